@@ -1,0 +1,8 @@
+# Uses ccache when the machine has it. The sloppiness settings are what precompiled headers need.
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${launcher})
+endif()

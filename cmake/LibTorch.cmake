@@ -1,0 +1,51 @@
+# Finds LibTorch and offers it as imported targets: Torch::cpu, and Torch::cuda when TYCHO_CUDA is on.
+#   TYCHO_TORCH   a folder that holds include/ and lib/: a wheel's torch/, a LibTorch archive, an NGC container's.
+#                 Default: the wheel that scripts/setup keeps in the cache.
+# The wheel's own find_package(Torch) is not used: its CUDA probe breaks with CMake 3.25 and CUDA 13.
+if(DEFINED ENV{TYCHO_CACHE})
+  set(tycho_cache $ENV{TYCHO_CACHE})
+elseif(DEFINED ENV{XDG_CACHE_HOME})
+  set(tycho_cache $ENV{XDG_CACHE_HOME}/tycho)
+else()
+  set(tycho_cache $ENV{HOME}/.cache/tycho)
+endif()
+if(NOT TYCHO_TORCH AND DEFINED ENV{TYCHO_TORCH})
+  set(TYCHO_TORCH $ENV{TYCHO_TORCH})
+endif()
+if(NOT TYCHO_TORCH)
+  file(GLOB wheels ${tycho_cache}/libtorch-2.11.0/lib/python3*/site-packages/torch)
+  if(wheels)
+    list(GET wheels 0 TYCHO_TORCH)
+  endif()
+endif()
+set(TYCHO_TORCH "${TYCHO_TORCH}" CACHE PATH "LibTorch folder (include/ and lib/)")
+if(NOT EXISTS ${TYCHO_TORCH}/lib/libtorch_cpu.so)
+  message(FATAL_ERROR "[libtorch] wanted libtorch_cpu.so under '${TYCHO_TORCH}/lib'. "
+                      "Run scripts/setup, or give your own with -DTYCHO_TORCH=/path/to/torch")
+endif()
+file(STRINGS ${TYCHO_TORCH}/include/torch/headeronly/version.h torch_version_lines REGEX "define TORCH_VERSION_(MAJOR|MINOR) ")
+string(REGEX REPLACE ".*MAJOR ([0-9]+).*MINOR ([0-9]+).*" "\\1.\\2" TYCHO_TORCH_VERSION "${torch_version_lines}")
+if(TYCHO_TORCH_VERSION VERSION_LESS 2.8)
+  message(FATAL_ERROR "[libtorch] wanted LibTorch 2.8 or newer, found ${TYCHO_TORCH_VERSION} in ${TYCHO_TORCH}")
+endif()
+
+# The CUDA libraries that libtorch_cpu.so itself names live beside the wheel.
+set(torch_cuda_lib ${TYCHO_TORCH}/../nvidia/cu13/lib)
+get_filename_component(torch_cuda_lib ${torch_cuda_lib} ABSOLUTE)
+function(tycho_import_torch target file)
+  add_library(Torch::${target} SHARED IMPORTED GLOBAL)
+  set_target_properties(Torch::${target} PROPERTIES IMPORTED_LOCATION ${TYCHO_TORCH}/lib/${file}
+    INTERFACE_INCLUDE_DIRECTORIES "${TYCHO_TORCH}/include;${TYCHO_TORCH}/include/torch/csrc/api/include")
+  set_property(TARGET Torch::${target} PROPERTY INTERFACE_SYSTEM_INCLUDE_DIRECTORIES
+    "${TYCHO_TORCH}/include;${TYCHO_TORCH}/include/torch/csrc/api/include")
+  target_link_options(Torch::${target} INTERFACE "LINKER:-rpath-link,${TYCHO_TORCH}/lib:${torch_cuda_lib}")
+endfunction()
+tycho_import_torch(c10 libc10.so)
+tycho_import_torch(cpu libtorch_cpu.so)
+target_link_libraries(Torch::cpu INTERFACE Torch::c10)
+if(TYCHO_CUDA)
+  tycho_import_torch(c10_cuda libc10_cuda.so)
+  tycho_import_torch(cuda libtorch_cuda.so)
+  target_link_libraries(Torch::cuda INTERFACE Torch::c10_cuda Torch::cpu)
+endif()
+message(STATUS "LibTorch ${TYCHO_TORCH_VERSION}: ${TYCHO_TORCH}")

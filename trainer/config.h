@@ -1,0 +1,95 @@
+// A whole run as one value: the component configs together, and the rules that hold between them. Torch-free.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/base/duration.h"
+#include "trainer/base/fields.h"
+#include "trainer/checkpoint/config.h"
+#include "trainer/data/config.h"
+#include "trainer/metrics/config.h"
+#include "trainer/models/config.h"
+#include "trainer/optim/config.h"
+
+namespace tycho {
+
+enum class Precision { kFp32, kBf16 };
+constexpr EnumNames<Precision, 2> enum_names(Precision) {
+  return {{{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}}};
+}
+
+enum class DeviceKind { kAuto, kCpu, kCuda };
+constexpr EnumNames<DeviceKind, 3> enum_names(DeviceKind) {
+  return {{{"auto", DeviceKind::kAuto}, {"cpu", DeviceKind::kCpu}, {"cuda", DeviceKind::kCuda}}};
+}
+
+struct TrainConfig {
+  std::string run_name = "run";
+  std::string run_dir = "runs/{run_name}";
+  std::string resume = "auto";
+  int64_t seed = 17;
+  DeviceKind device = DeviceKind::kAuto;
+  int64_t threads = 0;
+  Precision precision = Precision::kFp32;
+  int64_t seq_len = 1024;
+  Duration global_batch = {8, DurationUnit::kSample};
+  std::optional<Duration> micro_batch;
+  Duration max_duration = {100, DurationUnit::kBatch};
+  ModelConfig model;
+  OptimizerConfig optimizer;
+  SchedulerConfig scheduler;
+  ClipConfig clip;
+  std::string tokenizer;
+  DataConfig train_data;
+  CheckpointConfig ckpt;
+  LogConfig log;
+
+  template <class Visitor> void fields(Visitor& v) {
+    v("run_name", run_name, "Name of the run; its folder is named after it. Default: the recipe's name.");
+    v("run_dir", run_dir, "Folder of the run; {run_name} stands for its name.");
+    v("resume", resume, "auto: go on from the newest checkpoint in the run folder, or start; none: start over; or the "
+      "path of a checkpoint.");
+    v("seed", seed, "Seed of weights and data order.", in_range(0, 9007199254740991.0));
+    v("device", device, "Where to train; auto takes a GPU when there is one.");
+    v("threads", threads, "CPU threads; 0 for one per core.", at_least(0));
+    v("precision", precision, "Numbers that the model computes in; master weights and reductions are fp32.");
+    v("seq_len", seq_len, "Tokens per sequence.", positive);
+    v("global_batch", global_batch, "Sequences (sp) or tokens (tok) per optimizer step, over all ranks.", units("sp tok"),
+      positive);
+    v("micro_batch", micro_batch, "Sequences per forward and backward pass; global_batch is a multiple of it. Default: "
+      "the largest that keeps a pass near 16384 tokens.", units("sp"), positive);
+    v("max_duration", max_duration, "Length of the run.", units("ba tok sp ep"), positive, required);
+    v("model", model, "The network.", required);
+    v("optimizer", optimizer, "How weights are updated.", required);
+    v("scheduler", scheduler, "Learning rate over time, as a share of optimizer.lr.");
+    v("clip", clip, "Gradient clipping.");
+    v("tokenizer", tokenizer, "A tokenizer.json; checked against the data and kept with every checkpoint. \"\" for none.");
+    v("train_data", train_data, "What to train on.", required);
+    v("ckpt", ckpt, "Checkpoints.");
+    v("log", log, "Metrics.");
+  }
+};
+
+/// One thing that is wrong with a config: the dotted path and what to do.
+struct ConfigProblem {
+  std::string path;      // "model.heads"
+  std::string message;   // "6 is not a multiple of kv_heads = 4"
+};
+
+/// The rules between fields (heads and kv_heads, batch sizes, sequence lengths). Empty when all hold. `num_ranks` is the
+/// number of data-parallel ranks.
+std::vector<ConfigProblem> check_config(const TrainConfig& config, int64_t num_ranks = 1);
+
+/// global_batch and micro_batch as sequences, after check_config passed.
+int64_t global_batch_sequences(const TrainConfig& config);
+int64_t micro_batch_sequences(const TrainConfig& config, int64_t num_ranks = 1);
+/// max_duration and others as optimizer steps, rounded up. Epochs need the data set's samples, 0 when unknown.
+int64_t total_steps(const TrainConfig& config, int64_t num_samples);
+/// A duration in optimizer steps (real-valued), given the run's length.
+double in_steps(const Duration& duration, const TrainConfig& config, int64_t total_steps, int64_t num_samples);
+/// run_dir with {run_name} filled in.
+std::string run_folder_path(const TrainConfig& config);
+
+}  // namespace tycho

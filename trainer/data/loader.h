@@ -1,0 +1,38 @@
+// Batches in the order that (seed, epoch) fixes, prepared ahead by one thread.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "trainer/data/batch.h"
+#include "trainer/data/config.h"
+
+namespace tycho {
+
+/// What a loader makes: global batches of `global_sequences`, of which this rank gets its contiguous share.
+struct LoaderShape {
+  int64_t seq_len = 0;
+  int64_t global_sequences = 0;
+  int64_t rank = 0, num_ranks = 1;
+  int64_t vocab_size = 0;   // tokens outside [0, vocab_size) are an Error naming shard and sample
+  uint64_t seed = 0;        // used when the config has no shuffle_seed
+};
+
+/// Owned by the trainer's thread. A pure function of (config, shape, cursor). The last samples of an epoch that do not
+/// fill a global batch are left out. Errors of the loader's thread are thrown by next(), code kUnusable, naming the shard.
+class DataLoader {
+ public:
+  virtual ~DataLoader() = default;
+  /// The next batch; waits for it when it is not ready.
+  virtual Batch next() = 0;
+  /// Where the batch after the one returned last begins.
+  virtual DataCursor cursor() const = 0;
+  virtual int64_t samples_per_epoch() const = 0;
+};
+
+/// Opens the data set (index.json and shard headers are checked) and starts at `cursor`.
+std::unique_ptr<DataLoader> make_loader(const DataConfig& config, const LoaderShape& shape, const DataCursor& cursor);
+
+/// Samples of the data set, from index.json alone; for `tycho plan`. Throws Error (kUnusable) when it is missing.
+int64_t count_samples(const DataConfig& config);
+
+}  // namespace tycho

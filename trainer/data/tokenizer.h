@@ -1,0 +1,45 @@
+// Text to tokens and back: byte-level BPE as Hugging Face's tokenizer.json describes it.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tycho {
+
+/// Immutable after loading; every method may be called from several threads at once.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+  /// Ids of a text, special tokens in it recognised as Hugging Face's encode does; nothing is added around it.
+  virtual std::vector<int32_t> encode(std::string_view text) const = 0;
+  virtual std::string decode(const std::vector<int32_t>& ids) const = 0;
+  /// The bytes of one token, for streaming (may be part of a UTF-8 character).
+  virtual std::string token_bytes(int32_t id) const = 0;
+  virtual bool is_special(int32_t id) const = 0;
+  /// Id of a token by its text, or -1.
+  virtual int32_t find(std::string_view token) const = 0;
+  /// One more than the largest id.
+  virtual int32_t size() const = 0;
+  /// XXH3-128 of the file it was read from.
+  virtual const std::string& hash() const = 0;
+};
+
+/// Reads tokenizer.json. Throws Error (kUnusable) that names what is not supported.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
+
+struct BpeTrainOptions {
+  int32_t vocab_size = 8192;                                  // bytes, merges and specials together
+  std::vector<std::string> special_tokens = {"<|endoftext|>"};
+  int64_t min_frequency = 2;
+  int threads = 0;                                            // 0: one per core
+  std::function<void(double fraction, const std::string& phase)> progress;
+};
+
+/// Trains byte-level BPE with GPT-2's pre-tokenisation on text files and returns tokenizer.json's text; the same merges as
+/// Hugging Face's BpeTrainer.
+std::string train_bpe(const std::vector<std::string>& files, const BpeTrainOptions& options);
+
+}  // namespace tycho

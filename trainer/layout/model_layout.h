@@ -1,0 +1,45 @@
+// A model's parameters, activations and arithmetic, from its config alone. Torch-free: `tycho plan` and the engine
+// read the same lists.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "trainer/layout/param_spec.h"
+#include "trainer/models/config.h"
+
+namespace tycho {
+
+/// Tokens that pass through at once.
+struct BatchShape {
+  int64_t batch = 1;   // B sequences
+  int64_t seq = 1;     // T tokens each
+  int64_t tokens() const { return batch * seq; }
+};
+
+/// Where each activation of one micro-batch lies. Saved slots exist once per block, the others once.
+struct ActivationSpecs {
+  std::vector<SlotSpec> saved;     // per block, kept from its forward to its backward
+  std::vector<SlotSpec> shared;    // residual stream, gradients, scratch, logits chunk
+  int64_t attention_workspace_bytes = 0;   // taken by ATen's attention, per block (outputs) and at its peak (gradients)
+};
+
+struct ModelLayout {
+  std::vector<UnitSpec> units;   // in forward order: embedding, blocks, head
+  int64_t num_blocks = 0;
+  int64_t num_params() const;
+  /// Parameters that take part in a matrix product per token: the head counts, the embedding look-up does not.
+  int64_t num_matmul_params = 0;
+  /// Width of all heads together, layers: for the attention term of the FLOPs.
+  int64_t attention_width = 0;
+
+  /// 6 N + 12 L (H d) T: attention counted as if not causal (PaLM, arXiv:2204.02311 appendix B).
+  double flops_per_token_full(int64_t seq) const;
+  /// 6 N + 6 L (H d) T: the work a causal model must do.
+  double flops_per_token_causal(int64_t seq) const;
+};
+
+/// Any family, by its config.
+ModelLayout model_layout(const ModelConfig& config);
+ActivationSpecs activation_specs(const ModelConfig& config, BatchShape shape, int64_t compute_bytes);
+
+}  // namespace tycho

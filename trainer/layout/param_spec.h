@@ -1,0 +1,49 @@
+// What a model is made of, before any tensor exists: parameters, the units they travel in, activation slots.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tycho {
+
+using Shape = std::vector<int64_t>;
+/// Product of the dims; 1 for a scalar.
+int64_t numel(const Shape& shape);
+
+/// How an element starts. Drawn from (seed, parameter name, element index): the same bits on every topology.
+struct Init {
+  enum class Kind { kNormal, kOnes, kZeros };
+  Kind kind = Kind::kNormal;
+  double std = 0.02;
+};
+
+/// How the tp axis cuts a parameter.
+enum class TpSplit { kNone, kRows, kColumns, kVocab };
+
+/// One parameter, as Hugging Face names and orders it.
+struct ParamSpec {
+  std::string name;   // "model.layers.3.mlp.down_proj.weight"
+  Shape shape;        // global shape
+  Init init;
+  bool decay = true;
+  TpSplit split = TpSplit::kNone;
+};
+
+/// The parameters that travel together: one block, the embedding, the head. Unit = flat buffer = bucket = FSDP unit.
+struct UnitSpec {
+  std::string name;   // "model.layers.3"
+  std::vector<ParamSpec> params;
+  int64_t numel() const;
+};
+
+/// Element type of a slot: the compute dtype of the run, or always fp32.
+enum class SlotType { kCompute, kFp32 };
+
+/// One activation tensor that the planner lays out.
+struct SlotSpec {
+  std::string name;
+  Shape shape;
+  SlotType type = SlotType::kCompute;
+};
+
+}  // namespace tycho

@@ -1,0 +1,16 @@
+// What logging can be told.
+#pragma once
+#include "trainer/base/duration.h"
+#include "trainer/base/fields.h"
+
+namespace tycho {
+
+struct LogConfig {
+  Duration every = {1, DurationUnit::kBatch};
+
+  template <class Visitor> void fields(Visitor& v) {
+    v("every", every, "Print and record metrics each time this much training is done.", units("ba tok sp dur"), positive);
+  }
+};
+
+}  // namespace tycho
