@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/config_problem.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/fields.h"
 #include "trainer/checkpoint/config.h"
@@ -70,12 +71,6 @@ struct TrainConfig {
     v("ckpt", ckpt, "Checkpoints.");
     v("log", log, "Metrics.");
   }
-};
-
-/// One thing that is wrong with a config: the dotted path and what to do.
-struct ConfigProblem {
-  std::string path;      // "model.heads"
-  std::string message;   // "6 is not a multiple of kv_heads = 4"
 };
 
 /// The rules between fields (heads and kv_heads, batch sizes, sequence lengths). Empty when all hold. `num_ranks` is the

@@ -6,25 +6,25 @@
 
 namespace tycho {
 
-/// ba optimizer steps (batches) · ep epochs · sp samples (sequences) · tok tokens · dur fraction of the whole run ·
-/// s seconds of wall time (m and h are read as s).
+/// ba optimizer steps (batches) · ep epochs · sp samples (sequences) · tok tokens · dur fraction of the whole
+/// run · s seconds of wall time (m and h are read as s).
 enum class DurationUnit { kBatch, kEpoch, kSample, kToken, kFraction, kSecond };
 
 /// "ba", "ep", "sp", "tok", "dur", "s".
 const char* unit_name(DurationUnit unit);
 
-/// A number of one unit. Arithmetic and comparison within one unit only: anything else is an Error.
+/// A number of one unit.
 struct Duration {
   double value = 0;
   DurationUnit unit = DurationUnit::kBatch;
 
-  /// Reads "100ba", "1.5e9tok", "90m". Throws Error that names the units when there is none.
+  /// Reads "100ba", "1.5e9tok", "90m". Throws Error (kRecipe) that names the units when there is none.
   static Duration parse(std::string_view text);
   /// Shortest text that reads back the same: "4800ba", "2e9tok" prints as "2000000000tok".
   std::string str() const;
 
   bool operator==(const Duration&) const = default;
-  /// The value as a whole number. Throws when it is not one.
+  /// The value as a whole number. Throws Error (kRecipe) when it is not one.
   int64_t count() const;
 };
 

@@ -8,25 +8,26 @@
 
 namespace tycho {
 
-/// What the process says to the scheduler. 1..127 are permanent, 128 and above mean "start me again" (DESIGN §8).
+/// What the process says to the scheduler. 1..127 are permanent, 128 and above mean "start me again" (DESIGN
+/// §8).
 enum class ExitCode : int {
   kOk = 0,
   kFailure = 1,
   kUsage = 2,
   kRecipe = 10,
   kTopology = 11,
-  kUnusable = 12,   // data or checkpoint
+  kUnusable = 12,  // data or checkpoint
   kFolderOwned = 13,
-  kNumerics = 14,   // NaN, Inf, out of memory
+  kNumerics = 14,  // NaN, Inf, out of memory
   kStorage = 15,
   kNoProgress = 93,
-  kInterrupted = 130,   // Ctrl-C, stopped with a saved checkpoint
-  kPreempted = 138,     // SIGUSR1, likewise
-  kTerminated = 143,    // SIGTERM, likewise
+  kInterrupted = 130,  // Ctrl-C, stopped with a saved checkpoint
+  kPreempted = 138,    // SIGUSR1, likewise
+  kTerminated = 143,   // SIGTERM, likewise
 };
 
-/// Raised for everything that a person can cause. The text is "[place] what was wanted, what was given" and says
-/// what to do next. Only host/main.cpp turns one into an exit code.
+/// Raised for everything that a person can cause. The text is "[place] what was wanted, what was given" and
+/// says what to do next. Only host/main.cpp turns one into an exit code.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, ExitCode code = ExitCode::kFailure)
@@ -46,7 +47,7 @@ template <class... Args>
 }  // namespace tycho
 
 /// TYCHO_CHECK(n > 0, "[packing] sequence length must be positive, got {}", n)
-#define TYCHO_CHECK(condition, ...) \
-  do {                              \
+#define TYCHO_CHECK(condition, ...)                                            \
+  do {                                                                         \
     if (!(condition)) ::tycho::fail(::tycho::ExitCode::kFailure, __VA_ARGS__); \
   } while (false)

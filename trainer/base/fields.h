@@ -4,10 +4,10 @@
 //     v("lr", lr, "Peak learning rate, after warm-up.", positive);
 //   }
 //
-// Readers and writers (json_reader.h, json_writer.h, schema.h) derive from FieldVisitor and are handed every field with
-// its rules merged into one. Types a field can have: bool, int64_t, double, std::string, an enum with enum_names(),
-// Duration, Bytes, std::optional<T> (t.null in Lua), std::vector<T>, std::array<T, N>, std::map<std::string, T> (an open
-// map), a struct with fields(), and OneOf<Kinds...> (a component).
+// Readers and writers (json_reader.h, json_writer.h, schema.h) derive from FieldVisitor and are handed every
+// field with its rules merged into one. Types a field can have: bool, int64_t, double, std::string, an enum
+// with enum_names(), Duration, Bytes, std::optional<T> (t.null in Lua), std::vector<T>, std::array<T, N>,
+// std::map<std::string, T> (an open map), a struct with fields(), and OneOf<Kinds...> (a component).
 #pragma once
 #include <array>
 #include <limits>
@@ -24,9 +24,8 @@ struct Rule {
   std::optional<double> min, max;
   bool min_exclusive = false, max_exclusive = false;
   std::optional<double> multiple_of;
-  bool required = false;       // the recipe must set it
-  std::string units;           // durations: the units accepted, "ba tok"
-  std::string also;            // strings and durations: a word accepted besides, "auto"
+  bool required = false;  // the recipe must set it
+  std::string units;      // durations: the units accepted, "ba tok"
 
   Rule operator&(const Rule& b) const {
     Rule r = *this;
@@ -35,7 +34,6 @@ struct Rule {
     if (b.multiple_of) r.multiple_of = b.multiple_of;
     r.required |= b.required;
     if (!b.units.empty()) r.units = b.units;
-    if (!b.also.empty()) r.also = b.also;
     return r;
   }
 };
@@ -56,9 +54,9 @@ inline Rule units(std::string names) { return {.units = std::move(names)}; }
 template <class E, size_t N>
 using EnumNames = std::array<std::pair<const char*, E>, N>;
 
-/// A component: one of several config structs, chosen by `kind`. Each kind has `static constexpr const char* kKind`.
-/// A struct derives from it and says where recipes find the constructors: `static constexpr const char* kNamespace =
-/// "optim"` gives t.optim.adamw{...}. In JSON: {"kind": "adamw", "lr": ...}.
+/// A component: one of several config structs, chosen by `kind`. Each kind has `static constexpr const char*
+/// kKind`. A struct derives from it and says where recipes find the constructors: `static constexpr const
+/// char* kNamespace = "optim"` gives t.optim.adamw{...}. In JSON: {"kind": "adamw", "lr": ...}.
 template <class... Kinds>
 struct OneOf {
   std::variant<Kinds...> value;
@@ -75,8 +73,8 @@ struct OneOf {
   }
 };
 
-/// Base of all readers and writers. Derived has `template <class T> void field(const char* name, T& member, const char*
-/// help, const Rule& rule)`.
+/// Base of all readers and writers. Derived has `template <class T> void field(const char* name, T& member,
+/// const char* help, const Rule& rule)`.
 template <class Derived>
 class FieldVisitor {
  public:

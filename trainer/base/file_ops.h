@@ -9,8 +9,9 @@
 
 namespace tycho {
 
-/// A file being written. Owned by one thread. Every call loops over short writes and EINTR and throws Error (code
-/// kStorage, naming the path and errno) on anything else. The destructor closes without a sync and never throws.
+/// A file being written. Owned by one thread. Every call loops over short writes and EINTR and throws Error
+/// (code kStorage, naming the path and errno) on anything else. The destructor closes without a sync and
+/// never throws.
 class OutputFile {
  public:
   virtual ~OutputFile() = default;
@@ -25,8 +26,9 @@ class OutputFile {
 class FileOps {
  public:
   virtual ~FileOps() = default;
-  /// Creates a file that must not exist (O_EXCL), mode 0600. `direct` asks for O_DIRECT and falls back where the file
-  /// system refuses it.
+  /// Creates a file that must not exist (O_EXCL), mode 0600. `direct` asks for O_DIRECT and falls back where
+  /// the file system refuses it; writes of whole 4096-byte blocks from 4096-aligned memory are then not
+  /// copied.
   virtual std::unique_ptr<OutputFile> create(const std::string& path, bool direct = false);
   /// Opens for appending, creating it when absent.
   virtual std::unique_ptr<OutputFile> append(const std::string& path);
@@ -48,7 +50,8 @@ void write_file_atomically(FileOps& files, const std::string& path, std::string_
 void make_dirs(FileOps& files, const std::string& path);
 /// The whole file. Throws Error (kUnusable) that names the path.
 std::string read_file(const std::string& path);
-/// Reads exactly num_bytes at offset with pread. Throws Error (kUnusable) naming path and offset on a short file.
+/// Reads exactly num_bytes at offset with pread. Throws Error (kUnusable) naming path and offset on a short
+/// file.
 void read_exactly(const std::string& path, int64_t offset, void* data, size_t num_bytes);
 
 }  // namespace tycho

@@ -1,11 +1,10 @@
-// Checkpoints: a fresh folder each, shards first, COMMIT last (reference/reliability.md §2.0). Knows tensors by name and
-// bytes, not models. Torch-free.
+// Checkpoints: a fresh folder each, shards first, COMMIT last (reference/reliability.md §2.0). Knows tensors
+// by name and bytes, not models. Torch-free.
 #pragma once
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +15,8 @@ namespace tycho {
 
 /// A tensor in host memory. The bytes are the caller's and stay alive until save returns.
 struct TensorBytes {
-  std::string name;             // Hugging Face's for weights, "optimizer.exp_avg.<name>" for state
-  std::string dtype;            // safetensors' names: "F32", "BF16"
+  std::string name;   // Hugging Face's for weights, "optimizer.exp_avg.<name>" for state
+  std::string dtype;  // safetensors' names: "F32", "BF16"
   std::vector<int64_t> shape;
   const void* data = nullptr;
   int64_t num_bytes = 0;
@@ -26,63 +25,86 @@ struct TensorBytes {
 /// Everything that a checkpoint records besides bytes.
 struct CheckpointMeta {
   int64_t step = 0;
-  Json train_state;             // TrainState as JSON
-  Json recipe;                  // resolved config
+  Json train_state;  // TrainState as JSON
+  Json recipe;       // resolved config
   std::string recipe_hash;
-  std::map<std::string, std::string> files;   // small files kept beside the shards: "tokenizer.json" -> text
+  std::map<std::string, std::string> files;  // small files kept beside the shards: "tokenizer.json" -> text
 };
 
 /// One committed checkpoint.
 struct CheckpointInfo {
-  std::string path;             // folder
+  std::string path;  // folder
   int64_t step = 0;
-  int64_t epoch = 0;            // fencing epoch of the run that wrote it
+  int64_t epoch = 0;  // fencing epoch of the run that wrote it
   int64_t num_bytes = 0;
   std::string uuid;
-  Json manifest;                // COMMIT
+  Json manifest;  // COMMIT without its hash; manifest.h names the fields
+  std::vector<std::string>
+      warnings;  // of the save or the search that returned it: for people, nothing is lost
 };
 
-/// Writes and finds checkpoints in <run>/checkpoints. Not thread-safe: one save at a time.
+/// Writes checkpoints into <run>/checkpoints. Not thread-safe: one save at a time.
 class CheckpointStore {
  public:
-  /// `check_owner` is called before every COMMIT and delete; it throws (kFolderOwned) when the run lost its folder.
-  CheckpointStore(FileOps& files, std::string dir, int64_t keep, int64_t epoch, std::function<void()> check_owner = {});
+  /// `keep` newest checkpoints stay, 0 keeps all. `check_owner` is called before every COMMIT and delete; it
+  /// throws (kFolderOwned) when the run lost its folder.
+  CheckpointStore(FileOps& files, std::string dir, int64_t keep, int64_t epoch,
+                  std::function<void()> check_owner = {});
 
-  /// Durable when it returns the committed checkpoint. On any failure the half-written folder is removed and Error
-  /// (kStorage) thrown; committed checkpoints are never touched before the new one is durable. Retention runs last and
-  /// spares `resumed_from` until two newer ones exist.
+  /// Durable when it returns the committed checkpoint. On any failure the half-written folder is removed and
+  /// Error (kStorage, with bytes needed and free) thrown; committed checkpoints are never touched before the
+  /// new one is durable. Retention runs last and spares the resumed one until two newer ones exist. What
+  /// fails after COMMIT (the hint, retention) does not fail the save: it is in the result's warnings and is
+  /// tried again after the next one.
   CheckpointInfo save(const CheckpointMeta& meta, const std::vector<TensorBytes>& tensors);
-  void set_resumed_from(const std::string& path) { resumed_from_ = path; }
+  /// The checkpoint that training goes on from: the parent of the next one.
+  void set_resumed_from(const CheckpointInfo& info) { resumed_from_ = parent_ = info.uuid; }
 
  private:
+  CheckpointInfo commit(const CheckpointMeta& meta, const std::vector<TensorBytes>& tensors,
+                        const std::string& folder, const std::string& uuid);
+  void retain(CheckpointInfo& saved);
+  void check_owner() const;
+
   FileOps& files_;
   std::string dir_;
   int64_t keep_;
   int64_t epoch_;
   std::function<void()> check_owner_;
-  std::string resumed_from_;
+  std::string resumed_from_, parent_;  // uuids, empty for none
 };
 
-/// Committed checkpoints of a folder, newest (epoch, step) first. Folders without a valid COMMIT are left out; their
-/// names go to `broken` when it is given.
-std::vector<CheckpointInfo> list_checkpoints(const std::string& dir, std::vector<std::string>* broken = nullptr);
-/// A checkpoint folder, or the newest of a run folder or a checkpoints folder. Throws Error (kUnusable) saying what was found.
+/// Committed checkpoints of a folder, newest (epoch, step) first; none when the folder does not exist. Throws
+/// Error (kUnusable) when it cannot be read. Left out, with "name: why" when lists for them are given:
+/// `broken` have a COMMIT that is damaged or files that are missing or of another size; `unfinished` have no
+/// COMMIT (a save that was killed, a removal that was).
+std::vector<CheckpointInfo> list_checkpoints(const std::string& dir,
+                                             std::vector<std::string>* broken = nullptr,
+                                             std::vector<std::string>* unfinished = nullptr);
+/// A checkpoint folder, or the newest of a run folder or a checkpoints folder. Throws Error (kUnusable)
+/// saying what was found. A `latest` that says something else is a warning.
 CheckpointInfo find_checkpoint(const std::string& path);
+/// Bytes that this process can still write where `path` is; -1 when the file system does not say.
+int64_t free_bytes(const std::string& path);
 
-/// Reads a committed checkpoint. Every byte is verified against COMMIT's hashes before it is handed out.
+/// Reads a committed checkpoint. Every byte is verified against COMMIT's hashes before it is handed out. Used
+/// by one thread at a time.
 class CheckpointReader {
  public:
+  /// Throws Error (kUnusable) when the manifest does not describe a whole checkpoint.
   explicit CheckpointReader(const CheckpointInfo& info);
   ~CheckpointReader();
   const CheckpointInfo& info() const;
   bool has(const std::string& name) const;
   /// dtype and shape; data is null.
   const TensorBytes& describe(const std::string& name) const;
+  /// In the order of their bytes.
   std::vector<std::string> names() const;
-  /// Reads a tensor's bytes into memory of num_bytes. Throws Error (kUnusable) naming file, wanted and found hash.
+  /// Reads a tensor's bytes into memory of num_bytes. Throws Error (kUnusable) naming file, wanted and found
+  /// hash.
   void read(const std::string& name, void* data, int64_t num_bytes) const;
   std::string read_text_file(const std::string& name) const;
-  /// Verifies every file of the checkpoint.
+  /// Verifies every file of the checkpoint, and that the shards' own headers say what COMMIT says.
   void verify() const;
 
  private:

@@ -12,8 +12,10 @@ struct CheckpointConfig {
   int64_t keep = 3;
   bool async = true;
 
-  template <class Visitor> void fields(Visitor& v) {
-    v("every", every, "Save each time this much training is done, and at the end.", units("ba tok sp dur"), positive);
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("every", every, "Save each time this much training is done, and at the end.", units("ba tok sp dur"),
+      positive);
     v("keep", keep, "Newest checkpoints to keep; 0 keeps all.", at_least(0));
     v("async", async, "Write from a copy in memory while training goes on.");
   }

@@ -1,4 +1,5 @@
-// Who owns a run folder: one live process, by a LOCK file with a heartbeat (reference/reliability.md F33). Torch-free.
+// Who owns a run folder: one live process, by a LOCK file with a heartbeat (reference/reliability.md F33).
+// Torch-free.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -8,17 +9,22 @@
 
 namespace tycho {
 
-/// Held for the life of a run. A thread refreshes the file every few seconds.
+/// Held for the life of a run. <run_dir>/LOCK is one line of JSON that names the owner (owner.h), then a dot
+/// for every heartbeat, then "released" when the owner left. A heartbeat is written through the file that the
+/// owner opened, so one that comes late never marks the LOCK of its successor.
 class RunLock {
  public:
-  /// Takes <run_dir>/LOCK. A live owner is an Error (kFolderOwned) naming host, pid and job. An owner that is dead (same
-  /// host and boot, no such process), is the same Slurm job with a lower restart count, or has not refreshed for
-  /// `stale_s` seconds as seen from here, is replaced and the epoch grows by one.
+  /// Takes the folder. A live owner is an Error (kFolderOwned) naming host, pid and job. An owner that left,
+  /// that is dead (same boot, no such process), that is an earlier start of the same Slurm job, or that has
+  /// not refreshed for `stale_s` seconds while we watched, is replaced and the epoch grows by one. Watching
+  /// is needed only for an owner on another machine or one that was stopped.
   RunLock(FileOps& files, const std::string& run_dir, double stale_s = 60);
   ~RunLock();
-  /// Grows each time the folder changes owner; orders checkpoints of successive owners.
+  /// Grows each time the folder changes owner, above the epoch of every checkpoint in it; orders checkpoints
+  /// of successive owners.
   int64_t epoch() const;
-  /// Throws Error (kFolderOwned) when the file is no longer ours.
+  /// Throws Error (kFolderOwned) when the file is no longer ours, kStorage when it cannot be read. From any
+  /// thread.
   void check() const;
 
  private:

@@ -5,21 +5,21 @@
 
 namespace tycho {
 
-/// B sequences of T tokens. targets[b, t] is the token that follows tokens[b, t], or kIgnoredTarget (-100) where there is
-/// none: the last position, as in LLM Foundry.
+/// B sequences of T tokens. targets[b, t] is the token that follows tokens[b, t], or kIgnoredTarget (-100)
+/// where there is none: the last position, as in LLM Foundry.
 struct Batch {
   int64_t num_sequences = 0;
   int64_t seq_len = 0;
-  std::vector<int32_t> tokens;    // [B, T]
-  std::vector<int32_t> targets;   // [B, T]
-  int64_t valid_tokens = 0;       // targets that are not ignored
-  double wait_s = 0;              // how long next() waited for it
+  std::vector<int32_t> tokens;   // [B, T]
+  std::vector<int32_t> targets;  // [B, T]
+  int64_t valid_tokens = 0;      // targets that are not ignored
+  double wait_s = 0;             // how long next() waited for it
 };
 
 /// Where the data stands: plain data, saved in checkpoints. O(1) to restore.
 struct DataCursor {
   int64_t epoch = 0;
-  int64_t sample = 0;   // global samples already used of this epoch
+  int64_t sample = 0;  // global samples already used of this epoch
   bool operator==(const DataCursor&) const = default;
 };
 

@@ -18,10 +18,12 @@ struct MdsConfig {
   std::optional<int64_t> shuffle_seed;
   int64_t prefetch = 4;
 
-  template <class Visitor> void fields(Visitor& v) {
+  template <class Visitor>
+  void fields(Visitor& v) {
     v("local_dir", local_dir, "Folder of the data set; its splits are folders in it.", required);
     v("split", split, "Folder inside local_dir that holds index.json; \"\" for local_dir itself.");
-    v("shuffle", shuffle, "Visit the samples of an epoch in a random order, fixed by shuffle_seed and the epoch.");
+    v("shuffle", shuffle,
+      "Visit the samples of an epoch in a random order, fixed by shuffle_seed and the epoch.");
     v("shuffle_seed", shuffle_seed, "Default: the recipe's seed.", at_least(0));
     v("prefetch", prefetch, "Batches prepared ahead by the loader's thread.", positive);
   }

@@ -13,12 +13,13 @@ struct LoaderShape {
   int64_t seq_len = 0;
   int64_t global_sequences = 0;
   int64_t rank = 0, num_ranks = 1;
-  int64_t vocab_size = 0;   // tokens outside [0, vocab_size) are an Error naming shard and sample
-  uint64_t seed = 0;        // used when the config has no shuffle_seed
+  int64_t vocab_size = 0;  // tokens outside [0, vocab_size) are an Error naming shard and sample
+  uint64_t seed = 0;       // used when the config has no shuffle_seed
 };
 
-/// Owned by the trainer's thread. A pure function of (config, shape, cursor). The last samples of an epoch that do not
-/// fill a global batch are left out. Errors of the loader's thread are thrown by next(), code kUnusable, naming the shard.
+/// Owned by the trainer's thread. A pure function of (config, shape, cursor). The last samples of an epoch
+/// that do not fill a global batch are left out. Errors of the loader's thread are thrown by next(), code
+/// kUnusable, naming the shard.
 class DataLoader {
  public:
   virtual ~DataLoader() = default;
@@ -30,9 +31,11 @@ class DataLoader {
 };
 
 /// Opens the data set (index.json and shard headers are checked) and starts at `cursor`.
-std::unique_ptr<DataLoader> make_loader(const DataConfig& config, const LoaderShape& shape, const DataCursor& cursor);
+std::unique_ptr<DataLoader> make_loader(const DataConfig& config, const LoaderShape& shape,
+                                        const DataCursor& cursor);
 
-/// Samples of the data set, from index.json alone; for `tycho plan`. Throws Error (kUnusable) when it is missing.
+/// Samples of the data set, from index.json alone; for `tycho plan`. Throws Error (kUnusable) when it is
+/// missing.
 int64_t count_samples(const DataConfig& config);
 
 }  // namespace tycho

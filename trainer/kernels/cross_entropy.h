@@ -7,8 +7,10 @@ namespace tycho {
 /// Targets with this value have no loss and no gradient.
 inline constexpr int32_t kIgnoredTarget = -100;
 
-/// losses_N[n] (fp32) = -log softmax(logits_NV[n])[targets_N[n]], 0 where ignored. With write_gradient, logits become
-/// weight * d(sum of losses)/d(logits) in place. logits fp32 or bf16 contiguous; targets int32; weight_1 fp32, one element.
-void cross_entropy(Tensor& logits_NV, const Tensor& targets_N, const Tensor& weight_1, bool write_gradient, Tensor& losses_N);
+/// losses_N[n] (fp32) = -log softmax(logits_NV[n])[targets_N[n]], 0 where ignored. With write_gradient,
+/// logits become weight * d(sum of losses)/d(logits) in place. logits fp32 or bf16 contiguous; targets int32;
+/// weight_1 fp32, one element.
+void cross_entropy(Tensor& logits_NV, const Tensor& targets_N, const Tensor& weight_1, bool write_gradient,
+                   Tensor& losses_N);
 
 }  // namespace tycho

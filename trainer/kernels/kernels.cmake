@@ -1,8 +1,37 @@
 # Fused ops: contracts and checks (kernels/*.cpp), their definition on the CPU (kernels/cpu, compiled once per instruction
 # set), their twins on the GPU (kernels/cuda, in libtycho_cuda.so).
+set(cpu_kernels kernels/cpu/adamw_step.cpp kernels/cpu/cross_entropy.cpp kernels/cpu/embedding.cpp kernels/cpu/flat.cpp
+                kernels/cpu/rms_norm.cpp kernels/cpu/rope.cpp kernels/cpu/swiglu.cpp kernels/cpu/table.cpp)
+tycho_library(kernels_cpu
+  SOURCES ${cpu_kernels} kernels/cpu/parallel.cpp
+  HEADERS kernels/adamw_factors.h kernels/kernel_table.h kernels/cpu/kernels.h kernels/cpu/parallel.h kernels/cpu/simd.h
+  DEPS PUBLIC base PRIVATE OpenMP::OpenMP_CXX)
+
+# -O3 in every build type: these loops are the definition of speed here, and debuggers rarely visit them.
+function(tycho_instruction_set target name)
+  target_compile_definitions(${target} PRIVATE TYCHO_ISA=${name})
+  target_compile_options(${target} PRIVATE -O3 -fno-math-errno -ffp-contract=fast ${ARGN})
+endfunction()
+tycho_instruction_set(tycho_kernels_cpu generic)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+  foreach(level "avx2;-march=x86-64-v3" "avx512;-march=x86-64-v4")
+    list(GET level 0 name)
+    list(GET level 1 flag)
+    add_library(tycho_kernels_${name} OBJECT ${cpu_kernels})
+    target_link_libraries(tycho_kernels_${name} PRIVATE tycho_flags OpenMP::OpenMP_CXX)
+    tycho_instruction_set(tycho_kernels_${name} ${name} ${flag})
+    target_sources(tycho_kernels_cpu PRIVATE $<TARGET_OBJECTS:tycho_kernels_${name}>)
+  endforeach()
+endif()
+
 tycho_library(kernels TORCH
-  SOURCES kernels/adamw_step.cpp kernels/attention.cpp kernels/cross_entropy.cpp kernels/embedding.cpp kernels/grad_norm.cpp
-          kernels/kernel_table.cpp kernels/matmul.cpp kernels/rms_norm.cpp kernels/rope.cpp kernels/swiglu.cpp
-  HEADERS kernels/adamw_step.h kernels/attention.h kernels/cross_entropy.h kernels/embedding.h kernels/grad_norm.h
-          kernels/kernel_table.h kernels/matmul.h kernels/rms_norm.h kernels/rope.h kernels/swiglu.h kernels/tensor.h
-  DEPS PUBLIC base)
+  SOURCES kernels/adamw_step.cpp kernels/attention.cpp kernels/bf16_support.cpp kernels/cross_entropy.cpp
+          kernels/dispatch.cpp kernels/embedding.cpp kernels/grad_norm.cpp kernels/kernel_table.cpp kernels/matmul.cpp
+          kernels/matmul_panels.cpp kernels/rms_norm.cpp kernels/rope.cpp kernels/swiglu.cpp
+  HEADERS kernels/adamw_step.h kernels/attention.h kernels/cross_entropy.h kernels/dispatch.h kernels/embedding.h
+          kernels/grad_norm.h kernels/matmul.h kernels/matmul_panels.h kernels/rms_norm.h kernels/rope.h kernels/swiglu.h
+          kernels/tensor.h
+  DEPS PUBLIC base kernels_cpu)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+  target_compile_definitions(tycho_kernels PRIVATE TYCHO_X86_KERNELS)
+endif()

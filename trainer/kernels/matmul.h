@@ -4,8 +4,8 @@
 
 namespace tycho {
 
-// N tokens, K inputs, M outputs. x, w, y, dy share one dtype (fp32 or bf16); accumulation is fp32. A CPU without bf16
-// matrix units computes bf16 products in fp32 (see bf16_is_native).
+// N tokens, K inputs, M outputs. x, w, y, dy share one dtype (fp32 or bf16); accumulation is fp32. A CPU
+// without bf16 matrix units computes bf16 products in fp32 (see bf16_is_native).
 
 /// y_NM = x_NK · w_MKᵀ (+ residual_NM when given; y may be the residual).
 void matmul_nt(const Tensor& x_NK, const Tensor& w_MK, Tensor& y_NM);
@@ -17,5 +17,7 @@ void matmul_tn(const Tensor& dy_NM, const Tensor& x_NK, Tensor& dw_MK, bool accu
 
 /// Whether this machine multiplies bf16 faster than fp32 (avx512_bf16, amx, or a GPU).
 bool bf16_is_native(const at::Device& device);
+/// How products of a dtype are computed on a device, for people: "fp32", "bf16", "bf16 through fp32 (...)".
+std::string matmul_route(const at::Device& device, at::ScalarType dtype);
 
 }  // namespace tycho

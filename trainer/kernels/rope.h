@@ -4,13 +4,14 @@
 
 namespace tycho {
 
-/// cos and sin of position * theta^(-2j/d) for position < num_positions, j < d/2: fp32 [num_positions, 2, d/2] on the CPU,
-/// computed in double.                                                   (Su et al. 2021, arXiv:2104.09864)
+/// cos and sin of position * theta^(-2j/d) for position < num_positions, j < d/2: fp32 [num_positions, 2,
+/// d/2] on the CPU, computed in double.                                                   (Su et al. 2021,
+/// arXiv:2104.09864)
 Tensor rope_table(int64_t num_positions, int64_t head_dim, double theta);
 
-/// Rotates the first `rotated_heads` heads of every row of qkv_NC in place, Hugging Face's halves: (x[j], x[j + d/2]).
-/// Row r has position first_position + r % seq. `inverse` rotates back: the gradient.
-void rope(Tensor& qkv_NC, const Tensor& cos_sin, int64_t seq, int64_t first_position, int64_t rotated_heads, int64_t head_dim,
-          bool inverse);
+/// Rotates the first `rotated_heads` heads of every row of qkv_NC in place, Hugging Face's halves: (x[j], x[j
+/// + d/2]). Row r has position first_position + r % seq. `inverse` rotates back: the gradient.
+void rope(Tensor& qkv_NC, const Tensor& cos_sin, int64_t seq, int64_t first_position, int64_t rotated_heads,
+          int64_t head_dim, bool inverse);
 
 }  // namespace tycho

@@ -16,12 +16,17 @@ struct BatchShape {
   int64_t tokens() const { return batch * seq; }
 };
 
-/// Where each activation of one micro-batch lies. Saved slots exist once per block, the others once.
+/// The activations of one micro-batch. Saved slots exist once per block, the others once.
 struct ActivationSpecs {
-  std::vector<SlotSpec> saved;     // per block, kept from its forward to its backward
-  std::vector<SlotSpec> shared;    // residual stream, gradients, scratch, logits chunk
-  int64_t attention_workspace_bytes = 0;   // taken by ATen's attention, per block (outputs) and at its peak (gradients)
+  std::vector<SlotSpec> saved;     // kept from a block's forward to its backward
+  std::vector<SlotSpec> scratch;   // of whichever block is computing
+  std::vector<SlotSpec> model;     // around the blocks: final norm, logits chunk, gradients of the residual stream
+  int64_t attention_saved_bytes = 0;     // per block, owned by ATen: output and log-sum-exp
+  int64_t attention_scratch_bytes = 0;   // at the peak of attention's backward, owned by ATen
+  int64_t head_chunk = 0;                // tokens whose logits exist at once
 };
+/// Bytes of a slot when the compute dtype has compute_bytes.
+int64_t slot_bytes(const SlotSpec& slot, int64_t compute_bytes);
 
 struct ModelLayout {
   std::vector<UnitSpec> units;   // in forward order: embedding, blocks, head
@@ -29,8 +34,10 @@ struct ModelLayout {
   int64_t num_params() const;
   /// Parameters that take part in a matrix product per token: the head counts, the embedding look-up does not.
   int64_t num_matmul_params = 0;
-  /// Width of all heads together, layers: for the attention term of the FLOPs.
+  /// Width of all heads together: for the attention term of the FLOPs.
   int64_t attention_width = 0;
+  int64_t width = 0, vocab_size = 0;
+  bool tied = false;   // the head multiplies by the embedding table of unit 0
 
   /// 6 N + 12 L (H d) T: attention counted as if not causal (PaLM, arXiv:2204.02311 appendix B).
   double flops_per_token_full(int64_t seq) const;

@@ -33,6 +33,12 @@ struct ParamSpec {
 struct UnitSpec {
   std::string name;   // "model.layers.3"
   std::vector<ParamSpec> params;
+  /// Matrices that lie one after the other and are used as one, stacked by rows: q, k and v; gate and up. The k-th is view
+  /// params.size() + k of the unit.
+  struct Stack {
+    int first = 0, count = 0;
+  };
+  std::vector<Stack> stacks;
   int64_t numel() const;
 };
 

@@ -8,8 +8,10 @@ namespace tycho {
 struct LogConfig {
   Duration every = {1, DurationUnit::kBatch};
 
-  template <class Visitor> void fields(Visitor& v) {
-    v("every", every, "Print and record metrics each time this much training is done.", units("ba tok sp dur"), positive);
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("every", every, "Print and record metrics each time this much training is done.",
+      units("ba tok sp dur"), positive);
   }
 };
 

@@ -2,7 +2,9 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
 #include "trainer/metrics/step_metrics.h"
 
@@ -14,21 +16,30 @@ class Reporter {
   virtual ~Reporter() = default;
   virtual void run_start(const RunInfo&) {}
   /// Every step, for a live view; `record` when log.every says so.
-  virtual void step(const StepMetrics&, bool record) {}
-  /// Something that happened: kind "checkpoint", "resume", "stop", "warning", ... with its facts. `text` is one line for
-  /// people.
-  virtual void event(const std::string& kind, const std::string& text, const Json& facts) {}
-  virtual void run_end(const std::string& reason) {}
+  virtual void step(const StepMetrics&, bool /*record*/) {}
+  /// Something that happened: kind "checkpoint", "resume", "stop", "warning", "error", ... with its facts.
+  /// `text` is one line for people: "step 1000 saved, 1.5 GB in 2.1 s". The live view keeps the last of
+  /// checkpoint, of warning or error, and of all others.
+  virtual void event(const std::string& /*kind*/, const std::string& /*text*/, const Json& /*facts*/) {}
+  /// The last call, also when the run stopped early. `reason` is for people: "done", "stopped by SIGTERM at
+  /// step 120".
+  virtual void run_end(const std::string& /*reason*/) {}
 };
 
-/// Appends metrics.jsonl and events.jsonl (one object a line, flushed each) and log.txt in the run folder.
-std::unique_ptr<Reporter> make_file_reporter(const std::string& run_dir);
-/// Plain key=value lines on `fd`: what a pipe or a Slurm log gets.
+/// Appends metrics.jsonl and events.jsonl (one object a line, written at once) and log.txt in the run folder,
+/// which must exist. Nothing that an earlier process wrote is changed: a resumed run adds records, and each
+/// carries `attempt`, 1 for the first process of the folder. Throws Error (kStorage) when a file cannot be
+/// opened or written.
+std::unique_ptr<Reporter> make_file_reporter(const std::string& run_dir, FileOps& files = real_files());
+/// Plain key=value lines on `fd`: what a pipe or a Slurm log gets. ASCII keys, no colour, one line per record
+/// or event.
 std::unique_ptr<Reporter> make_plain_reporter(int fd);
-/// The live view (reference/lua_host.md §5.2) on a terminal: redrawn in place at most 10 times a second, without colour
-/// when NO_COLOR is set.
+/// The live view (reference/lua_host.md §5.2) on a terminal: redrawn in place at most 10 times a second, as
+/// wide as the terminal is now. Without colour when NO_COLOR is set, in ASCII when the locale is not UTF-8,
+/// and plain lines when TERM is dumb or unset.
 std::unique_ptr<Reporter> make_terminal_reporter(int fd);
-/// Several as one.
+/// Several as one, in their order. run_start passes on what they throw: the run has not begun. After that a
+/// reporter that throws is named to the others as a warning, once until it works again, and the run goes on.
 std::unique_ptr<Reporter> make_tee(std::vector<std::unique_ptr<Reporter>> reporters);
 
 }  // namespace tycho

@@ -1,4 +1,5 @@
-// What a run will take, from its config alone: parameters, memory by item, FLOPs, steps, tokens, disk. Torch-free.
+// What a run will take, from its config alone: parameters, memory by item, FLOPs, steps, tokens, disk.
+// Torch-free.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,25 +10,30 @@
 namespace tycho {
 
 struct MemoryItem {
-  std::string name;   // "parameters", "gradients", "optimizer", "activations", "logits chunk"
+  std::string
+      name;  // "parameters", "gradients", "optimizer", "activations", "logits chunk", "checkpoint copy"
   int64_t num_bytes = 0;
-  std::string note;   // "fp32 master, exp_avg, exp_avg_sq"
+  std::string note;  // "fp32 master, exp_avg, exp_avg_sq"
 };
 
 struct Plan {
   int64_t num_params = 0, num_matmul_params = 0;
-  int64_t steps = 0, tokens = 0, tokens_per_step = 0, micro_batches_per_step = 0;
-  int64_t num_samples = 0;          // of the data set; 0 when it is not there
-  double data_epochs = 0;           // 0 when unknown
-  double flops_per_token_full = 0, flops_per_token_causal = 0, total_flops = 0;
-  std::vector<MemoryItem> memory;   // per rank
-  int64_t memory_bytes = 0;
-  int64_t checkpoint_bytes = 0;     // one checkpoint
-  int64_t disk_bytes = 0;           // all that are kept, and one in flight
+  int64_t steps = 0;  // 0 when it is a matter of epochs and the data set is not there
+  int64_t tokens = 0, tokens_per_step = 0, micro_batches_per_step = 0;
+  int64_t num_samples = 0;   // of the data set; 0 when it is not there
+  std::string data_problem;  // why it is not there
+  double data_epochs = 0;    // 0 when unknown
+  double flops_per_token_full = 0, flops_per_token_causal = 0;
+  double total_flops = 0;          // all tokens, attention in full
+  std::vector<MemoryItem> memory;  // per rank: what the engine takes, without LibTorch itself
+  int64_t memory_bytes = 0;        // of the device that trains
+  int64_t checkpoint_bytes = 0;    // one checkpoint
+  int64_t disk_bytes = 0;          // all that are kept, and one in flight
 };
 
+/// For a config that check_config passes. Looks at the data set's index when it is there.
 Plan make_plan(const TrainConfig& config, int64_t num_ranks = 1);
-/// The table that `tycho plan` prints.
+/// The table that `tycho plan` prints: lines of at most 80 columns.
 std::string plan_text(const Plan& plan, const TrainConfig& config);
 
 }  // namespace tycho

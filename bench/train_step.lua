@@ -1,0 +1,21 @@
+-- The run of the training-step benchmark: bench/train_step.py pins the model's size, the batch and the data.
+local t = require "tycho"
+local r = t.recipe "train-step"
+
+r.seq_len      = 256
+r.global_batch = "16sp"
+r.max_duration = "60ba"
+r.resume       = "none"
+
+r.model = t.model.llama {
+  width = 256, layers = 4, heads = 4, kv_heads = 2, ffn_width = 768,
+  vocab_size = 4096, tied = true,
+}
+r.optimizer = t.optim.adamw { lr = 1e-3, betas = { 0.9, 0.95 }, weight_decay = 0.1 }
+r.scheduler = t.sched.constant {}
+r.clip.norm = 1.0
+
+r.train_data = t.data.mds { local_dir = "data", split = "", shuffle = false }
+r.ckpt.every = "1dur"
+
+return r

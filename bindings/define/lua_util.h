@@ -1,0 +1,68 @@
+// The border between C++ and Lua: who owns a Lua state, how errors cross, how values cross.
+#pragma once
+#include <exception>
+#include <lua.hpp>
+#include <memory>
+#include <string>
+
+#include "trainer/base/error.h"
+#include "trainer/base/json.h"
+
+namespace tycho {
+
+/// A Lua state with base, table, string, math, bit, debug and package, and with the JIT off: compiled loops
+/// could not be interrupted. Owned by one thread.
+class LuaState {
+ public:
+  LuaState();
+  lua_State* get() const { return state_.get(); }
+
+ private:
+  struct Close {
+    void operator()(lua_State* L) const { lua_close(L); }
+  };
+  std::unique_ptr<lua_State, Close> state_;
+};
+
+/// Pushes an error object: a table with code ("E_RECIPE"), exit (number), message, where (file:line of the
+/// nearest recipe frame, or nil) and a __tostring.
+void push_error(lua_State* L, const std::string& message, ExitCode code);
+
+/// Runs the body of a function that Lua calls. An exception is caught, the C++ frames of `body` are left, and
+/// then a Lua error object with its text and exit code is raised. Lua errors pass through: there is no catch
+/// (...), which would eat them. `body` returns the number of results that it pushed.
+template <class Body>
+int protect(lua_State* L, Body&& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    push_error(L, error.what(), error.code());
+  } catch (const std::exception& error) {
+    push_error(L, error.what(), ExitCode::kFailure);
+  }
+  return lua_error(L);
+}
+
+/// Calls the function below `num_args` arguments on the stack; the only way from C++ into Lua. A Lua error
+/// becomes an Error with the error object's exit code (kFailure for plain text), and with the Lua frames when
+/// `trace` is true.
+void call_lua(lua_State* L, int num_args, int num_results, bool trace = false);
+
+/// Pushes a value; objects and arrays become tables, null becomes the light userdata NULL.
+void push_json(lua_State* L, const Json& json);
+
+/// The value at a stack index. Tables with native.array's metatable, and tables of 1..n, are arrays. Numbers
+/// without a fraction are integers. Throws Error (kRecipe) on functions and other things that are not data.
+Json read_json(lua_State* L, int index);
+
+/// Marks the table on top of the stack as an array, also when it is empty.
+void mark_array(lua_State* L);
+
+/// A string argument of a binding; a Lua error names the argument otherwise.
+inline std::string string_argument(lua_State* L, int index) {
+  size_t size = 0;
+  const char* text = luaL_checklstring(L, index, &size);
+  return {text, size};
+}
+
+}  // namespace tycho

@@ -1,0 +1,218 @@
+// The functions behind tycho.native.
+#include "bindings/define/native.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "bindings/define/embedded.h"
+#include "bindings/define/lua_util.h"
+#include "trainer/base/bytes.h"
+#include "trainer/base/duration.h"
+#include "trainer/base/nearest.h"
+#include "trainer/config_io.h"
+
+namespace tycho {
+namespace {
+
+constexpr size_t kMaxSourceBytes = 16 << 20;
+
+int push_text(lua_State* L, const std::string& text) {
+  lua_pushlstring(L, text.data(), text.size());
+  return 1;
+}
+
+/// nil and a message without its "[place] ".
+int push_refusal(lua_State* L, const std::string& message) {
+  lua_pushnil(L);
+  const size_t end = message.starts_with('[') ? message.find("] ") : std::string::npos;
+  return 1 + push_text(L, end == std::string::npos ? message : message.substr(end + 2));
+}
+
+/// duration(text) -> value, unit | nil, message
+int duration(lua_State* L) {
+  return protect(L, [&] {
+    try {
+      const Duration parsed = Duration::parse(string_argument(L, 1));
+      lua_pushnumber(L, parsed.value);
+      return 1 + push_text(L, unit_name(parsed.unit));
+    } catch (const Error& error) {
+      return push_refusal(L, error.what());
+    }
+  });
+}
+
+/// duration_text(value, unit) -> text
+int duration_text(lua_State* L) {
+  return protect(L, [&] {
+    Duration parsed = Duration::parse("0" + string_argument(L, 2));
+    parsed.value = luaL_checknumber(L, 1);
+    return push_text(L, parsed.str());
+  });
+}
+
+/// bytes(text) -> number | nil, message
+int bytes(lua_State* L) {
+  return protect(L, [&] {
+    try {
+      lua_pushnumber(L, static_cast<double>(Bytes::parse(string_argument(L, 1)).value));
+      return 1;
+    } catch (const Error& error) {
+      return push_refusal(L, error.what());
+    }
+  });
+}
+
+/// bytes_text(number) -> text
+int bytes_text(lua_State* L) {
+  return protect(L, [&] { return push_text(L, Bytes{static_cast<int64_t>(luaL_checknumber(L, 1))}.str()); });
+}
+
+/// number_text(x) -> the shortest text that reads back the same
+int number_text(lua_State* L) {
+  return protect(L, [&] {
+    const double x = luaL_checknumber(L, 1);
+    if (x == std::floor(x) && std::abs(x) <= 0x1p53)
+      return push_text(L, fmt::format("{}", static_cast<int64_t>(x)));
+    return push_text(L, fmt::format("{}", x));
+  });
+}
+
+/// nearest(word, names) -> up to three names
+int nearest_names(lua_State* L) {
+  return protect(L, [&] {
+    std::vector<std::string> names;
+    for (const Json& name : read_json(L, 2))
+      names.push_back(name.is_string() ? name.get<std::string>() : name.dump());
+    push_json(L, nearest(string_argument(L, 1), names));
+    return 1;
+  });
+}
+
+std::string near_files(const std::filesystem::path& wanted) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  const auto folder = wanted.has_parent_path() ? wanted.parent_path() : ".";
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() == ".lua") names.push_back(entry.path().filename());
+  }
+  return did_you_mean(wanted.stem().string() + ".lua", names);
+}
+
+/// read_file(path) -> text | nil, message
+int read_file(lua_State* L) {
+  return protect(L, [&] {
+    const std::string path = string_argument(L, 1);
+    if (std::filesystem::is_directory(path)) {
+      return push_refusal(L, fmt::format("{} is a folder; a recipe is a file: {}/recipe.lua?", path, path));
+    }
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return push_refusal(L, fmt::format("cannot read {}{}", path, near_files(path)));
+    std::string text;
+    for (std::array<char, 65536> piece; file && text.size() <= kMaxSourceBytes;) {
+      file.read(piece.data(), piece.size());
+      text.append(piece.data(), static_cast<size_t>(file.gcount()));
+    }
+    if (text.size() > kMaxSourceBytes)
+      return push_refusal(L, fmt::format("{} is too big for a recipe", path));
+    return push_text(L, text);
+  });
+}
+
+/// env(name) -> text | nil
+int env(lua_State* L) {
+  const char* value = std::getenv(luaL_checkstring(L, 1));
+  lua_pushstring(L, value);  // nil for a null pointer
+  return 1;
+}
+
+/// output(text): recipes print to stderr, so that stdout carries only what the verb prints
+int output(lua_State* L) {
+  size_t size = 0;
+  const char* text = luaL_checklstring(L, 1, &size);
+  std::fwrite(text, 1, size, stderr);
+  return 0;
+}
+
+/// array(table) -> the same table, marked as a list
+int array(lua_State* L) {
+  lua_settop(L, 1);
+  mark_array(L);
+  return 1;
+}
+
+/// check_tree(tree) -> list of { path, message }: the rules between keys
+int check_tree(lua_State* L) {
+  return protect(L, [&] {
+    std::vector<ConfigProblem> problems;
+    read_config(read_json(L, 1), problems);
+    Json list = Json::array();
+    for (const ConfigProblem& problem : problems)
+      list.push_back({{"path", problem.path}, {"message", problem.message}});
+    push_json(L, list);
+    return 1;
+  });
+}
+
+int load_native(lua_State* L) {
+  return protect(L, [&] {
+    const luaL_Reg functions[] = {{"duration", duration},
+                                  {"duration_text", duration_text},
+                                  {"bytes", bytes},
+                                  {"bytes_text", bytes_text},
+                                  {"number_text", number_text},
+                                  {"nearest", nearest_names},
+                                  {"read_file", read_file},
+                                  {"env", env},
+                                  {"output", output},
+                                  {"array", array},
+                                  {"check_tree", check_tree}};
+    lua_newtable(L);
+    for (const luaL_Reg& function : functions) {
+      lua_pushcfunction(L, function.func);
+      lua_setfield(L, -2, function.name);
+    }
+    lua_pushlightuserdata(L, nullptr);
+    lua_setfield(L, -2, "null");
+    push_text(L, TYCHO_VERSION);
+    lua_setfield(L, -2, "version");
+    lua_pushinteger(L, static_cast<int>(ExitCode::kRecipe));
+    lua_setfield(L, -2, "exit_recipe");
+    push_json(L, train_config_schema());
+    lua_setfield(L, -2, "schema");
+    return 1;
+  });
+}
+
+int load_embedded(lua_State* L) {
+  const std::string_view name = luaL_checkstring(L, 1);
+  for (const EmbeddedModule& module : embedded_modules()) {
+    if (name != module.name) continue;
+    const int status =
+        luaL_loadbuffer(L, module.text.data(), module.text.size(), (std::string("=") + module.file).c_str());
+    if (status != 0) return lua_error(L);
+    lua_call(L, 0, 1);
+    return 1;
+  }
+  return luaL_error(L, "no embedded module %s", name.data());
+}
+
+}  // namespace
+
+void open_library(lua_State* L) {
+  lua_getglobal(L, "package");
+  lua_getfield(L, -1, "preload");
+  lua_pushcfunction(L, load_native);
+  lua_setfield(L, -2, "tycho.native");
+  for (const EmbeddedModule& module : embedded_modules()) {
+    lua_pushcfunction(L, load_embedded);
+    lua_setfield(L, -2, module.name);
+  }
+  lua_pop(L, 2);
+}
+
+}  // namespace tycho

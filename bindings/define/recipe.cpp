@@ -1,0 +1,79 @@
+// Calls the Lua standard library for the host.
+#include "bindings/define/recipe.h"
+
+#include "bindings/define/native.h"
+#include "bindings/define/watch.h"
+#include "trainer/config_io.h"
+#include "trainer/run_folder.h"
+
+namespace tycho {
+namespace {
+
+/// require(module)[function](request) in a fresh state.
+Json ask_lua(const char* module, const char* function, const Json& request, const LuaLimits& limits,
+             bool trace) {
+  const LuaState state;
+  lua_State* L = state.get();
+  open_library(L);
+  const LuaWatch watch(L, limits);
+  lua_getglobal(L, "require");
+  lua_pushstring(L, module);
+  call_lua(L, 1, 1, trace);
+  lua_getfield(L, -1, function);
+  push_json(L, request);
+  call_lua(L, 1, 1, trace);
+  return read_json(L, -1);
+}
+
+Json to_request(const RecipeRequest& recipe) {
+  Json arguments = Json::array();
+  for (const PinArgument& pin : recipe.pins)
+    arguments.push_back({{"argument", pin.number}, {"text", pin.text}});
+  Json request = {{"arguments", arguments}, {"trace", recipe.trace}};
+  if (!recipe.file.empty()) request["file"] = recipe.file;
+  return request;
+}
+
+void throw_report(const Json& result) {
+  if (result.at("problems") != 0) throw Error(result.at("report").get<std::string>(), ExitCode::kRecipe);
+}
+
+}  // namespace
+
+ResolvedRecipe resolve_recipe(const RecipeRequest& request) {
+  const Json result = ask_lua("tycho.session", "load", to_request(request), {}, request.trace);
+  throw_report(result);
+  ResolvedRecipe recipe;
+  recipe.config = read_config_or_fail(result.at("tree"));
+  recipe.name = result.at("name");
+  recipe.tree = config_to_json(recipe.config);
+  recipe.hash = config_hash(recipe.tree);
+  recipe.lua = result.at("lua");
+  recipe.history = result.at("history");
+  const Json shown = environment_without_secrets();
+  for (const auto& [name, value] : result.at("environment").items()) {
+    const Json kept = value.is_null() ? value : shown.value(name, Json(nullptr));
+    recipe.history["env." + name] = Json::array({{{"by", "environment"}, {"at", name}, {"value", kept}}});
+  }
+  for (const auto& [file, text] : result.at("sources").items()) recipe.sources[file] = text;
+  return recipe;
+}
+
+Json show_config(const ConfigQuery& query) {
+  Json request = to_request(query.recipe);
+  if (!query.under.empty()) request["under"] = query.under;
+  if (!query.why.empty()) request["why"] = query.why;
+  request["changed"] = query.changed;
+  Json result = ask_lua("tycho.show", "config", request, {}, query.recipe.trace);
+  throw_report(result);
+  if (result.contains("unknown")) throw Error(result.at("unknown").get<std::string>(), ExitCode::kUsage);
+  return result;
+}
+
+SpecCounts run_specs(const std::vector<std::string>& files, bool trace) {
+  const LuaLimits limits = {.max_instructions = int64_t{1} << 40, .max_seconds = 600};
+  const Json result = ask_lua("tycho.spec", "main", {{"files", files}}, limits, trace);
+  return {result.at("passed"), result.at("failed")};
+}
+
+}  // namespace tycho

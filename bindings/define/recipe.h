@@ -1,0 +1,54 @@
+// Recipes as the host sees them: a file and arguments in, a checked config with its story out. Torch-free.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bindings/define/lua_util.h"
+#include "trainer/config.h"
+
+namespace tycho {
+
+/// One `key=value` of the command line; `number` is its position after the verb, from 1.
+struct PinArgument {
+  int number = 0;
+  std::string text;
+};
+
+struct RecipeRequest {
+  std::string file;
+  std::vector<PinArgument> pins;
+  bool trace = false;  // show Lua frames with errors
+};
+
+struct ResolvedRecipe {
+  TrainConfig config;
+  std::string name;
+  Json tree;  // every key, as config_to_json writes it
+  std::string hash;
+  std::string lua;  // a recipe that gives the same tree
+  Json history;     // path -> [{by, at, value, shadowed}]; "env.NAME" for what t.env read
+  std::map<std::string, std::string> sources;
+};
+
+/// Runs a recipe and its checks. Throws Error: kRecipe with the whole report when anything is wrong,
+/// kInterrupted after LuaWatch::interrupt().
+ResolvedRecipe resolve_recipe(const RecipeRequest& request);
+
+/// What `tycho config` shows. The result has "text" and "rows". Throws like resolve_recipe, kUsage for a key
+/// that is not there.
+struct ConfigQuery {
+  RecipeRequest recipe;  // file "" for the schema alone
+  std::string under;     // only this path and below
+  std::string why;       // the history of this path
+  bool changed = false;  // only what is not a default
+};
+Json show_config(const ConfigQuery& query);
+
+/// Runs Lua spec files with lua/tycho/spec.lua. Failures are printed to stderr.
+struct SpecCounts {
+  int passed = 0, failed = 0;
+};
+SpecCounts run_specs(const std::vector<std::string>& files, bool trace);
+
+}  // namespace tycho

@@ -1,0 +1,73 @@
+// The hook that ends Lua code on Ctrl-C and past its limits.
+#include "bindings/define/watch.h"
+
+#include <atomic>
+#include <string>
+
+#include "bindings/define/lua_util.h"
+
+namespace tycho {
+namespace {
+
+constexpr int kTick = 10'000;  // instructions between looks at the clock
+
+// A signal handler may touch nothing but these and lua_sethook.
+std::atomic<lua_State*> g_watched{nullptr};
+std::atomic<bool> g_interrupted{false};
+LuaWatch* g_watch = nullptr;
+
+}  // namespace
+
+LuaWatch::LuaWatch(lua_State* L, const LuaLimits& limits)
+    : state_(L), limits_(limits), start_(std::chrono::steady_clock::now()) {
+  g_watch = this;
+  g_interrupted = false;
+  lua_sethook(L, &on_tick, LUA_MASKCOUNT, kTick);
+  g_watched = L;
+}
+
+LuaWatch::~LuaWatch() {
+  g_watched = nullptr;
+  lua_sethook(state_, nullptr, 0, 0);
+  g_watch = nullptr;
+}
+
+bool LuaWatch::interrupt() {
+  lua_State* const L = g_watched;
+  if (L == nullptr) return false;
+  g_interrupted = true;
+  lua_sethook(L, &on_tick, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+  return true;
+}
+
+void LuaWatch::on_tick(lua_State* L, lua_Debug* frame) {
+  LuaWatch& watch = *g_watch;
+  const bool counted = frame->event == LUA_HOOKCOUNT;
+  if (counted && !g_interrupted) watch.instructions_ += kTick;
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - watch.start_;
+  const bool too_many = watch.instructions_ > watch.limits_.max_instructions;
+  const bool too_long = elapsed.count() > watch.limits_.max_seconds;
+  const bool too_big = int64_t{lua_gc(L, LUA_GCCOUNT, 0)} * 1024 > watch.limits_.max_bytes;
+  if (!g_interrupted && !too_many && !too_long && !too_big) return;
+  lua_sethook(L, &on_tick, LUA_MASKCOUNT, 1);  // again at once, should recipe code swallow the error
+  lua_getinfo(L, "Sl", frame);
+  if (frame->source[0] != '@') return;
+  {
+    const std::string where = fmt::format("{}:{}", frame->source + 1, frame->currentline);
+    if (g_interrupted) {
+      push_error(L, "interrupted at " + where, ExitCode::kInterrupted);
+    } else if (too_big) {
+      push_error(L, fmt::format("stopped: Lua holds more than {} MiB here", watch.limits_.max_bytes >> 20),
+                 ExitCode::kRecipe);
+    } else {
+      push_error(
+          L,
+          fmt::format("stopped after {} million instructions in {:.1f} s: is there a loop without end?",
+                      watch.instructions_ / 1'000'000, elapsed.count()),
+          ExitCode::kRecipe);
+    }
+  }
+  lua_error(L);
+}
+
+}  // namespace tycho

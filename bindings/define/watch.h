@@ -1,0 +1,36 @@
+// Keeps Lua interruptible: Ctrl-C and runaway loops end it at the next instruction of recipe code.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <lua.hpp>
+
+namespace tycho {
+
+struct LuaLimits {
+  int64_t max_instructions = 100'000'000;
+  double max_seconds = 10;
+  int64_t max_bytes = int64_t{1} << 30;  // of Lua's own memory
+};
+
+/// While one lives, Lua code on this state ends with an error object when a limit is passed (kRecipe) or when
+/// interrupt() was called (kInterrupted, "interrupted at file:line"). The standard library's own frames are
+/// not cut, so that reports are still written. One at a time in a process, on the thread that runs Lua.
+class LuaWatch {
+ public:
+  LuaWatch(lua_State* L, const LuaLimits& limits);
+  ~LuaWatch();
+  LuaWatch(const LuaWatch&) = delete;
+  LuaWatch& operator=(const LuaWatch&) = delete;
+
+  /// Asks the watched Lua code to end. Safe in a signal handler. False when no Lua code is watched.
+  static bool interrupt();
+
+ private:
+  static void on_tick(lua_State* L, lua_Debug* frame);
+  lua_State* state_;
+  LuaLimits limits_;
+  int64_t instructions_ = 0;
+  std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace tycho

@@ -1,0 +1,86 @@
+// Finds, prepares for, and opens libtycho_engine.so.
+#include "host/engine.h"
+
+#include <dlfcn.h>
+#include <malloc.h>
+#include <sched.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr int kApiVersion = 1;
+const char* const kEngineFile = "libtycho_engine.so";
+
+int usable_cores() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+void set_unless_set(const char* name, const std::string& value) {
+  setenv(name, value.c_str(), /*overwrite=*/0);
+}
+
+/// OpenMP reads these when the engine is loaded. Threads that spin while they wait lose 2.7x beside a busy
+/// neighbour, passive ones 1.6x (DESIGN §2).
+void prepare_openmp(int threads) {
+  set_unless_set("OMP_WAIT_POLICY", "passive");
+  set_unless_set("OMP_NUM_THREADS", std::to_string(threads > 0 ? threads : usable_cores()));
+}
+
+/// glibc hands big buffers back to the kernel and faults them in again at every step, which costs 12-23 % of
+/// a step.
+void keep_memory() {
+  for (const char* name :
+       {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "GLIBC_TUNABLES"}) {
+    if (std::getenv(name) != nullptr) return;
+  }
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 2047 << 20);
+  mallopt(M_TOP_PAD, 64 << 20);
+}
+
+fs::path engine_path() {
+  std::error_code error;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const fs::path& path : {folder / ".." / "lib" / kEngineFile, folder / kEngineFile}) {
+    if (fs::exists(path, error)) return path;
+  }
+  fail(ExitCode::kFailure,
+       "[engine] {} is not in {} nor beside the program: build the target tycho_engine, or install "
+       "again",
+       kEngineFile, (folder / ".." / "lib").lexically_normal().string());
+}
+
+const EngineApi& load(int threads) {
+  const std::string path = engine_path();
+  prepare_openmp(threads);
+  keep_memory();
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    fail(ExitCode::kFailure, "[engine] cannot open {}: {}; scripts/setup installs LibTorch", path, dlerror());
+  }
+  using Entry = const EngineApi* (*)();
+  const auto entry = reinterpret_cast<Entry>(dlsym(library, "tycho_engine_api"));
+  if (entry == nullptr) fail(ExitCode::kFailure, "[engine] {} has no tycho_engine_api: build it again", path);
+  const EngineApi& api = *entry();
+  if (api.version != kApiVersion) {
+    fail(ExitCode::kFailure, "[engine] {} speaks version {}, this program {}: build both again", path,
+         api.version, kApiVersion);
+  }
+  return api;
+}
+
+}  // namespace
+
+const EngineApi& open_engine(int threads) {
+  static const EngineApi& api = load(threads);
+  return api;
+}
+
+}  // namespace tycho

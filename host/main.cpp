@@ -1,0 +1,69 @@
+// `tycho`: finds the verb, and turns the one exception into a message and an exit code.
+#include <csignal>
+#include <cstdio>
+#include <new>
+
+#include "host/verb.h"
+#include "trainer/base/nearest.h"
+
+namespace tycho {
+namespace {
+
+void print_help() {
+  fmt::print(
+      "tycho trains, finetunes and samples language models. A run is a recipe: a Lua program.\n\n"
+      "  tycho VERB [arguments]\n\n");
+  for (const Verb& verb : all_verbs()) fmt::print("  {:<10}  {}\n", verb.name, verb.spec.summary);
+  fmt::print(
+      "\n`tycho VERB --help` explains one of them. Example:\n  tycho run recipes/demo.lua "
+      "optimizer.lr=1e-3\n");
+}
+
+const Verb& find_verb(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Verb& verb : all_verbs()) {
+    if (name == verb.name) return verb;
+    names.emplace_back(verb.name);
+  }
+  fail(ExitCode::kUsage, "[tycho] no verb \"{}\"{}; `tycho --help` lists them", name,
+       did_you_mean(name, names));
+}
+
+int run_command(const std::vector<std::string>& argv) {
+  if (argv.empty() || argv[0] == "--help" || argv[0] == "-h" || argv[0] == "help") {
+    print_help();
+    return static_cast<int>(argv.empty() ? ExitCode::kUsage : ExitCode::kOk);
+  }
+  const Verb& verb = find_verb(argv[0] == "--version" ? "version" : argv[0]);
+  bool help = false;
+  const Arguments arguments = parse_arguments(verb, {argv.begin() + 1, argv.end()}, help);
+  return help ? 0 : verb.run(arguments);
+}
+
+int report(const std::string& message, ExitCode code) {
+  std::fflush(stdout);
+  fmt::print(stderr, "{}\n", message);
+  return static_cast<int>(code);
+}
+
+int guarded_main(const std::vector<std::string>& argv) {
+  // A reader that goes away (`tycho config ... | head`) and a file-size limit become errors of the write
+  // itself.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  try {
+    const int code = run_command(argv);
+    return std::fflush(stdout) == 0 || code != 0 ? code : static_cast<int>(ExitCode::kStorage);
+  } catch (const Error& error) {
+    return report(error.what(), error.code());
+  } catch (const std::bad_alloc&) {
+    return report("[tycho] out of memory", ExitCode::kNumerics);
+  } catch (const std::exception& error) {
+    return report(std::string("[tycho] ") + error.what(), ExitCode::kFailure);
+  }
+}
+
+}  // namespace
+}  // namespace tycho
+
+int main(int argc, char** argv) { return tycho::guarded_main({argv + 1, argv + argc}); }

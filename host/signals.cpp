@@ -1,0 +1,69 @@
+// Signal handlers. They touch nothing but atomics and async-signal-safe calls.
+#include "host/signals.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <string_view>
+
+#include "bindings/define/watch.h"
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+constexpr int64_t kImpatientNs = 2'000'000'000;
+
+StopFlag g_stop{0};
+std::atomic<int64_t> g_last_interrupt_ns{0};
+static_assert(StopFlag::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
+
+struct sigaction action_of(void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  return action;
+}
+
+void say(std::string_view text) {
+  const ssize_t ignored = write(STDERR_FILENO, text.data(), text.size());
+  static_cast<void>(ignored);
+}
+
+void on_define_interrupt(int) {
+  if (!LuaWatch::interrupt()) _exit(static_cast<int>(ExitCode::kInterrupted));
+}
+
+void on_run_signal(int number) {
+  int expected = 0;
+  g_stop.compare_exchange_strong(expected, number);
+  if (number != SIGINT) return;
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const int64_t now_ns = int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  const int64_t last_ns = g_last_interrupt_ns.exchange(now_ns);
+  if (isatty(STDIN_FILENO) == 0) return;
+  if (last_ns != 0 && now_ns - last_ns < kImpatientNs) {
+    say("\ninterrupted twice: ended at once; the newest checkpoint is the one to resume from\n");
+    _exit(static_cast<int>(ExitCode::kInterrupted));
+  }
+  say("\nstopping at the next step boundary with a checkpoint; Ctrl-C again within 2 s ends at once\n");
+}
+
+}  // namespace
+
+InterruptLua::InterruptLua() {
+  const struct sigaction action = action_of(on_define_interrupt);
+  sigaction(SIGINT, &action, &before_);
+}
+
+InterruptLua::~InterruptLua() { sigaction(SIGINT, &before_, nullptr); }
+
+StopFlag& stop_on_signals() {
+  const struct sigaction action = action_of(on_run_signal);
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaction(number, &action, nullptr);
+  return g_stop;
+}
+
+}  // namespace tycho

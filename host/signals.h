@@ -1,0 +1,27 @@
+// What signals do: end Lua code in the define phase, ask the trainer to stop in the run phase.
+#pragma once
+#include <csignal>
+
+#include "bindings/run/engine.h"
+
+namespace tycho {
+
+/// While it lives, Ctrl-C ends running Lua code with "interrupted at file:line"; the old action comes back
+/// after it.
+class InterruptLua {
+ public:
+  InterruptLua();
+  ~InterruptLua();
+  InterruptLua(const InterruptLua&) = delete;
+  InterruptLua& operator=(const InterruptLua&) = delete;
+
+ private:
+  struct sigaction before_ = {};
+};
+
+/// From now on SIGINT, SIGTERM and SIGUSR1 store their number in the flag that is returned; the first one
+/// wins, so a repeated SIGTERM changes nothing. A second Ctrl-C within two seconds at a terminal ends the
+/// process at once.
+StopFlag& stop_on_signals();
+
+}  // namespace tycho

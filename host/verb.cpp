@@ -1,0 +1,169 @@
+// The table of verbs, and reading their arguments.
+#include "host/verb.h"
+
+#include <charconv>
+#include <cxxopts.hpp>
+#include <sstream>
+
+#include "trainer/base/nearest.h"
+
+namespace tycho {
+
+const std::vector<Verb>& all_verbs() {
+  static const std::vector<Verb> verbs = {
+      {"run", kRunSpec, run_run},
+      {"check", kCheckSpec, run_check},
+      {"config", kConfigSpec, run_config},
+      {"plan", kPlanSpec, run_plan},
+      {"test", kTestSpec, run_test},
+      {"data", kDataSpec, run_data},
+      {"tokenizer", kTokenizerSpec, run_tokenizer},
+      {"generate", kGenerateSpec, run_generate},
+      {"ckpt", kCkptSpec, run_ckpt},
+      {"version", kVersionSpec, run_version},
+  };
+  return verbs;
+}
+
+namespace {
+
+std::string long_name(const OptionSpec& option) {
+  const std::string name = option.name;
+  const size_t comma = name.find(',');
+  return comma == std::string::npos ? name : name.substr(comma + 1);
+}
+
+/// Every option is read as text here; what it must be is the verb's to say.
+cxxopts::Options describe(const Verb& verb) {
+  cxxopts::Options options(std::string("tycho ") + verb.name, "");
+  cxxopts::OptionAdder add = options.add_options();
+  for (const OptionSpec& option : verb.spec.options) {
+    auto value = option.placeholder != nullptr ? cxxopts::value<std::string>() : nullptr;
+    if (value == nullptr) {
+      add(option.name, option.help);
+      continue;
+    }
+    if (option.default_text != nullptr) value->default_value(option.default_text);
+    add(option.name, option.help, value, option.placeholder);
+  }
+  add("h,help", "Show this and stop.");
+  options.allow_unrecognised_options().set_width(100);
+  return options;
+}
+
+void print_verb_help(const Verb& verb, const cxxopts::Options& options) {
+  std::string listed = options.help({""});
+  listed.erase(0, listed.rfind('\n', listed.find("--")) + 1);  // cxxopts puts its own usage line first
+  fmt::print("tycho {}\n\n{}\n\n{}\nExample:\n{}\n", verb.spec.usage, verb.spec.summary, listed,
+             verb.spec.example);
+}
+
+[[noreturn]] void refuse_option(const Verb& verb, const std::string& given) {
+  std::vector<std::string> names;
+  for (const OptionSpec& option : verb.spec.options) names.push_back("--" + long_name(option));
+  fail(ExitCode::kUsage, "[tycho {}] no option {}{}; `tycho {} --help` lists them", verb.name, given,
+       did_you_mean(given, names), verb.name);
+}
+
+}  // namespace
+
+Arguments parse_arguments(const Verb& verb, const std::vector<std::string>& argv, bool& help) {
+  cxxopts::Options options = describe(verb);
+  std::vector<const char*> pointers = {verb.name};
+  for (const std::string& argument : argv) pointers.push_back(argument.c_str());
+  Arguments arguments = {.verb = verb.name, .argv = argv};
+  try {
+    const cxxopts::ParseResult parsed = options.parse(static_cast<int>(pointers.size()), pointers.data());
+    help = parsed.count("help") > 0;
+    if (help) print_verb_help(verb, options);
+    for (const OptionSpec& option : verb.spec.options) {
+      const std::string name = long_name(option);
+      const bool is_switch = option.placeholder == nullptr;
+      if (is_switch && parsed.count(name) > 0) arguments.options[name] = "true";
+      if (!is_switch && (parsed.count(name) > 0 || option.default_text != nullptr)) {
+        arguments.options[name] = parsed[name].as<std::string>();
+      }
+    }
+    arguments.words = parsed.unmatched();
+  } catch (const cxxopts::exceptions::exception& error) {
+    fail(ExitCode::kUsage, "[tycho {}] {}; `tycho {} --help` lists the options", verb.name, error.what(),
+         verb.name);
+  }
+  size_t position = 0;
+  bool only_words = false;  // after "--"
+  for (const std::string& one : arguments.words) {
+    for (; position < argv.size() && argv[position] != one; ++position) only_words |= argv[position] == "--";
+    if (!only_words && one.size() > 1 && one[0] == '-') refuse_option(verb, one);
+    arguments.numbers.push_back(static_cast<int>(++position));
+  }
+  return arguments;
+}
+
+const std::string& Arguments::text(const std::string& option) const {
+  const auto found = options.find(option);
+  if (found == options.end()) fail(ExitCode::kUsage, "[tycho {}] wanted --{}; see --help", verb, option);
+  return found->second;
+}
+
+int64_t Arguments::integer(const std::string& option, int64_t low, int64_t high) const {
+  const std::string& given = text(option);
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+  if (error == std::errc() && end == given.data() + given.size() && value >= low && value <= high)
+    return value;
+  const std::string range =
+      high == INT64_MAX ? fmt::format("of at least {}", low) : fmt::format("from {} to {}", low, high);
+  fail(ExitCode::kUsage, "[tycho {}] --{} wanted a whole number {}, given \"{}\"", verb, option, range,
+       given);
+}
+
+double Arguments::number(const std::string& option, double low, double high) const {
+  const std::string& given = text(option);
+  double value = 0;
+  const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+  if (error == std::errc() && end == given.data() + given.size() && value >= low && value <= high)
+    return value;
+  fail(ExitCode::kUsage, "[tycho {}] --{} wanted a number from {} to {}, given \"{}\"", verb, option, low,
+       high, given);
+}
+
+std::vector<std::string> Arguments::list(const std::string& option) const {
+  std::vector<std::string> items;
+  std::istringstream text_stream(text(option));
+  for (std::string item; std::getline(text_stream, item, ',');) items.push_back(item);
+  return items;
+}
+
+RecipeRequest recipe_request(const Arguments& arguments) {
+  RecipeRequest request;
+  request.file = word(arguments, 0, "a recipe");
+  request.trace = arguments.has("trace");
+  for (size_t i = 1; i < arguments.words.size(); ++i) {
+    request.pins.push_back({arguments.numbers[i], arguments.words[i]});
+  }
+  return request;
+}
+
+const std::string& word(const Arguments& arguments, size_t index, const char* what) {
+  if (index < arguments.words.size()) return arguments.words[index];
+  fail(ExitCode::kUsage, "[tycho] wanted {}; see --help", what);
+}
+
+void no_more_words(const Arguments& arguments, size_t count) {
+  if (arguments.words.size() <= count) return;
+  fail(ExitCode::kUsage, "[tycho] did not expect \"{}\"; see --help", arguments.words[count]);
+}
+
+int pick_subverb(const Arguments& arguments, const char* verb, const std::vector<Subverb>& subverbs) {
+  std::vector<std::string> names;
+  for (const Subverb& one : subverbs) {
+    if (!arguments.words.empty() && arguments.words[0] == one.first) return one.second(arguments);
+    names.emplace_back(one.first);
+  }
+  const std::string given = arguments.words.empty() ? "nothing" : fmt::format("\"{}\"", arguments.words[0]);
+  const std::string near = arguments.words.empty() ? "" : did_you_mean(arguments.words[0], names);
+  fail(ExitCode::kUsage, "[tycho {}] wanted one of {}, given {}{}", verb, fmt::join(names, ", "), given,
+       near);
+}
+
+}  // namespace tycho

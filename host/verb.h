@@ -1,0 +1,90 @@
+// One verb of the command line, and how its arguments are read.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/define/recipe.h"
+
+namespace tycho {
+
+/// One option of a verb.
+struct OptionSpec {
+  const char* name;                    // "top-p", or "p,prompt" with a short form
+  const char* help;                    // one sentence
+  const char* placeholder = nullptr;   // "N"; none for a switch
+  const char* default_text = nullptr;  // none: the option has no value when it is not given
+};
+
+/// --json and --trace mean the same everywhere.
+inline constexpr OptionSpec kJsonOption = {"json", "Print JSON instead of text."};
+inline constexpr OptionSpec kTraceOption = {"trace", "Show where in Lua an error was raised."};
+
+/// How a verb describes itself; `--help` is made from it.
+struct VerbSpec {
+  const char* usage;    // "run RECIPE [key=value ...]"
+  const char* summary;  // one sentence
+  const char* example;  // one command line or more
+  std::vector<OptionSpec> options;
+};
+
+/// What follows the verb: options, and the words that are none, in order.
+struct Arguments {
+  std::string verb;
+  std::map<std::string, std::string> options;  // by long name; a switch that was given is "true"
+  std::vector<std::string> words;
+  std::vector<int> numbers;       // position of each word after the verb, from 1
+  std::vector<std::string> argv;  // all of it, as given
+
+  bool has(const std::string& option) const { return options.contains(option); }
+  /// The value of an option that has a default or was given; throws Error (kUsage) that asks for it
+  /// otherwise.
+  const std::string& text(const std::string& option) const;
+  /// The same as a number from `low` to `high`; throws Error (kUsage) on anything else.
+  int64_t integer(const std::string& option, int64_t low, int64_t high = INT64_MAX) const;
+  double number(const std::string& option, double low, double high) const;
+  /// The same, split at commas.
+  std::vector<std::string> list(const std::string& option) const;
+};
+
+struct Verb {
+  const char* name;
+  const VerbSpec& spec;
+  /// Returns the exit code of an orderly end; throws Error otherwise.
+  int (*run)(const Arguments& arguments);
+};
+
+/// All verbs, in the order of `tycho --help`.
+const std::vector<Verb>& all_verbs();
+
+/// Reads what follows the verb. Throws Error (kUsage). True in `help` when the user asked for help and it was
+/// printed.
+Arguments parse_arguments(const Verb& verb, const std::vector<std::string>& argv, bool& help);
+
+/// The recipe and its pins from the words: the first word is the file, all others are key=value.
+RecipeRequest recipe_request(const Arguments& arguments);
+/// The word at an index; throws Error (kUsage) that names what is missing.
+const std::string& word(const Arguments& arguments, size_t index, const char* what);
+/// Throws Error (kUsage) when there are more words than the verb takes.
+void no_more_words(const Arguments& arguments, size_t count);
+
+/// Calls what the first word names; throws Error (kUsage) with a suggestion for other words.
+using Subverb = std::pair<const char*, int (*)(const Arguments&)>;
+int pick_subverb(const Arguments& arguments, const char* verb, const std::vector<Subverb>& subverbs);
+
+int run_run(const Arguments& arguments);
+int run_check(const Arguments& arguments);
+int run_config(const Arguments& arguments);
+int run_plan(const Arguments& arguments);
+int run_test(const Arguments& arguments);
+int run_data(const Arguments& arguments);
+int run_tokenizer(const Arguments& arguments);
+int run_generate(const Arguments& arguments);
+int run_ckpt(const Arguments& arguments);
+int run_version(const Arguments& arguments);
+extern const VerbSpec kRunSpec, kCheckSpec, kConfigSpec, kPlanSpec, kTestSpec, kDataSpec, kTokenizerSpec,
+    kGenerateSpec, kCkptSpec, kVersionSpec;
+
+}  // namespace tycho

@@ -1,0 +1,123 @@
+// tycho data: text files to data sets, and what a data set says about itself.
+#include <unistd.h>
+
+#include "host/text_table.h"
+#include "host/verb.h"
+#include "trainer/base/bytes.h"
+#include "trainer/data/convert.h"
+
+namespace tycho {
+
+const VerbSpec kDataSpec = {
+    "data convert INPUT ... --tokenizer FILE --out DIR\n       tycho data inspect DIR",
+    "Turns text files into MDS shards of tokens; shows what a data set holds.",
+    "  tycho data convert books/ --tokenizer tokenizer.json --out data/books --concat-tokens 1024\n"
+    "  tycho data inspect data/books",
+    {{"tokenizer", "convert: a tokenizer.json.", "FILE"},
+     {"out", "convert: folder of the new data set.", "DIR"},
+     {"concat-tokens", "convert: tokens per sample.", "N", "2048"},
+     {"ext", "convert: endings of the files to read in folders.", "LIST", ".txt"},
+     {"bos-text", "convert: text before every document.", "TEXT", ""},
+     {"eos-text", "convert: text after every document.", "TEXT", ""},
+     {"no-wrap", "convert: drop the rest of a document that a sample has no room for."},
+     {"split", "convert: name of the split.", "NAME", "train"},
+     {"val-split", "convert: name of the split that val-fraction fills.", "NAME", "val"},
+     {"val-fraction", "convert: share of the documents that goes there.", "X", "0"},
+     {"threads", "convert: CPU threads; 0 for one per core.", "N", "0"},
+     kJsonOption}};
+
+namespace {
+
+ConvertOptions to_options(const Arguments& arguments) {
+  word(arguments, 1, "text files or folders to convert");
+  ConvertOptions options;
+  options.inputs.assign(arguments.words.begin() + 1, arguments.words.end());
+  options.extensions = arguments.list("ext");
+  options.tokenizer = arguments.text("tokenizer");
+  options.out_dir = arguments.text("out");
+  options.split = arguments.text("split");
+  options.val_split = arguments.text("val-split");
+  options.val_fraction = arguments.number("val-fraction", 0, 1);
+  options.concat_tokens = arguments.integer("concat-tokens", 1);
+  options.bos_text = arguments.text("bos-text");
+  options.eos_text = arguments.text("eos-text");
+  options.no_wrap = arguments.has("no-wrap");
+  options.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
+  return options;
+}
+
+void show_progress(const ConvertProgress& progress) {
+  const double share = progress.bytes_total > 0 ? 100.0 * progress.bytes_done / progress.bytes_total : 0;
+  fmt::print(stderr, "\r{:5.1f} %  {} tokens  {} samples ", share, human_count(progress.tokens),
+             progress.samples);
+}
+
+Json split_json(const ConvertedSplit& split) {
+  return {{"dir", split.dir},       {"documents", split.documents}, {"bytes", split.bytes},
+          {"tokens", split.tokens}, {"samples", split.samples},     {"dropped_tokens", split.dropped_tokens},
+          {"shards", split.shards}};
+}
+
+int convert(const Arguments& arguments) {
+  ConvertOptions options = to_options(arguments);
+  const bool live = isatty(STDERR_FILENO) != 0;
+  if (live) options.progress = show_progress;
+  const ConvertResult result = convert_text(options);
+  if (live) fmt::print(stderr, "\r{:60}\r", "");
+  for (const std::string& warning : result.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  Json splits = Json::array();
+  std::vector<std::vector<std::string>> rows = {
+      {"split", "documents", "bytes", "tokens", "samples", "shards"}};
+  for (const ConvertedSplit& split : result.splits) {
+    splits.push_back(split_json(split));
+    rows.push_back({split.dir, fmt::to_string(split.documents), human_bytes(static_cast<double>(split.bytes)),
+                    human_count(static_cast<double>(split.tokens)), fmt::to_string(split.samples),
+                    fmt::to_string(split.shards)});
+  }
+  fmt::print("{}", arguments.has("json") ? splits.dump(2) + "\n" : text_table(rows));
+  return 0;
+}
+
+std::string joined(const std::vector<std::string>& names, const std::vector<std::string>& kinds) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    text += fmt::format("{}{}: {}", i == 0 ? "" : ", ", names[i], i < kinds.size() ? kinds[i] : "?");
+  }
+  return text;
+}
+
+int inspect(const Arguments& arguments) {
+  const std::vector<DatasetInfo> splits = dataset_info(word(arguments, 1, "a data set's folder"));
+  no_more_words(arguments, 2);
+  Json list = Json::array();
+  std::vector<std::vector<std::string>> rows = {
+      {"split", "shards", "samples", "bytes", "tokens", "per sample", "columns"}};
+  for (const DatasetInfo& info : splits) {
+    list.push_back({{"dir", info.dir},
+                    {"shards", info.shards},
+                    {"samples", info.samples},
+                    {"bytes", info.bytes},
+                    {"column_names", info.column_names},
+                    {"column_encodings", info.column_encodings},
+                    {"hashes", info.hashes},
+                    {"tokenizer_hash", info.tokenizer_hash},
+                    {"concat_tokens", info.concat_tokens},
+                    {"documents", info.documents},
+                    {"tokens", info.tokens},
+                    {"vocab_size", info.vocab_size}});
+    rows.push_back({info.dir, fmt::to_string(info.shards), fmt::to_string(info.samples),
+                    human_bytes(static_cast<double>(info.bytes)),
+                    human_count(static_cast<double>(info.tokens)), fmt::to_string(info.concat_tokens),
+                    joined(info.column_names, info.column_encodings)});
+  }
+  fmt::print("{}", arguments.has("json") ? list.dump(2) + "\n" : text_table(rows));
+  return 0;
+}
+
+}  // namespace
+
+int run_data(const Arguments& arguments) {
+  return pick_subverb(arguments, "data", {{"convert", convert}, {"inspect", inspect}});
+}
+
+}  // namespace tycho

@@ -1,0 +1,30 @@
+// tycho version: what exactly is running.
+#include <luajit.h>
+
+#include "host/engine.h"
+#include "host/verb.h"
+
+namespace tycho {
+
+const VerbSpec kVersionSpec = {"version",
+                               "Prints versions; --engine adds LibTorch's and the device's.",
+                               "  tycho version --engine --json",
+                               {{"engine", "Open the engine and print its versions too."}, kJsonOption}};
+
+int run_version(const Arguments& arguments) {
+  no_more_words(arguments, 0);
+  Json versions = {{"tycho", TYCHO_VERSION}, {"luajit", LUAJIT_VERSION}, {"compiler", "g++ " __VERSION__}};
+  if (arguments.has("engine")) {
+    versions.update(parse_json(open_engine(0).versions(), "engine versions"));
+  }
+  if (arguments.has("json")) {
+    fmt::print("{}\n", versions.dump(2));
+    return 0;
+  }
+  for (const auto& [name, value] : versions.items()) {
+    fmt::print("{:<10}  {}\n", name, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return 0;
+}
+
+}  // namespace tycho

@@ -1,0 +1,38 @@
+-- Who gave each value what, in order: schema default, recipe lines, arguments. `tycho config --why` prints
+-- it.
+local schema = require "tycho.schema"
+local site_of = require "tycho.site"
+
+local M = {}
+
+-- Adds an entry to a path's history. `by`: "default", "recipe" or "argument"; shadowed: a pin hid this write.
+function M.add(owner, path, by, site, value, shadowed)
+  if not owner.history then return end
+  local list = owner.history[path] or {}
+  owner.history[path] = list
+  if by == "argument" then
+    for _, entry in ipairs(list) do entry.shadowed = entry.shadowed or entry.by == "recipe" or nil end
+  end
+  list[#list + 1] = { by = by, at = site_of.text(site), value = schema.literal(value), shadowed = shadowed or nil,
+    site = site }
+end
+
+-- Where a path's present value comes from; nearest parent when it has no history of its own.
+function M.site(owner, path)
+  while path ~= "" do
+    local list = owner.history[path]
+    for i = #(list or {}), 1, -1 do
+      if not list[i].shadowed and list[i].by ~= "default" then return list[i].site end
+    end
+    path = path:match("^(.*)%.[^.]*$") or ""
+  end
+end
+
+-- The entry that holds: the newest that no pin hid.
+function M.latest(list)
+  for i = #list, 1, -1 do
+    if not list[i].shadowed then return list[i] end
+  end
+end
+
+return M

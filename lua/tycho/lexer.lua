@@ -1,0 +1,244 @@
+-- Finds where things stand in a Lua source: keys inside table constructors, targets and values of
+-- assignments. Lua itself reports one line per statement; error messages want the column of the key.
+local M = {}
+
+local function read_long_bracket(text, at)
+  local level = text:match("^%[(=*)%[", at)
+  if not level then return nil end
+  local _, stop = text:find("]" .. level .. "]", at + #level + 2, true)
+  return stop or #text
+end
+
+local function read_quoted(text, at)
+  local quote, i = text:sub(at, at), at + 1
+  while i <= #text do
+    local c = text:sub(i, i)
+    if c == "\\" then i = i + 1 elseif c == quote or c == "\n" then return i end
+    i = i + 1
+  end
+  return #text
+end
+
+local kOperators = { "^%.%.%.", "^%.%.", "^==", "^~=", "^<=", "^>=", "^!=", "^%+=", "^%-=", "^%*=", "^/=", "^." }
+
+-- Where the token that starts at `at` ends, and its kind; comments and blanks have the kind "blank".
+local function next_token(text, at)
+  local _, stop = text:find("^%s+", at)
+  if stop then return stop, "blank" end
+  if text:find("^%-%-", at) then
+    return read_long_bracket(text, at + 2) or (text:find("\n", at, true) or #text + 1) - 1, "blank"
+  end
+  _, stop = text:find("^[%a_][%w_]*", at)
+  if stop then return stop, "name" end
+  _, stop = text:find("^0[xX]%x+", at)
+  if stop then return stop, "number" end
+  _, stop = text:find("^%.?%d[%d%.]*[eE]?[%+%-]?%d*", at)
+  if stop then
+    -- "3-4" is three tokens: a sign belongs to a number only after an exponent.
+    local plain = select(2, text:find("^%.?%d[%d%.]*", at))
+    local exponent = select(2, text:find("^[eE][%+%-]?%d+", plain + 1))
+    return exponent or plain, "number"
+  end
+  if text:find("^[\"']", at) then return read_quoted(text, at), "string" end
+  stop = read_long_bracket(text, at)
+  if stop then return stop, "string" end
+  for _, pattern in ipairs(kOperators) do
+    _, stop = text:find(pattern, at)
+    if stop then return stop, "op" end
+  end
+end
+
+-- Tokens in order: { kind, text, line, col, len }.
+function M.tokens(text)
+  local out, at, line, line_start = {}, 1, 1, 1
+  while at <= #text do
+    local stop, kind = next_token(text, at)
+    local piece = text:sub(at, stop)
+    if kind ~= "blank" then
+      out[#out + 1] = { kind = kind, text = piece, line = line, col = at - line_start + 1, len = #piece }
+    end
+    for newline in piece:gmatch("()\n") do
+      line, line_start = line + 1, at + newline
+    end
+    at = stop + 1
+  end
+  return out
+end
+
+local function unquoted(token) return (token.text:match("^[\"'](.*)[\"']$")) end
+
+-- Which name a "{" at position i belongs to: f{, f({, key = {, ["key"] = {.
+local function head_of(tokens, i)
+  local before = tokens[i - 1]
+  if before and (before.text == "(" or before.text == "=") then
+    before = tokens[i - 2]
+    if before and before.text == "]" then before = tokens[i - 3] end
+  end
+  if not before then return nil end
+  if before.kind == "name" then return before.text, before end
+  if before.kind == "string" then return unquoted(before), before end
+end
+
+-- The key that starts at position i inside a constructor, and the position of its value.
+local function key_at(tokens, i)
+  local a, b, c, d = tokens[i], tokens[i + 1], tokens[i + 2], tokens[i + 3]
+  if a.kind == "name" and b and b.text == "=" then return a.text, a, i + 2 end
+  if a.text == "[" and b and b.kind == "string" and c and c.text == "]" and d and d.text == "=" then
+    return unquoted(b), b, i + 4
+  end
+end
+
+local kOpeners = { ["("] = true, ["["] = true, ["function"] = true, ["if"] = true, ["do"] = true,
+  ["repeat"] = true }
+local kClosers = { [")"] = true, ["]"] = true, ["end"] = true, ["until"] = true }
+
+-- The first token of the value at position i, a sign and its number taken as one.
+local function value_token(tokens, i)
+  local token, number = tokens[i], tokens[i + 1]
+  if not token or token.text ~= "-" or not number or number.kind ~= "number" then return token end
+  return { kind = "number", text = "-" .. number.text, line = token.line, col = token.col,
+    len = number.col + number.len - token.col }
+end
+
+local function begin_entry(tokens, i, table_node)
+  local token = tokens[i]
+  if token.text == "}" then return end
+  local key, key_token, value_at = key_at(tokens, i)
+  if not key then
+    table_node.count = table_node.count + 1
+    key, key_token, value_at = table_node.count, token, i
+  end
+  table_node.entry = { key = key_token, value = value_token(tokens, value_at) }
+  table_node.entries[key] = table_node.entry
+end
+
+-- All table constructors: { head, head_token, first_line, last_line, entries = { key -> { key, value,
+-- constructor } } }.
+local function constructors(tokens)
+  local found, stack = {}, {}
+  for i, token in ipairs(tokens) do
+    local top = stack[#stack]
+    if token.text == "{" and token.kind == "op" then
+      local head, head_token = head_of(tokens, i)
+      local made = { head = head, first_line = (head_token or token).line, last_line = math.huge, entries = {},
+        count = 0, is_table = true }
+      if top and top.is_table and top.entry and not top.entry.constructor then top.entry.constructor = made end
+      found[#found + 1], stack[#stack + 1] = made, made
+      if tokens[i + 1] then begin_entry(tokens, i + 1, made) end
+    elseif token.text == "}" and token.kind == "op" then
+      if top and top.is_table then top.last_line = token.line end
+      stack[#stack] = nil
+    elseif token.kind ~= "string" and kOpeners[token.text] then
+      stack[#stack + 1] = {}
+    elseif token.kind ~= "string" and kClosers[token.text] then
+      stack[#stack] = nil
+    elseif top and top.is_table and (token.text == "," or token.text == ";") and tokens[i + 1] then
+      begin_entry(tokens, i + 1, top)
+    end
+  end
+  return found
+end
+
+-- What is known of one source text; made once per file.
+function M.index(text)
+  local tokens = M.tokens(text)
+  local by_line = {}
+  for i, token in ipairs(tokens) do
+    by_line[token.line] = by_line[token.line] or {}
+    table.insert(by_line[token.line], i)
+  end
+  return { tokens = tokens, by_line = by_line, constructors = constructors(tokens) }
+end
+
+local function has_all(entries, keys)
+  for _, key in ipairs(keys) do
+    if not entries[key] then return false end
+  end
+  return true
+end
+
+-- The constructor of `head { ... }` or `head = { ... }` around a line that has all these keys.
+function M.constructor(index, line, head, keys)
+  local best
+  for _, c in ipairs(index.constructors) do
+    if c.head == head and c.first_line <= line and line <= c.last_line and has_all(c.entries, keys) then
+      if not best or c.first_line > best.first_line then best = c end
+    end
+  end
+  return best
+end
+
+local function is_key(tokens, i, key)
+  local token, before = tokens[i], tokens[i - 1]
+  if token.kind == "name" then return token.text == key and before and before.text == "." end
+  if token.kind == "string" then return unquoted(token) == key and before and before.text == "[" end
+  return token.kind == "number" and tonumber(token.text) == key and before and before.text == "["
+end
+
+-- The tokens of `x.key = value`: key and, when it is a single assignment, value. Statements may end lines
+-- below.
+function M.assignment(index, line, key)
+  for l = line, math.max(1, line - 60), -1 do
+    for _, i in ipairs(index.by_line[l] or {}) do
+      if is_key(index.tokens, i, key) then
+        local after = i + 1
+        if index.tokens[after] and index.tokens[after].text == "]" then after = after + 1 end
+        local sign = index.tokens[after]
+        if sign and sign.text == "=" then return index.tokens[i], value_token(index.tokens, after + 1) end
+        if l == line then return index.tokens[i], nil end
+      end
+    end
+  end
+end
+
+-- The first token of a line that is this name, or nil.
+function M.name(index, line, name)
+  for _, i in ipairs(index.by_line[line] or {}) do
+    if index.tokens[i].kind == "name" and index.tokens[i].text == name then return index.tokens[i] end
+  end
+end
+
+local kHabits = {
+  { "!=", "op", 'not equal is "~=" in Lua' },
+  { "+=", "op", "Lua has no \"+=\"; write x = x + 1" },
+  { "-=", "op", "Lua has no \"-=\"; write x = x - 1" },
+  { "*=", "op", "Lua has no \"*=\"; write x = x * 2" },
+  { "/=", "op", "Lua has no \"/=\"; write x = x / 2" },
+  { "None", "name", "None is t.null (or nil) in Lua" },
+  { "True", "name", "True is true in Lua" },
+  { "False", "name", "False is false in Lua" },
+  { "elif", "name", "elif is elseif in Lua" },
+  { "else if", "name", "else if is elseif in Lua" },
+  { "import", "name", 'import is local t = require "tycho" in Lua' },
+  { "continue", "name", "Lua has no continue; use goto or an if" },
+  { "?", "op", "Lua has no \"?\"; write  a and b or c" },
+  { "#", "op", "a comment starts with -- in Lua" },
+}
+
+-- A habit of another language on a line that Lua could not parse: its token and what to write; nil when there
+-- is none.
+function M.habit(index, line)
+  local row = index.by_line[line] or {}
+  local first = row[1] and index.tokens[row[1]]
+  for _, i in ipairs(row) do
+    local token, following = index.tokens[i], index.tokens[i + 1]
+    for _, habit in ipairs(kHabits) do
+      local fits = token.kind == habit[2] and token.text == habit[1]
+      if habit[1] == "#" then fits = fits and token == first end
+      if fits then return token, habit[3] end
+    end
+    if token.text == "for" and index.tokens[i + 2] and index.tokens[i + 2].text == "in"
+      and index.tokens[i + 3] and index.tokens[i + 3].text == "range" then
+      return token, "for i in range(n) is for i = 1, n do in Lua"
+    end
+    if token.kind == "name" and following and following.text == ":" and following.line == line and #row == 2 then
+      return following, "blocks end with `end` in Lua, not with a colon and indentation"
+    end
+    if i == row[1] and token.kind == "name" and following and following.text == ":"
+      and index.tokens[i + 2] and (index.tokens[i + 2].kind ~= "name" or index.tokens[i + 3].text ~= "(") then
+      return following, "a key and its value are joined by = in Lua, not by a colon"
+    end
+  end
+end
+
+return M

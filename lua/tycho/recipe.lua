@@ -1,0 +1,158 @@
+-- t.recipe: the strict root of a run, how recipes extend each other, and what must hold when one is finished.
+local history = require "tycho.history"
+local node = require "tycho.node"
+local pins = require "tycho.pins"
+local schema = require "tycho.schema"
+local site_of = require "tycho.site"
+local values = require "tycho.values"
+
+local M = {}
+
+local recipes = setmetatable({}, { __mode = "k" })   -- proxy -> recipe
+
+-- The recipe behind a proxy, or nil.
+function M.behind(x) return recipes[x] end
+
+local function check_name(session, name)
+  if type(name) == "string" and name:find("^%w[%w._-]*$") then return end
+  session:refuse("recipe", ("t.recipe %s: wanted a name of letters, digits, '.', '_' and '-'")
+    :format(schema.literal(name)))
+end
+
+-- The run is called after its recipe until somebody says otherwise.
+local function name_run(self)
+  local root = self.root
+  local untouched = root.state.run_name and not self.named and root.state.run_name ~= "pinned"
+  if untouched then
+    root.values.run_name = self.name
+    history.add(self, "run_name", "default", site_of.of_name(self.sites, "recipe"), self.name)
+  end
+end
+
+local function attach_methods(self)
+  self.root.methods.extend = function(_, name) return M.extend(self, name) end
+  self.root.methods.check = function(_, name, fn) M.add_check(self, name, fn) end
+  recipes[self.root.proxy] = self
+  return self.root.proxy
+end
+
+-- A new recipe with the schema's defaults and the session's pins.
+function M.new(session, name)
+  check_name(session, name)
+  local self = setmetatable({ name = name, history = {}, checks = {} }, { __index = session })
+  self.site = site_of.of_name(session.sites, "recipe")
+  self.root = node.new_struct(self, session.schema, "", session.pins)
+  name_run(self)
+  return attach_methods(self)
+end
+
+-- A copy under a new name; the base is never changed.
+function M.extend(base, name)
+  check_name(base, name)
+  local self = setmetatable({ name = name, history = {}, checks = { unpack(base.checks) } },
+    { __index = base.session })
+  for path, list in pairs(base.history) do self.history[path] = { unpack(list) } end
+  self.site = site_of.of_name(base.sites, "extend")
+  self.root = node.copy(base.root, self)
+  self.named = base.root.values.run_name ~= base.name
+  name_run(self)
+  return attach_methods(self)
+end
+
+-- Registers a rule that runs after every override and before anything starts.
+function M.add_check(self, name, fn)
+  if type(name) ~= "string" or type(fn) ~= "function" then
+    self:refuse("check", "r:check wanted a name and a function",
+      'r:check("length", function(c) return c.seq_len <= 4096 end)')
+  end
+  table.insert(self.checks, { name = name, fn = fn, site = site_of.of_name(self.sites, "check") })
+end
+
+local function report_open(self, at, field, path)
+  local site = at.open_sites and at.open_sites[field.name] or history.site(self, at.path) or self.site
+  local value = field.type == "component" and schema.describe(field):match("^%S+") or "..."
+  self:problem(site_of.problem(site, "key", ("%s is required and not set: %s"):format(path, field.help or ""),
+    ("write  r.%s = %s  (%s)"):format(path, value, schema.describe(field))))
+end
+
+-- Reports every required key without a value.
+local function check_required(self, at)
+  for _, field in ipairs(at.spec.fields or {}) do
+    local value = at.values[field.name]
+    local path = schema.join(at.path, field.name)
+    if type(value) == "table" and value.proxy then
+      check_required(self, value)
+    elseif value == nil and at.state[field.name] ~= "invalid" then
+      report_open(self, at, field, path)
+    end
+  end
+end
+
+-- The node that holds a path's last key, and that key; nil where the path ends early.
+local function holder(root, path)
+  local at, key = root, nil
+  for part in path:gmatch("[^%.]+") do
+    if key ~= nil then at = at.values[key] end
+    if type(at) ~= "table" or not at.proxy then return nil, at end
+    key = tonumber(part) or part
+  end
+  return at, key
+end
+
+-- Reports pins that had nothing to act on.
+local function check_pins(self)
+  pins.each(self.pins, function(pin)
+    local at, key = holder(self.root, pin.path)
+    if at and at.values[key] ~= nil or at and at.state[key] then return end
+    local parent = pin.path:match("^(.*)%.[^.]*$")
+    local message = ("%s: %s is not set in this recipe"):format(pin.text, parent)
+    if at and at.kind then
+      message = ("%s: %s is %s here; its keys are %s"):format(pin.text, at.path, at.kind, table.concat(at.keys, ", "))
+    end
+    self:problem({ argument = pin.argument, message = message })
+  end)
+end
+
+-- The recipe as checks and the engine read it; quantities as text.
+function M.tree(self)
+  local function text(value)
+    if values.is_quantity(value) then return values.text(value) end
+    if type(value) ~= "table" then return value end
+    local out = setmetatable({}, debug.getmetatable(value))
+    for key, item in pairs(value) do out[key] = text(item) end
+    return out
+  end
+  return text(node.plain(self.root))
+end
+
+local function run_checks(self)
+  for _, check in ipairs(self.checks) do
+    local ok, held, message = pcall(check.fn, self.root.proxy)
+    if not ok then
+      if type(held) == "table" and held.exit then error(held, 0) end
+      if held ~= self.stop_mark then
+        self:problem(site_of.problem(check.site, "key", ('check "%s" failed: %s'):format(check.name, tostring(held))))
+      end
+    elseif not held then
+      self:problem(site_of.problem(check.site, "key", ('check "%s" does not hold%s'):format(check.name,
+        message and ": " .. tostring(message) or "")))
+    end
+  end
+end
+
+-- Runs every rule of a finished recipe; what is wrong goes to the report. check_tree(tree) gives the rules
+-- between keys, as a list of { path, message }.
+function M.finish(self, check_tree)
+  check_required(self, self.root)
+  check_pins(self)
+  if self:problem_count() > 0 then return end
+  for _, one in ipairs(check_tree(M.tree(self))) do
+    local path = one.path:gsub("%[(%d+)%]", ".%1")
+    local site = history.site(self, path) or self.site
+    local text = site.text and site.text .. ": " or ""
+    self:problem(site_of.problem(site, "value", text .. path .. ": " .. one.message))
+  end
+  if self:problem_count() == 0 then run_checks(self) end
+end
+
+return M

@@ -1,0 +1,196 @@
+-- The world that a recipe sees: the same on every rank and every day. An allow-list of Lua, sorted pairs,
+-- seeded random, strict globals; no clock, no files, no processes, no native code, no bytecode.
+local node = require "tycho.node"
+local schema = require "tycho.schema"
+
+local M = {}
+
+local kWhyNot = {
+  os = "a recipe has no clock and starts no programs: every rank must see the same values. "
+    .. 't.env("NAME", default) reads the environment',
+  io = "a recipe reads and writes no files; put data into a Lua file and require it",
+  ffi = "native code cannot be called from recipes",
+  debug = "recipes cannot look behind Lua",
+  jit = "compilation is off while a recipe runs",
+  package = "use require with a name or with a path that starts with ./",
+  collectgarbage = "memory is managed for you",
+  dofile = "use require", loadfile = "use require",
+  setfenv = "environments are fixed", getfenv = "environments are fixed",
+  newproxy = "recipes make plain tables",
+  _G = "globals are strict here; use local names",
+}
+
+-- Keys in one order on every rank: numbers, then strings. LuaJIT's own order differs from process to process.
+local function sorted_keys(t, what)
+  for key in pairs(t) do
+    if type(key) ~= "string" and type(key) ~= "number" then
+      error(("%s: keys must be strings or numbers to be visited in a fixed order, found a %s")
+        :format(what, type(key)), 3)
+    end
+  end
+  return schema.sorted_keys(t)
+end
+
+local function plain(t)
+  local behind = node.behind(t)
+  if behind then
+    local out = {}
+    for _, key in ipairs(behind.keys) do out[key] = t[key] end
+    return out
+  end
+  local made = node.component_of(t)
+  return made and made.given or t
+end
+
+local function safe_pairs(t)
+  local readable = plain(t)
+  local keys, i = sorted_keys(readable, "pairs"), 0
+  return function()
+    repeat i = i + 1 until keys[i] == nil or readable[keys[i]] ~= nil
+    if keys[i] ~= nil then return keys[i], readable[keys[i]] end
+  end, t, nil
+end
+
+local function safe_next(t, key)
+  local readable = plain(t)
+  local keys = sorted_keys(readable, "next")
+  local at = 0
+  if key ~= nil then
+    for i, k in ipairs(keys) do
+      if k == key then at = i end
+    end
+    if at == 0 then error("next: no such key", 2) end
+  end
+  local following = keys[at + 1]
+  if following == nil then return nil end
+  return following, readable[following]
+end
+
+local function safe_tostring(x)
+  local kind = type(x)
+  local meta = (kind == "table" or kind == "userdata") and debug.getmetatable(x)
+  if meta and meta.__tostring then return tostring(x) end
+  if kind == "table" or kind == "function" or kind == "userdata" or kind == "thread" then return kind end
+  return tostring(x)
+end
+
+local function safe_format(text, ...)
+  local given = { n = select("#", ...), ... }
+  for i = 1, given.n do
+    if type(given[i]) ~= "number" and type(given[i]) ~= "string" then given[i] = safe_tostring(given[i]) end
+  end
+  return string.format(text, unpack(given, 1, given.n))
+end
+
+-- A read-only view: an unknown name says what was meant. Userdata, so that rawset cannot reach it.
+-- refuse(name, message, hint) reports at the recipe's line and stops it.
+function M.view(name, content, refuse)
+  local view = newproxy(true)
+  local meta = getmetatable(view)
+  meta.__metatable = "read-only"
+  meta.__index = function(_, key)
+    local value = content[key]
+    if value ~= nil then return value end
+    local names = schema.sorted_keys(content)
+    local near = schema.did_you_mean(key, names)
+    refuse(key, ("no %s.%s"):format(name, tostring(key)),
+      near and ("did you mean  %s?"):format(near) or "there are: " .. table.concat(names, ", "))
+  end
+  meta.__newindex = function(_, key) refuse(key, ("%s.%s: %s is read-only"):format(name, tostring(key), name)) end
+  meta.__tostring = function() return name end
+  return view
+end
+
+local function picked(library, names)
+  local out = {}
+  for name in names:gmatch("%S+") do out[name] = library[name] end
+  return out
+end
+
+-- Longer text than any recipe needs would only fill the memory.
+local function safe_rep(text, count)
+  if #text * count > 2 ^ 24 then error("string.rep: more than 16 MiB of text", 2) end
+  return string.rep(text, count)
+end
+
+local function libraries(refuse)
+  local text = picked(string, "byte char find gmatch gsub len lower match rep reverse sub upper")
+  text.format, text.rep = safe_format, safe_rep
+  local content = {
+    string = text,
+    math = picked(math, "abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge ldexp log log10 max min "
+      .. "modf pi pow rad random randomseed sin sinh sqrt tan tanh"),
+    table = picked(table, "concat insert maxn remove sort"),
+    bit = bit,
+    coroutine = picked(coroutine, "create resume running status wrap yield"),
+  }
+  local views = {}
+  for name, library in pairs(content) do views[name] = M.view(name, library, refuse) end
+  return views, text
+end
+
+local function safe_load(env, chunk, name)
+  if type(chunk) ~= "string" or chunk:sub(1, 1) == "\27" then error("load: only text can be loaded", 3) end
+  local made, message = loadstring(chunk, name or "=(load)")
+  if made then setfenv(made, env) end
+  return made, message
+end
+
+local function list_of(x)
+  local behind = node.behind(x)
+  if not behind then return x end
+  local out = {}
+  for i in ipairs(behind.keys) do out[i] = x[i] end
+  return out
+end
+
+local function functions(env, output)
+  return {
+    _VERSION = _VERSION, assert = assert, error = error, pcall = pcall, xpcall = xpcall, select = select, type = type,
+    tonumber = tonumber, rawequal = rawequal, rawget = rawget, rawset = rawset, setmetatable = setmetatable,
+    getmetatable = function(x)
+      if type(x) ~= "table" then return nil end
+      return getmetatable(x)
+    end,
+    ipairs = function(x) return ipairs(list_of(x)) end,
+    unpack = function(x, ...) return unpack(list_of(x), ...) end,
+    pairs = safe_pairs, next = safe_next, tostring = safe_tostring,
+    print = function(...)
+      local out = {}
+      for i = 1, select("#", ...) do out[i] = safe_tostring((select(i, ...))) end
+      output(table.concat(out, "\t") .. "\n")
+    end,
+    load = function(chunk, name) return safe_load(env, chunk, name) end,
+    loadstring = function(chunk, name) return safe_load(env, chunk, name) end,
+  }
+end
+
+-- A fresh environment. `output` takes what print writes; `require_recipe` is the require of recipes.
+function M.environment(output, require_recipe, refuse)
+  local env, content = {}, nil
+  content = functions(env, output)
+  local views, text = libraries(refuse)
+  for name, view in pairs(views) do content[name] = view end
+  content.require = require_recipe
+  -- ("x"):format(...) takes the same way as string.format.
+  local strings = debug.getmetatable("")
+  strings.__index, strings.__metatable = text, "string"
+  math.randomseed(17)
+  return setmetatable(env, {
+    __metatable = "strict",
+    __index = function(_, name)
+      local value = content[name]
+      if value ~= nil then return value end
+      if kWhyNot[name] then refuse(name, name .. " is not available in a recipe: " .. kWhyNot[name]) end
+      local near = schema.did_you_mean(name, schema.sorted_keys(content))
+      refuse(name, "undeclared name  " .. tostring(name),
+        near and ("did you mean  %s?"):format(near) or ("declare it first:  local %s = ..."):format(tostring(name)))
+    end,
+    __newindex = function(_, name)
+      refuse(name, "global  " .. tostring(name) .. "  is written here",
+        ("write  local %s = ...  instead"):format(tostring(name)))
+    end,
+  })
+end
+
+return M

@@ -1,0 +1,215 @@
+-- Questions about the schema that C++ dumps from every fields(): which keys exist, what a value must be.
+local native = require "tycho.native"
+local values = require "tycho.values"
+
+local M = {}
+
+-- The field of this name in a list of fields, or nil.
+function M.field(fields, name)
+  for _, field in ipairs(fields) do
+    if field.name == name then return field end
+  end
+end
+
+function M.names(fields)
+  local out = {}
+  for i, field in ipairs(fields) do out[i] = field.name end
+  return out
+end
+
+function M.sorted_keys(map)
+  local out = {}
+  for key in pairs(map) do out[#out + 1] = key end
+  table.sort(out, function(a, b)
+    if type(a) ~= type(b) then return type(a) == "number" end
+    return a < b
+  end)
+  return out
+end
+
+function M.join(path, key) return path == "" and tostring(key) or path .. "." .. tostring(key) end
+
+-- Calls visit(path, field, kind) for every key of the schema, in order; a component's keys once for each
+-- kind.
+function M.walk(fields, visit, path, kind)
+  for _, field in ipairs(fields) do
+    local here = M.join(path or "", field.name)
+    visit(here, field, kind)
+    if field.type == "struct" then M.walk(field.fields, visit, here) end
+    if field.type == "component" then
+      for _, name in ipairs(M.sorted_keys(field.kinds)) do M.walk(field.kinds[name].fields, visit, here, name) end
+    end
+  end
+end
+
+-- Every dotted path of the schema, once.
+function M.all_paths(root)
+  local out, seen = {}, {}
+  M.walk(root.fields, function(path)
+    if not seen[path] then out[#out + 1], seen[path] = path, true end
+  end)
+  return out
+end
+
+-- "did you mean ..." over a list of names, or nil.
+function M.did_you_mean(word, names)
+  local close = native.nearest(tostring(word), names)
+  if #close == 0 then return nil end
+  return close[1], close
+end
+
+local function limits(spec)
+  local out = {}
+  local number = values.number_text
+  if spec.min then out[#out + 1] = (spec.min_exclusive and "> " or ">= ") .. number(spec.min) end
+  if spec.max then out[#out + 1] = (spec.max_exclusive and "< " or "<= ") .. number(spec.max) end
+  local text = table.concat(out, " and ")
+  if spec.multiple_of then
+    text = text .. (text == "" and "" or ", ") .. "a multiple of " .. number(spec.multiple_of)
+  end
+  return text
+end
+
+local function quoted(names)
+  local out = {}
+  for i, name in ipairs(names) do out[i] = '"' .. name .. '"' end
+  return table.concat(out, "  ")
+end
+
+local function spaced(head, tail) return tail == "" and head or head .. " " .. tail end
+
+-- What a value of this spec is, in user words: "number > 0", 'one of  "fp32"  "bf16"'.
+function M.describe(spec)
+  local kind = spec.type
+  if kind == "number" or kind == "integer" then return spaced(kind, limits(spec)) end
+  if kind == "boolean" then return "true or false" end
+  if kind == "enum" then return "one of  " .. quoted(spec.values) end
+  if kind == "duration" then
+    local text = "duration in " .. table.concat(spec.units or {}, ", ")
+    local range = limits(spec)
+    return range == "" and text or text .. ", " .. range
+  end
+  if kind == "bytes" then return spaced('size like "64MiB"', limits(spec)) end
+  if kind == "list" then
+    return ("list of %s%s"):format(spec.length and spec.length .. " x " or "", M.describe(spec.item))
+  end
+  if kind == "map" then return "table of names, each " .. M.describe(spec.item) end
+  if kind == "struct" then return "table of " .. table.concat(M.names(spec.fields), ", ") end
+  if kind == "component" then
+    local out = {}
+    for i, name in ipairs(M.sorted_keys(spec.kinds)) do out[i] = ("t.%s.%s{}"):format(spec.namespace, name) end
+    return table.concat(out, " or ")
+  end
+  return kind
+end
+
+-- describe() with what happens when the key is not set: "number > 0, required".
+function M.describe_field(field)
+  local text = M.describe(field)
+  if field.required then return text .. ", required" end
+  if field.type == "component" or field.type == "struct" then return text end
+  return text .. ", default " .. M.literal(field.default)
+end
+
+-- A value as a recipe would write it; tables on one line.
+function M.literal(value)
+  if value == nil then return "nil" end
+  if value == values.null then return "t.null" end
+  if value == values.required then return "t.required" end
+  if values.is_quantity(value) then return '"' .. values.text(value) .. '"' end
+  if type(value) == "number" then return values.number_text(value) end
+  if type(value) == "string" then return (("%q"):format(value):gsub("\\\n", "\\n")) end
+  if type(value) ~= "table" then return tostring(value) end
+  local out = {}
+  for _, key in ipairs(M.sorted_keys(value)) do
+    local text = M.literal(value[key])
+    out[#out + 1] = type(key) == "number" and text or key .. " = " .. text
+  end
+  return "{" .. table.concat(out, ", ") .. "}"
+end
+
+local kUnitWords = { ba = "batches", sp = "samples", tok = "tokens", ep = "epochs", dur = "share of the run",
+  s = "seconds" }
+
+local function unit_examples(spec, number)
+  local out = {}
+  for _, unit in ipairs(spec.units or { "ba", "ep", "sp", "tok", "dur", "s" }) do
+    out[#out + 1] = ("%s%s (%s)"):format(number, unit, kUnitWords[unit] or unit)
+  end
+  return table.concat(out, ", ")
+end
+
+local function wanted(spec) return "wanted " .. M.describe(spec) end
+
+local function in_limits(spec, x)
+  if spec.min and (x < spec.min or (spec.min_exclusive and x == spec.min)) then return false end
+  if spec.max and (x > spec.max or (spec.max_exclusive and x == spec.max)) then return false end
+  return not spec.multiple_of or x % spec.multiple_of == 0
+end
+
+local check = {}
+
+function check.boolean(spec, value)
+  if type(value) == "boolean" then return value end
+  return nil, wanted(spec)
+end
+
+function check.number(spec, value)
+  if type(value) ~= "number" or value ~= value or not in_limits(spec, value) then return nil, wanted(spec) end
+  if value == math.huge or value == -math.huge then return nil, wanted(spec) .. ", finite" end
+  return value
+end
+
+function check.integer(spec, value)
+  if type(value) ~= "number" or value % 1 ~= 0 or not in_limits(spec, value) then return nil, wanted(spec) end
+  if math.abs(value) > 2 ^ 53 then return nil, "wanted an integer that a double holds exactly, at most 2^53" end
+  return value
+end
+
+function check.string(_, value)
+  if type(value) == "string" then return value end
+  return nil, "wanted text in quotes"
+end
+
+function check.enum(spec, value)
+  for _, name in ipairs(spec.values) do
+    if name == value then return value end
+  end
+  local near = type(value) == "string" and M.did_you_mean(value, spec.values)
+  return nil, M.describe(spec) .. (near and ('  (did you mean "%s"?)'):format(near) or "")
+end
+
+function check.duration(spec, value)
+  if type(value) == "number" or (type(value) == "string" and tonumber(value)) then
+    local number = type(value) == "number" and values.number_text(value) or value
+    return nil, "a duration needs a unit: " .. unit_examples(spec, number)
+  end
+  local quantity, message = value, nil
+  if type(value) == "string" then quantity, message = values.duration(value) end
+  if not quantity then return nil, message end
+  if not values.is_quantity(quantity) or quantity.class ~= "duration" then return nil, wanted(spec) end
+  if spec.units then
+    local known = false
+    for _, unit in ipairs(spec.units) do known = known or unit == quantity.unit end
+    if not known then return nil, "this one is given in " .. unit_examples(spec, values.number_text(quantity.value)) end
+  end
+  if not in_limits(spec, quantity.value) then return nil, wanted(spec) end
+  return values.copy(quantity)
+end
+
+function check.bytes(spec, value)
+  local quantity, message = value, nil
+  if type(value) == "string" then quantity, message = values.bytes(value) end
+  if not quantity then return nil, message end
+  if not values.is_quantity(quantity) or quantity.class ~= "bytes" or not in_limits(spec, quantity.value) then
+    return nil, wanted(spec)
+  end
+  return values.copy(quantity)
+end
+
+-- The value as it is kept, or nil and what was wanted. Only for types without parts.
+function M.check(spec, value) return check[spec.type](spec, value) end
+
+function M.is_scalar(spec) return check[spec.type] ~= nil end
+
+return M

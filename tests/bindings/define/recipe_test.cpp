@@ -1,0 +1,115 @@
+// Recipes from file to checked config.
+#include "bindings/define/recipe.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "trainer/config_io.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RecipeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "tycho-recipe-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string write(const std::string& text, const std::string& name = "x.lua") {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+  /// A recipe with everything that is required, and these lines.
+  std::string whole(const std::string& lines = "") {
+    return write(
+        "local t = require \"tycho\"\nlocal r = t.recipe \"x\"\nr.max_duration = \"10ba\"\n"
+        "r.model = t.model.llama { width = 64, heads = 4, layers = 2, ffn_width = 128 }\n"
+        "r.optimizer = t.optim.adamw { lr = 1e-3 }\nr.train_data = t.data.mds { local_dir = \"data\" }\n" +
+        lines + "return r\n");
+  }
+  static std::string report_of(const std::string& file, std::vector<PinArgument> pins = {}) {
+    try {
+      resolve_recipe({.file = file, .pins = std::move(pins)});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kRecipe);
+      return error.what();
+    }
+    ADD_FAILURE() << "no report for " << file;
+    return "";
+  }
+  fs::path folder_;
+};
+
+#define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+TEST_F(RecipeTest, BecomesTheConfigThatTheEngineReads) {
+  const ResolvedRecipe recipe =
+      resolve_recipe({.file = whole("r.seq_len = 128\n"), .pins = {{2, "optimizer.lr=0.5"}}});
+  EXPECT_EQ(recipe.name, "x");
+  EXPECT_EQ(recipe.config.run_name, "x");
+  EXPECT_EQ(recipe.config.seq_len, 128);
+  EXPECT_EQ(recipe.config.model.as<LlamaConfig>().width, 64);
+  EXPECT_EQ(recipe.config.optimizer.as<AdamWConfig>().lr, 0.5);
+  EXPECT_EQ(recipe.hash, config_hash(recipe.tree));
+  EXPECT_EQ(recipe.history["optimizer.lr"][0]["at"], "argument 2");
+  EXPECT_EQ(recipe.sources.size(), 1u);
+}
+
+TEST_F(RecipeTest, ResolvedTextGivesTheSameHash) {
+  const ResolvedRecipe first = resolve_recipe({.file = whole("r.micro_batch = \"2sp\"\n")});
+  const ResolvedRecipe again = resolve_recipe({.file = write(first.lua, "again.lua")});
+  EXPECT_EQ(again.hash, first.hash);
+  EXPECT_EQ(again.tree, first.tree);
+  EXPECT_EQ(again.lua, first.lua);
+}
+
+TEST_F(RecipeTest, RulesBetweenKeysAreReportedAtTheirLine) {
+  const std::string file = whole("r.model.kv_heads = 3\n");
+  EXPECT_CONTAINS(report_of(file), file + ":4:47: model.heads: ");
+}
+
+TEST_F(RecipeTest, MissingFilesAreNamedWithWhatIsThere) {
+  whole();
+  EXPECT_CONTAINS(report_of((folder_ / "xx.lua").string()), "cannot read");
+  EXPECT_CONTAINS(report_of((folder_ / "xx.lua").string()), "x.lua");
+  EXPECT_CONTAINS(report_of(folder_.string()), "is a folder");
+}
+
+TEST_F(RecipeTest, LoopsWithoutEndAreAProblemOfTheirLine) {
+  const std::string file = whole("while true do end\n");
+  EXPECT_CONTAINS(report_of(file), file + ":7: stopped after 100 million instructions");
+}
+
+TEST_F(RecipeTest, SecretsOfTheEnvironmentAreNotKept) {
+  setenv("TYCHO_TEST_API_KEY", "hunter2", 1);
+  const ResolvedRecipe recipe =
+      resolve_recipe({.file = whole("local key = t.env(\"TYCHO_TEST_API_KEY\")\n")});
+  EXPECT_TRUE(recipe.history.contains("env.TYCHO_TEST_API_KEY"));
+  EXPECT_EQ(recipe.history.dump().find("hunter2"), std::string::npos);
+}
+
+TEST_F(RecipeTest, ConfigShowsValuesHelpAndPlaces) {
+  ConfigQuery query = {.recipe = {.file = whole(), .pins = {{2, "seed=3"}}}};
+  const Json shown = show_config(query);
+  EXPECT_CONTAINS(shown["text"].get<std::string>(), "argument 2");
+  query.why = "seed";
+  EXPECT_CONTAINS(show_config(query)["text"].get<std::string>(), "default    17");
+  query.why = "sed";
+  EXPECT_THROW(show_config(query), Error);
+}
+
+TEST_F(RecipeTest, TheSchemaHasHelpForEveryKey) {
+  const Json rows = show_config({})["rows"];
+  EXPECT_GT(rows.size(), 30u);
+  for (const Json& row : rows) EXPECT_FALSE(row["help"].get<std::string>().empty()) << row["path"];
+}
+
+}  // namespace
+}  // namespace tycho

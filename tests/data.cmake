@@ -1,0 +1,7 @@
+# Tests of trainer/data, against what Hugging Face's tokenizers, NumPy and mosaicml-streaming gave.
+tycho_test(data_test LIBS data SOURCES
+  trainer/data/bpe_trainer_test.cpp trainer/data/convert_test.cpp trainer/data/documents_test.cpp
+  trainer/data/loader_test.cpp trainer/data/mds_test.cpp trainer/data/mds_writer_test.cpp
+  trainer/data/pretokenize_test.cpp trainer/data/sampler_test.cpp trainer/data/token_packer_test.cpp
+  trainer/data/tokenizer_test.cpp)
+target_compile_definitions(data_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")

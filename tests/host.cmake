@@ -1,0 +1,14 @@
+# The Lua border, the command line, and the Lua specs.
+tycho_test(lua_util_test SOURCES bindings/define/lua_util_test.cpp LIBS bindings_define)
+tycho_test(recipe_test SOURCES bindings/define/recipe_test.cpp LIBS bindings_define)
+
+add_library(fake_engine MODULE host/fake_engine.cpp)
+target_link_libraries(fake_engine PRIVATE tycho_flags fmt::fmt nlohmann_json::nlohmann_json)
+foreach(name cli_test engine_test)
+  tycho_test(${name} SOURCES host/${name}.cpp LIBS base)
+  target_compile_definitions(${name} PRIVATE TYCHO_PROGRAM="$<TARGET_FILE:tycho>" TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+    TYCHO_FAKE_ENGINE="$<TARGET_FILE:fake_engine>")
+  add_dependencies(${name} tycho fake_engine)
+endforeach()
+
+tycho_script_test(lua_specs SCRIPT house/lua_specs.sh TIMEOUT 60)

@@ -1,0 +1,187 @@
+// The program as a person or a scheduler runs it: output, exit codes, signals, speed.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int code = -1;
+  std::string output;  // stdout and stderr together
+};
+
+/// Runs a shell command with `tycho` standing for the program.
+Outcome shell(const std::string& command) {
+  const std::string whole = "tycho() { " TYCHO_PROGRAM " \"$@\"; }; { " + command + " ; } 2>&1";
+  FILE* pipe = popen(whole.c_str(), "r");
+  Outcome outcome;
+  std::array<char, 4096> buffer;
+  for (size_t n; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+    outcome.output.append(buffer.data(), n);
+  const int status = pclose(pipe);
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return outcome;
+}
+
+#define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+class CliTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "tycho-cli-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string write(const std::string& text) {
+    const fs::path file = folder_ / "x.lua";
+    std::ofstream(file) << text;
+    return file.string();
+  }
+  fs::path folder_;
+  const std::string demo_ = TYCHO_SOURCE_DIR "/recipes/demo.lua";
+};
+
+TEST_F(CliTest, HelpNamesEveryVerbAndEveryVerbHasHelpWithAnExample) {
+  const Outcome help = shell("tycho --help");
+  EXPECT_EQ(help.code, 0);
+  for (const char* verb :
+       {"run", "check", "config", "plan", "test", "data", "tokenizer", "generate", "ckpt", "version"}) {
+    EXPECT_CONTAINS(help.output, std::string("  ") + verb + " ");
+    const Outcome own = shell(std::string("tycho ") + verb + " --help");
+    EXPECT_EQ(own.code, 0);
+    EXPECT_CONTAINS(own.output, std::string("Example:\n  tycho ") + verb);
+  }
+}
+
+TEST_F(CliTest, UsageErrorsExitWithTwo) {
+  EXPECT_EQ(shell("tycho").code, 2);
+  const Outcome unknown = shell("tycho chek x.lua");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_CONTAINS(unknown.output, "did you mean \"check\"?");
+  EXPECT_EQ(shell("tycho check").code, 2);
+  EXPECT_EQ(shell("tycho check --nonsense x.lua").code, 2);
+  EXPECT_EQ(shell("tycho data convrt").code, 2);
+  EXPECT_EQ(shell("tycho generate x --top-p 3").code, 2);
+  EXPECT_EQ(shell("tycho generate x --max-tokens many").code, 2);
+}
+
+TEST_F(CliTest, RecipeErrorsExitWithTenAndStartNothing) {
+  const std::string file =
+      write("local t = require \"tycho\"\nlocal r = t.recipe \"x\"\nr.seq_lem = 1\nreturn r\n");
+  for (const char* verb : {"check", "run", "plan", "config"}) {
+    const Outcome wrong = shell(std::string("cd ") + folder_.string() + " && tycho " + verb + " x.lua");
+    EXPECT_EQ(wrong.code, 10) << verb;
+    EXPECT_CONTAINS(
+        wrong.output,
+        "x.lua:3:3: unknown key  seq_lem\n   3 | r.seq_lem = 1\n     |   ^^^^^^^ did you mean  seq_len");
+    EXPECT_CONTAINS(wrong.output, "nothing was started");
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+  EXPECT_EQ(shell("tycho check " + demo_ + " optimizer.lr=-1").code, 10);
+  EXPECT_EQ(shell("tycho check " + (folder_ / "none.lua").string()).code, 10);
+  EXPECT_EQ(shell("tycho check " + write("local t = require 'tycho'\n")).code, 10);
+  EXPECT_EQ(shell("tycho check " + write("error('no')")).code, 10);
+}
+
+TEST_F(CliTest, ArgumentsAreNumberedAsTheyStand) {
+  EXPECT_CONTAINS(shell("tycho check --json " + demo_ + " seed=1 sed=2").output,
+                  "argument 4  sed=2: unknown key");
+}
+
+TEST_F(CliTest, EveryShippedRecipePasses) {
+  for (const auto& entry : fs::directory_iterator(TYCHO_SOURCE_DIR "/recipes")) {
+    const Outcome checked = shell("tycho check " + entry.path().string());
+    EXPECT_EQ(checked.code, 0) << checked.output;
+  }
+}
+
+TEST_F(CliTest, AllProcessesAgreeOnTheHash) {
+  std::set<std::string> outputs;
+  for (int i = 0; i < 20; ++i) outputs.insert(shell("tycho check --json " + demo_ + " seed=3").output);
+  EXPECT_EQ(outputs.size(), 1u);
+  EXPECT_NE(shell("tycho check " + demo_ + " seed=4").output,
+            shell("tycho check " + demo_ + " seed=3").output);
+}
+
+TEST_F(CliTest, ConfigShowsWhereAValueComesFrom) {
+  const Outcome why = shell("tycho config " + demo_ + " optimizer.lr=1e-3 --why optimizer.lr");
+  EXPECT_EQ(why.code, 0);
+  EXPECT_CONTAINS(why.output, "argument 2");
+  EXPECT_CONTAINS(why.output, "hidden by an argument");
+  EXPECT_CONTAINS(shell("tycho config optimizer").output, "optimizer.lr");
+  EXPECT_CONTAINS(shell("tycho config " + demo_ + " optimizer --json").output, "\"path\": \"optimizer.lr\"");
+  EXPECT_EQ(shell("tycho config " + demo_ + " optimzer").code, 2);
+}
+
+TEST_F(CliTest, CtrlCNamesTheLineAndExitsWith130) {
+  const std::string file = write("local t = require 'tycho'\nlocal i = 0\nwhile true do i = i + 1 end\n");
+  const pid_t child = fork();
+  if (child == 0) {
+    if (dup2(open((folder_ / "log").c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO) < 0) _exit(99);
+    execl(TYCHO_PROGRAM, "tycho", "check", file.c_str(), nullptr);
+    _exit(98);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  kill(child, SIGINT);
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  std::ifstream log(folder_ / "log");
+  const std::string text{std::istreambuf_iterator<char>(log), {}};
+  EXPECT_CONTAINS(text, "interrupted at " + file + ":3");
+}
+
+TEST_F(CliTest, DefineVerbsLoadNoLibTorch) {
+  for (const std::string& verb :
+       {std::string("--help"), "check " + demo_, "plan " + demo_, "config " + demo_}) {
+    const Outcome traced = shell("LD_DEBUG=files tycho " + verb);
+    EXPECT_EQ(traced.output.find("libtorch"), std::string::npos) << verb;
+  }
+}
+
+TEST_F(CliTest, DefineVerbsAnswerAtOnce) {
+  for (const std::string& verb : {std::string("--help"), "check " + demo_}) {
+    double best_ms = 1e9;
+    for (int i = 0; i < 10; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      shell("tycho " + verb + " > /dev/null");
+      best_ms = std::min(
+          best_ms,
+          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    }
+    EXPECT_LT(best_ms, 50) << verb;
+  }
+}
+
+TEST_F(CliTest, OutputSurvivesAPipeThatCloses) {
+  EXPECT_EQ(shell("tycho config | head -1 > /dev/null").code, 0);
+  EXPECT_CONTAINS(shell("tycho version --json").output, "\"luajit\"");
+}
+
+TEST_F(CliTest, TestCountsPassedAndFailedSpecs) {
+  std::ofstream(folder_ / "a_spec.lua")
+      << "describe('a', function()\n  it('holds', function() expect(1).to_equal(1) end)\n"
+         "  it('does not', function() expect(1).to_equal(2) end)\nend)\n";
+  const Outcome tested = shell("tycho test " + folder_.string());
+  EXPECT_EQ(tested.code, 1);
+  EXPECT_CONTAINS(tested.output, "FAILED  a does not");
+  EXPECT_CONTAINS(tested.output, "1 passed, 1 failed\n");
+  EXPECT_EQ(shell("tycho test " + (folder_ / "none").string()).code, 2);
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,131 @@
+// Opening the engine, handing a run over, and signals while it runs; with an engine that computes nothing.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <thread>
+#include <vector>
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+#define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+class EngineTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "tycho-engine-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    fs::create_directories(folder_ / "bin");
+    fs::create_directories(folder_ / "lib");
+    fs::copy_file(TYCHO_PROGRAM, folder_ / "bin/tycho");
+    fs::copy_file(TYCHO_FAKE_ENGINE, folder_ / "lib/libtycho_engine.so");
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  pid_t start(const std::vector<std::string>& arguments) {
+    fs::remove(folder_ / "log");
+    const pid_t child = fork();
+    if (child != 0) return child;
+    const int log = open((folder_ / "log").c_str(), O_WRONLY | O_CREAT, 0600),
+              null = open("/dev/null", O_RDONLY);
+    if (dup2(null, STDIN_FILENO) < 0 || dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0)
+      _exit(99);
+    std::vector<char*> argv = {const_cast<char*>("tycho")};
+    for (const std::string& one : arguments) argv.push_back(const_cast<char*>(one.c_str()));
+    argv.push_back(nullptr);
+    execv((folder_ / "bin/tycho").c_str(), argv.data());
+    _exit(98);
+  }
+  static int finish(pid_t child) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+  }
+  std::string log() const {
+    std::ifstream file(folder_ / "log");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  /// Waits until the fake engine says that it runs.
+  void wait_for_engine() const {
+    for (int i = 0; i < 1000 && log().find("OMP_WAIT_POLICY") == std::string::npos; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+  int run_with_signals(std::initializer_list<int> signals) {
+    const pid_t child = start({"run", demo_, "seed=99"});
+    wait_for_engine();
+    for (const int number : signals) {
+      kill(child, number);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return finish(child);
+  }
+  fs::path folder_;
+  const std::string demo_ = TYCHO_SOURCE_DIR "/recipes/demo.lua";
+};
+
+TEST_F(EngineTest, RunHandsOverTheResolvedRecipe) {
+  unsetenv("OMP_NUM_THREADS");
+  unsetenv("OMP_WAIT_POLICY");
+  EXPECT_EQ(finish(start({"run", demo_, "threads=3", "optimizer.lr=0.5"})), 0);
+  EXPECT_CONTAINS(log(), "pins=2 sources=1 argv=optimizer.lr=0.5 tty=0");
+  EXPECT_CONTAINS(log(), "\"lr\":0.5");
+  EXPECT_CONTAINS(log(), "OMP_NUM_THREADS=3 OMP_WAIT_POLICY=passive");
+}
+
+TEST_F(EngineTest, TheUsersThreadSettingsWin) {
+  setenv("OMP_NUM_THREADS", "7", 1);
+  EXPECT_EQ(finish(start({"run", demo_, "threads=3"})), 0);
+  unsetenv("OMP_NUM_THREADS");
+  EXPECT_CONTAINS(log(), "OMP_NUM_THREADS=7");
+}
+
+TEST_F(EngineTest, SignalsAskForAStopAndTheFirstOneWins) {
+  EXPECT_EQ(run_with_signals({SIGTERM}), 143);
+  EXPECT_EQ(run_with_signals({SIGUSR1}), 138);
+  EXPECT_EQ(run_with_signals({SIGINT}), 130);
+  EXPECT_EQ(run_with_signals({SIGTERM, SIGTERM, SIGTERM}), 143);
+  EXPECT_EQ(run_with_signals({SIGUSR1, SIGTERM}), 138);
+  EXPECT_EQ(run_with_signals({SIGPIPE, SIGXFSZ, SIGTERM}), 143);
+}
+
+TEST_F(EngineTest, AMissingEngineIsNamed) {
+  fs::remove(folder_ / "lib/libtycho_engine.so");
+  EXPECT_EQ(finish(start({"run", demo_})), 1);
+  EXPECT_CONTAINS(log(), "[engine] libtycho_engine.so is not in " + (folder_ / "lib").string());
+  EXPECT_EQ(finish(start({"check", demo_})), 0);
+}
+
+TEST_F(EngineTest, AnEngineThatCannotBeOpenedSaysWhy) {
+  std::ofstream(folder_ / "lib/libtycho_engine.so") << "not a library";
+  EXPECT_EQ(finish(start({"run", demo_})), 1);
+  EXPECT_CONTAINS(log(), "[engine] cannot open");
+}
+
+TEST_F(EngineTest, ErrorsOfTheEngineKeepTheirExitCode) {
+  EXPECT_EQ(finish(start({"run", demo_, "seed=99", "resume=none"})), 15);
+  EXPECT_CONTAINS(log(), "[fake] full\n");
+}
+
+TEST_F(EngineTest, GenerateStreamsAfterThePrompt) {
+  EXPECT_EQ(finish(start({"generate", "runs/x", "--prompt", "once"})), 0);
+  EXPECT_EQ(log(), "once and runs/x\n");
+}
+
+TEST_F(EngineTest, VersionAsksTheEngineOnlyOnRequest) {
+  EXPECT_EQ(finish(start({"version", "--engine", "--json"})), 0);
+  EXPECT_CONTAINS(log(), "\"libtorch\": \"none\"");
+}
+
+}  // namespace
+}  // namespace tycho

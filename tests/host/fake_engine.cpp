@@ -1,0 +1,46 @@
+// An engine that computes nothing: shows what the host hands over, and waits for a stop when the seed is 99.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "bindings/run/engine.h"
+#include "trainer/base/error.h"
+
+namespace {
+
+using namespace tycho;
+
+const char* environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+int run(const RunRequest& request, bool tty, const StopFlag& stop) {
+  std::printf("hash=%s pins=%zu sources=%zu argv=%s tty=%d\n%s\n", request.recipe_hash.c_str(),
+              request.pins.size(), request.sources.size(), request.argv.back().c_str(), tty ? 1 : 0,
+              request.config_json.c_str());
+  std::printf("OMP_NUM_THREADS=%s OMP_WAIT_POLICY=%s\n", environment("OMP_NUM_THREADS"),
+              environment("OMP_WAIT_POLICY"));
+  std::fflush(stdout);
+  if (request.config_json.find("\"seed\":99") == std::string::npos) return 0;
+  if (request.config_json.find("\"resume\":\"none\"") != std::string::npos)
+    throw Error("[fake] full", ExitCode::kStorage);
+  while (stop == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the step that is still running
+  return 128 + stop;
+}
+
+void generate(const GenerateRequest& request, const std::function<void(const std::string&)>& emit,
+              const StopFlag&) {
+  emit(" and " + request.path);
+}
+
+std::string versions() { return R"({"libtorch": "none"})"; }
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const tycho::EngineApi* tycho_engine_api() {
+  static const EngineApi api = {.run = run, .generate = generate, .versions = versions};
+  return &api;
+}

@@ -1,0 +1,82 @@
+// Includes run one way: the edges declared in CMake are held against every #include of the product.
+#include <gtest/gtest.h>
+
+#include "tests/house/source_tree.h"
+
+namespace tycho::house {
+namespace {
+
+const std::vector<Library> kHouse = {
+    {"base", {}, {"trainer/base/error.h"}},
+    {"config", {"base"}, {"trainer/config.h"}},
+    {"data", {"config"}, {"trainer/data/loader.h", "trainer/data/loader.cpp"}},
+    {"kernels", {"base", "torch"}, {"trainer/kernels/rope.h", "trainer/kernels/rope.cpp"}},
+    {"define", {"config"}, {"bindings/define/schema.h"}}};
+
+std::vector<std::string> check(const std::string& file, const std::string& text) {
+  return layering_violations(kHouse, {{file, text}});
+}
+
+TEST(Layering, HoldsInThisTree) {
+  const std::vector<Library> libraries = parse_layers(read_text(TYCHO_LAYERS));
+  ASSERT_GT(libraries.size(), 5u) << "could not read " << TYCHO_LAYERS;
+  const Sources sources = read_sources({"trainer", "bindings", "host"}, {".h", ".cpp", ".cu", ".cuh"});
+  ASSERT_GT(sources.size(), 50u);
+  for (const std::string& violation : layering_violations(libraries, sources)) ADD_FAILURE() << violation;
+}
+
+TEST(Layering, AllowsWhatIsReachedOverOtherLibraries) {
+  EXPECT_TRUE(check("trainer/data/loader.cpp", "#include \"trainer/base/error.h\"\n").empty());
+}
+
+TEST(Layering, NamesTheLineOfAnEdgeThatPointsUp) {
+  const auto found =
+      check("trainer/base/error.h", "// x\n#include <string>\n#  include \"trainer/config.h\"\n");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0], "trainer/base/error.h:3: includes trainer/config.h: base has no edge to config");
+}
+
+TEST(Layering, KeepsSiblingsApart) {
+  EXPECT_EQ(check("trainer/data/loader.cpp", "#include \"trainer/kernels/rope.h\"\n").size(), 1u);
+}
+
+TEST(Layering, KeepsTorchOutOfTorchFreeLibraries) {
+  EXPECT_EQ(check("trainer/data/loader.cpp", "#include <ATen/ATen.h>\n").size(), 1u);
+  EXPECT_TRUE(check("trainer/kernels/rope.cpp", "#include <ATen/ATen.h>\n").empty());
+  EXPECT_EQ(check("host/main.cpp", "#include <c10/core/Device.h>\n").size(), 1u);
+}
+
+TEST(Layering, SeesATorchFreeLibraryOnTopOfLibTorch) {
+  const auto found = layering_violations({{"kernels", {"torch"}, {}}, {"plan", {"kernels"}, {}}}, {});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0], "plan: a torch-free library depends on one that uses LibTorch");
+}
+
+TEST(Layering, KeepsLuaCudaAndNcclInTheirRooms) {
+  EXPECT_EQ(check("trainer/data/loader.cpp", "#include <lua.hpp>\n").size(), 1u);
+  EXPECT_TRUE(check("bindings/define/schema.cpp", "#include <lua.hpp>\n").empty());
+  EXPECT_EQ(check("trainer/kernels/rope.cpp", "#include <cuda_runtime.h>\n").size(), 1u);
+  EXPECT_TRUE(check("trainer/kernels/cuda/rope.cu", "#include <cuda_runtime.h>\n").empty());
+  EXPECT_EQ(check("trainer/kernels/cuda/rope.cu", "#include <nccl.h>\n").size(), 1u);
+}
+
+TEST(Layering, KeepsTheTrainerIgnorantOfItsHost) {
+  EXPECT_EQ(check("trainer/config.h", "#include \"bindings/define/schema.h\"\n").size(), 2u);
+  EXPECT_EQ(check("bindings/define/schema.h", "#include \"host/cli.h\"\n").size(), 1u);
+}
+
+TEST(Layering, GivesAnUnlistedFileToTheOneLibraryAround) {
+  EXPECT_EQ(owner_of(kHouse, "trainer/kernels/cpu/rope.cpp"), "kernels");
+  EXPECT_EQ(owner_of(kHouse, "host/main.cpp"), "");
+}
+
+TEST(Layering, ReadsTheFileThatCmakeWrites) {
+  const auto libraries = parse_layers("data trainer : config;base : data/a.cpp;data/b.cpp data/a.h\n");
+  ASSERT_EQ(libraries.size(), 1u);
+  EXPECT_EQ(libraries[0].edges, (std::vector<std::string>{"config", "base"}));
+  EXPECT_EQ(libraries[0].files,
+            (std::vector<std::string>{"trainer/data/a.cpp", "trainer/data/b.cpp", "trainer/data/a.h"}));
+}
+
+}  // namespace
+}  // namespace tycho::house

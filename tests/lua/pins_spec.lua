@@ -1,0 +1,70 @@
+-- Specs of lua/tycho/pins.lua: key=value arguments are known before the recipe runs.
+local fixture = require "fixture"
+local tree, report, whole = fixture.tree, fixture.report, fixture.whole
+
+describe("pins", function()
+  it("are visible while the recipe runs, so derived values follow", function()
+    local x = tree(whole 'r.seq_len = 512\nr.seed = r.seq_len + 1\nr.run_name = "x" .. r.seq_len', { "seq_len=2048" })
+    expect({ x.seq_len, x.seed, x.run_name }).to_equal { 2048, 2049, "x2048" }
+  end)
+
+  it("are read by the type of their key", function()
+    local x = tree(whole(), { "optimizer.lr=1e-4", "model.layers=8", "max_duration=2e3ba", "precision=bf16", "model.tied=true",
+      "optimizer.betas=[0.5,0.25]", "run_name=1e4", "ckpt={keep=7}", "tags={a=b}", "tags.c=d", "micro_batch=2sp" })
+    expect({ x.optimizer.lr, x.model.layers, x.max_duration, x.precision, x.model.tied }).to_equal { 1e-4, 8, "2000ba", "bf16", true }
+    expect({ x.optimizer.betas[1], x.optimizer.betas[2], x.run_name, x.ckpt.keep }).to_equal { 0.5, 0.25, "1e4", 7 }
+    expect({ x.tags.a, x.tags.c, x.micro_batch }).to_equal { "b", "d", "2sp" }
+  end)
+
+  it("set one value of a list, counted from 1", function()
+    expect(tree(whole(), { "optimizer.betas.2=0.98" }).optimizer.betas[2]).to_equal(0.98)
+    expect(report(whole(), { "optimizer.betas.0=0.9" })).to_contain "Lua indices start at 1; betas.1 is the first value"
+    expect(report(whole(), { "optimizer.betas.3=0.9" })).to_contain "only 2 values"
+  end)
+
+  it("choose a component, in three spellings", function()
+    for _, text in ipairs { "scheduler=cosine", "scheduler=cosine{floor=0.5}", "scheduler={cosine, floor=0.5}" } do
+      local x = tree(whole 'r.scheduler = t.sched.constant { warmup = "9ba" }', { text })
+      expect({ x.scheduler.kind, x.scheduler.warmup }).to_equal { "cosine", "0ba" }
+    end
+  end)
+
+  it("hide what the recipe says about a component that was replaced", function()
+    local text = whole "r.scheduler = t.sched.cosine { floor = 0.5 }\nr.scheduler.floor = 0.7"
+    expect(tree(text, { "scheduler=constant" }).scheduler).to_equal { kind = "constant", warmup = "0ba" }
+  end)
+
+  it("check hidden writes all the same", function()
+    expect(report(whole "r.scheduler = t.sched.cosine { flor = 0.5 }", { "scheduler=constant" })).to_contain "scheduler.flor"
+  end)
+
+  it("win from left to right", function()
+    expect(tree(whole(), { "seed=1", "seed=2" }).seed).to_equal(2)
+  end)
+
+  it("suggest the key that was meant", function()
+    expect(report(whole(), { "optimizer.lrr=1" })).to_contain
+      "argument 2  optimizer.lrr=1: unknown key; did you mean optimizer.lr?"
+  end)
+
+  it("refuse keys of a kind that is not chosen", function()
+    expect(report(whole(), { "scheduler.floor=0.5" })).to_contain
+      "argument 2  scheduler.floor=0.5: scheduler is constant here; its keys are warmup"
+  end)
+
+  it("refuse wrong units, values out of range and half-written arguments", function()
+    local text = report(whole(), { "max_duration=4800", "optimizer.lr=-1", "precision=fp17", "seq_len", "=3", "seed=", "model=gpt",
+      "model.tied=yes", "seq_len+=3", "optimizer.betas=0.9" })
+    expect(text).to_contain "argument 2  max_duration=4800: a duration needs a unit: 4800ba (batches), 4800tok (tokens)"
+    expect(text).to_contain "argument 3  optimizer.lr=-1: wanted number > 0"
+    expect(text).to_contain 'argument 4  precision=fp17: one of  "fp32"  "bf16"'
+    expect(text).to_contain "argument 5  seq_len: wanted key=value"
+    expect(text).to_contain "argument 6  =3: wanted key=value"
+    expect(text).to_contain "argument 7  seed=: wanted integer >= 0"
+    expect(text).to_contain "argument 8  model=gpt: one of  llama"
+    expect(text).to_contain "argument 9  model.tied=yes: wanted true or false"
+    expect(text).to_contain "argument 10  seq_len+=3: this form is not understood; write key=value"
+    expect(text).to_contain "argument 11  optimizer.betas=0.9: wanted a list such as [0.9,0.98]"
+    expect(text).to_contain "10 problems; nothing was started."
+  end)
+end)

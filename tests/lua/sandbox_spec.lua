@@ -1,0 +1,83 @@
+-- Specs of lua/tycho/sandbox.lua: the same world on every rank and every day.
+local fixture = require "fixture"
+local tree, report, whole = fixture.tree, fixture.report, fixture.whole
+
+local function printed(lines)
+  tree(whole(lines))
+  return fixture.printed
+end
+
+describe("the world of a recipe", function()
+  it("visits tables in one order", function()
+    expect(printed [[
+local t = { b = 1, a = 2, [3] = 3, [1] = 4, c = 5 }
+local out = {}
+for k, v in pairs(t) do out[#out + 1] = k .. "=" .. v end
+print(table.concat(out, " "))
+local k = next(t)
+print(k, (next(t, k)))]]).to_equal "1=4 3=3 a=2 b=1 c=5\n1\t3\n"
+  end)
+
+  it("refuses to visit keys that have no order", function()
+    expect(report(whole "for k in pairs { [{}] = 1 } do end")).to_contain "keys must be strings or numbers"
+  end)
+
+  it("survives removal while visiting", function()
+    expect(printed "local x = { a = 1, b = 2, c = 3 }\nfor k in pairs(x) do x[k] = nil x.c = nil end\nprint(next(x))").to_equal "nil\n"
+  end)
+
+  it("draws the same random numbers in every run", function()
+    local text = "print(math.random(1000), math.random(1000), math.random())"
+    expect(printed(text)).to_equal(printed(text))
+  end)
+
+  it("prints no addresses", function()
+    expect(printed 'print({}, print, ("%s"):format({}), tostring(function() end))').to_equal "table\tfunction\ttable\tfunction\n"
+  end)
+
+  it("has no undeclared names, with a suggestion", function()
+    expect(report(whole "local a = prnt")).to_contain "recipes/x.lua:5:11: undeclared name  prnt"
+    expect(report(whole "local a = prnt")).to_contain "did you mean  print?"
+    expect(report(whole "width = 3")).to_contain "global  width  is written here"
+  end)
+
+  it("says why there is no clock, no file, no process, no native code", function()
+    for name, why in pairs { ["os.time()"] = "no clock", ["os.execute('ls')"] = "no clock", ["io.open('x')"] = "no files",
+      ["ffi.cdef('')"] = "native code", ["debug.getinfo(1)"] = "cannot look behind", ["collectgarbage()"] = "memory is managed",
+      ["package.loadlib('x')"] = "use require", ["jit.on()"] = "compilation is off", ["setfenv(1, {})"] = "fixed",
+      ["_G.x"] = "strict" } do
+      expect(report(whole("local x = " .. name))).to_contain(why)
+    end
+    expect(report(whole "local f = require 'ffi'")).to_contain "no recipe file"
+    expect(report(whole "local f = string.dump(print)")).to_contain "no string.dump"
+  end)
+
+  it("loads no bytecode", function()
+    expect(report(whole [[local f = loadstring("\27LJ")]])).to_contain "only text can be loaded"
+    expect(printed 'print(loadstring("return 1 + 1")())').to_equal "2\n"
+    expect(report(whole 'loadstring("return os")()')).to_contain "os is not available"
+  end)
+
+  it("protects what all of Lua shares", function()
+    expect(report(whole "string.rep = nil")).to_contain "string is read-only"
+    expect(report(whole "rawset(string, 'rep', nil)")).to_contain "bad argument"
+    expect(printed 'print(getmetatable(""), getmetatable(string), getmetatable(r))').to_equal "nil\tnil\tnil\n"
+    expect(report(whole "t.optim = nil")).to_contain "t is read-only"
+    expect(report(whole "r.max_duration.value = 5\nr.seed = -1")).to_contain "1 problem"
+  end)
+
+  it("does not let text fill the memory", function()
+    expect(report(whole 'local x = ("x"):rep(2^31)')).to_contain "more than 16 MiB"
+  end)
+
+  it("reads the environment only through t.env", function()
+    local x, result = tree(whole 'r.run_name = t.env("TYCHO_NOT_SET_ANYWHERE", "fallback")')
+    expect(x.run_name).to_equal "fallback"
+    expect(result.environment.TYCHO_NOT_SET_ANYWHERE).to_equal(require("tycho.values").null)
+    expect(report(whole 'local x = t.env("TYCHO_NOT_SET_ANYWHERE")')).to_contain "is not set"
+  end)
+
+  it("keeps errors that a recipe catches", function()
+    expect(report(whole "pcall(function() return r.nothing end)")).to_contain "unknown key  nothing"
+  end)
+end)

@@ -1,0 +1,54 @@
+// What the tests of trainer/data share: a folder of their own, golden files, and checks of errors.
+#pragma once
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+
+namespace tycho::testing {
+
+/// A fresh folder that is deleted with the object.
+class TempDir {
+ public:
+  TempDir() {
+    std::string pattern = std::filesystem::temp_directory_path() / "tycho-data-XXXXXX";
+    path_ = ::mkdtemp(pattern.data());
+  }
+  ~TempDir() { std::filesystem::remove_all(path_); }
+  TempDir(const TempDir&) = delete;
+  std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+inline std::string golden(const std::string& name) { return std::string(TYCHO_GOLDEN_DIR) + "/" + name; }
+
+inline void write_text(const std::string& path, std::string_view text) {
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+/// Runs `act` and expects an Error of this code whose text has all these parts.
+template <class Act>
+void expect_error(ExitCode code, std::initializer_list<std::string_view> parts, Act act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    for (const std::string_view part : parts)
+      EXPECT_NE(std::string_view(error.what()).find(part), std::string_view::npos)
+          << part << " in: " << error.what();
+    return;
+  }
+  ADD_FAILURE() << "no Error was thrown";
+}
+
+}  // namespace tycho::testing

@@ -1,0 +1,53 @@
+// Choosing tokens.
+#include "trainer/eval/sampling.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+const std::vector<float> kLogits = {std::log(0.1f), std::log(0.5f), std::log(0.15f), std::log(0.25f)};
+
+TEST(SamplingTest, GreedyTakesTheLikeliestAndTheFirstOfEquals) {
+  EXPECT_EQ(sample_token(kLogits, {.temperature = 0}, 0.99), 1);
+  EXPECT_EQ(sample_token({1, 3, 3}, {.temperature = 0}, 0.5), 1);
+}
+
+TEST(SamplingTest, DrawsByProbability) {
+  // In falling order: token 1 (0.5), 3 (0.25), 2 (0.15), 0 (0.1).
+  EXPECT_EQ(sample_token(kLogits, {}, 0.0), 1);
+  EXPECT_EQ(sample_token(kLogits, {}, 0.49), 1);
+  EXPECT_EQ(sample_token(kLogits, {}, 0.51), 3);
+  EXPECT_EQ(sample_token(kLogits, {}, 0.8), 2);
+  EXPECT_EQ(sample_token(kLogits, {}, 0.95), 0);
+}
+
+TEST(SamplingTest, TopKAndTopPCutTheTail) {
+  EXPECT_EQ(sample_token(kLogits, {.top_k = 2}, 0.999), 3);
+  EXPECT_EQ(sample_token(kLogits, {.top_k = 100}, 0.999), 0);
+  EXPECT_EQ(sample_token(kLogits, {.top_p = 0.4}, 0.999), 1);
+  EXPECT_EQ(sample_token(kLogits, {.top_p = 0.6}, 0.999), 3);
+}
+
+TEST(SamplingTest, TemperatureSharpens) {
+  // At 0.5 probabilities are squared: 0.25 / 0.345 of the mass is token 1.
+  EXPECT_EQ(sample_token(kLogits, {.temperature = 0.5}, 0.72), 1);
+  EXPECT_EQ(sample_token(kLogits, {.temperature = 0.5}, 0.73), 3);
+}
+
+TEST(SamplingTest, NaNIsAnError) {
+  try {
+    sample_token({0, std::numeric_limits<float>::quiet_NaN()}, {}, 0.5);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kNumerics);
+  }
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,109 @@
+// RMSNorm against autograd in double.
+#include "trainer/kernels/rms_norm.h"
+
+#include "tests/trainer/kernels/kernel_test.h"
+
+namespace tycho {
+namespace {
+
+constexpr double kEps = 1e-5;
+
+Tensor oracle_norm(const Tensor& x, const Tensor& weight) {
+  return x * (x.square().mean(-1, true) + kEps).rsqrt() * weight;
+}
+
+class RmsNormTest : public KernelTest {
+ protected:
+  struct Result {
+    Tensor y, inv_rms, dx, dweight;
+  };
+
+  Result run(const Tensor& x, const Tensor& weight, const Tensor& dy, const Tensor& dx_before,
+             const Tensor& dweight_before) {
+    const RowsShape shape{x.size(0), x.size(1)};
+    const bool add = dx_before.defined();
+    Result r{empty(x.sizes()), empty_fp32({shape.rows}), add ? dx_before.clone() : empty(x.sizes()),
+             add ? dweight_before.clone() : empty_fp32({shape.dim})};
+    table_->rms_norm(shape, dtype_, x.const_data_ptr(), weight.const_data_ptr(), kEps, r.y.mutable_data_ptr(),
+                     r.inv_rms.mutable_data_ptr<float>(), stream_of(x));
+    Tensor workspace = empty_fp32({table_->rms_norm_backward_workspace(shape)});
+    table_->rms_norm_backward(shape, dtype_, x.const_data_ptr(), weight.const_data_ptr(),
+                              r.inv_rms.const_data_ptr<float>(), dy.const_data_ptr(), r.dx.mutable_data_ptr(),
+                              add, r.dweight.mutable_data_ptr<float>(), add,
+                              workspace.mutable_data_ptr<float>(), stream_of(x));
+    return r;
+  }
+};
+
+TEST_P(RmsNormTest, EqualsAutograd) {
+  for (const auto& [rows, dim] :
+       std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {1, 7}, {3, 33}, {70, 256}, {257, 131}, {40, 4096}}) {
+    SCOPED_TRACE(testing::Message() << rows << " x " << dim);
+    const Tensor x = normal({rows, dim}), weight = normal({dim}), dy = normal({rows, dim});
+    const Tensor dx_before = normal({rows, dim}), dweight_before = normal_fp32({dim});
+    Tensor leaf_x = leaf(x), leaf_weight = leaf(weight);
+    const Tensor y = oracle_norm(leaf_x, leaf_weight);
+    y.backward(as_double(dy));
+
+    const Result fresh = run(x, weight, dy, {}, {});
+    expect_close(fresh.y, y);
+    expect_close(fresh.inv_rms, (as_double(x).square().mean(-1) + kEps).rsqrt());
+    expect_close(fresh.dx, leaf_x.grad(), 4);
+    expect_close(fresh.dweight, leaf_weight.grad(), 8);
+    const Result added = run(x, weight, dy, dx_before, dweight_before);
+    expect_close(added.dx, leaf_x.grad() + as_double(dx_before), 4);
+    expect_close(added.dweight, leaf_weight.grad() + as_double(dweight_before), 8);
+  }
+}
+
+TEST_P(RmsNormTest, GivesTheSameBitsAgainAndOnAnyNumberOfThreads) {
+  const Tensor x = normal({515, 200}), weight = normal({200}), dy = normal({515, 200});
+  const Result first = run(x, weight, dy, {}, {});
+  for (int threads : {1, 2, 3}) {
+    at::set_num_threads(threads);
+    const Result again = run(x, weight, dy, {}, {});
+    EXPECT_TRUE(at::equal(first.y, again.y) && at::equal(first.dx, again.dx) &&
+                at::equal(first.dweight, again.dweight));
+  }
+  at::set_num_threads(2);
+}
+
+TEST_P(RmsNormTest, MayOverwriteItsInput) {
+  const Tensor x = normal({5, 19}), weight = normal({19});
+  Tensor in_place = x.clone(), inv_rms = empty_fp32({5});
+  table_->rms_norm({5, 19}, dtype_, in_place.const_data_ptr(), weight.const_data_ptr(), kEps,
+                   in_place.mutable_data_ptr(), inv_rms.mutable_data_ptr<float>(), stream_of(x));
+  expect_close(in_place, oracle_norm(as_double(x), as_double(weight)));
+}
+
+TYCHO_ON_EVERY_TABLE(RmsNormTest);
+
+TEST(RmsNormOp, NamesTheTensorThatDoesNotFit) {
+  const Tensor x = at::ones({4, 8}), weight = at::ones({8});
+  Tensor y = at::empty({4, 8}), inv_rms = at::empty({4});
+  rms_norm(x, weight, kEps, y, inv_rms);
+  EXPECT_NEAR(y[3][7].item<float>(), 1.0, 1e-4);
+  Tensor short_rms = at::empty({3});
+  EXPECT_EQ(error_of([&] { rms_norm(x, weight, kEps, y, short_rms); }),
+            "[rms_norm] inv_rms: wanted Float [4] contiguous on cpu, got Float [3] contiguous on cpu");
+  EXPECT_NE(error_of([&] { rms_norm(x, at::ones({8}, at::kBFloat16), kEps, y, inv_rms); }).find("weight"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] {
+              rms_norm(at::ones({8, 4}).t(), weight, kEps, y, inv_rms);
+            }).find("not contiguous"),
+            std::string::npos);
+}
+
+TEST(RmsNormOp, RunsBackwardThroughTensors) {
+  const Tensor x = at::randn({6, 10}), weight = at::randn({10}), dy = at::randn({6, 10});
+  Tensor y = at::empty({6, 10}), inv_rms = at::empty({6}), dx = at::empty({6, 10}), dweight = at::zeros({10});
+  rms_norm(x, weight, kEps, y, inv_rms);
+  rms_norm_backward(x, weight, inv_rms, dy, dx, false, dweight, true);
+  Tensor leaf_x = leaf(x), leaf_weight = leaf(weight);
+  oracle_norm(leaf_x, leaf_weight).backward(as_double(dy));
+  EXPECT_TRUE(at::allclose(as_double(dx), leaf_x.grad(), 1e-4, 1e-5));
+  EXPECT_TRUE(at::allclose(as_double(dweight), leaf_weight.grad(), 1e-4, 1e-5));
+}
+
+}  // namespace
+}  // namespace tycho

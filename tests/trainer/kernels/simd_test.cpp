@@ -1,0 +1,44 @@
+// The vector arithmetic under the CPU kernels.
+#define TYCHO_ISA simd_under_test
+#include "trainer/kernels/cpu/simd.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace tycho::simd_under_test {
+namespace {
+
+float exp_of(float x) { return exp(broadcast(x))[0]; }
+
+TEST(Simd, ExpIsWithinTwoUlp) {
+  for (double x = -87.0; x < 88.5; x += 0.00137) {
+    const float at = static_cast<float>(x);
+    const double exact = std::exp(static_cast<double>(at));
+    const double ulp = std::nextafter(static_cast<float>(exact), INFINITY) - static_cast<float>(exact);
+    ASSERT_LE(std::abs(exp_of(at) - exact), 2 * ulp) << "at " << at;
+  }
+}
+
+TEST(Simd, ExpEndsWell) {
+  EXPECT_EQ(exp_of(0.0f), 1.0f);
+  EXPECT_EQ(exp_of(-INFINITY), 0.0f);
+  EXPECT_EQ(exp_of(-200.0f), 0.0f);
+  EXPECT_EQ(exp_of(INFINITY), INFINITY);
+  EXPECT_TRUE(std::isnan(exp_of(std::nanf(""))));
+}
+
+TEST(Simd, LoopsTouchEachElementOnce) {
+  for (int64_t n : {0, 1, kLanes - 1, kLanes, kLanes + 1, 5 * kLanes + 3}) {
+    std::vector<float> x(n + 1, 1.0f);
+    for_lanes(n,
+              [&](int64_t i, auto lanes) { store(x.data() + i, load(x.data() + i, lanes) + 1.0f, lanes); });
+    for (int64_t i = 0; i < n; ++i) EXPECT_EQ(x[i], 2.0f);
+    EXPECT_EQ(x[n], 1.0f);
+  }
+}
+
+}  // namespace
+}  // namespace tycho::simd_under_test

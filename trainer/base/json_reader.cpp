@@ -1,0 +1,142 @@
+// Reads and checks the values that structs of every kind are made of.
+#include "trainer/base/json_reader.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "trainer/base/error.h"
+#include "trainer/base/nearest.h"
+#include "trainer/base/schema.h"
+
+namespace tycho {
+namespace {
+
+constexpr double kMaxExact = 0x1p53;
+constexpr size_t kMaxShown = 60;
+
+std::string shown(const Json& json) {
+  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() > kMaxShown) text = text.substr(0, kMaxShown) + "...";
+  return text;
+}
+
+/// "a number > 0 and <= 1, a multiple of 0.5".
+std::string with_rule(std::string text, const Rule& rule) {
+  if (rule.min) text += fmt::format(" {} {}", rule.min_exclusive ? ">" : ">=", *rule.min);
+  if (rule.min && rule.max) text += " and";
+  if (rule.max) text += fmt::format(" {} {}", rule.max_exclusive ? "<" : "<=", *rule.max);
+  if (rule.multiple_of) text += fmt::format(", a multiple of {}", *rule.multiple_of);
+  return text;
+}
+
+bool holds(const Rule& rule, double x) {
+  if (rule.min && (rule.min_exclusive ? x <= *rule.min : x < *rule.min)) return false;
+  if (rule.max && (rule.max_exclusive ? x >= *rule.max : x > *rule.max)) return false;
+  return !rule.multiple_of || std::fmod(x, *rule.multiple_of) == 0;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+/// The sentence of an Error without its "[place] ".
+std::string without_place(const Error& error) {
+  const std::string text = error.what();
+  const size_t end = text.find("] ");
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
+}  // namespace
+
+JsonPlace JsonPlace::child(const Json& value, const std::string& name) const {
+  return {value, path.empty() ? name : path + "." + name, problems};
+}
+
+JsonPlace JsonPlace::item(const Json& value, size_t index) const {
+  return {value, path + "[" + std::to_string(index + 1) + "]", problems};
+}
+
+void JsonPlace::wanted(const std::string& wanted) const {
+  problems.push_back({path, "wanted " + wanted + ", given " + shown(json)});
+}
+
+void read_value(const JsonPlace& place, const Rule&, bool& out) {
+  if (!place.json.is_boolean()) return place.wanted("true or false");
+  out = place.json.get<bool>();
+}
+
+void read_value(const JsonPlace& place, const Rule& rule, int64_t& out) {
+  const double x = place.json.is_number() ? place.json.get<double>() : NAN;
+  const bool exact = x == std::floor(x) && std::abs(x) <= kMaxExact;
+  if (!exact || !holds(rule, x)) return place.wanted(with_rule("a whole number", rule));
+  out = static_cast<int64_t>(x);
+}
+
+void read_value(const JsonPlace& place, const Rule& rule, double& out) {
+  const double x = place.json.is_number() ? place.json.get<double>() : NAN;
+  if (!std::isfinite(x) || !holds(rule, x)) return place.wanted(with_rule("a number", rule));
+  out = x;
+}
+
+void read_value(const JsonPlace& place, const Rule&, std::string& out) {
+  if (!place.json.is_string()) return place.wanted("text");
+  out = place.json.get<std::string>();
+}
+
+void read_value(const JsonPlace& place, const Rule& rule, Duration& out) {
+  const std::vector<std::string> units = accepted_units(rule);
+  const std::string wanted =
+      with_rule("a duration", rule) + " in " + joined(units) + ", such as \"1" + units[0] + "\"";
+  if (!place.json.is_string()) return place.wanted(wanted);
+  try {
+    const Duration duration = Duration::parse(place.json.get<std::string>());
+    const bool accepted = std::find(units.begin(), units.end(), unit_name(duration.unit)) != units.end();
+    if (!accepted || !holds(rule, duration.value)) return place.wanted(wanted);
+    out = duration;
+  } catch (const Error&) {
+    place.wanted(wanted);
+  }
+}
+
+void read_value(const JsonPlace& place, const Rule& rule, Bytes& out) {
+  try {
+    const Bytes bytes = place.json.is_string() ? Bytes::parse(place.json.get<std::string>()) : Bytes{-1};
+    if (bytes.value < 0 || !holds(rule, static_cast<double>(bytes.value))) {
+      return place.wanted(with_rule("a size such as \"64MiB\"", rule));
+    }
+    out = bytes;
+  } catch (const Error& error) {
+    place.problems.push_back({place.path, without_place(error)});
+  }
+}
+
+int read_name(const JsonPlace& place, const std::vector<std::string>& names) {
+  if (!place.json.is_string()) {
+    place.wanted("one of " + joined(names));
+    return -1;
+  }
+  const std::string given = place.json.get<std::string>();
+  const auto found = std::find(names.begin(), names.end(), given);
+  if (found != names.end()) return static_cast<int>(found - names.begin());
+  place.wanted("one of " + joined(names));
+  place.problems.back().message += did_you_mean(given, names);
+  return -1;
+}
+
+bool check_object(const JsonPlace& place, const char* what) {
+  if (!place.json.is_object()) place.wanted(what);
+  return place.json.is_object();
+}
+
+void check_keys(const JsonPlace& place, const std::vector<std::string>& known) {
+  for (const auto& [key, value] : place.json.items()) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    const std::string hint = did_you_mean(key, known);
+    place.problems.push_back({place.child(value, key).path,
+                              "unknown key" + (hint.empty() ? "; known here: " + joined(known) : hint)});
+  }
+}
+
+}  // namespace tycho

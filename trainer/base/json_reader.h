@@ -1,0 +1,141 @@
+// Reads config structs from JSON and reports everything that is wrong with it at once: types, units, ranges,
+// unknown keys with the nearest known ones, missing required ones. Absent keys keep their defaults.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "trainer/base/bytes.h"
+#include "trainer/base/config_problem.h"
+#include "trainer/base/duration.h"
+#include "trainer/base/field_types.h"
+#include "trainer/base/json.h"
+
+namespace tycho {
+
+/// A value of the document, its dotted path, and where problems go.
+struct JsonPlace {
+  const Json& json;
+  std::string path;
+  std::vector<ConfigProblem>& problems;
+
+  JsonPlace child(const Json& value, const std::string& name) const;
+  /// `index` from 0; the path counts from 1.
+  JsonPlace item(const Json& value, size_t index) const;
+  /// Notes "wanted <wanted>, given <the value>".
+  void wanted(const std::string& wanted) const;
+};
+
+// Each reads one value and checks its rule. On a problem it is noted and `out` stays as it was.
+void read_value(const JsonPlace& place, const Rule& rule, bool& out);
+void read_value(const JsonPlace& place, const Rule& rule, int64_t& out);
+void read_value(const JsonPlace& place, const Rule& rule, double& out);
+void read_value(const JsonPlace& place, const Rule& rule, std::string& out);
+void read_value(const JsonPlace& place, const Rule& rule, Duration& out);
+void read_value(const JsonPlace& place, const Rule& rule, Bytes& out);
+
+/// Index of the value among `names`, or -1 after noting the problem.
+int read_name(const JsonPlace& place, const std::vector<std::string>& names);
+/// True when the value is an object; otherwise notes that `what` was wanted.
+bool check_object(const JsonPlace& place, const char* what);
+/// Notes every key of the object that is not in `known`.
+void check_keys(const JsonPlace& place, const std::vector<std::string>& known);
+
+template <class T>
+void read_value(const JsonPlace& place, const Rule& rule, T& out);
+
+/// Reads every field that it visits out of an object.
+class JsonReader : public FieldVisitor<JsonReader> {
+ public:
+  explicit JsonReader(const JsonPlace& place) : place_(place) {}
+
+  template <class T>
+  void field(const char* name, T& member, const char*, const Rule& rule) {
+    names_.push_back(name);
+    const auto found = place_.json.find(name);
+    if (found != place_.json.end()) {
+      read_value(place_.child(*found, name), rule, member);
+    } else if (rule.required) {
+      place_.problems.push_back({place_.child(place_.json, name).path, "is required: set it"});
+    }
+  }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  const JsonPlace& place_;
+  std::vector<std::string> names_;
+};
+
+/// The fields of a struct out of an object that may also have the keys of `other_keys`.
+template <FieldStruct T>
+void read_fields(const JsonPlace& place, T& out, std::vector<std::string> other_keys = {}) {
+  JsonReader reader(place);
+  out.fields(reader);
+  other_keys.insert(other_keys.end(), reader.names().begin(), reader.names().end());
+  check_keys(place, other_keys);
+}
+
+template <Component T>
+void read_component(const JsonPlace& place, T& out) {
+  std::vector<std::string> kinds;
+  for_each_kind(out.value, [&]<class Kind>(const Kind&) { kinds.push_back(Kind::kKind); });
+  if (!check_object(place, "a component with its kind")) return;
+  const auto kind = place.json.find("kind");
+  const Json given = kind == place.json.end() ? Json(nullptr) : *kind;
+  const int chosen = read_name(place.child(given, "kind"), kinds);
+  int index = 0;
+  for_each_kind(out.value, [&]<class Kind>(Kind&& value) {
+    if (index++ != chosen) return;
+    read_fields(place, value, {"kind"});
+    out.value = value;
+  });
+}
+
+template <ListField T>
+void read_list(const JsonPlace& place, const Rule& rule, T& out) {
+  constexpr size_t kLength = fixed_length<T>;
+  if (!place.json.is_array() || (kLength > 0 && place.json.size() != kLength)) {
+    return place.wanted(kLength > 0 ? "a list of " + std::to_string(kLength) + " values" : "a list");
+  }
+  T list = {};
+  if constexpr (kLength == 0) list.resize(place.json.size());
+  for (size_t i = 0; i < list.size(); ++i) read_value(place.item(place.json[i], i), rule, list[i]);
+  out = std::move(list);
+}
+
+template <class T>
+void read_value(const JsonPlace& place, const Rule& rule, T& out) {
+  if constexpr (Component<T>) {
+    read_component(place, out);
+  } else if constexpr (FieldStruct<T>) {
+    if (check_object(place, "a table of fields")) read_fields(place, out);
+  } else if constexpr (OptionalField<T>) {
+    if (place.json.is_null()) {
+      out.reset();
+    } else {
+      typename T::value_type value = {};
+      read_value(place, rule, value);
+      out = value;
+    }
+  } else if constexpr (ListField<T>) {
+    read_list(place, rule, out);
+  } else if constexpr (MapField<T>) {
+    if (!check_object(place, "a table of named values")) return;
+    out.clear();
+    for (const auto& [name, value] : place.json.items())
+      read_value(place.child(value, name), rule, out[name]);
+  } else {
+    static_assert(NamedEnum<T>, "not a type that a field can have: see fields.h");
+    const int index = read_name(place, enum_name_list<T>());
+    if (index >= 0) out = enum_names(T{})[static_cast<size_t>(index)].second;
+  }
+}
+
+/// A whole config struct. What was wrong is appended to `problems`; the fields concerned keep their defaults.
+template <FieldStruct T>
+T from_json(const Json& json, std::vector<ConfigProblem>& problems) {
+  T value;
+  read_value(JsonPlace{json, "", problems}, Rule{}, value);
+  return value;
+}
+
+}  // namespace tycho

@@ -1,0 +1,63 @@
+// Writes config structs as JSON: numbers exact, enums by name, durations and sizes as text, an absent
+// optional as null, a component as {"kind": ..., its fields}.
+#pragma once
+#include "trainer/base/bytes.h"
+#include "trainer/base/duration.h"
+#include "trainer/base/field_types.h"
+#include "trainer/base/json.h"
+
+namespace tycho {
+
+template <class T>
+Json to_json(const T& value);
+
+/// Adds every field that it visits to an object.
+class JsonWriter : public FieldVisitor<JsonWriter> {
+ public:
+  explicit JsonWriter(Json& object) : object_(object) {}
+
+  template <class T>
+  void field(const char* name, T& member, const char*, const Rule&) {
+    object_[name] = to_json(member);
+  }
+
+ private:
+  Json& object_;
+};
+
+/// Any type that a field can have.
+template <class T>
+Json to_json(const T& value) {
+  if constexpr (Component<T>) {
+    Json object = {{"kind", value.kind()}};
+    std::visit([&](const auto& kind) { object.update(to_json(kind)); }, value.value);
+    return object;
+  } else if constexpr (FieldStruct<T>) {
+    Json object = Json::object();
+    T copy = value;  // fields() hands out members to readers too, so it is not const
+    JsonWriter writer(object);
+    copy.fields(writer);
+    return object;
+  } else if constexpr (OptionalField<T>) {
+    return value ? to_json(*value) : Json(nullptr);
+  } else if constexpr (ListField<T>) {
+    Json list = Json::array();
+    for (const auto& item : value) list.push_back(to_json(item));
+    return list;
+  } else if constexpr (MapField<T>) {
+    Json object = Json::object();
+    for (const auto& [key, item] : value) object[key] = to_json(item);
+    return object;
+  } else if constexpr (std::same_as<T, Duration> || std::same_as<T, Bytes>) {
+    return value.str();
+  } else if constexpr (NamedEnum<T>) {
+    return enum_name(value);
+  } else {
+    static_assert(std::same_as<T, bool> || std::same_as<T, int64_t> || std::same_as<T, double> ||
+                      std::same_as<T, std::string>,
+                  "not a type that a field can have: see fields.h");
+    return value;
+  }
+}
+
+}  // namespace tycho

@@ -1,0 +1,145 @@
+// A save: shards, COMMIT, the hint, retention, in the order that loses nothing wherever it stops.
+#include "trainer/checkpoint/checkpoint.h"
+
+#include <filesystem>
+
+#include "trainer/base/bytes.h"
+#include "trainer/base/error.h"
+#include "trainer/checkpoint/manifest.h"
+#include "trainer/checkpoint/retention.h"
+#include "trainer/checkpoint/shard_writer.h"
+#include "trainer/checkpoint/uuid.h"
+
+namespace tycho {
+namespace {
+
+constexpr char kShardFile[] = "rank-00000.safetensors";
+
+/// Removes what a failed save left. What cannot be removed now has no COMMIT and is swept after a later save.
+void abandon(FileOps& files, const std::string& folder) {
+  try {
+    if (std::filesystem::exists(folder)) remove_checkpoint(files, folder);
+  } catch (...) {
+    // The failure that led here is the one to report.
+  }
+}
+
+int64_t needed_bytes(const CheckpointMeta& meta, const std::vector<TensorBytes>& tensors) {
+  int64_t total = 0;
+  for (const TensorBytes& tensor : tensors) total += tensor.num_bytes;
+  for (const auto& [name, text] : meta.files) total += static_cast<int64_t>(text.size());
+  return total;
+}
+
+std::string free_text(const std::string& dir) {
+  std::string existing = dir;
+  while (!existing.empty() && !std::filesystem::exists(existing)) {
+    existing = std::filesystem::path(existing).parent_path().string();
+  }
+  const int64_t free = free_bytes(existing.empty() ? "." : existing);
+  return free < 0 ? "an unknown number of bytes" : human_bytes(static_cast<double>(free));
+}
+
+/// Runs what may fail after the commit and keeps what it said.
+template <class Step>
+void tolerate(CheckpointInfo& saved, Step step) {
+  try {
+    step();
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kStorage && error.code() != ExitCode::kUnusable) throw;
+    saved.warnings.push_back(error.what());
+  }
+}
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(FileOps& files, std::string dir, int64_t keep, int64_t epoch,
+                                 std::function<void()> check_owner)
+    : files_(files), dir_(std::move(dir)), keep_(keep), epoch_(epoch), check_owner_(std::move(check_owner)) {}
+
+CheckpointInfo CheckpointStore::save(const CheckpointMeta& meta, const std::vector<TensorBytes>& tensors) {
+  const std::string uuid = new_uuid();
+  const std::string folder = dir_ + "/" + checkpoint_folder_name(meta.step, uuid);
+  CheckpointInfo saved;
+  try {
+    saved = commit(meta, tensors, folder, uuid);
+    // The only copy there will be: read it back before the older one goes.
+    if (keep_ == 1) CheckpointReader(saved).verify();
+  } catch (const Error& error) {
+    abandon(files_, folder);
+    if (error.code() != ExitCode::kStorage && error.code() != ExitCode::kUnusable) throw;
+    const double needed = static_cast<double>(needed_bytes(meta, tensors));
+    fail(ExitCode::kStorage,
+         "[checkpoint] step {} is not saved: {} (needs {}, {} free in {}; checkpoints saved before are "
+         "untouched)",
+         meta.step, error.what(), human_bytes(needed), free_text(dir_), dir_);
+  } catch (...) {
+    abandon(files_, folder);
+    throw;
+  }
+  parent_ = uuid;
+  retain(saved);
+  return saved;
+}
+
+CheckpointInfo CheckpointStore::commit(const CheckpointMeta& meta, const std::vector<TensorBytes>& tensors,
+                                       const std::string& folder, const std::string& uuid) {
+  make_dirs(files_, dir_);
+  files_.make_dir(folder);
+  WrittenShard shard = write_shard(files_, folder, kShardFile, tensors);
+  Manifest manifest{.uuid = uuid,
+                    .parent = parent_,
+                    .epoch = epoch_,
+                    .step = meta.step,
+                    .world = world_of_one(),
+                    .tensors = std::move(shard.tensors),
+                    .files = {std::move(shard.file)},
+                    .train_state = meta.train_state,
+                    .recipe = meta.recipe,
+                    .recipe_hash = meta.recipe_hash};
+  for (const auto& [name, text] : meta.files) {
+    TYCHO_CHECK(is_plain_file_name(name), "[checkpoint] '{}' cannot be the name of a file in a checkpoint",
+                name);
+    manifest.files.push_back(write_text(files_, folder, name, text));
+  }
+  // Names of the shards are durable before COMMIT's can be, and COMMIT's before the save returns.
+  files_.sync_dir(folder);
+  const std::string text = manifest_text(manifest);
+  // What could not be read back is found before it is committed.
+  Json json = manifest_json(parse_manifest(text, folder));
+  check_owner();
+  write_file_atomically(files_, folder + "/" + kCommitFile, text);
+  files_.sync_dir(dir_);
+
+  CheckpointInfo info{.path = folder, .step = meta.step, .epoch = epoch_, .uuid = uuid};
+  info.num_bytes = static_cast<int64_t>(text.size());
+  for (const FileRecord& file : manifest.files) info.num_bytes += file.num_bytes;
+  info.manifest = std::move(json);
+  return info;
+}
+
+void CheckpointStore::retain(CheckpointInfo& saved) {
+  tolerate(saved, [&] {
+    const std::string name = std::filesystem::path(saved.path).filename().string();
+    write_file_atomically(files_, dir_ + "/" + kLatestFile, name + "\n");
+  });
+  tolerate(saved, [&] {
+    if (keep_ == 0) return;
+    for (const CheckpointInfo& old :
+         superseded(list_checkpoints(dir_), keep_, epoch_, saved.uuid, resumed_from_)) {
+      check_owner();
+      tolerate(saved, [&] { remove_checkpoint(files_, old.path); });
+    }
+  });
+  tolerate(saved, [&] {
+    for (const std::string& problem : sweep_leftovers(files_, dir_, saved.step, [this] { check_owner(); })) {
+      saved.warnings.push_back(problem);
+    }
+  });
+}
+
+void CheckpointStore::check_owner() const {
+  if (check_owner_) check_owner_();
+}
+
+}  // namespace tycho

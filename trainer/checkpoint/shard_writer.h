@@ -1,0 +1,29 @@
+// Writes one shard at the speed of the disk: a thread copies and hashes the next block while the last one is
+// written.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "trainer/base/file_ops.h"
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/manifest.h"
+
+namespace tycho {
+
+/// What a shard holds: its record for COMMIT, and where each tensor lies.
+struct WrittenShard {
+  FileRecord file;
+  std::vector<TensorRecord> tensors;
+};
+
+/// Creates dir/name as a safetensors file with these tensors, whole ones, wider elements first so that each
+/// stays aligned; durable when it returns, but for the folder's own entry. Throws Error (kStorage) on
+/// anything that fails.
+WrittenShard write_shard(FileOps& files, const std::string& dir, const std::string& name,
+                         const std::vector<TensorBytes>& tensors);
+
+/// Creates dir/name with this text, durable likewise.
+FileRecord write_text(FileOps& files, const std::string& dir, const std::string& name,
+                      const std::string& text);
+
+}  // namespace tycho

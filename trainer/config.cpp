@@ -1,0 +1,237 @@
+// The rules between the fields of a config, and its arithmetic.
+#include "trainer/config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+constexpr int64_t kTokensPerPass = 16384;
+const std::string kRunName = "{run_name}";
+
+using Problems = std::vector<ConfigProblem>;
+
+template <class... Args>
+void add(Problems& problems, const char* path, fmt::format_string<Args...> format, Args&&... args) {
+  problems.push_back({path, fmt::format(format, std::forward<Args>(args)...)});
+}
+
+bool is_whole(const Duration& duration) { return duration.value == std::floor(duration.value); }
+
+/// The multiple of `step` that is nearest to x, at least one step.
+int64_t nearest_multiple(int64_t x, int64_t step) {
+  return std::max<int64_t>(1, (x + step / 2) / step) * step;
+}
+
+/// The largest divisor of n that is at most `limit`, and small enough to be found at once.
+int64_t largest_divisor(int64_t n, int64_t limit) {
+  int64_t divisor = std::clamp<int64_t>(std::min(n, limit), 1, 1 << 16);
+  while (n % divisor != 0) --divisor;
+  return divisor;
+}
+
+void check_names(const TrainConfig& config, Problems& problems) {
+  if (config.run_name.empty() || config.run_name == "." || config.run_name == ".." ||
+      config.run_name.find('/') != std::string::npos) {
+    add(problems, "run_name", "\"{}\" cannot be the name of a folder: write a name without \"/\"",
+        config.run_name);
+  }
+  const size_t brace = config.run_dir.find('{');
+  if (config.run_dir.empty()) {
+    add(problems, "run_dir", "is empty: write a folder, such as \"runs/{{run_name}}\"");
+  } else if (brace != std::string::npos && config.run_dir.compare(brace, kRunName.size(), kRunName) != 0) {
+    add(problems, "run_dir", "\"{}\": the only word that can stand in braces is {{run_name}}",
+        config.run_dir);
+  }
+  if (config.resume.empty())
+    add(problems, "resume", "is empty: write \"auto\", \"none\" or the path of a checkpoint");
+}
+
+/// Sizes whose products would not fit into 64 bits, or whose plan would not fit into memory.
+void check_sizes(const TrainConfig& config, Problems& problems) {
+  const LlamaConfig& model = config.model.as<LlamaConfig>();
+  const auto at_most = [&](const char* path, double value, double limit) {
+    if (value > limit) add(problems, path, "{} is more than Tycho can plan; write at most {}", value, limit);
+  };
+  at_most("model.width", static_cast<double>(model.width), 0x1p20);
+  at_most("model.layers", static_cast<double>(model.layers), 0x1p14);
+  at_most("model.heads", static_cast<double>(model.heads), 0x1p14);
+  at_most("model.head_width", static_cast<double>(model.head_width.value_or(0)), 0x1p14);
+  at_most("model.ffn_width", static_cast<double>(model.ffn_width), 0x1p22);
+  at_most("model.vocab_size", static_cast<double>(model.vocab_size), 0x1p24);
+  at_most("seq_len", static_cast<double>(config.seq_len), 0x1p24);
+  at_most("global_batch", config.global_batch.value, 0x1p30);
+  at_most("max_duration", config.max_duration.value, 0x1p53);
+}
+
+void check_llama(const LlamaConfig& model, Problems& problems) {
+  const int64_t kv_heads = model.num_kv_heads();
+  if (model.heads % kv_heads != 0) {
+    add(problems, "model.heads", "{} is not a multiple of kv_heads = {}; kv_heads = {} would do", model.heads,
+        kv_heads, largest_divisor(model.heads, kv_heads));
+  }
+  if (!model.head_width && model.width % model.heads != 0) {
+    add(problems, "model.heads",
+        "width = {} is not a multiple of heads = {}; heads = {} would do, or set head_width", model.width,
+        model.heads, largest_divisor(model.width, model.heads));
+  } else if (!model.head_width && model.head_dim() % 2 != 0) {
+    add(problems, "model.heads",
+        "width / heads = {} is odd, and rotary positions turn pairs; set head_width = {}", model.head_dim(),
+        model.head_dim() + 1);
+  }
+}
+
+void check_sequence(const TrainConfig& config, Problems& problems) {
+  const auto longest = config.model.as<LlamaConfig>().max_seq_len;
+  if (longest && config.seq_len > *longest) {
+    add(problems, "seq_len",
+        "{} is longer than model.max_seq_len = {}; shorten it to {} or raise max_seq_len", config.seq_len,
+        *longest, *longest);
+  }
+}
+
+/// global_batch as whole sequences. False when that is not what it is.
+bool check_global_batch(const TrainConfig& config, Problems& problems) {
+  const Duration& batch = config.global_batch;
+  if (!is_whole(batch)) {
+    add(problems, "global_batch", "{} is not a whole number; write {}{}", batch.str(), std::ceil(batch.value),
+        unit_name(batch.unit));
+    return false;
+  }
+  if (batch.unit == DurationUnit::kToken && batch.count() % config.seq_len != 0) {
+    add(problems, "global_batch", "{} is not a multiple of seq_len = {} tokens; write {}tok", batch.str(),
+        config.seq_len, nearest_multiple(batch.count(), config.seq_len));
+    return false;
+  }
+  return true;
+}
+
+void check_batch_split(const TrainConfig& config, int64_t num_ranks, Problems& problems) {
+  const int64_t sequences = global_batch_sequences(config);
+  if (sequences % num_ranks != 0) {
+    add(problems, "global_batch", "{} sequences cannot be shared by {} ranks; write {}sp", sequences,
+        num_ranks, nearest_multiple(sequences, num_ranks));
+    return;
+  }
+  if (!config.micro_batch) return;
+  const int64_t per_rank = sequences / num_ranks;
+  if (!is_whole(*config.micro_batch)) {
+    add(problems, "micro_batch", "{} is not a whole number of sequences", config.micro_batch->str());
+  } else if (per_rank % config.micro_batch->count() != 0) {
+    add(problems, "micro_batch", "the {} sequences of a step{} are not a multiple of {}; {}sp would do",
+        per_rank, num_ranks == 1 ? "" : " on each rank", config.micro_batch->count(),
+        largest_divisor(per_rank, config.micro_batch->count()));
+  }
+}
+
+struct NamedDuration {
+  const char* path;
+  Duration value;
+};
+
+std::vector<NamedDuration> schedule_lengths(const SchedulerConfig& scheduler) {
+  std::vector<NamedDuration> lengths;
+  std::visit(
+      [&](const auto& kind) {
+        lengths.push_back({"scheduler.warmup", kind.warmup});
+      },
+      scheduler.value);
+  if (scheduler.is<WsdConfig>()) lengths.push_back({"scheduler.decay", scheduler.as<WsdConfig>().decay});
+  return lengths;
+}
+
+void check_durations(const TrainConfig& config, Problems& problems) {
+  const Duration& length = config.max_duration;
+  if (length.unit != DurationUnit::kEpoch && !is_whole(length)) {
+    add(problems, "max_duration", "{} is not a whole number; write {}{}", length.str(),
+        std::ceil(length.value), unit_name(length.unit));
+    return;
+  }
+  std::vector<NamedDuration> parts = schedule_lengths(config.scheduler);
+  parts.push_back({"ckpt.every", config.ckpt.every});
+  parts.push_back({"log.every", config.log.every});
+  for (const auto& [path, part] : parts) {
+    if (part.unit == DurationUnit::kFraction && part.value > 1) {
+      add(problems, path, "{} is more than the whole run; write at most 1dur", part.str());
+    }
+  }
+}
+
+/// Warm-up and decay must fit into the run. How long a run of epochs is, only the data tells.
+void check_schedule(const TrainConfig& config, Problems& problems) {
+  if (config.max_duration.unit == DurationUnit::kEpoch) return;
+  const int64_t steps = total_steps(config, 0);
+  double sum = 0;
+  for (const NamedDuration& part : schedule_lengths(config.scheduler))
+    sum += in_steps(part.value, config, steps, 0);
+  // Shares of a run, such as 0.1dur + 0.9dur, are not exact in binary.
+  if (sum <= static_cast<double>(steps) * (1 + 1e-12)) return;
+  add(problems, "scheduler.warmup", "{} {:.6g} steps, and max_duration is {}; shorten one or train longer",
+      config.scheduler.is<WsdConfig>() ? "warmup and decay take" : "takes", sum, steps);
+}
+
+}  // namespace
+
+std::vector<ConfigProblem> check_config(const TrainConfig& config, int64_t num_ranks) {
+  Problems problems;
+  check_names(config, problems);
+  check_sizes(config, problems);
+  if (!problems.empty()) return problems;
+  check_llama(config.model.as<LlamaConfig>(), problems);
+  check_sequence(config, problems);
+  const bool whole_batch = check_global_batch(config, problems);
+  if (whole_batch) check_batch_split(config, num_ranks, problems);
+  const size_t before = problems.size();
+  check_durations(config, problems);
+  if (whole_batch && problems.size() == before) check_schedule(config, problems);
+  return problems;
+}
+
+int64_t global_batch_sequences(const TrainConfig& config) {
+  const int64_t count = config.global_batch.count();
+  return config.global_batch.unit == DurationUnit::kToken ? count / config.seq_len : count;
+}
+
+int64_t micro_batch_sequences(const TrainConfig& config, int64_t num_ranks) {
+  if (config.micro_batch) return config.micro_batch->count();
+  return largest_divisor(global_batch_sequences(config) / num_ranks, kTokensPerPass / config.seq_len);
+}
+
+int64_t total_steps(const TrainConfig& config, int64_t num_samples) {
+  // A whole number of steps may come out as 4800.0000000001.
+  const double steps = in_steps(config.max_duration, config, 0, num_samples);
+  const double whole = std::round(steps);
+  return static_cast<int64_t>(std::abs(steps - whole) <= steps * 1e-12 ? whole : std::ceil(steps));
+}
+
+double in_steps(const Duration& duration, const TrainConfig& config, int64_t total_steps,
+                int64_t num_samples) {
+  const int64_t sequences = global_batch_sequences(config);
+  switch (duration.unit) {
+    case DurationUnit::kBatch: return duration.value;
+    case DurationUnit::kSample: return duration.value / static_cast<double>(sequences);
+    case DurationUnit::kToken: return duration.value / static_cast<double>(sequences * config.seq_len);
+    case DurationUnit::kFraction: return duration.value * static_cast<double>(total_steps);
+    // The loader leaves out the samples at the end of an epoch that do not fill a batch.
+    case DurationUnit::kEpoch: return duration.value * static_cast<double>(num_samples / sequences);
+    case DurationUnit::kSecond: break;
+  }
+  fail(ExitCode::kRecipe,
+       "[config] {} is time on the clock, which is no number of steps; use ba, tok, sp, ep or dur",
+       duration.str());
+}
+
+std::string run_folder_path(const TrainConfig& config) {
+  std::string path = config.run_dir;
+  for (size_t at = path.find(kRunName); at != std::string::npos;
+       at = path.find(kRunName, at + config.run_name.size())) {
+    path.replace(at, kRunName.size(), config.run_name);
+  }
+  return path;
+}
+
+}  // namespace tycho

@@ -1,0 +1,54 @@
+// The note is a flat JSON object; mosaicml-streaming ignores the file.
+#include "trainer/data/conversion_note.h"
+
+#include <unistd.h>
+
+#include "trainer/base/error.h"
+#include "trainer/base/json.h"
+
+namespace tycho {
+namespace {
+
+constexpr const char* kFile = "/tycho.json";
+
+/// Names every field once, for both directions.
+template <class Note, class Visit>
+void visit_fields(Note& note, Visit visit) {
+  visit("tokenizer_hash", note.tokenizer_hash);
+  visit("vocab_size", note.vocab_size);
+  visit("bos_text", note.bos_text);
+  visit("eos_text", note.eos_text);
+  visit("no_wrap", note.no_wrap);
+  visit("concat_tokens", note.concat_tokens);
+  visit("documents", note.documents);
+  visit("text_bytes", note.text_bytes);
+  visit("tokens", note.tokens);
+  visit("dropped_tokens", note.dropped_tokens);
+  visit("samples", note.samples);
+}
+
+}  // namespace
+
+void write_conversion_note(FileOps& files, const std::string& split_dir, const ConversionNote& note) {
+  Json json = Json::object();
+  visit_fields(note, [&](const char* name, const auto& value) { json[name] = value; });
+  write_file_atomically(files, split_dir + kFile, json.dump(2) + "\n");
+}
+
+ConversionNote read_conversion_note(const std::string& split_dir) {
+  ConversionNote note;
+  const std::string path = split_dir + kFile;
+  if (::access(path.c_str(), F_OK) != 0) return note;
+  const Json json = parse_json(read_file(path), "[data] " + path);
+  visit_fields(note, [&](const char* name, auto& value) {
+    try {
+      json.at(name).get_to(value);
+    } catch (const Json::exception&) {
+      fail(ExitCode::kUnusable, "[data] {}: \"{}\" is missing or of a wrong type; convert the data again",
+           path, name);
+    }
+  });
+  return note;
+}
+
+}  // namespace tycho

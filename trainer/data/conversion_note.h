@@ -1,0 +1,25 @@
+// What a conversion leaves beside index.json as tycho.json: how the data was made, so that a run can tell
+// when it does not fit.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "trainer/base/file_ops.h"
+
+namespace tycho {
+
+struct ConversionNote {
+  std::string tokenizer_hash;  // "" when there is no note: the data was made elsewhere
+  int64_t vocab_size = 0;
+  std::string bos_text, eos_text;
+  bool no_wrap = false;
+  int64_t concat_tokens = 0, documents = 0, text_bytes = 0, tokens = 0, dropped_tokens = 0, samples = 0;
+};
+
+void write_conversion_note(FileOps& files, const std::string& split_dir, const ConversionNote& note);
+
+/// An empty note when the split has none. Throws Error (kUnusable) naming file and field when it is
+/// malformed.
+ConversionNote read_conversion_note(const std::string& split_dir);
+
+}  // namespace tycho

@@ -1,0 +1,188 @@
+// One thread reads samples into batches; a queue of `prefetch` batches stands between it and the trainer.
+#include "trainer/data/loader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <span>
+#include <thread>
+
+#include "trainer/base/error.h"
+#include "trainer/data/conversion_note.h"
+#include "trainer/data/mds.h"
+#include "trainer/data/sampler.h"
+#include "trainer/data/token_dataset.h"
+
+namespace tycho {
+namespace {
+
+constexpr int32_t kNoTarget = -100;  // what the loss ignores: kIgnoredTarget of trainer/kernels
+
+std::string split_dir(const MdsConfig& config) {
+  return config.split.empty() ? config.local_dir : config.local_dir + "/" + config.split;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Makes the batches one after the other; the loader's thread owns it.
+class BatchMaker {
+ public:
+  BatchMaker(const MdsConfig& config, const LoaderShape& shape, const DataCursor& cursor)
+      : shape_(shape),
+        shuffle_(config.shuffle),
+        seed_(config.shuffle_seed ? static_cast<uint64_t>(*config.shuffle_seed) : shape.seed),
+        data_(split_dir(config), shape.seq_len, shape.vocab_size),
+        cursor_(cursor) {
+    if (data_.num_samples() < shape.global_sequences) {
+      fail(ExitCode::kUnusable,
+           "[data] {} has {} samples, one global batch needs {}; use a smaller batch or more data",
+           split_dir(config), data_.num_samples(), shape.global_sequences);
+    }
+    if (cursor.epoch < 0 || cursor.sample < 0 || cursor.sample > data_.num_samples()) {
+      fail(ExitCode::kUnusable,
+           "[data] cannot resume at sample {} of epoch {}: {} has {} samples; is it another data set?",
+           cursor.sample, cursor.epoch, split_dir(config), data_.num_samples());
+    }
+    skip_finished_epoch();
+  }
+
+  const DataCursor& cursor() const { return cursor_; }
+  int64_t samples_per_epoch() const {
+    return data_.num_samples() / shape_.global_sequences * shape_.global_sequences;
+  }
+
+  /// This rank's share of the global batch at the cursor, which moves on to the next one.
+  Batch make() {
+    if (order_epoch_ != cursor_.epoch) {
+      order_ = epoch_order(data_.num_samples(), shuffle_, seed_, cursor_.epoch);
+      order_epoch_ = cursor_.epoch;
+    }
+    const int64_t local = shape_.global_sequences / shape_.num_ranks, T = shape_.seq_len;
+    Batch batch;
+    batch.num_sequences = local;
+    batch.seq_len = T;
+    batch.tokens.resize(static_cast<size_t>(local * T));
+    batch.targets.resize(static_cast<size_t>(local * T));
+    for (int64_t b = 0; b < local; ++b) {
+      const auto row = std::span(batch.tokens).subspan(static_cast<size_t>(b * T), static_cast<size_t>(T));
+      data_.read(order_[static_cast<size_t>(cursor_.sample + shape_.rank * local + b)], row);
+      const auto target = batch.targets.begin() + b * T;
+      std::copy(row.begin() + 1, row.end(), target);
+      target[T - 1] = kNoTarget;
+    }
+    batch.valid_tokens = local * (T - 1);
+    cursor_.sample += shape_.global_sequences;
+    skip_finished_epoch();
+    return batch;
+  }
+
+ private:
+  void skip_finished_epoch() {
+    if (cursor_.sample + shape_.global_sequences > data_.num_samples()) cursor_ = {cursor_.epoch + 1, 0};
+  }
+
+  LoaderShape shape_;
+  bool shuffle_;
+  uint64_t seed_;
+  TokenDataset data_;
+  DataCursor cursor_;
+  std::vector<uint32_t> order_;
+  int64_t order_epoch_ = -1;
+};
+
+class PrefetchingLoader final : public DataLoader {
+ public:
+  PrefetchingLoader(const MdsConfig& config, const LoaderShape& shape, const DataCursor& cursor)
+      : maker_(config, shape, cursor),
+        samples_per_epoch_(maker_.samples_per_epoch()),
+        capacity_(static_cast<size_t>(config.prefetch)),
+        cursor_(maker_.cursor()),
+        thread_([this](std::stop_token stop) { fill(stop); }) {}
+
+  Batch next() override {
+    const auto start = std::chrono::steady_clock::now();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !queue_.empty() || error_; });
+    if (queue_.empty()) std::rethrow_exception(error_);
+    Ready ready = std::move(queue_.front());
+    queue_.pop_front();
+    changed_.notify_all();
+    cursor_ = ready.after;
+    ready.batch.wait_s = seconds_since(start);
+    return std::move(ready.batch);
+  }
+
+  DataCursor cursor() const override { return cursor_; }
+  int64_t samples_per_epoch() const override { return samples_per_epoch_; }
+
+ private:
+  struct Ready {
+    Batch batch;
+    DataCursor after;
+  };
+
+  void fill(const std::stop_token& stop) {
+    try {
+      while (true) {
+        Ready ready{maker_.make(), maker_.cursor()};
+        std::unique_lock lock(mutex_);
+        if (!changed_.wait(lock, stop, [&] { return queue_.size() < capacity_; })) return;
+        queue_.push_back(std::move(ready));
+        changed_.notify_all();
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      error_ = std::current_exception();
+      changed_.notify_all();
+    }
+  }
+
+  BatchMaker maker_;
+  int64_t samples_per_epoch_;
+  size_t capacity_;
+  DataCursor cursor_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<Ready> queue_;
+  std::exception_ptr error_;
+  std::jthread thread_;  // last: stops before what it uses goes
+};
+
+/// A tokenizer larger than the model's vocabulary is reported before a token of it turns up.
+void check_vocabulary(const std::string& dir, int64_t vocab_size) {
+  const int64_t tokenizer_size = read_conversion_note(dir).vocab_size;
+  if (tokenizer_size > vocab_size) {
+    fail(ExitCode::kUnusable,
+         "[data] {} was made with a tokenizer of {} tokens, the model's vocabulary has {}; set vocab_size to "
+         "{} or more, or "
+         "convert the data with the model's tokenizer",
+         dir, tokenizer_size, vocab_size, tokenizer_size);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<DataLoader> make_loader(const DataConfig& config, const LoaderShape& shape,
+                                        const DataCursor& cursor) {
+  TYCHO_CHECK(shape.seq_len > 0 && shape.global_sequences > 0 && shape.vocab_size > 0 &&
+                  shape.num_ranks > 0 && shape.rank >= 0 && shape.rank < shape.num_ranks,
+              "[data] the shape of the loader is not positive");
+  if (shape.global_sequences % shape.num_ranks != 0) {
+    fail(ExitCode::kTopology, "[data] a global batch of {} sequences cannot be shared by {} ranks evenly",
+         shape.global_sequences, shape.num_ranks);
+  }
+  const auto& mds = config.as<MdsConfig>();
+  check_vocabulary(split_dir(mds), shape.vocab_size);
+  return std::make_unique<PrefetchingLoader>(mds, shape, cursor);
+}
+
+int64_t count_samples(const DataConfig& config) {
+  return read_mds_index(split_dir(config.as<MdsConfig>())).num_samples();
+}
+
+}  // namespace tycho

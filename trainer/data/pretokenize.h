@@ -1,0 +1,48 @@
+// Cuts text into the pieces that BPE may not merge across, as the regular expressions of GPT-2 and Llama 3
+// do.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tycho {
+
+enum class SplitPattern {
+  kNone,    // the whole text is one piece
+  kGpt2,    // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+  kLlama3,  // (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|
+            // ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+};
+
+/// The regular expression of a pattern, as tokenizer.json spells it; "" for kNone.
+const char* pattern_text(SplitPattern pattern);
+
+/// Walks over a text piece by piece. A byte that is not UTF-8 counts as one visible character. The text must
+/// outlive it.
+class PieceScanner {
+ public:
+  PieceScanner(SplitPattern pattern, std::string_view text);
+  /// The next piece; empty when the text is used up. The pieces put together are the text.
+  std::string_view next();
+
+ private:
+  struct Char;
+  Char at(size_t position) const;
+  size_t skip(size_t position, uint8_t char_class) const;
+  size_t end_of_contraction(size_t position, bool any_case) const;
+  size_t end_of_spaces(size_t position) const;
+  size_t end_of_gpt2_piece(size_t position) const;
+  size_t end_of_llama3_piece(size_t position) const;
+
+  SplitPattern pattern_;
+  std::string_view text_;
+  size_t position_ = 0;
+  const uint8_t* classes_;
+};
+
+/// The first place at or after `from` where a text can be cut in two without changing its pieces, under any
+/// pattern but kNone: between an ASCII letter or digit and the space or newline that follows it. npos when
+/// there is none.
+size_t find_safe_cut(std::string_view text, size_t from);
+
+}  // namespace tycho

@@ -1,0 +1,33 @@
+// Samples of tokens out of an MDS data set, whatever integer type they are stored as.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "trainer/data/mds.h"
+
+namespace tycho {
+
+/// Owned by one thread.
+class TokenDataset {
+ public:
+  /// Opens a split. Its column "tokens" must be an integer array, or "bytes" of int64 (older data sets).
+  /// Tokens outside [0, vocab_size) and samples of fewer than seq_len tokens are Errors (kUnusable); the
+  /// first sample is looked at here.
+  TokenDataset(const std::string& dir, int64_t seq_len, int64_t vocab_size);
+
+  int64_t num_samples() const { return reader_.index().num_samples(); }
+  /// Copies the first seq_len tokens of a sample.
+  void read(int64_t sample, std::span<int32_t> tokens);
+
+ private:
+  template <class T>
+  void copy_tokens(int64_t sample, const char* elements, std::span<int32_t> tokens) const;
+
+  MdsReader reader_;
+  size_t column_;
+  std::string encoding_;
+  int64_t seq_len_, vocab_size_;
+};
+
+}  // namespace tycho

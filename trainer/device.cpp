@@ -1,0 +1,100 @@
+// The device that a run computes on.
+#include "trainer/device.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <dlfcn.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "trainer/base/error.h"
+#include "trainer/kernels/kernel_table.h"
+#include "trainer/kernels/matmul.h"
+
+namespace tycho {
+namespace {
+
+// The folder that holds this code's shared library: the plug-in is installed there.
+std::filesystem::path own_folder() {
+  Dl_info info;
+  dladdr(reinterpret_cast<void*>(&own_folder), &info);
+  return std::filesystem::absolute(info.dli_fname).parent_path();
+}
+
+// Opens the plug-in once; why it could not be opened, or "".
+const std::string& load_cuda_plugin() {
+  static const std::string problem = [] {
+    const std::string path = own_folder() / "libtycho_cuda.so";
+    if (access(path.c_str(), F_OK) != 0) return path + " is not there: this build has no CUDA part";
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    if (library == nullptr) return std::string(dlerror());
+    using Init = void (*)(void (*)(const KernelTable*));
+    const auto init = reinterpret_cast<Init>(dlsym(library, "tycho_cuda_init"));
+    if (init == nullptr) return path + " has no tycho_cuda_init: it belongs to another version";
+    init(&set_cuda_kernels);
+    return std::string();
+  }();
+  return problem;
+}
+
+int64_t status_value(const std::string& file, const std::string& key) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(key)) return std::stoll(line.substr(key.size())) * 1024;
+  return 0;
+}
+
+std::string cpu_name() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return "CPU";
+}
+
+}  // namespace
+
+at::Device choose_device(DeviceKind kind) {
+  if (kind == DeviceKind::kCpu) return at::kCPU;
+  // Asking for a driver costs little; opening LibTorch's CUDA half costs a second, so auto looks first.
+  const bool has_driver = access("/dev/nvidiactl", F_OK) == 0;
+  if (kind == DeviceKind::kAuto && !has_driver) return at::kCPU;
+  const std::string& problem = load_cuda_plugin();
+  if (problem.empty() && at::hasCUDA() && at::detail::getCUDAHooks().deviceCount() > 0)
+    return at::Device(at::kCUDA, 0);
+  if (kind == DeviceKind::kAuto) return at::kCPU;
+  fail(ExitCode::kTopology,
+       "[device] wanted a GPU (device = \"cuda\"), {}. Use device=cpu, or a machine with a GPU and a build "
+       "with TYCHO_CUDA=ON",
+       problem.empty() ? "found none" : problem);
+}
+
+int set_threads(int64_t threads) {
+  if (threads == 0) {
+    cpu_set_t cores;
+    threads = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+  }
+  at::set_num_threads(static_cast<int>(threads));
+  return static_cast<int>(threads);
+}
+
+std::string device_name(const at::Device& device) {
+  if (device.is_cpu()) return fmt::format("{} threads, {}", at::get_num_threads(), cpu_name());
+  return "CUDA device " + std::to_string(device.index());
+}
+
+int64_t peak_memory_bytes(const at::Device&) { return status_value("/proc/self/status", "VmHWM:"); }
+
+int64_t device_memory_bytes(const at::Device& device) {
+  return device.is_cpu() ? status_value("/proc/meminfo", "MemTotal:") : 0;
+}
+
+std::string precision_note(const at::Device& device, Precision precision) {
+  if (precision != Precision::kBf16 || bf16_is_native(device)) return "";
+  return "this CPU has no bf16 matrix units: products run in fp32 and precision=fp32 is faster here";
+}
+
+}  // namespace tycho

@@ -1,0 +1,28 @@
+// The device that a run computes on.
+#pragma once
+#include <string>
+
+#include "trainer/config.h"
+#include "trainer/kernels/tensor.h"
+
+namespace tycho {
+
+/// What a recipe's `device` means here. `cuda` opens libtycho_cuda.so, which lies beside libtycho_engine.so; without it or
+/// without a GPU that is an Error (kTopology). `auto` takes the GPU when both are there.
+at::Device choose_device(DeviceKind kind);
+
+/// Sets the number of CPU threads: `threads`, or one per core that this process may use. Returns it.
+int set_threads(int64_t threads);
+
+/// For people and for the table of peaks: "2 threads, AMD EPYC", "NVIDIA H200".
+std::string device_name(const at::Device& device);
+
+/// Peak bytes so far: resident memory of this process, or what LibTorch's allocator took on the GPU.
+int64_t peak_memory_bytes(const at::Device& device);
+/// All memory of the device; 0 when unknown.
+int64_t device_memory_bytes(const at::Device& device);
+
+/// A sentence when `precision` will not be fast here (bf16 on a CPU without bf16 units), else "".
+std::string precision_note(const at::Device& device, Precision precision);
+
+}  // namespace tycho

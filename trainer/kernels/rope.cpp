@@ -1,0 +1,48 @@
+// The table of rotations, and the checks of applying it.
+#include "trainer/kernels/rope.h"
+
+#include <ATen/ops/empty.h>
+
+#include <cmath>
+
+#include "trainer/base/error.h"
+#include "trainer/kernels/dispatch.h"
+
+namespace tycho {
+
+Tensor rope_table(int64_t num_positions, int64_t head_dim, double theta) {
+  TYCHO_CHECK(num_positions > 0 && head_dim > 0 && head_dim % 2 == 0 && theta > 0,
+              "[rope] wanted positions > 0, an even head dim > 0 and theta > 0, got {}, {} and {}",
+              num_positions, head_dim, theta);
+  const int64_t half = head_dim / 2;
+  Tensor table = at::empty({num_positions, 2, half}, at::kFloat);
+  float* out = table.mutable_data_ptr<float>();
+  for (int64_t j = 0; j < half; ++j) {
+    const double frequency = std::pow(theta, -2.0 * static_cast<double>(j) / static_cast<double>(head_dim));
+    for (int64_t position = 0; position < num_positions; ++position) {
+      const double angle = static_cast<double>(position) * frequency;
+      out[(2 * position) * half + j] = static_cast<float>(std::cos(angle));
+      out[(2 * position + 1) * half + j] = static_cast<float>(std::sin(angle));
+    }
+  }
+  return table;
+}
+
+void rope(Tensor& qkv_NC, const Tensor& cos_sin, int64_t seq, int64_t first_position, int64_t rotated_heads,
+          int64_t head_dim, bool inverse) {
+  const RowsShape rows = rows_of("rope", "qkv", qkv_NC);
+  check_tensor("rope", "qkv", qkv_NC, {rows.rows, rows.dim}, qkv_NC.scalar_type(), qkv_NC.device());
+  TYCHO_CHECK(cos_sin.dim() == 3, "[rope] cos_sin: wanted the table of rope_table, got {} dims",
+              cos_sin.dim());
+  check_tensor("rope", "cos_sin", cos_sin, {cos_sin.size(0), 2, head_dim / 2}, at::kFloat, qkv_NC.device());
+  TYCHO_CHECK(head_dim % 2 == 0 && rotated_heads >= 0 && rotated_heads * head_dim <= rows.dim,
+              "[rope] {} heads of {} do not fit rows of {}", rotated_heads, head_dim, rows.dim);
+  TYCHO_CHECK(seq > 0 && first_position >= 0 && first_position + seq <= cos_sin.size(0),
+              "[rope] positions {}..{} are outside the table of {}", first_position, first_position + seq - 1,
+              cos_sin.size(0));
+  const RopeShape shape{rows.rows, seq, first_position, rows.dim, rotated_heads, head_dim};
+  kernels(qkv_NC).rope(shape, dtype_of("rope", qkv_NC), cos_sin.const_data_ptr<float>(), inverse,
+                       qkv_NC.mutable_data_ptr(), stream_of(qkv_NC));
+}
+
+}  // namespace tycho

@@ -1,0 +1,48 @@
+// Sums over a model's layout, and the choice of the family.
+#include "trainer/layout/model_layout.h"
+
+#include "trainer/layout/llama_layout.h"
+
+namespace tycho {
+
+int64_t numel(const Shape& shape) {
+  int64_t n = 1;
+  for (const int64_t dim : shape) n *= dim;
+  return n;
+}
+
+int64_t UnitSpec::numel() const {
+  int64_t n = 0;
+  for (const ParamSpec& param : params) n += tycho::numel(param.shape);
+  return n;
+}
+
+int64_t ModelLayout::num_params() const {
+  int64_t n = 0;
+  for (const UnitSpec& unit : units) n += unit.numel();
+  return n;
+}
+
+double ModelLayout::flops_per_token_full(int64_t seq) const {
+  return 6.0 * static_cast<double>(num_matmul_params) +
+         12.0 * static_cast<double>(num_blocks) * static_cast<double>(attention_width) * static_cast<double>(seq);
+}
+
+double ModelLayout::flops_per_token_causal(int64_t seq) const {
+  return 6.0 * static_cast<double>(num_matmul_params) +
+         6.0 * static_cast<double>(num_blocks) * static_cast<double>(attention_width) * static_cast<double>(seq);
+}
+
+int64_t slot_bytes(const SlotSpec& slot, int64_t compute_bytes) {
+  return numel(slot.shape) * (slot.type == SlotType::kFp32 ? 4 : compute_bytes);
+}
+
+ModelLayout model_layout(const ModelConfig& config) {
+  return std::visit([](const LlamaConfig& llama) { return llama_layout(llama); }, config.value);
+}
+
+ActivationSpecs activation_specs(const ModelConfig& config, BatchShape shape, int64_t compute_bytes) {
+  return std::visit([&](const LlamaConfig& llama) { return llama_activations(llama, shape, compute_bytes); }, config.value);
+}
+
+}  // namespace tycho

@@ -1,0 +1,42 @@
+// Reads metrics.jsonl.
+#include "trainer/metrics/curve.h"
+
+#include <algorithm>
+#include <map>
+
+#include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/base/json.h"
+
+namespace tycho {
+
+Curve read_curve(const std::string& metrics_path, const std::string& name) {
+  const std::string text = read_file(metrics_path);
+  std::map<double, double> by_step;
+  double attempt = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const Json record = Json::parse(text.begin() + begin, text.begin() + end, nullptr, false);
+    begin = end + 1;
+    const auto is_number = [&](const char* key) { return record.contains(key) && record[key].is_number(); };
+    if (!record.is_object() || !is_number("step") || !is_number(name.c_str())) continue;
+    const auto step = record["step"].get<double>();
+    if (is_number("attempt") && record["attempt"].get<double>() > attempt) {
+      attempt = record["attempt"].get<double>();
+      by_step.erase(by_step.lower_bound(step), by_step.end());
+    }
+    by_step[step] = record[name].get<double>();
+  }
+  if (by_step.empty()) {
+    fail(ExitCode::kUnusable, "[plot] wanted records with \"{}\" in {}, found none; does the run log it?",
+         name, metrics_path);
+  }
+  Curve curve;
+  for (const auto& [step, value] : by_step) {
+    curve.x.push_back(step);
+    curve.y.push_back(value);
+  }
+  return curve;
+}
+
+}  // namespace tycho

@@ -1,0 +1,55 @@
+// The table of peaks, from the vendors' data sheets.
+#include "trainer/metrics/device_peak.h"
+
+#include <array>
+#include <cctype>
+
+namespace tycho {
+namespace {
+
+struct Peak {
+  const char* model;  // a word of the device's name
+  const char*
+      variant;  // another word, which tells boards of one model apart; "" where there is one board only
+  double bf16;
+  double fp32;  // 0: not in the table
+};
+
+// Variants come before the board without one.
+constexpr std::array kPeaks = {
+    Peak{"A100", "", 312e12, 19.5e12}, Peak{"H100", "HBM3", 989.5e12, 67e12},
+    Peak{"H100", "NVL", 835e12, 0},    Peak{"H100", "PCIe", 756.5e12, 0},
+    Peak{"H200", "NVL", 0, 0},         Peak{"H200", "", 989.5e12, 67e12},
+    Peak{"H20", "", 148e12, 0},        Peak{"GB200", "", 2.5e15, 0},
+    Peak{"GB300", "", 2.5e15, 0},      Peak{"B200", "", 2.25e15, 0},
+    Peak{"B300", "", 2.25e15, 0},      Peak{"A10", "", 125e12, 0},
+    Peak{"A6000", "", 154.85e12, 0},   Peak{"L40S", "", 362e12, 0},
+    Peak{"MI250X", "", 191.5e12, 0},   Peak{"MI300X", "", 1300e12, 0},
+    Peak{"MI325X", "", 1300e12, 0},    Peak{"MI355X", "", 2500e12, 0},
+};
+
+/// Whether `word` stands in `name` with nothing alphanumeric beside it: "A10" is not in "A100-SXM4-80GB".
+bool has_word(std::string_view name, std::string_view word) {
+  const auto is_edge = [&](size_t i) {
+    return i >= name.size() || !std::isalnum(static_cast<unsigned char>(name[i]));
+  };
+  for (size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {
+    if ((at == 0 || is_edge(at - 1)) && is_edge(at + word.size())) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<double> device_peak_flops(std::string_view name, Precision precision) {
+  if (has_word(name, "MIG")) return std::nullopt;
+  for (const Peak& peak : kPeaks) {
+    if (!has_word(name, peak.model)) continue;
+    if (*peak.variant != '\0' && !has_word(name, peak.variant)) continue;
+    const double flops = precision == Precision::kBf16 ? peak.bf16 : peak.fp32;
+    return flops > 0 ? std::optional(flops) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tycho

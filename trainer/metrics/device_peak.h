@@ -1,0 +1,15 @@
+// What a device can do at most: the denominator of MFU. Torch-free.
+#pragma once
+#include <optional>
+#include <string_view>
+
+#include "trainer/config.h"
+
+namespace tycho {
+
+/// Dense FLOP/s (no sparsity) of one device, by the name its driver gives: "NVIDIA H100 80GB HBM3". bf16 is
+/// the rate of the matrix units, fp32 that of plain fp32 arithmetic without TF32. None for a device or
+/// variant that is not in the table, for a slice of one (MIG) and for every CPU: an MFU is never a guess.
+std::optional<double> device_peak_flops(std::string_view name, Precision precision);
+
+}  // namespace tycho

@@ -1,0 +1,129 @@
+// Writes times, numbers and foreign text.
+#include "trainer/metrics/format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+
+namespace tycho {
+namespace {
+
+/// "5.8e-04" as "5.8e-4".
+std::string without_exponent_padding(std::string text) {
+  const size_t e = text.find('e');
+  if (e == std::string::npos) return text;
+  size_t digits = e + 1;
+  if (text[digits] == '-' || text[digits] == '+') ++digits;
+  while (digits + 1 < text.size() && text[digits] == '0') text.erase(digits, 1);
+  if (text[e + 1] == '+') text.erase(e + 1, 1);
+  return text;
+}
+
+/// Bytes of the UTF-8 sequence at the front of `text`; 0 when it is broken.
+size_t sequence_length(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const size_t length = byte(0) < 0x80   ? 1
+                        : byte(0) < 0xc2 ? 0
+                        : byte(0) < 0xe0 ? 2
+                        : byte(0) < 0xf0 ? 3
+                        : byte(0) < 0xf5 ? 4
+                                         : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  return length;
+}
+
+}  // namespace
+
+std::string clock_text(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e9) return "n/a";
+  const int64_t whole = std::llround(seconds);
+  const int64_t days = whole / 86400, hours = whole / 3600 % 24, minutes = whole / 60 % 60;
+  if (days > 0) return fmt::format("{}d {:02}:{:02}:{:02}", days, hours, minutes, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60);
+}
+
+std::string metric_text(double value) {
+  const double size = std::abs(value);
+  if (!std::isfinite(value)) return fmt::format("{}", value);
+  if (size != 0 && (size < 1e-3 || size >= 1e6))
+    return without_exponent_padding(fmt::format("{:.2e}", value));
+  const int digits_before = size < 1 ? 0 : static_cast<int>(std::log10(size)) + 1;
+  return fmt::format("{:.{}f}", value, std::max(0, 4 - digits_before));
+}
+
+std::string short_text(double value) {
+  if (value == 0 || !(std::abs(value) < 1e-2)) return without_exponent_padding(fmt::format("{:.3g}", value));
+  const std::string exact = fmt::format("{:.2e}", value);
+  std::string text = exact;
+  for (int decimals = 1; decimals >= 0; --decimals) {
+    const std::string shorter = fmt::format("{:.{}e}", value, decimals);
+    if (std::stod(shorter) == std::stod(exact)) text = shorter;
+  }
+  return without_exponent_padding(text);
+}
+
+std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::string printable(std::string_view text, bool unicode) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t length = sequence_length(text);
+    const auto first = static_cast<unsigned char>(text[0]);
+    // C1 controls, U+0080..U+009F, steer terminals too.
+    const bool control = length == 1
+                             ? first < 0x20 || first == 0x7f
+                             : length == 2 && first == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0;
+    if (length == 0 || control || (length > 1 && !unicode)) {
+      out += '?';
+    } else {
+      out += text.substr(0, length);
+    }
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return out;
+}
+
+std::string quoted_value(std::string_view text) {
+  if (!text.empty() && text.find_first_of(" =\"\\") == std::string_view::npos) return std::string(text);
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+int display_width(std::string_view utf8) {
+  return static_cast<int>(std::count_if(
+      utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+std::string cut_to_width(const std::string& text, int width, bool unicode) {
+  if (display_width(text) <= width) return text;
+  if (width <= 0) return "";
+  size_t end = 0;
+  for (int columns = 0; columns < width - 1; ++columns)
+    end += sequence_length(std::string_view(text).substr(end));
+  return text.substr(0, end) + (unicode ? "…" : "~");
+}
+
+bool locale_is_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    std::string lower(value);
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    return lower.find("utf-8") != std::string::npos || lower.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+}  // namespace tycho

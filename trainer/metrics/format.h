@@ -1,0 +1,30 @@
+// How times, numbers and foreign text are written in logs and on the terminal. Torch-free.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace tycho {
+
+/// "0:41:12", "2d 03:04:05"; "n/a" for what is negative or not finite.
+std::string clock_text(double seconds);
+/// Four significant digits without an exponent where that is readable: "3.412", "12.35", "0.6931", "1.2e-5",
+/// "nan".
+std::string metric_text(double value);
+/// Up to three significant digits, zeros dropped: "5.8e-4", "0.71", "1".
+std::string short_text(double value);
+/// 0.258 as "25.8 %".
+std::string percent_text(double share);
+/// `text` without control characters, so that a file name or a message cannot steer a terminal: each becomes
+/// '?'. Broken UTF-8 does too, and with `unicode` false whatever is not ASCII.
+std::string printable(std::string_view text, bool unicode);
+/// `text` as the value of key=value: in double quotes, with \ before " and \, when it holds anything that
+/// would end it.
+std::string quoted_value(std::string_view text);
+/// Columns that UTF-8 text takes, for the alphabets that we print: one per code point.
+int display_width(std::string_view utf8);
+/// The first `width` columns; a cut is marked by "…" or "~".
+std::string cut_to_width(const std::string& text, int width, bool unicode);
+/// Whether text on this terminal is UTF-8: LC_ALL, LC_CTYPE or LANG, the first that is set, says so.
+bool locale_is_utf8();
+
+}  // namespace tycho

@@ -1,0 +1,250 @@
+// Draws curves as dots: a cell is 2 x 4 of them in Braille, 1 x 3 in ASCII.
+#include "trainer/metrics/plot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+
+#include "trainer/metrics/format.h"
+
+namespace tycho {
+namespace {
+
+struct Range {
+  double low = 0, high = 0;
+};
+
+/// A grid of dots, row 0 on top.
+class Canvas {
+ public:
+  Canvas(int columns, int rows, bool unicode)
+      : columns_(columns), rows_(rows), unicode_(unicode), cells_(static_cast<size_t>(columns * rows), 0) {}
+
+  int width() const { return columns_ * dots_x(); }
+  int height() const { return rows_ * dots_y(); }
+
+  void dot(int x, int y) {
+    constexpr uint8_t kBraille[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
+    const int in_x = x % dots_x(), in_y = y % dots_y();
+    cells_[static_cast<size_t>(y / dots_y() * columns_ + x / dots_x())] |=
+        unicode_ ? kBraille[in_y][in_x] : static_cast<uint8_t>(1 << in_y);
+  }
+
+  /// Joins (x - 1, y_from), which is drawn, with (x, y_to): each column gets its half of the climb.
+  void join(int x, int y_from, int y_to) {
+    const int middle = (y_from + y_to) / 2, step = y_to < y_from ? -1 : 1;
+    for (int y = y_from; y != middle; y += step) dot(x - 1, y + step);
+    for (int y = y_to; y != middle; y -= step) dot(x, y);
+    dot(x, y_to);
+  }
+
+  std::string row(int index) const {
+    std::string out;
+    for (int column = 0; column < columns_; ++column) {
+      const uint8_t cell = cells_[static_cast<size_t>(index * columns_ + column)];
+      out += unicode_ ? braille(cell) : std::string(1, ascii(cell));
+    }
+    return out;
+  }
+
+ private:
+  int dots_x() const { return unicode_ ? 2 : 1; }
+  int dots_y() const { return unicode_ ? 4 : 3; }
+
+  static std::string braille(uint8_t cell) {
+    if (cell == 0) return " ";
+    const char bytes[] = {'\xe2', static_cast<char>(0xa0 + (cell >> 6)),
+                          static_cast<char>(0x80 + (cell & 0x3f))};
+    return std::string(bytes, 3);
+  }
+  static char ascii(uint8_t cell) {
+    switch (cell) {
+      case 0: return ' ';
+      case 1: return '\'';
+      case 2: return '-';
+      case 4: return '.';
+      default: return '|';
+    }
+  }
+
+  int columns_, rows_;
+  bool unicode_;
+  std::vector<uint8_t> cells_;
+};
+
+Range range_of(const std::vector<double>& values) {
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  return {*low, *high};
+}
+
+Curve finite_points(const Curve& curve) {
+  Curve out;
+  for (size_t i = 0; i < std::min(curve.x.size(), curve.y.size()); ++i) {
+    if (!std::isfinite(curve.x[i]) || !std::isfinite(curve.y[i])) continue;
+    out.x.push_back(curve.x[i]);
+    out.y.push_back(curve.y[i]);
+  }
+  return out;
+}
+
+/// The mean height per dot column; NaN in columns that no point falls into.
+std::vector<double> column_means(const Curve& curve, Range x, int width) {
+  std::vector<double> sums(static_cast<size_t>(width), 0), counts(sums);
+  for (size_t i = 0; i < curve.x.size(); ++i) {
+    const double at = x.high > x.low ? (curve.x[i] - x.low) / (x.high - x.low) : 0;
+    const auto column = static_cast<size_t>(std::lround(at * (width - 1)));
+    sums[column] += curve.y[i];
+    counts[column] += 1;
+  }
+  for (size_t i = 0; i < sums.size(); ++i) {
+    sums[i] = counts[i] > 0 ? sums[i] / counts[i] : std::numeric_limits<double>::quiet_NaN();
+  }
+  return sums;
+}
+
+/// Draws column means as a line; columns without points are interpolated.
+void draw(Canvas& canvas, const std::vector<double>& means, Range y) {
+  const auto dot_row = [&](double value) {
+    const double at = y.high > y.low ? (value - y.low) / (y.high - y.low) : 0.5;
+    return static_cast<int>(std::lround((1 - at) * (canvas.height() - 1)));
+  };
+  int last = -1;
+  for (int x = 0; x < canvas.width(); ++x) {
+    if (std::isnan(means[static_cast<size_t>(x)])) continue;
+    const double value = means[static_cast<size_t>(x)];
+    if (last < 0) canvas.dot(x, dot_row(value));
+    for (int between = last + 1; last >= 0 && between <= x; ++between) {
+      const double from = means[static_cast<size_t>(last)], slope = (value - from) / (x - last);
+      canvas.join(between, dot_row(from + slope * (between - 1 - last)),
+                  dot_row(from + slope * (between - last)));
+    }
+    last = x;
+  }
+}
+
+/// Distance of ticks: 1, 2 or 5 times a power of ten, so that at most about `count` fit.
+double tick_distance(Range range, int count) {
+  const double rough = (range.high - range.low) / std::max(1, count);
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= rough * 0.999) return factor * power;
+  }
+  return 10 * power;
+}
+
+struct Tick {
+  double value;
+  std::string label;
+};
+
+std::vector<Tick> ticks_of(Range range, int count) {
+  // Below the precision of the labels there is one value; ticks closer than doubles are would never end.
+  const double size = std::max(std::abs(range.low), std::abs(range.high));
+  if (range.high - range.low <= 1e-9 * size) return {{range.low, short_text(range.low)}};
+  double distance = tick_distance(range, count);
+  // One tick tells no scale: a short axis gets a second one.
+  for (int more = count; std::floor(range.high / distance) - std::ceil(range.low / distance) < 1;) {
+    distance = tick_distance(range, ++more);
+  }
+  const int decimals = std::max(0, -static_cast<int>(std::floor(std::log10(distance) + 1e-9)));
+  const bool wide = size >= 1e6 || decimals > 5;
+  std::vector<Tick> ticks;
+  for (double at = std::ceil(range.low / distance - 1e-9); at * distance <= range.high + distance * 1e-9;
+       ++at) {
+    const double value = at * distance == 0 ? 0 : at * distance;
+    ticks.push_back({value, wide ? short_text(value) : fmt::format("{:.{}f}", value, decimals)});
+  }
+  return ticks;
+}
+
+/// The x axis and its labels, which leave out what would overlap.
+std::string x_axis(Range x, int columns, int margin, const PlotOptions& options) {
+  std::string axis(static_cast<size_t>(columns), '-');
+  std::string labels(static_cast<size_t>(margin + 1 + columns), ' ');
+  const size_t room = labels.size() - (options.x_label.empty() ? 0 : options.x_label.size() + 2);
+  size_t free_from = 0;
+  for (const Tick& tick : ticks_of(x, columns / 9)) {
+    const double at = x.high > x.low ? (tick.value - x.low) / (x.high - x.low) : 0;
+    const auto column = static_cast<size_t>(std::lround(at * (columns - 1)));
+    axis[column] = '+';
+    const size_t center = static_cast<size_t>(margin) + 1 + column;
+    const size_t begin = center - std::min(center, tick.label.size() / 2);
+    if (begin < free_from || begin + tick.label.size() > room) continue;
+    labels.replace(begin, tick.label.size(), tick.label);
+    free_from = begin + tick.label.size() + 2;
+  }
+  if (!options.x_label.empty())
+    labels.replace(labels.size() - options.x_label.size(), std::string::npos, options.x_label);
+  labels.erase(labels.find_last_not_of(' ') + 1);
+  std::string line;
+  for (const char c : axis) line += !options.unicode ? std::string(1, c) : c == '+' ? "┬" : "─";
+  return fmt::format("{:{}}{}{}\n{}\n", "", margin, options.unicode ? "└" : "+", line, labels);
+}
+
+}  // namespace
+
+std::string plot(const Curve& curve, const PlotOptions& options) {
+  const Curve points = finite_points(curve);
+  const std::string title = options.title.empty() ? "" : options.title + "\n";
+  if (points.x.empty()) return title + "(no points to plot)\n";
+  const int rows = std::max(3, options.height), width = std::max(24, options.width);
+  const Range x = range_of(points.x);
+  // Averaging flattens peaks: the y axis fits what is drawn.
+  const auto drawn_range = [](const std::vector<double>& means) {
+    std::vector<double> drawn;
+    std::copy_if(means.begin(), means.end(), std::back_inserter(drawn),
+                 [](double y) { return !std::isnan(y); });
+    return range_of(drawn);
+  };
+  const int dots_per_column = options.unicode ? 2 : 1;
+  std::map<int, std::string> labels;
+  int margin = 8, columns = 0;
+  Range y;
+  // Labels decide how many columns are left for the curve, and its range decides the labels: twice settles
+  // it.
+  for (int pass = 0; pass < 2; ++pass) {
+    columns = width - margin - 1;
+    y = drawn_range(column_means(points, x, columns * dots_per_column));
+    labels.clear();
+    size_t widest = 0;
+    for (const Tick& tick : ticks_of(y, rows / 3)) {
+      const double at = y.high > y.low ? (tick.value - y.low) / (y.high - y.low) : 0.5;
+      labels[static_cast<int>(std::lround((1 - at) * (rows - 1)))] = tick.label;
+      widest = std::max(widest, tick.label.size());
+    }
+    margin = static_cast<int>(widest) + 2;
+  }
+  columns = width - margin - 1;
+  Canvas canvas(columns, rows, options.unicode);
+  draw(canvas, column_means(points, x, canvas.width()), y);
+  std::string out = title;
+  for (int row = 0; row < rows; ++row) {
+    const auto label = labels.find(row);
+    const bool tick = label != labels.end();
+    std::string line = fmt::format("{:>{}} {}", tick ? label->second : "", margin - 1,
+                                   options.unicode ? (tick ? "┤" : "│") : (tick ? "+" : "|"));
+    line += canvas.row(row);
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out + x_axis(x, columns, margin, options);
+}
+
+std::string sparkline(const std::vector<double>& y, int width, bool unicode) {
+  Curve points;
+  for (const double value : y) {
+    if (!std::isfinite(value)) continue;
+    points.x.push_back(static_cast<double>(points.x.size()));
+    points.y.push_back(value);
+  }
+  if (points.y.size() < 2 || width < 1) return "";
+  Canvas canvas(width, 1, unicode);
+  draw(canvas, column_means(points, range_of(points.x), canvas.width()), range_of(points.y));
+  return canvas.row(0);
+}
+
+}  // namespace tycho

@@ -1,0 +1,70 @@
+// Several reporters as one, of which none can stop the run.
+#include <functional>
+#include <utility>
+
+#include "trainer/metrics/reporter.h"
+
+namespace tycho {
+namespace {
+
+class Tee : public Reporter {
+ public:
+  explicit Tee(std::vector<std::unique_ptr<Reporter>> reporters) {
+    for (auto& reporter : reporters) branches_.push_back({std::move(reporter), false});
+  }
+
+  void run_start(const RunInfo& run) override {
+    for (Branch& branch : branches_) branch.reporter->run_start(run);
+  }
+  void step(const StepMetrics& metrics, bool record) override {
+    for_each([&](Reporter& reporter) { reporter.step(metrics, record); });
+  }
+  void event(const std::string& kind, const std::string& text, const Json& facts) override {
+    for_each([&](Reporter& reporter) { reporter.event(kind, text, facts); });
+  }
+  void run_end(const std::string& reason) override {
+    for_each([&](Reporter& reporter) { reporter.run_end(reason); });
+  }
+
+ private:
+  struct Branch {
+    std::unique_ptr<Reporter> reporter;
+    bool failing;
+  };
+
+  void for_each(const std::function<void(Reporter&)>& call) {
+    std::vector<std::string> new_failures;
+    for (Branch& branch : branches_) {
+      const std::string message = failure_of(branch, call);
+      if (!message.empty() && !branch.failing) new_failures.push_back(message);
+      branch.failing = !message.empty();
+    }
+    for (const std::string& message : new_failures) warn(message);
+  }
+
+  void warn(const std::string& message) {
+    for (Branch& branch : branches_) {
+      if (!branch.failing)
+        failure_of(branch, [&](Reporter& reporter) { reporter.event("warning", message, {}); });
+    }
+  }
+
+  static std::string failure_of(Branch& branch, const std::function<void(Reporter&)>& call) {
+    try {
+      call(*branch.reporter);
+      return "";
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+  }
+
+  std::vector<Branch> branches_;
+};
+
+}  // namespace
+
+std::unique_ptr<Reporter> make_tee(std::vector<std::unique_ptr<Reporter>> reporters) {
+  return std::make_unique<Tee>(std::move(reporters));
+}
+
+}  // namespace tycho

@@ -1,0 +1,173 @@
+// Keeps the live view on a terminal up to date, in place.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <ctime>
+#include <string_view>
+
+#include "trainer/metrics/format.h"
+#include "trainer/metrics/live_view.h"
+#include "trainer/metrics/reporter.h"
+
+namespace tycho {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+double seconds_since(Clock::time_point then) {
+  return std::chrono::duration<double>(Clock::now() - then).count();
+}
+
+/// "14:32", with the date when that is not today.
+std::string time_of_day_in(double seconds) {
+  if (!std::isfinite(seconds) || seconds > 1e9) return "";
+  const std::time_t now = std::time(nullptr), then = now + static_cast<std::time_t>(seconds);
+  std::tm today{}, day{};
+  localtime_r(&now, &today);
+  localtime_r(&then, &day);
+  const bool same_day = today.tm_yday == day.tm_yday && today.tm_year == day.tm_year;
+  return same_day ? fmt::format("{:%H:%M}", day) : fmt::format("{:%d %b %H:%M}", day);
+}
+
+/// A block of lines that is drawn over itself.
+class Screen {
+ public:
+  explicit Screen(int fd) : fd_(fd) {}
+
+  /// Asked before each drawing, so that a resized terminal needs no signal. One column is left free: after a
+  /// character in the last one terminals differ in where the cursor is.
+  int width() const {
+    winsize size{};
+    const bool known = ::ioctl(fd_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return std::max(20, known ? size.ws_col - 1 : 79);
+  }
+
+  void show(const std::vector<ViewLine>& lines) {
+    std::string out = "\r";
+    const int up = rows_on_screen() - 1;
+    if (up > 0) out += fmt::format("\x1b[{}A", up);
+    widths_.clear();
+    for (const ViewLine& line : lines) {
+      out += (widths_.empty() ? "" : "\r\n") + line.text + "\x1b[K";
+      widths_.push_back(line.columns);
+    }
+    write(out + "\x1b[J");
+  }
+  /// Leaves what is shown and puts the cursor below it.
+  void release() {
+    if (!widths_.empty()) write("\r\n");
+    widths_.clear();
+  }
+
+ private:
+  /// A terminal that became narrower has wrapped our lines.
+  int rows_on_screen() const {
+    const int columns = width() + 1;
+    int rows = 0;
+    for (const int line : widths_) rows += std::max(1, (line + columns - 1) / columns);
+    return rows;
+  }
+
+  /// What cannot be shown is not worth an error: the files have it.
+  void write(const std::string& text) const {
+    size_t done = 0;
+    while (done < text.size()) {
+      const ssize_t n = ::write(fd_, text.data() + done, text.size() - done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return;
+      done += static_cast<size_t>(n);
+    }
+  }
+
+  int fd_;
+  std::vector<int> widths_;  // of the lines that are shown
+};
+
+class TerminalReporter : public Reporter {
+ public:
+  explicit TerminalReporter(int fd) : screen_(fd), unicode_(locale_is_utf8()), colour_(!is_set("NO_COLOR")) {}
+  ~TerminalReporter() override { screen_.release(); }
+
+  void run_start(const RunInfo& run) override {
+    state_.run = run;
+    started_ = Clock::now();
+    running_ = true;
+    draw();
+  }
+
+  void step(const StepMetrics& metrics, bool) override {
+    constexpr double kSmoothing = 0.1;
+    const double wait = metrics.step_s > 0 ? metrics.data_wait_s / metrics.step_s : 0;
+    state_.data_wait_share += (state_.now.step == 0 ? 1 : kSmoothing) * (wait - state_.data_wait_share);
+    state_.now = metrics;
+    state_.losses.add(metrics.loss);
+    draw_when_due();
+  }
+
+  void event(const std::string& kind, const std::string& text, const Json&) override {
+    const bool warning = kind == "warning" || kind == "error";
+    Dated& slot = warning ? warning_ : kind == "checkpoint" ? checkpoint_ : event_;
+    slot.text = warning ? fmt::format("{} {}", state_.now.step, text) : text;
+    slot.at = Clock::now();
+    draw_when_due();
+  }
+
+  void run_end(const std::string& reason) override {
+    state_.end_reason = reason;
+    draw();
+    screen_.release();
+    running_ = false;
+  }
+
+ private:
+  struct Dated {
+    std::string text;
+    Clock::time_point at;
+    Notice notice() const { return {text, seconds_since(at)}; }
+  };
+
+  void draw_when_due() {
+    constexpr double kShortestPause_s = 0.1;
+    if (seconds_since(drawn_) >= kShortestPause_s) draw();
+  }
+
+  void draw() {
+    if (!running_) return;
+    drawn_ = Clock::now();
+    state_.elapsed_s = seconds_since(started_);
+    state_.ends_at = time_of_day_in(state_.now.eta_s);
+    state_.checkpoint = checkpoint_.notice();
+    state_.event = event_.notice();
+    state_.warning = warning_.notice();
+    screen_.show(draw_view(state_, {screen_.width(), unicode_, colour_}));
+  }
+
+  Screen screen_;
+  bool unicode_, colour_;
+  bool running_ = false;
+  ViewState state_;
+  Dated checkpoint_, event_, warning_;
+  Clock::time_point started_, drawn_;
+};
+
+}  // namespace
+
+std::unique_ptr<Reporter> make_terminal_reporter(int fd) {
+  const char* term = std::getenv("TERM");
+  if (term == nullptr || *term == '\0' || std::string_view(term) == "dumb") return make_plain_reporter(fd);
+  return std::make_unique<TerminalReporter>(fd);
+}
+
+}  // namespace tycho

@@ -1,0 +1,36 @@
+// The activations of one micro-batch, laid out once in one arena: nothing is allocated for them after step 0.
+#pragma once
+#include <vector>
+
+#include "trainer/kernels/attention.h"
+#include "trainer/layout/model_layout.h"
+#include "trainer/units/flat_unit.h"
+
+namespace tycho {
+
+/// What one block may use while it computes.
+struct BlockActivations {
+  Views& saved;                // its own, from forward to backward
+  AttentionSaved& attention;   // its own; the bytes are ATen's
+  Views& scratch;              // shared with the other blocks: dead when it returns
+};
+
+class Activations {
+ public:
+  Activations(const ActivationSpecs& specs, int64_t num_blocks, at::ScalarType dtype, const at::Device& device);
+
+  BlockActivations block(int64_t i) {
+    return {saved_[static_cast<size_t>(i)], attention_[static_cast<size_t>(i)], scratch_};
+  }
+  /// Slots around the blocks, in the order of ActivationSpecs::model.
+  Tensor& model(int slot) { return model_[static_cast<size_t>(slot)]; }
+  int64_t num_bytes() const { return arena_.numel(); }
+
+ private:
+  Tensor arena_;
+  std::vector<Views> saved_;
+  std::vector<AttentionSaved> attention_;
+  Views scratch_, model_;
+};
+
+}  // namespace tycho

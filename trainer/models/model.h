@@ -1,0 +1,67 @@
+// A decoder-only language model: embedding, blocks, head, as a loop over units that stops at the micro-batch.
+#pragma once
+#include <memory>
+
+#include "trainer/models/block.h"
+#include "trainer/models/head.h"
+#include "trainer/parallel/unit_store.h"
+
+namespace tycho {
+
+/// What passes through forward and backward at once. Tokens and targets are int32 [B * T] on the model's device.
+struct MicroBatch {
+  Tensor tokens_N, targets_N;
+  bool first = true;   // its gradients overwrite those of the step before
+  bool last = true;    // gradients are complete after it
+};
+
+/// Trains. One thread; asynchronous on CUDA.
+class Model {
+ public:
+  /// `units` outlives the model. All memory is taken here.
+  Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::ScalarType dtype, const at::Device& device);
+
+  /// Adds weight_1 (fp32, one element) x the gradient of the summed token losses into the units' gradients. Returns the summed
+  /// loss of the micro-batch, fp64, one element, on the device.
+  Tensor forward_backward(const MicroBatch& micro, const Tensor& weight_1);
+
+  const ModelLayout& layout() const { return layout_; }
+  int64_t activation_bytes() const { return activations_.num_bytes(); }
+
+ private:
+  int block_unit(int64_t i) const { return static_cast<int>(i) + 1; }
+  int head_unit() const { return static_cast<int>(layout_.num_blocks) + 1; }
+  Tensor stream(int64_t i) { return activations_.model(model_slot::kStream).select(0, i); }   // input of block i
+  void embed(const Tensor& tokens_N);
+  void run_forward(int64_t i);
+  void run_backward(int64_t i, bool add);
+  Tensor head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add);
+  void embed_backward(const Tensor& tokens_N, bool add);
+
+  ModelLayout layout_;
+  double norm_eps_;
+  UnitStore& units_;
+  Activations activations_;
+  std::unique_ptr<Block> block_;
+};
+
+/// Generates: forward only, with a cache of keys and values.
+class Decoder {
+ public:
+  Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int64_t num_positions, at::ScalarType dtype,
+          const at::Device& device);
+  /// tokens_N: int32 [B * T], the tokens that follow those seen so far. Returns fp32 logits [B, V] after the last of them.
+  Tensor next_logits(const Tensor& tokens_N);
+  int64_t length() const { return cache_.length; }
+  int64_t num_positions() const { return num_positions_; }
+
+ private:
+  ModelLayout layout_;
+  double norm_eps_;
+  UnitStore& units_;
+  int64_t batch_, num_positions_;
+  std::unique_ptr<Block> block_;
+  KvCache cache_;
+};
+
+}  // namespace tycho

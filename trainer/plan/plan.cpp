@@ -1,0 +1,188 @@
+// The arithmetic of a run.
+#include "trainer/plan/plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "trainer/base/bytes.h"
+#include "trainer/base/error.h"
+#include "trainer/data/loader.h"
+#include "trainer/layout/model_layout.h"
+
+namespace tycho {
+namespace {
+
+constexpr int64_t kFp32Bytes = 4;
+constexpr int64_t kMoments = 2;  // exp_avg, exp_avg_sq
+
+/// Bytes of one buffer per unit, each padded to whole pages.
+int64_t unit_buffers(const ModelLayout& layout, int64_t bytes_per_element) {
+  int64_t sum = 0;
+  for (const UnitSpec& unit : layout.units) sum += (unit.numel() * bytes_per_element + 4095) / 4096 * 4096;
+  return sum;
+}
+
+int64_t slots_bytes(const std::vector<SlotSpec>& slots, int64_t compute_bytes) {
+  int64_t sum = 0;
+  for (const SlotSpec& slot : slots) sum += slot_bytes(slot, compute_bytes);
+  return sum;
+}
+
+void add_state(const TrainConfig& config, const ModelLayout& layout, std::vector<MemoryItem>& memory) {
+  const bool bf16 = config.precision == Precision::kBf16;
+  const int64_t fp32_buffers = unit_buffers(layout, kFp32Bytes);
+  memory.push_back({"parameters", unit_buffers(layout, bf16 ? 2 : kFp32Bytes), bf16 ? "bf16" : "fp32"});
+  memory.push_back({"gradients", fp32_buffers, "fp32"});
+  memory.push_back({"optimizer", (kMoments + bf16) * fp32_buffers,
+                    bf16 ? "fp32 master, exp_avg, exp_avg_sq" : "exp_avg, exp_avg_sq"});
+}
+
+void add_activations(const TrainConfig& config, const ModelLayout& layout, BatchShape shape,
+                     std::vector<MemoryItem>& memory) {
+  const int64_t compute_bytes = config.precision == Precision::kBf16 ? 2 : kFp32Bytes;
+  const ActivationSpecs specs = activation_specs(config.model, shape, compute_bytes);
+  const int64_t per_block = slots_bytes(specs.saved, compute_bytes) + specs.attention_saved_bytes;
+  int64_t shared = slots_bytes(specs.scratch, compute_bytes) + slots_bytes(specs.model, compute_bytes) +
+                   specs.attention_scratch_bytes;
+  const int64_t logits = specs.head_chunk * layout.vocab_size * compute_bytes;
+  shared -= logits;
+  memory.push_back(
+      {"activations", layout.num_blocks * per_block,
+       fmt::format("{} x {} blocks", human_bytes(static_cast<double>(per_block)), layout.num_blocks)});
+  memory.push_back({"shared activations", shared, "residual stream, scratch of one block"});
+  memory.push_back(
+      {"logits chunk", logits, fmt::format("{} of {} tokens at once", specs.head_chunk, shape.tokens())});
+}
+
+/// A GPU's weights are copied to the host in any case; the CPU's only for a save in the background.
+bool copies_for_checkpoints(const TrainConfig& config) {
+  return config.ckpt.async || config.device == DeviceKind::kCuda;
+}
+
+void add_memory(const TrainConfig& config, const ModelLayout& layout, int64_t num_ranks, Plan& plan) {
+  add_state(config, layout, plan.memory);
+  add_activations(config, layout, {micro_batch_sequences(config, num_ranks), config.seq_len}, plan.memory);
+  for (const MemoryItem& item : plan.memory) plan.memory_bytes += item.num_bytes;
+  if (!copies_for_checkpoints(config)) return;
+  const int64_t copy = (1 + kMoments) * unit_buffers(layout, kFp32Bytes);
+  const bool on_host = config.device == DeviceKind::kCuda;
+  plan.memory.push_back(
+      {"checkpoint copy", copy, on_host ? "on the host, not in the total" : "from the first save on"});
+  if (!on_host) plan.memory_bytes += copy;
+}
+
+void add_data(const TrainConfig& config, Plan& plan) {
+  try {
+    plan.num_samples = count_samples(config.train_data);
+  } catch (const Error& error) {
+    plan.data_problem = error.what();
+  }
+}
+
+void add_length(const TrainConfig& config, Plan& plan) {
+  const int64_t sequences = global_batch_sequences(config);
+  plan.tokens_per_step = sequences * config.seq_len;
+  plan.steps = total_steps(config, plan.num_samples);
+  plan.tokens = plan.steps * plan.tokens_per_step;
+  const int64_t steps_per_epoch = plan.num_samples / sequences;
+  if (steps_per_epoch > 0)
+    plan.data_epochs = static_cast<double>(plan.steps) / static_cast<double>(steps_per_epoch);
+}
+
+int64_t kept_checkpoints(const TrainConfig& config, const Plan& plan) {
+  const double every = in_steps(config.ckpt.every, config, plan.steps, plan.num_samples);
+  const double saves =
+      every > 0 ? std::max(1.0, std::ceil(static_cast<double>(plan.steps) / std::max(1.0, every))) : 1;
+  const auto all = static_cast<int64_t>(saves);
+  return config.ckpt.keep == 0 ? all : std::min(config.ckpt.keep, all);
+}
+
+/// "29.5 MFLOP".
+std::string flops_text(double flops) {
+  const char* prefix = " kMGTPEZY";
+  while (flops >= 999.5 && prefix[1] != '\0') {
+    flops /= 1000;
+    ++prefix;
+  }
+  const std::string number = fmt::format("{:.{}f} ", flops, flops < 9.995 ? 2 : flops < 99.95 ? 1 : 0);
+  return *prefix == ' ' ? number + "FLOP" : number + *prefix + "FLOP";
+}
+
+/// 8030261248 -> "8,030,261,248".
+std::string grouped(int64_t n) {
+  std::string text = std::to_string(n);
+  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<size_t>(at), ",");
+  return text;
+}
+
+std::string count_text(int64_t n) { return n < 100000 ? grouped(n) : human_count(static_cast<double>(n)); }
+
+std::string model_line(const LlamaConfig& c) {
+  const std::string kv =
+      c.num_kv_heads() == c.heads ? "" : fmt::format(" ({} for keys and values)", c.num_kv_heads());
+  return fmt::format("llama, {} blocks of width {}, {} heads{}", c.layers, c.width, c.heads, kv);
+}
+
+std::string length_line(const Plan& plan) {
+  if (plan.steps == 0) return "unknown: epochs of a data set that is not there";
+  std::string text = fmt::format("{} steps, {} tokens", count_text(plan.steps), count_text(plan.tokens));
+  if (plan.data_epochs > 0) text += fmt::format(", {:.3g} epochs", plan.data_epochs);
+  return text;
+}
+
+void add_memory_lines(const Plan& plan, std::string& text) {
+  const auto line = [&](const std::string& name, int64_t num_bytes, const std::string& note) {
+    const std::string size = human_bytes(static_cast<double>(num_bytes));
+    text += note.empty() ? fmt::format("  {:<20}{:>9}\n", name, size)
+                         : fmt::format("  {:<20}{:>9}  {}\n", name, size, note);
+  };
+  text += "memory per rank\n";
+  for (const MemoryItem& item : plan.memory) line(item.name, item.num_bytes, item.note);
+  line("total", plan.memory_bytes, "");
+  text += "disk\n";
+  line("one checkpoint", plan.checkpoint_bytes, "weights, exp_avg, exp_avg_sq in fp32");
+  line("all kept", plan.disk_bytes, "with one being written");
+}
+
+}  // namespace
+
+Plan make_plan(const TrainConfig& config, int64_t num_ranks) {
+  const ModelLayout layout = model_layout(config.model);
+  Plan plan;
+  plan.num_params = layout.num_params();
+  plan.num_matmul_params = layout.num_matmul_params;
+  add_data(config, plan);
+  add_length(config, plan);
+  plan.micro_batches_per_step =
+      global_batch_sequences(config) / num_ranks / micro_batch_sequences(config, num_ranks);
+  plan.flops_per_token_full = layout.flops_per_token_full(config.seq_len);
+  plan.flops_per_token_causal = layout.flops_per_token_causal(config.seq_len);
+  plan.total_flops = plan.flops_per_token_full * static_cast<double>(plan.tokens);
+  add_memory(config, layout, num_ranks, plan);
+  plan.checkpoint_bytes = (1 + kMoments) * kFp32Bytes * plan.num_params;
+  plan.disk_bytes = (kept_checkpoints(config, plan) + 1) * plan.checkpoint_bytes;
+  return plan;
+}
+
+std::string plan_text(const Plan& plan, const TrainConfig& config) {
+  std::string text;
+  const auto line = [&](const char* name, const std::string& value) {
+    text += fmt::format("{:<12}{}\n", name, value);
+  };
+  line("model", model_line(config.model.as<LlamaConfig>()));
+  line("parameters", fmt::format("{} = {}, {} of them in products", grouped(plan.num_params),
+                                 human_count(static_cast<double>(plan.num_params)),
+                                 human_count(static_cast<double>(plan.num_matmul_params))));
+  line("step",
+       fmt::format("{} tokens: {} sequences of {}, in {} micro-batches", count_text(plan.tokens_per_step),
+                   count_text(global_batch_sequences(config)), config.seq_len, plan.micro_batches_per_step));
+  line("run", length_line(plan));
+  line("data", plan.num_samples > 0 ? grouped(plan.num_samples) + " samples" : "not there yet");
+  line("work", fmt::format("{} per token ({} with causal attention)", flops_text(plan.flops_per_token_full),
+                           flops_text(plan.flops_per_token_causal)));
+  if (plan.tokens > 0) line("", flops_text(plan.total_flops) + " in all");
+  add_memory_lines(plan, text);
+  return text;
+}
+
+}  // namespace tycho

@@ -1,0 +1,159 @@
+// One run from request to exit.
+#include "trainer/run.h"
+
+#include <ATen/Version.h>
+#include <fmt/ranges.h>
+#include <torch/headeronly/version.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "trainer/base/error.h"
+#include "trainer/checkpoint/run_lock.h"
+#include "trainer/config_io.h"
+#include "trainer/data/convert.h"
+#include "trainer/data/tokenizer.h"
+#include "trainer/device.h"
+#include "trainer/kernels/kernel_table.h"
+#include "trainer/metrics/device_peak.h"
+#include "trainer/resume.h"
+#include "trainer/trainer.h"
+
+namespace tycho {
+namespace {
+
+TrainConfig read_request(const Json& recipe) {
+  std::vector<ConfigProblem> problems;
+  const TrainConfig config = read_config(recipe, problems);
+  std::string text;
+  for (const ConfigProblem& problem : problems) text += fmt::format("\n  {}: {}", problem.path, problem.message);
+  if (!problems.empty()) fail(ExitCode::kRecipe, "[recipe] the resolved recipe has {} problems:{}", problems.size(), text);
+  return config;
+}
+
+// The tokenizer's file, after checking it against model and data; "" when the recipe names none.
+std::string read_tokenizer(const TrainConfig& config, const ModelLayout& layout) {
+  if (config.tokenizer.empty()) return "";
+  const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(config.tokenizer);
+  if (tokenizer->size() > layout.vocab_size)
+    fail(ExitCode::kUnusable, "[tokenizer] {} has {} tokens, the model {}: set model.vocab_size to at least {}", config.tokenizer,
+         tokenizer->size(), layout.vocab_size, tokenizer->size());
+  const MdsConfig& data = config.train_data.as<MdsConfig>();
+  for (const DatasetInfo& info : dataset_info(data.split.empty() ? data.local_dir : data.local_dir + "/" + data.split))
+    if (!info.tokenizer_hash.empty() && info.tokenizer_hash != tokenizer->hash())
+      fail(ExitCode::kUnusable, "[tokenizer] {} is not the one that {} was made with (hash {}, the data says {}). Name the tokenizer "
+           "of the data, or convert the data again", config.tokenizer, info.dir, tokenizer->hash(), info.tokenizer_hash);
+  return read_file(config.tokenizer);
+}
+
+RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const at::Device& device, const std::string& run_dir) {
+  const ModelLayout layout = model_layout(config.model);
+  RunInfo info;
+  info.run_name = config.run_name;
+  info.run_dir = run_dir;
+  info.device = device_name(device);
+  info.precision = config.precision == Precision::kBf16 ? "bf16" : "fp32";
+  info.recipe_hash = request.recipe_hash;
+  info.pins = request.pins;
+  info.num_samples = count_samples(config.train_data);
+  info.total_steps = total_steps(config, info.num_samples);
+  info.total_tokens = info.total_steps * global_batch_sequences(config) * config.seq_len;
+  info.num_params = layout.num_params();
+  info.device_memory_bytes = device_memory_bytes(device);
+  info.flops_per_token_full = layout.flops_per_token_full(config.seq_len);
+  info.flops_per_token_causal = layout.flops_per_token_causal(config.seq_len);
+  info.peak_flops = device_peak_flops(info.device, config.precision);
+  return info;
+}
+
+std::unique_ptr<Reporter> make_reporter(const std::string& run_dir, bool tty) {
+  std::vector<std::unique_ptr<Reporter>> reporters;
+  reporters.push_back(make_file_reporter(run_dir));
+  reporters.push_back(tty ? make_terminal_reporter(STDOUT_FILENO) : make_plain_reporter(STDOUT_FILENO));
+  return make_tee(std::move(reporters));
+}
+
+// The newest checkpoint that can be read whole. An older one costs the steps between them, and that is said.
+std::optional<CheckpointInfo> pick_checkpoint(const std::vector<CheckpointInfo>& candidates, Reporter& reporter) {
+  std::string failures;
+  for (const CheckpointInfo& info : candidates) {
+    try {
+      CheckpointReader(info).verify();
+      return info;
+    } catch (const Error& error) {
+      failures += fmt::format("\n  {}", error.what());
+      reporter.event("warning", fmt::format("step {} cannot be read, going back: {}", info.step, error.what()),
+                     {{"step", info.step}, {"path", info.path}});
+    }
+  }
+  if (!candidates.empty())
+    fail(ExitCode::kUnusable, "[resume] no checkpoint can be read:{}\nName another one with resume=PATH, or start over with "
+         "resume=none", failures);
+  return std::nullopt;
+}
+
+void report_resume(const CheckpointInfo& checkpoint, const Json& recipe, Reporter& reporter) {
+  const std::string conflicts = recipe_conflicts(checkpoint.manifest.at("recipe"), recipe);
+  reporter.event("resume", fmt::format("resumed from step {} ({})", checkpoint.step, checkpoint.path),
+                 {{"step", checkpoint.step}, {"path", checkpoint.path}});
+  if (!conflicts.empty())
+    reporter.event("warning", "the recipe differs from the checkpoint's (checkpoint -> recipe, which wins):" + conflicts,
+                   {{"step", checkpoint.step}});
+}
+
+std::string end_text(int signal, const TrainState& state) {
+  if (signal == 0) return fmt::format("done, {} steps", state.step);
+  return fmt::format("stopped by SIG{} after step {}, saved; the same command goes on from there", sigabbrev_np(signal), state.step);
+}
+
+}  // namespace
+
+int run_training(const RunRequest& request, bool tty, const std::atomic<int>& stop) {
+  const Json recipe = parse_json(request.config_json, "recipe");
+  const TrainConfig config = read_request(recipe);
+  const std::string run_dir = run_folder_path(config);
+  const std::string tokenizer = read_tokenizer(config, model_layout(config.model));
+  set_threads(config.threads);
+  const at::Device device = choose_device(config.device);
+  RunInfo info = describe_run(config, request, device, run_dir);
+
+  FileOps& files = real_files();
+  make_dirs(files, run_dir);
+  RunLock lock(files, run_dir);
+  write_run_folder(files, run_dir, request, engine_versions());
+  const std::unique_ptr<Reporter> reporter = make_reporter(run_dir, tty);
+  const std::vector<CheckpointInfo> candidates = resume_candidates(config, run_dir);
+  if (!candidates.empty()) info.first_step = candidates.front().step;
+  reporter->run_start(info);
+  try {
+    const std::optional<CheckpointInfo> checkpoint = pick_checkpoint(candidates, *reporter);
+    CheckpointStore store(files, run_dir + "/checkpoints", config.ckpt.keep, lock.epoch(), [&lock] { lock.check(); });
+    if (checkpoint) store.set_resumed_from(*checkpoint);
+    if (const std::string note = precision_note(device, config.precision); !note.empty()) reporter->event("warning", note, Json::object());
+
+    Saver saver(std::move(store), config.ckpt.async, *reporter);
+    const std::unique_ptr<Communicator> world = make_world_of_one();
+    CheckpointMeta meta{.recipe = recipe, .recipe_hash = request.recipe_hash};
+    if (!tokenizer.empty()) meta.files["tokenizer.json"] = tokenizer;
+    info.first_step = checkpoint ? checkpoint->step : 0;
+    Trainer trainer(config, info, {device, *world, *reporter, saver, std::move(meta), stop});
+    if (checkpoint) {
+      report_resume(*checkpoint, recipe, *reporter);
+      trainer.resume(CheckpointReader(*checkpoint));
+    } else {
+      trainer.initialise();
+    }
+    const int signal = trainer.fit();
+    reporter->run_end(end_text(signal, trainer.state()));
+    return signal == 0 ? 0 : 128 + signal;
+  } catch (const std::exception& error) {
+    reporter->run_end(std::string("failed: ") + error.what());
+    throw;
+  }
+}
+
+Json engine_versions() {
+  return {{"libtorch", TORCH_VERSION}, {"cpu_capability", at::get_cpu_capability()}, {"kernels", cpu_kernels().name}};
+}
+
+}  // namespace tycho

@@ -1,0 +1,158 @@
+// Writes what was asked for into the folder of a run.
+#include "trainer/run_folder.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <string_view>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Written last: a record without it is not complete.
+constexpr const char* kLastFile = "recipe.json";
+constexpr std::array kSecretWords = {"KEY", "_PWD", "TOKEN", "SECRET", "PASS", "CRED", "AUTH", "SAS", "COOKIE"};
+
+/// Path inside a record -> text.
+using Record = std::map<std::string, std::string>;
+
+bool looks_secret(std::string_view name) {
+  std::string upper(name);
+  for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return std::any_of(kSecretWords.begin(), kSecretWords.end(),
+                     [&](const char* word) { return upper.find(word) != std::string::npos; });
+}
+
+/// "https://user:pass@host/x?sig=abc" -> "https://***@host/x?***": addresses carry keys in both places.
+std::string without_url_secrets(std::string text) {
+  for (size_t at = text.find("://"); at != std::string::npos; at = text.find("://", at + 3)) {
+    const size_t begin = at + 3;
+    const auto end_of = [&](const char* stops) {
+      return std::min(text.find_first_of(stops, begin), text.size());
+    };
+    const size_t query = text.find('?', begin), end = end_of(" \t\n'\"");
+    if (query < end) text.replace(query + 1, end - query - 1, "***");
+    const size_t user_end = text.substr(begin, end_of("/? \t\n'\"") - begin).rfind('@');
+    if (user_end != std::string::npos) text.replace(begin, user_end, "***");
+  }
+  return text;
+}
+
+/// A word that a shell reads back as it is.
+std::string shell_word(const std::string& word) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) ||
+           std::string_view("-_./=:,+@%").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
+  std::string out = "'";
+  for (char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
+/// Where a source goes inside sources/: never outside, whatever its name.
+std::string source_path(const std::string& name, const Record& taken) {
+  fs::path path = "sources";
+  for (const fs::path& part : fs::path(name).lexically_normal().relative_path()) {
+    path /= part == ".." ? fs::path("up") : part;
+  }
+  while (taken.contains(path.string())) path += "~";
+  return path.string();
+}
+
+Record make_record(const RunRequest& request, const Json& versions) {
+  const auto pretty = [](const Json& json) {
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  };
+  std::string command;
+  for (const std::string& arg : request.argv)
+    command += (command.empty() ? "" : " ") + shell_word(without_url_secrets(arg));
+  Record record = {{"recipe.lua", request.recipe_lua},
+                   {kLastFile, request.config_json},
+                   {"provenance.json", request.provenance_json},
+                   {"argv.txt", command + "\n"},
+                   {"env.json", pretty(environment_without_secrets())},
+                   {"versions.json", pretty(versions)}};
+  for (const auto& [name, text] : request.sources) record[source_path(name, record)] = text;
+  return record;
+}
+
+bool is_complete(const fs::path& folder) { return fs::exists(folder / kLastFile); }
+
+bool is_written(const fs::path& folder, const Record& record) {
+  return std::all_of(record.begin(), record.end(), [&](const auto& file) {
+    const fs::path path = folder / file.first;
+    return fs::exists(path) && read_file(path.string()) == file.second;
+  });
+}
+
+fs::path attempt_folder(const fs::path& run_dir, int number) {
+  return run_dir / fmt::format("attempt-{}", number);
+}
+
+void write_record(FileOps& files, const fs::path& folder, const Record& record) {
+  const auto write = [&](const std::string& name, const std::string& text) {
+    const fs::path path = folder / name;
+    make_dirs(files, path.parent_path().string());
+    write_file_atomically(files, path.string(), text);
+  };
+  make_dirs(files, folder.string());
+  for (const auto& [name, text] : record) {
+    if (name != kLastFile) write(name, text);
+  }
+  write(kLastFile, record.at(kLastFile));
+}
+
+/// The folder itself for its first start, attempt-<n> for a later one.
+void write_where_due(FileOps& files, const fs::path& run_dir, const Record& record) {
+  if (!is_complete(run_dir)) return write_record(files, run_dir, record);
+  fs::path newest = run_dir;
+  int number = 2;
+  for (; fs::exists(attempt_folder(run_dir, number)); ++number) {
+    if (is_complete(attempt_folder(run_dir, number))) newest = attempt_folder(run_dir, number);
+  }
+  if (!is_written(newest, record)) write_record(files, attempt_folder(run_dir, number), record);
+}
+
+}  // namespace
+
+void write_run_folder(FileOps& files, const std::string& run_dir, const RunRequest& request,
+                      const Json& versions) {
+  const Record record = make_record(request, versions);
+  const auto fail_folder = [&](std::string reason) {
+    const size_t place_end = reason.find("] ");
+    if (place_end != std::string::npos) reason.erase(0, place_end + 2);
+    fail(ExitCode::kStorage, "[run folder] cannot write {}: {}; another folder is chosen with run_dir=PATH",
+         run_dir, reason);
+  };
+  try {
+    write_where_due(files, run_dir, record);
+  } catch (const Error& error) {
+    fail_folder(error.what());
+  } catch (const fs::filesystem_error& error) {
+    fail_folder(error.code().message());
+  }
+}
+
+Json environment_without_secrets() {
+  std::map<std::string, std::string> sorted;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const size_t equals = std::min(text.find('='), text.size());
+    const std::string name(text.substr(0, equals));
+    const std::string value(text.substr(std::min(equals + 1, text.size())));
+    sorted[name] = looks_secret(name) ? "***" : without_url_secrets(value);
+  }
+  Json environment = Json::object();
+  for (const auto& [name, value] : sorted) environment[name] = value;
+  return environment;
+}
+
+}  // namespace tycho

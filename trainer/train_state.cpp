@@ -1,0 +1,62 @@
+// TrainState as JSON, and back with every value checked.
+#include "trainer/train_state.h"
+
+#include <string>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+/// Takes `key` out of an object, so that what is left at the end is unknown.
+Json take(Json& object, const std::string& key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  if (!object.is_object() || found == object.end()) {
+    fail(ExitCode::kUnusable, "[train state] {} is missing: the checkpoint is damaged or of another version",
+         key);
+  }
+  Json value = *found;
+  object.erase(found);
+  return value;
+}
+
+int64_t take_count(Json& object, const std::string& key) {
+  const Json value = take(object, key);
+  if (!value.is_number_integer() || value.get<int64_t>() < 0) {
+    fail(ExitCode::kUnusable, "[train state] wanted a whole number >= 0 for {}, given {}", key, value.dump());
+  }
+  return value.get<int64_t>();
+}
+
+void check_empty(const Json& object) {
+  if (object.empty()) return;
+  // Dropping it would change the numbers without a word.
+  fail(ExitCode::kUnusable,
+       "[train state] \"{}\" is unknown: a newer Tycho wrote this checkpoint; resume it with that one",
+       object.begin().key());
+}
+
+}  // namespace
+
+Json TrainState::to_json() const {
+  return {{"step", step},
+          {"samples", samples},
+          {"tokens", tokens},
+          {"data", {{"epoch", data.epoch}, {"sample", data.sample}}}};
+}
+
+TrainState TrainState::from_json(const Json& json) {
+  Json rest = json;
+  TrainState state;
+  state.step = take_count(rest, "step");
+  state.samples = take_count(rest, "samples");
+  state.tokens = take_count(rest, "tokens");
+  Json cursor = take(rest, "data");
+  state.data.epoch = take_count(cursor, "epoch");
+  state.data.sample = take_count(cursor, "sample");
+  check_empty(cursor);
+  check_empty(rest);
+  return state;
+}
+
+}  // namespace tycho

@@ -1,0 +1,156 @@
+// The loop. Read fit() and step() first; the rest serves them.
+#include "trainer/trainer.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "trainer/base/error.h"
+#include "trainer/device.h"
+#include "trainer/restore/unit_tensors.h"
+#include "trainer/units/init.h"
+
+namespace tycho {
+namespace {
+
+double peak_lr(const OptimizerConfig& config) {
+  return std::visit([](const auto& kind) { return kind.lr; }, config.value);
+}
+
+void require_finite(const TrainState& state, double loss, double grad_norm) {
+  if (std::isfinite(loss) && std::isfinite(grad_norm)) return;
+  fail(ExitCode::kNumerics,
+       "[trainer] loss {} and gradient norm {} at step {}: training has diverged and stops before it spoils "
+       "the weights. Checkpoints are untouched; go on from one with a lower optimizer.lr, a longer "
+       "scheduler.warmup or a tighter "
+       "clip.norm",
+       loss, grad_norm, state.step + 1);
+}
+
+}  // namespace
+
+int Trainer::fit() {
+  while (!finished() && context_.stop == 0) {
+    step();
+    context_.saver.poll();
+    if (due(config_.ckpt.every) && !finished()) save();
+    throughput_.add_pause(context_.saver.take_pause_s());
+  }
+  save_and_wait();
+  return finished() ? 0 : context_.stop.load();
+}
+
+void Trainer::step() {
+  const auto start = std::chrono::steady_clock::now();
+  const Batch batch = data_->next();            // a pure function of (recipe, step)
+  const Tensor weight_1 = token_weight(batch);  // exact mean over the valid tokens of micro-batches and ranks
+  Tensor loss_sum = at::zeros({}, weight_1.options().dtype(at::kDouble));
+  for (int64_t b = 0; b < batch.num_sequences; b += micro_shape_.batch)
+    loss_sum += model_.forward_backward(micro_batch(batch, b), weight_1);
+  units_.finish();
+  const GradNorm norm = clip_gradients(config_.clip, units_.owned());
+  context_.world.all_reduce(loss_sum);
+
+  const double loss = loss_sum.item<double>() * weight_1.item<float>();
+  const double grad_norm = norm.norm_1.item<float>();
+  require_finite(state_, loss, grad_norm);
+  const double lr = peak_lr(config_.optimizer) * schedule_factor(schedule_, state_.step);
+  optimizer_->step(lr, state_.step + 1, norm.scale_1);
+
+  state_.step += 1;
+  state_.samples += batch.num_sequences * context_.world.size();
+  state_.tokens += batch.num_sequences * batch.seq_len * context_.world.size();
+  state_.data = data_->cursor();
+  record(batch, loss, lr, grad_norm,
+         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+}
+
+Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext context)
+    : config_(config),
+      info_(info),
+      context_(std::move(context)),
+      micro_shape_{micro_batch_sequences(config, context_.world.size()), config.seq_len},
+      units_(make_units(model_layout(config.model).units, compute_dtype(config.precision), context_.device,
+                        FlatUnit::Use::kTrain)),
+      model_(config.model, units_, micro_shape_, compute_dtype(config.precision), context_.device),
+      optimizer_(make_optimizer(config.optimizer, units_.owned())),
+      schedule_(make_schedule(config, info.total_steps, info.num_samples)),
+      throughput_(info) {}
+
+void Trainer::initialise() {
+  for (FlatUnit& unit : units_.owned()) tycho::initialise(unit, static_cast<uint64_t>(config_.seed));
+  open_data();
+}
+
+void Trainer::resume(const CheckpointReader& reader) {
+  load_tensors(reader, units_.owned(), optimizer_.get());
+  state_ = TrainState::from_json(reader.info().manifest.at("train_state"));
+  open_data();
+}
+
+void Trainer::open_data() {
+  LoaderShape shape;
+  shape.seq_len = config_.seq_len;
+  shape.global_sequences = global_batch_sequences(config_);
+  shape.rank = context_.world.rank();
+  shape.num_ranks = context_.world.size();
+  shape.vocab_size = model_.layout().vocab_size;
+  shape.seed = static_cast<uint64_t>(config_.seed);
+  data_ = make_loader(config_.train_data, shape, state_.data);
+}
+
+Tensor Trainer::token_weight(const Batch& batch) {
+  Tensor tokens_1 =
+      at::full({1}, static_cast<double>(batch.valid_tokens), at::TensorOptions().dtype(at::kDouble));
+  context_.world.all_reduce(tokens_1);
+  return tokens_1.reciprocal().to(at::TensorOptions().dtype(at::kFloat).device(context_.device));
+}
+
+MicroBatch Trainer::micro_batch(const Batch& batch, int64_t first_sequence) {
+  const int64_t begin = first_sequence * batch.seq_len, count = micro_shape_.tokens();
+  const auto on_device = [&](const std::vector<int32_t>& values) {
+    // The batch outlives the micro-batch, so on the CPU this is a view.
+    auto* data = const_cast<int32_t*>(values.data() + begin);
+    return at::from_blob(data, {count}, at::TensorOptions().dtype(at::kInt)).to(context_.device);
+  };
+  return {on_device(batch.tokens), on_device(batch.targets), first_sequence == 0,
+          first_sequence + micro_shape_.batch == batch.num_sequences};
+}
+
+void Trainer::record(const Batch& batch, double loss, double lr, double grad_norm, double step_s) {
+  throughput_.add_step(batch.num_sequences * batch.seq_len * context_.world.size(), step_s);
+  StepMetrics metrics;
+  metrics.step = state_.step;
+  metrics.tokens = state_.tokens;
+  metrics.samples = state_.samples;
+  metrics.epoch = state_.data.epoch;
+  metrics.loss = loss;
+  metrics.lr = lr;
+  metrics.grad_norm = grad_norm;
+  metrics.step_s = step_s;
+  metrics.data_wait_s = batch.wait_s;
+  metrics.memory_bytes = peak_memory_bytes(context_.device);
+  throughput_.fill(metrics);
+  context_.reporter.step(metrics, due(config_.log.every) || finished());
+}
+
+void Trainer::save() {
+  CheckpointMeta meta = context_.checkpoint;
+  meta.step = state_.step;
+  meta.train_state = state_.to_json();
+  context_.saver.save(std::move(meta), units_.owned(), *optimizer_);
+}
+
+void Trainer::save_and_wait() {
+  context_.saver.wait(/*last=*/false);
+  if (context_.saver.last_saved_step() != state_.step && state_.step > info_.first_step) save();
+  context_.saver.wait(/*last=*/true);
+}
+
+// True at the steps where a whole multiple of `every` is passed.
+bool Trainer::due(const Duration& every) const {
+  const double steps = std::max(1.0, in_steps(every, config_, info_.total_steps, info_.num_samples));
+  return std::floor(static_cast<double>(state_.step) / steps) >
+         std::floor(static_cast<double>(state_.step - 1) / steps);
+}
+
+}  // namespace tycho

@@ -1,0 +1,71 @@
+// Trains: the loop, and the state that it advances.
+#pragma once
+#include <atomic>
+#include <memory>
+
+#include "trainer/config.h"
+#include "trainer/data/loader.h"
+#include "trainer/metrics/throughput.h"
+#include "trainer/models/model.h"
+#include "trainer/optim/grad_clip.h"
+#include "trainer/optim/optimizer.h"
+#include "trainer/optim/schedule.h"
+#include "trainer/parallel/communicator.h"
+#include "trainer/saver.h"
+#include "trainer/train_state.h"
+
+namespace tycho {
+
+/// What training gets from outside; all of it outlives the trainer.
+struct TrainerContext {
+  at::Device device = at::kCPU;
+  Communicator& world;
+  Reporter& reporter;
+  Saver& saver;
+  CheckpointMeta checkpoint;     // what every checkpoint records besides step and state
+  const std::atomic<int>& stop;  // number of the signal that asked for a stop, or 0
+};
+
+/// Owned by one thread. Construction takes all memory; nothing is read or drawn yet.
+class Trainer {
+ public:
+  Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext context);
+
+  /// First weights from the seed; step 0.
+  void initialise();
+  /// All state from a checkpoint.
+  void resume(const CheckpointReader& reader);
+
+  /// Trains until max_duration or a stop, and saves at the end. Returns the signal that stopped it, or 0.
+  int fit();
+  /// One optimizer step.
+  void step();
+  /// Saves what there is now, and waits until it is written.
+  void save_and_wait();
+
+  const TrainState& state() const { return state_; }
+  const Model& model() const { return model_; }
+  bool finished() const { return state_.step >= info_.total_steps; }
+
+ private:
+  void open_data();
+  Tensor token_weight(const Batch& batch);
+  MicroBatch micro_batch(const Batch& batch, int64_t first_sequence);
+  void record(const Batch& batch, double loss, double lr, double grad_norm, double step_s);
+  void save();
+  bool due(const Duration& every) const;
+
+  TrainConfig config_;
+  RunInfo info_;
+  TrainerContext context_;
+  BatchShape micro_shape_;
+  LocalUnits units_;
+  Model model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<DataLoader> data_;
+  Schedule schedule_;
+  Throughput throughput_;
+  TrainState state_;
+};
+
+}  // namespace tycho

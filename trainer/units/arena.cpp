@@ -1,0 +1,35 @@
+// Large memory, taken once.
+#include "trainer/units/arena.h"
+
+#include <ATen/Functions.h>
+#include <sys/mman.h>
+
+#include "trainer/base/bytes.h"
+#include "trainer/base/error.h"
+
+namespace tycho {
+
+Tensor make_arena(int64_t num_bytes, const at::Device& device) {
+  if (!device.is_cpu()) return at::zeros({num_bytes}, at::TensorOptions().device(device).dtype(at::kByte));
+  constexpr int64_t kHugePage = int64_t{2} << 20;
+  const int64_t size = (num_bytes + kHugePage - 1) / kHugePage * kHugePage + kHugePage;
+  void* memory = mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    fail(ExitCode::kNumerics, "[arena] wanted {} of memory, the system refuses: use a smaller micro_batch or model",
+         human_bytes(static_cast<double>(num_bytes)));
+  const auto address = reinterpret_cast<uintptr_t>(memory);
+  const uintptr_t aligned = (address + kHugePage - 1) / kHugePage * kHugePage;
+  // Eager PyTorch gains 1.1 to 1.2 times from huge pages; a kernel that has none just ignores this.
+  madvise(reinterpret_cast<void*>(aligned), static_cast<size_t>(size - kHugePage), MADV_HUGEPAGE);
+  return at::from_blob(
+      reinterpret_cast<void*>(aligned), {num_bytes}, [memory, size](void*) { munmap(memory, static_cast<size_t>(size)); },
+      at::TensorOptions().dtype(at::kByte));
+}
+
+Tensor arena_view(const Tensor& arena, int64_t offset, at::IntArrayRef shape, at::ScalarType dtype) {
+  int64_t num_bytes = static_cast<int64_t>(at::elementSize(dtype));
+  for (const int64_t dim : shape) num_bytes *= dim;
+  return arena.narrow(0, offset, num_bytes).view(dtype).view(shape);
+}
+
+}  // namespace tycho

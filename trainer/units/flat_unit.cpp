@@ -1,0 +1,70 @@
+// The flat buffer of one unit, its gradient twin, its master weights.
+#include "trainer/units/flat_unit.h"
+
+#include "trainer/base/error.h"
+#include "trainer/units/arena.h"
+
+namespace tycho {
+namespace {
+
+Tensor flat_buffer(int64_t numel, at::ScalarType dtype, const at::Device& device) {
+  const int64_t num_bytes = numel * static_cast<int64_t>(at::elementSize(dtype));
+  return arena_view(make_arena((num_bytes + 4095) / 4096 * 4096, device), 0, {numel}, dtype);
+}
+
+}  // namespace
+
+FlatUnit::FlatUnit(const UnitSpec& spec, at::ScalarType dtype, const at::Device& device, Use use)
+    : spec_(std::make_shared<UnitSpec>(spec)) {
+  int64_t begin = 0;
+  for (const ParamSpec& param : spec_->params) {
+    const int64_t end = begin + numel(param.shape);
+    extents_.push_back({begin, end, &param});
+    begin = end;
+  }
+  params_ = flat_buffer(begin, dtype, device);
+  param_views_ = make_views(params_);
+  if (use == Use::kInfer) return;
+  grads_ = flat_buffer(begin, at::kFloat, device);
+  grad_views_ = make_views(grads_);
+  master_ = dtype == at::kFloat ? params_ : flat_buffer(begin, at::kFloat, device);
+}
+
+Views FlatUnit::make_views(const Tensor& flat) const {
+  Views views;
+  for (const Extent& e : extents_) views.push_back(flat.narrow(0, e.begin, e.end - e.begin).view(e.spec->shape));
+  for (const UnitSpec::Stack& stack : spec_->stacks) {
+    int64_t rows = 0;
+    const int64_t columns = spec_->params[static_cast<size_t>(stack.first)].shape.back();
+    for (int i = stack.first; i < stack.first + stack.count; ++i) {
+      const Shape& shape = spec_->params[static_cast<size_t>(i)].shape;
+      TYCHO_CHECK(shape.size() == 2 && shape.back() == columns, "[units] {} cannot be stacked in {}",
+                  spec_->params[static_cast<size_t>(i)].name, spec_->name);
+      rows += shape.front();
+    }
+    const int64_t begin = extents_[static_cast<size_t>(stack.first)].begin;
+    views.push_back(flat.narrow(0, begin, rows * columns).view({rows, columns}));
+  }
+  return views;
+}
+
+Tensor FlatUnit::master(int i) const {
+  const Extent& e = extents_[static_cast<size_t>(i)];
+  return master_.narrow(0, e.begin, e.end - e.begin).view(e.spec->shape);
+}
+
+void FlatUnit::refresh_from_master() {
+  if (master_.defined() && !master_.is_same(params_)) params_.copy_(master_);
+}
+
+at::ScalarType compute_dtype(Precision precision) { return precision == Precision::kBf16 ? at::kBFloat16 : at::kFloat; }
+
+std::vector<FlatUnit> make_units(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
+                                 FlatUnit::Use use) {
+  std::vector<FlatUnit> units;
+  units.reserve(specs.size());
+  for (const UnitSpec& spec : specs) units.emplace_back(spec, dtype, device, use);
+  return units;
+}
+
+}  // namespace tycho

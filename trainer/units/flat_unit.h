@@ -1,0 +1,59 @@
+// The parameters that travel together: one block, the embedding, the head. One extent list serves the optimizer, the
+// communicator, the checkpoint and export.
+#pragma once
+#include <vector>
+
+#include "trainer/config.h"
+#include "trainer/kernels/tensor.h"
+#include "trainer/layout/param_spec.h"
+
+namespace tycho {
+
+/// Tensors by index: a unit's parameters in the order of its spec, then its stacks.
+using Views = std::vector<Tensor>;
+
+/// Where one parameter lies in its unit's flat buffers, in elements.
+struct Extent {
+  int64_t begin = 0, end = 0;
+  const ParamSpec* spec = nullptr;
+};
+
+/// The flat buffer of one unit and its twins. Movable; views stay valid.
+class FlatUnit {
+ public:
+  enum class Use { kTrain, kInfer };   // kInfer has no gradients and no master weights
+
+  FlatUnit(const UnitSpec& spec, at::ScalarType dtype, const at::Device& device, Use use);
+
+  const UnitSpec& spec() const { return *spec_; }
+  const std::vector<Extent>& extents() const { return extents_; }
+  /// [numel], compute dtype; padded behind its end to a multiple of 4096 bytes.
+  const Tensor& flat_params() const { return params_; }
+  /// [numel] fp32, same layout.
+  const Tensor& flat_grads() const { return grads_; }
+  /// [numel] fp32, same layout: the weights that the optimizer updates. For fp32 runs the parameters themselves.
+  const Tensor& flat_master() const { return master_; }
+  const Views& params() const { return param_views_; }
+  Views& grads() { return grad_views_; }
+  /// fp32 view of one parameter's master weights.
+  Tensor master(int i) const;
+  /// params = master, rounded. Nothing to do for fp32.
+  void refresh_from_master();
+
+ private:
+  Views make_views(const Tensor& flat) const;
+
+  std::shared_ptr<const UnitSpec> spec_;
+  std::vector<Extent> extents_;
+  Tensor params_, grads_, master_;
+  Views param_views_, grad_views_;
+};
+
+/// The dtype that a model computes in.
+at::ScalarType compute_dtype(Precision precision);
+
+/// One unit per spec.
+std::vector<FlatUnit> make_units(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
+                                 FlatUnit::Use use);
+
+}  // namespace tycho
