@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <new>
+#include <thread>
 
 #include "trainer/base/error.h"
 #include "trainer/checkpoint/checkpoint.h"
@@ -27,9 +28,15 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+/// Leaves the disk idle: what was written before is down, and what was removed is discarded.
+void settle() {
+  ::sync();
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
 /// Writes num_bytes from memory with 16 MiB requests and one fsync.
 double raw_write(const std::string& path, const char* data, size_t num_bytes, bool direct) {
-  ::sync();
+  settle();
   const auto begin = std::chrono::steady_clock::now();
   const int fd = ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | (direct ? O_DIRECT : 0), 0600);
   if (fd < 0) fail(ExitCode::kStorage, "[bench] cannot create {}: {}", path, std::strerror(errno));
@@ -53,8 +60,8 @@ double checkpoint_write(const std::string& dir, const char* data, size_t num_byt
     tensors.push_back({fmt::format("t{}", at), "F32", {elements}, data + at, elements * 4});
     at += static_cast<size_t>(elements) * 4;
   }
-  ::sync();
   CheckpointStore store(real_files(), dir, 0, 1);
+  settle();
   const auto begin = std::chrono::steady_clock::now();
   const CheckpointInfo saved = store.save({.step = 1}, tensors);
   const double seconds = seconds_since(begin);
@@ -81,9 +88,14 @@ void run(const std::string& folder, double gigabytes, int rounds) {
   std::vector<double> direct, buffered, checkpoint;
   const double scale = static_cast<double>(num_bytes) / 1e9;
   for (int i = 0; i < rounds; ++i) {
-    direct.push_back(scale / raw_write(dir + "/raw", data, num_bytes, true));
-    checkpoint.push_back(scale / checkpoint_write(dir, data, num_bytes));
-    buffered.push_back(scale / raw_write(dir + "/raw", data, num_bytes, false));
+    // Whoever comes first in a round changes, so that no one always follows the slowest.
+    for (int turn = 0; turn < 3; ++turn) {
+      switch ((i + turn) % 3) {
+        case 0: direct.push_back(scale / raw_write(dir + "/raw", data, num_bytes, true)); break;
+        case 1: checkpoint.push_back(scale / checkpoint_write(dir, data, num_bytes)); break;
+        case 2: buffered.push_back(scale / raw_write(dir + "/raw", data, num_bytes, false)); break;
+      }
+    }
     fmt::print("round={} direct_gbps={:.3f} buffered_fsync_gbps={:.3f} checkpoint_gbps={:.3f}\n", i + 1,
                direct.back(), buffered.back(), checkpoint.back());
   }

@@ -1,7 +1,11 @@
 // `tycho`: finds the verb, and turns the one exception into a message and an exit code.
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <new>
+#include <system_error>
 
 #include "host/verb.h"
 #include "trainer/base/nearest.h"
@@ -40,24 +44,37 @@ int run_command(const std::vector<std::string>& argv) {
   return help ? 0 : verb.run(arguments);
 }
 
+constexpr int kReaderGone = 128 + SIGPIPE;  // what a shell shows when a pipe's reader left
+
 int report(const std::string& message, ExitCode code) {
   std::fflush(stdout);
   fmt::print(stderr, "{}\n", message);
   return static_cast<int>(code);
 }
 
+/// The output is complete only when it could be flushed. A reader that left (`tycho config | head`) is no
+/// news.
+int report_output(int error_number) {
+  if (error_number == EPIPE) return kReaderGone;
+  return report(fmt::format("[tycho] cannot write the output: {}", std::strerror(error_number)),
+                ExitCode::kStorage);
+}
+
 int guarded_main(const std::vector<std::string>& argv) {
-  // A reader that goes away (`tycho config ... | head`) and a file-size limit become errors of the write
-  // itself.
+  // A reader that goes away and a file-size limit become errors of the write itself.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     const int code = run_command(argv);
-    return std::fflush(stdout) == 0 || code != 0 ? code : static_cast<int>(ExitCode::kStorage);
+    return code == 0 && std::fflush(stdout) != 0 ? report_output(errno) : code;
   } catch (const Error& error) {
     return report(error.what(), error.code());
   } catch (const std::bad_alloc&) {
     return report("[tycho] out of memory", ExitCode::kNumerics);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return report(std::string("[tycho] ") + error.what(), ExitCode::kUnusable);
+  } catch (const std::system_error& error) {  // fmt's, from a write
+    return report_output(error.code().value());
   } catch (const std::exception& error) {
     return report(std::string("[tycho] ") + error.what(), ExitCode::kFailure);
   }

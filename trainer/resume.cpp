@@ -22,8 +22,12 @@ std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const s
 }
 
 std::string recipe_conflicts(const Json& checkpoint_recipe, const Json& recipe) {
+  const auto what_matters = [](Json json) {
+    for (const char* key : {"run_name", "run_dir", "resume", "threads", "device", "log", "ckpt"}) json.erase(key);
+    return json;
+  };
   std::string table;
-  for (const ConfigDifference& difference : diff_configs(checkpoint_recipe, recipe))
+  for (const ConfigDifference& difference : diff_configs(what_matters(checkpoint_recipe), what_matters(recipe)))
     table += fmt::format("\n  {:<28} {} -> {}", difference.path, difference.old_value, difference.new_value);
   return table;
 }

@@ -2,7 +2,6 @@
 #include "trainer/run.h"
 
 #include <ATen/Version.h>
-#include <fmt/ranges.h>
 #include <torch/headeronly/version.h>
 #include <unistd.h>
 
@@ -21,15 +20,6 @@
 
 namespace tycho {
 namespace {
-
-TrainConfig read_request(const Json& recipe) {
-  std::vector<ConfigProblem> problems;
-  const TrainConfig config = read_config(recipe, problems);
-  std::string text;
-  for (const ConfigProblem& problem : problems) text += fmt::format("\n  {}: {}", problem.path, problem.message);
-  if (!problems.empty()) fail(ExitCode::kRecipe, "[recipe] the resolved recipe has {} problems:{}", problems.size(), text);
-  return config;
-}
 
 // The tokenizer's file, after checking it against model and data; "" when the recipe names none.
 std::string read_tokenizer(const TrainConfig& config, const ModelLayout& layout) {
@@ -110,7 +100,7 @@ std::string end_text(int signal, const TrainState& state) {
 
 int run_training(const RunRequest& request, bool tty, const std::atomic<int>& stop) {
   const Json recipe = parse_json(request.config_json, "recipe");
-  const TrainConfig config = read_request(recipe);
+  const TrainConfig config = read_config_or_fail(recipe);
   const std::string run_dir = run_folder_path(config);
   const std::string tokenizer = read_tokenizer(config, model_layout(config.model));
   set_threads(config.threads);

@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 
 /// Written last: a record without it is not complete.
 constexpr const char* kLastFile = "recipe.json";
-constexpr std::array kSecretWords = {"KEY", "_PWD", "TOKEN", "SECRET", "PASS", "CRED", "AUTH", "SAS", "COOKIE"};
+constexpr std::array kSecretWords = {"KEY",  "_PWD", "TOKEN", "SECRET", "PASS",
+                                     "CRED", "AUTH", "SAS",   "COOKIE"};
 
 /// Path inside a record -> text.
 using Record = std::map<std::string, std::string>;

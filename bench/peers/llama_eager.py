@@ -175,6 +175,8 @@ def arguments():
     parser.add_argument("--gqa", choices=["native", "repeat"], default="repeat",
                         help="SDPA's enable_gqa, or keys and values repeated before it")
     parser.add_argument("--compile", action="store_true", help="torch.compile the model")
+    parser.add_argument("--seconds", type=float, default=math.inf,
+                        help="stop after this long, with at least three timed steps")
     parser.add_argument("--data", help="an MDS split; default: uniform random tokens")
     args = parser.parse_args()
     args.kv_heads = args.kv_heads or args.heads
@@ -191,6 +193,8 @@ def main():
     for step, (tokens_BT, targets_BT) in zip(range(args.steps), batches(args)):
         losses.append(trainer.step(tokens_BT, targets_BT))
         ends.append(time.time())
+        if ends[-1] - ends[1] > args.seconds and len(losses) >= args.warmup + 3:
+            break
     step_s = [end - begin for begin, end in zip(ends, ends[1:])]
     median_s = statistics.median(step_s[args.warmup:])
     print(json.dumps({

@@ -42,7 +42,7 @@ int run_plan(const Arguments& arguments) {
   const ResolvedRecipe recipe = resolve_recipe(recipe_request(arguments));
   const Plan plan = make_plan(recipe.config);
   const bool json = arguments.has("json");
-  fmt::print("{}\n", json ? plan_json(plan).dump(2) : plan_text(plan, recipe.config));
+  fmt::print("{}", json ? plan_json(plan).dump(2) + "\n" : plan_text(plan, recipe.config));
   return 0;
 }
 

@@ -30,8 +30,7 @@ local function proxy_of(node)
   return proxy
 end
 
--- owner: the recipe's history, and the sites and problems of its session. `pins`: those at and below this
--- path.
+-- owner: the recipe's history, and its session's sites and problems. pins: those at and below this path.
 local function new_node(owner, spec, path, pins)
   local node = { owner = owner, spec = spec, path = path, pins = pins or { children = {} }, values = {}, state = {},
     keys = {}, methods = {} }
@@ -74,7 +73,12 @@ function M.read(node, key)
   local spec = spec_of(node, key)
   if not spec then
     if node.spec.type == "map" then return nil end
-    if not M.shadowed_key(node, key) then M.unknown_key(node, key, site_of.of_key(node.owner.sites, key)) end
+    local site = site_of.of_key(node.owner.sites, key)
+    if M.shadowed_key(node, key) then
+      problem(node, site, "key", ("%s is read here, but an argument chose %s"):format(named(node, key), node.kind))
+    else
+      M.unknown_key(node, key, site)
+    end
     node.owner:stop()
   end
   local value, state = node.values[key], node.state[key]
@@ -92,10 +96,9 @@ function M.read(node, key)
   return type(value) == "table" and value.proxy or value
 end
 
--- A key of the component that a pin replaced: `scheduler=constant` hides what the recipe says about cosine's
--- floor.
+-- A key of the component that a pin replaced: scheduler=constant hides what the recipe says about cosine's floor.
 function M.shadowed_key(node, key)
-  return node.pinned_kind and node.hidden_kinds and schema.field(node.hidden_kinds, key) ~= nil
+  return node.pinned_kind and node.hidden_fields and schema.field(node.hidden_fields, key) ~= nil
 end
 
 -- The same recipe for values that only are to be checked: what is written through it leaves no history.
@@ -119,7 +122,6 @@ local function keep(node, key, value, site, by)
   local shadowed = node.state[key] == "pinned" and by == "recipe"
   history.add(node.owner, path, by, site, plain, shadowed)
   if shadowed then return end
-  if not spec_of(node, key) then return end
   if node.spec.type ~= "struct" and node.values[key] == nil then table.insert(node.keys, key) end
   if node.spec.type == "map" then table.sort(node.keys) end
   node.values[key] = value
@@ -168,13 +170,7 @@ local function set_list(node, key, spec, value, site, by)
   end
 end
 
-local function set_map(node, key, spec, value, site, by)
-  local given = as_table(value)
-  if not given then return refuse(node, key, value, site, "wanted a " .. schema.describe(spec)) end
-  set_all(node.values[key], given, site, by)
-end
-
-local function set_struct(node, key, spec, value, site, by)
+local function set_group(node, key, spec, value, site, by)
   local given = as_table(value)
   if not given then return refuse(node, key, value, site, "wanted a " .. schema.describe(spec)) end
   set_all(node.values[key], given, site, by)
@@ -200,8 +196,9 @@ local function set_component(node, key, spec, value, site, by)
   parts_site.file, parts_site.line = parts_site.file or site.file, parts_site.line or site.line
   local present = node.values[key]
   if present and present.pinned_kind and present.kind ~= kind and by == "recipe" then
-    present.hidden_kinds = spec.kinds[kind].fields
-    set_all(new_node(M.without_history(node.owner), spec.kinds[kind], join(node.path, key)), given, parts_site, by)
+    present.hidden_fields = spec.kinds[kind].fields
+    local unused = M.new_component(M.without_history(node.owner), spec, kind, join(node.path, key))
+    set_all(unused, given, parts_site, by)
     return history.add(node.owner, join(node.path, key), by, site, kind, true)
   end
   if not present or present.kind ~= kind then
@@ -209,15 +206,14 @@ local function set_component(node, key, spec, value, site, by)
     node.values[key] = present
   end
   present.pinned_kind = present.pinned_kind or by == "argument"
-  node.state[key] = "set"
+  node.state[key] = (by == "argument" or node.state[key] == "pinned") and "pinned" or "set"
   history.add(node.owner, join(node.path, key), by, site, kind)
   set_all(present, given, parts_site, by)
 end
 
-local setters = { list = set_list, map = set_map, struct = set_struct, component = set_component }
+local setters = { list = set_list, map = set_group, struct = set_group, component = set_component }
 
--- Writes node.key = value. `by`: "recipe" (default) or "argument". What is wrong is reported; the recipe goes
--- on.
+-- Writes node.key = value. by: "recipe" (default), "argument" or "default". What is wrong is reported; the recipe goes on.
 function M.set(node, key, value, site, by)
   by = by or "recipe"
   local spec = spec_of(node, key)
@@ -325,7 +321,7 @@ end
 -- A copy of a node and everything below it, for a recipe that extends another.
 function M.copy(node, owner)
   local out = new_node(owner, node.spec, node.path, node.pins)
-  out.kind, out.pinned_kind, out.hidden_kinds = node.kind, node.pinned_kind, node.hidden_kinds
+  out.kind, out.pinned_kind, out.hidden_fields = node.kind, node.pinned_kind, node.hidden_fields
   out.keys = { unpack(node.keys) }
   out.open_sites = {}
   for key, site in pairs(node.open_sites or {}) do out.open_sites[key] = site end

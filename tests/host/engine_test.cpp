@@ -1,6 +1,7 @@
 // Opening the engine, handing a run over, and signals while it runs; with an engine that computes nothing.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pty.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -97,6 +98,28 @@ TEST_F(EngineTest, SignalsAskForAStopAndTheFirstOneWins) {
   EXPECT_EQ(run_with_signals({SIGTERM, SIGTERM, SIGTERM}), 143);
   EXPECT_EQ(run_with_signals({SIGUSR1, SIGTERM}), 138);
   EXPECT_EQ(run_with_signals({SIGPIPE, SIGXFSZ, SIGTERM}), 143);
+}
+
+TEST_F(EngineTest, ASecondCtrlCAtATerminalEndsAtOnce) {
+  int terminal = -1;
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (child == 0) {
+    execl((folder_ / "bin/tycho").c_str(), "tycho", "run", "--plain", demo_.c_str(), "seed=99", nullptr);
+    _exit(98);
+  }
+  std::string seen;
+  const auto read_until = [&](const char* text) {
+    char c = 0;
+    while (seen.find(text) == std::string::npos && read(terminal, &c, 1) == 1) seen += c;
+  };
+  read_until("OMP_WAIT_POLICY");
+  ASSERT_EQ(write(terminal, "\x03", 1), 1);
+  read_until("again within 2 s ends at once");
+  ASSERT_EQ(write(terminal, "\x03", 1), 1);
+  read_until("interrupted twice");
+  EXPECT_CONTAINS(seen, "interrupted twice");
+  EXPECT_EQ(finish(child), 130);
+  close(terminal);
 }
 
 TEST_F(EngineTest, AMissingEngineIsNamed) {

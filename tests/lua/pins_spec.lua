@@ -34,6 +34,16 @@ describe("pins", function()
     expect(tree(text, { "scheduler=constant" }).scheduler).to_equal { kind = "constant", warmup = "0ba" }
   end)
 
+  it("say so when a hidden key is read", function()
+    expect(report(whole "r.scheduler = t.sched.cosine {}\nr.seed = r.scheduler.floor", { "scheduler=constant" })).to_contain
+      "recipes/x.lua:6:22: scheduler.floor is read here, but an argument chose constant"
+  end)
+
+  it("fill what the recipe leaves open", function()
+    local x = tree(whole "r.optimizer.lr = t.required\nr.scheduler = t.required", { "optimizer.lr=3", "scheduler=cosine" })
+    expect({ x.optimizer.lr, x.scheduler.kind }).to_equal { 3, "cosine" }
+  end)
+
   it("check hidden writes all the same", function()
     expect(report(whole "r.scheduler = t.sched.cosine { flor = 0.5 }", { "scheduler=constant" })).to_contain "scheduler.flor"
   end)

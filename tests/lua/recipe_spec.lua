@@ -57,6 +57,11 @@ r.scheduler = t.sched.constant { warmup = "3ba" }]])
     expect(report(whole "r.seed = t.null")).to_contain "seed = t.null: wanted integer >= 0"
   end)
 
+  it("reports values that contain themselves", function()
+    expect(report(whole "local x = {}\nx.x = x\nr.tags = x")).to_contain "recipes/x.lua:7"
+    expect(report(whole "local x = {}\nx[1] = x\nr.optimizer.betas = x")).to_contain "recipes/x.lua:7"
+  end)
+
   it("knows what it printed", function()
     tree(whole 'print("width", r.model.width, {})')
     expect(fixture.printed).to_equal "width\t256\ttable\n"

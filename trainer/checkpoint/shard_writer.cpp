@@ -24,7 +24,7 @@ constexpr int kNumBlocks = 3;
 constexpr size_t kBlockBytes = kHashBlockBytes;
 constexpr size_t kMemoryAlignment = 4096;
 // Small enough to be still in the cache when it is hashed.
-constexpr size_t kCopyBytes = size_t{256} << 10;
+constexpr size_t kCopyBytes = size_t{128} << 10;
 // Data starts on a page, for readers that map it.
 constexpr int64_t kDataAlignment = 4096;
 

@@ -9,15 +9,6 @@
 namespace tycho {
 namespace {
 
-TrainConfig recipe_of(const CheckpointReader& checkpoint) {
-  std::vector<ConfigProblem> problems;
-  TrainConfig config = read_config(checkpoint.info().manifest.at("recipe"), problems);
-  if (!problems.empty())
-    fail(ExitCode::kUnusable, "[generate] the recipe in {} cannot be read: {}: {}", checkpoint.info().path, problems.front().path,
-         problems.front().message);
-  return config;
-}
-
 std::unique_ptr<Tokenizer> tokenizer_of(const CheckpointReader& checkpoint, const std::string& path) {
   if (!path.empty()) return load_tokenizer(path);
   if (!checkpoint.info().manifest.at("files").contains("tokenizer.json"))
@@ -55,7 +46,7 @@ std::vector<float> host_row(const Tensor& logits_BV) {
 }  // namespace
 
 Generator::Generator(const CheckpointReader& checkpoint, const std::string& tokenizer, const at::Device& device)
-    : config_(recipe_of(checkpoint)),
+    : config_(read_config_or_fail(checkpoint.info().manifest.at("recipe"))),
       device_(device),
       units_(make_units(model_layout(config_.model).units, compute_dtype(config_.precision), device, FlatUnit::Use::kInfer)),
       tokenizer_(tokenizer_of(checkpoint, tokenizer)) {

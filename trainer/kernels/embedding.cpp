@@ -41,9 +41,12 @@ void embedding_backward(const Tensor& tokens_N, const Tensor& dy_ND, Tensor& dta
   check_tensor(op, "dtable", dtable_VD, {table.rows, shape.dim}, at::kFloat, device);
   check_tensor(op, "tokens", tokens_N, {shape.rows}, at::kInt, device);
   check_tokens(op, tokens_N, table.rows);
-  kernels(dy_ND).embedding_backward(shape, dtype_of(op, dy_ND), tokens_N.const_data_ptr<int32_t>(),
-                                    table.rows, dy_ND.const_data_ptr(), dtable_VD.mutable_data_ptr<float>(),
-                                    stream_of(dy_ND));
+  const KernelTable& kernel = kernels(dy_ND);
+  Tensor workspace =
+      at::empty({kernel.embedding_backward_workspace(shape, table.rows)}, dy_ND.options().dtype(at::kByte));
+  kernel.embedding_backward(shape, dtype_of(op, dy_ND), tokens_N.const_data_ptr<int32_t>(), table.rows,
+                            dy_ND.const_data_ptr(), dtable_VD.mutable_data_ptr<float>(),
+                            workspace.mutable_data_ptr(), stream_of(dy_ND));
 }
 
 }  // namespace tycho

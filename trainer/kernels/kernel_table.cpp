@@ -64,6 +64,7 @@ std::vector<std::string> missing_kernels(const KernelTable& table) {
       {"rope", table.rope},
       {"embedding", table.embedding},
       {"embedding_backward", table.embedding_backward},
+      {"embedding_backward_workspace", table.embedding_backward_workspace},
       {"cross_entropy", table.cross_entropy},
       {"adamw_step", table.adamw_step},
       {"sum_of_squares", table.sum_of_squares},

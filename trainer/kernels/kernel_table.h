@@ -49,7 +49,9 @@ struct KernelTable {
 
   void (*embedding)(RowsShape, Dtype, const int32_t* tokens, const void* table, void* y, Stream) = nullptr;
   void (*embedding_backward)(RowsShape, Dtype, const int32_t* tokens, int64_t vocab, const void* dy,
-                             float* dtable, Stream) = nullptr;
+                             float* dtable, void* workspace, Stream) = nullptr;
+  /// bytes of workspace that embedding_backward wants.
+  int64_t (*embedding_backward_workspace)(RowsShape, int64_t vocab) = nullptr;
 
   void (*cross_entropy)(RowsShape, Dtype, void* logits, const int32_t* targets, const float* weight,
                         bool write_gradient, float* loss, Stream) = nullptr;

@@ -35,3 +35,14 @@ tycho_library(kernels TORCH
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
   target_compile_definitions(tycho_kernels PRIVATE TYCHO_X86_KERNELS)
 endif()
+
+set(cuda_kernels kernels/cuda/adamw_step.cu kernels/cuda/cross_entropy.cu kernels/cuda/embedding.cu kernels/cuda/flat.cu
+                 kernels/cuda/rms_norm.cu kernels/cuda/rope.cu kernels/cuda/swiglu.cu kernels/cuda/plugin.cpp)
+set_property(GLOBAL APPEND_STRING PROPERTY TYCHO_LAYERS
+  "kernels_cuda trainer : base;kernels_cpu : ${cuda_kernels} kernels/cuda/common.cuh;kernels/cuda/kernels.h\n")
+if(TYCHO_CUDA)
+  add_library(tycho_cuda SHARED ${cuda_kernels})
+  # Nothing here names ATen's CUDA operators: they register themselves because libtorch_cuda.so is loaded along.
+  target_link_options(tycho_cuda PRIVATE LINKER:--no-as-needed)
+  target_link_libraries(tycho_cuda PRIVATE tycho_flags fmt::fmt Torch::cuda CUDA::cudart)
+endif()

@@ -177,11 +177,12 @@ std::string plan_text(const Plan& plan, const TrainConfig& config) {
        fmt::format("{} tokens: {} sequences of {}, in {} micro-batches", count_text(plan.tokens_per_step),
                    count_text(global_batch_sequences(config)), config.seq_len, plan.micro_batches_per_step));
   line("run", length_line(plan));
-  line("data", plan.num_samples > 0 ? grouped(plan.num_samples) + " samples" : "not there yet");
+  line("data", plan.num_samples > 0 ? grouped(plan.num_samples) + " samples" : "not there yet, see below");
   line("work", fmt::format("{} per token ({} with causal attention)", flops_text(plan.flops_per_token_full),
                            flops_text(plan.flops_per_token_causal)));
   if (plan.tokens > 0) line("", flops_text(plan.total_flops) + " in all");
   add_memory_lines(plan, text);
+  if (!plan.data_problem.empty()) text += "\n" + plan.data_problem + "\n";
   return text;
 }
 

@@ -33,7 +33,7 @@ struct Plan {
 
 /// For a config that check_config passes. Looks at the data set's index when it is there.
 Plan make_plan(const TrainConfig& config, int64_t num_ranks = 1);
-/// The table that `tycho plan` prints: lines of at most 80 columns.
+/// The table that `tycho plan` prints: lines of at most 80 columns, but for data_problem at its end.
 std::string plan_text(const Plan& plan, const TrainConfig& config);
 
 }  // namespace tycho

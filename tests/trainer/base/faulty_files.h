@@ -34,7 +34,7 @@ class FaultyFiles : public FileOps {
     check("remove_file", path), FileOps::remove_file(path);
   }
   void remove_dir(const std::string& path) override { check("remove_dir", path), FileOps::remove_dir(path); }
-  void sync_dir(const std::string& path) override { check("sync_dir", path), FileOps::sync_dir(path); }
+  void sync_dir(const std::string& path) override { check("sync_dir", path); }
 
  private:
   class File : public OutputFile {
@@ -50,7 +50,7 @@ class FaultyFiles : public FileOps {
       }
       file_->write(data, num_bytes);
     }
-    void sync() override { owner_.check("sync", path_), file_->sync(); }
+    void sync() override { owner_.check("sync", path_); }
     void close() override { owner_.check("close", path_), file_->close(); }
 
    private:

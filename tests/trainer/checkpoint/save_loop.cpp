@@ -31,10 +31,14 @@ void save_on(const std::string& run) {
     step = found.front().step;
   }
   const auto done = real_files().append(run + "/done");
-  while (true) {
-    save_step(store, ++step);
+  const auto note = [&] {
     const std::string line = std::to_string(step) + "\n";
     done->write(line.data(), line.size());
+  };
+  note();  // a kill between a commit and its note left the note to us
+  while (true) {
+    save_step(store, ++step);
+    note();
   }
 }
 

@@ -43,7 +43,9 @@ TEST_P(AdamWStepTest, FollowsTorchForTenSteps) {
     expect_close(master.defined() ? master : params, weight, 4);
     expect_close(m, mean);
     expect_close(v, square);
-    if (master.defined()) EXPECT_TRUE(at::equal(params, master.to(at::kBFloat16)));
+    if (master.defined()) {
+      EXPECT_TRUE(at::equal(params, master.to(at::kBFloat16)));
+    }
   }
 }
 

@@ -17,10 +17,13 @@ TEST_P(EmbeddingTest, LooksUpRowsAndSumsTheirGradients) {
                       y.mutable_data_ptr(), stream_of(y));
     EXPECT_TRUE(at::equal(y, table.index_select(0, tokens)));
     const Tensor before = normal_fp32({vocab, dim});
+    Tensor workspace =
+        at::empty({table_->embedding_backward_workspace({rows, dim}, vocab)}, dy.options().dtype(at::kByte));
     const auto backward = [&] {
       Tensor dtable = before.clone();
       table_->embedding_backward({rows, dim}, dtype_, tokens.const_data_ptr<int32_t>(), vocab,
-                                 dy.const_data_ptr(), dtable.mutable_data_ptr<float>(), stream_of(y));
+                                 dy.const_data_ptr(), dtable.mutable_data_ptr<float>(),
+                                 workspace.mutable_data_ptr(), stream_of(y));
       return dtable;
     };
     const Tensor first = backward();

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -61,7 +62,7 @@ class Terminal {
         i += 2;  // "\x1b["
         size_t count = 0;
         for (; text[i] >= '0' && text[i] <= '9'; ++i) count = 10 * count + static_cast<size_t>(text[i] - '0');
-        if (text[i] == 'A') row -= count;
+        if (text[i] == 'A') row -= std::min(row, count);
         if (text[i] == 'K') lines[row].resize(column);
         if (text[i] == 'J') lines[row].resize(column), lines.resize(row + 1);
       } else {
@@ -143,7 +144,7 @@ TEST_F(TerminalReporterTest, FollowsTheWidthOfTheTerminal) {
     reporter->run_end("done");
   }
   const std::string& output = terminal.finish();
-  // Two lines of 99 and less became three rows of 50: up by two or more, never by one.
+  // The terminal wrapped the two wide lines into four rows: the next drawing begins three rows up.
   EXPECT_NE(output.find("\x1b[3A"), std::string::npos) << output;
   for (const std::string& line : terminal.screen()) EXPECT_LE(line.size(), 49u) << line;
 }

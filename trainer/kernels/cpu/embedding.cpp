@@ -33,8 +33,10 @@ void embedding(RowsShape shape, Dtype dtype, const int32_t* tokens, const void* 
   });
 }
 
+int64_t embedding_backward_workspace(RowsShape, int64_t) { return 0; }
+
 void embedding_backward(RowsShape shape, Dtype dtype, const int32_t* tokens, int64_t, const void* dy,
-                        float* dtable, Stream) {
+                        float* dtable, void*, Stream) {
   if (dtype == Dtype::kFp32)
     backward(shape, tokens, static_cast<const float*>(dy), dtable);
   else

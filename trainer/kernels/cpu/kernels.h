@@ -17,7 +17,8 @@ void swiglu_backward(RowsShape, Dtype, const void* gate_up, const void* dy, void
 void rope(RopeShape, Dtype, const float* cos_sin, bool inverse, void* qkv, Stream);
 void embedding(RowsShape, Dtype, const int32_t* tokens, const void* table, void* y, Stream);
 void embedding_backward(RowsShape, Dtype, const int32_t* tokens, int64_t vocab, const void* dy, float* dtable,
-                        Stream);
+                        void* workspace, Stream);
+int64_t embedding_backward_workspace(RowsShape, int64_t vocab);
 void cross_entropy(RowsShape, Dtype, void* logits, const int32_t* targets, const float* weight,
                    bool write_gradient, float* loss, Stream);
 void adamw_step(int64_t n, AdamWScalars, const float* grad_scale, Dtype, void* params, float* master,

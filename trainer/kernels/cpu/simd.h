@@ -109,7 +109,7 @@ TYCHO_SIMD float max_lanes(Vec x) {
   return most;
 }
 
-/// e^x within 2 ulp; 0 below -87.3, infinity above 88.7, NaN stays NaN.
+/// e^x within 2 ulp; 0 below -87.3, infinity above 88.37, NaN stays NaN.
 /// x = n ln 2 + r with |r| <= ln 2 / 2 (ln 2 in two parts), e^r by a polynomial, 2^n put into the exponent.
 TYCHO_SIMD Vec exp(Vec x) {
   const Vec low = broadcast(-88.0f), high = broadcast(89.0f);

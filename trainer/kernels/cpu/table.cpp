@@ -17,6 +17,7 @@ const KernelTable& table() {
       .rope = &rope,
       .embedding = &embedding,
       .embedding_backward = &embedding_backward,
+      .embedding_backward_workspace = &embedding_backward_workspace,
       .cross_entropy = &cross_entropy,
       .adamw_step = &adamw_step,
       .sum_of_squares = &sum_of_squares,

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""Speed of a training step and time to the first one: Tycho against the same Llama in Python PyTorch, side by side.
+
+    TYCHO_PEERS=/path/to/peers/bin/python python3 bench/train_step.py --tycho build/cpu/bin/tycho --model demo
+
+Fresh processes alternate, with the same data, batch and threads. PyTorch first gets a short probe of each of its settings and
+keeps the best. Prints a Markdown table and writes every number to bench/results/<name>.json. Standard library only.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import synthetic_mds
+
+BENCH = os.path.dirname(os.path.abspath(__file__))
+
+# The demo's Llama, one of GPT-2's size, and a tiny one to try this script; steps are those of one process.
+MODELS = {
+    "tiny": dict(width=64, layers=2, heads=4, kv_heads=2, ffn_width=128, vocab=512, tied=True, seq_len=64, batch=4,
+                 steps=30, warmup=5),
+    "demo": dict(width=256, layers=4, heads=4, kv_heads=2, ffn_width=768, vocab=4096, tied=True, seq_len=256, batch=16,
+                 steps=60, warmup=10),
+    "125m-b4-t64": dict(width=768, layers=12, heads=12, kv_heads=12, ffn_width=2048, vocab=32000, tied=False, seq_len=64,
+                        batch=4, steps=40, warmup=5),
+    "125m-b1-t1024": dict(width=768, layers=12, heads=12, kv_heads=12, ffn_width=2048, vocab=32000, tied=False,
+                          seq_len=1024, batch=1, steps=15, warmup=3),
+}
+
+# glibc that keeps and grows its heap instead of giving pages back after every step, with huge pages under it.
+KEEP_MEMORY = {
+    "MALLOC_TOP_PAD_": "268435456",
+    "MALLOC_TRIM_THRESHOLD_": "8589934592",
+    "MALLOC_MMAP_THRESHOLD_": "8589934592",
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+}
+PEER_ENVIRONMENTS = {
+    "default": {},
+    "passive wait": {"OMP_WAIT_POLICY": "passive"},
+    "kept memory": KEEP_MEMORY,
+    "kept memory, passive wait": {**KEEP_MEMORY, "OMP_WAIT_POLICY": "passive"},
+}
+PEER_PRECISIONS = {"fp32": ["fp32"], "bf16": ["bf16-autocast", "bf16-pure"]}
+
+
+def run(command, environment, name):
+    """Runs a command to its end and returns (start time, standard output); a failure ends the benchmark."""
+    start = time.time()
+    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{name} failed with exit code {done.returncode}:\n  {' '.join(command)}\n{done.stderr[-4000:]}")
+    return start, done.stdout
+
+
+def summary(start, ends, losses, model):
+    """What both sides are judged by: wall time between the ends of steps, warm-up left out."""
+    step_s = [end - begin for begin, end in zip(ends, ends[1:])]
+    timed = step_s[model["warmup"] - 1:]
+    if not timed:
+        sys.exit(f"only {len(ends)} steps were done: nothing is left after {model['warmup']} of warm-up")
+    return {
+        "tokens_per_s": model["batch"] * model["seq_len"] / statistics.median(timed),
+        "first_step_s": ends[0] - start,
+        "timed_steps": len(timed),
+        "step_s": step_s,
+        "losses": losses,
+    }
+
+
+def run_tycho(args, model, precision, data, work):
+    run_dir = tempfile.mkdtemp(dir=work)
+    pins = {
+        "run_dir": run_dir, "train_data.local_dir": data, "precision": precision, "threads": args.threads, "device": "cpu",
+        "seq_len": model["seq_len"], "global_batch": f"{model['batch']}sp", "max_duration": f"{model['steps']}ba",
+        "model.width": model["width"], "model.layers": model["layers"], "model.heads": model["heads"],
+        "model.kv_heads": model["kv_heads"], "model.ffn_width": model["ffn_width"], "model.vocab_size": model["vocab"],
+        "model.tied": "true" if model["tied"] else "false",
+    }
+    command = [args.tycho, "run", os.path.join(BENCH, "train_step.lua"), *(f"{key}={value}" for key, value in pins.items())]
+    start, _ = run(command, {}, "tycho")
+    with open(os.path.join(run_dir, "metrics.jsonl")) as file:
+        records = [json.loads(line) for line in file]
+    shutil.rmtree(run_dir)
+    result = summary(start, [r["time"] for r in records], [r["loss"] for r in records], model)
+    return {**result, "command": command}
+
+
+def run_peer(args, model, setting, data, seconds, extra_environment=None):
+    command = [args.peers, os.path.join(BENCH, "peers", "llama_eager.py"), "--data", data, "--threads", str(args.threads),
+               "--precision", setting["precision"], "--gqa", setting["gqa"], "--seconds", str(seconds)]
+    for key, value in model.items():
+        if key != "tied":
+            command += ["--" + key.replace("_", "-"), str(value)]
+    command += ["--tied"] if model["tied"] else []
+    command += ["--compile"] if setting.get("compile") else []
+    environment = {**PEER_ENVIRONMENTS[setting["environment"]], **(extra_environment or {})}
+    start, out = run(command, environment, "the peer")
+    peer = json.loads(out.splitlines()[-1])
+    ends = [peer["first_step_time"]]
+    for step_s in peer["step_s"][1:]:
+        ends.append(ends[-1] + step_s)
+    result = summary(start, ends, peer["losses"], model)
+    return {**result, "command": command, "environment": environment, "versions": peer["versions"]}
+
+
+def best_peer_setting(args, model, precision, data):
+    """One short process per setting. Precision and GQA are tried with the default environment, then environments."""
+    short = {**model, "warmup": 2, "steps": max(8, model["steps"] // 4)}
+    probes = []
+
+    def probe(setting):
+        speed = run_peer(args, short, setting, data, args.probe_seconds)["tokens_per_s"]
+        probes.append({**setting, "tokens_per_s": speed})
+        note(f"  probe {setting['precision']}, GQA {setting['gqa']}, {setting['environment']}: {speed:.0f} tokens/s")
+        return speed
+
+    gqa = ["native", "repeat"] if model["kv_heads"] != model["heads"] else ["native"]
+    kinds = [{"precision": p, "gqa": g, "environment": "default"} for p in PEER_PRECISIONS[precision] for g in gqa]
+    best = max(kinds, key=probe)
+    others = [{**best, "environment": name} for name in PEER_ENVIRONMENTS if name != "default"]
+    for setting in others:
+        probe(setting)
+    return {key: max(probes, key=lambda p: p["tokens_per_s"])[key] for key in best}, probes
+
+
+def compiled_start(args, model, setting, data, work):
+    """Time to the first step of torch.compile, with an empty and with a filled cache of kernels."""
+    cache = tempfile.mkdtemp(dir=work)
+    short = {**model, "warmup": 1, "steps": 4}
+    compiled = {**setting, "compile": True}
+    runs = [run_peer(args, short, compiled, data, args.seconds, {"TORCHINDUCTOR_CACHE_DIR": cache}) for _ in range(2)]
+    return {"cold_s": runs[0]["first_step_s"], "warm_s": runs[1]["first_step_s"], "runs": runs}
+
+
+def compare(args, model, precision, data, work):
+    setting, probes = best_peer_setting(args, model, precision, data)
+    note(f"  PyTorch's best: {setting}")
+    tycho, peer = [], []
+    for i in range(args.processes):
+        tycho.append(run_tycho(args, model, precision, data, work))
+        peer.append(run_peer(args, model, setting, data, args.seconds))
+        note(f"  process {i + 1}: tycho {tycho[-1]['tokens_per_s']:.0f}, PyTorch {peer[-1]['tokens_per_s']:.0f} tokens/s")
+    at = min(20, len(tycho[0]["losses"]), len(peer[0]["losses"])) - 1
+    losses = {"step": at + 1, "tycho": tycho[0]["losses"][at], "peer": peer[0]["losses"][at]}
+    result = {"peer_setting": setting, "probes": probes, "tycho": tycho, "peer": peer, "losses": losses}
+    if args.compile:
+        result["compile"] = compiled_start(args, model, setting, data, work)
+    return result
+
+
+def spread(runs, key, digits):
+    values = sorted(r[key] for r in runs)
+    return f"{statistics.median(values):.{digits}f} ({values[0]:.{digits}f}–{values[-1]:.{digits}f})"
+
+
+def table(model_name, results):
+    def ratio(a, b, key):
+        return statistics.median(r[key] for r in a) / statistics.median(r[key] for r in b)
+
+    lines = [f"| {model_name} | Tycho: median (least–most) | PyTorch | ratio |", "|---|---|---|---|"]
+    for precision, r in results.items():
+        ours, theirs = r["tycho"], r["peer"]
+        lines.append(f"| {precision}, tokens/s | {spread(ours, 'tokens_per_s', 0)} | {spread(theirs, 'tokens_per_s', 0)} | "
+                     f"{ratio(ours, theirs, 'tokens_per_s'):.2f}x faster |")
+        lines.append(f"| {precision}, start to first step, s | {spread(ours, 'first_step_s', 2)} | "
+                     f"{spread(theirs, 'first_step_s', 2)} | {ratio(theirs, ours, 'first_step_s'):.1f}x sooner |")
+        for kind in ("cold", "warm") if "compile" in r else ():
+            first_s, ours_s = r["compile"][kind + "_s"], statistics.median(x["first_step_s"] for x in ours)
+            lines.append(f"| {precision}, the same against torch.compile, {kind} cache | {ours_s:.2f} | {first_s:.2f} | "
+                         f"{first_s / ours_s:.1f}x sooner |")
+        losses = r["losses"]
+        far = abs(losses["tycho"] - losses["peer"]) > 0.1
+        lines.append(f"| {precision}, loss at step {losses['step']}{': too far apart, the rows are void' if far else ''} | "
+                     f"{losses['tycho']:.3f} | {losses['peer']:.3f} | |")
+    return "\n".join(lines)
+
+
+def hardware():
+    def text_of(*command):
+        try:
+            return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError):
+            return ""
+
+    lscpu = {key.strip(): value.strip() for key, _, value in
+             (line.partition(":") for line in text_of("lscpu").splitlines())}
+    names = ("Model name", "CPU(s)", "Thread(s) per core", "L2 cache", "L3 cache", "Flags")
+    with open("/proc/meminfo") as file:
+        memory = file.readline().split(":")[1].strip()
+    return {**{name: lscpu.get(name, "") for name in names}, "memory": memory, "kernel": text_of("uname", "-sr").strip(),
+            "load before": os.getloadavg(), "commit": text_of("git", "-C", BENCH, "rev-parse", "HEAD").strip()}
+
+
+def note(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tycho", default=os.path.join(BENCH, "..", "build", "cpu", "bin", "tycho"))
+    parser.add_argument("--peers", default=os.environ.get("TYCHO_PEERS"),
+                        help="Python with PyTorch (bench/peers/README.md); default: $TYCHO_PEERS")
+    parser.add_argument("--model", choices=MODELS, default="demo")
+    parser.add_argument("--precision", choices=["fp32", "bf16"], action="append", help="default: both")
+    parser.add_argument("--processes", type=int, default=5, help="fresh processes of each side")
+    parser.add_argument("--steps", type=int, help="steps of a process; default: the model's")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=60,
+                        help="PyTorch stops after this long, with at least three timed steps")
+    parser.add_argument("--probe-seconds", type=float, default=20, help="the same for a probe")
+    parser.add_argument("--compile", action="store_true", help="time torch.compile to its first step, too")
+    parser.add_argument("--name", help="of the file in bench/results; default: train_step-MODEL")
+    args = parser.parse_args()
+    if not args.peers or not shutil.which(args.peers):
+        parser.error("wanted a Python that has PyTorch in TYCHO_PEERS or --peers, given "
+                     f"{args.peers or 'none'}; bench/peers/README.md tells how to make one")
+    if not shutil.which(args.tycho):
+        parser.error(f"there is no {args.tycho}; build it or name it with --tycho")
+    return args
+
+
+def main():
+    args = arguments()
+    model = {**MODELS[args.model], **({"steps": args.steps} if args.steps else {})}
+    if model["steps"] < model["warmup"] + 3:
+        sys.exit(f"--steps must be at least {model['warmup'] + 3}: {model['warmup']} are warm-up")
+    report = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "command": sys.argv,
+              "model": {"name": args.model, **model}, "threads": args.threads, "hardware": hardware(),
+              "tycho_version": run([args.tycho, "version"], {}, "tycho")[1].strip(), "results": {}}
+    with tempfile.TemporaryDirectory(prefix="tycho-bench-") as work:
+        data = os.path.join(work, "data")
+        samples = model["batch"] * model["steps"]
+        synthetic_mds.write_dataset(data, model["vocab"], model["seq_len"], samples)
+        for precision in args.precision or ["fp32", "bf16"]:
+            note(f"{args.model}, {precision}:")
+            report["results"][precision] = compare(args, model, precision, data, work)
+    report["table"] = table(args.model, report["results"])
+    path = os.path.join(BENCH, "results", (args.name or f"train_step-{args.model}") + ".json")
+    with open(path, "w") as file:
+        json.dump(report, file, indent=1)
+    print(report["table"])
+    note(f"every number: {os.path.relpath(path)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+# The CUDA compiler and runtime of libtycho_cuda.so: machine code for A100 and for H100 and H200.
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real)
+endif()
+if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+  find_program(TYCHO_NVCC nvcc HINTS /usr/local/cuda/bin)
+  if(NOT TYCHO_NVCC)
+    message(FATAL_ERROR "[cuda] wanted nvcc on the PATH or in /usr/local/cuda/bin. Install the CUDA 13 toolkit, run scripts/setup "
+                        "with CUDA, give one with -DCMAKE_CUDA_COMPILER=/path/to/nvcc, or build with -DTYCHO_CUDA=OFF")
+  endif()
+  set(CMAKE_CUDA_COMPILER ${TYCHO_NVCC})
+endif()
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
+enable_language(CUDA)
+find_package(CUDAToolkit REQUIRED)

@@ -1,0 +1,1 @@
+tycho_test(plan_test LIBS plan SOURCES trainer/plan/plan_test.cpp)

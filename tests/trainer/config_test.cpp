@@ -1,0 +1,189 @@
+// The rules between fields, and the arithmetic of batches and lengths.
+#include "trainer/config.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+/// "path: message" of what check_config finds after `change`, one per line.
+std::string problems_after(const std::function<void(TrainConfig&)>& change, int64_t num_ranks = 1) {
+  TrainConfig config;
+  change(config);
+  std::string text;
+  for (const ConfigProblem& problem : check_config(config, num_ranks)) {
+    text += (text.empty() ? "" : "\n") + problem.path + ": " + problem.message;
+  }
+  return text;
+}
+
+LlamaConfig& llama(TrainConfig& config) { return std::get<LlamaConfig>(config.model.value); }
+
+TEST(CheckConfig, AcceptsTheDefaults) {
+  EXPECT_EQ(problems_after([](TrainConfig&) {}), "");
+}
+
+TEST(CheckConfig, WantsHeadsThatFit) {
+  EXPECT_EQ(problems_after([](TrainConfig& c) { llama(c).heads = 8, llama(c).kv_heads = 3; }),
+            "model.heads: 8 is not a multiple of kv_heads = 3; kv_heads = 2 would do");
+  EXPECT_EQ(problems_after([](TrainConfig& c) { llama(c).heads = 6; }),
+            "model.heads: width = 256 is not a multiple of heads = 6; heads = 4 would do, or set head_width");
+  EXPECT_EQ(problems_after([](TrainConfig& c) { llama(c).width = 24, llama(c).heads = 8; }),
+            "model.heads: width / heads = 3 is odd, and rotary positions turn pairs; set head_width = 4");
+  EXPECT_EQ(problems_after([](TrainConfig& c) { llama(c).heads = 6, llama(c).head_width = 64; }), "");
+}
+
+TEST(CheckConfig, KeepsSequencesWithinTheModel) {
+  EXPECT_EQ(problems_after([](TrainConfig& c) { llama(c).max_seq_len = 512; }),
+            "seq_len: 1024 is longer than model.max_seq_len = 512; shorten it to 512 or raise max_seq_len");
+  EXPECT_EQ(problems_after([](TrainConfig& c) { llama(c).max_seq_len = 1024; }), "");
+}
+
+TEST(CheckConfig, WantsWholeBatches) {
+  const auto with_batch = [](const char* batch) {
+    return [batch](TrainConfig& c) { c.global_batch = Duration::parse(batch); };
+  };
+  EXPECT_EQ(problems_after(with_batch("1e5tok")),
+            "global_batch: 100000tok is not a multiple of seq_len = 1024 tokens; write 100352tok");
+  EXPECT_EQ(problems_after(with_batch("100tok")),
+            "global_batch: 100tok is not a multiple of seq_len = 1024 tokens; write 1024tok");
+  EXPECT_EQ(problems_after(with_batch("2.5sp")), "global_batch: 2.5sp is not a whole number; write 3sp");
+  EXPECT_EQ(problems_after(with_batch("8192tok")), "");
+  EXPECT_EQ(problems_after(with_batch("6sp"), 4),
+            "global_batch: 6 sequences cannot be shared by 4 ranks; write 8sp");
+  EXPECT_EQ(problems_after(with_batch("8sp"), 4), "");
+}
+
+TEST(CheckConfig, WantsMicroBatchesThatFillAStep) {
+  const auto with_micro = [](const char* micro) {
+    return [micro](TrainConfig& c) { c.micro_batch = Duration::parse(micro); };
+  };
+  EXPECT_EQ(problems_after(with_micro("3sp")),
+            "micro_batch: the 8 sequences of a step are not a multiple of 3; 2sp would do");
+  EXPECT_EQ(problems_after(with_micro("16sp")),
+            "micro_batch: the 8 sequences of a step are not a multiple of 16; 8sp would do");
+  EXPECT_EQ(problems_after(with_micro("4sp"), 4),
+            "micro_batch: the 2 sequences of a step on each rank are not a multiple of 4; 2sp would do");
+  EXPECT_EQ(problems_after(with_micro("1.5sp")), "micro_batch: 1.5sp is not a whole number of sequences");
+  EXPECT_EQ(problems_after(with_micro("4sp")), "");
+}
+
+TEST(CheckConfig, WantsLengthsThatFitIntoTheRun) {
+  const auto with_warmup = [](const char* warmup) {
+    return [warmup](TrainConfig& c) { c.scheduler.value = CosineConfig{.warmup = Duration::parse(warmup)}; };
+  };
+  EXPECT_EQ(problems_after(with_warmup("100ba")), "");
+  EXPECT_EQ(problems_after(with_warmup("101ba")),
+            "scheduler.warmup: takes 101 steps, and max_duration is 100; shorten one or train longer");
+  EXPECT_EQ(problems_after(with_warmup("1.5dur")),
+            "scheduler.warmup: 1.5dur is more than the whole run; write at most 1dur");
+  EXPECT_EQ(problems_after([](TrainConfig& c) {
+              c.scheduler.value = WsdConfig{.warmup = {90, DurationUnit::kBatch}};
+            }),
+            "scheduler.warmup: warmup and decay take 110 steps, and max_duration is 100; shorten one or "
+            "train longer");
+  EXPECT_EQ(problems_after([](TrainConfig& c) {
+              c.scheduler.value =
+                  WsdConfig{.warmup = Duration::parse("0.1dur"), .decay = Duration::parse("0.9dur")};
+            }),
+            "");
+  EXPECT_EQ(problems_after([](TrainConfig& c) { c.max_duration = Duration::parse("10.5ba"); }),
+            "max_duration: 10.5ba is not a whole number; write 11ba");
+  EXPECT_EQ(problems_after([](TrainConfig& c) { c.max_duration = Duration::parse("0.5ep"); }), "");
+  EXPECT_EQ(problems_after([](TrainConfig& c) { c.ckpt.every = Duration::parse("2dur"); }),
+            "ckpt.every: 2dur is more than the whole run; write at most 1dur");
+}
+
+TEST(CheckConfig, WantsNamesThatCanBeFolders) {
+  EXPECT_NE(problems_after([](TrainConfig& c) { c.run_name = "a/b"; }).find("run_name: \"a/b\" cannot be"),
+            std::string::npos);
+  EXPECT_NE(problems_after([](TrainConfig& c) { c.run_name = ""; }), "");
+  EXPECT_EQ(problems_after([](TrainConfig& c) { c.run_dir = "runs/{name}"; }),
+            "run_dir: \"runs/{name}\": the only word that can stand in braces is {run_name}");
+  EXPECT_EQ(problems_after([](TrainConfig& c) { c.run_dir = ""; }),
+            "run_dir: is empty: write a folder, such as \"runs/{run_name}\"");
+  EXPECT_NE(problems_after([](TrainConfig& c) { c.resume = ""; }), "");
+}
+
+TEST(CheckConfig, ReportsAllProblemsAtOnce) {
+  const std::string text = problems_after([](TrainConfig& c) {
+    llama(c).heads = 6, llama(c).kv_heads = 4, llama(c).max_seq_len = 8;
+    c.global_batch = Duration::parse("1.5sp");
+    c.max_duration = Duration::parse("1.5ba");
+  });
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << text;
+}
+
+TEST(CheckConfig, RefusesSizesThatNoMachineHas) {
+  EXPECT_EQ(problems_after([](TrainConfig& c) { llama(c).layers = 9007199254740991; }),
+            "model.layers: 9007199254740991 is more than Tycho can plan; write at most 16384");
+  for (const char* batch : {"1e300sp", "1e300tok", "9e15sp"}) {
+    EXPECT_NE(problems_after([&](TrainConfig& c) { c.global_batch = Duration::parse(batch); }), "");
+  }
+  EXPECT_NE(problems_after([](TrainConfig& c) { c.max_duration = Duration::parse("1e300tok"); }), "");
+  EXPECT_NE(problems_after([](TrainConfig& c) { c.seq_len = 9007199254740991; }), "");
+}
+
+TEST(Batches, AreCountedInSequences) {
+  TrainConfig config;
+  EXPECT_EQ(global_batch_sequences(config), 8);
+  config.global_batch = Duration::parse("65536tok");
+  EXPECT_EQ(global_batch_sequences(config), 64);
+}
+
+TEST(Batches, MicroBatchesDefaultToPassesNear16384Tokens) {
+  TrainConfig config;
+  config.global_batch = Duration::parse("96sp");
+  EXPECT_EQ(micro_batch_sequences(config), 16);     // 16 x 1024
+  EXPECT_EQ(micro_batch_sequences(config, 3), 16);  // 32 on a rank
+  EXPECT_EQ(micro_batch_sequences(config, 8), 12);  // 12 on a rank
+  config.global_batch = Duration::parse("34sp");
+  EXPECT_EQ(micro_batch_sequences(config), 2);  // 17 and 34 would be too long
+  config.seq_len = 32768;
+  EXPECT_EQ(micro_batch_sequences(config), 1);
+  config.micro_batch = Duration::parse("17sp");
+  EXPECT_EQ(micro_batch_sequences(config), 17);
+}
+
+TEST(Lengths, BecomeStepsRoundedUp) {
+  TrainConfig config;  // 8 sequences of 1024 tokens
+  const auto steps = [&](const char* length, int64_t num_samples = 0) {
+    config.max_duration = Duration::parse(length);
+    return total_steps(config, num_samples);
+  };
+  EXPECT_EQ(steps("100ba"), 100);
+  EXPECT_EQ(steps("8192tok"), 1);
+  EXPECT_EQ(steps("8193tok"), 2);
+  EXPECT_EQ(steps("2e9tok"), 244141);  // 2e9 / 8192 = 244140.6
+  EXPECT_EQ(steps("801sp"), 101);
+  EXPECT_EQ(steps("1ep", 87), 10);  // the 7 samples at the end do not fill a batch
+  EXPECT_EQ(steps("3ep", 87), 30);
+  EXPECT_EQ(steps("0.25ep", 87), 3);
+  EXPECT_EQ(steps("2ep", 0), 0);  // unknown
+}
+
+TEST(Lengths, OfPartsAreRealNumbersOfSteps) {
+  TrainConfig config;
+  const auto steps = [&](const char* length) { return in_steps(Duration::parse(length), config, 200, 80); };
+  EXPECT_EQ(steps("7ba"), 7);
+  EXPECT_EQ(steps("12sp"), 1.5);
+  EXPECT_EQ(steps("4096tok"), 0.5);
+  EXPECT_EQ(steps("0.1dur"), 20);
+  EXPECT_EQ(steps("0.5ep"), 5);
+  EXPECT_THROW(steps("10s"), Error);
+}
+
+TEST(RunFolderPath, FillsInTheName) {
+  TrainConfig config;
+  EXPECT_EQ(run_folder_path(config), "runs/run");
+  config.run_name = "a{run_name}";
+  config.run_dir = "/x/{run_name}/{run_name}";
+  EXPECT_EQ(run_folder_path(config), "/x/a{run_name}/a{run_name}");
+}
+
+}  // namespace
+}  // namespace tycho

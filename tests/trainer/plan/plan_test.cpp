@@ -1,0 +1,166 @@
+// Plans against published numbers (TorchTitan's Llama 3) and sums done by hand.
+#include "trainer/plan/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace tycho {
+namespace {
+
+LlamaConfig& llama(TrainConfig& config) { return std::get<LlamaConfig>(config.model.value); }
+
+TrainConfig llama_8b() {
+  TrainConfig config;
+  llama(config) = {
+      .width = 4096, .layers = 32, .heads = 32, .kv_heads = 8, .ffn_width = 14336, .vocab_size = 128256};
+  return config;
+}
+
+TrainConfig llama_1b() {
+  TrainConfig config;
+  llama(config) = {.width = 2048,
+                   .layers = 16,
+                   .heads = 32,
+                   .kv_heads = 8,
+                   .ffn_width = 8192,
+                   .vocab_size = 128256,
+                   .tied = true};
+  return config;
+}
+
+const MemoryItem& item(const Plan& plan, const std::string& name) {
+  for (const MemoryItem& item : plan.memory) {
+    if (item.name == name) return item;
+  }
+  throw std::runtime_error("no item " + name);
+}
+
+TEST(Plan, CountsTheParametersOfLlama3) {
+  EXPECT_EQ(make_plan(llama_8b()).num_params, 8030261248);
+  EXPECT_EQ(make_plan(llama_8b()).num_matmul_params, 8030261248 - 525336576);
+  EXPECT_EQ(make_plan(llama_1b()).num_params, 1235814400);
+  EXPECT_EQ(make_plan(llama_1b()).num_matmul_params, 1235814400);
+}
+
+TEST(Plan, CountsFlopsAsTorchTitanDoes) {
+  const auto full = [](TrainConfig config, int64_t seq_len) {
+    config.seq_len = seq_len;
+    return make_plan(config).flops_per_token_full;
+  };
+  EXPECT_NEAR(full(llama_8b(), 2048), 4.82508e10, 5e4);
+  EXPECT_NEAR(full(llama_8b(), 8192), 5.79144e10, 5e4);
+  EXPECT_NEAR(full(llama_1b(), 2048), 8.22019e9, 5e3);
+  EXPECT_NEAR(full(llama_1b(), 8192), 1.06361e10, 5e4);
+}
+
+TEST(Plan, HalvesAttentionWhenItIsCausal) {
+  const Plan plan = make_plan(llama_8b());
+  const double products = 6.0 * static_cast<double>(plan.num_matmul_params);
+  EXPECT_DOUBLE_EQ(plan.flops_per_token_causal - products, (plan.flops_per_token_full - products) / 2);
+}
+
+TEST(Plan, CountsStepsAndTokens) {
+  TrainConfig config;
+  config.max_duration = Duration::parse("1e6tok");
+  config.micro_batch = Duration::parse("2sp");
+  const Plan plan = make_plan(config);
+  EXPECT_EQ(plan.tokens_per_step, 8192);
+  EXPECT_EQ(plan.steps, 123);
+  EXPECT_EQ(plan.tokens, 123 * 8192);
+  EXPECT_EQ(plan.micro_batches_per_step, 4);
+  EXPECT_EQ(make_plan(config, 4).micro_batches_per_step, 1);
+  EXPECT_DOUBLE_EQ(plan.total_flops, plan.flops_per_token_full * 123 * 8192);
+}
+
+TEST(Plan, SumsTheMemoryOfTheEngine) {
+  const TrainConfig config;  // fp32, 4 blocks, copies for checkpoints
+  const Plan plan = make_plan(config);
+  const int64_t n = plan.num_params, padding = 6 * 4096;  // one page at most per unit and buffer
+  EXPECT_NEAR(item(plan, "parameters").num_bytes, 4 * n, padding);
+  EXPECT_NEAR(item(plan, "gradients").num_bytes, 4 * n, padding);
+  EXPECT_NEAR(item(plan, "optimizer").num_bytes, 8 * n, 2 * padding);
+  EXPECT_NEAR(item(plan, "checkpoint copy").num_bytes, 12 * n, 3 * padding);
+  int64_t sum = 0;
+  for (const MemoryItem& one : plan.memory) sum += one.num_bytes;
+  EXPECT_EQ(plan.memory_bytes, sum);
+}
+
+TEST(Plan, KeepsMastersForBf16) {
+  TrainConfig config;
+  config.precision = Precision::kBf16;
+  config.ckpt.async = false;
+  const Plan plan = make_plan(config);
+  EXPECT_NEAR(item(plan, "parameters").num_bytes, 2 * plan.num_params, 6 * 4096);
+  EXPECT_NEAR(item(plan, "optimizer").num_bytes, 12 * plan.num_params, 18 * 4096);
+  EXPECT_EQ(item(plan, "optimizer").note, "fp32 master, exp_avg, exp_avg_sq");
+  EXPECT_THROW(item(plan, "checkpoint copy"), std::runtime_error);
+}
+
+TEST(Plan, SumsActivationsByHand) {
+  TrainConfig config;
+  config.seq_len = 128;
+  config.micro_batch = Duration::parse("2sp");
+  llama(config) = {.width = 64, .layers = 3, .heads = 4, .kv_heads = 2, .ffn_width = 128, .vocab_size = 1000};
+  const Plan plan = make_plan(config);
+  const int64_t N = 256, D = 64, E = 64, C = 128, F = 128;
+  // Two normed inputs, q k v, the middle of the stream, gate and up; two inverse rms; attention's output and
+  // log-sum-exp.
+  const int64_t per_block = 4 * N * (3 * D + C + 2 * F) + 4 * 2 * N + 4 * N * E + 4 * N * 4;
+  EXPECT_EQ(item(plan, "activations").num_bytes, 3 * per_block);
+  EXPECT_EQ(item(plan, "logits chunk").num_bytes, N * 1000 * 4);  // all tokens fit into one chunk
+}
+
+TEST(Plan, CopiesOfAGpuLieOnTheHost) {
+  TrainConfig config;
+  const int64_t with_copy = make_plan(config).memory_bytes;
+  config.device = DeviceKind::kCuda;
+  const Plan plan = make_plan(config);
+  EXPECT_EQ(plan.memory_bytes, with_copy - item(plan, "checkpoint copy").num_bytes);
+}
+
+TEST(Plan, CountsCheckpointsOnDisk) {
+  TrainConfig config;  // every 0.1dur of 100 steps
+  const auto checkpoints = [&] {
+    const Plan plan = make_plan(config);
+    return plan.disk_bytes / plan.checkpoint_bytes;
+  };
+  EXPECT_EQ(make_plan(config).checkpoint_bytes, 12 * make_plan(config).num_params);
+  EXPECT_EQ(checkpoints(), 3 + 1);
+  config.ckpt.keep = 0;
+  EXPECT_EQ(checkpoints(), 10 + 1);
+  config.ckpt.every = Duration::parse("30ba");
+  EXPECT_EQ(checkpoints(), 4 + 1);  // 30, 60, 90, 100
+}
+
+TEST(Plan, WorksWithoutTheData) {
+  TrainConfig config;
+  std::get<MdsConfig>(config.train_data.value).local_dir = "/nowhere";
+  config.max_duration = Duration::parse("2ep");
+  const Plan plan = make_plan(config);
+  EXPECT_EQ(plan.num_samples, 0);
+  EXPECT_EQ(plan.steps, 0);
+  EXPECT_NE(plan.data_problem.find("/nowhere"), std::string::npos) << plan.data_problem;
+  const std::string text = plan_text(plan, config);
+  EXPECT_NE(text.find("epochs of a data set that is not there"), std::string::npos);
+  EXPECT_NE(text.find(plan.data_problem), std::string::npos);
+}
+
+TEST(PlanText, IsATableOf80Columns) {
+  TrainConfig config = llama_8b();
+  config.precision = Precision::kBf16;
+  config.seq_len = 8192;
+  config.global_batch = Duration::parse("4194304tok");
+  config.max_duration = Duration::parse("1e12tok");
+  const std::string text = plan_text(make_plan(config), config);
+  std::istringstream lines(text.substr(0, text.find("\n\n")));
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  for (const char* part :
+       {"8,030,261,248 = 8.03 B", "57.9 GFLOP per token", "parameters            16.1 GB  bf16",
+        "optimizer             96.4 GB  fp32 master, exp_avg, exp_avg_sq", "238.4 K steps, 1.00 T tokens"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+}
+
+}  // namespace
+}  // namespace tycho

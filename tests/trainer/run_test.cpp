@@ -1,0 +1,264 @@
+// Whole runs in this process: learning, stopping, resuming bit for bit, and what bad input gets.
+#include "trainer/run.h"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tests/trainer/run_fixture.h"
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/run_lock.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<int64_t> saved_steps(const std::string& run_dir) {
+  std::vector<int64_t> steps;
+  for (const CheckpointInfo& info : list_checkpoints(run_dir + "/checkpoints")) steps.push_back(info.step);
+  return steps;
+}
+
+TEST_F(RunTest, LearnsAndRecordsEveryStep) {
+  write_data(200, 16, 64);
+  config_.max_duration = {60, DurationUnit::kBatch};
+  EXPECT_EQ(run(), 0);
+  const auto loss = losses();
+  ASSERT_EQ(loss.size(), 60u);
+  EXPECT_NEAR(loss.at(1), std::log(64.0), 0.15);  // small weights: near uniform
+  EXPECT_LT(loss.at(60), 2.0);                    // steps of the walk are uniform over 3: log 3 = 1.1 at best
+  const Json last = lines("metrics.jsonl").back();
+  EXPECT_EQ(last.at("tokens"), 60 * 4 * 16);
+  EXPECT_EQ(last.at("epoch"), 1);
+  EXPECT_GT(last.at("tokens_per_s").get<double>(), 0);
+  EXPECT_EQ(saved_steps(run_dir()).front(), 60);
+  for (const char* name : {"recipe.json", "recipe.lua", "provenance.json", "env.json", "versions.json",
+                           "events.jsonl", "log.txt"})
+    EXPECT_TRUE(fs::exists(run_dir() + "/" + name)) << name;
+}
+
+class ResumeTest : public RunTest, public testing::WithParamInterface<Precision> {};
+
+TEST_P(ResumeTest, StoppedAndResumedEqualsUndisturbedBitForBit) {
+  write_data(40, 16, 64);  // ten steps an epoch: the run crosses into the next
+  config_.precision = GetParam();
+  ASSERT_EQ(run(), 0);
+  const auto whole = newest_tensors();
+  const auto whole_losses = losses();
+  fs::remove_all(run_dir());
+
+  // Stops by itself at steps that no checkpoint interval names.
+  for (const int64_t stop_at : {3, 7}) {
+    std::thread watcher([&] {
+      while (!fs::exists(run_dir() + "/metrics.jsonl") || losses().empty() ||
+             losses().rbegin()->first < stop_at)
+        usleep(200);
+      stop_ = SIGTERM;
+    });
+    const int code = run();
+    watcher.join();
+    EXPECT_TRUE(code == 143 || code == 0) << code;
+    stop_ = 0;
+  }
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(newest_tensors(), whole);
+  EXPECT_EQ(losses(), whole_losses);
+}
+INSTANTIATE_TEST_SUITE_P(Precisions, ResumeTest, testing::Values(Precision::kFp32, Precision::kBf16));
+
+TEST_F(RunTest, MicroBatchesDoNotChangeTheResult) {
+  write_data(40, 16, 64);
+  ASSERT_EQ(run(), 0);
+  const auto two = losses();
+  fs::remove_all(run_dir());
+  config_.micro_batch = Duration{4, DurationUnit::kSample};
+  ASSERT_EQ(run(), 0);
+  for (const auto& [step, loss] : losses()) EXPECT_NEAR(loss, two.at(step), 1e-4 * loss) << step;
+}
+
+TEST_F(RunTest, AStopBeforeTheFirstStepSavesNothingAndCanResume) {
+  write_data(40, 16, 64);
+  stop_ = SIGUSR1;
+  EXPECT_EQ(run(), 128 + SIGUSR1);
+  EXPECT_TRUE(saved_steps(run_dir()).empty());
+  stop_ = 0;
+  EXPECT_EQ(run(), 0);
+}
+
+TEST_F(RunTest, AFinishedRunStartedAgainIsDoneAtOnceAndALongerOneGoesOn) {
+  write_data(40, 16, 64);
+  ASSERT_EQ(run(), 0);
+  const size_t records = lines("metrics.jsonl").size();
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(lines("metrics.jsonl").size(), records);
+  config_.max_duration = {15, DurationUnit::kBatch};
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(losses().rbegin()->first, 15);
+}
+
+TEST_F(RunTest, ResumeNoneStartsOver) {
+  write_data(40, 16, 64);
+  ASSERT_EQ(run(), 0);
+  const auto first = newest_tensors();
+  config_.resume = "none";
+  ASSERT_EQ(run(), 0);
+  EXPECT_EQ(newest_tensors(), first);  // the same run again
+}
+
+TEST_F(RunTest, ResumeTakesANamedCheckpoint) {
+  write_data(40, 16, 64);
+  ASSERT_EQ(run(), 0);
+  const auto whole = newest_tensors();
+  std::string step4;
+  for (const CheckpointInfo& info : list_checkpoints(run_dir() + "/checkpoints"))
+    if (info.step == 4) step4 = info.path;
+  config_.resume = step4;
+  config_.run_dir = dir_ / "other";
+  ASSERT_EQ(run(), 0);
+  EXPECT_EQ(newest_tensors(), whole);
+}
+
+TEST_F(RunTest, ADamagedNewestCheckpointFallsBackToTheOlderAndSaysSo) {
+  write_data(40, 16, 64);
+  ASSERT_EQ(run(), 0);
+  const auto whole = newest_tensors();
+  const CheckpointInfo newest = find_checkpoint(run_dir());
+  {
+    std::fstream shard(newest.path + "/rank-00000.safetensors",
+                       std::ios::in | std::ios::out | std::ios::binary);
+    shard.seekp(-100, std::ios::end);
+    shard.put('\x55');
+  }
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(newest_tensors(), whole);  // went back to step 8 and came to the same end
+  bool warned = false;
+  for (const Json& event : lines("events.jsonl"))
+    warned |= event.dump().find("cannot be read, going back") != std::string::npos;
+  EXPECT_TRUE(warned);
+}
+
+TEST_F(RunTest, NoReadableCheckpointWhereSomeAreIsAnErrorNotAFreshStart) {
+  write_data(40, 16, 64);
+  ASSERT_EQ(run(), 0);
+  for (const CheckpointInfo& info : list_checkpoints(run_dir() + "/checkpoints"))
+    fs::resize_file(info.path + "/rank-00000.safetensors", 100);
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kUnusable) << error.what();
+  EXPECT_NE(std::string(error.what()).find("resume=none"), std::string::npos);
+}
+
+TEST_F(RunTest, ACheckpointOfAnotherModelIsRefusedWithATable) {
+  write_data(40, 16, 64);
+  ASSERT_EQ(run(), 0);
+  LlamaConfig model = config_.model.as<LlamaConfig>();
+  model.ffn_width = 96;
+  config_.model.value = model;
+  config_.max_duration = {20, DurationUnit::kBatch};
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kUnusable);
+  EXPECT_NE(std::string(error.what()).find("model.layers.0.mlp.gate_proj.weight: wanted F32 [96, 32]"),
+            std::string::npos)
+      << error.what();
+}
+
+TEST_F(RunTest, ASecondStartInAFolderThatALiveRunOwnsIsRefused) {
+  write_data(40, 16, 64);
+  fs::create_directories(run_dir());
+  const pid_t owner = fork();
+  if (owner == 0) {
+    const RunLock lock(real_files(), run_dir());
+    pause();
+    _exit(0);
+  }
+  while (!fs::exists(run_dir() + "/LOCK")) usleep(1000);
+  usleep(50000);
+  const Error error = run_error();
+  kill(owner, SIGKILL);
+  EXPECT_EQ(error.code(), ExitCode::kFolderOwned) << error.what();
+  EXPECT_NE(std::string(error.what()).find(std::to_string(owner)), std::string::npos) << error.what();
+}
+
+TEST_F(RunTest, ALossThatIsNotANumberStopsWithNothingLost) {
+  write_data(40, 16, 64);
+  config_.optimizer.value = AdamWConfig{.lr = 1e30};
+  config_.scheduler.value = LinearConfig{.warmup = {12, DurationUnit::kBatch}};
+  config_.ckpt.every = {1, DurationUnit::kBatch};
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kNumerics) << error.what();
+  EXPECT_NE(std::string(error.what()).find("optimizer.lr"), std::string::npos);
+  for (const CheckpointInfo& info : list_checkpoints(run_dir() + "/checkpoints"))
+    EXPECT_NO_THROW(CheckpointReader(info).verify());
+}
+
+TEST_F(RunTest, AMissingDataFolderIsNamed) {
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kUnusable);
+  EXPECT_NE(std::string(error.what()).find(dir_ / "data/train"), std::string::npos) << error.what();
+}
+
+TEST_F(RunTest, ADamagedShardIsNamed) {
+  write_data(40, 16, 64);
+  {
+    std::fstream shard(dir_ / "data/train/shard.00000.mds", std::ios::in | std::ios::out | std::ios::binary);
+    shard.seekp(-3, std::ios::end);
+    shard.put('\x7f');
+  }
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kUnusable) << error.what();
+  EXPECT_NE(std::string(error.what()).find("shard.00000.mds"), std::string::npos) << error.what();
+}
+
+TEST_F(RunTest, SequencesLongerThanTheDataAreRefused) {
+  write_data(40, 16, 64);
+  config_.seq_len = 32;
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kUnusable) << error.what();
+  EXPECT_NE(std::string(error.what()).find("seq_len"), std::string::npos);
+}
+
+TEST_F(RunTest, SequencesLongerThanTheModelAreRefused) {
+  write_data(40, 16, 64);
+  LlamaConfig model = config_.model.as<LlamaConfig>();
+  model.max_seq_len = 8;
+  config_.model.value = model;
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kRecipe) << error.what();
+  EXPECT_NE(std::string(error.what()).find("max_seq_len"), std::string::npos);
+}
+
+TEST_F(RunTest, AnUnwritableRunFolderIsNamed) {
+  write_data(40, 16, 64);
+  std::ofstream(dir_ / "file") << "not a folder";
+  config_.run_dir = dir_ / "file/run";
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kStorage) << error.what();
+  EXPECT_NE(std::string(error.what()).find(dir_ / "file"), std::string::npos) << error.what();
+}
+
+TEST_F(RunTest, AFullDiskStopsTheRunAndKeepsWhatWasCommitted) {
+  write_data(40, 16, 64);
+  const std::string disk = dir_ / "disk";
+  fs::create_directories(disk);
+  if (geteuid() != 0 ||
+      std::system(("mount -t tmpfs -o size=900k tmpfs " + disk + " 2>/dev/null").c_str()) != 0)
+    GTEST_SKIP() << "needs root to mount a small tmpfs";
+  config_.run_dir = disk + "/run";
+  config_.ckpt.every = {1, DurationUnit::kBatch};
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kStorage) << error.what();
+  const auto committed = list_checkpoints(run_dir() + "/checkpoints");
+  EXPECT_FALSE(committed.empty());
+  for (const CheckpointInfo& info : committed) EXPECT_NO_THROW(CheckpointReader(info).verify());
+  EXPECT_EQ(std::system(("umount -l " + disk).c_str()), 0);
+}
+
+}  // namespace
+}  // namespace tycho

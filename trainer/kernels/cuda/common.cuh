@@ -1,0 +1,110 @@
+// What the CUDA kernels share: 16-byte packs, fp32 arithmetic on either dtype, sums over warps in a fixed
+// order.
+#pragma once
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "trainer/kernels/kernel_table.h"
+
+namespace tycho::cuda {
+
+inline constexpr int kWarp = 32;
+
+/// `width` neighbours, moved by one instruction up to 16 bytes.
+template <class T, int width>
+struct alignas(sizeof(T) * width < 16 ? sizeof(T) * width : 16) Pack {
+  T at[width];
+};
+
+/// The number of elements in 16 bytes.
+template <class T>
+inline constexpr int kFullWidth = 16 / sizeof(T);
+
+__device__ inline float to_float(float x) { return x; }
+__device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
+template <class T>
+__device__ inline T from_float(float x) {
+  if constexpr (sizeof(T) == sizeof(float))
+    return x;
+  else
+    return __float2bfloat16_rn(x);
+}
+
+template <int width, class T>
+__device__ inline Pack<float, width> load(const T* p) {
+  const auto raw = *reinterpret_cast<const Pack<T, width>*>(p);
+  Pack<float, width> x;
+#pragma unroll
+  for (int i = 0; i < width; ++i) x.at[i] = to_float(raw.at[i]);
+  return x;
+}
+template <int width, class T>
+__device__ inline void store(T* p, const Pack<float, width>& x) {
+  Pack<T, width> raw;
+#pragma unroll
+  for (int i = 0; i < width; ++i) raw.at[i] = from_float<T>(x.at[i]);
+  *reinterpret_cast<Pack<T, width>*>(p) = raw;
+}
+
+/// Every lane gets the sum; the order of additions is fixed.
+template <class T>
+__device__ inline T warp_sum(T x) {
+#pragma unroll
+  for (int distance = kWarp / 2; distance > 0; distance /= 2) x += __shfl_xor_sync(0xffffffffu, x, distance);
+  return x;
+}
+
+/// Every thread of the block gets the sum. blockDim.x is a multiple of 32. May be called again at once.
+template <class T>
+__device__ inline T block_sum(T x) {
+  __shared__ T sums[kWarp];
+  const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
+  x = warp_sum(x);
+  __syncthreads();
+  if (lane == 0) sums[warp] = x;
+  __syncthreads();
+  return warp_sum(lane < warps ? sums[lane] : T(0));
+}
+
+__host__ __device__ constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// A multiple of 32 threads, enough for `wanted` up to `most`.
+inline int threads_for(int64_t wanted, int most) {
+  const int64_t rounded = ceil_div(wanted, kWarp) * kWarp;
+  return static_cast<int>(rounded < kWarp ? kWarp : rounded < most ? rounded : most);
+}
+
+inline cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream); }
+
+/// Whether rows of `dim` elements that start at each pointer can be moved in packs of 16 bytes.
+template <class T, class... Pointers>
+bool packs_fit(int64_t dim, const Pointers*... pointers) {
+  return dim % kFullWidth<T> == 0 && ((reinterpret_cast<uintptr_t>(pointers) % 16 == 0) && ...);
+}
+
+template <int value>
+struct Width {
+  static constexpr int count = value;
+};
+
+/// Calls launch(Width<n>) with full packs or single elements.
+template <class T, class Launch>
+void with_width(bool full, const Launch& launch) {
+  if (full)
+    launch(Width<kFullWidth<T>>{});
+  else
+    launch(Width<1>{});
+}
+
+/// Calls body with a null pointer of the dtype's C++ type.
+template <class Body>
+void with_type(Dtype dtype, const Body& body) {
+  if (dtype == Dtype::kFp32)
+    body(static_cast<float*>(nullptr));
+  else
+    body(static_cast<__nv_bfloat16*>(nullptr));
+}
+
+}  // namespace tycho::cuda

@@ -1,0 +1,101 @@
+// The fused classifier on the GPU: a block per row; the second reading of the row, backwards, comes from the
+// L2 cache.
+#include "trainer/kernels/cuda/common.cuh"
+#include "trainer/kernels/cuda/kernels.h"
+
+namespace tycho::cuda {
+namespace {
+
+constexpr int32_t kIgnored = -100;
+constexpr float kLowest = -3.0e38f;  // a finite stand-in for -inf: differences of it are never NaN
+
+struct Softmax {
+  float max, sum;  // sum of e^(x - max)
+};
+
+__device__ Softmax merge(Softmax a, Softmax b) {
+  const float most = fmaxf(a.max, b.max);
+  return {most, a.sum * __expf(a.max - most) + b.sum * __expf(b.max - most)};
+}
+
+__device__ Softmax warp_merge(Softmax x) {
+#pragma unroll
+  for (int distance = kWarp / 2; distance > 0; distance /= 2)
+    x = merge(x,
+              {__shfl_xor_sync(0xffffffffu, x.max, distance), __shfl_xor_sync(0xffffffffu, x.sum, distance)});
+  return x;
+}
+
+__device__ Softmax block_merge(Softmax x) {
+  __shared__ Softmax parts[kWarp];
+  const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
+  x = warp_merge(x);
+  if (lane == 0) parts[warp] = x;
+  __syncthreads();
+  return warp_merge(lane < warps ? parts[lane] : Softmax{kLowest, 0.0f});
+}
+
+template <int width, class T>
+__device__ Softmax reduce(int64_t vocab, const T* logits) {
+  Softmax mine{kLowest, 0.0f};
+  for (int64_t i = threadIdx.x * width; i < vocab; i += blockDim.x * width) {
+    const auto x = load<width>(logits + i);
+    float most = x.at[0];
+#pragma unroll
+    for (int k = 1; k < width; ++k) most = fmaxf(most, x.at[k]);
+    if (most > mine.max) {
+      mine.sum *= __expf(mine.max - most);
+      mine.max = most;
+    }
+#pragma unroll
+    for (int k = 0; k < width; ++k) mine.sum += __expf(x.at[k] - mine.max);
+  }
+  return block_merge(mine);
+}
+
+template <int width, class T>
+__global__ void classify(int64_t vocab, T* logits, const int32_t* targets, const float* weight, float* loss) {
+  const int64_t row = blockIdx.x;
+  const int32_t target = targets[row];
+  logits += row * vocab;
+  if (target == kIgnored) {
+    if (threadIdx.x == 0) loss[row] = 0;
+    if (weight)
+      for (int64_t i = threadIdx.x * width; i < vocab; i += blockDim.x * width)
+        store<width>(logits + i, Pack<float, width>{});
+    return;
+  }
+  const Softmax all = reduce<width>(vocab, logits);
+  if (threadIdx.x == 0) loss[row] = logf(all.sum) + (all.max - to_float(logits[target]));
+  if (!weight) return;
+  __syncthreads();  // the loss is read before its logit is overwritten
+  const float factor = *weight, scale = factor / all.sum;
+  const int64_t steps = ceil_div(vocab, static_cast<int64_t>(blockDim.x) * width);
+  for (int64_t step = steps - 1; step >= 0; --step) {
+    const int64_t i = (step * blockDim.x + threadIdx.x) * width;
+    if (i >= vocab) continue;
+    auto x = load<width>(logits + i);
+#pragma unroll
+    for (int k = 0; k < width; ++k)
+      x.at[k] = __expf(x.at[k] - all.max) * scale - (i + k == target ? factor : 0.0f);
+    store<width>(logits + i, x);
+  }
+}
+
+}  // namespace
+
+void cross_entropy(RowsShape shape, Dtype dtype, void* logits, const int32_t* targets, const float* weight,
+                   bool write_gradient, float* loss, Stream stream) {
+  if (shape.rows == 0) return;
+  with_type(dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    with_width<T>(packs_fit<T>(shape.dim, logits), [&](auto width) {
+      constexpr int kWidth = decltype(width)::count;
+      classify<kWidth><<<shape.rows, threads_for(shape.dim / kWidth, 1024), 0, native(stream)>>>(
+          shape.dim, static_cast<T*>(logits), targets, write_gradient ? weight : nullptr, loss);
+    });
+  });
+  check_launch("cross_entropy");
+}
+
+}  // namespace tycho::cuda
