@@ -4,8 +4,9 @@ tycho_test(recipe_test SOURCES bindings/define/recipe_test.cpp LIBS bindings_def
 
 add_library(fake_engine MODULE host/fake_engine.cpp)
 target_link_libraries(fake_engine PRIVATE tycho_flags fmt::fmt nlohmann_json::nlohmann_json)
+tycho_test(cli_test SOURCES host/cli_test.cpp LIBS base)
+tycho_test(engine_test SOURCES host/engine_test.cpp LIBS base)
 foreach(name cli_test engine_test)
-  tycho_test(${name} SOURCES host/${name}.cpp LIBS base)
   target_compile_definitions(${name} PRIVATE TYCHO_PROGRAM="$<TARGET_FILE:tycho>" TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     TYCHO_FAKE_ENGINE="$<TARGET_FILE:fake_engine>")
   add_dependencies(${name} tycho fake_engine)

@@ -34,16 +34,23 @@ int64_t largest_divisor(int64_t n, int64_t limit) {
   return divisor;
 }
 
+std::string with_run_name(std::string path, const std::string& run_name) {
+  for (size_t at = path.find(kRunName); at != std::string::npos;
+       at = path.find(kRunName, at + run_name.size())) {
+    path.replace(at, kRunName.size(), run_name);
+  }
+  return path;
+}
+
 void check_names(const TrainConfig& config, Problems& problems) {
   if (config.run_name.empty() || config.run_name == "." || config.run_name == ".." ||
       config.run_name.find('/') != std::string::npos) {
     add(problems, "run_name", "\"{}\" cannot be the name of a folder: write a name without \"/\"",
         config.run_name);
   }
-  const size_t brace = config.run_dir.find('{');
   if (config.run_dir.empty()) {
     add(problems, "run_dir", "is empty: write a folder, such as \"runs/{{run_name}}\"");
-  } else if (brace != std::string::npos && config.run_dir.compare(brace, kRunName.size(), kRunName) != 0) {
+  } else if (with_run_name(config.run_dir, "").find_first_of("{}") != std::string::npos) {
     add(problems, "run_dir", "\"{}\": the only word that can stand in braces is {{run_name}}",
         config.run_dir);
   }
@@ -226,12 +233,7 @@ double in_steps(const Duration& duration, const TrainConfig& config, int64_t tot
 }
 
 std::string run_folder_path(const TrainConfig& config) {
-  std::string path = config.run_dir;
-  for (size_t at = path.find(kRunName); at != std::string::npos;
-       at = path.find(kRunName, at + config.run_name.size())) {
-    path.replace(at, kRunName.size(), config.run_name);
-  }
-  return path;
+  return with_run_name(config.run_dir, config.run_name);
 }
 
 }  // namespace tycho

@@ -104,6 +104,8 @@ TEST(CheckConfig, WantsNamesThatCanBeFolders) {
   EXPECT_NE(problems_after([](TrainConfig& c) { c.run_name = ""; }), "");
   EXPECT_EQ(problems_after([](TrainConfig& c) { c.run_dir = "runs/{name}"; }),
             "run_dir: \"runs/{name}\": the only word that can stand in braces is {run_name}");
+  EXPECT_NE(problems_after([](TrainConfig& c) { c.run_dir = "{run_name}/{x}"; }), "");
+  EXPECT_EQ(problems_after([](TrainConfig& c) { c.run_dir = "/{run_name}/{run_name}"; }), "");
   EXPECT_EQ(problems_after([](TrainConfig& c) { c.run_dir = ""; }),
             "run_dir: is empty: write a folder, such as \"runs/{run_name}\"");
   EXPECT_NE(problems_after([](TrainConfig& c) { c.resume = ""; }), "");

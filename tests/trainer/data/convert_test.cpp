@@ -182,7 +182,7 @@ class FaultyFiles : public FileOps {
 };
 
 TEST_F(ConvertTest, NoFailingWriteLeavesAHalfSplit) {
-  options_.size_limit = 2000;
+  options_.size_limit = 10000;
   for (int call = 1;; ++call) {
     options_.out_dir = temp_ / "faulty" + std::to_string(call);
     FaultyFiles files(call);

@@ -84,7 +84,7 @@ TEST(CrossEntropyOp, NamesATargetOutsideTheVocabulary) {
             "another tokenizer?");
   EXPECT_TRUE(at::equal(logits, before));
   EXPECT_NE(error_of([&] {
-              cross_entropy(logits, at::tensor({1, 2, 2}), weight, true, losses);
+              cross_entropy(logits, at::tensor({1, 2, 2}, at::kLong), weight, true, losses);
             }).find("targets"),
             std::string::npos);
   cross_entropy(logits, at::tensor({1, -100, 2}, at::kInt), Tensor(), false, losses);

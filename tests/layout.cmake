@@ -1,0 +1,1 @@
+tycho_test(layout_test LIBS layout SOURCES trainer/layout/model_layout_test.cpp)
