@@ -12,7 +12,7 @@ find_path(FMT_INCLUDE_DIR fmt/format.h NO_CACHE REQUIRED)
 file(CREATE_LINK ${FMT_INCLUDE_DIR}/fmt ${CMAKE_BINARY_DIR}/own_fmt/fmt SYMBOLIC)
 target_include_directories(tycho_flags SYSTEM BEFORE INTERFACE ${CMAKE_BINARY_DIR}/own_fmt)
 if(TYCHO_SANITIZE)
-  target_compile_options(tycho_flags INTERFACE -fsanitize=${TYCHO_SANITIZE} -fno-omit-frame-pointer)
+  target_compile_options(tycho_flags INTERFACE -O1 -g1 -fsanitize=${TYCHO_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(tycho_flags INTERFACE -fsanitize=${TYCHO_SANITIZE})
 endif()
 

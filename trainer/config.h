@@ -47,43 +47,50 @@ struct TrainConfig {
   CheckpointConfig ckpt;
   LogConfig log;
 
-  template <class Visitor> void fields(Visitor& v) {
+  template <class Visitor>
+  void fields(Visitor& v) {
     v("run_name", run_name, "Name of the run; its folder is named after it. Default: the recipe's name.");
     v("run_dir", run_dir, "Folder of the run; {run_name} stands for its name.");
-    v("resume", resume, "auto: go on from the newest checkpoint in the run folder, or start; none: start over; or the "
+    v("resume", resume,
+      "auto: go on from the newest checkpoint in the run folder, or start; none: start over; or the "
       "path of a checkpoint.");
     v("seed", seed, "Seed of weights and data order.", in_range(0, 9007199254740991.0));
     v("device", device, "Where to train; auto takes a GPU when there is one.");
     v("threads", threads, "CPU threads; 0 for one per core.", at_least(0));
     v("precision", precision, "Numbers that the model computes in; master weights and reductions are fp32.");
     v("seq_len", seq_len, "Tokens per sequence.", positive);
-    v("global_batch", global_batch, "Sequences (sp) or tokens (tok) per optimizer step, over all ranks.", units("sp tok"),
-      positive);
-    v("micro_batch", micro_batch, "Sequences per forward and backward pass; global_batch is a multiple of it. Default: "
-      "the largest that keeps a pass near 16384 tokens.", units("sp"), positive);
+    v("global_batch", global_batch, "Sequences (sp) or tokens (tok) per optimizer step, over all ranks.",
+      units("sp tok"), positive);
+    v("micro_batch", micro_batch,
+      "Sequences per forward and backward pass; global_batch is a multiple of it. Default: "
+      "the largest that keeps a pass near 16384 tokens.",
+      units("sp"), positive);
     v("max_duration", max_duration, "Length of the run.", units("ba tok sp ep"), positive, required);
     v("model", model, "The network.", required);
     v("optimizer", optimizer, "How weights are updated.", required);
     v("scheduler", scheduler, "Learning rate over time, as a share of optimizer.lr.");
     v("clip", clip, "Gradient clipping.");
-    v("tokenizer", tokenizer, "A tokenizer.json; checked against the data and kept with every checkpoint. \"\" for none.");
+    v("tokenizer", tokenizer,
+      "A tokenizer.json; checked against the data and kept with every checkpoint. \"\" for none.");
     v("train_data", train_data, "What to train on.", required);
     v("ckpt", ckpt, "Checkpoints.");
     v("log", log, "Metrics.");
   }
 };
 
-/// The rules between fields (heads and kv_heads, batch sizes, sequence lengths). Empty when all hold. `num_ranks` is the
-/// number of data-parallel ranks.
+/// The rules between fields (heads and kv_heads, batch sizes, sequence lengths). Empty when all hold.
+/// `num_ranks` is the number of data-parallel ranks.
 std::vector<ConfigProblem> check_config(const TrainConfig& config, int64_t num_ranks = 1);
 
 /// global_batch and micro_batch as sequences, after check_config passed.
 int64_t global_batch_sequences(const TrainConfig& config);
 int64_t micro_batch_sequences(const TrainConfig& config, int64_t num_ranks = 1);
-/// max_duration and others as optimizer steps, rounded up. Epochs need the data set's samples, 0 when unknown.
+/// max_duration and others as optimizer steps, rounded up. Epochs need the data set's samples, 0 when
+/// unknown.
 int64_t total_steps(const TrainConfig& config, int64_t num_samples);
 /// A duration in optimizer steps (real-valued), given the run's length.
-double in_steps(const Duration& duration, const TrainConfig& config, int64_t total_steps, int64_t num_samples);
+double in_steps(const Duration& duration, const TrainConfig& config, int64_t total_steps,
+                int64_t num_samples);
 /// run_dir with {run_name} filled in.
 std::string run_folder_path(const TrainConfig& config);
 

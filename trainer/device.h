@@ -7,8 +7,8 @@
 
 namespace tycho {
 
-/// What a recipe's `device` means here. `cuda` opens libtycho_cuda.so, which lies beside libtycho_engine.so; without it or
-/// without a GPU that is an Error (kTopology). `auto` takes the GPU when both are there.
+/// What a recipe's `device` means here. `cuda` opens libtycho_cuda.so, which lies beside libtycho_engine.so;
+/// without it or without a GPU that is an Error (kTopology). `auto` takes the GPU when both are there.
 at::Device choose_device(DeviceKind kind);
 
 /// Sets the number of CPU threads: `threads`, or one per core that this process may use. Returns it.

@@ -2,6 +2,7 @@
 #include "trainer/run.h"
 
 #include <ATen/Version.h>
+#include <c10/core/InferenceMode.h>
 #include <torch/headeronly/version.h>
 #include <unistd.h>
 
@@ -26,17 +27,23 @@ std::string read_tokenizer(const TrainConfig& config, const ModelLayout& layout)
   if (config.tokenizer.empty()) return "";
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(config.tokenizer);
   if (tokenizer->size() > layout.vocab_size)
-    fail(ExitCode::kUnusable, "[tokenizer] {} has {} tokens, the model {}: set model.vocab_size to at least {}", config.tokenizer,
+    fail(ExitCode::kUnusable,
+         "[tokenizer] {} has {} tokens, the model {}: set model.vocab_size to at least {}", config.tokenizer,
          tokenizer->size(), layout.vocab_size, tokenizer->size());
   const MdsConfig& data = config.train_data.as<MdsConfig>();
-  for (const DatasetInfo& info : dataset_info(data.split.empty() ? data.local_dir : data.local_dir + "/" + data.split))
+  for (const DatasetInfo& info :
+       dataset_info(data.split.empty() ? data.local_dir : data.local_dir + "/" + data.split))
     if (!info.tokenizer_hash.empty() && info.tokenizer_hash != tokenizer->hash())
-      fail(ExitCode::kUnusable, "[tokenizer] {} is not the one that {} was made with (hash {}, the data says {}). Name the tokenizer "
-           "of the data, or convert the data again", config.tokenizer, info.dir, tokenizer->hash(), info.tokenizer_hash);
+      fail(ExitCode::kUnusable,
+           "[tokenizer] {} is not the one that {} was made with (hash {}, the data says {}). Name the "
+           "tokenizer "
+           "of the data, or convert the data again",
+           config.tokenizer, info.dir, tokenizer->hash(), info.tokenizer_hash);
   return read_file(config.tokenizer);
 }
 
-RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const at::Device& device, const std::string& run_dir) {
+RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const at::Device& device,
+                     const std::string& run_dir) {
   const ModelLayout layout = model_layout(config.model);
   RunInfo info;
   info.run_name = config.run_name;
@@ -64,7 +71,8 @@ std::unique_ptr<Reporter> make_reporter(const std::string& run_dir, bool tty) {
 }
 
 // The newest checkpoint that can be read whole. An older one costs the steps between them, and that is said.
-std::optional<CheckpointInfo> pick_checkpoint(const std::vector<CheckpointInfo>& candidates, Reporter& reporter) {
+std::optional<CheckpointInfo> pick_checkpoint(const std::vector<CheckpointInfo>& candidates,
+                                              Reporter& reporter) {
   std::string failures;
   for (const CheckpointInfo& info : candidates) {
     try {
@@ -72,13 +80,16 @@ std::optional<CheckpointInfo> pick_checkpoint(const std::vector<CheckpointInfo>&
       return info;
     } catch (const Error& error) {
       failures += fmt::format("\n  {}", error.what());
-      reporter.event("warning", fmt::format("step {} cannot be read, going back: {}", info.step, error.what()),
+      reporter.event("warning",
+                     fmt::format("step {} cannot be read, going back: {}", info.step, error.what()),
                      {{"step", info.step}, {"path", info.path}});
     }
   }
   if (!candidates.empty())
-    fail(ExitCode::kUnusable, "[resume] no checkpoint can be read:{}\nName another one with resume=PATH, or start over with "
-         "resume=none", failures);
+    fail(ExitCode::kUnusable,
+         "[resume] no checkpoint can be read:{}\nName another one with resume=PATH, or start over with "
+         "resume=none",
+         failures);
   return std::nullopt;
 }
 
@@ -87,18 +98,22 @@ void report_resume(const CheckpointInfo& checkpoint, const Json& recipe, Reporte
   reporter.event("resume", fmt::format("resumed from step {} ({})", checkpoint.step, checkpoint.path),
                  {{"step", checkpoint.step}, {"path", checkpoint.path}});
   if (!conflicts.empty())
-    reporter.event("warning", "the recipe differs from the checkpoint's (checkpoint -> recipe, which wins):" + conflicts,
+    reporter.event("warning",
+                   "the recipe differs from the checkpoint's (checkpoint -> recipe, which wins):" + conflicts,
                    {{"step", checkpoint.step}});
 }
 
 std::string end_text(int signal, const TrainState& state) {
   if (signal == 0) return fmt::format("done, {} steps", state.step);
-  return fmt::format("stopped by SIG{} after step {}, saved; the same command goes on from there", sigabbrev_np(signal), state.step);
+  return fmt::format("stopped by SIG{} after step {}, saved; the same command goes on from there",
+                     sigabbrev_np(signal), state.step);
 }
 
 }  // namespace
 
 int run_training(const RunRequest& request, bool tty, const std::atomic<int>& stop) {
+  // The backward pass is ours: ATen need not keep books for autograd.
+  const c10::InferenceMode no_autograd;
   const Json recipe = parse_json(request.config_json, "recipe");
   const TrainConfig config = read_config_or_fail(recipe);
   const std::string run_dir = run_folder_path(config);
@@ -117,9 +132,11 @@ int run_training(const RunRequest& request, bool tty, const std::atomic<int>& st
   reporter->run_start(info);
   try {
     const std::optional<CheckpointInfo> checkpoint = pick_checkpoint(candidates, *reporter);
-    CheckpointStore store(files, run_dir + "/checkpoints", config.ckpt.keep, lock.epoch(), [&lock] { lock.check(); });
+    CheckpointStore store(files, run_dir + "/checkpoints", config.ckpt.keep, lock.epoch(),
+                          [&lock] { lock.check(); });
     if (checkpoint) store.set_resumed_from(*checkpoint);
-    if (const std::string note = precision_note(device, config.precision); !note.empty()) reporter->event("warning", note, Json::object());
+    if (const std::string note = precision_note(device, config.precision); !note.empty())
+      reporter->event("warning", note, Json::object());
 
     Saver saver(std::move(store), config.ckpt.async, *reporter);
     const std::unique_ptr<Communicator> world = make_world_of_one();
@@ -143,7 +160,9 @@ int run_training(const RunRequest& request, bool tty, const std::atomic<int>& st
 }
 
 Json engine_versions() {
-  return {{"libtorch", TORCH_VERSION}, {"cpu_capability", at::get_cpu_capability()}, {"kernels", cpu_kernels().name}};
+  return {{"libtorch", TORCH_VERSION},
+          {"cpu_capability", at::get_cpu_capability()},
+          {"kernels", cpu_kernels().name}};
 }
 
 }  // namespace tycho

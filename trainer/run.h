@@ -6,8 +6,9 @@
 
 namespace tycho {
 
-/// Trains what `request` asks for. `tty`: draw the live view on standard output. `stop` holds the number of the signal that
-/// asked for a stop, or 0. Returns 0 when the run is done, 128 + signal when it stopped and can be resumed. Throws Error.
+/// Trains what `request` asks for. `tty`: draw the live view on standard output. `stop` holds the number of
+/// the signal that asked for a stop, or 0. Returns 0 when the run is done, 128 + signal when it stopped and
+/// can be resumed. Throws Error.
 int run_training(const RunRequest& request, bool tty, const std::atomic<int>& stop);
 
 /// Versions of what computes here: LibTorch and its libraries, CPU capability, kernels, CUDA plug-in.

@@ -11,21 +11,23 @@ namespace tycho {
 
 /// What was asked, as the host knows it.
 struct RunRequest {
-  std::string config_json;       // the resolved recipe, canonical JSON: what TrainConfig is read from
-  std::string recipe_lua;        // the same as a recipe that can be run again
-  std::string provenance_json;   // path -> history of its value
+  std::string config_json;      // the resolved recipe, canonical JSON: what TrainConfig is read from
+  std::string recipe_lua;       // the same as a recipe that can be run again
+  std::string provenance_json;  // path -> history of its value
   std::string recipe_hash;
-  std::map<std::string, std::string> sources;   // file name -> text of every Lua file that was loaded
+  std::map<std::string, std::string> sources;  // file name -> text of every Lua file that was loaded
   std::vector<std::string> argv;
   std::vector<std::string> pins;
 };
 
-/// Creates or opens <run_dir> and writes recipe.lua, recipe.json, provenance.json, sources/, argv.txt, env.json (without
-/// secrets), versions.json. A later start in the same folder adds attempt-<n>/ beside them when they differ. Throws Error
-/// (kStorage) when the folder cannot be written.
-void write_run_folder(FileOps& files, const std::string& run_dir, const RunRequest& request, const Json& versions);
+/// Creates or opens <run_dir> and writes recipe.lua, recipe.json, provenance.json, sources/, argv.txt,
+/// env.json (without secrets), versions.json. A later start in the same folder adds attempt-<n>/ beside them
+/// when they differ. Throws Error (kStorage) when the folder cannot be written.
+void write_run_folder(FileOps& files, const std::string& run_dir, const RunRequest& request,
+                      const Json& versions);
 
-/// The environment with values masked whose names look like secrets (KEY, TOKEN, SECRET, PASSWORD, CREDENTIAL...).
+/// The environment with values masked whose names look like secrets (KEY, TOKEN, SECRET, PASSWORD,
+/// CREDENTIAL...).
 Json environment_without_secrets();
 
 }  // namespace tycho

@@ -19,8 +19,9 @@ class Saver {
   /// Waits for a save in flight; a failure then is only reported.
   ~Saver();
 
-  /// Copies all state and starts to write it. Refuses (kNumerics) weights that are not finite. A failed write is reported and
-  /// training goes on; the third in a row is thrown (kStorage), and a lost folder (kFolderOwned) at once.
+  /// Copies all state and starts to write it. Refuses (kNumerics) weights that are not finite. A failed write
+  /// is reported and training goes on; the third in a row is thrown (kStorage), and a lost folder
+  /// (kFolderOwned) at once.
   void save(CheckpointMeta meta, std::vector<FlatUnit>& units, Optimizer& optimizer);
   /// Waits for the save in flight. `last` throws its failure: nothing will try again.
   void wait(bool last);
@@ -37,7 +38,7 @@ class Saver {
   CheckpointStore store_;
   bool async_;
   Reporter& reporter_;
-  std::vector<Tensor> copies_;   // host memory for the snapshot, taken at the first save
+  std::vector<Tensor> copies_;  // host memory for the snapshot, taken at the first save
   std::thread writer_;
   std::atomic<bool> written_ = false;
   int64_t step_ = 0;

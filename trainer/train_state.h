@@ -9,7 +9,7 @@ namespace tycho {
 
 struct TrainState {
   int64_t step = 0, samples = 0, tokens = 0;
-  DataCursor data;   // of the next batch
+  DataCursor data;  // of the next batch
 
   Json to_json() const;
   static TrainState from_json(const Json& json);

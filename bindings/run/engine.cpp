@@ -1,6 +1,8 @@
 // The door of libtycho_engine.so: one table of functions.
 #include "bindings/run/engine.h"
 
+#include <c10/core/InferenceMode.h>
+
 #include "trainer/base/error.h"
 #include "trainer/device.h"
 #include "trainer/eval/generate.h"
@@ -15,11 +17,14 @@ DeviceKind device_kind(const std::string& name) {
   fail(ExitCode::kUsage, "[generate] device is one of auto, cpu, cuda; given {}", name);
 }
 
-void generate(const GenerateRequest& request, const std::function<void(const std::string&)>& emit, const StopFlag& stop) {
+void generate(const GenerateRequest& request, const std::function<void(const std::string&)>& emit,
+              const StopFlag& stop) {
+  const c10::InferenceMode no_autograd;
   set_threads(request.threads);
   const CheckpointReader checkpoint(find_checkpoint(request.path));
   Generator generator(checkpoint, request.tokenizer, choose_device(device_kind(request.device)));
-  generator.generate(request.prompt, {request.temperature, request.top_k, request.top_p}, request.max_tokens, request.seed, emit, stop);
+  generator.generate(request.prompt, {request.temperature, request.top_k, request.top_p}, request.max_tokens,
+                     request.seed, emit, stop);
 }
 
 std::string versions() { return engine_versions().dump(); }
@@ -29,4 +34,6 @@ const EngineApi kApi = {.run = &run_training, .generate = &generate, .versions =
 }  // namespace
 }  // namespace tycho
 
-extern "C" __attribute__((visibility("default"))) const tycho::EngineApi* tycho_engine_api() { return &tycho::kApi; }
+extern "C" __attribute__((visibility("default"))) const tycho::EngineApi* tycho_engine_api() {
+  return &tycho::kApi;
+}

@@ -1,5 +1,5 @@
-// The door between the thin `tycho` and libtycho_engine.so. Torch-free: the host includes it and opens the library when a
-// run is built.
+// The door between the thin `tycho` and libtycho_engine.so. Torch-free: the host includes it and opens the
+// library when a run is built.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -9,16 +9,17 @@
 
 namespace tycho {
 
-/// The stop that a signal asked for; 0 while there is none, else the signal's number. Written by signal handlers.
+/// The stop that a signal asked for; 0 while there is none, else the signal's number. Written by signal
+/// handlers.
 using StopFlag = std::atomic<int>;
 
 struct GenerateRequest {
-  std::string path;               // run folder or checkpoint
+  std::string path;  // run folder or checkpoint
   std::string prompt;
-  std::string tokenizer;          // "" for the checkpoint's own
+  std::string tokenizer;  // "" for the checkpoint's own
   int64_t max_tokens = 128;
-  double temperature = 1.0;       // 0: greedy
-  int64_t top_k = 0;              // 0: off
+  double temperature = 1.0;  // 0: greedy
+  int64_t top_k = 0;         // 0: off
   double top_p = 1.0;
   uint64_t seed = 0;
   int threads = 0;
@@ -27,7 +28,8 @@ struct GenerateRequest {
 
 struct EngineApi {
   int version = 1;
-  /// Trains. Returns the exit code of an orderly end (0, 130, 138, 143); throws Error otherwise. `tty`: draw the live view.
+  /// Trains. Returns the exit code of an orderly end (0, 130, 138, 143); throws Error otherwise. `tty`: draw
+  /// the live view.
   int (*run)(const RunRequest& request, bool tty, const StopFlag& stop) = nullptr;
   /// Writes text as it is generated to `emit`.
   void (*generate)(const GenerateRequest& request, const std::function<void(const std::string&)>& emit,

@@ -18,7 +18,7 @@ bool too_long(const std::string& text) {
 }
 
 bool opens_with_a_comment(const std::string& text) {
-  return std::regex_search(text, std::regex("^(#!.*\n)?(//|--|#) [A-Za-z`]"));
+  return std::regex_search(text, std::regex("^(#!.*\n)?(//|--|#) \\S"));
 }
 
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }

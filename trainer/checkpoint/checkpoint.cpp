@@ -24,10 +24,12 @@ void abandon(FileOps& files, const std::string& folder) {
   }
 }
 
-int64_t needed_bytes(const CheckpointMeta& meta, const std::vector<TensorBytes>& tensors) {
-  int64_t total = 0;
-  for (const TensorBytes& tensor : tensors) total += tensor.num_bytes;
-  for (const auto& [name, text] : meta.files) total += static_cast<int64_t>(text.size());
+/// What a save takes on the disk, headers and COMMIT included.
+int64_t estimated_bytes(const CheckpointMeta& meta, const std::vector<TensorBytes>& tensors) {
+  constexpr int64_t kPerTensor = 512, kPerFile = 4096, kFixed = int64_t{64} << 10;
+  int64_t total = kFixed;
+  for (const TensorBytes& tensor : tensors) total += tensor.num_bytes + kPerTensor;
+  for (const auto& [name, text] : meta.files) total += static_cast<int64_t>(text.size()) + kPerFile;
   return total;
 }
 
@@ -68,9 +70,9 @@ CheckpointInfo CheckpointStore::save(const CheckpointMeta& meta, const std::vect
   } catch (const Error& error) {
     abandon(files_, folder);
     if (error.code() != ExitCode::kStorage && error.code() != ExitCode::kUnusable) throw;
-    const double needed = static_cast<double>(needed_bytes(meta, tensors));
+    const double needed = static_cast<double>(estimated_bytes(meta, tensors));
     fail(ExitCode::kStorage,
-         "[checkpoint] step {} is not saved: {} (needs {}, {} free in {}; checkpoints saved before are "
+         "[checkpoint] step {} is not saved: {} (needs about {}, {} free in {}; checkpoints saved before are "
          "untouched)",
          meta.step, error.what(), human_bytes(needed), free_text(dir_), dir_);
   } catch (...) {

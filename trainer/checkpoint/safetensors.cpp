@@ -181,7 +181,9 @@ std::string safetensors_prefix(const std::vector<SafetensorsEntry>& entries,
   std::string json = "{";
   if (!metadata.empty()) json += fmt::format("\"{}\":{},", kMetadata, Json(metadata).dump());
   int64_t at = 0;
+  std::unordered_set<std::string_view> names = {kMetadata};
   for (const SafetensorsEntry& entry : entries) {
+    TYCHO_CHECK(names.insert(entry.name).second, "[safetensors] two tensors are named '{}'", entry.name);
     TYCHO_CHECK(
         entry.begin == at && entry.end - at == safetensors_num_bytes(entry.dtype, entry.shape, entry.name),
         "[safetensors] tensor '{}' does not follow the one before it", entry.name);

@@ -3,7 +3,9 @@
 
 namespace tycho {
 
+namespace {
 constexpr size_t kChunksPerThread = 4;
+}
 
 ChunkTokenizer::ChunkTokenizer(const Tokenizer& tokenizer, const std::vector<std::string>& paths,
                                const std::vector<TextChunk>& chunks, int threads)

@@ -18,8 +18,8 @@ struct ConvertProgress {
 
 struct ConvertOptions {
   std::vector<std::string> inputs;  // text files, and folders that are searched for `extensions`
-  std::vector<std::string> extensions = {
-      ".txt"};            // ".h"; only for folders: a file named in `inputs` is always read
+  /// Endings of the files that are read in folders; a file named in `inputs` is always read.
+  std::vector<std::string> extensions = {".txt"};
   std::string tokenizer;  // path of a tokenizer.json
   std::string out_dir;    // the data set: <out_dir>/<split>/index.json, <out_dir>/tokenizer.json
   std::string split = "train";
@@ -30,8 +30,8 @@ struct ConvertOptions {
   bool no_wrap = false;            // drop the rest of a sample's document instead of continuing it
   int64_t size_limit = 64 << 20;   // bytes per shard
   int threads = 0;                 // 0: one per core
-  std::function<void(const ConvertProgress&)>
-      progress;  // called by the caller's thread, at most ten times a second
+  /// Called by the caller's thread, at most ten times a second.
+  std::function<void(const ConvertProgress&)> progress;
 };
 
 /// Counts of one split that was written.

@@ -1,5 +1,4 @@
-// Cuts text into the pieces that BPE may not merge across, as the regular expressions of GPT-2 and Llama 3
-// do.
+// Cuts text into the pieces that BPE may not merge across, by the patterns of GPT-2 and Llama 3.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,12 +6,10 @@
 
 namespace tycho {
 
-enum class SplitPattern {
-  kNone,    // the whole text is one piece
-  kGpt2,    // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-  kLlama3,  // (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|
-            // ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
-};
+/// GPT-2: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+/// Llama 3: contractions in any case, at most three digits together, and a piece may begin with one other
+/// character or end with newlines. kNone: the whole text is one piece.
+enum class SplitPattern { kNone, kGpt2, kLlama3 };
 
 /// The regular expression of a pattern, as tokenizer.json spells it; "" for kNone.
 const char* pattern_text(SplitPattern pattern);

@@ -1,6 +1,8 @@
 // Text from a trained model.
 #include "trainer/eval/generate.h"
 
+#include <algorithm>
+
 #include "trainer/base/error.h"
 #include "trainer/base/philox.h"
 #include "trainer/config_io.h"
@@ -11,14 +13,18 @@ namespace {
 
 std::unique_ptr<Tokenizer> tokenizer_of(const CheckpointReader& checkpoint, const std::string& path) {
   if (!path.empty()) return load_tokenizer(path);
-  if (!checkpoint.info().manifest.at("files").contains("tokenizer.json"))
-    fail(ExitCode::kUnusable, "[generate] {} was trained without a tokenizer: name one with --tokenizer PATH/tokenizer.json",
+  const Json& files = checkpoint.info().manifest.at("files");
+  if (std::none_of(files.begin(), files.end(),
+                   [](const Json& file) { return file.at("name") == "tokenizer.json"; }))
+    fail(ExitCode::kUnusable,
+         "[generate] {} was trained without a tokenizer: name one with --tokenizer PATH/tokenizer.json",
          checkpoint.info().path);
   return load_tokenizer(checkpoint.info().path + "/tokenizer.json");
 }
 
 int64_t longest_sequence(const TrainConfig& config) {
-  return std::visit([&](const auto& family) { return family.max_seq_len.value_or(config.seq_len); }, config.model.value);
+  return std::visit([&](const auto& family) { return family.max_seq_len.value_or(config.seq_len); },
+                    config.model.value);
 }
 
 // Bytes at the end that begin a UTF-8 character whose rest has not come yet.
@@ -33,7 +39,8 @@ size_t unfinished_tail(const std::string& bytes) {
 }
 
 Tensor token_tensor(const std::vector<int32_t>& ids, const at::Device& device) {
-  return at::from_blob(const_cast<int32_t*>(ids.data()), {static_cast<int64_t>(ids.size())}, at::TensorOptions().dtype(at::kInt))
+  return at::from_blob(const_cast<int32_t*>(ids.data()), {static_cast<int64_t>(ids.size())},
+                       at::TensorOptions().dtype(at::kInt))
       .clone()
       .to(device);
 }
@@ -45,21 +52,25 @@ std::vector<float> host_row(const Tensor& logits_BV) {
 
 }  // namespace
 
-Generator::Generator(const CheckpointReader& checkpoint, const std::string& tokenizer, const at::Device& device)
+Generator::Generator(const CheckpointReader& checkpoint, const std::string& tokenizer,
+                     const at::Device& device)
     : config_(read_config_or_fail(checkpoint.info().manifest.at("recipe"))),
       device_(device),
-      units_(make_units(model_layout(config_.model).units, compute_dtype(config_.precision), device, FlatUnit::Use::kInfer)),
+      units_(make_units(model_layout(config_.model).units, compute_dtype(config_.precision), device,
+                        FlatUnit::Use::kInfer)),
       tokenizer_(tokenizer_of(checkpoint, tokenizer)) {
   load_tensors(checkpoint, units_.owned(), nullptr);
 }
 
-void Generator::generate(const std::string& prompt, const SamplingConfig& sampling, int64_t max_tokens, uint64_t seed,
-                         const std::function<void(const std::string&)>& emit, const std::atomic<int>& stop) {
+void Generator::generate(const std::string& prompt, const SamplingConfig& sampling, int64_t max_tokens,
+                         uint64_t seed, const std::function<void(const std::string&)>& emit,
+                         const std::atomic<int>& stop) {
   std::vector<int32_t> ids = tokenizer_->encode(prompt);
   const int64_t longest = longest_sequence(config_);
   if (ids.empty() || static_cast<int64_t>(ids.size()) >= longest)
-    fail(ExitCode::kUsage, "[generate] wanted a prompt of 1 to {} tokens (the model's longest sequence is {}), given {}", longest - 1,
-         longest, ids.size());
+    fail(ExitCode::kUsage,
+         "[generate] wanted a prompt of 1 to {} tokens (the model's longest sequence is {}), given {}",
+         longest - 1, longest, ids.size());
   const int64_t limit = std::min(max_tokens, longest - static_cast<int64_t>(ids.size()));
   Decoder decoder(config_.model, units_, 1, longest, compute_dtype(config_.precision), device_);
   const uint64_t key = stream_key(seed, "generate");

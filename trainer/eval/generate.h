@@ -16,11 +16,12 @@ namespace tycho {
 /// A model that generates, read from a checkpoint: its recipe, weights and tokenizer.
 class Generator {
  public:
-  /// `tokenizer` names a tokenizer.json, "" takes the checkpoint's own. Throws Error (kUnusable) when there is none.
+  /// `tokenizer` names a tokenizer.json, "" takes the checkpoint's own. Throws Error (kUnusable) when there
+  /// is none.
   Generator(const CheckpointReader& checkpoint, const std::string& tokenizer, const at::Device& device);
 
-  /// Continues `prompt` (at least one token) and hands whole UTF-8 characters to `emit` as they come. Ends after max_tokens, at a
-  /// special token, at the model's longest sequence, or when `stop` is not 0.
+  /// Continues `prompt` (at least one token) and hands whole UTF-8 characters to `emit` as they come. Ends
+  /// after max_tokens, at a special token, at the model's longest sequence, or when `stop` is not 0.
   void generate(const std::string& prompt, const SamplingConfig& sampling, int64_t max_tokens, uint64_t seed,
                 const std::function<void(const std::string&)>& emit, const std::atomic<int>& stop);
 

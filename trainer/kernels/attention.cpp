@@ -7,12 +7,12 @@
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/matmul.h>
-#include <ATen/ops/sum.h>
 
 #include <cmath>
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
+#include "trainer/kernels/matmul.h"
 
 namespace tycho {
 namespace {
@@ -36,12 +36,15 @@ Tensor repeat_heads(const AttentionShape& s, const Tensor& x_BKTd) {
       .reshape({s.batch, s.heads, s.seq, s.head_dim});
 }
 
-/// to += nothing: the sum over each group of query heads is written into a view of dqkv.
-void write_group_sums(const AttentionShape& s, const Tensor& from_BHTd, Tensor to_BKTd) {
-  if (from_BHTd.size(1) == s.kv_heads)
-    to_BKTd.copy_(from_BHTd);
-  else
-    at::sum_out(to_BKTd, from_BHTd.unflatten(1, {s.kv_heads, s.heads / s.kv_heads}), {2});
+/// Writes into a view of dqkv; gradients of a group of query heads add up to that of their key head.
+void write_heads(const AttentionShape& s, const Tensor& from_BHTd, Tensor to) {
+  const int64_t heads = to.size(1);
+  to.copy_(from_BHTd.size(1) == heads ? from_BHTd : from_BHTd.unflatten(1, {heads, s.heads / heads}).sum(2));
+}
+
+/// ATen's bf16 attention is ten times slower than its fp32 one on a CPU without bf16 units.
+Tensor for_cpu(const Tensor& x) {
+  return x.scalar_type() == at::kBFloat16 && !bf16_is_native(x.device()) ? x.to(at::kFloat) : x;
 }
 
 void check_shape(const char* op, const AttentionShape& s, const Tensor& packed_NC) {
@@ -62,12 +65,13 @@ Tensor rows_from(const AttentionShape& s, const Tensor& out_BHTd) {
 
 AttentionSaved attention(const AttentionShape& s, const Tensor& qkv_NC) {
   check_shape("attention", s, qkv_NC);
-  const Heads in = heads_of(s, qkv_NC);
   if (qkv_NC.is_cpu()) {
+    const Heads in = heads_of(s, for_cpu(qkv_NC));
     auto [out, log_sum_exp] = at::_scaled_dot_product_flash_attention_for_cpu(
         in.q_BHTd, repeat_heads(s, in.k_BKTd), repeat_heads(s, in.v_BKTd), 0.0, true);
-    return {rows_from(s, out), {log_sum_exp}};
+    return {rows_from(s, out).to(qkv_NC.scalar_type()), {log_sum_exp}};
   }
+  const Heads in = heads_of(s, qkv_NC);
   auto [out, log_sum_exp, starts_q, starts_k, max_q, max_k, seed, offset, mask] =
       at::_scaled_dot_product_flash_attention(in.q_BHTd, in.k_BKTd, in.v_BKTd, 0.0, true, false);
   return {rows_from(s, out), {log_sum_exp, starts_q, starts_k, seed, offset}};
@@ -79,24 +83,25 @@ void attention_backward(const AttentionShape& s, const Tensor& qkv_NC, const Att
   check_shape(op, s, qkv_NC);
   check_tensor(op, "dout", dout_NE, saved.out_NE.sizes(), qkv_NC.scalar_type(), qkv_NC.device());
   check_tensor(op, "dqkv", dqkv_NC, qkv_NC.sizes(), qkv_NC.scalar_type(), qkv_NC.device());
-  const Heads in = heads_of(s, qkv_NC), to = heads_of(s, dqkv_NC);
-  const auto heads_view = [&](const Tensor& rows) {
+  const auto heads_first = [&](const Tensor& rows) {
     return rows.view({s.batch, s.seq, s.heads, s.head_dim}).transpose(1, 2);
   };
-  const Tensor out = heads_view(saved.out_NE), dout = heads_view(dout_NE);
   std::tuple<Tensor, Tensor, Tensor> gradients;
-  if (qkv_NC.is_cpu())
+  if (qkv_NC.is_cpu()) {
+    const Heads in = heads_of(s, for_cpu(qkv_NC));
     gradients = at::_scaled_dot_product_flash_attention_for_cpu_backward(
-        dout, in.q_BHTd, repeat_heads(s, in.k_BKTd), repeat_heads(s, in.v_BKTd), out, saved.stats[0], 0.0,
-        true);
-  else
+        heads_first(for_cpu(dout_NE)), in.q_BHTd, repeat_heads(s, in.k_BKTd), repeat_heads(s, in.v_BKTd),
+        heads_first(for_cpu(saved.out_NE)), saved.stats[0], 0.0, true);
+  } else {
+    const Heads in = heads_of(s, qkv_NC);
     gradients = at::_scaled_dot_product_flash_attention_backward(
-        dout, in.q_BHTd, in.k_BKTd, in.v_BKTd, out, saved.stats[0], saved.stats[1], saved.stats[2], s.seq,
-        s.seq, 0.0, true, saved.stats[3], saved.stats[4]);
-  Tensor dq = to.q_BHTd;
-  dq.copy_(std::get<0>(gradients));
-  write_group_sums(s, std::get<1>(gradients), to.k_BKTd);
-  write_group_sums(s, std::get<2>(gradients), to.v_BKTd);
+        heads_first(dout_NE), in.q_BHTd, in.k_BKTd, in.v_BKTd, heads_first(saved.out_NE), saved.stats[0],
+        saved.stats[1], saved.stats[2], s.seq, s.seq, 0.0, true, saved.stats[3], saved.stats[4]);
+  }
+  const Heads to = heads_of(s, dqkv_NC);
+  write_heads(s, std::get<0>(gradients), to.q_BHTd);
+  write_heads(s, std::get<1>(gradients), to.k_BKTd);
+  write_heads(s, std::get<2>(gradients), to.v_BKTd);
 }
 
 Tensor attention_cached(const AttentionShape& s, const Tensor& q_BTHd, const Tensor& key_cache,

@@ -1,4 +1,5 @@
 // Causal self-attention over packed query, key and value rows, through ATen: flash attention on CPU and GPU.
+// fp32 and bf16 on a CPU (bf16 in fp32 where it has no bf16 units), bf16 on a GPU.
 #pragma once
 #include "trainer/kernels/tensor.h"
 

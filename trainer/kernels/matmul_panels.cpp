@@ -33,7 +33,8 @@ struct Range {
 /// Runs body over n in equal steps of at most `most`.
 template <class Body>
 void for_steps(int64_t n, int64_t most, const Body& body) {
-  const int64_t steps = std::max<int64_t>(1, (n + most - 1) / most);
+  if (n == 0) return;
+  const int64_t steps = (n + most - 1) / most;
   const int64_t step = (n + steps - 1) / steps;
   for (int64_t first = 0; first < n; first += step) body(Range{first, std::min(step, n - first)});
 }

@@ -45,12 +45,14 @@ ModelLayout llama_layout(const LlamaConfig& c) {
   layout.tied = c.tied;
 
   UnitSpec embedding{.name = "model.embed_tokens"};
-  embedding.params.push_back({"model.embed_tokens.weight", {c.vocab_size, c.width}, normal, true, TpSplit::kVocab});
+  embedding.params.push_back(
+      {"model.embed_tokens.weight", {c.vocab_size, c.width}, normal, true, TpSplit::kVocab});
   layout.units.push_back(std::move(embedding));
   for (int64_t i = 0; i < c.layers; ++i) layout.units.push_back(block_unit(c, i));
   UnitSpec head{.name = "lm_head"};
   head.params.push_back({"model.norm.weight", {c.width}, {Init::Kind::kOnes, 0}, false, TpSplit::kNone});
-  if (!c.tied) head.params.push_back({"lm_head.weight", {c.vocab_size, c.width}, normal, true, TpSplit::kVocab});
+  if (!c.tied)
+    head.params.push_back({"lm_head.weight", {c.vocab_size, c.width}, normal, true, TpSplit::kVocab});
   layout.units.push_back(std::move(head));
 
   // The look-up is not a product; a tied table takes part in one as the head.
@@ -62,19 +64,32 @@ ActivationSpecs llama_activations(const LlamaConfig& c, BatchShape shape, int64_
   const int64_t N = shape.tokens(), D = c.width, F = c.ffn_width, V = c.vocab_size;
   const int64_t E = c.heads * c.head_dim(), C = E + 2 * c.num_kv_heads() * c.head_dim();
   ActivationSpecs specs;
-  specs.saved = {{"normed_attention", {N, D}}, {"inv_rms_attention", {N}, SlotType::kFp32},
-                 {"qkv", {N, C}},              {"middle", {N, D}},
-                 {"normed_mlp", {N, D}},       {"inv_rms_mlp", {N}, SlotType::kFp32},
+  specs.saved = {{"normed_attention", {N, D}},
+                 {"inv_rms_attention", {N}, SlotType::kFp32},
+                 {"qkv", {N, C}},
+                 {"middle", {N, D}},
+                 {"normed_mlp", {N, D}},
+                 {"inv_rms_mlp", {N}, SlotType::kFp32},
                  {"gate_up", {N, 2 * F}}};
-  specs.scratch = {{"hidden", {N, F}}, {"d_hidden", {N, F}}, {"d_qkv", {N, C}}, {"d_attention", {N, E}}, {"d_normed", {N, D}}};
+  specs.scratch = {{"hidden", {N, F}},
+                   {"d_hidden", {N, F}},
+                   {"d_qkv", {N, C}},
+                   {"d_attention", {N, E}},
+                   {"d_normed", {N, D}}};
   // Big chunks read the head's weights seldom; 64 MiB of logits is where more stops to pay.
   constexpr int64_t kChunkBytes = int64_t{64} << 20;
-  specs.head_chunk = std::clamp<int64_t>(kChunkBytes / (V * compute_bytes) / 64 * 64, std::min<int64_t>(N, 64), N);
+  specs.head_chunk =
+      std::clamp<int64_t>(kChunkBytes / (V * compute_bytes) / 64 * 64, std::min<int64_t>(N, 64), N);
   const int64_t chunk = specs.head_chunk;
-  specs.model = {{"stream", {c.layers + 1, N, D}}, {"normed_final", {N, D}},   {"inv_rms_final", {N}, SlotType::kFp32},
-                 {"logits", {chunk, V}},           {"losses", {N}, SlotType::kFp32}, {"d_stream", {N, D}},
+  specs.model = {{"stream", {c.layers + 1, N, D}},
+                 {"normed_final", {N, D}},
+                 {"inv_rms_final", {N}, SlotType::kFp32},
+                 {"logits", {chunk, V}},
+                 {"losses", {N}, SlotType::kFp32},
+                 {"d_stream", {N, D}},
                  {"d_normed", {N, D}}};
-  // ATen's attention returns its output and an fp32 log-sum-exp per head; fewer kv heads are repeated for its backward.
+  // ATen's attention returns its output and an fp32 log-sum-exp per head; fewer kv heads are repeated for its
+  // backward.
   specs.attention_saved_bytes = N * E * compute_bytes + N * c.heads * 4;
   specs.attention_scratch_bytes = 3 * N * E * compute_bytes;
   return specs;

@@ -24,13 +24,15 @@ int64_t ModelLayout::num_params() const {
 }
 
 double ModelLayout::flops_per_token_full(int64_t seq) const {
-  return 6.0 * static_cast<double>(num_matmul_params) +
-         12.0 * static_cast<double>(num_blocks) * static_cast<double>(attention_width) * static_cast<double>(seq);
+  return 6.0 * static_cast<double>(num_matmul_params) + 12.0 * static_cast<double>(num_blocks) *
+                                                            static_cast<double>(attention_width) *
+                                                            static_cast<double>(seq);
 }
 
 double ModelLayout::flops_per_token_causal(int64_t seq) const {
-  return 6.0 * static_cast<double>(num_matmul_params) +
-         6.0 * static_cast<double>(num_blocks) * static_cast<double>(attention_width) * static_cast<double>(seq);
+  return 6.0 * static_cast<double>(num_matmul_params) + 6.0 * static_cast<double>(num_blocks) *
+                                                            static_cast<double>(attention_width) *
+                                                            static_cast<double>(seq);
 }
 
 int64_t slot_bytes(const SlotSpec& slot, int64_t compute_bytes) {
@@ -42,7 +44,8 @@ ModelLayout model_layout(const ModelConfig& config) {
 }
 
 ActivationSpecs activation_specs(const ModelConfig& config, BatchShape shape, int64_t compute_bytes) {
-  return std::visit([&](const LlamaConfig& llama) { return llama_activations(llama, shape, compute_bytes); }, config.value);
+  return std::visit([&](const LlamaConfig& llama) { return llama_activations(llama, shape, compute_bytes); },
+                    config.value);
 }
 
 }  // namespace tycho

@@ -1,5 +1,5 @@
-// A model's parameters, activations and arithmetic, from its config alone. Torch-free: `tycho plan` and the engine
-// read the same lists.
+// A model's parameters, activations and arithmetic, from its config alone. Torch-free: `tycho plan` and the
+// engine read the same lists.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -11,33 +11,35 @@ namespace tycho {
 
 /// Tokens that pass through at once.
 struct BatchShape {
-  int64_t batch = 1;   // B sequences
-  int64_t seq = 1;     // T tokens each
+  int64_t batch = 1;  // B sequences
+  int64_t seq = 1;    // T tokens each
   int64_t tokens() const { return batch * seq; }
 };
 
 /// The activations of one micro-batch. Saved slots exist once per block, the others once.
 struct ActivationSpecs {
-  std::vector<SlotSpec> saved;     // kept from a block's forward to its backward
-  std::vector<SlotSpec> scratch;   // of whichever block is computing
-  std::vector<SlotSpec> model;     // around the blocks: final norm, logits chunk, gradients of the residual stream
-  int64_t attention_saved_bytes = 0;     // per block, owned by ATen: output and log-sum-exp
-  int64_t attention_scratch_bytes = 0;   // at the peak of attention's backward, owned by ATen
-  int64_t head_chunk = 0;                // tokens whose logits exist at once
+  std::vector<SlotSpec> saved;    // kept from a block's forward to its backward
+  std::vector<SlotSpec> scratch;  // of whichever block is computing
+  std::vector<SlotSpec>
+      model;  // around the blocks: final norm, logits chunk, gradients of the residual stream
+  int64_t attention_saved_bytes = 0;    // per block, owned by ATen: output and log-sum-exp
+  int64_t attention_scratch_bytes = 0;  // at the peak of attention's backward, owned by ATen
+  int64_t head_chunk = 0;               // tokens whose logits exist at once
 };
 /// Bytes of a slot when the compute dtype has compute_bytes.
 int64_t slot_bytes(const SlotSpec& slot, int64_t compute_bytes);
 
 struct ModelLayout {
-  std::vector<UnitSpec> units;   // in forward order: embedding, blocks, head
+  std::vector<UnitSpec> units;  // in forward order: embedding, blocks, head
   int64_t num_blocks = 0;
   int64_t num_params() const;
-  /// Parameters that take part in a matrix product per token: the head counts, the embedding look-up does not.
+  /// Parameters that take part in a matrix product per token: the head counts, the embedding look-up does
+  /// not.
   int64_t num_matmul_params = 0;
   /// Width of all heads together: for the attention term of the FLOPs.
   int64_t attention_width = 0;
   int64_t width = 0, vocab_size = 0;
-  bool tied = false;   // the head multiplies by the embedding table of unit 0
+  bool tied = false;  // the head multiplies by the embedding table of unit 0
 
   /// 6 N + 12 L (H d) T: attention counted as if not causal (PaLM, arXiv:2204.02311 appendix B).
   double flops_per_token_full(int64_t seq) const;

@@ -22,19 +22,20 @@ enum class TpSplit { kNone, kRows, kColumns, kVocab };
 
 /// One parameter, as Hugging Face names and orders it.
 struct ParamSpec {
-  std::string name;   // "model.layers.3.mlp.down_proj.weight"
-  Shape shape;        // global shape
+  std::string name;  // "model.layers.3.mlp.down_proj.weight"
+  Shape shape;       // global shape
   Init init;
   bool decay = true;
   TpSplit split = TpSplit::kNone;
 };
 
-/// The parameters that travel together: one block, the embedding, the head. Unit = flat buffer = bucket = FSDP unit.
+/// The parameters that travel together: one block, the embedding, the head. Unit = flat buffer = bucket =
+/// FSDP unit.
 struct UnitSpec {
-  std::string name;   // "model.layers.3"
+  std::string name;  // "model.layers.3"
   std::vector<ParamSpec> params;
-  /// Matrices that lie one after the other and are used as one, stacked by rows: q, k and v; gate and up. The k-th is view
-  /// params.size() + k of the unit.
+  /// Matrices that lie one after the other and are used as one, stacked by rows: q, k and v; gate and up. The
+  /// k-th is view params.size() + k of the unit.
   struct Stack {
     int first = 0, count = 0;
   };

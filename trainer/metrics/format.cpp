@@ -80,7 +80,9 @@ std::string printable(std::string_view text, bool unicode) {
     const bool control = length == 1
                              ? first < 0x20 || first == 0x7f
                              : length == 2 && first == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0;
-    if (length == 0 || control || (length > 1 && !unicode)) {
+    if (length == 1 && (first == '\n' || first == '\t')) {
+      out += ' ';
+    } else if (length == 0 || control || (length > 1 && !unicode)) {
       out += '?';
     } else {
       out += text.substr(0, length);

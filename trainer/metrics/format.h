@@ -14,8 +14,9 @@ std::string metric_text(double value);
 std::string short_text(double value);
 /// 0.258 as "25.8 %".
 std::string percent_text(double share);
-/// `text` without control characters, so that a file name or a message cannot steer a terminal: each becomes
-/// '?'. Broken UTF-8 does too, and with `unicode` false whatever is not ASCII.
+/// `text` on one line and without control characters, so that a file name or a message cannot steer a
+/// terminal: line ends and tabs become spaces, other controls and broken UTF-8 '?', and with `unicode` false
+/// so does whatever is not ASCII.
 std::string printable(std::string_view text, bool unicode);
 /// `text` as the value of key=value: in double quotes, with \ before " and \, when it holds anything that
 /// would end it.

@@ -10,14 +10,15 @@ namespace tycho {
 
 /// What one block may use while it computes.
 struct BlockActivations {
-  Views& saved;                // its own, from forward to backward
-  AttentionSaved& attention;   // its own; the bytes are ATen's
-  Views& scratch;              // shared with the other blocks: dead when it returns
+  Views& saved;               // its own, from forward to backward
+  AttentionSaved& attention;  // its own; the bytes are ATen's
+  Views& scratch;             // shared with the other blocks: dead when it returns
 };
 
 class Activations {
  public:
-  Activations(const ActivationSpecs& specs, int64_t num_blocks, at::ScalarType dtype, const at::Device& device);
+  Activations(const ActivationSpecs& specs, int64_t num_blocks, at::ScalarType dtype,
+              const at::Device& device);
 
   BlockActivations block(int64_t i) {
     return {saved_[static_cast<size_t>(i)], attention_[static_cast<size_t>(i)], scratch_};

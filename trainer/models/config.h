@@ -7,8 +7,8 @@
 
 namespace tycho {
 
-/// Llama (Touvron et al. 2023, arXiv:2302.13971; Llama 3, arXiv:2407.21783): RMSNorm, rotary positions, SwiGLU,
-/// grouped-query attention, no biases.
+/// Llama (Touvron et al. 2023, arXiv:2302.13971; Llama 3, arXiv:2407.21783): RMSNorm, rotary positions,
+/// SwiGLU, grouped-query attention, no biases.
 struct LlamaConfig {
   static constexpr const char* kKind = "llama";
   static constexpr const char* kHelp = "Llama: RMSNorm, RoPE, SwiGLU, grouped-query attention.";
@@ -25,7 +25,8 @@ struct LlamaConfig {
   bool tied = false;
   double init_std = 0.02;
 
-  template <class Visitor> void fields(Visitor& v) {
+  template <class Visitor>
+  void fields(Visitor& v) {
     v("width", width, "Width of the residual stream.", positive, multiple_of(8));
     v("layers", layers, "Number of transformer blocks.", positive);
     v("heads", heads, "Query heads.", positive);
@@ -37,8 +38,10 @@ struct LlamaConfig {
     v("rope_theta", rope_theta, "Base of the rotary frequencies.", positive);
     v("norm_eps", norm_eps, "Added to the mean square in RMSNorm.", positive);
     v("tied", tied, "Use the embedding table as the output head too.");
-    v("init_std", init_std, "Standard deviation of the initial weights; projections back into the residual stream get "
-      "init_std / sqrt(2 layers).", positive);
+    v("init_std", init_std,
+      "Standard deviation of the initial weights; projections back into the residual stream get "
+      "init_std / sqrt(2 layers).",
+      positive);
   }
   int64_t num_kv_heads() const { return kv_heads.value_or(heads); }
   int64_t head_dim() const { return head_width.value_or(width / heads); }

@@ -9,8 +9,8 @@
 
 namespace tycho {
 
-void head_forward_backward(HeadParams p, const Tensor& x_ND, const Tensor& targets_N, const Tensor& weight_1, double norm_eps,
-                           Activations& act, HeadGrads g, bool add, Tensor& d_ND) {
+void head_forward_backward(HeadParams p, const Tensor& x_ND, const Tensor& targets_N, const Tensor& weight_1,
+                           double norm_eps, Activations& act, HeadGrads g, bool add, Tensor& d_ND) {
   Tensor& normed_ND = act.model(model_slot::kNormedFinal);
   Tensor& logits_CV = act.model(model_slot::kLogits);
   Tensor& losses_N = act.model(model_slot::kLosses);
@@ -28,7 +28,8 @@ void head_forward_backward(HeadParams p, const Tensor& x_ND, const Tensor& targe
     matmul_tn(logits, normed, g.output_VD, add || begin > 0);
     matmul_nn(logits, p.output_VD, d_normed);
   }
-  rms_norm_backward(x_ND, p.norm_D, act.model(model_slot::kInvRmsFinal), d_normed_ND, d_ND, /*add_to_dx=*/false, g.norm_D, add);
+  rms_norm_backward(x_ND, p.norm_D, act.model(model_slot::kInvRmsFinal), d_normed_ND, d_ND,
+                    /*add_to_dx=*/false, g.norm_D, add);
 }
 
 Tensor head_last_logits(HeadParams p, const Tensor& x_ND, int64_t batch, double norm_eps) {

@@ -9,7 +9,7 @@ namespace tycho {
 /// Per layer [B, P, K, d]: B sequences, P positions, K kv heads. Owned by one decoder.
 struct KvCache {
   std::vector<Tensor> keys, values;
-  int64_t length = 0;   // positions filled; advanced by the decoder after all layers
+  int64_t length = 0;  // positions filled; advanced by the decoder after all layers
 };
 
 }  // namespace tycho

@@ -18,11 +18,13 @@ HeadParams head_params(const ModelLayout& layout, const Views& head, const Views
 
 }  // namespace
 
-Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::ScalarType dtype, const at::Device& device)
+Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::ScalarType dtype,
+             const at::Device& device)
     : layout_(model_layout(config)),
       norm_eps_(final_norm_eps(config)),
       units_(units),
-      activations_(activation_specs(config, shape, static_cast<int64_t>(at::elementSize(dtype))), layout_.num_blocks, dtype, device),
+      activations_(activation_specs(config, shape, static_cast<int64_t>(at::elementSize(dtype))),
+                   layout_.num_blocks, dtype, device),
       block_(make_block(config, shape, device)) {}
 
 Tensor Model::forward_backward(const MicroBatch& micro, const Tensor& weight_1) {
@@ -65,8 +67,8 @@ Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool ad
   const Views& table = units_.acquire(0, Pass::kBackward);
   Views& head_grads = units_.grads(head_unit());
   HeadGrads grads = {head_grads[0], layout_.tied ? units_.grads(0)[0] : head_grads[1]};
-  head_forward_backward(head_params(layout_, head, table), stream(layout_.num_blocks), targets_N, weight_1, norm_eps_, activations_,
-                        grads, add, activations_.model(model_slot::kDStream));
+  head_forward_backward(head_params(layout_, head, table), stream(layout_.num_blocks), targets_N, weight_1,
+                        norm_eps_, activations_, grads, add, activations_.model(model_slot::kDStream));
   units_.release(0, Pass::kBackward);
   units_.release(head_unit(), Pass::kBackward);
   return activations_.model(model_slot::kLosses).sum(at::kDouble);
@@ -74,13 +76,14 @@ Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool ad
 
 void Model::embed_backward(const Tensor& tokens_N, bool add) {
   Tensor& d_table_VD = units_.grads(0)[0];
-  // Only rows of tokens that occur are written, so the first micro-batch clears; a tied table has its head's gradient already.
+  // Only rows of tokens that occur are written, so the first micro-batch clears; a tied table has its head's
+  // gradient already.
   if (!add && !layout_.tied) d_table_VD.zero_();
   embedding_backward(tokens_N, activations_.model(model_slot::kDStream), d_table_VD);
 }
 
-Decoder::Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int64_t num_positions, at::ScalarType dtype,
-                 const at::Device& device)
+Decoder::Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int64_t num_positions,
+                 at::ScalarType dtype, const at::Device& device)
     : layout_(model_layout(config)),
       norm_eps_(final_norm_eps(config)),
       units_(units),
@@ -98,8 +101,9 @@ Decoder::Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int
 
 Tensor Decoder::next_logits(const Tensor& tokens_N) {
   const int64_t seq = tokens_N.numel() / batch_;
-  TYCHO_CHECK(cache_.length + seq <= num_positions_, "[decoder] wanted room for {} more tokens after {}, the cache has {}", seq,
-              cache_.length, num_positions_);
+  TYCHO_CHECK(cache_.length + seq <= num_positions_,
+              "[decoder] wanted room for {} more tokens after {}, the cache has {}", seq, cache_.length,
+              num_positions_);
   const Views& table = units_.acquire(0, Pass::kForward);
   Tensor x_ND = at::empty({tokens_N.numel(), layout_.width}, table[0].options());
   embedding(tokens_N, table[0], x_ND);

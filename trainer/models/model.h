@@ -8,21 +8,23 @@
 
 namespace tycho {
 
-/// What passes through forward and backward at once. Tokens and targets are int32 [B * T] on the model's device.
+/// What passes through forward and backward at once. Tokens and targets are int32 [B * T] on the model's
+/// device.
 struct MicroBatch {
   Tensor tokens_N, targets_N;
-  bool first = true;   // its gradients overwrite those of the step before
-  bool last = true;    // gradients are complete after it
+  bool first = true;  // its gradients overwrite those of the step before
+  bool last = true;   // gradients are complete after it
 };
 
 /// Trains. One thread; asynchronous on CUDA.
 class Model {
  public:
   /// `units` outlives the model. All memory is taken here.
-  Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::ScalarType dtype, const at::Device& device);
+  Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::ScalarType dtype,
+        const at::Device& device);
 
-  /// Adds weight_1 (fp32, one element) x the gradient of the summed token losses into the units' gradients. Returns the summed
-  /// loss of the micro-batch, fp64, one element, on the device.
+  /// Adds weight_1 (fp32, one element) x the gradient of the summed token losses into the units' gradients.
+  /// Returns the summed loss of the micro-batch, fp64, one element, on the device.
   Tensor forward_backward(const MicroBatch& micro, const Tensor& weight_1);
 
   const ModelLayout& layout() const { return layout_; }
@@ -31,7 +33,9 @@ class Model {
  private:
   int block_unit(int64_t i) const { return static_cast<int>(i) + 1; }
   int head_unit() const { return static_cast<int>(layout_.num_blocks) + 1; }
-  Tensor stream(int64_t i) { return activations_.model(model_slot::kStream).select(0, i); }   // input of block i
+  Tensor stream(int64_t i) {
+    return activations_.model(model_slot::kStream).select(0, i);
+  }  // input of block i
   void embed(const Tensor& tokens_N);
   void run_forward(int64_t i);
   void run_backward(int64_t i, bool add);
@@ -48,9 +52,10 @@ class Model {
 /// Generates: forward only, with a cache of keys and values.
 class Decoder {
  public:
-  Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int64_t num_positions, at::ScalarType dtype,
-          const at::Device& device);
-  /// tokens_N: int32 [B * T], the tokens that follow those seen so far. Returns fp32 logits [B, V] after the last of them.
+  Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int64_t num_positions,
+          at::ScalarType dtype, const at::Device& device);
+  /// tokens_N: int32 [B * T], the tokens that follow those seen so far. Returns fp32 logits [B, V] after the
+  /// last of them.
   Tensor next_logits(const Tensor& tokens_N);
   int64_t length() const { return cache_.length; }
   int64_t num_positions() const { return num_positions_; }

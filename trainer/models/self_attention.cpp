@@ -9,20 +9,21 @@ namespace tycho {
 SelfAttention::SelfAttention(const AttentionShape& shape, double rope_theta, const at::Device& device)
     : shape_(shape), cos_sin_(rope_table(shape.seq, shape.head_dim, rope_theta).to(device)) {}
 
-void SelfAttention::forward(Params p, const Tensor& x_ND, const Tensor& residual_ND, Tensor& qkv_NC, AttentionSaved& saved,
-                            Tensor& y_ND) const {
+void SelfAttention::forward(Params p, const Tensor& x_ND, const Tensor& residual_ND, Tensor& qkv_NC,
+                            AttentionSaved& saved, Tensor& y_ND) const {
   matmul_nt(x_ND, p.qkv_CD, qkv_NC);
   rope(qkv_NC, cos_sin_, shape_.seq, 0, shape_.heads + shape_.kv_heads, shape_.head_dim, /*inverse=*/false);
   saved = attention(shape_, qkv_NC);
   matmul_nt_add(saved.out_NE, p.o_DE, residual_ND, y_ND);
 }
 
-void SelfAttention::backward(Params p, const Tensor& x_ND, const Tensor& qkv_NC, const AttentionSaved& saved, const Tensor& dy_ND,
-                             Grads g, bool add, Scratch scratch, Tensor& dx_ND) const {
+void SelfAttention::backward(Params p, const Tensor& x_ND, const Tensor& qkv_NC, const AttentionSaved& saved,
+                             const Tensor& dy_ND, Grads g, bool add, Scratch scratch, Tensor& dx_ND) const {
   matmul_nn(dy_ND, p.o_DE, scratch.d_attention_NE);
   matmul_tn(dy_ND, saved.out_NE, g.o_DE, add);
   attention_backward(shape_, qkv_NC, saved, scratch.d_attention_NE, scratch.d_qkv_NC);
-  rope(scratch.d_qkv_NC, cos_sin_, shape_.seq, 0, shape_.heads + shape_.kv_heads, shape_.head_dim, /*inverse=*/true);
+  rope(scratch.d_qkv_NC, cos_sin_, shape_.seq, 0, shape_.heads + shape_.kv_heads, shape_.head_dim,
+       /*inverse=*/true);
   matmul_nn(scratch.d_qkv_NC, p.qkv_CD, dx_ND);
   matmul_tn(scratch.d_qkv_NC, x_ND, g.qkv_CD, add);
 }
@@ -40,7 +41,8 @@ Tensor SelfAttention::forward_cached(Params p, const Tensor& x_ND, const Tensor&
   keys.narrow(1, cache.length, seq).copy_(heads_BTHd.narrow(2, heads, kv_heads));
   values.narrow(1, cache.length, seq).copy_(heads_BTHd.narrow(2, heads + kv_heads, kv_heads));
   const AttentionShape shape = {batch, seq, heads, kv_heads, dim};
-  const Tensor out_NE = attention_cached(shape, heads_BTHd.narrow(2, 0, heads).contiguous(), keys, values, cache.length + seq);
+  const Tensor out_NE =
+      attention_cached(shape, heads_BTHd.narrow(2, 0, heads).contiguous(), keys, values, cache.length + seq);
   Tensor y_ND = at::empty_like(residual_ND);
   matmul_nt_add(out_NE, p.o_DE, residual_ND, y_ND);
   return y_ND;

@@ -13,7 +13,8 @@ AdamW::AdamW(const AdamWConfig& config, std::vector<FlatUnit>& units)
   for (FlatUnit& unit : units) {
     const int64_t numel = unit.flat_params().numel();
     for (OptimizerBuffers& buffers : state_)
-      buffers.flat.push_back(arena_view(make_arena(numel * 4, unit.flat_params().device()), 0, {numel}, at::kFloat));
+      buffers.flat.push_back(
+          arena_view(make_arena(numel * 4, unit.flat_params().device()), 0, {numel}, at::kFloat));
     const std::vector<Extent>& extents = unit.extents();
     for (size_t first = 0; first < extents.size();) {
       size_t end = first;
@@ -22,7 +23,8 @@ AdamW::AdamW(const AdamWConfig& config, std::vector<FlatUnit>& units)
       const bool separate_master = !unit.flat_master().is_same(unit.flat_params());
       segments_.push_back({extents[first].spec->decay, unit.flat_params().narrow(0, begin, length),
                            separate_master ? unit.flat_master().narrow(0, begin, length) : Tensor(),
-                           unit.flat_grads().narrow(0, begin, length), state_[0].flat.back().narrow(0, begin, length),
+                           unit.flat_grads().narrow(0, begin, length),
+                           state_[0].flat.back().narrow(0, begin, length),
                            state_[1].flat.back().narrow(0, begin, length)});
       first = end;
     }
@@ -44,8 +46,11 @@ void AdamW::step(double lr, int64_t step, const Tensor& grad_scale_1) {
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, std::vector<FlatUnit>& units) {
-  return std::visit([&](const AdamWConfig& adamw) -> std::unique_ptr<Optimizer> { return std::make_unique<AdamW>(adamw, units); },
-                    config.value);
+  return std::visit(
+      [&](const AdamWConfig& adamw) -> std::unique_ptr<Optimizer> {
+        return std::make_unique<AdamW>(adamw, units);
+      },
+      config.value);
 }
 
 }  // namespace tycho

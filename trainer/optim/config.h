@@ -17,11 +17,13 @@ struct AdamWConfig {
   double eps = 1e-8;
   double weight_decay = 0.0;
 
-  template <class Visitor> void fields(Visitor& v) {
+  template <class Visitor>
+  void fields(Visitor& v) {
     v("lr", lr, "Peak learning rate, after warm-up.", positive, required);
     v("betas", betas, "Decay of the first and second moment.", below(0, 1));
     v("eps", eps, "Added to the root of the second moment.", positive);
-    v("weight_decay", weight_decay, "Decay of matrices: each step removes lr x weight_decay of a weight.", at_least(0));
+    v("weight_decay", weight_decay, "Decay of matrices: each step removes lr x weight_decay of a weight.",
+      at_least(0));
   }
 };
 
@@ -33,7 +35,8 @@ struct ConstantConfig {
   static constexpr const char* kKind = "constant";
   static constexpr const char* kHelp = "Constant after warm-up.";
   Duration warmup = {0, DurationUnit::kBatch};
-  template <class Visitor> void fields(Visitor& v) {
+  template <class Visitor>
+  void fields(Visitor& v) {
     v("warmup", warmup, "Linear rise from 0 to the peak.", units("ba tok sp dur"), at_least(0));
   }
 };
@@ -43,7 +46,8 @@ struct CosineConfig {
   static constexpr const char* kHelp = "Half a cosine from the peak to floor.";
   Duration warmup = {0, DurationUnit::kBatch};
   double floor = 0.0;
-  template <class Visitor> void fields(Visitor& v) {
+  template <class Visitor>
+  void fields(Visitor& v) {
     v("warmup", warmup, "Linear rise from 0 to the peak.", units("ba tok sp dur"), at_least(0));
     v("floor", floor, "Share of the peak at the end.", in_range(0, 1));
   }
@@ -54,7 +58,8 @@ struct LinearConfig {
   static constexpr const char* kHelp = "A straight line from the peak to floor.";
   Duration warmup = {0, DurationUnit::kBatch};
   double floor = 0.0;
-  template <class Visitor> void fields(Visitor& v) {
+  template <class Visitor>
+  void fields(Visitor& v) {
     v("warmup", warmup, "Linear rise from 0 to the peak.", units("ba tok sp dur"), at_least(0));
     v("floor", floor, "Share of the peak at the end.", in_range(0, 1));
   }
@@ -73,7 +78,8 @@ struct WsdConfig {
   Duration decay = {0.2, DurationUnit::kFraction};
   DecayShape shape = DecayShape::kLinear;
   double floor = 0.0;
-  template <class Visitor> void fields(Visitor& v) {
+  template <class Visitor>
+  void fields(Visitor& v) {
     v("warmup", warmup, "Linear rise from 0 to the peak.", units("ba tok sp dur"), at_least(0));
     v("decay", decay, "Length of the final decay.", units("ba tok sp dur"), at_least(0));
     v("shape", shape, "Form of the decay.");
@@ -87,8 +93,10 @@ struct SchedulerConfig : OneOf<ConstantConfig, CosineConfig, LinearConfig, WsdCo
 
 struct ClipConfig {
   double norm = 1.0;
-  template <class Visitor> void fields(Visitor& v) {
-    v("norm", norm, "Scale all gradients so that their global L2 norm is at most this; 0 turns clipping off.", at_least(0));
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("norm", norm, "Scale all gradients so that their global L2 norm is at most this; 0 turns clipping off.",
+      at_least(0));
   }
 };
 

@@ -27,11 +27,14 @@ Schedule make_schedule(const TrainConfig& config, int64_t total_steps, int64_t n
   const Duration warmup = std::visit([](const auto& kind) { return kind.warmup; }, config.scheduler.value);
   schedule.warmup_steps = std::round(in_steps(warmup, config, total_steps, num_samples));
   if (config.scheduler.is<WsdConfig>())
-    schedule.decay_steps = std::round(in_steps(config.scheduler.as<WsdConfig>().decay, config, total_steps, num_samples));
+    schedule.decay_steps =
+        std::round(in_steps(config.scheduler.as<WsdConfig>().decay, config, total_steps, num_samples));
   const auto total = static_cast<double>(total_steps);
   if (schedule.warmup_steps + schedule.decay_steps > total)
-    fail(ExitCode::kRecipe, "[scheduler] warmup of {} and decay of {} steps do not fit into a run of {} steps: shorten them or "
-         "raise max_duration", schedule.warmup_steps, schedule.decay_steps, total_steps);
+    fail(ExitCode::kRecipe,
+         "[scheduler] warmup of {} and decay of {} steps do not fit into a run of {} steps: shorten them or "
+         "raise max_duration",
+         schedule.warmup_steps, schedule.decay_steps, total_steps);
   return schedule;
 }
 
@@ -46,11 +49,17 @@ double schedule_factor(const Schedule& schedule, int64_t steps_done) {
     double s, p, total;
     decltype(floored)& with_floor;
     double operator()(const ConstantConfig&) const { return 1.0; }
-    double operator()(const CosineConfig& c) const { return with_floor(c.floor, decay(DecayShape::kCosine, p)); }
-    double operator()(const LinearConfig& c) const { return with_floor(c.floor, decay(DecayShape::kLinear, p)); }
+    double operator()(const CosineConfig& c) const {
+      return with_floor(c.floor, decay(DecayShape::kCosine, p));
+    }
+    double operator()(const LinearConfig& c) const {
+      return with_floor(c.floor, decay(DecayShape::kLinear, p));
+    }
     double operator()(const WsdConfig& c) const {
       const double begin = total - schedule.decay_steps;
-      return s < begin ? 1.0 : with_floor(c.floor, decay(c.shape, (s - begin) / std::max(1.0, schedule.decay_steps)));
+      return s < begin
+                 ? 1.0
+                 : with_floor(c.floor, decay(c.shape, (s - begin) / std::max(1.0, schedule.decay_steps)));
     }
   };
   return std::visit(Factor{schedule, s, p, total, floored}, schedule.config.value);

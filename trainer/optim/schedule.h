@@ -10,12 +10,12 @@ namespace tycho {
 struct Schedule {
   SchedulerConfig config;
   double warmup_steps = 0;
-  double decay_steps = 0;   // wsd
+  double decay_steps = 0;  // wsd
   int64_t total_steps = 0;
 };
 
-/// Lengths that the config gives in tokens, samples or fractions become steps. Throws Error (kRecipe) when warm-up and decay
-/// do not fit into the run.
+/// Lengths that the config gives in tokens, samples or fractions become steps. Throws Error (kRecipe) when
+/// warm-up and decay do not fit into the run.
 Schedule make_schedule(const TrainConfig& config, int64_t total_steps, int64_t num_samples);
 
 /// Factor of the peak for the optimizer step that follows `steps_done` steps, W warm-up and T total steps:

@@ -1,4 +1,5 @@
-// Where a unit's bytes are. Models only acquire and release, and cannot tell one rank from a sharded thousand.
+// Where a unit's bytes are. Models only acquire and release, and cannot tell one rank from a sharded
+// thousand.
 #pragma once
 #include <vector>
 
@@ -18,7 +19,8 @@ class UnitStore {
   virtual void release(int unit, Pass pass) = 0;
   /// Where backward puts gradients (fp32, the shapes of the parameters).
   virtual Views& grads(int unit) = 0;
-  /// After the last micro-batch: this unit's gradients are complete here and may be reduced over ranks, in the background.
+  /// After the last micro-batch: this unit's gradients are complete here and may be reduced over ranks, in
+  /// the background.
   virtual void reduce(int unit) = 0;
   /// When it returns, all gradients are final.
   virtual void finish() = 0;

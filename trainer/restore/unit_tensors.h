@@ -13,7 +13,7 @@ namespace tycho {
 struct FlatState {
   std::string buffer;
   const FlatUnit* unit;
-  Tensor flat;   // fp32; in a model that only generates, the parameters themselves
+  Tensor flat;  // fp32; in a model that only generates, the parameters themselves
 };
 
 /// All flat buffers, weights first. `optimizer` may be null: weights only.
@@ -25,8 +25,8 @@ std::vector<TensorBytes> unit_tensor_bytes(const FlatState& state, const Tensor&
 /// Weights are named as Hugging Face names them, state "optimizer.<buffer>.<name>".
 std::string state_name(const std::string& buffer, const std::string& param);
 
-/// Fills units, and optimizer unless null, from a checkpoint. Throws Error (kUnusable) that lists tensors which are missing or
-/// have another shape.
+/// Fills units, and optimizer unless null, from a checkpoint. Throws Error (kUnusable) that lists tensors
+/// which are missing or have another shape.
 void load_tensors(const CheckpointReader& reader, std::vector<FlatUnit>& units, Optimizer* optimizer);
 
 }  // namespace tycho

@@ -13,16 +13,19 @@ Tensor make_arena(int64_t num_bytes, const at::Device& device) {
   if (!device.is_cpu()) return at::zeros({num_bytes}, at::TensorOptions().device(device).dtype(at::kByte));
   constexpr int64_t kHugePage = int64_t{2} << 20;
   const int64_t size = (num_bytes + kHugePage - 1) / kHugePage * kHugePage + kHugePage;
-  void* memory = mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
-    fail(ExitCode::kNumerics, "[arena] wanted {} of memory, the system refuses: use a smaller micro_batch or model",
+    fail(ExitCode::kNumerics,
+         "[arena] wanted {} of memory, the system refuses: use a smaller micro_batch or model",
          human_bytes(static_cast<double>(num_bytes)));
   const auto address = reinterpret_cast<uintptr_t>(memory);
   const uintptr_t aligned = (address + kHugePage - 1) / kHugePage * kHugePage;
   // Eager PyTorch gains 1.1 to 1.2 times from huge pages; a kernel that has none just ignores this.
   madvise(reinterpret_cast<void*>(aligned), static_cast<size_t>(size - kHugePage), MADV_HUGEPAGE);
   return at::from_blob(
-      reinterpret_cast<void*>(aligned), {num_bytes}, [memory, size](void*) { munmap(memory, static_cast<size_t>(size)); },
+      reinterpret_cast<void*>(aligned), {num_bytes},
+      [memory, size](void*) { munmap(memory, static_cast<size_t>(size)); },
       at::TensorOptions().dtype(at::kByte));
 }
 

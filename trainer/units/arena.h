@@ -4,8 +4,8 @@
 
 namespace tycho {
 
-/// num_bytes of zeroed memory as a uint8 tensor. On the CPU: page-aligned, on huge pages where the kernel gives them, kept
-/// until the last view is gone. On a GPU: from LibTorch's allocator.
+/// num_bytes of zeroed memory as a uint8 tensor. On the CPU: page-aligned, on huge pages where the kernel
+/// gives them, kept until the last view is gone. On a GPU: from LibTorch's allocator.
 Tensor make_arena(int64_t num_bytes, const at::Device& device);
 
 /// `shape` elements of dtype at byte `offset` of an arena; a view.

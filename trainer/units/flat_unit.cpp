@@ -32,7 +32,8 @@ FlatUnit::FlatUnit(const UnitSpec& spec, at::ScalarType dtype, const at::Device&
 
 Views FlatUnit::make_views(const Tensor& flat) const {
   Views views;
-  for (const Extent& e : extents_) views.push_back(flat.narrow(0, e.begin, e.end - e.begin).view(e.spec->shape));
+  for (const Extent& e : extents_)
+    views.push_back(flat.narrow(0, e.begin, e.end - e.begin).view(e.spec->shape));
   for (const UnitSpec::Stack& stack : spec_->stacks) {
     int64_t rows = 0;
     const int64_t columns = spec_->params[static_cast<size_t>(stack.first)].shape.back();
@@ -57,10 +58,12 @@ void FlatUnit::refresh_from_master() {
   if (master_.defined() && !master_.is_same(params_)) params_.copy_(master_);
 }
 
-at::ScalarType compute_dtype(Precision precision) { return precision == Precision::kBf16 ? at::kBFloat16 : at::kFloat; }
+at::ScalarType compute_dtype(Precision precision) {
+  return precision == Precision::kBf16 ? at::kBFloat16 : at::kFloat;
+}
 
-std::vector<FlatUnit> make_units(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
-                                 FlatUnit::Use use) {
+std::vector<FlatUnit> make_units(const std::vector<UnitSpec>& specs, at::ScalarType dtype,
+                                 const at::Device& device, FlatUnit::Use use) {
   std::vector<FlatUnit> units;
   units.reserve(specs.size());
   for (const UnitSpec& spec : specs) units.emplace_back(spec, dtype, device, use);

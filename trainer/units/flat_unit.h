@@ -1,5 +1,5 @@
-// The parameters that travel together: one block, the embedding, the head. One extent list serves the optimizer, the
-// communicator, the checkpoint and export.
+// The parameters that travel together: one block, the embedding, the head. One extent list serves the
+// optimizer, the communicator, the checkpoint and export.
 #pragma once
 #include <vector>
 
@@ -21,7 +21,7 @@ struct Extent {
 /// The flat buffer of one unit and its twins. Movable; views stay valid.
 class FlatUnit {
  public:
-  enum class Use { kTrain, kInfer };   // kInfer has no gradients and no master weights
+  enum class Use { kTrain, kInfer };  // kInfer has no gradients and no master weights
 
   FlatUnit(const UnitSpec& spec, at::ScalarType dtype, const at::Device& device, Use use);
 
@@ -31,7 +31,8 @@ class FlatUnit {
   const Tensor& flat_params() const { return params_; }
   /// [numel] fp32, same layout.
   const Tensor& flat_grads() const { return grads_; }
-  /// [numel] fp32, same layout: the weights that the optimizer updates. For fp32 runs the parameters themselves.
+  /// [numel] fp32, same layout: the weights that the optimizer updates. For fp32 runs the parameters
+  /// themselves.
   const Tensor& flat_master() const { return master_; }
   const Views& params() const { return param_views_; }
   Views& grads() { return grad_views_; }
@@ -53,7 +54,7 @@ class FlatUnit {
 at::ScalarType compute_dtype(Precision precision);
 
 /// One unit per spec.
-std::vector<FlatUnit> make_units(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
-                                 FlatUnit::Use use);
+std::vector<FlatUnit> make_units(const std::vector<UnitSpec>& specs, at::ScalarType dtype,
+                                 const at::Device& device, FlatUnit::Use use);
 
 }  // namespace tycho

@@ -12,13 +12,14 @@
 namespace tycho {
 namespace {
 
-// One counter gives four words, and by Box-Muller four normal numbers. Done in double: the last bit then does not depend
-// on which vector unit the compiler found.
+// One counter gives four words, and by Box-Muller four normal numbers. Done in double: the last bit then does
+// not depend on which vector unit the compiler found.
 void four_normals(uint64_t key, uint64_t counter, double std, float out[4]) {
   const auto words = philox(key, counter);
   for (int pair = 0; pair < 2; ++pair) {
-    const double u = (static_cast<double>(words[static_cast<size_t>(2 * pair)]) + 1.0) * 0x1p-32;   // (0, 1]
-    const double angle = 2.0 * std::numbers::pi * static_cast<double>(words[static_cast<size_t>(2 * pair + 1)]) * 0x1p-32;
+    const double u = (static_cast<double>(words[static_cast<size_t>(2 * pair)]) + 1.0) * 0x1p-32;  // (0, 1]
+    const double angle =
+        2.0 * std::numbers::pi * static_cast<double>(words[static_cast<size_t>(2 * pair + 1)]) * 0x1p-32;
     const double radius = std * std::sqrt(-2.0 * std::log(u));
     out[2 * pair] = static_cast<float>(radius * std::cos(angle));
     out[2 * pair + 1] = static_cast<float>(radius * std::sin(angle));
@@ -41,8 +42,9 @@ void draw_init(const ParamSpec& spec, uint64_t seed, int64_t begin, int64_t coun
 }
 
 void initialise(FlatUnit& unit, uint64_t seed) {
-  Tensor host = unit.flat_master().is_cpu() ? unit.flat_master()
-                                            : at::empty(unit.flat_master().sizes(), at::TensorOptions().dtype(at::kFloat));
+  Tensor host = unit.flat_master().is_cpu()
+                    ? unit.flat_master()
+                    : at::empty(unit.flat_master().sizes(), at::TensorOptions().dtype(at::kFloat));
   float* data = host.data_ptr<float>();
   for (const Extent& e : unit.extents())
     at::parallel_for(0, e.end - e.begin, 1 << 16, [&](int64_t begin, int64_t end) {

@@ -1,4 +1,5 @@
-// First values of parameters, drawn from (seed, name, element): the same bits on every topology and thread count.
+// First values of parameters, drawn from (seed, name, element): the same bits on every topology and thread
+// count.
 #pragma once
 #include <cstdint>
 
@@ -6,7 +7,8 @@
 
 namespace tycho {
 
-/// Fills elements [begin, begin + count) of a parameter as fp32 on the host. Normal numbers by Box-Muller from Philox.
+/// Fills elements [begin, begin + count) of a parameter as fp32 on the host. Normal numbers by Box-Muller
+/// from Philox.
 void draw_init(const ParamSpec& spec, uint64_t seed, int64_t begin, int64_t count, float* out);
 
 /// Every master weight of a unit, then its parameters.

@@ -41,7 +41,8 @@ TEST_P(RopeTest, EqualsHuggingFaceAndIsUndoneByItsInverse) {
     expect_close(turned, oracle.view_as(qkv), 2);
     table_->rope(shape, dtype_, angles.const_data_ptr<float>(), true, turned.mutable_data_ptr(),
                  stream_of(qkv));
-    expect_close(turned, qkv, 4);
+    const double rounding = type_ == at::kFloat ? 1e-5 : 0.04;  // of the pair's larger half
+    EXPECT_TRUE(at::allclose(as_double(turned), as_double(qkv), 0.0, rounding));
   }
 }
 

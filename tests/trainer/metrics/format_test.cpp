@@ -42,7 +42,7 @@ TEST(FormatTest, WritesNumbers) {
 TEST(FormatTest, MakesForeignTextHarmless) {
   EXPECT_EQ(printable("plain × text", true), "plain × text");
   EXPECT_EQ(printable("plain × text", false), "plain ? text");
-  EXPECT_EQ(printable("\x1b[2Jgone\r\n\x7f", true), "?[2Jgone???");
+  EXPECT_EQ(printable("\x1b[2Jgone\r\n\x7f", true), "?[2Jgone? ?");
   EXPECT_EQ(printable("\xc2\x9b"
                       "2J",
                       true),

@@ -56,7 +56,7 @@ TEST(PlainReporterTest, SaysSoWhenAPeakIsUnknownOrALossIsNotANumber) {
 TEST(PlainReporterTest, KeepsAnEventOnItsLine) {
   const std::string text =
       written([](Reporter& reporter) { reporter.event("stop", "a\nstep=1\x1b[2J", {}); });
-  EXPECT_EQ(text, "event=stop text=\"a?step=1?[2J\"\n");
+  EXPECT_EQ(text, "event=stop text=\"a step=1?[2J\"\n");
 }
 
 TEST(PlainReporterTest, OutlivesAReaderThatWentAway) {

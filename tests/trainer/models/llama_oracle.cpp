@@ -23,8 +23,10 @@ at::Tensor rotary(const at::Tensor& x, double theta) {
 
 }  // namespace
 
-LlamaOracle::LlamaOracle(const LlamaConfig& config, const std::map<std::string, at::Tensor>& weights) : config_(config) {
-  for (const auto& [name, value] : weights) weights_[name] = value.detach().to(at::kDouble).clone().set_requires_grad(true);
+LlamaOracle::LlamaOracle(const LlamaConfig& config, const std::map<std::string, at::Tensor>& weights)
+    : config_(config) {
+  for (const auto& [name, value] : weights)
+    weights_[name] = value.detach().to(at::kDouble).clone().set_requires_grad(true);
 }
 
 at::Tensor LlamaOracle::norm(const at::Tensor& x, const std::string& name) const {
@@ -38,13 +40,14 @@ at::Tensor LlamaOracle::attention(const at::Tensor& x_BTD, const std::string& la
   };
   const int64_t group = config_.heads / config_.num_kv_heads();
   const at::Tensor q = rotary(heads("self_attn.q_proj.weight", config_.heads), config_.rope_theta);
-  const at::Tensor k =
-      rotary(heads("self_attn.k_proj.weight", config_.num_kv_heads()), config_.rope_theta).repeat_interleave(group, 1);
+  const at::Tensor k = rotary(heads("self_attn.k_proj.weight", config_.num_kv_heads()), config_.rope_theta)
+                           .repeat_interleave(group, 1);
   const at::Tensor v = heads("self_attn.v_proj.weight", config_.num_kv_heads()).repeat_interleave(group, 1);
   const at::Tensor future = at::ones({seq, seq}, at::kBool).triu(1);
   const at::Tensor scores = (at::matmul(q, k.transpose(-1, -2)) / std::sqrt(static_cast<double>(dim)))
                                 .masked_fill(future, -std::numeric_limits<double>::infinity());
-  const at::Tensor out = at::matmul(at::softmax(scores, -1), v).transpose(1, 2).reshape({batch, seq, config_.heads * dim});
+  const at::Tensor out =
+      at::matmul(at::softmax(scores, -1), v).transpose(1, 2).reshape({batch, seq, config_.heads * dim});
   return at::matmul(out, weight(layer + "self_attn.o_proj.weight").t());
 }
 

@@ -1,5 +1,5 @@
-// A Llama for tests: plain ATen with autograd, written from the papers and Hugging Face's definition, sharing no code with
-// the engine.
+// A Llama for tests: plain ATen with autograd, written from the papers and Hugging Face's definition, sharing
+// no code with the engine.
 #pragma once
 #include <ATen/ATen.h>
 

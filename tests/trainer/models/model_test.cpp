@@ -20,11 +20,12 @@ struct Case {
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
-LlamaConfig llama(int64_t width, int64_t layers, int64_t heads, int64_t kv_heads, int64_t ffn, int64_t vocab, bool tied) {
+LlamaConfig llama(int64_t width, int64_t layers, int64_t heads, int64_t kv_heads, int64_t ffn, int64_t vocab,
+                  bool tied) {
   LlamaConfig c;
   c.width = width, c.layers = layers, c.heads = heads, c.kv_heads = kv_heads;
   c.ffn_width = ffn, c.vocab_size = vocab, c.tied = tied;
-  c.init_std = 0.2;   // far from linear: small weights would hide wrong terms
+  c.init_std = 0.2;  // far from linear: small weights would hide wrong terms
   c.rope_theta = 10000;
   return c;
 }
@@ -45,7 +46,8 @@ class ModelTest : public testing::TestWithParam<std::tuple<Case, at::ScalarType>
     config_.value = std::get<0>(GetParam()).config;
     shape_ = std::get<0>(GetParam()).shape;
     dtype_ = std::get<1>(GetParam());
-    units_ = std::make_unique<LocalUnits>(make_units(model_layout(config_).units, dtype_, at::kCPU, FlatUnit::Use::kTrain));
+    units_ = std::make_unique<LocalUnits>(
+        make_units(model_layout(config_).units, dtype_, at::kCPU, FlatUnit::Use::kTrain));
     for (FlatUnit& unit : units_->owned()) initialise(unit, 11);
     tokens_ = at::randint(llama().vocab_size, {shape_.batch, shape_.seq}, at::kInt);
     targets_ = at::randint(llama().vocab_size, {shape_.batch, shape_.seq}, at::kInt);
@@ -55,7 +57,8 @@ class ModelTest : public testing::TestWithParam<std::tuple<Case, at::ScalarType>
   LlamaOracle oracle() {
     std::map<std::string, at::Tensor> weights;
     for (FlatUnit& unit : units_->owned())
-      for (size_t i = 0; i < unit.spec().params.size(); ++i) weights[unit.spec().params[i].name] = unit.params()[i];
+      for (size_t i = 0; i < unit.spec().params.size(); ++i)
+        weights[unit.spec().params[i].name] = unit.params()[i];
     return LlamaOracle(llama(), weights);
   }
   // bf16 keeps 8 bits, and rounds at every op on the way.
@@ -65,7 +68,8 @@ class ModelTest : public testing::TestWithParam<std::tuple<Case, at::ScalarType>
       for (size_t i = 0; i < unit.spec().params.size(); ++i) {
         const at::Tensor wanted = oracle.weights().at(unit.spec().params[i].name).grad();
         const double error = (unit.grads()[i].to(at::kDouble) - wanted).norm().item<double>();
-        EXPECT_LE(error, tolerance() * wanted.norm().item<double>() + kRounding) << unit.spec().params[i].name;
+        EXPECT_LE(error, tolerance() * wanted.norm().item<double>() + kRounding)
+            << unit.spec().params[i].name;
       }
   }
 
@@ -79,8 +83,8 @@ class ModelTest : public testing::TestWithParam<std::tuple<Case, at::ScalarType>
 TEST_P(ModelTest, LossAndEveryGradientEqualAutograd) {
   Model model(config_, *units_, shape_, dtype_, at::kCPU);
   const double weight = 0.125;
-  const at::Tensor loss =
-      model.forward_backward({tokens_.reshape(-1), targets_.reshape(-1), true, true}, at::full({1}, weight, at::kFloat));
+  const at::Tensor loss = model.forward_backward({tokens_.reshape(-1), targets_.reshape(-1), true, true},
+                                                 at::full({1}, weight, at::kFloat));
   const LlamaOracle reference = oracle();
   const at::Tensor wanted = reference.loss_sum(tokens_, targets_);
   EXPECT_NEAR(loss.item<double>(), wanted.item<double>(), tolerance() * std::abs(wanted.item<double>()));
@@ -96,7 +100,10 @@ TEST_P(ModelTest, MicroBatchesAddUp) {
   for (int step = 0; step < 2; ++step) {
     loss = 0;
     for (int64_t b = 0; b < shape_.batch; ++b)
-      loss += model.forward_backward({tokens_[b].contiguous(), targets_[b].contiguous(), b == 0, b + 1 == shape_.batch}, weight_1)
+      loss += model
+                  .forward_backward(
+                      {tokens_[b].contiguous(), targets_[b].contiguous(), b == 0, b + 1 == shape_.batch},
+                      weight_1)
                   .item<double>();
   }
   const LlamaOracle reference = oracle();
@@ -115,7 +122,8 @@ TEST_P(ModelTest, DecodingOneByOneEqualsTheWholeSequence) {
     const int64_t count = t == 0 ? prompt : 1;
     const at::Tensor logits = decoder.next_logits(row[0].narrow(0, t, count).contiguous());
     const at::Tensor expected = wanted[t + count - 1];
-    EXPECT_LE((logits[0].to(at::kDouble) - expected).norm().item<double>(), tolerance() * expected.norm().item<double>())
+    EXPECT_LE((logits[0].to(at::kDouble) - expected).norm().item<double>(),
+              tolerance() * expected.norm().item<double>())
         << "position " << t;
   }
 }
@@ -132,7 +140,8 @@ TEST_P(ModelTest, TheSameStepTwiceGivesTheSameBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ModelTest,
-                         testing::Combine(testing::ValuesIn(cases()), testing::Values(at::kFloat, at::kBFloat16)),
+                         testing::Combine(testing::ValuesIn(cases()),
+                                          testing::Values(at::kFloat, at::kBFloat16)),
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param).name) +
                                   (std::get<1>(info.param) == at::kFloat ? "_fp32" : "_bf16");

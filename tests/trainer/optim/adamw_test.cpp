@@ -12,7 +12,10 @@ namespace {
 
 UnitSpec mixed_unit() {
   UnitSpec unit{.name = "unit"};
-  unit.params = {{"norm.weight", {5}, {}, false}, {"a", {3, 4}, {}, true}, {"b", {2, 4}, {}, true}, {"bias", {3}, {}, false}};
+  unit.params = {{"norm.weight", {5}, {}, false},
+                 {"a", {3, 4}, {}, true},
+                 {"b", {2, 4}, {}, true},
+                 {"bias", {3}, {}, false}};
   return unit;
 }
 
@@ -20,7 +23,8 @@ class AdamWTest : public testing::TestWithParam<at::ScalarType> {};
 
 TEST_P(AdamWTest, FollowsTheFormulaAndSparesWhatDoesNotDecay) {
   at::manual_seed(3);
-  std::vector<FlatUnit> units = make_units({mixed_unit(), mixed_unit()}, GetParam(), at::kCPU, FlatUnit::Use::kTrain);
+  std::vector<FlatUnit> units =
+      make_units({mixed_unit(), mixed_unit()}, GetParam(), at::kCPU, FlatUnit::Use::kTrain);
   for (FlatUnit& unit : units) {
     unit.flat_master().normal_();
     unit.refresh_from_master();
@@ -43,7 +47,8 @@ TEST_P(AdamWTest, FollowsTheFormulaAndSparesWhatDoesNotDecay) {
       m[i] = 0.8 * m[i] + 0.2 * g;
       v[i] = 0.9 * v[i] + 0.1 * g * g;
       w[i] = w[i] * (1 - 0.005 * decay);
-      w[i] = w[i] - 0.005 * (m[i] / (1 - std::pow(0.8, step))) / (at::sqrt(v[i] / (1 - std::pow(0.9, step))) + 1e-6);
+      w[i] = w[i] -
+             0.005 * (m[i] / (1 - std::pow(0.8, step))) / (at::sqrt(v[i] / (1 - std::pow(0.9, step))) + 1e-6);
     }
     optimizer.step(0.005, step, at::full({1}, scale, at::kFloat));
   }
@@ -57,7 +62,8 @@ TEST_P(AdamWTest, FollowsTheFormulaAndSparesWhatDoesNotDecay) {
 INSTANTIATE_TEST_SUITE_P(Dtypes, AdamWTest, testing::Values(at::kFloat, at::kBFloat16));
 
 TEST(GradClipTest, ScalesOnlyWhatIsTooLong) {
-  std::vector<FlatUnit> units = make_units({mixed_unit(), mixed_unit()}, at::kFloat, at::kCPU, FlatUnit::Use::kTrain);
+  std::vector<FlatUnit> units =
+      make_units({mixed_unit(), mixed_unit()}, at::kFloat, at::kCPU, FlatUnit::Use::kTrain);
   for (FlatUnit& unit : units) unit.flat_grads().fill_(2);
   const double norm = std::sqrt(56 * 4.0);
   EXPECT_NEAR(clip_gradients({1.5}, units).norm_1.item<float>(), norm, 1e-5);

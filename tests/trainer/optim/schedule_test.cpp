@@ -45,7 +45,8 @@ TEST(ScheduleTest, LinearIsALine) {
 
 TEST(ScheduleTest, WsdHoldsThenDecays) {
   // TorchTitan's debug preset: 10 steps, 2 of warm-up, 8 of linear decay.
-  const Schedule titan = schedule_of(WsdConfig{{2, DurationUnit::kBatch}, {0.8, DurationUnit::kFraction}}, 10);
+  const Schedule titan =
+      schedule_of(WsdConfig{{2, DurationUnit::kBatch}, {0.8, DurationUnit::kFraction}}, 10);
   const double wanted[] = {.5, 1, 1, .875, .75, .625, .5, .375, .25, .125};
   for (int64_t s = 0; s < 10; ++s) EXPECT_NEAR(schedule_factor(titan, s), wanted[s], 1e-12) << s;
   const Schedule root = schedule_of(WsdConfig{k10Steps, {20, DurationUnit::kBatch}, DecayShape::kSqrt, 0.2});

@@ -71,7 +71,8 @@ TEST(InitTest, AnyPieceIsAFunctionOfSeedNameAndElement) {
 TEST(InitTest, DoesNotDependOnThreads) {
   UnitSpec spec{.name = "big"};
   spec.params = {{"w", {600, 500}, {Init::Kind::kNormal, 0.1}}};
-  FlatUnit one(spec, at::kFloat, at::kCPU, FlatUnit::Use::kTrain), two(spec, at::kFloat, at::kCPU, FlatUnit::Use::kTrain);
+  FlatUnit one(spec, at::kFloat, at::kCPU, FlatUnit::Use::kTrain),
+      two(spec, at::kFloat, at::kCPU, FlatUnit::Use::kTrain);
   const int threads = at::get_num_threads();
   at::set_num_threads(1);
   initialise(one, 9);

@@ -1,4 +1,4 @@
-// The fused classifier on the CPU: one pass from memory for maximum and sum, one from cache for the gradient.
+// The fused classifier on the CPU: a row comes from memory once and is worked on in the cache.
 #include "trainer/kernels/cpu/kernels.h"
 #include "trainer/kernels/cpu/parallel.h"
 
@@ -14,36 +14,25 @@ struct Softmax {
 
 template <class T>
 float max_of(int64_t n, const T* x) {
-  Vec most = broadcast(-__builtin_inff());
+  constexpr float kLowest = -__builtin_inff();
+  Vec most = broadcast(kLowest);
   for_lanes(n, [&](int64_t i, auto lanes) {
-    most = max(fill_rest(load(x + i, lanes), lanes, -__builtin_inff()), most);
+    most = at_least(fill_rest(load(x + i, lanes), lanes, kLowest), most);
   });
   return max_lanes(most);
 }
 
-template <class T>
-float sum_of_exp(int64_t n, const T* x, float shift) {
+/// With `keep`, e^(x - max) is left where x was: fp32 only, bf16 would be rounded twice.
+template <bool keep, class T>
+Softmax reduce(int64_t n, T* x) {
+  const float most = max_of(n, x);
   Vec sum{};
-  for_lanes(n,
-            [&](int64_t i, auto lanes) { sum += fill_rest(exp(load(x + i, lanes) - shift), lanes, 0.0f); });
-  return sum_lanes(sum);
-}
-
-/// Chunks that fit the first-level cache are read twice, the row once.
-template <class T>
-Softmax reduce(int64_t n, const T* x) {
-  constexpr int64_t kChunk = 2048;
-  Softmax row{-__builtin_inff(), 0.0f};
-  for (int64_t first = 0; first < n; first += kChunk) {
-    const int64_t count = smaller(kChunk, n - first);
-    const float most = max_of(count, x + first);
-    if (most > row.max) {
-      row.sum *= __builtin_expf(row.max - most);
-      row.max = most;
-    }
-    row.sum += sum_of_exp(count, x + first, row.max);
-  }
-  return row;
+  for_lanes(n, [&](int64_t i, auto lanes) {
+    const Vec e = exp(load(x + i, lanes) - most);
+    if constexpr (keep) store(x + i, e, lanes);
+    sum += fill_rest(e, lanes, 0.0f);
+  });
+  return {most, sum_lanes(sum)};
 }
 
 template <class T>
@@ -53,16 +42,17 @@ void classify_row(int64_t vocab, T* logits, int32_t target, const float* weight,
     if (weight) __builtin_memset(logits, 0, vocab * sizeof(T));
     return;
   }
-  const Softmax row = reduce(vocab, logits);
-  const Vec target_logit = load(logits + target, Part{1});
-  *loss = __builtin_logf(row.sum) + (row.max - target_logit[0]);
+  const float target_logit = load(logits + target, Part{1})[0];
+  constexpr bool keep = sizeof(T) == sizeof(float);
+  const Softmax row = weight ? reduce<keep>(vocab, logits) : reduce<false>(vocab, logits);
+  *loss = __builtin_logf(row.sum) + (row.max - target_logit);
   if (!weight) return;
   const float scale = *weight / row.sum;
-  const Vec at_target = broadcast(__builtin_expf(target_logit[0] - row.max) * scale - *weight);
   for_lanes(vocab, [&](int64_t i, auto lanes) {
-    store(logits + i, exp(load(logits + i, lanes) - row.max) * scale, lanes);
+    const Vec x = load(logits + i, lanes);
+    store(logits + i, (keep ? x : exp(x - row.max)) * scale, lanes);
   });
-  store(logits + target, at_target, Part{1});
+  store(logits + target, broadcast(__builtin_expf(target_logit - row.max) * scale - *weight), Part{1});
 }
 
 template <class T>

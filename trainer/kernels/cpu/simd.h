@@ -4,6 +4,10 @@
 // they define or use lives in that namespace or is a compiler builtin: a shared inline function compiled for
 // a newer CPU could otherwise be the copy that the linker keeps for all.
 #pragma once
+#if defined(__AVX2__)
+#include <immintrin.h>  // its functions are always inlined
+#endif
+
 #include <cstdint>
 
 namespace tycho::TYCHO_ISA {
@@ -38,15 +42,36 @@ struct Part {
 
 TYCHO_SIMD Vec broadcast(float x) { return x - Vec{}; }
 
-TYCHO_SIMD Vec widen(Half half) { return (Vec)(__builtin_convertvector(half, Bits) << 16); }
+// What the compiler does not find by itself: conversions between 16 and 32 bits, and bounds that keep NaN.
+#if defined(__AVX512F__)
+// The forms with a mask of ones: GCC 12 warns about the undefined register that the plain ones start from.
+inline constexpr __mmask16 kAll = 0xffff;
+TYCHO_SIMD Bits to_32_bits(Half x) { return (Bits)_mm512_maskz_cvtepu16_epi32(kAll, (__m256i)x); }
+TYCHO_SIMD Half to_16_bits(Bits x) { return (Half)_mm512_maskz_cvtepi32_epi16(kAll, (__m512i)x); }
+TYCHO_SIMD Vec at_least(Vec low, Vec x) { return (Vec)_mm512_maskz_max_ps(kAll, (__m512)low, (__m512)x); }
+TYCHO_SIMD Vec at_most(Vec high, Vec x) { return (Vec)_mm512_maskz_min_ps(kAll, (__m512)high, (__m512)x); }
+#elif defined(__AVX2__)
+TYCHO_SIMD Bits to_32_bits(Half x) { return (Bits)_mm256_cvtepu16_epi32((__m128i)x); }
+TYCHO_SIMD Half to_16_bits(Bits x) {
+  const __m256i packed = _mm256_packus_epi32((__m256i)x, (__m256i)x);
+  return (Half)_mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0xd8));
+}
+TYCHO_SIMD Vec at_least(Vec low, Vec x) { return (Vec)_mm256_max_ps((__m256)low, (__m256)x); }
+TYCHO_SIMD Vec at_most(Vec high, Vec x) { return (Vec)_mm256_min_ps((__m256)high, (__m256)x); }
+#else
+TYCHO_SIMD Bits to_32_bits(Half x) { return __builtin_convertvector(x, Bits); }
+TYCHO_SIMD Half to_16_bits(Bits x) { return __builtin_convertvector(x, Half); }
+TYCHO_SIMD Vec at_least(Vec low, Vec x) { return x < low ? low : x; }
+TYCHO_SIMD Vec at_most(Vec high, Vec x) { return x > high ? high : x; }
+#endif
+
+TYCHO_SIMD Vec widen(Half half) { return (Vec)(to_32_bits(half) << 16); }
 
 /// Rounds to nearest even; NaN stays NaN.
 TYCHO_SIMD Half narrow(Vec x) {
   const Bits bits = (Bits)x;
-  const Bits rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-  const Bits quiet = (bits >> 16) | 0x40u;
-  const Bits is_nan = (Bits)(x != x);
-  return __builtin_convertvector((is_nan & quiet) | (~is_nan & rounded), Half);
+  const Bits rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+  return to_16_bits((x == x ? rounded : (bits | 0x400000u)) >> 16);
 }
 
 TYCHO_SIMD Vec load(const float* p, Full) {
@@ -95,8 +120,6 @@ TYCHO_SIMD Vec fill_rest(Vec x, Part part, float fill) {
   return x;
 }
 
-TYCHO_SIMD Vec max(Vec a, Vec b) { return a > b ? a : b; }
-
 // Sums and maxima across lanes pair neighbours in a fixed order.
 TYCHO_SIMD float sum_lanes(Vec x) {
   for (int width = kLanes / 2; width > 0; width /= 2)
@@ -112,9 +135,7 @@ TYCHO_SIMD float max_lanes(Vec x) {
 /// e^x within 2 ulp; 0 below -87.3, infinity above 88.37, NaN stays NaN.
 /// x = n ln 2 + r with |r| <= ln 2 / 2 (ln 2 in two parts), e^r by a polynomial, 2^n put into the exponent.
 TYCHO_SIMD Vec exp(Vec x) {
-  const Vec low = broadcast(-88.0f), high = broadcast(89.0f);
-  x = x < low ? low : x;
-  x = x > high ? high : x;
+  x = at_most(broadcast(89.0f), at_least(broadcast(-88.0f), x));
   const float round = 0x1.8p23f;  // adding it leaves the nearest integer in the low bits
   const Vec shifted = x * 1.44269504f + round;
   const Vec n = shifted - round;
