@@ -19,5 +19,6 @@ r.clip.norm = 1.0
 r.tokenizer  = data .. "/tokenizer.json"
 r.train_data = t.data.mds { local_dir = data }
 r.ckpt.every = "0.25dur"
+r.log.plot   = true
 
 return r

@@ -1,3 +1,4 @@
+# The foundations: values with units, JSON, files, hashes, random numbers, config readers.
 tycho_test(base_test LIBS base SOURCES
   trainer/base/bytes_test.cpp trainer/base/duration_test.cpp trainer/base/fields_test.cpp
   trainer/base/file_ops_test.cpp trainer/base/hash_test.cpp trainer/base/json_reader_test.cpp

@@ -1,1 +1,2 @@
+# What a run will take.
 tycho_test(plan_test LIBS plan SOURCES trainer/plan/plan_test.cpp)

@@ -1,3 +1,4 @@
+# Whole runs, text from them, and runs under kill -9.
 tycho_test(run_test TORCH LIBS trainer eval SOURCES trainer/run_fixture.cpp trainer/run_test.cpp
   trainer/eval/generate_test.cpp trainer/eval/sampling_test.cpp)
 # A short round; the script's default of 200 kills is for people.

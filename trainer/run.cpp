@@ -15,7 +15,10 @@
 #include "trainer/data/tokenizer.h"
 #include "trainer/device.h"
 #include "trainer/kernels/kernel_table.h"
+#include "trainer/metrics/curve.h"
 #include "trainer/metrics/device_peak.h"
+#include "trainer/metrics/format.h"
+#include "trainer/metrics/plot.h"
 #include "trainer/resume.h"
 #include "trainer/trainer.h"
 
@@ -109,6 +112,11 @@ std::string end_text(int signal, const TrainState& state) {
                      sigabbrev_np(signal), state.step);
 }
 
+void draw_losses(const std::string& run_dir) {
+  const PlotOptions options = {.unicode = locale_is_utf8(), .title = "loss", .x_label = "step"};
+  fmt::print("\n{}", plot(read_curve(run_dir + "/metrics.jsonl", "loss"), options));
+}
+
 }  // namespace
 
 int run_training(const RunRequest& request, bool tty, const std::atomic<int>& stop) {
@@ -152,6 +160,7 @@ int run_training(const RunRequest& request, bool tty, const std::atomic<int>& st
     }
     const int signal = trainer.fit();
     reporter->run_end(end_text(signal, trainer.state()));
+    if (config.log.plot && signal == 0) draw_losses(run_dir);
     return signal == 0 ? 0 : 128 + signal;
   } catch (const std::exception& error) {
     reporter->run_end(std::string("failed: ") + error.what());

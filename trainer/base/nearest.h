@@ -1,4 +1,4 @@
-// "Did you mean": the known names that a misspelt one is close to.
+// Finds the known names that a misspelt one is close to: "did you mean".
 #pragma once
 #include <string>
 #include <string_view>

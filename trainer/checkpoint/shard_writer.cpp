@@ -18,9 +18,9 @@
 namespace tycho {
 namespace {
 
-// One block is one write request and one hash. Three of them: one being filled, one waiting, one being
-// written.
-constexpr int kNumBlocks = 3;
+// One block is one write request and one hash. The ring rides out a pause of the copying thread, which shares
+// its cores with a training.
+constexpr int kNumBlocks = 4;
 constexpr size_t kBlockBytes = kHashBlockBytes;
 constexpr size_t kMemoryAlignment = 4096;
 // Small enough to be still in the cache when it is hashed.

@@ -7,11 +7,13 @@ namespace tycho {
 
 struct LogConfig {
   Duration every = {1, DurationUnit::kBatch};
+  bool plot = false;
 
   template <class Visitor>
   void fields(Visitor& v) {
     v("every", every, "Print and record metrics each time this much training is done.",
       units("ba tok sp dur"), positive);
+    v("plot", plot, "Draw the curve of the loss when the run is done.");
   }
 };
 

@@ -1,3 +1,4 @@
+// Training merges, against what Hugging Face trains from the same text.
 #include "trainer/data/bpe_trainer.h"
 
 #include "tests/trainer/data/data_testing.h"

@@ -1,3 +1,4 @@
+// From text files to a data set.
 #include "trainer/data/convert.h"
 
 #include "tests/trainer/data/data_testing.h"

@@ -1,3 +1,4 @@
+// Finding the documents to convert.
 #include "trainer/data/documents.h"
 
 #include "tests/trainer/data/data_testing.h"

@@ -1,3 +1,4 @@
+// Batches in their order: resume, ranks, errors of the thread.
 #include "trainer/data/loader.h"
 
 #include <numeric>

@@ -1,3 +1,4 @@
+// Reading MDS shards, whole and damaged.
 #include "trainer/data/mds.h"
 
 #include <cstring>

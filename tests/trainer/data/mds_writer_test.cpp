@@ -1,3 +1,4 @@
+// Shards byte for byte as mosaicml-streaming writes them.
 #include "trainer/data/mds_writer.h"
 
 #include <cerrno>

@@ -1,3 +1,4 @@
+// GPT-2's pre-tokenisation.
 #include "trainer/data/pretokenize.h"
 
 #include <string>

@@ -1,3 +1,4 @@
+// Orders of samples, against NumPy's.
 #include "trainer/data/sampler.h"
 
 #include "tests/trainer/data/data_testing.h"

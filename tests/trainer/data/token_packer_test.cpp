@@ -1,3 +1,4 @@
+// LLM Foundry's ConcatTokens rules.
 #include "trainer/data/token_packer.h"
 
 #include <nlohmann/json.hpp>

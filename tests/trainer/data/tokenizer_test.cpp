@@ -1,3 +1,4 @@
+// Encoding and decoding, against Hugging Face.
 #include "trainer/data/tokenizer.h"
 
 #include <nlohmann/json.hpp>
