@@ -4,10 +4,12 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <dlfcn.h>
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -48,6 +50,22 @@ int64_t status_value(const std::string& file, const std::string& key) {
   return 0;
 }
 
+// The driver's name of the index-th GPU: "NVIDIA H200". Read from /proc, which needs no CUDA header.
+std::string gpu_name(int index) {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& gpu : std::filesystem::directory_iterator("/proc/driver/nvidia/gpus", none)) {
+    std::ifstream in(gpu.path() / "information");
+    for (std::string line; std::getline(in, line);)
+      if (line.starts_with("Model:")) names.push_back(line.substr(line.find_first_not_of(" \t", 6)));
+  }
+  std::sort(names.begin(), names.end());
+  // Machines mix no models; on one that does, the order is not the driver's, and no name is better than a
+  // wrong one.
+  const bool alike = !names.empty() && names.front() == names.back();
+  return alike ? names.front() : fmt::format("CUDA device {}", index);
+}
+
 std::string cpu_name() {
   std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);)
@@ -83,13 +101,17 @@ int set_threads(int64_t threads) {
 
 std::string device_name(const at::Device& device) {
   if (device.is_cpu()) return fmt::format("{} threads, {}", at::get_num_threads(), cpu_name());
-  return "CUDA device " + std::to_string(device.index());
+  return gpu_name(device.index());
 }
 
-int64_t peak_memory_bytes(const at::Device&) { return status_value("/proc/self/status", "VmHWM:"); }
+int64_t peak_memory_bytes(const at::Device& device) {
+  if (device.is_cpu()) return status_value("/proc/self/status", "VmHWM:");
+  return at::getDeviceAllocator(device.type())->getDeviceStats(device.index()).allocated_bytes[0].peak;
+}
 
 int64_t device_memory_bytes(const at::Device& device) {
-  return device.is_cpu() ? status_value("/proc/meminfo", "MemTotal:") : 0;
+  if (device.is_cpu()) return status_value("/proc/meminfo", "MemTotal:");
+  return static_cast<int64_t>(at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).second);
 }
 
 std::string precision_note(const at::Device& device, Precision precision) {
