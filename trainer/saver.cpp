@@ -98,6 +98,8 @@ void Saver::settle(bool last) {
         fmt::format("step {} saved, {} in {:.1f} s", step_,
                     human_bytes(static_cast<double>(result_->num_bytes)), write_s_),
         {{"step", step_}, {"path", result_->path}, {"bytes", result_->num_bytes}, {"seconds", write_s_}});
+    for (const std::string& warning : result_->warnings)
+      reporter_.event("warning", warning, {{"step", step_}});
     result_.reset();
   }
   if (!failure_) return;

@@ -2,7 +2,7 @@
 # Trains under kill -9: no committed checkpoint may be lost, and the weights at the end must equal those of an undisturbed
 # run bit for bit. A run that reaches its end is started afresh until enough kills have been dealt.
 #   run_kill9.sh TYCHO [TRIALS]        200 trials take about five minutes
-set -eu
+set -eum   # with job control: a job that has ended cannot be signalled, whoever has its number now
 tycho=$(realpath "$1") trials=${2:-200}
 here=$(dirname "$(realpath "$0")")
 work=$(mktemp -d "${TMPDIR:-/tmp}/tycho-kill9-XXXXXX")
@@ -15,10 +15,10 @@ train() { exec "$tycho" run "$here/tiny.lua" run_dir="$work/$1" threads=1; }
 final_shard() { ls -d "$work/$1"/checkpoints/step-000000600.*/rank-00000.safetensors 2>/dev/null || true; }
 killed=0 finished=0
 while ((killed < trials || finished == 0)); do
-  setsid bash -c "$(declare -f train); tycho='$tycho' here='$here' work='$work'; train victim" >victim.log 2>&1 &
+  train victim >victim.log 2>&1 &
   pid=$!
   # From before the first instruction of training to well into it.
-  ((killed < trials)) && { sleep "0.$((RANDOM % 9))$((RANDOM % 10))"; sleep "$((RANDOM % 2))"; kill -9 -- "-$pid" 2>/dev/null || true; }
+  ((killed < trials)) && { sleep "0.$((RANDOM % 9))$((RANDOM % 10))"; sleep "$((RANDOM % 2))"; kill -9 %% 2>/dev/null || true; }
   status=0
   wait "$pid" 2>/dev/null || status=$?
   if ((status == 137)); then

@@ -88,6 +88,9 @@ std::string canonical_json(const Json& json) {
 }
 
 Json parse_json(std::string_view text, std::string_view place) {
+  // JSON has no NUL byte, and the parser would take one for the end of the text.
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos)
+    fail(ExitCode::kUnusable, "[{}] not valid JSON at byte {} of {}", place, nul + 1, text.size());
   // The parser copies its callback, so the state lives here.
   Limits limits(place);
   const auto watch = [&limits](int depth, Json::parse_event_t event, Json& value) {

@@ -53,6 +53,7 @@ TEST(ParseJson, SaysWhereTheTextBreaks) {
   EXPECT_EQ(parse_message(R"({"a": 1,})"), "[test] not valid JSON at byte 9 of 9");
   EXPECT_EQ(parse_message(""), "[test] not valid JSON at byte 1 of 0");
   EXPECT_EQ(parse_message("[1] x"), "[test] not valid JSON at byte 5 of 5");
+  EXPECT_EQ(parse_message(std::string("{}\0junk", 7)), "[test] not valid JSON at byte 3 of 7");
   EXPECT_EQ(parse_message("[1e999]"), "[test] JSON with a number that is too large");
 }
 
