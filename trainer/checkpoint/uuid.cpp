@@ -1,4 +1,4 @@
-// 128 random bits as text.
+// Makes 128 random bits as text: a name that no other checkpoint has.
 #include "trainer/checkpoint/uuid.h"
 
 #include <fmt/format.h>
