@@ -153,23 +153,6 @@ TEST_F(CliTest, DefineVerbsLoadNoLibTorch) {
   }
 }
 
-TEST_F(CliTest, DefineVerbsAnswerAtOnce) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers are slow on purpose";
-#endif
-  for (const std::string& verb : {std::string("--help"), "check " + demo_}) {
-    double best_ms = 1e9;
-    for (int i = 0; i < 10; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      shell("tycho " + verb + " > /dev/null");
-      best_ms = std::min(
-          best_ms,
-          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
-    }
-    EXPECT_LT(best_ms, 50) << verb;
-  }
-}
-
 TEST_F(CliTest, OutputSurvivesAPipeThatCloses) {
   EXPECT_EQ(shell("{ sleep 0.1; tycho config; echo \"code $?\" >&2; } | true").output, "code 141\n");
   const Outcome full = shell("tycho config > /dev/full");
