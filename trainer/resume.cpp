@@ -5,7 +5,6 @@
 
 #include "trainer/base/error.h"
 #include "trainer/config_io.h"
-#include "trainer/run_folder.h"
 
 namespace tycho {
 

@@ -44,7 +44,6 @@ class Trainer {
   void save_and_wait();
 
   const TrainState& state() const { return state_; }
-  const Model& model() const { return model_; }
   bool finished() const { return state_.step >= info_.total_steps; }
 
  private:

@@ -25,7 +25,6 @@ class Activations {
   }
   /// Slots around the blocks, in the order of ActivationSpecs::model.
   Tensor& model(int slot) { return model_[static_cast<size_t>(slot)]; }
-  int64_t num_bytes() const { return arena_.numel(); }
 
  private:
   Tensor arena_;

@@ -28,7 +28,6 @@ class Model {
   Tensor forward_backward(const MicroBatch& micro, const Tensor& weight_1);
 
   const ModelLayout& layout() const { return layout_; }
-  int64_t activation_bytes() const { return activations_.num_bytes(); }
 
  private:
   int block_unit(int64_t i) const { return static_cast<int>(i) + 1; }

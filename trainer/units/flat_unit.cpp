@@ -49,11 +49,6 @@ Views FlatUnit::make_views(const Tensor& flat) const {
   return views;
 }
 
-Tensor FlatUnit::master(int i) const {
-  const Extent& e = extents_[static_cast<size_t>(i)];
-  return master_.narrow(0, e.begin, e.end - e.begin).view(e.spec->shape);
-}
-
 void FlatUnit::refresh_from_master() {
   if (master_.defined() && !master_.is_same(params_)) params_.copy_(master_);
 }

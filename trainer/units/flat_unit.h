@@ -36,8 +36,6 @@ class FlatUnit {
   const Tensor& flat_master() const { return master_; }
   const Views& params() const { return param_views_; }
   Views& grads() { return grad_views_; }
-  /// fp32 view of one parameter's master weights.
-  Tensor master(int i) const;
   /// params = master, rounded. Nothing to do for fp32.
   void refresh_from_master();
 
