@@ -3,9 +3,13 @@ set(folder trainer/kernels)
 tycho_test(kernels_test TORCH
   SOURCES ${folder}/kernel_test.cpp ${folder}/adamw_step_test.cpp ${folder}/attention_test.cpp ${folder}/cross_entropy_test.cpp
           ${folder}/embedding_test.cpp ${folder}/grad_norm_test.cpp ${folder}/kernel_table_test.cpp ${folder}/matmul_test.cpp
+          ${folder}/optimizer_steps_test.cpp
           ${folder}/rms_norm_test.cpp ${folder}/rope_test.cpp ${folder}/swiglu_test.cpp
   LIBS kernels)
 tycho_test(simd_test SOURCES ${folder}/simd_test.cpp LIBS kernels_cpu)
+# Products take one of two routes; a machine's own choice is tested above, this is the other library's.
+add_test(NAME kernels_test_own_gemm COMMAND kernels_test --gtest_filter=Dtypes/MatmulTest.* --gtest_output=xml:${results}/kernels_test_own_gemm.xml)
+set_tests_properties(kernels_test_own_gemm PROPERTIES TIMEOUT ${timeout} LABELS torch ENVIRONMENT "${environment};TYCHO_GEMM=own")
 if(TARGET tycho_cuda)
   target_compile_definitions(kernels_test PRIVATE TYCHO_CUDA_PLUGIN="$<TARGET_FILE:tycho_cuda>")
   add_dependencies(kernels_test tycho_cuda)

@@ -6,7 +6,7 @@ namespace tycho {
 
 struct AdamWFactors {
   float beta1, one_minus_beta1, beta2, one_minus_beta2, eps;
-  float keep;                  // 1 - lr * weight_decay
+  float keep;                  // 1 - decay
   float step_size;             // lr / bias_correction1
   float inv_sqrt_correction2;  // 1 / sqrt(bias_correction2)
 };
@@ -18,7 +18,7 @@ static inline AdamWFactors adamw_factors(const AdamWScalars& s) {
           static_cast<float>(s.beta2),
           static_cast<float>(1 - s.beta2),
           static_cast<float>(s.eps),
-          static_cast<float>(1 - s.lr * s.weight_decay),
+          static_cast<float>(1 - s.decay),
           static_cast<float>(s.lr / s.bias_correction1),
           static_cast<float>(1 / __builtin_sqrt(s.bias_correction2))};
 }

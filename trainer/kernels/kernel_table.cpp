@@ -55,26 +55,19 @@ const KernelTable& cpu_kernels() {
 }
 
 std::vector<std::string> missing_kernels(const KernelTable& table) {
-  const std::pair<const char*, bool> entries[] = {
-      {"rms_norm", table.rms_norm},
-      {"rms_norm_backward", table.rms_norm_backward},
-      {"rms_norm_backward_workspace", table.rms_norm_backward_workspace},
-      {"swiglu", table.swiglu},
-      {"swiglu_backward", table.swiglu_backward},
-      {"rope", table.rope},
-      {"embedding", table.embedding},
-      {"embedding_backward", table.embedding_backward},
-      {"embedding_backward_workspace", table.embedding_backward_workspace},
-      {"cross_entropy", table.cross_entropy},
-      {"adamw_step", table.adamw_step},
-      {"sum_of_squares", table.sum_of_squares},
-      {"cast", table.cast},
-      {"add_to_fp32", table.add_to_fp32},
-  };
-  static_assert(sizeof(KernelTable) == (1 + std::size(entries)) * sizeof(void*), "list the new entry above");
+#define TYCHO_COUNT(name) +1
+  static_assert(sizeof(KernelTable) ==
+                    (1 TYCHO_KERNELS(TYCHO_COUNT) TYCHO_CPU_ONLY_KERNELS(TYCHO_COUNT)) * sizeof(void*),
+                "list the new entry in kernel_table.h");
+#undef TYCHO_COUNT
   std::vector<std::string> missing;
-  for (const auto& [name, present] : entries)
-    if (!present) missing.push_back(name);
+#define TYCHO_NAME_IF_MISSING(name) \
+  if (!table.name) missing.push_back(#name);
+  TYCHO_KERNELS(TYCHO_NAME_IF_MISSING)
+  if (std::string_view(table.name) != "cuda") {
+    TYCHO_CPU_ONLY_KERNELS(TYCHO_NAME_IF_MISSING)
+  }
+#undef TYCHO_NAME_IF_MISSING
   return missing;
 }
 

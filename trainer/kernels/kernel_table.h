@@ -3,6 +3,7 @@
 // compile without LibTorch.
 #pragma once
 #include <cstdint>
+#include <type_traits>
 
 namespace tycho {
 
@@ -23,9 +24,59 @@ struct RopeShape {
   int64_t head_dim = 0;       // d
 };
 
+/// Queries are the T tokens of a sequence, and so are keys; heads of q, then k, then v lie in a row of qkv.
+struct AttentionShape {
+  int64_t batch = 0, seq = 0, heads = 0, kv_heads = 0, head_dim = 0;
+};
+
+/// What a score is made of besides q kᵀ, and which keys a query sees besides those after it.
+struct ScoreRules {
+  float scale = 1.0f;
+  float softcap = 0.0f;                  // c: scores become c tanh(score / c); 0: as they are
+  int64_t window = -1;                   // a query sees this many keys before its own; -1: all
+  const float* alibi_H = nullptr;        // slopes: slope x (key position - query position) is added
+  const int32_t* document_BT = nullptr;  // tokens see their own document only
+};
+
+/// The weights that an optimizer updates: `params` alone (fp32 or bf16), or fp32 `master` with params its
+/// bf16 copy. bf16 without a master is rounded to nearest even, or, when stochastic, up with the probability
+/// of what would be cut off: the bits are a function of (key, step, element).
+struct OptimizedWeights {
+  Dtype dtype = Dtype::kFp32;
+  void* params = nullptr;
+  float* master = nullptr;
+  bool stochastic = false;
+  uint64_t key = 0, step = 0;
+};
+
+// `decay` is the share of a weight that a step removes.
+/// result [rows, columns] = left [rows, depth] · right [columns, depth]ᵀ.
+struct MatmulShape {
+  int64_t rows = 0, columns = 0, depth = 0;
+};
+/// Element (row, k) is data[row * row_step + k * depth_step]; one of the steps is 1.
+struct MatmulOperand {
+  const void* data = nullptr;
+  Dtype dtype = Dtype::kFp32;
+  int64_t row_step = 0, depth_step = 0;
+};
+/// Contiguous. `added` has the result's shape and dtype, may be the result, and is null for none.
+struct MatmulResult {
+  void* data = nullptr;
+  Dtype dtype = Dtype::kFp32;
+  const void* added = nullptr;
+};
+
 struct AdamWScalars {
-  double lr, beta1, beta2, eps, weight_decay;
+  double lr, beta1, beta2, eps, decay;
   double bias_correction1, bias_correction2;  // 1 - beta^step
+};
+struct LionScalars {
+  double lr, beta1, beta2, decay;
+};
+struct SgdScalars {
+  double lr, momentum, weight_decay;
+  bool nesterov;
 };
 
 /// Every pointer is to contiguous memory of the table's device. Nothing here synchronises or allocates.
@@ -56,14 +107,49 @@ struct KernelTable {
   void (*cross_entropy)(RowsShape, Dtype, void* logits, const int32_t* targets, const float* weight,
                         bool write_gradient, float* loss, Stream) = nullptr;
 
-  void (*adamw_step)(int64_t n, AdamWScalars, const float* grad_scale, Dtype, void* params, float* master,
-                     const float* grads, float* m, float* v, Stream) = nullptr;
+  void (*adamw_step)(int64_t n, AdamWScalars, const float* grad_scale, OptimizedWeights, const float* grads,
+                     float* m, float* v, Stream) = nullptr;
+  void (*lion_step)(int64_t n, LionScalars, const float* grad_scale, OptimizedWeights, const float* grads,
+                    float* m, Stream) = nullptr;
+  void (*sgd_step)(int64_t n, SgdScalars, const float* grad_scale, OptimizedWeights, const float* grads,
+                   float* momentum, Stream) = nullptr;
+  void (*muon_momentum)(int64_t n, double momentum, bool nesterov, const float* grad_scale,
+                        const float* grads, float* buffer, Dtype, void* update, Stream) = nullptr;
+  void (*add_update)(int64_t n, double step_size, double decay, OptimizedWeights, Dtype, const void* update,
+                     Stream) = nullptr;
   /// sum += sum of squares of n floats, accumulated in double; fixed order, so repeatable.
   void (*sum_of_squares)(int64_t n, const float* x, double* sum, Stream) = nullptr;
   void (*cast)(int64_t n, Dtype from, const void* x, Dtype to, void* y, Stream) = nullptr;
   /// y (fp32) += x
   void (*add_to_fp32)(int64_t n, Dtype, const void* x, float* y, Stream) = nullptr;
+
+  /// Sums in fp32, rounds once.
+  void (*matmul)(MatmulShape, MatmulOperand left, MatmulOperand right, MatmulResult, Stream) = nullptr;
+  void (*attention)(AttentionShape, ScoreRules, Dtype, const void* qkv, void* out, float* log_sum_exp_BHT,
+                    Stream) = nullptr;
+  void (*attention_backward)(AttentionShape, ScoreRules, Dtype, const void* qkv, const void* out,
+                             const float* log_sum_exp_BHT, const void* dout, void* dqkv, Stream) = nullptr;
 };
+
+/// Names of the entries, each once: what declares, fills and checks tables is made from these lists.
+#define TYCHO_KERNELS(X)                                                                                   \
+  X(rms_norm)                                                                                              \
+  X(rms_norm_backward)                                                                                     \
+  X(rms_norm_backward_workspace)                                                                           \
+  X(swiglu)                                                                                                \
+  X(swiglu_backward)                                                                                       \
+  X(rope)                                                                                                  \
+  X(embedding)                                                                                             \
+  X(embedding_backward)                                                                                    \
+  X(embedding_backward_workspace) X(cross_entropy) X(adamw_step) X(lion_step) X(sgd_step) X(muon_momentum) \
+      X(add_update) X(sum_of_squares) X(cast) X(add_to_fp32)
+/// Only on the CPU: a GPU's products and attention are ATen's.
+#define TYCHO_CPU_ONLY_KERNELS(X) X(matmul) X(attention) X(attention_backward)
+
+/// Declares the kernel of that entry in the namespace around it.
+#define TYCHO_DECLARE_KERNEL(name) std::remove_pointer_t<decltype(KernelTable::name)> name;
+/// Initialises the entry with the kernel of its name.
+#define TYCHO_TABLE_ENTRY(entry) .entry = &entry,
 
 /// The CPU's table: TYCHO_CPU=generic|avx2|avx512 overrides the choice, which is otherwise the best that the
 /// CPU has. Throws Error (kUsage) when TYCHO_CPU names one that this machine cannot run.

@@ -1,12 +1,14 @@
-// Matrix products through ATen: fp32 and native bf16 directly, bf16 on other CPUs through fp32 panels.
+// Matrix products: our own kernel where it is the faster one on a CPU, ATen elsewhere.
 #include "trainer/kernels/matmul.h"
 
 #include <ATen/ops/addmm.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
+
+#include <algorithm>
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
-#include "trainer/kernels/matmul_panels.h"
 
 namespace tycho {
 namespace {
@@ -27,16 +29,57 @@ void check_inner(const char* op, int64_t left, int64_t right) {
               left, right);
 }
 
-bool through_panels(const Tensor& a) {
-  return a.scalar_type() == at::kBFloat16 && !bf16_is_native(a.device());
+/// Whether a CPU's product is computed by our own kernel: bf16 where the CPU has no units for it, fp32 where
+/// it is faster than ATen's.
+bool is_ours(const Tensor& a) {
+  return a.is_cpu() && (a.scalar_type() == at::kFloat ? fp32_is_ours() : !bf16_is_native(a.device()));
+}
+
+/// A few rows by a weight matrix, as in generation: ours reads the weights once as they lie.
+bool is_few_rows(const Tensor& x_NK) { return x_NK.is_cpu() && x_NK.size(0) <= 8; }
+
+/// Element (row, k) of the operand is that of the matrix, or of its transpose.
+MatmulOperand operand(const char* op, const Tensor& matrix, bool transposed) {
+  return {matrix.const_data_ptr(), dtype_of(op, matrix), transposed ? 1 : matrix.size(1),
+          transposed ? matrix.size(1) : 1};
+}
+
+/// out = left · rightᵀ (+ added), each operand a matrix or its transpose.
+void product(const char* op, const MatmulOperand& left, const MatmulOperand& right, int64_t depth,
+             const Tensor* added, Tensor& out) {
+  cpu_kernels().matmul({out.size(0), out.size(1), depth}, left, right,
+                       {out.mutable_data_ptr(), dtype_of(op, out), added ? added->const_data_ptr() : nullptr},
+                       nullptr);
+}
+
+/// ATen's CPU product of bf16 is bf16: it is added to fp32 gradients in slices that stay small.
+void matmul_tn_in_slices(const Tensor& dy_NM, const Tensor& x_NK, Tensor& dw_MK, bool accumulate) {
+  constexpr int64_t kSliceElements = int64_t{8} << 20;
+  const int64_t rows =
+      std::clamp<int64_t>(kSliceElements / std::max<int64_t>(1, dw_MK.size(1)), 1, dw_MK.size(0));
+  thread_local Tensor slice;
+  if (!slice.defined() || slice.numel() < rows * dw_MK.size(1))
+    slice = at::empty({rows * dw_MK.size(1)}, at::kBFloat16);
+  for (int64_t first = 0; first < dw_MK.size(0); first += rows) {
+    Tensor to = dw_MK.narrow(0, first, std::min(rows, dw_MK.size(0) - first));
+    Tensor rounded = slice.narrow(0, 0, to.numel()).view(to.sizes());
+    at::mm_out(rounded, dy_NM.narrow(1, first, to.size(0)).t(), x_NK);
+    if (accumulate)
+      cpu_kernels().add_to_fp32(to.numel(), Dtype::kBf16, rounded.const_data_ptr(),
+                                to.mutable_data_ptr<float>(), nullptr);
+    else
+      to.copy_(rounded);
+  }
 }
 
 }  // namespace
 
 void matmul_nt(const Tensor& x_NK, const Tensor& w_MK, Tensor& y_NM) {
-  check_inner("matmul_nt", rows_of("matmul_nt", "x", x_NK).dim, rows_of("matmul_nt", "w", w_MK).dim);
-  check_product("matmul_nt", x_NK, w_MK, y_NM, x_NK.size(0), w_MK.size(0), x_NK.scalar_type());
-  if (through_panels(x_NK)) return panels::matmul_nt(x_NK, w_MK, Tensor(), y_NM);
+  const char* op = "matmul_nt";
+  check_inner(op, rows_of(op, "x", x_NK).dim, rows_of(op, "w", w_MK).dim);
+  check_product(op, x_NK, w_MK, y_NM, x_NK.size(0), w_MK.size(0), x_NK.scalar_type());
+  if (is_ours(x_NK) || is_few_rows(x_NK))
+    return product(op, operand(op, x_NK, false), operand(op, w_MK, false), x_NK.size(1), nullptr, y_NM);
   at::mm_out(y_NM, x_NK, w_MK.t());
 }
 
@@ -45,14 +88,18 @@ void matmul_nt_add(const Tensor& x_NK, const Tensor& w_MK, const Tensor& residua
   check_inner(op, rows_of(op, "x", x_NK).dim, rows_of(op, "w", w_MK).dim);
   check_product(op, x_NK, w_MK, y_NM, x_NK.size(0), w_MK.size(0), x_NK.scalar_type());
   check_tensor(op, "residual", residual_NM, y_NM.sizes(), y_NM.scalar_type(), y_NM.device());
-  if (through_panels(x_NK)) return panels::matmul_nt(x_NK, w_MK, residual_NM, y_NM);
+  if (is_ours(x_NK) || is_few_rows(x_NK))
+    return product(op, operand(op, x_NK, false), operand(op, w_MK, false), x_NK.size(1), &residual_NM, y_NM);
   at::addmm_out(y_NM, residual_NM, x_NK, w_MK.t());
 }
 
 void matmul_nn(const Tensor& dy_NM, const Tensor& w_MK, Tensor& dx_NK, bool accumulate) {
-  check_inner("matmul_nn", rows_of("matmul_nn", "dy", dy_NM).dim, rows_of("matmul_nn", "w", w_MK).rows);
-  check_product("matmul_nn", dy_NM, w_MK, dx_NK, dy_NM.size(0), w_MK.size(1), dy_NM.scalar_type());
-  if (through_panels(dy_NM)) return panels::matmul_nn(dy_NM, w_MK, dx_NK, accumulate);
+  const char* op = "matmul_nn";
+  check_inner(op, rows_of(op, "dy", dy_NM).dim, rows_of(op, "w", w_MK).rows);
+  check_product(op, dy_NM, w_MK, dx_NK, dy_NM.size(0), w_MK.size(1), dy_NM.scalar_type());
+  if (is_ours(dy_NM))
+    return product(op, operand(op, dy_NM, false), operand(op, w_MK, true), dy_NM.size(1),
+                   accumulate ? &dx_NK : nullptr, dx_NK);
   if (accumulate)
     at::addmm_out(dx_NK, dx_NK, dy_NM, w_MK);
   else
@@ -60,9 +107,12 @@ void matmul_nn(const Tensor& dy_NM, const Tensor& w_MK, Tensor& dx_NK, bool accu
 }
 
 void matmul_tn(const Tensor& dy_NM, const Tensor& x_NK, Tensor& dw_MK, bool accumulate) {
-  check_inner("matmul_tn", rows_of("matmul_tn", "dy", dy_NM).rows, rows_of("matmul_tn", "x", x_NK).rows);
-  check_product("matmul_tn", dy_NM, x_NK, dw_MK, dy_NM.size(1), x_NK.size(1), at::kFloat);
-  if (through_panels(dy_NM)) return panels::matmul_tn(dy_NM, x_NK, dw_MK, accumulate);
+  const char* op = "matmul_tn";
+  check_inner(op, rows_of(op, "dy", dy_NM).rows, rows_of(op, "x", x_NK).rows);
+  check_product(op, dy_NM, x_NK, dw_MK, dy_NM.size(1), x_NK.size(1), at::kFloat);
+  if (is_ours(dy_NM))
+    return product(op, operand(op, dy_NM, true), operand(op, x_NK, true), dy_NM.size(0),
+                   accumulate ? &dw_MK : nullptr, dw_MK);
   const Tensor dy_MN = dy_NM.t();
   if (dy_NM.scalar_type() == at::kFloat) {
     accumulate ? at::addmm_out(dw_MK, dw_MK, dy_MN, x_NK) : at::mm_out(dw_MK, dy_MN, x_NK);
@@ -70,7 +120,7 @@ void matmul_tn(const Tensor& dy_NM, const Tensor& x_NK, Tensor& dw_MK, bool accu
     accumulate ? at::addmm_out(dw_MK, dw_MK, dy_MN, x_NK, at::kFloat)
                : at::mm_out(dw_MK, dy_MN, x_NK, at::kFloat);
   } else {
-    panels::matmul_tn_native_bf16(dy_NM, x_NK, dw_MK, accumulate);
+    matmul_tn_in_slices(dy_NM, x_NK, dw_MK, accumulate);
   }
 }
 

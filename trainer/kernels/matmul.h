@@ -4,8 +4,7 @@
 
 namespace tycho {
 
-// N tokens, K inputs, M outputs. x, w, y, dy share one dtype (fp32 or bf16); accumulation is fp32. A CPU
-// without bf16 matrix units computes bf16 products in fp32 (see bf16_is_native).
+// N tokens, K inputs, M outputs. x, w, y, dy share one dtype (fp32 or bf16); accumulation is fp32.
 
 /// y_NM = x_NK · w_MKᵀ (+ residual_NM when given; y may be the residual).
 void matmul_nt(const Tensor& x_NK, const Tensor& w_MK, Tensor& y_NM);
@@ -17,6 +16,10 @@ void matmul_tn(const Tensor& dy_NM, const Tensor& x_NK, Tensor& dw_MK, bool accu
 
 /// Whether this machine multiplies bf16 faster than fp32 (avx512_bf16, amx, or a GPU).
 bool bf16_is_native(const at::Device& device);
+/// Whether fp32 products on the CPU are our own kernel's instead of ATen's (MKL): TYCHO_GEMM=own|aten
+/// chooses, the default is aten, since bench_matmul finds them equal on AMD and MKL's ahead elsewhere. Throws
+/// Error (kUsage) for another word.
+bool fp32_is_ours();
 /// How products of a dtype are computed on a device, for people: "fp32", "bf16", "bf16 through fp32 (...)".
 std::string matmul_route(const at::Device& device, at::ScalarType dtype);
 

@@ -67,6 +67,8 @@ ActivationSpecs llama_activations(const LlamaConfig& c, BatchShape shape, int64_
   specs.saved = {{"normed_attention", {N, D}},
                  {"inv_rms_attention", {N}, SlotType::kFp32},
                  {"qkv", {N, C}},
+                 {"attention", {N, E}},
+                 {"log_sum_exp", {shape.batch, c.heads, shape.seq}, SlotType::kFp32},
                  {"middle", {N, D}},
                  {"normed_mlp", {N, D}},
                  {"inv_rms_mlp", {N}, SlotType::kFp32},
@@ -88,10 +90,6 @@ ActivationSpecs llama_activations(const LlamaConfig& c, BatchShape shape, int64_
                  {"losses", {N}, SlotType::kFp32},
                  {"d_stream", {N, D}},
                  {"d_normed", {N, D}}};
-  // ATen's attention returns its output and an fp32 log-sum-exp per head; fewer kv heads are repeated for its
-  // backward.
-  specs.attention_saved_bytes = N * E * compute_bytes + N * c.heads * 4;
-  specs.attention_scratch_bytes = 3 * N * E * compute_bytes;
   return specs;
 }
 

@@ -10,7 +10,17 @@ enum : int { kInputNorm, kQ, kK, kV, kO, kPostNorm, kGate, kUp, kDown, kQkv, kGa
 }
 /// Slots that a block keeps until its backward.
 namespace llama_saved {
-enum : int { kNormedAttention, kInvRmsAttention, kQkv, kMiddle, kNormedMlp, kInvRmsMlp, kGateUp };
+enum : int {
+  kNormedAttention,
+  kInvRmsAttention,
+  kQkv,
+  kAttention,
+  kLogSumExp,
+  kMiddle,
+  kNormedMlp,
+  kInvRmsMlp,
+  kGateUp
+};
 }
 /// Slots that blocks share.
 namespace llama_scratch {

@@ -36,7 +36,9 @@ double ModelLayout::flops_per_token_causal(int64_t seq) const {
 }
 
 int64_t slot_bytes(const SlotSpec& slot, int64_t compute_bytes) {
-  return numel(slot.shape) * (slot.type == SlotType::kFp32 ? 4 : compute_bytes);
+  constexpr int64_t kAlignment = 64;  // a cache line, and the widest vector
+  const int64_t num_bytes = numel(slot.shape) * (slot.type == SlotType::kFp32 ? 4 : compute_bytes);
+  return (num_bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 ModelLayout model_layout(const ModelConfig& config) {

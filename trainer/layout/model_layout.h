@@ -21,12 +21,10 @@ struct ActivationSpecs {
   std::vector<SlotSpec> saved;    // kept from a block's forward to its backward
   std::vector<SlotSpec> scratch;  // of whichever block is computing
   std::vector<SlotSpec>
-      model;  // around the blocks: final norm, logits chunk, gradients of the residual stream
-  int64_t attention_saved_bytes = 0;    // per block, owned by ATen: output and log-sum-exp
-  int64_t attention_scratch_bytes = 0;  // at the peak of attention's backward, owned by ATen
-  int64_t head_chunk = 0;               // tokens whose logits exist at once
+      model;               // around the blocks: final norm, logits chunk, gradients of the residual stream
+  int64_t head_chunk = 0;  // tokens whose logits exist at once
 };
-/// Bytes of a slot when the compute dtype has compute_bytes.
+/// Bytes of a slot when the compute dtype has compute_bytes; slots start at whole cache lines.
 int64_t slot_bytes(const SlotSpec& slot, int64_t compute_bytes);
 
 struct ModelLayout {

@@ -6,15 +6,9 @@
 namespace tycho {
 namespace {
 
-constexpr int64_t kSlotAlignment = 64;  // a cache line, and the widest vector
-
-int64_t aligned(int64_t num_bytes) {
-  return (num_bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
-}
-
 int64_t total_bytes(const std::vector<SlotSpec>& slots, int64_t compute_bytes) {
   int64_t sum = 0;
-  for (const SlotSpec& slot : slots) sum += aligned(slot_bytes(slot, compute_bytes));
+  for (const SlotSpec& slot : slots) sum += slot_bytes(slot, compute_bytes);
   return sum;
 }
 
@@ -22,7 +16,7 @@ int64_t total_bytes(const std::vector<SlotSpec>& slots, int64_t compute_bytes) {
 
 Activations::Activations(const ActivationSpecs& specs, int64_t num_blocks, at::ScalarType dtype,
                          const at::Device& device)
-    : attention_(static_cast<size_t>(num_blocks)) {
+    : attention_state_(static_cast<size_t>(num_blocks)) {
   const auto compute_bytes = static_cast<int64_t>(at::elementSize(dtype));
   arena_ = make_arena(num_blocks * total_bytes(specs.saved, compute_bytes) +
                           total_bytes(specs.scratch, compute_bytes) + total_bytes(specs.model, compute_bytes),
@@ -33,7 +27,7 @@ Activations::Activations(const ActivationSpecs& specs, int64_t num_blocks, at::S
     for (const SlotSpec& slot : slots) {
       views.push_back(
           arena_view(arena_, offset, slot.shape, slot.type == SlotType::kFp32 ? at::kFloat : dtype));
-      offset += aligned(slot_bytes(slot, compute_bytes));
+      offset += slot_bytes(slot, compute_bytes);
     }
     return views;
   };

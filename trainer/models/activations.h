@@ -10,9 +10,9 @@ namespace tycho {
 
 /// What one block may use while it computes.
 struct BlockActivations {
-  Views& saved;               // its own, from forward to backward
-  AttentionSaved& attention;  // its own; the bytes are ATen's
-  Views& scratch;             // shared with the other blocks: dead when it returns
+  Views& saved;                          // its own, from forward to backward
+  std::vector<Tensor>& attention_state;  // its own; the bytes are ATen's, and none on a CPU
+  Views& scratch;                        // shared with the other blocks: dead when it returns
 };
 
 class Activations {
@@ -21,7 +21,7 @@ class Activations {
               const at::Device& device);
 
   BlockActivations block(int64_t i) {
-    return {saved_[static_cast<size_t>(i)], attention_[static_cast<size_t>(i)], scratch_};
+    return {saved_[static_cast<size_t>(i)], attention_state_[static_cast<size_t>(i)], scratch_};
   }
   /// Slots around the blocks, in the order of ActivationSpecs::model.
   Tensor& model(int slot) { return model_[static_cast<size_t>(slot)]; }
@@ -29,7 +29,7 @@ class Activations {
  private:
   Tensor arena_;
   std::vector<Views> saved_;
-  std::vector<AttentionSaved> attention_;
+  std::vector<std::vector<Tensor>> attention_state_;
   Views scratch_, model_;
 };
 

@@ -24,7 +24,8 @@ void LlamaBlock::forward(const Views& p, const Tensor& x_ND, BlockActivations ac
   rms_norm(x_ND, p[param::kInputNorm], norm_eps_, keep[saved::kNormedAttention],
            keep[saved::kInvRmsAttention]);
   attention_.forward({p[param::kQkv], p[param::kO]}, keep[saved::kNormedAttention], x_ND, keep[saved::kQkv],
-                     act.attention, keep[saved::kMiddle]);
+                     {keep[saved::kAttention], keep[saved::kLogSumExp], act.attention_state},
+                     keep[saved::kMiddle]);
   rms_norm(keep[saved::kMiddle], p[param::kPostNorm], norm_eps_, keep[saved::kNormedMlp],
            keep[saved::kInvRmsMlp]);
   SwigluMlp::forward({p[param::kGateUp], p[param::kDown]}, keep[saved::kNormedMlp], keep[saved::kMiddle],
@@ -44,8 +45,9 @@ void LlamaBlock::backward(const Views& p, const Tensor& x_ND, BlockActivations a
   rms_norm_backward(keep[saved::kMiddle], p[param::kPostNorm], keep[saved::kInvRmsMlp], d_normed_ND, d_ND,
                     /*add_to_dx=*/true, g[param::kPostNorm], add);
   attention_.backward({p[param::kQkv], p[param::kO]}, keep[saved::kNormedAttention], keep[saved::kQkv],
-                      act.attention, d_ND, {g[param::kQkv], g[param::kO]}, add,
-                      {temp[scratch::kDQkv], temp[scratch::kDAttention]}, d_normed_ND);
+                      {keep[saved::kAttention], keep[saved::kLogSumExp], act.attention_state}, d_ND,
+                      {g[param::kQkv], g[param::kO]}, add, {temp[scratch::kDQkv], temp[scratch::kDAttention]},
+                      d_normed_ND);
   rms_norm_backward(x_ND, p[param::kInputNorm], keep[saved::kInvRmsAttention], d_normed_ND, d_ND,
                     /*add_to_dx=*/true, g[param::kInputNorm], add);
 }

@@ -7,21 +7,23 @@
 namespace tycho {
 
 SelfAttention::SelfAttention(const AttentionShape& shape, double rope_theta, const at::Device& device)
-    : shape_(shape), cos_sin_(rope_table(shape.seq, shape.head_dim, rope_theta).to(device)) {}
+    : shape_(shape),
+      rules_{.scale = default_scale(shape.head_dim)},
+      cos_sin_(rope_table(shape.seq, shape.head_dim, rope_theta).to(device)) {}
 
 void SelfAttention::forward(Params p, const Tensor& x_ND, const Tensor& residual_ND, Tensor& qkv_NC,
-                            AttentionSaved& saved, Tensor& y_ND) const {
+                            AttentionSaved saved, Tensor& y_ND) const {
   matmul_nt(x_ND, p.qkv_CD, qkv_NC);
   rope(qkv_NC, cos_sin_, shape_.seq, 0, shape_.heads + shape_.kv_heads, shape_.head_dim, /*inverse=*/false);
-  saved = attention(shape_, qkv_NC);
+  attention(shape_, rules_, qkv_NC, saved);
   matmul_nt_add(saved.out_NE, p.o_DE, residual_ND, y_ND);
 }
 
-void SelfAttention::backward(Params p, const Tensor& x_ND, const Tensor& qkv_NC, const AttentionSaved& saved,
+void SelfAttention::backward(Params p, const Tensor& x_ND, const Tensor& qkv_NC, AttentionSaved saved,
                              const Tensor& dy_ND, Grads g, bool add, Scratch scratch, Tensor& dx_ND) const {
   matmul_nn(dy_ND, p.o_DE, scratch.d_attention_NE);
   matmul_tn(dy_ND, saved.out_NE, g.o_DE, add);
-  attention_backward(shape_, qkv_NC, saved, scratch.d_attention_NE, scratch.d_qkv_NC);
+  attention_backward(shape_, rules_, qkv_NC, saved, scratch.d_attention_NE, scratch.d_qkv_NC);
   rope(scratch.d_qkv_NC, cos_sin_, shape_.seq, 0, shape_.heads + shape_.kv_heads, shape_.head_dim,
        /*inverse=*/true);
   matmul_nn(scratch.d_qkv_NC, p.qkv_CD, dx_ND);

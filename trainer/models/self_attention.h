@@ -6,8 +6,8 @@ namespace tycho {
 
 // N tokens, D width, H query heads, K kv heads, d head width, C = (H + 2K) d, E = H d.
 /// y = o( softmax(causal(rope(q) rope(k)ᵀ / sqrt(d))) v ) + residual, q, k, v = qkv(x).   (Vaswani et al.
-/// 2017; Ainslie et al. 2023, arXiv:2305.13245.) forward keeps the rotated qkv_NC and ATen's attention
-/// output.
+/// 2017; Ainslie et al. 2023, arXiv:2305.13245.) forward keeps the rotated qkv_NC and what attention
+/// saves.
 class SelfAttention {
  public:
   struct Params {
@@ -24,16 +24,17 @@ class SelfAttention {
   };
   SelfAttention(const AttentionShape& shape, double rope_theta, const at::Device& device);
 
-  void forward(Params p, const Tensor& x_ND, const Tensor& residual_ND, Tensor& qkv_NC, AttentionSaved& saved,
+  void forward(Params p, const Tensor& x_ND, const Tensor& residual_ND, Tensor& qkv_NC, AttentionSaved saved,
                Tensor& y_ND) const;
   /// dx_ND from dy_ND; gradients written to g, or added.
-  void backward(Params p, const Tensor& x_ND, const Tensor& qkv_NC, const AttentionSaved& saved,
-                const Tensor& dy_ND, Grads g, bool add, Scratch scratch, Tensor& dx_ND) const;
+  void backward(Params p, const Tensor& x_ND, const Tensor& qkv_NC, AttentionSaved saved, const Tensor& dy_ND,
+                Grads g, bool add, Scratch scratch, Tensor& dx_ND) const;
   Tensor forward_cached(Params p, const Tensor& x_ND, const Tensor& residual_ND, KvCache& cache,
                         int64_t layer) const;
 
  private:
   AttentionShape shape_;
+  ScoreRules rules_;
   Tensor cos_sin_;
 };
 

@@ -1,19 +1,22 @@
 // The arithmetic of a run.
 #include "trainer/plan/plan.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
 #include "trainer/data/loader.h"
 #include "trainer/layout/model_layout.h"
+#include "trainer/optim/param_rules.h"
 
 namespace tycho {
 namespace {
 
 constexpr int64_t kFp32Bytes = 4;
-constexpr int64_t kMoments = 2;  // exp_avg, exp_avg_sq
 
 /// Bytes of one buffer per unit, each padded to whole pages.
 int64_t unit_buffers(const ModelLayout& layout, int64_t bytes_per_element) {
@@ -28,22 +31,70 @@ int64_t slots_bytes(const std::vector<SlotSpec>& slots, int64_t compute_bytes) {
   return sum;
 }
 
+/// What the optimizer keeps of each parameter, with the names of a checkpoint.
+struct OptimizerState {
+  int64_t numbers = 0;    // fp32
+  int64_t num_bytes = 0;  // of its buffers, each padded to whole pages
+  std::vector<std::string> names;
+};
+
+OptimizerState optimizer_state(const TrainConfig& config, const ModelLayout& layout) {
+  const ParamRules rules = param_rules(config.optimizer, config.param_groups, layout.units);
+  OptimizerState state;
+  for (size_t u = 0; u < layout.units.size(); ++u) {
+    std::map<std::string, int64_t> numbers;
+    for (size_t i = 0; i < rules[u].size(); ++i)
+      for (const std::string& name : state_names(config.optimizer, rules[u][i]))
+        numbers[name] += numel(layout.units[u].params[i].shape);
+    for (const auto& [name, count] : numbers) {
+      state.numbers += count;
+      state.num_bytes += (count * kFp32Bytes + 4095) / 4096 * 4096;
+      if (std::find(state.names.begin(), state.names.end(), name) == state.names.end())
+        state.names.push_back(name);
+    }
+  }
+  return state;
+}
+
+/// Muon's Newton-Schulz iterations: three copies of the largest matrix, two products of its shorter side.
+int64_t newton_schulz_bytes(const TrainConfig& config, const ModelLayout& layout) {
+  if (!config.optimizer.is<MuonConfig>()) return 0;
+  const ParamRules rules = param_rules(config.optimizer, config.param_groups, layout.units);
+  int64_t elements = 0, side = 0;
+  for (size_t u = 0; u < rules.size(); ++u)
+    for (size_t i = 0; i < rules[u].size(); ++i) {
+      const Shape& shape = layout.units[u].params[i].shape;
+      if (!rules[u][i].hidden_matrix || rules[u][i].frozen) continue;
+      elements = std::max(elements, numel(shape));
+      side = std::max(side, std::min(shape[0], shape[1]));
+    }
+  return kFp32Bytes * (3 * elements + 2 * side * side);
+}
+
+bool has_master(const TrainConfig& config) {
+  return config.precision == Precision::kBf16 && config.master_weights == MasterWeights::kFp32;
+}
+
 void add_state(const TrainConfig& config, const ModelLayout& layout, std::vector<MemoryItem>& memory) {
   const bool bf16 = config.precision == Precision::kBf16;
   const int64_t fp32_buffers = unit_buffers(layout, kFp32Bytes);
   memory.push_back({"parameters", unit_buffers(layout, bf16 ? 2 : kFp32Bytes), bf16 ? "bf16" : "fp32"});
   memory.push_back({"gradients", fp32_buffers, "fp32"});
-  memory.push_back({"optimizer", (kMoments + bf16) * fp32_buffers,
-                    bf16 ? "fp32 master, exp_avg, exp_avg_sq" : "exp_avg, exp_avg_sq"});
+  const OptimizerState state = optimizer_state(config, layout);
+  std::vector<std::string> names = state.names;
+  if (has_master(config)) names.insert(names.begin(), "fp32 master");
+  memory.push_back({"optimizer", state.num_bytes + (has_master(config) ? fp32_buffers : 0),
+                    names.empty() ? "no state" : fmt::format("{}", fmt::join(names, ", "))});
+  if (const int64_t num_bytes = newton_schulz_bytes(config, layout); num_bytes > 0)
+    memory.push_back({"optimizer scratch", num_bytes, "Newton-Schulz, one matrix at a time"});
 }
 
 void add_activations(const TrainConfig& config, const ModelLayout& layout, BatchShape shape,
                      std::vector<MemoryItem>& memory) {
   const int64_t compute_bytes = config.precision == Precision::kBf16 ? 2 : kFp32Bytes;
   const ActivationSpecs specs = activation_specs(config.model, shape, compute_bytes);
-  const int64_t per_block = slots_bytes(specs.saved, compute_bytes) + specs.attention_saved_bytes;
-  int64_t shared = slots_bytes(specs.scratch, compute_bytes) + slots_bytes(specs.model, compute_bytes) +
-                   specs.attention_scratch_bytes;
+  const int64_t per_block = slots_bytes(specs.saved, compute_bytes);
+  int64_t shared = slots_bytes(specs.scratch, compute_bytes) + slots_bytes(specs.model, compute_bytes);
   const int64_t logits = specs.head_chunk * layout.vocab_size * compute_bytes;
   shared -= logits;
   memory.push_back(
@@ -54,9 +105,11 @@ void add_activations(const TrainConfig& config, const ModelLayout& layout, Batch
       {"logits chunk", logits, fmt::format("{} of {} tokens at once", specs.head_chunk, shape.tokens())});
 }
 
-/// A GPU's weights are copied to the host in any case; the CPU's only for a save in the background.
+/// A GPU's weights are copied to the host in any case, and bf16 ones as fp32; the CPU's only for a save in
+/// the background.
 bool copies_for_checkpoints(const TrainConfig& config) {
-  return config.ckpt.async || config.device == DeviceKind::kCuda;
+  return config.ckpt.async || config.device == DeviceKind::kCuda ||
+         config.master_weights != MasterWeights::kFp32;
 }
 
 void add_memory(const TrainConfig& config, const ModelLayout& layout, int64_t num_ranks, Plan& plan) {
@@ -64,7 +117,7 @@ void add_memory(const TrainConfig& config, const ModelLayout& layout, int64_t nu
   add_activations(config, layout, {micro_batch_sequences(config, num_ranks), config.seq_len}, plan.memory);
   for (const MemoryItem& item : plan.memory) plan.memory_bytes += item.num_bytes;
   if (!copies_for_checkpoints(config)) return;
-  const int64_t copy = (1 + kMoments) * unit_buffers(layout, kFp32Bytes);
+  const int64_t copy = unit_buffers(layout, kFp32Bytes) + optimizer_state(config, layout).num_bytes;
   const bool on_host = config.device == DeviceKind::kCuda;
   plan.memory.push_back(
       {"checkpoint copy", copy, on_host ? "on the host, not in the total" : "from the first save on"});
@@ -140,11 +193,16 @@ void add_memory_lines(const Plan& plan, std::string& text) {
   for (const MemoryItem& item : plan.memory) line(item.name, item.num_bytes, item.note);
   line("total", plan.memory_bytes, "");
   text += "disk\n";
-  line("one checkpoint", plan.checkpoint_bytes, "weights, exp_avg, exp_avg_sq in fp32");
+  line("one checkpoint", plan.checkpoint_bytes, plan.checkpoint_note);
   line("all kept", plan.disk_bytes, "with one being written");
 }
 
 }  // namespace
+
+std::vector<ConfigProblem> check_parameters(const TrainConfig& config) {
+  if (config.param_groups.empty()) return {};
+  return param_group_problems(config.optimizer, config.param_groups, model_layout(config.model).units);
+}
 
 Plan make_plan(const TrainConfig& config, int64_t num_ranks) {
   const ModelLayout layout = model_layout(config.model);
@@ -159,7 +217,11 @@ Plan make_plan(const TrainConfig& config, int64_t num_ranks) {
   plan.flops_per_token_causal = layout.flops_per_token_causal(config.seq_len);
   plan.total_flops = plan.flops_per_token_full * static_cast<double>(plan.tokens);
   add_memory(config, layout, num_ranks, plan);
-  plan.checkpoint_bytes = (1 + kMoments) * kFp32Bytes * plan.num_params;
+  const OptimizerState state = optimizer_state(config, layout);
+  plan.checkpoint_bytes = kFp32Bytes * (plan.num_params + state.numbers);
+  std::vector<std::string> kept = state.names;
+  kept.insert(kept.begin(), "weights");
+  plan.checkpoint_note = fmt::format("{} in fp32", fmt::join(kept, ", "));
   plan.disk_bytes = (kept_checkpoints(config, plan) + 1) * plan.checkpoint_bytes;
   return plan;
 }

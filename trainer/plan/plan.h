@@ -28,9 +28,13 @@ struct Plan {
   std::vector<MemoryItem> memory;  // per rank: what the engine takes, without LibTorch itself
   int64_t memory_bytes = 0;        // of the device that trains
   int64_t checkpoint_bytes = 0;    // one checkpoint
+  std::string checkpoint_note;     // "weights, exp_avg, exp_avg_sq in fp32"
   int64_t disk_bytes = 0;          // all that are kept, and one in flight
 };
 
+/// What is wrong with a config that check_config passes, by the names of its parameters: groups that match
+/// none.
+std::vector<ConfigProblem> check_parameters(const TrainConfig& config);
 /// For a config that check_config passes. Looks at the data set's index when it is there.
 Plan make_plan(const TrainConfig& config, int64_t num_ranks = 1);
 /// The table that `tycho plan` prints: lines of at most 80 columns, but for data_problem at its end.

@@ -15,20 +15,34 @@ struct Case {
 
 class AttentionTest : public testing::TestWithParam<Case> {};
 
-/// q: [B, H, T, d]; k, v: [B, K, S, d]; the last T of S positions are q's.
-Tensor oracle_attention(const Tensor& q, Tensor k, Tensor v) {
+/// q: [B, H, T, d]; k, v: [B, K, S, d]; the last T of S positions are q's. Rules as their comments say them.
+Tensor oracle_attention(const Tensor& q, Tensor k, Tensor v, const ScoreRules& rules) {
   const int64_t group = q.size(1) / k.size(1), queries = q.size(2), keys = k.size(2);
   k = k.repeat_interleave(group, 1);
   v = v.repeat_interleave(group, 1);
-  const Tensor mask = at::ones({queries, keys}, at::kBool).triu(keys - queries + 1);
-  const Tensor scores = at::matmul(q, k.transpose(2, 3)) / std::sqrt(static_cast<double>(q.size(3)));
-  return at::matmul(scores.masked_fill(mask, -INFINITY).softmax(-1), v);
+  Tensor scores = at::matmul(q, k.transpose(2, 3)) * static_cast<double>(rules.scale);
+  if (rules.softcap != 0.0f) scores = at::tanh(scores / rules.softcap) * rules.softcap;
+  const Tensor query = at::arange(keys - queries, keys).unsqueeze(1), key = at::arange(keys).unsqueeze(0);
+  if (rules.alibi_H) {
+    const Tensor slopes = at::tensor(at::ArrayRef<float>(rules.alibi_H, q.size(1)), at::kDouble);
+    scores = scores + slopes.view({-1, 1, 1}) * (key - query).to(at::kDouble);
+  }
+  Tensor hidden = (key > query).expand({q.size(0), 1, queries, keys});
+  if (rules.window >= 0) hidden = hidden | (key < query - rules.window);
+  if (rules.document_BT) {
+    const Tensor document =
+        at::tensor(at::ArrayRef<int32_t>(rules.document_BT, q.size(0) * keys), at::kInt).view({-1, 1, keys});
+    hidden = hidden | (document.unsqueeze(3) != document.unsqueeze(2));
+  }
+  return at::matmul(scores.masked_fill(hidden, -INFINITY).softmax(-1), v);
 }
 
-Tensor oracle_packed(const AttentionShape& s, const Tensor& qkv) {
+ScoreRules plain(const AttentionShape& s) { return {.scale = default_scale(s.head_dim)}; }
+
+Tensor oracle_packed(const AttentionShape& s, const ScoreRules& rules, const Tensor& qkv) {
   const Tensor heads = qkv.view({s.batch, s.seq, s.heads + 2 * s.kv_heads, s.head_dim}).transpose(1, 2);
   const Tensor out = oracle_attention(heads.narrow(1, 0, s.heads), heads.narrow(1, s.heads, s.kv_heads),
-                                      heads.narrow(1, s.heads + s.kv_heads, s.kv_heads));
+                                      heads.narrow(1, s.heads + s.kv_heads, s.kv_heads), rules);
   return out.transpose(1, 2).reshape({s.batch * s.seq, s.heads * s.head_dim});
 }
 
@@ -37,22 +51,73 @@ void expect_near(const Tensor& actual, const Tensor& oracle, double fp32, double
   EXPECT_LE((as_double(actual) - oracle).abs().max().item<double>(), limit);
 }
 
-TEST_P(AttentionTest, EqualsAutograd) {
-  const auto& [s, type] = GetParam();
+struct Memory {
+  Tensor out_NE, log_sum_exp_BHT;
+  std::vector<Tensor> state;
+  Memory(const AttentionShape& s, const Tensor& qkv)
+      : out_NE(at::full({s.batch * s.seq, s.heads * s.head_dim}, 7.0, qkv.options())),
+        log_sum_exp_BHT(at::full({s.batch, s.heads, s.seq}, 7.0, at::kFloat)) {}
+  operator AttentionSaved() { return {out_NE, log_sum_exp_BHT, state}; }
+};
+
+void expect_equals_autograd(const AttentionShape& s, const ScoreRules& rules, at::ScalarType type) {
   const Tensor qkv = at::randn({s.batch * s.seq, (s.heads + 2 * s.kv_heads) * s.head_dim}).to(type);
   const Tensor dout = at::randn({s.batch * s.seq, s.heads * s.head_dim}).to(type);
   Tensor leaf_qkv = leaf(qkv);
-  const Tensor out = oracle_packed(s, leaf_qkv);
+  const Tensor out = oracle_packed(s, rules, leaf_qkv);
   out.backward(as_double(dout));
-  const AttentionSaved saved = attention(s, qkv);
-  EXPECT_TRUE(saved.out_NE.is_contiguous());
+  Memory saved(s, qkv);
+  attention(s, rules, qkv, saved);
   expect_near(saved.out_NE, out, 1e-5, 0x1p-7);
   Tensor dqkv = at::full_like(qkv, 7.0);
-  attention_backward(s, qkv, saved, dout, dqkv);
+  attention_backward(s, rules, qkv, saved, dout, dqkv);
   expect_near(dqkv, leaf_qkv.grad(), 2e-5, 0x1p-6);
   Tensor again = at::empty_like(dqkv);
-  attention_backward(s, qkv, attention(s, qkv), dout, again);
+  attention_backward(s, rules, qkv, saved, dout, again);
   EXPECT_TRUE(at::equal(dqkv, again));
+}
+
+TEST_P(AttentionTest, EqualsAutograd) {
+  expect_equals_autograd(GetParam().shape, plain(GetParam().shape), GetParam().type);
+}
+
+TEST_P(AttentionTest, EqualsAutogradUnderEveryRule) {
+  const auto& [s, type] = GetParam();
+  std::vector<float> slopes;
+  for (int64_t head = 0; head < s.heads; ++head)
+    slopes.push_back(static_cast<float>(std::exp2(-1.0 - static_cast<double>(head))));
+  std::vector<int32_t> documents;
+  for (int64_t token = 0; token < s.batch * s.seq; ++token)
+    documents.push_back(static_cast<int32_t>(token % s.seq / 29 + (token % s.seq > 100 ? 3 : 0)));
+  ScoreRules alibi = plain(s), window = plain(s), cap = plain(s), packed = plain(s), all{.scale = 0.3f};
+  alibi.alibi_H = all.alibi_H = slopes.data();
+  window.window = all.window = 21;
+  cap.softcap = all.softcap = 1.5f;
+  packed.document_BT = all.document_BT = documents.data();
+  ScoreRules self_only = plain(s);
+  self_only.window = 0;
+  for (const ScoreRules& rules : {alibi, window, cap, packed, all, self_only})
+    expect_equals_autograd(s, rules, type);
+}
+
+TEST(Attention, HasOneDefinitionOnEveryTable) {
+  const AttentionShape s = {2, 150, 4, 2, 24};
+  const Tensor qkv = at::randn({300, 8 * 24}), dout = at::randn({300, 4 * 24});
+  const Tensor oracle = oracle_packed(s, plain(s), as_double(qkv));
+  for (const char* name : {"generic", "avx2", "avx512"}) {
+    const KernelTable* table = find_table(name);
+    if (!table) continue;
+    Memory saved(s, qkv);
+    table->attention(s, plain(s), Dtype::kFp32, qkv.const_data_ptr(), saved.out_NE.mutable_data_ptr(),
+                     saved.log_sum_exp_BHT.mutable_data_ptr<float>(), nullptr);
+    expect_near(saved.out_NE, oracle, 1e-5, 0);
+    Tensor leaf_qkv = leaf(qkv), dqkv = at::empty_like(qkv);
+    oracle_packed(s, plain(s), leaf_qkv).backward(as_double(dout));
+    table->attention_backward(s, plain(s), Dtype::kFp32, qkv.const_data_ptr(), saved.out_NE.const_data_ptr(),
+                              saved.log_sum_exp_BHT.const_data_ptr<float>(), dout.const_data_ptr(),
+                              dqkv.mutable_data_ptr(), nullptr);
+    expect_near(dqkv, leaf_qkv.grad(), 2e-5, 0);
+  }
 }
 
 TEST_P(AttentionTest, CachedEqualsTheLastRowsOfTheWhole) {
@@ -64,7 +129,7 @@ TEST_P(AttentionTest, CachedEqualsTheLastRowsOfTheWhole) {
                  values = at::randn_like(keys);
     const Tensor oracle =
         oracle_attention(as_double(q).transpose(1, 2), as_double(keys).narrow(1, 0, s.seq).transpose(1, 2),
-                         as_double(values).narrow(1, 0, s.seq).transpose(1, 2));
+                         as_double(values).narrow(1, 0, s.seq).transpose(1, 2), plain(s));
     AttentionShape shape = s;
     shape.seq = queries;
     const Tensor out = attention_cached(shape, q, keys, values, s.seq);
@@ -96,11 +161,14 @@ INSTANTIATE_TEST_SUITE_P(Shapes, AttentionTest, testing::ValuesIn(cases()), case
 
 TEST(AttentionOp, NamesWhatDoesNotFit) {
   const Tensor qkv = at::ones({6, 20});
-  EXPECT_EQ(error_of([&] {
-              attention({2, 3, 3, 2, 4}, qkv);
-            }),
-            "[attention] 3 query heads cannot share 2 key heads evenly");
-  EXPECT_NE(error_of([&] { attention({2, 3, 2, 1, 4}, qkv); }).find("[6, 16]"), std::string::npos);
+  const auto error = [&](const AttentionShape& s) {
+    return error_of([&] {
+      Memory saved(s, qkv);
+      attention(s, plain(s), qkv, saved);
+    });
+  };
+  EXPECT_EQ(error({2, 3, 3, 2, 4}), "[attention] 3 query heads cannot share 2 key heads evenly");
+  EXPECT_NE(error({2, 3, 2, 1, 4}).find("[6, 16]"), std::string::npos);
   const Tensor q = at::ones({1, 2, 2, 4}), cache = at::ones({1, 8, 1, 4});
   EXPECT_NE(error_of([&] {
               attention_cached({1, 2, 2, 1, 4}, q, cache, cache, 9);

@@ -88,6 +88,13 @@ size_t count(const std::string& text, const std::string& what) {
 /// ASCII keeps a column a byte.
 class TerminalReporterTest : public testing::Test {
  protected:
+  void SetUp() override {
+    int master = -1, slave = -1;
+    if (::openpty(&master, &slave, nullptr, nullptr, nullptr) != 0)
+      GTEST_SKIP() << "this machine has no pseudo terminals (is /dev/pts mounted?)";
+    ::close(master);
+    ::close(slave);
+  }
   ScopedEnv term_{"TERM", "xterm"}, locale_{"LC_ALL", "C"}, no_colour_{"NO_COLOR", nullptr};
 };
 

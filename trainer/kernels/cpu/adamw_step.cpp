@@ -2,6 +2,7 @@
 #include "trainer/kernels/adamw_factors.h"
 #include "trainer/kernels/cpu/kernels.h"
 #include "trainer/kernels/cpu/parallel.h"
+#include "trainer/kernels/cpu/weights.h"
 
 namespace tycho::TYCHO_ISA {
 namespace {
@@ -11,11 +12,9 @@ TYCHO_SIMD Vec sqrt(Vec x) {
   return x;
 }
 
-/// kMixed: `master` holds the weights and `params` their bf16 copy; otherwise `params` holds the weights.
-template <bool kMixed>
-void update(int64_t n, const AdamWFactors& f, float grad_scale, void* params, float* master,
+template <WeightForm form>
+void update(int64_t n, const AdamWFactors& f, float grad_scale, const Weights<form>& weights,
             const float* grads, float* m, float* v) {
-  float* const weights = kMixed ? master : static_cast<float*>(params);
   for_row_blocks(n, 1, [&](int64_t first, int64_t count) {
     for_lanes(count, [&](int64_t offset, auto lanes) {
       const int64_t i = first + offset;
@@ -23,21 +22,19 @@ void update(int64_t n, const AdamWFactors& f, float grad_scale, void* params, fl
       const Vec mean = load(m + i, lanes) * f.beta1 + g * f.one_minus_beta1;
       const Vec square = load(v + i, lanes) * f.beta2 + g * g * f.one_minus_beta2;
       const Vec step = mean / (sqrt(square) * f.inv_sqrt_correction2 + f.eps);
-      const Vec weight = load(weights + i, lanes) * f.keep - step * f.step_size;
       store(m + i, mean, lanes);
       store(v + i, square, lanes);
-      store(weights + i, weight, lanes);
-      if constexpr (kMixed) store(static_cast<Bf16*>(params) + i, weight, lanes);
+      weights.write(i, weights.read(i, lanes) * f.keep - step * f.step_size, lanes);
     });
   });
 }
 
 }  // namespace
 
-void adamw_step(int64_t n, AdamWScalars scalars, const float* grad_scale, Dtype dtype, void* params,
-                float* master, const float* grads, float* m, float* v, Stream) {
-  const auto run = dtype == Dtype::kFp32 ? &update<false> : &update<true>;
-  run(n, adamw_factors(scalars), *grad_scale, params, master, grads, m, v);
+void adamw_step(int64_t n, AdamWScalars scalars, const float* grad_scale, OptimizedWeights weights,
+                const float* grads, float* m, float* v, Stream) {
+  const AdamWFactors factors = adamw_factors(scalars);
+  with_weights(weights, [&](const auto& form) { update(n, factors, *grad_scale, form, grads, m, v); });
 }
 
 }  // namespace tycho::TYCHO_ISA

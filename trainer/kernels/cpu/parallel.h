@@ -8,6 +8,11 @@ namespace tycho {
 void run_blocks(int64_t num_blocks, bool parallel, void (*body)(const void* context, int64_t block),
                 const void* context);
 
+/// At least num_bytes of the calling thread's own memory, aligned to 64 bytes; valid until its next call. The
+/// thread that starts blocks has a second one for what all of them share.
+void* thread_memory(int64_t num_bytes);
+void* caller_memory(int64_t num_bytes);
+
 }  // namespace tycho
 
 namespace tycho::TYCHO_ISA {

@@ -39,6 +39,10 @@ struct Full {
 struct Part {
   int count;
 };
+template <int Count>
+struct Fixed {
+  static constexpr int count = Count;
+};
 
 TYCHO_SIMD Vec broadcast(float x) { return x - Vec{}; }
 
@@ -85,14 +89,16 @@ TYCHO_SIMD Vec load(const Bf16* p, Full) {
   return widen(half);
 }
 /// Lanes beyond the count are 0.
-TYCHO_SIMD Vec load(const float* p, Part part) {
+template <class Lanes>
+TYCHO_SIMD Vec load(const float* p, Lanes lanes) {
   Vec x{};
-  __builtin_memcpy(&x, p, part.count * sizeof(float));
+  __builtin_memcpy(&x, p, lanes.count * sizeof(float));
   return x;
 }
-TYCHO_SIMD Vec load(const Bf16* p, Part part) {
+template <class Lanes>
+TYCHO_SIMD Vec load(const Bf16* p, Lanes lanes) {
   Half half{};
-  __builtin_memcpy(&half, p, part.count * sizeof(Bf16));
+  __builtin_memcpy(&half, p, lanes.count * sizeof(Bf16));
   return widen(half);
 }
 template <class Lanes>

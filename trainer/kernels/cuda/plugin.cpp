@@ -6,23 +6,7 @@
 
 namespace tycho::cuda {
 
-static constexpr KernelTable kTable{
-    .name = "cuda",
-    .rms_norm = &rms_norm,
-    .rms_norm_backward = &rms_norm_backward,
-    .rms_norm_backward_workspace = &rms_norm_backward_workspace,
-    .swiglu = &swiglu,
-    .swiglu_backward = &swiglu_backward,
-    .rope = &rope,
-    .embedding = &embedding,
-    .embedding_backward = &embedding_backward,
-    .embedding_backward_workspace = &embedding_backward_workspace,
-    .cross_entropy = &cross_entropy,
-    .adamw_step = &adamw_step,
-    .sum_of_squares = &sum_of_squares,
-    .cast = &cast,
-    .add_to_fp32 = &add_to_fp32,
-};
+static constexpr KernelTable kTable{.name = "cuda", TYCHO_KERNELS(TYCHO_TABLE_ENTRY)};
 
 void check_launch(const char* op) {
   const cudaError_t status = cudaGetLastError();

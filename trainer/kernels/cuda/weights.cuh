@@ -1,0 +1,88 @@
+// How an optimizer kernel reads and writes the weights that it updates, on the GPU.
+#pragma once
+#include "trainer/kernels/cuda/common.cuh"
+#include "trainer/kernels/rounding_noise.h"
+
+namespace tycho::cuda {
+
+enum class WeightForm { kFp32, kMixed, kBf16, kStochasticBf16 };
+
+/// The upper half of x plus 16 random bits; infinity and NaN stay.
+__device__ inline __nv_bfloat16 rounded(float x, uint32_t noise) {
+  const uint32_t bits = __float_as_uint(x);
+  const uint32_t sum = x == x ? bits + noise : bits | 0x400000u;
+  return __ushort_as_bfloat16(static_cast<unsigned short>(sum >> 16));
+}
+
+template <WeightForm form>
+struct Weights {
+  OptimizedWeights weights;
+
+  template <int width>
+  __device__ Pack<float, width> read(int64_t i) const {
+    if constexpr (form == WeightForm::kFp32)
+      return load<width>(static_cast<const float*>(weights.params) + i);
+    if constexpr (form == WeightForm::kMixed) return load<width>(weights.master + i);
+    return load<width>(static_cast<const __nv_bfloat16*>(weights.params) + i);
+  }
+
+  template <int width>
+  __device__ void write(int64_t i, const Pack<float, width>& x) const {
+    auto* const bf16 = static_cast<__nv_bfloat16*>(weights.params) + i;
+    if constexpr (form == WeightForm::kFp32) {
+      store<width>(static_cast<float*>(weights.params) + i, x);
+    } else if constexpr (form == WeightForm::kStochasticBf16) {
+      uint32_t words[4];  // a pack never straddles two blocks of noise
+      rounding_noise(weights.key, static_cast<uint64_t>(i / kNoiseElements), weights.step, words);
+      Pack<__nv_bfloat16, width> raw;
+#pragma unroll
+      for (int k = 0; k < width; ++k) raw.at[k] = rounded(x.at[k], noise_of(words, i + k));
+      *reinterpret_cast<Pack<__nv_bfloat16, width>*>(bf16) = raw;
+    } else {
+      if constexpr (form == WeightForm::kMixed) store<width>(weights.master + i, x);
+      store<width>(bf16, x);
+    }
+  }
+};
+
+inline bool weight_packs_fit(const OptimizedWeights& weights) {
+  const uintptr_t wanted = weights.dtype == Dtype::kFp32 ? 16 : 8;  // four elements
+  return reinterpret_cast<uintptr_t>(weights.params) % wanted == 0 &&
+         reinterpret_cast<uintptr_t>(weights.master) % 16 == 0;
+}
+
+/// Calls body(Weights<form>) with the form that the weights have.
+template <class Body>
+void with_weights(const OptimizedWeights& weights, const Body& body) {
+  if (weights.dtype == Dtype::kFp32)
+    body(Weights<WeightForm::kFp32>{weights});
+  else if (weights.master != nullptr)
+    body(Weights<WeightForm::kMixed>{weights});
+  else if (weights.stochastic)
+    body(Weights<WeightForm::kStochasticBf16>{weights});
+  else
+    body(Weights<WeightForm::kBf16>{weights});
+}
+
+/// Runs body(i, Width<w>) over n elements in packs of w.
+template <int width, class Body>
+__global__ void over_elements(int64_t n, Body body) {
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x * width;
+  for (int64_t i = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * width; i < n; i += stride)
+    body(i, Width<width>{});
+}
+
+/// In packs of four when `packs`, which wants n % 4 == 0 and aligned pointers.
+template <class Body>
+void launch_over_elements(int64_t n, bool packs, const Body& body, cudaStream_t stream) {
+  constexpr int kThreads = 256;
+  constexpr int64_t kMostBlocks = 1 << 16;
+  with_width<float>(packs, [&](auto width) {
+    constexpr int kWidth = decltype(width)::count;
+    const int64_t wanted = ceil_div(n, kThreads * kWidth);
+    const auto blocks = static_cast<unsigned>(wanted < kMostBlocks ? wanted : kMostBlocks);
+    over_elements<kWidth><<<blocks, kThreads, 0, stream>>>(n, body);
+  });
+}
+
+}  // namespace tycho::cuda

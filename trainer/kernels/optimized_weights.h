@@ -1,0 +1,21 @@
+// The weights that an optimizer's kernel updates, as tensors.
+#pragma once
+#include <string_view>
+
+#include "trainer/kernels/kernel_table.h"
+#include "trainer/kernels/tensor.h"
+
+namespace tycho {
+
+/// As OptimizedWeights. params: contiguous, fp32 or bf16; master: fp32 of the same shape, or undefined.
+struct WeightTensors {
+  Tensor params, master;
+  bool stochastic = false;
+  uint64_t key = 0, step = 0;
+};
+
+/// The raw form. Throws Error that names the op when a tensor is not what it has to be, or when fp32 params
+/// have a master.
+OptimizedWeights optimized_weights(std::string_view op, const WeightTensors& weights);
+
+}  // namespace tycho
