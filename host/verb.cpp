@@ -1,6 +1,7 @@
 // The table of verbs, and reading their arguments.
 #include "host/verb.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cxxopts.hpp>
 #include <sstream>
@@ -15,17 +16,55 @@ const std::vector<Verb>& all_verbs() {
       {"check", kCheckSpec, run_check},
       {"config", kConfigSpec, run_config},
       {"plan", kPlanSpec, run_plan},
+      {"types", kTypesSpec, run_types},
       {"test", kTestSpec, run_test},
       {"data", kDataSpec, run_data},
       {"tokenizer", kTokenizerSpec, run_tokenizer},
       {"generate", kGenerateSpec, run_generate},
       {"ckpt", kCkptSpec, run_ckpt},
+      {"completion", kCompletionSpec, run_completion},
       {"version", kVersionSpec, run_version},
   };
   return verbs;
 }
 
 namespace {
+
+constexpr OptionSpec kSetOption = {"set", "Another spelling of key=value.", "KEY=VALUE"};
+constexpr OptionSpec kUnsetOption = {"unset", "Another spelling of ~key, for shells that read ~ themselves.",
+                                     "KEY"};
+
+bool takes_overrides(const Verb& verb) {
+  return std::string_view(verb.spec.usage).find("key=value") != std::string_view::npos;
+}
+
+/// Arguments with --set and --unset as the overrides that they stand for, and where each stood, from 1.
+struct NumberedWords {
+  std::vector<std::string> words;
+  std::vector<int> numbers;
+};
+
+/// The argument at `i`, or the override that it begins; moves `i` to the last argument that belongs to it.
+std::string spelled_override(const Verb& verb, const std::vector<std::string>& argv, size_t& i) {
+  for (const auto& [option, mark] : {std::pair<std::string, std::string>{"--set", ""}, {"--unset", "~"}}) {
+    if (argv[i].starts_with(option + "=")) return mark + argv[i].substr(option.size() + 1);
+    if (argv[i] != option) continue;
+    if (i + 1 == argv.size()) fail(ExitCode::kUsage, "[tycho {}] {} wants a key after it", verb.name, option);
+    return mark + argv[++i];
+  }
+  return argv[i];
+}
+
+NumberedWords spell_overrides(const Verb& verb, const std::vector<std::string>& argv) {
+  NumberedWords out;
+  const auto end = takes_overrides(verb) ? std::find(argv.begin(), argv.end(), "--") : argv.begin();
+  const auto num_spelled = static_cast<size_t>(end - argv.begin());
+  for (size_t i = 0; i < argv.size(); ++i) {
+    out.words.push_back(i < num_spelled ? spelled_override(verb, argv, i) : argv[i]);
+    out.numbers.push_back(static_cast<int>(i) + 1);
+  }
+  return out;
+}
 
 std::string long_name(const OptionSpec& option) {
   const std::string name = option.name;
@@ -46,6 +85,10 @@ cxxopts::Options describe(const Verb& verb) {
     if (option.default_text != nullptr) value->default_value(option.default_text);
     add(option.name, option.help, value, option.placeholder);
   }
+  if (takes_overrides(verb)) {  // parse_arguments has spelt them out: only help sees them
+    for (const OptionSpec& option : {kSetOption, kUnsetOption})
+      add(option.name, option.help, cxxopts::value<std::string>(), option.placeholder);
+  }
   add("h,help", "Show this and stop.");
   options.allow_unrecognised_options().set_width(100);
   return options;
@@ -59,6 +102,10 @@ void print_verb_help(const Verb& verb, const cxxopts::Options& options) {
 }
 
 [[noreturn]] void refuse_option(const Verb& verb, const std::string& given) {
+  if (takes_overrides(verb) && given.find('=') != std::string::npos) {
+    fail(ExitCode::kUsage, "[tycho {}] no option {}; a key has no dashes before it: {}", verb.name, given,
+         given.substr(given.find_first_not_of('-')));
+  }
   std::vector<std::string> names;
   for (const OptionSpec& option : verb.spec.options) names.push_back("--" + long_name(option));
   fail(ExitCode::kUsage, "[tycho {}] no option {}{}; `tycho {} --help` lists them", verb.name, given,
@@ -69,8 +116,9 @@ void print_verb_help(const Verb& verb, const cxxopts::Options& options) {
 
 Arguments parse_arguments(const Verb& verb, const std::vector<std::string>& argv, bool& help) {
   cxxopts::Options options = describe(verb);
+  const NumberedWords given = spell_overrides(verb, argv);
   std::vector<const char*> pointers = {verb.name};
-  for (const std::string& argument : argv) pointers.push_back(argument.c_str());
+  for (const std::string& argument : given.words) pointers.push_back(argument.c_str());
   Arguments arguments = {.verb = verb.name, .argv = argv};
   try {
     const cxxopts::ParseResult parsed = options.parse(static_cast<int>(pointers.size()), pointers.data());
@@ -92,9 +140,11 @@ Arguments parse_arguments(const Verb& verb, const std::vector<std::string>& argv
   size_t position = 0;
   bool only_words = false;  // after "--"
   for (const std::string& one : arguments.words) {
-    for (; position < argv.size() && argv[position] != one; ++position) only_words |= argv[position] == "--";
+    for (; position < given.words.size() && given.words[position] != one; ++position)
+      only_words |= given.words[position] == "--";
     if (!only_words && one.size() > 1 && one[0] == '-') refuse_option(verb, one);
-    arguments.numbers.push_back(static_cast<int>(++position));
+    arguments.numbers.push_back(position < given.numbers.size() ? given.numbers[position] : 0);
+    ++position;
   }
   return arguments;
 }
@@ -134,13 +184,21 @@ std::vector<std::string> Arguments::list(const std::string& option) const {
   return items;
 }
 
+bool is_override(const std::string& word) {
+  return word.find('=') != std::string::npos || word.find_first_of("~+@") == 0;
+}
+
 RecipeRequest recipe_request(const Arguments& arguments) {
   RecipeRequest request;
-  request.file = word(arguments, 0, "a recipe");
   request.trace = arguments.has("trace");
-  for (size_t i = 1; i < arguments.words.size(); ++i) {
-    request.pins.push_back({arguments.numbers[i], arguments.words[i]});
+  for (size_t i = 0; i < arguments.words.size(); ++i) {
+    if (request.file.empty() && !is_override(arguments.words[i])) {
+      request.file = arguments.words[i];
+    } else {
+      request.pins.push_back({arguments.numbers[i], arguments.words[i]});
+    }
   }
+  if (request.file.empty()) fail(ExitCode::kUsage, "[tycho {}] wanted a recipe; see --help", arguments.verb);
   return request;
 }
 

@@ -22,7 +22,9 @@ struct OptionSpec {
 inline constexpr OptionSpec kJsonOption = {"json", "Print JSON instead of text."};
 inline constexpr OptionSpec kTraceOption = {"trace", "Show where in Lua an error was raised."};
 
-/// How a verb describes itself; `--help` is made from it.
+/// How a verb describes itself; `--help` is made from it. A verb with "key=value" in its usage takes
+/// overrides, and so has
+/// --set key=value and --unset key as other spellings of them.
 struct VerbSpec {
   const char* usage;    // "run RECIPE [key=value ...]"
   const char* summary;  // one sentence
@@ -63,7 +65,10 @@ const std::vector<Verb>& all_verbs();
 /// printed.
 Arguments parse_arguments(const Verb& verb, const std::vector<std::string>& argv, bool& help);
 
-/// The recipe and its pins from the words: the first word is the file, all others are key=value.
+/// True for key=value and its like, +key=value, ~key and @file.
+bool is_override(const std::string& word);
+/// The recipe and its pins from the words: the first that is no override is the file, all others are
+/// overrides.
 RecipeRequest recipe_request(const Arguments& arguments);
 /// The word at an index; throws Error (kUsage) that names what is missing.
 const std::string& word(const Arguments& arguments, size_t index, const char* what);
@@ -76,15 +81,17 @@ int pick_subverb(const Arguments& arguments, const char* verb, const std::vector
 
 int run_run(const Arguments& arguments);
 int run_check(const Arguments& arguments);
+int run_completion(const Arguments& arguments);
 int run_config(const Arguments& arguments);
 int run_plan(const Arguments& arguments);
 int run_test(const Arguments& arguments);
+int run_types(const Arguments& arguments);
 int run_data(const Arguments& arguments);
 int run_tokenizer(const Arguments& arguments);
 int run_generate(const Arguments& arguments);
 int run_ckpt(const Arguments& arguments);
 int run_version(const Arguments& arguments);
-extern const VerbSpec kRunSpec, kCheckSpec, kConfigSpec, kPlanSpec, kTestSpec, kDataSpec, kTokenizerSpec,
-    kGenerateSpec, kCkptSpec, kVersionSpec;
+extern const VerbSpec kRunSpec, kCheckSpec, kCompletionSpec, kTypesSpec, kConfigSpec, kPlanSpec, kTestSpec,
+    kDataSpec, kTokenizerSpec, kGenerateSpec, kCkptSpec, kVersionSpec;
 
 }  // namespace tycho

@@ -13,7 +13,7 @@ r.model = t.model.llama {
   vocab_size = 4096, tied = true,
 }
 r.optimizer = t.optim.adamw { lr = 2e-3, betas = { 0.9, 0.95 }, weight_decay = 0.1 }
-r.scheduler = t.sched.cosine { warmup = "0.07dur", floor = 0.1 }
+r.scheduler = t.sched.cosine { t_warmup = "0.07dur", alpha_f = 0.1 }
 r.clip.norm = 1.0
 
 r.tokenizer  = data .. "/tokenizer.json"

@@ -8,15 +8,14 @@ r.max_duration = "2000ba"
 
 r.model     = t.model.llama { width = 384, layers = 6, heads = 6, ffn_width = 1024, vocab_size = 8192, tied = true }
 r.optimizer = t.optim.adamw { lr = 1e-3, weight_decay = 0.1 }
-r.scheduler = t.sched.wsd { warmup = "0.02dur", decay = "0.2dur", shape = "sqrt" }
+r.scheduler = t.sched.wsd { t_warmup = "0.02dur", t_decay = "0.2dur", decay_type = "sqrt" }
 
 -- Made by: tycho tokenizer train ... and tycho data convert ...
 r.tokenizer  = "data/tokenizer.json"
 r.train_data = t.data.mds { local_dir = "data" }
 
 r:check("tokens", function(c)
-  local tokens = c.max_duration.value * c.global_batch.value * c.seq_len
-  return tokens <= 2e9, "a model this small learns little past 2B tokens: is max_duration right?"
+  return c.total_tokens <= 2e9, "a model this small learns little past 2B tokens: is max_duration right?"
 end)
 
 return r

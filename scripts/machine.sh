@@ -1,8 +1,28 @@
-# What the scripts ask about this machine; sourced by scripts/{setup,demo,test}.
+# What the scripts share: their help, and what they ask about this machine. Sourced by scripts/{setup,demo,test}.
 
 tycho_cache=${TYCHO_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tycho}
 libtorch_version=2.11.0
 libtorch_env=$tycho_cache/libtorch-$libtorch_version
+
+this_script=$(dirname "${BASH_SOURCE[0]}")/${0##*/}
+
+# Prints the comment that opens the script.
+print_help() { awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$this_script"; }
+
+# help_if_asked ARGUMENT...: -h or --help among them prints the help and ends the script.
+help_if_asked() {
+  local argument
+  for argument in "$@"; do
+    case $argument in -h | --help) print_help; exit 0 ;; esac
+  done
+}
+
+# refuse TEXT: says what is wrong with the command line and how it is used, and ends the script.
+refuse() {
+  printf '[%s] %s\n\n' "${0##*/}" "$*" >&2
+  print_help >&2
+  exit 2
+}
 
 # Prints the folder of the wheels' Python packages; nothing when there is none yet.
 wheels_folder() {

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/base/field_types.h"
+#include "trainer/optim/schedule.h"
 
 namespace tycho {
 namespace {
@@ -92,6 +94,12 @@ void check_llama(const LlamaConfig& model, Problems& problems) {
   }
 }
 
+void check_master(const TrainConfig& config, Problems& problems) {
+  if (config.precision == Precision::kFp32 && config.master_weights != MasterWeights::kFp32)
+    add(problems, "master_weights", "{} is for bf16, and precision is fp32; set precision = \"bf16\"",
+        enum_name(config.master_weights));
+}
+
 void check_sequence(const TrainConfig& config, Problems& problems) {
   const auto longest = config.model.as<LlamaConfig>().max_seq_len;
   if (longest && config.seq_len > *longest) {
@@ -135,22 +143,6 @@ void check_batch_split(const TrainConfig& config, int64_t num_ranks, Problems& p
   }
 }
 
-struct NamedDuration {
-  const char* path;
-  Duration value;
-};
-
-std::vector<NamedDuration> schedule_lengths(const SchedulerConfig& scheduler) {
-  std::vector<NamedDuration> lengths;
-  std::visit(
-      [&](const auto& kind) {
-        lengths.push_back({"scheduler.warmup", kind.warmup});
-      },
-      scheduler.value);
-  if (scheduler.is<WsdConfig>()) lengths.push_back({"scheduler.decay", scheduler.as<WsdConfig>().decay});
-  return lengths;
-}
-
 void check_durations(const TrainConfig& config, Problems& problems) {
   const Duration& length = config.max_duration;
   if (length.unit != DurationUnit::kEpoch && !is_whole(length)) {
@@ -158,7 +150,7 @@ void check_durations(const TrainConfig& config, Problems& problems) {
         std::ceil(length.value), unit_name(length.unit));
     return;
   }
-  std::vector<NamedDuration> parts = schedule_lengths(config.scheduler);
+  std::vector<ScheduleLength> parts = schedule_lengths(config.scheduler);
   parts.push_back({"ckpt.every", config.ckpt.every});
   parts.push_back({"log.every", config.log.every});
   for (const auto& [path, part] : parts) {
@@ -168,17 +160,11 @@ void check_durations(const TrainConfig& config, Problems& problems) {
   }
 }
 
-/// Warm-up and decay must fit into the run. How long a run of epochs is, only the data tells.
+/// How long a run of epochs is, only the data tells.
 void check_schedule(const TrainConfig& config, Problems& problems) {
   if (config.max_duration.unit == DurationUnit::kEpoch) return;
-  const int64_t steps = total_steps(config, 0);
-  double sum = 0;
-  for (const NamedDuration& part : schedule_lengths(config.scheduler))
-    sum += in_steps(part.value, config, steps, 0);
-  // Shares of a run, such as 0.1dur + 0.9dur, are not exact in binary.
-  if (sum <= static_cast<double>(steps) * (1 + 1e-12)) return;
-  add(problems, "scheduler.warmup", "{} {:.6g} steps, and max_duration is {}; shorten one or train longer",
-      config.scheduler.is<WsdConfig>() ? "warmup and decay take" : "takes", sum, steps);
+  const Problems found = schedule_problems(config, total_steps(config, 0), 0);
+  problems.insert(problems.end(), found.begin(), found.end());
 }
 
 }  // namespace
@@ -190,6 +176,7 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, int64_t num_r
   if (!problems.empty()) return problems;
   check_llama(config.model.as<LlamaConfig>(), problems);
   check_sequence(config, problems);
+  check_master(config, problems);
   const bool whole_batch = check_global_batch(config, problems);
   if (whole_batch) check_batch_split(config, num_ranks, problems);
   const size_t before = problems.size();

@@ -13,6 +13,7 @@
 #include "trainer/metrics/config.h"
 #include "trainer/models/config.h"
 #include "trainer/optim/config.h"
+#include "trainer/optim/schedule_config.h"
 
 namespace tycho {
 
@@ -26,6 +27,13 @@ constexpr EnumNames<DeviceKind, 3> enum_names(DeviceKind) {
   return {{{"auto", DeviceKind::kAuto}, {"cpu", DeviceKind::kCpu}, {"cuda", DeviceKind::kCuda}}};
 }
 
+enum class MasterWeights { kFp32, kNone, kStochastic };
+constexpr EnumNames<MasterWeights, 3> enum_names(MasterWeights) {
+  return {{{"fp32", MasterWeights::kFp32},
+           {"none", MasterWeights::kNone},
+           {"stochastic", MasterWeights::kStochastic}}};
+}
+
 struct TrainConfig {
   std::string run_name = "run";
   std::string run_dir = "runs/{run_name}";
@@ -34,12 +42,14 @@ struct TrainConfig {
   DeviceKind device = DeviceKind::kAuto;
   int64_t threads = 0;
   Precision precision = Precision::kFp32;
+  MasterWeights master_weights = MasterWeights::kFp32;
   int64_t seq_len = 1024;
   Duration global_batch = {8, DurationUnit::kSample};
   std::optional<Duration> micro_batch;
   Duration max_duration = {100, DurationUnit::kBatch};
   ModelConfig model;
   OptimizerConfig optimizer;
+  std::vector<ParamGroupConfig> param_groups;
   SchedulerConfig scheduler;
   ClipConfig clip;
   std::string tokenizer;
@@ -58,6 +68,10 @@ struct TrainConfig {
     v("device", device, "Where to train; auto takes a GPU when there is one.");
     v("threads", threads, "CPU threads; 0 for one per core.", at_least(0));
     v("precision", precision, "Numbers that the model computes in; master weights and reductions are fp32.");
+    v("master_weights", master_weights,
+      "What bf16 training updates: fp32 master weights, or the bf16 weights themselves, rounded to nearest "
+      "even "
+      "(none) or up and down at random without bias (stochastic).");
     v("seq_len", seq_len, "Tokens per sequence.", positive);
     v("global_batch", global_batch, "Sequences (sp) or tokens (tok) per optimizer step, over all ranks.",
       units("sp tok"), positive);
@@ -68,6 +82,8 @@ struct TrainConfig {
     v("max_duration", max_duration, "Length of the run.", units("ba tok sp ep"), positive, required);
     v("model", model, "The network.", required);
     v("optimizer", optimizer, "How weights are updated.", required);
+    v("param_groups", param_groups,
+      "Parameters that are treated apart; the first group that matches has them.");
     v("scheduler", scheduler, "Learning rate over time, as a share of optimizer.lr.");
     v("clip", clip, "Gradient clipping.");
     v("tokenizer", tokenizer,

@@ -5,8 +5,27 @@
 
 #include "trainer/base/error.h"
 #include "trainer/config_io.h"
+#include "trainer/restore/unit_tensors.h"
 
 namespace tycho {
+namespace {
+
+// What keeps a checkpoint from being read whole, after units and optimizer were filled as far as that went;
+// "" when nothing does.
+std::string try_load(const CheckpointInfo& info, std::vector<FlatUnit>& units, Optimizer& optimizer) {
+  const CheckpointReader reader(info);
+  // Outside the try: older checkpoints are of the same model, and going back would hide the mistake.
+  check_fit(reader, units, &optimizer);
+  try {
+    load_tensors(reader, units, &optimizer);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUnusable) throw;
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
 
 std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const std::string& run_dir) {
   if (config.resume == "none") return {};
@@ -20,7 +39,26 @@ std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const s
          "[resume] {} has checkpoints, and none can be read:\n  {}\nRepair or remove them, name another one "
          "with resume=PATH, or start over with resume=none",
          run_dir, fmt::join(broken, "\n  "));
+  for (const std::string& line : broken) checkpoints.front().warnings.push_back("left out " + line);
   return checkpoints;
+}
+
+CheckpointInfo load_newest(const std::vector<CheckpointInfo>& candidates, std::vector<FlatUnit>& units,
+                           Optimizer& optimizer, Reporter& reporter) {
+  std::string failures;
+  for (const CheckpointInfo& info : candidates) {
+    for (const std::string& warning : info.warnings)
+      reporter.event("warning", warning, {{"step", info.step}, {"path", info.path}});
+    const std::string failure = try_load(info, units, optimizer);
+    if (failure.empty()) return info;
+    failures += "\n  " + failure;
+    reporter.event("warning", fmt::format("step {} cannot be read, going back: {}", info.step, failure),
+                   {{"step", info.step}, {"path", info.path}});
+  }
+  fail(ExitCode::kUnusable,
+       "[resume] no checkpoint can be read:{}\nName another one with resume=PATH, or start over with "
+       "resume=none",
+       failures);
 }
 
 std::string recipe_conflicts(const Json& checkpoint_recipe, const Json& recipe) {

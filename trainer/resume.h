@@ -1,18 +1,28 @@
 // Where a run begins: fresh, or at a checkpoint.
 #pragma once
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/config.h"
+#include "trainer/metrics/reporter.h"
+#include "trainer/optim/optimizer.h"
+#include "trainer/units/flat_unit.h"
 
 namespace tycho {
 
 /// Checkpoints that a run may begin from, best first; empty for a fresh start.
 /// resume = auto: those of the run folder. Folders without a readable checkpoint where some are expected are
-/// an Error (kUnusable), never a fresh start. none: nothing. A path: that checkpoint alone.
+/// an Error (kUnusable), never a fresh start. none: nothing. A path: that checkpoint alone. Those that were
+/// left out as damaged are in the first one's warnings.
 std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const std::string& run_dir);
+
+/// Fills units and optimizer from the first of `candidates` (one or more) whose every byte is right, and
+/// returns it. Loading is the check: bytes are read once. One that cannot be read is reported, and the next
+/// overwrites all that it left behind. Throws Error (kUnusable) when none can be read, and at once for one of
+/// another model.
+CheckpointInfo load_newest(const std::vector<CheckpointInfo>& candidates, std::vector<FlatUnit>& units,
+                           Optimizer& optimizer, Reporter& reporter);
 
 /// What differs between the recipe of a checkpoint and this one, as a table for people; "" when nothing that
 /// matters does. The recipe wins for everything but the state itself.

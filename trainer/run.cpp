@@ -25,10 +25,11 @@
 namespace tycho {
 namespace {
 
-// The tokenizer's file, after checking it against model and data; "" when the recipe names none.
+// The text of the tokenizer's file, after checking it against model and data; "" when the recipe names none.
 std::string read_tokenizer(const TrainConfig& config, const ModelLayout& layout) {
   if (config.tokenizer.empty()) return "";
-  const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(config.tokenizer);
+  std::string text = read_file(config.tokenizer);
+  const std::unique_ptr<Tokenizer> tokenizer = tokenizer_from_text(text, config.tokenizer);
   if (tokenizer->size() > layout.vocab_size)
     fail(ExitCode::kUnusable,
          "[tokenizer] {} has {} tokens, the model {}: set model.vocab_size to at least {}", config.tokenizer,
@@ -42,7 +43,7 @@ std::string read_tokenizer(const TrainConfig& config, const ModelLayout& layout)
            "tokenizer "
            "of the data, or convert the data again",
            config.tokenizer, info.dir, tokenizer->hash(), info.tokenizer_hash);
-  return read_file(config.tokenizer);
+  return text;
 }
 
 RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const at::Device& device,
@@ -71,29 +72,6 @@ std::unique_ptr<Reporter> make_reporter(const std::string& run_dir, bool tty) {
   reporters.push_back(make_file_reporter(run_dir));
   reporters.push_back(tty ? make_terminal_reporter(STDOUT_FILENO) : make_plain_reporter(STDOUT_FILENO));
   return make_tee(std::move(reporters));
-}
-
-// The newest checkpoint that can be read whole. An older one costs the steps between them, and that is said.
-std::optional<CheckpointInfo> pick_checkpoint(const std::vector<CheckpointInfo>& candidates,
-                                              Reporter& reporter) {
-  std::string failures;
-  for (const CheckpointInfo& info : candidates) {
-    try {
-      CheckpointReader(info).verify();
-      return info;
-    } catch (const Error& error) {
-      failures += fmt::format("\n  {}", error.what());
-      reporter.event("warning",
-                     fmt::format("step {} cannot be read, going back: {}", info.step, error.what()),
-                     {{"step", info.step}, {"path", info.path}});
-    }
-  }
-  if (!candidates.empty())
-    fail(ExitCode::kUnusable,
-         "[resume] no checkpoint can be read:{}\nName another one with resume=PATH, or start over with "
-         "resume=none",
-         failures);
-  return std::nullopt;
 }
 
 void report_resume(const CheckpointInfo& checkpoint, const Json& recipe, Reporter& reporter) {
@@ -139,25 +117,19 @@ int run_training(const RunRequest& request, bool tty, const std::atomic<int>& st
   if (!candidates.empty()) info.first_step = candidates.front().step;
   reporter->run_start(info);
   try {
-    const std::optional<CheckpointInfo> checkpoint = pick_checkpoint(candidates, *reporter);
-    CheckpointStore store(files, run_dir + "/checkpoints", config.ckpt.keep, lock.epoch(),
-                          [&lock] { lock.check(); });
-    if (checkpoint) store.set_resumed_from(*checkpoint);
     if (const std::string note = precision_note(device, config.precision); !note.empty())
       reporter->event("warning", note, Json::object());
-
+    CheckpointStore store(files, run_dir + "/checkpoints", config.ckpt.keep, lock.epoch(),
+                          [&lock] { lock.check(); });
     Saver saver(std::move(store), config.ckpt.async, *reporter);
     const std::unique_ptr<Communicator> world = make_world_of_one();
     CheckpointMeta meta{.recipe = recipe, .recipe_hash = request.recipe_hash};
     if (!tokenizer.empty()) meta.files["tokenizer.json"] = tokenizer;
-    info.first_step = checkpoint ? checkpoint->step : 0;
     Trainer trainer(config, info, {device, *world, *reporter, saver, std::move(meta), stop});
-    if (checkpoint) {
-      report_resume(*checkpoint, recipe, *reporter);
-      trainer.resume(CheckpointReader(*checkpoint));
-    } else {
+    if (candidates.empty())
       trainer.initialise();
-    }
+    else
+      report_resume(trainer.resume(candidates), recipe, *reporter);
     const int signal = trainer.fit();
     reporter->run_end(end_text(signal, trainer.state()));
     if (config.log.plot && signal == 0) draw_losses(run_dir);

@@ -6,7 +6,7 @@
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
-#include "trainer/kernels/grad_norm.h"
+#include "trainer/optim/grad_clip.h"
 #include "trainer/restore/unit_tensors.h"
 #include "trainer/units/arena.h"
 
@@ -20,10 +20,10 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-void require_finite_weights(std::vector<FlatUnit>& units, int64_t step) {
-  Tensor sum_1 = at::zeros({1}, units.front().flat_master().options().dtype(at::kDouble));
-  for (FlatUnit& unit : units) add_sum_of_squares(unit.flat_master(), sum_1);
-  if (!std::isfinite(sum_1.item<double>()))
+void require_finite_weights(const std::vector<FlatUnit>& units, int64_t step) {
+  std::vector<Tensor> weights;
+  for (const FlatUnit& unit : units) weights.push_back(unit.flat_master());
+  if (!std::isfinite(sum_of_squares(weights).item<double>()))
     fail(ExitCode::kNumerics,
          "[checkpoint] weights at step {} are not finite and were not saved. Resume from the last checkpoint "
          "with a lower optimizer.lr or a tighter clip.norm",
@@ -46,10 +46,11 @@ void Saver::save(CheckpointMeta meta, std::vector<FlatUnit>& units, Optimizer& o
   std::vector<TensorBytes> tensors;
   const std::vector<FlatState> state = flat_states(units, &optimizer);
   for (size_t i = 0; i < state.size(); ++i) {
-    const bool copy = async_ || !state[i].flat.is_cpu();
-    if (copy && copies_.size() == i)
-      copies_.push_back(
-          arena_view(make_arena(state[i].flat.numel() * 4, at::kCPU), 0, state[i].flat.sizes(), at::kFloat));
+    const bool copy = async_ || !state[i].flat.is_cpu() || state[i].flat.scalar_type() != at::kFloat;
+    if (copies_.size() == i)
+      copies_.push_back(copy ? arena_view(make_arena(state[i].flat.numel() * 4, at::kCPU), 0,
+                                          state[i].flat.sizes(), at::kFloat)
+                             : Tensor());
     if (copy) copies_[i].copy_(state[i].flat);
     for (TensorBytes& tensor : unit_tensor_bytes(state[i], copy ? copies_[i] : state[i].flat))
       tensors.push_back(std::move(tensor));

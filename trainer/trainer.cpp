@@ -6,7 +6,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/device.h"
-#include "trainer/restore/unit_tensors.h"
+#include "trainer/resume.h"
 #include "trainer/units/init.h"
 
 namespace tycho {
@@ -16,12 +16,21 @@ double peak_lr(const OptimizerConfig& config) {
   return std::visit([](const auto& kind) { return kind.lr; }, config.value);
 }
 
+FlatUnit::Use training_use(MasterWeights master) {
+  switch (master) {
+    case MasterWeights::kFp32: return FlatUnit::Use::kTrain;
+    case MasterWeights::kNone: return FlatUnit::Use::kTrainInPlace;
+    case MasterWeights::kStochastic: return FlatUnit::Use::kTrainStochastic;
+  }
+  return FlatUnit::Use::kTrain;
+}
+
 void require_finite(const TrainState& state, double loss, double grad_norm) {
   if (std::isfinite(loss) && std::isfinite(grad_norm)) return;
   fail(ExitCode::kNumerics,
        "[trainer] loss {} and gradient norm {} at step {}: training has diverged and stops before it spoils "
        "the weights. Checkpoints are untouched; go on from one with a lower optimizer.lr, a longer "
-       "scheduler.warmup or a tighter "
+       "scheduler.t_warmup or a tighter "
        "clip.norm",
        loss, grad_norm, state.step + 1);
 }
@@ -47,7 +56,7 @@ void Trainer::step() {
   for (int64_t b = 0; b < batch.num_sequences; b += micro_shape_.batch)
     loss_sum += model_.forward_backward(micro_batch(batch, b), weight_1);
   units_.finish();
-  const GradNorm norm = clip_gradients(config_.clip, units_.owned());
+  const GradNorm norm = clip_gradients(config_.clip, trained_grads_);
   context_.world.all_reduce(loss_sum);
 
   const double loss = loss_sum.item<double>() * weight_1.item<float>();
@@ -69,10 +78,13 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       info_(info),
       context_(std::move(context)),
       micro_shape_{micro_batch_sequences(config, context_.world.size()), config.seq_len},
+      rules_(param_rules(config.optimizer, config.param_groups, model_layout(config.model).units)),
       units_(make_units(model_layout(config.model).units, compute_dtype(config.precision), context_.device,
-                        FlatUnit::Use::kTrain)),
+                        training_use(config.master_weights))),
       model_(config.model, units_, micro_shape_, compute_dtype(config.precision), context_.device),
-      optimizer_(make_optimizer(config.optimizer, units_.owned())),
+      optimizer_(
+          make_optimizer(config.optimizer, units_.owned(), rules_, static_cast<uint64_t>(config.seed))),
+      trained_grads_(trained_grads(units_.owned(), rules_)),
       schedule_(make_schedule(config, info.total_steps, info.num_samples)),
       throughput_(info) {}
 
@@ -81,10 +93,14 @@ void Trainer::initialise() {
   open_data();
 }
 
-void Trainer::resume(const CheckpointReader& reader) {
-  load_tensors(reader, units_.owned(), optimizer_.get());
-  state_ = TrainState::from_json(reader.info().manifest.at("train_state"));
+CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
+  CheckpointInfo loaded = load_newest(candidates, units_.owned(), *optimizer_, context_.reporter);
+  state_ = TrainState::from_json(loaded.manifest.at("train_state"));
+  info_.first_step = state_.step;
+  throughput_ = Throughput(info_);
+  context_.saver.set_resumed_from(loaded);
   open_data();
+  return loaded;
 }
 
 void Trainer::open_data() {

@@ -10,6 +10,7 @@
 #include "trainer/optim/grad_clip.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/optim/schedule.h"
+#include "trainer/optim/segments.h"
 #include "trainer/parallel/communicator.h"
 #include "trainer/saver.h"
 #include "trainer/train_state.h"
@@ -33,8 +34,8 @@ class Trainer {
 
   /// First weights from the seed; step 0.
   void initialise();
-  /// All state from a checkpoint.
-  void resume(const CheckpointReader& reader);
+  /// All state from the first of these checkpoints that can be read whole (resume.h); returns that one.
+  CheckpointInfo resume(const std::vector<CheckpointInfo>& candidates);
 
   /// Trains until max_duration or a stop, and saves at the end. Returns the signal that stopped it, or 0.
   int fit();
@@ -58,9 +59,11 @@ class Trainer {
   RunInfo info_;
   TrainerContext context_;
   BatchShape micro_shape_;
+  ParamRules rules_;
   LocalUnits units_;
   Model model_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::vector<Tensor> trained_grads_;
   std::unique_ptr<DataLoader> data_;
   Schedule schedule_;
   Throughput throughput_;

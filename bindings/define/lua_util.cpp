@@ -2,6 +2,7 @@
 #include "bindings/define/lua_util.h"
 
 #include <cmath>
+#include <cstdlib>
 
 namespace tycho {
 namespace {
@@ -142,7 +143,18 @@ Json read_at(lua_State* L, int index, int depth) {
 
 }  // namespace
 
-LuaState::LuaState() : state_(luaL_newstate()) {
+void* LuaState::allocate(void* budget, void* block, size_t old_bytes, size_t new_bytes) {
+  size_t& left = static_cast<Budget*>(budget)->left;
+  if (new_bytes > old_bytes && new_bytes - old_bytes > left) return nullptr;
+  left += old_bytes;
+  left -= new_bytes;
+  if (new_bytes != 0) return std::realloc(block, new_bytes);
+  std::free(block);
+  return nullptr;
+}
+
+LuaState::LuaState(size_t max_bytes)
+    : budget_(std::make_unique<Budget>(Budget{max_bytes})), state_(lua_newstate(&allocate, budget_.get())) {
   lua_State* L = state_.get();
   if (L == nullptr) fail(ExitCode::kFailure, "[lua] no memory for a Lua state");
   const luaL_Reg libraries[] = {{"", luaopen_base},

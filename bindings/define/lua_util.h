@@ -11,16 +11,22 @@
 namespace tycho {
 
 /// A Lua state with base, table, string, math, bit, debug and package, and with the JIT off: compiled loops
-/// could not be interrupted. Owned by one thread.
+/// could not be interrupted. Allocations past `max_bytes` fail with Lua's "not enough memory": one
+/// instruction can double a text, so a hook alone would see it too late. Owned by one thread.
 class LuaState {
  public:
-  LuaState();
+  explicit LuaState(size_t max_bytes = size_t{5} << 28);
   lua_State* get() const { return state_.get(); }
 
  private:
   struct Close {
     void operator()(lua_State* L) const { lua_close(L); }
   };
+  struct Budget {
+    size_t left;
+  };
+  static void* allocate(void* budget, void* block, size_t old_bytes, size_t new_bytes);
+  std::unique_ptr<Budget> budget_;  // outlives the state
   std::unique_ptr<lua_State, Close> state_;
 };
 

@@ -1,25 +1,24 @@
 // The functions behind tycho.native.
 #include "bindings/define/native.h"
 
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <optional>
 
 #include "bindings/define/embedded.h"
 #include "bindings/define/lua_util.h"
+#include "bindings/define/source_file.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/duration.h"
+#include "trainer/base/json.h"
 #include "trainer/base/nearest.h"
 #include "trainer/config_io.h"
+#include "trainer/plan/plan.h"
 
 namespace tycho {
 namespace {
-
-constexpr size_t kMaxSourceBytes = 16 << 20;
 
 int push_text(lua_State* L, const std::string& text) {
   lua_pushlstring(L, text.data(), text.size());
@@ -93,33 +92,51 @@ int nearest_names(lua_State* L) {
   });
 }
 
-std::string near_files(const std::filesystem::path& wanted) {
-  std::vector<std::string> names;
-  std::error_code ignored;
-  const auto folder = wanted.has_parent_path() ? wanted.parent_path() : ".";
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    if (entry.path().extension() == ".lua") names.push_back(entry.path().filename());
-  }
-  return did_you_mean(wanted.stem().string() + ".lua", names);
+/// near_file(path) -> "" or "; did you mean ...?" with Lua files of the same folder
+int near_file(lua_State* L) {
+  return protect(L, [&] { return push_text(L, did_you_mean_file(string_argument(L, 1))); });
 }
 
-/// read_file(path) -> text | nil, message
+/// read_file(path) -> text | nil, message, absent
 int read_file(lua_State* L) {
   return protect(L, [&] {
+    const SourceFile file = read_source(string_argument(L, 1));
+    if (file.text) return push_text(L, *file.text);
+    push_refusal(L, file.message);
+    lua_pushboolean(L, file.absent ? 1 : 0);
+    return 3;
+  });
+}
+
+/// canonical(path) -> the path without links, or the path itself when there is none
+int canonical(lua_State* L) {
+  return protect(L, [&] {
     const std::string path = string_argument(L, 1);
-    if (std::filesystem::is_directory(path)) {
-      return push_refusal(L, fmt::format("{} is a folder; a recipe is a file: {}/recipe.lua?", path, path));
+    std::error_code error;
+    const std::filesystem::path found = std::filesystem::canonical(path, error);
+    return push_text(L, error ? path : found.string());
+  });
+}
+
+/// json(text) -> tables | nil, message
+int json(lua_State* L) {
+  return protect(L, [&] {
+    try {
+      push_json(L, parse_json(string_argument(L, 1), "overrides"));
+      return 1;
+    } catch (const Error& error) {
+      return push_refusal(L, error.what());
     }
-    std::ifstream file(path, std::ios::binary);
-    if (!file) return push_refusal(L, fmt::format("cannot read {}{}", path, near_files(path)));
-    std::string text;
-    for (std::array<char, 65536> piece; file && text.size() <= kMaxSourceBytes;) {
-      file.read(piece.data(), piece.size());
-      text.append(piece.data(), static_cast<size_t>(file.gcount()));
-    }
-    if (text.size() > kMaxSourceBytes)
-      return push_refusal(L, fmt::format("{} is too big for a recipe", path));
-    return push_text(L, text);
+  });
+}
+
+/// utf8_error(text) -> position of the first byte that is not UTF-8, from 1 | nil
+int utf8_error(lua_State* L) {
+  return protect(L, [&] {
+    const std::optional<size_t> bad = find_utf8_error(string_argument(L, 1));
+    if (!bad) return 0;
+    lua_pushnumber(L, static_cast<double>(*bad + 1));
+    return 1;
   });
 }
 
@@ -149,11 +166,26 @@ int array(lua_State* L) {
 int check_tree(lua_State* L) {
   return protect(L, [&] {
     std::vector<ConfigProblem> problems;
-    read_config(read_json(L, 1), problems);
+    const TrainConfig config = read_config(read_json(L, 1), problems);
+    if (problems.empty()) problems = check_parameters(config);
     Json list = Json::array();
     for (const ConfigProblem& problem : problems)
       list.push_back({{"path", problem.path}, {"message", problem.message}});
     push_json(L, list);
+    return 1;
+  });
+}
+
+/// facts(tree) -> what follows from a recipe that check_tree passes; null for what only a data set tells that
+/// is not there
+int facts(lua_State* L) {
+  return protect(L, [&] {
+    const Plan plan = make_plan(read_config_or_fail(read_json(L, 1)));
+    const auto known = [](int64_t count) { return count > 0 ? Json(count) : Json(nullptr); };
+    push_json(L, {{"steps", known(plan.steps)},
+                  {"total_tokens", known(plan.tokens)},
+                  {"tokens_per_step", plan.tokens_per_step},
+                  {"num_params", plan.num_params}});
     return 1;
   });
 }
@@ -166,11 +198,16 @@ int load_native(lua_State* L) {
                                   {"bytes_text", bytes_text},
                                   {"number_text", number_text},
                                   {"nearest", nearest_names},
+                                  {"near_file", near_file},
                                   {"read_file", read_file},
+                                  {"canonical", canonical},
+                                  {"json", json},
+                                  {"utf8_error", utf8_error},
                                   {"env", env},
                                   {"output", output},
                                   {"array", array},
-                                  {"check_tree", check_tree}};
+                                  {"check_tree", check_tree},
+                                  {"facts", facts}};
     lua_newtable(L);
     for (const luaL_Reg& function : functions) {
       lua_pushcfunction(L, function.func);

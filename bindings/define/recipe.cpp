@@ -3,6 +3,7 @@
 
 #include "bindings/define/native.h"
 #include "bindings/define/watch.h"
+#include "trainer/base/hash.h"
 #include "trainer/config_io.h"
 #include "trainer/run_folder.h"
 
@@ -55,8 +56,18 @@ ResolvedRecipe resolve_recipe(const RecipeRequest& request) {
     const Json kept = value.is_null() ? value : shown.value(name, Json(nullptr));
     recipe.history["env." + name] = Json::array({{{"by", "environment"}, {"at", name}, {"value", kept}}});
   }
-  for (const auto& [file, text] : result.at("sources").items()) recipe.sources[file] = text;
+  for (const auto& [file, text] : result.at("sources").items()) {
+    recipe.sources[file] = text;
+    const std::string hash = hash_hex(text.get_ref<const std::string&>());
+    recipe.history["source." + file] = Json::array({{{"by", "source"}, {"at", file}, {"value", hash}}});
+  }
   return recipe;
+}
+
+Json recipe_identity(const ResolvedRecipe& recipe) {
+  Json sources = Json::object();
+  for (const auto& [file, text] : recipe.sources) sources[file] = hash_hex(text);
+  return {{"name", recipe.name}, {"hash", recipe.hash}, {"sources", std::move(sources)}};
 }
 
 Json show_config(const ConfigQuery& query) {
@@ -68,6 +79,14 @@ Json show_config(const ConfigQuery& query) {
   throw_report(result);
   if (result.contains("unknown")) throw Error(result.at("unknown").get<std::string>(), ExitCode::kUsage);
   return result;
+}
+
+std::vector<std::string> complete_override(const std::vector<std::string>& words) {
+  return ask_lua("tycho.complete", "main", {{"words", words}}, {}, false).at("candidates");
+}
+
+std::map<std::string, std::string> make_stubs() {
+  return ask_lua("tycho.stubs", "main", Json::object(), {}, false).at("files");
 }
 
 SpecCounts run_specs(const std::vector<std::string>& files, bool trace) {

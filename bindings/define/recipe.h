@@ -27,13 +27,18 @@ struct ResolvedRecipe {
   Json tree;  // every key, as config_to_json writes it
   std::string hash;
   std::string lua;  // a recipe that gives the same tree
-  Json history;     // path -> [{by, at, value, shadowed}]; "env.NAME" for what t.env read
+  Json history;     // path -> [{by, at, value, shadowed}]; "env.NAME" for what t.env read, "source.FILE" for
+                    // hashes
   std::map<std::string, std::string> sources;
 };
 
 /// Runs a recipe and its checks. Throws Error: kRecipe with the whole report when anything is wrong,
 /// kInterrupted after LuaWatch::interrupt().
 ResolvedRecipe resolve_recipe(const RecipeRequest& request);
+
+/// {"name", "hash", "sources": {file: hash}}: what ranks and run folders compare. The hash is config_hash of
+/// the tree.
+Json recipe_identity(const ResolvedRecipe& recipe);
 
 /// What `tycho config` shows. The result has "text" and "rows". Throws like resolve_recipe, kUsage for a key
 /// that is not there.
@@ -44,6 +49,12 @@ struct ConfigQuery {
   bool changed = false;  // only what is not a default
 };
 Json show_config(const ConfigQuery& query);
+
+/// What a shell offers for the last of `words`, the arguments of a verb that takes overrides: whole words.
+std::vector<std::string> complete_override(const std::vector<std::string>& words);
+
+/// Stubs for editors: file name -> text, below the folder that they are written to.
+std::map<std::string, std::string> make_stubs();
 
 /// Runs Lua spec files with lua/tycho/spec.lua. Failures are printed to stderr.
 struct SpecCounts {

@@ -9,7 +9,8 @@
 namespace tycho {
 namespace {
 
-constexpr int kTick = 10'000;  // instructions between looks at the clock
+constexpr int kTick = 10'000;    // instructions between looks at the clock
+constexpr int kMaxDepth = 1000;  // calls within calls; Lua's own end, past 10000, leaves no room to say where
 
 // A signal handler may touch nothing but these and lua_sethook.
 std::atomic<lua_State*> g_watched{nullptr};
@@ -48,22 +49,32 @@ void LuaWatch::on_tick(lua_State* L, lua_Debug* frame) {
   const bool too_many = watch.instructions_ > watch.limits_.max_instructions;
   const bool too_long = elapsed.count() > watch.limits_.max_seconds;
   const bool too_big = int64_t{lua_gc(L, LUA_GCCOUNT, 0)} * 1024 > watch.limits_.max_bytes;
-  if (!g_interrupted && !too_many && !too_long && !too_big) return;
+  lua_Debug deepest;
+  const bool too_deep = counted && lua_getstack(L, kMaxDepth, &deepest) != 0;
+  if (!g_interrupted && !too_many && !too_long && !too_big && !too_deep) return;
   lua_sethook(L, &on_tick, LUA_MASKCOUNT, 1);  // again at once, should recipe code swallow the error
   lua_getinfo(L, "Sl", frame);
   if (frame->source[0] != '@') return;
   {
     const std::string where = fmt::format("{}:{}", frame->source + 1, frame->currentline);
+    if (watch.first_stop_.empty()) watch.first_stop_ = where;
+    const std::string again =
+        watch.first_stop_ == where ? "" : fmt::format(" (first at {})", watch.first_stop_);
     if (g_interrupted) {
       push_error(L, "interrupted at " + where, ExitCode::kInterrupted);
     } else if (too_big) {
-      push_error(L, fmt::format("stopped: Lua holds more than {} MiB here", watch.limits_.max_bytes >> 20),
-                 ExitCode::kRecipe);
+      push_error(
+          L, fmt::format("stopped: Lua holds more than {} MiB here{}", watch.limits_.max_bytes >> 20, again),
+          ExitCode::kRecipe);
+    } else if (too_deep && !too_many && !too_long) {
+      push_error(
+          L, fmt::format("stopped: calls more than {} deep: is there a recursion without end?", kMaxDepth),
+          ExitCode::kRecipe);
     } else {
       push_error(
           L,
-          fmt::format("stopped after {} million instructions in {:.1f} s: is there a loop without end?",
-                      watch.instructions_ / 1'000'000, elapsed.count()),
+          fmt::format("stopped after {} million instructions in {:.1f} s: is there a loop without end?{}",
+                      watch.instructions_ / 1'000'000, elapsed.count(), again),
           ExitCode::kRecipe);
     }
   }

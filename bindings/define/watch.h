@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <lua.hpp>
+#include <string>
 
 namespace tycho {
 
@@ -30,6 +31,7 @@ class LuaWatch {
   lua_State* state_;
   LuaLimits limits_;
   int64_t instructions_ = 0;
+  std::string first_stop_;  // file:line where a limit was passed; recipe code may swallow the error and go on
   std::chrono::steady_clock::time_point start_;
 };
 

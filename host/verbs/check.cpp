@@ -13,7 +13,9 @@ int run_check(const Arguments& arguments) {
   const InterruptLua interruptible;
   const ResolvedRecipe recipe = resolve_recipe(recipe_request(arguments));
   if (arguments.has("json")) {
-    fmt::print("{}\n", Json{{"name", recipe.name}, {"hash", recipe.hash}, {"config", recipe.tree}}.dump(2));
+    Json shown = recipe_identity(recipe);
+    shown["config"] = recipe.tree;
+    fmt::print("{}\n", shown.dump(2));
   } else {
     fmt::print("{}: no problems, hash {}\n", recipe.name, recipe.hash);
   }

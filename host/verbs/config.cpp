@@ -8,11 +8,29 @@ const VerbSpec kConfigSpec = {
     "config [RECIPE] [path] [key=value ...]",
     "Shows every key: value, default, help, and who set it. Without a recipe: the schema.",
     "  tycho config recipes/demo.lua optimizer\n"
-    "  tycho config recipes/demo.lua optimizer.lr=1e-3 --why optimizer.lr",
+    "  tycho config recipes/demo.lua optimizer.lr=1e-3 --why optimizer.lr\n"
+    "  tycho config recipes/demo.lua 'optimizer.lr*=0.5' --changed",
     {{"why", "Show who gave KEY which values, newest last.", "KEY"},
      {"changed", "Only what is not a default."},
+     {"hash", "Print the identity of the run and of every source, nothing else."},
      kJsonOption,
      kTraceOption}};
+
+namespace {
+
+int print_identity(const ResolvedRecipe& recipe, bool json) {
+  const Json identity = recipe_identity(recipe);
+  if (json) {
+    fmt::print("{}\n", identity.dump(2));
+    return 0;
+  }
+  fmt::print("{}  {}\n", recipe.hash, recipe.name);
+  for (const auto& [file, hash] : identity.at("sources").items())
+    fmt::print("{}  {}\n", hash.get<std::string>(), file);
+  return 0;
+}
+
+}  // namespace
 
 int run_config(const Arguments& arguments) {
   ConfigQuery query;
@@ -21,7 +39,7 @@ int run_config(const Arguments& arguments) {
   if (arguments.has("why")) query.why = arguments.text("why");
   for (size_t i = 0; i < arguments.words.size(); ++i) {
     const std::string& one = arguments.words[i];
-    if (one.find('=') != std::string::npos) {
+    if (is_override(one)) {
       query.recipe.pins.push_back({arguments.numbers[i], one});
     } else if (query.recipe.file.empty() && (one.ends_with(".lua") || one.find('/') != std::string::npos)) {
       query.recipe.file = one;
@@ -31,10 +49,12 @@ int run_config(const Arguments& arguments) {
       fail(ExitCode::kUsage, "[tycho config] did not expect \"{}\"; see --help", one);
     }
   }
-  if (query.recipe.file.empty() && (!query.why.empty() || !query.recipe.pins.empty())) {
+  const bool hash = arguments.has("hash");
+  if (query.recipe.file.empty() && (hash || !query.why.empty() || !query.recipe.pins.empty())) {
     fail(ExitCode::kUsage, "[tycho config] wanted a recipe: tycho config RECIPE --why KEY");
   }
   const InterruptLua interruptible;
+  if (hash) return print_identity(resolve_recipe(query.recipe), arguments.has("json"));
   const Json shown = show_config(query);
   const bool json = arguments.has("json");
   fmt::print("{}", json ? shown.at("rows").dump(2) + "\n" : shown.at("text").get<std::string>());

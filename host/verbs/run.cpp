@@ -25,7 +25,7 @@ RunRequest to_run_request(const ResolvedRecipe& recipe, const Arguments& argumen
   request.sources = recipe.sources;
   request.argv = {"tycho", "run"};
   request.argv.insert(request.argv.end(), arguments.argv.begin(), arguments.argv.end());
-  request.pins.assign(arguments.words.begin() + 1, arguments.words.end());
+  for (const PinArgument& pin : recipe_request(arguments).pins) request.pins.push_back(pin.text);
   return request;
 }
 

@@ -5,16 +5,19 @@ local site_of = require "tycho.site"
 
 local M = {}
 
--- Adds an entry to a path's history. `by`: "default", "recipe" or "argument"; shadowed: a pin hid this write.
-function M.add(owner, path, by, site, value, shadowed)
+-- Adds an entry to a path's history. `by`: "default", "recipe" or "argument"; shadowed: a pin hid this write; changed: an
+-- argument's operator acted on it.
+function M.add(owner, path, by, site, value, shadowed, changed)
   if not owner.history then return end
   local list = owner.history[path] or {}
   owner.history[path] = list
   if by == "argument" then
-    for _, entry in ipairs(list) do entry.shadowed = entry.shadowed or entry.by == "recipe" or nil end
+    for _, entry in ipairs(list) do
+      if entry.by == "recipe" and not entry.changed then entry.shadowed = true end
+    end
   end
   list[#list + 1] = { by = by, at = site_of.text(site), value = schema.literal(value), shadowed = shadowed or nil,
-    site = site }
+    changed = changed or nil, text = site.text, site = site }
 end
 
 -- Where a path's present value comes from; nearest parent when it has no history of its own.

@@ -1,6 +1,6 @@
 -- The table that recipes call t: recipes, component constructors, units, and the environment.
+local component = require "tycho.component"
 local native = require "tycho.native"
-local node = require "tycho.node"
 local recipe = require "tycho.recipe"
 local sandbox = require "tycho.sandbox"
 local schema = require "tycho.schema"
@@ -12,22 +12,21 @@ local M = {}
 -- One constructor per kind of every component in the schema, grouped by namespace.
 local function constructors(session)
   local groups = {}
-  schema.walk(session.schema.fields, function(_, field)
-    if field.type ~= "component" then return end
-    local group = groups[field.namespace] or {}
-    groups[field.namespace] = group
+  for namespace, field in pairs(schema.components(session.schema)) do
+    local group = {}
+    groups[namespace] = group
     for kind in pairs(field.kinds) do
       group[kind] = function(given)
         if given == nil then given = {} end
         if type(given) ~= "table" then
-          local name = ("t.%s.%s"):format(field.namespace, kind)
+          local name = ("t.%s.%s"):format(namespace, kind)
           session:refuse(kind, ("%s wants a table: %s { ... }"):format(name, name))
         end
         local site = site_of.of_call(session.sites, kind, schema.sorted_keys(given))
-        return node.make_component(field.namespace, kind, given, site)
+        return component.make(namespace, kind, given, site)
       end
     end
-  end)
+  end
   return groups
 end
 
@@ -43,13 +42,56 @@ local function read_environment(session, name, default)
   return value
 end
 
--- The public table for one load of a recipe.
-function M.new(session)
+-- t.append{...} and its like: what is to be done to the list that is there.
+local function list_functions(session)
+  local out = {}
+  for _, what in ipairs { "append", "prepend", "remove", "replace" } do
+    out[what] = function(items)
+      if type(items) ~= "table" then session:refuse(what, ("t.%s wants a table: t.%s { ... }"):format(what, what)) end
+      return component.make_request(what, items, site_of.of_name(session.sites, what))
+    end
+  end
+  out.insert = function(at, items)
+    if type(at) ~= "number" or type(items) ~= "table" then
+      session:refuse("insert", "t.insert wants a position and a table: t.insert(1, { ... })")
+    end
+    return component.make_request("insert", items, site_of.of_name(session.sites, "insert"), at)
+  end
+  out.lazy = function(fn)
+    if type(fn) ~= "function" then
+      session:refuse("lazy", "t.lazy wants a function of the finished recipe: t.lazy(function(c) return c.seq_len * 2 end)")
+    end
+    return component.make_request("lazy", fn, site_of.of_name(session.sites, "lazy"))
+  end
+  return out
+end
+
+local kDurations = { "ba", "ep", "sp", "tok", "dur", "s", "m", "h" }
+local kSizes = { "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB" }
+
+-- t.ba(100), t.MiB(64): quantities of a number.
+local function unit_functions(session)
+  local out = {}
+  local function unit(name, make)
+    out[name] = function(number)
+      if type(number) ~= "number" then session:refuse(name, ("t.%s wants a number: t.%s(100)"):format(name, name)) end
+      local quantity, message = make(values.number_text(number) .. name)
+      return quantity or session:refuse(name, message)
+    end
+  end
+  for _, name in ipairs(kDurations) do unit(name, values.duration) end
+  for _, name in ipairs(kSizes) do unit(name, values.bytes) end
+  return out
+end
+
+-- What the public table holds: name -> value.
+function M.content(session)
   local function refuse(...) return session:refuse(...) end
   local t = {
     version = native.version,
     required = values.required,
     null = values.null,
+    unset = values.unset,
     recipe = function(name) return recipe.new(session, name) end,
     env = function(name, default) return read_environment(session, name, default) end,
     bytes = function(text) return values.bytes(text) or refuse("bytes", "t.bytes wants a size such as \"64MiB\"") end,
@@ -57,16 +99,18 @@ function M.new(session)
       return values.duration(text) or refuse("duration", "t.duration wants a number with a unit such as \"100ba\"")
     end,
   }
-  for _, unit in ipairs { "ba", "ep", "sp", "tok", "dur", "s" } do
-    t[unit] = function(number)
-      if type(number) ~= "number" then refuse(unit, ("t.%s wants a number: t.%s(100)"):format(unit, unit)) end
-      return values.quantity("duration", number, unit)
-    end
+  for _, group in ipairs { list_functions(session), unit_functions(session) } do
+    for name, fn in pairs(group) do t[name] = fn end
   end
   for namespace, group in pairs(constructors(session)) do
     t[namespace] = sandbox.view("t." .. namespace, group, refuse)
   end
-  return sandbox.view("t", t, refuse)
+  return t
+end
+
+-- The public table for one load of a recipe.
+function M.new(session)
+  return sandbox.view("t", M.content(session), function(...) return session:refuse(...) end)
 end
 
 return M

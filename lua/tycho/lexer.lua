@@ -19,7 +19,8 @@ local function read_quoted(text, at)
   return #text
 end
 
-local kOperators = { "^%.%.%.", "^%.%.", "^==", "^~=", "^<=", "^>=", "^!=", "^%+=", "^%-=", "^%*=", "^/=", "^." }
+local kOperators = { "^%.%.%.", "^%.%.", "^==", "^~=", "^<=", "^>=", "^!=", "^%+=", "^%-=", "^%*=", "^/=", "^%+%+", "^%*%*",
+  "^//", "^&&", "^||", "^%?%?", "^." }
 
 -- Where the token that starts at `at` ends, and its kind; comments and blanks have the kind "blank".
 local function next_token(text, at)
@@ -48,10 +49,12 @@ local function next_token(text, at)
   end
 end
 
+local kMaxTokens = 100000   -- of a file; what stands behind them is known by its line only
+
 -- Tokens in order: { kind, text, line, col, len }.
 function M.tokens(text)
   local out, at, line, line_start = {}, 1, 1, 1
-  while at <= #text do
+  while at <= #text and #out < kMaxTokens do
     local stop, kind = next_token(text, at)
     local piece = text:sub(at, stop)
     if kind ~= "blank" then
@@ -92,12 +95,37 @@ local kOpeners = { ["("] = true, ["["] = true, ["function"] = true, ["if"] = tru
   ["repeat"] = true }
 local kClosers = { [")"] = true, ["]"] = true, ["end"] = true, ["until"] = true }
 
--- The first token of the value at position i, a sign and its number taken as one.
+-- The position of the last token of the value that begins at i, as far as it can be told and on the same line: a number
+-- with its sign, a name with the names behind its dots, braces with what is in them.
+local function value_end(tokens, i)
+  local token, following = tokens[i], tokens[i + 1]
+  if token.text == "-" and following and following.kind == "number" then return i + 1 end
+  local at = i
+  if token.kind == "name" then
+    local function is_field(k) return tokens[k + 1] and tokens[k].text == "." and tokens[k + 1].kind == "name" end
+    while is_field(at + 1) do at = at + 2 end
+  elseif token.text == "{" then
+    local depth = 0
+    for k = i, #tokens do
+      if tokens[k].line ~= token.line then return i end
+      depth = depth + (tokens[k].text == "{" and 1 or tokens[k].text == "}" and -1 or 0)
+      if depth == 0 then return k end
+    end
+    return i
+  end
+  return at
+end
+
+-- The value at position i as one token.
 local function value_token(tokens, i)
-  local token, number = tokens[i], tokens[i + 1]
-  if not token or token.text ~= "-" or not number or number.kind ~= "number" then return token end
-  return { kind = "number", text = "-" .. number.text, line = token.line, col = token.col,
-    len = number.col + number.len - token.col }
+  local token = tokens[i]
+  if not token then return nil end
+  local stop = value_end(tokens, i)
+  if stop == i or tokens[stop].line ~= token.line then return token end
+  local text = {}
+  for k = i, stop do text[#text + 1] = tokens[k].text end
+  return { kind = tokens[stop].kind, text = table.concat(text), line = token.line, col = token.col,
+    len = tokens[stop].col + tokens[stop].len - token.col }
 end
 
 local function begin_entry(tokens, i, table_node)
@@ -191,54 +219,17 @@ function M.assignment(index, line, key)
   end
 end
 
--- The first token of a line that is this name, or nil.
+-- The token of a line that is this name, or nil: the first that is not the target of an assignment.
 function M.name(index, line, name)
+  local target
   for _, i in ipairs(index.by_line[line] or {}) do
-    if index.tokens[i].kind == "name" and index.tokens[i].text == name then return index.tokens[i] end
-  end
-end
-
-local kHabits = {
-  { "!=", "op", 'not equal is "~=" in Lua' },
-  { "+=", "op", "Lua has no \"+=\"; write x = x + 1" },
-  { "-=", "op", "Lua has no \"-=\"; write x = x - 1" },
-  { "*=", "op", "Lua has no \"*=\"; write x = x * 2" },
-  { "/=", "op", "Lua has no \"/=\"; write x = x / 2" },
-  { "None", "name", "None is t.null (or nil) in Lua" },
-  { "True", "name", "True is true in Lua" },
-  { "False", "name", "False is false in Lua" },
-  { "elif", "name", "elif is elseif in Lua" },
-  { "else if", "name", "else if is elseif in Lua" },
-  { "import", "name", 'import is local t = require "tycho" in Lua' },
-  { "continue", "name", "Lua has no continue; use goto or an if" },
-  { "?", "op", "Lua has no \"?\"; write  a and b or c" },
-  { "#", "op", "a comment starts with -- in Lua" },
-}
-
--- A habit of another language on a line that Lua could not parse: its token and what to write; nil when there
--- is none.
-function M.habit(index, line)
-  local row = index.by_line[line] or {}
-  local first = row[1] and index.tokens[row[1]]
-  for _, i in ipairs(row) do
-    local token, following = index.tokens[i], index.tokens[i + 1]
-    for _, habit in ipairs(kHabits) do
-      local fits = token.kind == habit[2] and token.text == habit[1]
-      if habit[1] == "#" then fits = fits and token == first end
-      if fits then return token, habit[3] end
-    end
-    if token.text == "for" and index.tokens[i + 2] and index.tokens[i + 2].text == "in"
-      and index.tokens[i + 3] and index.tokens[i + 3].text == "range" then
-      return token, "for i in range(n) is for i = 1, n do in Lua"
-    end
-    if token.kind == "name" and following and following.text == ":" and following.line == line and #row == 2 then
-      return following, "blocks end with `end` in Lua, not with a colon and indentation"
-    end
-    if i == row[1] and token.kind == "name" and following and following.text == ":"
-      and index.tokens[i + 2] and (index.tokens[i + 2].kind ~= "name" or index.tokens[i + 3].text ~= "(") then
-      return following, "a key and its value are joined by = in Lua, not by a colon"
+    if index.tokens[i].kind == "name" and index.tokens[i].text == name then
+      local following = index.tokens[i + 1]
+      if not following or following.text ~= "=" then return index.tokens[i] end
+      target = target or index.tokens[i]
     end
   end
+  return target
 end
 
 return M

@@ -1,219 +1,235 @@
--- Reads `key=value` arguments. They are known before the recipe runs and win over what it writes: pins, not
--- patches.
+-- Arguments as a tree of pins. They are known before the recipe runs and win over what it writes: pins, not patches.
+-- A place of the tree: children by key; absolute: the override that chooses the value (= := + ~), or nil; relative: the
+-- operators that act on it, or on whatever the recipe writes.
+local literal = require "tycho.literal"
+local operators = require "tycho.operators"
+local overrides = require "tycho.overrides"
 local schema = require "tycho.schema"
-local values = require "tycho.values"
+local suggest = require "tycho.suggest"
 
 local M = {}
 
-local function trim(text) return (text:match("^%s*(.-)%s*$")) end
-
--- Splits "a, {b, c}, d" at the commas outside brackets and quotes.
-local function split(text)
-  local out, depth, start, quote = {}, 0, 1, nil
-  for i = 1, #text do
-    local c = text:sub(i, i)
-    if quote then
-      if c == quote then quote = nil end
-    elseif c == '"' or c == "'" then
-      quote = c
-    elseif c:find("[%[{]") then
-      depth = depth + 1
-    elseif c:find("[%]}]") then
-      depth = depth - 1
-    elseif c == "," and depth == 0 then
-      out[#out + 1], start = trim(text:sub(start, i - 1)), i + 1
+-- The specs directly below `specs` under a key: components have one per kind.
+local function below(specs, key)
+  local found, beside = {}, {}
+  for _, spec in ipairs(specs) do
+    local choices = { spec }
+    if spec.type == "component" then
+      choices = {}
+      for _, kind in ipairs(schema.sorted_keys(spec.kinds)) do choices[#choices + 1] = spec.kinds[kind] end
+    end
+    for _, choice in ipairs(choices) do
+      for _, field in ipairs(choice.fields or {}) do
+        if not beside[field.name] then beside[#beside + 1], beside[field.name] = field.name, true end
+        if field.name == key then found[#found + 1] = field end
+      end
+      if choice.type == "map" then found[#found + 1] = choice.item end
+      if choice.type == "list" and type(key) == "number" then found[#found + 1] = choice.item end
     end
   end
-  local last = trim(text:sub(start))
-  if last ~= "" or #out > 0 then out[#out + 1] = last end
-  return out
+  return found, beside
 end
 
-local function unquoted(text) return text:match('^"(.*)"$') or text:match("^'(.*)'$") or text end
-
-local function inside(text)
-  return text:match("^%[(.*)%]$") or text:match("^{(.*)}$")
-end
-
-local read   -- of any type, below
-
-local function read_map(text, field_spec)
-  local out = {}
-  for _, part in ipairs(split(text)) do
-    local key, value_text = part:match("^([%w_]+)%s*=%s*(.*)$")
-    if not key then return nil, ("wanted key=value between the braces, got \"%s\""):format(part) end
-    local spec = field_spec(key)
-    if not spec then return nil, "unknown key " .. key end
-    local value, message = read(spec, value_text)
-    if value == nil then return nil, key .. ": " .. message end
-    out[key] = value
-  end
-  return out
-end
-
-local readers = {}
-
-function readers.boolean(spec, text)
-  if text == "true" then return true end
-  if text == "false" then return false end
-  return nil, "wanted " .. schema.describe(spec)
-end
-
-function readers.number(spec, text)
-  local number = text:find("^[%+%-]?[%d%.]") and tonumber(text)
-  if not number then return nil, "wanted " .. schema.describe(spec) end
-  return number
-end
-readers.integer = readers.number
-
-function readers.list(spec, text)
-  local body = inside(text)
-  if not body then return nil, "wanted a list such as [0.9,0.98]; in a shell, quote it: '[0.9,0.98]'" end
-  local out = {}
-  for i, part in ipairs(split(body)) do
-    local value, message = read(spec.item, part)
-    if value == nil then return nil, ("value %d: %s"):format(i, message) end
-    out[i] = value
-  end
-  if spec.length and #out ~= spec.length then return nil, "wanted a " .. schema.describe(spec) end
-  return out
-end
-
-function readers.map(spec, text)
-  local body = inside(text)
-  if not body then return nil, "wanted a table such as {a=1}" end
-  return read_map(body, function() return spec.item end)
-end
-
-function readers.struct(spec, text)
-  local body = inside(text)
-  if not body then return nil, "wanted a table such as {" .. spec.fields[1].name .. "=...}" end
-  return read_map(body, function(key) return schema.field(spec.fields, key) end)
-end
-
--- cosine · cosine{floor=0.1} · {cosine, floor=0.1}
-function readers.component(spec, text)
-  local kind, body = text:match("^([%w_]+)%s*{(.*)}$")
-  if not kind then kind, body = text:match("^{%s*([%w_]+)%s*,?(.*)}$") end
-  if not kind then kind, body = text, "" end
-  if not spec.kinds[kind] then
-    local names = schema.sorted_keys(spec.kinds)
-    local near = schema.did_you_mean(kind, names)
-    return nil, "one of  " .. table.concat(names, "  ") .. (near and ("  (did you mean %s?)"):format(near) or "")
-  end
-  local out, message = read_map(body, function(key) return schema.field(spec.kinds[kind].fields, key) end)
-  if out then out.kind = kind end
-  return out, message
-end
-
--- Reads text as the schema's type says, not by guessing: optimizer.lr=1e-4 is a number, run_name=1e4 is a
--- name.
-function M.read(spec, text)
-  text = trim(text)
-  if text == "null" and spec.optional then return values.null end
-  local reader = readers[spec.type]
-  if reader then
-    local value, message = reader(spec, text)
-    if value == nil or not schema.is_scalar(spec) then return value, message end
-    return schema.check(spec, value)
-  end
-  return schema.check(spec, unquoted(text))
-end
-read = M.read
-
--- All specs that a dotted path can mean (components have one per kind), or nil and why not.
-local function specs_at(root, path)
-  local found = { root }
-  local walked = {}
-  for part in path:gmatch("[^%.]+") do
-    local below = {}
-    for _, spec in ipairs(found) do
-      local choices = spec.type == "component" and {} or { spec }
-      if spec.type == "component" then
-        for _, kind in ipairs(schema.sorted_keys(spec.kinds)) do choices[#choices + 1] = spec.kinds[kind] end
+local function bad_index(specs, key, name)
+  for _, spec in ipairs(specs) do
+    if spec.type == "list" and type(key) == "number" then
+      if key < 1 then
+        return ("Lua indices start at 1; %s.1 is the first value"):format(name:match("[^%.]*$"))
+      elseif key > (spec.length or key) then
+        return ("there are only %d values in %s"):format(spec.length, name)
       end
-      for _, choice in ipairs(choices) do
-        local index = tonumber(part)
-        if choice.fields then below[#below + 1] = schema.field(choice.fields, part) end
-        if choice.type == "map" then below[#below + 1] = choice.item end
-        if choice.type == "list" and index then
-          if index < 1 then
-            local list = table.concat(walked, ".")
-            return nil, ("Lua indices start at 1; %s.1 is the first value"):format(list:match("[^%.]*$"))
-          end
-          if index > (choice.length or index) then
-            return nil, ("there are only %d values in %s"):format(choice.length, table.concat(walked, "."))
-          end
-          below[#below + 1] = choice.item
+    end
+  end
+end
+
+-- All specs that the path can mean and those of its parent; nil and a problem when there is none.
+local function specs_at(root, parts)
+  local specs, parent = { root }, nil
+  for i, part in ipairs(parts) do
+    local at = overrides.path(parts, i - 1)
+    local message = bad_index(specs, part.key, at)
+    if message then return nil, { message = message, col = part.col, len = part.len } end
+    local found, beside = below(specs, part.key)
+    if #found == 0 then
+      local near = suggest.paths(root, at, tostring(part.key), beside)
+      return nil, { message = "unknown key  " .. overrides.path(parts, i), col = part.col, len = part.len,
+        hint = suggest.hint(root, near, "") or "`tycho config` lists every key" }
+    end
+    specs, parent = found, specs
+  end
+  return specs, parent
+end
+
+-- A path that was renamed, as it is called now; says so through `warn`.
+local function renamed(root, one, parsed, warn)
+  for i = 1, #parsed.parts do
+    local old = overrides.path(parsed.parts, i)
+    local rename = schema.renames(root)[old]
+    if rename then
+      local col, last = parsed.parts[1].col, parsed.parts[i]
+      local len = last.col + last.len - col
+      warn(one, { message = schema.rename_text(old, rename), col = col, len = len })
+      local parts = {}
+      for word in rename.path:gmatch("[^%.]+") do parts[#parts + 1] = { key = word, col = col, len = len } end
+      for k = i + 1, #parsed.parts do parts[#parts + 1] = parsed.parts[k] end
+      return parts
+    end
+  end
+  return parsed.parts
+end
+
+-- The place of a key below another, made when it is not there; `anew` forgets what was there.
+local function child_of(place, key, anew)
+  local child = not anew and place.children[key]
+  if not child then
+    local keys = { unpack(place.keys) }
+    keys[#keys + 1] = key
+    child = { children = {}, keys = keys, path = schema.join(place.path, key) }
+    place.children[key] = child
+  end
+  return child
+end
+
+local function place_of(tree, parts)
+  local place = tree
+  for _, part in ipairs(parts) do place = child_of(place, part.key) end
+  return place
+end
+
+-- Gives a place its value. Groups, maps and the keys of components become pins of their own, so that later arguments can
+-- change parts of them.
+local function choose(place, spec, override)
+  local given = override.given
+  if spec.type == "struct" or spec.type == "map" or spec.type == "component" then
+    local fields = spec.type == "component" and spec.kinds[given.kind].fields or spec.fields
+    for _, key in ipairs(schema.sorted_keys(given)) do
+      if key ~= "kind" or spec.type ~= "component" then
+        choose(child_of(place, key), fields and schema.field(fields, key) or spec.item,
+          { op = "=", given = given[key], site = override.site, order = override.order })
+      end
+    end
+    if spec.type ~= "component" then return end
+    override = { op = "=", given = { kind = given.kind }, site = override.site, order = override.order }
+  elseif spec.type == "list" then
+    place.children = {}
+  end
+  place.absolute, place.relative = override, nil
+end
+
+-- The first spec whose type takes the text, with the value; nil and the first refusal.
+local function first_reading(specs, read)
+  local first
+  for _, spec in ipairs(specs) do
+    local value, message = read(spec)
+    if value ~= nil then return spec, value end
+    first = first or message
+  end
+  return nil, first
+end
+
+local function unset(place, specs, parent, override)
+  local spec, last = specs[1], override.parts[#override.parts]
+  if parent[1].type == "list" then
+    local list = overrides.path(override.parts, #override.parts - 1)
+    return nil, { message = ("one value of a list cannot be unset; take it out:  %s-=[...]"):format(list), col = last.col,
+      len = last.len }
+  end
+  if spec.required and parent[1].type ~= "map" then
+    return nil, { message = "this key is required: it can be changed, not unset", col = last.col, len = last.len }
+  end
+  if spec.type == "struct" then
+    for _, field in ipairs(spec.fields) do
+      local child = child_of(place, field.name, true)
+      if not field.required then unset(child, { field }, { spec }, override) end
+    end
+    return true
+  end
+  place.children, place.absolute, place.relative = {}, override, nil
+  return true
+end
+
+local function value_problem(override, message, hint)
+  return { message = message, hint = hint, col = override.value_col, len = math.max(1, #override.value) }
+end
+
+-- Puts one override into its place. Nil and a problem when its value does not fit.
+local function put(place, specs, parent, override)
+  local op = override.op
+  if override.given ~= nil then   -- of a file with values, not text
+    if specs[1].type == "list" then place.children = {} end
+    place.absolute, place.relative = override, nil
+    return true
+  end
+  if op == "~" then return unset(place, specs, parent, override) end
+  if op == "+" and parent[1].type ~= "map" then
+    return nil, { message = "+ adds names to open tables; this key is known", col = 1, len = 1,
+      hint = "write  " .. override.text:sub(2) }
+  end
+  if op == ":=" then
+    place.absolute, place.relative = override, nil
+    return true
+  end
+  if op == "=" or op == "+" or (op == "+=" and specs[1].type == "map") then
+    local spec, given = first_reading(specs, function(spec) return literal.read(spec, override.value) end)
+    if not spec then return nil, value_problem(override, given) end
+    if schema.is_scalar(spec) or spec.type == "list" then   -- read again where its spec is known: kinds differ
+      choose(place, spec, override)
+    else
+      choose(place, spec, { op = "=", given = given, site = override.site, order = override.order })
+    end
+    return true
+  end
+  local spec, operand = first_reading(specs, function(spec) return operators.operand(spec, op, override.value) end)
+  if not spec then return nil, value_problem(override, operand) end
+  place.relative = place.relative or {}
+  table.insert(place.relative, { op = op, operand = operand, site = override.site, order = override.order })
+  return true
+end
+
+-- The place of an override's parts for carets: of an argument, or of a line in a file of overrides.
+local function site_for(one, override)
+  local key, last = override.parts[1], override.parts[#override.parts]
+  local site = { argument = one.argument, file = one.file, line = one.line, text = override.text }
+  local shift = (one.col or 1) - 1
+  site.key = { line = one.line, col = key.col + shift, len = last.col + last.len - key.col }
+  if override.value_col then
+    site.value = { line = one.line, col = override.value_col + shift, len = math.max(1, #override.value) }
+  end
+  return site
+end
+
+-- arguments: { { argument, text } or { file, line, col, text }, ... } in order; those of files may have parts and given
+-- instead of text. tell(kind, one, problem) takes each "problem" and "warning", and says them at the place of `one`.
+-- Returns the tree, and the places with expressions.
+function M.parse(root, arguments, tell)
+  local tree, expressions = { children = {}, keys = {}, path = "" }, {}
+  for order, one in ipairs(arguments) do
+    local override, problem = one.override, nil
+    if not override then override, problem = overrides.parse(one.text) end
+    if override then
+      override.parts = renamed(root, one, override, function(...) tell("warning", ...) end)
+      local specs, parent = specs_at(root, override.parts)
+      problem = not specs and parent or nil
+      if specs then
+        override.site, override.order = override.site or site_for(one, override), order
+        local place = place_of(tree, override.parts)
+        local earlier = place.absolute
+        _, problem = put(place, specs, parent, override)
+        if not problem and override.op == ":=" then expressions[#expressions + 1] = place end
+        if not problem and earlier and place.absolute == override then
+          tell("warning", one, { message = ("replaces what %s said: %s"):format(earlier.site.argument and "argument "
+            .. earlier.site.argument or "a line above", earlier.site.text or place.path) })
         end
       end
     end
-    walked[#walked + 1] = part
-    found = below
-    if #found == 0 then return nil end
+    if problem then tell("problem", one, problem) end
   end
-  return found
+  return tree, expressions
 end
 
-local function unknown(root, path)
-  local near = schema.did_you_mean(path, schema.all_paths(root))
-  if not near then
-    local last = path:match("[^%.]+$")
-    for _, known in ipairs(schema.all_paths(root)) do
-      if known:match("[^%.]+$") == last then near = near or known end
-    end
-  end
-  return "unknown key" .. (near and ("; did you mean %s?"):format(near) or "; `tycho config` lists every key")
-end
-
-local function check_syntax(specs, text)
-  local first
-  for _, spec in ipairs(specs) do
-    local value, message = M.read(spec, text)
-    if value ~= nil then return nil end
-    first = first or message
-  end
-  return first
-end
-
-local function refused_form(text)
-  if text:find("^[~+@]") or text:find("^[%w_%.]+%s*[:%+%-%*/]=") then
-    return "this form is not understood; write key=value"
-  end
-  return "wanted key=value"
-end
-
--- Adds one argument to a tree of pins: children by name, `given` = { argument, text, value } at its path.
--- Returns nil, or what is wrong.
-local function add(root, tree, argument, text)
-  local path, value = text:match("^([%a_][%w_%.]*)=(.*)$")
-  if not path or path:find("..", 1, true) or path:sub(-1) == "." then return refused_form(text) end
-  local specs, message = specs_at(root, path)
-  if not specs then return message or unknown(root, path) end
-  message = check_syntax(specs, value)
-  if message then return message end
-  local place = tree
-  for part in path:gmatch("[^%.]+") do
-    local key = tonumber(part) or part
-    place.children[key] = place.children[key] or { children = {} }
-    place = place.children[key]
-  end
-  place.given = { argument = argument, text = text, value = value, path = path }
-end
-
--- arguments: { { argument = 3, text = "optimizer.lr=1e-4" }, ... }. Returns the tree and the problems.
-function M.parse(root, arguments)
-  local tree, problems = { children = {} }, {}
-  for _, one in ipairs(arguments) do
-    local message = add(root, tree, one.argument, one.text)
-    if message then problems[#problems + 1] = { argument = one.argument, message = one.text .. ": " .. message } end
-  end
-  return tree, problems
-end
-
--- Calls visit(pin) for every pin of a tree.
+-- Calls visit(place) for every place of a tree that has an override.
 function M.each(tree, visit)
-  if tree.given then visit(tree.given) end
+  if tree.absolute or tree.relative then visit(tree) end
   for _, key in ipairs(schema.sorted_keys(tree.children)) do M.each(tree.children[key], visit) end
 end
 

@@ -1,10 +1,14 @@
 -- t.recipe: the strict root of a run, how recipes extend each other, and what must hold when one is finished.
+local build = require "tycho.build"
 local history = require "tycho.history"
+local lazy = require "tycho.lazy"
 local node = require "tycho.node"
+local operators = require "tycho.operators"
 local pins = require "tycho.pins"
 local schema = require "tycho.schema"
 local site_of = require "tycho.site"
 local values = require "tycho.values"
+local write = require "tycho.write"
 
 local M = {}
 
@@ -29,8 +33,37 @@ local function name_run(self)
   end
 end
 
+-- What proxies of this recipe call to write: nothing once it is frozen.
+local function writer(self)
+  return function(at, key, value, site)
+    if self.frozen then
+      self:problem(site_of.problem(site, "key", ("%s is written here, but %s"):format(node.named(at, key), self.frozen.why),
+        self.frozen.hint))
+      self:stop()
+    end
+    return write.set(at, key, value, site)
+  end
+end
+
+-- From here on the recipe can only be read; `why` and `hint` tell who writes all the same.
+function M.freeze(self, why, hint) self.frozen = { why = why, hint = hint } end
+
+-- r:set("optimizer.lr", 3e-4), for paths that are computed.
+local function set_path(self, path, value)
+  local site = site_of.of_name(self.sites, "set")
+  local at, key = self.root, nil
+  for part in tostring(path):gmatch("[^%.]+") do
+    if key ~= nil then at = node.behind(node.read(at, key)) end
+    if not at then self:refuse("set", ("r:set: %s goes below a key that has no keys of its own"):format(path)) end
+    key = tonumber(part) or part
+  end
+  if key == nil then self:refuse("set", 'r:set wants a path and a value: r:set("optimizer.lr", 3e-4)') end
+  self.write(at, key, value, site)
+end
+
 local function attach_methods(self)
   self.root.methods.extend = function(_, name) return M.extend(self, name) end
+  self.root.methods.set = function(_, path, value) return set_path(self, path, value) end
   self.root.methods.check = function(_, name, fn) M.add_check(self, name, fn) end
   recipes[self.root.proxy] = self
   return self.root.proxy
@@ -40,9 +73,11 @@ end
 function M.new(session, name)
   check_name(session, name)
   local self = setmetatable({ name = name, history = {}, checks = {} }, { __index = session })
+  self.write, self.resolve = writer(self), function(at, key) return lazy.resolve(self, at, key) end
   self.site = site_of.of_name(session.sites, "recipe")
-  self.root = node.new_struct(self, session.schema, "", session.pins)
+  self.root = build.struct(self, session.schema, "", session.pins)
   name_run(self)
+  self.session.newest = self
   return attach_methods(self)
 end
 
@@ -52,10 +87,12 @@ function M.extend(base, name)
   local self = setmetatable({ name = name, history = {}, checks = { unpack(base.checks) } },
     { __index = base.session })
   for path, list in pairs(base.history) do self.history[path] = { unpack(list) } end
+  self.write, self.resolve = writer(self), function(at, key) return lazy.resolve(self, at, key) end
   self.site = site_of.of_name(base.sites, "extend")
   self.root = node.copy(base.root, self)
   self.named = base.root.values.run_name ~= base.name
   name_run(self)
+  self.session.newest = self
   return attach_methods(self)
 end
 
@@ -70,7 +107,7 @@ end
 
 local function report_open(self, at, field, path)
   local site = at.open_sites and at.open_sites[field.name] or history.site(self, at.path) or self.site
-  local value = field.type == "component" and schema.describe(field):match("^%S+") or "..."
+  local value = field.type == "component" and schema.example(field) or "..."
   self:problem(site_of.problem(site, "key", ("%s is required and not set: %s"):format(path, field.help or ""),
     ("write  r.%s = %s  (%s)"):format(path, value, schema.describe(field))))
 end
@@ -86,30 +123,46 @@ local function check_required(self, at)
       report_open(self, at, field, path)
     end
   end
+  if at.spec.fields then return end
+  for _, key in ipairs(schema.sorted_keys(at.state)) do   -- names of open tables, values of lists
+    local value = at.values[key]
+    if type(value) == "table" and value.proxy then
+      check_required(self, value)
+    elseif at.state[key] == "open" then
+      report_open(self, at, setmetatable({ name = key }, { __index = at.spec.item }), schema.join(at.path, key))
+    end
+  end
 end
 
--- The node that holds a path's last key, and that key; nil where the path ends early.
-local function holder(root, path)
+-- The node that holds the last of some keys, and that key; nil where the path ends early.
+local function holder(root, keys)
   local at, key = root, nil
-  for part in path:gmatch("[^%.]+") do
+  for _, part in ipairs(keys) do
     if key ~= nil then at = at.values[key] end
     if type(at) ~= "table" or not at.proxy then return nil, at end
-    key = tonumber(part) or part
+    key = part
   end
   return at, key
 end
 
+local function is_unset(value) return value == nil or value == values.null end
+
 -- Reports pins that had nothing to act on.
 local function check_pins(self)
-  pins.each(self.pins, function(pin)
-    local at, key = holder(self.root, pin.path)
-    if at and at.values[key] ~= nil or at and at.state[key] then return end
-    local parent = pin.path:match("^(.*)%.[^.]*$")
-    local message = ("%s: %s is not set in this recipe"):format(pin.text, parent)
-    if at and at.kind then
-      message = ("%s: %s is %s here; its keys are %s"):format(pin.text, at.path, at.kind, table.concat(at.keys, ", "))
+  pins.each(self.pins, function(place)
+    local at, key = holder(self.root, place.keys)
+    local pin = place.absolute or place.relative[1]
+    local reported = at and (at.state[key] == "invalid" or at.state[key] == "open")
+    if at and not place.absolute and is_unset(at.values[key]) and not reported then
+      return self:problem(site_of.problem(pin.site, "value", ("%s has no value to %s"):format(place.path,
+        operators.verb(pin.op))))
     end
-    self:problem({ argument = pin.argument, message = message })
+    if pin.op == "~" or at and at.values[key] ~= nil or at and at.state[key] then return end
+    local message = ("%s is not set in this recipe"):format(place.path:match("^(.*)%.[^.]*$"))
+    if at and at.kind then
+      message = ("%s is %s here; its keys are %s"):format(at.path, at.kind, table.concat(at.keys, ", "))
+    end
+    self:problem(site_of.problem(pin.site, "key", message))
   end)
 end
 
@@ -125,15 +178,29 @@ function M.tree(self)
   return text(node.plain(self.root))
 end
 
+-- Raised by a check that reads what only the data set tells, before that is there: the run itself decides it.
+local kUndecided = setmetatable({}, { __tostring = function() return "the data set is not there yet" end })
+
+-- Lets checks read what follows from the recipe beside its keys: steps, total_tokens, tokens_per_step, num_params.
+local function add_facts(self)
+  local facts = self.facts(M.tree(self))
+  setmetatable(self.root.methods, { __index = function(_, key)
+    if facts[key] == values.null then error(kUndecided, 0) end
+    return facts[key]
+  end })
+end
+
 local function run_checks(self)
+  if #self.checks > 0 then add_facts(self) end
   for _, check in ipairs(self.checks) do
     local ok, held, message = pcall(check.fn, self.root.proxy)
-    if not ok then
+    if not ok and held ~= kUndecided then
       if type(held) == "table" and held.exit then error(held, 0) end
       if held ~= self.stop_mark then
-        self:problem(site_of.problem(check.site, "key", ('check "%s" failed: %s'):format(check.name, tostring(held))))
+        self:problem(site_of.problem(check.site, "key", ('check "%s" failed: %s'):format(check.name,
+          self.without_place(held))))
       end
-    elseif not held then
+    elseif ok and not held then
       self:problem(site_of.problem(check.site, "key", ('check "%s" does not hold%s'):format(check.name,
         message and ": " .. tostring(message) or "")))
     end
@@ -143,14 +210,16 @@ end
 -- Runs every rule of a finished recipe; what is wrong goes to the report. check_tree(tree) gives the rules
 -- between keys, as a list of { path, message }.
 function M.finish(self, check_tree)
+  self.finished = true
+  M.freeze(self, "the recipe is finished", "write it before the recipe returns, or make it with t.lazy")
+  lazy.resolve_all(self, self.root)
   check_required(self, self.root)
   check_pins(self)
   if self:problem_count() > 0 then return end
   for _, one in ipairs(check_tree(M.tree(self))) do
     local path = one.path:gsub("%[(%d+)%]", ".%1")
     local site = history.site(self, path) or self.site
-    local text = site.text and site.text .. ": " or ""
-    self:problem(site_of.problem(site, "value", text .. path .. ": " .. one.message))
+    self:problem(site_of.problem(site, "value", path .. ": " .. one.message))
   end
   if self:problem_count() == 0 then run_checks(self) end
 end

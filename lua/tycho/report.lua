@@ -1,8 +1,12 @@
 -- Collects everything that is wrong with a recipe and prints it once, sorted, with the source line and a
 -- caret.
+local native = require "tycho.native"
+
 local M = {}
 
 local kMaxShown = 50
+local kMaxLine = 160      -- bytes of a source line that are shown
+local kMaxMessage = 2000
 
 -- A list of problems: { message, file, line, col, len, hint } in a source, or { message, argument } on the
 -- command line.
@@ -23,7 +27,7 @@ local function before(a, b)
   local rank_a, rank_b = a.file and 1 or a.argument and 2 or 3, b.file and 1 or b.argument and 2 or 3
   if rank_a ~= rank_b then return rank_a < rank_b end
   if a.file ~= b.file then return a.file < b.file end
-  for _, key in ipairs { "line", "col", "argument" } do
+  for _, key in ipairs { "line", "argument", "col" } do
     local x, y = a[key] or 0, b[key] or 0
     if x ~= y then return x < y end
   end
@@ -38,27 +42,71 @@ local function nth_line(text, n)
   end
 end
 
+-- Bytes of UTF-8 that only continue a character take no place on the screen.
+local function width(text) return #text - select(2, text:gsub("[\128-\191]", "")) end
+
+-- Text that is safe to print: no control characters, no bytes that are not UTF-8.
+local function printable(text)
+  text = text:gsub("\t", " ")
+  if native.utf8_error(text) then text = text:gsub("[\128-\255]", "?") end
+  return (text:gsub("[%z\1-\8\11-\31\127]", "?"))
+end
+
+-- The part of a long line around a column, and the column in it.
+local function window(line, col)
+  if #line <= kMaxLine then return line, col end
+  local start = math.max(1, math.min((col or 1) - kMaxLine / 2, #line - kMaxLine))
+  while start > 1 and line:find("^[\128-\191]", start) do start = start - 1 end
+  local stop = math.min(#line, start + kMaxLine)
+  while stop < #line and line:find("^[\128-\191]", stop + 1) do stop = stop + 1 end
+  local shown = line:sub(start, stop) .. (stop < #line and "..." or "")
+  if start == 1 then return shown, col end
+  return "..." .. shown, col and col - start + 4
+end
+
 local function excerpt(problem, source)
-  local line = source and problem.line and nth_line(source, problem.line)
+  local line = problem.text or (source and problem.line and nth_line(source, problem.line))
   if not line then return "" end
-  local out = ("%4d | %s\n"):format(problem.line, (line:gsub("\t", " ")))
-  if problem.col then
-    local carets = ("^"):rep(math.max(1, problem.len or 1))
+  local shown, col = window(line, problem.col)
+  local margin = problem.line and not problem.text and ("%4d |"):format(problem.line) or "     |"
+  local under = (" "):rep(#margin - 1) .. "|"
+  local out = ("%s %s"):format(margin, printable(shown)):gsub("%s+$", "") .. "\n"
+  if col then
+    local last = math.min(#shown + 1, col + math.max(1, problem.len or 1) - 1)
+    local carets = ("^"):rep(math.max(1, width(shown:sub(col, last))))
     local hint = problem.hint and " " .. problem.hint or ""
-    out = out .. ("     | %s%s%s\n"):format((" "):rep(problem.col - 1), carets, hint)
+    out = out .. ("%s %s%s%s\n"):format(under, (" "):rep(width(shown:sub(1, col - 1))), carets, hint)
   elseif problem.hint then
-    out = out .. ("     | %s\n"):format(problem.hint)
+    out = out .. ("%s %s\n"):format(under, problem.hint)
   end
   return out
 end
 
 local function head(problem)
-  if problem.argument then return ("argument %d  %s"):format(problem.argument, problem.message) end
-  if not problem.file then return problem.message end
+  local message = printable(problem.message)
+  if #message > kMaxMessage then message = message:sub(1, kMaxMessage) .. "..." end
+  if problem.argument then return ("argument %d  %s"):format(problem.argument, message) end
+  if not problem.file then return message end
   local place = problem.file
   if problem.line then place = place .. ":" .. problem.line end
   if problem.col then place = place .. ":" .. problem.col end
-  return place .. ": " .. problem.message
+  return place .. ": " .. message
+end
+
+local function entry(problem, sources)
+  local shown = excerpt(problem, problem.file and sources[problem.file])
+  return head(problem) .. (shown == "" and problem.hint and "; " .. problem.hint or "") .. "\n" .. shown
+end
+
+-- Warnings as text, in the same form; "" for none.
+function M.warnings(warnings, sources)
+  table.sort(warnings.list, before)
+  local out = {}
+  for i, problem in ipairs(warnings.list) do
+    problem.message = "warning: " .. problem.message
+    out[i] = entry(problem, sources)
+  end
+  return table.concat(out)
 end
 
 -- The whole report as text. `sources` maps file names to their text; `recipe` is named in the last line.
@@ -70,8 +118,7 @@ function M.text(report, sources, recipe)
       out[#out + 1] = ("... and %d more\n"):format(#report.list - kMaxShown)
       break
     end
-    local shown = excerpt(problem, problem.file and sources[problem.file])
-    out[#out + 1] = head(problem) .. (shown == "" and problem.hint and "; " .. problem.hint or "") .. "\n" .. shown
+    out[#out + 1] = entry(problem, sources)
     if problem.trace then out[#out + 1] = problem.trace .. "\n" end
   end
   local count = #report.list

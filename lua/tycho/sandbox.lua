@@ -1,5 +1,7 @@
 -- The world that a recipe sees: the same on every rank and every day. An allow-list of Lua, sorted pairs,
 -- seeded random, strict globals; no clock, no files, no processes, no native code, no bytecode.
+local component = require "tycho.component"
+local habits = require "tycho.habits"
 local node = require "tycho.node"
 local schema = require "tycho.schema"
 
@@ -38,7 +40,7 @@ local function plain(t)
     for _, key in ipairs(behind.keys) do out[key] = t[key] end
     return out
   end
-  local made = node.component_of(t)
+  local made = component.behind(t)
   return made and made.given or t
 end
 
@@ -92,7 +94,7 @@ function M.view(name, content, refuse)
     local value = content[key]
     if value ~= nil then return value end
     local names = schema.sorted_keys(content)
-    local near = schema.did_you_mean(key, names)
+    local near = schema.did_you_mean(key, names) or schema.same_beginning(tostring(key), names)
     refuse(key, ("no %s.%s"):format(name, tostring(key)),
       near and ("did you mean  %s?"):format(near) or "there are: " .. table.concat(names, ", "))
   end
@@ -182,6 +184,7 @@ function M.environment(output, require_recipe, refuse)
       local value = content[name]
       if value ~= nil then return value end
       if kWhyNot[name] then refuse(name, name .. " is not available in a recipe: " .. kWhyNot[name]) end
+      if habits.names[name] then refuse(name, "undeclared name  " .. name, habits.names[name]) end
       local near = schema.did_you_mean(name, schema.sorted_keys(content))
       refuse(name, "undeclared name  " .. tostring(name),
         near and ("did you mean  %s?"):format(near) or ("declare it first:  local %s = ..."):format(tostring(name)))

@@ -21,7 +21,8 @@ function M.sorted_keys(map)
   local out = {}
   for key in pairs(map) do out[#out + 1] = key end
   table.sort(out, function(a, b)
-    if type(a) ~= type(b) then return type(a) == "number" end
+    if type(a) ~= type(b) then return type(a) == "number" or (type(a) == "string" and type(b) ~= "number") end
+    if type(a) ~= "number" and type(a) ~= "string" then return tostring(a) < tostring(b) end
     return a < b
   end)
   return out
@@ -42,6 +43,18 @@ function M.walk(fields, visit, path, kind)
   end
 end
 
+-- Every component of the schema by its namespace, also those inside open tables and lists.
+function M.components(spec, found)
+  found = found or {}
+  if spec.type == "component" then
+    found[spec.namespace] = spec
+    for _, name in ipairs(M.sorted_keys(spec.kinds)) do M.components(spec.kinds[name], found) end
+  end
+  for _, field in ipairs(spec.fields or {}) do M.components(field, found) end
+  if spec.item then M.components(spec.item, found) end
+  return found
+end
+
 -- Every dotted path of the schema, once.
 function M.all_paths(root)
   local out, seen = {}, {}
@@ -51,11 +64,52 @@ function M.all_paths(root)
   return out
 end
 
+local indexes = setmetatable({}, { __mode = "k" })
+
+-- Dotted path -> the first field that has it.
+function M.index(root)
+  if not indexes[root] then
+    local index = {}
+    M.walk(root.fields, function(path, field) index[path] = index[path] or field end)
+    indexes[root] = index
+  end
+  return indexes[root]
+end
+
+local renames = setmetatable({}, { __mode = "k" })
+
+-- Old dotted path -> { path, since } of what fields() declares as renamed. An old name with a dot is a whole path.
+function M.renames(root)
+  if not renames[root] then
+    local found = {}
+    M.walk(root.fields, function(path, field)
+      local parent = path:match("^(.*)%.[^%.]*$") or ""
+      for _, old in ipairs(field.former or {}) do
+        found[old.name:find(".", 1, true) and old.name or M.join(parent, old.name)] = { path = path, since = old.since }
+      end
+    end)
+    renames[root] = found
+  end
+  return renames[root]
+end
+
+function M.rename_text(old, rename)
+  return ("%s is called %s%s"):format(old, rename.path, rename.since and " since " .. rename.since or " now")
+end
+
 -- "did you mean ..." over a list of names, or nil.
 function M.did_you_mean(word, names)
   local close = native.nearest(tostring(word), names)
   if #close == 0 then return nil end
   return close[1], close
+end
+
+-- The name that `word` begins with, or that begins with it: optimizer for optim.
+function M.same_beginning(word, names)
+  for _, name in ipairs(names) do
+    local shorter = math.min(#word, #name)
+    if shorter >= 3 and word:sub(1, shorter) == name:sub(1, shorter) then return name end
+  end
 end
 
 local function limits(spec)
@@ -96,16 +150,34 @@ function M.describe(spec)
   if kind == "map" then return "table of names, each " .. M.describe(spec.item) end
   if kind == "struct" then return "table of " .. table.concat(M.names(spec.fields), ", ") end
   if kind == "component" then
-    local out = {}
-    for i, name in ipairs(M.sorted_keys(spec.kinds)) do out[i] = ("t.%s.%s{}"):format(spec.namespace, name) end
-    return table.concat(out, " or ")
+    local names = M.sorted_keys(spec.kinds)
+    local first = ("t.%s.%s{}"):format(spec.namespace, names[1])
+    if #names == 1 then return first end
+    return ("one of  %s  .%s{}"):format(first, table.concat(names, "{}  .", 2))
   end
   return kind
 end
 
+-- A value of this type, for hints.
+function M.example(spec)
+  if spec.type == "component" then return ("t.%s.%s{}"):format(spec.namespace, M.sorted_keys(spec.kinds)[1]) end
+  if spec.type == "bytes" then return '"64MiB"' end
+  return ('"100%s"'):format((spec.units or { "ba" })[1])
+end
+
+-- Numbers between 0 and 1, which may be written as "15%".
+function M.is_ratio(spec) return spec.type == "number" and spec.min == 0 and spec.max == 1 end
+
+-- "a number", "a table": what a value is.
+function M.describe_value(value)
+  local kind = type(value)
+  return kind == "userdata" and "a value of Tycho" or "a " .. kind
+end
+
 -- describe() with what happens when the key is not set: "number > 0, required".
 function M.describe_field(field)
-  local text = M.describe(field)
+  local text = field.type == "component" and ("a component of t.%s"):format(field.namespace)
+    or field.type == "struct" and "a table" or M.describe(field)
   if field.required then return text .. ", required" end
   if field.type == "component" or field.type == "struct" then return text end
   return text .. ", default " .. M.literal(field.default)
@@ -116,6 +188,8 @@ function M.literal(value)
   if value == nil then return "nil" end
   if value == values.null then return "t.null" end
   if value == values.required then return "t.required" end
+  if value == values.unset then return "t.unset" end
+  if type(value) == "function" then return "a function" end
   if values.is_quantity(value) then return '"' .. values.text(value) .. '"' end
   if type(value) == "number" then return values.number_text(value) end
   if type(value) == "string" then return (("%q"):format(value):gsub("\\\n", "\\n")) end
@@ -124,6 +198,29 @@ function M.literal(value)
   for _, key in ipairs(M.sorted_keys(value)) do
     local text = M.literal(value[key])
     out[#out + 1] = type(key) == "number" and text or key .. " = " .. text
+  end
+  return "{" .. table.concat(out, ", ") .. "}"
+end
+
+local kMaxDepth, kMaxItems = 3, 8
+
+-- literal() of anything at all, for messages: deep and long tables are cut, and so are those that contain themselves.
+function M.brief(value, depth)
+  depth = depth or 1
+  if type(value) == "userdata" and value ~= values.null then return tostring(value) end
+  if value ~= value then return "nan" end
+  if type(value) ~= "table" or values.is_quantity(value) or value == values.required or value == values.unset then
+    local text = M.literal(value)
+    return #text > 200 and text:sub(1, 200) .. '..."' or text
+  end
+  if depth > kMaxDepth then return "{...}" end
+  local out = {}
+  for i, key in ipairs(M.sorted_keys(value)) do
+    if i > kMaxItems then
+      out[i] = "..."
+      break
+    end
+    out[i] = (type(key) == "number" and "" or tostring(key) .. " = ") .. M.brief(value[key], depth + 1)
   end
   return "{" .. table.concat(out, ", ") .. "}"
 end
@@ -137,6 +234,18 @@ local function unit_examples(spec, number)
     out[#out + 1] = ("%s%s (%s)"):format(number, unit, kUnitWords[unit] or unit)
   end
   return table.concat(out, ", ")
+end
+
+-- What people write for units elsewhere.
+local kOtherUnits = { steps = "ba", step = "ba", it = "ba", iters = "ba", iterations = "ba", batches = "ba", batch = "ba",
+  epochs = "ep", epoch = "ep", tokens = "tok", token = "tok", T = "tok", t = "tok", samples = "sp", sample = "sp",
+  sequences = "sp", sec = "s", seconds = "s", min = "m", minutes = "m", hr = "h", hours = "h" }
+
+local function meant_unit(text)
+  local number, word = text:match("^([%d%.eE%+%-_,]*%d)%s*([%a%%]+)$")
+  local unit = word and (kOtherUnits[word] or kOtherUnits[word:lower()])
+  if not unit or not tonumber((number:gsub("[_,]", ""))) then return "" end
+  return ('; write "%s%s"'):format(number:gsub("[_,]", ""), unit)
 end
 
 local function wanted(spec) return "wanted " .. M.describe(spec) end
@@ -155,6 +264,8 @@ function check.boolean(spec, value)
 end
 
 function check.number(spec, value)
+  local percent = M.is_ratio(spec) and type(value) == "string" and tonumber(value:match("^([%d%.]+)%%$"))
+  if percent then value = percent / 100 end
   if type(value) ~= "number" or value ~= value or not in_limits(spec, value) then return nil, wanted(spec) end
   if value == math.huge or value == -math.huge then return nil, wanted(spec) .. ", finite" end
   return value
@@ -167,6 +278,7 @@ function check.integer(spec, value)
 end
 
 function check.string(_, value)
+  if type(value) == "string" and native.utf8_error(value) then return nil, "wanted text in UTF-8" end
   if type(value) == "string" then return value end
   return nil, "wanted text in quotes"
 end
@@ -186,7 +298,7 @@ function check.duration(spec, value)
   end
   local quantity, message = value, nil
   if type(value) == "string" then quantity, message = values.duration(value) end
-  if not quantity then return nil, message end
+  if not quantity then return nil, message .. meant_unit(value) end
   if not values.is_quantity(quantity) or quantity.class ~= "duration" then return nil, wanted(spec) end
   if spec.units then
     local known = false

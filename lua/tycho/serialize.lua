@@ -52,13 +52,14 @@ function M.recipe(root, tree, name)
   return table.concat(out)
 end
 
--- path -> list of { by, at, value, shadowed }.
+-- path -> list of { by, at, value, shadowed, changed, text }.
 function M.history(histories)
   local out = {}
   for path, list in pairs(histories) do
     local entries = {}
     for i, entry in ipairs(list) do
-      entries[i] = { by = entry.by, at = entry.at, value = entry.value, shadowed = entry.shadowed }
+      entries[i] = { by = entry.by, at = entry.at, value = entry.value, shadowed = entry.shadowed,
+        changed = entry.changed, text = entry.text }
     end
     out[path] = entries
   end

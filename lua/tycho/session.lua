@@ -1,19 +1,26 @@
 -- One load of one recipe: reads its files, runs it in the sandbox, and gives the resolved recipe or the
 -- report.
-local lexer = require "tycho.lexer"
+local expressions = require "tycho.expressions"
+local habits = require "tycho.habits"
+local literal = require "tycho.literal"
 local native = require "tycho.native"
+local override_files = require "tycho.override_files"
 local pins = require "tycho.pins"
 local recipe = require "tycho.recipe"
 local report = require "tycho.report"
 local sandbox = require "tycho.sandbox"
 local serialize = require "tycho.serialize"
 local site_of = require "tycho.site"
+local sources_of = require "tycho.sources"
+
+local kMaxPasses = 6   -- of a recipe with key:=expression
 
 local Session = {}
 Session.__index = Session
 
 function Session:problem(problem) report.add(self.report, problem) end
 function Session:problem_count() return #self.report.list end
+function Session:warning(warning) report.add(self.warnings, warning) end
 
 -- Ends the recipe; what is wrong has been reported.
 function Session:stop() error(self.stop_mark, 0) end
@@ -22,6 +29,12 @@ function Session:stop() error(self.stop_mark, 0) end
 function Session:refuse(name, message, hint)
   self:problem(site_of.problem(site_of.of_name(self.sites, tostring(name)), "key", message, hint))
   self:stop()
+end
+
+-- The text of what was raised, without the place that Lua puts before it.
+function Session.without_place(raised)
+  local text = type(raised) == "table" and raised.message or tostring(raised)
+  return (text:gsub("^[^\n:]*:%d+: ", ""))
 end
 
 -- Frames of recipe code, for --trace: one "file:line" each, innermost first.
@@ -47,71 +60,10 @@ local function on_error(session, raised)
   local file, line = site_of.caller(session.sites)
   local text = type(raised) == "table" and raised.message or tostring(raised)
   if file then text = text:gsub("^[^\n]-:" .. line .. ": ", "") end
-  session:problem { file = file, line = line, message = text, trace = session.trace and user_frames(session) or nil }
+  local token, hint = habits.at_run(file and site_of.index(session.sites, file), line, text)
+  session:problem { file = file, line = line, col = token and token.col, len = token and token.len, message = text,
+    hint = hint, trace = session.trace and user_frames(session) or nil }
   return session.stop_mark
-end
-
-local function report_syntax(session, file, message)
-  local line, text = message:match(":(%d+): (.*)$")
-  line = tonumber(line) or 1
-  local index = lexer.index(session.sources[file])
-  for l = line, math.max(1, line - 1), -1 do
-    local token, advice = lexer.habit(index, l)
-    if token then
-      return session:problem { file = file, line = l, col = token.col, len = token.len, message = "not Lua",
-        hint = advice }
-    end
-  end
-  session:problem { file = file, line = line, message = "not Lua: " .. (text or message) }
-end
-
--- Runs one source file in the sandbox and returns what it returns; a file that does not parse stops the
--- recipe.
-local function run_file(session, file, text)
-  session.sources[file] = text
-  if text:sub(1, 1) == "\27" then
-    session:problem { file = file, message = "this is Lua bytecode; a recipe is Lua text" }
-    session:stop()
-  end
-  local chunk, message = loadstring((text:gsub("^#[^\n]*", "")), "@" .. file)
-  if not chunk then
-    report_syntax(session, file, message)
-    session:stop()
-  end
-  return setfenv(chunk, session.env)()
-end
-
-local function folder_of(file) return file:match("^(.*/)[^/]*$") or "" end
-
--- require of recipes: "tycho", or a Lua file beside the requiring one, then under the working folder. Absent
--- files name the places tried; broken ones report their own line.
-local function make_require(session)
-  return function(name)
-    if name == "tycho" then return session.t end
-    local from = site_of.caller(session.sites) or session.file
-    local relative = tostring(name):gsub("^%./", "")
-    if not relative:find("/", 1, true) then relative = relative:gsub("%.lua$", ""):gsub("%.", "/") end
-    relative = relative:gsub("%.lua$", "") .. ".lua"
-    local tried = {}
-    for _, file in ipairs { folder_of(from) .. relative, relative } do
-      if session.loaded[file] ~= nil then
-        if session.loaded[file] == session then
-          session:refuse("require", ("%s is required by itself, through %s"):format(file, from))
-        end
-        return session.loaded[file]
-      end
-      local text = session.read_file(file)
-      if text then
-        session.loaded[file] = session
-        local result = run_file(session, file, text)
-        session.loaded[file] = result == nil and true or result
-        return session.loaded[file]
-      end
-      tried[#tried + 1] = file
-    end
-    session:refuse("require", ("no recipe file \"%s\""):format(tostring(name)),
-      "looked for " .. table.concat(tried, " and "))
-  end
 end
 
 local function wrong_result(session, result)
@@ -122,21 +74,35 @@ local function wrong_result(session, result)
     hint = 'end it with  return r  where  local r = t.recipe "name"' }
 end
 
-local function new_session(options)
+-- What is wrong with an argument, at its text or at its line of a file.
+local function tell(session, kind, one, said)
+  local site = { argument = one.argument, text = one.text, file = one.file, line = one.line }
+  if one.override then site = one.override.site end
+  if said.col and not one.override then
+    site.key = { line = one.line, col = said.col + (one.col or 1) - 1, len = said.len }
+  end
+  local problem = site_of.problem(site, "key", said.message, said.hint)
+  if kind == "warning" then session:warning(problem) else session:problem(problem) end
+end
+
+local function new_session(options, computed)
   local session = setmetatable({
-    schema = options.schema or native.schema, file = options.file, trace = options.trace,
-    read_file = options.read_file or native.read_file,
-    sources = {}, loaded = {}, environment = {}, report = report.new(), read_pin = pins.read,
+    schema = options.schema or native.schema, facts = options.facts or native.facts, file = options.file,
+    trace = options.trace, read_file = options.read_file or native.read_file,
+    canonical = options.read_file and tostring or native.canonical,
+    sources = {}, loaded = {}, environment = {}, printed = {}, report = report.new(), warnings = report.new(),
+    read_pin = literal.read, run_file = sources_of.run_file, takes = sources_of.takes,
     stop_mark = setmetatable({}, { __tostring = function() return "the recipe ended here" end }),
   }, Session)
   session.session = session
   session.sites = site_of.new(session.sources, session.file)
   session.t = require("tycho").new(session)
-  session.env = sandbox.environment(options.output or native.output, make_require(session),
-    function(...) return session:refuse(...) end)
-  local tree, problems = pins.parse(session.schema, options.arguments or {})
-  session.pins = tree
-  for _, problem in ipairs(problems) do session:problem(problem) end
+  local function output(text)
+    if #session.expressions == 0 then return (options.output or native.output)(text) end
+    table.insert(session.printed, text)
+  end
+  session.expressions = {}
+  session.env = sandbox.environment(output, sources_of.make_require(session), function(...) return session:refuse(...) end)
   return session
 end
 
@@ -144,13 +110,25 @@ end
 -- came to its end.
 local function guarded(session, fn)
   local ok, result = xpcall(fn, function(raised) return on_error(session, raised) end)
-  if not ok and result ~= session.stop_mark then error(result, 0) end
-  return ok, result
+  if ok or result == session.stop_mark then return ok, result end
+  if type(result) ~= "string" then error(result, 0) end
+  local why = result:find("not enough memory", 1, true) and "it takes too much memory: is there a loop without end?"
+    or result:find("stack overflow", 1, true) and "calls too deep: is there a recursion without end?" or result
+  session:problem { file = session.sites.running, message = "stopped: " .. why }   -- raised where no handler could run
+  return false
+end
+
+local function read_arguments(session, arguments, computed)
+  local expanded = {}
+  guarded(session, function() expanded = override_files.expand(session, arguments) end)
+  session.pins, session.expressions = pins.parse(session.schema, expanded, function(...) tell(session, ...) end)
+  expressions.prepare(session, computed)
 end
 
 -- The recipe that the session's file makes, finished; nil when there is none. Everything wrong is in the report.
 local function make_recipe(session, text, check_tree)
-  local ok, result = guarded(session, function() return run_file(session, session.file, text) end)
+  if not session:takes(session.file, text) then return nil end
+  local ok, result = guarded(session, function() return session.run_file(session, session.file, text) end)
   if not ok then return nil end
   local made = recipe.behind(result)
   if not made then return wrong_result(session, result) end
@@ -158,18 +136,47 @@ local function make_recipe(session, text, check_tree)
   return made
 end
 
--- options: file, arguments = { { argument, text } }, trace; and what tests replace: read_file(path) -> text or nil and
--- message, schema, check_tree(tree) -> { { path, message } }, output(text). Returns { problems = count, report = text }
--- or, when there are none, tree, name, lua and history; sources and environment in both cases.
-local function load(options)
+-- One pass: a session that has run, the recipe or nil, and the text of its file or nil.
+local function run_pass(options, computed)
   local session = new_session(options)
+  read_arguments(session, options.arguments or {}, computed)
   local text, message = session.read_file(session.file)
-  local made
-  if text then
-    made = make_recipe(session, text, options.check_tree or native.check_tree)
-  else
+  if not text then
     session:problem { message = message }
+    return session
   end
+  return session, make_recipe(session, text, options.check_tree or native.check_tree), text
+end
+
+-- Passes until what the expressions give no longer changes.
+local function run_passes(options)
+  local computed = {}
+  for pass = 1, kMaxPasses do
+    local session, made, text = run_pass(options, computed)
+    local latest = made or session.newest
+    if #session.pending == 0 or not latest then return session, made, text end
+    local next_computed, changed = expressions.compute(session, latest)
+    if not next_computed or not changed then return session, made, text end
+    if pass == kMaxPasses then
+      for _, place in ipairs(session.pending) do
+        session:problem(site_of.problem(place.absolute.site, "value",
+          "what it gives changes what it is computed from, without end"))
+      end
+      return session, made, text
+    end
+    computed = next_computed
+  end
+end
+
+-- options: file, arguments = { { argument, text } }, trace; and what tests replace: read_file(path) -> text or nil and
+-- message, schema, check_tree(tree) -> { { path, message } }, facts(tree), output(text). Returns { problems = count,
+-- report = text } or, when there are none, tree, name, lua and history; sources, environment and warnings in both cases.
+local function load(options)
+  local session, made, text = run_passes(options)
+  local output = options.output or native.output
+  for _, printed in ipairs(session.printed) do output(printed) end
+  local warnings = report.warnings(session.warnings, session.sources)
+  if warnings ~= "" then output(warnings) end
   local result = { problems = session:problem_count(), sources = session.sources, environment = session.environment }
   if result.problems > 0 then
     result.report = report.text(session.report, session.sources, text and session.file)

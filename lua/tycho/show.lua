@@ -1,6 +1,7 @@
 -- What `tycho config` prints: every key with value, unit, help, and who set it.
 local native = require "tycho.native"
 local schema = require "tycho.schema"
+local suggest = require "tycho.suggest"
 
 local M = {}
 
@@ -32,7 +33,9 @@ local function row_of(path, field, kind, resolved)
     set_by = entry and entry.by, set_at = entry and entry.by ~= "default" and entry.at or nil }
   if field.type ~= "struct" and field.type ~= "component" then row.default = field.default end
   row.value = value
-  row.changed = entry ~= nil and entry.by ~= "default"
+  local usual = field.default
+  if field.type == "component" and type(usual) == "table" then usual = usual.kind end
+  row.changed = entry ~= nil and entry.by ~= "default" and schema.literal(value) ~= schema.literal(usual)
   return row
 end
 
@@ -70,18 +73,35 @@ function M.text(rows, resolved)
   return table.concat(out, "\n") .. "\n"
 end
 
--- The history of one path as text, newest last; nil and a suggestion when there is no such key.
+local function unknown_key(root, path)
+  local parent, last = path:match("^(.*)%.([^%.]*)$")
+  local near = suggest.paths(root, parent or "", last or path, schema.names(root.fields))
+  local hint = suggest.hint(root, near, "")
+  return ("[config] no key %s%s"):format(path, hint and "; " .. hint or "; `tycho config` lists every key")
+end
+
+-- The history of a path with what holds now at its end.
+local function in_order(list)
+  local holds, out = latest(list), {}
+  for _, entry in ipairs(list) do
+    if entry ~= holds then out[#out + 1] = entry end
+  end
+  out[#out + 1] = holds
+  return out
+end
+
+local function entry_text(entry)
+  local note = entry.shadowed and "  (hidden by an argument)" or entry.changed and "  (changed by an argument)" or ""
+  local at = entry.by == "default" and "" or entry.at .. (entry.text and "  " .. entry.text or "")
+  return ("%-9s  %-14s  %s%s"):format(entry.by, entry.value, at, note):gsub("%s+$", "") .. "\n"
+end
+
+-- The history of one path as text, what holds last; nil and a suggestion when there is no such key.
 function M.why(resolved, path)
   local list = resolved.history[path]
-  if not list then
-    local near = schema.did_you_mean(path, schema.sorted_keys(resolved.history))
-    return nil, ("[config] no key %s%s"):format(path, near and ("; did you mean %s?"):format(near) or "")
-  end
+  if not list then return nil, unknown_key(native.schema, path) end
   local out = {}
-  for _, entry in ipairs(list) do
-    out[#out + 1] = ("%-9s  %-14s  %s%s\n"):format(entry.by, entry.value, entry.by == "default" and "" or entry.at,
-      entry.shadowed and "  (hidden by an argument)" or "")
-  end
+  for _, entry in ipairs(in_order(list)) do out[#out + 1] = entry_text(entry) end
   return table.concat(out)
 end
 
@@ -98,9 +118,8 @@ function M.config(request)
   end
   local rows = M.rows(resolved, request)
   if #rows == 0 and request.under then
-    local near = schema.did_you_mean(request.under, schema.all_paths(native.schema))
-    return { problems = 0, unknown = ("[config] no key %s%s"):format(request.under,
-      near and ("; did you mean %s?"):format(near) or "") }
+    local known = schema.index(native.schema)[request.under]
+    if not known then return { problems = 0, unknown = unknown_key(native.schema, request.under) } end
   end
   return { problems = 0, text = M.text(rows, resolved), rows = rows }
 end

@@ -12,8 +12,19 @@ local function index_of(sites, file)
   return sites.indexes[file]
 end
 
+M.index = index_of
+
+-- Where code runs that stands in no file: an expression of an argument, or a tail call.
+local function nowhere(sites)
+  local site = {}
+  for key, value in pairs(sites.forced or { file = sites.main }) do site[key] = value end
+  if sites.forced then site.key = site.value end
+  return site
+end
+
 -- The nearest caller that is recipe code: its file and line.
 function M.caller(sites)
+  if sites.forced then return nil end
   local level = 2
   while true do
     local info = debug.getinfo(level, "Sl")
@@ -33,7 +44,7 @@ end
 -- Where the running statement reads or writes `.key`.
 function M.of_key(sites, key)
   local file, line = M.caller(sites)
-  if not file then return { file = sites.main } end
+  if not file then return nowhere(sites) end
   local index = index_of(sites, file)
   local key_token, value_token = lexer.assignment(index, line, key)
   local site = mark({ file = file, line = line }, key_token, value_token)
@@ -41,25 +52,43 @@ function M.of_key(sites, key)
   return site
 end
 
--- Where a name stands on the running line.
+-- Where a name stands on the running line. `return f(x)` leaves no line: then where it first stands in the running file.
 function M.of_name(sites, name)
   local file, line = M.caller(sites)
-  if not file then return { file = sites.main } end
+  if not file then
+    local site = nowhere(sites)
+    for _, token in ipairs(sites.running and not sites.forced and index_of(sites, sites.running).tokens or {}) do
+      if token.kind == "name" and token.text == name then
+        return mark({ file = sites.running, line = token.line }, token)
+      end
+    end
+    return site
+  end
   return mark({ file = file, line = line }, lexer.name(index_of(sites, file), line, name))
 end
 
 -- Where the running statement calls `head { ... }`; `keys` are those of the table.
 function M.of_call(sites, head, keys)
   local file, line = M.caller(sites)
-  if not file then return { file = sites.main } end
+  if not file then return nowhere(sites) end
   return { file = file, line = line, constructor = lexer.constructor(index_of(sites, file), line, head, keys) }
+end
+
+-- The table that a file returns.
+function M.of_return(sites, file)
+  local index, last = index_of(sites, file), nil
+  for _, made in ipairs(index.constructors) do
+    if made.head == "return" then last = made end
+  end
+  return { file = file, line = last and last.first_line or 1, constructor = last }
 end
 
 -- The place of one key of the table constructor at a site; the site itself when it is not known.
 function M.child(site, key)
   local entry = site.constructor and site.constructor.entries[key]
   if not entry then
-    return { file = site.file, line = site.line, key = site.key, argument = site.argument, text = site.text }
+    return { file = site.file, line = site.line, key = site.key, value = site.text and site.value, argument = site.argument,
+      text = site.text }
   end
   local child = mark({ file = site.file, line = entry.key.line }, entry.key, entry.value)
   child.constructor = entry.constructor
@@ -73,12 +102,13 @@ function M.text(site)
   return "schema"
 end
 
--- A problem at a site; `part` says whether the caret goes under the "key" or the "value".
+-- A problem at a site; `part` says whether the caret goes under the "key" or the "value". Those of arguments begin with
+-- the argument.
 function M.problem(site, part, message, hint)
-  if site.argument then return { argument = site.argument, message = message, hint = hint } end
   local spot = site[part] or site.key or {}
-  return { file = site.file, line = spot.line or site.line, col = spot.col, len = spot.len, message = message,
-    hint = hint }
+  if site.text then message = site.text .. ": " .. message end
+  return { argument = site.argument, text = site.argument and site.text, file = site.file, line = spot.line or site.line,
+    col = spot.col, len = spot.len, message = message, hint = hint }
 end
 
 return M

@@ -8,6 +8,9 @@ M.null = native.null
 -- Marks a key that whoever extends the recipe must set.
 M.required = setmetatable({}, { __tostring = function() return "t.required" end })
 
+-- Gives a key its default back, and takes a name out of an open table.
+M.unset = setmetatable({}, { __tostring = function() return "t.unset" end })
+
 local Quantity = { __metatable = "quantity" }
 
 local function is_quantity(x) return debug.getmetatable(x) == Quantity end
@@ -18,8 +21,10 @@ function M.quantity(class, value, unit) return setmetatable({ class = class, val
 
 function M.copy(q) return M.quantity(q.class, q.value, q.unit) end
 
--- Reads "100ba"; nil and a message when the text is not a duration.
+-- Reads "100ba", or "15%" of the run; nil and a message when the text is not a duration.
 function M.duration(text)
+  local percent = tonumber(text:match("^([%d%.]+)%%$"))
+  if percent then return M.quantity("duration", percent / 100, "dur") end
   local value, unit = native.duration(text)
   if not value then return nil, unit end
   return M.quantity("duration", value, unit)

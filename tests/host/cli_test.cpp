@@ -5,60 +5,29 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <thread>
 
+#include "tests/host/shell.h"
+
 namespace tycho {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int code = -1;
-  std::string output;  // stdout and stderr together
-};
-
-/// Runs a shell command with `tycho` standing for the program.
-Outcome shell(const std::string& command) {
-  const std::string whole = "tycho() { " TYCHO_PROGRAM " \"$@\"; }; { " + command + " ; } 2>&1";
-  FILE* pipe = popen(whole.c_str(), "r");
-  Outcome outcome;
-  std::array<char, 4096> buffer;
-  for (size_t n; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    outcome.output.append(buffer.data(), n);
-  const int status = pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return outcome;
-}
-
-#define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
-
-class CliTest : public ::testing::Test {
+class CliTest : public ShellTest {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "tycho-cli-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-  std::string write(const std::string& text) {
-    const fs::path file = folder_ / "x.lua";
-    std::ofstream(file) << text;
-    return file.string();
-  }
-  fs::path folder_;
   const std::string demo_ = TYCHO_SOURCE_DIR "/recipes/demo.lua";
 };
 
 TEST_F(CliTest, HelpNamesEveryVerbAndEveryVerbHasHelpWithAnExample) {
   const Outcome help = shell("tycho --help");
   EXPECT_EQ(help.code, 0);
-  for (const char* verb :
-       {"run", "check", "config", "plan", "test", "data", "tokenizer", "generate", "ckpt", "version"}) {
+  for (const char* verb : {"run", "check", "config", "plan", "types", "test", "data", "tokenizer", "generate",
+                           "ckpt", "completion", "version"}) {
     EXPECT_CONTAINS(help.output, std::string("  ") + verb + " ");
     const Outcome own = shell(std::string("tycho ") + verb + " --help");
     EXPECT_EQ(own.code, 0);

@@ -7,7 +7,7 @@ r.global_batch = "4sp"
 r.max_duration = "600ba"
 r.model        = t.model.llama { width = 64, layers = 2, heads = 4, kv_heads = 2, ffn_width = 128, vocab_size = 512, tied = true }
 r.optimizer    = t.optim.adamw { lr = 3e-3, weight_decay = 0.1 }
-r.scheduler    = t.sched.wsd { warmup = "10ba", decay = "100ba" }
+r.scheduler    = t.sched.wsd { t_warmup = "10ba", t_decay = "100ba" }
 r.tokenizer    = "data/tokenizer.json"
 r.train_data   = t.data.mds { local_dir = "data" }
 r.ckpt.every   = "5ba"

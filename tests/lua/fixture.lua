@@ -38,7 +38,22 @@ M.schema = { type = "struct", fields = {
   field("ckpt", "struct", {}, { fields = { field("every", "duration", "10ba", kUnits), field("keep", "integer", 3) } }),
   field("buffer", "bytes", "64MiB", { min = 1 }),
   field("tags", "map", {}, { item = { type = "string" } }),
+  field("stages", "list", {}, { item = { type = "string" } }),
+  field("groups", "list", {}, { item = { type = "struct", fields = { field("pattern", "string", ""), field("scale", "number", 1) } } }),
+  field("eval_data", "map", {}, { item = { type = "component", namespace = "data", kinds = {
+    text = { fields = { field("path", "string", ""), field("len", "integer", 8) } },
+    mds = { fields = { field("dir", "string", "") } },
+  } } }),
+  field("clip_norm", "number", 1, { former = { { name = "grad_clip", since = "0.2" }, { name = "optimizer.clip" } } }),
+  field("legacy", "boolean", false, { deprecated = "write precision" }),
 } }
+
+-- What checks are told of a recipe: a model of a thousand parameters, one sequence a step, a data set that is not there.
+function M.facts(tree)
+  local steps = tonumber(tree.max_duration:match "^(%d+)ba$")
+  return { steps = steps or native.null, total_tokens = steps and steps * tree.seq_len or native.null,
+    tokens_per_step = tree.seq_len, num_params = 1000 }
+end
 
 M.file = "recipes/x.lua"
 
@@ -55,6 +70,7 @@ function M.load(text, arguments, files, check_tree)
       return nil, "cannot read " .. path
     end,
     check_tree = check_tree or function() return {} end,
+    facts = M.facts,
     output = function(printed) M.printed = M.printed .. printed end,
   }
 end

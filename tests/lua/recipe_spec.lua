@@ -111,6 +111,27 @@ describe("checks", function()
     expect(tree(text, { "seq_len=50" }).seq_len).to_equal(50)
   end)
 
+  it("see what follows from the recipe", function()
+    local text = whole [[r:check("length", function(c)
+      return c.total_tokens <= c.steps * 100 and c.tokens_per_step == c.seq_len and c.num_params == 1000, "too long"
+    end)]]
+    expect(report(text)).to_contain 'check "length" does not hold: too long'
+    expect(tree(text, { "seq_len=50" }).seq_len).to_equal(50)
+  end)
+
+  it("are left to the run when only the data set can decide them", function()
+    local text = whole [[r.max_duration = "2ep"
+r:check("length", function(c) return c.total_tokens <= 1, "too long" end)
+r:check("width", function(c) return c.model.width < 10, "too wide" end)]]
+    local found = report(text)
+    expect(found).to_contain "too wide"
+    expect(found:find("too long", 1, true)).to_equal(nil)
+  end)
+
+  it("name a key that is neither the recipe's nor follows from it", function()
+    expect(report(whole 'r:check("odd", function(c) return c.total_steps < 3 end)')).to_contain "total_steps"
+  end)
+
   it("report what they raise", function()
     expect(report(whole 'r:check("odd", function(c) error("no") end)')).to_contain 'check "odd" failed'
   end)

@@ -42,7 +42,9 @@ recipes/x.lua:12:55: optimizer.betas.2 = 3: wanted number >= 0 and < 1
 recipes/x.lua:13:12: unknown key  ckpt.evry
   13 | r.ckpt = { evry = "3ba" }
      |            ^^^^ did you mean  every  (duration in ba, tok, >= 0, default "10ba")?
-argument 2  optimizer.lrr=1: unknown key; did you mean optimizer.lr?
+argument 2  optimizer.lrr=1: unknown key  optimizer.lrr
+     | optimizer.lrr=1
+     |           ^^^ did you mean  optimizer.lr  (number > 0, required)?
 ]] .. last(9)))
   end)
 
@@ -87,7 +89,7 @@ recipes/x.lua:2:6: not Lua
   it("keeps what was found before a recipe broke off", function()
     local text = report(whole "r.sed = 3\nlocal a = nil\nlocal b = a.c")
     expect(text).to_contain "recipes/x.lua:5:3: unknown key  sed"
-    expect(text).to_contain "recipes/x.lua:7: attempt to index local 'a' (a nil value)"
+    expect(text).to_contain "recipes/x.lua:7:11: attempt to index local 'a' (a nil value)"
     expect(text).to_contain(last(2))
   end)
 

@@ -73,9 +73,9 @@ TEST(TrainConfigSchema, NamesEveryKnob) {
     names += field["name"].get<std::string>() + " ";
   }
   EXPECT_EQ(names,
-            "run_name run_dir resume seed device threads precision seq_len global_batch micro_batch "
-            "max_duration model "
-            "optimizer scheduler clip tokenizer train_data ckpt log ");
+            "run_name run_dir resume seed device threads precision master_weights seq_len global_batch "
+            "micro_batch max_duration model "
+            "optimizer param_groups scheduler clip tokenizer train_data ckpt log ");
 }
 
 TEST(ConfigHash, IsThatOfTheMeaning) {

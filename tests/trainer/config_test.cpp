@@ -74,28 +74,39 @@ TEST(CheckConfig, WantsMicroBatchesThatFillAStep) {
 
 TEST(CheckConfig, WantsLengthsThatFitIntoTheRun) {
   const auto with_warmup = [](const char* warmup) {
-    return [warmup](TrainConfig& c) { c.scheduler.value = CosineConfig{.warmup = Duration::parse(warmup)}; };
+    return
+        [warmup](TrainConfig& c) { c.scheduler.value = CosineConfig{{.t_warmup = Duration::parse(warmup)}}; };
   };
   EXPECT_EQ(problems_after(with_warmup("100ba")), "");
   EXPECT_EQ(problems_after(with_warmup("101ba")),
-            "scheduler.warmup: takes 101 steps, and max_duration is 100; shorten one or train longer");
+            "scheduler.t_warmup: takes 101 steps, and max_duration is 100; shorten one or train longer");
   EXPECT_EQ(problems_after(with_warmup("1.5dur")),
-            "scheduler.warmup: 1.5dur is more than the whole run; write at most 1dur");
-  EXPECT_EQ(problems_after([](TrainConfig& c) {
-              c.scheduler.value = WsdConfig{.warmup = {90, DurationUnit::kBatch}};
-            }),
-            "scheduler.warmup: warmup and decay take 110 steps, and max_duration is 100; shorten one or "
-            "train longer");
-  EXPECT_EQ(problems_after([](TrainConfig& c) {
-              c.scheduler.value =
-                  WsdConfig{.warmup = Duration::parse("0.1dur"), .decay = Duration::parse("0.9dur")};
-            }),
-            "");
+            "scheduler.t_warmup: 1.5dur is more than the whole run; write at most 1dur");
+  EXPECT_EQ(
+      problems_after([](TrainConfig& c) {
+        c.scheduler.value = WsdConfig{{.t_warmup = {90, DurationUnit::kBatch}}};
+      }),
+      "scheduler.t_warmup: t_warmup and t_decay take 110 steps, and max_duration is 100; shorten one or "
+      "train longer");
+  EXPECT_EQ(
+      problems_after([](TrainConfig& c) {
+        c.scheduler.value = WsdConfig{{.t_warmup = Duration::parse("0.1dur")}, Duration::parse("0.9dur")};
+      }),
+      "");
   EXPECT_EQ(problems_after([](TrainConfig& c) { c.max_duration = Duration::parse("10.5ba"); }),
             "max_duration: 10.5ba is not a whole number; write 11ba");
   EXPECT_EQ(problems_after([](TrainConfig& c) { c.max_duration = Duration::parse("0.5ep"); }), "");
   EXPECT_EQ(problems_after([](TrainConfig& c) { c.ckpt.every = Duration::parse("2dur"); }),
             "ckpt.every: 2dur is more than the whole run; write at most 1dur");
+}
+
+TEST(CheckConfig, WantsBf16ForWeightsWithoutAMaster) {
+  EXPECT_EQ(problems_after([](TrainConfig& c) { c.master_weights = MasterWeights::kStochastic; }),
+            "master_weights: stochastic is for bf16, and precision is fp32; set precision = \"bf16\"");
+  EXPECT_EQ(problems_after([](TrainConfig& c) {
+              c.master_weights = MasterWeights::kNone, c.precision = Precision::kBf16;
+            }),
+            "");
 }
 
 TEST(CheckConfig, WantsNamesThatCanBeFolders) {

@@ -29,7 +29,7 @@ RunTest::RunTest() {
   config_.micro_batch = Duration{2, DurationUnit::kSample};
   config_.max_duration = {12, DurationUnit::kBatch};
   config_.optimizer.value = AdamWConfig{.lr = 1e-2};
-  config_.scheduler.value = CosineConfig{.warmup = {2, DurationUnit::kBatch}};
+  config_.scheduler.value = CosineConfig{{.t_warmup = {2, DurationUnit::kBatch}}};
   config_.ckpt.every = {4, DurationUnit::kBatch};
   config_.ckpt.keep = 0;
   config_.threads = 2;

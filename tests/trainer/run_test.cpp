@@ -126,23 +126,27 @@ TEST_F(RunTest, ResumeTakesANamedCheckpoint) {
   EXPECT_EQ(newest_tensors(), whole);
 }
 
-TEST_F(RunTest, ADamagedNewestCheckpointFallsBackToTheOlderAndSaysSo) {
+TEST_P(ResumeTest, ADamagedNewestCheckpointFallsBackToTheOlderAndSaysSo) {
   write_data(40, 16, 64);
+  config_.precision = GetParam();
   ASSERT_EQ(run(), 0);
   const auto whole = newest_tensors();
   const CheckpointInfo newest = find_checkpoint(run_dir());
   {
     std::fstream shard(newest.path + "/rank-00000.safetensors",
                        std::ios::in | std::ios::out | std::ios::binary);
-    shard.seekp(-100, std::ios::end);
-    shard.put('\x55');
+    shard.seekg(-1, std::ios::end);
+    const int last = shard.get();
+    shard.seekp(-1, std::ios::end);
+    shard.put(static_cast<char>(last ^ 1));
   }
   EXPECT_EQ(run(), 0);
   EXPECT_EQ(newest_tensors(), whole);  // went back to step 8 and came to the same end
-  bool warned = false;
-  for (const Json& event : lines("events.jsonl"))
-    warned |= event.dump().find("cannot be read, going back") != std::string::npos;
-  EXPECT_TRUE(warned);
+  std::string events;
+  for (const Json& event : lines("events.jsonl")) events += event.dump() + "\n";
+  EXPECT_NE(events.find("step 12 cannot be read, going back"), std::string::npos) << events;
+  EXPECT_NE(events.find(newest.path + "/rank-00000.safetensors is damaged"), std::string::npos) << events;
+  EXPECT_NE(events.find("resumed from step 8"), std::string::npos) << events;
 }
 
 TEST_F(RunTest, NoReadableCheckpointWhereSomeAreIsAnErrorNotAFreshStart) {
@@ -189,7 +193,7 @@ TEST_F(RunTest, ASecondStartInAFolderThatALiveRunOwnsIsRefused) {
 TEST_F(RunTest, ALossThatIsNotANumberStopsWithNothingLost) {
   write_data(40, 16, 64);
   config_.optimizer.value = AdamWConfig{.lr = 1e30};
-  config_.scheduler.value = LinearConfig{.warmup = {12, DurationUnit::kBatch}};
+  config_.scheduler.value = LinearConfig{{.t_warmup = {12, DurationUnit::kBatch}}};
   config_.ckpt.every = {1, DurationUnit::kBatch};
   const Error error = run_error();
   EXPECT_EQ(error.code(), ExitCode::kNumerics) << error.what();

@@ -19,13 +19,21 @@
 
 namespace tycho {
 
+/// A name that a field had before, and the version that renamed it ("" when that does not matter).
+struct FormerName {
+  std::string name;  // beside the field, or a whole dotted path when it stood elsewhere
+  std::string since;
+};
+
 /// What a value must satisfy. Rules are combined by listing them; the last one that sets a member wins.
 struct Rule {
   std::optional<double> min, max;
   bool min_exclusive = false, max_exclusive = false;
   std::optional<double> multiple_of;
-  bool required = false;  // the recipe must set it
-  std::string units;      // durations: the units accepted, "ba tok"
+  bool required = false;           // the recipe must set it
+  std::string units;               // durations: the units accepted, "ba tok"
+  std::vector<FormerName> former;  // still understood in recipes, with a warning
+  std::string deprecated;          // what to write instead; "" for a field that is not deprecated
 
   Rule operator&(const Rule& b) const {
     Rule r = *this;
@@ -34,6 +42,8 @@ struct Rule {
     if (b.multiple_of) r.multiple_of = b.multiple_of;
     r.required |= b.required;
     if (!b.units.empty()) r.units = b.units;
+    r.former.insert(r.former.end(), b.former.begin(), b.former.end());
+    if (!b.deprecated.empty()) r.deprecated = b.deprecated;
     return r;
   }
 };
@@ -49,6 +59,14 @@ inline Rule below(double low, double high) { return {.min = low, .max = high, .m
 inline Rule multiple_of(double x) { return {.multiple_of = x}; }
 /// Which units a duration may have: units("ba tok").
 inline Rule units(std::string names) { return {.units = std::move(names)}; }
+
+/// The field was called `name` until version `since`: recipes and arguments with that name go on, with a
+/// warning.
+inline Rule formerly(std::string name, std::string since = "") {
+  return {.former = {{std::move(name), std::move(since)}}};
+}
+/// Recipes that write the field get a warning that says what to write instead.
+inline Rule deprecated(std::string advice) { return {.deprecated = std::move(advice)}; }
 
 /// Names of an enum's values: found by enum_names(E) in the enum's namespace.
 template <class E, size_t N>

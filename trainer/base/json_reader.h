@@ -51,7 +51,11 @@ class JsonReader : public FieldVisitor<JsonReader> {
   template <class T>
   void field(const char* name, T& member, const char*, const Rule& rule) {
     names_.push_back(name);
-    const auto found = place_.json.find(name);
+    auto found = place_.json.find(name);
+    for (size_t i = 0; found == place_.json.end() && i < rule.former.size(); ++i) {
+      found = place_.json.find(rule.former[i].name);  // what older versions saved
+      if (found != place_.json.end()) names_.push_back(rule.former[i].name);
+    }
     if (found != place_.json.end()) {
       read_value(place_.child(*found, name), rule, member);
     } else if (rule.required) {

@@ -22,6 +22,15 @@ void add_number_rules(Json& description, const Rule& rule) {
   if (rule.multiple_of) description["multiple_of"] = exact(*rule.multiple_of);
 }
 
+void add_history(Json& description, const Rule& rule) {
+  if (!rule.deprecated.empty()) description["deprecated"] = rule.deprecated;
+  for (const FormerName& old : rule.former) {
+    Json name = {{"name", old.name}};
+    if (!old.since.empty()) name["since"] = old.since;
+    description["former"].push_back(std::move(name));
+  }
+}
+
 std::vector<std::string> accepted_units(const Rule& rule) {
   if (rule.units.empty()) return {"ba", "ep", "sp", "tok", "dur", "s"};
   std::istringstream words(rule.units);

@@ -12,7 +12,9 @@
 //   struct                                            "fields"
 //   component                                         "namespace": "optim", "kinds": {kind: {"help", "type",
 //   "fields"}}
-// A field that may be null has "optional": true. Rules of a list or a map hold for its items and stand there.
+// A field that had other names has "former": [{"name", "since"}]; one that should no longer be written has
+// "deprecated": advice. A field that may be null has "optional": true. Rules of a list or a map hold for its
+// items and stand there.
 #pragma once
 #include "trainer/base/json_writer.h"
 
@@ -20,6 +22,8 @@ namespace tycho {
 
 /// The members that rules add to the description of a number: "min" to "multiple_of".
 void add_number_rules(Json& description, const Rule& rule);
+/// The members "former" and "deprecated".
+void add_history(Json& description, const Rule& rule);
 /// The units that durations under this rule may have.
 std::vector<std::string> accepted_units(const Rule& rule);
 
@@ -35,6 +39,7 @@ class SchemaWriter : public FieldVisitor<SchemaWriter> {
   void field(const char* name, T& member, const char* help, const Rule& rule) {
     Json description = {{"name", name}, {"help", help}};
     description.update(describe_type<T>(rule));
+    add_history(description, rule);
     if (rule.required) {
       description["required"] = true;
     } else {

@@ -103,6 +103,8 @@ class CheckpointReader {
   /// Reads a tensor's bytes into memory of num_bytes. Throws Error (kUnusable) naming file, wanted and found
   /// hash.
   void read(const std::string& name, void* data, int64_t num_bytes) const;
+  bool has_file(const std::string& name) const;
+  /// A small file kept beside the shards, such as "tokenizer.json". Throws like read.
   std::string read_text_file(const std::string& name) const;
   /// Verifies every file of the checkpoint, and that the shards' own headers say what COMMIT says.
   void verify() const;

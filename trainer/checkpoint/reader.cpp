@@ -152,6 +152,8 @@ void CheckpointReader::read(const std::string& name, void* data, int64_t num_byt
   state_->file(piece.file).read(piece.offset, static_cast<char*>(data), num_bytes);
 }
 
+bool CheckpointReader::has_file(const std::string& name) const { return state_->files.count(name) > 0; }
+
 std::string CheckpointReader::read_text_file(const std::string& name) const {
   VerifiedFile& file = state_->file(name);
   std::string text(static_cast<size_t>(file.record().num_bytes), '\0');

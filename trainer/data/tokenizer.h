@@ -35,6 +35,8 @@ class Tokenizer {
 
 /// Reads tokenizer.json. Throws Error (kUnusable) that names what is not supported.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
+/// The same from the file's text. `place` names it in messages.
+std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& place);
 
 struct BpeTrainOptions {
   int32_t vocab_size = 8192;  // bytes, merges and specials together

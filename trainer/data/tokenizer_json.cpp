@@ -230,7 +230,11 @@ TokenizerParts parse_tokenizer_json(std::string_view text, const std::string& pl
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
-  return std::make_unique<BpeTokenizer>(parse_tokenizer_json(read_file(path), path));
+  return tokenizer_from_text(read_file(path), path);
+}
+
+std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& place) {
+  return std::make_unique<BpeTokenizer>(parse_tokenizer_json(text, place));
 }
 
 std::string format_tokenizer_json(const TrainedVocabulary& vocabulary) {

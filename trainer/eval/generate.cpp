@@ -11,15 +11,16 @@
 namespace tycho {
 namespace {
 
+constexpr char kTokenizerFile[] = "tokenizer.json";
+
 std::unique_ptr<Tokenizer> tokenizer_of(const CheckpointReader& checkpoint, const std::string& path) {
   if (!path.empty()) return load_tokenizer(path);
-  const Json& files = checkpoint.info().manifest.at("files");
-  if (std::none_of(files.begin(), files.end(),
-                   [](const Json& file) { return file.at("name") == "tokenizer.json"; }))
+  if (!checkpoint.has_file(kTokenizerFile))
     fail(ExitCode::kUnusable,
          "[generate] {} was trained without a tokenizer: name one with --tokenizer PATH/tokenizer.json",
          checkpoint.info().path);
-  return load_tokenizer(checkpoint.info().path + "/tokenizer.json");
+  return tokenizer_from_text(checkpoint.read_text_file(kTokenizerFile),
+                             checkpoint.info().path + "/" + kTokenizerFile);
 }
 
 int64_t longest_sequence(const TrainConfig& config) {
@@ -59,6 +60,7 @@ Generator::Generator(const CheckpointReader& checkpoint, const std::string& toke
       units_(make_units(model_layout(config_.model).units, compute_dtype(config_.precision), device,
                         FlatUnit::Use::kInfer)),
       tokenizer_(tokenizer_of(checkpoint, tokenizer)) {
+  check_fit(checkpoint, units_.owned(), nullptr);
   load_tensors(checkpoint, units_.owned(), nullptr);
 }
 

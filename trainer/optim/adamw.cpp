@@ -1,56 +1,50 @@
 // AdamW over the units' flat buffers.
-#include "trainer/optim/adamw.h"
+#include "trainer/kernels/adamw_step.h"
 
 #include <cmath>
 
-#include "trainer/kernels/adamw_step.h"
-#include "trainer/units/arena.h"
+#include "trainer/optim/kinds.h"
 
 namespace tycho {
+namespace {
 
-AdamW::AdamW(const AdamWConfig& config, std::vector<FlatUnit>& units)
-    : config_(config), state_{{"exp_avg", {}}, {"exp_avg_sq", {}}} {
-  for (FlatUnit& unit : units) {
-    const int64_t numel = unit.flat_params().numel();
-    for (OptimizerBuffers& buffers : state_)
-      buffers.flat.push_back(
-          arena_view(make_arena(numel * 4, unit.flat_params().device()), 0, {numel}, at::kFloat));
-    const std::vector<Extent>& extents = unit.extents();
-    for (size_t first = 0; first < extents.size();) {
-      size_t end = first;
-      while (end < extents.size() && extents[end].spec->decay == extents[first].spec->decay) ++end;
-      const int64_t begin = extents[first].begin, length = extents[end - 1].end - begin;
-      const bool separate_master = !unit.flat_master().is_same(unit.flat_params());
-      segments_.push_back({extents[first].spec->decay, unit.flat_params().narrow(0, begin, length),
-                           separate_master ? unit.flat_master().narrow(0, begin, length) : Tensor(),
-                           unit.flat_grads().narrow(0, begin, length),
-                           state_[0].flat.back().narrow(0, begin, length),
-                           state_[1].flat.back().narrow(0, begin, length)});
-      first = end;
-    }
+class AdamW final : public Optimizer {
+ public:
+  AdamW(double peak, double eps, bool decoupled, Segments segments)
+      : peak_(peak), eps_(eps), decoupled_(decoupled), segments_(std::move(segments)) {}
+
+  void step(double lr, int64_t step, const Tensor& grad_scale_1) override {
+    for (Segment& s : segments_.list)
+      adamw_update(s, lr, decay_share(s.rule, lr, peak_, decoupled_), eps_, step, grad_scale_1);
   }
-}
+  std::vector<StateBuffer>& state() override { return segments_.state; }
 
-void AdamW::step(double lr, int64_t step, const Tensor& grad_scale_1) {
+ private:
+  double peak_, eps_;
+  bool decoupled_;
+  Segments segments_;
+};
+
+}  // namespace
+
+void adamw_update(Segment& segment, double lr, double decay, double eps, int64_t step,
+                  const Tensor& grad_scale_1) {
+  const auto [beta1, beta2] = segment.rule.betas;
   AdamWScalars scalars;
-  scalars.lr = static_cast<float>(lr);
-  scalars.beta1 = static_cast<float>(config_.betas[0]);
-  scalars.beta2 = static_cast<float>(config_.betas[1]);
-  scalars.eps = static_cast<float>(config_.eps);
-  scalars.bias_correction1 = static_cast<float>(1.0 - std::pow(config_.betas[0], static_cast<double>(step)));
-  scalars.bias_correction2 = static_cast<float>(1.0 - std::pow(config_.betas[1], static_cast<double>(step)));
-  for (Segment& s : segments_) {
-    scalars.weight_decay = s.decay ? static_cast<float>(config_.weight_decay) : 0.0f;
-    adamw_step(scalars, grad_scale_1, s.params, s.master, s.grads, s.exp_avg, s.exp_avg_sq);
-  }
+  scalars.lr = lr * segment.rule.lr_scale;
+  scalars.beta1 = beta1, scalars.beta2 = beta2, scalars.eps = eps, scalars.decay = decay;
+  scalars.bias_correction1 = 1.0 - std::pow(beta1, static_cast<double>(step));
+  scalars.bias_correction2 = 1.0 - std::pow(beta2, static_cast<double>(step));
+  segment.weights.step = static_cast<uint64_t>(step);
+  adamw_step(scalars, grad_scale_1, segment.weights, segment.grads, segment.state[0], segment.state[1]);
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, std::vector<FlatUnit>& units) {
-  return std::visit(
-      [&](const AdamWConfig& adamw) -> std::unique_ptr<Optimizer> {
-        return std::make_unique<AdamW>(adamw, units);
-      },
-      config.value);
+std::unique_ptr<Optimizer> make_adamw(const AdamWConfig& config, Segments segments) {
+  return std::make_unique<AdamW>(config.lr, config.eps, false, std::move(segments));
+}
+
+std::unique_ptr<Optimizer> make_adamw(const DecoupledAdamWConfig& config, Segments segments) {
+  return std::make_unique<AdamW>(config.lr, config.eps, true, std::move(segments));
 }
 
 }  // namespace tycho

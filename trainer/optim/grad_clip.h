@@ -1,9 +1,15 @@
 // The global norm of the gradients, and clipping by it.
 #pragma once
+#include <vector>
+
+#include "trainer/kernels/tensor.h"
 #include "trainer/optim/config.h"
-#include "trainer/units/flat_unit.h"
 
 namespace tycho {
+
+/// The sum of squares over flat buffers, one or more, fp32 or bf16: finite when all their numbers are. On
+/// their device, fp64, one element.
+Tensor sum_of_squares(const std::vector<Tensor>& flats);
 
 /// Both on the device, fp32, one element.
 struct GradNorm {
@@ -11,8 +17,8 @@ struct GradNorm {
   Tensor scale_1;  // what the optimizer multiplies gradients by
 };
 
-/// L2 norm over all gradients of `units` and the factor min(1, max / (norm + 1e-6)).       (Pascanu et al.
+/// L2 norm over all of `grads` (fp32, flat) and the factor min(1, max / (norm + 1e-6)).       (Pascanu et al.
 /// 2013)
-GradNorm clip_gradients(const ClipConfig& config, std::vector<FlatUnit>& units);
+GradNorm clip_gradients(const ClipConfig& config, const std::vector<Tensor>& grads);
 
 }  // namespace tycho

@@ -10,59 +10,187 @@
 namespace tycho {
 namespace {
 
-double decay(DecayShape shape, double p) {
-  p = std::clamp(p, 0.0, 1.0);
-  switch (shape) {
-    case DecayShape::kLinear: return 1.0 - p;
-    case DecayShape::kSqrt: return 1.0 - std::sqrt(p);
-    case DecayShape::kCosine: return 0.5 * (1.0 + std::cos(std::numbers::pi * p));
+const WarmupConfig& warmup_of(const SchedulerConfig& config) {
+  return std::visit([](const auto& kind) -> const WarmupConfig& { return kind; }, config.value);
+}
+
+bool is_composer(const SchedulerConfig& config) {
+  return warmup_of(config).compat == ScheduleCompat::kComposer;
+}
+
+// What lengths become steps by.
+struct Lengths {
+  const TrainConfig& config;
+  int64_t total_steps, num_samples;
+
+  double steps(const Duration& length) const { return in_steps(length, config, total_steps, num_samples); }
+
+  double scaled(const Duration& length, double ratio) const {
+    if (is_composer(config.scheduler)) return steps(as_composer_cuts(length, ratio));
+    return steps(length) * (length.unit == DurationUnit::kFraction ? 1.0 : ratio);
+  }
+
+  // Composer keeps whole numbers of a unit: of batches for epochs, and of max_duration's unit for fractions.
+  Duration as_composer_cuts(const Duration& length, double ratio) const {
+    const Duration& run = config.max_duration;
+    const double epoch = steps({1, DurationUnit::kEpoch});
+    if (length.unit == DurationUnit::kFraction) {
+      if (run.unit == DurationUnit::kEpoch)
+        return {std::trunc(length.value * epoch * run.value), DurationUnit::kBatch};
+      return {std::trunc(length.value * run.value), run.unit};
+    }
+    if (length.unit == DurationUnit::kEpoch)
+      return {std::trunc(length.value * epoch * ratio), DurationUnit::kBatch};
+    return {std::trunc(length.value * ratio), length.unit};
+  }
+
+  double whole(const Duration& length, double ratio) const {
+    const double steps = scaled(length, ratio);
+    return is_composer(config.scheduler) ? steps : std::round(steps);
+  }
+};
+
+Schedule with_lengths(const Lengths& lengths) {
+  const SchedulerConfig& scheduler = lengths.config.scheduler;
+  const WarmupConfig& common = warmup_of(scheduler);
+  const double ratio = common.scale_schedule_ratio, warmup_ratio = common.scale_warmup ? ratio : 1.0;
+  Schedule schedule{.config = scheduler, .total_steps = lengths.total_steps};
+  schedule.warmup_length = lengths.whole(common.t_warmup, warmup_ratio);
+  // Composer asks the unscaled length whether warm-up is over, and the scaled one how far it is.
+  schedule.warmup = is_composer(scheduler) ? lengths.whole(common.t_warmup, 1.0) : schedule.warmup_length;
+  if (scheduler.is<InvSqrtConfig>() && is_composer(scheduler)) schedule.warmup_length = schedule.warmup;
+  schedule.t_max = static_cast<double>(lengths.total_steps);
+  std::visit(
+      [&](const auto& kind) {
+        if constexpr (requires { kind.t_max; }) schedule.t_max = lengths.whole(kind.t_max, ratio);
+        if constexpr (requires { kind.t_decay; }) schedule.decay = lengths.whole(kind.t_decay, ratio);
+        if constexpr (requires { kind.t_cooldown; })
+          schedule.cooldown = lengths.whole(kind.t_cooldown, ratio);
+        if constexpr (requires { kind.t_scale; }) schedule.scale = lengths.scaled(kind.t_scale, ratio);
+        if constexpr (requires { kind.milestones; })
+          for (const Duration& milestone : kind.milestones)
+            schedule.milestones.push_back(lengths.whole(milestone, ratio));
+      },
+      scheduler.value);
+  return schedule;
+}
+
+double cosine(double p) { return 0.5 * (1.0 + std::cos(std::numbers::pi * p)); }
+
+double decay(DecayType type, double p) {
+  switch (type) {
+    case DecayType::kLinear: return 1.0 - p;
+    case DecayType::kSqrt: return 1.0 - std::sqrt(p);
+    case DecayType::kCosine: return cosine(p);
   }
   return 0.0;
 }
 
+double above(double floor, double share) { return floor + (1.0 - floor) * share; }
+
+// The factor at time t, after warm-up.
+struct AfterWarmup {
+  const Schedule& schedule;
+  double t;
+
+  double progress() const {
+    const double length = schedule.t_max - schedule.warmup;
+    if (length <= 0) return is_composer(schedule.config) ? 0.0 : 1.0;
+    return std::min(1.0, (t - schedule.warmup) / length);
+  }
+  double operator()(const ConstantConfig& c) const { return c.alpha; }
+  double operator()(const LinearConfig& c) const { return c.alpha_i + progress() * (c.alpha_f - c.alpha_i); }
+  double operator()(const CosineConfig& c) const { return above(c.alpha_f, cosine(progress())); }
+  double operator()(const PolynomialConfig& c) const {
+    return above(c.alpha_f, std::pow(1.0 - progress(), c.power));
+  }
+  double operator()(const MultistepConfig& c) const {
+    double factor = 1.0;
+    for (const double milestone : schedule.milestones)
+      if (t >= milestone) factor *= c.gamma;
+    return factor;
+  }
+  double operator()(const InvSqrtConfig& c) const {
+    const auto root = [&](double time) {
+      return above(c.alpha_f_decay,
+                   1.0 / std::sqrt((time - schedule.warmup + schedule.scale) / schedule.scale));
+    };
+    const double cooldown_start = std::max(schedule.warmup, schedule.t_max - schedule.cooldown);
+    if (t < cooldown_start || schedule.cooldown == 0) return root(std::min(t, cooldown_start));
+    const double p = std::min(1.0, (t - cooldown_start) / schedule.cooldown);
+    return root(cooldown_start) + p * (c.alpha_f_cooldown - root(cooldown_start));
+  }
+  double operator()(const WsdConfig& c) const {
+    const double begin = schedule.t_max - schedule.decay;
+    if (t < begin) return 1.0;
+    return above(c.alpha_f, decay(c.decay_type, std::min(1.0, (t - begin) / std::max(1.0, schedule.decay))));
+  }
+};
+
+double first_value(const SchedulerConfig& config) {
+  if (config.is<ConstantConfig>()) return config.as<ConstantConfig>().alpha;
+  return config.is<LinearConfig>() ? config.as<LinearConfig>().alpha_i : 1.0;
+}
+
 }  // namespace
 
-Schedule make_schedule(const TrainConfig& config, int64_t total_steps, int64_t num_samples) {
-  Schedule schedule{.config = config.scheduler, .total_steps = total_steps};
-  const Duration warmup = std::visit([](const auto& kind) { return kind.warmup; }, config.scheduler.value);
-  schedule.warmup_steps = std::round(in_steps(warmup, config, total_steps, num_samples));
-  if (config.scheduler.is<WsdConfig>())
-    schedule.decay_steps =
-        std::round(in_steps(config.scheduler.as<WsdConfig>().decay, config, total_steps, num_samples));
+std::vector<ScheduleLength> schedule_lengths(const SchedulerConfig& scheduler) {
+  std::vector<ScheduleLength> lengths = {{"scheduler.t_warmup", warmup_of(scheduler).t_warmup}};
+  if (scheduler.is<WsdConfig>()) lengths.push_back({"scheduler.t_decay", scheduler.as<WsdConfig>().t_decay});
+  if (scheduler.is<InvSqrtConfig>())
+    lengths.push_back({"scheduler.t_cooldown", scheduler.as<InvSqrtConfig>().t_cooldown});
+  return lengths;
+}
+
+std::vector<ConfigProblem> schedule_problems(const TrainConfig& config, int64_t total_steps,
+                                             int64_t num_samples) {
+  const Schedule schedule = with_lengths({config, total_steps, num_samples});
   const auto total = static_cast<double>(total_steps);
-  if (schedule.warmup_steps + schedule.decay_steps > total)
-    fail(ExitCode::kRecipe,
-         "[scheduler] warmup of {} and decay of {} steps do not fit into a run of {} steps: shorten them or "
-         "raise max_duration",
-         schedule.warmup_steps, schedule.decay_steps, total_steps);
-  return schedule;
+  std::vector<ConfigProblem> problems;
+  if (config.scheduler.is<InvSqrtConfig>()) {
+    const auto& c = config.scheduler.as<InvSqrtConfig>();
+    if (c.alpha_f_decay < c.alpha_f_cooldown)
+      problems.push_back({"scheduler.alpha_f_cooldown",
+                          fmt::format("{} is above alpha_f_decay = {}, and the rate only falls; lower it",
+                                      c.alpha_f_cooldown, c.alpha_f_decay)});
+  }
+  if (is_composer(config.scheduler)) {
+    // Composer cuts a warm-up that is too long; max_duration may end within the last step.
+    if (schedule.t_max <= total - 1)
+      problems.push_back({"scheduler.t_max", fmt::format("ends after {:.6g} steps, and max_duration is {}; "
+                                                         "Composer refuses that. Set it to at least 1dur",
+                                                         schedule.t_max, total_steps)});
+    return problems;
+  }
+  const double sum = schedule.warmup + schedule.decay + schedule.cooldown;
+  const char* what = config.scheduler.is<WsdConfig>()       ? "t_warmup and t_decay take"
+                     : config.scheduler.is<InvSqrtConfig>() ? "t_warmup and t_cooldown take"
+                                                            : "takes";
+  if (sum > total)
+    problems.push_back({"scheduler.t_warmup",
+                        fmt::format("{} {:.6g} steps, and max_duration is {}; shorten one or train longer",
+                                    what, sum, total_steps)});
+  else if (sum > schedule.t_max)
+    problems.push_back(
+        {"scheduler.t_max", fmt::format("is {:.6g} steps, and {} {:.6g}; make it longer", schedule.t_max,
+                                        sum == schedule.warmup ? "t_warmup takes" : what, sum)});
+  return problems;
+}
+
+Schedule make_schedule(const TrainConfig& config, int64_t total_steps, int64_t num_samples) {
+  const std::vector<ConfigProblem> problems = schedule_problems(config, total_steps, num_samples);
+  if (!problems.empty())
+    fail(ExitCode::kRecipe, "[scheduler] {}: {}", problems.front().path, problems.front().message);
+  return with_lengths({config, total_steps, num_samples});
 }
 
 double schedule_factor(const Schedule& schedule, int64_t steps_done) {
-  const auto s = static_cast<double>(steps_done), total = static_cast<double>(schedule.total_steps);
-  const double warmup = schedule.warmup_steps;
-  if (s < warmup) return (s + 1.0) / warmup;
-  const double p = total > warmup ? (s - warmup) / (total - warmup) : 1.0;
-  const auto floored = [](double floor, double g) { return floor + (1.0 - floor) * g; };
-  struct Factor {
-    const Schedule& schedule;
-    double s, p, total;
-    decltype(floored)& with_floor;
-    double operator()(const ConstantConfig&) const { return 1.0; }
-    double operator()(const CosineConfig& c) const {
-      return with_floor(c.floor, decay(DecayShape::kCosine, p));
-    }
-    double operator()(const LinearConfig& c) const {
-      return with_floor(c.floor, decay(DecayShape::kLinear, p));
-    }
-    double operator()(const WsdConfig& c) const {
-      const double begin = total - schedule.decay_steps;
-      return s < begin
-                 ? 1.0
-                 : with_floor(c.floor, decay(c.shape, (s - begin) / std::max(1.0, schedule.decay_steps)));
-    }
-  };
-  return std::visit(Factor{schedule, s, p, total, floored}, schedule.config.value);
+  const auto s = static_cast<double>(steps_done);
+  const ScheduleCompat compat = warmup_of(schedule.config).compat;
+  const double t = compat == ScheduleCompat::kComposer ? std::max(0.0, s - 1.0) : s;
+  if (t >= schedule.warmup) return std::visit(AfterWarmup{schedule, t}, schedule.config.value);
+  const double in_warmup = compat == ScheduleCompat::kNone ? t + 1.0 : t;
+  return first_value(schedule.config) * std::min(1.0, in_warmup / schedule.warmup_length);
 }
 
 }  // namespace tycho

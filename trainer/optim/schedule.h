@@ -1,6 +1,7 @@
 // The learning rate over time, as a pure function of the step.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "trainer/config.h"
 
@@ -9,20 +10,39 @@ namespace tycho {
 /// A schedule with its lengths in steps.
 struct Schedule {
   SchedulerConfig config;
-  double warmup_steps = 0;
-  double decay_steps = 0;  // wsd
+  double warmup = 0;         // W: steps before it are warm-up
+  double warmup_length = 0;  // what warm-up divides by; another than W only when compat = composer scales it
+  double t_max = 0;
+  double decay = 0, scale = 0, cooldown = 0;  // wsd; inv_sqrt
+  std::vector<double> milestones;
   int64_t total_steps = 0;
 };
 
-/// Lengths that the config gives in tokens, samples or fractions become steps. Throws Error (kRecipe) when
-/// warm-up and decay do not fit into the run.
+/// A length of a schedule that is a part of the run, with the path of its field.
+struct ScheduleLength {
+  const char* path;
+  Duration value;
+};
+std::vector<ScheduleLength> schedule_lengths(const SchedulerConfig& scheduler);
+
+/// What does not fit: lengths into the run, one share below another. num_samples as in in_steps.
+std::vector<ConfigProblem> schedule_problems(const TrainConfig& config, int64_t total_steps,
+                                             int64_t num_samples);
+
+/// Lengths that the config gives in tokens, samples, epochs or fractions become steps. Throws Error (kRecipe)
+/// with the first of schedule_problems.
 Schedule make_schedule(const TrainConfig& config, int64_t total_steps, int64_t num_samples);
 
-/// Factor of the peak for the optimizer step that follows `steps_done` steps, W warm-up and T total steps:
-///   s < W: (s + 1) / W.  Then with p = (s - W) / (T - W) and floor m:
-///   constant 1 · linear m + (1 - m)(1 - p) · cosine m + (1 - m)(1 + cos(pi p)) / 2
-///   wsd: 1 until the last D steps, there p = (s - (T - D)) / D and 1 - p, 1 - sqrt(p) or the cosine.
-/// p is 0 at its first step and below 1 at the last; after the end it stays at m.
+/// Factor of the peak for the optimizer step that follows s = `steps_done` steps. With W steps of warm-up to
+/// a (1, or alpha, alpha_i), p = min(1, (t - W) / (t_max - W)) and floor m = alpha_f:
+///   t < W: a t / W.  Then constant a · linear a + (m - a) p · cosine m + (1 - m)(1 + cos(pi p)) / 2
+///   polynomial m + (1 - m)(1 - p)^power · multistep gamma^(milestones that t has reached)
+///   inv_sqrt d + (1 - d) / sqrt((t - W + t_scale) / t_scale) with d = alpha_f_decay, and over the last
+///   t_cooldown a line from there to alpha_f_cooldown
+///   wsd 1 until t_decay before t_max, there p = (t - begin) / t_decay and m + (1 - m) times 1 - p,
+///   1 - sqrt(p) or the half cosine.
+/// t = s, and in warm-up s + 1, so that no step has rate 0. compat: nanotron has t = s everywhere, composer
+/// t = max(0, s - 1).
 double schedule_factor(const Schedule& schedule, int64_t steps_done);
 
 }  // namespace tycho

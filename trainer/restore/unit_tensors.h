@@ -12,8 +12,8 @@ namespace tycho {
 /// One flat buffer that a checkpoint holds: master weights (buffer "") or state of the optimizer ("exp_avg").
 struct FlatState {
   std::string buffer;
-  const FlatUnit* unit;
-  Tensor flat;  // fp32; in a model that only generates, the parameters themselves
+  const std::vector<Extent>* extents;  // of the unit or of the optimizer's buffer
+  Tensor flat;                         // fp32; bf16 where there are no fp32 master weights
 };
 
 /// All flat buffers, weights first. `optimizer` may be null: weights only.
@@ -25,8 +25,12 @@ std::vector<TensorBytes> unit_tensor_bytes(const FlatState& state, const Tensor&
 /// Weights are named as Hugging Face names them, state "optimizer.<buffer>.<name>".
 std::string state_name(const std::string& buffer, const std::string& param);
 
-/// Fills units, and optimizer unless null, from a checkpoint. Throws Error (kUnusable) that lists tensors
-/// which are missing or have another shape.
+/// Throws Error (kUnusable) that lists tensors which are missing from a checkpoint or have another shape.
+/// Reads none of them. `optimizer` may be null: weights only.
+void check_fit(const CheckpointReader& reader, std::vector<FlatUnit>& units, Optimizer* optimizer);
+
+/// Fills units, and optimizer unless null, from a checkpoint that fits. Every byte is verified as it is read,
+/// in the order of the file; an Error (kUnusable) half-way leaves some tensors filled and others not.
 void load_tensors(const CheckpointReader& reader, std::vector<FlatUnit>& units, Optimizer* optimizer);
 
 }  // namespace tycho

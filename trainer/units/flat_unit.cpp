@@ -27,7 +27,8 @@ FlatUnit::FlatUnit(const UnitSpec& spec, at::ScalarType dtype, const at::Device&
   if (use == Use::kInfer) return;
   grads_ = flat_buffer(begin, at::kFloat, device);
   grad_views_ = make_views(grads_);
-  master_ = dtype == at::kFloat ? params_ : flat_buffer(begin, at::kFloat, device);
+  stochastic_ = use == Use::kTrainStochastic && dtype != at::kFloat;
+  master_ = dtype == at::kFloat || use != Use::kTrain ? params_ : flat_buffer(begin, at::kFloat, device);
 }
 
 Views FlatUnit::make_views(const Tensor& flat) const {

@@ -21,7 +21,9 @@ struct Extent {
 /// The flat buffer of one unit and its twins. Movable; views stay valid.
 class FlatUnit {
  public:
-  enum class Use { kTrain, kInfer };  // kInfer has no gradients and no master weights
+  /// How a unit is used. kTrain has fp32 master weights; the next two have none and train a bf16 unit in
+  /// place, rounded to nearest even or stochastically; kInfer has no gradients either.
+  enum class Use { kTrain, kTrainInPlace, kTrainStochastic, kInfer };
 
   FlatUnit(const UnitSpec& spec, at::ScalarType dtype, const at::Device& device, Use use);
 
@@ -31,12 +33,13 @@ class FlatUnit {
   const Tensor& flat_params() const { return params_; }
   /// [numel] fp32, same layout.
   const Tensor& flat_grads() const { return grads_; }
-  /// [numel] fp32, same layout: the weights that the optimizer updates. For fp32 runs the parameters
-  /// themselves.
+  /// [numel] fp32, same layout: the weights that the optimizer updates. The parameters themselves when those
+  /// are fp32, or are trained in place.
   const Tensor& flat_master() const { return master_; }
+  bool rounds_stochastically() const { return stochastic_; }
   const Views& params() const { return param_views_; }
   Views& grads() { return grad_views_; }
-  /// params = master, rounded. Nothing to do for fp32.
+  /// params = master, rounded. Nothing to do where they are the same.
   void refresh_from_master();
 
  private:
@@ -44,6 +47,7 @@ class FlatUnit {
 
   std::shared_ptr<const UnitSpec> spec_;
   std::vector<Extent> extents_;
+  bool stochastic_ = false;
   Tensor params_, grads_, master_;
   Views param_views_, grad_views_;
 };

@@ -42,15 +42,15 @@ void draw_init(const ParamSpec& spec, uint64_t seed, int64_t begin, int64_t coun
 }
 
 void initialise(FlatUnit& unit, uint64_t seed) {
-  Tensor host = unit.flat_master().is_cpu()
-                    ? unit.flat_master()
-                    : at::empty(unit.flat_master().sizes(), at::TensorOptions().dtype(at::kFloat));
+  const bool in_place = unit.flat_master().is_cpu() && unit.flat_master().scalar_type() == at::kFloat;
+  Tensor host = in_place ? unit.flat_master()
+                         : at::empty(unit.flat_master().sizes(), at::TensorOptions().dtype(at::kFloat));
   float* data = host.data_ptr<float>();
   for (const Extent& e : unit.extents())
     at::parallel_for(0, e.end - e.begin, 1 << 16, [&](int64_t begin, int64_t end) {
       draw_init(*e.spec, seed, begin, end - begin, data + e.begin + begin);
     });
-  if (!unit.flat_master().is_cpu()) unit.flat_master().copy_(host);
+  if (!in_place) unit.flat_master().copy_(host);
   unit.refresh_from_master();
 }
 

@@ -60,6 +60,10 @@ TEST_F(RecipeTest, BecomesTheConfigThatTheEngineReads) {
   EXPECT_EQ(recipe.hash, config_hash(recipe.tree));
   EXPECT_EQ(recipe.history["optimizer.lr"][0]["at"], "argument 2");
   EXPECT_EQ(recipe.sources.size(), 1u);
+  const Json identity = recipe_identity(recipe);
+  EXPECT_EQ(identity["sources"].size(), 1u);
+  for (const auto& [file, hash] : identity["sources"].items())
+    EXPECT_EQ(recipe.history["source." + file][0]["value"], hash);
 }
 
 TEST_F(RecipeTest, ResolvedTextGivesTheSameHash) {
@@ -73,6 +77,21 @@ TEST_F(RecipeTest, ResolvedTextGivesTheSameHash) {
 TEST_F(RecipeTest, RulesBetweenKeysAreReportedAtTheirLine) {
   const std::string file = whole("r.model.kv_heads = 3\n");
   EXPECT_CONTAINS(report_of(file), file + ":4:47: model.heads: ");
+}
+
+TEST_F(RecipeTest, ChecksKnowStepsTokensAndParameters) {
+  // Two tables of 256 x 64; two blocks of four square matrices, three of the MLP and two norms; the last
+  // norm.
+  const std::string check =
+      "r.seq_len, r.global_batch, r.model.vocab_size = 32, \"8sp\", 256\n"
+      "r:check(\"size\", function(c)\n"
+      "  return c.steps == 10 and c.tokens_per_step == 256 and c.total_tokens == 2560 and c.num_params == "
+      "115008,\n"
+      "    (\"%d %d %d %d\"):format(c.steps, c.tokens_per_step, c.total_tokens, c.num_params)\nend)\n";
+  EXPECT_NO_THROW(resolve_recipe({.file = whole(check)}));
+  EXPECT_CONTAINS(report_of(whole(check), {{2, "max_duration=20ba"}}), "does not hold: 20 256 5120 115008");
+  // Epochs of a data set that is not there: only the run can tell.
+  EXPECT_NO_THROW(resolve_recipe({.file = whole(check), .pins = {{2, "max_duration=1ep"}}}));
 }
 
 TEST_F(RecipeTest, MissingFilesAreNamedWithWhatIsThere) {

@@ -113,6 +113,8 @@ TEST_F(DamageTest, WhatIsNotThereIsNamed) {
   const CheckpointReader reader(info_);
   EXPECT_TRUE(reader.has("model.t1"));
   EXPECT_FALSE(reader.has("model.t99"));
+  EXPECT_TRUE(reader.has_file("tokenizer.json"));
+  EXPECT_FALSE(reader.has_file("vocab.txt"));
   EXPECT_TRUE(failure_of([&] { reader.describe("model.t99"); }).says("no tensor 'model.t99' among its 13"));
   EXPECT_TRUE(failure_of([&] { reader.read_text_file("vocab.txt"); }).says("no file 'vocab.txt'"));
   char room[8];

@@ -169,6 +169,15 @@ TEST_F(TokenizerFileTest, NamesWhatIsMalformed) {
                [&] { load_tokenizer(dir_ / "text.json"); });
 }
 
+TEST_F(TokenizerFileTest, IsTheSameFromTheText) {
+  const std::string path = golden("tokenizer/lines.json");
+  const auto from_file = load_tokenizer(path), from_text = tokenizer_from_text(read_file(path), "here");
+  EXPECT_EQ(from_text->hash(), from_file->hash());
+  EXPECT_EQ(from_text->encode("learning rate"), from_file->encode("learning rate"));
+  expect_error(ExitCode::kUnusable, {"here", "not the JSON"},
+               [] { tokenizer_from_text("not json", "here"); });
+}
+
 TEST_F(TokenizerFileTest, SurvivesDamagedFiles) {
   const std::string good = read_file(golden("tokenizer/llama3.json"));
   const std::string path = dir_ / "tokenizer.json", pool = "{}[]\",:0-9anull\\\xff";

@@ -85,6 +85,23 @@ TEST_F(GenerateTest, ATokenizerLargerThanTheModelIsRefused) {
   EXPECT_NE(std::string(error.what()).find("model.vocab_size"), std::string::npos) << error.what();
 }
 
+TEST_F(GenerateTest, ADamagedTokenizerInTheCheckpointIsNamedAndNotUsed) {
+  ASSERT_EQ(run(), 0);
+  const std::string path = find_checkpoint(run_dir()).path + "/tokenizer.json";
+  std::string text = read_file(path);
+  const size_t quick = text.find("quick");
+  ASSERT_NE(quick, std::string::npos);
+  text[quick] = 'Q';  // still a tokenizer, of another text
+  std::ofstream(path, std::ios::trunc) << text;
+  try {
+    generate("the", {}, 5);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUnusable);
+    EXPECT_NE(std::string(error.what()).find(path + " is damaged"), std::string::npos) << error.what();
+  }
+}
+
 TEST_F(GenerateTest, ARunWithoutATokenizerAsksForOne) {
   config_.tokenizer.clear();
   ASSERT_EQ(run(), 0);

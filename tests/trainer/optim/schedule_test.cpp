@@ -1,23 +1,58 @@
-// Schedules at the steps that matter.
+// Schedules against Composer, LLM Foundry, TorchTitan and Nanotron, and at the steps that matter.
 #include "trainer/optim/schedule.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 
 #include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/base/json_reader.h"
 
 namespace tycho {
 namespace {
 
 template <class Kind>
-Schedule schedule_of(Kind kind, int64_t total = 100) {
+TrainConfig config_of(Kind kind) {
   TrainConfig config;
   config.seq_len = 8;
-  config.scheduler.value = kind;
+  config.global_batch = {4, DurationUnit::kSample};
+  config.scheduler.value = std::move(kind);
+  return config;
+}
+template <class Kind>
+Schedule schedule_of(Kind kind, int64_t total = 100) {
+  TrainConfig config = config_of(std::move(kind));
+  config.max_duration = {static_cast<double>(total), DurationUnit::kBatch};
   return make_schedule(config, total, 0);
 }
-const Duration k10Steps = {10, DurationUnit::kBatch};
+const WarmupConfig k10Steps = {.t_warmup = {10, DurationUnit::kBatch}};
+
+TEST(ScheduleTest, EqualsComposerTorchTitanAndNanotron) {
+  const char* source = std::getenv("TYCHO_SOURCE_DIR");
+  const std::string path =
+      std::string(source == nullptr ? "." : source) + "/tests/golden/optim/schedules.json";
+  const Json golden = parse_json(read_file(path), path);
+  int64_t values = 0;
+  for (const Json& one : golden["cases"]) {
+    TrainConfig config = config_of(ConstantConfig{});
+    config.seq_len = golden["run"]["seq_len"];
+    config.global_batch = Duration::parse(golden["run"]["global_batch"].get<std::string>());
+    config.max_duration = Duration::parse(one["run"]["max_duration"].get<std::string>());
+    std::vector<ConfigProblem> problems;
+    read_value(JsonPlace{one["scheduler"], "scheduler", problems}, Rule{}, config.scheduler);
+    ASSERT_TRUE(problems.empty()) << one["name"] << ": " << problems.front().message;
+    const int64_t num_samples = golden["run"]["num_samples"];
+    const int64_t total = total_steps(config, num_samples);
+    ASSERT_EQ(total, static_cast<int64_t>(one["factors"].size())) << one["name"];
+    const Schedule schedule = make_schedule(config, total, num_samples);
+    for (int64_t s = 0; s < total; ++s, ++values)
+      EXPECT_NEAR(schedule_factor(schedule, s), one["factors"][static_cast<size_t>(s)].get<double>(), 1e-12)
+          << one["name"] << " step " << s;
+  }
+  EXPECT_GT(values, 1000);
+}
 
 TEST(ScheduleTest, WarmUpRisesToThePeakAndIsNeverZero) {
   const Schedule s = schedule_of(ConstantConfig{k10Steps});
@@ -28,7 +63,7 @@ TEST(ScheduleTest, WarmUpRisesToThePeakAndIsNeverZero) {
 }
 
 TEST(ScheduleTest, CosineFallsToItsFloor) {
-  const Schedule s = schedule_of(CosineConfig{k10Steps, 0.1});
+  const Schedule s = schedule_of(CosineConfig{k10Steps, {1, DurationUnit::kFraction}, 0.1});
   EXPECT_DOUBLE_EQ(schedule_factor(s, 10), 1.0);
   EXPECT_NEAR(schedule_factor(s, 55), 0.55, 1e-12);
   EXPECT_NEAR(schedule_factor(s, 99), 0.1 + 0.45 * (1 + std::cos(M_PI * 89 / 90)), 1e-12);
@@ -36,42 +71,73 @@ TEST(ScheduleTest, CosineFallsToItsFloor) {
   EXPECT_DOUBLE_EQ(schedule_factor(s, 1000), 0.1);
 }
 
-TEST(ScheduleTest, LinearIsALine) {
-  const Schedule s = schedule_of(LinearConfig{{0, DurationUnit::kBatch}, 0.5});
-  EXPECT_DOUBLE_EQ(schedule_factor(s, 0), 1.0);
-  EXPECT_DOUBLE_EQ(schedule_factor(s, 50), 0.75);
-  EXPECT_DOUBLE_EQ(schedule_factor(s, 99), 0.505);
+TEST(ScheduleTest, CosineMayEndBeforeTheRun) {
+  const Schedule s = schedule_of(CosineConfig{k10Steps, {0.5, DurationUnit::kFraction}, 0.1});
+  EXPECT_NEAR(schedule_factor(s, 30), 0.55, 1e-12);
+  EXPECT_DOUBLE_EQ(schedule_factor(s, 50), 0.1);
+  EXPECT_DOUBLE_EQ(schedule_factor(s, 99), 0.1);
 }
 
 TEST(ScheduleTest, WsdHoldsThenDecays) {
-  // TorchTitan's debug preset: 10 steps, 2 of warm-up, 8 of linear decay.
-  const Schedule titan =
-      schedule_of(WsdConfig{{2, DurationUnit::kBatch}, {0.8, DurationUnit::kFraction}}, 10);
-  const double wanted[] = {.5, 1, 1, .875, .75, .625, .5, .375, .25, .125};
-  for (int64_t s = 0; s < 10; ++s) EXPECT_NEAR(schedule_factor(titan, s), wanted[s], 1e-12) << s;
-  const Schedule root = schedule_of(WsdConfig{k10Steps, {20, DurationUnit::kBatch}, DecayShape::kSqrt, 0.2});
+  const Schedule root = schedule_of(
+      WsdConfig{k10Steps, {20, DurationUnit::kBatch}, DecayType::kSqrt, {1, DurationUnit::kFraction}, 0.2});
   EXPECT_DOUBLE_EQ(schedule_factor(root, 79), 1.0);
   EXPECT_NEAR(schedule_factor(root, 85), 0.2 + 0.8 * 0.5, 1e-12);
 }
 
-TEST(ScheduleTest, LengthsMayBeTokensOrFractions) {
-  TrainConfig config;
-  config.seq_len = 8;
-  config.global_batch = {4, DurationUnit::kSample};
-  config.scheduler.value = CosineConfig{{320, DurationUnit::kToken}, 0};
-  EXPECT_EQ(make_schedule(config, 100, 0).warmup_steps, 10);
-  config.scheduler.value = CosineConfig{{0.25, DurationUnit::kFraction}, 0};
-  EXPECT_EQ(make_schedule(config, 100, 0).warmup_steps, 25);
+TEST(ScheduleTest, RatioStretchesWarmUpWhenAsked) {
+  CosineConfig cosine = {k10Steps, {100, DurationUnit::kBatch}};
+  cosine.scale_schedule_ratio = 2;
+  EXPECT_EQ(schedule_of(cosine, 200).t_max, 200);
+  EXPECT_DOUBLE_EQ(schedule_factor(schedule_of(cosine, 200), 9), 1.0);
+  cosine.scale_warmup = true;
+  EXPECT_DOUBLE_EQ(schedule_factor(schedule_of(cosine, 200), 9), 0.5);
+  EXPECT_DOUBLE_EQ(schedule_factor(schedule_of(cosine, 200), 19), 1.0);
+}
+
+TEST(ScheduleTest, LengthsMayBeTokensSamplesEpochsOrFractions) {
+  const auto warmup_of = [](const char* length) {
+    CosineConfig cosine;
+    cosine.t_warmup = Duration::parse(length);
+    return make_schedule(config_of(cosine), 100, 85).warmup;
+  };
+  EXPECT_EQ(warmup_of("320tok"), 10);
+  EXPECT_EQ(warmup_of("40sp"), 10);
+  EXPECT_EQ(warmup_of("0.25dur"), 25);
+  EXPECT_EQ(warmup_of("0.5ep"), std::round(0.5 * 21));  // 85 samples make 21 batches of 4
+}
+
+template <class Kind>
+std::string problem_of(Kind kind, int64_t total = 100) {
+  try {
+    schedule_of(std::move(kind), total);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kRecipe);
+    return error.what();
+  }
+  return "";
 }
 
 TEST(ScheduleTest, LengthsThatDoNotFitAreAnError) {
-  try {
-    schedule_of(WsdConfig{k10Steps, {95, DurationUnit::kBatch}});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kRecipe);
-    EXPECT_NE(std::string(error.what()).find("max_duration"), std::string::npos);
-  }
+  EXPECT_EQ(problem_of(WsdConfig{k10Steps, {95, DurationUnit::kBatch}}),
+            "[scheduler] scheduler.t_warmup: t_warmup and t_decay take 105 steps, and max_duration is 100; "
+            "shorten one or train longer");
+  EXPECT_EQ(problem_of(CosineConfig{k10Steps, {9, DurationUnit::kBatch}}),
+            "[scheduler] scheduler.t_max: is 9 steps, and t_warmup takes 10; make it longer");
+  InvSqrtConfig root;
+  root.t_scale = {5, DurationUnit::kBatch};
+  root.alpha_f_cooldown = 0.5;
+  EXPECT_EQ(
+      problem_of(root),
+      "[scheduler] scheduler.alpha_f_cooldown: 0.5 is above alpha_f_decay = 0, and the rate only falls; "
+      "lower it");
+  CosineConfig composer = {k10Steps, {60, DurationUnit::kBatch}};
+  EXPECT_EQ(problem_of(composer), "");
+  composer.compat = ScheduleCompat::kComposer;
+  EXPECT_EQ(
+      problem_of(composer),
+      "[scheduler] scheduler.t_max: ends after 60 steps, and max_duration is 100; Composer refuses that. "
+      "Set it to at least 1dur");
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <sstream>
 
+#include "trainer/base/error.h"
+
 namespace tycho {
 namespace {
 
@@ -95,6 +97,49 @@ TEST(Plan, KeepsMastersForBf16) {
   EXPECT_NEAR(item(plan, "optimizer").num_bytes, 12 * plan.num_params, 18 * 4096);
   EXPECT_EQ(item(plan, "optimizer").note, "fp32 master, exp_avg, exp_avg_sq");
   EXPECT_THROW(item(plan, "checkpoint copy"), std::runtime_error);
+}
+
+TEST(Plan, CountsTheStateThatEachOptimizerKeeps) {
+  TrainConfig config;
+  config.ckpt.async = false;
+  const int64_t n = make_plan(config).num_params;
+  const auto bytes_per_param = [&](auto kind) {
+    config.optimizer.value = kind;
+    return static_cast<double>(make_plan(config).checkpoint_bytes) / static_cast<double>(n);
+  };
+  EXPECT_EQ(bytes_per_param(DecoupledAdamWConfig{}), 12);
+  EXPECT_EQ(bytes_per_param(LionConfig{}), 8);
+  EXPECT_EQ(bytes_per_param(SgdConfig{}), 4);
+  EXPECT_EQ(bytes_per_param(SgdConfig{.momentum = 0.9}), 8);
+  EXPECT_EQ(item(make_plan(config), "optimizer").note, "momentum_buffer");
+  const double muon = bytes_per_param(MuonConfig{});
+  EXPECT_GT(muon, 8);
+  EXPECT_LT(muon, 12);
+  EXPECT_EQ(make_plan(config).checkpoint_note, "weights, exp_avg, exp_avg_sq, momentum_buffer in fp32");
+  EXPECT_GT(item(make_plan(config), "optimizer scratch").num_bytes, 0);
+}
+
+TEST(Plan, CountsNoStateForWhatIsFrozenAndNoMasterWhereThereIsNone) {
+  TrainConfig config;
+  config.ckpt.async = false;
+  const int64_t all = make_plan(config).checkpoint_bytes;
+  config.param_groups = {{.match = "embed_tokens", .freeze = true}};
+  const int64_t embedding = llama(config).vocab_size * llama(config).width;
+  EXPECT_EQ(make_plan(config).checkpoint_bytes, all - 8 * embedding);
+  config.param_groups.clear();
+  config.precision = Precision::kBf16, config.master_weights = MasterWeights::kStochastic;
+  const Plan plan = make_plan(config);
+  EXPECT_EQ(item(plan, "optimizer").note, "exp_avg, exp_avg_sq");
+  EXPECT_NEAR(item(plan, "optimizer").num_bytes, 8 * plan.num_params, 12 * 4096);
+}
+
+TEST(Plan, NamesAGroupThatMatchesNothing) {
+  TrainConfig config;
+  config.param_groups = {{.match = "Wqkv"}};
+  const std::vector<ConfigProblem> problems = check_parameters(config);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].path, "param_groups[1].match");
+  EXPECT_THROW(make_plan(config), Error);
 }
 
 TEST(Plan, SumsActivationsByHand) {

@@ -1,0 +1,89 @@
+// Reads files of recipe code and says what is wrong with them.
+#include "bindings/define/source_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "trainer/base/nearest.h"
+
+namespace tycho {
+namespace {
+
+constexpr size_t kMaxBytes = 1 << 20;
+
+/// Bytes that follow the first byte of a UTF-8 character; none for a byte that begins no character.
+std::optional<size_t> continuation_bytes(unsigned char first) {
+  if (first < 0x80) return 0;
+  if (first >= 0xC2 && first < 0xE0) return 1;
+  if (first >= 0xE0 && first < 0xF0) return 2;
+  if (first >= 0xF0 && first < 0xF5) return 3;
+  return std::nullopt;
+}
+
+/// The second byte rules out spellings that are too long, surrogates and what is above U+10FFFF.
+bool fits_second(unsigned char first, unsigned char second) {
+  const unsigned char low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+  const unsigned char high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+  return second >= low && second <= high;
+}
+
+}  // namespace
+
+SourceFile read_source(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return {{}, fmt::format("{} is a folder; a recipe is a file: {}/recipe.lua?", path, path), false};
+  }
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    const int error = errno;
+    const bool absent = error == ENOENT || error == ENOTDIR || error == 0;
+    const std::string why = absent ? did_you_mean_file(path) : fmt::format(": {}", std::strerror(error));
+    return {{}, fmt::format("cannot read {}{}", path, why), absent};
+  }
+  std::string text;
+  for (std::array<char, 65536> piece; file && text.size() <= kMaxBytes;) {
+    file.read(piece.data(), piece.size());
+    text.append(piece.data(), static_cast<size_t>(file.gcount()));
+  }
+  if (text.size() > kMaxBytes) {
+    return {{}, fmt::format("{} is too big for a recipe: more than {} MiB", path, kMaxBytes >> 20), false};
+  }
+  return {std::move(text), "", false};
+}
+
+std::string did_you_mean_file(const std::string& wanted) {
+  const std::filesystem::path path = wanted;
+  std::vector<std::string> names;
+  std::error_code ignored;
+  const auto folder = path.has_parent_path() ? path.parent_path() : ".";
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() == ".lua") names.push_back(entry.path().filename());
+  }
+  std::sort(names.begin(), names.end());
+  return did_you_mean(path.stem().string() + ".lua", names);
+}
+
+std::optional<size_t> find_utf8_error(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+    const std::optional<size_t> more = continuation_bytes(byte(at));
+    if (!more || at + *more >= text.size()) return at;
+    if (*more > 0 && !fits_second(byte(at), byte(at + 1))) return at;
+    for (size_t i = 2; i <= *more; ++i) {
+      if ((byte(at + i) & 0xC0) != 0x80) return at;
+    }
+    at += *more + 1;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tycho

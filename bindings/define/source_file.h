@@ -1,0 +1,25 @@
+// Files of recipe code, read with limits.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tycho {
+
+/// The text of a file, or why there is none. `absent`: no such file, as against one that cannot be read.
+struct SourceFile {
+  std::optional<std::string> text;
+  std::string message;
+  bool absent = false;
+};
+
+/// Reads at most 1 MiB: a recipe is text that people write; anything longer is data.
+SourceFile read_source(const std::string& path);
+
+/// "; did you mean ...?" with Lua files in the folder of `wanted`, or "".
+std::string did_you_mean_file(const std::string& wanted);
+
+/// Position of the first byte that is not part of a UTF-8 character, or none.
+std::optional<size_t> find_utf8_error(std::string_view text);
+
+}  // namespace tycho

@@ -1,0 +1,42 @@
+// tycho types: stubs from which an editor knows every key.
+#include <filesystem>
+
+#include "host/signals.h"
+#include "host/verb.h"
+#include "trainer/base/file_ops.h"
+
+namespace tycho {
+
+const VerbSpec kTypesSpec = {
+    "types [FOLDER]",
+    "Writes stubs for editors with a Lua language server: types/tycho.lua and .luarc.json.",
+    "  tycho types .",
+    {kJsonOption}};
+
+int run_types(const Arguments& arguments) {
+  no_more_words(arguments, 1);
+  const std::filesystem::path folder = arguments.words.empty() ? "." : arguments.words[0];
+  const InterruptLua interruptible;
+  FileOps& files = real_files();
+  Json written = Json::array(), kept = Json::array();
+  for (const auto& [name, text] : make_stubs()) {
+    const std::filesystem::path path = folder / name;
+    const bool is_settings = name.starts_with('.');  // may have been changed by hand
+    if (is_settings && std::filesystem::exists(path)) {
+      kept.push_back(path.string());
+      continue;
+    }
+    make_dirs(files, path.parent_path().empty() ? "." : path.parent_path().string());
+    write_file_atomically(files, path.string(), text);
+    written.push_back(path.string());
+  }
+  if (arguments.has("json")) {
+    fmt::print("{}\n", Json{{"written", written}, {"kept", kept}}.dump(2));
+    return 0;
+  }
+  for (const Json& path : written) fmt::print("wrote {}\n", path.get<std::string>());
+  for (const Json& path : kept) fmt::print("kept {}, which was there\n", path.get<std::string>());
+  return 0;
+}
+
+}  // namespace tycho

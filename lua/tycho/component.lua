@@ -1,0 +1,37 @@
+-- What t.optim.adamw{...}, t.append{...}, t.lazy(...) return until they are assigned: what was asked, and where.
+local schema = require "tycho.schema"
+
+local M = {}
+
+local components = setmetatable({}, { __mode = "k" })   -- userdata -> { namespace, kind, given, site }
+local requests = setmetatable({}, { __mode = "k" })     -- userdata -> { what, given, site, at }
+
+local function opaque(name, given)
+  local value = newproxy(true)
+  local meta = getmetatable(value)
+  meta.__metatable = "component"
+  meta.__tostring = function() return name .. (type(given) == "table" and schema.brief(given) or "(...)") end
+  meta.__newindex = function() error(name .. "{...} cannot be changed; assign it to the recipe first", 2) end
+  return value, meta
+end
+
+-- The component behind a value, or nil.
+function M.behind(value) return components[value] end
+
+function M.make(namespace, kind, given, site)
+  local value, meta = opaque(("t.%s.%s"):format(namespace, kind), given)
+  meta.__index = given
+  components[value] = { namespace = namespace, kind = kind, given = given, site = site }
+  return value
+end
+
+-- The request behind a value: what is "append", "prepend", "insert", "remove", "replace" or "lazy".
+function M.request(value) return requests[value] end
+
+function M.make_request(what, given, site, at)
+  local value = opaque("t." .. what, given)
+  requests[value] = { what = what, given = given, site = site, at = at }
+  return value
+end
+
+return M

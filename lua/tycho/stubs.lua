@@ -1,0 +1,174 @@
+-- LuaCATS stubs for editors: every key of the schema and every name of t, so that a wrong one is underlined as it is typed.
+local native = require "tycho.native"
+local schema = require "tycho.schema"
+
+local M = {}
+
+-- Names of t that are not made from the schema: how they are called, and what for.
+M.functions = {
+  { "version", "string", "Version of Tycho." },
+  { "required", "any", "Marks a key that whoever extends the recipe must set." },
+  { "null", "any", "No value, where a key is optional." },
+  { "unset", "any", "Gives a key its default back; takes a name out of an open table." },
+  { "recipe", "fun(name: string): tycho.Recipe", "A new recipe with the schema's defaults." },
+  { "env", "fun(name: string, default?: string): string", "An environment variable, kept with the run." },
+  { "bytes", "fun(text: string): tycho.Bytes", 'A size: t.bytes("64MiB").' },
+  { "duration", "fun(text: string): tycho.Duration", 'A duration: t.duration("100ba").' },
+  { "append", "fun(items: table): any", "The list that is there, with these at its end." },
+  { "prepend", "fun(items: table): any", "The list that is there, with these before it." },
+  { "insert", "fun(at: integer, items: table): any", "The list that is there, with these from position `at`." },
+  { "remove", "fun(items: table): any", "The list or open table that is there, without these." },
+  { "replace", "fun(items: table): any", "These alone: an open table is not merged." },
+  { "lazy", "fun(fn: fun(c: tycho.Recipe): any): any", "A value made from the finished recipe." },
+}
+
+local kUnits = { ba = "optimizer steps", ep = "epochs", sp = "samples", tok = "tokens", dur = "share of the run",
+  s = "seconds", m = "minutes", h = "hours" }
+local kSizes = { "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB" }
+
+local kHead = [[
+---@meta tycho
+-- Written by `tycho types`; do not edit.
+
+---@alias tycho.Duration string|tycho.Quantity  Number with unit: 10ba, 1ep, 2e9tok, 256sp, 0.5dur, 90m
+---@alias tycho.Bytes string|tycho.Quantity  Number with unit: 64MiB, 1.5GB
+
+---@class tycho.Quantity
+---@field value number
+---@field unit string
+---@operator add(tycho.Quantity): tycho.Quantity
+---@operator sub(tycho.Quantity): tycho.Quantity
+---@operator mul(number): tycho.Quantity
+---@operator div(number): tycho.Quantity
+]]
+
+local function camel(text)
+  return (("_" .. text):gsub("_(%w)", function(letter) return letter:upper() end))
+end
+
+local type_text   -- of a spec, below
+
+local kPlain = { number = "number", integer = "integer", boolean = "boolean", string = "string",
+  duration = "tycho.Duration", bytes = "tycho.Bytes" }
+
+function type_text(spec, class)
+  local text = kPlain[spec.type]
+  if spec.type == "enum" then
+    local out = {}
+    for i, value in ipairs(spec.values) do out[i] = ("%q"):format(value) end
+    text = table.concat(out, "|")
+  elseif spec.type == "list" then
+    text = spec.length and "[" .. (type_text(spec.item, class) .. ", "):rep(spec.length):sub(1, -3) .. "]"
+      or ("(%s)[]"):format(type_text(spec.item, class))
+  elseif spec.type == "map" then
+    text = ("table<string, %s>"):format(type_text(spec.item, class))
+  elseif spec.type == "component" then
+    text = "tycho." .. camel(spec.namespace)
+  elseif spec.type == "struct" then
+    text = class
+  end
+  return spec.optional and text .. "|nil" or text
+end
+
+local write_class
+
+-- The classes that a spec needs and that are not written yet.
+local function classes_of(out, done, spec, class)
+  if spec.type == "struct" and not done[class] then
+    done[class] = true
+    write_class(out, done, class, nil, spec.fields)
+  elseif spec.type == "list" or spec.type == "map" then
+    classes_of(out, done, spec.item, class)
+  elseif spec.type == "component" and not done["tycho." .. camel(spec.namespace)] then
+    local base = "tycho." .. camel(spec.namespace)
+    done[base] = true
+    local names = {}
+    for i, kind in ipairs(schema.sorted_keys(spec.kinds)) do
+      names[i] = base .. "." .. camel(kind)
+      write_class(out, done, names[i], spec.kinds[kind].help, spec.kinds[kind].fields)
+    end
+    out[#out + 1] = ("---@alias %s %s\n"):format(base, table.concat(names, "|"))
+  end
+end
+
+function write_class(out, done, class, help, fields, parent)
+  for _, field in ipairs(fields) do classes_of(out, done, field, class .. "." .. camel(field.name)) end
+  if help then out[#out + 1] = "---" .. help end
+  out[#out + 1] = ("---@class (exact) %s%s"):format(class, parent and ": " .. parent or "")
+  for _, field in ipairs(fields) do
+    local note = field.required and "Required." or ""
+    if not field.required and field.type ~= "struct" and field.type ~= "component" then
+      note = "Default " .. schema.literal(field.default) .. "."
+    end
+    local text = type_text(field, class .. "." .. camel(field.name))
+    out[#out + 1] = ("---@field %s %s  %s %s"):format(field.name, text, field.help, note):gsub("%s+$", "")
+  end
+  out[#out + 1] = ""
+end
+
+-- The constructors of one namespace: every key may be left out there.
+local function constructors(out, namespace, kinds)
+  out[#out + 1] = ("---@class (exact) tycho.t.%s"):format(namespace)
+  for _, kind in ipairs(schema.sorted_keys(kinds)) do
+    out[#out + 1] = ("---@field %s fun(given?: tycho.%s.%s|table): tycho.%s  %s"):format(kind, camel(namespace), camel(kind),
+      camel(namespace), kinds[kind].help or "")
+  end
+  out[#out + 1] = ""
+end
+
+local kRecipe = [[
+---A recipe: assign to its keys, then return it.
+---@class tycho.Recipe: tycho.Config
+local Recipe = {}
+---A copy under a new name; the base is never changed.
+---@param name string
+---@return tycho.Recipe
+function Recipe:extend(name) end
+---A rule that is checked after every override and before anything starts.
+---@param name string
+---@param fn fun(c: table): boolean, string?
+function Recipe:check(name, fn) end
+---Sets a key by its dotted path.
+---@param path string
+---@param value any
+function Recipe:set(path, value) end
+]]
+
+local function unit_fields(out)
+  for _, unit in ipairs(schema.sorted_keys(kUnits)) do
+    out[#out + 1] = ("---@field %s fun(number: number): tycho.Quantity  %s: t.%s(100)"):format(unit, kUnits[unit], unit)
+  end
+  for _, size in ipairs(kSizes) do
+    out[#out + 1] = ("---@field %s fun(number: number): tycho.Quantity  t.%s(64)"):format(size, size)
+  end
+end
+
+-- The text of the stub file for a schema.
+function M.text(root)
+  local out, done, components = { kHead }, {}, schema.components(root)
+  write_class(out, done, "tycho.Config", nil, root.fields)
+  out[#out + 1] = kRecipe
+  local namespaces = schema.sorted_keys(components)
+  for _, name in ipairs(namespaces) do constructors(out, name, components[name].kinds) end
+  out[#out + 1] = "---@class (exact) tycho.t"
+  for _, one in ipairs(M.functions) do out[#out + 1] = ("---@field %s %s  %s"):format(one[1], one[2], one[3]) end
+  unit_fields(out)
+  for _, name in ipairs(namespaces) do out[#out + 1] = ("---@field %s tycho.t.%s"):format(name, name) end
+  out[#out + 1] = "local t = {}\n\nreturn t\n"
+  return table.concat(out, "\n")
+end
+
+local kLuarc = [[
+{
+  "runtime.version": "LuaJIT",
+  "workspace.library": ["types"],
+  "workspace.checkThirdParty": false,
+  "type.checkTableShape": true,
+  "diagnostics.severity": { "undefined-field": "Error!", "inject-field": "Error!" }
+}
+]]
+
+-- The door for C++: files by name.
+function M.main() return { files = { ["types/tycho.lua"] = M.text(native.schema), [".luarc.json"] = kLuarc } } end
+
+return M

@@ -1,0 +1,61 @@
+-- "Did you mean": up to three keys for a wrong one, beside it first, then over the whole dotted schema.
+local native = require "tycho.native"
+local schema = require "tycho.schema"
+
+local M = {}
+
+local kMax = 3
+
+local function add_new(list, seen, names, prefix)
+  for _, name in ipairs(names) do
+    local path = prefix and schema.join(prefix, name) or name
+    if #list < kMax and not seen[path] then list[#list + 1], seen[path] = path, true end
+  end
+end
+
+local function last_part(path) return path:match("[^%.]+$") end
+
+-- Keys that `wrong` below `parent` may have meant, as dotted paths; `beside` are the keys that stand there.
+function M.paths(root, parent, wrong, beside)
+  local found, seen, all = {}, {}, schema.all_paths(root)
+  add_new(found, seen, native.nearest(wrong, beside), parent)
+  local elsewhere = {}
+  for _, path in ipairs(all) do
+    if last_part(path) == wrong then elsewhere[#elsewhere + 1] = path end
+  end
+  add_new(found, seen, elsewhere)
+  seen[parent] = true
+  if #found == 0 then add_new(found, seen, native.nearest(schema.join(parent, wrong), all)) end
+  if #found == 0 and #wrong > 3 then
+    local names, path_of = {}, {}
+    for _, path in ipairs(all) do
+      local name = last_part(path)
+      if not path_of[name] then names[#names + 1], path_of[name] = name, path end
+    end
+    for _, name in ipairs(native.nearest(wrong, names)) do add_new(found, seen, { path_of[name] }) end
+  end
+  return found
+end
+
+-- The first field of the schema that has this dotted path, or nil.
+function M.field(root, path)
+  local fields, index = schema.index(root), tostring(path)
+  return fields[index]
+end
+
+-- 'did you mean  lr  (number > 0, required)?' with a second and a third candidate behind it; nil for none. Paths are
+-- shown without `under`, where the reader is.
+function M.hint(root, found, under)
+  if #found == 0 then return nil end
+  local shown = {}
+  for i, path in ipairs(found) do
+    local inside = under ~= "" and path:sub(1, #under + 1) == under .. "."
+    shown[i] = inside and path:sub(#under + 2) or path
+  end
+  local field = M.field(root, found[1])
+  local text = ("did you mean  %s%s"):format(shown[1], field and ("  (%s)"):format(schema.describe_field(field)) or "")
+  for i = 2, #shown do text = text .. ("%s  %s"):format(i == #shown and "  or" or ",", shown[i]) end
+  return text .. "?"
+end
+
+return M

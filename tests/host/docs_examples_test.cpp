@@ -1,0 +1,46 @@
+// Every Lua example of docs/recipes.md and docs/overrides.md passes `tycho check`. Their commands are run by
+// docs_commands.sh.
+#include <vector>
+
+#include "tests/host/shell.h"
+
+namespace tycho {
+namespace {
+
+using DocsExamplesTest = ShellTest;
+
+/// The ```lua blocks of a page, in order.
+std::vector<std::string> lua_blocks(const std::string& page) {
+  std::ifstream file(page);
+  std::vector<std::string> blocks;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line == "```lua") {
+      blocks.emplace_back();
+      inside = true;
+    } else if (line == "```") {
+      inside = false;
+    } else if (inside) {
+      blocks.back() += line + "\n";
+    }
+  }
+  return blocks;
+}
+
+TEST_F(DocsExamplesTest, WholeFilesAndPartsOfRecipesPass) {
+  int num_examples = 0;
+  for (const char* page : {"recipes.md", "overrides.md"}) {
+    for (const std::string& block : lua_blocks(std::string(TYCHO_SOURCE_DIR "/docs/") + page)) {
+      const bool is_file = block.starts_with("-- ");  // "-- small.lua": a file that later ones may require
+      const std::string name = is_file ? block.substr(3, block.find('\n') - 3) : "x.lua";
+      write(is_file ? block : whole(block), name);
+      const Outcome checked = here("tycho check " + name);
+      EXPECT_EQ(checked.code, 0) << block << checked.output;
+      ++num_examples;
+    }
+  }
+  EXPECT_GE(num_examples, 4);
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Wrong arguments of the scripts: named at once with the script's help and exit status 2, before anything is set up or built.
+set -euo pipefail
+root=$(realpath "${TYCHO_SOURCE_DIR:-$(dirname "$0")/../..}")
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+passed=0 failed=0
+
+# expect STATUS TEXT SCRIPT ARGUMENT...
+expect() {
+  local wanted=$1 text=$2 status=0 script=$3; shift 3
+  timeout 20 "$root/scripts/$script" "$@" >out.log 2>err.log </dev/null || status=$?
+  local said=err.log; ((wanted != 0)) || said=out.log
+  if ((status == wanted)) && grep -qF -- "$text" "$said" && grep -qF -- "  scripts/$script " "$said"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "scripts/$script $*: exit status $status (wanted $wanted), wanted \"$text\" and the help in $said:"; cat out.log err.log
+  fi
+}
+
+for script in setup demo test; do
+  expect 2 "[$script] unknown option: --nonsense" $script --nonsense
+  expect 0 "scripts/$script" $script --help
+  expect 0 "scripts/$script" $script -h
+done
+expect 2 "[setup] unknown option: cuda" setup cuda
+expect 2 "[setup] wanted one option at most, given 2: --cpu --cuda" setup --cpu --cuda
+expect 2 "[demo] wanted pins such as max_duration=40ba, given: fast" demo max_duration=4ba fast
+expect 2 "[test] unknown option: layering" test layering
+expect 2 "[test] -R wants a pattern" test -R
+
+echo "$passed passed, $failed failed" | tee "${TYCHO_RESULT:-/dev/null}"
+((failed == 0))

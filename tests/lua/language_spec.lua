@@ -1,0 +1,179 @@
+-- Specs of the recipe language past plain assignment: lists, open tables, lazy values, frozen recipes, renames, units.
+local fixture = require "fixture"
+local tree, report, whole = fixture.tree, fixture.report, fixture.whole
+
+describe("lists", function()
+  it("are replaced by a list, and changed by t.append and its like", function()
+    local x = tree(whole [[
+r.stages = { "a", "b" }
+r.stages = t.append { "c" }
+r.stages = t.prepend { "z" }
+r.stages = t.insert(2, { "y" })
+r.stages = t.remove { "b" }
+r.stages[1] = "first"]])
+    expect(x.stages).to_equal { "first", "y", "a", "c" }
+    expect(tree(whole 'r.stages = { "a" }\nr.stages = { "b" }').stages).to_equal { "b" }
+  end)
+
+  it("hold groups", function()
+    local x = tree(whole 'r.groups = { { pattern = "bias" }, { pattern = "norm", scale = 0.5 } }\nr.groups[1].scale = 2\nr.groups = t.append { { pattern = "x" } }')
+    expect(x.groups).to_equal { { pattern = "bias", scale = 2 }, { pattern = "norm", scale = 0.5 }, { pattern = "x", scale = 1 } }
+    expect(tree(whole 'r.groups = { { pattern = "bias" } }', { "groups.1.scale=3" }).groups[1].scale).to_equal(3)
+  end)
+
+  it("refuse what is not there", function()
+    expect(report(whole 'r.stages = t.remove { "b" }')).to_contain 'nothing in the list is {"b"}'
+    expect(report(whole 'r.stages = t.insert(3, { "b" })')).to_contain "t.insert wants a position from 1 to 1"
+    expect(report(whole 'r.groups = { { patern = "b" } }')).to_contain "unknown key  groups.1.patern"
+  end)
+end)
+
+describe("open tables", function()
+  it("merge, and are replaced or thinned on request", function()
+    local first = 'r.tags = { a = "1", b = "2" }\n'
+    expect(tree(whole(first .. 'r.tags = { b = "3", c = "4" }')).tags).to_equal { a = "1", b = "3", c = "4" }
+    expect(tree(whole(first .. 'r.tags = t.replace { c = "4" }')).tags).to_equal { c = "4" }
+    expect(tree(whole(first .. 'r.tags = t.remove { "a" }')).tags).to_equal { b = "2" }
+    expect(tree(whole(first .. "r.tags.a = t.unset")).tags).to_equal { b = "2" }
+  end)
+
+  it("hold components", function()
+    local x = tree(whole [[
+r.eval_data.val = t.data.text { path = "v" }
+r.eval_data.val.len = 3
+r.eval_data.other = t.data.mds { dir = "d" }
+r.eval_data.other = t.data.text {}
+for name, data in pairs(r.eval_data) do r.tags[name] = data.path end]])
+    expect(x.eval_data).to_equal { val = { kind = "text", path = "v", len = 3 }, other = { kind = "text", path = "", len = 8 } }
+    expect(x.tags).to_equal { val = "v", other = "" }
+  end)
+end)
+
+describe("t.required", function()
+  it("holds for names of open tables and for components in them", function()
+    expect(report(whole "r.tags.owner = t.required")).to_contain "recipes/x.lua:5:8: tags.owner is required and not set"
+    expect(tree(whole "r.tags.owner = t.required", { "tags.owner=me" }).tags.owner).to_equal "me"
+    expect(report(whole "r.eval_data.val = t.data.text { path = t.required }")).to_contain "eval_data.val.path is required"
+  end)
+end)
+
+describe("t.unset", function()
+  it("gives a key its default back", function()
+    local x = tree(whole 'r.seq_len = 5\nr.seq_len = t.unset\nr.scheduler = t.sched.cosine {}\nr.scheduler = t.unset\nr.ckpt.keep = 9\nr.ckpt = t.unset')
+    expect({ x.seq_len, x.scheduler.kind, x.ckpt.keep }).to_equal { 1024, "constant", 3 }
+  end)
+end)
+
+describe("lazy values", function()
+  it("are made from the finished recipe, pins included, in any order", function()
+    local x = tree(whole [[
+r.seed = t.lazy(function(c) return c.seq_len + 1 end)
+r.seq_len = t.lazy(function(c) return c.model.width * 2 end)
+r.stages = t.lazy(function(c) return { c.run_name } end)
+r.model.width = 16]], { "model.width=32" })
+    expect({ x.seed, x.seq_len, x.stages[1] }).to_equal { 65, 64, "x" }
+  end)
+
+  it("give way to pins and take relative operators", function()
+    expect(tree(whole "r.seq_len = t.lazy(function(c) return 7 end)", { "seq_len=5" }).seq_len).to_equal(5)
+    expect(tree(whole "r.seq_len = t.lazy(function(c) return 7 end)", { "seq_len*=2" }).seq_len).to_equal(14)
+  end)
+
+  it("follow a recipe that extends another", function()
+    local base = whole "r.seed = t.lazy(function(c) return c.seq_len end)"
+    expect(tree('local r = require "b":extend "c"\nr.seq_len = 9\nreturn r', {}, { ["recipes/b.lua"] = base }).seed).to_equal(9)
+  end)
+
+  it("name the circle that they stand in", function()
+    expect(report(whole "r.seed = t.lazy(function(c) return c.seq_len end)\nr.seq_len = t.lazy(function(c) return c.seed end)"))
+      .to_contain "seed depends on itself: seed -> seq_len -> seed"
+  end)
+end)
+
+describe("a finished recipe", function()
+  it("cannot be written", function()
+    expect(report(whole 'r:check("c", function(c) c.seed = 3 return true end)')).to_contain "seed is written here, but the recipe is finished"
+    expect(report(whole 'local m = r.model\nr:check("c", function() m.width = 8 return true end)')).to_contain "model.width is written here"
+  end)
+
+  it("that was required can only be extended", function()
+    local text = report('local b = require "b"\nb.seed = 3\nreturn b:extend "c"', {}, { ["recipes/b.lua"] = whole() })
+    expect(text).to_contain 'make your own:  local r = base:extend "name"'
+  end)
+
+  it("takes computed paths before that", function()
+    expect(tree(whole 'for _, key in ipairs { "model.width", "seq_len" } do r:set(key, 64) end').model.width).to_equal(64)
+    expect(report(whole 'r:set("model.widht", 64)')).to_contain "unknown key  model.widht"
+  end)
+end)
+
+describe("renamed and deprecated keys", function()
+  it("go on under their old names, with a warning and the new name", function()
+    local x, result = tree(whole "r.grad_clip = 3")
+    expect(x.clip_norm).to_equal(3)
+    expect(fixture.printed).to_contain "recipes/x.lua:5:3: warning: grad_clip is called clip_norm since 0.2\n   5 | r.grad_clip = 3"
+    expect(result.problems).to_equal(0)
+    expect(tree(whole "r.grad_clip = 3\nr.seed = r.grad_clip").seed).to_equal(3)
+    expect(tree(whole(), { "grad_clip=5" }).clip_norm).to_equal(5)
+    expect(fixture.printed).to_contain "argument 2  warning: grad_clip=5: grad_clip is called clip_norm since 0.2"
+  end)
+
+  it("may have stood in another group", function()
+    expect(tree(whole "r.optimizer.clip = 3").clip_norm).to_equal(3)
+    expect(tree(whole(), { "optimizer.clip=4" }).clip_norm).to_equal(4)
+  end)
+
+  it("say what to write instead", function()
+    tree(whole "r.legacy = true")
+    expect(fixture.printed).to_contain "warning: legacy is deprecated: write precision"
+    tree(whole())
+    expect(fixture.printed).to_equal ""
+  end)
+end)
+
+describe("units", function()
+  it("have a function each", function()
+    local x = tree(whole "r.max_duration = t.tok(1e6) / 2\nr.buffer = t.MiB(3) + t.KiB(1024)\nr.seed = t.ba(100) / t.ba(50)")
+    expect({ x.max_duration, x.buffer, x.seed }).to_equal { "500000tok", "4MiB", 2 }
+  end)
+
+  it("take shares in percent", function()
+    expect(tree(whole 'r.scheduler = t.sched.cosine { floor = "15%" }').scheduler.floor).to_equal(0.15)
+    expect(tree(whole(), { "scheduler=cosine", "scheduler.floor=15%" }).scheduler.floor).to_equal(0.15)
+  end)
+
+  it("name the unit that was meant", function()
+    expect(report(whole 'r.max_duration = "4800 steps"')).to_contain 'write "4800ba"'
+    expect(report(whole 'r.max_duration = "1_000tokens"')).to_contain "wanted"
+  end)
+end)
+
+describe("require", function()
+  it("looks in the folders of TYCHO_PATH last", function()
+    expect(report 'local b = require "b"').to_contain "looked for recipes/b.lua and b.lua"
+  end)
+
+  it("tells a file that cannot be read from one that is not there", function()
+    local session = require "tycho.session"
+    local result = session.load { file = "x.lua", schema = fixture.schema, output = function() end, read_file = function(path)
+      if path == "x.lua" then return 'return require "b"' end
+      return nil, "cannot read b.lua: Permission denied", false
+    end }
+    expect(result.report).to_contain "x.lua:1:8: b.lua is there, but: cannot read b.lua: Permission denied"
+  end)
+end)
+
+describe("the hash", function()
+  it("does not depend on the order in which a recipe writes", function()
+    local lines = { "r.seed = 3", "r.seq_len = 512", 'r.tags = { a = "x", b = "y", c = "z" }', "r.ckpt = { keep = 2, every = '5ba' }",
+      "r.scheduler = t.sched.cosine { floor = 0.5, warmup = '3ba' }" }
+    local _, first = tree(whole(table.concat(lines, "\n")))
+    for shift = 1, #lines - 1 do
+      local turned = {}
+      for i = 1, #lines do turned[i] = lines[(i + shift - 1) % #lines + 1] end
+      turned[#turned + 1] = 'r.tags = { c = "z", a = "x" }'
+      local _, again = tree(whole(table.concat(turned, "\n")))
+      expect(again.lua).to_equal(first.lua)
+    end
+  end)
+end)

@@ -1,0 +1,219 @@
+// Every optimizer against torch.optim, Composer and Muon's formula; groups, freezing, clipping.
+#include "trainer/optim/optimizer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/base/json_reader.h"
+#include "trainer/optim/grad_clip.h"
+#include "trainer/optim/segments.h"
+
+namespace tycho {
+namespace {
+
+const Json& golden() {
+  static const Json json = [] {
+    const char* source = std::getenv("TYCHO_SOURCE_DIR");
+    const std::string path =
+        std::string(source == nullptr ? "." : source) + "/tests/golden/optim/trajectories.json";
+    return parse_json(read_file(path), path);
+  }();
+  return json;
+}
+
+Tensor numbers(const Json& list) {
+  return at::tensor(list.get<std::vector<double>>(), at::TensorOptions().dtype(at::kDouble));
+}
+
+/// Embedding, a block with the parameters of the golden trajectories, head.
+std::vector<UnitSpec> model() {
+  UnitSpec embedding{.name = "embedding"}, block{.name = "block"}, head{.name = "head"};
+  embedding.params = {{"embedding.weight", {6, 4}, {}, true, TpSplit::kVocab}};
+  block.params = {{"matrix", golden()["shapes"]["matrix"], {}, true},
+                  {"norm", golden()["shapes"]["norm"], {}, false},
+                  {"tall", golden()["shapes"]["tall"], {}, true}};
+  head.params = {{"head.norm", {4}, {}, false}, {"head.weight", {6, 4}, {}, true, TpSplit::kVocab}};
+  return {embedding, block, head};
+}
+
+OptimizerConfig read_optimizer(const Json& json) {
+  OptimizerConfig config;
+  std::vector<ConfigProblem> problems;
+  read_value(JsonPlace{json, "optimizer", problems}, Rule{}, config);
+  EXPECT_TRUE(problems.empty()) << problems.front().path << ": " << problems.front().message;
+  return config;
+}
+
+/// Units with seeded weights and gradients, their optimizer, and steps.
+struct Rig {
+  explicit Rig(const OptimizerConfig& config, const std::vector<ParamGroupConfig>& groups = {},
+               at::ScalarType dtype = at::kFloat, FlatUnit::Use use = FlatUnit::Use::kTrain)
+      : units(make_units(model(), dtype, at::kCPU, use)),
+        rules(param_rules(config, groups, model())),
+        optimizer(make_optimizer(config, units, rules, 17)) {
+    at::manual_seed(5);
+    for (FlatUnit& unit : units) {
+      unit.flat_master().normal_();
+      unit.refresh_from_master();
+    }
+  }
+  Tensor weight(size_t unit, size_t param) const {
+    const Extent& e = units[unit].extents()[param];
+    return units[unit].flat_master().narrow(0, e.begin, e.end - e.begin);
+  }
+  void step(int64_t step, double lr = 0.02, double scale = 1.0) {
+    at::manual_seed(100 + static_cast<uint64_t>(step));
+    for (FlatUnit& unit : units) unit.flat_grads().normal_();
+    optimizer->step(lr, step, at::full({1}, scale, at::kFloat));
+  }
+  std::vector<FlatUnit> units;
+  ParamRules rules;
+  std::unique_ptr<Optimizer> optimizer;
+};
+
+class TrajectoryTest : public testing::TestWithParam<at::ScalarType> {};
+
+TEST_P(TrajectoryTest, EqualsTheReferenceAfterOneAndTwentySteps) {
+  const std::vector<std::string> names = {"matrix", "norm", "tall"};
+  for (const Json& one : golden()["cases"]) {
+    Rig rig(read_optimizer(one["optimizer"]), {}, GetParam());
+    for (size_t i = 0; i < names.size(); ++i) rig.weight(1, i).copy_(numbers(golden()["weights"][names[i]]));
+    for (int64_t step = 1; step <= 20; ++step) {
+      const auto index = static_cast<size_t>(step - 1);
+      for (FlatUnit& unit : rig.units) unit.flat_grads().normal_();
+      for (size_t i = 0; i < names.size(); ++i) {
+        const Extent& e = rig.units[1].extents()[i];
+        rig.units[1]
+            .flat_grads()
+            .narrow(0, e.begin, e.end - e.begin)
+            .copy_(numbers(golden()["grads"][index][names[i]]) * 4);
+      }
+      const double lr = 0.02 * golden()["factors"][index].get<double>();
+      rig.optimizer->step(lr, step, at::full({1}, 0.25, at::kFloat));
+      const auto wanted = one["after"].find(std::to_string(step));
+      if (wanted == one["after"].end()) continue;
+      // fp32 against double; a Newton-Schulz iteration triples small differences five times over.
+      const double tolerance = one["optimizer"]["kind"] == "muon" ? 2e-5 : 2e-6;
+      for (size_t i = 0; i < names.size(); ++i)
+        EXPECT_TRUE(at::allclose(rig.weight(1, i).to(at::kDouble), numbers((*wanted)[names[i]]), tolerance,
+                                 tolerance))
+            << one["name"] << ", " << names[i] << " after " << step << ", by "
+            << (rig.weight(1, i).to(at::kDouble) - numbers((*wanted)[names[i]])).abs().max().item<double>();
+    }
+    for (const FlatUnit& unit : rig.units)
+      EXPECT_TRUE(at::equal(unit.flat_params(), unit.flat_master().to(GetParam()))) << one["name"];
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Dtypes, TrajectoryTest, testing::Values(at::kFloat, at::kBFloat16));
+
+std::string state_text(const Rig& rig) {
+  std::string text;
+  for (const StateBuffer& buffer : rig.optimizer->state()) {
+    text += buffer.name;
+    for (const Extent& e : buffer.extents) text += " " + e.spec->name;
+    text += "; ";
+  }
+  return text;
+}
+
+TEST(OptimizerTest, StateIsNamedAsTheReferencesNameItAndOnlyWhereItIsNeeded) {
+  EXPECT_EQ(state_text(Rig(OptimizerConfig{AdamWConfig{}}, {{"norm", true}, {"embedding", true}})),
+            "exp_avg matrix tall; exp_avg head.weight; exp_avg_sq matrix tall; exp_avg_sq head.weight; ");
+  EXPECT_EQ(state_text(Rig(OptimizerConfig{LionConfig{}}, {{"head|embedding", true}})),
+            "exp_avg matrix norm tall; ");
+  EXPECT_EQ(state_text(Rig(OptimizerConfig{SgdConfig{}})), "");
+  EXPECT_EQ(state_text(Rig(OptimizerConfig{SgdConfig{.momentum = 0.9}}, {{"head|embedding", true}})),
+            "momentum_buffer matrix norm tall; ");
+  EXPECT_EQ(state_text(Rig(OptimizerConfig{MuonConfig{}}, {{"head", true}})),
+            "exp_avg embedding.weight; exp_avg norm; exp_avg_sq embedding.weight; exp_avg_sq norm; "
+            "momentum_buffer matrix tall; ");
+}
+
+template <class Kind>
+class FreezeTest : public testing::Test {};
+using AllKinds =
+    testing::Types<AdamWConfig, DecoupledAdamWConfig, LionConfig, DecoupledLionConfig, SgdConfig, MuonConfig>;
+TYPED_TEST_SUITE(FreezeTest, AllKinds);
+
+TYPED_TEST(FreezeTest, FrozenParametersKeepTheirBitsAndTheOthersDoNotNotice) {
+  TypeParam kind;
+  kind.weight_decay = 0.05;
+  Rig all(OptimizerConfig{kind}), some(OptimizerConfig{kind}, {{"^(matrix|norm|head\\.weight)$", true}});
+  const Tensor before = some.units[1].flat_params().clone();
+  const Tensor head_before = some.weight(2, 1).clone();
+  for (int64_t step = 1; step <= 3; ++step) all.step(step), some.step(step);
+  const int64_t frozen = some.units[1].extents()[1].end;
+  EXPECT_TRUE(at::equal(some.units[1].flat_params().narrow(0, 0, frozen), before.narrow(0, 0, frozen)));
+  EXPECT_TRUE(at::equal(some.weight(2, 1), head_before));
+  EXPECT_TRUE(at::equal(some.weight(1, 2), all.weight(1, 2)));
+  EXPECT_TRUE(at::equal(some.weight(2, 0), all.weight(2, 0)));
+  EXPECT_FALSE(at::equal(some.weight(1, 2), Rig(OptimizerConfig{kind}).weight(1, 2)));
+}
+
+TEST(OptimizerTest, GroupsSetRateDecayAndBetas) {
+  AdamWConfig adamw{.lr = 0.02, .weight_decay = 0.1};
+  ParamGroupConfig own_rate{.match = "^matrix$"};
+  own_rate.lr = 0.04;
+  ParamGroupConfig own_decay{.match = "^norm$"};
+  own_decay.weight_decay = 0.1, own_decay.lr_scale = 0.5, own_decay.betas = {{0.5, 0.6}};
+  Rig grouped(OptimizerConfig{adamw}, {own_rate, own_decay});
+  AdamWConfig fast = adamw, slow = adamw;
+  fast.lr = 0.04;
+  slow.lr = 0.01, slow.betas = {0.5, 0.6}, slow.decay_mask = DecayMask::kAll;
+  Rig plain{OptimizerConfig{adamw}}, faster{OptimizerConfig{fast}}, slower{OptimizerConfig{slow}};
+  for (int64_t step = 1; step <= 4; ++step) {
+    grouped.step(step, 0.02), plain.step(step, 0.02), faster.step(step, 0.04), slower.step(step, 0.01);
+  }
+  EXPECT_TRUE(at::equal(grouped.weight(1, 0), faster.weight(1, 0)));
+  EXPECT_TRUE(at::equal(grouped.weight(1, 1), slower.weight(1, 1)));
+  EXPECT_TRUE(at::equal(grouped.weight(1, 2), plain.weight(1, 2)));
+}
+
+TEST(OptimizerTest, ARateOfZeroChangesNoWeight) {
+  for (const Json& one : golden()["cases"]) {
+    Rig rig(read_optimizer(one["optimizer"]));
+    const Tensor before = rig.units[1].flat_params().clone();
+    rig.step(1, 0.0);
+    EXPECT_TRUE(at::equal(rig.units[1].flat_params(), before)) << one["name"];
+  }
+}
+
+TEST(OptimizerTest, StochasticRoundingFollowsFp32OnAverageAndRepeats) {
+  // Steps far below half a unit in the last place: rounding to nearest would stand still.
+  const OptimizerConfig sgd{SgdConfig{.lr = 1e-4}};
+  const auto run = [&](FlatUnit::Use use) {
+    auto rig = std::make_unique<Rig>(sgd, std::vector<ParamGroupConfig>{}, at::kBFloat16, use);
+    for (FlatUnit& unit : rig->units) unit.flat_master().fill_(1), unit.flat_grads().fill_(1);
+    for (int64_t step = 1; step <= 500; ++step) rig->optimizer->step(1e-4, step, at::ones({1}));
+    return rig;
+  };
+  const auto nearest = run(FlatUnit::Use::kTrainInPlace), stochastic = run(FlatUnit::Use::kTrainStochastic);
+  EXPECT_EQ(nearest->units[1].flat_params().min().item<float>(), 1);
+  EXPECT_NEAR(stochastic->units[1].flat_params().to(at::kDouble).mean().item<double>(), 0.95, 5e-3);
+  EXPECT_FALSE(at::equal(stochastic->units[0].flat_params(), stochastic->weight(2, 1)));
+  const auto again = run(FlatUnit::Use::kTrainStochastic);
+  for (size_t i = 0; i < again->units.size(); ++i)
+    EXPECT_TRUE(at::equal(again->units[i].flat_params(), stochastic->units[i].flat_params()));
+}
+
+TEST(GradClipTest, ScalesOnlyWhatIsTooLong) {
+  std::vector<FlatUnit> units = make_units(model(), at::kFloat, at::kCPU, FlatUnit::Use::kTrain);
+  for (FlatUnit& unit : units) unit.flat_grads().fill_(2);
+  const OptimizerConfig adamw;
+  const auto clip = [&](double most, const std::vector<ParamGroupConfig>& groups = {}) {
+    return clip_gradients({most}, trained_grads(units, param_rules(adamw, groups, model())));
+  };
+  const double norm = std::sqrt((24 + 40 + 7 + 36 + 4 + 24) * 4.0);
+  EXPECT_NEAR(clip(1.5).norm_1.item<float>(), norm, 1e-5);
+  EXPECT_NEAR(clip(1.5).scale_1.item<float>(), 1.5 / norm, 1e-6);
+  EXPECT_EQ(clip(100).scale_1.item<float>(), 1);
+  EXPECT_EQ(clip(0).scale_1.item<float>(), 1);
+  EXPECT_NEAR(clip(0, {{"norm|weight", true}}).norm_1.item<float>(), std::sqrt((40 + 36) * 4.0), 1e-5);
+}
+
+}  // namespace
+}  // namespace tycho

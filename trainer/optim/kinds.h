@@ -1,0 +1,22 @@
+// The optimizers by kind; make_optimizer chooses.
+#pragma once
+#include "trainer/optim/segments.h"
+
+namespace tycho {
+
+/// Decay of a step at `lr`, as a share of the weight: lr x weight_decay, or, decoupled as in Composer,
+/// weight_decay x (lr / peak). lr and peak without the rule's scale.
+double decay_share(const ParamRule& rule, double lr, double peak, bool decoupled);
+
+/// One AdamW update of a segment whose state is exp_avg, exp_avg_sq.
+void adamw_update(Segment& segment, double lr, double decay, double eps, int64_t step,
+                  const Tensor& grad_scale_1);
+
+std::unique_ptr<Optimizer> make_adamw(const AdamWConfig& config, Segments segments);
+std::unique_ptr<Optimizer> make_adamw(const DecoupledAdamWConfig& config, Segments segments);
+std::unique_ptr<Optimizer> make_lion(const LionConfig& config, Segments segments);
+std::unique_ptr<Optimizer> make_lion(const DecoupledLionConfig& config, Segments segments);
+std::unique_ptr<Optimizer> make_sgd(const SgdConfig& config, Segments segments);
+std::unique_ptr<Optimizer> make_muon(const MuonConfig& config, Segments segments);
+
+}  // namespace tycho

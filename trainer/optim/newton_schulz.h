@@ -1,0 +1,21 @@
+// The orthogonal matrix near a matrix, by matrix products alone.
+#pragma once
+#include "trainer/kernels/tensor.h"
+
+namespace tycho {
+
+/// Memory that newton_schulz works in, for matrices of up to rows x columns; fp32, or bf16 where the device
+/// multiplies that faster.
+struct NewtonSchulzSpace {
+  NewtonSchulzSpace(int64_t longest_side, int64_t most_elements, const at::Device& device);
+  at::ScalarType dtype;
+  Tensor a, b;          // a matrix and the next
+  Tensor gram, square;  // of its shorter side
+};
+
+/// x_AB (dtype of the space, contiguous; any of A, B the longer) becomes about U Vᵀ of its singular value
+/// decomposition: `steps` times X = a X + (b X Xᵀ + c (X Xᵀ)²) X with Jordan's coefficients, which put all
+/// singular values between 0.7 and 1.2, from X / |X|.
+void newton_schulz(Tensor& x_AB, int64_t steps, NewtonSchulzSpace& space);
+
+}  // namespace tycho

@@ -1,0 +1,37 @@
+// What each parameter gets: learning rate, decay, betas, or nothing at all. Torch-free.
+#pragma once
+#include <array>
+#include <string>
+#include <vector>
+
+#include "trainer/config.h"
+#include "trainer/layout/param_spec.h"
+
+namespace tycho {
+
+struct ParamRule {
+  double lr_scale = 1;      // of the optimizer's lr
+  double weight_decay = 0;  // 0 where the mask spares the parameter
+  std::array<double, 2> betas = {0, 0};
+  bool frozen = false;
+  bool hidden_matrix = false;  // a matrix of a block: neither embedding nor head
+  bool operator==(const ParamRule&) const = default;
+};
+
+/// By unit, then in the order of its spec.
+using ParamRules = std::vector<std::vector<ParamRule>>;
+
+/// `units`: all of a model, in forward order. Throws Error (kRecipe) that lists param_group_problems.
+ParamRules param_rules(const OptimizerConfig& optimizer, const std::vector<ParamGroupConfig>& groups,
+                       const std::vector<UnitSpec>& units);
+
+/// Groups that match nothing, are not regular expressions, or say what the optimizer cannot do.
+std::vector<ConfigProblem> param_group_problems(const OptimizerConfig& optimizer,
+                                                const std::vector<ParamGroupConfig>& groups,
+                                                const std::vector<UnitSpec>& units);
+
+/// What a checkpoint calls the optimizer's state of a parameter, one fp32 number per element each: "exp_avg",
+/// "exp_avg_sq" as torch.optim.AdamW, "momentum_buffer" as SGD and Muon. Empty for a frozen one.
+std::vector<std::string> state_names(const OptimizerConfig& optimizer, const ParamRule& rule);
+
+}  // namespace tycho

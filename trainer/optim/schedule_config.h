@@ -1,0 +1,177 @@
+// What learning rate schedules can be told. Words and defaults are Composer's where it has the schedule.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "trainer/base/duration.h"
+#include "trainer/base/fields.h"
+
+namespace tycho {
+
+/// Which moment a schedule is asked about, for curves that are to lie on those of another system.
+enum class ScheduleCompat { kNone, kNanotron, kComposer };
+constexpr EnumNames<ScheduleCompat, 3> enum_names(ScheduleCompat) {
+  return {{{"none", ScheduleCompat::kNone},
+           {"nanotron", ScheduleCompat::kNanotron},
+           {"composer", ScheduleCompat::kComposer}}};
+}
+
+/// What every schedule has: a linear rise to its first value, and how its lengths are read.
+struct WarmupConfig {
+  Duration t_warmup = {0, DurationUnit::kBatch};
+  bool scale_warmup = false;
+  double scale_schedule_ratio = 1.0;
+  ScheduleCompat compat = ScheduleCompat::kNone;
+
+  template <class Visitor>
+  void warmup_fields(Visitor& v) {
+    v("t_warmup", t_warmup, "Length of the linear rise from 0.", units("ba tok sp ep dur"), at_least(0));
+  }
+  template <class Visitor>
+  void compat_fields(Visitor& v) {
+    v("scale_schedule_ratio", scale_schedule_ratio,
+      "Stretches all other lengths that are not in dur, for a run whose max_duration was changed by as much.",
+      positive);
+    v("scale_warmup", scale_warmup, "Let scale_schedule_ratio stretch t_warmup too.");
+    v("compat", compat,
+      "none: the first of W warm-up steps has 1/W, as in TorchTitan; nanotron: it has 0; composer: the whole "
+      "curve also lags a step behind, lengths are cut as Composer cuts them.");
+  }
+};
+
+struct ConstantConfig : WarmupConfig {
+  static constexpr const char* kKind = "constant";
+  static constexpr const char* kHelp = "Constant after warm-up.";
+  double alpha = 1.0;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    warmup_fields(v);
+    v("alpha", alpha, "Share of the peak that is kept.", at_least(0));
+    compat_fields(v);
+  }
+};
+
+struct CosineConfig : WarmupConfig {
+  static constexpr const char* kKind = "cosine";
+  static constexpr const char* kHelp = "Half a cosine from the peak to alpha_f.";
+  Duration t_max = {1, DurationUnit::kFraction};
+  double alpha_f = 0.0;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    warmup_fields(v);
+    v("t_max", t_max, "When alpha_f is reached, from the start of the run.", units("ba tok sp ep dur"),
+      positive);
+    v("alpha_f", alpha_f, "Share of the peak at the end.", in_range(0, 1));
+    compat_fields(v);
+  }
+};
+
+struct LinearConfig : WarmupConfig {
+  static constexpr const char* kKind = "linear";
+  static constexpr const char* kHelp = "A straight line from alpha_i to alpha_f.";
+  double alpha_i = 1.0;
+  Duration t_max = {1, DurationUnit::kFraction};
+  double alpha_f = 0.0;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    warmup_fields(v);
+    v("alpha_i", alpha_i, "Share of the peak after warm-up.", at_least(0));
+    v("t_max", t_max, "When alpha_f is reached, from the start of the run.", units("ba tok sp ep dur"),
+      positive);
+    v("alpha_f", alpha_f, "Share of the peak at the end.", at_least(0));
+    compat_fields(v);
+  }
+};
+
+struct PolynomialConfig : WarmupConfig {
+  static constexpr const char* kKind = "polynomial";
+  static constexpr const char* kHelp = "A power of the time that is left, from the peak to alpha_f.";
+  double power = 2.0;
+  Duration t_max = {1, DurationUnit::kFraction};
+  double alpha_f = 0.0;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    warmup_fields(v);
+    v("power", power, "1 is a line, 2 a parabola.", positive);
+    v("t_max", t_max, "When alpha_f is reached, from the start of the run.", units("ba tok sp ep dur"),
+      positive);
+    v("alpha_f", alpha_f, "Share of the peak at the end.", in_range(0, 1));
+    compat_fields(v);
+  }
+};
+
+struct MultistepConfig : WarmupConfig {
+  static constexpr const char* kKind = "multistep";
+  static constexpr const char* kHelp = "Multiplied by gamma at each milestone.";
+  std::vector<Duration> milestones;
+  double gamma = 0.1;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    warmup_fields(v);
+    v("milestones", milestones, "When the rate changes, from the start of the run.",
+      units("ba tok sp ep dur"), at_least(0), required);
+    v("gamma", gamma, "What the rate is multiplied by at each milestone.", positive);
+    compat_fields(v);
+  }
+};
+
+/// LLM Foundry's, after Zhai et al. 2022 (arXiv:2106.04560).
+struct InvSqrtConfig : WarmupConfig {
+  static constexpr const char* kKind = "inv_sqrt";
+  static constexpr const char* kHelp = "Falls with the square root of time, then in a line at the end.";
+  Duration t_scale = {0, DurationUnit::kBatch};
+  Duration t_cooldown = {0, DurationUnit::kBatch};
+  Duration t_max = {1, DurationUnit::kFraction};
+  double alpha_f_decay = 0.0;
+  double alpha_f_cooldown = 0.0;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    warmup_fields(v);
+    v("t_scale", t_scale, "After warm-up and three times this the rate is half of the peak.",
+      units("ba tok sp ep dur"), positive, required);
+    v("t_cooldown", t_cooldown, "Length of the line at the end.", units("ba tok sp ep dur"), at_least(0));
+    v("t_max", t_max, "When alpha_f_cooldown is reached, from the start of the run.",
+      units("ba tok sp ep dur"), positive);
+    v("alpha_f_decay", alpha_f_decay, "Share of the peak that the root falls towards.", in_range(0, 1));
+    v("alpha_f_cooldown", alpha_f_cooldown, "Share of the peak at the end, at most alpha_f_decay.",
+      in_range(0, 1));
+    compat_fields(v);
+  }
+};
+
+/// "1-sqrt" is Nanotron's word for TorchTitan's "sqrt".
+enum class DecayType { kLinear, kSqrt, kCosine };
+constexpr EnumNames<DecayType, 4> enum_names(DecayType) {
+  return {{{"linear", DecayType::kLinear},
+           {"sqrt", DecayType::kSqrt},
+           {"1-sqrt", DecayType::kSqrt},
+           {"cosine", DecayType::kCosine}}};
+}
+
+/// Warm-up, stable, decay (Hu et al. 2024, arXiv:2404.06395).
+struct WsdConfig : WarmupConfig {
+  static constexpr const char* kKind = "wsd";
+  static constexpr const char* kHelp = "Warm-up, stable, decay.";
+  Duration t_decay = {0.2, DurationUnit::kFraction};
+  DecayType decay_type = DecayType::kLinear;
+  Duration t_max = {1, DurationUnit::kFraction};
+  double alpha_f = 0.0;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    warmup_fields(v);
+    v("t_decay", t_decay, "Length of the decay, which ends at t_max.", units("ba tok sp ep dur"),
+      at_least(0));
+    v("decay_type", decay_type, "Form of the decay: 1 - p, 1 - sqrt(p) or half a cosine.");
+    v("t_max", t_max, "When alpha_f is reached, from the start of the run.", units("ba tok sp ep dur"),
+      positive);
+    v("alpha_f", alpha_f, "Share of the peak at the end.", in_range(0, 1));
+    compat_fields(v);
+  }
+};
+
+struct SchedulerConfig : OneOf<ConstantConfig, CosineConfig, LinearConfig, PolynomialConfig, MultistepConfig,
+                               InvSqrtConfig, WsdConfig> {
+  static constexpr const char* kNamespace = "sched";
+};
+
+}  // namespace tycho
