@@ -6,6 +6,8 @@ find_package(cxxopts REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(LUAJIT REQUIRED IMPORTED_TARGET luajit)
+find_package(yaml-cpp REQUIRED)
+find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)  # headers only
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 if(TYCHO_TESTS)
   find_package(GTest REQUIRED)

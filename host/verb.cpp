@@ -6,6 +6,7 @@
 #include <cxxopts.hpp>
 #include <sstream>
 
+#include "bindings/import/import.h"
 #include "trainer/base/nearest.h"
 
 namespace tycho {
@@ -13,14 +14,20 @@ namespace tycho {
 const std::vector<Verb>& all_verbs() {
   static const std::vector<Verb> verbs = {
       {"run", kRunSpec, run_run},
+      {"rerun", kRerunSpec, run_rerun},
+      {"init", kInitSpec, run_init},
+      {"import", kImportSpec, run_import},
       {"check", kCheckSpec, run_check},
       {"config", kConfigSpec, run_config},
       {"plan", kPlanSpec, run_plan},
+      {"diff", kDiffSpec, run_diff},
       {"types", kTypesSpec, run_types},
       {"test", kTestSpec, run_test},
       {"data", kDataSpec, run_data},
       {"tokenizer", kTokenizerSpec, run_tokenizer},
+      {"eval", kEvalSpec, run_eval},
       {"generate", kGenerateSpec, run_generate},
+      {"convert", kConvertSpec, run_convert},
       {"ckpt", kCkptSpec, run_ckpt},
       {"completion", kCompletionSpec, run_completion},
       {"version", kVersionSpec, run_version},
@@ -132,6 +139,7 @@ Arguments parse_arguments(const Verb& verb, const std::vector<std::string>& argv
         arguments.options[name] = parsed[name].as<std::string>();
       }
     }
+    for (const auto& one : parsed.arguments()) arguments.given[one.key()].push_back(one.value());
     arguments.words = parsed.unmatched();
   } catch (const cxxopts::exceptions::exception& error) {
     fail(ExitCode::kUsage, "[tycho {}] {}; `tycho {} --help` lists the options", verb.name, error.what(),
@@ -153,6 +161,11 @@ const std::string& Arguments::text(const std::string& option) const {
   const auto found = options.find(option);
   if (found == options.end()) fail(ExitCode::kUsage, "[tycho {}] wanted --{}; see --help", verb, option);
   return found->second;
+}
+
+std::vector<std::string> Arguments::all(const std::string& option) const {
+  const auto found = given.find(option);
+  return found == given.end() ? std::vector<std::string>() : found->second;
 }
 
 int64_t Arguments::integer(const std::string& option, int64_t low, int64_t high) const {
@@ -188,7 +201,7 @@ bool is_override(const std::string& word) {
   return word.find('=') != std::string::npos || word.find_first_of("~+@") == 0;
 }
 
-RecipeRequest recipe_request(const Arguments& arguments) {
+RecipeRequest recipe_words(const Arguments& arguments) {
   RecipeRequest request;
   request.trace = arguments.has("trace");
   for (size_t i = 0; i < arguments.words.size(); ++i) {
@@ -199,6 +212,12 @@ RecipeRequest recipe_request(const Arguments& arguments) {
     }
   }
   if (request.file.empty()) fail(ExitCode::kUsage, "[tycho {}] wanted a recipe; see --help", arguments.verb);
+  return request;
+}
+
+RecipeRequest recipe_request(const Arguments& arguments) {
+  RecipeRequest request = recipe_words(arguments);
+  import_request(request);
   return request;
 }
 

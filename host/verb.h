@@ -35,7 +35,8 @@ struct VerbSpec {
 /// What follows the verb: options, and the words that are none, in order.
 struct Arguments {
   std::string verb;
-  std::map<std::string, std::string> options;  // by long name; a switch that was given is "true"
+  std::map<std::string, std::string> options;             // by long name; a switch that was given is "true"
+  std::map<std::string, std::vector<std::string>> given;  // the values of each, as often as it was given
   std::vector<std::string> words;
   std::vector<int> numbers;       // position of each word after the verb, from 1
   std::vector<std::string> argv;  // all of it, as given
@@ -44,7 +45,9 @@ struct Arguments {
   /// The value of an option that has a default or was given; throws Error (kUsage) that asks for it
   /// otherwise.
   const std::string& text(const std::string& option) const;
-  /// The same as a number from `low` to `high`; throws Error (kUsage) on anything else.
+  /// Every value that was given, in order; none when the option was not.
+  std::vector<std::string> all(const std::string& option) const;
+  /// The value as a number from `low` to `high`; throws Error (kUsage) on anything else.
   int64_t integer(const std::string& option, int64_t low, int64_t high = INT64_MAX) const;
   double number(const std::string& option, double low, double high) const;
   /// The same, split at commas.
@@ -69,6 +72,8 @@ Arguments parse_arguments(const Verb& verb, const std::vector<std::string>& argv
 bool is_override(const std::string& word);
 /// The recipe and its pins from the words: the first that is no override is the file, all others are
 /// overrides.
+RecipeRequest recipe_words(const Arguments& arguments);
+/// The same with a file of another system made into a recipe.
 RecipeRequest recipe_request(const Arguments& arguments);
 /// The word at an index; throws Error (kUsage) that names what is missing.
 const std::string& word(const Arguments& arguments, size_t index, const char* what);
@@ -80,18 +85,25 @@ using Subverb = std::pair<const char*, int (*)(const Arguments&)>;
 int pick_subverb(const Arguments& arguments, const char* verb, const std::vector<Subverb>& subverbs);
 
 int run_run(const Arguments& arguments);
+int run_rerun(const Arguments& arguments);
 int run_check(const Arguments& arguments);
 int run_completion(const Arguments& arguments);
 int run_config(const Arguments& arguments);
 int run_plan(const Arguments& arguments);
+int run_diff(const Arguments& arguments);
+int run_init(const Arguments& arguments);
+int run_import(const Arguments& arguments);
 int run_test(const Arguments& arguments);
 int run_types(const Arguments& arguments);
 int run_data(const Arguments& arguments);
 int run_tokenizer(const Arguments& arguments);
+int run_eval(const Arguments& arguments);
 int run_generate(const Arguments& arguments);
+int run_convert(const Arguments& arguments);
 int run_ckpt(const Arguments& arguments);
 int run_version(const Arguments& arguments);
-extern const VerbSpec kRunSpec, kCheckSpec, kCompletionSpec, kTypesSpec, kConfigSpec, kPlanSpec, kTestSpec,
-    kDataSpec, kTokenizerSpec, kGenerateSpec, kCkptSpec, kVersionSpec;
+extern const VerbSpec kRunSpec, kRerunSpec, kDiffSpec, kInitSpec, kImportSpec, kCheckSpec, kCompletionSpec,
+    kTypesSpec, kConfigSpec, kPlanSpec, kTestSpec, kDataSpec, kTokenizerSpec, kEvalSpec, kGenerateSpec,
+    kConvertSpec, kCkptSpec, kVersionSpec;
 
 }  // namespace tycho

@@ -1,6 +1,9 @@
-# Whole runs, text from them, and runs under kill -9.
+# Whole runs, evaluation and text from them, and runs under kill -9.
 tycho_test(run_test TORCH LIBS trainer eval SOURCES trainer/run_fixture.cpp trainer/run_test.cpp trainer/optimizer_run_test.cpp
-  trainer/resume_test.cpp trainer/eval/generate_test.cpp trainer/eval/sampling_test.cpp)
+  trainer/resume_test.cpp)
+tycho_test(eval_test TORCH LIBS trainer eval SOURCES trainer/run_fixture.cpp trainer/models/decoder_oracle.cpp
+  trainer/eval/evaluate_checkpoint_test.cpp trainer/eval/evaluate_run_test.cpp trainer/eval/evaluate_test.cpp
+  trainer/eval/generate_test.cpp trainer/eval/sampling_test.cpp trainer/eval/text_stream_test.cpp)
 # A short round; the script's default of 200 kills is for people.
 add_test(NAME run_kill9 COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/kill9/run_kill9.sh $<TARGET_FILE:tycho> 8)
 set_tests_properties(run_kill9 PROPERTIES TIMEOUT 600)

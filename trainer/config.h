@@ -10,8 +10,10 @@
 #include "trainer/base/fields.h"
 #include "trainer/checkpoint/config.h"
 #include "trainer/data/config.h"
+#include "trainer/eval/config.h"
 #include "trainer/metrics/config.h"
 #include "trainer/models/config.h"
+#include "trainer/models/recompute_config.h"
 #include "trainer/optim/config.h"
 #include "trainer/optim/schedule_config.h"
 
@@ -48,12 +50,14 @@ struct TrainConfig {
   std::optional<Duration> micro_batch;
   Duration max_duration = {100, DurationUnit::kBatch};
   ModelConfig model;
+  RecomputeConfig recompute;
   OptimizerConfig optimizer;
   std::vector<ParamGroupConfig> param_groups;
   SchedulerConfig scheduler;
   ClipConfig clip;
   std::string tokenizer;
   DataConfig train_data;
+  EvalConfig eval;
   CheckpointConfig ckpt;
   LogConfig log;
 
@@ -81,6 +85,7 @@ struct TrainConfig {
       units("sp"), positive);
     v("max_duration", max_duration, "Length of the run.", units("ba tok sp ep"), positive, required);
     v("model", model, "The network.", required);
+    v("recompute", recompute, "Activations that are computed again instead of kept.");
     v("optimizer", optimizer, "How weights are updated.", required);
     v("param_groups", param_groups,
       "Parameters that are treated apart; the first group that matches has them.");
@@ -89,6 +94,7 @@ struct TrainConfig {
     v("tokenizer", tokenizer,
       "A tokenizer.json; checked against the data and kept with every checkpoint. \"\" for none.");
     v("train_data", train_data, "What to train on.", required);
+    v("eval", eval, "Loss on data that is not trained on.");
     v("ckpt", ckpt, "Checkpoints.");
     v("log", log, "Metrics.");
   }

@@ -11,7 +11,7 @@
 #include "trainer/base/error.h"
 #include "trainer/checkpoint/run_lock.h"
 #include "trainer/config_io.h"
-#include "trainer/data/convert.h"
+#include "trainer/data/conversion_note.h"
 #include "trainer/data/tokenizer.h"
 #include "trainer/device.h"
 #include "trainer/kernels/kernel_table.h"
@@ -19,6 +19,7 @@
 #include "trainer/metrics/device_peak.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/plot.h"
+#include "trainer/restore/initial_weights.h"
 #include "trainer/resume.h"
 #include "trainer/trainer.h"
 
@@ -34,15 +35,9 @@ std::string read_tokenizer(const TrainConfig& config, const ModelLayout& layout)
     fail(ExitCode::kUnusable,
          "[tokenizer] {} has {} tokens, the model {}: set model.vocab_size to at least {}", config.tokenizer,
          tokenizer->size(), layout.vocab_size, tokenizer->size());
-  const MdsConfig& data = config.train_data.as<MdsConfig>();
-  for (const DatasetInfo& info :
-       dataset_info(data.split.empty() ? data.local_dir : data.local_dir + "/" + data.split))
-    if (!info.tokenizer_hash.empty() && info.tokenizer_hash != tokenizer->hash())
-      fail(ExitCode::kUnusable,
-           "[tokenizer] {} is not the one that {} was made with (hash {}, the data says {}). Name the "
-           "tokenizer "
-           "of the data, or convert the data again",
-           config.tokenizer, info.dir, tokenizer->hash(), info.tokenizer_hash);
+  check_tokenizer(config.train_data.as<MdsConfig>().dir(), *tokenizer, config.tokenizer);
+  if (config.eval.data)
+    check_tokenizer(config.eval.data->as<MdsConfig>().dir(), *tokenizer, config.tokenizer);
   return text;
 }
 
@@ -124,6 +119,8 @@ int run_training(const RunRequest& request, bool tty, const std::atomic<int>& st
     Saver saver(std::move(store), config.ckpt.async, *reporter);
     const std::unique_ptr<Communicator> world = make_world_of_one();
     CheckpointMeta meta{.recipe = recipe, .recipe_hash = request.recipe_hash};
+    if (const std::string& weights = initial_weights_path(config.model); !weights.empty())
+      meta.files = files_beside_weights(weights);
     if (!tokenizer.empty()) meta.files["tokenizer.json"] = tokenizer;
     Trainer trainer(config, info, {device, *world, *reporter, saver, std::move(meta), stop});
     if (candidates.empty())

@@ -7,9 +7,11 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
+#include <set>
 #include <string_view>
 
 #include "trainer/base/error.h"
+#include "trainer/base/shell_words.h"
 
 namespace tycho {
 namespace {
@@ -46,42 +48,21 @@ std::string without_url_secrets(std::string text) {
   return text;
 }
 
-/// A word that a shell reads back as it is.
-std::string shell_word(const std::string& word) {
-  const auto plain = [](unsigned char c) {
-    return std::isalnum(c) ||
-           std::string_view("-_./=:,+@%").find(static_cast<char>(c)) != std::string_view::npos;
-  };
-  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
-  std::string out = "'";
-  for (char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
-}
-
-/// Where a source goes inside sources/: never outside, whatever its name.
-std::string source_path(const std::string& name, const Record& taken) {
-  fs::path path = "sources";
-  for (const fs::path& part : fs::path(name).lexically_normal().relative_path()) {
-    path /= part == ".." ? fs::path("up") : part;
-  }
-  while (taken.contains(path.string())) path += "~";
-  return path.string();
-}
-
 Record make_record(const RunRequest& request, const Json& versions) {
   const auto pretty = [](const Json& json) {
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   };
-  std::string command;
-  for (const std::string& arg : request.argv)
-    command += (command.empty() ? "" : " ") + shell_word(without_url_secrets(arg));
+  std::vector<std::string> argv;
+  for (const std::string& arg : request.argv) argv.push_back(without_url_secrets(arg));
   Record record = {{"recipe.lua", request.recipe_lua},
                    {kLastFile, request.config_json},
                    {"provenance.json", request.provenance_json},
-                   {"argv.txt", command + "\n"},
+                   {"argv.txt", shell_line(argv) + "\n"},
                    {"env.json", pretty(environment_without_secrets())},
                    {"versions.json", pretty(versions)}};
-  for (const auto& [name, text] : request.sources) record[source_path(name, record)] = text;
+  std::vector<std::string> names;
+  for (const auto& [name, text] : request.sources) names.push_back(name);
+  for (const auto& [name, place] : source_places(names)) record[place] = request.sources.at(name);
   return record;
 }
 
@@ -114,12 +95,10 @@ void write_record(FileOps& files, const fs::path& folder, const Record& record) 
 /// The folder itself for its first start, attempt-<n> for a later one.
 void write_where_due(FileOps& files, const fs::path& run_dir, const Record& record) {
   if (!is_complete(run_dir)) return write_record(files, run_dir, record);
-  fs::path newest = run_dir;
   int number = 2;
-  for (; fs::exists(attempt_folder(run_dir, number)); ++number) {
-    if (is_complete(attempt_folder(run_dir, number))) newest = attempt_folder(run_dir, number);
-  }
-  if (!is_written(newest, record)) write_record(files, attempt_folder(run_dir, number), record);
+  while (fs::exists(attempt_folder(run_dir, number))) ++number;
+  if (!is_written(newest_record(run_dir.string()), record))
+    write_record(files, attempt_folder(run_dir, number), record);
 }
 
 }  // namespace
@@ -140,6 +119,32 @@ void write_run_folder(FileOps& files, const std::string& run_dir, const RunReque
   } catch (const fs::filesystem_error& error) {
     fail_folder(error.code().message());
   }
+}
+
+std::string newest_record(const std::string& run_dir) {
+  if (!is_complete(run_dir)) {
+    fail(ExitCode::kUsage, "[run folder] {} is not the folder of a run: it has no {}", run_dir, kLastFile);
+  }
+  fs::path newest = run_dir;
+  for (int number = 2; fs::exists(attempt_folder(run_dir, number)); ++number) {
+    if (is_complete(attempt_folder(run_dir, number))) newest = attempt_folder(run_dir, number);
+  }
+  return newest.string();
+}
+
+std::map<std::string, std::string> source_places(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  std::map<std::string, std::string> places;
+  std::set<std::string> taken;
+  for (const std::string& name : names) {
+    fs::path path = "sources";
+    for (const fs::path& part : fs::path(name).lexically_normal().relative_path()) {
+      path /= part == ".." ? fs::path("up") : part;
+    }
+    while (!taken.insert(path.string()).second) path += "~";
+    places[name] = path.string();
+  }
+  return places;
 }
 
 Json environment_without_secrets() {

@@ -26,6 +26,13 @@ struct RunRequest {
 void write_run_folder(FileOps& files, const std::string& run_dir, const RunRequest& request,
                       const Json& versions);
 
+/// The newest complete record of a run: its folder itself, or an attempt-<n> in it. Throws Error (kUsage) for
+/// a folder that holds none.
+std::string newest_record(const std::string& run_dir);
+
+/// Where each source lies inside a record, by name: below sources/, whatever the names are.
+std::map<std::string, std::string> source_places(std::vector<std::string> names);
+
 /// The environment with values masked whose names look like secrets (KEY, TOKEN, SECRET, PASSWORD,
 /// CREDENTIAL...).
 Json environment_without_secrets();

@@ -5,7 +5,10 @@
 #include <cmath>
 
 #include "trainer/base/error.h"
+#include "trainer/base/philox.h"
 #include "trainer/device.h"
+#include "trainer/metrics/format.h"
+#include "trainer/restore/initial_weights.h"
 #include "trainer/resume.h"
 #include "trainer/units/init.h"
 
@@ -38,9 +41,11 @@ void require_finite(const TrainState& state, double loss, double grad_norm) {
 }  // namespace
 
 int Trainer::fit() {
+  if (config_.eval.first && state_.step == 0) evaluate();
   while (!finished() && context_.stop == 0) {
     step();
     context_.saver.poll();
+    if (due(config_.eval.every) || finished()) evaluate();
     if (due(config_.ckpt.every) && !finished()) save();
     throughput_.add_pause(context_.saver.take_pause_s());
   }
@@ -81,7 +86,8 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       rules_(param_rules(config.optimizer, config.param_groups, model_layout(config.model).units)),
       units_(make_units(model_layout(config.model).units, compute_dtype(config.precision), context_.device,
                         training_use(config.master_weights))),
-      model_(config.model, units_, micro_shape_, compute_dtype(config.precision), context_.device),
+      model_(config.model, units_, micro_shape_, compute_dtype(config.precision), context_.device,
+             config.recompute),
       optimizer_(
           make_optimizer(config.optimizer, units_.owned(), rules_, static_cast<uint64_t>(config.seed))),
       trained_grads_(trained_grads(units_.owned(), rules_)),
@@ -89,7 +95,10 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       throughput_(info) {}
 
 void Trainer::initialise() {
-  for (FlatUnit& unit : units_.owned()) tycho::initialise(unit, static_cast<uint64_t>(config_.seed));
+  const std::string& weights = initial_weights_path(config_.model);
+  if (!weights.empty()) load_initial_weights(weights, config_.model, units_.owned());
+  for (FlatUnit& unit : units_.owned())
+    if (weights.empty()) tycho::initialise(unit, static_cast<uint64_t>(config_.seed));
   open_data();
 }
 
@@ -112,6 +121,10 @@ void Trainer::open_data() {
   shape.vocab_size = model_.layout().vocab_size;
   shape.seed = static_cast<uint64_t>(config_.seed);
   data_ = make_loader(config_.train_data, shape, state_.data);
+  if (config_.eval.data)
+    evaluator_ =
+        std::make_unique<Evaluator>(*config_.eval.data, config_.eval.batches * shape.global_sequences,
+                                    micro_shape_, model_, context_.world, context_.device);
 }
 
 Tensor Trainer::token_weight(const Batch& batch) {
@@ -129,7 +142,10 @@ MicroBatch Trainer::micro_batch(const Batch& batch, int64_t first_sequence) {
     return at::from_blob(data, {count}, at::TensorOptions().dtype(at::kInt)).to(context_.device);
   };
   return {on_device(batch.tokens), on_device(batch.targets), first_sequence == 0,
-          first_sequence + micro_shape_.batch == batch.num_sequences};
+          first_sequence + micro_shape_.batch == batch.num_sequences,
+          // The ranks of a world drop different elements of their different sequences.
+          stream_key(static_cast<uint64_t>(config_.seed),
+                     fmt::format("dropout {} {} {}", state_.step, context_.world.rank(), first_sequence))};
 }
 
 void Trainer::record(const Batch& batch, double loss, double lr, double grad_norm, double step_s) {
@@ -149,6 +165,22 @@ void Trainer::record(const Batch& batch, double loss, double lr, double grad_nor
   context_.reporter.step(metrics, due(config_.log.every) || finished());
 }
 
+void Trainer::evaluate() {
+  if (!evaluator_) return;
+  const auto start = std::chrono::steady_clock::now();
+  const std::optional<EvalResult> result = evaluator_->evaluate(context_.stop);
+  throughput_.add_pause(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  if (!result) return;
+  context_.reporter.event("eval",
+                          fmt::format("step {} evaluated: loss {}, perplexity {}, {} tokens in {:.1f} s",
+                                      state_.step, metric_text(result->loss), metric_text(result->perplexity),
+                                      result->tokens, result->seconds),
+                          {{"loss", result->loss},
+                           {"perplexity", result->perplexity},
+                           {"tokens", result->tokens},
+                           {"seconds", result->seconds}});
+}
+
 void Trainer::save() {
   CheckpointMeta meta = context_.checkpoint;
   meta.step = state_.step;
@@ -163,8 +195,9 @@ void Trainer::save_and_wait() {
 }
 
 // True at the steps where a whole multiple of `every` is passed.
-bool Trainer::due(const Duration& every) const {
-  const double steps = std::max(1.0, in_steps(every, config_, info_.total_steps, info_.num_samples));
+bool Trainer::due(const std::optional<Duration>& every) const {
+  if (!every) return false;
+  const double steps = std::max(1.0, in_steps(*every, config_, info_.total_steps, info_.num_samples));
   return std::floor(static_cast<double>(state_.step) / steps) >
          std::floor(static_cast<double>(state_.step - 1) / steps);
 }

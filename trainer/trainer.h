@@ -5,6 +5,7 @@
 
 #include "trainer/config.h"
 #include "trainer/data/loader.h"
+#include "trainer/eval/evaluate.h"
 #include "trainer/metrics/throughput.h"
 #include "trainer/models/model.h"
 #include "trainer/optim/grad_clip.h"
@@ -32,7 +33,7 @@ class Trainer {
  public:
   Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext context);
 
-  /// First weights from the seed; step 0.
+  /// First weights from the seed, or those that the recipe names; step 0.
   void initialise();
   /// All state from the first of these checkpoints that can be read whole (resume.h); returns that one.
   CheckpointInfo resume(const std::vector<CheckpointInfo>& candidates);
@@ -52,8 +53,9 @@ class Trainer {
   Tensor token_weight(const Batch& batch);
   MicroBatch micro_batch(const Batch& batch, int64_t first_sequence);
   void record(const Batch& batch, double loss, double lr, double grad_norm, double step_s);
+  void evaluate();
   void save();
-  bool due(const Duration& every) const;
+  bool due(const std::optional<Duration>& every) const;
 
   TrainConfig config_;
   RunInfo info_;
@@ -65,6 +67,7 @@ class Trainer {
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<Tensor> trained_grads_;
   std::unique_ptr<DataLoader> data_;
+  std::unique_ptr<Evaluator> evaluator_;  // none without eval.data
   Schedule schedule_;
   Throughput throughput_;
   TrainState state_;

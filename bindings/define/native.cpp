@@ -13,8 +13,11 @@
 #include "trainer/base/bytes.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/json.h"
+#include "trainer/base/json_writer.h"
 #include "trainer/base/nearest.h"
 #include "trainer/config_io.h"
+#include "trainer/convert/hf_config.h"
+#include "trainer/convert/hf_folder.h"
 #include "trainer/plan/plan.h"
 
 namespace tycho {
@@ -190,6 +193,30 @@ int facts(lua_State* L) {
   });
 }
 
+/// Fields that are set: an absent one is what a recipe leaves out.
+Json without_nulls(const Json& object) {
+  Json kept = Json::object();
+  for (const auto& [key, value] : object.items())
+    if (!value.is_null()) kept[key] = value.is_object() ? without_nulls(value) : value;
+  return kept;
+}
+
+/// hf_model(folder) -> fields, kind of the model that its config.json describes | nil, message
+int hf_model(lua_State* L) {
+  return protect(L, [&] {
+    const std::string path = string_argument(L, 1);
+    try {
+      const HfConfig config = read_hf_config(read_hf_config_file(path), path + "/config.json");
+      Json fields = without_nulls(to_json(config.model));
+      fields.erase("kind");
+      push_json(L, fields);
+      return 1 + push_text(L, config.model.kind());
+    } catch (const Error& error) {
+      return push_refusal(L, error.what());
+    }
+  });
+}
+
 int load_native(lua_State* L) {
   return protect(L, [&] {
     const luaL_Reg functions[] = {{"duration", duration},
@@ -207,7 +234,8 @@ int load_native(lua_State* L) {
                                   {"output", output},
                                   {"array", array},
                                   {"check_tree", check_tree},
-                                  {"facts", facts}};
+                                  {"facts", facts},
+                                  {"hf_model", hf_model}};
     lua_newtable(L);
     for (const luaL_Reg& function : functions) {
       lua_pushcfunction(L, function.func);

@@ -32,6 +32,8 @@ Json to_request(const RecipeRequest& recipe) {
     arguments.push_back({{"argument", pin.number}, {"text", pin.text}});
   Json request = {{"arguments", arguments}, {"trace", recipe.trace}};
   if (!recipe.file.empty()) request["file"] = recipe.file;
+  for (const auto& [name, text] : recipe.files) request["files"][name] = text;
+  request["only_files"] = recipe.only_files;
   return request;
 }
 
@@ -56,10 +58,11 @@ ResolvedRecipe resolve_recipe(const RecipeRequest& request) {
     const Json kept = value.is_null() ? value : shown.value(name, Json(nullptr));
     recipe.history["env." + name] = Json::array({{{"by", "environment"}, {"at", name}, {"value", kept}}});
   }
-  for (const auto& [file, text] : result.at("sources").items()) {
-    recipe.sources[file] = text;
-    const std::string hash = hash_hex(text.get_ref<const std::string&>());
-    recipe.history["source." + file] = Json::array({{{"by", "source"}, {"at", file}, {"value", hash}}});
+  recipe.sources = request.origins;
+  for (const auto& [file, text] : result.at("sources").items()) recipe.sources[file] = text;
+  for (const auto& [file, text] : recipe.sources) {
+    recipe.history["source." + file] =
+        Json::array({{{"by", "source"}, {"at", file}, {"value", hash_hex(text)}}});
   }
   return recipe;
 }

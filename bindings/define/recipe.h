@@ -18,7 +18,10 @@ struct PinArgument {
 struct RecipeRequest {
   std::string file;
   std::vector<PinArgument> pins;
-  bool trace = false;  // show Lua frames with errors
+  std::map<std::string, std::string> files;    // texts that stand for files of these names
+  bool only_files = false;                     // read nothing else from the disk
+  std::map<std::string, std::string> origins;  // what `files` was made from: kept among the sources
+  bool trace = false;                          // show Lua frames with errors
 };
 
 struct ResolvedRecipe {

@@ -4,32 +4,75 @@
 #include <c10/core/InferenceMode.h>
 
 #include "trainer/base/error.h"
+#include "trainer/base/field_types.h"
 #include "trainer/device.h"
+#include "trainer/eval/evaluate_checkpoint.h"
 #include "trainer/eval/generate.h"
 #include "trainer/run.h"
 
 namespace tycho {
 namespace {
 
-DeviceKind device_kind(const std::string& name) {
+DeviceKind device_kind(const char* verb, const std::string& name) {
   for (const auto& [text, kind] : enum_names(DeviceKind{}))
     if (name == text) return kind;
-  fail(ExitCode::kUsage, "[generate] device is one of auto, cpu, cuda; given {}", name);
+  fail(ExitCode::kUsage, "[{}] device is one of auto, cpu, cuda; given {}", verb, name);
 }
 
-void generate(const GenerateRequest& request, const std::function<void(const std::string&)>& emit,
-              const StopFlag& stop) {
+GenerateOptions options_of(const GenerateRequest& request) {
+  GenerateOptions options;
+  options.sampling = {request.temperature, request.top_k, request.top_p, request.repetition_penalty};
+  options.max_tokens = request.max_tokens;
+  options.stop = request.stop;
+  options.ignore_eos = request.ignore_eos;
+  options.seed = request.seed;
+  return options;
+}
+
+void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag& stop) {
   const c10::InferenceMode no_autograd;
   set_threads(request.threads);
+  const at::Device device = choose_device(device_kind("generate", request.device));
   const CheckpointReader checkpoint(find_checkpoint(request.path));
-  Generator generator(checkpoint, request.tokenizer, choose_device(device_kind(request.device)));
-  generator.generate(request.prompt, {request.temperature, request.top_k, request.top_p}, request.max_tokens,
-                     request.seed, emit, stop);
+  Generator generator(checkpoint, request.tokenizer, device);
+  std::vector<std::vector<int32_t>> prompts;
+  for (const std::string& prompt : request.prompts) prompts.push_back(generator.encode(prompt));
+  const GenerateOptions options = options_of(request);
+  const auto emit = [&](const std::string& piece) { sink.text(piece); };
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    for (int64_t sample = 0; sample < request.samples; ++sample) {
+      sink.begin(request.prompts[i], sample);
+      const auto result = generator.generate(prompts[i], options, sample, emit, stop);
+      if (!result) return;
+      sink.end({result->text, result->tokens, enum_name(result->finish)});
+    }
+  }
+}
+
+std::optional<EvalAnswer> evaluate(const EvalRequest& request, const StopFlag& stop) {
+  const c10::InferenceMode no_autograd;
+  set_threads(request.threads);
+  const at::Device device = choose_device(device_kind("eval", request.device));
+  const CheckpointReader checkpoint(find_checkpoint(request.path));
+  MdsConfig mds;
+  mds.local_dir = request.data_dir;
+  mds.split = request.split;
+  DataConfig data;
+  data.value = mds;
+  const auto result = evaluate_checkpoint(checkpoint, data, request.batches, device, stop);
+  if (!result) return std::nullopt;
+  return EvalAnswer{.checkpoint = checkpoint.info().path,
+                    .step = checkpoint.info().step,
+                    .loss = result->loss,
+                    .perplexity = result->perplexity,
+                    .tokens = result->tokens,
+                    .seconds = result->seconds};
 }
 
 std::string versions() { return engine_versions().dump(); }
 
-const EngineApi kApi = {.run = &run_training, .generate = &generate, .versions = &versions};
+const EngineApi kApi = {
+    .run = &run_training, .generate = &generate, .evaluate = &evaluate, .versions = &versions};
 
 }  // namespace
 }  // namespace tycho

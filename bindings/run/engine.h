@@ -2,8 +2,9 @@
 // library when a run is built.
 #pragma once
 #include <atomic>
-#include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "trainer/run_folder.h"
 
@@ -15,25 +16,63 @@ using StopFlag = std::atomic<int>;
 
 struct GenerateRequest {
   std::string path;  // run folder or checkpoint
-  std::string prompt;
+  std::vector<std::string> prompts;
+  int64_t samples = 1;    // texts for each prompt
   std::string tokenizer;  // "" for the checkpoint's own
   int64_t max_tokens = 128;
   double temperature = 1.0;  // 0: greedy
   int64_t top_k = 0;         // 0: off
   double top_p = 1.0;
+  double repetition_penalty = 1.0;  // 1: none
+  std::vector<std::string> stop;    // none of them empty
+  bool ignore_eos = false;
   uint64_t seed = 0;
   int threads = 0;
   std::string device = "auto";
 };
 
+struct GeneratedText {
+  std::string text;  // whole, without what stopped it
+  int64_t tokens = 0;
+  std::string finish;  // "stop", "length" or "eos"
+};
+
+/// Takes texts: prompt after prompt, and each prompt's samples one after the other.
+class GenerateSink {
+ public:
+  virtual ~GenerateSink() = default;
+  virtual void begin(const std::string& prompt, int64_t sample) = 0;
+  virtual void text(const std::string& piece) = 0;
+  /// Not called for a text that a stop interrupts.
+  virtual void end(const GeneratedText& result) = 0;
+};
+
+struct EvalRequest {
+  std::string path;      // run folder or checkpoint
+  std::string data_dir;  // of MDS shards; its splits are folders in it
+  std::string split;     // "" for data_dir itself
+  int64_t batches = 0;   // 0: all
+  int threads = 0;
+  std::string device = "auto";
+};
+
+struct EvalAnswer {
+  std::string checkpoint;  // the one that was evaluated
+  int64_t step = 0;
+  double loss = 0, perplexity = 0;
+  int64_t tokens = 0;
+  double seconds = 0;
+};
+
 struct EngineApi {
-  int version = 1;
+  int version = 2;
   /// Trains. Returns the exit code of an orderly end (0, 130, 138, 143); throws Error otherwise. `tty`: draw
   /// the live view.
   int (*run)(const RunRequest& request, bool tty, const StopFlag& stop) = nullptr;
-  /// Writes text as it is generated to `emit`.
-  void (*generate)(const GenerateRequest& request, const std::function<void(const std::string&)>& emit,
-                   const StopFlag& stop) = nullptr;
+  /// All prompts are checked before the first is gone on from.
+  void (*generate)(const GenerateRequest& request, GenerateSink& sink, const StopFlag& stop) = nullptr;
+  /// Nothing when it was stopped.
+  std::optional<EvalAnswer> (*evaluate)(const EvalRequest& request, const StopFlag& stop) = nullptr;
   /// Versions of LibTorch, BLAS, CPU capability, CUDA plug-in, as JSON.
   std::string (*versions)() = nullptr;
 };

@@ -1,4 +1,5 @@
 // tycho config: every key, its value and where it comes from.
+#include "bindings/import/import.h"
 #include "host/signals.h"
 #include "host/verb.h"
 
@@ -41,7 +42,8 @@ int run_config(const Arguments& arguments) {
     const std::string& one = arguments.words[i];
     if (is_override(one)) {
       query.recipe.pins.push_back({arguments.numbers[i], one});
-    } else if (query.recipe.file.empty() && (one.ends_with(".lua") || one.find('/') != std::string::npos)) {
+    } else if (query.recipe.file.empty() &&
+               (one.ends_with(".lua") || is_foreign_recipe(one) || one.find('/') != std::string::npos)) {
       query.recipe.file = one;
     } else if (query.under.empty()) {
       query.under = one;
@@ -53,6 +55,7 @@ int run_config(const Arguments& arguments) {
   if (query.recipe.file.empty() && (hash || !query.why.empty() || !query.recipe.pins.empty())) {
     fail(ExitCode::kUsage, "[tycho config] wanted a recipe: tycho config RECIPE --why KEY");
   }
+  import_request(query.recipe);
   const InterruptLua interruptible;
   if (hash) return print_identity(resolve_recipe(query.recipe), arguments.has("json"));
   const Json shown = show_config(query);

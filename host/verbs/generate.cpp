@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "host/engine.h"
+#include "host/prompts.h"
 #include "host/signals.h"
 #include "host/verb.h"
 
@@ -10,29 +11,90 @@ namespace tycho {
 const VerbSpec kGenerateSpec = {
     "generate RUN_OR_CHECKPOINT",
     "Writes text with a trained model, as it is generated.",
-    "  tycho generate runs/demo --prompt 'class ' --temperature 0.8 --top-p 0.95",
-    {{"p,prompt", "Text to go on from.", "TEXT", ""},
+    "  tycho generate runs/demo --prompt 'class ' --temperature 0.8 --top-p 0.95\n"
+    "  tycho generate runs/demo --prompts questions.jsonl --samples 4 --stop '}' --json > answers.jsonl",
+    {{"p,prompt", "Text to go on from.", "TEXT"},
+     {"prompts", "Many of them: one a line, or objects with \"prompt\" in a .jsonl.", "FILE"},
+     {"samples", "Texts for each prompt; each sample draws for itself.", "N", "1"},
      {"n,max-tokens", "Most tokens to write.", "N", "128"},
      {"t,temperature", "0 takes the likeliest token each time.", "X", "1"},
      {"top-k", "Choose among the K likeliest; 0 for all.", "K", "0"},
      {"top-p", "Choose among the likeliest that sum to P.", "P", "1"},
-     {"seed", "The same seed writes the same text.", "N", "0"},
+     {"repetition-penalty", "More than 1 makes tokens that were seen less likely.", "X", "1"},
+     {"stop", "End before this text; may be given more than once.", "TEXT"},
+     {"ignore-eos", "Go on where the model would end."},
+     {"seed", "The same seed writes the same texts.", "N", "0"},
      {"tokenizer", "A tokenizer.json; default: the checkpoint's own.", "FILE", ""},
      {"threads", "CPU threads; 0 for one per core.", "N", "0"},
-     {"device", "auto, cpu or cuda.", "NAME", "auto"}}};
+     {"device", "auto, cpu or cuda.", "NAME", "auto"},
+     {"json", "Print a line of JSON for each text, when it is whole."}}};
 
 namespace {
+
+void print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    fail(ExitCode::kStorage, "[tycho generate] cannot write the text: the reader of stdout is gone");
+}
+
+/// Prompts and texts as they come; a line above each when there are several.
+class TextSink : public GenerateSink {
+ public:
+  explicit TextSink(bool several) : several_(several) {}
+  void begin(const std::string& prompt, int64_t sample) override {
+    num_prompts_ += sample == 0;
+    if (several_) print(fmt::format("--- prompt {}, sample {}\n", num_prompts_, sample + 1));
+    print(prompt);
+  }
+  void text(const std::string& piece) override { print(piece); }
+  void end(const GeneratedText&) override { print("\n"); }
+
+ private:
+  bool several_;
+  int64_t num_prompts_ = 0;
+};
+
+class JsonSink : public GenerateSink {
+ public:
+  void begin(const std::string& prompt, int64_t sample) override { prompt_ = prompt, sample_ = sample + 1; }
+  void text(const std::string&) override {}
+  void end(const GeneratedText& result) override {
+    const Json line = {{"prompt", prompt_},
+                       {"sample", sample_},
+                       {"text", result.text},
+                       {"tokens", result.tokens},
+                       {"finish", result.finish}};
+    // A text may end inside a character.
+    print(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  }
+
+ private:
+  std::string prompt_;
+  int64_t sample_ = 0;
+};
+
+std::vector<std::string> prompts_of(const Arguments& arguments) {
+  if (arguments.has("prompt") == arguments.has("prompts"))
+    fail(ExitCode::kUsage, "[tycho generate] wanted either --prompt TEXT or --prompts FILE");
+  if (arguments.has("prompts")) return read_prompts(arguments.text("prompts"));
+  return {arguments.text("prompt")};
+}
 
 GenerateRequest to_request(const Arguments& arguments) {
   GenerateRequest request;
   request.path = word(arguments, 0, "a run folder or a checkpoint");
   no_more_words(arguments, 1);
-  request.prompt = arguments.text("prompt");
+  request.prompts = prompts_of(arguments);
+  request.samples = arguments.integer("samples", 1);
   request.tokenizer = arguments.text("tokenizer");
   request.max_tokens = arguments.integer("max-tokens", 1);
   request.temperature = arguments.number("temperature", 0, 1e6);
   request.top_k = arguments.integer("top-k", 0);
   request.top_p = arguments.number("top-p", 0, 1);
+  request.repetition_penalty = arguments.number("repetition-penalty", 1e-3, 1e3);
+  request.stop = arguments.all("stop");
+  for (const std::string& stop : request.stop)
+    if (stop.empty()) fail(ExitCode::kUsage, "[tycho generate] --stop wanted a text, given an empty one");
+  request.ignore_eos = arguments.has("ignore-eos");
   request.seed = static_cast<uint64_t>(arguments.integer("seed", 0));
   request.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
   request.device = arguments.text("device");
@@ -45,15 +107,13 @@ int run_generate(const Arguments& arguments) {
   const GenerateRequest request = to_request(arguments);
   const StopFlag& stop = stop_on_signals();
   const EngineApi& engine = open_engine(request.threads);
-  const auto emit = [](const std::string& text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-      fail(ExitCode::kStorage, "[tycho generate] cannot write the text: the reader of stdout is gone");
-    }
-  };
-  emit(request.prompt);
-  engine.generate(request, emit, stop);
-  emit("\n");
-  return stop == 0 ? 0 : 128 + stop;
+  TextSink text(request.prompts.size() * static_cast<size_t>(request.samples) > 1);
+  JsonSink json;
+  GenerateSink& sink = arguments.has("json") ? static_cast<GenerateSink&>(json) : text;
+  engine.generate(request, sink, stop);
+  if (stop == 0) return 0;
+  if (!arguments.has("json")) print("\n");
+  return 128 + stop;
 }
 
 }  // namespace tycho

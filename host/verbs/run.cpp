@@ -1,8 +1,6 @@
 // tycho run: resolves the recipe, then hands it to the engine.
-#include <unistd.h>
-
-#include "host/engine.h"
 #include "host/signals.h"
+#include "host/start_run.h"
 #include "host/verb.h"
 
 namespace tycho {
@@ -16,32 +14,18 @@ const VerbSpec kRunSpec = {
 
 namespace {
 
-RunRequest to_run_request(const ResolvedRecipe& recipe, const Arguments& arguments) {
-  RunRequest request;
-  request.config_json = canonical_json(recipe.tree);
-  request.recipe_lua = recipe.lua;
-  request.provenance_json = recipe.history.dump(1);
-  request.recipe_hash = recipe.hash;
-  request.sources = recipe.sources;
-  request.argv = {"tycho", "run"};
-  request.argv.insert(request.argv.end(), arguments.argv.begin(), arguments.argv.end());
-  for (const PinArgument& pin : recipe_request(arguments).pins) request.pins.push_back(pin.text);
-  return request;
-}
-
-ResolvedRecipe resolve(const Arguments& arguments) {
+ResolvedRecipe resolve(const RecipeRequest& request) {
   const InterruptLua interruptible;
-  return resolve_recipe(recipe_request(arguments));
+  return resolve_recipe(request);
 }
 
 }  // namespace
 
 int run_run(const Arguments& arguments) {
-  const ResolvedRecipe recipe = resolve(arguments);
-  const StopFlag& stop = stop_on_signals();
-  const bool live = isatty(STDOUT_FILENO) != 0 && !arguments.has("plain");
-  const EngineApi& engine = open_engine(static_cast<int>(recipe.config.threads));
-  return engine.run(to_run_request(recipe, arguments), live, stop);
+  const RecipeRequest request = recipe_request(arguments);
+  std::vector<std::string> argv = {"tycho", "run"};
+  argv.insert(argv.end(), arguments.argv.begin(), arguments.argv.end());
+  return start_run(resolve(request), request.pins, argv, arguments.has("plain"));
 }
 
 }  // namespace tycho

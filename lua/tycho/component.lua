@@ -3,8 +3,10 @@ local schema = require "tycho.schema"
 
 local M = {}
 
-local components = setmetatable({}, { __mode = "k" })   -- userdata -> { namespace, kind, given, site }
-local requests = setmetatable({}, { __mode = "k" })     -- userdata -> { what, given, site, at }
+local function kept(value, field)
+  local meta = type(value) == "userdata" and debug.getmetatable(value)
+  return meta and meta[field]
+end
 
 local function opaque(name, given)
   local value = newproxy(true)
@@ -16,21 +18,21 @@ local function opaque(name, given)
 end
 
 -- The component behind a value, or nil.
-function M.behind(value) return components[value] end
+function M.behind(value) return kept(value, "component") end
 
 function M.make(namespace, kind, given, site)
   local value, meta = opaque(("t.%s.%s"):format(namespace, kind), given)
   meta.__index = given
-  components[value] = { namespace = namespace, kind = kind, given = given, site = site }
+  meta.component = { namespace = namespace, kind = kind, given = given, site = site }
   return value
 end
 
 -- The request behind a value: what is "append", "prepend", "insert", "remove", "replace" or "lazy".
-function M.request(value) return requests[value] end
+function M.request(value) return kept(value, "request") end
 
 function M.make_request(what, given, site, at)
-  local value = opaque("t." .. what, given)
-  requests[value] = { what = what, given = given, site = site, at = at }
+  local value, meta = opaque("t." .. what, given)
+  meta.request = { what = what, given = given, site = site, at = at }
   return value
 end
 

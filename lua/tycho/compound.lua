@@ -109,6 +109,12 @@ local function set_group(node, key, spec, value, site, by)
   set_all(group, given, site, by)
 end
 
+-- The component that stands under a key; nil where the key has none.
+local function standing(node, key)
+  local present = node.values[key]
+  return present ~= values.null and present or nil
+end
+
 -- The kind, the keys and the place of what was assigned to a component: t.optim.adamw{...}, another recipe's
 -- component, or a plain table for the kind that is there already.
 local function component_parts(node, key, value, site)
@@ -116,7 +122,7 @@ local function component_parts(node, key, value, site)
   if made then return made.kind, made.given, made.site, made.namespace end
   local other = node_of.behind(value)
   if other and other.kind then return other.kind, node_of.plain(other), site end
-  local present = node.values[key]
+  local present = standing(node, key)
   if as_table(value) and (present or value.kind) then return value.kind or present.kind, value, site end
 end
 
@@ -137,9 +143,10 @@ local function set_component(node, key, spec, value, site, by)
   if not parts_site.file then
     parts_site = setmetatable({ file = site.file, line = site.line }, { __index = parts_site })
   end
-  local present, path = node.values[key], join(node.path, key)
-  if present and present.pinned_kind and present.kind ~= kind and by == "recipe" then
-    present.hidden_fields = spec.kinds[kind].fields
+  local present, path = standing(node, key), join(node.path, key)
+  local other_kind, none = present and present.pinned_kind and present.kind ~= kind, not present and node.state[key] == "pinned"
+  if by == "recipe" and (other_kind or none) then   -- as an argument says
+    if present then present.hidden_fields = spec.kinds[kind].fields end
     local unused = build().component(without_history(node.owner), spec, kind, path)
     set_all(unused, given, parts_site, by)
     return history.add(node.owner, path, by, site, kind, true)

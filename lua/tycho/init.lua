@@ -30,6 +30,23 @@ local function constructors(session)
   return groups
 end
 
+-- t.model.hf{ path = ... }: the family and the fields that a config.json says, and the weights beside it. Fields that
+-- are given win over those of the file.
+local function hf_model(session)
+  return function(given)
+    if type(given) ~= "table" or type(given.path) ~= "string" then
+      session:refuse("hf", 't.model.hf wants the folder of a model: t.model.hf{ path = "models/llama" }')
+    end
+    local fields, kind = native.hf_model(given.path)
+    if not fields then session:refuse("hf", kind) end
+    if given.pretrained ~= false then fields.weights = given.path end
+    for key, value in pairs(given) do
+      if key ~= "path" and key ~= "pretrained" then fields[key] = value end
+    end
+    return component.make("model", kind, fields, site_of.of_call(session.sites, "hf", schema.sorted_keys(given)))
+  end
+end
+
 local function read_environment(session, name, default)
   if type(name) ~= "string" then session:refuse("env", 't.env wants a name: t.env("DATA", "data")') end
   local value = native.env(name)
@@ -102,7 +119,9 @@ function M.content(session)
   for _, group in ipairs { list_functions(session), unit_functions(session) } do
     for name, fn in pairs(group) do t[name] = fn end
   end
-  for namespace, group in pairs(constructors(session)) do
+  local groups = constructors(session)
+  groups.model.hf = hf_model(session)
+  for namespace, group in pairs(groups) do
     t[namespace] = sandbox.view("t." .. namespace, group, refuse)
   end
   return t

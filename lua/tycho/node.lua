@@ -10,10 +10,12 @@ local M = {}
 
 local kMaxListed = 8   -- keys that a hint names
 
-local behind = setmetatable({}, { __mode = "k" })   -- proxy -> node
-
--- The node behind a proxy, or nil.
-function M.behind(x) return behind[x] end
+-- The node behind a proxy, or nil. It is kept in the proxy's own metatable, which recipes cannot see: a weak table from
+-- proxies to nodes would never let go, because a node names its proxy.
+function M.behind(x)
+  local meta = type(x) == "userdata" and debug.getmetatable(x)
+  return meta and meta.node
+end
 
 -- Reports a problem of a node; the recipe goes on.
 function M.problem(node, site, part, message, hint)
@@ -29,7 +31,7 @@ local function proxy_of(node)
   meta.__newindex = function(_, key, value) node.owner.write(node, key, value, site_of.of_key(node.owner.sites, key)) end
   meta.__len = function() return #node.keys end
   meta.__tostring = function() return schema.literal(M.plain(node)) end
-  behind[proxy] = node
+  meta.node = node
   return proxy
 end
 

@@ -1,4 +1,5 @@
 -- += -= *= /= of arguments: what the operand must be, and what comes out of a value and an operand.
+local lists = require "tycho.lists"
 local literal = require "tycho.literal"
 local schema = require "tycho.schema"
 local values = require "tycho.values"
@@ -34,36 +35,13 @@ function M.operand(spec, op, text)
   end
   local hint = kind == "struct" and "; name one of its keys" or kind == "component" and "; name one of its keys"
     or "; write key=value"
-  return nil, ("%s does not work on a key that is %s%s"):format(op, schema.describe(spec), hint)
-end
-
-local function same(a, b)
-  if values.is_quantity(a) and values.is_quantity(b) then return a == b end
-  return schema.literal(a) == schema.literal(b)
-end
-
-local function without(list, gone)
-  local out = {}
-  for _, item in ipairs(list) do
-    local keep = true
-    for _, one in ipairs(gone) do keep = keep and not same(item, one) end
-    if keep then out[#out + 1] = item end
-  end
-  return out
-end
-
-local function joined(first, second)
-  local out = {}
-  for _, list in ipairs { first, second } do
-    for _, item in ipairs(list) do out[#out + 1] = item end
-  end
-  return out
+  return nil, ("%s does not work on a key that is %s%s"):format(op, schema.describe_shortly(spec), hint)
 end
 
 local function compute(op, value, operand)
   if type(value) == "string" then return value .. operand end
   if type(value) == "table" and not values.is_quantity(value) then
-    return op == "+=" and joined(value, operand) or without(value, operand)
+    return op == "+=" and lists.inserted(value, operand, #value + 1) or (lists.without(value, operand))
   end
   if op == "+=" then return value + operand end
   if op == "-=" then return value - operand end

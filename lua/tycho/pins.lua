@@ -6,6 +6,7 @@ local operators = require "tycho.operators"
 local overrides = require "tycho.overrides"
 local schema = require "tycho.schema"
 local suggest = require "tycho.suggest"
+local values = require "tycho.values"
 
 local M = {}
 
@@ -100,7 +101,7 @@ end
 -- change parts of them.
 local function choose(place, spec, override)
   local given = override.given
-  if spec.type == "struct" or spec.type == "map" or spec.type == "component" then
+  if given ~= values.null and (spec.type == "struct" or spec.type == "map" or spec.type == "component") then
     local fields = spec.type == "component" and spec.kinds[given.kind].fields or spec.fields
     for _, key in ipairs(schema.sorted_keys(given)) do
       if key ~= "kind" or spec.type ~= "component" then

@@ -12,25 +12,23 @@ local write = require "tycho.write"
 
 local M = {}
 
-local recipes = setmetatable({}, { __mode = "k" })   -- proxy -> recipe
-
 -- The recipe behind a proxy, or nil.
-function M.behind(x) return recipes[x] end
+function M.behind(x)
+  local root = node.behind(x)
+  return root and root.recipe
+end
 
 local function check_name(session, name)
   if type(name) == "string" and name:find("^%w[%w._-]*$") then return end
   session:refuse("recipe", ("t.recipe %s: wanted a name of letters, digits, '.', '_' and '-'")
-    :format(schema.literal(name)))
+    :format(schema.brief(name)))
 end
 
 -- The run is called after its recipe until somebody says otherwise.
 local function name_run(self)
   local root = self.root
   local untouched = root.state.run_name and not self.named and root.state.run_name ~= "pinned"
-  if untouched then
-    root.values.run_name = self.name
-    history.add(self, "run_name", "default", site_of.of_name(self.sites, "recipe"), self.name)
-  end
+  if untouched then write.set(root, "run_name", self.name, site_of.of_name(self.sites, "recipe"), "default") end
 end
 
 -- What proxies of this recipe call to write: nothing once it is frozen.
@@ -65,7 +63,7 @@ local function attach_methods(self)
   self.root.methods.extend = function(_, name) return M.extend(self, name) end
   self.root.methods.set = function(_, path, value) return set_path(self, path, value) end
   self.root.methods.check = function(_, name, fn) M.add_check(self, name, fn) end
-  recipes[self.root.proxy] = self
+  self.root.recipe = self
   return self.root.proxy
 end
 
@@ -90,7 +88,7 @@ function M.extend(base, name)
   self.write, self.resolve = writer(self), function(at, key) return lazy.resolve(self, at, key) end
   self.site = site_of.of_name(base.sites, "extend")
   self.root = node.copy(base.root, self)
-  self.named = base.root.values.run_name ~= base.name
+  self.named = (base.root.written.run_name or base.root.values.run_name) ~= base.name
   name_run(self)
   self.session.newest = self
   return attach_methods(self)

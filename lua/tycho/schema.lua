@@ -174,10 +174,15 @@ function M.describe_value(value)
   return kind == "userdata" and "a value of Tycho" or "a " .. kind
 end
 
+-- describe() without the names of kinds and fields.
+function M.describe_shortly(spec)
+  if spec.type == "component" then return ("a component of t.%s"):format(spec.namespace) end
+  return spec.type == "struct" and "a table" or M.describe(spec)
+end
+
 -- describe() with what happens when the key is not set: "number > 0, required".
 function M.describe_field(field)
-  local text = field.type == "component" and ("a component of t.%s"):format(field.namespace)
-    or field.type == "struct" and "a table" or M.describe(field)
+  local text = M.describe_shortly(field)
   if field.required then return text .. ", required" end
   if field.type == "component" or field.type == "struct" then return text end
   return text .. ", default " .. M.literal(field.default)

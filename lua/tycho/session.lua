@@ -85,10 +85,20 @@ local function tell(session, kind, one, said)
   if kind == "warning" then session:warning(problem) else session:problem(problem) end
 end
 
-local function new_session(options, computed)
+-- What files are read with: texts that stand for files come first; with only_files there are no others.
+local function reader(options)
+  local read, files = options.read_file or native.read_file, options.files or {}
+  return function(path)
+    if files[path] then return files[path] end
+    if options.only_files then return nil, path .. " is not among the files of the run", true end
+    return read(path)
+  end
+end
+
+local function new_session(options)
   local session = setmetatable({
     schema = options.schema or native.schema, facts = options.facts or native.facts, file = options.file,
-    trace = options.trace, read_file = options.read_file or native.read_file,
+    trace = options.trace, read_file = reader(options),
     canonical = options.read_file and tostring or native.canonical,
     sources = {}, loaded = {}, environment = {}, printed = {}, report = report.new(), warnings = report.new(),
     read_pin = literal.read, run_file = sources_of.run_file, takes = sources_of.takes,
@@ -168,9 +178,10 @@ local function run_passes(options)
   end
 end
 
--- options: file, arguments = { { argument, text } }, trace; and what tests replace: read_file(path) -> text or nil and
--- message, schema, check_tree(tree) -> { { path, message } }, facts(tree), output(text). Returns { problems = count,
--- report = text } or, when there are none, tree, name, lua and history; sources, environment and warnings in both cases.
+-- options: file, arguments = { { argument, text } }, trace, files = { name = text }, only_files; and what tests replace:
+-- read_file(path) -> text or nil and message, schema, check_tree(tree) -> { { path, message } }, facts(tree),
+-- output(text). Returns { problems = count, report = text } or, when there are none, tree, name, lua and history;
+-- sources, environment and warnings in both cases.
 local function load(options)
   local session, made, text = run_passes(options)
   local output = options.output or native.output

@@ -113,6 +113,10 @@ local function constructors(out, namespace, kinds)
     out[#out + 1] = ("---@field %s fun(given?: tycho.%s.%s|table): tycho.%s  %s"):format(kind, camel(namespace), camel(kind),
       camel(namespace), kinds[kind].help or "")
   end
+  if namespace == "model" then
+    out[#out + 1] = "---@field hf fun(given: { path: string, pretrained?: boolean, [string]: any }): tycho.Model"
+      .. "  A model of Hugging Face by its config.json, and its weights unless pretrained = false."
+  end
   out[#out + 1] = ""
 end
 

@@ -26,8 +26,8 @@ class CliTest : public ShellTest {
 TEST_F(CliTest, HelpNamesEveryVerbAndEveryVerbHasHelpWithAnExample) {
   const Outcome help = shell("tycho --help");
   EXPECT_EQ(help.code, 0);
-  for (const char* verb : {"run", "check", "config", "plan", "types", "test", "data", "tokenizer", "generate",
-                           "ckpt", "completion", "version"}) {
+  for (const char* verb : {"run", "check", "config", "plan", "types", "test", "data", "tokenizer", "eval",
+                           "generate", "convert", "ckpt", "completion", "version"}) {
     EXPECT_CONTAINS(help.output, std::string("  ") + verb + " ");
     const Outcome own = shell(std::string("tycho ") + verb + " --help");
     EXPECT_EQ(own.code, 0);
@@ -43,8 +43,13 @@ TEST_F(CliTest, UsageErrorsExitWithTwo) {
   EXPECT_EQ(shell("tycho check").code, 2);
   EXPECT_EQ(shell("tycho check --nonsense x.lua").code, 2);
   EXPECT_EQ(shell("tycho data convrt").code, 2);
-  EXPECT_EQ(shell("tycho generate x --top-p 3").code, 2);
-  EXPECT_EQ(shell("tycho generate x --max-tokens many").code, 2);
+  EXPECT_EQ(shell("tycho generate x --prompt a --top-p 3").code, 2);
+  EXPECT_EQ(shell("tycho generate x --prompt a --max-tokens many").code, 2);
+  EXPECT_EQ(shell("tycho generate x --prompt a --stop \"\"").code, 2);
+  EXPECT_CONTAINS(shell("tycho generate x").output, "wanted either --prompt TEXT or --prompts FILE");
+  EXPECT_EQ(shell("tycho generate x --prompt a --prompts b").code, 2);
+  EXPECT_EQ(shell("tycho eval").code, 2);
+  EXPECT_CONTAINS(shell("tycho eval x").output, "wanted --data");
 }
 
 TEST_F(CliTest, RecipeErrorsExitWithTenAndStartNothing) {

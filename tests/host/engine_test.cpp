@@ -146,6 +146,35 @@ TEST_F(EngineTest, GenerateStreamsAfterThePrompt) {
   EXPECT_EQ(log(), "once and runs/x\n");
 }
 
+TEST_F(EngineTest, GenerateTakesPromptsOfAFileAndSeveralStopStrings) {
+  std::ofstream(folder_ / "prompts.txt") << "one\n\ntwo\r\n";
+  EXPECT_EQ(finish(start({"generate", "x", "--prompts", folder_ / "prompts.txt", "--samples", "2", "--stop",
+                          "a,b", "--stop", "\n"})),
+            0);
+  std::string wanted;
+  for (const char* text : {"1, sample 1\none", "1, sample 2\none", "2, sample 1\ntwo", "2, sample 2\ntwo"})
+    wanted += std::string("--- prompt ") + text + " and x stop=a,b stop=\n\n";
+  EXPECT_EQ(log(), wanted);
+}
+
+TEST_F(EngineTest, GenerateWritesLinesOfJson) {
+  std::ofstream(folder_ / "prompts.jsonl") << R"({"prompt": "a\nb", "id": 7})"
+                                           << "\n"
+                                           << R"({"prompt": "c"})";
+  EXPECT_EQ(
+      finish(start({"generate", "x", "--prompts", folder_ / "prompts.jsonl", "--ignore-eos", "--json"})), 0);
+  EXPECT_EQ(log(), R"({"prompt":"a\nb","sample":1,"text":" and x","tokens":3,"finish":"length"}
+{"prompt":"c","sample":1,"text":" and x","tokens":3,"finish":"length"}
+)");
+}
+
+TEST_F(EngineTest, EvalPrintsALineOrAnObject) {
+  EXPECT_EQ(finish(start({"eval", "runs/x", "--data", "d", "--batches", "11"})), 0);
+  EXPECT_EQ(log(), "runs/x: step 7\nloss 0.500000  perplexity 1.6487  11 tokens  2.0 s\n");
+  EXPECT_EQ(finish(start({"eval", "runs/x", "--data", "d", "--json"})), 0);
+  EXPECT_CONTAINS(log(), "\"perplexity\": 1.6487");
+}
+
 TEST_F(EngineTest, VersionAsksTheEngineOnlyOnRequest) {
   EXPECT_EQ(finish(start({"version", "--engine", "--json"})), 0);
   EXPECT_CONTAINS(log(), "\"libtorch\": \"none\"");

@@ -31,9 +31,20 @@ int run(const RunRequest& request, bool tty, const StopFlag& stop) {
   return 128 + stop;
 }
 
-void generate(const GenerateRequest& request, const std::function<void(const std::string&)>& emit,
-              const StopFlag&) {
-  emit(" and " + request.path);
+void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag&) {
+  for (const std::string& prompt : request.prompts) {
+    for (int64_t sample = 0; sample < request.samples; ++sample) {
+      std::string text = " and " + request.path;
+      for (const std::string& stop : request.stop) text += " stop=" + stop;
+      sink.begin(prompt, sample);
+      sink.text(text);
+      sink.end({text, 3, request.ignore_eos ? "length" : "eos"});
+    }
+  }
+}
+
+std::optional<EvalAnswer> evaluate(const EvalRequest& request, const StopFlag&) {
+  return EvalAnswer{request.path, 7, 0.5, 1.6487, request.batches, 2.0};
 }
 
 std::string versions() { return R"({"libtorch": "none"})"; }
@@ -41,6 +52,6 @@ std::string versions() { return R"({"libtorch": "none"})"; }
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const tycho::EngineApi* tycho_engine_api() {
-  static const EngineApi api = {.run = run, .generate = generate, .versions = versions};
+  static const EngineApi api = {.run = run, .generate = generate, .evaluate = evaluate, .versions = versions};
   return &api;
 }

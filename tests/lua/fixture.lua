@@ -44,6 +44,9 @@ M.schema = { type = "struct", fields = {
     text = { fields = { field("path", "string", ""), field("len", "integer", 8) } },
     mds = { fields = { field("dir", "string", "") } },
   } } }),
+  field("probe", "component", native.null, { optional = true, namespace = "probe", kinds = {
+    text = { fields = { field("path", "string"), field("len", "integer", 8) } },
+  } }),
   field("clip_norm", "number", 1, { former = { { name = "grad_clip", since = "0.2" }, { name = "optimizer.clip" } } }),
   field("legacy", "boolean", false, { deprecated = "write precision" }),
 } }

@@ -71,6 +71,11 @@ describe("a relative operator", function()
     expect(x.optimizer.betas[2]).to_equal(0.475)
   end)
 
+  it("acts on the name that a run has from its recipe", function()
+    expect(tree(whole(), { "run_name+=-b" }).run_name).to_equal "x-b"
+    expect(tree('return (require "base":extend "y")', { "run_name+=-b" }, { ["recipes/base.lua"] = whole() }).run_name).to_equal "y-b"
+  end)
+
   it("acts after a pin, from left to right", function()
     expect(tree(whole "r.seed = 5", { "seed=10", "seed*=2", "seed+=1" }).seed).to_equal(21)
     expect(tree(whole "r.seed = 5", { "seed*=2", "seed=10" }).seed).to_equal(10)

@@ -44,6 +44,18 @@ describe("pins", function()
     expect({ x.optimizer.lr, x.scheduler.kind }).to_equal { 3, "cosine" }
   end)
 
+  it("give optional components, and take them away", function()
+    local null = require("tycho.values").null
+    expect(tree(whole(), { "probe=text{path=x}" }).probe).to_equal { kind = "text", path = "x", len = 8 }
+    expect(tree(whole(), { "probe=text", "probe.path=x" }).probe.path).to_equal "x"
+    expect(tree(whole(), { 'probe:=t.probe.text { path = "x" }' }).probe.path).to_equal "x"
+    local text = whole 'r.probe = t.probe.text { path = "x" }'
+    expect(tree(text, { "probe=null" }).probe).to_equal(null)
+    expect(tree(text, { "probe.len=3" }).probe.len).to_equal(3)
+    expect(report(whole "r.probe = t.probe.text { pth = 1 }", { "probe=null" })).to_contain "probe.pth"
+    expect(report(whole(), { "probe.len=3" })).to_contain "probe is not set in this recipe"
+  end)
+
   it("check hidden writes all the same", function()
     expect(report(whole "r.scheduler = t.sched.cosine { flor = 0.5 }", { "scheduler=constant" })).to_contain "scheduler.flor"
   end)

@@ -57,6 +57,18 @@ r.scheduler = t.sched.constant { warmup = "3ba" }]])
     expect(report(whole "r.seed = t.null")).to_contain "seed = t.null: wanted integer >= 0"
   end)
 
+  it("lets optional components be none, set, and none again", function()
+    local null = require("tycho.values").null
+    expect(tree(whole "").probe).to_equal(null)
+    expect(tree(whole 'r.probe = t.probe.text { path = "x" }').probe).to_equal { kind = "text", path = "x", len = 8 }
+    expect(tree(whole 'r.probe = t.probe.text { path = "x" }\nr.probe.len = 9').probe.len).to_equal(9)
+    expect(tree(whole 'r.probe = t.probe.text { path = "x" }\nr.probe = t.null').probe).to_equal(null)
+    expect(tree(whole 'r.probe = t.probe.text { path = "x" }\nr.probe = t.unset').probe).to_equal(null)
+    expect(report(whole "r.probe = t.probe.text {}")).to_contain "probe.path is required and not set"
+    expect(report(whole 'r.probe = "text"')).to_contain "wanted t.probe.text{}"
+    expect(report(whole "r.probe = { len = 9 }")).to_contain "wanted t.probe.text{}"
+  end)
+
   it("reports values that contain themselves", function()
     expect(report(whole "local x = {}\nx.x = x\nr.tags = x")).to_contain "recipes/x.lua:7"
     expect(report(whole "local x = {}\nx[1] = x\nr.optimizer.betas = x")).to_contain "recipes/x.lua:7"

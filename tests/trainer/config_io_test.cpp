@@ -74,8 +74,8 @@ TEST(TrainConfigSchema, NamesEveryKnob) {
   }
   EXPECT_EQ(names,
             "run_name run_dir resume seed device threads precision master_weights seq_len global_batch "
-            "micro_batch max_duration model "
-            "optimizer param_groups scheduler clip tokenizer train_data ckpt log ");
+            "micro_batch max_duration model recompute "
+            "optimizer param_groups scheduler clip tokenizer train_data eval ckpt log ");
 }
 
 TEST(ConfigHash, IsThatOfTheMeaning) {
@@ -98,6 +98,7 @@ TEST(ConfigHash, LeavesOutWhatDoesNotChangeNumbers) {
   TrainConfig same = config;
   same.run_name = "other", same.run_dir = "/x", same.resume = "none", same.threads = 3;
   same.log.every = {10, DurationUnit::kBatch}, same.ckpt.keep = 1;
+  same.eval = {.data = config.train_data, .every = Duration{2, DurationUnit::kBatch}};
   EXPECT_EQ(config_hash(config_to_json(same)), hash);
   TrainConfig other = config;
   other.seed = 18;

@@ -39,9 +39,9 @@ RunTest::RunTest() {
   config_.train_data.value = data;
 }
 
-void RunTest::write_data(int64_t num_samples, int64_t seq_len, int32_t vocab) {
+void RunTest::write_data(int64_t num_samples, int64_t seq_len, int32_t vocab, const std::string& split) {
   at::manual_seed(1);
-  const std::string dir = dir_ / "data/train";
+  const std::string dir = dir_ / ("data/" + split);
   std::filesystem::remove_all(dir);
   std::filesystem::create_directories(dir);
   MdsWriter writer(real_files(), dir, {.columns = {{"tokens", "ndarray:int32"}}});

@@ -18,7 +18,7 @@ class RunTest : public testing::Test {
   RunTest();
 
   /// Writes a split of random samples whose tokens are below `vocab`, as MDS.
-  void write_data(int64_t num_samples, int64_t seq_len, int32_t vocab);
+  void write_data(int64_t num_samples, int64_t seq_len, int32_t vocab, const std::string& split = "train");
   /// Runs config_ to its end or a stop; standard output is thrown away. Returns the exit code.
   int run();
   /// The Error of a run that fails; the test fails when it does not.

@@ -13,13 +13,17 @@
 
 namespace tycho {
 
-/// A tensor in host memory. The bytes are the caller's and stay alive until save returns.
+/// A tensor to write, or what one looks like. The bytes are the caller's and stay alive until save returns;
+/// or `fill` makes them as they are written, for tensors that are too many to hold.
 struct TensorBytes {
   std::string name;   // Hugging Face's for weights, "optimizer.exp_avg.<name>" for state
   std::string dtype;  // safetensors' names: "F32", "BF16"
   std::vector<int64_t> shape;
   const void* data = nullptr;
   int64_t num_bytes = 0;
+  /// Copies the bytes [begin, begin + n), whole elements, to `to`. Called in order, on a thread of the
+  /// writer's; an Error ends the save.
+  std::function<void(int64_t begin, void* to, int64_t n)> fill = {};
 };
 
 /// Everything that a checkpoint records besides bytes.

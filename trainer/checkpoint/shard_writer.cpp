@@ -5,6 +5,7 @@
 #include <array>
 #include <condition_variable>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -25,8 +26,6 @@ constexpr size_t kBlockBytes = kHashBlockBytes;
 constexpr size_t kMemoryAlignment = 4096;
 // Small enough to be still in the cache when it is hashed.
 constexpr size_t kCopyBytes = size_t{128} << 10;
-// Data starts on a page, for readers that map it.
-constexpr int64_t kDataAlignment = 4096;
 
 struct FreeAligned {
   void operator()(char* p) const { ::operator delete[](p, std::align_val_t{kMemoryAlignment}); }
@@ -35,6 +34,15 @@ struct FreeAligned {
 struct Piece {
   const char* data;
   size_t num_bytes;
+  const TensorBytes* made = nullptr;  // whose `fill` stands for data
+
+  void copy(size_t offset, char* to, size_t n) const {
+    if (n == 0) return;
+    if (made != nullptr)
+      made->fill(static_cast<int64_t>(offset), to, static_cast<int64_t>(n));
+    else
+      std::memcpy(to, data + offset, n);
+  }
 };
 
 /// Cuts pieces of memory into blocks on a thread of its own, hashing on the way; next() hands them out in
@@ -49,7 +57,7 @@ class BlockSource {
       block.memory.reset(new (std::align_val_t{kMemoryAlignment}) char[std::max<size_t>(num_bytes, 1)]);
       total -= num_bytes;
     }
-    thread_ = std::thread([this] { fill_all(); });
+    thread_ = std::thread([this] { run(); });
   }
   ~BlockSource() {
     {
@@ -69,6 +77,7 @@ class BlockSource {
     changed_.notify_all();
     changed_.wait(lock, [&] { return num_filled_ > num_taken_ || finished_; });
     handed_out_ = num_filled_ > num_taken_;
+    if (!handed_out_ && failure_) std::rethrow_exception(failure_);
     if (!handed_out_) return {};
     const Block& block = ring_[static_cast<size_t>(num_taken_ % kNumBlocks)];
     return {block.memory.get(), block.num_bytes};
@@ -82,6 +91,17 @@ class BlockSource {
     std::unique_ptr<char[], FreeAligned> memory;
     size_t num_bytes = 0;
   };
+
+  void run() {
+    try {
+      fill_all();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
+      finished_ = true;
+      changed_.notify_all();
+    }
+  }
 
   void fill_all() {
     for (int64_t i = 0;; ++i) {
@@ -107,7 +127,7 @@ class BlockSource {
       const Piece& piece = pieces_[piece_];
       const size_t n = std::min({piece.num_bytes - offset_, kBlockBytes - block.num_bytes, kCopyBytes});
       char* to = block.memory.get() + block.num_bytes;
-      if (n > 0) std::memcpy(to, piece.data + offset_, n);
+      piece.copy(offset_, to, n);
       block_hash.update(to, n);
       file_hash_.update(to, n);
       block.num_bytes += n;
@@ -126,6 +146,7 @@ class BlockSource {
   std::condition_variable changed_;
   int64_t num_filled_ = 0, num_taken_ = 0;
   bool handed_out_ = false, finished_ = false, stopped_ = false;
+  std::exception_ptr failure_;  // of a tensor's `fill`
   std::thread thread_;
 };
 
@@ -162,7 +183,7 @@ TensorRecord whole_tensor(const TensorBytes& tensor, const std::string& file, in
 }  // namespace
 
 WrittenShard write_shard(FileOps& files, const std::string& dir, const std::string& name,
-                         const std::vector<TensorBytes>& tensors) {
+                         const std::vector<TensorBytes>& tensors, int64_t data_alignment) {
   std::vector<const TensorBytes*> order;
   for (const TensorBytes& tensor : tensors) order.push_back(&tensor);
   std::stable_sort(order.begin(), order.end(), [](const TensorBytes* a, const TensorBytes* b) {
@@ -177,11 +198,12 @@ WrittenShard write_shard(FileOps& files, const std::string& dir, const std::stri
     entries.push_back({tensor->name, tensor->dtype, tensor->shape, at, at + tensor->num_bytes});
     at += tensor->num_bytes;
   }
-  const std::string prefix = safetensors_prefix(entries, {{"format", "pt"}}, kDataAlignment);
+  const std::string prefix = safetensors_prefix(entries, {{"format", "pt"}}, data_alignment);
   std::vector<Piece> pieces = {{prefix.data(), prefix.size()}};
   WrittenShard shard;
   for (size_t i = 0; i < order.size(); ++i) {
-    pieces.push_back({static_cast<const char*>(order[i]->data), static_cast<size_t>(order[i]->num_bytes)});
+    pieces.push_back({static_cast<const char*>(order[i]->data), static_cast<size_t>(order[i]->num_bytes),
+                      order[i]->fill ? order[i] : nullptr});
     shard.tensors.push_back(
         whole_tensor(*order[i], name, static_cast<int64_t>(prefix.size()) + entries[i].begin));
   }

@@ -16,11 +16,14 @@ struct WrittenShard {
   std::vector<TensorRecord> tensors;
 };
 
+/// Data starts on a page, for readers that map it.
+inline constexpr int64_t kDataAlignment = 4096;
+
 /// Creates dir/name as a safetensors file with these tensors, whole ones, wider elements first so that each
 /// stays aligned; durable when it returns, but for the folder's own entry. Throws Error (kStorage) on
-/// anything that fails.
+/// anything that fails, and what a tensor's `fill` throws.
 WrittenShard write_shard(FileOps& files, const std::string& dir, const std::string& name,
-                         const std::vector<TensorBytes>& tensors);
+                         const std::vector<TensorBytes>& tensors, int64_t data_alignment = kDataAlignment);
 
 /// Creates dir/name with this text, durable likewise.
 FileRecord write_text(FileOps& files, const std::string& dir, const std::string& name,

@@ -18,6 +18,9 @@ struct MdsConfig {
   std::optional<int64_t> shuffle_seed;
   int64_t prefetch = 4;
 
+  /// The folder that holds index.json.
+  std::string dir() const { return split.empty() ? local_dir : local_dir + "/" + split; }
+
   template <class Visitor>
   void fields(Visitor& v) {
     v("local_dir", local_dir, "Folder of the data set; its splits are folders in it.", required);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "trainer/base/file_ops.h"
+#include "trainer/data/tokenizer.h"
 
 namespace tycho {
 
@@ -21,5 +22,9 @@ void write_conversion_note(FileOps& files, const std::string& split_dir, const C
 /// An empty note when the split has none. Throws Error (kUnusable) naming file and field when it is
 /// malformed.
 ConversionNote read_conversion_note(const std::string& split_dir);
+
+/// Throws Error (kUnusable) when the note names another tokenizer. `place` says in messages where this one
+/// is.
+void check_tokenizer(const std::string& split_dir, const Tokenizer& tokenizer, const std::string& place);
 
 }  // namespace tycho

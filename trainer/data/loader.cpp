@@ -1,7 +1,6 @@
 // One thread reads samples into batches; a queue of `prefetch` batches stands between it and the trainer.
 #include "trainer/data/loader.h"
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -11,19 +10,12 @@
 #include <thread>
 
 #include "trainer/base/error.h"
-#include "trainer/data/conversion_note.h"
 #include "trainer/data/mds.h"
 #include "trainer/data/sampler.h"
 #include "trainer/data/token_dataset.h"
 
 namespace tycho {
 namespace {
-
-constexpr int32_t kNoTarget = -100;  // what the loss ignores: kIgnoredTarget of trainer/kernels
-
-std::string split_dir(const MdsConfig& config) {
-  return config.split.empty() ? config.local_dir : config.local_dir + "/" + config.split;
-}
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -36,17 +28,17 @@ class BatchMaker {
       : shape_(shape),
         shuffle_(config.shuffle),
         seed_(config.shuffle_seed ? static_cast<uint64_t>(*config.shuffle_seed) : shape.seed),
-        data_(split_dir(config), shape.seq_len, shape.vocab_size),
+        data_(config.dir(), shape.seq_len, shape.vocab_size),
         cursor_(cursor) {
     if (data_.num_samples() < shape.global_sequences) {
       fail(ExitCode::kUnusable,
            "[data] {} has {} samples, one global batch needs {}; use a smaller batch or more data",
-           split_dir(config), data_.num_samples(), shape.global_sequences);
+           config.dir(), data_.num_samples(), shape.global_sequences);
     }
     if (cursor.epoch < 0 || cursor.sample < 0 || cursor.sample > data_.num_samples()) {
       fail(ExitCode::kUnusable,
            "[data] cannot resume at sample {} of epoch {}: {} has {} samples; is it another data set?",
-           cursor.sample, cursor.epoch, split_dir(config), data_.num_samples());
+           cursor.sample, cursor.epoch, config.dir(), data_.num_samples());
     }
     skip_finished_epoch();
   }
@@ -62,20 +54,10 @@ class BatchMaker {
       order_ = epoch_order(data_.num_samples(), shuffle_, seed_, cursor_.epoch);
       order_epoch_ = cursor_.epoch;
     }
-    const int64_t local = shape_.global_sequences / shape_.num_ranks, T = shape_.seq_len;
-    Batch batch;
-    batch.num_sequences = local;
-    batch.seq_len = T;
-    batch.tokens.resize(static_cast<size_t>(local * T));
-    batch.targets.resize(static_cast<size_t>(local * T));
-    for (int64_t b = 0; b < local; ++b) {
-      const auto row = std::span(batch.tokens).subspan(static_cast<size_t>(b * T), static_cast<size_t>(T));
-      data_.read(order_[static_cast<size_t>(cursor_.sample + shape_.rank * local + b)], row);
-      const auto target = batch.targets.begin() + b * T;
-      std::copy(row.begin() + 1, row.end(), target);
-      target[T - 1] = kNoTarget;
-    }
-    batch.valid_tokens = local * (T - 1);
+    const int64_t local = shape_.global_sequences / shape_.num_ranks;
+    const auto samples = std::span<const uint32_t>(order_).subspan(
+        static_cast<size_t>(cursor_.sample + shape_.rank * local), static_cast<size_t>(local));
+    Batch batch = data_.read_batch(samples, local);
     cursor_.sample += shape_.global_sequences;
     skip_finished_epoch();
     return batch;
@@ -153,18 +135,6 @@ class PrefetchingLoader final : public DataLoader {
   std::jthread thread_;  // last: stops before what it uses goes
 };
 
-/// A tokenizer larger than the model's vocabulary is reported before a token of it turns up.
-void check_vocabulary(const std::string& dir, int64_t vocab_size) {
-  const int64_t tokenizer_size = read_conversion_note(dir).vocab_size;
-  if (tokenizer_size > vocab_size) {
-    fail(ExitCode::kUnusable,
-         "[data] {} was made with a tokenizer of {} tokens, the model's vocabulary has {}; set vocab_size to "
-         "{} or more, or "
-         "convert the data with the model's tokenizer",
-         dir, tokenizer_size, vocab_size, tokenizer_size);
-  }
-}
-
 }  // namespace
 
 std::unique_ptr<DataLoader> make_loader(const DataConfig& config, const LoaderShape& shape,
@@ -176,13 +146,11 @@ std::unique_ptr<DataLoader> make_loader(const DataConfig& config, const LoaderSh
     fail(ExitCode::kTopology, "[data] a global batch of {} sequences cannot be shared by {} ranks evenly",
          shape.global_sequences, shape.num_ranks);
   }
-  const auto& mds = config.as<MdsConfig>();
-  check_vocabulary(split_dir(mds), shape.vocab_size);
-  return std::make_unique<PrefetchingLoader>(mds, shape, cursor);
+  return std::make_unique<PrefetchingLoader>(config.as<MdsConfig>(), shape, cursor);
 }
 
 int64_t count_samples(const DataConfig& config) {
-  return read_mds_index(split_dir(config.as<MdsConfig>())).num_samples();
+  return read_mds_index(config.as<MdsConfig>().dir()).num_samples();
 }
 
 }  // namespace tycho

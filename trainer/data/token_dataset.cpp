@@ -1,12 +1,32 @@
 // One conversion per stored type, with the check of the range in the same loop.
 #include "trainer/data/token_dataset.h"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "trainer/base/error.h"
+#include "trainer/data/conversion_note.h"
 
 namespace tycho {
+namespace {
+
+constexpr int32_t kNoTarget = -100;  // what the loss ignores: kIgnoredTarget of trainer/kernels
+
+/// A tokenizer larger than the model's vocabulary is reported before a token of it turns up.
+void check_vocabulary(const std::string& dir, int64_t vocab_size) {
+  const int64_t tokenizer_size = read_conversion_note(dir).vocab_size;
+  if (tokenizer_size > vocab_size) {
+    fail(ExitCode::kUnusable,
+         "[data] {} was made with a tokenizer of {} tokens, the model's vocabulary has {}; set vocab_size to "
+         "{} or more, or "
+         "convert the data with the model's tokenizer",
+         dir, tokenizer_size, vocab_size, tokenizer_size);
+  }
+}
+
+}  // namespace
 
 TokenDataset::TokenDataset(const std::string& dir, int64_t seq_len, int64_t vocab_size)
     : reader_(read_mds_index(dir)),
@@ -17,6 +37,7 @@ TokenDataset::TokenDataset(const std::string& dir, int64_t seq_len, int64_t voca
   if (encoding_ != "bytes" && !encoding_.starts_with("ndarray"))
     fail(ExitCode::kUnusable, "[data] column \"tokens\" of {} has the encoding {}, wanted ndarray:int32", dir,
          encoding_);
+  check_vocabulary(dir, vocab_size);
   std::vector<int32_t> first(static_cast<size_t>(seq_len));
   read(0, first);
 }
@@ -54,6 +75,24 @@ void TokenDataset::read(int64_t sample, std::span<int32_t> tokens) {
   if (array.dtype == "int64") return copy_tokens<int64_t>(sample, array.elements, tokens);
   fail(ExitCode::kUnusable, "[data] {} holds {} values; tokens must be int32, int64, uint16 or uint32",
        reader_.name_of(sample), array.dtype);
+}
+
+Batch TokenDataset::read_batch(std::span<const uint32_t> samples, int64_t num_sequences) {
+  TYCHO_CHECK(std::cmp_less_equal(samples.size(), num_sequences),
+              "[data] {} samples do not fit into a batch of {}", samples.size(), num_sequences);
+  const auto row_size = static_cast<size_t>(seq_len_);
+  Batch batch;
+  batch.num_sequences = num_sequences;
+  batch.seq_len = seq_len_;
+  batch.tokens.assign(static_cast<size_t>(num_sequences) * row_size, 0);
+  batch.targets.assign(batch.tokens.size(), kNoTarget);
+  for (size_t b = 0; b < samples.size(); ++b) {
+    const auto row = std::span(batch.tokens).subspan(b * row_size, row_size);
+    read(samples[b], row);
+    std::copy(row.begin() + 1, row.end(), batch.targets.begin() + static_cast<int64_t>(b * row_size));
+  }
+  batch.valid_tokens = static_cast<int64_t>(samples.size()) * (seq_len_ - 1);
+  return batch;
 }
 
 }  // namespace tycho

@@ -2,10 +2,12 @@
 #include "trainer/eval/generate.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "trainer/base/error.h"
 #include "trainer/base/philox.h"
 #include "trainer/config_io.h"
+#include "trainer/eval/text_stream.h"
 #include "trainer/restore/unit_tensors.h"
 
 namespace tycho {
@@ -24,19 +26,9 @@ std::unique_ptr<Tokenizer> tokenizer_of(const CheckpointReader& checkpoint, cons
 }
 
 int64_t longest_sequence(const TrainConfig& config) {
-  return std::visit([&](const auto& family) { return family.max_seq_len.value_or(config.seq_len); },
-                    config.model.value);
-}
-
-// Bytes at the end that begin a UTF-8 character whose rest has not come yet.
-size_t unfinished_tail(const std::string& bytes) {
-  for (size_t back = 1; back <= std::min<size_t>(4, bytes.size()); ++back) {
-    const auto byte = static_cast<unsigned char>(bytes[bytes.size() - back]);
-    if ((byte & 0xC0) == 0x80) continue;
-    const size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
-    return length > back ? back : 0;
-  }
-  return 0;
+  return std::visit(
+      [&](const auto& family) { return std::optional<int64_t>(family.max_seq_len).value_or(config.seq_len); },
+      config.model.value);
 }
 
 Tensor token_tensor(const std::vector<int32_t>& ids, const at::Device& device) {
@@ -44,6 +36,13 @@ Tensor token_tensor(const std::vector<int32_t>& ids, const at::Device& device) {
                        at::TensorOptions().dtype(at::kInt))
       .clone()
       .to(device);
+}
+
+/// Uniform in [0, 1), for one token of one sample.
+double uniform_draw(uint64_t seed, int64_t sample, int64_t token) {
+  const uint64_t key = stream_key(seed, fmt::format("generate {}", sample));
+  const auto words = philox(key, static_cast<uint64_t>(token));
+  return (static_cast<double>(words[0]) + static_cast<double>(words[1]) * 0x1p-32) * 0x1p-32;
 }
 
 std::vector<float> host_row(const Tensor& logits_BV) {
@@ -64,32 +63,51 @@ Generator::Generator(const CheckpointReader& checkpoint, const std::string& toke
   load_tensors(checkpoint, units_.owned(), nullptr);
 }
 
-void Generator::generate(const std::string& prompt, const SamplingConfig& sampling, int64_t max_tokens,
-                         uint64_t seed, const std::function<void(const std::string&)>& emit,
-                         const std::atomic<int>& stop) {
+std::vector<int32_t> Generator::encode(const std::string& prompt) const {
   std::vector<int32_t> ids = tokenizer_->encode(prompt);
   const int64_t longest = longest_sequence(config_);
-  if (ids.empty() || static_cast<int64_t>(ids.size()) >= longest)
+  if (ids.empty() || std::cmp_greater_equal(ids.size(), longest))
     fail(ExitCode::kUsage,
          "[generate] wanted a prompt of 1 to {} tokens (the model's longest sequence is {}), given {}",
          longest - 1, longest, ids.size());
-  const int64_t limit = std::min(max_tokens, longest - static_cast<int64_t>(ids.size()));
-  Decoder decoder(config_.model, units_, 1, longest, compute_dtype(config_.precision), device_);
-  const uint64_t key = stream_key(seed, "generate");
-  std::string pending;
-  for (int64_t n = 0; n < limit && stop == 0; ++n) {
-    const std::vector<float> logits = host_row(decoder.next_logits(token_tensor(ids, device_)));
-    const auto words = philox(key, static_cast<uint64_t>(n));
-    const double draw = (static_cast<double>(words[0]) + static_cast<double>(words[1]) * 0x1p-32) * 0x1p-32;
-    const int32_t id = sample_token(logits, sampling, draw);
-    if (id >= tokenizer_->size() || tokenizer_->is_special(id)) break;
-    pending += tokenizer_->token_bytes(id);
-    const size_t whole = pending.size() - unfinished_tail(pending);
-    if (whole > 0) emit(pending.substr(0, whole));
-    pending.erase(0, whole);
-    ids.assign(1, id);
+  return ids;
+}
+
+std::optional<Generated> Generator::generate(const std::vector<int32_t>& prompt,
+                                             const GenerateOptions& options, int64_t sample,
+                                             const std::function<void(const std::string&)>& emit,
+                                             const std::atomic<int>& stop) {
+  const auto num_prompt = static_cast<int64_t>(prompt.size());
+  const int64_t limit = std::min(options.max_tokens, longest_sequence(config_) - num_prompt);
+  Decoder decoder(config_.model, units_, 1, num_prompt + limit, compute_dtype(config_.precision), device_);
+  Generated result;
+  TextStream stream(options.stop, [&](const std::string& piece) {
+    result.text += piece;
+    emit(piece);
+  });
+  std::vector<bool> seen(static_cast<size_t>(model_layout(config_.model).vocab_size));
+  std::vector<int32_t> next = prompt;
+  for (; result.tokens < limit; ++result.tokens) {
+    if (stop != 0) return std::nullopt;
+    for (const int32_t id : next) seen[static_cast<size_t>(id)] = true;
+    std::vector<float> logits = host_row(decoder.next_logits(token_tensor(next, device_)));
+    if (options.sampling.repetition_penalty != 1)
+      penalise_repetition(logits, seen, options.sampling.repetition_penalty);
+    const int32_t id =
+        sample_token(logits, options.sampling, uniform_draw(options.seed, sample, result.tokens));
+    next.assign(1, id);
+    if (!writes(id) && !options.ignore_eos) {
+      result.finish = Finish::kEos;
+      break;
+    }
+    if (writes(id) && stream.add(tokenizer_->token_bytes(id))) {
+      result.tokens += 1;
+      result.finish = Finish::kStop;
+      break;
+    }
   }
-  if (!pending.empty()) emit(pending);
+  if (result.finish != Finish::kStop) stream.finish();
+  return result;
 }
 
 }  // namespace tycho

@@ -3,7 +3,9 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/config.h"
@@ -13,6 +15,26 @@
 
 namespace tycho {
 
+struct GenerateOptions {
+  SamplingConfig sampling;
+  int64_t max_tokens = 128;
+  std::vector<std::string> stop;  // text ends before the first of these; none is empty
+  bool ignore_eos = false;        // a special token does not end the text; it writes nothing
+  uint64_t seed = 0;
+};
+
+/// Why a text ended: a stop string, max_tokens or the model's longest sequence, a special token.
+enum class Finish { kStop, kLength, kEos };
+constexpr EnumNames<Finish, 3> enum_names(Finish) {
+  return {{{"stop", Finish::kStop}, {"length", Finish::kLength}, {"eos", Finish::kEos}}};
+}
+
+struct Generated {
+  std::string text;    // without the stop string
+  int64_t tokens = 0;  // chosen, those of the stop string counted, the special token at the end not
+  Finish finish = Finish::kLength;
+};
+
 /// A model that generates, read from a checkpoint: its recipe, weights and tokenizer.
 class Generator {
  public:
@@ -20,12 +42,20 @@ class Generator {
   /// is none.
   Generator(const CheckpointReader& checkpoint, const std::string& tokenizer, const at::Device& device);
 
-  /// Continues `prompt` (at least one token) and hands whole UTF-8 characters to `emit` as they come. Ends
-  /// after max_tokens, at a special token, at the model's longest sequence, or when `stop` is not 0.
-  void generate(const std::string& prompt, const SamplingConfig& sampling, int64_t max_tokens, uint64_t seed,
-                const std::function<void(const std::string&)>& emit, const std::atomic<int>& stop);
+  /// The tokens of a prompt. Throws Error (kUsage) when they are none, or leave no room in the model's
+  /// longest sequence.
+  std::vector<int32_t> encode(const std::string& prompt) const;
+
+  /// Goes on from a prompt's tokens and hands whole UTF-8 characters to `emit` as they come. A function of
+  /// (prompt, options, sample): prompts and samples do not see each other. Nothing when `stop` is not 0
+  /// before the end.
+  std::optional<Generated> generate(const std::vector<int32_t>& prompt, const GenerateOptions& options,
+                                    int64_t sample, const std::function<void(const std::string&)>& emit,
+                                    const std::atomic<int>& stop);
 
  private:
+  bool writes(int32_t id) const { return id < tokenizer_->size() && !tokenizer_->is_special(id); }
+
   TrainConfig config_;
   at::Device device_;
   LocalUnits units_;

@@ -1,4 +1,4 @@
-// Choosing the next token from logits.
+// Choosing the next token from logits. Torch-free.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,7 +9,12 @@ struct SamplingConfig {
   double temperature = 1.0;  // 0: greedy
   int64_t top_k = 0;         // keep the k likeliest; 0 keeps all
   double top_p = 1.0;        // then the likeliest whose probabilities sum to at least this
+  double repetition_penalty = 1.0;
 };
+
+/// Makes tokens that were seen less likely: their logits are divided by `penalty` where positive and
+/// multiplied where negative, each once.               (Keskar et al. 2019, arXiv:1909.05858; transformers)
+void penalise_repetition(std::vector<float>& logits, const std::vector<bool>& seen, double penalty);
 
 /// Index of the token. `draw` is uniform in [0, 1): the same logits and draw give the same token. Ties go to
 /// the lower index. Throws Error (kNumerics) when a logit is NaN.

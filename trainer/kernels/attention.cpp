@@ -5,6 +5,7 @@
 #include <ATen/ops/_scaled_dot_product_flash_attention.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_backward.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/matmul.h>
 
 #include <cmath>
@@ -94,11 +95,30 @@ void attention_backward(const AttentionShape& s, const ScoreRules& rules, const 
   to.v_BKTd.copy_(dv);
 }
 
-Tensor attention_cached(const AttentionShape& s, const Tensor& q_BTHd, const Tensor& key_cache,
-                        const Tensor& value_cache, int64_t num_keys) {
+namespace {
+
+/// Scores [B, K, G, T, S] of products already scaled: cap, ALiBi, and -infinity where a query must not look.
+Tensor ruled_scores(const AttentionShape& s, const ScoreRules& rules, Tensor scores, int64_t num_keys) {
+  if (rules.softcap != 0.0f) scores = (scores / rules.softcap).tanh_().mul_(rules.softcap);
+  const auto options = scores.options().dtype(at::kLong);
+  const Tensor key = at::arange(num_keys, options),
+               query = at::arange(num_keys - s.seq, num_keys, options).unsqueeze(1), behind = key - query;
+  if (rules.alibi_H) {
+    const Tensor slopes = at::from_blob(const_cast<float*>(rules.alibi_H),
+                                        {s.kv_heads, s.heads / s.kv_heads, 1, 1}, scores.options());
+    scores = scores + slopes * behind.to(at::kFloat);
+  }
+  if (s.seq > 1) scores = scores.masked_fill(behind > 0, -INFINITY);
+  if (rules.window >= 0) scores = scores.masked_fill(behind < -rules.window, -INFINITY);
+  return scores;
+}
+
+}  // namespace
+
+Tensor attention_cached(const AttentionShape& s, const ScoreRules& rules, const Tensor& q_BTHd,
+                        const Tensor& key_cache, const Tensor& value_cache, int64_t num_keys) {
   const char* op = "attention_cached";
-  const auto device = q_BTHd.device();
-  check_tensor(op, "q", q_BTHd, {s.batch, s.seq, s.heads, s.head_dim}, q_BTHd.scalar_type(), device);
+  check_tensor(op, "q", q_BTHd, {s.batch, s.seq, s.heads, s.head_dim}, q_BTHd.scalar_type(), q_BTHd.device());
   check_groups(op, s);
   TYCHO_CHECK(key_cache.dim() == 4 && num_keys >= s.seq && num_keys <= key_cache.size(1),
               "[{}] wanted {} <= keys <= positions of the cache, got {} keys and a cache of {}", op, s.seq,
@@ -114,13 +134,8 @@ Tensor attention_cached(const AttentionShape& s, const Tensor& q_BTHd, const Ten
       q_BTHd.view({s.batch, s.seq, s.kv_heads, group, s.head_dim}).permute({0, 2, 3, 1, 4}).to(compute);
   Tensor scores = at::matmul(q.reshape({s.batch, s.kv_heads, group * s.seq, s.head_dim}),
                              cached(key_cache).transpose(2, 3));
-  scores = scores.to(at::kFloat).mul_(1.0 / std::sqrt(static_cast<double>(s.head_dim)));
-  if (s.seq > 1) {
-    const Tensor key = at::arange(num_keys, device), last = at::arange(num_keys - s.seq, num_keys, device);
-    scores = scores.view({s.batch, s.kv_heads, group, s.seq, num_keys})
-                 .masked_fill(key.unsqueeze(0) > last.unsqueeze(1), -INFINITY)
-                 .view({s.batch, s.kv_heads, group * s.seq, num_keys});
-  }
+  scores = scores.to(at::kFloat).mul_(rules.scale).view({s.batch, s.kv_heads, group, s.seq, num_keys});
+  scores = ruled_scores(s, rules, scores, num_keys).view({s.batch, s.kv_heads, group * s.seq, num_keys});
   const Tensor out = at::matmul(scores.softmax(-1).to(compute), cached(value_cache));
   return out.view({s.batch, s.kv_heads, group, s.seq, s.head_dim})
       .permute({0, 3, 1, 2, 4})

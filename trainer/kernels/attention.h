@@ -25,8 +25,9 @@ void attention_backward(const AttentionShape& shape, const ScoreRules& rules, co
 
 /// For generation: q_BTHd attends to the first num_keys positions of a cache [B, num_positions, K, d], the
 /// last T of which are q's own (causal among them). Returns [B*T, H*d].
-Tensor attention_cached(const AttentionShape& shape, const Tensor& q_BTHd, const Tensor& key_cache,
-                        const Tensor& value_cache, int64_t num_keys);
+/// Documents are not told apart.
+Tensor attention_cached(const AttentionShape& shape, const ScoreRules& rules, const Tensor& q_BTHd,
+                        const Tensor& key_cache, const Tensor& value_cache, int64_t num_keys);
 
 /// 1 / sqrt(d): the scale of Vaswani et al. 2017.
 float default_scale(int64_t head_dim);

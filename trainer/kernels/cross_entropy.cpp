@@ -20,9 +20,11 @@ void check_targets(const Tensor& targets_N, int64_t vocab) {
 
 }  // namespace
 
-void cross_entropy(Tensor& logits_NV, const Tensor& targets_N, const Tensor& weight_1, bool write_gradient,
-                   Tensor& losses_N) {
+void cross_entropy(const LogitRules& rules, Tensor& logits_NV, const Tensor& targets_N,
+                   const Tensor& weight_1, bool write_gradient, Tensor& losses_N) {
   const char* op = "cross_entropy";
+  TYCHO_CHECK(rules.softcap >= 0, "[cross_entropy] wanted a soft cap above 0, or 0 for none, got {}",
+              rules.softcap);
   const RowsShape shape = rows_of(op, "logits", logits_NV);
   const auto device = logits_NV.device();
   check_tensor(op, "logits", logits_NV, {shape.rows, shape.dim}, logits_NV.scalar_type(), device);
@@ -30,7 +32,7 @@ void cross_entropy(Tensor& logits_NV, const Tensor& targets_N, const Tensor& wei
   check_tensor(op, "losses", losses_N, {shape.rows}, at::kFloat, device);
   if (write_gradient) check_tensor(op, "weight", weight_1, {1}, at::kFloat, device);
   check_targets(targets_N, shape.dim);
-  kernels(logits_NV).cross_entropy(shape, dtype_of(op, logits_NV), logits_NV.mutable_data_ptr(),
+  kernels(logits_NV).cross_entropy(shape, dtype_of(op, logits_NV), rules, logits_NV.mutable_data_ptr(),
                                    targets_N.const_data_ptr<int32_t>(),
                                    write_gradient ? weight_1.const_data_ptr<float>() : nullptr,
                                    write_gradient, losses_N.mutable_data_ptr<float>(), stream_of(logits_NV));

@@ -1,5 +1,6 @@
 // The fused classifier: softmax, loss and gradient in one pass over the logits.
 #pragma once
+#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
 
 namespace tycho {
@@ -7,10 +8,10 @@ namespace tycho {
 /// Targets with this value have no loss and no gradient.
 inline constexpr int32_t kIgnoredTarget = -100;
 
-/// losses_N[n] (fp32) = -log softmax(logits_NV[n])[targets_N[n]], 0 where ignored. With write_gradient,
-/// logits become weight * d(sum of losses)/d(logits) in place. logits fp32 or bf16 contiguous; targets int32;
-/// weight_1 fp32, one element.
-void cross_entropy(Tensor& logits_NV, const Tensor& targets_N, const Tensor& weight_1, bool write_gradient,
-                   Tensor& losses_N);
+/// losses_N[n] (fp32) = -log softmax(rules(logits_NV[n]))[targets_N[n]], 0 where ignored. With
+/// write_gradient, logits become weight * d(sum of losses)/d(logits) in place. logits fp32 or bf16
+/// contiguous; targets int32; weight_1 fp32, one element.
+void cross_entropy(const LogitRules& rules, Tensor& logits_NV, const Tensor& targets_N,
+                   const Tensor& weight_1, bool write_gradient, Tensor& losses_N);
 
 }  // namespace tycho

@@ -43,6 +43,15 @@ void check_tensor(std::string_view op, std::string_view name, const Tensor& tens
        describe(tensor.sizes(), tensor.scalar_type(), tensor.is_contiguous(), tensor.device()));
 }
 
+int64_t row_step(std::string_view op, std::string_view name, const Tensor& tensor, at::IntArrayRef shape,
+                 at::ScalarType dtype, const at::Device& device) {
+  if (tensor.defined() && tensor.dim() == 2 && tensor.sizes() == shape && tensor.scalar_type() == dtype &&
+      tensor.device() == device && tensor.stride(1) == 1 && tensor.stride(0) >= tensor.size(1))
+    return tensor.stride(0);
+  check_tensor(op, name, tensor, shape, dtype, device);
+  return shape[1];
+}
+
 RowsShape rows_of(std::string_view op, std::string_view name, const Tensor& tensor) {
   TYCHO_CHECK(tensor.defined() && tensor.dim() == 2, "[{}] {}: wanted a matrix [N, D], got {} dims", op, name,
               tensor.defined() ? tensor.dim() : 0);

@@ -21,6 +21,11 @@ Dtype dtype_of(std::string_view op, const Tensor& tensor);
 void check_tensor(std::string_view op, std::string_view name, const Tensor& tensor, at::IntArrayRef shape,
                   at::ScalarType dtype, const at::Device& device);
 
+/// As check_tensor, for a matrix whose rows need not touch: the elements of each row are neighbours. Returns
+/// the elements between rows.
+int64_t row_step(std::string_view op, std::string_view name, const Tensor& tensor, at::IntArrayRef shape,
+                 at::ScalarType dtype, const at::Device& device);
+
 /// [N, D] with N and D read off the tensor; anything else is an Error.
 RowsShape rows_of(std::string_view op, std::string_view name, const Tensor& tensor);
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "trainer/base/activation.h"
+
 namespace tycho {
 
 enum class Dtype : int { kFp32, kBf16 };
@@ -13,6 +15,34 @@ using Stream = void*;  // cudaStream_t; ignored by CPU kernels
 /// N rows of D elements.
 struct RowsShape {
   int64_t rows = 0, dim = 0;
+};
+
+/// `groups` norms of `dim` neighbours each within a row: group g of row r starts r * step + g * dim elements
+/// from the pointer. Statistics are kept at [r * groups + g]; weights and biases [dim] serve every group.
+struct NormShape {
+  int64_t rows = 0, groups = 1, dim = 0;
+  int64_t x_step = 0;   // elements between rows of x
+  int64_t y_step = 0;   // of y and dy
+  int64_t dx_step = 0;  // of dx
+};
+
+/// Element (r, i) of a matrix is dropped with probability p, by bits that are a function of
+/// (key, first_row + r, i) alone: any machine, cut or number of threads drops the same ones.
+struct DropoutMask {
+  double p = 0.0;  // [0, 1)
+  uint64_t key = 0;
+  int64_t first_row = 0;
+};
+
+/// Row r of a batch gets row first_position + r % seq of the table; no table: nothing is added.
+struct PositionRows {
+  const void* table = nullptr;
+  int64_t seq = 1, first_position = 0;
+};
+
+/// What becomes of logits before the softmax: z = scale x, then softcap tanh(z / softcap) unless it is 0.
+struct LogitRules {
+  float scale = 1.0f, softcap = 0.0f;
 };
 
 struct RopeShape {
@@ -49,7 +79,6 @@ struct OptimizedWeights {
   uint64_t key = 0, step = 0;
 };
 
-// `decay` is the share of a weight that a step removes.
 /// result [rows, columns] = left [rows, depth] · right [columns, depth]ᵀ.
 struct MatmulShape {
   int64_t rows = 0, columns = 0, depth = 0;
@@ -67,6 +96,7 @@ struct MatmulResult {
   const void* added = nullptr;
 };
 
+// `decay` is the share of a weight that a step removes.
 struct AdamWScalars {
   double lr, beta1, beta2, eps, decay;
   double bias_correction1, bias_correction2;  // 1 - beta^step
@@ -84,28 +114,55 @@ struct SgdScalars {
 struct KernelTable {
   const char* name = "";  // "cpu avx2", "cpu avx512", "cpu generic", "cuda"
 
-  void (*rms_norm)(RowsShape, Dtype, const void* x, const void* weight, float eps, void* y, float* inv_rms,
+  void (*rms_norm)(NormShape, Dtype, const void* x, const void* weight, float eps, void* y, float* inv_rms,
                    Stream) = nullptr;
-  void (*rms_norm_backward)(RowsShape, Dtype, const void* x, const void* weight, const float* inv_rms,
+  void (*rms_norm_backward)(NormShape, Dtype, const void* x, const void* weight, const float* inv_rms,
                             const void* dy, void* dx, bool add_to_dx, float* dweight, bool add_to_dweight,
                             float* workspace, Stream) = nullptr;
   /// floats of workspace that rms_norm_backward wants.
-  int64_t (*rms_norm_backward_workspace)(RowsShape) = nullptr;
+  int64_t (*rms_norm_backward_workspace)(NormShape) = nullptr;
+  /// bias and dbias may be null.
+  void (*layer_norm)(NormShape, Dtype, const void* x, const void* weight, const void* bias, float eps,
+                     void* y, float* mean, float* inv_std, Stream) = nullptr;
+  void (*layer_norm_backward)(NormShape, Dtype, const void* x, const void* weight, const float* mean,
+                              const float* inv_std, const void* dy, void* dx, bool add_to_dx, float* dweight,
+                              float* dbias, bool add_to_dweight, float* workspace, Stream) = nullptr;
+  /// floats of workspace that layer_norm_backward wants.
+  int64_t (*layer_norm_backward_workspace)(NormShape) = nullptr;
 
-  void (*swiglu)(RowsShape, Dtype, const void* gate_up, void* y, Stream) = nullptr;
-  void (*swiglu_backward)(RowsShape, Dtype, const void* gate_up, const void* dy, void* dgate_up, void* y,
-                          Stream) = nullptr;
+  void (*activation)(int64_t n, Dtype, Activation, const void* x, void* y, Stream) = nullptr;
+  void (*activation_backward)(int64_t n, Dtype, Activation, const void* x, const void* dy, void* dx, void* y,
+                              Stream) = nullptr;
+  void (*gated_activation)(RowsShape, Dtype, Activation, const void* gate_up, void* y, Stream) = nullptr;
+  void (*gated_activation_backward)(RowsShape, Dtype, Activation, const void* gate_up, const void* dy,
+                                    void* dgate_up, void* y, Stream) = nullptr;
+  void (*clamp)(int64_t n, Dtype, float limit, const void* x, void* y, Stream) = nullptr;
+  void (*clamp_backward)(int64_t n, Dtype, float limit, const void* x, const void* dy, void* dx,
+                         Stream) = nullptr;
+
+  void (*add_bias)(RowsShape, Dtype, const void* bias, void* y, Stream) = nullptr;
+  void (*bias_gradient)(RowsShape, Dtype, const void* dy, float* dbias, bool add, float* workspace,
+                        Stream) = nullptr;
+  /// floats of workspace that bias_gradient wants.
+  int64_t (*bias_gradient_workspace)(RowsShape) = nullptr;
+
+  /// residual may be null.
+  void (*dropout)(RowsShape, Dtype, DropoutMask, const void* x, const void* residual, void* y,
+                  Stream) = nullptr;
 
   void (*rope)(RopeShape, Dtype, const float* cos_sin, bool inverse, void* qkv, Stream) = nullptr;
 
-  void (*embedding)(RowsShape, Dtype, const int32_t* tokens, const void* table, void* y, Stream) = nullptr;
+  void (*embedding)(RowsShape, Dtype, const int32_t* tokens, const void* table, PositionRows, void* y,
+                    Stream) = nullptr;
   void (*embedding_backward)(RowsShape, Dtype, const int32_t* tokens, int64_t vocab, const void* dy,
                              float* dtable, void* workspace, Stream) = nullptr;
   /// bytes of workspace that embedding_backward wants.
   int64_t (*embedding_backward_workspace)(RowsShape, int64_t vocab) = nullptr;
+  void (*position_gradient)(RowsShape, Dtype, int64_t seq, const void* dy, float* dtable, bool add,
+                            Stream) = nullptr;
 
-  void (*cross_entropy)(RowsShape, Dtype, void* logits, const int32_t* targets, const float* weight,
-                        bool write_gradient, float* loss, Stream) = nullptr;
+  void (*cross_entropy)(RowsShape, Dtype, LogitRules, void* logits, const int32_t* targets,
+                        const float* weight, bool write_gradient, float* loss, Stream) = nullptr;
 
   void (*adamw_step)(int64_t n, AdamWScalars, const float* grad_scale, OptimizedWeights, const float* grads,
                      float* m, float* v, Stream) = nullptr;
@@ -132,17 +189,15 @@ struct KernelTable {
 };
 
 /// Names of the entries, each once: what declares, fills and checks tables is made from these lists.
-#define TYCHO_KERNELS(X)                                                                                   \
-  X(rms_norm)                                                                                              \
-  X(rms_norm_backward)                                                                                     \
-  X(rms_norm_backward_workspace)                                                                           \
-  X(swiglu)                                                                                                \
-  X(swiglu_backward)                                                                                       \
-  X(rope)                                                                                                  \
-  X(embedding)                                                                                             \
-  X(embedding_backward)                                                                                    \
-  X(embedding_backward_workspace) X(cross_entropy) X(adamw_step) X(lion_step) X(sgd_step) X(muon_momentum) \
-      X(add_update) X(sum_of_squares) X(cast) X(add_to_fp32)
+// clang-format off
+#define TYCHO_KERNELS(X) \
+  X(rms_norm) X(rms_norm_backward) X(rms_norm_backward_workspace) X(layer_norm) X(layer_norm_backward) \
+  X(layer_norm_backward_workspace) X(activation) X(activation_backward) X(gated_activation) \
+  X(gated_activation_backward) X(clamp) X(clamp_backward) X(add_bias) X(bias_gradient) \
+  X(bias_gradient_workspace) X(dropout) X(rope) X(embedding) X(embedding_backward) \
+  X(embedding_backward_workspace) X(position_gradient) X(cross_entropy) X(adamw_step) \
+  X(lion_step) X(sgd_step) X(muon_momentum) X(add_update) X(sum_of_squares) X(cast) X(add_to_fp32)
+// clang-format on
 /// Only on the CPU: a GPU's products and attention are ATen's.
 #define TYCHO_CPU_ONLY_KERNELS(X) X(matmul) X(attention) X(attention_backward)
 

@@ -1,12 +1,16 @@
 # Fused ops: contracts and checks (kernels/*.cpp), their definition on the CPU (kernels/cpu, compiled once per instruction
 # set), their twins on the GPU (kernels/cuda, in libtycho_cuda.so).
-set(cpu_kernels kernels/cpu/adamw_step.cpp kernels/cpu/attention.cpp kernels/cpu/attention_backward.cpp
-                kernels/cpu/cross_entropy.cpp kernels/cpu/embedding.cpp kernels/cpu/flat.cpp kernels/cpu/lion_step.cpp
+set(cpu_kernels kernels/cpu/activation.cpp kernels/cpu/adamw_step.cpp kernels/cpu/attention.cpp
+                kernels/cpu/attention_backward.cpp kernels/cpu/bias.cpp kernels/cpu/clamp.cpp
+                kernels/cpu/cross_entropy.cpp kernels/cpu/dropout.cpp kernels/cpu/embedding.cpp kernels/cpu/flat.cpp
+                kernels/cpu/layer_norm.cpp kernels/cpu/lion_step.cpp
                 kernels/cpu/matmul.cpp kernels/cpu/muon_step.cpp kernels/cpu/rms_norm.cpp kernels/cpu/rope.cpp
-                kernels/cpu/sgd_step.cpp kernels/cpu/swiglu.cpp kernels/cpu/table.cpp)
+                kernels/cpu/sgd_step.cpp kernels/cpu/table.cpp)
 tycho_library(kernels_cpu
   SOURCES ${cpu_kernels} kernels/cpu/parallel.cpp
-  HEADERS kernels/adamw_factors.h kernels/kernel_table.h kernels/cpu/kernels.h
+  HEADERS kernels/adamw_factors.h kernels/dropout_bits.h kernels/kernel_table.h
+          kernels/philox_words.h kernels/cpu/elementary.h kernels/cpu/kernels.h
+          kernels/cpu/partials.h kernels/cpu/philox_lanes.h
           kernels/cpu/attention_tiles.h kernels/cpu/parallel.h kernels/cpu/simd.h kernels/cpu/tile_product.h
           kernels/cpu/weights.h kernels/rounding_noise.h
   DEPS PUBLIC base PRIVATE OpenMP::OpenMP_CXX)
@@ -29,24 +33,28 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
 endif()
 
 tycho_library(kernels TORCH
-  SOURCES kernels/adamw_step.cpp kernels/attention.cpp kernels/cross_entropy.cpp
-          kernels/dispatch.cpp kernels/embedding.cpp kernels/grad_norm.cpp kernels/kernel_table.cpp kernels/lion_step.cpp kernels/matmul.cpp kernels/matmul_route.cpp
-          kernels/muon_step.cpp kernels/optimized_weights.cpp kernels/rms_norm.cpp kernels/rope.cpp
-          kernels/sgd_step.cpp kernels/swiglu.cpp
-  HEADERS kernels/adamw_step.h kernels/attention.h kernels/cross_entropy.h kernels/dispatch.h kernels/embedding.h
-          kernels/grad_norm.h kernels/lion_step.h kernels/matmul.h kernels/muon_step.h
-          kernels/optimized_weights.h kernels/sgd_step.h kernels/rms_norm.h kernels/rope.h kernels/swiglu.h
-          kernels/tensor.h
-  DEPS PUBLIC base kernels_cpu)
+  SOURCES kernels/activation.cpp kernels/adamw_step.cpp kernels/attention.cpp kernels/bias.cpp kernels/clamp.cpp
+          kernels/cross_entropy.cpp kernels/dispatch.cpp kernels/dropout.cpp kernels/embedding.cpp
+          kernels/grad_norm.cpp kernels/kernel_table.cpp kernels/layer_norm.cpp kernels/lion_step.cpp
+          kernels/matmul.cpp kernels/matmul_route.cpp kernels/muon_step.cpp kernels/norm_shape.cpp
+          kernels/optimized_weights.cpp kernels/rms_norm.cpp kernels/rope.cpp kernels/rope_frequencies.cpp
+          kernels/sgd_step.cpp
+  HEADERS kernels/activation.h kernels/adamw_step.h kernels/attention.h kernels/bias.h kernels/clamp.h
+          kernels/cross_entropy.h kernels/dispatch.h kernels/dropout.h kernels/embedding.h kernels/grad_norm.h
+          kernels/layer_norm.h kernels/lion_step.h kernels/matmul.h kernels/muon_step.h kernels/norm_shape.h
+          kernels/optimized_weights.h kernels/sgd_step.h kernels/rms_norm.h kernels/rope.h
+          kernels/rope_frequencies.h kernels/tensor.h
+  DEPS PUBLIC config kernels_cpu)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
   target_compile_definitions(tycho_kernels PRIVATE TYCHO_X86_KERNELS)
 endif()
 
-set(cuda_kernels kernels/cuda/adamw_step.cu kernels/cuda/cross_entropy.cu kernels/cuda/embedding.cu kernels/cuda/flat.cu
-                 kernels/cuda/lion_step.cu kernels/cuda/muon_step.cu kernels/cuda/rms_norm.cu kernels/cuda/rope.cu
-                 kernels/cuda/sgd_step.cu kernels/cuda/swiglu.cu kernels/cuda/plugin.cpp)
+set(cuda_kernels kernels/cuda/activation.cu kernels/cuda/adamw_step.cu kernels/cuda/bias.cu kernels/cuda/clamp.cu
+                 kernels/cuda/cross_entropy.cu kernels/cuda/dropout.cu kernels/cuda/embedding.cu kernels/cuda/flat.cu
+                 kernels/cuda/layer_norm.cu kernels/cuda/lion_step.cu kernels/cuda/muon_step.cu kernels/cuda/rms_norm.cu kernels/cuda/rope.cu
+                 kernels/cuda/sgd_step.cu kernels/cuda/plugin.cpp)
 set_property(GLOBAL APPEND_STRING PROPERTY TYCHO_LAYERS
-  "kernels_cuda trainer : base;kernels_cpu : ${cuda_kernels} kernels/cuda/common.cuh;kernels/cuda/weights.cuh;kernels/cuda/kernels.h\n")
+  "kernels_cuda trainer : base;kernels_cpu : ${cuda_kernels} kernels/cuda/common.cuh;kernels/cuda/over_elements.cuh;kernels/cuda/partials.cuh;kernels/cuda/weights.cuh;kernels/cuda/kernels.h\n")
 if(TYCHO_CUDA)
   add_library(tycho_cuda SHARED ${cuda_kernels})
   # Nothing here names ATen's CUDA operators: they register themselves because libtorch_cuda.so is loaded along.

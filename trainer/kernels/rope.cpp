@@ -10,21 +10,17 @@
 
 namespace tycho {
 
-Tensor rope_table(int64_t num_positions, int64_t head_dim, double theta) {
-  TYCHO_CHECK(num_positions > 0 && head_dim > 0 && head_dim % 2 == 0 && theta > 0,
-              "[rope] wanted positions > 0, an even head dim > 0 and theta > 0, got {}, {} and {}",
-              num_positions, head_dim, theta);
-  const int64_t half = head_dim / 2;
+Tensor rope_table(int64_t num_positions, const std::vector<double>& frequencies) {
+  TYCHO_CHECK(num_positions > 0, "[rope] wanted positions > 0, got {}", num_positions);
+  const auto half = static_cast<int64_t>(frequencies.size());
   Tensor table = at::empty({num_positions, 2, half}, at::kFloat);
   float* out = table.mutable_data_ptr<float>();
-  for (int64_t j = 0; j < half; ++j) {
-    const double frequency = std::pow(theta, -2.0 * static_cast<double>(j) / static_cast<double>(head_dim));
-    for (int64_t position = 0; position < num_positions; ++position) {
-      const double angle = static_cast<double>(position) * frequency;
+  for (int64_t position = 0; position < num_positions; ++position)
+    for (int64_t j = 0; j < half; ++j) {
+      const double angle = static_cast<double>(position) * frequencies[static_cast<size_t>(j)];
       out[(2 * position) * half + j] = static_cast<float>(std::cos(angle));
       out[(2 * position + 1) * half + j] = static_cast<float>(std::sin(angle));
     }
-  }
   return table;
 }
 

@@ -1,13 +1,13 @@
 // Rotary positions, in place on packed query, key and value rows.
 #pragma once
+#include "trainer/kernels/rope_frequencies.h"
 #include "trainer/kernels/tensor.h"
 
 namespace tycho {
 
-/// cos and sin of position * theta^(-2j/d) for position < num_positions, j < d/2: fp32 [num_positions, 2,
-/// d/2] on the CPU, computed in double.                                                   (Su et al. 2021,
-/// arXiv:2104.09864)
-Tensor rope_table(int64_t num_positions, int64_t head_dim, double theta);
+/// cos and sin of position * frequencies[j] for position < num_positions: fp32 [num_positions, 2, d/2] on the
+/// CPU, computed in double. frequencies: rope_frequencies.
+Tensor rope_table(int64_t num_positions, const std::vector<double>& frequencies);
 
 /// Rotates the first `rotated_heads` heads of every row of qkv_NC in place, Hugging Face's halves: (x[j], x[j
 /// + d/2]). Row r has position first_position + r % seq. `inverse` rotates back: the gradient.

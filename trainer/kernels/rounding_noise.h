@@ -2,33 +2,17 @@
 #pragma once
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define TYCHO_ANYWHERE __host__ __device__
-#else
-#define TYCHO_ANYWHERE
-#endif
+#include "trainer/kernels/philox_words.h"
 
 namespace tycho {
 
 /// Elements that one call serves: 16 bits for each of 8, low halves first.
 inline constexpr int kNoiseElements = 8;
 
-/// Philox 4x32-10 (base/philox.h) of (key, block, step). static: each instruction set keeps its own copy.
+/// Philox of (key, block, step). static: each instruction set keeps its own copy.
 TYCHO_ANYWHERE static inline void rounding_noise(uint64_t key, uint64_t block, uint64_t step,
                                                  uint32_t words[4]) {
-  uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-  uint32_t c0 = static_cast<uint32_t>(block), c1 = static_cast<uint32_t>(block >> 32);
-  uint32_t c2 = static_cast<uint32_t>(step), c3 = static_cast<uint32_t>(step >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const uint64_t product0 = uint64_t{0xD2511F53} * c0, product1 = uint64_t{0xCD9E8D57} * c2;
-    c0 = static_cast<uint32_t>(product1 >> 32) ^ c1 ^ k0;
-    c1 = static_cast<uint32_t>(product1);
-    c2 = static_cast<uint32_t>(product0 >> 32) ^ c3 ^ k1;
-    c3 = static_cast<uint32_t>(product0);
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
-  }
-  words[0] = c0, words[1] = c1, words[2] = c2, words[3] = c3;
+  philox_words(key, block, step, words);
 }
 
 /// The 16 bits of element e: block e / 8.

@@ -1,7 +1,7 @@
-// Sums over a model's layout, and the choice of the family.
+// Sums over a model's layout.
 #include "trainer/layout/model_layout.h"
 
-#include "trainer/layout/llama_layout.h"
+#include "trainer/layout/decoder_layout.h"
 
 namespace tycho {
 
@@ -41,13 +41,29 @@ int64_t slot_bytes(const SlotSpec& slot, int64_t compute_bytes) {
   return (num_bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-ModelLayout model_layout(const ModelConfig& config) {
-  return std::visit([](const LlamaConfig& llama) { return llama_layout(llama); }, config.value);
+bool is_recomputed(const SlotSpec& slot, Recompute mode) {
+  return mode == Recompute::kFull || (mode == Recompute::kSelective && slot.cheap);
 }
 
+SavedBytes saved_bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute, int64_t num_blocks,
+                       int64_t compute_bytes) {
+  SavedBytes bytes;
+  for (const SlotSpec& slot : specs.saved) {
+    bool shared = false;
+    for (int64_t i = 0; i < num_blocks; ++i) {
+      const bool again = is_recomputed(slot, recompute.of(i));
+      shared |= again;
+      if (!again) bytes.kept += slot_bytes(slot, compute_bytes);
+    }
+    if (shared) bytes.shared += slot_bytes(slot, compute_bytes);
+  }
+  return bytes;
+}
+
+ModelLayout model_layout(const ModelConfig& config) { return decoder_layout(decoder_spec(config)); }
+
 ActivationSpecs activation_specs(const ModelConfig& config, BatchShape shape, int64_t compute_bytes) {
-  return std::visit([&](const LlamaConfig& llama) { return llama_activations(llama, shape, compute_bytes); },
-                    config.value);
+  return decoder_activations(decoder_spec(config), shape, compute_bytes);
 }
 
 }  // namespace tycho

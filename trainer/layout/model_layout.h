@@ -6,6 +6,7 @@
 
 #include "trainer/layout/param_spec.h"
 #include "trainer/models/config.h"
+#include "trainer/models/recompute_config.h"
 
 namespace tycho {
 
@@ -44,6 +45,15 @@ struct ModelLayout {
   /// 6 N + 6 L (H d) T: the work a causal model must do.
   double flops_per_token_causal(int64_t seq) const;
 };
+
+/// Bytes of what all blocks keep, and of the one set that those which compute again share.
+struct SavedBytes {
+  int64_t kept = 0, shared = 0;
+};
+SavedBytes saved_bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute, int64_t num_blocks,
+                       int64_t compute_bytes);
+/// Whether a block of that mode computes the slot again.
+bool is_recomputed(const SlotSpec& slot, Recompute mode);
 
 /// Any family, by its config.
 ModelLayout model_layout(const ModelConfig& config);

@@ -12,9 +12,9 @@ int64_t numel(const Shape& shape);
 
 /// How an element starts. Drawn from (seed, parameter name, element index): the same bits on every topology.
 struct Init {
-  enum class Kind { kNormal, kOnes, kZeros };
+  enum class Kind { kNormal, kUniform, kOnes, kZeros };
   Kind kind = Kind::kNormal;
-  double std = 0.02;
+  double scale = 0.02;  // normal: standard deviation; uniform: the limit on both sides of 0
 };
 
 /// How the tp axis cuts a parameter.
@@ -51,6 +51,7 @@ struct SlotSpec {
   std::string name;
   Shape shape;
   SlotType type = SlotType::kCompute;
+  bool cheap = false;  // a block's: computed again under selective recompute
 };
 
 }  // namespace tycho

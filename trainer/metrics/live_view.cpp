@@ -155,6 +155,7 @@ void add_metrics(const ViewState& state, const ViewStyle& style, std::vector<Vie
     loss.push_back({line, Colour::kCyan});
   }
   flow.add(loss);
+  if (state.eval_loss) flow.add({{"eval " + metric_text(*state.eval_loss)}});
   flow.add({{"lr " + short_text(m.lr)}});
   flow.add({{"grad " + short_text(m.grad_norm)}});
   flow.add({{human_count(m.tokens_per_s) + " tok/s"}});

@@ -1,6 +1,7 @@
 // What the live view shows, as a pure function of what is known. Torch-free.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct ViewState {
   StepMetrics now;  // of the last step; step 0 before the first
   double data_wait_share = 0;
   History losses;
+  std::optional<double> eval_loss;  // of the last evaluation
   Notice checkpoint, event, warning;
   double elapsed_s = 0;
   std::string ends_at;     // "14:32"; "" when unknown

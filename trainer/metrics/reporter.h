@@ -17,9 +17,9 @@ class Reporter {
   virtual void run_start(const RunInfo&) {}
   /// Every step, for a live view; `record` when log.every says so.
   virtual void step(const StepMetrics&, bool /*record*/) {}
-  /// Something that happened: kind "checkpoint", "resume", "stop", "warning", "error", ... with its facts.
-  /// `text` is one line for people: "step 1000 saved, 1.5 GB in 2.1 s". The live view keeps the last of
-  /// checkpoint, of warning or error, and of all others.
+  /// Something that happened: kind "checkpoint", "eval", "resume", "stop", "warning", "error", ... with its
+  /// facts. `text` is one line for people: "step 1000 saved, 1.5 GB in 2.1 s". The live view keeps the last
+  /// of checkpoint, of warning or error, and of all others.
   virtual void event(const std::string& /*kind*/, const std::string& /*text*/, const Json& /*facts*/) {}
   /// The last call, also when the run stopped early. `reason` is for people: "done", "stopped by SIGTERM at
   /// step 120".

@@ -8,20 +8,28 @@
 
 namespace tycho {
 
+/// What dropout's bits are drawn from: a key of this step, micro-batch and block. p is 0 when nothing is
+/// dropped.
+struct DropoutSource {
+  double p = 0;
+  uint64_t key = 0;
+};
+
 /// What one block may use while it computes.
 struct BlockActivations {
   Views& saved;                          // its own, from forward to backward
   std::vector<Tensor>& attention_state;  // its own; the bytes are ATen's, and none on a CPU
   Views& scratch;                        // shared with the other blocks: dead when it returns
+  DropoutSource dropout;
 };
 
 class Activations {
  public:
-  Activations(const ActivationSpecs& specs, int64_t num_blocks, at::ScalarType dtype,
-              const at::Device& device);
+  Activations(const ActivationSpecs& specs, int64_t num_blocks, const RecomputeConfig& recompute,
+              at::ScalarType dtype, const at::Device& device);
 
-  BlockActivations block(int64_t i) {
-    return {saved_[static_cast<size_t>(i)], attention_state_[static_cast<size_t>(i)], scratch_};
+  BlockActivations block(int64_t i, DropoutSource dropout) {
+    return {saved_[static_cast<size_t>(i)], attention_state_[static_cast<size_t>(i)], scratch_, dropout};
   }
   /// Slots around the blocks, in the order of ActivationSpecs::model.
   Tensor& model(int slot) { return model_[static_cast<size_t>(slot)]; }

@@ -2,45 +2,74 @@
 #include "trainer/models/head.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "trainer/kernels/cross_entropy.h"
 #include "trainer/kernels/matmul.h"
-#include "trainer/kernels/rms_norm.h"
 
 namespace tycho {
+namespace {
 
-void head_forward_backward(HeadParams p, const Tensor& x_ND, const Tensor& targets_N, const Tensor& weight_1,
-                           double norm_eps, Activations& act, HeadGrads g, bool add, Tensor& d_ND) {
-  Tensor& normed_ND = act.model(model_slot::kNormedFinal);
-  Tensor& logits_CV = act.model(model_slot::kLogits);
-  Tensor& losses_N = act.model(model_slot::kLosses);
-  Tensor& d_normed_ND = act.model(model_slot::kDNormed);
-  rms_norm(x_ND, p.norm_D, norm_eps, normed_ND, act.model(model_slot::kInvRmsFinal));
-  const int64_t num_tokens = x_ND.size(0), chunk = logits_CV.size(0);
-  for (int64_t begin = 0; begin < num_tokens; begin += chunk) {
-    const int64_t rows = std::min(chunk, num_tokens - begin);
-    const Tensor normed = normed_ND.narrow(0, begin, rows);
-    Tensor logits = logits_CV.narrow(0, 0, rows);
-    Tensor losses = losses_N.narrow(0, begin, rows);
-    Tensor d_normed = d_normed_ND.narrow(0, begin, rows);
-    matmul_nt(normed, p.output_VD, logits);
-    cross_entropy(logits, targets_N.narrow(0, begin, rows), weight_1, /*write_gradient=*/true, losses);
-    matmul_tn(logits, normed, g.output_VD, add || begin > 0);
-    matmul_nn(logits, p.output_VD, d_normed);
-  }
-  rms_norm_backward(x_ND, p.norm_D, act.model(model_slot::kInvRmsFinal), d_normed_ND, d_ND,
-                    /*add_to_dx=*/false, g.norm_D, add);
+NormStats final_stats(Activations& act) {
+  return {act.model(model_slot::kMeanFinal), act.model(model_slot::kInvFinal)};
 }
 
-Tensor head_last_logits(HeadParams p, const Tensor& x_ND, int64_t batch, double norm_eps) {
+/// Runs body(first token, tokens) over chunks of the size that slot kLogits holds.
+template <class Body>
+void for_chunks(int64_t num_tokens, int64_t chunk, const Body& body) {
+  for (int64_t begin = 0; begin < num_tokens; begin += chunk)
+    body(begin, std::min(chunk, num_tokens - begin));
+}
+
+}  // namespace
+
+HeadRules::HeadRules(const DecoderSpec& spec)
+    : norm(spec),
+      logits{.scale = static_cast<float>(spec.logit_scale),
+             .softcap = static_cast<float>(spec.final_softcap)} {}
+
+void head_forward_backward(const HeadRules& rules, HeadParams p, const Tensor& x_ND, const Tensor& targets_N,
+                           const Tensor& weight_1, Activations& act, HeadGrads g, bool add, Tensor& d_ND) {
+  Tensor& normed_ND = act.model(model_slot::kNormedFinal);
+  Tensor& d_normed_ND = act.model(model_slot::kDNormed);
+  rules.norm.forward(p.norm, x_ND, final_stats(act), normed_ND);
+  for_chunks(x_ND.size(0), act.model(model_slot::kLogits).size(0), [&](int64_t begin, int64_t rows) {
+    const Tensor normed = normed_ND.narrow(0, begin, rows);
+    Tensor logits = act.model(model_slot::kLogits).narrow(0, 0, rows);
+    Tensor losses = act.model(model_slot::kLosses).narrow(0, begin, rows);
+    Tensor d_normed = d_normed_ND.narrow(0, begin, rows);
+    matmul_nt(normed, p.output_VD, logits);
+    cross_entropy(rules.logits, logits, targets_N.narrow(0, begin, rows), weight_1, /*write_gradient=*/true,
+                  losses);
+    matmul_tn(logits, normed, g.output_VD, add || begin > 0);
+    matmul_nn(logits, p.output_VD, d_normed);
+  });
+  rules.norm.backward(p.norm, x_ND, final_stats(act), d_normed_ND, d_ND, /*add_to_dx=*/false, g.norm, add);
+}
+
+void head_losses(const HeadRules& rules, HeadParams p, const Tensor& x_ND, const Tensor& targets_N,
+                 Activations& act) {
+  Tensor& normed_ND = act.model(model_slot::kNormedFinal);
+  rules.norm.forward(p.norm, x_ND, final_stats(act), normed_ND);
+  const Tensor weight_1 = at::ones({1}, x_ND.options().dtype(at::kFloat));
+  for_chunks(x_ND.size(0), act.model(model_slot::kLogits).size(0), [&](int64_t begin, int64_t rows) {
+    Tensor logits = act.model(model_slot::kLogits).narrow(0, 0, rows);
+    Tensor losses = act.model(model_slot::kLosses).narrow(0, begin, rows);
+    matmul_nt(normed_ND.narrow(0, begin, rows), p.output_VD, logits);
+    cross_entropy(rules.logits, logits, targets_N.narrow(0, begin, rows), weight_1, /*write_gradient=*/false,
+                  losses);
+  });
+}
+
+Tensor head_last_logits(const HeadRules& rules, HeadParams p, const Tensor& x_ND, int64_t batch) {
   const int64_t seq = x_ND.size(0) / batch;
   const Tensor last_BD = x_ND.view({batch, seq, x_ND.size(1)}).select(1, seq - 1).contiguous();
-  Tensor normed_BD = at::empty_like(last_BD);
-  Tensor inv_rms_B = at::empty({batch}, last_BD.options().dtype(at::kFloat));
-  rms_norm(last_BD, p.norm_D, norm_eps, normed_BD, inv_rms_B);
+  const Tensor normed_BD = rules.norm.apply(p.norm, last_BD);
   Tensor logits_BV = at::empty({batch, p.output_VD.size(0)}, last_BD.options());
   matmul_nt(normed_BD, p.output_VD, logits_BV);
-  return logits_BV.to(at::kFloat);
+  Tensor scaled_BV = logits_BV.to(at::kFloat) * rules.logits.scale;
+  return rules.logits.softcap == 0 ? scaled_BV
+                                   : (scaled_BV / rules.logits.softcap).tanh_() * rules.logits.softcap;
 }
 
 }  // namespace tycho

@@ -2,33 +2,44 @@
 #include "trainer/models/model.h"
 
 #include "trainer/base/error.h"
+#include "trainer/kernels/dropout.h"
 #include "trainer/kernels/embedding.h"
+#include "trainer/models/residual.h"
 
 namespace tycho {
 namespace {
 
-double final_norm_eps(const ModelConfig& config) {
-  return std::visit([](const auto& family) { return family.norm_eps; }, config.value);
+// The head's parameters; a tied one multiplies by the embedding's table.
+HeadParams head_views(const HeadParamIndex& at, const Views& head, const Views& embedding) {
+  return {{head[0], view(head, at.norm_bias)},
+          at.output < 0 ? embedding[embedding_param::kTable] : view(head, at.output)};
 }
 
-// The head's parameters; a tied one multiplies by the embedding's table.
-HeadParams head_params(const ModelLayout& layout, const Views& head, const Views& embedding) {
-  return {head[0], layout.tied ? embedding[0] : head[1]};
+/// Where learned positions come from, for sequences of `seq` tokens; none for other families.
+LearnedPositions positions_of(const DecoderSpec& spec, const Views& embedding, int64_t seq,
+                              int64_t first_position) {
+  if (spec.learned_positions == 0) return {};
+  return {embedding[embedding_param::kPositions], seq, first_position};
 }
 
 }  // namespace
 
 Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::ScalarType dtype,
-             const at::Device& device)
-    : layout_(model_layout(config)),
-      norm_eps_(final_norm_eps(config)),
+             const at::Device& device, const RecomputeConfig& recompute)
+    : spec_(decoder_spec(config)),
+      layout_(decoder_layout(spec_)),
+      shape_(shape),
+      recompute_(recompute),
+      head_(spec_),
       units_(units),
-      activations_(activation_specs(config, shape, static_cast<int64_t>(at::elementSize(dtype))),
-                   layout_.num_blocks, dtype, device),
-      block_(make_block(config, shape, device)) {}
+      activations_(decoder_activations(spec_, shape, static_cast<int64_t>(at::elementSize(dtype))),
+                   layout_.num_blocks, recompute, dtype, device),
+      block_(spec_, shape, device) {}
 
 Tensor Model::forward_backward(const MicroBatch& micro, const Tensor& weight_1) {
   const bool add = !micro.first;
+  dropout_key_ = micro.dropout_key;
+  dropping_ = true;
   embed(micro.tokens_N);
   for (int64_t i = 0; i < layout_.num_blocks; ++i) run_forward(i);
   Tensor loss = head_loss(micro.targets_N, weight_1, add);
@@ -42,23 +53,47 @@ Tensor Model::forward_backward(const MicroBatch& micro, const Tensor& weight_1) 
   return loss;
 }
 
+const Tensor& Model::losses(const Tensor& tokens_N, const Tensor& targets_N) {
+  dropping_ = false;
+  embed(tokens_N);
+  for (int64_t i = 0; i < layout_.num_blocks; ++i) run_forward(i);
+  const Views& head = units_.acquire(head_unit(), Pass::kForward);
+  const Views& table = units_.acquire(0, Pass::kForward);
+  head_losses(head_, head_views(head_params(spec_), head, table), stream(layout_.num_blocks), targets_N,
+              activations_);
+  units_.release(0, Pass::kForward);
+  units_.release(head_unit(), Pass::kForward);
+  return activations_.model(model_slot::kLosses);
+}
+
+BlockActivations Model::block_activations(int64_t i) {
+  const DropoutSource dropout = {dropping_ ? spec_.resid_dropout : 0.0,
+                                 dropout_key_ + static_cast<uint64_t>(i + 1) * 0x9e3779b97f4a7c15u};
+  return activations_.block(i, dropout);
+}
+
 void Model::embed(const Tensor& tokens_N) {
   Tensor x_ND = stream(0);
-  embedding(tokens_N, units_.acquire(0, Pass::kForward)[0], x_ND);
+  const Views& unit = units_.acquire(0, Pass::kForward);
+  embedding(tokens_N, unit[embedding_param::kTable], x_ND, positions_of(spec_, unit, shape_.seq, 0));
+  if (dropping_ && spec_.embedding_dropout > 0)
+    dropout(dropout_mask({spec_.embedding_dropout, dropout_key_}, StreamSite::kEmbedding), x_ND, Tensor(),
+            x_ND);
   units_.release(0, Pass::kForward);
 }
 
 void Model::run_forward(int64_t i) {
   const Views& params = units_.acquire(block_unit(i), Pass::kForward);
   Tensor y_ND = stream(i + 1);
-  block_->forward(params, stream(i), activations_.block(i), y_ND);
+  block_.forward(params, stream(i), block_activations(i), y_ND);
   units_.release(block_unit(i), Pass::kForward);
 }
 
 void Model::run_backward(int64_t i, bool add) {
   const Views& params = units_.acquire(block_unit(i), Pass::kBackward);
-  block_->backward(params, stream(i), activations_.block(i), units_.grads(block_unit(i)), add,
-                   activations_.model(model_slot::kDStream));
+  block_.recompute(recompute_.of(i), params, stream(i), block_activations(i));
+  block_.backward(params, stream(i), block_activations(i), units_.grads(block_unit(i)), add,
+                  activations_.model(model_slot::kDStream));
   units_.release(block_unit(i), Pass::kBackward);
 }
 
@@ -66,36 +101,50 @@ Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool ad
   const Views& head = units_.acquire(head_unit(), Pass::kBackward);
   const Views& table = units_.acquire(0, Pass::kBackward);
   Views& head_grads = units_.grads(head_unit());
-  HeadGrads grads = {head_grads[0], layout_.tied ? units_.grads(0)[0] : head_grads[1]};
-  head_forward_backward(head_params(layout_, head, table), stream(layout_.num_blocks), targets_N, weight_1,
-                        norm_eps_, activations_, grads, add, activations_.model(model_slot::kDStream));
+  const HeadParamIndex at = head_params(spec_);
+  HeadGrads grads = {{head_grads[0], view(head_grads, at.norm_bias)},
+                     layout_.tied ? units_.grads(0)[embedding_param::kTable] : view(head_grads, at.output)};
+  head_forward_backward(head_, head_views(at, head, table), stream(layout_.num_blocks), targets_N, weight_1,
+                        activations_, grads, add, activations_.model(model_slot::kDStream));
   units_.release(0, Pass::kBackward);
   units_.release(head_unit(), Pass::kBackward);
   return activations_.model(model_slot::kLosses).sum(at::kDouble);
 }
 
 void Model::embed_backward(const Tensor& tokens_N, bool add) {
-  Tensor& d_table_VD = units_.grads(0)[0];
+  Tensor& d_ND = activations_.model(model_slot::kDStream);
+  if (spec_.embedding_dropout > 0)
+    dropout(dropout_mask({spec_.embedding_dropout, dropout_key_}, StreamSite::kEmbedding), d_ND, Tensor(),
+            d_ND);
+  if (spec_.embedding_fraction < 1) d_ND.mul_(spec_.embedding_fraction);
+  Views& grads = units_.grads(0);
+  if (spec_.learned_positions > 0)
+    position_gradient(d_ND, shape_.seq, grads[embedding_param::kPositions], add);
+  Tensor& d_table_VD = grads[embedding_param::kTable];
   // Only rows of tokens that occur are written, so the first micro-batch clears; a tied table has its head's
   // gradient already.
   if (!add && !layout_.tied) d_table_VD.zero_();
-  embedding_backward(tokens_N, activations_.model(model_slot::kDStream), d_table_VD);
+  embedding_backward(tokens_N, d_ND, d_table_VD);
 }
 
 Decoder::Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int64_t num_positions,
                  at::ScalarType dtype, const at::Device& device)
-    : layout_(model_layout(config)),
-      norm_eps_(final_norm_eps(config)),
+    : spec_(decoder_spec(config)),
+      layout_(decoder_layout(spec_)),
+      head_(spec_),
       units_(units),
       batch_(batch),
       num_positions_(num_positions),
-      block_(make_block(config, {batch, num_positions}, device)) {
-  const int64_t kv_heads = std::visit([](const auto& family) { return family.num_kv_heads(); }, config.value);
-  const int64_t head_dim = std::visit([](const auto& family) { return family.head_dim(); }, config.value);
+      block_(spec_, {batch, num_positions}, device) {
+  TYCHO_CHECK(
+      spec_.learned_positions == 0 || num_positions <= spec_.learned_positions,
+      "[decoder] wanted at most the {} positions of the model's table, got {}: shorten the prompt or ask for "
+      "fewer tokens",
+      spec_.learned_positions, num_positions);
   const auto options = at::TensorOptions().dtype(dtype).device(device);
   for (int64_t i = 0; i < layout_.num_blocks; ++i) {
-    cache_.keys.push_back(at::zeros({batch, num_positions, kv_heads, head_dim}, options));
-    cache_.values.push_back(at::zeros({batch, num_positions, kv_heads, head_dim}, options));
+    cache_.keys.push_back(at::zeros({batch, num_positions, spec_.kv_heads, spec_.head_dim}, options));
+    cache_.values.push_back(at::zeros({batch, num_positions, spec_.kv_heads, spec_.head_dim}, options));
   }
 }
 
@@ -106,16 +155,16 @@ Tensor Decoder::next_logits(const Tensor& tokens_N) {
               num_positions_);
   const Views& table = units_.acquire(0, Pass::kForward);
   Tensor x_ND = at::empty({tokens_N.numel(), layout_.width}, table[0].options());
-  embedding(tokens_N, table[0], x_ND);
+  embedding(tokens_N, table[embedding_param::kTable], x_ND, positions_of(spec_, table, seq, cache_.length));
   for (int64_t i = 0; i < layout_.num_blocks; ++i) {
     const int unit = static_cast<int>(i) + 1;
-    x_ND = block_->forward_cached(units_.acquire(unit, Pass::kForward), x_ND, cache_, i);
+    x_ND = block_.forward_cached(units_.acquire(unit, Pass::kForward), x_ND, cache_, i);
     units_.release(unit, Pass::kForward);
   }
   cache_.length += seq;
   const int head_unit = static_cast<int>(layout_.num_blocks) + 1;
   const Views& head = units_.acquire(head_unit, Pass::kForward);
-  Tensor logits_BV = head_last_logits(head_params(layout_, head, table), x_ND, batch_, norm_eps_);
+  Tensor logits_BV = head_last_logits(head_, head_views(head_params(spec_), head, table), x_ND, batch_);
   units_.release(head_unit, Pass::kForward);
   units_.release(0, Pass::kForward);
   return logits_BV;

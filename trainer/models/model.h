@@ -1,8 +1,6 @@
 // A decoder-only language model: embedding, blocks, head, as a loop over units that stops at the micro-batch.
 #pragma once
-#include <memory>
-
-#include "trainer/models/block.h"
+#include "trainer/models/decoder_block.h"
 #include "trainer/models/head.h"
 #include "trainer/parallel/unit_store.h"
 
@@ -12,8 +10,9 @@ namespace tycho {
 /// device.
 struct MicroBatch {
   Tensor tokens_N, targets_N;
-  bool first = true;  // its gradients overwrite those of the step before
-  bool last = true;   // gradients are complete after it
+  bool first = true;         // its gradients overwrite those of the step before
+  bool last = true;          // gradients are complete after it
+  uint64_t dropout_key = 0;  // of this step and micro-batch
 };
 
 /// Trains. One thread; asynchronous on CUDA.
@@ -21,11 +20,13 @@ class Model {
  public:
   /// `units` outlives the model. All memory is taken here.
   Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::ScalarType dtype,
-        const at::Device& device);
+        const at::Device& device, const RecomputeConfig& recompute = {});
 
   /// Adds weight_1 (fp32, one element) x the gradient of the summed token losses into the units' gradients.
   /// Returns the summed loss of the micro-batch, fp64, one element, on the device.
   Tensor forward_backward(const MicroBatch& micro, const Tensor& weight_1);
+  /// Losses of the tokens, fp32 [B * T] on the device, valid until the next call. Nothing is dropped.
+  const Tensor& losses(const Tensor& tokens_N, const Tensor& targets_N);
 
   const ModelLayout& layout() const { return layout_; }
 
@@ -35,17 +36,23 @@ class Model {
   Tensor stream(int64_t i) {
     return activations_.model(model_slot::kStream).select(0, i);
   }  // input of block i
+  BlockActivations block_activations(int64_t i);
   void embed(const Tensor& tokens_N);
   void run_forward(int64_t i);
   void run_backward(int64_t i, bool add);
   Tensor head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add);
   void embed_backward(const Tensor& tokens_N, bool add);
 
+  DecoderSpec spec_;
   ModelLayout layout_;
-  double norm_eps_;
+  BatchShape shape_;
+  RecomputeConfig recompute_;
+  HeadRules head_;
   UnitStore& units_;
   Activations activations_;
-  std::unique_ptr<Block> block_;
+  DecoderBlock block_;
+  uint64_t dropout_key_ = 0;
+  bool dropping_ = false;
 };
 
 /// Generates: forward only, with a cache of keys and values.
@@ -60,11 +67,12 @@ class Decoder {
   int64_t num_positions() const { return num_positions_; }
 
  private:
+  DecoderSpec spec_;
   ModelLayout layout_;
-  double norm_eps_;
+  HeadRules head_;
   UnitStore& units_;
   int64_t batch_, num_positions_;
-  std::unique_ptr<Block> block_;
+  DecoderBlock block_;
   KvCache cache_;
 };
 

@@ -20,11 +20,11 @@ Tensor part(const Tensor& memory, int64_t rows, int64_t columns) {
 
 }  // namespace
 
-NewtonSchulzSpace::NewtonSchulzSpace(int64_t longest_side, int64_t most_elements, const at::Device& device)
+NewtonSchulzSpace::NewtonSchulzSpace(int64_t side, int64_t most_elements, const at::Device& device)
     : dtype(bf16_is_native(device) ? at::kBFloat16 : at::kFloat) {
   const auto options = at::TensorOptions(device).dtype(dtype);
   a = at::empty({most_elements}, options), b = at::empty({most_elements}, options);
-  gram = at::empty({longest_side * longest_side}, options), square = at::empty_like(gram);
+  gram = at::empty({side * side}, options), square = at::empty_like(gram);
 }
 
 void newton_schulz(Tensor& x_AB, int64_t steps, NewtonSchulzSpace& space) {

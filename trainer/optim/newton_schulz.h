@@ -4,10 +4,10 @@
 
 namespace tycho {
 
-/// Memory that newton_schulz works in, for matrices of up to rows x columns; fp32, or bf16 where the device
-/// multiplies that faster.
+/// Memory that newton_schulz works in, for matrices whose shorter side is at most `side`; fp32, or bf16 where
+/// the device multiplies that faster.
 struct NewtonSchulzSpace {
-  NewtonSchulzSpace(int64_t longest_side, int64_t most_elements, const at::Device& device);
+  NewtonSchulzSpace(int64_t side, int64_t most_elements, const at::Device& device);
   at::ScalarType dtype;
   Tensor a, b;          // a matrix and the next
   Tensor gram, square;  // of its shorter side

@@ -10,6 +10,7 @@
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
 #include "trainer/data/loader.h"
+#include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/optim/param_rules.h"
 
@@ -89,17 +90,26 @@ void add_state(const TrainConfig& config, const ModelLayout& layout, std::vector
     memory.push_back({"optimizer scratch", num_bytes, "Newton-Schulz, one matrix at a time"});
 }
 
+const char* recompute_text(const RecomputeConfig& recompute) {
+  switch (recompute.mode) {
+    case Recompute::kNone: return "";
+    case Recompute::kSelective: return ", norms and feed-forward inputs computed again";
+    case Recompute::kFull: return ", all but block inputs computed again";
+  }
+  return "";
+}
+
 void add_activations(const TrainConfig& config, const ModelLayout& layout, BatchShape shape,
                      std::vector<MemoryItem>& memory) {
   const int64_t compute_bytes = config.precision == Precision::kBf16 ? 2 : kFp32Bytes;
   const ActivationSpecs specs = activation_specs(config.model, shape, compute_bytes);
-  const int64_t per_block = slots_bytes(specs.saved, compute_bytes);
-  int64_t shared = slots_bytes(specs.scratch, compute_bytes) + slots_bytes(specs.model, compute_bytes);
+  const SavedBytes saved = saved_bytes(specs, config.recompute, layout.num_blocks, compute_bytes);
+  int64_t shared =
+      slots_bytes(specs.scratch, compute_bytes) + slots_bytes(specs.model, compute_bytes) + saved.shared;
   const int64_t logits = specs.head_chunk * layout.vocab_size * compute_bytes;
   shared -= logits;
-  memory.push_back(
-      {"activations", layout.num_blocks * per_block,
-       fmt::format("{} x {} blocks", human_bytes(static_cast<double>(per_block)), layout.num_blocks)});
+  memory.push_back({"activations", saved.kept,
+                    fmt::format("{} blocks{}", layout.num_blocks, recompute_text(config.recompute))});
   memory.push_back({"shared activations", shared, "residual stream, scratch of one block"});
   memory.push_back(
       {"logits chunk", logits, fmt::format("{} of {} tokens at once", specs.head_chunk, shape.tokens())});
@@ -170,10 +180,12 @@ std::string grouped(int64_t n) {
 
 std::string count_text(int64_t n) { return n < 100000 ? grouped(n) : human_count(static_cast<double>(n)); }
 
-std::string model_line(const LlamaConfig& c) {
+std::string model_line(const ModelConfig& config) {
+  const DecoderSpec spec = decoder_spec(config);
   const std::string kv =
-      c.num_kv_heads() == c.heads ? "" : fmt::format(" ({} for keys and values)", c.num_kv_heads());
-  return fmt::format("llama, {} blocks of width {}, {} heads{}", c.layers, c.width, c.heads, kv);
+      spec.kv_heads == spec.heads ? "" : fmt::format(" ({} for keys and values)", spec.kv_heads);
+  return fmt::format("{}, {} blocks of width {}, {} heads{}", config.kind(), spec.layers, spec.width,
+                     spec.heads, kv);
 }
 
 std::string length_line(const Plan& plan) {
@@ -231,7 +243,7 @@ std::string plan_text(const Plan& plan, const TrainConfig& config) {
   const auto line = [&](const char* name, const std::string& value) {
     text += fmt::format("{:<12}{}\n", name, value);
   };
-  line("model", model_line(config.model.as<LlamaConfig>()));
+  line("model", model_line(config.model));
   line("parameters", fmt::format("{} = {}, {} of them in products", grouped(plan.num_params),
                                  human_count(static_cast<double>(plan.num_params)),
                                  human_count(static_cast<double>(plan.num_matmul_params))));

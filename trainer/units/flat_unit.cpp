@@ -1,6 +1,8 @@
 // The flat buffer of one unit, its gradient twin, its master weights.
 #include "trainer/units/flat_unit.h"
 
+#include <algorithm>
+
 #include "trainer/base/error.h"
 #include "trainer/units/arena.h"
 
@@ -36,16 +38,17 @@ Views FlatUnit::make_views(const Tensor& flat) const {
   for (const Extent& e : extents_)
     views.push_back(flat.narrow(0, e.begin, e.end - e.begin).view(e.spec->shape));
   for (const UnitSpec::Stack& stack : spec_->stacks) {
-    int64_t rows = 0;
-    const int64_t columns = spec_->params[static_cast<size_t>(stack.first)].shape.back();
+    Shape stacked = spec_->params[static_cast<size_t>(stack.first)].shape;
+    stacked.front() = 0;
     for (int i = stack.first; i < stack.first + stack.count; ++i) {
       const Shape& shape = spec_->params[static_cast<size_t>(i)].shape;
-      TYCHO_CHECK(shape.size() == 2 && shape.back() == columns, "[units] {} cannot be stacked in {}",
-                  spec_->params[static_cast<size_t>(i)].name, spec_->name);
-      rows += shape.front();
+      TYCHO_CHECK(std::equal(shape.begin() + 1, shape.end(), stacked.begin() + 1, stacked.end()),
+                  "[units] {} cannot be stacked in {}", spec_->params[static_cast<size_t>(i)].name,
+                  spec_->name);
+      stacked.front() += shape.front();
     }
     const int64_t begin = extents_[static_cast<size_t>(stack.first)].begin;
-    views.push_back(flat.narrow(0, begin, rows * columns).view({rows, columns}));
+    views.push_back(flat.narrow(0, begin, numel(stacked)).view(stacked));
   }
   return views;
 }

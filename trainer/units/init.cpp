@@ -26,17 +26,24 @@ void four_normals(uint64_t key, uint64_t counter, double std, float out[4]) {
   }
 }
 
+void four_uniforms(uint64_t key, uint64_t counter, double limit, float out[4]) {
+  const auto words = philox(key, counter);
+  for (size_t i = 0; i < 4; ++i)
+    out[i] = static_cast<float>(limit * ((static_cast<double>(words[i]) + 0.5) * 0x1p-31 - 1.0));
+}
+
 }  // namespace
 
 void draw_init(const ParamSpec& spec, uint64_t seed, int64_t begin, int64_t count, float* out) {
-  if (spec.init.kind != Init::Kind::kNormal) {
+  if (spec.init.kind == Init::Kind::kOnes || spec.init.kind == Init::Kind::kZeros) {
     std::fill_n(out, count, spec.init.kind == Init::Kind::kOnes ? 1.0f : 0.0f);
     return;
   }
+  const auto draw = spec.init.kind == Init::Kind::kNormal ? &four_normals : &four_uniforms;
   const uint64_t key = stream_key(seed, spec.name);
   for (int64_t i = begin; i < begin + count;) {
     float values[4];
-    four_normals(key, static_cast<uint64_t>(i / 4), spec.init.std, values);
+    draw(key, static_cast<uint64_t>(i / 4), spec.init.scale, values);
     for (int64_t k = i % 4; k < 4 && i < begin + count; ++k, ++i) out[i - begin] = values[k];
   }
 }

@@ -276,5 +276,31 @@ TEST(Checkpoint, ALostFolderIsNotCommittedTo) {
   EXPECT_EQ(num_folders(dir.path()), 1);
 }
 
+TEST(Checkpoint, MakesBytesAsTheyAreWritten) {
+  const TempDir dir;
+  CheckpointStore store(real_files(), dir.path(), 0, 1);
+  constexpr int64_t kNum = 5'000'000;  // more than one block
+  const auto fill = [](int64_t begin, void* to, int64_t n) {
+    for (int64_t i = 0; i < n / 4; ++i) static_cast<float*>(to)[i] = static_cast<float>(begin / 4 + i);
+  };
+  const CheckpointReader reader(store.save(
+      {.step = 1}, {{.name = "made", .dtype = "F32", .shape = {kNum}, .num_bytes = kNum * 4, .fill = fill}}));
+  std::vector<float> values(kNum);
+  reader.read("made", values.data(), kNum * 4);
+  for (int64_t i = 0; i < kNum; ++i) ASSERT_EQ(values[static_cast<size_t>(i)], static_cast<float>(i));
+}
+
+TEST(Checkpoint, LeavesNothingWhenBytesCannotBeMade) {
+  const TempDir dir;
+  CheckpointStore store(real_files(), dir.path(), 0, 1);
+  const auto fill = [](int64_t begin, void*, int64_t) {
+    if (begin > 100'000) fail(ExitCode::kUnusable, "[test] the source ends early");
+  };
+  const TensorBytes tensor = {
+      .name = "made", .dtype = "F32", .shape = {100'000}, .num_bytes = 400'000, .fill = fill};
+  EXPECT_THROW(store.save({.step = 1}, {tensor}), Error);
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
 }  // namespace
 }  // namespace tycho

@@ -1,6 +1,7 @@
 // Text from a model that was trained here on a sentence: generation, and tokenizers that fit or do not.
 #include "trainer/eval/generate.h"
 
+#include <filesystem>
 #include <fstream>
 
 #include "tests/trainer/run_fixture.h"
@@ -33,13 +34,17 @@ class GenerateTest : public RunTest {
   void write_tokenizer(const std::string& path, int32_t vocab_size) {
     write_file_atomically(real_files(), path, train_bpe({dir_ / "text.txt"}, {.vocab_size = vocab_size}));
   }
+  Generated go_on(const std::string& prompt, const GenerateOptions& options, int64_t sample = 0) {
+    Generator generator(CheckpointReader(find_checkpoint(run_dir())), "", at::kCPU);
+    std::string pieces;
+    const std::optional<Generated> result = generator.generate(
+        generator.encode(prompt), options, sample, [&](const std::string& piece) { pieces += piece; }, stop_);
+    EXPECT_EQ(result.value().text, pieces);
+    return *result;
+  }
   std::string generate(const std::string& prompt, const SamplingConfig& sampling, int64_t max_tokens,
                        uint64_t seed = 0) {
-    Generator generator(CheckpointReader(find_checkpoint(run_dir())), "", at::kCPU);
-    std::string text;
-    generator.generate(
-        prompt, sampling, max_tokens, seed, [&](const std::string& piece) { text += piece; }, stop_);
-    return text;
+    return go_on(prompt, {.sampling = sampling, .max_tokens = max_tokens, .seed = seed}).text;
   }
 };
 
@@ -51,6 +56,81 @@ TEST_F(GenerateTest, WritesWhatItLearnt) {
   EXPECT_EQ(generate("fox", {.temperature = 2}, 20, 1), generate("fox", {.temperature = 2}, 20, 1));
   EXPECT_NE(generate("fox", {.temperature = 2}, 20, 1), generate("fox", {.temperature = 2}, 20, 2));
   EXPECT_EQ(generate("the quick", {.temperature = 3, .top_k = 1}, 12), text);
+}
+
+TEST_F(GenerateTest, SaysWhyATextEnded) {
+  ASSERT_EQ(run(), 0);
+  const SamplingConfig greedy = {.temperature = 0};
+  const Generated whole = go_on("the quick", {.sampling = greedy, .max_tokens = 12});
+  EXPECT_EQ(whole.finish, Finish::kLength);
+  EXPECT_EQ(whole.tokens, 12);
+  const Generated stopped =
+      go_on("the quick", {.sampling = greedy, .max_tokens = 12, .stop = {"never", "fox jum"}});
+  EXPECT_EQ(stopped.finish, Finish::kStop);
+  EXPECT_EQ(stopped.text, whole.text.substr(0, whole.text.find("fox jum")));
+  EXPECT_LT(stopped.tokens, 12);
+  EXPECT_GT(stopped.tokens, 0);
+}
+
+TEST_F(GenerateTest, SamplesDifferAndEachCanBeHadAgain) {
+  ASSERT_EQ(run(), 0);
+  const GenerateOptions options = {.sampling = {.temperature = 2}, .max_tokens = 20, .seed = 5};
+  const std::string first = go_on("fox", options, 0).text, second = go_on("fox", options, 1).text;
+  EXPECT_NE(first, second);
+  EXPECT_EQ(go_on("fox", options, 1).text, second);
+}
+
+TEST_F(GenerateTest, APromptDoesNotSeeTheOnesBeforeIt) {
+  ASSERT_EQ(run(), 0);
+  Generator generator(CheckpointReader(find_checkpoint(run_dir())), "", at::kCPU);
+  const GenerateOptions options = {.sampling = {.temperature = 1}, .max_tokens = 10};
+  const auto text = [&](const char* prompt) {
+    return generator
+        .generate(
+            generator.encode(prompt), options, 0, [](const std::string&) {}, stop_)
+        ->text;
+  };
+  const std::string alone = text("the lazy");
+  text("fox");
+  text("the quick brown fox jumps over");
+  EXPECT_EQ(text("the lazy"), alone);
+}
+
+TEST_F(GenerateTest, APenaltyKeepsItFromRepeatingItself) {
+  ASSERT_EQ(run(), 0);
+  // A huge penalty: no token is taken twice while others are left.
+  const std::string text = generate("the", {.temperature = 0, .repetition_penalty = 1000}, 30);
+  EXPECT_EQ(text.find("the quick"), std::string::npos) << text;
+  EXPECT_NE(text, generate("the", {.temperature = 0}, 30));
+}
+
+TEST_F(GenerateTest, ASpecialTokenEndsATextUnlessItIsIgnored) {
+  // Every document is the end of text again and again.
+  std::ofstream(dir_ / "text.txt", std::ios::trunc)
+      << "a<|endoftext|>a<|endoftext|>a<|endoftext|>a<|endoftext|>a";
+  std::filesystem::remove_all(dir_ / "data");
+  convert_text({.inputs = std::vector<std::string>(60, dir_ / "text.txt"),
+                .tokenizer = dir_ / "tokenizer.json",
+                .out_dir = dir_ / "data",
+                .concat_tokens = 16});
+  ASSERT_EQ(run(), 0);
+  const SamplingConfig greedy = {.temperature = 0};
+  const Generated ended = go_on("a", {.sampling = greedy, .max_tokens = 6});
+  EXPECT_EQ(ended.finish, Finish::kEos);
+  EXPECT_EQ(ended.tokens, 0);
+  EXPECT_EQ(ended.text, "");
+  const Generated on = go_on("a", {.sampling = greedy, .max_tokens = 6, .ignore_eos = true});
+  EXPECT_EQ(on.finish, Finish::kLength);
+  EXPECT_EQ(on.tokens, 6);
+  EXPECT_EQ(on.text, "aaa");
+}
+
+TEST_F(GenerateTest, AStopSignalEndsItWithoutAResult) {
+  ASSERT_EQ(run(), 0);
+  Generator generator(CheckpointReader(find_checkpoint(run_dir())), "", at::kCPU);
+  stop_ = 2;
+  EXPECT_FALSE(generator.generate(
+      generator.encode("the"), {}, 0, [](const std::string&) {}, stop_));
 }
 
 TEST_F(GenerateTest, EndsAtTheLongestSequenceAndRefusesPromptsThatFillIt) {

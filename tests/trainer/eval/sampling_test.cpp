@@ -40,6 +40,18 @@ TEST(SamplingTest, TemperatureSharpens) {
   EXPECT_EQ(sample_token(kLogits, {.temperature = 0.5}, 0.73), 3);
 }
 
+TEST(SamplingTest, EqualLogitsAreDrawnInTheirOrderAndAllCanBe) {
+  const std::vector<float> equal(1000, 0.5f);
+  for (const int32_t id : {0, 1, 499, 999}) EXPECT_EQ(sample_token(equal, {}, (id + 0.5) / 1000), id);
+  EXPECT_EQ(sample_token(equal, {.top_p = 0.01}, 0.9999), 9);
+}
+
+TEST(SamplingTest, RepetitionMakesSeenTokensLessLikelyOnWhicheverSideOfZero) {
+  std::vector<float> logits = {2, -2, 2, -2, 0};
+  penalise_repetition(logits, {true, true, false, false, true}, 1.25);
+  EXPECT_EQ(logits, (std::vector<float>{1.6f, -2.5f, 2, -2, 0}));
+}
+
 TEST(SamplingTest, NaNIsAnError) {
   try {
     sample_token({0, std::numeric_limits<float>::quiet_NaN()}, {}, 0.5);

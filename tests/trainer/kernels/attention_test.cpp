@@ -127,12 +127,15 @@ TEST_P(AttentionTest, CachedEqualsTheLastRowsOfTheWhole) {
     const Tensor q = at::randn({s.batch, queries, s.heads, s.head_dim}).to(type);
     const Tensor keys = at::randn({s.batch, positions, s.kv_heads, s.head_dim}).to(type),
                  values = at::randn_like(keys);
+    const std::vector<float> slopes(static_cast<size_t>(s.heads), 0.25f);
+    ScoreRules rules = plain(s);
+    if (queries == 1) rules.softcap = 2.0f, rules.window = 4, rules.alibi_H = slopes.data();
     const Tensor oracle =
         oracle_attention(as_double(q).transpose(1, 2), as_double(keys).narrow(1, 0, s.seq).transpose(1, 2),
-                         as_double(values).narrow(1, 0, s.seq).transpose(1, 2), plain(s));
+                         as_double(values).narrow(1, 0, s.seq).transpose(1, 2), rules);
     AttentionShape shape = s;
     shape.seq = queries;
-    const Tensor out = attention_cached(shape, q, keys, values, s.seq);
+    const Tensor out = attention_cached(shape, rules, q, keys, values, s.seq);
     expect_near(out, oracle.transpose(1, 2).reshape({s.batch * queries, s.heads * s.head_dim}), 1e-5, 0x1p-7);
   }
 }
@@ -171,7 +174,7 @@ TEST(AttentionOp, NamesWhatDoesNotFit) {
   EXPECT_NE(error({2, 3, 2, 1, 4}).find("[6, 16]"), std::string::npos);
   const Tensor q = at::ones({1, 2, 2, 4}), cache = at::ones({1, 8, 1, 4});
   EXPECT_NE(error_of([&] {
-              attention_cached({1, 2, 2, 1, 4}, q, cache, cache, 9);
+              attention_cached({1, 2, 2, 1, 4}, {}, q, cache, cache, 9);
             }).find("cache of 8"),
             std::string::npos);
 }

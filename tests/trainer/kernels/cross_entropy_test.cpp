@@ -14,10 +14,11 @@ class CrossEntropyTest : public KernelTest {
     Tensor losses, logits;
   };
 
-  Result run(const Tensor& logits, const Tensor& targets, double weight, bool write_gradient) {
+  Result run(const Tensor& logits, const Tensor& targets, double weight, bool write_gradient,
+             LogitRules rules = {}) {
     Result r{empty_fp32({logits.size(0)}), logits.clone()};
     const Tensor weight_1 = on_device(at::full({1}, weight, at::kFloat));
-    table_->cross_entropy({logits.size(0), logits.size(1)}, dtype_, r.logits.mutable_data_ptr(),
+    table_->cross_entropy({logits.size(0), logits.size(1)}, dtype_, rules, r.logits.mutable_data_ptr(),
                           targets.const_data_ptr<int32_t>(), weight_1.const_data_ptr<float>(), write_gradient,
                           r.losses.mutable_data_ptr<float>(), stream_of(logits));
     return r;
@@ -40,6 +41,29 @@ TEST_P(CrossEntropyTest, EqualsAutograd) {
     EXPECT_TRUE(at::equal(trained.losses, evaluated.losses));
     EXPECT_TRUE(at::equal(evaluated.logits, logits));
     expect_close(trained.logits, leaf_logits.grad(), 2);
+  }
+}
+
+TEST_P(CrossEntropyTest, ScalesAndCapsLogits) {
+  struct Case {
+    double scale, softcap;
+  };
+  for (const Case& c : {Case{0.125, 0}, Case{1, 5}, Case{2, 30}, Case{-0.5, 3}, Case{0, 0}}) {
+    SCOPED_TRACE(testing::Message() << "scale " << c.scale << ", soft cap " << c.softcap);
+    const LogitRules rules{static_cast<float>(c.scale), static_cast<float>(c.softcap)};
+    const Tensor logits = normal({9, 1003}, 4.0), targets = ints({9}, 0, 1003);
+    Tensor leaf_logits = leaf(logits);
+    Tensor z = leaf_logits * c.scale;
+    if (c.softcap != 0) z = at::tanh(z / c.softcap) * c.softcap;
+    const Tensor losses =
+        at::cross_entropy_loss(z, targets.cpu().to(at::kLong), {}, at::Reduction::None, kIgnoredTarget);
+    (losses.sum() * 0.25).backward();
+    const Result trained = run(logits, targets, 0.25, true, rules);
+    const Result evaluated = run(logits, targets, 0.25, false, rules);
+    expect_close(trained.losses, losses, 2);
+    EXPECT_TRUE(at::equal(trained.losses, evaluated.losses));
+    EXPECT_TRUE(at::equal(evaluated.logits, logits));
+    expect_close(trained.logits, leaf_logits.grad(), 3);
   }
 }
 
@@ -77,19 +101,23 @@ TEST(CrossEntropyOp, NamesATargetOutsideTheVocabulary) {
   Tensor logits = at::randn({3, 5}), losses = at::empty({3});
   const Tensor weight = at::ones({1}), before = logits.clone();
   EXPECT_EQ(error_of([&] {
-              cross_entropy(logits, at::tensor({1, 5, 2}, at::kInt), weight, true, losses);
+              cross_entropy({}, logits, at::tensor({1, 5, 2}, at::kInt), weight, true, losses);
             }),
             "[cross_entropy] target 5 at position 1 is neither in the vocabulary of 5 nor -100 (ignored). "
             "Was the data made with "
             "another tokenizer?");
   EXPECT_TRUE(at::equal(logits, before));
   EXPECT_NE(error_of([&] {
-              cross_entropy(logits, at::tensor({1, 2, 2}, at::kLong), weight, true, losses);
+              cross_entropy({}, logits, at::tensor({1, 2, 2}, at::kLong), weight, true, losses);
             }).find("targets"),
             std::string::npos);
-  cross_entropy(logits, at::tensor({1, -100, 2}, at::kInt), Tensor(), false, losses);
+  EXPECT_EQ(error_of([&] {
+              cross_entropy({1.0f, -3.0f}, logits, at::tensor({1, 2, 2}, at::kInt), weight, true, losses);
+            }),
+            "[cross_entropy] wanted a soft cap above 0, or 0 for none, got -3");
+  cross_entropy({}, logits, at::tensor({1, -100, 2}, at::kInt), Tensor(), false, losses);
   EXPECT_EQ(losses[1].item<float>(), 0.0f);
-  cross_entropy(logits, at::tensor({1, -100, 2}, at::kInt), weight, true, losses);
+  cross_entropy({}, logits, at::tensor({1, -100, 2}, at::kInt), weight, true, losses);
   EXPECT_EQ(logits[1].abs().sum().item<float>(), 0.0f);
   EXPECT_NEAR(logits[0].sum().item<float>(), 0.0, 1e-6);
 }

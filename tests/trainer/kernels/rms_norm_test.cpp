@@ -20,12 +20,14 @@ class RmsNormTest : public KernelTest {
 
   Result run(const Tensor& x, const Tensor& weight, const Tensor& dy, const Tensor& dx_before,
              const Tensor& dweight_before) {
-    const RowsShape shape{x.size(0), x.size(1)};
+    const int64_t dim = weight.size(0), groups = x.size(1) / dim;
+    NormShape shape{x.size(0), groups, dim, x.stride(0), x.size(1), x.size(1)};
     const bool add = dx_before.defined();
-    Result r{empty(x.sizes()), empty_fp32({shape.rows}), add ? dx_before.clone() : empty(x.sizes()),
-             add ? dweight_before.clone() : empty_fp32({shape.dim})};
+    Result r{empty(x.sizes()), empty_fp32({shape.rows * groups}), add ? dx_before.clone() : empty(x.sizes()),
+             add ? dweight_before.clone() : empty_fp32({dim})};
     table_->rms_norm(shape, dtype_, x.const_data_ptr(), weight.const_data_ptr(), kEps, r.y.mutable_data_ptr(),
                      r.inv_rms.mutable_data_ptr<float>(), stream_of(x));
+    shape.y_step = dy.stride(0);
     Tensor workspace = empty_fp32({table_->rms_norm_backward_workspace(shape)});
     table_->rms_norm_backward(shape, dtype_, x.const_data_ptr(), weight.const_data_ptr(),
                               r.inv_rms.const_data_ptr<float>(), dy.const_data_ptr(), r.dx.mutable_data_ptr(),
@@ -56,6 +58,23 @@ TEST_P(RmsNormTest, EqualsAutograd) {
   }
 }
 
+TEST_P(RmsNormTest, NormsGroupsOfPackedRows) {
+  for (const auto& [groups, dim] :
+       std::vector<std::pair<int64_t, int64_t>>{{1, 24}, {3, 8}, {4, 17}, {2, 64}}) {
+    SCOPED_TRACE(testing::Message() << groups << " groups of " << dim);
+    const int64_t rows = 37, width = groups * dim;
+    const Tensor packed = normal({rows, width + 16}), packed_dy = normal({rows, width + 8});
+    const Tensor x = packed.narrow(1, 8, width), dy = packed_dy.narrow(1, 8, width), weight = normal({dim});
+    Tensor leaf_x = leaf(x.contiguous()), leaf_weight = leaf(weight);
+    const Tensor y = oracle_norm(leaf_x.view({rows, groups, dim}), leaf_weight).view({rows, width});
+    y.backward(as_double(dy));
+    const Result r = run(x, weight, dy, {}, {});
+    expect_close(r.y, y);
+    expect_close(r.dx, leaf_x.grad(), 4);
+    expect_close(r.dweight, leaf_weight.grad(), 8);
+  }
+}
+
 TEST_P(RmsNormTest, GivesTheSameBitsAgainAndOnAnyNumberOfThreads) {
   const Tensor x = normal({515, 200}), weight = normal({200}), dy = normal({515, 200});
   const Result first = run(x, weight, dy, {}, {});
@@ -71,7 +90,7 @@ TEST_P(RmsNormTest, GivesTheSameBitsAgainAndOnAnyNumberOfThreads) {
 TEST_P(RmsNormTest, MayOverwriteItsInput) {
   const Tensor x = normal({5, 19}), weight = normal({19});
   Tensor in_place = x.clone(), inv_rms = empty_fp32({5});
-  table_->rms_norm({5, 19}, dtype_, in_place.const_data_ptr(), weight.const_data_ptr(), kEps,
+  table_->rms_norm({5, 1, 19, 19, 19}, dtype_, in_place.const_data_ptr(), weight.const_data_ptr(), kEps,
                    in_place.mutable_data_ptr(), inv_rms.mutable_data_ptr<float>(), stream_of(x));
   expect_close(in_place, oracle_norm(as_double(x), as_double(weight)));
 }
@@ -92,6 +111,24 @@ TEST(RmsNormOp, NamesTheTensorThatDoesNotFit) {
               rms_norm(at::ones({8, 4}).t(), weight, kEps, y, inv_rms);
             }).find("not contiguous"),
             std::string::npos);
+  EXPECT_EQ(error_of([&] { rms_norm(x, at::ones({3}), kEps, y, inv_rms); }),
+            "[rms_norm] x: wanted rows that are a multiple of the weight's 3 elements, got 8");
+}
+
+TEST(RmsNormOp, NormsQueriesAndKeysInPlaceOfTheirGradients) {
+  const Tensor qkv = at::randn({6, 20}), weight = at::randn({4}), dqkv = at::randn({6, 20});
+  Tensor normed = at::zeros({6, 20}), inv_rms = at::empty({12}), dweight = at::empty({4});
+  Tensor y = normed.narrow(1, 4, 8), dx = dqkv.clone().narrow(1, 4, 8);
+  const Tensor x = qkv.narrow(1, 4, 8);
+  rms_norm(x, weight, kEps, y, inv_rms);
+  rms_norm_backward(x, weight, inv_rms, dx, dx, false, dweight, false);
+  Tensor leaf_x = leaf(x.contiguous());
+  const Tensor wanted = oracle_norm(leaf_x.view({6, 2, 4}), as_double(weight)).view({6, 8});
+  wanted.backward(as_double(dqkv.narrow(1, 4, 8)));
+  EXPECT_TRUE(at::allclose(as_double(y), wanted, 1e-4, 1e-5));
+  EXPECT_TRUE(at::allclose(as_double(dx), leaf_x.grad(), 1e-4, 1e-5));
+  EXPECT_EQ(normed.narrow(1, 0, 4).abs().sum().item<float>(), 0.0f);
+  EXPECT_EQ(normed.narrow(1, 12, 8).abs().sum().item<float>(), 0.0f);
 }
 
 TEST(RmsNormOp, RunsBackwardThroughTensors) {

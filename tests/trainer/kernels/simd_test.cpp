@@ -1,9 +1,10 @@
 // The vector arithmetic under the CPU kernels.
 #define TYCHO_ISA simd_under_test
-#include "trainer/kernels/cpu/simd.h"
+#include "trainer/kernels/cpu/elementary.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -28,6 +29,29 @@ TEST(Simd, ExpEndsWell) {
   EXPECT_EQ(exp_of(-200.0f), 0.0f);
   EXPECT_EQ(exp_of(INFINITY), INFINITY);
   EXPECT_TRUE(std::isnan(exp_of(std::nanf(""))));
+}
+
+TEST(Simd, TanhIsWithinFourUlp) {
+  for (double x = -12.0; x < 12.0; x += 0.00037) {
+    const float at = static_cast<float>(x);
+    const double exact = std::tanh(static_cast<double>(at));
+    ASSERT_LE(std::abs(exact_tanh(broadcast(at))[0] - exact), 4 * 0x1p-23 * std::abs(exact)) << "at " << at;
+  }
+  EXPECT_EQ(exact_tanh(broadcast(-INFINITY))[0], -1.0f);
+  EXPECT_TRUE(std::isnan(exact_tanh(broadcast(NAN))[0]));
+}
+
+TEST(Simd, NormalDistributionHoldsInItsTails) {
+  for (double x = -9.0; x < 9.0; x += 0.00037) {
+    const float at = static_cast<float>(x);
+    const double cdf = 0.5 * std::erfc(-static_cast<double>(at) / std::sqrt(2.0));
+    const double density = 0.3989422804 * std::exp(-0.5 * at * static_cast<double>(at));
+    const Normal got = normal(broadcast(at));
+    ASSERT_NEAR(got.cdf[0], cdf, std::min(2.5e-7, 3e-6 * cdf)) << "at " << at;
+    ASSERT_NEAR(got.density[0], density, 3e-6 * density) << "at " << at;
+  }
+  EXPECT_EQ(normal(broadcast(INFINITY)).cdf[0], 1.0f);
+  EXPECT_EQ(normal(broadcast(-INFINITY)).cdf[0], 0.0f);
 }
 
 TEST(Simd, LoopsTouchEachElementOnce) {

@@ -1,10 +1,13 @@
-// Layouts of Llama against TorchTitan's table of parameters and FLOPs per token, and against Hugging Face's
-// names.
+// Layouts against the published tables: TorchTitan's for Llama, LLM Foundry's for MPT, GPT-2's paper; and
+// against Hugging Face's names.
 #include "trainer/layout/model_layout.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
+
+#include "trainer/layout/decoder_spec.h"
 
 namespace tycho {
 namespace {
@@ -104,6 +107,50 @@ TEST(ModelLayout, NamesParametersAsHuggingFaceDoes) {
   EXPECT_EQ(names, wanted);
 }
 
+struct Mpt {
+  const char* name;
+  int64_t width, heads, layers, num_params;
+  double gflop_per_token;  // at 2048 tokens
+};
+
+const Mpt kMpt[] = {{"125m", 768, 12, 12, 125311488, 0.978},   {"350m", 1024, 16, 24, 355985408, 2.740},
+                    {"760m", 1536, 12, 24, 760470528, 5.469},  {"1b", 2048, 16, 24, 1315950592, 9.104},
+                    {"3b", 2560, 20, 32, 2651837440, 17.92},   {"7b", 4096, 32, 32, 6658859008, 43.17},
+                    {"13b", 5120, 40, 40, 12853954560, 82.16}, {"30b", 7168, 56, 48, 29975214080, 188.3},
+                    {"70b", 8192, 64, 80, 64862437376, 405.3}};
+
+TEST(ModelLayout, CountsParametersAndFlopsAsLlmFoundryDoes) {
+  for (const Mpt& mpt : kMpt) {
+    const ModelLayout layout =
+        model_layout({MptConfig{.width = mpt.width, .layers = mpt.layers, .heads = mpt.heads}});
+    EXPECT_EQ(layout.num_params(), mpt.num_params) << mpt.name;
+    EXPECT_NEAR(layout.flops_per_token_full(2048) / 1e9 / mpt.gflop_per_token, 1, 1e-3) << mpt.name;
+  }
+}
+
+TEST(ModelLayout, CountsTheParametersOfGpt2) {
+  EXPECT_EQ(model_layout({Gpt2Config{}}).num_params(), 124439808);
+  EXPECT_EQ(model_layout({Gpt2Config{.width = 1024, .layers = 24, .heads = 16}}).num_params(), 354823168);
+  EXPECT_EQ(model_layout({Gpt2Config{.width = 1280, .layers = 36, .heads = 20}}).num_params(), 774030080);
+  EXPECT_EQ(model_layout({Gpt2Config{.width = 1600, .layers = 48, .heads = 25}}).num_params(), 1557611200);
+}
+
+TEST(DecoderSpec, HasTheSlopesOfAlibi) {
+  EXPECT_EQ(alibi_slopes(4, 8), (std::vector<float>{0x1p-2f, 0x1p-4f, 0x1p-6f, 0x1p-8f}));
+  // Six of eight: every second one first.
+  EXPECT_EQ(alibi_slopes(6, 8), (std::vector<float>{0x1p-2f, 0x1p-4f, 0x1p-6f, 0x1p-8f, 0x1p-1f, 0x1p-3f}));
+}
+
+TEST(DecoderSpec, StartsMatricesAsLlmFoundryDoes) {
+  const DecoderSpec kaiming = decoder_spec(MptConfig{.width = 512, .layers = 8});
+  EXPECT_DOUBLE_EQ(kaiming.init.qkv.scale, std::sqrt(2.0 / 512));
+  EXPECT_DOUBLE_EQ(kaiming.init.down.scale, std::sqrt(2.0 / 2048) / 4);
+  MptConfig neox{.width = 512, .layers = 8};
+  neox.init.name = InitScheme::kNeox;
+  EXPECT_DOUBLE_EQ(decoder_spec(neox).init.up.scale, std::sqrt(2.0 / (5 * 512)));
+  EXPECT_DOUBLE_EQ(decoder_spec(neox).init.out.scale, std::sqrt(2.0 / (5 * 512)) / (8 / std::sqrt(10.0)));
+}
+
 TEST(ModelLayout, TiedModelsHaveNoSecondTable) {
   const ModelLayout layout = model_layout({LlamaConfig{.tied = true}});
   for (const ParamSpec& param : layout.units.back().params) EXPECT_NE(param.name, "lm_head.weight");
@@ -111,9 +158,11 @@ TEST(ModelLayout, TiedModelsHaveNoSecondTable) {
 }
 
 TEST(ModelLayout, DecaysMatricesOnly) {
-  for (const UnitSpec& unit : model_layout({LlamaConfig{}}).units) {
-    for (const ParamSpec& param : unit.params) EXPECT_EQ(param.decay, param.shape.size() == 2) << param.name;
-  }
+  for (const ModelConfig& config :
+       {ModelConfig{LlamaConfig{}}, ModelConfig{MptConfig{}}, ModelConfig{Gpt2Config{}}})
+    for (const UnitSpec& unit : model_layout(config).units)
+      for (const ParamSpec& param : unit.params)
+        EXPECT_EQ(param.decay, param.shape.size() == 2) << param.name;
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // The fused classifier on the CPU: a row comes from memory once and is worked on in the cache.
+#include "trainer/kernels/cpu/elementary.h"
 #include "trainer/kernels/cpu/kernels.h"
 #include "trainer/kernels/cpu/parallel.h"
 
@@ -7,71 +8,105 @@ namespace {
 
 constexpr int32_t kIgnored = -100;
 
+// What becomes of a logit x before the softmax, and the slope of that where the result is z.
+struct Plain {
+  static constexpr bool kIsIdentity = true;
+  Vec operator()(Vec x) const { return x; }
+  Vec slope(Vec) const { return broadcast(1.0f); }
+};
+struct Scaled {
+  static constexpr bool kIsIdentity = false;
+  float scale;
+  Vec operator()(Vec x) const { return x * scale; }
+  Vec slope(Vec) const { return broadcast(scale); }
+};
+struct Capped {
+  static constexpr bool kIsIdentity = false;
+  float scale, cap, inverse_cap;
+  Vec operator()(Vec x) const { return exact_tanh(x * (scale * inverse_cap)) * cap; }
+  Vec slope(Vec z) const {
+    const Vec part = z * inverse_cap;
+    return (1.0f - part * part) * scale;
+  }
+};
+
 struct Softmax {
   float max;
   float sum;  // of e^(x - max)
 };
 
-template <class T>
-float max_of(int64_t n, const T* x) {
+template <class T, class Rule>
+float max_of(int64_t n, const T* x, Rule rule) {
   constexpr float kLowest = -__builtin_inff();
   Vec most = broadcast(kLowest);
   for_lanes(n, [&](int64_t i, auto lanes) {
-    most = at_least(fill_rest(load(x + i, lanes), lanes, kLowest), most);
+    most = at_least(fill_rest(rule(load(x + i, lanes)), lanes, kLowest), most);
   });
   return max_lanes(most);
 }
 
 /// With `keep`, e^(x - max) is left where x was: fp32 only, bf16 would be rounded twice.
-template <bool keep, class T>
-Softmax reduce(int64_t n, T* x) {
-  const float most = max_of(n, x);
+template <bool keep, class T, class Rule>
+Softmax reduce(int64_t n, T* x, Rule rule) {
+  const float most = max_of(n, x, rule);
   Vec sum{};
   for_lanes(n, [&](int64_t i, auto lanes) {
-    const Vec e = exp(load(x + i, lanes) - most);
+    const Vec e = exp(rule(load(x + i, lanes)) - most);
     if constexpr (keep) store(x + i, e, lanes);
     sum += fill_rest(e, lanes, 0.0f);
   });
   return {most, sum_lanes(sum)};
 }
 
-template <class T>
-void classify_row(int64_t vocab, T* logits, int32_t target, const float* weight, float* loss) {
+template <class T, class Rule>
+void classify_row(int64_t vocab, T* logits, int32_t target, const float* weight, float* loss, Rule rule) {
   if (target == kIgnored) {
     *loss = 0;
     if (weight) __builtin_memset(logits, 0, vocab * sizeof(T));
     return;
   }
-  const float target_logit = load(logits + target, Part{1})[0];
-  constexpr bool keep = sizeof(T) == sizeof(float);
-  const Softmax row = weight ? reduce<keep>(vocab, logits) : reduce<false>(vocab, logits);
-  *loss = __builtin_logf(row.sum) + (row.max - target_logit);
+  const Vec target_logit = rule(load(logits + target, Part{1}));
+  constexpr bool keep = sizeof(T) == sizeof(float) && Rule::kIsIdentity;
+  const Softmax row = weight ? reduce<keep>(vocab, logits, rule) : reduce<false>(vocab, logits, rule);
+  *loss = __builtin_logf(row.sum) + (row.max - target_logit[0]);
   if (!weight) return;
   const float scale = *weight / row.sum;
   for_lanes(vocab, [&](int64_t i, auto lanes) {
-    const Vec x = load(logits + i, lanes);
-    store(logits + i, (keep ? x : exp(x - row.max)) * scale, lanes);
+    const Vec x = load(logits + i, lanes), z = keep ? x : rule(x);
+    const Vec gradient = (keep ? x : exp(z - row.max)) * scale;
+    store(logits + i, Rule::kIsIdentity ? gradient : gradient * rule.slope(z), lanes);
   });
-  store(logits + target, broadcast(__builtin_expf(target_logit - row.max) * scale - *weight), Part{1});
+  const Vec gradient = __builtin_expf(target_logit[0] - row.max) * scale - *weight + Vec{};
+  store(logits + target, gradient * rule.slope(target_logit), Part{1});
+}
+
+template <class T, class Rule>
+void classify(RowsShape shape, T* logits, const int32_t* targets, const float* weight, float* loss,
+              Rule rule) {
+  for_row_blocks(shape.rows, shape.dim, [&](int64_t first, int64_t count) {
+    for (int64_t row = first; row < first + count; ++row)
+      classify_row(shape.dim, logits + row * shape.dim, targets[row], weight, loss + row, rule);
+  });
 }
 
 template <class T>
-void classify(RowsShape shape, T* logits, const int32_t* targets, const float* weight, float* loss) {
-  for_row_blocks(shape.rows, shape.dim, [&](int64_t first, int64_t count) {
-    for (int64_t row = first; row < first + count; ++row)
-      classify_row(shape.dim, logits + row * shape.dim, targets[row], weight, loss + row);
-  });
+void classify_by(LogitRules rules, RowsShape shape, void* logits, const int32_t* targets, const float* weight,
+                 float* loss) {
+  if (rules.softcap != 0)
+    classify(shape, static_cast<T*>(logits), targets, weight, loss,
+             Capped{rules.scale, rules.softcap, 1.0f / rules.softcap});
+  else if (rules.scale != 1)
+    classify(shape, static_cast<T*>(logits), targets, weight, loss, Scaled{rules.scale});
+  else
+    classify(shape, static_cast<T*>(logits), targets, weight, loss, Plain{});
 }
 
 }  // namespace
 
-void cross_entropy(RowsShape shape, Dtype dtype, void* logits, const int32_t* targets, const float* weight,
-                   bool write_gradient, float* loss, Stream) {
-  const float* gradient_weight = write_gradient ? weight : nullptr;
-  if (dtype == Dtype::kFp32)
-    classify(shape, static_cast<float*>(logits), targets, gradient_weight, loss);
-  else
-    classify(shape, static_cast<Bf16*>(logits), targets, gradient_weight, loss);
+void cross_entropy(RowsShape shape, Dtype dtype, LogitRules rules, void* logits, const int32_t* targets,
+                   const float* weight, bool write_gradient, float* loss, Stream) {
+  const auto run = dtype == Dtype::kFp32 ? &classify_by<float> : &classify_by<Bf16>;
+  run(rules, shape, logits, targets, write_gradient ? weight : nullptr, loss);
 }
 
 }  // namespace tycho::TYCHO_ISA

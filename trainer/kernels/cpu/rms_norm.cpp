@@ -1,6 +1,6 @@
 // RMSNorm on the CPU: a row is read twice, the second time from cache.
 #include "trainer/kernels/cpu/kernels.h"
-#include "trainer/kernels/cpu/parallel.h"
+#include "trainer/kernels/cpu/partials.h"
 
 namespace tycho::TYCHO_ISA {
 namespace {
@@ -38,48 +38,36 @@ void backward_row(int64_t dim, const T* x, const T* weight, float inv_rms, const
   });
 }
 
-// Partial sums of dweight: one row of the workspace per run of rows, whatever the number of threads.
-constexpr int64_t kPartials = 32;
-
-int64_t rows_per_partial(RowsShape shape) { return larger(16, ceil_div(shape.rows, kPartials)); }
-
-void add_partials(RowsShape shape, const float* workspace, int64_t partials, float* dweight, bool add) {
-  constexpr int64_t kColumns = 256;
-  for_blocks(ceil_div(shape.dim, kColumns), shape.dim * partials, [&](int64_t block) {
-    const int64_t first = block * kColumns;
-    for_lanes(smaller(kColumns, shape.dim - first), [&](int64_t i, auto lanes) {
-      Vec sum = add ? load(dweight + first + i, lanes) : Vec{};
-      for (int64_t p = 0; p < partials; ++p) sum += load(workspace + p * shape.dim + first + i, lanes);
-      store(dweight + first + i, sum, lanes);
-    });
-  });
-}
-
 template <class T>
-void forward(RowsShape shape, const T* x, const T* weight, float eps, T* y, float* inv_rms) {
-  for_row_blocks(shape.rows, shape.dim, [&](int64_t first, int64_t count) {
+void forward(NormShape shape, const T* x, const T* weight, float eps, T* y, float* inv_rms) {
+  for_row_blocks(shape.rows, shape.groups * shape.dim, [&](int64_t first, int64_t count) {
     for (int64_t row = first; row < first + count; ++row)
-      forward_row(shape.dim, x + row * shape.dim, weight, eps, y + row * shape.dim, inv_rms + row);
+      for (int64_t group = 0; group < shape.groups; ++group) {
+        const int64_t at = group * shape.dim;
+        forward_row(shape.dim, x + row * shape.x_step + at, weight, eps, y + row * shape.y_step + at,
+                    inv_rms + row * shape.groups + group);
+      }
   });
 }
 
 template <class T, bool kAdd>
-void backward(RowsShape shape, const T* x, const T* weight, const float* inv_rms, const T* dy, T* dx,
+void backward(NormShape shape, const T* x, const T* weight, const float* inv_rms, const T* dy, T* dx,
               float* workspace) {
-  const int64_t run = rows_per_partial(shape);
-  for_blocks(ceil_div(shape.rows, run), shape.rows * shape.dim, [&](int64_t block) {
-    float* partial = workspace + block * shape.dim;
-    __builtin_memset(partial, 0, shape.dim * sizeof(float));
-    const int64_t end = smaller(shape.rows, (block + 1) * run);
-    for (int64_t row = block * run; row < end; ++row) {
-      const int64_t at = row * shape.dim;
-      backward_row<T, kAdd>(shape.dim, x + at, weight, inv_rms[row], dy + at, dx + at, partial);
-    }
+  for_partials(shape.rows, shape.groups * shape.dim, [&](int64_t partial, int64_t first, int64_t end) {
+    float* dweight = workspace + partial * shape.dim;
+    __builtin_memset(dweight, 0, shape.dim * sizeof(float));
+    for (int64_t row = first; row < end; ++row)
+      for (int64_t group = 0; group < shape.groups; ++group) {
+        const int64_t at = group * shape.dim;
+        backward_row<T, kAdd>(shape.dim, x + row * shape.x_step + at, weight,
+                              inv_rms[row * shape.groups + group], dy + row * shape.y_step + at,
+                              dx + row * shape.dx_step + at, dweight);
+      }
   });
 }
 
 template <class T>
-void backward_of(RowsShape shape, const void* x, const void* weight, const float* inv_rms, const void* dy,
+void backward_of(NormShape shape, const void* x, const void* weight, const float* inv_rms, const void* dy,
                  void* dx, bool add_to_dx, float* workspace) {
   const auto run = add_to_dx ? &backward<T, true> : &backward<T, false>;
   run(shape, static_cast<const T*>(x), static_cast<const T*>(weight), inv_rms, static_cast<const T*>(dy),
@@ -88,7 +76,7 @@ void backward_of(RowsShape shape, const void* x, const void* weight, const float
 
 }  // namespace
 
-void rms_norm(RowsShape shape, Dtype dtype, const void* x, const void* weight, float eps, void* y,
+void rms_norm(NormShape shape, Dtype dtype, const void* x, const void* weight, float eps, void* y,
               float* inv_rms, Stream) {
   if (dtype == Dtype::kFp32)
     forward(shape, static_cast<const float*>(x), static_cast<const float*>(weight), eps,
@@ -98,16 +86,14 @@ void rms_norm(RowsShape shape, Dtype dtype, const void* x, const void* weight, f
             inv_rms);
 }
 
-int64_t rms_norm_backward_workspace(RowsShape shape) {
-  return ceil_div(shape.rows, rows_per_partial(shape)) * shape.dim;
-}
+int64_t rms_norm_backward_workspace(NormShape shape) { return num_partials(shape.rows) * shape.dim; }
 
-void rms_norm_backward(RowsShape shape, Dtype dtype, const void* x, const void* weight, const float* inv_rms,
+void rms_norm_backward(NormShape shape, Dtype dtype, const void* x, const void* weight, const float* inv_rms,
                        const void* dy, void* dx, bool add_to_dx, float* dweight, bool add_to_dweight,
                        float* workspace, Stream) {
   const auto run = dtype == Dtype::kFp32 ? &backward_of<float> : &backward_of<Bf16>;
   run(shape, x, weight, inv_rms, dy, dx, add_to_dx, workspace);
-  add_partials(shape, workspace, ceil_div(shape.rows, rows_per_partial(shape)), dweight, add_to_dweight);
+  add_partials(shape.dim, workspace, num_partials(shape.rows), dweight, add_to_dweight);
 }
 
 }  // namespace tycho::TYCHO_ISA

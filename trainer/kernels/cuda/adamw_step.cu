@@ -41,7 +41,7 @@ void adamw_step(int64_t n, AdamWScalars scalars, const float* grad_scale, Optimi
   const bool packs = packs_fit<float>(n, grads, m, v) && weight_packs_fit(optimized);
   with_weights(optimized, [&]<WeightForm form>(const Weights<form>& weights) {
     const AdamWUpdate<form> update{weights, adamw_factors(scalars), grad_scale, grads, m, v};
-    launch_over_elements(n, packs, update, native(stream));
+    launch_over_elements<float>(n, packs, update, native(stream));
   });
   check_launch("adamw_step");
 }

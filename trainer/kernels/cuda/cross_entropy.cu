@@ -9,6 +9,25 @@ namespace {
 constexpr int32_t kIgnored = -100;
 constexpr float kLowest = -3.0e38f;  // a finite stand-in for -inf: differences of it are never NaN
 
+// What becomes of a logit x before the softmax, and the slope of that where the result is z.
+struct Plain {
+  __device__ float operator()(float x) const { return x; }
+  __device__ float slope(float) const { return 1.0f; }
+};
+struct Scaled {
+  float scale;
+  __device__ float operator()(float x) const { return x * scale; }
+  __device__ float slope(float) const { return scale; }
+};
+struct Capped {
+  float scale, cap, inverse_cap;
+  __device__ float operator()(float x) const { return tanhf(x * (scale * inverse_cap)) * cap; }
+  __device__ float slope(float z) const {
+    const float part = z * inverse_cap;
+    return (1.0f - part * part) * scale;
+  }
+};
+
 struct Softmax {
   float max, sum;  // sum of e^(x - max)
 };
@@ -35,11 +54,13 @@ __device__ Softmax block_merge(Softmax x) {
   return warp_merge(lane < warps ? parts[lane] : Softmax{kLowest, 0.0f});
 }
 
-template <int width, class T>
-__device__ Softmax reduce(int64_t vocab, const T* logits) {
+template <int width, class T, class Rule>
+__device__ Softmax reduce(int64_t vocab, const T* logits, Rule rule) {
   Softmax mine{kLowest, 0.0f};
   for (int64_t i = threadIdx.x * width; i < vocab; i += blockDim.x * width) {
-    const auto x = load<width>(logits + i);
+    auto x = load<width>(logits + i);
+#pragma unroll
+    for (int k = 0; k < width; ++k) x.at[k] = rule(x.at[k]);
     float most = x.at[0];
 #pragma unroll
     for (int k = 1; k < width; ++k) most = fmaxf(most, x.at[k]);
@@ -53,8 +74,9 @@ __device__ Softmax reduce(int64_t vocab, const T* logits) {
   return block_merge(mine);
 }
 
-template <int width, class T>
-__global__ void classify(int64_t vocab, T* logits, const int32_t* targets, const float* weight, float* loss) {
+template <int width, class T, class Rule>
+__global__ void classify(int64_t vocab, T* logits, const int32_t* targets, const float* weight, float* loss,
+                         Rule rule) {
   const int64_t row = blockIdx.x;
   const int32_t target = targets[row];
   logits += row * vocab;
@@ -65,8 +87,8 @@ __global__ void classify(int64_t vocab, T* logits, const int32_t* targets, const
         store<width>(logits + i, Pack<float, width>{});
     return;
   }
-  const Softmax all = reduce<width>(vocab, logits);
-  if (threadIdx.x == 0) loss[row] = logf(all.sum) + (all.max - to_float(logits[target]));
+  const Softmax all = reduce<width>(vocab, logits, rule);
+  if (threadIdx.x == 0) loss[row] = logf(all.sum) + (all.max - rule(to_float(logits[target])));
   if (!weight) return;
   __syncthreads();  // the loss is read before its logit is overwritten
   const float factor = *weight, scale = factor / all.sum;
@@ -76,23 +98,38 @@ __global__ void classify(int64_t vocab, T* logits, const int32_t* targets, const
     if (i >= vocab) continue;
     auto x = load<width>(logits + i);
 #pragma unroll
-    for (int k = 0; k < width; ++k)
-      x.at[k] = __expf(x.at[k] - all.max) * scale - (i + k == target ? factor : 0.0f);
+    for (int k = 0; k < width; ++k) {
+      const float z = rule(x.at[k]);
+      x.at[k] = (__expf(z - all.max) * scale - (i + k == target ? factor : 0.0f)) * rule.slope(z);
+    }
     store<width>(logits + i, x);
   }
 }
 
+/// Calls body with the rule that does what the rules say.
+template <class Body>
+void with_rule(LogitRules rules, const Body& body) {
+  if (rules.softcap != 0)
+    body(Capped{rules.scale, rules.softcap, 1.0f / rules.softcap});
+  else if (rules.scale != 1)
+    body(Scaled{rules.scale});
+  else
+    body(Plain{});
+}
+
 }  // namespace
 
-void cross_entropy(RowsShape shape, Dtype dtype, void* logits, const int32_t* targets, const float* weight,
-                   bool write_gradient, float* loss, Stream stream) {
+void cross_entropy(RowsShape shape, Dtype dtype, LogitRules rules, void* logits, const int32_t* targets,
+                   const float* weight, bool write_gradient, float* loss, Stream stream) {
   if (shape.rows == 0) return;
   with_type(dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
     with_width<T>(packs_fit<T>(shape.dim, logits), [&](auto width) {
       constexpr int kWidth = decltype(width)::count;
-      classify<kWidth><<<shape.rows, threads_for(shape.dim / kWidth, 1024), 0, native(stream)>>>(
-          shape.dim, static_cast<T*>(logits), targets, write_gradient ? weight : nullptr, loss);
+      with_rule(rules, [&](auto rule) {
+        classify<kWidth><<<shape.rows, threads_for(shape.dim / kWidth, 1024), 0, native(stream)>>>(
+            shape.dim, static_cast<T*>(logits), targets, write_gradient ? weight : nullptr, loss, rule);
+      });
     });
   });
   check_launch("cross_entropy");

@@ -1,5 +1,5 @@
-// The token table on the GPU. Backward sorts positions by token, so that each row of the table is summed by
-// one block in a fixed order: no atomics.
+// The tables of tokens and positions on the GPU. Backward sorts positions by token, so that each row of the
+// table is summed by one block in a fixed order: no atomics.
 #include <cub/device/device_radix_sort.cuh>
 
 #include "trainer/kernels/cuda/common.cuh"
@@ -15,6 +15,39 @@ __global__ void look_up(int64_t dim, const int32_t* tokens, const T* table, T* y
   for (int64_t i = threadIdx.x * width; i < dim; i += blockDim.x * width)
     *reinterpret_cast<Pack<T, width>*>(y + row * dim + i) =
         *reinterpret_cast<const Pack<T, width>*>(from + i);
+}
+
+template <int width, class T>
+__global__ void look_up_both(int64_t dim, const int32_t* tokens, const T* table, PositionRows positions,
+                             T* y) {
+  const int64_t row = blockIdx.x;
+  const T* token = table + tokens[row] * dim;
+  const T* position =
+      static_cast<const T*>(positions.table) + (positions.first_position + row % positions.seq) * dim;
+  for (int64_t i = threadIdx.x * width; i < dim; i += blockDim.x * width) {
+    auto out = load<width>(token + i);
+    const auto added = load<width>(position + i);
+#pragma unroll
+    for (int k = 0; k < width; ++k) out.at[k] += added.at[k];
+    store<width>(y + row * dim + i, out);
+  }
+}
+
+/// A thread adds up a pack of one position over the batch.
+template <int width, class T>
+__global__ void sum_batch(RowsShape shape, int64_t seq, const T* dy, float* dtable, bool add) {
+  const int64_t position = blockIdx.x;
+  const int64_t i = (static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x) * width;
+  if (i >= shape.dim) return;
+  float* out = dtable + position * shape.dim + i;
+  Pack<float, width> sum{};
+  if (add) sum = load<width>(out);
+  for (int64_t row = position; row < shape.rows; row += seq) {
+    const auto value = load<width>(dy + row * shape.dim + i);
+#pragma unroll
+    for (int k = 0; k < width; ++k) sum.at[k] += value.at[k];
+  }
+  store<width>(out, sum);
 }
 
 __global__ void count_up(int64_t n, int32_t* positions) {
@@ -77,15 +110,20 @@ Layout layout_of(int64_t rows, int64_t vocab) {
 
 }  // namespace
 
-void embedding(RowsShape shape, Dtype dtype, const int32_t* tokens, const void* table, void* y,
-               Stream stream) {
+void embedding(RowsShape shape, Dtype dtype, const int32_t* tokens, const void* table, PositionRows positions,
+               void* y, Stream stream) {
   if (shape.rows == 0) return;
   with_type(dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
-    with_width<T>(packs_fit<T>(shape.dim, table, y), [&](auto width) {
+    with_width<T>(packs_fit<T>(shape.dim, table, positions.table, y), [&](auto width) {
       constexpr int kWidth = decltype(width)::count;
-      look_up<kWidth><<<shape.rows, threads_for(shape.dim / kWidth, 256), 0, native(stream)>>>(
-          shape.dim, tokens, static_cast<const T*>(table), static_cast<T*>(y));
+      const int threads = threads_for(shape.dim / kWidth, 256);
+      if (positions.table)
+        look_up_both<kWidth><<<shape.rows, threads, 0, native(stream)>>>(
+            shape.dim, tokens, static_cast<const T*>(table), positions, static_cast<T*>(y));
+      else
+        look_up<kWidth><<<shape.rows, threads, 0, native(stream)>>>(
+            shape.dim, tokens, static_cast<const T*>(table), static_cast<T*>(y));
     });
   });
   check_launch("embedding");
@@ -119,6 +157,20 @@ void embedding_backward(RowsShape shape, Dtype dtype, const int32_t* tokens, int
     });
   });
   check_launch("embedding_backward");
+}
+
+void position_gradient(RowsShape shape, Dtype dtype, int64_t seq, const void* dy, float* dtable, bool add,
+                       Stream stream) {
+  with_type(dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    with_width<T>(packs_fit<T>(shape.dim, dy, dtable), [&](auto width) {
+      constexpr int kWidth = decltype(width)::count;
+      const int threads = threads_for(shape.dim / kWidth, 256);
+      sum_batch<kWidth><<<dim3(seq, ceil_div(shape.dim, threads * kWidth)), threads, 0, native(stream)>>>(
+          shape, seq, static_cast<const T*>(dy), dtable, add);
+    });
+  });
+  check_launch("position_gradient");
 }
 
 }  // namespace tycho::cuda

@@ -47,7 +47,7 @@ void lion_step(int64_t n, LionScalars s, const float* grad_scale, OptimizedWeigh
   const bool packs = packs_fit<float>(n, grads, m) && weight_packs_fit(optimized);
   with_weights(optimized, [&]<WeightForm form>(const Weights<form>& weights) {
     const LionUpdate<form> update{weights, factors, grad_scale, grads, m};
-    launch_over_elements(n, packs, update, native(stream));
+    launch_over_elements<float>(n, packs, update, native(stream));
   });
   check_launch("lion_step");
 }

@@ -56,7 +56,7 @@ void muon_momentum(int64_t n, double momentum, bool nesterov, const float* grad_
     const MomentumUpdate<T> body{
         static_cast<float>(momentum), static_cast<float>(1 - momentum), nesterov, grad_scale, grads, buffer,
         static_cast<T*>(update)};
-    launch_over_elements(n, packs, body, native(stream));
+    launch_over_elements<float>(n, packs, body, native(stream));
   });
   check_launch("muon_momentum");
 }
@@ -69,7 +69,7 @@ void add_update(int64_t n, double step_size, double decay, OptimizedWeights opti
     with_weights(optimized, [&]<WeightForm form>(const Weights<form>& weights) {
       const AddUpdate<T, form> body{weights, static_cast<float>(step_size), static_cast<float>(1 - decay),
                                     static_cast<const T*>(update)};
-      launch_over_elements(n, packs, body, native(stream));
+      launch_over_elements<float>(n, packs, body, native(stream));
     });
   });
   check_launch("add_update");

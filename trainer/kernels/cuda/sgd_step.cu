@@ -50,7 +50,7 @@ void sgd_step(int64_t n, SgdScalars s, const float* grad_scale, OptimizedWeights
                                  grad_scale,
                                  grads,
                                  momentum};
-    launch_over_elements(n, packs, update, native(stream));
+    launch_over_elements<float>(n, packs, update, native(stream));
   });
   check_launch("sgd_step");
 }

@@ -1,6 +1,6 @@
 // How an optimizer kernel reads and writes the weights that it updates, on the GPU.
 #pragma once
-#include "trainer/kernels/cuda/common.cuh"
+#include "trainer/kernels/cuda/over_elements.cuh"
 #include "trainer/kernels/rounding_noise.h"
 
 namespace tycho::cuda {
@@ -62,27 +62,6 @@ void with_weights(const OptimizedWeights& weights, const Body& body) {
     body(Weights<WeightForm::kStochasticBf16>{weights});
   else
     body(Weights<WeightForm::kBf16>{weights});
-}
-
-/// Runs body(i, Width<w>) over n elements in packs of w.
-template <int width, class Body>
-__global__ void over_elements(int64_t n, Body body) {
-  const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x * width;
-  for (int64_t i = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * width; i < n; i += stride)
-    body(i, Width<width>{});
-}
-
-/// In packs of four when `packs`, which wants n % 4 == 0 and aligned pointers.
-template <class Body>
-void launch_over_elements(int64_t n, bool packs, const Body& body, cudaStream_t stream) {
-  constexpr int kThreads = 256;
-  constexpr int64_t kMostBlocks = 1 << 16;
-  with_width<float>(packs, [&](auto width) {
-    constexpr int kWidth = decltype(width)::count;
-    const int64_t wanted = ceil_div(n, kThreads * kWidth);
-    const auto blocks = static_cast<unsigned>(wanted < kMostBlocks ? wanted : kMostBlocks);
-    over_elements<kWidth><<<blocks, kThreads, 0, stream>>>(n, body);
-  });
 }
 
 }  // namespace tycho::cuda

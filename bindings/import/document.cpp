@@ -1,0 +1,114 @@
+// Looks into documents, and says what their scalars mean.
+#include "bindings/import/document.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <regex>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+using Kind = DocScalar::Kind;
+
+template <size_t N>
+bool one_of(const std::string& text, const std::array<const char*, N>& words) {
+  return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
+}
+
+std::string without_underscores(std::string text) {
+  std::erase(text, '_');
+  if (text.starts_with('+')) text.erase(0, 1);
+  return text;
+}
+
+/// A whole number in decimal digits; "" for what is none.
+std::string integer_text(const std::string& text) {
+  static const std::regex decimal("[-+]?(0|[1-9][0-9_]*)"), octal("[-+]?0o?[0-7_]+"),
+      hex("[-+]?0x[0-9a-fA-F_]+");
+  const std::string bare = without_underscores(text);
+  if (std::regex_match(text, decimal)) return bare;
+  if (std::regex_match(text, hex)) return std::to_string(std::strtoll(bare.c_str(), nullptr, 16));
+  if (!std::regex_match(text, octal)) return "";
+  std::string digits = bare;
+  std::erase(digits, 'o');
+  return std::to_string(std::strtoll(digits.c_str(), nullptr, 8));
+}
+
+bool is_number(const std::string& text) {
+  static const std::regex forms(
+      "[-+]?[0-9][0-9_]*\\.[0-9_]*([eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|\\.[0-9_]+([eE][-+]?[0-"
+      "9]+)?");
+  return std::regex_match(text, forms);
+}
+
+}  // namespace
+
+const DocNode* DocNode::find(std::string_view key) const {
+  for (const auto& [name, node] : entries)
+    if (name == key) return &node;
+  return nullptr;
+}
+
+DocNode* DocNode::find(std::string_view key) {
+  return const_cast<DocNode*>(static_cast<const DocNode*>(this)->find(key));
+}
+
+const DocNode* DocNode::at(std::string_view path) const {
+  const DocNode* here = this;
+  while (here != nullptr && !path.empty()) {
+    const size_t dot = std::min(path.find('.'), path.size());
+    here = here->find(path.substr(0, dot));
+    path.remove_prefix(std::min(dot + 1, path.size()));
+  }
+  return here;
+}
+
+DocScalar read_scalar(const DocNode& node) {
+  static constexpr std::array kNull = {"", "~", "null", "Null", "NULL"};
+  static constexpr std::array kTrue = {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"};
+  static constexpr std::array kFalse = {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"};
+  // Numbers are short; a regular expression on a long text would take its time.
+  if (!node.is_plain || node.text.size() > 64) return {Kind::kText, node.text};
+  if (one_of(node.text, kNull)) return {Kind::kNull, ""};
+  if (one_of(node.text, kTrue)) return {Kind::kBool, "true"};
+  if (one_of(node.text, kFalse)) return {Kind::kBool, "false"};
+  if (std::string digits = integer_text(node.text); !digits.empty())
+    return {Kind::kInteger, std::move(digits)};
+  if (is_number(node.text)) return {Kind::kNumber, without_underscores(node.text)};
+  return {Kind::kText, node.text};
+}
+
+std::string brief(const DocNode& node) {
+  constexpr size_t kMost = 60;
+  std::string out;
+  if (node.is_scalar()) {
+    out = node.is_plain && node.text.empty() ? "null" : node.text;
+    std::replace(out.begin(), out.end(), '\n', ' ');
+  }
+  for (const DocNode& item : node.items) {
+    if (out.size() <= kMost) out += (out.empty() ? "" : ", ") + brief(item);
+  }
+  for (const auto& [key, value] : node.entries) {
+    if (out.size() <= kMost) out += (out.empty() ? "" : ", ") + key + ": " + brief(value);
+  }
+  if (node.is_list()) out = "[" + out + "]";
+  if (node.is_map()) out = "{" + out + "}";
+  if (out.size() <= kMost) return out;
+  size_t end = kMost;
+  while (end > 0 && (static_cast<unsigned char>(out[end]) & 0xC0) == 0x80) --end;
+  return out.substr(0, end) + "...";
+}
+
+void NodeBudget::take(int depth) {
+  constexpr int kMostLevels = 64;
+  if (depth > kMostLevels)
+    fail(ExitCode::kUnusable, "[{}] goes more than {} levels deep", place_, kMostLevels);
+  if (--left_ < 0)
+    fail(ExitCode::kUnusable,
+         "[{}] unfolds to more than 20,000 values: is an alias (*name) repeated inside others?", place_);
+}
+
+}  // namespace tycho

@@ -1,0 +1,396 @@
+// LLM Foundry's train YAML -> a recipe.
+#include "bindings/import/systems.h"
+#include "trainer/base/duration.h"
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+using Kind = DocScalar::Kind;
+
+const char* const kFiles = "files have Tycho's names";
+const char* const kOneWay = "Tycho has one way to do it";
+const char* const kMetrics = "metrics are always written to the run folder";
+const char* const kConsole = "the console is Tycho's";
+const char* const kComputed = "follows from the others";
+const char* const kLoader = "the loader is Tycho's";
+
+bool has_eval(Mapper& mapper) { return mapper.root().find("eval_loader") != nullptr; }
+
+// ---- optimizer, scheduler, clipping ----
+
+/// A regular expression, or a list of them, whose parameters are kept as they are.
+void map_disable_grad(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.is_null(&entry.node) && entry.node.is_scalar()) return mapper.remark(entry, "the default");
+  mapper.problem(entry,
+                 "write param_groups = { { match = \"...\", freeze = true } } into the recipe instead");
+}
+
+const Rows kOptimizer = {
+    elsewhere("name"),
+    to("lr", "lr"),
+    to("betas", "betas"),
+    to("eps", "eps"),
+    to("weight_decay", "weight_decay"),
+    only("amsgrad", {"false"}, "is not there"),
+    by("disable_grad", map_disable_grad),
+    only("param_groups", {"null", "[]"},
+         "write param_groups = { { match = \"...\", ... } } into the recipe instead"),
+};
+
+void map_optimizer(Mapper& mapper, const DocEntry& entry) {
+  const DocNode* name = entry.node.find("name");
+  const std::string kind = name == nullptr ? "" : mapper.text_of(name);
+  if (kind != "decoupled_adamw" && kind != "decoupled_lionw") {
+    return mapper.problem(name == nullptr ? entry : DocEntry{"optimizer.name", *name},
+                          "Tycho has decoupled_adamw and decoupled_lionw of LLM Foundry's optimizers");
+  }
+  const DocNode* decay = entry.node.find("weight_decay");
+  const bool decays =
+      decay == nullptr ? kind == "decoupled_adamw" : std::stod("0" + mapper.text_of(decay)) != 0;
+  std::vector<std::string> fields;
+  if (decays) fields.emplace_back("decay_mask = \"all\"");
+  mapper.component(entry, "optimizer", "t.optim." + kind, kOptimizer, fields);
+}
+
+const Rows kScheduler = {
+    elsewhere("name"),
+    to("t_warmup", "t_warmup", duration_in("ep")),
+    to("t_max", "t_max", duration_in("ep")),
+    to("t_scale", "t_scale", duration_in("ep")),
+    to("t_cooldown", "t_cooldown", duration_in("ep")),
+    to("alpha", "alpha"),
+    to("alpha_i", "alpha_i"),
+    to("alpha_f", "alpha_f"),
+    to("alpha_f_decay", "alpha_f_decay"),
+    to("alpha_f_cooldown", "alpha_f_cooldown"),
+    to("scale_warmup", "scale_warmup"),
+};
+
+void map_scheduler(Mapper& mapper, const DocEntry& entry) {
+  static const std::map<std::string, std::string> kKinds = {{"constant_with_warmup", "constant"},
+                                                            {"cosine_with_warmup", "cosine"},
+                                                            {"linear_decay_with_warmup", "linear"},
+                                                            {"inv_sqrt_with_warmup", "inv_sqrt"}};
+  const DocNode* name = entry.node.find("name");
+  const auto kind = kKinds.find(name == nullptr ? "" : mapper.text_of(name));
+  if (kind == kKinds.end()) {
+    return mapper.problem(name == nullptr ? entry : DocEntry{"scheduler.name", *name},
+                          "wanted constant_with_warmup, cosine_with_warmup, linear_decay_with_warmup or "
+                          "inv_sqrt_with_warmup");
+  }
+  mapper.component(entry, "scheduler", "t.sched." + kind->second, kScheduler, {"compat = \"composer\""});
+}
+
+const Rows kAlgorithms = {
+    group("gradient_clipping",
+          {only("clipping_type", {"norm"}, "Tycho clips by norm"), to("clipping_threshold", "clip.norm")}),
+    left_out("low_precision_layernorm", "norms read the dtype of the model"),
+};
+
+// ---- data ----
+
+bool is_remote(Mapper& mapper, const DocEntry& entry) {
+  return mapper.text_of(&entry.node).find("://") != std::string::npos;
+}
+
+/// Data is read where it is: `remote` when it is a folder, else `local`.
+void map_remote(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.is_null(&entry.node)) return mapper.remark(entry, "the data is in local");
+  if (is_remote(mapper, entry))
+    return mapper.problem(entry,
+                          "object stores are not read yet: copy the data to a folder and leave remote empty");
+  mapper.emit(entry, "local_dir", mapper.expression(entry));
+}
+
+void map_local(Mapper& mapper, const DocEntry& entry) {
+  const std::string loader = entry.path.substr(0, entry.path.find('.'));
+  const DocNode* remote = mapper.root().at(loader + ".dataset.remote");
+  if (!mapper.is_null(remote)) return mapper.remark(entry, "read where it is, without a copy");
+  if (mapper.is_null(&entry.node)) return mapper.problem(entry, "wanted the folder of the data");
+  mapper.emit(entry, "local_dir", mapper.expression(entry));
+}
+
+void map_data_length(Mapper& mapper, const DocEntry& entry) {
+  const DocNode* whole = mapper.root().find("max_seq_len");
+  if (whole == nullptr || mapper.text_of(whole) == mapper.text_of(&entry.node))
+    return mapper.remark(entry, "r.seq_len says it");
+  mapper.problem(entry, "differs from max_seq_len = " + mapper.text_of(whole) +
+                            ": rows of a data set are as long as "
+                            "the model's sequences");
+}
+
+const Rows kDataset = {
+    by("local", map_local),
+    by("remote", map_remote),
+    to("split", "split"),
+    to("shuffle", "shuffle"),
+    to("shuffle_seed", "shuffle_seed"),
+    by("max_seq_len", map_data_length),
+    left_out("shuffle_algo", "the order is Tycho's"),
+    left_out("shuffle_block_size", "the order is Tycho's"),
+    left_out("num_canonical_nodes", "the order does not depend on nodes"),
+    left_out("partition_algo", "the order is Tycho's"),
+    left_out("predownload", kLoader),
+    left_out("cache_limit", "data is read where it is"),
+    left_out("keep_zip", kLoader),
+    left_out("download_retry", kLoader),
+    left_out("download_timeout", kLoader),
+    left_out("validate_hash", "sizes are always checked"),
+    left_out("batching_method", kLoader),
+    left_out("allow_unsafe_types", "no pickles are read"),
+    left_out("token_encoding_type", "index.json says it"),
+    left_out("eos_token_id", "no sequence ids are used"),
+    left_out("bos_token_id", "no sequence ids are used"),
+    only("streams", {"null"}, "mixing data sets is not there"),
+    only("epoch_size", {"null"}, "epochs are whole"),
+    only("mlm_probability", {"null"}, "masked language models are not there"),
+};
+
+const Rows kTextLoader = {
+    elsewhere("name"),
+    group("dataset", kDataset),
+    left_out("label", "one set is evaluated"),
+    left_out("drop_last", "batches are always full"),
+    left_out("num_workers", kLoader),
+    left_out("pin_memory", kLoader),
+    left_out("prefetch_factor", kLoader),
+    left_out("persistent_workers", kLoader),
+    left_out("timeout", kLoader),
+};
+
+void map_loader(Mapper& mapper, const DocEntry& entry, const char* target) {
+  const DocNode* name = entry.node.find("name");
+  if (name == nullptr || mapper.text_of(name) != "text") {
+    return mapper.problem(name == nullptr ? entry : DocEntry{entry.path + ".name", *name},
+                          "only the text loader (MDS shards of tokens) is there; finetuning is not yet");
+  }
+  mapper.component(entry, target, "t.data.mds", kTextLoader);
+}
+
+void map_eval_loader(Mapper& mapper, const DocEntry& entry) {
+  if (entry.node.is_scalar() && mapper.is_null(&entry.node)) return mapper.remark(entry, "no evaluation");
+  if (!entry.node.is_list()) return map_loader(mapper, entry, "eval.data");
+  if (entry.node.items.size() == 1) return map_loader(mapper, {entry.path, entry.node.items[0]}, "eval.data");
+  mapper.problem(entry,
+                 "one data set can be evaluated on, here are " + std::to_string(entry.node.items.size()));
+}
+
+Row when_evaluating(const char* key, const char* target, Convert convert) {
+  return by(key, [=](Mapper& mapper, const DocEntry& entry) {
+    if (!has_eval(mapper)) return mapper.remark(entry, "there is no eval_loader");
+    to(key, target, convert).act(mapper, entry);
+  });
+}
+
+void map_eval_batches(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.text_of(&entry.node) == "-1") return mapper.remark(entry, "all of it");
+  if (!has_eval(mapper)) return mapper.remark(entry, "there is no eval_loader");
+  mapper.note(entry,
+              "counted batches of device_eval_batch_size on each rank; r.eval.batches counts global_batch");
+  mapper.emit(entry, "eval.batches", mapper.expression(entry));
+}
+
+void map_tokenizer_name(Mapper& mapper, const DocEntry& entry) {
+  const std::string name = mapper.text_of(&entry.node);
+  if (name.starts_with('.') || name.starts_with('/'))
+    return mapper.emit(entry, "tokenizer", mapper.expression_with(entry, "/tokenizer.json"));
+  mapper.note(entry,
+              "nothing is fetched from the hub; r.tokenizer = \"path/tokenizer.json\" has text checked and "
+              "kept with checkpoints");
+  mapper.remark(entry, "set r.tokenizer to its tokenizer.json");
+}
+
+// ---- length and checkpoints ----
+
+/// Composer saves by epochs as well; Tycho by shares of the run.
+void map_save_interval(Mapper& mapper, const DocEntry& entry) {
+  const std::optional<std::string> lua = duration_in("ep")(mapper, entry);
+  if (!lua) return;
+  const auto epochs = [&](const DocNode* node) {
+    const DocScalar scalar = mapper.value(node);
+    if (scalar.is(Kind::kInteger)) return std::stod(scalar.text);
+    try {
+      const Duration duration = Duration::parse(scalar.text);
+      return duration.unit == DurationUnit::kEpoch ? duration.value : 0.0;
+    } catch (const Error&) {
+      return 0.0;
+    }
+  };
+  const double every = epochs(&entry.node), all = epochs(mapper.root().find("max_duration"));
+  if (every <= 0) return mapper.emit(entry, "ckpt.every", *lua);
+  if (all <= 0)
+    return mapper.problem(entry,
+                          "epochs are known to Tycho when max_duration is in epochs; write ba, tok or dur");
+  mapper.emit(entry, "ckpt.every", lua_quoted(fmt::format("{}dur", every / all)));
+}
+
+void map_keep(Mapper& mapper, const DocEntry& entry) {
+  const bool all = mapper.text_of(&entry.node) == "-1";
+  mapper.emit(entry, "ckpt.keep", all ? "0" : mapper.expression(entry));
+}
+
+void map_save_folder(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.is_null(&entry.node)) return mapper.remark(entry, "runs/{run_name}");
+  if (is_remote(mapper, entry))
+    return mapper.problem(entry, "object stores are not written yet: name a folder");
+  std::string rest = mapper.text_of(&entry.node);
+  if (const size_t at = rest.find("{run_name}"); at != std::string::npos)
+    rest.erase(at, sizeof "{run_name}" - 1);
+  if (rest.find('{') != std::string::npos) return mapper.problem(entry, "only {run_name} is filled in");
+  mapper.emit(entry, "run_dir", mapper.expression(entry));
+}
+
+void map_run_name(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.is_null(&entry.node)) return mapper.remark(entry, "the recipe's name");
+  mapper.emit(entry, "run_name", mapper.expression(entry));
+}
+
+void map_micro_batch(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.text_of(&entry.node) == "auto") return mapper.remark(entry, "the default: near 16384 tokens");
+  to("", "micro_batch", count_of("sp")).act(mapper, entry);
+}
+
+void map_recompute(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.text_of(&entry.node) != "true") return mapper.remark(entry, "the default");
+  mapper.emit(entry, "recompute.mode", "\"full\"");
+}
+
+const char* const kShards = "how weights are spread over ranks is Tycho's";
+
+const Rows kFsdp = {
+    left_out("sharding_strategy", kShards),
+    left_out("mixed_precision", "reductions and master weights are fp32"),
+    left_out("state_dict_type", "checkpoints are always sharded"),
+    by("activation_checkpointing", map_recompute),
+    left_out("activation_checkpointing_reentrant", kOneWay),
+    only("activation_cpu_offload", {"false"}, "is not there"),
+    only("cpu_offload", {"false"}, "is not there"),
+    left_out("backward_prefetch", kShards),
+    left_out("backward_prefetch_limit", kShards),
+    left_out("forward_prefetch", kShards),
+    left_out("forward_prefetch_limit", kShards),
+    left_out("limit_all_gathers", kShards),
+    left_out("data_parallel_shard_degree", kShards),
+    left_out("data_parallel_replicate_degree", kShards),
+    left_out("sync_module_states", kShards),
+    left_out("use_orig_params", kShards),
+    left_out("keep_low_precision_grads", "gradients are fp32"),
+    left_out("load_monolith_rank0_only", "each rank reads its part"),
+    left_out("sharded_ckpt_prefix_dir", kFiles),
+    left_out("process_group", kShards),
+    left_out("auto_wrap", kShards),
+    left_out("te_checkpoint_wrapper", kOneWay),
+    left_out("te_shard_fp8_weight", kOneWay),
+    left_out("verbose", kConsole),
+    only("load_planner", {"null"}, "is not there"),
+    only("save_planner", {"null"}, "is not there"),
+    only("ignored_modules", {"null", "[]"}, "is not there"),
+};
+
+const Rows kCallbacks = {
+    left_out("speed_monitor", kMetrics),
+    left_out("lr_monitor", kMetrics),
+    left_out("memory_monitor", kMetrics),
+    left_out("runtime_estimator", kMetrics),
+    left_out("optimizer_monitor", "its figures are not recorded yet"),
+    left_out("system_metrics_monitor", "its figures are not recorded yet"),
+    left_out("scheduled_gc", "there is no garbage collector"),
+    left_out("hf_checkpointer", "tycho convert exports any checkpoint"),
+    left_out("mono_checkpoint_saver", "tycho convert exports any checkpoint"),
+};
+
+const Rows kLoggers = {
+    left_out("wandb", kMetrics),    left_out("tensorboard", kMetrics), left_out("mlflow", kMetrics),
+    left_out("mosaicml", kMetrics), left_out("inmemory", kMetrics),    left_out("in_memory_logger", kMetrics),
+};
+
+const char* const kNoIcl = "tasks by in-context learning are not there";
+
+/// Made at its first use: it takes a table of another source.
+Rows make_rows() {
+  return {
+      elsewhere("variables"),
+      by("model", map_foundry_model, foundry_model_rows()),
+      group("tokenizer", {by("name", map_tokenizer_name), left_out("kwargs", "tokenizer.json says it")}),
+      by("optimizer", map_optimizer, kOptimizer),
+      by("scheduler", map_scheduler, kScheduler),
+      by(
+          "train_loader",
+          [](Mapper& mapper, const DocEntry& entry) { map_loader(mapper, entry, "train_data"); },
+          kTextLoader),
+      by("eval_loader", map_eval_loader, kTextLoader),
+      to("max_duration", "max_duration", duration_in("ep")),
+      to("max_seq_len", "seq_len"),
+      to("global_train_batch_size", "global_batch", count_of("sp")),
+      by("device_train_microbatch_size", map_micro_batch),
+      left_out("device_eval_batch_size", "evaluation has the batches of training"),
+      left_out("device_train_batch_size", kComputed),
+      left_out("device_train_grad_accum", kComputed),
+      left_out("n_gpus", kComputed),
+      to("seed", "seed"),
+      to("precision", "precision", words({{"amp_bf16", "bf16"}, {"bf16", "bf16"}, {"fp32", "fp32"}})),
+      only("code_paths", {"null", "[]"}, "Python cannot be loaded"),
+      left_out("max_split_size_mb", "memory is Tycho's"),
+      left_out("expandable_segments", "memory is Tycho's"),
+      left_out("cuda_load_lazy", "memory is Tycho's"),
+      left_out("dist_timeout", kOneWay),
+      group("fsdp_config", kFsdp),
+      only("tp_config", {"null"}, "tensor parallelism is not there"),
+      left_out("accumulate_train_batch_on_tokens", "every token counts alike"),
+      when_evaluating("eval_interval", "eval.every", duration_in("ep")),
+      when_evaluating("eval_first", "eval.first", as_is),
+      by("eval_subset_num_batches", map_eval_batches),
+      only("icl_tasks", {"null"}, kNoIcl),
+      only("icl_subset_num_batches", {"null"}, kNoIcl),
+      left_out("icl_seq_len", kNoIcl),
+      only("eval_gauntlet", {"null"}, kNoIcl),
+      only("train_subset_num_batches", {"-1"}, "max_duration says how long"),
+      group("loggers", kLoggers),
+      group("callbacks", kCallbacks),
+      group("algorithms", kAlgorithms),
+      left_out("progress_bar", kConsole),
+      left_out("log_to_console", kConsole),
+      left_out("python_log_level", kConsole),
+      to("console_log_interval", "log.every", duration_in("ep")),
+      left_out("log_config", "the run folder holds it"),
+      left_out("metadata", "the run folder holds what was asked"),
+      left_out("flatten_metadata", "the run folder holds what was asked"),
+      by("run_name", map_run_name),
+      by("save_folder", map_save_folder),
+      left_out("save_filename", kFiles),
+      left_out("save_latest_filename", kFiles),
+      by("save_interval", map_save_interval),
+      by("save_num_checkpoints_to_keep", map_keep),
+      left_out("save_overwrite", "a run folder goes on, or is left alone"),
+      only("save_weights_only", {"false"}, "checkpoints hold all that going on needs"),
+      only("save_ignore_keys", {"null"}, "checkpoints hold all that going on needs"),
+      only("load_ignore_keys", {"null"}, "is not there"),
+      only("load_path", {"null"}, "Composer's checkpoints are not read; resume = PATH takes one of Tycho's"),
+      left_out("load_weights_only", "nothing is loaded"),
+      left_out("load_strict_model_weights", "they always are"),
+      left_out("autoresume", "a run always goes on from its newest checkpoint"),
+      only("only_hf_checkpoint", {"false"}, "tycho convert exports a checkpoint"),
+      only("only_composer_checkpoint", {"false"}, "is not there"),
+      left_out("spin_dataloaders", "the place in the data is kept"),
+      only("compile_config", {"null"}, "there is nothing to compile"),
+      only("profiler", {"null"}, "is not there yet"),
+  };
+}
+
+}  // namespace
+
+const Rows& foundry_rows() {
+  static const Rows rows = make_rows();
+  return rows;
+}
+
+void map_foundry(Mapper& mapper) {
+  mapper.walk_top(foundry_rows());
+  if (mapper.root().find("precision") == nullptr)
+    mapper.out().write("r.precision = \"bf16\"  -- LLM Foundry's default, amp_bf16", 0);
+  if (mapper.root().at("algorithms.gradient_clipping") == nullptr)
+    mapper.out().write("r.clip.norm = 0  -- the YAML does not clip gradients", 0);
+}
+
+}  // namespace tycho

@@ -1,0 +1,336 @@
+// LLM Foundry's `model:` -> t.model.*.
+#include <algorithm>
+#include <array>
+
+#include "bindings/import/systems.h"
+
+namespace tycho {
+namespace {
+
+using Kind = DocScalar::Kind;
+
+const char* const kMoe = "mixtures of experts are not there";
+const char* const kWhere = "weights are made where they are used";
+const char* const kKernel = "Tycho picks its kernels";
+
+bool is_true(Mapper& mapper, const DocNode* map, const char* key) {
+  const DocNode* node = map == nullptr ? nullptr : map->find(key);
+  return node != nullptr && mapper.text_of(node) == "true";
+}
+
+const DocNode* attention(Mapper& mapper) { return mapper.root().at("model.attn_config"); }
+
+/// true chooses these positions; false is what the others say.
+Row positions(const char* key, const char* kind) {
+  return by(key, [=](Mapper& mapper, const DocEntry& entry) {
+    if (mapper.text_of(&entry.node) != "true") return mapper.remark(entry, "see positions");
+    mapper.emit(entry, "positions", lua_quoted(kind));
+  });
+}
+
+/// A key that acts only beside another one that is true: a comment elsewhere.
+Row beside(const char* key, const char* switch_key, const char* target) {
+  return by(key, [=](Mapper& mapper, const DocEntry& entry) {
+    if (!is_true(mapper, attention(mapper), switch_key)) return mapper.remark(entry, "does nothing here");
+    to(key, target).act(mapper, entry);
+  });
+}
+
+void map_learned_positions(Mapper& mapper, const DocEntry& entry) {
+  const bool others =
+      is_true(mapper, attention(mapper), "alibi") || is_true(mapper, attention(mapper), "rope");
+  if (others || mapper.text_of(&entry.node) != "false") return mapper.remark(entry, "see positions");
+  mapper.emit(entry, "positions", "\"none\"");
+}
+
+void map_attention_type(Mapper& mapper, const DocEntry& entry) {
+  const std::string type = mapper.text_of(&entry.node);
+  if (type == "multiquery_attention") return mapper.emit(entry, "kv_heads", "1");
+  if (type == "multihead_attention" || type == "grouped_query_attention")
+    return mapper.remark(entry, "kv_heads says it");
+  mapper.problem(entry, "Tycho has multihead_attention, grouped_query_attention and multiquery_attention");
+}
+
+void map_rope_scaling(Mapper& mapper, const DocEntry& entry) {
+  const DocNode* type = entry.node.find("type");
+  const bool none = type == nullptr || mapper.text_of(type) == "no_scaling";
+  if (none || !is_true(mapper, attention(mapper), "rope")) return mapper.remark(entry, "no scaling");
+  static const Rows rows = {
+      to("type", "type", words({{"linear", "linear"}, {"dynamic", "dynamic"}, {"llama3", "llama3"}})),
+      to("factor", "factor"), to("low_freq_factor", "low_freq_factor"),
+      to("high_freq_factor", "high_freq_factor"),
+      to("original_max_position_embeddings", "original_max_seq_len")};
+  mapper.component(entry, "rope_scaling", "", rows);
+}
+
+void map_activation(Mapper& mapper, const DocEntry& entry) {
+  const DocNode* name = entry.node.find("name");
+  const DocNode* form = entry.node.find("approximate");
+  std::string given = name == nullptr ? "gelu" : mapper.text_of(name);
+  for (const auto& [key, value] : entry.node.entries) {
+    if (key != "name" && key != "approximate")
+      return mapper.problem({entry.path + "." + key, value}, "Tycho has no such option of an activation");
+  }
+  if (given == "gelu" && form != nullptr && mapper.text_of(form) == "tanh") given = "gelu_tanh";
+  const auto known = {"gelu", "gelu_tanh", "quick_gelu", "relu", "silu"};
+  if (std::find(known.begin(), known.end(), given) == known.end())
+    return mapper.problem(entry, "Tycho has gelu, quick_gelu, relu and silu");
+  mapper.emit(entry, "activation", lua_quoted(given));
+}
+
+void map_logit_scale(Mapper& mapper, const DocEntry& entry) {
+  const DocNode* width = mapper.root().at("model.d_model");
+  if (mapper.text_of(&entry.node) != "inv_sqrt_d_model" || width == nullptr)
+    return to("logit_scale", "logit_scale").act(mapper, entry);
+  mapper.emit(entry, "logit_scale", "1 / math.sqrt(" + mapper.expression({"model.d_model", *width}) + ")");
+}
+
+void map_uniform_limit(Mapper& mapper, const DocEntry& entry) {
+  if (!entry.node.is_list()) return to("", "emb_init_uniform_lim").act(mapper, entry);
+  const std::vector<DocNode>& ends = entry.node.items;
+  if (ends.size() == 2 && "-" + mapper.text_of(&ends[1]) == mapper.text_of(&ends[0]))
+    return mapper.emit(entry, "emb_init_uniform_lim", mapper.expression({entry.path, ends[1]}));
+  mapper.problem(entry, "Tycho draws from -limit to limit");
+}
+
+void map_init_gain(Mapper& mapper, const DocEntry& entry) {
+  const DocNode* name = mapper.root().at("model.init_config.name");
+  const bool is_used = name != nullptr && mapper.text_of(name).starts_with("xavier");
+  if (!is_used) return mapper.remark(entry, "does nothing here");
+  to("", "init_gain").act(mapper, entry);
+}
+
+const Rows kAttention = {
+    by("attn_type", map_attention_type),
+    left_out("attn_impl", kKernel),
+    to("kv_n_heads", "kv_heads"),
+    only("attn_pdrop", {"0", "0.0"}, "dropout of attention is not there"),
+    to("clip_qkv", "clip_qkv"),
+    to("qk_ln", "qk_ln"),
+    to("qk_gn", "qk_gn"),
+    left_out("fused_qkv", "weights are split where that is needed"),
+    to("softmax_scale", "softmax_scale"),
+    to("attn_logit_softcapping", "attn_softcap"),
+    only("attn_uses_sequence_id", {"false"}, "samples that hide from each other inside a row are not there"),
+    to("sliding_window_size", "sliding_window"),
+    positions("alibi", "alibi"),
+    beside("alibi_bias_max", "alibi", "alibi_bias_max"),
+    positions("rope", "rope"),
+    beside("rope_theta", "rope", "rope_theta"),
+    left_out("rope_impl", kKernel),
+    group("rope_dail_config",
+          {only("type", {"original"}, "xPos is not there"), left_out("pos_idx_in_fp32", "they always are"),
+           left_out("xpos_scale_base", "no xPos")}),
+    by("rope_hf_config", map_rope_scaling),
+    only("nope", {"false"}, "layers without positions are not there"),
+    only("attn_temperature_tuning", {"null"}, "is not there"),
+    only("kv_dim", {"null"}, "is not there"),
+};
+
+const Rows kFfn = {
+    to("ffn_type", "ffn", words({{"mptmlp", "mptmlp"}, {"mptglu", "mptglu"}})),
+    to("ffn_hidden_size", "ffn_width"),
+    by("ffn_act_fn", map_activation),
+    only("fc_type", {"torch"}, "Transformer Engine is not there"),
+    only("moe_num_experts", {"1"}, kMoe),
+    only("moe_top_k", {"1"}, kMoe),
+    only("moe_world_size", {"1"}, kMoe),
+};
+
+const Rows kInit = {
+    to("name", "name"),
+    to("init_std", "init_std"),
+    by("init_gain", map_init_gain),
+    to("emb_init_std", "emb_init_std"),
+    by("emb_init_uniform_lim", map_uniform_limit),
+    only("fan_mode", {"fan_in"}, "Tycho divides by fan_in"),
+    only("init_nonlinearity", {"relu"}, "Tycho has the gain of relu"),
+    to("init_div_is_residual", "init_div_is_residual"),
+    left_out("verbose", "nothing is printed"),
+};
+
+const Rows kMpt = {
+    left_out("init_device", kWhere),
+    to("d_model", "width"),
+    to("n_heads", "heads"),
+    to("n_layers", "layers"),
+    to("head_dim", "head_width"),
+    to("expansion_ratio", "expansion_ratio"),
+    to("max_seq_len", "max_seq_len"),
+    to("vocab_size", "vocab_size"),
+    to("resid_pdrop", "resid_dropout"),
+    to("emb_pdrop", "embedding_dropout"),
+    by("learned_pos_emb", map_learned_positions),
+    group("attn_config", kAttention),
+    group("ffn_config", kFfn),
+    by(
+        "init_config",
+        [](Mapper& mapper, const DocEntry& entry) {
+          Rows rows = kInit;
+          mapper.component(entry, "init", "", rows);
+        },
+        kInit),
+    to("no_bias", "no_bias"),
+    to("attention_bias", "attention_bias"),
+    to("norm_type", "norm"),
+    to("norm_eps", "norm_eps"),
+    by("logit_scale", map_logit_scale),
+    to("final_logit_softcapping", "final_softcap"),
+    to("embedding_fraction", "embedding_fraction"),
+    to("tie_word_embeddings", "tied"),
+    left_out("use_pad_tok_in_ffn", "there is no padding"),
+    left_out("use_cache", "generation always does"),
+    only("fc_type", {"torch"}, "Transformer Engine is not there"),
+    left_out("loss_fn", kKernel),
+    only("block_overrides", {"null"}, "blocks that differ are not there"),
+    left_out("fuse_norm_attn_norm", kKernel),
+    left_out("use_train_metrics", "metrics are Tycho's"),
+    left_out("additional_train_metrics", "metrics are Tycho's"),
+    left_out("additional_eval_metrics", "metrics are Tycho's"),
+    left_out("verbose", "nothing is printed"),
+};
+
+/// Overrides of a Hugging Face config, by its words.
+const Rows kHfOverrides = {
+    to("hidden_size", "width"),
+    to("num_hidden_layers", "layers"),
+    to("num_attention_heads", "heads"),
+    to("num_key_value_heads", "kv_heads"),
+    to("intermediate_size", "ffn_width"),
+    to("head_dim", "head_width"),
+    to("n_embd", "width"),
+    to("n_layer", "layers"),
+    to("n_head", "heads"),
+    to("n_inner", "ffn_width"),
+    to("vocab_size", "vocab_size"),
+    to("max_position_embeddings", "max_seq_len"),
+    to("n_positions", "max_seq_len"),
+    to("max_seq_len", "max_seq_len"),
+    to("rope_theta", "rope_theta"),
+    to("rms_norm_eps", "norm_eps"),
+    to("layer_norm_epsilon", "norm_eps"),
+    to("tie_word_embeddings", "tied"),
+    to("initializer_range", "init_std"),
+    left_out("use_cache", "generation always does"),
+    group("attn_config", {left_out("attn_impl", kKernel),
+                          only("attn_uses_sequence_id", {"false"},
+                               "samples that hide from each other inside a row are not there")}),
+};
+
+const Rows kHf = {
+    elsewhere("pretrained_model_name_or_path"),
+    elsewhere("pretrained"),
+    left_out("init_device", kWhere),
+    group("config_overrides", kHfOverrides),
+    left_out("use_flash_attention_2", kKernel),
+    left_out("attn_implementation", kKernel),
+    only("peft_config", {"null"}, "LoRA is not there"),
+    only("pretrained_lora_id_or_path", {"null"}, "LoRA is not there"),
+    left_out("should_save_peft_only", "there is no LoRA"),
+    left_out("trust_remote_code", "no code is fetched"),
+    left_out("use_auth_token", "nothing is fetched"),
+    only("load_in_8bit", {"false"}, "is for inference"),
+    left_out("allow_embedding_resizing", "vocab_size says it"),
+    left_out("use_train_metrics", "metrics are Tycho's"),
+    left_out("additional_train_metrics", "metrics are Tycho's"),
+    left_out("additional_eval_metrics", "metrics are Tycho's"),
+};
+
+/// Published shapes of models that YAMLs name without a folder: field, value, and the word that overrides it.
+struct Shape {
+  const char* name;
+  const char* constructor;
+  std::vector<std::array<const char*, 3>> fields;
+};
+
+constexpr const char* kLlama31Scaling =
+    "{ type = \"llama3\", factor = 8, low_freq_factor = 1, high_freq_factor = 4, original_max_seq_len = 8192 "
+    "}";
+
+std::vector<std::array<const char*, 3>> llama3(const char* width, const char* layers, const char* heads,
+                                               const char* ffn_width, const char* max_seq_len, bool scaled) {
+  std::vector<std::array<const char*, 3>> fields = {{"width", width, "hidden_size"},
+                                                    {"layers", layers, "num_hidden_layers"},
+                                                    {"heads", heads, "num_attention_heads"},
+                                                    {"kv_heads", "8", "num_key_value_heads"},
+                                                    {"ffn_width", ffn_width, "intermediate_size"},
+                                                    {"vocab_size", "128256", "vocab_size"},
+                                                    {"max_seq_len", max_seq_len, "max_position_embeddings"}};
+  if (scaled) fields.push_back({"rope_scaling", kLlama31Scaling, "rope_scaling"});
+  return fields;
+}
+
+const std::vector<Shape>& shapes() {
+  static const std::vector<Shape> all = {
+      {"gpt2", "t.model.gpt2", {}},
+      {"meta-llama/Meta-Llama-3-8B", "t.model.llama", llama3("4096", "32", "32", "14336", "8192", false)},
+      {"meta-llama/Meta-Llama-3-70B", "t.model.llama", llama3("8192", "80", "64", "28672", "8192", false)},
+      {"meta-llama/Llama-3.1-8B", "t.model.llama", llama3("4096", "32", "32", "14336", "131072", true)},
+      {"meta-llama/Meta-Llama-3.1-8B", "t.model.llama", llama3("4096", "32", "32", "14336", "131072", true)},
+      {"meta-llama/Llama-3.1-70B", "t.model.llama", llama3("8192", "80", "64", "28672", "131072", true)},
+      {"meta-llama/Meta-Llama-3.1-70B", "t.model.llama", llama3("8192", "80", "64", "28672", "131072", true)},
+  };
+  return all;
+}
+
+bool is_folder(const std::string& name) { return name.starts_with('/') || name.starts_with('.'); }
+
+/// The fields of a published shape that config_overrides does not give.
+std::vector<std::string> shape_fields(const Shape& shape, const DocNode& model) {
+  const DocNode* overrides = model.find("config_overrides");
+  std::vector<std::string> fields;
+  for (const auto& [field, value, theirs] : shape.fields) {
+    if (overrides == nullptr || overrides->find(theirs) == nullptr)
+      fields.push_back(std::string(field) + " = " + value);
+  }
+  return fields;
+}
+
+void map_hf_model(Mapper& mapper, const DocEntry& entry) {
+  const DocNode* path = entry.node.find("pretrained_model_name_or_path");
+  if (mapper.is_null(path)) return mapper.problem(entry, "wanted pretrained_model_name_or_path");
+  const DocEntry path_entry = {entry.path + ".pretrained_model_name_or_path", *path};
+  const std::string name = mapper.text_of(path);
+  const DocNode* flag = entry.node.find("pretrained");
+  const bool pretrained = flag == nullptr || mapper.text_of(flag) != "false";
+  if (is_folder(name)) {
+    std::vector<std::string> fields = {"path = " + mapper.expression(path_entry)};
+    if (!pretrained) fields.emplace_back("pretrained = false");
+    return mapper.component(entry, "model", "t.model.hf", kHf, fields);
+  }
+  const auto shape =
+      std::find_if(shapes().begin(), shapes().end(), [&](const Shape& one) { return name == one.name; });
+  if (pretrained || shape == shapes().end()) {
+    mapper.problem(path_entry,
+                   "nothing is fetched from the hub: download the model and write its folder here, as in "
+                   "./models/x");
+    return mapper.walk({entry.path, entry.node}, [] {
+      Rows rows = kHf;
+      rows.push_back(elsewhere("name"));
+      return rows;
+    }());
+  }
+  mapper.component(entry, "model", shape->constructor, kHf, shape_fields(*shape, entry.node));
+}
+
+}  // namespace
+
+const Rows& foundry_model_rows() {
+  static const Rows all = [] {
+    Rows rows = {elsewhere("name")};
+    for (const Rows* part : {&kMpt, &kHf}) rows.insert(rows.end(), part->begin(), part->end());
+    return rows;
+  }();
+  return all;
+}
+
+void map_foundry_model(Mapper& mapper, const DocEntry& entry) {
+  const DocNode* name = entry.node.find("name");
+  const std::string kind = name == nullptr ? "" : mapper.text_of(name);
+  if (kind == "mpt_causal_lm") return mapper.component(entry, "model", "t.model.mpt", kMpt);
+  if (kind == "hf_causal_lm") return map_hf_model(mapper, entry);
+  mapper.problem(name == nullptr ? entry : DocEntry{"model.name", *name},
+                 "Tycho has mpt_causal_lm and hf_causal_lm");
+}
+
+}  // namespace tycho

@@ -1,0 +1,145 @@
+// Chooses the system that a file is of, and hands its keys to it.
+#include "bindings/import/import.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "bindings/define/source_file.h"
+#include "bindings/import/systems.h"
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+struct System {
+  const char* name;
+  const Rows& (*rows)();
+  void (*map)(Mapper&);
+};
+
+constexpr System kFoundry = {"a YAML of LLM Foundry", foundry_rows, map_foundry};
+constexpr System kTitan = {"a TOML of TorchTitan", titan_rows, map_titan};
+constexpr System kNanotron = {"a YAML of Nanotron", nanotron_rows, map_nanotron};
+
+bool is_toml(const std::string& file) { return file.ends_with(".toml"); }
+
+const System& system_of(const DocNode& root, const std::string& file) {
+  if (is_toml(file)) return kTitan;
+  if (root.find("parallelism") != nullptr || root.find("tokens") != nullptr) return kNanotron;
+  if (root.find("train_loader") != nullptr || root.find("max_duration") != nullptr ||
+      root.find("global_train_batch_size") != nullptr)
+    return kFoundry;
+  fail(ExitCode::kRecipe,
+       "[import] {}: wanted a train YAML of LLM Foundry (train_loader, max_duration, ...) or a config of "
+       "Nanotron "
+       "(tokens, parallelism, ...)",
+       file);
+}
+
+/// A key=value whose key is the other system's.
+struct DocPin {
+  std::vector<std::string> keys;
+  std::string value;
+};
+
+/// "yamlUpdates.a\.b=c" is how Helm passes a.b=c on.
+std::optional<DocPin> doc_pin(const Rows& rows, const std::string& pin) {
+  const size_t equals = pin.find('=');
+  if (equals == std::string::npos || equals == 0 ||
+      std::string_view("+-*/:~@").find(pin[equals - 1]) != std::string_view::npos)
+    return std::nullopt;
+  std::string path = pin.substr(0, equals);
+  constexpr std::string_view kHelm = "yamlUpdates.";
+  if (path.starts_with(kHelm)) path.erase(0, kHelm.size());
+  std::erase(path, '\\');
+  if (!path.starts_with("variables.") && !known_path(rows, path)) return std::nullopt;
+  DocPin out = {{}, pin.substr(equals + 1)};
+  for (size_t at = 0; at <= path.size();) {
+    const size_t dot = std::min(path.find('.', at), path.size());
+    out.keys.push_back(path.substr(at, dot - at));
+    at = dot + 1;
+  }
+  return out;
+}
+
+void apply(DocNode& root, const DocPin& pin, const PinArgument& argument) {
+  DocNode* here = &root;
+  for (const std::string& key : pin.keys) {
+    if (!here->is_map())
+      *here = DocNode{.kind = DocNode::Kind::kMap, .line = here->line, .last_line = here->line};
+    if (here->find(key) == nullptr) here->entries.emplace_back(key, DocNode{});
+    here = here->find(key);
+  }
+  const int line = here->line, last_line = here->last_line;
+  *here = read_yaml(pin.value, "argument " + std::to_string(argument.number));
+  here->line = line;
+  here->last_line = last_line;
+  here->argument = argument.number;
+}
+
+std::string stem_of(const std::string& file) {
+  std::string stem = std::filesystem::path(file).stem().string();
+  for (char& c : stem)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '_' && c != '-') c = '-';
+  return stem.empty() || std::isalnum(static_cast<unsigned char>(stem[0])) == 0 ? "imported" : stem;
+}
+
+void refuse_bad_text(const std::string& file, const std::string& text) {
+  const std::optional<size_t> bad = find_utf8_error(text);
+  const size_t at = std::min(bad.value_or(text.size()), text.find('\0'));
+  if (at >= text.size()) return;
+  fail(ExitCode::kUnusable, "[{}] line {}: this is not UTF-8 text; save the file as UTF-8", file,
+       std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1);
+}
+
+}  // namespace
+
+bool is_foreign_recipe(const std::string& file) {
+  return file.ends_with(".yaml") || file.ends_with(".yml") || is_toml(file);
+}
+
+Imported import_recipe(const std::string& file, const std::string& text,
+                       const std::vector<PinArgument>& pins) {
+  refuse_bad_text(file, text);
+  Imported out;
+  if (file.ends_with(".json")) {
+    out.lua = recipe_of_hf_config(parse_json(text, file), stem_of(file), file, out.notes);
+    out.pins = pins;
+    return out;
+  }
+  DocNode root = is_toml(file) ? read_toml(text, file) : read_yaml(text, file);
+  const System& system = system_of(root, file);
+  for (const PinArgument& pin : pins) {
+    if (const std::optional<DocPin> mine = doc_pin(system.rows(), pin.text)) {
+      apply(root, *mine, pin);
+    } else {
+      out.pins.push_back(pin);
+    }
+  }
+  Mapper mapper(std::move(root), text, file);
+  system.map(mapper);
+  out.lua = mapper.finish(stem_of(file), system.name);
+  out.notes = mapper.notes();
+  return out;
+}
+
+void import_request(RecipeRequest& request) {
+  if (!is_foreign_recipe(request.file)) return;
+  const auto given = request.files.find(request.file);
+  std::string text;
+  if (given != request.files.end()) {
+    text = given->second;
+  } else {
+    SourceFile file = read_source(request.file);
+    if (!file.text) fail(ExitCode::kRecipe, "[import] {}", file.message);
+    text = std::move(*file.text);
+  }
+  Imported made = import_recipe(request.file, text, request.pins);
+  for (const std::string& note : made.notes) fmt::print(stderr, "note: {}  {}\n", request.file, note);
+  request.origins[request.file] = std::move(text);
+  request.file += ".lua";
+  request.files[request.file] = std::move(made.lua);
+  request.pins = std::move(made.pins);
+}
+
+}  // namespace tycho

@@ -1,0 +1,30 @@
+// Config files of other systems as recipes: LLM Foundry's YAML, TorchTitan's TOML, Nanotron's YAML, Hugging
+// Face's config.json.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "bindings/define/recipe.h"
+
+namespace tycho {
+
+/// True for the names of files that must be imported before they can run: .yaml, .yml and .toml.
+bool is_foreign_recipe(const std::string& file);
+
+struct Imported {
+  std::string lua;
+  std::vector<std::string> notes;  // "line 12  key: text": what a person should know
+  std::vector<PinArgument> pins;   // those that are not keys of the file
+};
+
+/// Makes a recipe of a file's text; `file` says its syntax by its ending, and is what messages call it.
+/// Arguments whose keys the other system has (variables.x=1) are applied to the text first. Throws Error:
+/// kUnusable for text that cannot be parsed, kRecipe with a list of every key that Tycho cannot honour.
+Imported import_recipe(const std::string& file, const std::string& text,
+                       const std::vector<PinArgument>& pins = {});
+
+/// Replaces a foreign file of a request by the recipe made from it, read from request.files or the disk.
+/// Notes go to stderr.
+void import_request(RecipeRequest& request);
+
+}  // namespace tycho

@@ -1,0 +1,81 @@
+// Lays out recipes that are made from other files.
+#include "bindings/import/lua_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace tycho {
+
+std::string lua_quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += std::string("\\") + c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      out += fmt::format("\\{:03}", static_cast<int>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string lua_name(const std::string& text) {
+  static constexpr std::array kTaken = {
+      "and",   "break", "do",  "else", "elseif", "end",    "false", "for",  "function", "goto",  "if", "in",
+      "local", "nil",   "not", "or",   "repeat", "return", "then",  "true", "until",    "while", "t",  "r"};
+  std::string name;
+  for (const char c : text) name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) name = "_" + name;
+  if (std::any_of(kTaken.begin(), kTaken.end(), [&](const char* one) { return name == one; })) name += "_";
+  return name;
+}
+
+void LuaWriter::enter(int first, int last) {
+  cursor_ = first;
+  last_ = std::min(last, static_cast<int>(comments_.size()));
+}
+
+void LuaWriter::comments_before(int line) {
+  for (; cursor_ < line && cursor_ <= last_; ++cursor_) {
+    const CommentLine& here = comments_[static_cast<size_t>(cursor_) - 1];
+    const bool after_blank = lines_.empty() || lines_.back().empty();
+    if (here.is_blank && depth_ == 0 && !after_blank) lines_.emplace_back();
+    if (!here.whole.empty()) write(here.whole, 0);
+  }
+}
+
+std::string LuaWriter::trailing(int line) const {
+  const bool is_here = line > 0 && line <= static_cast<int>(comments_.size());
+  return is_here ? comments_[static_cast<size_t>(line) - 1].trailing : "";
+}
+
+void LuaWriter::write(const std::string& text, int line, const std::string& comment) {
+  std::string out = std::string(static_cast<size_t>(2 * depth_), ' ') + text;
+  for (const std::string& one : {trailing(line), comment.empty() ? "" : "-- " + comment})
+    if (!one.empty()) out += "  " + one;
+  lines_.push_back(out);
+  if (line >= cursor_ && line <= last_) cursor_ = line + 1;
+}
+
+void LuaWriter::write_comment(int line) {
+  const std::string comment = trailing(line);
+  if (!comment.empty()) write(comment, 0);
+}
+
+void LuaWriter::open(const std::string& text, int line) {
+  write(text, line);
+  ++depth_;
+}
+
+void LuaWriter::close(const std::string& text) {
+  --depth_;
+  write(text, 0);
+}
+
+}  // namespace tycho

@@ -1,0 +1,232 @@
+// Walks the keys of a file by their rows.
+#include "bindings/import/mapper.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "trainer/base/error.h"
+#include "trainer/base/nearest.h"
+
+namespace tycho {
+namespace {
+
+const Row* find_row(const Rows& rows, std::string_view key) {
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.key == key; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+std::string where(const DocNode& node) {
+  return node.argument > 0 ? fmt::format("argument {}", node.argument) : fmt::format("line {}", node.line);
+}
+
+std::string shown_value(const DocEntry& entry) {
+  return entry.node.is_scalar() ? " = " + brief(entry.node) : "";
+}
+
+}  // namespace
+
+bool known_path(const Rows& rows, std::string_view path) {
+  const size_t dot = std::min(path.find('.'), path.size());
+  const Row* row = find_row(rows, path.substr(0, dot));
+  if (row == nullptr) return false;
+  return dot == path.size() ? row->rows.empty() : known_path(row->rows, path.substr(dot + 1));
+}
+
+Mapper::Mapper(DocNode root, const std::string& text, std::string place)
+    : root_(std::move(root)),
+      place_(std::move(place)),
+      comments_(read_comments(text)),
+      out_(comments_),
+      budget_(place_) {
+  inline_structures(root_, 0);
+}
+
+/// Lets the comments between the entry before a key and the key's end be written.
+void Mapper::enter(LuaWriter& writer, const std::string& key) const {
+  int first = 1;
+  for (const auto& [name, node] : root_.entries) {
+    if (name == key) return writer.enter(first, node.last_line);
+    first = std::max(first, node.last_line + 1);
+  }
+}
+
+void Mapper::walk_top(const Rows& rows) {
+  for (const auto& [key, node] : root_.entries) {
+    if (key == "variables") continue;
+    enter(out_, key);
+    DocNode one;
+    one.kind = DocNode::Kind::kMap;
+    one.entries = {{key, node}};
+    walk({"", one}, rows);
+  }
+}
+
+void Mapper::walk(const DocEntry& map, const Rows& rows) {
+  if (map.node.is_scalar() && is_null(&map.node)) return;
+  if (!map.node.is_map()) return problem(map, "wanted a map of keys");
+  for (const auto& [key, node] : map.node.entries) {
+    const DocEntry entry = {map.path.empty() ? key : map.path + "." + key, node};
+    if (const Row* row = find_row(rows, key)) {
+      row->act(*this, entry);
+      continue;
+    }
+    std::vector<std::string> known;
+    for (const Row& one : rows) known.push_back(one.key);
+    problem(entry, "no such key is known here" + did_you_mean(key, known));
+  }
+}
+
+void Mapper::emit(const DocEntry& entry, const std::string& target, const std::string& lua,
+                  const std::string& comment) {
+  out_.comments_before(entry.node.line);
+  const bool is_field = out_.depth() > 0;
+  const std::string by = entry.node.argument > 0 ? where(entry.node) : comment;
+  out_.write(fmt::format("{}{} = {}{}", is_field ? "" : "r.", target, lua, is_field ? "," : ""),
+             entry.node.line, by);
+}
+
+void Mapper::remark(const DocEntry& entry, const std::string& reason) {
+  out_.comments_before(entry.node.line);
+  const std::string key = entry.path.substr(entry.path.rfind('.') + 1);
+  out_.write(fmt::format("-- {}: {}  ({})", out_.depth() > 0 ? key : entry.path, brief(entry.node), reason),
+             entry.node.line, entry.node.argument > 0 ? where(entry.node) : "");
+}
+
+void Mapper::keep_comments(const DocEntry& entry) {
+  out_.comments_before(entry.node.line);
+  out_.write_comment(entry.node.line);
+}
+
+void Mapper::note(const DocEntry& entry, const std::string& text) {
+  notes_.push_back(fmt::format("{}  {}: {}", where(entry.node), entry.path, text));
+}
+
+void Mapper::problem(const DocEntry& entry, const std::string& text) {
+  problems_.emplace_back(entry.node.line, fmt::format("{:<11}  {}{}: {}", where(entry.node), entry.path,
+                                                      shown_value(entry), text));
+}
+
+void Mapper::component(const DocEntry& entry, const std::string& target, const std::string& constructor,
+                       const Rows& rows, const std::vector<std::string>& last_fields) {
+  out_.comments_before(entry.node.line);
+  const std::string made = constructor.empty() ? "" : constructor + " ";
+  out_.open(fmt::format("{}{} = {}{{", out_.depth() > 0 ? "" : "r.", target, made), entry.node.line);
+  Rows all = rows;
+  all.push_back(elsewhere("name"));
+  walk(entry, all);
+  for (const std::string& field : last_fields) out_.write(field + ",", 0);
+  out_.close(out_.depth() > 1 ? "}," : "}");
+}
+
+std::string Mapper::finish(const std::string& recipe_name, const std::string& system) {
+  out_.enter(root_.last_line + 1, static_cast<int>(out_.num_file_lines()));
+  out_.comments_before(static_cast<int>(out_.num_file_lines()) + 1);
+  const std::vector<std::string> locals = local_lines();
+  if (!problems_.empty()) {
+    std::stable_sort(problems_.begin(), problems_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::string text;
+    for (const auto& [line, one] : problems_) text += "\n  " + one;
+    fail(ExitCode::kRecipe, "[import] {} of {} cannot be imported:{}\nNothing was written.",
+         problems_.size() == 1 ? "1 key" : fmt::format("{} keys", problems_.size()), place_, text);
+  }
+  std::string lua = fmt::format("-- Made from {}, {}.\nlocal t = require \"tycho\"\nlocal r = t.recipe {}\n",
+                                place_, system, lua_quoted(recipe_name));
+  for (const std::vector<std::string>* part : {&locals, &out_.lines()}) {
+    if (!part->empty() && !part->front().empty()) lua += "\n";
+    for (const std::string& line : *part) lua += line + "\n";
+  }
+  while (lua.ends_with("\n\n")) lua.pop_back();
+  return lua + "\nreturn r\n";
+}
+
+// ---- rows ----
+
+Row by(const char* key, std::function<void(Mapper&, const DocEntry&)> act, Rows rows) {
+  return {key, std::move(act), std::move(rows)};
+}
+
+Row elsewhere(const char* key) {
+  return by(key, [](Mapper& mapper, const DocEntry& entry) { mapper.keep_comments(entry); });
+}
+
+Row to(const char* key, const char* target, Convert convert) {
+  return by(key, [=](Mapper& mapper, const DocEntry& entry) {
+    if (entry.node.is_scalar() && mapper.is_null(&entry.node)) return mapper.remark(entry, "the default");
+    if (const std::optional<std::string> lua = convert(mapper, entry)) mapper.emit(entry, target, *lua);
+  });
+}
+
+Row to(const char* key, const char* target) { return to(key, target, as_is); }
+
+Row left_out(const char* key, const char* reason) {
+  return by(key, [=](Mapper& mapper, const DocEntry& entry) { mapper.remark(entry, reason); });
+}
+
+Row only(const char* key, std::vector<std::string> values, const char* what_to_do) {
+  return by(key, [=](Mapper& mapper, const DocEntry& entry) {
+    std::string given = brief(entry.node);
+    if (entry.node.is_scalar()) {
+      const DocScalar scalar = mapper.value(&entry.node);
+      given = scalar.is(DocScalar::Kind::kNull) ? "null" : scalar.text;
+    }
+    const bool holds = std::find(values.begin(), values.end(), given) != values.end();
+    if (holds) return mapper.remark(entry, "as it is here");
+    mapper.problem(entry, what_to_do);
+  });
+}
+
+Row group(const char* key, Rows rows) {
+  return by(
+      key,
+      [=](Mapper& mapper, const DocEntry& entry) {
+        mapper.out().comments_before(entry.node.line);
+        mapper.walk(entry, rows);
+      },
+      rows);
+}
+
+// ---- conversions ----
+
+std::optional<std::string> as_is(Mapper& mapper, const DocEntry& entry) {
+  if (entry.node.is_scalar()) return mapper.expression(entry);
+  if (entry.node.is_map()) {
+    mapper.problem(entry, "wanted a value, found a map");
+    return std::nullopt;
+  }
+  std::vector<std::string> items;
+  for (const DocNode& item : entry.node.items) {
+    const std::optional<std::string> one = as_is(mapper, {entry.path, item});
+    if (!one) return std::nullopt;
+    items.push_back(*one);
+  }
+  return items.empty() ? "{}" : fmt::format("{{ {} }}", fmt::join(items, ", "));
+}
+
+Convert count_of(const char* unit) {
+  return [=](Mapper& mapper, const DocEntry& entry) -> std::optional<std::string> {
+    const DocScalar scalar = mapper.value(&entry.node);
+    if (!entry.node.is_scalar() || !scalar.is(DocScalar::Kind::kInteger)) {
+      mapper.problem(entry, "wanted a whole number");
+      return std::nullopt;
+    }
+    if (mapper.is_interpolated(entry.node)) return mapper.expression(entry) + " .. " + lua_quoted(unit);
+    return lua_quoted(scalar.text + unit);
+  };
+}
+
+Convert words(std::vector<std::pair<std::string, std::string>> pairs) {
+  return [=](Mapper& mapper, const DocEntry& entry) -> std::optional<std::string> {
+    const std::string given = entry.node.is_scalar() ? mapper.text_of(&entry.node) : brief(entry.node);
+    std::vector<std::string> known;
+    for (const auto& [theirs, ours] : pairs) {
+      if (given == theirs) return lua_quoted(ours);
+      known.push_back(theirs);
+    }
+    mapper.problem(entry, fmt::format("Tycho has {}", fmt::join(known, ", ")));
+    return std::nullopt;
+  };
+}
+
+}  // namespace tycho

@@ -1,0 +1,250 @@
+// Nanotron's YAML -> a recipe.
+#include <fmt/ranges.h>
+
+#include "bindings/import/systems.h"
+
+namespace tycho {
+namespace {
+
+using Kind = DocScalar::Kind;
+
+const char* const kSpread = "how work is spread over ranks is Tycho's";
+const char* const kComputed = "see the end";
+const char* const kConsole = "the console is Tycho's";
+const char* const kOneWay = "Tycho has one way to do it";
+
+/// A number at a path; notes a problem and gives `usual` when it is none.
+double number_at(Mapper& mapper, const char* path, double usual) {
+  const DocNode* node = mapper.root().at(path);
+  const DocScalar scalar = mapper.value(node);
+  if (scalar.is(Kind::kNull)) return usual;
+  if (scalar.is(Kind::kInteger) || scalar.is(Kind::kNumber)) return std::stod(scalar.text);
+  mapper.problem({path, *node}, "wanted a number");
+  return usual;
+}
+
+const Rows kLlama = {
+    to("hidden_size", "width"),
+    to("intermediate_size", "ffn_width"),
+    to("num_hidden_layers", "layers"),
+    to("num_attention_heads", "heads"),
+    to("num_key_value_heads", "kv_heads"),
+    to("max_position_embeddings", "max_seq_len"),
+    to("vocab_size", "vocab_size"),
+    to("rms_norm_eps", "norm_eps"),
+    to("rope_theta", "rope_theta"),
+    to("tie_word_embeddings", "tied"),
+    only("hidden_act", {"silu"}, "Llama has silu"),
+    only("rope_scaling", {"null"}, "Nanotron's Llama does not apply it"),
+    left_out("rope_interleaved", "weights are in Hugging Face's order"),
+    left_out("initializer_range", "model.init_method says it"),
+    left_out("bos_token_id", "the data says it"),
+    left_out("eos_token_id", "the data says it"),
+    left_out("pad_token_id", "there is no padding"),
+    left_out("pretraining_tp", kSpread),
+    left_out("use_cache", "generation always does"),
+    left_out("is_llama_config", "it is"),
+};
+
+/// What Nanotron takes for keys that are not there, and the initial deviation.
+std::vector<std::string> model_defaults(Mapper& mapper) {
+  std::vector<std::string> fields;
+  const auto absent = [&](const std::string& key) {
+    return mapper.root().at("model.model_config." + key) == nullptr;
+  };
+  const std::pair<const char*, const char*> defaults[] = {
+      {"hidden_size", "width = 4096"},      {"intermediate_size", "ffn_width = 11008"},
+      {"num_hidden_layers", "layers = 32"}, {"num_attention_heads", "heads = 32"},
+      {"vocab_size", "vocab_size = 32000"}, {"rms_norm_eps", "norm_eps = 1e-6"},
+      {"rope_theta", "rope_theta = 10000"}};
+  for (const auto& [key, field] : defaults)
+    if (absent(key)) fields.emplace_back(field);
+  if (const DocNode* std = mapper.root().at("model.init_method.std"))
+    fields.push_back("init_std = " + mapper.expression({"model.init_method.std", *std}));
+  return fields;
+}
+
+void map_config(Mapper& mapper, const DocEntry& entry) {
+  mapper.component(entry, "model", "t.model.llama", kLlama, model_defaults(mapper));
+}
+
+const Rows kModel = {
+    left_out("ddp_bucket_cap_mb", kSpread),
+    to("dtype", "precision", words({{"bfloat16", "bf16"}, {"float32", "fp32"}})),
+    left_out("make_vocab_size_divisible_by", "vocab_size says it"),
+    group("init_method",
+          {elsewhere("std"), left_out("scaling_method", "projections are divided by sqrt(2 layers)"),
+           only("use_mup", {"false"}, "spectral muP is not there"),
+           only("path", {"null"}, "resume = PATH takes a checkpoint of Tycho")}),
+    by("model_config", map_config, kLlama),
+};
+
+const Rows kTokens = {
+    to("sequence_length", "seq_len"),
+    to("train_steps", "max_duration", count_of("ba")),
+    to("micro_batch_size", "micro_batch", count_of("sp")),
+    left_out("batch_accumulation_per_replica", "see global_batch at the end"),
+    left_out("val_check_interval", "Nanotron never validates"),
+    left_out("limit_val_batches", "Nanotron never validates"),
+    left_out("limit_test_batches", "Nanotron never validates"),
+};
+
+void map_clip(Mapper& mapper, const DocEntry& entry) {
+  mapper.emit(entry, "clip.norm", mapper.is_null(&entry.node) ? "0" : mapper.expression(entry));
+}
+
+const Rows kSchedule = {
+    elsewhere("learning_rate"),
+    elsewhere("lr_warmup_steps"),
+    only("lr_warmup_style", {"linear"}, "warm-up is linear"),
+    elsewhere("lr_decay_style"),
+    elsewhere("lr_decay_steps"),
+    elsewhere("lr_decay_starting_step"),
+    elsewhere("min_decay_lr"),
+};
+
+/// Constant from the end of warm-up to the start of the decay, then down to the floor.
+void map_schedule(Mapper& mapper, const DocEntry& entry) {
+  const auto number = [&](const char* key, double usual) {
+    return number_at(mapper, (entry.path + "." + key).c_str(), usual);
+  };
+  const double peak = number("learning_rate", 0), floor = number("min_decay_lr", peak);
+  const double warmup = number("lr_warmup_steps", 0);
+  const double steps = number_at(mapper, "tokens.train_steps", 0);
+  const double start = number("lr_decay_starting_step", warmup);
+  const double decay = number("lr_decay_steps", steps - warmup);
+  if (peak <= 0) return mapper.problem(entry, "wanted learning_rate");
+  const DocNode* style = entry.node.find("lr_decay_style");
+  mapper.component(
+      entry, "scheduler", "t.sched.wsd", kSchedule,
+      {fmt::format("t_warmup = \"{}ba\", t_decay = \"{}ba\", t_max = \"{}ba\"", warmup, decay, start + decay),
+       fmt::format("decay_type = {}, alpha_f = {}",
+                   lua_quoted(style == nullptr ? "linear" : mapper.text_of(style)), floor / peak),
+       "compat = \"nanotron\""});
+}
+
+const Rows kFactory = {
+    only("name", {"adamW"}, "Tycho has adamW of Nanotron's optimizers"),
+    elsewhere("adam_beta1"),
+    elsewhere("adam_beta2"),
+    elsewhere("adam_eps"),
+    left_out("torch_adam_is_fused", kOneWay),
+};
+
+/// The optimizer in one statement, from keys that lie apart.
+void write_optimizer(Mapper& mapper) {
+  const auto number = [&](const char* path, double usual) { return number_at(mapper, path, usual); };
+  mapper.out().write(
+      fmt::format(
+          "r.optimizer = t.optim.adamw {{ lr = {}, betas = {{ {}, {} }}, eps = {}, weight_decay = {}, "
+          "decay_mask = \"all\" }}",
+          number("optimizer.learning_rate_scheduler.learning_rate", 0),
+          number("optimizer.optimizer_factory.adam_beta1", 0.9),
+          number("optimizer.optimizer_factory.adam_beta2", 0.999),
+          number("optimizer.optimizer_factory.adam_eps", 1e-8), number("optimizer.weight_decay", 0)),
+      0);
+}
+
+const Rows kOptimizer = {
+    group("optimizer_factory", kFactory),
+    left_out("zero_stage", kSpread),
+    left_out("weight_decay", "see optimizer at the end"),
+    only("weight_decay_exclude_named_params", {"[]"},
+         "write param_groups = { { match = \"...\", weight_decay = 0 } } into the recipe instead"),
+    by("clip_grad", map_clip),
+    left_out("accumulate_grad_in_fp32", "gradients are fp32"),
+    by("learning_rate_scheduler", map_schedule, kSchedule),
+};
+
+void map_stages(Mapper& mapper, const DocEntry& entry) {
+  if (entry.node.items.size() > 1)
+    return mapper.problem(entry, "one stage of data can be trained on; run the others after it, with resume");
+  mapper.note(entry, "Nanotron's data are other files: make shards with tycho data convert");
+  mapper.remark(entry, "see train_data at the end");
+}
+
+void map_checkpoints_path(Mapper& mapper, const DocEntry& entry) {
+  mapper.emit(entry, "run_dir", mapper.expression_with(entry, "/{run_name}"));
+}
+
+void map_run(Mapper& mapper, const DocEntry& entry) {
+  const std::string name = mapper.text_of(&entry.node);
+  if (name.find('%') != std::string::npos) return mapper.remark(entry, "the recipe's name");
+  mapper.emit(entry, "run_name", mapper.expression(entry));
+}
+
+void map_tokenizer(Mapper& mapper, const DocEntry& entry) {
+  const std::string name = mapper.text_of(&entry.node);
+  if (name.starts_with('.') || name.starts_with('/'))
+    return mapper.emit(entry, "tokenizer", mapper.expression_with(entry, "/tokenizer.json"));
+  mapper.remark(entry, "set r.tokenizer to its tokenizer.json");
+}
+
+void map_recompute(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.text_of(&entry.node) != "true") return mapper.remark(entry, "the default");
+  mapper.emit(entry, "recompute.mode", "\"full\"");
+}
+
+Rows make_rows() {
+  return {
+      group("general",
+            {left_out("project", "the run's name is enough"), by("run", map_run), to("seed", "seed"),
+             left_out("step", kComputed), left_out("consumed_train_samples", kComputed),
+             left_out("benchmark_csv_path", kConsole), left_out("ignore_sanity_checks", kOneWay)}),
+      group("parallelism", {left_out("dp", "see global_batch at the end"), left_out("pp", kSpread),
+                            left_out("tp", kSpread), left_out("pp_engine", kSpread),
+                            left_out("tp_mode", kSpread), left_out("tp_linear_async_communication", kSpread),
+                            left_out("tp_recompute_allgather", kSpread), by("recompute_layer", map_recompute),
+                            only("expert_parallel_size", {"1"}, "mixtures of experts are not there"),
+                            left_out("context_parallel_size", kSpread)}),
+      group("model", kModel),
+      group("tokenizer",
+            {by("tokenizer_name_or_path", map_tokenizer), left_out("tokenizer_revision", kOneWay),
+             left_out("tokenizer_max_length", kOneWay)}),
+      group("tokens", kTokens),
+      group("optimizer", kOptimizer),
+      by("data_stages", map_stages),
+      group("checkpoints",
+            {by("checkpoints_path", map_checkpoints_path),
+             to("checkpoint_interval", "ckpt.every", count_of("ba")), left_out("save_initial_state", kOneWay),
+             left_out("save_final_state", "always"),
+             only("resume_checkpoint_path", {"null"}, "resume = PATH takes a checkpoint of Tycho"),
+             left_out("load_lr_scheduler", kOneWay), left_out("load_optimizer", kOneWay),
+             left_out("checkpoints_path_is_shared_file_system", kOneWay)}),
+      left_out("logging", kConsole),
+      left_out("metrics_logging", "metrics are always written to the run folder"),
+      only("profiler", {"null"}, "is not there yet"),
+      only("lighteval", {"null"}, "is not there"),
+      only("s3_upload", {"null"}, "object stores are not written yet"),
+  };
+}
+
+void write_the_rest(Mapper& mapper) {
+  const auto number = [&](const char* path) { return number_at(mapper, path, 1); };
+  const double batch = number("tokens.micro_batch_size") * number("tokens.batch_accumulation_per_replica") *
+                       number("parallelism.dp");
+  mapper.out().write("", 0);
+  mapper.out().write(fmt::format("r.global_batch = \"{}sp\"  -- micro_batch_size x "
+                                 "batch_accumulation_per_replica x dp",
+                                 batch),
+                     0);
+  write_optimizer(mapper);
+  mapper.out().write(
+      "r.train_data = t.data.mds { local_dir = t.env(\"TYCHO_DATA\", \"data\") }  -- made by: tycho data "
+      "convert",
+      0);
+}
+
+}  // namespace
+
+const Rows& nanotron_rows() {
+  static const Rows rows = make_rows();
+  return rows;
+}
+
+void map_nanotron(Mapper& mapper) {
+  mapper.walk_top(nanotron_rows());
+  write_the_rest(mapper);
+}
+
+}  // namespace tycho

@@ -1,0 +1,28 @@
+// The systems that recipes can be imported from: one table of keys each.
+#pragma once
+#include "bindings/import/mapper.h"
+#include "trainer/base/json.h"
+
+namespace tycho {
+
+/// LLM Foundry's train YAML.
+const Rows& foundry_rows();
+void map_foundry(Mapper& mapper);
+
+/// TorchTitan's TOML, v0.2.
+const Rows& titan_rows();
+void map_titan(Mapper& mapper);
+
+/// Nanotron's YAML.
+const Rows& nanotron_rows();
+void map_nanotron(Mapper& mapper);
+
+/// LLM Foundry's `model:`, by its name.
+const Rows& foundry_model_rows();
+void map_foundry_model(Mapper& mapper, const DocEntry& entry);
+
+/// A recipe whose model is what a config.json of Hugging Face describes; the rest is t.required.
+std::string recipe_of_hf_config(const Json& json, const std::string& name, const std::string& place,
+                                std::vector<std::string>& notes);
+
+}  // namespace tycho

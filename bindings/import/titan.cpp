@@ -1,0 +1,291 @@
+// TorchTitan's TOML (v0.2) -> a recipe.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/ranges.h>
+
+#include "bindings/import/systems.h"
+
+namespace tycho {
+namespace {
+
+const char* const kSpread = "how work is spread over ranks is Tycho's";
+const char* const kMetrics = "metrics are always written to the run folder";
+const char* const kMemory = "memory is Tycho's";
+const char* const kNoProfile = "traces are not there yet";
+const char* const kOneWay = "Tycho has one way to do it";
+
+/// The value at a path, or what TorchTitan takes when it is not there.
+std::string value_or(Mapper& mapper, const char* path, const char* usual) {
+  const DocNode* node = mapper.root().at(path);
+  return node == nullptr ? usual : mapper.text_of(node);
+}
+
+/// Llama 3 and 3.1, by flavor: width, layers, heads, kv_heads, ffn_width, vocab_size.
+struct Flavor {
+  const char* name;
+  std::array<int, 6> shape;
+  bool tied = false;
+};
+constexpr Flavor kFlavors[] = {
+    {"debugmodel", {256, 6, 16, 16, 768, 2048}},   {"1B", {2048, 16, 32, 8, 8192, 128256}, true},
+    {"3B", {3072, 28, 24, 8, 8192, 128256}, true}, {"8B", {4096, 32, 32, 8, 14336, 128256}},
+    {"70B", {8192, 80, 64, 8, 28672, 128256}},     {"405B", {16384, 126, 128, 8, 53248, 128256}}};
+
+const Rows kModel = {
+    elsewhere("name"),
+    elsewhere("flavor"),
+    elsewhere("hf_assets_path"),
+    elsewhere("tokenizer_path"),
+    only("converters", {"[]"}, "quantised training is not there"),
+    left_out("print_after_conversion", "nothing is converted"),
+};
+
+void map_model(Mapper& mapper, const DocEntry& entry) {
+  const std::string family = value_or(mapper, "model.name", "llama3");
+  const std::string name = value_or(mapper, "model.flavor", "debugmodel");
+  const auto flavor = std::find_if(std::begin(kFlavors), std::end(kFlavors),
+                                   [&](const Flavor& one) { return name == one.name; });
+  if (family != "llama3" || flavor == std::end(kFlavors)) {
+    mapper.problem(
+        entry, fmt::format("wanted llama3 in the flavors debugmodel, 1B, 3B, 8B, 70B or 405B, found {} {}",
+                           family, name));
+    return mapper.walk(entry, kModel);
+  }
+  const auto& [width, layers, heads, kv_heads, ffn_width, vocab_size] = flavor->shape;
+  std::vector<std::string> fields = {
+      fmt::format("width = {}, layers = {}, heads = {}, kv_heads = {}", width, layers, heads, kv_heads),
+      fmt::format("ffn_width = {}, vocab_size = {}", ffn_width, vocab_size),
+      "rope_scaling = { type = \"llama3\", factor = 8, low_freq_factor = 1, high_freq_factor = 4, "
+      "original_max_seq_len = 8192 }"};
+  if (flavor->tied) fields.emplace_back("tied = true");
+  mapper.component(entry, "model", "t.model.llama", kModel, fields);
+  mapper.note(entry, "TorchTitan draws embeddings and deep blocks from other distributions than Tycho");
+  for (const char* key : {"hf_assets_path", "tokenizer_path"}) {
+    if (const DocNode* path = entry.node.find(key))
+      mapper.emit({entry.path + "." + key, *path}, "tokenizer",
+                  lua_quoted(mapper.text_of(path) + "/tokenizer.json"));
+  }
+}
+
+const Rows kOptimizer = {
+    only("name", {"AdamW"}, "Tycho has AdamW of TorchTitan's optimizers"),
+    to("lr", "lr"),
+    elsewhere("beta1"),
+    elsewhere("beta2"),
+    to("eps", "eps"),
+    to("weight_decay", "weight_decay"),
+    left_out("implementation", kOneWay),
+    only("early_step_in_backward", {"false"}, "is not there"),
+};
+
+/// What TorchTitan takes for keys that the file does not set: Tycho's differ.
+std::vector<std::string> optimizer_defaults(Mapper& mapper) {
+  std::vector<std::string> fields = {
+      fmt::format("betas = {{ {}, {} }}", value_or(mapper, "optimizer.beta1", "0.9"),
+                  value_or(mapper, "optimizer.beta2", "0.95")),
+      "decay_mask = \"all\""};
+  if (mapper.root().at("optimizer.lr") == nullptr) fields.emplace_back("lr = 8e-4");
+  if (mapper.root().at("optimizer.weight_decay") == nullptr) fields.emplace_back("weight_decay = 0.1");
+  return fields;
+}
+
+const Rows kScheduler = {
+    to("warmup_steps", "t_warmup", count_of("ba")),
+    elsewhere("total_steps"),
+    elsewhere("decay_ratio"),
+    to("decay_type", "decay_type"),
+    to("min_lr_factor", "alpha_f"),
+};
+
+/// t_decay, and t_max when the schedule is not as long as the run.
+std::vector<std::string> decay_fields(Mapper& mapper) {
+  const std::string run = value_or(mapper, "training.steps", "10000");
+  const std::string total = value_or(mapper, "lr_scheduler.total_steps", run.c_str());
+  const double steps = std::stod("0" + total);
+  const double warmup =
+      std::min(steps, std::stod("0" + value_or(mapper, "lr_scheduler.warmup_steps", "200")));
+  const std::string ratio = value_or(mapper, "lr_scheduler.decay_ratio", "");
+  const double share = ratio.empty() ? steps : std::round(steps * std::stod("0" + ratio));
+  std::vector<std::string> fields = {fmt::format("t_decay = \"{:.0f}ba\"", std::min(share, steps - warmup))};
+  if (total != run) fields.push_back(fmt::format("t_max = \"{:.0f}ba\"", steps));
+  if (mapper.root().at("lr_scheduler.warmup_steps") == nullptr)
+    fields.push_back(fmt::format("t_warmup = \"{:.0f}ba\"", warmup));
+  return fields;
+}
+
+void map_global_batch(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.text_of(&entry.node) == "-1")
+    return mapper.remark(entry, "local_batch_size times the number of ranks: see the end");
+  to("", "global_batch", count_of("sp")).act(mapper, entry);
+}
+
+void map_dtype(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.text_of(&entry.node) == "float32") return mapper.remark(entry, "the default");
+  if (mapper.text_of(&entry.node) == "bfloat16") return mapper.emit(entry, "master_weights", "\"none\"");
+  mapper.problem(entry, "Tycho has float32 and bfloat16");
+}
+
+const Rows kTraining = {
+    left_out("dataset", "see train_data at the end"),
+    left_out("dataset_path", "see train_data at the end"),
+    to("local_batch_size", "micro_batch", count_of("sp")),
+    by("global_batch_size", map_global_batch),
+    to("seq_len", "seq_len"),
+    to("max_norm", "clip.norm"),
+    to("steps", "max_duration", count_of("ba")),
+    only("enable_cpu_offload", {"false"}, "is not there"),
+    by("dtype", map_dtype),
+    to("mixed_precision_param", "precision", words({{"bfloat16", "bf16"}, {"float32", "fp32"}})),
+    left_out("mixed_precision_reduce", "reductions are fp32"),
+    left_out("gc_freq", "there is no garbage collector"),
+    left_out("gc_debug", "there is no garbage collector"),
+    left_out("dataloader", "the loader is Tycho's"),
+};
+
+void map_recompute(Mapper& mapper, const DocEntry& entry) {
+  const std::string mode = mapper.text_of(&entry.node);
+  const std::string option = value_or(mapper, "activation_checkpoint.selective_ac_option", "2");
+  if (mode == "none") return mapper.remark(entry, "the default");
+  if (mode == "full") return mapper.emit(entry, "recompute.mode", "\"full\"");
+  if (mode == "selective" && option == "op") return mapper.emit(entry, "recompute.mode", "\"selective\"");
+  if (mode == "selective")
+    return mapper.emit(entry, "recompute", "{ mode = \"full\", every = " + option + " }");
+  mapper.problem(entry, "Tycho has none, selective and full");
+}
+
+const Rows kCheckpoint = {
+    left_out("enable", "runs always save"),
+    left_out("folder", "checkpoints are in the run folder"),
+    to("interval", "ckpt.every", count_of("ba")),
+    to("keep_latest_k", "ckpt.keep"),
+    only("initial_load_path", {"null", ""},
+         "resume = PATH takes a checkpoint of Tycho; t.model.hf takes a folder of Hugging Face"),
+    left_out("initial_load_model_only", "nothing is loaded"),
+    only("initial_load_in_hf", {"false"}, "write r.model = t.model.hf { path = ... } into the recipe"),
+    left_out("last_save_model_only", "the last checkpoint can be gone on from"),
+    left_out("last_save_in_hf", "tycho convert exports any checkpoint"),
+    left_out("export_dtype", "tycho convert --dtype"),
+    left_out("async_mode", "checkpoints are written while training goes on"),
+    only("load_step", {"-1"}, "resume = PATH takes a checkpoint"),
+    only("exclude_from_loading", {"[]"}, "is not there"),
+    left_out("enable_first_step_checkpoint", kOneWay),
+    only("create_seed_checkpoint", {"false"}, "is not there"),
+    only("load_only", {"false"}, "is not there"),
+};
+
+const Rows kParallelism = {
+    left_out("data_parallel_replicate_degree", kSpread),
+    left_out("data_parallel_shard_degree", kSpread),
+    left_out("fsdp_reshard_after_forward", kSpread),
+    left_out("tensor_parallel_degree", kSpread),
+    left_out("disable_loss_parallel", kSpread),
+    left_out("enable_async_tensor_parallel", kSpread),
+    left_out("pipeline_parallel_degree", kSpread),
+    left_out("pipeline_parallel_schedule", kSpread),
+    left_out("pipeline_parallel_microbatch_size", kSpread),
+    left_out("pipeline_parallel_layers_per_stage", kSpread),
+    left_out("context_parallel_degree", kSpread),
+    left_out("context_parallel_rotate_method", kSpread),
+    only("expert_parallel_degree", {"1"}, "mixtures of experts are not there"),
+    only("expert_tensor_parallel_degree", {"1"}, "mixtures of experts are not there"),
+};
+
+void map_dump_folder(Mapper& mapper, const DocEntry& entry) {
+  mapper.emit(entry, "run_dir", mapper.expression_with(entry, "/{run_name}"));
+}
+
+Rows make_rows() {
+  return {
+      group("job", {by("dump_folder", map_dump_folder), left_out("description", "a comment says it better"),
+                    left_out("print_config", "tycho config shows it"),
+                    left_out("save_config_file", "the run folder holds it"),
+                    only("custom_config_module", {""}, "Python cannot be loaded")}),
+      group("profiling",
+            {only("enable_profiling", {"false"}, kNoProfile), left_out("save_traces_folder", kNoProfile),
+             left_out("profile_freq", kNoProfile), left_out("profiler_active", kNoProfile),
+             left_out("profiler_warmup", kNoProfile), only("enable_memory_snapshot", {"false"}, kNoProfile),
+             left_out("save_memory_snapshot_folder", kNoProfile)}),
+      group("metrics",
+            {to("log_freq", "log.every", count_of("ba")), left_out("enable_tensorboard", kMetrics),
+             left_out("save_tb_folder", kMetrics), left_out("save_for_all_ranks", kMetrics),
+             left_out("enable_wandb", kMetrics), left_out("disable_color_printing", "NO_COLOR=1 does it")}),
+      by("model", map_model, kModel),
+      by(
+          "optimizer",
+          [](Mapper& mapper, const DocEntry& entry) {
+            mapper.component(entry, "optimizer", "t.optim.adamw", kOptimizer, optimizer_defaults(mapper));
+          },
+          kOptimizer),
+      by(
+          "lr_scheduler",
+          [](Mapper& mapper, const DocEntry& entry) {
+            mapper.component(entry, "scheduler", "t.sched.wsd", kScheduler, decay_fields(mapper));
+          },
+          kScheduler),
+      group("training", kTraining),
+      group("parallelism", kParallelism),
+      group("checkpoint", kCheckpoint),
+      group(
+          "activation_checkpoint",
+          {by("mode", map_recompute), left_out("selective_ac_option", "see recompute"),
+           left_out("per_op_sac_force_recompute_mm_shapes_by_fqns", kOneWay), left_out("early_stop", kOneWay),
+           left_out("memory_budget", kMemory), left_out("preserve_rng_state", kOneWay)}),
+      left_out("compile", "there is nothing to compile"),
+      left_out("quantize", "no converter asks for it"),
+      left_out("comm", kSpread),
+      group("validation",
+            {only("enable", {"false"}, "set eval.data, eval.every and eval.batches in the recipe"),
+             left_out("dataset", "is off"), left_out("dataset_path", "is off"),
+             left_out("local_batch_size", "is off"), left_out("seq_len", "is off"),
+             left_out("freq", "is off"), left_out("steps", "is off"), left_out("dataloader", "is off")}),
+      left_out("memory_estimation", "tycho plan does it"),
+      group("fault_tolerance", {only("enable", {"false"}, "is not there")}),
+      group("experimental", {only("custom_import", {""}, "Python cannot be loaded")}),
+      group("debug", {to("seed", "seed"), left_out("deterministic", "runs always are"),
+                      left_out("deterministic_warn_only", "runs always are")}),
+  };
+}
+
+/// What the file does not say, as TorchTitan takes it.
+void write_defaults(Mapper& mapper) {
+  LuaWriter& out = mapper.out();
+  const auto absent = [&](const char* path) { return mapper.root().at(path) == nullptr; };
+  out.write("", 0);
+  out.write("-- What the file does not say, as TorchTitan takes it:", 0);
+  if (absent("optimizer"))
+    out.write("r.optimizer = t.optim.adamw { lr = 8e-4, weight_decay = 0.1, decay_mask = \"all\" }", 0);
+  if (absent("lr_scheduler"))
+    out.write(fmt::format("r.scheduler = t.sched.wsd {{ {} }}", fmt::join(decay_fields(mapper), ", ")), 0);
+  const std::pair<const char*, const char*> defaults[] = {
+      {"training.steps", "r.max_duration = \"10000ba\""},
+      {"training.seq_len", "r.seq_len = 2048"},
+      {"training.local_batch_size", "r.micro_batch = \"8sp\""},
+      {"training.mixed_precision_param", "r.precision = \"bf16\""},
+      {"activation_checkpoint.mode", "r.recompute = { mode = \"full\", every = 2 }"}};
+  for (const auto& [path, line] : defaults)
+    if (absent(path)) out.write(line, 0);
+  if (value_or(mapper, "training.global_batch_size", "-1") == "-1")
+    out.write("r.global_batch = t.required  -- training.local_batch_size times the number of ranks", 0);
+  out.write(
+      "r.train_data = t.data.mds { local_dir = t.env(\"TYCHO_DATA\", \"data/c4\") }  -- made by: tycho data "
+      "convert",
+      0);
+}
+
+}  // namespace
+
+const Rows& titan_rows() {
+  static const Rows rows = make_rows();
+  return rows;
+}
+
+void map_titan(Mapper& mapper) {
+  if (mapper.root().find("model") == nullptr)
+    mapper.problem({"model", mapper.root()}, "wanted a section [model] with name and flavor");
+  mapper.walk_top(titan_rows());
+  write_defaults(mapper);
+}
+
+}  // namespace tycho

@@ -1,0 +1,12 @@
+// The prompts of a file.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace tycho {
+
+/// Every line that is not empty; of a .jsonl the "prompt" of every object. Throws Error (kUnusable) that
+/// names the line, and for a file without a prompt.
+std::vector<std::string> read_prompts(const std::string& path);
+
+}  // namespace tycho

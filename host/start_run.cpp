@@ -1,0 +1,26 @@
+// Hands a recipe to the engine.
+#include "host/start_run.h"
+
+#include <unistd.h>
+
+#include "host/engine.h"
+#include "host/signals.h"
+
+namespace tycho {
+
+int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
+              const std::vector<std::string>& argv, bool plain) {
+  RunRequest request;
+  request.config_json = canonical_json(recipe.tree);
+  request.recipe_lua = recipe.lua;
+  request.provenance_json = recipe.history.dump(1);
+  request.recipe_hash = recipe.hash;
+  request.sources = recipe.sources;
+  request.argv = argv;
+  for (const PinArgument& pin : pins) request.pins.push_back(pin.text);
+  const StopFlag& stop = stop_on_signals();
+  const bool live = isatty(STDOUT_FILENO) != 0 && !plain;
+  return open_engine(static_cast<int>(recipe.config.threads)).run(request, live, stop);
+}
+
+}  // namespace tycho

@@ -1,0 +1,103 @@
+// tycho convert: models of Hugging Face in and out.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "host/verb.h"
+#include "trainer/base/bytes.h"
+#include "trainer/convert/hf_export.h"
+#include "trainer/convert/hf_import.h"
+
+namespace tycho {
+
+const VerbSpec kConvertSpec = {
+    "convert FROM TO",
+    "Imports a folder of Hugging Face as a checkpoint, or exports a run or a checkpoint as such a folder: "
+    "FROM "
+    "says which. TO is new.",
+    "  tycho convert ~/models/Llama-3.2-1B runs/llama-1b\n  tycho convert runs/demo exports/demo --dtype "
+    "bf16",
+    {{"dtype", "Of an export: fp32, bf16, fp16, or as-is for what an import had, else fp32.", "NAME",
+      "as-is"},
+     {"shard-size", "Most bytes of an export's files.", "SIZE", "5GB"}}};
+
+namespace {
+
+std::string without_slash(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+std::string shortened(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 3;
+  if (names.size() <= kShown) return fmt::format("{}", fmt::join(names, ", "));
+  return fmt::format("{}, ... ({} in all)", fmt::join(names.begin(), names.begin() + kShown, ", "),
+                     names.size());
+}
+
+int64_t shard_bytes(const std::string& text) {
+  try {
+    const Bytes size = Bytes::parse(text);
+    if (size.value > 0) return size.value;
+  } catch (const Error&) {
+    // The same advice for all that is no size.
+  }
+  fail(ExitCode::kUsage, "[tycho convert] --shard-size wanted a size such as \"5GB\", given \"{}\"", text);
+}
+
+/// What to type next.
+std::string next_command(const ImportReport& report, const std::string& to) {
+  const auto& kept = report.kept_files;
+  const bool writes = std::find(kept.begin(), kept.end(), "tokenizer.json") != kept.end();
+  return writes ? fmt::format("tycho generate {} --prompt 'Once upon a time'", to)
+                : fmt::format("tycho ckpt info {}  # no tokenizer.json: it cannot generate text", to);
+}
+
+int import_folder(const std::string& from, const std::string& to) {
+  const ImportReport report = import_hf(real_files(), from, to);
+  fmt::print("read {}: {}, {} parameters, {} in {} file{}\n", from, report.family,
+             human_count(static_cast<double>(report.num_params)), fmt::join(report.dtypes, " and "),
+             report.num_shards, report.num_shards == 1 ? "" : "s");
+  if (!report.ignored.empty())
+    fmt::print("left out what the model computes itself: {}\n", shortened(report.ignored));
+  for (const std::string& note : report.notes) fmt::print("note: {}\n", note);
+  fmt::print("wrote {}: fp32, {}, with {}\nnext: {}\n", report.checkpoint.path,
+             human_bytes(static_cast<double>(report.checkpoint.num_bytes)), fmt::join(report.kept_files, " "),
+             next_command(report, to));
+  return 0;
+}
+
+int export_checkpoint(const std::string& from, const std::string& to, const ExportOptions& options) {
+  const CheckpointReader checkpoint(find_checkpoint(from));
+  const ExportReport report = export_hf(real_files(), checkpoint, to, options);
+  fmt::print("read {}: step {}, {} parameters\n", checkpoint.info().path, checkpoint.info().step,
+             human_count(static_cast<double>(report.num_params)));
+  fmt::print("wrote {}: {}, {}, {} in {} file{}, with {}\n", to, report.architecture, report.dtype,
+             human_bytes(static_cast<double>(report.num_bytes)), report.shards.size(),
+             report.shards.size() == 1 ? "" : "s", fmt::join(report.files, " "));
+  for (const std::string& warning : report.warnings) fmt::print("warning: {}\n", warning);
+  fmt::print("next: transformers' AutoModelForCausalLM.from_pretrained(\"{}\")\n", to);
+  return 0;
+}
+
+}  // namespace
+
+int run_convert(const Arguments& arguments) {
+  const std::string from =
+      without_slash(word(arguments, 0, "what to convert: a folder of Hugging Face, a run or a checkpoint"));
+  const std::string to = without_slash(word(arguments, 1, "the folder to write"));
+  no_more_words(arguments, 2);
+  const ExportOptions options = {arguments.text("dtype"), shard_bytes(arguments.text("shard-size"))};
+  if (is_hf_folder(from)) return import_folder(from, to);
+  const bool holds_checkpoints = std::filesystem::is_directory(from + "/checkpoints") ||
+                                 std::filesystem::exists(from + "/COMMIT") || !list_checkpoints(from).empty();
+  if (!holds_checkpoints)
+    fail(ExitCode::kUnusable,
+         "[tycho convert] {} is neither a folder of Hugging Face (with a config.json) nor a run or a "
+         "checkpoint",
+         from);
+  return export_checkpoint(from, to, options);
+}
+
+}  // namespace tycho

@@ -1,0 +1,44 @@
+// tycho import: a config file of another system as a recipe.
+#include "bindings/import/import.h"
+
+#include <filesystem>
+
+#include "bindings/define/source_file.h"
+#include "host/verb.h"
+#include "trainer/base/file_ops.h"
+
+namespace tycho {
+
+const VerbSpec kImportSpec = {
+    "import FILE [key=value ...]",
+    "Makes a recipe of a YAML of LLM Foundry or Nanotron, a TOML of TorchTitan, or a config.json of Hugging "
+    "Face. Comments are kept; a key that Tycho cannot honour is an error.",
+    "  tycho import mpt-125m.yaml -o mpt-125m.lua\n"
+    "  tycho import mpt-125m.yaml variables.data_local=/data/c4 | less",
+    {{"o,out", "Write the recipe here instead of printing it; FILE must not be there yet.", "FILE"}}};
+
+int run_import(const Arguments& arguments) {
+  const RecipeRequest request = recipe_words(arguments);
+  const SourceFile file = read_source(request.file);
+  if (!file.text) fail(ExitCode::kUsage, "[tycho import] {}", file.message);
+  if (!is_foreign_recipe(request.file) && !request.file.ends_with(".json"))
+    fail(ExitCode::kUsage, "[tycho import] wanted a .yaml, .yml, .toml or .json, given {}", request.file);
+  const Imported made = import_recipe(request.file, *file.text, request.pins);
+  if (!made.pins.empty()) {
+    fail(ExitCode::kUsage, "[tycho import] {} has no key for {}; keys of Tycho are given to tycho run",
+         request.file, made.pins[0].text);
+  }
+  for (const std::string& note : made.notes) fmt::print(stderr, "note: {}  {}\n", request.file, note);
+  if (!arguments.has("out")) {
+    fmt::print("{}", made.lua);
+    return 0;
+  }
+  const std::string& out = arguments.text("out");
+  if (std::filesystem::exists(out))
+    fail(ExitCode::kUsage, "[tycho import] {} is there already, and nothing is overwritten", out);
+  write_file_atomically(real_files(), out, made.lua);
+  fmt::print("wrote {}; next: tycho check {}\n", out, out);
+  return 0;
+}
+
+}  // namespace tycho

@@ -1,0 +1,112 @@
+// tycho rerun: a run again, from the recipe text that its folder keeps.
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include "bindings/import/import.h"
+#include "host/signals.h"
+#include "host/start_run.h"
+#include "host/verb.h"
+#include "trainer/base/shell_words.h"
+#include "trainer/run_record.h"
+
+namespace tycho {
+
+const VerbSpec kRerunSpec = {
+    "rerun RUN [key=value ...]",
+    "Starts a new run from the recipe, arguments and environment that a run folder keeps.",
+    "  tycho rerun runs/demo\n"
+    "  tycho rerun runs/demo 'optimizer.lr*=2' run_name=demo-lr2\n"
+    "  tycho rerun runs/demo --print",
+    {{"print", "Show the command that would be run, and start nothing."},
+     {"plain", "Print lines of key=value, also at a terminal."},
+     kTraceOption}};
+
+namespace {
+
+const Verb& run_verb() {
+  static const Verb verb = {"run", kRunSpec, run_run};
+  return verb;
+}
+
+/// What followed `tycho run` when the run was started.
+std::vector<std::string> old_arguments(const RunRecord& record) {
+  const std::vector<std::string>& argv = record.argv;
+  if (argv.size() < 3 || argv[0] != "tycho" || argv[1] != "run") {
+    fail(ExitCode::kUnusable, "[tycho rerun] {}/argv.txt does not hold a `tycho run` command: {}",
+         record.folder, shell_line(argv));
+  }
+  return {argv.begin() + 2, argv.end()};
+}
+
+/// Gives variables that the recipe read the values that it read; masked ones stay as they are now.
+void restore_environment(const Json& provenance) {
+  constexpr std::string_view kKey = "env.";
+  for (const auto& [key, history] : provenance.items()) {
+    if (!key.starts_with(kKey)) continue;
+    const std::string name = key.substr(kKey.size());
+    const Json& value = history.at(0).at("value");
+    if (value.is_null()) {
+      unsetenv(name.c_str());
+    } else if (value.get<std::string>().find("***") == std::string::npos) {
+      setenv(name.c_str(), value.get<std::string>().c_str(), /*overwrite=*/1);
+    }
+  }
+}
+
+/// The request that `tycho run` with these arguments would make, read from the sources alone.
+RecipeRequest stored_request(const std::vector<std::string>& argv,
+                             const std::map<std::string, std::string>& sources, bool trace) {
+  bool help = false;
+  RecipeRequest request = recipe_words(parse_arguments(run_verb(), argv, help));
+  request.files = sources;
+  request.only_files = true;
+  request.trace = trace;
+  import_request(request);
+  return request;
+}
+
+/// "<text>-2", or the first number after it for which no folder is there.
+std::string numbered(const std::string& text, const std::string& folder) {
+  int number = 2;
+  while (std::filesystem::exists(fmt::format("{}-{}", folder, number))) ++number;
+  return fmt::format("{}-{}", text, number);
+}
+
+/// The argument that gives a run a folder of its own; none when it has one.
+std::optional<std::string> fresh_folder(const TrainConfig& config) {
+  const std::string folder = run_folder_path(config);
+  if (!std::filesystem::exists(folder)) return std::nullopt;
+  const bool by_name = config.run_dir.ends_with("{run_name}");
+  return by_name ? "run_name=" + numbered(config.run_name, folder) : "run_dir=" + numbered(folder, folder);
+}
+
+}  // namespace
+
+int run_rerun(const Arguments& arguments) {
+  const RunRecord record = read_run_record(word(arguments, 0, "the folder of a run"));
+  std::vector<std::string> argv = old_arguments(record);
+  for (size_t i = 1; i < arguments.words.size(); ++i) {
+    if (!is_override(arguments.words[i])) no_more_words(arguments, i);
+    argv.push_back(arguments.words[i]);
+  }
+  const std::map<std::string, std::string> sources = read_run_sources(record);
+  restore_environment(record.provenance);
+  const bool trace = arguments.has("trace");
+  RecipeRequest request = stored_request(argv, sources, trace);
+  const InterruptLua interruptible;
+  ResolvedRecipe recipe = resolve_recipe(request);
+  if (const std::optional<std::string> pin = fresh_folder(recipe.config)) {
+    argv.push_back(*pin);
+    request = stored_request(argv, sources, trace);
+    recipe = resolve_recipe(request);
+  }
+  argv.insert(argv.begin(), {"tycho", "run"});
+  if (arguments.has("print")) {
+    fmt::print("# with the files in {}/sources\n{}\n", record.folder, shell_line(argv));
+    return 0;
+  }
+  return start_run(recipe, request.pins, argv, arguments.has("plain"));
+}
+
+}  // namespace tycho

@@ -1,0 +1,67 @@
+// The recipes of this repository against the published tables of their models (LLM Foundry's mpt-*.yaml and
+// README, TorchTitan's presets, GPT-2's paper).
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/host/shell.h"
+#include "trainer/base/json.h"
+
+namespace tycho {
+namespace {
+
+struct Published {
+  const char* recipe;
+  int64_t num_params;
+  double gflop_per_token, gib_of_checkpoint, total_flops;  // 0: not published
+};
+
+const Published kPublished[] = {{"mpt-125m", 125311488, 0.978, 1.4, 2.46e18},
+                                {"mpt-350m", 355985408, 2.740, 4.0, 1.92e19},
+                                {"mpt-760m", 760470528, 5.469, 8.5, 8.31e19},
+                                {"mpt-1b", 1315950592, 9.104, 14.7, 2.37e20},
+                                {"mpt-3b", 2651837440, 17.92, 29.6, 9.68e20},
+                                {"mpt-7b", 6658859008, 43.17, 74.4, 5.79e21},
+                                {"mpt-13b", 12853954560, 82.16, 143.7, 2.14e22},
+                                {"mpt-30b", 29975214080, 188.3, 335.0, 1.13e23},
+                                {"mpt-70b", 64862437376, 405.3, 724.9, 5.67e23},
+                                {"llama-1b", 1235814400, 10.6361, 0, 0},
+                                {"llama-8b", 8030261248, 57.9144, 0, 0},
+                                {"llama-70b", 70553706496, 481.443, 0, 0},
+                                {"gpt2-124m", 124439808, 0, 0, 0},
+                                {"gpt2-350m", 354823168, 0, 0, 0},
+                                {"gpt2-774m", 774030080, 0, 0, 0},
+                                {"gpt2-1.5b", 1557611200, 0, 0, 0}};
+
+class ShippedRecipesTest : public ShellTest {};
+
+TEST_F(ShippedRecipesTest, PlanWhatIsPublished) {
+  for (const Published& wanted : kPublished) {
+    const Outcome planned =
+        shell(std::string("tycho plan --json " TYCHO_SOURCE_DIR "/recipes/") + wanted.recipe + ".lua");
+    ASSERT_EQ(planned.code, 0) << wanted.recipe << "\n" << planned.output;
+    const Json plan = Json::parse(planned.output);
+    EXPECT_EQ(plan.at("num_params").get<int64_t>(), wanted.num_params) << wanted.recipe;
+    const auto expect = [&](const char* what, double value, double published, double share) {
+      if (published > 0) {
+        EXPECT_NEAR(value / published, 1, share) << wanted.recipe << " " << what;
+      }
+    };
+    expect("GFLOP per token", plan.at("flops_per_token_full").get<double>() / 1e9, wanted.gflop_per_token,
+           1e-3);
+    expect("GiB of a checkpoint", plan.at("checkpoint_bytes").get<double>() / (1 << 30),
+           wanted.gib_of_checkpoint, 0.02);
+    expect("FLOP in all", plan.at("total_flops").get<double>(), wanted.total_flops, 5e-3);
+  }
+}
+
+TEST_F(ShippedRecipesTest, AllPass) {
+  for (const auto& entry : std::filesystem::directory_iterator(TYCHO_SOURCE_DIR "/recipes")) {
+    if (entry.path().extension() != ".lua") continue;
+    const Outcome checked = shell("tycho check " + entry.path().string());
+    EXPECT_EQ(checked.code, 0) << entry.path() << "\n" << checked.output;
+  }
+}
+
+}  // namespace
+}  // namespace tycho

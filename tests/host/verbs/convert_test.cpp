@@ -1,0 +1,67 @@
+// Models of Hugging Face on the command line, and in recipes.
+#include "tests/host/shell.h"
+
+namespace tycho {
+namespace {
+
+const std::string kLlama = TYCHO_SOURCE_DIR "/tests/golden/hf/llama";
+
+using ConvertTest = ShellTest;
+
+TEST_F(ConvertTest, GoesInAndOutAndSaysWhatItDid) {
+  const Outcome in = here("tycho convert " + kLlama + "/ runs/llama");
+  EXPECT_EQ(in.code, 0) << in.output;
+  EXPECT_CONTAINS(in.output, "llama, 32.4 K parameters, F32 in 1 file");
+  EXPECT_CONTAINS(in.output, "next: tycho ckpt info runs/llama  # no tokenizer.json");
+  EXPECT_EQ(here("tycho ckpt verify runs/llama").code, 0);
+  const Outcome out = here("tycho convert runs/llama out --shard-size 50KB");
+  EXPECT_EQ(out.code, 0) << out.output;
+  EXPECT_CONTAINS(out.output, "LlamaForCausalLM, fp32, 130 KB in 3 files");
+  EXPECT_CONTAINS(here("tycho convert out again").output, "F32 in 3 files");
+}
+
+TEST_F(ConvertTest, SaysWhatCannotBeConverted) {
+  std::filesystem::create_directory(folder_ / "empty");
+  const Outcome neither = here("tycho convert empty out");
+  EXPECT_EQ(neither.code, 12);
+  EXPECT_CONTAINS(neither.output, "neither a folder of Hugging Face");
+  EXPECT_EQ(here("tycho convert nowhere out").code, 12);
+  EXPECT_EQ(here("tycho convert " + kLlama).code, 2);
+  EXPECT_EQ(here("tycho convert " + kLlama + " empty && tycho convert empty out --dtype int4").code, 2);
+  EXPECT_EQ(here("tycho convert empty out --shard-size much").code, 2);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
+}
+
+TEST_F(ConvertTest, ARecipeTakesTheModelOfAFolder) {
+  write(whole("r.model = t.model.hf { path = \"" + kLlama +
+              "\", max_seq_len = 64 }\nr.seq_len = r.model.max_seq_len / 2\n"));
+  EXPECT_EQ(here("tycho check x.lua model.rope_theta=10000").code, 0) << here("tycho check x.lua").output;
+  const Outcome shown = here("tycho config x.lua --changed");
+  EXPECT_CONTAINS(shown.output, "model.weights");
+  EXPECT_CONTAINS(shown.output, "32  -- x.lua:8");
+  EXPECT_CONTAINS(shown.output, "\"llama3\"");
+}
+
+TEST_F(ConvertTest, ARecipeMayTakeTheArchitectureAlone) {
+  write(whole("r.model = t.model.hf { path = \"" + kLlama + "\", pretrained = false }\nr.seq_len = 16\n"));
+  const Outcome shown = here("tycho config x.lua --changed");
+  EXPECT_EQ(shown.code, 0) << shown.output;
+  EXPECT_CONTAINS(shown.output, "model.ffn_width");
+  EXPECT_EQ(shown.output.find("model.weights"), std::string::npos) << shown.output;
+}
+
+TEST_F(ConvertTest, ARecipeLearnsWhatIsWrongWithAFolder) {
+  write(whole("r.model = t.model.hf { path = \"nowhere\" }\n"));
+  const Outcome absent = here("tycho check x.lua");
+  EXPECT_EQ(absent.code, 10);
+  EXPECT_CONTAINS(absent.output, "nowhere is no folder of Hugging Face: it has no config.json");
+  std::filesystem::create_directory(folder_ / "other");
+  write("{\"model_type\": \"mamba\"}", "other/config.json");
+  write(whole("r.model = t.model.hf { path = \"other\" }\n"));
+  EXPECT_CONTAINS(here("tycho check x.lua").output, "model_type is \"mamba\"");
+  write(whole("r.model = t.model.hf \"other\"\n"));
+  EXPECT_CONTAINS(here("tycho check x.lua").output, "wants the folder of a model");
+}
+
+}  // namespace
+}  // namespace tycho

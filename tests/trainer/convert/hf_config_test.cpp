@@ -1,0 +1,234 @@
+// Hugging Face's config.json against model configs, both ways, and what is wrong in one.
+#include "trainer/convert/hf_config.h"
+
+#include <cmath>
+
+#include "tests/trainer/convert/convert_fixture.h"
+#include "trainer/base/json_writer.h"
+
+namespace tycho {
+namespace {
+
+Json llama3() {
+  return parse_json(
+      R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "bos_token_id": 128000, "eos_token_id": [128001, 128008], "hidden_act": "silu", "hidden_size": 4096,
+    "initializer_range": 0.02, "intermediate_size": 14336, "max_position_embeddings": 131072, "mlp_bias": false,
+    "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
+    "pretraining_tp": 1, "rms_norm_eps": 1e-05, "rope_scaling": {"factor": 8.0, "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0, "original_max_position_embeddings": 8192, "rope_type": "llama3"}, "rope_theta": 500000.0,
+    "tie_word_embeddings": false, "torch_dtype": "bfloat16", "transformers_version": "4.42.3", "use_cache": true,
+    "vocab_size": 128256})",
+      "llama 3.1");
+}
+
+Json mpt_7b() {
+  return parse_json(
+      R"({"architectures": ["MPTForCausalLM"], "attn_config": {"alibi": true, "alibi_bias_max": 8,
+    "attn_impl": "torch", "attn_pdrop": 0, "attn_type": "multihead_attention", "attn_uses_sequence_id": false,
+    "clip_qkv": null, "prefix_lm": false, "qk_ln": false, "softmax_scale": null},
+    "auto_map": {"AutoConfig": "configuration_mpt.MPTConfig"}, "d_model": 4096, "emb_pdrop": 0,
+    "embedding_fraction": 1.0, "expansion_ratio": 4, "init_config": {"emb_init_std": null,
+    "emb_init_uniform_lim": null, "fan_mode": "fan_in", "init_div_is_residual": true, "init_gain": 0,
+    "init_nonlinearity": "relu", "init_std": 0.02, "name": "kaiming_normal_", "verbose": 0}, "init_device": "cpu",
+    "learned_pos_emb": true, "logit_scale": null, "max_seq_len": 2048, "model_type": "mpt", "n_heads": 32,
+    "n_layers": 32, "no_bias": true, "norm_type": "low_precision_layernorm", "resid_pdrop": 0,
+    "tokenizer_name": "EleutherAI/gpt-neox-20b", "torch_dtype": "bfloat16", "transformers_version": "4.28.1",
+    "use_cache": false, "verbose": 0, "vocab_size": 50432})",
+      "mpt-7b");
+}
+
+template <class Family>
+Family read(const Json& json) {
+  return read_hf_config(json, "config.json").model.as<Family>();
+}
+
+Json fields_of(const ModelConfig& model) { return to_json(model); }
+
+TEST(HfConfig, ReadsLlama31) {
+  const auto model = read<LlamaConfig>(llama3());
+  EXPECT_EQ(model.width, 4096);
+  EXPECT_EQ(model.num_kv_heads(), 8);
+  EXPECT_EQ(model.head_width, std::nullopt);
+  EXPECT_EQ(model.ffn_width, 14336);
+  EXPECT_EQ(model.max_seq_len, 131072);
+  EXPECT_EQ(model.rope_theta, 500000);
+  EXPECT_EQ(model.rope_scaling.type, RopeStretch::kLlama3);
+  EXPECT_EQ(model.rope_scaling.factor, 8);
+  EXPECT_EQ(model.rope_scaling.original_max_seq_len, 8192);
+  EXPECT_FALSE(model.tied);
+}
+
+TEST(HfConfig, TakesTransformersDefaultsForWhatIsAbsent) {
+  const auto llama = read<LlamaConfig>({{"model_type", "llama"}});
+  EXPECT_EQ(llama.width, 4096);
+  EXPECT_EQ(llama.ffn_width, 11008);
+  EXPECT_EQ(llama.rope_theta, 10000);
+  EXPECT_EQ(llama.norm_eps, 1e-6);
+  const auto gpt2 = read<Gpt2Config>({{"model_type", "gpt2"}});
+  EXPECT_EQ(gpt2.width, 768);
+  EXPECT_EQ(gpt2.resid_dropout, 0.1);
+  EXPECT_EQ(gpt2.activation, Activation::kGeluTanh);
+  const auto mpt = read<MptConfig>({{"model_type", "mpt"}});
+  EXPECT_EQ(mpt.positions, PositionKind::kAlibi);
+  EXPECT_TRUE(mpt.no_bias);
+}
+
+TEST(HfConfig, ReadsTheLayoutOfTransformers5) {
+  Json json = llama3();
+  json["rope_parameters"] = json["rope_scaling"];
+  json["rope_parameters"]["rope_theta"] = 250000.0;
+  json.erase("rope_scaling");
+  json.erase("rope_theta");
+  const auto model = read<LlamaConfig>(json);
+  EXPECT_EQ(model.rope_theta, 250000);
+  EXPECT_EQ(model.rope_scaling.type, RopeStretch::kLlama3);
+}
+
+TEST(HfConfig, CountsADynamicStretchFromTheLongestPosition) {
+  Json json = llama3();
+  json["rope_scaling"] = {{"type", "dynamic"}, {"factor", 2.0}};
+  json["max_position_embeddings"] = 4096;
+  const auto model = read<LlamaConfig>(json);
+  EXPECT_EQ(model.rope_scaling.type, RopeStretch::kDynamic);
+  EXPECT_EQ(model.rope_scaling.original_max_seq_len, 4096);
+}
+
+TEST(HfConfig, ReadsTheMptThatMosaicPublished) {
+  const auto model = read<MptConfig>(mpt_7b());
+  EXPECT_EQ(model.width, 4096);
+  EXPECT_EQ(model.positions, PositionKind::kAlibi);
+  EXPECT_TRUE(model.no_bias);
+  EXPECT_EQ(model.vocab_size, 50432);
+  EXPECT_EQ(model.init.init_std, std::nullopt);
+}
+
+TEST(HfConfig, ReadsWhatOnlyLlmFoundryHas) {
+  Json json = mpt_7b();
+  json["attn_config"] = {{"attn_type", "grouped_query_attention"},
+                         {"kv_n_heads", 8},
+                         {"qk_ln", true},
+                         {"clip_qkv", 6.0},
+                         {"rope", true},
+                         {"rope_theta", 500000},
+                         {"rope_impl", "hf"},
+                         {"rope_hf_config", {{"type", "linear"}, {"factor", 4.0}}},
+                         {"sliding_window_size", 512},
+                         {"attn_logit_softcapping", 50.0}};
+  json["ffn_config"] = {
+      {"ffn_type", "mptglu"}, {"ffn_hidden_size", 1024}, {"ffn_act_fn", {{"name", "silu"}}}};
+  json["norm_type"] = "rmsnorm";
+  json["logit_scale"] = "inv_sqrt_d_model";
+  json["no_bias"] = false;
+  json["attention_bias"] = false;
+  const auto model = read<MptConfig>(json);
+  EXPECT_EQ(model.num_kv_heads(), 8);
+  EXPECT_TRUE(model.qk_ln);
+  EXPECT_EQ(model.clip_qkv, 6.0);
+  EXPECT_EQ(model.positions, PositionKind::kRope);
+  EXPECT_EQ(model.rope_scaling.type, RopeStretch::kLinear);
+  EXPECT_EQ(model.rope_scaling.factor, 4);
+  EXPECT_EQ(model.sliding_window, 512);
+  EXPECT_EQ(model.attn_softcap, 50);
+  EXPECT_EQ(model.ffn, MptFfn::kGlu);
+  EXPECT_EQ(model.hidden(), 1024);
+  EXPECT_EQ(model.activation, Activation::kSilu);
+  EXPECT_EQ(model.norm, MptNorm::kRmsNorm);
+  EXPECT_EQ(model.logit_scale, 1.0 / 64);
+  EXPECT_EQ(model.attention_bias, false);
+}
+
+TEST(HfConfig, WritesWhatItReads) {
+  Json foundry = mpt_7b();
+  foundry["attn_config"]["qk_gn"] = true;
+  foundry["attn_config"]["alibi"] = false;
+  foundry["ffn_config"] = {{"ffn_type", "mptmlp"},
+                           {"ffn_act_fn", {{"name", "gelu"}, {"approximate", "tanh"}}}};
+  Json dynamic = llama3();
+  dynamic["rope_scaling"] = {{"rope_type", "dynamic"}, {"factor", 2.0}};
+  dynamic["head_dim"] = 64;
+  for (const Json& json : {llama3(), dynamic, mpt_7b(), foundry, Json{{"model_type", "gpt2"}},
+                           read_json_file(golden_model("llama") + "/config.json"),
+                           read_json_file(golden_model("mpt") + "/config.json")}) {
+    const ModelConfig model = read_hf_config(json, "config.json").model;
+    const HfConfigText text = write_hf_config(model, 1024);
+    EXPECT_EQ(fields_of(read_hf_config(text.json, "config.json").model), fields_of(model))
+        << text.json.dump(1);
+  }
+}
+
+TEST(HfConfig, NamesTheArchitectureThatComputesTheModel) {
+  const HfConfigText native = write_hf_config(read_hf_config(mpt_7b(), "").model, 1024);
+  EXPECT_EQ(native.json["architectures"][0], "MptForCausalLM");
+  EXPECT_TRUE(native.warnings.empty());
+  EXPECT_EQ(native.json["expansion_ratio"].dump(), "4");  // transformers takes no 4.0
+  Json json = mpt_7b();
+  json["attn_config"]["qk_ln"] = true;
+  const HfConfigText foundry = write_hf_config(read_hf_config(json, "").model, 1024);
+  EXPECT_EQ(foundry.json["architectures"][0], "MPTForCausalLM");
+  ASSERT_EQ(foundry.warnings.size(), 1u);
+  expect_contains(foundry.warnings[0], "norms of queries and keys");
+}
+
+TEST(HfConfig, WritesTheSequenceLengthOfARunForAModelWithoutOne) {
+  LlamaConfig model;
+  EXPECT_EQ(write_hf_config({{model}}, 640).json["max_position_embeddings"], 640);
+}
+
+TEST(HfConfig, NamesEveryKeyThatItCannotRead) {
+  Json json = llama3();
+  json["hidden_act"] = "gelu";
+  json["hiden_size"] = 7;
+  json["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 4.0}, {"beta_fast", 32}};
+  json["quantization_config"] = {{"quant_method", "fp8"}};
+  json["num_hidden_layers"] = 0.5;
+  const std::string text =
+      message_of(ExitCode::kUnusable, [&] { read_hf_config(json, "models/x/config.json"); });
+  expect_contains(text, "models/x/config.json");
+  expect_contains(text, "hidden_act: is \"gelu\", and Tycho computes \"silu\"");
+  expect_contains(text, "hiden_size: is unknown to Tycho; did you mean \"hidden_size\"?");
+  expect_contains(text, "rope_scaling.rope_type: wanted one of default");
+  expect_contains(text, "rope_scaling.beta_fast: is unknown");
+  expect_contains(text, "quantization_config");
+  expect_contains(text, "num_hidden_layers: wanted a whole number");
+}
+
+TEST(HfConfig, SaysThatExpertsAreNotSupported) {
+  Json json = mpt_7b();
+  json["ffn_config"] = {{"ffn_type", "mb_dmoe"}, {"moe_num_experts", 8}};
+  const std::string text = message_of(ExitCode::kUnusable, [&] { read_hf_config(json, "config.json"); });
+  expect_contains(text, "ffn_config.ffn_type: wanted one of mptmlp");
+  expect_contains(text, "mixtures of experts are not supported");
+}
+
+TEST(HfConfig, RefusesOtherModelsAndOtherHeads) {
+  expect_contains(message_of(ExitCode::kUnusable,
+                             [] {
+                               read_hf_config({{"model_type", "qwen2"}}, "c");
+                             }),
+                  "model_type is \"qwen2\"");
+  expect_contains(message_of(ExitCode::kUnusable, [] { read_hf_config(Json::object(), "c"); }),
+                  "model_type is null");
+  expect_contains(message_of(ExitCode::kUnusable, [] { read_hf_config(Json::array(), "c"); }),
+                  "not a JSON object");
+  Json json = llama3();
+  json["architectures"] = {"LlamaForSequenceClassification"};
+  expect_contains(message_of(ExitCode::kUnusable, [&] { read_hf_config(json, "c"); }),
+                  "LlamaForSequenceClassification");
+}
+
+TEST(HfConfig, HoldsTheRulesOfTheFamily) {
+  Json json = llama3();
+  json["num_key_value_heads"] = 5;
+  expect_contains(message_of(ExitCode::kUnusable, [&] { read_hf_config(json, "c"); }),
+                  "not a multiple of kv_heads");
+}
+
+TEST(HfConfig, NotesDropoutThatItLeavesOut) {
+  const HfConfig config = read_hf_config({{"model_type", "gpt2"}, {"attn_pdrop", 0.1}}, "config.json");
+  ASSERT_EQ(config.notes.size(), 1u);
+  expect_contains(config.notes[0], "attn_pdrop = 0.1");
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,129 @@
+// A decoder for tests: plain ATen with autograd.
+#include "tests/trainer/models/decoder_oracle.h"
+
+#include <cmath>
+
+namespace tycho {
+namespace {
+
+at::Tensor rotate_half(const at::Tensor& x) {
+  const int64_t half = x.size(-1) / 2;
+  return at::cat({-x.narrow(-1, half, half), x.narrow(-1, 0, half)}, -1);
+}
+
+// x: [B, heads, T, d]
+at::Tensor rotary(const at::Tensor& x, double theta) {
+  const int64_t seq = x.size(2), dim = x.size(3);
+  const at::Tensor exponent = at::arange(0, dim, 2, at::kDouble) / static_cast<double>(dim);
+  const at::Tensor frequency = at::pow(theta, -exponent);
+  const at::Tensor half = at::outer(at::arange(seq, at::kDouble), frequency);
+  const at::Tensor angle = at::cat({half, half}, -1);
+  return x * at::cos(angle) + rotate_half(x) * at::sin(angle);
+}
+
+at::Tensor activated(Activation f, const at::Tensor& x) {
+  switch (f) {
+    case Activation::kGelu: return at::gelu(x);
+    case Activation::kGeluTanh: return at::gelu(x, "tanh");
+    case Activation::kQuickGelu: return x * at::sigmoid(1.702 * x);
+    case Activation::kRelu: return at::relu(x);
+    case Activation::kSilu: return x * at::sigmoid(x);
+  }
+  return {};
+}
+
+}  // namespace
+
+DecoderOracle::DecoderOracle(const DecoderSpec& spec, const std::map<std::string, at::Tensor>& weights)
+    : spec_(spec) {
+  for (const auto& [name, value] : weights)
+    weights_[name] = value.detach().to(at::kDouble).clone().set_requires_grad(true);
+}
+
+at::Tensor DecoderOracle::linear(const at::Tensor& x, const std::string& name) const {
+  const at::Tensor matrix = weight(name + ".weight");
+  const at::Tensor y = at::matmul(x, spec_.in_out ? matrix : matrix.t());
+  return weights_.count(name + ".bias") ? y + weight(name + ".bias") : y;
+}
+
+at::Tensor DecoderOracle::norm(const at::Tensor& x, const std::string& name) const {
+  const at::Tensor centred = spec_.norm == NormKind::kLayer ? x - x.mean(-1, true) : x;
+  const at::Tensor y =
+      centred * at::rsqrt((centred * centred).mean(-1, true) + spec_.norm_eps) * weight(name + ".weight");
+  return weights_.count(name + ".bias") ? y + weight(name + ".bias") : y;
+}
+
+at::Tensor DecoderOracle::heads_normed(const at::Tensor& x_BTE, const std::string& name) const {
+  if (spec_.qk_norm == QkNorm::kNone) return x_BTE;
+  if (spec_.qk_norm == QkNorm::kTogether) return norm(x_BTE, name);
+  return norm(x_BTE.unflatten(-1, {-1, spec_.head_dim}), name).flatten(-2);
+}
+
+at::Tensor DecoderOracle::scores(const at::Tensor& q_BHTd, const at::Tensor& k_BHTd) const {
+  const int64_t seq = q_BHTd.size(2);
+  at::Tensor scores = at::matmul(q_BHTd, k_BHTd.transpose(-1, -2)) * spec_.softmax_scale;
+  if (spec_.attn_softcap > 0) scores = at::tanh(scores / spec_.attn_softcap) * spec_.attn_softcap;
+  const at::Tensor position = at::arange(seq), behind = position.unsqueeze(0) - position.unsqueeze(1);
+  if (spec_.alibi_bias_max > 0) {
+    const std::vector<float> slopes = alibi_slopes(spec_.heads, spec_.alibi_bias_max);
+    scores = scores + at::tensor(slopes, at::kDouble).view({-1, 1, 1}) * behind;
+  }
+  at::Tensor hidden = behind > 0;
+  if (spec_.window >= 0) hidden = hidden | (behind < -spec_.window);
+  return scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
+}
+
+at::Tensor DecoderOracle::attention(const at::Tensor& x_BTD, const std::string& layer) const {
+  const int64_t batch = x_BTD.size(0), seq = x_BTD.size(1), dim = spec_.head_dim;
+  const int64_t q_width = spec_.heads * dim, kv_width = spec_.kv_heads * dim,
+                group = spec_.heads / spec_.kv_heads;
+  const DecoderNames& names = spec_.names;
+  at::Tensor qkv = names.k.empty() ? linear(x_BTD, layer + names.q)
+                                   : at::cat({linear(x_BTD, layer + names.q), linear(x_BTD, layer + names.k),
+                                              linear(x_BTD, layer + names.v)},
+                                             -1);
+  if (spec_.clip_qkv > 0) qkv = at::clamp(qkv, -spec_.clip_qkv, spec_.clip_qkv);
+  const auto split = [&](const at::Tensor& x, int64_t heads) {
+    return x.view({batch, seq, heads, dim}).transpose(1, 2);
+  };
+  at::Tensor q =
+      split(heads_normed(qkv.narrow(-1, 0, q_width), layer + names.q_norm).contiguous(), spec_.heads);
+  at::Tensor k = split(heads_normed(qkv.narrow(-1, q_width, kv_width), layer + names.k_norm).contiguous(),
+                       spec_.kv_heads);
+  const at::Tensor v = split(qkv.narrow(-1, q_width + kv_width, kv_width).contiguous(), spec_.kv_heads);
+  if (spec_.rope_theta > 0) q = rotary(q, spec_.rope_theta), k = rotary(k, spec_.rope_theta);
+  const at::Tensor weights = at::softmax(scores(q, k.repeat_interleave(group, 1)), -1);
+  const at::Tensor out = at::matmul(weights, v.repeat_interleave(group, 1));
+  return linear(out.transpose(1, 2).reshape({batch, seq, q_width}), layer + names.out);
+}
+
+at::Tensor DecoderOracle::feed_forward(const at::Tensor& x_BTD, const std::string& layer) const {
+  const at::Tensor up = linear(x_BTD, layer + spec_.names.up);
+  const at::Tensor hidden = spec_.gated
+                                ? activated(spec_.activation, linear(x_BTD, layer + spec_.names.gate)) * up
+                                : activated(spec_.activation, up);
+  return linear(hidden, layer + spec_.names.down);
+}
+
+at::Tensor DecoderOracle::logits(const at::Tensor& tokens_BT) const {
+  const DecoderNames& names = spec_.names;
+  at::Tensor x = weight(names.embedding + ".weight").index({tokens_BT.to(at::kLong)});
+  if (spec_.learned_positions > 0)
+    x = x + weight(names.positions + ".weight").narrow(0, 0, tokens_BT.size(1));
+  x = x * spec_.embedding_fraction + x.detach() * (1 - spec_.embedding_fraction);
+  for (int64_t i = 0; i < spec_.layers; ++i) {
+    const std::string layer = names.block + std::to_string(i) + ".";
+    x = x + attention(norm(x, layer + names.norm1), layer);
+    x = x + feed_forward(norm(x, layer + names.norm2), layer);
+  }
+  const at::Tensor head = weight((spec_.tied ? names.embedding : names.head) + ".weight");
+  const at::Tensor logits = at::matmul(norm(x, names.final_norm), head.t()) * spec_.logit_scale;
+  return spec_.final_softcap > 0 ? at::tanh(logits / spec_.final_softcap) * spec_.final_softcap : logits;
+}
+
+at::Tensor DecoderOracle::loss_sum(const at::Tensor& tokens_BT, const at::Tensor& targets_BT) const {
+  const at::Tensor log_p = at::log_softmax(logits(tokens_BT), -1).view({-1, spec_.vocab_size});
+  return at::nll_loss(log_p, targets_BT.reshape(-1).to(at::kLong), {}, at::Reduction::Sum, -100);
+}
+
+}  // namespace tycho

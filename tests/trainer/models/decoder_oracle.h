@@ -1,0 +1,37 @@
+// A decoder for tests: plain ATen with autograd, written from the papers and the reference models, sharing no
+// arithmetic with the engine.
+#pragma once
+#include <ATen/ATen.h>
+
+#include <map>
+#include <string>
+
+#include "trainer/layout/decoder_spec.h"
+
+namespace tycho {
+
+class DecoderOracle {
+ public:
+  /// Leaves in double with the given values; names are Hugging Face's.
+  DecoderOracle(const DecoderSpec& spec, const std::map<std::string, at::Tensor>& weights);
+
+  /// [B, T, V] logits in double.
+  at::Tensor logits(const at::Tensor& tokens_BT) const;
+  /// Sum over valid tokens of -log p(target).
+  at::Tensor loss_sum(const at::Tensor& tokens_BT, const at::Tensor& targets_BT) const;
+  const std::map<std::string, at::Tensor>& weights() const { return weights_; }
+
+ private:
+  at::Tensor weight(const std::string& name) const { return weights_.at(name); }
+  at::Tensor linear(const at::Tensor& x, const std::string& name) const;
+  at::Tensor norm(const at::Tensor& x, const std::string& name) const;
+  at::Tensor heads_normed(const at::Tensor& x_BTE, const std::string& name) const;
+  at::Tensor scores(const at::Tensor& q_BHTd, const at::Tensor& k_BHTd) const;
+  at::Tensor attention(const at::Tensor& x_BTD, const std::string& layer) const;
+  at::Tensor feed_forward(const at::Tensor& x_BTD, const std::string& layer) const;
+
+  DecoderSpec spec_;
+  std::map<std::string, at::Tensor> weights_;
+};
+
+}  // namespace tycho

@@ -1,0 +1,187 @@
+// Chooses the family of a config.json and reads it by that family's table.
+#include "trainer/convert/hf_config.h"
+
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "trainer/base/error.h"
+#include "trainer/config_io.h"
+#include "trainer/convert/hf_families.h"
+
+namespace tycho {
+namespace {
+
+template <class Family>
+struct HfFamily {
+  const char* model_type;
+  const char* architecture;
+  const HfTable<Family>& table;
+};
+
+HfFamily<LlamaConfig> family_of(const LlamaConfig&) {
+  return {"llama", "LlamaForCausalLM", llama_hf_table()};
+}
+HfFamily<MptConfig> family_of(const MptConfig& model) {
+  const bool native = beyond_transformers_mpt(model).empty();
+  return {"mpt", native ? "MptForCausalLM" : "MPTForCausalLM", mpt_hf_table()};
+}
+HfFamily<Gpt2Config> family_of(const Gpt2Config&) { return {"gpt2", "GPT2LMHeadModel", gpt2_hf_table()}; }
+
+/// The family's keys and those that every config.json may have.
+template <class Family>
+HfTable<Family> whole_table(const HfTable<Family>& own) {
+  HfTable<Family> table = own;
+  add_irrelevant(table, universal_hf_keys());
+  table.push_back(must_be<Family>("quantization_config", {nullptr},
+                                  "import the model that it was made from, in bf16, fp16 or fp32"));
+  table.push_back(must_be<Family>("is_encoder_decoder", {false}, "only decoders can be imported"));
+  return table;
+}
+
+void check_architecture(const Json& json, std::vector<ConfigProblem>& problems) {
+  static constexpr std::array kKnown = {"LlamaForCausalLM", "LlamaModel", "MptForCausalLM",
+                                        "MPTForCausalLM",   "MptModel",   "GPT2LMHeadModel",
+                                        "GPT2Model"};
+  const Json given = json.value("architectures", Json());
+  if (given.is_null() || (given.is_array() && given.empty())) return;
+  for (const char* known : kKnown)
+    if (given.is_array() && given[0] == known) return;
+  problems.push_back({"architectures", fmt::format("{} cannot be imported; Tycho reads {}", given.dump(),
+                                                   fmt::join(kKnown, ", "))});
+}
+
+/// What a recipe would leave out.
+template <class Family>
+void leave_out_defaults(Family& model) {
+  if constexpr (requires { model.kv_heads; }) {
+    if (model.kv_heads == model.heads) model.kv_heads.reset();
+    if (model.head_width == model.width / model.heads) model.head_width.reset();
+    if (model.rope_scaling.type == RopeStretch::kNone) model.rope_scaling = {};
+  }
+}
+
+/// The rules of a family, of single fields and between them.
+void check_model(const ModelConfig& model, std::vector<ConfigProblem>& problems) {
+  TrainConfig config;
+  config.model = model;
+  config.seq_len = 1;
+  std::vector<ConfigProblem> found;
+  read_config(config_to_json(config), found);
+  for (const ConfigProblem& problem : found)
+    if (problem.path.starts_with("model")) problems.push_back(problem);
+}
+
+std::vector<std::string> training_notes(const Json& json) {
+  std::vector<std::string> notes;
+  const auto note = [&](const Json& where, const char* key) {
+    const auto found = where.is_object() ? where.find(key) : where.end();
+    if (where.is_object() && found != where.end() && found->is_number() && found->get<double>() > 0)
+      notes.push_back(fmt::format("{} = {}: Tycho trains without dropout of attention", key, found->dump()));
+  };
+  note(json, "attention_dropout");
+  note(json, "attn_pdrop");
+  note(json.value("attn_config", Json()), "attn_pdrop");
+  return notes;
+}
+
+[[noreturn]] void fail_with(const std::vector<ConfigProblem>& problems, const std::string& place) {
+  std::string text;
+  for (const ConfigProblem& problem : problems)
+    text += fmt::format("\n  {}: {}", problem.path, problem.message);
+  fail(ExitCode::kUnusable, "[convert] {} cannot be read as a model of Tycho:{}", place, text);
+}
+
+}  // namespace
+
+HfConfig read_hf_config(const Json& json, const std::string& place) {
+  std::vector<ConfigProblem> problems;
+  if (!json.is_object()) fail(ExitCode::kUnusable, "[convert] {} is not a JSON object", place);
+  check_architecture(json, problems);
+  const Json type = json.value("model_type", Json());
+  HfConfig config;
+  const auto read = [&]<class Family>(const Json& document, Family model) {
+    read_table(JsonPlace{document, "", problems}, whole_table(family_of(model).table), model);
+    if (problems.empty()) leave_out_defaults(model);
+    config.model.value = std::move(model);
+  };
+  if (type == "llama")
+    read(json, llama_hf_defaults());
+  else if (type == "mpt")
+    read(with_mpt_defaults(json), mpt_hf_defaults());
+  else if (type == "gpt2")
+    read(json, gpt2_hf_defaults());
+  else
+    fail(ExitCode::kUnusable, "[convert] {}: model_type is {}; Tycho reads \"llama\", \"mpt\" and \"gpt2\"",
+         place, type.dump());
+  if (problems.empty()) check_model(config.model, problems);
+  if (!problems.empty()) fail_with(problems, place);
+  config.notes = training_notes(json);
+  return config;
+}
+
+HfConfigText write_hf_config(const ModelConfig& model, int64_t seq_len) {
+  HfConfigText text;
+  const auto write = [&]<class Family>(Family family) {
+    if constexpr (std::same_as<Family, LlamaConfig>)
+      family.max_seq_len = family.max_seq_len.value_or(seq_len);
+    const HfFamily<Family> table = family_of(family);
+    text.json = {{"architectures", Json::array({table.architecture})}, {"model_type", table.model_type}};
+    text.json.update(write_table(table.table, family));
+    text.json["use_cache"] = true;
+    if constexpr (std::same_as<Family, MptConfig>) {
+      const std::vector<std::string> beyond = beyond_transformers_mpt(family);
+      if (!beyond.empty())
+        text.warnings.push_back(
+            fmt::format("transformers' own MPT does not compute {}: load this model with LLM Foundry's MPT",
+                        fmt::join(beyond, ", ")));
+    } else if constexpr (std::same_as<Family, LlamaConfig>) {
+      if (family.width % family.heads != 0)
+        text.warnings.push_back("transformers wants hidden_size to be a multiple of num_attention_heads");
+    }
+  };
+  std::visit(write, model.value);
+  return text;
+}
+
+const std::vector<std::string>& universal_hf_keys() {
+  static const std::vector<std::string> keys = {
+      "architectures", "model_type", "torch_dtype", "dtype", "transformers_version", "_name_or_path",
+      "_commit_hash", "name_or_path", "auto_map", "use_cache", "bos_token_id", "eos_token_id", "pad_token_id",
+      "sep_token_id", "decoder_start_token_id", "id2label", "label2id", "num_labels", "output_attentions",
+      "output_hidden_states", "return_dict", "is_decoder", "is_encoder_decoder", "chunk_size_feed_forward",
+      "cross_attention_hidden_size", "tie_encoder_decoder", "finetuning_task", "problem_type",
+      "tokenizer_class", "prefix", "task_specific_params", "pruned_heads", "torchscript", "tf_legacy_loss",
+      "use_bfloat16", "gradient_checkpointing", "_attn_implementation_autoset", "attn_implementation",
+      "_attn_implementation", "unsloth_version", "unsloth_fixed", "experts_implementation",
+      "tie_word_embeddings",
+      // Generation, which transformers keeps in generation_config.json today.
+      "max_length", "min_length", "do_sample", "early_stopping", "num_beams", "num_beam_groups",
+      "diversity_penalty", "temperature", "top_k", "top_p", "typical_p", "repetition_penalty",
+      "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "bad_words_ids",
+      "num_return_sequences", "output_scores", "return_dict_in_generate", "forced_bos_token_id",
+      "forced_eos_token_id", "remove_invalid_values", "exponential_decay_length_penalty", "suppress_tokens",
+      "begin_suppress_tokens"};
+  return keys;
+}
+
+void read_hf_activation(const JsonPlace& place, Activation& activation) {
+  static const std::vector<std::pair<std::string, Activation>> names = {
+      {"gelu", Activation::kGelu},
+      {"gelu_new", Activation::kGeluTanh},
+      {"gelu_pytorch_tanh", Activation::kGeluTanh},
+      {"quick_gelu", Activation::kQuickGelu},
+      {"relu", Activation::kRelu},
+      {"silu", Activation::kSilu},
+      {"swish", Activation::kSilu}};
+  std::vector<std::string> known;
+  for (const auto& [name, value] : names) known.push_back(name);
+  const int index = read_name(place, known);
+  if (index >= 0) activation = names[static_cast<size_t>(index)].second;
+}
+
+std::string hf_activation_name(Activation activation) {
+  return activation == Activation::kGeluTanh ? "gelu_new" : enum_name(activation);
+}
+
+}  // namespace tycho

@@ -1,0 +1,217 @@
+// Exports: streams a checkpoint's weights into shards, then writes what describes them.
+#include "trainer/convert/hf_export.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "trainer/base/error.h"
+#include "trainer/checkpoint/safetensors.h"
+#include "trainer/checkpoint/shard_writer.h"
+#include "trainer/config_io.h"
+#include "trainer/convert/float_types.h"
+#include "trainer/convert/hf_config.h"
+#include "trainer/convert/hf_import.h"
+#include "trainer/convert/hf_tokenizer.h"
+#include "trainer/layout/model_layout.h"
+
+namespace fs = std::filesystem;
+
+namespace tycho {
+namespace {
+
+constexpr int64_t kHfAlignment = 8;  // of data in files that the safetensors library writes
+
+/// The name of a dtype in recipes, in safetensors and in config.json.
+struct DtypeNames {
+  const char *ours, *safetensors, *torch;
+};
+constexpr std::array<DtypeNames, 3> kDtypes = {
+    {{"fp32", "F32", "float32"}, {"bf16", "BF16", "bfloat16"}, {"fp16", "F16", "float16"}}};
+
+const DtypeNames& choose_dtype(const std::string& wanted, const Json& kept_config) {
+  const Json torch =
+      kept_config.contains("dtype") ? kept_config["dtype"] : kept_config.value("torch_dtype", Json());
+  for (const DtypeNames& names : kDtypes)
+    if (wanted == names.ours || (wanted == "as-is" && torch == names.torch)) return names;
+  if (wanted != "as-is")
+    fail(ExitCode::kUsage, "[convert] --dtype wanted fp32, bf16, fp16 or as-is, given \"{}\"", wanted);
+  return kDtypes[0];
+}
+
+/// One tensor of the checkpoint, read whole when its first byte is asked for.
+class Source {
+ public:
+  Source(const CheckpointReader& checkpoint, std::string name, std::string dtype)
+      : checkpoint_(checkpoint), name_(std::move(name)), dtype_(std::move(dtype)) {}
+
+  void fill(int64_t begin, void* to, int64_t n) {
+    if (begin == 0) load();
+    const int64_t width = safetensors_dtype_bytes(dtype_);
+    if (!narrow_floats(dtype_, values_.data() + begin / width, to, n / width))
+      fail(ExitCode::kUnusable, "[convert] {} has weights that {} cannot hold: export as bf16 or fp32", name_,
+           dtype_);
+    if ((begin + n) / width == static_cast<int64_t>(values_.size())) values_ = {};
+  }
+
+ private:
+  void load() {
+    const TensorBytes& tensor = checkpoint_.describe(name_);
+    const int64_t num_values = numel(tensor.shape);
+    values_.resize(static_cast<size_t>(num_values));
+    if (tensor.dtype == "F32") return checkpoint_.read(name_, values_.data(), tensor.num_bytes);
+    std::vector<char> bytes(static_cast<size_t>(tensor.num_bytes));
+    checkpoint_.read(name_, bytes.data(), tensor.num_bytes);
+    widen_floats(tensor.dtype, bytes.data(), values_.data(), num_values);
+  }
+
+  const CheckpointReader& checkpoint_;
+  std::string name_, dtype_;
+  std::vector<float> values_;
+};
+
+void check_weights(const CheckpointReader& checkpoint, const ModelLayout& layout) {
+  std::string problems;
+  for (const UnitSpec& unit : layout.units)
+    for (const ParamSpec& spec : unit.params) {
+      if (!checkpoint.has(spec.name)) {
+        problems += fmt::format("\n  {} is missing", spec.name);
+        continue;
+      }
+      const TensorBytes& found = checkpoint.describe(spec.name);
+      if (found.shape != spec.shape || !is_float_dtype(found.dtype))
+        problems += fmt::format("\n  {}: wanted [{}], found {} [{}]", spec.name, fmt::join(spec.shape, ", "),
+                                found.dtype, fmt::join(found.shape, ", "));
+    }
+  if (!problems.empty())
+    fail(ExitCode::kUnusable, "[convert] {} does not hold the model of its own recipe:{}",
+         checkpoint.info().path, problems);
+}
+
+using Shard = std::vector<TensorBytes>;
+
+/// Fills shards in the order of the layout, and sorts each by name, as transformers does.
+std::vector<Shard> plan_shards(const CheckpointReader& checkpoint, const ModelLayout& layout,
+                               const std::string& dtype, int64_t shard_bytes) {
+  std::vector<Shard> shards(1);
+  int64_t filled = 0;
+  for (const UnitSpec& unit : layout.units)
+    for (const ParamSpec& spec : unit.params) {
+      const int64_t num_bytes = safetensors_num_bytes(dtype, spec.shape, spec.name);
+      if (filled > 0 && filled + num_bytes > shard_bytes) {
+        shards.emplace_back();
+        filled = 0;
+      }
+      filled += num_bytes;
+      const auto source = std::make_shared<Source>(checkpoint, spec.name, dtype);
+      const auto fill = [source](int64_t begin, void* to, int64_t n) { source->fill(begin, to, n); };
+      shards.back().push_back({spec.name, dtype, spec.shape, nullptr, num_bytes, fill});
+    }
+  for (Shard& shard : shards)
+    std::sort(shard.begin(), shard.end(),
+              [](const TensorBytes& a, const TensorBytes& b) { return a.name < b.name; });
+  return shards;
+}
+
+std::string index_text(const std::vector<Shard>& shards, const ExportReport& report) {
+  std::map<std::string, std::string> files;
+  for (size_t i = 0; i < shards.size(); ++i)
+    for (const TensorBytes& tensor : shards[i]) files[tensor.name] = report.shards[i];
+  Json map = Json::object();
+  for (const auto& [tensor, file] : files) map[tensor] = file;
+  const Json metadata = {{"total_parameters", report.num_params}, {"total_size", report.num_bytes}};
+  return Json{{"metadata", metadata}, {"weight_map", map}}.dump(2) + "\n";
+}
+
+/// Writes the files of one export, and removes them all unless it came to its end.
+class ExportFolder {
+ public:
+  ExportFolder(FileOps& files, std::string path) : files_(files), path_(std::move(path)) {}
+  ~ExportFolder() {
+    if (done_) return;
+    for (const std::string& name : names_) {
+      std::error_code error;
+      fs::remove(path_ + "/" + name, error);
+    }
+    std::error_code error;
+    fs::remove(path_, error);
+  }
+  ExportFolder(const ExportFolder&) = delete;
+  ExportFolder& operator=(const ExportFolder&) = delete;
+
+  void begin() { make_dirs(files_, path_); }
+  void text(const std::string& name, const std::string& text) {
+    names_.push_back(name);
+    write_text(files_, path_, name, text);
+  }
+  void shard(const std::string& name, const Shard& tensors) {
+    names_.push_back(name);
+    write_shard(files_, path_, name, tensors, kHfAlignment);
+  }
+  void finish() {
+    files_.sync_dir(path_);
+    done_ = true;
+  }
+
+ private:
+  FileOps& files_;
+  std::string path_;
+  std::vector<std::string> names_;
+  bool done_ = false;
+};
+
+Json kept_config(const CheckpointReader& checkpoint) {
+  if (!checkpoint.has_file(kKeptHfConfig)) return Json::object();
+  return parse_json(checkpoint.read_text_file(kKeptHfConfig), checkpoint.info().path + "/" + kKeptHfConfig);
+}
+
+std::string config_text(const HfConfigText& config, const Json& token_ids, const DtypeNames& dtype) {
+  Json json = config.json;
+  json.update(token_ids);
+  json["torch_dtype"] = dtype.torch;
+  return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+ExportReport export_hf(FileOps& files, const CheckpointReader& checkpoint, const std::string& to,
+                       const ExportOptions& options) {
+  require_free_folder(to);
+  const TrainConfig recipe = read_config_or_fail(checkpoint.info().manifest.at("recipe"));
+  const ModelLayout layout = model_layout(recipe.model);
+  check_weights(checkpoint, layout);
+  const Json kept = kept_config(checkpoint);
+  const DtypeNames& dtype = choose_dtype(options.dtype, kept);
+  const HfConfigText config = write_hf_config(recipe.model, recipe.seq_len);
+  const HfTokenizerFiles tokenizer = tokenizer_files(checkpoint, kept);
+
+  const std::vector<Shard> shards = plan_shards(checkpoint, layout, dtype.safetensors, options.shard_bytes);
+  ExportReport report{.architecture = config.json["architectures"][0],
+                      .dtype = dtype.ours,
+                      .num_params = layout.num_params(),
+                      .warnings = config.warnings};
+  ExportFolder folder(files, to);
+  folder.begin();
+  for (size_t i = 0; i < shards.size(); ++i) {
+    report.shards.push_back(shards.size() == 1
+                                ? "model.safetensors"
+                                : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, shards.size()));
+    folder.shard(report.shards.back(), shards[i]);
+    for (const TensorBytes& tensor : shards[i]) report.num_bytes += tensor.num_bytes;
+  }
+  if (shards.size() > 1) folder.text("model.safetensors.index.json", index_text(shards, report));
+  for (const auto& [name, text] : tokenizer.files) {
+    folder.text(name, text);
+    report.files.push_back(name);
+  }
+  // transformers starts from config.json: a folder without it is none yet.
+  folder.text("config.json", config_text(config, tokenizer.token_ids, dtype));
+  report.files.push_back("config.json");
+  folder.finish();
+  return report;
+}
+
+}  // namespace tycho

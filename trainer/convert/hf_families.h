@@ -1,0 +1,55 @@
+// The tables of config.json, one per family, and what they share.
+#pragma once
+#include "trainer/convert/hf_keys.h"
+#include "trainer/models/config.h"
+
+namespace tycho {
+
+/// Starts as transformers' defaults: a config.json may leave out what equals them.
+LlamaConfig llama_hf_defaults();
+MptConfig mpt_hf_defaults();
+Gpt2Config gpt2_hf_defaults();
+
+const HfTable<LlamaConfig>& llama_hf_table();
+const HfTable<MptConfig>& mpt_hf_table();
+const HfTable<Gpt2Config>& gpt2_hf_table();
+
+/// The document with the defaults of its writer where MPT's two writers differ.
+Json with_mpt_defaults(Json json);
+/// What transformers' own MPT would compute differently; empty when it computes the model exactly.
+std::vector<std::string> beyond_transformers_mpt(const MptConfig& model);
+
+/// Keys that any config.json of transformers may have and that change no weights and no logits.
+const std::vector<std::string>& universal_hf_keys();
+
+/// Activations by the names of transformers.
+void read_hf_activation(const JsonPlace& place, Activation& activation);
+std::string hf_activation_name(Activation activation);
+
+/// The keys of rope_scaling and of transformers 5's rope_parameters.
+template <class Family>
+HfTable<Family> rope_keys() {
+  const auto read_type = [](const JsonPlace& place, Family& model) {
+    static const std::vector<std::string> names = {"default", "linear", "dynamic", "llama3"};
+    const int index = read_name(place, names);
+    if (index >= 0) model.rope_scaling.type = static_cast<RopeStretch>(index);
+  };
+  const auto part = [](const char* name, auto member) -> HfKey<Family> {
+    const auto read = [=](const JsonPlace& place, Family& model) {
+      read_value(place, positive, model.rope_scaling.*member);
+    };
+    return {name, read, {}};
+  };
+  HfTable<Family> table = {
+      {"rope_type", read_type, {}},
+      {"type", read_type, {}},
+      also_read("rope_theta", &Family::rope_theta, positive),
+      part("factor", &RopeScalingConfig::factor),
+      part("low_freq_factor", &RopeScalingConfig::low_freq_factor),
+      part("high_freq_factor", &RopeScalingConfig::high_freq_factor),
+      part("original_max_position_embeddings", &RopeScalingConfig::original_max_seq_len)};
+  table.push_back(must_be<Family>("partial_rotary_factor", {1, nullptr}, "heads are rotated whole"));
+  return table;
+}
+
+}  // namespace tycho

@@ -1,0 +1,111 @@
+// Imports: opens and checks a folder, then streams its weights into a checkpoint.
+#include "trainer/convert/hf_import.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "trainer/base/error.h"
+#include "trainer/config_io.h"
+#include "trainer/train_state.h"
+
+namespace fs = std::filesystem;
+
+namespace tycho {
+namespace {
+
+constexpr int64_t kFirstEpoch = 1;
+constexpr int64_t kDefaultSeqLen = 2048;
+
+/// The recipe that the checkpoint records: its model, and nothing to train on yet.
+TrainConfig recipe_of(const ModelConfig& model, const std::string& to) {
+  TrainConfig config;
+  config.model = model;
+  config.run_name = fs::path(to).filename().string();
+  config.run_dir = to;
+  config.seq_len = std::visit(
+      [](const auto& family) {
+        return std::min<int64_t>(kDefaultSeqLen, std::optional(family.max_seq_len).value_or(kDefaultSeqLen));
+      },
+      model.value);
+  return config;
+}
+
+std::vector<TensorBytes> tensors_of(const HfMatch& match) {
+  std::vector<TensorBytes> tensors;
+  for (const HfParam& param : match.params) {
+    const auto fill = [&param](int64_t begin, void* to, int64_t n) {
+      read_hf_param(param, static_cast<float*>(to), begin / 4, n / 4);
+    };
+    tensors.push_back({param.spec->name, "F32", param.spec->shape, nullptr, param.num_bytes(), fill});
+  }
+  return tensors;
+}
+
+/// Removes folders that were made for nothing.
+void remove_empty(FileOps& files, const std::vector<std::string>& folders) {
+  for (const std::string& folder : folders) {
+    std::error_code error;
+    if (fs::is_empty(folder, error) && !error) files.remove_dir(folder);
+  }
+}
+
+}  // namespace
+
+void require_free_folder(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error) || (fs::is_directory(path, error) && fs::is_empty(path, error))) return;
+  fail(ExitCode::kUsage, "[convert] {} is there already and is not overwritten: name a folder that is not",
+       path);
+}
+
+std::unique_ptr<HfSource> open_hf_source(const std::string& path) {
+  auto source = std::make_unique<HfSource>();
+  source->folder = open_hf_folder(path);
+  source->config = read_hf_config(source->folder.config, source->folder.path + "/config.json");
+  source->layout = model_layout(source->config.model);
+  source->match = match_hf_tensors(source->layout, source->folder);
+  return source;
+}
+
+void read_hf_param(const HfParam& param, float* to, int64_t begin, int64_t n) {
+  for (const HfTensor* part : param.parts) {
+    const int64_t size = numel(part->shape), here = std::clamp<int64_t>(size - begin, 0, n);
+    if (here > 0) read_hf_tensor(*part, to, begin, here);
+    to += here, n -= here;
+    begin = std::max<int64_t>(begin - size, 0);
+  }
+}
+
+ImportReport import_hf(FileOps& files, const std::string& from, const std::string& to) {
+  require_free_folder(to);
+  const std::unique_ptr<HfSource> source = open_hf_source(from);
+  const Json recipe = config_to_json(recipe_of(source->config.model, to));
+  read_config_or_fail(recipe);
+  CheckpointMeta meta{.train_state = TrainState{}.to_json(),
+                      .recipe = recipe,
+                      .recipe_hash = config_hash(recipe),
+                      .files = source->folder.files};
+  ImportReport report;
+  const std::string checkpoints = to + "/checkpoints";
+  try {
+    CheckpointStore store(files, checkpoints, /*keep=*/0, kFirstEpoch);
+    report.checkpoint = store.save(meta, tensors_of(source->match));
+  } catch (...) {
+    remove_empty(files, {checkpoints, to});
+    throw;
+  }
+  report.family = source->config.model.kind();
+  report.num_params = source->layout.num_params();
+  report.num_shards = source->folder.num_shards;
+  std::set<std::string> dtypes;
+  for (const HfParam& param : source->match.params)
+    for (const HfTensor* part : param.parts) dtypes.insert(part->dtype);
+  report.dtypes.assign(dtypes.begin(), dtypes.end());
+  report.ignored = source->match.ignored;
+  report.notes = source->config.notes;
+  for (const auto& [name, text] : source->folder.files) report.kept_files.push_back(name);
+  return report;
+}
+
+}  // namespace tycho

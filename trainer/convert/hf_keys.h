@@ -1,0 +1,105 @@
+// How the table of a family's config.json is written down: one row per key, read and written by the same row.
+#pragma once
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/base/error.h"
+#include "trainer/base/json_reader.h"
+#include "trainer/base/json_writer.h"
+#include "trainer/base/nearest.h"
+
+namespace tycho {
+
+/// One key of a config.json. A row without `read` is known and changes nothing that Tycho computes; a row
+/// without `write` is not exported.
+template <class Family>
+struct HfKey {
+  std::string name;
+  /// Notes a problem instead of reading what Tycho does not compute.
+  std::function<void(const JsonPlace&, Family&)> read;
+  /// Nothing: the key is left out.
+  std::function<std::optional<Json>(const Family&)> write;
+};
+
+/// In the order in which they are read: a row may use what rows above it have read.
+template <class Family>
+using HfTable = std::vector<HfKey<Family>>;
+
+/// A key that is a field of ours, under its rule.
+template <class Family, class T>
+HfKey<Family> mapped(const char* name, T Family::*member, const Rule& rule = {}) {
+  return {name, [=](const JsonPlace& place, Family& model) { read_value(place, rule, model.*member); },
+          [=](const Family& model) -> std::optional<Json> { return to_json(model.*member); }};
+}
+
+/// The same field under a name that is only read.
+template <class Family, class T>
+HfKey<Family> also_read(const char* name, T Family::*member, const Rule& rule = {}) {
+  return {name, mapped(name, member, rule).read, {}};
+}
+
+/// A key with one value that Tycho computes, the first of `allowed`, and others that mean the same to it.
+template <class Family>
+HfKey<Family> only(const char* name, std::vector<Json> allowed, const char* what_to_do) {
+  const auto read = [=](const JsonPlace& place, Family&) {
+    for (const Json& value : allowed)
+      if (place.json == value) return;
+    place.problems.push_back({place.path, fmt::format("is {}, and Tycho computes {}; {}", place.json.dump(),
+                                                      allowed.front().dump(), what_to_do)});
+  };
+  return {name, read, [=](const Family&) -> std::optional<Json> { return allowed.front(); }};
+}
+
+/// Like `only`, but not exported.
+template <class Family>
+HfKey<Family> must_be(const char* name, std::vector<Json> allowed, const char* what_to_do) {
+  return {name, only<Family>(name, std::move(allowed), what_to_do).read, {}};
+}
+
+/// Keys that change nothing that Tycho computes.
+template <class Family>
+void add_irrelevant(HfTable<Family>& table, const std::vector<std::string>& names) {
+  for (const std::string& name : names) table.push_back({name, {}, {}});
+}
+
+template <class Family>
+void read_table(const JsonPlace& place, const HfTable<Family>& table, Family& model) {
+  std::vector<std::string> known;
+  for (const HfKey<Family>& key : table) {
+    known.push_back(key.name);
+    const auto found = place.json.find(key.name);
+    if (found != place.json.end() && key.read) key.read(place.child(*found, key.name), model);
+  }
+  for (const auto& [name, value] : place.json.items()) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    place.problems.push_back(
+        {place.child(value, name).path, fmt::format("is unknown to Tycho{}; remove it from config.json if it "
+                                                    "does not change what the model computes",
+                                                    did_you_mean(name, known))});
+  }
+}
+
+template <class Family>
+Json write_table(const HfTable<Family>& table, const Family& model) {
+  Json json = Json::object();
+  for (const HfKey<Family>& key : table) {
+    if (!key.write) continue;
+    if (std::optional<Json> value = key.write(model)) json[key.name] = std::move(*value);
+  }
+  return json;
+}
+
+/// A key whose value is an object with a table of its own.
+template <class Family>
+HfKey<Family> group(const char* name, HfTable<Family> table) {
+  const auto read = [=](const JsonPlace& place, Family& model) {
+    if (place.json.is_null()) return;
+    if (check_object(place, "a table of keys")) read_table(place, table, model);
+  };
+  return {name, read, [=](const Family& model) -> std::optional<Json> { return write_table(table, model); }};
+}
+
+}  // namespace tycho

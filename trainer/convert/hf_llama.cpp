@@ -1,0 +1,85 @@
+// The config.json of LlamaForCausalLM.
+#include "trainer/convert/hf_families.h"
+
+namespace tycho {
+namespace {
+
+using Key = HfKey<LlamaConfig>;
+
+std::optional<Json> rope_scaling_json(const LlamaConfig& model) {
+  const RopeScalingConfig& rope = model.rope_scaling;
+  if (rope.type == RopeStretch::kNone) return Json(nullptr);
+  Json json = {{"rope_type", enum_name(rope.type)}, {"factor", rope.factor}};
+  if (rope.type == RopeStretch::kLlama3) {
+    json["low_freq_factor"] = rope.low_freq_factor;
+    json["high_freq_factor"] = rope.high_freq_factor;
+    json["original_max_position_embeddings"] = rope.original_max_seq_len;
+  }
+  return json;
+}
+
+/// transformers counts a dynamic stretch from max_position_embeddings, whatever else is written.
+Key max_positions() {
+  Key key = mapped("max_position_embeddings", &LlamaConfig::max_seq_len, positive);
+  key.read = [](const JsonPlace& place, LlamaConfig& model) {
+    read_value(place, positive, model.max_seq_len);
+    model.rope_scaling.original_max_seq_len = model.max_seq_len.value_or(2048);
+  };
+  key.write = [](const LlamaConfig& model) -> std::optional<Json> {
+    const bool dynamic = model.rope_scaling.type == RopeStretch::kDynamic;
+    return dynamic ? Json(model.rope_scaling.original_max_seq_len) : to_json(model.max_seq_len);
+  };
+  return key;
+}
+
+HfTable<LlamaConfig> make_table() {
+  const Key sizes[] = {mapped("hidden_size", &LlamaConfig::width, positive),
+                       mapped("num_hidden_layers", &LlamaConfig::layers, positive),
+                       mapped("num_attention_heads", &LlamaConfig::heads, positive)};
+  Key kv_heads = mapped("num_key_value_heads", &LlamaConfig::kv_heads, positive);
+  kv_heads.write = [](const LlamaConfig& model) -> std::optional<Json> { return model.num_kv_heads(); };
+  Key head_dim = mapped("head_dim", &LlamaConfig::head_width, positive);
+  head_dim.write = [](const LlamaConfig& model) -> std::optional<Json> { return model.head_dim(); };
+  HfTable<LlamaConfig> table(std::begin(sizes), std::end(sizes));
+  table.insert(table.end(),
+               {std::move(kv_heads),
+                std::move(head_dim),
+                mapped("intermediate_size", &LlamaConfig::ffn_width, positive),
+                mapped("vocab_size", &LlamaConfig::vocab_size, positive),
+                max_positions(),
+                mapped("rms_norm_eps", &LlamaConfig::norm_eps, positive),
+                mapped("rope_theta", &LlamaConfig::rope_theta, positive),
+                {"rope_scaling", group<LlamaConfig>("", rope_keys<LlamaConfig>()).read, rope_scaling_json},
+                {"rope_parameters", group<LlamaConfig>("", rope_keys<LlamaConfig>()).read, {}},
+                mapped("tie_word_embeddings", &LlamaConfig::tied),
+                mapped("attention_bias", &LlamaConfig::attention_bias),
+                mapped("mlp_bias", &LlamaConfig::ffn_bias),
+                mapped("initializer_range", &LlamaConfig::init_std),
+                only<LlamaConfig>("hidden_act", {"silu", "swish"}, "this is another architecture than Llama"),
+                must_be<LlamaConfig>("partial_rotary_factor", {1, nullptr}, "heads are rotated whole"),
+                must_be<LlamaConfig>("sliding_window", {nullptr}, "use a Llama without a window")});
+  add_irrelevant(table, {"attention_dropout", "pretraining_tp", "max_sequence_length"});
+  return table;
+}
+
+}  // namespace
+
+LlamaConfig llama_hf_defaults() {
+  LlamaConfig model;
+  model.width = 4096;
+  model.layers = model.heads = 32;
+  model.ffn_width = 11008;
+  model.vocab_size = 32000;
+  model.max_seq_len = 2048;
+  model.rope_theta = 10000;
+  model.norm_eps = 1e-6;
+  model.rope_scaling.original_max_seq_len = 2048;
+  return model;
+}
+
+const HfTable<LlamaConfig>& llama_hf_table() {
+  static const HfTable<LlamaConfig> table = make_table();
+  return table;
+}
+
+}  // namespace tycho

@@ -1,0 +1,272 @@
+// The config.json of MPT, as transformers writes it (MptForCausalLM) and as LLM Foundry does
+// (MPTForCausalLM).
+#include <algorithm>
+#include <cmath>
+
+#include "trainer/convert/hf_families.h"
+
+namespace tycho {
+namespace {
+
+using Key = HfKey<MptConfig>;
+using Table = HfTable<MptConfig>;
+
+/// transformers takes some numbers as integers only.
+Json whole_if_possible(double x) { return x == std::floor(x) ? Json(static_cast<int64_t>(x)) : Json(x); }
+
+/// A flag of the kind of positions: the last one that is true decides, as in LLM Foundry.
+Key positions(const char* name, PositionKind kind) {
+  const auto read = [=](const JsonPlace& place, MptConfig& model) {
+    bool chosen = false;
+    read_value(place, {}, chosen);
+    if (chosen) model.positions = kind;
+  };
+  return {name, read, [=](const MptConfig& model) -> std::optional<Json> { return model.positions == kind; }};
+}
+
+void read_attention_type(const JsonPlace& place, MptConfig& model) {
+  const int index =
+      read_name(place, {"multihead_attention", "multiquery_attention", "grouped_query_attention"});
+  if (index == 1) model.kv_heads = 1;
+}
+
+std::optional<Json> attention_type(const MptConfig& model) {
+  if (model.num_kv_heads() == model.heads) return "multihead_attention";
+  return model.num_kv_heads() == 1 ? "multiquery_attention" : "grouped_query_attention";
+}
+
+Table rope_hf_keys() {
+  Table table = rope_keys<MptConfig>();
+  const auto read = [](const JsonPlace& place, MptConfig& model) {
+    const int index = read_name(place, {"no_scaling", "linear", "dynamic", "llama3"});
+    if (index >= 0) model.rope_scaling.type = static_cast<RopeStretch>(index);
+  };
+  for (Key& key : table)
+    if (key.name == "type" || key.name == "rope_type") key.read = read;
+  return table;
+}
+
+std::optional<Json> rope_hf_json(const MptConfig& model) {
+  const RopeScalingConfig& rope = model.rope_scaling;
+  if (rope.type == RopeStretch::kNone) return Json{{"type", "no_scaling"}, {"factor", 1.0}};
+  Json json = {{"type", enum_name(rope.type)}, {"factor", rope.factor}};
+  if (rope.type == RopeStretch::kLlama3) {
+    json["low_freq_factor"] = rope.low_freq_factor;
+    json["high_freq_factor"] = rope.high_freq_factor;
+    json["original_max_position_embeddings"] = rope.original_max_seq_len;
+  }
+  return json;
+}
+
+/// Rotations are the same in both implementations; only Hugging Face's can be stretched.
+std::optional<Json> rope_impl(const MptConfig& model) {
+  return model.rope_scaling.type == RopeStretch::kNone ? "dail" : "hf";
+}
+
+Table attention_table() {
+  Table dail = {must_be<MptConfig>("type", {"original"}, "xpos is not supported")};
+  add_irrelevant(dail, {"pos_idx_in_fp32", "xpos_scale_base"});
+  Table temperature = {must_be<MptConfig>("attn_scale", {0}, "temperature tuning is not supported")};
+  add_irrelevant(temperature, {"floor_scale"});
+  Key kv_heads = mapped("kv_n_heads", &MptConfig::kv_heads, positive);
+  kv_heads.write = [](const MptConfig& model) -> std::optional<Json> { return model.num_kv_heads(); };
+  Key bias_max = mapped("alibi_bias_max", &MptConfig::alibi_bias_max, positive);
+  bias_max.write = [](const MptConfig& model) -> std::optional<Json> {
+    return whole_if_possible(model.alibi_bias_max);
+  };
+  Table table = {
+      {"attn_type", read_attention_type, attention_type},
+      std::move(kv_heads),
+      positions("alibi", PositionKind::kAlibi),
+      std::move(bias_max),
+      positions("rope", PositionKind::kRope),
+      mapped("rope_theta", &MptConfig::rope_theta, positive),
+      {"rope_impl",
+       [](const JsonPlace& place, MptConfig&) {
+         read_name(place, {"dail", "hf"});
+       },
+       rope_impl},
+      {"rope_dail_config", group<MptConfig>("", dail).read, {}},
+      {"rope_hf_config", group<MptConfig>("", rope_hf_keys()).read, rope_hf_json},
+      mapped("clip_qkv", &MptConfig::clip_qkv, positive),
+      mapped("qk_ln", &MptConfig::qk_ln),
+      mapped("qk_gn", &MptConfig::qk_gn),
+      mapped("softmax_scale", &MptConfig::softmax_scale, positive),
+      mapped("attn_logit_softcapping", &MptConfig::attn_softcap, positive),
+      mapped("sliding_window_size", &MptConfig::sliding_window, at_least(-1)),
+      must_be<MptConfig>("prefix_lm", {false}, "prefix attention is not supported"),
+      must_be<MptConfig>("nope", {false}, "layers without positions are not supported"),
+      must_be<MptConfig>("kv_dim", {nullptr}, "shared keys and values are not supported"),
+      must_be<MptConfig>("reuse_kv_layer_idx", {nullptr}, "shared keys and values are not supported"),
+      {"attn_temperature_tuning", group<MptConfig>("", temperature).read, {}}};
+  table.push_back({"attn_impl", {}, [](const MptConfig&) -> std::optional<Json> { return "torch"; }});
+  add_irrelevant(table, {"attn_pdrop", "attn_uses_sequence_id", "fused_qkv"});
+  add_irrelevant(table, universal_hf_keys());
+  return table;
+}
+
+void read_ffn_activation(const JsonPlace& place, MptConfig& model) {
+  if (place.json.is_null()) return;
+  if (!check_object(place, "a table such as {\"name\": \"gelu\"}")) return;
+  const Json none = "none", gelu = "gelu";
+  const auto find = [&](const char* key, const Json& otherwise) -> const Json& {
+    const auto found = place.json.find(key);
+    return found == place.json.end() ? otherwise : *found;
+  };
+  const Json& name = find("name", gelu);
+  read_hf_activation(place.child(name, "name"), model.activation);
+  const bool tanh = find("approximate", none) == "tanh";
+  if (tanh && name == "gelu") model.activation = Activation::kGeluTanh;
+  check_keys(place, {"name", "approximate"});
+}
+
+std::optional<Json> ffn_activation(const MptConfig& model) {
+  switch (model.activation) {
+    case Activation::kGelu: return Json{{"name", "gelu"}, {"approximate", "none"}};
+    case Activation::kGeluTanh: return Json{{"name", "gelu"}, {"approximate", "tanh"}};
+    default: return Json{{"name", hf_activation_name(model.activation)}};
+  }
+}
+
+Table ffn_table() {
+  Table table = {mapped("ffn_type", &MptConfig::ffn),
+                 mapped("ffn_hidden_size", &MptConfig::ffn_width, positive),
+                 {"ffn_act_fn", read_ffn_activation, ffn_activation}};
+  const char* moe = "mixtures of experts are not supported: import a dense model";
+  for (const char* key :
+       {"moe_num_experts", "moe_top_k", "moe_world_size", "moe_jitter_eps", "moe_loss_weight",
+        "moe_normalize_expert_weights", "moe_weight_parallelism", "uniform_expert_assignment"})
+    table.push_back(must_be<MptConfig>(key, {nullptr}, moe));
+  add_irrelevant(table, {"fc_type"});
+  return table;
+}
+
+Table init_table() {
+  const auto part = [](const char* name, auto member, const Rule& rule) -> Key {
+    return {name,
+            [=](const JsonPlace& place, MptConfig& model) { read_value(place, rule, model.init.*member); },
+            [=](const MptConfig& model) -> std::optional<Json> { return to_json(model.init.*member); }};
+  };
+  Key std = part("init_std", &MptInitConfig::init_std, positive);
+  std.read = [](const JsonPlace& place, MptConfig& model) {
+    // The other schemes have no use for it, though LLM Foundry writes it for all.
+    if (model.init.name == InitScheme::kBaseline) read_value(place, positive, model.init.init_std);
+  };
+  Key gain = part("init_gain", &MptInitConfig::init_gain, positive);
+  gain.read = [](const JsonPlace& place, MptConfig& model) {
+    const bool used =
+        model.init.name == InitScheme::kXavierNormal || model.init.name == InitScheme::kXavierUniform;
+    if (used) read_value(place, positive, model.init.init_gain);
+  };
+  Table table = {
+      part("name", &MptInitConfig::name, {}),
+      std::move(std),
+      std::move(gain),
+      part("emb_init_std", &MptInitConfig::emb_init_std, positive),
+      part("emb_init_uniform_lim", &MptInitConfig::emb_init_uniform_lim, positive),
+      part("init_div_is_residual", &MptInitConfig::init_div_is_residual, {}),
+      only<MptConfig>("fan_mode", {"fan_in"}, "set it to fan_in; it matters for new weights only"),
+      only<MptConfig>("init_nonlinearity", {"relu"}, "set it to relu; it matters for new weights only")};
+  add_irrelevant(table, {"verbose"});
+  return table;
+}
+
+void read_logit_scale(const JsonPlace& place, MptConfig& model) {
+  if (place.json == "inv_sqrt_d_model")
+    model.logit_scale = 1.0 / std::sqrt(static_cast<double>(model.width));
+  else
+    read_value(place, positive, model.logit_scale);
+}
+
+Key learned_positions() {
+  Key key = positions("learned_pos_emb", PositionKind::kLearned);
+  key.read = [](const JsonPlace& place, MptConfig& model) {
+    bool learned = true;
+    read_value(place, {}, learned);
+    model.positions = learned ? PositionKind::kLearned : PositionKind::kNone;
+  };
+  return key;
+}
+
+Table make_table() {
+  Key ratio = mapped("expansion_ratio", &MptConfig::expansion_ratio, positive);
+  ratio.write = [](const MptConfig& model) -> std::optional<Json> {
+    return whole_if_possible(model.expansion_ratio);
+  };
+  Key logit_scale = mapped("logit_scale", &MptConfig::logit_scale);
+  logit_scale.read = read_logit_scale;
+  Key bias = mapped("attention_bias", &MptConfig::attention_bias);
+  Key epsilon = mapped("layer_norm_epsilon", &MptConfig::norm_eps, positive);
+  Table table = {mapped("d_model", &MptConfig::width, positive),
+                 mapped("n_heads", &MptConfig::heads, positive),
+                 mapped("n_layers", &MptConfig::layers, positive),
+                 mapped("head_dim", &MptConfig::head_width, positive),
+                 std::move(ratio),
+                 mapped("max_seq_len", &MptConfig::max_seq_len, positive),
+                 mapped("vocab_size", &MptConfig::vocab_size, positive),
+                 mapped("resid_pdrop", &MptConfig::resid_dropout, below(0, 1)),
+                 mapped("emb_pdrop", &MptConfig::embedding_dropout, below(0, 1)),
+                 learned_positions(),
+                 group("attn_config", attention_table()),
+                 group("ffn_config", ffn_table()),
+                 group("init_config", init_table()),
+                 std::move(logit_scale),
+                 mapped("final_logit_softcapping", &MptConfig::final_softcap, positive),
+                 mapped("no_bias", &MptConfig::no_bias),
+                 std::move(bias),
+                 mapped("embedding_fraction", &MptConfig::embedding_fraction, in_range(0, 1)),
+                 mapped("norm_type", &MptConfig::norm),
+                 std::move(epsilon),
+                 mapped("norm_eps", &MptConfig::norm_eps, positive),
+                 mapped("tie_word_embeddings", &MptConfig::tied),
+                 must_be<MptConfig>("block_overrides", {nullptr}, "blocks that differ are not supported"),
+                 must_be<MptConfig>("fuse_norm_attn_norm", {false}, "export the model without it")};
+  add_irrelevant(table, {"init_device", "verbose", "fc_type", "loss_fn", "use_pad_tok_in_ffn",
+                         "tokenizer_name", "initializer_range", "allow_embedding_resizing"});
+  return table;
+}
+
+}  // namespace
+
+MptConfig mpt_hf_defaults() { return MptConfig{}; }
+
+const HfTable<MptConfig>& mpt_hf_table() {
+  static const HfTable<MptConfig> table = make_table();
+  return table;
+}
+
+Json with_mpt_defaults(Json json) {
+  const Json architectures = json.value("architectures", Json::array());
+  const bool foundry =
+      json.contains("ffn_config") || json.contains("init_config") ||
+      std::find(architectures.begin(), architectures.end(), "MPTForCausalLM") != architectures.end();
+  if (foundry) return json;
+  if (!json.contains("no_bias")) json["no_bias"] = true;
+  if (!json.contains("attn_config") || json["attn_config"].is_null()) json["attn_config"] = Json::object();
+  Json& attention = json["attn_config"];
+  if (attention.is_object() && !attention.contains("alibi")) attention["alibi"] = true;
+  return json;
+}
+
+std::vector<std::string> beyond_transformers_mpt(const MptConfig& c) {
+  std::vector<std::string> found;
+  const auto note = [&](bool beyond, const char* what) {
+    if (beyond) found.emplace_back(what);
+  };
+  note(c.positions != PositionKind::kAlibi, "positions other than ALiBi");
+  note(c.positions == PositionKind::kAlibi && c.alibi_bias_max != 8, "alibi_bias_max other than 8");
+  note(!c.no_bias || c.attention_bias.value_or(false), "biases");
+  note(c.num_kv_heads() != c.heads, "fewer key and value heads than heads");
+  note(c.head_dim() * c.heads != c.width, "head_dim");
+  note(c.ffn != MptFfn::kMlp || c.hidden() != 4 * c.width,
+       "a feed-forward other than mptmlp of width 4 d_model");
+  note(c.activation != Activation::kGelu, "an activation other than exact GELU");
+  note(c.norm != MptNorm::kLowPrecisionLayerNorm && c.norm != MptNorm::kLayerNorm, "RMSNorm");
+  note(c.qk_ln || c.qk_gn, "norms of queries and keys");
+  note(c.attn_softcap || c.final_softcap, "soft caps");
+  note(c.sliding_window >= 0, "a sliding window");
+  note(c.logit_scale.value_or(1) != 1, "logit_scale");
+  return found;
+}
+
+}  // namespace tycho

@@ -1,0 +1,77 @@
+// The loss of a model on data that it is not trained on.
+#include "trainer/eval/evaluate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+int64_t sequences_to_take(int64_t num_samples, int64_t max_sequences) {
+  return max_sequences > 0 ? std::min(num_samples, max_sequences) : num_samples;
+}
+
+Tensor on_device(const std::vector<int32_t>& values, const at::Device& device) {
+  return at::from_blob(const_cast<int32_t*>(values.data()), {static_cast<int64_t>(values.size())},
+                       at::TensorOptions().dtype(at::kInt))
+      .to(device);
+}
+
+}  // namespace
+
+Evaluator::Evaluator(const DataConfig& data, int64_t max_sequences, BatchShape shape, Model& model,
+                     Communicator& world, const at::Device& device)
+    : dir_(data.as<MdsConfig>().dir()),
+      shape_(shape),
+      model_(model),
+      world_(world),
+      device_(device),
+      data_(dir_, shape.seq, model.layout().vocab_size),
+      num_sequences_(sequences_to_take(data_.num_samples(), max_sequences)) {}
+
+std::optional<EvalResult> Evaluator::evaluate(const std::atomic<int>& stop) {
+  const auto start = std::chrono::steady_clock::now();
+  Tensor total_2 = at::zeros({2}, at::TensorOptions().dtype(at::kDouble).device(device_));
+  for (int64_t begin = 0; begin < num_sequences_; begin += shape_.batch * world_.size()) {
+    if (stopped(stop)) return std::nullopt;
+    total_2 += sums(begin + shape_.batch * world_.rank());
+  }
+  world_.all_reduce(total_2);
+  const Tensor totals = total_2.cpu();
+  EvalResult result;
+  result.tokens = static_cast<int64_t>(totals[1].item<double>());
+  if (result.tokens == 0)
+    fail(ExitCode::kUnusable,
+         "[eval] no token of {} has a target: sequences of {} tokens are too short to predict anything", dir_,
+         shape_.seq);
+  result.loss = totals[0].item<double>() / totals[1].item<double>();
+  result.perplexity = std::exp(result.loss);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+// A rank without sequences computes all the same: the others may wait for its share of the weights.
+Tensor Evaluator::sums(int64_t begin) {
+  std::vector<uint32_t> samples(
+      static_cast<size_t>(std::clamp<int64_t>(num_sequences_ - begin, 0, shape_.batch)));
+  std::iota(samples.begin(), samples.end(), static_cast<uint32_t>(begin));
+  const Batch batch = data_.read_batch(samples, shape_.batch);
+  const Tensor& losses_N = model_.losses(on_device(batch.tokens, device_), on_device(batch.targets, device_));
+  const Tensor tokens = at::scalar_tensor(static_cast<double>(batch.valid_tokens),
+                                          at::TensorOptions().dtype(at::kDouble).device(device_));
+  return at::stack({losses_N.sum(at::kDouble), tokens});
+}
+
+// Every rank leaves the pass at the same place.
+bool Evaluator::stopped(const std::atomic<int>& stop) {
+  Tensor signals =
+      at::full({1}, static_cast<double>(stop.load()), at::TensorOptions().dtype(at::kDouble).device(device_));
+  world_.all_reduce(signals);
+  return signals.item<double>() != 0;
+}
+
+}  // namespace tycho

@@ -1,0 +1,48 @@
+// The loss of a model on data that it is not trained on.
+#pragma once
+#include <atomic>
+#include <optional>
+
+#include "trainer/data/config.h"
+#include "trainer/data/token_dataset.h"
+#include "trainer/models/model.h"
+#include "trainer/parallel/communicator.h"
+
+namespace tycho {
+
+struct EvalResult {
+  double loss = 0;        // mean over all valid tokens
+  double perplexity = 0;  // exp(loss)
+  int64_t tokens = 0;     // valid ones: those with a target
+  double seconds = 0;
+};
+
+/// Passes over a split in the order of its files. Owned by the thread that owns the model; changes nothing
+/// that training reads.
+class Evaluator {
+ public:
+  /// `shape` is the model's. Takes the first `max_sequences` of the split, all for 0. Throws Error
+  /// (kUnusable) when the data is not there or does not fit the model.
+  Evaluator(const DataConfig& data, int64_t max_sequences, BatchShape shape, Model& model,
+            Communicator& world, const at::Device& device);
+
+  /// One pass, shared by all ranks, which get the same result. The last passes are filled up with ignored
+  /// targets. Nothing when `stop` is not 0 on some rank before the end. Throws Error (kUnusable) when no
+  /// token has a target.
+  std::optional<EvalResult> evaluate(const std::atomic<int>& stop);
+
+ private:
+  /// Sums, fp64 [2], of the losses and the targets of this rank's sequences from `begin` on.
+  Tensor sums(int64_t begin);
+  bool stopped(const std::atomic<int>& stop);
+
+  std::string dir_;
+  BatchShape shape_;
+  Model& model_;
+  Communicator& world_;
+  at::Device device_;
+  TokenDataset data_;
+  int64_t num_sequences_;
+};
+
+}  // namespace tycho

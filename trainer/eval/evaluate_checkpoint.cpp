@@ -1,0 +1,47 @@
+// The loss of a checkpoint on data of the caller's choice.
+#include "trainer/eval/evaluate_checkpoint.h"
+
+#include <cmath>
+
+#include "trainer/base/error.h"
+#include "trainer/config_io.h"
+#include "trainer/data/conversion_note.h"
+#include "trainer/restore/unit_tensors.h"
+
+namespace tycho {
+namespace {
+
+constexpr char kTokenizerFile[] = "tokenizer.json";
+
+void check_same_tokenizer(const CheckpointReader& checkpoint, const std::string& split_dir) {
+  if (!checkpoint.has_file(kTokenizerFile)) return;
+  const std::string place = checkpoint.info().path + "/" + kTokenizerFile;
+  check_tokenizer(split_dir, *tokenizer_from_text(checkpoint.read_text_file(kTokenizerFile), place), place);
+}
+
+}  // namespace
+
+std::optional<EvalResult> evaluate_checkpoint(const CheckpointReader& checkpoint, const DataConfig& data,
+                                              int64_t batches, const at::Device& device,
+                                              const std::atomic<int>& stop) {
+  const TrainConfig config = read_config_or_fail(checkpoint.info().manifest.at("recipe"));
+  check_same_tokenizer(checkpoint, data.as<MdsConfig>().dir());
+  const at::ScalarType dtype = compute_dtype(config.precision);
+  const BatchShape shape = {micro_batch_sequences(config), config.seq_len};
+  LocalUnits units(make_units(model_layout(config.model).units, dtype, device, FlatUnit::Use::kInfer));
+  // There is no backward: what it would need is not kept.
+  Model model(config.model, units, shape, dtype, device, {.mode = Recompute::kFull});
+  const std::unique_ptr<Communicator> world = make_world_of_one();
+  Evaluator evaluator(data, batches * global_batch_sequences(config), shape, model, *world, device);
+  check_fit(checkpoint, units.owned(), nullptr);
+  load_tensors(checkpoint, units.owned(), nullptr);
+  const std::optional<EvalResult> result = evaluator.evaluate(stop);
+  if (result && !std::isfinite(result->loss))
+    fail(
+        ExitCode::kNumerics,
+        "[eval] the loss of {} is {}: its weights are damaged or training diverged; take an older checkpoint",
+        checkpoint.info().path, result->loss);
+  return result;
+}
+
+}  // namespace tycho

@@ -1,0 +1,30 @@
+// Text that is handed on as it is generated, up to a stop string. Torch-free.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tycho {
+
+/// Takes the bytes of tokens and emits whole UTF-8 characters, holding back what may be the beginning of a
+/// stop string. What comes out does not depend on where tokens end.
+class TextStream {
+ public:
+  /// Stop strings are not empty.
+  TextStream(std::vector<std::string> stops, std::function<void(const std::string&)> emit);
+
+  /// True when a stop string is complete: what stood before it has been emitted, and nothing comes after. The
+  /// first to be complete counts, the longest of those.
+  bool add(const std::string& bytes);
+  /// Emits what was held back: no more text comes.
+  void finish();
+
+ private:
+  void emit(size_t num_bytes);
+
+  std::vector<std::string> stops_;
+  std::function<void(const std::string&)> emit_;
+  std::string held_;
+};
+
+}  // namespace tycho

@@ -1,0 +1,51 @@
+// Checks of activations.
+#include "trainer/kernels/activation.h"
+
+#include "trainer/kernels/dispatch.h"
+
+namespace tycho {
+
+void activation(Activation f, const Tensor& x, Tensor& y) {
+  const char* op = "activation";
+  check_tensor(op, "x", x, x.sizes(), x.scalar_type(), x.device());
+  check_tensor(op, "y", y, x.sizes(), x.scalar_type(), x.device());
+  kernels(x).activation(x.numel(), dtype_of(op, x), f, x.const_data_ptr(), y.mutable_data_ptr(),
+                        stream_of(x));
+}
+
+void activation_backward(Activation f, const Tensor& x, const Tensor& dy, Tensor& dx, Tensor& y) {
+  const char* op = "activation_backward";
+  check_tensor(op, "x", x, x.sizes(), x.scalar_type(), x.device());
+  check_tensor(op, "dy", dy, x.sizes(), x.scalar_type(), x.device());
+  check_tensor(op, "dx", dx, x.sizes(), x.scalar_type(), x.device());
+  check_tensor(op, "y", y, x.sizes(), x.scalar_type(), x.device());
+  kernels(x).activation_backward(x.numel(), dtype_of(op, x), f, x.const_data_ptr(), dy.const_data_ptr(),
+                                 dx.mutable_data_ptr(), y.mutable_data_ptr(), stream_of(x));
+}
+
+void gated_activation(Activation f, const Tensor& gate_up_N2F, Tensor& y_NF) {
+  const char* op = "gated_activation";
+  const RowsShape shape = rows_of(op, "y", y_NF);
+  const auto dtype = y_NF.scalar_type();
+  check_tensor(op, "y", y_NF, {shape.rows, shape.dim}, dtype, y_NF.device());
+  check_tensor(op, "gate_up", gate_up_N2F, {shape.rows, 2 * shape.dim}, dtype, y_NF.device());
+  kernels(y_NF).gated_activation(shape, dtype_of(op, y_NF), f, gate_up_N2F.const_data_ptr(),
+                                 y_NF.mutable_data_ptr(), stream_of(y_NF));
+}
+
+void gated_activation_backward(Activation f, const Tensor& gate_up_N2F, const Tensor& dy_NF,
+                               Tensor& dgate_up_N2F, Tensor& y_NF) {
+  const char* op = "gated_activation_backward";
+  const RowsShape shape = rows_of(op, "dy", dy_NF);
+  const auto dtype = dy_NF.scalar_type();
+  const auto device = dy_NF.device();
+  check_tensor(op, "dy", dy_NF, {shape.rows, shape.dim}, dtype, device);
+  check_tensor(op, "gate_up", gate_up_N2F, {shape.rows, 2 * shape.dim}, dtype, device);
+  check_tensor(op, "dgate_up", dgate_up_N2F, {shape.rows, 2 * shape.dim}, dtype, device);
+  check_tensor(op, "y", y_NF, {shape.rows, shape.dim}, dtype, device);
+  kernels(dy_NF).gated_activation_backward(shape, dtype_of(op, dy_NF), f, gate_up_N2F.const_data_ptr(),
+                                           dy_NF.const_data_ptr(), dgate_up_N2F.mutable_data_ptr(),
+                                           y_NF.mutable_data_ptr(), stream_of(dy_NF));
+}
+
+}  // namespace tycho

@@ -1,0 +1,22 @@
+// What a feed-forward puts between its matrices: an activation, alone or times a second half.
+#pragma once
+#include "trainer/kernels/kernel_table.h"
+#include "trainer/kernels/tensor.h"
+
+namespace tycho {
+
+// fp32 or bf16, contiguous, arithmetic in fp32. Backward writes y again: cheaper than keeping it.
+
+/// y = f(x), of any shape. y may be x.
+void activation(Activation f, const Tensor& x, Tensor& y);
+/// dx = dy f'(x), and y = f(x). dx and y may each be x or dy, but not the same.
+void activation_backward(Activation f, const Tensor& x, const Tensor& dy, Tensor& dx, Tensor& y);
+
+/// y = f(gate) * up; gate_up_N2F: [N, 2F], gate first; y_NF. SwiGLU where f is silu.
+///                                                                       (Shazeer 2020, arXiv:2002.05202)
+void gated_activation(Activation f, const Tensor& gate_up_N2F, Tensor& y_NF);
+/// dgate_up_N2F from dy_NF, and y_NF. dgate_up may be gate_up; y may be dy.
+void gated_activation_backward(Activation f, const Tensor& gate_up_N2F, const Tensor& dy_NF,
+                               Tensor& dgate_up_N2F, Tensor& y_NF);
+
+}  // namespace tycho

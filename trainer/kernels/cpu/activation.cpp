@@ -1,0 +1,148 @@
+// Activations on the CPU, alone and gated, one pass each.
+#include "trainer/kernels/cpu/elementary.h"
+#include "trainer/kernels/cpu/kernels.h"
+#include "trainer/kernels/cpu/parallel.h"
+
+namespace tycho::TYCHO_ISA {
+namespace {
+
+struct Curve {
+  Vec value, slope;
+};
+
+struct Gelu {
+  static Curve at(Vec x) {
+    const Normal n = normal(x);
+    return {x * n.cdf, n.cdf + x * n.density};
+  }
+};
+/// x sigmoid(g), whose slope is s + x s (1 - s) g'.
+TYCHO_SIMD Curve through_sigmoid(Vec x, Vec g, Vec g_slope) {
+  const Vec s = sigmoid(g), value = x * s;
+  return {value, s + value * (1.0f - s) * g_slope};
+}
+/// (1 + tanh(u)) / 2 is sigmoid(2 u), here with u = sqrt(2 / pi) (x + 0.044715 x³).
+struct GeluTanh {
+  static Curve at(Vec x) {
+    constexpr float kScale = 1.59576912f, kCubic = 0.0713548163f;
+    const Vec square = x * x;
+    return through_sigmoid(x, x * (square * kCubic + kScale), square * (3.0f * kCubic) + kScale);
+  }
+};
+struct QuickGelu {
+  static Curve at(Vec x) { return through_sigmoid(x, x * 1.702f, broadcast(1.702f)); }
+};
+struct Silu {
+  static Curve at(Vec x) { return through_sigmoid(x, x, broadcast(1.0f)); }
+};
+struct Relu {
+  static Curve at(Vec x) { return {at_least(Vec{}, x), x > 0.0f ? broadcast(1.0f) : Vec{}}; }
+};
+
+/// Calls body with the curve of that kind.
+template <class Body>
+TYCHO_SIMD void with_curve(Activation kind, const Body& body) {
+  switch (kind) {
+    case Activation::kGelu: return body(Gelu{});
+    case Activation::kGeluTanh: return body(GeluTanh{});
+    case Activation::kQuickGelu: return body(QuickGelu{});
+    case Activation::kRelu: return body(Relu{});
+    case Activation::kSilu: return body(Silu{});
+  }
+}
+
+template <class T, class F>
+void forward(int64_t n, const T* x, T* y) {
+  for_row_blocks(n, 1, [&](int64_t first, int64_t count) {
+    for_lanes(count, [&](int64_t offset, auto lanes) {
+      const int64_t i = first + offset;
+      store(y + i, F::at(load(x + i, lanes)).value, lanes);
+    });
+  });
+}
+
+template <class T, class F>
+void backward(int64_t n, const T* x, const T* dy, T* dx, T* y) {
+  for_row_blocks(n, 1, [&](int64_t first, int64_t count) {
+    for_lanes(count, [&](int64_t offset, auto lanes) {
+      const int64_t i = first + offset;
+      const Vec d = load(dy + i, lanes);
+      const Curve f = F::at(load(x + i, lanes));
+      store(y + i, f.value, lanes);
+      store(dx + i, d * f.slope, lanes);
+    });
+  });
+}
+
+template <class T, class F>
+void gated_forward(RowsShape shape, const T* gate_up, T* y) {
+  for_row_blocks(shape.rows, shape.dim, [&](int64_t first, int64_t count) {
+    for (int64_t row = first; row < first + count; ++row) {
+      const T* gate = gate_up + row * 2 * shape.dim;
+      const T* up = gate + shape.dim;
+      T* out = y + row * shape.dim;
+      for_lanes(shape.dim, [&](int64_t i, auto lanes) {
+        store(out + i, F::at(load(gate + i, lanes)).value * load(up + i, lanes), lanes);
+      });
+    }
+  });
+}
+
+template <class T, class F>
+void gated_backward(RowsShape shape, const T* gate_up, const T* dy, T* dgate_up, T* y) {
+  for_row_blocks(shape.rows, shape.dim, [&](int64_t first, int64_t count) {
+    for (int64_t row = first; row < first + count; ++row) {
+      const int64_t gate = row * 2 * shape.dim, up = gate + shape.dim, out = row * shape.dim;
+      for_lanes(shape.dim, [&](int64_t i, auto lanes) {
+        const Vec u = load(gate_up + up + i, lanes), d = load(dy + out + i, lanes);
+        const Curve f = F::at(load(gate_up + gate + i, lanes));
+        store(y + out + i, f.value * u, lanes);
+        store(dgate_up + gate + i, d * u * f.slope, lanes);
+        store(dgate_up + up + i, d * f.value, lanes);
+      });
+    }
+  });
+}
+
+/// Calls body(null of the dtype's type, the curve).
+template <class Body>
+TYCHO_SIMD void with_type_and_curve(Dtype dtype, Activation kind, const Body& body) {
+  with_curve(kind, [&](auto curve) {
+    if (dtype == Dtype::kFp32)
+      body(static_cast<float*>(nullptr), curve);
+    else
+      body(static_cast<Bf16*>(nullptr), curve);
+  });
+}
+
+}  // namespace
+
+void activation(int64_t n, Dtype dtype, Activation kind, const void* x, void* y, Stream) {
+  with_type_and_curve(dtype, kind, [&]<class T, class F>(T*, F) {
+    forward<T, F>(n, static_cast<const T*>(x), static_cast<T*>(y));
+  });
+}
+
+void activation_backward(int64_t n, Dtype dtype, Activation kind, const void* x, const void* dy, void* dx,
+                         void* y, Stream) {
+  with_type_and_curve(dtype, kind, [&]<class T, class F>(T*, F) {
+    backward<T, F>(n, static_cast<const T*>(x), static_cast<const T*>(dy), static_cast<T*>(dx),
+                   static_cast<T*>(y));
+  });
+}
+
+void gated_activation(RowsShape shape, Dtype dtype, Activation kind, const void* gate_up, void* y, Stream) {
+  with_type_and_curve(dtype, kind, [&]<class T, class F>(T*, F) {
+    gated_forward<T, F>(shape, static_cast<const T*>(gate_up), static_cast<T*>(y));
+  });
+}
+
+void gated_activation_backward(RowsShape shape, Dtype dtype, Activation kind, const void* gate_up,
+                               const void* dy, void* dgate_up, void* y, Stream) {
+  with_type_and_curve(dtype, kind, [&]<class T, class F>(T*, F) {
+    gated_backward<T, F>(shape, static_cast<const T*>(gate_up), static_cast<const T*>(dy),
+                         static_cast<T*>(dgate_up), static_cast<T*>(y));
+  });
+}
+
+}  // namespace tycho::TYCHO_ISA

@@ -1,0 +1,188 @@
+// LayerNorm on the GPU: a warp per group forward; backward a block per run of groups, with partial sums of
+// the gradients of weight and bias added in order.
+#include "trainer/kernels/cuda/common.cuh"
+#include "trainer/kernels/cuda/kernels.h"
+#include "trainer/kernels/cuda/partials.cuh"
+
+namespace tycho::cuda {
+namespace {
+
+constexpr int kLinesPerBlock = 4;  // a line is one group of one row
+
+template <class T>
+struct Forward {
+  NormShape shape;
+  const T *x, *weight, *bias;
+  float eps;
+  T* y;
+  float *mean, *inv_std;
+};
+
+template <int width, class T>
+__global__ void forward(Forward<T> a) {
+  const int64_t line = static_cast<int64_t>(blockIdx.x) * kLinesPerBlock + threadIdx.y, dim = a.shape.dim;
+  if (line >= a.shape.rows * a.shape.groups) return;
+  const int64_t row = line / a.shape.groups, group = line % a.shape.groups;
+  const T* x = a.x + row * a.shape.x_step + group * dim;
+  T* y = a.y + row * a.shape.y_step + group * dim;
+  float sum = 0, squares = 0;
+  for (int64_t i = threadIdx.x * width; i < dim; i += kWarp * width) {
+    const auto value = load<width>(x + i);
+#pragma unroll
+    for (int k = 0; k < width; ++k) sum += value.at[k];
+  }
+  const float center = warp_sum(sum) / static_cast<float>(dim);
+  // Around the mean, not as a difference of squares: rows far from 0 would lose their variance.
+  for (int64_t i = threadIdx.x * width; i < dim; i += kWarp * width) {
+    const auto value = load<width>(x + i);
+#pragma unroll
+    for (int k = 0; k < width; ++k) squares += (value.at[k] - center) * (value.at[k] - center);
+  }
+  const float inverse = rsqrtf(warp_sum(squares) / static_cast<float>(dim) + a.eps);
+  for (int64_t i = threadIdx.x * width; i < dim; i += kWarp * width) {
+    auto value = load<width>(x + i);
+    const auto scale = load<width>(a.weight + i);
+    Pack<float, width> shift{};
+    if (a.bias) shift = load<width>(a.bias + i);
+#pragma unroll
+    for (int k = 0; k < width; ++k)
+      value.at[k] = (value.at[k] - center) * inverse * scale.at[k] + shift.at[k];
+    store<width>(y + i, value);
+  }
+  if (threadIdx.x == 0) a.mean[line] = center, a.inv_std[line] = inverse;
+}
+
+template <class T>
+struct Backward {
+  NormShape shape;
+  const T *x, *weight;
+  const float *mean, *inv_std;
+  const T* dy;
+  T* dx;
+  float *dweights, *dbiases;  // a partial row for every block
+};
+
+struct Means {
+  float g, g_xhat;
+};
+
+/// The means over a line of g = dy * weight and of g * xhat; every thread of the block gets them.
+template <int width, class T>
+__device__ Means means_of(int64_t dim, const T* x, const T* dy, const T* weight, float mean, float inv_std) {
+  float sum = 0, products = 0;
+  for (int64_t i = threadIdx.x * width; i < dim; i += blockDim.x * width) {
+    const auto value = load<width>(x + i), gradient = load<width>(dy + i), scale = load<width>(weight + i);
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+      const float g = gradient.at[k] * scale.at[k];
+      sum += g;
+      products += g * (value.at[k] - mean);
+    }
+  }
+  return {block_sum(sum) / static_cast<float>(dim), block_sum(products) * inv_std / static_cast<float>(dim)};
+}
+
+/// With xhat = (x - mean) * inv_std and g = dy * weight:
+/// dx = inv_std * (g - mean(g) - xhat * mean(g * xhat)); dweight += dy * xhat; dbias += dy.
+/// Each thread keeps its own columns of dweight and dbias in shared memory.
+template <int width, bool add, class T>
+__global__ void backward(Backward<T> a) {
+  extern __shared__ __align__(16) float sums[];
+  const int64_t dim = a.shape.dim, step = blockDim.x * width;
+  float *dweight = sums, *dbias = sums + dim;
+  for (int64_t i = threadIdx.x * width; i < dim; i += step) {
+    store<width>(dweight + i, Pack<float, width>{});
+    store<width>(dbias + i, Pack<float, width>{});
+  }
+  const int64_t lines = a.shape.rows * a.shape.groups, run = ceil_div(lines, gridDim.x);
+  const int64_t first = blockIdx.x * run, end = first + run < lines ? first + run : lines;
+  for (int64_t line = first; line < end; ++line) {
+    const int64_t row = line / a.shape.groups, at = line % a.shape.groups * dim;
+    const T *x = a.x + row * a.shape.x_step + at, *dy = a.dy + row * a.shape.y_step + at;
+    T* dx = a.dx + row * a.shape.dx_step + at;
+    const float mean = a.mean[line], inv_std = a.inv_std[line];
+    const Means means = means_of<width>(dim, x, dy, a.weight, mean, inv_std);
+    for (int64_t i = threadIdx.x * width; i < dim; i += step) {
+      const auto value = load<width>(x + i), gradient = load<width>(dy + i),
+                 scale = load<width>(a.weight + i);
+      auto weights = load<width>(dweight + i), biases = load<width>(dbias + i);
+      Pack<float, width> out{};
+      if constexpr (add) out = load<width>(dx + i);
+#pragma unroll
+      for (int k = 0; k < width; ++k) {
+        const float xhat = (value.at[k] - mean) * inv_std;
+        weights.at[k] += gradient.at[k] * xhat;
+        biases.at[k] += gradient.at[k];
+        out.at[k] += (gradient.at[k] * scale.at[k] - means.g - xhat * means.g_xhat) * inv_std;
+      }
+      store<width>(dweight + i, weights);
+      store<width>(dbias + i, biases);
+      store<width>(dx + i, out);
+    }
+  }
+  for (int64_t i = threadIdx.x * width; i < dim; i += step) {
+    store<width>(a.dweights + blockIdx.x * dim + i, load<width>(dweight + i));
+    store<width>(a.dbiases + blockIdx.x * dim + i, load<width>(dbias + i));
+  }
+}
+
+template <int width, bool add, class T>
+void launch_backward(const Backward<T>& a, cudaStream_t stream) {
+  const auto kernel = backward<width, add, T>;
+  const size_t shared_bytes = 2 * static_cast<size_t>(a.shape.dim) * sizeof(float);
+  if (shared_bytes > 48 * 1024)
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
+  kernel<<<runs_of(a.shape), threads_for(a.shape.dim / width, 512), shared_bytes, stream>>>(a);
+}
+
+}  // namespace
+
+void layer_norm(NormShape shape, Dtype dtype, const void* x, const void* weight, const void* bias, float eps,
+                void* y, float* mean, float* inv_std, Stream stream) {
+  const int64_t lines = shape.rows * shape.groups;
+  if (lines == 0) return;
+  with_type(dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    const Forward<T> arguments = {shape,
+                                  static_cast<const T*>(x),
+                                  static_cast<const T*>(weight),
+                                  static_cast<const T*>(bias),
+                                  eps,
+                                  static_cast<T*>(y),
+                                  mean,
+                                  inv_std};
+    with_width<T>(norm_packs_fit<T>(shape, x, weight, bias, y), [&](auto width) {
+      forward<decltype(width)::count>
+          <<<ceil_div(lines, kLinesPerBlock), dim3(kWarp, kLinesPerBlock), 0, native(stream)>>>(arguments);
+    });
+  });
+  check_launch("layer_norm");
+}
+
+int64_t layer_norm_backward_workspace(NormShape shape) { return 2 * runs_of(shape) * shape.dim; }
+
+void layer_norm_backward(NormShape shape, Dtype dtype, const void* x, const void* weight, const float* mean,
+                         const float* inv_std, const void* dy, void* dx, bool add_to_dx, float* dweight,
+                         float* dbias, bool add_to_dweight, float* workspace, Stream stream) {
+  const int64_t runs = runs_of(shape);
+  float* dbiases = workspace + runs * shape.dim;
+  if (runs > 0)
+    with_type(dtype, [&](auto* type) {
+      using T = std::remove_pointer_t<decltype(type)>;
+      const Backward<T> arguments = {
+          shape,   static_cast<const T*>(x),  static_cast<const T*>(weight), mean,
+          inv_std, static_cast<const T*>(dy), static_cast<T*>(dx),           workspace,
+          dbiases};
+      with_width<T>(norm_packs_fit<T>(shape, x, weight, dy, dx, workspace), [&](auto width) {
+        constexpr int kWidth = decltype(width)::count;
+        const auto launch =
+            add_to_dx ? &launch_backward<kWidth, true, T> : &launch_backward<kWidth, false, T>;
+        launch(arguments, native(stream));
+      });
+    });
+  add_partials(shape.dim, runs, workspace, dweight, add_to_dweight, native(stream));
+  if (dbias) add_partials(shape.dim, runs, dbiases, dbias, add_to_dweight, native(stream));
+  check_launch("layer_norm_backward");
+}
+
+}  // namespace tycho::cuda

@@ -1,0 +1,43 @@
+// Sums over rows in a fixed order: partial rows, which are then added up.
+#pragma once
+#include "trainer/kernels/cuda/common.cuh"
+
+namespace tycho::cuda {
+
+/// 32 columns a block; the rows of threads share out the partial rows, and their sums are added in order.
+static __global__ void sum_partials(int64_t dim, int64_t runs, const float* partials, float* out, bool add) {
+  __shared__ float sums[kWarp][kWarp + 1];
+  const int64_t column = static_cast<int64_t>(blockIdx.x) * kWarp + threadIdx.x;
+  float sum = 0;
+  if (column < dim)
+    for (int64_t run = threadIdx.y; run < runs; run += kWarp) sum += partials[run * dim + column];
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  const float total = warp_sum(sums[threadIdx.x][threadIdx.y]);
+  const int64_t at = static_cast<int64_t>(blockIdx.x) * kWarp + threadIdx.y;
+  if (threadIdx.x == 0 && at < dim) out[at] = total + (add ? out[at] : 0.0f);
+}
+
+/// out [dim] = the sum of partials [runs, dim], or += it.
+static inline void add_partials(int64_t dim, int64_t runs, const float* partials, float* out, bool add,
+                                cudaStream_t stream) {
+  if (dim > 0)
+    sum_partials<<<ceil_div(dim, kWarp), dim3(kWarp, kWarp), 0, stream>>>(dim, runs, partials, out, add);
+}
+
+/// Partial rows of a norm's weight: as many as blocks keep the GPU busy, fewer for wide rows.
+static inline int64_t runs_of(const NormShape& shape) {
+  const int64_t lines = shape.rows * shape.groups;
+  const int64_t wanted = (int64_t{1} << 20) / (shape.dim > 0 ? shape.dim : 1);
+  const int64_t runs = wanted < 128 ? 128 : wanted > 1024 ? 1024 : wanted;
+  return lines < runs ? lines : runs;
+}
+
+/// Whether every row and group can be moved in packs of 16 bytes.
+template <class T, class... Pointers>
+bool norm_packs_fit(const NormShape& shape, const Pointers*... pointers) {
+  const int64_t steps = shape.x_step | shape.y_step | shape.dx_step;
+  return packs_fit<T>(shape.dim, pointers...) && steps % kFullWidth<T> == 0;
+}
+
+}  // namespace tycho::cuda

@@ -1,0 +1,28 @@
+// The shape of a norm, read off its tensors.
+#include "trainer/kernels/norm_shape.h"
+
+#include "trainer/base/error.h"
+#include "trainer/kernels/dispatch.h"
+
+namespace tycho {
+
+NormShape norm_shape(std::string_view op, const Tensor& x_NC, const Tensor& weight_D, std::string_view y_name,
+                     const Tensor& y_NC) {
+  const RowsShape rows = rows_of(op, "x", x_NC);
+  TYCHO_CHECK(weight_D.defined() && weight_D.dim() == 1, "[{}] weight: wanted [D], got {} dims", op,
+              weight_D.defined() ? weight_D.dim() : 0);
+  const int64_t dim = weight_D.size(0);
+  TYCHO_CHECK(dim > 0 && rows.dim % dim == 0,
+              "[{}] x: wanted rows that are a multiple of the weight's {} elements, got {}", op, dim,
+              rows.dim);
+  const auto dtype = x_NC.scalar_type();
+  const auto device = x_NC.device();
+  check_tensor(op, "weight", weight_D, {dim}, dtype, device);
+  return {.rows = rows.rows,
+          .groups = rows.dim / dim,
+          .dim = dim,
+          .x_step = row_step(op, "x", x_NC, x_NC.sizes(), dtype, device),
+          .y_step = row_step(op, y_name, y_NC, x_NC.sizes(), dtype, device)};
+}
+
+}  // namespace tycho

@@ -1,0 +1,203 @@
+// The units and activation slots of a decoder.
+#include "trainer/layout/decoder_layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tycho {
+namespace {
+
+const Init kOnes = {Init::Kind::kOnes, 0};
+const Init kZeros = {Init::Kind::kZeros, 0};
+
+/// A block's unit, and where its parts are.
+struct BlockUnit {
+  UnitSpec unit;
+  BlockParams at;
+};
+
+class BlockBuilder {
+ public:
+  BlockBuilder(const DecoderSpec& spec, int64_t layer) : s_(spec) {
+    built_.unit.name = fmt::format("{}{}", spec.names.block, layer);
+  }
+
+  BlockUnit build() {
+    norm(s_.names.norm1, built_.at.norm1_weight, built_.at.norm1_bias, s_.width);
+    attention();
+    norm(s_.names.norm2, built_.at.norm2_weight, built_.at.norm2_bias, s_.width);
+    feed_forward();
+    return std::move(built_);
+  }
+
+ private:
+  int add(const std::string& name, Shape shape, Init init, bool decay, TpSplit split) {
+    built_.unit.params.push_back(
+        {fmt::format("{}.{}", built_.unit.name, name), std::move(shape), init, decay, split});
+    return static_cast<int>(built_.unit.params.size()) - 1;
+  }
+  /// [out, in], or [in, out]; cut along what the tp axis cuts.
+  int matrix(const std::string& name, int64_t out, int64_t in, Init init, bool cut_outputs) {
+    const bool rows = cut_outputs != s_.in_out;
+    return add(name + ".weight", s_.in_out ? Shape{in, out} : Shape{out, in}, init, true,
+               rows ? TpSplit::kRows : TpSplit::kColumns);
+  }
+  int bias(const std::string& name, int64_t out, bool cut_outputs) {
+    return add(name + ".bias", {out}, kZeros, false, cut_outputs ? TpSplit::kRows : TpSplit::kNone);
+  }
+  void norm(const std::string& name, int& weight, int& norm_bias, int64_t width) {
+    weight = add(name + ".weight", {width}, kOnes, false, TpSplit::kNone);
+    if (s_.norm_bias) norm_bias = add(name + ".bias", {width}, kZeros, false, TpSplit::kNone);
+  }
+  void attention() {
+    const int64_t q = s_.attention_width(), kv = s_.kv_heads * s_.head_dim;
+    const DecoderNames& n = s_.names;
+    if (n.k.empty()) {
+      built_.at.qkv_weight = matrix(n.q, s_.qkv_width(), s_.width, s_.init.qkv, true);
+      if (s_.qkv_bias) built_.at.qkv_bias = bias(n.q, s_.qkv_width(), true);
+    } else {
+      stacks_.push_back({&built_.at.qkv_weight, matrix(n.q, q, s_.width, s_.init.qkv, true), 3});
+      matrix(n.k, kv, s_.width, s_.init.qkv, true);
+      matrix(n.v, kv, s_.width, s_.init.qkv, true);
+      if (s_.qkv_bias) {
+        stacks_.push_back({&built_.at.qkv_bias, bias(n.q, q, true), 3});
+        bias(n.k, kv, true);
+        bias(n.v, kv, true);
+      }
+    }
+    if (s_.qk_norm != QkNorm::kNone) {
+      const bool each = s_.qk_norm == QkNorm::kPerHead;
+      norm(n.q_norm, built_.at.q_norm_weight, built_.at.q_norm_bias, each ? s_.head_dim : q);
+      norm(n.k_norm, built_.at.k_norm_weight, built_.at.k_norm_bias, each ? s_.head_dim : kv);
+    }
+    built_.at.out_weight = matrix(n.out, s_.width, q, s_.init.out, false);
+    if (s_.out_bias) built_.at.out_bias = bias(n.out, s_.width, false);
+  }
+
+  void feed_forward() {
+    const DecoderNames& n = s_.names;
+    if (s_.gated) {
+      stacks_.push_back({&built_.at.up_weight, matrix(n.gate, s_.ffn_width, s_.width, s_.init.up, true), 2});
+      matrix(n.up, s_.ffn_width, s_.width, s_.init.up, true);
+      if (s_.ffn_bias) {
+        stacks_.push_back({&built_.at.up_bias, bias(n.gate, s_.ffn_width, true), 2});
+        bias(n.up, s_.ffn_width, true);
+      }
+    } else {
+      built_.at.up_weight = matrix(n.up, s_.ffn_width, s_.width, s_.init.up, true);
+      if (s_.ffn_bias) built_.at.up_bias = bias(n.up, s_.ffn_width, true);
+    }
+    built_.at.down_weight = matrix(n.down, s_.width, s_.ffn_width, s_.init.down, false);
+    if (s_.ffn_bias) built_.at.down_bias = bias(n.down, s_.width, false);
+    for (const auto& [index, first, count] : stacks_) {
+      *index = static_cast<int>(built_.unit.params.size() + built_.unit.stacks.size());
+      built_.unit.stacks.push_back({first, count});
+    }
+  }
+
+  struct PendingStack {
+    int* index;
+    int first, count;
+  };
+  const DecoderSpec& s_;
+  BlockUnit built_;
+  std::vector<PendingStack> stacks_;
+};
+
+UnitSpec embedding_unit(const DecoderSpec& s) {
+  UnitSpec unit{.name = s.names.embedding};
+  unit.params.push_back(
+      {s.names.embedding + ".weight", {s.vocab_size, s.width}, s.init.embedding, true, TpSplit::kVocab});
+  if (s.learned_positions > 0)
+    unit.params.push_back({s.names.positions + ".weight",
+                           {s.learned_positions, s.width},
+                           s.init.positions,
+                           true,
+                           TpSplit::kNone});
+  return unit;
+}
+
+UnitSpec head_unit(const DecoderSpec& s) {
+  UnitSpec unit{.name = s.names.head};
+  unit.params.push_back({s.names.final_norm + ".weight", {s.width}, kOnes, false, TpSplit::kNone});
+  if (s.norm_bias)
+    unit.params.push_back({s.names.final_norm + ".bias", {s.width}, kZeros, false, TpSplit::kNone});
+  if (!s.tied)
+    unit.params.push_back(
+        {s.names.head + ".weight", {s.vocab_size, s.width}, s.init.head, true, TpSplit::kVocab});
+  return unit;
+}
+
+}  // namespace
+
+BlockParams block_params(const DecoderSpec& spec) { return BlockBuilder(spec, 0).build().at; }
+
+HeadParamIndex head_params(const DecoderSpec& spec) {
+  HeadParamIndex index;
+  if (spec.norm_bias) index.norm_bias = 1;
+  if (!spec.tied) index.output = spec.norm_bias ? 2 : 1;
+  return index;
+}
+
+ModelLayout decoder_layout(const DecoderSpec& s) {
+  ModelLayout layout;
+  layout.num_blocks = s.layers;
+  layout.attention_width = s.attention_width();
+  layout.width = s.width;
+  layout.vocab_size = s.vocab_size;
+  layout.tied = s.tied;
+  layout.units.push_back(embedding_unit(s));
+  for (int64_t i = 0; i < s.layers; ++i) layout.units.push_back(BlockBuilder(s, i).build().unit);
+  layout.units.push_back(head_unit(s));
+  // The look-up is not a product; a tied table takes part in one as the head.
+  layout.num_matmul_params = layout.num_params() - (s.tied ? 0 : s.vocab_size * s.width);
+  return layout;
+}
+
+ActivationSpecs decoder_activations(const DecoderSpec& s, BatchShape shape, int64_t compute_bytes) {
+  const int64_t N = shape.tokens(), D = s.width, F = s.ffn_width, V = s.vocab_size;
+  const int64_t E = s.attention_width(), C = s.qkv_width();
+  const bool layer_norm = s.norm == NormKind::kLayer;
+  const int64_t groups_q = s.qk_norm == QkNorm::kPerHead    ? s.heads
+                           : s.qk_norm == QkNorm::kTogether ? 1
+                                                            : 0,
+                groups_k = s.qk_norm == QkNorm::kPerHead ? s.kv_heads : groups_q;
+  const int64_t means = layer_norm ? N : 0;
+  const auto fp32 = [](const char* name, int64_t n) { return SlotSpec{name, {n}, SlotType::kFp32}; };
+  ActivationSpecs specs;
+  specs.saved = {{"normed1", {N, D}, SlotType::kCompute, /*cheap=*/true},
+                 fp32("mean1", means),
+                 fp32("inv1", N),
+                 {"qkv_raw", {s.changes_qkv() ? N : 0, C}},
+                 fp32("q_mean", layer_norm ? N * groups_q : 0),
+                 fp32("q_inv", N * groups_q),
+                 fp32("k_mean", layer_norm ? N * groups_k : 0),
+                 fp32("k_inv", N * groups_k),
+                 {"qkv", {N, C}},
+                 {"attention", {N, E}},
+                 {"log_sum_exp", {shape.batch, s.heads, shape.seq}, SlotType::kFp32},
+                 {"middle", {N, D}},
+                 {"normed2", {N, D}, SlotType::kCompute, /*cheap=*/true},
+                 fp32("mean2", means),
+                 fp32("inv2", N),
+                 {"up", {N, s.gated ? 2 * F : F}, SlotType::kCompute, /*cheap=*/true}};
+  specs.scratch = {{"hidden", {N, F}},   {"d_hidden", {N, F}},
+                   {"d_qkv", {N, C}},    {"d_attention", {N, E}},
+                   {"d_normed", {N, D}}, {"added", {s.resid_dropout > 0 ? N : 0, D}}};
+  // Big chunks read the head's weights seldom; 64 MiB of logits is where more stops to pay.
+  constexpr int64_t kChunkBytes = int64_t{64} << 20;
+  specs.head_chunk =
+      std::clamp<int64_t>(kChunkBytes / (V * compute_bytes) / 64 * 64, std::min<int64_t>(N, 64), N);
+  specs.model = {{"stream", {s.layers + 1, N, D}},
+                 {"normed_final", {N, D}},
+                 fp32("mean_final", means),
+                 fp32("inv_final", N),
+                 {"logits", {specs.head_chunk, V}},
+                 fp32("losses", N),
+                 {"d_stream", {N, D}},
+                 {"d_normed", {N, D}}};
+  return specs;
+}
+
+}  // namespace tycho

@@ -1,0 +1,62 @@
+// The units and activation slots of a decoder, with the numbers that its code knows them by.
+#pragma once
+#include "trainer/layout/decoder_spec.h"
+#include "trainer/layout/model_layout.h"
+
+namespace tycho {
+
+/// Views of a block's unit; -1 where the model has none. up_* is gate and up stacked where the feed-forward
+/// is gated.
+struct BlockParams {
+  int norm1_weight = -1, norm1_bias = -1, norm2_weight = -1, norm2_bias = -1;
+  int qkv_weight = -1, qkv_bias = -1, out_weight = -1, out_bias = -1;
+  int q_norm_weight = -1, q_norm_bias = -1, k_norm_weight = -1, k_norm_bias = -1;
+  int up_weight = -1, up_bias = -1, down_weight = -1, down_bias = -1;
+};
+BlockParams block_params(const DecoderSpec& spec);
+
+/// Views of the embedding's unit.
+namespace embedding_param {
+enum : int { kTable, kPositions };
+}
+
+/// Views of the head's unit; the output is -1 when it is tied.
+struct HeadParamIndex {
+  int norm_weight = 0, norm_bias = -1, output = -1;
+};
+HeadParamIndex head_params(const DecoderSpec& spec);
+
+/// Slots that a block keeps until its backward; those that a model does not need are empty.
+namespace block_saved {
+enum : int {
+  kNormed1,
+  kMean1,
+  kInv1,
+  kQkvRaw,  // before clamp and norm
+  kQMean,
+  kQInv,
+  kKMean,
+  kKInv,
+  kQkv,
+  kAttention,
+  kLogSumExp,
+  kMiddle,
+  kNormed2,
+  kMean2,
+  kInv2,
+  kUp
+};
+}
+/// Slots that blocks share.
+namespace block_scratch {
+enum : int { kHidden, kDHidden, kDQkv, kDAttention, kDNormed, kAdded };
+}
+/// Slots around the blocks.
+namespace model_slot {
+enum : int { kStream, kNormedFinal, kMeanFinal, kInvFinal, kLogits, kLosses, kDStream, kDNormed };
+}
+
+ModelLayout decoder_layout(const DecoderSpec& spec);
+ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape shape, int64_t compute_bytes);
+
+}  // namespace tycho

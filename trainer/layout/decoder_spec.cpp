@@ -1,0 +1,187 @@
+// Llama, MPT and GPT-2 as decoder specs.
+#include "trainer/layout/decoder_spec.h"
+
+#include <cmath>
+
+namespace tycho {
+namespace {
+
+Init normal(double std) { return {Init::Kind::kNormal, std}; }
+Init uniform(double limit) { return {Init::Kind::kUniform, limit}; }
+
+double residual_divisor(int64_t layers) { return std::sqrt(2.0 * static_cast<double>(layers)); }
+
+/// A matrix [fan_out, fan_in] by MPT's init_config.
+Init mpt_matrix(const MptConfig& c, double fan_in, double fan_out) {
+  switch (c.init.name) {
+    case InitScheme::kKaimingNormal: return normal(std::sqrt(2.0 / fan_in));
+    case InitScheme::kKaimingUniform: return uniform(std::sqrt(6.0 / fan_in));
+    case InitScheme::kXavierNormal: return normal(c.init.init_gain * std::sqrt(2.0 / (fan_in + fan_out)));
+    case InitScheme::kXavierUniform: return uniform(c.init.init_gain * std::sqrt(6.0 / (fan_in + fan_out)));
+    case InitScheme::kBaseline: return normal(c.init.init_std.value_or(0.02));
+    case InitScheme::kSmall:
+    case InitScheme::kNeox: return normal(std::sqrt(2.0 / (5.0 * static_cast<double>(c.width))));
+  }
+  return {};
+}
+
+Init mpt_embedding(const MptConfig& c, int64_t rows) {
+  if (c.init.emb_init_std) return normal(*c.init.emb_init_std);
+  if (c.init.emb_init_uniform_lim) return uniform(*c.init.emb_init_uniform_lim);
+  return mpt_matrix(c, static_cast<double>(c.width), static_cast<double>(rows));
+}
+
+/// A projection back into the residual stream.
+Init mpt_residual(const MptConfig& c, int64_t fan_in) {
+  Init init = mpt_matrix(c, static_cast<double>(fan_in), static_cast<double>(c.width));
+  if (c.init.name == InitScheme::kNeox)
+    init.scale *= std::sqrt(10.0) / static_cast<double>(c.layers);
+  else if (c.init.init_div_is_residual)
+    init.scale /= residual_divisor(c.layers);
+  return init;
+}
+
+}  // namespace
+
+DecoderSpec decoder_spec(const LlamaConfig& c) {
+  DecoderSpec s;
+  s.width = c.width, s.layers = c.layers, s.heads = c.heads, s.kv_heads = c.num_kv_heads();
+  s.head_dim = c.head_dim(), s.ffn_width = c.ffn_width, s.vocab_size = c.vocab_size;
+  s.norm_eps = c.norm_eps;
+  s.qkv_bias = s.out_bias = c.attention_bias;
+  s.ffn_bias = c.ffn_bias;
+  s.rope_theta = c.rope_theta;
+  s.rope_scaling = c.rope_scaling;
+  s.softmax_scale = 1.0 / std::sqrt(static_cast<double>(s.head_dim));
+  s.tied = c.tied;
+  s.names = {.embedding = "model.embed_tokens",
+             .positions = "",
+             .block = "model.layers.",
+             .norm1 = "input_layernorm",
+             .norm2 = "post_attention_layernorm",
+             .q_norm = "",
+             .k_norm = "",
+             .q = "self_attn.q_proj",
+             .k = "self_attn.k_proj",
+             .v = "self_attn.v_proj",
+             .out = "self_attn.o_proj",
+             .gate = "mlp.gate_proj",
+             .up = "mlp.up_proj",
+             .down = "mlp.down_proj",
+             .final_norm = "model.norm",
+             .head = "lm_head"};
+  const Init matrix = normal(c.init_std), residual = normal(c.init_std / residual_divisor(c.layers));
+  s.init = {matrix, {}, matrix, matrix, residual, matrix, residual};
+  return s;
+}
+
+DecoderSpec decoder_spec(const MptConfig& c) {
+  DecoderSpec s;
+  s.width = c.width, s.layers = c.layers, s.heads = c.heads, s.kv_heads = c.num_kv_heads();
+  s.head_dim = c.head_dim(), s.ffn_width = c.hidden(), s.vocab_size = c.vocab_size;
+  const bool rms = c.norm == MptNorm::kRmsNorm || c.norm == MptNorm::kLowPrecisionRmsNorm;
+  s.norm = rms ? NormKind::kRms : NormKind::kLayer;
+  s.norm_eps = c.norm_eps;
+  s.norm_bias = !rms && !c.no_bias;
+  s.qkv_bias = s.out_bias = c.attention_bias.value_or(!c.no_bias);
+  s.ffn_bias = !c.no_bias;
+  s.gated = c.ffn == MptFfn::kGlu;
+  s.activation = c.activation;
+  if (c.positions == PositionKind::kLearned) s.learned_positions = c.max_seq_len;
+  if (c.positions == PositionKind::kAlibi) s.alibi_bias_max = c.alibi_bias_max;
+  if (c.positions == PositionKind::kRope) s.rope_theta = c.rope_theta;
+  s.rope_scaling = c.rope_scaling;
+  s.softmax_scale = c.softmax_scale.value_or(1.0 / std::sqrt(static_cast<double>(s.head_dim)));
+  s.attn_softcap = c.attn_softcap.value_or(0);
+  s.window = c.sliding_window;
+  s.clip_qkv = c.clip_qkv.value_or(0);
+  s.qk_norm = c.qk_ln ? QkNorm::kTogether : c.qk_gn ? QkNorm::kPerHead : QkNorm::kNone;
+  s.resid_dropout = c.resid_dropout, s.embedding_dropout = c.embedding_dropout;
+  s.embedding_fraction = c.embedding_fraction;
+  s.logit_scale = c.logit_scale.value_or(1), s.final_softcap = c.final_softcap.value_or(0);
+  s.tied = c.tied;
+  s.names = {.embedding = "transformer.wte",
+             .positions = "transformer.wpe",
+             .block = "transformer.blocks.",
+             .norm1 = "norm_1",
+             .norm2 = "norm_2",
+             .q_norm = "attn.q_ln",
+             .k_norm = "attn.k_ln",
+             .q = "attn.Wqkv",
+             .k = "",
+             .v = "",
+             .out = "attn.out_proj",
+             .gate = "ffn.gate_proj",
+             .up = "ffn.up_proj",
+             .down = "ffn.down_proj",
+             .final_norm = "transformer.norm_f",
+             .head = "lm_head"};
+  const auto d = static_cast<double>(c.width), q = static_cast<double>(s.attention_width()),
+             f = static_cast<double>(s.ffn_width), v = static_cast<double>(c.vocab_size);
+  s.init = {mpt_embedding(c, c.vocab_size),
+            mpt_embedding(c, c.max_seq_len),
+            mpt_matrix(c, d, v),
+            mpt_matrix(c, d, q),
+            mpt_residual(c, s.attention_width()),
+            mpt_matrix(c, d, f),
+            mpt_residual(c, s.ffn_width)};
+  return s;
+}
+
+DecoderSpec decoder_spec(const Gpt2Config& c) {
+  DecoderSpec s;
+  s.width = c.width, s.layers = c.layers, s.heads = s.kv_heads = c.heads;
+  s.head_dim = c.head_dim(), s.ffn_width = c.hidden(), s.vocab_size = c.vocab_size;
+  s.norm = NormKind::kLayer;
+  s.norm_eps = c.norm_eps;
+  s.norm_bias = s.qkv_bias = s.out_bias = s.ffn_bias = true;
+  s.gated = false;
+  s.activation = c.activation;
+  s.in_out = true;
+  s.learned_positions = c.max_seq_len;
+  s.softmax_scale = 1.0 / std::sqrt(static_cast<double>(s.head_dim));
+  s.resid_dropout = c.resid_dropout, s.embedding_dropout = c.embedding_dropout;
+  s.tied = c.tied;
+  s.names = {.embedding = "transformer.wte",
+             .positions = "transformer.wpe",
+             .block = "transformer.h.",
+             .norm1 = "ln_1",
+             .norm2 = "ln_2",
+             .q_norm = "",
+             .k_norm = "",
+             .q = "attn.c_attn",
+             .k = "",
+             .v = "",
+             .out = "attn.c_proj",
+             .gate = "",
+             .up = "mlp.c_fc",
+             .down = "mlp.c_proj",
+             .final_norm = "transformer.ln_f",
+             .head = "lm_head"};
+  const Init matrix = normal(c.init_std), residual = normal(c.init_std / residual_divisor(c.layers));
+  s.init = {matrix, matrix, matrix, matrix, residual, matrix, residual};
+  return s;
+}
+
+DecoderSpec decoder_spec(const ModelConfig& config) {
+  return std::visit([](const auto& family) { return decoder_spec(family); }, config.value);
+}
+
+std::vector<float> alibi_slopes(int64_t heads, double bias_max) {
+  int64_t power = 1;
+  while (power < heads) power *= 2;
+  const auto slope = [&](int64_t i) {
+    return static_cast<float>(std::exp2(-static_cast<double>(i) * bias_max / static_cast<double>(power)));
+  };
+  std::vector<float> slopes;
+  if (power == heads) {
+    for (int64_t i = 1; i <= heads; ++i) slopes.push_back(slope(i));
+    return slopes;
+  }
+  for (int64_t i = 2; i <= power; i += 2) slopes.push_back(slope(i));
+  for (int64_t i = 1; i <= power; i += 2) slopes.push_back(slope(i));
+  slopes.resize(static_cast<size_t>(heads));
+  return slopes;
+}
+
+}  // namespace tycho

@@ -1,0 +1,74 @@
+// A decoder-only transformer in the terms that one program understands: every family's config becomes this.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "trainer/base/activation.h"
+#include "trainer/layout/param_spec.h"
+#include "trainer/models/config.h"
+
+namespace tycho {
+
+enum class NormKind { kRms, kLayer };
+/// What is normed before scores: nothing, all heads of the queries (and of the keys) together, or each head.
+enum class QkNorm { kNone, kTogether, kPerHead };
+
+/// Hugging Face's names, without ".weight" and ".bias".
+struct DecoderNames {
+  std::string embedding, positions;
+  std::string block;  // "model.layers.": the number and a point follow
+  std::string norm1, norm2, q_norm, k_norm;
+  std::string q, k, v;  // of a projection each; k and v are empty where q holds all three
+  std::string out, gate, up, down;
+  std::string final_norm, head;
+};
+
+/// How matrices start.
+struct DecoderInit {
+  Init embedding, positions, head;
+  Init qkv, out, up, down;
+};
+
+struct DecoderSpec {
+  int64_t width = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn_width = 0, vocab_size = 0;
+  NormKind norm = NormKind::kRms;
+  double norm_eps = 1e-5;
+  bool norm_bias = false, qkv_bias = false, out_bias = false, ffn_bias = false;
+  bool gated = true;  // act(gate(x)) up(x) instead of act(up(x))
+  Activation activation = Activation::kSilu;
+  bool in_out = false;  // matrices of blocks lie as [in, out]
+
+  int64_t learned_positions = 0;  // rows of the table; 0: none
+  double rope_theta = 0;          // 0: no rotary positions
+  RopeScalingConfig rope_scaling;
+  double alibi_bias_max = 0;  // 0: no ALiBi
+
+  double softmax_scale = 0;
+  double attn_softcap = 0;  // 0: none
+  int64_t window = -1;      // keys before its own that a query sees; -1: all
+  double clip_qkv = 0;      // 0: none
+  QkNorm qk_norm = QkNorm::kNone;
+
+  double resid_dropout = 0, embedding_dropout = 0, embedding_fraction = 1;
+  double logit_scale = 1, final_softcap = 0;  // 0: none
+  bool tied = false;
+
+  DecoderNames names;
+  DecoderInit init;
+
+  int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
+  int64_t attention_width() const { return heads * head_dim; }
+  /// Whether queries, keys and values are changed between their projection and attention, other than rotated.
+  bool changes_qkv() const { return clip_qkv > 0 || qk_norm != QkNorm::kNone; }
+};
+
+DecoderSpec decoder_spec(const LlamaConfig& config);
+DecoderSpec decoder_spec(const MptConfig& config);
+DecoderSpec decoder_spec(const Gpt2Config& config);
+DecoderSpec decoder_spec(const ModelConfig& config);
+
+/// The slope of each head (Press et al. 2022, arXiv:2108.12409; the order of MPT for head counts that are no
+/// power of two).
+std::vector<float> alibi_slopes(int64_t heads, double bias_max);
+
+}  // namespace tycho

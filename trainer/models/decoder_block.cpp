@@ -1,0 +1,54 @@
+// The block of every family: norm, attention, norm, feed-forward.
+#include "trainer/models/decoder_block.h"
+
+namespace tycho {
+namespace {
+
+NormStats stats1(Views& saved) { return {saved[block_saved::kMean1], saved[block_saved::kInv1]}; }
+NormStats stats2(Views& saved) { return {saved[block_saved::kMean2], saved[block_saved::kInv2]}; }
+
+}  // namespace
+
+DecoderBlock::DecoderBlock(const DecoderSpec& spec, BatchShape shape, const at::Device& device)
+    : at_(block_params(spec)), norm_(spec), attention_(spec, shape, device), feed_forward_(spec) {}
+
+void DecoderBlock::forward(const Views& p, const Tensor& x_ND, BlockActivations act, Tensor& y_ND) const {
+  Views& keep = act.saved;
+  Tensor &normed1_ND = keep[block_saved::kNormed1], &normed2_ND = keep[block_saved::kNormed2],
+         &middle_ND = keep[block_saved::kMiddle];
+  norm_.forward(norm1(p), x_ND, stats1(keep), normed1_ND);
+  attention_.forward(p, normed1_ND, x_ND, act, middle_ND);
+  norm_.forward(norm2(p), middle_ND, stats2(keep), normed2_ND);
+  feed_forward_.forward(p, normed2_ND, middle_ND, act, y_ND);
+}
+
+void DecoderBlock::recompute(Recompute mode, const Views& p, const Tensor& x_ND, BlockActivations act) const {
+  if (mode == Recompute::kNone) return;
+  Views& keep = act.saved;
+  Tensor &normed1_ND = keep[block_saved::kNormed1], &normed2_ND = keep[block_saved::kNormed2],
+         &middle_ND = keep[block_saved::kMiddle];
+  norm_.forward(norm1(p), x_ND, stats1(keep), normed1_ND);
+  if (mode == Recompute::kFull) attention_.forward(p, normed1_ND, x_ND, act, middle_ND);
+  norm_.forward(norm2(p), middle_ND, stats2(keep), normed2_ND);
+  feed_forward_.forward_up(p, normed2_ND, act);
+}
+
+void DecoderBlock::backward(const Views& p, const Tensor& x_ND, BlockActivations act, Views& g, bool add,
+                            Tensor& d_ND) const {
+  Views& keep = act.saved;
+  Tensor& d_normed_ND = act.scratch[block_scratch::kDNormed];
+  feed_forward_.backward(p, keep[block_saved::kNormed2], act, d_ND, g, add, d_normed_ND);
+  // The residual path adds: d becomes the gradient of the stream between the branches, then of x.
+  norm_.backward(norm2(p), keep[block_saved::kMiddle], stats2(keep), d_normed_ND, d_ND, /*add_to_dx=*/true,
+                 {g[at_.norm2_weight], view(g, at_.norm2_bias)}, add);
+  attention_.backward(p, keep[block_saved::kNormed1], act, d_ND, g, add, d_normed_ND);
+  norm_.backward(norm1(p), x_ND, stats1(keep), d_normed_ND, d_ND, /*add_to_dx=*/true,
+                 {g[at_.norm1_weight], view(g, at_.norm1_bias)}, add);
+}
+
+Tensor DecoderBlock::forward_cached(const Views& p, const Tensor& x_ND, KvCache& cache, int64_t layer) const {
+  const Tensor middle_ND = attention_.forward_cached(p, norm_.apply(norm1(p), x_ND), x_ND, cache, layer);
+  return feed_forward_.apply(p, norm_.apply(norm2(p), middle_ND), middle_ND);
+}
+
+}  // namespace tycho

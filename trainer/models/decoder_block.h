@@ -1,0 +1,36 @@
+// The block of every family: norm, attention, norm, feed-forward, each branch added to the residual stream.
+#pragma once
+#include "trainer/models/feed_forward.h"
+#include "trainer/models/self_attention.h"
+
+namespace tycho {
+
+// N tokens, D width.
+/// One object serves all blocks of a model: what differs is handed in. Written for one device; no state.
+class DecoderBlock {
+ public:
+  /// seq is the longest sequence that it will see.
+  DecoderBlock(const DecoderSpec& spec, BatchShape shape, const at::Device& device);
+  /// y_ND from x_ND; keeps in `act` what backward needs besides x.
+  void forward(const Views& params, const Tensor& x_ND, BlockActivations act, Tensor& y_ND) const;
+  /// Fills the slots that a block of this mode did not keep, so that backward finds them.
+  void recompute(Recompute mode, const Views& params, const Tensor& x_ND, BlockActivations act) const;
+  /// d_ND is the gradient of y on entry and of x on return. Parameter gradients are written to `grads`, or
+  /// added when `add`.
+  void backward(const Views& params, const Tensor& x_ND, BlockActivations act, Views& grads, bool add,
+                Tensor& d_ND) const;
+  /// For generation: x_ND are the tokens that follow those in the cache (B sequences of N / B each); their
+  /// keys and values are added to it. Returns y_ND.
+  Tensor forward_cached(const Views& params, const Tensor& x_ND, KvCache& cache, int64_t layer) const;
+
+ private:
+  NormParams norm1(const Views& p) const { return {p[at_.norm1_weight], view(p, at_.norm1_bias)}; }
+  NormParams norm2(const Views& p) const { return {p[at_.norm2_weight], view(p, at_.norm2_bias)}; }
+
+  BlockParams at_;
+  Norm norm_;
+  SelfAttention attention_;
+  FeedForward feed_forward_;
+};
+
+}  // namespace tycho

@@ -1,0 +1,58 @@
+// The feed-forward of a block, gated or plain.
+#include "trainer/models/feed_forward.h"
+
+#include "trainer/kernels/activation.h"
+#include "trainer/models/residual.h"
+
+namespace tycho {
+
+FeedForward::FeedForward(const DecoderSpec& spec)
+    : at_(block_params(spec)),
+      activation_(spec.activation),
+      gated_(spec.gated),
+      in_out_(spec.in_out),
+      ffn_width_(spec.ffn_width) {}
+
+void FeedForward::activate(const Tensor& up, Tensor& hidden_NF) const {
+  gated_ ? gated_activation(activation_, up, hidden_NF) : activation(activation_, up, hidden_NF);
+}
+
+void FeedForward::forward_up(const Views& p, const Tensor& x_ND, BlockActivations act) const {
+  linear(up(p), x_ND, act.saved[block_saved::kUp]);
+}
+
+void FeedForward::forward(const Views& p, const Tensor& x_ND, const Tensor& residual_ND, BlockActivations act,
+                          Tensor& y_ND) const {
+  Tensor &up_NF = act.saved[block_saved::kUp], &hidden_NF = act.scratch[block_scratch::kHidden];
+  forward_up(p, x_ND, act);
+  activate(up_NF, hidden_NF);
+  add_to_stream(down(p), hidden_NF, residual_ND, act, StreamSite::kFeedForward, y_ND);
+}
+
+void FeedForward::backward(const Views& p, const Tensor& x_ND, BlockActivations act, const Tensor& dy_ND,
+                           Views& g, bool add, Tensor& dx_ND) const {
+  Tensor& up_NF = act.saved[block_saved::kUp];
+  Tensor &hidden_NF = act.scratch[block_scratch::kHidden],
+         &d_hidden_NF = act.scratch[block_scratch::kDHidden];
+  const Tensor& d_added_ND = added_gradient(dy_ND, act, StreamSite::kFeedForward);
+  linear_input_gradient(down(p), d_added_ND, d_hidden_NF);
+  if (gated_)
+    gated_activation_backward(activation_, up_NF, d_hidden_NF, /*dgate_up_N2F=*/up_NF, hidden_NF);
+  else
+    activation_backward(activation_, up_NF, d_hidden_NF, /*dx=*/up_NF, hidden_NF);
+  linear_weight_gradient(down(p), hidden_NF, d_added_ND, {g[at_.down_weight], view(g, at_.down_bias)}, add);
+  linear_input_gradient(up(p), up_NF, dx_ND);
+  linear_weight_gradient(up(p), x_ND, up_NF, {g[at_.up_weight], view(g, at_.up_bias)}, add);
+}
+
+Tensor FeedForward::apply(const Views& p, const Tensor& x_ND, const Tensor& residual_ND) const {
+  Tensor up_NF = at::empty({x_ND.size(0), (gated_ ? 2 : 1) * ffn_width_}, x_ND.options());
+  Tensor hidden_NF = at::empty({x_ND.size(0), ffn_width_}, x_ND.options());
+  Tensor y_ND = at::empty_like(residual_ND);
+  linear(up(p), x_ND, up_NF);
+  activate(up_NF, hidden_NF);
+  linear_add(down(p), hidden_NF, residual_ND, y_ND);
+  return y_ND;
+}
+
+}  // namespace tycho

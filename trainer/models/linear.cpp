@@ -1,0 +1,44 @@
+// A linear layer: a matrix and perhaps a bias.
+#include "trainer/models/linear.h"
+
+#include "trainer/kernels/bias.h"
+#include "trainer/kernels/matmul.h"
+
+namespace tycho {
+
+const Tensor& view(const Views& views, int index) {
+  static const Tensor none;
+  return index < 0 ? none : views[static_cast<size_t>(index)];
+}
+
+Tensor& view(Views& views, int index) {
+  thread_local Tensor none;
+  return index < 0 ? none : views[static_cast<size_t>(index)];
+}
+
+void linear(LinearParams p, const Tensor& x_NK, Tensor& y_NM) {
+  p.in_out ? matmul_nn(x_NK, p.weight, y_NM) : matmul_nt(x_NK, p.weight, y_NM);
+  if (p.bias_M.defined()) add_bias(p.bias_M, y_NM);
+}
+
+void linear_add(LinearParams p, const Tensor& x_NK, const Tensor& residual_NM, Tensor& y_NM) {
+  if (p.in_out) {
+    y_NM.copy_(residual_NM);
+    matmul_nn(x_NK, p.weight, y_NM, /*accumulate=*/true);
+  } else {
+    matmul_nt_add(x_NK, p.weight, residual_NM, y_NM);
+  }
+  if (p.bias_M.defined()) add_bias(p.bias_M, y_NM);
+}
+
+void linear_input_gradient(LinearParams p, const Tensor& dy_NM, Tensor& dx_NK) {
+  p.in_out ? matmul_nt(dy_NM, p.weight, dx_NK) : matmul_nn(dy_NM, p.weight, dx_NK);
+}
+
+void linear_weight_gradient(LinearParams p, const Tensor& x_NK, const Tensor& dy_NM, LinearGrads g,
+                            bool add) {
+  p.in_out ? matmul_tn(x_NK, dy_NM, g.weight, add) : matmul_tn(dy_NM, x_NK, g.weight, add);
+  if (p.bias_M.defined()) bias_gradient(dy_NM, g.bias_M, add);
+}
+
+}  // namespace tycho

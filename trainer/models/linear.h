@@ -1,0 +1,30 @@
+// A linear layer: a matrix and perhaps a bias.
+#pragma once
+#include "trainer/units/flat_unit.h"
+
+namespace tycho {
+
+/// The view, or an undefined tensor for index -1: what the family does not have.
+const Tensor& view(const Views& views, int index);
+Tensor& view(Views& views, int index);
+
+// N tokens, K inputs, M outputs.
+struct LinearParams {
+  const Tensor& weight;  // [M, K], or [K, M] when in_out
+  const Tensor& bias_M;  // undefined: none
+  bool in_out = false;
+};
+struct LinearGrads {
+  Tensor& weight;
+  Tensor& bias_M;
+};
+
+/// y = weight x + bias (+ residual).
+void linear(LinearParams p, const Tensor& x_NK, Tensor& y_NM);
+void linear_add(LinearParams p, const Tensor& x_NK, const Tensor& residual_NM, Tensor& y_NM);
+/// dx from dy.
+void linear_input_gradient(LinearParams p, const Tensor& dy_NM, Tensor& dx_NK);
+/// The parameters' gradients, written or added.
+void linear_weight_gradient(LinearParams p, const Tensor& x_NK, const Tensor& dy_NM, LinearGrads g, bool add);
+
+}  // namespace tycho

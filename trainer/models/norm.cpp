@@ -1,0 +1,32 @@
+// The norm of a family: RMSNorm or LayerNorm.
+#include "trainer/models/norm.h"
+
+#include "trainer/kernels/layer_norm.h"
+#include "trainer/kernels/rms_norm.h"
+
+namespace tycho {
+
+void Norm::forward(NormParams p, const Tensor& x, NormStats stats, Tensor& y) const {
+  if (kind_ == NormKind::kRms)
+    rms_norm(x, p.weight_D, eps_, y, stats.inv);
+  else
+    layer_norm(x, p.weight_D, p.bias_D, eps_, y, stats.mean, stats.inv);
+}
+
+void Norm::backward(NormParams p, const Tensor& x, NormStats stats, const Tensor& dy, Tensor& dx,
+                    bool add_to_dx, NormGrads g, bool add) const {
+  if (kind_ == NormKind::kRms)
+    rms_norm_backward(x, p.weight_D, stats.inv, dy, dx, add_to_dx, g.weight_D, add);
+  else
+    layer_norm_backward(x, p.weight_D, stats.mean, stats.inv, dy, dx, add_to_dx, g.weight_D, g.bias_D, add);
+}
+
+Tensor Norm::apply(NormParams p, const Tensor& x_ND) const {
+  const int64_t groups = x_ND.numel() / p.weight_D.numel();
+  Tensor mean = at::empty({groups}, x_ND.options().dtype(at::kFloat)), inv = at::empty_like(mean);
+  Tensor y_ND = at::empty(x_ND.sizes(), x_ND.options());
+  forward(p, x_ND, {mean, inv}, y_ND);
+  return y_ND;
+}
+
+}  // namespace tycho

@@ -1,0 +1,30 @@
+// Which activations are computed again in backward instead of kept.
+#pragma once
+#include <cstdint>
+
+#include "trainer/base/fields.h"
+
+namespace tycho {
+
+enum class Recompute { kNone, kSelective, kFull };
+constexpr EnumNames<Recompute, 3> enum_names(Recompute) {
+  return {{{"none", Recompute::kNone}, {"selective", Recompute::kSelective}, {"full", Recompute::kFull}}};
+}
+
+/// Trades time for memory, block by block (Chen et al. 2016, arXiv:1604.06174).
+struct RecomputeConfig {
+  Recompute mode = Recompute::kNone;
+  int64_t every = 1;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("mode", mode,
+      "none; selective: norms and the feed-forward's first matrix are computed again; full: all but a "
+      "block's input.");
+    v("every", every, "Only every n-th block, the first one included.", positive);
+  }
+  /// What block `layer`, counted from 0, does.
+  Recompute of(int64_t layer) const { return layer % every == 0 ? mode : Recompute::kNone; }
+};
+
+}  // namespace tycho

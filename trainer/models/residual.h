@@ -1,0 +1,20 @@
+// How a branch of a block comes back into the residual stream: through its last matrix, perhaps with dropout.
+#pragma once
+#include "trainer/models/activations.h"
+#include "trainer/models/linear.h"
+
+namespace tycho {
+
+/// Where dropout happens; its bits differ from place to place.
+enum class StreamSite : uint64_t { kEmbedding, kAttention, kFeedForward };
+
+/// y = residual + dropout(linear(x)).
+void add_to_stream(LinearParams p, const Tensor& x_NK, const Tensor& residual_ND, BlockActivations act,
+                   StreamSite site, Tensor& y_ND);
+/// The gradient of what linear gave, from that of y: dy itself without dropout, else in slot kAdded.
+const Tensor& added_gradient(const Tensor& dy_ND, BlockActivations act, StreamSite site);
+
+/// The mask of a place. Keys of places, blocks, micro-batches and steps differ.
+DropoutMask dropout_mask(const DropoutSource& source, StreamSite site);
+
+}  // namespace tycho

@@ -1,0 +1,41 @@
+// How rotary positions are stretched beyond the length that a model was trained with.
+#pragma once
+#include <cstdint>
+
+#include "trainer/base/fields.h"
+
+namespace tycho {
+
+enum class RopeStretch { kNone, kLinear, kDynamic, kLlama3 };
+constexpr EnumNames<RopeStretch, 4> enum_names(RopeStretch) {
+  return {{{"none", RopeStretch::kNone},
+           {"linear", RopeStretch::kLinear},
+           {"dynamic", RopeStretch::kDynamic},
+           {"llama3", RopeStretch::kLlama3}}};
+}
+
+/// The fields of Hugging Face's rope_scaling.
+struct RopeScalingConfig {
+  RopeStretch type = RopeStretch::kNone;
+  double factor = 8;
+  double low_freq_factor = 1;
+  double high_freq_factor = 4;
+  int64_t original_max_seq_len = 8192;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("type", type,
+      "none; linear: positions / factor; dynamic: a base that grows with the sequence (NTK); llama3: long "
+      "waves are "
+      "slowed down by factor, short ones are kept.");
+    v("factor", factor, "How many times longer the sequences are.", at_least(1));
+    v("low_freq_factor", low_freq_factor,
+      "llama3: waves longer than original_max_seq_len / this are slowed down.", positive);
+    v("high_freq_factor", high_freq_factor,
+      "llama3: waves shorter than original_max_seq_len / this are kept.", positive);
+    v("original_max_seq_len", original_max_seq_len, "Length that the model was first trained with.",
+      positive);
+  }
+};
+
+}  // namespace tycho

@@ -1,0 +1,26 @@
+// What a run folder remembers of how its run was asked for, read back. Torch-free.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "trainer/base/json.h"
+
+namespace tycho {
+
+/// The newest record of a run folder (see write_run_folder).
+struct RunRecord {
+  std::string folder;             // the run folder, or an attempt-<n> in it
+  Json config;                    // recipe.json
+  Json provenance;                // provenance.json
+  std::vector<std::string> argv;  // argv.txt; secrets are masked
+};
+
+/// Throws Error: kUsage for a folder that is none of a run, kUnusable for one whose files cannot be read.
+RunRecord read_run_record(const std::string& run_dir);
+
+/// File name -> text of every recipe file that the run was read from. Throws Error (kUnusable) that names
+/// each file that is missing or is no longer what the run was started from.
+std::map<std::string, std::string> read_run_sources(const RunRecord& record);
+
+}  // namespace tycho
