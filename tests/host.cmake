@@ -2,14 +2,17 @@
 tycho_test(lua_util_test SOURCES bindings/define/lua_util_test.cpp LIBS bindings_define)
 tycho_test(recipe_test SOURCES bindings/define/recipe_test.cpp LIBS bindings_define)
 tycho_test(source_file_test SOURCES bindings/define/source_file_test.cpp LIBS bindings_define)
+tycho_test(import_test SOURCES bindings/import/comments_test.cpp bindings/import/document_test.cpp bindings/import/import_test.cpp
+  LIBS bindings_import)
+target_compile_definitions(import_test PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 
 add_library(fake_engine MODULE host/fake_engine.cpp)
-target_link_libraries(fake_engine PRIVATE tycho_flags fmt::fmt nlohmann_json::nlohmann_json)
+target_link_libraries(fake_engine PRIVATE tycho_flags tycho_run_folder)
 tycho_test(cli_test SOURCES host/cli_test.cpp host/prompts_test.cpp LIBS base)
 tycho_test(engine_test SOURCES host/engine_test.cpp LIBS base)
 tycho_test(golden_errors_test SOURCES host/golden_errors_test.cpp LIBS base)
 tycho_test(verbs_test SOURCES host/verbs/completion_test.cpp host/verbs/config_test.cpp host/verbs/convert_test.cpp host/verbs/diff_test.cpp
-  host/verbs/init_test.cpp host/verbs/types_test.cpp host/docs_examples_test.cpp
+  host/verbs/import_test.cpp host/verbs/init_test.cpp host/verbs/rerun_test.cpp host/verbs/types_test.cpp host/docs_examples_test.cpp
   host/shipped_recipes_test.cpp LIBS base)
 foreach(name cli_test engine_test golden_errors_test verbs_test)
   target_compile_definitions(${name} PRIVATE TYCHO_PROGRAM="$<TARGET_FILE:tycho>" TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"

@@ -13,7 +13,6 @@ const char* const kOneWay = "Tycho has one way to do it";
 const char* const kMetrics = "metrics are always written to the run folder";
 const char* const kConsole = "the console is Tycho's";
 const char* const kComputed = "follows from the others";
-const char* const kLoader = "the loader is Tycho's";
 
 bool has_eval(Mapper& mapper) { return mapper.root().find("eval_loader") != nullptr; }
 
@@ -88,94 +87,6 @@ const Rows kAlgorithms = {
     left_out("low_precision_layernorm", "norms read the dtype of the model"),
 };
 
-// ---- data ----
-
-bool is_remote(Mapper& mapper, const DocEntry& entry) {
-  return mapper.text_of(&entry.node).find("://") != std::string::npos;
-}
-
-/// Data is read where it is: `remote` when it is a folder, else `local`.
-void map_remote(Mapper& mapper, const DocEntry& entry) {
-  if (mapper.is_null(&entry.node)) return mapper.remark(entry, "the data is in local");
-  if (is_remote(mapper, entry))
-    return mapper.problem(entry,
-                          "object stores are not read yet: copy the data to a folder and leave remote empty");
-  mapper.emit(entry, "local_dir", mapper.expression(entry));
-}
-
-void map_local(Mapper& mapper, const DocEntry& entry) {
-  const std::string loader = entry.path.substr(0, entry.path.find('.'));
-  const DocNode* remote = mapper.root().at(loader + ".dataset.remote");
-  if (!mapper.is_null(remote)) return mapper.remark(entry, "read where it is, without a copy");
-  if (mapper.is_null(&entry.node)) return mapper.problem(entry, "wanted the folder of the data");
-  mapper.emit(entry, "local_dir", mapper.expression(entry));
-}
-
-void map_data_length(Mapper& mapper, const DocEntry& entry) {
-  const DocNode* whole = mapper.root().find("max_seq_len");
-  if (whole == nullptr || mapper.text_of(whole) == mapper.text_of(&entry.node))
-    return mapper.remark(entry, "r.seq_len says it");
-  mapper.problem(entry, "differs from max_seq_len = " + mapper.text_of(whole) +
-                            ": rows of a data set are as long as "
-                            "the model's sequences");
-}
-
-const Rows kDataset = {
-    by("local", map_local),
-    by("remote", map_remote),
-    to("split", "split"),
-    to("shuffle", "shuffle"),
-    to("shuffle_seed", "shuffle_seed"),
-    by("max_seq_len", map_data_length),
-    left_out("shuffle_algo", "the order is Tycho's"),
-    left_out("shuffle_block_size", "the order is Tycho's"),
-    left_out("num_canonical_nodes", "the order does not depend on nodes"),
-    left_out("partition_algo", "the order is Tycho's"),
-    left_out("predownload", kLoader),
-    left_out("cache_limit", "data is read where it is"),
-    left_out("keep_zip", kLoader),
-    left_out("download_retry", kLoader),
-    left_out("download_timeout", kLoader),
-    left_out("validate_hash", "sizes are always checked"),
-    left_out("batching_method", kLoader),
-    left_out("allow_unsafe_types", "no pickles are read"),
-    left_out("token_encoding_type", "index.json says it"),
-    left_out("eos_token_id", "no sequence ids are used"),
-    left_out("bos_token_id", "no sequence ids are used"),
-    only("streams", {"null"}, "mixing data sets is not there"),
-    only("epoch_size", {"null"}, "epochs are whole"),
-    only("mlm_probability", {"null"}, "masked language models are not there"),
-};
-
-const Rows kTextLoader = {
-    elsewhere("name"),
-    group("dataset", kDataset),
-    left_out("label", "one set is evaluated"),
-    left_out("drop_last", "batches are always full"),
-    left_out("num_workers", kLoader),
-    left_out("pin_memory", kLoader),
-    left_out("prefetch_factor", kLoader),
-    left_out("persistent_workers", kLoader),
-    left_out("timeout", kLoader),
-};
-
-void map_loader(Mapper& mapper, const DocEntry& entry, const char* target) {
-  const DocNode* name = entry.node.find("name");
-  if (name == nullptr || mapper.text_of(name) != "text") {
-    return mapper.problem(name == nullptr ? entry : DocEntry{entry.path + ".name", *name},
-                          "only the text loader (MDS shards of tokens) is there; finetuning is not yet");
-  }
-  mapper.component(entry, target, "t.data.mds", kTextLoader);
-}
-
-void map_eval_loader(Mapper& mapper, const DocEntry& entry) {
-  if (entry.node.is_scalar() && mapper.is_null(&entry.node)) return mapper.remark(entry, "no evaluation");
-  if (!entry.node.is_list()) return map_loader(mapper, entry, "eval.data");
-  if (entry.node.items.size() == 1) return map_loader(mapper, {entry.path, entry.node.items[0]}, "eval.data");
-  mapper.problem(entry,
-                 "one data set can be evaluated on, here are " + std::to_string(entry.node.items.size()));
-}
-
 Row when_evaluating(const char* key, const char* target, Convert convert) {
   return by(key, [=](Mapper& mapper, const DocEntry& entry) {
     if (!has_eval(mapper)) return mapper.remark(entry, "there is no eval_loader");
@@ -232,7 +143,7 @@ void map_keep(Mapper& mapper, const DocEntry& entry) {
 
 void map_save_folder(Mapper& mapper, const DocEntry& entry) {
   if (mapper.is_null(&entry.node)) return mapper.remark(entry, "runs/{run_name}");
-  if (is_remote(mapper, entry))
+  if (is_remote_place(mapper.text_of(&entry.node)))
     return mapper.problem(entry, "object stores are not written yet: name a folder");
   std::string rest = mapper.text_of(&entry.node);
   if (const size_t at = rest.find("{run_name}"); at != std::string::npos)
@@ -307,8 +218,8 @@ const Rows kLoggers = {
 
 const char* const kNoIcl = "tasks by in-context learning are not there";
 
-/// Made at its first use: it takes a table of another source.
-Rows make_rows() {
+/// Made at its first use: it takes tables of other sources.
+Rows parts_of_the_run() {
   return {
       elsewhere("variables"),
       by("model", map_foundry_model, foundry_model_rows()),
@@ -317,71 +228,82 @@ Rows make_rows() {
       by("scheduler", map_scheduler, kScheduler),
       by(
           "train_loader",
-          [](Mapper& mapper, const DocEntry& entry) { map_loader(mapper, entry, "train_data"); },
-          kTextLoader),
-      by("eval_loader", map_eval_loader, kTextLoader),
-      to("max_duration", "max_duration", duration_in("ep")),
-      to("max_seq_len", "seq_len"),
-      to("global_train_batch_size", "global_batch", count_of("sp")),
-      by("device_train_microbatch_size", map_micro_batch),
-      left_out("device_eval_batch_size", "evaluation has the batches of training"),
-      left_out("device_train_batch_size", kComputed),
-      left_out("device_train_grad_accum", kComputed),
-      left_out("n_gpus", kComputed),
-      to("seed", "seed"),
-      to("precision", "precision", words({{"amp_bf16", "bf16"}, {"bf16", "bf16"}, {"fp32", "fp32"}})),
-      only("code_paths", {"null", "[]"}, "Python cannot be loaded"),
-      left_out("max_split_size_mb", "memory is Tycho's"),
-      left_out("expandable_segments", "memory is Tycho's"),
-      left_out("cuda_load_lazy", "memory is Tycho's"),
-      left_out("dist_timeout", kOneWay),
+          [](Mapper& mapper, const DocEntry& entry) { map_foundry_loader(mapper, entry, "train_data"); },
+          foundry_loader_rows()),
+      by("eval_loader", map_foundry_eval_loader, foundry_loader_rows()),
       group("fsdp_config", kFsdp),
-      only("tp_config", {"null"}, "tensor parallelism is not there"),
-      left_out("accumulate_train_batch_on_tokens", "every token counts alike"),
-      when_evaluating("eval_interval", "eval.every", duration_in("ep")),
-      when_evaluating("eval_first", "eval.first", as_is),
-      by("eval_subset_num_batches", map_eval_batches),
-      only("icl_tasks", {"null"}, kNoIcl),
-      only("icl_subset_num_batches", {"null"}, kNoIcl),
-      left_out("icl_seq_len", kNoIcl),
-      only("eval_gauntlet", {"null"}, kNoIcl),
-      only("train_subset_num_batches", {"-1"}, "max_duration says how long"),
-      group("loggers", kLoggers),
       group("callbacks", kCallbacks),
+      group("loggers", kLoggers),
       group("algorithms", kAlgorithms),
-      left_out("progress_bar", kConsole),
-      left_out("log_to_console", kConsole),
-      left_out("python_log_level", kConsole),
-      to("console_log_interval", "log.every", duration_in("ep")),
-      left_out("log_config", "the run folder holds it"),
-      left_out("metadata", "the run folder holds what was asked"),
-      left_out("flatten_metadata", "the run folder holds what was asked"),
-      by("run_name", map_run_name),
-      by("save_folder", map_save_folder),
-      left_out("save_filename", kFiles),
-      left_out("save_latest_filename", kFiles),
-      by("save_interval", map_save_interval),
-      by("save_num_checkpoints_to_keep", map_keep),
-      left_out("save_overwrite", "a run folder goes on, or is left alone"),
-      only("save_weights_only", {"false"}, "checkpoints hold all that going on needs"),
-      only("save_ignore_keys", {"null"}, "checkpoints hold all that going on needs"),
-      only("load_ignore_keys", {"null"}, "is not there"),
-      only("load_path", {"null"}, "Composer's checkpoints are not read; resume = PATH takes one of Tycho's"),
-      left_out("load_weights_only", "nothing is loaded"),
-      left_out("load_strict_model_weights", "they always are"),
-      left_out("autoresume", "a run always goes on from its newest checkpoint"),
-      only("only_hf_checkpoint", {"false"}, "tycho convert exports a checkpoint"),
-      only("only_composer_checkpoint", {"false"}, "is not there"),
-      left_out("spin_dataloaders", "the place in the data is kept"),
-      only("compile_config", {"null"}, "there is nothing to compile"),
-      only("profiler", {"null"}, "is not there yet"),
   };
 }
+
+const Rows kNumbers = {
+    to("max_duration", "max_duration", duration_in("ep")),
+    to("max_seq_len", "seq_len"),
+    to("global_train_batch_size", "global_batch", count_of("sp")),
+    by("device_train_microbatch_size", map_micro_batch),
+    left_out("device_eval_batch_size", "evaluation has the batches of training"),
+    left_out("device_train_batch_size", kComputed),
+    left_out("device_train_grad_accum", kComputed),
+    left_out("n_gpus", kComputed),
+    to("seed", "seed"),
+    to("precision", "precision", words({{"amp_bf16", "bf16"}, {"bf16", "bf16"}, {"fp32", "fp32"}})),
+    only("code_paths", {"null", "[]"}, "Python cannot be loaded"),
+    left_out("max_split_size_mb", "memory is Tycho's"),
+    left_out("expandable_segments", "memory is Tycho's"),
+    left_out("cuda_load_lazy", "memory is Tycho's"),
+    left_out("dist_timeout", kOneWay),
+    only("tp_config", {"null"}, "tensor parallelism is not there"),
+    left_out("accumulate_train_batch_on_tokens", "every token counts alike"),
+    when_evaluating("eval_interval", "eval.every", duration_in("ep")),
+    when_evaluating("eval_first", "eval.first", as_is),
+    by("eval_subset_num_batches", map_eval_batches),
+    only("icl_tasks", {"null"}, kNoIcl),
+    only("icl_subset_num_batches", {"null"}, kNoIcl),
+    left_out("icl_seq_len", kNoIcl),
+    only("eval_gauntlet", {"null"}, kNoIcl),
+    only("train_subset_num_batches", {"-1"}, "max_duration says how long"),
+};
+
+const Rows kOutputs = {
+
+    left_out("progress_bar", kConsole),
+    left_out("log_to_console", kConsole),
+    left_out("python_log_level", kConsole),
+    to("console_log_interval", "log.every", duration_in("ep")),
+    left_out("log_config", "the run folder holds it"),
+    left_out("metadata", "the run folder holds what was asked"),
+    left_out("flatten_metadata", "the run folder holds what was asked"),
+    by("run_name", map_run_name),
+    by("save_folder", map_save_folder),
+    left_out("save_filename", kFiles),
+    left_out("save_latest_filename", kFiles),
+    by("save_interval", map_save_interval),
+    by("save_num_checkpoints_to_keep", map_keep),
+    left_out("save_overwrite", "a run folder goes on, or is left alone"),
+    only("save_weights_only", {"false"}, "checkpoints hold all that going on needs"),
+    only("save_ignore_keys", {"null"}, "checkpoints hold all that going on needs"),
+    only("load_ignore_keys", {"null"}, "is not there"),
+    only("load_path", {"null"}, "Composer's checkpoints are not read; resume = PATH takes one of Tycho's"),
+    left_out("load_weights_only", "nothing is loaded"),
+    left_out("load_strict_model_weights", "they always are"),
+    left_out("autoresume", "a run always goes on from its newest checkpoint"),
+    only("only_hf_checkpoint", {"false"}, "tycho convert exports a checkpoint"),
+    only("only_composer_checkpoint", {"false"}, "is not there"),
+    left_out("spin_dataloaders", "the place in the data is kept"),
+    only("compile_config", {"null"}, "there is nothing to compile"),
+    only("profiler", {"null"}, "is not there yet"),
+};
 
 }  // namespace
 
 const Rows& foundry_rows() {
-  static const Rows rows = make_rows();
+  static const Rows rows = [] {
+    Rows all = parts_of_the_run();
+    for (const Rows* part : {&kNumbers, &kOutputs}) all.insert(all.end(), part->begin(), part->end());
+    return all;
+  }();
   return rows;
 }
 

@@ -123,6 +123,11 @@ Imported import_recipe(const std::string& file, const std::string& text,
   return out;
 }
 
+void print_note(const std::string& file, const std::string& note) {
+  std::fputs(fmt::format("note: {}  {}\n", file, note).c_str(),
+             stderr);  // must not fail where stderr is closed
+}
+
 void import_request(RecipeRequest& request) {
   if (!is_foreign_recipe(request.file)) return;
   const auto given = request.files.find(request.file);
@@ -135,7 +140,7 @@ void import_request(RecipeRequest& request) {
     text = std::move(*file.text);
   }
   Imported made = import_recipe(request.file, text, request.pins);
-  for (const std::string& note : made.notes) fmt::print(stderr, "note: {}  {}\n", request.file, note);
+  for (const std::string& note : made.notes) print_note(request.file, note);
   request.origins[request.file] = std::move(text);
   request.file += ".lua";
   request.files[request.file] = std::move(made.lua);

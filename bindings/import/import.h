@@ -23,6 +23,9 @@ struct Imported {
 Imported import_recipe(const std::string& file, const std::string& text,
                        const std::vector<PinArgument>& pins = {});
 
+/// One line on stderr.
+void print_note(const std::string& file, const std::string& note);
+
 /// Replaces a foreign file of a request by the recipe made from it, read from request.files or the disk.
 /// Notes go to stderr.
 void import_request(RecipeRequest& request);

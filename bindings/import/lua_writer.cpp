@@ -59,6 +59,9 @@ void LuaWriter::write(const std::string& text, int line, const std::string& comm
   std::string out = std::string(static_cast<size_t>(2 * depth_), ' ') + text;
   for (const std::string& one : {trailing(line), comment.empty() ? "" : "-- " + comment})
     if (!one.empty()) out += "  " + one;
+  // A key or a value with a line break must not leave its comment.
+  for (char& c : out)
+    if (c == '\n' || c == '\r') c = ' ';
   lines_.push_back(out);
   if (line >= cursor_ && line <= last_) cursor_ = line + 1;
 }

@@ -21,6 +21,13 @@ void map_nanotron(Mapper& mapper);
 const Rows& foundry_model_rows();
 void map_foundry_model(Mapper& mapper, const DocEntry& entry);
 
+/// LLM Foundry's train_loader and eval_loader; `target` is train_data or eval.data.
+const Rows& foundry_loader_rows();
+void map_foundry_loader(Mapper& mapper, const DocEntry& entry, const char* target);
+void map_foundry_eval_loader(Mapper& mapper, const DocEntry& entry);
+/// True for s3://bucket/folder and its like.
+bool is_remote_place(const std::string& place);
+
 /// A recipe whose model is what a config.json of Hugging Face describes; the rest is t.required.
 std::string recipe_of_hf_config(const Json& json, const std::string& name, const std::string& place,
                                 std::vector<std::string>& notes);

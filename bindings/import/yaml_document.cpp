@@ -1,4 +1,5 @@
 // Reads YAML with its lines; aliases and merge keys are written out.
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -94,6 +95,8 @@ DocNode read_yaml(const std::string& text, const std::string& place) {
       fail(ExitCode::kUnusable, "[{}] wanted one YAML document, found {}", place, documents.size());
     }
     return YamlReader(place).read(documents[0], 0, 0);
+  } catch (const YAML::DeepRecursion&) {
+    fail(ExitCode::kUnusable, "[{}] goes more than 64 levels deep", place);
   } catch (const YAML::Exception& error) {
     fail(ExitCode::kUnusable, "[{}] is not YAML: line {}, column {}: {}", place, error.mark.line + 1,
          error.mark.column + 1, error.msg);

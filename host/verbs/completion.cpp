@@ -72,8 +72,8 @@ Words with_prefix(const Words& all, const std::string& prefix) {
   return out;
 }
 
-/// Folders, and files whose name ends so ("" for all), that go on from a half-written path.
-Words files_from(const std::string& typed, const std::string& ending) {
+/// Folders, and files whose name ends in one of these ("" for all), that go on from a half-written path.
+Words files_from(const std::string& typed, const Words& endings) {
   const size_t slash = typed.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : typed.substr(0, slash + 1);
   const std::string stem = typed.substr(folder.size());
@@ -85,7 +85,8 @@ Words files_from(const std::string& typed, const std::string& ending) {
     if (hidden || !name.starts_with(stem)) continue;
     if (entry.is_directory(ignored)) {
       out.push_back(folder + name + "/");
-    } else if (name.ends_with(ending)) {
+    } else if (std::any_of(endings.begin(), endings.end(),
+                           [&](const std::string& ending) { return name.ends_with(ending); })) {
       out.push_back(folder + name);
     }
   }
@@ -135,12 +136,12 @@ Words override_or_file(const Words& words) {
   const bool has_recipe = std::any_of(words.begin() + 1, words.end() - 1,
                                       [](const std::string& one) { return !is_override(one); });
   if (typed.starts_with('@')) {
-    Words out = files_from(typed.substr(1), "");
+    Words out = files_from(typed.substr(1), {""});
     for (std::string& one : out) one.insert(0, "@");
     return out;
   }
   if (!has_recipe && !is_override(typed)) {
-    Words out = files_from(typed, ".lua");
+    Words out = files_from(typed, {".lua", ".yaml", ".yml", ".toml"});
     if (words[0] != "config") return out;
     const Words keys = complete_override({typed});
     out.insert(out.end(), keys.begin(), keys.end());
@@ -167,7 +168,7 @@ Words candidates(const Words& words) {
   if (takes_overrides(*verb)) return override_or_file(words);
   const Words choices = subverbs(*verb);
   if (words.size() == 2 && !choices.empty()) return with_prefix(choices, typed);
-  return files_from(typed, "");
+  return files_from(typed, {""});
 }
 
 int print_candidates(const Arguments& arguments) {

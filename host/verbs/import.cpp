@@ -28,7 +28,7 @@ int run_import(const Arguments& arguments) {
     fail(ExitCode::kUsage, "[tycho import] {} has no key for {}; keys of Tycho are given to tycho run",
          request.file, made.pins[0].text);
   }
-  for (const std::string& note : made.notes) fmt::print(stderr, "note: {}  {}\n", request.file, note);
+  for (const std::string& note : made.notes) print_note(request.file, note);
   if (!arguments.has("out")) {
     fmt::print("{}", made.lua);
     return 0;

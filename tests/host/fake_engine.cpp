@@ -1,4 +1,5 @@
-// An engine that computes nothing: shows what the host hands over, and waits for a stop when the seed is 99.
+// An engine that computes nothing: shows what the host hands over, and waits for a stop when the seed is 99;
+// writes a run folder when TYCHO_FAKE_RUN_FOLDER is set.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -6,6 +7,9 @@
 
 #include "bindings/run/engine.h"
 #include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/config_io.h"
+#include "trainer/run_folder.h"
 
 namespace {
 
@@ -23,6 +27,10 @@ int run(const RunRequest& request, bool tty, const StopFlag& stop) {
   std::printf("OMP_NUM_THREADS=%s OMP_WAIT_POLICY=%s\n", environment("OMP_NUM_THREADS"),
               environment("OMP_WAIT_POLICY"));
   std::fflush(stdout);
+  if (std::getenv("TYCHO_FAKE_RUN_FOLDER") != nullptr) {
+    const TrainConfig config = read_config_or_fail(parse_json(request.config_json, "fake"));
+    write_run_folder(real_files(), run_folder_path(config), request, Json::object());
+  }
   if (request.config_json.find("\"seed\":99") == std::string::npos) return 0;
   if (request.config_json.find("\"resume\":\"none\"") != std::string::npos)
     throw Error("[fake] full", ExitCode::kStorage);

@@ -141,6 +141,26 @@ TEST(CheckConfig, RefusesSizesThatNoMachineHas) {
   EXPECT_NE(problems_after([](TrainConfig& c) { c.seq_len = 9007199254740991; }), "");
 }
 
+TEST(CheckConfig, WantsDataForEvaluation) {
+  const auto missing = [](const char* key) {
+    return std::string("eval.data: is missing: eval.") + key +
+           " does nothing without it; set eval.data = t.data.mds { local_dir = ..., split = \"val\" }";
+  };
+  EXPECT_EQ(problems_after([](TrainConfig& c) { c.eval.every = Duration::parse("5ba"); }), missing("every"));
+  EXPECT_EQ(problems_after([](TrainConfig& c) { c.eval.first = true; }), missing("first"));
+  EXPECT_EQ(problems_after([](TrainConfig& c) { c.eval.batches = 3; }), missing("batches"));
+  const auto with_data = [](const char* every, int64_t batches) {
+    return [every, batches](TrainConfig& c) {
+      c.eval = {.data = DataConfig(), .every = Duration::parse(every), .batches = batches};
+    };
+  };
+  EXPECT_EQ(problems_after(with_data("0.5ep", 10)), "");
+  EXPECT_EQ(problems_after(with_data("2dur", 0)),
+            "eval.every: 2dur is more than the whole run; write at most 1dur");
+  EXPECT_EQ(problems_after(with_data("5ba", 1LL << 40)),
+            "eval.batches: 1099511627776 is more than Tycho can plan; write at most 1073741824");
+}
+
 TEST(Batches, AreCountedInSequences) {
   TrainConfig config;
   EXPECT_EQ(global_batch_sequences(config), 8);

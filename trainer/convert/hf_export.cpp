@@ -54,7 +54,7 @@ class Source {
     if (!narrow_floats(dtype_, values_.data() + begin / width, to, n / width))
       fail(ExitCode::kUnusable, "[convert] {} has weights that {} cannot hold: export as bf16 or fp32", name_,
            dtype_);
-    if ((begin + n) / width == static_cast<int64_t>(values_.size())) values_ = {};
+    if ((begin + n) / width == static_cast<int64_t>(values_.size())) std::vector<float>().swap(values_);
   }
 
  private:

@@ -18,8 +18,7 @@ TEST_F(InitTest, MakesAProjectWhoseRecipePasses) {
 TEST_F(InitTest, ItsReadmeHoldsFromTextToTokens) {
   here("tycho init . && mkdir texts && tycho config > texts/a.txt");
   const Outcome made = here(
-      "grep -E '^tycho (tokenizer|data|check|plan)' README.md | sed 's/4096/512/' > todo; sh -ec '. ./todo'",
-      "bash");
+      "grep -E '^tycho (tokenizer|data|check|plan)' README.md | sed 's/4096/512/' > todo; set -e; . ./todo");
   EXPECT_EQ(made.code, 0) << made.output;
 }
 

@@ -1,6 +1,7 @@
 // Evaluation during training: when it happens, what it reports, and that training does not notice.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
@@ -80,7 +81,8 @@ TEST_F(EvaluateRunTest, TrainingIsTheSameBitForBitWithItAndAfterAResume) {
   ASSERT_EQ(run(), 0);
   EXPECT_EQ(newest_tensors(), whole);
   EXPECT_EQ(losses(), whole_losses);
-  EXPECT_EQ(std::count(steps().begin(), steps().end(), 0), 1);  // not again at the resume
+  const std::vector<int64_t> evaluated = steps();
+  EXPECT_EQ(std::count(evaluated.begin(), evaluated.end(), 0), 1);  // not again at the resume
 }
 
 TEST_F(EvaluateRunTest, MissingDataStopsTheRunBeforeItTrains) {

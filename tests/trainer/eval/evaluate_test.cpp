@@ -29,9 +29,9 @@ LlamaConfig tiny() {
 
 /// A model with weights of its own, the same on every rank.
 struct Ready {
-  Ready(BatchShape batch, FlatUnit::Use use = FlatUnit::Use::kInfer)
+  explicit Ready(BatchShape batch)
       : shape(batch),
-        units(make_units(model_layout({tiny()}).units, at::kFloat, at::kCPU, use)),
+        units(make_units(model_layout({tiny()}).units, at::kFloat, at::kCPU, FlatUnit::Use::kTrain)),
         model({tiny()}, units, shape, at::kFloat, at::kCPU) {
     for (FlatUnit& unit : units.owned()) initialise(unit, 7);
   }
@@ -136,7 +136,7 @@ TEST_F(EvaluateTest, TakesTheFirstSequencesInFileOrder) {
 
 TEST_F(EvaluateTest, LeavesTheWeightsAndGradientsAlone) {
   write(5);
-  Ready ready({2, kSeq}, FlatUnit::Use::kTrain);
+  Ready ready({2, kSeq});
   std::vector<at::Tensor> before;
   for (FlatUnit& unit : ready.units.owned()) {
     unit.flat_grads().fill_(3);

@@ -41,6 +41,13 @@ TEST(LiveViewTest, ShowsARunOnAWideTerminal) {
 )");
 }
 
+TEST(LiveViewTest, ShowsTheLossOfTheLastEvaluationBesideThatOfTraining) {
+  ViewState state = some_state();
+  EXPECT_EQ(screen(state, {119, true, false}).find("eval"), std::string::npos);
+  state.eval_loss = 3.5;
+  EXPECT_NE(screen(state, {119, true, false}).find("⣀  eval 3.500  lr 5.8e-4"), std::string::npos);
+}
+
 TEST(LiveViewTest, ShowsARunIn80Columns) {
   EXPECT_EQ(screen(some_state(), {79, true, false}), R"(
  mpt-125m  runs/mpt-125m  NVIDIA H200  bf16  recipe 7c1e91d0  pins: seq_len=81…

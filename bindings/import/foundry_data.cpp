@@ -1,0 +1,98 @@
+// LLM Foundry's data loaders -> t.data.*.
+#include "bindings/import/systems.h"
+
+namespace tycho {
+namespace {
+
+const char* const kLoader = "the loader is Tycho's";
+
+/// Data is read where it is: `remote` when it is a folder, else `local`.
+void map_remote(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.is_null(&entry.node)) return mapper.remark(entry, "the data is in local");
+  if (is_remote_place(mapper.text_of(&entry.node)))
+    return mapper.problem(entry,
+                          "object stores are not read yet: copy the data to a folder and leave remote empty");
+  mapper.emit(entry, "local_dir", mapper.expression(entry));
+}
+
+void map_local(Mapper& mapper, const DocEntry& entry) {
+  const std::string loader = entry.path.substr(0, entry.path.find('.'));
+  const DocNode* remote = mapper.root().at(loader + ".dataset.remote");
+  if (!mapper.is_null(remote)) return mapper.remark(entry, "read where it is, without a copy");
+  if (mapper.is_null(&entry.node)) return mapper.problem(entry, "wanted the folder of the data");
+  mapper.emit(entry, "local_dir", mapper.expression(entry));
+}
+
+void map_data_length(Mapper& mapper, const DocEntry& entry) {
+  const DocNode* whole = mapper.root().find("max_seq_len");
+  if (whole == nullptr || mapper.text_of(whole) == mapper.text_of(&entry.node))
+    return mapper.remark(entry, "r.seq_len says it");
+  mapper.problem(entry, "differs from max_seq_len = " + mapper.text_of(whole) +
+                            ": rows of a data set are as long as "
+                            "the model's sequences");
+}
+
+const Rows kDataset = {
+    by("local", map_local),
+    by("remote", map_remote),
+    to("split", "split"),
+    to("shuffle", "shuffle"),
+    to("shuffle_seed", "shuffle_seed"),
+    by("max_seq_len", map_data_length),
+    left_out("shuffle_algo", "the order is Tycho's"),
+    left_out("shuffle_block_size", "the order is Tycho's"),
+    left_out("num_canonical_nodes", "the order does not depend on nodes"),
+    left_out("partition_algo", "the order is Tycho's"),
+    left_out("predownload", kLoader),
+    left_out("cache_limit", "data is read where it is"),
+    left_out("keep_zip", kLoader),
+    left_out("download_retry", kLoader),
+    left_out("download_timeout", kLoader),
+    left_out("validate_hash", "sizes are always checked"),
+    left_out("batching_method", kLoader),
+    left_out("allow_unsafe_types", "no pickles are read"),
+    left_out("token_encoding_type", "index.json says it"),
+    left_out("eos_token_id", "no sequence ids are used"),
+    left_out("bos_token_id", "no sequence ids are used"),
+    only("streams", {"null"}, "mixing data sets is not there"),
+    only("epoch_size", {"null"}, "epochs are whole"),
+    only("mlm_probability", {"null"}, "masked language models are not there"),
+};
+
+const Rows kTextLoader = {
+    elsewhere("name"),
+    group("dataset", kDataset),
+    left_out("label", "one set is evaluated"),
+    left_out("drop_last", "batches are always full"),
+    left_out("num_workers", kLoader),
+    left_out("pin_memory", kLoader),
+    left_out("prefetch_factor", kLoader),
+    left_out("persistent_workers", kLoader),
+    left_out("timeout", kLoader),
+};
+
+}  // namespace
+
+bool is_remote_place(const std::string& place) { return place.find("://") != std::string::npos; }
+
+const Rows& foundry_loader_rows() { return kTextLoader; }
+
+void map_foundry_loader(Mapper& mapper, const DocEntry& entry, const char* target) {
+  const DocNode* name = entry.node.find("name");
+  if (name == nullptr || mapper.text_of(name) != "text") {
+    return mapper.problem(name == nullptr ? entry : DocEntry{entry.path + ".name", *name},
+                          "only the text loader (MDS shards of tokens) is there; finetuning is not yet");
+  }
+  mapper.component(entry, target, "t.data.mds", kTextLoader);
+}
+
+void map_foundry_eval_loader(Mapper& mapper, const DocEntry& entry) {
+  if (entry.node.is_scalar() && mapper.is_null(&entry.node)) return mapper.remark(entry, "no evaluation");
+  if (!entry.node.is_list()) return map_foundry_loader(mapper, entry, "eval.data");
+  if (entry.node.items.size() == 1)
+    return map_foundry_loader(mapper, {entry.path, entry.node.items[0]}, "eval.data");
+  mapper.problem(entry,
+                 "one data set can be evaluated on, here are " + std::to_string(entry.node.items.size()));
+}
+
+}  // namespace tycho

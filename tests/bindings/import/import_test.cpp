@@ -1,0 +1,149 @@
+// Whole files as recipes: against golden files, and what is refused.
+#include "bindings/import/import.h"
+
+#include <gtest/gtest.h>
+
+#include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+
+namespace tycho {
+namespace {
+
+#define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+const std::string kGolden = TYCHO_SOURCE_DIR "/tests/golden/import/";
+
+/// A YAML of LLM Foundry with these lines at its end.
+std::string foundry(const std::string& lines) {
+  return "max_duration: 10ba\ntrain_loader: {name: text}\n" + lines;
+}
+
+std::string lua_of(const std::string& lines) { return import_recipe("x.yaml", foundry(lines)).lua; }
+
+std::string refusal(const std::string& text, const std::string& file = "x.yaml") {
+  try {
+    return "imported:\n" + import_recipe(file, text).lua;
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(Import, MakesTheGoldenRecipes) {
+  for (const char* name : {"foundry.yaml", "titan.toml", "nanotron.yaml"}) {
+    const std::string lua = import_recipe(name, read_file(kGolden + name)).lua;
+    EXPECT_EQ(lua, read_file(kGolden + name + ".lua")) << name;
+  }
+}
+
+TEST(Import, NamesEveryKeyThatItCannotHonour) {
+  const std::string text =
+      refusal(foundry("precision: amp_fp8\nfsdp_config:\n  cpu_offload: true\n  sharding_strateg: "
+                      "X\ncallbacks:\n  mine: {}\n"));
+  EXPECT_CONTAINS(text, "[import] 4 keys of x.yaml cannot be imported:");
+  EXPECT_CONTAINS(text, "line 3       precision = amp_fp8: Tycho has amp_bf16, bf16, fp32");
+  EXPECT_CONTAINS(text, "line 5       fsdp_config.cpu_offload = true: is not there");
+  EXPECT_CONTAINS(text, "did you mean \"sharding_strategy\"?");
+  EXPECT_CONTAINS(text, "callbacks.mine: no such key is known here");
+}
+
+TEST(Import, KeepsComposersDefaults) {
+  const std::string lua = lua_of("");
+  EXPECT_CONTAINS(lua, "r.clip.norm = 0  -- the YAML does not clip");
+  EXPECT_CONTAINS(lua, "r.precision = \"bf16\"  -- LLM Foundry's default");
+  EXPECT_CONTAINS(lua_of("optimizer: {name: decoupled_adamw, lr: 1e-3}\n"), "decay_mask = \"all\"");
+  EXPECT_EQ(lua_of("optimizer: {name: decoupled_adamw, lr: 1e-3, weight_decay: 0}\n").find("decay_mask"),
+            std::string::npos);
+}
+
+TEST(Import, ReadsBareNumbersAsEpochs) {
+  EXPECT_CONTAINS(import_recipe("x.yaml", "train_loader: {name: text}\nmax_duration: 2\n").lua,
+                  "r.max_duration = \"2ep\"");
+  EXPECT_CONTAINS(refusal(foundry("save_interval: 1ep\n")), "epochs are known to Tycho when max_duration");
+}
+
+TEST(Import, MakesLocalsOfReferences) {
+  const std::string lua = lua_of(
+      "variables:\n  a: ${variables.b}\n  b: 3\n  end: 4\nseed: ${variables.a}\n"
+      "max_seq_len: ${variables.end}\nrun_name: x-${seed}-${variables.a}\n");
+  EXPECT_CONTAINS(lua, "local b = 3\n");
+  EXPECT_CONTAINS(lua, "local end_ = 4\n");
+  EXPECT_CONTAINS(lua, "r.seed = b\n");
+  EXPECT_CONTAINS(lua, "r.run_name = \"x-\" .. b .. \"-\" .. b\n");
+}
+
+TEST(Import, RefusesReferencesThatLeadNowhere) {
+  EXPECT_CONTAINS(refusal(foundry("seed: ${variables.x}\n")),
+                  "line 3: ${variables.x} refers to a key that is not");
+  EXPECT_CONTAINS(refusal(foundry("seed: ${seed}\n")), "refers to itself");
+  EXPECT_CONTAINS(refusal(foundry("a: ${b}\nb: ${a}\nseed: ${a}\n")), "refers to itself");
+  EXPECT_CONTAINS(refusal(foundry("run_name: x${run_name}\n")), "refers to itself");
+  EXPECT_CONTAINS(refusal(foundry("seed: ${oc.env:SEED}\n")), "calls a resolver");
+  EXPECT_CONTAINS(refusal(foundry("fsdp_config: ${fsdp_config}\n")), "");
+}
+
+TEST(Import, ReadsTheDataWhereItIs) {
+  const auto data = [](const std::string& remote) {
+    return refusal("max_duration: 1ba\ntrain_loader:\n  name: text\n  dataset: {local: /tmp/x, remote: " +
+                   remote + "}\n");
+  };
+  EXPECT_CONTAINS(data("/data/c4"), "local_dir = \"/data/c4\"");
+  EXPECT_CONTAINS(data("null"), "local_dir = \"/tmp/x\"");
+  EXPECT_CONTAINS(data("s3://bucket/x"), "object stores are not read yet");
+}
+
+TEST(Import, MapsModelsOfHuggingFace) {
+  const std::string by_name = lua_of(
+      "model: {name: hf_causal_lm, pretrained: false, pretrained_model_name_or_path: "
+      "meta-llama/Llama-3.1-8B, "
+      "config_overrides: {num_hidden_layers: 2}}\n");
+  EXPECT_CONTAINS(by_name, "r.model = t.model.llama {");
+  EXPECT_CONTAINS(by_name, "layers = 2,");
+  EXPECT_EQ(by_name.find("layers = 32"), std::string::npos);
+  EXPECT_CONTAINS(lua_of("model: {name: hf_causal_lm, pretrained_model_name_or_path: ./m}\n"),
+                  "path = \"./m\"");
+  EXPECT_CONTAINS(refusal(foundry("model: {name: hf_causal_lm, pretrained_model_name_or_path: x/y}\n")),
+                  "nothing is fetched from the hub");
+  EXPECT_CONTAINS(refusal(foundry("model: {name: hf_t5}\n")), "Tycho has mpt_causal_lm and hf_causal_lm");
+}
+
+TEST(Import, AppliesArgumentsOfTheOtherSystemFirst) {
+  const std::vector<PinArgument> pins = {{2, "variables.n=5"},
+                                         {3, "optimizer.lr=1e-2"},
+                                         {4, "fsdp_config.state_dict_type=sharded"},
+                                         {5, "optimizer.lr*=2"},
+                                         {6, "model.width=64"},
+                                         {7, "yamlUpdates.train_loader\\.dataset\\.split=train_small"}};
+  const Imported made = import_recipe(
+      "x.yaml",
+      foundry("variables: {n: 3}\nseed: ${variables.n}\noptimizer: {name: decoupled_adamw, lr: 1}\n"), pins);
+  EXPECT_CONTAINS(made.lua, "local n = 5  -- argument 2");
+  EXPECT_CONTAINS(made.lua, "lr = 1e-2,  -- argument 3");
+  EXPECT_CONTAINS(made.lua, "split = \"train_small\",  -- argument 7");
+  ASSERT_EQ(made.pins.size(), 2u);
+  EXPECT_EQ(made.pins[0].text, "optimizer.lr*=2");
+  EXPECT_EQ(made.pins[1].text, "model.width=64");
+}
+
+TEST(Import, ReadsAConfigOfHuggingFace) {
+  const std::string lua =
+      import_recipe("config.json", read_file(TYCHO_SOURCE_DIR "/tests/golden/hf/llama/config.json")).lua;
+  EXPECT_CONTAINS(lua, "r.model = t.model.llama { width = ");
+  EXPECT_CONTAINS(lua, "r.max_duration = t.required");
+}
+
+TEST(Import, KeepsLineBreaksInsideCommentsAndStrings) {
+  const std::string lua = lua_of("variables: {\"a\\nos.exit()\": \"b\\nc\"}\nrun_name: \"x\\ny\"\n");
+  EXPECT_EQ(lua.find("\nos.exit"), std::string::npos) << lua;
+  EXPECT_CONTAINS(lua, "r.run_name = \"x\\ny\"");
+}
+
+TEST(Import, RefusesFilesOfNoKnownSystem) {
+  EXPECT_CONTAINS(refusal("a: 1\n"), "wanted a train YAML of LLM Foundry");
+  EXPECT_CONTAINS(refusal("- 1\n"), "wanted a train YAML of LLM Foundry");
+  EXPECT_CONTAINS(refusal("max_duration: \xff\n"), "line 1: this is not UTF-8 text");
+  EXPECT_CONTAINS(refusal("job = 1\n", "x.toml"), "wanted a section [model]");
+  EXPECT_CONTAINS(refusal("optimizer: 3\ntokens: 4\n"), "wanted a map of keys");
+}
+
+}  // namespace
+}  // namespace tycho

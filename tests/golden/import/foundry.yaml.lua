@@ -1,0 +1,90 @@
+-- Made from foundry.yaml, a YAML of LLM Foundry.
+local t = require "tycho"
+local r = t.recipe "foundry"
+
+-- A run as LLM Foundry would train it.
+local data = "/data/tokens"
+-- variables.copy: null  (not needed here)  -- empty: the data is local
+local length = 128
+local seed = 17
+-- variables.unused: 3  (not needed here)
+
+r.seq_len = length
+r.run_name = "small-" .. seed
+
+-- The network
+r.model = t.model.mpt {
+  -- init_device: meta  (weights are made where they are used)
+  width = 64,
+  heads = 4,  -- heads of 16
+  layers = 2,
+  max_seq_len = length,
+  vocab_size = 512,
+  logit_scale = 1 / math.sqrt(64),
+  -- attn_impl: flash  (Tycho picks its kernels)
+  positions = "alibi",
+  clip_qkv = 8,
+  init = {
+    name = "baseline_",
+    init_std = 0.02,
+  },
+}
+
+-- tokenizer.name: some/tokenizer  (set r.tokenizer to its tokenizer.json)
+
+r.train_data = t.data.mds {
+  local_dir = data,
+  -- remote: ${variables.copy}  (the data is in local)
+  split = "train",
+  shuffle = true,
+  -- max_seq_len: ${variables.length}  (r.seq_len says it)
+  shuffle_seed = seed,
+  -- drop_last: true  (batches are always full)
+  -- num_workers: 8  (the loader is Tycho's)
+}
+
+r.eval.data = t.data.mds {
+  split = "val",
+  shuffle = false,
+  local_dir = data,
+  -- remote: ${variables.copy}  (the data is in local)
+  -- max_seq_len: ${variables.length}  (r.seq_len says it)
+  shuffle_seed = seed,
+  -- drop_last: true  (batches are always full)
+  -- num_workers: 8  (the loader is Tycho's)
+}
+
+r.optimizer = t.optim.decoupled_adamw {
+  lr = 6.0e-4,
+  betas = { 0.9, 0.95 },
+  weight_decay = 1.0e-5,
+  decay_mask = "all",
+}
+
+r.scheduler = t.sched.cosine {
+  t_warmup = "10ba",
+  alpha_f = 0.1,
+  compat = "composer",
+}
+
+-- algorithms.gradient_clipping.clipping_type: norm  (as it is here)
+r.clip.norm = 1.0
+
+r.max_duration = "2ep"  -- twice through
+r.eval.every = "1ep"
+-- eval_subset_num_batches: -1  (all of it)
+r.global_batch = "32sp"
+r.micro_batch = "8sp"
+r.precision = "bf16"
+r.seed = seed
+
+-- fsdp_config.sharding_strategy: FULL_SHARD  (how weights are spread over ranks is Tycho's)
+r.recompute.mode = "full"
+
+r.run_dir = "./{run_name}/checkpoints"
+r.ckpt.every = "0.5dur"
+r.ckpt.keep = 0
+-- callbacks.speed_monitor: {window_size: 10}  (metrics are always written to the run folder)
+-- The end.
+
+return r

@@ -1,0 +1,65 @@
+// Files of other systems at the command line: imported, and used as they are.
+#include "tests/host/shell.h"
+
+namespace tycho {
+namespace {
+
+class ImportTest : public ShellTest {
+ protected:
+  void SetUp() override {
+    ShellTest::SetUp();
+    std::filesystem::copy(TYCHO_SOURCE_DIR "/tests/golden/import", folder_);
+  }
+};
+
+TEST_F(ImportTest, GoldenRecipesPass) {
+  for (const char* name : {"foundry.yaml", "titan.toml", "nanotron.yaml"}) {
+    const Outcome checked = here(std::string("tycho check ") + name + ".lua");
+    EXPECT_EQ(checked.code, 0) << name << "\n" << checked.output;
+    const Outcome direct = here(std::string("tycho check ") + name);
+    EXPECT_EQ(direct.code, 0) << name << "\n" << direct.output;
+    EXPECT_EQ(here(std::string("tycho diff ") + name + " " + name + ".lua 2>&-").code, 0);
+  }
+}
+
+TEST_F(ImportTest, WritesARecipeOnce) {
+  EXPECT_CONTAINS(here("tycho import foundry.yaml -o new.lua").output,
+                  "wrote new.lua; next: tycho check new.lua");
+  EXPECT_EQ(here("cmp new.lua foundry.yaml.lua").code, 0);
+  const Outcome again = here("tycho import foundry.yaml -o new.lua");
+  EXPECT_EQ(again.code, 2);
+  EXPECT_CONTAINS(again.output, "nothing is overwritten");
+  EXPECT_CONTAINS(here("tycho import foundry.yaml variables.length=64 2>&-").output, "local length = 64");
+  EXPECT_EQ(here("tycho import foundry.yaml ckpt.keep=2").code, 2);
+  EXPECT_EQ(here("tycho import absent.yaml").code, 2);
+}
+
+TEST_F(ImportTest, TakesOverridesOfBothSystems) {
+  const std::string updates =
+      "save_folder=/data/checkpoints save_interval=10ba save_num_checkpoints_to_keep=5 "
+      "fsdp_config.state_dict_type=sharded max_duration=100ba variables.copy=/data/my-copy-c4 "
+      "train_loader.dataset.split=train_small --set 'yamlUpdates.eval_loader\\.dataset\\.split=val_small' "
+      "optimizer.lr*=0.5";
+  const Outcome shown = here("tycho config foundry.yaml --json " + updates + " 2>&-");
+  ASSERT_EQ(shown.code, 0) << shown.output;
+  const Outcome checked = here("tycho check foundry.yaml --json " + updates + " 2>&-");
+  for (const char* part :
+       {"\"local_dir\": \"/data/my-copy-c4\"", "\"split\": \"train_small\"", "\"split\": \"val_small\"",
+        "\"max_duration\": \"100ba\"", "\"run_dir\": \"/data/checkpoints\"", "\"keep\": 5", "\"lr\": 0.0003",
+        "\"foundry.yaml\""})
+    EXPECT_CONTAINS(checked.output, part);
+}
+
+TEST_F(ImportTest, ReportsProblemsOfTheFileAndOfTheRecipe) {
+  const Outcome unknown =
+      here("sed 's/^precision.*/precison: x/' foundry.yaml > bad.yaml; tycho plan bad.yaml");
+  EXPECT_EQ(unknown.code, 10);
+  EXPECT_CONTAINS(unknown.output, "did you mean \"precision\"?");
+  const Outcome wrong = here("tycho check foundry.yaml model.n_heads=5");
+  EXPECT_EQ(wrong.code, 10);
+  EXPECT_CONTAINS(wrong.output, "foundry.yaml.lua:");
+  EXPECT_CONTAINS(wrong.output, "-- argument 2");
+}
+
+}  // namespace
+}  // namespace tycho

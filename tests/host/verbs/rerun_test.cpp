@@ -1,0 +1,84 @@
+// A run again from what its folder keeps, with an engine that only writes that folder.
+#include <cstdlib>
+
+#include "tests/host/shell.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RerunTest : public ShellTest {
+ protected:
+  void SetUp() override {
+    ShellTest::SetUp();
+    fs::create_directories(folder_ / "bin");
+    fs::create_directories(folder_ / "lib");
+    fs::copy_file(TYCHO_PROGRAM, folder_ / "bin/tycho");
+    fs::copy_file(TYCHO_FAKE_ENGINE, folder_ / "lib/libtycho_engine.so");
+    write(
+        "local t = require \"tycho\"\nlocal r = require \"base\" :extend \"x\"\nr.seed = "
+        "tonumber(t.env(\"SEED\", \"1\"))\n"
+        "return r\n");
+    write(whole(), "base.lua");
+  }
+  /// `tycho` in the folder, with the engine that writes run folders.
+  Outcome run(const std::string& command, const std::string& before = "") const {
+    return here(before + " TYCHO_FAKE_RUN_FOLDER=1 ./bin/tycho " + command);
+  }
+};
+
+TEST_F(RerunTest, StartsANewRunFromTheOldSources) {
+  ASSERT_EQ(run("run x.lua optimizer.lr=2e-3", "SEED=5").code, 0);
+  write("broken", "x.lua");
+  fs::remove(folder_ / "base.lua");
+  const Outcome again = run("rerun runs/x seq_len=64", "SEED=6");
+  ASSERT_EQ(again.code, 0) << again.output;
+  const Outcome differ = here("tycho diff runs/x runs/x-2");
+  EXPECT_EQ(differ.output,
+            "key       runs/x           runs/x-2\n"
+            "run_name  \"x\"     default  \"x-2\"     argument 4\n"
+            "seq_len   1024    default  64        argument 3\n");
+  EXPECT_EQ(run("rerun runs/x-2").code, 0);
+  EXPECT_TRUE(fs::exists(folder_ / "runs/x-2-2")) << here("ls runs").output;
+}
+
+TEST_F(RerunTest, ShowsTheCommandAndStartsNothing) {
+  run("run x.lua optimizer.lr=2e-3");
+  const Outcome shown = run("rerun runs/x 'optimizer.lr*=2' --print");
+  EXPECT_EQ(shown.output,
+            "# with the files in runs/x/sources\n"
+            "tycho run x.lua optimizer.lr=2e-3 'optimizer.lr*=2' run_name=x-2\n");
+  EXPECT_FALSE(fs::exists(folder_ / "runs/x-2"));
+  EXPECT_CONTAINS(run("rerun runs/x run_dir=runs/other --print").output, "run_dir=runs/other\n");
+}
+
+TEST_F(RerunTest, RefusesWhenSourcesAreMissingOrChanged) {
+  run("run x.lua");
+  write("-- changed\n", "runs/x/sources/base.lua");
+  fs::remove(folder_ / "runs/x/sources/x.lua");
+  const Outcome refused = run("rerun runs/x");
+  EXPECT_EQ(refused.code, 12);
+  EXPECT_CONTAINS(refused.output, "base.lua: runs/x/sources/base.lua was changed after the run began");
+  EXPECT_CONTAINS(refused.output, "x.lua: no runs/x/sources/x.lua");
+  EXPECT_CONTAINS(refused.output, "runs/x/recipe.lua has every value resolved");
+}
+
+TEST_F(RerunTest, RunsAYamlAgain) {
+  fs::copy_file(TYCHO_SOURCE_DIR "/tests/golden/import/foundry.yaml", folder_ / "a.yaml");
+  ASSERT_EQ(run("run a.yaml save_folder=null variables.seed=4").code, 0);
+  fs::remove(folder_ / "a.yaml");
+  const Outcome again = run("rerun runs/small-4 variables.length=64");
+  ASSERT_EQ(again.code, 0) << again.output;
+  EXPECT_CONTAINS(here("tycho diff runs/small-4 runs/small-4-2").output, "seq_len");
+}
+
+TEST_F(RerunTest, SaysWhatIsNoRun) {
+  EXPECT_EQ(run("rerun").code, 2);
+  EXPECT_CONTAINS(run("rerun bin").output, "bin is not the folder of a run");
+  run("run x.lua");
+  EXPECT_EQ(run("rerun runs/x other").code, 2);
+}
+
+}  // namespace
+}  // namespace tycho
