@@ -162,19 +162,22 @@ void Mapper::close_over_locals() {
 }
 
 /// Declares a local after those that it needs; a variable that nothing needs stays as a comment.
-void Mapper::declare(LuaWriter& header, std::set<std::string>& done, const std::string& path) {
-  const DocNode& node = *root_.at(path);
+void Mapper::declare(LuaWriter& header, std::set<std::string>& done, const std::string& path,
+                     const DocNode& node) {
   if (!done.insert(path).second) return;
   if (node.is_map()) {
-    for (const auto& [key, value] : node.entries) declare(header, done, path + "." + key);
+    for (const auto& [key, value] : node.entries) declare(header, done, path + "." + key, value);
     return;
   }
   const DocEntry entry = {path, node};
   const auto local = locals_.find(path);
   std::string lua = fmt::format("-- {}: {}  (not needed here)", path, brief(node));
   if (local != locals_.end()) {
-    for (const Piece& piece : pieces_of(node.text))
-      if (piece.is_path) declare(header, done, target_of(entry, piece.text, 0));
+    for (const Piece& piece : pieces_of(node.text)) {
+      if (!piece.is_path) continue;
+      const std::string target = target_of(entry, piece.text, 0);
+      declare(header, done, target, *root_.at(target));
+    }
     lua = fmt::format("local {} = {}", local->second, expression(entry));
   }
   header.comments_before(node.line);
@@ -186,11 +189,11 @@ std::vector<std::string> Mapper::local_lines() {
   close_over_locals();
   LuaWriter header(comments_);
   std::set<std::string> done;
-  if (root_.find("variables") != nullptr) {
+  if (const DocNode* variables = root_.find("variables")) {
     enter(header, "variables");
-    declare(header, done, "variables");
+    declare(header, done, "variables", *variables);
   }
-  for (const auto& [path, name] : locals_) declare(header, done, path);
+  for (const auto& [path, name] : locals_) declare(header, done, path, *root_.at(path));
   return header.lines();
 }
 

@@ -103,7 +103,7 @@ class Mapper {
   std::string reference(const DocEntry& entry, const std::string& path);
   void enter(LuaWriter& writer, const std::string& key) const;
   void close_over_locals();
-  void declare(LuaWriter& header, std::set<std::string>& done, const std::string& path);
+  void declare(LuaWriter& header, std::set<std::string>& done, const std::string& path, const DocNode& node);
   std::vector<std::string> local_lines();
 
   DocNode root_;

@@ -36,7 +36,7 @@ function M.walk(fields, visit, path, kind)
   for _, field in ipairs(fields) do
     local here = M.join(path or "", field.name)
     visit(here, field, kind)
-    if field.type == "struct" then M.walk(field.fields, visit, here) end
+    if field.type == "struct" then M.walk(field.fields, visit, here, kind) end
     if field.type == "component" then
       for _, name in ipairs(M.sorted_keys(field.kinds)) do M.walk(field.kinds[name].fields, visit, here, name) end
     end

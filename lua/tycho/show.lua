@@ -21,7 +21,11 @@ end
 
 local function chosen(tree, path, kind)
   if not kind or not tree then return true end
-  local component = at_path(tree, path:match("^(.*)%.[^.]*$"))
+  local component
+  repeat
+    path = path:match("^(.*)%.[^.]*$")
+    component = at_path(tree, path)
+  until type(component) == "table" and component.kind or not path:find(".", 1, true)
   return type(component) == "table" and component.kind == kind
 end
 

@@ -8,10 +8,12 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <thread>
 
 #include "tests/host/shell.h"
+#include "trainer/base/json.h"
 
 namespace tycho {
 namespace {
@@ -88,6 +90,22 @@ TEST_F(CliTest, AllProcessesAgreeOnTheHash) {
   EXPECT_EQ(outputs.size(), 1u);
   EXPECT_NE(shell("tycho check " + demo_ + " seed=4").output,
             shell("tycho check " + demo_ + " seed=3").output);
+}
+
+TEST_F(CliTest, ConfigShowsEveryKeyOfTheChosenKindOnce) {
+  const Outcome shown = shell("tycho config " TYCHO_SOURCE_DIR "/recipes/mpt-125m.lua model --json");
+  EXPECT_EQ(shown.code, 0);
+  std::map<std::string, int> seen;
+  for (const Json& row : Json::parse(shown.output)) ++seen[row.at("path").get<std::string>()];
+  EXPECT_EQ(seen["model.rope_scaling.type"], 1);
+  EXPECT_EQ(seen["model.init.name"], 1);
+  const Outcome llama = shell("tycho config " + demo_ + " model");
+  EXPECT_EQ(llama.output.find("model.init."), std::string::npos) << "a key of another family";
+}
+
+TEST_F(CliTest, ErrorsKeepTheirCodeWhereNobodyReadsThem) {
+  EXPECT_EQ(shell("tycho check absent.lua 2>&-").code, 10);
+  EXPECT_EQ(shell("tycho chek 2>&-").code, 2);
 }
 
 TEST_F(CliTest, ConfigShowsWhereAValueComesFrom) {
