@@ -55,6 +55,7 @@ struct TrainConfig {
   std::vector<ParamGroupConfig> param_groups;
   SchedulerConfig scheduler;
   ClipConfig clip;
+  GuardConfig guard;
   std::string tokenizer;
   DataConfig train_data;
   EvalConfig eval;
@@ -91,6 +92,7 @@ struct TrainConfig {
       "Parameters that are treated apart; the first group that matches has them.");
     v("scheduler", scheduler, "Learning rate over time, as a share of optimizer.lr.");
     v("clip", clip, "Gradient clipping.");
+    v("guard", guard, "What NaN, infinity and spikes of the gradient do.");
     v("tokenizer", tokenizer,
       "A tokenizer.json; checked against the data and kept with every checkpoint. \"\" for none.");
     v("train_data", train_data, "What to train on.", required);

@@ -39,10 +39,12 @@ void check_empty(const Json& object) {
 }  // namespace
 
 Json TrainState::to_json() const {
-  return {{"step", step},
-          {"samples", samples},
-          {"tokens", tokens},
-          {"data", {{"epoch", data.epoch}, {"sample", data.sample}}}};
+  Json json = {{"step", step},
+               {"samples", samples},
+               {"tokens", tokens},
+               {"data", {{"epoch", data.epoch}, {"sample", data.sample}}}};
+  if (skipped > 0) json["skipped"] = {{"total", skipped}, {"in_a_row", skipped_in_a_row}};
+  return json;
 }
 
 TrainState TrainState::from_json(const Json& json) {
@@ -55,6 +57,12 @@ TrainState TrainState::from_json(const Json& json) {
   state.data.epoch = take_count(cursor, "epoch");
   state.data.sample = take_count(cursor, "sample");
   check_empty(cursor);
+  if (rest.contains("skipped")) {
+    Json skips = take(rest, "skipped");
+    state.skipped = take_count(skips, "total");
+    state.skipped_in_a_row = take_count(skips, "in_a_row");
+    check_empty(skips);
+  }
   check_empty(rest);
   return state;
 }

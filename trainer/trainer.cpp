@@ -28,14 +28,14 @@ FlatUnit::Use training_use(MasterWeights master) {
   return FlatUnit::Use::kTrain;
 }
 
-void require_finite(const TrainState& state, double loss, double grad_norm) {
-  if (std::isfinite(loss) && std::isfinite(grad_norm)) return;
+[[noreturn]] void stop_diverged(const TrainState& state, const std::string& what) {
   fail(ExitCode::kNumerics,
-       "[trainer] loss {} and gradient norm {} at step {}: training has diverged and stops before it spoils "
-       "the weights. Checkpoints are untouched; go on from one with a lower optimizer.lr, a longer "
-       "scheduler.t_warmup or a tighter "
-       "clip.norm",
-       loss, grad_norm, state.step + 1);
+       "[trainer] {} at step {}: training has diverged and stops before it spoils the weights. Checkpoints "
+       "are "
+       "untouched; go on from one with a lower optimizer.lr, a longer scheduler.t_warmup or a tighter "
+       "clip.norm, or "
+       "leave such steps out with guard.action = \"skip\"",
+       what, state.step + 1);
 }
 
 }  // namespace
@@ -66,9 +66,8 @@ void Trainer::step() {
 
   const double loss = loss_sum.item<double>() * weight_1.item<float>();
   const double grad_norm = norm.norm_1.item<float>();
-  require_finite(state_, loss, grad_norm);
   const double lr = peak_lr(config_.optimizer) * schedule_factor(schedule_, state_.step);
-  optimizer_->step(lr, state_.step + 1, norm.scale_1);
+  if (may_update(loss, grad_norm)) optimizer_->step(lr, state_.step + 1 - state_.skipped, norm.scale_1);
 
   state_.step += 1;
   state_.samples += batch.num_sequences * context_.world.size();
@@ -76,6 +75,24 @@ void Trainer::step() {
   state_.data = data_->cursor();
   record(batch, loss, lr, grad_norm,
          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+}
+
+// All ranks see the same two numbers, so they decide alike.
+bool Trainer::may_update(double loss, double grad_norm) {
+  const bool finite = std::isfinite(loss) && std::isfinite(grad_norm);
+  if (finite && grad_norm <= config_.guard.max_grad_norm.value_or(grad_norm)) {
+    state_.skipped_in_a_row = 0;
+    return true;
+  }
+  const std::string what = fmt::format("loss {} and gradient norm {}", loss, grad_norm);
+  if (config_.guard.action == GuardAction::kStop) stop_diverged(state_, what);
+  if (state_.skipped_in_a_row + 1 > config_.guard.max_skips)
+    stop_diverged(state_, fmt::format("{} after {} skipped steps in a row", what, state_.skipped_in_a_row));
+  ++state_.skipped;
+  ++state_.skipped_in_a_row;
+  context_.reporter.event("warning", fmt::format("step {} skipped: {}", state_.step + 1, what),
+                          {{"step", state_.step + 1}, {"skipped", state_.skipped}});
+  return false;
 }
 
 Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext context)

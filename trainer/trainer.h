@@ -51,6 +51,7 @@ class Trainer {
  private:
   void open_data();
   Tensor token_weight(const Batch& batch);
+  bool may_update(double loss, double grad_norm);
   MicroBatch micro_batch(const Batch& batch, int64_t first_sequence);
   void record(const Batch& batch, double loss, double lr, double grad_norm, double step_s);
   void evaluate();

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
@@ -200,6 +201,44 @@ TEST_F(RunTest, ALossThatIsNotANumberStopsWithNothingLost) {
   EXPECT_NE(std::string(error.what()).find("optimizer.lr"), std::string::npos);
   for (const CheckpointInfo& info : list_checkpoints(run_dir() + "/checkpoints"))
     EXPECT_NO_THROW(CheckpointReader(info).verify());
+}
+
+TEST_F(RunTest, ABadStepIsSkippedWhenTheRecipeSaysSo) {
+  write_data(60, 16, 64);
+  ASSERT_EQ(run(), 0);
+  std::vector<double> norms;
+  for (const Json& line : lines("metrics.jsonl")) norms.push_back(line.at("grad_norm").get<double>());
+  std::sort(norms.begin(), norms.end());
+  ASSERT_GE(norms.size(), 4u);
+  config_.guard = {GuardAction::kSkip, (norms[norms.size() - 2] + norms.back()) / 2, 10};
+  config_.resume = "none";
+  config_.run_dir += "-guarded";
+  ASSERT_EQ(run(), 0);
+  int64_t skipped = 0;
+  for (const Json& line : lines("events.jsonl"))
+    if (line.at("kind") == "warning" && line.at("facts").contains("skipped"))
+      skipped = line["facts"]["skipped"];
+  EXPECT_GE(skipped, 1);
+  EXPECT_EQ(list_checkpoints(run_dir() + "/checkpoints")
+                .front()
+                .manifest.at("train_state")
+                .at("skipped")
+                .at("total"),
+            skipped);
+}
+
+TEST_F(RunTest, TooManySkippedStepsInARowEndTheRunWithTheFirstWeights) {
+  write_data(60, 16, 64);
+  config_.guard = {GuardAction::kSkip, 1e-9, 3};
+  config_.ckpt.every = {1, DurationUnit::kBatch};
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kNumerics);
+  EXPECT_NE(std::string(error.what()).find("after 3 skipped steps in a row at step 4"), std::string::npos)
+      << error.what();
+  config_.guard.action = GuardAction::kStop;
+  config_.resume = "none";
+  config_.run_dir += "-stopped";
+  EXPECT_EQ(run_error().code(), ExitCode::kNumerics);
 }
 
 TEST_F(RunTest, AMissingDataFolderIsNamed) {

@@ -23,6 +23,10 @@ TEST(TrainState, ReadsBackWhatWasWritten) {
       .step = 12, .samples = 96, .tokens = int64_t{1} << 53, .data = {.epoch = 1, .sample = 40}};
   EXPECT_EQ(state.to_json().dump(),
             R"({"step":12,"samples":96,"tokens":9007199254740992,"data":{"epoch":1,"sample":40}})");
+  TrainState skipping;
+  skipping.skipped = 3, skipping.skipped_in_a_row = 1;
+  EXPECT_EQ(TrainState::from_json(skipping.to_json()).skipped, 3);
+  EXPECT_EQ(TrainState::from_json(skipping.to_json()).skipped_in_a_row, 1);
   const TrainState back = TrainState::from_json(parse_json(state.to_json().dump(), "test"));
   EXPECT_EQ(back.to_json(), state.to_json());
 }

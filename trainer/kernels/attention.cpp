@@ -100,6 +100,7 @@ namespace {
 /// Scores [B, K, G, T, S] of products already scaled: cap, ALiBi, and -infinity where a query must not look.
 Tensor ruled_scores(const AttentionShape& s, const ScoreRules& rules, Tensor scores, int64_t num_keys) {
   if (rules.softcap != 0.0f) scores = (scores / rules.softcap).tanh_().mul_(rules.softcap);
+  if (s.seq == 1 && !rules.alibi_H && rules.window < 0) return scores;
   const auto options = scores.options().dtype(at::kLong);
   const Tensor key = at::arange(num_keys, options),
                query = at::arange(num_keys - s.seq, num_keys, options).unsqueeze(1), behind = key - query;
@@ -120,23 +121,20 @@ Tensor attention_cached(const AttentionShape& s, const ScoreRules& rules, const 
   const char* op = "attention_cached";
   check_tensor(op, "q", q_BTHd, {s.batch, s.seq, s.heads, s.head_dim}, q_BTHd.scalar_type(), q_BTHd.device());
   check_groups(op, s);
-  TYCHO_CHECK(key_cache.dim() == 4 && num_keys >= s.seq && num_keys <= key_cache.size(1),
+  TYCHO_CHECK(key_cache.dim() == 4 && num_keys >= s.seq && num_keys <= key_cache.size(2),
               "[{}] wanted {} <= keys <= positions of the cache, got {} keys and a cache of {}", op, s.seq,
-              num_keys, key_cache.dim() == 4 ? key_cache.size(1) : 0);
+              num_keys, key_cache.dim() == 4 ? key_cache.size(2) : 0);
   const int64_t group = s.heads / s.kv_heads;
-  // Few queries over many keys: plain products are as fast as a flash kernel, and fp32 costs nothing on a
-  // CPU.
-  const auto compute = q_BTHd.is_cpu() ? at::kFloat : q_BTHd.scalar_type();
-  const auto cached = [&](const Tensor& cache) {
-    return cache.narrow(1, 0, num_keys).transpose(1, 2).to(compute);
-  };
+  // Few queries over many keys: plain products over the cache as it lies are as fast as a flash kernel.
+  const auto compute = key_cache.scalar_type();
+  const Tensor keys = key_cache.narrow(2, 0, num_keys), values = value_cache.narrow(2, 0, num_keys);
   const Tensor q =
       q_BTHd.view({s.batch, s.seq, s.kv_heads, group, s.head_dim}).permute({0, 2, 3, 1, 4}).to(compute);
-  Tensor scores = at::matmul(q.reshape({s.batch, s.kv_heads, group * s.seq, s.head_dim}),
-                             cached(key_cache).transpose(2, 3));
+  Tensor scores =
+      at::matmul(q.reshape({s.batch, s.kv_heads, group * s.seq, s.head_dim}), keys.transpose(2, 3));
   scores = scores.to(at::kFloat).mul_(rules.scale).view({s.batch, s.kv_heads, group, s.seq, num_keys});
   scores = ruled_scores(s, rules, scores, num_keys).view({s.batch, s.kv_heads, group * s.seq, num_keys});
-  const Tensor out = at::matmul(scores.softmax(-1).to(compute), cached(value_cache));
+  const Tensor out = at::matmul(scores.softmax(-1).to(compute), values);
   return out.view({s.batch, s.kv_heads, group, s.seq, s.head_dim})
       .permute({0, 3, 1, 2, 4})
       .to(q_BTHd.scalar_type())

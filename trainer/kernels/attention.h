@@ -23,8 +23,8 @@ void attention(const AttentionShape& shape, const ScoreRules& rules, const Tenso
 void attention_backward(const AttentionShape& shape, const ScoreRules& rules, const Tensor& qkv_NC,
                         AttentionSaved saved, const Tensor& dout_NE, Tensor& dqkv_NC);
 
-/// For generation: q_BTHd attends to the first num_keys positions of a cache [B, num_positions, K, d], the
-/// last T of which are q's own (causal among them). Returns [B*T, H*d].
+/// For generation: q_BTHd attends to the first num_keys positions of a cache [B, K, num_positions, d], the
+/// last T of which are q's own (causal among them). Computed in the cache's dtype. Returns [B*T, H*d] of q's.
 /// Documents are not told apart.
 Tensor attention_cached(const AttentionShape& shape, const ScoreRules& rules, const Tensor& q_BTHd,
                         const Tensor& key_cache, const Tensor& value_cache, int64_t num_keys);

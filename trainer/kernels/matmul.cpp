@@ -97,7 +97,7 @@ void matmul_nn(const Tensor& dy_NM, const Tensor& w_MK, Tensor& dx_NK, bool accu
   const char* op = "matmul_nn";
   check_inner(op, rows_of(op, "dy", dy_NM).dim, rows_of(op, "w", w_MK).rows);
   check_product(op, dy_NM, w_MK, dx_NK, dy_NM.size(0), w_MK.size(1), dy_NM.scalar_type());
-  if (is_ours(dy_NM))
+  if (is_ours(dy_NM) || is_few_rows(dy_NM))
     return product(op, operand(op, dy_NM, false), operand(op, w_MK, true), dy_NM.size(1),
                    accumulate ? &dx_NK : nullptr, dx_NK);
   if (accumulate)

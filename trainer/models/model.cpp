@@ -141,10 +141,10 @@ Decoder::Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int
       "[decoder] wanted at most the {} positions of the model's table, got {}: shorten the prompt or ask for "
       "fewer tokens",
       spec_.learned_positions, num_positions);
-  const auto options = at::TensorOptions().dtype(dtype).device(device);
+  const auto options = at::TensorOptions().dtype(device.is_cpu() ? at::kFloat : dtype).device(device);
   for (int64_t i = 0; i < layout_.num_blocks; ++i) {
-    cache_.keys.push_back(at::zeros({batch, num_positions, spec_.kv_heads, spec_.head_dim}, options));
-    cache_.values.push_back(at::zeros({batch, num_positions, spec_.kv_heads, spec_.head_dim}, options));
+    cache_.keys.push_back(at::empty({batch, spec_.kv_heads, num_positions, spec_.head_dim}, options));
+    cache_.values.push_back(at::empty({batch, spec_.kv_heads, num_positions, spec_.head_dim}, options));
   }
 }
 

@@ -123,8 +123,8 @@ Tensor SelfAttention::forward_cached(const Views& p, const Tensor& x_ND, const T
   }
   turn(qkv_NC, seq, cache.length, /*inverse=*/false);
   const Tensor heads_BTHd = qkv_NC.view({batch, seq, heads + 2 * kv_heads, dim});
-  keys.narrow(1, cache.length, seq).copy_(heads_BTHd.narrow(2, heads, kv_heads));
-  values.narrow(1, cache.length, seq).copy_(heads_BTHd.narrow(2, heads + kv_heads, kv_heads));
+  keys.narrow(2, cache.length, seq).copy_(heads_BTHd.narrow(2, heads, kv_heads).transpose(1, 2));
+  values.narrow(2, cache.length, seq).copy_(heads_BTHd.narrow(2, heads + kv_heads, kv_heads).transpose(1, 2));
   const AttentionShape shape = {batch, seq, heads, kv_heads, dim};
   const Tensor out_NE = attention_cached(shape, rules_, heads_BTHd.narrow(2, 0, heads).contiguous(), keys,
                                          values, cache.length + seq);

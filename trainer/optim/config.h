@@ -182,6 +182,26 @@ struct ParamGroupConfig {
   }
 };
 
+enum class GuardAction { kStop, kSkip };
+constexpr EnumNames<GuardAction, 2> enum_names(GuardAction) {
+  return {{{"stop", GuardAction::kStop}, {"skip", GuardAction::kSkip}}};
+}
+
+/// What happens to a step whose loss or gradient is NaN or infinite, or whose gradient is too large.
+struct GuardConfig {
+  GuardAction action = GuardAction::kStop;
+  std::optional<double> max_grad_norm;
+  int64_t max_skips = 10;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("action", action,
+      "stop: end the run before the weights are spoilt; skip: leave out the update of that step and go on.");
+    v("max_grad_norm", max_grad_norm, "A gradient norm above this counts as bad too, before clipping.",
+      positive);
+    v("max_skips", max_skips, "So many skipped steps in a row end the run.", positive);
+  }
+};
+
 struct ClipConfig {
   double norm = 1.0;
   template <class Visitor>

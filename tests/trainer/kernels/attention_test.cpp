@@ -125,14 +125,13 @@ TEST_P(AttentionTest, CachedEqualsTheLastRowsOfTheWhole) {
   const int64_t positions = s.seq + 5;
   for (int64_t queries : {int64_t{1}, std::min<int64_t>(3, s.seq), s.seq}) {
     const Tensor q = at::randn({s.batch, queries, s.heads, s.head_dim}).to(type);
-    const Tensor keys = at::randn({s.batch, positions, s.kv_heads, s.head_dim}).to(type),
+    const Tensor keys = at::randn({s.batch, s.kv_heads, positions, s.head_dim}).to(type),
                  values = at::randn_like(keys);
     const std::vector<float> slopes(static_cast<size_t>(s.heads), 0.25f);
     ScoreRules rules = plain(s);
     if (queries == 1) rules.softcap = 2.0f, rules.window = 4, rules.alibi_H = slopes.data();
-    const Tensor oracle =
-        oracle_attention(as_double(q).transpose(1, 2), as_double(keys).narrow(1, 0, s.seq).transpose(1, 2),
-                         as_double(values).narrow(1, 0, s.seq).transpose(1, 2), rules);
+    const Tensor oracle = oracle_attention(as_double(q).transpose(1, 2), as_double(keys).narrow(2, 0, s.seq),
+                                           as_double(values).narrow(2, 0, s.seq), rules);
     AttentionShape shape = s;
     shape.seq = queries;
     const Tensor out = attention_cached(shape, rules, q, keys, values, s.seq);
@@ -172,7 +171,7 @@ TEST(AttentionOp, NamesWhatDoesNotFit) {
   };
   EXPECT_EQ(error({2, 3, 3, 2, 4}), "[attention] 3 query heads cannot share 2 key heads evenly");
   EXPECT_NE(error({2, 3, 2, 1, 4}).find("[6, 16]"), std::string::npos);
-  const Tensor q = at::ones({1, 2, 2, 4}), cache = at::ones({1, 8, 1, 4});
+  const Tensor q = at::ones({1, 2, 2, 4}), cache = at::ones({1, 1, 8, 4});
   EXPECT_NE(error_of([&] {
               attention_cached({1, 2, 2, 1, 4}, {}, q, cache, cache, 9);
             }).find("cache of 8"),

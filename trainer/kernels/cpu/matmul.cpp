@@ -146,61 +146,100 @@ void compute_block(const LeftStrips& left, const RightStrips& right, const Sums&
 }
 
 /// One column of the result: dot products of Rows left rows with a contiguous right one.
-template <int Rows, class L, class R>
-TYCHO_SIMD void dot_products(const L* left, int64_t left_step, const R* right, int64_t depth, float* out) {
+template <int Rows, class R>
+TYCHO_SIMD void dot_products(const float* left, const R* right, int64_t depth, float* out) {
   Vec sums[Rows][2] = {};
   int64_t k = 0;
   for (; k + 2 * kLanes <= depth; k += 2 * kLanes) {  // two chains of sums hide the latency of an addition
     const Vec first = load(right + k, Full{}), second = load(right + k + kLanes, Full{});
 #pragma GCC unroll 8
     for (int row = 0; row < Rows; ++row) {
-      sums[row][0] += load(left + row * left_step + k, Full{}) * first;
-      sums[row][1] += load(left + row * left_step + k + kLanes, Full{}) * second;
+      sums[row][0] += load(left + row * depth + k, Full{}) * first;
+      sums[row][1] += load(left + row * depth + k + kLanes, Full{}) * second;
     }
   }
   for_lanes(depth - k, [&](int64_t i, auto lanes) {
     const Vec x = load(right + k + i, lanes);
-    for (int row = 0; row < Rows; ++row) sums[row][0] += load(left + row * left_step + k + i, lanes) * x;
+    for (int row = 0; row < Rows; ++row) sums[row][0] += load(left + row * depth + k + i, lanes) * x;
   });
   for (int row = 0; row < Rows; ++row) out[row * kTaskColumns] = sum_lanes(sums[row][0] + sums[row][1]);
 }
 
-/// result [Rows, columns], each right row read once as it lies.
-template <int Rows, class L, class R>
-void few_rows(MatmulShape shape, const L* left, int64_t left_step, const R* right, int64_t right_step,
+/// Adds Steps steps of the depth to `columns` sums of Rows rows; the right operand is contiguous along its
+/// columns.
+template <int Rows, int Steps, class R>
+TYCHO_SIMD void add_steps(const float* left, int64_t depth, const R* right, int64_t right_step,
+                          int64_t columns, float* sums) {
+  for_lanes(columns, [&](int64_t i, auto lanes) {
+    Vec x[Steps];
+#pragma GCC unroll 4
+    for (int k = 0; k < Steps; ++k) x[k] = load(right + k * right_step + i, lanes);
+    for (int row = 0; row < Rows; ++row) {
+      float* at = sums + row * kTaskColumns + i;
+      Vec sum = load(at, lanes);
+#pragma GCC unroll 4
+      for (int k = 0; k < Steps; ++k) sum += broadcast(left[row * depth + k]) * x[k];
+      store(at, sum, lanes);
+    }
+  });
+}
+
+template <int Rows, class R>
+void sums_of_steps(const float* left, int64_t depth, const R* right, int64_t right_step, int64_t columns,
+                   float* sums) {
+  constexpr int kSteps = 4;  // one load and store of the sums for so many products
+  for (int64_t i = 0; i < Rows * kTaskColumns; ++i) sums[i] = 0;
+  int64_t k = 0;
+  for (; k + kSteps <= depth; k += kSteps)
+    add_steps<Rows, kSteps>(left + k, depth, right + k * right_step, right_step, columns, sums);
+  for (; k < depth; ++k)
+    add_steps<Rows, 1>(left + k, depth, right + k * right_step, right_step, columns, sums);
+}
+
+/// result [Rows, columns], the right operand read once as it lies. left: [Rows, depth].
+template <int Rows, class R>
+void few_rows(MatmulShape shape, const float* left, const R* right, const MatmulOperand& from,
               const MatmulResult& result) {
   if constexpr (Rows > 0) {
-    if (shape.rows != Rows) return few_rows<Rows - 1>(shape, left, left_step, right, right_step, result);
-    constexpr int64_t kColumns = 64;
-    for_blocks(ceil_div(shape.columns, kColumns), shape.columns * shape.depth, [&](int64_t number) {
+    if (shape.rows != Rows) return few_rows<Rows - 1>(shape, left, right, from, result);
+    for_blocks(ceil_div(shape.columns, kTaskColumns), shape.columns * shape.depth, [&](int64_t number) {
       float tile[Rows * kTaskColumns];
-      const int64_t first = number * kColumns, columns = smaller(kColumns, shape.columns - first);
-      for (int64_t column = 0; column < columns; ++column)
-        dot_products<Rows>(left, left_step, right + (first + column) * right_step, shape.depth,
-                           tile + column);
+      const int64_t first = number * kTaskColumns, columns = smaller(kTaskColumns, shape.columns - first);
+      if (from.depth_step == 1)
+        for (int64_t column = 0; column < columns; ++column)
+          dot_products<Rows>(left, right + (first + column) * from.row_step, shape.depth, tile + column);
+      else
+        sums_of_steps<Rows>(left, shape.depth, right + first, from.depth_step, columns, tile);
       write(tile, Rows, columns, result, first, shape.columns);
     });
   }
 }
 
+template <class L>
+void widen_rows(MatmulShape shape, const L* left, int64_t step, float* out) {
+  for (int64_t row = 0; row < shape.rows; ++row)
+    for_lanes(shape.depth, [&](int64_t i, auto lanes) {
+      store(out + row * shape.depth + i, load(left + row * step + i, lanes), lanes);
+    });
+}
+
 void few_rows(MatmulShape shape, const MatmulOperand& left, const MatmulOperand& right,
               const MatmulResult& result) {
-  const auto with = [&](const auto* a, const auto* b) {
-    few_rows<kFewRows>(shape, a, left.row_step, b, right.row_step, result);
-  };
-  const auto *a_float = static_cast<const float*>(left.data),
-             *b_float = static_cast<const float*>(right.data);
-  const auto *a_half = static_cast<const Bf16*>(left.data), *b_half = static_cast<const Bf16*>(right.data);
+  auto* rows = static_cast<float*>(caller_memory(shape.rows * shape.depth * int64_t{sizeof(float)}));
   if (left.dtype == Dtype::kFp32)
-    right.dtype == Dtype::kFp32 ? with(a_float, b_float) : with(a_float, b_half);
+    widen_rows(shape, static_cast<const float*>(left.data), left.row_step, rows);
   else
-    right.dtype == Dtype::kFp32 ? with(a_half, b_float) : with(a_half, b_half);
+    widen_rows(shape, static_cast<const Bf16*>(left.data), left.row_step, rows);
+  if (right.dtype == Dtype::kFp32)
+    few_rows<kFewRows>(shape, rows, static_cast<const float*>(right.data), right, result);
+  else
+    few_rows<kFewRows>(shape, rows, static_cast<const Bf16*>(right.data), right, result);
 }
 
 }  // namespace
 
 void matmul(MatmulShape shape, MatmulOperand left, MatmulOperand right, MatmulResult result, Stream) {
-  if (shape.rows <= kFewRows && left.depth_step == 1 && right.depth_step == 1)
+  if (shape.rows <= kFewRows && left.depth_step == 1 && (right.depth_step == 1 || right.row_step == 1))
     return few_rows(shape, left, right, result);
   const int64_t rows_max = ceil_div(smaller(shape.rows, kBlockRows), kTileRows) * kTileRows,
                 columns_max = tile_width(smaller(shape.columns, kBlockColumns)),
