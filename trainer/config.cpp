@@ -60,10 +60,6 @@ void check_names(const TrainConfig& config, Problems& problems) {
     add(problems, "resume", "is empty: write \"auto\", \"none\" or the path of a checkpoint");
 }
 
-int64_t ffn_width_given(const LlamaConfig& model) { return model.ffn_width; }
-int64_t ffn_width_given(const MptConfig& model) { return model.ffn_width.value_or(0); }
-int64_t ffn_width_given(const Gpt2Config& model) { return model.ffn_width.value_or(0); }
-
 /// Sizes whose products would not fit into 64 bits, or whose plan would not fit into memory.
 void check_sizes(const TrainConfig& config, Problems& problems) {
   const auto at_most = [&](const char* path, double value, double limit) {
@@ -78,7 +74,8 @@ void check_sizes(const TrainConfig& config, Problems& problems) {
           at_most("model.head_width", static_cast<double>(model.head_width.value_or(0)), 0x1p14);
         if constexpr (requires { model.expansion_ratio; })
           at_most("model.expansion_ratio", model.expansion_ratio, 0x1p10);
-        at_most("model.ffn_width", static_cast<double>(ffn_width_given(model)), 0x1p22);
+        at_most("model.ffn_width", static_cast<double>(std::optional<int64_t>(model.ffn_width).value_or(0)),
+                0x1p22);
         at_most("model.vocab_size", static_cast<double>(model.vocab_size), 0x1p24);
       },
       config.model.value);

@@ -71,6 +71,8 @@ WordCounts count_words(const std::vector<std::string>& files, const BpeTrainOpti
     work(true);
   }
   if (error) std::rethrow_exception(error);
+  // The helpers may have taken every chunk: the phase is reported once at least.
+  if (options.progress) options.progress(1, "count words");
   return total;
 }
 

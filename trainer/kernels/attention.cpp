@@ -58,10 +58,6 @@ void check_attention(const char* op, const AttentionShape& s, const ScoreRules& 
 
 }  // namespace
 
-float default_scale(int64_t head_dim) {
-  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim)));
-}
-
 void attention(const AttentionShape& s, const ScoreRules& rules, const Tensor& qkv_NC, AttentionSaved saved) {
   check_attention("attention", s, rules, qkv_NC, saved);
   if (qkv_NC.is_cpu())

@@ -29,7 +29,4 @@ void attention_backward(const AttentionShape& shape, const ScoreRules& rules, co
 Tensor attention_cached(const AttentionShape& shape, const ScoreRules& rules, const Tensor& q_BTHd,
                         const Tensor& key_cache, const Tensor& value_cache, int64_t num_keys);
 
-/// 1 / sqrt(d): the scale of Vaswani et al. 2017.
-float default_scale(int64_t head_dim);
-
 }  // namespace tycho

@@ -8,7 +8,7 @@ set(cpu_kernels kernels/cpu/activation.cpp kernels/cpu/adamw_step.cpp kernels/cp
                 kernels/cpu/sgd_step.cpp kernels/cpu/table.cpp)
 tycho_library(kernels_cpu
   SOURCES ${cpu_kernels} kernels/cpu/parallel.cpp
-  HEADERS kernels/adamw_factors.h kernels/dropout_bits.h kernels/kernel_table.h
+  HEADERS kernels/adamw_factors.h kernels/weight_form.h kernels/dropout_bits.h kernels/kernel_table.h
           kernels/philox_words.h kernels/cpu/elementary.h kernels/cpu/kernels.h
           kernels/cpu/partials.h kernels/cpu/philox_lanes.h
           kernels/cpu/attention_tiles.h kernels/cpu/parallel.h kernels/cpu/simd.h kernels/cpu/tile_product.h

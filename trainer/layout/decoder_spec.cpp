@@ -11,6 +11,24 @@ Init uniform(double limit) { return {Init::Kind::kUniform, limit}; }
 
 double residual_divisor(int64_t layers) { return std::sqrt(2.0 * static_cast<double>(layers)); }
 
+/// Normal weights of one deviation, smaller where they lead back into the residual stream.
+DecoderInit normal_init(double std, int64_t layers) {
+  const Init matrix = normal(std), residual = normal(std / residual_divisor(layers));
+  return {matrix, matrix, matrix, matrix, residual, matrix, residual};
+}
+
+/// What every family's config has under the same name.
+template <class Family>
+DecoderSpec sized(const Family& c, int64_t ffn_width) {
+  DecoderSpec s;
+  s.width = c.width, s.layers = c.layers, s.heads = c.heads, s.kv_heads = c.num_kv_heads();
+  s.head_dim = c.head_dim(), s.ffn_width = ffn_width, s.vocab_size = c.vocab_size;
+  s.norm_eps = c.norm_eps;
+  s.softmax_scale = 1.0 / std::sqrt(static_cast<double>(s.head_dim));
+  s.tied = c.tied;
+  return s;
+}
+
 /// A matrix [fan_out, fan_in] by MPT's init_config.
 Init mpt_matrix(const MptConfig& c, double fan_in, double fan_out) {
   switch (c.init.name) {
@@ -44,16 +62,11 @@ Init mpt_residual(const MptConfig& c, int64_t fan_in) {
 }  // namespace
 
 DecoderSpec decoder_spec(const LlamaConfig& c) {
-  DecoderSpec s;
-  s.width = c.width, s.layers = c.layers, s.heads = c.heads, s.kv_heads = c.num_kv_heads();
-  s.head_dim = c.head_dim(), s.ffn_width = c.ffn_width, s.vocab_size = c.vocab_size;
-  s.norm_eps = c.norm_eps;
+  DecoderSpec s = sized(c, c.ffn_width);
   s.qkv_bias = s.out_bias = c.attention_bias;
   s.ffn_bias = c.ffn_bias;
   s.rope_theta = c.rope_theta;
   s.rope_scaling = c.rope_scaling;
-  s.softmax_scale = 1.0 / std::sqrt(static_cast<double>(s.head_dim));
-  s.tied = c.tied;
   s.names = {.embedding = "model.embed_tokens",
              .positions = "",
              .block = "model.layers.",
@@ -70,18 +83,14 @@ DecoderSpec decoder_spec(const LlamaConfig& c) {
              .down = "mlp.down_proj",
              .final_norm = "model.norm",
              .head = "lm_head"};
-  const Init matrix = normal(c.init_std), residual = normal(c.init_std / residual_divisor(c.layers));
-  s.init = {matrix, {}, matrix, matrix, residual, matrix, residual};
+  s.init = normal_init(c.init_std, c.layers);
   return s;
 }
 
 DecoderSpec decoder_spec(const MptConfig& c) {
-  DecoderSpec s;
-  s.width = c.width, s.layers = c.layers, s.heads = c.heads, s.kv_heads = c.num_kv_heads();
-  s.head_dim = c.head_dim(), s.ffn_width = c.hidden(), s.vocab_size = c.vocab_size;
+  DecoderSpec s = sized(c, c.hidden());
   const bool rms = c.norm == MptNorm::kRmsNorm || c.norm == MptNorm::kLowPrecisionRmsNorm;
   s.norm = rms ? NormKind::kRms : NormKind::kLayer;
-  s.norm_eps = c.norm_eps;
   s.norm_bias = !rms && !c.no_bias;
   s.qkv_bias = s.out_bias = c.attention_bias.value_or(!c.no_bias);
   s.ffn_bias = !c.no_bias;
@@ -91,7 +100,7 @@ DecoderSpec decoder_spec(const MptConfig& c) {
   if (c.positions == PositionKind::kAlibi) s.alibi_bias_max = c.alibi_bias_max;
   if (c.positions == PositionKind::kRope) s.rope_theta = c.rope_theta;
   s.rope_scaling = c.rope_scaling;
-  s.softmax_scale = c.softmax_scale.value_or(1.0 / std::sqrt(static_cast<double>(s.head_dim)));
+  s.softmax_scale = c.softmax_scale.value_or(s.softmax_scale);
   s.attn_softcap = c.attn_softcap.value_or(0);
   s.window = c.sliding_window;
   s.clip_qkv = c.clip_qkv.value_or(0);
@@ -99,7 +108,6 @@ DecoderSpec decoder_spec(const MptConfig& c) {
   s.resid_dropout = c.resid_dropout, s.embedding_dropout = c.embedding_dropout;
   s.embedding_fraction = c.embedding_fraction;
   s.logit_scale = c.logit_scale.value_or(1), s.final_softcap = c.final_softcap.value_or(0);
-  s.tied = c.tied;
   s.names = {.embedding = "transformer.wte",
              .positions = "transformer.wpe",
              .block = "transformer.blocks.",
@@ -129,19 +137,14 @@ DecoderSpec decoder_spec(const MptConfig& c) {
 }
 
 DecoderSpec decoder_spec(const Gpt2Config& c) {
-  DecoderSpec s;
-  s.width = c.width, s.layers = c.layers, s.heads = s.kv_heads = c.heads;
-  s.head_dim = c.head_dim(), s.ffn_width = c.hidden(), s.vocab_size = c.vocab_size;
+  DecoderSpec s = sized(c, c.hidden());
   s.norm = NormKind::kLayer;
-  s.norm_eps = c.norm_eps;
   s.norm_bias = s.qkv_bias = s.out_bias = s.ffn_bias = true;
   s.gated = false;
   s.activation = c.activation;
   s.in_out = true;
   s.learned_positions = c.max_seq_len;
-  s.softmax_scale = 1.0 / std::sqrt(static_cast<double>(s.head_dim));
   s.resid_dropout = c.resid_dropout, s.embedding_dropout = c.embedding_dropout;
-  s.tied = c.tied;
   s.names = {.embedding = "transformer.wte",
              .positions = "transformer.wpe",
              .block = "transformer.h.",
@@ -158,8 +161,7 @@ DecoderSpec decoder_spec(const Gpt2Config& c) {
              .down = "mlp.c_proj",
              .final_norm = "transformer.ln_f",
              .head = "lm_head"};
-  const Init matrix = normal(c.init_std), residual = normal(c.init_std / residual_divisor(c.layers));
-  s.init = {matrix, matrix, matrix, matrix, residual, matrix, residual};
+  s.init = normal_init(c.init_std, c.layers);
   return s;
 }
 

@@ -37,7 +37,9 @@ Tensor oracle_attention(const Tensor& q, Tensor k, Tensor v, const ScoreRules& r
   return at::matmul(scores.masked_fill(hidden, -INFINITY).softmax(-1), v);
 }
 
-ScoreRules plain(const AttentionShape& s) { return {.scale = default_scale(s.head_dim)}; }
+ScoreRules plain(const AttentionShape& s) {
+  return {.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(s.head_dim)))};
+}
 
 Tensor oracle_packed(const AttentionShape& s, const ScoreRules& rules, const Tensor& qkv) {
   const Tensor heads = qkv.view({s.batch, s.seq, s.heads + 2 * s.kv_heads, s.head_dim}).transpose(1, 2);

@@ -34,7 +34,8 @@ void update(int64_t n, const AdamWFactors& f, float grad_scale, const Weights<fo
 void adamw_step(int64_t n, AdamWScalars scalars, const float* grad_scale, OptimizedWeights weights,
                 const float* grads, float* m, float* v, Stream) {
   const AdamWFactors factors = adamw_factors(scalars);
-  with_weights(weights, [&](const auto& form) { update(n, factors, *grad_scale, form, grads, m, v); });
+  with_weight_form<Weights>(weights,
+                            [&](const auto& form) { update(n, factors, *grad_scale, form, grads, m, v); });
 }
 
 }  // namespace tycho::TYCHO_ISA

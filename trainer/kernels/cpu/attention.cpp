@@ -58,8 +58,7 @@ struct Forward {
 
   /// Queries [first, first + count) of a sequence, for all query heads of one key head.
   void block(int64_t sequence, int64_t kv_head, int64_t first, int64_t count) const {
-    const HeadRows<T> rows{
-        shape, qkv + sequence * shape.seq * (shape.heads + 2 * shape.kv_heads) * shape.head_dim, kv_head};
+    const HeadRows<T> rows{shape, qkv + sequence * shape.seq * packed_width(shape), kv_head};
     const int64_t d = shape.head_dim, width = tile_width(d);
     const KeyTiles all = visible_tiles(rules, first, count);
     const int64_t key_tiles = all.last - all.first;

@@ -37,8 +37,6 @@ struct Backward {
   const T* dout;
   T* dqkv;
 
-  int64_t row_step() const { return (shape.heads + 2 * shape.kv_heads) * shape.head_dim; }
-
   void lay_out_keys(const HeadRows<T>& rows, const Workspace& work, int64_t width) const {
     const int64_t d = shape.head_dim;
     for (int64_t first = 0; first < shape.seq; first += kTileTokens) {
@@ -114,7 +112,7 @@ struct Backward {
   void write(const float* x, int64_t width, float factor, int64_t sequence, int64_t first, int64_t count,
              int64_t head) const {
     for (int64_t row = 0; row < count; ++row) {
-      T* to = dqkv + (sequence * shape.seq + first + row) * row_step() + head * shape.head_dim;
+      T* to = dqkv + (sequence * shape.seq + first + row) * packed_width(shape) + head * shape.head_dim;
       for_lanes(shape.head_dim, [&](int64_t i, auto lanes) {
         store(to + i, load(x + row * width + i, lanes) * factor, lanes);
       });
@@ -123,7 +121,7 @@ struct Backward {
 
   /// One key head of one sequence: no other block writes its gradients.
   void block(int64_t sequence, int64_t kv_head) const {
-    const HeadRows<T> rows{shape, qkv + sequence * shape.seq * row_step(), kv_head};
+    const HeadRows<T> rows{shape, qkv + sequence * shape.seq * packed_width(shape), kv_head};
     const int64_t width = tile_width(shape.head_dim), group = shape.heads / shape.kv_heads;
     const Workspace work(ceil_div(shape.seq, kTileTokens), shape.head_dim, width);
     lay_out_keys(rows, work, width);

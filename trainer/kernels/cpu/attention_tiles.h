@@ -14,6 +14,11 @@ struct KeyTiles {
   int64_t first, last;
 };
 
+/// Elements of a token's row: heads of q, k and v.
+TYCHO_SIMD int64_t packed_width(const AttentionShape& shape) {
+  return (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
+}
+
 /// One sequence, one key head: where its rows lie.
 template <class T>
 struct HeadRows {
@@ -21,7 +26,7 @@ struct HeadRows {
   const T* qkv;  // row of the sequence's first token
   int64_t kv_head;
 
-  int64_t row_step() const { return (shape.heads + 2 * shape.kv_heads) * shape.head_dim; }
+  int64_t row_step() const { return packed_width(shape); }
   const T* query(int64_t token, int64_t head) const {
     return qkv + token * row_step() + head * shape.head_dim;
   }

@@ -19,7 +19,7 @@ void lion_step(int64_t n, LionScalars s, const float* grad_scale, OptimizedWeigh
   const float scale = *grad_scale, keep = static_cast<float>(1 - s.decay), lr = static_cast<float>(s.lr);
   const float beta1 = static_cast<float>(s.beta1), beta2 = static_cast<float>(s.beta2);
   const float rest1 = static_cast<float>(1 - s.beta1), rest2 = static_cast<float>(1 - s.beta2);
-  with_weights(optimized, [&](const auto& weights) {
+  with_weight_form<Weights>(optimized, [&](const auto& weights) {
     for_row_blocks(n, 1, [&](int64_t first, int64_t count) {
       for_lanes(count, [&](int64_t offset, auto lanes) {
         const int64_t i = first + offset;

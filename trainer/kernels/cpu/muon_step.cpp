@@ -44,7 +44,7 @@ void muon_momentum(int64_t n, double momentum, bool nesterov, const float* grad_
 void add_update(int64_t n, double step_size, double decay, OptimizedWeights optimized, Dtype dtype,
                 const void* update, Stream) {
   const float size = static_cast<float>(step_size), keep = static_cast<float>(1 - decay);
-  with_weights(optimized, [&](const auto& weights) {
+  with_weight_form<Weights>(optimized, [&](const auto& weights) {
     if (dtype == Dtype::kFp32)
       add(n, size, keep, weights, static_cast<const float*>(update));
     else

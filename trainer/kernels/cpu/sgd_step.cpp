@@ -9,7 +9,7 @@ void sgd_step(int64_t n, SgdScalars s, const float* grad_scale, OptimizedWeights
               const float* grads, float* momentum, Stream) {
   const float scale = *grad_scale, lr = static_cast<float>(s.lr), mu = static_cast<float>(s.momentum);
   const float decay = static_cast<float>(s.weight_decay);
-  with_weights(optimized, [&](const auto& weights) {
+  with_weight_form<Weights>(optimized, [&](const auto& weights) {
     for_row_blocks(n, 1, [&](int64_t first, int64_t count) {
       for_lanes(count, [&](int64_t offset, auto lanes) {
         const int64_t i = first + offset;

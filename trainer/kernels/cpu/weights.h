@@ -1,12 +1,10 @@
 // How an optimizer kernel reads and writes the weights that it updates.
 #pragma once
 #include "trainer/kernels/cpu/simd.h"
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/rounding_noise.h"
+#include "trainer/kernels/weight_form.h"
 
 namespace tycho::TYCHO_ISA {
-
-enum class WeightForm { kFp32, kMixed, kBf16, kStochasticBf16 };
 
 template <WeightForm form>
 struct Weights {
@@ -48,18 +46,5 @@ struct Weights {
     return to_16_bits((x == x ? bits + to_32_bits(noise) : (bits | 0x400000u)) >> 16);
   }
 };
-
-/// Calls body(Weights<form>) with the form that the weights have.
-template <class Body>
-TYCHO_SIMD void with_weights(const OptimizedWeights& weights, const Body& body) {
-  if (weights.dtype == Dtype::kFp32)
-    body(Weights<WeightForm::kFp32>{weights});
-  else if (weights.master != nullptr)
-    body(Weights<WeightForm::kMixed>{weights});
-  else if (weights.stochastic)
-    body(Weights<WeightForm::kStochasticBf16>{weights});
-  else
-    body(Weights<WeightForm::kBf16>{weights});
-}
 
 }  // namespace tycho::TYCHO_ISA

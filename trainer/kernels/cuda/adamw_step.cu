@@ -39,7 +39,7 @@ void adamw_step(int64_t n, AdamWScalars scalars, const float* grad_scale, Optimi
                 const float* grads, float* m, float* v, Stream stream) {
   if (n == 0) return;
   const bool packs = packs_fit<float>(n, grads, m, v) && weight_packs_fit(optimized);
-  with_weights(optimized, [&]<WeightForm form>(const Weights<form>& weights) {
+  with_weight_form<Weights>(optimized, [&]<WeightForm form>(const Weights<form>& weights) {
     const AdamWUpdate<form> update{weights, adamw_factors(scalars), grad_scale, grads, m, v};
     launch_over_elements<float>(n, packs, update, native(stream));
   });

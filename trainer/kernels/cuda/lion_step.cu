@@ -45,7 +45,7 @@ void lion_step(int64_t n, LionScalars s, const float* grad_scale, OptimizedWeigh
                                static_cast<float>(s.beta2),     static_cast<float>(1 - s.beta1),
                                static_cast<float>(1 - s.beta2), static_cast<float>(1 - s.decay)};
   const bool packs = packs_fit<float>(n, grads, m) && weight_packs_fit(optimized);
-  with_weights(optimized, [&]<WeightForm form>(const Weights<form>& weights) {
+  with_weight_form<Weights>(optimized, [&]<WeightForm form>(const Weights<form>& weights) {
     const LionUpdate<form> update{weights, factors, grad_scale, grads, m};
     launch_over_elements<float>(n, packs, update, native(stream));
   });

@@ -66,7 +66,7 @@ void add_update(int64_t n, double step_size, double decay, OptimizedWeights opti
   if (n == 0) return;
   const bool packs = packs_fit<float>(n, static_cast<const float*>(update)) && weight_packs_fit(optimized);
   with_type(dtype, [&]<class T>(T*) {
-    with_weights(optimized, [&]<WeightForm form>(const Weights<form>& weights) {
+    with_weight_form<Weights>(optimized, [&]<WeightForm form>(const Weights<form>& weights) {
       const AddUpdate<T, form> body{weights, static_cast<float>(step_size), static_cast<float>(1 - decay),
                                     static_cast<const T*>(update)};
       launch_over_elements<float>(n, packs, body, native(stream));

@@ -41,7 +41,7 @@ void sgd_step(int64_t n, SgdScalars s, const float* grad_scale, OptimizedWeights
               const float* grads, float* momentum, Stream stream) {
   if (n == 0) return;
   const bool packs = packs_fit<float>(n, grads, momentum) && weight_packs_fit(optimized);
-  with_weights(optimized, [&]<WeightForm form>(const Weights<form>& weights) {
+  with_weight_form<Weights>(optimized, [&]<WeightForm form>(const Weights<form>& weights) {
     const SgdUpdate<form> update{weights,
                                  static_cast<float>(s.lr),
                                  static_cast<float>(s.momentum),

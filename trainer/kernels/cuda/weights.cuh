@@ -2,10 +2,9 @@
 #pragma once
 #include "trainer/kernels/cuda/over_elements.cuh"
 #include "trainer/kernels/rounding_noise.h"
+#include "trainer/kernels/weight_form.h"
 
 namespace tycho::cuda {
-
-enum class WeightForm { kFp32, kMixed, kBf16, kStochasticBf16 };
 
 /// The upper half of x plus 16 random bits; infinity and NaN stay.
 __device__ inline __nv_bfloat16 rounded(float x, uint32_t noise) {
@@ -49,19 +48,6 @@ inline bool weight_packs_fit(const OptimizedWeights& weights) {
   const uintptr_t wanted = weights.dtype == Dtype::kFp32 ? 16 : 8;  // four elements
   return reinterpret_cast<uintptr_t>(weights.params) % wanted == 0 &&
          reinterpret_cast<uintptr_t>(weights.master) % 16 == 0;
-}
-
-/// Calls body(Weights<form>) with the form that the weights have.
-template <class Body>
-void with_weights(const OptimizedWeights& weights, const Body& body) {
-  if (weights.dtype == Dtype::kFp32)
-    body(Weights<WeightForm::kFp32>{weights});
-  else if (weights.master != nullptr)
-    body(Weights<WeightForm::kMixed>{weights});
-  else if (weights.stochastic)
-    body(Weights<WeightForm::kStochasticBf16>{weights});
-  else
-    body(Weights<WeightForm::kBf16>{weights});
 }
 
 }  // namespace tycho::cuda

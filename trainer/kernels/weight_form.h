@@ -1,0 +1,24 @@
+// The forms that optimized weights have, and the choice among them that the CPU's and the GPU's kernels
+// share.
+#pragma once
+#include "trainer/kernels/kernel_table.h"
+
+namespace tycho {
+
+enum class WeightForm { kFp32, kMixed, kBf16, kStochasticBf16 };
+
+/// Calls body(Weights<form>) with the form that the weights have. static: each instruction set keeps its own
+/// copy.
+template <template <WeightForm> class Weights, class Body>
+static void with_weight_form(const OptimizedWeights& weights, const Body& body) {
+  if (weights.dtype == Dtype::kFp32)
+    body(Weights<WeightForm::kFp32>{weights});
+  else if (weights.master != nullptr)
+    body(Weights<WeightForm::kMixed>{weights});
+  else if (weights.stochastic)
+    body(Weights<WeightForm::kStochasticBf16>{weights});
+  else
+    body(Weights<WeightForm::kBf16>{weights});
+}
+
+}  // namespace tycho
