@@ -3,7 +3,9 @@
 local expressions = require "tycho.expressions"
 local habits = require "tycho.habits"
 local literal = require "tycho.literal"
+local functions = require "tycho.functions"
 local native = require "tycho.native"
+local origin = require "tycho.origin"
 local override_files = require "tycho.override_files"
 local pins = require "tycho.pins"
 local recipe = require "tycho.recipe"
@@ -12,6 +14,9 @@ local sandbox = require "tycho.sandbox"
 local serialize = require "tycho.serialize"
 local site_of = require "tycho.site"
 local sources_of = require "tycho.sources"
+
+-- finished: the recipe of the newest load that found nothing wrong. A run calls its functions.
+local M = {}
 
 local kMaxPasses = 6   -- of a recipe with key:=expression
 
@@ -113,6 +118,7 @@ local function new_session(options)
   end
   session.expressions = {}
   session.env = sandbox.environment(output, sources_of.make_require(session), function(...) return session:refuse(...) end)
+  functions.register(session.env, session)
   return session
 end
 
@@ -193,9 +199,14 @@ local function load(options)
     result.report = report.text(session.report, session.sources, text and session.file)
   else
     result.tree, result.name, result.history = recipe.tree(made), made.name, serialize.history(made.history)
-    result.lua = serialize.recipe(session.schema, result.tree, made.name)
+    result.lua = serialize.recipe(session.schema, result.tree, made.name,
+      function() return origin.lines(session, options.arguments or {}) end)
+    result.schedule = made.schedule
+    M.finished = made
   end
   return result
 end
 
-return { load = load }
+M.load, M.run = load, run_passes
+
+return M
