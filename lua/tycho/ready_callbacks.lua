@@ -8,7 +8,7 @@ local function control(functions, state) return { kind = "control", functions = 
 function M.speed()
   return observe { batch_end = function(ctx)
     ctx.log:metric("speed/batches_per_s", 1e3 / ctx.step_ms)
-    ctx.log:metric("speed/samples_per_s", ctx.tokens_per_s / ctx.seq_len)
+    ctx.log:metric("speed/samples_per_s", ctx.samples_per_s)
     ctx.log:metric("speed/tokens_per_s", ctx.tokens_per_s)
   end }
 end
