@@ -3,13 +3,14 @@
 
 #include <unistd.h>
 
+#include "bindings/run/lua_callbacks.h"
 #include "host/engine.h"
 #include "host/signals.h"
 
 namespace tycho {
 
-int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
-              const std::vector<std::string>& argv, bool plain) {
+RunRequest make_run_request(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
+                            const std::vector<std::string>& argv) {
   RunRequest request;
   request.config_json = canonical_json(recipe.tree);
   request.recipe_lua = recipe.lua;
@@ -18,6 +19,15 @@ int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins
   request.sources = recipe.sources;
   request.argv = argv;
   for (const PinArgument& pin : pins) request.pins.push_back(pin.text);
+  request.schedule = recipe.schedule;
+  return request;
+}
+
+int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
+              const std::vector<std::string>& argv, bool plain) {
+  RunRequest request = make_run_request(recipe, pins, argv);
+  LuaCallbacks callbacks(recipe);
+  request.callbacks = &callbacks;
   const StopFlag& stop = stop_on_signals();
   const bool live = isatty(STDOUT_FILENO) != 0 && !plain;
   return open_engine(static_cast<int>(recipe.config.threads)).run(request, live, stop);

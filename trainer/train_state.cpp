@@ -58,6 +58,8 @@ Json TrainState::to_json() const {
   if (skipped > 0) json["skipped"] = {{"total", skipped}, {"in_a_row", skipped_in_a_row}};
   if (const Json changed = controls.to_json(); !changed.is_null()) json["controls"] = changed;
   if (!callbacks.empty()) json["callbacks"] = callbacks;
+  if (!schedule.is_null()) json["schedule"] = schedule;
+  if (eval_open) json["eval_open"] = true;
   if (last_eval) json["last_eval"] = score_json(*last_eval);
   if (best_eval) json["best_eval"] = score_json(*best_eval);
   return json;
@@ -81,6 +83,8 @@ TrainState TrainState::from_json(const Json& json) {
   }
   if (rest.contains("controls")) state.controls = Controls::from_json(take(rest, "controls"));
   if (rest.contains("callbacks")) state.callbacks = take(rest, "callbacks");
+  if (rest.contains("schedule")) state.schedule = take(rest, "schedule");
+  if (rest.contains("eval_open")) state.eval_open = take(rest, "eval_open");
   state.last_eval = take_score(rest, "last_eval");
   state.best_eval = take_score(rest, "best_eval");
   check_empty(rest);

@@ -34,12 +34,16 @@ struct ResolvedRecipe {
                     // hashes
   std::map<std::string, std::string> sources;
   std::vector<double> schedule;      // factors of a scheduler = fn, by step; empty for another, or without data
-  std::shared_ptr<LuaState> state;   // where the recipe's functions live
+  std::shared_ptr<LuaState> state;   // where the recipe's functions live; null when they live elsewhere
 };
 
 /// Runs a recipe and its checks. Throws Error: kRecipe with the whole report when anything is wrong,
 /// kInterrupted after LuaWatch::interrupt().
 ResolvedRecipe resolve_recipe(const RecipeRequest& request);
+
+/// The same from what tycho.session gives for a finished recipe: tree, name, lua, history, sources,
+/// environment, schedule.
+ResolvedRecipe to_resolved(const Json& result);
 
 /// {"name", "hash", "sources": {file: hash}}: what ranks and run folders compare. The hash is config_hash of
 /// the tree.
@@ -58,8 +62,9 @@ Json show_config(const ConfigQuery& query);
 /// What a shell offers for the last of `words`, the arguments of a verb that takes overrides: whole words.
 std::vector<std::string> complete_override(const std::vector<std::string>& words);
 
-/// Stubs for editors: file name -> text, below the folder that they are written to.
-std::map<std::string, std::string> make_stubs();
+/// Stubs for editors: file name -> text, below the folder that they are written to. `classes`: the objects of
+/// a run, as describe() of bindings/run/class.h gives them.
+std::map<std::string, std::string> make_stubs(const Json& classes);
 
 /// Runs Lua spec files with lua/tycho/spec.lua. Failures are printed to stderr.
 struct SpecCounts {

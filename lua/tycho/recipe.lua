@@ -9,6 +9,7 @@ local pins = require "tycho.pins"
 local plain = require "tycho.plain"
 local schema = require "tycho.schema"
 local schedules = require "tycho.schedules"
+local show = require "tycho.show"
 local site_of = require "tycho.site"
 local values = require "tycho.values"
 local write = require "tycho.write"
@@ -65,6 +66,13 @@ end
 local function attach_methods(self)
   self.root.methods.extend = function(_, name) return M.extend(self, name) end
   self.root.methods.set = function(_, path, value) return set_path(self, path, value) end
+  self.root.methods.why = function(_, path)
+    local text, message = show.why(self, path)
+    return text or self:refuse("why", message)
+  end
+  self.root.methods.show = function()
+    return show.text(show.rows({ tree = M.tree(self), history = self.history }, { changed = true }))
+  end
   self.root.methods.check = function(_, name, fn) M.add_check(self, name, fn) end
   self.root.recipe = self
   return self.root.proxy

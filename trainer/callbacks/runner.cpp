@@ -113,7 +113,7 @@ void CallbackRunner::account(Slot& slot, const EventInfo& info, double seconds) 
       {{"callback", slot.callback.name}, {"event", enum_name(info.event)}, {"seconds", seconds}});
 }
 
-std::vector<Command> CallbackRunner::boundary(int64_t step, std::vector<Command> operators) {
+std::vector<Command> CallbackRunner::boundary(int64_t step, std::vector<Command> operators, std::string& failure) {
   std::string mine;
   if (!failures_.empty() || !commands_.empty() || !operators.empty()) {
     Json commands = Json::array();
@@ -131,26 +131,27 @@ std::vector<Command> CallbackRunner::boundary(int64_t step, std::vector<Command>
     const Json said = parse_json(texts[rank], "boundary");
     if (rank == 0)
       for (const Json& command : said.at("commands")) agreed.push_back(command_from_json(command));
-    for (Json failure : said.at("failures")) {
-      failure["rank"] = rank;
-      handle(failure, step);
+    for (Json failed : said.at("failures")) {
+      failed["rank"] = rank;
+      const std::string stop = handle(failed, step);
+      if (failure.empty()) failure = stop;
     }
   }
   return agreed;
 }
 
-void CallbackRunner::handle(const Json& failure, int64_t step) {
+std::string CallbackRunner::handle(const Json& failure, int64_t step) {
   const std::string name = failure.at("callback");
   const std::string text =
       fmt::format("rank {}, {} of \"{}\": {}", failure.at("rank").get<int64_t>(),
                   failure.at("event").get<std::string>(), name, failure.at("message").get<std::string>());
   OnError policy = known_.at(name);
   if (!explicit_policy_.at(name) && step <= kStepsThatStop) policy = OnError::kStop;
-  if (policy == OnError::kStop)
-    fail(ExitCode::kRecipe, "[callback] {}; on_error = \"warn\" or \"disable\" lets training go on", text);
+  if (policy == OnError::kStop) return text;
   if (policy == OnError::kDisable) enabled_[name] = false;
   context_.reporter.event("warning", text + (policy == OnError::kDisable ? "; it is disabled" : ""),
                           {{"callback", name}, {"step", step}, {"on_error", enum_name(policy)}});
+  return "";
 }
 
 void CallbackRunner::enable(const std::string& name, bool on) {
