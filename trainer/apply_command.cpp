@@ -1,4 +1,5 @@
 // What commands do to a trainer. Every rank applies the same ones at the same step boundary.
+#include <chrono>
 #include <cmath>
 
 #include "trainer/base/error.h"
@@ -21,8 +22,9 @@ std::string text_argument(const Command& command, const char* name) {
 
 }  // namespace
 
-void Trainer::boundary(std::vector<Command> operators) {
-  const Hooks::Boundary agreed = hooks_.boundary(state_.step, std::move(operators));
+void Trainer::boundary(int wait_ms) {
+  const StepMetrics now = metrics_now();
+  const Hooks::Boundary agreed = hooks_.boundary(event_info(Event::kBatchEnd, now), wait_ms);
   for (const Command& command : agreed.commands) {
     try {
       apply(command);
@@ -30,15 +32,33 @@ void Trainer::boundary(std::vector<Command> operators) {
                               {{"step", state_.step}, {"command", command_json(command)}});
     } catch (const Error& error) {
       if (error.code() != ExitCode::kRecipe) throw;
-      context_.reporter.event("warning", fmt::format("{} by {} was refused: {}", command_text(command), command.by,
-                                                     error.what()),
-                              {{"step", state_.step}, {"command", command_json(command)}});
+      context_.reporter.event(
+          "warning", fmt::format("{} by {} was refused: {}", command_text(command), command.by, error.what()),
+          {{"step", state_.step}, {"command", command_json(command)}});
     }
   }
   if (!agreed.failure.empty())
     fail(ExitCode::kRecipe,
-         "[callback] {}. The run stopped with a checkpoint; on_error = \"warn\" or \"disable\" lets training go on",
+         "[callback] {}. The run stopped with a checkpoint; on_error = \"warn\" or \"disable\" lets training "
+         "go on",
          agreed.failure);
+}
+
+// Operators may look, evaluate and save while training stands still.
+void Trainer::wait_while_paused() {
+  constexpr int kWait_ms = 50;
+  if (!paused_) return;
+  const auto start = std::chrono::steady_clock::now();
+  context_.reporter.event(
+      "pause", fmt::format("paused after step {}; `tycho ctl {} resume` goes on", state_.step, info_.run_dir),
+      {{"step", state_.step}});
+  while (paused_ && going_on()) {
+    boundary(kWait_ms);
+    if (state_.eval_open) settle_step();
+    if (!save_tags_.empty()) save_wanted();
+    context_.saver.poll();
+  }
+  throughput_.add_pause(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
 }
 
 void Trainer::apply(const Command& command) {
@@ -92,11 +112,12 @@ void Trainer::take_effect(Controls controls) {
   state_.controls = std::move(controls);
 }
 
-// Segments are stretches of parameters with the same rule, so another rule makes them anew. The state waits in host
-// memory: a device would not hold two of them.
+// Segments are stretches of parameters with the same rule, so another rule makes them anew. The state waits
+// in host memory: a device would not hold two of them.
 void Trainer::remake_optimizer(const TrainConfig& changed) {
   std::vector<Tensor> kept;
-  for (const StateBuffer& buffer : optimizer_->state()) kept.push_back(buffer.flat.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true));
+  for (const StateBuffer& buffer : optimizer_->state())
+    kept.push_back(buffer.flat.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true));
   optimizer_.reset();
   rules_ = param_rules(changed.optimizer, changed.param_groups, model_layout(changed.model).units);
   optimizer_ = make_optimizer(changed.optimizer, units_.owned(), rules_, static_cast<uint64_t>(changed.seed));

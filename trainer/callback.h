@@ -93,13 +93,15 @@ class Dist {
   virtual ~Dist() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// Around a call of a callback: what one rank does not ask for, or cannot because it failed, the others learn
-  /// instead of waiting. Returns when every rank has left.
+  /// Around a call of a callback: what one rank does not ask for, or cannot because it failed, the others
+  /// learn instead of waiting. Returns when every rank has left.
   virtual void enter() = 0;
   virtual void leave(bool failed) = 0;
-  /// The values of every rank, by rank: what sums, means and extremes are made of. All give as many, at the same
-  /// `place` of the recipe ("x.lua:31"). Throws Error (kTopology) on all ranks when they do not, or when one failed.
-  virtual std::vector<std::vector<double>> gather(const std::vector<double>& values, const std::string& place) = 0;
+  /// The values of every rank, by rank: what sums, means and extremes are made of. All give as many, at the
+  /// same `place` of the recipe ("x.lua:31"). Throws Error (kTopology) on all ranks when they do not, or when
+  /// one failed.
+  virtual std::vector<std::vector<double>> gather(const std::vector<double>& values,
+                                                  const std::string& place) = 0;
 };
 
 /// What the code of a callback is given beside the event. Commands count only when the code returns.
@@ -151,8 +153,10 @@ class CallbackSource {
   virtual std::unique_ptr<ScheduleCode> schedule() = 0;
   /// Called before the first event: what callbacks look at. Null when the session is closed.
   virtual void set_session(TrainingSession* session) = 0;
-  /// What an operator typed: its value as text. Commands wait in the port; without `may_command` there are none.
-  virtual std::string evaluate(const std::string& code, bool may_command, const EventInfo& info, CallbackPort& port) = 0;
+  /// What an operator typed: its value as text. Commands wait in the port; without `may_command` there are
+  /// none.
+  virtual std::string evaluate(const std::string& code, bool may_command, const EventInfo& info,
+                               CallbackPort& port) = 0;
 };
 
 }  // namespace tycho

@@ -97,7 +97,8 @@ std::vector<ParamInfo> list_params(std::vector<FlatUnit>& units, const ParamRule
 TrainConfig config_of(const Json& recipe, const std::vector<double>& schedule) {
   TrainConfig config = read_config_or_fail(recipe);
   if (config.scheduler.is<FnScheduleConfig>())
-    std::get<FnScheduleConfig>(config.scheduler.value).factors = std::make_shared<const std::vector<double>>(schedule);
+    std::get<FnScheduleConfig>(config.scheduler.value).factors =
+        std::make_shared<const std::vector<double>>(schedule);
   return config;
 }
 
@@ -139,7 +140,9 @@ class OpenRun final : public TrainingSession {
   }
 
   const SessionFacts& facts() const override { return facts_; }
-  SessionState state() const override { return {trainer_->state(), trainer_->last_step(), trainer_->stop_reason()}; }
+  SessionState state() const override {
+    return {trainer_->state(), trainer_->last_step(), trainer_->stop_reason()};
+  }
   const std::vector<ParamInfo>& params() const override { return params_; }
 
   std::vector<StepMetrics> step(int64_t n) override {
@@ -283,8 +286,8 @@ class OpenRun final : public TrainingSession {
     callbacks_ = request.callbacks;
     if (callbacks_ != nullptr) callbacks_->set_session(this);
     trainer_ = std::make_unique<Trainer>(
-        config_, facts_.run, TrainerContext{device_, *world_, *reporter_, *saver_, std::move(meta), stop_,
-                                           request.callbacks});
+        config_, facts_.run,
+        TrainerContext{device_, *world_, *reporter_, *saver_, std::move(meta), stop_, request.callbacks});
     params_ = list_params(units(), trainer_->rules(), facts_.num_layers);
     for (size_t u = 0; u < units().size(); ++u)
       for (size_t i = 0; i < units()[u].spec().params.size(); ++i) places_.emplace_back(u, i);

@@ -18,7 +18,8 @@ namespace {
 std::string end_text(int signal, const SessionState& state) {
   const int64_t step = state.train.step;
   if (!state.stop_reason.empty())
-    return fmt::format("{} after step {}, saved; the same command goes on from there", state.stop_reason, step);
+    return fmt::format("{} after step {}, saved; the same command goes on from there", state.stop_reason,
+                       step);
   if (signal == 0) return fmt::format("done, {} steps", step);
   return fmt::format("stopped by SIG{} after step {}, saved; the same command goes on from there",
                      sigabbrev_np(signal), step);

@@ -73,6 +73,7 @@ void Trainer::advance(int64_t until_step) {
     if ((due(config_.ckpt.every) && !finished()) || !save_tags_.empty()) save_wanted();
     context_.saver.poll();
     announce_saved();
+    wait_while_paused();
     throughput_.add_pause(context_.saver.take_pause_s());
   }
 }
@@ -88,7 +89,8 @@ void Trainer::settle_step() {
 void Trainer::step() {
   const auto start = std::chrono::steady_clock::now();
   if (state_.data.sample == 0) announce(Event::kEpochStart);
-  announce(Event::kBatchStart, {{"batch", {{"sequences", global_batch_sequences(config_)}, {"seq_len", config_.seq_len}}}});
+  announce(Event::kBatchStart,
+           {{"batch", {{"sequences", global_batch_sequences(config_)}, {"seq_len", config_.seq_len}}}});
   const Batch batch = data_->next();            // a pure function of (recipe, step)
   const Tensor weight_1 = token_weight(batch);  // exact mean over the valid tokens of micro-batches and ranks
   Tensor loss_sum = at::zeros({}, weight_1.options().dtype(at::kDouble));
@@ -121,7 +123,9 @@ void Trainer::accumulate(const Batch& batch, const Tensor& weight_1, Tensor& los
   for (int64_t b = 0; b < batch.num_sequences; b += micro_shape_.batch) {
     MicroBatch micro = micro_batch(batch, b);
     if (look && micro.last)
-      micro.after_forward = [this] { announce(Event::kAfterForward, {{"activations", stream_statistics()}}); };
+      micro.after_forward = [this] {
+        announce(Event::kAfterForward, {{"activations", stream_statistics()}});
+      };
     loss_sum += model_.forward_backward(micro, weight_1);
   }
 }
@@ -131,21 +135,37 @@ Json Trainer::stream_statistics() {
   Json list = Json::array();
   for (int64_t i = 0; i <= model_.layout().num_blocks; ++i) {
     const Tensor stream = model_.stream(i).to(at::kFloat);
-    list.push_back({{"rms", stream.square().mean().sqrt().item<double>()}, {"max", stream.abs().max().item<double>()}});
+    list.push_back(
+        {{"rms", stream.square().mean().sqrt().item<double>()}, {"max", stream.abs().max().item<double>()}});
   }
   return list;
 }
 
 void Trainer::announce(Event event, Json facts, double grad_norm) {
-  const bool running = event == Event::kBatchStart || event == Event::kAfterForward || event == Event::kGradsReady;
+  const bool running =
+      event == Event::kBatchStart || event == Event::kAfterForward || event == Event::kGradsReady;
   if (!hooks_.wants(event, state_.step + (running ? 1 : 0))) return;
+  StepMetrics metrics = metrics_now();
+  if (grad_norm >= 0) metrics.grad_norm = grad_norm;
+  hooks_.announce(event_info(event, metrics, std::move(facts)));
+}
+
+// Of the newest step; of none but what is counted before this process made one.
+StepMetrics Trainer::metrics_now() const {
+  if (last_step_) return *last_step_;
   StepMetrics metrics;
   metrics.step = state_.step, metrics.tokens = state_.tokens, metrics.samples = state_.samples,
   metrics.epoch = state_.data.epoch;
-  if (last_step_) metrics = *last_step_;
-  if (grad_norm >= 0) metrics.grad_norm = grad_norm;
-  hooks_.announce({event, metrics, info_, state_.last_eval ? &*state_.last_eval : nullptr,
-                   state_.best_eval ? &*state_.best_eval : nullptr, std::move(facts)});
+  return metrics;
+}
+
+EventInfo Trainer::event_info(Event event, const StepMetrics& metrics, Json facts) const {
+  return {event,
+          metrics,
+          info_,
+          state_.last_eval ? &*state_.last_eval : nullptr,
+          state_.best_eval ? &*state_.best_eval : nullptr,
+          std::move(facts)};
 }
 
 void Trainer::announce_saved() {
@@ -226,7 +246,8 @@ CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
 }
 
 double Trainer::lr_at(int64_t steps_done) const {
-  const double scheduled = peak_lr(now_.optimizer) * schedule_factor(schedule_, steps_done) * hooks_.last_factor();
+  const double scheduled =
+      peak_lr(now_.optimizer) * schedule_factor(schedule_, steps_done) * hooks_.last_factor();
   return state_.controls.lr_of(scheduled, steps_done);
 }
 

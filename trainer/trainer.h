@@ -25,8 +25,8 @@ struct TrainerContext {
   Communicator& world;
   Reporter& reporter;
   Saver& saver;
-  CheckpointMeta checkpoint;     // what every checkpoint records besides step and state
-  const std::atomic<int>& stop;  // number of the signal that asked for a stop, or 0
+  CheckpointMeta checkpoint;            // what every checkpoint records besides step and state
+  const std::atomic<int>& stop;         // number of the signal that asked for a stop, or 0
   CallbackSource* callbacks = nullptr;  // null: none of the recipe's run
 };
 
@@ -69,12 +69,17 @@ class Trainer {
  private:
   void open_data();
   void announce(Event event, Json facts = Json::object(), double grad_norm = -1);
+  StepMetrics metrics_now() const;
+  EventInfo event_info(Event event, const StepMetrics& metrics, Json facts = Json::object()) const;
   void announce_saved();
   void announce_signal();
-  /// Collective: applies what callbacks and operators asked for. Throws Error (kRecipe) when one is to stop the run.
-  void boundary(std::vector<Command> operators = {});
+  /// Collective: applies what callbacks and operators asked for. Throws Error (kRecipe) when one is to stop
+  /// the run.
+  void boundary(int wait_ms = 0);
+  void wait_while_paused();
   void apply(const Command& command);
-  /// Makes `controls` hold from the next step on; throws Error (kRecipe) and changes nothing when they cannot.
+  /// Makes `controls` hold from the next step on; throws Error (kRecipe) and changes nothing when they
+  /// cannot.
   void take_effect(Controls controls);
   void remake_optimizer(const TrainConfig& changed);
   bool going_on() const { return !finished() && context_.stop == 0 && stop_reason_.empty(); }

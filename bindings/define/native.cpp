@@ -204,12 +204,13 @@ int facts(lua_State* L) {
     const TrainConfig config = read_config_or_fail(read_json(L, 1));
     const Plan plan = make_plan(config);
     const auto known = [](int64_t count) { return count > 0 ? Json(count) : Json(nullptr); };
-    push_json(L, {{"steps", known(plan.steps)},
-                  {"total_tokens", known(plan.tokens)},
-                  {"tokens_per_step", plan.tokens_per_step},
-                  {"warmup_steps", plan.steps > 0 ? Json(make_schedule(config, plan.steps, plan.num_samples).warmup)
-                                                  : Json(nullptr)},
-                  {"num_params", plan.num_params}});
+    push_json(
+        L, {{"steps", known(plan.steps)},
+            {"total_tokens", known(plan.tokens)},
+            {"tokens_per_step", plan.tokens_per_step},
+            {"warmup_steps", plan.steps > 0 ? Json(make_schedule(config, plan.steps, plan.num_samples).warmup)
+                                            : Json(nullptr)},
+            {"num_params", plan.num_params}});
     return 1;
   });
 }

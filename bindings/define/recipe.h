@@ -33,8 +33,8 @@ struct ResolvedRecipe {
   Json history;     // path -> [{by, at, value, shadowed}]; "env.NAME" for what t.env read, "source.FILE" for
                     // hashes
   std::map<std::string, std::string> sources;
-  std::vector<double> schedule;      // factors of a scheduler = fn, by step; empty for another, or without data
-  std::shared_ptr<LuaState> state;   // where the recipe's functions live; null when they live elsewhere
+  std::vector<double> schedule;  // factors of a scheduler = fn, by step; empty for another, or without data
+  std::shared_ptr<LuaState> state;  // where the recipe's functions live; null when they live elsewhere
 };
 
 /// Runs a recipe and its checks. Throws Error: kRecipe with the whole report when anything is wrong,

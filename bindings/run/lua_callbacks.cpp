@@ -5,6 +5,7 @@
 
 #include "bindings/define/watch.h"
 #include "bindings/run/session_objects.h"
+#include "trainer/base/field_types.h"
 #include "trainer/base/hash.h"
 
 namespace tycho {
@@ -164,9 +165,9 @@ void LuaCallbacks::push_function(const char* name) {
 void LuaCallbacks::call(const char* name, int num_args, int num_results, double limit_s) {
   push_function(name);
   lua_insert(L_, -num_args - 1);
-  const LuaWatch watch(L_, {.max_instructions = std::numeric_limits<int64_t>::max(),
-                            .max_seconds = limit_s,
-                            .grace_s = kGrace_s});
+  const LuaWatch watch(
+      L_,
+      {.max_instructions = std::numeric_limits<int64_t>::max(), .max_seconds = limit_s, .grace_s = kGrace_s});
   try {
     call_lua(L_, num_args, num_results);
   } catch (...) {
@@ -191,7 +192,8 @@ void LuaCallbacks::push_context(const std::string& scope, CallbackKind kind, con
 std::string LuaCallbacks::evaluate(const std::string& code, bool may_command, const EventInfo& info,
                                    CallbackPort& port) {
   push_text(L_, code);
-  push_context("the line that was typed", may_command ? CallbackKind::kControl : CallbackKind::kObserve, info, port);
+  push_context("the line that was typed", may_command ? CallbackKind::kControl : CallbackKind::kObserve, info,
+               port);
   call("evaluate", 2, 1, 10);
   std::string text = lua_tostring(L_, -1);
   lua_pop(L_, 1);

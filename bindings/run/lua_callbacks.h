@@ -36,7 +36,8 @@ class LuaCallbacks final : public CallbackSource {
   std::vector<Callback> callbacks() override;
   std::unique_ptr<ScheduleCode> schedule() override;
   void set_session(TrainingSession* session) override;
-  std::string evaluate(const std::string& code, bool may_command, const EventInfo& info, CallbackPort& port) override;
+  std::string evaluate(const std::string& code, bool may_command, const EventInfo& info,
+                       CallbackPort& port) override;
 
  private:
   class Code;

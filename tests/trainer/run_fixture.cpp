@@ -61,6 +61,7 @@ int RunTest::run() {
   request.recipe_lua = "return nil\n";
   request.provenance_json = "{}";
   request.recipe_hash = config_hash(recipe);
+  request.callbacks = callbacks_;
   fflush(stdout);
   const int saved = dup(STDOUT_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
   dup2(null, STDOUT_FILENO);

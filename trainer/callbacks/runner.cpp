@@ -113,7 +113,8 @@ void CallbackRunner::account(Slot& slot, const EventInfo& info, double seconds) 
       {{"callback", slot.callback.name}, {"event", enum_name(info.event)}, {"seconds", seconds}});
 }
 
-std::vector<Command> CallbackRunner::boundary(int64_t step, std::vector<Command> operators, std::string& failure) {
+std::vector<Command> CallbackRunner::boundary(int64_t step, std::vector<Command> operators,
+                                              std::string& failure) {
   std::string mine;
   if (!failures_.empty() || !commands_.empty() || !operators.empty()) {
     Json commands = Json::array();

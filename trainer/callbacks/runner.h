@@ -33,9 +33,9 @@ class CallbackRunner {
   bool wants(Event event, int64_t step) const;
   /// Calls every callback that is due, by order, then name. What one raises waits for the boundary.
   void announce(const EventInfo& info);
-  /// Collective: what failed on any rank is known to all, and handled alike by the callback's policy; then the
-  /// commands of rank 0, in order, with those of `operators` at their end. A failure that is to stop the run goes to
-  /// `failure`, on every rank: "rank 0, batch_end of "spike": recipes/x.lua:31: ...".
+  /// Collective: what failed on any rank is known to all, and handled alike by the callback's policy; then
+  /// the commands of rank 0, in order, with those of `operators` at their end. A failure that is to stop the
+  /// run goes to `failure`, on every rank: "rank 0, batch_end of "spike": recipes/x.lua:31: ...".
   std::vector<Command> boundary(int64_t step, std::vector<Command> operators, std::string& failure);
   /// Switches a callback; Error (kRecipe) for an unknown name.
   void enable(const std::string& name, bool on);

@@ -5,8 +5,8 @@
 
 namespace tycho {
 
-/// `recipe` with what `controls` says instead. Throws Error (kRecipe) for what the optimizer does not have, and for a
-/// schedule that does not fit.
+/// `recipe` with what `controls` says instead. Throws Error (kRecipe) for what the optimizer does not have,
+/// and for a schedule that does not fit.
 TrainConfig with_controls(const TrainConfig& recipe, const Controls& controls);
 
 }  // namespace tycho

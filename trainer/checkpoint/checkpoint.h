@@ -33,7 +33,7 @@ struct CheckpointMeta {
   Json recipe;       // resolved config
   std::string recipe_hash;
   std::map<std::string, std::string> files;  // small files kept beside the shards: "tokenizer.json" -> text
-  std::string tag;  // the newest of a tag is kept for as long as it is that
+  std::string tag;                           // the newest of a tag is kept for as long as it is that
 };
 
 /// One committed checkpoint.
@@ -44,7 +44,7 @@ struct CheckpointInfo {
   int64_t num_bytes = 0;
   std::string uuid;
   std::string tag;  // empty for none
-  Json manifest;  // COMMIT without its hash; manifest.h names the fields
+  Json manifest;    // COMMIT without its hash; manifest.h names the fields
   std::vector<std::string>
       warnings;  // of the save or the search that returned it: for people, nothing is lost
 };

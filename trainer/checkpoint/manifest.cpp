@@ -167,18 +167,18 @@ Json manifest_json(const Manifest& manifest) {
   for (const TensorRecord& tensor : manifest.tensors) tensors.push_back(tensor_json(tensor));
   for (const FileRecord& file : manifest.files) files.push_back(file_json(file));
   Json json = {{"format", "tycho-checkpoint"},
-          {"version", kFormatVersion},
-          {"uuid", manifest.uuid},
-          {"parent", manifest.parent},
-          {"epoch", manifest.epoch},
-          {"step", manifest.step},
-          {"world", manifest.world},
-          {"block_bytes", kHashBlockBytes},
-          {"tensors", std::move(tensors)},
-          {"files", std::move(files)},
-          {"train_state", manifest.train_state},
-          {"recipe", manifest.recipe},
-          {"recipe_hash", manifest.recipe_hash}};
+               {"version", kFormatVersion},
+               {"uuid", manifest.uuid},
+               {"parent", manifest.parent},
+               {"epoch", manifest.epoch},
+               {"step", manifest.step},
+               {"world", manifest.world},
+               {"block_bytes", kHashBlockBytes},
+               {"tensors", std::move(tensors)},
+               {"files", std::move(files)},
+               {"train_state", manifest.train_state},
+               {"recipe", manifest.recipe},
+               {"recipe_hash", manifest.recipe_hash}};
   if (!manifest.tag.empty()) json["tag"] = manifest.tag;
   return json;
 }

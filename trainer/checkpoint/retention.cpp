@@ -56,7 +56,8 @@ std::vector<CheckpointInfo> superseded(const std::vector<CheckpointInfo>& commit
   std::set<std::string> tags;
   for (const CheckpointInfo& info : committed) {
     const bool newest_of_tag = !info.tag.empty() && tags.insert(info.tag).second;
-    const bool spared = newest_of_tag || info.uuid == saved || (info.uuid == resumed_from && newer_of_epoch < 2);
+    const bool spared =
+        newest_of_tag || info.uuid == saved || (info.uuid == resumed_from && newer_of_epoch < 2);
     if (newer >= keep && !spared) gone.push_back(info);
     ++newer;
     if (info.epoch == epoch) ++newer_of_epoch;

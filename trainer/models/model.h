@@ -12,9 +12,9 @@ namespace tycho {
 /// device.
 struct MicroBatch {
   Tensor tokens_N, targets_N;
-  bool first = true;         // its gradients overwrite those of the step before
-  bool last = true;          // gradients are complete after it
-  uint64_t dropout_key = 0;  // of this step and micro-batch
+  bool first = true;                         // its gradients overwrite those of the step before
+  bool last = true;                          // gradients are complete after it
+  uint64_t dropout_key = 0;                  // of this step and micro-batch
   std::function<void()> after_forward = {};  // called between forward and backward
 };
 
@@ -32,7 +32,8 @@ class Model {
   const Tensor& losses(const Tensor& tokens_N, const Tensor& targets_N);
 
   const ModelLayout& layout() const { return layout_; }
-  /// The residual stream before block i, [N, D]; after the last one for i = num_blocks. Of the newest forward pass.
+  /// The residual stream before block i, [N, D]; after the last one for i = num_blocks. Of the newest forward
+  /// pass.
   Tensor stream(int64_t i) { return activations_.model(model_slot::kStream).select(0, i); }
 
  private:

@@ -36,7 +36,8 @@ class WorldDist final : public Dist {
     }
   }
 
-  std::vector<std::vector<double>> gather(const std::vector<double>& values, const std::string& place) override {
+  std::vector<std::vector<double>> gather(const std::vector<double>& values,
+                                          const std::string& place) override {
     if (size() == 1) return {values};
     const int64_t line = line_number_of(place), count = static_cast<int64_t>(values.size());
     const std::vector<Header> headers = exchange({Place::kCall, line, count});
@@ -44,8 +45,10 @@ class WorldDist final : public Dist {
       if (headers[r].place == Place::kFailed)
         fail(ExitCode::kTopology, "[dist] rank {} failed in this callback", r);
       if (headers[r].place == Place::kDone)
-        fail(ExitCode::kTopology, "[dist] rank {} has left the callback, and rank {} calls dist at {}: every rank must "
-             "call the same", r, rank(), place);
+        fail(ExitCode::kTopology,
+             "[dist] rank {} has left the callback, and rank {} calls dist at {}: every rank must "
+             "call the same",
+             r, rank(), place);
     }
     check_alike(headers, place);
     return numbers(values);
@@ -65,7 +68,8 @@ class WorldDist final : public Dist {
     const Tensor host = all.cpu();
     const auto at = host.accessor<int64_t, 2>();
     std::vector<Header> headers;
-    for (int64_t r = 0; r < size(); ++r) headers.push_back({static_cast<Place>(at[r][0]), at[r][1], at[r][2]});
+    for (int64_t r = 0; r < size(); ++r)
+      headers.push_back({static_cast<Place>(at[r][0]), at[r][1], at[r][2]});
     return headers;
   }
 
@@ -80,11 +84,11 @@ class WorldDist final : public Dist {
     const std::vector<std::string> places = gather_texts(world_, device_, place);
     for (size_t r = 1; r < headers.size(); ++r) {
       if (headers[r].line != headers[0].line)
-        fail(ExitCode::kTopology, "[dist] rank 0 calls at {}, rank {} at {}: every rank must call the same", places[0],
-             r, places[r]);
+        fail(ExitCode::kTopology, "[dist] rank 0 calls at {}, rank {} at {}: every rank must call the same",
+             places[0], r, places[r]);
       if (headers[r].count != headers[0].count)
-        fail(ExitCode::kTopology, "[dist] {}: rank 0 gives {} numbers, rank {} gives {}", place, headers[0].count, r,
-             headers[r].count);
+        fail(ExitCode::kTopology, "[dist] {}: rank 0 gives {} numbers, rank {} gives {}", place,
+             headers[0].count, r, headers[r].count);
     }
   }
 
@@ -109,7 +113,8 @@ class WorldDist final : public Dist {
 
 }  // namespace
 
-std::vector<std::string> gather_texts(Communicator& world, const at::Device& device, const std::string& mine) {
+std::vector<std::string> gather_texts(Communicator& world, const at::Device& device,
+                                      const std::string& mine) {
   if (world.size() == 1) return {mine};
   Tensor sizes = at::zeros({world.size()}, at::TensorOptions().dtype(at::kLong).device(device));
   sizes[world.rank()] = static_cast<int64_t>(mine.size());
@@ -124,7 +129,8 @@ std::vector<std::string> gather_texts(Communicator& world, const at::Device& dev
     bytes = bytes.to(device);
     world.broadcast(bytes, r);
     bytes = bytes.cpu();
-    texts[static_cast<size_t>(r)].assign(static_cast<const char*>(bytes.data_ptr()), static_cast<size_t>(num_bytes));
+    texts[static_cast<size_t>(r)].assign(static_cast<const char*>(bytes.data_ptr()),
+                                         static_cast<size_t>(num_bytes));
   }
   return texts;
 }

@@ -9,8 +9,8 @@
 
 namespace tycho {
 
-/// One text of every rank, by rank. Collective; one small reduction while all of them are empty. `device`: where the
-/// group's tensors are.
+/// One text of every rank, by rank. Collective; one small reduction while all of them are empty. `device`:
+/// where the group's tensors are.
 std::vector<std::string> gather_texts(Communicator& world, const at::Device& device, const std::string& mine);
 
 /// Reductions for callbacks over a group, which outlives them.

@@ -53,9 +53,11 @@ int fact(Call& call) {
 
 std::vector<Field> numbers_of_ctx() {
   return {
-      {"event", "string", "Name of the event.", [](Call& c) { return c.push(enum_name(context(c).info->event)); }},
+      {"event", "string", "Name of the event.",
+       [](Call& c) { return c.push(enum_name(context(c).info->event)); }},
       {"step", "integer", "Steps that are done.", metric<&StepMetrics::step>},
-      {"total_steps", "integer", "Steps of the whole run.", [](Call& c) { return c.push(run_info(c).total_steps); }},
+      {"total_steps", "integer", "Steps of the whole run.",
+       [](Call& c) { return c.push(run_info(c).total_steps); }},
       {"frac", "number", "step / total_steps.",
        [](Call& c) {
          return c.push(static_cast<double>(metrics(c).step) / static_cast<double>(run_info(c).total_steps));
@@ -66,13 +68,15 @@ std::vector<Field> numbers_of_ctx() {
       {"loss", "number", "Of the newest step: the mean over the valid tokens of its global batch.",
        metric<&StepMetrics::loss>},
       {"lr", "number", "Learning rate of the newest step.", metric<&StepMetrics::lr>},
-      {"grad_norm", "number", "Norm of the newest gradient, before clipping.", metric<&StepMetrics::grad_norm>},
+      {"grad_norm", "number", "Norm of the newest gradient, before clipping.",
+       metric<&StepMetrics::grad_norm>},
       {"tokens_per_s", "number", "Over the last steps.", metric<&StepMetrics::tokens_per_s>},
       {"samples_per_s", "number", "Over the last steps.",
        [](Call& c) {
          const StepMetrics& m = metrics(c);
-         return c.push(m.tokens > 0 ? m.tokens_per_s * static_cast<double>(m.samples) / static_cast<double>(m.tokens)
-                                    : 0.0);
+         return c.push(m.tokens > 0
+                           ? m.tokens_per_s * static_cast<double>(m.samples) / static_cast<double>(m.tokens)
+                           : 0.0);
        }},
       {"step_ms", "number", "Wall time of the newest step, in ms.",
        [](Call& c) { return c.push(1e3 * metrics(c).step_s); }},
@@ -81,7 +85,8 @@ std::vector<Field> numbers_of_ctx() {
       {"eta_s", "number", "Seconds that the run will still take.", metric<&StepMetrics::eta_s>},
       {"has_eval", "boolean", "True after the first evaluation.",
        [](Call& c) { return c.push(context(c).info->eval != nullptr); }},
-      {"eval", "table", "Of the newest evaluation: loss, ppl, tokens, step; the best one's as eval.best.", eval},
+      {"eval", "table", "Of the newest evaluation: loss, ppl, tokens, step; the best one's as eval.best.",
+       eval},
       {"run_name", "string", "Name of the run.", [](Call& c) { return c.push(run_info(c).run_name); }},
       {"run_dir", "string", "Folder of the run.", [](Call& c) { return c.push(run_info(c).run_dir); }}};
 }
@@ -89,13 +94,13 @@ std::vector<Field> numbers_of_ctx() {
 Class ctx_of(const char* name, const char* doc, const std::vector<Field>& more) {
   std::vector<Field> fields = numbers_of_ctx();
   const std::vector<Field> objects = {
-      {"model", "tycho.model", "The model; its parameters can be read.", of_session<&model_class>},
-      {"opt", "tycho.opt", "The optimizer.", of_session<&opt_class>},
-      {"sched", "tycho.sched", "The schedule.", of_session<&sched_class>},
-      {"data", "tycho.data", "The training data.", of_session<&data_class>},
-      {"ckpt", "tycho.ckpt", "The checkpoints.", of_session<&ckpt_class>},
-      {"log", "tycho.log", "The run's record.", of_session<&log_class>},
-      {"mem", "tycho.mem", "Memory.", of_session<&mem_class>}};
+      {"model", "tycho.run.Model", "The model; its parameters can be read.", of_session<&model_class>},
+      {"opt", "tycho.run.Opt", "The optimizer.", of_session<&opt_class>},
+      {"sched", "tycho.run.Sched", "The schedule.", of_session<&sched_class>},
+      {"data", "tycho.run.Data", "The training data.", of_session<&data_class>},
+      {"ckpt", "tycho.run.Ckpt", "The checkpoints.", of_session<&ckpt_class>},
+      {"log", "tycho.run.Log", "The run's record.", of_session<&log_class>},
+      {"mem", "tycho.run.Mem", "Memory.", of_session<&mem_class>}};
   fields.insert(fields.end(), objects.begin(), objects.end());
   fields.insert(fields.end(), more.begin(), more.end());
   return {.name = name, .doc = doc, .fields = std::move(fields), .methods = {}, .index = fact};
@@ -220,7 +225,8 @@ int broadcast(Call& call) {
   const auto all = from_all(call, mine);
   const auto root = static_cast<size_t>(call.integer(2, 0));
   if (root >= all.size())
-    throw ScriptError("E_ARGUMENT", fmt::format("dist:broadcast: there is no rank {} among {}", root, all.size()));
+    throw ScriptError("E_ARGUMENT",
+                      fmt::format("dist:broadcast: there is no rank {} among {}", root, all.size()));
   const double* next = all[root].data();
   return call.push(rebuild(mine.form, next));
 }
@@ -235,22 +241,22 @@ const Class& observe_ctx_class() {
 const Class& control_ctx_class() {
   static const Class object =
       ctx_of("control_ctx", "What a t.control callback is called with.",
-             {{"cmd", "tycho.cmd", "Commands, which every rank applies at the next step boundary.",
+             {{"cmd", "tycho.run.Cmd", "Commands, which every rank applies at the next step boundary.",
                [](Call& c) { return of_call(c, cmd_class()); }}});
   return object;
 }
 
 const Class& everywhere_ctx_class() {
-  static const Class object =
-      ctx_of("everywhere_ctx", "What a t.everywhere callback is called with.",
-             {{"dist", "tycho.dist", "Reductions over all ranks.",
-               [](Call& c) { return of_call(c, dist_class()); }}});
+  static const Class object = ctx_of("everywhere_ctx", "What a t.everywhere callback is called with.",
+                                     {{"dist", "tycho.run.Dist", "Reductions over all ranks.",
+                                       [](Call& c) { return of_call(c, dist_class()); }}});
   return object;
 }
 
 const Class& cmd_class() {
   static const Class object = [] {
-    Class made = {.name = "cmd", .doc = "What a t.control callback may ask for, with a dot: cmd.set_lr(3e-4)."};
+    Class made = {.name = "cmd",
+                  .doc = "What a t.control callback may ask for, with a dot: cmd.set_lr(3e-4)."};
     for (const CommandSpec& spec : all_commands())
       made.fields.push_back({spec.name, "fun(...)", spec.help, push_command});
     return made;

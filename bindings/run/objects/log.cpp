@@ -25,7 +25,8 @@ int message(Call& call, const char* kind) {
 int metric(Call& call) {
   for (const char* taken : {"step", "attempt", "time"})
     if (call.text(1) == taken)
-      throw ScriptError("E_ARGUMENT", fmt::format("log:metric: {} is in every record; choose another name", taken));
+      throw ScriptError("E_ARGUMENT",
+                        fmt::format("log:metric: {} is in every record; choose another name", taken));
   session(call).metric(call.text(1), call.number(2));
   return 0;
 }

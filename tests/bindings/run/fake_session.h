@@ -98,6 +98,8 @@ class FakeSession final : public TrainingSession {
                {"norm.weight", {8}, -1, true}};
   }
 
+  std::vector<std::pair<std::string, double>> metrics;  // what metric() was given
+
   const SessionFacts& facts() const override { return facts_; }
   SessionState state() const override { return state_; }
   const std::vector<ParamInfo>& params() const override { return params_; }
