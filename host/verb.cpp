@@ -18,6 +18,7 @@ const std::vector<Verb>& all_verbs() {
       {"repl", kReplSpec, run_repl},
       {"attach", kAttachSpec, run_attach},
       {"ctl", kCtlSpec, run_ctl},
+      {"sweep", kSweepSpec, run_sweep},
       {"init", kInitSpec, run_init},
       {"import", kImportSpec, run_import},
       {"check", kCheckSpec, run_check},
@@ -32,6 +33,7 @@ const std::vector<Verb>& all_verbs() {
       {"generate", kGenerateSpec, run_generate},
       {"convert", kConvertSpec, run_convert},
       {"ckpt", kCkptSpec, run_ckpt},
+      {"doctor", kDoctorSpec, run_doctor},
       {"completion", kCompletionSpec, run_completion},
       {"version", kVersionSpec, run_version},
   };

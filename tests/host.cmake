@@ -13,7 +13,7 @@ tycho_test(cli_test SOURCES host/cli_test.cpp host/prompts_test.cpp LIBS base)
 tycho_test(engine_test SOURCES host/engine_test.cpp LIBS base)
 tycho_test(golden_errors_test SOURCES host/golden_errors_test.cpp LIBS base)
 tycho_test(verbs_test SOURCES host/verbs/completion_test.cpp host/verbs/config_test.cpp host/verbs/convert_test.cpp host/verbs/diff_test.cpp
-  host/verbs/import_test.cpp host/verbs/init_test.cpp host/verbs/rerun_test.cpp host/verbs/types_test.cpp host/docs_examples_test.cpp
+  host/verbs/doctor_test.cpp host/verbs/import_test.cpp host/verbs/init_test.cpp host/verbs/rerun_test.cpp host/verbs/types_test.cpp host/docs_examples_test.cpp
   host/shipped_recipes_test.cpp LIBS base)
 tycho_test(repl_test SOURCES host/repl/repl_test.cpp LIBS base)
 foreach(name cli_test engine_test repl_test golden_errors_test verbs_test)
@@ -22,5 +22,6 @@ foreach(name cli_test engine_test repl_test golden_errors_test verbs_test)
   add_dependencies(${name} tycho fake_engine)
 endforeach()
 
+tycho_script_test(repl_terminal SCRIPT host/repl/terminal.sh TIMEOUT 120 LABELS torch)
 tycho_script_test(lua_specs SCRIPT house/lua_specs.sh TIMEOUT 60)
 tycho_test(objects_test SOURCES bindings/run/objects_test.cpp LIBS bindings_run)

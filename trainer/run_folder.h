@@ -22,6 +22,7 @@ struct RunRequest {
   std::vector<std::string> pins;
   std::vector<double> schedule;         // factors of a scheduler = fn, by step; empty for another
   CallbackSource* callbacks = nullptr;  // outlives the run; none: the recipe's callbacks do not run
+  std::string until;  // a duration where this process ends with the run to be gone on with; "" for its end
 };
 
 /// Creates or opens <run_dir> and writes recipe.lua, recipe.json, provenance.json, sources/, argv.txt,

@@ -54,7 +54,8 @@ class Trainer {
   const TrainState& state() const { return state_; }
   /// Why a command stopped the run, or "".
   const std::string& stop_reason() const { return stop_reason_; }
-  bool finished() const { return state_.step >= info_.total_steps; }
+  /// At the end of the run, or where this process was told to leave it.
+  bool finished() const { return state_.step >= info_.until_step.value_or(info_.total_steps); }
   /// None before the first step of this process.
   const std::optional<StepMetrics>& last_step() const { return last_step_; }
   /// As commands have changed it.

@@ -73,7 +73,8 @@ void Objects::push(lua_State* L, const Class& object, std::shared_ptr<void> targ
     if (external_bytes_ + bytes > limit_bytes_ * 4 / 5)
       limit_bytes_ = std::max(limit_bytes_ * 7 / 5, external_bytes_ + bytes);
   }
-  dropped_.reserve(dropped_.size() + static_cast<size_t>(live_handles_) + 1);  // finalisers must not throw
+  const size_t most = dropped_.size() + static_cast<size_t>(live_handles_) + 1;
+  if (dropped_.capacity() < most) dropped_.reserve(2 * most);  // finalisers must not throw
   auto* handle = new (lua_newuserdata(L, sizeof(Handle))) Handle();
   push_metatable(L, object);
   lua_setmetatable(L, -2);

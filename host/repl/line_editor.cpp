@@ -125,10 +125,11 @@ LineEditor::End LineEditor::read(const std::string& prompt, std::string& line) {
   rl_callback_handler_install(prompt.c_str(), &on_line);
   while (!g_shared->done) {
     if (take_interrupt()) {
+      std::printf("^C\n");
+      std::fflush(stdout);
       rl_free_line_state();
       rl_callback_sigcleanup();
       rl_callback_handler_remove();
-      std::printf("^C\n");
       return End::kInterrupted;
     }
     pollfd input = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};

@@ -21,6 +21,9 @@ namespace {
 
 constexpr LuaLimits kNoLimits = {.max_instructions = int64_t{1} << 62, .max_seconds = 1e18};
 
+// What escapes the REPL itself is a mistake of its own.
+constexpr bool kTrace = true;
+
 struct Answer {
   std::string status;  // "ok", "incomplete", "quit", "error"
   int exit = 0;
@@ -50,7 +53,7 @@ class Repl {
     call_lua(L, 1, 1);
     lua_getfield(L, -1, "new");
     push_json(L, request());
-    call_lua(L, 1, 2);
+    call_lua(L, 1, 2, kTrace);
     if (interactive_) std::fputs(lua_tostring(L, -1), stdout);
     if (!interactive_) std::fputs(lua_tostring(L, -1), stderr);
     lua_pop(L, 1);
@@ -58,7 +61,7 @@ class Repl {
     if (!opened) return;
     push_method("bind");
     host_.adopt(L, std::move(opened));
-    call_lua(L, 2, 0);
+    call_lua(L, 2, 0, kTrace);
   }
 
   Answer enter(const std::string& text) {
@@ -68,7 +71,7 @@ class Repl {
       const LuaWatch watch(L, kNoLimits);
       push_method("entry");
       lua_pushlstring(L, text.data(), text.size());
-      call_lua(L, 2, 2);
+      call_lua(L, 2, 2, kTrace);
     }
     answer.status = lua_tostring(L, -2);
     answer.exit = static_cast<int>(lua_tointeger(L, -1));
@@ -86,7 +89,7 @@ class Repl {
     try {
       push_method("complete");
       lua_pushlstring(L, line.data(), line.size());
-      call_lua(L, 2, 2);
+      call_lua(L, 2, 2, kTrace);
       if (lua_isstring(L, -1) != 0) found.hint = lua_tostring(L, -1);
       lua_pop(L, 1);
       found.words = read_json(L, lua_gettop(L)).get<std::vector<std::string>>();

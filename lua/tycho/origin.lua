@@ -40,14 +40,14 @@ function M.lines(session, arguments)
   local schema = require "tycho.schema"
   local names = schema.sorted_keys(session.sources)
   local places = native.source_places(native.array(names))
-  local out = { "-- Functions come from the files that the run was read from.\n",
+  local out = { "\n-- Functions come from the files that the run was read from.\n",
     ("local from = t.origin {\n  file = %s,\n  arguments = {"):format(schema.literal(session.file)) }
   for i, one in ipairs(arguments) do out[#out + 1] = (i > 1 and ", " or " ") .. schema.literal(one.text) end
   out[#out + 1] = #arguments > 0 and " },\n  files = {\n" or "},\n  files = {\n"
   for _, name in ipairs(names) do
     out[#out + 1] = ("    [%s] = %s,\n"):format(schema.literal(name), schema.literal(places[name]))
   end
-  out[#out + 1] = "  },\n}\n\n"
+  out[#out + 1] = "  },\n}\n"
   return table.concat(out)
 end
 

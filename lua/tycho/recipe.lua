@@ -71,7 +71,8 @@ local function attach_methods(self)
     return text or self:refuse("why", message)
   end
   self.root.methods.show = function()
-    return show.text(show.rows({ tree = M.tree(self), history = self.history }, { changed = true }))
+    local resolved = { tree = M.tree(self), history = self.history }
+    return show.text(show.rows(resolved, { changed = true }), resolved)
   end
   self.root.methods.check = function(_, name, fn) M.add_check(self, name, fn) end
   self.root.recipe = self

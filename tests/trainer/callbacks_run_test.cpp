@@ -3,6 +3,7 @@
 
 #include "tests/trainer/callbacks/fake_callback.h"
 #include "tests/trainer/run_fixture.h"
+#include "trainer/base/field_types.h"
 #include "trainer/checkpoint/checkpoint.h"
 
 namespace tycho {

@@ -12,6 +12,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
+#include "trainer/checkpoint/owner.h"
 #include "trainer/control/channel.h"
 #include "trainer/control/socket_path.h"
 
@@ -44,6 +45,17 @@ ControlAnswer ask_by_file(const std::string& run_dir, const std::string& code, d
   return {true, text};
 }
 
+/// True when a run that this machine's sockets do not reach may own the folder: its LOCK names another
+/// machine, or a process here that runs.
+bool may_run_elsewhere(const std::string& run_dir) {
+  const std::string path = run_dir + "/LOCK";
+  if (!fs::exists(path)) return false;
+  const std::string lock = read_file(path);
+  if (lock.ends_with("released\n") || lock.ends_with("released")) return false;
+  const Owner owner = parse_owner(lock, path);
+  return !same_machine(owner) || process_state(owner) == ProcessState::kRuns;
+}
+
 }  // namespace
 
 struct ControlClient::State {
@@ -56,7 +68,6 @@ ControlClient::ControlClient(const std::string& run_dir) : state_(std::make_uniq
   if (!fs::exists(fs::path(run_dir) / "recipe.json"))
     fail(ExitCode::kUsage, "[control] {} is not the folder of a run", run_dir);
   const SocketAddress where(run_dir);
-  const bool socket_there = fs::exists(fs::symlink_status(fs::path(run_dir) / "control.sock"));
   state_->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (connect(state_->fd, reinterpret_cast<const sockaddr*>(&where.address()), sizeof(sockaddr_un)) == 0)
     return;
@@ -64,7 +75,7 @@ ControlClient::ControlClient(const std::string& run_dir) : state_(std::make_uniq
   close(std::exchange(state_->fd, -1));
   if (why == EACCES || why == EPERM)
     fail(ExitCode::kUnusable, "[control] the run in {} belongs to another user", run_dir);
-  if (!socket_there && !fs::exists(fs::path(run_dir) / "ctl"))
+  if (!may_run_elsewhere(run_dir))
     fail(ExitCode::kUnusable, "[control] nothing runs in {}; `tycho ctl {} tail` shows what it did", run_dir,
          run_dir);
 }

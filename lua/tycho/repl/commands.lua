@@ -56,9 +56,8 @@ command("plan", "plan", "What the run would take: memory, FLOPs, steps.", functi
 end)
 
 local function timed(repl, text, times)
-  local fn, message = eval.compile(text, repl.lines + 1)
+  local fn, message = eval.compile(text, repl.lines + 1, repl.vars)
   if not fn then return refuse(message) end
-  setfenv(fn, repl.vars)
   local seconds, results = {}, nil
   local ok, failure = eval.run(repl.session, function()
     local begun = host.now()

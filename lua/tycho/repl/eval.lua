@@ -18,18 +18,26 @@ end
 -- Lines before the entry keep their numbers: a place in stdin means one line of the whole session.
 local function compile(text, first_line) return loadstring(("\n"):rep(first_line - 1) .. text, "@" .. kFile) end
 
--- The function of an entry; nil, a message, and whether more lines could complete it.
-function M.compile(text, first_line)
+local function without_first(_, ...) return ... end
+
+-- The function of an entry that runs with `variables`; nil, a message, and whether more lines could complete it.
+function M.compile(text, first_line, variables)
   local as_value, value_message = compile("return " .. text, first_line)
-  if as_value then return as_value end
+  if as_value then
+    -- `return f()` would be a tail call, and the entry no longer on the stack when f fails.
+    local counted = compile("return nil, " .. text, first_line)
+    if not counted then return as_value end   -- "return " alone: no value
+    setfenv(counted, variables)
+    return function() return without_first(counted()) end
+  end
   local as_statements, message = compile(rewrite.persist(text), first_line)
-  if as_statements then return as_statements end
+  if as_statements then return setfenv(as_statements, variables) end
   return nil, message, (ends_early(message) or ends_early(value_message)) and true or false
 end
 
 -- True when the text is the beginning of an entry.
 function M.is_incomplete(text)
-  local fn, _, more = M.compile(text, 1)
+  local fn, _, more = M.compile(text, 1, {})
   return not fn and more
 end
 
@@ -82,8 +90,8 @@ local function problem_of(session, raised, frames)
   end
   local token, hint = token_of(session, file, line, message, given)
   local code = given and raised.code and raised.code ~= "E_RECIPE" and raised.code ~= "E_FAILURE" and raised.code .. "  " or ""
-  if given and raised.code == "E_INTERRUPTED" then code = "^C " end
-  return { file = code ~= "^C " and file or nil, line = line, col = token and token.col, len = token and token.len,
+  if given and raised.code == "E_INTERRUPTED" then return { message = " " .. message } end   -- behind the terminal's ^C
+  return { file = file, line = line, col = token and token.col, len = token and token.len,
     message = code .. message, hint = given and raised.hint or hint }
 end
 

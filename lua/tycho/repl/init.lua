@@ -120,7 +120,7 @@ local function new(options)
   local said = self:load()
   add_functions(self)
   local text = said or ""
-  if self.file and self.draft and (not said or said == "") then text = text .. banner(self) end
+  if self.interactive and self.file and self.draft and (not said or said == "") then text = text .. banner(self) end
   return self, text
 end
 
@@ -157,14 +157,13 @@ end
 -- Runs Lua code as an entry. "ok", or "error" and an exit code.
 function Repl:run(text)
   local first_line = remember(self, text)
-  local fn, message = eval.compile(text, first_line)
+  local fn, message = eval.compile(text, first_line, self.vars)
   if not fn then
     local _, failure = eval.run(self.session, function()
       self.session:problem(eval.syntax_problem(self.session, message))
     end)
     return failed(self, failure)
   end
-  setfenv(fn, self.vars)
   local started = host.now()
   local ok, results = eval.run(self.session, fn)
   host.boundary()

@@ -104,8 +104,11 @@ function show(value, depth, inside)
   return tostring(value)
 end
 
--- The text of a value.
-function M.value(value) return show(value, kMaxDepth, {}) end
+-- The text of a value; text of several lines stands as it is.
+function M.value(value)
+  if type(value) == "string" and value:find("\n") then return value end
+  return show(value, kMaxDepth, {})
+end
 
 -- One short line: for lists of variables.
 function M.brief(value)

@@ -38,7 +38,7 @@ TEST_F(ReplTest, ARecipeIsReadChangedAndExplained) {
       "'seed'\n",
       "optimizer.lr*=2");
   EXPECT_CONTAINS(got.output, "0.002\nadamw { lr = 0.002, betas = {0.9, 0.95}");
-  EXPECT_CONTAINS(got.output, "-- stdin:2");
+  EXPECT_CONTAINS(got.output, "-- x.lua:5");
   EXPECT_CONTAINS(got.output, "optimizer.lr : number > 0, required.  Peak learning rate");
   EXPECT_CONTAINS(got.output, "set: stdin:2");
   EXPECT_CONTAINS(got.output, "recipe     0.001");
@@ -60,7 +60,7 @@ TEST_F(ReplTest, ARunIsBuiltSteppedAndClosed) {
       "for name, p in model.params do if p.grad:norm() > 20 then print(name) end end\n"
       "model:generate('once', { max_tokens = 3 })\nopt.lr\nplot(s.losses)\nhist { 1, 2, 2, 3 "
       "}\ntrainer:close()\n");
-  EXPECT_CONTAINS(got.output, "  4/10 ba  loss 1 ");
+  EXPECT_CONTAINS(got.output, "  4/10 ba  loss 1.000 ");
   EXPECT_CONTAINS(got.output, "f32[8");
   EXPECT_CONTAINS(got.output, "embed.weight\n\"once and 3 more\"\n0.0006\n");
   EXPECT_EQ(got.code, 0) << got.output;
@@ -115,7 +115,7 @@ TEST_F(ReplTest, ReloadSaysWhatChanged) {
 }
 
 TEST_F(ReplTest, MistakesOfCommandsAreNamed) {
-  EXPECT_CONTAINS(script(":whi seed\n").output, "no command :whi; did you mean :why?");
+  EXPECT_CONTAINS(script(":wyh seed\n").output, "no command :wyh; did you mean :why?");
   EXPECT_CONTAINS(script(":why sed\n").output, "no key sed");
   EXPECT_CONTAINS(script(":save x.lua\n").output, "x.lua is there already");
   EXPECT_CONTAINS(script("for i = 1, 2 do\n").output, "the script ends inside an entry");
