@@ -4,8 +4,13 @@
 #include <vector>
 
 #include "bindings/define/recipe.h"
+#include "trainer/run_folder.h"
 
 namespace tycho {
+
+/// What the engine is asked. `argv` as below.
+RunRequest make_run_request(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
+                            const std::vector<std::string>& argv);
 
 /// Trains, and returns the exit code. `argv`: what the run folder remembers as its command, from "tycho" on;
 /// `plain`: lines of key=value, also at a terminal. Throws Error.

@@ -15,6 +15,7 @@ const std::vector<Verb>& all_verbs() {
   static const std::vector<Verb> verbs = {
       {"run", kRunSpec, run_run},
       {"rerun", kRerunSpec, run_rerun},
+      {"repl", kReplSpec, run_repl},
       {"init", kInitSpec, run_init},
       {"import", kImportSpec, run_import},
       {"check", kCheckSpec, run_check},
