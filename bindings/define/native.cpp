@@ -272,6 +272,11 @@ int load_embedded(lua_State* L) {
 
 void open_library(lua_State* L) {
   lua_getglobal(L, "package");
+  // Tycho's own modules are the only ones: no file of the working folder or of the system stands in for one.
+  for (const char* search : {"path", "cpath"}) {
+    lua_pushliteral(L, "");
+    lua_setfield(L, -2, search);
+  }
   lua_getfield(L, -1, "preload");
   lua_pushcfunction(L, load_native);
   lua_setfield(L, -2, "tycho.native");
