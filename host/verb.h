@@ -100,10 +100,12 @@ int run_tokenizer(const Arguments& arguments);
 int run_eval(const Arguments& arguments);
 int run_generate(const Arguments& arguments);
 int run_convert(const Arguments& arguments);
+int run_doctor(const Arguments& arguments);
+int run_sweep(const Arguments& arguments);
 int run_ckpt(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 extern const VerbSpec kRunSpec, kRerunSpec, kDiffSpec, kInitSpec, kImportSpec, kCheckSpec, kCompletionSpec,
     kTypesSpec, kConfigSpec, kPlanSpec, kTestSpec, kDataSpec, kTokenizerSpec, kEvalSpec, kGenerateSpec,
-    kConvertSpec, kCkptSpec, kVersionSpec;
+    kConvertSpec, kCkptSpec, kSweepSpec, kDoctorSpec, kVersionSpec;
 
 }  // namespace tycho
