@@ -9,7 +9,7 @@
 namespace tycho {
 
 int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
-              const std::vector<std::string>& argv, bool plain) {
+              const std::vector<std::string>& argv, bool plain, const std::string& until) {
   RunRequest request;
   request.config_json = canonical_json(recipe.tree);
   request.recipe_lua = recipe.lua;
@@ -17,6 +17,7 @@ int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins
   request.recipe_hash = recipe.hash;
   request.sources = recipe.sources;
   request.argv = argv;
+  request.until = until;
   for (const PinArgument& pin : pins) request.pins.push_back(pin.text);
   const StopFlag& stop = stop_on_signals();
   const bool live = isatty(STDOUT_FILENO) != 0 && !plain;

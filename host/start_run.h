@@ -8,8 +8,9 @@
 namespace tycho {
 
 /// Trains, and returns the exit code. `argv`: what the run folder remembers as its command, from "tycho" on;
-/// `plain`: lines of key=value, also at a terminal. Throws Error.
+/// `plain`: lines of key=value, also at a terminal; `until`: a duration after which
+/// the run is saved and left, "" for its end. Throws Error.
 int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
-              const std::vector<std::string>& argv, bool plain);
+              const std::vector<std::string>& argv, bool plain, const std::string& until = "");
 
 }  // namespace tycho

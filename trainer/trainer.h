@@ -46,7 +46,8 @@ class Trainer {
   void save_and_wait();
 
   const TrainState& state() const { return state_; }
-  bool finished() const { return state_.step >= info_.total_steps; }
+  /// At the end of the run, or where this process was told to leave it.
+  bool finished() const { return state_.step >= info_.until_step.value_or(info_.total_steps); }
 
  private:
   void open_data();

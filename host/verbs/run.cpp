@@ -10,7 +10,10 @@ const VerbSpec kRunSpec = {
     "Trains a recipe; key=value arguments win over what it says.",
     "  tycho run recipes/demo.lua optimizer.lr=1e-3 max_duration=100ba\n"
     "  tycho run runs/demo/recipe.lua                  # goes on from its newest checkpoint",
-    {{"plain", "Print lines of key=value, also at a terminal."}, kTraceOption}};
+    {{"plain", "Print lines of key=value, also at a terminal."},
+     {"until", "Save and end after this much of the run (300ba, 0.5dur); its schedule stays as it is.",
+      "DURATION"},
+     kTraceOption}};
 
 namespace {
 
@@ -19,13 +22,25 @@ ResolvedRecipe resolve(const RecipeRequest& request) {
   return resolve_recipe(request);
 }
 
+std::string read_until(const std::string& text) {
+  try {
+    const Duration duration = Duration::parse(text);
+    if (duration.value > 0 && duration.unit != DurationUnit::kSecond) return text;
+  } catch (const Error&) {
+    // Said below, with what was wanted here.
+  }
+  fail(ExitCode::kUsage,
+       "[tycho run] --until wanted a part of the run such as 300ba, 1e9tok or 0.5dur, given \"{}\"", text);
+}
+
 }  // namespace
 
 int run_run(const Arguments& arguments) {
   const RecipeRequest request = recipe_request(arguments);
   std::vector<std::string> argv = {"tycho", "run"};
   argv.insert(argv.end(), arguments.argv.begin(), arguments.argv.end());
-  return start_run(resolve(request), request.pins, argv, arguments.has("plain"));
+  const std::string until = arguments.has("until") ? read_until(arguments.text("until")) : "";
+  return start_run(resolve(request), request.pins, argv, arguments.has("plain"), until);
 }
 
 }  // namespace tycho

@@ -54,8 +54,9 @@ void RunTest::write_data(int64_t num_samples, int64_t seq_len, int32_t vocab, co
   writer.finish();
 }
 
-int RunTest::run() {
+int RunTest::run(const std::string& until) {
   RunRequest request;
+  request.until = until;
   const Json recipe = config_to_json(config_);
   request.config_json = canonical_json(recipe);
   request.recipe_lua = "return nil\n";

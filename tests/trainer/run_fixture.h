@@ -19,8 +19,8 @@ class RunTest : public testing::Test {
 
   /// Writes a split of random samples whose tokens are below `vocab`, as MDS.
   void write_data(int64_t num_samples, int64_t seq_len, int32_t vocab, const std::string& split = "train");
-  /// Runs config_ to its end or a stop; standard output is thrown away. Returns the exit code.
-  int run();
+  /// Runs config_ to its end, to `until` or a stop; standard output is thrown away. Returns the exit code.
+  int run(const std::string& until = "");
   /// The Error of a run that fails; the test fails when it does not.
   Error run_error();
   /// One object per line of <run>/<name>.
