@@ -1,6 +1,7 @@
 -- LuaCATS stubs for editors: every key of the schema and every name of t, so that a wrong one is underlined as it is typed.
 local native = require "tycho.native"
 local schema = require "tycho.schema"
+local sweep_stubs = require "tycho.sweep_stubs"
 
 local M = {}
 
@@ -156,12 +157,14 @@ function M.text(root)
   local out, done, components = { kHead }, {}, schema.components(root)
   write_class(out, done, "tycho.Config", nil, root.fields)
   out[#out + 1] = kRecipe
+  sweep_stubs.write(out, done, write_class)
   local namespaces = schema.sorted_keys(components)
   for _, name in ipairs(namespaces) do constructors(out, name, components[name].kinds) end
   out[#out + 1] = "---@class (exact) tycho.t"
   for _, one in ipairs(M.functions) do out[#out + 1] = ("---@field %s %s  %s"):format(one[1], one[2], one[3]) end
   unit_fields(out)
   for _, name in ipairs(namespaces) do out[#out + 1] = ("---@field %s tycho.t.%s"):format(name, name) end
+  for _, name in ipairs(sweep_stubs.namespaces) do out[#out + 1] = ("---@field %s tycho.t.%s"):format(name, name) end
   out[#out + 1] = "local t = {}\n\nreturn t\n"
   return table.concat(out, "\n")
 end

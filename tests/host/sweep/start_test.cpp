@@ -134,6 +134,13 @@ TEST_F(SweepTest, NamesThatAreNotThereAreSaidWithThoseThatAre) {
   EXPECT_EQ(run("sweep").code, 2);
 }
 
+TEST_F(SweepTest, TheShippedSweepsPass) {
+  for (const auto& entry : std::filesystem::directory_iterator(TYCHO_SOURCE_DIR "/recipes/sweeps")) {
+    const Outcome planned = shell("cd " TYCHO_SOURCE_DIR " && tycho sweep plan " + entry.path().string());
+    EXPECT_EQ(planned.code, 0) << entry.path() << planned.output;
+  }
+}
+
 TEST_F(SweepTest, FilesOfSweepsAndRecipesAreToldApart) {
   write(sweep("s.space[\"optimizer.lr\"] = t.space.choice { 1e-3 }\n"), "s.lua");
   EXPECT_CONTAINS(run("run s.lua").output, "tycho sweep s.lua");
