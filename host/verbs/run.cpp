@@ -17,6 +17,8 @@ const VerbSpec kRunSpec = {
     "  tycho run runs/demo/recipe.lua                  # goes on from its newest checkpoint",
     {{"plain", "Print lines of key=value, also at a terminal."},
      {"on-error", "stop, or repl: a prompt with the run as the error left it.", "WHAT", "stop"},
+     {"until", "Save and end after this much of the run (300ba, 0.5dur); its schedule stays as it is.",
+      "DURATION"},
      kTraceOption}};
 
 namespace {
@@ -46,13 +48,14 @@ class ViewOfRun final : public Reporter {
   std::unique_ptr<Reporter> view_;
 };
 
-int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, bool plain) {
+int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, bool plain,
+                  const std::string& until) {
   const StopFlag& stop = stop_on_signals();
   auto view = std::make_unique<ViewOfRun>(plain ? make_plain_reporter(STDOUT_FILENO)
                                                 : make_terminal_reporter(STDOUT_FILENO));
   std::unique_ptr<TrainingSession> session =
       open_engine(static_cast<int>(recipe.config.threads))
-          .open(make_run_request(recipe, repl.recipe.pins, repl.argv), std::move(view), stop);
+          .open(make_run_request(recipe, repl.recipe.pins, repl.argv, until), std::move(view), stop);
   try {
     return train_to_end(*session);
   } catch (const Error& error) {
@@ -60,6 +63,17 @@ int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, bool pl
     run_repl_loop(repl, std::move(session));
     return static_cast<int>(error.code());
   }
+}
+
+std::string read_until(const std::string& text) {
+  try {
+    const Duration duration = Duration::parse(text);
+    if (duration.value > 0 && duration.unit != DurationUnit::kSecond) return text;
+  } catch (const Error&) {
+    // Said below, with what was wanted here.
+  }
+  fail(ExitCode::kUsage,
+       "[tycho run] --until wanted a part of the run such as 300ba, 1e9tok or 0.5dur, given \"{}\"", text);
 }
 
 }  // namespace
@@ -70,7 +84,8 @@ int run_run(const Arguments& arguments) {
   argv.insert(argv.end(), arguments.argv.begin(), arguments.argv.end());
   const std::string on_error = arguments.text("on-error");
   const bool plain = arguments.has("plain");
-  if (on_error == "stop") return start_run(resolve(request), request.pins, argv, plain);
+  const std::string until = arguments.has("until") ? read_until(arguments.text("until")) : "";
+  if (on_error == "stop") return start_run(resolve(request), request.pins, argv, plain, until);
   if (on_error != "repl")
     fail(ExitCode::kUsage, "[tycho run] --on-error is stop or repl, given {}", on_error);
   if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0)
@@ -78,7 +93,7 @@ int run_run(const Arguments& arguments) {
   ReplOptions repl;
   repl.recipe = request;
   repl.argv = argv;
-  return run_then_look(resolve(request), repl, plain);
+  return run_then_look(resolve(request), repl, plain, until);
 }
 
 }  // namespace tycho
