@@ -14,7 +14,7 @@ namespace tycho {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kApiVersion = 2;
+constexpr int kApiVersion = 3;
 const char* const kEngineFile = "libtycho_engine.so";
 
 void set_unless_set(const char* name, const std::string& value) {

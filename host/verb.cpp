@@ -15,6 +15,7 @@ const std::vector<Verb>& all_verbs() {
   static const std::vector<Verb> verbs = {
       {"run", kRunSpec, run_run},
       {"rerun", kRerunSpec, run_rerun},
+      {"repl", kReplSpec, run_repl},
       {"sweep", kSweepSpec, run_sweep},
       {"init", kInitSpec, run_init},
       {"import", kImportSpec, run_import},

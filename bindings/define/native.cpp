@@ -312,6 +312,8 @@ int load_native(lua_State* L) {
     lua_setfield(L, -2, "version");
     lua_pushinteger(L, static_cast<int>(ExitCode::kRecipe));
     lua_setfield(L, -2, "exit_recipe");
+    lua_pushinteger(L, static_cast<int>(ExitCode::kUsage));
+    lua_setfield(L, -2, "exit_usage");
     push_json(L, train_config_schema());
     lua_setfield(L, -2, "schema");
     return 1;
