@@ -101,10 +101,12 @@ int run_tokenizer(const Arguments& arguments);
 int run_eval(const Arguments& arguments);
 int run_generate(const Arguments& arguments);
 int run_convert(const Arguments& arguments);
+int run_doctor(const Arguments& arguments);
+int run_sweep(const Arguments& arguments);
 int run_ckpt(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 extern const VerbSpec kRunSpec, kRerunSpec, kDiffSpec, kInitSpec, kImportSpec, kCheckSpec, kCompletionSpec,
-    kTypesSpec, kConfigSpec, kPlanSpec, kReplSpec, kTestSpec, kDataSpec, kTokenizerSpec, kEvalSpec,
-    kGenerateSpec, kConvertSpec, kCkptSpec, kVersionSpec;
+    kTypesSpec, kConfigSpec, kPlanSpec, kReplSpec, kSweepSpec, kTestSpec, kDataSpec, kTokenizerSpec,
+    kEvalSpec, kGenerateSpec, kConvertSpec, kCkptSpec, kDoctorSpec, kVersionSpec;
 
 }  // namespace tycho

@@ -42,6 +42,14 @@ std::string read_tokenizer(const TrainConfig& config, const ModelLayout& layout)
   return text;
 }
 
+/// The step of request.until; nothing when the run goes to its end.
+std::optional<int64_t> until_step(const TrainConfig& config, const RunRequest& request, const RunInfo& info) {
+  if (request.until.empty()) return {};
+  const double steps = in_steps(Duration::parse(request.until), config, info.total_steps, info.num_samples);
+  const auto step = static_cast<int64_t>(std::ceil(steps));
+  return step < info.total_steps ? std::optional(std::max<int64_t>(step, 1)) : std::nullopt;
+}
+
 RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const at::Device& device,
                      const std::string& run_dir) {
   const ModelLayout layout = model_layout(config.model);
@@ -55,6 +63,7 @@ RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const
   info.num_samples = count_samples(config.train_data);
   info.total_steps = total_steps(config, info.num_samples);
   info.total_tokens = info.total_steps * global_batch_sequences(config) * config.seq_len;
+  info.until_step = until_step(config, request, info);
   info.num_params = layout.num_params();
   info.device_memory_bytes = device_memory_bytes(device);
   info.flops_per_token_full = layout.flops_per_token_full(config.seq_len);

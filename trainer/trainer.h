@@ -50,7 +50,8 @@ class Trainer {
   void save_now();
 
   const TrainState& state() const { return state_; }
-  bool finished() const { return state_.step >= info_.total_steps; }
+  /// At the end of the run, or where this process was told to leave it.
+  bool finished() const { return state_.step >= info_.until_step.value_or(info_.total_steps); }
   /// None before the first step of this process.
   const std::optional<StepMetrics>& last_step() const { return last_step_; }
   const TrainConfig& config() const { return config_; }

@@ -96,6 +96,10 @@ std::map<std::string, std::string> make_stubs(const Json& classes) {
   return ask_lua("tycho.stubs", "main", {{"classes", classes}}, {}, false).at("files");
 }
 
+Json run_doctor_files(const std::vector<std::string>& files) {
+  return ask_lua("tycho.doctor", "run", {{"files", files}}, {}, false).at("findings");
+}
+
 SpecCounts run_specs(const std::vector<std::string>& files, bool trace) {
   const LuaLimits limits = {.max_instructions = int64_t{1} << 40, .max_seconds = 600};
   const Json result = ask_lua("tycho.spec", "main", {{"files", files}}, limits, trace);

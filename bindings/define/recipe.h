@@ -64,6 +64,9 @@ std::vector<std::string> complete_override(const std::vector<std::string>& words
 /// a run, as describe() of bindings/run/class.h gives them.
 std::map<std::string, std::string> make_stubs(const Json& classes);
 
+/// Runs the checks of a project, each a file that returns a function: [{subject, level, text, advice}].
+Json run_doctor_files(const std::vector<std::string>& files);
+
 /// Runs Lua spec files with lua/tycho/spec.lua. Failures are printed to stderr.
 struct SpecCounts {
   int passed = 0, failed = 0;

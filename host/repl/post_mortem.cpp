@@ -33,13 +33,14 @@ class ViewOfRun final : public Reporter {
 
 }  // namespace
 
-int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, bool plain) {
+int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, bool plain,
+                  const std::string& until) {
   const StopFlag& stop = stop_on_signals();
   auto view = std::make_unique<ViewOfRun>(plain ? make_plain_reporter(STDOUT_FILENO)
                                                 : make_terminal_reporter(STDOUT_FILENO));
   std::unique_ptr<TrainingSession> session =
       open_engine(static_cast<int>(recipe.config.threads))
-          .open(make_run_request(recipe, repl.recipe.pins, repl.argv), std::move(view), stop);
+          .open(make_run_request(recipe, repl.recipe.pins, repl.argv, until), std::move(view), stop);
   try {
     return train_to_end(*session);
   } catch (const Error& error) {

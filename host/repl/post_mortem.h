@@ -6,7 +6,8 @@
 namespace tycho {
 
 /// Trains like start_run, on a terminal; after an Error a prompt opens with the run as that left it. Returns
-/// the exit code, the Error's too.
-int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, bool plain);
+/// the exit code, the Error's too. `until` as in RunRequest.
+int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, bool plain,
+                  const std::string& until);
 
 }  // namespace tycho

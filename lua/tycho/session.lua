@@ -1,5 +1,6 @@
 -- One load of one recipe: reads its files, runs it in the sandbox, and gives the resolved recipe or the
 -- report.
+local arguments_of = require "tycho.arguments"
 local expressions = require "tycho.expressions"
 local habits = require "tycho.habits"
 local literal = require "tycho.literal"
@@ -99,6 +100,7 @@ local function new_session(options)
   local session = setmetatable({
     schema = options.schema or native.schema, facts = options.facts or native.facts, file = options.file,
     trace = options.trace, read_file = reader(options), drafts = options.drafts,
+    kind = options.kind or "recipe", on_finished = options.on_finished,
     canonical = options.read_file and tostring or native.canonical,
     sources = {}, loaded = {}, environment = {}, printed = {}, report = report.new(), warnings = report.new(),
     read_pin = literal.read, run_file = sources_of.run_file, takes = sources_of.takes,
@@ -131,6 +133,7 @@ end
 local function read_arguments(session, arguments, computed)
   local expanded = {}
   guarded(session, function() expanded = override_files.expand(session, arguments) end)
+  expanded = arguments_of.take(session, expanded)
   session.pins, session.expressions = pins.parse(session.schema, expanded, function(...) tell(session, ...) end)
   expressions.prepare(session, computed)
 end
@@ -147,11 +150,18 @@ end
 local function make_recipe(session, text, check_tree)
   if not session:takes(session.file, text) then return nil end
   local ok, result = guarded(session, function() return session.run_file(session, session.file, text) end)
-  if not ok then return nil end
+  if not ok then
+    arguments_of.report_unused(session, function(...) tell(session, ...) end)
+    return nil
+  end
   local made = recipe.behind(result)
   if not made then return wrong_result(session, result) end
   if session.drafts then session.draft = copied(session, made) end
   guarded(session, function() recipe.finish(made, check_tree) end)
+  arguments_of.report_unused(session, function(...) tell(session, ...) end)
+  if session.on_finished and session:problem_count() == 0 then
+    guarded(session, function() session.on_finished(session, made) end)
+  end
   return made
 end
 
@@ -196,6 +206,7 @@ end
 
 -- options: file, arguments = { { argument, text } }, trace, files = { name = text }, only_files; and what tests replace:
 -- read_file(path) -> text or nil and message, schema, check_tree(tree) -> { { path, message } }, facts(tree),
+-- kind ("recipe" or "sweep"), on_finished(session, recipe) for a recipe without problems,
 -- output(text). Returns { problems = count, report = text } or, when there are none, tree, name, lua and history;
 -- sources, environment and warnings in both cases.
 local function load(options)

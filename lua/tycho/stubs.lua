@@ -1,6 +1,7 @@
 -- LuaCATS stubs for editors: every key of the schema and every name of t, so that a wrong one is underlined as it is typed.
 local native = require "tycho.native"
 local schema = require "tycho.schema"
+local sweep_stubs = require "tycho.sweep_stubs"
 
 local M = {}
 
@@ -11,6 +12,10 @@ M.functions = {
   { "null", "any", "No value, where a key is optional." },
   { "unset", "any", "Gives a key its default back; takes a name out of an open table." },
   { "recipe", "fun(name: string): tycho.Recipe", "A new recipe with the schema's defaults." },
+  { "sweep", "fun(name: string): tycho.Sweep", "A new sweep: see docs/sweeps.md." },
+  { "arg", "fun(name: string, default?: any): any", "An argument of the command line: name=value." },
+  { "random", "fun(name: string, seed?: integer): tycho.Random", "Numbers that are the same in every process." },
+  { "slurm", "tycho.Slurm", "The Slurm job: available, job_id, array_task, nodes, end_time." },
   { "env", "fun(name: string, default?: string): string", "An environment variable, kept with the run." },
   { "bytes", "fun(text: string): tycho.Bytes", 'A size: t.bytes("64MiB").' },
   { "duration", "fun(text: string): tycho.Duration", 'A duration: t.duration("100ba").' },
@@ -185,12 +190,14 @@ function M.text(root, classes)
   write_class(out, done, "tycho.Config", nil, root.fields)
   out[#out + 1] = kRecipe
   run_classes(out, classes)
+  sweep_stubs.write(out, done, write_class)
   local namespaces = schema.sorted_keys(components)
   for _, name in ipairs(namespaces) do constructors(out, name, components[name].kinds) end
   out[#out + 1] = "---@class (exact) tycho.t"
   for _, one in ipairs(M.functions) do out[#out + 1] = ("---@field %s %s  %s"):format(one[1], one[2], one[3]) end
   unit_fields(out)
   for _, name in ipairs(namespaces) do out[#out + 1] = ("---@field %s tycho.t.%s"):format(name, name) end
+  for _, name in ipairs(sweep_stubs.namespaces) do out[#out + 1] = ("---@field %s tycho.t.%s"):format(name, name) end
   out[#out + 1] = "local t = {}\n\nreturn t\n"
   return table.concat(out, "\n")
 end
