@@ -14,7 +14,8 @@ local show = require "tycho.repl.show"
 local show_config = require "tycho.show"
 
 local kShownSeconds = 0.1    -- results that took longer say so
-local kRunObjects = { trainer = true, model = true, opt = true, sched = true, data = true, ckpt = true, log = true, mem = true }
+local kRunObjects = { trainer = true, model = true, opt = true, sched = true, data = true, ckpt = true, log = true,
+  mem = true }
 
 local Repl = {}
 Repl.__index = Repl
