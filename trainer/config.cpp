@@ -185,6 +185,14 @@ void check_batch_split(const TrainConfig& config, int64_t num_ranks, Problems& p
   }
 }
 
+void check_parts(const std::vector<ScheduleLength>& parts, Problems& problems) {
+  for (const auto& [path, part] : parts) {
+    if (part.unit == DurationUnit::kFraction && part.value > 1) {
+      add(problems, path, "{} is more than the whole run; write at most 1dur", part.str());
+    }
+  }
+}
+
 void check_durations(const TrainConfig& config, Problems& problems) {
   const Duration& length = config.max_duration;
   if (length.unit != DurationUnit::kEpoch && !is_whole(length)) {
@@ -196,10 +204,28 @@ void check_durations(const TrainConfig& config, Problems& problems) {
   parts.push_back({"ckpt.every", config.ckpt.every});
   parts.push_back({"log.every", config.log.every});
   if (config.eval.every) parts.push_back({"eval.every", *config.eval.every});
-  for (const auto& [path, part] : parts) {
-    if (part.unit == DurationUnit::kFraction && part.value > 1) {
-      add(problems, path, "{} is more than the whole run; write at most 1dur", part.str());
-    }
+  check_parts(parts, problems);
+}
+
+/// Lengths of callbacks are parts of the run, and those that act on evaluations need some.
+void check_callbacks(const TrainConfig& config, Problems& problems) {
+  for (const auto& [name, callback] : config.callbacks) {
+    const CallbackOptions& options = callback_options(callback);
+    const std::string path = "callbacks." + name;
+    const std::string every = path + ".every", from = path + ".from", until = path + ".until_",
+                      at = path + ".at";
+    std::vector<ScheduleLength> parts;
+    if (options.every) parts.push_back({every.c_str(), *options.every});
+    if (options.from) parts.push_back({from.c_str(), *options.from});
+    if (options.until_) parts.push_back({until.c_str(), *options.until_});
+    for (const Duration& moment : options.at) parts.push_back({at.c_str(), moment});
+    check_parts(parts, problems);
+    const bool of_eval = callback.is<EarlyStopConfig>() || callback.is<CheckpointBestConfig>();
+    if (of_eval && !config.eval.data)
+      add(problems, path.c_str(), "acts after evaluations, and there are none; set eval.data and eval.every");
+    if (callback.is<GenerateSamplesConfig>() && config.tokenizer.empty())
+      add(problems, path.c_str(),
+          "writes text, and there is no tokenizer; set tokenizer = \"PATH/tokenizer.json\"");
   }
 }
 
@@ -231,6 +257,7 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, int64_t num_r
   check_sequence(config, problems);
   check_master(config, problems);
   check_eval(config.eval, problems);
+  check_callbacks(config, problems);
   const bool whole_batch = check_global_batch(config, problems);
   if (whole_batch) check_batch_split(config, num_ranks, problems);
   const size_t before = problems.size();

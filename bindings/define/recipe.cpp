@@ -10,11 +10,10 @@
 namespace tycho {
 namespace {
 
-/// require(module)[function](request) in a fresh state.
+/// require(module)[function](request) in a fresh state, or in one that the caller keeps.
 Json ask_lua(const char* module, const char* function, const Json& request, const LuaLimits& limits,
-             bool trace) {
-  const LuaState state;
-  lua_State* L = state.get();
+             bool trace, const std::shared_ptr<LuaState>& state = std::make_shared<LuaState>()) {
+  lua_State* L = state->get();
   open_library(L);
   const LuaWatch watch(L, limits);
   lua_getglobal(L, "require");
@@ -46,6 +45,11 @@ void throw_report(const Json& result) {
 ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, std::string>& origins) {
   ResolvedRecipe recipe;
   recipe.config = read_config_or_fail(result.at("tree"));
+  if (result.contains("schedule")) {
+    recipe.schedule = result.at("schedule").get<std::vector<double>>();
+    std::get<FnScheduleConfig>(recipe.config.scheduler.value).factors =
+        std::make_shared<const std::vector<double>>(recipe.schedule);
+  }
   recipe.name = result.at("name");
   recipe.tree = config_to_json(recipe.config);
   recipe.hash = config_hash(recipe.tree);
@@ -66,9 +70,12 @@ ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, std::
 }
 
 ResolvedRecipe resolve_recipe(const RecipeRequest& request) {
-  const Json result = ask_lua("tycho.session", "load", to_request(request), {}, request.trace);
+  const auto state = std::make_shared<LuaState>();
+  const Json result = ask_lua("tycho.session", "load", to_request(request), {}, request.trace, state);
   throw_report(result);
-  return to_resolved(result, request.origins);
+  ResolvedRecipe recipe = to_resolved(result, request.origins);
+  recipe.state = state;
+  return recipe;
 }
 
 Json recipe_identity(const ResolvedRecipe& recipe) {

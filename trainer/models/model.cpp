@@ -42,6 +42,7 @@ Tensor Model::forward_backward(const MicroBatch& micro, const Tensor& weight_1) 
   dropping_ = true;
   embed(micro.tokens_N);
   for (int64_t i = 0; i < layout_.num_blocks; ++i) run_forward(i);
+  if (micro.after_forward) micro.after_forward();
   Tensor loss = head_loss(micro.targets_N, weight_1, add);
   if (micro.last) units_.reduce(head_unit());
   for (int64_t i = layout_.num_blocks - 1; i >= 0; --i) {

@@ -1,5 +1,7 @@
 // A decoder-only language model: embedding, blocks, head, as a loop over units that stops at the micro-batch.
 #pragma once
+#include <functional>
+
 #include "trainer/models/decoder_block.h"
 #include "trainer/models/head.h"
 #include "trainer/parallel/unit_store.h"
@@ -10,9 +12,10 @@ namespace tycho {
 /// device.
 struct MicroBatch {
   Tensor tokens_N, targets_N;
-  bool first = true;         // its gradients overwrite those of the step before
-  bool last = true;          // gradients are complete after it
-  uint64_t dropout_key = 0;  // of this step and micro-batch
+  bool first = true;                         // its gradients overwrite those of the step before
+  bool last = true;                          // gradients are complete after it
+  uint64_t dropout_key = 0;                  // of this step and micro-batch
+  std::function<void()> after_forward = {};  // called between forward and backward
 };
 
 /// Trains. One thread; asynchronous on CUDA.
@@ -29,13 +32,13 @@ class Model {
   const Tensor& losses(const Tensor& tokens_N, const Tensor& targets_N);
 
   const ModelLayout& layout() const { return layout_; }
+  /// The residual stream before block i, [N, D]; after the last one for i = num_blocks. Of the newest forward
+  /// pass.
+  Tensor stream(int64_t i) { return activations_.model(model_slot::kStream).select(0, i); }
 
  private:
   int block_unit(int64_t i) const { return static_cast<int>(i) + 1; }
   int head_unit() const { return static_cast<int>(layout_.num_blocks) + 1; }
-  Tensor stream(int64_t i) {
-    return activations_.model(model_slot::kStream).select(0, i);
-  }  // input of block i
   BlockActivations block_activations(int64_t i);
   void embed(const Tensor& tokens_N);
   void run_forward(int64_t i);
