@@ -9,6 +9,7 @@ pkg_check_modules(LUAJIT REQUIRED IMPORTED_TARGET luajit)
 find_package(yaml-cpp REQUIRED)
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)  # headers only
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 if(TYCHO_TESTS)
   find_package(GTest REQUIRED)
 endif()
