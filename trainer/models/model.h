@@ -13,6 +13,7 @@ struct MicroBatch {
   bool first = true;         // its gradients overwrite those of the step before
   bool last = true;          // gradients are complete after it
   uint64_t dropout_key = 0;  // of this step and micro-batch
+  Tensor documents_N;        // int32 [B * T]: attention stays within equal ones; undefined: the whole row
 };
 
 /// Trains. One thread; asynchronous on CUDA.
@@ -23,16 +24,18 @@ class Model {
         const at::Device& device, const RecomputeConfig& recompute = {});
 
   /// Adds weight_1 (fp32, one element) x the gradient of the summed token losses into the units' gradients.
+  /// Goes back no further than the lowest unit that is trained.
   /// Returns the summed loss of the micro-batch, fp64, one element, on the device.
   Tensor forward_backward(const MicroBatch& micro, const Tensor& weight_1);
   /// Losses of the tokens, fp32 [B * T] on the device, valid until the next call. Nothing is dropped.
-  const Tensor& losses(const Tensor& tokens_N, const Tensor& targets_N);
+  const Tensor& losses(const Tensor& tokens_N, const Tensor& targets_N, const Tensor& documents_N = {});
 
   const ModelLayout& layout() const { return layout_; }
 
  private:
   int block_unit(int64_t i) const { return static_cast<int>(i) + 1; }
   int head_unit() const { return static_cast<int>(layout_.num_blocks) + 1; }
+  bool trains(int unit) const { return unit >= lowest_trained_; }
   Tensor stream(int64_t i) {
     return activations_.model(model_slot::kStream).select(0, i);
   }  // input of block i
@@ -41,6 +44,7 @@ class Model {
   void run_forward(int64_t i);
   void run_backward(int64_t i, bool add);
   Tensor head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add);
+  void reduce(int unit);
   void embed_backward(const Tensor& tokens_N, bool add);
 
   DecoderSpec spec_;
@@ -49,8 +53,11 @@ class Model {
   RecomputeConfig recompute_;
   HeadRules head_;
   UnitStore& units_;
+  int lowest_trained_ = 0;  // units before it are frozen
   Activations activations_;
   DecoderBlock block_;
+  // Of the pass that is under way.
+  Tensor documents_N_;
   uint64_t dropout_key_ = 0;
   bool dropping_ = false;
 };
