@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# How long the define phase takes: wall time of `tycho --help` and `tycho check RECIPE`, 20 processes each.
+# How long the define phase takes: wall time of `tycho --help`, of `tycho check RECIPE` and of a check of a hundred lines that
+# extend a chain of five files, 20 processes each.
 #   bench/startup.sh [TYCHO] [RECIPE]
 set -euo pipefail
 cd "$(dirname "$(realpath "$0")")/.."
-tycho=${1:-build/cpu/bin/tycho} recipe=${2:-recipes/demo.lua}
+tycho=$(realpath "${1:-build/cpu/bin/tycho}") recipe=${2:-recipes/demo.lua}
 measure() {
   local times=() start i
   for i in {1..20}; do
@@ -12,8 +13,22 @@ measure() {
     times+=($((($(date +%s%N) - start) / 10000)))
   done
   printf '%s\n' "${times[@]}" | sort -n | awk -v what="${*:2}" '{ t[NR] = $1 / 100 }
-    END { printf "tycho %-28s median %.1f ms, fastest %.1f, slowest %.1f   (at most 50 ms)\n", what, t[int((NR + 1) / 2)], t[1], t[NR] }'
+    END { printf "tycho %-32s median %.1f ms, fastest %.1f, slowest %.1f   (at most 50 ms)\n", what, t[int((NR + 1) / 2)], t[1], t[NR] }'
 }
 grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //'
 measure "$tycho" --help
 measure "$tycho" check "$recipe"
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cp "$recipe" "$folder/base0.lua"
+for i in 1 2 3 4; do
+  printf 'local r = require "base%d":extend "base"\nr.seed = %d\nreturn r\n' $((i - 1)) $i >"$folder/base$i.lua"
+done
+{
+  printf 'local r = require "base4":extend "x"\n'
+  for i in {1..98}; do printf 'r.model.width = %d\n' $((64 * (i % 4 + 1))); done
+  printf 'return r\n'
+} >"$folder/x.lua"
+cd "$folder"
+measure "$tycho" check x.lua

@@ -3,24 +3,19 @@
 
 #include <dlfcn.h>
 #include <malloc.h>
-#include <sched.h>
 
 #include <cstdlib>
 #include <filesystem>
 
+#include "host/machine.h"
 #include "trainer/base/error.h"
 
 namespace tycho {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kApiVersion = 2;
+constexpr int kApiVersion = 3;
 const char* const kEngineFile = "libtycho_engine.so";
-
-int usable_cores() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 void set_unless_set(const char* name, const std::string& value) {
   setenv(name, value.c_str(), /*overwrite=*/0);

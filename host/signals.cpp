@@ -16,6 +16,7 @@ constexpr int64_t kImpatientNs = 2'000'000'000;
 
 StopFlag g_stop{0};
 std::atomic<int64_t> g_last_interrupt_ns{0};
+std::atomic<bool> g_prompting{false};
 static_assert(StopFlag::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
 struct sigaction action_of(void (*handler)(int)) {
@@ -51,7 +52,25 @@ void on_run_signal(int number) {
   say("\nstopping at the next step boundary with a checkpoint; Ctrl-C again within 2 s ends at once\n");
 }
 
+void on_repl_interrupt(int) {
+  g_stop = SIGINT;
+  if (!LuaWatch::interrupt() && !g_prompting) _exit(static_cast<int>(ExitCode::kInterrupted));
+}
+
 }  // namespace
+
+InterruptRepl::InterruptRepl(bool prompting) {
+  g_prompting = prompting;
+  g_stop = 0;
+  const struct sigaction action = action_of(on_repl_interrupt);
+  sigaction(SIGINT, &action, &before_);
+}
+
+InterruptRepl::~InterruptRepl() { sigaction(SIGINT, &before_, nullptr); }
+
+StopFlag& InterruptRepl::stop() { return g_stop; }
+
+bool take_interrupt() { return g_stop.exchange(0) != 0; }
 
 InterruptLua::InterruptLua() {
   const struct sigaction action = action_of(on_define_interrupt);

@@ -19,6 +19,25 @@ class InterruptLua {
   struct sigaction before_ = {};
 };
 
+/// While it lives, Ctrl-C ends the Lua code that runs and asks the engine to return at its next step. Where
+/// neither runs it is noted for take_interrupt(), or ends the process when nobody will ask (`prompting`
+/// false).
+class InterruptRepl {
+ public:
+  explicit InterruptRepl(bool prompting);
+  ~InterruptRepl();
+  InterruptRepl(const InterruptRepl&) = delete;
+  InterruptRepl& operator=(const InterruptRepl&) = delete;
+  /// What the engine's session is opened with.
+  StopFlag& stop();
+
+ private:
+  struct sigaction before_ = {};
+};
+
+/// Whether Ctrl-C was pressed since the last call; forgets it.
+bool take_interrupt();
+
 /// From now on SIGINT, SIGTERM and SIGUSR1 store their number in the flag that is returned; the first one
 /// wins, so a repeated SIGTERM changes nothing. A second Ctrl-C within two seconds at a terminal ends the
 /// process at once.

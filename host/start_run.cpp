@@ -8,8 +8,8 @@
 
 namespace tycho {
 
-int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
-              const std::vector<std::string>& argv, bool plain) {
+RunRequest make_run_request(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
+                            const std::vector<std::string>& argv, const std::string& until) {
   RunRequest request;
   request.config_json = canonical_json(recipe.tree);
   request.recipe_lua = recipe.lua;
@@ -17,7 +17,14 @@ int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins
   request.recipe_hash = recipe.hash;
   request.sources = recipe.sources;
   request.argv = argv;
+  request.until = until;
   for (const PinArgument& pin : pins) request.pins.push_back(pin.text);
+  return request;
+}
+
+int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
+              const std::vector<std::string>& argv, bool plain, const std::string& until) {
+  const RunRequest request = make_run_request(recipe, pins, argv, until);
   const StopFlag& stop = stop_on_signals();
   const bool live = isatty(STDOUT_FILENO) != 0 && !plain;
   return open_engine(static_cast<int>(recipe.config.threads)).run(request, live, stop);

@@ -4,12 +4,17 @@
 #include <vector>
 
 #include "bindings/define/recipe.h"
+#include "trainer/run_folder.h"
 
 namespace tycho {
 
-/// Trains, and returns the exit code. `argv`: what the run folder remembers as its command, from "tycho" on;
-/// `plain`: lines of key=value, also at a terminal. Throws Error.
+/// What the engine is asked. `argv`: what the run folder remembers as its command, from "tycho" on; `until`:
+/// a duration after which the run is saved and left, "" for its end.
+RunRequest make_run_request(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
+                            const std::vector<std::string>& argv, const std::string& until = "");
+
+/// Trains, and returns the exit code. `plain`: lines of key=value, also at a terminal. Throws Error.
 int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
-              const std::vector<std::string>& argv, bool plain);
+              const std::vector<std::string>& argv, bool plain, const std::string& until = "");
 
 }  // namespace tycho

@@ -15,6 +15,8 @@ const std::vector<Verb>& all_verbs() {
   static const std::vector<Verb> verbs = {
       {"run", kRunSpec, run_run},
       {"rerun", kRerunSpec, run_rerun},
+      {"repl", kReplSpec, run_repl},
+      {"sweep", kSweepSpec, run_sweep},
       {"init", kInitSpec, run_init},
       {"import", kImportSpec, run_import},
       {"check", kCheckSpec, run_check},
@@ -29,6 +31,7 @@ const std::vector<Verb>& all_verbs() {
       {"generate", kGenerateSpec, run_generate},
       {"convert", kConvertSpec, run_convert},
       {"ckpt", kCkptSpec, run_ckpt},
+      {"doctor", kDoctorSpec, run_doctor},
       {"completion", kCompletionSpec, run_completion},
       {"version", kVersionSpec, run_version},
   };

@@ -90,6 +90,7 @@ int run_check(const Arguments& arguments);
 int run_completion(const Arguments& arguments);
 int run_config(const Arguments& arguments);
 int run_plan(const Arguments& arguments);
+int run_repl(const Arguments& arguments);
 int run_diff(const Arguments& arguments);
 int run_init(const Arguments& arguments);
 int run_import(const Arguments& arguments);
@@ -100,10 +101,12 @@ int run_tokenizer(const Arguments& arguments);
 int run_eval(const Arguments& arguments);
 int run_generate(const Arguments& arguments);
 int run_convert(const Arguments& arguments);
+int run_doctor(const Arguments& arguments);
+int run_sweep(const Arguments& arguments);
 int run_ckpt(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 extern const VerbSpec kRunSpec, kRerunSpec, kDiffSpec, kInitSpec, kImportSpec, kCheckSpec, kCompletionSpec,
-    kTypesSpec, kConfigSpec, kPlanSpec, kTestSpec, kDataSpec, kTokenizerSpec, kEvalSpec, kGenerateSpec,
-    kConvertSpec, kCkptSpec, kVersionSpec;
+    kTypesSpec, kConfigSpec, kPlanSpec, kReplSpec, kSweepSpec, kTestSpec, kDataSpec, kTokenizerSpec,
+    kEvalSpec, kGenerateSpec, kConvertSpec, kCkptSpec, kDoctorSpec, kVersionSpec;
 
 }  // namespace tycho

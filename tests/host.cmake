@@ -7,17 +7,20 @@ tycho_test(import_test SOURCES bindings/import/comments_test.cpp bindings/import
 target_compile_definitions(import_test PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 
 add_library(fake_engine MODULE host/fake_engine.cpp)
-target_link_libraries(fake_engine PRIVATE tycho_flags tycho_run_folder)
+target_link_libraries(fake_engine PRIVATE tycho_flags tycho_run_folder tycho_session)
 tycho_test(cli_test SOURCES host/cli_test.cpp host/prompts_test.cpp LIBS base)
 tycho_test(engine_test SOURCES host/engine_test.cpp LIBS base)
 tycho_test(golden_errors_test SOURCES host/golden_errors_test.cpp LIBS base)
 tycho_test(verbs_test SOURCES host/verbs/completion_test.cpp host/verbs/config_test.cpp host/verbs/convert_test.cpp host/verbs/diff_test.cpp
-  host/verbs/import_test.cpp host/verbs/init_test.cpp host/verbs/rerun_test.cpp host/verbs/types_test.cpp host/docs_examples_test.cpp
+  host/verbs/doctor_test.cpp host/verbs/import_test.cpp host/verbs/init_test.cpp host/verbs/rerun_test.cpp host/verbs/types_test.cpp host/docs_examples_test.cpp
   host/shipped_recipes_test.cpp LIBS base)
-foreach(name cli_test engine_test golden_errors_test verbs_test)
+tycho_test(repl_test SOURCES host/repl/repl_test.cpp LIBS base)
+foreach(name cli_test engine_test repl_test golden_errors_test verbs_test)
   target_compile_definitions(${name} PRIVATE TYCHO_PROGRAM="$<TARGET_FILE:tycho>" TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     TYCHO_FAKE_ENGINE="$<TARGET_FILE:fake_engine>")
   add_dependencies(${name} tycho fake_engine)
 endforeach()
 
+tycho_script_test(repl_terminal SCRIPT host/repl/terminal.sh TIMEOUT 120 LABELS torch)
 tycho_script_test(lua_specs SCRIPT house/lua_specs.sh TIMEOUT 60)
+tycho_test(objects_test SOURCES bindings/run/objects_test.cpp LIBS bindings_run)

@@ -1,6 +1,6 @@
 # Whole runs, evaluation and text from them, and runs under kill -9.
 tycho_test(run_test TORCH LIBS trainer eval SOURCES trainer/run_fixture.cpp trainer/run_test.cpp trainer/optimizer_run_test.cpp
-  trainer/resume_test.cpp)
+  trainer/open_session_test.cpp trainer/resume_test.cpp)
 tycho_test(eval_test TORCH LIBS trainer eval SOURCES trainer/run_fixture.cpp trainer/models/decoder_oracle.cpp
   trainer/eval/evaluate_checkpoint_test.cpp trainer/eval/evaluate_run_test.cpp trainer/eval/evaluate_test.cpp
   trainer/eval/generate_test.cpp trainer/eval/sampling_test.cpp trainer/eval/text_stream_test.cpp)

@@ -19,6 +19,8 @@ std::string device_name(const at::Device& device);
 
 /// Peak bytes so far: resident memory of this process, or what LibTorch's allocator took on the GPU.
 int64_t peak_memory_bytes(const at::Device& device);
+/// Bytes in use now, likewise.
+int64_t memory_bytes(const at::Device& device);
 /// All memory of the device; 0 when unknown.
 int64_t device_memory_bytes(const at::Device& device);
 

@@ -1,4 +1,4 @@
-// One run from request to exit: folder, lock, reporters, resume, training.
+// One run from request to exit.
 #pragma once
 #include <atomic>
 
@@ -10,8 +10,5 @@ namespace tycho {
 /// the signal that asked for a stop, or 0. Returns 0 when the run is done, 128 + signal when it stopped and
 /// can be resumed. Throws Error.
 int run_training(const RunRequest& request, bool tty, const std::atomic<int>& stop);
-
-/// Versions of what computes here: LibTorch and its libraries, CPU capability, kernels, CUDA plug-in.
-Json engine_versions();
 
 }  // namespace tycho

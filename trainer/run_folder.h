@@ -18,6 +18,7 @@ struct RunRequest {
   std::map<std::string, std::string> sources;  // file name -> text of every Lua file that was loaded
   std::vector<std::string> argv;
   std::vector<std::string> pins;
+  std::string until;  // a duration where this process ends with the run to be gone on with; "" for its end
 };
 
 /// Creates or opens <run_dir> and writes recipe.lua, recipe.json, provenance.json, sources/, argv.txt,

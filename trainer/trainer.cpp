@@ -42,15 +42,20 @@ FlatUnit::Use training_use(MasterWeights master) {
 
 int Trainer::fit() {
   if (config_.eval.first && state_.step == 0) evaluate();
-  while (!finished() && context_.stop == 0) {
+  advance(info_.total_steps);
+  if (state_.step > info_.first_step) save_now();
+  context_.saver.wait(/*last=*/true);
+  return finished() ? 0 : context_.stop.load();
+}
+
+void Trainer::advance(int64_t until_step) {
+  while (state_.step < until_step && !finished() && context_.stop == 0) {
     step();
     context_.saver.poll();
     if (due(config_.eval.every) || finished()) evaluate();
     if (due(config_.ckpt.every) && !finished()) save();
     throughput_.add_pause(context_.saver.take_pause_s());
   }
-  save_and_wait();
-  return finished() ? 0 : context_.stop.load();
 }
 
 void Trainer::step() {
@@ -66,7 +71,7 @@ void Trainer::step() {
 
   const double loss = loss_sum.item<double>() * weight_1.item<float>();
   const double grad_norm = norm.norm_1.item<float>();
-  const double lr = peak_lr(config_.optimizer) * schedule_factor(schedule_, state_.step);
+  const double lr = lr_at(state_.step);
   if (may_update(loss, grad_norm)) optimizer_->step(lr, state_.step + 1 - state_.skipped, norm.scale_1);
 
   state_.step += 1;
@@ -130,7 +135,11 @@ CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
   return loaded;
 }
 
-void Trainer::open_data() {
+double Trainer::lr_at(int64_t steps_done) const {
+  return peak_lr(config_.optimizer) * schedule_factor(schedule_, steps_done);
+}
+
+std::unique_ptr<DataLoader> Trainer::loader_at(const DataCursor& cursor) const {
   LoaderShape shape;
   shape.seq_len = config_.seq_len;
   shape.global_sequences = global_batch_sequences(config_);
@@ -138,11 +147,15 @@ void Trainer::open_data() {
   shape.num_ranks = context_.world.size();
   shape.vocab_size = model_.layout().vocab_size;
   shape.seed = static_cast<uint64_t>(config_.seed);
-  data_ = make_loader(config_.train_data, shape, state_.data);
+  return make_loader(config_.train_data, shape, cursor);
+}
+
+void Trainer::open_data() {
+  data_ = loader_at(state_.data);
   if (config_.eval.data)
-    evaluator_ =
-        std::make_unique<Evaluator>(*config_.eval.data, config_.eval.batches * shape.global_sequences,
-                                    micro_shape_, model_, context_.world, context_.device);
+    evaluator_ = std::make_unique<Evaluator>(*config_.eval.data,
+                                             config_.eval.batches * global_batch_sequences(config_),
+                                             micro_shape_, model_, context_.world, context_.device);
 }
 
 Tensor Trainer::token_weight(const Batch& batch) {
@@ -187,15 +200,16 @@ void Trainer::record(const Batch& batch, double loss, double lr, double grad_nor
   metrics.data_wait_s = batch.wait_s;
   metrics.memory_bytes = peak_memory_bytes(context_.device);
   throughput_.fill(metrics);
+  last_step_ = metrics;
   context_.reporter.step(metrics, due(config_.log.every) || finished());
 }
 
-void Trainer::evaluate() {
-  if (!evaluator_) return;
+std::optional<EvalResult> Trainer::evaluate() {
+  if (!evaluator_) return std::nullopt;
   const auto start = std::chrono::steady_clock::now();
   const std::optional<EvalResult> result = evaluator_->evaluate(context_.stop);
   throughput_.add_pause(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  if (!result) return;
+  if (!result) return std::nullopt;
   context_.reporter.event("eval",
                           fmt::format("step {} evaluated: loss {}, perplexity {}, {} tokens in {:.1f} s",
                                       state_.step, metric_text(result->loss), metric_text(result->perplexity),
@@ -204,6 +218,7 @@ void Trainer::evaluate() {
                            {"perplexity", result->perplexity},
                            {"tokens", result->tokens},
                            {"seconds", result->seconds}});
+  return result;
 }
 
 void Trainer::save() {
@@ -213,9 +228,9 @@ void Trainer::save() {
   context_.saver.save(std::move(meta), units_.owned(), *optimizer_);
 }
 
-void Trainer::save_and_wait() {
+void Trainer::save_now() {
   context_.saver.wait(/*last=*/false);
-  if (context_.saver.last_saved_step() != state_.step && state_.step > info_.first_step) save();
+  if (context_.saver.last_saved_step() != state_.step) save();
   context_.saver.wait(/*last=*/true);
 }
 

@@ -40,13 +40,27 @@ class Trainer {
 
   /// Trains until max_duration or a stop, and saves at the end. Returns the signal that stopped it, or 0.
   int fit();
+  /// Trains until so many steps are done, the run's end or a stop; evaluates and saves when it is due.
+  void advance(int64_t until_step);
   /// One optimizer step.
   void step();
-  /// Saves what there is now, and waits until it is written.
-  void save_and_wait();
+  /// The loss on eval.data now; nothing without it, or when it was stopped.
+  std::optional<EvalResult> evaluate();
+  /// Saves what there is now, unless that was done, and waits until it is written.
+  void save_now();
 
   const TrainState& state() const { return state_; }
-  bool finished() const { return state_.step >= info_.total_steps; }
+  /// At the end of the run, or where this process was told to leave it.
+  bool finished() const { return state_.step >= info_.until_step.value_or(info_.total_steps); }
+  /// None before the first step of this process.
+  const std::optional<StepMetrics>& last_step() const { return last_step_; }
+  const TrainConfig& config() const { return config_; }
+  const ParamRules& rules() const { return rules_; }
+  UnitStore& units() { return units_; }
+  /// Learning rate of the step that follows `steps_done` steps.
+  double lr_at(int64_t steps_done) const;
+  /// Another reader of the training data.
+  std::unique_ptr<DataLoader> loader_at(const DataCursor& cursor) const;
 
  private:
   void open_data();
@@ -54,7 +68,6 @@ class Trainer {
   bool may_update(double loss, double grad_norm);
   MicroBatch micro_batch(const Batch& batch, int64_t first_sequence);
   void record(const Batch& batch, double loss, double lr, double grad_norm, double step_s);
-  void evaluate();
   void save();
   bool due(const std::optional<Duration>& every) const;
 
@@ -72,6 +85,7 @@ class Trainer {
   Schedule schedule_;
   Throughput throughput_;
   TrainState state_;
+  std::optional<StepMetrics> last_step_;
 };
 
 }  // namespace tycho

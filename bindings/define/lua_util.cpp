@@ -1,8 +1,11 @@
 // Lua states, errors across the border, and values across the border.
 #include "bindings/define/lua_util.h"
 
+#include <cxxabi.h>
+
 #include <cmath>
 #include <cstdlib>
+#include <typeinfo>
 
 namespace tycho {
 namespace {
@@ -177,16 +180,26 @@ LuaState::LuaState(size_t max_bytes)
   lua_pop(L, 2);
 }
 
-void push_error(lua_State* L, const std::string& message, ExitCode code) {
-  lua_createtable(L, 0, 4);
+void push_error(lua_State* L, const std::string& message, ExitCode code, const ErrorDetail& detail) {
+  lua_createtable(L, 0, 6);
   set_field(L, "message", message);
-  set_field(L, "code", code_name(code));
+  set_field(L, "code", detail.name.empty() ? code_name(code) : detail.name);
+  if (!detail.hint.empty()) set_field(L, "hint", detail.hint);
+  if (!detail.cause.empty()) set_field(L, "cause", detail.cause);
   lua_pushinteger(L, static_cast<int>(code));
   lua_setfield(L, -2, "exit");
   const std::string where = recipe_frame(L);
   if (!where.empty()) set_field(L, "where", where);
   luaL_getmetatable(L, kErrorMeta);
   lua_setmetatable(L, -2);
+}
+
+std::string cause_text(const std::exception& error) {
+  int status = 0;
+  char* const name = abi::__cxa_demangle(typeid(error).name(), nullptr, nullptr, &status);
+  std::string text = fmt::format("{}: {}", name != nullptr ? name : typeid(error).name(), error.what());
+  std::free(name);
+  return text;
 }
 
 void call_lua(lua_State* L, int num_args, int num_results, bool trace) {

@@ -30,9 +30,32 @@ class LuaState {
   std::unique_ptr<lua_State, Close> state_;
 };
 
+/// An Error for people who program: its name among errors ("E_SHAPE") and what to do about it.
+class ScriptError : public Error {
+ public:
+  ScriptError(const std::string& name, const std::string& message, const std::string& hint = "",
+              ExitCode code = ExitCode::kUsage)
+      : Error(message, code), name_(name), hint_(hint) {}
+  const std::string& name() const { return name_; }
+  const std::string& hint() const { return hint_; }
+
+ private:
+  std::string name_, hint_;
+};
+
+/// What an error object says besides its message; "" for nothing.
+struct ErrorDetail {
+  std::string name;   // its code; "" for the one that belongs to the exit code
+  std::string hint;   // what to do
+  std::string cause;  // text of what was raised below
+};
+
 /// Pushes an error object: a table with code ("E_RECIPE"), exit (number), message, where (file:line of the
-/// nearest recipe frame, or nil) and a __tostring.
-void push_error(lua_State* L, const std::string& message, ExitCode code);
+/// nearest recipe frame, or nil), hint and cause (or nil) and a __tostring.
+void push_error(lua_State* L, const std::string& message, ExitCode code, const ErrorDetail& detail = {});
+
+/// Type and text of an exception.
+std::string cause_text(const std::exception& error);
 
 /// Runs the body of a function that Lua calls. An exception is caught, the C++ frames of `body` are left, and
 /// then a Lua error object with its text and exit code is raised. Lua errors pass through: there is no catch
@@ -41,10 +64,12 @@ template <class Body>
 int protect(lua_State* L, Body&& body) {
   try {
     return body();
+  } catch (const ScriptError& error) {
+    push_error(L, error.what(), error.code(), {error.name(), error.hint()});
   } catch (const Error& error) {
     push_error(L, error.what(), error.code());
   } catch (const std::exception& error) {
-    push_error(L, error.what(), ExitCode::kFailure);
+    push_error(L, error.what(), ExitCode::kFailure, {"", "", cause_text(error)});
   }
   return lua_error(L);
 }

@@ -1,11 +1,15 @@
 // The functions behind tycho.native.
 #include "bindings/define/native.h"
 
+#include <unistd.h>
+
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 
 #include "bindings/define/embedded.h"
 #include "bindings/define/lua_util.h"
@@ -15,10 +19,13 @@
 #include "trainer/base/json.h"
 #include "trainer/base/json_writer.h"
 #include "trainer/base/nearest.h"
+#include "trainer/base/philox.h"
+#include "trainer/base/schema.h"
 #include "trainer/config_io.h"
 #include "trainer/convert/hf_config.h"
 #include "trainer/convert/hf_folder.h"
 #include "trainer/plan/plan.h"
+#include "trainer/sweep/config.h"
 
 namespace tycho {
 namespace {
@@ -217,6 +224,59 @@ int hf_model(lua_State* L) {
   });
 }
 
+/// uniform(seed, name, n) -> the n-th number of a stream, in [0, 1) with 53 bits
+int uniform(lua_State* L) {
+  return protect(L, [&] {
+    const uint64_t key = stream_key(static_cast<uint64_t>(luaL_checknumber(L, 1)), string_argument(L, 2));
+    const std::array<uint32_t, 4> words = philox(key, static_cast<uint64_t>(luaL_checknumber(L, 3)));
+    const uint64_t bits = (uint64_t{words[0]} << 32 | words[1]) >> 11;
+    lua_pushnumber(L, static_cast<double>(bits) * 0x1p-53);
+    return 1;
+  });
+}
+
+/// find_program(name) -> its path in PATH | nil
+int find_program(lua_State* L) {
+  return protect(L, [&] {
+    const std::string name = string_argument(L, 1);
+    const char* path = std::getenv("PATH");
+    std::istringstream folders(path ? path : "");
+    for (std::string folder; std::getline(folders, folder, ':');) {
+      const std::string file = folder + "/" + name;
+      if (::access(file.c_str(), X_OK) == 0) return push_text(L, file);
+    }
+    return 0;
+  });
+}
+
+/// exists(path) -> boolean
+int exists(lua_State* L) {
+  return protect(L, [&] {
+    std::error_code error;
+    lua_pushboolean(L, std::filesystem::exists(string_argument(L, 1), error) ? 1 : 0);
+    return 1;
+  });
+}
+
+/// free_bytes(path) -> number | nil
+int free_bytes(lua_State* L) {
+  return protect(L, [&] {
+    std::error_code error;
+    const std::filesystem::space_info space = std::filesystem::space(string_argument(L, 1), error);
+    if (error) return 0;
+    lua_pushnumber(L, static_cast<double>(space.available));
+    return 1;
+  });
+}
+
+/// sweep_schema() -> what t.sweep checks against
+int sweep_schema(lua_State* L) {
+  return protect(L, [&] {
+    push_json(L, schema_of<SweepConfig>());
+    return 1;
+  });
+}
+
 int load_native(lua_State* L) {
   return protect(L, [&] {
     const luaL_Reg functions[] = {{"duration", duration},
@@ -235,7 +295,12 @@ int load_native(lua_State* L) {
                                   {"array", array},
                                   {"check_tree", check_tree},
                                   {"facts", facts},
-                                  {"hf_model", hf_model}};
+                                  {"hf_model", hf_model},
+                                  {"uniform", uniform},
+                                  {"find_program", find_program},
+                                  {"exists", exists},
+                                  {"free_bytes", free_bytes},
+                                  {"sweep_schema", sweep_schema}};
     lua_newtable(L);
     for (const luaL_Reg& function : functions) {
       lua_pushcfunction(L, function.func);
@@ -247,6 +312,8 @@ int load_native(lua_State* L) {
     lua_setfield(L, -2, "version");
     lua_pushinteger(L, static_cast<int>(ExitCode::kRecipe));
     lua_setfield(L, -2, "exit_recipe");
+    lua_pushinteger(L, static_cast<int>(ExitCode::kUsage));
+    lua_setfield(L, -2, "exit_usage");
     push_json(L, train_config_schema());
     lua_setfield(L, -2, "schema");
     return 1;
@@ -270,6 +337,11 @@ int load_embedded(lua_State* L) {
 
 void open_library(lua_State* L) {
   lua_getglobal(L, "package");
+  // Tycho's own modules are the only ones: no file of the working folder or of the system stands in for one.
+  for (const char* search : {"path", "cpath"}) {
+    lua_pushliteral(L, "");
+    lua_setfield(L, -2, search);
+  }
   lua_getfield(L, -1, "preload");
   lua_pushcfunction(L, load_native);
   lua_setfield(L, -2, "tycho.native");

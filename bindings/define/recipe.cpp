@@ -41,11 +41,15 @@ void throw_report(const Json& result) {
   if (result.at("problems") != 0) throw Error(result.at("report").get<std::string>(), ExitCode::kRecipe);
 }
 
+void add_source(ResolvedRecipe& recipe, const std::string& file, const std::string& text) {
+  recipe.sources[file] = text;
+  recipe.history["source." + file] =
+      Json::array({{{"by", "source"}, {"at", file}, {"value", hash_hex(text)}}});
+}
+
 }  // namespace
 
-ResolvedRecipe resolve_recipe(const RecipeRequest& request) {
-  const Json result = ask_lua("tycho.session", "load", to_request(request), {}, request.trace);
-  throw_report(result);
+ResolvedRecipe to_resolved(const Json& result) {
   ResolvedRecipe recipe;
   recipe.config = read_config_or_fail(result.at("tree"));
   recipe.name = result.at("name");
@@ -58,12 +62,16 @@ ResolvedRecipe resolve_recipe(const RecipeRequest& request) {
     const Json kept = value.is_null() ? value : shown.value(name, Json(nullptr));
     recipe.history["env." + name] = Json::array({{{"by", "environment"}, {"at", name}, {"value", kept}}});
   }
-  recipe.sources = request.origins;
-  for (const auto& [file, text] : result.at("sources").items()) recipe.sources[file] = text;
-  for (const auto& [file, text] : recipe.sources) {
-    recipe.history["source." + file] =
-        Json::array({{{"by", "source"}, {"at", file}, {"value", hash_hex(text)}}});
-  }
+  for (const auto& [file, text] : result.at("sources").items()) add_source(recipe, file, text);
+  return recipe;
+}
+
+ResolvedRecipe resolve_recipe(const RecipeRequest& request) {
+  const Json result = ask_lua("tycho.session", "load", to_request(request), {}, request.trace);
+  throw_report(result);
+  ResolvedRecipe recipe = to_resolved(result);
+  for (const auto& [file, text] : request.origins)
+    if (!recipe.sources.contains(file)) add_source(recipe, file, text);
   return recipe;
 }
 
@@ -88,8 +96,12 @@ std::vector<std::string> complete_override(const std::vector<std::string>& words
   return ask_lua("tycho.complete", "main", {{"words", words}}, {}, false).at("candidates");
 }
 
-std::map<std::string, std::string> make_stubs() {
-  return ask_lua("tycho.stubs", "main", Json::object(), {}, false).at("files");
+std::map<std::string, std::string> make_stubs(const Json& classes) {
+  return ask_lua("tycho.stubs", "main", {{"classes", classes}}, {}, false).at("files");
+}
+
+Json run_doctor_files(const std::vector<std::string>& files) {
+  return ask_lua("tycho.doctor", "run", {{"files", files}}, {}, false).at("findings");
 }
 
 SpecCounts run_specs(const std::vector<std::string>& files, bool trace) {

@@ -39,6 +39,10 @@ struct ResolvedRecipe {
 /// kInterrupted after LuaWatch::interrupt().
 ResolvedRecipe resolve_recipe(const RecipeRequest& request);
 
+/// The same from what tycho.session gives for a finished recipe: tree, name, lua, history, sources,
+/// environment.
+ResolvedRecipe to_resolved(const Json& result);
+
 /// {"name", "hash", "sources": {file: hash}}: what ranks and run folders compare. The hash is config_hash of
 /// the tree.
 Json recipe_identity(const ResolvedRecipe& recipe);
@@ -56,8 +60,12 @@ Json show_config(const ConfigQuery& query);
 /// What a shell offers for the last of `words`, the arguments of a verb that takes overrides: whole words.
 std::vector<std::string> complete_override(const std::vector<std::string>& words);
 
-/// Stubs for editors: file name -> text, below the folder that they are written to.
-std::map<std::string, std::string> make_stubs();
+/// Stubs for editors: file name -> text, below the folder that they are written to. `classes`: the objects of
+/// a run, as describe() of bindings/run/class.h gives them.
+std::map<std::string, std::string> make_stubs(const Json& classes);
+
+/// Runs the checks of a project, each a file that returns a function: [{subject, level, text, advice}].
+Json run_doctor_files(const std::vector<std::string>& files);
 
 /// Runs Lua spec files with lua/tycho/spec.lua. Failures are printed to stderr.
 struct SpecCounts {

@@ -8,6 +8,7 @@
 #include "trainer/device.h"
 #include "trainer/eval/evaluate_checkpoint.h"
 #include "trainer/eval/generate.h"
+#include "trainer/open_session.h"
 #include "trainer/run.h"
 
 namespace tycho {
@@ -71,8 +72,11 @@ std::optional<EvalAnswer> evaluate(const EvalRequest& request, const StopFlag& s
 
 std::string versions() { return engine_versions().dump(); }
 
-const EngineApi kApi = {
-    .run = &run_training, .generate = &generate, .evaluate = &evaluate, .versions = &versions};
+const EngineApi kApi = {.run = &run_training,
+                        .open = &open_session,
+                        .generate = &generate,
+                        .evaluate = &evaluate,
+                        .versions = &versions};
 
 }  // namespace
 }  // namespace tycho

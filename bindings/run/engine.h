@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trainer/run_folder.h"
+#include "trainer/session/session.h"
 
 namespace tycho {
 
@@ -65,10 +66,13 @@ struct EvalAnswer {
 };
 
 struct EngineApi {
-  int version = 2;
+  int version = 3;
   /// Trains. Returns the exit code of an orderly end (0, 130, 138, 143); throws Error otherwise. `tty`: draw
   /// the live view.
   int (*run)(const RunRequest& request, bool tty, const StopFlag& stop) = nullptr;
+  /// open_session: a run to be trained step by step. The session ends before `stop` does.
+  std::unique_ptr<TrainingSession> (*open)(const RunRequest& request, std::unique_ptr<Reporter> display,
+                                           const StopFlag& stop) = nullptr;
   /// All prompts are checked before the first is gone on from.
   void (*generate)(const GenerateRequest& request, GenerateSink& sink, const StopFlag& stop) = nullptr;
   /// Nothing when it was stopped.

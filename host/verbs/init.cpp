@@ -1,6 +1,7 @@
 // tycho init: a folder to work in, with a first recipe.
 #include <filesystem>
 
+#include "bindings/run/session_objects.h"
 #include "host/signals.h"
 #include "host/verb.h"
 #include "trainer/base/file_ops.h"
@@ -65,7 +66,7 @@ tycho diff runs/first runs/slower
 /// Path inside the project -> text.
 std::map<std::string, std::string> project_files() {
   const InterruptLua interruptible;
-  std::map<std::string, std::string> files = make_stubs();
+  std::map<std::string, std::string> files = make_stubs(describe(session_classes()));
   files["recipes/first.lua"] = kFirstRecipe;
   files["README.md"] = kReadme;
   files[".gitignore"] = "data/\nruns/\n";

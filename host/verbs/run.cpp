@@ -1,7 +1,12 @@
 // tycho run: resolves the recipe, then hands it to the engine.
+#include <unistd.h>
+
+#include "host/engine.h"
+#include "host/repl/repl.h"
 #include "host/signals.h"
 #include "host/start_run.h"
 #include "host/verb.h"
+#include "trainer/session/train_to_end.h"
 
 namespace tycho {
 
@@ -10,7 +15,11 @@ const VerbSpec kRunSpec = {
     "Trains a recipe; key=value arguments win over what it says.",
     "  tycho run recipes/demo.lua optimizer.lr=1e-3 max_duration=100ba\n"
     "  tycho run runs/demo/recipe.lua                  # goes on from its newest checkpoint",
-    {{"plain", "Print lines of key=value, also at a terminal."}, kTraceOption}};
+    {{"plain", "Print lines of key=value, also at a terminal."},
+     {"on-error", "stop, or repl: a prompt with the run as the error left it.", "WHAT", "stop"},
+     {"until", "Save and end after this much of the run (300ba, 0.5dur); its schedule stays as it is.",
+      "DURATION"},
+     kTraceOption}};
 
 namespace {
 
@@ -19,13 +28,72 @@ ResolvedRecipe resolve(const RecipeRequest& request) {
   return resolve_recipe(request);
 }
 
+/// The live view of a run; silent after its end, when the terminal is the REPL's.
+class ViewOfRun final : public Reporter {
+ public:
+  explicit ViewOfRun(std::unique_ptr<Reporter> view) : view_(std::move(view)) {}
+  void run_start(const RunInfo& run) override { view_->run_start(run); }
+  void step(const StepMetrics& metrics, bool record) override {
+    if (view_) view_->step(metrics, record);
+  }
+  void event(const std::string& kind, const std::string& text, const Json& facts) override {
+    if (view_) view_->event(kind, text, facts);
+  }
+  void run_end(const std::string& reason) override {
+    if (view_) view_->run_end(reason);
+    view_.reset();
+  }
+
+ private:
+  std::unique_ptr<Reporter> view_;
+};
+
+int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, bool plain,
+                  const std::string& until) {
+  const StopFlag& stop = stop_on_signals();
+  auto view = std::make_unique<ViewOfRun>(plain ? make_plain_reporter(STDOUT_FILENO)
+                                                : make_terminal_reporter(STDOUT_FILENO));
+  std::unique_ptr<TrainingSession> session =
+      open_engine(static_cast<int>(recipe.config.threads))
+          .open(make_run_request(recipe, repl.recipe.pins, repl.argv, until), std::move(view), stop);
+  try {
+    return train_to_end(*session);
+  } catch (const Error& error) {
+    fmt::print("\n{}\n", error.what());
+    run_repl_loop(repl, std::move(session));
+    return static_cast<int>(error.code());
+  }
+}
+
+std::string read_until(const std::string& text) {
+  try {
+    const Duration duration = Duration::parse(text);
+    if (duration.value > 0 && duration.unit != DurationUnit::kSecond) return text;
+  } catch (const Error&) {
+    // Said below, with what was wanted here.
+  }
+  fail(ExitCode::kUsage,
+       "[tycho run] --until wanted a part of the run such as 300ba, 1e9tok or 0.5dur, given \"{}\"", text);
+}
+
 }  // namespace
 
 int run_run(const Arguments& arguments) {
   const RecipeRequest request = recipe_request(arguments);
   std::vector<std::string> argv = {"tycho", "run"};
   argv.insert(argv.end(), arguments.argv.begin(), arguments.argv.end());
-  return start_run(resolve(request), request.pins, argv, arguments.has("plain"));
+  const std::string on_error = arguments.text("on-error");
+  const bool plain = arguments.has("plain");
+  const std::string until = arguments.has("until") ? read_until(arguments.text("until")) : "";
+  if (on_error == "stop") return start_run(resolve(request), request.pins, argv, plain, until);
+  if (on_error != "repl")
+    fail(ExitCode::kUsage, "[tycho run] --on-error is stop or repl, given {}", on_error);
+  if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0)
+    fail(ExitCode::kUsage, "[tycho run] --on-error repl wants a terminal; without one, leave it out");
+  ReplOptions repl;
+  repl.recipe = request;
+  repl.argv = argv;
+  return run_then_look(resolve(request), repl, plain, until);
 }
 
 }  // namespace tycho

@@ -1,6 +1,7 @@
 // tycho types: stubs from which an editor knows every key.
 #include <filesystem>
 
+#include "bindings/run/session_objects.h"
 #include "host/signals.h"
 #include "host/verb.h"
 #include "trainer/base/file_ops.h"
@@ -19,7 +20,7 @@ int run_types(const Arguments& arguments) {
   const InterruptLua interruptible;
   FileOps& files = real_files();
   Json written = Json::array(), kept = Json::array();
-  for (const auto& [name, text] : make_stubs()) {
+  for (const auto& [name, text] : make_stubs(describe(session_classes()))) {
     const std::filesystem::path path = folder / name;
     const bool is_settings = name.starts_with('.');  // may have been changed by hand
     if (is_settings && std::filesystem::exists(path)) {

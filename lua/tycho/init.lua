@@ -1,10 +1,14 @@
 -- The table that recipes call t: recipes, component constructors, units, and the environment.
+local arguments_of = require "tycho.arguments"
 local component = require "tycho.component"
 local native = require "tycho.native"
 local recipe = require "tycho.recipe"
+local random = require "tycho.random"
 local sandbox = require "tycho.sandbox"
 local schema = require "tycho.schema"
 local site_of = require "tycho.site"
+local slurm = require "tycho.slurm"
+local sweep = require "tycho.sweep"
 local values = require "tycho.values"
 
 local M = {}
@@ -109,7 +113,16 @@ function M.content(session)
     required = values.required,
     null = values.null,
     unset = values.unset,
-    recipe = function(name) return recipe.new(session, name) end,
+    recipe = function(name)
+      if session.kind == "sweep" then
+        session:refuse("recipe", "this file is read as a sweep", 'name the recipe:  s.recipe = "recipes/x.lua"')
+      end
+      return recipe.new(session, name)
+    end,
+    sweep = function(name) return sweep.new(session, name) end,
+    arg = function(name, default) return arguments_of.read(session, name, default) end,
+    random = function(name, seed) return random.stream(session, name, seed) end,
+    slurm = slurm.view(session),
     env = function(name, default) return read_environment(session, name, default) end,
     bytes = function(text) return values.bytes(text) or refuse("bytes", "t.bytes wants a size such as \"64MiB\"") end,
     duration = function(text)
@@ -120,7 +133,8 @@ function M.content(session)
     for name, fn in pairs(group) do t[name] = fn end
   end
   local groups = constructors(session)
-  groups.model.hf = hf_model(session)
+  if session.kind == "sweep" then sweep.add_constructors(session, groups) end
+  if groups.model then groups.model.hf = hf_model(session) end
   for namespace, group in pairs(groups) do
     t[namespace] = sandbox.view("t." .. namespace, group, refuse)
   end

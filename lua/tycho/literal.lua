@@ -16,9 +16,9 @@ local function split(text)
       if c == quote then quote = nil end
     elseif c == '"' or c == "'" then
       quote = c
-    elseif c:find("[%[{]") then
+    elseif c:find("[%[{(]") then
       depth = depth + 1
-    elseif c:find("[%]}]") then
+    elseif c:find("[%]})]") then
       depth = depth - 1
     elseif c == "," and depth == 0 then
       out[#out + 1], start = trim(text:sub(start, i - 1)), i + 1
@@ -28,6 +28,8 @@ local function split(text)
   if last ~= "" or #out > 0 then out[#out + 1] = last end
   return out
 end
+
+M.split = split
 
 local function unquoted(text) return text:match('^"(.*)"$') or text:match("^'(.*)'$") or text end
 

@@ -6,6 +6,7 @@ local node = require "tycho.node"
 local operators = require "tycho.operators"
 local pins = require "tycho.pins"
 local schema = require "tycho.schema"
+local show = require "tycho.show"
 local site_of = require "tycho.site"
 local values = require "tycho.values"
 local write = require "tycho.write"
@@ -62,6 +63,14 @@ end
 local function attach_methods(self)
   self.root.methods.extend = function(_, name) return M.extend(self, name) end
   self.root.methods.set = function(_, path, value) return set_path(self, path, value) end
+  self.root.methods.why = function(_, path)
+    local text, message = show.why(self, path)
+    return text or self:refuse("why", message)
+  end
+  self.root.methods.show = function()
+    local resolved = { tree = M.tree(self), history = self.history }
+    return show.text(show.rows(resolved, { changed = true }), resolved)
+  end
   self.root.methods.check = function(_, name, fn) M.add_check(self, name, fn) end
   self.root.recipe = self
   return self.root.proxy

@@ -109,8 +109,8 @@ function M.warnings(warnings, sources)
   return table.concat(out)
 end
 
--- The whole report as text. `sources` maps file names to their text; `recipe` is named in the last line.
-function M.text(report, sources, recipe)
+-- Every problem with its excerpt, as a list of texts. `sources` maps file names to their text.
+local function entries(report, sources)
   table.sort(report.list, before)
   local out = {}
   for i, problem in ipairs(report.list) do
@@ -121,7 +121,15 @@ function M.text(report, sources, recipe)
     out[#out + 1] = entry(problem, sources)
     if problem.trace then out[#out + 1] = problem.trace .. "\n" end
   end
-  local count = #report.list
+  return out
+end
+
+-- The problems alone.
+function M.entries(report, sources) return table.concat(entries(report, sources)) end
+
+-- The whole report as text; `recipe` is named in the last line.
+function M.text(report, sources, recipe)
+  local out, count = entries(report, sources), #report.list
   out[#out + 1] = ("%d %s; nothing was started. `tycho config%s` lists every key.")
     :format(count, count == 1 and "problem" or "problems", recipe and " " .. recipe or "")
   return table.concat(out)

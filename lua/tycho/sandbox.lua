@@ -100,6 +100,7 @@ function M.view(name, content, refuse)
   end
   meta.__newindex = function(_, key) refuse(key, ("%s.%s: %s is read-only"):format(name, tostring(key), name)) end
   meta.__tostring = function() return name end
+  meta.content = content   -- for completion; recipes cannot see it
   return view
 end
 
@@ -180,6 +181,7 @@ function M.environment(output, require_recipe, refuse)
   math.randomseed(17)
   return setmetatable(env, {
     __metatable = "strict",
+    __names = content,   -- for completion; recipes cannot see it
     __index = function(_, name)
       local value = content[name]
       if value ~= nil then return value end

@@ -1,5 +1,6 @@
 -- One load of one recipe: reads its files, runs it in the sandbox, and gives the resolved recipe or the
 -- report.
+local arguments_of = require "tycho.arguments"
 local expressions = require "tycho.expressions"
 local habits = require "tycho.habits"
 local literal = require "tycho.literal"
@@ -98,7 +99,8 @@ end
 local function new_session(options)
   local session = setmetatable({
     schema = options.schema or native.schema, facts = options.facts or native.facts, file = options.file,
-    trace = options.trace, read_file = reader(options),
+    trace = options.trace, read_file = reader(options), drafts = options.drafts,
+    kind = options.kind or "recipe", on_finished = options.on_finished,
     canonical = options.read_file and tostring or native.canonical,
     sources = {}, loaded = {}, environment = {}, printed = {}, report = report.new(), warnings = report.new(),
     read_pin = literal.read, run_file = sources_of.run_file, takes = sources_of.takes,
@@ -131,18 +133,35 @@ end
 local function read_arguments(session, arguments, computed)
   local expanded = {}
   guarded(session, function() expanded = override_files.expand(session, arguments) end)
+  expanded = arguments_of.take(session, expanded)
   session.pins, session.expressions = pins.parse(session.schema, expanded, function(...) tell(session, ...) end)
   expressions.prepare(session, computed)
+end
+
+-- A copy of a recipe that nobody's code asked for: what it writes is said to stand where the recipe was made.
+local function copied(session, made)
+  session.sites.forced = made.site
+  local copy = recipe.behind(recipe.extend(made, made.name))
+  session.sites.forced = nil
+  return copy
 end
 
 -- The recipe that the session's file makes, finished; nil when there is none. Everything wrong is in the report.
 local function make_recipe(session, text, check_tree)
   if not session:takes(session.file, text) then return nil end
   local ok, result = guarded(session, function() return session.run_file(session, session.file, text) end)
-  if not ok then return nil end
+  if not ok then
+    arguments_of.report_unused(session, function(...) tell(session, ...) end)
+    return nil
+  end
   local made = recipe.behind(result)
   if not made then return wrong_result(session, result) end
+  if session.drafts then session.draft = copied(session, made) end
   guarded(session, function() recipe.finish(made, check_tree) end)
+  arguments_of.report_unused(session, function(...) tell(session, ...) end)
+  if session.on_finished and session:problem_count() == 0 then
+    guarded(session, function() session.on_finished(session, made) end)
+  end
   return made
 end
 
@@ -178,8 +197,16 @@ local function run_passes(options)
   end
 end
 
+-- What a finished recipe is to the host: tree, name, lua and history.
+local function resolved(session, made)
+  local tree = recipe.tree(made)
+  return { tree = tree, name = made.name, history = serialize.history(made.history),
+    lua = serialize.recipe(session.schema, tree, made.name), sources = session.sources, environment = session.environment }
+end
+
 -- options: file, arguments = { { argument, text } }, trace, files = { name = text }, only_files; and what tests replace:
 -- read_file(path) -> text or nil and message, schema, check_tree(tree) -> { { path, message } }, facts(tree),
+-- kind ("recipe" or "sweep"), on_finished(session, recipe) for a recipe without problems,
 -- output(text). Returns { problems = count, report = text } or, when there are none, tree, name, lua and history;
 -- sources, environment and warnings in both cases.
 local function load(options)
@@ -192,10 +219,41 @@ local function load(options)
   if result.problems > 0 then
     result.report = report.text(session.report, session.sources, text and session.file)
   else
-    result.tree, result.name, result.history = recipe.tree(made), made.name, serialize.history(made.history)
-    result.lua = serialize.recipe(session.schema, result.tree, made.name)
+    for key, value in pairs(resolved(session, made)) do result[key] = value end
   end
   return result
 end
 
-return { load = load }
+-- For the REPL. Loads like load; gives the session, whose `draft` is a copy of the recipe that can still be written (nil
+-- when the file made none), and the report of what is wrong, or nil. Without options.file: an empty recipe.
+local function open(options)
+  options.drafts = true
+  local session, text
+  if options.file then
+    local made
+    session, made, text = run_passes(options)
+    if not made and not session.draft and session.newest then session.draft = session.newest end
+  else
+    options.file = "stdin"
+    session = new_session(options)
+    session.sources.stdin = ""
+    read_arguments(session, options.arguments or {}, {})
+    session.sites.forced = { file = "stdin", line = 1 }
+    guarded(session, function() session.draft = recipe.behind(recipe.new(session, "untitled")) end)
+    session.sites.forced = nil
+  end
+  for _, printed in ipairs(session.printed) do native.output(printed) end
+  session.expressions = {}
+  if session:problem_count() == 0 then return session, report.warnings(session.warnings, session.sources) end
+  return session, report.text(session.report, session.sources, text and session.file)
+end
+
+-- What a draft comes to: `resolved` of a finished copy; problems go to the session's report, and then nothing comes back.
+local function finish(session, draft)
+  local copy = copied(session, draft)
+  recipe.finish(copy, native.check_tree)
+  if session:problem_count() > 0 then session:stop() end
+  return resolved(session, copy)
+end
+
+return { load = load, open = open, finish = finish }

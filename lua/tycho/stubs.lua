@@ -1,6 +1,7 @@
 -- LuaCATS stubs for editors: every key of the schema and every name of t, so that a wrong one is underlined as it is typed.
 local native = require "tycho.native"
 local schema = require "tycho.schema"
+local sweep_stubs = require "tycho.sweep_stubs"
 
 local M = {}
 
@@ -11,6 +12,10 @@ M.functions = {
   { "null", "any", "No value, where a key is optional." },
   { "unset", "any", "Gives a key its default back; takes a name out of an open table." },
   { "recipe", "fun(name: string): tycho.Recipe", "A new recipe with the schema's defaults." },
+  { "sweep", "fun(name: string): tycho.Sweep", "A new sweep: see docs/sweeps.md." },
+  { "arg", "fun(name: string, default?: any): any", "An argument of the command line: name=value." },
+  { "random", "fun(name: string, seed?: integer): tycho.Random", "Numbers that are the same in every process." },
+  { "slurm", "tycho.Slurm", "The Slurm job: available, job_id, array_task, nodes, end_time." },
   { "env", "fun(name: string, default?: string): string", "An environment variable, kept with the run." },
   { "bytes", "fun(text: string): tycho.Bytes", 'A size: t.bytes("64MiB").' },
   { "duration", "fun(text: string): tycho.Duration", 'A duration: t.duration("100ba").' },
@@ -132,6 +137,13 @@ function Recipe:extend(name) end
 ---@param name string
 ---@param fn fun(c: table): boolean, string?
 function Recipe:check(name, fn) end
+---Who gave a key which values, as text; what holds is last.
+---@param path string
+---@return string
+function Recipe:why(path) end
+---What differs from the defaults, as text.
+---@return string
+function Recipe:show() end
 ---Sets a key by its dotted path.
 ---@param path string
 ---@param value any
@@ -147,17 +159,45 @@ local function unit_fields(out)
   end
 end
 
--- The text of the stub file for a schema.
-function M.text(root)
+-- Objects of a run that is open: `classes` as bindings/run/class.h describes them.
+local function run_classes(out, classes)
+  for _, class in ipairs(classes) do
+    local name = "tycho.run." .. camel(class.name)
+    out[#out + 1] = ("---%s\n---@class (exact) %s"):format(class.doc, name)
+    for _, field in ipairs(class.fields) do
+      out[#out + 1] = ("---@field %s %s  %s"):format(field.name, field.type, field.doc)
+    end
+    if class.iterates then out[#out + 1] = "---@overload fun(state?: any, last?: string): string, tycho.run.Tensor" end
+    out[#out + 1] = ("local %s = {}"):format(camel(class.name))
+    for _, method in ipairs(class.methods) do
+      local names = {}
+      out[#out + 1] = "---" .. method.doc
+      for i, arg in ipairs(method.args) do
+        names[i] = arg.name
+        out[#out + 1] = ("---@param %s%s %s  %s"):format(arg.name, arg.optional and "?" or "", arg.type, arg.doc)
+          :gsub("%s+$", "")
+      end
+      if method.returns ~= "" then out[#out + 1] = "---@return " .. method.returns end
+      out[#out + 1] = ("function %s:%s(%s) end"):format(camel(class.name), method.name, table.concat(names, ", "))
+    end
+    out[#out + 1] = ""
+  end
+end
+
+-- The text of the stub file for a schema and the objects of a run.
+function M.text(root, classes)
   local out, done, components = { kHead }, {}, schema.components(root)
   write_class(out, done, "tycho.Config", nil, root.fields)
   out[#out + 1] = kRecipe
+  run_classes(out, classes)
+  sweep_stubs.write(out, done, write_class)
   local namespaces = schema.sorted_keys(components)
   for _, name in ipairs(namespaces) do constructors(out, name, components[name].kinds) end
   out[#out + 1] = "---@class (exact) tycho.t"
   for _, one in ipairs(M.functions) do out[#out + 1] = ("---@field %s %s  %s"):format(one[1], one[2], one[3]) end
   unit_fields(out)
   for _, name in ipairs(namespaces) do out[#out + 1] = ("---@field %s tycho.t.%s"):format(name, name) end
+  for _, name in ipairs(sweep_stubs.namespaces) do out[#out + 1] = ("---@field %s tycho.t.%s"):format(name, name) end
   out[#out + 1] = "local t = {}\n\nreturn t\n"
   return table.concat(out, "\n")
 end
@@ -173,6 +213,8 @@ local kLuarc = [[
 ]]
 
 -- The door for C++: files by name.
-function M.main() return { files = { ["types/tycho.lua"] = M.text(native.schema), [".luarc.json"] = kLuarc } } end
+function M.main(request)
+  return { files = { ["types/tycho.lua"] = M.text(native.schema, request.classes), [".luarc.json"] = kLuarc } }
+end
 
 return M

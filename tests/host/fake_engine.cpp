@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "bindings/run/engine.h"
+#include "tests/bindings/run/fake_session.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/config_io.h"
@@ -55,11 +56,16 @@ std::optional<EvalAnswer> evaluate(const EvalRequest& request, const StopFlag&) 
   return EvalAnswer{request.path, 7, 0.5, 1.6487, request.batches, 2.0};
 }
 
+std::unique_ptr<TrainingSession> open(const RunRequest&, std::unique_ptr<Reporter> display, const StopFlag&) {
+  return std::make_unique<FakeSession>(std::move(display));
+}
+
 std::string versions() { return R"({"libtorch": "none"})"; }
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const tycho::EngineApi* tycho_engine_api() {
-  static const EngineApi api = {.run = run, .generate = generate, .evaluate = evaluate, .versions = versions};
+  static const EngineApi api = {
+      .run = run, .open = open, .generate = generate, .evaluate = evaluate, .versions = versions};
   return &api;
 }

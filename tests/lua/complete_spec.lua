@@ -37,7 +37,7 @@ end)
 
 describe("stubs", function()
   it("are Lua and have every key of the schema", function()
-    local text = stubs.text(native.schema)
+    local text = stubs.text(native.schema, {})
     expect(loadstring(text) ~= nil).to_equal(true)
     schema.walk(native.schema.fields, function(_, field)
       expect(text).to_contain(("---@field %s "):format(field.name))
@@ -46,12 +46,12 @@ describe("stubs", function()
 
   it("have every name of t", function()
     local session = setmetatable({ schema = native.schema, sites = {}, refuse = function() end }, {})
-    local text = stubs.text(native.schema):match "class %(exact%) tycho.t\n(.*)$"
+    local text = stubs.text(native.schema, {}):match "class %(exact%) tycho.t\n(.*)$"
     for name in pairs(require("tycho").content(session)) do expect(text).to_contain(("---@field %s "):format(name)) end
   end)
 
   it("say types, defaults and what is required", function()
-    local text = stubs.text(fixture.schema)
+    local text = stubs.text(fixture.schema, {})
     expect(text).to_contain '---@field precision "fp32"|"bf16"  Help of precision. Default "fp32".'
     expect(text).to_contain "---@field lr number  Help of lr. Required."
     expect(text).to_contain "---@field betas [number, number]  Help of betas. Default {0.9, 0.95}."

@@ -102,6 +102,18 @@ TEST_F(RunTest, FrozenParametersStayAsTheyWereAndResume) {
             std::string::npos);
 }
 
+TEST_F(RunTest, WeightsAloneAreNoRunToGoOnWith) {
+  write_data(40, 16, 64);
+  config_.optimizer = {SgdConfig{.lr = 0.1}};  // keeps no state
+  ASSERT_EQ(run(), 0);
+  config_.optimizer = {AdamWConfig{.lr = 1e-3}};
+  config_.max_duration.value += 5;
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kUnusable);
+  EXPECT_NE(std::string(error.what()).find("holds weights and no optimizer state"), std::string::npos);
+  EXPECT_NE(std::string(error.what()).find("model.weights="), std::string::npos);
+}
+
 TEST_F(RunTest, AGroupThatMatchesNothingStopsTheRun) {
   write_data(40, 16, 64);
   config_.param_groups = {{.match = "Wqkv"}};

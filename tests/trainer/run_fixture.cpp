@@ -54,13 +54,18 @@ void RunTest::write_data(int64_t num_samples, int64_t seq_len, int32_t vocab, co
   writer.finish();
 }
 
-int RunTest::run() {
+RunRequest RunTest::request(const std::string& until) const {
   RunRequest request;
+  request.until = until;
   const Json recipe = config_to_json(config_);
   request.config_json = canonical_json(recipe);
   request.recipe_lua = "return nil\n";
   request.provenance_json = "{}";
   request.recipe_hash = config_hash(recipe);
+  return request;
+}
+
+int RunTest::run(const std::string& until) {
   fflush(stdout);
   const int saved = dup(STDOUT_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
   dup2(null, STDOUT_FILENO);
@@ -72,7 +77,7 @@ int RunTest::run() {
       close(fd);
     }
   } restore{saved};
-  return run_training(request, /*tty=*/false, stop_);
+  return run_training(request(until), /*tty=*/false, stop_);
 }
 
 Error RunTest::run_error() {

@@ -10,6 +10,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
 #include "trainer/config.h"
+#include "trainer/run_folder.h"
 
 namespace tycho {
 
@@ -19,8 +20,10 @@ class RunTest : public testing::Test {
 
   /// Writes a split of random samples whose tokens are below `vocab`, as MDS.
   void write_data(int64_t num_samples, int64_t seq_len, int32_t vocab, const std::string& split = "train");
-  /// Runs config_ to its end or a stop; standard output is thrown away. Returns the exit code.
-  int run();
+  /// What the host asks for config_.
+  RunRequest request(const std::string& until = "") const;
+  /// Runs config_ to its end, to `until` or a stop; standard output is thrown away. Returns the exit code.
+  int run(const std::string& until = "");
   /// The Error of a run that fails; the test fails when it does not.
   Error run_error();
   /// One object per line of <run>/<name>.

@@ -46,6 +46,33 @@ TEST_F(RunTest, LearnsAndRecordsEveryStep) {
     EXPECT_TRUE(fs::exists(run_dir() + "/" + name)) << name;
 }
 
+TEST_F(RunTest, LeftOnTheWayItSavesEvaluatesAndGoesOnWithTheScheduleOfTheWholeRun) {
+  write_data(40, 16, 64);
+  write_data(8, 16, 64, "val");
+  MdsConfig held_out;
+  held_out.local_dir = dir_ / "data", held_out.split = "val";
+  config_.eval.data.emplace().value = held_out;
+  ASSERT_EQ(run(), 0);
+  const auto whole = newest_tensors();
+  const auto whole_losses = losses();
+  fs::remove_all(run_dir());
+
+  EXPECT_EQ(run("5ba"), 0);
+  EXPECT_EQ(saved_steps(run_dir()).front(), 5);
+  const std::vector<Json> events = lines("events.jsonl");
+  EXPECT_EQ(events.back().at("text"),
+            "paused after step 5 of 12, saved; the same command goes on from there");
+  EXPECT_TRUE(std::any_of(events.begin(), events.end(), [](const Json& event) {
+    return event.at("kind") == "eval" && event.at("step") == 5;
+  }));
+  EXPECT_EQ(run("0.5dur"), 0);
+  EXPECT_EQ(saved_steps(run_dir()).front(), 6);
+  EXPECT_EQ(run("6ba"), 0);  // there already
+  EXPECT_EQ(run("99ba"), 0);
+  EXPECT_EQ(newest_tensors(), whole);
+  EXPECT_EQ(losses(), whole_losses);
+}
+
 class ResumeTest : public RunTest, public testing::WithParamInterface<Precision> {};
 
 TEST_P(ResumeTest, StoppedAndResumedEqualsUndisturbedBitForBit) {

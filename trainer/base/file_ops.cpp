@@ -185,6 +185,15 @@ void FileOps::rename(const std::string& from, const std::string& to) {
   if (::rename(from.c_str(), to.c_str()) < 0) fail_write("rename a file to", to, errno);
 }
 
+bool FileOps::link(const std::string& from, const std::string& to) {
+  if (::link(from.c_str(), to.c_str()) == 0) return true;
+  const int error = errno;
+  if (error != EEXIST) fail_write("link a file to", to, error);
+  // A network may lose the answer to a link that was made, and ask again.
+  struct stat ours = {}, theirs = {};
+  return ::stat(from.c_str(), &ours) == 0 && ::stat(to.c_str(), &theirs) == 0 && ours.st_ino == theirs.st_ino;
+}
+
 void FileOps::remove_file(const std::string& path) {
   if (::unlink(path.c_str()) < 0) fail_write("remove", path, errno);
 }

@@ -35,6 +35,9 @@ class FileOps {
   /// Creates one directory, mode 0700, which must not exist.
   virtual void make_dir(const std::string& path);
   virtual void rename(const std::string& from, const std::string& to);
+  /// A second name for a file; false when there is something of that name. Of many that try at once, on any
+  /// machine, one gets true.
+  virtual bool link(const std::string& from, const std::string& to);
   virtual void remove_file(const std::string& path);
   virtual void remove_dir(const std::string& path);
   /// fsync of a directory: makes names in it durable.

@@ -56,15 +56,22 @@ Generator::Generator(const CheckpointReader& checkpoint, const std::string& toke
                      const at::Device& device)
     : config_(read_config_or_fail(checkpoint.info().manifest.at("recipe"))),
       device_(device),
-      units_(make_units(model_layout(config_.model).units, compute_dtype(config_.precision), device,
-                        FlatUnit::Use::kInfer)),
-      tokenizer_(tokenizer_of(checkpoint, tokenizer)) {
-  check_fit(checkpoint, units_.owned(), nullptr);
-  load_tensors(checkpoint, units_.owned(), nullptr);
+      own_units_(std::make_unique<LocalUnits>(make_units(model_layout(config_.model).units,
+                                                         compute_dtype(config_.precision), device,
+                                                         FlatUnit::Use::kInfer))),
+      own_tokenizer_(tokenizer_of(checkpoint, tokenizer)),
+      units_(*own_units_),
+      tokenizer_(*own_tokenizer_) {
+  check_fit(checkpoint, own_units_->owned(), nullptr);
+  load_tensors(checkpoint, own_units_->owned(), nullptr);
 }
 
+Generator::Generator(const TrainConfig& config, UnitStore& units, const Tokenizer& tokenizer,
+                     const at::Device& device)
+    : config_(config), device_(device), units_(units), tokenizer_(tokenizer) {}
+
 std::vector<int32_t> Generator::encode(const std::string& prompt) const {
-  std::vector<int32_t> ids = tokenizer_->encode(prompt);
+  std::vector<int32_t> ids = tokenizer_.encode(prompt);
   const int64_t longest = longest_sequence(config_);
   if (ids.empty() || std::cmp_greater_equal(ids.size(), longest))
     fail(ExitCode::kUsage,
@@ -100,7 +107,7 @@ std::optional<Generated> Generator::generate(const std::vector<int32_t>& prompt,
       result.finish = Finish::kEos;
       break;
     }
-    if (writes(id) && stream.add(tokenizer_->token_bytes(id))) {
+    if (writes(id) && stream.add(tokenizer_.token_bytes(id))) {
       result.tokens += 1;
       result.finish = Finish::kStop;
       break;
@@ -108,6 +115,17 @@ std::optional<Generated> Generator::generate(const std::vector<int32_t>& prompt,
   }
   if (result.finish != Finish::kStop) stream.finish();
   return result;
+}
+
+Tensor last_logits(const TrainConfig& config, UnitStore& units, const at::Device& device,
+                   const std::vector<int32_t>& tokens) {
+  const auto count = static_cast<int64_t>(tokens.size());
+  const int64_t longest = longest_sequence(config);
+  if (count == 0 || count > longest)
+    fail(ExitCode::kUsage, "[logits] wanted 1 to {} tokens (the model's longest sequence), given {}", longest,
+         count);
+  Decoder decoder(config.model, units, 1, count, compute_dtype(config.precision), device);
+  return decoder.next_logits(token_tensor(tokens, device)).select(0, 0);
 }
 
 }  // namespace tycho

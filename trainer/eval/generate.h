@@ -41,6 +41,9 @@ class Generator {
   /// `tokenizer` names a tokenizer.json, "" takes the checkpoint's own. Throws Error (kUnusable) when there
   /// is none.
   Generator(const CheckpointReader& checkpoint, const std::string& tokenizer, const at::Device& device);
+  /// With weights that are there, of a training for one; both outlive it.
+  Generator(const TrainConfig& config, UnitStore& units, const Tokenizer& tokenizer,
+            const at::Device& device);
 
   /// The tokens of a prompt. Throws Error (kUsage) when they are none, or leave no room in the model's
   /// longest sequence.
@@ -54,12 +57,19 @@ class Generator {
                                     const std::atomic<int>& stop);
 
  private:
-  bool writes(int32_t id) const { return id < tokenizer_->size() && !tokenizer_->is_special(id); }
+  bool writes(int32_t id) const { return id < tokenizer_.size() && !tokenizer_.is_special(id); }
 
   TrainConfig config_;
   at::Device device_;
-  LocalUnits units_;
-  std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<LocalUnits> own_units_;     // none when they are another's
+  std::unique_ptr<Tokenizer> own_tokenizer_;  // likewise
+  UnitStore& units_;
+  const Tokenizer& tokenizer_;
 };
+
+/// fp32 logits [V] on the device, after the last of these tokens, one or more. Throws Error (kUsage) when
+/// they are more than the model's longest sequence.
+Tensor last_logits(const TrainConfig& config, UnitStore& units, const at::Device& device,
+                   const std::vector<int32_t>& tokens);
 
 }  // namespace tycho

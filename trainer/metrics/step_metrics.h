@@ -33,7 +33,8 @@ struct RunInfo {
   std::vector<std::string> pins;  // "seq_len=8192"
   int64_t num_ranks = 1;
   int64_t total_steps = 0, total_tokens = 0;
-  int64_t first_step = 0;  // where this process starts
+  int64_t first_step = 0;             // where this process starts
+  std::optional<int64_t> until_step;  // where it ends before total_steps
   int64_t num_params = 0;
   int64_t num_samples = 0;          // of the data set
   int64_t device_memory_bytes = 0;  // of one device; 0 when unknown

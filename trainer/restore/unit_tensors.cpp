@@ -3,6 +3,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "trainer/base/error.h"
 
 namespace tycho {
@@ -31,23 +33,55 @@ std::vector<TensorBytes> unit_tensor_bytes(const FlatState& state, const Tensor&
   return tensors;
 }
 
-void check_fit(const CheckpointReader& reader, std::vector<FlatUnit>& units, Optimizer* optimizer) {
-  std::string problems;
-  for (const FlatState& state : flat_states(units, optimizer))
-    for (const Extent& e : *state.extents) {
-      const std::string name = state_name(state.buffer, e.spec->name);
-      if (!reader.has(name))
-        problems += fmt::format("\n  {} is missing", name);
-      else if (reader.describe(name).shape != e.spec->shape || reader.describe(name).dtype != "F32")
-        problems +=
-            fmt::format("\n  {}: wanted F32 [{}], found {} [{}]", name, fmt::join(e.spec->shape, ", "),
-                        reader.describe(name).dtype, fmt::join(reader.describe(name).shape, ", "));
+namespace {
+
+constexpr size_t kShownMisfits = 12;
+
+// What keeps `state` from being filled, one line for each tensor.
+std::vector<std::string> misfits(const CheckpointReader& reader, const FlatState& state) {
+  std::vector<std::string> lines;
+  for (const Extent& e : *state.extents) {
+    const std::string name = state_name(state.buffer, e.spec->name);
+    if (!reader.has(name)) {
+      lines.push_back(fmt::format("{} is missing", name));
+    } else if (const auto found = reader.describe(name);
+               found.shape != e.spec->shape || found.dtype != "F32") {
+      lines.push_back(fmt::format("{}: wanted F32 [{}], found {} [{}]", name, fmt::join(e.spec->shape, ", "),
+                                  found.dtype, fmt::join(found.shape, ", ")));
     }
-  if (!problems.empty())
+  }
+  return lines;
+}
+
+bool is_weights_only(const CheckpointReader& reader) {
+  const std::vector<std::string> names = reader.names();
+  return std::none_of(names.begin(), names.end(),
+                      [](const std::string& name) { return name.starts_with("optimizer."); });
+}
+
+}  // namespace
+
+void check_fit(const CheckpointReader& reader, std::vector<FlatUnit>& units, Optimizer* optimizer) {
+  std::vector<std::string> of_weights, of_optimizer;
+  for (const FlatState& state : flat_states(units, optimizer)) {
+    auto& lines = state.buffer.empty() ? of_weights : of_optimizer;
+    for (std::string& line : misfits(reader, state)) lines.push_back(std::move(line));
+  }
+  const std::string& path = reader.info().path;
+  if (of_weights.empty() && of_optimizer.empty()) return;
+  if (of_weights.empty() && is_weights_only(reader))
     fail(ExitCode::kUnusable,
-         "[checkpoint] {} does not fit the recipe's model:{}\nUse the recipe that it was made with, or "
-         "another run_name",
-         reader.info().path, problems);
+         "[checkpoint] {} holds weights and no optimizer state, so there is no run to go on with: train from "
+         "its weights in a run folder of their own with model.weights={}",
+         path, path);
+  std::vector<std::string>& lines = of_weights.empty() ? of_optimizer : of_weights;
+  const size_t more = lines.size() > kShownMisfits ? lines.size() - kShownMisfits : 0;
+  lines.resize(lines.size() - more);
+  fail(ExitCode::kUnusable,
+       "[checkpoint] {} does not fit the recipe's {}:\n  {}{}\nUse the recipe that it was made with, or "
+       "another run_name",
+       path, of_weights.empty() ? "optimizer" : "model", fmt::join(lines, "\n  "),
+       more > 0 ? fmt::format("\n  and {} more", more) : "");
 }
 
 void load_tensors(const CheckpointReader& reader, std::vector<FlatUnit>& units, Optimizer* optimizer) {

@@ -10,6 +10,7 @@ TEST_F(TypesTest, WritesStubsAndSettings) {
   const Outcome wrote = here("tycho types project");
   EXPECT_EQ(wrote.output, "wrote project/.luarc.json\nwrote project/types/tycho.lua\n");
   EXPECT_CONTAINS(here("cat project/types/tycho.lua").output, "---@class (exact) tycho.Optim.Adamw");
+  EXPECT_CONTAINS(here("cat project/types/tycho.lua").output, "---@class (exact) tycho.SweepConfig");
   EXPECT_CONTAINS(here("cat project/.luarc.json").output, "\"workspace.library\": [\"types\"]");
 }
 

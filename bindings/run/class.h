@@ -1,0 +1,66 @@
+// One declaration per kind of Lua object: its fields and methods with types and help. Metatables, argument
+// checks, ?help, stubs and completion derive from it.
+#pragma once
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "bindings/define/lua_util.h"
+#include "trainer/base/json.h"
+
+namespace tycho {
+
+class Call;
+struct Class;
+
+/// An argument of a method, or a key of a table of options.
+struct Arg {
+  enum class Kind { kInteger, kNumber, kText, kBoolean, kDuration, kTokens, kOptions, kAny };
+  const char* name;
+  Kind kind;
+  const char* doc = "";
+  bool optional = false;
+  double low = -HUGE_VAL, high = HUGE_VAL;  // of a number; infinities and NaN are refused
+  std::vector<Arg> keys = {};               // of kOptions
+};
+
+/// Pushes results and returns how many. Errors are exceptions.
+using Body = int (*)(Call& call);
+
+struct Field {
+  const char* name;
+  const char* type;  // as stubs write it: "integer", "tycho.run.Tensor"
+  const char* doc;   // with its unit
+  Body read;         // pushes one value
+};
+
+struct Method {
+  const char* name;
+  const char* returns;  // as stubs write it, "" for nothing
+  const char* doc;
+  std::vector<Arg> args;
+  Body call;
+  bool acts = false;  // changes the run: refused where a scope only reads
+};
+
+struct Class {
+  const char* name;  // "trainer"; also what it is called in messages
+  const char* doc;   // one sentence
+  std::vector<Field> fields;
+  std::vector<Method> methods;
+  Body text = nullptr;         // what tostring gives; name alone without
+  Body index = nullptr;        // keys that are no members: argument 1 is the key; nil for an unknown name
+  Body iterate = nullptr;      // `for k, v in object do`: argument 1 is the last key or nil
+  Body length = nullptr;       // #object
+  const char* hint = nullptr;  // added to the error for an unknown member
+};
+
+/// "step(n?: integer)".
+std::string signature(const Method& method);
+/// The page of a class, or of one member; "" for a name that it does not have.
+std::string help_text(const Class& object);
+std::string help_text(const Class& object, const std::string& member);
+/// All of it, for stubs and completion: [{name, doc, fields: [{name, type, doc}], methods: [...]}].
+Json describe(const std::vector<const Class*>& classes);
+
+}  // namespace tycho

@@ -1,0 +1,261 @@
+// Handles: how they are made, checked, called and dropped.
+#include "bindings/run/objects.h"
+
+#include <new>
+
+#include "bindings/run/arguments.h"
+#include "trainer/base/nearest.h"
+
+namespace tycho {
+namespace {
+
+const char kObjectsKey = 0;  // its address, in the registry
+const char kClassKey = 0;    // its address, in the metatables of handles
+
+std::string given_key(lua_State* L, int index) {
+  if (lua_type(L, index) == LUA_TSTRING) return lua_tostring(L, index);
+  if (lua_type(L, index) == LUA_TNUMBER) return fmt::format("[{}]", lua_tonumber(L, index));
+  return fmt::format("[{}]", luaL_typename(L, index));
+}
+
+[[noreturn]] void refuse_member(const Class& object, const std::string& key) {
+  std::vector<std::string> names;
+  for (const Field& field : object.fields) names.emplace_back(field.name);
+  for (const Method& method : object.methods) names.emplace_back(method.name);
+  const std::string near = did_you_mean(key, names);
+  const std::string hint =
+      object.hint != nullptr ? object.hint : fmt::format("{} has {}", object.name, fmt::join(names, ", "));
+  throw ScriptError("E_NAME", fmt::format("{} has no {}{}", object.name, key, near), hint);
+}
+
+template <class T>
+const T& upvalue(lua_State* L, int i) {
+  return *static_cast<const T*>(lua_touserdata(L, lua_upvalueindex(i)));
+}
+
+}  // namespace
+
+struct Objects::Handle {
+  std::shared_ptr<Scope> scope;
+  uint64_t id = 0;
+  int64_t bytes = 0;
+  Objects* objects = nullptr;
+};
+
+void Scope::close() {
+  open_ = false;
+  live_.clear();
+}
+
+Objects::Objects() : own_(std::make_shared<Scope>("Lua", /*may_act=*/true)) {}
+
+void Objects::attach(lua_State* L) {
+  lua_pushlightuserdata(L, const_cast<char*>(&kObjectsKey));
+  lua_pushlightuserdata(L, this);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+Objects& Objects::of(lua_State* L) {
+  lua_pushlightuserdata(L, const_cast<char*>(&kObjectsKey));
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  auto* objects = static_cast<Objects*>(lua_touserdata(L, -1));
+  lua_pop(L, 1);
+  TYCHO_CHECK(objects != nullptr, "[objects] this Lua state has no objects attached");
+  return *objects;
+}
+
+void Objects::push(lua_State* L, const Class& object, std::shared_ptr<void> target,
+                   std::shared_ptr<Scope> scope, int64_t bytes) {
+  luaL_checkstack(L, 4, "objects");
+  if (bytes > 0 && external_bytes_ + bytes > limit_bytes_) {
+    collect(L);
+    // When most of it is in use, collecting at every object would be in vain.
+    if (external_bytes_ + bytes > limit_bytes_ * 4 / 5)
+      limit_bytes_ = std::max(limit_bytes_ * 7 / 5, external_bytes_ + bytes);
+  }
+  const size_t most = dropped_.size() + static_cast<size_t>(live_handles_) + 1;
+  if (dropped_.capacity() < most) dropped_.reserve(2 * most);  // finalisers must not throw
+  auto* handle = new (lua_newuserdata(L, sizeof(Handle))) Handle();
+  push_metatable(L, object);
+  lua_setmetatable(L, -2);
+  handle->objects = this;
+  handle->bytes = bytes;
+  handle->id = scope->next_++;
+  scope->live_.emplace(handle->id, std::move(target));
+  handle->scope = std::move(scope);
+  external_bytes_ += bytes;
+  ++live_handles_;
+}
+
+int Objects::finalise(lua_State* L) {
+  auto* handle = static_cast<Handle*>(lua_touserdata(L, 1));
+  if (handle->objects != nullptr) {
+    Objects& objects = *handle->objects;
+    const auto found = handle->scope->live_.find(handle->id);
+    if (found != handle->scope->live_.end()) {
+      objects.dropped_.push_back(std::move(found->second));
+      handle->scope->live_.erase(found);
+    }
+    objects.external_bytes_ -= handle->bytes;
+    --objects.live_handles_;
+  }
+  handle->~Handle();
+  return 0;
+}
+
+void Objects::drain() { dropped_.clear(); }
+
+void Objects::collect(lua_State* L) {
+  lua_gc(L, LUA_GCCOLLECT, 0);
+  drain();
+}
+
+const Class* Objects::class_of(lua_State* L, int index) {
+  if (lua_type(L, index) != LUA_TUSERDATA || lua_getmetatable(L, index) == 0) return nullptr;
+  lua_pushlightuserdata(L, const_cast<char*>(&kClassKey));
+  lua_rawget(L, -2);
+  const auto* found = static_cast<const Class*>(lua_touserdata(L, -1));
+  lua_pop(L, 2);
+  return found;
+}
+
+Objects::Handle& Objects::handle_at(lua_State* L, const Class& object, const char* what) {
+  if (class_of(L, 1) != &object)
+    throw ScriptError("E_ARGUMENT", fmt::format("{0}.{1} is called without its {0}", object.name, what),
+                      fmt::format("write {}:{}(...), with a colon", object.name, what));
+  auto& handle = *static_cast<Handle*>(lua_touserdata(L, 1));
+  if (!handle.scope->open())
+    throw ScriptError("E_EXPIRED",
+                      fmt::format("this {} belonged to {}, which is over", object.name, handle.scope->name()),
+                      "what outlives it is made with tensor:keep(), or as plain numbers");
+  return handle;
+}
+
+int Objects::index(lua_State* L) {
+  return protect(L, [&] {
+    const Class& object = upvalue<Class>(L, 1);
+    const std::string key = given_key(L, 2);
+    if (lua_type(L, 2) == LUA_TSTRING) {
+      lua_pushvalue(L, 2);
+      lua_rawget(L, lua_upvalueindex(2));  // methods
+      if (!lua_isnil(L, -1)) return 1;
+      lua_pop(L, 1);
+    }
+    Handle& handle = handle_at(L, object, key.c_str());
+    Call call(L, *handle.objects, handle.scope, handle.scope->live_.at(handle.id).get());
+    if (lua_type(L, 2) == LUA_TSTRING) {
+      for (const Field& field : object.fields)
+        if (key == field.name) return field.read(call);
+    }
+    if (object.index != nullptr) {
+      object.index(call);
+      if (!lua_isnil(L, -1)) return 1;
+    }
+    refuse_member(object, key);
+  });
+}
+
+int Objects::refuse_write(lua_State* L) {
+  return protect(L, [&]() -> int {
+    const Class& object = upvalue<Class>(L, 1);
+    throw ScriptError("E_NAME",
+                      fmt::format("{} is read-only: {} cannot be set", object.name, given_key(L, 2)),
+                      object.hint != nullptr ? object.hint : "");
+  });
+}
+
+int Objects::call_method(lua_State* L) {
+  return protect(L, [&] {
+    const Class& object = upvalue<Class>(L, 1);
+    const Method& method = upvalue<Method>(L, 2);
+    Handle& handle = handle_at(L, object, method.name);
+    if (method.acts && !handle.scope->may_act())
+      throw ScriptError(
+          "E_CONTEXT",
+          fmt::format("{}:{} changes the run; {} only reads", object.name, method.name, handle.scope->name()),
+          "a t.control callback queues commands with ctx.cmd");
+    check_arguments(L, object, method);
+    // The body may close the scope, or collect: what it works on stays until it returns.
+    const std::shared_ptr<Scope> scope = handle.scope;
+    const std::shared_ptr<void> target = scope->live_.at(handle.id);
+    Call call(L, *handle.objects, scope, target.get());
+    return method.call(call);
+  });
+}
+
+// __tostring, __call and __len: the body is the second upvalue, its name the third.
+int Objects::call_hook(lua_State* L) {
+  return protect(L, [&] {
+    const Class& object = upvalue<Class>(L, 1);
+    const auto body = reinterpret_cast<Body>(lua_touserdata(L, lua_upvalueindex(2)));
+    Handle& handle = handle_at(L, object, lua_tostring(L, lua_upvalueindex(3)));
+    const std::shared_ptr<void> target = handle.scope->live_.at(handle.id);
+    Call call(L, *handle.objects, handle.scope, target.get());
+    return body(call);
+  });
+}
+
+void Objects::push_metatable(lua_State* L, const Class& object) {
+  lua_pushlightuserdata(L, const_cast<Class*>(&object));
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  if (!lua_isnil(L, -1)) return;
+  lua_pop(L, 1);
+  lua_createtable(L, 0, 10);
+  const auto add = [&](const char* event, lua_CFunction function, int num_upvalues) {
+    lua_pushcclosure(L, function, num_upvalues);
+    lua_setfield(L, -2, event);
+  };
+  const auto self = [&] { lua_pushlightuserdata(L, const_cast<Class*>(&object)); };
+  const auto hook = [&](const char* event, Body body, const char* name) {
+    if (body == nullptr) return;
+    self();
+    lua_pushlightuserdata(L, reinterpret_cast<void*>(body));
+    lua_pushstring(L, name);
+    add(event, &Objects::call_hook, 3);
+  };
+  self();
+  lua_createtable(L, 0, static_cast<int>(object.methods.size()));
+  for (const Method& method : object.methods) {
+    self();
+    lua_pushlightuserdata(L, const_cast<Method*>(&method));
+    lua_pushcclosure(L, &Objects::call_method, 2);
+    lua_setfield(L, -2, method.name);
+  }
+  add("__index", &Objects::index, 2);
+  self();
+  add("__newindex", &Objects::refuse_write, 1);
+  add("__gc", &Objects::finalise, 0);
+  hook("__tostring", object.text, "tostring");
+  hook("__call", object.iterate, "iterate");
+  hook("__len", object.length, "length");
+  lua_pushstring(L, object.name);
+  lua_setfield(L, -2, "__metatable");
+  lua_pushlightuserdata(L, const_cast<char*>(&kClassKey));
+  self();
+  lua_rawset(L, -3);
+  self();
+  lua_pushvalue(L, -2);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+std::string Call::text(int arg, const std::string& otherwise) const {
+  if (!has(arg)) return otherwise;
+  size_t size = 0;
+  const char* text = lua_tolstring(L, arg + 1, &size);
+  return {text, size};
+}
+
+Duration Call::duration(int arg) const { return Duration::parse(text(arg)); }
+
+std::optional<std::vector<int32_t>> Call::tokens(int arg) const {
+  if (lua_type(L, arg + 1) == LUA_TSTRING) return std::nullopt;
+  std::vector<int32_t> ids(lua_objlen(L, arg + 1));
+  for (size_t i = 0; i < ids.size(); ++i) {
+    lua_rawgeti(L, arg + 1, static_cast<int>(i) + 1);
+    ids[i] = static_cast<int32_t>(lua_tonumber(L, -1));
+    lua_pop(L, 1);
+  }
+  return ids;
+}
+
+}  // namespace tycho

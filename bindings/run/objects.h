@@ -1,0 +1,136 @@
+// Lua objects whose substance is in C++: handles, how long they hold, and the memory that hangs on them.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "bindings/run/class.h"
+#include "trainer/base/duration.h"
+
+namespace tycho {
+
+/// A stretch of time in which handles hold: an open session, one call of a callback. Owns what they stand
+/// for.
+class Scope {
+ public:
+  /// `name`: for messages: "the session", "batch_end of \"spike\"". `may_act`: methods that change the run
+  /// may be called.
+  Scope(std::string name, bool may_act) : name_(std::move(name)), may_act_(may_act) {}
+  const std::string& name() const { return name_; }
+  bool may_act() const { return may_act_; }
+  bool open() const { return open_; }
+  /// From now on every handle of this scope is E_EXPIRED; what only they held is freed.
+  void close();
+
+ private:
+  friend class Objects;
+  std::string name_;
+  bool may_act_;
+  bool open_ = true;
+  uint64_t next_ = 0;
+  std::unordered_map<uint64_t, std::shared_ptr<void>> live_;
+};
+
+/// The objects of one Lua state, on its thread. Lives longer than the state: finalisers come back to it.
+class Objects {
+ public:
+  Objects();
+  Objects(const Objects&) = delete;
+  Objects& operator=(const Objects&) = delete;
+
+  /// Makes this the objects of a state. Once, before anything is pushed.
+  void attach(lua_State* L);
+  static Objects& of(lua_State* L);
+
+  /// Pushes a handle that holds as long as `scope` is open. `bytes`: memory that lives no longer than the
+  /// object; past the limit Lua collects its garbage first.
+  void push(lua_State* L, const Class& object, std::shared_ptr<void> target, std::shared_ptr<Scope> scope,
+            int64_t bytes = 0);
+  /// Where things live that Lua alone owns.
+  const std::shared_ptr<Scope>& own() const { return own_; }
+
+  /// The class of the value at an index, or null when it is none of ours.
+  static const Class* class_of(lua_State* L, int index);
+
+  /// Frees what Lua dropped. At step boundaries: never inside a finaliser, where a device must not be waited
+  /// for.
+  void drain();
+  /// A whole collection of garbage, then drain.
+  void collect(lua_State* L);
+  int64_t external_bytes() const { return external_bytes_; }
+  int64_t live_handles() const { return live_handles_; }
+  void set_limit(int64_t bytes) { limit_bytes_ = bytes; }
+
+ private:
+  friend class Call;
+  struct Handle;
+  static int finalise(lua_State* L);
+  static int index(lua_State* L);
+  static int refuse_write(lua_State* L);
+  static int call_method(lua_State* L);
+  static int call_hook(lua_State* L);
+  static Handle& handle_at(lua_State* L, const Class& object, const char* what);
+  void push_metatable(lua_State* L, const Class& object);
+
+  std::shared_ptr<Scope> own_;
+  std::vector<std::shared_ptr<void>> dropped_;
+  int64_t external_bytes_ = 0, live_handles_ = 0;
+  int64_t limit_bytes_ = int64_t{64} << 20;
+};
+
+/// One call of a body: its object, its checked arguments, and how results are pushed. Arguments count from 1.
+class Call {
+ public:
+  lua_State* const L;
+  Objects& objects;
+  const std::shared_ptr<Scope>& scope;  // of the object
+
+  Call(lua_State* state, Objects& all, const std::shared_ptr<Scope>& its_scope, void* target)
+      : L(state), objects(all), scope(its_scope), target_(target) {}
+
+  template <class T>
+  T& self() const {
+    return *static_cast<T*>(target_);
+  }
+  bool has(int arg) const { return !lua_isnoneornil(L, arg + 1); }
+  int64_t integer(int arg, int64_t otherwise = 0) const {
+    return has(arg) ? static_cast<int64_t>(lua_tonumber(L, arg + 1)) : otherwise;
+  }
+  double number(int arg, double otherwise = 0) const {
+    return has(arg) ? lua_tonumber(L, arg + 1) : otherwise;
+  }
+  std::string text(int arg, const std::string& otherwise = "") const;
+  Duration duration(int arg) const;
+  /// Of kTokens: the ids of a list; nothing when it is text.
+  std::optional<std::vector<int32_t>> tokens(int arg) const;
+  /// Of kOptions and kAny: the value as data.
+  Json data(int arg) const { return has(arg) ? read_json(L, arg + 1) : Json(); }
+
+  int push(double number) { return lua_pushnumber(L, number), 1; }
+  int push(int64_t number) { return push(static_cast<double>(number)); }
+  int push(bool value) { return lua_pushboolean(L, value ? 1 : 0), 1; }
+  int push(const std::string& text) { return lua_pushlstring(L, text.data(), text.size()), 1; }
+  int push(const char* text) { return lua_pushstring(L, text), 1; }
+  int push(const Json& data) { return push_json(L, data), 1; }
+  int push_nil() { return lua_pushnil(L), 1; }
+  template <class T>
+  int push(const std::optional<T>& value) {
+    return value ? push(*value) : push_nil();
+  }
+  /// An object of the same scope.
+  int push_object(const Class& object, std::shared_ptr<void> target) {
+    return objects.push(L, object, std::move(target), scope), 1;
+  }
+  /// An object that Lua owns.
+  int push_own(const Class& object, std::shared_ptr<void> target, int64_t bytes = 0) {
+    return objects.push(L, object, std::move(target), objects.own(), bytes), 1;
+  }
+
+ private:
+  void* target_;
+};
+
+}  // namespace tycho

@@ -1,0 +1,75 @@
+// The Lua face of the training data.
+#include "bindings/run/session_objects.h"
+
+namespace tycho {
+namespace {
+
+constexpr int64_t kMaxPeek = 4096;
+
+TrainingSession& session(Call& call) { return *call.self<SessionRef>().session; }
+
+int peek(Call& call) {
+  const auto sequences = session(call).peek(call.integer(1, 1));
+  lua_createtable(call.L, static_cast<int>(sequences.size()), 0);
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    lua_createtable(call.L, static_cast<int>(sequences[i].size()), 0);
+    for (size_t j = 0; j < sequences[i].size(); ++j) {
+      lua_pushnumber(call.L, sequences[i][j]);
+      lua_rawseti(call.L, -2, static_cast<int>(j) + 1);
+    }
+    lua_rawseti(call.L, -2, static_cast<int>(i) + 1);
+  }
+  return 1;
+}
+
+int decode(Call& call) {
+  const auto ids = call.tokens(1);
+  if (!ids) throw ScriptError("E_ARGUMENT", "data:decode: ids wants a list of token ids, given text");
+  return call.push(session(call).decode(*ids));
+}
+
+int encode(Call& call) { return call.push(Json(session(call).encode(call.text(1)))); }
+
+int wait_ms(Call& call) {
+  const auto last = session(call).state().last;
+  return last ? call.push(last->data_wait_s * 1e3) : call.push_nil();
+}
+
+int text(Call& call) {
+  const TrainState train = session(call).state().train;
+  return call.push(fmt::format("data {}  epoch {}  {} samples seen of {} each epoch",
+                               session(call).facts().recipe.at("train_data").value("local_dir", ""),
+                               train.data.epoch, train.samples, session(call).facts().run.num_samples));
+}
+
+}  // namespace
+
+const Class& data_class() {
+  using Kind = Arg::Kind;
+  static const Class object = {
+      .name = "data",
+      .doc = "What is trained on.",
+      .fields = {{"epoch", "integer", "From 0.",
+                  [](Call& c) { return c.push(session(c).state().train.data.epoch); }},
+                 {"samples_seen", "integer", "Sequences trained on.",
+                  [](Call& c) { return c.push(session(c).state().train.samples); }},
+                 {"samples_per_epoch", "integer", "Sequences of the data set.",
+                  [](Call& c) { return c.push(session(c).facts().run.num_samples); }},
+                 {"wait_ms", "number?", "How long the newest step waited for its batch.", wait_ms}},
+      .methods =
+          {{"peek",
+            "integer[][]",
+            "Token ids of the next sequences; training still gets them.",
+            {{"n", Kind::kInteger, "How many; 1 by default.", true, 1, kMaxPeek}},
+            peek},
+           {"decode",
+            "string",
+            "The text of token ids.",
+            {{"ids", Kind::kTokens, "A list of token ids.", false}},
+            decode},
+           {"encode", "integer[]", "The token ids of a text.", {{"text", Kind::kText, "", false}}, encode}},
+      .text = text};
+  return object;
+}
+
+}  // namespace tycho

@@ -1,0 +1,134 @@
+// The Lua faces of the run's record and of its memory.
+#include "bindings/run/session_objects.h"
+#include "trainer/base/bytes.h"
+#include "trainer/metrics/format.h"
+
+namespace tycho {
+namespace {
+
+TrainingSession& session(Call& call) { return *call.self<SessionRef>().session; }
+
+/// Adds an event with the step that it belongs to.
+int note(Call& call, const std::string& kind, const std::string& text, Json facts) {
+  facts["step"] = session(call).state().train.step;
+  session(call).event(kind, text, facts);
+  return 0;
+}
+
+int message(Call& call, const char* kind) {
+  Json facts = call.has(2) ? call.data(2) : Json::object();
+  if (!facts.is_object())
+    throw ScriptError("E_ARGUMENT", fmt::format("log:{}: fields wants names and values", kind));
+  return note(call, kind, call.text(1), std::move(facts));
+}
+
+int metric(Call& call) {
+  return note(call, "metric", fmt::format("{} {}", call.text(1), metric_text(call.number(2))),
+              {{"name", call.text(1)}, {"value", call.number(2)}});
+}
+
+int text(Call& call) {
+  return note(call, "text", call.text(1) + ": " + call.text(2),
+              {{"name", call.text(1)}, {"text", call.text(2)}});
+}
+
+int table(Call& call) {
+  return note(call, "table", call.text(1), {{"name", call.text(1)}, {"table", call.data(2)}});
+}
+
+int histogram(Call& call) {
+  if (Objects::class_of(call.L, 3) != &tensor_class())
+    throw ScriptError("E_ARGUMENT", "log:histogram: tensor wants a tensor");
+  lua_getfield(call.L, 3, "histogram");
+  lua_pushvalue(call.L, 3);
+  lua_call(call.L, 1, 1);
+  Json facts = {{"name", call.text(1)}};
+  for (const char* key : {"low", "high", "counts"}) {
+    lua_getfield(call.L, -1, key);
+    facts[key] = read_json(call.L, lua_gettop(call.L));
+    lua_pop(call.L, 1);
+  }
+  return note(call, "histogram", call.text(1), std::move(facts));
+}
+
+int lua_bytes(Call& call) {
+  return call.push(int64_t{lua_gc(call.L, LUA_GCCOUNT, 0)} * 1024 + lua_gc(call.L, LUA_GCCOUNTB, 0));
+}
+
+int snapshot(Call& call) {
+  const MemoryUse use = session(call).memory();
+  return call.push(Json{{"allocated", use.allocated},
+                        {"peak", use.peak},
+                        {"total", use.total},
+                        {"lua", int64_t{lua_gc(call.L, LUA_GCCOUNT, 0)} * 1024},
+                        {"tensors", call.objects.external_bytes()}});
+}
+
+int collect(Call& call) {
+  call.objects.collect(call.L);
+  return call.push(call.objects.external_bytes());
+}
+
+int mem_text(Call& call) {
+  const MemoryUse use = session(call).memory();
+  const auto human = [](int64_t bytes) { return human_bytes(static_cast<double>(bytes)); };
+  return call.push(fmt::format("mem {} of {}  peak {}  lua {}  kept tensors {}", human(use.allocated),
+                               human(use.total), human(use.peak),
+                               human(int64_t{lua_gc(call.L, LUA_GCCOUNT, 0)} * 1024),
+                               human(call.objects.external_bytes())));
+}
+
+}  // namespace
+
+const Class& log_class() {
+  using Kind = Arg::Kind;
+  static const std::vector<Arg> kMessage = {
+      {"message", Kind::kText, "", false}, {"fields", Kind::kAny, "Names and values to keep with it.", true}};
+  static const Arg kName = {"name", Kind::kText, "What it is called.", false};
+  static const Class object = {
+      .name = "log",
+      .doc = "Adds to the record of the run: events.jsonl, log.txt and the display.",
+      .fields = {},
+      .methods = {
+          {"metric", "", "A number of this step.", {kName, {"value", Kind::kNumber, "", false}}, metric},
+          {"info", "", "A message.", kMessage, [](Call& c) { return message(c, "info"); }},
+          {"warn", "", "A warning.", kMessage, [](Call& c) { return message(c, "warning"); }},
+          {"error", "", "An error that the run survives.", kMessage,
+           [](Call& c) { return message(c, "error"); }},
+          {"text",
+           "",
+           "A text, such as a sample of the model.",
+           {kName, {"text", Kind::kText, "", false}},
+           text},
+          {"table", "", "Data.", {kName, {"table", Kind::kAny, "Names and values.", false}}, table},
+          {"histogram",
+           "",
+           "Counts of a tensor's numbers.",
+           {kName, {"tensor", Kind::kAny, "", false}},
+           histogram}}};
+  return object;
+}
+
+const Class& mem_class() {
+  static const Class object = {.name = "mem",
+                               .doc = "Memory, in bytes.",
+                               .fields = {{"allocated", "integer", "On the device that trains.",
+                                           [](Call& c) { return c.push(session(c).memory().allocated); }},
+                                          {"peak", "integer", "The most so far.",
+                                           [](Call& c) { return c.push(session(c).memory().peak); }},
+                                          {"total", "integer", "What the device has; 0 when unknown.",
+                                           [](Call& c) { return c.push(session(c).memory().total); }},
+                                          {"lua", "integer", "Lua's own.", lua_bytes},
+                                          {"tensors", "integer", "Of tensors that Lua keeps.",
+                                           [](Call& c) { return c.push(c.objects.external_bytes()); }}},
+                               .methods = {{"snapshot", "table", "All of it as a table.", {}, snapshot},
+                                           {"collect",
+                                            "integer",
+                                            "Collects Lua's garbage; gives the bytes of tensors that stay.",
+                                            {},
+                                            collect}},
+                               .text = mem_text};
+  return object;
+}
+
+}  // namespace tycho

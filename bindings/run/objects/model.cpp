@@ -1,0 +1,219 @@
+// The Lua face of the model and of its parameters.
+#include <regex>
+
+#include "bindings/run/session_objects.h"
+#include "trainer/base/nearest.h"
+
+namespace tycho {
+namespace {
+
+/// The parameters from `begin` to before `end`: of the model, or of one layer.
+struct Params {
+  std::shared_ptr<SessionRef> of;
+  int64_t begin = 0, end = 0;
+};
+
+TrainingSession& session(Call& call) { return *call.self<SessionRef>().session; }
+Params& params(Call& call) { return call.self<Params>(); }
+
+/// The session of a call as what tensors keep. The model object and its session end together.
+std::shared_ptr<SessionRef> shared(Call& call) { return call.self<SessionRef>().shared_from_this(); }
+
+void push_param(Call& call, const std::shared_ptr<SessionRef>& of, int64_t i) {
+  push_tensor(call, of->session->weight(i), of, i);
+}
+
+int push_params(Call& call, int64_t begin, int64_t end) {
+  return call.push_object(params_class(), std::make_shared<Params>(Params{shared(call), begin, end}));
+}
+
+int all_params(Call& call) {
+  return push_params(call, 0, static_cast<int64_t>(session(call).params().size()));
+}
+
+int layer(Call& call) {
+  const int64_t wanted = call.integer(1), num_layers = session(call).facts().num_layers;
+  if (wanted < 1 || wanted > num_layers)
+    throw ScriptError("E_SHAPE",
+                      fmt::format("model:layer({}): this model has layers 1..{}", wanted, num_layers));
+  const std::vector<ParamInfo>& all = session(call).params();
+  const auto is_there = [&](const ParamInfo& param) { return param.layer == wanted - 1; };
+  const auto first = std::find_if(all.begin(), all.end(), is_there);
+  const auto last = std::find_if_not(first, all.end(), is_there);
+  return push_params(call, first - all.begin(), last - all.begin());
+}
+
+std::vector<int64_t> matches(const std::vector<ParamInfo>& all, const std::string& pattern) {
+  std::vector<int64_t> found;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i].name == pattern) return {static_cast<int64_t>(i)};
+  try {
+    const std::regex regex(pattern);
+    for (size_t i = 0; i < all.size(); ++i)
+      if (std::regex_search(all[i].name, regex)) found.push_back(static_cast<int64_t>(i));
+  } catch (const std::regex_error& error) {
+    throw ScriptError("E_ARGUMENT",
+                      fmt::format("model:find: \"{}\" is no regular expression: {}", pattern, error.what()));
+  }
+  return found;
+}
+
+int find(Call& call) {
+  const std::vector<ParamInfo>& all = session(call).params();
+  const std::vector<int64_t> found = matches(all, call.text(1));
+  if (found.empty()) {
+    std::vector<std::string> names;
+    for (const ParamInfo& param : all) names.push_back(param.name);
+    throw ScriptError("E_NAME",
+                      fmt::format("model:find: no parameter matches \"{}\"{}", call.text(1),
+                                  did_you_mean(call.text(1), names)),
+                      "for name, p in model.params do print(name) end  lists them");
+  }
+  luaL_checkstack(call.L, static_cast<int>(found.size()) + 4, "model:find");
+  for (const int64_t i : found) push_param(call, shared(call), i);
+  return static_cast<int>(found.size());
+}
+
+TextOptions text_options(const Json& given) {
+  TextOptions options;
+  options.max_tokens = given.value("max_tokens", options.max_tokens);
+  options.temperature = given.value("temperature", options.temperature);
+  options.top_k = given.value("top_k", options.top_k);
+  options.top_p = given.value("top_p", options.top_p);
+  options.repetition_penalty = given.value("repetition_penalty", options.repetition_penalty);
+  options.ignore_eos = given.value("ignore_eos", options.ignore_eos);
+  options.seed = given.value("seed", options.seed);
+  if (const std::string stop = given.value("stop", ""); !stop.empty()) options.stop = {stop};
+  return options;
+}
+
+int generate(Call& call) {
+  const Json given = call.has(2) ? call.data(2) : Json::object();
+  const auto text = session(call).generate(call.text(1), text_options(given), [](const std::string&) {});
+  return call.push(text);
+}
+
+int logits(Call& call) {
+  auto tokens = call.tokens(1);
+  push_tensor(call, session(call).logits(tokens ? *tokens : session(call).encode(call.text(1))),
+              shared(call));
+  return 1;
+}
+
+int model_text(Call& call) {
+  const SessionFacts& facts = session(call).facts();
+  return call.push(fmt::format("model {}  {} layers  {} parameters  {} FLOP/token",
+                               facts.recipe.at("model").at("kind").get<std::string>(), facts.num_layers,
+                               facts.run.num_params, facts.run.flops_per_token_full));
+}
+
+const ParamInfo& info(Call& call, int64_t i) {
+  return params(call).of->session->params()[static_cast<size_t>(i)];
+}
+
+/// Position of a name in the list, or -1.
+int64_t position(Call& call, const std::string& name) {
+  for (int64_t i = params(call).begin; i < params(call).end; ++i)
+    if (info(call, i).name == name) return i;
+  return -1;
+}
+
+int iterate(Call& call) {
+  int64_t i = params(call).begin;
+  if (lua_type(call.L, 3) == LUA_TSTRING) i = position(call, lua_tostring(call.L, 3)) + 1;
+  if (i >= params(call).end) return call.push_nil();
+  call.push(info(call, i).name);
+  push_param(call, params(call).of, i);
+  return 2;
+}
+
+int param_at(Call& call) {
+  int64_t i = -1;
+  if (lua_type(call.L, 2) == LUA_TNUMBER) i = params(call).begin + call.integer(1) - 1;
+  if (lua_type(call.L, 2) == LUA_TSTRING) i = position(call, call.text(1));
+  if (i < params(call).begin || i >= params(call).end) return call.push_nil();
+  push_param(call, params(call).of, i);
+  return 1;
+}
+
+int params_text(Call& call) {
+  std::string text;
+  for (int64_t i = params(call).begin; i < params(call).end; ++i) {
+    std::string shape;
+    for (const int64_t size : info(call, i).shape) shape += (shape.empty() ? "" : "x") + std::to_string(size);
+    text += fmt::format("{}{}  [{}]{}", text.empty() ? "" : "\n", info(call, i).name, shape,
+                        info(call, i).frozen ? "  frozen" : "");
+  }
+  return call.push(text);
+}
+
+}  // namespace
+
+const Class& model_class() {
+  using Kind = Arg::Kind;
+  static const Class object = {
+      .name = "model",
+      .doc = "The network that is trained.",
+      .fields = {{"params", "tycho.run.Params", "All parameters: for name, p in model.params do ... end.",
+                  all_params},
+                 {"n_params", "integer", "Numbers in all parameters.",
+                  [](Call& c) { return c.push(session(c).facts().run.num_params); }},
+                 {"n_layers", "integer", "Blocks.",
+                  [](Call& c) { return c.push(session(c).facts().num_layers); }},
+                 {"flops_per_token", "number", "Forward and backward, attention counted in full.",
+                  [](Call& c) { return c.push(session(c).facts().run.flops_per_token_full); }}},
+      .methods = {{"layer",
+                   "tycho.run.Params",
+                   "The parameters of one block.",
+                   {{"i", Kind::kInteger, "From 1.", false}},
+                   layer},
+                  {"find",
+                   "tycho.run.Tensor",
+                   "The parameter of that name, or every one whose name matches.",
+                   {{"pattern", Kind::kText, "A name, or a regular expression as in param_groups.", false}},
+                   find},
+                  {"generate",
+                   "string",
+                   "Goes on from a prompt.",
+                   {{"prompt", Kind::kText, "Text to go on from.", false},
+                    {"options",
+                     Kind::kOptions,
+                     "",
+                     true,
+                     -HUGE_VAL,
+                     HUGE_VAL,
+                     {{"max_tokens", Kind::kInteger, "128 by default.", true, 1, 1e9},
+                      {"temperature", Kind::kNumber, "0 takes the likeliest token each time; 1 by default.",
+                       true, 0, 1e6},
+                      {"top_k", Kind::kInteger, "Choose among the k likeliest.", true, 0, 1e9},
+                      {"top_p", Kind::kNumber, "Choose among the likeliest that sum to p.", true, 0, 1},
+                      {"repetition_penalty", Kind::kNumber, "More than 1 makes seen tokens less likely.",
+                       true, 1e-3, 1e3},
+                      {"stop", Kind::kText, "End before this text.", true},
+                      {"ignore_eos", Kind::kBoolean, "Go on where the model would end.", true},
+                      {"seed", Kind::kInteger, "The same seed writes the same text.", true, 0}}}},
+                   generate},
+                  {"logits",
+                   "tycho.run.Tensor",
+                   "Logits after the last token.",
+                   {{"tokens", Kind::kTokens, "Text, or a list of token ids.", false}},
+                   logits}},
+      .text = model_text};
+  return object;
+}
+
+const Class& params_class() {
+  static const Class object = {
+      .name = "params",
+      .doc = "Parameters in forward order: call it in a for loop, or index it by name or position.",
+      .fields = {},
+      .methods = {},
+      .text = params_text,
+      .index = param_at,
+      .iterate = iterate,
+      .length = [](Call& c) { return c.push(params(c).end - params(c).begin); },
+      .hint = "for name, p in model.params do print(name) end  lists them"};
+  return object;
+}
+
+}  // namespace tycho

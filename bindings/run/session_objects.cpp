@@ -1,0 +1,31 @@
+// The classes of a session together, and how one is handed to Lua.
+#include "bindings/run/session_objects.h"
+
+namespace tycho {
+
+void SessionRef::close(const std::string& reason) {
+  if (session == nullptr) return;
+  session->close(reason);
+  scope->close();
+  session = nullptr;
+  owned.reset();
+}
+
+const std::vector<const Class*>& session_classes() {
+  static const std::vector<const Class*> classes = {
+      &trainer_class(), &steps_class(), &model_class(), &params_class(), &tensor_class(), &histogram_class(),
+      &opt_class(),     &sched_class(), &data_class(),  &ckpt_class(),   &log_class(),    &mem_class()};
+  return classes;
+}
+
+void push_session(lua_State* L, const std::shared_ptr<SessionRef>& session) {
+  Objects& objects = Objects::of(L);
+  lua_newtable(L);
+  for (const Class* one : {&trainer_class(), &model_class(), &opt_class(), &sched_class(), &data_class(),
+                           &ckpt_class(), &log_class(), &mem_class()}) {
+    objects.push(L, *one, session, session->scope);
+    lua_setfield(L, -2, one->name);
+  }
+}
+
+}  // namespace tycho

@@ -1,0 +1,52 @@
+// The Lua faces of an open session: trainer, model, opt, sched, data, ckpt, log, mem, and tensors.
+#pragma once
+#include <memory>
+
+#include "bindings/run/objects.h"
+#include "trainer/session/session.h"
+
+namespace tycho {
+
+/// What the objects of one session share. The session is another's (a running `fit`) or `owned` here.
+struct SessionRef : std::enable_shared_from_this<SessionRef> {
+  TrainingSession* session = nullptr;
+  std::unique_ptr<TrainingSession> owned;
+  std::shared_ptr<Scope> scope;
+  bool unicode = true;  // drawings and tensors
+
+  /// Ends the run's record, expires every handle, and gives the memory back when it is owned.
+  void close(const std::string& reason);
+};
+
+/// A tensor in Lua; `param` names the parameter that it is a view of, by position, or -1.
+struct TensorObject {
+  std::unique_ptr<TensorView> view;
+  std::shared_ptr<SessionRef> of;
+  int64_t param = -1;
+};
+
+/// One binding file each.
+const Class& trainer_class();
+const Class& steps_class();  // what trainer:step returns
+const Class& model_class();
+const Class& params_class();
+const Class& opt_class();
+const Class& sched_class();
+const Class& data_class();
+const Class& ckpt_class();
+const Class& log_class();
+const Class& mem_class();
+const Class& tensor_class();
+const Class& histogram_class();
+
+/// All of them, in the order of help and stubs.
+const std::vector<const Class*>& session_classes();
+
+/// Pushes a table with one object of each: trainer, model, opt, sched, data, ckpt, log, mem.
+void push_session(lua_State* L, const std::shared_ptr<SessionRef>& session);
+
+/// Pushes a tensor that lives in `scope`; one that owns its bytes is counted and Lua's own.
+void push_tensor(Call& call, std::unique_ptr<TensorView> view, std::shared_ptr<SessionRef> of = nullptr,
+                 int64_t param = -1);
+
+}  // namespace tycho

@@ -1,0 +1,30 @@
+// What `tycho doctor` finds: one line about one thing.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace tycho {
+
+enum class Health { kOk, kWarn, kFail };
+
+struct Finding {
+  std::string subject;
+  Health health = Health::kOk;
+  std::string text;    // how it is
+  std::string advice;  // what to do; "" when all is well
+};
+
+// Each looks at one part of the machine and never throws for what it finds.
+std::vector<Finding> check_processor();
+std::vector<Finding> check_gpus();
+std::vector<Finding> check_engine();
+std::vector<Finding> check_memory();
+std::vector<Finding> check_limits();
+/// Speed, free space and links of the file system that holds `folder`, or its nearest parent that is there.
+std::vector<Finding> check_disk(const std::string& folder);
+std::vector<Finding> check_slurm();
+std::vector<Finding> check_lua();
+/// Files of doctor/*.lua below the working folder.
+std::vector<Finding> check_own();
+
+}  // namespace tycho

@@ -1,0 +1,285 @@
+// The functions behind tycho.repl.host.
+#include "host/repl/host_functions.h"
+
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "bindings/define/recipe.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/config_io.h"
+#include "trainer/metrics/curve.h"
+#include "trainer/metrics/format.h"
+#include "trainer/metrics/plot.h"
+#include "trainer/plan/plan.h"
+#include "trainer/session/tensor_text.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+ReplHost& host_of(lua_State* L) { return *static_cast<ReplHost*>(lua_touserdata(L, lua_upvalueindex(1))); }
+
+int push_text(lua_State* L, const std::string& text) {
+  return lua_pushlstring(L, text.data(), text.size()), 1;
+}
+
+winsize screen_size() {
+  winsize size = {};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 5 || size.ws_col < 24)
+    size.ws_row = 24, size.ws_col = 80;
+  return size;
+}
+
+/// print(text)
+int print(lua_State* L) {
+  return protect(L, [&] {
+    host_of(L).progress.clear();
+    const std::string text = string_argument(L, 1);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+    return 0;
+  });
+}
+
+/// now() -> seconds
+int now(lua_State* L) { return lua_pushnumber(L, monotonic_seconds()), 1; }
+
+/// screen() -> { rows, columns }
+int screen(lua_State* L) {
+  const winsize size = screen_size();
+  push_json(L, {{"rows", size.ws_row}, {"columns", size.ws_col}});
+  return 1;
+}
+
+/// build(resolved) -> table of objects
+int build(lua_State* L) {
+  return protect(L, [&] {
+    ReplHost& host = host_of(L);
+    if (host.is_open())
+      throw ScriptError("E_USAGE", "build: a run is open already", "trainer:close() ends it without saving");
+    const ResolvedRecipe recipe = to_resolved(read_json(L, 1));
+    host.progress.draw("  opening the run ...");
+    host.adopt(L, host.open(recipe));
+    host.progress.clear();
+    return 1;
+  });
+}
+
+/// hash(tree) -> text
+int hash(lua_State* L) {
+  return protect(
+      L, [&] { return push_text(L, config_hash(config_to_json(read_config_or_fail(read_json(L, 1))))); });
+}
+
+/// plan_text(tree) -> text
+int plan_text_of(lua_State* L) {
+  return protect(L, [&] {
+    const TrainConfig config = read_config_or_fail(read_json(L, 1));
+    return push_text(L, plan_text(make_plan(config), config));
+  });
+}
+
+/// shell(command) -> exit status
+int shell(lua_State* L) {
+  return protect(L, [&] {
+    std::fflush(stdout);
+    const int status = std::system(string_argument(L, 1).c_str());
+    lua_pushinteger(L, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    return 1;
+  });
+}
+
+PlotOptions plot_options(const std::string& title) {
+  return {.width = std::min(screen_size().ws_col - 2, 100), .unicode = locale_is_utf8(), .title = title};
+}
+
+std::vector<double> numbers(lua_State* L, int index) {
+  std::vector<double> list(lua_objlen(L, index));
+  for (size_t i = 0; i < list.size(); ++i) {
+    lua_rawgeti(L, index, static_cast<int>(i) + 1);
+    list[i] = lua_tonumber(L, -1);
+    lua_pop(L, 1);
+  }
+  return list;
+}
+
+/// plot(x, y, title) -> text
+int plot_lists(lua_State* L) {
+  return protect(L, [&] {
+    return push_text(L, plot({numbers(L, 1), numbers(L, 2)}, plot_options(string_argument(L, 3))));
+  });
+}
+
+/// plot_metric(name) -> text
+int plot_metric(lua_State* L) {
+  return protect(L, [&] {
+    if (!host_of(L).is_open())
+      throw ScriptError("E_USAGE", "plot: no run is open whose record could be drawn", "trainer = build(r)");
+    const std::string name = string_argument(L, 1);
+    PlotOptions options = plot_options(name);
+    options.x_label = "step";
+    const std::string path = host_of(L).session->session->facts().run.run_dir + "/metrics.jsonl";
+    return push_text(L, plot(read_curve(path, name), options));
+  });
+}
+
+/// histogram(list, bins) -> text
+int histogram(lua_State* L) {
+  return protect(L, [&] {
+    std::vector<double> list = numbers(L, 1);
+    std::erase_if(list, [](double x) { return !std::isfinite(x); });
+    const double bins = luaL_checknumber(L, 2);
+    if (!(bins >= 1 && bins <= 1000)) throw ScriptError("E_ARGUMENT", "hist: bins wants 1 to 1000");
+    if (list.empty()) throw ScriptError("E_ARGUMENT", "hist: there is no finite number to count");
+    Histogram counted;
+    counted.counts.resize(static_cast<size_t>(bins));
+    const auto [low, high] = std::minmax_element(list.begin(), list.end());
+    counted.low = *low, counted.high = *high;
+    for (const double x : list) {
+      const double share = counted.high > counted.low ? (x - counted.low) / (counted.high - counted.low) : 0;
+      const auto at = static_cast<size_t>(share * static_cast<double>(counted.counts.size()));
+      ++counted.counts[std::min(at, counted.counts.size() - 1)];
+    }
+    return push_text(L, histogram_text(counted, locale_is_utf8()));
+  });
+}
+
+/// files(beginning) -> paths that begin so
+int files(lua_State* L) {
+  return protect(L, [&] {
+    const std::string typed = string_argument(L, 1);
+    const size_t slash = typed.rfind('/');
+    const std::string folder = slash == std::string::npos ? "" : typed.substr(0, slash + 1);
+    std::vector<std::string> found;
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, ignored)) {
+      const std::string path = folder + entry.path().filename().string();
+      if (path.starts_with(typed)) found.push_back(entry.is_directory(ignored) ? path + "/" : path);
+    }
+    std::sort(found.begin(), found.end());
+    push_json(L, found);
+    return 1;
+  });
+}
+
+/// write_new_file(path, text) -> "" or why not
+int write_new_file(lua_State* L) {
+  return protect(L, [&] {
+    const std::string path = string_argument(L, 1);
+    if (fs::exists(path)) return push_text(L, path + " is there already: choose another name");
+    try {
+      write_file_atomically(real_files(), path, string_argument(L, 2));
+    } catch (const Error& error) {
+      return push_text(L, error.what());
+    }
+    return push_text(L, "");
+  });
+}
+
+/// history(part) -> text
+int history(lua_State* L) {
+  return protect(L, [&] { return push_text(L, host_of(L).history.matching(string_argument(L, 1))); });
+}
+
+/// class_of(value) -> name | nil
+int class_of(lua_State* L) {
+  const Class* found = lua_gettop(L) > 0 ? Objects::class_of(L, 1) : nullptr;
+  lua_pushstring(L, found != nullptr ? found->name : nullptr);
+  return 1;
+}
+
+/// class_help(class, member) -> text, "" for none
+int class_help(lua_State* L) {
+  return protect(L, [&] {
+    const std::string name = string_argument(L, 1), member = string_argument(L, 2);
+    for (const Class* one : session_classes())
+      if (name == one->name) return push_text(L, member.empty() ? help_text(*one) : help_text(*one, member));
+    return push_text(L, "");
+  });
+}
+
+/// param_names() -> list
+int param_names(lua_State* L) {
+  return protect(L, [&] {
+    Json names = Json::array();
+    if (host_of(L).is_open())
+      for (const ParamInfo& param : host_of(L).session->session->params()) names.push_back(param.name);
+    push_json(L, names);
+    return 1;
+  });
+}
+
+/// memory() -> { lua, tensors, handles }
+int memory(lua_State* L) {
+  const Objects& objects = host_of(L).objects;
+  push_json(L, {{"lua", int64_t{lua_gc(L, LUA_GCCOUNT, 0)} * 1024},
+                {"tensors", objects.external_bytes()},
+                {"handles", objects.live_handles()}});
+  return 1;
+}
+
+/// boundary(): between steps and entries: what Lua dropped is freed, and a little garbage collected
+int boundary(lua_State* L) {
+  lua_gc(L, LUA_GCSTEP, 1);
+  host_of(L).objects.drain();
+  return 0;
+}
+
+int load_host(lua_State* L) {
+  const luaL_Reg functions[] = {{"print", print},
+                                {"now", now},
+                                {"screen", screen},
+                                {"build", build},
+                                {"hash", hash},
+                                {"plan_text", plan_text_of},
+                                {"shell", shell},
+                                {"plot", plot_lists},
+                                {"plot_metric", plot_metric},
+                                {"histogram", histogram},
+                                {"files", files},
+                                {"write_new_file", write_new_file},
+                                {"history", history},
+                                {"class_of", class_of},
+                                {"class_help", class_help},
+                                {"param_names", param_names},
+                                {"memory", memory},
+                                {"boundary", boundary}};
+  lua_newtable(L);
+  for (const luaL_Reg& function : functions) {
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_pushcclosure(L, function.func, 1);
+    lua_setfield(L, -2, function.name);
+  }
+  push_json(L, describe(session_classes()));
+  lua_setfield(L, -2, "classes");
+  return 1;
+}
+
+}  // namespace
+
+void ReplHost::adopt(lua_State* L, std::unique_ptr<TrainingSession> opened) {
+  session = std::make_shared<SessionRef>();
+  session->session = opened.get();
+  session->owned = std::move(opened);
+  session->scope =
+      std::make_shared<Scope>("the run " + session->session->facts().run.run_name, /*may_act=*/true);
+  session->unicode = locale_is_utf8();
+  push_session(L, session);
+}
+
+void open_repl_host(lua_State* L, ReplHost& host) {
+  lua_getglobal(L, "package");
+  lua_getfield(L, -1, "preload");
+  lua_pushlightuserdata(L, &host);
+  lua_pushcclosure(L, load_host, 1);
+  lua_setfield(L, -2, "tycho.repl.host");
+  lua_pop(L, 2);
+}
+
+}  // namespace tycho

@@ -1,0 +1,32 @@
+// What the REPL's Lua asks the program for: printing, drawing, files, the shell, and the engine.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "bindings/run/session_objects.h"
+#include "host/repl/history.h"
+#include "host/repl/progress.h"
+
+namespace tycho {
+
+struct ResolvedRecipe;
+
+/// Outlives the Lua state.
+struct ReplHost {
+  Objects& objects;
+  ReplHistory& history;
+  ProgressLine& progress;
+  /// Opens the engine's session for a recipe.
+  std::function<std::unique_ptr<TrainingSession>(const ResolvedRecipe&)> open;
+  std::shared_ptr<SessionRef> session = nullptr;  // none before build(r)
+
+  bool is_open() const { return session != nullptr && session->session != nullptr; }
+  /// Makes an open session the REPL's and pushes its objects (push_session).
+  void adopt(lua_State* L, std::unique_ptr<TrainingSession> opened);
+};
+
+/// Makes require "tycho.repl.host" give the functions.
+void open_repl_host(lua_State* L, ReplHost& host);
+
+}  // namespace tycho

@@ -1,0 +1,213 @@
+// Between the terminal and the REPL's Lua.
+#include "host/repl/repl.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+#include <optional>
+
+#include "bindings/define/native.h"
+#include "bindings/define/watch.h"
+#include "host/engine.h"
+#include "host/repl/host_functions.h"
+#include "host/repl/line_editor.h"
+#include "host/signals.h"
+#include "host/start_run.h"
+#include "trainer/metrics/format.h"
+
+namespace tycho {
+namespace {
+
+constexpr LuaLimits kNoLimits = {.max_instructions = int64_t{1} << 62, .max_seconds = 1e18};
+
+// What escapes the REPL itself is a mistake of its own.
+constexpr bool kTrace = true;
+
+struct Answer {
+  std::string status;  // "ok", "incomplete", "quit", "error"
+  int exit = 0;
+};
+
+class Repl {
+ public:
+  Repl(const ReplOptions& options, bool interactive)
+      : options_(options),
+        interactive_(interactive),
+        interrupts_(interactive),
+        history_(interactive && options.keep_history ? history_path() : ""),
+        progress_(interactive && isatty(STDOUT_FILENO) != 0),
+        host_{objects_, history_, progress_, [this](const ResolvedRecipe& recipe) { return open(recipe); }} {
+    lua_State* L = state_.get();
+    objects_.attach(L);
+    open_library(L);
+    open_repl_host(L, host_);
+  }
+
+  /// The recipe's report or the banner.
+  void start(std::unique_ptr<TrainingSession> opened) {
+    lua_State* L = state_.get();
+    const LuaWatch watch(L, kNoLimits);
+    lua_getglobal(L, "require");
+    lua_pushstring(L, "tycho.repl");
+    call_lua(L, 1, 1);
+    lua_getfield(L, -1, "new");
+    push_json(L, request());
+    call_lua(L, 1, 2, kTrace);
+    if (interactive_) std::fputs(lua_tostring(L, -1), stdout);
+    if (!interactive_) std::fputs(lua_tostring(L, -1), stderr);
+    lua_pop(L, 1);
+    lua_setfield(L, LUA_REGISTRYINDEX, kRepl);
+    if (!opened) return;
+    push_method("bind");
+    host_.adopt(L, std::move(opened));
+    call_lua(L, 2, 0, kTrace);
+  }
+
+  Answer enter(const std::string& text) {
+    lua_State* L = state_.get();
+    Answer answer;
+    {
+      const LuaWatch watch(L, kNoLimits);
+      push_method("entry");
+      lua_pushlstring(L, text.data(), text.size());
+      call_lua(L, 2, 2, kTrace);
+    }
+    answer.status = lua_tostring(L, -2);
+    answer.exit = static_cast<int>(lua_tointeger(L, -1));
+    lua_pop(L, 2);
+    progress_.clear();
+    std::fflush(stdout);
+    interrupts_.stop() = 0;
+    return answer;
+  }
+
+  Completions complete(const std::string& line) {
+    Completions found;
+    lua_State* L = state_.get();
+    const LuaWatch watch(L, kNoLimits);
+    try {
+      push_method("complete");
+      lua_pushlstring(L, line.data(), line.size());
+      call_lua(L, 2, 2, kTrace);
+      if (lua_isstring(L, -1) != 0) found.hint = lua_tostring(L, -1);
+      lua_pop(L, 1);
+      found.words = read_json(L, lua_gettop(L)).get<std::vector<std::string>>();
+      lua_pop(L, 1);
+    } catch (const std::exception&) {  // tab on something odd offers nothing
+      lua_settop(L, 0);
+    }
+    return found;
+  }
+
+  /// Entries of a person. Returns the exit code.
+  int converse() {
+    LineEditor editor([this](const std::string& line) { return complete(line); });
+    for (const std::string& entry : history_.earlier()) editor.remember(entry);
+    std::string text, line;
+    bool asked = false;  // whether to leave an open run
+    for (;;) {
+      const LineEditor::End end = editor.read(text.empty() ? "> " : ">> ", line);
+      if (end == LineEditor::End::kInterrupted) {
+        text.clear();
+        continue;
+      }
+      if (end == LineEditor::End::kClosed) {
+        std::printf("\n");
+        if (!may_leave(asked)) continue;
+        return 0;
+      }
+      asked = false;
+      text += (text.empty() ? "" : "\n") + line;
+      const double begun = monotonic_seconds();
+      const Answer answer = enter(text);
+      if (answer.status == "incomplete") continue;
+      if (text.find_first_not_of(" \t\n") != std::string::npos) {
+        editor.remember(text);
+        history_.add(text, monotonic_seconds() - begun);
+      }
+      text.clear();
+      if (answer.status == "quit" && may_leave(asked)) return 0;
+    }
+  }
+
+  /// Entries of a script. Ends at the first error.
+  int run_script(std::istream& in) {
+    std::string text;
+    for (std::string line; std::getline(in, line);) {
+      text += (text.empty() ? "" : "\n") + line;
+      const Answer answer = enter(text);
+      if (answer.status == "incomplete") continue;
+      text.clear();
+      if (answer.status == "quit") return 0;
+      if (answer.status == "error") return answer.exit;
+    }
+    if (text.empty()) return 0;
+    std::fputs("[repl] the script ends inside an entry\n", stderr);
+    return static_cast<int>(ExitCode::kRecipe);
+  }
+
+ private:
+  static constexpr const char* kRepl = "tycho.repl";
+
+  void push_method(const char* name) {
+    lua_State* L = state_.get();
+    lua_getfield(L, LUA_REGISTRYINDEX, kRepl);
+    lua_getfield(L, -1, name);
+    lua_insert(L, -2);
+  }
+
+  Json request() const {
+    Json arguments = Json::array(), files = Json::object();
+    for (const PinArgument& pin : options_.recipe.pins)
+      arguments.push_back({{"argument", pin.number}, {"text", pin.text}});
+    for (const auto& [name, text] : options_.recipe.files) files[name] = text;
+    Json request = {{"arguments", arguments}, {"files", files}, {"interactive", interactive_}};
+    if (!options_.recipe.file.empty()) request["file"] = options_.recipe.file;
+    return request;
+  }
+
+  std::unique_ptr<TrainingSession> open(const ResolvedRecipe& recipe) {
+    const EngineApi& engine = open_engine(static_cast<int>(recipe.config.threads));
+    return engine.open(make_run_request(recipe, options_.recipe.pins, options_.argv),
+                       make_repl_reporter(progress_), interrupts_.stop());
+  }
+
+  /// Asks once when a run is open.
+  bool may_leave(bool& asked) {
+    if (!host_.is_open() || asked) return true;
+    asked = true;
+    const int64_t step = host_.session->session->state().train.step;
+    std::printf("a run is open at step %lld; trainer:save() keeps it. ^D again leaves\n",
+                static_cast<long long>(step));
+    return false;
+  }
+
+  const ReplOptions& options_;
+  bool interactive_;
+  InterruptRepl interrupts_;
+  Objects objects_;  // finalisers of the state come back to it
+  ReplHistory history_;
+  ProgressLine progress_;
+  ReplHost host_;
+  LuaState state_;
+};
+
+}  // namespace
+
+int run_repl_loop(const ReplOptions& options, std::unique_ptr<TrainingSession> opened) {
+  const bool interactive = options.entries.empty() && isatty(STDIN_FILENO) != 0;
+  if (interactive)
+    std::printf("tycho %s  LuaJIT, interpreted      ?help  ;shell  :commands  ^D ends\n", TYCHO_VERSION);
+  Repl repl(options, interactive);
+  repl.start(std::move(opened));
+  if (interactive) return repl.converse();
+  if (options.entries.empty()) return repl.run_script(std::cin);
+  for (const std::string& entry : options.entries) {
+    std::istringstream lines(entry);
+    if (const int code = repl.run_script(lines); code != 0) return code;
+  }
+  return 0;
+}
+
+}  // namespace tycho

@@ -1,0 +1,30 @@
+// The best trial of a sweep: what it changed, how to run it again, and a recipe of its own.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "trainer/sweep/folder.h"
+
+namespace tycho {
+
+/// One key that the trial has otherwise than the recipe.
+struct ChangedKey {
+  std::string key;
+  std::string recipe_value;  // "" where the recipe leaves it open
+  std::string trial_value;
+};
+
+struct BestTrial {
+  const Trial* trial = nullptr;
+  std::vector<ChangedKey> changes;
+  std::string command;   // `tycho run ...`
+  std::string lua;       // best.lua
+  bool extends = false;  // best.lua extends the recipe; otherwise it sets every key
+};
+
+/// Throws Error (kUsage) when no trial has a value yet. best.lua gives the trial's own config, which is
+/// checked: where extending the recipe would give another one (values computed from what the sweep varies),
+/// it sets every key instead.
+BestTrial best_trial(const SweepFolder& folder);
+
+}  // namespace tycho

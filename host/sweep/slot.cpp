@@ -1,0 +1,139 @@
+// Starts a trial's process and makes a verdict of its end.
+#include "host/sweep/slot.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "trainer/base/error.h"
+#include "trainer/base/shell_words.h"
+
+namespace tycho {
+namespace {
+
+constexpr auto kFolderPause = std::chrono::milliseconds(500);
+constexpr auto kFolderPatience = std::chrono::seconds(120);
+constexpr std::streamoff kTailBytes = 4096;
+
+SweepDefinition without_trials(const SweepDefinition& definition) {
+  return {.name = definition.name,
+          .folder = definition.folder,
+          .recipe = definition.recipe,
+          .config = definition.config};
+}
+
+std::string output_file(const std::string& run_dir) { return run_dir + "/output.txt"; }
+
+std::string tail_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return "";
+  file.seekg(std::max<std::streamoff>(0, file.tellg() - kTailBytes));
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+/// The last message of the program, which begins with its [place]; the last line when there is none.
+std::string last_message(const std::string& output) {
+  size_t at = output.rfind("\n[");
+  at = at == std::string::npos ? (output.starts_with('[') ? 0 : output.rfind('\n') + 1) : at + 1;
+  return output.substr(at);
+}
+
+}  // namespace
+
+std::vector<std::string> trial_pins(const SweepDefinition& definition, const Trial& trial) {
+  std::vector<std::string> pins;
+  for (const auto& [key, value] : definition.config.pins) pins.push_back(key + "=" + value);
+  pins.insert(pins.end(), trial.plan.pins.begin(), trial.plan.pins.end());
+  if (trial.halved) pins.push_back(fmt::format("micro_batch={}sp", trial.micro_batch));
+  return pins;
+}
+
+Slot::Slot(std::unique_ptr<Claim> claim, Task task, const Trial& trial, TrainConfig config, LaunchPlace place,
+           const SweepDefinition& definition)
+    : claim_(std::move(claim)),
+      task_(std::move(task)),
+      trial_(trial),
+      config_(std::move(config)),
+      place_(std::move(place)),
+      definition_(without_trials(definition)),
+      progress_(Board::run_dir(place_.sweep_dir, trial)),
+      start_(Clock::now()) {
+  progress_.update();
+  first_step_ = progress_.step();
+}
+
+TrialCommand Slot::command() const {
+  const std::string run_dir = Board::run_dir(place_.sweep_dir, trial_);
+  TrialCommand command;
+  if (place_.use_srun) command.argv = {"srun"};
+  command.argv.insert(command.argv.end(), {this_program(), "run", definition_.recipe});
+  const std::vector<std::string> pins = trial_pins(definition_, trial_);
+  command.argv.insert(command.argv.end(), pins.begin(), pins.end());
+  command.argv.push_back(fmt::format("run_name={}-{}", definition_.name, trial_.number));
+  command.argv.push_back("run_dir=" + run_dir);
+  if (place_.threads > 0 && config_.threads == 0)
+    command.argv.push_back(fmt::format("threads={}", place_.threads));
+  command.argv.emplace_back("--plain");
+  if (!task_.until.empty()) command.argv.insert(command.argv.end(), {"--until", task_.until});
+  command.folder = definition_.folder;
+  command.output = output_file(run_dir);
+  if (!place_.gpus.empty()) command.environment.emplace_back("CUDA_VISIBLE_DEVICES", place_.gpus);
+  return command;
+}
+
+void Slot::launch() {
+  const TrialCommand what = command();
+  make_dirs(real_files(), Board::run_dir(place_.sweep_dir, trial_));
+  std::ofstream(what.output, std::ios::app) << "$ " << shell_line(what.argv) << "\n";
+  process_ = std::make_unique<TrialProcess>(what);
+}
+
+std::optional<TrialEnd> Slot::poll() {
+  if (waits_for_folder_) {
+    if (stopping_) return conclude(static_cast<int>(ExitCode::kTerminated));
+    if (Clock::now() < launch_again_) return {};
+    waits_for_folder_ = false;
+    launch();
+    return {};
+  }
+  const std::optional<int> exit_code = process_->poll();
+  if (!exit_code) return {};
+  // The process of a worker that died is still saving.
+  const bool folder_is_owned = *exit_code == static_cast<int>(ExitCode::kFolderOwned);
+  const auto now = Clock::now();
+  if (owned_since_ == Clock::time_point()) owned_since_ = now;
+  if (!folder_is_owned || now - owned_since_ > kFolderPatience) return conclude(*exit_code);
+  waits_for_folder_ = true;
+  launch_again_ = now + kFolderPause;
+  return {};
+}
+
+TrialEnd Slot::conclude(int exit_code) {
+  progress_.update();
+  Departure departure;
+  departure.exit_code = exit_code;
+  departure.last_words = last_message(tail_of(output_file(Board::run_dir(place_.sweep_dir, trial_))));
+  departure.stopped_by = rule_;
+  departure.leaving = stopping_ && rule_.empty();
+  departure.micro_batch = micro_batch_sequences(config_);
+  departure.at_last_rung = true;
+  if (const auto* asha = std::get_if<AshaSearch>(&definition_.config.search.value);
+      asha && trial_.finalist.empty())
+    departure.at_last_rung = task_.rung + 1 >= static_cast<int64_t>(asha->rungs.size());
+  departure.steps_gained = progress_.step() - first_step_;
+  TrialEnd end = judge(trial_, departure);
+  end.result = rung_result(progress_, definition_.config.metric.name);
+  if (end.note == "diverged") end.result.value.reset();
+  end.wall_s = std::chrono::duration<double>(Clock::now() - start_).count();
+  return end;
+}
+
+void Slot::stop(const std::string& rule) {
+  if (stopping_) return;
+  stopping_ = true;
+  rule_ = rule;
+  if (process_) process_->stop();
+}
+
+}  // namespace tycho

@@ -1,0 +1,69 @@
+// One trial in the hands of this worker: its claim, its process and its numbers.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "host/sweep/trial_process.h"
+#include "trainer/config.h"
+#include "trainer/sweep/claim.h"
+#include "trainer/sweep/folder.h"
+#include "trainer/sweep/policy.h"
+#include "trainer/sweep/progress.h"
+#include "trainer/sweep/search.h"
+
+namespace tycho {
+
+/// Where and how trials are started.
+struct LaunchPlace {
+  std::string sweep_dir;  // absolute
+  bool use_srun = false;
+  std::string gpus;     // CUDA_VISIBLE_DEVICES; "" leaves it as it is
+  int64_t threads = 0;  // for trials that leave it open; 0: all cores
+};
+
+/// Owned by one thread.
+class Slot {
+ public:
+  /// Takes over a claim. The recipe of the trial was resolved to `config` already.
+  Slot(std::unique_ptr<Claim> claim, Task task, const Trial& trial, TrainConfig config, LaunchPlace place,
+       const SweepDefinition& definition);
+
+  /// Starts the process; again after it found its folder still owned.
+  void launch();
+  /// The end of the task, once it is known; nothing while it goes on.
+  std::optional<TrialEnd> poll();
+  /// Ends the trial in an orderly way; `rule` names the rule that asks for it, "" when the worker leaves.
+  void stop(const std::string& rule);
+  bool is_stopping() const { return stopping_; }
+  void beat() { claim_->beat(); }
+
+  RunProgress& progress() { return progress_; }
+  const Task& task() const { return task_; }
+  const std::string& trial_id() const { return task_.trial; }
+  const std::string& gpus() const { return place_.gpus; }
+  int64_t number() const { return trial_.number; }
+
+ private:
+  TrialCommand command() const;
+  TrialEnd conclude(int exit_code);
+
+  using Clock = std::chrono::steady_clock;
+  std::unique_ptr<Claim> claim_;
+  Task task_;
+  Trial trial_;  // as it was when taken
+  TrainConfig config_;
+  LaunchPlace place_;
+  SweepDefinition definition_;  // as it was when taken, without its trials
+  RunProgress progress_;
+  int64_t first_step_ = 0;
+  std::unique_ptr<TrialProcess> process_;
+  Clock::time_point start_, owned_since_, launch_again_;
+  bool waits_for_folder_ = false, stopping_ = false;
+  std::string rule_;
+};
+
+/// The arguments of `tycho run` that make a trial, without those that say where.
+std::vector<std::string> trial_pins(const SweepDefinition& definition, const Trial& trial);
+
+}  // namespace tycho

@@ -1,0 +1,16 @@
+// A sweep as a Slurm array: identical tasks, each of which is a worker.
+#pragma once
+#include <string>
+
+#include "trainer/sweep/folder.h"
+
+namespace tycho {
+
+/// The batch script: what `--print` shows and sbatch gets. `program`: this program's file.
+std::string slurm_script(const SweepFolder& folder, const SlurmArrayLaunch& launch,
+                         const std::string& program);
+
+/// Hands the script to sbatch and returns the job's number. Throws Error (kTopology) with what sbatch said.
+std::string submit(const std::string& script);
+
+}  // namespace tycho

@@ -1,0 +1,164 @@
+// Prepares sweeps.
+#include "host/sweep/start.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "bindings/import/import.h"
+#include "host/signals.h"
+#include "host/verb.h"
+#include "trainer/base/error.h"
+#include "trainer/base/hash.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr size_t kMaxChecked = 64;
+
+/// The first trial and those that bring a value of a dimension with few values.
+std::vector<const TrialPlan*> telling_trials(const SweepDefinition& definition) {
+  std::vector<const TrialPlan*> chosen;
+  std::set<std::string> seen;
+  for (const TrialPlan& trial : definition.trials) {
+    bool is_new = chosen.empty();
+    for (const auto& [key, space] : definition.config.space) {
+      if (!space.is<ChoiceSpace>() && !space.is<ZipSpace>()) continue;
+      for (const auto& [name, value] : trial.values)
+        if (name == key || space.is<ZipSpace>()) is_new |= seen.insert(name + "=" + value).second;
+    }
+    if (is_new) chosen.push_back(&trial);
+    if (chosen.size() == kMaxChecked) break;
+  }
+  return chosen;
+}
+
+void check_metric(const SweepDefinition& definition, const TrainConfig& config) {
+  const std::string& metric = definition.config.metric.name;
+  if (!metric.starts_with("eval.") || config.eval.data) return;
+  fail(ExitCode::kRecipe,
+       "[sweep] trials are compared by {}, but {} evaluates nothing: set eval.data in it or in s.pins, or "
+       "compare by "
+       "metric.name=loss",
+       metric, definition.recipe);
+}
+
+std::map<std::string, std::string> hashes_of(const std::map<std::string, std::string>& sources) {
+  std::map<std::string, std::string> hashes;
+  for (const auto& [file, text] : sources) hashes[file] = hash_hex(text);
+  return hashes;
+}
+
+std::string recipe_name(const std::string& file) { return fs::path(file).stem().string(); }
+
+SweepRequest request_for(const std::string& file, const std::vector<PinArgument>& arguments, bool of_recipe,
+                         const std::string& name, int64_t trials) {
+  SweepRequest request{.file = file, .arguments = arguments, .of_recipe = of_recipe, .name = name};
+  if (of_recipe)
+    request.trials = trials;
+  else if (trials > 0)
+    request.arguments.push_back({0, fmt::format("search.trials={}", trials)});
+  return request;
+}
+
+PreparedSweep make(const SweepRequest& request, const std::string& name) {
+  const InterruptLua interruptible;
+  PreparedSweep sweep;
+  sweep.program = std::make_shared<SweepProgram>(request);
+  SweepDefinition& definition = sweep.definition;
+  definition.name = name.empty() ? sweep.program->name() : name;
+  definition.folder = fs::current_path().string();
+  definition.file = request.file;
+  for (const PinArgument& one : request.arguments) definition.arguments.push_back(one.text);
+  if (request.of_recipe && request.trials > 0)
+    definition.arguments.push_back(fmt::format("search.trials={}", request.trials));
+  definition.of_recipe = request.of_recipe;
+  definition.config = sweep.program->config();
+  definition.tree = sweep.program->tree();
+  definition.sources = sweep.program->sources();
+  definition.recipe = definition.config.recipe;
+  definition.trials = sweep.program->trials();
+  for (const TrialPlan* trial : telling_trials(definition)) {
+    const ResolvedRecipe recipe = resolve_plan(definition, *trial);
+    definition.recipe_sources = hashes_of(recipe.sources);
+    check_metric(definition, recipe.config);
+  }
+  const std::string recipe_hash = recipe_identity_hash(definition.recipe_sources, definition.config.pins);
+  for (TrialPlan& trial : definition.trials) trial.id = trial_id(trial.pins, recipe_hash);
+  return sweep;
+}
+
+}  // namespace
+
+ResolvedRecipe resolve_plan(const SweepDefinition& definition, const TrialPlan& trial) {
+  RecipeRequest request;
+  request.file = definition.recipe;
+  for (const auto& [key, value] : definition.config.pins) request.pins.push_back({0, key + "=" + value});
+  for (const std::string& pin : trial.pins) request.pins.push_back({0, pin});
+  import_request(request);
+  try {
+    return resolve_recipe(request);
+  } catch (const Error& error) {
+    fail(error.code(), "{}\n[sweep] this is {} with {}", error.what(), definition.recipe,
+         pins_text(trial.pins));
+  }
+}
+
+PreparedSweep prepare_sweep(const SweepCommand& command) {
+  const bool is_lua = command.file.ends_with(".lua");
+  const bool of_recipe = !is_lua || !is_sweep_text(read_file(command.file));
+  const std::string name = command.name.empty() && of_recipe ? recipe_name(command.file) : command.name;
+  return make(request_for(command.file, command.arguments, of_recipe, name, command.trials), name);
+}
+
+PreparedSweep prepare_again(const SweepFolder& folder, const std::vector<std::string>& more_arguments,
+                            int64_t trials) {
+  const SweepDefinition& old = folder.board().definition();
+  fs::current_path(old.folder);
+  std::vector<PinArgument> arguments;
+  for (const std::string& one : old.arguments) arguments.push_back({0, one});
+  for (const std::string& one : more_arguments) arguments.push_back({0, one});
+  SweepRequest request = request_for(old.file, arguments, old.of_recipe, old.name, 0);
+  if (trials > 0) request.arguments.push_back({0, fmt::format("search.trials={}", trials)});
+  if (!old.of_recipe && more_arguments.empty() && trials == 0) request.files = old.sources;
+  return make(request, old.name);
+}
+
+SweepFolder open_folder_for(PreparedSweep& sweep) {
+  SweepDefinition& definition = sweep.definition;
+  const std::string name = definition.name;
+  for (int number = 1;; ++number) {
+    if (number > 1) definition.name = fmt::format("{}-{}", name, number);
+    SweepFolder folder(real_files(), "sweeps/" + definition.name);
+    folder.compact_if_due();
+    const bool is_new = !folder.board().has_definition();
+    std::string changes;
+    if (!is_new)
+      changes = recipe_changes(folder.board().definition().recipe_sources, definition.recipe_sources);
+    if (changes.empty()) {
+      folder.set_definition(definition);
+      return folder;
+    }
+    fmt::print(stderr,
+               "the recipe of sweeps/{} was another, so its trials are not compared with those of now:{}\n",
+               definition.name, changes);
+    fmt::print(stderr, "this sweep is sweeps/{}-{}\n", name, number + 1);
+  }
+}
+
+void check_recipe_unchanged(const SweepDefinition& definition) {
+  std::map<std::string, std::string> now;
+  for (const auto& [file, hash] : definition.recipe_sources)
+    if (const fs::path path = fs::path(definition.folder) / file; fs::exists(path))
+      now[file] = hash_hex(read_file(path.string()));
+  const std::string changes = recipe_changes(definition.recipe_sources, now);
+  if (changes.empty()) return;
+  fail(ExitCode::kRecipe,
+       "[sweep] the recipe is no longer the one that sweep {} began with:{}\nput it back, or start the sweep "
+       "from its file "
+       "again: it then becomes a sweep of its own",
+       definition.name, changes);
+}
+
+}  // namespace tycho

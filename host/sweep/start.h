@@ -1,0 +1,44 @@
+// From a command line to a sweep's folder: reads the file, makes trials of its points, and keeps recipes
+// apart.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bindings/define/sweep.h"
+#include "trainer/sweep/folder.h"
+
+namespace tycho {
+
+/// A sweep that was read; nothing is written yet.
+struct PreparedSweep {
+  SweepDefinition definition;
+  std::shared_ptr<SweepProgram> program;
+};
+
+struct SweepCommand {
+  std::string file;  // of a sweep or a recipe
+  std::vector<PinArgument> arguments;
+  std::string name;    // --name; "" for the sweep's own
+  int64_t trials = 0;  // -n; 0 for the sweep's own
+};
+
+/// What `tycho run` would make of a point. Throws Error that names it.
+ResolvedRecipe resolve_plan(const SweepDefinition& definition, const TrialPlan& trial);
+
+/// Reads the sweep, and its recipe at the points that show each value of a choice first (at most 64), so that
+/// what cannot run is said before anything starts. Throws Error (kRecipe) with the report, kUsage.
+PreparedSweep prepare_sweep(const SweepCommand& command);
+
+/// The sweep of a folder again, with further arguments: how a sweep is extended or changed.
+PreparedSweep prepare_again(const SweepFolder& folder, const std::vector<std::string>& more_arguments,
+                            int64_t trials = 0);
+
+/// Opens sweeps/NAME for the sweep and makes it the plan. When the recipe is another than the folder's, the
+/// sweep forks: it goes to sweeps/NAME-2, and standard error says what changed.
+SweepFolder open_folder_for(PreparedSweep& sweep);
+
+/// Throws Error (kRecipe) when the recipe's files are no longer those of the definition.
+void check_recipe_unchanged(const SweepDefinition& definition);
+
+}  // namespace tycho

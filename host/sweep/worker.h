@@ -1,0 +1,27 @@
+// Works a sweep off: takes tasks, runs their processes, and records what came of them. There is no
+// controller: any number of workers on any machines do this side by side.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "bindings/define/sweep.h"
+#include "bindings/run/engine.h"
+#include "trainer/sweep/folder.h"
+
+namespace tycho {
+
+struct WorkerOptions {
+  int64_t slots = 1;             // trials at once
+  int64_t gpus_per_trial = 0;    // 0: they see all
+  bool use_srun = false;         // a trial is a step of the Slurm job
+  bool leave_when_idle = false;  // do not wait for trials of others that may have to be gone on with
+};
+
+/// Works until nothing is left to do, or `stop` asks to end: then all trials save and are put back. `program`
+/// holds the sweep's functions; nullptr when it has none. Returns 0 when the sweep is at its end or was
+/// paused, 128 + signal when it was stopped. Throws Error.
+int work(SweepFolder& folder, const SweepProgram* program, const WorkerOptions& options,
+         const StopFlag& stop);
+
+}  // namespace tycho

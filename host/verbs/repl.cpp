@@ -1,0 +1,33 @@
+// tycho repl: a prompt over a recipe and the run that it makes.
+#include "host/repl/repl.h"
+
+#include "host/verb.h"
+
+namespace tycho {
+
+const VerbSpec kReplSpec = {
+    "repl [RECIPE] [key=value ...]",
+    "Opens a prompt: look at a recipe, change it, build the run, train it step by step.",
+    "  tycho repl recipes/demo.lua micro_batch=8sp\n"
+    "  tycho repl recipes/demo.lua -e 'r.optimizer.lr'\n"
+    "  tycho repl < script.lua",
+    {{"e,eval", "Run this entry and end; may be given more than once.", "ENTRY"},
+     {"no-history", "Neither read nor keep what was entered."}}};
+
+int run_repl(const Arguments& arguments) {
+  ReplOptions options;
+  bool has_file = false;
+  for (const std::string& one : arguments.words) has_file |= !is_override(one);
+  if (has_file) {
+    options.recipe = recipe_request(arguments);
+  } else if (!arguments.words.empty()) {
+    fail(ExitCode::kUsage, "[tycho repl] {} wants a recipe: tycho repl RECIPE key=value", arguments.words[0]);
+  }
+  options.argv = {"tycho", "repl"};
+  options.argv.insert(options.argv.end(), arguments.argv.begin(), arguments.argv.end());
+  options.entries = arguments.all("eval");
+  options.keep_history = !arguments.has("no-history");
+  return run_repl_loop(options);
+}
+
+}  // namespace tycho

@@ -1,0 +1,241 @@
+// tycho sweep: many runs of one recipe, and what they say.
+#include <filesystem>
+
+#include "host/machine.h"
+#include "host/signals.h"
+#include "host/sweep/slurm_array.h"
+#include "host/sweep/start.h"
+#include "host/sweep/trial_process.h"
+#include "host/sweep/worker.h"
+#include "host/verb.h"
+#include "host/verbs/sweep_results.h"
+#include "trainer/sweep/table.h"
+
+namespace tycho {
+
+const VerbSpec kSweepSpec = {
+    "sweep FILE [name=value ...]\n"
+    "       tycho sweep RECIPE key=space [key=value ...]\n"
+    "       tycho sweep plan FILE [name=value ...]\n"
+    "       tycho sweep resume|pause|table|best|report NAME\n"
+    "       tycho sweep retry|drop NAME TRIAL ...\n"
+    "       tycho sweep extend|set NAME key=value ...",
+    "Runs a recipe at many points of a space, and compares them.",
+    "  tycho sweep recipes/sweeps/lr.lua method=asha\n"
+    "  tycho sweep recipes/mpt-125m.lua 'optimizer.lr=log(1e-4,6e-3)' model.width=512,768 -n 40\n"
+    "  tycho sweep table mpt-125m --sort optimizer.lr",
+    {{"n,trials", "How many trials.", "N"},
+     {"workers", "Trials at once on this machine.", "N"},
+     {"name", "Name of the sweep; its folder is sweeps/NAME.", "NAME"},
+     {"dry-run", "Show the trials and what they take; start nothing."},
+     {"print", "Print the batch script of a Slurm array; submit nothing."},
+     {"task", "Work as one task of a Slurm array: leave when there is nothing to take."},
+     {"failed", "retry: every trial that failed."},
+     {"csv", "table: comma-separated values."},
+     {"md", "table: Markdown."},
+     {"sort", "table: by this column.", "COLUMN"},
+     {"cols", "table: these columns.", "A,B"},
+     {"out", "best, report: where to write.", "FILE"},
+     kJsonOption,
+     kTraceOption}};
+
+namespace {
+
+SweepCommand command_of(const Arguments& arguments, size_t first_word) {
+  SweepCommand command;
+  for (size_t i = first_word; i < arguments.words.size(); ++i) {
+    const std::string& one = arguments.words[i];
+    if (command.file.empty() && !is_override(one))
+      command.file = one;
+    else
+      command.arguments.push_back({arguments.numbers[i], one});
+  }
+  if (command.file.empty())
+    fail(ExitCode::kUsage, "[tycho sweep] wanted the file of a sweep or a recipe; see --help");
+  if (arguments.has("name")) command.name = arguments.text("name");
+  if (arguments.has("trials")) command.trials = arguments.integer("trials", 1, 1000000);
+  return command;
+}
+
+WorkerOptions worker_options(const SweepConfig& config, const Arguments& arguments) {
+  WorkerOptions options;
+  if (const auto* workers = std::get_if<WorkersLaunch>(&config.launch.value)) options.slots = workers->count;
+  if (const auto* gpus = std::get_if<LocalGpusLaunch>(&config.launch.value)) {
+    const auto num_gpus = static_cast<int64_t>(visible_gpus().size());
+    options.slots = std::max<int64_t>(1, num_gpus / gpus->per_trial);
+    options.gpus_per_trial = num_gpus >= gpus->per_trial ? gpus->per_trial : 0;
+  }
+  if (const auto* array = std::get_if<SlurmArrayLaunch>(&config.launch.value))
+    options.use_srun = arguments.has("task") && array->nodes * std::max<int64_t>(1, array->gpus) > 1;
+  options.leave_when_idle = arguments.has("task");
+  if (arguments.has("workers")) options.slots = arguments.integer("workers", 1, 1024);
+  return options;
+}
+
+int work_here(SweepFolder& folder, const SweepProgram* program, const Arguments& arguments) {
+  const StopFlag& stop = stop_on_signals();
+  const std::string name = folder.board().definition().name;
+  const int code = work(folder, program, worker_options(folder.board().definition().config, arguments), stop);
+  if (code != 0) {
+    fmt::print("stopped; trials were saved and put back: `tycho sweep resume {}` goes on\n", name);
+  } else if (folder.board().is_paused()) {
+    fmt::print("paused: `tycho sweep resume {}` goes on\n", name);
+  } else {
+    print_sweep_end(folder);
+  }
+  return code;
+}
+
+/// On this machine, or as a Slurm array.
+int launch(SweepFolder& folder, const SweepProgram* program, const Arguments& arguments) {
+  const SweepConfig& config = folder.board().definition().config;
+  const auto* array = std::get_if<SlurmArrayLaunch>(&config.launch.value);
+  if (array == nullptr || arguments.has("task") || arguments.has("workers"))
+    return work_here(folder, program, arguments);
+  const std::string script = slurm_script(folder, *array, this_program());
+  if (arguments.has("print")) {
+    fmt::print("{}", script);
+    return 0;
+  }
+  const std::string job = submit(script);
+  folder.record({{"type", "submit"}, {"job", job}});
+  const std::string& name = folder.board().definition().name;
+  fmt::print("submitted as job {}; `tycho sweep table {}` shows how it goes, nothing here has to stay\n", job,
+             name);
+  return 0;
+}
+
+void say_sweep(const SweepFolder& folder) {
+  fmt::print("sweep {} in {}: {}\n", folder.board().definition().name, folder.dir(),
+             sweep_summary(folder.board()));
+  std::fflush(stdout);
+}
+
+int start(const Arguments& arguments, size_t first_word, bool only_plan) {
+  PreparedSweep sweep = prepare_sweep(command_of(arguments, first_word));
+  if (only_plan) {
+    print_sweep_plan(sweep);
+    return 0;
+  }
+  SweepFolder folder = open_folder_for(sweep);
+  if (folder.board().is_paused()) folder.record({{"type", "go"}});
+  if (!arguments.has("print")) say_sweep(folder);
+  return launch(folder, sweep.program.get(), arguments);
+}
+
+int plan(const Arguments& arguments) { return start(arguments, 1, true); }
+
+bool has_functions(const SweepConfig& config) {
+  return std::any_of(config.stop.begin(), config.stop.end(),
+                     [](const auto& rule) { return rule.second.template is<FunctionRule>(); });
+}
+
+int resume(const Arguments& arguments) {
+  SweepFolder folder = open_sweep(word(arguments, 1, "the name of a sweep"));
+  no_more_words(arguments, 2);
+  folder.compact_if_due();
+  check_recipe_unchanged(folder.board().definition());
+  if (folder.board().is_paused()) folder.record({{"type", "go"}});
+  PreparedSweep again;
+  if (has_functions(folder.board().definition().config)) again = prepare_again(folder, {});
+  if (!arguments.has("print")) say_sweep(folder);
+  return launch(folder, again.program.get(), arguments);
+}
+
+int pause(const Arguments& arguments) {
+  SweepFolder folder = open_sweep(word(arguments, 1, "the name of a sweep"));
+  no_more_words(arguments, 2);
+  folder.record({{"type", "pause"}});
+  fmt::print("every worker of {} saves its trials and ends; `tycho sweep resume {}` goes on\n",
+             folder.board().definition().name, arguments.words[1]);
+  return 0;
+}
+
+/// The trials that the words name.
+std::vector<const Trial*> named_trials(const SweepFolder& folder, const Arguments& arguments) {
+  std::vector<const Trial*> trials;
+  for (size_t i = 2; i < arguments.words.size(); ++i) {
+    const Trial* trial = folder.board().find(arguments.words[i]);
+    if (trial == nullptr)
+      fail(ExitCode::kUsage, "[sweep] no trial {} in {}; there are 1 to {}", arguments.words[i],
+           folder.board().definition().name, folder.board().trials().size());
+    if (trial->is_working())
+      fail(ExitCode::kUsage, "[sweep] trial {} is being worked on: `tycho sweep pause {}` first",
+           trial->number, arguments.words[1]);
+    trials.push_back(trial);
+  }
+  return trials;
+}
+
+int tell_trials(const char* type, const std::vector<const Trial*>& trials, SweepFolder& folder,
+                const char* what) {
+  std::vector<std::string> ids;
+  for (const Trial* trial : trials) ids.push_back(trial->plan.id);  // recording moves the board
+  for (const std::string& id : ids) folder.record({{"type", type}, {"trial", id}});
+  fmt::print("{} trial{} {}; {}\n", ids.size(), ids.size() == 1 ? "" : "s", what,
+             sweep_summary(folder.board()));
+  return 0;
+}
+
+int retry(const Arguments& arguments) {
+  SweepFolder folder = open_sweep(word(arguments, 1, "the name of a sweep"));
+  std::vector<const Trial*> trials = named_trials(folder, arguments);
+  if (arguments.has("failed"))
+    for (const Trial& trial : folder.board().trials())
+      if (trial.state == TrialState::kFailed) trials.push_back(&trial);
+  if (trials.empty() && !arguments.has("failed"))
+    fail(ExitCode::kUsage, "[sweep retry] wanted numbers of trials, or --failed");
+  return tell_trials("retry", trials, folder, "to be tried again");
+}
+
+int drop(const Arguments& arguments) {
+  SweepFolder folder = open_sweep(word(arguments, 1, "the name of a sweep"));
+  word(arguments, 2, "numbers of trials");
+  return tell_trials("drop", named_trials(folder, arguments), folder, "dropped");
+}
+
+/// extend and set: the sweep's file again with more arguments, as a new plan.
+int change(const Arguments& arguments) {
+  SweepFolder folder = open_sweep(word(arguments, 1, "the name of a sweep"));
+  std::vector<std::string> more;
+  for (size_t i = 2; i < arguments.words.size(); ++i) {
+    const bool short_form = arguments.words[i].starts_with("trials=");
+    more.push_back((short_form ? "search." : "") + arguments.words[i]);
+  }
+  const int64_t trials = arguments.has("trials") ? arguments.integer("trials", 1, 1000000) : 0;
+  if (more.empty() && trials == 0)
+    fail(ExitCode::kUsage, "[sweep {}] wanted key=value, such as trials=80", arguments.words[0]);
+  const size_t before = folder.board().trials().size();
+  const PreparedSweep sweep = prepare_again(folder, more, trials);
+  if (!recipe_changes(folder.board().definition().recipe_sources, sweep.definition.recipe_sources).empty())
+    check_recipe_unchanged(folder.board().definition());
+  folder.set_definition(sweep.definition);
+  const size_t now = folder.board().trials().size();
+  fmt::print(
+      "{} new trials; {}. Workers that are there take the change; `tycho sweep resume {}` starts more\n",
+      now - before, sweep_summary(folder.board()), arguments.words[1]);
+  return 0;
+}
+
+}  // namespace
+
+int run_sweep(const Arguments& arguments) {
+  static const std::vector<Subverb> kSubverbs = {{"plan", plan},
+                                                 {"resume", resume},
+                                                 {"pause", pause},
+                                                 {"retry", retry},
+                                                 {"drop", drop},
+                                                 {"extend", change},
+                                                 {"set", change},
+                                                 {"table", sweep_table_verb},
+                                                 {"best", sweep_best_verb},
+                                                 {"report", sweep_report_verb}};
+  for (const auto& [name, run] : kSubverbs)
+    if (!arguments.words.empty() && arguments.words[0] == name) return run(arguments);
+  const bool is_file = !arguments.words.empty() && std::filesystem::exists(arguments.words[0]);
+  if (!is_file && !arguments.words.empty() && arguments.words[0].find_first_of("./=") == std::string::npos)
+    return pick_subverb(arguments, "sweep", kSubverbs);  // says what there is
+  return start(arguments, 0, arguments.has("dry-run"));
+}
+
+}  // namespace tycho

@@ -1,0 +1,233 @@
+-- Commands of the REPL: words behind a colon.
+local eval = require "tycho.repl.eval"
+local host = require "tycho.repl.host"
+local native = require "tycho.native"
+local schema = require "tycho.schema"
+local show = require "tycho.repl.show"
+
+local M = {}
+
+local kBenchSeconds, kBenchMost = 0.5, 1000
+
+local list = {}       -- name -> { usage, help, run }
+local order = {}
+
+local function command(name, usage, text, run)
+  list[name] = { usage = usage, help = text, run = run }
+  order[#order + 1] = name
+end
+
+function M.names() return schema.sorted_keys(list) end
+
+function M.help_of(name)
+  local one = list[name]
+  return one and (":%s  %s"):format(one.usage, one.help)
+end
+
+function M.overview()
+  local out = {}
+  for i, name in ipairs(order) do out[i] = ("  :%-18s %s"):format(list[name].usage, list[name].help) end
+  return table.concat(out, "\n")
+end
+
+-- Says that a command cannot do what was asked.
+local function refuse(text)
+  host.print(text .. "\n")
+  return "error", native.exit_usage
+end
+
+local function need_recipe(repl)
+  if repl.draft then return true end
+  return false, "there is no recipe: start with  tycho repl RECIPE"
+end
+
+command("why", "why KEY", "Who gave a key of the recipe which values.", function(repl, path)
+  local text, message = repl:why(path)
+  if not text then return refuse(message) end
+  repl:say(text)
+end)
+
+command("plan", "plan", "What the run would take: memory, FLOPs, steps.", function(repl)
+  local ok, message = need_recipe(repl)
+  if not ok then return refuse(message) end
+  local result = repl:resolved()
+  if not result then return refuse(require("tycho.report").entries(repl.session.report, repl.session.sources)) end
+  repl:say(host.plan_text(result.tree))
+end)
+
+local function timed(repl, text, times)
+  local fn, message = eval.compile(text, repl.lines + 1, repl.vars)
+  if not fn then return refuse(message) end
+  local seconds, results = {}, nil
+  local ok, failure = eval.run(repl.session, function()
+    local begun = host.now()
+    repeat
+      local start = host.now()
+      results = { n = 0 }
+      local function pack(...) results = { n = select("#", ...), ... } end
+      pack(fn())
+      seconds[#seconds + 1] = host.now() - start
+      host.boundary()
+    until #seconds >= times or host.now() - begun > kBenchSeconds
+  end)
+  if not ok then
+    repl.failure = failure
+    host.print(failure.text)
+    return "error", failure.exit
+  end
+  return nil, seconds, results
+end
+
+command("time", "time EXPR", "Runs it once and says how long it took.", function(repl, text)
+  local status, seconds, results = timed(repl, text, 1)
+  if status then return status, seconds end
+  for i = 1, results.n do repl:say(show.value(results[i])) end
+  host.print(("%.4g s\n"):format(seconds[1]))
+end)
+
+command("bench", "bench EXPR", "Runs it for half a second: mean, least and most time.", function(repl, text)
+  local status, seconds = timed(repl, text, kBenchMost)
+  if status then return status, seconds end
+  table.sort(seconds)
+  local sum = 0
+  for _, one in ipairs(seconds) do sum = sum + one end
+  host.print(("%d times: mean %.4g s, median %.4g s, least %.4g s, most %.4g s\n"):format(#seconds, sum / #seconds,
+    seconds[math.ceil(#seconds / 2)], seconds[1], seconds[#seconds]))
+end)
+
+command("mem", "mem", "Memory of the device, of Lua, and of kept tensors.", function(repl)
+  local mem = rawget(repl.vars, "mem")
+  if mem ~= nil and host.class_of(mem) == "mem" then repl:say(tostring(mem))
+  else repl:say(("lua %.1f MB   no run is open"):format(host.memory().lua / 1e6)) end
+end)
+
+-- Bytes that hang on a value, roughly: tables and texts, each once.
+local function weight(value, seen)
+  if type(value) == "string" then return #value + 24 end
+  if type(value) ~= "table" or seen[value] then return 0 end
+  seen[value] = true
+  local sum = 40
+  for key, item in next, value do sum = sum + 32 + weight(key, seen) + weight(item, seen) end
+  return sum
+end
+
+command("heap", "heap", "What Lua holds: its own memory, handles, and the largest names.", function(repl)
+  local memory = host.memory()
+  local out = { ("lua %.2f MB, kept tensors %.2f MB, %d handles"):format(memory.lua / 1e6, memory.tensors / 1e6, memory.handles) }
+  local rows = {}
+  for name, value in next, repl.vars do
+    if not repl.given[name] then rows[#rows + 1] = { name = name, bytes = weight(value, {}) } end
+  end
+  table.sort(rows, function(a, b)
+    if a.bytes ~= b.bytes then return a.bytes > b.bytes end
+    return a.name < b.name
+  end)
+  for i = 1, math.min(10, #rows) do out[#out + 1] = ("  %-20s %d bytes"):format(rows[i].name, rows[i].bytes) end
+  repl:say(table.concat(out, "\n"))
+end)
+
+local function flat(tree, path, out)
+  for key, value in pairs(tree or {}) do
+    local name = schema.join(path, key)
+    if type(value) == "table" then flat(value, name, out) else out[name] = schema.literal(value) end
+  end
+  return out
+end
+
+command("reload", "reload", "Reads the recipe's files again and says what changed.", function(repl)
+  if not repl.file then return refuse("there is no file to read again: start with  tycho repl RECIPE") end
+  local before = repl:resolved()
+  local said = repl:load()
+  if said and said ~= "" then repl:say(said) end
+  local after = repl:resolved()
+  if not before or not after then return end
+  local old, new, out = flat(before.tree, "", {}), flat(after.tree, "", {}), {}
+  for _, path in ipairs(schema.sorted_keys(setmetatable(new, nil))) do
+    if old[path] ~= new[path] then out[#out + 1] = ("  %s  %s -> %s"):format(path, old[path] or "(not set)", new[path]) end
+  end
+  for _, path in ipairs(schema.sorted_keys(old)) do
+    if new[path] == nil then out[#out + 1] = ("  %s  %s -> (not set)"):format(path, old[path]) end
+  end
+  repl:say(#out == 0 and "nothing changed" or table.concat(out, "\n"))
+  if rawget(repl.vars, "trainer") ~= nil then repl:say("the open run keeps its recipe: trainer:close(), then build(r)") end
+end)
+
+command("save", "save FILE", "Writes the recipe as it is now to a new file, with this session as a comment.", function(repl, file)
+  if file == "" then return refuse(":save wants the name of a file:  :save recipes/tryout.lua") end
+  local result = repl:resolved()
+  if not result then return refuse(repl.failure and repl.failure.text or "the recipe is not complete: :plan says why") end
+  local out = { result.lua, "\n-- The session that it comes from:\n" }
+  for _, entry in ipairs(repl.entries) do out[#out + 1] = "--   " .. entry:gsub("\n", "\n--   ") .. "\n" end
+  local message = host.write_new_file(file, table.concat(out))
+  if message ~= "" then return refuse(message) end
+  repl:say("wrote " .. file)
+end)
+
+command("bt", "bt", "Where the newest error was raised, innermost first.", function(repl)
+  if not repl.failure then return refuse("there was no error") end
+  local out = {}
+  for i, frame in ipairs(repl.failure.frames) do
+    out[i] = ("  %d  %s:%d%s"):format(i, frame.file, frame.line, frame.name and " in " .. frame.name or "")
+  end
+  repl:say(#out == 0 and "  it was raised outside of Lua functions" or table.concat(out, "\n"))
+end)
+
+command("locals", "locals [FRAME]", "Locals where the newest error was raised; FRAME as :bt counts.", function(repl, number)
+  local frame = repl.failure and repl.failure.frames[tonumber(number) or 1]
+  if not frame then return refuse("there is no such frame; :bt lists them") end
+  local out = {}
+  for i, one in ipairs(frame.locals) do out[i] = ("  %s = %s"):format(one.name, show.brief(one.value)) end
+  repl:say(#out == 0 and "  it has no locals" or table.concat(out, "\n"))
+end)
+
+command("e", "e", "The newest error again.", function(repl)
+  if not repl.failure then return refuse("there was no error") end
+  repl:say(repl.failure.text)
+end)
+
+command("who", "who", "Names of this session.", function(repl)
+  local out = {}
+  for _, name in ipairs(schema.sorted_keys(repl.vars)) do
+    if not repl.given[name] and not name:find("^_%d*$") then
+      local value = rawget(repl.vars, name)
+      out[#out + 1] = ("  %-16s %-9s %s"):format(name, host.class_of(value) or type(value), show.brief(value))
+    end
+  end
+  repl:say(#out == 0 and "  nothing was named yet" or table.concat(out, "\n"))
+end)
+
+command("history", "history [TEXT]", "Entries of this and earlier sessions that hold TEXT, newest last.", function(repl, text)
+  repl:say(host.history(text))
+end)
+
+command("log", "log FILE", "Writes what was entered to a new file, as a script for  tycho repl < FILE.", function(repl, file)
+  if file == "" then return refuse(":log wants the name of a file") end
+  local message = host.write_new_file(file, table.concat(repl.entries, "\n") .. "\n")
+  if message ~= "" then return refuse(message) end
+  repl:say("wrote " .. file)
+end)
+
+command("more", "more", "What did not fit on the screen.", function(repl)
+  if not repl.rest then return refuse("there is no more") end
+  repl:say(repl.rest)
+end)
+
+command("help", "help [NAME]", "The same as ?NAME.", function(repl, name)
+  repl:say(require("tycho.repl.help").of_text(repl, name))
+end)
+
+command("quit", "quit", "Ends the session, as ^D.", function() return "quit" end)
+
+-- Runs "why optimizer.lr". "ok", "quit", or "error" and an exit code.
+function M.run(repl, text)
+  local name, rest = text:match("^%s*(%a*)%s*(.-)%s*$")
+  local one = list[name]
+  if not one then
+    local near = schema.did_you_mean(name, M.names())
+    return refuse(("no command :%s%s"):format(name, near and ("; did you mean :%s?"):format(near) or "; :help lists them"))
+  end
+  local status, code = one.run(repl, rest)
+  return status or "ok", code
+end
+
+return M

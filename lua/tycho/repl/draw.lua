@@ -1,0 +1,48 @@
+-- Curves and histograms of lists, of tensors, and of what the run has recorded.
+local host = require "tycho.repl.host"
+
+local M = {}
+
+local function numbers(value, what)
+  if type(value) == "userdata" and host.class_of(value) == "tensor" then value = value:tolist() end
+  if type(value) ~= "table" then error(("%s wants a list of numbers or a tensor"):format(what), 0) end
+  for i = 1, #value do
+    if type(value[i]) ~= "number" then error(("%s: value %d is no number"):format(what, i), 0) end
+  end
+  return value
+end
+
+local function counted(n)
+  local out = {}
+  for i = 1, n do out[i] = i end
+  return out
+end
+
+-- plot(y), plot(x, y), plot(x, { a = y1, b = y2 }), plot "loss": the last is what the open run has recorded.
+function M.plot(x, y)
+  if type(x) == "string" then return host.plot_metric(x) end
+  if type(x) == "userdata" and host.class_of(x) == "steps" then x = x.losses end
+  if y == nil then
+    y = numbers(x, "plot")
+    x = counted(#y)
+  end
+  x = numbers(x, "plot")
+  if type(y) == "table" and #y == 0 and next(y) ~= nil then
+    local names, out = {}, {}
+    for name in pairs(y) do names[#names + 1] = tostring(name) end
+    table.sort(names)
+    for i, name in ipairs(names) do out[i] = host.plot(x, numbers(y[name], "plot"), name) end
+    return table.concat(out, "\n")
+  end
+  y = numbers(y, "plot")
+  if #x ~= #y then error(("plot: x has %d values, y has %d"):format(#x, #y), 0) end
+  return host.plot(x, y, "")
+end
+
+-- hist(list), hist(tensor): one row of bars.
+function M.histogram(values, bins)
+  if type(values) == "userdata" and host.class_of(values) == "tensor" then return tostring(values:histogram(bins)) end
+  return host.histogram(numbers(values, "hist"), bins or 13)
+end
+
+return M

@@ -1,0 +1,124 @@
+-- Runs one entry: expression or statements, with what went wrong kept for :bt and :locals.
+local habits = require "tycho.habits"
+local lexer = require "tycho.lexer"
+local native = require "tycho.native"
+local report = require "tycho.report"
+local rewrite = require "tycho.repl.rewrite"
+local site_of = require "tycho.site"
+
+local M = {}
+
+local kFile = "stdin"
+local kMaxFrames = 40
+
+local function ends_early(message)
+  return message:find("near '<eof>'", 1, true) and not message:find("unfinished string", 1, true)
+end
+
+-- Lines before the entry keep their numbers: a place in stdin means one line of the whole session.
+local function compile(text, first_line) return loadstring(("\n"):rep(first_line - 1) .. text, "@" .. kFile) end
+
+local function without_first(_, ...) return ... end
+
+-- The function of an entry that runs with `variables`; nil, a message, and whether more lines could complete it.
+function M.compile(text, first_line, variables)
+  local as_value, value_message = compile("return " .. text, first_line)
+  if as_value then
+    -- `return f()` would be a tail call, and the entry no longer on the stack when f fails.
+    local counted = compile("return nil, " .. text, first_line)
+    if not counted then return as_value end   -- "return " alone: no value
+    setfenv(counted, variables)
+    return function() return without_first(counted()) end
+  end
+  local as_statements, message = compile(rewrite.persist(text), first_line)
+  if as_statements then return setfenv(as_statements, variables) end
+  return nil, message, (ends_early(message) or ends_early(value_message)) and true or false
+end
+
+-- True when the text is the beginning of an entry.
+function M.is_incomplete(text)
+  local fn, _, more = M.compile(text, 1, {})
+  return not fn and more
+end
+
+local function locals_of(level)
+  local out = {}
+  for i = 1, 200 do
+    local name, value = debug.getlocal(level + 1, i)
+    if not name then return out end
+    if name:sub(1, 1) ~= "(" then out[#out + 1] = { name = name, value = value } end
+  end
+  return out
+end
+
+-- Frames of people's code, innermost first.
+local function user_frames(level)
+  local out = {}
+  while #out < kMaxFrames do
+    local info = debug.getinfo(level, "Sln")
+    if not info then return out end
+    local file = info.source:match("^@(.*)$")
+    if file and info.currentline > 0 then
+      out[#out + 1] = { file = file, line = info.currentline, name = info.name, locals = locals_of(level) }
+    end
+    level = level + 1
+  end
+  return out
+end
+
+-- The token that a message is about: the member that an object refused, or what Lua names.
+local function token_of(session, file, line, message, given)
+  local index = file and session.sources[file] and site_of.index(session.sites, file)
+  if not index then return nil end
+  if given then
+    local member = message:match("^[%a_]+[:%.]([%a_][%w_]*)") or message:match("has no ([%a_][%w_]*)")
+      or message:match("read%-only: ([%a_][%w_]*)")
+    return member and lexer.name(index, line, member)
+  end
+  return habits.at_run(index, line, message)
+end
+
+-- The problem that a raised value stands for, and the frames where it was raised.
+local function problem_of(session, raised, frames)
+  local top = frames[1] or {}
+  local given = type(raised) == "table" and raised.message
+  local message = given or (type(raised) == "table" and "an error without a message: " .. tostring(raised)) or tostring(raised)
+  local file, line = top.file, top.line
+  if not given then
+    local at_file, at_line, rest = message:match("^([^\n:]+):(%d+): (.*)$")
+    if at_file then file, line, message = at_file, tonumber(at_line), rest end
+  end
+  local token, hint = token_of(session, file, line, message, given)
+  local code = given and raised.code and raised.code ~= "E_RECIPE" and raised.code ~= "E_FAILURE" and raised.code .. "  " or ""
+  if given and raised.code == "E_INTERRUPTED" then return { message = " " .. message } end   -- behind the terminal's ^C
+  return { file = file, line = line, col = token and token.col, len = token and token.len,
+    message = code .. message, hint = given and raised.hint or hint }
+end
+
+-- Calls fn. True and its results, packed; false and { problems, frames, raised } otherwise.
+function M.run(session, fn)
+  session.report, session.warnings = report.new(), report.new()
+  local frames
+  local results = { n = 0 }
+  local function pack(...) results = { n = select("#", ...), ... } end
+  local ok, raised = xpcall(function() pack(fn()) end, function(raised)
+    frames = user_frames(3)
+    return raised
+  end)
+  if ok and session:problem_count() == 0 then return true, results end
+  if not ok and raised ~= session.stop_mark then session:problem(problem_of(session, raised, frames or {})) end
+  local code = type(raised) == "table" and raised.exit or native.exit_recipe
+  return false, { text = report.entries(session.report, session.sources), frames = frames or {}, exit = code, raised = raised }
+end
+
+-- A problem for an entry that does not compile.
+function M.syntax_problem(session, message)
+  local line, text = message:match(":(%d+): (.*)$")
+  line = tonumber(line)
+  local token, hint
+  if line then token, hint = habits.at_load(site_of.index(session.sites, kFile), line) end
+  return { file = kFile, line = line, col = token and token.col, len = token and token.len, hint = hint,
+    message = "not Lua: " .. (text or message) }
+end
+
+return M

@@ -1,0 +1,95 @@
+-- ?name: keys of the recipe, components, functions of t, objects of the run and their members, commands.
+local commands = require "tycho.repl.commands"
+local host = require "tycho.repl.host"
+local native = require "tycho.native"
+local schema = require "tycho.schema"
+local site_of = require "tycho.site"
+local stubs = require "tycho.stubs"
+
+local M = {}
+
+local kOverview = [[
+An entry is Lua: an expression prints its value, `local x` stays, `;` at the end keeps it silent, _ is the last result.
+  r               the recipe: r.optimizer.lr = 1e-3; r:why "optimizer.lr"; r:show()
+  build(r)        opens the run: trainer, model, opt, sched, data, ckpt, log, mem
+  plot(x, y)      a curve; plot "loss" what the run recorded; hist(tensor or list) bars
+First key:  ?name help   ;command shell   :command, of which there are
+]]
+
+local function field_text(repl, path, field)
+  local _, site = repl:field(path)
+  local head = ("%s : %s"):format(path, schema.describe_field(field))
+  local text = ("%s.  %s"):format(head, field.help or "")
+  if site then text = ("%s       set: %s"):format(text, site_of.text(site)) end
+  local out = { text }
+  for _, below in ipairs(field.fields or {}) do
+    out[#out + 1] = ("  .%s : %s  %s"):format(below.name, schema.describe_field(below), below.help or "")
+  end
+  for _, kind in ipairs(field.kinds and schema.sorted_keys(field.kinds) or {}) do
+    out[#out + 1] = ("  t.%s.%s  %s"):format(field.namespace, kind, field.kinds[kind].help or "")
+  end
+  return table.concat(out, "\n")
+end
+
+local function kind_text(namespace, kind)
+  local component = schema.components(native.schema)[namespace]
+  local found = component and component.kinds[kind]
+  if not found then return nil end
+  local out = { ("t.%s.%s { ... }  %s"):format(namespace, kind, found.help or "") }
+  for _, field in ipairs(found.fields) do
+    out[#out + 1] = ("  %s : %s  %s"):format(field.name, schema.describe_field(field), field.help or "")
+  end
+  return table.concat(out, "\n")
+end
+
+local function of_t(name)
+  local namespace, kind = name:match("^([%w_]+)%.([%w_]+)$")
+  if namespace then return kind_text(namespace, kind) end
+  for _, one in ipairs(stubs.functions) do
+    if one[1] == name then return ("t.%s : %s\n  %s"):format(one[1], one[2], one[3]) end
+  end
+  local component = schema.components(native.schema)[name]
+  if not component then return nil end
+  local out = {}
+  for i, choice in ipairs(schema.sorted_keys(component.kinds)) do
+    out[i] = ("t.%s.%s  %s"):format(name, choice, component.kinds[choice].help or "")
+  end
+  return table.concat(out, "\n")
+end
+
+-- The page of a name; nil when nothing has it.
+local function page(repl, name)
+  if name == "t" then return "t makes components and values: t.model, t.optim, t.sched, t.data, t.lazy, t.env, ...  Press tab after t." end
+  local below_t = name:match("^t%.(.+)$")
+  if below_t then return of_t(below_t) end
+  local path = name:match("^r%.(.+)$") or name
+  local field = repl:field(path)
+  if field then return field_text(repl, path, field) end
+  local object, member = name:match("^([%w_]+)[%.:]([%w_]+)$")
+  local value = rawget(repl.vars, object or name)
+  local class = value ~= nil and host.class_of(value) or object or name
+  local text = host.class_help(class, member or "")
+  if text ~= "" then return text end
+  return commands.help_of(name:gsub("^:", ""))
+end
+
+function M.of_text(repl, text)
+  local name = text:match("^%s*%??%s*(.-)%s*$")
+  if name == "" then return kOverview .. commands.overview() end
+  local found = page(repl, name)
+  if found then return found end
+  local known = schema.all_paths(native.schema)
+  for _, class in ipairs(host.classes) do known[#known + 1] = class.name end
+  local near = schema.did_you_mean(name:gsub("^r%.", ""), known)
+  return ("no help for %s%s"):format(name, near and ("; did you mean %s?"):format(near) or "; ? alone lists what there is")
+end
+
+-- help(value): the page of what the value is.
+function M.of_value(repl, value)
+  if value == nil then return M.of_text(repl, "") end
+  if type(value) == "string" then return M.of_text(repl, value) end
+  local class = host.class_of(value)
+  return class and host.class_help(class, "") or "a " .. type(value)
+end
+
+return M

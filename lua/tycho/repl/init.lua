@@ -1,0 +1,218 @@
+-- The REPL: a recipe that can be written, a run that can be opened, and one entry after the other. What needs a terminal,
+-- a file or the engine comes from the host (`tycho.repl.host`).
+local commands = require "tycho.repl.commands"
+local complete = require "tycho.repl.complete"
+local draw = require "tycho.repl.draw"
+local eval = require "tycho.repl.eval"
+local help = require "tycho.repl.help"
+local history = require "tycho.history"
+local host = require "tycho.repl.host"
+local native = require "tycho.native"
+local schema = require "tycho.schema"
+local session_of = require "tycho.session"
+local show = require "tycho.repl.show"
+local show_config = require "tycho.show"
+
+local kShownSeconds = 0.1    -- results that took longer say so
+local kRunObjects = { trainer = true, model = true, opt = true, sched = true, data = true, ckpt = true, log = true, mem = true }
+
+local Repl = {}
+Repl.__index = Repl
+
+-- Prints a text; what does not fit on the screen waits for :more.
+function Repl:say(text)
+  if text == "" then return end
+  if text:sub(-1) ~= "\n" then text = text .. "\n" end
+  local rows = self.interactive and host.screen().rows - 2 or math.huge
+  local count, cut = 0, nil
+  for at in text:gmatch("\n()") do
+    count = count + 1
+    if count == rows and at <= #text then cut = at break end
+  end
+  self.rest = cut and text:sub(cut) or nil
+  host.print(cut and text:sub(1, cut - 1) or text)
+  if cut then
+    host.print(("  -- %d more lines:  :more\n"):format(select(2, self.rest:gsub("\n", ""))))
+  end
+end
+
+-- Values of the session's names; undeclared ones are refused as in recipes.
+local function new_variables(self)
+  local declared = {}
+  local function read(_, name)
+    if declared[name] then return nil end
+    if kRunObjects[name] then
+      self.session:refuse(name, ("there is no %s yet"):format(name), "trainer = build(r)  opens the run")
+    end
+    return self.session.env[name]
+  end
+  return setmetatable({}, { __index = read, __metatable = "session", __newindex = function(vars, name, value)
+    declared[name] = true
+    rawset(vars, name, value)
+  end })
+end
+
+-- Arguments have acted on the draft; from here on what is typed wins.
+local function release_pins(at)
+  at.pins = { children = {} }
+  for _, key in ipairs(at.keys) do
+    if at.state[key] == "pinned" then at.state[key] = "set" end
+    local value = at.values[key]
+    if type(value) == "table" and value.proxy then release_pins(value) end
+  end
+end
+
+-- Reads the recipe again, or for the first time; the report of what is wrong, or nil.
+function Repl:load()
+  local session, said = session_of.open { file = self.file, arguments = self.arguments, files = self.files, output = host.print }
+  session.sources.stdin = self.typed
+  self.session, self.draft = session, session.draft
+  if self.draft then release_pins(self.draft.root) end
+  self.vars.t, self.vars.r = session.t, self.draft and self.draft.root.proxy
+  return said
+end
+
+-- The draft as it would be built: tree, hash and facts; nil while something is missing.
+function Repl:resolved()
+  if not self.draft then return nil end
+  local result
+  local ok = eval.run(self.session, function() result = session_of.finish(self.session, self.draft) end)
+  return ok and result or nil
+end
+
+-- The open run's objects become names of the session.
+function Repl:bind(objects)
+  for name, object in pairs(objects) do self.vars[name] = object end
+  return objects.trainer
+end
+
+local function build(self, recipe)
+  local behind = recipe == nil and self.draft or require("tycho.recipe").behind(recipe)
+  if not behind then self.session:refuse("build", "build wants a recipe: build(r)") end
+  return self:bind(host.build(session_of.finish(self.session, behind)))
+end
+
+local function add_functions(self)
+  local vars = self.vars
+  vars.build = function(recipe) return build(self, recipe) end
+  vars.plot = function(...) return self:say(draw.plot(...)) end
+  vars.hist = function(...) return self:say(draw.histogram(...)) end
+  vars.help = function(value) return self:say(help.of_value(self, value)) end
+  self.given = {}   -- names that :who leaves out
+  for name in pairs(vars) do self.given[name] = true end
+  for name in pairs(kRunObjects) do self.given[name] = true end
+end
+
+local function banner(self)
+  local result = self:resolved()
+  if not result then return "" end
+  local facts = native.facts(result.tree)
+  local steps = facts.steps ~= native.null and ("%d ba"):format(facts.steps) or "data not there yet"
+  return ("recipe %s  hash %s  %d parameters  %s   not built yet\n"):format(result.name, host.hash(result.tree):sub(1, 8),
+    facts.num_params, steps)
+end
+
+-- options: file or nil, arguments, files, interactive. The REPL, and the text to begin with.
+local function new(options)
+  local self = setmetatable({ file = options.file, arguments = options.arguments, files = options.files,
+    interactive = options.interactive, typed = "", lines = 0, entries = {} }, Repl)
+  self.vars = new_variables(self)
+  local said = self:load()
+  add_functions(self)
+  local text = said or ""
+  if self.interactive and self.file and self.draft and (not said or said == "") then text = text .. banner(self) end
+  return self, text
+end
+
+function Repl:keep_results(results)
+  for i = 1, results.n do self.vars["_" .. i] = results[i] end
+  self.vars._ = results[1]
+end
+
+-- What an expression gave, but for nothing at all; a `;` at the end of the entry keeps it silent.
+local function print_results(self, results, text)
+  if results.n == 0 then return end
+  self:keep_results(results)
+  if text:find(";%s*$") then return end
+  local out = {}
+  for i = 1, results.n do out[i] = show.value(results[i]) end
+  self:say(table.concat(out, "\n"))
+end
+
+-- Adds an entry to the lines of stdin: line numbers go on over the whole session.
+local function remember(self, text)
+  local first_line = self.lines + 1
+  self.typed = self.typed .. text .. "\n"
+  self.lines = self.lines + 1 + select(2, text:gsub("\n", ""))
+  self.session.sources.stdin, self.session.sites.indexes.stdin = self.typed, nil
+  return first_line
+end
+
+local function failed(self, failure)
+  self.failure = failure
+  host.print(failure.text)
+  return "error", failure.exit
+end
+
+-- Runs Lua code as an entry. "ok", or "error" and an exit code.
+function Repl:run(text)
+  local first_line = remember(self, text)
+  local fn, message = eval.compile(text, first_line, self.vars)
+  if not fn then
+    local _, failure = eval.run(self.session, function()
+      self.session:problem(eval.syntax_problem(self.session, message))
+    end)
+    return failed(self, failure)
+  end
+  local started = host.now()
+  local ok, results = eval.run(self.session, fn)
+  host.boundary()
+  if not ok then return failed(self, results) end
+  self.entries[#self.entries + 1] = text
+  print_results(self, results, text)
+  local seconds = host.now() - started
+  if self.interactive and seconds > kShownSeconds then host.print(("%66s[%.2f s]\n"):format("", seconds)) end
+  return "ok"
+end
+
+-- Strips prompts that were pasted with the text.
+local function without_prompts(text)
+  if not text:find("^>+ ") then return text end
+  return (("\n" .. text):gsub("\n>+ ", "\n"):sub(2))
+end
+
+-- One entry: "ok", "incomplete", "quit", or "error" and an exit code.
+function Repl:entry(text)
+  text = without_prompts(text)
+  if text:find("^%s*$") then return "ok" end
+  local mode, rest = text:match("^%s*([%?;:=])(.*)$")
+  if mode == "?" then
+    self:say(help.of_text(self, rest))
+  elseif mode == ";" then
+    local status = host.shell(rest)
+    if status ~= 0 then host.print(("[exit %d]\n"):format(status)) end
+  elseif mode == ":" then
+    return commands.run(self, rest)
+  else
+    if mode == "=" then text = rest end
+    if eval.is_incomplete(text) then return "incomplete" end
+    return self:run(text)
+  end
+  return "ok"
+end
+
+-- Words for the one that ends at the cursor, and a line that helps.
+function Repl:complete(line) return complete.candidates(self, line) end
+
+-- The history of a key of the draft, what holds last; nil and why.
+function Repl:why(path)
+  if not self.draft then return nil, "there is no recipe: start with  tycho repl RECIPE" end
+  return show_config.why(self.draft, path)
+end
+
+-- The field of the schema at a dotted path, and where its value comes from.
+function Repl:field(path)
+  return schema.index(native.schema)[path], self.draft and history.site(self.draft, path)
+end
+
+return { new = new }

@@ -1,0 +1,259 @@
+// The objects of a session in Lua, over a session that computes nothing: what they read and do, what they
+// refuse, how long they hold, and what becomes of their memory.
+#include "bindings/run/objects.h"
+
+#include <gtest/gtest.h>
+
+#include "bindings/run/session_objects.h"
+#include "tests/bindings/run/fake_session.h"
+#include "tests/trainer/base/temp_dir.h"
+
+namespace tycho {
+namespace {
+
+class ObjectsTest : public testing::Test {
+ protected:
+  ObjectsTest() {
+    objects_.attach(L());
+    auto owned = std::make_unique<FakeSession>();
+    owned->facts_.run.run_dir = dir_ / "run";
+    fake_ = owned.get();
+    open(std::move(owned), /*may_act=*/true);
+  }
+
+  void open(std::unique_ptr<TrainingSession> session, bool may_act) {
+    ref_ = std::make_shared<SessionRef>();
+    ref_->session = session.get();
+    ref_->owned = std::move(session);
+    ref_->scope = std::make_shared<Scope>("the session", may_act);
+    push_session(L(), ref_);
+    for (lua_pushnil(L()); lua_next(L(), -2) != 0;) lua_setglobal(L(), lua_tostring(L(), -2));
+    lua_pop(L(), 1);
+  }
+
+  lua_State* L() { return state_->get(); }
+
+  /// Runs a chunk; what it returns as text.
+  std::string run(const std::string& chunk) {
+    if (luaL_loadbuffer(L(), chunk.data(), chunk.size(), "@test.lua") != 0) return lua_tostring(L(), -1);
+    call_lua(L(), 0, 1);
+    lua_getglobal(L(), "tostring");
+    lua_insert(L(), -2);
+    call_lua(L(), 1, 1);
+    const std::string text = lua_tostring(L(), -1);
+    lua_pop(L(), 1);
+    return text;
+  }
+  /// A member of the error that a chunk raises, or "no error".
+  std::string error(const std::string& chunk, const std::string& member = "message") {
+    return run("local ok, e = pcall(function() " + chunk +
+               " end) if ok then return 'no error' end return type(e) == 'table' and e." + member + " or e");
+  }
+
+  TempDir dir_;
+  Objects objects_;  // before the state: its finalisers come here
+  std::unique_ptr<LuaState> state_ = std::make_unique<LuaState>();
+  std::shared_ptr<SessionRef> ref_;
+  FakeSession* fake_ = nullptr;
+};
+
+TEST_F(ObjectsTest, TrainsAndTellsWhatHappened) {
+  EXPECT_EQ(run("return trainer.loss"), "nil");
+  EXPECT_EQ(run("local s = trainer:step(4) return s.n .. ' ' .. s.loss .. ' ' .. s.losses[2]"), "4 0.25 0.5");
+  EXPECT_EQ(run("return trainer.state.step + trainer.frac"), "4.4");
+  EXPECT_EQ(run("return trainer.max_duration .. trainer.tokens"), "10ba256");
+  EXPECT_EQ(run("return trainer:run('2ba')").substr(0, 24), "  6/10 ba  loss 0.1667  ");
+  EXPECT_EQ(run("return trainer:eval().loss"), "2");
+  EXPECT_EQ(run("return trainer:step(99).n"), "4");
+  EXPECT_EQ(run("return trainer:step()"), "  10/10 ba  no step was done");
+}
+
+TEST_F(ObjectsTest, ReadsParametersInOrder) {
+  EXPECT_EQ(
+      run("local out = '' for name, p in model.params do out = out .. name .. ' ' .. p.shape[1] .. ' ' end "
+          "return out"),
+      "embed.weight 8 layers.0.weight 2 layers.1.weight 2 norm.weight 8 ");
+  EXPECT_EQ(run("return #model.params + #model:layer(2)"), "5");
+  EXPECT_EQ(run("return model:layer(1)[1].name .. model.params['norm.weight'].numel"), "layers.0.weight8");
+  EXPECT_EQ(run("return model:find('embed').grad:max()"), "32");
+  EXPECT_EQ(run("return select('#', model:find('layers'))"), "2");
+  EXPECT_EQ(error("return model:layer(99)"), "model:layer(99): this model has layers 1..2");
+  EXPECT_EQ(error("return model:layer(99)", "code"), "E_SHAPE");
+  EXPECT_EQ(error("return model:find('embd.weight')"),
+            "model:find: no parameter matches \"embd.weight\"; did you mean \"embed.weight\"?");
+}
+
+TEST_F(ObjectsTest, LooksAtTensors) {
+  EXPECT_EQ(
+      run("local w = model:find('layers.0.weight') return w:mean() .. ' ' .. w:max() .. ' ' .. #w:tolist()"),
+      "4.5 8 2");
+  EXPECT_EQ(run("return model:find('layers.0.weight'):slice(2, 3, 2):tolist()[2][1]"), "6");
+  EXPECT_EQ(run("return model:find('embed'):rows(8):slice(4, 4, 2):item()"), "32");
+  EXPECT_EQ(run("return model:find('layers.0.weight'):histogram(4).counts[1]"), "2");
+  EXPECT_EQ(error("model:find('embed'):slice(7, 9)"),
+            "tensor:slice: 7 to 9 is not inside dimension 1; this tensor is [8 x 4]");
+  EXPECT_EQ(error("model:find('embed'):item()"), "tensor:item wants one number; this tensor is [8 x 4]");
+  const std::string text = run("return model:find('embed')");
+  EXPECT_NE(text.find("f32[8×4] cpu  mean 16.5  std 9.23  min 1  max 32  finite"), std::string::npos) << text;
+  EXPECT_NE(text.find("(4 of 8 rows; t:show(rows))"), std::string::npos) << text;
+}
+
+TEST_F(ObjectsTest, OptimizerScheduleDataAndText) {
+  EXPECT_EQ(run("return opt.kind .. opt.lr .. opt.betas[2] .. #opt.groups"), "adamw0.0010.952");
+  EXPECT_EQ(run("return sched:at(5) .. ' ' .. #sched:table(3)"), "0.0005 3");
+  EXPECT_EQ(run("return #data:peek(3) .. data:decode(data:peek()[1])"), "3Hi");
+  EXPECT_EQ(run("return model:generate('once', { max_tokens = 8 })"), "once and 8 more");
+  EXPECT_EQ(run("return model:logits({ 3, 4 }):max()"), "4");
+  EXPECT_EQ(run("return ckpt.last"), "nil");
+  EXPECT_EQ(run("return #ckpt:list()"), "0");
+  run("log:metric('x', 2) log:warn('hot', { degrees = 90 })");
+  EXPECT_EQ(fake_->events_[0], R"(metric: x 2.000 {"name":"x","value":2.0,"step":0})");
+  EXPECT_EQ(fake_->events_[1], R"(warning: hot {"degrees":90,"step":0})");
+  EXPECT_EQ(run("return mem.peak"), "2097152");
+}
+
+TEST_F(ObjectsTest, ErrorsSayWhatToWrite) {
+  EXPECT_EQ(error("return trainer.los"), "trainer has no los; did you mean \"loss\"?");
+  EXPECT_EQ(error("trainer:stepp(1)"), "trainer has no stepp; did you mean \"step\"?");
+  EXPECT_EQ(error("trainer.step(3)"), "trainer.step is called without its trainer");
+  EXPECT_EQ(error("trainer.step(3)", "hint"), "write trainer:step(...), with a colon");
+  EXPECT_EQ(error("trainer:step('x')"), "trainer:step: n wants a whole number of 1 or more, given \"x\"");
+  EXPECT_EQ(error("trainer:step(1, 2)"), "trainer:step takes 1 argument, given 2");
+  EXPECT_EQ(error("model:generate('x', { temprature = 1 })"),
+            "model:generate: no option temprature; did you mean \"temperature\"?");
+  EXPECT_EQ(
+      error("trainer:run('soon')"),
+      "trainer:run: duration wants a duration such as \"100ba\", \"2ep\" or \"1e6tok\", given \"soon\"");
+  EXPECT_EQ(error("opt.lr = 3"), "opt is read-only: lr cannot be set");
+  EXPECT_EQ(error("opt:set_lr(1)").substr(0, 17), "opt has no set_lr");
+  EXPECT_EQ(error("opt.x = 3", "where"), "test.lua:1");
+}
+
+TEST_F(ObjectsTest, AScopeThatOnlyReadsRefusesToAct) {
+  open(std::make_unique<FakeSession>(), /*may_act=*/false);
+  EXPECT_EQ(run("return trainer.state.step"), "0");
+  EXPECT_EQ(error("trainer:step()"), "trainer:step changes the run; the session only reads");
+  EXPECT_EQ(error("trainer:step()", "code"), "E_CONTEXT");
+}
+
+TEST_F(ObjectsTest, HandlesExpireWithTheirScopeAndKeptTensorsStay) {
+  run("w = model:find('embed') kept = w:keep() all = model.params steps = trainer:step(2)");
+  run("trainer:close()");
+  for (const char* use : {"return trainer.loss", "w:mean()", "for _ in all do end", "return tostring(model)",
+                          "trainer:step()", "return opt.lr", "return #all", "return w.grad"}) {
+    EXPECT_EQ(error(use, "code"), "E_EXPIRED") << use;
+  }
+  EXPECT_NE(error("w:mean()").find("belonged to the session, which is over"), std::string::npos);
+  EXPECT_EQ(run("return kept:mean() + steps.n"), "18.5");
+}
+
+TEST_F(ObjectsTest, CountsTheBytesOfWhatLuaKeepsAndCollectsPastTheLimit) {
+  objects_.set_limit(1000);
+  run("for i = 1, 200 do local x = model:find('embed'):keep() end");  // 128 bytes each
+  EXPECT_LE(objects_.external_bytes(), 1000 + 128);
+  run("many = {} for i = 1, 50 do many[i] = model:find('embed'):keep() end");
+  EXPECT_GE(objects_.external_bytes(), 50 * 128);
+  run("many = nil");
+  EXPECT_EQ(run("return mem:collect()"), "0");
+}
+
+TEST_F(ObjectsTest, MakingAndDroppingLeaksNothing) {
+  run("collectgarbage() ");
+  const int64_t before = objects_.live_handles();
+  run("for i = 1, 20000 do local a, b = model.params[1].grad, trainer:eval() end");
+  objects_.collect(L());
+  EXPECT_EQ(objects_.live_handles(), before);
+}
+
+TEST_F(ObjectsTest, AStateMayCloseUnderLiveHandles) {
+  run("w = model:find('embed') kept = w:keep()");
+  state_.reset();
+  EXPECT_EQ(objects_.live_handles(), 0);
+  EXPECT_EQ(objects_.external_bytes(), 0);
+}
+
+TEST_F(ObjectsTest, AnErrorInABodyRunsItsDestructors) {
+  struct Probe {
+    ~Probe() { ++count(); }
+    static int& count() {
+      static int value = 0;
+      return value;
+    }
+  };
+  static const Class object = {.name = "probe",
+                               .doc = "",
+                               .fields = {{"lua", "", "",
+                                           [](Call& c) {
+                                             const Probe probe;
+                                             return luaL_error(c.L, "raised by Lua");
+                                           }},
+                                          {"cpp", "", "",
+                                           [](Call&) -> int {
+                                             const Probe probe;
+                                             throw std::runtime_error("raised by C++");
+                                           }}},
+                               .methods = {}};
+  objects_.push(L(), object, std::make_shared<int>(0), objects_.own());
+  lua_setglobal(L(), "probe");
+  EXPECT_NE(error("return probe.lua").find("raised by Lua"), std::string::npos);
+  EXPECT_EQ(error("return probe.cpp", "cause"), "std::runtime_error: raised by C++");
+  EXPECT_EQ(Probe::count(), 2);
+}
+
+// Every method of every class with every wrong kind of argument: an error object or a result, never anything
+// else.
+TEST_F(ObjectsTest, NoArgumentBreaksAMethod) {
+  const char* objects[] = {
+      "trainer", "model", "opt", "sched", "data", "ckpt", "log", "mem", "model:find('embed')"};
+  const Class* classes[] = {&trainer_class(), &model_class(), &opt_class(), &sched_class(), &data_class(),
+                            &ckpt_class(),    &log_class(),   &mem_class(), &tensor_class()};
+  const char* values[] = {"nil",
+                          "0/0",
+                          "1/0",
+                          "-1",
+                          "1e300",
+                          "2^53+2",
+                          "''",
+                          "'x'",
+                          "true",
+                          "{}",
+                          "{1,'a'}",
+                          "function() end",
+                          "trainer",
+                          "0.5",
+                          "string.rep('a', 10000)",
+                          "{max_tokens={}}"};
+  int calls = 0;
+  for (size_t i = 0; i < std::size(objects); ++i) {
+    for (const Method& method : classes[i]->methods) {
+      if (std::string(method.name) == "close" || std::string(method.name) == "stop") continue;
+      for (const char* a : values) {
+        for (const char* b : {"", ", 'x'", ", 0/0", ", {}, {}"}) {
+          const std::string call = fmt::format("{}:{}({}{})", objects[i], method.name, a, b);
+          const std::string code = error("return " + call, "code");
+          EXPECT_TRUE(code == "no error" || code.starts_with("E_")) << call << ": " << code;
+          ++calls;
+        }
+      }
+    }
+  }
+  EXPECT_GT(calls, 2000);
+}
+
+TEST_F(ObjectsTest, HelpAndStubsComeFromTheDeclarations) {
+  const std::string page = help_text(trainer_class());
+  EXPECT_NE(page.find(":step(n?: integer)  Optimizer steps and nothing else"), std::string::npos) << page;
+  EXPECT_NE(help_text(model_class(), "generate").find("temperature : number from 0 to 1000000, optional"),
+            std::string::npos);
+  EXPECT_EQ(help_text(model_class(), "nothing"), "");
+  for (const Json& one : describe(session_classes())) {
+    EXPECT_FALSE(one.at("doc").get<std::string>().empty()) << one.at("name");
+    for (const Json& member : one.at("fields"))
+      EXPECT_FALSE(member.at("doc").get<std::string>().empty()) << one.at("name") << member;
+    for (const Json& member : one.at("methods"))
+      EXPECT_FALSE(member.at("doc").get<std::string>().empty()) << one.at("name") << member;
+  }
+}
+
+}  // namespace
+}  // namespace tycho

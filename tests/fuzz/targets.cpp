@@ -1,0 +1,119 @@
+// The targets.
+#include "tests/fuzz/targets.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "bindings/define/recipe.h"
+#include "bindings/import/import.h"
+#include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/checkpoint/manifest.h"
+#include "trainer/checkpoint/safetensors.h"
+#include "trainer/data/mds.h"
+#include "trainer/data/tokenizer.h"
+#include "trainer/sweep/ledger.h"
+
+namespace tycho {
+namespace {
+
+template <class Body>
+void refused_or_taken(Body&& body) {
+  try {
+    body();
+  } catch (const Error&) {
+    // A refusal with a message is what bad bytes should get.
+  }
+}
+
+void safetensors(std::string_view bytes) {
+  refused_or_taken([&] {
+    // The first bytes say how long the file is, so that spans can be right.
+    const int64_t file_bytes = bytes.empty() ? 0 : static_cast<unsigned char>(bytes[0]) * int64_t{16};
+    parse_safetensors_header(bytes.substr(bytes.empty() ? 0 : 1), file_bytes, "fuzz");
+  });
+}
+
+void manifest(std::string_view bytes) {
+  refused_or_taken([&] { parse_manifest(bytes, "fuzz"); });
+  refused_or_taken([&] { manifest_from_json(parse_json(bytes, "fuzz"), "fuzz"); });
+}
+
+/// The index of a data set whose shards are not there.
+void mds_index(std::string_view bytes) {
+  static const std::string dir = [] {
+    std::string name = (std::filesystem::temp_directory_path() / "tycho-fuzz-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) fail(ExitCode::kStorage, "no temporary folder");
+    return name;
+  }();
+  const std::string path = dir + "/index.json";
+  std::filesystem::remove(path);
+  const auto file = real_files().create(path);
+  file->write(bytes.data(), bytes.size());
+  file->close();
+  refused_or_taken([&] { MdsReader reader(read_mds_index(dir)); });
+}
+
+void tokenizer(std::string_view bytes) {
+  refused_or_taken([&] {
+    const auto made = tokenizer_from_text(bytes, "fuzz");
+    made->decode(made->encode("The quick brown fox, 12 345 \xC3\xA9\xFF <|endoftext|>"));
+  });
+}
+
+void import_yaml(std::string_view bytes) {
+  refused_or_taken([&] { import_recipe("fuzz.yaml", std::string(bytes)); });
+}
+
+void import_toml(std::string_view bytes) {
+  refused_or_taken([&] { import_recipe("fuzz.toml", std::string(bytes)); });
+}
+
+constexpr const char* kRecipe =
+    "local t = require \"tycho\"\nlocal r = t.recipe \"x\"\nr.max_duration = \"10ba\"\n"
+    "r.model = t.model.llama { width = 64, heads = 4, layers = 2, ffn_width = 128 }\n"
+    "r.optimizer = t.optim.adamw { lr = 1e-3 }\nr.train_data = t.data.mds { local_dir = \"data\" }\nreturn "
+    "r\n";
+
+/// One argument on a recipe that is right; @ would read files.
+void overrides(std::string_view bytes) {
+  if (bytes.starts_with('@')) return;
+  refused_or_taken([&] {
+    RecipeRequest request{.file = "x.lua",
+                          .pins = {{1, std::string(bytes)}},
+                          .files = {{"x.lua", kRecipe}},
+                          .only_files = true};
+    resolve_recipe(request);
+  });
+}
+
+/// A recipe's own text: the lexer looks at it for every message.
+void recipe(std::string_view bytes) {
+  refused_or_taken([&] {
+    RecipeRequest request{.file = "x.lua", .files = {{"x.lua", std::string(bytes)}}, .only_files = true};
+    resolve_recipe(request);
+  });
+}
+
+void ledger(std::string_view bytes) {
+  for (size_t begin = 0; begin < bytes.size();) {
+    const size_t end = std::min(bytes.find('\n', begin), bytes.size());
+    const Json fact = read_ledger_line(bytes.substr(begin, end - begin));
+    if (!fact.is_null()) ledger_line(fact);
+    begin = end + 1;
+  }
+}
+
+}  // namespace
+
+const std::vector<FuzzTarget>& fuzz_targets() {
+  static const std::vector<FuzzTarget> targets = {
+      {"safetensors", safetensors}, {"manifest", manifest},       {"mds_index", mds_index},
+      {"tokenizer", tokenizer},     {"import_yaml", import_yaml}, {"import_toml", import_toml},
+      {"overrides", overrides},     {"recipe", recipe},           {"ledger", ledger}};
+  return targets;
+}
+
+}  // namespace tycho

@@ -1,0 +1,139 @@
+// `tycho repl` without a terminal: scripts and single entries, over an engine that computes nothing.
+#include <filesystem>
+
+#include "tests/host/shell.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ReplTest : public ShellTest {
+ protected:
+  void SetUp() override {
+    ShellTest::SetUp();
+    fs::create_directories(folder_ / "bin");
+    fs::create_directories(folder_ / "lib");
+    fs::copy_file(TYCHO_PROGRAM, folder_ / "bin/tycho");
+    fs::copy_file(TYCHO_FAKE_ENGINE, folder_ / "lib/libtycho_engine.so");
+    write(whole());
+  }
+  /// A script over x.lua, with what follows the file on the command line.
+  Outcome script(const std::string& text, const std::string& words = "") {
+    write(text, "script");
+    return here("unset -f tycho; XDG_STATE_HOME=state bin/tycho repl x.lua " + words + " < script");
+  }
+};
+
+TEST_F(ReplTest, ExpressionsPrintAndStatementsDoNot) {
+  const Outcome got =
+      script("1 + 2\nx = 5\nx * 2;\n_\nlocal y = x + 1\ny, nil\n= y\nfor i = 1, 2 do\nprint(i)\nend\n");
+  EXPECT_EQ(got.output, "3\n10\n6\nnil\n6\n1\n2\n");
+  EXPECT_EQ(got.code, 0);
+}
+
+TEST_F(ReplTest, ARecipeIsReadChangedAndExplained) {
+  const Outcome got = script(
+      "r.optimizer.lr\nr.optimizer.lr = 2e-3\nr.optimizer\n?r.optimizer.lr\n:why optimizer.lr\nr:why "
+      "'seed'\n",
+      "optimizer.lr*=2");
+  EXPECT_CONTAINS(got.output, "0.002\nadamw { lr = 0.002, betas = {0.9, 0.95}");
+  EXPECT_CONTAINS(got.output, "-- x.lua:5");
+  EXPECT_CONTAINS(got.output, "optimizer.lr : number > 0, required.  Peak learning rate");
+  EXPECT_CONTAINS(got.output, "set: stdin:2");
+  EXPECT_CONTAINS(got.output, "recipe     0.001");
+  EXPECT_CONTAINS(got.output, "argument   0.002");
+  EXPECT_EQ(got.code, 0);
+}
+
+TEST_F(ReplTest, AWrongKeyIsMarkedInTheTypedLineAndEndsAScript) {
+  const Outcome got = script("x = 1\nr.optimizer.betaz = 1\nprint 'not reached'\n");
+  EXPECT_CONTAINS(got.output, "stdin:2:13: unknown key  optimizer.betaz (adamw)\n");
+  EXPECT_CONTAINS(got.output, "   2 | r.optimizer.betaz = 1\n     |             ^^^^^ did you mean  betas");
+  EXPECT_EQ(got.output.find("not reached"), std::string::npos);
+  EXPECT_EQ(got.code, 10);
+}
+
+TEST_F(ReplTest, ARunIsBuiltSteppedAndClosed) {
+  const Outcome got = script(
+      "trainer = build(r)\ns = trainer:step(4)\ns\nmodel:find 'embed'\n"
+      "for name, p in model.params do if p.grad:norm() > 20 then print(name) end end\n"
+      "model:generate('once', { max_tokens = 3 })\nopt.lr\nplot(s.losses)\nhist { 1, 2, 2, 3 "
+      "}\ntrainer:close()\n");
+  EXPECT_CONTAINS(got.output, "  4/10 ba  loss 1.000 ");
+  EXPECT_CONTAINS(got.output, "f32[8");
+  EXPECT_CONTAINS(got.output, "embed.weight\n\"once and 3 more\"\n0.0006\n");
+  EXPECT_EQ(got.code, 0) << got.output;
+}
+
+TEST_F(ReplTest, ErrorsOfObjectsSayWhatToDo) {
+  Outcome got = script("build(r);\nmodel:layer(99)\n");
+  EXPECT_CONTAINS(got.output, "stdin:2:7: E_SHAPE  model:layer(99): this model has layers 1..2\n");
+  EXPECT_CONTAINS(got.output, "   2 | model:layer(99)\n     |       ^^^^^");
+  EXPECT_EQ(got.code, 2);
+  got = script("build(r);\nopt:set_lr(3e-4)\n");
+  EXPECT_CONTAINS(got.output, "opt has no set_lr");
+  EXPECT_CONTAINS(got.output, "opt is read-only");
+  got = script("trainer:step()\n");
+  EXPECT_CONTAINS(got.output, "there is no trainer yet");
+  EXPECT_CONTAINS(got.output, "trainer = build(r)  opens the run");
+  got = script("build(r);\ntrainer:close()\nmodel.n_params\n");
+  EXPECT_CONTAINS(got.output, "E_EXPIRED  this model belonged to the run fake, which is over");
+}
+
+TEST_F(ReplTest, LocalsAndFramesOfAnErrorStay) {
+  write("local function inner(n) local half = n / 2 error('broken at ' .. half) end\nreturn inner\n",
+        "lib.lua");
+  Outcome got = here(
+      "unset -f tycho; bin/tycho repl x.lua -e 'function f(n) local half = n / 2 error(\"broken\") end' -e "
+      "'f(8)'");
+  EXPECT_CONTAINS(got.output, "stdin:1");
+  EXPECT_CONTAINS(got.output, "broken");
+  EXPECT_EQ(got.code, 10);
+  got = script("pcall(error)\nfunction f(n) local half = n / 2 return half.x.y end\n:who\n");
+  EXPECT_CONTAINS(got.output, "  f                function  function\n");
+}
+
+TEST_F(ReplTest, EveryCommandRuns) {
+  const Outcome got = script(
+      ":plan\n:time 1 + 1\n:bench 1 + 1\n:mem\n:heap\n:reload\n:who\n:history "
+      "x\n:help\n?\n?trainer.step\n?t.sched.cosine\n"
+      "?t.lazy\n?:plan\n:save saved.lua\n:log session.lua\nbuild(r);\n:mem\n?model\n:quit\nnever\n");
+  EXPECT_EQ(got.code, 0) << got.output;
+  EXPECT_CONTAINS(got.output, "nothing changed");
+  EXPECT_CONTAINS(got.output, "trainer:step(n?: integer) : tycho.run.Steps");
+  EXPECT_CONTAINS(got.output, "wrote saved.lua");
+  EXPECT_EQ(here("tycho check saved.lua").code, 0);
+  EXPECT_EQ(here("tycho diff x.lua saved.lua").output, "");
+}
+
+TEST_F(ReplTest, ReloadSaysWhatChanged) {
+  const std::string changed = whole("r.seed = 99\n");
+  write(changed, "y.lua");
+  const Outcome got = script(";cp y.lua x.lua\n:reload\nr.seed\n");
+  EXPECT_CONTAINS(got.output, "  seed  17 -> 99\n99\n");
+}
+
+TEST_F(ReplTest, MistakesOfCommandsAreNamed) {
+  EXPECT_CONTAINS(script(":wyh seed\n").output, "no command :wyh; did you mean :why?");
+  EXPECT_CONTAINS(script(":why sed\n").output, "no key sed");
+  EXPECT_CONTAINS(script(":save x.lua\n").output, "x.lua is there already");
+  EXPECT_CONTAINS(script("for i = 1, 2 do\n").output, "the script ends inside an entry");
+  EXPECT_CONTAINS(script("x = 'open\n").output, "not Lua: unfinished string");
+  EXPECT_CONTAINS(script("y\n").output, "undeclared name  y");
+  EXPECT_CONTAINS(script("a += 1\n").output, "Lua has no \"+=\"");
+  EXPECT_CONTAINS(script("plot({ 1 }, { 1, 2 })\n").output, "x has 1 values, y has 2");
+}
+
+TEST_F(ReplTest, StartsWithoutARecipeAndWithABrokenOne) {
+  EXPECT_EQ(here("unset -f tycho; echo '2 ^ 10' | bin/tycho repl").output, "1024\n");
+  write("local t = require 'tycho'\nlocal r = t.recipe 'x'\nr.seq_len = -1\nreturn r\n");
+  const Outcome got = script("r.seq_len\n");
+  EXPECT_CONTAINS(got.output, "x.lua:3:13");
+  const Outcome usage = here("tycho repl seed=1 < /dev/null");
+  EXPECT_CONTAINS(usage.output, "wants a recipe");
+  EXPECT_EQ(usage.code, 2);
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# The REPL as a person meets it: `tycho repl` with the real engine in a terminal (tmux), along the transcript that it was
+# designed after.
+set -euo pipefail
+command -v tmux >/dev/null || { echo "skipped: no tmux"; exit 77; }
+tycho=$TYCHO_BUILD/bin/tycho work=$(mktemp -d "${TMPDIR:-/tmp}/tycho-repl-XXXXXX")
+tm() { tmux -L "tycho-$$" -f /dev/null "$@"; }
+trap 'tm kill-server 2>/dev/null || true; rm -rf "$work"' EXIT
+cd "$work"
+"$tycho" tokenizer train "$TYCHO_SOURCE_DIR/trainer/base" --ext .h,.cpp --vocab-size 384 --out data/tokenizer.json >/dev/null
+"$tycho" data convert "$TYCHO_SOURCE_DIR/trainer/base" --ext .h,.cpp --tokenizer data/tokenizer.json --concat-tokens 32 \
+  --out data >/dev/null
+cat >tiny.lua <<'RECIPE'
+local t = require "tycho"
+local r = t.recipe "tiny"
+r.seq_len, r.global_batch, r.max_duration = 32, "4sp", "60ba"
+r.model = t.model.llama { width = 32, layers = 2, heads = 2, ffn_width = 64, vocab_size = 384, tied = true }
+r.optimizer = t.optim.adamw { lr = 6e-4 }
+r.scheduler = t.sched.cosine { t_warmup = "4ba" }
+r.tokenizer, r.train_data, r.threads = "data/tokenizer.json", t.data.mds { local_dir = "data" }, 1
+return r
+RECIPE
+
+tm new-session -d -x 110 -y 40 "env LANG=C.UTF-8 XDG_STATE_HOME=$work/state bash --norc --noprofile" 2>/dev/null ||
+  { echo "skipped: tmux finds no pseudo terminal"; exit 77; }
+tm set-option -g history-limit 5000
+passed=0
+screen() { tm capture-pane -p -S - -J; }
+# Waits until the screen has so many lines that match.
+see() {
+  local wanted=${2:-1} i
+  for ((i = 0; i < 300; i++)); do
+    (($(screen | grep -c -E -- "$1") >= wanted)) && { passed=$((passed + 1)); return; }
+    sleep 0.1
+  done
+  echo "wanted $wanted lines with: $1"; screen | grep -v '^$' | tail -40; echo "$passed passed, 1 failed" >"$TYCHO_RESULT"; exit 1
+}
+enter() { tm send-keys -l -- "$1"; tm send-keys Enter; }
+
+enter "$tycho repl tiny.lua micro_batch=2sp"
+see '^tycho .*[?]help  ;shell  :commands  \^D'
+see '^recipe tiny  hash [0-9a-f]{8}  [0-9]+ parameters  60 ba   not built yet'
+enter 'r.optimizer';                         see '^adamw \{ lr = 0.0006, betas = \{0.9, 0.95\}.* -- tiny.lua:5'
+enter '?r.optimizer.lr';                     see '^optimizer.lr : number > 0, required.*Peak learning rate.*set: tiny.lua:5'
+enter 'r.optimizer.betaz = 1';               see 'unknown key  optimizer.betaz'; see '\^\^\^\^\^ did you mean  betas'
+enter ':plan';                               see 'parameters'
+enter 'trainer = build(r)'
+enter 'trainer:step(20)';                    see '20/60 ba  loss [0-9.]+ → [0-9.]+  lr '; see '^  loss .*…'
+enter 'w = model:find "layers.1.self_attn.q_proj.weight"'
+enter 'w';                                   see '^f32\[32×32\] cpu  mean .*std .*min .*max .*finite'; see 'of 32 rows; t:show\(rows\)'
+enter 'w:histogram()';                       see '^ -0\..* [▁▂▃▄▅▆▇█ ]+ 0\.'
+enter 'model:layer(99)';                     see 'E_SHAPE  model:layer\(99\): this model has layers 1..2'
+enter 'for name, p in model.params do'
+enter 'if p.grad:norm() > 0 then print(name, #p.shape) end'
+enter 'end';                                 see '^model.norm.weight	? *1'
+enter 'model:generate("class ", { max_tokens = 8, temperature = 0.8 })'; see '^"class|^".*"$'
+enter 'opt:set_lr(3e-4)';                    see 'opt has no set_lr'
+enter 'while true do end'; sleep 0.5; tm send-keys C-c; see '\^C interrupted at stdin:[0-9]+'
+enter 'trainer:step(1000000)'; see '60/60 ba'
+enter ';echo from the shell';                see '^from the shell'
+enter ':why optimizer.lr';                   see '^recipe +0.0006 +tiny.lua:5'
+enter 'plot "loss"';                         see '^ *loss'
+enter 'local kept = w:keep()';               enter ':who'; see 'kept +tensor'
+enter 'kept:mean() == w:mean()';             see '^true'
+enter 'trainer:save()';                      see 'checkpoints/step-0*60\.'
+tm send-keys -l 'r.optim'; tm send-keys Tab; see '^> r.optimizer'; tm send-keys C-c; see '\^C$'
+tm send-keys -l 'trainer:ev'; tm send-keys Tab; see '^> trainer:eval'; tm send-keys C-c
+tm send-keys -l 'model:find "model.embed_t'; tm send-keys Tab; see 'find "model.embed_tokens.weight'; tm send-keys C-c
+tm send-keys -l 'r.precision = "b'; tm send-keys Tab; see 'r.precision = "bf16'; tm send-keys C-c
+enter 'model.n_params'
+tm send-keys C-d; see 'a run is open at step 60'
+tm send-keys C-d; sleep 0.3
+enter "$tycho repl"; see '^tycho .*[?]help' 2
+tm send-keys C-p; see '^> model.n_params' 2; tm send-keys C-c
+enter 'model.n_params';                      see 'there is no model yet'
+enter ':quit'; enter 'echo "left with $?"';  see '^left with 0'
+enter "$tycho run tiny.lua run_name=bad optimizer.lr=1e30 clip.norm=0 --on-error repl"
+see 'training has diverged'
+enter 'trainer.state.step > 0';              see '^true' 2
+enter 'trainer:close()'; tm send-keys C-d;   enter 'echo "left with $?"'; see '^left with 14'
+echo "$passed passed, 0 failed" | tee "$TYCHO_RESULT"

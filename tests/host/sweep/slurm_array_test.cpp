@@ -1,0 +1,72 @@
+// Slurm arrays with an sbatch that only writes down what it was given.
+#include "tests/host/sweep/sweep_fixture.h"
+
+namespace tycho {
+namespace {
+
+class SlurmArrayTest : public SweepTest {
+ protected:
+  void SetUp() override {
+    SweepTest::SetUp();
+    write(
+        sweep("s.space[\"optimizer.lr\"] = t.space.choice { 1e-3, 2e-3, 3e-3 }\ns.search = t.search.grid()\n"
+              "s.launch = t.launch.slurm_array { gpus = 0, time = \"90m\", max_running = 2, partition = "
+              "\"fast\",\n"
+              "  options = { \"--exclude=n1\" } }\n"),
+        "s.lua");
+  }
+  void fake_sbatch(const std::string& body) {
+    write("#!/bin/sh\n" + body, "bin/sbatch");
+    std::filesystem::permissions(folder_ / "bin/sbatch", std::filesystem::perms::owner_all);
+  }
+  Outcome with_sbatch(const std::string& arguments) const {
+    return here("PATH=" + (folder_ / "bin").string() + ":$PATH ./bin/tycho " + arguments);
+  }
+};
+
+TEST_F(SlurmArrayTest, PrintsTheScriptAndSubmitsNothing) {
+  fake_sbatch("touch submitted\n");
+  const Outcome printed = with_sbatch("sweep s.lua --print");
+  ASSERT_EQ(printed.code, 0) << printed.output;
+  for (const char* line : {"#SBATCH --job-name=s\n", "#SBATCH --array=0-1%2\n", "#SBATCH --time=90\n",
+                           "#SBATCH --requeue\n", "#SBATCH --partition=fast\n", "#SBATCH --exclude=n1\n",
+                           "#SBATCH --signal=B:USR1@180\n", "trap 'kill -USR1 $worker' USR1\n"})
+    EXPECT_CONTAINS(printed.output, line);
+  EXPECT_TRUE(printed.output.starts_with("#!/bin/bash\n"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "submitted"));
+}
+
+TEST_F(SlurmArrayTest, SubmitsAndTheScriptWorksTheSweepOff) {
+  fake_sbatch("cp \"$2\" " + (folder_ / "script.sh").string() + "; echo 4711\n");
+  const Outcome submitted = with_sbatch("sweep s.lua");
+  ASSERT_EQ(submitted.code, 0) << submitted.output;
+  EXPECT_CONTAINS(submitted.output, "submitted as job 4711");
+  EXPECT_EQ(states(table()), std::set<std::string>{"planned"});
+  const Outcome task = here("bash script.sh & bash script.sh; wait", "bash");
+  EXPECT_EQ(states(table()), std::set<std::string>{"finished"}) << task.output;
+}
+
+TEST_F(SlurmArrayTest, TheWarningOfTheTimeLimitPutsTrialsBackAndQueuesAgain) {
+  fake_sbatch("cp \"$2\" " + (folder_ / "script.sh").string() + "; echo 1\n");
+  ASSERT_EQ(with_sbatch("sweep s.lua").code, 0);
+  write("#!/bin/sh\necho \"$@\" >> " + (folder_ / "requeued").string() + "\n", "bin/scontrol");
+  std::filesystem::permissions(folder_ / "bin/scontrol", std::filesystem::perms::owner_all);
+  const Outcome task = here(
+      "export PATH=$PWD/bin:$PATH SLURM_ARRAY_JOB_ID=1 SLURM_ARRAY_TASK_ID=0 TYCHO_STEP_MS=100; bash "
+      "script.sh & "
+      "sleep 0.8; kill -USR1 $!; wait $!; echo code $?",
+      "bash");
+  EXPECT_CONTAINS(task.output, "code 138");
+  EXPECT_EQ(read("requeued"), "requeue 1_0\n");
+  EXPECT_TRUE(states(table()).contains("paused")) << task.output;
+}
+
+TEST_F(SlurmArrayTest, WhatSbatchSaysIsPassedOn) {
+  fake_sbatch("echo 'sbatch: error: invalid partition' >&2; exit 1\n");
+  const Outcome refused = with_sbatch("sweep s.lua");
+  EXPECT_EQ(refused.code, 11);
+  EXPECT_CONTAINS(refused.output, "invalid partition");
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,192 @@
+// Sweeps with real processes: what is tried, who goes on, and what kill -9, Ctrl-C and failures leave.
+#include "tests/host/sweep/sweep_fixture.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kChoices =
+    "s.space[\"optimizer.lr\"] = t.space.choice { 1e-4, 1e-3, 1e-2 }\ns.search = t.search.grid()\n";
+
+TEST_F(SweepTest, AGridTriesEveryPointOnceAndSaysWhichWasBest) {
+  write(sweep(kChoices), "s.lua");
+  const Outcome swept = run("sweep s.lua");
+  ASSERT_EQ(swept.code, 0) << swept.output;
+  const Json first = table();
+  ASSERT_EQ(first.at("trials").size(), 3u);
+  EXPECT_EQ(states(first), std::set<std::string>{"finished"});
+  const Outcome best = run("sweep best s");
+  EXPECT_EQ(best.code, 0) << best.output;
+  EXPECT_CONTAINS(best.output, "tycho run recipe.lua optimizer.lr=0.001");
+  EXPECT_CONTAINS(read("sweeps/s/best.lua"), "require \"recipe\" :extend \"s-best\"");
+  EXPECT_EQ(run("check sweeps/s/best.lua").code, 0);
+
+  // The same trial never runs twice; new points extend the sweep.
+  const std::string steps = read(run_dir(first.at("trials")[0]) + "/steps.txt");
+  write(sweep("s.space[\"optimizer.lr\"] = t.space.choice { 1e-4, 1e-3, 1e-2, 3e-2 }\ns.search = "
+              "t.search.grid()\n"),
+        "s.lua");
+  EXPECT_EQ(run("sweep s.lua").code, 0);
+  EXPECT_EQ(table().at("trials").size(), 4u);
+  EXPECT_EQ(read(run_dir(first.at("trials")[0]) + "/steps.txt"), steps);
+}
+
+TEST_F(SweepTest, ARecipeThatChangedForksTheSweepAndSaysWhatChanged) {
+  write(sweep(kChoices), "s.lua");
+  ASSERT_EQ(run("sweep s.lua").code, 0);
+  write(whole("r.max_duration = \"20ba\"\nr.seed = 3\n"), "recipe.lua");
+  const Outcome resumed = run("sweep resume s");
+  EXPECT_EQ(resumed.code, 10) << resumed.output;
+  EXPECT_CONTAINS(resumed.output, "recipe.lua has another text");
+  const Outcome forked = run("sweep s.lua");
+  EXPECT_EQ(forked.code, 0) << forked.output;
+  EXPECT_CONTAINS(forked.output, "this sweep is sweeps/s-2");
+  EXPECT_EQ(states(table("s-2")), std::set<std::string>{"finished"});
+}
+
+TEST_F(SweepTest, HalvingSendsTheBestOnFromTheirOwnCheckpoints) {
+  write(sweep("s.space[\"optimizer.lr\"] = t.space.log(1e-5, 1e-1)\n"
+              "s.search = t.search.asha { trials = 9, eta = 3, rungs = { \"3ba\", \"8ba\", \"20ba\" } }\n"),
+        "s.lua");
+  const Outcome swept = run("sweep s.lua --workers 2");
+  ASSERT_EQ(swept.code, 0) << swept.output;
+  int finished = 0;
+  const Json shown = table();
+  for (const Json& trial : shown.at("trials")) {
+    const std::string steps = read(run_dir(trial) + "/steps.txt");
+    const auto count = static_cast<size_t>(std::count(steps.begin(), steps.end(), '\n'));
+    EXPECT_EQ(count, trial.at("step").get<size_t>()) << "a step was done twice";
+    finished += trial.at("state") == "finished" ? 1 : 0;
+    EXPECT_TRUE(count == 3 || count == 8 || count == 20) << count;
+  }
+  EXPECT_GE(finished, 1) << swept.output;
+  EXPECT_LE(finished, 3);
+  const Outcome report = run("sweep report s");
+  EXPECT_EQ(report.code, 0) << report.output;
+  EXPECT_CONTAINS(read("sweeps/s/report.html"), "Trials that came so far");
+  EXPECT_CONTAINS(read("sweeps/s/report.md"), "| trial |");
+}
+
+TEST_F(SweepTest, FinalistsRunWithEverySeedAndTheDifferenceIsHeldAgainstTheirNoise) {
+  write(sweep(std::string(kChoices) + "s.seeds = { 17, 18, 19 }\n"), "s.lua");
+  const Outcome swept = run("sweep s.lua");
+  ASSERT_EQ(swept.code, 0) << swept.output;
+  const Json shown = table();
+  EXPECT_EQ(shown.at("trials").size(), 3u + 2 * 2) << "17 is the recipe's own";
+  EXPECT_CONTAINS(shown.at("verdict").get<std::string>(), "seed sigma");
+}
+
+TEST_F(SweepTest, EveryWayToFailGetsItsOwnEnd) {
+  write(whole("r.max_duration = \"20ba\"\nr.global_batch = \"8sp\"\nr.micro_batch = \"8sp\"\n"),
+        "recipe.lua");
+  write(sweep("s.space.what = t.space.zip { [\"optimizer.lr\"] = { 1e-3, 2, 1e-3, 1e-3, 1e-3, 1e-3 },\n"
+              "  [\"optimizer.weight_decay\"] = { 0, 0, 0.1, 9, 8, 0.2 },\n"
+              "  [\"optimizer.betas\"] = { \"[0.9,0.95]\", \"[0.9,0.95]\", \"[0.5,0.95]\", \"[0.9,0.95]\", "
+              "\"[0.9,0.95]\", \"[0.9,0.95]\" },\n"
+              "  [\"model.heads\"] = { 4, 4, 4, 4, 4, 5 } }\ns.search = t.search.grid()\n"),
+        "s.lua");
+  const Outcome planned = run("sweep plan s.lua");
+  EXPECT_EQ(planned.code, 10) << "five heads do not divide the width: said before anything starts\n"
+                              << planned.output;
+  write(read("s.lua").replace(read("s.lua").rfind("4, 5 }"), 6, "4, 4 }"), "s.lua");
+  const Outcome swept = run("sweep s.lua");
+  EXPECT_EQ(swept.code, 0) << swept.output;
+  const Json trials = table().at("trials");
+  ASSERT_EQ(trials.size(), 6u);
+  EXPECT_EQ(trials[0].at("state"), "finished");
+  EXPECT_EQ(trials[1].at("state"), "stopped");
+  EXPECT_EQ(trials[1].at("note"), "diverged");
+  EXPECT_TRUE(trials[1].at("value").is_null()) << "as bad as can be";
+  EXPECT_EQ(trials[2].at("state"), "finished");
+  EXPECT_EQ(trials[2].at("note"), "micro_batch=4sp after out of memory");
+  EXPECT_EQ(trials[3].at("state"), "failed");
+  EXPECT_CONTAINS(trials[3].at("note").get<std::string>(), "No space left on device, 3 times");
+  EXPECT_EQ(trials[4].at("state"), "finished");
+  const Outcome retried = run("sweep retry s --failed");
+  EXPECT_CONTAINS(retried.output, "1 trial to be tried again");
+  EXPECT_CONTAINS(run("sweep drop s 4").output, "1 trial dropped");
+}
+
+TEST_F(SweepTest, RulesStopTrialsEarly) {
+  write(sweep("s.space[\"optimizer.lr\"] = t.space.choice { 1e-3, 0.5 }\ns.search = t.search.grid()\n"
+              "s.stop.bad = function(m) return m.step > 3 and m.train.loss > 6 end\n"),
+        "s.lua");
+  const Outcome swept = here("TYCHO_STEP_MS=60 ./bin/tycho sweep s.lua --workers 2");
+  ASSERT_EQ(swept.code, 0) << swept.output;
+  const Json trials = table().at("trials");
+  EXPECT_EQ(trials[0].at("state"), "finished") << trials.dump();
+  EXPECT_EQ(trials[1].at("state"), "stopped") << trials.dump();
+  EXPECT_EQ(trials[1].at("note"), "bad");
+}
+
+TEST_F(SweepTest, CtrlCSavesTheTrialsAndSaysHowToGoOn) {
+  write(sweep(kChoices), "s.lua");
+  setenv("TYCHO_STEP_MS", "40", 1);
+  const pid_t worker = start({"sweep", "s.lua", "--workers", "2"});
+  ASSERT_TRUE(wait_for([&] { return read("sweeps/s/ledger.jsonl").find("running") != std::string::npos; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  kill(worker, SIGINT);
+  EXPECT_EQ(finish(worker), 130);
+  unsetenv("TYCHO_STEP_MS");
+  EXPECT_CONTAINS(read("log"), "`tycho sweep resume s` goes on");
+  EXPECT_TRUE(states(table()).contains("paused"));
+  EXPECT_EQ(run("sweep resume s").code, 0);
+  EXPECT_EQ(states(table()), std::set<std::string>{"finished"});
+  const Json shown = table();
+  for (const Json& trial : shown.at("trials")) {
+    const std::string steps = read(run_dir(trial) + "/steps.txt");
+    EXPECT_EQ(std::count(steps.begin(), steps.end(), '\n'), 20) << "no step twice";
+  }
+}
+
+/// Processes of `tycho run` below our folder, by their command lines.
+std::vector<pid_t> trial_processes(const fs::path& folder) {
+  std::vector<pid_t> found;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream file(entry.path() / "cmdline");
+    const std::string line((std::istreambuf_iterator<char>(file)), {});
+    if (line.find("run_dir=" + folder.string()) != std::string::npos) found.push_back(std::stoi(name));
+  }
+  return found;
+}
+
+TEST_F(SweepTest, KillingAnyWorkerOrTrialAtAnyTimeLosesAtMostItsStep) {
+  write(
+      sweep(
+          "s.space[\"optimizer.lr\"] = t.space.log(1e-4, 1e-2)\ns.search = t.search.random { trials = 5 }\n"),
+      "s.lua");
+  ASSERT_EQ(run("sweep plan s.lua").code, 0);
+  setenv("TYCHO_STEP_MS", "5", 1);
+  std::vector<pid_t> workers = {start({"sweep", "s.lua"}), start({"sweep", "s.lua"})};
+  for (int i = 0; i < 8; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(60 + 37 * i % 90));
+    if (i % 2 == 0) {
+      pid_t& victim = workers[static_cast<size_t>(i / 2 % 2)];
+      kill(victim, SIGKILL);
+      finish(victim);
+      victim = start({"sweep", "s.lua"});
+    } else {
+      const std::vector<pid_t> trials = trial_processes(folder_);
+      if (!trials.empty()) kill(trials.front(), SIGKILL);
+    }
+  }
+  for (const pid_t worker : workers) EXPECT_EQ(finish(worker), 0) << read("log");
+  unsetenv("TYCHO_STEP_MS");
+  const Json trials = table().at("trials");
+  ASSERT_EQ(trials.size(), 5u);
+  for (const Json& trial : trials) {
+    EXPECT_EQ(trial.at("state"), "finished") << trial.dump() << read("log");
+    EXPECT_EQ(trial.at("step"), 20);
+    // A step that was killed before it was saved is done again, and only that.
+    std::ifstream steps(folder_ / run_dir(trial) / "steps.txt");
+    int64_t last = 0;
+    for (int64_t step = 0; steps >> step; last = step)
+      EXPECT_TRUE(step == last + 1 || step == last) << step << " after " << last;
+  }
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,1 @@
+tycho_test(tensor_text_test SOURCES trainer/session/tensor_text_test.cpp LIBS session)

@@ -1,0 +1,129 @@
+// A run that is open: its steps are those of a whole run, and looking changes nothing.
+#include "trainer/open_session.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "tests/trainer/run_fixture.h"
+
+namespace tycho {
+namespace {
+
+class OpenSessionTest : public RunTest {
+ protected:
+  OpenSessionTest() { write_data(64, 16, 64); }
+  std::unique_ptr<TrainingSession> open() { return open_session(request(), nullptr, stop_); }
+  static ExitCode code_of(const std::function<void()>& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ExitCode::kOk;
+  }
+};
+
+TEST_F(OpenSessionTest, StepsAreThoseOfAWholeRun) {
+  run();
+  const std::map<int64_t, double> wanted = losses();
+  config_.run_dir = dir_ / "stepped";
+  const auto session = open();
+  std::vector<StepMetrics> got = session->step(5);
+  session->peek(9);
+  session->logits({1, 2, 3});
+  for (size_t i = 0; i < session->params().size(); ++i) session->weight(static_cast<int64_t>(i))->stats();
+  for (const StepMetrics& one : session->step(99)) got.push_back(one);
+  ASSERT_EQ(got.size(), 12u);
+  for (const StepMetrics& one : got) {
+    EXPECT_EQ(one.loss, wanted.at(one.step)) << one.step;
+    EXPECT_EQ(one.lr, session->lr_at(one.step - 1));
+  }
+}
+
+TEST_F(OpenSessionTest, ParametersAndGradientsAreTheModels) {
+  const auto session = open();
+  EXPECT_EQ(session->facts().num_layers, 2);
+  EXPECT_EQ(session->params().front().name, "model.embed_tokens.weight");
+  EXPECT_EQ(session->params().front().layer, -1);
+  const std::vector<StepMetrics> done = session->step(3);
+  double squares = 0;
+  int64_t numel = 0;
+  for (size_t i = 0; i < session->params().size(); ++i) {
+    const auto grad = session->grad(static_cast<int64_t>(i));
+    EXPECT_EQ(grad->shape(), session->params()[i].shape);
+    squares += grad->stats().norm * grad->stats().norm;
+    numel += grad->numel();
+  }
+  EXPECT_NEAR(std::sqrt(squares), done.back().grad_norm, 1e-4 * done.back().grad_norm);
+  EXPECT_EQ(numel, session->facts().run.num_params);
+  const OptimizerState optimizer = session->optimizer();
+  EXPECT_EQ(optimizer.config.at("kind"), "adamw");
+  size_t in_groups = 0;
+  for (const OptimizerGroup& group : optimizer.groups) in_groups += group.params.size();
+  EXPECT_EQ(in_groups, session->params().size());
+}
+
+TEST_F(OpenSessionTest, ViewsChangeWithTheModelAndCopiesDoNot) {
+  const auto session = open();
+  const auto weight = session->weight(0), kept = weight->clone();
+  EXPECT_EQ(weight->num_bytes(), 0);
+  EXPECT_EQ(kept->num_bytes(), weight->numel() * 4);
+  const std::vector<double> before = weight->values();
+  session->step(2);
+  EXPECT_EQ(kept->values(), before);
+  EXPECT_NE(weight->values(), before);
+  const Histogram histogram = weight->histogram(7);
+  EXPECT_EQ(std::accumulate(histogram.counts.begin(), histogram.counts.end(), int64_t{0}), weight->numel());
+  EXPECT_EQ(weight->slice(0, 3, 5)->slice(1, 2, 3)->values(),
+            (std::vector<double>{weight->values()[3 * 32 + 2], weight->values()[4 * 32 + 2]}));
+  EXPECT_EQ(code_of([&] { weight->slice(0, 0, 65); }), ExitCode::kUsage);
+  EXPECT_EQ(code_of([&] { weight->slice(2, 0, 1); }), ExitCode::kUsage);
+  EXPECT_EQ(code_of([&] { weight->slice(0, 1, 1)->stats(); }), ExitCode::kUsage);
+}
+
+TEST_F(OpenSessionTest, SavesOnRequestAndGoesOnFromThere) {
+  {
+    const auto session = open();
+    session->step(3);
+    const SavedCheckpoint saved = session->save();
+    EXPECT_EQ(saved.step, 3);
+    EXPECT_EQ(session->save().path, saved.path);  // nothing happened since
+  }
+  const auto session = open();
+  EXPECT_NE(session->facts().checkpoint, "");
+  EXPECT_EQ(session->state().train.step, 3);
+  session->run_for({2, DurationUnit::kBatch});  // saves at step 4, as the recipe says
+  EXPECT_EQ(session->state().train.step, 5);
+  EXPECT_EQ(session->save().step, 5);
+}
+
+TEST_F(OpenSessionTest, AStopEndsStepsAtABoundary) {
+  const auto session = open();
+  stop_ = 2;
+  EXPECT_TRUE(session->step(5).empty());
+  stop_ = 0;
+  EXPECT_EQ(session->step(2).size(), 2u);
+}
+
+TEST_F(OpenSessionTest, PeeksAtWhatComesNext) {
+  const auto session = open();
+  const auto first = session->peek(4);
+  ASSERT_EQ(first.size(), 4u);
+  EXPECT_EQ(first[0].size(), 16u);
+  EXPECT_EQ(session->peek(4), first);
+  session->step(1);
+  EXPECT_NE(session->peek(4), first);
+}
+
+TEST_F(OpenSessionTest, WhatTheRecipeDoesNotHaveIsNamed) {
+  const auto session = open();
+  EXPECT_EQ(code_of([&] { session->evaluate(); }), ExitCode::kUsage);
+  EXPECT_EQ(code_of([&] { session->generate("x", {}, [](const std::string&) {}); }), ExitCode::kUsage);
+  EXPECT_EQ(code_of([&] { session->decode({1}); }), ExitCode::kUsage);
+  EXPECT_EQ(code_of([&] { session->logits({64}); }), ExitCode::kUsage);
+  EXPECT_EQ(code_of([&] { session->logits({}); }), ExitCode::kUsage);
+  EXPECT_EQ(session->logits({1, 2})->shape(), std::vector<int64_t>{64});
+}
+
+}  // namespace
+}  // namespace tycho

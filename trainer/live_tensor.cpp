@@ -1,0 +1,108 @@
+// LibTorch's tensors behind the torch-free view.
+#include "trainer/live_tensor.h"
+
+#include <ATen/ATen.h>
+
+#include "trainer/native_errors.h"
+
+namespace tycho {
+namespace {
+
+std::string short_dtype(at::ScalarType type) {
+  switch (type) {
+    case at::kFloat: return "f32";
+    case at::kDouble: return "f64";
+    case at::kBFloat16: return "bf16";
+    case at::kHalf: return "f16";
+    case at::kInt: return "i32";
+    case at::kLong: return "i64";
+    default: return at::toString(type);
+  }
+}
+
+class LiveTensor final : public TensorView {
+ public:
+  LiveTensor(const Tensor& tensor, bool owned)
+      : tensor_(tensor), owned_(owned), shape_(tensor.sizes().begin(), tensor.sizes().end()) {}
+
+  const std::vector<int64_t>& shape() const override { return shape_; }
+  std::string dtype() const override { return short_dtype(tensor_.scalar_type()); }
+  std::string device() const override { return tensor_.device().str(); }
+  int64_t num_bytes() const override { return owned_ ? static_cast<int64_t>(tensor_.nbytes()) : 0; }
+
+  TensorStats stats() const override {
+    require_elements();
+    return with_own_errors([&] {
+      const Tensor x = tensor_.to(at::kFloat);
+      const auto [least, most] = x.aminmax();
+      const Tensor all = at::stack({x.mean(), at::std(x, /*unbiased=*/false), least, most, x.norm(),
+                                    at::isfinite(x).all().to(at::kFloat)})
+                             .cpu();
+      const float* v = all.const_data_ptr<float>();
+      return TensorStats{v[0], v[1], v[2], v[3], v[4], v[5] != 0};
+    });
+  }
+
+  Histogram histogram(int64_t bins) const override {
+    require_elements();
+    return with_own_errors([&] {
+      const Tensor all = tensor_.to(at::kFloat).flatten(), finite = all.masked_select(at::isfinite(all));
+      Histogram result;
+      result.counts.assign(static_cast<size_t>(bins), 0);
+      if (finite.numel() == 0) return result;
+      const auto [least, most] = finite.aminmax();
+      result.low = least.item<float>(), result.high = most.item<float>();
+      const Tensor counts = at::histc(finite.cpu(), bins, result.low, result.high);
+      for (int64_t i = 0; i < bins; ++i)
+        result.counts[static_cast<size_t>(i)] = static_cast<int64_t>(counts.const_data_ptr<float>()[i]);
+      return result;
+    });
+  }
+
+  std::vector<double> values() const override {
+    return with_own_errors([&] {
+      const Tensor all = tensor_.to(at::kDouble).cpu().contiguous();
+      const double* begin = all.const_data_ptr<double>();
+      return std::vector<double>(begin, begin + all.numel());
+    });
+  }
+
+  std::unique_ptr<TensorView> slice(int64_t dim, int64_t begin, int64_t end) const override {
+    const auto num_dims = static_cast<int64_t>(shape_.size());
+    if (dim < 0 || dim >= num_dims || begin < 0 || end < begin || end > shape_[static_cast<size_t>(dim)])
+      fail(ExitCode::kUsage, "[tensor] wanted positions inside the tensor, given [{}, {}) of dimension {}",
+           begin, end, dim);
+    return make_view(tensor_.slice(dim, begin, end));
+  }
+
+  std::unique_ptr<TensorView> matrix() const override {
+    const int64_t width = shape_.empty() ? 1 : shape_.back();
+    return with_own_errors([&] { return make_view(tensor_.reshape({width == 0 ? 0 : -1, width})); });
+  }
+
+  std::unique_ptr<TensorView> clone(bool on_host) const override {
+    return with_own_errors([&] {
+      const at::Device device = on_host ? at::Device(at::kCPU) : tensor_.device();
+      return make_view(tensor_.to(tensor_.options().device(device), /*non_blocking=*/false, /*copy=*/true),
+                       /*owned=*/true);
+    });
+  }
+
+ private:
+  void require_elements() const {
+    if (tensor_.numel() == 0)
+      fail(ExitCode::kUsage, "[tensor] wanted a tensor with elements, given an empty one");
+  }
+
+  Tensor tensor_;
+  bool owned_;
+  std::vector<int64_t> shape_;
+};
+
+}  // namespace
+
+std::unique_ptr<TensorView> make_view(const Tensor& tensor, bool owned) {
+  return std::make_unique<LiveTensor>(tensor, owned);
+}
+
+}  // namespace tycho

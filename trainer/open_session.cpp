@@ -1,0 +1,338 @@
+// A run that is open.
+#include "trainer/open_session.h"
+
+#include <ATen/Version.h>
+#include <c10/core/InferenceMode.h>
+#include <torch/headeronly/version.h>
+
+#include <cmath>
+#include <utility>
+
+#include "trainer/base/error.h"
+#include "trainer/base/json_writer.h"
+#include "trainer/checkpoint/run_lock.h"
+#include "trainer/config_io.h"
+#include "trainer/data/conversion_note.h"
+#include "trainer/data/tokenizer.h"
+#include "trainer/device.h"
+#include "trainer/eval/generate.h"
+#include "trainer/kernels/kernel_table.h"
+#include "trainer/live_tensor.h"
+#include "trainer/metrics/device_peak.h"
+#include "trainer/native_errors.h"
+#include "trainer/restore/initial_weights.h"
+#include "trainer/resume.h"
+#include "trainer/trainer.h"
+
+namespace tycho {
+namespace {
+
+// The text of the tokenizer's file, after checking it against model and data; "" when the recipe names none.
+std::string read_tokenizer(const TrainConfig& config, const ModelLayout& layout) {
+  if (config.tokenizer.empty()) return "";
+  std::string text = read_file(config.tokenizer);
+  const std::unique_ptr<Tokenizer> tokenizer = tokenizer_from_text(text, config.tokenizer);
+  if (tokenizer->size() > layout.vocab_size)
+    fail(ExitCode::kUnusable,
+         "[tokenizer] {} has {} tokens, the model {}: set model.vocab_size to at least {}", config.tokenizer,
+         tokenizer->size(), layout.vocab_size, tokenizer->size());
+  check_tokenizer(config.train_data.as<MdsConfig>().dir(), *tokenizer, config.tokenizer);
+  if (config.eval.data)
+    check_tokenizer(config.eval.data->as<MdsConfig>().dir(), *tokenizer, config.tokenizer);
+  return text;
+}
+
+/// The step of request.until; nothing when the run goes to its end.
+std::optional<int64_t> until_step(const TrainConfig& config, const RunRequest& request, const RunInfo& info) {
+  if (request.until.empty()) return {};
+  const double steps = in_steps(Duration::parse(request.until), config, info.total_steps, info.num_samples);
+  const auto step = static_cast<int64_t>(std::ceil(steps));
+  return step < info.total_steps ? std::optional(std::max<int64_t>(step, 1)) : std::nullopt;
+}
+
+RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const at::Device& device,
+                     const std::string& run_dir) {
+  const ModelLayout layout = model_layout(config.model);
+  RunInfo info;
+  info.run_name = config.run_name;
+  info.run_dir = run_dir;
+  info.device = device_name(device);
+  info.precision = config.precision == Precision::kBf16 ? "bf16" : "fp32";
+  info.recipe_hash = request.recipe_hash;
+  info.pins = request.pins;
+  info.num_samples = count_samples(config.train_data);
+  info.total_steps = total_steps(config, info.num_samples);
+  info.total_tokens = info.total_steps * global_batch_sequences(config) * config.seq_len;
+  info.until_step = until_step(config, request, info);
+  info.num_params = layout.num_params();
+  info.device_memory_bytes = device_memory_bytes(device);
+  info.flops_per_token_full = layout.flops_per_token_full(config.seq_len);
+  info.flops_per_token_causal = layout.flops_per_token_causal(config.seq_len);
+  info.peak_flops = device_peak_flops(info.device, config.precision);
+  return info;
+}
+
+std::unique_ptr<Reporter> make_reporter(const std::string& run_dir, std::unique_ptr<Reporter> display) {
+  std::vector<std::unique_ptr<Reporter>> reporters;
+  reporters.push_back(make_file_reporter(run_dir));
+  if (display) reporters.push_back(std::move(display));
+  return make_tee(std::move(reporters));
+}
+
+void report_resume(const CheckpointInfo& checkpoint, const Json& recipe, Reporter& reporter) {
+  const std::string conflicts = recipe_conflicts(checkpoint.manifest.at("recipe"), recipe);
+  reporter.event("resume", fmt::format("resumed from step {} ({})", checkpoint.step, checkpoint.path),
+                 {{"step", checkpoint.step}, {"path", checkpoint.path}});
+  if (!conflicts.empty())
+    reporter.event("warning",
+                   "the recipe differs from the checkpoint's (checkpoint -> recipe, which wins):" + conflicts,
+                   {{"step", checkpoint.step}});
+}
+
+std::vector<ParamInfo> list_params(std::vector<FlatUnit>& units, const ParamRules& rules,
+                                   int64_t num_blocks) {
+  std::vector<ParamInfo> params;
+  for (size_t u = 0; u < units.size(); ++u) {
+    const auto block = static_cast<int64_t>(u) - 1;  // unit 0 is the embedding, the last one the head
+    for (size_t i = 0; i < units[u].spec().params.size(); ++i) {
+      const ParamSpec& spec = units[u].spec().params[i];
+      params.push_back({spec.name, spec.shape, block < num_blocks ? block : -1, rules[u][i].frozen});
+    }
+  }
+  return params;
+}
+
+class OpenRun final : public TrainingSession {
+ public:
+  OpenRun(const RunRequest& request, std::unique_ptr<Reporter> display, const std::atomic<int>& stop)
+      : recipe_(parse_json(request.config_json, "recipe")),
+        config_(read_config_or_fail(recipe_)),
+        stop_(stop) {
+    const std::string run_dir = run_folder_path(config_);
+    tokenizer_text_ = read_tokenizer(config_, model_layout(config_.model));
+    set_threads(config_.threads);
+    device_ = choose_device(config_.device);
+    facts_.run = describe_run(config_, request, device_, run_dir);
+    facts_.recipe = recipe_;
+    facts_.num_layers = model_layout(config_.model).num_blocks;
+    facts_.has_tokenizer = !tokenizer_text_.empty();
+    if (facts_.has_tokenizer) tokenizer_ = tokenizer_from_text(tokenizer_text_, config_.tokenizer);
+
+    FileOps& files = real_files();
+    make_dirs(files, run_dir);
+    lock_ = std::make_unique<RunLock>(files, run_dir);
+    write_run_folder(files, run_dir, request, engine_versions());
+    reporter_ = make_reporter(run_dir, std::move(display));
+    const std::vector<CheckpointInfo> candidates = resume_candidates(config_, run_dir);
+    if (!candidates.empty()) facts_.run.first_step = candidates.front().step;
+    reporter_->run_start(facts_.run);
+    try {
+      with_own_errors([&] { make_trainer(request, candidates); });
+    } catch (const std::exception& error) {
+      reporter_->run_end(std::string("failed: ") + error.what());
+      throw;
+    }
+  }
+
+  ~OpenRun() override { close("closed"); }
+
+  const SessionFacts& facts() const override { return facts_; }
+  SessionState state() const override { return {trainer_->state(), trainer_->last_step()}; }
+  const std::vector<ParamInfo>& params() const override { return params_; }
+
+  std::vector<StepMetrics> step(int64_t n) override {
+    std::vector<StepMetrics> done;
+    with_own_errors([&] {
+      for (int64_t i = 0; i < n && !trainer_->finished() && stop_ == 0; ++i) {
+        trainer_->step();
+        done.push_back(*trainer_->last_step());
+      }
+    });
+    return done;
+  }
+
+  void run_for(const Duration& length) override {
+    const double steps = in_steps(length, config_, facts_.run.total_steps, facts_.run.num_samples);
+    const auto whole = static_cast<int64_t>(std::ceil(steps));
+    with_own_errors([&] { trainer_->advance(trainer_->state().step + whole); });
+  }
+
+  int fit() override {
+    return with_own_errors([&] { return trainer_->fit(); });
+  }
+
+  std::optional<EvalFigures> evaluate() override {
+    if (!config_.eval.data)
+      fail(ExitCode::kUsage, "[eval] this recipe has no eval.data: set it before build");
+    const auto result = with_own_errors([&] { return trainer_->evaluate(); });
+    if (!result) return std::nullopt;
+    return EvalFigures{result->loss, result->perplexity, result->tokens, result->seconds};
+  }
+
+  SavedCheckpoint save() override {
+    trainer_->save_now();
+    const CheckpointInfo newest = find_checkpoint(facts_.run.run_dir);
+    return {newest.path, newest.step};
+  }
+
+  void close(const std::string& reason) override {
+    if (!std::exchange(closed_, true)) reporter_->run_end(reason);
+  }
+
+  std::unique_ptr<TensorView> weight(int64_t param) override {
+    const auto [unit, i] = places_.at(static_cast<size_t>(param));
+    return make_view(units()[unit].params()[i]);
+  }
+  std::unique_ptr<TensorView> grad(int64_t param) override {
+    const auto [unit, i] = places_.at(static_cast<size_t>(param));
+    const Tensor& gradient = units()[unit].grads()[i];
+    return gradient.defined() ? make_view(gradient) : nullptr;
+  }
+
+  OptimizerState optimizer() const override {
+    OptimizerState result{.config = to_json(trainer_->config().optimizer),
+                          .lr = trainer_->lr_at(trainer_->state().step),
+                          .clip_norm = trainer_->config().clip.norm};
+    std::vector<ParamRule> rules;
+    for (size_t p = 0; p < params_.size(); ++p) {
+      const auto [unit, i] = places_[p];
+      const ParamRule& rule = trainer_->rules()[unit][i];
+      size_t group = 0;
+      while (group < rules.size() && !alike(rules[group], rule)) ++group;
+      if (group == rules.size()) {
+        rules.push_back(rule);
+        result.groups.push_back({rule.lr_scale, rule.weight_decay, rule.betas, rule.frozen, {}});
+      }
+      result.groups[group].params.push_back(params_[p].name);
+    }
+    return result;
+  }
+
+  double lr_at(int64_t steps_done) const override { return trainer_->lr_at(steps_done); }
+
+  std::optional<std::string> generate(const std::string& prompt, const TextOptions& text,
+                                      const std::function<void(const std::string&)>& emit) override {
+    GenerateOptions options;
+    options.sampling = {text.temperature, text.top_k, text.top_p, text.repetition_penalty};
+    options.max_tokens = text.max_tokens;
+    options.stop = text.stop;
+    options.ignore_eos = text.ignore_eos;
+    options.seed = text.seed;
+    need_tokenizer();
+    return with_own_errors([&]() -> std::optional<std::string> {
+      Generator generator(config_, trainer_->units(), *tokenizer_, device_);
+      const auto result = generator.generate(generator.encode(prompt), options, 0, emit, stop_);
+      if (!result) return std::nullopt;
+      return result->text;
+    });
+  }
+
+  std::unique_ptr<TensorView> logits(const std::vector<int32_t>& tokens) override {
+    const int64_t vocab = model_layout(config_.model).vocab_size;
+    for (const int32_t token : tokens)
+      if (token < 0 || token >= vocab)
+        fail(ExitCode::kUsage, "[model] wanted tokens from 0 to {}, given {}", vocab - 1, token);
+    return with_own_errors([&] {
+      return make_view(last_logits(config_, trainer_->units(), device_, tokens).clone(), /*owned=*/true);
+    });
+  }
+
+  std::vector<int32_t> encode(const std::string& text) const override {
+    return need_tokenizer().encode(text);
+  }
+  std::string decode(const std::vector<int32_t>& tokens) const override {
+    return need_tokenizer().decode(tokens);
+  }
+
+  std::vector<std::vector<int32_t>> peek(int64_t n) const override {
+    const std::unique_ptr<DataLoader> loader = trainer_->loader_at(trainer_->state().data);
+    std::vector<std::vector<int32_t>> sequences;
+    while (static_cast<int64_t>(sequences.size()) < n) {
+      const Batch batch = loader->next();
+      for (int64_t b = 0; b < batch.num_sequences && static_cast<int64_t>(sequences.size()) < n; ++b) {
+        const auto begin = batch.tokens.begin() + b * batch.seq_len;
+        sequences.emplace_back(begin, begin + batch.seq_len);
+      }
+    }
+    return sequences;
+  }
+
+  void event(const std::string& kind, const std::string& text, const Json& facts) override {
+    reporter_->event(kind, text, facts);
+  }
+
+  MemoryUse memory() const override {
+    return {memory_bytes(device_), peak_memory_bytes(device_), device_memory_bytes(device_)};
+  }
+
+ private:
+  void make_trainer(const RunRequest& request, const std::vector<CheckpointInfo>& candidates) {
+    if (const std::string note = precision_note(device_, config_.precision); !note.empty())
+      reporter_->event("warning", note, Json::object());
+    CheckpointStore store(real_files(), facts_.run.run_dir + "/checkpoints", config_.ckpt.keep,
+                          lock_->epoch(), [this] { lock_->check(); });
+    saver_ = std::make_unique<Saver>(std::move(store), config_.ckpt.async, *reporter_);
+    CheckpointMeta meta{.recipe = recipe_, .recipe_hash = request.recipe_hash};
+    if (const std::string& weights = initial_weights_path(config_.model); !weights.empty())
+      meta.files = files_beside_weights(weights);
+    if (!tokenizer_text_.empty()) meta.files["tokenizer.json"] = tokenizer_text_;
+    trainer_ = std::make_unique<Trainer>(
+        config_, facts_.run, TrainerContext{device_, *world_, *reporter_, *saver_, std::move(meta), stop_});
+    if (candidates.empty()) {
+      trainer_->initialise();
+    } else {
+      const CheckpointInfo loaded = trainer_->resume(candidates);
+      facts_.checkpoint = loaded.path;
+      report_resume(loaded, recipe_, *reporter_);
+    }
+    params_ = list_params(units(), trainer_->rules(), facts_.num_layers);
+    for (size_t u = 0; u < units().size(); ++u)
+      for (size_t i = 0; i < units()[u].spec().params.size(); ++i) places_.emplace_back(u, i);
+  }
+
+  // What people see as one group: whether it is a matrix of a block is the optimizer's business.
+  static bool alike(ParamRule a, const ParamRule& b) {
+    a.hidden_matrix = b.hidden_matrix;
+    return a == b;
+  }
+
+  std::vector<FlatUnit>& units() const { return trainer_->units().owned(); }
+  const Tokenizer& need_tokenizer() const {
+    if (!tokenizer_)
+      fail(ExitCode::kUsage, "[tokenizer] this recipe has none: set tokenizer = \"PATH/tokenizer.json\"");
+    return *tokenizer_;
+  }
+
+  // The backward pass is ours: ATen need not keep books for autograd.
+  const c10::InferenceMode no_autograd_;
+  Json recipe_;
+  TrainConfig config_;
+  const std::atomic<int>& stop_;
+  SessionFacts facts_;
+  std::string tokenizer_text_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  at::Device device_ = at::kCPU;
+  std::unique_ptr<RunLock> lock_;
+  std::unique_ptr<Reporter> reporter_;
+  std::unique_ptr<Saver> saver_;
+  std::unique_ptr<Communicator> world_ = make_world_of_one();
+  std::unique_ptr<Trainer> trainer_;
+  std::vector<ParamInfo> params_;
+  std::vector<std::pair<size_t, size_t>> places_;  // of each parameter: unit, position in it
+  bool closed_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainingSession> open_session(const RunRequest& request, std::unique_ptr<Reporter> display,
+                                              const std::atomic<int>& stop) {
+  return std::make_unique<OpenRun>(request, std::move(display), stop);
+}
+
+Json engine_versions() {
+  return {{"libtorch", TORCH_VERSION},
+          {"cpu_capability", at::get_cpu_capability()},
+          {"kernels", cpu_kernels().name}};
+}
+
+}  // namespace tycho

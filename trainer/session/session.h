@@ -1,0 +1,132 @@
+// A run that is open: what the REPL, callbacks and `tycho run` see of the engine. Torch-free.
+#pragma once
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/base/duration.h"
+#include "trainer/base/json.h"
+#include "trainer/metrics/reporter.h"
+#include "trainer/session/tensor_view.h"
+#include "trainer/train_state.h"
+
+namespace tycho {
+
+/// What does not change while a session is open.
+struct SessionFacts {
+  RunInfo run;
+  Json recipe;             // resolved, every key
+  int64_t num_layers = 0;  // blocks
+  std::string checkpoint;  // the one that it went on from, "" for a fresh start
+  bool has_tokenizer = false;
+};
+
+struct SessionState {
+  TrainState train;
+  std::optional<StepMetrics> last;  // of the newest step; none before the first one of this process
+};
+
+/// One parameter, in forward order.
+struct ParamInfo {
+  std::string name;  // as Hugging Face names it
+  std::vector<int64_t> shape;
+  int64_t layer = -1;  // block, from 0; -1 for embedding and head
+  bool frozen = false;
+};
+
+/// Parameters that the optimizer treats alike.
+struct OptimizerGroup {
+  double lr_scale = 1, weight_decay = 0;
+  std::array<double, 2> betas = {0, 0};
+  bool frozen = false;
+  std::vector<std::string> params;
+};
+
+/// The optimizer as the next step will use it.
+struct OptimizerState {
+  Json config;  // its fields and "kind"
+  double lr = 0, clip_norm = 0;
+  std::vector<OptimizerGroup> groups;
+};
+
+struct EvalFigures {
+  double loss = 0, perplexity = 0;
+  int64_t tokens = 0;
+  double seconds = 0;
+};
+
+struct SavedCheckpoint {
+  std::string path;
+  int64_t step = 0;
+};
+
+struct TextOptions {
+  int64_t max_tokens = 128;
+  double temperature = 1;  // 0: greedy
+  int64_t top_k = 0;       // 0: off
+  double top_p = 1;
+  double repetition_penalty = 1;  // 1: none
+  std::vector<std::string> stop;
+  bool ignore_eos = false;
+  uint64_t seed = 0;
+};
+
+/// Bytes of the device that trains.
+struct MemoryUse {
+  int64_t allocated = 0, peak = 0, total = 0;
+};
+
+/// Owned by the thread that opened it, which makes every call. Methods throw Error. Those that take long end
+/// early, at a whole step, batch or token, when the stop flag that the session was opened with is not 0.
+class TrainingSession {
+ public:
+  /// Closes it.
+  virtual ~TrainingSession() = default;
+
+  virtual const SessionFacts& facts() const = 0;
+  virtual SessionState state() const = 0;
+  virtual const std::vector<ParamInfo>& params() const = 0;
+
+  /// Up to n optimizer steps and nothing else: no evaluation, no checkpoint. Fewer at the end of the run and
+  /// after a stop. Returns their metrics.
+  virtual std::vector<StepMetrics> step(int64_t n) = 0;
+  /// Trains on for a part of the run as `tycho run` does, with evaluation and checkpoints when they are due.
+  virtual void run_for(const Duration& length) = 0;
+  /// Trains to the end or a stop, and saves. Returns the signal that stopped it, or 0.
+  virtual int fit() = 0;
+  /// Nothing when it was stopped. Throws Error (kUsage) without eval.data.
+  virtual std::optional<EvalFigures> evaluate() = 0;
+  /// Durable when it returns.
+  virtual SavedCheckpoint save() = 0;
+  /// Ends the run's record; the memory goes with the session. `reason` is for people.
+  virtual void close(const std::string& reason) = 0;
+
+  /// By position in params(). Views: they hold while the session lives, and change with every step.
+  virtual std::unique_ptr<TensorView> weight(int64_t param) = 0;
+  /// What the newest step left; fp32. Null for a frozen parameter.
+  virtual std::unique_ptr<TensorView> grad(int64_t param) = 0;
+
+  virtual OptimizerState optimizer() const = 0;
+  /// Peak learning rate times the schedule, for the optimizer step that follows `steps_done` steps.
+  virtual double lr_at(int64_t steps_done) const = 0;
+
+  /// Goes on from a prompt. Nothing when it was stopped. Throws Error (kUsage) without a tokenizer.
+  virtual std::optional<std::string> generate(const std::string& prompt, const TextOptions& options,
+                                              const std::function<void(const std::string&)>& emit) = 0;
+  /// Logits after the last of these tokens, fp32 [vocabulary]: a tensor of its own.
+  virtual std::unique_ptr<TensorView> logits(const std::vector<int32_t>& tokens) = 0;
+  /// Throw Error (kUsage) without a tokenizer.
+  virtual std::vector<int32_t> encode(const std::string& text) const = 0;
+  virtual std::string decode(const std::vector<int32_t>& tokens) const = 0;
+
+  /// The tokens of the next n sequences; training still gets them.
+  virtual std::vector<std::vector<int32_t>> peek(int64_t n) const = 0;
+  /// Adds an event to the run's record and its display (Reporter::event).
+  virtual void event(const std::string& kind, const std::string& text, const Json& facts) = 0;
+  virtual MemoryUse memory() const = 0;
+};
+
+}  // namespace tycho

@@ -1,0 +1,119 @@
+// Prints tensors.
+#include "trainer/session/tensor_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "trainer/metrics/format.h"
+
+namespace tycho {
+namespace {
+
+std::string shape_text(const std::vector<int64_t>& shape, bool unicode) {
+  std::string text;
+  for (const int64_t size : shape) text += (text.empty() ? "" : unicode ? "×" : "x") + std::to_string(size);
+  return text;
+}
+
+/// Positions that are shown of `size`: the first ones and the last, when not all fit.
+struct Shown {
+  int64_t first = 0;
+  bool last = false;
+};
+
+Shown shown_of(int64_t size, int64_t limit) {
+  if (size <= limit) return {size, false};
+  return {std::max<int64_t>(1, limit - 1), true};
+}
+
+/// The shown columns of the rows [begin, end).
+std::vector<std::vector<double>> read_rows(const TensorView& matrix, int64_t begin, int64_t end,
+                                           const Shown& columns) {
+  std::vector<std::vector<double>> out(static_cast<size_t>(end - begin));
+  const int64_t width = matrix.shape()[1];
+  const auto append = [&](int64_t from, int64_t to) {
+    const std::vector<double> values = matrix.slice(0, begin, end)->slice(1, from, to)->values();
+    for (size_t i = 0; i < values.size(); ++i) out[i / static_cast<size_t>(to - from)].push_back(values[i]);
+  };
+  append(0, columns.first);
+  if (columns.last) append(width - 1, width);
+  return out;
+}
+
+/// The power of ten that numbers are shown in: none when they read well as they are.
+int scale_of(const std::vector<std::vector<double>>& rows) {
+  double largest = 0;
+  for (const auto& row : rows)
+    for (const double x : row)
+      if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+  if (largest == 0 || (largest >= 0.1 && largest < 1000)) return 0;
+  return static_cast<int>(std::floor(std::log10(largest)));
+}
+
+bool all_whole(const std::vector<std::vector<double>>& rows) {
+  for (const auto& row : rows)
+    for (const double x : row)
+      if (x != std::floor(x) || std::abs(x) >= 1e6) return false;
+  return true;
+}
+
+std::string row_text(const std::vector<double>& row, bool gap, double scale, bool whole, const char* dots) {
+  std::string text;
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (gap && i + 1 == row.size()) text += fmt::format("  {}", dots);
+    text += whole ? fmt::format(" {:6.0f}", row[i]) : fmt::format(" {:7.2f}", row[i] / scale);
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string tensor_header(const TensorView& tensor, bool unicode) {
+  const std::string kind =
+      fmt::format("{}[{}] {}", tensor.dtype(), shape_text(tensor.shape(), unicode), tensor.device());
+  if (tensor.numel() == 0) return kind + "  empty";
+  const TensorStats stats = tensor.stats();
+  if (tensor.numel() == 1) return fmt::format("{}  {}", kind, short_text(stats.mean));
+  return fmt::format("{}  mean {}  std {}  min {}  max {}  {}", kind, short_text(stats.mean),
+                     short_text(stats.std), short_text(stats.min), short_text(stats.max),
+                     stats.finite ? "finite" : "NOT FINITE");
+}
+
+std::string tensor_text(const TensorView& tensor, int64_t rows, int64_t columns, bool unicode) {
+  std::string text = tensor_header(tensor, unicode) + "\n";
+  if (tensor.numel() <= 1) return text;
+  const std::unique_ptr<TensorView> matrix = tensor.matrix();
+  const int64_t height = matrix->shape()[0], width = matrix->shape()[1];
+  const Shown down = shown_of(height, rows), across = shown_of(width, columns);
+  std::vector<std::vector<double>> numbers = read_rows(*matrix, 0, down.first, across);
+  if (down.last) numbers.push_back(read_rows(*matrix, height - 1, height, across).front());
+  const bool whole = all_whole(numbers);
+  const int power = whole ? 0 : scale_of(numbers);
+  if (power != 0) text += fmt::format(" {} {}\n", short_text(std::pow(10.0, power)), unicode ? "×" : "x");
+  const char* dots = unicode ? "…" : "...";
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (down.last && i + 1 == numbers.size()) text += fmt::format("  {}\n", dots);
+    text += row_text(numbers[i], across.last, std::pow(10.0, power), whole, dots);
+  }
+  if (down.last) text += fmt::format("  ({} of {} rows; t:show(rows))\n", numbers.size(), height);
+  return text;
+}
+
+std::string histogram_text(const Histogram& histogram, bool unicode) {
+  static constexpr const char* kBars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  int64_t most = 1;
+  for (const int64_t count : histogram.counts) most = std::max(most, count);
+  std::string bars;
+  for (const int64_t count : histogram.counts) {
+    const double share = static_cast<double>(count) / static_cast<double>(most);
+    if (unicode)
+      bars += count == 0 ? " " : kBars[static_cast<size_t>(std::lround(share * 7))];
+    else
+      bars += std::to_string(std::lround(share * 9));
+  }
+  return fmt::format(" {} {} {}\n", short_text(histogram.low), bars, short_text(histogram.high));
+}
+
+}  // namespace tycho

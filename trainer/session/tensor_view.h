@@ -1,0 +1,51 @@
+// A tensor of the engine as the host sees it. Torch-free.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tycho {
+
+/// Over all elements, in fp32 on the tensor's device; one copy to the host.
+struct TensorStats {
+  double mean = 0, std = 0;  // std of the population
+  double min = 0, max = 0, norm = 0;
+  bool finite = true;
+};
+
+/// Counts of the finite elements in equal parts of [low, high].
+struct Histogram {
+  double low = 0, high = 0;
+  std::vector<int64_t> counts;
+};
+
+/// A tensor, or a part of one, on its device. Dimensions and positions count from 0, ends are exclusive.
+/// Used by the engine's thread. Throws Error (kUsage) for positions outside, (kNumerics) without memory.
+class TensorView {
+ public:
+  virtual ~TensorView() = default;
+  virtual const std::vector<int64_t>& shape() const = 0;
+  virtual std::string dtype() const = 0;   // "f32", "bf16", "i32"
+  virtual std::string device() const = 0;  // "cpu", "cuda:0"
+  /// Bytes that live no longer than this view; 0 for what belongs to the model.
+  virtual int64_t num_bytes() const = 0;
+  virtual TensorStats stats() const = 0;
+  virtual Histogram histogram(int64_t bins) const = 0;
+  /// All elements in row-major order.
+  virtual std::vector<double> values() const = 0;
+  /// Positions [begin, end) of one dimension; shares the bytes.
+  virtual std::unique_ptr<TensorView> slice(int64_t dim, int64_t begin, int64_t end) const = 0;
+  /// The same bytes as [rows, last dimension].
+  virtual std::unique_ptr<TensorView> matrix() const = 0;
+  /// A copy that lives by itself, on the same device or in host memory.
+  virtual std::unique_ptr<TensorView> clone(bool on_host = false) const = 0;
+
+  int64_t numel() const {
+    int64_t product = 1;
+    for (const int64_t size : shape()) product *= size;
+    return product;
+  }
+};
+
+}  // namespace tycho

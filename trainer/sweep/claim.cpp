@@ -1,0 +1,93 @@
+// Takes claims by link(), which one of many wins on every file system that has it.
+#include "trainer/sweep/claim.h"
+
+#include <filesystem>
+
+#include "trainer/base/error.h"
+#include "trainer/checkpoint/owner.h"
+
+namespace tycho {
+namespace {
+
+constexpr std::string_view kReleased = "\nreleased\n";
+constexpr double kMissedBeats = 3;
+
+/// The owner on this machine that is no longer there.
+bool is_dead_here(const std::string& text, const std::string& path) {
+  try {
+    const Owner owner = parse_owner(text, path);
+    return same_machine(owner) && process_state(owner) == ProcessState::kGone;
+  } catch (const Error&) {
+    return false;  // half written: only time tells
+  }
+}
+
+}  // namespace
+
+std::string claim_path(const std::string& sweep_dir, const std::string& trial, int64_t number) {
+  return fmt::format("{}/claims/{}.{}", sweep_dir, trial, number);
+}
+
+std::unique_ptr<Claim> Claim::take(FileOps& files, const std::string& sweep_dir, const std::string& trial,
+                                   int64_t number) {
+  const std::string path = claim_path(sweep_dir, trial, number);
+  if (std::filesystem::exists(path)) return nullptr;
+  make_dirs(files, sweep_dir + "/claims");
+  const Owner owner = this_process(number);
+  const std::string draft = fmt::format("{}.{}", path, owner.uuid), line = owner_line(owner);
+  std::unique_ptr<Claim> claim(new Claim);
+  claim->file_ = files.create(draft);
+  bool won = false;
+  try {
+    // Not made durable: after a power cut nobody holds a claim, and an empty one is judged by its heartbeats.
+    claim->file_->write(line.data(), line.size());
+    won = files.link(draft, path);
+  } catch (const Error&) {
+    files.remove_file(draft);
+    throw;
+  }
+  files.remove_file(draft);
+  if (won) return claim;
+  claim->file_.reset();
+  return nullptr;
+}
+
+void Claim::beat() {
+  try {
+    file_->write(".", 1);
+    file_->sync();
+  } catch (const Error&) {
+    return;
+  }
+}
+
+Claim::~Claim() {
+  if (!file_) return;
+  try {
+    file_->write(kReleased.data(), kReleased.size());
+    file_->close();
+  } catch (const Error&) {
+    // Without the mark others find out by themselves.
+  }
+}
+
+bool ClaimWatch::is_lost(const std::string& trial, int64_t number, double interval_s) {
+  const std::string path = claim_path(sweep_dir_, trial, number);
+  std::string text;
+  try {
+    text = read_file(path);
+  } catch (const Error&) {
+    text.clear();  // a name that is not visible yet, or was removed by hand: time tells
+  }
+  if (text.ends_with(kReleased) || is_dead_here(text, path)) return true;
+  Sight& sight = sights_[path];
+  const auto now = std::chrono::steady_clock::now();
+  if (sight.num_bytes != static_cast<int64_t>(text.size())) {
+    sight = {static_cast<int64_t>(text.size()), now};
+    return false;
+  }
+  return std::chrono::duration<double>(now - sight.since).count() >
+         kMissedBeats * interval_s + interval_s / 2;
+}
+
+}  // namespace tycho

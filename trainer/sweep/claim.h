@@ -1,0 +1,52 @@
+// Who works on a trial: a file of its own for each time that a trial is taken, never used again. Torch-free.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "trainer/base/file_ops.h"
+
+namespace tycho {
+
+/// <sweep_dir>/claims/<trial>.<number>: a line that names the owner (checkpoint/owner.h), a dot for every
+/// heartbeat, and "released" when the owner left.
+std::string claim_path(const std::string& sweep_dir, const std::string& trial, int64_t number);
+
+/// Held while a trial is worked on. Owned by one thread.
+class Claim {
+ public:
+  /// Takes number `number` of a trial; nullptr when somebody has it, or had it. Of any number of processes on
+  /// any machines one gets it. Throws Error (kStorage).
+  static std::unique_ptr<Claim> take(FileOps& files, const std::string& sweep_dir, const std::string& trial,
+                                     int64_t number);
+  ~Claim();
+  /// Shows that the owner lives. A full disk is not an error: there may be room again before three are
+  /// missed.
+  void beat();
+
+ private:
+  Claim() = default;
+  std::unique_ptr<OutputFile> file_;
+};
+
+/// Tells the living from the dead by heartbeats, on the observer's own clock: clocks of nodes may differ.
+class ClaimWatch {
+ public:
+  explicit ClaimWatch(std::string sweep_dir) : sweep_dir_(std::move(sweep_dir)) {}
+  /// True when the owner of a claim is gone: it left, it died on this machine, or its file did not grow for
+  /// more than three intervals while we looked. To be called about once per interval and claim, or more
+  /// often.
+  bool is_lost(const std::string& trial, int64_t number, double interval_s);
+
+ private:
+  struct Sight {
+    int64_t num_bytes = -1;
+    std::chrono::steady_clock::time_point since;
+  };
+  std::string sweep_dir_;
+  std::map<std::string, Sight> sights_;
+};
+
+}  // namespace tycho

@@ -1,0 +1,71 @@
+// Keeps a board beside its ledger.
+#include "trainer/sweep/folder.h"
+
+#include <filesystem>
+
+#include "trainer/base/error.h"
+#include "trainer/base/nearest.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr int64_t kCompactBytes = 64 << 10;
+
+}  // namespace
+
+SweepFolder::SweepFolder(FileOps& files, const std::string& dir)
+    : files_(files), dir_(fs::absolute(dir).lexically_normal().string()), ledger_(files, dir_) {}
+
+void SweepFolder::refresh() {
+  const Ledger::News news = ledger_.read_new();
+  if (news.restarted) {
+    board_.clear();
+    num_facts_ = 0;
+  }
+  for (const Json& fact : news.facts) board_.apply(fact, dir_);
+  num_facts_ += static_cast<int64_t>(news.facts.size());
+}
+
+void SweepFolder::record(const Json& fact, bool durable) {
+  ledger_.append(fact, durable);
+  refresh();
+}
+
+bool SweepFolder::set_definition(const SweepDefinition& definition) {
+  make_dirs(files_, dir_);
+  refresh();
+  const std::string hash = write_definition(files_, dir_, definition);
+  if (hash == board_.definition_hash()) return false;
+  record({{"type", "plan"}, {"definition", hash}});
+  return true;
+}
+
+void SweepFolder::compact_if_due() {
+  refresh();
+  if (ledger_.num_bytes() < kCompactBytes) return;
+  const std::vector<Json> facts = board_.facts();
+  if (num_facts_ < 2 * static_cast<int64_t>(facts.size())) return;
+  ledger_.compact(facts);
+  refresh();
+}
+
+SweepFolder open_sweep(const std::string& name_or_dir) {
+  for (const std::string& dir : {"sweeps/" + name_or_dir, name_or_dir}) {
+    if (!fs::exists(dir + "/ledger.jsonl")) continue;
+    SweepFolder folder(real_files(), dir);
+    folder.refresh();
+    if (!folder.board().has_definition())
+      fail(ExitCode::kUnusable, "[sweep] {}/ledger.jsonl names no plan: start the sweep again from its file",
+           dir);
+    return folder;
+  }
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("sweeps", error))
+    if (fs::exists(entry.path() / "ledger.jsonl")) names.push_back(entry.path().filename().string());
+  fail(ExitCode::kUsage, "[sweep] no sweep {} in {}/sweeps{}", name_or_dir, fs::current_path().string(),
+       did_you_mean(name_or_dir, names));
+}
+
+}  // namespace tycho

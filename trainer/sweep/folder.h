@@ -1,0 +1,43 @@
+// The folder of a sweep: its ledger and the board made of it, kept up to date. Torch-free.
+#pragma once
+#include <string>
+
+#include "trainer/sweep/board.h"
+#include "trainer/sweep/ledger.h"
+
+namespace tycho {
+
+/// Owned by one thread.
+class SweepFolder {
+ public:
+  /// An existing or a new folder. Nothing is written yet.
+  SweepFolder(FileOps& files, const std::string& dir);
+
+  /// Takes what others wrote since the last call. Throws Error (kUnusable).
+  void refresh();
+  /// Appends a fact and takes it, with what others wrote meanwhile. `durable`: as Ledger::append has it.
+  void record(const Json& fact, bool durable = true);
+  /// Makes `definition` the plan that holds; true when it was not already.
+  bool set_definition(const SweepDefinition& definition);
+  /// Rewrites a ledger that is mostly history.
+  void compact_if_due();
+
+  const Board& board() const { return board_; }
+  /// Absolute.
+  const std::string& dir() const { return dir_; }
+  int64_t damaged_lines() const { return ledger_.damaged(); }
+  std::string run_dir(const Trial& trial) const { return Board::run_dir(dir_, trial); }
+
+ private:
+  FileOps& files_;
+  std::string dir_;
+  Ledger ledger_;
+  Board board_;
+  int64_t num_facts_ = 0;
+};
+
+/// A sweep by its name (sweeps/NAME) or folder, with its board. Throws Error (kUsage) when there is none,
+/// with the names that there are.
+SweepFolder open_sweep(const std::string& name_or_dir);
+
+}  // namespace tycho

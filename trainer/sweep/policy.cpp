@@ -1,0 +1,98 @@
+// The failure policy of sweeps.
+#include "trainer/sweep/policy.h"
+
+#include <fmt/format.h>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+constexpr int64_t kMaxRetries = 2;
+constexpr int kFirstSignal = 128;
+
+constexpr int code(ExitCode exit_code) { return static_cast<int>(exit_code); }
+
+bool is_memory(const std::string& words) {
+  for (const char* text : {"out of memory", "not enough memory", "can't allocate memory", "bad_alloc"})
+    if (words.find(text) != std::string::npos) return true;
+  return false;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+TrialEnd retry_elsewhere(TrialEnd end, const std::string& what) {
+  ++end.retries;
+  end.state = end.retries > kMaxRetries ? TrialState::kFailed : TrialState::kPaused;
+  end.note = end.retries > kMaxRetries ? fmt::format("{}, {} times", what, end.retries)
+                                       : fmt::format("{}; retry {} of {}", what, end.retries, kMaxRetries);
+  return end;
+}
+
+TrialEnd out_of_memory(const Trial& trial, const Departure& departure, TrialEnd end) {
+  end.state = TrialState::kFailed;
+  end.note = "out of memory";
+  if (trial.halved) end.note += " with half the micro_batch too";
+  if (trial.halved || departure.micro_batch < 2) return end;
+  end.state = TrialState::kPaused;
+  end.micro_batch = departure.micro_batch / 2;
+  end.note = fmt::format("out of memory; goes on with micro_batch={}sp", end.micro_batch);
+  return end;
+}
+
+TrialEnd stopped_early(const Departure& departure, TrialEnd end) {
+  const bool by_rule = !departure.stopped_by.empty();
+  end.state = by_rule ? TrialState::kStopped : TrialState::kPaused;
+  end.note = by_rule ? departure.stopped_by : "stopped and saved";
+  return end;
+}
+
+}  // namespace
+
+TrialEnd judge(const Trial& trial, const Departure& departure) {
+  TrialEnd end{.exit_code = departure.exit_code,
+               .retries = departure.steps_gained > 0 ? 0 : trial.retries,
+               .losses = departure.steps_gained > 0 ? 0 : trial.losses,
+               .micro_batch = trial.halved ? trial.micro_batch : 0};
+  const int exit_code = departure.exit_code;
+  if (exit_code == 0) {
+    end.state = departure.at_last_rung ? TrialState::kFinished : TrialState::kRungDone;
+    if (trial.halved) end.note = fmt::format("micro_batch={}sp after out of memory", trial.micro_batch);
+    return end;
+  }
+  if (exit_code == code(ExitCode::kInterrupted) || exit_code == code(ExitCode::kPreempted) ||
+      exit_code == code(ExitCode::kTerminated))
+    return stopped_early(departure, end);
+  const std::string words = first_line(departure.last_words);
+  if (exit_code == code(ExitCode::kNumerics)) {
+    if (is_memory(departure.last_words)) return out_of_memory(trial, departure, end);
+    end.state = TrialState::kStopped;
+    end.note = "diverged";
+    return end;
+  }
+  if (exit_code == code(ExitCode::kUnusable) || exit_code == code(ExitCode::kStorage))
+    return retry_elsewhere(end, words);
+  if (exit_code > kFirstSignal) {
+    if (departure.leaving) return stopped_early(departure, end);
+    return retry_elsewhere(end, fmt::format("killed by signal {}", exit_code - kFirstSignal));
+  }
+  end.state = TrialState::kFailed;
+  end.note = words.empty() ? fmt::format("exit code {}", exit_code) : words;
+  return end;
+}
+
+TrialEnd judge_lost(const Trial& trial, int64_t steps_gained) {
+  TrialEnd end{.state = TrialState::kLost,
+               .exit_code = trial.exit_code,
+               .retries = trial.retries,
+               .losses = steps_gained > 0 ? 1 : trial.losses + 1,
+               .micro_batch = trial.halved ? trial.micro_batch : 0};
+  end.note = fmt::format("its worker on {} died", trial.host);
+  if (end.losses >= kMaxLosses) {
+    end.state = TrialState::kFailed;
+    end.note = fmt::format("lost {} times without a step in between", end.losses);
+  }
+  return end;
+}
+
+}  // namespace tycho

@@ -1,0 +1,122 @@
+// Follows metrics.jsonl and events.jsonl.
+#include "trainer/sweep/progress.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/sweep/search.h"
+
+namespace tycho {
+namespace {
+
+constexpr std::string_view kTrain = "train.", kEval = "eval.";
+
+/// Hands every whole new line that parses to `take`; true when there was one.
+bool read_lines(const std::string& path, int64_t& offset, const std::function<void(const Json&)>& take) {
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) < 0 || info.st_size <= offset) return false;
+  std::string text(static_cast<size_t>(info.st_size - offset), '\0');
+  read_exactly(path, offset, text.data(), text.size());
+  size_t begin = 0;
+  bool any = false;
+  for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const Json record = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                    text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    if (!record.is_object() || !record.contains("step") || !record["step"].is_number()) continue;
+    take(record);
+    any = true;
+  }
+  offset += static_cast<int64_t>(begin);
+  return any;
+}
+
+int64_t whole(const Json& record, const char* key) {
+  const auto found = record.find(key);
+  return found != record.end() && found->is_number() ? found->get<int64_t>() : 0;
+}
+
+}  // namespace
+
+bool RunProgress::update() {
+  const bool metrics = read_lines(run_dir_ + "/metrics.jsonl", metrics_offset_,
+                                  [this](const Json& record) { take_metrics(record); });
+  const bool events = read_lines(run_dir_ + "/events.jsonl", events_offset_,
+                                 [this](const Json& record) { take_event(record); });
+  return metrics || events;
+}
+
+void RunProgress::take_metrics(const Json& record) {
+  step_ = whole(record, "step"), tokens_ = whole(record, "tokens");
+  newest_["step"] = step_, newest_["tokens"] = tokens_;
+  const int64_t attempt = whole(record, "attempt");
+  for (const auto& [key, value] : record.items()) {
+    if (!value.is_number()) continue;
+    auto& points = series_[key];
+    if (attempt > attempts_[key]) points.erase(points.lower_bound(step_), points.end());
+    attempts_[key] = attempt;
+    points[step_] = {step_, tokens_, value.get<double>()};
+    newest_["train"][key] = value;
+  }
+}
+
+void RunProgress::take_event(const Json& record) {
+  const std::string kind = record.value("kind", "");
+  if (kind == "run_end") last_words_ = record.value("text", "");
+  if (kind != "eval" || !record.contains("facts") || !record["facts"].is_object()) return;
+  const Json& facts = record["facts"];
+  const int64_t step = whole(record, "step");
+  const std::string name = facts.contains("name") && facts["name"].is_string()
+                               ? facts["name"].get<std::string>() + "."
+                               : std::string();
+  for (const auto& [key, value] : facts.items()) {
+    if (!value.is_number()) continue;
+    series_[std::string(kEval) + name + key][step] = {step, tokens_, value.get<double>()};
+    if (name.empty())
+      newest_["eval"][key] = value;
+    else
+      newest_["eval"][name.substr(0, name.size() - 1)][key] = value;
+  }
+}
+
+std::vector<MetricPoint> RunProgress::series(const std::string& name) const {
+  const bool train = name.starts_with(kTrain);
+  const auto found = series_.find(train ? name.substr(kTrain.size()) : name);
+  std::vector<MetricPoint> points;
+  if (found == series_.end()) return points;
+  for (const auto& [step, point] : found->second) points.push_back(point);
+  return points;
+}
+
+std::optional<double> comparable_value(const RunProgress& progress, const std::string& metric) {
+  const std::vector<MetricPoint> points = progress.series(metric);
+  if (points.empty()) return {};
+  if (metric.starts_with(kEval)) return points.back().value;
+  const size_t count = std::max<size_t>(1, points.size() / 10);
+  double sum = 0;
+  for (size_t i = points.size() - count; i < points.size(); ++i) sum += points[i].value;
+  return sum / static_cast<double>(count);
+}
+
+RungResult rung_result(const RunProgress& progress, const std::string& metric) {
+  return {progress.step(), progress.tokens(), comparable_value(progress, metric)};
+}
+
+bool is_out_of_patience(const PatienceRule& rule, const RunProgress& progress, Goal goal) {
+  const std::vector<MetricPoint> points = progress.series(rule.metric);
+  const auto last = static_cast<size_t>(rule.evals);
+  if (points.size() <= last) return false;
+  const double sign = goal == Goal::kMin ? 1 : -1;
+  double best_before = INFINITY, best_since = INFINITY;
+  for (size_t i = 0; i < points.size(); ++i) {
+    double& best = i + last < points.size() ? best_before : best_since;
+    best = std::min(best, sign * points[i].value);
+  }
+  return !(best_since < best_before - rule.min_delta);
+}
+
+}  // namespace tycho

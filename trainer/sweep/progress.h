@@ -1,0 +1,58 @@
+// What a run's folder says of its numbers: metrics and evaluations, by the names that sweeps use. Torch-free.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/base/json.h"
+#include "trainer/sweep/board.h"
+
+namespace tycho {
+
+struct MetricPoint {
+  int64_t step = 0, tokens = 0;
+  double value = 0;
+};
+
+/// Reads a run folder while its run is going on: each call of update() takes what came since the last. Owned
+/// by one thread. Missing files are runs that have not begun.
+class RunProgress {
+ public:
+  explicit RunProgress(std::string run_dir) : run_dir_(std::move(run_dir)) {}
+  /// True when there is something new.
+  bool update();
+
+  int64_t step() const { return step_; }
+  int64_t tokens() const { return tokens_; }
+  /// A metric over steps, later attempts in the place of earlier ones: "eval.loss", "eval.NAME.loss", or a
+  /// number of metrics.jsonl ("loss", "train.loss").
+  std::vector<MetricPoint> series(const std::string& name) const;
+  /// The newest numbers as rules see them: {step, tokens, train: {loss, lr, ...}, eval: {loss, ...}}.
+  Json newest() const { return newest_; }
+  /// The text of the newest run_end, "" for none.
+  const std::string& last_words() const { return last_words_; }
+
+ private:
+  void take_metrics(const Json& record);
+  void take_event(const Json& record);
+
+  std::string run_dir_;
+  int64_t metrics_offset_ = 0, events_offset_ = 0;
+  int64_t step_ = 0, tokens_ = 0;
+  std::map<std::string, std::map<int64_t, MetricPoint>> series_;
+  std::map<std::string, int64_t> attempts_;  // newest attempt of each series
+  Json newest_ = Json::object();
+  std::string last_words_;
+};
+
+/// What a trial is compared by: the last value of an evaluation; of a number of single steps, the mean over
+/// the last tenth of the records, because one step says little. Nothing when the run never had it.
+std::optional<double> comparable_value(const RunProgress& progress, const std::string& metric);
+RungResult rung_result(const RunProgress& progress, const std::string& metric);
+
+/// True when a rule says that the run no longer improves.
+bool is_out_of_patience(const PatienceRule& rule, const RunProgress& progress, Goal goal);
+
+}  // namespace tycho

@@ -1,0 +1,20 @@
+// The drawings of a sweep's report. Torch-free.
+#pragma once
+#include <string>
+
+#include "trainer/sweep/folder.h"
+
+namespace tycho {
+
+/// One drawing for each key of the space: its value against the metric.
+std::string marginal_plots(const Board& board);
+/// Every trial as a line over all keys to the metric.
+std::string parallel_plot(const Board& board);
+/// Training loss over steps, best trials darkest.
+std::string curve_plot(const SweepFolder& folder);
+/// How many trials reached each rung; "" for a search without rungs.
+std::string rung_plot(const Board& board);
+/// Hours spent, by what became of the trials.
+std::string cost_plot(const Board& board);
+
+}  // namespace tycho

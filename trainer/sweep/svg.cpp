@@ -1,0 +1,218 @@
+// Writes SVG.
+#include "trainer/sweep/svg.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+namespace tycho {
+namespace {
+
+constexpr double kLeft = 58, kRight = 14, kTop = 30, kBottom = 44;
+constexpr size_t kMaxWords = 12;
+
+std::optional<double> number_of(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && (end == text.data() + text.size());
+  return whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+/// A step of 1, 2 or 5 times a power of ten, about `count` of which fill `span`.
+double nice_step(double span, int count) {
+  const double raw = span / count, power = std::pow(10, std::floor(std::log10(raw)));
+  for (const double factor : {1.0, 2.0, 5.0})
+    if (raw <= factor * power) return factor * power;
+  return 10 * power;
+}
+
+}  // namespace
+
+Scale Scale::linear(double low, double high) {
+  Scale scale;
+  scale.low_ = low, scale.high_ = high;
+  if (!(high > low))
+    scale.low_ = low - std::max(1e-9, std::abs(low) * 0.05),
+    scale.high_ = low + std::max(1e-9, std::abs(low) * 0.05);
+  return scale;
+}
+
+Scale Scale::logarithmic(double low, double high) {
+  Scale scale = linear(std::log10(low), std::log10(high));
+  scale.log_ = true;
+  return scale;
+}
+
+Scale Scale::of(const std::vector<std::string>& values) {
+  double low = INFINITY, high = -INFINITY;
+  bool numbers = true;
+  std::vector<std::string> words;
+  for (const std::string& value : values) {
+    const std::optional<double> number = number_of(value);
+    numbers = numbers && number;
+    if (number) low = std::min(low, *number), high = std::max(high, *number);
+    if (std::find(words.begin(), words.end(), value) == words.end()) words.push_back(value);
+  }
+  std::sort(words.begin(), words.end(), [](const std::string& a, const std::string& b) {
+    const auto x = number_of(a), y = number_of(b);
+    return x && y ? *x < *y : a < b;
+  });
+  if (!numbers || words.size() <= 4) {
+    Scale scale;
+    if (words.size() > kMaxWords) words.resize(kMaxWords);
+    scale.words_ = words;
+    return scale;
+  }
+  return low > 0 && high > 20 * low ? logarithmic(low, high) : linear(low, high);
+}
+
+double Scale::at(double value) const {
+  const double x = log_ ? std::log10(std::max(value, 1e-300)) : value;
+  return std::clamp((x - low_) / (high_ - low_), 0.0, 1.0);
+}
+
+double Scale::at(const std::string& value) const {
+  if (words_.empty()) {
+    const std::optional<double> number = number_of(value);
+    return number ? at(*number) : -1;
+  }
+  const auto found = std::find(words_.begin(), words_.end(), value);
+  if (found == words_.end()) return -1;
+  return (static_cast<double>(found - words_.begin()) + 0.5) / static_cast<double>(words_.size());
+}
+
+std::vector<std::pair<double, std::string>> Scale::ticks() const {
+  std::vector<std::pair<double, std::string>> ticks;
+  for (const std::string& word : words_) ticks.emplace_back(at(word), word);
+  if (!words_.empty()) return ticks;
+  if (log_) {
+    const bool few = high_ - low_ < 3;
+    for (double power = std::floor(low_); power <= high_; ++power) {
+      for (const double factor : {1.0, 2.0, 5.0}) {
+        if (factor > 1 && !few) continue;
+        const double x = power + std::log10(factor);
+        if (x >= low_ - 1e-9 && x <= high_ + 1e-9)
+          ticks.emplace_back((x - low_) / (high_ - low_), fmt::format("{:g}", factor * std::pow(10, power)));
+      }
+    }
+    return ticks;
+  }
+  const double step = nice_step(high_ - low_, 5);
+  for (double x = std::ceil(low_ / step) * step; x <= high_ + step * 1e-9; x += step)
+    ticks.emplace_back((x - low_) / (high_ - low_), fmt::format("{:.6g}", std::abs(x) < step * 1e-9 ? 0 : x));
+  return ticks;
+}
+
+Drawing::Drawing(int width, int height, const std::string& title) : width_(width), height_(height) {
+  body_ = fmt::format("<text class=\"title\" x=\"{}\" y=\"18\">{}</text>\n", kLeft, escape_html(title));
+  body_ += fmt::format("<rect class=\"frame\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n", kLeft, kTop,
+                       width - kLeft - kRight, height - kTop - kBottom);
+}
+
+double Drawing::px(double x) const { return kLeft + x * (width_ - kLeft - kRight); }
+double Drawing::py(double y) const { return height_ - kBottom - y * (height_ - kTop - kBottom); }
+
+void Drawing::x_axis(const Scale& scale, const std::string& label) {
+  double last = -1;
+  for (const auto& [at, words] : scale.ticks()) {
+    body_ += fmt::format("<line class=\"tick\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>", px(at),
+                         kTop, height_ - kBottom + 4);
+    if (last >= 0 && px(at) - px(last) < 6.2 * static_cast<double>(words.size())) continue;
+    last = at;
+    body_ += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", px(at),
+                         height_ - kBottom + 16, escape_html(words));
+  }
+  body_ += fmt::format("<text class=\"label\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
+                       px(0.5), height_ - 8, escape_html(label));
+}
+
+void Drawing::y_axis(const Scale& scale, const std::string& label) {
+  for (const auto& [at, words] : scale.ticks()) {
+    body_ += fmt::format("<line class=\"tick\" x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>",
+                         kLeft - 4, width_ - kRight, py(at));
+    body_ += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLeft - 7, py(at) + 4,
+                         escape_html(words));
+  }
+  body_ += fmt::format(
+      "<text class=\"label\" x=\"12\" y=\"{0:.1f}\" text-anchor=\"middle\" transform=\"rotate(-90 12 "
+      "{0:.1f})\">{1}</text>\n",
+      py(0.5), escape_html(label));
+}
+
+void Drawing::inner_axis(double x, const Scale& scale, const std::string& label) {
+  body_ += fmt::format("<line class=\"axis\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"/>",
+                       px(x), py(0), py(1));
+  for (const auto& [at, words] : scale.ticks())
+    body_ += fmt::format("<text class=\"inner\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", px(x) + 5, py(at) + 4,
+                         escape_html(words));
+  body_ += fmt::format("<text class=\"label\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
+                       px(x), height_ - kBottom + 20, escape_html(label));
+}
+
+void Drawing::dot(double x, double y, const std::string& color, const std::string& hint, double radius) {
+  body_ +=
+      fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\"><title>{}</title></circle>\n",
+                  px(x), py(y), radius, color, escape_html(hint));
+}
+
+void Drawing::line(const std::vector<std::pair<double, double>>& points, const std::string& color,
+                   double width, double opacity, const std::string& hint) {
+  std::string path;
+  for (const auto& [x, y] : points) path += fmt::format("{:.1f},{:.1f} ", px(x), py(y));
+  body_ += fmt::format(
+      "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" "
+      "stroke-opacity=\"{}\"><title>{}</title></polyline>\n",
+      path, color, width, opacity, escape_html(hint));
+}
+
+void Drawing::bar(double x, double width, double height, const std::string& color, const std::string& hint) {
+  body_ += fmt::format(
+      "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
+      "fill=\"{}\"><title>{}</title></rect>\n",
+      px(x), py(height), px(width) - px(0), py(0) - py(height), color, escape_html(hint));
+}
+
+void Drawing::text(double x, double y, const std::string& words, const char* anchor) {
+  body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", px(x), py(y), anchor,
+                       escape_html(words));
+}
+
+std::string Drawing::svg() const {
+  return fmt::format(
+      "<svg viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" xmlns=\"http://www.w3.org/2000/svg\" "
+      "role=\"img\">\n{2}</svg>\n",
+      width_, height_, body_);
+}
+
+std::string rank_color(double share) {
+  // Five colours of viridis (Smith and van der Walt 2015), without its brightest yellow.
+  constexpr std::array<std::array<double, 3>, 5> kStops = {
+      {{68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {216, 220, 60}}};
+  const double at = std::clamp(share, 0.0, 1.0) * (kStops.size() - 1);
+  const auto i = std::min(static_cast<size_t>(at), kStops.size() - 2);
+  const double t = at - static_cast<double>(i);
+  std::array<int, 3> mixed{};
+  for (size_t c = 0; c < 3; ++c)
+    mixed[c] = static_cast<int>(std::lround(kStops[i][c] * (1 - t) + kStops[i + 1][c] * t));
+  return fmt::format("#{:02x}{:02x}{:02x}", mixed[0], mixed[1], mixed[2]);
+}
+
+std::string escape_html(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace tycho

@@ -1,0 +1,60 @@
+// Drawings as SVG text: axes, points, lines, bars. Torch-free.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tycho {
+
+/// Values of one direction of a drawing: numbers, evenly or by their logarithm, or words side by side.
+class Scale {
+ public:
+  /// From all values that will be shown: numbers if all are, by their logarithm if they are positive and span
+  /// more than a factor of 20.
+  static Scale of(const std::vector<std::string>& values);
+  static Scale linear(double low, double high);
+  static Scale logarithmic(double low, double high);
+
+  /// Where a value lies, from 0 to 1; numbers outside are put on the edge. -1 for what has no place.
+  double at(const std::string& value) const;
+  double at(double value) const;
+  /// Places and labels of ticks.
+  std::vector<std::pair<double, std::string>> ticks() const;
+  bool is_words() const { return !words_.empty(); }
+
+ private:
+  std::vector<std::string> words_;
+  double low_ = 0, high_ = 1;
+  bool log_ = false;
+};
+
+/// One drawing with a frame, an x axis below and a y axis to the left. Coordinates are 0..1 of the frame, y
+/// upwards.
+class Drawing {
+ public:
+  Drawing(int width, int height, const std::string& title);
+  void x_axis(const Scale& scale, const std::string& label);
+  void y_axis(const Scale& scale, const std::string& label);
+  /// A vertical axis inside the frame, with its labels: for parallel coordinates.
+  void inner_axis(double x, const Scale& scale, const std::string& label);
+  void dot(double x, double y, const std::string& color, const std::string& hint, double radius = 3.5);
+  void line(const std::vector<std::pair<double, double>>& points, const std::string& color, double width,
+            double opacity, const std::string& hint = "");
+  void bar(double x, double width, double height, const std::string& color, const std::string& hint);
+  void text(double x, double y, const std::string& words, const char* anchor = "middle");
+  std::string svg() const;
+
+ private:
+  double px(double x) const;
+  double py(double y) const;
+
+  int width_, height_;
+  std::string body_;
+};
+
+/// From the best (0) to the worst (1): dark to light, told apart also without colour vision.
+std::string rank_color(double share);
+/// &, <, > and quotes as HTML writes them.
+std::string escape_html(const std::string& text);
+
+}  // namespace tycho
