@@ -37,6 +37,7 @@ class TrainingCurves : public RunTest {
     config_.ckpt.every = {200, DurationUnit::kBatch};
     std::get<MdsConfig>(config_.train_data.value).shuffle = false;
     config_.clip.norm = 1.0;
+    config_.threads = 1;  // models this small have no work for two
   }
 
   void start_from(const std::string& model) {
