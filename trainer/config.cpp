@@ -254,6 +254,39 @@ void check_eval(const EvalConfig& eval, Problems& problems) {
                      : "batches");
 }
 
+void check_separators(const MdsConfig& data, const std::string& path, int64_t vocab_size,
+                      Problems& problems) {
+  if (data.eos_token_id && data.bos_token_id)
+    problems.push_back(
+        {path + ".bos_token_id",
+         "cannot go with eos_token_id: documents end with a token or begin with one; leave one "
+         "out"});
+  for (const auto& [key, id] :
+       {std::pair(".eos_token_id", data.eos_token_id), {".bos_token_id", data.bos_token_id}})
+    if (id.value_or(0) >= vocab_size)
+      problems.push_back(
+          {path + key, fmt::format("{} is outside the model's vocabulary of {}", *id, vocab_size)});
+}
+
+/// What is evaluated sees as much of a row as what is trained on.
+void check_documents(const TrainConfig& config, Problems& problems) {
+  const int64_t vocab_size =
+      std::visit([](const auto& model) { return model.vocab_size; }, config.model.value);
+  const auto& train = config.train_data.as<MdsConfig>();
+  check_separators(train, "train_data", vocab_size, problems);
+  if (!config.eval.data) return;
+  const auto& eval = config.eval.data->as<MdsConfig>();
+  check_separators(eval, "eval.data", vocab_size, problems);
+  const auto same = [&](const char* path, std::optional<int64_t> wanted, std::optional<int64_t> given) {
+    const auto text = [](std::optional<int64_t> id) { return id ? std::to_string(*id) : "nothing"; };
+    if (wanted != given)
+      add(problems, path, "is {}, train_data's is {}: losses of the two would not compare; write the same",
+          text(given), text(wanted));
+  };
+  same("eval.data.eos_token_id", train.eos_token_id, eval.eos_token_id);
+  same("eval.data.bos_token_id", train.bos_token_id, eval.bos_token_id);
+}
+
 /// How long a run of epochs is, only the data tells.
 void check_schedule(const TrainConfig& config, Problems& problems) {
   if (config.max_duration.unit == DurationUnit::kEpoch) return;
@@ -273,6 +306,7 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, int64_t num_r
   check_master(config, problems);
   check_eval(config.eval, problems);
   check_callbacks(config, problems);
+  check_documents(config, problems);
   const bool whole_batch = check_global_batch(config, problems);
   if (whole_batch) check_batch_split(config, num_ranks, problems);
   const size_t before = problems.size();

@@ -199,7 +199,8 @@ class OpenRun final : public TrainingSession {
   }
   std::unique_ptr<TensorView> grad(int64_t param) override {
     const auto [unit, i] = places_.at(static_cast<size_t>(param));
-    return make_view(units()[unit].grads()[i]);
+    const Tensor& gradient = units()[unit].grads()[i];
+    return gradient.defined() ? make_view(gradient) : nullptr;
   }
 
   OptimizerState optimizer() const override {

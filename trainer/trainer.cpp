@@ -209,7 +209,8 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       context_(std::move(context)),
       micro_shape_{micro_batch_sequences(config, context_.world.size()), config.seq_len},
       rules_(param_rules(config.optimizer, config.param_groups, model_layout(config.model).units)),
-      units_(make_units(model_layout(config.model).units, compute_dtype(config.precision), context_.device,
+      units_(make_units(with_frozen(model_layout(config.model).units, rules_),
+                        compute_dtype(config.precision), context_.device,
                         training_use(config.master_weights))),
       model_(config.model, units_, micro_shape_, compute_dtype(config.precision), context_.device,
              config.recompute),
@@ -280,15 +281,22 @@ Tensor Trainer::token_weight(const Batch& batch) {
 MicroBatch Trainer::micro_batch(const Batch& batch, int64_t first_sequence) {
   const int64_t begin = first_sequence * batch.seq_len, count = micro_shape_.tokens();
   const auto on_device = [&](const std::vector<int32_t>& values) {
+    if (values.empty()) return Tensor();
     // The batch outlives the micro-batch, so on the CPU this is a view.
     auto* data = const_cast<int32_t*>(values.data() + begin);
     return at::from_blob(data, {count}, at::TensorOptions().dtype(at::kInt)).to(context_.device);
   };
-  return {on_device(batch.tokens), on_device(batch.targets), first_sequence == 0,
-          first_sequence + micro_shape_.batch == batch.num_sequences,
-          // The ranks of a world drop different elements of their different sequences.
-          stream_key(static_cast<uint64_t>(config_.seed),
-                     fmt::format("dropout {} {} {}", state_.step, context_.world.rank(), first_sequence))};
+  MicroBatch micro;
+  micro.tokens_N = on_device(batch.tokens);
+  micro.targets_N = on_device(batch.targets);
+  micro.documents_N = on_device(batch.documents);
+  micro.first = first_sequence == 0;
+  micro.last = first_sequence + micro_shape_.batch == batch.num_sequences;
+  // The ranks of a world drop different elements of their different sequences.
+  micro.dropout_key =
+      stream_key(static_cast<uint64_t>(config_.seed),
+                 fmt::format("dropout {} {} {}", state_.step, context_.world.rank(), first_sequence));
+  return micro;
 }
 
 void Trainer::record(const Batch& batch, double loss, double lr, double grad_norm, double step_s) {

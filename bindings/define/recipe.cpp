@@ -40,15 +40,9 @@ void throw_report(const Json& result) {
   if (result.at("problems") != 0) throw Error(result.at("report").get<std::string>(), ExitCode::kRecipe);
 }
 
-void add_source(ResolvedRecipe& recipe, const std::string& file, const std::string& text) {
-  recipe.sources[file] = text;
-  recipe.history["source." + file] =
-      Json::array({{{"by", "source"}, {"at", file}, {"value", hash_hex(text)}}});
-}
-
 }  // namespace
 
-ResolvedRecipe to_resolved(const Json& result) {
+ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, std::string>& origins) {
   ResolvedRecipe recipe;
   recipe.config = read_config_or_fail(result.at("tree"));
   if (result.contains("schedule")) {
@@ -66,7 +60,12 @@ ResolvedRecipe to_resolved(const Json& result) {
     const Json kept = value.is_null() ? value : shown.value(name, Json(nullptr));
     recipe.history["env." + name] = Json::array({{{"by", "environment"}, {"at", name}, {"value", kept}}});
   }
-  for (const auto& [file, text] : result.at("sources").items()) add_source(recipe, file, text);
+  recipe.sources = origins;
+  for (const auto& [file, text] : result.at("sources").items()) recipe.sources[file] = text;
+  for (const auto& [file, text] : recipe.sources) {
+    recipe.history["source." + file] =
+        Json::array({{{"by", "source"}, {"at", file}, {"value", hash_hex(text)}}});
+  }
   return recipe;
 }
 
@@ -74,10 +73,8 @@ ResolvedRecipe resolve_recipe(const RecipeRequest& request) {
   const auto state = std::make_shared<LuaState>();
   const Json result = ask_lua("tycho.session", "load", to_request(request), {}, request.trace, state);
   throw_report(result);
-  ResolvedRecipe recipe = to_resolved(result);
+  ResolvedRecipe recipe = to_resolved(result, request.origins);
   recipe.state = state;
-  for (const auto& [file, text] : request.origins)
-    if (!recipe.sources.contains(file)) add_source(recipe, file, text);
   return recipe;
 }
 

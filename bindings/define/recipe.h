@@ -42,8 +42,8 @@ struct ResolvedRecipe {
 ResolvedRecipe resolve_recipe(const RecipeRequest& request);
 
 /// The same from what tycho.session gives for a finished recipe: tree, name, lua, history, sources,
-/// environment, schedule.
-ResolvedRecipe to_resolved(const Json& result);
+/// environment, schedule. `origins` as in RecipeRequest.
+ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, std::string>& origins);
 
 /// {"name", "hash", "sources": {file: hash}}: what ranks and run folders compare. The hash is config_hash of
 /// the tree.

@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "host/machine.h"
-#include "host/signals.h"
 #include "host/sweep/slot.h"
 #include "trainer/base/error.h"
 #include "trainer/checkpoint/owner.h"
@@ -257,7 +256,7 @@ std::optional<TrainConfig> Worker::resolve(const Trial& trial, const Task& task)
   request.file = board().definition().recipe;
   for (const std::string& pin : trial_pins(board().definition(), trial)) request.pins.push_back({0, pin});
   try {
-    const InterruptLua interruptible;
+    // Ctrl-C is the worker's here, which puts the trial back; a recipe without end has its own limit.
     return resolve_recipe(request).config;
   } catch (const Error& error) {
     if (error.code() != ExitCode::kRecipe) throw;

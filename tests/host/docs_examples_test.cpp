@@ -42,5 +42,21 @@ TEST_F(DocsExamplesTest, WholeFilesAndPartsOfRecipesPass) {
   EXPECT_GE(num_examples, 4);
 }
 
+TEST_F(DocsExamplesTest, SweepsAndChecksOfTheirPageWork) {
+  int num_examples = 0;
+  for (const std::string& block : lua_blocks(TYCHO_SOURCE_DIR "/docs/sweeps.md")) {
+    const std::string name = block.substr(3, block.find('\n') - 3);
+    std::filesystem::create_directories((folder_ / name).parent_path());
+    write(block, name);
+    const bool is_check = name.starts_with("doctor/");
+    const std::string place = is_check ? folder_.string() : TYCHO_SOURCE_DIR;
+    const std::string verb = is_check ? "doctor" : "sweep plan " + (folder_ / name).string();
+    const Outcome outcome = shell("cd " + place + " && tycho " + verb);
+    EXPECT_EQ(outcome.code, 0) << block << outcome.output;
+    ++num_examples;
+  }
+  EXPECT_EQ(num_examples, 2);
+}
+
 }  // namespace
 }  // namespace tycho

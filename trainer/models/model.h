@@ -12,9 +12,10 @@ namespace tycho {
 /// device.
 struct MicroBatch {
   Tensor tokens_N, targets_N;
-  bool first = true;                         // its gradients overwrite those of the step before
-  bool last = true;                          // gradients are complete after it
-  uint64_t dropout_key = 0;                  // of this step and micro-batch
+  bool first = true;         // its gradients overwrite those of the step before
+  bool last = true;          // gradients are complete after it
+  uint64_t dropout_key = 0;  // of this step and micro-batch
+  Tensor documents_N = {};   // int32 [B * T]: attention stays within equal ones; undefined: the whole row
   std::function<void()> after_forward = {};  // called between forward and backward
 };
 
@@ -26,10 +27,11 @@ class Model {
         const at::Device& device, const RecomputeConfig& recompute = {});
 
   /// Adds weight_1 (fp32, one element) x the gradient of the summed token losses into the units' gradients.
+  /// Goes back no further than the lowest unit that is trained.
   /// Returns the summed loss of the micro-batch, fp64, one element, on the device.
   Tensor forward_backward(const MicroBatch& micro, const Tensor& weight_1);
   /// Losses of the tokens, fp32 [B * T] on the device, valid until the next call. Nothing is dropped.
-  const Tensor& losses(const Tensor& tokens_N, const Tensor& targets_N);
+  const Tensor& losses(const Tensor& tokens_N, const Tensor& targets_N, const Tensor& documents_N = {});
 
   const ModelLayout& layout() const { return layout_; }
   /// The residual stream before block i, [N, D]; after the last one for i = num_blocks. Of the newest forward
@@ -39,11 +41,13 @@ class Model {
  private:
   int block_unit(int64_t i) const { return static_cast<int>(i) + 1; }
   int head_unit() const { return static_cast<int>(layout_.num_blocks) + 1; }
+  bool trains(int unit) const { return unit >= lowest_trained_; }
   BlockActivations block_activations(int64_t i);
   void embed(const Tensor& tokens_N);
   void run_forward(int64_t i);
   void run_backward(int64_t i, bool add);
   Tensor head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add);
+  void reduce(int unit);
   void embed_backward(const Tensor& tokens_N, bool add);
 
   DecoderSpec spec_;
@@ -52,8 +56,11 @@ class Model {
   RecomputeConfig recompute_;
   HeadRules head_;
   UnitStore& units_;
+  int lowest_trained_ = 0;  // units before it are frozen
   Activations activations_;
   DecoderBlock block_;
+  // Of the pass that is under way.
+  Tensor documents_N_;
   uint64_t dropout_key_ = 0;
   bool dropping_ = false;
 };

@@ -107,7 +107,7 @@ class TrainingSession {
 
   /// By position in params(). Views: they hold while the session lives, and change with every step.
   virtual std::unique_ptr<TensorView> weight(int64_t param) = 0;
-  /// What the newest step left; fp32.
+  /// What the newest step left; fp32. Null for a frozen parameter.
   virtual std::unique_ptr<TensorView> grad(int64_t param) = 0;
 
   virtual OptimizerState optimizer() const = 0;

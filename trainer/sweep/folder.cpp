@@ -23,7 +23,15 @@ void SweepFolder::refresh() {
     board_.clear();
     num_facts_ = 0;
   }
-  for (const Json& fact : news.facts) board_.apply(fact, dir_);
+  for (const Json& fact : news.facts) {
+    try {
+      board_.apply(fact, dir_);
+    } catch (const Json::exception& error) {
+      fail(ExitCode::kUnusable,
+           "[sweep] {}/ledger.jsonl has a fact that this version does not understand: {}: {}", dir_,
+           fact.dump(), error.what());
+    }
+  }
   num_facts_ += static_cast<int64_t>(news.facts.size());
 }
 

@@ -40,6 +40,7 @@ class SweepTest : public ShellTest {
 
   /// `tycho sweep ...` in the background, its output in <log>.
   pid_t start(const std::vector<std::string>& arguments, const std::string& log = "log") const {
+    fflush(stdout);  // or the child would print it again
     const pid_t child = fork();
     if (child != 0) return child;
     if (chdir(folder_.c_str()) != 0 || freopen(log.c_str(), "a", stdout) == nullptr) _exit(97);
