@@ -1,23 +1,25 @@
 #!/usr/bin/env bash
-# How long the define phase takes: wall time of `tycho --help`, of `tycho check RECIPE` and of a check of a hundred lines that
-# extend a chain of five files, 20 processes each.
+# How long the define phase takes: wall time of `tycho --help`, of `tycho check RECIPE`, of an entry of the REPL, and of a check of a
+# hundred lines that extend a chain of five files, 20 processes each.
 #   bench/startup.sh [TYCHO] [RECIPE]
 set -euo pipefail
 cd "$(dirname "$(realpath "$0")")/.."
 tycho=$(realpath "${1:-build/cpu/bin/tycho}") recipe=${2:-recipes/demo.lua}
 measure() {
-  local times=() start i
+  local limit=$1 times=() start i
+  shift
   for i in {1..20}; do
     start=$(date +%s%N)
     "$@" >/dev/null
     times+=($((($(date +%s%N) - start) / 10000)))
   done
-  printf '%s\n' "${times[@]}" | sort -n | awk -v what="${*:2}" '{ t[NR] = $1 / 100 }
-    END { printf "tycho %-32s median %.1f ms, fastest %.1f, slowest %.1f   (at most 50 ms)\n", what, t[int((NR + 1) / 2)], t[1], t[NR] }'
+  printf '%s\n' "${times[@]}" | sort -n | awk -v what="${*:2}" -v limit="$limit" '{ t[NR] = $1 / 100 }
+    END { printf "tycho %-32s median %.1f ms, fastest %.1f, slowest %.1f   (at most %d ms)\n", what, t[int((NR + 1) / 2)], t[1], t[NR], limit }'
 }
 grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //'
-measure "$tycho" --help
-measure "$tycho" check "$recipe"
+measure 50 "$tycho" --help
+measure 50 "$tycho" check "$recipe"
+measure 200 "$tycho" repl "$recipe" -e r.optimizer.lr
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -31,4 +33,4 @@ done
   printf 'return r\n'
 } >"$folder/x.lua"
 cd "$folder"
-measure "$tycho" check x.lua
+measure 50 "$tycho" check x.lua

@@ -7,10 +7,17 @@ r.global_batch = "16sp"
 r.max_duration = "60ba"
 r.resume       = "none"
 
-r.model = t.model.llama {
-  width = 256, layers = 4, heads = 4, kv_heads = 2, ffn_width = 768,
-  vocab_size = 4096, tied = true,
-}
+local family = t.env("TYCHO_BENCH_FAMILY", "llama")
+if family == "llama" then
+  r.model = t.model.llama {
+    width = 256, layers = 4, heads = 4, kv_heads = 2, ffn_width = 768,
+    vocab_size = 4096, tied = true,
+  }
+elseif family == "gpt2" then
+  r.model = t.model.gpt2 {}
+else
+  r.model = t.model.mpt { positions = "alibi", no_bias = true, init = { name = "baseline_", init_std = 0.02 } }
+end
 r.optimizer = t.optim.adamw { lr = 1e-3, betas = { 0.9, 0.95 }, weight_decay = 0.1 }
 r.scheduler = t.sched.constant {}
 r.clip.norm = 1.0

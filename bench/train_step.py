@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Speed of a training step and time to the first one: Tycho against the same Llama in Python PyTorch, side by side.
+"""Speed of a training step, time to the first one and peak memory: Tycho against the same model in Python PyTorch, side by
+side.
 
     TYCHO_PEERS=/path/to/peers/bin/python python3 bench/train_step.py --tycho build/cpu/bin/tycho --model demo
 
@@ -22,16 +23,31 @@ import synthetic_mds
 
 BENCH = os.path.dirname(os.path.abspath(__file__))
 
-# The demo's Llama, one of GPT-2's size, and a tiny one to try this script; steps are those of one process.
+# The demo's Llama, a Llama of GPT-2's size, GPT-2 and MPT themselves, and tiny ones to try this script; steps are those of one
+# process.
 MODELS = {
-    "tiny": dict(width=64, layers=2, heads=4, kv_heads=2, ffn_width=128, vocab=512, tied=True, seq_len=64, batch=4,
-                 steps=30, warmup=5),
-    "demo": dict(width=256, layers=4, heads=4, kv_heads=2, ffn_width=768, vocab=4096, tied=True, seq_len=256, batch=16,
-                 steps=60, warmup=10),
-    "125m-b4-t64": dict(width=768, layers=12, heads=12, kv_heads=12, ffn_width=2048, vocab=32000, tied=False, seq_len=64,
-                        batch=4, steps=40, warmup=5),
-    "125m-b1-t1024": dict(width=768, layers=12, heads=12, kv_heads=12, ffn_width=2048, vocab=32000, tied=False,
+    "tiny": dict(family="llama", width=64, layers=2, heads=4, kv_heads=2, ffn_width=128, vocab=512, tied=True, seq_len=64,
+                 batch=4, steps=30, warmup=5),
+    "tiny-gpt2": dict(family="gpt2", width=64, layers=2, heads=4, ffn_width=256, vocab=512, seq_len=64, batch=4, steps=30,
+                      warmup=5),
+    "tiny-mpt": dict(family="mpt", width=96, layers=2, heads=6, ffn_width=384, vocab=512, seq_len=64, batch=4, steps=30,
+                     warmup=5),
+    "demo": dict(family="llama", width=256, layers=4, heads=4, kv_heads=2, ffn_width=768, vocab=4096, tied=True, seq_len=256,
+                 batch=16, steps=60, warmup=10),
+    "llama-tiny-b8-t256": dict(family="llama", width=256, layers=4, heads=4, kv_heads=2, ffn_width=768, vocab=4096, tied=True,
+                               seq_len=256, batch=8, steps=80, warmup=10),
+    "llama-tiny-b1-t32": dict(family="llama", width=256, layers=4, heads=4, kv_heads=2, ffn_width=768, vocab=4096, tied=True,
+                              seq_len=32, batch=1, steps=300, warmup=20),
+    "125m-b4-t64": dict(family="llama", width=768, layers=12, heads=12, kv_heads=12, ffn_width=2048, vocab=32000, tied=False,
+                        seq_len=64, batch=4, steps=40, warmup=5),
+    "125m-b1-t1024": dict(family="llama", width=768, layers=12, heads=12, kv_heads=12, ffn_width=2048, vocab=32000, tied=False,
                           seq_len=1024, batch=1, steps=15, warmup=3),
+    "gpt2-b4-t64": dict(family="gpt2", width=768, layers=12, heads=12, ffn_width=3072, vocab=50257, seq_len=64, batch=4,
+                        steps=40, warmup=5),
+    "gpt2-b1-t1024": dict(family="gpt2", width=768, layers=12, heads=12, ffn_width=3072, vocab=50257, seq_len=1024, batch=1,
+                          steps=12, warmup=3),
+    "mpt-b2-t512": dict(family="mpt", width=768, layers=12, heads=12, ffn_width=3072, vocab=50368, seq_len=512, batch=2,
+                        steps=12, warmup=3),
 }
 
 # glibc that keeps and grows its heap instead of giving pages back after every step, with huge pages under it.
@@ -80,25 +96,28 @@ def run_tycho(args, model, precision, data, work):
         "run_dir": run_dir, "train_data.local_dir": data, "precision": precision, "threads": args.threads, "device": "cpu",
         "seq_len": model["seq_len"], "global_batch": f"{model['batch']}sp", "max_duration": f"{model['steps']}ba",
         "model.width": model["width"], "model.layers": model["layers"], "model.heads": model["heads"],
-        "model.kv_heads": model["kv_heads"], "model.ffn_width": model["ffn_width"], "model.vocab_size": model["vocab"],
-        "model.tied": "true" if model["tied"] else "false",
+        "model.ffn_width": model["ffn_width"], "model.vocab_size": model["vocab"],
     }
+    if model["family"] == "llama":
+        pins |= {"model.kv_heads": model["kv_heads"], "model.tied": "true" if model["tied"] else "false"}
+    else:
+        pins |= {"model.max_seq_len": model["seq_len"]}
     command = [args.tycho, "run", os.path.join(BENCH, "train_step.lua"), *(f"{key}={value}" for key, value in pins.items())]
-    start, _ = run(command, {}, "tycho")
+    start, _ = run(command, {"TYCHO_BENCH_FAMILY": model["family"]}, "tycho")
     with open(os.path.join(run_dir, "metrics.jsonl")) as file:
         records = [json.loads(line) for line in file]
     shutil.rmtree(run_dir)
     result = summary(start, [r["time"] for r in records], [r["loss"] for r in records], model)
-    return {**result, "command": command}
+    return {**result, "command": command, "peak_gb": max(r["memory_bytes"] for r in records) / 1e9}
 
 
 def run_peer(args, model, setting, data, seconds, extra_environment=None):
-    command = [args.peers, os.path.join(BENCH, "peers", "llama_eager.py"), "--data", data, "--threads", str(args.threads),
+    command = [args.peers, os.path.join(BENCH, "peers", "train_eager.py"), "--data", data, "--threads", str(args.threads),
                "--precision", setting["precision"], "--gqa", setting["gqa"], "--seconds", str(seconds)]
     for key, value in model.items():
         if key != "tied":
             command += ["--" + key.replace("_", "-"), str(value)]
-    command += ["--tied"] if model["tied"] else []
+    command += ["--tied"] if model.get("tied") else []
     command += ["--compile"] if setting.get("compile") else []
     environment = {**PEER_ENVIRONMENTS[setting["environment"]], **(extra_environment or {})}
     start, out = run(command, environment, "the peer")
@@ -107,7 +126,8 @@ def run_peer(args, model, setting, data, seconds, extra_environment=None):
     for step_s in peer["step_s"][1:]:
         ends.append(ends[-1] + step_s)
     result = summary(start, ends, peer["losses"], model)
-    return {**result, "command": command, "environment": environment, "versions": peer["versions"]}
+    return {**result, "command": command, "environment": environment, "versions": peer["versions"],
+            "peak_gb": peer["peak_memory_bytes"] / 1e9}
 
 
 def best_peer_setting(args, model, precision, data):
@@ -121,7 +141,7 @@ def best_peer_setting(args, model, precision, data):
         note(f"  probe {setting['precision']}, GQA {setting['gqa']}, {setting['environment']}: {speed:.0f} tokens/s")
         return speed
 
-    gqa = ["native", "repeat"] if model["kv_heads"] != model["heads"] else ["native"]
+    gqa = ["native", "repeat"] if model.get("kv_heads", model["heads"]) != model["heads"] else ["native"]
     kinds = [{"precision": p, "gqa": g, "environment": "default"} for p in PEER_PRECISIONS[precision] for g in gqa]
     best = max(kinds, key=probe)
     others = [{**best, "environment": name} for name in PEER_ENVIRONMENTS if name != "default"]
@@ -131,12 +151,14 @@ def best_peer_setting(args, model, precision, data):
 
 
 def compiled_start(args, model, setting, data, work):
-    """Time to the first step of torch.compile, with an empty and with a filled cache of kernels."""
+    """Time to the first step of torch.compile, with an empty and with a filled cache of kernels, and its speed with that one."""
     cache = tempfile.mkdtemp(dir=work)
     short = {**model, "warmup": 1, "steps": 4}
     compiled = {**setting, "compile": True}
     runs = [run_peer(args, short, compiled, data, args.seconds, {"TORCHINDUCTOR_CACHE_DIR": cache}) for _ in range(2)]
-    return {"cold_s": runs[0]["first_step_s"], "warm_s": runs[1]["first_step_s"], "runs": runs}
+    speed = [run_peer(args, model, compiled, data, args.seconds, {"TORCHINDUCTOR_CACHE_DIR": cache})
+             for _ in range(args.processes)]
+    return {"cold_s": runs[0]["first_step_s"], "warm_s": runs[1]["first_step_s"], "runs": runs, "speed": speed}
 
 
 def compare(args, model, precision, data, work):
@@ -171,6 +193,12 @@ def table(model_name, results):
                      f"{ratio(ours, theirs, 'tokens_per_s'):.2f}x faster |")
         lines.append(f"| {precision}, start to first step, s | {spread(ours, 'first_step_s', 2)} | "
                      f"{spread(theirs, 'first_step_s', 2)} | {ratio(theirs, ours, 'first_step_s'):.1f}x sooner |")
+        lines.append(f"| {precision}, peak memory, GB | {spread(ours, 'peak_gb', 2)} | {spread(theirs, 'peak_gb', 2)} | "
+                     f"{ratio(ours, theirs, 'peak_gb'):.2f} of it |")
+        if "compile" in r:
+            compiled = r["compile"]["speed"]
+            lines.append(f"| {precision}, tokens/s, against torch.compile | {spread(ours, 'tokens_per_s', 0)} | "
+                         f"{spread(compiled, 'tokens_per_s', 0)} | {ratio(ours, compiled, 'tokens_per_s'):.2f}x faster |")
         for kind in ("cold", "warm") if "compile" in r else ():
             first_s, ours_s = r["compile"][kind + "_s"], statistics.median(x["first_step_s"] for x in ours)
             lines.append(f"| {precision}, the same against torch.compile, {kind} cache | {ours_s:.2f} | {first_s:.2f} | "
@@ -215,7 +243,7 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=60,
                         help="PyTorch stops after this long, with at least three timed steps")
     parser.add_argument("--probe-seconds", type=float, default=20, help="the same for a probe")
-    parser.add_argument("--compile", action="store_true", help="time torch.compile to its first step, too")
+    parser.add_argument("--compile", action="store_true", help="measure torch.compile, too")
     parser.add_argument("--name", help="of the file in bench/results; default: train_step-MODEL")
     args = parser.parse_args()
     if not args.peers or not shutil.which(args.peers):

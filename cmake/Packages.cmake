@@ -16,6 +16,7 @@ target_include_directories(Readline::Readline SYSTEM INTERFACE ${READLINE_INCLUD
 target_link_libraries(Readline::Readline INTERFACE ${READLINE_STATIC} ${TINFO})
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)  # headers only
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 if(TYCHO_TESTS)
   find_package(GTest REQUIRED)
 endif()

@@ -39,6 +39,7 @@ void on_define_interrupt(int) {
 void on_run_signal(int number) {
   int expected = 0;
   g_stop.compare_exchange_strong(expected, number);
+  LuaWatch::interrupt();  // a callback that does not end must not keep the run from it
   if (number != SIGINT) return;
   timespec now = {};
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "bindings/run/lua_callbacks.h"
 #include "host/engine.h"
 #include "host/signals.h"
 
@@ -19,12 +20,15 @@ RunRequest make_run_request(const ResolvedRecipe& recipe, const std::vector<PinA
   request.argv = argv;
   request.until = until;
   for (const PinArgument& pin : pins) request.pins.push_back(pin.text);
+  request.schedule = recipe.schedule;
   return request;
 }
 
 int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
               const std::vector<std::string>& argv, bool plain, const std::string& until) {
-  const RunRequest request = make_run_request(recipe, pins, argv, until);
+  RunRequest request = make_run_request(recipe, pins, argv, until);
+  LuaCallbacks callbacks(recipe);
+  request.callbacks = &callbacks;
   const StopFlag& stop = stop_on_signals();
   const bool live = isatty(STDOUT_FILENO) != 0 && !plain;
   return open_engine(static_cast<int>(recipe.config.threads)).run(request, live, stop);

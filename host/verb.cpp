@@ -16,6 +16,8 @@ const std::vector<Verb>& all_verbs() {
       {"run", kRunSpec, run_run},
       {"rerun", kRerunSpec, run_rerun},
       {"repl", kReplSpec, run_repl},
+      {"attach", kAttachSpec, run_attach},
+      {"ctl", kCtlSpec, run_ctl},
       {"sweep", kSweepSpec, run_sweep},
       {"init", kInitSpec, run_init},
       {"import", kImportSpec, run_import},

@@ -86,6 +86,8 @@ int pick_subverb(const Arguments& arguments, const char* verb, const std::vector
 
 int run_run(const Arguments& arguments);
 int run_rerun(const Arguments& arguments);
+int run_attach(const Arguments& arguments);
+int run_ctl(const Arguments& arguments);
 int run_check(const Arguments& arguments);
 int run_completion(const Arguments& arguments);
 int run_config(const Arguments& arguments);
@@ -105,7 +107,7 @@ int run_doctor(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
 int run_ckpt(const Arguments& arguments);
 int run_version(const Arguments& arguments);
-extern const VerbSpec kRunSpec, kRerunSpec, kDiffSpec, kInitSpec, kImportSpec, kCheckSpec, kCompletionSpec,
+extern const VerbSpec kAttachSpec, kCtlSpec, kRunSpec, kRerunSpec, kDiffSpec, kInitSpec, kImportSpec, kCheckSpec, kCompletionSpec,
     kTypesSpec, kConfigSpec, kPlanSpec, kReplSpec, kSweepSpec, kTestSpec, kDataSpec, kTokenizerSpec,
     kEvalSpec, kGenerateSpec, kConvertSpec, kCkptSpec, kDoctorSpec, kVersionSpec;
 

@@ -4,6 +4,10 @@ tycho_test(run_test TORCH LIBS trainer eval SOURCES trainer/run_fixture.cpp trai
 tycho_test(eval_test TORCH LIBS trainer eval SOURCES trainer/run_fixture.cpp trainer/models/decoder_oracle.cpp
   trainer/eval/evaluate_checkpoint_test.cpp trainer/eval/evaluate_run_test.cpp trainer/eval/evaluate_test.cpp
   trainer/eval/generate_test.cpp trainer/eval/sampling_test.cpp trainer/eval/text_stream_test.cpp)
+# Two hundred steps each, and the memory of whole runs.
+tycho_test(curves_test TORCH LIBS trainer eval SOURCES trainer/run_fixture.cpp trainer/training_curves_test.cpp
+  trainer/plan_memory_test.cpp)
+target_compile_definitions(curves_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 # A short round; the script's default of 200 kills is for people.
 add_test(NAME run_kill9 COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/kill9/run_kill9.sh $<TARGET_FILE:tycho> 8)
 set_tests_properties(run_kill9 PROPERTIES TIMEOUT 600)

@@ -185,6 +185,14 @@ void check_batch_split(const TrainConfig& config, int64_t num_ranks, Problems& p
   }
 }
 
+void check_parts(const std::vector<ScheduleLength>& parts, Problems& problems) {
+  for (const auto& [path, part] : parts) {
+    if (part.unit == DurationUnit::kFraction && part.value > 1) {
+      add(problems, path, "{} is more than the whole run; write at most 1dur", part.str());
+    }
+  }
+}
+
 void check_durations(const TrainConfig& config, Problems& problems) {
   const Duration& length = config.max_duration;
   if (length.unit != DurationUnit::kEpoch && !is_whole(length)) {
@@ -196,10 +204,28 @@ void check_durations(const TrainConfig& config, Problems& problems) {
   parts.push_back({"ckpt.every", config.ckpt.every});
   parts.push_back({"log.every", config.log.every});
   if (config.eval.every) parts.push_back({"eval.every", *config.eval.every});
-  for (const auto& [path, part] : parts) {
-    if (part.unit == DurationUnit::kFraction && part.value > 1) {
-      add(problems, path, "{} is more than the whole run; write at most 1dur", part.str());
-    }
+  check_parts(parts, problems);
+}
+
+/// Lengths of callbacks are parts of the run, and those that act on evaluations need some.
+void check_callbacks(const TrainConfig& config, Problems& problems) {
+  for (const auto& [name, callback] : config.callbacks) {
+    const CallbackOptions& options = callback_options(callback);
+    const std::string path = "callbacks." + name;
+    const std::string every = path + ".every", from = path + ".from", until = path + ".until_",
+                      at = path + ".at";
+    std::vector<ScheduleLength> parts;
+    if (options.every) parts.push_back({every.c_str(), *options.every});
+    if (options.from) parts.push_back({from.c_str(), *options.from});
+    if (options.until_) parts.push_back({until.c_str(), *options.until_});
+    for (const Duration& moment : options.at) parts.push_back({at.c_str(), moment});
+    check_parts(parts, problems);
+    const bool of_eval = callback.is<EarlyStopConfig>() || callback.is<CheckpointBestConfig>();
+    if (of_eval && !config.eval.data)
+      add(problems, path.c_str(), "acts after evaluations, and there are none; set eval.data and eval.every");
+    if (callback.is<GenerateSamplesConfig>() && config.tokenizer.empty())
+      add(problems, path.c_str(),
+          "writes text, and there is no tokenizer; set tokenizer = \"PATH/tokenizer.json\"");
   }
 }
 
@@ -211,6 +237,39 @@ void check_eval(const EvalConfig& eval, Problems& problems) {
         eval.every   ? "every"
         : eval.first ? "first"
                      : "batches");
+}
+
+void check_separators(const MdsConfig& data, const std::string& path, int64_t vocab_size,
+                      Problems& problems) {
+  if (data.eos_token_id && data.bos_token_id)
+    problems.push_back(
+        {path + ".bos_token_id",
+         "cannot go with eos_token_id: documents end with a token or begin with one; leave one "
+         "out"});
+  for (const auto& [key, id] :
+       {std::pair(".eos_token_id", data.eos_token_id), {".bos_token_id", data.bos_token_id}})
+    if (id.value_or(0) >= vocab_size)
+      problems.push_back(
+          {path + key, fmt::format("{} is outside the model's vocabulary of {}", *id, vocab_size)});
+}
+
+/// What is evaluated sees as much of a row as what is trained on.
+void check_documents(const TrainConfig& config, Problems& problems) {
+  const int64_t vocab_size =
+      std::visit([](const auto& model) { return model.vocab_size; }, config.model.value);
+  const auto& train = config.train_data.as<MdsConfig>();
+  check_separators(train, "train_data", vocab_size, problems);
+  if (!config.eval.data) return;
+  const auto& eval = config.eval.data->as<MdsConfig>();
+  check_separators(eval, "eval.data", vocab_size, problems);
+  const auto same = [&](const char* path, std::optional<int64_t> wanted, std::optional<int64_t> given) {
+    const auto text = [](std::optional<int64_t> id) { return id ? std::to_string(*id) : "nothing"; };
+    if (wanted != given)
+      add(problems, path, "is {}, train_data's is {}: losses of the two would not compare; write the same",
+          text(given), text(wanted));
+  };
+  same("eval.data.eos_token_id", train.eos_token_id, eval.eos_token_id);
+  same("eval.data.bos_token_id", train.bos_token_id, eval.bos_token_id);
 }
 
 /// How long a run of epochs is, only the data tells.
@@ -231,6 +290,8 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, int64_t num_r
   check_sequence(config, problems);
   check_master(config, problems);
   check_eval(config.eval, problems);
+  check_callbacks(config, problems);
+  check_documents(config, problems);
   const bool whole_batch = check_global_batch(config, problems);
   if (whole_batch) check_batch_split(config, num_ranks, problems);
   const size_t before = problems.size();

@@ -1,6 +1,7 @@
 // A whole run as one value: the component configs together, and the rules that hold between them. Torch-free.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "trainer/base/config_problem.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/fields.h"
+#include "trainer/callbacks/config.h"
 #include "trainer/checkpoint/config.h"
 #include "trainer/data/config.h"
 #include "trainer/eval/config.h"
@@ -61,6 +63,7 @@ struct TrainConfig {
   EvalConfig eval;
   CheckpointConfig ckpt;
   LogConfig log;
+  std::map<std::string, CallbackConfig> callbacks;
 
   template <class Visitor>
   void fields(Visitor& v) {
@@ -99,6 +102,7 @@ struct TrainConfig {
     v("eval", eval, "Loss on data that is not trained on.");
     v("ckpt", ckpt, "Checkpoints.");
     v("log", log, "Metrics.");
+    v("callbacks", callbacks, "What looks and acts while training runs, by names of your own.");
   }
 };
 

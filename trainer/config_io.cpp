@@ -5,6 +5,7 @@
 #include <array>
 
 #include "trainer/base/error.h"
+#include "trainer/base/function_ref.h"
 #include "trainer/base/hash.h"
 #include "trainer/base/json_reader.h"
 #include "trainer/base/json_writer.h"
@@ -15,7 +16,12 @@ namespace {
 
 using Leaves = std::vector<std::pair<std::string, std::string>>;
 
+// A function is one value: where it stands makes no difference.
 void add_leaves(const Json& json, const std::string& path, Leaves& leaves) {
+  if (is_function_ref(json)) {
+    leaves.emplace_back(path, "function " + json.at("hash").get<std::string>().substr(0, 8));
+    return;
+  }
   if (!json.is_object()) {
     leaves.emplace_back(path, canonical_json(json));
     return;
@@ -67,7 +73,7 @@ std::string config_hash(const Json& resolved) {
                                                 "eval",     "ckpt",    "log"};
   Json kept = resolved;
   for (const char* key : kWithoutEffect) kept.erase(key);
-  return hash_hex(canonical_json(kept));
+  return hash_hex(canonical_json(without_places(kept)));
 }
 
 std::vector<ConfigDifference> diff_configs(const Json& a, const Json& b) {

@@ -6,17 +6,23 @@
 
 namespace tycho {
 
+[[noreturn]] inline void fail_out_of_memory(const std::string& what) {
+  fail(ExitCode::kNumerics,
+       "[memory] {}. `tycho plan` says what a run takes; a smaller micro_batch or recompute.mode take less",
+       what);
+}
+
 /// Calls `body`; LibTorch's errors leave as Error, without their C++ backtrace.
 template <class Body>
 auto with_own_errors(Body&& body) -> decltype(body()) {
   try {
     return body();
   } catch (const c10::OutOfMemoryError& error) {
-    fail(ExitCode::kNumerics, "[memory] {}", error.what_without_backtrace());
+    fail_out_of_memory(error.what_without_backtrace());
   } catch (const c10::Error& error) {
     const std::string text = error.what_without_backtrace();
-    const bool memory = text.find("not enough memory") != std::string::npos;
-    fail(memory ? ExitCode::kNumerics : ExitCode::kFailure, "[torch] {}", text);
+    if (text.find("not enough memory") != std::string::npos) fail_out_of_memory(text);
+    fail(ExitCode::kFailure, "[torch] {}", text);
   }
 }
 

@@ -102,11 +102,20 @@ std::vector<ParamInfo> list_params(std::vector<FlatUnit>& units, const ParamRule
   return params;
 }
 
+/// The config of a request, with the values of a schedule that is a function.
+TrainConfig config_of(const Json& recipe, const std::vector<double>& schedule) {
+  TrainConfig config = read_config_or_fail(recipe);
+  if (config.scheduler.is<FnScheduleConfig>())
+    std::get<FnScheduleConfig>(config.scheduler.value).factors =
+        std::make_shared<const std::vector<double>>(schedule);
+  return config;
+}
+
 class OpenRun final : public TrainingSession {
  public:
   OpenRun(const RunRequest& request, std::unique_ptr<Reporter> display, const std::atomic<int>& stop)
       : recipe_(parse_json(request.config_json, "recipe")),
-        config_(read_config_or_fail(recipe_)),
+        config_(config_of(recipe_, request.schedule)),
         stop_(stop) {
     const std::string run_dir = run_folder_path(config_);
     tokenizer_text_ = read_tokenizer(config_, model_layout(config_.model));
@@ -134,10 +143,15 @@ class OpenRun final : public TrainingSession {
     }
   }
 
-  ~OpenRun() override { close("closed"); }
+  ~OpenRun() override {
+    close("closed");
+    if (callbacks_ != nullptr) callbacks_->set_session(nullptr);
+  }
 
   const SessionFacts& facts() const override { return facts_; }
-  SessionState state() const override { return {trainer_->state(), trainer_->last_step()}; }
+  SessionState state() const override {
+    return {trainer_->state(), trainer_->last_step(), trainer_->stop_reason()};
+  }
   const std::vector<ParamInfo>& params() const override { return params_; }
 
   std::vector<StepMetrics> step(int64_t n) override {
@@ -185,7 +199,8 @@ class OpenRun final : public TrainingSession {
   }
   std::unique_ptr<TensorView> grad(int64_t param) override {
     const auto [unit, i] = places_.at(static_cast<size_t>(param));
-    return make_view(units()[unit].grads()[i]);
+    const Tensor& gradient = units()[unit].grads()[i];
+    return gradient.defined() ? make_view(gradient) : nullptr;
   }
 
   OptimizerState optimizer() const override {
@@ -256,6 +271,9 @@ class OpenRun final : public TrainingSession {
     return sequences;
   }
 
+  void metric(const std::string& name, double value) override {
+    reporter_->metric(trainer_->state().step, name, value);
+  }
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
     reporter_->event(kind, text, facts);
   }
@@ -275,8 +293,14 @@ class OpenRun final : public TrainingSession {
     if (const std::string& weights = initial_weights_path(config_.model); !weights.empty())
       meta.files = files_beside_weights(weights);
     if (!tokenizer_text_.empty()) meta.files["tokenizer.json"] = tokenizer_text_;
+    callbacks_ = request.callbacks;
+    if (callbacks_ != nullptr) callbacks_->set_session(this);
     trainer_ = std::make_unique<Trainer>(
-        config_, facts_.run, TrainerContext{device_, *world_, *reporter_, *saver_, std::move(meta), stop_});
+        config_, facts_.run,
+        TrainerContext{device_, *world_, *reporter_, *saver_, std::move(meta), stop_, request.callbacks});
+    params_ = list_params(units(), trainer_->rules(), facts_.num_layers);
+    for (size_t u = 0; u < units().size(); ++u)
+      for (size_t i = 0; i < units()[u].spec().params.size(); ++i) places_.emplace_back(u, i);
     if (candidates.empty()) {
       trainer_->initialise();
     } else {
@@ -284,9 +308,6 @@ class OpenRun final : public TrainingSession {
       facts_.checkpoint = loaded.path;
       report_resume(loaded, recipe_, *reporter_);
     }
-    params_ = list_params(units(), trainer_->rules(), facts_.num_layers);
-    for (size_t u = 0; u < units().size(); ++u)
-      for (size_t i = 0; i < units()[u].spec().params.size(); ++i) places_.emplace_back(u, i);
   }
 
   // What people see as one group: whether it is a matrix of a block is the optimizer's business.
@@ -318,6 +339,7 @@ class OpenRun final : public TrainingSession {
   std::unique_ptr<Trainer> trainer_;
   std::vector<ParamInfo> params_;
   std::vector<std::pair<size_t, size_t>> places_;  // of each parameter: unit, position in it
+  CallbackSource* callbacks_ = nullptr;
   bool closed_ = false;
 };
 

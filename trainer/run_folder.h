@@ -9,6 +9,8 @@
 
 namespace tycho {
 
+class CallbackSource;
+
 /// What was asked, as the host knows it.
 struct RunRequest {
   std::string config_json;      // the resolved recipe, canonical JSON: what TrainConfig is read from
@@ -18,6 +20,8 @@ struct RunRequest {
   std::map<std::string, std::string> sources;  // file name -> text of every Lua file that was loaded
   std::vector<std::string> argv;
   std::vector<std::string> pins;
+  std::vector<double> schedule;         // factors of a scheduler = fn, by step; empty for another
+  CallbackSource* callbacks = nullptr;  // outlives the run; none: the recipe's callbacks do not run
   std::string until;  // a duration where this process ends with the run to be gone on with; "" for its end
 };
 

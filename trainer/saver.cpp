@@ -96,12 +96,13 @@ void Saver::settle(bool last) {
     last_saved_step_ = step_;
     reporter_.event(
         "checkpoint",
-        fmt::format("step {} saved, {} in {:.1f} s", step_,
+        fmt::format("step {} saved{}, {} in {:.1f} s", step_,
+                    result_->tag.empty() ? "" : " as " + result_->tag,
                     human_bytes(static_cast<double>(result_->num_bytes)), write_s_),
         {{"step", step_}, {"path", result_->path}, {"bytes", result_->num_bytes}, {"seconds", write_s_}});
     for (const std::string& warning : result_->warnings)
       reporter_.event("warning", warning, {{"step", step_}});
-    result_.reset();
+    saved_ = std::exchange(result_, std::nullopt);
   }
   if (!failure_) return;
   const std::exception_ptr failure = std::exchange(failure_, nullptr);

@@ -4,6 +4,7 @@
 #include <exception>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/metrics/reporter.h"
@@ -31,6 +32,10 @@ class Saver {
   void poll();
   /// Seconds that training stood still for saves since the last call.
   double take_pause_s();
+  /// The save that finished since the last call, if one did.
+  std::optional<CheckpointInfo> take_saved() { return std::exchange(saved_, std::nullopt); }
+  /// Seconds that it took to write.
+  double write_s() const { return write_s_; }
   std::optional<int64_t> last_saved_step() const { return last_saved_step_; }
 
  private:
@@ -45,7 +50,7 @@ class Saver {
   std::atomic<bool> written_ = false;
   int64_t step_ = 0;
   double write_s_ = 0;
-  std::optional<CheckpointInfo> result_;
+  std::optional<CheckpointInfo> result_, saved_;
   std::exception_ptr failure_;
   int failures_in_a_row_ = 0;
   double pause_s_ = 0;

@@ -36,6 +36,18 @@ void check_empty(const Json& object) {
        object.begin().key());
 }
 
+Json score_json(const EvalScore& score) {
+  return {
+      {"loss", score.loss}, {"perplexity", score.perplexity}, {"tokens", score.tokens}, {"step", score.step}};
+}
+
+std::optional<EvalScore> take_score(Json& object, const std::string& key) {
+  if (!object.contains(key)) return std::nullopt;
+  Json score = take(object, key);
+  const double loss = take(score, "loss"), perplexity = take(score, "perplexity");
+  return EvalScore{loss, perplexity, take_count(score, "tokens"), take_count(score, "step")};
+}
+
 }  // namespace
 
 Json TrainState::to_json() const {
@@ -44,6 +56,12 @@ Json TrainState::to_json() const {
                {"tokens", tokens},
                {"data", {{"epoch", data.epoch}, {"sample", data.sample}}}};
   if (skipped > 0) json["skipped"] = {{"total", skipped}, {"in_a_row", skipped_in_a_row}};
+  if (const Json changed = controls.to_json(); !changed.is_null()) json["controls"] = changed;
+  if (!callbacks.empty()) json["callbacks"] = callbacks;
+  if (!schedule.is_null()) json["schedule"] = schedule;
+  if (eval_open) json["eval_open"] = true;
+  if (last_eval) json["last_eval"] = score_json(*last_eval);
+  if (best_eval) json["best_eval"] = score_json(*best_eval);
   return json;
 }
 
@@ -63,6 +81,12 @@ TrainState TrainState::from_json(const Json& json) {
     state.skipped_in_a_row = take_count(skips, "in_a_row");
     check_empty(skips);
   }
+  if (rest.contains("controls")) state.controls = Controls::from_json(take(rest, "controls"));
+  if (rest.contains("callbacks")) state.callbacks = take(rest, "callbacks");
+  if (rest.contains("schedule")) state.schedule = take(rest, "schedule");
+  if (rest.contains("eval_open")) state.eval_open = take(rest, "eval_open");
+  state.last_eval = take_score(rest, "last_eval");
+  state.best_eval = take_score(rest, "best_eval");
   check_empty(rest);
   return state;
 }

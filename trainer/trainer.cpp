@@ -1,8 +1,12 @@
 // The loop. Read fit() and step() first; the rest serves them.
 #include "trainer/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <csignal>
+#include <cstring>
+#include <utility>
 
 #include "trainer/base/error.h"
 #include "trainer/base/philox.h"
@@ -41,45 +45,142 @@ FlatUnit::Use training_use(MasterWeights master) {
 }  // namespace
 
 int Trainer::fit() {
-  if (config_.eval.first && state_.step == 0) evaluate();
-  advance(info_.total_steps);
-  if (state_.step > info_.first_step) save_now();
+  const auto start = std::chrono::steady_clock::now();
+  announce(Event::kFitStart);
+  if (config_.eval.first && state_.step == 0) state_.eval_open = true;
+  try {
+    if (state_.eval_open) settle_step();
+    advance(info_.total_steps);
+    announce_signal();
+    announce(Event::kFitEnd, {{"reason", finished() ? "done" : stop_reason_}});
+    boundary();
+  } catch (const Error& error) {
+    if (error.code() == ExitCode::kRecipe) save_now();
+    throw;
+  }
+  if (state_.step > info_.first_step || !save_tags_.empty()) save_now();
   context_.saver.wait(/*last=*/true);
-  return finished() ? 0 : context_.stop.load();
+  announce_saved();
+  hooks_.report_costs(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  return finished() || context_.stop == 0 ? 0 : context_.stop.load();
 }
 
 void Trainer::advance(int64_t until_step) {
-  while (state_.step < until_step && !finished() && context_.stop == 0) {
+  while (state_.step < until_step && going_on()) {
     step();
+    if (due(config_.eval.every) || finished()) state_.eval_open = true;
+    settle_step();
+    if ((due(config_.ckpt.every) && !finished()) || !save_tags_.empty()) save_wanted();
     context_.saver.poll();
-    if (due(config_.eval.every) || finished()) evaluate();
-    if (due(config_.ckpt.every) && !finished()) save();
+    announce_saved();
+    wait_while_paused();
     throughput_.add_pause(context_.saver.take_pause_s());
   }
 }
 
+// The boundary between two steps: what was asked for, and an evaluation that is due, which may ask for more.
+void Trainer::settle_step() {
+  boundary();
+  if (!state_.eval_open || context_.stop != 0) return;
+  if (evaluate() || !evaluator_) state_.eval_open = false;
+  boundary();
+}
+
 void Trainer::step() {
   const auto start = std::chrono::steady_clock::now();
+  if (state_.data.sample == 0) announce(Event::kEpochStart);
+  announce(Event::kBatchStart,
+           {{"batch", {{"sequences", global_batch_sequences(config_)}, {"seq_len", config_.seq_len}}}});
   const Batch batch = data_->next();            // a pure function of (recipe, step)
   const Tensor weight_1 = token_weight(batch);  // exact mean over the valid tokens of micro-batches and ranks
   Tensor loss_sum = at::zeros({}, weight_1.options().dtype(at::kDouble));
-  for (int64_t b = 0; b < batch.num_sequences; b += micro_shape_.batch)
-    loss_sum += model_.forward_backward(micro_batch(batch, b), weight_1);
+  accumulate(batch, weight_1, loss_sum);
   units_.finish();
-  const GradNorm norm = clip_gradients(config_.clip, trained_grads_);
+  const GradNorm norm = clip_gradients(now_.clip, trained_grads_);
   context_.world.all_reduce(loss_sum);
 
   const double loss = loss_sum.item<double>() * weight_1.item<float>();
   const double grad_norm = norm.norm_1.item<float>();
+  announce(Event::kGradsReady, Json::object(), grad_norm);
+  hooks_.factor(state_.step, last_step_);
   const double lr = lr_at(state_.step);
   if (may_update(loss, grad_norm)) optimizer_->step(lr, state_.step + 1 - state_.skipped, norm.scale_1);
 
+  const int64_t epoch = state_.data.epoch;
   state_.step += 1;
   state_.samples += batch.num_sequences * context_.world.size();
   state_.tokens += batch.num_sequences * batch.seq_len * context_.world.size();
   state_.data = data_->cursor();
+  state_.controls.expire(state_.step);
   record(batch, loss, lr, grad_norm,
          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  announce(Event::kBatchEnd);
+  if (state_.data.epoch != epoch) announce(Event::kEpochEnd, {{"ended", epoch}});
+}
+
+void Trainer::accumulate(const Batch& batch, const Tensor& weight_1, Tensor& loss_sum) {
+  const bool look = hooks_.wants(Event::kAfterForward, state_.step + 1);
+  for (int64_t b = 0; b < batch.num_sequences; b += micro_shape_.batch) {
+    MicroBatch micro = micro_batch(batch, b);
+    if (look && micro.last)
+      micro.after_forward = [this] {
+        announce(Event::kAfterForward, {{"activations", stream_statistics()}});
+      };
+    loss_sum += model_.forward_backward(micro, weight_1);
+  }
+}
+
+// Of the stream before each block and after the last one, over all tokens of the micro-batch.
+Json Trainer::stream_statistics() {
+  Json list = Json::array();
+  for (int64_t i = 0; i <= model_.layout().num_blocks; ++i) {
+    const Tensor stream = model_.stream(i).to(at::kFloat);
+    list.push_back(
+        {{"rms", stream.square().mean().sqrt().item<double>()}, {"max", stream.abs().max().item<double>()}});
+  }
+  return list;
+}
+
+void Trainer::announce(Event event, Json facts, double grad_norm) {
+  const bool running =
+      event == Event::kBatchStart || event == Event::kAfterForward || event == Event::kGradsReady;
+  if (!hooks_.wants(event, state_.step + (running ? 1 : 0))) return;
+  StepMetrics metrics = metrics_now();
+  if (grad_norm >= 0) metrics.grad_norm = grad_norm;
+  hooks_.announce(event_info(event, metrics, std::move(facts)));
+}
+
+// Of the newest step; of none but what is counted before this process made one.
+StepMetrics Trainer::metrics_now() const {
+  if (last_step_) return *last_step_;
+  StepMetrics metrics;
+  metrics.step = state_.step, metrics.tokens = state_.tokens, metrics.samples = state_.samples,
+  metrics.epoch = state_.data.epoch;
+  return metrics;
+}
+
+EventInfo Trainer::event_info(Event event, const StepMetrics& metrics, Json facts) const {
+  return {event,
+          metrics,
+          info_,
+          state_.last_eval ? &*state_.last_eval : nullptr,
+          state_.best_eval ? &*state_.best_eval : nullptr,
+          std::move(facts)};
+}
+
+void Trainer::announce_saved() {
+  const std::optional<CheckpointInfo> saved = context_.saver.take_saved();
+  if (saved)
+    announce(Event::kCkptSaved, {{"tag", saved->tag},
+                                 {"path", saved->path},
+                                 {"bytes", saved->num_bytes},
+                                 {"saved_step", saved->step},
+                                 {"seconds", context_.saver.write_s()}});
+}
+
+void Trainer::announce_signal() {
+  const int signal = context_.stop;
+  if (signal != 0) announce(Event::kSignal, {{"kind", std::string("SIG") + sigabbrev_np(signal)}});
 }
 
 // All ranks see the same two numbers, so they decide alike.
@@ -97,16 +198,19 @@ bool Trainer::may_update(double loss, double grad_norm) {
   ++state_.skipped_in_a_row;
   context_.reporter.event("warning", fmt::format("step {} skipped: {}", state_.step + 1, what),
                           {{"step", state_.step + 1}, {"skipped", state_.skipped}});
+  announce(Event::kError, {{"message", what}});
   return false;
 }
 
 Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext context)
     : config_(config),
+      now_(config),
       info_(info),
       context_(std::move(context)),
       micro_shape_{micro_batch_sequences(config, context_.world.size()), config.seq_len},
       rules_(param_rules(config.optimizer, config.param_groups, model_layout(config.model).units)),
-      units_(make_units(model_layout(config.model).units, compute_dtype(config.precision), context_.device,
+      units_(make_units(with_frozen(model_layout(config.model).units, rules_),
+                        compute_dtype(config.precision), context_.device,
                         training_use(config.master_weights))),
       model_(config.model, units_, micro_shape_, compute_dtype(config.precision), context_.device,
              config.recompute),
@@ -114,28 +218,38 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
           make_optimizer(config.optimizer, units_.owned(), rules_, static_cast<uint64_t>(config.seed))),
       trained_grads_(trained_grads(units_.owned(), rules_)),
       schedule_(make_schedule(config, info.total_steps, info.num_samples)),
-      throughput_(info) {}
+      throughput_(info),
+      hooks_(config_, info_, context_.callbacks, context_.world, context_.device, context_.reporter) {}
 
 void Trainer::initialise() {
+  announce(Event::kSetup);
   const std::string& weights = initial_weights_path(config_.model);
   if (!weights.empty()) load_initial_weights(weights, config_.model, units_.owned());
   for (FlatUnit& unit : units_.owned())
     if (weights.empty()) tycho::initialise(unit, static_cast<uint64_t>(config_.seed));
   open_data();
+  announce(Event::kLoad, {{"checkpoint", ""}});
 }
 
 CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
+  announce(Event::kSetup);
   CheckpointInfo loaded = load_newest(candidates, units_.owned(), *optimizer_, context_.reporter);
   state_ = TrainState::from_json(loaded.manifest.at("train_state"));
+  const Controls controls = std::exchange(state_.controls, {});
+  take_effect(controls);
+  hooks_.load_state(state_);
   info_.first_step = state_.step;
   throughput_ = Throughput(info_);
   context_.saver.set_resumed_from(loaded);
   open_data();
+  announce(Event::kLoad, {{"checkpoint", loaded.path}});
   return loaded;
 }
 
 double Trainer::lr_at(int64_t steps_done) const {
-  return peak_lr(config_.optimizer) * schedule_factor(schedule_, steps_done);
+  const double scheduled =
+      peak_lr(now_.optimizer) * schedule_factor(schedule_, steps_done) * hooks_.last_factor();
+  return state_.controls.lr_of(scheduled, steps_done);
 }
 
 std::unique_ptr<DataLoader> Trainer::loader_at(const DataCursor& cursor) const {
@@ -167,15 +281,22 @@ Tensor Trainer::token_weight(const Batch& batch) {
 MicroBatch Trainer::micro_batch(const Batch& batch, int64_t first_sequence) {
   const int64_t begin = first_sequence * batch.seq_len, count = micro_shape_.tokens();
   const auto on_device = [&](const std::vector<int32_t>& values) {
+    if (values.empty()) return Tensor();
     // The batch outlives the micro-batch, so on the CPU this is a view.
     auto* data = const_cast<int32_t*>(values.data() + begin);
     return at::from_blob(data, {count}, at::TensorOptions().dtype(at::kInt)).to(context_.device);
   };
-  return {on_device(batch.tokens), on_device(batch.targets), first_sequence == 0,
-          first_sequence + micro_shape_.batch == batch.num_sequences,
-          // The ranks of a world drop different elements of their different sequences.
-          stream_key(static_cast<uint64_t>(config_.seed),
-                     fmt::format("dropout {} {} {}", state_.step, context_.world.rank(), first_sequence))};
+  MicroBatch micro;
+  micro.tokens_N = on_device(batch.tokens);
+  micro.targets_N = on_device(batch.targets);
+  micro.documents_N = on_device(batch.documents);
+  micro.first = first_sequence == 0;
+  micro.last = first_sequence + micro_shape_.batch == batch.num_sequences;
+  // The ranks of a world drop different elements of their different sequences.
+  micro.dropout_key =
+      stream_key(static_cast<uint64_t>(config_.seed),
+                 fmt::format("dropout {} {} {}", state_.step, context_.world.rank(), first_sequence));
+  return micro;
 }
 
 void Trainer::record(const Batch& batch, double loss, double lr, double grad_norm, double step_s) {
@@ -193,11 +314,12 @@ void Trainer::record(const Batch& batch, double loss, double lr, double grad_nor
   metrics.memory_bytes = peak_memory_bytes(context_.device);
   throughput_.fill(metrics);
   last_step_ = metrics;
-  context_.reporter.step(metrics, due(config_.log.every) || finished());
+  context_.reporter.step(metrics, due(now_.log.every) || finished());
 }
 
 std::optional<EvalResult> Trainer::evaluate() {
   if (!evaluator_) return std::nullopt;
+  announce(Event::kEvalStart);
   const auto start = std::chrono::steady_clock::now();
   const std::optional<EvalResult> result = evaluator_->evaluate(context_.stop);
   throughput_.add_pause(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
@@ -210,26 +332,44 @@ std::optional<EvalResult> Trainer::evaluate() {
                            {"perplexity", result->perplexity},
                            {"tokens", result->tokens},
                            {"seconds", result->seconds}});
+  state_.last_eval = EvalScore{result->loss, result->perplexity, result->tokens, state_.step};
+  if (!state_.best_eval || result->loss < state_.best_eval->loss) state_.best_eval = state_.last_eval;
+  announce(Event::kEvalEnd);
   return result;
 }
 
-void Trainer::save() {
+void Trainer::save(const std::string& tag) {
   CheckpointMeta meta = context_.checkpoint;
   meta.step = state_.step;
+  hooks_.save_state(state_);
   meta.train_state = state_.to_json();
+  meta.tag = tag;
   context_.saver.save(std::move(meta), units_.owned(), *optimizer_);
+}
+
+// One checkpoint for each tag that was asked for, and one without when there is none.
+void Trainer::save_wanted() {
+  std::vector<std::string> tags = std::exchange(save_tags_, {});
+  std::sort(tags.begin(), tags.end());
+  tags.erase(std::unique(tags.begin(), tags.end()), tags.end());
+  if (tags.empty()) tags.emplace_back();
+  for (const std::string& tag : tags) save(tag);
 }
 
 void Trainer::save_now() {
   context_.saver.wait(/*last=*/false);
-  if (context_.saver.last_saved_step() != state_.step) save();
+  if (context_.saver.last_saved_step() != state_.step || !save_tags_.empty()) save_wanted();
   context_.saver.wait(/*last=*/true);
+}
+
+double Trainer::steps_of(const Duration& length) const {
+  return in_steps(length, config_, info_.total_steps, info_.num_samples);
 }
 
 // True at the steps where a whole multiple of `every` is passed.
 bool Trainer::due(const std::optional<Duration>& every) const {
   if (!every) return false;
-  const double steps = std::max(1.0, in_steps(*every, config_, info_.total_steps, info_.num_samples));
+  const double steps = std::max(1.0, steps_of(*every));
   return std::floor(static_cast<double>(state_.step) / steps) >
          std::floor(static_cast<double>(state_.step - 1) / steps);
 }

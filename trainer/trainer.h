@@ -6,6 +6,7 @@
 #include "trainer/config.h"
 #include "trainer/data/loader.h"
 #include "trainer/eval/evaluate.h"
+#include "trainer/hooks.h"
 #include "trainer/metrics/throughput.h"
 #include "trainer/models/model.h"
 #include "trainer/optim/grad_clip.h"
@@ -24,8 +25,9 @@ struct TrainerContext {
   Communicator& world;
   Reporter& reporter;
   Saver& saver;
-  CheckpointMeta checkpoint;     // what every checkpoint records besides step and state
-  const std::atomic<int>& stop;  // number of the signal that asked for a stop, or 0
+  CheckpointMeta checkpoint;            // what every checkpoint records besides step and state
+  const std::atomic<int>& stop;         // number of the signal that asked for a stop, or 0
+  CallbackSource* callbacks = nullptr;  // null: none of the recipe's run
 };
 
 /// Owned by one thread. Construction takes all memory; nothing is read or drawn yet.
@@ -50,28 +52,52 @@ class Trainer {
   void save_now();
 
   const TrainState& state() const { return state_; }
+  /// Why a command stopped the run, or "".
+  const std::string& stop_reason() const { return stop_reason_; }
   /// At the end of the run, or where this process was told to leave it.
   bool finished() const { return state_.step >= info_.until_step.value_or(info_.total_steps); }
   /// None before the first step of this process.
   const std::optional<StepMetrics>& last_step() const { return last_step_; }
-  const TrainConfig& config() const { return config_; }
+  /// As commands have changed it.
+  const TrainConfig& config() const { return now_; }
   const ParamRules& rules() const { return rules_; }
   UnitStore& units() { return units_; }
-  /// Learning rate of the step that follows `steps_done` steps.
+  /// Learning rate of the step that follows `steps_done` steps, as far as it is known now.
   double lr_at(int64_t steps_done) const;
   /// Another reader of the training data.
   std::unique_ptr<DataLoader> loader_at(const DataCursor& cursor) const;
 
  private:
   void open_data();
+  void announce(Event event, Json facts = Json::object(), double grad_norm = -1);
+  StepMetrics metrics_now() const;
+  EventInfo event_info(Event event, const StepMetrics& metrics, Json facts = Json::object()) const;
+  void announce_saved();
+  void announce_signal();
+  /// Collective: applies what callbacks and operators asked for. Throws Error (kRecipe) when one is to stop
+  /// the run.
+  void boundary(int wait_ms = 0);
+  void wait_while_paused();
+  void apply(const Command& command);
+  /// Makes `controls` hold from the next step on; throws Error (kRecipe) and changes nothing when they
+  /// cannot.
+  void take_effect(Controls controls);
+  void remake_optimizer(const TrainConfig& changed);
+  bool going_on() const { return !finished() && context_.stop == 0 && stop_reason_.empty(); }
+  void settle_step();
+  void accumulate(const Batch& batch, const Tensor& weight_1, Tensor& loss_sum);
+  Json stream_statistics();
   Tensor token_weight(const Batch& batch);
   bool may_update(double loss, double grad_norm);
   MicroBatch micro_batch(const Batch& batch, int64_t first_sequence);
   void record(const Batch& batch, double loss, double lr, double grad_norm, double step_s);
-  void save();
+  void save(const std::string& tag);
+  void save_wanted();
   bool due(const std::optional<Duration>& every) const;
+  double steps_of(const Duration& length) const;
 
-  TrainConfig config_;
+  TrainConfig config_;  // the recipe
+  TrainConfig now_;     // as commands have changed it
   RunInfo info_;
   TrainerContext context_;
   BatchShape micro_shape_;
@@ -84,8 +110,12 @@ class Trainer {
   std::unique_ptr<Evaluator> evaluator_;  // none without eval.data
   Schedule schedule_;
   Throughput throughput_;
+  Hooks hooks_;
   TrainState state_;
   std::optional<StepMetrics> last_step_;
+  std::vector<std::string> save_tags_;  // checkpoints that commands asked for at this boundary
+  std::string stop_reason_;
+  bool paused_ = false;
 };
 
 }  // namespace tycho

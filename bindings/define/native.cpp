@@ -16,6 +16,7 @@
 #include "bindings/define/source_file.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/duration.h"
+#include "trainer/base/hash.h"
 #include "trainer/base/json.h"
 #include "trainer/base/json_writer.h"
 #include "trainer/base/nearest.h"
@@ -24,7 +25,9 @@
 #include "trainer/config_io.h"
 #include "trainer/convert/hf_config.h"
 #include "trainer/convert/hf_folder.h"
+#include "trainer/optim/schedule.h"
 #include "trainer/plan/plan.h"
+#include "trainer/run_folder.h"
 #include "trainer/sweep/config.h"
 
 namespace tycho {
@@ -172,6 +175,21 @@ int array(lua_State* L) {
   return 1;
 }
 
+/// hash(text) -> 32 hex digits
+int hash(lua_State* L) {
+  return protect(L, [&] { return push_text(L, hash_hex(string_argument(L, 1))); });
+}
+
+/// source_places(names) -> name -> place inside the record of a run
+int places_of_sources(lua_State* L) {
+  return protect(L, [&] {
+    Json places = Json::object();
+    for (const auto& [name, place] : source_places(read_json(L, 1))) places[name] = place;
+    push_json(L, places);
+    return 1;
+  });
+}
+
 /// check_tree(tree) -> list of { path, message }: the rules between keys
 int check_tree(lua_State* L) {
   return protect(L, [&] {
@@ -190,12 +208,16 @@ int check_tree(lua_State* L) {
 /// is not there
 int facts(lua_State* L) {
   return protect(L, [&] {
-    const Plan plan = make_plan(read_config_or_fail(read_json(L, 1)));
+    const TrainConfig config = read_config_or_fail(read_json(L, 1));
+    const Plan plan = make_plan(config);
     const auto known = [](int64_t count) { return count > 0 ? Json(count) : Json(nullptr); };
-    push_json(L, {{"steps", known(plan.steps)},
-                  {"total_tokens", known(plan.tokens)},
-                  {"tokens_per_step", plan.tokens_per_step},
-                  {"num_params", plan.num_params}});
+    push_json(
+        L, {{"steps", known(plan.steps)},
+            {"total_tokens", known(plan.tokens)},
+            {"tokens_per_step", plan.tokens_per_step},
+            {"warmup_steps", plan.steps > 0 ? Json(make_schedule(config, plan.steps, plan.num_samples).warmup)
+                                            : Json(nullptr)},
+            {"num_params", plan.num_params}});
     return 1;
   });
 }
@@ -293,6 +315,8 @@ int load_native(lua_State* L) {
                                   {"env", env},
                                   {"output", output},
                                   {"array", array},
+                                  {"hash", hash},
+                                  {"source_places", places_of_sources},
                                   {"check_tree", check_tree},
                                   {"facts", facts},
                                   {"hf_model", hf_model},

@@ -10,11 +10,10 @@
 namespace tycho {
 namespace {
 
-/// require(module)[function](request) in a fresh state.
+/// require(module)[function](request) in a fresh state, or in one that the caller keeps.
 Json ask_lua(const char* module, const char* function, const Json& request, const LuaLimits& limits,
-             bool trace) {
-  const LuaState state;
-  lua_State* L = state.get();
+             bool trace, const std::shared_ptr<LuaState>& state = std::make_shared<LuaState>()) {
+  lua_State* L = state->get();
   open_library(L);
   const LuaWatch watch(L, limits);
   lua_getglobal(L, "require");
@@ -41,17 +40,16 @@ void throw_report(const Json& result) {
   if (result.at("problems") != 0) throw Error(result.at("report").get<std::string>(), ExitCode::kRecipe);
 }
 
-void add_source(ResolvedRecipe& recipe, const std::string& file, const std::string& text) {
-  recipe.sources[file] = text;
-  recipe.history["source." + file] =
-      Json::array({{{"by", "source"}, {"at", file}, {"value", hash_hex(text)}}});
-}
-
 }  // namespace
 
-ResolvedRecipe to_resolved(const Json& result) {
+ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, std::string>& origins) {
   ResolvedRecipe recipe;
   recipe.config = read_config_or_fail(result.at("tree"));
+  if (result.contains("schedule")) {
+    recipe.schedule = result.at("schedule").get<std::vector<double>>();
+    std::get<FnScheduleConfig>(recipe.config.scheduler.value).factors =
+        std::make_shared<const std::vector<double>>(recipe.schedule);
+  }
   recipe.name = result.at("name");
   recipe.tree = config_to_json(recipe.config);
   recipe.hash = config_hash(recipe.tree);
@@ -62,16 +60,21 @@ ResolvedRecipe to_resolved(const Json& result) {
     const Json kept = value.is_null() ? value : shown.value(name, Json(nullptr));
     recipe.history["env." + name] = Json::array({{{"by", "environment"}, {"at", name}, {"value", kept}}});
   }
-  for (const auto& [file, text] : result.at("sources").items()) add_source(recipe, file, text);
+  recipe.sources = origins;
+  for (const auto& [file, text] : result.at("sources").items()) recipe.sources[file] = text;
+  for (const auto& [file, text] : recipe.sources) {
+    recipe.history["source." + file] =
+        Json::array({{{"by", "source"}, {"at", file}, {"value", hash_hex(text)}}});
+  }
   return recipe;
 }
 
 ResolvedRecipe resolve_recipe(const RecipeRequest& request) {
-  const Json result = ask_lua("tycho.session", "load", to_request(request), {}, request.trace);
+  const auto state = std::make_shared<LuaState>();
+  const Json result = ask_lua("tycho.session", "load", to_request(request), {}, request.trace, state);
   throw_report(result);
-  ResolvedRecipe recipe = to_resolved(result);
-  for (const auto& [file, text] : request.origins)
-    if (!recipe.sources.contains(file)) add_source(recipe, file, text);
+  ResolvedRecipe recipe = to_resolved(result, request.origins);
+  recipe.state = state;
   return recipe;
 }
 

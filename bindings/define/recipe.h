@@ -33,6 +33,8 @@ struct ResolvedRecipe {
   Json history;     // path -> [{by, at, value, shadowed}]; "env.NAME" for what t.env read, "source.FILE" for
                     // hashes
   std::map<std::string, std::string> sources;
+  std::vector<double> schedule;  // factors of a scheduler = fn, by step; empty for another, or without data
+  std::shared_ptr<LuaState> state;  // where the recipe's functions live; null when they live elsewhere
 };
 
 /// Runs a recipe and its checks. Throws Error: kRecipe with the whole report when anything is wrong,
@@ -40,8 +42,8 @@ struct ResolvedRecipe {
 ResolvedRecipe resolve_recipe(const RecipeRequest& request);
 
 /// The same from what tycho.session gives for a finished recipe: tree, name, lua, history, sources,
-/// environment.
-ResolvedRecipe to_resolved(const Json& result);
+/// environment, schedule. `origins` as in RecipeRequest.
+ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, std::string>& origins);
 
 /// {"name", "hash", "sources": {file: hash}}: what ranks and run folders compare. The hash is config_hash of
 /// the tree.

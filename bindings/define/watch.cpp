@@ -51,7 +51,8 @@ void LuaWatch::on_tick(lua_State* L, lua_Debug* frame) {
   const bool too_big = int64_t{lua_gc(L, LUA_GCCOUNT, 0)} * 1024 > watch.limits_.max_bytes;
   lua_Debug deepest;
   const bool too_deep = counted && lua_getstack(L, kMaxDepth, &deepest) != 0;
-  if (!g_interrupted && !too_many && !too_long && !too_big && !too_deep) return;
+  const bool interrupted = g_interrupted && elapsed.count() >= watch.limits_.grace_s;
+  if (!interrupted && !too_many && !too_long && !too_big && !too_deep) return;
   lua_sethook(L, &on_tick, LUA_MASKCOUNT, 1);  // again at once, should recipe code swallow the error
   lua_getinfo(L, "Sl", frame);
   if (frame->source[0] != '@') return;
@@ -60,7 +61,7 @@ void LuaWatch::on_tick(lua_State* L, lua_Debug* frame) {
     if (watch.first_stop_.empty()) watch.first_stop_ = where;
     const std::string again =
         watch.first_stop_ == where ? "" : fmt::format(" (first at {})", watch.first_stop_);
-    if (g_interrupted) {
+    if (interrupted) {
       push_error(L, "interrupted at " + where, ExitCode::kInterrupted);
     } else if (too_big) {
       push_error(

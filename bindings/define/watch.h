@@ -11,6 +11,7 @@ struct LuaLimits {
   int64_t max_instructions = 100'000'000;
   double max_seconds = 10;
   int64_t max_bytes = int64_t{1} << 30;  // of Lua's own memory
+  double grace_s = 0;                    // code that ends this soon is not interrupted
 };
 
 /// While one lives, Lua code on this state ends with an error object when a limit is passed (kRecipe) or when

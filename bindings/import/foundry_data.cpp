@@ -32,6 +32,15 @@ void map_data_length(Mapper& mapper, const DocEntry& entry) {
                             "the model's sequences");
 }
 
+/// Sequence ids are made there whenever the token is named, and used only when the model says so.
+void map_separator(Mapper& mapper, const DocEntry& entry) {
+  const DocNode* used = foundry_sequence_ids(mapper);
+  if (mapper.is_null(&entry.node) || used == nullptr || mapper.text_of(used) != "true")
+    return mapper.remark(entry, "attention sees the whole row: attn_uses_sequence_id is not set");
+  const std::string key = entry.path.substr(entry.path.rfind('.') + 1);
+  mapper.emit(entry, key, mapper.expression(entry));
+}
+
 const Rows kDataset = {
     by("local", map_local),
     by("remote", map_remote),
@@ -52,8 +61,8 @@ const Rows kDataset = {
     left_out("batching_method", kLoader),
     left_out("allow_unsafe_types", "no pickles are read"),
     left_out("token_encoding_type", "index.json says it"),
-    left_out("eos_token_id", "no sequence ids are used"),
-    left_out("bos_token_id", "no sequence ids are used"),
+    by("eos_token_id", map_separator),
+    by("bos_token_id", map_separator),
     only("streams", {"null"}, "mixing data sets is not there"),
     only("epoch_size", {"null"}, "epochs are whole"),
     only("mlm_probability", {"null"}, "masked language models are not there"),

@@ -100,18 +100,28 @@ void map_init_gain(Mapper& mapper, const DocEntry& entry) {
   to("", "init_gain").act(mapper, entry);
 }
 
+/// The data says where documents end; attention then stays within them.
+void map_sequence_ids(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.text_of(&entry.node) != "true") return mapper.remark(entry, "attention sees the whole row");
+  for (const char* key : {"eos_token_id", "bos_token_id"})
+    if (!mapper.is_null(mapper.root().at(std::string("train_loader.dataset.") + key)))
+      return mapper.remark(entry, "train_data says where documents end");
+  mapper.problem(entry,
+                 "wants eos_token_id or bos_token_id in train_loader.dataset: it tells where documents end");
+}
+
 const Rows kAttention = {
     by("attn_type", map_attention_type),
     left_out("attn_impl", kKernel),
     to("kv_n_heads", "kv_heads"),
-    only("attn_pdrop", {"0", "0.0"}, "dropout of attention is not there"),
+    to("attn_pdrop", "attn_dropout"),
     to("clip_qkv", "clip_qkv"),
     to("qk_ln", "qk_ln"),
     to("qk_gn", "qk_gn"),
     left_out("fused_qkv", "weights are split where that is needed"),
     to("softmax_scale", "softmax_scale"),
     to("attn_logit_softcapping", "attn_softcap"),
-    only("attn_uses_sequence_id", {"false"}, "samples that hide from each other inside a row are not there"),
+    by("attn_uses_sequence_id", map_sequence_ids),
     to("sliding_window_size", "sliding_window"),
     positions("alibi", "alibi"),
     beside("alibi_bias_max", "alibi", "alibi_bias_max"),
@@ -212,9 +222,7 @@ const Rows kHfOverrides = {
     to("tie_word_embeddings", "tied"),
     to("initializer_range", "init_std"),
     left_out("use_cache", "generation always does"),
-    group("attn_config", {left_out("attn_impl", kKernel),
-                          only("attn_uses_sequence_id", {"false"},
-                               "samples that hide from each other inside a row are not there")}),
+    group("attn_config", {left_out("attn_impl", kKernel), by("attn_uses_sequence_id", map_sequence_ids)}),
 };
 
 const Rows kHf = {
@@ -314,6 +322,11 @@ void map_hf_model(Mapper& mapper, const DocEntry& entry) {
 }
 
 }  // namespace
+
+const DocNode* foundry_sequence_ids(Mapper& mapper) {
+  const DocNode* of_mpt = mapper.root().at("model.attn_config.attn_uses_sequence_id");
+  return of_mpt ? of_mpt : mapper.root().at("model.config_overrides.attn_config.attn_uses_sequence_id");
+}
 
 const Rows& foundry_model_rows() {
   static const Rows all = [] {

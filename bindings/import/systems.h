@@ -25,6 +25,8 @@ void map_foundry_model(Mapper& mapper, const DocEntry& entry);
 const Rows& foundry_loader_rows();
 void map_foundry_loader(Mapper& mapper, const DocEntry& entry, const char* target);
 void map_foundry_eval_loader(Mapper& mapper, const DocEntry& entry);
+/// LLM Foundry's attn_uses_sequence_id of an MPT or a model of Hugging Face; null when it is not there.
+const DocNode* foundry_sequence_ids(Mapper& mapper);
 /// True for s3://bucket/folder and its like.
 bool is_remote_place(const std::string& place);
 

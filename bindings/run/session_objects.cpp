@@ -1,6 +1,8 @@
 // The classes of a session together, and how one is handed to Lua.
 #include "bindings/run/session_objects.h"
 
+#include "bindings/run/lua_callbacks.h"
+
 namespace tycho {
 
 void SessionRef::close(const std::string& reason) {
@@ -12,9 +14,13 @@ void SessionRef::close(const std::string& reason) {
 }
 
 const std::vector<const Class*>& session_classes() {
-  static const std::vector<const Class*> classes = {
-      &trainer_class(), &steps_class(), &model_class(), &params_class(), &tensor_class(), &histogram_class(),
-      &opt_class(),     &sched_class(), &data_class(),  &ckpt_class(),   &log_class(),    &mem_class()};
+  static const std::vector<const Class*> classes = [] {
+    std::vector<const Class*> all = {&trainer_class(), &steps_class(),     &model_class(), &params_class(),
+                                     &tensor_class(),  &histogram_class(), &opt_class(),   &sched_class(),
+                                     &data_class(),    &ckpt_class(),      &log_class(),   &mem_class()};
+    all.insert(all.end(), callback_classes().begin(), callback_classes().end());
+    return all;
+  }();
   return classes;
 }
 

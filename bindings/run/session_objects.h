@@ -39,7 +39,7 @@ const Class& mem_class();
 const Class& tensor_class();
 const Class& histogram_class();
 
-/// All of them, in the order of help and stubs.
+/// All of them and those of callbacks, in the order of help and stubs.
 const std::vector<const Class*>& session_classes();
 
 /// Pushes a table with one object of each: trainer, model, opt, sched, data, ckpt, log, mem.

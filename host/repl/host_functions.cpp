@@ -9,7 +9,6 @@
 #include <cmath>
 #include <filesystem>
 
-#include "bindings/define/recipe.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/config_io.h"
 #include "trainer/metrics/curve.h"
@@ -63,9 +62,8 @@ int build(lua_State* L) {
     ReplHost& host = host_of(L);
     if (host.is_open())
       throw ScriptError("E_USAGE", "build: a run is open already", "trainer:close() ends it without saving");
-    const ResolvedRecipe recipe = to_resolved(read_json(L, 1));
     host.progress.draw("  opening the run ...");
-    host.adopt(L, host.open(recipe));
+    host.adopt(L, host.open(read_json(L, 1)));
     host.progress.clear();
     return 1;
   });

@@ -10,15 +10,13 @@
 
 namespace tycho {
 
-struct ResolvedRecipe;
-
 /// Outlives the Lua state.
 struct ReplHost {
   Objects& objects;
   ReplHistory& history;
   ProgressLine& progress;
-  /// Opens the engine's session for a recipe.
-  std::function<std::unique_ptr<TrainingSession>(const ResolvedRecipe&)> open;
+  /// Opens the engine's session for a finished recipe, as tycho.session gives it.
+  std::function<std::unique_ptr<TrainingSession>(const Json& resolved)> open;
   std::shared_ptr<SessionRef> session = nullptr;  // none before build(r)
 
   bool is_open() const { return session != nullptr && session->session != nullptr; }

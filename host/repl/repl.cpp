@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
-#include <optional>
+#include <sstream>
 
 #include "bindings/define/native.h"
 #include "bindings/define/watch.h"
@@ -24,6 +25,11 @@ constexpr LuaLimits kNoLimits = {.max_instructions = int64_t{1} << 62, .max_seco
 // What escapes the REPL itself is a mistake of its own.
 constexpr bool kTrace = true;
 
+bool can_redraw() {
+  const char* terminal = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) != 0 && terminal != nullptr && std::string_view(terminal) != "dumb";
+}
+
 struct Answer {
   std::string status;  // "ok", "incomplete", "quit", "error"
   int exit = 0;
@@ -36,8 +42,8 @@ class Repl {
         interactive_(interactive),
         interrupts_(interactive),
         history_(interactive && options.keep_history ? history_path() : ""),
-        progress_(interactive && isatty(STDOUT_FILENO) != 0),
-        host_{objects_, history_, progress_, [this](const ResolvedRecipe& recipe) { return open(recipe); }} {
+        progress_(interactive && can_redraw()),
+        host_{objects_, history_, progress_, [this](const Json& resolved) { return open(resolved); }} {
     lua_State* L = state_.get();
     objects_.attach(L);
     open_library(L);
@@ -162,12 +168,16 @@ class Repl {
     for (const PinArgument& pin : options_.recipe.pins)
       arguments.push_back({{"argument", pin.number}, {"text", pin.text}});
     for (const auto& [name, text] : options_.recipe.files) files[name] = text;
-    Json request = {{"arguments", arguments}, {"files", files}, {"interactive", interactive_}};
+    Json request = {{"arguments", arguments},
+                    {"files", files},
+                    {"only_files", options_.recipe.only_files},
+                    {"interactive", interactive_}};
     if (!options_.recipe.file.empty()) request["file"] = options_.recipe.file;
     return request;
   }
 
-  std::unique_ptr<TrainingSession> open(const ResolvedRecipe& recipe) {
+  std::unique_ptr<TrainingSession> open(const Json& resolved) {
+    const ResolvedRecipe recipe = to_resolved(resolved, options_.recipe.origins);
     const EngineApi& engine = open_engine(static_cast<int>(recipe.config.threads));
     return engine.open(make_run_request(recipe, options_.recipe.pins, options_.argv),
                        make_repl_reporter(progress_), interrupts_.stop());

@@ -1,8 +1,14 @@
 // tycho plan: what a run will take, before it is started.
 #include "trainer/plan/plan.h"
 
+#include <algorithm>
+
 #include "host/signals.h"
 #include "host/verb.h"
+#include "trainer/metrics/curve.h"
+#include "trainer/metrics/format.h"
+#include "trainer/metrics/plot.h"
+#include "trainer/optim/schedule.h"
 
 namespace tycho {
 
@@ -35,6 +41,31 @@ Json plan_json(const Plan& plan) {
           {"disk_bytes", plan.disk_bytes}};
 }
 
+/// The learning rate over the run; nothing while its length is not known, and for one that is asked at every
+/// step.
+Curve lr_curve(const TrainConfig& config, const Plan& plan) {
+  constexpr int64_t kPoints = 200;
+  Curve curve;
+  if (plan.steps == 0 || config.scheduler.is<DynamicScheduleConfig>()) return curve;
+  const Schedule schedule = make_schedule(config, plan.steps, plan.num_samples);
+  const double peak = std::visit([](const auto& kind) { return kind.lr; }, config.optimizer.value);
+  const int64_t points = std::min(kPoints, plan.steps);
+  for (int64_t i = 0; i < points; ++i) {
+    const int64_t step = points == 1 ? 0 : (plan.steps - 1) * i / (points - 1);
+    curve.x.push_back(static_cast<double>(step));
+    curve.y.push_back(peak * schedule_factor(schedule, step));
+  }
+  return curve;
+}
+
+void print_schedule(const TrainConfig& config, const Plan& plan) {
+  const Curve curve = lr_curve(config, plan);
+  const std::string title = std::string("learning rate, ") + config.scheduler.kind();
+  if (config.scheduler.is<DynamicScheduleConfig>()) fmt::print("\n{}: asked at every step\n", title);
+  if (!curve.x.empty())
+    fmt::print("\n{}", plot(curve, {.unicode = locale_is_utf8(), .title = title, .x_label = "step"}));
+}
+
 }  // namespace
 
 int run_plan(const Arguments& arguments) {
@@ -43,6 +74,7 @@ int run_plan(const Arguments& arguments) {
   const Plan plan = make_plan(recipe.config);
   const bool json = arguments.has("json");
   fmt::print("{}", json ? plan_json(plan).dump(2) + "\n" : plan_text(plan, recipe.config));
+  if (!json) print_schedule(recipe.config, plan);
   return 0;
 }
 

@@ -1,12 +1,10 @@
 // tycho run: resolves the recipe, then hands it to the engine.
 #include <unistd.h>
 
-#include "host/engine.h"
-#include "host/repl/repl.h"
+#include "host/repl/post_mortem.h"
 #include "host/signals.h"
 #include "host/start_run.h"
 #include "host/verb.h"
-#include "trainer/session/train_to_end.h"
 
 namespace tycho {
 
@@ -26,43 +24,6 @@ namespace {
 ResolvedRecipe resolve(const RecipeRequest& request) {
   const InterruptLua interruptible;
   return resolve_recipe(request);
-}
-
-/// The live view of a run; silent after its end, when the terminal is the REPL's.
-class ViewOfRun final : public Reporter {
- public:
-  explicit ViewOfRun(std::unique_ptr<Reporter> view) : view_(std::move(view)) {}
-  void run_start(const RunInfo& run) override { view_->run_start(run); }
-  void step(const StepMetrics& metrics, bool record) override {
-    if (view_) view_->step(metrics, record);
-  }
-  void event(const std::string& kind, const std::string& text, const Json& facts) override {
-    if (view_) view_->event(kind, text, facts);
-  }
-  void run_end(const std::string& reason) override {
-    if (view_) view_->run_end(reason);
-    view_.reset();
-  }
-
- private:
-  std::unique_ptr<Reporter> view_;
-};
-
-int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, bool plain,
-                  const std::string& until) {
-  const StopFlag& stop = stop_on_signals();
-  auto view = std::make_unique<ViewOfRun>(plain ? make_plain_reporter(STDOUT_FILENO)
-                                                : make_terminal_reporter(STDOUT_FILENO));
-  std::unique_ptr<TrainingSession> session =
-      open_engine(static_cast<int>(recipe.config.threads))
-          .open(make_run_request(recipe, repl.recipe.pins, repl.argv, until), std::move(view), stop);
-  try {
-    return train_to_end(*session);
-  } catch (const Error& error) {
-    fmt::print("\n{}\n", error.what());
-    run_repl_loop(repl, std::move(session));
-    return static_cast<int>(error.code());
-  }
 }
 
 std::string read_until(const std::string& text) {

@@ -2,6 +2,7 @@
 local arguments_of = require "tycho.arguments"
 local component = require "tycho.component"
 local native = require "tycho.native"
+local origin = require "tycho.origin"
 local recipe = require "tycho.recipe"
 local random = require "tycho.random"
 local sandbox = require "tycho.sandbox"
@@ -32,6 +33,20 @@ local function constructors(session)
     end
   end
   return groups
+end
+
+-- t.sched.fn("wsd", function(s) ... end, { t_warmup = "100ba" }); or one table with all of it, as a resolved recipe has.
+local function function_schedule(session, kind, make)
+  return function(name, fn, given)
+    if type(name) == "table" then return make(name) end
+    if type(name) ~= "string" or type(fn) ~= "function" then
+      session:refuse(kind, ("t.sched.%s wants a name and a function: t.sched.%s(\"wsd\", function(s) return 1 - s.frac end)")
+        :format(kind, kind))
+    end
+    local all = { name = name, fn = fn }
+    for key, value in pairs(given or {}) do all[key] = value end
+    return component.make("sched", kind, all, site_of.of_call(session.sites, kind, schema.sorted_keys(all)))
+  end
 end
 
 -- t.model.hf{ path = ... }: the family and the fields that a config.json says, and the weights beside it. Fields that
@@ -135,6 +150,13 @@ function M.content(session)
   local groups = constructors(session)
   if session.kind == "sweep" then sweep.add_constructors(session, groups) end
   if groups.model then groups.model.hf = hf_model(session) end
+  if groups.cb then   -- the schemas of specs have neither
+    t.observe, t.control, t.everywhere = groups.cb.observe, groups.cb.control, groups.cb.everywhere
+    for _, kind in ipairs { "fn", "dynamic" } do
+      groups.sched[kind] = function_schedule(session, kind, groups.sched[kind])
+    end
+  end
+  t.origin = function(given) return origin.load(session, given) end
   for namespace, group in pairs(groups) do
     t[namespace] = sandbox.view("t." .. namespace, group, refuse)
   end

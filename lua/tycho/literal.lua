@@ -1,5 +1,6 @@
 -- Reads a value of an argument as the schema's type says, not by guessing: optimizer.lr=1e-4 is a number,
 -- run_name=1e4 is a name.
+local native = require "tycho.native"
 local schema = require "tycho.schema"
 local values = require "tycho.values"
 
@@ -113,8 +114,18 @@ function readers.struct(spec, text)
   return read_map(body, known_field(spec.fields))
 end
 
--- cosine · cosine{floor=0.1} · {cosine, floor=0.1}
+readers["function"] = function() return nil, "a function is written in a recipe, not in an argument" end
+
+function readers.data(_, text)
+  local data = text:find("^[{%[]") and native.json(text)
+  if type(data) == "table" then return data end
+  return nil, "wanted JSON such as '{\"mean\": 1}'"
+end
+
+-- cosine · cosine{floor=0.1} · {cosine, floor=0.1} · sched.cosine, as t.sched.cosine in recipes
 function readers.component(spec, text)
+  local prefix = text:match("^t?%.?(" .. spec.namespace .. "%.)%a")
+  if prefix then text = text:gsub("^t?%.?" .. spec.namespace .. "%.", "", 1) end
   local kind, body = text:match("^([%w_]+)%s*{(.*)}$")
   if not kind then kind, body = text:match("^{%s*([%w_]+)%s*,?(.*)}$") end
   if not kind then kind, body = text, "" end

@@ -1,6 +1,8 @@
 -- The strict tables behind a recipe: every group, component and list is a node that knows its schema, and refuses to read
 -- what the schema does not have. Recipes hold userdata proxies of nodes. write.lua changes them.
+local functions = require "tycho.functions"
 local native = require "tycho.native"
+local plain = require "tycho.plain"
 local schema = require "tycho.schema"
 local site_of = require "tycho.site"
 local suggest = require "tycho.suggest"
@@ -151,6 +153,8 @@ function M.read(node, key)
   if value == values.null then return nil end
   if value == nil then return read_unset(node, key, spec) end
   if values.is_quantity(value) then return values.copy(value) end
+  if functions.is(value) then return value.fn end
+  if plain.is(value) then return plain.copy(value.data) end
   return type(value) == "table" and value.proxy or value
 end
 

@@ -1,11 +1,14 @@
 -- t.recipe: the strict root of a run, how recipes extend each other, and what must hold when one is finished.
 local build = require "tycho.build"
+local functions = require "tycho.functions"
 local history = require "tycho.history"
 local lazy = require "tycho.lazy"
 local node = require "tycho.node"
 local operators = require "tycho.operators"
 local pins = require "tycho.pins"
+local plain = require "tycho.plain"
 local schema = require "tycho.schema"
+local schedules = require "tycho.schedules"
 local show = require "tycho.show"
 local site_of = require "tycho.site"
 local values = require "tycho.values"
@@ -173,24 +176,29 @@ local function check_pins(self)
   end)
 end
 
--- The recipe as checks and the engine read it; quantities as text.
-function M.tree(self)
+-- Plain data of nodes with quantities as text and functions as what identifies them.
+function M.text_tree(tree)
   local function text(value)
     if values.is_quantity(value) then return values.text(value) end
+    if functions.is(value) then return { at = value.at, hash = value.hash } end
+    if plain.is(value) then return value.data end
     if type(value) ~= "table" then return value end
     local out = setmetatable({}, debug.getmetatable(value))
     for key, item in pairs(value) do out[key] = text(item) end
     return out
   end
-  return text(node.plain(self.root))
+  return text(tree)
 end
+
+-- The recipe as checks and the engine read it.
+function M.tree(self) return M.text_tree(node.plain(self.root)) end
 
 -- Raised by a check that reads what only the data set tells, before that is there: the run itself decides it.
 local kUndecided = setmetatable({}, { __tostring = function() return "the data set is not there yet" end })
 
 -- Lets checks read what follows from the recipe beside its keys: steps, total_tokens, tokens_per_step, num_params.
 local function add_facts(self)
-  local facts = self.facts(M.tree(self))
+  local facts = self.known
   setmetatable(self.root.methods, { __index = function(_, key)
     if facts[key] == values.null then error(kUndecided, 0) end
     return facts[key]
@@ -228,7 +236,10 @@ function M.finish(self, check_tree)
     local site = history.site(self, path) or self.site
     self:problem(site_of.problem(site, "value", path .. ": " .. one.message))
   end
-  if self:problem_count() == 0 then run_checks(self) end
+  if self:problem_count() > 0 then return end
+  self.known = self.facts(M.tree(self))
+  self.schedule = schedules.factors(self, self.known)
+  run_checks(self)
 end
 
 return M

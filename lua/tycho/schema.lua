@@ -1,5 +1,7 @@
 -- Questions about the schema that C++ dumps from every fields(): which keys exist, what a value must be.
+local functions = require "tycho.functions"
 local native = require "tycho.native"
+local plain = require "tycho.plain"
 local values = require "tycho.values"
 
 local M = {}
@@ -155,6 +157,7 @@ function M.describe(spec)
     if #names == 1 then return first end
     return ("one of  %s  .%s{}"):format(first, table.concat(names, "{}  .", 2))
   end
+  if kind == "data" then return "table of plain data" end
   return kind
 end
 
@@ -195,10 +198,13 @@ function M.literal(value)
   if value == values.required then return "t.required" end
   if value == values.unset then return "t.unset" end
   if type(value) == "function" then return "a function" end
+  if functions.is(value) then return ("function (%s)"):format(value.at) end
+  if plain.is(value) then return M.literal(value.data) end
   if values.is_quantity(value) then return '"' .. values.text(value) .. '"' end
   if type(value) == "number" then return values.number_text(value) end
   if type(value) == "string" then return (("%q"):format(value):gsub("\\\n", "\\n")) end
   if type(value) ~= "table" then return tostring(value) end
+  if value.at and value.hash then return ("function (%s)"):format(value.at) end   -- of a resolved tree
   local out = {}
   for _, key in ipairs(M.sorted_keys(value)) do
     local text = M.literal(value[key])
@@ -214,7 +220,8 @@ function M.brief(value, depth)
   depth = depth or 1
   if type(value) == "userdata" and value ~= values.null then return tostring(value) end
   if value ~= value then return "nan" end
-  if type(value) ~= "table" or values.is_quantity(value) or value == values.required or value == values.unset then
+  if plain.is(value) then value = value.data end
+  if type(value) ~= "table" or functions.is(value) or values.is_quantity(value) or value == values.required or value == values.unset then
     local text = M.literal(value)
     return #text > 200 and text:sub(1, 200) .. '..."' or text
   end
@@ -322,6 +329,13 @@ function check.bytes(spec, value)
     return nil, wanted(spec)
   end
   return values.copy(quantity)
+end
+
+check["function"] = function(_, value) return functions.keep(value) end
+
+function check.data(_, value)
+  if plain.is(value) then return value end
+  return plain.keep(value)
 end
 
 -- The value as it is kept, or nil and what was wanted. Only for types without parts.

@@ -4,7 +4,9 @@ local arguments_of = require "tycho.arguments"
 local expressions = require "tycho.expressions"
 local habits = require "tycho.habits"
 local literal = require "tycho.literal"
+local functions = require "tycho.functions"
 local native = require "tycho.native"
+local origin = require "tycho.origin"
 local override_files = require "tycho.override_files"
 local pins = require "tycho.pins"
 local recipe = require "tycho.recipe"
@@ -13,6 +15,9 @@ local sandbox = require "tycho.sandbox"
 local serialize = require "tycho.serialize"
 local site_of = require "tycho.site"
 local sources_of = require "tycho.sources"
+
+-- finished: the recipe of the newest load that found nothing wrong. A run calls its functions.
+local M = {}
 
 local kMaxPasses = 6   -- of a recipe with key:=expression
 
@@ -115,6 +120,7 @@ local function new_session(options)
   end
   session.expressions = {}
   session.env = sandbox.environment(output, sources_of.make_require(session), function(...) return session:refuse(...) end)
+  functions.register(session.env, session)
   return session
 end
 
@@ -198,10 +204,11 @@ local function run_passes(options)
 end
 
 -- What a finished recipe is to the host: tree, name, lua and history.
-local function resolved(session, made)
+local function resolved(session, made, arguments)
   local tree = recipe.tree(made)
   return { tree = tree, name = made.name, history = serialize.history(made.history),
-    lua = serialize.recipe(session.schema, tree, made.name), sources = session.sources, environment = session.environment }
+    lua = serialize.recipe(session.schema, tree, made.name, function() return origin.lines(session, arguments or {}) end),
+    schedule = made.schedule, sources = session.sources, environment = session.environment }
 end
 
 -- options: file, arguments = { { argument, text } }, trace, files = { name = text }, only_files; and what tests replace:
@@ -219,7 +226,8 @@ local function load(options)
   if result.problems > 0 then
     result.report = report.text(session.report, session.sources, text and session.file)
   else
-    for key, value in pairs(resolved(session, made)) do result[key] = value end
+    for key, value in pairs(resolved(session, made, options.arguments)) do result[key] = value end
+    M.finished = made
   end
   return result
 end
@@ -253,7 +261,10 @@ local function finish(session, draft)
   local copy = copied(session, draft)
   recipe.finish(copy, native.check_tree)
   if session:problem_count() > 0 then session:stop() end
+  M.finished = copy
   return resolved(session, copy)
 end
 
-return { load = load, open = open, finish = finish }
+M.load, M.run, M.open, M.finish = load, run_passes, open, finish
+
+return M

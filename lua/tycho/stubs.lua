@@ -24,6 +24,10 @@ M.functions = {
   { "insert", "fun(at: integer, items: table): any", "The list that is there, with these from position `at`." },
   { "remove", "fun(items: table): any", "The list or open table that is there, without these." },
   { "replace", "fun(items: table): any", "These alone: an open table is not merged." },
+  { "observe", "fun(given: tycho.Cb.Observe|table): tycho.Cb", "A callback that looks, on rank 0." },
+  { "control", "fun(given: tycho.Cb.Control|table): tycho.Cb", "A callback that decides: its ctx has cmd." },
+  { "everywhere", "fun(given: tycho.Cb.Everywhere|table): tycho.Cb", "A callback on all ranks: its ctx has dist." },
+  { "origin", "fun(given: table): tycho.Recipe", "Written by Tycho: the recipe that a resolved one came from." },
   { "lazy", "fun(fn: fun(c: tycho.Recipe): any): any", "A value made from the finished recipe." },
 }
 
@@ -45,6 +49,13 @@ local kHead = [[
 ---@operator sub(tycho.Quantity): tycho.Quantity
 ---@operator mul(number): tycho.Quantity
 ---@operator div(number): tycho.Quantity
+
+---@class (exact) tycho.Moment  What a schedule is asked about.
+---@field step integer  Steps done.
+---@field total integer  Steps of the run.
+---@field frac number  step / total.
+---@field warmup number  Steps of t_warmup; of t.sched.fn.
+---@field loss? number  Of the step before; of t.sched.dynamic.
 ]]
 
 local function camel(text)
@@ -54,7 +65,14 @@ end
 local type_text   -- of a spec, below
 
 local kPlain = { number = "number", integer = "integer", boolean = "boolean", string = "string",
-  duration = "tycho.Duration", bytes = "tycho.Bytes" }
+  duration = "tycho.Duration", bytes = "tycho.Bytes", data = "table" }
+
+-- What a function of a recipe is called with: the ctx of a callback's kind, the moment of a schedule.
+local function function_text(class)
+  local kind = class:match("^tycho%.Cb%.(%a+)%.")
+  if kind then return ("fun(ctx: tycho.run.%sCtx, state: table)"):format(kind) end
+  return "fun(s: tycho.Moment, state: table): number"
+end
 
 function type_text(spec, class)
   local text = kPlain[spec.type]
@@ -67,6 +85,8 @@ function type_text(spec, class)
       or ("(%s)[]"):format(type_text(spec.item, class))
   elseif spec.type == "map" then
     text = ("table<string, %s>"):format(type_text(spec.item, class))
+  elseif spec.type == "function" then
+    text = function_text(class)
   elseif spec.type == "component" then
     text = "tycho." .. camel(spec.namespace)
   elseif spec.type == "struct" then
@@ -115,7 +135,11 @@ end
 local function constructors(out, namespace, kinds)
   out[#out + 1] = ("---@class (exact) tycho.t.%s"):format(namespace)
   for _, kind in ipairs(schema.sorted_keys(kinds)) do
-    out[#out + 1] = ("---@field %s fun(given?: tycho.%s.%s|table): tycho.%s  %s"):format(kind, camel(namespace), camel(kind),
+    local form = "given?: tycho.%s.%s|table"
+    if namespace == "sched" and (kind == "fn" or kind == "dynamic") then
+      form = "name: string, fn: fun(s: tycho.Moment, state: table): number, given?: tycho.%s.%s|table"
+    end
+    out[#out + 1] = ("---@field %s fun(%s): tycho.%s  %s"):format(kind, form:format(camel(namespace), camel(kind)),
       camel(namespace), kinds[kind].help or "")
   end
   if namespace == "model" then

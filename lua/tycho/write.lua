@@ -36,7 +36,7 @@ end
 
 -- Reports a value that does not fit.
 function M.refuse(node, key, value, site, message, hint)
-  if type(value) == "function" then
+  if type(value) == "function" and node_of.spec_of(node, key).type ~= "function" then
     hint = hint or "call it, or have it called at the end:  t.lazy(function(c) return ... end)"
   end
   message = site.text and message or ("%s = %s: %s"):format(named(node, key), shown(value), message)

@@ -141,6 +141,23 @@ TEST(CheckConfig, RefusesSizesThatNoMachineHas) {
   EXPECT_NE(problems_after([](TrainConfig& c) { c.seq_len = 9007199254740991; }), "");
 }
 
+TEST(CheckConfig, WantsOneTokenThatSeparatesDocumentsEverywhere) {
+  const auto data = [](TrainConfig& c) -> MdsConfig& { return std::get<MdsConfig>(c.train_data.value); };
+  EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).eos_token_id = 0; }), "");
+  EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).eos_token_id = data(c).bos_token_id = 1; }),
+            "train_data.bos_token_id: cannot go with eos_token_id: documents end with a token or begin with "
+            "one; leave one out");
+  EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).bos_token_id = 8192; }),
+            "train_data.bos_token_id: 8192 is outside the model's vocabulary of 8192");
+  EXPECT_EQ(
+      problems_after([&](TrainConfig& c) {
+        c.eval.data = c.train_data;
+        data(c).eos_token_id = 3;
+      }),
+      "eval.data.eos_token_id: is nothing, train_data's is 3: losses of the two would not compare; write "
+      "the same");
+}
+
 TEST(CheckConfig, WantsDataForEvaluation) {
   const auto missing = [](const char* key) {
     return std::string("eval.data: is missing: eval.") + key +

@@ -62,6 +62,7 @@ RunRequest RunTest::request(const std::string& until) const {
   request.recipe_lua = "return nil\n";
   request.provenance_json = "{}";
   request.recipe_hash = config_hash(recipe);
+  request.callbacks = callbacks_;
   return request;
 }
 

@@ -9,6 +9,7 @@
 #include "tests/trainer/base/temp_dir.h"
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
+#include "trainer/callback.h"
 #include "trainer/config.h"
 #include "trainer/run_folder.h"
 
@@ -35,6 +36,7 @@ class RunTest : public testing::Test {
   std::string run_dir() const { return config_.run_dir; }
 
   TempDir dir_;
+  CallbackSource* callbacks_ = nullptr;  // of the next run
   TrainConfig config_;
   std::atomic<int> stop_ = 0;
 };

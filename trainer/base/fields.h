@@ -7,7 +7,8 @@
 // Readers and writers (json_reader.h, json_writer.h, schema.h) derive from FieldVisitor and are handed every
 // field with its rules merged into one. Types a field can have: bool, int64_t, double, std::string, an enum
 // with enum_names(), Duration, Bytes, std::optional<T> (t.null in Lua), std::vector<T>, std::array<T, N>,
-// std::map<std::string, T> (an open map), a struct with fields(), and OneOf<Kinds...> (a component).
+// std::map<std::string, T> (an open map), a struct with fields(), OneOf<Kinds...> (a component), FunctionRef
+// (a function of the recipe), and Json (plain data of any shape: tables, numbers, text).
 #pragma once
 #include <array>
 #include <limits>

@@ -112,6 +112,16 @@ void read_value(const JsonPlace& place, const Rule& rule, Bytes& out) {
   }
 }
 
+void read_value(const JsonPlace& place, const Rule&, FunctionRef& out) {
+  if (!is_function_ref(place.json)) return place.wanted("a function of the recipe");
+  std::string at, hash;
+  read_value(place.child(place.json.at("at"), "at"), {}, at);
+  read_value(place.child(place.json.at("hash"), "hash"), {}, hash);
+  out = {std::move(at), std::move(hash)};
+}
+
+void read_value(const JsonPlace& place, const Rule&, Json& out) { out = place.json; }
+
 int read_name(const JsonPlace& place, const std::vector<std::string>& names) {
   if (!place.json.is_string()) {
     place.wanted("one of " + joined(names));

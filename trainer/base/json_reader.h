@@ -8,6 +8,7 @@
 #include "trainer/base/config_problem.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/field_types.h"
+#include "trainer/base/function_ref.h"
 #include "trainer/base/json.h"
 
 namespace tycho {
@@ -32,6 +33,8 @@ void read_value(const JsonPlace& place, const Rule& rule, double& out);
 void read_value(const JsonPlace& place, const Rule& rule, std::string& out);
 void read_value(const JsonPlace& place, const Rule& rule, Duration& out);
 void read_value(const JsonPlace& place, const Rule& rule, Bytes& out);
+void read_value(const JsonPlace& place, const Rule& rule, FunctionRef& out);
+void read_value(const JsonPlace& place, const Rule& rule, Json& out);
 
 /// Index of the value among `names`, or -1 after noting the problem.
 int read_name(const JsonPlace& place, const std::vector<std::string>& names);

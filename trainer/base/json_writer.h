@@ -4,6 +4,7 @@
 #include "trainer/base/bytes.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/field_types.h"
+#include "trainer/base/function_ref.h"
 #include "trainer/base/json.h"
 
 namespace tycho {
@@ -28,7 +29,11 @@ class JsonWriter : public FieldVisitor<JsonWriter> {
 /// Any type that a field can have.
 template <class T>
 Json to_json(const T& value) {
-  if constexpr (Component<T>) {
+  if constexpr (std::same_as<T, Json>) {
+    return value;
+  } else if constexpr (std::same_as<T, FunctionRef>) {
+    return {{"at", value.at}, {"hash", value.hash}};
+  } else if constexpr (Component<T>) {
     Json object = {{"kind", value.kind()}};
     std::visit([&](const auto& kind) { object.update(to_json(kind)); }, value.value);
     return object;

@@ -5,6 +5,7 @@
 //   boolean, string                                   nothing more
 //   integer, number                                   "min", "max", "min_exclusive", "max_exclusive",
 //   "multiple_of" duration                                          the same, and "units": ["ba", "tok"]
+//   function, data                                    nothing more
 //   bytes                                             "min", "max", ... in bytes
 //   enum                                              "values": [name, ...]
 //   list                                              "item": type, and "length" when it is fixed
@@ -75,7 +76,11 @@ Json describe_component() {
 template <class T>
 Json describe_type(const Rule& rule) {
   Json description;
-  if constexpr (Component<T>) {
+  if constexpr (std::same_as<T, Json>) {
+    description = {{"type", "data"}};
+  } else if constexpr (std::same_as<T, FunctionRef>) {
+    description = {{"type", "function"}};
+  } else if constexpr (Component<T>) {
     return describe_component<T>();
   } else if constexpr (FieldStruct<T>) {
     return describe_struct<T>();

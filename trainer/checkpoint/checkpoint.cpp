@@ -98,7 +98,8 @@ CheckpointInfo CheckpointStore::commit(const CheckpointMeta& meta, const std::ve
                     .files = {std::move(shard.file)},
                     .train_state = meta.train_state,
                     .recipe = meta.recipe,
-                    .recipe_hash = meta.recipe_hash};
+                    .recipe_hash = meta.recipe_hash,
+                    .tag = meta.tag};
   for (const auto& [name, text] : meta.files) {
     TYCHO_CHECK(is_plain_file_name(name), "[checkpoint] '{}' cannot be the name of a file in a checkpoint",
                 name);
@@ -113,7 +114,7 @@ CheckpointInfo CheckpointStore::commit(const CheckpointMeta& meta, const std::ve
   write_file_atomically(files_, folder + "/" + kCommitFile, text);
   files_.sync_dir(dir_);
 
-  CheckpointInfo info{.path = folder, .step = meta.step, .epoch = epoch_, .uuid = uuid};
+  CheckpointInfo info{.path = folder, .step = meta.step, .epoch = epoch_, .uuid = uuid, .tag = meta.tag};
   info.num_bytes = static_cast<int64_t>(text.size());
   for (const FileRecord& file : manifest.files) info.num_bytes += file.num_bytes;
   info.manifest = std::move(json);

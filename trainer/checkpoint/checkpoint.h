@@ -33,6 +33,7 @@ struct CheckpointMeta {
   Json recipe;       // resolved config
   std::string recipe_hash;
   std::map<std::string, std::string> files;  // small files kept beside the shards: "tokenizer.json" -> text
+  std::string tag;                           // the newest of a tag is kept for as long as it is that
 };
 
 /// One committed checkpoint.
@@ -42,7 +43,8 @@ struct CheckpointInfo {
   int64_t epoch = 0;  // fencing epoch of the run that wrote it
   int64_t num_bytes = 0;
   std::string uuid;
-  Json manifest;  // COMMIT without its hash; manifest.h names the fields
+  std::string tag;  // empty for none
+  Json manifest;    // COMMIT without its hash; manifest.h names the fields
   std::vector<std::string>
       warnings;  // of the save or the search that returned it: for people, nothing is lost
 };

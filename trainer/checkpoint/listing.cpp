@@ -45,7 +45,11 @@ CheckpointInfo read_info(const std::string& folder) {
   const std::string commit = folder + "/" + kCommitFile;
   const std::string text = read_file(commit);
   const Manifest manifest = parse_manifest(text, commit);
-  CheckpointInfo info{.path = folder, .step = manifest.step, .epoch = manifest.epoch, .uuid = manifest.uuid};
+  CheckpointInfo info{.path = folder,
+                      .step = manifest.step,
+                      .epoch = manifest.epoch,
+                      .uuid = manifest.uuid,
+                      .tag = manifest.tag};
   info.num_bytes = static_cast<int64_t>(text.size());
   for (const FileRecord& file : manifest.files) {
     const std::string path = folder + "/" + file.name;

@@ -166,19 +166,21 @@ Json manifest_json(const Manifest& manifest) {
   Json tensors = Json::array(), files = Json::array();
   for (const TensorRecord& tensor : manifest.tensors) tensors.push_back(tensor_json(tensor));
   for (const FileRecord& file : manifest.files) files.push_back(file_json(file));
-  return {{"format", "tycho-checkpoint"},
-          {"version", kFormatVersion},
-          {"uuid", manifest.uuid},
-          {"parent", manifest.parent},
-          {"epoch", manifest.epoch},
-          {"step", manifest.step},
-          {"world", manifest.world},
-          {"block_bytes", kHashBlockBytes},
-          {"tensors", std::move(tensors)},
-          {"files", std::move(files)},
-          {"train_state", manifest.train_state},
-          {"recipe", manifest.recipe},
-          {"recipe_hash", manifest.recipe_hash}};
+  Json json = {{"format", "tycho-checkpoint"},
+               {"version", kFormatVersion},
+               {"uuid", manifest.uuid},
+               {"parent", manifest.parent},
+               {"epoch", manifest.epoch},
+               {"step", manifest.step},
+               {"world", manifest.world},
+               {"block_bytes", kHashBlockBytes},
+               {"tensors", std::move(tensors)},
+               {"files", std::move(files)},
+               {"train_state", manifest.train_state},
+               {"recipe", manifest.recipe},
+               {"recipe_hash", manifest.recipe_hash}};
+  if (!manifest.tag.empty()) json["tag"] = manifest.tag;
+  return json;
 }
 
 std::string manifest_text(const Manifest& manifest) {
@@ -206,7 +208,8 @@ Manifest manifest_from_json(const Json& json, const std::string& place) {
                     .world = fields.get("world"),
                     .train_state = fields.get("train_state"),
                     .recipe = fields.get("recipe"),
-                    .recipe_hash = fields.text("recipe_hash")};
+                    .recipe_hash = fields.text("recipe_hash"),
+                    .tag = json.contains("tag") ? fields.text("tag") : ""};
   std::unordered_map<std::string, int64_t> file_bytes;
   for (const Json& item : fields.array("files")) {
     manifest.files.push_back(parse_file(item, place));

@@ -45,6 +45,7 @@ struct Manifest {
   std::vector<FileRecord> files;
   Json train_state, recipe;
   std::string recipe_hash;
+  std::string tag;  // a name that somebody gave; empty for none
 };
 
 /// A name that leads nowhere but into its folder, and is not COMMIT's.

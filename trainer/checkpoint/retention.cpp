@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "trainer/base/error.h"
 
@@ -52,8 +53,11 @@ std::vector<CheckpointInfo> superseded(const std::vector<CheckpointInfo>& commit
   std::vector<CheckpointInfo> gone;
   if (keep <= 0) return gone;
   int64_t newer = 0, newer_of_epoch = 0;
+  std::set<std::string> tags;
   for (const CheckpointInfo& info : committed) {
-    const bool spared = info.uuid == saved || (info.uuid == resumed_from && newer_of_epoch < 2);
+    const bool newest_of_tag = !info.tag.empty() && tags.insert(info.tag).second;
+    const bool spared =
+        newest_of_tag || info.uuid == saved || (info.uuid == resumed_from && newer_of_epoch < 2);
     if (newer >= keep && !spared) gone.push_back(info);
     ++newer;
     if (info.epoch == epoch) ++newer_of_epoch;

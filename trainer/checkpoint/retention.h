@@ -19,9 +19,9 @@ std::string checkpoint_folder_name(int64_t step, const std::string& uuid);
 /// The step in such a name; nothing for any other name.
 std::optional<int64_t> step_of_folder_name(const std::string& name);
 
-/// Which of these (newest first) go, oldest first: all behind the `keep` newest, but never `saved`, nor
-/// `resumed_from` while fewer than two newer ones of this epoch exist (both uuids, empty for none). None when
-/// keep is 0.
+/// Which of these (newest first) go, oldest first: all behind the `keep` newest, but never `saved`, the
+/// newest of a tag, nor `resumed_from` while fewer than two newer ones of this epoch exist (both uuids, empty
+/// for none). None when keep is 0.
 std::vector<CheckpointInfo> superseded(const std::vector<CheckpointInfo>& committed, int64_t keep,
                                        int64_t epoch, const std::string& saved,
                                        const std::string& resumed_from);

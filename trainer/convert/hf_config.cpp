@@ -73,16 +73,11 @@ void check_model(const ModelConfig& model, std::vector<ConfigProblem>& problems)
 }
 
 std::vector<std::string> training_notes(const Json& json) {
-  std::vector<std::string> notes;
-  const auto note = [&](const Json& where, const char* key) {
-    const auto found = where.is_object() ? where.find(key) : where.end();
-    if (where.is_object() && found != where.end() && found->is_number() && found->get<double>() > 0)
-      notes.push_back(fmt::format("{} = {}: Tycho trains without dropout of attention", key, found->dump()));
-  };
-  note(json, "attention_dropout");
-  note(json, "attn_pdrop");
-  note(json.value("attn_config", Json()), "attn_pdrop");
-  return notes;
+  const Json attention = json.value("attn_config", Json());
+  if (!attention.is_object() || attention.value("attn_uses_sequence_id", Json()) != true) return {};
+  return {
+      "attn_uses_sequence_id = true: to train so, set train_data.eos_token_id or bos_token_id, and attention "
+      "stays within documents"};
 }
 
 [[noreturn]] void fail_with(const std::vector<ConfigProblem>& problems, const std::string& place) {

@@ -13,6 +13,7 @@ HfTable<Gpt2Config> make_table() {
       mapped("vocab_size", &Gpt2Config::vocab_size, positive),
       mapped("n_positions", &Gpt2Config::max_seq_len, positive),
       mapped("layer_norm_epsilon", &Gpt2Config::norm_eps, positive),
+      mapped("attn_pdrop", &Gpt2Config::attn_dropout, below(0, 1)),
       mapped("resid_pdrop", &Gpt2Config::resid_dropout, below(0, 1)),
       mapped("embd_pdrop", &Gpt2Config::embedding_dropout, below(0, 1)),
       mapped("tie_word_embeddings", &Gpt2Config::tied),
@@ -25,7 +26,6 @@ HfTable<Gpt2Config> make_table() {
       only<Gpt2Config>("scale_attn_by_inverse_layer_idx", {false},
                        "scores do not depend on the layer's number"),
       must_be<Gpt2Config>("add_cross_attention", {false}, "use a model without an encoder")};
-  table.push_back({"attn_pdrop", {}, [](const Gpt2Config&) -> std::optional<Json> { return 0.0; }});
   add_irrelevant(table, {"n_ctx", "reorder_and_upcast_attn", "summary_activation", "summary_first_dropout",
                          "summary_proj_to_labels", "summary_type", "summary_use_proj"});
   return table;
@@ -35,7 +35,7 @@ HfTable<Gpt2Config> make_table() {
 
 Gpt2Config gpt2_hf_defaults() {
   Gpt2Config model;
-  model.resid_dropout = model.embedding_dropout = 0.1;
+  model.attn_dropout = model.resid_dropout = model.embedding_dropout = 0.1;
   return model;
 }
 

@@ -54,11 +54,12 @@ HfTable<LlamaConfig> make_table() {
                 mapped("tie_word_embeddings", &LlamaConfig::tied),
                 mapped("attention_bias", &LlamaConfig::attention_bias),
                 mapped("mlp_bias", &LlamaConfig::ffn_bias),
+                mapped("attention_dropout", &LlamaConfig::attn_dropout, below(0, 1)),
                 mapped("initializer_range", &LlamaConfig::init_std),
                 only<LlamaConfig>("hidden_act", {"silu", "swish"}, "this is another architecture than Llama"),
                 must_be<LlamaConfig>("partial_rotary_factor", {1, nullptr}, "heads are rotated whole"),
                 must_be<LlamaConfig>("sliding_window", {nullptr}, "use a Llama without a window")});
-  add_irrelevant(table, {"attention_dropout", "pretraining_tp", "max_sequence_length"});
+  add_irrelevant(table, {"pretraining_tp", "max_sequence_length"});
   return table;
 }
 

@@ -91,6 +91,7 @@ Table attention_table() {
       mapped("clip_qkv", &MptConfig::clip_qkv, positive),
       mapped("qk_ln", &MptConfig::qk_ln),
       mapped("qk_gn", &MptConfig::qk_gn),
+      mapped("attn_pdrop", &MptConfig::attn_dropout, below(0, 1)),
       mapped("softmax_scale", &MptConfig::softmax_scale, positive),
       mapped("attn_logit_softcapping", &MptConfig::attn_softcap, positive),
       mapped("sliding_window_size", &MptConfig::sliding_window, at_least(-1)),
@@ -100,7 +101,7 @@ Table attention_table() {
       must_be<MptConfig>("reuse_kv_layer_idx", {nullptr}, "shared keys and values are not supported"),
       {"attn_temperature_tuning", group<MptConfig>("", temperature).read, {}}};
   table.push_back({"attn_impl", {}, [](const MptConfig&) -> std::optional<Json> { return "torch"; }});
-  add_irrelevant(table, {"attn_pdrop", "attn_uses_sequence_id", "fused_qkv"});
+  add_irrelevant(table, {"attn_uses_sequence_id", "fused_qkv"});
   add_irrelevant(table, universal_hf_keys());
   return table;
 }

@@ -12,8 +12,11 @@ struct Batch {
   int64_t seq_len = 0;
   std::vector<int32_t> tokens;   // [B, T]
   std::vector<int32_t> targets;  // [B, T]
-  int64_t valid_tokens = 0;      // targets that are not ignored
-  double wait_s = 0;             // how long next() waited for it
+  // [B, T]: numbers that tell the documents of a row apart, not falling along it; empty: attention sees the
+  // whole row.
+  std::vector<int32_t> documents;
+  int64_t valid_tokens = 0;  // targets that are not ignored
+  double wait_s = 0;         // how long next() waited for it
 };
 
 /// Where the data stands: plain data, saved in checkpoints. O(1) to restore.

@@ -7,6 +7,7 @@
 
 #include "trainer/data/added_tokens.h"
 #include "trainer/data/bpe.h"
+#include "trainer/data/normal_form.h"
 #include "trainer/data/pretokenize.h"
 #include "trainer/data/tokenizer.h"
 
@@ -20,6 +21,7 @@ struct TokenizerParts {
   std::vector<std::string> token_bytes;  // by id; "" where no token has it
   std::vector<AddedToken> added;
   BpeModel::Parts model;
+  std::vector<NormalForm> normalizers;  // one after the other
   SplitPattern pattern = SplitPattern::kGpt2;
   bool add_prefix_space = false;
   std::string hash;
@@ -44,6 +46,7 @@ class BpeTokenizer final : public Tokenizer {
   TokenIds ids_;
   std::vector<std::string> token_bytes_;
   std::vector<bool> special_;  // by id
+  std::vector<NormalForm> normalizers_;
   AddedTokenMatcher raw_added_, normalized_added_;
   BpeModel model_;
   SplitPattern pattern_;

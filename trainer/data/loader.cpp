@@ -28,7 +28,7 @@ class BatchMaker {
       : shape_(shape),
         shuffle_(config.shuffle),
         seed_(config.shuffle_seed ? static_cast<uint64_t>(*config.shuffle_seed) : shape.seed),
-        data_(config.dir(), shape.seq_len, shape.vocab_size),
+        data_(config, shape.seq_len, shape.vocab_size),
         cursor_(cursor) {
     if (data_.num_samples() < shape.global_sequences) {
       fail(ExitCode::kUnusable,

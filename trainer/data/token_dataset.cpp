@@ -14,6 +14,17 @@ namespace {
 
 constexpr int32_t kNoTarget = -100;  // what the loss ignores: kIgnoredTarget of trainer/kernels
 
+/// As LLM Foundry's sequence ids: how many documents end before a token, or begin up to it.
+void number_documents(const MdsConfig& config, std::span<const int32_t> tokens,
+                      std::span<int32_t> documents) {
+  int32_t document = 0;
+  for (size_t t = 0; t < tokens.size(); ++t) {
+    document += tokens[t] == config.bos_token_id;
+    documents[t] = document;
+    document += tokens[t] == config.eos_token_id;
+  }
+}
+
 /// A tokenizer larger than the model's vocabulary is reported before a token of it turns up.
 void check_vocabulary(const std::string& dir, int64_t vocab_size) {
   const int64_t tokenizer_size = read_conversion_note(dir).vocab_size;
@@ -28,11 +39,13 @@ void check_vocabulary(const std::string& dir, int64_t vocab_size) {
 
 }  // namespace
 
-TokenDataset::TokenDataset(const std::string& dir, int64_t seq_len, int64_t vocab_size)
-    : reader_(read_mds_index(dir)),
+TokenDataset::TokenDataset(const MdsConfig& config, int64_t seq_len, int64_t vocab_size)
+    : reader_(read_mds_index(config.dir())),
       column_(reader_.column("tokens")),
+      config_(config),
       seq_len_(seq_len),
       vocab_size_(vocab_size) {
+  const std::string dir = config.dir();
   encoding_ = reader_.index().shards[0].columns[column_].encoding;
   if (encoding_ != "bytes" && !encoding_.starts_with("ndarray"))
     fail(ExitCode::kUnusable, "[data] column \"tokens\" of {} has the encoding {}, wanted ndarray:int32", dir,
@@ -90,6 +103,12 @@ Batch TokenDataset::read_batch(std::span<const uint32_t> samples, int64_t num_se
     const auto row = std::span(batch.tokens).subspan(b * row_size, row_size);
     read(samples[b], row);
     std::copy(row.begin() + 1, row.end(), batch.targets.begin() + static_cast<int64_t>(b * row_size));
+  }
+  if (config_.separates_documents()) {
+    batch.documents.resize(batch.tokens.size());
+    for (size_t begin = 0; begin < batch.tokens.size(); begin += row_size)
+      number_documents(config_, std::span(batch.tokens).subspan(begin, row_size),
+                       std::span(batch.documents).subspan(begin, row_size));
   }
   batch.valid_tokens = static_cast<int64_t>(samples.size()) * (seq_len_ - 1);
   return batch;

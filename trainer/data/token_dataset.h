@@ -5,6 +5,7 @@
 #include <string>
 
 #include "trainer/data/batch.h"
+#include "trainer/data/config.h"
 #include "trainer/data/mds.h"
 
 namespace tycho {
@@ -12,15 +13,16 @@ namespace tycho {
 /// Owned by one thread.
 class TokenDataset {
  public:
-  /// Opens a split. Its column "tokens" must be an integer array, or "bytes" of int64 (older data sets).
-  /// Tokens outside [0, vocab_size) and samples of fewer than seq_len tokens are Errors (kUnusable); the
-  /// first sample is looked at here, and the note about the tokenizer where there is one.
-  TokenDataset(const std::string& dir, int64_t seq_len, int64_t vocab_size);
+  /// Opens the split that `config` names. Its column "tokens" must be an integer array, or "bytes" of int64
+  /// (older data sets). Tokens outside [0, vocab_size) and samples of fewer than seq_len tokens are Errors
+  /// (kUnusable); the first sample is looked at here, and the note about the tokenizer where there is one.
+  TokenDataset(const MdsConfig& config, int64_t seq_len, int64_t vocab_size);
 
   int64_t num_samples() const { return reader_.index().num_samples(); }
   /// Copies the first seq_len tokens of a sample.
   void read(int64_t sample, std::span<int32_t> tokens);
-  /// These samples and their targets as a batch of `num_sequences`. Rows without a sample have no target.
+  /// These samples, their targets and documents as a batch of `num_sequences`. Rows without a sample have no
+  /// target.
   Batch read_batch(std::span<const uint32_t> samples, int64_t num_sequences);
 
  private:
@@ -30,6 +32,7 @@ class TokenDataset {
   MdsReader reader_;
   size_t column_;
   std::string encoding_;
+  MdsConfig config_;
   int64_t seq_len_, vocab_size_;
 };
 

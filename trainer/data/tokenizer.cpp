@@ -7,10 +7,20 @@
 namespace tycho {
 namespace {
 
-std::vector<AddedToken> select(const std::vector<AddedToken>& tokens, bool normalized) {
+std::string normalized_by(const std::vector<NormalForm>& normalizers, std::string_view text) {
+  std::string result(text);
+  for (const NormalForm form : normalizers) result = normalized(form, result);
+  return result;
+}
+
+/// Those that are searched in the text as it is, or, normalised themselves, in the normalised one.
+std::vector<AddedToken> select(const TokenizerParts& parts, bool in_normalized) {
   std::vector<AddedToken> selected;
-  for (const AddedToken& token : tokens)
-    if (token.normalized == normalized) selected.push_back(token);
+  for (AddedToken token : parts.added) {
+    if (token.normalized != in_normalized) continue;
+    if (in_normalized) token.content = normalized_by(parts.normalizers, token.content);
+    selected.push_back(std::move(token));
+  }
   return selected;
 }
 
@@ -40,12 +50,15 @@ BpeTokenizer::BpeTokenizer(TokenizerParts parts)
     : ids_(std::move(parts.ids)),
       token_bytes_(std::move(parts.token_bytes)),
       special_(token_bytes_.size()),
-      raw_added_(select(parts.added, false)),
-      normalized_added_(select(parts.added, true)),
+      normalizers_(parts.normalizers),
+      raw_added_(select(parts, false)),
+      normalized_added_(select(parts, true)),
       model_(std::move(parts.model)),
       pattern_(parts.pattern),
       add_prefix_space_(parts.add_prefix_space),
-      splits_at_words_(pattern_ != SplitPattern::kNone && !add_prefix_space_),
+      // Under Llama 3's pattern a mark takes newlines along, and normal forms make marks out of letters.
+      splits_at_words_(pattern_ != SplitPattern::kNone && !add_prefix_space_ &&
+                       (normalizers_.empty() || pattern_ == SplitPattern::kGpt2)),
       hash_(std::move(parts.hash)) {
   for (const AddedToken& token : parts.added) {
     special_[static_cast<size_t>(token.id)] = token.special;
@@ -59,9 +72,11 @@ std::vector<int32_t> BpeTokenizer::encode(std::string_view text) const {
   BpeModel::CacheLease cache(model_);
   const auto add = [&](int32_t id) { ids.push_back(id); };
   const auto plain = [&](std::string_view part) { encode_plain(part, *cache, ids); };
-  split_at_tokens(
-      raw_added_, text, [&](std::string_view part) { split_at_tokens(normalized_added_, part, plain, add); },
-      add);
+  const auto between = [&](std::string_view part) {
+    if (normalizers_.empty()) return split_at_tokens(normalized_added_, part, plain, add);
+    split_at_tokens(normalized_added_, normalized_by(normalizers_, part), plain, add);
+  };
+  split_at_tokens(raw_added_, text, between, add);
   return ids;
 }
 

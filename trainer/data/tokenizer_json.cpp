@@ -28,7 +28,7 @@ class Reader {
   }
 
   [[noreturn]] void unsupported(const std::string& what) const {
-    malformed("{} is not supported; byte-level BPE as of GPT-2 and Llama 3 is", what);
+    malformed("{} is not supported; byte-level BPE as of GPT-2, GPT-NeoX and Llama 3 is", what);
   }
 
   const Value& member(const Value& object, const char* key, const char* where) const {
@@ -89,6 +89,25 @@ void read_vocabulary(const Reader& reader, const Value& model, TokenizerParts& p
   if (!reader.flag(model, "ignore_merges", false)) return;
   for (const auto& [spelling, id] : parts.ids)
     if (const auto bytes = from_byte_level(spelling)) parts.model.whole_pieces.emplace(*bytes, id);
+}
+
+void read_normalizer(const Reader& reader, const Value& normalizer, TokenizerParts& parts) {
+  const std::string kind = kind_of(normalizer);
+  if (kind == "Sequence") {
+    const Value& steps = reader.member(normalizer, "normalizers", "normalizer");
+    if (!steps.is_array()) reader.malformed("\"normalizers\" must be a list");
+    for (const Value& step : steps) {
+      if (kind_of(step) == "Sequence") reader.unsupported("a normalizer Sequence inside another");
+      read_normalizer(reader, step, parts);
+    }
+    return;
+  }
+  for (const auto& [name, form] : {std::pair("NFC", NormalForm::kNfc),
+                                   {"NFD", NormalForm::kNfd},
+                                   {"NFKC", NormalForm::kNfkc},
+                                   {"NFKD", NormalForm::kNfkd}})
+    if (kind == name) return parts.normalizers.push_back(form);
+  reader.unsupported(fmt::format("normalizer {}", kind));
 }
 
 /// A merge is "a b" or ["a", "b"].
@@ -216,8 +235,7 @@ TokenizerParts parse_tokenizer_json(std::string_view text, const std::string& pl
   try {
     const Value root = Value::parse(text);
     const auto normalizer = root.is_object() ? root.find("normalizer") : root.end();
-    if (normalizer != root.end() && !normalizer->is_null())
-      reader.unsupported(fmt::format("normalizer {}", kind_of(*normalizer)));
+    if (normalizer != root.end() && !normalizer->is_null()) read_normalizer(reader, *normalizer, parts);
     read_model(reader, reader.member(root, "model", "the file"), parts);
     read_pre_tokenizer(reader, reader.member(root, "pre_tokenizer", "the file"), parts);
     if (root.contains("added_tokens")) read_added_tokens(reader, root["added_tokens"], parts);

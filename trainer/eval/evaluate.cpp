@@ -16,6 +16,7 @@ int64_t sequences_to_take(int64_t num_samples, int64_t max_sequences) {
 }
 
 Tensor on_device(const std::vector<int32_t>& values, const at::Device& device) {
+  if (values.empty()) return {};
   return at::from_blob(const_cast<int32_t*>(values.data()), {static_cast<int64_t>(values.size())},
                        at::TensorOptions().dtype(at::kInt))
       .to(device);
@@ -30,7 +31,7 @@ Evaluator::Evaluator(const DataConfig& data, int64_t max_sequences, BatchShape s
       model_(model),
       world_(world),
       device_(device),
-      data_(dir_, shape.seq, model.layout().vocab_size),
+      data_(data.as<MdsConfig>(), shape.seq, model.layout().vocab_size),
       num_sequences_(sequences_to_take(data_.num_samples(), max_sequences)) {}
 
 std::optional<EvalResult> Evaluator::evaluate(const std::atomic<int>& stop) {
@@ -60,7 +61,8 @@ Tensor Evaluator::sums(int64_t begin) {
       static_cast<size_t>(std::clamp<int64_t>(num_sequences_ - begin, 0, shape_.batch)));
   std::iota(samples.begin(), samples.end(), static_cast<uint32_t>(begin));
   const Batch batch = data_.read_batch(samples, shape_.batch);
-  const Tensor& losses_N = model_.losses(on_device(batch.tokens, device_), on_device(batch.targets, device_));
+  const Tensor& losses_N = model_.losses(on_device(batch.tokens, device_), on_device(batch.targets, device_),
+                                         on_device(batch.documents, device_));
   const Tensor tokens = at::scalar_tensor(static_cast<double>(batch.valid_tokens),
                                           at::TensorOptions().dtype(at::kDouble).device(device_));
   return at::stack({losses_N.sum(at::kDouble), tokens});

@@ -13,6 +13,14 @@ namespace {
 
 constexpr char kTokenizerFile[] = "tokenizer.json";
 
+/// The documents of a row are told apart as in training.
+DataConfig separated_as(const DataConfig& trained, const DataConfig& data) {
+  MdsConfig separated = data.as<MdsConfig>();
+  separated.eos_token_id = trained.as<MdsConfig>().eos_token_id;
+  separated.bos_token_id = trained.as<MdsConfig>().bos_token_id;
+  return {{separated}};
+}
+
 void check_same_tokenizer(const CheckpointReader& checkpoint, const std::string& split_dir) {
   if (!checkpoint.has_file(kTokenizerFile)) return;
   const std::string place = checkpoint.info().path + "/" + kTokenizerFile;
@@ -32,7 +40,8 @@ std::optional<EvalResult> evaluate_checkpoint(const CheckpointReader& checkpoint
   // There is no backward: what it would need is not kept.
   Model model(config.model, units, shape, dtype, device, {.mode = Recompute::kFull});
   const std::unique_ptr<Communicator> world = make_world_of_one();
-  Evaluator evaluator(data, batches * global_batch_sequences(config), shape, model, *world, device);
+  Evaluator evaluator(separated_as(config.train_data, data), batches * global_batch_sequences(config), shape,
+                      model, *world, device);
   check_fit(checkpoint, units.owned(), nullptr);
   load_tensors(checkpoint, units.owned(), nullptr);
   const std::optional<EvalResult> result = evaluator.evaluate(stop);

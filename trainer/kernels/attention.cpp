@@ -38,6 +38,8 @@ void check_groups(const char* op, const AttentionShape& s) {
 void check_attention(const char* op, const AttentionShape& s, const ScoreRules& rules, const Tensor& qkv_NC,
                      AttentionSaved saved) {
   check_groups(op, s);
+  TYCHO_CHECK(rules.dropout.p >= 0 && rules.dropout.p < 1,
+              "[{}] wanted a probability of dropout in [0, 1), got {}", op, rules.dropout.p);
   const auto dtype = qkv_NC.scalar_type();
   const auto device = qkv_NC.device();
   check_tensor(op, "qkv", qkv_NC, {s.batch * s.seq, (s.heads + 2 * s.kv_heads) * s.head_dim}, dtype, device);
@@ -50,10 +52,11 @@ void check_attention(const char* op, const AttentionShape& s, const ScoreRules& 
   TYCHO_CHECK(dtype == at::kBFloat16,
               "[{}] attention on a GPU is computed in bf16, got {}: set the run's precision to bf16", op,
               c10::toString(dtype));
-  TYCHO_CHECK(
-      rules.softcap == 0.0f && rules.window < 0 && !rules.alibi_H && !rules.document_BT,
-      "[{}] soft caps, windows, ALiBi and document masks run on CPUs only so far, the tensors are on {}", op,
-      device.str());
+  TYCHO_CHECK(rules.softcap == 0.0f && rules.window < 0 && !rules.alibi_H && !rules.document_BT &&
+                  rules.dropout.p == 0.0,
+              "[{}] soft caps, windows, ALiBi, document masks and dropout of attention run on CPUs only so "
+              "far, the tensors are on {}",
+              op, device.str());
 }
 
 }  // namespace

@@ -14,8 +14,8 @@ struct AttentionSaved {
 };
 
 /// Rules beyond a ScoreRules' scale are for a CPU: a GPU refuses them with an Error.
-/// saved.out_NE = softmax(rules(q kᵀ)) v, causal. qkv_NC: [B*T, (H + 2K) * d], heads of q, then k, then v;
-/// already rotated.
+/// saved.out_NE = dropout(softmax(rules(q kᵀ))) v, causal. qkv_NC: [B*T, (H + 2K) * d], heads of q, then k,
+/// then v; already rotated.
 void attention(const AttentionShape& shape, const ScoreRules& rules, const Tensor& qkv_NC,
                AttentionSaved saved);
 
@@ -25,7 +25,7 @@ void attention_backward(const AttentionShape& shape, const ScoreRules& rules, co
 
 /// For generation: q_BTHd attends to the first num_keys positions of a cache [B, K, num_positions, d], the
 /// last T of which are q's own (causal among them). Computed in the cache's dtype. Returns [B*T, H*d] of q's.
-/// Documents are not told apart.
+/// Documents are not told apart, and nothing is dropped.
 Tensor attention_cached(const AttentionShape& shape, const ScoreRules& rules, const Tensor& q_BTHd,
                         const Tensor& key_cache, const Tensor& value_cache, int64_t num_keys);
 

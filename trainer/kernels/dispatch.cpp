@@ -32,6 +32,8 @@ Dtype dtype_of(std::string_view op, const Tensor& tensor) {
   return Dtype::kBf16;
 }
 
+float* data_or_null(Tensor& tensor) { return tensor.defined() ? tensor.mutable_data_ptr<float>() : nullptr; }
+
 void check_tensor(std::string_view op, std::string_view name, const Tensor& tensor, at::IntArrayRef shape,
                   at::ScalarType dtype, const at::Device& device) {
   TYCHO_CHECK(tensor.defined(), "[{}] {}: wanted {}, got no tensor", op, name,

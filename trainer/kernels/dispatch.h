@@ -16,6 +16,9 @@ Stream stream_of(const Tensor& on);
 /// fp32 or bf16; anything else is an Error that names the op.
 Dtype dtype_of(std::string_view op, const Tensor& tensor);
 
+/// An fp32 tensor's data; null for an undefined one.
+float* data_or_null(Tensor& tensor);
+
 /// Throws Error "[op] name: wanted bf16 [4096, 256] contiguous on cpu, got ..." unless the tensor is exactly
 /// that.
 void check_tensor(std::string_view op, std::string_view name, const Tensor& tensor, at::IntArrayRef shape,

@@ -66,6 +66,8 @@ struct ScoreRules {
   int64_t window = -1;                   // a query sees this many keys before its own; -1: all
   const float* alibi_H = nullptr;        // slopes: slope x (key position - query position) is added
   const int32_t* document_BT = nullptr;  // tokens see their own document only
+  // Of the softmax, [B H T, T]: row (b H + h) T + query, element key. Tiles of any size drop the same ones.
+  DropoutMask dropout;
 };
 
 /// The weights that an optimizer updates: `params` alone (fp32 or bf16), or fp32 `master` with params its
@@ -116,12 +118,13 @@ struct KernelTable {
 
   void (*rms_norm)(NormShape, Dtype, const void* x, const void* weight, float eps, void* y, float* inv_rms,
                    Stream) = nullptr;
+  /// dweight may be null.
   void (*rms_norm_backward)(NormShape, Dtype, const void* x, const void* weight, const float* inv_rms,
                             const void* dy, void* dx, bool add_to_dx, float* dweight, bool add_to_dweight,
                             float* workspace, Stream) = nullptr;
   /// floats of workspace that rms_norm_backward wants.
   int64_t (*rms_norm_backward_workspace)(NormShape) = nullptr;
-  /// bias and dbias may be null.
+  /// bias, dweight and dbias may be null.
   void (*layer_norm)(NormShape, Dtype, const void* x, const void* weight, const void* bias, float eps,
                      void* y, float* mean, float* inv_std, Stream) = nullptr;
   void (*layer_norm_backward)(NormShape, Dtype, const void* x, const void* weight, const float* mean,

@@ -5,14 +5,6 @@
 #include "trainer/kernels/norm_shape.h"
 
 namespace tycho {
-namespace {
-
-float* pointer_or_null(Tensor& tensor) {
-  return tensor.defined() ? tensor.mutable_data_ptr<float>() : nullptr;
-}
-
-}  // namespace
-
 void layer_norm(const Tensor& x_NC, const Tensor& weight_D, const Tensor& bias_D, double eps, Tensor& y_NC,
                 Tensor& mean_S, Tensor& inv_std_S) {
   const char* op = "layer_norm";
@@ -36,14 +28,14 @@ void layer_norm_backward(const Tensor& x_NC, const Tensor& weight_D, const Tenso
   shape.dx_step = row_step(op, "dx", dx_NC, x_NC.sizes(), x_NC.scalar_type(), device);
   check_tensor(op, "mean", mean_S, {shape.rows * shape.groups}, at::kFloat, device);
   check_tensor(op, "inv_std", inv_std_S, {shape.rows * shape.groups}, at::kFloat, device);
-  check_tensor(op, "dweight", dweight_D, {shape.dim}, at::kFloat, device);
+  if (dweight_D.defined()) check_tensor(op, "dweight", dweight_D, {shape.dim}, at::kFloat, device);
   if (dbias_D.defined()) check_tensor(op, "dbias", dbias_D, {shape.dim}, at::kFloat, device);
   const KernelTable& table = kernels(x_NC);
-  Tensor workspace = at::empty({table.layer_norm_backward_workspace(shape)}, dweight_D.options());
+  Tensor workspace = at::empty({table.layer_norm_backward_workspace(shape)}, inv_std_S.options());
   table.layer_norm_backward(shape, dtype_of(op, x_NC), x_NC.const_data_ptr(), weight_D.const_data_ptr(),
                             mean_S.const_data_ptr<float>(), inv_std_S.const_data_ptr<float>(),
                             dy_NC.const_data_ptr(), dx_NC.mutable_data_ptr(), add_to_dx,
-                            dweight_D.mutable_data_ptr<float>(), pointer_or_null(dbias_D), add_to_dweight,
+                            data_or_null(dweight_D), data_or_null(dbias_D), add_to_dweight,
                             workspace.mutable_data_ptr<float>(), stream_of(x_NC));
 }
 

@@ -12,9 +12,8 @@ namespace tycho {
 void layer_norm(const Tensor& x_NC, const Tensor& weight_D, const Tensor& bias_D, double eps, Tensor& y_NC,
                 Tensor& mean_S, Tensor& inv_std_S);
 
-/// dx_NC (+)= the gradient with respect to x; dweight_D, dbias_D (fp32; dbias undefined where there is no
-/// bias)
-/// (+)= theirs. Rows of x, dy and dx need not touch; dx may be dy unless it is added to. Repeatable: partial
+/// dx_NC (+)= the gradient with respect to x; dweight_D, dbias_D (fp32) (+)= theirs, unless they are
+/// undefined. Rows of x, dy and dx need not touch; dx may be dy unless it is added to. Repeatable: partial
 /// sums are added in a fixed order for any number of threads.
 void layer_norm_backward(const Tensor& x_NC, const Tensor& weight_D, const Tensor& mean_S,
                          const Tensor& inv_std_S, const Tensor& dy_NC, Tensor& dx_NC, bool add_to_dx,

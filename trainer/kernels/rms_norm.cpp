@@ -22,12 +22,12 @@ void rms_norm_backward(const Tensor& x_NC, const Tensor& weight_D, const Tensor&
   const auto device = x_NC.device();
   shape.dx_step = row_step(op, "dx", dx_NC, x_NC.sizes(), x_NC.scalar_type(), device);
   check_tensor(op, "inv_rms", inv_rms_S, {shape.rows * shape.groups}, at::kFloat, device);
-  check_tensor(op, "dweight", dweight_D, {shape.dim}, at::kFloat, device);
+  if (dweight_D.defined()) check_tensor(op, "dweight", dweight_D, {shape.dim}, at::kFloat, device);
   const KernelTable& table = kernels(x_NC);
-  Tensor workspace = at::empty({table.rms_norm_backward_workspace(shape)}, dweight_D.options());
+  Tensor workspace = at::empty({table.rms_norm_backward_workspace(shape)}, inv_rms_S.options());
   table.rms_norm_backward(shape, dtype_of(op, x_NC), x_NC.const_data_ptr(), weight_D.const_data_ptr(),
                           inv_rms_S.const_data_ptr<float>(), dy_NC.const_data_ptr(), dx_NC.mutable_data_ptr(),
-                          add_to_dx, dweight_D.mutable_data_ptr<float>(), add_to_dweight,
+                          add_to_dx, data_or_null(dweight_D), add_to_dweight,
                           workspace.mutable_data_ptr<float>(), stream_of(x_NC));
 }
 

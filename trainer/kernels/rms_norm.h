@@ -10,9 +10,9 @@ namespace tycho {
 /// fp32 [N * G], kept for backward. y may be x.
 void rms_norm(const Tensor& x_NC, const Tensor& weight_D, double eps, Tensor& y_NC, Tensor& inv_rms_S);
 
-/// dx (+)= the gradient with respect to x; dweight_D (fp32) (+)= the one with respect to weight. Rows of
-/// x, dy and dx need not touch; dx may be dy unless it is added to. Repeatable: partial sums are added in a
-/// fixed order for any number of threads.
+/// dx (+)= the gradient with respect to x; dweight_D (fp32) (+)= the one with respect to weight, unless it is
+/// undefined. Rows of x, dy and dx need not touch; dx may be dy unless it is added to. Repeatable: partial
+/// sums are added in a fixed order for any number of threads.
 void rms_norm_backward(const Tensor& x_NC, const Tensor& weight_D, const Tensor& inv_rms_S,
                        const Tensor& dy_NC, Tensor& dx_NC, bool add_to_dx, Tensor& dweight_D,
                        bool add_to_dweight);

@@ -25,6 +25,7 @@ DecoderSpec sized(const Family& c, int64_t ffn_width) {
   s.head_dim = c.head_dim(), s.ffn_width = ffn_width, s.vocab_size = c.vocab_size;
   s.norm_eps = c.norm_eps;
   s.softmax_scale = 1.0 / std::sqrt(static_cast<double>(s.head_dim));
+  s.attn_dropout = c.attn_dropout;
   s.tied = c.tied;
   return s;
 }
@@ -100,7 +101,9 @@ DecoderSpec decoder_spec(const MptConfig& c) {
   if (c.positions == PositionKind::kAlibi) s.alibi_bias_max = c.alibi_bias_max;
   if (c.positions == PositionKind::kRope) s.rope_theta = c.rope_theta;
   s.rope_scaling = c.rope_scaling;
-  s.softmax_scale = c.softmax_scale.value_or(s.softmax_scale);
+  // Of the width that heads have unless head_width says otherwise, as LLM Foundry does.
+  const double usual_width = static_cast<double>(c.width) / static_cast<double>(c.heads);
+  s.softmax_scale = c.softmax_scale.value_or(1.0 / std::sqrt(usual_width));
   s.attn_softcap = c.attn_softcap.value_or(0);
   s.window = c.sliding_window;
   s.clip_qkv = c.clip_qkv.value_or(0);
@@ -124,14 +127,11 @@ DecoderSpec decoder_spec(const MptConfig& c) {
              .down = "ffn.down_proj",
              .final_norm = "transformer.norm_f",
              .head = "lm_head"};
-  const auto d = static_cast<double>(c.width), q = static_cast<double>(s.attention_width()),
+  // LLM Foundry draws Wqkv head by head, so its fan-out is that of one head.
+  const auto d = static_cast<double>(c.width), head = static_cast<double>(s.head_dim),
              f = static_cast<double>(s.ffn_width), v = static_cast<double>(c.vocab_size);
-  s.init = {mpt_embedding(c, c.vocab_size),
-            mpt_embedding(c, c.max_seq_len),
-            mpt_matrix(c, d, v),
-            mpt_matrix(c, d, q),
-            mpt_residual(c, s.attention_width()),
-            mpt_matrix(c, d, f),
+  s.init = {mpt_embedding(c, c.vocab_size), mpt_embedding(c, c.max_seq_len),      mpt_matrix(c, d, v),
+            mpt_matrix(c, d, head),         mpt_residual(c, s.attention_width()), mpt_matrix(c, d, f),
             mpt_residual(c, s.ffn_width)};
   return s;
 }

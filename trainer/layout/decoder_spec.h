@@ -49,7 +49,7 @@ struct DecoderSpec {
   double clip_qkv = 0;      // 0: none
   QkNorm qk_norm = QkNorm::kNone;
 
-  double resid_dropout = 0, embedding_dropout = 0, embedding_fraction = 1;
+  double attn_dropout = 0, resid_dropout = 0, embedding_dropout = 0, embedding_fraction = 1;
   double logit_scale = 1, final_softcap = 0;  // 0: none
   bool tied = false;
 

@@ -1,6 +1,8 @@
 // Sums over a model's layout.
 #include "trainer/layout/model_layout.h"
 
+#include <algorithm>
+
 #include "trainer/layout/decoder_layout.h"
 
 namespace tycho {
@@ -15,6 +17,10 @@ int64_t UnitSpec::numel() const {
   int64_t n = 0;
   for (const ParamSpec& param : params) n += tycho::numel(param.shape);
   return n;
+}
+
+bool UnitSpec::frozen() const {
+  return std::all_of(params.begin(), params.end(), [](const ParamSpec& param) { return param.frozen; });
 }
 
 int64_t ModelLayout::num_params() const {

@@ -27,6 +27,7 @@ struct ParamSpec {
   Init init;
   bool decay = true;
   TpSplit split = TpSplit::kNone;
+  bool frozen = false;  // no gradient is computed
 };
 
 /// The parameters that travel together: one block, the embedding, the head. Unit = flat buffer = bucket =
@@ -41,6 +42,8 @@ struct UnitSpec {
   };
   std::vector<Stack> stacks;
   int64_t numel() const;
+  /// Whether none of its parameters has a gradient.
+  bool frozen() const;
 };
 
 /// Element type of a slot: the compute dtype of the run, or always fp32.

@@ -108,6 +108,10 @@ class FileReporter : public Reporter {
     log(step_line(m, total_steps_));
   }
 
+  void metric(int64_t step, const std::string& name, double value) override {
+    metrics_.write(Json{{"step", step}, {"attempt", attempt_}, {"time", now_s()}, {name, value}}.dump());
+  }
+
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
     write_event(kind, text, facts);
     log(event_line(kind, text));

@@ -17,6 +17,8 @@ class Reporter {
   virtual void run_start(const RunInfo&) {}
   /// Every step, for a live view; `record` when log.every says so.
   virtual void step(const StepMetrics&, bool /*record*/) {}
+  /// A number that a callback recorded, for metrics.jsonl.
+  virtual void metric(int64_t /*step*/, const std::string& /*name*/, double /*value*/) {}
   /// Something that happened: kind "checkpoint", "eval", "resume", "stop", "warning", "error", ... with its
   /// facts. `text` is one line for people: "step 1000 saved, 1.5 GB in 2.1 s". The live view keeps the last
   /// of checkpoint, of warning or error, and of all others.

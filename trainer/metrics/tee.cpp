@@ -19,6 +19,9 @@ class Tee : public Reporter {
   void step(const StepMetrics& metrics, bool record) override {
     for_each([&](Reporter& reporter) { reporter.step(metrics, record); });
   }
+  void metric(int64_t step, const std::string& name, double value) override {
+    for_each([&](Reporter& reporter) { reporter.metric(step, name, value); });
+  }
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
     for_each([&](Reporter& reporter) { reporter.event(kind, text, facts); });
   }

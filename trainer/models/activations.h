@@ -8,10 +8,11 @@
 
 namespace tycho {
 
-/// What dropout's bits are drawn from: a key of this step, micro-batch and block. p is 0 when nothing is
-/// dropped.
+/// What dropout's bits are drawn from: a key of this step, micro-batch and block. A share is 0 when nothing
+/// is dropped.
 struct DropoutSource {
-  double p = 0;
+  double p = 0;       // of what is added to the residual stream, or of the embeddings
+  double attn_p = 0;  // of attention's weights
   uint64_t key = 0;
 };
 
@@ -21,6 +22,7 @@ struct BlockActivations {
   std::vector<Tensor>& attention_state;  // its own; the bytes are ATen's, and none on a CPU
   Views& scratch;                        // shared with the other blocks: dead when it returns
   DropoutSource dropout;
+  const Tensor& documents_N;  // as MicroBatch has them
 };
 
 class Activations {
@@ -28,8 +30,9 @@ class Activations {
   Activations(const ActivationSpecs& specs, int64_t num_blocks, const RecomputeConfig& recompute,
               at::ScalarType dtype, const at::Device& device);
 
-  BlockActivations block(int64_t i, DropoutSource dropout) {
-    return {saved_[static_cast<size_t>(i)], attention_state_[static_cast<size_t>(i)], scratch_, dropout};
+  BlockActivations block(int64_t i, DropoutSource dropout, const Tensor& documents_N) {
+    return {saved_[static_cast<size_t>(i)], attention_state_[static_cast<size_t>(i)], scratch_, dropout,
+            documents_N};
   }
   /// Slots around the blocks, in the order of ActivationSpecs::model.
   Tensor& model(int slot) { return model_[static_cast<size_t>(slot)]; }

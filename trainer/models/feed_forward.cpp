@@ -26,7 +26,7 @@ void FeedForward::forward(const Views& p, const Tensor& x_ND, const Tensor& resi
   Tensor &up_NF = act.saved[block_saved::kUp], &hidden_NF = act.scratch[block_scratch::kHidden];
   forward_up(p, x_ND, act);
   activate(up_NF, hidden_NF);
-  add_to_stream(down(p), hidden_NF, residual_ND, act, StreamSite::kFeedForward, y_ND);
+  add_to_stream(down(p), hidden_NF, residual_ND, act, DropoutSite::kFeedForward, y_ND);
 }
 
 void FeedForward::backward(const Views& p, const Tensor& x_ND, BlockActivations act, const Tensor& dy_ND,
@@ -34,7 +34,7 @@ void FeedForward::backward(const Views& p, const Tensor& x_ND, BlockActivations 
   Tensor& up_NF = act.saved[block_saved::kUp];
   Tensor &hidden_NF = act.scratch[block_scratch::kHidden],
          &d_hidden_NF = act.scratch[block_scratch::kDHidden];
-  const Tensor& d_added_ND = added_gradient(dy_ND, act, StreamSite::kFeedForward);
+  const Tensor& d_added_ND = added_gradient(dy_ND, act, DropoutSite::kFeedForward);
   linear_input_gradient(down(p), d_added_ND, d_hidden_NF);
   if (gated_)
     gated_activation_backward(activation_, up_NF, d_hidden_NF, /*dgate_up_N2F=*/up_NF, hidden_NF);

@@ -23,6 +23,7 @@ struct Gpt2Config {
   Activation activation = Activation::kGeluTanh;
   double norm_eps = 1e-5;
   bool tied = true;
+  double attn_dropout = 0.0;
   double resid_dropout = 0.0;
   double embedding_dropout = 0.0;
   double init_std = 0.02;
@@ -40,6 +41,8 @@ struct Gpt2Config {
     v("activation", activation, "Of the feed-forward; gelu_tanh is Hugging Face's gelu_new.");
     v("norm_eps", norm_eps, "Added to the variance in LayerNorm.", positive);
     v("tied", tied, "Use the embedding table as the output head too.");
+    v("attn_dropout", attn_dropout, "Dropout of attention's weights, after the softmax (attn_pdrop).",
+      below(0, 1));
     v("resid_dropout", resid_dropout, "Dropout of what is added to the residual stream (resid_pdrop).",
       below(0, 1));
     v("embedding_dropout", embedding_dropout, "Dropout of the embeddings (embd_pdrop).", below(0, 1));

@@ -41,7 +41,7 @@ void head_forward_backward(const HeadRules& rules, HeadParams p, const Tensor& x
     matmul_nt(normed, p.output_VD, logits);
     cross_entropy(rules.logits, logits, targets_N.narrow(0, begin, rows), weight_1, /*write_gradient=*/true,
                   losses);
-    matmul_tn(logits, normed, g.output_VD, add || begin > 0);
+    if (g.output_VD.defined()) matmul_tn(logits, normed, g.output_VD, add || begin > 0);
     matmul_nn(logits, p.output_VD, d_normed);
   });
   rules.norm.backward(p.norm, x_ND, final_stats(act), d_normed_ND, d_ND, /*add_to_dx=*/false, g.norm, add);

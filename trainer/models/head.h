@@ -19,7 +19,7 @@ struct HeadRules {
 };
 struct HeadGrads {
   NormGrads norm;
-  Tensor& output_VD;
+  Tensor& output_VD;  // undefined: not computed
 };
 
 /// Losses of all tokens (fp32, in slot kLosses), the gradient of their weighted sum with respect to x_ND (in

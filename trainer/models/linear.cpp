@@ -37,8 +37,9 @@ void linear_input_gradient(LinearParams p, const Tensor& dy_NM, Tensor& dx_NK) {
 
 void linear_weight_gradient(LinearParams p, const Tensor& x_NK, const Tensor& dy_NM, LinearGrads g,
                             bool add) {
-  p.in_out ? matmul_tn(x_NK, dy_NM, g.weight, add) : matmul_tn(dy_NM, x_NK, g.weight, add);
-  if (p.bias_M.defined()) bias_gradient(dy_NM, g.bias_M, add);
+  if (g.weight.defined())
+    p.in_out ? matmul_tn(x_NK, dy_NM, g.weight, add) : matmul_tn(dy_NM, x_NK, g.weight, add);
+  if (g.bias_M.defined()) bias_gradient(dy_NM, g.bias_M, add);
 }
 
 }  // namespace tycho

@@ -24,7 +24,7 @@ void linear(LinearParams p, const Tensor& x_NK, Tensor& y_NM);
 void linear_add(LinearParams p, const Tensor& x_NK, const Tensor& residual_NM, Tensor& y_NM);
 /// dx from dy.
 void linear_input_gradient(LinearParams p, const Tensor& dy_NM, Tensor& dx_NK);
-/// The parameters' gradients, written or added.
+/// The parameters' gradients, written or added; those that are undefined are not computed.
 void linear_weight_gradient(LinearParams p, const Tensor& x_NK, const Tensor& dy_NM, LinearGrads g, bool add);
 
 }  // namespace tycho

@@ -28,6 +28,7 @@ struct LlamaConfig {
   bool tied = false;
   bool attention_bias = false;
   bool ffn_bias = false;
+  double attn_dropout = 0.0;
   double init_std = 0.02;
   std::string weights;
 
@@ -47,6 +48,8 @@ struct LlamaConfig {
     v("tied", tied, "Use the embedding table as the output head too.");
     v("attention_bias", attention_bias, "Biases in the projections of attention.");
     v("ffn_bias", ffn_bias, "Biases in the feed-forward.");
+    v("attn_dropout", attn_dropout, "Dropout of attention's weights, after the softmax (attention_dropout).",
+      below(0, 1));
     v("init_std", init_std,
       "Standard deviation of the initial weights; projections back into the residual stream get "
       "init_std / sqrt(2 layers).",

@@ -1,6 +1,8 @@
 // The loop over units: embedding, blocks, head, and back.
 #include "trainer/models/model.h"
 
+#include <algorithm>
+
 #include "trainer/base/error.h"
 #include "trainer/kernels/dropout.h"
 #include "trainer/kernels/embedding.h"
@@ -13,6 +15,10 @@ namespace {
 HeadParams head_views(const HeadParamIndex& at, const Views& head, const Views& embedding) {
   return {{head[0], view(head, at.norm_bias)},
           at.output < 0 ? embedding[embedding_param::kTable] : view(head, at.output)};
+}
+
+bool has_gradients(const Views& grads) {
+  return std::any_of(grads.begin(), grads.end(), [](const Tensor& grad) { return grad.defined(); });
 }
 
 /// Where learned positions come from, for sequences of `seq` tokens; none for other families.
@@ -34,26 +40,35 @@ Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::
       units_(units),
       activations_(decoder_activations(spec_, shape, static_cast<int64_t>(at::elementSize(dtype))),
                    layout_.num_blocks, recompute, dtype, device),
-      block_(spec_, shape, device) {}
+      block_(spec_, shape, device) {
+  while (lowest_trained_ < head_unit() && !has_gradients(units_.grads(lowest_trained_))) ++lowest_trained_;
+}
 
 Tensor Model::forward_backward(const MicroBatch& micro, const Tensor& weight_1) {
   const bool add = !micro.first;
+  documents_N_ = micro.documents_N;
   dropout_key_ = micro.dropout_key;
   dropping_ = true;
   embed(micro.tokens_N);
   for (int64_t i = 0; i < layout_.num_blocks; ++i) run_forward(i);
+  if (micro.after_forward) micro.after_forward();
   Tensor loss = head_loss(micro.targets_N, weight_1, add);
-  if (micro.last) units_.reduce(head_unit());
-  for (int64_t i = layout_.num_blocks - 1; i >= 0; --i) {
+  if (micro.last) reduce(head_unit());
+  for (int64_t i = layout_.num_blocks - 1; i >= 0 && trains(block_unit(i)); --i) {
     run_backward(i, add);
-    if (micro.last) units_.reduce(block_unit(i));
+    if (micro.last) reduce(block_unit(i));
   }
-  embed_backward(micro.tokens_N, add);
-  if (micro.last) units_.reduce(0);
+  if (trains(0)) embed_backward(micro.tokens_N, add);
+  if (micro.last) reduce(0);
   return loss;
 }
 
-const Tensor& Model::losses(const Tensor& tokens_N, const Tensor& targets_N) {
+void Model::reduce(int unit) {
+  if (has_gradients(units_.grads(unit))) units_.reduce(unit);
+}
+
+const Tensor& Model::losses(const Tensor& tokens_N, const Tensor& targets_N, const Tensor& documents_N) {
+  documents_N_ = documents_N;
   dropping_ = false;
   embed(tokens_N);
   for (int64_t i = 0; i < layout_.num_blocks; ++i) run_forward(i);
@@ -67,9 +82,10 @@ const Tensor& Model::losses(const Tensor& tokens_N, const Tensor& targets_N) {
 }
 
 BlockActivations Model::block_activations(int64_t i) {
-  const DropoutSource dropout = {dropping_ ? spec_.resid_dropout : 0.0,
-                                 dropout_key_ + static_cast<uint64_t>(i + 1) * 0x9e3779b97f4a7c15u};
-  return activations_.block(i, dropout);
+  const DropoutSource dropout = {.p = dropping_ ? spec_.resid_dropout : 0.0,
+                                 .attn_p = dropping_ ? spec_.attn_dropout : 0.0,
+                                 .key = dropout_key_ + static_cast<uint64_t>(i + 1) * 0x9e3779b97f4a7c15u};
+  return activations_.block(i, dropout, documents_N_);
 }
 
 void Model::embed(const Tensor& tokens_N) {
@@ -77,8 +93,8 @@ void Model::embed(const Tensor& tokens_N) {
   const Views& unit = units_.acquire(0, Pass::kForward);
   embedding(tokens_N, unit[embedding_param::kTable], x_ND, positions_of(spec_, unit, shape_.seq, 0));
   if (dropping_ && spec_.embedding_dropout > 0)
-    dropout(dropout_mask({spec_.embedding_dropout, dropout_key_}, StreamSite::kEmbedding), x_ND, Tensor(),
-            x_ND);
+    dropout(dropout_mask({.p = spec_.embedding_dropout, .key = dropout_key_}, DropoutSite::kEmbedding), x_ND,
+            Tensor(), x_ND);
   units_.release(0, Pass::kForward);
 }
 
@@ -114,13 +130,14 @@ Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool ad
 void Model::embed_backward(const Tensor& tokens_N, bool add) {
   Tensor& d_ND = activations_.model(model_slot::kDStream);
   if (spec_.embedding_dropout > 0)
-    dropout(dropout_mask({spec_.embedding_dropout, dropout_key_}, StreamSite::kEmbedding), d_ND, Tensor(),
-            d_ND);
+    dropout(dropout_mask({.p = spec_.embedding_dropout, .key = dropout_key_}, DropoutSite::kEmbedding), d_ND,
+            Tensor(), d_ND);
   if (spec_.embedding_fraction < 1) d_ND.mul_(spec_.embedding_fraction);
   Views& grads = units_.grads(0);
-  if (spec_.learned_positions > 0)
+  if (spec_.learned_positions > 0 && grads[embedding_param::kPositions].defined())
     position_gradient(d_ND, shape_.seq, grads[embedding_param::kPositions], add);
   Tensor& d_table_VD = grads[embedding_param::kTable];
+  if (!d_table_VD.defined()) return;
   // Only rows of tokens that occur are written, so the first micro-batch clears; a tied table has its head's
   // gradient already.
   if (!add && !layout_.tied) d_table_VD.zero_();

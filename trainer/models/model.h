@@ -1,5 +1,7 @@
 // A decoder-only language model: embedding, blocks, head, as a loop over units that stops at the micro-batch.
 #pragma once
+#include <functional>
+
 #include "trainer/models/decoder_block.h"
 #include "trainer/models/head.h"
 #include "trainer/parallel/unit_store.h"
@@ -13,6 +15,8 @@ struct MicroBatch {
   bool first = true;         // its gradients overwrite those of the step before
   bool last = true;          // gradients are complete after it
   uint64_t dropout_key = 0;  // of this step and micro-batch
+  Tensor documents_N = {};   // int32 [B * T]: attention stays within equal ones; undefined: the whole row
+  std::function<void()> after_forward = {};  // called between forward and backward
 };
 
 /// Trains. One thread; asynchronous on CUDA.
@@ -23,24 +27,27 @@ class Model {
         const at::Device& device, const RecomputeConfig& recompute = {});
 
   /// Adds weight_1 (fp32, one element) x the gradient of the summed token losses into the units' gradients.
+  /// Goes back no further than the lowest unit that is trained.
   /// Returns the summed loss of the micro-batch, fp64, one element, on the device.
   Tensor forward_backward(const MicroBatch& micro, const Tensor& weight_1);
   /// Losses of the tokens, fp32 [B * T] on the device, valid until the next call. Nothing is dropped.
-  const Tensor& losses(const Tensor& tokens_N, const Tensor& targets_N);
+  const Tensor& losses(const Tensor& tokens_N, const Tensor& targets_N, const Tensor& documents_N = {});
 
   const ModelLayout& layout() const { return layout_; }
+  /// The residual stream before block i, [N, D]; after the last one for i = num_blocks. Of the newest forward
+  /// pass.
+  Tensor stream(int64_t i) { return activations_.model(model_slot::kStream).select(0, i); }
 
  private:
   int block_unit(int64_t i) const { return static_cast<int>(i) + 1; }
   int head_unit() const { return static_cast<int>(layout_.num_blocks) + 1; }
-  Tensor stream(int64_t i) {
-    return activations_.model(model_slot::kStream).select(0, i);
-  }  // input of block i
+  bool trains(int unit) const { return unit >= lowest_trained_; }
   BlockActivations block_activations(int64_t i);
   void embed(const Tensor& tokens_N);
   void run_forward(int64_t i);
   void run_backward(int64_t i, bool add);
   Tensor head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add);
+  void reduce(int unit);
   void embed_backward(const Tensor& tokens_N, bool add);
 
   DecoderSpec spec_;
@@ -49,8 +56,11 @@ class Model {
   RecomputeConfig recompute_;
   HeadRules head_;
   UnitStore& units_;
+  int lowest_trained_ = 0;  // units before it are frozen
   Activations activations_;
   DecoderBlock block_;
+  // Of the pass that is under way.
+  Tensor documents_N_;
   uint64_t dropout_key_ = 0;
   bool dropping_ = false;
 };

@@ -103,6 +103,7 @@ struct MptConfig {
   std::optional<double> softmax_scale;
   std::optional<double> attn_softcap;
   int64_t sliding_window = -1;
+  double attn_dropout = 0.0;
   double resid_dropout = 0.0;
   double embedding_dropout = 0.0;
   double embedding_fraction = 1.0;
@@ -139,10 +140,12 @@ struct MptConfig {
     v("clip_qkv", clip_qkv, "Clamp queries, keys and values to ±this.", positive);
     v("qk_ln", qk_ln, "Norm over all heads of the queries, and of the keys, together.");
     v("qk_gn", qk_gn, "Norm over each head of the queries and keys.");
-    v("softmax_scale", softmax_scale, "Factor of the scores. Default: 1 / sqrt(head width).", positive);
+    v("softmax_scale", softmax_scale, "Factor of the scores. Default: 1 / sqrt(width / heads).", positive);
     v("attn_softcap", attn_softcap, "Scores become c tanh(score / c) (attn_logit_softcapping).", positive);
     v("sliding_window", sliding_window,
       "Keys before its own that a query sees (sliding_window_size); -1: all.", at_least(-1));
+    v("attn_dropout", attn_dropout, "Dropout of attention's weights, after the softmax (attn_pdrop).",
+      below(0, 1));
     v("resid_dropout", resid_dropout, "Dropout of what is added to the residual stream (resid_pdrop).",
       below(0, 1));
     v("embedding_dropout", embedding_dropout, "Dropout of the embeddings (emb_pdrop).", below(0, 1));

@@ -9,6 +9,7 @@ struct NormParams {
   const Tensor& weight_D;
   const Tensor& bias_D;  // undefined: none
 };
+/// Undefined ones are not computed.
 struct NormGrads {
   Tensor& weight_D;
   Tensor& bias_D;

@@ -3,6 +3,7 @@
 
 #include "trainer/kernels/attention.h"
 #include "trainer/kernels/clamp.h"
+#include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/matmul.h"
 #include "trainer/kernels/rope.h"
 #include "trainer/kernels/rope_frequencies.h"
@@ -21,7 +22,8 @@ SelfAttention::SelfAttention(const DecoderSpec& spec, BatchShape shape, const at
     : spec_(spec),
       at_(block_params(spec)),
       norm_(spec),
-      shape_{shape.batch, shape.seq, spec.heads, spec.kv_heads, spec.head_dim} {
+      shape_{shape.batch, shape.seq, spec.heads, spec.kv_heads, spec.head_dim},
+      device_(device) {
   if (spec.rope_theta > 0)
     cos_sin_ =
         rope_table(shape.seq, rope_frequencies(spec.head_dim, spec.rope_theta, spec.rope_scaling, shape.seq))
@@ -32,6 +34,16 @@ SelfAttention::SelfAttention(const DecoderSpec& spec, BatchShape shape, const at
   rules_.softcap = static_cast<float>(spec.attn_softcap);
   rules_.window = spec.window;
   if (slopes_H_.defined()) rules_.alibi_H = slopes_H_.const_data_ptr<float>();
+}
+
+ScoreRules SelfAttention::rules_for(const BlockActivations& act) const {
+  ScoreRules rules = rules_;
+  if (act.dropout.attn_p > 0) rules.dropout = dropout_mask(act.dropout, DropoutSite::kScores);
+  if (act.documents_N.defined()) {
+    check_tensor("model", "documents", act.documents_N, {shape_.batch * shape_.seq}, at::kInt, device_);
+    rules.document_BT = act.documents_N.const_data_ptr<int32_t>();
+  }
+  return rules;
 }
 
 Tensor SelfAttention::heads_of(const Tensor& qkv_NC, int64_t first_head, int64_t heads) const {
@@ -85,20 +97,20 @@ void SelfAttention::forward(const Views& p, const Tensor& x_ND, const Tensor& re
   linear(qkv(p), x_ND, raw_NC);
   if (spec_.changes_qkv()) change(p, raw_NC, act.saved, qkv_NC);
   turn(qkv_NC, shape_.seq, 0, /*inverse=*/false);
-  attention(shape_, rules_, qkv_NC, attention_saved(act));
-  add_to_stream(out(p), act.saved[block_saved::kAttention], residual_ND, act, StreamSite::kAttention, y_ND);
+  attention(shape_, rules_for(act), qkv_NC, attention_saved(act));
+  add_to_stream(out(p), act.saved[block_saved::kAttention], residual_ND, act, DropoutSite::kAttention, y_ND);
 }
 
 void SelfAttention::backward(const Views& p, const Tensor& x_ND, BlockActivations act, const Tensor& dy_ND,
                              Views& g, bool add, Tensor& dx_ND) const {
   Tensor &d_qkv_NC = act.scratch[block_scratch::kDQkv],
          &d_attention_NE = act.scratch[block_scratch::kDAttention];
-  const Tensor& d_added_ND = added_gradient(dy_ND, act, StreamSite::kAttention);
+  const Tensor& d_added_ND = added_gradient(dy_ND, act, DropoutSite::kAttention);
   linear_input_gradient(out(p), d_added_ND, d_attention_NE);
   linear_weight_gradient(out(p), act.saved[block_saved::kAttention], d_added_ND,
                          {g[at_.out_weight], view(g, at_.out_bias)}, add);
-  attention_backward(shape_, rules_, act.saved[block_saved::kQkv], attention_saved(act), d_attention_NE,
-                     d_qkv_NC);
+  attention_backward(shape_, rules_for(act), act.saved[block_saved::kQkv], attention_saved(act),
+                     d_attention_NE, d_qkv_NC);
   turn(d_qkv_NC, shape_.seq, 0, /*inverse=*/true);
   if (spec_.changes_qkv()) change_backward(p, act.saved, d_qkv_NC, g, add);
   linear_input_gradient(qkv(p), d_qkv_NC, dx_ND);

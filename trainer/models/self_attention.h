@@ -30,6 +30,8 @@ class SelfAttention {
   /// Clamps, and norms queries and keys, from raw into qkv.
   void change(const Views& p, const Tensor& raw_NC, Views& saved, Tensor& qkv_NC) const;
   void change_backward(const Views& p, Views& saved, Tensor& d_qkv_NC, Views& g, bool add) const;
+  /// The model's rules, and this pass's documents and dropout.
+  ScoreRules rules_for(const BlockActivations& act) const;
   void turn(Tensor& qkv_NC, int64_t seq, int64_t first_position, bool inverse) const;
   Tensor heads_of(const Tensor& qkv_NC, int64_t first_head, int64_t heads) const;
 
@@ -37,6 +39,7 @@ class SelfAttention {
   BlockParams at_;
   Norm norm_;
   AttentionShape shape_;
+  at::Device device_;
   Tensor cos_sin_, slopes_H_;
   ScoreRules rules_;
 };

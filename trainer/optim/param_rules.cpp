@@ -154,6 +154,12 @@ ParamRules param_rules(const OptimizerConfig& optimizer, const std::vector<Param
   return rules;
 }
 
+std::vector<UnitSpec> with_frozen(std::vector<UnitSpec> units, const ParamRules& rules) {
+  for (size_t u = 0; u < units.size(); ++u)
+    for (size_t i = 0; i < rules[u].size(); ++i) units[u].params[i].frozen = rules[u][i].frozen;
+  return units;
+}
+
 std::vector<std::string> state_names(const OptimizerConfig& optimizer, const ParamRule& rule) {
   if (rule.frozen) return {};
   if (optimizer.is<LionConfig>() || optimizer.is<DecoupledLionConfig>()) return {"exp_avg"};

@@ -25,6 +25,9 @@ using ParamRules = std::vector<std::vector<ParamRule>>;
 ParamRules param_rules(const OptimizerConfig& optimizer, const std::vector<ParamGroupConfig>& groups,
                        const std::vector<UnitSpec>& units);
 
+/// The same units, with the parameters marked that the rules freeze.
+std::vector<UnitSpec> with_frozen(std::vector<UnitSpec> units, const ParamRules& rules);
+
 /// Groups that match nothing, are not regular expressions, or say what the optimizer cannot do.
 std::vector<ConfigProblem> param_group_problems(const OptimizerConfig& optimizer,
                                                 const std::vector<ParamGroupConfig>& groups,

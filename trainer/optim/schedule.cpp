@@ -125,10 +125,20 @@ struct AfterWarmup {
     if (t < begin) return 1.0;
     return above(c.alpha_f, decay(c.decay_type, std::min(1.0, (t - begin) / std::max(1.0, schedule.decay))));
   }
+  double operator()(const FnScheduleConfig& c) const {
+    if (!c.factors || c.factors->empty())
+      fail(ExitCode::kRecipe, "[scheduler] the values of {} are not there: only a run of its recipe has them",
+           c.name);
+    return c.factors->at(std::min(static_cast<size_t>(t), c.factors->size() - 1));
+  }
+  // What it gives is multiplied in where it is asked: see DynamicSchedule.
+  double operator()(const DynamicScheduleConfig&) const { return 1.0; }
 };
 
 double first_value(const SchedulerConfig& config) {
   if (config.is<ConstantConfig>()) return config.as<ConstantConfig>().alpha;
+  if (config.is<FnScheduleConfig>() && config.as<FnScheduleConfig>().factors)
+    return config.as<FnScheduleConfig>().factors->front();
   return config.is<LinearConfig>() ? config.as<LinearConfig>().alpha_i : 1.0;
 }
 

@@ -39,6 +39,7 @@ Schedule make_schedule(const TrainConfig& config, int64_t total_steps, int64_t n
 ///   polynomial m + (1 - m)(1 - p)^power · multistep gamma^(milestones that t has reached)
 ///   inv_sqrt d + (1 - d) / sqrt((t - W + t_scale) / t_scale) with d = alpha_f_decay, and over the last
 ///   t_cooldown a line from there to alpha_f_cooldown
+///   fn factors[t] · dynamic 1, to be multiplied by what its function gives
 ///   wsd 1 until t_decay before t_max, there p = (t - begin) / t_decay and m + (1 - m) times 1 - p,
 ///   1 - sqrt(p) or the half cosine.
 /// t = s, and in warm-up s + 1, so that no step has rate 0. compat: nanotron has t = s everywhere, composer

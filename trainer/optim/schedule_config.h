@@ -1,10 +1,13 @@
 // What learning rate schedules can be told. Words and defaults are Composer's where it has the schedule.
 #pragma once
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "trainer/base/duration.h"
 #include "trainer/base/fields.h"
+#include "trainer/base/function_ref.h"
 
 namespace tycho {
 
@@ -169,8 +172,42 @@ struct WsdConfig : WarmupConfig {
   }
 };
 
+/// A function of the recipe, tabulated before the run: factors[s] is for the step that follows s steps.
+struct FnScheduleConfig : WarmupConfig {
+  static constexpr const char* kKind = "fn";
+  static constexpr const char* kHelp = "A pure function of the step, tabulated before the run.";
+  std::string name = "fn";
+  FunctionRef fn;
+  /// Not a knob: what the function gave, filled in by whoever can call it.
+  std::shared_ptr<const std::vector<double>> factors;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("name", name, "What it is called in plots.");
+    v("fn", fn,
+      "Share of the peak at s.step of s.total, or at s.frac from 0 to 1; s.warmup steps are warm-up.",
+      required);
+    warmup_fields(v);
+  }
+};
+
+/// A function of the recipe that is asked before every step.
+struct DynamicScheduleConfig : WarmupConfig {
+  static constexpr const char* kKind = "dynamic";
+  static constexpr const char* kHelp = "A function that is asked before every step, and may remember.";
+  std::string name = "dynamic";
+  FunctionRef fn;
+  Json state = Json::object();
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("name", name, "What it is called in messages.");
+    v("fn", fn, "Share of the peak; s also has the loss of the step before.", required);
+    v("state", state, "What it remembers, as plain data: its second argument, kept in every checkpoint.");
+    warmup_fields(v);
+  }
+};
+
 struct SchedulerConfig : OneOf<ConstantConfig, CosineConfig, LinearConfig, PolynomialConfig, MultistepConfig,
-                               InvSqrtConfig, WsdConfig> {
+                               InvSqrtConfig, WsdConfig, FnScheduleConfig, DynamicScheduleConfig> {
   static constexpr const char* kNamespace = "sched";
 };
 

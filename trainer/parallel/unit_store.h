@@ -17,10 +17,11 @@ class UnitStore {
   /// The unit's parameters, complete until release. Waits for them when they are on their way.
   virtual const Views& acquire(int unit, Pass pass) = 0;
   virtual void release(int unit, Pass pass) = 0;
-  /// Where backward puts gradients (fp32, the shapes of the parameters).
+  /// Where backward puts gradients (fp32, the shapes of the parameters); undefined for what is frozen
+  /// (FlatUnit::grads).
   virtual Views& grads(int unit) = 0;
-  /// After the last micro-batch: this unit's gradients are complete here and may be reduced over ranks, in
-  /// the background.
+  /// After the last micro-batch, for units that are not frozen: this unit's gradients are complete here and
+  /// may be reduced over ranks, in the background.
   virtual void reduce(int unit) = 0;
   /// When it returns, all gradients are final.
   virtual void finish() = 0;

@@ -20,10 +20,18 @@ namespace {
 constexpr int64_t kFp32Bytes = 4;
 
 /// Bytes of one buffer per unit, each padded to whole pages.
-int64_t unit_buffers(const ModelLayout& layout, int64_t bytes_per_element) {
+int64_t unit_buffers(const std::vector<UnitSpec>& units, int64_t bytes_per_element) {
   int64_t sum = 0;
-  for (const UnitSpec& unit : layout.units) sum += (unit.numel() * bytes_per_element + 4095) / 4096 * 4096;
+  for (const UnitSpec& unit : units) sum += (unit.numel() * bytes_per_element + 4095) / 4096 * 4096;
   return sum;
+}
+
+/// Gradients of units of which something is trained.
+int64_t gradient_buffers(const TrainConfig& config, const ModelLayout& layout) {
+  std::vector<UnitSpec> units =
+      with_frozen(layout.units, param_rules(config.optimizer, config.param_groups, layout.units));
+  std::erase_if(units, [](const UnitSpec& unit) { return unit.frozen(); });
+  return unit_buffers(units, kFp32Bytes);
 }
 
 int64_t slots_bytes(const std::vector<SlotSpec>& slots, int64_t compute_bytes) {
@@ -78,9 +86,9 @@ bool has_master(const TrainConfig& config) {
 
 void add_state(const TrainConfig& config, const ModelLayout& layout, std::vector<MemoryItem>& memory) {
   const bool bf16 = config.precision == Precision::kBf16;
-  const int64_t fp32_buffers = unit_buffers(layout, kFp32Bytes);
-  memory.push_back({"parameters", unit_buffers(layout, bf16 ? 2 : kFp32Bytes), bf16 ? "bf16" : "fp32"});
-  memory.push_back({"gradients", fp32_buffers, "fp32"});
+  const int64_t fp32_buffers = unit_buffers(layout.units, kFp32Bytes);
+  memory.push_back({"parameters", unit_buffers(layout.units, bf16 ? 2 : kFp32Bytes), bf16 ? "bf16" : "fp32"});
+  memory.push_back({"gradients", gradient_buffers(config, layout), "fp32"});
   const OptimizerState state = optimizer_state(config, layout);
   std::vector<std::string> names = state.names;
   if (has_master(config)) names.insert(names.begin(), "fp32 master");
@@ -127,7 +135,7 @@ void add_memory(const TrainConfig& config, const ModelLayout& layout, int64_t nu
   add_activations(config, layout, {micro_batch_sequences(config, num_ranks), config.seq_len}, plan.memory);
   for (const MemoryItem& item : plan.memory) plan.memory_bytes += item.num_bytes;
   if (!copies_for_checkpoints(config)) return;
-  const int64_t copy = unit_buffers(layout, kFp32Bytes) + optimizer_state(config, layout).num_bytes;
+  const int64_t copy = unit_buffers(layout.units, kFp32Bytes) + optimizer_state(config, layout).num_bytes;
   const bool on_host = config.device == DeviceKind::kCuda;
   plan.memory.push_back(
       {"checkpoint copy", copy, on_host ? "on the host, not in the total" : "from the first save on"});
@@ -195,6 +203,14 @@ std::string length_line(const Plan& plan) {
   return text;
 }
 
+std::string data_line(const Plan& plan, const MdsConfig& data) {
+  std::string text =
+      plan.num_samples > 0 ? grouped(plan.num_samples) + " samples" : "not there yet, see below";
+  if (data.eos_token_id) text += fmt::format("; attention ends at token {}", *data.eos_token_id);
+  if (data.bos_token_id) text += fmt::format("; attention begins anew at token {}", *data.bos_token_id);
+  return text;
+}
+
 void add_memory_lines(const Plan& plan, std::string& text) {
   const auto line = [&](const std::string& name, int64_t num_bytes, const std::string& note) {
     const std::string size = human_bytes(static_cast<double>(num_bytes));
@@ -251,7 +267,7 @@ std::string plan_text(const Plan& plan, const TrainConfig& config) {
        fmt::format("{} tokens: {} sequences of {}, in {} micro-batches", count_text(plan.tokens_per_step),
                    count_text(global_batch_sequences(config)), config.seq_len, plan.micro_batches_per_step));
   line("run", length_line(plan));
-  line("data", plan.num_samples > 0 ? grouped(plan.num_samples) + " samples" : "not there yet, see below");
+  line("data", data_line(plan, config.train_data.as<MdsConfig>()));
   line("work", fmt::format("{} per token ({} with causal attention)", flops_text(plan.flops_per_token_full),
                            flops_text(plan.flops_per_token_causal)));
   if (plan.tokens > 0) line("", flops_text(plan.total_flops) + " in all");

@@ -27,6 +27,7 @@ struct SessionFacts {
 struct SessionState {
   TrainState train;
   std::optional<StepMetrics> last;  // of the newest step; none before the first one of this process
+  std::string stop_reason;          // why a command stopped the run; "" when none did
 };
 
 /// One parameter, in forward order.
@@ -106,7 +107,7 @@ class TrainingSession {
 
   /// By position in params(). Views: they hold while the session lives, and change with every step.
   virtual std::unique_ptr<TensorView> weight(int64_t param) = 0;
-  /// What the newest step left; fp32.
+  /// What the newest step left; fp32. Null for a frozen parameter.
   virtual std::unique_ptr<TensorView> grad(int64_t param) = 0;
 
   virtual OptimizerState optimizer() const = 0;
@@ -126,6 +127,8 @@ class TrainingSession {
   virtual std::vector<std::vector<int32_t>> peek(int64_t n) const = 0;
   /// Adds an event to the run's record and its display (Reporter::event).
   virtual void event(const std::string& kind, const std::string& text, const Json& facts) = 0;
+  /// Adds a number of this step to metrics.jsonl.
+  virtual void metric(const std::string& name, double value) = 0;
   virtual MemoryUse memory() const = 0;
 };
 

@@ -13,7 +13,11 @@
 namespace tycho {
 namespace {
 
-std::string end_text(int signal, int64_t step, int64_t total_steps) {
+std::string end_text(int signal, const SessionState& state, int64_t total_steps) {
+  const int64_t step = state.train.step;
+  if (!state.stop_reason.empty())
+    return fmt::format("{} after step {}, saved; the same command goes on from there", state.stop_reason,
+                       step);
   if (signal == 0 && step < total_steps)
     return fmt::format("paused after step {} of {}, saved; the same command goes on from there", step,
                        total_steps);
@@ -37,7 +41,7 @@ int train_to_end(TrainingSession& session) {
     session.close(std::string("failed: ") + error.what());
     throw;
   }
-  session.close(end_text(signal, session.state().train.step, session.facts().run.total_steps));
+  session.close(end_text(signal, session.state(), session.facts().run.total_steps));
   const bool wanted = session.facts().recipe.at("log").at("plot");
   if (wanted && signal == 0) draw_losses(session.facts().run.run_dir);
   return signal == 0 ? 0 : 128 + signal;

@@ -4,10 +4,19 @@
 #include <ATen/Functions.h>
 #include <sys/mman.h>
 
+#include <atomic>
+
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
 
 namespace tycho {
+namespace {
+
+std::atomic<int64_t> total_bytes = 0;
+
+}  // namespace
+
+int64_t arena_bytes() { return total_bytes; }
 
 Tensor make_arena(int64_t num_bytes, const at::Device& device) {
   if (!device.is_cpu()) return at::zeros({num_bytes}, at::TensorOptions().device(device).dtype(at::kByte));
@@ -17,15 +26,21 @@ Tensor make_arena(int64_t num_bytes, const at::Device& device) {
       mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     fail(ExitCode::kNumerics,
-         "[arena] wanted {} of memory, the system refuses: use a smaller micro_batch or model",
-         human_bytes(static_cast<double>(num_bytes)));
+         "[arena] wanted {} of memory beside {} taken before, the system refuses: use a smaller micro_batch "
+         "or "
+         "model",
+         human_bytes(static_cast<double>(num_bytes)), human_bytes(static_cast<double>(arena_bytes())));
   const auto address = reinterpret_cast<uintptr_t>(memory);
   const uintptr_t aligned = (address + kHugePage - 1) / kHugePage * kHugePage;
   // Eager PyTorch gains 1.1 to 1.2 times from huge pages; a kernel that has none just ignores this.
   madvise(reinterpret_cast<void*>(aligned), static_cast<size_t>(size - kHugePage), MADV_HUGEPAGE);
+  total_bytes += num_bytes;
   return at::from_blob(
       reinterpret_cast<void*>(aligned), {num_bytes},
-      [memory, size](void*) { munmap(memory, static_cast<size_t>(size)); },
+      [memory, size, num_bytes](void*) {
+        munmap(memory, static_cast<size_t>(size));
+        total_bytes -= num_bytes;
+      },
       at::TensorOptions().dtype(at::kByte));
 }
 

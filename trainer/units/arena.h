@@ -8,6 +8,9 @@ namespace tycho {
 /// gives them, kept until the last view is gone. On a GPU: from LibTorch's allocator.
 Tensor make_arena(int64_t num_bytes, const at::Device& device);
 
+/// Bytes that were asked for of all arenas on the CPU that are alive. Any thread.
+int64_t arena_bytes();
+
 /// `shape` elements of dtype at byte `offset` of an arena; a view.
 Tensor arena_view(const Tensor& arena, int64_t offset, at::IntArrayRef shape, at::ScalarType dtype);
 

@@ -27,8 +27,13 @@ FlatUnit::FlatUnit(const UnitSpec& spec, at::ScalarType dtype, const at::Device&
   params_ = flat_buffer(begin, dtype, device);
   param_views_ = make_views(params_);
   if (use == Use::kInfer) return;
-  grads_ = flat_buffer(begin, at::kFloat, device);
-  grad_views_ = make_views(grads_);
+  if (spec_->frozen()) {
+    grad_views_.resize(param_views_.size());
+  } else {
+    grads_ = flat_buffer(begin, at::kFloat, device);
+    grad_views_ = make_views(grads_);
+    leave_out_frozen(grad_views_);
+  }
   stochastic_ = use == Use::kTrainStochastic && dtype != at::kFloat;
   master_ = dtype == at::kFloat || use != Use::kTrain ? params_ : flat_buffer(begin, at::kFloat, device);
 }
@@ -51,6 +56,17 @@ Views FlatUnit::make_views(const Tensor& flat) const {
     views.push_back(flat.narrow(0, begin, numel(stacked)).view(stacked));
   }
   return views;
+}
+
+void FlatUnit::leave_out_frozen(Views& grads) const {
+  const std::vector<ParamSpec>& params = spec_->params;
+  for (size_t i = 0; i < params.size(); ++i)
+    if (params[i].frozen) grads[i] = Tensor();
+  for (size_t k = 0; k < spec_->stacks.size(); ++k) {
+    const auto first = params.begin() + spec_->stacks[k].first;
+    if (std::all_of(first, first + spec_->stacks[k].count, [](const ParamSpec& p) { return p.frozen; }))
+      grads[params.size() + k] = Tensor();
+  }
 }
 
 void FlatUnit::refresh_from_master() {

@@ -31,19 +31,22 @@ class FlatUnit {
   const std::vector<Extent>& extents() const { return extents_; }
   /// [numel], compute dtype; padded behind its end to a multiple of 4096 bytes.
   const Tensor& flat_params() const { return params_; }
-  /// [numel] fp32, same layout.
+  /// [numel] fp32, same layout; undefined when the unit is frozen.
   const Tensor& flat_grads() const { return grads_; }
   /// [numel] fp32, same layout: the weights that the optimizer updates. The parameters themselves when those
   /// are fp32, or are trained in place.
   const Tensor& flat_master() const { return master_; }
   bool rounds_stochastically() const { return stochastic_; }
   const Views& params() const { return param_views_; }
+  /// As params(), but undefined where a parameter, or all of a stack, is frozen. Empty when the unit is not
+  /// trained at all.
   Views& grads() { return grad_views_; }
   /// params = master, rounded. Nothing to do where they are the same.
   void refresh_from_master();
 
  private:
   Views make_views(const Tensor& flat) const;
+  void leave_out_frozen(Views& grads) const;
 
   std::shared_ptr<const UnitSpec> spec_;
   std::vector<Extent> extents_;

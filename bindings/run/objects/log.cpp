@@ -23,8 +23,12 @@ int message(Call& call, const char* kind) {
 }
 
 int metric(Call& call) {
-  return note(call, "metric", fmt::format("{} {}", call.text(1), metric_text(call.number(2))),
-              {{"name", call.text(1)}, {"value", call.number(2)}});
+  for (const char* taken : {"step", "attempt", "time"})
+    if (call.text(1) == taken)
+      throw ScriptError("E_ARGUMENT",
+                        fmt::format("log:metric: {} is in every record; choose another name", taken));
+  session(call).metric(call.text(1), call.number(2));
+  return 0;
 }
 
 int text(Call& call) {

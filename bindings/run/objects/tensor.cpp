@@ -75,10 +75,12 @@ int push_shape(Call& call) {
   return call.push(shape);
 }
 
-int gradient(Call& call) {
+int push_gradient(Call& call) {
   const TensorObject& tensor = self(call);
   if (tensor.param < 0) return call.push_nil();
-  push_tensor(call, tensor.of->session->grad(tensor.param), tensor.of);
+  std::unique_ptr<TensorView> gradient = tensor.of->session->grad(tensor.param);
+  if (!gradient) return call.push_nil();
+  push_tensor(call, std::move(gradient), tensor.of);
   return 1;
 }
 
@@ -115,8 +117,8 @@ const Class& tensor_class() {
                  {"dtype", "string", "f32, bf16, i32, ...", [](Call& c) { return c.push(view(c).dtype()); }},
                  {"device", "string", "cpu, cuda:0, ...", [](Call& c) { return c.push(view(c).device()); }},
                  {"numel", "integer", "How many numbers.", [](Call& c) { return c.push(view(c).numel()); }},
-                 {"grad", "tycho.run.Tensor?", "Of a parameter: its gradient after the newest step.",
-                  gradient}},
+                 {"grad", "tycho.run.Tensor?",
+                  "Of a parameter that is trained: its gradient after the newest step.", push_gradient}},
       .methods =
           {{"item", "number", "The one number that it holds.", {}, item},
            {"mean", "number", "Mean.", {}, [](Call& c) { return c.push(view(c).stats().mean); }},

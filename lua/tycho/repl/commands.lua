@@ -2,6 +2,7 @@
 local eval = require "tycho.repl.eval"
 local host = require "tycho.repl.host"
 local native = require "tycho.native"
+local report = require "tycho.report"
 local schema = require "tycho.schema"
 local show = require "tycho.repl.show"
 
@@ -36,9 +37,12 @@ local function refuse(text)
   return "error", native.exit_usage
 end
 
-local function need_recipe(repl)
-  if repl.draft then return true end
-  return false, "there is no recipe: start with  tycho repl RECIPE"
+-- The recipe as it would be built; nil and why not.
+local function finished(repl)
+  if not repl.draft then return nil, "there is no recipe: start with  tycho repl RECIPE" end
+  local result = repl:resolved()
+  if result then return result end
+  return nil, (report.entries(repl.session.report, repl.session.sources):gsub("\n$", ""))
 end
 
 command("why", "why KEY", "Who gave a key of the recipe which values.", function(repl, path)
@@ -48,10 +52,8 @@ command("why", "why KEY", "Who gave a key of the recipe which values.", function
 end)
 
 command("plan", "plan", "What the run would take: memory, FLOPs, steps.", function(repl)
-  local ok, message = need_recipe(repl)
-  if not ok then return refuse(message) end
-  local result = repl:resolved()
-  if not result then return refuse(require("tycho.report").entries(repl.session.report, repl.session.sources)) end
+  local result, message = finished(repl)
+  if not result then return refuse(message) end
   repl:say(host.plan_text(result.tree))
 end)
 
@@ -113,7 +115,8 @@ end
 
 command("heap", "heap", "What Lua holds: its own memory, handles, and the largest names.", function(repl)
   local memory = host.memory()
-  local out = { ("lua %.2f MB, kept tensors %.2f MB, %d handles"):format(memory.lua / 1e6, memory.tensors / 1e6, memory.handles) }
+  local out = { ("lua %.2f MB, kept tensors %.2f MB, %d handles"):format(memory.lua / 1e6, memory.tensors / 1e6,
+    memory.handles) }
   local rows = {}
   for name, value in next, repl.vars do
     if not repl.given[name] then rows[#rows + 1] = { name = name, bytes = weight(value, {}) } end
@@ -152,10 +155,10 @@ command("reload", "reload", "Reads the recipe's files again and says what change
   if rawget(repl.vars, "trainer") ~= nil then repl:say("the open run keeps its recipe: trainer:close(), then build(r)") end
 end)
 
-command("save", "save FILE", "Writes the recipe as it is now to a new file, with this session as a comment.", function(repl, file)
+command("save", "save FILE", "Writes the recipe as it is now to a new file, the session below it.", function(repl, file)
   if file == "" then return refuse(":save wants the name of a file:  :save recipes/tryout.lua") end
-  local result = repl:resolved()
-  if not result then return refuse(repl.failure and repl.failure.text or "the recipe is not complete: :plan says why") end
+  local result, why_not = finished(repl)
+  if not result then return refuse(why_not) end
   local out = { result.lua, "\n-- The session that it comes from:\n" }
   for _, entry in ipairs(repl.entries) do out[#out + 1] = "--   " .. entry:gsub("\n", "\n--   ") .. "\n" end
   local message = host.write_new_file(file, table.concat(out))
@@ -196,7 +199,7 @@ command("who", "who", "Names of this session.", function(repl)
   repl:say(#out == 0 and "  nothing was named yet" or table.concat(out, "\n"))
 end)
 
-command("history", "history [TEXT]", "Entries of this and earlier sessions that hold TEXT, newest last.", function(repl, text)
+command("history", "history [TEXT]", "Entries made in this folder that hold TEXT, newest last.", function(repl, text)
   repl:say(host.history(text))
 end)
 

@@ -7,8 +7,8 @@ local schema = require "tycho.schema"
 
 local M = {}
 
-local kWords = { "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in", "local", "nil", "not",
-  "or", "repeat", "return", "then", "true", "until", "while" }
+local kWords = { "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in", "local", "nil",
+  "not", "or", "repeat", "return", "then", "true", "until", "while" }
 
 local function add(out, seen, word, typed)
   if type(word) == "string" and word:sub(1, #typed) == typed and not seen[word] then

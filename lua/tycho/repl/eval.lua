@@ -10,6 +10,7 @@ local M = {}
 
 local kFile = "stdin"
 local kMaxFrames = 40
+local kPlain = { E_RECIPE = true, E_FAILURE = true }   -- codes that say nothing
 
 local function ends_early(message)
   return message:find("near '<eof>'", 1, true) and not message:find("unfinished string", 1, true)
@@ -82,20 +83,20 @@ end
 local function problem_of(session, raised, frames)
   local top = frames[1] or {}
   local given = type(raised) == "table" and raised.message
-  local message = given or (type(raised) == "table" and "an error without a message: " .. tostring(raised)) or tostring(raised)
+  local message = given or (type(raised) == "table" and "an error without a message" or tostring(raised))
   local file, line = top.file, top.line
   if not given then
     local at_file, at_line, rest = message:match("^([^\n:]+):(%d+): (.*)$")
     if at_file then file, line, message = at_file, tonumber(at_line), rest end
   end
   local token, hint = token_of(session, file, line, message, given)
-  local code = given and raised.code and raised.code ~= "E_RECIPE" and raised.code ~= "E_FAILURE" and raised.code .. "  " or ""
+  local code = given and raised.code and not kPlain[raised.code] and raised.code .. "  " or ""
   if given and raised.code == "E_INTERRUPTED" then return { message = " " .. message } end   -- behind the terminal's ^C
   return { file = file, line = line, col = token and token.col, len = token and token.len,
     message = code .. message, hint = given and raised.hint or hint }
 end
 
--- Calls fn. True and its results, packed; false and { problems, frames, raised } otherwise.
+-- Calls fn. True and its results, packed; false and { text, frames, exit } otherwise.
 function M.run(session, fn)
   session.report, session.warnings = report.new(), report.new()
   local frames
@@ -108,7 +109,7 @@ function M.run(session, fn)
   if ok and session:problem_count() == 0 then return true, results end
   if not ok and raised ~= session.stop_mark then session:problem(problem_of(session, raised, frames or {})) end
   local code = type(raised) == "table" and raised.exit or native.exit_recipe
-  return false, { text = report.entries(session.report, session.sources), frames = frames or {}, exit = code, raised = raised }
+  return false, { text = report.entries(session.report, session.sources), frames = frames or {}, exit = code }
 end
 
 -- A problem for an entry that does not compile.

@@ -59,7 +59,11 @@ end
 
 -- The page of a name; nil when nothing has it.
 local function page(repl, name)
-  if name == "t" then return "t makes components and values: t.model, t.optim, t.sched, t.data, t.lazy, t.env, ...  Press tab after t." end
+  if name == "t" then return "t makes components and values: t.model, t.optim, t.sched, t.lazy, ...  Press tab after t." end
+  if name == "r" then
+    return "the recipe: assign to its keys; r:why(key), r:show(), r:set(path, value), r:extend(name), r:check(name, fn);\n"
+      .. "build(r) opens the run that it makes"
+  end
   local below_t = name:match("^t%.(.+)$")
   if below_t then return of_t(below_t) end
   local path = name:match("^r%.(.+)$") or name

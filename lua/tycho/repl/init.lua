@@ -14,7 +14,8 @@ local show = require "tycho.repl.show"
 local show_config = require "tycho.show"
 
 local kShownSeconds = 0.1    -- results that took longer say so
-local kRunObjects = { trainer = true, model = true, opt = true, sched = true, data = true, ckpt = true, log = true, mem = true }
+local kRunObjects = { trainer = true, model = true, opt = true, sched = true, data = true, ckpt = true, log = true,
+  mem = true }
 
 local Repl = {}
 Repl.__index = Repl
@@ -64,8 +65,9 @@ end
 
 -- Reads the recipe again, or for the first time; the report of what is wrong, or nil.
 function Repl:load()
-  local session, said = session_of.open { file = self.file, arguments = self.arguments, files = self.files, output = host.print }
-  session.sources.stdin = self.typed
+  local session, said = session_of.open { file = self.file, arguments = self.arguments, files = self.files,
+    only_files = self.only_files, output = host.print }
+  session.sources.stdin = self.typed ~= "" and self.typed or nil
   self.session, self.draft = session, session.draft
   if self.draft then release_pins(self.draft.root) end
   self.vars.t, self.vars.r = session.t, self.draft and self.draft.root.proxy
@@ -115,7 +117,7 @@ end
 -- options: file or nil, arguments, files, interactive. The REPL, and the text to begin with.
 local function new(options)
   local self = setmetatable({ file = options.file, arguments = options.arguments, files = options.files,
-    interactive = options.interactive, typed = "", lines = 0, entries = {} }, Repl)
+    only_files = options.only_files, interactive = options.interactive, typed = "", lines = 0, entries = {} }, Repl)
   self.vars = new_variables(self)
   local said = self:load()
   add_functions(self)

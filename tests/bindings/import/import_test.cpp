@@ -55,6 +55,18 @@ TEST(Import, KeepsComposersDefaults) {
             std::string::npos);
 }
 
+TEST(Import, SeparatesDocumentsWhereTheModelUsesSequenceIds) {
+  const auto lua = [](const char* ids, const char* dataset) {
+    return refusal(std::string("max_duration: 10ba\ntrain_loader: {name: text, dataset: {local: d") +
+                   dataset + "}}\nmodel: {name: mpt_causal_lm, attn_config: {attn_uses_sequence_id: " + ids +
+                   "}}\n");
+  };
+  EXPECT_CONTAINS(lua("true", ", eos_token_id: 0"), "\n  eos_token_id = 0,\n");
+  EXPECT_CONTAINS(lua("true", ", bos_token_id: 1"), "\n  bos_token_id = 1,\n");
+  EXPECT_CONTAINS(lua("false", ", eos_token_id: 0"), "-- eos_token_id: 0  (attention sees the whole row");
+  EXPECT_CONTAINS(lua("true", ""), "wants eos_token_id or bos_token_id");
+}
+
 TEST(Import, ReadsBareNumbersAsEpochs) {
   EXPECT_CONTAINS(import_recipe("x.yaml", "train_loader: {name: text}\nmax_duration: 2\n").lua,
                   "r.max_duration = \"2ep\"");

@@ -98,6 +98,8 @@ class FakeSession final : public TrainingSession {
                {"norm.weight", {8}, -1, true}};
   }
 
+  std::vector<std::pair<std::string, double>> metrics;  // what metric() was given
+
   const SessionFacts& facts() const override { return facts_; }
   SessionState state() const override { return state_; }
   const std::vector<ParamInfo>& params() const override { return params_; }
@@ -150,6 +152,7 @@ class FakeSession final : public TrainingSession {
   std::vector<std::vector<int32_t>> peek(int64_t n) const override {
     return std::vector<std::vector<int32_t>>(static_cast<size_t>(n), {72, 105});
   }
+  void metric(const std::string& name, double value) override { metrics.emplace_back(name, value); }
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
     events_.push_back(kind + ": " + text + " " + facts.dump());
     if (display_) display_->event(kind, text, facts);

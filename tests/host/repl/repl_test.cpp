@@ -125,6 +125,14 @@ TEST_F(ReplTest, MistakesOfCommandsAreNamed) {
   EXPECT_CONTAINS(script("plot({ 1 }, { 1, 2 })\n").output, "x has 1 values, y has 2");
 }
 
+TEST_F(ReplTest, APostMortemWantsATerminal) {
+  Outcome got = here("tycho run x.lua --on-error repl < /dev/null");
+  EXPECT_CONTAINS(got.output, "--on-error repl wants a terminal");
+  EXPECT_EQ(got.code, 2);
+  got = here("tycho run x.lua --on-error ask");
+  EXPECT_CONTAINS(got.output, "--on-error is stop or repl, given ask");
+}
+
 TEST_F(ReplTest, StartsWithoutARecipeAndWithABrokenOne) {
   EXPECT_EQ(here("unset -f tycho; echo '2 ^ 10' | bin/tycho repl").output, "1024\n");
   write("local t = require 'tycho'\nlocal r = t.recipe 'x'\nr.seq_len = -1\nreturn r\n");

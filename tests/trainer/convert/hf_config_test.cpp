@@ -5,6 +5,7 @@
 
 #include "tests/trainer/convert/convert_fixture.h"
 #include "trainer/base/json_writer.h"
+#include "trainer/layout/decoder_spec.h"
 
 namespace tycho {
 namespace {
@@ -224,10 +225,19 @@ TEST(HfConfig, HoldsTheRulesOfTheFamily) {
                   "not a multiple of kv_heads");
 }
 
-TEST(HfConfig, NotesDropoutThatItLeavesOut) {
-  const HfConfig config = read_hf_config({{"model_type", "gpt2"}, {"attn_pdrop", 0.1}}, "config.json");
+TEST(HfConfig, ReadsDropoutOfEveryFamily) {
+  const auto of = [](const Json& json) { return decoder_spec(read_hf_config(json, "config.json").model); };
+  EXPECT_EQ(of({{"model_type", "gpt2"}}).attn_dropout, 0.1);  // transformers' default
+  EXPECT_EQ(of({{"model_type", "gpt2"}, {"attn_pdrop", 0.3}}).attn_dropout, 0.3);
+  EXPECT_EQ(of({{"model_type", "llama"}, {"attention_dropout", 0.2}}).attn_dropout, 0.2);
+  EXPECT_EQ(of({{"model_type", "mpt"}, {"attn_config", {{"attn_pdrop", 0.4}}}}).attn_dropout, 0.4);
+}
+
+TEST(HfConfig, NotesThatDocumentsAreTheDatasMatter) {
+  const HfConfig config = read_hf_config(
+      {{"model_type", "mpt"}, {"attn_config", {{"attn_uses_sequence_id", true}}}}, "config.json");
   ASSERT_EQ(config.notes.size(), 1u);
-  expect_contains(config.notes[0], "attn_pdrop = 0.1");
+  expect_contains(config.notes[0], "train_data.eos_token_id");
 }
 
 }  // namespace

@@ -92,6 +92,25 @@ TEST_F(LoaderTest, ShuffleSeedAndFileOrder) {
   EXPECT_EQ(samples_of(open()->next()), (std::vector<int32_t>{0, 1, 2, 3}));
 }
 
+TEST_F(LoaderTest, NumbersTheDocumentsOfARow) {
+  config_.shuffle = false;
+  EXPECT_TRUE(open()->next().documents.empty());
+  const auto documents = [&] {
+    const std::vector<int32_t> all = open()->next().documents;
+    EXPECT_EQ(all.size(), 4u * kTokens);
+    return std::vector<int32_t>(all.begin() + kTokens, all.begin() + 2 * kTokens);  // tokens 10, 11, ...
+  };
+  config_.eos_token_id = 12;
+  EXPECT_EQ(documents(), (std::vector<int32_t>{0, 0, 0, 1, 1, 1, 1, 1}));
+  config_.eos_token_id = 17;  // the row's last token
+  EXPECT_EQ(documents(), std::vector<int32_t>(8, 0));
+  config_.eos_token_id.reset();
+  config_.bos_token_id = 12;
+  EXPECT_EQ(documents(), (std::vector<int32_t>{0, 0, 1, 1, 1, 1, 1, 1}));
+  config_.bos_token_id = 10;
+  EXPECT_EQ(documents(), std::vector<int32_t>(8, 1));
+}
+
 TEST_F(LoaderTest, ResumesAtEveryPosition) {
   std::vector<DataCursor> cursors;
   std::vector<std::vector<int32_t>> batches;

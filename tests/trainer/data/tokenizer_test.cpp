@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "tests/trainer/data/data_testing.h"
+#include "trainer/data/normal_form.h"
 
 namespace tycho {
 namespace {
@@ -100,10 +101,10 @@ TEST(TokenizerTest, LongPiecesTakeTheSameMergesAsShortOnes) {
 
 class TokenizerFileTest : public ::testing::Test {
  protected:
-  /// Loads lines.json after `change` was applied to it.
+  /// Loads lines.json, or another, after `change` was applied to it.
   template <class Change>
-  std::unique_ptr<Tokenizer> load(Change change) {
-    auto json = nlohmann::json::parse(read_file(golden("tokenizer/lines.json")));
+  std::unique_ptr<Tokenizer> load(Change change, const char* name = "lines") {
+    auto json = nlohmann::json::parse(read_file(golden(std::string("tokenizer/") + name + ".json")));
     change(json);
     const std::string path = dir_ / "tokenizer.json";
     write_text(path, json.dump());
@@ -111,6 +112,45 @@ class TokenizerFileTest : public ::testing::Test {
   }
   TempDir dir_;
 };
+
+TEST_F(TokenizerFileTest, NormalisesAsHuggingFaceDoes) {
+  using Json = nlohmann::json;
+  const Json golden_forms = Json::parse(read_file(golden("tokenizer/normalizers.json")));
+  const auto& texts = golden_forms["texts"];
+  for (const auto& [name, form] : {std::pair("NFC", NormalForm::kNfc),
+                                   {"NFD", NormalForm::kNfd},
+                                   {"NFKC", NormalForm::kNfkc},
+                                   {"NFKD", NormalForm::kNfkd}}) {
+    for (const Json& normalizer :
+         {Json{{"type", name}}, Json{{"type", "Sequence"}, {"normalizers", {{{"type", name}}}}}}) {
+      const auto tokenizer = load(
+          [&](Json& json) {
+            json["normalizer"] = normalizer;
+            json["added_tokens"].push_back({{"id", 420}, {"content", "<e\u0301>"}, {"normalized", true}});
+          },
+          "whole");
+      for (size_t i = 0; i < texts.size(); ++i)
+        EXPECT_EQ(tokenizer->encode(texts[i].get<std::string>()),
+                  golden_forms[name]["ids"][i].get<std::vector<int32_t>>())
+            << name << " " << texts[i];
+    }
+    for (size_t i = 0; i < texts.size(); ++i)
+      EXPECT_EQ(normalized(form, texts[i].get<std::string>()),
+                golden_forms[name]["normal"][i].get<std::string>())
+          << name << " " << texts[i];
+  }
+}
+
+TEST_F(TokenizerFileTest, LeavesBytesThatAreNoTextAsTheyAre) {
+  EXPECT_EQ(normalized(NormalForm::kNfc,
+                       "\xff"
+                       "e\xcc\x81\xc3"),
+            "\xff\xc3\xa9\xc3");
+  const auto tokenizer = load([](nlohmann::json& json) { json["normalizer"] = {{"type", "NFC"}}; });
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode("a\xff"
+                                                "e\xcc\x81")),
+            "a\xff\xc3\xa9");
+}
 
 TEST_F(TokenizerFileTest, ReadsMergesAsStringsToo) {
   const auto tokenizer = load([](nlohmann::json& json) {
@@ -134,7 +174,11 @@ TEST_F(TokenizerFileTest, NamesWhatIsNotSupported) {
     expect_error(ExitCode::kUnusable, {"tokenizer.json", name, "not supported"}, [&] { load(change); });
   };
   using Json = nlohmann::json;
-  refuses("normalizer NFC", [](Json& json) { json["normalizer"] = {{"type", "NFC"}}; });
+  refuses("normalizer Lowercase", [](Json& json) { json["normalizer"] = {{"type", "Lowercase"}}; });
+  refuses("normalizer Sequence inside", [](Json& json) {
+    const Json inner = {{"type", "Sequence"}, {"normalizers", Json::array()}};
+    json["normalizer"] = {{"type", "Sequence"}, {"normalizers", {inner}}};
+  });
   refuses("WordPiece", [](Json& json) { json["model"]["type"] = "WordPiece"; });
   refuses("dropout", [](Json& json) { json["model"]["dropout"] = 0.1; });
   refuses("byte_fallback", [](Json& json) { json["model"]["byte_fallback"] = true; });

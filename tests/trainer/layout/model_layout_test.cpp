@@ -145,10 +145,25 @@ TEST(DecoderSpec, StartsMatricesAsLlmFoundryDoes) {
   const DecoderSpec kaiming = decoder_spec(MptConfig{.width = 512, .layers = 8});
   EXPECT_DOUBLE_EQ(kaiming.init.qkv.scale, std::sqrt(2.0 / 512));
   EXPECT_DOUBLE_EQ(kaiming.init.down.scale, std::sqrt(2.0 / 2048) / 4);
+  // Wqkv head by head: fans of 512 and 32, however many heads share keys.
+  MptConfig xavier{.width = 512, .layers = 8, .heads = 16, .kv_heads = 4};
+  xavier.init.name = InitScheme::kXavierNormal;
+  EXPECT_DOUBLE_EQ(decoder_spec(xavier).init.qkv.scale, std::sqrt(2.0 / (512 + 32)));
+  xavier.init.name = InitScheme::kXavierUniform;
+  EXPECT_DOUBLE_EQ(decoder_spec(xavier).init.qkv.scale, std::sqrt(6.0 / (512 + 32)));
+  EXPECT_DOUBLE_EQ(decoder_spec(xavier).init.up.scale, std::sqrt(6.0 / (512 + 2048)));
   MptConfig neox{.width = 512, .layers = 8};
   neox.init.name = InitScheme::kNeox;
   EXPECT_DOUBLE_EQ(decoder_spec(neox).init.up.scale, std::sqrt(2.0 / (5 * 512)));
   EXPECT_DOUBLE_EQ(decoder_spec(neox).init.out.scale, std::sqrt(2.0 / (5 * 512)) / (8 / std::sqrt(10.0)));
+}
+
+TEST(DecoderSpec, ScalesScoresAsLlmFoundryDoes) {
+  EXPECT_DOUBLE_EQ(decoder_spec(MptConfig{.width = 512, .heads = 8}).softmax_scale, 1.0 / 8);
+  EXPECT_DOUBLE_EQ(decoder_spec(MptConfig{.width = 512, .heads = 8, .head_width = 16}).softmax_scale,
+                   1.0 / 8);
+  EXPECT_DOUBLE_EQ(decoder_spec(LlamaConfig{.width = 512, .heads = 8, .head_width = 16}).softmax_scale,
+                   1.0 / 4);
 }
 
 TEST(ModelLayout, TiedModelsHaveNoSecondTable) {

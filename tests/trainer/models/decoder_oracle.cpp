@@ -70,10 +70,13 @@ at::Tensor DecoderOracle::scores(const at::Tensor& q_BHTd, const at::Tensor& k_B
   }
   at::Tensor hidden = behind > 0;
   if (spec_.window >= 0) hidden = hidden | (behind < -spec_.window);
+  if (documents_BT.defined())
+    hidden = hidden | (documents_BT.unsqueeze(2) != documents_BT.unsqueeze(1)).unsqueeze(1);
   return scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
 }
 
-at::Tensor DecoderOracle::attention(const at::Tensor& x_BTD, const std::string& layer) const {
+at::Tensor DecoderOracle::attention(const at::Tensor& x_BTD, int64_t number) const {
+  const std::string layer = spec_.names.block + std::to_string(number) + ".";
   const int64_t batch = x_BTD.size(0), seq = x_BTD.size(1), dim = spec_.head_dim;
   const int64_t q_width = spec_.heads * dim, kv_width = spec_.kv_heads * dim,
                 group = spec_.heads / spec_.kv_heads;
@@ -92,7 +95,8 @@ at::Tensor DecoderOracle::attention(const at::Tensor& x_BTD, const std::string& 
                        spec_.kv_heads);
   const at::Tensor v = split(qkv.narrow(-1, q_width + kv_width, kv_width).contiguous(), spec_.kv_heads);
   if (spec_.rope_theta > 0) q = rotary(q, spec_.rope_theta), k = rotary(k, spec_.rope_theta);
-  const at::Tensor weights = at::softmax(scores(q, k.repeat_interleave(group, 1)), -1);
+  at::Tensor weights = at::softmax(scores(q, k.repeat_interleave(group, 1)), -1);
+  if (attention_factors) weights = weights * attention_factors(number);
   const at::Tensor out = at::matmul(weights, v.repeat_interleave(group, 1));
   return linear(out.transpose(1, 2).reshape({batch, seq, q_width}), layer + names.out);
 }
@@ -113,7 +117,7 @@ at::Tensor DecoderOracle::logits(const at::Tensor& tokens_BT) const {
   x = x * spec_.embedding_fraction + x.detach() * (1 - spec_.embedding_fraction);
   for (int64_t i = 0; i < spec_.layers; ++i) {
     const std::string layer = names.block + std::to_string(i) + ".";
-    x = x + attention(norm(x, layer + names.norm1), layer);
+    x = x + attention(norm(x, layer + names.norm1), i);
     x = x + feed_forward(norm(x, layer + names.norm2), layer);
   }
   const at::Tensor head = weight((spec_.tied ? names.embedding : names.head) + ".weight");

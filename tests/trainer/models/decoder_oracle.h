@@ -3,6 +3,7 @@
 #pragma once
 #include <ATen/ATen.h>
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -20,6 +21,10 @@ class DecoderOracle {
   /// Sum over valid tokens of -log p(target).
   at::Tensor loss_sum(const at::Tensor& tokens_BT, const at::Tensor& targets_BT) const;
   const std::map<std::string, at::Tensor>& weights() const { return weights_; }
+  /// What attention's weights of a layer, [B, H, T, T], are multiplied with; nothing unless it is set.
+  std::function<at::Tensor(int64_t layer)> attention_factors;
+  /// Numbers [B, T]: tokens see equal ones only; undefined: all.
+  at::Tensor documents_BT;
 
  private:
   at::Tensor weight(const std::string& name) const { return weights_.at(name); }
@@ -27,7 +32,7 @@ class DecoderOracle {
   at::Tensor norm(const at::Tensor& x, const std::string& name) const;
   at::Tensor heads_normed(const at::Tensor& x_BTE, const std::string& name) const;
   at::Tensor scores(const at::Tensor& q_BHTd, const at::Tensor& k_BHTd) const;
-  at::Tensor attention(const at::Tensor& x_BTD, const std::string& layer) const;
+  at::Tensor attention(const at::Tensor& x_BTD, int64_t number) const;
   at::Tensor feed_forward(const at::Tensor& x_BTD, const std::string& layer) const;
 
   DecoderSpec spec_;

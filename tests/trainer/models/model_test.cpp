@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainer/models/decoder_oracle.h"
+#include "trainer/kernels/dropout.h"
+#include "trainer/models/residual.h"
 #include "trainer/units/init.h"
 
 namespace tycho {
@@ -102,13 +104,14 @@ class ModelTest : public testing::TestWithParam<std::tuple<Case, at::ScalarType>
   }
   // bf16 keeps 8 bits, and rounds at every op on the way.
   double tolerance() const { return dtype_ == at::kFloat ? 2e-5 : 6e-2 * std::get<0>(GetParam()).bf16_slack; }
-  void expect_gradients(const DecoderOracle& oracle) {
+  void expect_gradients(const DecoderOracle& oracle, double bf16_slack = 1) {
+    const double share = tolerance() * (dtype_ == at::kFloat ? 1 : bf16_slack);
     for (FlatUnit& unit : units_->owned())
       for (size_t i = 0; i < unit.spec().params.size(); ++i) {
         const at::Tensor wanted = oracle.weights().at(unit.spec().params[i].name).grad();
         const double error = (unit.grads()[i].to(at::kDouble) - wanted).norm().item<double>();
-        EXPECT_LE(error, tolerance() * wanted.norm().item<double>() +
-                             (dtype_ == at::kFloat ? kRounding : kRoundingBf16))
+        EXPECT_LE(error,
+                  share * wanted.norm().item<double>() + (dtype_ == at::kFloat ? kRounding : kRoundingBf16))
             << unit.spec().params[i].name;
       }
   }
@@ -204,10 +207,162 @@ TEST_P(ModelTest, LossesAloneAreThoseOfTraining) {
   EXPECT_EQ(model.losses(tokens_.reshape(-1), targets_.reshape(-1)).sum(at::kDouble).item<double>(), trained);
 }
 
+/// Numbers of documents of 1, 5, 9, ... tokens in every row.
+at::Tensor packed_documents(BatchShape shape) {
+  std::vector<int32_t> row;
+  for (int32_t document = 0; static_cast<int64_t>(row.size()) < shape.seq; ++document)
+    row.insert(row.end(), static_cast<size_t>(4 * document + 1), document);
+  row.resize(static_cast<size_t>(shape.seq));
+  return at::tensor(row, at::kInt).repeat({shape.batch, 1});
+}
+
+TEST_P(ModelTest, AttentionStaysWithinDocuments) {
+  const at::Tensor documents = packed_documents(shape_);
+  DecoderOracle reference = oracle();
+  reference.documents_BT = documents;
+  const at::Tensor wanted = reference.loss_sum(tokens_, targets_);
+  wanted.backward();
+  Model model(config_, *units_, shape_, dtype_, at::kCPU, {Recompute::kFull, 2});
+  MicroBatch micro = {tokens_.reshape(-1), targets_.reshape(-1), true, true};
+  micro.documents_N = documents.reshape(-1);
+  const double loss = model.forward_backward(micro, at::ones({1}, at::kFloat)).item<double>();
+  EXPECT_NEAR(loss, wanted.item<double>(), tolerance() * std::abs(wanted.item<double>()));
+  expect_gradients(reference, 2);  // short documents: few scores, and each of them rounded
+  EXPECT_EQ(model.losses(micro.tokens_N, micro.targets_N, micro.documents_N).sum(at::kDouble).item<double>(),
+            loss);
+}
+
+// Positions go on along the row; what turns on their differences alone cannot tell.
+TEST_P(ModelTest, APackedRowIsItsDocumentsAlone) {
+  if (decoder_spec(config_).learned_positions > 0 || dtype_ != at::kFloat) return;
+  const at::Tensor documents = packed_documents({1, shape_.seq});
+  const at::Tensor weight_1 = at::ones({1}, at::kFloat);
+  MicroBatch packed = {tokens_[0].contiguous(), targets_[0].contiguous(), true, true};
+  packed.documents_N = documents[0].contiguous();
+  const double loss = Model(config_, *units_, {1, shape_.seq}, dtype_, at::kCPU)
+                          .forward_backward(packed, weight_1)
+                          .item<double>();
+  std::vector<at::Tensor> grads;
+  for (FlatUnit& unit : units_->owned()) grads.push_back(unit.flat_grads().clone());
+  double alone = 0;
+  for (int64_t begin = 0, length = 1; begin < shape_.seq; begin += length, length += 4) {
+    const int64_t tokens = std::min(length, shape_.seq - begin);
+    alone += Model(config_, *units_, {1, tokens}, dtype_, at::kCPU)
+                 .forward_backward({tokens_[0].narrow(0, begin, tokens).contiguous(),
+                                    targets_[0].narrow(0, begin, tokens).contiguous(), begin == 0, true},
+                                   weight_1)
+                 .item<double>();
+  }
+  EXPECT_NEAR(alone, loss, 1e-5 * std::abs(loss));
+  for (size_t i = 0; i < grads.size(); ++i)
+    EXPECT_LE((units_->owned()[i].flat_grads() - grads[i]).norm().item<double>(),
+              2e-5 * grads[i].norm().item<double>());
+}
+
+/// Counts how often units give their parameters to backward, and are reduced.
+class CountingUnits final : public UnitStore {
+ public:
+  explicit CountingUnits(LocalUnits& units)
+      : backward(static_cast<size_t>(units.num_units())), reduced(backward.size()), units_(units) {}
+  int num_units() const override { return units_.num_units(); }
+  const Views& acquire(int unit, Pass pass) override {
+    backward[static_cast<size_t>(unit)] += pass == Pass::kBackward;
+    return units_.acquire(unit, pass);
+  }
+  void release(int unit, Pass pass) override { units_.release(unit, pass); }
+  Views& grads(int unit) override { return units_.grads(unit); }
+  void reduce(int unit) override { ++reduced[static_cast<size_t>(unit)]; }
+  void finish() override {}
+  std::vector<FlatUnit>& owned() override { return units_.owned(); }
+
+  std::vector<int> backward, reduced;
+
+ private:
+  LocalUnits& units_;
+};
+
+TEST_P(ModelTest, FrozenParametersHaveNoGradientsAndTheRestHaveTheirs) {
+  const MicroBatch micro = {tokens_.reshape(-1), targets_.reshape(-1), true, true};
+  const at::Tensor weight_1 = at::ones({1}, at::kFloat);
+  Model(config_, *units_, shape_, dtype_, at::kCPU).forward_backward(micro, weight_1);
+  const std::vector<UnitSpec> specs = model_layout(config_).units;
+  const size_t last = specs.size() - 1;
+  const auto check = [&](const char* what, int lowest, auto&& frozen) {
+    SCOPED_TRACE(what);
+    std::vector<UnitSpec> marked = specs;
+    for (size_t u = 0; u <= last; ++u)
+      for (ParamSpec& param : marked[u].params) param.frozen = frozen(u, param);
+    LocalUnits units(make_units(marked, dtype_, at::kCPU, FlatUnit::Use::kTrain));
+    for (size_t u = 0; u <= last; ++u) units.owned()[u].flat_params().copy_(units_->owned()[u].flat_params());
+    CountingUnits counting(units);
+    Model(config_, counting, shape_, dtype_, at::kCPU).forward_backward(micro, weight_1);
+    for (size_t u = 0; u <= last; ++u) {
+      FlatUnit& unit = units.owned()[u];
+      EXPECT_EQ(unit.flat_grads().defined(), !marked[u].frozen());
+      EXPECT_EQ(counting.reduced[u], marked[u].frozen() ? 0 : 1);
+      if (u > 0 && u < last) {
+        EXPECT_EQ(counting.backward[u], static_cast<int>(u) >= lowest ? 1 : 0);
+      }
+      for (size_t i = 0; i < marked[u].params.size(); ++i) {
+        EXPECT_EQ(unit.grads()[i].defined(), !marked[u].params[i].frozen) << marked[u].params[i].name;
+        if (marked[u].params[i].frozen) continue;
+        EXPECT_TRUE(at::equal(unit.grads()[i], units_->grads(static_cast<int>(u))[i]))
+            << marked[u].params[i].name;
+      }
+    }
+  };
+  const auto matrix = [](const ParamSpec& param) { return param.shape.size() == 2; };
+  check("matrices", 0, [&](size_t, const ParamSpec& param) { return matrix(param); });
+  check("vectors", 0, [&](size_t, const ParamSpec& param) { return !matrix(param); });
+  check("embedding and first block", 2, [&](size_t u, const ParamSpec&) { return u < 2 && u < last; });
+  check("all but the head", static_cast<int>(last), [&](size_t u, const ParamSpec&) { return u < last; });
+  check("the middle", 0, [&](size_t u, const ParamSpec&) { return u > 0 && u < last; });
+}
+
+TEST(Dropout, OfAttentionHasTheGradientsOfItsMask) {
+  Gpt2Config gpt2;
+  gpt2.width = 48, gpt2.layers = 2, gpt2.heads = 3, gpt2.vocab_size = 50, gpt2.max_seq_len = 70;
+  gpt2.init_std = 0.2;
+  gpt2.attn_dropout = 0.2;
+  const ModelConfig config{gpt2};
+  LocalUnits units(make_units(model_layout(config).units, at::kFloat, at::kCPU, FlatUnit::Use::kTrain));
+  std::map<std::string, at::Tensor> weights;
+  for (FlatUnit& unit : units.owned()) {
+    initialise(unit, 3);
+    for (size_t i = 0; i < unit.spec().params.size(); ++i)
+      weights[unit.spec().params[i].name] = unit.params()[i];
+  }
+  const at::Tensor tokens = at::randint(50, {2, 70}, at::kInt), targets = at::randint(50, {2, 70}, at::kInt);
+  constexpr uint64_t kKey = 77;
+  DecoderOracle oracle(decoder_spec(config), weights);
+  oracle.attention_factors = [](int64_t layer) {
+    const uint64_t key = kKey + static_cast<uint64_t>(layer + 1) * 0x9e3779b97f4a7c15u;
+    const DropoutMask mask = dropout_mask({.attn_p = 0.2, .key = key}, DropoutSite::kScores);
+    at::Tensor factors = at::empty({2 * 3 * 70, 70});
+    dropout(mask, at::ones_like(factors), {}, factors);
+    return factors.to(at::kDouble).view({2, 3, 70, 70});
+  };
+  const at::Tensor wanted = oracle.loss_sum(tokens, targets);
+  wanted.backward();
+  for (const Recompute recompute : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+    Model model(config, units, {2, 70}, at::kFloat, at::kCPU, {recompute, 1});
+    const at::Tensor loss = model.forward_backward(
+        {tokens.reshape(-1), targets.reshape(-1), true, true, kKey}, at::ones({1}, at::kFloat));
+    EXPECT_NEAR(loss.item<double>(), wanted.item<double>(), 1e-5 * wanted.item<double>());
+    for (FlatUnit& unit : units.owned())
+      for (size_t i = 0; i < unit.spec().params.size(); ++i) {
+        const at::Tensor grad = oracle.weights().at(unit.spec().params[i].name).grad();
+        EXPECT_LE((unit.grads()[i].to(at::kDouble) - grad).norm().item<double>(),
+                  2e-5 * grad.norm().item<double>() + kRounding)
+            << unit.spec().params[i].name;
+      }
+  }
+}
+
 TEST(Dropout, IsDrawnFromItsKeyAndIsNotThereWithoutGradients) {
   Gpt2Config gpt2;
   gpt2.width = 32, gpt2.layers = 2, gpt2.heads = 2, gpt2.vocab_size = 50, gpt2.max_seq_len = 16;
-  gpt2.resid_dropout = gpt2.embedding_dropout = 0.3;
+  gpt2.resid_dropout = gpt2.embedding_dropout = gpt2.attn_dropout = 0.3;
   const ModelConfig config{gpt2};
   LocalUnits units(make_units(model_layout(config).units, at::kFloat, at::kCPU, FlatUnit::Use::kTrain));
   for (FlatUnit& unit : units.owned()) initialise(unit, 3);

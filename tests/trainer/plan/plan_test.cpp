@@ -123,14 +123,23 @@ TEST(Plan, CountsNoStateForWhatIsFrozenAndNoMasterWhereThereIsNone) {
   TrainConfig config;
   config.ckpt.async = false;
   const int64_t all = make_plan(config).checkpoint_bytes;
+  const int64_t gradients = item(make_plan(config), "gradients").num_bytes;
   config.param_groups = {{.match = "embed_tokens", .freeze = true}};
   const int64_t embedding = llama(config).vocab_size * llama(config).width;
   EXPECT_EQ(make_plan(config).checkpoint_bytes, all - 8 * embedding);
+  // The embedding is a unit of its own, so its gradients take no memory.
+  EXPECT_NEAR(item(make_plan(config), "gradients").num_bytes, gradients - 4 * embedding, 4096);
   config.param_groups.clear();
   config.precision = Precision::kBf16, config.master_weights = MasterWeights::kStochastic;
   const Plan plan = make_plan(config);
   EXPECT_EQ(item(plan, "optimizer").note, "exp_avg, exp_avg_sq");
   EXPECT_NEAR(item(plan, "optimizer").num_bytes, 8 * plan.num_params, 12 * 4096);
+}
+
+TEST(Plan, SaysWhereAttentionEnds) {
+  TrainConfig config;
+  std::get<MdsConfig>(config.train_data.value).eos_token_id = 7;
+  EXPECT_NE(plan_text(make_plan(config), config).find("; attention ends at token 7\n"), std::string::npos);
 }
 
 TEST(Plan, NamesAGroupThatMatchesNothing) {

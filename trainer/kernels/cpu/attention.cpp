@@ -52,6 +52,10 @@ struct Forward {
   float* log_sum_exp_BHT;
 
   int64_t group() const { return shape.heads / shape.kv_heads; }
+  /// Of a query among all: [B H T].
+  int64_t first_row(int64_t sequence, int64_t head, int64_t query) const {
+    return (sequence * shape.heads + head) * shape.seq + query;
+  }
   int64_t block_tokens() const {
     return ceil_div(larger(kTileTokens, kBlockQueries / group()), kTileTokens) * kTileTokens;
   }
@@ -63,13 +67,14 @@ struct Forward {
     const KeyTiles all = visible_tiles(rules, first, count);
     const int64_t key_tiles = all.last - all.first;
     const int64_t q_floats = kTileTokens * width, k_floats = d * kTileTokens;
-    auto* memory = static_cast<float*>(
-        thread_memory((key_tiles * (k_floats + q_floats) + 2 * q_floats + kTileTokens * kTileTokens) * 4));
+    auto* memory = static_cast<float*>(thread_memory(
+        (key_tiles * (k_floats + q_floats) + 2 * q_floats + 2 * kTileTokens * kTileTokens) * 4));
     float* keys_T = memory;
     float* values = keys_T + key_tiles * k_floats;
     float* q = values + key_tiles * q_floats;
     float* sum = q + q_floats;
     float* scores = sum + q_floats;
+    float* factors = scores + kTileTokens * kTileTokens;
     for (int64_t tile = all.first; tile < all.last; ++tile) {
       const int64_t first_key = tile * kTileTokens, keys = smaller(kTileTokens, shape.seq - first_key);
       transpose_tile<kTileTokens>(rows.key(first_key), rows.row_step(), keys, d,
@@ -91,6 +96,8 @@ struct Forward {
           scores_of(rules, head, d, document_T, q, width, query, queries,
                     keys_T + (tile - all.first) * k_floats, first_key, keys, scores, nullptr);
           soften(queries, width, is_first, scores, running, sum);
+          if (rules.dropout.p > 0)
+            drop(first_row(sequence, head, query), queries, first_key, scores, factors);
           const float* value = values + (tile - all.first) * q_floats;
           if (is_first)
             tile_product<false>(queries, width, keys, {scores, kTileTokens, 1}, value, width, sum, width);
@@ -102,6 +109,13 @@ struct Forward {
       }
   }
 
+  /// The probabilities that reach the values; the softmax's sum counts the dropped ones too.
+  void drop(int64_t row, int64_t queries, int64_t first_key, float* p, float* factors) const {
+    dropout_tile(rules, row, queries, first_key, factors);
+    for (int64_t i = 0; i < queries * kTileTokens; i += kLanes)
+      store(p + i, load(p + i, Full{}) * load(factors + i, Full{}), Full{});
+  }
+
   void finish(int64_t sequence, int64_t head, int64_t query, int64_t queries, const Running& running,
               const float* sum, int64_t width) const {
     for (int64_t row = 0; row < queries; ++row) {
@@ -110,7 +124,7 @@ struct Forward {
       for_lanes(shape.head_dim, [&](int64_t i, auto lanes) {
         store(to + i, load(sum + row * width + i, lanes) * scale, lanes);
       });
-      log_sum_exp_BHT[(sequence * shape.heads + head) * shape.seq + query + row] =
+      log_sum_exp_BHT[first_row(sequence, head, query) + row] =
           running.most[row] + __builtin_logf(running.sum[row]);
     }
   }

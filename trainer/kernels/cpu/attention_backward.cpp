@@ -9,12 +9,12 @@ namespace {
 struct Workspace {
   float *keys, *keys_T, *values_T, *dkeys, *dvalues;  // per key tile
   float *q, *dout, *dq;                               // one query tile
-  float *p, *dp, *cap_slope;                          // one score tile
+  float *p, *dp, *cap_slope, *kept;                   // one score tile
 
   Workspace(int64_t tiles, int64_t d, int64_t width) {
     const int64_t rows = kTileTokens * width, columns = kTileTokens * d, square = kTileTokens * kTileTokens;
     auto* next = static_cast<float*>(
-        thread_memory((tiles * (3 * rows + 2 * columns) + 3 * rows + 3 * square) * int64_t{sizeof(float)}));
+        thread_memory((tiles * (3 * rows + 2 * columns) + 3 * rows + 4 * square) * int64_t{sizeof(float)}));
     const auto take = [&](int64_t floats) {
       float* taken = next;
       next += floats;
@@ -23,7 +23,7 @@ struct Workspace {
     keys = take(tiles * rows), keys_T = take(tiles * columns), values_T = take(tiles * columns);
     dkeys = take(tiles * rows), dvalues = take(tiles * rows);
     q = take(rows), dout = take(rows), dq = take(rows);
-    p = take(square), dp = take(square), cap_slope = take(square);
+    p = take(square), dp = take(square), cap_slope = take(square), kept = take(square);
   }
 };
 
@@ -52,20 +52,22 @@ struct Backward {
     }
   }
 
-  /// p = softmax of the tile; dp becomes the gradient of its products: p (dp - sum over keys of p dp).
+  /// dp becomes the gradient of the tile's products, softmax (kept dp - dot), and p what reached the values:
+  /// kept softmax, with kept the factors of dropout.
   void score_gradients(const Workspace& work, int64_t queries, const float* log_sum_exp,
                        const float* dot) const {
     for (int64_t row = 0; row < queries; ++row)
       for (int64_t i = row * kTileTokens; i < (row + 1) * kTileTokens; i += kLanes) {
         const Vec p = exp(load(work.p + i, Full{}) - log_sum_exp[row]);
-        Vec gradient = p * (load(work.dp + i, Full{}) - dot[row]);
+        const Vec kept = rules.dropout.p > 0 ? load(work.kept + i, Full{}) : broadcast(1.0f);
+        Vec gradient = p * (kept * load(work.dp + i, Full{}) - dot[row]);
         if (rules.softcap != 0.0f) gradient *= load(work.cap_slope + i, Full{});
-        store(work.p + i, p, Full{});
+        store(work.p + i, kept * p, Full{});
         store(work.dp + i, gradient, Full{});
       }
   }
 
-  /// dot[row] = out · dout of a query: the sum over keys of p dp.
+  /// dot[row] = out · dout of a query: the sum over keys of kept p dp.
   void rows_of_queries(const HeadRows<T>& rows, const Workspace& work, int64_t sequence, int64_t head,
                        int64_t query, int64_t queries, int64_t width, float* dot) const {
     const int64_t d = shape.head_dim, step = shape.heads * d;
@@ -86,7 +88,7 @@ struct Backward {
                   int64_t query, int64_t width) const {
     const int64_t d = shape.head_dim, queries = smaller(kTileTokens, shape.seq - query);
     const int32_t* document_T = rules.document_BT ? rules.document_BT + sequence * shape.seq : nullptr;
-    const float* log_sum_exp = log_sum_exp_BHT + (sequence * shape.heads + head) * shape.seq + query;
+    const int64_t first_row = (sequence * shape.heads + head) * shape.seq + query;
     float dot[kTileTokens];
     rows_of_queries(rows, work, sequence, head, query, queries, width, dot);
     const KeyTiles seen = visible_tiles(rules, query, queries);
@@ -97,7 +99,8 @@ struct Backward {
                 keys, work.p, work.cap_slope);
       tile_product<false>(queries, kTileTokens, d, {work.dout, width, 1}, work.values_T + first * d,
                           kTileTokens, work.dp, kTileTokens);
-      score_gradients(work, queries, log_sum_exp, dot);
+      if (rules.dropout.p > 0) dropout_tile(rules, first_row, queries, first, work.kept);
+      score_gradients(work, queries, log_sum_exp_BHT + first_row, dot);
       tile_product<true>(keys, width, queries, {work.p, 1, kTileTokens}, work.dout, width,
                          work.dvalues + first * width, width);
       tile_product<true>(keys, width, queries, {work.dp, 1, kTileTokens}, work.q, width,

@@ -1,8 +1,9 @@
 // What attention's forward and backward share on the CPU: tiles of 64 queries by 64 keys, and their scores.
 #pragma once
 #include "trainer/kernels/cpu/parallel.h"
+#include "trainer/kernels/cpu/philox_lanes.h"
 #include "trainer/kernels/cpu/tile_product.h"
-#include "trainer/kernels/kernel_table.h"
+#include "trainer/kernels/dropout_bits.h"
 
 namespace tycho::TYCHO_ISA {
 
@@ -89,6 +90,22 @@ static void score_tile(const ScoreRules& rules, int64_t head, const int32_t* doc
       store(at, seen ? score : broadcast(-kInfinity), Full{});
     }
   }
+}
+
+/// What a tile's probabilities are multiplied with: 0 where dropout drops, else 1 / (1 - p).
+static void dropout_tile(const ScoreRules& rules, int64_t first_row, int64_t rows, int64_t first_key,
+                         float* factors) {
+  static_assert(kTileTokens == kDropoutBlock && kDropoutCounters % kLanes == 0);
+  const DropoutFactors kept = dropout_factors(rules.dropout);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t counter = 0; counter < kDropoutCounters; counter += kLanes) {
+      const PhiloxWords words = philox_lanes(
+          rules.dropout.key, static_cast<uint64_t>(first_key / kDropoutBlock * kDropoutCounters + counter),
+          static_cast<uint64_t>(rules.dropout.first_row + first_row + row));
+      for (int word = 0; word < 4; ++word)
+        store(factors + row * kTileTokens + word * kDropoutCounters + counter,
+              words.at[word] >= kept.first_kept ? broadcast(kept.scale) : Vec{}, Full{});
+    }
 }
 
 /// Scores of a tile: products of `queries` packed rows (scaled) with the transposed keys, then the rules.

@@ -112,7 +112,7 @@ void layer_norm_backward(NormShape shape, Dtype dtype, const void* x, const void
   const auto run = dtype == Dtype::kFp32 ? (add_to_dx ? &backward<float, true> : &backward<float, false>)
                                          : (add_to_dx ? &backward<Bf16, true> : &backward<Bf16, false>);
   run(shape, x, weight, mean, inv_std, dy, dx, workspace, dbiases);
-  add_partials(shape.dim, workspace, count, dweight, add_to_dweight);
+  if (dweight) add_partials(shape.dim, workspace, count, dweight, add_to_dweight);
   if (dbias) add_partials(shape.dim, dbiases, count, dbias, add_to_dweight);
 }
 

@@ -93,7 +93,7 @@ void rms_norm_backward(NormShape shape, Dtype dtype, const void* x, const void* 
                        float* workspace, Stream) {
   const auto run = dtype == Dtype::kFp32 ? &backward_of<float> : &backward_of<Bf16>;
   run(shape, x, weight, inv_rms, dy, dx, add_to_dx, workspace);
-  add_partials(shape.dim, workspace, num_partials(shape.rows), dweight, add_to_dweight);
+  if (dweight) add_partials(shape.dim, workspace, num_partials(shape.rows), dweight, add_to_dweight);
 }
 
 }  // namespace tycho::TYCHO_ISA

@@ -180,7 +180,7 @@ void layer_norm_backward(NormShape shape, Dtype dtype, const void* x, const void
         launch(arguments, native(stream));
       });
     });
-  add_partials(shape.dim, runs, workspace, dweight, add_to_dweight, native(stream));
+  if (dweight) add_partials(shape.dim, runs, workspace, dweight, add_to_dweight, native(stream));
   if (dbias) add_partials(shape.dim, runs, dbiases, dbias, add_to_dweight, native(stream));
   check_launch("layer_norm_backward");
 }

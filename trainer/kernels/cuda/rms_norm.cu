@@ -122,7 +122,7 @@ void rms_norm_backward(NormShape shape, Dtype dtype, const void* x, const void* 
                static_cast<const T*>(dy), static_cast<T*>(dx), workspace, native(stream));
       });
     });
-  add_partials(shape.dim, runs, workspace, dweight, add_to_dweight, native(stream));
+  if (dweight) add_partials(shape.dim, runs, workspace, dweight, add_to_dweight, native(stream));
   check_launch("rms_norm_backward");
 }
 

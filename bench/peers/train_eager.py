@@ -1,9 +1,10 @@
-"""The rival of the training-step benchmark: a Llama in Python PyTorch, eager or compiled, with PyTorch's best settings.
+"""The rival of the training-step benchmark: a decoder (decoders.py) in Python PyTorch, eager or compiled, with PyTorch's best
+settings.
 
 Prints one JSON line: tokens_per_s (median over the timed steps), step_s, losses, first_step_time (seconds since 1970 when the
-first optimizer step was done), and what it ran with. Needs torch and numpy: bench/peers/README.md.
+first optimizer step was done), peak_memory_bytes, and what it ran with. Needs torch and numpy: bench/peers/README.md.
 
-    python bench/peers/llama_eager.py --width 256 --layers 4 --heads 4 --kv-heads 2 --ffn-width 768 --vocab 4096 --tied \
+    python bench/peers/train_eager.py --family llama --width 256 --layers 4 --heads 4 --kv-heads 2 --ffn-width 768 --vocab 4096 --tied \
         --seq-len 256 --batch 16 --precision fp32
 """
 
@@ -12,81 +13,15 @@ import contextlib
 import json
 import math
 import os
+import resource
 import statistics
 import time
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import nn
 
-
-class Block(nn.Module):
-    """RMSNorm, rotary grouped-query attention, RMSNorm, SwiGLU. Projections that share an input are one matrix."""
-
-    def __init__(self, args):
-        super().__init__()
-        self.heads, self.kv_heads, self.repeat_kv = args.heads, args.kv_heads, args.gqa == "repeat"
-        self.head_width = args.width // args.heads
-        self.eps = args.norm_eps
-        kv_width = self.kv_heads * self.head_width
-        self.attention_norm = nn.Parameter(torch.ones(args.width))
-        self.ffn_norm = nn.Parameter(torch.ones(args.width))
-        self.qkv = nn.Linear(args.width, args.width + 2 * kv_width, bias=False)
-        self.out = nn.Linear(args.width, args.width, bias=False)
-        self.gate_up = nn.Linear(args.width, 2 * args.ffn_width, bias=False)
-        self.down = nn.Linear(args.ffn_width, args.width, bias=False)
-
-    def attention(self, x_BTD, cos, sin):
-        B, T, D = x_BTD.shape
-        q, k, v = self.qkv(x_BTD).view(B, T, -1, self.head_width).transpose(1, 2).split(
-            [self.heads, self.kv_heads, self.kv_heads], dim=1)
-        q, k = rotate(q, cos, sin), rotate(k, cos, sin)
-        if self.repeat_kv and self.heads != self.kv_heads:
-            k, v = (x.repeat_interleave(self.heads // self.kv_heads, dim=1) for x in (k, v))
-        grouped = k.shape[1] != self.heads
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=grouped)
-        return self.out(y.transpose(1, 2).reshape(B, T, D))
-
-    def forward(self, x, cos, sin):
-        x = x + self.attention(F.rms_norm(x, x.shape[-1:], self.attention_norm.to(x.dtype), self.eps), cos, sin)
-        gate, up = self.gate_up(F.rms_norm(x, x.shape[-1:], self.ffn_norm.to(x.dtype), self.eps)).chunk(2, dim=-1)
-        return x + self.down(F.silu(gate) * up)
-
-
-def rotate(x_BHTK, cos, sin):
-    half = x_BHTK.shape[-1] // 2
-    turned = torch.cat((-x_BHTK[..., half:], x_BHTK[..., :half]), dim=-1)
-    return x_BHTK * cos + turned * sin
-
-
-class Llama(nn.Module):
-    def __init__(self, args):
-        super().__init__()
-        self.eps = args.norm_eps
-        self.embedding = nn.Embedding(args.vocab, args.width)
-        self.blocks = nn.ModuleList(Block(args) for _ in range(args.layers))
-        self.norm = nn.Parameter(torch.ones(args.width))
-        self.head = nn.Linear(args.width, args.vocab, bias=False)
-        for name, p in self.named_parameters():
-            if p.dim() == 2:
-                into_residual = name.endswith(("out.weight", "down.weight"))
-                nn.init.normal_(p, std=0.02 / math.sqrt(2 * args.layers) if into_residual else 0.02)
-        if args.tied:
-            self.head.weight = self.embedding.weight
-        head_width = args.width // args.heads
-        frequencies = args.rope_theta ** (-torch.arange(0, head_width, 2, dtype=torch.float64) / head_width)
-        angles = torch.outer(torch.arange(args.seq_len, dtype=torch.float64), frequencies).repeat(1, 2)
-        self.register_buffer("cos", angles.cos().float(), persistent=False)
-        self.register_buffer("sin", angles.sin().float(), persistent=False)
-
-    def forward(self, tokens_BT, targets_BT):
-        x = self.embedding(tokens_BT)
-        cos, sin = self.cos.to(x.dtype), self.sin.to(x.dtype)
-        for block in self.blocks:
-            x = block(x, cos, sin)
-        logits = self.head(F.rms_norm(x, x.shape[-1:], self.norm.to(x.dtype), self.eps))
-        return F.cross_entropy(logits.flatten(0, 1).float(), targets_BT.flatten(), ignore_index=-100)
+import decoders
 
 
 class Trainer:
@@ -95,7 +30,7 @@ class Trainer:
     def __init__(self, args):
         torch.manual_seed(args.seed)
         self.clip = args.clip
-        model = Llama(args)
+        model = decoders.FAMILIES[args.family](args)
         self.autocast = args.precision == "bf16-autocast"
         self.weights = list(model.parameters())
         self.masters = self.weights
@@ -167,10 +102,11 @@ def arguments():
     for name, default in [("width", 256), ("layers", 4), ("heads", 4), ("ffn-width", 768), ("vocab", 4096),
                           ("seq-len", 256), ("batch", 16), ("steps", 60), ("warmup", 10), ("threads", 2), ("seed", 17)]:
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--kv-heads", type=int, help="default: heads")
+    parser.add_argument("--family", choices=decoders.FAMILIES, default="llama")
+    parser.add_argument("--kv-heads", type=int, help="of a llama; default: heads")
     for name, default in [("lr", 1e-3), ("weight-decay", 0.1), ("clip", 1.0), ("norm-eps", 1e-5), ("rope-theta", 5e5)]:
         parser.add_argument(f"--{name}", type=float, default=default)
-    parser.add_argument("--tied", action="store_true", help="the embedding is the output head too")
+    parser.add_argument("--tied", action="store_true", help="of a llama: the embedding is the output head too")
     parser.add_argument("--precision", choices=["fp32", "bf16-autocast", "bf16-pure"], default="fp32")
     parser.add_argument("--gqa", choices=["native", "repeat"], default="repeat",
                         help="SDPA's enable_gqa, or keys and values repeated before it")
@@ -203,6 +139,7 @@ def main():
         "step_s": step_s,
         "losses": losses,
         "num_params": trainer.num_params,
+        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "versions": {"torch": torch.__version__, "numpy": np.__version__, "cpu": torch.backends.cpu.get_cpu_capability()},
         "args": vars(args),
     }))

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Speed of greedy generation, one sequence: Tycho against transformers, on the same random weights of GPT-2's 124M shapes.
+
+    cmake --build build/cpu --target bench_generate
+    TYCHO_PEERS=/path/to/peers/bin/python python3 bench/generate.py
+
+Fresh processes alternate. Both must choose the same tokens (in fp32), or the rows are void. PyTorch gets the better of its
+environments (train_step.py), found by a probe. Prints a Markdown table and writes bench/results/generate.json.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+
+from train_step import BENCH, PEER_ENVIRONMENTS, hardware, note, run, spread
+
+
+def ours(args, folder, precision):
+    command = [args.binary, folder, str(args.prompt_tokens), str(args.new_tokens), precision, str(args.threads)]
+    return json.loads(run(command, {}, "bench_generate")[1].splitlines()[-1])
+
+
+def theirs(args, folder, precision, environment, new_tokens=None):
+    command = [args.peers, os.path.join(BENCH, "peers", "generate_hf.py"), "run", folder, str(args.prompt_tokens),
+               str(new_tokens or args.new_tokens), precision, str(args.threads)]
+    return json.loads(run(command, PEER_ENVIRONMENTS[environment], "the peer")[1].splitlines()[-1])
+
+
+def compare(args, folder, precision):
+    probes = {name: theirs(args, folder, precision, name, max(8, args.new_tokens // 4))["tokens_per_s"]
+              for name in PEER_ENVIRONMENTS}
+    best = max(probes, key=probes.get)
+    note(f"{precision}: transformers' best environment is {best}")
+    a, b = [], []
+    for i in range(args.processes):
+        a.append(ours(args, folder, precision))
+        b.append(theirs(args, folder, precision, best))
+        note(f"  process {i + 1}: tycho {a[-1]['tokens_per_s']:.1f}, transformers {b[-1]['tokens_per_s']:.1f} tokens/s")
+    return {"environment": best, "probes": probes, "tycho": a, "peer": b, "same_tokens": a[0]["tokens"] == b[0]["tokens"]}
+
+
+def table(results):
+    lines = ["| GPT-2 124M, greedy, batch 1 | Tycho: median (least–most) | transformers | ratio |", "|---|---|---|---|"]
+    for precision, r in results.items():
+        for key, text, digits in (("tokens_per_s", "tokens/s after the prompt", 1), ("prompt_s", "prompt, s", 3)):
+            mine, other = (statistics.median(x[key] for x in r[side]) for side in ("tycho", "peer"))
+            faster = mine / other if key == "tokens_per_s" else other / mine
+            void = "" if r["same_tokens"] or precision != "fp32" else " (other tokens: void)"
+            lines.append(f"| {precision}, {text} | {spread(r['tycho'], key, digits)} | {spread(r['peer'], key, digits)} | "
+                         f"{faster:.2f}x faster{void} |")
+    return "\n".join(lines)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", default=os.path.join(BENCH, "..", "build", "cpu", "bin", "bench_generate"))
+    parser.add_argument("--peers", default=os.environ.get("TYCHO_PEERS"), help="Python with PyTorch and transformers")
+    parser.add_argument("--precision", choices=["fp32", "bf16"], action="append", help="default: both")
+    parser.add_argument("--prompt-tokens", type=int, default=64)
+    parser.add_argument("--new-tokens", type=int, default=128)
+    parser.add_argument("--processes", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    args = parser.parse_args()
+    for name in ("binary", "peers"):
+        if not getattr(args, name) or not shutil.which(getattr(args, name)):
+            parser.error(f"wanted a program in --{name}, given {getattr(args, name) or 'none'}")
+    return args
+
+
+def main():
+    args = arguments()
+    report = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "command": sys.argv,
+              "hardware": hardware()}
+    with tempfile.TemporaryDirectory(prefix="tycho-bench-") as work:
+        folder = os.path.join(work, "gpt2")
+        run([args.peers, os.path.join(BENCH, "peers", "generate_hf.py"), "make", folder], {}, "the peer")
+        report["results"] = {p: compare(args, folder, p) for p in args.precision or ["fp32", "bf16"]}
+    report["table"] = table(report["results"])
+    with open(os.path.join(BENCH, "results", "generate.json"), "w") as file:
+        json.dump(report, file, indent=1)
+    print(report["table"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+// How near an AdamW step comes to the memory: its bytes per second over those of a copy, alternating in one
+// process.
+//   bench_optimizer_bandwidth [--bf16] [MILLIONS_OF_PARAMETERS] [ROUNDS]
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "trainer/device.h"
+#include "trainer/kernels/adamw_step.h"
+#include "trainer/units/arena.h"
+
+namespace {
+
+using namespace tycho;
+
+// Like all of the engine's large memory: on huge pages, touched before it is timed.
+Tensor buffer(int64_t numel, at::ScalarType dtype, double value) {
+  const auto bytes = numel * static_cast<int64_t>(at::elementSize(dtype));
+  return arena_view(make_arena(bytes, at::kCPU), 0, {numel}, dtype).fill_(value);
+}
+
+template <class Work>
+double seconds(Work&& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool bf16 = false;
+  std::vector<int64_t> numbers;
+  for (int i = 1; i < argc; ++i)
+    std::strcmp(argv[i], "--bf16") == 0 ? void(bf16 = true) : numbers.push_back(std::atoll(argv[i]));
+  const int64_t numel = (numbers.empty() ? 124 : numbers[0]) * 1000000;
+  const int64_t rounds = numbers.size() > 1 ? numbers[1] : 15;
+  const c10::InferenceMode no_autograd;
+  const int threads = set_threads(0);
+
+  WeightTensors weights;
+  weights.params = buffer(numel, bf16 ? at::kBFloat16 : at::kFloat, 0.5);
+  if (bf16) weights.master = buffer(numel, at::kFloat, 0.5);
+  Tensor grads = buffer(numel, at::kFloat, 1e-3), m = buffer(numel, at::kFloat, 1e-3),
+         v = buffer(numel, at::kFloat, 1e-6);
+  const Tensor scale_1 = at::ones({1});
+  // Read: weights, gradient, both moments. Written: weights, both moments, and the bf16 copy.
+  const double step_bytes = static_cast<double>(numel) * (bf16 ? 30 : 28);
+  Tensor from = buffer(numel, at::kFloat, 1), to = buffer(numel, at::kFloat, 2);
+  const double copy_bytes = static_cast<double>(numel) * 8;
+
+  std::vector<double> step_gb_s, copy_gb_s;
+  for (int64_t round = -2; round < rounds; ++round) {  // two to warm up
+    const AdamWScalars scalars = {1e-4, 0.9, 0.95, 1e-8, 1e-6, 0.5, 0.5};
+    const double step_s = seconds([&] { adamw_step(scalars, scale_1, weights, grads, m, v); });
+    const double copy_s = seconds([&] { to.copy_(from); });
+    if (round >= 0)
+      step_gb_s.push_back(step_bytes / step_s / 1e9), copy_gb_s.push_back(copy_bytes / copy_s / 1e9);
+  }
+  fmt::print("AdamW, {} million parameters, {}, {} threads\n", numel / 1000000,
+             bf16 ? "bf16 with fp32 master weights" : "fp32", threads);
+  fmt::print("step  {:6.2f} GB/s  ({:.1f} ms)\ncopy  {:6.2f} GB/s\nstep / copy  {:.2f}\n", median(step_gb_s),
+             step_bytes / median(step_gb_s) / 1e6, median(copy_gb_s), median(step_gb_s) / median(copy_gb_s));
+}

@@ -1,0 +1,203 @@
+// The recipe's functions while its run trains.
+#include "bindings/run/lua_callbacks.h"
+
+#include <limits>
+
+#include "bindings/define/watch.h"
+#include "bindings/run/session_objects.h"
+#include "trainer/base/field_types.h"
+#include "trainer/base/hash.h"
+
+namespace tycho {
+namespace {
+
+constexpr double kGrace_s = 0.02;  // a call that is about to end when Ctrl-C is pressed ends by itself
+constexpr double kScheduleLimit_s = 10;
+
+CallbackKind kind_of(const std::string& name) {
+  if (name == "control") return CallbackKind::kControl;
+  return name == "everywhere" ? CallbackKind::kEverywhere : CallbackKind::kObserve;
+}
+
+const Class& ctx_class(CallbackKind kind) {
+  switch (kind) {
+    case CallbackKind::kObserve: return observe_ctx_class();
+    case CallbackKind::kControl: return control_ctx_class();
+    case CallbackKind::kEverywhere: return everywhere_ctx_class();
+  }
+  return observe_ctx_class();
+}
+
+void push_text(lua_State* L, const std::string& text) { lua_pushlstring(L, text.data(), text.size()); }
+
+/// A number that a text and a step always give, for math.random.
+uint64_t seed_of(const std::string& text) { return std::stoull(hash_hex(text).substr(0, 12), nullptr, 16); }
+
+}  // namespace
+
+class LuaCallbacks::Code final : public CallbackCode {
+ public:
+  Code(LuaCallbacks& of, std::string name, CallbackKind kind, const Json& events, double limit_s)
+      : of_(of), name_(std::move(name)), kind_(kind), limit_s_(limit_s), seed_(of.seed_ + seed_of(name_)) {
+    for (const auto& [text, event] : enum_names(Event{}))
+      for (const Json& handled : events)
+        if (handled == text) handled_ |= 1u << static_cast<unsigned>(event);
+  }
+
+  bool handles(Event event) const override { return (handled_ >> static_cast<unsigned>(event) & 1u) != 0; }
+
+  void run(const EventInfo& info, CallbackPort& port) override {
+    lua_State* L = of_.L_;
+    const char* event = enum_name(info.event);
+    push_text(L, name_);
+    lua_pushstring(L, event);
+    of_.push_context(fmt::format("{} of \"{}\"", event, name_), kind_, info, port);
+    // math.random gives the same again when a run is resumed.
+    lua_pushnumber(L, static_cast<double>(seed_ + 16 * static_cast<uint64_t>(info.metrics.step) +
+                                          static_cast<uint64_t>(info.event)));
+    of_.call("run", 4, 0, limit_s_);
+  }
+
+  Json state() const override {
+    push_text(of_.L_, name_);
+    of_.call("state", 1, 1, limit_s_);
+    Json state = read_json(of_.L_, -1);
+    lua_pop(of_.L_, 1);
+    return state.empty() ? Json(nullptr) : state;
+  }
+
+  void set_state(const Json& state) override {
+    push_text(of_.L_, name_);
+    push_json(of_.L_, state);
+    of_.call("set_state", 2, 0, limit_s_);
+  }
+
+ private:
+  LuaCallbacks& of_;
+  std::string name_;
+  CallbackKind kind_;
+  double limit_s_;
+  uint64_t seed_;
+  uint32_t handled_ = 0;
+};
+
+class LuaCallbacks::Schedule final : public ScheduleCode {
+ public:
+  explicit Schedule(LuaCallbacks& of) : of_(of) {}
+
+  double factor(int64_t steps_done, int64_t total_steps, std::optional<double> last_loss) override {
+    Json moment = {{"step", steps_done},
+                   {"total", total_steps},
+                   {"frac", static_cast<double>(steps_done) / static_cast<double>(total_steps)}};
+    if (last_loss) moment["loss"] = *last_loss;
+    push_json(of_.L_, moment);
+    of_.call("factor", 1, 1, kScheduleLimit_s);
+    const double factor = lua_tonumber(of_.L_, -1);
+    lua_pop(of_.L_, 1);
+    return factor;
+  }
+
+  Json state() const override {
+    lua_pushnil(of_.L_);
+    of_.call("state", 1, 1, kScheduleLimit_s);
+    Json state = read_json(of_.L_, -1);
+    lua_pop(of_.L_, 1);
+    return state;
+  }
+
+  void set_state(const Json& state) override {
+    lua_pushnil(of_.L_);
+    push_json(of_.L_, state);
+    of_.call("set_state", 2, 0, kScheduleLimit_s);
+  }
+
+ private:
+  LuaCallbacks& of_;
+};
+
+LuaCallbacks::LuaCallbacks(const ResolvedRecipe& recipe)
+    : state_(recipe.state),
+      L_(state_->get()),
+      config_(recipe.config.callbacks),
+      session_(std::make_shared<SessionRef>()),
+      dynamic_(recipe.config.scheduler.is<DynamicScheduleConfig>()) {
+  own_objects_ = std::make_unique<Objects>();
+  own_objects_->attach(L_);
+}
+
+LuaCallbacks::~LuaCallbacks() {
+  // Finalisers of handles come back to the objects: the state ends first.
+  if (scope_) scope_->close();
+  lua_gc(L_, LUA_GCCOLLECT, 0);
+  lua_gc(L_, LUA_GCCOLLECT, 0);
+}
+
+std::vector<Callback> LuaCallbacks::callbacks() {
+  call("begin", 0, 1, std::numeric_limits<double>::infinity());
+  const Json begun = read_json(L_, -1);
+  lua_pop(L_, 1);
+  seed_ = begun.at("seed").get<uint64_t>();
+  std::vector<Callback> callbacks;
+  for (const Json& entry : begun.at("callbacks")) {
+    const std::string name = entry.at("name");
+    Callback callback{name, kind_of(entry.at("kind")), callback_options(config_.at(name)), nullptr};
+    callback.code = std::make_unique<Code>(*this, name, callback.kind, entry.at("events"),
+                                           callback.options.time_limit.value);
+    callbacks.push_back(std::move(callback));
+  }
+  return callbacks;
+}
+
+std::unique_ptr<ScheduleCode> LuaCallbacks::schedule() {
+  return dynamic_ ? std::make_unique<Schedule>(*this) : nullptr;
+}
+
+void LuaCallbacks::set_session(TrainingSession* session) { session_->session = session; }
+
+void LuaCallbacks::push_function(const char* name) {
+  lua_getglobal(L_, "require");
+  lua_pushstring(L_, "tycho.running");
+  call_lua(L_, 1, 1);
+  lua_getfield(L_, -1, name);
+  lua_remove(L_, -2);
+}
+
+void LuaCallbacks::call(const char* name, int num_args, int num_results, double limit_s) {
+  push_function(name);
+  lua_insert(L_, -num_args - 1);
+  const LuaWatch watch(
+      L_,
+      {.max_instructions = std::numeric_limits<int64_t>::max(), .max_seconds = limit_s, .grace_s = kGrace_s});
+  try {
+    call_lua(L_, num_args, num_results);
+  } catch (...) {
+    if (scope_) scope_->close();
+    throw;
+  }
+  if (scope_) scope_->close();
+  own_objects_->drain();
+}
+
+void LuaCallbacks::push_context(const std::string& scope, CallbackKind kind, const EventInfo& info,
+                                CallbackPort& port) {
+  scope_ = std::make_shared<Scope>(scope, /*may_act=*/false);
+  session_->scope = scope_;
+  auto context = std::make_shared<CallbackContext>();
+  context->info = &info;
+  context->port = &port;
+  context->session = session_;
+  own_objects_->push(L_, ctx_class(kind), std::move(context), scope_);
+}
+
+std::string LuaCallbacks::evaluate(const std::string& code, bool may_command, const EventInfo& info,
+                                   CallbackPort& port) {
+  push_text(L_, code);
+  push_context("the line that was typed", may_command ? CallbackKind::kControl : CallbackKind::kObserve, info,
+               port);
+  call("evaluate", 2, 1, 10);
+  std::string text = lua_tostring(L_, -1);
+  lua_pop(L_, 1);
+  return text;
+}
+
+}  // namespace tycho

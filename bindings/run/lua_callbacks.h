@@ -1,0 +1,60 @@
+// The recipe's functions while its run trains: callbacks and schedules whose code is Lua.
+#pragma once
+#include <memory>
+
+#include "bindings/define/recipe.h"
+#include "bindings/run/objects.h"
+#include "trainer/callback.h"
+
+namespace tycho {
+
+struct SessionRef;
+
+/// What callbacks are called with. Holds for one call.
+struct CallbackContext : std::enable_shared_from_this<CallbackContext> {
+  const EventInfo* info = nullptr;
+  CallbackPort* port = nullptr;
+  std::shared_ptr<SessionRef> session;
+};
+
+/// The classes of ctx, by kind, and of what only it has.
+const Class& observe_ctx_class();
+const Class& control_ctx_class();
+const Class& everywhere_ctx_class();
+const Class& cmd_class();
+const Class& dist_class();
+/// All of them, in the order of help and stubs.
+const std::vector<const Class*>& callback_classes();
+
+/// The source of a recipe's callbacks. Keeps the Lua state of the recipe alive; used by the trainer's thread.
+class LuaCallbacks final : public CallbackSource {
+ public:
+  /// From now on the recipe can only be read, and what is wrong in its code is an error of the call.
+  explicit LuaCallbacks(const ResolvedRecipe& recipe);
+  ~LuaCallbacks() override;
+
+  std::vector<Callback> callbacks() override;
+  std::unique_ptr<ScheduleCode> schedule() override;
+  void set_session(TrainingSession* session) override;
+  std::string evaluate(const std::string& code, bool may_command, const EventInfo& info,
+                       CallbackPort& port) override;
+
+ private:
+  class Code;
+  class Schedule;
+  /// Calls tycho.running's function `name` with what is above it on the stack and the context last.
+  void call(const char* name, int num_args, int num_results, double limit_s);
+  void push_function(const char* name);
+  void push_context(const std::string& scope, CallbackKind kind, const EventInfo& info, CallbackPort& port);
+
+  std::shared_ptr<LuaState> state_;
+  lua_State* L_;
+  std::unique_ptr<Objects> own_objects_;  // none when the state has some already
+  std::map<std::string, CallbackConfig> config_;
+  std::shared_ptr<SessionRef> session_;
+  std::shared_ptr<Scope> scope_;  // of the call that runs
+  uint64_t seed_ = 0;
+  bool dynamic_ = false;
+};
+
+}  // namespace tycho

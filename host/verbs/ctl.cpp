@@ -1,0 +1,135 @@
+// tycho ctl: one command to a running run, or a look at what it wrote.
+#include <deque>
+#include <fstream>
+
+#include "host/run_control.h"
+#include "host/verb.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/base/json.h"
+#include "trainer/base/nearest.h"
+#include "trainer/metrics/curve.h"
+#include "trainer/metrics/format.h"
+#include "trainer/metrics/plot.h"
+
+namespace tycho {
+
+const VerbSpec kCtlSpec = {
+    "ctl RUN stop|save|eval|set|pause|resume|tail|plot [arguments]",
+    "Tells a running run what to do at its next step boundary, or shows what it wrote.",
+    "  tycho ctl runs/demo save before-lunch\n"
+    "  tycho ctl runs/demo set lr=2e-4            # lr= alone gives it back to the schedule\n"
+    "  tycho ctl runs/demo set clip=0.5 log_every=10ba\n"
+    "  tycho ctl runs/demo stop 'the loss is flat'\n"
+    "  tycho ctl runs/demo plot loss",
+    {{"lines", "tail: how many lines.", "N", "10"}}};
+
+namespace {
+
+/// What `set KEY=VALUE` may set, and the command that does.
+struct Setting {
+  const char* key;
+  const char* command;
+  bool text;  // the value is text, not a number
+};
+constexpr Setting kSettings[] = {{"lr", "set_lr", false},
+                                 {"weight_decay", "set_weight_decay", false},
+                                 {"clip", "set_clip", false},
+                                 {"log_every", "set_log_every", true}};
+
+const std::string& run_dir(const Arguments& arguments) { return word(arguments, 0, "the folder of a run"); }
+
+/// Text as Lua reads it back.
+std::string quoted(const std::string& text) { return Json(text).dump(); }
+
+int send(const Arguments& arguments, const std::string& code) {
+  fmt::print("{}\n", tell_run(run_dir(arguments), code, /*may_command=*/true));
+  return 0;
+}
+
+int named(const Arguments& arguments, const char* command) {
+  no_more_words(arguments, 3);
+  const std::string argument = arguments.words.size() > 2 ? quoted(arguments.words[2]) : "";
+  return send(arguments, fmt::format("cmd.{}({})", command, argument));
+}
+
+int run_stop(const Arguments& arguments) { return named(arguments, "stop"); }
+int run_save(const Arguments& arguments) { return named(arguments, "save"); }
+int run_pause(const Arguments& arguments) { return named(arguments, "pause"); }
+int run_resume(const Arguments& arguments) {
+  no_more_words(arguments, 2);
+  return send(arguments, "cmd.resume()");
+}
+int run_eval_now(const Arguments& arguments) {
+  no_more_words(arguments, 2);
+  return send(arguments, "cmd.eval()");
+}
+
+std::string setting_code(const std::string& given) {
+  const size_t equals = given.find('=');
+  const std::string key = given.substr(0, equals);
+  std::vector<std::string> keys;
+  for (const Setting& setting : kSettings) {
+    keys.emplace_back(setting.key);
+    if (key != setting.key) continue;
+    if (equals == std::string::npos)
+      fail(ExitCode::kUsage,
+           "[tycho ctl] set {0} wants a value: set {0}=..., or {0}= to give back the recipe's", key);
+    const std::string value = given.substr(equals + 1);
+    if (value.empty()) return fmt::format("cmd.{}(nil)", setting.command);
+    if (setting.text) return fmt::format("cmd.{}({})", setting.command, quoted(value));
+    char* end = nullptr;
+    std::strtod(value.c_str(), &end);
+    if (*end != '\0') fail(ExitCode::kUsage, "[tycho ctl] {}: wanted a number, given {}", key, value);
+    return fmt::format("cmd.{}({})", setting.command, value);
+  }
+  fail(ExitCode::kUsage, "[tycho ctl] set knows {}; given {}{}", fmt::join(keys, ", "), key,
+       did_you_mean(key, keys));
+}
+
+int run_set(const Arguments& arguments) {
+  word(arguments, 2, "KEY=VALUE");
+  std::string code;
+  for (size_t i = 2; i < arguments.words.size(); ++i) code += setting_code(arguments.words[i]) + " ";
+  return send(arguments, code);
+}
+
+int run_tail(const Arguments& arguments) {
+  no_more_words(arguments, 2);
+  const auto count = static_cast<size_t>(arguments.integer("lines", 1, 1 << 20));
+  const std::string path = run_dir(arguments) + "/log.txt";
+  std::ifstream log(path);
+  if (!log) fail(ExitCode::kUnusable, "[tycho ctl] cannot read {}", path);
+  std::deque<std::string> last;
+  for (std::string line; std::getline(log, line); last.push_back(line))
+    if (last.size() == count) last.pop_front();
+  for (const std::string& line : last) fmt::print("{}\n", line);
+  return 0;
+}
+
+int run_plot(const Arguments& arguments) {
+  no_more_words(arguments, 3);
+  const std::string name = arguments.words.size() > 2 ? arguments.words[2] : "loss";
+  const PlotOptions options = {.unicode = locale_is_utf8(), .title = name, .x_label = "step"};
+  fmt::print("{}", plot(read_curve(run_dir(arguments) + "/metrics.jsonl", name), options));
+  return 0;
+}
+
+}  // namespace
+
+int run_ctl(const Arguments& arguments) {
+  run_dir(arguments);
+  const std::string& what =
+      word(arguments, 1, "what to do: stop, save, eval, set, pause, resume, tail or plot");
+  const std::vector<Subverb> subverbs = {{"stop", run_stop}, {"save", run_save},   {"eval", run_eval_now},
+                                         {"set", run_set},   {"pause", run_pause}, {"resume", run_resume},
+                                         {"tail", run_tail}, {"plot", run_plot}};
+  std::vector<std::string> names;
+  for (const auto& [name, run] : subverbs) {
+    if (what == name) return run(arguments);
+    names.emplace_back(name);
+  }
+  fail(ExitCode::kUsage, "[tycho ctl] no \"{}\"{}; there are {}", what, did_you_mean(what, names),
+       fmt::join(names, ", "));
+}
+
+}  // namespace tycho

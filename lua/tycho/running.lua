@@ -1,0 +1,161 @@
+-- The recipe while its run trains: calls the functions of its callbacks and schedules. C++ decides when.
+local node_of = require "tycho.node"
+local plain = require "tycho.plain"
+local ready = require "tycho.ready_callbacks"
+local recipe_of = require "tycho.recipe"
+local session_of = require "tycho.session"
+local site_of = require "tycho.site"
+
+local M = {}
+
+local entries = {}   -- name -> { kind, functions = { event = fn }, state, has_state }
+local kSchedule = "the schedule"
+
+-- file:line of the innermost frame of recipe code, or nil.
+local function place()
+  local level = 3
+  while true do
+    local info = debug.getinfo(level, "Sl")
+    if not info then return nil end
+    if info.source:sub(1, 1) == "@" and info.currentline > 0 then
+      return ("%s:%d"):format(info.source:sub(2), info.currentline)
+    end
+    level = level + 1
+  end
+end
+
+-- What is raised, with the line that raised it before its text.
+local function on_error(raised)
+  local text = type(raised) == "table" and raised.message or tostring(raised)
+  if type(raised) == "table" and raised.hint then text = text .. "; " .. raised.hint end
+  local at = type(raised) == "table" and raised.where or place()
+  if at and not text:find(at, 1, true) then text = at .. ": " .. text end
+  return { message = text, exit = type(raised) == "table" and raised.exit or nil }
+end
+
+-- What is wrong in recipe code is an error at its line now, not a line of a report.
+local function enter_run(session)
+  local function raise(_, problem)
+    error({ message = problem.message .. (problem.hint and "; " .. problem.hint or ""),
+      where = problem.file and ("%s:%d"):format(problem.file, problem.line) }, 0)
+  end
+  session.problem, session.warning = raise, function() end
+  session.refuse = function(self, name, message, hint)
+    raise(self, site_of.problem(site_of.of_name(self.sites, tostring(name)), "key", message, hint))
+  end
+end
+
+local kEvents = { "setup", "load", "fit_start", "epoch_start", "batch_start", "after_forward", "grads_ready", "batch_end",
+  "epoch_end", "eval_start", "eval_end", "ckpt_saved", "signal", "error", "fit_end" }
+local kOwn = { observe = true, control = true, everywhere = true }
+
+local function own_entry(node)
+  local entry = { kind = node.kind, functions = {}, state = plain.copy(node.values.state.data) }
+  for _, event in ipairs(kEvents) do
+    local ref = node.values[event]
+    if type(ref) == "table" and ref.fn then entry.functions[event] = ref.fn end
+  end
+  return entry
+end
+
+local function entry_of(node)
+  if kOwn[node.kind] then return own_entry(node) end
+  local entry = ready[node.kind](node.proxy)
+  entry.state = entry.state or {}
+  return entry
+end
+
+-- Makes the entries of the newest finished recipe: { { name, kind, events } }, in the order of their names.
+function M.begin()
+  local made = assert(session_of.finished, "no recipe")
+  recipe_of.freeze(made, "training has begun", "ctx.cmd of a t.control callback changes a running run")
+  enter_run(made.session)
+  M.recipe = made
+  local out, map = {}, made.root.values.callbacks
+  for i, name in ipairs(map.keys) do
+    local entry, events = entry_of(map.values[name]), {}
+    for event in pairs(entry.functions) do events[#events + 1] = event end
+    entries[name] = entry
+    out[i] = { name = name, kind = entry.kind, events = events }
+  end
+  local scheduler = made.root.values.scheduler
+  if scheduler.kind == "dynamic" then
+    entries[kSchedule] = { functions = { factor = scheduler.values.fn.fn }, state = plain.copy(scheduler.values.state.data) }
+  end
+  return { callbacks = out, seed = made.root.values.seed }
+end
+
+local function guarded(entry, fn, argument)
+  local before, found, at = plain.copy(entry.state)
+  if before == nil then
+    return false, { message = ("state is to be plain data; found %s%s"):format(found, at and " at " .. at or "") }
+  end
+  local ok, result = xpcall(fn, on_error, argument, entry.state)
+  if not ok then entry.state = before end   -- as if it had not been called
+  return ok, result
+end
+
+-- Calls the function of an event. Raises { message = "file:line: ...", exit }; the state is then what it was before.
+function M.run(name, event, ctx, seed)
+  local entry = entries[name]
+  math.randomseed(seed)
+  local ok, raised = guarded(entry, entry.functions[event], ctx)
+  if not ok then error(raised, 0) end
+end
+
+-- The factor of a dynamic schedule.
+function M.factor(moment)
+  math.randomseed(moment.step)
+  local ok, result = guarded(entries[kSchedule], entries[kSchedule].functions.factor, moment)
+  if not ok then error(result, 0) end
+  if type(result) ~= "number" or result ~= result or result < 0 or result == math.huge then
+    error({ message = ("the schedule gave %s at step %d; wanted a number >= 0, a share of the peak"):format(
+      tostring(result), moment.step) }, 0)
+  end
+  return result
+end
+
+function M.state(name) return entries[name or kSchedule].state end
+
+function M.set_state(name, state) entries[name or kSchedule].state = state end
+
+-- A schedule of t.sched as plain data, for ctx.cmd.set_schedule.
+function M.schedule_tree(value)
+  local made = M.recipe
+  local at = { owner = setmetatable({ history = false }, { __index = made }), spec = made.root.spec, path = "", values = {},
+    state = {}, written = {}, keys = {}, methods = {}, pins = { children = {} } }
+  require("tycho.write").set(at, "scheduler", value, { file = made.session.file, line = 1 })
+  local tree = node_of.plain(at.values.scheduler)
+  if tree.kind == "fn" or tree.kind == "dynamic" then
+    error({ message = "a schedule that is a function belongs into the recipe: it is checked and tabulated before the run" }, 0)
+  end
+  return recipe_of.text_tree(tree)
+end
+
+-- Runs what an operator typed, in the world of the recipe, with ctx and what ctx holds as names; its value as text.
+function M.evaluate(code, ctx)
+  local chunk, message = loadstring("return " .. code, "=ctl")
+  if not chunk then chunk, message = loadstring(code, "=ctl") end
+  if not chunk then error({ message = message:gsub('^%[string "=?ctl"%]:%d+: ', ""):gsub("^ctl:%d+: ", "") }, 0) end
+  local session, written = M.recipe.session, {}
+  setfenv(chunk, setmetatable({}, {
+    __newindex = function(_, name, value) written[name] = value end,
+    __index = function(_, name)
+      if written[name] ~= nil then return written[name] end
+      if name == "ctx" then return ctx end
+      if name == "r" then return M.recipe.root.proxy end
+      if name == "t" then return session.t end
+      for _, shared in ipairs { "cmd", "model", "opt", "sched", "data", "ckpt", "log", "mem" } do
+        if name == shared then return ctx[name] end
+      end
+      return session.env[name]
+    end,
+  }))
+  local out = { xpcall(chunk, on_error) }
+  if not out[1] then error(out[2], 0) end
+  local shown = {}
+  for i = 2, #out do shown[#shown + 1] = require("tycho.schema").brief(out[i]) end
+  return table.concat(shown, "\t")
+end
+
+return M

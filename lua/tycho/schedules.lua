@@ -1,0 +1,61 @@
+-- Learning rate schedules that are functions: called once for every step before the run, so that they cost nothing in it.
+local functions = require "tycho.functions"
+local history = require "tycho.history"
+local native = require "tycho.native"
+local site_of = require "tycho.site"
+local values = require "tycho.values"
+
+local M = {}
+
+local kChecked = 64   -- steps that are asked again, in another order
+local kHint = "a schedule depends on s alone; one that remembers is  t.sched.dynamic(name, function(s, state) ... end)"
+
+local function moment(step, total, warmup)
+  return { step = step, total = total, frac = step / total, warmup = warmup }
+end
+
+-- What the function gives at a step; nil and what is wrong with it.
+local function value_at(self, fn, step, total, warmup)
+  local ok, value = pcall(fn, moment(step, total, warmup))
+  if not ok then
+    if type(value) == "table" and value.exit then error(value, 0) end
+    return nil, ("failed at step %d: %s"):format(step, self.without_place(value))
+  end
+  if type(value) ~= "number" or value ~= value or value < 0 or value == math.huge then
+    return nil, ("gave %s at step %d; wanted a number >= 0, a share of the peak"):format(tostring(value), step)
+  end
+  return value
+end
+
+-- Factors by step; nil and what is wrong.
+local function tabulate(self, fn, total, warmup)
+  local before, factors = functions.identity(fn), {}
+  for step = 0, total - 1 do
+    local value, message = value_at(self, fn, step, total, warmup)
+    if not value then return nil, message end
+    factors[step + 1] = value
+  end
+  for i = 0, kChecked do
+    local step = math.floor((total - 1) * (kChecked - i) / kChecked)
+    local again, message = value_at(self, fn, step, total, warmup)
+    if again ~= factors[step + 1] then
+      return nil, message or ("is not pure: at step %d it gave %s, and %s when asked again"):format(step,
+        values.number_text(factors[step + 1]), values.number_text(again)), kHint
+    end
+  end
+  if functions.identity(fn) ~= before then return nil, "is not pure: it changes what it closes over", kHint end
+  return native.array(factors)
+end
+
+-- The factors of a finished recipe whose schedule is a function; nil for another schedule, and while the length of the run
+-- is not known.
+function M.factors(self, facts)
+  local node = self.root.values.scheduler
+  if type(node) ~= "table" or node.kind ~= "fn" or facts.steps == values.null then return nil end
+  local factors, message, hint = tabulate(self, node.values.fn.fn, facts.steps, facts.warmup_steps)
+  if factors then return factors end
+  local site = history.site(self, "scheduler.fn") or history.site(self, "scheduler") or self.site
+  self:problem(site_of.problem(site, "value", ("the schedule %s %s"):format(node.values.name, message), hint))
+end
+
+return M

@@ -1,0 +1,32 @@
+-- Finetunes MPT-7B with the numbers of LLM Foundry's mpt-7b_dolly_sft.yaml, on tokens that are packed into rows.
+-- The folder is one of Hugging Face (mosaicml/mpt-7b: config.json, safetensors, tokenizer.json).
+local t = require "tycho"
+local r = t.recipe "finetune-mpt-7b"
+
+local folder = t.env("TYCHO_MODEL", "models/mpt-7b")
+
+r.model        = t.model.hf { path = folder }
+r.seq_len      = 2048
+r.global_batch = "48sp"
+r.micro_batch  = "8sp"
+r.max_duration = "2ep"
+r.precision    = "bf16"
+r.seed         = 17
+r.recompute.mode = "full"
+
+r.optimizer = t.optim.decoupled_adamw { lr = 5e-6, betas = { 0.9, 0.999 }, eps = 1e-8, weight_decay = 0 }
+r.scheduler = t.sched.linear { t_warmup = "50ba", alpha_f = 0, compat = "composer" }
+r.clip.norm = 1.0
+
+-- Made by: tycho data convert --concat-tokens 2048 --eos-text '<|endoftext|>'. That token is 0 in GPT-NeoX's tokenizer;
+-- attention stays within the documents that it ends.
+local data = t.env("TYCHO_DATA", "data/finetune")
+r.train_data = t.data.mds { local_dir = data, eos_token_id = 0 }
+r.eval = {
+  data  = t.data.mds { local_dir = data, split = "test", eos_token_id = 0 },
+  every = "1ep",
+  first = true,
+}
+r.ckpt = { every = "1ep", keep = 1 }
+
+return r

@@ -1,0 +1,234 @@
+// Callbacks in Lua, called as the engine calls them.
+#include "bindings/run/lua_callbacks.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <thread>
+
+#include "bindings/define/watch.h"
+#include "tests/bindings/run/fake_session.h"
+#include "tests/trainer/base/temp_dir.h"
+
+namespace tycho {
+namespace {
+
+class LuaCallbacksTest : public testing::Test {
+ protected:
+  /// Makes the callbacks of a recipe with these lines.
+  void load(const std::string& lines) {
+    std::ofstream(dir_ / "x.lua") << "local t = require \"tycho\"\nlocal r = t.recipe \"x\"\n"
+                                     "r.model = t.model.llama {}\nr.optimizer = t.optim.adamw { lr = 1e-3 }\n"
+                                     "r.max_duration = \"10ba\"\n"
+                                     "r.train_data = t.data.mds { local_dir = \"d\" }\n"
+                                  << lines << "\nreturn r\n";
+    RecipeRequest request;
+    request.file = dir_ / "x.lua";
+    recipe_ = resolve_recipe(request);
+    source_ = std::make_unique<LuaCallbacks>(recipe_);
+    source_->set_session(&session_);
+    callbacks_ = source_->callbacks();
+  }
+  /// Calls the first callback; what it raised, or "".
+  std::string call(Event event = Event::kBatchEnd, const Json& facts = Json::object()) {
+    CallbackPort port{commands_, &dist_};
+    try {
+      callbacks_.at(0).code->run({event, metrics_, run_, eval_, eval_, facts}, port);
+    } catch (const Error& error) {
+      std::string text = error.what();
+      const size_t at = text.find("x.lua:");
+      return at == std::string::npos ? text : text.substr(at);
+    }
+    return "";
+  }
+  std::string value(const std::string& expression) {
+    load("r.callbacks.a = t.control { state = { v = \"\" }, batch_end = function(ctx, st) st.v = tostring(" +
+         expression + ") end }");
+    const std::string raised = call();
+    return raised.empty() ? callbacks_[0].code->state().at("v").get<std::string>() : raised;
+  }
+
+  struct OneRank final : Dist {
+    int rank() const override { return 0; }
+    int size() const override { return 2; }
+    void enter() override {}
+    void leave(bool) override {}
+    std::vector<std::vector<double>> gather(const std::vector<double>& values,
+                                            const std::string& place) override {
+      last_place = place;
+      std::vector<double> other = values;
+      for (double& x : other) x += 1;
+      return {values, other};
+    }
+    std::string last_place;
+  };
+
+  TempDir dir_;
+  FakeSession session_;
+  ResolvedRecipe recipe_;
+  std::unique_ptr<LuaCallbacks> source_;
+  std::vector<Callback> callbacks_;
+  std::vector<Command> commands_;
+  StepMetrics metrics_;
+  RunInfo run_;
+  const EvalScore* eval_ = nullptr;
+  OneRank dist_;
+};
+
+TEST_F(LuaCallbacksTest, TheContextHasTheNumbersOfTheStep) {
+  metrics_.step = 7, metrics_.loss = 2.5, metrics_.step_s = 0.25;
+  run_.total_steps = 14;
+  EXPECT_EQ(value("ctx.step .. \" \" .. ctx.loss .. \" \" .. ctx.step_ms .. \" \" .. ctx.frac"),
+            "7 2.5 250 0.5");
+  EXPECT_EQ(value("ctx.event"), "batch_end");
+  EXPECT_EQ(value("ctx.mfu"), "nil");
+}
+
+TEST_F(LuaCallbacksTest, AWrongNameIsAnErrorWithItsLineAndASuggestion) {
+  EXPECT_NE(value("ctx.los").find("x.lua:7: control_ctx has no los; did you mean loss?"), std::string::npos);
+}
+
+TEST_F(LuaCallbacksTest, ObserversHaveNoCommands) {
+  load("r.callbacks.a = t.observe { batch_end = function(ctx) ctx.cmd.stop() end }");
+  EXPECT_NE(call().find("x.lua:7: ctx.cmd: only a t.control callback commands"), std::string::npos);
+}
+
+TEST_F(LuaCallbacksTest, CommandsAreCheckedWhereTheyAreWritten) {
+  load(
+      "r.callbacks.a = t.control { batch_end = function(ctx)\n"
+      "  ctx.cmd.scale_lr(0.5, { for_next = \"200ba\" })\n"
+      "  ctx.cmd.save \"spike\"\n"
+      "  ctx.cmd.set_schedule(t.sched.linear { alpha_f = 0.5 })\nend }");
+  EXPECT_EQ(call(), "");
+  ASSERT_EQ(commands_.size(), 3u);
+  EXPECT_EQ(command_text(commands_[0]), "scale_lr(0.5, for_next = 200ba)");
+  EXPECT_EQ(command_text(commands_[1]), "save(\"spike\")");
+  EXPECT_EQ(commands_[2].arguments.at("scheduler").at("alpha_f"), 0.5);
+  load("r.callbacks.a = t.control { batch_end = function(ctx) ctx.cmd.scale_lrr(1) end }");
+  EXPECT_NE(call().find("did you mean scale_lr"), std::string::npos);
+  load("r.callbacks.a = t.control { batch_end = function(ctx) ctx.cmd.set_lr(-1) end }");
+  EXPECT_NE(call().find("x.lua:7"), std::string::npos);
+}
+
+TEST_F(LuaCallbacksTest, WhatRaisesLeavesItsStateAsItWas) {
+  load(
+      "r.callbacks.a = t.control { state = { n = 1, deep = { 2 } }, batch_end = function(ctx, st)\n"
+      "  st.n = 5; st.deep[1] = 6\n  error(\"oh\")\nend }");
+  EXPECT_EQ(call(), "x.lua:9: oh");
+  EXPECT_EQ(callbacks_[0].code->state(), (Json{{"deep", {2}}, {"n", 1}}));
+}
+
+TEST_F(LuaCallbacksTest, StateThatIsNotPlainIsNamed) {
+  load("r.callbacks.a = t.control { batch_end = function(ctx, st) st.f = function() end end }");
+  EXPECT_EQ(call(), "");
+  EXPECT_NE(call().find("state is to be plain data; found a function at f"), std::string::npos);
+}
+
+TEST_F(LuaCallbacksTest, HandlesExpireWithTheCall) {
+  load(
+      "local kept\nr.callbacks.a = t.observe { batch_end = function(ctx)\n"
+      "  if kept then return kept.loss end\n  kept = ctx\nend }");
+  EXPECT_EQ(call(), "");
+  EXPECT_NE(call().find("this observe_ctx belonged to batch_end of \"a\", which is over"), std::string::npos);
+  load(
+      "local cmd\nr.callbacks.a = t.control { batch_end = function(ctx)\n"
+      "  if cmd then cmd(0.5) end\n  cmd = ctx.cmd.set_lr\nend }");
+  EXPECT_EQ(call(), "");
+  EXPECT_NE(call().find("is over"), std::string::npos);
+}
+
+TEST_F(LuaCallbacksTest, AnEndlessLoopEndsByItsLimitAndByCtrlC) {
+  load("r.callbacks.a = t.observe { time_limit = \"0.2s\", batch_end = function() while true do end end }");
+  EXPECT_NE(call().find("is there a loop without end?"), std::string::npos);
+  load(
+      "r.callbacks.a = t.observe { batch_end = function() while true do pcall(function() while true do end "
+      "end) end end }");
+  std::thread presses([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    LuaWatch::interrupt();
+  });
+  EXPECT_NE(call().find("interrupted at"), std::string::npos);
+  presses.join();
+}
+
+TEST_F(LuaCallbacksTest, RandomNumbersAreTheSameWhenAStepIsRunAgain) {
+  load("r.callbacks.a = t.observe { state = {}, batch_end = function(ctx, st) st.x = math.random() end }");
+  metrics_.step = 3;
+  call();
+  const Json first = callbacks_[0].code->state();
+  metrics_.step = 4;
+  call();
+  EXPECT_NE(callbacks_[0].code->state(), first);
+  metrics_.step = 3;
+  call();
+  EXPECT_EQ(callbacks_[0].code->state(), first);
+}
+
+TEST_F(LuaCallbacksTest, TheRecipeCanBeReadAndNotWritten) {
+  EXPECT_EQ(value("r.optimizer.lr"), "0.001");
+  load("r.callbacks.a = t.observe { batch_end = function() r.seed = 3 end }");
+  EXPECT_NE(call().find("training has begun"), std::string::npos);
+}
+
+TEST_F(LuaCallbacksTest, EverywhereCallbacksReduceNumbersAndTables) {
+  load(
+      "r.callbacks.a = t.everywhere { state = {}, batch_end = function(ctx, st)\n"
+      "  st.sum = ctx.dist:sum(3)\n  st.max = ctx.dist:max({ a = 1, b = 2 })\n"
+      "  st.all = ctx.dist:gather(5)\n  st.two = ctx.dist:broadcast(7, 1)\nend }");
+  EXPECT_EQ(call(), "");
+  EXPECT_EQ(callbacks_[0].code->state(),
+            (Json{{"all", {5, 6}}, {"max", {{"a", 2}, {"b", 3}}}, {"sum", 7}, {"two", 8}}));
+  EXPECT_TRUE(dist_.last_place.ends_with("x.lua:11"));
+}
+
+TEST_F(LuaCallbacksTest, EvaluationsAndFactsOfTheEventAreThere) {
+  const EvalScore score{2.0, 7.4, 100, 5};
+  eval_ = &score;
+  EXPECT_EQ(value("ctx.eval.loss .. \" \" .. ctx.eval.best.step"), "2 5");
+  load("r.callbacks.a = t.observe { state = {}, ckpt_saved = function(ctx, st) st.tag = ctx.tag end }");
+  EXPECT_TRUE(callbacks_[0].code->handles(Event::kCkptSaved));
+  EXPECT_FALSE(callbacks_[0].code->handles(Event::kBatchEnd));
+  EXPECT_EQ(call(Event::kCkptSaved, {{"tag", "best"}}), "");
+  EXPECT_EQ(callbacks_[0].code->state().at("tag"), "best");
+}
+
+TEST_F(LuaCallbacksTest, OperatorsLookAndOnlyWithRightsCommand) {
+  load("");
+  metrics_.loss = 1.5;
+  CallbackPort port{commands_};
+  const EventInfo info{Event::kBatchEnd, metrics_, run_};
+  EXPECT_EQ(source_->evaluate("ctx.loss * 2", false, info, port), "3");
+  EXPECT_EQ(source_->evaluate("cmd.set_lr(0.5)", true, info, port), "");
+  EXPECT_EQ(commands_.size(), 1u);
+  EXPECT_THROW(source_->evaluate("cmd.set_lr(0.5)", false, info, port), Error);
+  EXPECT_THROW(source_->evaluate("while", true, info, port), Error);
+}
+
+TEST_F(LuaCallbacksTest, TheReadyOnesRunOnWhatEveryCallbackHas) {
+  metrics_.step = 20, metrics_.loss = 3, metrics_.lr = 0.5, metrics_.step_s = 0.1,
+  metrics_.tokens_per_s = 1000, metrics_.tokens = 200, metrics_.samples = 10, metrics_.eta_s = 3700;
+  const Json facts = {{"activations", {{{"rms", 1.0}, {"max", 2.0}}}}};
+  for (const char* kind :
+       {"speed", "memory", "lr", "runtime_estimate", "loss_ema", "loss_spike", "grad_norm", "activations"}) {
+    load(fmt::format("r.callbacks.a = t.cb.{} {{}}", kind));
+    for (const auto& [name, event] : enum_names(Event{})) {
+      if (!callbacks_[0].code->handles(event)) continue;
+      EXPECT_EQ(call(event, facts), "") << kind << " " << name;
+    }
+  }
+}
+
+TEST_F(LuaCallbacksTest, ASpikeLowersTheRateOnceAndIsReported) {
+  load("r.callbacks.a = t.cb.loss_spike { warmup = \"5ba\", action = \"scale_lr\", for_next = \"10ba\" }");
+  for (int64_t step = 1; step <= 30; ++step) {
+    metrics_.step = step;
+    metrics_.loss = step == 20 || step == 22 ? 50 : 2 + 0.1 * static_cast<double>(step % 2);
+    ASSERT_EQ(call(), "");
+  }
+  ASSERT_EQ(commands_.size(), 2u);
+  EXPECT_EQ(command_text(commands_[0]), "scale_lr(0.5, for_next = 10ba)");
+  EXPECT_EQ(command_text(commands_[1]), "save(\"spike\")");
+}
+
+}  // namespace
+}  // namespace tycho

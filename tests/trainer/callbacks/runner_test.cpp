@@ -1,0 +1,185 @@
+// When callbacks run, what their failures do, and what comes of their commands.
+#include "trainer/callbacks/runner.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/trainer/callbacks/fake_callback.h"
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+struct NotedEvents : Reporter {
+  void event(const std::string& kind, const std::string& text, const Json& facts) override {
+    noted.push_back(kind + ": " + text);
+    last_facts = facts;
+  }
+  std::vector<std::string> noted;
+  Json last_facts;
+};
+
+class RunnerTest : public testing::Test {
+ protected:
+  CallbackRunner make(std::vector<Callback> callbacks, int rank = 0) {
+    return CallbackRunner(
+        std::move(callbacks),
+        {.rank = rank,
+         .reporter = reporter_,
+         .gather = [this](const std::string& mine) { return gather_(mine); },
+         .in_steps =
+             [](const Duration& d) { return d.unit == DurationUnit::kFraction ? 100 * d.value : d.value; }});
+  }
+  void end_step(CallbackRunner& runner, int64_t step, Event event = Event::kBatchEnd) {
+    StepMetrics metrics;
+    metrics.step = step;
+    metrics.step_s = 0.1;
+    runner.announce({event, metrics, run_});
+  }
+  std::vector<int64_t> steps_of(CallbackOptions options) {
+    std::vector<int64_t> steps;
+    std::vector<Callback> callbacks;
+    callbacks.push_back(fake_callback(
+        "x", {Event::kBatchEnd},
+        [&](const EventInfo& info, CallbackPort&, Json&) { steps.push_back(info.metrics.step); }, options));
+    CallbackRunner runner = make(std::move(callbacks));
+    for (int64_t step = 1; step <= 12; ++step) end_step(runner, step);
+    return steps;
+  }
+  std::vector<Command> boundary(CallbackRunner& runner, int64_t step) {
+    failure_.clear();
+    return runner.boundary(step, {}, failure_);
+  }
+
+  NotedEvents reporter_;
+  RunInfo run_;
+  std::string failure_;
+  std::function<std::vector<std::string>(const std::string&)> gather_ = [](const std::string& mine) {
+    return std::vector<std::string>{mine};
+  };
+};
+
+Duration ba(double steps) { return {steps, DurationUnit::kBatch}; }
+
+TEST_F(RunnerTest, RunsEveryStepUnlessToldOtherwise) {
+  EXPECT_EQ(steps_of({}).size(), 12u);
+  EXPECT_EQ(steps_of({.every = ba(5)}), (std::vector<int64_t>{5, 10}));
+  EXPECT_EQ(steps_of({.at = {ba(3), ba(7)}}), (std::vector<int64_t>{3, 7}));
+  EXPECT_EQ(steps_of({.every = ba(5), .at = {ba(3)}}), (std::vector<int64_t>{3, 5, 10}));
+  EXPECT_EQ(steps_of({.every = ba(2), .from = ba(5), .until_ = ba(9)}), (std::vector<int64_t>{6, 8}));
+  EXPECT_EQ(steps_of({.every = Duration{0.04, DurationUnit::kFraction}}), (std::vector<int64_t>{4, 8, 12}));
+}
+
+TEST_F(RunnerTest, RunsByOrderThenByName) {
+  std::string order;
+  const auto say = [&](const char* name, int64_t rank) {
+    return fake_callback(name, {Event::kBatchEnd},
+                         [&order, name](const EventInfo&, CallbackPort&, Json&) { order += name; },
+                         {.order = rank});
+  };
+  std::vector<Callback> callbacks;
+  callbacks.push_back(say("c", 0));
+  callbacks.push_back(say("a", 1));
+  callbacks.push_back(say("b", 0));
+  CallbackRunner runner = make(std::move(callbacks));
+  end_step(runner, 1);
+  EXPECT_EQ(order, "bca");
+}
+
+TEST_F(RunnerTest, CommandsWaitForTheBoundaryAndCarryTheirName) {
+  std::vector<Callback> callbacks;
+  callbacks.push_back(fake_callback("x", {Event::kBatchEnd}, [](const EventInfo&, CallbackPort& port, Json&) {
+    port.commands.push_back(make_command("set_lr", Json::array({0.5}), nullptr, ""));
+  }));
+  CallbackRunner runner = make(std::move(callbacks));
+  end_step(runner, 1);
+  const std::vector<Command> commands = boundary(runner, 1);
+  ASSERT_EQ(commands.size(), 1u);
+  EXPECT_EQ(command_text(commands[0]), "set_lr(0.5)");
+  EXPECT_EQ(commands[0].by, "x");
+  EXPECT_TRUE(boundary(runner, 1).empty());
+}
+
+std::vector<Callback> failing(std::optional<OnError> policy) {
+  std::vector<Callback> callbacks;
+  callbacks.push_back(fake_callback(
+      "x", {Event::kBatchEnd},
+      [](const EventInfo&, CallbackPort& port, Json& state) {
+        state["touched"] = true;
+        port.commands.push_back(make_command("stop", Json::array(), nullptr, ""));
+        throw Error("x.lua:3: oh", ExitCode::kRecipe);
+      },
+      {.on_error = policy}, Json::object()));
+  return callbacks;
+}
+
+TEST_F(RunnerTest, WhatFailedHasDoneNothing) {
+  CallbackRunner runner = make(failing(OnError::kWarn));
+  end_step(runner, 1);
+  EXPECT_TRUE(boundary(runner, 1).empty());
+  EXPECT_EQ(runner.state(), Json({{"x", Json::object()}}));
+  EXPECT_EQ(reporter_.noted.back(), "warning: rank 0, batch_end of \"x\": x.lua:3: oh");
+}
+
+TEST_F(RunnerTest, AnErrorStopsInTheFirstStepsAndDisablesLater) {
+  CallbackRunner early = make(failing(std::nullopt));
+  end_step(early, 100);
+  boundary(early, 100);
+  EXPECT_EQ(failure_, "rank 0, batch_end of \"x\": x.lua:3: oh");
+
+  CallbackRunner late = make(failing(std::nullopt));
+  end_step(late, 101);
+  boundary(late, 101);
+  EXPECT_EQ(failure_, "");
+  EXPECT_EQ(late.switched().at("x"), false);
+  EXPECT_FALSE(late.wants(Event::kBatchEnd, 102));
+  late.enable("x", true);
+  EXPECT_TRUE(late.wants(Event::kBatchEnd, 102));
+}
+
+TEST_F(RunnerTest, AFailureOfOneRankIsKnownToAllAndOnlyRankZeroCommands) {
+  const std::string theirs =
+      R"({"failures":[{"callback":"x","event":"setup","message":"x.lua:9: rank one"}],)"
+      R"("commands":[{"name":"stop","arguments":{},"by":"x"}]})";
+  gather_ = [&](const std::string& mine) { return std::vector<std::string>{mine, theirs}; };
+  CallbackRunner runner = make(failing(OnError::kStop));
+  EXPECT_TRUE(boundary(runner, 1).empty());
+  EXPECT_EQ(failure_, "rank 1, setup of \"x\": x.lua:9: rank one");
+}
+
+TEST_F(RunnerTest, OtherRanksRunOnlyEverywhereCallbacks) {
+  int calls = 0;
+  const auto count = [&](const EventInfo&, CallbackPort&, Json&) { ++calls; };
+  std::vector<Callback> callbacks;
+  callbacks.push_back(fake_callback("control", {Event::kBatchEnd}, count));
+  callbacks.push_back(
+      fake_callback("all", {Event::kBatchEnd}, count, {}, nullptr, CallbackKind::kEverywhere));
+  CallbackRunner runner = make(std::move(callbacks), /*rank=*/1);
+  end_step(runner, 1);
+  EXPECT_EQ(calls, 1);
+  runner.enable("control", false);  // known by name all the same
+}
+
+TEST_F(RunnerTest, NamesThatDoNotExistAreRefusedWithASuggestion) {
+  CallbackRunner runner = make(failing(OnError::kWarn));
+  EXPECT_THROW(runner.enable("spike", true), Error);
+}
+
+TEST_F(RunnerTest, StateComesBackWithWhatWasSwitchedOff) {
+  CallbackRunner runner = make(failing(OnError::kWarn));
+  runner.set_state({{"x", {{"mean", 2.5}}}, {"gone", {{"a", 1}}}}, {{"x", false}, {"gone", false}});
+  EXPECT_EQ(runner.state(), Json({{"x", {{"mean", 2.5}}}}));
+  EXPECT_EQ(runner.switched(), (std::map<std::string, bool>{{"x", false}}));
+}
+
+TEST_F(RunnerTest, TellsWhatEachTook) {
+  std::vector<Callback> callbacks;
+  callbacks.push_back(fake_callback("x", {Event::kBatchEnd}, [](const EventInfo&, CallbackPort&, Json&) {}));
+  CallbackRunner runner = make(std::move(callbacks));
+  for (int64_t step = 1; step <= 3; ++step) end_step(runner, step);
+  runner.report_costs(1);
+  EXPECT_EQ(reporter_.last_facts.at("x").at("calls"), 3);
+  EXPECT_TRUE(reporter_.noted.back().starts_with("callbacks: 1 callback took"));
+}
+
+}  // namespace
+}  // namespace tycho

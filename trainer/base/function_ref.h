@@ -1,0 +1,30 @@
+// A function of a recipe as a config knows it: where it stands and what it is, not the code.
+#pragma once
+#include <string>
+
+#include "trainer/base/json.h"
+
+namespace tycho {
+
+/// In JSON: {"at": "recipes/x.lua:31", "hash": "<32 hex digits>"}.
+struct FunctionRef {
+  std::string at;    // file:line, for people
+  std::string hash;  // of its text and of what it closes over: what makes two functions the same
+  bool operator==(const FunctionRef& other) const { return hash == other.hash; }
+};
+
+/// True for the JSON of a FunctionRef.
+inline bool is_function_ref(const Json& json) {
+  return json.is_object() && json.size() == 2 && json.contains("at") && json.contains("hash");
+}
+
+/// The same value with the place left out of every function, which moves when a line is added above it.
+inline Json without_places(const Json& json) {
+  if (is_function_ref(json)) return {{"hash", json.at("hash")}};
+  if (!json.is_structured()) return json;
+  Json out = json;
+  for (auto& value : out) value = without_places(value);
+  return out;
+}
+
+}  // namespace tycho

@@ -1,0 +1,200 @@
+// Runs the callbacks of a run.
+#include "trainer/callbacks/runner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "trainer/base/error.h"
+#include "trainer/base/field_types.h"
+#include "trainer/base/nearest.h"
+
+namespace tycho {
+namespace {
+
+constexpr double kSoftLimit_s = 0.05;
+constexpr int64_t kStepsThatStop = 100;
+
+/// Events that happen in every step: the only ones that `every` and `at` thin out.
+bool of_steps(Event event) {
+  return event == Event::kBatchStart || event == Event::kAfterForward || event == Event::kGradsReady ||
+         event == Event::kBatchEnd;
+}
+
+}  // namespace
+
+CallbackRunner::CallbackRunner(std::vector<Callback> callbacks, RunnerContext context)
+    : context_(std::move(context)) {
+  for (Callback& callback : callbacks) {
+    known_[callback.name] = callback.options.on_error.value_or(OnError::kDisable);
+    explicit_policy_[callback.name] = callback.options.on_error.has_value();
+    if (context_.rank != 0 && callback.kind != CallbackKind::kEverywhere) continue;
+    const CallbackOptions& options = callback.options;
+    Slot slot;
+    const bool moments_only = !options.every && !options.at.empty();
+    slot.every = options.every ? std::max(1.0, context_.in_steps(*options.every)) : moments_only ? 0.0 : 1.0;
+    slot.from = options.from ? context_.in_steps(*options.from) : 0;
+    slot.until =
+        options.until_ ? context_.in_steps(*options.until_) : std::numeric_limits<double>::infinity();
+    for (const Duration& moment : options.at) slot.at.push_back(std::ceil(context_.in_steps(moment)));
+    slot.callback = std::move(callback);
+    callbacks_.push_back(std::move(slot));
+  }
+  std::sort(callbacks_.begin(), callbacks_.end(), [](const Slot& a, const Slot& b) {
+    return std::pair(a.callback.options.order, a.callback.name) <
+           std::pair(b.callback.options.order, b.callback.name);
+  });
+}
+
+bool CallbackRunner::due(const Slot& slot, Event event, int64_t step) const {
+  const auto found = enabled_.find(slot.callback.name);
+  if (found != enabled_.end() && !found->second) return false;
+  const auto now = static_cast<double>(step);
+  if (now < slot.from || now > slot.until) return false;
+  if (!of_steps(event)) return true;
+  if (slot.every > 0 && std::floor(now / slot.every) > std::floor((now - 1) / slot.every)) return true;
+  return std::find(slot.at.begin(), slot.at.end(), now) != slot.at.end();
+}
+
+bool CallbackRunner::wants(Event event, int64_t step) const {
+  return std::any_of(callbacks_.begin(), callbacks_.end(), [&](const Slot& slot) {
+    return slot.callback.code->handles(event) && due(slot, event, step);
+  });
+}
+
+void CallbackRunner::announce(const EventInfo& info) {
+  // Steps count from 1 while they run, as they will when they are done.
+  const bool running = info.event == Event::kBatchStart || info.event == Event::kAfterForward ||
+                       info.event == Event::kGradsReady;
+  const int64_t step = info.metrics.step + (running ? 1 : 0);
+  for (Slot& slot : callbacks_)
+    if (slot.callback.code->handles(info.event) && due(slot, info.event, step)) call(slot, info);
+}
+
+void CallbackRunner::call(Slot& slot, const EventInfo& info) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<Command> commands;
+  CallbackPort port{commands, slot.callback.kind == CallbackKind::kEverywhere ? context_.dist : nullptr};
+  const auto start = Clock::now();
+  bool failed = true;
+  if (port.dist != nullptr) port.dist->enter();
+  try {
+    slot.callback.code->run(info, port);
+    failed = false;
+    for (Command& command : commands) {
+      command.by = slot.callback.name;
+      commands_.push_back(std::move(command));
+    }
+  } catch (const Error& error) {
+    if (error.code() == ExitCode::kInterrupted) {
+      context_.reporter.event("warning", fmt::format("callback \"{}\": {}", slot.callback.name, error.what()),
+                              {{"callback", slot.callback.name}});
+    } else {
+      failures_.push_back(
+          {{"callback", slot.callback.name}, {"event", enum_name(info.event)}, {"message", error.what()}});
+    }
+  }
+  if (port.dist != nullptr) port.dist->leave(failed);
+  account(slot, info, std::chrono::duration<double>(Clock::now() - start).count());
+}
+
+void CallbackRunner::account(Slot& slot, const EventInfo& info, double seconds) {
+  ++slot.calls;
+  slot.total_s += seconds;
+  slot.longest_s = std::max(slot.longest_s, seconds);
+  if (seconds < kSoftLimit_s || slot.warned || info.metrics.step == 0) return;
+  slot.warned = true;
+  const double share = info.metrics.step_s > 0 ? 100 * seconds / info.metrics.step_s : 0;
+  context_.reporter.event(
+      "warning",
+      fmt::format("callback \"{}\" took {:.0f} ms in {}, {:.0f} % of a step; training waits for it",
+                  slot.callback.name, 1e3 * seconds, enum_name(info.event), share),
+      {{"callback", slot.callback.name}, {"event", enum_name(info.event)}, {"seconds", seconds}});
+}
+
+std::vector<Command> CallbackRunner::boundary(int64_t step, std::vector<Command> operators,
+                                              std::string& failure) {
+  std::string mine;
+  if (!failures_.empty() || !commands_.empty() || !operators.empty()) {
+    Json commands = Json::array();
+    for (const Command& command : commands_) commands.push_back(command_json(command));
+    for (const Command& command : operators) commands.push_back(command_json(command));
+    mine = Json{{"failures", std::move(failures_)}, {"commands", std::move(commands)}}.dump(
+        -1, ' ', false, Json::error_handler_t::replace);
+  }
+  commands_.clear();
+  failures_ = Json::array();
+  std::vector<Command> agreed;
+  const std::vector<std::string> texts = context_.gather(mine);
+  for (size_t rank = 0; rank < texts.size(); ++rank) {
+    if (texts[rank].empty()) continue;
+    const Json said = parse_json(texts[rank], "boundary");
+    if (rank == 0)
+      for (const Json& command : said.at("commands")) agreed.push_back(command_from_json(command));
+    for (Json failed : said.at("failures")) {
+      failed["rank"] = rank;
+      const std::string stop = handle(failed, step);
+      if (failure.empty()) failure = stop;
+    }
+  }
+  return agreed;
+}
+
+std::string CallbackRunner::handle(const Json& failure, int64_t step) {
+  const std::string name = failure.at("callback");
+  const std::string text =
+      fmt::format("rank {}, {} of \"{}\": {}", failure.at("rank").get<int64_t>(),
+                  failure.at("event").get<std::string>(), name, failure.at("message").get<std::string>());
+  OnError policy = known_.at(name);
+  if (!explicit_policy_.at(name) && step <= kStepsThatStop) policy = OnError::kStop;
+  if (policy == OnError::kStop) return text;
+  if (policy == OnError::kDisable) enabled_[name] = false;
+  context_.reporter.event("warning", text + (policy == OnError::kDisable ? "; it is disabled" : ""),
+                          {{"callback", name}, {"step", step}, {"on_error", enum_name(policy)}});
+  return "";
+}
+
+void CallbackRunner::enable(const std::string& name, bool on) {
+  if (!known_.contains(name)) {
+    std::vector<std::string> names;
+    for (const auto& [known, policy] : known_) names.push_back(known);
+    fail(ExitCode::kRecipe, "[cmd] no callback \"{}\"{}", name, did_you_mean(name, names));
+  }
+  enabled_[name] = on;
+}
+
+Json CallbackRunner::state() const {
+  Json states = Json::object();
+  for (const Slot& slot : callbacks_) {
+    Json state = slot.callback.code->state();
+    if (!state.is_null()) states[slot.callback.name] = std::move(state);
+  }
+  return states;
+}
+
+void CallbackRunner::set_state(const Json& states, const std::map<std::string, bool>& enabled) {
+  enabled_ = enabled;
+  std::erase_if(enabled_, [&](const auto& one) { return !known_.contains(one.first); });
+  for (Slot& slot : callbacks_)
+    if (states.contains(slot.callback.name)) slot.callback.code->set_state(states.at(slot.callback.name));
+}
+
+void CallbackRunner::report_costs(double run_s) const {
+  Json costs = Json::object();
+  double total = 0;
+  for (const Slot& slot : callbacks_) {
+    if (slot.calls == 0) continue;
+    total += slot.total_s;
+    costs[slot.callback.name] = {
+        {"calls", slot.calls}, {"seconds", slot.total_s}, {"longest_s", slot.longest_s}};
+  }
+  if (costs.empty()) return;
+  context_.reporter.event(
+      "callbacks",
+      fmt::format("{} callback{} took {:.3g} s, {:.2g} % of the run", costs.size(),
+                  costs.size() == 1 ? "" : "s", total, run_s > 0 ? 100 * total / run_s : 0.0),
+      costs);
+}
+
+}  // namespace tycho

@@ -1,0 +1,74 @@
+// Runs the callbacks of a run: when each is due, what its failure does, and what it took. Torch-free.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "trainer/callback.h"
+#include "trainer/config.h"
+#include "trainer/metrics/reporter.h"
+
+namespace tycho {
+
+/// One text of every rank, by rank. Collective.
+using GatherTexts = std::function<std::vector<std::string>(const std::string& mine)>;
+
+/// What a runner gets from the run around it; all of it outlives the runner.
+struct RunnerContext {
+  int rank = 0;
+  Reporter& reporter;
+  GatherTexts gather;
+  Dist* dist = nullptr;
+  std::function<double(const Duration&)> in_steps;  // a duration of the recipe as steps
+};
+
+/// Owned by the trainer's thread.
+class CallbackRunner {
+ public:
+  /// Leaves out what this rank does not run; all ranks know the names of all.
+  CallbackRunner(std::vector<Callback> callbacks, RunnerContext context);
+
+  bool empty() const { return callbacks_.empty(); }
+  /// True when some callback hears this event at this step: what is costly to prepare is prepared only then.
+  bool wants(Event event, int64_t step) const;
+  /// Calls every callback that is due, by order, then name. What one raises waits for the boundary.
+  void announce(const EventInfo& info);
+  /// Collective: what failed on any rank is known to all, and handled alike by the callback's policy; then
+  /// the commands of rank 0, in order, with those of `operators` at their end. A failure that is to stop the
+  /// run goes to `failure`, on every rank: "rank 0, batch_end of "spike": recipes/x.lua:31: ...".
+  std::vector<Command> boundary(int64_t step, std::vector<Command> operators, std::string& failure);
+  /// Switches a callback; Error (kRecipe) for an unknown name.
+  void enable(const std::string& name, bool on);
+  const std::map<std::string, bool>& switched() const { return enabled_; }
+
+  /// {name: state} of those that have one.
+  Json state() const;
+  void set_state(const Json& states, const std::map<std::string, bool>& enabled);
+  /// Says what each took: an event "callbacks" with calls, total and longest time of each.
+  void report_costs(double run_s) const;
+
+ private:
+  struct Slot {
+    Callback callback;
+    double every = 1, from = 0, until = 0;
+    std::vector<double> at;
+    int64_t calls = 0;
+    double total_s = 0, longest_s = 0;
+    bool warned = false;
+  };
+  bool due(const Slot& slot, Event event, int64_t step) const;
+  void call(Slot& slot, const EventInfo& info);
+  void account(Slot& slot, const EventInfo& info, double seconds);
+  /// Follows the policy; the text when it is to stop the run.
+  std::string handle(const Json& failure, int64_t step);
+
+  RunnerContext context_;
+  std::vector<Slot> callbacks_;
+  std::map<std::string, OnError> known_;  // name -> policy after the first steps, of all ranks' callbacks
+  std::map<std::string, bool> explicit_policy_;
+  std::map<std::string, bool> enabled_;
+  std::vector<Command> commands_;
+  Json failures_ = Json::array();
+};
+
+}  // namespace tycho

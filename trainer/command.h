@@ -1,0 +1,76 @@
+// What controllers and operators may ask of a run: plain records that every rank applies at the same step
+// boundary. Torch-free.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/base/duration.h"
+#include "trainer/base/json.h"
+
+namespace tycho {
+
+struct Command {
+  std::string name;
+  Json arguments = Json::object();  // by the names of its spec
+  std::string by;                   // a callback's name, or "ann (ctl)"
+};
+
+/// One argument of a command. Optional ones may be left out; nil then gives back what the recipe says.
+struct CommandArgument {
+  enum class Type { kNumber, kCount, kText, kDuration, kPair, kScheduler, kTable };
+  const char* name;
+  Type type;
+  bool optional = false;
+  bool named = false;  // given by name, after the others: { for_next = "200ba" }
+};
+
+struct CommandSpec {
+  const char* name;
+  const char* usage;  // "scale_lr(factor, { for_next = \"200ba\" })"
+  const char* help;
+  std::vector<CommandArgument> arguments;
+  const char* missing = nullptr;  // why it is refused: the part of the engine that is not there
+};
+const std::vector<CommandSpec>& all_commands();
+
+/// The command of this name with checked arguments: `values` in the order of its spec, `named` by name.
+/// Throws Error (kRecipe) that says how it is written.
+Command make_command(const std::string& name, const Json& values, const Json& named, const std::string& by);
+/// "scale_lr(0.5, for_next = 200ba)", for people.
+std::string command_text(const Command& command);
+
+Json command_json(const Command& command);
+/// Checks like make_command.
+Command command_from_json(const Json& json);
+
+/// What commands changed for longer than a step: kept in every checkpoint, so that a resumed run has the same
+/// values.
+struct Controls {
+  struct LrWindow {
+    double factor = 1;
+    std::optional<int64_t> until;  // steps done; none: to the end
+    bool operator==(const LrWindow&) const = default;
+  };
+  std::optional<double> lr;  // instead of the schedule's
+  std::vector<LrWindow> lr_windows;
+  std::optional<std::array<double, 2>> betas;
+  std::optional<double> weight_decay, clip_norm;
+  Json scheduler;  // as in a recipe; null: the recipe's
+  std::optional<Duration> log_every;
+  std::map<std::string, bool> enabled;  // callbacks that were switched on or off
+
+  bool operator==(const Controls&) const = default;
+  /// The rate of the optimizer step that follows `steps_done` steps, when the schedule says `scheduled`.
+  double lr_of(double scheduled, int64_t steps_done) const;
+  /// Forgets windows that are over.
+  void expire(int64_t steps_done);
+
+  Json to_json() const;  // null when nothing is changed
+  static Controls from_json(const Json& json);
+};
+
+}  // namespace tycho

@@ -1,0 +1,13 @@
+// Unicode's normal forms of text: what a tokenizer.json calls its normalizer.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace tycho {
+
+enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
+
+/// The text in a normal form of Unicode (UAX 15). Bytes that are no UTF-8 stay as they are.
+std::string normalized(NormalForm form, std::string_view text);
+
+}  // namespace tycho

@@ -1,0 +1,86 @@
+// What hooks into the loop.
+#include "trainer/hooks.h"
+
+#include "trainer/base/error.h"
+#include "trainer/parallel/gather_texts.h"
+
+namespace tycho {
+namespace {
+
+RunnerContext context_of(const TrainConfig& config, const RunInfo& run, Communicator& world,
+                         const at::Device& device, Reporter& reporter, Dist* dist) {
+  return {.rank = world.rank(),
+          .reporter = reporter,
+          .gather = [&world, device](const std::string& mine) { return gather_texts(world, device, mine); },
+          .dist = dist,
+          .in_steps =
+              [&config, &run](const Duration& length) {
+                return in_steps(length, config, run.total_steps, run.num_samples);
+              }};
+}
+
+}  // namespace
+
+Hooks::Hooks(const TrainConfig& config, const RunInfo& run, CallbackSource* source, Communicator& world,
+             const at::Device& device, Reporter& reporter)
+    : run_(run),
+      source_(source),
+      dist_(make_dist(world, device)),
+      runner_(source != nullptr ? source->callbacks() : std::vector<Callback>(),
+              context_of(config, run, world, device, reporter, dist_.get())),
+      schedule_(source != nullptr ? source->schedule() : nullptr) {
+  if (source == nullptr && !config.callbacks.empty())
+    reporter.event("warning", "the recipe's callbacks do not run here",
+                   {{"callbacks", config.callbacks.size()}});
+  if (source == nullptr || world.rank() != 0) return;
+  std::string warning;
+  channel_ = std::make_unique<ControlChannel>(run.run_dir, &warning);
+  if (!warning.empty()) reporter.event("warning", warning, Json::object());
+}
+
+Hooks::Boundary Hooks::boundary(const EventInfo& info, int wait_ms) {
+  Boundary result;
+  result.commands = runner_.boundary(info.metrics.step, serve_operators(info, wait_ms), result.failure);
+  return result;
+}
+
+std::vector<Command> Hooks::serve_operators(const EventInfo& info, int wait_ms) {
+  std::vector<Command> all;
+  if (!channel_) return all;
+  for (const OperatorLine& line : channel_->poll(wait_ms)) {
+    std::vector<Command> commands;
+    CallbackPort port{commands};
+    try {
+      std::string text = source_->evaluate(line.code, line.may_command, info, port);
+      for (Command& command : commands) {
+        command.by = line.by;
+        text += fmt::format("{}{} after step {}", text.empty() ? "" : "\n", command_text(command),
+                            info.metrics.step);
+        all.push_back(std::move(command));
+      }
+      channel_->answer(line, true, text);
+    } catch (const Error& error) {
+      channel_->answer(line, false, error.what());
+    }
+  }
+  return all;
+}
+
+double Hooks::factor(int64_t steps_done, const std::optional<StepMetrics>& last) {
+  if (!schedule_) return 1;
+  const std::optional<double> loss = last ? std::optional<double>(last->loss) : std::nullopt;
+  return factor_ = schedule_->factor(steps_done, run_.total_steps, loss);
+}
+
+void Hooks::save_state(TrainState& state) const {
+  state.callbacks = runner_.state();
+  state.controls.enabled = runner_.switched();
+  if (schedule_) state.schedule = schedule_->state();
+}
+
+void Hooks::load_state(const TrainState& state) {
+  runner_.set_state(state.callbacks, state.controls.enabled);
+  if (schedule_ && !state.schedule.is_null()) schedule_->set_state(state.schedule);
+}
+
+}  // namespace tycho

@@ -1,0 +1,56 @@
+// What hooks into the loop: callbacks, a schedule that is asked at every step, and operators who command a
+// running run.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/callbacks/runner.h"
+#include "trainer/control/channel.h"
+#include "trainer/parallel/communicator.h"
+#include "trainer/train_state.h"
+
+namespace tycho {
+
+/// Owned by the trainer's thread.
+class Hooks {
+ public:
+  /// `source` may be null: then nothing hooks in. All references outlive the hooks.
+  Hooks(const TrainConfig& config, const RunInfo& run, CallbackSource* source, Communicator& world,
+        const at::Device& device, Reporter& reporter);
+
+  bool wants(Event event, int64_t step) const { return runner_.wants(event, step); }
+  void announce(const EventInfo& info) { runner_.announce(info); }
+  /// Collective. What to do now, in order, and why the run must not go on, or "". Operators are answered
+  /// here, who see what `info` has; waits for them no longer than `wait_ms`.
+  struct Boundary {
+    std::vector<Command> commands;
+    std::string failure;
+  };
+  Boundary boundary(const EventInfo& info, int wait_ms);
+  void enable(const std::string& name, bool on) { runner_.enable(name, on); }
+
+  /// What a dynamic schedule multiplies the peak by in the step that follows `steps_done`; 1 for another
+  /// schedule.
+  double factor(int64_t steps_done, const std::optional<StepMetrics>& last);
+  /// What it gave last.
+  double last_factor() const { return factor_; }
+
+  /// Into and out of what checkpoints keep.
+  void save_state(TrainState& state) const;
+  void load_state(const TrainState& state);
+  void report_costs(double run_s) const { runner_.report_costs(run_s); }
+
+ private:
+  std::vector<Command> serve_operators(const EventInfo& info, int wait_ms);
+  const RunInfo& run_;
+  CallbackSource* source_;
+  std::unique_ptr<ControlChannel> channel_;  // on rank 0, where there is code that can answer
+  std::unique_ptr<Dist> dist_;
+  CallbackRunner runner_;
+  std::unique_ptr<ScheduleCode> schedule_;
+  double factor_ = 1;
+};
+
+}  // namespace tycho

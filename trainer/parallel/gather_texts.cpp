@@ -1,0 +1,142 @@
+// Small texts and numbers from rank to rank.
+#include "trainer/parallel/gather_texts.h"
+
+#include <cstring>
+
+#include "trainer/base/error.h"
+#include "trainer/base/hash.h"
+
+namespace tycho {
+namespace {
+
+/// Where a rank is while others call: a reduction, or past the end of the callback.
+enum class Place : int64_t { kCall = 1, kDone = 2, kFailed = 3 };
+
+/// What every rank says before numbers travel.
+struct Header {
+  Place place;
+  int64_t line, count;
+};
+
+class WorldDist final : public Dist {
+ public:
+  WorldDist(Communicator& world, const at::Device& device) : world_(world), device_(device) {}
+  int rank() const override { return world_.rank(); }
+  int size() const override { return world_.size(); }
+
+  void enter() override {}
+
+  void leave(bool failed) override {
+    if (size() == 1) return;
+    // Ranks that still call learn why nobody answers, and come here too.
+    for (bool all_left = false; !all_left;) {
+      all_left = true;
+      for (const Header& header : exchange({failed ? Place::kFailed : Place::kDone, 0, 0}))
+        all_left &= header.place != Place::kCall;
+    }
+  }
+
+  std::vector<std::vector<double>> gather(const std::vector<double>& values,
+                                          const std::string& place) override {
+    if (size() == 1) return {values};
+    const int64_t line = line_number_of(place), count = static_cast<int64_t>(values.size());
+    const std::vector<Header> headers = exchange({Place::kCall, line, count});
+    for (size_t r = 0; r < headers.size(); ++r) {
+      if (headers[r].place == Place::kFailed)
+        fail(ExitCode::kTopology, "[dist] rank {} failed in this callback", r);
+      if (headers[r].place == Place::kDone)
+        fail(ExitCode::kTopology,
+             "[dist] rank {} has left the callback, and rank {} calls dist at {}: every rank must "
+             "call the same",
+             r, rank(), place);
+    }
+    check_alike(headers, place);
+    return numbers(values);
+  }
+
+ private:
+  static int64_t line_number_of(const std::string& place) {
+    return static_cast<int64_t>(std::stoull(hash_hex(place).substr(0, 13), nullptr, 16));
+  }
+
+  std::vector<Header> exchange(const Header& mine) {
+    Tensor all = at::zeros({size(), 3}, at::TensorOptions().dtype(at::kLong).device(device_));
+    all[rank()][0] = static_cast<int64_t>(mine.place);
+    all[rank()][1] = mine.line;
+    all[rank()][2] = mine.count;
+    world_.all_reduce(all);
+    const Tensor host = all.cpu();
+    const auto at = host.accessor<int64_t, 2>();
+    std::vector<Header> headers;
+    for (int64_t r = 0; r < size(); ++r)
+      headers.push_back({static_cast<Place>(at[r][0]), at[r][1], at[r][2]});
+    return headers;
+  }
+
+  void check_alike(const std::vector<Header>& headers, const std::string& place) {
+    bool lines = true, counts = true;
+    for (const Header& header : headers) {
+      lines &= header.line == headers[0].line;
+      counts &= header.count == headers[0].count;
+    }
+    if (lines && counts) return;
+    // All ranks saw the same headers, so all of them are here.
+    const std::vector<std::string> places = gather_texts(world_, device_, place);
+    for (size_t r = 1; r < headers.size(); ++r) {
+      if (headers[r].line != headers[0].line)
+        fail(ExitCode::kTopology, "[dist] rank 0 calls at {}, rank {} at {}: every rank must call the same",
+             places[0], r, places[r]);
+      if (headers[r].count != headers[0].count)
+        fail(ExitCode::kTopology, "[dist] {}: rank 0 gives {} numbers, rank {} gives {}", place,
+             headers[0].count, r, headers[r].count);
+    }
+  }
+
+  std::vector<std::vector<double>> numbers(const std::vector<double>& values) {
+    const auto count = static_cast<int64_t>(values.size());
+    Tensor all = at::zeros({size(), count}, at::TensorOptions().dtype(at::kDouble));
+    std::memcpy(all.data_ptr<double>() + rank() * count, values.data(), values.size() * sizeof(double));
+    all = all.to(device_);
+    world_.all_reduce(all);
+    const Tensor host = all.cpu();
+    std::vector<std::vector<double>> by_rank;
+    for (int64_t r = 0; r < size(); ++r) {
+      const double* row = host.data_ptr<double>() + r * count;
+      by_rank.emplace_back(row, row + count);
+    }
+    return by_rank;
+  }
+
+  Communicator& world_;
+  at::Device device_;
+};
+
+}  // namespace
+
+std::vector<std::string> gather_texts(Communicator& world, const at::Device& device,
+                                      const std::string& mine) {
+  if (world.size() == 1) return {mine};
+  Tensor sizes = at::zeros({world.size()}, at::TensorOptions().dtype(at::kLong).device(device));
+  sizes[world.rank()] = static_cast<int64_t>(mine.size());
+  world.all_reduce(sizes);
+  sizes = sizes.cpu();
+  std::vector<std::string> texts(static_cast<size_t>(world.size()));
+  for (int r = 0; r < world.size(); ++r) {
+    const int64_t num_bytes = sizes.data_ptr<int64_t>()[r];
+    if (num_bytes == 0) continue;
+    Tensor bytes = at::zeros({num_bytes}, at::TensorOptions().dtype(at::kByte));
+    if (r == world.rank()) std::memcpy(bytes.data_ptr(), mine.data(), mine.size());
+    bytes = bytes.to(device);
+    world.broadcast(bytes, r);
+    bytes = bytes.cpu();
+    texts[static_cast<size_t>(r)].assign(static_cast<const char*>(bytes.data_ptr()),
+                                         static_cast<size_t>(num_bytes));
+  }
+  return texts;
+}
+
+std::unique_ptr<Dist> make_dist(Communicator& world, const at::Device& device) {
+  return std::make_unique<WorldDist>(world, device);
+}
+
+}  // namespace tycho
