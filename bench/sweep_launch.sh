@@ -15,15 +15,16 @@ local t = require "tycho"
 local s = t.sweep(("many-%d"):format(t.arg("trials", 1)))
 s.recipe, s.metric.name = "tiny.lua", "loss"
 s.pins["max_duration"] = "1ba"
+s.pins.scheduler = "constant"
 s.space.seed = t.space.int(1, 1000000)
 s.search = t.search.random { trials = t.arg("trials", 1) }
 return s
 LUA
 now() { date +%s%N; }
-"$tycho" run tiny.lua max_duration=1ba run_dir=runs/warm >/dev/null
+"$tycho" run tiny.lua scheduler=constant max_duration=1ba run_dir=runs/warm >/dev/null
 
 begin=$(now)
-for ((i = 0; i < trials; ++i)); do "$tycho" run tiny.lua max_duration=1ba seed="$i" "run_dir=runs/$i" --plain >/dev/null; done
+for ((i = 0; i < trials; ++i)); do "$tycho" run tiny.lua scheduler=constant max_duration=1ba seed="$i" "run_dir=runs/$i" --plain >/dev/null; done
 alone=$((($(now) - begin) / trials / 1000000))
 begin=$(now); "$tycho" sweep many.lua trials=1 >/dev/null; one=$(($(now) - begin))
 begin=$(now); "$tycho" sweep many.lua trials=$((trials + 1)) >/dev/null; many=$(($(now) - begin))

@@ -29,8 +29,10 @@ std::string recipe_value(const Json& history, const std::string& key) {
   std::string value;
   if (!history.contains(key)) return value;
   for (const Json& entry : history.at(key))
-    if (entry.at("by") != "argument") value = entry.at("value").dump();
-  return value;
+    if (entry.at("by") != "argument")
+      value = entry.at("value").is_string() ? entry.at("value").get<std::string>() : entry.at("value").dump();
+  const bool quoted = value.size() > 1 && value.front() == '"' && value.back() == '"';
+  return quoted ? value.substr(1, value.size() - 2) : value;
 }
 
 /// A value of the tree as Lua: numbers and booleans stand as in JSON, so do texts.

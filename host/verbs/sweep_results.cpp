@@ -1,6 +1,7 @@
 // Prints sweeps.
 #include "host/verbs/sweep_results.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
