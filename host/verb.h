@@ -107,8 +107,8 @@ int run_doctor(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
 int run_ckpt(const Arguments& arguments);
 int run_version(const Arguments& arguments);
-extern const VerbSpec kAttachSpec, kCtlSpec, kRunSpec, kRerunSpec, kDiffSpec, kInitSpec, kImportSpec, kCheckSpec, kCompletionSpec,
-    kTypesSpec, kConfigSpec, kPlanSpec, kReplSpec, kSweepSpec, kTestSpec, kDataSpec, kTokenizerSpec,
-    kEvalSpec, kGenerateSpec, kConvertSpec, kCkptSpec, kDoctorSpec, kVersionSpec;
+extern const VerbSpec kAttachSpec, kCtlSpec, kRunSpec, kRerunSpec, kDiffSpec, kInitSpec, kImportSpec,
+    kCheckSpec, kCompletionSpec, kTypesSpec, kConfigSpec, kPlanSpec, kReplSpec, kSweepSpec, kTestSpec,
+    kDataSpec, kTokenizerSpec, kEvalSpec, kGenerateSpec, kConvertSpec, kCkptSpec, kDoctorSpec, kVersionSpec;
 
 }  // namespace tycho
