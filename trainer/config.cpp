@@ -7,6 +7,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/field_types.h"
+#include "trainer/base/json_writer.h"
 #include "trainer/optim/schedule.h"
 
 namespace tycho {
@@ -207,6 +208,12 @@ void check_durations(const TrainConfig& config, Problems& problems) {
   check_parts(parts, problems);
 }
 
+/// True when no event of a callback of one's own has a function.
+bool hears_nothing(const OwnCallback& callback) {
+  const Json all = to_json(callback);
+  return std::none_of(all.begin(), all.end(), [](const Json& value) { return is_function_ref(value); });
+}
+
 /// Lengths of callbacks are parts of the run, and those that act on evaluations need some.
 void check_callbacks(const TrainConfig& config, Problems& problems) {
   for (const auto& [name, callback] : config.callbacks) {
@@ -220,6 +227,14 @@ void check_callbacks(const TrainConfig& config, Problems& problems) {
     if (options.until_) parts.push_back({until.c_str(), *options.until_});
     for (const Duration& moment : options.at) parts.push_back({at.c_str(), moment});
     check_parts(parts, problems);
+    std::visit(
+        [&](const auto& kind) {
+          if constexpr (std::derived_from<std::decay_t<decltype(kind)>, OwnCallback>)
+            if (hears_nothing(kind))
+              add(problems, path.c_str(),
+                  "hears nothing: write batch_end = function(ctx) ... end, or another event");
+        },
+        callback.value);
     const bool of_eval = callback.is<EarlyStopConfig>() || callback.is<CheckpointBestConfig>();
     if (of_eval && !config.eval.data)
       add(problems, path.c_str(), "acts after evaluations, and there are none; set eval.data and eval.every");

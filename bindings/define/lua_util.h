@@ -17,6 +17,8 @@ class LuaState {
  public:
   explicit LuaState(size_t max_bytes = size_t{5} << 28);
   lua_State* get() const { return state_.get(); }
+  /// Something that must outlive the state: what finalisers come back to.
+  void keep(std::shared_ptr<void> thing) { kept_ = std::move(thing); }
 
  private:
   struct Close {
@@ -27,6 +29,7 @@ class LuaState {
   };
   static void* allocate(void* budget, void* block, size_t old_bytes, size_t new_bytes);
   std::unique_ptr<Budget> budget_;  // outlives the state
+  std::shared_ptr<void> kept_;      // and so does this
   std::unique_ptr<lua_State, Close> state_;
 };
 

@@ -121,15 +121,13 @@ LuaCallbacks::LuaCallbacks(const ResolvedRecipe& recipe)
       config_(recipe.config.callbacks),
       session_(std::make_shared<SessionRef>()),
       dynamic_(recipe.config.scheduler.is<DynamicScheduleConfig>()) {
-  own_objects_ = std::make_unique<Objects>();
-  own_objects_->attach(L_);
+  objects_ = std::make_shared<Objects>();
+  objects_->attach(L_);
+  state_->keep(objects_);
 }
 
 LuaCallbacks::~LuaCallbacks() {
-  // Finalisers of handles come back to the objects: the state ends first.
   if (scope_) scope_->close();
-  lua_gc(L_, LUA_GCCOLLECT, 0);
-  lua_gc(L_, LUA_GCCOLLECT, 0);
 }
 
 std::vector<Callback> LuaCallbacks::callbacks() {
@@ -175,7 +173,7 @@ void LuaCallbacks::call(const char* name, int num_args, int num_results, double 
     throw;
   }
   if (scope_) scope_->close();
-  own_objects_->drain();
+  objects_->drain();
 }
 
 void LuaCallbacks::push_context(const std::string& scope, CallbackKind kind, const EventInfo& info,
@@ -186,7 +184,7 @@ void LuaCallbacks::push_context(const std::string& scope, CallbackKind kind, con
   context->info = &info;
   context->port = &port;
   context->session = session_;
-  own_objects_->push(L_, ctx_class(kind), std::move(context), scope_);
+  objects_->push(L_, ctx_class(kind), std::move(context), scope_);
 }
 
 std::string LuaCallbacks::evaluate(const std::string& code, bool may_command, const EventInfo& info,

@@ -49,7 +49,7 @@ class LuaCallbacks final : public CallbackSource {
 
   std::shared_ptr<LuaState> state_;
   lua_State* L_;
-  std::unique_ptr<Objects> own_objects_;  // none when the state has some already
+  std::shared_ptr<Objects> objects_;  // the state's
   std::map<std::string, CallbackConfig> config_;
   std::shared_ptr<SessionRef> session_;
   std::shared_ptr<Scope> scope_;  // of the call that runs

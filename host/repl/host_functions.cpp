@@ -256,6 +256,9 @@ int load_host(lua_State* L) {
   }
   push_json(L, describe(session_classes()));
   lua_setfield(L, -2, "classes");
+  std::error_code none;
+  push_text(L, fs::read_symlink("/proc/self/exe", none).string());
+  lua_setfield(L, -2, "program");
   return 1;
 }
 

@@ -120,9 +120,9 @@ function M.grad_norm(config)
   return observe { grads_ready = function(ctx)
     local sums, names = {}, {}
     for name, param in ctx.model.params do
-      local key = per_layer and layer_of(name) or name
-      if not sums[key] then sums[key], names[#names + 1] = 0, key end
-      sums[key] = sums[key] + param.grad:norm() ^ 2
+      local key, grad = per_layer and layer_of(name) or name, param.grad
+      if grad and not sums[key] then sums[key], names[#names + 1] = 0, key end
+      if grad then sums[key] = sums[key] + grad:norm() ^ 2 end   -- frozen ones have none
     end
     for _, key in ipairs(names) do ctx.log:metric("grad_norm/" .. key, math.sqrt(sums[key])) end
   end }

@@ -27,7 +27,8 @@ end
 -- What is raised, with the line that raised it before its text.
 local function on_error(raised)
   local text = type(raised) == "table" and raised.message or tostring(raised)
-  if type(raised) == "table" and raised.hint then text = text .. "; " .. raised.hint end
+  local hint = type(raised) == "table" and raised.hint
+  if hint and not text:find("did you mean", 1, true) then text = text .. "; " .. hint end
   local at = type(raised) == "table" and raised.where or place()
   if at and not text:find(at, 1, true) then text = at .. ": " .. text end
   return { message = text, exit = type(raised) == "table" and raised.exit or nil }

@@ -43,6 +43,27 @@ local function row_of(path, field, kind, resolved)
   return row
 end
 
+local function is_under(path, under) return not under or path == under or path:sub(1, #under + 1) == under .. "." end
+
+-- Rows of the components in an open table: each name with its kind, and what is set in it.
+local function add_named(rows, path, field, resolved, options)
+  for _, name in ipairs(schema.sorted_keys(at_path(resolved.tree, path) or {})) do
+    local here = schema.join(path, name)
+    local whole = row_of(here, { type = "component", kinds = field.item.kinds, namespace = field.item.namespace,
+      help = "" }, nil, resolved)
+    local kind = field.item.kinds[whole.value]
+    whole.help, whole.type = kind.help, "a component of t." .. field.item.namespace
+    if is_under(here, options.under) then rows[#rows + 1] = whole end
+    schema.walk(kind.fields, function(below, one)
+      local row = row_of(below, one, nil, resolved)
+      local wanted = row.changed or not options.changed
+      if row.value ~= nil and row.value ~= native.null and wanted and is_under(below, options.under) then
+        rows[#rows + 1] = row
+      end
+    end, here)
+  end
+end
+
 -- Rows of every key, in schema order: path, value, default, type, help, set_by, set_at. resolved:
 -- session.load's result, or nil for the schema alone. options.under: only this path and below;
 -- options.changed: only what is not a default.
@@ -50,7 +71,10 @@ function M.rows(resolved, options)
   local rows, under = native.array {}, options.under
   schema.walk(native.schema.fields, function(path, field, kind)
     if field.type == "struct" or not chosen(resolved and resolved.tree, path, kind) then return end
-    if under and path ~= under and path:sub(1, #under + 1) ~= under .. "." then return end
+    if resolved and field.type == "map" and field.item.type == "component" then
+      return add_named(rows, path, field, resolved, options)
+    end
+    if not is_under(path, under) then return end
     local row = row_of(path, field, kind, resolved)
     if row.changed or not options.changed then rows[#rows + 1] = row end
   end)

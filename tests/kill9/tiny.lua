@@ -13,4 +13,15 @@ r.train_data   = t.data.mds { local_dir = "data" }
 r.ckpt.every   = "5ba"
 r.ckpt.keep    = 2
 
+-- Its rates depend on all losses so far: a resumed run that forgot one would end elsewhere.
+r.callbacks.steer = t.control {
+  state = { sum = 0 },
+  batch_end = function(ctx, st)
+    st.sum = st.sum + ctx.loss + 1e-3 * math.random()
+    if ctx.step % 90 == 0 then ctx.cmd.scale_lr(0.5 + st.sum / (20 * ctx.step), { for_next = "70ba" }) end
+    if ctx.step == 250 then ctx.cmd.set_betas { 0.8, 0.9 } end
+    if ctx.step % 130 == 0 then ctx.cmd.skip_batches(2) end
+  end,
+}
+
 return r

@@ -87,10 +87,11 @@ TEST_F(CallbacksRunTest, EventsComeInTheOrderThatIsDrawn) {
 TEST_F(CallbacksRunTest, CommandsActFromTheNextStepOn) {
   config_.scheduler.value = ConstantConfig();
   control([](const EventInfo& info, CallbackPort& port, Json&) {
-    if (info.metrics.step == 2) order(port, "scale_lr", {0.5}, {{"for_next", "3ba"}});
-    if (info.metrics.step == 7) order(port, "set_lr", {0.125});
-    if (info.metrics.step == 9) order(port, "set_lr", {nullptr});
-    if (info.metrics.step == 10) order(port, "set_schedule", {{{"kind", "constant"}, {"alpha", 0.25}}});
+    if (info.metrics.step == 2) order(port, "scale_lr", Json::array({0.5}), {{"for_next", "3ba"}});
+    if (info.metrics.step == 7) order(port, "set_lr", Json::array({0.125}));
+    if (info.metrics.step == 9) order(port, "set_lr", Json::array({nullptr}));
+    if (info.metrics.step == 10)
+      order(port, "set_schedule", Json::array({Json{{"kind", "constant"}, {"alpha", 0.25}}}));
   });
   EXPECT_EQ(run(), 0);
   const std::map<int64_t, double> lr = values("lr");
@@ -107,11 +108,11 @@ TEST_F(CallbacksRunTest, AResumedRunHasTheSameWindowsStatesAndBitsAsOneThatNever
   const auto body = [this](int64_t stop_at) {
     return [=, this](const EventInfo& info, CallbackPort& port, Json& state) {
       state["sum"] = state.value("sum", 0.0) + info.metrics.loss;
-      if (info.metrics.step == 3) order(port, "scale_lr", {0.5}, {{"for_next", "6ba"}});
-      if (info.metrics.step == 4) order(port, "set_betas", {Json::array({0.8, 0.9})});
-      if (info.metrics.step == 5) order(port, "skip_batches", {2});
-      if (info.metrics.step == 6) order(port, "set_clip", {state.at("sum").get<double>() / 10});
-      if (info.metrics.step == 8) order(port, "set_lr", {state.at("sum").get<double>() / 1e4});
+      if (info.metrics.step == 3) order(port, "scale_lr", Json::array({0.5}), {{"for_next", "6ba"}});
+      if (info.metrics.step == 4) order(port, "set_betas", Json::array({Json::array({0.8, 0.9})}));
+      if (info.metrics.step == 5) order(port, "skip_batches", Json::array({2}));
+      if (info.metrics.step == 6) order(port, "set_clip", Json::array({state.at("sum").get<double>() / 10}));
+      if (info.metrics.step == 8) order(port, "set_lr", Json::array({state.at("sum").get<double>() / 1e4}));
       if (info.metrics.step == stop_at) stop_ = 15;
     };
   };
@@ -156,7 +157,7 @@ TEST_F(CallbacksRunTest, AnEvaluationThatAStopPreventedIsMadeWhenTheRunGoesOn) {
 
 TEST_F(CallbacksRunTest, StopEndsTheRunWithACheckpointAndItsReason) {
   control([](const EventInfo& info, CallbackPort& port, Json&) {
-    if (info.metrics.step == 3) order(port, "stop", {"enough"});
+    if (info.metrics.step == 3) order(port, "stop", Json::array({"enough"}));
   });
   EXPECT_EQ(run(), 0);
   EXPECT_EQ(find_checkpoint(run_dir()).step, 3);
@@ -167,7 +168,7 @@ TEST_F(CallbacksRunTest, StopEndsTheRunWithACheckpointAndItsReason) {
 TEST_F(CallbacksRunTest, TaggedCheckpointsOutliveTheNewest) {
   config_.ckpt.keep = 1;
   control([](const EventInfo& info, CallbackPort& port, Json&) {
-    if (info.metrics.step == 2 || info.metrics.step == 6) order(port, "save", {"best"});
+    if (info.metrics.step == 2 || info.metrics.step == 6) order(port, "save", Json::array({"best"}));
   });
   EXPECT_EQ(run(), 0);
   std::vector<std::string> kept;
@@ -179,7 +180,7 @@ TEST_F(CallbacksRunTest, TaggedCheckpointsOutliveTheNewest) {
 TEST_F(CallbacksRunTest, WhatCannotBeDoneIsRefusedAndTrainingGoesOn) {
   config_.optimizer.value = SgdConfig{.lr = 1e-2};
   control([](const EventInfo& info, CallbackPort& port, Json&) {
-    if (info.metrics.step == 2) order(port, "set_betas", {Json::array({0.8, 0.9})});
+    if (info.metrics.step == 2) order(port, "set_betas", Json::array({Json::array({0.8, 0.9})}));
   });
   EXPECT_EQ(run(), 0);
   EXPECT_NE(texts("warning").back().find("was refused: [cmd.set_betas] sgd has no betas"), std::string::npos);
@@ -203,7 +204,7 @@ TEST_F(CallbacksRunTest, AnOptimizerMadeAnewKeepsItsState) {
   const auto& adamw = config_.optimizer.as<AdamWConfig>();
   const Json betas = Json::array({adamw.betas[0], adamw.betas[1]});
   control([betas](const EventInfo& info, CallbackPort& port, Json&) {
-    if (info.metrics.step == 2) order(port, "set_betas", {betas});
+    if (info.metrics.step == 2) order(port, "set_betas", Json::array({betas}));
   });
   EXPECT_EQ(run(), 0);
   EXPECT_TRUE(newest_tensors() == plain);

@@ -7,6 +7,7 @@
 #include "trainer/base/duration.h"
 #include "trainer/base/fields.h"
 #include "trainer/base/function_ref.h"
+#include "trainer/base/goal.h"
 
 namespace tycho {
 
@@ -90,9 +91,6 @@ struct EverywhereConfig : OwnCallback {
   static constexpr const char* kKind = "everywhere";
   static constexpr const char* kHelp = "Runs on every rank alike, and may reduce over them with ctx.dist.";
 };
-
-enum class Goal { kMin, kMax };
-constexpr EnumNames<Goal, 2> enum_names(Goal) { return {{{"min", Goal::kMin}, {"max", Goal::kMax}}}; }
 
 /// A ready callback that runs each so many steps.
 struct ReadyCallback : CallbackOptions {

@@ -90,7 +90,9 @@ struct ControlChannel::State {
     std::string& said = clients.at(fd);
     char buffer[4096];
     ssize_t n = 0;
-    while ((n = recv(fd, buffer, sizeof buffer, 0)) > 0) said.append(buffer, static_cast<size_t>(n));
+    while (said.size() <= kLongestLine && (n = recv(fd, buffer, sizeof buffer, 0)) > 0)
+      said.append(buffer, static_cast<size_t>(n));
+    if (said.size() > kLongestLine) return drop(fd);
     const bool ended = n == 0 || (errno != EAGAIN && errno != EINTR);
     for (size_t end; (end = said.find('\n')) != std::string::npos; said.erase(0, end + 1)) {
       OperatorLine line;
@@ -99,7 +101,7 @@ struct ControlChannel::State {
       if (!parse_line(said.substr(0, end), line)) return drop(fd);
       lines.push_back(std::move(line));
     }
-    if (ended || said.size() > kLongestLine) drop(fd);
+    if (ended) drop(fd);
   }
 
   void read_files(std::vector<OperatorLine>& lines) {

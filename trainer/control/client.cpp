@@ -22,6 +22,17 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
+/// True when a run that this machine's sockets do not reach may own the folder: its LOCK names another
+/// machine, or a process here that runs.
+bool may_run_elsewhere(const std::string& run_dir) {
+  const std::string path = run_dir + "/LOCK";
+  if (!fs::exists(path)) return false;
+  const std::string lock = read_file(path);
+  if (lock.ends_with("released\n") || lock.ends_with("released")) return false;
+  const Owner owner = parse_owner(lock, path);
+  return !same_machine(owner) || process_state(owner) == ProcessState::kRuns;
+}
+
 /// Writes a line as the next file and waits for the file that answers it.
 ControlAnswer ask_by_file(const std::string& run_dir, const std::string& code, double timeout_s) {
   const fs::path dir = fs::path(run_dir) / "ctl";
@@ -33,7 +44,8 @@ ControlAnswer ask_by_file(const std::string& run_dir, const std::string& code, d
   fs::rename(path("tmp"), path("lua"));
   const auto start = Clock::now();
   while (!fs::exists(path("out"))) {
-    if (std::chrono::duration<double>(Clock::now() - start).count() > timeout_s)
+    if (std::chrono::duration<double>(Clock::now() - start).count() > timeout_s ||
+        !may_run_elsewhere(run_dir))
       fail(ExitCode::kUnusable, "[control] {} is not answered; does {} still run?", path("lua").string(),
            run_dir);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -43,17 +55,6 @@ ControlAnswer ask_by_file(const std::string& run_dir, const std::string& code, d
   constexpr std::string_view kError = "error: ";
   if (text.starts_with(kError)) return {false, text.substr(kError.size())};
   return {true, text};
-}
-
-/// True when a run that this machine's sockets do not reach may own the folder: its LOCK names another
-/// machine, or a process here that runs.
-bool may_run_elsewhere(const std::string& run_dir) {
-  const std::string path = run_dir + "/LOCK";
-  if (!fs::exists(path)) return false;
-  const std::string lock = read_file(path);
-  if (lock.ends_with("released\n") || lock.ends_with("released")) return false;
-  const Owner owner = parse_owner(lock, path);
-  return !same_machine(owner) || process_state(owner) == ProcessState::kRuns;
 }
 
 }  // namespace

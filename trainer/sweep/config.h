@@ -7,6 +7,7 @@
 
 #include "trainer/base/duration.h"
 #include "trainer/base/fields.h"
+#include "trainer/base/goal.h"
 
 namespace tycho {
 
@@ -138,9 +139,6 @@ struct AshaSearch {
 struct SearchConfig : OneOf<RandomSearch, GridSearch, AshaSearch> {
   static constexpr const char* kNamespace = "search";
 };
-
-enum class Goal { kMin, kMax };
-constexpr EnumNames<Goal, 2> enum_names(Goal) { return {{{"min", Goal::kMin}, {"max", Goal::kMax}}}; }
 
 struct MetricConfig {
   std::string name = "eval.loss";

@@ -210,6 +210,10 @@ command("log", "log FILE", "Writes what was entered to a new file, as a script f
   repl:say("wrote " .. file)
 end)
 
+command("doctor", "doctor", "Looks this machine over, as `tycho doctor`.", function()
+  host.shell(("'%s' doctor"):format(host.program))
+end)
+
 command("more", "more", "What did not fit on the screen.", function(repl)
   if not repl.rest then return refuse("there is no more") end
   repl:say(repl.rest)

@@ -85,7 +85,8 @@ TEST_F(LuaCallbacksTest, TheContextHasTheNumbersOfTheStep) {
 }
 
 TEST_F(LuaCallbacksTest, AWrongNameIsAnErrorWithItsLineAndASuggestion) {
-  EXPECT_NE(value("ctx.los").find("x.lua:7: control_ctx has no los; did you mean loss?"), std::string::npos);
+  EXPECT_NE(value("ctx.los").find("x.lua:7: control_ctx has no los; did you mean \"loss\"?"),
+            std::string::npos);
 }
 
 TEST_F(LuaCallbacksTest, ObserversHaveNoCommands) {
@@ -105,7 +106,7 @@ TEST_F(LuaCallbacksTest, CommandsAreCheckedWhereTheyAreWritten) {
   EXPECT_EQ(command_text(commands_[1]), "save(\"spike\")");
   EXPECT_EQ(commands_[2].arguments.at("scheduler").at("alpha_f"), 0.5);
   load("r.callbacks.a = t.control { batch_end = function(ctx) ctx.cmd.scale_lrr(1) end }");
-  EXPECT_NE(call().find("did you mean scale_lr"), std::string::npos);
+  EXPECT_NE(call().find("did you mean \"scale_lr\""), std::string::npos);
   load("r.callbacks.a = t.control { batch_end = function(ctx) ctx.cmd.set_lr(-1) end }");
   EXPECT_NE(call().find("x.lua:7"), std::string::npos);
 }

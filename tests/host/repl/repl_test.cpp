@@ -98,7 +98,7 @@ TEST_F(ReplTest, EveryCommandRuns) {
   const Outcome got = script(
       ":plan\n:time 1 + 1\n:bench 1 + 1\n:mem\n:heap\n:reload\n:who\n:history "
       "x\n:help\n?\n?trainer.step\n?t.sched.cosine\n"
-      "?t.lazy\n?:plan\n:save saved.lua\n:log session.lua\nbuild(r);\n:mem\n?model\n:quit\nnever\n");
+      "?t.lazy\n?:plan\n:save saved.lua\n:log session.lua\n:doctor\nbuild(r);\n:mem\n?model\n:quit\nnever\n");
   EXPECT_EQ(got.code, 0) << got.output;
   EXPECT_CONTAINS(got.output, "nothing changed");
   EXPECT_CONTAINS(got.output, "trainer:step(n?: integer) : tycho.run.Steps");

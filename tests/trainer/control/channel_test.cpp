@@ -11,6 +11,7 @@
 #include "tests/trainer/base/temp_dir.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/checkpoint/owner.h"
 
 namespace tycho {
 namespace {
@@ -69,7 +70,7 @@ TEST_F(ChannelTest, FilesAreAnsweredByFilesOnce) {
 }
 
 TEST_F(ChannelTest, AClientWithoutASocketUsesFiles) {
-  std::filesystem::create_directories(dir_ / "ctl");
+  std::ofstream(dir_ / "LOCK") << owner_line(this_process(1));
   ControlClient client(run_dir());
   EXPECT_TRUE(client.by_files());
   auto answer = std::async(std::launch::async, [&] { return client.ask("cmd.save()", true); });
@@ -92,15 +93,17 @@ TEST_F(ChannelTest, AnEndedRunIsAnErrorNotAWait) {
   EXPECT_THROW(client.ask("1", false, 5), Error);
 }
 
-TEST_F(ChannelTest, GarbageClosesTheConnectionAndNothingElse) {
+TEST_F(ChannelTest, ALineTooLongClosesTheConnectionAndNothingElse) {
   ControlChannel channel(run_dir());
   ControlClient client(run_dir());
   EXPECT_TRUE(channel.poll(10).empty());
   auto answer =
-      std::async(std::launch::async, [&] { return client.ask(std::string(200'000, 'x'), false, 5); });
+      std::async(std::launch::async, [&] { return client.ask(std::string(2'000'000, 'x'), false, 5); });
   for (int i = 0; i < 100 && answer.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready; ++i)
     EXPECT_TRUE(channel.poll(10).empty());
   EXPECT_THROW(answer.get(), Error);
+  ControlClient next(run_dir());
+  EXPECT_FALSE(next.by_files());
 }
 
 }  // namespace

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# A running run under ctl and attach: lines are answered between steps, commands act and are written down, a callback that
+# does not end is ended by Ctrl-C, and the run that goes on has the same rate.
+set -euo pipefail
+root=$(realpath "${TYCHO_SOURCE_DIR:-$(dirname "$0")/../..}")
+tycho=${TYCHO_BUILD:-$root/build/cpu}/bin/tycho
+work=$(mktemp -d)
+pid=
+trap '[[ -z $pid ]] || kill -9 "$pid" 2>/dev/null || true; rm -rf "$work"' EXIT
+cd "$work"
+fail() { echo "attach: $1"; cat run.log; exit 1; }
+expect() { [[ $2 == *"$1"* ]] || fail "wanted \"$1\", got \"$2\""; }
+wait_for() { for ((i = 0; i < 600; ++i)); do if "$@"; then return; fi; sleep 0.1; done; fail "waited for $*"; }
+
+"$tycho" tokenizer train "$root/trainer/base" --ext .h,.cpp --vocab-size 512 --out data/tokenizer.json >/dev/null
+"$tycho" data convert "$root/trainer/base" --ext .h,.cpp --tokenizer data/tokenizer.json --concat-tokens 64 --out data >/dev/null 2>&1
+start() { "$tycho" run "$root/tests/kill9/tiny.lua" run_dir=run threads=1 max_duration=1000000ba log.every=1000ba "$@" >run.log 2>&1 & pid=$!; }
+
+start
+wait_for test -S run/control.sock
+[[ $(stat -c %a run/control.sock) == 600 ]] || fail "the socket is open to others"
+expect "set_lr(0.001) after step" "$("$tycho" ctl run set lr=1e-3)"
+expect "0.001" "$("$tycho" attach run -e 'opt.lr')"
+expect "only a t.control callback commands" "$("$tycho" attach run -e 'cmd.stop()' || true)"
+expect "no no_such_name" "$(printf 'ctx.no_such_name\n' | "$tycho" attach run || true)"
+"$tycho" ctl run pause >/dev/null
+before=$("$tycho" attach run -e ctx.step)
+after=$("$tycho" attach run -e ctx.step)
+[[ $before == "$after" ]] || fail "a paused run went from step $before to $after"
+expect 'save("here")' "$("$tycho" ctl run save here)"
+mkdir run/ctl
+echo 'ctx.step' >run/ctl/001.lua
+wait_for test -e run/ctl/001.out
+expect "$after" "$(cat run/ctl/001.out)"
+"$tycho" ctl run resume >/dev/null
+"$tycho" ctl run stop 'seen enough' >/dev/null
+wait "$pid" || fail "the run failed"
+pid=
+expect "seen enough" "$("$tycho" ctl run tail)"
+grep -q '"command":{"name":"set_lr"' run/events.jsonl || fail "the command is not written down"
+if "$tycho" ctl run stop 2>error.log; then fail "a run that ended was stopped"; fi
+expect "nothing runs in run" "$(cat error.log)"
+
+cat >endless.lua <<'LUA'
+local r = require("tiny"):extend "endless"
+r.callbacks.endless = require("tycho").observe { at = { "1000000ba" }, eval_start = function() end,
+  fit_start = function(ctx) if ctx.step > 0 then while true do end end end, time_limit = "1h" }
+return r
+LUA
+cp "$root/tests/kill9/tiny.lua" tiny.lua
+"$tycho" run endless.lua run_dir=run threads=1 max_duration=1000000ba log.every=1000ba >run.log 2>&1 & pid=$!
+wait_for grep -q resumed run.log
+sleep 1
+kill -INT "$pid"
+status=0
+wait "$pid" || status=$?
+pid=
+[[ $status == 130 ]] || fail "Ctrl-C ended with $status"
+expect "interrupted at endless.lua" "$(cat run.log)"
+echo "attach: every line was answered"
