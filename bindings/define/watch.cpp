@@ -20,17 +20,20 @@ LuaWatch* g_watch = nullptr;
 }  // namespace
 
 LuaWatch::LuaWatch(lua_State* L, const LuaLimits& limits)
-    : state_(L), limits_(limits), start_(std::chrono::steady_clock::now()) {
+    : outer_(g_watch), state_(L), limits_(limits), start_(std::chrono::steady_clock::now()) {
   g_watch = this;
-  g_interrupted = false;
+  if (outer_ == nullptr) g_interrupted = false;
   lua_sethook(L, &on_tick, LUA_MASKCOUNT, kTick);
   g_watched = L;
 }
 
 LuaWatch::~LuaWatch() {
-  g_watched = nullptr;
+  g_watched = outer_ != nullptr ? outer_->state_ : nullptr;
   lua_sethook(state_, nullptr, 0, 0);
-  g_watch = nullptr;
+  g_watch = outer_;
+  if (outer_ == nullptr) return;
+  lua_sethook(outer_->state_, &on_tick, LUA_MASKCOUNT, kTick);
+  if (g_interrupted) interrupt();
 }
 
 bool LuaWatch::interrupt() {

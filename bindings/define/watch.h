@@ -16,7 +16,8 @@ struct LuaLimits {
 
 /// While one lives, Lua code on this state ends with an error object when a limit is passed (kRecipe) or when
 /// interrupt() was called (kInterrupted, "interrupted at file:line"). The standard library's own frames are
-/// not cut, so that reports are still written. One at a time in a process, on the thread that runs Lua.
+/// not cut, so that reports are still written. On the thread that runs Lua; one that begins while another
+/// lives takes its place until it ends, and hands an interrupt on to it.
 class LuaWatch {
  public:
   LuaWatch(lua_State* L, const LuaLimits& limits);
@@ -29,6 +30,7 @@ class LuaWatch {
 
  private:
   static void on_tick(lua_State* L, lua_Debug* frame);
+  LuaWatch* outer_;
   lua_State* state_;
   LuaLimits limits_;
   int64_t instructions_ = 0;

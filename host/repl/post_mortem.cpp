@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "bindings/run/lua_callbacks.h"
 #include "host/engine.h"
 #include "host/signals.h"
 #include "host/start_run.h"
@@ -38,9 +39,11 @@ int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, bool pl
   const StopFlag& stop = stop_on_signals();
   auto view = std::make_unique<ViewOfRun>(plain ? make_plain_reporter(STDOUT_FILENO)
                                                 : make_terminal_reporter(STDOUT_FILENO));
+  LuaCallbacks callbacks(recipe);
+  RunRequest request = make_run_request(recipe, repl.recipe.pins, repl.argv, until);
+  request.callbacks = &callbacks;
   std::unique_ptr<TrainingSession> session =
-      open_engine(static_cast<int>(recipe.config.threads))
-          .open(make_run_request(recipe, repl.recipe.pins, repl.argv, until), std::move(view), stop);
+      open_engine(static_cast<int>(recipe.config.threads)).open(request, std::move(view), stop);
   try {
     return train_to_end(*session);
   } catch (const Error& error) {

@@ -10,6 +10,7 @@
 
 #include "bindings/define/native.h"
 #include "bindings/define/watch.h"
+#include "bindings/run/lua_callbacks.h"
 #include "host/engine.h"
 #include "host/repl/host_functions.h"
 #include "host/repl/line_editor.h"
@@ -178,9 +179,22 @@ class Repl {
 
   std::unique_ptr<TrainingSession> open(const Json& resolved) {
     const ResolvedRecipe recipe = to_resolved(resolved, options_.recipe.origins);
+    RunRequest request = make_run_request(recipe, options_.recipe.pins, options_.argv);
+    callbacks_.reset();
+    if (!recipe.config.callbacks.empty() || recipe.config.scheduler.is<DynamicScheduleConfig>())
+      callbacks_ = std::make_unique<LuaCallbacks>(in_own_state(recipe));
+    request.callbacks = callbacks_.get();
     const EngineApi& engine = open_engine(static_cast<int>(recipe.config.threads));
-    return engine.open(make_run_request(recipe, options_.recipe.pins, options_.argv),
-                       make_repl_reporter(progress_), interrupts_.stop());
+    return engine.open(request, make_repl_reporter(progress_), interrupts_.stop());
+  }
+
+  /// The recipe once more, in a Lua state where its callbacks run apart from the prompt.
+  static ResolvedRecipe in_own_state(const ResolvedRecipe& recipe) {
+    RecipeRequest request = {.file = "recipe.lua", .files = {{"recipe.lua", recipe.lua}}, .only_files = true};
+    std::vector<std::string> names;
+    for (const auto& [name, text] : recipe.sources) names.push_back(name);
+    for (const auto& [name, place] : source_places(names)) request.files[place] = recipe.sources.at(name);
+    return resolve_recipe(request);
   }
 
   /// Asks once when a run is open.
@@ -199,6 +213,7 @@ class Repl {
   Objects objects_;  // finalisers of the state come back to it
   ReplHistory history_;
   ProgressLine progress_;
+  std::unique_ptr<LuaCallbacks> callbacks_;  // of the run that is open
   ReplHost host_;
   LuaState state_;
 };

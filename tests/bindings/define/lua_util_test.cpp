@@ -171,6 +171,18 @@ TEST_F(LuaUtilTest, InterruptEndsLuaCodeWithItsLine) {
   EXPECT_NE(std::string(error.what()).find("interrupted at recipe.lua:"), std::string::npos);
 }
 
+TEST_F(LuaUtilTest, AWatchInsideAnotherHandsBack) {
+  const LuaWatch outer(state_.get(), {.max_instructions = 1'000'000});
+  {
+    const LuaState other;
+    const LuaWatch inner(other.get(), {.max_instructions = int64_t{1} << 40});
+    load(other, "for i = 1, 10000000 do end");
+    call_lua(other.get(), 0, 0);
+    EXPECT_TRUE(LuaWatch::interrupt());
+  }
+  EXPECT_EQ(error_of(state_, "while true do end").code(), ExitCode::kInterrupted);
+}
+
 TEST(LuaWatch, InterruptWithoutLuaCodeSaysSo) { EXPECT_FALSE(LuaWatch::interrupt()); }
 
 }  // namespace

@@ -17,6 +17,7 @@ r.seq_len, r.global_batch, r.max_duration = 32, "4sp", "60ba"
 r.model = t.model.llama { width = 32, layers = 2, heads = 2, ffn_width = 64, vocab_size = 384, tied = true }
 r.optimizer = t.optim.adamw { lr = 6e-4 }
 r.scheduler = t.sched.cosine { t_warmup = "4ba" }
+r.callbacks.tell = t.observe { every = "10ba", batch_end = function(ctx) ctx.log:info("told at " .. ctx.step) end }
 r.tokenizer, r.train_data, r.threads = "data/tokenizer.json", t.data.mds { local_dir = "data" }, 1
 return r
 RECIPE
@@ -45,7 +46,7 @@ enter '?r.optimizer.lr';                     see '^optimizer.lr : number > 0, re
 enter 'r.optimizer.betaz = 1';               see 'unknown key  optimizer.betaz'; see '\^\^\^\^\^ did you mean  betas'
 enter ':plan';                               see 'parameters'
 enter 'trainer = build(r)'
-enter 'trainer:step(20)';                    see '20/60 ba  loss [0-9.]+ → [0-9.]+  lr '; see '^  loss .*…'
+enter 'trainer:step(20)';                    see '^  told at 10$'; see '20/60 ba  loss [0-9.]+ → [0-9.]+  lr '; see '^  loss .*…'
 enter 'w = model:find "layers.1.self_attn.q_proj.weight"'
 enter 'w';                                   see '^f32\[32×32\] cpu  mean .*std .*min .*max .*finite'; see 'of 32 rows; t:show\(rows\)'
 enter 'w:histogram()';                       see '^ -0\..* [▁▂▃▄▅▆▇█ ]+ 0\.'
