@@ -68,19 +68,24 @@ std::vector<Command> Hooks::serve_operators(const EventInfo& info, int wait_ms) 
 
 double Hooks::factor(int64_t steps_done, const std::optional<StepMetrics>& last) {
   if (!schedule_) return 1;
-  const std::optional<double> loss = last ? std::optional<double>(last->loss) : std::nullopt;
+  const std::optional<double> loss = last ? std::optional<double>(last->loss) : resumed_loss_;
   return factor_ = schedule_->factor(steps_done, run_.total_steps, loss);
 }
 
-void Hooks::save_state(TrainState& state) const {
+void Hooks::save_state(TrainState& state, const std::optional<StepMetrics>& last) const {
   state.callbacks = runner_.state();
   state.controls.enabled = runner_.switched();
-  if (schedule_) state.schedule = schedule_->state();
+  if (!schedule_) return;
+  state.schedule = {{"state", schedule_->state()}};
+  const std::optional<double> loss = last ? std::optional<double>(last->loss) : resumed_loss_;
+  if (loss) state.schedule["loss"] = *loss;
 }
 
 void Hooks::load_state(const TrainState& state) {
   runner_.set_state(state.callbacks, state.controls.enabled);
-  if (schedule_ && !state.schedule.is_null()) schedule_->set_state(state.schedule);
+  if (!schedule_ || state.schedule.is_null()) return;
+  schedule_->set_state(state.schedule.at("state"));
+  if (state.schedule.contains("loss")) resumed_loss_ = state.schedule.at("loss").get<double>();
 }
 
 }  // namespace tycho

@@ -38,7 +38,7 @@ class Hooks {
   double last_factor() const { return factor_; }
 
   /// Into and out of what checkpoints keep.
-  void save_state(TrainState& state) const;
+  void save_state(TrainState& state, const std::optional<StepMetrics>& last) const;
   void load_state(const TrainState& state);
   void report_costs(double run_s) const { runner_.report_costs(run_s); }
 
@@ -51,6 +51,7 @@ class Hooks {
   CallbackRunner runner_;
   std::unique_ptr<ScheduleCode> schedule_;
   double factor_ = 1;
+  std::optional<double> resumed_loss_;  // of the step before the first one of this process
 };
 
 }  // namespace tycho

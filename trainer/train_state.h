@@ -15,7 +15,7 @@ struct TrainState {
   int64_t skipped = 0, skipped_in_a_row = 0;  // steps whose update the guard left out
   Controls controls;                          // what commands changed
   Json callbacks = Json::object();            // what callbacks remember, by name
-  Json schedule;                              // what a dynamic schedule remembers; null for another
+  Json schedule;                              // what a dynamic schedule is asked with; null for another
   std::optional<EvalScore> last_eval, best_eval;
   bool eval_open = false;  // an evaluation that is due at this step was not made: a stop came first
 

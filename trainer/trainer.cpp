@@ -341,7 +341,7 @@ std::optional<EvalResult> Trainer::evaluate() {
 void Trainer::save(const std::string& tag) {
   CheckpointMeta meta = context_.checkpoint;
   meta.step = state_.step;
-  hooks_.save_state(state_);
+  hooks_.save_state(state_, last_step_);
   meta.train_state = state_.to_json();
   meta.tag = tag;
   context_.saver.save(std::move(meta), units_.owned(), *optimizer_);

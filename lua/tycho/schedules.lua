@@ -19,6 +19,7 @@ local function value_at(self, fn, step, total, warmup)
   local ok, value = pcall(fn, moment(step, total, warmup))
   if not ok then
     if type(value) == "table" and value.exit then error(value, 0) end
+    if value == self.stop_mark then return nil end   -- said where it happened
     return nil, ("failed at step %d: %s"):format(step, self.without_place(value))
   end
   if type(value) ~= "number" or value ~= value or value < 0 or value == math.huge then
@@ -53,7 +54,7 @@ function M.factors(self, facts)
   local node = self.root.values.scheduler
   if type(node) ~= "table" or node.kind ~= "fn" or facts.steps == values.null then return nil end
   local factors, message, hint = tabulate(self, node.values.fn.fn, facts.steps, facts.warmup_steps)
-  if factors then return factors end
+  if factors or not message then return factors end
   local site = history.site(self, "scheduler.fn") or history.site(self, "scheduler") or self.site
   self:problem(site_of.problem(site, "value", ("the schedule %s %s"):format(node.values.name, message), hint))
 end

@@ -10,7 +10,7 @@ local values = require "tycho.values"
 
 local M = {}
 
-local join, named, problem = schema.join, node_of.named, node_of.problem
+local join, named, problem, spec_of = schema.join, node_of.named, node_of.problem, node_of.spec_of
 
 -- What is written wins or loses here: into the values, or only into the history when an argument holds the key.
 function M.keep(node, key, value, site, by, changed)
@@ -36,8 +36,10 @@ end
 
 -- Reports a value that does not fit.
 function M.refuse(node, key, value, site, message, hint)
-  if type(value) == "function" and node_of.spec_of(node, key).type ~= "function" then
-    hint = hint or "call it, or have it called at the end:  t.lazy(function(c) return ... end)"
+  if type(value) == "function" and spec_of(node, key).type ~= "function" then
+    local is_callback = spec_of(node, key).namespace == "cb"
+    hint = hint or is_callback and "write  t.observe { batch_end = function(ctx) ... end }"
+      or "call it, or have it called at the end:  t.lazy(function(c) return ... end)"
   end
   message = site.text and message or ("%s = %s: %s"):format(named(node, key), shown(value), message)
   problem(node, site, "value", message, hint)
