@@ -35,7 +35,7 @@ class LuaCallbacksTest : public testing::Test {
     try {
       callbacks_.at(0).code->run({event, metrics_, run_, eval_, eval_, facts}, port);
     } catch (const Error& error) {
-      std::string text = error.what();
+      std::string text = raised_ = error.what();
       const size_t at = text.find("x.lua:");
       return at == std::string::npos ? text : text.substr(at);
     }
@@ -64,6 +64,7 @@ class LuaCallbacksTest : public testing::Test {
   };
 
   TempDir dir_;
+  std::string raised_;  // by the newest call, whole
   FakeSession session_;
   ResolvedRecipe recipe_;
   std::unique_ptr<LuaCallbacks> source_;
@@ -85,8 +86,9 @@ TEST_F(LuaCallbacksTest, TheContextHasTheNumbersOfTheStep) {
 }
 
 TEST_F(LuaCallbacksTest, AWrongNameIsAnErrorWithItsLineAndASuggestion) {
-  EXPECT_NE(value("ctx.los").find("x.lua:7: control_ctx has no los; did you mean \"loss\"?"),
-            std::string::npos);
+  const std::string message = value("ctx.los");
+  EXPECT_TRUE(message.starts_with("x.lua:7: control_ctx has no los; did you mean ")) << message;
+  EXPECT_NE(message.find("\"loss\""), std::string::npos);
 }
 
 TEST_F(LuaCallbacksTest, ObserversHaveNoCommands) {
@@ -148,7 +150,8 @@ TEST_F(LuaCallbacksTest, AnEndlessLoopEndsByItsLimitAndByCtrlC) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     LuaWatch::interrupt();
   });
-  EXPECT_NE(call().find("interrupted at"), std::string::npos);
+  EXPECT_NE(call(), "");
+  EXPECT_NE(raised_.find("interrupted at"), std::string::npos) << raised_;
   presses.join();
 }
 
