@@ -2,6 +2,7 @@
 #include "bindings/run/lua_callbacks.h"
 
 #include <limits>
+#include <string_view>
 
 #include "bindings/define/watch.h"
 #include "bindings/run/session_objects.h"
@@ -153,11 +154,15 @@ std::unique_ptr<ScheduleCode> LuaCallbacks::schedule() {
 void LuaCallbacks::set_session(TrainingSession* session) { session_->session = session; }
 
 void LuaCallbacks::push_function(const char* name) {
+  const auto known = functions_.find(std::string_view(name));
+  if (known != functions_.end()) return lua_rawgeti(L_, LUA_REGISTRYINDEX, known->second);
   lua_getglobal(L_, "require");
   lua_pushstring(L_, "tycho.running");
   call_lua(L_, 1, 1);
   lua_getfield(L_, -1, name);
   lua_remove(L_, -2);
+  lua_pushvalue(L_, -1);
+  functions_[name] = luaL_ref(L_, LUA_REGISTRYINDEX);
 }
 
 void LuaCallbacks::call(const char* name, int num_args, int num_results, double limit_s) {

@@ -1,5 +1,7 @@
 // The recipe's functions while its run trains: callbacks and schedules whose code is Lua.
 #pragma once
+#include <functional>
+#include <map>
 #include <memory>
 
 #include "bindings/define/recipe.h"
@@ -51,6 +53,7 @@ class LuaCallbacks final : public CallbackSource {
   lua_State* L_;
   std::shared_ptr<Objects> objects_;  // the state's
   std::map<std::string, CallbackConfig> config_;
+  std::map<std::string, int, std::less<>> functions_;  // of tycho.running, as references of the registry
   std::shared_ptr<SessionRef> session_;
   std::shared_ptr<Scope> scope_;  // of the call that runs
   uint64_t seed_ = 0;
