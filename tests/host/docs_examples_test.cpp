@@ -52,8 +52,11 @@ TEST_F(DocsExamplesTest, SweepsAndChecksOfTheirPageWork) {
     const std::string place = is_check ? folder_.string() : TYCHO_SOURCE_DIR;
     const std::string verb = is_check ? "doctor" : "sweep plan " + (folder_ / name).string();
     const Outcome outcome = shell("cd " + place + " && tycho " + verb);
-    if (is_check) EXPECT_CONTAINS(outcome.output, "scratch       enough room in /tmp");
-    if (!is_check) EXPECT_EQ(outcome.code, 0) << block << outcome.output;
+    if (is_check) {
+      EXPECT_CONTAINS(outcome.output, "scratch       enough room in /tmp");
+    } else {
+      EXPECT_EQ(outcome.code, 0) << block << outcome.output;
+    }
     ++num_examples;
   }
   EXPECT_EQ(num_examples, 2);
