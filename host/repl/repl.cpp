@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <sstream>
+#include <vector>
 
 #include "bindings/define/native.h"
 #include "bindings/define/watch.h"
@@ -180,10 +182,10 @@ class Repl {
   std::unique_ptr<TrainingSession> open(const Json& resolved) {
     const ResolvedRecipe recipe = to_resolved(resolved, options_.recipe.origins);
     RunRequest request = make_run_request(recipe, options_.recipe.pins, options_.argv);
-    callbacks_.reset();
-    if (!recipe.config.callbacks.empty() || recipe.config.scheduler.is<DynamicScheduleConfig>())
-      callbacks_ = std::make_unique<LuaCallbacks>(in_own_state(recipe));
-    request.callbacks = callbacks_.get();
+    if (!recipe.config.callbacks.empty() || recipe.config.scheduler.is<DynamicScheduleConfig>()) {
+      callbacks_.push_back(std::make_unique<LuaCallbacks>(in_own_state(recipe)));
+      request.callbacks = callbacks_.back().get();
+    }
     const EngineApi& engine = open_engine(static_cast<int>(recipe.config.threads));
     return engine.open(request, make_repl_reporter(progress_), interrupts_.stop());
   }
@@ -210,10 +212,11 @@ class Repl {
   const ReplOptions& options_;
   bool interactive_;
   InterruptRepl interrupts_;
+  // Of every run that was opened: its session calls them until Lua has dropped it.
+  std::vector<std::unique_ptr<LuaCallbacks>> callbacks_;
   Objects objects_;  // finalisers of the state come back to it
   ReplHistory history_;
   ProgressLine progress_;
-  std::unique_ptr<LuaCallbacks> callbacks_;  // of the run that is open
   ReplHost host_;
   LuaState state_;
 };
