@@ -27,6 +27,6 @@ r.eval = {
   every = "1ep",
   first = true,
 }
-r.ckpt = { every = "1ep", keep = 1 }
+r.ckpt = { every = "0.5dur", keep = 1 }
 
 return r

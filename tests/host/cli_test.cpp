@@ -79,7 +79,8 @@ TEST_F(CliTest, ArgumentsAreNumberedAsTheyStand) {
 
 TEST_F(CliTest, EveryShippedRecipePasses) {
   for (const auto& entry : fs::directory_iterator(TYCHO_SOURCE_DIR "/recipes")) {
-    if (entry.is_directory()) continue;  // sweeps, and finetunes of weights that are not here: tests of their own
+    if (entry.is_directory())
+      continue;  // sweeps, and finetunes of weights that are not here: tests of their own
     const Outcome checked = shell("tycho check " + entry.path().string());
     EXPECT_EQ(checked.code, 0) << checked.output;
   }

@@ -93,8 +93,8 @@ static void score_tile(const ScoreRules& rules, int64_t head, const int32_t* doc
 }
 
 /// What a tile's probabilities are multiplied with: 0 where dropout drops, else 1 / (1 - p).
-static void dropout_tile(const ScoreRules& rules, int64_t first_row, int64_t rows, int64_t first_key,
-                         float* factors) {
+TYCHO_SIMD void dropout_tile(const ScoreRules& rules, int64_t first_row, int64_t rows, int64_t first_key,
+                             float* factors) {
   static_assert(kTileTokens == kDropoutBlock && kDropoutCounters % kLanes == 0);
   const DropoutFactors kept = dropout_factors(rules.dropout);
   for (int64_t row = 0; row < rows; ++row)
