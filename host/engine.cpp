@@ -21,10 +21,14 @@ void set_unless_set(const char* name, const std::string& value) {
   setenv(name, value.c_str(), /*overwrite=*/0);
 }
 
-/// OpenMP reads these when the engine is loaded. Threads that spin while they wait lose 2.7x beside a busy
-/// neighbour, passive ones 1.6x (DESIGN §2).
+/// OpenMP reads these when the engine is loaded. Threads that spin for long lose 2.7x beside a busy neighbour
+/// (DESIGN §2), threads that sleep at once lose 15 % of a step alone: so they spin for some 100 microseconds,
+/// which costs 2 % beside a neighbour (bench/results/train_step_demo.md).
 void prepare_openmp(int threads) {
-  set_unless_set("OMP_WAIT_POLICY", "passive");
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) {
+    set_unless_set("GOMP_SPINCOUNT", "30000");
+    set_unless_set("OMP_WAIT_POLICY", "passive");
+  }
   set_unless_set("OMP_NUM_THREADS", std::to_string(threads > 0 ? threads : usable_cores()));
 }
 
