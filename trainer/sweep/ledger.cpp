@@ -5,8 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
-#include <filesystem>
+#include <cstring>
 
 #include "trainer/base/error.h"
 #include "trainer/base/hash.h"
@@ -22,23 +23,50 @@ double now_s() {
   return static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()) / 1e3;
 }
 
-struct FileState {
-  uint64_t inode = 0;  // 0: no file
-  int64_t num_bytes = 0;
+/// A file as it was opened: whoever compacts puts another one in its place. While this is open no other file
+/// gets its inode.
+class SeenFile {
+ public:
+  explicit SeenFile(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    struct stat info = {};
+    if (fd_ < 0 || ::fstat(fd_, &info) < 0) return;
+    inode_ = info.st_ino, num_bytes_ = info.st_size;
+  }
+  SeenFile(const SeenFile&) = delete;
+  SeenFile& operator=(const SeenFile&) = delete;
+  ~SeenFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  uint64_t inode() const { return inode_; }  // 0: no file
+  int64_t num_bytes() const { return num_bytes_; }
+
+  std::string read_from(int64_t offset) const {
+    std::string text(static_cast<size_t>(num_bytes_ - offset), '\0');
+    size_t done = 0;
+    while (done < text.size()) {
+      const ssize_t n =
+          ::pread(fd_, text.data() + done, text.size() - done, offset + static_cast<int64_t>(done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) fail(ExitCode::kStorage, "[sweep] cannot read the ledger: {}", std::strerror(errno));
+      if (n == 0) break;
+      done += static_cast<size_t>(n);
+    }
+    text.resize(done);
+    return text;
+  }
+  /// The same, with what was appended since it was opened.
+  std::string read_later(int64_t offset) {
+    struct stat info = {};
+    if (::fstat(fd_, &info) == 0) num_bytes_ = info.st_size;
+    return num_bytes_ > offset ? read_from(offset) : "";
+  }
+  bool ends_in_newline() const { return num_bytes_ == 0 || read_from(num_bytes_ - 1) == "\n"; }
+
+ private:
+  int fd_;
+  uint64_t inode_ = 0;
+  int64_t num_bytes_ = 0;
 };
-
-FileState state_of(const std::string& path) {
-  struct stat info = {};
-  if (::stat(path.c_str(), &info) < 0) return {};
-  return {info.st_ino, info.st_size};
-}
-
-bool ends_in_newline(const std::string& path, int64_t num_bytes) {
-  if (num_bytes == 0) return true;
-  char last = 0;
-  read_exactly(path, num_bytes - 1, &last, 1);
-  return last == '\n';
-}
 
 }  // namespace
 
@@ -70,28 +98,28 @@ void Ledger::append(Json fact, bool durable) {
 // One write, so that lines of two workers do not mix; a torn line of one that was killed is ended first.
 void Ledger::append_text(const std::string& lines, bool durable) {
   while (true) {
-    const FileState before = state_of(path_);
+    const SeenFile before(path_);
     const std::unique_ptr<OutputFile> file = files_.append(path_);
-    const std::string text = (ends_in_newline(path_, before.num_bytes) ? "" : "\n") + lines;
+    const std::string text = (before.ends_in_newline() ? "" : "\n") + lines;
     file->write(text.data(), text.size());
     if (durable) file->sync();
     file->close();
     // A compaction that began in between carries over what the old file got before it looked again; what came
     // later is ours to repeat.
-    if (before.inode == 0 || state_of(path_).inode == before.inode) return;
+    if (before.inode() == 0 || SeenFile(path_).inode() == before.inode()) return;
   }
 }
 
 Ledger::News Ledger::read_new() {
   News news;
-  const FileState now = state_of(path_);
-  if (now.inode != inode_ || now.num_bytes < offset_) {
+  const auto now = std::make_shared<const SeenFile>(path_);
+  if (now->inode() != inode_ || now->num_bytes() < offset_) {
     news.restarted = inode_ != 0;
-    inode_ = now.inode, offset_ = 0, damaged_ = 0;
+    inode_ = now->inode(), offset_ = 0, damaged_ = 0;
   }
-  if (now.num_bytes == offset_) return news;
-  std::string text(static_cast<size_t>(now.num_bytes - offset_), '\0');
-  read_exactly(path_, offset_, text.data(), text.size());
+  current_ = now;
+  if (now->num_bytes() == offset_) return news;
+  const std::string text = now->read_from(offset_);
   size_t begin = 0;
   // The last line may still be on its way.
   for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
@@ -107,29 +135,18 @@ Ledger::News Ledger::read_new() {
 }
 
 void Ledger::compact(const std::vector<Json>& facts) {
-  const int old_file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  SeenFile old(path_);
+  if (old.inode() == 0) return;
+  if (old.inode() != inode_) return;  // somebody else was faster
   const int64_t read_to = offset_;
-  if (old_file < 0) return;
   std::string lines;
   for (const Json& fact : facts) {
     Json kept = fact;
     kept.erase("sum");
     lines += ledger_line(kept) + "\n";
   }
-  std::string late;
-  try {
-    write_file_atomically(files_, path_, lines);
-    struct stat info = {};
-    if (::fstat(old_file, &info) == 0 && info.st_size > read_to) {
-      late.resize(static_cast<size_t>(info.st_size - read_to));
-      const ssize_t n = ::pread(old_file, late.data(), late.size(), read_to);
-      late.resize(n > 0 ? static_cast<size_t>(n) : 0);
-    }
-  } catch (const Error&) {
-    ::close(old_file);
-    throw;
-  }
-  ::close(old_file);
+  write_file_atomically(files_, path_, lines);
+  const std::string late = old.read_later(read_to);
   if (!late.empty()) append_text(late + "\n", /*durable=*/true);
 }
 

@@ -1,6 +1,7 @@
 // What happened in a sweep: ledger.jsonl, to which every worker appends. Torch-free.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ class Ledger {
 
   FileOps& files_;
   std::string path_;
+  std::shared_ptr<const void> current_;  // the file that was read, open, so that its inode is not used again
   uint64_t inode_ = 0;
   int64_t offset_ = 0;
   int64_t damaged_ = 0;
