@@ -15,6 +15,7 @@
 #include <new>
 #include <thread>
 
+#include "bench/timing.h"
 #include "trainer/base/error.h"
 #include "trainer/checkpoint/checkpoint.h"
 
@@ -67,11 +68,6 @@ double checkpoint_write(const std::string& dir, const char* data, size_t num_byt
   const double seconds = seconds_since(begin);
   std::filesystem::remove_all(saved.path);
   return seconds;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 void run(const std::string& folder, double gigabytes, int rounds) {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "bench/timing.h"
 #include "trainer/device.h"
 #include "trainer/kernels/adamw_step.h"
 #include "trainer/units/arena.h"
@@ -20,18 +21,6 @@ using namespace tycho;
 Tensor buffer(int64_t numel, at::ScalarType dtype, double value) {
   const auto bytes = numel * static_cast<int64_t>(at::elementSize(dtype));
   return arena_view(make_arena(bytes, at::kCPU), 0, {numel}, dtype).fill_(value);
-}
-
-template <class Work>
-double seconds(Work&& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "bench/timing.h"
 #include "trainer/device.h"
 #include "trainer/kernels/matmul.h"
 #include "trainer/models/model.h"
@@ -52,18 +53,6 @@ void run_products(std::vector<Product>& products) {
     matmul_nn(p->y_NM, p->w_MK, p->dx_NK);
     matmul_tn(p->y_NM, p->x_NK, p->dw_MK, false);
   }
-}
-
-template <class Work>
-double seconds(Work&& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 }  // namespace

@@ -6,17 +6,11 @@
 #include <fstream>
 #include <iostream>
 
+#include "bench/timing.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/data/tokenizer.h"
 
 namespace {
-
-template <class Act>
-double seconds(Act act) {
-  const auto start = std::chrono::steady_clock::now();
-  act();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 void train(char** arguments) {
   tycho::BpeTrainOptions options;

@@ -105,9 +105,7 @@ std::vector<ParamInfo> list_params(std::vector<FlatUnit>& units, const ParamRule
 /// The config of a request, with the values of a schedule that is a function.
 TrainConfig config_of(const Json& recipe, const std::vector<double>& schedule) {
   TrainConfig config = read_config_or_fail(recipe);
-  if (config.scheduler.is<FnScheduleConfig>())
-    std::get<FnScheduleConfig>(config.scheduler.value).factors =
-        std::make_shared<const std::vector<double>>(schedule);
+  set_factors(config.scheduler, schedule);
   return config;
 }
 

@@ -47,8 +47,7 @@ ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, std::
   recipe.config = read_config_or_fail(result.at("tree"));
   if (result.contains("schedule")) {
     recipe.schedule = result.at("schedule").get<std::vector<double>>();
-    std::get<FnScheduleConfig>(recipe.config.scheduler.value).factors =
-        std::make_shared<const std::vector<double>>(recipe.schedule);
+    set_factors(recipe.config.scheduler, recipe.schedule);
   }
   recipe.name = result.at("name");
   recipe.tree = config_to_json(recipe.config);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "trainer/base/duration.h"
@@ -210,5 +211,11 @@ struct SchedulerConfig : OneOf<ConstantConfig, CosineConfig, LinearConfig, Polyn
                                InvSqrtConfig, WsdConfig, FnScheduleConfig, DynamicScheduleConfig> {
   static constexpr const char* kNamespace = "sched";
 };
+
+/// Gives a schedule that is a function what it gave; another kind has none and stays as it is.
+inline void set_factors(SchedulerConfig& scheduler, const std::vector<double>& factors) {
+  if (auto* fn = std::get_if<FnScheduleConfig>(&scheduler.value))
+    fn->factors = std::make_shared<const std::vector<double>>(factors);
+}
 
 }  // namespace tycho

@@ -30,42 +30,44 @@ struct ChoiceSpace {
   }
 };
 
-struct RangeSpace {
+/// A dimension between two ends.
+template <class Number>
+struct BoundedSpace {
+  Number low = 0, high = 1;
+  SpaceCondition when;
+  template <class Visitor, class... Rules>
+  void bounds(Visitor& v, Rules... rules) {
+    v("low", low, "The lowest value.", rules..., required);
+    v("high", high, "The highest value.", rules..., required);
+    v("when", when, kWhenHelp);
+  }
+};
+
+struct RangeSpace : BoundedSpace<double> {
   static constexpr const char* kKind = "range";
   static constexpr const char* kHelp = "A number between two others.";
-  double low = 0, high = 1;
-  SpaceCondition when;
   template <class Visitor>
   void fields(Visitor& v) {
-    v("low", low, "The lowest value.", required);
-    v("high", high, "The highest value.", required);
-    v("when", when, kWhenHelp);
+    bounds(v);
   }
 };
 
-struct LogSpace {
+struct LogSpace : BoundedSpace<double> {
   static constexpr const char* kKind = "log";
   static constexpr const char* kHelp = "A number between two others; its logarithm is drawn evenly.";
-  double low = 1, high = 10;
-  SpaceCondition when;
+  LogSpace() { low = 1, high = 10; }
   template <class Visitor>
   void fields(Visitor& v) {
-    v("low", low, "The lowest value.", positive, required);
-    v("high", high, "The highest value.", positive, required);
-    v("when", when, kWhenHelp);
+    bounds(v, positive);
   }
 };
 
-struct IntSpace {
+struct IntSpace : BoundedSpace<int64_t> {
   static constexpr const char* kKind = "int";
   static constexpr const char* kHelp = "A whole number between two others, both included.";
-  int64_t low = 0, high = 1;
-  SpaceCondition when;
   template <class Visitor>
   void fields(Visitor& v) {
-    v("low", low, "The lowest value.", required);
-    v("high", high, "The highest value.", required);
-    v("when", when, kWhenHelp);
+    bounds(v);
   }
 };
 
