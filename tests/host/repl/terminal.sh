@@ -36,16 +36,19 @@ see() {
   done
   echo "wanted $wanted lines with: $1"; screen | grep -v '^$' | tail -40; echo "$passed passed, 1 failed" >"$TYCHO_RESULT"; exit 1
 }
-# Waits until the newest line is an empty prompt: keys that come before readline listens are the terminal's.
+# Waits until the newest line is an empty prompt (of the REPL, of its continuation, of the shell): keys that come before
+# readline listens are the terminal's.
 ready() {
   local i
   for ((i = 0; i < 300; i++)); do
-    screen | grep -v '^$' | tail -1 | grep -qx '> *' && return
+    screen | grep -v '^$' | tail -1 | grep -qE '^(>+|bash-.*[#$]) *$' && return
     sleep 0.1
   done
-  echo "no prompt"; screen | grep -v '^$' | tail -40; exit 1
+  echo "no prompt"; screen | grep -v '^$' | tail -40; echo "$passed passed, 1 failed" >"$TYCHO_RESULT"; exit 1
 }
-enter() { tm send-keys -l -- "$1"; tm send-keys Enter; }
+enter() { ready; tm send-keys -l -- "$1"; tm send-keys Enter; }
+# Types, asks for completion, waits for what it makes of the line and leaves the line.
+complete() { ready; tm send-keys -l -- "$1"; tm send-keys Tab; see "$2"; tm send-keys C-c; }
 
 enter "$tycho repl tiny.lua micro_batch=2sp"
 see '^tycho .*[?]help  ;shell  :commands  \^D'
@@ -73,13 +76,13 @@ enter 'plot "loss"';                         see '^ *loss'
 enter 'local kept = w:keep()';               enter ':who'; see 'kept +tensor'
 enter 'kept:mean() == w:mean()';             see '^true'
 enter 'trainer:save()';                      see 'checkpoints/step-0*60\.'
-tm send-keys -l 'r.optim'; tm send-keys Tab; see '^> r.optimizer'; tm send-keys C-c; see '\^C$'
-tm send-keys -l 'trainer:ev'; tm send-keys Tab; see '^> trainer:eval'; tm send-keys C-c
-tm send-keys -l 'model:find "model.embed_t'; tm send-keys Tab; see 'find "model.embed_tokens.weight'; tm send-keys C-c
-tm send-keys -l 'r.precision = "b'; tm send-keys Tab; see 'r.precision = "bf16'; tm send-keys C-c
+complete 'r.optim' '^> r.optimizer'; see '\^C$'
+complete 'trainer:ev' '^> trainer:eval'
+complete 'model:find "model.embed_t' 'find "model.embed_tokens.weight'
+complete 'r.precision = "b' 'r.precision = "bf16'
 enter 'model.n_params';                      see '^[0-9]+$'
 ready; tm send-keys C-d; see 'a run is open at step 60'
-ready; tm send-keys C-d; see '^bash-.*# *$'
+ready; tm send-keys C-d; see '^bash-.*[#$] *$'
 enter "$tycho repl"; see '^tycho .*[?]help' 2
 ready; tm send-keys C-p; see '^> model.n_params' 2; tm send-keys C-c
 enter 'model.n_params';                      see 'there is no model yet'
@@ -87,5 +90,5 @@ enter ':quit'; enter 'echo "left with $?"';  see '^left with 0'
 enter "$tycho run tiny.lua run_name=bad optimizer.lr=1e30 clip.norm=0 --on-error repl"
 see 'training has diverged'
 enter 'trainer.state.step > 0';              see '^true' 2
-enter 'trainer:close()'; ready; tm send-keys C-d; see '^bash-.*# *$'; enter 'echo "left with $?"'; see '^left with 14'
+enter 'trainer:close()'; ready; tm send-keys C-d; see '^bash-.*[#$] *$'; enter 'echo "left with $?"'; see '^left with 14'
 echo "$passed passed, 0 failed" | tee "$TYCHO_RESULT"
