@@ -10,7 +10,7 @@ namespace {
 
 DocNode yaml(const std::string& text) { return read_yaml(text, "x.yaml"); }
 
-std::string refusal(const std::string& text, bool toml = false) {
+std::string parse_refusal(const std::string& text, bool toml = false) {
   try {
     toml ? read_toml(text, "x.toml") : read_yaml(text, "x.yaml");
   } catch (const Error& error) {
@@ -48,21 +48,22 @@ TEST(Yaml, StopsABombOfAliases) {
     for (int k = 0; k < 10; ++k) text += fmt::format("{}*a{}", k > 0 ? "," : "", i - 1);
     text += "]\n";
   }
-  EXPECT_CONTAINS(refusal(text), "unfolds to more than 20,000 values");
+  EXPECT_CONTAINS(parse_refusal(text), "unfolds to more than 20,000 values");
 }
 
 TEST(Yaml, StopsDepth) {
-  EXPECT_CONTAINS(refusal("a: " + std::string(100, '[') + std::string(100, ']')), "more than 64 levels deep");
-  EXPECT_CONTAINS(refusal("a: " + std::string(100000, '[')), "more than 64 levels deep");
+  EXPECT_CONTAINS(parse_refusal("a: " + std::string(100, '[') + std::string(100, ']')),
+                  "more than 64 levels deep");
+  EXPECT_CONTAINS(parse_refusal("a: " + std::string(100000, '[')), "more than 64 levels deep");
 }
 
 TEST(Yaml, RefusesWhatIsNotYaml) {
-  EXPECT_CONTAINS(refusal("a: [1\nb: 2\n"), "is not YAML: line");
-  EXPECT_CONTAINS(refusal("a: 1\na: 2\n"), "line 2: the key a is there twice");
-  EXPECT_CONTAINS(refusal("a: !!python/object:os.system x\n"), "a value with the tag");
-  EXPECT_CONTAINS(refusal("a: 1\n---\nb: 2\n"), "wanted one YAML document, found 2");
-  EXPECT_CONTAINS(refusal("? [a]\n: 1\n"), "a key that is no text");
-  EXPECT_CONTAINS(refusal("a: &x [*x]\n"), "x.yaml");
+  EXPECT_CONTAINS(parse_refusal("a: [1\nb: 2\n"), "is not YAML: line");
+  EXPECT_CONTAINS(parse_refusal("a: 1\na: 2\n"), "line 2: the key a is there twice");
+  EXPECT_CONTAINS(parse_refusal("a: !!python/object:os.system x\n"), "a value with the tag");
+  EXPECT_CONTAINS(parse_refusal("a: 1\n---\nb: 2\n"), "wanted one YAML document, found 2");
+  EXPECT_CONTAINS(parse_refusal("? [a]\n: 1\n"), "a key that is no text");
+  EXPECT_CONTAINS(parse_refusal("a: &x [*x]\n"), "x.yaml");
 }
 
 TEST(Toml, HasKeysInOrderWithTheirLines) {
@@ -72,7 +73,7 @@ TEST(Toml, HasKeysInOrderWithTheirLines) {
   EXPECT_EQ(root.at("a.y")->line, 5);
   EXPECT_EQ(root.at("a.y")->text, "0.5");
   EXPECT_EQ(root.at("a.l")->items.size(), 2u);
-  EXPECT_CONTAINS(refusal("a = \n", true), "is not TOML: line 1");
+  EXPECT_CONTAINS(parse_refusal("a = \n", true), "is not TOML: line 1");
 }
 
 TEST(Scalars, AreReadAsOmegaConfReadsThem) {
