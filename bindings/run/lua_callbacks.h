@@ -12,7 +12,7 @@ namespace tycho {
 
 struct SessionRef;
 
-/// What callbacks are called with. Holds for one call.
+/// What callbacks are called with; of the call that runs.
 struct CallbackContext : std::enable_shared_from_this<CallbackContext> {
   const EventInfo* info = nullptr;
   CallbackPort* port = nullptr;
@@ -47,7 +47,8 @@ class LuaCallbacks final : public CallbackSource {
   /// Calls tycho.running's function `name` with what is above it on the stack and the context last.
   void call(const char* name, int num_args, int num_results, double limit_s);
   void push_function(const char* name);
-  void push_context(const std::string& scope, CallbackKind kind, const EventInfo& info, CallbackPort& port);
+  /// `scope`: what the call is called.
+  void push_context(std::string scope, CallbackKind kind, const EventInfo& info, CallbackPort& port);
 
   std::shared_ptr<LuaState> state_;
   lua_State* L_;
@@ -56,6 +57,7 @@ class LuaCallbacks final : public CallbackSource {
   std::map<std::string, int, std::less<>> functions_;  // of tycho.running, as references of the registry
   std::shared_ptr<SessionRef> session_;
   std::shared_ptr<Scope> scope_;  // of the call that runs
+  const std::shared_ptr<CallbackContext> context_ = std::make_shared<CallbackContext>();
   uint64_t seed_ = 0;
   bool dynamic_ = false;
 };

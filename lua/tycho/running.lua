@@ -8,7 +8,7 @@ local site_of = require "tycho.site"
 
 local M = {}
 
-local entries = {}   -- name -> { kind, functions = { event = fn }, state, has_state }
+local entries = {}   -- name -> { kind, functions = { event = fn }, state, before = copy of state }
 local kSchedule = "the schedule"
 
 -- file:line of the innermost frame of recipe code, or nil.
@@ -87,12 +87,15 @@ function M.begin()
 end
 
 local function guarded(entry, fn, argument)
-  local before, found, at = plain.copy(entry.state)
-  if before == nil then
-    return false, { message = ("state is to be plain data; found %s%s"):format(found, at and " at " .. at or "") }
+  if not entry.before or not plain.follow(entry.before, entry.state) then
+    local before, found, at = plain.copy(entry.state)
+    entry.before = before
+    if before == nil then
+      return false, { message = ("state is to be plain data; found %s%s"):format(found, at and " at " .. at or "") }
+    end
   end
   local ok, result = xpcall(fn, on_error, argument, entry.state)
-  if not ok then entry.state = before end   -- as if it had not been called
+  if not ok then entry.state, entry.before = entry.before, nil end   -- as if it had not been called
   return ok, result
 end
 

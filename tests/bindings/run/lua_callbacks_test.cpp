@@ -121,6 +121,23 @@ TEST_F(LuaCallbacksTest, WhatRaisesLeavesItsStateAsItWas) {
   EXPECT_EQ(callbacks_[0].code->state(), (Json{{"deep", {2}}, {"n", 1}}));
 }
 
+TEST_F(LuaCallbacksTest, WhatRaisesLeavesWhatTheCallBeforeItMade) {
+  load(
+      "r.callbacks.a = t.control { state = { n = 0, deep = { 2 } }, batch_end = function(ctx, st)\n"
+      "  st.n = st.n + 1\n"
+      "  if st.n == 2 then st.deep[1], st.text = 3, \"x\" end\n"
+      "  if st.n == 3 then st.deep[2], st.text = 4, nil end\n"
+      "  if st.n == 4 then st.deep = { a = { true } } end\n"
+      "  if st.n == 5 then st.deep.a[1], st.n = \"spoilt\", 9; error(\"oh\") end\nend }");
+  for (int i = 0; i < 4; ++i) ASSERT_EQ(call(), "");
+  const Json fourth = {{"deep", {{"a", {true}}}}, {"n", 4}};
+  EXPECT_EQ(callbacks_[0].code->state(), fourth);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(call(), "x.lua:12: oh");
+    EXPECT_EQ(callbacks_[0].code->state(), fourth);
+  }
+}
+
 TEST_F(LuaCallbacksTest, StateThatIsNotPlainIsNamed) {
   load("r.callbacks.a = t.control { batch_end = function(ctx, st) st.f = function() end end }");
   EXPECT_EQ(call(), "");
