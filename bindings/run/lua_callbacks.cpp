@@ -124,10 +124,16 @@ LuaCallbacks::LuaCallbacks(const ResolvedRecipe& recipe)
       L_(state_->get()),
       config_(recipe.config.callbacks),
       session_(std::make_shared<SessionRef>()),
+      context_(std::make_shared<CallbackContext>()),
       dynamic_(recipe.config.scheduler.is<DynamicScheduleConfig>()) {
   objects_ = std::make_shared<Objects>();
   objects_->attach(L_);
   state_->keep(objects_);
+  context_->session = session_;
+  context_->commands = std::make_shared<CommandQueue>();
+  context_->commands->add = [context = context_.get()](Command command) {
+    context->port->commands.push_back(std::move(command));
+  };
 }
 
 LuaCallbacks::~LuaCallbacks() {
@@ -155,6 +161,13 @@ std::unique_ptr<ScheduleCode> LuaCallbacks::schedule() {
 }
 
 void LuaCallbacks::set_session(TrainingSession* session) { session_->session = session; }
+
+Json LuaCallbacks::take_failure() {
+  call("take_failure", 0, 1, std::numeric_limits<double>::infinity());
+  Json failure = read_json(L_, -1);
+  lua_pop(L_, 1);
+  return failure;
+}
 
 void LuaCallbacks::push_function(const char* name) {
   const auto known = functions_.find(std::string_view(name));
@@ -190,7 +203,6 @@ void LuaCallbacks::push_context(std::string scope, CallbackKind kind, const Even
   session_->scope = scope_;
   context_->info = &info;
   context_->port = &port;
-  context_->session = session_;
   objects_->push(L_, ctx_class(kind), context_, scope_);
 }
 

@@ -138,6 +138,26 @@ TEST_F(LuaCallbacksTest, WhatRaisesLeavesWhatTheCallBeforeItMade) {
   }
 }
 
+TEST_F(LuaCallbacksTest, WhatACallThatFailedSawCanBeLookedAtOnce) {
+  load(
+      "local function inner(x) local twice, f = 2 * x, print; error(\"oh\") end\n"
+      "r.callbacks.a = t.control { state = { n = 1 }, batch_end = function(ctx, st)\n"
+      "  st.n = st.n + 1\n  inner(ctx.loss)\n  return 1\nend }");
+  metrics_.loss = 1.5;
+  EXPECT_TRUE(source_->take_failure().is_null());
+  EXPECT_EQ(call(), "x.lua:7: oh");
+  const Json failure = source_->take_failure();
+  ASSERT_EQ(failure.at("frames").size(), 2u);
+  const Json &inner = failure.at("frames")[0], &outer = failure.at("frames")[1];
+  EXPECT_EQ(inner.at("line"), 7);
+  EXPECT_EQ(inner.at("locals")[1], (Json{{"name", "twice"}, {"text", "3"}, {"value", 3}}));
+  EXPECT_EQ(inner.at("locals")[2], (Json{{"name", "f"}, {"text", "function"}}));
+  EXPECT_EQ(outer.at("line"), 10);
+  EXPECT_EQ(outer.at("locals")[1].at("value"), (Json{{"n", 2}}));
+  EXPECT_EQ(failure.at("ctx").at("loss"), 1.5);
+  EXPECT_TRUE(source_->take_failure().is_null());
+}
+
 TEST_F(LuaCallbacksTest, StateThatIsNotPlainIsNamed) {
   load("r.callbacks.a = t.control { batch_end = function(ctx, st) st.f = function() end end }");
   EXPECT_EQ(call(), "");
