@@ -14,7 +14,7 @@ namespace tycho {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kApiVersion = 3;
+constexpr int kApiVersion = 4;
 const char* const kEngineFile = "libtycho_engine.so";
 
 void set_unless_set(const char* name, const std::string& value) {
@@ -44,6 +44,11 @@ void keep_memory() {
   mallopt(M_TOP_PAD, 64 << 20);
 }
 
+/// LibTorch's profiler asks for GPUs, and where there are none says so as an error, for everybody to read.
+void quiet_profiler() {
+  if (visible_gpus().empty()) set_unless_set("KINETO_LOG_LEVEL", "5");
+}
+
 fs::path engine_path() {
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -60,6 +65,7 @@ const EngineApi& load(int threads) {
   const std::string path = engine_path();
   prepare_openmp(threads);
   keep_memory();
+  quiet_profiler();
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     fail(ExitCode::kFailure, "[engine] cannot open {}: {}; scripts/setup installs LibTorch", path, dlerror());

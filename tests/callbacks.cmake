@@ -3,4 +3,5 @@ tycho_test(callbacks_test SOURCES trainer/callbacks/runner_test.cpp trainer/comm
   LIBS callbacks control checkpoint)
 tycho_test(callbacks_run_test TORCH SOURCES trainer/run_fixture.cpp trainer/callbacks_run_test.cpp trainer/parallel/gather_texts_test.cpp
   LIBS trainer eval)
+tycho_test(profiler_test TORCH SOURCES trainer/run_fixture.cpp trainer/profiler/profiler_test.cpp LIBS trainer eval)
 tycho_script_test(attach SCRIPT control/attach.sh TIMEOUT 120)

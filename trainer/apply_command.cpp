@@ -1,4 +1,5 @@
 // What commands do to a trainer. Every rank applies the same ones at the same step boundary.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -38,9 +39,7 @@ void Trainer::boundary(int wait_ms) {
     }
   }
   if (!agreed.failure.empty())
-    fail(ExitCode::kRecipe,
-         "[callback] {}. The run stopped with a checkpoint; on_error = \"warn\" or \"disable\" lets training "
-         "go on",
+    fail(ExitCode::kRecipe, "[callback] {}; on_error = \"warn\" or \"disable\" lets training go on",
          agreed.failure);
 }
 
@@ -66,6 +65,7 @@ void Trainer::apply(const Command& command) {
   Controls next = state_.controls;
   if (name == "set_lr") {
     next.lr = argument<double>(command, "lr");
+    next.lr_by = next.lr ? command.by : "";
   } else if (name == "scale_lr") {
     Controls::LrWindow window{command.arguments.at("factor").get<double>(), std::nullopt};
     if (const std::string length = text_argument(command, "for_next"); !length.empty())
@@ -91,6 +91,10 @@ void Trainer::apply(const Command& command) {
     save_tags_.push_back(text_argument(command, "tag"));
   } else if (name == "eval") {
     state_.eval_open = true;
+  } else if (name == "profile") {
+    const std::string active = text_argument(command, "active");
+    const double steps = active.empty() ? 1 : steps_of(Duration::parse(active));
+    profiler_.order(std::max<int64_t>(1, static_cast<int64_t>(std::ceil(steps))));
   } else if (name == "stop") {
     stop_reason_ = fmt::format("stopped by {}", command.by);
     if (const std::string why = text_argument(command, "reason"); !why.empty()) stop_reason_ += ": " + why;

@@ -132,9 +132,8 @@ const std::vector<CommandSpec>& all_commands() {
       {"enable", "enable(\"spike\")", "Switches a callback on again.", {{"callback", Type::kText}}},
       {"profile",
        "profile(\"3ba\")",
-       "Records a profile.",
-       {{"active", Type::kDuration, kOptional}},
-       "there is no profiler yet"},
+       "Records the next steps as a trace in the run's folder.",
+       {{"active", Type::kDuration, kOptional}}},
   };
   return specs;
 }
@@ -197,6 +196,7 @@ Json Controls::to_json() const {
   if (*this == Controls()) return nullptr;
   Json json = Json::object();
   if (lr) json["lr"] = *lr;
+  if (!lr_by.empty()) json["lr_by"] = lr_by;
   for (const LrWindow& window : lr_windows)
     json["lr_windows"].push_back({{"factor", window.factor}, {"until", or_null(window.until)}});
   if (betas) json["betas"] = *betas;
@@ -213,6 +213,8 @@ Controls Controls::from_json(const Json& json) {
   for (const auto& [key, value] : json.items()) {
     if (key == "lr") {
       controls.lr = value.get<double>();
+    } else if (key == "lr_by") {
+      controls.lr_by = value.get<std::string>();
     } else if (key == "lr_windows") {
       for (const Json& window : value) {
         const Json& until = window.at("until");

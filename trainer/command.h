@@ -56,6 +56,7 @@ struct Controls {
     bool operator==(const LrWindow&) const = default;
   };
   std::optional<double> lr;  // instead of the schedule's
+  std::string lr_by;         // who pinned it
   std::vector<LrWindow> lr_windows;
   std::optional<std::array<double, 2>> betas;
   std::optional<double> weight_decay, clip_norm;

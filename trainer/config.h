@@ -18,6 +18,7 @@
 #include "trainer/models/recompute_config.h"
 #include "trainer/optim/config.h"
 #include "trainer/optim/schedule_config.h"
+#include "trainer/profiler/config.h"
 
 namespace tycho {
 
@@ -63,6 +64,7 @@ struct TrainConfig {
   EvalConfig eval;
   CheckpointConfig ckpt;
   LogConfig log;
+  ProfileConfig profile;
   std::map<std::string, CallbackConfig> callbacks;
 
   template <class Visitor>
@@ -102,6 +104,7 @@ struct TrainConfig {
     v("eval", eval, "Loss on data that is not trained on.");
     v("ckpt", ckpt, "Checkpoints.");
     v("log", log, "Metrics.");
+    v("profile", profile, "Traces of some steps.");
     v("callbacks", callbacks, "What looks and acts while training runs, by names of your own.");
   }
 };

@@ -1,6 +1,8 @@
 // What hooks into the loop.
 #include "trainer/hooks.h"
 
+#include <utility>
+
 #include "trainer/base/error.h"
 #include "trainer/parallel/gather_texts.h"
 
@@ -45,7 +47,7 @@ Hooks::Boundary Hooks::boundary(const EventInfo& info, int wait_ms) {
 }
 
 std::vector<Command> Hooks::serve_operators(const EventInfo& info, int wait_ms) {
-  std::vector<Command> all;
+  std::vector<Command> all = std::exchange(queued_, {});
   if (!channel_) return all;
   for (const OperatorLine& line : channel_->poll(wait_ms)) {
     std::vector<Command> commands;

@@ -29,6 +29,9 @@ class Hooks {
     std::string failure;
   };
   Boundary boundary(const EventInfo& info, int wait_ms);
+  /// A command of who holds the run, for the next boundary. On rank 0.
+  void queue(Command command) { queued_.push_back(std::move(command)); }
+  bool has_queued() const { return !queued_.empty(); }
   void enable(const std::string& name, bool on) { runner_.enable(name, on); }
 
   /// What a dynamic schedule multiplies the peak by in the step that follows `steps_done`; 1 for another
@@ -49,6 +52,7 @@ class Hooks {
   std::unique_ptr<ControlChannel> channel_;  // on rank 0, where there is code that can answer
   std::unique_ptr<Dist> dist_;
   CallbackRunner runner_;
+  std::vector<Command> queued_;
   std::unique_ptr<ScheduleCode> schedule_;
   double factor_ = 1;
   std::optional<double> resumed_loss_;  // of the step before the first one of this process

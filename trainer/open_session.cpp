@@ -148,16 +148,24 @@ class OpenRun final : public TrainingSession {
 
   const SessionFacts& facts() const override { return facts_; }
   SessionState state() const override {
-    return {trainer_->state(), trainer_->last_step(), trainer_->stop_reason()};
+    SessionState state{trainer_->state(), trainer_->last_step(), trainer_->stop_reason(), {}};
+    const Controls& controls = state.train.controls;
+    const int64_t newest = std::max<int64_t>(state.train.step - 1, 0);
+    if (controls.lr) state.lr_pin = {trainer_->scheduled_lr(newest), controls.lr_by};
+    return state;
   }
   const std::vector<ParamInfo>& params() const override { return params_; }
+
+  void command(Command command) override { trainer_->queue(std::move(command)); }
 
   std::vector<StepMetrics> step(int64_t n) override {
     std::vector<StepMetrics> done;
     with_own_errors([&] {
-      for (int64_t i = 0; i < n && !trainer_->finished() && stop_ == 0; ++i) {
+      obey();
+      for (int64_t i = 0; i < n && trainer_->going_on(); ++i) {
         trainer_->step();
         done.push_back(*trainer_->last_step());
+        trainer_->between_steps(/*save_due=*/false);
       }
     });
     return done;
@@ -166,7 +174,10 @@ class OpenRun final : public TrainingSession {
   void run_for(const Duration& length) override {
     const double steps = in_steps(length, config_, facts_.run.total_steps, facts_.run.num_samples);
     const auto whole = static_cast<int64_t>(std::ceil(steps));
-    with_own_errors([&] { trainer_->advance(trainer_->state().step + whole); });
+    with_own_errors([&] {
+      obey();
+      trainer_->advance(trainer_->state().step + whole);
+    });
   }
 
   int fit() override {
@@ -185,6 +196,21 @@ class OpenRun final : public TrainingSession {
     trainer_->save_now();
     const CheckpointInfo newest = find_checkpoint(facts_.run.run_dir);
     return {newest.path, newest.step};
+  }
+
+  SavedCheckpoint load(const std::string& path) override {
+    const CheckpointInfo info = find_checkpoint(path);
+    with_own_errors([&] { trainer_->load(info); });
+    report_resume(info, recipe_, *reporter_);
+    const std::vector<CheckpointInfo> all = list_checkpoints(facts_.run.run_dir + "/checkpoints");
+    if (!all.empty() && all.front().step > info.step)
+      reporter_->event(
+          "warning",
+          fmt::format("this run's folder holds a checkpoint of step {}, and a resumed run takes the "
+                      "one of the highest step",
+                      all.front().step),
+          {{"step", all.front().step}});
+    return {info.path, info.step};
   }
 
   void close(const std::string& reason) override {
@@ -269,6 +295,13 @@ class OpenRun final : public TrainingSession {
     return sequences;
   }
 
+  void profile_begin() override {
+    with_own_errors([&] { trainer_->profiler().start(); });
+  }
+  Json profile_end() override {
+    return with_own_errors([&] { return trainer_->profiler().finish(trainer_->state().step); });
+  }
+
   void metric(const std::string& name, double value) override {
     reporter_->metric(trainer_->state().step, name, value);
   }
@@ -281,6 +314,12 @@ class OpenRun final : public TrainingSession {
   }
 
  private:
+  // What was commanded between two calls acts before the next step.
+  void obey() {
+    trainer_->go_on();
+    if (trainer_->has_queued()) trainer_->between_steps(/*save_due=*/false);
+  }
+
   void make_trainer(const RunRequest& request, const std::vector<CheckpointInfo>& candidates) {
     if (const std::string note = precision_note(device_, config_.precision); !note.empty())
       reporter_->event("warning", note, Json::object());

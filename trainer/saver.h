@@ -21,7 +21,10 @@ class Saver {
   ~Saver();
 
   /// The checkpoint that training goes on from.
-  void set_resumed_from(const CheckpointInfo& info) { store_.set_resumed_from(info); }
+  void set_resumed_from(const CheckpointInfo& info) {
+    store_.set_resumed_from(info);
+    last_saved_step_.reset();
+  }
   /// Copies all state and starts to write it. Refuses (kNumerics) weights that are not finite. A failed write
   /// is reported and training goes on; the third in a row is thrown (kStorage), and a lost folder
   /// (kFolderOwned) at once.

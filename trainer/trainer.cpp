@@ -9,12 +9,10 @@
 #include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/base/field_types.h"
 #include "trainer/base/philox.h"
 #include "trainer/device.h"
 #include "trainer/metrics/format.h"
-#include "trainer/restore/initial_weights.h"
-#include "trainer/resume.h"
-#include "trainer/units/init.h"
 
 namespace tycho {
 namespace {
@@ -51,12 +49,14 @@ int Trainer::fit() {
   try {
     if (state_.eval_open) settle_step();
     advance(info_.total_steps);
+    profiler_.end();
     announce_signal();
     announce(Event::kFitEnd, {{"reason", finished() ? "done" : stop_reason_}});
     boundary();
   } catch (const Error& error) {
-    if (error.code() == ExitCode::kRecipe) save_now();
-    throw;
+    if (error.code() != ExitCode::kRecipe) throw;
+    save_now();
+    throw Error(std::string(error.what()) + ". The run stopped with a checkpoint", error.code());
   }
   if (state_.step > info_.first_step || !save_tags_.empty()) save_now();
   context_.saver.wait(/*last=*/true);
@@ -69,13 +69,17 @@ void Trainer::advance(int64_t until_step) {
   while (state_.step < until_step && going_on()) {
     step();
     if (due(config_.eval.every) || finished()) state_.eval_open = true;
-    settle_step();
-    if ((due(config_.ckpt.every) && !finished()) || !save_tags_.empty()) save_wanted();
-    context_.saver.poll();
-    announce_saved();
-    wait_while_paused();
-    throughput_.add_pause(context_.saver.take_pause_s());
+    between_steps(due(config_.ckpt.every) && !finished());
   }
+}
+
+void Trainer::between_steps(bool save_due) {
+  settle_step();
+  if (save_due || !save_tags_.empty()) save_wanted();
+  context_.saver.poll();
+  announce_saved();
+  wait_while_paused();
+  throughput_.add_pause(context_.saver.take_pause_s());
 }
 
 // The boundary between two steps: what was asked for, and an evaluation that is due, which may ask for more.
@@ -87,16 +91,17 @@ void Trainer::settle_step() {
 }
 
 void Trainer::step() {
+  const ProfiledStep profiled(profiler_, state_.step + 1);
   const auto start = std::chrono::steady_clock::now();
   if (state_.data.sample == 0) announce(Event::kEpochStart);
   announce(Event::kBatchStart,
            {{"batch", {{"sequences", global_batch_sequences(config_)}, {"seq_len", config_.seq_len}}}});
-  const Batch batch = data_->next();            // a pure function of (recipe, step)
+  const Batch batch = next_batch();             // a pure function of (recipe, step)
   const Tensor weight_1 = token_weight(batch);  // exact mean over the valid tokens of micro-batches and ranks
   Tensor loss_sum = at::zeros({}, weight_1.options().dtype(at::kDouble));
   accumulate(batch, weight_1, loss_sum);
   units_.finish();
-  const GradNorm norm = clip_gradients(now_.clip, trained_grads_);
+  const GradNorm norm = clipped();
   context_.world.all_reduce(loss_sum);
 
   const double loss = loss_sum.item<double>() * weight_1.item<float>();
@@ -104,7 +109,10 @@ void Trainer::step() {
   announce(Event::kGradsReady, Json::object(), grad_norm);
   hooks_.factor(state_.step, last_step_);
   const double lr = lr_at(state_.step);
-  if (may_update(loss, grad_norm)) optimizer_->step(lr, state_.step + 1 - state_.skipped, norm.scale_1);
+  if (may_update(loss, grad_norm)) {
+    const Range range("optimizer");
+    optimizer_->step(lr, state_.step + 1 - state_.skipped, norm.scale_1);
+  }
 
   const int64_t epoch = state_.data.epoch;
   state_.step += 1;
@@ -116,6 +124,16 @@ void Trainer::step() {
          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   announce(Event::kBatchEnd);
   if (state_.data.epoch != epoch) announce(Event::kEpochEnd, {{"ended", epoch}});
+}
+
+Batch Trainer::next_batch() {
+  const Range range("data wait");
+  return data_->next();
+}
+
+GradNorm Trainer::clipped() {
+  const Range range("gradient norm");
+  return clip_gradients(now_.clip, trained_grads_);
 }
 
 void Trainer::accumulate(const Batch& batch, const Tensor& weight_1, Tensor& loss_sum) {
@@ -145,6 +163,7 @@ void Trainer::announce(Event event, Json facts, double grad_norm) {
   const bool running =
       event == Event::kBatchStart || event == Event::kAfterForward || event == Event::kGradsReady;
   if (!hooks_.wants(event, state_.step + (running ? 1 : 0))) return;
+  const Range range("callbacks of ", enum_name(event));
   StepMetrics metrics = metrics_now();
   if (grad_norm >= 0) metrics.grad_norm = grad_norm;
   hooks_.announce(event_info(event, metrics, std::move(facts)));
@@ -219,56 +238,16 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       trained_grads_(trained_grads(units_.owned(), rules_)),
       schedule_(make_schedule(config, info.total_steps, info.num_samples)),
       throughput_(info),
+      profiler_(config.profile, {info.run_dir + "/profile", context_.world.rank(), !context_.device.is_cpu()},
+                context_.reporter),
       hooks_(config_, info_, context_.callbacks, context_.world, context_.device, context_.reporter) {}
 
-void Trainer::initialise() {
-  announce(Event::kSetup);
-  const std::string& weights = initial_weights_path(config_.model);
-  if (!weights.empty()) load_initial_weights(weights, config_.model, units_.owned());
-  for (FlatUnit& unit : units_.owned())
-    if (weights.empty()) tycho::initialise(unit, static_cast<uint64_t>(config_.seed));
-  open_data();
-  announce(Event::kLoad, {{"checkpoint", ""}});
-}
-
-CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
-  announce(Event::kSetup);
-  CheckpointInfo loaded = load_newest(candidates, units_.owned(), *optimizer_, context_.reporter);
-  state_ = TrainState::from_json(loaded.manifest.at("train_state"));
-  const Controls controls = std::exchange(state_.controls, {});
-  take_effect(controls);
-  hooks_.load_state(state_);
-  info_.first_step = state_.step;
-  throughput_ = Throughput(info_);
-  context_.saver.set_resumed_from(loaded);
-  open_data();
-  announce(Event::kLoad, {{"checkpoint", loaded.path}});
-  return loaded;
-}
-
 double Trainer::lr_at(int64_t steps_done) const {
-  const double scheduled =
-      peak_lr(now_.optimizer) * schedule_factor(schedule_, steps_done) * hooks_.last_factor();
-  return state_.controls.lr_of(scheduled, steps_done);
+  return state_.controls.lr_of(scheduled_lr(steps_done), steps_done);
 }
 
-std::unique_ptr<DataLoader> Trainer::loader_at(const DataCursor& cursor) const {
-  LoaderShape shape;
-  shape.seq_len = config_.seq_len;
-  shape.global_sequences = global_batch_sequences(config_);
-  shape.rank = context_.world.rank();
-  shape.num_ranks = context_.world.size();
-  shape.vocab_size = model_.layout().vocab_size;
-  shape.seed = static_cast<uint64_t>(config_.seed);
-  return make_loader(config_.train_data, shape, cursor);
-}
-
-void Trainer::open_data() {
-  data_ = loader_at(state_.data);
-  if (config_.eval.data)
-    evaluator_ = std::make_unique<Evaluator>(*config_.eval.data,
-                                             config_.eval.batches * global_batch_sequences(config_),
-                                             micro_shape_, model_, context_.world, context_.device);
+double Trainer::scheduled_lr(int64_t steps_done) const {
+  return peak_lr(now_.optimizer) * schedule_factor(schedule_, steps_done) * hooks_.last_factor();
 }
 
 Tensor Trainer::token_weight(const Batch& batch) {
@@ -319,6 +298,7 @@ void Trainer::record(const Batch& batch, double loss, double lr, double grad_nor
 
 std::optional<EvalResult> Trainer::evaluate() {
   if (!evaluator_) return std::nullopt;
+  const Range range("evaluation");
   announce(Event::kEvalStart);
   const auto start = std::chrono::steady_clock::now();
   const std::optional<EvalResult> result = evaluator_->evaluate(context_.stop);
@@ -339,6 +319,7 @@ std::optional<EvalResult> Trainer::evaluate() {
 }
 
 void Trainer::save(const std::string& tag) {
+  const Range range("checkpoint");
   CheckpointMeta meta = context_.checkpoint;
   meta.step = state_.step;
   hooks_.save_state(state_, last_step_);

@@ -14,6 +14,7 @@
 #include "trainer/optim/schedule.h"
 #include "trainer/optim/segments.h"
 #include "trainer/parallel/communicator.h"
+#include "trainer/profiler/profiler.h"
 #include "trainer/saver.h"
 #include "trainer/train_state.h"
 
@@ -39,6 +40,9 @@ class Trainer {
   void initialise();
   /// All state from the first of these checkpoints that can be read whole (resume.h); returns that one.
   CheckpointInfo resume(const std::vector<CheckpointInfo>& candidates);
+  /// All state of a checkpoint of this model, instead of what there is now. Throws Error (kUnusable) and
+  /// changes nothing when it cannot be read whole.
+  void load(const CheckpointInfo& info);
 
   /// Trains until max_duration or a stop, and saves at the end. Returns the signal that stopped it, or 0.
   int fit();
@@ -46,6 +50,16 @@ class Trainer {
   void advance(int64_t until_step);
   /// One optimizer step.
   void step();
+  /// The boundary between two steps: does what was commanded, evaluates when that is due, and saves when
+  /// `save_due`.
+  void between_steps(bool save_due);
+  /// A command for the next boundary, checked (make_command).
+  void queue(Command command) { hooks_.queue(std::move(command)); }
+  bool has_queued() const { return hooks_.has_queued(); }
+  /// Forgets that a command stopped the run.
+  void go_on() { stop_reason_.clear(); }
+  /// No end and no stop is reached.
+  bool going_on() const { return !finished() && context_.stop == 0 && stop_reason_.empty(); }
   /// The loss on eval.data now; nothing without it, or when it was stopped.
   std::optional<EvalResult> evaluate();
   /// Saves what there is now, unless that was done, and waits until it is written.
@@ -62,12 +76,16 @@ class Trainer {
   const TrainConfig& config() const { return now_; }
   const ParamRules& rules() const { return rules_; }
   UnitStore& units() { return units_; }
+  Profiler& profiler() { return profiler_; }
   /// Learning rate of the step that follows `steps_done` steps, as far as it is known now.
   double lr_at(int64_t steps_done) const;
+  /// The same without what commands pin and scale.
+  double scheduled_lr(int64_t steps_done) const;
   /// Another reader of the training data.
   std::unique_ptr<DataLoader> loader_at(const DataCursor& cursor) const;
 
  private:
+  void take_state(const CheckpointInfo& loaded);
   void open_data();
   void announce(Event event, Json facts = Json::object(), double grad_norm = -1);
   StepMetrics metrics_now() const;
@@ -83,8 +101,9 @@ class Trainer {
   /// cannot.
   void take_effect(Controls controls);
   void remake_optimizer(const TrainConfig& changed);
-  bool going_on() const { return !finished() && context_.stop == 0 && stop_reason_.empty(); }
   void settle_step();
+  Batch next_batch();
+  GradNorm clipped();
   void accumulate(const Batch& batch, const Tensor& weight_1, Tensor& loss_sum);
   Json stream_statistics();
   Tensor token_weight(const Batch& batch);
@@ -110,6 +129,7 @@ class Trainer {
   std::unique_ptr<Evaluator> evaluator_;  // none without eval.data
   Schedule schedule_;
   Throughput throughput_;
+  Profiler profiler_;
   Hooks hooks_;
   TrainState state_;
   std::optional<StepMetrics> last_step_;

@@ -98,6 +98,8 @@ std::vector<std::string> complete_override(const std::vector<std::string>& words
   return ask_lua("tycho.complete", "main", {{"words", words}}, {}, false).at("candidates");
 }
 
+std::string keys_page() { return ask_lua("tycho.keys", "main", Json::object(), {}, false).at("text"); }
+
 std::map<std::string, std::string> make_stubs(const Json& classes) {
   return ask_lua("tycho.stubs", "main", {{"classes", classes}}, {}, false).at("files");
 }

@@ -62,6 +62,9 @@ Json show_config(const ConfigQuery& query);
 /// What a shell offers for the last of `words`, the arguments of a verb that takes overrides: whole words.
 std::vector<std::string> complete_override(const std::vector<std::string>& words);
 
+/// The page of all keys, in Markdown.
+std::string keys_page();
+
 /// Stubs for editors: file name -> text, below the folder that they are written to. `classes`: the objects of
 /// a run, as describe() of bindings/run/class.h gives them.
 std::map<std::string, std::string> make_stubs(const Json& classes);

@@ -23,16 +23,22 @@ LuaWatch::LuaWatch(lua_State* L, const LuaLimits& limits)
     : outer_(g_watch), state_(L), limits_(limits), start_(std::chrono::steady_clock::now()) {
   g_watch = this;
   if (outer_ == nullptr) g_interrupted = false;
-  lua_sethook(L, &on_tick, LUA_MASKCOUNT, kTick);
+  set_hook(L);
   g_watched = L;
+}
+
+// The hook stays when the watch is over, and then does nothing: to set one costs more than a small callback.
+void LuaWatch::set_hook(lua_State* L) {
+  if (lua_gethook(L) == &on_tick && lua_gethookmask(L) == LUA_MASKCOUNT && lua_gethookcount(L) == kTick)
+    return;
+  lua_sethook(L, &on_tick, LUA_MASKCOUNT, kTick);
 }
 
 LuaWatch::~LuaWatch() {
   g_watched = outer_ != nullptr ? outer_->state_ : nullptr;
-  lua_sethook(state_, nullptr, 0, 0);
   g_watch = outer_;
   if (outer_ == nullptr) return;
-  lua_sethook(outer_->state_, &on_tick, LUA_MASKCOUNT, kTick);
+  set_hook(outer_->state_);
   if (g_interrupted) interrupt();
 }
 
@@ -45,6 +51,7 @@ bool LuaWatch::interrupt() {
 }
 
 void LuaWatch::on_tick(lua_State* L, lua_Debug* frame) {
+  if (g_watch == nullptr) return set_hook(L);
   LuaWatch& watch = *g_watch;
   const bool counted = frame->event == LUA_HOOKCOUNT;
   if (counted && !g_interrupted) watch.instructions_ += kTick;

@@ -30,6 +30,7 @@ class LuaWatch {
 
  private:
   static void on_tick(lua_State* L, lua_Debug* frame);
+  static void set_hook(lua_State* L);
   LuaWatch* outer_;
   lua_State* state_;
   LuaLimits limits_;

@@ -13,7 +13,7 @@ namespace {
 const char* const kSpread = "how work is spread over ranks is Tycho's";
 const char* const kMetrics = "metrics are always written to the run folder";
 const char* const kMemory = "memory is Tycho's";
-const char* const kNoProfile = "traces are not there yet";
+const char* const kNoProfile = "r.profile records traces: docs/profiling.md";
 const char* const kOneWay = "Tycho has one way to do it";
 
 /// The value at a path, or what TorchTitan takes when it is not there.

@@ -66,7 +66,7 @@ struct EvalAnswer {
 };
 
 struct EngineApi {
-  int version = 3;
+  int version = 4;
   /// Trains. Returns the exit code of an orderly end (0, 130, 138, 143); throws Error otherwise. `tty`: draw
   /// the live view.
   int (*run)(const RunRequest& request, bool tty, const StopFlag& stop) = nullptr;

@@ -42,17 +42,19 @@ class LuaCallbacks::Code final : public CallbackCode {
       : of_(of), name_(std::move(name)), kind_(kind), limit_s_(limit_s), seed_(of.seed_ + seed_of(name_)) {
     for (const auto& [text, event] : enum_names(Event{}))
       for (const Json& handled : events)
-        if (handled == text) handled_ |= 1u << static_cast<unsigned>(event);
+        if (handled == text) {
+          handled_ |= 1u << static_cast<unsigned>(event);
+          calls_[event] = fmt::format("{} of \"{}\"", text, name_);
+        }
   }
 
   bool handles(Event event) const override { return (handled_ >> static_cast<unsigned>(event) & 1u) != 0; }
 
   void run(const EventInfo& info, CallbackPort& port) override {
     lua_State* L = of_.L_;
-    const char* event = enum_name(info.event);
     push_text(L, name_);
-    lua_pushstring(L, event);
-    of_.push_context(fmt::format("{} of \"{}\"", event, name_), kind_, info, port);
+    lua_pushstring(L, enum_name(info.event));
+    of_.push_context(calls_.at(info.event), kind_, info, port);
     // math.random gives the same again when a run is resumed.
     lua_pushnumber(L, static_cast<double>(seed_ + 16 * static_cast<uint64_t>(info.metrics.step) +
                                           static_cast<uint64_t>(info.event)));
@@ -80,6 +82,7 @@ class LuaCallbacks::Code final : public CallbackCode {
   double limit_s_;
   uint64_t seed_;
   uint32_t handled_ = 0;
+  std::map<Event, std::string> calls_;  // what the call of an event is called
 };
 
 class LuaCallbacks::Schedule final : public ScheduleCode {
@@ -121,10 +124,16 @@ LuaCallbacks::LuaCallbacks(const ResolvedRecipe& recipe)
       L_(state_->get()),
       config_(recipe.config.callbacks),
       session_(std::make_shared<SessionRef>()),
+      context_(std::make_shared<CallbackContext>()),
       dynamic_(recipe.config.scheduler.is<DynamicScheduleConfig>()) {
   objects_ = std::make_shared<Objects>();
   objects_->attach(L_);
   state_->keep(objects_);
+  context_->session = session_;
+  context_->commands = std::make_shared<CommandQueue>();
+  context_->commands->add = [context = context_.get()](Command command) {
+    context->port->commands.push_back(std::move(command));
+  };
 }
 
 LuaCallbacks::~LuaCallbacks() {
@@ -152,6 +161,13 @@ std::unique_ptr<ScheduleCode> LuaCallbacks::schedule() {
 }
 
 void LuaCallbacks::set_session(TrainingSession* session) { session_->session = session; }
+
+Json LuaCallbacks::take_failure() {
+  call("take_failure", 0, 1, std::numeric_limits<double>::infinity());
+  Json failure = read_json(L_, -1);
+  lua_pop(L_, 1);
+  return failure;
+}
 
 void LuaCallbacks::push_function(const char* name) {
   const auto known = functions_.find(std::string_view(name));
@@ -181,15 +197,13 @@ void LuaCallbacks::call(const char* name, int num_args, int num_results, double 
   objects_->drain();
 }
 
-void LuaCallbacks::push_context(const std::string& scope, CallbackKind kind, const EventInfo& info,
+void LuaCallbacks::push_context(std::string scope, CallbackKind kind, const EventInfo& info,
                                 CallbackPort& port) {
-  scope_ = std::make_shared<Scope>(scope, /*may_act=*/false);
+  scope_ = std::make_shared<Scope>(std::move(scope), /*may_act=*/false);
   session_->scope = scope_;
-  auto context = std::make_shared<CallbackContext>();
-  context->info = &info;
-  context->port = &port;
-  context->session = session_;
-  objects_->push(L_, ctx_class(kind), std::move(context), scope_);
+  context_->info = &info;
+  context_->port = &port;
+  objects_->push(L_, ctx_class(kind), context_, scope_);
 }
 
 std::string LuaCallbacks::evaluate(const std::string& code, bool may_command, const EventInfo& info,

@@ -11,19 +11,20 @@
 namespace tycho {
 
 struct SessionRef;
+struct CommandQueue;
 
-/// What callbacks are called with. Holds for one call.
+/// What callbacks are called with; of the call that runs.
 struct CallbackContext : std::enable_shared_from_this<CallbackContext> {
   const EventInfo* info = nullptr;
   CallbackPort* port = nullptr;
   std::shared_ptr<SessionRef> session;
+  std::shared_ptr<CommandQueue> commands;  // into the port
 };
 
 /// The classes of ctx, by kind, and of what only it has.
 const Class& observe_ctx_class();
 const Class& control_ctx_class();
 const Class& everywhere_ctx_class();
-const Class& cmd_class();
 const Class& dist_class();
 /// All of them, in the order of help and stubs.
 const std::vector<const Class*>& callback_classes();
@@ -40,6 +41,9 @@ class LuaCallbacks final : public CallbackSource {
   void set_session(TrainingSession* session) override;
   std::string evaluate(const std::string& code, bool may_command, const EventInfo& info,
                        CallbackPort& port) override;
+  /// Of the newest call that failed, once: {frames: [{file, line, name, locals: [{name, text, value}]}],
+  /// ctx}, innermost frame first, values where they are plain data. Null when none failed.
+  Json take_failure();
 
  private:
   class Code;
@@ -47,7 +51,8 @@ class LuaCallbacks final : public CallbackSource {
   /// Calls tycho.running's function `name` with what is above it on the stack and the context last.
   void call(const char* name, int num_args, int num_results, double limit_s);
   void push_function(const char* name);
-  void push_context(const std::string& scope, CallbackKind kind, const EventInfo& info, CallbackPort& port);
+  /// `scope`: what the call is called.
+  void push_context(std::string scope, CallbackKind kind, const EventInfo& info, CallbackPort& port);
 
   std::shared_ptr<LuaState> state_;
   lua_State* L_;
@@ -56,6 +61,7 @@ class LuaCallbacks final : public CallbackSource {
   std::map<std::string, int, std::less<>> functions_;  // of tycho.running, as references of the registry
   std::shared_ptr<SessionRef> session_;
   std::shared_ptr<Scope> scope_;  // of the call that runs
+  const std::shared_ptr<CallbackContext> context_;
   uint64_t seed_ = 0;
   bool dynamic_ = false;
 };

@@ -35,16 +35,23 @@ const T& upvalue(lua_State* L, int i) {
 
 }  // namespace
 
-struct Objects::Handle {
+/// Lives in memory of Lua, which does not move it.
+struct Handle {
+  std::shared_ptr<void> target;  // null when the scope is over
   std::shared_ptr<Scope> scope;
-  uint64_t id = 0;
+  Handle *previous = nullptr, *next = nullptr;  // in the list of the scope; next of none is null
   int64_t bytes = 0;
-  Objects* objects = nullptr;
+  Objects* objects = nullptr;  // null until it is whole
 };
 
 void Scope::close() {
   open_ = false;
-  live_.clear();
+  while (first_ != nullptr) {
+    Handle& handle = *first_;
+    first_ = handle.next;
+    handle.previous = handle.next = nullptr;
+    const std::shared_ptr<void> freed = std::move(handle.target);
+  }
 }
 
 Objects::Objects() : own_(std::make_shared<Scope>("Lua", /*may_act=*/true)) {}
@@ -80,8 +87,12 @@ void Objects::push(lua_State* L, const Class& object, std::shared_ptr<void> targ
   lua_setmetatable(L, -2);
   handle->objects = this;
   handle->bytes = bytes;
-  handle->id = scope->next_++;
-  scope->live_.emplace(handle->id, std::move(target));
+  if (scope->open()) {
+    handle->target = std::move(target);
+    handle->next = scope->first_;
+    if (scope->first_ != nullptr) scope->first_->previous = handle;
+    scope->first_ = handle;
+  }
   handle->scope = std::move(scope);
   external_bytes_ += bytes;
   ++live_handles_;
@@ -91,10 +102,10 @@ int Objects::finalise(lua_State* L) {
   auto* handle = static_cast<Handle*>(lua_touserdata(L, 1));
   if (handle->objects != nullptr) {
     Objects& objects = *handle->objects;
-    const auto found = handle->scope->live_.find(handle->id);
-    if (found != handle->scope->live_.end()) {
-      objects.dropped_.push_back(std::move(found->second));
-      handle->scope->live_.erase(found);
+    if (handle->target) {
+      objects.dropped_.push_back(std::move(handle->target));
+      if (handle->next != nullptr) handle->next->previous = handle->previous;
+      (handle->previous != nullptr ? handle->previous->next : handle->scope->first_) = handle->next;
     }
     objects.external_bytes_ -= handle->bytes;
     --objects.live_handles_;
@@ -119,7 +130,7 @@ const Class* Objects::class_of(lua_State* L, int index) {
   return found;
 }
 
-Objects::Handle& Objects::handle_at(lua_State* L, const Class& object, const char* what) {
+Handle& Objects::handle_at(lua_State* L, const Class& object, const char* what) {
   if (class_of(L, 1) != &object)
     throw ScriptError("E_ARGUMENT", fmt::format("{0}.{1} is called without its {0}", object.name, what),
                       fmt::format("write {}:{}(...), with a colon", object.name, what));
@@ -134,19 +145,19 @@ Objects::Handle& Objects::handle_at(lua_State* L, const Class& object, const cha
 int Objects::index(lua_State* L) {
   return protect(L, [&] {
     const Class& object = upvalue<Class>(L, 1);
+    lua_pushvalue(L, 2);
+    lua_rawget(L, lua_upvalueindex(2));  // members: functions, and fields as they are declared
+    if (lua_isfunction(L, -1)) return 1;
+    const auto* field = static_cast<const Field*>(lua_touserdata(L, -1));
+    lua_pop(L, 1);
+    if (field != nullptr) {
+      Handle& handle = handle_at(L, object, field->name);
+      Call call(L, *handle.objects, handle.scope, handle.target.get());
+      return field->read(call);
+    }
     const std::string key = given_key(L, 2);
-    if (lua_type(L, 2) == LUA_TSTRING) {
-      lua_pushvalue(L, 2);
-      lua_rawget(L, lua_upvalueindex(2));  // methods
-      if (!lua_isnil(L, -1)) return 1;
-      lua_pop(L, 1);
-    }
     Handle& handle = handle_at(L, object, key.c_str());
-    Call call(L, *handle.objects, handle.scope, handle.scope->live_.at(handle.id).get());
-    if (lua_type(L, 2) == LUA_TSTRING) {
-      for (const Field& field : object.fields)
-        if (key == field.name) return field.read(call);
-    }
+    Call call(L, *handle.objects, handle.scope, handle.target.get());
     if (object.index != nullptr) {
       object.index(call);
       if (!lua_isnil(L, -1)) return 1;
@@ -177,7 +188,7 @@ int Objects::call_method(lua_State* L) {
     check_arguments(L, object, method);
     // The body may close the scope, or collect: what it works on stays until it returns.
     const std::shared_ptr<Scope> scope = handle.scope;
-    const std::shared_ptr<void> target = scope->live_.at(handle.id);
+    const std::shared_ptr<void> target = handle.target;
     Call call(L, *handle.objects, scope, target.get());
     return method.call(call);
   });
@@ -189,7 +200,7 @@ int Objects::call_hook(lua_State* L) {
     const Class& object = upvalue<Class>(L, 1);
     const auto body = reinterpret_cast<Body>(lua_touserdata(L, lua_upvalueindex(2)));
     Handle& handle = handle_at(L, object, lua_tostring(L, lua_upvalueindex(3)));
-    const std::shared_ptr<void> target = handle.scope->live_.at(handle.id);
+    const std::shared_ptr<void> target = handle.target;
     Call call(L, *handle.objects, handle.scope, target.get());
     return body(call);
   });
@@ -214,7 +225,11 @@ void Objects::push_metatable(lua_State* L, const Class& object) {
     add(event, &Objects::call_hook, 3);
   };
   self();
-  lua_createtable(L, 0, static_cast<int>(object.methods.size()));
+  lua_createtable(L, 0, static_cast<int>(object.methods.size() + object.fields.size()));
+  for (const Field& field : object.fields) {
+    lua_pushlightuserdata(L, const_cast<Field*>(&field));
+    lua_setfield(L, -2, field.name);
+  }
   for (const Method& method : object.methods) {
     self();
     lua_pushlightuserdata(L, const_cast<Method*>(&method));

@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "bindings/run/class.h"
@@ -12,13 +11,17 @@
 
 namespace tycho {
 
-/// A stretch of time in which handles hold: an open session, one call of a callback. Owns what they stand
-/// for.
+struct Handle;
+
+/// A stretch of time in which handles hold: an open session, one call of a callback. What they stand for is
+/// theirs until it ends.
 class Scope {
  public:
   /// `name`: for messages: "the session", "batch_end of \"spike\"". `may_act`: methods that change the run
   /// may be called.
   Scope(std::string name, bool may_act) : name_(std::move(name)), may_act_(may_act) {}
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
   const std::string& name() const { return name_; }
   bool may_act() const { return may_act_; }
   bool open() const { return open_; }
@@ -30,8 +33,7 @@ class Scope {
   std::string name_;
   bool may_act_;
   bool open_ = true;
-  uint64_t next_ = 0;
-  std::unordered_map<uint64_t, std::shared_ptr<void>> live_;
+  Handle* first_ = nullptr;  // of a list of all its handles
 };
 
 /// The objects of one Lua state, on its thread. Lives longer than the state: finalisers come back to it.
@@ -66,7 +68,6 @@ class Objects {
 
  private:
   friend class Call;
-  struct Handle;
   static int finalise(lua_State* L);
   static int index(lua_State* L);
   static int refuse_write(lua_State* L);

@@ -32,6 +32,13 @@ void push_session(lua_State* L, const std::shared_ptr<SessionRef>& session) {
     objects.push(L, *one, session, session->scope);
     lua_setfield(L, -2, one->name);
   }
+  auto commands = std::make_shared<CommandQueue>();
+  commands->add = [ref = session.get()](Command command) {
+    command.by = "repl";
+    ref->session->command(std::move(command));
+  };
+  objects.push(L, cmd_class(), std::move(commands), session->scope);
+  lua_setfield(L, -2, cmd_class().name);
 }
 
 }  // namespace tycho

@@ -1,5 +1,6 @@
-// The Lua faces of an open session: trainer, model, opt, sched, data, ckpt, log, mem, and tensors.
+// The Lua faces of an open session: trainer, model, opt, sched, data, ckpt, log, mem, cmd, and tensors.
 #pragma once
+#include <functional>
 #include <memory>
 
 #include "bindings/run/objects.h"
@@ -16,6 +17,11 @@ struct SessionRef : std::enable_shared_from_this<SessionRef> {
 
   /// Ends the run's record, expires every handle, and gives the memory back when it is owned.
   void close(const std::string& reason);
+};
+
+/// Where the commands of a cmd object go. They are checked.
+struct CommandQueue {
+  std::function<void(Command)> add;
 };
 
 /// A tensor in Lua; `param` names the parameter that it is a view of, by position, or -1.
@@ -36,13 +42,14 @@ const Class& data_class();
 const Class& ckpt_class();
 const Class& log_class();
 const Class& mem_class();
+const Class& cmd_class();  // of a CommandQueue
 const Class& tensor_class();
 const Class& histogram_class();
 
 /// All of them and those of callbacks, in the order of help and stubs.
 const std::vector<const Class*>& session_classes();
 
-/// Pushes a table with one object of each: trainer, model, opt, sched, data, ckpt, log, mem.
+/// Pushes a table with one object of each: trainer, model, opt, sched, data, ckpt, log, mem, cmd.
 void push_session(lua_State* L, const std::shared_ptr<SessionRef>& session);
 
 /// Pushes a tensor that lives in `scope`; one that owns its bytes is counted and Lua's own.

@@ -222,6 +222,27 @@ int memory(lua_State* L) {
   return 1;
 }
 
+/// take_failure() -> { frames, ctx } | NULL
+int take_failure(lua_State* L) {
+  return protect(L, [&] { return push_json(L, host_of(L).take_failure()), 1; });
+}
+
+TrainingSession& open_session_of(lua_State* L) {
+  if (!host_of(L).is_open())
+    throw ScriptError("E_USAGE", "no run is open that could be profiled", "trainer = build(r)");
+  return *host_of(L).session->session;
+}
+
+/// profile_begin()
+int profile_begin(lua_State* L) {
+  return protect(L, [&] { return open_session_of(L).profile_begin(), 0; });
+}
+
+/// profile_end() -> { path, ranges = { { name, calls, seconds } } }
+int profile_end(lua_State* L) {
+  return protect(L, [&] { return push_json(L, open_session_of(L).profile_end()), 1; });
+}
+
 /// boundary(): between steps and entries: what Lua dropped is freed, and a little garbage collected
 int boundary(lua_State* L) {
   lua_gc(L, LUA_GCSTEP, 1);
@@ -247,6 +268,9 @@ int load_host(lua_State* L) {
                                 {"class_help", class_help},
                                 {"param_names", param_names},
                                 {"memory", memory},
+                                {"take_failure", take_failure},
+                                {"profile_begin", profile_begin},
+                                {"profile_end", profile_end},
                                 {"boundary", boundary}};
   lua_newtable(L);
   for (const luaL_Reg& function : functions) {

@@ -17,6 +17,8 @@ struct ReplHost {
   ProgressLine& progress;
   /// Opens the engine's session for a finished recipe, as tycho.session gives it.
   std::function<std::unique_ptr<TrainingSession>(const Json& resolved)> open;
+  /// What the newest callback that failed left (LuaCallbacks::take_failure).
+  std::function<Json()> take_failure;
   std::shared_ptr<SessionRef> session = nullptr;  // none before build(r)
 
   bool is_open() const { return session != nullptr && session->session != nullptr; }

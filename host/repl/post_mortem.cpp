@@ -48,7 +48,7 @@ int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, bool pl
     return train_to_end(*session);
   } catch (const Error& error) {
     fmt::print("\n{}\n", error.what());
-    run_repl_loop(repl, std::move(session));
+    run_repl_loop(repl, {std::move(session), callbacks, error.what()});
     return static_cast<int>(error.code());
   }
 }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <vector>
 
@@ -46,7 +47,8 @@ class Repl {
         interrupts_(interactive),
         history_(interactive && options.keep_history ? history_path() : ""),
         progress_(interactive && can_redraw()),
-        host_{objects_, history_, progress_, [this](const Json& resolved) { return open(resolved); }} {
+        host_{objects_, history_, progress_, [this](const Json& resolved) { return open(resolved); },
+              [this] { return newest_callbacks_ != nullptr ? newest_callbacks_->take_failure() : Json(); }} {
     lua_State* L = state_.get();
     objects_.attach(L);
     open_library(L);
@@ -54,7 +56,7 @@ class Repl {
   }
 
   /// The recipe's report or the banner.
-  void start(std::unique_ptr<TrainingSession> opened) {
+  void start() {
     lua_State* L = state_.get();
     const LuaWatch watch(L, kNoLimits);
     lua_getglobal(L, "require");
@@ -67,9 +69,18 @@ class Repl {
     if (!interactive_) std::fputs(lua_tostring(L, -1), stderr);
     lua_pop(L, 1);
     lua_setfield(L, LUA_REGISTRYINDEX, kRepl);
-    if (!opened) return;
+  }
+
+  /// The run that failed becomes the one that is open.
+  void look_at(FailedRun failed) {
+    lua_State* L = state_.get();
+    const LuaWatch watch(L, kNoLimits);
+    newest_callbacks_ = &failed.callbacks;
     push_method("bind");
-    host_.adopt(L, std::move(opened));
+    host_.adopt(L, std::move(failed.session));
+    call_lua(L, 2, 0, kTrace);
+    push_method("look_at");
+    lua_pushlstring(L, failed.message.data(), failed.message.size());
     call_lua(L, 2, 0, kTrace);
   }
 
@@ -184,7 +195,7 @@ class Repl {
     RunRequest request = make_run_request(recipe, options_.recipe.pins, options_.argv);
     if (!recipe.config.callbacks.empty() || recipe.config.scheduler.is<DynamicScheduleConfig>()) {
       callbacks_.push_back(std::make_unique<LuaCallbacks>(in_own_state(recipe)));
-      request.callbacks = callbacks_.back().get();
+      request.callbacks = newest_callbacks_ = callbacks_.back().get();
     }
     const EngineApi& engine = open_engine(static_cast<int>(recipe.config.threads));
     return engine.open(request, make_repl_reporter(progress_), interrupts_.stop());
@@ -214,6 +225,7 @@ class Repl {
   InterruptRepl interrupts_;
   // Of every run that was opened: its session calls them until Lua has dropped it.
   std::vector<std::unique_ptr<LuaCallbacks>> callbacks_;
+  LuaCallbacks* newest_callbacks_ = nullptr;
   Objects objects_;  // finalisers of the state come back to it
   ReplHistory history_;
   ProgressLine progress_;
@@ -223,12 +235,15 @@ class Repl {
 
 }  // namespace
 
-int run_repl_loop(const ReplOptions& options, std::unique_ptr<TrainingSession> opened) {
+namespace {
+
+int run_loop(const ReplOptions& options, std::optional<FailedRun> failed) {
   const bool interactive = options.entries.empty() && isatty(STDIN_FILENO) != 0;
   if (interactive)
     std::printf("tycho %s  LuaJIT, interpreted      ?help  ;shell  :commands  ^D ends\n", TYCHO_VERSION);
   Repl repl(options, interactive);
-  repl.start(std::move(opened));
+  repl.start();
+  if (failed) repl.look_at(std::move(*failed));
   if (interactive) return repl.converse();
   if (options.entries.empty()) return repl.run_script(std::cin);
   for (const std::string& entry : options.entries) {
@@ -236,6 +251,14 @@ int run_repl_loop(const ReplOptions& options, std::unique_ptr<TrainingSession> o
     if (const int code = repl.run_script(lines); code != 0) return code;
   }
   return 0;
+}
+
+}  // namespace
+
+int run_repl_loop(const ReplOptions& options) { return run_loop(options, std::nullopt); }
+
+int run_repl_loop(const ReplOptions& options, FailedRun failed) {
+  return run_loop(options, std::move(failed));
 }
 
 }  // namespace tycho

@@ -9,6 +9,8 @@
 
 namespace tycho {
 
+class LuaCallbacks;
+
 struct ReplOptions {
   RecipeRequest recipe;              // file "" for none
   std::vector<std::string> argv;     // what a run folder remembers as its command, from "tycho" on
@@ -17,8 +19,17 @@ struct ReplOptions {
 };
 
 /// Reads entries until ^D. A terminal is asked with a prompt; a script ends at its first error. Returns 0, or
-/// the exit code of the entry that ended it. `opened`: a run to look at, which `trainer` stands for from the
-/// beginning.
-int run_repl_loop(const ReplOptions& options, std::unique_ptr<TrainingSession> opened = nullptr);
+/// the exit code of the entry that ended it.
+int run_repl_loop(const ReplOptions& options);
+
+/// A run that failed, and the code that it called.
+struct FailedRun {
+  std::unique_ptr<TrainingSession> session;
+  LuaCallbacks& callbacks;
+  std::string message;
+};
+/// The same over a run to look at: `trainer` and the rest are there from the beginning, and so are the frames
+/// of the callback that failed, if one did.
+int run_repl_loop(const ReplOptions& options, FailedRun failed);
 
 }  // namespace tycho

@@ -14,6 +14,7 @@ const VerbSpec kConfigSpec = {
     {{"why", "Show who gave KEY which values, newest last.", "KEY"},
      {"changed", "Only what is not a default."},
      {"hash", "Print the identity of the run and of every source, nothing else."},
+     {"markdown", "Print the page of all keys, docs/keys.md."},
      kJsonOption,
      kTraceOption}};
 
@@ -34,6 +35,11 @@ int print_identity(const ResolvedRecipe& recipe, bool json) {
 }  // namespace
 
 int run_config(const Arguments& arguments) {
+  if (arguments.has("markdown")) {
+    no_more_words(arguments, 0);
+    fmt::print("{}", keys_page());
+    return 0;
+  }
   ConfigQuery query;
   query.recipe.trace = arguments.has("trace");
   query.changed = arguments.has("changed");

@@ -14,11 +14,12 @@
 namespace tycho {
 
 const VerbSpec kCtlSpec = {
-    "ctl RUN stop|save|eval|set|pause|resume|tail|plot [arguments]",
+    "ctl RUN stop|save|eval|profile|set|pause|resume|tail|plot [arguments]",
     "Tells a running run what to do at its next step boundary, or shows what it wrote.",
     "  tycho ctl runs/demo save before-lunch\n"
     "  tycho ctl runs/demo set lr=2e-4            # lr= alone gives it back to the schedule\n"
     "  tycho ctl runs/demo set clip=0.5 log_every=10ba\n"
+    "  tycho ctl runs/demo profile 3ba            # a trace of the next three steps\n"
     "  tycho ctl runs/demo stop 'the loss is flat'\n"
     "  tycho ctl runs/demo plot loss",
     {{"lines", "tail: how many lines.", "N", "10"}}};
@@ -54,6 +55,7 @@ int named(const Arguments& arguments, const char* command) {
 
 int run_stop(const Arguments& arguments) { return named(arguments, "stop"); }
 int run_save(const Arguments& arguments) { return named(arguments, "save"); }
+int run_profile(const Arguments& arguments) { return named(arguments, "profile"); }
 int run_pause(const Arguments& arguments) { return named(arguments, "pause"); }
 int run_resume(const Arguments& arguments) {
   no_more_words(arguments, 2);
@@ -119,10 +121,10 @@ int run_plot(const Arguments& arguments) {
 int run_ctl(const Arguments& arguments) {
   run_dir(arguments);
   const std::string& what =
-      word(arguments, 1, "what to do: stop, save, eval, set, pause, resume, tail or plot");
-  const std::vector<Subverb> subverbs = {{"stop", run_stop}, {"save", run_save},   {"eval", run_eval_now},
-                                         {"set", run_set},   {"pause", run_pause}, {"resume", run_resume},
-                                         {"tail", run_tail}, {"plot", run_plot}};
+      word(arguments, 1, "what to do: stop, save, eval, profile, set, pause, resume, tail or plot");
+  const std::vector<Subverb> subverbs = {{"stop", run_stop},       {"save", run_save}, {"eval", run_eval_now},
+                                         {"profile", run_profile}, {"set", run_set},   {"pause", run_pause},
+                                         {"resume", run_resume},   {"tail", run_tail}, {"plot", run_plot}};
   std::vector<std::string> names;
   for (const auto& [name, run] : subverbs) {
     if (what == name) return run(arguments);

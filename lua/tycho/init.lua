@@ -140,6 +140,9 @@ function M.content(session)
     slurm = slurm.view(session),
     env = function(name, default) return read_environment(session, name, default) end,
     bytes = function(text) return values.bytes(text) or refuse("bytes", "t.bytes wants a size such as \"64MiB\"") end,
+    profile = function(given)
+      return type(given) == "table" and given or refuse("profile", 't.profile wants a table: t.profile { active = "3ba" }')
+    end,
     duration = function(text)
       return values.duration(text) or refuse("duration", "t.duration wants a number with a unit such as \"100ba\"")
     end,

@@ -31,6 +31,27 @@ function M.copy(x, at, depth)
   return out
 end
 
+-- Makes a copy equal to the table that it was made of, as that is now; false when that takes a new copy, and the first one is
+-- spoilt. Touches only what changed: most calls of a callback change little of what it remembers.
+function M.follow(copy, x)
+  local more = 0
+  for key, value in next, x do
+    local old = copy[key]
+    if old ~= value then
+      local kind = type(value)
+      if old == nil then return false end
+      if kind == "number" and value - value == 0 or kind == "string" or kind == "boolean" then
+        copy[key] = value
+      elseif kind ~= "table" or type(old) ~= "table" or debug.getmetatable(value) or not M.follow(old, value) then
+        return false
+      end
+    end
+    more = more + 1
+  end
+  for _ in next, copy do more = more - 1 end
+  return more == 0
+end
+
 -- A plain table as a recipe keeps it: opaque, so that nothing looks for keys of the schema inside. Nil and a message.
 function M.keep(x)
   local copied, found, at = M.copy(x)

@@ -4,12 +4,54 @@ local plain = require "tycho.plain"
 local ready = require "tycho.ready_callbacks"
 local recipe_of = require "tycho.recipe"
 local session_of = require "tycho.session"
+local show = require "tycho.repl.show"
 local site_of = require "tycho.site"
 
 local M = {}
 
-local entries = {}   -- name -> { kind, functions = { event = fn }, state, has_state }
+local entries = {}   -- name -> { kind, functions = { event = fn }, state, before = copy of state }
 local kSchedule = "the schedule"
+
+local kCtxNumbers = { "event", "step", "total_steps", "frac", "tokens", "samples", "epoch", "loss", "lr", "grad_norm",
+  "tokens_per_s", "samples_per_s", "step_ms", "mfu", "memory_bytes", "eta_s", "run_name", "run_dir" }
+local kMaxFrames, kMaxLocals = 40, 200
+
+-- Locals of a function on the stack as text, and as values where they are plain data: what outlives the call.
+local function locals_of(level)
+  local out = {}
+  for i = 1, kMaxLocals do
+    local name, value = debug.getlocal(level + 1, i)
+    if not name then return out end
+    if name:sub(1, 1) ~= "(" then
+      out[#out + 1] = { name = name, text = show.brief(value), value = plain.copy(value) }
+    end
+  end
+  return out
+end
+
+-- Frames of recipe code from a level on, innermost first.
+local function frames_from(level)
+  local out = {}
+  while #out < kMaxFrames do
+    local info = debug.getinfo(level, "Sln")
+    if not info then return out end
+    if info.source:sub(1, 1) == "@" and info.currentline > 0 then
+      out[#out + 1] = { file = info.source:sub(2), line = info.currentline, name = info.name, locals = locals_of(level) }
+    end
+    level = level + 1
+  end
+  return out
+end
+
+-- What there is to see of a call that fails, while it is still on the stack.
+local function remember_failure(level, ctx)
+  local failure = { frames = frames_from(level + 1), ctx = {} }
+  for _, name in ipairs(kCtxNumbers) do
+    local ok, value = pcall(function() return ctx[name] end)
+    if ok then failure.ctx[name] = value end
+  end
+  M.failure = failure
+end
 
 -- file:line of the innermost frame of recipe code, or nil.
 local function place()
@@ -32,6 +74,14 @@ local function on_error(raised)
   local at = type(raised) == "table" and raised.where or place()
   if at and not text:find(at, 1, true) then text = at .. ": " .. text end
   return { message = text, exit = type(raised) == "table" and raised.exit or nil }
+end
+
+local called_with   -- the argument of the call that runs
+
+local function on_failure(raised)
+  local told = on_error(raised)
+  remember_failure(2, called_with)
+  return told
 end
 
 -- What is wrong in recipe code is an error at its line now, not a line of a report.
@@ -87,12 +137,16 @@ function M.begin()
 end
 
 local function guarded(entry, fn, argument)
-  local before, found, at = plain.copy(entry.state)
-  if before == nil then
-    return false, { message = ("state is to be plain data; found %s%s"):format(found, at and " at " .. at or "") }
+  if not entry.before or not plain.follow(entry.before, entry.state) then
+    local before, found, at = plain.copy(entry.state)
+    entry.before = before
+    if before == nil then
+      return false, { message = ("state is to be plain data; found %s%s"):format(found, at and " at " .. at or "") }
+    end
   end
-  local ok, result = xpcall(fn, on_error, argument, entry.state)
-  if not ok then entry.state = before end   -- as if it had not been called
+  called_with = argument
+  local ok, result = xpcall(fn, on_failure, argument, entry.state)
+  if not ok then entry.state, entry.before = entry.before, nil end   -- as if it had not been called
   return ok, result
 end
 
@@ -102,6 +156,13 @@ function M.run(name, event, ctx, seed)
   math.randomseed(seed)
   local ok, raised = guarded(entry, entry.functions[event], ctx)
   if not ok then error(raised, 0) end
+end
+
+-- { frames, ctx } of the newest call that failed, once; nil when none did.
+function M.take_failure()
+  local failure = M.failure
+  M.failure = nil
+  return failure
 end
 
 -- The factor of a dynamic schedule.

@@ -186,6 +186,17 @@ TEST_F(CallbacksRunTest, WhatCannotBeDoneIsRefusedAndTrainingGoesOn) {
   EXPECT_NE(texts("warning").back().find("was refused: [cmd.set_betas] sgd has no betas"), std::string::npos);
 }
 
+TEST_F(CallbacksRunTest, AProfileIsRecordedOnCommandAndOneAtATime) {
+  control([](const EventInfo& info, CallbackPort& port, Json&) {
+    if (info.metrics.step == 3 || info.metrics.step == 4) order(port, "profile", Json::array({"2ba"}));
+  });
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(texts("profile").size(), 1u);
+  EXPECT_NE(texts("profile").front().find("/profile/rank0.steps-4-5.pt.trace.json"), std::string::npos);
+  EXPECT_NE(texts("warning").back().find("was refused: [profile] a profile is being recorded"),
+            std::string::npos);
+}
+
 TEST_F(CallbacksRunTest, AFailureStopsTheRunWithACheckpoint) {
   control([](const EventInfo& info, CallbackPort&, Json&) {
     if (info.metrics.step == 3) throw Error("x.lua:7: oh", ExitCode::kRecipe);

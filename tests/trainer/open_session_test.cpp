@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "tests/trainer/run_fixture.h"
+#include "trainer/checkpoint/checkpoint.h"
 
 namespace tycho {
 namespace {
@@ -95,6 +96,50 @@ TEST_F(OpenSessionTest, SavesOnRequestAndGoesOnFromThere) {
   session->run_for({2, DurationUnit::kBatch});  // saves at step 4, as the recipe says
   EXPECT_EQ(session->state().train.step, 5);
   EXPECT_EQ(session->save().step, 5);
+}
+
+TEST_F(OpenSessionTest, CommandsActBeforeTheNextStep) {
+  config_.ckpt.async = false;
+  const auto session = open();
+  session->step(1);
+  const double scheduled = session->lr_at(1);
+  session->command(make_command("set_lr", {1e-3}, nullptr, "repl"));
+  session->command(make_command("save", {"here"}, nullptr, "repl"));
+  EXPECT_FALSE(session->state().lr_pin);
+  EXPECT_EQ(session->step(1).front().lr, 1e-3);
+  ASSERT_TRUE(session->state().lr_pin);
+  EXPECT_EQ(session->state().lr_pin->by, "repl");
+  EXPECT_EQ(session->state().lr_pin->scheduled, scheduled);
+  const CheckpointInfo saved = list_checkpoints(run_dir() + "/checkpoints").front();
+  EXPECT_EQ(saved.tag + std::to_string(saved.step), "here1");
+  session->command(make_command("stop", Json::array(), nullptr, "repl"));
+  EXPECT_TRUE(session->step(3).empty());
+  session->command(make_command("set_lr", {nullptr}, nullptr, "repl"));
+  EXPECT_EQ(session->step(3).size(), 3u);
+  EXPECT_FALSE(session->state().lr_pin);
+}
+
+TEST_F(OpenSessionTest, LoadsACheckpointAndGoesOnAsFromThere) {
+  const auto session = open();
+  session->command(make_command("set_lr", {1e-3}, nullptr, "repl"));
+  session->step(3);
+  const SavedCheckpoint third = session->save();
+  session->command(make_command("set_lr", {nullptr}, nullptr, "repl"));
+  session->command(make_command("set_betas", Json::array({Json::array({0.5, 0.6})}), nullptr, "repl"));
+  const std::vector<StepMetrics> first = session->step(2);
+  session->command(make_command("set_weight_decay", {0.5}, nullptr, "repl"));
+  session->step(1);
+  EXPECT_EQ(session->load(third.path).step, 3);
+  EXPECT_EQ(session->state().train.step, 3);
+  EXPECT_EQ(session->state().lr_pin->by, "repl");
+  EXPECT_EQ(session->optimizer().config.at("betas").at(0), 0.9);
+  session->command(make_command("set_lr", {nullptr}, nullptr, "repl"));
+  session->command(make_command("set_betas", Json::array({Json::array({0.5, 0.6})}), nullptr, "repl"));
+  const std::vector<StepMetrics> again = session->step(2);
+  ASSERT_EQ(again.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(again[i].loss, first[i].loss);
+  EXPECT_EQ(code_of([&] { session->load(dir_ / "nothing"); }), ExitCode::kUnusable);
+  EXPECT_EQ(session->state().train.step, 5);
 }
 
 TEST_F(OpenSessionTest, AStopEndsStepsAtABoundary) {

@@ -7,6 +7,7 @@
 #include "trainer/kernels/dropout.h"
 #include "trainer/kernels/embedding.h"
 #include "trainer/models/residual.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 namespace {
@@ -89,6 +90,7 @@ BlockActivations Model::block_activations(int64_t i) {
 }
 
 void Model::embed(const Tensor& tokens_N) {
+  const Range range("embedding forward");
   Tensor x_ND = stream(0);
   const Views& unit = units_.acquire(0, Pass::kForward);
   embedding(tokens_N, unit[embedding_param::kTable], x_ND, positions_of(spec_, unit, shape_.seq, 0));
@@ -99,6 +101,7 @@ void Model::embed(const Tensor& tokens_N) {
 }
 
 void Model::run_forward(int64_t i) {
+  const Range range("block ", i, " forward");
   const Views& params = units_.acquire(block_unit(i), Pass::kForward);
   Tensor y_ND = stream(i + 1);
   block_.forward(params, stream(i), block_activations(i), y_ND);
@@ -107,13 +110,18 @@ void Model::run_forward(int64_t i) {
 
 void Model::run_backward(int64_t i, bool add) {
   const Views& params = units_.acquire(block_unit(i), Pass::kBackward);
-  block_.recompute(recompute_.of(i), params, stream(i), block_activations(i));
+  {
+    const Range range("block ", i, " recompute");
+    block_.recompute(recompute_.of(i), params, stream(i), block_activations(i));
+  }
+  const Range range("block ", i, " backward");
   block_.backward(params, stream(i), block_activations(i), units_.grads(block_unit(i)), add,
                   activations_.model(model_slot::kDStream));
   units_.release(block_unit(i), Pass::kBackward);
 }
 
 Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add) {
+  const Range range("head forward and backward");
   const Views& head = units_.acquire(head_unit(), Pass::kBackward);
   const Views& table = units_.acquire(0, Pass::kBackward);
   Views& head_grads = units_.grads(head_unit());
@@ -128,6 +136,7 @@ Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool ad
 }
 
 void Model::embed_backward(const Tensor& tokens_N, bool add) {
+  const Range range("embedding backward");
   Tensor& d_ND = activations_.model(model_slot::kDStream);
   if (spec_.embedding_dropout > 0)
     dropout(dropout_mask({.p = spec_.embedding_dropout, .key = dropout_key_}, DropoutSite::kEmbedding), d_ND,

@@ -24,10 +24,17 @@ struct SessionFacts {
   bool has_tokenizer = false;
 };
 
+/// A learning rate that a command pinned.
+struct LrPin {
+  double scheduled = 0;  // what the newest step would have had
+  std::string by;
+};
+
 struct SessionState {
   TrainState train;
   std::optional<StepMetrics> last;  // of the newest step; none before the first one of this process
   std::string stop_reason;          // why a command stopped the run; "" when none did
+  std::optional<LrPin> lr_pin;
 };
 
 /// One parameter, in forward order.
@@ -91,8 +98,10 @@ class TrainingSession {
   virtual SessionState state() const = 0;
   virtual const std::vector<ParamInfo>& params() const = 0;
 
-  /// Up to n optimizer steps and nothing else: no evaluation, no checkpoint. Fewer at the end of the run and
-  /// after a stop. Returns their metrics.
+  /// Queues a command, checked (make_command): it acts at the boundary before the next step.
+  virtual void command(Command command) = 0;
+  /// Up to n optimizer steps: evaluates and saves only where that is commanded. Fewer at the end of the run
+  /// and after a stop. Returns their metrics.
   virtual std::vector<StepMetrics> step(int64_t n) = 0;
   /// Trains on for a part of the run as `tycho run` does, with evaluation and checkpoints when they are due.
   virtual void run_for(const Duration& length) = 0;
@@ -102,6 +111,9 @@ class TrainingSession {
   virtual std::optional<EvalFigures> evaluate() = 0;
   /// Durable when it returns.
   virtual SavedCheckpoint save() = 0;
+  /// Takes all state from a checkpoint of this model, instead of what there is now: its folder, or a run's
+  /// for the newest one. Throws Error (kUnusable) and changes nothing when it cannot be read whole.
+  virtual SavedCheckpoint load(const std::string& path) = 0;
   /// Ends the run's record; the memory goes with the session. `reason` is for people.
   virtual void close(const std::string& reason) = 0;
 
@@ -122,6 +134,11 @@ class TrainingSession {
   /// Throw Error (kUsage) without a tokenizer.
   virtual std::vector<int32_t> encode(const std::string& text) const = 0;
   virtual std::string decode(const std::vector<int32_t>& tokens) const = 0;
+
+  /// What is called in between is recorded. Throws Error (kUsage) while a profile is recorded.
+  virtual void profile_begin() = 0;
+  /// {path of the trace, ranges: [{name, calls, seconds}]}, those that took longest first.
+  virtual Json profile_end() = 0;
 
   /// The tokens of the next n sequences; training still gets them.
   virtual std::vector<std::vector<int32_t>> peek(int64_t n) const = 0;

@@ -8,6 +8,8 @@
 namespace tycho {
 namespace {
 
+constexpr const char* kWhich = "A step, a folder's name, a tag, \"best\" or \"latest\".";
+
 TrainingSession& session(Call& call) { return *call.self<SessionRef>().session; }
 
 std::vector<CheckpointInfo> committed(Call& call) {
@@ -17,20 +19,43 @@ std::vector<CheckpointInfo> committed(Call& call) {
 std::string folder_name(const CheckpointInfo& info) { return std::filesystem::path(info.path).filename(); }
 
 Json figures(const CheckpointInfo& info) {
-  return {{"step", info.step}, {"name", folder_name(info)}, {"path", info.path}, {"bytes", info.num_bytes}};
+  Json json = {
+      {"step", info.step}, {"name", folder_name(info)}, {"path", info.path}, {"bytes", info.num_bytes}};
+  if (!info.tag.empty()) json["tag"] = info.tag;
+  return json;
 }
 
-/// By step, by folder name, or "latest"; nothing when there is none.
+/// The loss on eval.data that was measured at this very step.
+std::optional<double> eval_loss(const CheckpointInfo& info) {
+  const Json& train = info.manifest.at("train_state");
+  if (!train.contains("last_eval") || train.at("last_eval").at("step") != info.step) return std::nullopt;
+  return train.at("last_eval").at("loss").get<double>();
+}
+
+/// The one with the lowest loss; nothing when none was evaluated.
+std::optional<CheckpointInfo> best_of(const std::vector<CheckpointInfo>& all) {
+  std::optional<CheckpointInfo> best;
+  for (const CheckpointInfo& info : all) {
+    const std::optional<double> loss = eval_loss(info);
+    if (loss && (!best || *loss < *eval_loss(*best))) best = info;
+  }
+  return best;
+}
+
+/// By step, folder name or tag, "latest" or "best"; nothing when there is none.
 std::optional<CheckpointInfo> find(Call& call, int arg) {
   const bool by_step = lua_type(call.L, arg + 1) == LUA_TNUMBER;
   if (!by_step && lua_type(call.L, arg + 1) != LUA_TSTRING)
-    throw ScriptError("E_ARGUMENT", "ckpt: which wants a step, a folder's name or \"latest\"");
-  for (const CheckpointInfo& info : committed(call)) {
+    throw ScriptError("E_ARGUMENT",
+                      "ckpt: which wants a step, a folder's name, a tag, \"best\" or \"latest\"");
+  const std::vector<CheckpointInfo> all = committed(call);
+  const std::string name = by_step ? "" : call.text(arg);
+  for (const CheckpointInfo& info : all) {
     if (by_step ? info.step == call.integer(arg)
-                : call.text(arg) == "latest" || call.text(arg) == folder_name(info))
+                : name == "latest" || name == folder_name(info) || (!name.empty() && name == info.tag))
       return info;
   }
-  return std::nullopt;
+  return name == "best" ? best_of(all) : std::nullopt;
 }
 
 int list(Call& call) {
@@ -42,6 +67,27 @@ int list(Call& call) {
 int last(Call& call) {
   const auto all = committed(call);
   return all.empty() ? call.push_nil() : call.push(figures(all.front()));
+}
+
+int best(Call& call) {
+  const auto found = best_of(committed(call));
+  if (!found) return call.push_nil();
+  Json result = figures(*found);
+  result["loss"] = *eval_loss(*found);
+  return call.push(result);
+}
+
+// What is no name of one of this run's is a path.
+int load(Call& call) {
+  const auto found = find(call, 1);
+  if (!found && lua_type(call.L, 2) == LUA_TNUMBER)
+    throw ScriptError("E_NAME", fmt::format("ckpt:load: there is no checkpoint of step {}", call.integer(1)),
+                      "ckpt:list() names them");
+  if (!found && (call.text(1) == "latest" || call.text(1) == "best"))
+    throw ScriptError("E_NAME", fmt::format("ckpt:load: there is no {} checkpoint", call.text(1)),
+                      "ckpt:list() names them; the best one needs an evaluation at its step");
+  const SavedCheckpoint loaded = session(call).load(found ? found->path : call.text(1));
+  return call.push(Json{{"step", loaded.step}, {"path", loaded.path}});
 }
 
 int info(Call& call) {
@@ -76,20 +122,30 @@ const Class& ckpt_class() {
   static const Class object = {
       .name = "ckpt",
       .doc = "The checkpoints of the run.",
-      .fields = {{"last", "table?", "The newest: step, name, path, bytes.", last},
+      .fields = {{"last", "table?", "The newest: step, name, path, bytes, tag.", last},
+                 {"best", "table?",
+                  "The one with the lowest loss on eval.data, evaluated at its step: step, name, path, "
+                  "bytes, tag, loss.",
+                  best},
                  {"dir", "string", "Where they are.",
                   [](Call& c) { return c.push(session(c).facts().run.run_dir + "/checkpoints"); }}},
-      .methods = {{"list", "table[]", "All of them, newest first: step, name, path, bytes.", {}, list},
+      .methods = {{"list", "table[]", "All of them, newest first: step, name, path, bytes, tag.", {}, list},
                   {"info",
                    "table?",
                    "One of them, with its train_state and recipe_hash; nil when it is not there.",
-                   {{"which", Kind::kAny, "A step, a folder's name or \"latest\".", false}},
+                   {{"which", Kind::kAny, kWhich, false}},
                    info},
+                  {"load",
+                   "table",
+                   "Takes all state from a checkpoint, as if the run had just come from there: step, path.",
+                   {{"which", Kind::kAny,
+                     "A step, a name, a tag, \"best\", \"latest\", or a path of another run's.", false}},
+                   load,
+                   true},
                   {"diff",
                    "table[]",
                    "What differs between the recipes of two: key, old, new.",
-                   {{"a", Kind::kAny, "A step, a folder's name or \"latest\".", false},
-                    {"b", Kind::kAny, "The other.", false}},
+                   {{"a", Kind::kAny, kWhich, false}, {"b", Kind::kAny, "The other.", false}},
                    diff},
                   {"save",
                    "string",

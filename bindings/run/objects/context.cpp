@@ -117,7 +117,7 @@ Json schedule_at(lua_State* L, int index) {
   return read_json(L, -1);
 }
 
-/// cmd.scale_lr(0.5, { for_next = "200ba" }). Upvalues: the cmd object, the name, the context.
+/// cmd.scale_lr(0.5, { for_next = "200ba" }). Upvalues: the cmd object, the name, the queue.
 int command(lua_State* L) {
   return protect(L, [&] {
     const std::string name = lua_tostring(L, lua_upvalueindex(2));
@@ -135,8 +135,8 @@ int command(lua_State* L) {
       else
         values.push_back(std::move(value));
     }
-    auto& context = *static_cast<CallbackContext*>(lua_touserdata(L, lua_upvalueindex(3)));
-    context.port->commands.push_back(make_command(name, values, named, ""));
+    static_cast<CommandQueue*>(lua_touserdata(L, lua_upvalueindex(3)))
+        ->add(make_command(name, values, named, ""));
     return 0;
   });
 }
@@ -144,7 +144,7 @@ int command(lua_State* L) {
 int push_command(Call& call) {
   lua_pushvalue(call.L, 1);
   lua_pushvalue(call.L, 2);
-  lua_pushlightuserdata(call.L, &context(call));
+  lua_pushlightuserdata(call.L, &call.self<CommandQueue>());
   lua_pushcclosure(call.L, command, 3);
   return 1;
 }
@@ -242,7 +242,7 @@ const Class& control_ctx_class() {
   static const Class object =
       ctx_of("control_ctx", "What a t.control callback is called with.",
              {{"cmd", "tycho.run.Cmd", "Commands, which every rank applies at the next step boundary.",
-               [](Call& c) { return of_call(c, cmd_class()); }}});
+               [](Call& c) { return c.push_object(cmd_class(), context(c).commands); }}});
   return object;
 }
 
@@ -255,8 +255,7 @@ const Class& everywhere_ctx_class() {
 
 const Class& cmd_class() {
   static const Class object = [] {
-    Class made = {.name = "cmd",
-                  .doc = "What a t.control callback may ask for, with a dot: cmd.set_lr(3e-4)."};
+    Class made = {.name = "cmd", .doc = "Commands for the next step boundary, with a dot: cmd.set_lr(3e-4)."};
     for (const CommandSpec& spec : all_commands())
       made.fields.push_back({spec.name, "fun(...)", spec.help, push_command});
     return made;

@@ -43,6 +43,17 @@ int opt_text(Call& call) {
   return call.push(text);
 }
 
+/// What is written at opt belongs to cmd.
+int steer(Call& call) {
+  const std::string key = call.text(1);
+  for (const CommandSpec& spec : all_commands())
+    if (key == spec.name)
+      throw ScriptError(
+          "E_NAME", fmt::format("opt:{}: opt is read-only", key),
+          fmt::format("use cmd.{}: it acts at the next step boundary, on all ranks", spec.usage));
+  return call.push_nil();
+}
+
 std::string sched_kind(Call& call) { return session(call).facts().recipe.at("scheduler").at("kind"); }
 
 int table(Call& call) {
@@ -87,7 +98,11 @@ const Class& opt_class() {
                  {"grad_norm", "number?", "Of the newest step, before clipping.", grad_norm}},
       .methods = {},
       .text = opt_text,
-      .hint = "opt is read-only: a t.control callback changes it with ctx.cmd, a recipe with r.optimizer"};
+      .index = steer,
+      .hint =
+          "opt is read-only: use cmd.set_lr(3e-4), cmd.set_clip(1), ... at the prompt, ctx.cmd in a "
+          "t.control callback; "
+          "they act at the next step boundary"};
   return object;
 }
 

@@ -13,6 +13,7 @@ struct Steps {
   int64_t total_steps = 0;
   int64_t step = 0;  // where the run stands now
   bool unicode = true;
+  std::optional<LrPin> lr_pin;
 };
 
 SessionRef& ref(Call& call) { return call.self<SessionRef>(); }
@@ -41,9 +42,10 @@ int frac(Call& call) {
 }
 
 int push_steps(Call& call, std::vector<StepMetrics> list) {
-  const int64_t total = session(call).facts().run.total_steps, now = session(call).state().train.step;
-  return call.push_own(steps_class(),
-                       std::make_shared<Steps>(Steps{std::move(list), total, now, ref(call).unicode}));
+  const SessionState now = session(call).state();
+  const int64_t total = session(call).facts().run.total_steps;
+  return call.push_own(steps_class(), std::make_shared<Steps>(Steps{std::move(list), total, now.train.step,
+                                                                    ref(call).unicode, now.lr_pin}));
 }
 
 int step(Call& call) { return push_steps(call, session(call).step(call.integer(1, 1))); }
@@ -102,6 +104,12 @@ int losses(Call& call) {
   return 1;
 }
 
+std::string pin_text(const Steps& all) {
+  if (!all.lr_pin) return "";
+  return fmt::format(" (schedule says {}; pinned by {}, cmd.set_lr(nil) releases)",
+                     short_text(all.lr_pin->scheduled), all.lr_pin->by);
+}
+
 int steps_text(Call& call) {
   const Steps& all = steps(call);
   if (all.list.empty())
@@ -114,8 +122,8 @@ int steps_text(Call& call) {
   double seconds = 0;
   for (const StepMetrics& one : all.list) seconds += one.step_s;
   std::string text =
-      fmt::format("  {}/{} ba  loss {}  lr {}  grad {}  {} s/ba  {} tok/s", last.step, all.total_steps, loss,
-                  short_text(last.lr), short_text(last.grad_norm),
+      fmt::format("  {}/{} ba  loss {}  lr {}{}  grad {}  {} s/ba  {} tok/s", last.step, all.total_steps,
+                  loss, short_text(last.lr), pin_text(all), short_text(last.grad_norm),
                   short_text(seconds / static_cast<double>(all.list.size())), short_text(last.tokens_per_s));
   if (last.mfu) text += fmt::format("  {} mfu", percent_text(*last.mfu));
   if (all.list.size() < 3) return call.push(text);
@@ -159,7 +167,7 @@ const Class& trainer_class() {
       .methods =
           {{"step",
             "tycho.run.Steps",
-            "Optimizer steps and nothing else: no evaluation, no checkpoint.",
+            "Optimizer steps; evaluates and saves only where a command asks for it.",
             {{"n", Kind::kInteger, "How many; 1 by default.", true, 1}},
             step,
             true},

@@ -57,7 +57,8 @@ command("plan", "plan", "What the run would take: memory, FLOPs, steps.", functi
   repl:say(host.plan_text(result.tree))
 end)
 
-local function timed(repl, text, times)
+-- `around`, when given, calls the function that it is given.
+local function timed(repl, text, times, around)
   local fn, message = eval.compile(text, repl.lines + 1, repl.vars)
   if not fn then return refuse(message) end
   local seconds, results = {}, nil
@@ -67,16 +68,13 @@ local function timed(repl, text, times)
       local start = host.now()
       results = { n = 0 }
       local function pack(...) results = { n = select("#", ...), ... } end
-      pack(fn())
+      local function run() pack(fn()) end
+      if around then around(run) else run() end
       seconds[#seconds + 1] = host.now() - start
       host.boundary()
     until #seconds >= times or host.now() - begun > kBenchSeconds
   end)
-  if not ok then
-    repl.failure = failure
-    host.print(failure.text)
-    return "error", failure.exit
-  end
+  if not ok then return repl:fail(failure) end
   return nil, seconds, results
 end
 
@@ -96,6 +94,32 @@ command("bench", "bench EXPR", "Runs it for half a second: mean, least and most 
   host.print(("%d times: mean %.4g s, median %.4g s, least %.4g s, most %.4g s\n"):format(#seconds, sum / #seconds,
     seconds[math.ceil(#seconds / 2)], seconds[1], seconds[#seconds]))
 end)
+
+local kMostRanges = 16
+
+-- What took longest, and where the trace is.
+local function profile_text(profile)
+  local out = {}
+  for i, range in ipairs(profile.ranges) do
+    if i > kMostRanges then break end
+    out[i] = ("  %10.3f ms  %5d x  %s"):format(1e3 * range.seconds, range.calls, range.name)
+  end
+  out[#out + 1] = ("  trace: %s   (https://ui.perfetto.dev or chrome://tracing opens it)"):format(profile.path)
+  return table.concat(out, "\n")
+end
+
+command("prof", "prof EXPR", "Runs it once and records a trace: what took longest, and where the trace is.",
+  function(repl, text)
+    local profile
+    local status, code = timed(repl, text, 1, function(run)
+      host.profile_begin()
+      local ok, raised = pcall(run)
+      profile = host.profile_end()
+      if not ok then error(raised, 0) end
+    end)
+    if profile then repl:say(profile_text(profile)) end
+    return status, code
+  end)
 
 command("mem", "mem", "Memory of the device, of Lua, and of kept tensors.", function(repl)
   local mem = rawget(repl.vars, "mem")
@@ -166,21 +190,58 @@ command("save", "save FILE", "Writes the recipe as it is now to a new file, the 
   repl:say("wrote " .. file)
 end)
 
+local function place_of(frame)
+  return ("%s:%d%s"):format(frame.file, frame.line, frame.name and " in " .. frame.name or "")
+end
+
+-- The frame that a command is about; nil after saying why there is none.
+local function frame_of(repl, number)
+  if not repl.failure then return nil, refuse("there was no error") end
+  local frame = repl.failure.frames[number == "" and repl.frame or tonumber(number)]
+  if not frame then return nil, refuse("there is no such frame; :bt lists them") end
+  return frame
+end
+
+local function locals_text(frame)
+  local out = {}
+  for i, one in ipairs(frame.locals) do out[i] = ("  %s = %s"):format(one.name, one.text or show.brief(one.value)) end
+  return #out == 0 and "  it has no locals" or table.concat(out, "\n")
+end
+
+-- The line of a file that was read; "" for another.
+local function source_line(repl, frame)
+  local text, number = repl.session.sources[frame.file], 0
+  for line in (text or ""):gmatch("([^\n]*)\n?") do
+    number = number + 1
+    if number == frame.line then return ("  %5d | %s\n"):format(number, line) end
+  end
+  return ""
+end
+
 command("bt", "bt", "Where the newest error was raised, innermost first.", function(repl)
   if not repl.failure then return refuse("there was no error") end
   local out = {}
   for i, frame in ipairs(repl.failure.frames) do
-    out[i] = ("  %d  %s:%d%s"):format(i, frame.file, frame.line, frame.name and " in " .. frame.name or "")
+    out[i] = ("%s %d  %s"):format(i == repl.frame and ">" or " ", i, place_of(frame))
   end
   repl:say(#out == 0 and "  it was raised outside of Lua functions" or table.concat(out, "\n"))
 end)
 
-command("locals", "locals [FRAME]", "Locals where the newest error was raised; FRAME as :bt counts.", function(repl, number)
-  local frame = repl.failure and repl.failure.frames[tonumber(number) or 1]
-  if not frame then return refuse("there is no such frame; :bt lists them") end
-  local out = {}
-  for i, one in ipairs(frame.locals) do out[i] = ("  %s = %s"):format(one.name, show.brief(one.value)) end
-  repl:say(#out == 0 and "  it has no locals" or table.concat(out, "\n"))
+command("frame", "frame N", "Chooses a frame of :bt: its line, its locals, and those as the table `locals`.",
+  function(repl, number)
+    local frame = frame_of(repl, number)
+    if not frame then return "error", native.exit_usage end
+    repl.frame = number == "" and repl.frame or tonumber(number)
+    local values = {}
+    for _, one in ipairs(frame.locals) do values[one.name] = one.value == nil and one.text or one.value end
+    repl.vars.locals = values
+    repl:say(("  %d  %s\n"):format(repl.frame, place_of(frame)) .. source_line(repl, frame) .. locals_text(frame))
+  end)
+
+command("locals", "locals [N]", "Locals of the frame that was chosen, or of frame N as :bt counts.", function(repl, number)
+  local frame = frame_of(repl, number)
+  if not frame then return "error", native.exit_usage end
+  repl:say(locals_text(frame))
 end)
 
 command("e", "e", "The newest error again.", function(repl)

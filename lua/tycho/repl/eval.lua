@@ -21,6 +21,11 @@ local function compile(text, first_line) return loadstring(("\n"):rep(first_line
 
 local function without_first(_, ...) return ... end
 
+local function counting(counted, variables)
+  setfenv(counted, variables)
+  return function() return without_first(counted()) end
+end
+
 -- The function of an entry that runs with `variables`; nil, a message, and whether more lines could complete it.
 function M.compile(text, first_line, variables)
   local as_value, value_message = compile("return " .. text, first_line)
@@ -28,10 +33,12 @@ function M.compile(text, first_line, variables)
     -- `return f()` would be a tail call, and the entry no longer on the stack when f fails.
     local counted = compile("return nil, " .. text, first_line)
     if not counted then return as_value end   -- "return " alone: no value
-    setfenv(counted, variables)
-    return function() return without_first(counted()) end
+    return counting(counted, variables)
   end
   local as_statements, message = compile(rewrite.persist(text), first_line)
+  local head, tail = rewrite.split_last(text)
+  local with_value = head and compile(rewrite.persist(head) .. "return nil, " .. tail, first_line)
+  if with_value then return counting(with_value, variables) end
   if as_statements then return setfenv(as_statements, variables) end
   return nil, message, (ends_early(message) or ends_early(value_message)) and true or false
 end

@@ -8,6 +8,7 @@ local help = require "tycho.repl.help"
 local history = require "tycho.history"
 local host = require "tycho.repl.host"
 local native = require "tycho.native"
+local running = require "tycho.running"
 local schema = require "tycho.schema"
 local session_of = require "tycho.session"
 local show = require "tycho.repl.show"
@@ -15,7 +16,9 @@ local show_config = require "tycho.show"
 
 local kShownSeconds = 0.1    -- results that took longer say so
 local kRunObjects = { trainer = true, model = true, opt = true, sched = true, data = true, ckpt = true, log = true,
-  mem = true }
+  mem = true, cmd = true }
+
+local kOfCtx = { "model", "opt", "sched", "data", "ckpt", "log", "mem" }   -- what a callback's ctx has of them
 
 local Repl = {}
 Repl.__index = Repl
@@ -83,7 +86,8 @@ function Repl:resolved()
 end
 
 -- The open run's objects become names of the session.
-function Repl:bind(objects)
+function Repl:bind(objects, recipe)
+  running.recipe = recipe or self.draft
   for name, object in pairs(objects) do self.vars[name] = object end
   return objects.trainer
 end
@@ -91,7 +95,7 @@ end
 local function build(self, recipe)
   local behind = recipe == nil and self.draft or require("tycho.recipe").behind(recipe)
   if not behind then self.session:refuse("build", "build wants a recipe: build(r)") end
-  return self:bind(host.build(session_of.finish(self.session, behind)))
+  return self:bind(host.build(session_of.finish(self.session, behind)), behind)
 end
 
 local function add_functions(self)
@@ -150,10 +154,32 @@ local function remember(self, text)
   return first_line
 end
 
-local function failed(self, failure)
-  self.failure = failure
+-- What a callback left that ended a run: its frames come before those of the entry, its ctx is a name of the session.
+local function take_callback_failure(self, failure)
+  if not failure.text:find("[callback]", 1, true) then return end
+  local inner = host.take_failure()
+  if inner == native.null then return end
+  local frames = inner.frames
+  for _, frame in ipairs(failure.frames) do frames[#frames + 1] = frame end
+  failure.frames = frames
+  for _, name in ipairs(kOfCtx) do inner.ctx[name] = rawget(self.vars, name) end
+  self.vars.ctx = inner.ctx
+end
+
+-- Makes a failure the one that :bt, :frame and :locals are about. "error" and its exit code.
+function Repl:fail(failure)
+  take_callback_failure(self, failure)
+  self.failure, self.frame = failure, 1
   host.print(failure.text)
   return "error", failure.exit
+end
+
+-- A run that failed before the session began.
+function Repl:look_at(message)
+  local failure = { text = message .. "\n", frames = {}, exit = native.exit_recipe }
+  take_callback_failure(self, failure)
+  self.failure, self.frame = failure, 1
+  if #failure.frames > 0 then host.print("  :bt  :frame N  :locals  ctx  show the call that failed\n") end
 end
 
 -- Runs Lua code as an entry. "ok", or "error" and an exit code.
@@ -164,12 +190,12 @@ function Repl:run(text)
     local _, failure = eval.run(self.session, function()
       self.session:problem(eval.syntax_problem(self.session, message))
     end)
-    return failed(self, failure)
+    return self:fail(failure)
   end
   local started = host.now()
   local ok, results = eval.run(self.session, fn)
   host.boundary()
-  if not ok then return failed(self, results) end
+  if not ok then return self:fail(results) end
   self.entries[#self.entries + 1] = text
   print_results(self, results, text)
   local seconds = host.now() - started

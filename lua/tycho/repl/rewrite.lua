@@ -48,4 +48,16 @@ function M.persist(text)
   return text
 end
 
+-- `a = 1; f(a)` as what stands up to its last semicolon at the top and what follows; nil when nothing does.
+function M.split_last(text)
+  local tokens, starts, depth, at = lexer.tokens(text), line_starts(text), 0, nil
+  for i, token in ipairs(tokens) do
+    if token.kind ~= "string" then
+      if token.text == ";" and depth == 0 and tokens[i + 1] then at = starts[token.line] + token.col - 1 end
+      if kOpen[token.text] then depth = depth + 1 elseif kClose[token.text] then depth = depth - 1 end
+    end
+  end
+  if at then return text:sub(1, at), text:sub(at + 1) end
+end
+
 return M

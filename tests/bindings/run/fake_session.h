@@ -103,14 +103,25 @@ class FakeSession final : public TrainingSession {
   const SessionFacts& facts() const override { return facts_; }
   SessionState state() const override { return state_; }
   const std::vector<ParamInfo>& params() const override { return params_; }
+  void command(Command command) override {
+    command.by = "repl";
+    events_.push_back("command: " + command_text(command));
+    if (command.name != "set_lr") return;
+    state_.lr_pin.reset();
+    if (command.arguments.contains("lr"))
+      pinned_ = command.arguments.at("lr").get<double>();
+    else
+      pinned_.reset();
+  }
   std::vector<StepMetrics> step(int64_t n) override {
     std::vector<StepMetrics> done;
+    if (pinned_) state_.lr_pin = {1e-3, "repl"};
     for (int64_t i = 0; i < n && state_.train.step < facts_.run.total_steps; ++i) {
       StepMetrics metrics;
       metrics.step = ++state_.train.step;
       metrics.tokens = state_.train.tokens += 64;
       metrics.loss = 1.0 / static_cast<double>(metrics.step);
-      metrics.lr = lr_at(metrics.step - 1), metrics.grad_norm = 0.5, metrics.step_s = 0.25;
+      metrics.lr = pinned_.value_or(lr_at(metrics.step - 1)), metrics.grad_norm = 0.5, metrics.step_s = 0.25;
       metrics.tokens_per_s = 256;
       state_.last = metrics;
       if (display_) display_->step(metrics, true);
@@ -122,6 +133,10 @@ class FakeSession final : public TrainingSession {
   int fit() override { return step(facts_.run.total_steps), 0; }
   std::optional<EvalFigures> evaluate() override { return EvalFigures{2.0, std::exp(2.0), 128, 0.5}; }
   SavedCheckpoint save() override { return {"runs/fake/checkpoints/step-1", state_.train.step}; }
+  SavedCheckpoint load(const std::string& path) override {
+    state_.train.step = 7;
+    return {path, 7};
+  }
   void close(const std::string& reason) override { closed_ = reason; }
   std::unique_ptr<TensorView> weight(int64_t param) override {
     return FakeTensor::counting(params_.at(static_cast<size_t>(param)).shape);
@@ -152,6 +167,12 @@ class FakeSession final : public TrainingSession {
   std::vector<std::vector<int32_t>> peek(int64_t n) const override {
     return std::vector<std::vector<int32_t>>(static_cast<size_t>(n), {72, 105});
   }
+  void profile_begin() override { profiled_ = state_.train.step; }
+  Json profile_end() override {
+    return {
+        {"path", "runs/fake/profile/trace.json"},
+        {"ranges", {{{"name", "optimizer"}, {"calls", state_.train.step - profiled_}, {"seconds", 0.25}}}}};
+  }
   void metric(const std::string& name, double value) override { metrics.emplace_back(name, value); }
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
     events_.push_back(kind + ": " + text + " " + facts.dump());
@@ -162,6 +183,8 @@ class FakeSession final : public TrainingSession {
   std::unique_ptr<Reporter> display_;
   std::vector<std::string> events_;
   std::string closed_;
+  std::optional<double> pinned_;
+  int64_t profiled_ = 0;
   SessionFacts facts_;
   SessionState state_;
   std::vector<ParamInfo> params_;

@@ -121,6 +121,43 @@ TEST_F(LuaCallbacksTest, WhatRaisesLeavesItsStateAsItWas) {
   EXPECT_EQ(callbacks_[0].code->state(), (Json{{"deep", {2}}, {"n", 1}}));
 }
 
+TEST_F(LuaCallbacksTest, WhatRaisesLeavesWhatTheCallBeforeItMade) {
+  load(
+      "r.callbacks.a = t.control { state = { n = 0, deep = { 2 } }, batch_end = function(ctx, st)\n"
+      "  st.n = st.n + 1\n"
+      "  if st.n == 2 then st.deep[1], st.text = 3, \"x\" end\n"
+      "  if st.n == 3 then st.deep[2], st.text = 4, nil end\n"
+      "  if st.n == 4 then st.deep = { a = { true } } end\n"
+      "  if st.n == 5 then st.deep.a[1], st.n = \"spoilt\", 9; error(\"oh\") end\nend }");
+  for (int i = 0; i < 4; ++i) ASSERT_EQ(call(), "");
+  const Json fourth = {{"deep", {{"a", {true}}}}, {"n", 4}};
+  EXPECT_EQ(callbacks_[0].code->state(), fourth);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(call(), "x.lua:12: oh");
+    EXPECT_EQ(callbacks_[0].code->state(), fourth);
+  }
+}
+
+TEST_F(LuaCallbacksTest, WhatACallThatFailedSawCanBeLookedAtOnce) {
+  load(
+      "local function inner(x) local twice, f = 2 * x, print; error(\"oh\") end\n"
+      "r.callbacks.a = t.control { state = { n = 1 }, batch_end = function(ctx, st)\n"
+      "  st.n = st.n + 1\n  inner(ctx.loss)\n  return 1\nend }");
+  metrics_.loss = 1.5;
+  EXPECT_TRUE(source_->take_failure().is_null());
+  EXPECT_EQ(call(), "x.lua:7: oh");
+  const Json failure = source_->take_failure();
+  ASSERT_EQ(failure.at("frames").size(), 2u);
+  const Json &inner = failure.at("frames")[0], &outer = failure.at("frames")[1];
+  EXPECT_EQ(inner.at("line"), 7);
+  EXPECT_EQ(inner.at("locals")[1], (Json{{"name", "twice"}, {"text", "3"}, {"value", 3}}));
+  EXPECT_EQ(inner.at("locals")[2], (Json{{"name", "f"}, {"text", "function"}}));
+  EXPECT_EQ(outer.at("line"), 10);
+  EXPECT_EQ(outer.at("locals")[1].at("value"), (Json{{"n", 2}}));
+  EXPECT_EQ(failure.at("ctx").at("loss"), 1.5);
+  EXPECT_TRUE(source_->take_failure().is_null());
+}
+
 TEST_F(LuaCallbacksTest, StateThatIsNotPlainIsNamed) {
   load("r.callbacks.a = t.control { batch_end = function(ctx, st) st.f = function() end end }");
   EXPECT_EQ(call(), "");

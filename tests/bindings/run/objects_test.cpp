@@ -125,7 +125,7 @@ TEST_F(ObjectsTest, ErrorsSayWhatToWrite) {
       error("trainer:run('soon')"),
       "trainer:run: duration wants a duration such as \"100ba\", \"2ep\" or \"1e6tok\", given \"soon\"");
   EXPECT_EQ(error("opt.lr = 3"), "opt is read-only: lr cannot be set");
-  EXPECT_EQ(error("opt:set_lr(1)").substr(0, 17), "opt has no set_lr");
+  EXPECT_EQ(error("opt:set_lr(1)"), "opt:set_lr: opt is read-only");
   EXPECT_EQ(error("opt.x = 3", "where"), "test.lua:1");
 }
 
@@ -242,7 +242,8 @@ TEST_F(ObjectsTest, NoArgumentBreaksAMethod) {
 
 TEST_F(ObjectsTest, HelpAndStubsComeFromTheDeclarations) {
   const std::string page = help_text(trainer_class());
-  EXPECT_NE(page.find(":step(n?: integer)  Optimizer steps and nothing else"), std::string::npos) << page;
+  EXPECT_NE(page.find(":step(n?: integer)  Optimizer steps; evaluates and saves only"), std::string::npos)
+      << page;
   EXPECT_NE(help_text(model_class(), "generate").find("temperature : number from 0 to 1000000, optional"),
             std::string::npos);
   EXPECT_EQ(help_text(model_class(), "nothing"), "");

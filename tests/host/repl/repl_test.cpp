@@ -72,13 +72,32 @@ TEST_F(ReplTest, ErrorsOfObjectsSayWhatToDo) {
   EXPECT_CONTAINS(got.output, "   2 | model:layer(99)\n     |       ^^^^^");
   EXPECT_EQ(got.code, 2);
   got = script("build(r);\nopt:set_lr(3e-4)\n");
-  EXPECT_CONTAINS(got.output, "opt has no set_lr");
-  EXPECT_CONTAINS(got.output, "opt is read-only");
+  EXPECT_CONTAINS(got.output, "opt:set_lr: opt is read-only");
+  EXPECT_CONTAINS(got.output, "use cmd.set_lr(3e-4)");
+  got = script("build(r);\nopt.lr = 3e-4\n");
+  EXPECT_CONTAINS(got.output, "opt is read-only: lr cannot be set");
+  EXPECT_CONTAINS(got.output, "use cmd.set_lr(3e-4)");
   got = script("trainer:step()\n");
   EXPECT_CONTAINS(got.output, "there is no trainer yet");
   EXPECT_CONTAINS(got.output, "trainer = build(r)  opens the run");
   got = script("build(r);\ntrainer:close()\nmodel.n_params\n");
   EXPECT_CONTAINS(got.output, "E_EXPIRED  this model belonged to the run fake, which is over");
+}
+
+TEST_F(ReplTest, CommandsAreQueuedAndAPinnedRateIsSaid) {
+  Outcome got = script(
+      "build(r);\ncmd.set_lr(2e-4)\ncmd.set_schedule(t.sched.linear { alpha_f = 0.5 })\ntrainer:step(2)\n"
+      "cmd.set_lr(nil)\ntrainer:step(1)\n?cmd.set_lr\n");
+  EXPECT_CONTAINS(got.output, "lr 2e-4 (schedule says 1e-3; pinned by repl, cmd.set_lr(nil) releases)");
+  EXPECT_CONTAINS(got.output, "Pins the learning rate");
+  EXPECT_EQ(got.output.find("pinned by", got.output.find("pinned by") + 1), std::string::npos);
+  EXPECT_EQ(got.code, 0) << got.output;
+  EXPECT_CONTAINS(script("build(r);\ncmd.set_lrr(1)\n").output, "cmd has no set_lrr; did you mean");
+  EXPECT_CONTAINS(script("build(r);\ncmd.set_lr('fast')\n").output,
+                  "[cmd.set_lr] lr = \"fast\": wanted a number");
+  EXPECT_CONTAINS(script("build(r);\ncmd:set_lr(1)\n").output, "cmd:set_lr is written with a dot");
+  EXPECT_CONTAINS(script("build(r);\ncmd.set_schedule(t.sched.linear { alpha_g = 1 })\n").output, "alpha_g");
+  EXPECT_CONTAINS(script("build(r);\ntrainer:close()\ncmd.stop()\n").output, "E_EXPIRED  this cmd belonged");
 }
 
 TEST_F(ReplTest, LocalsAndFramesOfAnErrorStay) {

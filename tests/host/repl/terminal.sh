@@ -21,6 +21,16 @@ r.callbacks.tell = t.observe { every = "10ba", batch_end = function(ctx) ctx.log
 r.tokenizer, r.train_data, r.threads = "data/tokenizer.json", t.data.mds { local_dir = "data" }, 1
 return r
 RECIPE
+cat >failing.lua <<'RECIPE'
+local t = require "tycho"
+local r = require "tiny" :extend "failing"
+r.callbacks.boom = t.control { state = { seen = 0 }, batch_end = function(ctx, st)
+  local half = ctx.step / 2
+  st.seen = st.seen + 1
+  if ctx.step == 4 then error("boom at " .. half) end
+end }
+return r
+RECIPE
 
 tm new-session -d -x 110 -y 40 "env LANG=C.UTF-8 XDG_STATE_HOME=$work/state bash --norc --noprofile" 2>/dev/null ||
   { echo "skipped: tmux finds no pseudo terminal"; exit 77; }
@@ -67,7 +77,13 @@ enter 'for name, p in model.params do'
 enter 'if p.grad:norm() > 0 then print(name, #p.shape) end'
 enter 'end';                                 see '^model.norm.weight	? *1'
 enter 'model:generate("class ", { max_tokens = 8, temperature = 0.8 })'; see '^"class|^".*"$'
-enter 'opt:set_lr(3e-4)';                    see 'opt has no set_lr'
+enter 'opt:set_lr(3e-4)';                    see 'opt:set_lr: opt is read-only'; see 'use cmd.set_lr\(3e-4\)'
+enter 'cmd.set_lr(3e-4); trainer:step(2)';    see '^  set_lr\(0.0003\) by repl$'
+see '^  22/60 ba  .*lr 3e-4 \(schedule says [0-9.e-]+; pinned by repl, cmd.set_lr\(nil\) releases\)'
+enter 'cmd.save("here"); trainer:step(1)';   see '^  23/60 ba .*pinned by repl'
+enter 'ckpt:load("here")';                   see 'resumed from step 22'; see 'step = 22'
+enter 'cmd.set_lr(nil); trainer:step(1)';    see '^  23/60 ba  loss [0-9.]+  lr [0-9.e-]+  grad'
+enter ':prof trainer:step(1)';               see '1 x  ProfilerStep#24'; see '^  trace: .*/rank0.steps-24-24.pt.trace.json'
 enter 'while true do end'; sleep 0.5; tm send-keys C-c; see '\^C interrupted at stdin:[0-9]+'
 enter 'trainer:step(1000000)'; see '60/60 ba'
 enter ';echo from the shell';                see '^from the shell'
@@ -78,6 +94,7 @@ enter 'kept:mean() == w:mean()';             see '^true'
 enter 'trainer:save()';                      see 'checkpoints/step-0*60\.'
 complete 'r.optim' '^> r.optimizer'; see '\^C$'
 complete 'trainer:ev' '^> trainer:eval'
+complete 'cmd.set_w' '^> cmd.set_weight_decay'
 complete 'model:find "model.embed_t' 'find "model.embed_tokens.weight'
 complete 'r.precision = "b' 'r.precision = "bf16'
 enter 'model.n_params';                      see '^[0-9]+$'
@@ -91,4 +108,11 @@ enter "$tycho run tiny.lua run_name=bad optimizer.lr=1e30 clip.norm=0 --on-error
 see 'training has diverged'
 enter 'trainer.state.step > 0';              see '^true' 2
 enter 'trainer:close()'; ready; tm send-keys C-d; see '^bash-.*[#$] *$'; enter 'echo "left with $?"'; see '^left with 14'
+enter "$tycho run failing.lua --on-error repl"; see 'failing.lua:6: boom at 2'; see ':bt  :frame N  :locals  ctx'
+enter ':bt';                                 see '^> 1  .*failing.lua:6'
+enter ':frame 1';                            see '6 \|   if ctx.step == 4 then'; see '^  half = 2$'; see '^  st = \{ seen = 4 \}'
+enter 'locals.st.seen + 10';                 see '^14$'
+enter 'ctx.step * 100 + ctx.model.n_layers'; see '^402$'
+enter ':frame 7';                            see 'there is no such frame'
+enter 'trainer:close()'; ready; tm send-keys C-d; see '^bash-.*[#$] *$'; enter 'echo "left with $?"'; see '^left with 10'
 echo "$passed passed, 0 failed" | tee "$TYCHO_RESULT"

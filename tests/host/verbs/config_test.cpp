@@ -33,6 +33,13 @@ TEST_F(ConfigTest, BashTakesWhatNeedsNoQuotesInZshToo) {
   EXPECT_CONTAINS(here("tycho check x.lua seed=1 --unset sede").output, "argument 4  ~sede: unknown key");
 }
 
+TEST_F(ConfigTest, ThePageOfKeysIsWhatTheSchemaSays) {
+  const Outcome page = shell("tycho config --markdown | diff - " TYCHO_SOURCE_DIR "/docs/keys.md");
+  EXPECT_EQ(page.output, "") << "docs/keys.md is stale: tycho config --markdown > docs/keys.md";
+  EXPECT_EQ(page.code, 0);
+  EXPECT_EQ(here("tycho config x.lua --markdown").code, 2);
+}
+
 TEST_F(ConfigTest, WhyTellsTheWholeStoryWithWhatHoldsLast) {
   write(whole("r.seed = 3\nr.seed = 4\n"));
   EXPECT_EQ(here("tycho config x.lua seed=5 'seed*=2' --why seed").output,

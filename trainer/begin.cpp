@@ -1,0 +1,73 @@
+// Where a trainer begins: at fresh weights or at a checkpoint, and with which data.
+#include <utility>
+
+#include "trainer/base/error.h"
+#include "trainer/restore/initial_weights.h"
+#include "trainer/resume.h"
+#include "trainer/trainer.h"
+#include "trainer/units/init.h"
+
+namespace tycho {
+
+void Trainer::initialise() {
+  announce(Event::kSetup);
+  const std::string& weights = initial_weights_path(config_.model);
+  if (!weights.empty()) load_initial_weights(weights, config_.model, units_.owned());
+  for (FlatUnit& unit : units_.owned())
+    if (weights.empty()) tycho::initialise(unit, static_cast<uint64_t>(config_.seed));
+  open_data();
+  announce(Event::kLoad, {{"checkpoint", ""}});
+}
+
+CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
+  announce(Event::kSetup);
+  CheckpointInfo loaded = load_newest(candidates, units_.owned(), *optimizer_, context_.reporter);
+  info_.first_step = loaded.step;
+  take_state(loaded);
+  return loaded;
+}
+
+// Read whole before anything is changed: what is there now may be all that is left of a run.
+void Trainer::load(const CheckpointInfo& info) {
+  CheckpointReader(info).verify();
+  load_newest({info}, units_.owned(), *optimizer_, context_.reporter);
+  stop_reason_.clear();
+  save_tags_.clear();
+  paused_ = false;
+  last_step_.reset();
+  take_state(info);
+}
+
+void Trainer::take_state(const CheckpointInfo& loaded) {
+  TrainState state = TrainState::from_json(loaded.manifest.at("train_state"));
+  take_effect(std::exchange(state.controls, {}));
+  const Controls controls = std::exchange(state_.controls, {});
+  state_ = std::move(state);
+  state_.controls = controls;
+  hooks_.load_state(state_);
+  throughput_ = Throughput(info_);
+  context_.saver.set_resumed_from(loaded);
+  open_data();
+  announce(Event::kLoad, {{"checkpoint", loaded.path}});
+}
+
+std::unique_ptr<DataLoader> Trainer::loader_at(const DataCursor& cursor) const {
+  LoaderShape shape;
+  shape.seq_len = config_.seq_len;
+  shape.global_sequences = global_batch_sequences(config_);
+  shape.rank = context_.world.rank();
+  shape.num_ranks = context_.world.size();
+  shape.vocab_size = model_.layout().vocab_size;
+  shape.seed = static_cast<uint64_t>(config_.seed);
+  return make_loader(config_.train_data, shape, cursor);
+}
+
+void Trainer::open_data() {
+  data_ = loader_at(state_.data);
+  if (config_.eval.data)
+    evaluator_ = std::make_unique<Evaluator>(*config_.eval.data,
+                                             config_.eval.batches * global_batch_sequences(config_),
+                                             micro_shape_, model_, context_.world, context_.device);
+}
+
+}  // namespace tycho

@@ -1,0 +1,39 @@
+// What recording profiles can be told.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "trainer/base/duration.h"
+#include "trainer/base/fields.h"
+
+namespace tycho {
+
+struct ProfileConfig {
+  std::optional<Duration> active;
+  Duration skip_first = {0, DurationUnit::kBatch};
+  Duration wait = {0, DurationUnit::kBatch};
+  Duration warmup = {1, DurationUnit::kBatch};
+  int64_t repeat_count = 1;
+  std::vector<int64_t> ranks = {0};
+  bool shapes = false;
+  bool memory = false;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("active", active,
+      "Steps that one trace holds, in <run>/profile. Without it none is recorded but on command.",
+      units("ba"), positive);
+    v("skip_first", skip_first, "Steps of this process before the first cycle.", units("ba"), at_least(0));
+    v("wait", wait, "Steps of a cycle before it warms up.", units("ba"), at_least(0));
+    v("warmup", warmup, "Steps of a cycle in which the profiler gets ready, before active.", units("ba"),
+      at_least(0));
+    v("repeat_count", repeat_count, "Cycles of wait, warmup and active; 0 for as many as fit into the run.",
+      at_least(0));
+    v("ranks", ranks, "Which ranks record.", at_least(0));
+    v("shapes", shapes, "Record the shapes of what ATen's functions are given.");
+    v("memory", memory, "Record what is allocated.");
+  }
+};
+
+}  // namespace tycho
