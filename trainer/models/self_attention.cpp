@@ -21,7 +21,7 @@ AttentionSaved attention_saved(BlockActivations act) {
 SelfAttention::SelfAttention(const DecoderSpec& spec, BatchShape shape, const at::Device& device)
     : spec_(spec),
       at_(block_params(spec)),
-      norm_(spec),
+      norm_(NormKind::kLayer, spec.qk_norm_eps),
       shape_{shape.batch, shape.seq, spec.heads, spec.kv_heads, spec.head_dim},
       device_(device) {
   if (spec.rope_theta > 0)

@@ -37,7 +37,7 @@ class SelfAttention {
 
   DecoderSpec spec_;
   BlockParams at_;
-  Norm norm_;
+  Norm norm_;  // of queries and keys
   AttentionShape shape_;
   at::Device device_;
   Tensor cos_sin_, slopes_H_;
