@@ -12,6 +12,14 @@
 
 namespace tycho {
 
+/// targets[t] = labels[t + 1], as the other systems shift them.
+inline Tensor shifted_targets(const Tensor& labels_BT) {
+  const int64_t seq = labels_BT.size(1);
+  Tensor targets_BT = at::full_like(labels_BT, -100);
+  targets_BT.slice(1, 0, seq - 1).copy_(labels_BT.slice(1, 1, seq));
+  return targets_BT;
+}
+
 /// `folder` has config.json and weights; `oracle`, a safetensors file, has ids, labels [B, T], losses [B],
 /// grad.<name> of the sum of all losses, and perhaps sequence_id [B, T].
 class OracleModel {
@@ -41,7 +49,7 @@ class OracleModel {
     const Tensor& ids_BT = wanted("ids");
     const int64_t batch = ids_BT.size(0), seq = ids_BT.size(1);
     Model model(config, units, {batch, seq}, at::kFloat, at::kCPU);
-    MicroBatch micro = {ids_BT.reshape({-1}), targets().reshape({-1}), true, true};
+    MicroBatch micro = {ids_BT.reshape({-1}), shifted_targets(wanted("labels")).reshape({-1}), true, true};
     if (has("sequence_id")) micro.documents_N = wanted("sequence_id").reshape({-1});
     const Tensor rows = model.losses(micro.tokens_N, micro.targets_N, micro.documents_N)
                             .view({batch, seq})
@@ -66,15 +74,6 @@ class OracleModel {
   ModelConfig config;
 
  private:
-  /// targets[t] = labels[t + 1], as the other systems shift them.
-  Tensor targets() const {
-    const Tensor& labels_BT = wanted("labels");
-    const int64_t seq = labels_BT.size(1);
-    Tensor targets_BT = at::full_like(labels_BT, -100);
-    targets_BT.slice(1, 0, seq - 1).copy_(labels_BT.slice(1, 1, seq));
-    return targets_BT;
-  }
-
   std::string folder_;
   std::map<std::string, std::string> bytes_;
   std::map<std::string, Tensor> wanted_;
