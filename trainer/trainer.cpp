@@ -259,16 +259,16 @@ Tensor Trainer::token_weight(const Batch& batch) {
 
 MicroBatch Trainer::micro_batch(const Batch& batch, int64_t first_sequence) {
   const int64_t begin = first_sequence * batch.seq_len, count = micro_shape_.tokens();
-  const auto on_device = [&](const std::vector<int32_t>& values) {
+  // The batch outlives the micro-batch, so these are views.
+  const auto on_host = [&](const std::vector<int32_t>& values) {
     if (values.empty()) return Tensor();
-    // The batch outlives the micro-batch, so on the CPU this is a view.
     auto* data = const_cast<int32_t*>(values.data() + begin);
-    return at::from_blob(data, {count}, at::TensorOptions().dtype(at::kInt)).to(context_.device);
+    return at::from_blob(data, {count}, at::TensorOptions().dtype(at::kInt));
   };
   MicroBatch micro;
-  micro.tokens_N = on_device(batch.tokens);
-  micro.targets_N = on_device(batch.targets);
-  micro.documents_N = on_device(batch.documents);
+  micro.tokens_N = on_host(batch.tokens).to(context_.device);
+  micro.targets_N = on_host(batch.targets).to(context_.device);
+  micro.documents_N = on_host(batch.documents);
   micro.first = first_sequence == 0;
   micro.last = first_sequence + micro_shape_.batch == batch.num_sequences;
   // The ranks of a world drop different elements of their different sequences.

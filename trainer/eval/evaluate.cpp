@@ -62,7 +62,7 @@ Tensor Evaluator::sums(int64_t begin) {
   std::iota(samples.begin(), samples.end(), static_cast<uint32_t>(begin));
   const Batch batch = data_.read_batch(samples, shape_.batch);
   const Tensor& losses_N = model_.losses(on_device(batch.tokens, device_), on_device(batch.targets, device_),
-                                         on_device(batch.documents, device_));
+                                         on_device(batch.documents, at::kCPU));
   const Tensor tokens = at::scalar_tensor(static_cast<double>(batch.valid_tokens),
                                           at::TensorOptions().dtype(at::kDouble).device(device_));
   return at::stack({losses_N.sum(at::kDouble), tokens});

@@ -1,6 +1,7 @@
 // Causal self-attention over packed query, key and value rows: our own tiles on a CPU, ATen's flash attention
-// on a GPU. fp32 and bf16 on a CPU (computed in fp32), bf16 on a GPU.
+// or plain products on a GPU. fp32 and bf16 on a CPU (computed in fp32), bf16 on a GPU.
 #pragma once
+#include "trainer/kernels/flash_attention.h"
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
 
@@ -9,24 +10,22 @@ namespace tycho {
 /// What backward needs besides qkv.
 struct AttentionSaved {
   Tensor& out_NE;              // [B*T, H*d]
-  Tensor& log_sum_exp_BHT;     // fp32; used on a CPU
-  std::vector<Tensor>& state;  // on a GPU: what ATen's attention returned for its backward; ATen's memory
+  Tensor& log_sum_exp_BHT;     // fp32; of tiles and products
+  std::vector<Tensor>& state;  // of flash attention: what its backward wants; ATen's memory
 };
 
-/// Rules beyond a ScoreRules' scale are for a CPU: a GPU refuses them with an Error.
+/// Flash attention knows every rule but the soft cap.
+enum class AttentionRoute { kTiles, kFlash, kProducts };
+AttentionRoute attention_route(const at::Device& device, const ScoreRules& rules);
+
 /// saved.out_NE = dropout(softmax(rules(q kᵀ))) v, causal. qkv_NC: [B*T, (H + 2K) * d], heads of q, then k,
-/// then v; already rotated.
+/// then v; already rotated. `flash` says again what `rules` points to, and is used on a GPU only.
 void attention(const AttentionShape& shape, const ScoreRules& rules, const Tensor& qkv_NC,
-               AttentionSaved saved);
+               AttentionSaved saved, const FlashRules& flash = {});
 
 /// dqkv_NC from dout_NE.
 void attention_backward(const AttentionShape& shape, const ScoreRules& rules, const Tensor& qkv_NC,
-                        AttentionSaved saved, const Tensor& dout_NE, Tensor& dqkv_NC);
-
-/// For generation: q_BTHd attends to the first num_keys positions of a cache [B, K, num_positions, d], the
-/// last T of which are q's own (causal among them). Computed in the cache's dtype. Returns [B*T, H*d] of q's.
-/// Documents are not told apart, and nothing is dropped.
-Tensor attention_cached(const AttentionShape& shape, const ScoreRules& rules, const Tensor& q_BTHd,
-                        const Tensor& key_cache, const Tensor& value_cache, int64_t num_keys);
+                        AttentionSaved saved, const Tensor& dout_NE, Tensor& dqkv_NC,
+                        const FlashRules& flash = {});
 
 }  // namespace tycho

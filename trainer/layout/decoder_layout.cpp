@@ -24,9 +24,9 @@ class BlockBuilder {
   }
 
   BlockUnit build() {
-    norm(s_.names.norm1, built_.at.norm1_weight, built_.at.norm1_bias, s_.width);
+    norm(s_.names.norm1, built_.at.norm1_weight, built_.at.norm1_bias, s_.width, s_.norm_bias);
     attention();
-    norm(s_.names.norm2, built_.at.norm2_weight, built_.at.norm2_bias, s_.width);
+    norm(s_.names.norm2, built_.at.norm2_weight, built_.at.norm2_bias, s_.width, s_.norm_bias);
     feed_forward();
     return std::move(built_);
   }
@@ -46,9 +46,9 @@ class BlockBuilder {
   int bias(const std::string& name, int64_t out, bool cut_outputs) {
     return add(name + ".bias", {out}, kZeros, false, cut_outputs ? TpSplit::kRows : TpSplit::kNone);
   }
-  void norm(const std::string& name, int& weight, int& norm_bias, int64_t width) {
+  void norm(const std::string& name, int& weight, int& norm_bias, int64_t width, bool has_bias) {
     weight = add(name + ".weight", {width}, kOnes, false, TpSplit::kNone);
-    if (s_.norm_bias) norm_bias = add(name + ".bias", {width}, kZeros, false, TpSplit::kNone);
+    if (has_bias) norm_bias = add(name + ".bias", {width}, kZeros, false, TpSplit::kNone);
   }
   void attention() {
     const int64_t q = s_.attention_width(), kv = s_.kv_heads * s_.head_dim;
@@ -68,8 +68,9 @@ class BlockBuilder {
     }
     if (s_.qk_norm != QkNorm::kNone) {
       const bool each = s_.qk_norm == QkNorm::kPerHead;
-      norm(n.q_norm, built_.at.q_norm_weight, built_.at.q_norm_bias, each ? s_.head_dim : q);
-      norm(n.k_norm, built_.at.k_norm_weight, built_.at.k_norm_bias, each ? s_.head_dim : kv);
+      norm(n.q_norm, built_.at.q_norm_weight, built_.at.q_norm_bias, each ? s_.head_dim : q, s_.qk_norm_bias);
+      norm(n.k_norm, built_.at.k_norm_weight, built_.at.k_norm_bias, each ? s_.head_dim : kv,
+           s_.qk_norm_bias);
     }
     built_.at.out_weight = matrix(n.out, s_.width, q, s_.init.out, false);
     if (s_.out_bias) built_.at.out_bias = bias(n.out, s_.width, false);
@@ -170,9 +171,9 @@ ActivationSpecs decoder_activations(const DecoderSpec& s, BatchShape shape, int6
                  fp32("mean1", means),
                  fp32("inv1", N),
                  {"qkv_raw", {s.changes_qkv() ? N : 0, C}},
-                 fp32("q_mean", layer_norm ? N * groups_q : 0),
+                 fp32("q_mean", N * groups_q),
                  fp32("q_inv", N * groups_q),
-                 fp32("k_mean", layer_norm ? N * groups_k : 0),
+                 fp32("k_mean", N * groups_k),
                  fp32("k_inv", N * groups_k),
                  {"qkv", {N, C}},
                  {"attention", {N, E}},

@@ -93,8 +93,8 @@ DecoderSpec decoder_spec(const MptConfig& c) {
   const bool rms = c.norm == MptNorm::kRmsNorm || c.norm == MptNorm::kLowPrecisionRmsNorm;
   s.norm = rms ? NormKind::kRms : NormKind::kLayer;
   s.norm_bias = !rms && !c.no_bias;
-  s.qkv_bias = s.out_bias = c.attention_bias.value_or(!c.no_bias);
-  s.ffn_bias = !c.no_bias;
+  s.qkv_bias = c.attention_bias.value_or(!c.no_bias);
+  s.out_bias = s.ffn_bias = !c.no_bias;
   s.gated = c.ffn == MptFfn::kGlu;
   s.activation = c.activation;
   if (c.positions == PositionKind::kLearned) s.learned_positions = c.max_seq_len;
@@ -108,6 +108,8 @@ DecoderSpec decoder_spec(const MptConfig& c) {
   s.window = c.sliding_window;
   s.clip_qkv = c.clip_qkv.value_or(0);
   s.qk_norm = c.qk_ln ? QkNorm::kTogether : c.qk_gn ? QkNorm::kPerHead : QkNorm::kNone;
+  // LLM Foundry does not hand norm and norm_eps on to these: they are LayerNorms with its default.
+  s.qk_norm_bias = !c.no_bias;
   s.resid_dropout = c.resid_dropout, s.embedding_dropout = c.embedding_dropout;
   s.embedding_fraction = c.embedding_fraction;
   s.logit_scale = c.logit_scale.value_or(1), s.final_softcap = c.final_softcap.value_or(0);

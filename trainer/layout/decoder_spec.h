@@ -10,7 +10,8 @@
 namespace tycho {
 
 enum class NormKind { kRms, kLayer };
-/// What is normed before scores: nothing, all heads of the queries (and of the keys) together, or each head.
+/// What is normed before scores, by a LayerNorm: nothing, all heads of the queries (and of the keys)
+/// together, or each head.
 enum class QkNorm { kNone, kTogether, kPerHead };
 
 /// Hugging Face's names, without ".weight" and ".bias".
@@ -48,6 +49,8 @@ struct DecoderSpec {
   int64_t window = -1;      // keys before its own that a query sees; -1: all
   double clip_qkv = 0;      // 0: none
   QkNorm qk_norm = QkNorm::kNone;
+  double qk_norm_eps = 1e-5;
+  bool qk_norm_bias = false;
 
   double attn_dropout = 0, resid_dropout = 0, embedding_dropout = 0, embedding_fraction = 1;
   double logit_scale = 1, final_softcap = 0;  // 0: none

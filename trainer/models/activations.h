@@ -22,7 +22,7 @@ struct BlockActivations {
   std::vector<Tensor>& attention_state;  // its own; the bytes are ATen's, and none on a CPU
   Views& scratch;                        // shared with the other blocks: dead when it returns
   DropoutSource dropout;
-  const Tensor& documents_N;  // as MicroBatch has them
+  const PackedDocuments& documents;  // of the pass
 };
 
 class Activations {
@@ -30,9 +30,9 @@ class Activations {
   Activations(const ActivationSpecs& specs, int64_t num_blocks, const RecomputeConfig& recompute,
               at::ScalarType dtype, const at::Device& device);
 
-  BlockActivations block(int64_t i, DropoutSource dropout, const Tensor& documents_N) {
+  BlockActivations block(int64_t i, DropoutSource dropout, const PackedDocuments& documents) {
     return {saved_[static_cast<size_t>(i)], attention_state_[static_cast<size_t>(i)], scratch_, dropout,
-            documents_N};
+            documents};
   }
   /// Slots around the blocks, in the order of ActivationSpecs::model.
   Tensor& model(int slot) { return model_[static_cast<size_t>(slot)]; }

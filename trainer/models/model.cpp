@@ -36,6 +36,7 @@ Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::
     : spec_(decoder_spec(config)),
       layout_(decoder_layout(spec_)),
       shape_(shape),
+      device_(device),
       recompute_(recompute),
       head_(spec_),
       units_(units),
@@ -47,7 +48,7 @@ Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::
 
 Tensor Model::forward_backward(const MicroBatch& micro, const Tensor& weight_1) {
   const bool add = !micro.first;
-  documents_N_ = micro.documents_N;
+  documents_ = documents_on(device_, micro.documents_N, shape_.seq);
   dropout_key_ = micro.dropout_key;
   dropping_ = true;
   embed(micro.tokens_N);
@@ -69,7 +70,7 @@ void Model::reduce(int unit) {
 }
 
 const Tensor& Model::losses(const Tensor& tokens_N, const Tensor& targets_N, const Tensor& documents_N) {
-  documents_N_ = documents_N;
+  documents_ = documents_on(device_, documents_N, shape_.seq);
   dropping_ = false;
   embed(tokens_N);
   for (int64_t i = 0; i < layout_.num_blocks; ++i) run_forward(i);
@@ -86,7 +87,7 @@ BlockActivations Model::block_activations(int64_t i) {
   const DropoutSource dropout = {.p = dropping_ ? spec_.resid_dropout : 0.0,
                                  .attn_p = dropping_ ? spec_.attn_dropout : 0.0,
                                  .key = dropout_key_ + static_cast<uint64_t>(i + 1) * 0x9e3779b97f4a7c15u};
-  return activations_.block(i, dropout, documents_N_);
+  return activations_.block(i, dropout, documents_);
 }
 
 void Model::embed(const Tensor& tokens_N) {

@@ -15,7 +15,8 @@ struct MicroBatch {
   bool first = true;         // its gradients overwrite those of the step before
   bool last = true;          // gradients are complete after it
   uint64_t dropout_key = 0;  // of this step and micro-batch
-  Tensor documents_N = {};   // int32 [B * T]: attention stays within equal ones; undefined: the whole row
+  // int32 [B * T] on the host: attention stays within equal ones; undefined: the whole row.
+  Tensor documents_N = {};
   std::function<void()> after_forward = {};  // called between forward and backward
 };
 
@@ -53,6 +54,7 @@ class Model {
   DecoderSpec spec_;
   ModelLayout layout_;
   BatchShape shape_;
+  at::Device device_;
   RecomputeConfig recompute_;
   HeadRules head_;
   UnitStore& units_;
@@ -60,7 +62,7 @@ class Model {
   Activations activations_;
   DecoderBlock block_;
   // Of the pass that is under way.
-  Tensor documents_N_;
+  PackedDocuments documents_;
   uint64_t dropout_key_ = 0;
   bool dropping_ = false;
 };

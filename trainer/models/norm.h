@@ -22,7 +22,8 @@ struct NormStats {
 
 class Norm {
  public:
-  explicit Norm(const DecoderSpec& spec) : kind_(spec.norm), eps_(spec.norm_eps) {}
+  Norm(NormKind kind, double eps) : kind_(kind), eps_(eps) {}
+  explicit Norm(const DecoderSpec& spec) : Norm(spec.norm, spec.norm_eps) {}
   /// Rows as kernels/layer_norm.h and rms_norm.h want them; y may be x.
   void forward(NormParams p, const Tensor& x, NormStats stats, Tensor& y) const;
   void backward(NormParams p, const Tensor& x, NormStats stats, const Tensor& dy, Tensor& dx, bool add_to_dx,

@@ -4,7 +4,7 @@
 #include "trainer/kernels/attention.h"
 #include "trainer/kernels/clamp.h"
 #include "trainer/kernels/dispatch.h"
-#include "trainer/kernels/matmul.h"
+#include "trainer/kernels/product_attention.h"
 #include "trainer/kernels/rope.h"
 #include "trainer/kernels/rope_frequencies.h"
 #include "trainer/models/residual.h"
@@ -21,7 +21,7 @@ AttentionSaved attention_saved(BlockActivations act) {
 SelfAttention::SelfAttention(const DecoderSpec& spec, BatchShape shape, const at::Device& device)
     : spec_(spec),
       at_(block_params(spec)),
-      norm_(spec),
+      norm_(NormKind::kLayer, spec.qk_norm_eps),
       shape_{shape.batch, shape.seq, spec.heads, spec.kv_heads, spec.head_dim},
       device_(device) {
   if (spec.rope_theta > 0)
@@ -33,15 +33,17 @@ SelfAttention::SelfAttention(const DecoderSpec& spec, BatchShape shape, const at
   rules_.scale = static_cast<float>(spec.softmax_scale);
   rules_.softcap = static_cast<float>(spec.attn_softcap);
   rules_.window = spec.window;
-  if (slopes_H_.defined()) rules_.alibi_H = slopes_H_.const_data_ptr<float>();
+  if (!slopes_H_.defined()) return;
+  rules_.alibi_H = slopes_H_.const_data_ptr<float>();
+  if (!device.is_cpu()) alibi_ = alibi_columns(slopes_H_, rules_.scale, shape.seq);
 }
 
 ScoreRules SelfAttention::rules_for(const BlockActivations& act) const {
   ScoreRules rules = rules_;
   if (act.dropout.attn_p > 0) rules.dropout = dropout_mask(act.dropout, DropoutSite::kScores);
-  if (act.documents_N.defined()) {
-    check_tensor("model", "documents", act.documents_N, {shape_.batch * shape_.seq}, at::kInt, device_);
-    rules.document_BT = act.documents_N.const_data_ptr<int32_t>();
+  if (const Tensor& number_N = act.documents.number_N; number_N.defined()) {
+    check_tensor("model", "documents", number_N, {shape_.batch * shape_.seq}, at::kInt, device_);
+    rules.document_BT = number_N.const_data_ptr<int32_t>();
   }
   return rules;
 }
@@ -97,7 +99,7 @@ void SelfAttention::forward(const Views& p, const Tensor& x_ND, const Tensor& re
   linear(qkv(p), x_ND, raw_NC);
   if (spec_.changes_qkv()) change(p, raw_NC, act.saved, qkv_NC);
   turn(qkv_NC, shape_.seq, 0, /*inverse=*/false);
-  attention(shape_, rules_for(act), qkv_NC, attention_saved(act));
+  attention(shape_, rules_for(act), qkv_NC, attention_saved(act), {alibi_, act.documents});
   add_to_stream(out(p), act.saved[block_saved::kAttention], residual_ND, act, DropoutSite::kAttention, y_ND);
 }
 
@@ -110,7 +112,7 @@ void SelfAttention::backward(const Views& p, const Tensor& x_ND, BlockActivation
   linear_weight_gradient(out(p), act.saved[block_saved::kAttention], d_added_ND,
                          {g[at_.out_weight], view(g, at_.out_bias)}, add);
   attention_backward(shape_, rules_for(act), act.saved[block_saved::kQkv], attention_saved(act),
-                     d_attention_NE, d_qkv_NC);
+                     d_attention_NE, d_qkv_NC, {alibi_, act.documents});
   turn(d_qkv_NC, shape_.seq, 0, /*inverse=*/true);
   if (spec_.changes_qkv()) change_backward(p, act.saved, d_qkv_NC, g, add);
   linear_input_gradient(qkv(p), d_qkv_NC, dx_ND);

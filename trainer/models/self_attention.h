@@ -37,10 +37,11 @@ class SelfAttention {
 
   DecoderSpec spec_;
   BlockParams at_;
-  Norm norm_;
+  Norm norm_;  // of queries and keys
   AttentionShape shape_;
   at::Device device_;
   Tensor cos_sin_, slopes_H_;
+  AlibiColumns alibi_;  // of slopes_H_, on a GPU
   ScoreRules rules_;
 };
 

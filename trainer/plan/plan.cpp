@@ -11,6 +11,7 @@
 #include "trainer/base/error.h"
 #include "trainer/data/loader.h"
 #include "trainer/layout/decoder_spec.h"
+#include "trainer/layout/gpu_attention.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/optim/param_rules.h"
 
@@ -121,6 +122,11 @@ void add_activations(const TrainConfig& config, const ModelLayout& layout, Batch
   memory.push_back({"shared activations", shared, "residual stream, scratch of one block"});
   memory.push_back(
       {"logits chunk", logits, fmt::format("{} of {} tokens at once", specs.head_chunk, shape.tokens())});
+  if (config.device != DeviceKind::kCuda) return;
+  const GpuAttentionBytes attention = gpu_attention_bytes(decoder_spec(config.model), shape);
+  memory.push_back({"attention", attention.kept + attention.passing,
+                    fmt::format("{} of it while a block is computed",
+                                human_bytes(static_cast<double>(attention.passing)))});
 }
 
 /// A GPU's weights are copied to the host in any case, and bf16 ones as fp32; the CPU's only for a save in

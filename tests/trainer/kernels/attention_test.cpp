@@ -1,74 +1,12 @@
-// Attention against softmax(q kᵀ) v with autograd in double.
+// Attention's own tiles and its choice of route; on a GPU, flash attention under every rule.
 #include "trainer/kernels/attention.h"
 
-#include <cmath>
-
-#include "tests/trainer/kernels/kernel_test.h"
-#include "trainer/base/philox.h"
+#include "tests/trainer/kernels/attention_oracle.h"
 
 namespace tycho {
 namespace {
 
-struct Case {
-  AttentionShape shape;
-  at::ScalarType type;
-};
-
-class AttentionTest : public testing::TestWithParam<Case> {};
-
-/// 0 where dropout drops, else 1 / (1 - p): [B, H, T, T], drawn number by number.
-Tensor dropout_factors(const DropoutMask& mask, at::IntArrayRef shape) {
-  Tensor factors = at::empty(shape, at::kDouble);
-  auto* next = factors.mutable_data_ptr<double>();
-  const int64_t keys = shape.back();
-  for (int64_t row = 0; row < factors.numel() / keys; ++row)
-    for (int64_t key = 0; key < keys; ++key) {
-      const auto words =
-          philox(mask.key, static_cast<uint64_t>(key / 64 * 16 + key % 16), static_cast<uint64_t>(row));
-      *next++ = words[static_cast<size_t>(key % 64 / 16)] * 0x1p-32 >= mask.p ? 1 / (1 - mask.p) : 0.0;
-    }
-  return factors;
-}
-
-/// q: [B, H, T, d]; k, v: [B, K, S, d]; the last T of S positions are q's. Rules as their comments say them.
-Tensor oracle_attention(const Tensor& q, Tensor k, Tensor v, const ScoreRules& rules) {
-  const int64_t group = q.size(1) / k.size(1), queries = q.size(2), keys = k.size(2);
-  k = k.repeat_interleave(group, 1);
-  v = v.repeat_interleave(group, 1);
-  Tensor scores = at::matmul(q, k.transpose(2, 3)) * static_cast<double>(rules.scale);
-  if (rules.softcap != 0.0f) scores = at::tanh(scores / rules.softcap) * rules.softcap;
-  const Tensor query = at::arange(keys - queries, keys).unsqueeze(1), key = at::arange(keys).unsqueeze(0);
-  if (rules.alibi_H) {
-    const Tensor slopes = at::tensor(at::ArrayRef<float>(rules.alibi_H, q.size(1)), at::kDouble);
-    scores = scores + slopes.view({-1, 1, 1}) * (key - query).to(at::kDouble);
-  }
-  Tensor hidden = (key > query).expand({q.size(0), 1, queries, keys});
-  if (rules.window >= 0) hidden = hidden | (key < query - rules.window);
-  if (rules.document_BT) {
-    const Tensor document =
-        at::tensor(at::ArrayRef<int32_t>(rules.document_BT, q.size(0) * keys), at::kInt).view({-1, 1, keys});
-    hidden = hidden | (document.unsqueeze(3) != document.unsqueeze(2));
-  }
-  Tensor weights = scores.masked_fill(hidden, -INFINITY).softmax(-1);
-  if (rules.dropout.p > 0) weights = weights * dropout_factors(rules.dropout, weights.sizes());
-  return at::matmul(weights, v);
-}
-
-ScoreRules plain(const AttentionShape& s) {
-  return {.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(s.head_dim)))};
-}
-
-Tensor oracle_packed(const AttentionShape& s, const ScoreRules& rules, const Tensor& qkv) {
-  const Tensor heads = qkv.view({s.batch, s.seq, s.heads + 2 * s.kv_heads, s.head_dim}).transpose(1, 2);
-  const Tensor out = oracle_attention(heads.narrow(1, 0, s.heads), heads.narrow(1, s.heads, s.kv_heads),
-                                      heads.narrow(1, s.heads + s.kv_heads, s.kv_heads), rules);
-  return out.transpose(1, 2).reshape({s.batch * s.seq, s.heads * s.head_dim});
-}
-
-void expect_near(const Tensor& actual, const Tensor& oracle, double fp32, double bf16) {
-  const double limit = (actual.scalar_type() == at::kFloat ? fp32 : bf16) * oracle.abs().max().item<double>();
-  EXPECT_LE((as_double(actual) - oracle).abs().max().item<double>(), limit);
-}
+class AttentionTest : public testing::TestWithParam<AttentionCase> {};
 
 struct Memory {
   Tensor out_NE, log_sum_exp_BHT;
@@ -79,52 +17,51 @@ struct Memory {
   operator AttentionSaved() { return {out_NE, log_sum_exp_BHT, state}; }
 };
 
-void expect_equals_autograd(const AttentionShape& s, const ScoreRules& rules, at::ScalarType type) {
-  const Tensor qkv = at::randn({s.batch * s.seq, (s.heads + 2 * s.kv_heads) * s.head_dim}).to(type);
-  const Tensor dout = at::randn({s.batch * s.seq, s.heads * s.head_dim}).to(type);
-  Tensor leaf_qkv = leaf(qkv);
-  const Tensor out = oracle_packed(s, rules, leaf_qkv);
-  out.backward(as_double(dout));
-  Memory saved(s, qkv);
-  attention(s, rules, qkv, saved);
-  expect_near(saved.out_NE, out, 1e-5, 0x1p-7);
-  Tensor dqkv = at::full_like(qkv, 7.0);
-  attention_backward(s, rules, qkv, saved, dout, dqkv);
-  expect_near(dqkv, leaf_qkv.grad(), 2e-5, 0x1p-6);
-  Tensor again = at::empty_like(dqkv);
-  attention_backward(s, rules, qkv, saved, dout, again);
-  EXPECT_TRUE(at::equal(dqkv, again));
-}
+/// What flash attention is told of rules that point to the host, and the same rules for a GPU's memory.
+struct OnDevice {
+  OnDevice(const AttentionShape& s, const ScoreRules& host, const at::Device& device) : rules(host) {
+    if (host.alibi_H) {
+      slopes_H = at::tensor(at::ArrayRef<float>(host.alibi_H, s.heads), at::kFloat).to(device);
+      rules.alibi_H = slopes_H.const_data_ptr<float>();
+      flash.alibi = alibi_columns(slopes_H, rules.scale, s.seq);
+    }
+    if (host.document_BT) {
+      const Tensor number_N = at::tensor(at::ArrayRef<int32_t>(host.document_BT, s.batch * s.seq), at::kInt);
+      flash.documents = documents_on(device, number_N, s.seq);
+      rules.document_BT = flash.documents.number_N.const_data_ptr<int32_t>();
+    }
+  }
+  ScoreRules rules;
+  FlashRules flash;
+  Tensor slopes_H;
+};
 
-TEST_P(AttentionTest, EqualsAutograd) {
-  expect_equals_autograd(GetParam().shape, plain(GetParam().shape), GetParam().type);
+void expect_equals_autograd(const AttentionShape& s, const ScoreRules& rules, at::ScalarType type,
+                            const at::Device& device = at::kCPU) {
+  const OnDevice on(s, rules, device);
+  std::vector<Tensor> state;
+  const AttentionPair pair = {
+      [&](const Tensor& qkv, Tensor& out, Tensor& log_sum_exp) {
+        attention(s, on.rules, qkv, {out, log_sum_exp, state}, on.flash);
+      },
+      [&](const Tensor& qkv, const Tensor& out, const Tensor& log_sum_exp, const Tensor& dout, Tensor& dqkv) {
+        Tensor kept_out = out, kept_log_sum_exp = log_sum_exp;
+        attention_backward(s, on.rules, qkv, {kept_out, kept_log_sum_exp, state}, dout, dqkv, on.flash);
+      }};
+  // Flash attention's backward adds in any order.
+  expect_equals_autograd(s, rules, type, pair, device, /*repeats=*/device.is_cpu());
 }
 
 TEST_P(AttentionTest, EqualsAutogradUnderEveryRule) {
   const auto& [s, type] = GetParam();
-  std::vector<float> slopes;
-  for (int64_t head = 0; head < s.heads; ++head)
-    slopes.push_back(static_cast<float>(std::exp2(-1.0 - static_cast<double>(head))));
-  std::vector<int32_t> documents;
-  for (int64_t token = 0; token < s.batch * s.seq; ++token)
-    documents.push_back(static_cast<int32_t>(token % s.seq / 29 + (token % s.seq > 100 ? 3 : 0)));
-  ScoreRules alibi = plain(s), window = plain(s), cap = plain(s), packed = plain(s), all{.scale = 0.3f};
-  alibi.alibi_H = all.alibi_H = slopes.data();
-  window.window = all.window = 21;
-  cap.softcap = all.softcap = 1.5f;
-  packed.document_BT = all.document_BT = documents.data();
-  ScoreRules self_only = plain(s), dropped = plain(s);
-  self_only.window = 0;
-  dropped.dropout = {.p = 0.25, .key = 0xfedcba9876543210};
-  all.dropout = {.p = 0.1, .key = 42};
-  for (const ScoreRules& rules : {alibi, window, cap, packed, all, self_only, dropped})
-    expect_equals_autograd(s, rules, type);
+  const EveryRule every(s);
+  for (const ScoreRules& rules : every.rules()) expect_equals_autograd(s, rules, type);
 }
 
 TEST(Attention, HasOneDefinitionOnEveryTable) {
   const AttentionShape s = {2, 150, 4, 2, 24};
   const Tensor qkv = at::randn({300, 8 * 24}), dout = at::randn({300, 4 * 24});
-  ScoreRules rules = plain(s);
+  ScoreRules rules = plain_rules(s);
   rules.dropout = {.p = 0.2, .key = 9};
   const Tensor oracle = oracle_packed(s, rules, as_double(qkv));
   for (const char* name : {"generic", "avx2", "avx512"}) {
@@ -143,54 +80,64 @@ TEST(Attention, HasOneDefinitionOnEveryTable) {
   }
 }
 
-TEST_P(AttentionTest, CachedEqualsTheLastRowsOfTheWhole) {
+TEST(Attention, TakesTheRouteThatKnowsItsRules) {
+  const ScoreRules capped{.softcap = 2.0f}, windowed{.window = 4, .dropout = {.p = 0.5}};
+  EXPECT_EQ(attention_route(at::kCPU, capped), AttentionRoute::kTiles);
+  EXPECT_EQ(attention_route(at::kCUDA, {}), AttentionRoute::kFlash);
+  EXPECT_EQ(attention_route(at::kCUDA, windowed), AttentionRoute::kFlash);
+  EXPECT_EQ(attention_route(at::kCUDA, capped), AttentionRoute::kProducts);
+}
+
+class AttentionOnGpu : public testing::TestWithParam<AttentionCase> {
+ protected:
+  void SetUp() override {
+    if (!find_table("cuda")) GTEST_SKIP() << "no GPU: flash attention is not compared with the oracle";
+    if (GetParam().type == at::kFloat || GetParam().shape.head_dim % 8 != 0)
+      GTEST_SKIP() << "attention on a GPU wants bf16 and heads whose width is a multiple of 8";
+  }
+};
+
+TEST_P(AttentionOnGpu, EqualsAutogradUnderEveryRule) {
   const auto& [s, type] = GetParam();
-  const int64_t positions = s.seq + 5;
-  for (int64_t queries : {int64_t{1}, std::min<int64_t>(3, s.seq), s.seq}) {
-    const Tensor q = at::randn({s.batch, queries, s.heads, s.head_dim}).to(type);
-    const Tensor keys = at::randn({s.batch, s.kv_heads, positions, s.head_dim}).to(type),
-                 values = at::randn_like(keys);
-    const std::vector<float> slopes(static_cast<size_t>(s.heads), 0.25f);
-    ScoreRules rules = plain(s);
-    if (queries == 1) rules.softcap = 2.0f, rules.window = 4, rules.alibi_H = slopes.data();
-    const Tensor oracle = oracle_attention(as_double(q).transpose(1, 2), as_double(keys).narrow(2, 0, s.seq),
-                                           as_double(values).narrow(2, 0, s.seq), rules);
-    AttentionShape shape = s;
-    shape.seq = queries;
-    const Tensor out = attention_cached(shape, rules, q, keys, values, s.seq);
-    // With a cache in bf16 the scores are rounded before the softmax.
-    expect_near(out, oracle.transpose(1, 2).reshape({s.batch * queries, s.heads * s.head_dim}), 1e-5, 0x1p-6);
+  const EveryRule every(s);
+  for (ScoreRules rules : every.rules()) {
+    // ATen draws other bits; plain products draw the CPU's.
+    if (rules.softcap == 0.0f) rules.dropout = {};
+    expect_equals_autograd(s, rules, type, at::kCUDA);
   }
 }
 
-std::string case_name(const testing::TestParamInfo<Case>& info) {
-  const AttentionShape& s = info.param.shape;
-  return "B" + std::to_string(s.batch) + "T" + std::to_string(s.seq) + "H" + std::to_string(s.heads) + "K" +
-         std::to_string(s.kv_heads) + "d" + std::to_string(s.head_dim) +
-         (info.param.type == at::kFloat ? "_fp32" : "_bf16");
+TEST_P(AttentionOnGpu, DropsTheSameTwiceAndInBackward) {
+  const auto& [s, type] = GetParam();
+  const auto options = at::TensorOptions(at::kCUDA).dtype(type);
+  const Tensor qkv = at::randn({s.batch * s.seq, (s.heads + 2 * s.kv_heads) * s.head_dim}, options),
+               dout = at::randn({s.batch * s.seq, s.heads * s.head_dim}, options);
+  ScoreRules rules = plain_rules(s);
+  rules.dropout = {.p = 0.3, .key = 5};
+  Tensor log_sum_exp = at::empty({s.batch, s.heads, s.seq}, options.dtype(at::kFloat));
+  Tensor first = at::empty_like(dout), again = at::empty_like(dout), dqkv = at::empty_like(qkv);
+  std::vector<Tensor> state;
+  attention(s, rules, qkv, {first, log_sum_exp, state});
+  attention(s, rules, qkv, {again, log_sum_exp, state});
+  EXPECT_TRUE(at::equal(first, again));
+  attention_backward(s, rules, qkv, {again, log_sum_exp, state}, dout, dqkv);
+  // The output is linear in the values: with one mask in both passes, dv · v is dout · out.
+  const int64_t first_value = (s.heads + s.kv_heads) * s.head_dim, width = s.kv_heads * s.head_dim;
+  const double dv_v = (as_double(dqkv) * as_double(qkv)).narrow(1, first_value, width).sum().item<double>();
+  const double dout_out = (as_double(dout) * as_double(again)).sum().item<double>();
+  EXPECT_NEAR(dv_v, dout_out,
+              0.02 * as_double(dout).norm().item<double>() * as_double(again).norm().item<double>());
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> all;
-  for (const AttentionShape& shape : std::vector<AttentionShape>{{1, 1, 1, 1, 4},
-                                                                 {2, 17, 3, 3, 10},
-                                                                 {1, 130, 4, 4, 32},
-                                                                 {2, 65, 6, 2, 16},
-                                                                 {1, 40, 4, 1, 64},
-                                                                 {3, 70, 8, 4, 64},
-                                                                 {1, 600, 2, 1, 48}})
-    for (const auto type : {at::kFloat, at::kBFloat16}) all.push_back({shape, type});
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Shapes, AttentionTest, testing::ValuesIn(cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Shapes, AttentionTest, testing::ValuesIn(attention_cases()), attention_case_name);
+INSTANTIATE_TEST_SUITE_P(Shapes, AttentionOnGpu, testing::ValuesIn(attention_cases()), attention_case_name);
 
 TEST(AttentionOp, NamesWhatDoesNotFit) {
   const Tensor qkv = at::ones({6, 20});
   const auto error = [&](const AttentionShape& s) {
     return error_of([&] {
       Memory saved(s, qkv);
-      attention(s, plain(s), qkv, saved);
+      attention(s, plain_rules(s), qkv, saved);
     });
   };
   EXPECT_EQ(error({2, 3, 3, 2, 4}), "[attention] 3 query heads cannot share 2 key heads evenly");
@@ -200,11 +147,6 @@ TEST(AttentionOp, NamesWhatDoesNotFit) {
               Memory saved(s, qkv);
               attention(s, {.dropout = {.p = 1.0}}, qkv, saved);
             }).find("probability of dropout in [0, 1), got 1"),
-            std::string::npos);
-  const Tensor q = at::ones({1, 2, 2, 4}), cache = at::ones({1, 1, 8, 4});
-  EXPECT_NE(error_of([&] {
-              attention_cached({1, 2, 2, 1, 4}, {}, q, cache, cache, 9);
-            }).find("cache of 8"),
             std::string::npos);
 }
 

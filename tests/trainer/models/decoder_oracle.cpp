@@ -46,17 +46,19 @@ at::Tensor DecoderOracle::linear(const at::Tensor& x, const std::string& name) c
   return weights_.count(name + ".bias") ? y + weight(name + ".bias") : y;
 }
 
-at::Tensor DecoderOracle::norm(const at::Tensor& x, const std::string& name) const {
-  const at::Tensor centred = spec_.norm == NormKind::kLayer ? x - x.mean(-1, true) : x;
+at::Tensor DecoderOracle::norm(const at::Tensor& x, const std::string& name, NormKind kind,
+                               double eps) const {
+  const at::Tensor centred = kind == NormKind::kLayer ? x - x.mean(-1, true) : x;
   const at::Tensor y =
-      centred * at::rsqrt((centred * centred).mean(-1, true) + spec_.norm_eps) * weight(name + ".weight");
+      centred * at::rsqrt((centred * centred).mean(-1, true) + eps) * weight(name + ".weight");
   return weights_.count(name + ".bias") ? y + weight(name + ".bias") : y;
 }
 
 at::Tensor DecoderOracle::heads_normed(const at::Tensor& x_BTE, const std::string& name) const {
   if (spec_.qk_norm == QkNorm::kNone) return x_BTE;
-  if (spec_.qk_norm == QkNorm::kTogether) return norm(x_BTE, name);
-  return norm(x_BTE.unflatten(-1, {-1, spec_.head_dim}), name).flatten(-2);
+  const bool together = spec_.qk_norm == QkNorm::kTogether;
+  const at::Tensor rows = together ? x_BTE : x_BTE.unflatten(-1, {-1, spec_.head_dim});
+  return norm(rows, name, NormKind::kLayer, spec_.qk_norm_eps).view(x_BTE.sizes());
 }
 
 at::Tensor DecoderOracle::scores(const at::Tensor& q_BHTd, const at::Tensor& k_BHTd) const {
@@ -117,11 +119,12 @@ at::Tensor DecoderOracle::logits(const at::Tensor& tokens_BT) const {
   x = x * spec_.embedding_fraction + x.detach() * (1 - spec_.embedding_fraction);
   for (int64_t i = 0; i < spec_.layers; ++i) {
     const std::string layer = names.block + std::to_string(i) + ".";
-    x = x + attention(norm(x, layer + names.norm1), i);
-    x = x + feed_forward(norm(x, layer + names.norm2), layer);
+    x = x + attention(norm(x, layer + names.norm1, spec_.norm, spec_.norm_eps), i);
+    x = x + feed_forward(norm(x, layer + names.norm2, spec_.norm, spec_.norm_eps), layer);
   }
   const at::Tensor head = weight((spec_.tied ? names.embedding : names.head) + ".weight");
-  const at::Tensor logits = at::matmul(norm(x, names.final_norm), head.t()) * spec_.logit_scale;
+  const at::Tensor logits =
+      at::matmul(norm(x, names.final_norm, spec_.norm, spec_.norm_eps), head.t()) * spec_.logit_scale;
   return spec_.final_softcap > 0 ? at::tanh(logits / spec_.final_softcap) * spec_.final_softcap : logits;
 }
 

@@ -29,7 +29,7 @@ class DecoderOracle {
  private:
   at::Tensor weight(const std::string& name) const { return weights_.at(name); }
   at::Tensor linear(const at::Tensor& x, const std::string& name) const;
-  at::Tensor norm(const at::Tensor& x, const std::string& name) const;
+  at::Tensor norm(const at::Tensor& x, const std::string& name, NormKind kind, double eps) const;
   at::Tensor heads_normed(const at::Tensor& x_BTE, const std::string& name) const;
   at::Tensor scores(const at::Tensor& q_BHTd, const at::Tensor& k_BHTd) const;
   at::Tensor attention(const at::Tensor& x_BTD, int64_t number) const;

@@ -136,6 +136,15 @@ TEST(Plan, CountsNoStateForWhatIsFrozenAndNoMasterWhereThereIsNone) {
   EXPECT_NEAR(item(plan, "optimizer").num_bytes, 8 * plan.num_params, 12 * 4096);
 }
 
+TEST(Plan, CountsWhatAttentionTakesOnAGpu) {
+  TrainConfig config;
+  EXPECT_THROW(item(make_plan(config), "attention"), std::runtime_error);
+  config.device = DeviceKind::kCuda, config.precision = Precision::kBf16;
+  const Plan plan = make_plan(config);
+  EXPECT_GT(item(plan, "attention").num_bytes, 0);
+  EXPECT_NE(item(plan, "attention").note.find("while a block is computed"), std::string::npos);
+}
+
 TEST(Plan, SaysWhereAttentionEnds) {
   TrainConfig config;
   std::get<MdsConfig>(config.train_data.value).eos_token_id = 7;
@@ -170,7 +179,8 @@ TEST(Plan, CopiesOfAGpuLieOnTheHost) {
   const int64_t with_copy = make_plan(config).memory_bytes;
   config.device = DeviceKind::kCuda;
   const Plan plan = make_plan(config);
-  EXPECT_EQ(plan.memory_bytes, with_copy - item(plan, "checkpoint copy").num_bytes);
+  EXPECT_EQ(plan.memory_bytes,
+            with_copy - item(plan, "checkpoint copy").num_bytes + item(plan, "attention").num_bytes);
 }
 
 TEST(Plan, CountsCheckpointsOnDisk) {

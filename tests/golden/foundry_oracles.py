@@ -1,0 +1,133 @@
+"""What LLM Foundry's own MPT computes for the options that transformers' MPT lacks: losses, logits and every gradient.
+
+Writes foundry_oracles/<case>/: config.json and model.safetensors (bf16) as LLM Foundry names them, and oracle.safetensors with ids,
+labels, sequence_id where documents are packed, losses by row, logits of the first row, and grad.<name>.
+
+Each case is a tiny MPT in fp32 with attn_impl torch, weights that bf16 holds, and a batch of a length that no tile divides with
+labels that are ignored here and there. Not here: rope_impl dail, which is flash-attn's and runs on a GPU only.
+Made with llm-foundry 0.22.0, transformers 4.51.3 and torch 2.11.0:
+  python3 -m venv /opt/foundry
+  /opt/foundry/bin/pip install --no-deps llm-foundry==0.22.0 mosaicml==0.32.1 transformers==4.51.3 tokenizers==0.21.4 \\
+    huggingface_hub==0.36.0 catalogue omegaconf einops antlr4-python3-runtime==4.9.3      # torch, and what they import
+  /opt/foundry/bin/python tests/golden/foundry_oracles.py
+"""
+import json
+import pathlib
+import sys
+import types
+import warnings
+
+import torch
+import transformers
+from safetensors.torch import save_file
+
+warnings.simplefilter("ignore")
+OUT = pathlib.Path(__file__).parent / "foundry_oracles"
+VOCAB, BATCH, LENGTH = 41, 2, 37
+
+
+def foundry_mpt():
+    """LLM Foundry's model without the rest of LLM Foundry: its packages would import data sets, loggers and the cloud."""
+    root = next(pathlib.Path(p) / "llmfoundry" for p in sys.path if (pathlib.Path(p) / "llmfoundry").is_dir())
+    for name in ["llmfoundry", "llmfoundry.models", "llmfoundry.utils"]:
+        package = types.ModuleType(name)
+        package.__path__ = [str(root.joinpath(*name.split(".")[1:]))]
+        sys.modules[name] = package
+    from llmfoundry.models.mpt.configuration_mpt import MPTConfig
+    from llmfoundry.models.mpt.modeling_mpt import MPTForCausalLM
+    return MPTConfig, MPTForCausalLM
+
+
+def rope(kind, **more):
+    return {"rope": True, "rope_impl": "hf", "rope_theta": 1000, "rope_hf_config": {"type": kind, "factor": 1.0, **more}}
+
+
+def cases():
+    """Name, attn_config, and the rest of the config."""
+    gqa = {"attn_type": "grouped_query_attention", "kv_n_heads": 2}
+    yield "learned", {}, {}
+    yield "untied", {}, {"tie_word_embeddings": False}
+    yield "rope", rope("no_scaling"), {}
+    yield "rope_linear", rope("linear", factor=3.0), {}
+    yield "rope_dynamic", rope("dynamic", factor=2.0), {}
+    yield "rope_llama3", rope("llama3", factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                              original_max_position_embeddings=16), {"d_model": 32, "n_heads": 4}
+    yield "alibi_6_heads", {"alibi": True, "alibi_bias_max": 5}, {"d_model": 24, "n_heads": 6}
+    yield "gqa", gqa, {}
+    yield "mqa", {"attn_type": "multiquery_attention"}, {}
+    yield "clip_qkv", {"clip_qkv": 0.7, "alibi": True}, {}
+    yield "qk_ln", {"qk_ln": True, **gqa}, {}
+    yield "qk_gn_rms", {"qk_gn": True, **rope("no_scaling"), **gqa}, {"norm_type": "rmsnorm"}
+    yield "qk_ln_low_precision_rms", {"qk_ln": True}, {"norm_type": "low_precision_rmsnorm", "no_bias": True}
+    yield "qk_gn_eps", {"qk_gn": True, "alibi": True}, {"norm_eps": 0.1}
+    yield "layernorm", {}, {"norm_type": "layernorm", "norm_eps": 1e-3}
+    yield "no_bias", {"alibi": True}, {"no_bias": True}
+    yield "attention_bias_alone", {}, {"no_bias": True, "attention_bias": True}
+    yield "softmax_scale", {"softmax_scale": 0.9}, {}
+    yield "attn_softcap", {"attn_logit_softcapping": 1.2, "alibi": True}, {}
+    yield "final_softcap", {}, {"final_logit_softcapping": 1.5, "logit_scale": 0.6}
+    yield "logit_scale", {}, {"logit_scale": "inv_sqrt_d_model", "tie_word_embeddings": False}
+    yield "sliding_window", {"sliding_window_size": 5, **rope("no_scaling")}, {}
+    yield "embedding_fraction", {}, {"embedding_fraction": 0.1}
+    yield "glu_silu", {}, {"ffn_config": {"ffn_type": "mptglu", "ffn_hidden_size": 40, "ffn_act_fn": {"name": "silu"}}}
+    yield "gelu_tanh", {}, {"ffn_config": {"ffn_act_fn": {"name": "gelu", "approximate": "tanh"}}}
+    yield "relu", {}, {"ffn_config": {"ffn_act_fn": {"name": "relu"}}}
+    yield "quick_gelu", {}, {"ffn_config": {"ffn_act_fn": {"name": "quick_gelu"}}}
+    yield "packed", {"attn_uses_sequence_id": True}, {}
+    yield "packed_alibi", {"attn_uses_sequence_id": True, "alibi": True}, {}
+    yield "packed_rope_window", {"attn_uses_sequence_id": True, "sliding_window_size": 4, **rope("no_scaling")}, {}
+
+
+def batch(generator):
+    ids = torch.randint(0, VOCAB, (BATCH, LENGTH), generator=generator)
+    labels = torch.where(torch.rand(ids.shape, generator=generator) < 0.2, -100, ids)
+    document = torch.stack([torch.repeat_interleave(torch.arange(4), torch.tensor(lengths))
+                            for lengths in [[1, 12, 20, 4], [30, 2, 1, 4]]])
+    return ids, labels, document
+
+
+def awkward_weights(model, generator):
+    """Far from linear, and none 0 or 1: small weights would hide wrong terms."""
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            spread = 0.3 if p.dim() == 2 else 0.2
+            start = 1.0 if "norm" in name or "_ln." in name else 0.0
+            if name.endswith("bias"):
+                start = 0.0
+            value = start + spread * torch.randn(p.shape, generator=generator)
+            p.copy_(value.bfloat16().float())
+
+
+def computed(model, ids, labels, **inputs):
+    logits = model(input_ids=ids, **inputs).logits
+    rows = torch.nn.functional.cross_entropy(logits.double()[:, :-1].transpose(1, 2), labels[:, 1:], reduction="none").sum(1)
+    rows.sum().backward()
+    found = {"losses": rows.detach(), "logits": logits[0].detach().float().contiguous()}
+    return found | {f"grad.{name}": p.grad.float().contiguous() for name, p in model.named_parameters()}
+
+
+def main():
+    MPTConfig, MPTForCausalLM = foundry_mpt()
+    transformers.logging.set_verbosity_error()
+    for number, (name, attention, rest) in enumerate(cases()):
+        given = {"d_model": 16, "n_heads": 4, "n_layers": 2, "vocab_size": VOCAB, "max_seq_len": LENGTH, "expansion_ratio": 2,
+                 "attn_config": {"attn_impl": "torch", **attention}, **rest}
+        generator = torch.Generator().manual_seed(number)
+        model = MPTForCausalLM(MPTConfig(**json.loads(json.dumps(given)))).train()
+        awkward_weights(model, generator)
+        ids, labels, document = batch(generator)
+        inputs = {"sequence_id": document} if attention.get("attn_uses_sequence_id") else {}
+        found = computed(model, ids, labels, **inputs)
+        found |= {"ids": ids.int(), "labels": labels.int()} | {key: value.int() for key, value in inputs.items()}
+        folder = OUT / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "config.json").write_text(
+            json.dumps({"architectures": ["MPTForCausalLM"], "model_type": "mpt", **given}, indent=1) + "\n")
+        weights = {key: p.detach().bfloat16().contiguous() for key, p in model.named_parameters()}
+        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+        save_file(found, folder / "oracle.safetensors")
+        print(name, float(found["losses"].sum()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+// What attention takes on a GPU, against sums done by hand.
+#include "trainer/layout/gpu_attention.h"
+
+#include <gtest/gtest.h>
+
+namespace tycho {
+namespace {
+
+MptConfig mpt_7b() {
+  MptConfig mpt;
+  mpt.width = 4096, mpt.layers = 32, mpt.heads = 32;
+  return mpt;
+}
+
+TEST(GpuAttention, KeepsALogSumExpPerBlock) {
+  const GpuAttentionBytes bytes = gpu_attention_bytes(decoder_spec(mpt_7b()), {2, 2048});
+  EXPECT_EQ(bytes.kept, 4 * 2 * 2048 * 32 * 32);
+  // dq, dk and dv in bf16; fp32 sums for dq, and a number per query.
+  EXPECT_EQ(bytes.passing, 2 * 4096 * 128 * (3 * 32) + 4 * 4096 * 32 * (128 + 1));
+}
+
+TEST(GpuAttention, GrowsWithTheTokensUnderAlibi) {
+  MptConfig mpt = mpt_7b();
+  mpt.positions = PositionKind::kAlibi;
+  const DecoderSpec spec = decoder_spec(mpt);
+  const int64_t one = gpu_attention_bytes(spec, {1, 2048}).passing;
+  // Heads of 136 instead of 128: q, k, v, out and dout as copies, besides dq, dk and dv.
+  EXPECT_EQ(one, 2 * 2048 * 136 * (8 * 32) + 4 * 2048 * 32 * (160 + 1));
+  EXPECT_EQ(gpu_attention_bytes(spec, {1, 16384}).passing, 8 * one);
+}
+
+TEST(GpuAttention, CountsKeysOfSharedHeadsForEveryQueryHead) {
+  LlamaConfig llama;
+  llama.width = 256, llama.heads = 8, llama.kv_heads = 2, llama.layers = 1;
+  EXPECT_EQ(gpu_attention_bytes(decoder_spec(llama), {1, 128}).passing,
+            2 * 128 * 32 * (8 + 4 + 16) + 4 * 128 * 8 * (32 + 1));
+}
+
+TEST(GpuAttention, HoldsTheScoresOfAFewHeadsUnderASoftCap) {
+  MptConfig mpt = mpt_7b();
+  mpt.attn_softcap = 30;
+  const DecoderSpec spec = decoder_spec(mpt);
+  EXPECT_EQ(gpu_attention_bytes(spec, {8, 2048}).kept, 0);
+  EXPECT_EQ(gpu_attention_bytes(spec, {8, 2048}).passing, 5 * 4 * 4 * 2048 * 2048);  // 4 heads at once
+  EXPECT_EQ(gpu_attention_bytes(spec, {8, 8192}).passing, 5 * 4 * int64_t{8192} * 8192);
+}
+
+}  // namespace
+}  // namespace tycho

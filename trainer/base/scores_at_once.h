@@ -1,0 +1,14 @@
+// How many heads' scores attention by plain products holds at once: what plans count and kernels do.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+namespace tycho {
+
+/// Key heads of one sequence whose fp32 scores, T x T for every query head, fit into 64 MiB; at least one.
+inline int64_t kv_heads_at_once(int64_t heads, int64_t kv_heads, int64_t seq) {
+  constexpr int64_t kMostScores = int64_t{16} << 20;
+  return std::clamp<int64_t>(kMostScores / std::max<int64_t>(1, heads / kv_heads * seq * seq), 1, kv_heads);
+}
+
+}  // namespace tycho

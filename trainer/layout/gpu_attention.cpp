@@ -1,0 +1,39 @@
+// The arithmetic of attention's memory on a GPU.
+#include "trainer/layout/gpu_attention.h"
+
+#include "trainer/base/scores_at_once.h"
+
+namespace tycho {
+namespace {
+
+constexpr int64_t kBf16 = 2, kFp32 = 4, kAlibiColumns = 8;
+
+int64_t rounded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+/// Gradients of q, k and v as flash attention returns them, k's and v's first for every query head; its fp32
+/// sums for q; with ALiBi, wider copies of q, k, v, out and its gradient.
+int64_t flash_bytes(const DecoderSpec& s, BatchShape shape) {
+  const bool alibi = s.alibi_bias_max > 0;
+  const int64_t N = shape.tokens(), d = s.head_dim + (alibi ? kAlibiColumns : 0);
+  const int64_t packed = s.heads + 2 * s.kv_heads, shared = s.kv_heads < s.heads ? 2 * s.heads : 0;
+  const int64_t copies = alibi ? packed + 2 * s.heads : 0;
+  const int64_t queries = shape.batch * rounded(shape.seq, 128);
+  return kBf16 * N * d * (packed + shared + copies) + kFp32 * queries * s.heads * (rounded(d, 32) + 1);
+}
+
+/// Products, scores, weights and their gradient in fp32, weights and gradient in bf16, tanh or dropout on
+/// top.
+int64_t product_bytes(const DecoderSpec& s, BatchShape shape) {
+  constexpr int64_t kMatricesFp32 = 5;
+  const int64_t query_heads = kv_heads_at_once(s.heads, s.kv_heads, shape.seq) * (s.heads / s.kv_heads);
+  return kMatricesFp32 * kFp32 * query_heads * shape.seq * shape.seq;
+}
+
+}  // namespace
+
+GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& s, BatchShape shape) {
+  if (s.attn_softcap > 0) return {0, product_bytes(s, shape)};
+  return {kFp32 * shape.tokens() * s.heads * s.layers, flash_bytes(s, shape)};
+}
+
+}  // namespace tycho

@@ -1,0 +1,16 @@
+// What attention takes on a GPU beside the activations that the planner lays out: LibTorch's own memory.
+#pragma once
+#include "trainer/layout/decoder_spec.h"
+#include "trainer/layout/model_layout.h"
+
+namespace tycho {
+
+struct GpuAttentionBytes {
+  int64_t kept = 0;     // from forward to backward, of all blocks: flash attention's log-sum-exp
+  int64_t passing = 0;  // at most, while one block's backward computes
+};
+/// Counted for flash attention 2 in bf16, or, with a soft cap, for plain products
+/// (kernels/product_attention.h).
+GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& spec, BatchShape shape);
+
+}  // namespace tycho
