@@ -22,6 +22,6 @@ foreach(name cli_test engine_test repl_test golden_errors_test verbs_test)
   add_dependencies(${name} tycho fake_engine)
 endforeach()
 
-tycho_script_test(repl_terminal SCRIPT host/repl/terminal.sh TIMEOUT 120 LABELS torch)
+tycho_script_test(repl_terminal SCRIPT host/repl/terminal.sh TIMEOUT 240 LABELS torch)
 tycho_script_test(lua_specs SCRIPT house/lua_specs.sh TIMEOUT 60)
 tycho_test(objects_test SOURCES bindings/run/objects_test.cpp LIBS bindings_run)

@@ -19,7 +19,7 @@ M.functions = {
   { "env", "fun(name: string, default?: string): string", "An environment variable, kept with the run." },
   { "bytes", "fun(text: string): tycho.Bytes", 'A size: t.bytes("64MiB").' },
   { "duration", "fun(text: string): tycho.Duration", 'A duration: t.duration("100ba").' },
-  { "profile", "fun(given: tycho.Profile|table): tycho.Profile", 'Which steps to trace: t.profile { active = "3ba" }.' },
+  { "profile", "fun(given: tycho.Config.Profile|table): tycho.Config.Profile", 'Which steps to trace: t.profile { active = "3ba" }.' },
   { "append", "fun(items: table): any", "The list that is there, with these at its end." },
   { "prepend", "fun(items: table): any", "The list that is there, with these before it." },
   { "insert", "fun(at: integer, items: table): any", "The list that is there, with these from position `at`." },

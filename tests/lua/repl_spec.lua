@@ -47,7 +47,7 @@ describe("the last expression of an entry", function()
   end
   it("has a value behind a semicolon", function()
     expect(values("x = 2; x * 3")).to_equal { 6 }
-    expect(values("local a, b = 1, 2; a; b")).to_equal { 2 }
+    expect(values("local a, b = 1, 2; b")).to_equal { 2 }
     expect(values("x = 'a;b'; x")).to_equal { "a;b" }
   end)
   it("has none behind another statement, or inside of a block", function()

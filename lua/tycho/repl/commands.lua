@@ -111,14 +111,17 @@ end
 command("prof", "prof EXPR", "Runs it once and records a trace: what took longest, and where the trace is.",
   function(repl, text)
     local profile
-    local status, code = timed(repl, text, 1, function(run)
+    local status, code, results = timed(repl, text, 1, function(run)
       host.profile_begin()
       local ok, raised = pcall(run)
       profile = host.profile_end()
       if not ok then error(raised, 0) end
     end)
-    if profile then repl:say(profile_text(profile)) end
-    return status, code
+    local out = {}
+    for i = 1, status and 0 or results.n do out[i] = show.value(results[i]) end
+    if profile then out[#out + 1] = profile_text(profile) end
+    if #out > 0 then repl:say(table.concat(out, "\n")) end
+    if status then return status, code end
   end)
 
 command("mem", "mem", "Memory of the device, of Lua, and of kept tensors.", function(repl)

@@ -113,6 +113,30 @@ TEST_F(ReplTest, LocalsAndFramesOfAnErrorStay) {
   EXPECT_CONTAINS(got.output, "  f                function  function\n");
 }
 
+TEST_F(ReplTest, AFrameIsChosenAndItsLocalsAreATable) {
+  // A script ends at its first error: what follows it is typed.
+  const Outcome got = shell("cd " + folder_.string() +
+                            " && unset -f tycho; printf '%s\\n' 'function f(n) local half = n / 2; "
+                            "error(\"broken\") end' 'function g() f(8) "
+                            "return 1 end' 'g()' ':bt' ':frame 2' ':frame 1' 'locals.half + 100' ':frame 9' "
+                            "':quit' | TERM=dumb script -qec "
+                            "\"bin/tycho repl x.lua\" /dev/null");
+  if (got.output.find("script: ") != std::string::npos || got.output.find("not found") != std::string::npos)
+    GTEST_SKIP() << "no pseudo terminal: " << got.output;
+  EXPECT_CONTAINS(got.output, "> 1  stdin:1 in f");
+  EXPECT_CONTAINS(got.output, "  2  stdin:2 in g");
+  EXPECT_CONTAINS(got.output, "  half = 4");
+  EXPECT_CONTAINS(got.output, "104");
+  EXPECT_CONTAINS(got.output, "there is no such frame");
+}
+
+TEST_F(ReplTest, AProfileSaysWhatTookLongestAndWhereTheTraceIs) {
+  const Outcome got = script("build(r);\n:prof trainer:step(2)\n");
+  EXPECT_CONTAINS(got.output, "  2/10 ba  loss");
+  EXPECT_CONTAINS(got.output, "     250.000 ms      2 x  optimizer\n  trace: runs/fake/profile/trace.json");
+  EXPECT_CONTAINS(script(":prof 1 + 1\n").output, "no run is open that could be profiled");
+}
+
 TEST_F(ReplTest, EveryCommandRuns) {
   const Outcome got = script(
       ":plan\n:time 1 + 1\n:bench 1 + 1\n:mem\n:heap\n:reload\n:who\n:history "
