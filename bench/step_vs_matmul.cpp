@@ -1,6 +1,6 @@
 // How much of a training step is its matrix products: times whole steps (forward, backward, clipping, AdamW)
-// of a Llama and, alternating with them, its products alone: same shapes, same library, same process.
-//   bench_step_vs_matmul [--demo] [--bf16] BATCH SEQ [ROUNDS]
+// of a model and, alternating with them, its products alone: same shapes, same library, same process.
+//   bench_step_vs_matmul [--model 125m|demo|gpt2|mpt] [--bf16] BATCH SEQ [ROUNDS]
 #include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
 #include <malloc.h>
@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
+#include <string>
 
 #include "bench/timing.h"
 #include "trainer/device.h"
@@ -32,19 +34,35 @@ Product make_product(int64_t n, int64_t k, int64_t m, at::ScalarType dtype) {
           at::empty({n, k}, options), at::empty({m, k}, options.dtype(at::kFloat))};
 }
 
-std::vector<Product> products_of(const LlamaConfig& c, int64_t tokens, int64_t head_chunk,
+std::vector<Product> products_of(const DecoderSpec& s, int64_t tokens, int64_t head_chunk,
                                  at::ScalarType dtype) {
   std::vector<Product> products;
-  const int64_t q = c.heads * c.head_dim(), kv = c.num_kv_heads() * c.head_dim();
-  for (int64_t i = 0; i < c.layers; ++i) {
-    products.push_back(make_product(tokens, c.width, q + 2 * kv, dtype));
-    products.push_back(make_product(tokens, q, c.width, dtype));
-    products.push_back(make_product(tokens, c.width, 2 * c.ffn_width, dtype));
-    products.push_back(make_product(tokens, c.ffn_width, c.width, dtype));
+  for (int64_t i = 0; i < s.layers; ++i) {
+    products.push_back(make_product(tokens, s.width, s.qkv_width(), dtype));
+    products.push_back(make_product(tokens, s.attention_width(), s.width, dtype));
+    products.push_back(make_product(tokens, s.width, (s.gated ? 2 : 1) * s.ffn_width, dtype));
+    products.push_back(make_product(tokens, s.ffn_width, s.width, dtype));
   }
-  const Product head = make_product(head_chunk, c.width, c.vocab_size, dtype);
+  const Product head = make_product(head_chunk, s.width, s.vocab_size, dtype);
   for (int64_t begin = 0; begin < tokens; begin += head_chunk) products.push_back(head);
   return products;
+}
+
+/// The model of that name; nothing for another.
+std::optional<ModelConfig> model_named(const std::string& name, int64_t seq) {
+  LlamaConfig llama;
+  Gpt2Config gpt2;
+  MptConfig mpt;
+  llama.width = 768, llama.layers = 12, llama.heads = 12, llama.ffn_width = 2048, llama.vocab_size = 32000;
+  mpt.width = 768, mpt.layers = 12, mpt.heads = 12, mpt.max_seq_len = gpt2.max_seq_len = seq;
+  mpt.positions = PositionKind::kAlibi, mpt.no_bias = true;
+  if (name == "125m") return ModelConfig{llama};
+  if (name == "gpt2") return ModelConfig{gpt2};
+  if (name == "mpt") return ModelConfig{mpt};
+  if (name != "demo") return std::nullopt;
+  llama.width = 256, llama.layers = 4, llama.heads = 4, llama.kv_heads = 2, llama.ffn_width = 768;
+  llama.vocab_size = 4096, llama.tied = true;
+  return ModelConfig{llama};
 }
 
 void run_products(std::vector<Product>& products) {
@@ -58,21 +76,20 @@ void run_products(std::vector<Product>& products) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  LlamaConfig c;
-  c.width = 768, c.layers = 12, c.heads = 12, c.ffn_width = 2048, c.vocab_size = 32000;
+  std::string name = "125m";
   at::ScalarType dtype = at::kFloat;
   std::vector<int64_t> numbers;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--bf16") == 0)
       dtype = at::kBFloat16;
-    else if (std::strcmp(argv[i], "--demo") == 0)
-      c.width = 256, c.layers = 4, c.heads = 4, c.kv_heads = 2, c.ffn_width = 768, c.vocab_size = 4096,
-      c.tied = true;
+    else if (std::strcmp(argv[i], "--model") == 0 && i + 1 < argc)
+      name = argv[++i];
     else
       numbers.push_back(std::atoll(argv[i]));
   }
-  if (numbers.size() < 2) {
-    fmt::print(stderr, "bench_step_vs_matmul [--demo] [--bf16] BATCH SEQ [ROUNDS]\n");
+  const auto model_config = numbers.size() < 2 ? std::nullopt : model_named(name, numbers[1]);
+  if (!model_config) {
+    fmt::print(stderr, "bench_step_vs_matmul [--model 125m|demo|gpt2|mpt] [--bf16] BATCH SEQ [ROUNDS]\n");
     return 2;
   }
   // As the host does before it opens the engine.
@@ -82,8 +99,8 @@ int main(int argc, char** argv) {
   set_threads(0);
   const BatchShape shape = {numbers[0], numbers[1]};
   const int64_t rounds = numbers.size() > 2 ? numbers[2] : 7;
-  ModelConfig config;
-  config.value = c;
+  const ModelConfig& config = *model_config;
+  const DecoderSpec spec = decoder_spec(config);
   LocalUnits units(make_units(model_layout(config).units, dtype, at::kCPU, FlatUnit::Use::kTrain));
   for (FlatUnit& unit : units.owned()) initialise(unit, 1);
   Model model(config, units, shape, dtype, at::kCPU);
@@ -91,11 +108,11 @@ int main(int argc, char** argv) {
   const std::unique_ptr<Optimizer> optimizer = make_optimizer(adamw, units.owned());
   const std::vector<Tensor> grads =
       trained_grads(units.owned(), param_rules(adamw, {}, model_layout(config).units));
-  const Tensor tokens = at::randint(c.vocab_size, {shape.tokens()}, at::kInt);
+  const Tensor tokens = at::randint(spec.vocab_size, {shape.tokens()}, at::kInt);
   const Tensor weight_1 = at::full({1}, 1.0 / static_cast<double>(shape.tokens()), at::kFloat);
   const int64_t chunk =
       activation_specs(config, shape, static_cast<int64_t>(at::elementSize(dtype))).head_chunk;
-  std::vector<Product> products = products_of(c, shape.tokens(), chunk, dtype);
+  std::vector<Product> products = products_of(spec, shape.tokens(), chunk, dtype);
 
   std::vector<double> steps, bounds;
   for (int64_t round = -2; round < rounds; ++round) {  // two to warm up
@@ -111,7 +128,6 @@ int main(int argc, char** argv) {
   fmt::print(
       "{} B={} T={} {}: step {:.4f} s, products alone {:.4f} s ({:.0f} GFLOP/s), ratio {:.3f}; {} rounds, "
       "{}\n",
-      c.width == 256 ? "demo" : "125M", shape.batch, shape.seq, dtype == at::kFloat ? "fp32" : "bf16",
-      median(steps), median(bounds), flops / median(bounds) / 1e9, median(steps) / median(bounds), rounds,
-      device_name(at::kCPU));
+      name, shape.batch, shape.seq, dtype == at::kFloat ? "fp32" : "bf16", median(steps), median(bounds),
+      flops / median(bounds) / 1e9, median(steps) / median(bounds), rounds, device_name(at::kCPU));
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Speed of a training step, time to the first one and peak memory: Tycho against the same model in Python PyTorch, side by
-side.
+"""Speed of a training step, time to the first one and peak memory: Tycho against the same model in Python PyTorch, eager and
+compiled, side by side; and the step over its matrix products alone.
 
     TYCHO_PEERS=/path/to/peers/bin/python python3 bench/train_step.py --tycho build/cpu/bin/tycho --model demo
 
@@ -9,9 +9,11 @@ keeps the best. Prints a Markdown table and writes every number to bench/results
 """
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -63,6 +65,8 @@ PEER_ENVIRONMENTS = {
     "kept memory": KEEP_MEMORY,
     "kept memory, passive wait": {**KEEP_MEMORY, "OMP_WAIT_POLICY": "passive"},
 }
+# What bench_step_vs_matmul calls the shapes of a model.
+PRODUCTS = {"demo": "demo", "llama-tiny": "demo", "125m": "125m", "gpt2": "gpt2", "mpt": "mpt"}
 PEER_PRECISIONS = {"fp32": ["fp32"], "bf16": ["bf16-autocast", "bf16-pure"]}
 
 
@@ -150,30 +154,72 @@ def best_peer_setting(args, model, precision, data):
     return {key: max(probes, key=lambda p: p["tokens_per_s"])[key] for key in best}, probes
 
 
-def compiled_start(args, model, setting, data, work):
-    """Time to the first step of torch.compile, with an empty and with a filled cache of kernels, and its speed with that one."""
-    cache = tempfile.mkdtemp(dir=work)
-    short = {**model, "warmup": 1, "steps": 4}
-    compiled = {**setting, "compile": True}
-    runs = [run_peer(args, short, compiled, data, args.seconds, {"TORCHINDUCTOR_CACHE_DIR": cache}) for _ in range(2)]
-    speed = [run_peer(args, model, compiled, data, args.seconds, {"TORCHINDUCTOR_CACHE_DIR": cache})
-             for _ in range(args.processes)]
-    return {"cold_s": runs[0]["first_step_s"], "warm_s": runs[1]["first_step_s"], "runs": runs, "speed": speed}
+@contextlib.contextmanager
+def neighbour():
+    """Keeps one core busy, as another program on the machine would."""
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        yield
+    finally:
+        busy.kill()
+        busy.wait()
+
+
+def alternating(args, sides):
+    """Runs of every side, one fresh process of each after the other."""
+    runs = {name: [] for name in sides}
+    for i in range(args.processes):
+        for name, side in sides.items():
+            runs[name].append(side())
+        note(f"  process {i + 1}: " + ", ".join(f"{name} {r[-1]['tokens_per_s']:.0f}" for name, r in runs.items()) + " tokens/s")
+    return runs
+
+
+def beside_a_neighbour(args, model, precision, setting, data, work):
+    """Both sides while another program keeps a core busy; PyTorch waits for its threads the way that is best then."""
+    with neighbour():
+        ways = [setting["environment"], "kept memory, passive wait"]
+        short = {**model, "warmup": 2, "steps": 8}
+        speed = {way: run_peer(args, short, {**setting, "environment": way}, data, args.probe_seconds)["tokens_per_s"]
+                 for way in ways}
+        best = {**setting, "environment": max(speed, key=speed.get)}
+        runs = alternating(args, {"tycho": lambda: run_tycho(args, model, precision, data, work),
+                                  "peer": lambda: run_peer(args, model, best, data, args.seconds)})
+    return {**runs, "setting": best, "probes": speed}
+
+
+def step_over_products(args, model, precision):
+    """How much longer than its matrix products a step takes, as bench_step_vs_matmul prints it."""
+    shapes = next((name for prefix, name in PRODUCTS.items() if args.model.startswith(prefix)), None)
+    if not shapes or not shutil.which(args.products):
+        note(f"  no {args.products}: the step over its products is left out" if shapes else "  no shapes for bench_step_vs_matmul")
+        return None
+    command = [args.products, "--model", shapes, *(["--bf16"] if precision == "bf16" else []), str(model["batch"]),
+               str(model["seq_len"]), str(args.rounds)]
+    _, out = run(command, {"OMP_NUM_THREADS": str(args.threads)}, "bench_step_vs_matmul")
+    note("  " + out.strip())
+    return {"command": command, "output": out.strip(), "ratio": float(re.search(r"ratio ([0-9.]+)", out)[1])}
 
 
 def compare(args, model, precision, data, work):
-    setting, probes = best_peer_setting(args, model, precision, data)
+    result = {"products": step_over_products(args, model, precision)}
+    sides = {"tycho": lambda: run_tycho(args, model, precision, data, work)}
+    if precision == "bf16" and args.no_bf16_peer:
+        return {**result, **alternating(args, sides)}
+    setting, result["probes"] = best_peer_setting(args, model, precision, data)
     note(f"  PyTorch's best: {setting}")
-    tycho, peer = [], []
-    for i in range(args.processes):
-        tycho.append(run_tycho(args, model, precision, data, work))
-        peer.append(run_peer(args, model, setting, data, args.seconds))
-        note(f"  process {i + 1}: tycho {tycho[-1]['tokens_per_s']:.0f}, PyTorch {peer[-1]['tokens_per_s']:.0f} tokens/s")
-    at = min(20, len(tycho[0]["losses"]), len(peer[0]["losses"])) - 1
-    losses = {"step": at + 1, "tycho": tycho[0]["losses"][at], "peer": peer[0]["losses"][at]}
-    result = {"peer_setting": setting, "probes": probes, "tycho": tycho, "peer": peer, "losses": losses}
+    sides["peer"] = lambda: run_peer(args, model, setting, data, args.seconds)
     if args.compile:
-        result["compile"] = compiled_start(args, model, setting, data, work)
+        # Twice to the first step: with an empty and with a filled cache of kernels.
+        cache = {"TORCHINDUCTOR_CACHE_DIR": tempfile.mkdtemp(dir=work)}
+        compiled, short = {**setting, "compile": True}, {**model, "warmup": 1, "steps": 4}
+        result["compile_start"] = {kind: run_peer(args, short, compiled, data, args.seconds, cache) for kind in ("cold", "warm")}
+        sides["compiled"] = lambda: run_peer(args, model, compiled, data, args.seconds, cache)
+    result |= {"peer_setting": setting, **alternating(args, sides)}
+    at = min(20, len(result["tycho"][0]["losses"]), len(result["peer"][0]["losses"])) - 1
+    result["losses"] = {"step": at + 1, **{side: result[side][0]["losses"][at] for side in ("tycho", "peer")}}
+    if args.neighbour:
+        result["neighbour"] = beside_a_neighbour(args, model, precision, setting, data, work)
     return result
 
 
@@ -182,32 +228,54 @@ def spread(runs, key, digits):
     return f"{statistics.median(values):.{digits}f} ({values[0]:.{digits}f}–{values[-1]:.{digits}f})"
 
 
-def table(model_name, results):
-    def ratio(a, b, key):
-        return statistics.median(r[key] for r in a) / statistics.median(r[key] for r in b)
+def ratio(above, below, key, digits, word):
+    """Of the medians, with the least and most of pairs of processes that ran one after the other."""
+    middle = statistics.median(r[key] for r in above) / statistics.median(r[key] for r in below)
+    pairs = sorted(a[key] / b[key] for a, b in zip(above, below))
+    return f"{middle:.{digits}f}{word} ({pairs[0]:.{digits}f}–{pairs[-1]:.{digits}f})"
 
-    lines = [f"| {model_name} | Tycho: median (least–most) | PyTorch | ratio |", "|---|---|---|---|"]
-    for precision, r in results.items():
-        ours, theirs = r["tycho"], r["peer"]
-        lines.append(f"| {precision}, tokens/s | {spread(ours, 'tokens_per_s', 0)} | {spread(theirs, 'tokens_per_s', 0)} | "
-                     f"{ratio(ours, theirs, 'tokens_per_s'):.2f}x faster |")
-        lines.append(f"| {precision}, start to first step, s | {spread(ours, 'first_step_s', 2)} | "
-                     f"{spread(theirs, 'first_step_s', 2)} | {ratio(theirs, ours, 'first_step_s'):.1f}x sooner |")
-        lines.append(f"| {precision}, peak memory, GB | {spread(ours, 'peak_gb', 2)} | {spread(theirs, 'peak_gb', 2)} | "
-                     f"{ratio(ours, theirs, 'peak_gb'):.2f} of it |")
-        if "compile" in r:
-            compiled = r["compile"]["speed"]
-            lines.append(f"| {precision}, tokens/s, against torch.compile | {spread(ours, 'tokens_per_s', 0)} | "
-                         f"{spread(compiled, 'tokens_per_s', 0)} | {ratio(ours, compiled, 'tokens_per_s'):.2f}x faster |")
-        for kind in ("cold", "warm") if "compile" in r else ():
-            first_s, ours_s = r["compile"][kind + "_s"], statistics.median(x["first_step_s"] for x in ours)
-            lines.append(f"| {precision}, the same against torch.compile, {kind} cache | {ours_s:.2f} | {first_s:.2f} | "
-                         f"{first_s / ours_s:.1f}x sooner |")
-        losses = r["losses"]
-        far = abs(losses["tycho"] - losses["peer"]) > 0.1
-        lines.append(f"| {precision}, loss at step {losses['step']}{': too far apart, the rows are void' if far else ''} | "
-                     f"{losses['tycho']:.3f} | {losses['peer']:.3f} | |")
-    return "\n".join(lines)
+
+def rows(precision, r):
+    def row(what, ours, theirs="", compared=""):
+        return f"| {precision}, {what} | {ours} | {theirs} | {compared} |"
+
+    def speeds(what, ours, theirs):
+        return row(what, spread(ours, "tokens_per_s", 0), spread(theirs, "tokens_per_s", 0),
+                   ratio(ours, theirs, "tokens_per_s", 2, "x faster"))
+
+    def peaks(what, theirs):
+        return row(what, spread(r["tycho"], "peak_gb", 2), spread(theirs, "peak_gb", 2),
+                   ratio(r["tycho"], theirs, "peak_gb", 2, " of it"))
+
+    ours = r["tycho"]
+    if r["products"]:
+        yield row("step over its matrix products alone", f"{r['products']['ratio']:.3f}")
+    if "peer" not in r:
+        yield row("tokens/s", spread(ours, "tokens_per_s", 0))
+        yield row("peak memory, GB", spread(ours, "peak_gb", 2))
+        return
+    yield speeds("tokens/s", ours, r["peer"])
+    if "compiled" in r:
+        yield speeds("tokens/s, against torch.compile", ours, r["compiled"])
+    if "neighbour" in r:
+        yield speeds("tokens/s while a neighbour keeps a core busy", r["neighbour"]["tycho"], r["neighbour"]["peer"])
+    yield row("start to first step, s", spread(ours, "first_step_s", 2), spread(r["peer"], "first_step_s", 2),
+              ratio(r["peer"], ours, "first_step_s", 1, "x sooner"))
+    for kind, start in r.get("compile_start", {}).items():
+        yield row(f"the same against torch.compile, {kind} cache", spread(ours, "first_step_s", 2), f"{start['first_step_s']:.2f}",
+                  f"{start['first_step_s'] / statistics.median(x['first_step_s'] for x in ours):.1f}x sooner")
+    yield peaks("peak memory, GB", r["peer"])
+    if "compiled" in r:
+        yield peaks("peak memory, GB, against torch.compile", r["compiled"])
+    losses = r["losses"]
+    far = abs(losses["tycho"] - losses["peer"]) > 0.1
+    yield row(f"loss at step {losses['step']}{': too far apart, the rows are void' if far else ''}",
+              f"{losses['tycho']:.3f}", f"{losses['peer']:.3f}")
+
+
+def table(model_name, results):
+    lines = [f"| {model_name} | Tycho: median (least–most) | PyTorch | ratio (least–most of pairs) |", "|---|---|---|---|"]
+    return "\n".join(lines + [line for precision, r in results.items() for line in rows(precision, r)])
 
 
 def hardware():
@@ -244,8 +312,14 @@ def arguments():
                         help="PyTorch stops after this long, with at least three timed steps")
     parser.add_argument("--probe-seconds", type=float, default=20, help="the same for a probe")
     parser.add_argument("--compile", action="store_true", help="measure torch.compile, too")
+    parser.add_argument("--neighbour", action="store_true", help="measure both beside a program that keeps a core busy, too")
+    parser.add_argument("--no-bf16-peer", action="store_true",
+                        help="bf16 of Tycho alone: on a CPU without bf16 units PyTorch needs minutes for a step")
+    parser.add_argument("--products", help="bench_step_vs_matmul; default: the one beside tycho")
+    parser.add_argument("--rounds", type=int, default=5, help="of bench_step_vs_matmul")
     parser.add_argument("--name", help="of the file in bench/results; default: train_step-MODEL")
     args = parser.parse_args()
+    args.products = args.products or os.path.join(os.path.dirname(args.tycho), "bench_step_vs_matmul")
     if not args.peers or not shutil.which(args.peers):
         parser.error("wanted a Python that has PyTorch in TYCHO_PEERS or --peers, given "
                      f"{args.peers or 'none'}; bench/peers/README.md tells how to make one")

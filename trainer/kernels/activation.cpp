@@ -1,6 +1,8 @@
 // Checks of activations.
 #include "trainer/kernels/activation.h"
 
+#include <ATen/ops/empty.h>
+
 #include "trainer/kernels/dispatch.h"
 
 namespace tycho {
@@ -21,6 +23,38 @@ void activation_backward(Activation f, const Tensor& x, const Tensor& dy, Tensor
   check_tensor(op, "y", y, x.sizes(), x.scalar_type(), x.device());
   kernels(x).activation_backward(x.numel(), dtype_of(op, x), f, x.const_data_ptr(), dy.const_data_ptr(),
                                  dx.mutable_data_ptr(), y.mutable_data_ptr(), stream_of(x));
+}
+
+void bias_activation(Activation f, const Tensor& bias_M, const Tensor& x_NM, Tensor& y_NM) {
+  const char* op = "bias_activation";
+  const RowsShape shape = rows_of(op, "x", x_NM);
+  const auto dtype = x_NM.scalar_type();
+  check_tensor(op, "x", x_NM, x_NM.sizes(), dtype, x_NM.device());
+  check_tensor(op, "y", y_NM, x_NM.sizes(), dtype, x_NM.device());
+  check_tensor(op, "bias", bias_M, {shape.dim}, dtype, x_NM.device());
+  kernels(x_NM).bias_activation(shape, dtype_of(op, x_NM), f, bias_M.const_data_ptr(), x_NM.const_data_ptr(),
+                                y_NM.mutable_data_ptr(), stream_of(x_NM));
+}
+
+void bias_activation_backward(Activation f, const Tensor& bias_M, const Tensor& x_NM, const Tensor& dy_NM,
+                              Tensor& dx_NM, Tensor& y_NM, Tensor& dbias_M, bool add) {
+  const char* op = "bias_activation_backward";
+  const RowsShape shape = rows_of(op, "x", x_NM);
+  const auto dtype = x_NM.scalar_type();
+  const auto device = x_NM.device();
+  check_tensor(op, "x", x_NM, x_NM.sizes(), dtype, device);
+  check_tensor(op, "dy", dy_NM, x_NM.sizes(), dtype, device);
+  check_tensor(op, "dx", dx_NM, x_NM.sizes(), dtype, device);
+  check_tensor(op, "y", y_NM, x_NM.sizes(), dtype, device);
+  check_tensor(op, "bias", bias_M, {shape.dim}, dtype, device);
+  if (dbias_M.defined()) check_tensor(op, "dbias", dbias_M, {shape.dim}, at::kFloat, device);
+  const KernelTable& table = kernels(x_NM);
+  Tensor workspace =
+      at::empty({table.bias_activation_backward_workspace(shape)}, x_NM.options().dtype(at::kFloat));
+  table.bias_activation_backward(shape, dtype_of(op, x_NM), f, bias_M.const_data_ptr(), x_NM.const_data_ptr(),
+                                 dy_NM.const_data_ptr(), dx_NM.mutable_data_ptr(), y_NM.mutable_data_ptr(),
+                                 data_or_null(dbias_M), add, workspace.mutable_data_ptr<float>(),
+                                 stream_of(x_NM));
 }
 
 void gated_activation(Activation f, const Tensor& gate_up_N2F, Tensor& y_NF) {

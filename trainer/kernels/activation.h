@@ -1,4 +1,4 @@
-// What a feed-forward puts between its matrices: an activation, alone or times a second half.
+// What a feed-forward puts between its matrices: an activation, alone, after a bias, or times a second half.
 #pragma once
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
@@ -11,6 +11,14 @@ namespace tycho {
 void activation(Activation f, const Tensor& x, Tensor& y);
 /// dx = dy f'(x), and y = f(x). dx and y may each be x or dy, but not the same.
 void activation_backward(Activation f, const Tensor& x, const Tensor& dy, Tensor& dx, Tensor& y);
+
+/// y = f(x + bias_M) of [N, M]. y may be x.
+void bias_activation(Activation f, const Tensor& bias_M, const Tensor& x_NM, Tensor& y_NM);
+/// dx = dy f'(x + bias), y = f(x + bias), and dbias_M (fp32) = the sums of dx's columns, or += them;
+/// undefined: not computed. dx and y may each be x or dy, but not the same. Repeatable for any number of
+/// threads.
+void bias_activation_backward(Activation f, const Tensor& bias_M, const Tensor& x_NM, const Tensor& dy_NM,
+                              Tensor& dx_NM, Tensor& y_NM, Tensor& dbias_M, bool add);
 
 /// y = f(gate) * up; gate_up_N2F: [N, 2F], gate first; y_NF. SwiGLU where f is silu.
 ///                                                                       (Shazeer 2020, arXiv:2002.05202)

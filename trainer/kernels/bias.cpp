@@ -5,12 +5,13 @@
 
 namespace tycho {
 
-void add_bias(const Tensor& bias_M, Tensor& y_NM) {
+void add_bias(const Tensor& bias_M, const Tensor& x_NM, Tensor& y_NM) {
   const RowsShape shape = rows_of("add_bias", "y", y_NM);
+  check_tensor("add_bias", "x", x_NM, {shape.rows, shape.dim}, y_NM.scalar_type(), y_NM.device());
   check_tensor("add_bias", "y", y_NM, {shape.rows, shape.dim}, y_NM.scalar_type(), y_NM.device());
   check_tensor("add_bias", "bias", bias_M, {shape.dim}, y_NM.scalar_type(), y_NM.device());
-  kernels(y_NM).add_bias(shape, dtype_of("add_bias", y_NM), bias_M.const_data_ptr(), y_NM.mutable_data_ptr(),
-                         stream_of(y_NM));
+  kernels(y_NM).add_bias(shape, dtype_of("add_bias", y_NM), bias_M.const_data_ptr(), x_NM.const_data_ptr(),
+                         y_NM.mutable_data_ptr(), stream_of(y_NM));
 }
 
 void bias_gradient(const Tensor& dy_NM, Tensor& dbias_M, bool add) {

@@ -139,11 +139,19 @@ struct KernelTable {
   void (*gated_activation)(RowsShape, Dtype, Activation, const void* gate_up, void* y, Stream) = nullptr;
   void (*gated_activation_backward)(RowsShape, Dtype, Activation, const void* gate_up, const void* dy,
                                     void* dgate_up, void* y, Stream) = nullptr;
+  void (*bias_activation)(RowsShape, Dtype, Activation, const void* bias, const void* x, void* y,
+                          Stream) = nullptr;
+  /// dbias may be null.
+  void (*bias_activation_backward)(RowsShape, Dtype, Activation, const void* bias, const void* x,
+                                   const void* dy, void* dx, void* y, float* dbias, bool add_to_dbias,
+                                   float* workspace, Stream) = nullptr;
+  /// floats of workspace that bias_activation_backward wants.
+  int64_t (*bias_activation_backward_workspace)(RowsShape) = nullptr;
   void (*clamp)(int64_t n, Dtype, float limit, const void* x, void* y, Stream) = nullptr;
   void (*clamp_backward)(int64_t n, Dtype, float limit, const void* x, const void* dy, void* dx,
                          Stream) = nullptr;
 
-  void (*add_bias)(RowsShape, Dtype, const void* bias, void* y, Stream) = nullptr;
+  void (*add_bias)(RowsShape, Dtype, const void* bias, const void* x, void* y, Stream) = nullptr;
   void (*bias_gradient)(RowsShape, Dtype, const void* dy, float* dbias, bool add, float* workspace,
                         Stream) = nullptr;
   /// floats of workspace that bias_gradient wants.
@@ -196,7 +204,8 @@ struct KernelTable {
 #define TYCHO_KERNELS(X) \
   X(rms_norm) X(rms_norm_backward) X(rms_norm_backward_workspace) X(layer_norm) X(layer_norm_backward) \
   X(layer_norm_backward_workspace) X(activation) X(activation_backward) X(gated_activation) \
-  X(gated_activation_backward) X(clamp) X(clamp_backward) X(add_bias) X(bias_gradient) \
+  X(gated_activation_backward) X(bias_activation) X(bias_activation_backward) \
+  X(bias_activation_backward_workspace) X(clamp) X(clamp_backward) X(add_bias) X(bias_gradient) \
   X(bias_gradient_workspace) X(dropout) X(rope) X(embedding) X(embedding_backward) \
   X(embedding_backward_workspace) X(position_gradient) X(cross_entropy) X(adamw_step) \
   X(lion_step) X(sgd_step) X(muon_momentum) X(add_update) X(sum_of_squares) X(cast) X(add_to_fp32)

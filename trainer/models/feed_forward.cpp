@@ -13,8 +13,18 @@ FeedForward::FeedForward(const DecoderSpec& spec)
       in_out_(spec.in_out),
       ffn_width_(spec.ffn_width) {}
 
-void FeedForward::activate(const Tensor& up, Tensor& hidden_NF) const {
-  gated_ ? gated_activation(activation_, up, hidden_NF) : activation(activation_, up, hidden_NF);
+void FeedForward::activate(const Views& p, const Tensor& up, Tensor& hidden_NF) const {
+  if (gated_) return gated_activation(activation_, up, hidden_NF);
+  fuses_bias() ? bias_activation(activation_, p[at_.up_bias], up, hidden_NF)
+               : activation(activation_, up, hidden_NF);
+}
+
+void FeedForward::activate_backward(const Views& p, Tensor& up, Tensor& d_hidden_NF, Tensor& hidden_NF,
+                                    Views& g, bool add) const {
+  if (gated_) return gated_activation_backward(activation_, up, d_hidden_NF, /*dgate_up_N2F=*/up, hidden_NF);
+  fuses_bias() ? bias_activation_backward(activation_, p[at_.up_bias], up, d_hidden_NF, /*dx=*/up, hidden_NF,
+                                          g[at_.up_bias], add)
+               : activation_backward(activation_, up, d_hidden_NF, /*dx=*/up, hidden_NF);
 }
 
 void FeedForward::forward_up(const Views& p, const Tensor& x_ND, BlockActivations act) const {
@@ -25,7 +35,7 @@ void FeedForward::forward(const Views& p, const Tensor& x_ND, const Tensor& resi
                           Tensor& y_ND) const {
   Tensor &up_NF = act.saved[block_saved::kUp], &hidden_NF = act.scratch[block_scratch::kHidden];
   forward_up(p, x_ND, act);
-  activate(up_NF, hidden_NF);
+  activate(p, up_NF, hidden_NF);
   add_to_stream(down(p), hidden_NF, residual_ND, act, DropoutSite::kFeedForward, y_ND);
 }
 
@@ -36,13 +46,11 @@ void FeedForward::backward(const Views& p, const Tensor& x_ND, BlockActivations 
          &d_hidden_NF = act.scratch[block_scratch::kDHidden];
   const Tensor& d_added_ND = added_gradient(dy_ND, act, DropoutSite::kFeedForward);
   linear_input_gradient(down(p), d_added_ND, d_hidden_NF);
-  if (gated_)
-    gated_activation_backward(activation_, up_NF, d_hidden_NF, /*dgate_up_N2F=*/up_NF, hidden_NF);
-  else
-    activation_backward(activation_, up_NF, d_hidden_NF, /*dx=*/up_NF, hidden_NF);
+  activate_backward(p, up_NF, d_hidden_NF, hidden_NF, g, add);
   linear_weight_gradient(down(p), hidden_NF, d_added_ND, {g[at_.down_weight], view(g, at_.down_bias)}, add);
   linear_input_gradient(up(p), up_NF, dx_ND);
-  linear_weight_gradient(up(p), x_ND, up_NF, {g[at_.up_weight], view(g, at_.up_bias)}, add);
+  linear_weight_gradient(up(p), x_ND, up_NF, {g[at_.up_weight], view(g, fuses_bias() ? -1 : at_.up_bias)},
+                         add);
 }
 
 Tensor FeedForward::apply(const Views& p, const Tensor& x_ND, const Tensor& residual_ND) const {
@@ -50,7 +58,7 @@ Tensor FeedForward::apply(const Views& p, const Tensor& x_ND, const Tensor& resi
   Tensor hidden_NF = at::empty({x_ND.size(0), ffn_width_}, x_ND.options());
   Tensor y_ND = at::empty_like(residual_ND);
   linear(up(p), x_ND, up_NF);
-  activate(up_NF, hidden_NF);
+  activate(p, up_NF, hidden_NF);
   linear_add(down(p), hidden_NF, residual_ND, y_ND);
   return y_ND;
 }

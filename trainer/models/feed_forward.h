@@ -8,8 +8,8 @@ namespace tycho {
 
 // N tokens, D width, F hidden.
 /// y = down( f(gate(x)) * up(x) ) + residual, or down( f(up(x)) ) + residual    (Shazeer 2020,
-/// arXiv:2002.05202) forward keeps what the first matrix gives; what follows is computed again in backward:
-/// cheaper than keeping it.
+/// arXiv:2002.05202) forward keeps what the first matrix gives, before the bias where there is no gate; what
+/// follows is computed again in backward: cheaper than keeping it.
 class FeedForward {
  public:
   explicit FeedForward(const DecoderSpec& spec);
@@ -24,9 +24,15 @@ class FeedForward {
   Tensor apply(const Views& p, const Tensor& x_ND, const Tensor& residual_ND) const;
 
  private:
-  LinearParams up(const Views& p) const { return {p[at_.up_weight], view(p, at_.up_bias), in_out_}; }
+  /// The bias goes with the activation, in one pass, where there is no gate.
+  bool fuses_bias() const { return !gated_ && at_.up_bias >= 0; }
+  LinearParams up(const Views& p) const {
+    return {p[at_.up_weight], view(p, fuses_bias() ? -1 : at_.up_bias), in_out_};
+  }
   LinearParams down(const Views& p) const { return {p[at_.down_weight], view(p, at_.down_bias), in_out_}; }
-  void activate(const Tensor& up, Tensor& hidden_NF) const;
+  void activate(const Views& p, const Tensor& up, Tensor& hidden_NF) const;
+  void activate_backward(const Views& p, Tensor& up, Tensor& d_hidden_NF, Tensor& hidden_NF, Views& g,
+                         bool add) const;
 
   BlockParams at_;
   Activation activation_;

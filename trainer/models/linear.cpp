@@ -18,17 +18,19 @@ Tensor& view(Views& views, int index) {
 
 void linear(LinearParams p, const Tensor& x_NK, Tensor& y_NM) {
   p.in_out ? matmul_nn(x_NK, p.weight, y_NM) : matmul_nt(x_NK, p.weight, y_NM);
-  if (p.bias_M.defined()) add_bias(p.bias_M, y_NM);
+  if (p.bias_M.defined()) add_bias(p.bias_M, y_NM, y_NM);
 }
 
 void linear_add(LinearParams p, const Tensor& x_NK, const Tensor& residual_NM, Tensor& y_NM) {
-  if (p.in_out) {
+  // What is added goes first: the product adds to it, so that a bias costs no pass of its own.
+  if (p.bias_M.defined())
+    add_bias(p.bias_M, residual_NM, y_NM);
+  else if (p.in_out)
     y_NM.copy_(residual_NM);
+  if (p.in_out)
     matmul_nn(x_NK, p.weight, y_NM, /*accumulate=*/true);
-  } else {
-    matmul_nt_add(x_NK, p.weight, residual_NM, y_NM);
-  }
-  if (p.bias_M.defined()) add_bias(p.bias_M, y_NM);
+  else
+    matmul_nt_add(x_NK, p.weight, p.bias_M.defined() ? y_NM : residual_NM, y_NM);
 }
 
 void linear_input_gradient(LinearParams p, const Tensor& dy_NM, Tensor& dx_NK) {

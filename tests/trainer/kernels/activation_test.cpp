@@ -1,4 +1,4 @@
-// Activations, alone and gated, against autograd in double.
+// Activations, alone, after a bias and gated, against autograd in double.
 #include "trainer/kernels/activation.h"
 
 #include "tests/trainer/kernels/kernel_test.h"
@@ -66,6 +66,43 @@ TEST_P(ActivationTest, EqualsAutograd) {
     }
 }
 
+TEST_P(ActivationTest, EqualsAutogradAfterABias) {
+  for (const Activation f : kAll)
+    for (const auto& [rows, dim] :
+         std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {3, 5}, {70, 64}, {257, 131}, {600, 40}}) {
+      SCOPED_TRACE(testing::Message() << name_of(f) << " of " << rows << " x " << dim);
+      const RowsShape shape{rows, dim};
+      const Tensor x = normal({rows, dim}, 3.0), dy = normal({rows, dim}), bias = normal({dim}),
+                   before = normal_fp32({dim});
+      Tensor leaf_x = leaf(x), leaf_bias = leaf(bias);
+      const Tensor wanted = oracle(f, leaf_x + leaf_bias);
+      wanted.backward(as_double(dy));
+      Tensor y = empty(x.sizes()), again = empty(x.sizes()), dx = empty(x.sizes());
+      table_->bias_activation(shape, dtype_, f, bias.const_data_ptr(), x.const_data_ptr(),
+                              y.mutable_data_ptr(), stream_of(x));
+      expect_close(y, wanted, 2);
+      Tensor workspace = empty_fp32({table_->bias_activation_backward_workspace(shape)});
+      const auto backward = [&](const Tensor& from, const Tensor& d, Tensor& to, Tensor& out, float* dbias,
+                                bool add) {
+        table_->bias_activation_backward(shape, dtype_, f, bias.const_data_ptr(), from.const_data_ptr(),
+                                         d.const_data_ptr(), to.mutable_data_ptr(), out.mutable_data_ptr(),
+                                         dbias, add, workspace.mutable_data_ptr<float>(), stream_of(x));
+      };
+      Tensor dbias = before.clone(), added = before.clone();
+      backward(x, dy, dx, again, dbias.mutable_data_ptr<float>(), false);
+      expect_close(dx, leaf_x.grad(), 3);
+      expect_close(dbias, leaf_bias.grad(), 16);
+      EXPECT_TRUE(at::equal(y, again));
+      Tensor in_place = x.clone(), y_in_dy = dy.clone();
+      backward(in_place, y_in_dy, in_place, y_in_dy, added.mutable_data_ptr<float>(), true);
+      expect_close(added, leaf_bias.grad() + as_double(before), 16);
+      EXPECT_TRUE(at::equal(in_place, dx) && at::equal(y_in_dy, y));
+      in_place = x.clone();
+      backward(in_place, dy, in_place, again, nullptr, false);
+      EXPECT_TRUE(at::equal(in_place, dx));
+    }
+}
+
 TEST_P(ActivationTest, EqualsAutogradWhenGated) {
   for (const Activation f : kAll)
     for (const auto& [rows, hidden] :
@@ -120,6 +157,20 @@ TEST(ActivationOp, WantsTensorsOfOneShape) {
   activation_backward(Activation::kSilu, x, at::ones({4, 8}), dx, y);
   EXPECT_NEAR(y[0][0].item<float>(), -0.26894142, 1e-6);
   EXPECT_NEAR(dx[3][7].item<float>(), 0.07232949, 1e-6);
+}
+
+TEST(ActivationOp, WantsABiasOfItsWidth) {
+  Tensor y = at::empty({4, 8}), none;
+  const Tensor x = at::full({4, 8}, -3.0);
+  EXPECT_EQ(error_of([&] { bias_activation(Activation::kGelu, at::ones({4}), x, y); }),
+            "[bias_activation] bias: wanted Float [8] contiguous on cpu, got Float [4] contiguous on cpu");
+  bias_activation(Activation::kRelu, at::full({8}, 5.0), x, y);
+  EXPECT_EQ(y.sum().item<float>(), 64.0f);
+  Tensor dx = at::empty({4, 8}), dbias = at::ones({8});
+  bias_activation_backward(Activation::kRelu, at::full({8}, 5.0), x, at::ones({4, 8}), dx, y, dbias, true);
+  EXPECT_EQ(dbias[3].item<float>(), 5.0f);
+  bias_activation_backward(Activation::kRelu, at::full({8}, -5.0), x, at::ones({4, 8}), dx, y, none, false);
+  EXPECT_EQ(dx.abs().max().item<float>(), 0.0f);
 }
 
 TEST(ActivationOp, WantsGateAndUpSideBySide) {

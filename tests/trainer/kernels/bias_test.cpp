@@ -23,7 +23,8 @@ TEST_P(BiasTest, IsAddedToEveryRowAndSumsItsGradient) {
     SCOPED_TRACE(testing::Message() << rows << " x " << dim);
     const Tensor x = normal({rows, dim}), bias = normal({dim}), before = normal_fp32({dim});
     Tensor y = x.clone();
-    table_->add_bias({rows, dim}, dtype_, bias.const_data_ptr(), y.mutable_data_ptr(), stream_of(y));
+    table_->add_bias({rows, dim}, dtype_, bias.const_data_ptr(), y.const_data_ptr(), y.mutable_data_ptr(),
+                     stream_of(y));
     expect_close(y, as_double(x) + as_double(bias));
     const Tensor sums = as_double(x).sum(0);
     expect_close(gradient(x, before, false), sums, 8);
@@ -45,11 +46,11 @@ TYCHO_ON_EVERY_TABLE(BiasTest);
 
 TEST(BiasOp, NamesTheTensorThatDoesNotFit) {
   Tensor y = at::zeros({4, 8}), dbias = at::empty({8});
-  add_bias(at::full({8}, 0.5), y);
+  add_bias(at::full({8}, 0.5), at::zeros({4, 8}), y);
   EXPECT_EQ(y.sum().item<float>(), 16.0f);
   bias_gradient(y, dbias, false);
   EXPECT_EQ(dbias[7].item<float>(), 2.0f);
-  EXPECT_EQ(error_of([&] { add_bias(at::ones({7}), y); }),
+  EXPECT_EQ(error_of([&] { add_bias(at::ones({7}), y, y); }),
             "[add_bias] bias: wanted Float [8] contiguous on cpu, got Float [7] contiguous on cpu");
   Tensor coarse = at::empty({8}, at::kBFloat16);
   EXPECT_EQ(error_of([&] { bias_gradient(y, coarse, false); }),

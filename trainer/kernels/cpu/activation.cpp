@@ -1,7 +1,7 @@
-// Activations on the CPU, alone and gated, one pass each.
+// Activations on the CPU, alone, after a bias and gated, one pass each.
 #include "trainer/kernels/cpu/elementary.h"
 #include "trainer/kernels/cpu/kernels.h"
-#include "trainer/kernels/cpu/parallel.h"
+#include "trainer/kernels/cpu/partials.h"
 
 namespace tycho::TYCHO_ISA {
 namespace {
@@ -75,6 +75,37 @@ void backward(int64_t n, const T* x, const T* dy, T* dx, T* y) {
 }
 
 template <class T, class F>
+void bias_forward(RowsShape shape, const T* bias, const T* x, T* y) {
+  for_row_blocks(shape.rows, shape.dim, [&](int64_t first, int64_t count) {
+    for (int64_t row = first; row < first + count; ++row) {
+      const T* in = x + row * shape.dim;
+      T* out = y + row * shape.dim;
+      for_lanes(shape.dim, [&](int64_t i, auto lanes) {
+        store(out + i, F::at(load(in + i, lanes) + load(bias + i, lanes)).value, lanes);
+      });
+    }
+  });
+}
+
+template <class T, class F>
+void bias_backward(RowsShape shape, const T* bias, const T* x, const T* dy, T* dx, T* y, float* partials) {
+  for_partials(shape.rows, shape.dim, [&](int64_t partial, int64_t first, int64_t end) {
+    float* sums = partials + partial * shape.dim;
+    __builtin_memset(sums, 0, shape.dim * sizeof(float));
+    for (int64_t row = first; row < end; ++row) {
+      const int64_t at = row * shape.dim;
+      for_lanes(shape.dim, [&](int64_t i, auto lanes) {
+        const Curve f = F::at(load(x + at + i, lanes) + load(bias + i, lanes));
+        const Vec d = load(dy + at + i, lanes) * f.slope;
+        store(y + at + i, f.value, lanes);
+        store(dx + at + i, d, lanes);
+        store(sums + i, load(sums + i, lanes) + d, lanes);
+      });
+    }
+  });
+}
+
+template <class T, class F>
 void gated_forward(RowsShape shape, const T* gate_up, T* y) {
   for_row_blocks(shape.rows, shape.dim, [&](int64_t first, int64_t count) {
     for (int64_t row = first; row < first + count; ++row) {
@@ -129,6 +160,25 @@ void activation_backward(int64_t n, Dtype dtype, Activation kind, const void* x,
     backward<T, F>(n, static_cast<const T*>(x), static_cast<const T*>(dy), static_cast<T*>(dx),
                    static_cast<T*>(y));
   });
+}
+
+void bias_activation(RowsShape shape, Dtype dtype, Activation kind, const void* bias, const void* x, void* y,
+                     Stream) {
+  with_type_and_curve(dtype, kind, [&]<class T, class F>(T*, F) {
+    bias_forward<T, F>(shape, static_cast<const T*>(bias), static_cast<const T*>(x), static_cast<T*>(y));
+  });
+}
+
+int64_t bias_activation_backward_workspace(RowsShape shape) { return num_partials(shape.rows) * shape.dim; }
+
+void bias_activation_backward(RowsShape shape, Dtype dtype, Activation kind, const void* bias, const void* x,
+                              const void* dy, void* dx, void* y, float* dbias, bool add_to_dbias,
+                              float* workspace, Stream) {
+  with_type_and_curve(dtype, kind, [&]<class T, class F>(T*, F) {
+    bias_backward<T, F>(shape, static_cast<const T*>(bias), static_cast<const T*>(x),
+                        static_cast<const T*>(dy), static_cast<T*>(dx), static_cast<T*>(y), workspace);
+  });
+  if (dbias) add_partials(shape.dim, workspace, num_partials(shape.rows), dbias, add_to_dbias);
 }
 
 void gated_activation(RowsShape shape, Dtype dtype, Activation kind, const void* gate_up, void* y, Stream) {

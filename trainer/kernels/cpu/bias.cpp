@@ -6,13 +6,14 @@ namespace tycho::TYCHO_ISA {
 namespace {
 
 template <class T>
-void forward(RowsShape shape, const void* bias, void* y) {
+void forward(RowsShape shape, const void* bias, const void* x, void* y) {
   const T* added = static_cast<const T*>(bias);
   for_row_blocks(shape.rows, shape.dim, [&](int64_t first, int64_t count) {
     for (int64_t row = first; row < first + count; ++row) {
+      const T* in = static_cast<const T*>(x) + row * shape.dim;
       T* out = static_cast<T*>(y) + row * shape.dim;
       for_lanes(shape.dim, [&](int64_t i, auto lanes) {
-        store(out + i, load(out + i, lanes) + load(added + i, lanes), lanes);
+        store(out + i, load(in + i, lanes) + load(added + i, lanes), lanes);
       });
     }
   });
@@ -34,9 +35,9 @@ void backward(RowsShape shape, const void* dy, float* partials) {
 
 }  // namespace
 
-void add_bias(RowsShape shape, Dtype dtype, const void* bias, void* y, Stream) {
+void add_bias(RowsShape shape, Dtype dtype, const void* bias, const void* x, void* y, Stream) {
   const auto run = dtype == Dtype::kFp32 ? &forward<float> : &forward<Bf16>;
-  run(shape, bias, y);
+  run(shape, bias, x, y);
 }
 
 int64_t bias_gradient_workspace(RowsShape shape) { return num_partials(shape.rows) * shape.dim; }

@@ -1,7 +1,8 @@
-// Activations on the GPU, alone and gated: a pack per thread, one pass each.
+// Activations on the GPU, alone, after a bias and gated: a pack per thread, one pass each.
 #include "trainer/kernels/cuda/common.cuh"
 #include "trainer/kernels/cuda/kernels.h"
 #include "trainer/kernels/cuda/over_elements.cuh"
+#include "trainer/kernels/cuda/partials.cuh"
 
 namespace tycho::cuda {
 namespace {
@@ -89,6 +90,44 @@ struct Backward {
 constexpr int kThreads = 128;
 
 template <class F, int width, class T>
+__global__ void bias_forward(int64_t dim, const T* bias, const T* x, T* y) {
+  const int64_t row = blockIdx.x, i = (static_cast<int64_t>(blockIdx.y) * kThreads + threadIdx.x) * width;
+  if (i >= dim) return;
+  auto z = load<width>(x + row * dim + i);
+  const auto added = load<width>(bias + i);
+#pragma unroll
+  for (int k = 0; k < width; ++k) z.at[k] = F::at(z.at[k] + added.at[k]).value;
+  store<width>(y + row * dim + i, z);
+}
+
+/// A block takes a tile of columns over a run of rows, and sums what it writes to dx.
+template <class F, int width, class T>
+__global__ void bias_backward(RowsShape shape, const T* bias, const T* x, const T* dy, T* dx, T* y,
+                              float* partials) {
+  const int64_t column = (static_cast<int64_t>(blockIdx.y) * kWarp + threadIdx.x) * width;
+  const int64_t run = ceil_div(shape.rows, gridDim.x), first = blockIdx.x * run;
+  const int64_t end = first + run < shape.rows ? first + run : shape.rows;
+  Pack<float, width> sum{};
+  if (column < shape.dim) {
+    const auto added = load<width>(bias + column);
+    for (int64_t row = first + threadIdx.y; row < end; row += kSumRows) {
+      const int64_t at = row * shape.dim + column;
+      auto value = load<width>(x + at), gradient = load<width>(dy + at);
+#pragma unroll
+      for (int k = 0; k < width; ++k) {
+        const Curve f = F::at(value.at[k] + added.at[k]);
+        value.at[k] = f.value;
+        gradient.at[k] *= f.slope;
+        sum.at[k] += gradient.at[k];
+      }
+      store<width>(y + at, value);
+      store<width>(dx + at, gradient);
+    }
+  }
+  store_column_sums<width>(shape.dim, column, sum, partials);
+}
+
+template <class F, int width, class T>
 __global__ void gated_forward(int64_t dim, const T* gate_up, T* y) {
   const int64_t row = blockIdx.x, i = (static_cast<int64_t>(blockIdx.y) * kThreads + threadIdx.x) * width;
   if (i >= dim) return;
@@ -142,6 +181,39 @@ void activation_backward(int64_t n, Dtype dtype, Activation kind, const void* x,
     launch_over_elements<T>(n, packs_fit<T>(n, x, dy, dx, y), body, native(stream));
   });
   check_launch("activation_backward");
+}
+
+void bias_activation(RowsShape shape, Dtype dtype, Activation kind, const void* bias, const void* x, void* y,
+                     Stream stream) {
+  if (shape.rows == 0) return;
+  with_type_and_curve(dtype, kind, [&]<class T, class F>(T*, F) {
+    with_width<T>(packs_fit<T>(shape.dim, bias, x, y), [&](auto width) {
+      constexpr int kWidth = decltype(width)::count;
+      bias_forward<F, kWidth><<<grid_of(shape, kWidth), kThreads, 0, native(stream)>>>(
+          shape.dim, static_cast<const T*>(bias), static_cast<const T*>(x), static_cast<T*>(y));
+    });
+  });
+  check_launch("bias_activation");
+}
+
+int64_t bias_activation_backward_workspace(RowsShape shape) { return runs_of(shape) * shape.dim; }
+
+void bias_activation_backward(RowsShape shape, Dtype dtype, Activation kind, const void* bias, const void* x,
+                              const void* dy, void* dx, void* y, float* dbias, bool add_to_dbias,
+                              float* workspace, Stream stream) {
+  const int64_t runs = runs_of(shape);
+  if (runs > 0)
+    with_type_and_curve(dtype, kind, [&]<class T, class F>(T*, F) {
+      with_width<T>(packs_fit<T>(shape.dim, bias, x, dy, dx, y, workspace), [&](auto width) {
+        constexpr int kWidth = decltype(width)::count;
+        const dim3 grid(runs, ceil_div(shape.dim, kWarp * kWidth));
+        bias_backward<F, kWidth><<<grid, dim3(kWarp, kSumRows), 0, native(stream)>>>(
+            shape, static_cast<const T*>(bias), static_cast<const T*>(x), static_cast<const T*>(dy),
+            static_cast<T*>(dx), static_cast<T*>(y), workspace);
+      });
+    });
+  if (dbias) add_partials(shape.dim, runs, workspace, dbias, add_to_dbias, native(stream));
+  check_launch("bias_activation_backward");
 }
 
 void gated_activation(RowsShape shape, Dtype dtype, Activation kind, const void* gate_up, void* y,

@@ -9,22 +9,19 @@ namespace {
 constexpr int kThreads = 128;
 
 template <int width, class T>
-__global__ void forward(int64_t dim, const T* bias, T* y) {
+__global__ void forward(int64_t dim, const T* bias, const T* x, T* y) {
   const int64_t row = blockIdx.x, i = (static_cast<int64_t>(blockIdx.y) * kThreads + threadIdx.x) * width;
   if (i >= dim) return;
-  auto out = load<width>(y + row * dim + i);
+  auto out = load<width>(x + row * dim + i);
   const auto added = load<width>(bias + i);
 #pragma unroll
   for (int k = 0; k < width; ++k) out.at[k] += added.at[k];
   store<width>(y + row * dim + i, out);
 }
 
-constexpr int kSumRows = 8;
-
 /// A block sums a tile of columns over a run of rows: rows of threads take every 8th row, then add up.
 template <int width, class T>
 __global__ void column_sums(RowsShape shape, const T* dy, float* partials) {
-  __shared__ Pack<float, width> sums[kSumRows][kWarp];
   const int64_t column = (static_cast<int64_t>(blockIdx.y) * kWarp + threadIdx.x) * width;
   const int64_t run = ceil_div(shape.rows, gridDim.x), first = blockIdx.x * run;
   const int64_t end = first + run < shape.rows ? first + run : shape.rows;
@@ -35,33 +32,20 @@ __global__ void column_sums(RowsShape shape, const T* dy, float* partials) {
 #pragma unroll
       for (int k = 0; k < width; ++k) sum.at[k] += value.at[k];
     }
-  sums[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.y > 0 || column >= shape.dim) return;
-#pragma unroll
-  for (int y = 1; y < kSumRows; ++y)
-#pragma unroll
-    for (int k = 0; k < width; ++k) sum.at[k] += sums[y][threadIdx.x].at[k];
-  store<width>(partials + blockIdx.x * shape.dim + column, sum);
-}
-
-int64_t runs_of(RowsShape shape) {
-  constexpr int64_t kMostRuns = 256, kLeastRows = 32;
-  const int64_t runs = ceil_div(shape.rows, kLeastRows);
-  return runs < kMostRuns ? runs : kMostRuns;
+  store_column_sums<width>(shape.dim, column, sum, partials);
 }
 
 }  // namespace
 
-void add_bias(RowsShape shape, Dtype dtype, const void* bias, void* y, Stream stream) {
+void add_bias(RowsShape shape, Dtype dtype, const void* bias, const void* x, void* y, Stream stream) {
   if (shape.rows == 0) return;
   with_type(dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
-    with_width<T>(packs_fit<T>(shape.dim, bias, y), [&](auto width) {
+    with_width<T>(packs_fit<T>(shape.dim, bias, x, y), [&](auto width) {
       constexpr int kWidth = decltype(width)::count;
       forward<kWidth>
           <<<dim3(shape.rows, ceil_div(shape.dim, kThreads * kWidth)), kThreads, 0, native(stream)>>>(
-              shape.dim, static_cast<const T*>(bias), static_cast<T*>(y));
+              shape.dim, static_cast<const T*>(bias), static_cast<const T*>(x), static_cast<T*>(y));
     });
   });
   check_launch("add_bias");

@@ -25,6 +25,31 @@ static inline void add_partials(int64_t dim, int64_t runs, const float* partials
     sum_partials<<<ceil_div(dim, kWarp), dim3(kWarp, kWarp), 0, stream>>>(dim, runs, partials, out, add);
 }
 
+/// Partial rows of a bias, each the sums of a run of rows.
+static inline int64_t runs_of(RowsShape shape) {
+  constexpr int64_t kMostRuns = 256, kLeastRows = 32;
+  const int64_t runs = ceil_div(shape.rows, kLeastRows);
+  return runs < kMostRuns ? runs : kMostRuns;
+}
+
+/// Rows of threads of a block that sums columns: 32 x kSumRows threads, each with `width` columns.
+constexpr int kSumRows = 8;
+
+/// Partial row blockIdx.x = the sums of the threads of a column. Every thread of the block must call.
+template <int width>
+__device__ inline void store_column_sums(int64_t dim, int64_t column, Pack<float, width> sum,
+                                         float* partials) {
+  __shared__ Pack<float, width> sums[kSumRows][kWarp];
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y > 0 || column >= dim) return;
+#pragma unroll
+  for (int y = 1; y < kSumRows; ++y)
+#pragma unroll
+    for (int k = 0; k < width; ++k) sum.at[k] += sums[y][threadIdx.x].at[k];
+  store<width>(partials + blockIdx.x * dim + column, sum);
+}
+
 /// Partial rows of a norm's weight: as many as blocks keep the GPU busy, fewer for wide rows.
 static inline int64_t runs_of(const NormShape& shape) {
   const int64_t lines = shape.rows * shape.groups;
