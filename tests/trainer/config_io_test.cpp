@@ -75,7 +75,7 @@ TEST(TrainConfigSchema, NamesEveryKnob) {
   EXPECT_EQ(names,
             "run_name run_dir resume seed device threads precision master_weights seq_len global_batch "
             "micro_batch max_duration model recompute "
-            "optimizer param_groups scheduler clip guard tokenizer train_data eval ckpt log callbacks ");
+            "optimizer param_groups scheduler clip guard tokenizer train_data eval ckpt log profile callbacks ");
 }
 
 TEST(ConfigHash, IsThatOfTheMeaning) {
