@@ -72,10 +72,11 @@ TEST(TrainConfigSchema, NamesEveryKnob) {
     EXPECT_FALSE(field["help"].get<std::string>().empty()) << field["name"];
     names += field["name"].get<std::string>() + " ";
   }
-  EXPECT_EQ(names,
-            "run_name run_dir resume seed device threads precision master_weights seq_len global_batch "
-            "micro_batch max_duration model recompute "
-            "optimizer param_groups scheduler clip guard tokenizer train_data eval ckpt log profile callbacks ");
+  EXPECT_EQ(
+      names,
+      "run_name run_dir resume seed device threads precision master_weights seq_len global_batch "
+      "micro_batch max_duration model recompute "
+      "optimizer param_groups scheduler clip guard tokenizer train_data eval ckpt log profile callbacks ");
 }
 
 TEST(ConfigHash, IsThatOfTheMeaning) {
