@@ -1,6 +1,7 @@
-# tycho_library(NAME SOURCES ... [HEADERS ...] [DEPS PUBLIC ... PRIVATE ...] [TORCH])
+# tycho_library(NAME SOURCES ... [HEADERS ...] [DEPS PUBLIC ... PRIVATE ...] [TORCH] [COLD])
 # One static library per folder. TORCH gives it LibTorch and the precompiled header; without it the library is
-# torch-free and the layering test holds it to that. The declared edges are written to build/*/layers.txt.
+# torch-free and the layering test holds it to that. COLD is for what runs a few times in a run, or for people: see below.
+# The declared edges are written to build/*/layers.txt.
 define_property(GLOBAL PROPERTY TYCHO_LAYERS)
 
 add_library(tycho_flags INTERFACE)
@@ -15,6 +16,13 @@ if(TYCHO_SANITIZE)
   target_compile_options(tycho_flags INTERFACE -O1 -g1 -fsanitize=${TYCHO_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(tycho_flags INTERFACE -fsanitize=${TYCHO_SANITIZE})
 endif()
+
+# Templates of JSON and of config structs are most of what is compiled, and optimising them more is half of a build's time.
+function(tycho_cold target)
+  if(NOT TYCHO_SANITIZE)
+    target_compile_options(${target} PRIVATE -Og)
+  endif()
+endfunction()
 
 # What every source that touches LibTorch is compiled with, and the one precompiled header they share.
 function(tycho_uses_torch target)
@@ -37,7 +45,7 @@ function(tycho_uses_torch target)
 endfunction()
 
 function(tycho_library name)
-  cmake_parse_arguments(arg "TORCH" "" "SOURCES;HEADERS;DEPS" ${ARGN})
+  cmake_parse_arguments(arg "TORCH;COLD" "" "SOURCES;HEADERS;DEPS" ${ARGN})
   cmake_parse_arguments(deps "" "" "PUBLIC;PRIVATE" ${arg_DEPS})
   set(target tycho_${name})
   add_library(${target} STATIC ${arg_SOURCES})
@@ -53,6 +61,9 @@ function(tycho_library name)
       endif()
     endforeach()
   endforeach()
+  if(arg_COLD)
+    tycho_cold(${target})
+  endif()
   if(arg_TORCH)
     tycho_uses_torch(${target})
     list(APPEND edges torch)

@@ -16,6 +16,7 @@
 #include "trainer/base/error.h"
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/matmul.h"
+#include "trainer/layout/gpu_attention.h"
 
 namespace tycho {
 namespace {
@@ -119,9 +120,16 @@ int64_t device_memory_bytes(const at::Device& device) {
   return static_cast<int64_t>(at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).second);
 }
 
-std::string precision_note(const at::Device& device, Precision precision) {
-  if (precision != Precision::kBf16 || bf16_is_native(device)) return "";
-  return "this CPU has no bf16 matrix units: products run in fp32 and precision=fp32 is faster here";
+std::vector<std::string> speed_notes(const at::Device& device, const TrainConfig& config) {
+  const bool bf16 = config.precision == Precision::kBf16;
+  std::vector<std::string> notes;
+  if (bf16 && !bf16_is_native(device))
+    notes.push_back(
+        "this CPU has no bf16 matrix units: products run in fp32 and precision=fp32 is faster here");
+  if (device.is_cpu()) return notes;
+  if (const char* obstacle = gpu_attention_obstacle(decoder_spec(config.model), bf16, config.seq_len))
+    notes.push_back(fmt::format("attention runs as plain products, not as flash attention: {}", obstacle));
+  return notes;
 }
 
 }  // namespace tycho

@@ -1,6 +1,7 @@
 // The device that a run computes on.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "trainer/config.h"
 #include "trainer/kernels/tensor.h"
@@ -24,7 +25,8 @@ int64_t memory_bytes(const at::Device& device);
 /// All memory of the device; 0 when unknown.
 int64_t device_memory_bytes(const at::Device& device);
 
-/// A sentence when `precision` will not be fast here (bf16 on a CPU without bf16 units), else "".
-std::string precision_note(const at::Device& device, Precision precision);
+/// Sentences about what will not be fast here: bf16 on a CPU without bf16 units, attention that a GPU's flash
+/// attention cannot compute.
+std::vector<std::string> speed_notes(const at::Device& device, const TrainConfig& config);
 
 }  // namespace tycho

@@ -321,7 +321,7 @@ class OpenRun final : public TrainingSession {
   }
 
   void make_trainer(const RunRequest& request, const std::vector<CheckpointInfo>& candidates) {
-    if (const std::string note = precision_note(device_, config_.precision); !note.empty())
+    for (const std::string& note : speed_notes(device_, config_))
       reporter_->event("warning", note, Json::object());
     CheckpointStore store(real_files(), facts_.run.run_dir + "/checkpoints", config_.ckpt.keep,
                           lock_->epoch(), [this] { lock_->check(); });

@@ -12,9 +12,9 @@
 namespace tycho {
 
 AlibiColumns alibi_columns(const Tensor& slopes_H, float scale, int64_t seq) {
-  constexpr int64_t kMostPositions = 65536, kLow = 256;
-  TYCHO_CHECK(seq <= kMostPositions, "[alibi] wanted at most {} positions on a GPU, got {}", kMostPositions,
-              seq);
+  constexpr int64_t kLow = 256;
+  TYCHO_CHECK(seq <= kMostAlibiPositions, "[alibi] wanted at most {} positions on a GPU, got {}",
+              kMostAlibiPositions, seq);
   const int64_t heads = slopes_H.numel();
   check_tensor("alibi", "slopes", slopes_H, {heads}, at::kFloat, slopes_H.device());
   const auto bf16 = slopes_H.options().dtype(at::kBFloat16);

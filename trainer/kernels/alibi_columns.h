@@ -1,5 +1,6 @@
 // ALiBi for an attention that knows products only: columns of queries and keys whose product is the bias.
 #pragma once
+#include "trainer/base/flash_limits.h"
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
 
@@ -12,7 +13,6 @@ struct AlibiColumns {
   Tensor key_T8;    // bf16 [T, 8]
   bool defined() const { return query_H8.defined(); }
 };
-inline constexpr int64_t kAlibiColumns = 8;  // what flash attention's widths are a multiple of
 
 /// slopes_H: fp32 on the device that the columns shall be on. Throws Error for more than 65,536 positions.
 AlibiColumns alibi_columns(const Tensor& slopes_H, float scale, int64_t seq);

@@ -2,6 +2,7 @@
 #include "trainer/kernels/attention.h"
 
 #include "trainer/base/error.h"
+#include "trainer/base/flash_limits.h"
 #include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/product_attention.h"
 
@@ -20,23 +21,26 @@ void check_attention(const char* op, const AttentionShape& s, const ScoreRules& 
   check_tensor(op, "out", saved.out_NE, {s.batch * s.seq, s.heads * s.head_dim}, dtype, device);
   check_tensor(op, "log_sum_exp", saved.log_sum_exp_BHT, {s.batch, s.heads, s.seq}, at::kFloat, device);
   dtype_of(op, qkv_NC);
-  TYCHO_CHECK(qkv_NC.is_cpu() || dtype == at::kBFloat16,
-              "[{}] attention on a GPU is computed in bf16, got {}: set the run's precision to bf16", op,
-              c10::toString(dtype));
 }
 
 }  // namespace
 
-AttentionRoute attention_route(const at::Device& device, const ScoreRules& rules) {
+AttentionRoute attention_route(const at::Device& device, at::ScalarType type, const AttentionShape& s,
+                               const ScoreRules& rules) {
   if (device.is_cpu()) return AttentionRoute::kTiles;
-  return rules.softcap == 0.0f ? AttentionRoute::kFlash : AttentionRoute::kProducts;
+  const FlashCase flash = {.bf16 = type == at::kBFloat16,
+                           .softcap = rules.softcap != 0.0f,
+                           .alibi = rules.alibi_H != nullptr,
+                           .head_dim = s.head_dim,
+                           .seq = s.seq};
+  return flash_obstacle(flash) == nullptr ? AttentionRoute::kFlash : AttentionRoute::kProducts;
 }
 
 void attention(const AttentionShape& s, const ScoreRules& rules, const Tensor& qkv_NC, AttentionSaved saved,
                const FlashRules& flash) {
   const char* op = "attention";
   check_attention(op, s, rules, qkv_NC, saved);
-  switch (attention_route(qkv_NC.device(), rules)) {
+  switch (attention_route(qkv_NC.device(), qkv_NC.scalar_type(), s, rules)) {
     case AttentionRoute::kTiles:
       return kernels(qkv_NC).attention(s, rules, dtype_of(op, qkv_NC), qkv_NC.const_data_ptr(),
                                        saved.out_NE.mutable_data_ptr(),
@@ -54,7 +58,7 @@ void attention_backward(const AttentionShape& s, const ScoreRules& rules, const 
   check_attention(op, s, rules, qkv_NC, saved);
   check_tensor(op, "dout", dout_NE, saved.out_NE.sizes(), qkv_NC.scalar_type(), qkv_NC.device());
   check_tensor(op, "dqkv", dqkv_NC, qkv_NC.sizes(), qkv_NC.scalar_type(), qkv_NC.device());
-  switch (attention_route(qkv_NC.device(), rules)) {
+  switch (attention_route(qkv_NC.device(), qkv_NC.scalar_type(), s, rules)) {
     case AttentionRoute::kTiles:
       return kernels(qkv_NC).attention_backward(
           s, rules, dtype_of(op, qkv_NC), qkv_NC.const_data_ptr(), saved.out_NE.const_data_ptr(),

@@ -1,5 +1,5 @@
 // Causal self-attention over packed query, key and value rows: our own tiles on a CPU, ATen's flash attention
-// or plain products on a GPU. fp32 and bf16 on a CPU (computed in fp32), bf16 on a GPU.
+// or plain products on a GPU. fp32 and bf16; bf16 is computed in fp32 on a CPU.
 #pragma once
 #include "trainer/kernels/flash_attention.h"
 #include "trainer/kernels/kernel_table.h"
@@ -14,9 +14,10 @@ struct AttentionSaved {
   std::vector<Tensor>& state;  // of flash attention: what its backward wants; ATen's memory
 };
 
-/// Flash attention knows every rule but the soft cap.
 enum class AttentionRoute { kTiles, kFlash, kProducts };
-AttentionRoute attention_route(const at::Device& device, const ScoreRules& rules);
+/// Tiles on a CPU; on a GPU flash attention where it can (base/flash_limits.h).
+AttentionRoute attention_route(const at::Device& device, at::ScalarType type, const AttentionShape& shape,
+                               const ScoreRules& rules);
 
 /// saved.out_NE = dropout(softmax(rules(q kᵀ))) v, causal. qkv_NC: [B*T, (H + 2K) * d], heads of q, then k,
 /// then v; already rotated. `flash` says again what `rules` points to, and is used on a GPU only.

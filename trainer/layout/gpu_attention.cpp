@@ -1,12 +1,13 @@
 // The arithmetic of attention's memory on a GPU.
 #include "trainer/layout/gpu_attention.h"
 
+#include "trainer/base/flash_limits.h"
 #include "trainer/base/scores_at_once.h"
 
 namespace tycho {
 namespace {
 
-constexpr int64_t kBf16 = 2, kFp32 = 4, kAlibiColumns = 8;
+constexpr int64_t kBf16 = 2, kFp32 = 4;
 
 int64_t rounded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
@@ -31,8 +32,16 @@ int64_t product_bytes(const DecoderSpec& s, BatchShape shape) {
 
 }  // namespace
 
-GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& s, BatchShape shape) {
-  if (s.attn_softcap > 0) return {0, product_bytes(s, shape)};
+const char* gpu_attention_obstacle(const DecoderSpec& s, bool bf16, int64_t seq) {
+  return flash_obstacle({.bf16 = bf16,
+                         .softcap = s.attn_softcap > 0,
+                         .alibi = s.alibi_bias_max > 0,
+                         .head_dim = s.head_dim,
+                         .seq = seq});
+}
+
+GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& s, bool bf16, BatchShape shape) {
+  if (gpu_attention_obstacle(s, bf16, shape.seq) != nullptr) return {0, product_bytes(s, shape)};
   return {kFp32 * shape.tokens() * s.heads * s.layers, flash_bytes(s, shape)};
 }
 

@@ -9,8 +9,10 @@ struct GpuAttentionBytes {
   int64_t kept = 0;     // from forward to backward, of all blocks: flash attention's log-sum-exp
   int64_t passing = 0;  // at most, while one block's backward computes
 };
-/// Counted for flash attention 2 in bf16, or, with a soft cap, for plain products
+/// Counted for flash attention 2, or, where that has an obstacle, for plain products
 /// (kernels/product_attention.h).
-GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& spec, BatchShape shape);
+GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& spec, bool bf16, BatchShape shape);
+/// What keeps flash attention from this model; nullptr for nothing.
+const char* gpu_attention_obstacle(const DecoderSpec& spec, bool bf16, int64_t seq);
 
 }  // namespace tycho

@@ -35,7 +35,8 @@ SelfAttention::SelfAttention(const DecoderSpec& spec, BatchShape shape, const at
   rules_.window = spec.window;
   if (!slopes_H_.defined()) return;
   rules_.alibi_H = slopes_H_.const_data_ptr<float>();
-  if (!device.is_cpu()) alibi_ = alibi_columns(slopes_H_, rules_.scale, shape.seq);
+  if (!device.is_cpu() && shape.seq <= kMostAlibiPositions)
+    alibi_ = alibi_columns(slopes_H_, rules_.scale, shape.seq);
 }
 
 ScoreRules SelfAttention::rules_for(const BlockActivations& act) const {

@@ -41,7 +41,7 @@ class SelfAttention {
   AttentionShape shape_;
   at::Device device_;
   Tensor cos_sin_, slopes_H_;
-  AlibiColumns alibi_;  // of slopes_H_, on a GPU
+  AlibiColumns alibi_;  // of slopes_H_, for flash attention
   ScoreRules rules_;
 };
 

@@ -123,7 +123,8 @@ void add_activations(const TrainConfig& config, const ModelLayout& layout, Batch
   memory.push_back(
       {"logits chunk", logits, fmt::format("{} of {} tokens at once", specs.head_chunk, shape.tokens())});
   if (config.device != DeviceKind::kCuda) return;
-  const GpuAttentionBytes attention = gpu_attention_bytes(decoder_spec(config.model), shape);
+  const GpuAttentionBytes attention =
+      gpu_attention_bytes(decoder_spec(config.model), config.precision == Precision::kBf16, shape);
   memory.push_back({"attention", attention.kept + attention.passing,
                     fmt::format("{} of it while a block is computed",
                                 human_bytes(static_cast<double>(attention.passing)))});

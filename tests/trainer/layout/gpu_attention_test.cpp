@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace tycho {
 namespace {
 
@@ -13,7 +15,7 @@ MptConfig mpt_7b() {
 }
 
 TEST(GpuAttention, KeepsALogSumExpPerBlock) {
-  const GpuAttentionBytes bytes = gpu_attention_bytes(decoder_spec(mpt_7b()), {2, 2048});
+  const GpuAttentionBytes bytes = gpu_attention_bytes(decoder_spec(mpt_7b()), /*bf16=*/true, {2, 2048});
   EXPECT_EQ(bytes.kept, 4 * 2 * 2048 * 32 * 32);
   // dq, dk and dv in bf16; fp32 sums for dq, and a number per query.
   EXPECT_EQ(bytes.passing, 2 * 4096 * 128 * (3 * 32) + 4 * 4096 * 32 * (128 + 1));
@@ -23,16 +25,16 @@ TEST(GpuAttention, GrowsWithTheTokensUnderAlibi) {
   MptConfig mpt = mpt_7b();
   mpt.positions = PositionKind::kAlibi;
   const DecoderSpec spec = decoder_spec(mpt);
-  const int64_t one = gpu_attention_bytes(spec, {1, 2048}).passing;
+  const int64_t one = gpu_attention_bytes(spec, /*bf16=*/true, {1, 2048}).passing;
   // Heads of 136 instead of 128: q, k, v, out and dout as copies, besides dq, dk and dv.
   EXPECT_EQ(one, 2 * 2048 * 136 * (8 * 32) + 4 * 2048 * 32 * (160 + 1));
-  EXPECT_EQ(gpu_attention_bytes(spec, {1, 16384}).passing, 8 * one);
+  EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {1, 16384}).passing, 8 * one);
 }
 
 TEST(GpuAttention, CountsKeysOfSharedHeadsForEveryQueryHead) {
   LlamaConfig llama;
   llama.width = 256, llama.heads = 8, llama.kv_heads = 2, llama.layers = 1;
-  EXPECT_EQ(gpu_attention_bytes(decoder_spec(llama), {1, 128}).passing,
+  EXPECT_EQ(gpu_attention_bytes(decoder_spec(llama), /*bf16=*/true, {1, 128}).passing,
             2 * 128 * 32 * (8 + 4 + 16) + 4 * 128 * 8 * (32 + 1));
 }
 
@@ -40,9 +42,33 @@ TEST(GpuAttention, HoldsTheScoresOfAFewHeadsUnderASoftCap) {
   MptConfig mpt = mpt_7b();
   mpt.attn_softcap = 30;
   const DecoderSpec spec = decoder_spec(mpt);
-  EXPECT_EQ(gpu_attention_bytes(spec, {8, 2048}).kept, 0);
-  EXPECT_EQ(gpu_attention_bytes(spec, {8, 2048}).passing, 5 * 4 * 4 * 2048 * 2048);  // 4 heads at once
-  EXPECT_EQ(gpu_attention_bytes(spec, {8, 8192}).passing, 5 * 4 * int64_t{8192} * 8192);
+  EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {8, 2048}).kept, 0);
+  EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {8, 2048}).passing,
+            5 * 4 * 4 * 2048 * 2048);  // 4 heads at once
+  EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {8, 8192}).passing, 5 * 4 * int64_t{8192} * 8192);
+}
+
+TEST(GpuAttention, NamesWhatFlashAttentionCannotDo) {
+  const auto obstacle = [](const MptConfig& mpt, bool bf16 = true, int64_t seq = 2048) {
+    const char* text = gpu_attention_obstacle(decoder_spec(mpt), bf16, seq);
+    return std::string(text ? text : "");
+  };
+  EXPECT_EQ(obstacle(mpt_7b()), "");
+  EXPECT_EQ(obstacle(mpt_7b(), /*bf16=*/false), "it wants precision=bf16");
+  MptConfig mpt = mpt_7b();
+  mpt.positions = PositionKind::kAlibi;
+  EXPECT_EQ(obstacle(mpt), "");
+  EXPECT_EQ(obstacle(mpt, true, 65537), "with ALiBi it wants at most 65,536 positions");
+  mpt.heads = 16;  // heads of 256
+  EXPECT_EQ(obstacle(mpt), "with ALiBi it wants heads of at most 248");
+  mpt.positions = PositionKind::kLearned;
+  EXPECT_EQ(obstacle(mpt), "");
+  mpt.attn_softcap = 30;
+  EXPECT_EQ(obstacle(mpt), "it has no soft cap");
+  mpt.attn_softcap = 0, mpt.heads = 1024;
+  EXPECT_EQ(obstacle(mpt), "it wants heads whose width is a multiple of 8");
+  // Plain products keep nothing of flash attention's.
+  EXPECT_EQ(gpu_attention_bytes(decoder_spec(mpt_7b()), /*bf16=*/false, {2, 2048}).kept, 0);
 }
 
 }  // namespace
