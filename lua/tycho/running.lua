@@ -6,6 +6,7 @@ local recipe_of = require "tycho.recipe"
 local session_of = require "tycho.session"
 local show = require "tycho.repl.show"
 local site_of = require "tycho.site"
+local stack = require "tycho.frames"
 
 local M = {}
 
@@ -14,38 +15,13 @@ local kSchedule = "the schedule"
 
 local kCtxNumbers = { "event", "step", "total_steps", "frac", "tokens", "samples", "epoch", "loss", "lr", "grad_norm",
   "tokens_per_s", "samples_per_s", "step_ms", "mfu", "memory_bytes", "eta_s", "run_name", "run_dir" }
-local kMaxFrames, kMaxLocals = 40, 200
 
--- Locals of a function on the stack as text, and as values where they are plain data: what outlives the call.
-local function locals_of(level)
-  local out = {}
-  for i = 1, kMaxLocals do
-    local name, value = debug.getlocal(level + 1, i)
-    if not name then return out end
-    if name:sub(1, 1) ~= "(" then
-      out[#out + 1] = { name = name, text = show.brief(value), value = plain.copy(value) }
-    end
-  end
-  return out
-end
-
--- Frames of recipe code from a level on, innermost first.
-local function frames_from(level)
-  local out = {}
-  while #out < kMaxFrames do
-    local info = debug.getinfo(level, "Sln")
-    if not info then return out end
-    if info.source:sub(1, 1) == "@" and info.currentline > 0 then
-      out[#out + 1] = { file = info.source:sub(2), line = info.currentline, name = info.name, locals = locals_of(level) }
-    end
-    level = level + 1
-  end
-  return out
-end
+-- A local as text, and as a value where it is plain data: what outlives the call.
+local function kept_local(name, value) return { name = name, text = show.brief(value), value = plain.copy(value) } end
 
 -- What there is to see of a call that fails, while it is still on the stack.
 local function remember_failure(level, ctx)
-  local failure = { frames = frames_from(level + 1), ctx = {} }
+  local failure = { frames = stack.from(level + 1, kept_local), ctx = {} }
   for _, name in ipairs(kCtxNumbers) do
     local ok, value = pcall(function() return ctx[name] end)
     if ok then failure.ctx[name] = value end

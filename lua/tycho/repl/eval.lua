@@ -5,11 +5,11 @@ local native = require "tycho.native"
 local report = require "tycho.report"
 local rewrite = require "tycho.repl.rewrite"
 local site_of = require "tycho.site"
+local stack = require "tycho.frames"
 
 local M = {}
 
 local kFile = "stdin"
-local kMaxFrames = 40
 local kPlain = { E_RECIPE = true, E_FAILURE = true }   -- codes that say nothing
 
 local function ends_early(message)
@@ -49,30 +49,7 @@ function M.is_incomplete(text)
   return not fn and more
 end
 
-local function locals_of(level)
-  local out = {}
-  for i = 1, 200 do
-    local name, value = debug.getlocal(level + 1, i)
-    if not name then return out end
-    if name:sub(1, 1) ~= "(" then out[#out + 1] = { name = name, value = value } end
-  end
-  return out
-end
-
--- Frames of people's code, innermost first.
-local function user_frames(level)
-  local out = {}
-  while #out < kMaxFrames do
-    local info = debug.getinfo(level, "Sln")
-    if not info then return out end
-    local file = info.source:match("^@(.*)$")
-    if file and info.currentline > 0 then
-      out[#out + 1] = { file = file, line = info.currentline, name = info.name, locals = locals_of(level) }
-    end
-    level = level + 1
-  end
-  return out
-end
+local function kept_local(name, value) return { name = name, value = value } end
 
 -- The token that a message is about: the member that an object refused, or what Lua names.
 local function token_of(session, file, line, message, given)
@@ -110,7 +87,7 @@ function M.run(session, fn)
   local results = { n = 0 }
   local function pack(...) results = { n = select("#", ...), ... } end
   local ok, raised = xpcall(function() pack(fn()) end, function(raised)
-    frames = user_frames(3)
+    frames = stack.from(3, kept_local)
     return raised
   end)
   if ok and session:problem_count() == 0 then return true, results end
