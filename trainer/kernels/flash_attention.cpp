@@ -10,16 +10,19 @@
 #include <mutex>
 
 #include "trainer/base/error.h"
+#include "trainer/base/flash_limits.h"
 
 namespace tycho {
 namespace {
 
-void check_flash(const char* op, const AttentionShape& s, const ScoreRules& rules, const FlashRules& flash) {
-  const int64_t most = rules.alibi_H ? 256 - kAlibiColumns : 256;
-  TYCHO_CHECK(s.head_dim % 8 == 0 && s.head_dim <= most,
-              "[{}] wanted heads of a width that is a multiple of 8 and at most {} on a GPU, got {}", op,
-              most, s.head_dim);
-  TYCHO_CHECK(rules.softcap == 0.0f, "[{}] wanted no soft cap, got {}", op, rules.softcap);
+void check_flash(const char* op, const AttentionShape& s, const ScoreRules& rules, const FlashRules& flash,
+                 const Tensor& qkv_NC) {
+  const char* obstacle = flash_obstacle({.bf16 = qkv_NC.scalar_type() == at::kBFloat16,
+                                         .softcap = rules.softcap != 0.0f,
+                                         .alibi = rules.alibi_H != nullptr,
+                                         .head_dim = s.head_dim,
+                                         .seq = s.seq});
+  TYCHO_CHECK(obstacle == nullptr, "[{}] flash attention cannot compute this: {}", op, obstacle);
   TYCHO_CHECK(flash.alibi.defined() == (rules.alibi_H != nullptr),
               "[{}] ALiBi: wanted columns and slopes together, got one without the other", op);
   TYCHO_CHECK(flash.documents.first_token_S1.defined() == (rules.document_BT != nullptr),
@@ -85,7 +88,7 @@ void seed(const at::Device& device, uint64_t key) {
 
 std::vector<Tensor> flash_attention(const AttentionShape& s, const ScoreRules& rules, const FlashRules& flash,
                                     const Tensor& qkv_NC, Tensor& out_NE) {
-  check_flash("attention", s, rules, flash);
+  check_flash("attention", s, rules, flash, qkv_NC);
   const Heads in = heads_of(s, flash, qkv_NC);
   const Call call(s, rules, flash);
   if (rules.dropout.p > 0) seed(qkv_NC.device(), rules.dropout.key);
@@ -99,7 +102,7 @@ std::vector<Tensor> flash_attention(const AttentionShape& s, const ScoreRules& r
 void flash_attention_backward(const AttentionShape& s, const ScoreRules& rules, const FlashRules& flash,
                               const Tensor& qkv_NC, const Tensor& out_NE, const std::vector<Tensor>& state,
                               const Tensor& dout_NE, Tensor& dqkv_NC) {
-  check_flash("attention_backward", s, rules, flash);
+  check_flash("attention_backward", s, rules, flash, qkv_NC);
   TYCHO_CHECK(state.size() == 3, "[attention_backward] wanted the state of a forward pass, got {} tensors",
               state.size());
   const Heads in = heads_of(s, flash, qkv_NC);
