@@ -60,6 +60,12 @@ if(TYCHO_CUDA)
   tycho_import_torch(c10_cuda libc10_cuda.so)
   tycho_import_torch(cuda libtorch_cuda.so)
   target_link_libraries(Torch::cuda INTERFACE Torch::c10_cuda Torch::cpu)
+  # The NCCL that libtorch_cuda.so itself loads: the wheel's, or that of the system in a LibTorch built elsewhere.
+  find_path(TYCHO_NCCL_INCLUDE nccl.h HINTS ${TYCHO_TORCH}/../nvidia/nccl/include REQUIRED)
+  find_library(TYCHO_NCCL NAMES libnccl.so.2 nccl HINTS ${TYCHO_TORCH}/../nvidia/nccl/lib REQUIRED)
+  add_library(Torch::nccl SHARED IMPORTED GLOBAL)
+  set_target_properties(Torch::nccl PROPERTIES IMPORTED_LOCATION ${TYCHO_NCCL}
+    INTERFACE_SYSTEM_INCLUDE_DIRECTORIES ${TYCHO_NCCL_INCLUDE} INTERFACE_INCLUDE_DIRECTORIES ${TYCHO_NCCL_INCLUDE})
 endif()
 # Binaries look for our own libraries beside themselves and for LibTorch where it was at build time, in the build tree and
 # when installed. These become RUNPATHs, so LD_LIBRARY_PATH comes first: it points an installed Tycho at another LibTorch.

@@ -9,6 +9,7 @@
 
 #include "host/machine.h"
 #include "trainer/base/error.h"
+#include "trainer/rendezvous/rank_cores.h"
 
 namespace tycho {
 namespace {
@@ -43,8 +44,10 @@ void keep_memory() {
   mallopt(M_TOP_PAD, 64 << 20);
 }
 
-/// LibTorch's profiler asks for GPUs, and where there are none says so as an error, for everybody to read.
-void quiet_profiler() {
+/// LibTorch's profiler asks for GPUs, and where there are none says so as an error, for everybody to read;
+/// and ranks that look for one that is not there yet warn at every try.
+void quiet_libtorch() {
+  set_unless_set("TORCH_CPP_LOG_LEVEL", "ERROR");
   if (visible_gpus().empty()) set_unless_set("KINETO_LOG_LEVEL", "5");
 }
 
@@ -64,7 +67,7 @@ const EngineApi& load(int threads) {
   const std::string path = engine_path();
   prepare_openmp(threads);
   keep_memory();
-  quiet_profiler();
+  quiet_libtorch();
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     fail(ExitCode::kFailure, "[engine] cannot open {}: {}; scripts/setup installs LibTorch", path, dlerror());

@@ -2,18 +2,12 @@
 #include "host/machine.h"
 
 #include <fmt/ranges.h>
-#include <sched.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
 
 namespace tycho {
-
-int usable_cores() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 std::vector<std::string> visible_gpus() {
   std::vector<std::string> gpus;

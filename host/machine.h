@@ -1,4 +1,4 @@
-// What this machine has: cores and GPUs.
+// The GPUs of this machine.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -6,8 +6,6 @@
 
 namespace tycho {
 
-/// Cores that this process may use.
-int usable_cores();
 /// The GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them: that variable if it is set, else
 /// what the driver lists.
 std::vector<std::string> visible_gpus();

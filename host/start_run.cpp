@@ -6,6 +6,8 @@
 #include "bindings/run/lua_callbacks.h"
 #include "host/engine.h"
 #include "host/signals.h"
+#include "trainer/base/error.h"
+#include "trainer/rendezvous/rank_cores.h"
 
 namespace tycho {
 
@@ -29,9 +31,20 @@ int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins
   RunRequest request = make_run_request(recipe, pins, argv, until);
   LuaCallbacks callbacks(recipe);
   request.callbacks = &callbacks;
+  request.place = find_rank_place(process_environment());
   const StopFlag& stop = stop_on_signals();
   const bool live = isatty(STDOUT_FILENO) != 0 && !plain;
-  return open_engine(static_cast<int>(recipe.config.threads)).run(request, live, stop);
+  const auto threads = static_cast<int>(recipe.config.threads);
+  return open_engine(threads > 0 ? threads : cores_of_rank(request.place)).run(request, live, stop);
+}
+
+void require_one_rank(const char* what) {
+  const RankPlace place = find_rank_place(process_environment());
+  if (place.num_ranks == 1) return;
+  fail(ExitCode::kTopology,
+       "[ranks] {} is for one process, and this is rank {} of {} ({}): start it with one task, or set "
+       "TYCHO_NUM_RANKS=1",
+       what, place.rank, place.num_ranks, place.source);
 }
 
 }  // namespace tycho

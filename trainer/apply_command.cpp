@@ -25,7 +25,8 @@ std::string text_argument(const Command& command, const char* name) {
 
 void Trainer::boundary(int wait_ms) {
   const StepMetrics now = metrics_now();
-  const Hooks::Boundary agreed = hooks_.boundary(event_info(Event::kBatchEnd, now), wait_ms);
+  const Agreement agreed = hooks_.boundary(event_info(Event::kBatchEnd, now), wait_ms, context_.stop);
+  signal_ = agreed.signal;
   for (const Command& command : agreed.commands) {
     try {
       apply(command);
@@ -124,7 +125,8 @@ void Trainer::remake_optimizer(const TrainConfig& changed) {
     kept.push_back(buffer.flat.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true));
   optimizer_.reset();
   rules_ = param_rules(changed.optimizer, changed.param_groups, model_layout(changed.model).units);
-  optimizer_ = make_optimizer(changed.optimizer, units_.owned(), rules_, static_cast<uint64_t>(changed.seed));
+  optimizer_ =
+      make_optimizer(changed.optimizer, units_->owned(), rules_, static_cast<uint64_t>(changed.seed));
   const std::vector<StateBuffer> state = optimizer_->state();
   for (size_t i = 0; i < kept.size(); ++i) state[i].flat.copy_(kept[i]);
 }

@@ -23,8 +23,8 @@ void keep_sets(EvalRecords& records, const EvalData& sets) {
 void Trainer::initialise() {
   announce(Event::kSetup);
   const std::string& weights = initial_weights_path(config_.model);
-  if (!weights.empty()) load_initial_weights(weights, config_.model, units_.owned());
-  for (FlatUnit& unit : units_.owned())
+  if (!weights.empty()) load_initial_weights(weights, config_.model, units_->owned());
+  for (FlatUnit& unit : units_->owned())
     if (weights.empty()) tycho::initialise(unit, static_cast<uint64_t>(config_.seed));
   open_data();
   announce(Event::kLoad, {{"checkpoint", ""}});
@@ -32,7 +32,7 @@ void Trainer::initialise() {
 
 CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
   announce(Event::kSetup);
-  CheckpointInfo loaded = load_newest(candidates, units_.owned(), *optimizer_, context_.reporter);
+  CheckpointInfo loaded = load_newest(candidates, units_->owned(), *optimizer_, context_.reporter);
   info_.first_step = loaded.step;
   take_state(loaded);
   return loaded;
@@ -41,7 +41,7 @@ CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
 // Read whole before anything is changed: what is there now may be all that is left of a run.
 void Trainer::load(const CheckpointInfo& info) {
   CheckpointReader(info).verify();
-  load_newest({info}, units_.owned(), *optimizer_, context_.reporter);
+  load_newest({info}, units_->owned(), *optimizer_, context_.reporter);
   stop_reason_.clear();
   save_tags_.clear();
   paused_ = false;
@@ -59,6 +59,7 @@ void Trainer::take_state(const CheckpointInfo& loaded) {
   hooks_.load_state(state_);
   throughput_ = Throughput(info_);
   context_.saver.set_resumed_from(loaded);
+  saved_step_.reset();
   open_data();
   announce(Event::kLoad, {{"checkpoint", loaded.path}});
 }

@@ -58,14 +58,19 @@ TrainConfig read_config(const Json& json, std::vector<ConfigProblem>& problems) 
   return config;
 }
 
-TrainConfig read_config_or_fail(const Json& json) {
-  std::vector<ConfigProblem> problems;
-  const TrainConfig config = read_config(json, problems);
-  if (problems.empty()) return config;
+void require_no_problems(const std::vector<ConfigProblem>& problems, ExitCode code) {
+  if (problems.empty()) return;
   std::string text = fmt::format("[config] {} problem{}", problems.size(), problems.size() == 1 ? "" : "s");
   for (const ConfigProblem& problem : problems)
     text += fmt::format("\n  {}: {}", problem.path, problem.message);
-  fail(ExitCode::kRecipe, "{}", text);
+  fail(code, "{}", text);
+}
+
+TrainConfig read_config_or_fail(const Json& json) {
+  std::vector<ConfigProblem> problems;
+  const TrainConfig config = read_config(json, problems);
+  require_no_problems(problems, ExitCode::kRecipe);
+  return config;
 }
 
 std::string config_hash(const Json& resolved) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/error.h"
 #include "trainer/base/json.h"
 #include "trainer/config.h"
 
@@ -19,6 +20,8 @@ Json config_to_json(const TrainConfig& config);
 TrainConfig read_config(const Json& json, std::vector<ConfigProblem>& problems);
 /// The same for a caller that cannot go on: throws Error (kRecipe) that lists all problems.
 TrainConfig read_config_or_fail(const Json& json);
+/// Throws Error that lists all problems, when there are any.
+void require_no_problems(const std::vector<ConfigProblem>& problems, ExitCode code);
 
 /// XXH3-128 of what decides the numbers of a run: run_name, run_dir, resume, threads, eval_data, eval, ckpt
 /// and log are left out. `resolved` has every key, as config_to_json writes it; the order of keys and the

@@ -6,7 +6,6 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <dlfcn.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,8 @@
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/matmul.h"
 #include "trainer/layout/gpu_attention.h"
+#include "trainer/parallel/nccl_table.h"
+#include "trainer/rendezvous/rank_cores.h"
 
 namespace tycho {
 namespace {
@@ -35,10 +36,10 @@ const std::string& load_cuda_plugin() {
     if (access(path.c_str(), F_OK) != 0) return path + " is not there: this build has no CUDA part";
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr) return std::string(dlerror());
-    using Init = void (*)(void (*)(const KernelTable*));
+    using Init = void (*)(void (*)(const KernelTable*), void (*)(const NcclTable*));
     const auto init = reinterpret_cast<Init>(dlsym(library, "tycho_cuda_init"));
     if (init == nullptr) return path + " has no tycho_cuda_init: it belongs to another version";
-    init(&set_cuda_kernels);
+    init(&set_cuda_kernels, &set_nccl);
     return std::string();
   }();
   return problem;
@@ -76,14 +77,22 @@ std::string cpu_name() {
 
 }  // namespace
 
-at::Device choose_device(DeviceKind kind) {
+at::Device choose_device(DeviceKind kind, int local_rank) {
   if (kind == DeviceKind::kCpu) return at::kCPU;
   // Asking for a driver costs little; opening LibTorch's CUDA half costs a second, so auto looks first.
   const bool has_driver = access("/dev/nvidiactl", F_OK) == 0;
   if (kind == DeviceKind::kAuto && !has_driver) return at::kCPU;
   const std::string& problem = load_cuda_plugin();
-  if (problem.empty() && at::hasCUDA() && at::detail::getCUDAHooks().deviceCount() > 0)
-    return at::Device(at::kCUDA, 0);
+  const int num_gpus = problem.empty() && at::hasCUDA() ? at::detail::getCUDAHooks().deviceCount() : 0;
+  // Schedulers show each rank its own GPU alone, or all of them to every rank.
+  if (num_gpus == 1) return at::Device(at::kCUDA, 0);
+  if (num_gpus > local_rank) return at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(local_rank));
+  if (num_gpus > 0)
+    fail(
+        ExitCode::kTopology,
+        "[device] this machine shows {} GPUs, and local rank {} wants one of its own: start at most {} ranks "
+        "a machine",
+        num_gpus, local_rank, num_gpus);
   if (kind == DeviceKind::kAuto) return at::kCPU;
   fail(ExitCode::kTopology,
        "[device] wanted a GPU (device = \"cuda\"), {}. Use device=cpu, or a machine with a GPU and a build "
@@ -91,11 +100,8 @@ at::Device choose_device(DeviceKind kind) {
        problem.empty() ? "found none" : problem);
 }
 
-int set_threads(int64_t threads) {
-  if (threads == 0) {
-    cpu_set_t cores;
-    threads = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
-  }
+int set_threads(int64_t threads, const RankPlace& place) {
+  if (threads == 0) threads = cores_of_rank(place);
   at::set_num_threads(static_cast<int>(threads));
   return static_cast<int>(threads);
 }

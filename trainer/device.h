@@ -5,15 +5,17 @@
 
 #include "trainer/config.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/rendezvous/rank_place.h"
 
 namespace tycho {
 
 /// What a recipe's `device` means here. `cuda` opens libtycho_cuda.so, which lies beside libtycho_engine.so;
-/// without it or without a GPU that is an Error (kTopology). `auto` takes the GPU when both are there.
-at::Device choose_device(DeviceKind kind);
+/// without it or without a GPU that is an Error (kTopology). `auto` takes the GPU when both are there. Each
+/// rank of a machine takes the GPU of its `local_rank`, or the only one that it sees.
+at::Device choose_device(DeviceKind kind, int local_rank = 0);
 
 /// Sets the number of CPU threads: `threads`, or one per core that this process may use. Returns it.
-int set_threads(int64_t threads);
+int set_threads(int64_t threads, const RankPlace& place = {});
 
 /// For people and for the table of peaks: "2 threads, AMD EPYC", "NVIDIA H200".
 std::string device_name(const at::Device& device);

@@ -10,10 +10,10 @@ namespace tycho {
 namespace {
 
 RunnerContext context_of(const TrainConfig& config, const RunInfo& run, Communicator& world,
-                         const at::Device& device, Reporter& reporter, Dist* dist) {
+                         Reporter& reporter, Dist* dist) {
   return {.rank = world.rank(),
           .reporter = reporter,
-          .gather = [&world, device](const std::string& mine) { return gather_texts(world, device, mine); },
+          .gather = [&world](const std::string& mine) { return gather_texts(world, mine); },
           .dist = dist,
           .in_steps =
               [&config, &run](const Duration& length) {
@@ -24,12 +24,12 @@ RunnerContext context_of(const TrainConfig& config, const RunInfo& run, Communic
 }  // namespace
 
 Hooks::Hooks(const TrainConfig& config, const RunInfo& run, CallbackSource* source, Communicator& world,
-             const at::Device& device, Reporter& reporter)
+             Reporter& reporter)
     : run_(run),
       source_(source),
-      dist_(make_dist(world, device)),
+      dist_(make_dist(world)),
       runner_(source != nullptr ? source->callbacks() : std::vector<Callback>(),
-              context_of(config, run, world, device, reporter, dist_.get())),
+              context_of(config, run, world, reporter, dist_.get())),
       schedule_(source != nullptr ? source->schedule() : nullptr) {
   if (source == nullptr && !config.callbacks.empty())
     reporter.event("warning", "the recipe's callbacks do not run here",
@@ -40,10 +40,8 @@ Hooks::Hooks(const TrainConfig& config, const RunInfo& run, CallbackSource* sour
   if (!warning.empty()) reporter.event("warning", warning, Json::object());
 }
 
-Hooks::Boundary Hooks::boundary(const EventInfo& info, int wait_ms) {
-  Boundary result;
-  result.commands = runner_.boundary(info.metrics.step, serve_operators(info, wait_ms), result.failure);
-  return result;
+Agreement Hooks::boundary(const EventInfo& info, int wait_ms, int signal) {
+  return runner_.boundary(info.metrics.step, serve_operators(info, wait_ms), signal);
 }
 
 std::vector<Command> Hooks::serve_operators(const EventInfo& info, int wait_ms) {

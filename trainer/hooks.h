@@ -18,17 +18,13 @@ class Hooks {
  public:
   /// `source` may be null: then nothing hooks in. All references outlive the hooks.
   Hooks(const TrainConfig& config, const RunInfo& run, CallbackSource* source, Communicator& world,
-        const at::Device& device, Reporter& reporter);
+        Reporter& reporter);
 
   bool wants(Event event, int64_t step) const { return runner_.wants(event, step); }
   void announce(const EventInfo& info) { runner_.announce(info); }
-  /// Collective. What to do now, in order, and why the run must not go on, or "". Operators are answered
-  /// here, who see what `info` has; waits for them no longer than `wait_ms`.
-  struct Boundary {
-    std::vector<Command> commands;
-    std::string failure;
-  };
-  Boundary boundary(const EventInfo& info, int wait_ms);
+  /// Collective. What to do now. Operators are answered here, who see what `info` has; waits for them no
+  /// longer than `wait_ms`. `signal`: the one that this rank got, or 0.
+  Agreement boundary(const EventInfo& info, int wait_ms, int signal);
   /// A command of who holds the run, for the next boundary. On rank 0.
   void queue(Command command) { queued_.push_back(std::move(command)); }
   bool has_queued() const { return !queued_.empty(); }

@@ -12,65 +12,23 @@
 #include "trainer/base/json_writer.h"
 #include "trainer/checkpoint/run_lock.h"
 #include "trainer/config_io.h"
-#include "trainer/data/conversion_note.h"
 #include "trainer/data/tokenizer.h"
+#include "trainer/describe_run.h"
 #include "trainer/device.h"
 #include "trainer/eval/generate.h"
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/live_tensor.h"
-#include "trainer/metrics/device_peak.h"
 #include "trainer/native_errors.h"
+#include "trainer/parallel/gather_texts.h"
+#include "trainer/parallel/world.h"
 #include "trainer/restore/initial_weights.h"
 #include "trainer/resume.h"
 #include "trainer/run_data.h"
+#include "trainer/same_recipe.h"
 #include "trainer/trainer.h"
 
 namespace tycho {
 namespace {
-
-// The text of the tokenizer's file, after checking it against model and data; "" when the recipe names none.
-std::string read_tokenizer(const TrainConfig& config, const ModelLayout& layout) {
-  if (config.tokenizer.empty()) return "";
-  std::string text = read_file(config.tokenizer);
-  const std::unique_ptr<Tokenizer> tokenizer = tokenizer_from_text(text, config.tokenizer);
-  if (tokenizer->size() > layout.vocab_size)
-    fail(ExitCode::kUnusable,
-         "[tokenizer] {} has {} tokens, the model {}: set model.vocab_size to at least {}", config.tokenizer,
-         tokenizer->size(), layout.vocab_size, tokenizer->size());
-  for (const DataConfig& data : all_data(config))
-    if (data.is<MdsConfig>()) check_tokenizer(data.place(), *tokenizer, config.tokenizer);
-  return text;
-}
-
-/// The step of request.until; nothing when the run goes to its end.
-std::optional<int64_t> until_step(const TrainConfig& config, const RunRequest& request, const RunInfo& info) {
-  if (request.until.empty()) return {};
-  const double steps = in_steps(Duration::parse(request.until), config, info.total_steps, info.num_samples);
-  const auto step = static_cast<int64_t>(std::ceil(steps));
-  return step < info.total_steps ? std::optional(std::max<int64_t>(step, 1)) : std::nullopt;
-}
-
-RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const at::Device& device,
-                     const std::string& run_dir) {
-  const ModelLayout layout = model_layout(config.model);
-  RunInfo info;
-  info.run_name = config.run_name;
-  info.run_dir = run_dir;
-  info.device = device_name(device);
-  info.precision = config.precision == Precision::kBf16 ? "bf16" : "fp32";
-  info.recipe_hash = request.recipe_hash;
-  info.pins = request.pins;
-  info.num_samples = count_samples(config.train_data, row_shape(config));
-  info.total_steps = total_steps(config, info.num_samples);
-  info.total_tokens = info.total_steps * global_batch_sequences(config) * config.seq_len;
-  info.until_step = until_step(config, request, info);
-  info.num_params = layout.num_params();
-  info.device_memory_bytes = device_memory_bytes(device);
-  info.flops_per_token_full = layout.flops_per_token_full(config.seq_len);
-  info.flops_per_token_causal = layout.flops_per_token_causal(config.seq_len);
-  info.peak_flops = device_peak_flops(info.device, config.precision);
-  return info;
-}
 
 std::unique_ptr<Reporter> make_reporter(const std::string& run_dir, std::unique_ptr<Reporter> display) {
   std::vector<std::unique_ptr<Reporter>> reporters;
@@ -114,33 +72,9 @@ class OpenRun final : public TrainingSession {
   OpenRun(const RunRequest& request, std::unique_ptr<Reporter> display, const std::atomic<int>& stop)
       : recipe_(parse_json(request.config_json, "recipe")),
         config_(config_of(recipe_, request.schedule)),
-        stop_(stop) {
-    const std::string run_dir = run_folder_path(config_);
-    tokenizer_text_ = read_tokenizer(config_, model_layout(config_.model));
-    chats_ = open_chats(config_);
-    set_threads(config_.threads);
-    device_ = choose_device(config_.device);
-    facts_.run = describe_run(config_, request, device_, run_dir);
-    facts_.recipe = recipe_;
-    facts_.num_layers = model_layout(config_.model).num_blocks;
-    facts_.has_tokenizer = !tokenizer_text_.empty();
-    if (facts_.has_tokenizer) tokenizer_ = tokenizer_from_text(tokenizer_text_, config_.tokenizer);
-
-    FileOps& files = real_files();
-    make_dirs(files, run_dir);
-    lock_ = std::make_unique<RunLock>(files, run_dir);
-    write_run_folder(files, run_dir, request, engine_versions());
-    reporter_ = make_reporter(run_dir, std::move(display));
-    const std::vector<CheckpointInfo> candidates = resume_candidates(config_, run_dir);
-    if (!candidates.empty()) facts_.run.first_step = candidates.front().step;
-    reporter_->run_start(facts_.run);
-    report_chats(chats_, *reporter_);
-    try {
-      with_own_errors([&] { make_trainer(request, candidates); });
-    } catch (const std::exception& error) {
-      reporter_->run_end(std::string("failed: ") + error.what());
-      throw;
-    }
+        stop_(stop),
+        world_(open_world(request.place)) {
+    guarded([&] { open(request, std::move(display)); });
   }
 
   ~OpenRun() override {
@@ -162,7 +96,7 @@ class OpenRun final : public TrainingSession {
 
   std::vector<StepMetrics> step(int64_t n) override {
     std::vector<StepMetrics> done;
-    with_own_errors([&] {
+    guarded([&] {
       obey();
       for (int64_t i = 0; i < n && trainer_->going_on(); ++i) {
         trainer_->step();
@@ -176,20 +110,20 @@ class OpenRun final : public TrainingSession {
   void run_for(const Duration& length) override {
     const double steps = in_steps(length, config_, facts_.run.total_steps, facts_.run.num_samples);
     const auto whole = static_cast<int64_t>(std::ceil(steps));
-    with_own_errors([&] {
+    guarded([&] {
       obey();
       trainer_->advance(trainer_->state().step + whole);
     });
   }
 
   int fit() override {
-    return with_own_errors([&] { return trainer_->fit(); });
+    return guarded([&] { return trainer_->fit(); });
   }
 
   std::optional<EvalResults> evaluate(const std::string& set) override {
     if (config_.eval_data.empty())
       fail(ExitCode::kUsage, "[eval] this recipe has no eval_data: set it before build");
-    return with_own_errors([&] { return trainer_->evaluate(set); });
+    return guarded([&] { return trainer_->evaluate(set); });
   }
 
   SavedCheckpoint save() override {
@@ -200,7 +134,7 @@ class OpenRun final : public TrainingSession {
 
   SavedCheckpoint load(const std::string& path) override {
     const CheckpointInfo info = find_checkpoint(path);
-    with_own_errors([&] { trainer_->load(info); });
+    guarded([&] { trainer_->load(info); });
     report_resume(info, recipe_, *reporter_);
     const std::vector<CheckpointInfo> all = list_checkpoints(facts_.run.run_dir + "/checkpoints");
     if (!all.empty() && all.front().step > info.step)
@@ -314,6 +248,66 @@ class OpenRun final : public TrainingSession {
   }
 
  private:
+  // An error of this rank reaches the others, who would wait for it.
+  template <class Body>
+  auto guarded(Body&& body) -> decltype(body()) {
+    try {
+      return with_own_errors(body);
+    } catch (const Error& error) {
+      world_->leave(error);
+      throw;
+    } catch (const std::exception& error) {
+      world_->leave(Error(error.what()));
+      throw;
+    }
+  }
+
+  void open(const RunRequest& request, std::unique_ptr<Reporter> display) {
+    require_same_recipe(*world_, request);
+    const std::string run_dir = run_folder_path(config_);
+    together(*world_, [&] { with_own_errors([&] { look_around(request, run_dir); }); });
+    world_ = with_device(std::move(world_), device_);
+    together(*world_, [&] { take_folder(request, run_dir, std::move(display)); });
+    const std::vector<CheckpointInfo> candidates = resume_candidates(config_, run_dir, *world_);
+    if (!candidates.empty()) facts_.run.first_step = candidates.front().step;
+    reporter_->run_start(facts_.run);
+    report_chats(chats_, *reporter_);
+    try {
+      with_own_errors([&] { make_trainer(request, candidates); });
+    } catch (const std::exception& error) {
+      reporter_->run_end(std::string("failed: ") + error.what());
+      throw;
+    }
+  }
+
+  // All that can be wrong before the run folder is touched.
+  void look_around(const RunRequest& request, const std::string& run_dir) {
+    require_no_problems(check_config(config_, world_->size()), ExitCode::kTopology);
+    tokenizer_text_ = read_tokenizer(config_, model_layout(config_.model));
+    chats_ = open_chats(config_, stop_);
+    set_threads(config_.threads, request.place);
+    device_ = choose_device(config_.device, request.place.local_rank);
+    facts_.run = describe_run(config_, request, device_, run_dir);
+    facts_.rank = world_->rank();
+    facts_.recipe = recipe_;
+    facts_.num_layers = model_layout(config_.model).num_blocks;
+    facts_.has_tokenizer = !tokenizer_text_.empty();
+    if (facts_.has_tokenizer) tokenizer_ = tokenizer_from_text(tokenizer_text_, config_.tokenizer);
+  }
+
+  // Rank 0 owns it, and writes all that is in it.
+  void take_folder(const RunRequest& request, const std::string& run_dir, std::unique_ptr<Reporter> display) {
+    if (world_->rank() != 0) {
+      reporter_ = std::make_unique<Reporter>();
+      return;
+    }
+    FileOps& files = real_files();
+    make_dirs(files, run_dir);
+    lock_ = std::make_unique<RunLock>(files, run_dir);
+    write_run_folder(files, run_dir, request, engine_versions());
+    reporter_ = make_reporter(run_dir, std::move(display));
+  }
+
   // What was commanded between two calls acts before the next step.
   void obey() {
     trainer_->go_on();
@@ -323,8 +317,10 @@ class OpenRun final : public TrainingSession {
   void make_trainer(const RunRequest& request, const std::vector<CheckpointInfo>& candidates) {
     for (const std::string& note : speed_notes(device_, config_))
       reporter_->event("warning", note, Json::object());
-    CheckpointStore store(real_files(), facts_.run.run_dir + "/checkpoints", config_.ckpt.keep,
-                          lock_->epoch(), [this] { lock_->check(); });
+    std::optional<CheckpointStore> store;
+    if (lock_)
+      store.emplace(real_files(), facts_.run.run_dir + "/checkpoints", config_.ckpt.keep, lock_->epoch(),
+                    [this] { lock_->check(); });
     saver_ = std::make_unique<Saver>(std::move(store), config_.ckpt.async, *reporter_);
     CheckpointMeta meta{.recipe = recipe_, .recipe_hash = request.recipe_hash};
     if (const std::string& weights = initial_weights_path(config_.model); !weights.empty())
@@ -343,6 +339,7 @@ class OpenRun final : public TrainingSession {
     } else {
       const CheckpointInfo loaded = trainer_->resume(candidates);
       facts_.checkpoint = loaded.path;
+      require_same_checkpoint(*world_, loaded);
       report_resume(loaded, recipe_, *reporter_);
     }
   }
@@ -365,6 +362,7 @@ class OpenRun final : public TrainingSession {
   Json recipe_;
   TrainConfig config_;
   const std::atomic<int>& stop_;
+  std::unique_ptr<Communicator> world_;  // of the ranks of this run
   SessionFacts facts_;
   std::string tokenizer_text_;
   std::unique_ptr<Tokenizer> tokenizer_;
@@ -373,7 +371,6 @@ class OpenRun final : public TrainingSession {
   std::unique_ptr<RunLock> lock_;
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<Saver> saver_;
-  std::unique_ptr<Communicator> world_ = make_world_of_one();
   std::unique_ptr<Trainer> trainer_;
   std::vector<ParamInfo> params_;
   std::vector<std::pair<size_t, size_t>> places_;  // of each parameter: unit, position in it

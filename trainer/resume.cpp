@@ -5,6 +5,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/config_io.h"
+#include "trainer/parallel/gather_texts.h"
 #include "trainer/restore/unit_tensors.h"
 
 namespace tycho {
@@ -41,6 +42,34 @@ std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const s
          run_dir, fmt::join(broken, "\n  "));
   for (const std::string& line : broken) checkpoints.front().warnings.push_back("left out " + line);
   return checkpoints;
+}
+
+std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const std::string& run_dir,
+                                              Communicator& world) {
+  std::vector<CheckpointInfo> candidates;
+  Json paths = Json::array();
+  together(world, [&] {
+    if (world.rank() == 0) candidates = resume_candidates(config, run_dir);
+  });
+  for (const CheckpointInfo& info : candidates) paths.push_back(info.path);
+  // Folders of a shared file system may show themselves to other machines a moment later.
+  const Json agreed = parse_json(gather_texts(world, paths.dump()).front(), "resume");
+  together(world, [&] {
+    if (world.rank() == 0) return;
+    for (const Json& path : agreed) candidates.push_back(find_checkpoint(path));
+  });
+  return candidates;
+}
+
+void require_same_checkpoint(Communicator& world, const CheckpointInfo& loaded) {
+  const std::vector<std::string> all = gather_texts(world, loaded.path);
+  for (size_t r = 1; r < all.size(); ++r)
+    if (all[r] != all[0])
+      fail(ExitCode::kUnusable,
+           "[resume] rank 0 went on from {}, and rank {} could not read that and took {}: repair or remove "
+           "the "
+           "newer one, or name one with resume=PATH",
+           all[0], r, all[r]);
 }
 
 CheckpointInfo load_newest(const std::vector<CheckpointInfo>& candidates, std::vector<FlatUnit>& units,

@@ -7,6 +7,7 @@
 #include "trainer/config.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/optim/optimizer.h"
+#include "trainer/parallel/communicator.h"
 #include "trainer/units/flat_unit.h"
 
 namespace tycho {
@@ -16,6 +17,12 @@ namespace tycho {
 /// an Error (kUnusable), never a fresh start. none: nothing. A path: that checkpoint alone. Those that were
 /// left out as damaged are in the first one's warnings.
 std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const std::string& run_dir);
+/// The same for ranks: what rank 0 finds, by all. Collective.
+std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const std::string& run_dir,
+                                              Communicator& world);
+/// Throws Error (kUnusable) on every rank when one went on from another checkpoint, since it could not read a
+/// newer one. Collective.
+void require_same_checkpoint(Communicator& world, const CheckpointInfo& loaded);
 
 /// Fills units and optimizer from the first of `candidates` (one or more) whose every byte is right, and
 /// returns it. Loading is the check: bytes are read once. One that cannot be read is reported, and the next

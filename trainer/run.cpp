@@ -9,8 +9,10 @@
 namespace tycho {
 
 int run_training(const RunRequest& request, bool tty, const std::atomic<int>& stop) {
-  const std::unique_ptr<TrainingSession> session = open_session(
-      request, tty ? make_terminal_reporter(STDOUT_FILENO) : make_plain_reporter(STDOUT_FILENO), stop);
+  std::unique_ptr<Reporter> display;
+  if (request.place.rank == 0)
+    display = tty ? make_terminal_reporter(STDOUT_FILENO) : make_plain_reporter(STDOUT_FILENO);
+  const std::unique_ptr<TrainingSession> session = open_session(request, std::move(display), stop);
   return train_to_end(*session);
 }
 

@@ -1,10 +1,12 @@
 // The data of a run: what a recipe names, opened once, and what is said about it.
 #pragma once
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "trainer/config.h"
 #include "trainer/data/chat_dataset.h"
+#include "trainer/layout/model_layout.h"
 #include "trainer/metrics/reporter.h"
 
 namespace tycho {
@@ -13,9 +15,14 @@ namespace tycho {
 std::vector<DataConfig> all_data(const TrainConfig& config);
 
 /// Text, tokenised: counting, the loader and evaluations find it again as long as it is held. Throws Error
-/// (kUnusable) for rows that are wrong.
-std::vector<std::shared_ptr<const ChatDataset>> open_chats(const TrainConfig& config);
+/// (kUnusable) for rows that are wrong, and one with the code 128 + signal when `stop` holds one meanwhile.
+std::vector<std::shared_ptr<const ChatDataset>> open_chats(const TrainConfig& config,
+                                                           const std::atomic<int>& stop);
 /// An event "data" for each, and a warning for each of its own.
 void report_chats(const std::vector<std::shared_ptr<const ChatDataset>>& chats, Reporter& reporter);
+
+/// The text of the recipe's tokenizer, "" when it names none. Throws Error (kUnusable) when it does not fit
+/// the model or the data.
+std::string read_tokenizer(const TrainConfig& config, const ModelLayout& layout);
 
 }  // namespace tycho

@@ -6,6 +6,7 @@
 
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
+#include "trainer/rendezvous/rank_place.h"
 
 namespace tycho {
 
@@ -22,6 +23,7 @@ struct RunRequest {
   std::vector<std::string> pins;
   std::vector<double> schedule;         // factors of a scheduler = fn, by step; empty for another
   CallbackSource* callbacks = nullptr;  // outlives the run; none: the recipe's callbacks do not run
+  RankPlace place;                      // of this process
   std::string until;  // a duration where this process ends with the run to be gone on with; "" for its end
 };
 

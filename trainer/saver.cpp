@@ -32,7 +32,7 @@ void require_finite_weights(const std::vector<FlatUnit>& units, int64_t step) {
 
 }  // namespace
 
-Saver::Saver(CheckpointStore store, bool async, Reporter& reporter)
+Saver::Saver(std::optional<CheckpointStore> store, bool async, Reporter& reporter)
     : store_(std::move(store)), async_(async), reporter_(reporter) {}
 
 Saver::~Saver() {
@@ -40,6 +40,7 @@ Saver::~Saver() {
 }
 
 void Saver::save(CheckpointMeta meta, std::vector<FlatUnit>& units, Optimizer& optimizer) {
+  if (!store_) return;
   const auto start = Clock::now();
   wait(/*last=*/false);
   require_finite_weights(units, meta.step);
@@ -70,7 +71,7 @@ void Saver::save(CheckpointMeta meta, std::vector<FlatUnit>& units, Optimizer& o
 void Saver::write(const CheckpointMeta& meta, const std::vector<TensorBytes>& tensors) {
   const auto start = Clock::now();
   try {
-    result_ = store_.save(meta, tensors);
+    result_ = store_->save(meta, tensors);
   } catch (...) {
     failure_ = std::current_exception();
   }
@@ -93,7 +94,6 @@ void Saver::settle(bool last) {
   written_ = false;
   if (result_) {
     failures_in_a_row_ = 0;
-    last_saved_step_ = step_;
     reporter_.event(
         "checkpoint",
         fmt::format("step {} saved{}, {} in {:.1f} s", step_,

@@ -16,14 +16,14 @@ namespace tycho {
 /// Owned by the trainer's thread. One save at a time: the next one waits for the one in flight.
 class Saver {
  public:
-  Saver(CheckpointStore store, bool async, Reporter& reporter);
+  /// Without a store it writes nothing: another rank does.
+  Saver(std::optional<CheckpointStore> store, bool async, Reporter& reporter);
   /// Waits for a save in flight; a failure then is only reported.
   ~Saver();
 
   /// The checkpoint that training goes on from.
   void set_resumed_from(const CheckpointInfo& info) {
-    store_.set_resumed_from(info);
-    last_saved_step_.reset();
+    if (store_) store_->set_resumed_from(info);
   }
   /// Copies all state and starts to write it. Refuses (kNumerics) weights that are not finite. A failed write
   /// is reported and training goes on; the third in a row is thrown (kStorage), and a lost folder
@@ -39,13 +39,14 @@ class Saver {
   std::optional<CheckpointInfo> take_saved() { return std::exchange(saved_, std::nullopt); }
   /// Seconds that it took to write.
   double write_s() const { return write_s_; }
-  std::optional<int64_t> last_saved_step() const { return last_saved_step_; }
+  /// The newest save is not written yet.
+  bool in_flight() const { return writer_.joinable(); }
 
  private:
   void write(const CheckpointMeta& meta, const std::vector<TensorBytes>& tensors);
   void settle(bool last);
 
-  CheckpointStore store_;
+  std::optional<CheckpointStore> store_;
   bool async_;
   Reporter& reporter_;
   std::vector<Tensor> copies_;  // host memory for the snapshot, taken at the first save
@@ -57,7 +58,6 @@ class Saver {
   std::exception_ptr failure_;
   int failures_in_a_row_ = 0;
   double pause_s_ = 0;
-  std::optional<int64_t> last_saved_step_;
 };
 
 }  // namespace tycho

@@ -12,6 +12,7 @@
 #include "trainer/base/field_types.h"
 #include "trainer/base/philox.h"
 #include "trainer/device.h"
+#include "trainer/parallel/gather_texts.h"
 
 namespace tycho {
 namespace {
@@ -27,6 +28,31 @@ FlatUnit::Use training_use(MasterWeights master) {
     case MasterWeights::kStochastic: return FlatUnit::Use::kTrainStochastic;
   }
   return FlatUnit::Use::kTrain;
+}
+
+/// What came of the newest save, which rank 0 writes: null while it is written, what ckpt_saved tells when it
+/// is durable, and {} when it failed. Collective.
+Json outcome_on_all_ranks(Communicator& world, Saver& saver) {
+  std::string mine;
+  if (world.rank() == 0 && !saver.in_flight()) {
+    const std::optional<CheckpointInfo> saved = saver.take_saved();
+    mine = saved ? Json{{"tag", saved->tag},
+                        {"path", saved->path},
+                        {"bytes", saved->num_bytes},
+                        {"saved_step", saved->step},
+                        {"seconds", saver.write_s()}}
+                       .dump()
+                 : "{}";
+  }
+  const std::string all = gather_texts(world, mine).front();
+  return all.empty() ? Json() : parse_json(all, "checkpoint");
+}
+
+/// The signal of the first rank that got one, or 0. Collective.
+int first_signal(Communicator& world, int mine) {
+  for (const std::string& signal : gather_texts(world, mine == 0 ? "" : std::to_string(mine)))
+    if (!signal.empty()) return std::stoi(signal);
+  return 0;
 }
 
 [[noreturn]] void stop_diverged(const TrainState& state, const std::string& what) {
@@ -45,6 +71,7 @@ int Trainer::fit() {
   const auto start = std::chrono::steady_clock::now();
   announce(Event::kFitStart);
   if (config_.eval.first && state_.step == 0) state_.eval_open = true;
+  signal_ = first_signal(context_.world, context_.stop);
   try {
     if (state_.eval_open) settle_step();
     advance(info_.total_steps);
@@ -58,10 +85,9 @@ int Trainer::fit() {
     throw Error(std::string(error.what()) + ". The run stopped with a checkpoint", error.code());
   }
   if (state_.step > info_.first_step || !save_tags_.empty()) save_now();
-  context_.saver.wait(/*last=*/true);
-  announce_saved();
+  wait_for_save();
   hooks_.report_costs(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  return finished() || context_.stop == 0 ? 0 : context_.stop.load();
+  return finished() ? 0 : signal_;
 }
 
 void Trainer::advance(int64_t until_step) {
@@ -84,7 +110,7 @@ void Trainer::between_steps(bool save_due) {
 // The boundary between two steps: what was asked for, and an evaluation that is due, which may ask for more.
 void Trainer::settle_step() {
   boundary();
-  if (!state_.eval_open || context_.stop != 0) return;
+  if (!state_.eval_open || signal_ != 0) return;
   if (evaluate() || evaluators_.empty()) state_.eval_open = false;
   boundary();
 }
@@ -99,7 +125,7 @@ void Trainer::step() {
   const Tensor weight_1 = token_weight(batch);  // exact mean over the valid tokens of micro-batches and ranks
   Tensor loss_sum = at::zeros({}, weight_1.options().dtype(at::kDouble));
   accumulate(batch, weight_1, loss_sum);
-  units_.finish();
+  units_->finish();
   const GradNorm norm = clipped();
   context_.world.all_reduce(loss_sum);
 
@@ -182,18 +208,22 @@ EventInfo Trainer::event_info(Event event, const StepMetrics& metrics, Json fact
 }
 
 void Trainer::announce_saved() {
-  const std::optional<CheckpointInfo> saved = context_.saver.take_saved();
-  if (saved)
-    announce(Event::kCkptSaved, {{"tag", saved->tag},
-                                 {"path", saved->path},
-                                 {"bytes", saved->num_bytes},
-                                 {"saved_step", saved->step},
-                                 {"seconds", context_.saver.write_s()}});
+  if (!save_open_) return;
+  const Json outcome = outcome_on_all_ranks(context_.world, context_.saver);
+  if (outcome.is_null()) return;
+  save_open_ = false;
+  if (outcome.empty()) return;
+  saved_step_ = outcome.at("saved_step");
+  announce(Event::kCkptSaved, outcome);
+}
+
+void Trainer::wait_for_save() {
+  context_.saver.wait(/*last=*/true);
+  announce_saved();
 }
 
 void Trainer::announce_signal() {
-  const int signal = context_.stop;
-  if (signal != 0) announce(Event::kSignal, {{"kind", std::string("SIG") + sigabbrev_np(signal)}});
+  if (signal_ != 0) announce(Event::kSignal, {{"kind", std::string("SIG") + sigabbrev_np(signal_)}});
 }
 
 // All ranks see the same two numbers, so they decide alike.
@@ -222,19 +252,20 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       context_(std::move(context)),
       micro_shape_{micro_batch_sequences(config, context_.world.size()), config.seq_len},
       rules_(param_rules(config.optimizer, config.param_groups, model_layout(config.model).units)),
-      units_(make_units(with_frozen(model_layout(config.model).units, rules_),
-                        compute_dtype(config.precision), context_.device,
-                        training_use(config.master_weights))),
-      model_(config.model, units_, micro_shape_, compute_dtype(config.precision), context_.device,
+      units_(make_unit_store(
+          make_units(with_frozen(model_layout(config.model).units, rules_), compute_dtype(config.precision),
+                     context_.device, training_use(config.master_weights)),
+          context_.world)),
+      model_(config.model, *units_, micro_shape_, compute_dtype(config.precision), context_.device,
              config.recompute),
       optimizer_(
-          make_optimizer(config.optimizer, units_.owned(), rules_, static_cast<uint64_t>(config.seed))),
-      trained_grads_(trained_grads(units_.owned(), rules_)),
+          make_optimizer(config.optimizer, units_->owned(), rules_, static_cast<uint64_t>(config.seed))),
+      trained_grads_(trained_grads(units_->owned(), rules_)),
       schedule_(make_schedule(config, info.total_steps, info.num_samples)),
       throughput_(info),
       profiler_(config.profile, {info.run_dir + "/profile", context_.world.rank(), !context_.device.is_cpu()},
                 context_.reporter),
-      hooks_(config_, info_, context_.callbacks, context_.world, context_.device, context_.reporter) {}
+      hooks_(config_, info_, context_.callbacks, context_.world, context_.reporter) {}
 
 double Trainer::lr_at(int64_t steps_done) const {
   return state_.controls.lr_of(scheduled_lr(steps_done), steps_done);
@@ -297,7 +328,8 @@ void Trainer::save(const std::string& tag) {
   hooks_.save_state(state_, last_step_);
   meta.train_state = state_.to_json();
   meta.tag = tag;
-  context_.saver.save(std::move(meta), units_.owned(), *optimizer_);
+  context_.saver.save(std::move(meta), units_->owned(), *optimizer_);
+  save_open_ = true;
 }
 
 // One checkpoint for each tag that was asked for, and one without when there is none.
@@ -311,8 +343,9 @@ void Trainer::save_wanted() {
 
 void Trainer::save_now() {
   context_.saver.wait(/*last=*/false);
-  if (context_.saver.last_saved_step() != state_.step || !save_tags_.empty()) save_wanted();
-  context_.saver.wait(/*last=*/true);
+  announce_saved();
+  if (saved_step_ != state_.step || !save_tags_.empty()) save_wanted();
+  wait_for_save();
 }
 
 double Trainer::steps_of(const Duration& length) const {

@@ -25,7 +25,7 @@ namespace tycho {
 /// What training gets from outside; all of it outlives the trainer.
 struct TrainerContext {
   at::Device device = at::kCPU;
-  Communicator& world;
+  Communicator& world;  // every rank trains on its own sequences
   Reporter& reporter;
   Saver& saver;
   CheckpointMeta checkpoint;            // what every checkpoint records besides step and state
@@ -58,10 +58,10 @@ class Trainer {
   /// A command for the next boundary, checked (make_command).
   void queue(Command command) { hooks_.queue(std::move(command)); }
   bool has_queued() const { return hooks_.has_queued(); }
-  /// Forgets that a command stopped the run.
-  void go_on() { stop_reason_.clear(); }
+  /// Forgets that a command or a signal stopped the run.
+  void go_on() { stop_reason_.clear(), signal_ = 0; }
   /// No end and no stop is reached.
-  bool going_on() const { return !finished() && context_.stop == 0 && stop_reason_.empty(); }
+  bool going_on() const { return !finished() && signal_ == 0 && stop_reason_.empty(); }
   /// The loss on the sets of eval_data now; nothing without any, or when it was stopped. With a name, that of
   /// one of several sets: a look, which callbacks do not hear of and state() does not remember. Throws Error
   /// (kUsage) for a name that is not there.
@@ -79,7 +79,7 @@ class Trainer {
   /// As commands have changed it.
   const TrainConfig& config() const { return now_; }
   const ParamRules& rules() const { return rules_; }
-  UnitStore& units() { return units_; }
+  UnitStore& units() { return *units_; }
   Profiler& profiler() { return profiler_; }
   /// Learning rate of the step that follows `steps_done` steps, as far as it is known now.
   double lr_at(int64_t steps_done) const;
@@ -95,6 +95,7 @@ class Trainer {
   StepMetrics metrics_now() const;
   EventInfo event_info(Event event, const StepMetrics& metrics, Json facts = Json::object()) const;
   void announce_saved();
+  void wait_for_save();
   void announce_signal();
   /// Collective: applies what callbacks and operators asked for. Throws Error (kRecipe) when one is to stop
   /// the run.
@@ -127,7 +128,7 @@ class Trainer {
   TrainerContext context_;
   BatchShape micro_shape_;
   ParamRules rules_;
-  LocalUnits units_;
+  std::unique_ptr<UnitStore> units_;
   Model model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<Tensor> trained_grads_;
@@ -142,6 +143,9 @@ class Trainer {
   std::vector<std::string> save_tags_;  // checkpoints that commands asked for at this boundary
   std::string stop_reason_;
   bool paused_ = false;
+  int signal_ = 0;                     // that all ranks agreed to stop for, or 0
+  bool save_open_ = false;             // a checkpoint was begun, and not all ranks know what came of it
+  std::optional<int64_t> saved_step_;  // of the newest checkpoint of this process
 };
 
 }  // namespace tycho

@@ -11,6 +11,7 @@
 #include "host/machine.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
+#include "trainer/rendezvous/rank_cores.h"
 
 namespace tycho {
 namespace {

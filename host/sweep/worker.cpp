@@ -12,6 +12,7 @@
 #include "host/sweep/slot.h"
 #include "trainer/base/error.h"
 #include "trainer/checkpoint/owner.h"
+#include "trainer/rendezvous/rank_cores.h"
 #include "trainer/sweep/table.h"
 
 namespace tycho {

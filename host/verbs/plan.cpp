@@ -5,6 +5,7 @@
 
 #include "host/signals.h"
 #include "host/verb.h"
+#include "trainer/config_io.h"
 #include "trainer/metrics/curve.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/plot.h"
@@ -12,10 +13,16 @@
 
 namespace tycho {
 
-const VerbSpec kPlanSpec = {"plan RECIPE [key=value ...]",
-                            "Says what a run will take: parameters, memory, FLOPs, steps, disk.",
-                            "  tycho plan recipes/demo.lua model.layers=8",
-                            {kJsonOption, kTraceOption}};
+const VerbSpec kPlanSpec = {
+    "plan RECIPE [key=value ...]",
+    "Says what a run will take: parameters, memory, FLOPs, steps, disk.",
+    "  tycho plan recipes/demo.lua model.layers=8\n"
+    "  tycho plan recipes/mpt-7b.lua --ranks 64 --gpu H200 --mfu 0.45",
+    {{"ranks", "Ranks that share a batch.", "N", "1"},
+     {"gpu", "Estimate the time on these: A100, \"H100 HBM3\", H200 and others.", "NAME"},
+     {"mfu", "Share of the GPU's peak that training reaches.", "F", "0.4"},
+     kJsonOption,
+     kTraceOption}};
 
 namespace {
 
@@ -35,6 +42,8 @@ Json plan_json(const Plan& plan) {
           {"flops_per_token_full", plan.flops_per_token_full},
           {"flops_per_token_causal", plan.flops_per_token_causal},
           {"total_flops", plan.total_flops},
+          {"num_ranks", plan.num_ranks},
+          {"seconds", plan.seconds},
           {"memory", memory},
           {"memory_bytes", plan.memory_bytes},
           {"checkpoint_bytes", plan.checkpoint_bytes},
@@ -71,7 +80,12 @@ void print_schedule(const TrainConfig& config, const Plan& plan) {
 int run_plan(const Arguments& arguments) {
   const InterruptLua interruptible;
   const ResolvedRecipe recipe = resolve_recipe(recipe_request(arguments));
-  const Plan plan = make_plan(recipe.config);
+  PlanDevices devices;
+  devices.num_ranks = arguments.integer("ranks", 1);
+  devices.mfu = arguments.number("mfu", 0.01, 1);
+  if (arguments.has("gpu")) devices.gpu = arguments.text("gpu");
+  require_no_problems(check_config(recipe.config, devices.num_ranks), ExitCode::kTopology);
+  const Plan plan = make_plan(recipe.config, devices);
   const bool json = arguments.has("json");
   fmt::print("{}", json ? plan_json(plan).dump(2) + "\n" : plan_text(plan, recipe.config));
   if (!json) print_schedule(recipe.config, plan);

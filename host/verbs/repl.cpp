@@ -1,6 +1,7 @@
 // tycho repl: a prompt over a recipe and the run that it makes.
 #include "host/repl/repl.h"
 
+#include "host/start_run.h"
 #include "host/verb.h"
 
 namespace tycho {
@@ -15,6 +16,7 @@ const VerbSpec kReplSpec = {
      {"no-history", "Neither read nor keep what was entered."}}};
 
 int run_repl(const Arguments& arguments) {
+  require_one_rank("a prompt");
   ReplOptions options;
   bool has_file = false;
   for (const std::string& one : arguments.words) has_file |= !is_override(one);

@@ -49,6 +49,7 @@ int run_run(const Arguments& arguments) {
   if (on_error == "stop") return start_run(resolve(request), request.pins, argv, plain, until);
   if (on_error != "repl")
     fail(ExitCode::kUsage, "[tycho run] --on-error is stop or repl, given {}", on_error);
+  require_one_rank("--on-error repl");
   if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0)
     fail(ExitCode::kUsage, "[tycho run] --on-error repl wants a terminal; without one, leave it out");
   ReplOptions repl;

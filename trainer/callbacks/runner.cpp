@@ -113,30 +113,31 @@ void CallbackRunner::account(Slot& slot, const EventInfo& info, double seconds) 
       {{"callback", slot.callback.name}, {"event", enum_name(info.event)}, {"seconds", seconds}});
 }
 
-std::vector<Command> CallbackRunner::boundary(int64_t step, std::vector<Command> operators,
-                                              std::string& failure) {
+Agreement CallbackRunner::boundary(int64_t step, std::vector<Command> operators, int signal) {
   std::string mine;
-  if (!failures_.empty() || !commands_.empty() || !operators.empty()) {
+  if (!failures_.empty() || !commands_.empty() || !operators.empty() || signal != 0) {
     Json commands = Json::array();
     for (const Command& command : commands_) commands.push_back(command_json(command));
     for (const Command& command : operators) commands.push_back(command_json(command));
-    mine = Json{{"failures", std::move(failures_)}, {"commands", std::move(commands)}}.dump(
-        -1, ' ', false, Json::error_handler_t::replace);
+    mine =
+        Json{{"failures", std::move(failures_)}, {"commands", std::move(commands)}, {"signal", signal}}.dump(
+            -1, ' ', false, Json::error_handler_t::replace);
   }
   commands_.clear();
   failures_ = Json::array();
-  std::vector<Command> agreed;
+  Agreement agreed;
   const std::vector<std::string> texts = context_.gather(mine);
   for (size_t rank = 0; rank < texts.size(); ++rank) {
     if (texts[rank].empty()) continue;
     const Json said = parse_json(texts[rank], "boundary");
     if (rank == 0)
-      for (const Json& command : said.at("commands")) agreed.push_back(command_from_json(command));
+      for (const Json& command : said.at("commands")) agreed.commands.push_back(command_from_json(command));
     for (Json failed : said.at("failures")) {
       failed["rank"] = rank;
       const std::string stop = handle(failed, step);
-      if (failure.empty()) failure = stop;
+      if (agreed.failure.empty()) agreed.failure = stop;
     }
+    if (agreed.signal == 0) agreed.signal = said.at("signal");
   }
   return agreed;
 }

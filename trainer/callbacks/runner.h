@@ -13,6 +13,14 @@ namespace tycho {
 /// One text of every rank, by rank. Collective.
 using GatherTexts = std::function<std::vector<std::string>(const std::string& mine)>;
 
+/// What all ranks know after a boundary.
+struct Agreement {
+  std::vector<Command> commands;  // of rank 0, in order, those of operators at their end
+  std::string
+      failure;     // that is to stop the run: "rank 0, batch_end of "spike": recipes/x.lua:31: ..."; or ""
+  int signal = 0;  // that asked some rank to stop, or 0
+};
+
 /// What a runner gets from the run around it; all of it outlives the runner.
 struct RunnerContext {
   int rank = 0;
@@ -33,10 +41,9 @@ class CallbackRunner {
   bool wants(Event event, int64_t step) const;
   /// Calls every callback that is due, by order, then name. What one raises waits for the boundary.
   void announce(const EventInfo& info);
-  /// Collective: what failed on any rank is known to all, and handled alike by the callback's policy; then
-  /// the commands of rank 0, in order, with those of `operators` at their end. A failure that is to stop the
-  /// run goes to `failure`, on every rank: "rank 0, batch_end of "spike": recipes/x.lua:31: ...".
-  std::vector<Command> boundary(int64_t step, std::vector<Command> operators, std::string& failure);
+  /// Collective: what failed on any rank is known to all, and handled alike by the callback's policy.
+  /// `operators`: commands that did not come from callbacks; `signal`: the one that this rank got, or 0.
+  Agreement boundary(int64_t step, std::vector<Command> operators, int signal);
   /// Switches a callback; Error (kRecipe) for an unknown name.
   void enable(const std::string& name, bool on);
   const std::map<std::string, bool>& switched() const { return enabled_; }

@@ -56,12 +56,12 @@ std::string identity(const ChatConfig& config, const RowShape& shape) {
 
 }  // namespace
 
-ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape)
+ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const std::atomic<int>& stop)
     : place_(config.path), pack_(config.pack), seq_len_(shape.seq_len) {
   const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(shape, place_);
   const ChatEncoder encoder(config, *tokenizer, seq_len_);
   filler_ = encoder.eos_token_id();
-  for (const std::string& path : files_of(config)) read_file_rows(path, encoder);
+  for (const std::string& path : files_of(config)) read_file_rows(path, encoder, stop);
   if (num_read_ == 0)
     fail(ExitCode::kUnusable, "[data] {} has no rows: wanted one JSON object a line", place_);
   note_losses();
@@ -76,8 +76,9 @@ ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape)
   }
 }
 
-void ChatDataset::read_file_rows(const std::string& path, const ChatEncoder& encoder) {
-  for (ChatExample& example : encode_lines(read_file(path), path, encoder)) keep(std::move(example));
+void ChatDataset::read_file_rows(const std::string& path, const ChatEncoder& encoder,
+                                 const std::atomic<int>& stop) {
+  for (ChatExample& example : encode_lines(read_file(path), path, encoder, stop)) keep(std::move(example));
 }
 
 void ChatDataset::keep(ChatExample example) {
@@ -159,7 +160,8 @@ Batch ChatDataset::read_batch(std::span<const uint32_t> rows, int64_t num_sequen
   return batch;
 }
 
-std::shared_ptr<const ChatDataset> open_chat_dataset(const ChatConfig& config, const RowShape& shape) {
+std::shared_ptr<const ChatDataset> open_chat_dataset(const ChatConfig& config, const RowShape& shape,
+                                                     const std::atomic<int>& stop) {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<const ChatDataset>> opened;
   const std::string key = identity(config, shape);
@@ -167,7 +169,7 @@ std::shared_ptr<const ChatDataset> open_chat_dataset(const ChatConfig& config, c
   std::erase_if(opened, [](const auto& entry) { return entry.second.expired(); });
   if (const auto found = opened.find(key); found != opened.end())
     if (auto data = found->second.lock()) return data;
-  auto data = std::make_shared<const ChatDataset>(config, shape);
+  auto data = std::make_shared<const ChatDataset>(config, shape, stop);
   opened[key] = data;
   return data;
 }

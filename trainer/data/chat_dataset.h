@@ -1,5 +1,6 @@
 // Finetuning data as rows of tokens: read and tokenised once, then kept in memory.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -13,12 +14,16 @@
 
 namespace tycho {
 
+/// For callers that nobody stops.
+inline const std::atomic<int> never_stopped = 0;
+
 /// Immutable; read by several threads at once.
 class ChatDataset {
  public:
   /// Reads all rows, tokenises them with a thread per core, and packs them. Throws Error (kUnusable) that
-  /// names file and line for rows that are wrong, and for data of which nothing is left.
-  ChatDataset(const ChatConfig& config, const RowShape& shape);
+  /// names file and line for rows that are wrong, and for data of which nothing is left; and as encode_lines
+  /// when it is stopped.
+  ChatDataset(const ChatConfig& config, const RowShape& shape, const std::atomic<int>& stop);
 
   int64_t num_rows() const { return static_cast<int64_t>(rows_.size()); }
   /// RowReader's; with `pack`, documents number the examples of a row and at last what fills it up.
@@ -30,7 +35,7 @@ class ChatDataset {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
-  void read_file_rows(const std::string& path, const ChatEncoder& encoder);
+  void read_file_rows(const std::string& path, const ChatEncoder& encoder, const std::atomic<int>& stop);
   void keep(ChatExample example);
   void note_losses();
   void note_template(const ChatConfig& config, const Tokenizer& tokenizer);
@@ -50,7 +55,8 @@ class ChatDataset {
 
 /// The same object as before as long as someone holds it and the files are unchanged: a run that counts,
 /// trains and looks ahead tokenises once. May be called from any thread.
-std::shared_ptr<const ChatDataset> open_chat_dataset(const ChatConfig& config, const RowShape& shape);
+std::shared_ptr<const ChatDataset> open_chat_dataset(const ChatConfig& config, const RowShape& shape,
+                                                     const std::atomic<int>& stop = never_stopped);
 
 class ChatReader final : public RowReader {
  public:

@@ -3,7 +3,7 @@
 #include "trainer/data/encode_lines.h"
 
 #include <algorithm>
-#include <atomic>
+#include <cstring>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -35,7 +35,7 @@ std::vector<NumberedLine> split_lines(std::string_view text) {
 }  // namespace
 
 std::vector<ChatExample> encode_lines(std::string_view text, const std::string& path,
-                                      const ChatEncoder& encoder) {
+                                      const ChatEncoder& encoder, const std::atomic<int>& stop) {
   const std::vector<NumberedLine> lines = split_lines(text);
   std::vector<ChatExample> examples(lines.size());
   const size_t num_blocks = (lines.size() + kLinesPerBlock - 1) / kLinesPerBlock;
@@ -44,7 +44,7 @@ std::vector<ChatExample> encode_lines(std::string_view text, const std::string& 
   std::exception_ptr first_error;
   size_t first_wrong = lines.size();
   const auto work = [&] {
-    for (size_t block = next_block++; block < num_blocks; block = next_block++) {
+    for (size_t block = next_block++; block < num_blocks && stop == 0; block = next_block++) {
       const size_t end = std::min(lines.size(), (block + 1) * kLinesPerBlock);
       for (size_t i = block * kLinesPerBlock; i < end; ++i) {
         try {
@@ -69,6 +69,9 @@ std::vector<ChatExample> encode_lines(std::string_view text, const std::string& 
     work();
   }
   if (first_error) std::rethrow_exception(first_error);
+  if (const int signal = stop; signal != 0)
+    fail(static_cast<ExitCode>(128 + signal),
+         "[data] stopped by SIG{} while {} was tokenised: nothing was begun", sigabbrev_np(signal), path);
   return examples;
 }
 

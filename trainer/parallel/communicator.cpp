@@ -4,6 +4,11 @@
 namespace tycho {
 namespace {
 
+class Done final : public Pending {
+ public:
+  void wait() override {}
+};
+
 class WorldOfOne final : public Communicator {
  public:
   int rank() const override { return 0; }
@@ -14,6 +19,11 @@ class WorldOfOne final : public Communicator {
 };
 
 }  // namespace
+
+std::unique_ptr<Pending> Communicator::start_all_reduce(Tensor& x) {
+  all_reduce(x);
+  return std::make_unique<Done>();
+}
 
 std::unique_ptr<Communicator> make_world_of_one() { return std::make_unique<WorldOfOne>(); }
 

@@ -1,22 +1,37 @@
-// The only way to other ranks. One implementation today: a world of one that really works.
+// The only way to other ranks: a world of one that really works, or ranks that are processes (gloo.h).
 #pragma once
 #include <memory>
 
+#include "trainer/base/error.h"
 #include "trainer/kernels/tensor.h"
 
 namespace tycho {
 
-/// A group of ranks. Every verb is collective: all ranks of the group call it in the same order.
+/// A collective on its way.
+class Pending {
+ public:
+  virtual ~Pending() = default;
+  /// Returns when it is done. Throws what the verb throws.
+  virtual void wait() = 0;
+};
+
+/// A group of ranks. Every verb below is collective: all ranks of the group call it in the same order. Throws
+/// Error (kTerminated: start again) when a rank has gone, naming it, or with the code that it left with.
 class Communicator {
  public:
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// Sums x over the group, in place. x: any shape, contiguous, on this rank's device.
+  /// Sums x over the group, in place. x: any shape, contiguous, not empty, in host memory or on the rank's
+  /// device. All ranks get the same bits.
   virtual void all_reduce(Tensor& x) = 0;
+  /// The same in the background: nobody reads or writes x until wait().
+  virtual std::unique_ptr<Pending> start_all_reduce(Tensor& x);
   /// Copies x of rank `root` to all.
   virtual void broadcast(Tensor& x, int root) = 0;
   virtual void barrier() = 0;
+  /// Not collective: this rank ends because of `error`, and the others, who wait for it, learn why.
+  virtual void leave(const Error& /*error*/) {}
 };
 
 /// The group that holds this process alone.

@@ -20,7 +20,7 @@ struct Header {
 
 class WorldDist final : public Dist {
  public:
-  WorldDist(Communicator& world, const at::Device& device) : world_(world), device_(device) {}
+  explicit WorldDist(Communicator& world) : world_(world) {}
   int rank() const override { return world_.rank(); }
   int size() const override { return world_.size(); }
 
@@ -60,13 +60,12 @@ class WorldDist final : public Dist {
   }
 
   std::vector<Header> exchange(const Header& mine) {
-    Tensor all = at::zeros({size(), 3}, at::TensorOptions().dtype(at::kLong).device(device_));
+    Tensor all = at::zeros({size(), 3}, at::TensorOptions().dtype(at::kLong));
     all[rank()][0] = static_cast<int64_t>(mine.place);
     all[rank()][1] = mine.line;
     all[rank()][2] = mine.count;
     world_.all_reduce(all);
-    const Tensor host = all.cpu();
-    const auto at = host.accessor<int64_t, 2>();
+    const auto at = all.accessor<int64_t, 2>();
     std::vector<Header> headers;
     for (int64_t r = 0; r < size(); ++r)
       headers.push_back({static_cast<Place>(at[r][0]), at[r][1], at[r][2]});
@@ -81,7 +80,7 @@ class WorldDist final : public Dist {
     }
     if (lines && counts) return;
     // All ranks saw the same headers, so all of them are here.
-    const std::vector<std::string> places = gather_texts(world_, device_, place);
+    const std::vector<std::string> places = gather_texts(world_, place);
     for (size_t r = 1; r < headers.size(); ++r) {
       if (headers[r].line != headers[0].line)
         fail(ExitCode::kTopology, "[dist] rank 0 calls at {}, rank {} at {}: every rank must call the same",
@@ -96,47 +95,60 @@ class WorldDist final : public Dist {
     const auto count = static_cast<int64_t>(values.size());
     Tensor all = at::zeros({size(), count}, at::TensorOptions().dtype(at::kDouble));
     std::memcpy(all.data_ptr<double>() + rank() * count, values.data(), values.size() * sizeof(double));
-    all = all.to(device_);
-    world_.all_reduce(all);
-    const Tensor host = all.cpu();
+    if (count > 0) world_.all_reduce(all);
     std::vector<std::vector<double>> by_rank;
     for (int64_t r = 0; r < size(); ++r) {
-      const double* row = host.data_ptr<double>() + r * count;
+      const double* row = all.data_ptr<double>() + r * count;
       by_rank.emplace_back(row, row + count);
     }
     return by_rank;
   }
 
   Communicator& world_;
-  at::Device device_;
 };
 
 }  // namespace
 
-std::vector<std::string> gather_texts(Communicator& world, const at::Device& device,
-                                      const std::string& mine) {
+std::vector<std::string> gather_texts(Communicator& world, const std::string& mine) {
   if (world.size() == 1) return {mine};
-  Tensor sizes = at::zeros({world.size()}, at::TensorOptions().dtype(at::kLong).device(device));
+  Tensor sizes = at::zeros({world.size()}, at::TensorOptions().dtype(at::kLong));
   sizes[world.rank()] = static_cast<int64_t>(mine.size());
   world.all_reduce(sizes);
-  sizes = sizes.cpu();
   std::vector<std::string> texts(static_cast<size_t>(world.size()));
   for (int r = 0; r < world.size(); ++r) {
     const int64_t num_bytes = sizes.data_ptr<int64_t>()[r];
     if (num_bytes == 0) continue;
     Tensor bytes = at::zeros({num_bytes}, at::TensorOptions().dtype(at::kByte));
     if (r == world.rank()) std::memcpy(bytes.data_ptr(), mine.data(), mine.size());
-    bytes = bytes.to(device);
     world.broadcast(bytes, r);
-    bytes = bytes.cpu();
     texts[static_cast<size_t>(r)].assign(static_cast<const char*>(bytes.data_ptr()),
                                          static_cast<size_t>(num_bytes));
   }
   return texts;
 }
 
-std::unique_ptr<Dist> make_dist(Communicator& world, const at::Device& device) {
-  return std::make_unique<WorldDist>(world, device);
+void together(Communicator& world, const std::function<void()>& part) {
+  std::string mine;
+  std::exception_ptr own;
+  try {
+    part();
+  } catch (const Error& error) {
+    own = std::current_exception();
+    mine = fmt::format("{} {}", static_cast<int>(error.code()), error.what());
+  } catch (const std::exception& error) {
+    own = std::current_exception();
+    mine = fmt::format("{} {}", static_cast<int>(ExitCode::kFailure), error.what());
+  }
+  const std::vector<std::string> all = gather_texts(world, mine);
+  if (own) std::rethrow_exception(own);
+  for (size_t r = 0; r < all.size(); ++r) {
+    if (all[r].empty()) continue;
+    const size_t space = all[r].find(' ');
+    throw Error(fmt::format("[parallel] rank {} ended the run: {}", r, all[r].substr(space + 1)),
+                static_cast<ExitCode>(std::stoi(all[r].substr(0, space))));
+  }
 }
+
+std::unique_ptr<Dist> make_dist(Communicator& world) { return std::make_unique<WorldDist>(world); }
 
 }  // namespace tycho

@@ -1,5 +1,6 @@
 // Small texts and numbers from rank to rank: what callbacks failed of, what was commanded, what they reduce.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,11 +10,14 @@
 
 namespace tycho {
 
-/// One text of every rank, by rank. Collective; one small reduction while all of them are empty. `device`:
-/// where the group's tensors are.
-std::vector<std::string> gather_texts(Communicator& world, const at::Device& device, const std::string& mine);
+/// One text of every rank, by rank. Collective; one small reduction while all of them are empty.
+std::vector<std::string> gather_texts(Communicator& world, const std::string& mine);
+
+/// Runs `part` on every rank and goes on when it worked on all of them. Collective; `part` is not. When it
+/// fails, every rank throws: its own Error, or that of the first rank that failed, which it names.
+void together(Communicator& world, const std::function<void()>& part);
 
 /// Reductions for callbacks over a group, which outlives them.
-std::unique_ptr<Dist> make_dist(Communicator& world, const at::Device& device);
+std::unique_ptr<Dist> make_dist(Communicator& world);
 
 }  // namespace tycho

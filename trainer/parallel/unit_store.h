@@ -1,8 +1,10 @@
-// Where a unit's bytes are. Models only acquire and release, and cannot tell one rank from a sharded
-// thousand.
+// Where a unit's bytes are. Models only acquire and release, and cannot tell one rank from a thousand.
 #pragma once
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "trainer/parallel/communicator.h"
 #include "trainer/units/flat_unit.h"
 
 namespace tycho {
@@ -30,7 +32,7 @@ class UnitStore {
 };
 
 /// One rank: the bytes are here.
-class LocalUnits final : public UnitStore {
+class LocalUnits : public UnitStore {
  public:
   explicit LocalUnits(std::vector<FlatUnit> units) : units_(std::move(units)) {}
   int num_units() const override { return static_cast<int>(units_.size()); }
@@ -45,5 +47,23 @@ class LocalUnits final : public UnitStore {
   FlatUnit& at(int unit) { return units_[static_cast<size_t>(unit)]; }
   std::vector<FlatUnit> units_;
 };
+
+/// Data parallel: every rank has all parameters and computes on its own sequences. Gradients are summed over
+/// the ranks unit by unit, while the backward pass goes on below.
+class ReplicatedUnits final : public LocalUnits {
+ public:
+  /// `world` outlives the store.
+  ReplicatedUnits(std::vector<FlatUnit> units, Communicator& world)
+      : LocalUnits(std::move(units)), world_(world) {}
+  void reduce(int unit) override;
+  void finish() override;
+
+ private:
+  Communicator& world_;
+  std::vector<std::unique_ptr<Pending>> on_their_way_;
+};
+
+/// For the ranks of `world`, which outlives it.
+std::unique_ptr<UnitStore> make_unit_store(std::vector<FlatUnit> units, Communicator& world);
 
 }  // namespace tycho

@@ -13,6 +13,8 @@
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/gpu_attention.h"
 #include "trainer/layout/model_layout.h"
+#include "trainer/metrics/device_peak.h"
+#include "trainer/metrics/format.h"
 #include "trainer/optim/param_rules.h"
 
 namespace tycho {
@@ -193,6 +195,19 @@ std::string grouped(int64_t n) {
   return text;
 }
 
+void add_time(Precision precision, const PlanDevices& devices, Plan& plan) {
+  const char* numbers = precision == Precision::kBf16 ? "bf16" : "fp32";
+  const std::optional<double> peak = device_peak_flops(devices.gpu, precision);
+  if (!peak)
+    fail(ExitCode::kUsage,
+         "[plan] wanted a GPU whose peak in {} is known, such as A100, \"H100 HBM3\" or H200; given \"{}\"",
+         numbers, devices.gpu);
+  plan.seconds = plan.total_flops / (*peak * devices.mfu * static_cast<double>(devices.num_ranks));
+  plan.seconds_note =
+      fmt::format("at {} of the peak of {} {} ({:.0f} TFLOP/s in {} each)", percent_text(devices.mfu),
+                  devices.num_ranks, devices.gpu, *peak / 1e12, numbers);
+}
+
 std::string count_text(int64_t n) { return n < 100000 ? grouped(n) : human_count(static_cast<double>(n)); }
 
 std::string model_line(const ModelConfig& config) {
@@ -248,7 +263,8 @@ std::vector<ConfigProblem> check_parameters(const TrainConfig& config) {
   return param_group_problems(config.optimizer, config.param_groups, model_layout(config.model).units);
 }
 
-Plan make_plan(const TrainConfig& config, int64_t num_ranks) {
+Plan make_plan(const TrainConfig& config, const PlanDevices& devices) {
+  const int64_t num_ranks = devices.num_ranks;
   const ModelLayout layout = model_layout(config.model);
   Plan plan;
   plan.num_params = layout.num_params();
@@ -260,6 +276,8 @@ Plan make_plan(const TrainConfig& config, int64_t num_ranks) {
   plan.flops_per_token_full = layout.flops_per_token_full(config.seq_len);
   plan.flops_per_token_causal = layout.flops_per_token_causal(config.seq_len);
   plan.total_flops = plan.flops_per_token_full * static_cast<double>(plan.tokens);
+  plan.num_ranks = num_ranks;
+  if (!devices.gpu.empty()) add_time(config.precision, devices, plan);
   add_memory(config, layout, num_ranks, plan);
   const OptimizerState state = optimizer_state(config, layout);
   plan.checkpoint_bytes = kFp32Bytes * (plan.num_params + state.numbers);
@@ -280,13 +298,16 @@ std::string plan_text(const Plan& plan, const TrainConfig& config) {
                                  human_count(static_cast<double>(plan.num_params)),
                                  human_count(static_cast<double>(plan.num_matmul_params))));
   line("step",
-       fmt::format("{} tokens: {} sequences of {}, in {} micro-batches", count_text(plan.tokens_per_step),
-                   count_text(global_batch_sequences(config)), config.seq_len, plan.micro_batches_per_step));
+       fmt::format("{} tokens: {} sequences of {}, in {}{} micro-batches", count_text(plan.tokens_per_step),
+                   count_text(global_batch_sequences(config)), config.seq_len,
+                   plan.num_ranks > 1 ? fmt::format("{} ranks' ", plan.num_ranks) : "",
+                   plan.micro_batches_per_step));
   line("run", length_line(plan));
   line("data", data_line(plan, config.train_data));
   line("work", fmt::format("{} per token ({} with causal attention)", flops_text(plan.flops_per_token_full),
                            flops_text(plan.flops_per_token_causal)));
   if (plan.tokens > 0) line("", flops_text(plan.total_flops) + " in all");
+  if (plan.seconds > 0) line("time", fmt::format("{} {}", clock_text(plan.seconds), plan.seconds_note));
   add_memory_lines(plan, text);
   if (!plan.data_problem.empty()) text += "\n" + plan.data_problem + "\n";
   return text;

@@ -16,6 +16,13 @@ struct MemoryItem {
   std::string note;  // "fp32 master, exp_avg, exp_avg_sq"
 };
 
+/// What a run is planned for.
+struct PlanDevices {
+  int64_t num_ranks = 1;  // that share a batch: check_config passes with them
+  std::string gpu;        // its name or a part that tells it: "H200"; "" for no estimate of time
+  double mfu = 0.4;       // share of the GPU's peak that training reaches
+};
+
 struct Plan {
   int64_t num_params = 0, num_matmul_params = 0;
   int64_t steps = 0;  // 0 when it is a matter of epochs and the data set is not there
@@ -24,7 +31,10 @@ struct Plan {
   std::string data_problem;  // why it is not there
   double data_epochs = 0;    // 0 when unknown
   double flops_per_token_full = 0, flops_per_token_causal = 0;
-  double total_flops = 0;          // all tokens, attention in full
+  double total_flops = 0;  // all tokens, attention in full
+  int64_t num_ranks = 1;
+  double seconds = 0;              // of the whole run, without evaluation and checkpoints; 0 when unknown
+  std::string seconds_note;        // "at 40 % of the peak of 8 H200 (989 TFLOP/s in bf16 each)"
   std::vector<MemoryItem> memory;  // per rank: what the engine takes, without LibTorch itself
   int64_t memory_bytes = 0;        // of the device that trains
   int64_t checkpoint_bytes = 0;    // one checkpoint
@@ -35,8 +45,9 @@ struct Plan {
 /// What is wrong with a config that check_config passes, by the names of its parameters: groups that match
 /// none.
 std::vector<ConfigProblem> check_parameters(const TrainConfig& config);
-/// For a config that check_config passes. Looks at the data set's index when it is there.
-Plan make_plan(const TrainConfig& config, int64_t num_ranks = 1);
+/// For a config that check_config passes. Looks at the data set's index when it is there. Throws Error
+/// (kUsage) for a GPU whose peak is not known.
+Plan make_plan(const TrainConfig& config, const PlanDevices& devices = {});
 /// The table that `tycho plan` prints: lines of at most 80 columns, but for data_problem at its end.
 std::string plan_text(const Plan& plan, const TrainConfig& config);
 

@@ -19,6 +19,7 @@ namespace tycho {
 /// What does not change while a session is open.
 struct SessionFacts {
   RunInfo run;
+  int rank = 0;            // 0 writes the run's record
   Json recipe;             // resolved, every key
   int64_t num_layers = 0;  // blocks
   std::string checkpoint;  // the one that it went on from, "" for a fresh start

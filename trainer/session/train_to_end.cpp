@@ -43,7 +43,7 @@ int train_to_end(TrainingSession& session) {
   }
   session.close(end_text(signal, session.state(), session.facts().run.total_steps));
   const bool wanted = session.facts().recipe.at("log").at("plot");
-  if (wanted && signal == 0) draw_losses(session.facts().run.run_dir);
+  if (wanted && signal == 0 && session.facts().rank == 0) draw_losses(session.facts().run.run_dir);
   return signal == 0 ? 0 : 128 + signal;
 }
 

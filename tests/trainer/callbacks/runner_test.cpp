@@ -47,7 +47,9 @@ class RunnerTest : public testing::Test {
   }
   std::vector<Command> boundary(CallbackRunner& runner, int64_t step) {
     failure_.clear();
-    return runner.boundary(step, {}, failure_);
+    Agreement agreed = runner.boundary(step, {}, 0);
+    failure_ = agreed.failure;
+    return agreed.commands;
   }
 
   NotedEvents reporter_;

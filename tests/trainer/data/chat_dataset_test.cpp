@@ -2,6 +2,7 @@
 #include "trainer/data/chat_dataset.h"
 
 #include <algorithm>
+#include <csignal>
 #include <set>
 
 #include "tests/trainer/data/data_testing.h"
@@ -34,7 +35,7 @@ class ChatDatasetTest : public ::testing::Test {
     }
     write_text(config_.path, text);
   }
-  ChatDataset open() const { return ChatDataset(config_, shape_); }
+  ChatDataset open() const { return ChatDataset(config_, shape_, never_stopped); }
   void expect_unusable(std::initializer_list<std::string_view> parts) const {
     expect_error(ExitCode::kUnusable, parts, [&] { open(); });
   }
@@ -169,6 +170,18 @@ TEST_F(ChatDatasetTest, RefusesWhatCannotBeRead) {
   expect_unusable({"lines.json has 494 tokens, the model's vocabulary 400", "set vocab_size to 494"});
   shape_.tokenizer.clear();
   expect_unusable({"[data] " + config_.path + " is text, and there is no tokenizer"});
+}
+
+TEST_F(ChatDatasetTest, AStopEndsTheTokenising) {
+  write_rows(300);
+  const std::atomic<int> stop = SIGINT;
+  try {
+    ChatDataset(config_, shape_, stop);
+    FAIL() << "tokenised to the end";
+  } catch (const Error& error) {
+    EXPECT_EQ(static_cast<int>(error.code()), 130);
+    EXPECT_NE(std::string(error.what()).find("stopped by SIGINT while"), std::string::npos) << error.what();
+  }
 }
 
 TEST_F(ChatDatasetTest, IsReadOnceAsLongAsItIsHeldAndUnchanged) {

@@ -4,13 +4,12 @@
 #include <c10/core/InferenceMode.h>
 #include <gtest/gtest.h>
 
-#include <barrier>
 #include <cmath>
 #include <csignal>
-#include <thread>
 
 #include "tests/trainer/base/temp_dir.h"
 #include "tests/trainer/models/decoder_oracle.h"
+#include "tests/trainer/parallel/thread_world.h"
 #include "trainer/base/error.h"
 #include "trainer/data/mds_writer.h"
 #include "trainer/units/init.h"
@@ -38,32 +37,6 @@ struct Ready {
   BatchShape shape;
   LocalUnits units;
   Model model;
-};
-
-/// Ranks that are threads of this process.
-class ThreadWorld : public Communicator {
- public:
-  struct Meeting {
-    explicit Meeting(int num_ranks) : parts(static_cast<size_t>(num_ranks)), barrier(num_ranks) {}
-    std::vector<Tensor> parts;
-    std::barrier<> barrier;
-  };
-  ThreadWorld(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
-  int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(meeting_.parts.size()); }
-  void all_reduce(Tensor& x) override {
-    meeting_.parts[static_cast<size_t>(rank_)] = x.clone();
-    barrier();
-    x.zero_();
-    for (const Tensor& part : meeting_.parts) x.add_(part);
-    barrier();
-  }
-  void broadcast(Tensor&, int) override {}
-  void barrier() override { meeting_.barrier.arrive_and_wait(); }
-
- private:
-  Meeting& meeting_;
-  int rank_;
 };
 
 class EvaluateTest : public testing::Test {
@@ -154,18 +127,12 @@ TEST_F(EvaluateTest, RanksShareTheSplitAndAgree) {
   write(7);
   const EvalResult alone = evaluate(2);
   constexpr int kRanks = 3;  // two rounds, of which the second has one sequence for all
-  ThreadWorld::Meeting meeting(kRanks);
   std::vector<EvalResult> results(kRanks);
-  {
-    std::vector<std::jthread> ranks;
-    for (int rank = 0; rank < kRanks; ++rank)
-      ranks.emplace_back([&, rank] {
-        ThreadWorld world(meeting, rank);
-        Ready ready({2, kSeq});
-        Evaluator evaluator(data_, 0, ready.shape, ready.model, world, at::kCPU);
-        results[static_cast<size_t>(rank)] = evaluator.evaluate(stop_).value();
-      });
-  }
+  ThreadWorld(kRanks).run([&](Communicator& world) {
+    Ready ready({2, kSeq});
+    Evaluator evaluator(data_, 0, ready.shape, ready.model, world, at::kCPU);
+    results[static_cast<size_t>(world.rank())] = evaluator.evaluate(stop_).value();
+  });
   for (const EvalResult& result : results) {
     EXPECT_EQ(result.tokens, alone.tokens);
     EXPECT_NEAR(result.loss, alone.loss, 1e-6);

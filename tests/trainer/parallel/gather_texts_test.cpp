@@ -12,13 +12,13 @@ namespace {
 TEST(GatherTextsTest, EveryRankGetsEveryTextInOrder) {
   ThreadWorld(3).run([](Communicator& world) {
     const std::string mine = world.rank() == 1 ? "" : std::string(static_cast<size_t>(world.rank() + 1), 'x');
-    EXPECT_EQ(gather_texts(world, at::kCPU, mine), (std::vector<std::string>{"x", "", "xxx"}));
+    EXPECT_EQ(gather_texts(world, mine), (std::vector<std::string>{"x", "", "xxx"}));
   });
 }
 
 TEST(DistTest, GathersTheNumbersOfAllRanks) {
   ThreadWorld(2).run([](Communicator& world) {
-    const auto dist = make_dist(world, at::kCPU);
+    const auto dist = make_dist(world);
     const double r = world.rank();
     EXPECT_EQ(dist->gather({r, 10 * r}, "x.lua:3"), (std::vector<std::vector<double>>{{0, 0}, {1, 10}}));
     dist->leave(false);
@@ -28,7 +28,7 @@ TEST(DistTest, GathersTheNumbersOfAllRanks) {
 std::vector<std::string> messages_of(const std::function<void(Dist&, Communicator&)>& body) {
   std::vector<std::string> messages(2);
   ThreadWorld(2).run([&](Communicator& world) {
-    const auto dist = make_dist(world, at::kCPU);
+    const auto dist = make_dist(world);
     bool failed = true;
     try {
       body(*dist, world);

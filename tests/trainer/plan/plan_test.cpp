@@ -71,7 +71,7 @@ TEST(Plan, CountsStepsAndTokens) {
   EXPECT_EQ(plan.steps, 123);
   EXPECT_EQ(plan.tokens, 123 * 8192);
   EXPECT_EQ(plan.micro_batches_per_step, 4);
-  EXPECT_EQ(make_plan(config, 4).micro_batches_per_step, 1);
+  EXPECT_EQ(make_plan(config, {.num_ranks = 4}).micro_batches_per_step, 1);
   EXPECT_DOUBLE_EQ(plan.total_flops, plan.flops_per_token_full * 123 * 8192);
 }
 
@@ -224,6 +224,22 @@ TEST(PlanText, IsATableOf80Columns) {
         "optimizer             96.4 GB  fp32 master, exp_avg, exp_avg_sq", "238.4 K steps, 1.00 T tokens"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
+}
+
+TEST(Plan, EstimatesTheTimeFromThePeakOfAGpu) {
+  TrainConfig config = llama_8b();
+  config.precision = Precision::kBf16;
+  config.seq_len = 8192;
+  config.global_batch = Duration::parse("4194304tok");
+  config.max_duration = Duration::parse("1e12tok");
+  const Plan plan = make_plan(config, {.num_ranks = 64, .gpu = "H200", .mfu = 0.5});
+  EXPECT_NEAR(plan.seconds, 1e12 * 5.79144e10 / (989.5e12 * 0.5 * 64), 2e4);
+  EXPECT_NE(plan_text(plan, config).find("at 50.0 % of the peak of 64 H200 (990 TFLOP/s in bf16 each)"),
+            std::string::npos)
+      << plan_text(plan, config);
+  EXPECT_NE(plan_text(plan, config).find("64 ranks' "), std::string::npos) << plan_text(plan, config);
+  EXPECT_EQ(make_plan(config).seconds, 0);
+  EXPECT_THROW(make_plan(config, {.gpu = "GTX 480"}), Error);
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
 // The one parallel loop of the CPU kernels, and the memory of its threads.
 #include "trainer/kernels/cpu/parallel.h"
 
+#include <omp.h>
 #include <sys/mman.h>
 
 #include <cstdlib>
 #include <memory>
 #include <new>
+
+#include "trainer/kernels/cpu/thread_pool.h"
 
 namespace tycho {
 namespace {
@@ -61,8 +64,9 @@ void run_blocks(int64_t num_blocks, bool parallel, void (*body)(const void*, int
     for (int64_t block = 0; block < num_blocks; ++block) body(context, block);
     return;
   }
-#pragma omp parallel for schedule(dynamic, 1)
-  for (int64_t block = 0; block < num_blocks; ++block) body(context, block);
+  // Never destroyed: its threads may still look for work when the process ends.
+  static ThreadPool& pool = *new ThreadPool;
+  pool.run(num_blocks, omp_get_max_threads(), body, context);
 }
 
 }  // namespace tycho

@@ -4,7 +4,8 @@
 
 namespace tycho {
 
-/// Runs body(context, block) for blocks 0..num_blocks-1, on all threads of OpenMP when `parallel`.
+/// Runs body(context, block) for blocks 0..num_blocks-1, on as many threads as OpenMP would take when
+/// `parallel` (thread_pool.h).
 void run_blocks(int64_t num_blocks, bool parallel, void (*body)(const void* context, int64_t block),
                 const void* context);
 

@@ -1,8 +1,9 @@
-// The door of libtycho_cuda.so: hands the CUDA kernels to the engine that opened it.
+// The door of libtycho_cuda.so: hands the CUDA kernels and NCCL to the engine that opened it.
 #include <cuda_runtime_api.h>
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/cuda/kernels.h"
+#include "trainer/parallel/nccl_plugin.h"
 
 namespace tycho::cuda {
 
@@ -17,8 +18,9 @@ void check_launch(const char* op) {
 
 }  // namespace tycho::cuda
 
-/// Called once by the engine after dlopen, with its own set_cuda_kernels.
+/// Called once by the engine after dlopen, with its own set_cuda_kernels and set_nccl.
 extern "C" __attribute__((visibility("default"))) void tycho_cuda_init(
-    void (*register_table)(const tycho::KernelTable*)) {
-  register_table(&tycho::cuda::kTable);
+    void (*register_kernels)(const tycho::KernelTable*), void (*register_nccl)(const tycho::NcclTable*)) {
+  register_kernels(&tycho::cuda::kTable);
+  register_nccl(tycho::nccl_table());
 }

@@ -1,0 +1,241 @@
+// Runs of several processes against the same run in one: losses, weights, evaluations, and what ends them.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cmath>
+#include <map>
+
+#include "tests/host/shell.h"
+#include "trainer/base/json.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RanksTest : public ShellTest {
+ protected:
+  static void SetUpTestSuite() {
+    data_ = fs::temp_directory_path() / ("tycho-ranks-" + std::to_string(getpid()));
+    const std::string sources = TYCHO_SOURCE_DIR "/trainer/base";
+    const std::string tokenizer = (data_ / "tokenizer.json").string();
+    const Outcome made =
+        shell("tycho tokenizer train " + sources + " --ext .h,.cpp --vocab-size 300 --out " + tokenizer +
+              " && tycho data convert " + sources + " --ext .h,.cpp --tokenizer " + tokenizer +
+              " --concat-tokens 32 --out " + data_.string());
+    ASSERT_EQ(made.code, 0) << made.output;
+  }
+  static void TearDownTestSuite() { fs::remove_all(data_); }
+
+  void SetUp() override {
+    ShellTest::SetUp();
+    write(recipe());
+  }
+
+  static std::string recipe(const std::string& lines = "") {
+    return "local t = require \"tycho\"\nlocal r = t.recipe \"tiny\"\n"
+           "r.seq_len, r.global_batch, r.max_duration, r.threads = 32, \"8sp\", \"24ba\", 1\n"
+           "r.model = t.model.llama { width = 32, layers = 2, heads = 4, kv_heads = 2, ffn_width = 64, "
+           "vocab_size = 300 }\n"
+           "r.optimizer = t.optim.adamw { lr = 5e-3, weight_decay = 0.1 }\n"
+           "r.tokenizer = \"" +
+           (data_ / "tokenizer.json").string() + "\"\nr.train_data = t.data.mds { local_dir = \"" +
+           data_.string() + "\" }\nr.eval_data.same = t.data.mds { local_dir = \"" + data_.string() +
+           "\" }\nr.eval.every, r.eval.batches = \"12ba\", 3\nr.ckpt.every = \"8ba\"\nr.log.every = "
+           "\"1ba\"\n" +
+           lines + "return r\n";
+  }
+
+  Outcome run(int ranks, const std::string& name, const std::string& pins = "") const {
+    return here("tycho launch -n " + std::to_string(ranks) + " run x.lua run_dir=" + name + " " + pins);
+  }
+  /// A shell line that starts the ranks by themselves, as a scheduler does, each with arguments of its own.
+  /// `then` may use $rank_0 and $rank_1, their processes; the codes of both are printed as "codes A B".
+  static std::string by_hand(const std::string& rank_0, const std::string& rank_1, const std::string& then) {
+    const std::string common =
+        "TYCHO_NUM_RANKS=2 TYCHO_NUM_LOCAL_RANKS=2 TYCHO_ADDRESS=127.0.0.1 TYCHO_PORT=$port TYCHO_TOKEN=t ";
+    // A subshell that execs: $! is the program itself.
+    const auto start = [&](int rank, const std::string& arguments) {
+      const std::string r = std::to_string(rank);
+      return "(exec env " + common + "TYCHO_RANK=" + r + " TYCHO_LOCAL_RANK=" + r +
+             " " TYCHO_PROGRAM " run " + arguments + ") >rank-" + r + ".log 2>&1 & rank_" + r + "=$!; ";
+    };
+    return "port=$((20000 + $$ % 10000)); " + start(0, rank_0) + start(1, rank_1) + then +
+           "; wait $rank_0; a=$?; wait $rank_1; echo codes $a $?";
+  }
+  std::string text(const std::string& name) const {
+    std::ifstream in(folder_ / name);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  /// Waits, in a shell, until the run has made a step.
+  static std::string until_it_trains(const std::string& run) {
+    return "for i in $(seq 600); do test -s " + run + "/metrics.jsonl && break; sleep 0.05; done; ";
+  }
+
+  /// Of metrics.jsonl: one number of each step.
+  std::map<int64_t, double> numbers(const std::string& run, const std::string& key) const {
+    std::map<int64_t, double> all;
+    std::ifstream in(folder_ / run / "metrics.jsonl");
+    for (std::string line; std::getline(in, line);) {
+      const Json record = parse_json(line, "metrics.jsonl");
+      if (record.contains(key)) all[record.at("step")] = record.at(key);
+    }
+    return all;
+  }
+  std::vector<Json> events(const std::string& run, const std::string& kind) const {
+    std::vector<Json> all;
+    std::ifstream in(folder_ / run / "events.jsonl");
+    for (std::string line; std::getline(in, line);)
+      if (Json record = parse_json(line, "events.jsonl"); record.at("kind") == kind) all.push_back(record);
+    return all;
+  }
+  void expect_close(const std::map<int64_t, double>& a, const std::map<int64_t, double>& b) const {
+    ASSERT_EQ(a.size(), b.size());
+    ASSERT_FALSE(a.empty());
+    for (const auto& [step, value] : a) EXPECT_NEAR(value / b.at(step), 1, 1e-5) << "step " << step;
+  }
+  std::string final_weights(const std::string& run) const {
+    for (const auto& entry : fs::directory_iterator(folder_ / run / "checkpoints"))
+      if (entry.path().filename().string().rfind("step-000000024", 0) == 0)
+        return text(run + "/checkpoints/" + entry.path().filename().string() + "/rank-00000.safetensors");
+    ADD_FAILURE() << run << " has no checkpoint of its end";
+    return "";
+  }
+
+  static inline fs::path data_;
+};
+
+TEST_F(RanksTest, TwoAndFourRanksTrainWhatOneDoes) {
+  ASSERT_EQ(run(1, "one").code, 0);
+  for (const int ranks : {2, 4}) {
+    const std::string name = "of" + std::to_string(ranks);
+    const Outcome outcome = run(ranks, name);
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+    EXPECT_CONTAINS(outcome.output, "ranks=" + std::to_string(ranks));
+    for (const char* key : {"loss", "grad_norm", "lr", "tokens"})
+      expect_close(numbers("one", key), numbers(name, key));
+    const std::vector<Json> alone = events("one", "eval"), together = events(name, "eval");
+    ASSERT_EQ(alone.size(), 2U);
+    ASSERT_EQ(together.size(), 2U);
+    for (size_t i = 0; i < alone.size(); ++i) {
+      EXPECT_NEAR(alone[i].at("loss").get<double>() / together[i].at("loss").get<double>(), 1, 1e-5);
+      EXPECT_EQ(alone[i].at("tokens"), together[i].at("tokens"));
+    }
+    EXPECT_EQ(events(name, "checkpoint").size(), 3U);
+  }
+}
+
+TEST_F(RanksTest, ResumeIsExactAndTheNumberOfRanksMayChange) {
+  ASSERT_EQ(run(2, "whole").code, 0);
+  ASSERT_EQ(run(2, "parts", "--until 10ba").code, 0);
+  ASSERT_EQ(run(2, "parts").code, 0);
+  EXPECT_EQ(final_weights("whole"), final_weights("parts"));
+  ASSERT_EQ(run(2, "other", "--until 10ba").code, 0);
+  const Outcome one = run(1, "other");
+  ASSERT_EQ(one.code, 0) << one.output;
+  EXPECT_CONTAINS(one.output, "resumed from step 10");
+  expect_close(numbers("whole", "loss"), numbers("other", "loss"));
+}
+
+TEST_F(RanksTest, ASignalToOneRankStopsAllAtOneStep) {
+  write(recipe("r.max_duration = \"100000ba\"\n"));
+  const Outcome outcome =
+      here(by_hand("x.lua run_dir=run", "x.lua run_dir=run", until_it_trains("run") + "kill -TERM $rank_1"));
+  EXPECT_CONTAINS(outcome.output, "codes 143 143");
+  EXPECT_CONTAINS(text("rank-0.log"), "stopped by SIGTERM after step");
+  ASSERT_FALSE(events("run", "checkpoint").empty());
+  EXPECT_EQ(numbers("run", "loss").rbegin()->first, events("run", "checkpoint").back().at("step"));
+}
+
+TEST_F(RanksTest, AKilledRankIsNamedAndTheOthersEnd) {
+  write(recipe("r.max_duration = \"100000ba\"\n"));
+  for (const int killed : {0, 1}) {
+    const std::string run = "run" + std::to_string(killed), arguments = "x.lua run_dir=" + run;
+    const Outcome outcome =
+        here(by_hand(arguments, arguments, until_it_trains(run) + "kill -9 $rank_" + std::to_string(killed)));
+    EXPECT_CONTAINS(outcome.output, killed == 0 ? "codes 137 143" : "codes 143 137");
+    const std::string log = text("rank-" + std::to_string(1 - killed) + ".log");
+    EXPECT_CONTAINS(log, "[parallel] rank " + std::to_string(killed) + " (");
+    EXPECT_CONTAINS(log, "goes on from the newest checkpoint");
+  }
+}
+
+TEST_F(RanksTest, RanksWithDifferentRecipesDoNotStart) {
+  const Outcome outcome = here(by_hand("x.lua run_dir=run", "x.lua run_dir=run optimizer.lr=1e-3", "true"));
+  EXPECT_CONTAINS(outcome.output, "codes 11 11");
+  for (const char* log : {"rank-0.log", "rank-1.log"}) {
+    EXPECT_CONTAINS(text(log), "rank 1 was started with something else than rank 0");
+    EXPECT_CONTAINS(text(log), "recipe.optimizer.lr");
+    EXPECT_CONTAINS(text(log), "0.005 -> 0.001");
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
+}
+
+TEST_F(RanksTest, RanksWithDifferentFilesDoNotStart) {
+  fs::create_directories(folder_ / "y");
+  write("-- the same, with a remark\n" + recipe(), "y/x.lua");
+  const Outcome outcome = here(by_hand("x.lua run_dir=run", "y/x.lua run_dir=run", "true"));
+  EXPECT_CONTAINS(outcome.output, "codes 11 11");
+  EXPECT_CONTAINS(text("rank-1.log"), "file.");
+}
+
+TEST_F(RanksTest, ACallbackThatFailsOnOneRankStopsAllAndIsNamed) {
+  write(
+      recipe("r.callbacks.odd = t.everywhere { batch_end = function(ctx)\n"
+             "  if ctx.step == 5 and ctx.dist.rank == 1 then error(\"only here\") end\nend }\n"));
+  const Outcome outcome = run(2, "run");
+  EXPECT_EQ(outcome.code, 10);
+  EXPECT_CONTAINS(outcome.output, "rank 1, batch_end of \"odd\"");
+  EXPECT_CONTAINS(outcome.output, "only here");
+  EXPECT_EQ(events("run", "checkpoint").back().at("step"), 5);
+}
+
+TEST_F(RanksTest, EverywhereCallbacksReduceOverRanks) {
+  write(
+      recipe("r.callbacks.count = t.everywhere { batch_end = function(ctx)\n"
+             "  ctx.log:metric(\"ranks_plus_one\", ctx.dist:sum(ctx.dist.rank + 1))\nend }\n"));
+  const Outcome outcome = run(3, "run", "global_batch=6sp");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  const std::map<int64_t, double> sums = numbers("run", "ranks_plus_one");
+  ASSERT_EQ(sums.size(), 24U);
+  for (const auto& [step, sum] : sums) EXPECT_EQ(sum, 6) << step;
+}
+
+TEST_F(RanksTest, EverywhereCallbacksHearOfCheckpointsTogether) {
+  write(
+      recipe("r.callbacks.saved = t.everywhere { ckpt_saved = function(ctx)\n"
+             "  ctx.log:metric(\"saved_on\", ctx.dist:sum(1))\nend }\n"));
+  const Outcome outcome = run(2, "run");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  const std::map<int64_t, double> counts = numbers("run", "saved_on");
+  EXPECT_EQ(counts.size(), 3U);
+  for (const auto& [step, count] : counts) EXPECT_EQ(count, 2) << step;
+}
+
+TEST_F(RanksTest, ABatchThatRanksCannotShareIsRefused) {
+  const Outcome outcome = run(3, "run");
+  EXPECT_EQ(outcome.code, 11);
+  EXPECT_CONTAINS(outcome.output, "global_batch");
+  EXPECT_CONTAINS(outcome.output, "3 ranks");
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
+}
+
+TEST_F(RanksTest, AFolderThatAnotherRunOwnsIsRefusedByAllRanks) {
+  write(recipe("r.max_duration = \"100000ba\"\n"));
+  const Outcome outcome =
+      here("tycho launch -n 2 run x.lua run_dir=run >first.log 2>&1 & first=$!; " + until_it_trains("run") +
+           by_hand("x.lua run_dir=run", "x.lua run_dir=run", "true") + "; kill -TERM $first; wait $first");
+  EXPECT_CONTAINS(outcome.output, "codes 13 13");
+  EXPECT_CONTAINS(text("rank-1.log"), "rank 0 ended the run: ");
+}
+
+TEST_F(RanksTest, APromptIsForOneRank) {
+  const Outcome outcome = here(
+      "TYCHO_NUM_RANKS=2 TYCHO_RANK=1 TYCHO_LOCAL_RANK=1 TYCHO_NUM_LOCAL_RANKS=2 TYCHO_ADDRESS=127.0.0.1 "
+      "TYCHO_PORT=1 TYCHO_TOKEN=t tycho repl x.lua -e 1");
+  EXPECT_EQ(outcome.code, 11);
+  EXPECT_CONTAINS(outcome.output, "a prompt is for one process, and this is rank 1 of 2");
+}
+
+}  // namespace
+}  // namespace tycho

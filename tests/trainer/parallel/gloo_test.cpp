@@ -1,0 +1,200 @@
+// Ranks over TCP: here they are threads of one process, each with a connection of its own.
+#include "trainer/parallel/gloo.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+
+#include "trainer/parallel/gather_texts.h"
+#include "trainer/parallel/unit_store.h"
+#include "trainer/rendezvous/free_port.h"
+
+namespace tycho {
+namespace {
+
+constexpr GlooTimeouts kSoon = {.join_s = 20, .collective_s = 20};
+
+RankPlace place_of(int rank, int num_ranks, int port) {
+  return {.rank = rank,
+          .num_ranks = num_ranks,
+          .local_rank = rank,
+          .num_local_ranks = num_ranks,
+          .port = port,
+          .token = "test",
+          .source = "a test"};
+}
+
+/// Runs `body` on every rank at once; what each threw, "" for nothing, and its code.
+struct Ended {
+  std::string what;
+  ExitCode code = ExitCode::kOk;
+};
+std::vector<Ended> on_ranks(int num_ranks, const std::function<void(Communicator&)>& body) {
+  const int port = free_port();
+  std::vector<Ended> ended(static_cast<size_t>(num_ranks));
+  std::vector<std::thread> threads;
+  for (int r = 0; r < num_ranks; ++r)
+    threads.emplace_back([&, r] {
+      try {
+        const std::unique_ptr<Communicator> world = make_gloo_world(place_of(r, num_ranks, port), kSoon);
+        body(*world);
+      } catch (const Error& error) {
+        ended[static_cast<size_t>(r)] = {error.what(), error.code()};
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  return ended;
+}
+
+void expect_all_well(const std::vector<Ended>& ended) {
+  for (size_t r = 0; r < ended.size(); ++r) EXPECT_EQ(ended[r].what, "") << "rank " << r;
+}
+
+TEST(Gloo, SumsAndCopies) {
+  expect_all_well(on_ranks(3, [](Communicator& world) {
+    EXPECT_EQ(world.size(), 3);
+    for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kLong}) {
+      Tensor x = at::full({5, 7}, world.rank() + 1, at::TensorOptions().dtype(dtype));
+      world.all_reduce(x);
+      EXPECT_TRUE(at::equal(x, at::full_like(x, 6)));
+    }
+    Tensor from_two = at::full({4}, world.rank(), at::TensorOptions().dtype(at::kByte));
+    world.broadcast(from_two, 2);
+    EXPECT_TRUE(at::equal(from_two, at::full_like(from_two, 2)));
+    world.barrier();
+  }));
+}
+
+TEST(Gloo, SumsInTheBackgroundInTheOrderOfTheirStart) {
+  expect_all_well(on_ranks(2, [](Communicator& world) {
+    std::vector<Tensor> tensors;
+    std::vector<std::unique_ptr<Pending>> pending;
+    for (int i = 0; i < 8; ++i) tensors.push_back(at::full({100000}, world.rank() + i, at::kFloat));
+    for (Tensor& tensor : tensors) pending.push_back(world.start_all_reduce(tensor));
+    for (const auto& one : pending) one->wait();
+    for (int i = 0; i < 8; ++i) EXPECT_EQ(tensors[static_cast<size_t>(i)][99999].item<float>(), 2 * i + 1);
+  }));
+}
+
+TEST(Gloo, AllRanksGetTheSameBits) {
+  std::vector<Tensor> sums(3);
+  expect_all_well(on_ranks(3, [&](Communicator& world) {
+    Tensor x = at::empty({100003}, at::kFloat);
+    for (int64_t i = 0; i < x.numel(); ++i)
+      x.data_ptr<float>()[i] = 1.0F / static_cast<float>(i % 1013 + 1 + world.rank() * 7);
+    world.all_reduce(x);
+    sums[static_cast<size_t>(world.rank())] = x;
+  }));
+  EXPECT_TRUE(at::equal(sums[0], sums[1]));
+  EXPECT_TRUE(at::equal(sums[0], sums[2]));
+}
+
+TEST(Gloo, TextsTravel) {
+  expect_all_well(on_ranks(2, [](Communicator& world) {
+    const std::string mine = world.rank() == 1 ? std::string(100000, 'x') : "";
+    EXPECT_EQ(gather_texts(world, mine), (std::vector<std::string>{"", std::string(100000, 'x')}));
+  }));
+}
+
+TEST(Gloo, WhoWaitsForARankThatLeftLearnsWhyAndWithWhichCode) {
+  const std::vector<Ended> ended = on_ranks(3, [](Communicator& world) {
+    Tensor x = at::ones({1000});
+    world.all_reduce(x);
+    if (world.rank() == 1) {
+      const Error error("[data] shard.00003.mds is damaged", ExitCode::kUnusable);
+      world.leave(error);
+      throw error;
+    }
+    try {
+      world.all_reduce(x);
+    } catch (const Error& error) {
+      world.leave(error);
+      throw;
+    }
+  });
+  EXPECT_EQ(ended[1].what, "[data] shard.00003.mds is damaged");
+  for (const size_t r : {size_t{0}, size_t{2}}) {
+    EXPECT_EQ(ended[r].what, "[parallel] rank 1 ended the run: [data] shard.00003.mds is damaged");
+    EXPECT_EQ(ended[r].code, ExitCode::kUnusable);
+  }
+}
+
+TEST(Gloo, RankZeroMayLeaveFirst) {
+  const std::vector<Ended> ended = on_ranks(2, [](Communicator& world) {
+    const Error error("[storage] the disk is full", ExitCode::kStorage);
+    Tensor x = at::ones({1000});
+    try {
+      if (world.rank() == 0) throw error;
+      world.all_reduce(x);
+    } catch (const Error& own) {
+      world.leave(own);
+      throw;
+    }
+  });
+  EXPECT_EQ(ended[1].what, "[parallel] rank 0 ended the run: [storage] the disk is full");
+  EXPECT_EQ(ended[1].code, ExitCode::kStorage);
+}
+
+TEST(Gloo, ARankThatGoesWithoutAWordIsNamed) {
+  const std::vector<Ended> ended = on_ranks(2, [](Communicator& world) {
+    if (world.rank() == 1) return;  // as if it was killed
+    Tensor x = at::ones({1000});
+    world.all_reduce(x);
+  });
+  EXPECT_EQ(ended[0].what.rfind("[parallel] rank 1 (", 0), 0U) << ended[0].what;
+  EXPECT_EQ(ended[0].code, ExitCode::kTerminated);
+}
+
+TEST(Gloo, RanksThatDoNotComeAreNamed) {
+  const int port = free_port();
+  try {
+    make_gloo_world(place_of(0, 3, port), {.join_s = 0.3});
+    FAIL() << "rank 0 began alone";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "[parallel] 2 of 3 ranks did not come within 0.3 s: 1, 2");
+    EXPECT_EQ(error.code(), ExitCode::kTopology);
+  }
+}
+
+TEST(Gloo, ARankWithoutRankZeroSaysWhereItLooked) {
+  const int port = free_port();
+  try {
+    make_gloo_world(place_of(1, 2, port), {.join_s = 0.5});
+    FAIL() << "rank 1 began without rank 0";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_EQ(text.rfind(fmt::format("[parallel] rank 1 did not find rank 0 at 127.0.0.1:{}", port), 0), 0U)
+        << text;
+    EXPECT_EQ(error.code(), ExitCode::kTopology);
+  }
+}
+
+TEST(Gloo, APortThatIsTakenIsNamed) {
+  const int port = free_port();
+  make_gloo_world(place_of(0, 1, port), kSoon).reset();  // one after the other is no conflict
+  const std::unique_ptr<Communicator> first = make_gloo_world(place_of(0, 1, port), kSoon);
+  try {
+    make_gloo_world(place_of(0, 1, port), kSoon);
+    FAIL() << "two runs listened on one port";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(fmt::format("cannot listen on port {}", port)),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Together, AFailureOfOneRankIsThatOfAll) {
+  const std::vector<Ended> ended = on_ranks(2, [](Communicator& world) {
+    together(world, [] {});
+    together(world, [&] {
+      if (world.rank() == 1) fail(ExitCode::kUnusable, "[data] nothing is there");
+    });
+  });
+  EXPECT_EQ(ended[0].what, "[parallel] rank 1 ended the run: [data] nothing is there");
+  EXPECT_EQ(ended[0].code, ExitCode::kUnusable);
+  EXPECT_EQ(ended[1].what, "[data] nothing is there");
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,13 @@
+// Ranks whose tensors are on GPUs: NCCL for those, and a world of host memory for all else.
+#pragma once
+#include <memory>
+
+#include "trainer/parallel/communicator.h"
+
+namespace tycho {
+
+/// Tensors on `device`, this rank's own, go by NCCL in the order of its current stream; those in host memory
+/// by `host`. Collective over `host`. Throws Error (kTopology).
+std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> host, const at::Device& device);
+
+}  // namespace tycho

@@ -1,0 +1,31 @@
+// NCCL as libtycho_cuda.so offers it to the engine: raw pointers and streams, and no header of NCCL's.
+// Torch-free.
+#pragma once
+#include <cstdint>
+
+#include "trainer/kernels/kernel_table.h"
+
+namespace tycho {
+
+struct NcclTable {
+  static constexpr int kIdBytes = 128;
+  enum class Number { kFp32, kFp64, kBf16, kInt32, kInt64, kByte };
+  using Group = void*;
+
+  /// The bytes that one rank makes and all join by.
+  void (*make_id)(char* id) = nullptr;
+  /// Collective, on the thread's current device.
+  Group (*join)(const char* id, int rank, int num_ranks) = nullptr;
+  /// Collective, in place, in the order of `stream`.
+  void (*all_reduce)(Group group, void* data, int64_t count, Number number, Stream stream) = nullptr;
+  void (*broadcast)(Group group, void* data, int64_t num_bytes, int root, Stream stream) = nullptr;
+  /// Ends what is in flight, without the others.
+  void (*abort)(Group group) = nullptr;
+};
+
+/// Called by the plug-in when it is loaded.
+void set_nccl(const NcclTable* table);
+/// Throws Error (kTopology) when no plug-in is loaded.
+const NcclTable& nccl();
+
+}  // namespace tycho
