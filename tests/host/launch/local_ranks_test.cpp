@@ -37,6 +37,7 @@ class LocalRanksTest : public ::testing::Test {
   /// A launcher in a process of its own, whose ranks run this text in the folder; stdout goes to "out",
   /// stderr to "err".
   pid_t start(int num_ranks, const std::string& text, double grace_s = 30) {
+    for (int rank = 0; rank < num_ranks; ++rank) fs::remove(folder_ / ("pid-" + std::to_string(rank)));
     fflush(stdout);  // or the child would print it again
     const pid_t child = fork();
     if (child != 0) return child;
@@ -108,6 +109,12 @@ const std::string kSaveOnSignals =
 const std::string kWait = "while :; do sleep 0.02; done";
 const std::string kStubborn = "trap '' TERM; ";
 
+/// Waits until the launcher took note of the end of a rank.
+std::string after(int rank) {
+  const std::string file = "pid-" + std::to_string(rank);
+  return "while [ ! -e " + file + " ] || kill -0 $(cat " + file + ") 2>/dev/null; do sleep 0.01; done; ";
+}
+
 TEST_F(LocalRanksTest, EveryRankIsToldWhereItStandsAndWhereTheyMeet) {
   EXPECT_EQ(launch(3, "env | grep ^TYCHO_ | sort > env-$TYCHO_RANK"), 0);
   std::set<std::string> meeting_places;
@@ -152,8 +159,8 @@ TEST_F(LocalRanksTest, AProcessThatARankLeavesBehindIsNotWaitedFor) {
 }
 
 TEST_F(LocalRanksTest, TheFirstBadEndIsTheExitCodeAndTheOthersMayEndByThemselves) {
-  EXPECT_EQ(launch(3, "case $TYCHO_RANK in 1) exit 11;; *) sleep 0.3; exit 1;; esac"), 11);
-  EXPECT_EQ(launch(2, "[ $TYCHO_RANK = 0 ] && exit 5; sleep 0.3"), 5);
+  EXPECT_EQ(launch(3, kSayPid + "[ $TYCHO_RANK = 1 ] && exit 11; " + after(1) + "exit 1"), 11);
+  EXPECT_EQ(launch(2, kSayPid + "[ $TYCHO_RANK = 0 ] && exit 5; " + after(0)), 5);
 }
 
 TEST_F(LocalRanksTest, RanksThatDoNotEndAreToldToAndThenKilled) {
@@ -169,19 +176,21 @@ TEST_F(LocalRanksTest, RanksThatDoNotEndAreToldToAndThenKilled) {
 }
 
 TEST_F(LocalRanksTest, ARankThatIsKilledIsNamed) {
-  EXPECT_EQ(launch(2, "[ $TYCHO_RANK = 1 ] && kill -9 $$; sleep 0.2; exit 1"), 137);
+  EXPECT_EQ(launch(2, kSayPid + "[ $TYCHO_RANK = 1 ] && kill -9 $$; " + after(1) + "exit 1"), 137);
   EXPECT_CONTAINS(read("err"),
                   "[launch] rank 1 was killed by SIGKILL: memory may have run out, which `dmesg` tells; the "
                   "same command goes on from the newest checkpoint\n");
-  EXPECT_EQ(launch(2, "[ $TYCHO_RANK = 0 ] && kill -SEGV $$; sleep 0.2; exit 1"), 128 + SIGSEGV);
+  EXPECT_EQ(launch(2, kSayPid + "[ $TYCHO_RANK = 0 ] && kill -SEGV $$; " + after(0) + "exit 1"),
+            128 + SIGSEGV);
   EXPECT_CONTAINS(read("err"), "[launch] rank 0 was killed by SIGSEGV; the same");
 }
 
 TEST_F(LocalRanksTest, ARankThatStoppedAndSavedHurriesNobody) {
-  EXPECT_EQ(launch(2, "[ $TYCHO_RANK = 1 ] && exit 143; sleep 0.5; echo saved > saved; exit 143", 0), 143);
+  const std::string stopped = kSayPid + "[ $TYCHO_RANK = 1 ] && exit 143; " + after(1);
+  EXPECT_EQ(launch(2, stopped + "sleep 0.3; echo saved > saved; exit 143", 0), 143);
   EXPECT_EQ(read("saved"), "saved\n");
   EXPECT_EQ(read("err"), "");
-  EXPECT_EQ(launch(2, "[ $TYCHO_RANK = 1 ] && exit 143; sleep 0.2; exit 15"), 15) << "the save failed";
+  EXPECT_EQ(launch(2, stopped + "exit 15"), 15) << "the save failed";
 }
 
 TEST_F(LocalRanksTest, SignalsArePassedOnToAllRanks) {
@@ -194,7 +203,6 @@ TEST_F(LocalRanksTest, SignalsArePassedOnToAllRanks) {
     for (int rank = 0; rank < 3; ++rank) {
       EXPECT_EQ(read("got-" + std::to_string(rank)), name);
       fs::remove(folder_ / ("got-" + std::to_string(rank)));
-      fs::remove(folder_ / ("pid-" + std::to_string(rank)));
     }
   }
 }
