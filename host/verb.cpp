@@ -15,6 +15,7 @@ const std::vector<Verb>& all_verbs() {
   static const std::vector<Verb> verbs = {
       {"run", kRunSpec, run_run},
       {"rerun", kRerunSpec, run_rerun},
+      {"launch", kLaunchSpec, run_launch},
       {"repl", kReplSpec, run_repl},
       {"attach", kAttachSpec, run_attach},
       {"ctl", kCtlSpec, run_ctl},
@@ -84,6 +85,14 @@ std::string long_name(const OptionSpec& option) {
   return comma == std::string::npos ? name : name.substr(comma + 1);
 }
 
+/// Whether the argument after this one is its value: "--grace" and "-n", not "--grace=5" nor "-n2".
+bool takes_next(const OptionSpec& option, const std::string& argument) {
+  const std::string name = option.name;
+  const bool has_short = name.find(',') == 1;
+  return option.placeholder != nullptr &&
+         (argument == "--" + long_name(option) || (has_short && argument == "-" + name.substr(0, 1)));
+}
+
 /// Every option is read as text here; what it must be is the verb's to say.
 cxxopts::Options describe(const Verb& verb) {
   cxxopts::Options options(std::string("tycho ") + verb.name, "");
@@ -126,9 +135,22 @@ void print_verb_help(const Verb& verb, const cxxopts::Options& options) {
 
 }  // namespace
 
+size_t first_word(const Verb& verb, const std::vector<std::string>& argv) {
+  const std::vector<OptionSpec>& options = verb.spec.options;
+  for (size_t i = 0; i < argv.size(); ++i) {
+    if (argv[i].empty() || argv[i][0] != '-') return i;
+    if (std::any_of(options.begin(), options.end(),
+                    [&](const OptionSpec& option) { return takes_next(option, argv[i]); }))
+      ++i;
+  }
+  return argv.size();
+}
+
 Arguments parse_arguments(const Verb& verb, const std::vector<std::string>& argv, bool& help) {
   cxxopts::Options options = describe(verb);
-  const NumberedWords given = spell_overrides(verb, argv);
+  const size_t num_own = verb.spec.passes_on ? first_word(verb, argv) : argv.size();
+  const auto own_end = argv.begin() + static_cast<std::ptrdiff_t>(num_own);
+  const NumberedWords given = spell_overrides(verb, {argv.begin(), own_end});
   std::vector<const char*> pointers = {verb.name};
   for (const std::string& argument : given.words) pointers.push_back(argument.c_str());
   Arguments arguments = {.verb = verb.name, .argv = argv};
@@ -158,6 +180,10 @@ Arguments parse_arguments(const Verb& verb, const std::vector<std::string>& argv
     if (!only_words && one.size() > 1 && one[0] == '-') refuse_option(verb, one);
     arguments.numbers.push_back(position < given.numbers.size() ? given.numbers[position] : 0);
     ++position;
+  }
+  for (size_t i = num_own; i < argv.size(); ++i) {
+    arguments.words.push_back(argv[i]);
+    arguments.numbers.push_back(static_cast<int>(i) + 1);
   }
   return arguments;
 }

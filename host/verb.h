@@ -30,6 +30,7 @@ struct VerbSpec {
   const char* summary;  // one sentence
   const char* example;  // one command line or more
   std::vector<OptionSpec> options;
+  bool passes_on = false;  // options end at the first word: it and all after it belong to another verb
 };
 
 /// What follows the verb: options, and the words that are none, in order.
@@ -80,12 +81,16 @@ const std::string& word(const Arguments& arguments, size_t index, const char* wh
 /// Throws Error (kUsage) when there are more words than the verb takes.
 void no_more_words(const Arguments& arguments, size_t count);
 
+/// The index of the first argument that is neither an option nor the value of one; their number when all are.
+size_t first_word(const Verb& verb, const std::vector<std::string>& argv);
+
 /// Calls what the first word names; throws Error (kUsage) with a suggestion for other words.
 using Subverb = std::pair<const char*, int (*)(const Arguments&)>;
 int pick_subverb(const Arguments& arguments, const char* verb, const std::vector<Subverb>& subverbs);
 
 int run_run(const Arguments& arguments);
 int run_rerun(const Arguments& arguments);
+int run_launch(const Arguments& arguments);
 int run_attach(const Arguments& arguments);
 int run_ctl(const Arguments& arguments);
 int run_check(const Arguments& arguments);
@@ -109,6 +114,7 @@ int run_ckpt(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 extern const VerbSpec kAttachSpec, kCtlSpec, kRunSpec, kRerunSpec, kDiffSpec, kInitSpec, kImportSpec,
     kCheckSpec, kCompletionSpec, kTypesSpec, kConfigSpec, kPlanSpec, kReplSpec, kSweepSpec, kTestSpec,
-    kDataSpec, kTokenizerSpec, kEvalSpec, kGenerateSpec, kConvertSpec, kCkptSpec, kDoctorSpec, kVersionSpec;
+    kDataSpec, kTokenizerSpec, kLaunchSpec, kEvalSpec, kGenerateSpec, kConvertSpec, kCkptSpec, kDoctorSpec,
+    kVersionSpec;
 
 }  // namespace tycho

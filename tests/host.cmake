@@ -8,13 +8,18 @@ tycho_test(import_test SOURCES bindings/import/comments_test.cpp bindings/import
 target_compile_definitions(import_test PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 
 add_library(fake_engine MODULE host/fake_engine.cpp)
-target_link_libraries(fake_engine PRIVATE tycho_flags tycho_run_folder tycho_session)
+target_link_libraries(fake_engine PRIVATE tycho_flags tycho_rendezvous tycho_run_folder tycho_session)
 tycho_test(cli_test SOURCES host/cli_test.cpp host/prompts_test.cpp LIBS base)
 tycho_test(engine_test SOURCES host/engine_test.cpp LIBS base)
 tycho_test(golden_errors_test SOURCES host/golden_errors_test.cpp LIBS base)
 tycho_test(verbs_test SOURCES host/verbs/completion_test.cpp host/verbs/config_test.cpp host/verbs/convert_test.cpp host/verbs/diff_test.cpp
-  host/verbs/doctor_test.cpp host/verbs/import_test.cpp host/verbs/init_test.cpp host/verbs/rerun_test.cpp host/verbs/types_test.cpp host/docs_examples_test.cpp
+  host/verbs/doctor_test.cpp host/verbs/import_test.cpp host/verbs/init_test.cpp host/verbs/launch_test.cpp host/verbs/rerun_test.cpp host/verbs/types_test.cpp host/docs_examples_test.cpp
   host/shipped_recipes_test.cpp LIBS base)
+# The launcher alone, with programs of the shell as ranks; launch_test.cpp starts the whole program.
+set(launch_sources child_process.cpp launch/local_ranks.cpp launch/prefixed_lines.cpp launch/signal_queue.cpp)
+list(TRANSFORM launch_sources PREPEND ${CMAKE_SOURCE_DIR}/host/)
+tycho_test(launch_parts_test SOURCES host/launch/local_ranks_test.cpp host/launch/prefixed_lines_test.cpp host/launch/signal_queue_test.cpp
+  host/child_process_test.cpp ${launch_sources} LIBS rendezvous checkpoint)
 tycho_test(repl_test SOURCES host/repl/repl_test.cpp LIBS base)
 foreach(name cli_test engine_test repl_test golden_errors_test verbs_test)
   target_compile_definitions(${name} PRIVATE TYCHO_PROGRAM="$<TARGET_FILE:tycho>" TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"

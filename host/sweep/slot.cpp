@@ -2,6 +2,7 @@
 #include "host/sweep/slot.h"
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 
 #include "trainer/base/error.h"
@@ -63,9 +64,10 @@ Slot::Slot(std::unique_ptr<Claim> claim, Task task, const Trial& trial, TrainCon
   first_step_ = progress_.step();
 }
 
-TrialCommand Slot::command() const {
+ChildCommand Slot::command() const {
   const std::string run_dir = Board::run_dir(place_.sweep_dir, trial_);
-  TrialCommand command;
+  ChildCommand command;
+  command.own_group = true;  // Ctrl-C at the terminal is the worker's to pass on
   if (place_.use_srun) command.argv = {"srun"};
   command.argv.insert(command.argv.end(), {this_program(), "run", definition_.recipe});
   const std::vector<std::string> pins = trial_pins(definition_, trial_);
@@ -78,15 +80,18 @@ TrialCommand Slot::command() const {
   if (!task_.until.empty()) command.argv.insert(command.argv.end(), {"--until", task_.until});
   command.folder = definition_.folder;
   command.output = output_file(run_dir);
+  // A worker that srun or tycho launch started is one of several; its trials are not. Those that srun starts
+  // itself have a rank per task.
+  if (!place_.use_srun) command.environment.emplace_back("TYCHO_NUM_RANKS", "1");
   if (!place_.gpus.empty()) command.environment.emplace_back("CUDA_VISIBLE_DEVICES", place_.gpus);
   return command;
 }
 
 void Slot::launch() {
-  const TrialCommand what = command();
+  const ChildCommand what = command();
   make_dirs(real_files(), Board::run_dir(place_.sweep_dir, trial_));
   std::ofstream(what.output, std::ios::app) << "$ " << shell_line(what.argv) << "\n";
-  process_ = std::make_unique<TrialProcess>(what);
+  process_ = std::make_unique<ChildProcess>(what);
 }
 
 std::optional<TrialEnd> Slot::poll() {
@@ -97,13 +102,13 @@ std::optional<TrialEnd> Slot::poll() {
     launch();
     return {};
   }
-  const std::optional<int> exit_code = process_->poll();
-  if (!exit_code) return {};
+  const std::optional<ChildEnd> end = process_->poll();
+  if (!end) return {};
   // The process of a worker that died is still saving.
-  const bool folder_is_owned = *exit_code == static_cast<int>(ExitCode::kFolderOwned);
+  const bool folder_is_owned = end->code == static_cast<int>(ExitCode::kFolderOwned);
   const auto now = Clock::now();
   if (owned_since_ == Clock::time_point()) owned_since_ = now;
-  if (!folder_is_owned || now - owned_since_ > kFolderPatience) return conclude(*exit_code);
+  if (!folder_is_owned || now - owned_since_ > kFolderPatience) return conclude(end->code);
   waits_for_folder_ = true;
   launch_again_ = now + kFolderPause;
   return {};
@@ -133,7 +138,7 @@ void Slot::stop(const std::string& rule) {
   if (stopping_) return;
   stopping_ = true;
   rule_ = rule;
-  if (process_) process_->stop();
+  if (process_) process_->send(SIGTERM);
 }
 
 }  // namespace tycho

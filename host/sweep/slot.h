@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "host/sweep/trial_process.h"
+#include "host/child_process.h"
 #include "trainer/config.h"
 #include "trainer/sweep/claim.h"
 #include "trainer/sweep/folder.h"
@@ -45,7 +45,7 @@ class Slot {
   int64_t number() const { return trial_.number; }
 
  private:
-  TrialCommand command() const;
+  ChildCommand command() const;
   TrialEnd conclude(int exit_code);
 
   using Clock = std::chrono::steady_clock;
@@ -57,7 +57,7 @@ class Slot {
   SweepDefinition definition_;  // as it was when taken, without its trials
   RunProgress progress_;
   int64_t first_step_ = 0;
-  std::unique_ptr<TrialProcess> process_;
+  std::unique_ptr<ChildProcess> process_;
   Clock::time_point start_, owned_since_, launch_again_;
   bool waits_for_folder_ = false, stopping_ = false;
   std::string rule_;

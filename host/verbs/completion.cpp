@@ -150,6 +150,19 @@ Words override_or_file(const Words& words) {
   return complete_override({typed});
 }
 
+Words candidates(const Words& words);
+
+/// Of a verb that begins another's command: its options and their values, the other verb, then what that one
+/// offers.
+Words passed_on(const Verb& verb, const Words& words) {
+  const size_t first = 1 + first_word(verb, {words.begin() + 1, words.end()});
+  if (first + 1 < words.size())
+    return candidates({words.begin() + static_cast<std::ptrdiff_t>(first), words.end()});
+  const std::string& typed = words.back();
+  if (first < words.size()) return with_prefix({"run", "rerun"}, typed);
+  return typed.starts_with('-') ? with_prefix(options_of(verb), typed) : Words{};
+}
+
 /// What the last of the words after `tycho` can become.
 Words candidates(const Words& words) {
   const std::string& typed = words.back();
@@ -161,6 +174,7 @@ Words candidates(const Words& words) {
   const auto verb = std::find_if(all_verbs().begin(), all_verbs().end(),
                                  [&](const Verb& one) { return words[0] == one.name; });
   if (verb == all_verbs().end()) return {};
+  if (verb->spec.passes_on) return passed_on(*verb, words);
   const std::string& before = words[words.size() - 2];
   if (before == "--unset" || before == "--why") return keys_from(typed, "~");
   if (before == "--set") return complete_override({typed});

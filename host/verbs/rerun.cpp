@@ -1,4 +1,5 @@
 // tycho rerun: a run again, from the recipe text that its folder keeps.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -8,6 +9,7 @@
 #include "host/start_run.h"
 #include "host/verb.h"
 #include "trainer/base/shell_words.h"
+#include "trainer/rendezvous/rank_place.h"
 #include "trainer/run_record.h"
 
 namespace tycho {
@@ -17,7 +19,8 @@ const VerbSpec kRerunSpec = {
     "Starts a new run from the recipe, arguments and environment that a run folder keeps.",
     "  tycho rerun runs/demo\n"
     "  tycho rerun runs/demo 'optimizer.lr*=2' run_name=demo-lr2\n"
-    "  tycho rerun runs/demo --print",
+    "  tycho rerun runs/demo --print\n"
+    "  srun tycho rerun runs/demo run_name=demo-2      # several ranks agree on the name",
     {{"print", "Show the command that would be run, and start nothing."},
      {"plain", "Print lines of key=value, also at a terminal."},
      kTraceOption}};
@@ -73,6 +76,21 @@ std::string numbered(const std::string& text, const std::string& folder) {
   return fmt::format("{}-{}", text, number);
 }
 
+bool names_folder(const std::string& word) {
+  return word.starts_with("run_name=") || word.starts_with("run_dir=");
+}
+
+/// Whether this process may look for a free name. Ranks look at different times, and one finds the folder of
+/// another: so the person names it, and a folder that is there is gone on with.
+bool chooses_folder(const std::vector<std::string>& words) {
+  const RankPlace place = find_rank_place(process_environment());
+  if (place.num_ranks == 1) return true;
+  if (std::any_of(words.begin(), words.end(), names_folder)) return false;
+  fail(ExitCode::kUsage,
+       "[tycho rerun] {} ranks wanted run_name=NAME or run_dir=FOLDER among the arguments, given {}",
+       place.num_ranks, shell_line(words));
+}
+
 /// The argument that gives a run a folder of its own; none when it has one.
 std::optional<std::string> fresh_folder(const TrainConfig& config) {
   const std::string folder = run_folder_path(config);
@@ -90,13 +108,14 @@ int run_rerun(const Arguments& arguments) {
     if (!is_override(arguments.words[i])) no_more_words(arguments, i);
     argv.push_back(arguments.words[i]);
   }
+  const bool may_choose = chooses_folder(arguments.words);
   const std::map<std::string, std::string> sources = read_run_sources(record);
   restore_environment(record.provenance);
   const bool trace = arguments.has("trace");
   RecipeRequest request = stored_request(argv, sources, trace);
   const InterruptLua interruptible;
   ResolvedRecipe recipe = resolve_recipe(request);
-  if (const std::optional<std::string> pin = fresh_folder(recipe.config)) {
+  if (const std::optional<std::string> pin = may_choose ? fresh_folder(recipe.config) : std::nullopt) {
     argv.push_back(*pin);
     request = stored_request(argv, sources, trace);
     recipe = resolve_recipe(request);

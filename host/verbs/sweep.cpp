@@ -1,11 +1,11 @@
 // tycho sweep: many runs of one recipe, and what they say.
 #include <filesystem>
 
+#include "host/child_process.h"
 #include "host/machine.h"
 #include "host/signals.h"
 #include "host/sweep/slurm_array.h"
 #include "host/sweep/start.h"
-#include "host/sweep/trial_process.h"
 #include "host/sweep/worker.h"
 #include "host/verb.h"
 #include "host/verbs/sweep_results.h"

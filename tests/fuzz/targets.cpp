@@ -14,6 +14,7 @@
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/data/mds.h"
 #include "trainer/data/tokenizer.h"
+#include "trainer/rendezvous/slurm_lists.h"
 #include "trainer/sweep/ledger.h"
 
 namespace tycho {
@@ -106,13 +107,19 @@ void ledger(std::string_view bytes) {
   }
 }
 
+void slurm_lists(std::string_view bytes) {
+  refused_or_taken([&] { expand_slurm_hosts(bytes); });
+  refused_or_taken([&] { expand_slurm_counts(bytes); });
+}
+
 }  // namespace
 
 const std::vector<FuzzTarget>& fuzz_targets() {
-  static const std::vector<FuzzTarget> targets = {
-      {"safetensors", safetensors}, {"manifest", manifest},       {"mds_index", mds_index},
-      {"tokenizer", tokenizer},     {"import_yaml", import_yaml}, {"import_toml", import_toml},
-      {"overrides", overrides},     {"recipe", recipe},           {"ledger", ledger}};
+  static const std::vector<FuzzTarget> targets = {{"safetensors", safetensors}, {"manifest", manifest},
+                                                  {"mds_index", mds_index},     {"tokenizer", tokenizer},
+                                                  {"import_yaml", import_yaml}, {"import_toml", import_toml},
+                                                  {"overrides", overrides},     {"recipe", recipe},
+                                                  {"ledger", ledger},           {"slurm_lists", slurm_lists}};
   return targets;
 }
 

@@ -28,8 +28,8 @@ class CliTest : public ShellTest {
 TEST_F(CliTest, HelpNamesEveryVerbAndEveryVerbHasHelpWithAnExample) {
   const Outcome help = shell("tycho --help");
   EXPECT_EQ(help.code, 0);
-  for (const char* verb : {"run", "check", "config", "plan", "types", "test", "data", "tokenizer", "eval",
-                           "generate", "convert", "ckpt", "completion", "version"}) {
+  for (const char* verb : {"run", "launch", "check", "config", "plan", "types", "test", "data", "tokenizer",
+                           "eval", "generate", "convert", "ckpt", "completion", "version"}) {
     EXPECT_CONTAINS(help.output, std::string("  ") + verb + " ");
     const Outcome own = shell(std::string("tycho ") + verb + " --help");
     EXPECT_EQ(own.code, 0);
@@ -121,22 +121,27 @@ TEST_F(CliTest, ConfigShowsWhereAValueComesFrom) {
 }
 
 TEST_F(CliTest, CtrlCNamesTheLineAndExitsWith130) {
-  const std::string file = write("local t = require 'tycho'\nlocal i = 0\nwhile true do i = i + 1 end\n");
+  const std::string file = write(
+      "local t = require 'tycho'\nlocal i = 0\nwhile true do i = i + 1 if i == 1 then print('ready') end "
+      "end\n");
+  const auto log = [&] {
+    std::ifstream log_file(folder_ / "log");
+    return std::string{std::istreambuf_iterator<char>(log_file), {}};
+  };
   const pid_t child = fork();
   if (child == 0) {
     if (dup2(open((folder_ / "log").c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO) < 0) _exit(99);
     execl(TYCHO_PROGRAM, "tycho", "check", file.c_str(), nullptr);
     _exit(98);
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  for (int i = 0; i < 1000 && log().find("ready") == std::string::npos; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   kill(child, SIGINT);
   int status = 0;
   waitpid(child, &status, 0);
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 130);
-  std::ifstream log(folder_ / "log");
-  const std::string text{std::istreambuf_iterator<char>(log), {}};
-  EXPECT_CONTAINS(text, "interrupted at " + file + ":3");
+  EXPECT_CONTAINS(log(), "interrupted at " + file + ":3");
 }
 
 TEST_F(CliTest, DefineVerbsLoadNoLibTorch) {

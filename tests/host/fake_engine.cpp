@@ -10,6 +10,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/config_io.h"
+#include "trainer/rendezvous/rank_place.h"
 #include "trainer/run_folder.h"
 
 namespace {
@@ -25,6 +26,8 @@ int run(const RunRequest& request, bool tty, const StopFlag& stop) {
   std::printf("hash=%s pins=%zu sources=%zu argv=%s tty=%d\n%s\n", request.recipe_hash.c_str(),
               request.pins.size(), request.sources.size(), request.argv.back().c_str(), tty ? 1 : 0,
               request.config_json.c_str());
+  const RankPlace place = find_rank_place(process_environment());
+  std::printf("rank %d of %d\n", place.rank, place.num_ranks);
   std::printf("OMP_NUM_THREADS=%s OMP_WAIT_POLICY=%s\n", environment("OMP_NUM_THREADS"),
               environment("OMP_WAIT_POLICY"));
   std::fflush(stdout);
@@ -36,7 +39,8 @@ int run(const RunRequest& request, bool tty, const StopFlag& stop) {
   if (request.config_json.find("\"resume\":\"none\"") != std::string::npos)
     throw Error("[fake] full", ExitCode::kStorage);
   while (stop == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the step that is still running
+  const char* last_step_ms = environment("TYCHO_FAKE_LAST_STEP_MS");  // the step that is still running
+  std::this_thread::sleep_for(std::chrono::milliseconds(*last_step_ms != 0 ? std::atoi(last_step_ms) : 100));
   return 128 + stop;
 }
 

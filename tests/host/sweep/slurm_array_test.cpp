@@ -15,9 +15,10 @@ class SlurmArrayTest : public SweepTest {
               "  options = { \"--exclude=n1\" } }\n"),
         "s.lua");
   }
-  void fake_sbatch(const std::string& body) {
-    write("#!/bin/sh\n" + body, "bin/sbatch");
-    std::filesystem::permissions(folder_ / "bin/sbatch", std::filesystem::perms::owner_all);
+  void fake_sbatch(const std::string& body) { fake_program("sbatch", body); }
+  void fake_program(const std::string& name, const std::string& body) {
+    write("#!/bin/sh\n" + body, "bin/" + name);
+    std::filesystem::permissions(folder_ / "bin" / name, std::filesystem::perms::owner_all);
   }
   Outcome with_sbatch(const std::string& arguments) const {
     return here("PATH=" + (folder_ / "bin").string() + ":$PATH ./bin/tycho " + arguments);
@@ -49,8 +50,7 @@ TEST_F(SlurmArrayTest, SubmitsAndTheScriptWorksTheSweepOff) {
 TEST_F(SlurmArrayTest, TheWarningOfTheTimeLimitPutsTrialsBackAndQueuesAgain) {
   fake_sbatch("cp \"$2\" " + (folder_ / "script.sh").string() + "; echo 1\n");
   ASSERT_EQ(with_sbatch("sweep s.lua").code, 0);
-  write("#!/bin/sh\necho \"$@\" >> " + (folder_ / "requeued").string() + "\n", "bin/scontrol");
-  std::filesystem::permissions(folder_ / "bin/scontrol", std::filesystem::perms::owner_all);
+  fake_program("scontrol", "echo \"$@\" >> " + (folder_ / "requeued").string() + "\n");
   const Outcome task = here(
       "export PATH=$PWD/bin:$PATH SLURM_ARRAY_JOB_ID=1 SLURM_ARRAY_TASK_ID=0 TYCHO_STEP_MS=100; bash "
       "script.sh & "
@@ -59,6 +59,15 @@ TEST_F(SlurmArrayTest, TheWarningOfTheTimeLimitPutsTrialsBackAndQueuesAgain) {
   EXPECT_CONTAINS(task.output, "code 138");
   EXPECT_EQ(read("requeued"), "requeue 1_0\n");
   EXPECT_TRUE(states(table()).contains("paused")) << task.output;
+}
+
+TEST_F(SlurmArrayTest, ATrialOfSeveralTasksIsAStepWithARankForEach) {
+  write(read("s.lua").replace(read("s.lua").find("gpus = 0"), 8, "gpus = 0, nodes = 2"), "s.lua");
+  fake_program("srun",
+               "echo ranks=$TYCHO_NUM_RANKS \"$2\" >> " + (folder_ / "steps").string() + "\nexec \"$@\"\n");
+  const Outcome task = with_sbatch("sweep s.lua --task");
+  ASSERT_EQ(task.code, 0) << task.output;
+  EXPECT_EQ(read("steps"), "ranks= run\nranks= run\nranks= run\n") << "Slurm says how many ranks there are";
 }
 
 TEST_F(SlurmArrayTest, WhatSbatchSaysIsPassedOn) {

@@ -1,6 +1,6 @@
 // An engine that pretends to train, in milliseconds: the loss is a function of the learning rate and the
-// step, every step is saved, and steps.txt counts each that was done; sets of eval_data like 1e-2 best. What
-// fails and when is in the recipe:
+// step, every step is saved, and steps.txt counts each that was done; ranks holds TYCHO_NUM_RANKS; sets of
+// eval_data like 1e-2 best. What fails and when is in the recipe:
 //   optimizer.lr > 1: diverges at step 5          micro_batch above 4sp with beta 0.5: out of memory
 //   weight_decay 9: storage is full               weight_decay 8: the data cannot be read, on the first try
 #include <chrono>
@@ -51,6 +51,7 @@ int run(const RunRequest& request, bool, const StopFlag& stop) {
   make_dirs(real_files(), run_dir);
   RunLock lock(real_files(), run_dir);
   write_run_folder(real_files(), run_dir, request, Json::object());
+  if (const char* ranks = std::getenv("TYCHO_NUM_RANKS")) std::ofstream(run_dir + "/ranks") << ranks << "\n";
   const auto reporter = make_file_reporter(run_dir);
   reporter->run_start({});
   const int64_t total = total_steps(config, 0);

@@ -32,6 +32,13 @@ TEST_F(SweepTest, AGridTriesEveryPointOnceAndSaysWhichWasBest) {
   EXPECT_EQ(read(run_dir(first.at("trials")[0]) + "/steps.txt"), steps);
 }
 
+TEST_F(SweepTest, TrialsOfAWorkerThatIsATaskOfSlurmAreNoRanks) {
+  write(sweep(kChoices), "s.lua");
+  const Outcome swept = here("SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=2 ./bin/tycho sweep s.lua");
+  ASSERT_EQ(swept.code, 0) << swept.output;
+  EXPECT_EQ(read(run_dir(table().at("trials")[0]) + "/ranks"), "1\n");
+}
+
 TEST_F(SweepTest, TrialsAreComparedByTheLossOfOneSet) {
   write(sweep(std::string(kChoices) +
               "s.pins[\"eval_data.c4\"] = \"mds{local_dir=d}\"\ns.metric.name = \"eval.c4.loss\"\n"

@@ -29,6 +29,16 @@ TEST_F(CompletionTest, OffersOptions) {
   EXPECT_CONTAINS(offered("tycho check x.lua --"), "--unset\n");
 }
 
+TEST_F(CompletionTest, OffersWhatTheLaunchedVerbDoes) {
+  write("", "mine.lua");
+  EXPECT_EQ(offered("tycho launch --gr"), "--grace\n");
+  EXPECT_EQ(offered("tycho launch -n 2 "), "run\nrerun\n");
+  EXPECT_EQ(offered("tycho launch -n "), "\n") << "a number";
+  EXPECT_EQ(offered("tycho launch -n 2 run m"), "mine.lua\n");
+  EXPECT_EQ(offered("tycho launch --grace=5 -n2 run mine.lua seq_l"), "seq_len=\n");
+  EXPECT_EQ(offered("tycho launch -n 2 run mine.lua --pl"), "--plain\n");
+}
+
 TEST_F(CompletionTest, OffersRecipesAndFolders) {
   write("", "mine.lua");
   write("", "mine.txt");

@@ -1,0 +1,222 @@
+// One thread that waits for signals, output and ends of ranks, whichever comes first.
+#include "host/launch/local_ranks.h"
+
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "host/child_process.h"
+#include "host/launch/prefixed_lines.h"
+#include "host/launch/signal_queue.h"
+#include "trainer/base/error.h"
+#include "trainer/checkpoint/uuid.h"
+#include "trainer/rendezvous/free_port.h"
+
+namespace tycho {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kAddress = "127.0.0.1";
+constexpr auto kImpatient = std::chrono::seconds(2);    // as host/signals.cpp
+constexpr auto kNoteAfter = std::chrono::seconds(1);    // ranks that fail together need no note
+constexpr auto kSavingTime = std::chrono::minutes(10);  // of others, when a rank stopped and saved
+constexpr auto kForever = Clock::time_point::max();
+constexpr int kReadsAtOnce = 64;  // so that a rank that never stops writing does not keep signals out
+
+/// What cannot be written is lost: a terminal that is gone must not end the ranks.
+void to_stderr(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+std::string signal_name(int number) {
+  const char* name = sigabbrev_np(number);
+  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
+}
+
+/// An orderly end with a saved checkpoint.
+bool is_stop(const ChildEnd& end) {
+  const auto is = [&](ExitCode code) { return end.code == static_cast<int>(code); };
+  return end.signal == 0 &&
+         (is(ExitCode::kInterrupted) || is(ExitCode::kPreempted) || is(ExitCode::kTerminated));
+}
+
+struct Rank {
+  Rank(int number_, const ChildCommand& command)
+      : number(number_), process(command), lines(fmt::format("[rank {}] ", number_)) {}
+  int number;
+  ChildProcess process;
+  PrefixedLines lines;
+};
+
+struct BadEnd {
+  int rank;
+  std::string how;  // "ended with exit code 11"
+};
+
+class Watch {
+ public:
+  explicit Watch(const LocalRanks& what)
+      : grace_(std::chrono::duration_cast<Clock::duration>(what.grace)),
+        signals_({SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) {
+    std::signal(SIGCHLD, SIG_DFL);  // whoever started this may have ignored it, and ends would not be told
+    const std::string port = std::to_string(free_port()), token = new_uuid();
+    for (int rank = 0; rank < what.num_ranks; ++rank)
+      ranks_.push_back(std::make_unique<Rank>(rank, command_of(what, rank, port, token)));
+  }
+
+  int run() {
+    while (any_runs()) {
+      wait();
+      while (const std::optional<signalfd_siginfo> signal = signals_.next()) take_signal(*signal);
+      for (const auto& rank : ranks_) show_output(*rank);
+      reap();
+      keep_deadlines();
+    }
+    for (const auto& rank : ranks_) {
+      show_output(*rank);  // what it wrote last; a process that it left behind is not waited for
+      to_stderr(rank->lines.finish());
+    }
+    return code_;
+  }
+
+ private:
+  static ChildCommand command_of(const LocalRanks& what, int rank, const std::string& port,
+                                 const std::string& token) {
+    const std::string number = std::to_string(rank), count = std::to_string(what.num_ranks);
+    return {.argv = what.argv,
+            .environment = {{"TYCHO_RANK", number},
+                            {"TYCHO_NUM_RANKS", count},
+                            {"TYCHO_LOCAL_RANK", number},
+                            {"TYCHO_NUM_LOCAL_RANKS", count},
+                            {"TYCHO_ADDRESS", kAddress},
+                            {"TYCHO_PORT", port},
+                            {"TYCHO_TOKEN", token}},
+            .is_piped = rank > 0,
+            .orphan_signal = SIGKILL};
+  }
+
+  std::vector<int> running() const {
+    std::vector<int> numbers;
+    for (const auto& rank : ranks_)
+      if (rank->process.is_running()) numbers.push_back(rank->number);
+    return numbers;
+  }
+  bool any_runs() const { return !running().empty(); }
+  void send_all(int signal) {
+    for (const auto& rank : ranks_) rank->process.send(signal);
+  }
+
+  /// Until a signal, output or the next deadline.
+  void wait() {
+    std::vector<pollfd> files = {{signals_.file(), POLLIN, 0}};
+    for (const auto& rank : ranks_)
+      if (rank->process.output() >= 0) files.push_back({rank->process.output(), POLLIN, 0});
+    const Clock::time_point next = std::min(note_at_, act_at_);
+    int timeout_ms = -1;
+    if (next != kForever) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
+      timeout_ms = static_cast<int>(std::clamp<int64_t>(left, 0, 60'000));
+    }
+    poll(files.data(), files.size(), timeout_ms);
+  }
+
+  void take_signal(const signalfd_siginfo& info) {
+    const int number = static_cast<int>(info.ssi_signo);
+    if (number == SIGCHLD) return;                          // reap() looks at all
+    const bool from_terminal = info.ssi_code == SI_KERNEL;  // which sent it to the whole group
+    if (!from_terminal) send_all(number);
+    if (number != SIGINT || isatty(STDIN_FILENO) == 0) return;
+    const auto now = Clock::now();
+    if (last_interrupt_ && now - *last_interrupt_ < kImpatient) end_at_once();
+    last_interrupt_ = now;
+  }
+
+  /// After Ctrl-C twice. Rank 0, at the terminal too, says so and ends by itself.
+  void end_at_once() {
+    for (const auto& rank : ranks_)
+      if (rank->number > 0) rank->process.send(SIGKILL);
+    take_bad_end(0, static_cast<int>(ExitCode::kInterrupted), "was interrupted twice");
+  }
+
+  void show_output(Rank& rank) {
+    std::array<char, 16 << 10> buffer;
+    for (int i = 0; i < kReadsAtOnce && rank.process.output() >= 0; ++i) {
+      const ssize_t n = read(rank.process.output(), buffer.data(), buffer.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && errno == EAGAIN) return;
+      if (n <= 0) return rank.process.close_output();
+      to_stderr(rank.lines.add({buffer.data(), static_cast<size_t>(n)}));
+    }
+  }
+
+  void reap() {
+    for (const auto& rank : ranks_) {
+      const std::optional<ChildEnd> end = rank->process.poll();
+      if (!end || end->code == 0 || bad_ || was_told_) continue;
+      if (is_stop(*end)) {
+        take_stop(end->code);
+      } else if (end->signal == 0) {
+        take_bad_end(rank->number, end->code, fmt::format("ended with exit code {}", end->code));
+      } else {
+        take_bad_end(rank->number, end->code, "was killed by " + signal_name(end->signal));
+        to_stderr(fmt::format(
+            "[launch] rank {} {}{}; the same command goes on from the newest checkpoint\n", rank->number,
+            bad_->how, end->signal == SIGKILL ? ": memory may have run out, which `dmesg` tells" : ""));
+      }
+    }
+  }
+
+  /// The others save too, and are not hurried.
+  void take_stop(int code) {
+    if (code_ == 0) code_ = code;
+    act_at_ = std::min(act_at_, Clock::now() + kSavingTime + grace_);
+  }
+
+  void take_bad_end(int rank, int code, const std::string& how) {
+    if (bad_) return;
+    bad_ = BadEnd{rank, how};
+    code_ = code;
+    note_at_ = Clock::now() + std::min<Clock::duration>(kNoteAfter, grace_);
+    act_at_ = Clock::now() + grace_;
+  }
+
+  void keep_deadlines() {
+    const auto now = Clock::now();
+    const std::vector<int> left = running();
+    if (left.empty()) return;
+    const std::string others = fmt::format("rank{} {}", left.size() > 1 ? "s" : "", fmt::join(left, ", "));
+    if (now >= note_at_) {
+      note_at_ = kForever;
+      to_stderr(fmt::format("[launch] rank {} {}; {} may take {:g} s to end (--grace)\n", bad_->rank,
+                            bad_->how, others, std::chrono::duration<double>(grace_).count()));
+    }
+    if (now < act_at_) return;
+    to_stderr(
+        fmt::format("[launch] ending {}{}\n", others, was_told_ ? " for good (SIGKILL)" : " (SIGTERM)"));
+    send_all(was_told_ ? SIGKILL : SIGTERM);
+    act_at_ = was_told_ ? kForever : now + grace_;
+    was_told_ = true;
+  }
+
+  Clock::duration grace_;
+  SignalQueue signals_;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+  std::optional<Clock::time_point> last_interrupt_;
+  std::optional<BadEnd> bad_;  // the first
+  int code_ = 0;
+  bool was_told_ = false;  // to end, by SIGTERM
+  Clock::time_point note_at_ = kForever, act_at_ = kForever;
+};
+
+}  // namespace
+
+int run_local_ranks(const LocalRanks& what) { return Watch(what).run(); }
+
+}  // namespace tycho

@@ -1,0 +1,24 @@
+// The ranks of one run as processes of this machine: started, watched and ended together.
+#pragma once
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace tycho {
+
+struct LocalRanks {
+  std::vector<std::string> argv;  // what each rank runs; argv[0] is the program
+  int num_ranks = 1;
+  std::chrono::duration<double> grace{30};  // what others have when one ended badly, and again after SIGTERM
+};
+
+/// Starts the ranks with TYCHO_RANK and its like in their environment, and returns when all have ended: with
+/// 0 when all did well, else with the exit code of the one that ended badly first, 128 + signal for one that
+/// was killed. Ranks that stopped with a checkpoint (130, 138, 143) end badly only when none did worse, and
+/// leave the others time to save. Rank 0 has the terminal; what others write comes to stderr, line by line,
+/// as "[rank 1] line". SIGINT, SIGTERM and SIGUSR1 are passed on to all ranks, but Ctrl-C at a terminal
+/// reaches them by itself. Ranks are killed when this process dies. On a process of one thread. Throws Error
+/// (kFailure, kTopology) when they cannot be started; none is left then.
+int run_local_ranks(const LocalRanks& what);
+
+}  // namespace tycho

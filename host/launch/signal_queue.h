@@ -1,0 +1,31 @@
+// Signals of this process as something to wait for beside files.
+#pragma once
+#include <sys/signalfd.h>
+
+#include <csignal>
+#include <initializer_list>
+#include <optional>
+
+namespace tycho {
+
+/// While it lives, these signals do nothing by themselves; they are kept for next(). On a process of one
+/// thread.
+class SignalQueue {
+ public:
+  /// Throws Error (kFailure).
+  explicit SignalQueue(std::initializer_list<int> signals);
+  ~SignalQueue();
+  SignalQueue(const SignalQueue&) = delete;
+  SignalQueue& operator=(const SignalQueue&) = delete;
+
+  /// Readable when next() has one.
+  int file() const { return file_; }
+  /// The oldest; nothing when none came. Never waits.
+  std::optional<signalfd_siginfo> next();
+
+ private:
+  sigset_t before_ = {};
+  int file_ = -1;
+};
+
+}  // namespace tycho

@@ -1,0 +1,240 @@
+// Ranks that are programs of the shell: what they see and write, and what happens when one ends badly, when a
+// signal comes, when the launcher is killed.
+#include "host/launch/local_ranks.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+#define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+class LocalRanksTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "tycho-launch-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  /// A launcher in a process of its own, whose ranks run this text in the folder; stdout goes to "out",
+  /// stderr to "err".
+  pid_t start(int num_ranks, const std::string& text, double grace_s = 30) {
+    for (int rank = 0; rank < num_ranks; ++rank) fs::remove(folder_ / ("pid-" + std::to_string(rank)));
+    fflush(stdout);  // or the child would print it again
+    const pid_t child = fork();
+    if (child != 0) return child;
+    setpgid(0, 0);  // signals of a test reach the launcher alone
+    const auto to = [&](const char* name, int file) {
+      dup2(open((folder_ / name).c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), file);
+    };
+    to("out", STDOUT_FILENO);
+    to("err", STDERR_FILENO);
+    if (chdir(folder_.c_str()) != 0) _exit(98);
+    LocalRanks ranks;
+    ranks.argv = {"/bin/sh", "-c", text};
+    ranks.num_ranks = num_ranks;
+    ranks.grace = std::chrono::duration<double>(grace_s);
+    try {
+      _exit(run_local_ranks(ranks));
+    } catch (const std::exception&) {
+      _exit(99);
+    }
+  }
+  static int finish(pid_t child) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+  }
+  int launch(int num_ranks, const std::string& text, double grace_s = 30) {
+    return finish(start(num_ranks, text, grace_s));
+  }
+  std::string read(const std::string& name) const {
+    std::ifstream file(folder_ / name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  std::multiset<std::string> lines(const std::string& name) const {
+    std::istringstream text(read(name));
+    std::multiset<std::string> found;
+    for (std::string line; std::getline(text, line);) found.insert(line);
+    return found;
+  }
+  static bool wait_for(const std::function<bool()>& holds) {
+    for (int i = 0; i < 4000; ++i) {
+      if (holds()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
+  /// Waits until every rank wrote its process id to "pid-RANK".
+  bool wait_for_pids(int num_ranks) const {
+    return wait_for([&] {
+      for (int rank = 0; rank < num_ranks; ++rank)
+        if (read("pid-" + std::to_string(rank)).find('\n') == std::string::npos) return false;
+      return true;
+    });
+  }
+  bool is_gone(int rank) const {
+    const pid_t pid = std::stoi(read("pid-" + std::to_string(rank)));
+    std::ifstream status("/proc/" + std::to_string(pid) + "/stat");  // a zombie has ended too
+    std::string text((std::istreambuf_iterator<char>(status)), {});
+    return text.empty() || text.find(") Z ") != std::string::npos || text.find(") X ") != std::string::npos;
+  }
+
+  fs::path folder_;
+};
+
+const std::string kSayPid = "echo $$ > tmp-$TYCHO_RANK; mv tmp-$TYCHO_RANK pid-$TYCHO_RANK; ";
+/// Ends with 128 + signal like a run that saved, and says which signal came.
+const std::string kSaveOnSignals =
+    "trap 'echo INT >> got-$TYCHO_RANK; exit 130' INT; trap 'echo TERM >> got-$TYCHO_RANK; exit 143' TERM; "
+    "trap 'echo USR1 >> got-$TYCHO_RANK; exit 138' USR1; ";
+const std::string kWait = "while :; do sleep 0.02; done";
+const std::string kStubborn = "trap '' TERM; ";
+
+/// Waits until the launcher took note of the end of a rank.
+std::string after(int rank) {
+  const std::string file = "pid-" + std::to_string(rank);
+  return "while [ ! -e " + file + " ] || kill -0 $(cat " + file + ") 2>/dev/null; do sleep 0.01; done; ";
+}
+
+TEST_F(LocalRanksTest, EveryRankIsToldWhereItStandsAndWhereTheyMeet) {
+  EXPECT_EQ(launch(3, "env | grep ^TYCHO_ | sort > env-$TYCHO_RANK"), 0);
+  std::set<std::string> meeting_places;
+  for (int rank = 0; rank < 3; ++rank) {
+    const std::string name = "env-" + std::to_string(rank), number = std::to_string(rank);
+    const auto seen = lines(name);
+    for (const std::string& line :
+         {"TYCHO_RANK=" + number, "TYCHO_LOCAL_RANK=" + number, std::string("TYCHO_NUM_RANKS=3"),
+          std::string("TYCHO_NUM_LOCAL_RANKS=3"), std::string("TYCHO_ADDRESS=127.0.0.1")})
+      EXPECT_EQ(seen.count(line), 1u) << line;
+    std::string place;
+    for (const std::string& line : seen)
+      if (line.starts_with("TYCHO_PORT=") || line.starts_with("TYCHO_TOKEN=")) place += line + "\n";
+    EXPECT_CONTAINS(place, "TYCHO_PORT=");
+    EXPECT_CONTAINS(place, "TYCHO_TOKEN=");
+    meeting_places.insert(place);
+  }
+  EXPECT_EQ(meeting_places.size(), 1u);
+  EXPECT_EQ(launch(3, "env | grep ^TYCHO_TOKEN > env-$TYCHO_RANK"), 0);
+  EXPECT_EQ(meeting_places.begin()->find(read("env-0")), std::string::npos) << "every run has its own token";
+}
+
+TEST_F(LocalRanksTest, RankZeroKeepsItsStreamsAndOthersAreMarkedLineByLine) {
+  EXPECT_EQ(launch(3, "echo out $TYCHO_RANK; echo err $TYCHO_RANK >&2; printf 'no end'; cat"), 0);
+  EXPECT_EQ(read("out"), "out 0\nno end");
+  EXPECT_EQ(lines("err"),
+            (std::multiset<std::string>{"err 0", "[rank 1] out 1", "[rank 1] err 1", "[rank 1] no end",
+                                        "[rank 2] out 2", "[rank 2] err 2", "[rank 2] no end"}));
+}
+
+TEST_F(LocalRanksTest, MuchOutputIsNotLost) {
+  EXPECT_EQ(launch(2, "[ $TYCHO_RANK = 0 ] || seq 1 50000"), 0);
+  const std::string text = read("err");
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 50000);
+  EXPECT_TRUE(text.ends_with("[rank 1] 50000\n"));
+}
+
+TEST_F(LocalRanksTest, AProcessThatARankLeavesBehindIsNotWaitedFor) {
+  EXPECT_EQ(launch(2, "if [ $TYCHO_RANK = 1 ]; then echo here; sleep 60 & echo $! > left; fi"), 0);
+  EXPECT_EQ(read("err"), "[rank 1] here\n");
+  EXPECT_EQ(kill(std::stoi(read("left")), SIGKILL), 0) << "it had ended before the launcher";
+}
+
+TEST_F(LocalRanksTest, TheFirstBadEndIsTheExitCodeAndTheOthersMayEndByThemselves) {
+  EXPECT_EQ(launch(3, kSayPid + "[ $TYCHO_RANK = 1 ] && exit 11; " + after(1) + "exit 1"), 11);
+  EXPECT_EQ(launch(2, kSayPid + "[ $TYCHO_RANK = 0 ] && exit 5; " + after(0)), 5);
+}
+
+TEST_F(LocalRanksTest, RanksThatDoNotEndAreToldToAndThenKilled) {
+  EXPECT_EQ(launch(2, kSayPid + kSaveOnSignals + "[ $TYCHO_RANK = 1 ] && exit 12; " + kWait, 2), 12);
+  EXPECT_EQ(read("got-0"), "TERM\n");
+  EXPECT_CONTAINS(read("err"),
+                  "[launch] rank 1 ended with exit code 12; rank 0 may take 2 s to end (--grace)\n[launch] "
+                  "ending rank 0 (SIGTERM)\n");
+  EXPECT_EQ(launch(3, kSayPid + kStubborn + "[ $TYCHO_RANK = 1 ] && exit 12; " + kWait, 0.1), 12);
+  EXPECT_CONTAINS(read("err"), "[launch] ending ranks 0, 2 (SIGTERM)\n");
+  EXPECT_CONTAINS(read("err"), "[launch] ending ranks 0, 2 for good (SIGKILL)\n");
+  for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(is_gone(rank)) << rank;
+}
+
+TEST_F(LocalRanksTest, ARankThatIsKilledIsNamed) {
+  EXPECT_EQ(launch(2, kSayPid + "[ $TYCHO_RANK = 1 ] && kill -9 $$; " + after(1) + "exit 1"), 137);
+  EXPECT_CONTAINS(read("err"),
+                  "[launch] rank 1 was killed by SIGKILL: memory may have run out, which `dmesg` tells; the "
+                  "same command goes on from the newest checkpoint\n");
+  EXPECT_EQ(launch(2, kSayPid + "[ $TYCHO_RANK = 0 ] && kill -SEGV $$; " + after(0) + "exit 1"),
+            128 + SIGSEGV);
+  EXPECT_CONTAINS(read("err"), "[launch] rank 0 was killed by SIGSEGV; the same");
+}
+
+TEST_F(LocalRanksTest, ARankThatStoppedAndSavedHurriesNobody) {
+  const std::string stopped = kSayPid + "[ $TYCHO_RANK = 1 ] && exit 143; " + after(1);
+  EXPECT_EQ(launch(2, stopped + "sleep 0.3; echo saved > saved; exit 143", 0), 143);
+  EXPECT_EQ(read("saved"), "saved\n");
+  EXPECT_EQ(read("err"), "");
+  EXPECT_EQ(launch(2, stopped + "exit 15"), 15) << "the save failed";
+}
+
+TEST_F(LocalRanksTest, SignalsArePassedOnToAllRanks) {
+  for (const auto& [number, name] :
+       {std::pair{SIGTERM, "TERM\n"}, std::pair{SIGINT, "INT\n"}, std::pair{SIGUSR1, "USR1\n"}}) {
+    const pid_t launcher = start(3, kSaveOnSignals + kSayPid + kWait);
+    ASSERT_TRUE(wait_for_pids(3));
+    kill(launcher, number);
+    EXPECT_EQ(finish(launcher), 128 + number);
+    for (int rank = 0; rank < 3; ++rank) {
+      EXPECT_EQ(read("got-" + std::to_string(rank)), name);
+      fs::remove(folder_ / ("got-" + std::to_string(rank)));
+    }
+  }
+}
+
+TEST_F(LocalRanksTest, NobodyIsLeftWhenTheLauncherIsKilled) {
+  const pid_t launcher = start(3, kStubborn + kSayPid + kWait);
+  ASSERT_TRUE(wait_for_pids(3));
+  kill(launcher, SIGKILL);
+  EXPECT_EQ(finish(launcher), 1000 + SIGKILL);
+  for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(wait_for([&] { return is_gone(rank); })) << rank;
+}
+
+TEST_F(LocalRanksTest, AStderrThatIsGoneEndsNobody) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  signal(SIGPIPE, SIG_IGN);  // as main.cpp
+  fflush(stdout);
+  const pid_t launcher = fork();
+  if (launcher == 0) {
+    close(ends[0]);
+    dup2(ends[1], STDERR_FILENO);
+    if (chdir(folder_.c_str()) != 0) _exit(98);
+    LocalRanks ranks;
+    ranks.argv = {"/bin/sh", "-c", "echo lost; sleep 0.1; echo $TYCHO_RANK > end-$TYCHO_RANK"};
+    ranks.num_ranks = 2;
+    _exit(run_local_ranks(ranks));
+  }
+  close(ends[0]);
+  close(ends[1]);
+  EXPECT_EQ(finish(launcher), 0);
+  EXPECT_EQ(read("end-1"), "1\n");
+}
+
+}  // namespace
+}  // namespace tycho
