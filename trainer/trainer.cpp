@@ -71,7 +71,7 @@ int Trainer::fit() {
   const auto start = std::chrono::steady_clock::now();
   announce(Event::kFitStart);
   if (config_.eval.first && state_.step == 0) state_.eval_open = true;
-  signal_ = first_signal(context_.world, context_.stop);
+  go_on();
   try {
     if (state_.eval_open) settle_step();
     advance(info_.total_steps);
@@ -88,6 +88,11 @@ int Trainer::fit() {
   wait_for_save();
   hooks_.report_costs(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   return finished() ? 0 : signal_;
+}
+
+void Trainer::go_on() {
+  stop_reason_.clear();
+  signal_ = first_signal(context_.world, context_.stop);
 }
 
 void Trainer::advance(int64_t until_step) {

@@ -58,8 +58,8 @@ class Trainer {
   /// A command for the next boundary, checked (make_command).
   void queue(Command command) { hooks_.queue(std::move(command)); }
   bool has_queued() const { return hooks_.has_queued(); }
-  /// Forgets that a command or a signal stopped the run.
-  void go_on() { stop_reason_.clear(), signal_ = 0; }
+  /// Forgets that a command stopped the run, or a signal that is not there any more. Collective.
+  void go_on();
   /// No end and no stop is reached.
   bool going_on() const { return !finished() && signal_ == 0 && stop_reason_.empty(); }
   /// The loss on the sets of eval_data now; nothing without any, or when it was stopped. With a name, that of

@@ -49,12 +49,14 @@ class RunnerTest : public testing::Test {
     failure_.clear();
     Agreement agreed = runner.boundary(step, {}, 0);
     failure_ = agreed.failure;
+    signal_ = agreed.signal;
     return agreed.commands;
   }
 
   NotedEvents reporter_;
   RunInfo run_;
   std::string failure_;
+  int signal_ = 0;
   std::function<std::vector<std::string>(const std::string&)> gather_ = [](const std::string& mine) {
     return std::vector<std::string>{mine};
   };
@@ -138,14 +140,15 @@ TEST_F(RunnerTest, AnErrorStopsInTheFirstStepsAndDisablesLater) {
   EXPECT_TRUE(late.wants(Event::kBatchEnd, 102));
 }
 
-TEST_F(RunnerTest, AFailureOfOneRankIsKnownToAllAndOnlyRankZeroCommands) {
+TEST_F(RunnerTest, WhatOneRankMetIsKnownToAllAndOnlyRankZeroCommands) {
   const std::string theirs =
       R"({"failures":[{"callback":"x","event":"setup","message":"x.lua:9: rank one"}],)"
-      R"("commands":[{"name":"stop","arguments":{},"by":"x"}]})";
+      R"("commands":[{"name":"stop","arguments":{},"by":"x"}],"signal":15})";
   gather_ = [&](const std::string& mine) { return std::vector<std::string>{mine, theirs}; };
   CallbackRunner runner = make(failing(OnError::kStop));
   EXPECT_TRUE(boundary(runner, 1).empty());
   EXPECT_EQ(failure_, "rank 1, setup of \"x\": x.lua:9: rank one");
+  EXPECT_EQ(signal_, 15);
 }
 
 TEST_F(RunnerTest, OtherRanksRunOnlyEverywhereCallbacks) {
