@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -192,6 +193,8 @@ class GlooWorld final : public Communicator {
 }  // namespace
 
 std::unique_ptr<Communicator> make_gloo_world(const RankPlace& place, GlooTimeouts timeouts) {
+  // Gloo writes to ranks that may have gone: that is an error to explain, not the end of this process.
+  std::signal(SIGPIPE, SIG_IGN);
   return std::make_unique<GlooWorld>(place, timeouts);
 }
 

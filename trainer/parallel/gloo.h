@@ -13,7 +13,8 @@ struct GlooTimeouts {
       1800;  // for the slowest rank to come to a collective: it may evaluate or save meanwhile
 };
 
-/// Meets the other ranks of `place`; collective. For tensors in host memory. Used by one thread. Ranks on one
+/// Meets the other ranks of `place`; collective. For tensors in host memory. Used by one thread.
+/// From now on this process ignores SIGPIPE. Ranks on one
 /// machine talk over its loopback; others over the interface of the host's name, or of GLOO_SOCKET_IFNAME.
 /// Throws Error (kTopology) that names the ranks that did not come.
 std::unique_ptr<Communicator> make_gloo_world(const RankPlace& place, GlooTimeouts timeouts = {});
