@@ -248,16 +248,17 @@ class OpenRun final : public TrainingSession {
   }
 
  private:
-  // An error of this rank reaches the others, who would wait for it.
+  // An error of this rank reaches the others, who would wait for it. There is no world while it is made anew
+  // for GPUs.
   template <class Body>
   auto guarded(Body&& body) -> decltype(body()) {
     try {
       return with_own_errors(body);
     } catch (const Error& error) {
-      world_->leave(error);
+      if (world_) world_->leave(error);
       throw;
     } catch (const std::exception& error) {
-      world_->leave(Error(error.what()));
+      if (world_) world_->leave(Error(error.what()));
       throw;
     }
   }
