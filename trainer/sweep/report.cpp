@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "trainer/base/bytes.h"
 #include "trainer/sweep/report_plots.h"
 #include "trainer/sweep/search.h"
 #include "trainer/sweep/svg.h"
@@ -76,7 +77,7 @@ std::vector<Fact> facts_of(const Board& board) {
   }
   std::vector<Fact> facts = {{fmt::format("{} of {}", ended, board.trials().size()), "trials done"},
                              {seconds_text(wall_s), "of all workers together"},
-                             {fmt::format("{:.3g}", tokens), "tokens trained on"}};
+                             {human_count(tokens), "tokens trained on"}};
   const std::vector<const Trial*> best = ranking(board);
   if (!best.empty()) {
     const std::string& metric = board.definition().config.metric.name;
