@@ -1,7 +1,7 @@
 // Greedy text from a model folder of Hugging Face, one token after the other through the cache; prints one
 // JSON line for bench/generate.py.
 //   bench_generate FOLDER PROMPT_TOKENS NEW_TOKENS fp32|bf16 THREADS
-#include <ATen/ATen.h>
+#include <ATen/ops/arange.h>
 #include <c10/core/InferenceMode.h>
 
 #include <chrono>

@@ -1,7 +1,9 @@
 // Tycho's CPU product against ATen's, alternating in one process, for the shapes of a model's step.
 //   bench_matmul [--bf16] [TOKENS [WIDTH [FFN [VOCAB]]]]
-#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/randn.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,7 +1,7 @@
 // How near an AdamW step comes to the memory: its bytes per second over those of a copy, alternating in one
 // process.
 //   bench_optimizer_bandwidth [--bf16] [MILLIONS_OF_PARAMETERS] [ROUNDS]
-#include <ATen/ATen.h>
+#include <ATen/ops/ones.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>

@@ -2,6 +2,10 @@
 // of a model and, alternating with them, its products alone: same shapes, same library, same process.
 //   bench_step_vs_matmul [--model 125m|demo|gpt2|mpt] [--bf16] BATCH SEQ [ROUNDS]
 #include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
 #include <c10/core/InferenceMode.h>
 #include <malloc.h>
 

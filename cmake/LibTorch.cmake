@@ -37,11 +37,10 @@ endif()
 set(torch_cuda_lib ${TYCHO_TORCH}/../nvidia/cu13/lib)
 get_filename_component(torch_cuda_lib ${torch_cuda_lib} ABSOLUTE)
 function(tycho_import_torch target file)
+  set(includes ${CMAKE_SOURCE_DIR}/cmake/aten ${TYCHO_TORCH}/include ${TYCHO_TORCH}/include/torch/csrc/api/include)
   add_library(Torch::${target} SHARED IMPORTED GLOBAL)
   set_target_properties(Torch::${target} PROPERTIES IMPORTED_LOCATION ${TYCHO_TORCH}/lib/${file}
-    INTERFACE_INCLUDE_DIRECTORIES "${TYCHO_TORCH}/include;${TYCHO_TORCH}/include/torch/csrc/api/include")
-  set_property(TARGET Torch::${target} PROPERTY INTERFACE_SYSTEM_INCLUDE_DIRECTORIES
-    "${TYCHO_TORCH}/include;${TYCHO_TORCH}/include/torch/csrc/api/include")
+    INTERFACE_INCLUDE_DIRECTORIES "${includes}" INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${includes}")
   target_link_options(Torch::${target} INTERFACE "LINKER:-rpath-link,${TYCHO_TORCH}/lib:${torch_cuda_lib}")
 endfunction()
 tycho_import_torch(c10 libc10.so)

@@ -9,6 +9,7 @@ target_compile_definitions(import_test PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_
 
 add_library(fake_engine MODULE host/fake_engine.cpp)
 target_link_libraries(fake_engine PRIVATE tycho_flags tycho_rendezvous tycho_run_folder tycho_session)
+tycho_compile(fake_engine COLD)
 tycho_test(cli_test SOURCES host/cli_test.cpp host/prompts_test.cpp LIBS base)
 tycho_test(engine_test SOURCES host/engine_test.cpp LIBS base)
 tycho_test(golden_errors_test SOURCES host/golden_errors_test.cpp LIBS base)

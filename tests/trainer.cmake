@@ -1,12 +1,15 @@
 # Whole runs, evaluation and text from them, and runs under kill -9.
-tycho_test(run_test TORCH LIBS trainer eval SOURCES trainer/run_fixture.cpp trainer/chat_run_test.cpp trainer/run_test.cpp trainer/optimizer_run_test.cpp
+add_library(tycho_run_fixture STATIC trainer/run_fixture.cpp)
+target_link_libraries(tycho_run_fixture PUBLIC tycho_trainer tycho_eval tycho_flags GTest::gtest)
+tycho_compile(tycho_run_fixture TORCH CHECKS)
+tycho_test(run_test TORCH LIBS run_fixture SOURCES trainer/chat_run_test.cpp trainer/run_test.cpp trainer/optimizer_run_test.cpp
   trainer/open_session_test.cpp trainer/resume_test.cpp)
 target_compile_definitions(run_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
-tycho_test(eval_test TORCH LIBS trainer eval SOURCES trainer/run_fixture.cpp trainer/models/decoder_oracle.cpp
+tycho_test(eval_test TORCH LIBS run_fixture SOURCES trainer/models/decoder_oracle.cpp
   trainer/eval/evaluate_checkpoint_test.cpp trainer/eval/evaluate_run_test.cpp trainer/eval/evaluate_test.cpp
   trainer/eval/generate_test.cpp trainer/eval/sampling_test.cpp trainer/eval/text_stream_test.cpp)
 # Two hundred steps each, and the memory of whole runs.
-tycho_test(curves_test TORCH LIBS trainer eval SOURCES trainer/run_fixture.cpp trainer/training_curves_test.cpp
+tycho_test(curves_test TORCH LIBS run_fixture SOURCES trainer/training_curves_test.cpp
   trainer/plan_memory_test.cpp)
 target_compile_definitions(curves_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 # A short round; the script's default of 200 kills is for people.

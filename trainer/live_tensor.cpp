@@ -1,7 +1,10 @@
 // LibTorch's tensors behind the torch-free view.
 #include "trainer/live_tensor.h"
 
-#include <ATen/ATen.h>
+#include <ATen/ops/histc.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/std.h>
 
 #include "trainer/native_errors.h"
 

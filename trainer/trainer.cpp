@@ -1,6 +1,9 @@
 // The loop. Read fit() and step() first; the rest serves them.
 #include "trainer/trainer.h"
 
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 #include <algorithm>
 #include <chrono>
 #include <cmath>

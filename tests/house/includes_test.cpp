@@ -20,6 +20,8 @@ const std::vector<Use>& hidden_uses() {
       {std::regex("std::map<"), std::regex("map")},
       {std::regex("std::optional\\b"), std::regex("optional")},
       {std::regex("std::function<"), std::regex("functional")},
+      {std::regex("std::filesystem\\b"), std::regex("filesystem")},
+      {std::regex("std::[io]?fstream\\b"), std::regex("fstream")},
       {std::regex("std::(unique|shared)_ptr<"), std::regex("memory")},
       {std::regex("\\bfmt::"), std::regex("fmt/.*")},
       {std::regex("\\bnlohmann::|\\bJson\\b"), std::regex("nlohmann/.*")},

@@ -1,13 +1,13 @@
 // Which checkpoint a run begins from: the newest that can be read whole, and what is said of the others.
 #include "trainer/resume.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 #include <limits>
 
+#include "tests/trainer/aten.h"
 #include "tests/trainer/base/temp_dir.h"
 #include "trainer/base/error.h"
 #include "trainer/restore/unit_tensors.h"

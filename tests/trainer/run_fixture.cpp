@@ -1,13 +1,13 @@
 // What tests of whole runs share.
 #include "tests/trainer/run_fixture.h"
 
-#include <ATen/ATen.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "tests/trainer/aten.h"
 #include "trainer/base/json_writer.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/config_io.h"

@@ -1,8 +1,26 @@
 // JSON as values and as text. json_reader.h, json_writer.h and schema.h connect it to config structs.
 #pragma once
-#include <nlohmann/json.hpp>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
+
+// json.hpp defines literals of nlohmann::json. They would make every source instantiate the parser of that
+// type: a second for each. Nothing here is of that type, so it is declared to be this before json.hpp can say
+// more of it.
+template <>
+class nlohmann::basic_json<> {
+ public:
+  static basic_json parse(const char* begin, const char* end);
+  struct json_pointer {
+    explicit json_pointer(const std::string& text);
+  };
+};
+
+#include <nlohmann/json.hpp>
 
 // Compiled once, in json.cpp.
 extern template class nlohmann::basic_json<nlohmann::ordered_map>;
@@ -11,6 +29,10 @@ namespace tycho {
 
 /// Keeps the order of keys. Objects are searched from front to back, so not for tables of many thousand keys.
 using Json = nlohmann::ordered_json;
+/// Sorts keys and finds them quickly. As nlohmann::json, but for the type of binary values, which nobody
+/// uses.
+using SortedJson = nlohmann::basic_json<std::map, std::vector, std::string, bool, int64_t, uint64_t, double,
+                                        std::allocator, nlohmann::adl_serializer, std::vector<char>>;
 
 /// Text with sorted keys and shortest round-trip numbers, 2.0 as 2: what is hashed, compared across ranks and
 /// saved. Throws Error (kRecipe) on text that is not UTF-8 and on numbers that are not finite.

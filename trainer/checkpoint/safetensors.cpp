@@ -22,7 +22,7 @@ constexpr char kMetadata[] = "__metadata__";
 
 /// Collects a header from JSON events. A document tree would cost ten times the memory and lose duplicate
 /// keys.
-class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
+class HeaderEvents : public nlohmann::json_sax<Json> {
  public:
   HeaderEvents(std::string place, SafetensorsHeader& header) : place_(std::move(place)), header_(header) {}
 
@@ -216,7 +216,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, int64_t num_fi
     fail(ExitCode::kUnusable, "[safetensors] {}: the header is not JSON at byte {}", place, zero);
   }
   HeaderEvents events(place, header);
-  nlohmann::json::sax_parse(json, &events);
+  Json::sax_parse(json, &events);
   // Bytes decide the order: a header may list its tensors in any. An empty tensor comes before the one at its
   // place.
   std::stable_sort(header.entries.begin(), header.entries.end(), [](const auto& a, const auto& b) {

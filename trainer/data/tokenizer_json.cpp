@@ -1,18 +1,17 @@
 // Every field that changes what encode gives is either understood or refused by name.
 #include "trainer/data/tokenizer_json.h"
 
-#include <nlohmann/json.hpp>
-
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/hash.h"
+#include "trainer/base/json.h"
 #include "trainer/data/byte_level.h"
 
 namespace tycho {
 namespace {
 
-// Not tycho::Json: that one keeps the order of keys, and takes quadratic time for a vocabulary.
-using Value = nlohmann::json;
+// Json would take quadratic time for a vocabulary.
+using Value = SortedJson;
 
 constexpr size_t kMaxFileBytes = 256u << 20;
 constexpr int64_t kMaxId = (1 << 24) - 1;
@@ -280,14 +279,13 @@ std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std:
 }
 
 std::string format_tokenizer_json(const TrainedVocabulary& vocabulary) {
-  using Ordered = nlohmann::ordered_json;
   const auto byte_level = [](bool add_prefix_space, bool trim_offsets) {
-    return Ordered{{"type", "ByteLevel"},
-                   {"add_prefix_space", add_prefix_space},
-                   {"trim_offsets", trim_offsets},
-                   {"use_regex", true}};
+    return Json{{"type", "ByteLevel"},
+                {"add_prefix_space", add_prefix_space},
+                {"trim_offsets", trim_offsets},
+                {"use_regex", true}};
   };
-  Ordered added = Ordered::array();
+  Json added = Json::array();
   for (size_t id = 0; id < vocabulary.special_tokens.size(); ++id) {
     added.push_back({{"id", id},
                      {"content", vocabulary.special_tokens[id]},
@@ -297,14 +295,14 @@ std::string format_tokenizer_json(const TrainedVocabulary& vocabulary) {
                      {"normalized", false},
                      {"special", true}});
   }
-  const Ordered head = {{"version", "1.0"},
-                        {"truncation", nullptr},
-                        {"padding", nullptr},
-                        {"added_tokens", added},
-                        {"normalizer", nullptr},
-                        {"pre_tokenizer", byte_level(false, true)},
-                        {"post_processor", byte_level(true, false)},
-                        {"decoder", byte_level(true, true)}};
+  const Json head = {{"version", "1.0"},
+                     {"truncation", nullptr},
+                     {"padding", nullptr},
+                     {"added_tokens", added},
+                     {"normalizer", nullptr},
+                     {"pre_tokenizer", byte_level(false, true)},
+                     {"post_processor", byte_level(true, false)},
+                     {"decoder", byte_level(true, true)}};
   std::string text = head.dump(2);
   text.erase(text.size() - 2);  // the model goes inside, written piece by piece: objects keep order slowly
   text +=
@@ -312,7 +310,7 @@ std::string format_tokenizer_json(const TrainedVocabulary& vocabulary) {
       "    \"continuing_subword_prefix\": null,\n    \"end_of_word_suffix\": null,\n    \"fuse_unk\": "
       "false,\n"
       "    \"byte_fallback\": false,\n    \"ignore_merges\": false,\n    \"vocab\": {";
-  const auto quoted = [&](int32_t id) { return Ordered(vocabulary.tokens[static_cast<size_t>(id)]).dump(); };
+  const auto quoted = [&](int32_t id) { return Json(vocabulary.tokens[static_cast<size_t>(id)]).dump(); };
   for (size_t id = 0; id < vocabulary.tokens.size(); ++id)
     text += fmt::format("{}\n      {}: {}", id > 0 ? "," : "", quoted(static_cast<int32_t>(id)), id);
   text += "\n    },\n    \"merges\": [";

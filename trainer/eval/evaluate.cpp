@@ -1,6 +1,11 @@
 // The loss of a model on data that it is not trained on.
 #include "trainer/eval/evaluate.h"
 
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 #include <algorithm>
 #include <chrono>
 #include <numeric>

@@ -1,6 +1,7 @@
 // Text from a trained model.
 #include "trainer/eval/generate.h"
 
+#include <ATen/ops/from_blob.h>
 #include <algorithm>
 #include <utility>
 

@@ -2,6 +2,7 @@
 // up in fp32.
 #include "trainer/kernels/alibi_columns.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>

@@ -1,6 +1,8 @@
 // Checks of the bias of a linear layer.
 #include "trainer/kernels/bias.h"
 
+#include <ATen/ops/empty.h>
+
 #include "trainer/kernels/dispatch.h"
 
 namespace tycho {

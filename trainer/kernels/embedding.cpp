@@ -1,6 +1,8 @@
 // Checks of the tables of tokens and positions.
 #include "trainer/kernels/embedding.h"
 
+#include <ATen/ops/empty.h>
+
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
 

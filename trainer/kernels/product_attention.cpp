@@ -1,6 +1,7 @@
 // Attention as plain products: what each rule does is written once, for scores of any few heads.
 #include "trainer/kernels/product_attention.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/from_blob.h>

@@ -1,6 +1,8 @@
 // Checks of RMSNorm.
 #include "trainer/kernels/rms_norm.h"
 
+#include <ATen/ops/empty.h>
+
 #include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/norm_shape.h"
 

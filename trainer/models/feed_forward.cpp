@@ -1,6 +1,9 @@
 // The feed-forward of a block, gated or plain.
 #include "trainer/models/feed_forward.h"
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+
 #include "trainer/kernels/activation.h"
 #include "trainer/models/residual.h"
 

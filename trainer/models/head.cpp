@@ -1,6 +1,9 @@
 // The end of a model: final norm, output matrix, loss.
 #include "trainer/models/head.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
 #include <algorithm>
 #include <cmath>
 

@@ -1,6 +1,7 @@
 // The loop over units: embedding, blocks, head, and back.
 #include "trainer/models/model.h"
 
+#include <ATen/ops/empty.h>
 #include <algorithm>
 
 #include "trainer/base/error.h"

@@ -1,6 +1,9 @@
 // The norm of a family: RMSNorm or LayerNorm.
 #include "trainer/models/norm.h"
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+
 #include "trainer/kernels/layer_norm.h"
 #include "trainer/kernels/rms_norm.h"
 

@@ -1,6 +1,10 @@
 // Causal self-attention of a decoder: projections, positions, scores.
 #include "trainer/models/self_attention.h"
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/tensor.h>
+
 #include "trainer/kernels/attention.h"
 #include "trainer/kernels/clamp.h"
 #include "trainer/kernels/dispatch.h"

@@ -1,6 +1,9 @@
 // The global norm of the gradients, and clipping by it.
 #include "trainer/optim/grad_clip.h"
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
 #include "trainer/kernels/grad_norm.h"
 
 namespace tycho {

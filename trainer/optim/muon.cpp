@@ -1,4 +1,5 @@
 // Muon over the matrices of the blocks, AdamW over everything else.
+#include <ATen/ops/empty_like.h>
 #include <algorithm>
 #include <cmath>
 

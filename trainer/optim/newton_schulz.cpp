@@ -1,8 +1,8 @@
 // Newton-Schulz iterations over the matrix products of the models.
 #include "trainer/optim/newton_schulz.h"
 
-#include <ATen/Functions.h>
-
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <algorithm>
 
 #include "trainer/kernels/matmul.h"

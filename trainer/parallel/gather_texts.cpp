@@ -1,6 +1,7 @@
 // Small texts and numbers from rank to rank.
 #include "trainer/parallel/gather_texts.h"
 
+#include <ATen/ops/zeros.h>
 #include <cstring>
 
 #include "trainer/base/error.h"

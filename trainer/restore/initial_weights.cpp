@@ -1,6 +1,8 @@
 // The weights that a run starts from when its recipe names some.
 #include "trainer/restore/initial_weights.h"
 
+#include <ATen/ops/empty.h>
+
 #include "trainer/convert/hf_folder.h"
 #include "trainer/convert/hf_import.h"
 #include "trainer/restore/unit_tensors.h"

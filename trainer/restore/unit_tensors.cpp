@@ -1,6 +1,7 @@
 // Between units and checkpoints.
 #include "trainer/restore/unit_tensors.h"
 
+#include <ATen/ops/empty.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // Large memory, taken once.
 #include "trainer/units/arena.h"
 
-#include <ATen/Functions.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
 #include <sys/mman.h>
 
 #include <atomic>

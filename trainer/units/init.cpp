@@ -2,6 +2,7 @@
 #include "trainer/units/init.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <cmath>

@@ -2,9 +2,9 @@
 #include "trainer/data/mds.h"
 
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "tests/trainer/data/data_testing.h"
+#include "trainer/base/json.h"
 
 namespace tycho {
 namespace {
@@ -71,7 +71,7 @@ class DamagedMdsTest : public ::testing::Test {
   }
   template <class Change>
   void change_index(Change change) {
-    auto json = nlohmann::json::parse(read_file(golden("mds/shards/index.json")));
+    auto json = SortedJson::parse(read_file(golden("mds/shards/index.json")));
     change(json);
     write_text(dir_ + "/index.json", json.dump());
   }
@@ -125,7 +125,7 @@ TEST_F(DamagedMdsTest, ShardThatShrinksWhileItIsRead) {
 }
 
 TEST_F(DamagedMdsTest, IndexThatMakesNoSense) {
-  using Json = nlohmann::json;
+  using Json = SortedJson;
   const auto refuses = [&](std::initializer_list<std::string_view> parts, auto change) {
     change_index(change);
     expect_unusable(parts);

@@ -1,9 +1,8 @@
 // LLM Foundry's ConcatTokens rules.
 #include "trainer/data/token_packer.h"
 
-#include <nlohmann/json.hpp>
-
 #include "tests/trainer/data/data_testing.h"
+#include "trainer/base/json.h"
 #include "trainer/data/tokenizer.h"
 
 namespace tycho {
@@ -12,7 +11,7 @@ namespace {
 using Samples = std::vector<std::vector<int32_t>>;
 
 TEST(TokenPackerTest, FollowsLlmFoundrysRules) {
-  const auto json = nlohmann::json::parse(read_file(testing::golden("tokenizer/encoded.json")));
+  const auto json = SortedJson::parse(read_file(testing::golden("tokenizer/encoded.json")));
   const auto tokenizer = load_tokenizer(testing::golden("tokenizer/whole.json"));
   for (const bool no_wrap : {false, true}) {
     Samples samples;

@@ -1,10 +1,10 @@
 // Encoding and decoding, against Hugging Face.
 #include "trainer/data/tokenizer.h"
 
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "tests/trainer/data/data_testing.h"
+#include "trainer/base/json.h"
 #include "trainer/data/normal_form.h"
 
 namespace tycho {
@@ -15,8 +15,8 @@ using testing::golden;
 using testing::TempDir;
 using testing::write_text;
 
-const nlohmann::json& encoded() {
-  static const auto json = nlohmann::json::parse(read_file(golden("tokenizer/encoded.json")));
+const SortedJson& encoded() {
+  static const auto json = SortedJson::parse(read_file(golden("tokenizer/encoded.json")));
   return json;
 }
 
@@ -79,7 +79,7 @@ TEST(TokenizerTest, KnowsItsTokens) {
 
 TEST(TokenizerTest, LongPiecesTakeTheSameMergesAsShortOnes) {
   // Every piece length around the limits of the cache and of the scan, against the rule applied naively.
-  const auto json = nlohmann::json::parse(read_file(golden("tokenizer/lines.json")));
+  const auto json = SortedJson::parse(read_file(golden("tokenizer/lines.json")));
   const auto tokenizer = load_tokenizer(golden("tokenizer/lines.json"));
   for (size_t length = 1; length < 140; ++length) {
     std::string text;
@@ -104,7 +104,7 @@ class TokenizerFileTest : public ::testing::Test {
   /// Loads lines.json, or another, after `change` was applied to it.
   template <class Change>
   std::unique_ptr<Tokenizer> load(Change change, const char* name = "lines") {
-    auto json = nlohmann::json::parse(read_file(golden(std::string("tokenizer/") + name + ".json")));
+    auto json = SortedJson::parse(read_file(golden(std::string("tokenizer/") + name + ".json")));
     change(json);
     const std::string path = dir_ / "tokenizer.json";
     write_text(path, json.dump());
@@ -114,7 +114,7 @@ class TokenizerFileTest : public ::testing::Test {
 };
 
 TEST_F(TokenizerFileTest, NormalisesAsHuggingFaceDoes) {
-  using Json = nlohmann::json;
+  using Json = SortedJson;
   const Json golden_forms = Json::parse(read_file(golden("tokenizer/normalizers.json")));
   const auto& texts = golden_forms["texts"];
   for (const auto& [name, form] : {std::pair("NFC", NormalForm::kNfc),
@@ -146,14 +146,14 @@ TEST_F(TokenizerFileTest, LeavesBytesThatAreNoTextAsTheyAre) {
                        "\xff"
                        "e\xcc\x81\xc3"),
             "\xff\xc3\xa9\xc3");
-  const auto tokenizer = load([](nlohmann::json& json) { json["normalizer"] = {{"type", "NFC"}}; });
+  const auto tokenizer = load([](SortedJson& json) { json["normalizer"] = {{"type", "NFC"}}; });
   EXPECT_EQ(tokenizer->decode(tokenizer->encode("a\xff"
                                                 "e\xcc\x81")),
             "a\xff\xc3\xa9");
 }
 
 TEST_F(TokenizerFileTest, ReadsMergesAsStringsToo) {
-  const auto tokenizer = load([](nlohmann::json& json) {
+  const auto tokenizer = load([](SortedJson& json) {
     for (auto& merge : json["model"]["merges"])
       merge = merge[0].get<std::string>() + " " + merge[1].get<std::string>();
   });
@@ -162,8 +162,8 @@ TEST_F(TokenizerFileTest, ReadsMergesAsStringsToo) {
 }
 
 TEST_F(TokenizerFileTest, AddsThePrefixSpace) {
-  const auto plain = load([](nlohmann::json&) {});
-  const auto prefixed = load([](nlohmann::json& json) { json["pre_tokenizer"]["add_prefix_space"] = true; });
+  const auto plain = load([](SortedJson&) {});
+  const auto prefixed = load([](SortedJson& json) { json["pre_tokenizer"]["add_prefix_space"] = true; });
   EXPECT_EQ(prefixed->encode("rate"), plain->encode(" rate"));
   EXPECT_EQ(prefixed->encode(" rate"), plain->encode(" rate"));
   EXPECT_FALSE(prefixed->splits_at_words());
@@ -173,7 +173,7 @@ TEST_F(TokenizerFileTest, NamesWhatIsNotSupported) {
   const auto refuses = [&](std::string_view name, auto change) {
     expect_error(ExitCode::kUnusable, {"tokenizer.json", name, "not supported"}, [&] { load(change); });
   };
-  using Json = nlohmann::json;
+  using Json = SortedJson;
   refuses("normalizer Lowercase", [](Json& json) { json["normalizer"] = {{"type", "Lowercase"}}; });
   refuses("normalizer Sequence inside", [](Json& json) {
     const Json inner = {{"type", "Sequence"}, {"normalizers", Json::array()}};
@@ -197,7 +197,7 @@ TEST_F(TokenizerFileTest, NamesWhatIsMalformed) {
   const auto refuses = [&](std::initializer_list<std::string_view> parts, auto change) {
     expect_error(ExitCode::kUnusable, parts, [&] { load(change); });
   };
-  using Json = nlohmann::json;
+  using Json = SortedJson;
   refuses({"\"model\""}, [](Json& json) { json.erase("model"); });
   refuses({"\"vocab\""}, [](Json& json) { json["model"]["vocab"] = 3; });
   refuses({"two tokens have the id 1"}, [](Json& json) { json["model"]["vocab"]["zzz"] = 1; });

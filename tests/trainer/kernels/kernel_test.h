@@ -1,15 +1,14 @@
 // What the tests of kernels share: every table that this machine can run, numbers, and comparison with a
 // double oracle.
 #pragma once
-#include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <string>
 #include <tuple>
 
+#include "tests/trainer/aten.h"
 #include "trainer/kernels/dispatch.h"
 
 namespace tycho {

@@ -10,7 +10,7 @@ class RopeTest : public KernelTest {};
 
 Tensor rotate_half(const Tensor& x) {
   const int64_t half = x.size(-1) / 2;
-  return at::cat({-x.narrow(-1, half, half), x.narrow(-1, 0, half)}, -1);
+  return at::concat({-x.narrow(-1, half, half), x.narrow(-1, 0, half)}, -1);
 }
 
 /// x: [B, T, heads, d].
@@ -18,7 +18,7 @@ Tensor oracle_rope(const Tensor& x, int64_t first_position, double theta) {
   const int64_t seq = x.size(1), dim = x.size(3);
   const Tensor inverse = at::pow(theta, -at::arange(0, dim, 2, at::kDouble) / static_cast<double>(dim));
   const Tensor angle = at::arange(first_position, first_position + seq, at::kDouble).unsqueeze(1) * inverse;
-  const Tensor both = at::cat({angle, angle}, -1).unsqueeze(1);
+  const Tensor both = at::concat({angle, angle}, -1).unsqueeze(1);
   return x * both.cos() + rotate_half(x) * both.sin();
 }
 
@@ -35,7 +35,7 @@ TEST_P(RopeTest, EqualsHuggingFaceAndIsUndoneByItsInverse) {
     table_->rope(shape, dtype_, angles.const_data_ptr<float>(), false, turned.mutable_data_ptr(),
                  stream_of(qkv));
     const Tensor heads = as_double(qkv).view({c.batch, c.seq, rotated + c.kv_heads, c.dim});
-    const Tensor oracle = at::cat(
+    const Tensor oracle = at::concat(
         {oracle_rope(heads.narrow(2, 0, rotated), c.first, 10000.0), heads.narrow(2, rotated, c.kv_heads)},
         2);
     expect_close(turned, oracle.view_as(qkv), 2);

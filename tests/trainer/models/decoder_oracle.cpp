@@ -8,7 +8,7 @@ namespace {
 
 at::Tensor rotate_half(const at::Tensor& x) {
   const int64_t half = x.size(-1) / 2;
-  return at::cat({-x.narrow(-1, half, half), x.narrow(-1, 0, half)}, -1);
+  return at::concat({-x.narrow(-1, half, half), x.narrow(-1, 0, half)}, -1);
 }
 
 // x: [B, heads, T, d]
@@ -17,7 +17,7 @@ at::Tensor rotary(const at::Tensor& x, double theta) {
   const at::Tensor exponent = at::arange(0, dim, 2, at::kDouble) / static_cast<double>(dim);
   const at::Tensor frequency = at::pow(theta, -exponent);
   const at::Tensor half = at::outer(at::arange(seq, at::kDouble), frequency);
-  const at::Tensor angle = at::cat({half, half}, -1);
+  const at::Tensor angle = at::concat({half, half}, -1);
   return x * at::cos(angle) + rotate_half(x) * at::sin(angle);
 }
 
@@ -83,10 +83,11 @@ at::Tensor DecoderOracle::attention(const at::Tensor& x_BTD, int64_t number) con
   const int64_t q_width = spec_.heads * dim, kv_width = spec_.kv_heads * dim,
                 group = spec_.heads / spec_.kv_heads;
   const DecoderNames& names = spec_.names;
-  at::Tensor qkv = names.k.empty() ? linear(x_BTD, layer + names.q)
-                                   : at::cat({linear(x_BTD, layer + names.q), linear(x_BTD, layer + names.k),
-                                              linear(x_BTD, layer + names.v)},
-                                             -1);
+  at::Tensor qkv = names.k.empty()
+                       ? linear(x_BTD, layer + names.q)
+                       : at::concat({linear(x_BTD, layer + names.q), linear(x_BTD, layer + names.k),
+                                     linear(x_BTD, layer + names.v)},
+                                    -1);
   if (spec_.clip_qkv > 0) qkv = at::clamp(qkv, -spec_.clip_qkv, spec_.clip_qkv);
   const auto split = [&](const at::Tensor& x, int64_t heads) {
     return x.view({batch, seq, heads, dim}).transpose(1, 2);
@@ -113,7 +114,7 @@ at::Tensor DecoderOracle::feed_forward(const at::Tensor& x_BTD, const std::strin
 
 at::Tensor DecoderOracle::logits(const at::Tensor& tokens_BT) const {
   const DecoderNames& names = spec_.names;
-  at::Tensor x = weight(names.embedding + ".weight").index({tokens_BT.to(at::kLong)});
+  at::Tensor x = at::embedding(weight(names.embedding + ".weight"), tokens_BT.to(at::kLong));
   if (spec_.learned_positions > 0)
     x = x + weight(names.positions + ".weight").narrow(0, 0, tokens_BT.size(1));
   x = x * spec_.embedding_fraction + x.detach() * (1 - spec_.embedding_fraction);

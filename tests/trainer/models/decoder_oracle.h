@@ -1,12 +1,12 @@
 // A decoder for tests: plain ATen with autograd, written from the papers and the reference models, sharing no
 // arithmetic with the engine.
 #pragma once
-#include <ATen/ATen.h>
 
 #include <functional>
 #include <map>
 #include <string>
 
+#include "tests/trainer/aten.h"
 #include "trainer/layout/decoder_spec.h"
 
 namespace tycho {

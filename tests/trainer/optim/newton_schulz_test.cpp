@@ -1,8 +1,9 @@
 // Newton-Schulz iterations: what they do to singular values.
 #include "trainer/optim/newton_schulz.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
+
+#include "tests/trainer/aten.h"
 
 namespace tycho {
 namespace {

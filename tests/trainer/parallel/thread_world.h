@@ -1,6 +1,5 @@
 // A group of ranks that are threads of this process, for tests of what ranks agree on.
 #pragma once
-#include <ATen/ATen.h>
 
 #include <barrier>
 #include <functional>
@@ -8,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/trainer/aten.h"
 #include "trainer/parallel/communicator.h"
 
 namespace tycho {

@@ -1,10 +1,10 @@
 // A tiny model of another system with what that system computed from a batch, and our own computation of it.
 #pragma once
-#include <ATen/Functions.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 
+#include "tests/trainer/aten.h"
 #include "tests/trainer/convert/convert_fixture.h"
 #include "trainer/convert/hf_import.h"
 #include "trainer/models/model.h"

@@ -1,9 +1,9 @@
 // Views of flat buffers, and first weights.
 #include "trainer/units/flat_unit.h"
 
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include "tests/trainer/aten.h"
 #include "trainer/units/init.h"
 
 namespace tycho {
@@ -24,7 +24,7 @@ TEST(FlatUnitTest, ParametersAndStacksAreViewsOfOneBuffer) {
   EXPECT_EQ(unit.params()[1].sizes(), (std::vector<int64_t>{4, 6}));
   EXPECT_EQ(unit.params()[2][0][0].item<float>(), 30);
   ASSERT_EQ(unit.params()[3].sizes(), (std::vector<int64_t>{6, 6}));
-  EXPECT_TRUE(at::equal(unit.params()[3], at::cat({unit.params()[1], unit.params()[2]})));
+  EXPECT_TRUE(at::equal(unit.params()[3], at::concat({unit.params()[1], unit.params()[2]})));
   unit.grads()[3].fill_(2);
   EXPECT_EQ(unit.flat_grads().sum().item<float>(), 72);
   EXPECT_TRUE(unit.flat_master().is_same(unit.flat_params()));
