@@ -7,6 +7,9 @@ define_property(GLOBAL PROPERTY TYCHO_LAYERS)
 
 add_library(tycho_flags INTERFACE)
 target_compile_options(tycho_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Werror -Winvalid-pch -Wno-missing-field-initializers>)
+# GCC collects garbage seldom: at most 130 MB more for a compilation, and 8 % less time.
+target_compile_options(tycho_flags INTERFACE
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-expand=1000 --param=ggc-min-heapsize=1000000>)
 target_include_directories(tycho_flags INTERFACE ${CMAKE_SOURCE_DIR})
 # LibTorch's wheel carries headers of another fmt; ours must be found first, or sources would call functions nobody links.
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/own_fmt)
