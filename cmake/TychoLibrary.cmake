@@ -94,7 +94,7 @@ function(tycho_library name)
   tycho_compile(${target} ${kind})
   if(NOT arg_ALONE)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
-    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # takes a source that is included for a header
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)  # takes a source that is included for a header
   endif()
   tycho_layer(${name} SOURCES ${arg_SOURCES} HEADERS ${arg_HEADERS} EDGES ${edges})
 endfunction()

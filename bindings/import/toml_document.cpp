@@ -23,11 +23,11 @@ class TomlReader {
       node.kind = DocNode::Kind::kMap;
       for (const auto& [key, value] : *table) {
         const int key_line = static_cast<int>(key.source().begin.line);
-        node.entries.emplace_back(std::string(key.str()), read(value, key_line, depth + 1));
+        node.entries.push_back({std::string(key.str()), read(value, key_line, depth + 1)});
       }
       // Tables are sorted by name; the order of the file is that of their lines.
       std::stable_sort(node.entries.begin(), node.entries.end(),
-                       [](const auto& a, const auto& b) { return a.second.line < b.second.line; });
+                       [](const auto& a, const auto& b) { return a.node.line < b.node.line; });
     } else if (const toml::array* array = toml.as_array()) {
       node.kind = DocNode::Kind::kList;
       for (const toml::node& item : *array)
