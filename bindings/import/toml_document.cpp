@@ -1,4 +1,17 @@
 // Reads TOML with its lines.
+namespace tycho {
+namespace {
+
+struct TomlStumble {};
+[[noreturn]] void stumble() { throw TomlStumble(); }
+
+}  // namespace
+}  // namespace tycho
+
+// toml++ takes what it asserts for granted when NDEBUG is set, and some broken files ("[" alone on a line)
+// break it.
+#undef NDEBUG
+#define TOML_ASSERT(expr) ((expr) ? static_cast<void>(0) : ::tycho::stumble())
 #define TOML_EXCEPTIONS 1
 #include <toml++/toml.h>
 
@@ -67,6 +80,8 @@ DocNode read_toml(const std::string& text, const std::string& place) {
   } catch (const toml::parse_error& error) {
     fail(ExitCode::kUnusable, "[{}] is not TOML: line {}, column {}: {}", place, error.source().begin.line,
          error.source().begin.column, error.description());
+  } catch (const TomlStumble&) {
+    fail(ExitCode::kUnusable, "[{}] is not TOML: a table or key has no name", place);
   }
 }
 
