@@ -19,6 +19,8 @@ target_include_directories(tycho_flags SYSTEM BEFORE INTERFACE ${CMAKE_BINARY_DI
 if(TYCHO_SANITIZE)
   target_compile_options(tycho_flags INTERFACE -O1 -g1 -fsanitize=${TYCHO_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(tycho_flags INTERFACE -fsanitize=${TYCHO_SANITIZE})
+  # What a sanitizer adds hides from GCC that a value was set: it warns of std::regex itself.
+  target_compile_options(tycho_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 
 # tycho_compile(TARGET [TORCH] [COLD] [CHECKS]): how a target's sources are compiled, and with which precompiled header.
@@ -98,7 +100,7 @@ function(tycho_library name)
   tycho_compile(${target} ${kind})
   if(NOT arg_ALONE)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
-    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # takes a source that is included for a header
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)  # takes a source that is included for a header
   endif()
   tycho_layer(${name} SOURCES ${arg_SOURCES} HEADERS ${arg_HEADERS} EDGES ${edges})
 endfunction()

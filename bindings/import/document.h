@@ -7,6 +7,8 @@
 
 namespace tycho {
 
+struct KeyedNode;
+
 struct DocNode {
   enum class Kind { kScalar, kList, kMap };
   Kind kind = Kind::kScalar;
@@ -16,7 +18,7 @@ struct DocNode {
   int last_line = 0;     // of what is below it
   int argument = 0;      // position of the argument that set it; 0: none
   std::vector<DocNode> items;
-  std::vector<std::pair<std::string, DocNode>> entries;  // in the order of the file
+  std::vector<KeyedNode> entries;  // in the order of the file
 
   bool is_scalar() const { return kind == Kind::kScalar; }
   bool is_map() const { return kind == Kind::kMap; }
@@ -25,6 +27,11 @@ struct DocNode {
   DocNode* find(std::string_view key);
   /// What lies at a dotted path, in which items of lists count from 0; or null.
   const DocNode* at(std::string_view path) const;
+};
+
+struct KeyedNode {
+  std::string key;
+  DocNode node;
 };
 
 /// What a scalar says, as OmegaConf and PyYAML read it: yes is true, 010 is 8, -.5e-3 is text.

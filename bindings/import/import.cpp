@@ -67,7 +67,7 @@ void apply(DocNode& root, const DocPin& pin, const PinArgument& argument) {
   for (const std::string& key : pin.keys) {
     if (!here->is_map())
       *here = DocNode{.kind = DocNode::Kind::kMap, .line = here->line, .last_line = here->line};
-    if (here->find(key) == nullptr) here->entries.emplace_back(key, DocNode{});
+    if (here->find(key) == nullptr) here->entries.push_back({key, DocNode{}});
     here = here->find(key);
   }
   const int line = here->line, last_line = here->last_line;

@@ -1,4 +1,17 @@
 // Reads TOML with its lines.
+namespace tycho {
+namespace {
+
+struct TomlStumble {};
+[[noreturn]] void stumble() { throw TomlStumble(); }
+
+}  // namespace
+}  // namespace tycho
+
+// toml++ takes what it asserts for granted when NDEBUG is set, and some broken files ("[" alone on a line)
+// break it.
+#undef NDEBUG
+#define TOML_ASSERT(expr) ((expr) ? static_cast<void>(0) : ::tycho::stumble())
 #define TOML_EXCEPTIONS 1
 #include <toml++/toml.h>
 
@@ -23,11 +36,11 @@ class TomlReader {
       node.kind = DocNode::Kind::kMap;
       for (const auto& [key, value] : *table) {
         const int key_line = static_cast<int>(key.source().begin.line);
-        node.entries.emplace_back(std::string(key.str()), read(value, key_line, depth + 1));
+        node.entries.push_back({std::string(key.str()), read(value, key_line, depth + 1)});
       }
       // Tables are sorted by name; the order of the file is that of their lines.
       std::stable_sort(node.entries.begin(), node.entries.end(),
-                       [](const auto& a, const auto& b) { return a.second.line < b.second.line; });
+                       [](const auto& a, const auto& b) { return a.node.line < b.node.line; });
     } else if (const toml::array* array = toml.as_array()) {
       node.kind = DocNode::Kind::kList;
       for (const toml::node& item : *array)
@@ -67,6 +80,8 @@ DocNode read_toml(const std::string& text, const std::string& place) {
   } catch (const toml::parse_error& error) {
     fail(ExitCode::kUnusable, "[{}] is not TOML: line {}, column {}: {}", place, error.source().begin.line,
          error.source().begin.column, error.description());
+  } catch (const TomlStumble&) {
+    fail(ExitCode::kUnusable, "[{}] is not TOML: a table or key has no name", place);
   }
 }
 

@@ -66,7 +66,7 @@ class YamlReader {
         fail(ExitCode::kUnusable, "[{}] line {}: the key {} is there twice", place_, line, key);
       DocNode value = read(entry.second, line, depth + 1);
       node.last_line = std::max(node.last_line, value.last_line);
-      node.entries.emplace_back(key, std::move(value));
+      node.entries.push_back({key, std::move(value)});
     }
     for (const YAML::Node& one : merged) merge(one, node, depth);
   }
@@ -77,7 +77,7 @@ class YamlReader {
     const int last_line = node.last_line;
     DocNode base = read(yaml, 0, depth + 1);
     for (auto& [key, value] : base.entries) {
-      if (node.find(key) == nullptr) node.entries.emplace_back(key, std::move(value));
+      if (node.find(key) == nullptr) node.entries.push_back({key, std::move(value)});
     }
     node.last_line = last_line;
   }

@@ -25,7 +25,7 @@ std::string parse_refusal(const std::string& text, bool toml = false) {
 TEST(Yaml, HasKeysInOrderWithTheirLines) {
   const DocNode root = yaml("b: 1\n\na:\n  c: [x, 'y']\n  d:\n");
   ASSERT_EQ(root.entries.size(), 2u);
-  EXPECT_EQ(root.entries[0].first, "b");
+  EXPECT_EQ(root.entries[0].key, "b");
   EXPECT_EQ(root.at("a.c")->line, 4);
   EXPECT_EQ(root.find("a")->last_line, 5);
   EXPECT_TRUE(root.at("a.c")->items[0].is_plain);
@@ -68,7 +68,7 @@ TEST(Yaml, RefusesWhatIsNotYaml) {
 
 TEST(Toml, HasKeysInOrderWithTheirLines) {
   const DocNode root = read_toml("z = 1\n[b]\nx = \"1\"\n[a]\ny = 0.5\nf = true\nl = [1, 2]\n", "x.toml");
-  EXPECT_EQ(root.entries[1].first, "b");
+  EXPECT_EQ(root.entries[1].key, "b");
   EXPECT_FALSE(root.at("b.x")->is_plain);
   EXPECT_EQ(root.at("a.y")->line, 5);
   EXPECT_EQ(root.at("a.y")->text, "0.5");
