@@ -6,6 +6,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/hash.h"
+#include "trainer/parallel/last_words.h"
 
 namespace tycho {
 namespace {
@@ -135,19 +136,15 @@ void together(Communicator& world, const std::function<void()>& part) {
     part();
   } catch (const Error& error) {
     own = std::current_exception();
-    mine = fmt::format("{} {}", static_cast<int>(error.code()), error.what());
+    mine = last_words(error);
   } catch (const std::exception& error) {
     own = std::current_exception();
-    mine = fmt::format("{} {}", static_cast<int>(ExitCode::kFailure), error.what());
+    mine = last_words(Error(error.what()));
   }
   const std::vector<std::string> all = gather_texts(world, mine);
   if (own) std::rethrow_exception(own);
-  for (size_t r = 0; r < all.size(); ++r) {
-    if (all[r].empty()) continue;
-    const size_t space = all[r].find(' ');
-    throw Error(fmt::format("[parallel] rank {} ended the run: {}", r, all[r].substr(space + 1)),
-                static_cast<ExitCode>(std::stoi(all[r].substr(0, space))));
-  }
+  for (size_t r = 0; r < all.size(); ++r)
+    if (!all[r].empty()) throw ended_by(r, all[r]);
 }
 
 std::unique_ptr<Dist> make_dist(Communicator& world) { return std::make_unique<WorldDist>(world); }

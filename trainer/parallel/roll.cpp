@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "trainer/parallel/last_words.h"
+
 namespace tycho {
 namespace {
 
@@ -56,7 +58,7 @@ void Roll::call(double timeout_s) {
 }
 
 void Roll::say_why(const Error& error) {
-  if (!std::exchange(said_, true)) say(fmt::format("{} {}", static_cast<int>(error.code()), error.what()));
+  if (!std::exchange(said_, true)) say(last_words(error));
 }
 
 bool Roll::somebody_left() { return has(kSomebodyLeft); }
@@ -74,9 +76,7 @@ Error Roll::explain(const std::string& what) {
         if (!has(left(r))) {
           silent.push_back(r);
         } else if (const std::string words = get(left(r)); !words.empty()) {
-          const size_t space = words.find(' ');
-          return Error(fmt::format("[parallel] rank {} ended the run: {}", r, words.substr(space + 1)),
-                       static_cast<ExitCode>(std::stoi(words.substr(0, space))));
+          return ended_by(static_cast<size_t>(r), words);
         }
       }
       std::this_thread::sleep_for(kPoll);
