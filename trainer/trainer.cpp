@@ -51,13 +51,6 @@ Json outcome_on_all_ranks(Communicator& world, Saver& saver) {
   return all.empty() ? Json() : parse_json(all, "checkpoint");
 }
 
-/// The signal of the first rank that got one, or 0. Collective.
-int first_signal(Communicator& world, int mine) {
-  for (const std::string& signal : gather_texts(world, mine == 0 ? "" : std::to_string(mine)))
-    if (!signal.empty()) return std::stoi(signal);
-  return 0;
-}
-
 [[noreturn]] void stop_diverged(const TrainState& state, const std::string& what) {
   fail(ExitCode::kNumerics,
        "[trainer] {} at step {}: training has diverged and stops before it spoils the weights. Checkpoints "

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/host/shell.h"
 #include "trainer/base/json.h"
 
 namespace tycho {
@@ -20,20 +21,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-#define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
-
-class EngineTest : public ::testing::Test {
+class EngineTest : public ShellTest {
  protected:
   void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "tycho-engine-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    fs::create_directories(folder_ / "bin");
-    fs::create_directories(folder_ / "lib");
-    fs::copy_file(TYCHO_PROGRAM, folder_ / "bin/tycho");
-    fs::copy_file(TYCHO_FAKE_ENGINE, folder_ / "lib/libtycho_engine.so");
+    ShellTest::SetUp();
+    install(TYCHO_FAKE_ENGINE);
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   pid_t start(const std::vector<std::string>& arguments) {
     fs::remove(folder_ / "log");
@@ -73,7 +66,6 @@ class EngineTest : public ::testing::Test {
     }
     return finish(child);
   }
-  fs::path folder_;
   const std::string demo_ = TYCHO_SOURCE_DIR "/recipes/demo.lua";
 };
 
@@ -116,9 +108,9 @@ TEST_F(EngineTest, ASecondCtrlCAtATerminalEndsAtOnce) {
     while (seen.find(text) == std::string::npos && read(terminal, &c, 1) == 1) seen += c;
   };
   read_until("OMP_WAIT_POLICY");
-  ASSERT_EQ(write(terminal, "\x03", 1), 1);
+  ASSERT_EQ(::write(terminal, "\x03", 1), 1);
   read_until("again within 2 s ends at once");
-  ASSERT_EQ(write(terminal, "\x03", 1), 1);
+  ASSERT_EQ(::write(terminal, "\x03", 1), 1);
   read_until("interrupted twice");
   EXPECT_CONTAINS(seen, "interrupted twice");
   EXPECT_EQ(finish(child), 130);

@@ -44,6 +44,12 @@ class ShellTest : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
+  /// Puts the program and another engine into the folder, as an installed tree has them.
+  void install(const char* engine) const {
+    for (const char* part : {"bin", "lib"}) std::filesystem::create_directories(folder_ / part);
+    std::filesystem::copy_file(TYCHO_PROGRAM, folder_ / "bin/tycho");
+    std::filesystem::copy_file(engine, folder_ / "lib/libtycho_engine.so");
+  }
   /// Writes a file of the folder, x.lua by default, and gives its path.
   std::string write(const std::string& text, const std::string& name = "x.lua") const {
     const std::filesystem::path file = folder_ / name;

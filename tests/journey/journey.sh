@@ -43,7 +43,7 @@ last=$(grep '"kind":"eval"' runs/sft/events.jsonl | tail -n 1 | sed 's/.*"loss":
 awk -v a="$first" -v b="$last" 'BEGIN { exit !(b < a) }' || fail "the loss went from $first to $last"
 
 for method in asha random grid; do
-  step "$tycho" sweep lr-sweep.lua method=$method --name "by-$method"
+  step "$tycho" sweep lr-sweep.lua method=$method --name "by-$method" --workers 1  # here, where a cluster's sbatch is too
   step "$tycho" sweep table "by-$method"
   wants 'eval.c4.loss' out
   step "$tycho" sweep best "by-$method"

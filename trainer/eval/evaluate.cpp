@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "trainer/base/error.h"
+#include "trainer/parallel/gather_texts.h"
 
 namespace tycho {
 namespace {
@@ -42,7 +43,7 @@ std::optional<EvalResult> Evaluator::evaluate(const std::atomic<int>& stop) {
   const auto start = std::chrono::steady_clock::now();
   Tensor total_2 = at::zeros({2}, at::TensorOptions().dtype(at::kDouble).device(device_));
   for (int64_t begin = 0; begin < num_sequences_; begin += shape_.batch * world_.size()) {
-    if (stopped(stop)) return std::nullopt;
+    if (first_signal(world_, stop) != 0) return std::nullopt;  // every rank leaves at the same place
     total_2 += sums(begin + shape_.batch * world_.rank());
   }
   world_.all_reduce(total_2);
@@ -67,14 +68,6 @@ Tensor Evaluator::sums(int64_t begin) {
   const Tensor tokens = at::scalar_tensor(static_cast<double>(batch.valid_tokens),
                                           at::TensorOptions().dtype(at::kDouble).device(device_));
   return at::stack({losses_N.sum(at::kDouble), tokens});
-}
-
-// Every rank leaves the pass at the same place.
-bool Evaluator::stopped(const std::atomic<int>& stop) {
-  Tensor signals =
-      at::full({1}, static_cast<double>(stop.load()), at::TensorOptions().dtype(at::kDouble).device(device_));
-  world_.all_reduce(signals);
-  return signals.item<double>() != 0;
 }
 
 }  // namespace tycho

@@ -31,7 +31,6 @@ class Evaluator {
  private:
   /// Sums, fp64 [2], of the losses and the targets of this rank's sequences from `begin` on.
   Tensor sums(int64_t begin);
-  bool stopped(const std::atomic<int>& stop);
 
   std::string place_;
   BatchShape shape_;

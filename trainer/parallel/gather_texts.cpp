@@ -129,6 +129,12 @@ std::vector<std::string> gather_texts(Communicator& world, const std::string& mi
   return texts;
 }
 
+int first_signal(Communicator& world, int mine) {
+  for (const std::string& signal : gather_texts(world, mine == 0 ? "" : std::to_string(mine)))
+    if (!signal.empty()) return std::stoi(signal);
+  return 0;
+}
+
 void together(Communicator& world, const std::function<void()>& part) {
   std::string mine;
   std::exception_ptr own;

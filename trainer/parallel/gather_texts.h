@@ -13,6 +13,9 @@ namespace tycho {
 /// One text of every rank, by rank. Collective; one small reduction while all of them are empty.
 std::vector<std::string> gather_texts(Communicator& world, const std::string& mine);
 
+/// The signal of the first rank that got one, or 0; `mine`: this rank's. Collective.
+int first_signal(Communicator& world, int mine);
+
 /// Runs `part` on every rank and goes on when it worked on all of them. Collective; `part` is not. When it
 /// fails, every rank throws: its own Error, or that of the first rank that failed, which it names.
 void together(Communicator& world, const std::function<void()>& part);

@@ -6,16 +6,11 @@
 namespace tycho {
 namespace {
 
-namespace fs = std::filesystem;
-
 class ReplTest : public ShellTest {
  protected:
   void SetUp() override {
     ShellTest::SetUp();
-    fs::create_directories(folder_ / "bin");
-    fs::create_directories(folder_ / "lib");
-    fs::copy_file(TYCHO_PROGRAM, folder_ / "bin/tycho");
-    fs::copy_file(TYCHO_FAKE_ENGINE, folder_ / "lib/libtycho_engine.so");
+    install(TYCHO_FAKE_ENGINE);
     write(whole());
   }
   /// A script over x.lua, with what follows the file on the command line.

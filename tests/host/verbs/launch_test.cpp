@@ -11,16 +11,11 @@
 namespace tycho {
 namespace {
 
-namespace fs = std::filesystem;
-
 class LaunchTest : public ShellTest {
  protected:
   void SetUp() override {
     ShellTest::SetUp();
-    fs::create_directories(folder_ / "bin");
-    fs::create_directories(folder_ / "lib");
-    fs::copy_file(TYCHO_PROGRAM, folder_ / "bin/tycho");
-    fs::copy_file(TYCHO_FAKE_ENGINE, folder_ / "lib/libtycho_engine.so");
+    install(TYCHO_FAKE_ENGINE);
     write(whole());
   }
   Outcome launch(const std::string& arguments, const std::string& before = "") const {

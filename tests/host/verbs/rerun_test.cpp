@@ -12,10 +12,7 @@ class RerunTest : public ShellTest {
  protected:
   void SetUp() override {
     ShellTest::SetUp();
-    fs::create_directories(folder_ / "bin");
-    fs::create_directories(folder_ / "lib");
-    fs::copy_file(TYCHO_PROGRAM, folder_ / "bin/tycho");
-    fs::copy_file(TYCHO_FAKE_ENGINE, folder_ / "lib/libtycho_engine.so");
+    install(TYCHO_FAKE_ENGINE);
     write(
         "local t = require \"tycho\"\nlocal r = require \"base\" :extend \"x\"\nr.seed = "
         "tonumber(t.env(\"SEED\", \"1\"))\n"

@@ -210,12 +210,17 @@ TEST(Plan, WorksWithoutTheData) {
   EXPECT_NE(text.find(plan.data_problem), std::string::npos);
 }
 
-TEST(PlanText, IsATableOf80Columns) {
+TrainConfig llama_8b_over_1e12_tokens() {
   TrainConfig config = llama_8b();
   config.precision = Precision::kBf16;
   config.seq_len = 8192;
   config.global_batch = Duration::parse("4194304tok");
   config.max_duration = Duration::parse("1e12tok");
+  return config;
+}
+
+TEST(PlanText, IsATableOf80Columns) {
+  const TrainConfig config = llama_8b_over_1e12_tokens();
   const std::string text = plan_text(make_plan(config), config);
   std::istringstream lines(text.substr(0, text.find("\n\n")));
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
@@ -227,11 +232,7 @@ TEST(PlanText, IsATableOf80Columns) {
 }
 
 TEST(Plan, EstimatesTheTimeFromThePeakOfAGpu) {
-  TrainConfig config = llama_8b();
-  config.precision = Precision::kBf16;
-  config.seq_len = 8192;
-  config.global_batch = Duration::parse("4194304tok");
-  config.max_duration = Duration::parse("1e12tok");
+  const TrainConfig config = llama_8b_over_1e12_tokens();
   const Plan plan = make_plan(config, {.num_ranks = 64, .gpu = "H200", .mfu = 0.5});
   EXPECT_NEAR(plan.seconds, 1e12 * 5.79144e10 / (989.5e12 * 0.5 * 64), 2e4);
   EXPECT_NE(plan_text(plan, config).find("at 50.0 % of the peak of 64 H200 (990 TFLOP/s in bf16 each)"),
