@@ -49,16 +49,20 @@ class RanksTest : public ShellTest {
   Outcome run(int ranks, const std::string& name, const std::string& pins = "") const {
     return here("tycho launch -n " + std::to_string(ranks) + " run x.lua run_dir=" + name + " " + pins);
   }
+  /// A shell line; the variable `name` is then the program itself: a subshell that execs. Its log: NAME.log.
+  static std::string in_background(const std::string& command, const std::string& name) {
+    return "(exec " + command + ") >" + name + ".log 2>&1 & " + name + "=$!; ";
+  }
   /// A shell line that starts the ranks by themselves, as a scheduler does, each with arguments of its own.
   /// `then` may use $rank_0 and $rank_1, their processes; the codes of both are printed as "codes A B".
   static std::string by_hand(const std::string& rank_0, const std::string& rank_1, const std::string& then) {
     const std::string common =
         "TYCHO_NUM_RANKS=2 TYCHO_NUM_LOCAL_RANKS=2 TYCHO_ADDRESS=127.0.0.1 TYCHO_PORT=$port TYCHO_TOKEN=t ";
-    // A subshell that execs: $! is the program itself.
     const auto start = [&](int rank, const std::string& arguments) {
       const std::string r = std::to_string(rank);
-      return "(exec env " + common + "TYCHO_RANK=" + r + " TYCHO_LOCAL_RANK=" + r +
-             " " TYCHO_PROGRAM " run " + arguments + ") >rank-" + r + ".log 2>&1 & rank_" + r + "=$!; ";
+      return in_background("env " + common + "TYCHO_RANK=" + r + " TYCHO_LOCAL_RANK=" + r +
+                               " " TYCHO_PROGRAM " run " + arguments,
+                           "rank_" + r);
     };
     return "port=$((20000 + $$ % 10000)); " + start(0, rank_0) + start(1, rank_1) + then +
            "; wait $rank_0; a=$?; wait $rank_1; echo codes $a $?";
@@ -144,7 +148,7 @@ TEST_F(RanksTest, ASignalToOneRankStopsAllAtOneStep) {
   const Outcome outcome =
       here(by_hand("x.lua run_dir=run", "x.lua run_dir=run", until_it_trains("run") + "kill -TERM $rank_1"));
   EXPECT_CONTAINS(outcome.output, "codes 143 143");
-  EXPECT_CONTAINS(text("rank-0.log"), "stopped by SIGTERM after step");
+  EXPECT_CONTAINS(text("rank_0.log"), "stopped by SIGTERM after step");
   ASSERT_FALSE(events("run", "checkpoint").empty());
   EXPECT_EQ(numbers("run", "loss").rbegin()->first, events("run", "checkpoint").back().at("step"));
 }
@@ -156,7 +160,7 @@ TEST_F(RanksTest, AKilledRankIsNamedAndTheOthersEnd) {
     const Outcome outcome =
         here(by_hand(arguments, arguments, until_it_trains(run) + "kill -9 $rank_" + std::to_string(killed)));
     EXPECT_CONTAINS(outcome.output, killed == 0 ? "codes 137 143" : "codes 143 137");
-    const std::string log = text("rank-" + std::to_string(1 - killed) + ".log");
+    const std::string log = text("rank_" + std::to_string(1 - killed) + ".log");
     EXPECT_CONTAINS(log, "[parallel] rank " + std::to_string(killed) + " (");
     EXPECT_CONTAINS(log, "goes on from the newest checkpoint");
   }
@@ -165,7 +169,7 @@ TEST_F(RanksTest, AKilledRankIsNamedAndTheOthersEnd) {
 TEST_F(RanksTest, RanksWithDifferentRecipesDoNotStart) {
   const Outcome outcome = here(by_hand("x.lua run_dir=run", "x.lua run_dir=run optimizer.lr=1e-3", "true"));
   EXPECT_CONTAINS(outcome.output, "codes 11 11");
-  for (const char* log : {"rank-0.log", "rank-1.log"}) {
+  for (const char* log : {"rank_0.log", "rank_1.log"}) {
     EXPECT_CONTAINS(text(log), "rank 1 was started with something else than rank 0");
     EXPECT_CONTAINS(text(log), "recipe.optimizer.lr");
     EXPECT_CONTAINS(text(log), "0.005 -> 0.001");
@@ -178,7 +182,7 @@ TEST_F(RanksTest, RanksWithDifferentFilesDoNotStart) {
   write("-- the same, with a remark\n" + recipe(), "y/x.lua");
   const Outcome outcome = here(by_hand("x.lua run_dir=run", "y/x.lua run_dir=run", "true"));
   EXPECT_CONTAINS(outcome.output, "codes 11 11");
-  EXPECT_CONTAINS(text("rank-1.log"), "file.");
+  EXPECT_CONTAINS(text("rank_1.log"), "file.");
 }
 
 TEST_F(RanksTest, ACallbackThatFailsOnOneRankStopsAllAndIsNamed) {
@@ -224,11 +228,13 @@ TEST_F(RanksTest, ABatchThatRanksCannotShareIsRefused) {
 
 TEST_F(RanksTest, AFolderThatAnotherRunOwnsIsRefusedByAllRanks) {
   write(recipe("r.max_duration = \"100000ba\"\n"));
-  const Outcome outcome = here(
-      "true; tycho launch -n 2 run x.lua run_dir=run >first.log 2>&1 & first=$!; " + until_it_trains("run") +
-      by_hand("x.lua run_dir=run", "x.lua run_dir=run", "true") + "; kill -TERM $first; wait $first");
-  EXPECT_CONTAINS(outcome.output, "codes 13 13") << text("rank-0.log");
-  EXPECT_CONTAINS(text("rank-1.log"), "rank 0 ended the run: ");
+  const Outcome outcome =
+      here("true; " + in_background(TYCHO_PROGRAM " launch -n 2 run x.lua run_dir=run", "first") +
+           until_it_trains("run") + by_hand("x.lua run_dir=run", "x.lua run_dir=run", "true") +
+           "; kill -TERM $first; wait $first; echo owner $?");
+  EXPECT_CONTAINS(outcome.output, "codes 13 13") << text("rank_0.log");
+  EXPECT_CONTAINS(outcome.output, "owner 143") << text("first.log");
+  EXPECT_CONTAINS(text("rank_1.log"), "rank 0 ended the run: ");
 }
 
 TEST_F(RanksTest, APromptIsForOneRank) {
