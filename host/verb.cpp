@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#define CXXOPTS_NO_REGEX  // its own parser instead: <regex> takes seconds to compile
 #include <cxxopts.hpp>
 #include <sstream>
 

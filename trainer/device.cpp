@@ -3,9 +3,11 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/Version.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <dlfcn.h>
+#include <torch/headeronly/version.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -136,6 +138,12 @@ std::vector<std::string> speed_notes(const at::Device& device, const TrainConfig
   if (const char* obstacle = gpu_attention_obstacle(decoder_spec(config.model), bf16, config.seq_len))
     notes.push_back(fmt::format("attention runs as plain products, not as flash attention: {}", obstacle));
   return notes;
+}
+
+Json engine_versions() {
+  return {{"libtorch", TORCH_VERSION},
+          {"cpu_capability", at::get_cpu_capability()},
+          {"kernels", cpu_kernels().name}};
 }
 
 }  // namespace tycho

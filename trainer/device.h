@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/json.h"
 #include "trainer/config.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/rendezvous/rank_place.h"
@@ -30,5 +31,8 @@ int64_t device_memory_bytes(const at::Device& device);
 /// Sentences about what will not be fast here: bf16 on a CPU without bf16 units, attention that a GPU's flash
 /// attention cannot compute.
 std::vector<std::string> speed_notes(const at::Device& device, const TrainConfig& config);
+
+/// Versions of what computes here: LibTorch, the instructions that it uses of this CPU, kernels.
+Json engine_versions();
 
 }  // namespace tycho

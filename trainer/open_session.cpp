@@ -1,9 +1,7 @@
 // A run that is open.
 #include "trainer/open_session.h"
 
-#include <ATen/Version.h>
 #include <c10/core/InferenceMode.h>
-#include <torch/headeronly/version.h>
 
 #include <cmath>
 #include <utility>
@@ -16,7 +14,6 @@
 #include "trainer/describe_run.h"
 #include "trainer/device.h"
 #include "trainer/eval/generate.h"
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/live_tensor.h"
 #include "trainer/native_errors.h"
 #include "trainer/parallel/gather_texts.h"
@@ -384,12 +381,6 @@ class OpenRun final : public TrainingSession {
 std::unique_ptr<TrainingSession> open_session(const RunRequest& request, std::unique_ptr<Reporter> display,
                                               const std::atomic<int>& stop) {
   return std::make_unique<OpenRun>(request, std::move(display), stop);
-}
-
-Json engine_versions() {
-  return {{"libtorch", TORCH_VERSION},
-          {"cpu_capability", at::get_cpu_capability()},
-          {"kernels", cpu_kernels().name}};
 }
 
 }  // namespace tycho

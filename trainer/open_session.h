@@ -14,7 +14,4 @@ namespace tycho {
 std::unique_ptr<TrainingSession> open_session(const RunRequest& request, std::unique_ptr<Reporter> display,
                                               const std::atomic<int>& stop);
 
-/// Versions of what computes here: LibTorch and its libraries, CPU capability, kernels, CUDA plug-in.
-Json engine_versions();
-
 }  // namespace tycho

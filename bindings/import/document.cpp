@@ -5,9 +5,9 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
-#include <regex>
 
 #include "trainer/base/error.h"
+#include "trainer/base/pattern.h"
 
 namespace tycho {
 namespace {
@@ -27,22 +27,22 @@ std::string without_underscores(std::string text) {
 
 /// A whole number in decimal digits; "" for what is none.
 std::string integer_text(const std::string& text) {
-  static const std::regex decimal("[-+]?(0|[1-9][0-9_]*)"), octal("[-+]?0o?[0-7_]+"),
+  static const Pattern decimal("[-+]?(0|[1-9][0-9_]*)"), octal("[-+]?0o?[0-7_]+"),
       hex("[-+]?0x[0-9a-fA-F_]+");
   const std::string bare = without_underscores(text);
-  if (std::regex_match(text, decimal)) return bare;
-  if (std::regex_match(text, hex)) return std::to_string(std::strtoll(bare.c_str(), nullptr, 16));
-  if (!std::regex_match(text, octal)) return "";
+  if (decimal.matches_all_of(text)) return bare;
+  if (hex.matches_all_of(text)) return std::to_string(std::strtoll(bare.c_str(), nullptr, 16));
+  if (!octal.matches_all_of(text)) return "";
   std::string digits = bare;
   std::erase(digits, 'o');
   return std::to_string(std::strtoll(digits.c_str(), nullptr, 8));
 }
 
 bool is_number(const std::string& text) {
-  static const std::regex forms(
+  static const Pattern forms(
       "[-+]?[0-9][0-9_]*\\.[0-9_]*([eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|\\.[0-9_]+([eE][-+]?[0-"
       "9]+)?");
-  return std::regex_match(text, forms);
+  return forms.matches_all_of(text);
 }
 
 /// An item of a list by its place from 0; null when there is none.

@@ -11,6 +11,7 @@
 // (a function of the recipe), and Json (plain data of any shape: tables, numbers, text).
 #pragma once
 #include <array>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string>
@@ -22,52 +23,42 @@ namespace tycho {
 
 /// A name that a field had before, and the version that renamed it ("" when that does not matter).
 struct FormerName {
-  std::string name;  // beside the field, or a whole dotted path when it stood elsewhere
-  std::string since;
+  const char* name = "";  // beside the field, or a whole dotted path when it stood elsewhere; "" for none
+  const char* since = "";
 };
 
-/// What a value must satisfy. Rules are combined by listing them; the last one that sets a member wins.
+/// What a value must satisfy. Rules are combined by listing them; the last one that sets a member wins. Texts
+/// are literals: a rule that copies as plain bytes keeps the code small that every reader has of every field.
 struct Rule {
   std::optional<double> min, max;
   bool min_exclusive = false, max_exclusive = false;
   std::optional<double> multiple_of;
-  bool required = false;           // the recipe must set it
-  std::string units;               // durations: the units accepted, "ba tok"
-  std::vector<FormerName> former;  // still understood in recipes, with a warning
-  std::string deprecated;          // what to write instead; "" for a field that is not deprecated
-
-  Rule operator&(const Rule& b) const {
-    Rule r = *this;
-    if (b.min) r.min = b.min, r.min_exclusive = b.min_exclusive;
-    if (b.max) r.max = b.max, r.max_exclusive = b.max_exclusive;
-    if (b.multiple_of) r.multiple_of = b.multiple_of;
-    r.required |= b.required;
-    if (!b.units.empty()) r.units = b.units;
-    r.former.insert(r.former.end(), b.former.begin(), b.former.end());
-    if (!b.deprecated.empty()) r.deprecated = b.deprecated;
-    return r;
-  }
+  bool required = false;                  // the recipe must set it
+  const char* units = "";                 // durations: the units accepted, "ba tok"
+  std::array<FormerName, 2> former = {};  // still understood in recipes, with a warning
+  const char* deprecated = "";            // what to write instead; "" for a field that is not deprecated
 };
 
-inline const Rule positive = {.min = 0, .min_exclusive = true};
-inline const Rule required = {.required = true};
-inline Rule at_least(double x) { return {.min = x}; }
-inline Rule at_most(double x) { return {.max = x}; }
+/// All of them in one.
+Rule combine(std::initializer_list<Rule> rules);
+
+inline constexpr Rule positive = {.min = 0, .min_exclusive = true};
+inline constexpr Rule required = {.required = true};
+constexpr Rule at_least(double x) { return {.min = x}; }
+constexpr Rule at_most(double x) { return {.max = x}; }
 /// low <= value <= high.
-inline Rule in_range(double low, double high) { return {.min = low, .max = high}; }
+constexpr Rule in_range(double low, double high) { return {.min = low, .max = high}; }
 /// low <= value < high.
-inline Rule below(double low, double high) { return {.min = low, .max = high, .max_exclusive = true}; }
-inline Rule multiple_of(double x) { return {.multiple_of = x}; }
+constexpr Rule below(double low, double high) { return {.min = low, .max = high, .max_exclusive = true}; }
+constexpr Rule multiple_of(double x) { return {.multiple_of = x}; }
 /// Which units a duration may have: units("ba tok").
-inline Rule units(std::string names) { return {.units = std::move(names)}; }
+constexpr Rule units(const char* names) { return {.units = names}; }
 
 /// The field was called `name` until version `since`: recipes and arguments with that name go on, with a
-/// warning.
-inline Rule formerly(std::string name, std::string since = "") {
-  return {.former = {{std::move(name), std::move(since)}}};
-}
+/// warning. Two such names at most.
+constexpr Rule formerly(const char* name, const char* since = "") { return {.former = {{{name, since}}}}; }
 /// Recipes that write the field get a warning that says what to write instead.
-inline Rule deprecated(std::string advice) { return {.deprecated = std::move(advice)}; }
+constexpr Rule deprecated(const char* advice) { return {.deprecated = advice}; }
 
 /// Names of an enum's values: found by enum_names(E) in the enum's namespace.
 template <class E, size_t N>
@@ -99,9 +90,7 @@ class FieldVisitor {
  public:
   template <class T, class... Rules>
   void operator()(const char* name, T& member, const char* help, const Rules&... rules) {
-    Rule merged;
-    ((merged = merged & rules), ...);
-    static_cast<Derived*>(this)->field(name, member, help, merged);
+    static_cast<Derived*>(this)->field(name, member, help, combine({rules...}));
   }
 };
 

@@ -149,4 +149,17 @@ void check_keys(const JsonPlace& place, const std::vector<std::string>& known) {
   }
 }
 
+const Json* JsonReader::find(const char* name, const Rule& rule) {
+  names_.push_back(name);
+  auto found = place_.json.find(name);
+  for (const FormerName& old : rule.former) {
+    if (found != place_.json.end() || *old.name == 0) break;
+    found = place_.json.find(old.name);
+    if (found != place_.json.end()) names_.push_back(old.name);
+  }
+  if (found != place_.json.end()) return &*found;
+  if (rule.required) place_.problems.push_back({place_.child(place_.json, name).path, "is required: set it"});
+  return nullptr;
+}
+
 }  // namespace tycho

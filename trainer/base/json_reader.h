@@ -53,21 +53,15 @@ class JsonReader : public FieldVisitor<JsonReader> {
 
   template <class T>
   void field(const char* name, T& member, const char*, const Rule& rule) {
-    names_.push_back(name);
-    auto found = place_.json.find(name);
-    for (size_t i = 0; found == place_.json.end() && i < rule.former.size(); ++i) {
-      found = place_.json.find(rule.former[i].name);  // what older versions saved
-      if (found != place_.json.end()) names_.push_back(rule.former[i].name);
-    }
-    if (found != place_.json.end()) {
-      read_value(place_.child(*found, name), rule, member);
-    } else if (rule.required) {
-      place_.problems.push_back({place_.child(place_.json, name).path, "is required: set it"});
-    }
+    if (const Json* found = find(name, rule)) read_value(place_.child(*found, name), rule, member);
   }
   const std::vector<std::string>& names() const { return names_; }
 
  private:
+  /// The value of a field, also under a name that older versions saved; nullptr when it is absent, which is
+  /// noted when it is required.
+  const Json* find(const char* name, const Rule& rule);
+
   const JsonPlace& place_;
   std::vector<std::string> names_;
 };

@@ -19,10 +19,12 @@ class JsonWriter : public FieldVisitor<JsonWriter> {
 
   template <class T>
   void field(const char* name, T& member, const char*, const Rule&) {
-    object_[name] = to_json(member);
+    set(name, to_json(member));
   }
 
  private:
+  void set(const char* name, Json value);
+
   Json& object_;
 };
 

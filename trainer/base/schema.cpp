@@ -12,8 +12,7 @@ Json exact(double x) {
   return x == std::floor(x) && std::abs(x) <= 0x1p53 ? Json(static_cast<int64_t>(x)) : Json(x);
 }
 
-}  // namespace
-
+/// The members that rules add to the description of a number: "min" to "multiple_of".
 void add_number_rules(Json& description, const Rule& rule) {
   if (rule.min) description["min"] = exact(*rule.min);
   if (rule.min && rule.min_exclusive) description["min_exclusive"] = true;
@@ -23,20 +22,72 @@ void add_number_rules(Json& description, const Rule& rule) {
 }
 
 void add_history(Json& description, const Rule& rule) {
-  if (!rule.deprecated.empty()) description["deprecated"] = rule.deprecated;
+  if (*rule.deprecated != 0) description["deprecated"] = rule.deprecated;
   for (const FormerName& old : rule.former) {
+    if (*old.name == 0) continue;
     Json name = {{"name", old.name}};
-    if (!old.since.empty()) name["since"] = old.since;
+    if (*old.since != 0) name["since"] = old.since;
     description["former"].push_back(std::move(name));
   }
 }
 
+}  // namespace
+
 std::vector<std::string> accepted_units(const Rule& rule) {
-  if (rule.units.empty()) return {"ba", "ep", "sp", "tok", "dur", "s"};
+  if (*rule.units == 0) return {"ba", "ep", "sp", "tok", "dur", "s"};
   std::istringstream words(rule.units);
   std::vector<std::string> units;
   for (std::string unit; words >> unit;) units.push_back(unit);
   return units;
+}
+
+Json number_description(const char* type, const Rule& rule) {
+  Json description = {{"type", type}};
+  add_number_rules(description, rule);
+  if (description["type"] == "duration") description["units"] = accepted_units(rule);
+  return description;
+}
+
+Json list_description(Json item, size_t length) {
+  Json description = {{"type", "list"}, {"item", std::move(item)}};
+  if (length > 0) description["length"] = length;
+  return description;
+}
+
+Json simple_description(const char* type) { return {{"type", type}}; }
+
+Json optional_description(Json description) {
+  description["optional"] = true;
+  return description;
+}
+
+Json map_description(Json item) { return {{"type", "map"}, {"item", std::move(item)}}; }
+
+Json enum_description(const std::vector<std::string>& names) { return {{"type", "enum"}, {"values", names}}; }
+
+Json struct_description(Json fields) { return {{"type", "struct"}, {"fields", std::move(fields)}}; }
+
+Json kind_description(const char* help, Json of_struct) {
+  Json description = {{"help", help}};
+  description.update(of_struct);
+  return description;
+}
+
+Json component_description(const char* name_space, Json kinds) {
+  const std::string usual = kinds.begin().key();  // the first that was declared
+  return {{"type", "component"}, {"namespace", name_space}, {"usual", usual}, {"kinds", std::move(kinds)}};
+}
+
+void SchemaWriter::add(const char* name, const char* help, const Rule& rule, const Json& type, Json usual) {
+  Json description = {{"name", name}, {"help", help}};
+  description.update(type);
+  add_history(description, rule);
+  if (rule.required) {
+    description["required"] = true;
+  } else {
+    description["default"] = std::move(usual);
+  }
+  fields_.push_back(std::move(description));
 }
 
 }  // namespace tycho

@@ -21,15 +21,24 @@
 
 namespace tycho {
 
-/// The members that rules add to the description of a number: "min" to "multiple_of".
-void add_number_rules(Json& description, const Rule& rule);
-/// The members "former" and "deprecated".
-void add_history(Json& description, const Rule& rule);
 /// The units that durations under this rule may have.
 std::vector<std::string> accepted_units(const Rule& rule);
 
 template <class T>
 Json describe_type(const Rule& rule);
+
+// What does not depend on the type of the config is compiled once.
+Json simple_description(const char* type);
+/// Of an integer, a number, a duration or a size.
+Json number_description(const char* type, const Rule& rule);
+Json optional_description(Json description);
+/// `length`: 0 when it is not fixed.
+Json list_description(Json item, size_t length);
+Json map_description(Json item);
+Json enum_description(const std::vector<std::string>& names);
+Json struct_description(Json fields);
+Json kind_description(const char* help, Json of_struct);
+Json component_description(const char* name_space, Json kinds);
 
 /// Adds a description of every field that it visits to a list.
 class SchemaWriter : public FieldVisitor<SchemaWriter> {
@@ -38,18 +47,12 @@ class SchemaWriter : public FieldVisitor<SchemaWriter> {
 
   template <class T>
   void field(const char* name, T& member, const char* help, const Rule& rule) {
-    Json description = {{"name", name}, {"help", help}};
-    description.update(describe_type<T>(rule));
-    add_history(description, rule);
-    if (rule.required) {
-      description["required"] = true;
-    } else {
-      description["default"] = to_json(member);
-    }
-    fields_.push_back(std::move(description));
+    add(name, help, rule, describe_type<T>(rule), to_json(member));
   }
 
  private:
+  void add(const char* name, const char* help, const Rule& rule, const Json& type, Json usual);
+
   Json& fields_;
 };
 
@@ -59,56 +62,48 @@ Json describe_struct() {
   T defaults;
   SchemaWriter writer(fields);
   defaults.fields(writer);
-  return {{"type", "struct"}, {"fields", std::move(fields)}};
+  return struct_description(std::move(fields));
 }
 
 template <class T>
 Json describe_component() {
   Json kinds = Json::object();
   for_each_kind(decltype(T::value){}, [&]<class Kind>(const Kind&) {
-    kinds[Kind::kKind] = {{"help", Kind::kHelp}};
-    kinds[Kind::kKind].update(describe_struct<Kind>());
+    kinds[Kind::kKind] = kind_description(Kind::kHelp, describe_struct<Kind>());
   });
-  const std::string usual = kinds.begin().key();  // the first that was declared
-  return {{"type", "component"}, {"namespace", T::kNamespace}, {"usual", usual}, {"kinds", std::move(kinds)}};
+  return component_description(T::kNamespace, std::move(kinds));
 }
 
 /// {"type": ...} and what belongs to it.
 template <class T>
 Json describe_type(const Rule& rule) {
-  Json description;
   if constexpr (std::same_as<T, Json>) {
-    description = {{"type", "data"}};
+    return simple_description("data");
   } else if constexpr (std::same_as<T, FunctionRef>) {
-    description = {{"type", "function"}};
+    return simple_description("function");
   } else if constexpr (Component<T>) {
     return describe_component<T>();
   } else if constexpr (FieldStruct<T>) {
     return describe_struct<T>();
   } else if constexpr (OptionalField<T>) {
-    description = describe_type<typename T::value_type>(rule);
-    description["optional"] = true;
+    return optional_description(describe_type<typename T::value_type>(rule));
   } else if constexpr (ListField<T>) {
-    description = {{"type", "list"}, {"item", describe_type<typename T::value_type>(rule)}};
-    if (fixed_length < T >> 0) description["length"] = fixed_length<T>;
+    return list_description(describe_type<typename T::value_type>(rule), fixed_length<T>);
   } else if constexpr (MapField<T>) {
-    description = {{"type", "map"}, {"item", describe_type<typename T::mapped_type>(rule)}};
+    return map_description(describe_type<typename T::mapped_type>(rule));
   } else if constexpr (NamedEnum<T>) {
-    description = {{"type", "enum"}, {"values", enum_name_list<T>()}};
+    return enum_description(enum_name_list<T>());
   } else if constexpr (std::same_as<T, bool>) {
-    description = {{"type", "boolean"}};
+    return simple_description("boolean");
   } else if constexpr (std::same_as<T, std::string>) {
-    description = {{"type", "string"}};
+    return simple_description("string");
   } else {
-    const bool duration = std::same_as<T, Duration>;
-    description["type"] = duration                   ? "duration"
-                          : std::same_as<T, Bytes>   ? "bytes"
-                          : std::same_as<T, int64_t> ? "integer"
-                                                     : "number";
-    add_number_rules(description, rule);
-    if (duration) description["units"] = accepted_units(rule);
+    return number_description(std::same_as<T, Duration>  ? "duration"
+                              : std::same_as<T, Bytes>   ? "bytes"
+                              : std::same_as<T, int64_t> ? "integer"
+                                                         : "number",
+                              rule);
   }
-  return description;
 }
 
 /// A whole config struct.

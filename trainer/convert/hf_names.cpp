@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <regex>
 #include <unordered_map>
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/pattern.h"
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/convert/float_types.h"
 
@@ -48,8 +48,8 @@ std::pair<std::string, int> fused_name(const std::string& name) {
 
 /// Buffers that models compute for themselves.
 bool is_buffer(const std::string& name) {
-  static const std::regex buffers(R"((.*\.)?(rotary_emb\.inv_freq|attn\.bias|attn\.masked_bias|attn_bias))");
-  return std::regex_match(name, buffers);
+  static const Pattern buffers(R"((.*\.)?(rotary_emb\.inv_freq|attn\.bias|attn\.masked_bias|attn_bias))");
+  return buffers.matches_all_of(name);
 }
 
 class Matcher {

@@ -2,10 +2,10 @@
 #include "trainer/optim/param_rules.h"
 
 #include <algorithm>
-#include <regex>
 
 #include "trainer/base/error.h"
 #include "trainer/base/nearest.h"
+#include "trainer/base/pattern.h"
 
 namespace tycho {
 namespace {
@@ -13,25 +13,22 @@ namespace {
 constexpr size_t kNamesShown = 12;
 
 // The group that has a parameter, or -1.
-int group_of(const std::vector<std::regex>& patterns, const std::string& name) {
+int group_of(const std::vector<Pattern>& patterns, const std::string& name) {
   for (size_t i = 0; i < patterns.size(); ++i)
-    if (std::regex_search(name, patterns[i])) return static_cast<int>(i);
+    if (patterns[i].is_found_in(name)) return static_cast<int>(i);
   return -1;
 }
 
 // Patterns that cannot be read match nothing, and are reported.
-std::vector<std::regex> compile(const std::vector<ParamGroupConfig>& groups,
-                                std::vector<ConfigProblem>* problems) {
-  std::vector<std::regex> patterns;
+std::vector<Pattern> compile(const std::vector<ParamGroupConfig>& groups,
+                             std::vector<ConfigProblem>* problems) {
+  std::vector<Pattern> patterns;
   for (size_t i = 0; i < groups.size(); ++i) {
-    try {
-      patterns.emplace_back(groups[i].match);
-    } catch (const std::regex_error& error) {
-      patterns.emplace_back("$^");
+    const Pattern& pattern = patterns.emplace_back(groups[i].match);
+    if (!pattern.problem().empty())
       problems->push_back(
           {fmt::format("param_groups[{}].match", i + 1),
-           fmt::format("\"{}\" is not a regular expression: {}", groups[i].match, error.what())});
-    }
+           fmt::format("\"{}\" is not a regular expression: {}", groups[i].match, pattern.problem())});
   }
   return patterns;
 }
@@ -74,8 +71,8 @@ void check_values(const OptimizerConfig& optimizer, const ParamGroupConfig& grou
 
 // "model.layers.3.mlp.up_proj.weight" -> "model.layers.*.mlp.up_proj.weight".
 std::string without_numbers(const std::string& name) {
-  static const std::regex number("\\.[0-9]+\\.");
-  return std::regex_replace(name, number, ".*.");
+  static const Pattern number("\\.[0-9]+\\.");
+  return number.replaced_in(name, ".*.");
 }
 
 // What is close to a pattern, and the names that there are.
@@ -105,7 +102,7 @@ std::vector<ConfigProblem> param_group_problems(const OptimizerConfig& optimizer
                                                 const std::vector<ParamGroupConfig>& groups,
                                                 const std::vector<UnitSpec>& units) {
   std::vector<ConfigProblem> problems;
-  const std::vector<std::regex> patterns = compile(groups, &problems);
+  const std::vector<Pattern> patterns = compile(groups, &problems);
   if (!problems.empty()) return problems;
   std::vector<int> taken(groups.size()), found(groups.size());
   bool trains = false;
@@ -114,7 +111,7 @@ std::vector<ConfigProblem> param_group_problems(const OptimizerConfig& optimizer
       const int group = group_of(patterns, param.name);
       trains |= group < 0 || !groups[static_cast<size_t>(group)].freeze;
       if (group >= 0) ++taken[static_cast<size_t>(group)];
-      for (size_t i = 0; i < groups.size(); ++i) found[i] += std::regex_search(param.name, patterns[i]);
+      for (size_t i = 0; i < groups.size(); ++i) found[i] += patterns[i].is_found_in(param.name);
     }
   for (size_t i = 0; i < groups.size(); ++i) {
     const std::string path = fmt::format("param_groups[{}]", i + 1);
@@ -140,7 +137,7 @@ ParamRules param_rules(const OptimizerConfig& optimizer, const std::vector<Param
       problems += fmt::format("\n  {}: {}", problem.path, problem.message);
   if (!problems.empty()) fail(ExitCode::kRecipe, "[param_groups]{}", problems);
   std::vector<ConfigProblem> none;
-  const std::vector<std::regex> patterns = compile(groups, &none);
+  const std::vector<Pattern> patterns = compile(groups, &none);
   ParamRules rules;
   for (size_t i = 0; i < units.size(); ++i) {
     rules.emplace_back();

@@ -1,8 +1,8 @@
 // A stretch of work with a name, as traces and tables of a profile show it.
 #pragma once
-#include <ATen/record_function.h>
 #include <fmt/format.h>
 
+#include <memory>
 #include <string>
 
 namespace tycho {
@@ -12,15 +12,24 @@ namespace tycho {
 class Range {
  public:
   template <class... Parts>
-  explicit Range(const Parts&... parts) : record_(at::RecordScope::USER_SCOPE) {
-    if (!record_.isActive()) return;
+  explicit Range(const Parts&... parts) : record_(record_if_wanted()) {
+    if (!record_) return;
     std::string name;
     ((name += fmt::format("{}", parts)), ...);
-    record_.before(std::move(name));
+    begin(std::move(name));
   }
 
  private:
-  at::RecordFunction record_;
+  struct Record;  // LibTorch's: its header brings half a megabyte of others, and all that trains has this one
+  struct End {
+    void operator()(Record* record) const;
+  };
+
+  /// None while nobody records.
+  static std::unique_ptr<Record, End> record_if_wanted();
+  void begin(std::string name);
+
+  std::unique_ptr<Record, End> record_;
 };
 
 }  // namespace tycho

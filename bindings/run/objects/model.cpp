@@ -1,8 +1,8 @@
 // The Lua face of the model and of its parameters.
-#include <regex>
 
 #include "bindings/run/session_objects.h"
 #include "trainer/base/nearest.h"
+#include "trainer/base/pattern.h"
 
 namespace tycho {
 namespace {
@@ -47,14 +47,12 @@ std::vector<int64_t> matches(const std::vector<ParamInfo>& all, const std::strin
   std::vector<int64_t> found;
   for (size_t i = 0; i < all.size(); ++i)
     if (all[i].name == pattern) return {static_cast<int64_t>(i)};
-  try {
-    const std::regex regex(pattern);
-    for (size_t i = 0; i < all.size(); ++i)
-      if (std::regex_search(all[i].name, regex)) found.push_back(static_cast<int64_t>(i));
-  } catch (const std::regex_error& error) {
-    throw ScriptError("E_ARGUMENT",
-                      fmt::format("model:find: \"{}\" is no regular expression: {}", pattern, error.what()));
-  }
+  const Pattern regex(pattern);
+  if (!regex.problem().empty())
+    throw ScriptError("E_ARGUMENT", fmt::format("model:find: \"{}\" is no regular expression: {}", pattern,
+                                                regex.problem()));
+  for (size_t i = 0; i < all.size(); ++i)
+    if (regex.is_found_in(all[i].name)) found.push_back(static_cast<int64_t>(i));
   return found;
 }
 

@@ -23,18 +23,18 @@ TEST(Rule, CombineByListing) {
   value.fields(collector);
   EXPECT_EQ(collector.rules["whole"].min, 0);
   EXPECT_EQ(collector.rules["whole"].multiple_of, 4);
-  EXPECT_EQ(collector.rules["length"].units, "ba tok");
+  EXPECT_STREQ(collector.rules["length"].units, "ba tok");
   EXPECT_TRUE(collector.rules["length"].min_exclusive);
   EXPECT_FALSE(collector.rules["flag"].min.has_value());
 }
 
 TEST(Rule, TheLastOneWins) {
-  const Rule rule = positive & at_least(2) & below(0, 5) & at_most(4);
+  const Rule rule = combine({positive, at_least(2), below(0, 5), at_most(4)});
   EXPECT_EQ(rule.min, 0);
   EXPECT_FALSE(rule.min_exclusive);
   EXPECT_EQ(rule.max, 4);
   EXPECT_FALSE(rule.max_exclusive);
-  EXPECT_TRUE((required & positive).required);
+  EXPECT_TRUE(combine({required, positive}).required);
 }
 
 TEST(OneOf, KnowsItsKind) {

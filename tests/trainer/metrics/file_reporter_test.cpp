@@ -3,10 +3,10 @@
 #include <sys/stat.h>
 
 #include <cmath>
-#include <regex>
 
 #include "tests/trainer/metrics/fixtures.h"
 #include "trainer/base/error.h"
+#include "trainer/base/pattern.h"
 #include "trainer/metrics/reporter.h"
 
 namespace tycho {
@@ -117,9 +117,8 @@ TEST(FileReporterTest, LogsLinesForPeopleWithTheTime) {
   train(dir.path(), 0, 1);
   const std::vector<std::string> lines = lines_of(text_of(dir / "log.txt"));
   ASSERT_EQ(lines.size(), 3u);
-  EXPECT_TRUE(std::regex_search(lines[0], std::regex(R"(^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d run=mpt-125m )")))
-      << lines[0];
-  EXPECT_TRUE(std::regex_search(lines[2], std::regex(R"(^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d step=1/4800 loss=)")))
+  EXPECT_TRUE(Pattern(R"(^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d run=mpt-125m )").is_found_in(lines[0])) << lines[0];
+  EXPECT_TRUE(Pattern(R"(^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d step=1/4800 loss=)").is_found_in(lines[2]))
       << lines[2];
 }
 
