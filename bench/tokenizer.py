@@ -49,6 +49,10 @@ def run(command, **environment):
     return [float(line) for line in done.stdout.split()]
 
 
+def text_of(*command):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True).stdout.strip()
+
+
 def same(a, b):
     return pathlib.Path(a).read_bytes() == pathlib.Path(b).read_bytes()
 
@@ -88,7 +92,9 @@ def main():
           f"{train['peer'] / train['tycho']:.1f}x |")
     print(f"| encode, one thread | {size / encode['tycho'] / 1e6:.1f} MB/s | {size / encode['peer'] / 1e6:.1f} MB/s | "
           f"{encode['peer'] / encode['tycho']:.1f}x |")
-    report = {"date": datetime.datetime.now().isoformat(timespec="seconds"), "processor": processor(),
+    versions = {"python and tokenizers": text_of(peer[0], "-c", "import sys, tokenizers; print(sys.version.split()[0], tokenizers.__version__)"),
+                "commit": text_of("git", "-C", BENCH, "rev-parse", "HEAD")}
+    report = {"versions": versions, "date": datetime.datetime.now().isoformat(timespec="seconds"), "processor": processor(),
               "cores": os.cpu_count(), "load": os.getloadavg(), "text_bytes": size, "command": sys.argv, "seconds": seconds}
     (BENCH / "results").mkdir(exist_ok=True)
     (BENCH / "results" / "tokenizer.json").write_text(json.dumps(report, indent=1) + "\n")
