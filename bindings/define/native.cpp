@@ -14,6 +14,7 @@
 #include "bindings/define/embedded.h"
 #include "bindings/define/lua_util.h"
 #include "bindings/define/source_file.h"
+#include "bindings/define/watch.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/hash.h"
@@ -316,6 +317,7 @@ int load_native(lua_State* L) {
                                   {"output", output},
                                   {"array", array},
                                   {"hash", hash},
+                                  {"limited", call_limited},
                                   {"source_places", places_of_sources},
                                   {"check_tree", check_tree},
                                   {"facts", facts},

@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <string>
+#include <string_view>
 
+#include "bindings/define/embedded.h"
 #include "bindings/define/lua_util.h"
 
 namespace tycho {
@@ -16,6 +18,17 @@ constexpr int kMaxDepth = 1000;  // calls within calls; Lua's own end, past 1000
 std::atomic<lua_State*> g_watched{nullptr};
 std::atomic<bool> g_interrupted{false};
 LuaWatch* g_watch = nullptr;
+
+/// What people wrote has any other name: a file ("@x.lua"), an argument, a line of attach, a text given to
+/// load.
+bool is_host_chunk(std::string_view source) {
+  return source.starts_with(kHostChunk) || source.starts_with("=[C]");
+}
+
+std::string chunk_name(const lua_Debug& frame) {
+  const bool is_named = frame.source[0] == '@' || frame.source[0] == '=';
+  return is_named ? frame.source + 1 : frame.short_src;
+}
 
 }  // namespace
 
@@ -65,9 +78,9 @@ void LuaWatch::on_tick(lua_State* L, lua_Debug* frame) {
   if (!interrupted && !too_many && !too_long && !too_big && !too_deep) return;
   lua_sethook(L, &on_tick, LUA_MASKCOUNT, 1);  // again at once, should recipe code swallow the error
   lua_getinfo(L, "Sl", frame);
-  if (frame->source[0] != '@') return;
+  if (is_host_chunk(frame->source) || frame->currentline < 0) return;
   {
-    const std::string where = fmt::format("{}:{}", frame->source + 1, frame->currentline);
+    const std::string where = fmt::format("{}:{}", chunk_name(*frame), frame->currentline);
     if (watch.first_stop_.empty()) watch.first_stop_ = where;
     const std::string again =
         watch.first_stop_ == where ? "" : fmt::format(" (first at {})", watch.first_stop_);
@@ -90,6 +103,22 @@ void LuaWatch::on_tick(lua_State* L, lua_Debug* frame) {
     }
   }
   lua_error(L);
+}
+
+int call_limited(lua_State* L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  LuaLimits limits;
+  limits.max_instructions = static_cast<int64_t>(luaL_checknumber(L, 2));
+  limits.max_seconds = luaL_checknumber(L, 3);
+  lua_settop(L, 1);
+  int status = 0;
+  {
+    const LuaWatch watch(L, limits);
+    status = lua_pcall(L, 0, LUA_MULTRET, 0);
+  }
+  lua_pushboolean(L, status == 0 ? 1 : 0);
+  lua_insert(L, 1);
+  return lua_gettop(L);
 }
 
 }  // namespace tycho

@@ -16,8 +16,9 @@ struct LuaLimits {
 
 /// While one lives, Lua code on this state ends with an error object when a limit is passed (kRecipe) or when
 /// interrupt() was called (kInterrupted, "interrupted at file:line"). The standard library's own frames are
-/// not cut, so that reports are still written. On the thread that runs Lua; one that begins while another
-/// lives takes its place until it ends, and hands an interrupt on to it.
+/// not cut, so that reports are still written; every other chunk is, wherever its text came from. On the
+/// thread that runs Lua; one that begins while another lives takes its place until it ends, and hands an
+/// interrupt on to it.
 class LuaWatch {
  public:
   LuaWatch(lua_State* L, const LuaLimits& limits);
@@ -38,5 +39,8 @@ class LuaWatch {
   std::string first_stop_;  // file:line where a limit was passed; recipe code may swallow the error and go on
   std::chrono::steady_clock::time_point start_;
 };
+
+/// For Lua: (fn, max_instructions, max_seconds) -> what pcall(fn) gives, under limits of its own.
+int call_limited(lua_State* L);
 
 }  // namespace tycho

@@ -134,7 +134,8 @@ end
 
 local function safe_load(env, chunk, name)
   if type(chunk) ~= "string" or chunk:sub(1, 1) == "\27" then error("load: only text can be loaded", 3) end
-  local made, message = loadstring(chunk, name or "=(load)")
+  if type(name) ~= "string" or name:find("^=") then name = "=(load)" end   -- names with = are the host's, which nothing stops
+  local made, message = loadstring(chunk, name)
   if made then setfenv(made, env) end
   return made, message
 end
