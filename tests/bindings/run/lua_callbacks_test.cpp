@@ -53,6 +53,7 @@ class LuaCallbacksTest : public testing::Test {
     int size() const override { return 2; }
     void enter() override {}
     void leave(bool) override {}
+    bool told_of_failure() const override { return false; }
     std::vector<std::vector<double>> gather(const std::vector<double>& values,
                                             const std::string& place) override {
       last_place = place;
