@@ -14,6 +14,7 @@
 #include "bindings/define/embedded.h"
 #include "bindings/define/lua_util.h"
 #include "bindings/define/source_file.h"
+#include "bindings/define/strings.h"
 #include "bindings/define/watch.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/duration.h"
@@ -340,6 +341,8 @@ int load_native(lua_State* L) {
     lua_setfield(L, -2, "exit_recipe");
     lua_pushinteger(L, static_cast<int>(ExitCode::kUsage));
     lua_setfield(L, -2, "exit_usage");
+    push_strings(L);
+    lua_setfield(L, -2, "strings");
     push_json(L, train_config_schema());
     lua_setfield(L, -2, "schema");
     return 1;

@@ -29,9 +29,18 @@ class LuaWatch {
   /// Asks the watched Lua code to end. Safe in a signal handler. False when no Lua code is watched.
   static bool interrupt();
 
+  /// For functions in C that can take long: counts steps of theirs as instructions of the Lua code that
+  /// called them, and ends that as the hook does. The caller's frames need no destructors.
+  static void spend(lua_State* L, int64_t steps);
+
  private:
+  enum class Limit { kNone, kInterrupted, kBytes, kTime, kDepth };
+  Limit passed(lua_State* L, bool too_deep) const;
+  void raise(lua_State* L, Limit limit, const lua_Debug* frame);
+  double elapsed_s() const;
   static void on_tick(lua_State* L, lua_Debug* frame);
   static void set_hook(lua_State* L);
+  static void tick_always(lua_State* L);
   LuaWatch* outer_;
   lua_State* state_;
   LuaLimits limits_;

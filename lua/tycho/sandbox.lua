@@ -2,6 +2,7 @@
 -- seeded random, strict globals; no clock, no files, no processes, no native code, no bytecode.
 local component = require "tycho.component"
 local habits = require "tycho.habits"
+local native = require "tycho.native"
 local node = require "tycho.node"
 local schema = require "tycho.schema"
 
@@ -117,7 +118,8 @@ local function safe_rep(text, count)
 end
 
 local function libraries(refuse)
-  local text = picked(string, "byte char find gmatch gsub len lower match rep reverse sub upper")
+  local text = picked(string, "byte char len lower rep reverse sub upper")
+  for name, fn in pairs(native.strings) do text[name] = fn end   -- the watch can end these
   text.format, text.rep = safe_format, safe_rep
   local content = {
     string = text,

@@ -70,6 +70,13 @@ print(k, (next(t, k)))]]).to_equal "1=4 3=3 a=2 b=1 c=5\n1\t3\n"
     expect(report(whole 'local x = ("x"):rep(2^31)')).to_contain "more than 16 MiB"
   end)
 
+  it("ends patterns that take for ever, also those of a tail call and of a method", function()
+    for _, call in ipairs { "s:find(p)", "(string.match(s, p))", "(s:gsub(p, ''))", "s:gmatch(p)()" } do
+      local argument = "seed:=(function(s, p) return " .. call .. " end)(('a'):rep(30000), ('.-'):rep(20) .. 'b')"
+      expect(report(whole(), { argument })).to_contain "stopped after 2 million instructions"
+    end
+  end)
+
   it("reads the environment only through t.env", function()
     local x, result = tree(whole 'r.run_name = t.env("TYCHO_NOT_SET_ANYWHERE", "fallback")')
     expect(x.run_name).to_equal "fallback"
