@@ -30,6 +30,7 @@
 #include "trainer/optim/schedule.h"
 #include "trainer/plan/plan.h"
 #include "trainer/run_folder.h"
+#include "trainer/run_record.h"
 #include "trainer/sweep/config.h"
 
 namespace tycho {
@@ -293,6 +294,14 @@ int free_bytes(lua_State* L) {
   });
 }
 
+/// applied_commands(folder of a run) -> list of { step, name, arguments, by }
+int commands_of(lua_State* L) {
+  return protect(L, [&] {
+    push_json(L, applied_commands(string_argument(L, 1)));
+    return 1;
+  });
+}
+
 /// sweep_schema() -> what t.sweep checks against
 int sweep_schema(lua_State* L) {
   return protect(L, [&] {
@@ -327,6 +336,7 @@ int load_native(lua_State* L) {
                                   {"find_program", find_program},
                                   {"exists", exists},
                                   {"free_bytes", free_bytes},
+                                  {"applied_commands", commands_of},
                                   {"sweep_schema", sweep_schema}};
     lua_newtable(L);
     for (const luaL_Reg& function : functions) {

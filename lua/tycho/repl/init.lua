@@ -88,6 +88,7 @@ end
 -- The open run's objects become names of the session.
 function Repl:bind(objects, recipe)
   running.recipe = recipe or self.draft
+  self.run_dir = objects.trainer.dir
   for name, object in pairs(objects) do self.vars[name] = object end
   return objects.trainer
 end
@@ -232,10 +233,10 @@ end
 -- Words for the one that ends at the cursor, and a line that helps.
 function Repl:complete(line) return complete.candidates(self, line) end
 
--- The history of a key of the draft, what holds last; nil and why.
+-- The history of a key of the draft, what holds last, then what was commanded in the open run; nil and why.
 function Repl:why(path)
   if not self.draft then return nil, "there is no recipe: start with  tycho repl RECIPE" end
-  return show_config.why(self.draft, path)
+  return show_config.why(self.draft, path, self.run_dir)
 end
 
 -- The field of the schema at a dotted path, and where its value comes from.

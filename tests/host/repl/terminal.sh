@@ -88,6 +88,7 @@ enter 'while true do end'; sleep 0.5; tm send-keys C-c; see '\^C interrupted at 
 enter 'trainer:step(1000000)'; see '60/60 ba'
 enter ';echo from the shell';                see '^from the shell'
 enter ':why optimizer.lr';                   see '^recipe +0.0006 +tiny.lua:5'
+see '^command +0.0003 +repl, step 20 \(pin\)'; see '^command +as before +repl, step 22 \(released\)'
 enter 'plot "loss"';                         see '^ *loss'
 enter 'local kept = w:keep()';               enter ':who'; see 'kept +tensor'
 enter 'kept:mean() == w:mean()';             see '^true'
