@@ -1,4 +1,5 @@
 -- The recipe while its run trains: calls the functions of its callbacks and schedules. C++ decides when.
+local errors = require "tycho.errors"
 local node_of = require "tycho.node"
 local plain = require "tycho.plain"
 local ready = require "tycho.ready_callbacks"
@@ -44,7 +45,7 @@ end
 
 -- What is raised, with the line that raised it before its text.
 local function on_error(raised)
-  local text = type(raised) == "table" and raised.message or tostring(raised)
+  local text = errors.text(raised)
   local hint = type(raised) == "table" and raised.hint
   if hint and not text:find("did you mean", 1, true) then text = text .. "; " .. hint end
   local at = type(raised) == "table" and raised.where or place()

@@ -71,6 +71,7 @@ end
 
 local function safe_tostring(x)
   local kind = type(x)
+  if kind == "number" then return native.number_text(x) end   -- Lua's own cuts 0.1 + 0.2 to 0.3
   local meta = (kind == "table" or kind == "userdata") and debug.getmetatable(x)
   if meta and meta.__tostring then return tostring(x) end
   if kind == "table" or kind == "function" or kind == "userdata" or kind == "thread" then return kind end

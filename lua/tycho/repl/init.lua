@@ -142,7 +142,14 @@ local function print_results(self, results, text)
   self:keep_results(results)
   if text:find(";%s*$") then return end
   local out = {}
-  for i = 1, results.n do out[i] = show.value(results[i]) end
+  local name = text:match("^%s*([%a_][%w_]*)%s*$")
+  for i = 1, results.n do
+    out[i] = show.value(results[i])
+    -- A tensor does not know what it is called here.
+    if name and host.class_of(results[i]) == "tensor" then
+      out[i] = out[i]:gsub("%(value%):show%(rows%)", name .. ":show(rows)")
+    end
+  end
   self:say(table.concat(out, "\n"))
 end
 

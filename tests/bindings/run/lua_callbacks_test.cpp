@@ -184,6 +184,17 @@ TEST_F(LuaCallbacksTest, ACallThatLeavesWhatNoCheckpointHoldsFailsAndIsUndone) {
   }
 }
 
+TEST_F(LuaCallbacksTest, WhatIsRaisedIsToldInWords) {
+  load("r.callbacks.a = t.control { batch_end = function() coroutine.yield() end }");
+  EXPECT_TRUE(call().find("coroutine.yield gives back to coroutine.resume, and nothing resumed this") !=
+              std::string::npos)
+      << raised_;
+  load("r.callbacks.a = t.control { batch_end = function() error { 3 } end }");
+  EXPECT_NE(call().find("error was given no text but  { 3 }"), std::string::npos) << raised_;
+  load("r.callbacks.a = t.control { batch_end = function() t.fail(\"E_MINE\", \"%d left\", 3) end }");
+  EXPECT_EQ(call(), "x.lua:7: E_MINE  3 left");
+}
+
 TEST_F(LuaCallbacksTest, HandlesExpireWithTheCall) {
   load(
       "local kept\nr.callbacks.a = t.observe { batch_end = function(ctx)\n"
