@@ -196,7 +196,7 @@ function M.evaluate(code, ctx)
       if name == "ctx" then return ctx end
       if name == "r" then return M.recipe.root.proxy end
       if name == "t" then return session.t end
-      for _, shared in ipairs { "cmd", "model", "opt", "sched", "data", "ckpt", "log", "mem" } do
+      for _, shared in ipairs { "cmd", "model", "opt", "sched", "data", "ckpt", "log", "mem", "profile" } do
         if name == shared then return ctx[name] end
       end
       return session.env[name]

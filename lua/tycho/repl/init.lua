@@ -16,9 +16,9 @@ local show_config = require "tycho.show"
 
 local kShownSeconds = 0.1    -- results that took longer say so
 local kRunObjects = { trainer = true, model = true, opt = true, sched = true, data = true, ckpt = true, log = true,
-  mem = true, cmd = true }
+  mem = true, profile = true, cmd = true }
 
-local kOfCtx = { "model", "opt", "sched", "data", "ckpt", "log", "mem" }   -- what a callback's ctx has of them
+local kOfCtx = { "model", "opt", "sched", "data", "ckpt", "log", "mem", "profile" }   -- what a callback's ctx has of them
 
 local Repl = {}
 Repl.__index = Repl
