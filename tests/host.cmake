@@ -1,5 +1,6 @@
 # The Lua border, the command line, and the Lua specs.
 tycho_test(lua_util_test SOURCES bindings/define/lua_util_test.cpp LIBS bindings_define)
+tycho_test(strings_test SOURCES bindings/define/pattern_test.cpp bindings/define/strings_test.cpp LIBS bindings_define)
 tycho_test(recipe_test SOURCES bindings/define/recipe_test.cpp LIBS bindings_define)
 tycho_test(source_file_test SOURCES bindings/define/source_file_test.cpp LIBS bindings_define)
 tycho_test(lua_callbacks_test SOURCES bindings/run/lua_callbacks_test.cpp LIBS bindings_run)

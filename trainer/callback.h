@@ -107,6 +107,8 @@ class Dist {
   /// learn instead of waiting. Returns when every rank has left.
   virtual void enter() = 0;
   virtual void leave(bool failed) = 0;
+  /// Whether gather has thrown since enter() because another rank had failed: what fails then is no cause.
+  virtual bool told_of_failure() const = 0;
   /// The values of every rank, by rank: what sums, means and extremes are made of. All give as many, at the
   /// same `place` of the recipe ("x.lua:31"). Throws Error (kTopology) on all ranks when they do not, or when
   /// one failed.

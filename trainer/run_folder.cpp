@@ -48,6 +48,17 @@ std::string without_url_secrets(std::string text) {
   return text;
 }
 
+/// The environment, also without what the recipe read as a secret: its provenance has that masked.
+Json environment_of(const RunRequest& request) {
+  Json environment = environment_without_secrets();
+  const Json provenance = Json::parse(request.provenance_json, nullptr, false);
+  for (auto& [name, value] : environment.items()) {
+    const auto read = provenance.find("env." + name);
+    if (read != provenance.end() && read->at(0).at("value") == kMasked) value = kMasked;
+  }
+  return environment;
+}
+
 Record make_record(const RunRequest& request, const Json& versions) {
   const auto pretty = [](const Json& json) {
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -58,7 +69,7 @@ Record make_record(const RunRequest& request, const Json& versions) {
                    {kLastFile, request.config_json},
                    {"provenance.json", request.provenance_json},
                    {"argv.txt", shell_line(argv) + "\n"},
-                   {"env.json", pretty(environment_without_secrets())},
+                   {"env.json", pretty(environment_of(request))},
                    {"versions.json", pretty(versions)}};
   std::vector<std::string> names;
   for (const auto& [name, text] : request.sources) names.push_back(name);
@@ -154,7 +165,7 @@ Json environment_without_secrets() {
     const size_t equals = std::min(text.find('='), text.size());
     const std::string name(text.substr(0, equals));
     const std::string value(text.substr(std::min(equals + 1, text.size())));
-    sorted[name] = looks_secret(name) ? "***" : without_url_secrets(value);
+    sorted[name] = looks_secret(name) ? kMasked : without_url_secrets(value);
   }
   Json environment = Json::object();
   for (const auto& [name, value] : sorted) environment[name] = value;

@@ -40,6 +40,8 @@ std::string newest_record(const std::string& run_dir);
 /// Where each source lies inside a record, by name: below sources/, whatever the names are.
 std::map<std::string, std::string> source_places(std::vector<std::string> names);
 
+inline constexpr const char* kMasked = "***";
+
 /// The environment with values masked whose names look like secrets (KEY, TOKEN, SECRET, PASSWORD,
 /// CREDENTIAL...).
 Json environment_without_secrets();

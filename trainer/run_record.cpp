@@ -2,6 +2,7 @@
 #include "trainer/run_record.h"
 
 #include <filesystem>
+#include <fstream>
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
@@ -59,6 +60,27 @@ std::map<std::string, std::string> read_run_sources(const RunRecord& record) {
          record.folder, problems, record.folder);
   }
   return sources;
+}
+
+Json applied_commands(const std::string& run_dir) {
+  std::ifstream events(run_dir + "/events.jsonl");
+  Json commands = Json::array();
+  for (std::string line; std::getline(events, line);) {
+    // Most lines are neither; the last one may be half written.
+    if (line.find("\"command\"") == std::string::npos && line.find("\"resume\"") == std::string::npos)
+      continue;
+    const Json event = Json::parse(line, nullptr, false);
+    if (!event.is_object() || !event.contains("facts")) continue;
+    const Json &facts = event["facts"], &kind = event["kind"];
+    const int64_t step = facts.value("step", int64_t{0});
+    if (kind == "resume")
+      std::erase_if(commands.get_ref<Json::array_t&>(),
+                    [&](const Json& one) { return one.at("step") > step; });
+    if (kind != "command" || !facts.contains("command")) continue;
+    commands.push_back(facts["command"]);
+    commands.back()["step"] = step;
+  }
+  return commands;
 }
 
 }  // namespace tycho

@@ -5,6 +5,9 @@
 
 namespace tycho {
 
+/// How the names of the chunks begin that are Tycho's own; no text of a person's gets such a name.
+inline constexpr std::string_view kHostChunk = "=lua/tycho/";
+
 struct EmbeddedModule {
   const char* name;       // as require asks for it: "tycho.schema"
   const char* file;       // "lua/tycho/schema.lua"

@@ -14,6 +14,8 @@
 #include "bindings/define/embedded.h"
 #include "bindings/define/lua_util.h"
 #include "bindings/define/source_file.h"
+#include "bindings/define/strings.h"
+#include "bindings/define/watch.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/hash.h"
@@ -28,6 +30,7 @@
 #include "trainer/optim/schedule.h"
 #include "trainer/plan/plan.h"
 #include "trainer/run_folder.h"
+#include "trainer/run_record.h"
 #include "trainer/sweep/config.h"
 
 namespace tycho {
@@ -291,6 +294,14 @@ int free_bytes(lua_State* L) {
   });
 }
 
+/// applied_commands(folder of a run) -> list of { step, name, arguments, by }
+int commands_of(lua_State* L) {
+  return protect(L, [&] {
+    push_json(L, applied_commands(string_argument(L, 1)));
+    return 1;
+  });
+}
+
 /// sweep_schema() -> what t.sweep checks against
 int sweep_schema(lua_State* L) {
   return protect(L, [&] {
@@ -316,6 +327,7 @@ int load_native(lua_State* L) {
                                   {"output", output},
                                   {"array", array},
                                   {"hash", hash},
+                                  {"limited", call_limited},
                                   {"source_places", places_of_sources},
                                   {"check_tree", check_tree},
                                   {"facts", facts},
@@ -324,6 +336,7 @@ int load_native(lua_State* L) {
                                   {"find_program", find_program},
                                   {"exists", exists},
                                   {"free_bytes", free_bytes},
+                                  {"applied_commands", commands_of},
                                   {"sweep_schema", sweep_schema}};
     lua_newtable(L);
     for (const luaL_Reg& function : functions) {
@@ -338,6 +351,8 @@ int load_native(lua_State* L) {
     lua_setfield(L, -2, "exit_recipe");
     lua_pushinteger(L, static_cast<int>(ExitCode::kUsage));
     lua_setfield(L, -2, "exit_usage");
+    push_strings(L);
+    lua_setfield(L, -2, "strings");
     push_json(L, train_config_schema());
     lua_setfield(L, -2, "schema");
     return 1;

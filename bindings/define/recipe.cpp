@@ -56,7 +56,7 @@ ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, std::
   recipe.history = result.at("history");
   const Json shown = environment_without_secrets();
   for (const auto& [name, value] : result.at("environment").items()) {
-    const Json kept = value.is_null() ? value : shown.value(name, Json(nullptr));
+    const Json kept = value.is_null() || value == kMasked ? value : shown.value(name, Json(nullptr));
     recipe.history["env." + name] = Json::array({{{"by", "environment"}, {"at", name}, {"value", kept}}});
   }
   recipe.sources = origins;

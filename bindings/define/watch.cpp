@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <string>
+#include <string_view>
 
+#include "bindings/define/embedded.h"
 #include "bindings/define/lua_util.h"
 
 namespace tycho {
@@ -16,6 +18,17 @@ constexpr int kMaxDepth = 1000;  // calls within calls; Lua's own end, past 1000
 std::atomic<lua_State*> g_watched{nullptr};
 std::atomic<bool> g_interrupted{false};
 LuaWatch* g_watch = nullptr;
+
+/// What people wrote has any other name: a file ("@x.lua"), an argument, a line of attach, a text given to
+/// load.
+bool is_host_chunk(std::string_view source) {
+  return source.starts_with(kHostChunk) || source.starts_with("=[C]");
+}
+
+std::string chunk_name(const lua_Debug& frame) {
+  const bool is_named = frame.source[0] == '@' || frame.source[0] == '=';
+  return is_named ? frame.source + 1 : frame.short_src;
+}
 
 }  // namespace
 
@@ -34,6 +47,13 @@ void LuaWatch::set_hook(lua_State* L) {
   lua_sethook(L, &on_tick, LUA_MASKCOUNT, kTick);
 }
 
+// Again at once, should recipe code swallow the error.
+void LuaWatch::tick_always(lua_State* L) { lua_sethook(L, &on_tick, LUA_MASKCOUNT, 1); }
+
+double LuaWatch::elapsed_s() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
 LuaWatch::~LuaWatch() {
   g_watched = outer_ != nullptr ? outer_->state_ : nullptr;
   g_watch = outer_;
@@ -50,46 +70,90 @@ bool LuaWatch::interrupt() {
   return true;
 }
 
+LuaWatch::Limit LuaWatch::passed(lua_State* L, bool too_deep) const {
+  const double elapsed = elapsed_s();
+  if (g_interrupted && elapsed >= limits_.grace_s) return Limit::kInterrupted;
+  if (int64_t{lua_gc(L, LUA_GCCOUNT, 0)} * 1024 > limits_.max_bytes) return Limit::kBytes;
+  if (instructions_ > limits_.max_instructions || elapsed > limits_.max_seconds) return Limit::kTime;
+  return too_deep ? Limit::kDepth : Limit::kNone;
+}
+
 void LuaWatch::on_tick(lua_State* L, lua_Debug* frame) {
   if (g_watch == nullptr) return set_hook(L);
-  LuaWatch& watch = *g_watch;
   const bool counted = frame->event == LUA_HOOKCOUNT;
-  if (counted && !g_interrupted) watch.instructions_ += kTick;
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - watch.start_;
-  const bool too_many = watch.instructions_ > watch.limits_.max_instructions;
-  const bool too_long = elapsed.count() > watch.limits_.max_seconds;
-  const bool too_big = int64_t{lua_gc(L, LUA_GCCOUNT, 0)} * 1024 > watch.limits_.max_bytes;
+  if (counted && !g_interrupted) g_watch->instructions_ += kTick;
   lua_Debug deepest;
   const bool too_deep = counted && lua_getstack(L, kMaxDepth, &deepest) != 0;
-  const bool interrupted = g_interrupted && elapsed.count() >= watch.limits_.grace_s;
-  if (!interrupted && !too_many && !too_long && !too_big && !too_deep) return;
-  lua_sethook(L, &on_tick, LUA_MASKCOUNT, 1);  // again at once, should recipe code swallow the error
+  const Limit limit = g_watch->passed(L, too_deep);
+  if (limit == Limit::kNone) return;
+  tick_always(L);
   lua_getinfo(L, "Sl", frame);
-  if (frame->source[0] != '@') return;
+  if (is_host_chunk(frame->source) || frame->currentline < 0) return;
+  g_watch->raise(L, limit, frame);
+}
+
+void LuaWatch::spend(lua_State* L, int64_t steps) {
+  if (g_watch == nullptr) return;
+  g_watch->instructions_ += steps;
+  const Limit limit = g_watch->passed(L, false);
+  if (limit == Limit::kNone) return;
+  tick_always(L);
+  // A tail call leaves no frame of its caller: what the host seems to call may be called by a recipe. The
+  // host itself is spared from the first stop on, when it reports.
+  const bool stopped_before = !g_watch->first_stop_.empty();
+  lua_Debug frame;
+  bool is_host = false;
+  for (int level = 1; lua_getstack(L, level, &frame) != 0; ++level) {
+    lua_getinfo(L, "Sl", &frame);
+    if (frame.currentline < 0) continue;
+    is_host |= is_host_chunk(frame.source);
+    if (is_host && stopped_before) return;
+    if (!is_host_chunk(frame.source)) return g_watch->raise(L, limit, &frame);
+  }
+  if (!stopped_before) g_watch->raise(L, limit, nullptr);
+}
+
+void LuaWatch::raise(lua_State* L, Limit limit, const lua_Debug* frame) {
   {
-    const std::string where = fmt::format("{}:{}", frame->source + 1, frame->currentline);
-    if (watch.first_stop_.empty()) watch.first_stop_ = where;
-    const std::string again =
-        watch.first_stop_ == where ? "" : fmt::format(" (first at {})", watch.first_stop_);
-    if (interrupted) {
-      push_error(L, "interrupted at " + where, ExitCode::kInterrupted);
-    } else if (too_big) {
-      push_error(
-          L, fmt::format("stopped: Lua holds more than {} MiB here{}", watch.limits_.max_bytes >> 20, again),
-          ExitCode::kRecipe);
-    } else if (too_deep && !too_many && !too_long) {
-      push_error(
-          L, fmt::format("stopped: calls more than {} deep: is there a recursion without end?", kMaxDepth),
-          ExitCode::kRecipe);
-    } else {
-      push_error(
-          L,
-          fmt::format("stopped after {} million instructions in {:.1f} s: is there a loop without end?{}",
-                      watch.instructions_ / 1'000'000, elapsed.count(), again),
-          ExitCode::kRecipe);
+    const std::string where =
+        frame != nullptr ? fmt::format("{}:{}", chunk_name(*frame), frame->currentline) : "a tail call";
+    if (first_stop_.empty()) first_stop_ = where;
+    const std::string again = first_stop_ == where ? "" : fmt::format(" (first at {})", first_stop_);
+    const auto code = limit == Limit::kInterrupted ? ExitCode::kInterrupted : ExitCode::kRecipe;
+    std::string message;
+    switch (limit) {
+      case Limit::kInterrupted: message = "interrupted at " + where; break;
+      case Limit::kBytes:
+        message = fmt::format("stopped: Lua holds more than {} MiB here{}", limits_.max_bytes >> 20, again);
+        break;
+      case Limit::kDepth:
+        message =
+            fmt::format("stopped: calls more than {} deep: is there a recursion without end?", kMaxDepth);
+        break;
+      default:
+        message =
+            fmt::format("stopped after {} million instructions in {:.1f} s: is there a loop without end?{}",
+                        instructions_ / 1'000'000, elapsed_s(), again);
     }
+    push_error(L, message, code);
   }
   lua_error(L);
+}
+
+int call_limited(lua_State* L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  LuaLimits limits;
+  limits.max_instructions = static_cast<int64_t>(luaL_checknumber(L, 2));
+  limits.max_seconds = luaL_checknumber(L, 3);
+  lua_settop(L, 1);
+  int status = 0;
+  {
+    const LuaWatch watch(L, limits);
+    status = lua_pcall(L, 0, LUA_MULTRET, 0);
+  }
+  lua_pushboolean(L, status == 0 ? 1 : 0);
+  lua_insert(L, 1);
+  return lua_gettop(L);
 }
 
 }  // namespace tycho

@@ -16,8 +16,9 @@ struct LuaLimits {
 
 /// While one lives, Lua code on this state ends with an error object when a limit is passed (kRecipe) or when
 /// interrupt() was called (kInterrupted, "interrupted at file:line"). The standard library's own frames are
-/// not cut, so that reports are still written. On the thread that runs Lua; one that begins while another
-/// lives takes its place until it ends, and hands an interrupt on to it.
+/// not cut, so that reports are still written; every other chunk is, wherever its text came from. On the
+/// thread that runs Lua; one that begins while another lives takes its place until it ends, and hands an
+/// interrupt on to it.
 class LuaWatch {
  public:
   LuaWatch(lua_State* L, const LuaLimits& limits);
@@ -28,9 +29,18 @@ class LuaWatch {
   /// Asks the watched Lua code to end. Safe in a signal handler. False when no Lua code is watched.
   static bool interrupt();
 
+  /// For functions in C that can take long: counts steps of theirs as instructions of the Lua code that
+  /// called them, and ends that as the hook does. The caller's frames need no destructors.
+  static void spend(lua_State* L, int64_t steps);
+
  private:
+  enum class Limit { kNone, kInterrupted, kBytes, kTime, kDepth };
+  Limit passed(lua_State* L, bool too_deep) const;
+  void raise(lua_State* L, Limit limit, const lua_Debug* frame);
+  double elapsed_s() const;
   static void on_tick(lua_State* L, lua_Debug* frame);
   static void set_hook(lua_State* L);
+  static void tick_always(lua_State* L);
   LuaWatch* outer_;
   lua_State* state_;
   LuaLimits limits_;
@@ -38,5 +48,8 @@ class LuaWatch {
   std::string first_stop_;  // file:line where a limit was passed; recipe code may swallow the error and go on
   std::chrono::steady_clock::time_point start_;
 };
+
+/// For Lua: (fn, max_instructions, max_seconds) -> what pcall(fn) gives, under limits of its own.
+int call_limited(lua_State* L);
 
 }  // namespace tycho

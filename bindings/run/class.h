@@ -48,7 +48,7 @@ struct Class {
   const char* doc;   // one sentence
   std::vector<Field> fields;
   std::vector<Method> methods;
-  Body text = nullptr;         // what tostring gives; name alone without
+  Body text = nullptr;         // what tostring gives; name and sentence without
   Body index = nullptr;        // keys that are no members: argument 1 is the key; nil for an unknown name
   Body iterate = nullptr;      // `for k, v in object do`: argument 1 is the last key or nil
   Body length = nullptr;       // #object

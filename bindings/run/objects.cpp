@@ -206,6 +206,16 @@ int Objects::call_hook(lua_State* L) {
   });
 }
 
+// An object without a text of its own says what it is for.
+int Objects::tell_class(lua_State* L) {
+  return protect(L, [&] {
+    const Class& object = upvalue<Class>(L, 1);
+    const std::string text = fmt::format("{0}: {1}  ?{0} lists what it has", object.name, object.doc);
+    lua_pushlstring(L, text.data(), text.size());
+    return 1;
+  });
+}
+
 void Objects::push_metatable(lua_State* L, const Class& object) {
   lua_pushlightuserdata(L, const_cast<Class*>(&object));
   lua_rawget(L, LUA_REGISTRYINDEX);
@@ -240,7 +250,12 @@ void Objects::push_metatable(lua_State* L, const Class& object) {
   self();
   add("__newindex", &Objects::refuse_write, 1);
   add("__gc", &Objects::finalise, 0);
-  hook("__tostring", object.text, "tostring");
+  if (object.text != nullptr) {
+    hook("__tostring", object.text, "tostring");
+  } else {
+    self();
+    add("__tostring", &Objects::tell_class, 1);
+  }
   hook("__call", object.iterate, "iterate");
   hook("__len", object.length, "length");
   lua_pushstring(L, object.name);

@@ -73,6 +73,7 @@ class Objects {
   static int refuse_write(lua_State* L);
   static int call_method(lua_State* L);
   static int call_hook(lua_State* L);
+  static int tell_class(lua_State* L);
   static Handle& handle_at(lua_State* L, const Class& object, const char* what);
   void push_metatable(lua_State* L, const Class& object);
 

@@ -17,7 +17,8 @@ const std::vector<const Class*>& session_classes() {
   static const std::vector<const Class*> classes = [] {
     std::vector<const Class*> all = {&trainer_class(), &steps_class(),     &model_class(), &params_class(),
                                      &tensor_class(),  &histogram_class(), &opt_class(),   &sched_class(),
-                                     &data_class(),    &ckpt_class(),      &log_class(),   &mem_class()};
+                                     &data_class(),    &ckpt_class(),      &log_class(),   &mem_class(),
+                                     &profile_class()};
     all.insert(all.end(), callback_classes().begin(), callback_classes().end());
     return all;
   }();
@@ -28,7 +29,7 @@ void push_session(lua_State* L, const std::shared_ptr<SessionRef>& session) {
   Objects& objects = Objects::of(L);
   lua_newtable(L);
   for (const Class* one : {&trainer_class(), &model_class(), &opt_class(), &sched_class(), &data_class(),
-                           &ckpt_class(), &log_class(), &mem_class()}) {
+                           &ckpt_class(), &log_class(), &mem_class(), &profile_class()}) {
     objects.push(L, *one, session, session->scope);
     lua_setfield(L, -2, one->name);
   }

@@ -1,4 +1,4 @@
-// The Lua faces of an open session: trainer, model, opt, sched, data, ckpt, log, mem, cmd, and tensors.
+// The Lua faces of an open session: trainer, model, opt, sched, data, ckpt, log, mem, profile, cmd, and tensors.
 #pragma once
 #include <functional>
 #include <memory>
@@ -42,6 +42,7 @@ const Class& data_class();
 const Class& ckpt_class();
 const Class& log_class();
 const Class& mem_class();
+const Class& profile_class();
 const Class& cmd_class();  // of a CommandQueue
 const Class& tensor_class();
 const Class& histogram_class();
@@ -49,7 +50,7 @@ const Class& histogram_class();
 /// All of them and those of callbacks, in the order of help and stubs.
 const std::vector<const Class*>& session_classes();
 
-/// Pushes a table with one object of each: trainer, model, opt, sched, data, ckpt, log, mem, cmd.
+/// Pushes a table with one object of each: trainer, model, opt, sched, data, ckpt, log, mem, profile, cmd.
 void push_session(lua_State* L, const std::shared_ptr<SessionRef>& session);
 
 /// Pushes a tensor that lives in `scope`; one that owns its bytes is counted and Lua's own.

@@ -1,4 +1,5 @@
 -- Runs the checks that a project keeps in doctor/*.lua: each file returns a function that says how things stand.
+local errors = require "tycho.errors"
 local native = require "tycho.native"
 local sandbox = require "tycho.sandbox"
 
@@ -29,7 +30,7 @@ local function run_one(file)
   if ok and type(check) ~= "function" then return failed("it returned no function: return function(d) ... end") end
   local level, found, advice
   if ok then ok, level, found, advice = pcall(check, machine) else level = check end
-  if not ok then return failed(type(level) == "table" and level.message or tostring(level)) end
+  if not ok then return failed(errors.text(level)) end
   if not kLevels[level] or type(found) ~= "string" then
     return failed 'it wants to return "ok", "warn" or "fail", what it found, and what to do'
   end

@@ -7,6 +7,10 @@ local site_of = require "tycho.site"
 
 local M = {}
 
+-- An expression is arithmetic: 2 million instructions are about 10 ms. Counted, and not timed, because it must end alike on
+-- every rank and on a busy machine; the seconds are for what one instruction can do, such as a slow pattern.
+local kMaxInstructions, kMaxSeconds = 2e6, 1
+
 local needs_recipe = {}   -- raised when an expression asks for r before there is one
 
 local function environment(session, recipe)
@@ -30,7 +34,7 @@ local function run(session, place, recipe)
   if not chunk then return false, message end
   setfenv(chunk, environment(session, recipe))
   session.sites.forced, session.evaluating = pin.site, place.path
-  local ok, value = pcall(chunk)
+  local ok, value = native.limited(chunk, kMaxInstructions, kMaxSeconds)
   session.sites.forced, session.evaluating = nil, nil
   return ok, ok and plain(value) or value
 end

@@ -1,6 +1,7 @@
 -- The table that recipes call t: recipes, component constructors, units, and the environment.
 local arguments_of = require "tycho.arguments"
 local component = require "tycho.component"
+local errors = require "tycho.errors"
 local native = require "tycho.native"
 local origin = require "tycho.origin"
 local recipe = require "tycho.recipe"
@@ -66,16 +67,30 @@ local function hf_model(session)
   end
 end
 
-local function read_environment(session, name, default)
-  if type(name) ~= "string" then session:refuse("env", 't.env wants a name: t.env("DATA", "data")') end
+local kMasked = "***"   -- as the record of a run masks what looks like a secret
+
+-- t.env, and t.secret: `what` is which.
+local function read_environment(session, what, name, default)
+  if type(name) ~= "string" then session:refuse(what, ('t.%s wants a name: t.%s("DATA", "data")'):format(what, what)) end
   local value = native.env(name)
-  session.environment[name] = value or values.null
+  local is_secret = what == "secret" or session.environment[name] == kMasked
+  session.environment[name] = value and is_secret and kMasked or value or values.null
   if value == nil then value = default end
   if value == nil then
-    session:refuse("env", ("the environment variable %s is not set"):format(name),
-      ("set it, or give a default:  t.env(%q, ...)"):format(name))
+    session:refuse(what, ("the environment variable %s is not set"):format(name),
+      ("set it, or give a default:  t.%s(%q, ...)"):format(what, name))
   end
   return value
+end
+
+-- t.deprecate("old_name", "new_name", "0.3"): a warning where the function that says so is called from.
+local function deprecate(session, what, instead, version)
+  if type(what) ~= "string" then
+    session:refuse("deprecate", 't.deprecate wants a name: t.deprecate("sizes.small", "sizes.tiny", "0.3")')
+  end
+  local file, line = site_of.caller(session.sites, 2)
+  session:warning { file = file, line = line, message = what .. " is deprecated"
+    .. (version and (" and goes with version %s"):format(version) or ""), hint = instead and "write  " .. instead }
 end
 
 -- t.append{...} and its like: what is to be done to the list that is there.
@@ -138,7 +153,9 @@ function M.content(session)
     arg = function(name, default) return arguments_of.read(session, name, default) end,
     random = function(name, seed) return random.stream(session, name, seed) end,
     slurm = slurm.view(session),
-    env = function(name, default) return read_environment(session, name, default) end,
+    env = function(name, default) return read_environment(session, "env", name, default) end,
+    secret = function(name, default) return read_environment(session, "secret", name, default) end,
+    deprecate = function(...) return deprecate(session, ...) end,
     bytes = function(text) return values.bytes(text) or refuse("bytes", "t.bytes wants a size such as \"64MiB\"") end,
     profile = function(given)
       return type(given) == "table" and given or refuse("profile", 't.profile wants a table: t.profile { active = "3ba" }')
@@ -147,7 +164,7 @@ function M.content(session)
       return values.duration(text) or refuse("duration", "t.duration wants a number with a unit such as \"100ba\"")
     end,
   }
-  for _, group in ipairs { list_functions(session), unit_functions(session) } do
+  for _, group in ipairs { list_functions(session), unit_functions(session), errors.functions(session) } do
     for name, fn in pairs(group) do t[name] = fn end
   end
   local groups = constructors(session)

@@ -7,11 +7,12 @@ local kArray = debug.getmetatable(native.array {})
 local kMaxDepth = 16
 local Data = { __metatable = "data" }
 
--- A deep copy; nil, what was found and where, when it is not plain.
+-- A deep copy; nil, what was found and where, when it is not plain: when a checkpoint could not hold it.
 function M.copy(x, at, depth)
   local kind = type(x)
   if kind == "number" or kind == "string" or kind == "boolean" then
     if x ~= x or x == math.huge or x == -math.huge then return nil, "a number that is not finite", at end
+    if kind == "string" and native.utf8_error(x) then return nil, "text that is not UTF-8", at end
     return x
   end
   local meta = debug.getmetatable(x)
@@ -31,18 +32,18 @@ function M.copy(x, at, depth)
   return out
 end
 
--- Makes a copy equal to the table that it was made of, as that is now; false when that takes a new copy, and the first one is
--- spoilt. Touches only what changed: most calls of a callback change little of what it remembers.
-function M.follow(copy, x)
+-- True when x differs from a copy in numbers, texts and booleans alone, and these are plain.
+local function alike(copy, x)
   local more = 0
   for key, value in next, x do
     local old = copy[key]
     if old ~= value then
       local kind = type(value)
       if old == nil then return false end
-      if kind == "number" and value - value == 0 or kind == "string" or kind == "boolean" then
-        copy[key] = value
-      elseif kind ~= "table" or type(old) ~= "table" or debug.getmetatable(value) or not M.follow(old, value) then
+      if kind == "table" then
+        if type(old) ~= "table" or debug.getmetatable(value) or not alike(old, value) then return false end
+      elseif not (kind == "number" and value - value == 0 or kind == "boolean"
+        or kind == "string" and not native.utf8_error(value)) then
         return false
       end
     end
@@ -50,6 +51,23 @@ function M.follow(copy, x)
   end
   for _ in next, copy do more = more - 1 end
   return more == 0
+end
+
+local function write(copy, x)
+  for key, value in next, x do
+    local old = copy[key]
+    if old ~= value then
+      if type(old) == "table" and type(value) == "table" then write(old, value) else copy[key] = value end
+    end
+  end
+end
+
+-- Makes a copy equal to the table that it was made of, as that is now; false when that takes a new copy, and nothing is
+-- touched. Most calls of a callback change little of what it remembers.
+function M.follow(copy, x)
+  if not alike(copy, x) then return false end
+  write(copy, x)
+  return true
 end
 
 -- A plain table as a recipe keeps it: opaque, so that nothing looks for keys of the schema inside. Nil and a message.

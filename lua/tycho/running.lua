@@ -1,4 +1,5 @@
 -- The recipe while its run trains: calls the functions of its callbacks and schedules. C++ decides when.
+local errors = require "tycho.errors"
 local node_of = require "tycho.node"
 local plain = require "tycho.plain"
 local ready = require "tycho.ready_callbacks"
@@ -44,7 +45,7 @@ end
 
 -- What is raised, with the line that raised it before its text.
 local function on_error(raised)
-  local text = type(raised) == "table" and raised.message or tostring(raised)
+  local text = errors.text(raised)
   local hint = type(raised) == "table" and raised.hint
   if hint and not text:find("did you mean", 1, true) then text = text .. "; " .. hint end
   local at = type(raised) == "table" and raised.where or place()
@@ -112,18 +113,27 @@ function M.begin()
   return { callbacks = out, seed = made.root.values.seed }
 end
 
-local function guarded(entry, fn, argument)
-  if not entry.before or not plain.follow(entry.before, entry.state) then
-    local before, found, at = plain.copy(entry.state)
-    entry.before = before
-    if before == nil then
-      return false, { message = ("state is to be plain data; found %s%s"):format(found, at and " at " .. at or "") }
-    end
+-- The state that a call leaves becomes what the next one begins with; what is wrong with it.
+local function keep_state(entry, fn)
+  if plain.follow(entry.before, entry.state) then return nil end
+  local after, found, at = plain.copy(entry.state)
+  if after == nil then
+    local info = debug.getinfo(fn, "S")
+    return { message = ("%s:%d: state is to be plain data; this call left %s%s"):format(info.source:sub(2), info.linedefined,
+      found, at and " at " .. at or "") }
   end
+  entry.before = after
+end
+
+-- One transaction: what raises, or leaves a state that no checkpoint could hold, leaves the state as it was.
+local function guarded(entry, fn, argument)
+  entry.before = entry.before or plain.copy(entry.state)
   called_with = argument
   local ok, result = xpcall(fn, on_failure, argument, entry.state)
-  if not ok then entry.state, entry.before = entry.before, nil end   -- as if it had not been called
-  return ok, result
+  local wrong = ok and keep_state(entry, fn)
+  if ok and not wrong then return true, result end
+  entry.state, entry.before = entry.before, nil
+  return false, wrong or result
 end
 
 -- Calls the function of an event. Raises { message = "file:line: ...", exit }; the state is then what it was before.
@@ -155,7 +165,10 @@ end
 
 function M.state(name) return entries[name or kSchedule].state end
 
-function M.set_state(name, state) entries[name or kSchedule].state = state end
+function M.set_state(name, state)
+  local entry = entries[name or kSchedule]
+  entry.state, entry.before = state, nil
+end
 
 -- A schedule of t.sched as plain data, for ctx.cmd.set_schedule.
 function M.schedule_tree(value)
@@ -183,7 +196,7 @@ function M.evaluate(code, ctx)
       if name == "ctx" then return ctx end
       if name == "r" then return M.recipe.root.proxy end
       if name == "t" then return session.t end
-      for _, shared in ipairs { "cmd", "model", "opt", "sched", "data", "ckpt", "log", "mem" } do
+      for _, shared in ipairs { "cmd", "model", "opt", "sched", "data", "ckpt", "log", "mem", "profile" } do
         if name == shared then return ctx[name] end
       end
       return session.env[name]

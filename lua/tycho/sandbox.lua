@@ -2,6 +2,7 @@
 -- seeded random, strict globals; no clock, no files, no processes, no native code, no bytecode.
 local component = require "tycho.component"
 local habits = require "tycho.habits"
+local native = require "tycho.native"
 local node = require "tycho.node"
 local schema = require "tycho.schema"
 
@@ -70,6 +71,7 @@ end
 
 local function safe_tostring(x)
   local kind = type(x)
+  if kind == "number" then return native.number_text(x) end   -- Lua's own cuts 0.1 + 0.2 to 0.3
   local meta = (kind == "table" or kind == "userdata") and debug.getmetatable(x)
   if meta and meta.__tostring then return tostring(x) end
   if kind == "table" or kind == "function" or kind == "userdata" or kind == "thread" then return kind end
@@ -117,7 +119,8 @@ local function safe_rep(text, count)
 end
 
 local function libraries(refuse)
-  local text = picked(string, "byte char find gmatch gsub len lower match rep reverse sub upper")
+  local text = picked(string, "byte char len lower rep reverse sub upper")
+  for name, fn in pairs(native.strings) do text[name] = fn end   -- the watch can end these
   text.format, text.rep = safe_format, safe_rep
   local content = {
     string = text,
@@ -134,7 +137,8 @@ end
 
 local function safe_load(env, chunk, name)
   if type(chunk) ~= "string" or chunk:sub(1, 1) == "\27" then error("load: only text can be loaded", 3) end
-  local made, message = loadstring(chunk, name or "=(load)")
+  if type(name) ~= "string" or name:find("^=") then name = "=(load)" end   -- names with = are the host's, which nothing stops
+  local made, message = loadstring(chunk, name)
   if made then setfenv(made, env) end
   return made, message
 end

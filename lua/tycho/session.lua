@@ -1,6 +1,7 @@
 -- One load of one recipe: reads its files, runs it in the sandbox, and gives the resolved recipe or the
 -- report.
 local arguments_of = require "tycho.arguments"
+local errors = require "tycho.errors"
 local expressions = require "tycho.expressions"
 local habits = require "tycho.habits"
 local literal = require "tycho.literal"
@@ -39,8 +40,7 @@ end
 
 -- The text of what was raised, without the place that Lua puts before it.
 function Session.without_place(raised)
-  local text = type(raised) == "table" and raised.message or tostring(raised)
-  return (text:gsub("^[^\n:]*:%d+: ", ""))
+  return (errors.text(raised):gsub("^[^\n:]*:%d+: ", ""))
 end
 
 -- Frames of recipe code, for --trace: one "file:line" each, innermost first.
@@ -64,7 +64,7 @@ local function on_error(session, raised)
   if raised == session.stop_mark then return raised end
   if type(raised) == "table" and raised.exit and raised.exit ~= native.exit_recipe then return raised end
   local file, line = site_of.caller(session.sites)
-  local text = type(raised) == "table" and raised.message or tostring(raised)
+  local text = errors.text(raised)
   if file then text = text:gsub("^[^\n]-:" .. line .. ": ", "") end
   local token, hint = habits.at_run(file and site_of.index(session.sites, file), line, text)
   session:problem { file = file, line = line, col = token and token.col, len = token and token.len, message = text,

@@ -1,4 +1,5 @@
 -- What `tycho config` prints: every key with value, unit, help, and who set it.
+local commanded = require "tycho.commanded"
 local native = require "tycho.native"
 local schema = require "tycho.schema"
 local suggest = require "tycho.suggest"
@@ -124,12 +125,22 @@ local function entry_text(entry)
   return ("%-9s  %-14s  %s%s"):format(entry.by, entry.value, at, note):gsub("%s+$", "") .. "\n"
 end
 
--- The history of one path as text, what holds last; nil and a suggestion when there is no such key.
-function M.why(resolved, path)
+-- The history of one path, what holds last, then what commands of the run in a folder made of it; nil and a suggestion
+-- when there is no such key.
+local function whole_history(resolved, path, run_dir)
   local list = resolved.history[path]
   if not list then return nil, unknown_key(native.schema, path) end
+  local all = in_order(list)
+  for _, entry in ipairs(run_dir and commanded.entries(run_dir, path) or {}) do all[#all + 1] = entry end
+  return all
+end
+
+-- The same as text.
+function M.why(resolved, path, run_dir)
+  local all, message = whole_history(resolved, path, run_dir)
+  if not all then return nil, message end
   local out = {}
-  for _, entry in ipairs(in_order(list)) do out[#out + 1] = entry_text(entry) end
+  for i, entry in ipairs(all) do out[i] = entry_text(entry) end
   return table.concat(out)
 end
 
@@ -141,8 +152,9 @@ function M.config(request)
     if resolved.problems > 0 then return { problems = resolved.problems, report = resolved.report } end
   end
   if request.why then
-    local text, message = M.why(resolved, request.why)
-    return { problems = 0, text = text, unknown = message, rows = resolved.history[request.why] }
+    local run_dir = commanded.run_of(request.file)
+    local text, message = M.why(resolved, request.why, run_dir)
+    return { problems = 0, text = text, unknown = message, rows = whole_history(resolved, request.why, run_dir) }
   end
   local rows = M.rows(resolved, request)
   if #rows == 0 and request.under then

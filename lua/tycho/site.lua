@@ -22,15 +22,19 @@ local function nowhere(sites)
   return site
 end
 
--- The nearest caller that is recipe code: its file and line.
-function M.caller(sites)
+-- The nearest caller that is recipe code: its file and line. `count` 2: the one that called it, where there is one.
+function M.caller(sites, count)
   if sites.forced then return nil end
-  local level = 2
+  local level, left = 2, count or 1
+  local found_file, found_line
   while true do
     local info = debug.getinfo(level, "Sl")
-    if not info then return nil end
+    if not info then return found_file, found_line end
     local file = info.source:match("^@(.*)$")
-    if file and sites.sources[file] and info.currentline > 0 then return file, info.currentline end
+    if file and sites.sources[file] and info.currentline > 0 then
+      found_file, found_line, left = file, info.currentline, left - 1
+      if left == 0 then return file, info.currentline end
+    end
     level = level + 1
   end
 end

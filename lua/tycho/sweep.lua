@@ -1,6 +1,7 @@
 -- t.sweep: the root of a sweep, the constructors that only sweeps have, and the door for C++.
 local arguments_of_sweep = require "tycho.sweep_arguments"
 local component = require "tycho.component"
+local errors = require "tycho.errors"
 local native = require "tycho.native"
 local points = require "tycho.sweep_points"
 local schema = require "tycho.schema"
@@ -139,7 +140,7 @@ function M.judge(request)
   for _, name in ipairs(schema.sorted_keys(current.rules)) do
     local ok, stop = pcall(current.rules[name], request.numbers)
     if not ok then
-      local said = type(stop) == "table" and stop.message or tostring(stop)
+      local said = errors.text(stop)
       return { failed = name, message = said }
     end
     if stop then return { stop = name } end

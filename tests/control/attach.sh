@@ -41,6 +41,22 @@ grep -q '"command":{"name":"set_lr"' run/events.jsonl || fail "the command is no
 if "$tycho" ctl run stop 2>error.log; then fail "a run that ended was stopped"; fi
 expect "nothing runs in run" "$(cat error.log)"
 
+# A line without an end is ended; the run goes on, and SIGTERM reaches it while another such line runs.
+start
+wait_for test -S run/control.sock
+expect "stopped after" "$(timeout 60 "$tycho" attach run -e 'while true do end' || true)"
+before=$("$tycho" attach run -e ctx.step)
+expect "$((before + 1))" "$(while [[ $("$tycho" attach run -e ctx.step) == "$before" ]]; do sleep 0.1; done; echo $((before + 1)))"
+timeout 60 "$tycho" attach run -e 'while true do pcall(function() while true do end end) end' >line.log 2>&1 & line=$!
+sleep 1
+kill -TERM "$pid"
+status=0
+wait "$pid" || status=$?
+pid=
+[[ $status == 143 || $status == 0 ]] || fail "SIGTERM ended with $status"
+wait "$line" || true
+expect "interrupted at ctl:1" "$(cat line.log)"
+
 cat >endless.lua <<'LUA'
 local r = require("tiny"):extend "endless"
 r.callbacks.endless = require("tycho").observe { at = { "1000000ba" }, eval_start = function() end,

@@ -188,6 +188,13 @@ describe("an expression", function()
     expect(report(whole(), { "seed:=nothing + 1" })).to_contain "undeclared name  nothing"
   end)
 
+  it("ends, also when it catches what ends it, and when it gives itself a name", function()
+    for _, loop in ipairs { "(function() while true do end end)()", "(function() while true do pcall(function() while true do end end) end end)()",
+      "load('while true do end', '=lua/tycho/node.lua')()", "load('while true do end', '=[C]')()", "r.seq_len + load('while true do end', 'x')()" } do
+      expect(report(whole(), { "seed:=" .. loop })).to_contain "is there a loop without end?"
+    end
+  end)
+
   it("that never settles is refused", function()
     expect(report(whole(), { "seed:=r.seq_len + 1", "seq_len:=r.seed + 1" })).to_contain "without end"
   end)

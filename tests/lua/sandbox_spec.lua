@@ -35,6 +35,10 @@ print(k, (next(t, k)))]]).to_equal "1=4 3=3 a=2 b=1 c=5\n1\t3\n"
     expect(printed 'print({}, print, ("%s"):format({}), tostring(function() end))').to_equal "table\tfunction\ttable\tfunction\n"
   end)
 
+  it("prints numbers so that they read back the same", function()
+    expect(printed "print(0.1 + 0.2, tostring(2^53), 1e300, 0.5, 3)").to_equal "0.30000000000000004\t9007199254740992\t1e+300\t0.5\t3\n"
+  end)
+
   it("has no undeclared names, with a suggestion", function()
     expect(report(whole "local a = prnt")).to_contain "recipes/x.lua:5:11: undeclared name  prnt"
     expect(report(whole "local a = prnt")).to_contain "did you mean  print?"
@@ -68,6 +72,13 @@ print(k, (next(t, k)))]]).to_equal "1=4 3=3 a=2 b=1 c=5\n1\t3\n"
 
   it("does not let text fill the memory", function()
     expect(report(whole 'local x = ("x"):rep(2^31)')).to_contain "more than 16 MiB"
+  end)
+
+  it("ends patterns that take for ever, also those of a tail call and of a method", function()
+    for _, call in ipairs { "s:find(p)", "(string.match(s, p))", "(s:gsub(p, ''))", "s:gmatch(p)()" } do
+      local argument = "seed:=(function(s, p) return " .. call .. " end)(('a'):rep(30000), ('.-'):rep(20) .. 'b')"
+      expect(report(whole(), { argument })).to_contain "stopped after 2 million instructions"
+    end
   end)
 
   it("reads the environment only through t.env", function()

@@ -196,6 +196,18 @@ TEST_F(RanksTest, ACallbackThatFailsOnOneRankStopsAllAndIsNamed) {
   EXPECT_EQ(events("run", "checkpoint").back().at("step"), 5);
 }
 
+TEST_F(RanksTest, ACallbackThatOthersWaitInSaysWhatItFailedOf) {
+  write(
+      recipe("r.callbacks.odd = t.everywhere { batch_end = function(ctx)\n"
+             "  if ctx.step == 5 and ctx.dist.rank == 1 then error(\"only here\") end\n"
+             "  ctx.dist:sum(1)\nend }\n"));
+  const Outcome outcome = run(2, "run");
+  EXPECT_EQ(outcome.code, 10);
+  EXPECT_CONTAINS(outcome.output, "rank 1, batch_end of \"odd\"");
+  EXPECT_CONTAINS(outcome.output, "only here");
+  EXPECT_EQ(outcome.output.find("failed in this callback"), std::string::npos) << outcome.output;
+}
+
 TEST_F(RanksTest, EverywhereCallbacksReduceOverRanks) {
   write(
       recipe("r.callbacks.count = t.everywhere { batch_end = function(ctx)\n"

@@ -81,13 +81,15 @@ TEST(RunFolder, MasksSecrets) {
       pwd("MYSQL_PWD", "canary-3"), lower("my_password", "canary-4"), sas("AZURE_SAS", "canary-5"),
       plain("TYCHO_CPU", "avx2"),
       url("PROXY", "http://me:canary-6@proxy:80/ https://host/x?sig=canary-7 http://a/b@c"),
-      bytes("ODD", "\xff");
+      bytes("ODD", "\xff"), chosen("ADDRESS", "canary-8");
   const Json environment = environment_without_secrets();
   EXPECT_EQ(environment["HF_TOKEN"], "***");
   EXPECT_EQ(environment["TYCHO_CPU"], "avx2");
   EXPECT_EQ(environment["PROXY"], "http://***@proxy:80/ https://host/x?*** http://a/b@c");
   const TempDir dir;
-  write_run_folder(real_files(), dir / "run", request(), kVersions);
+  RunRequest with_secret = request();
+  with_secret.provenance_json = R"({"env.ADDRESS":[{"at":"ADDRESS","by":"environment","value":"***"}]})";
+  write_run_folder(real_files(), dir / "run", with_secret, kVersions);
   const std::string text = read_file(dir / "run/env.json");
   EXPECT_EQ(text.find("canary"), std::string::npos) << text.substr(text.find("canary") - 30, 60);
   EXPECT_NE(text.find("\"TYCHO_CPU\": \"avx2\""), std::string::npos);

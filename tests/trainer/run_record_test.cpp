@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "tests/trainer/base/temp_dir.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
@@ -53,6 +55,32 @@ TEST(RunRecord, RefusesFoldersOfNoRun) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kUsage);
   }
+}
+
+TEST(RunRecord, KnowsTheCommandsThatHold) {
+  const TempDir dir;
+  EXPECT_EQ(applied_commands(dir / "nothing"), Json::array());
+  std::ofstream events(dir / "events.jsonl");
+  const auto command = [&](int64_t step, const char* name, const Json& arguments) {
+    events << Json{{"kind", "command"},
+                   {"facts",
+                    {{"step", step},
+                     {"command", {{"name", name}, {"arguments", arguments}, {"by", "repl"}}}}}}
+           << "\n";
+  };
+  command(3, "set_lr", {{"lr", 0.5}});
+  events << R"({"kind":"warning","facts":{"step":4,"command":{"name":"set_lr"}}})"
+         << "\n";
+  command(9, "stop", Json::object());
+  events << R"({"kind":"resume","facts":{"step":5,"path":"x"}})"
+         << "\n";
+  command(6, "set_clip", {{"norm", 1}});
+  events << R"({"kind":"command","fa)";
+  events.close();
+  const Json held = applied_commands(dir.path());
+  ASSERT_EQ(held.size(), 2u);
+  EXPECT_EQ(held[0], (Json{{"name", "set_lr"}, {"arguments", {{"lr", 0.5}}}, {"by", "repl"}, {"step", 3}}));
+  EXPECT_EQ(held[1].at("name"), "set_clip");
 }
 
 }  // namespace

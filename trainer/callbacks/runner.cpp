@@ -22,6 +22,19 @@ bool of_steps(Event event) {
          event == Event::kBatchEnd;
 }
 
+/// Without those of a callback that only say that another rank failed, where that rank says of what.
+std::vector<Json> causes(const std::vector<Json>& failures) {
+  std::vector<Json> kept;
+  for (const Json& one : failures) {
+    const bool is_explained =
+        one.value("echo", false) && std::any_of(failures.begin(), failures.end(), [&](const Json& other) {
+          return other.at("callback") == one.at("callback") && !other.value("echo", false);
+        });
+    if (!is_explained) kept.push_back(one);
+  }
+  return kept;
+}
+
 }  // namespace
 
 CallbackRunner::CallbackRunner(std::vector<Callback> callbacks, RunnerContext context)
@@ -91,8 +104,10 @@ void CallbackRunner::call(Slot& slot, const EventInfo& info) {
       context_.reporter.event("warning", fmt::format("callback \"{}\": {}", slot.callback.name, error.what()),
                               {{"callback", slot.callback.name}});
     } else {
-      failures_.push_back(
-          {{"callback", slot.callback.name}, {"event", enum_name(info.event)}, {"message", error.what()}});
+      failures_.push_back({{"callback", slot.callback.name},
+                           {"event", enum_name(info.event)},
+                           {"message", error.what()},
+                           {"echo", port.dist != nullptr && port.dist->told_of_failure()}});
     }
   }
   if (port.dist != nullptr) port.dist->leave(failed);
@@ -126,6 +141,7 @@ Agreement CallbackRunner::boundary(int64_t step, std::vector<Command> operators,
   commands_.clear();
   failures_ = Json::array();
   Agreement agreed;
+  std::vector<Json> failures;
   const std::vector<std::string> texts = context_.gather(mine);
   for (size_t rank = 0; rank < texts.size(); ++rank) {
     if (texts[rank].empty()) continue;
@@ -134,10 +150,13 @@ Agreement CallbackRunner::boundary(int64_t step, std::vector<Command> operators,
       for (const Json& command : said.at("commands")) agreed.commands.push_back(command_from_json(command));
     for (Json failed : said.at("failures")) {
       failed["rank"] = rank;
-      const std::string stop = handle(failed, step);
-      if (agreed.failure.empty()) agreed.failure = stop;
+      failures.push_back(std::move(failed));
     }
     if (agreed.signal == 0) agreed.signal = said.at("signal");
+  }
+  for (const Json& failed : causes(failures)) {
+    const std::string stop = handle(failed, step);
+    if (agreed.failure.empty()) agreed.failure = stop;
   }
   return agreed;
 }

@@ -26,7 +26,8 @@ class WorldDist final : public Dist {
   int rank() const override { return world_.rank(); }
   int size() const override { return world_.size(); }
 
-  void enter() override {}
+  void enter() override { told_of_failure_ = false; }
+  bool told_of_failure() const override { return told_of_failure_; }
 
   void leave(bool failed) override {
     if (size() == 1) return;
@@ -44,8 +45,8 @@ class WorldDist final : public Dist {
     const int64_t line = line_number_of(place), count = static_cast<int64_t>(values.size());
     const std::vector<Header> headers = exchange({Place::kCall, line, count});
     for (size_t r = 0; r < headers.size(); ++r) {
-      if (headers[r].place == Place::kFailed)
-        fail(ExitCode::kTopology, "[dist] rank {} failed in this callback", r);
+      told_of_failure_ = headers[r].place == Place::kFailed;
+      if (told_of_failure_) fail(ExitCode::kTopology, "[dist] rank {} failed in this callback", r);
       if (headers[r].place == Place::kDone)
         fail(ExitCode::kTopology,
              "[dist] rank {} has left the callback, and rank {} calls dist at {}: every rank must "
@@ -107,6 +108,7 @@ class WorldDist final : public Dist {
   }
 
   Communicator& world_;
+  bool told_of_failure_ = false;
 };
 
 }  // namespace

@@ -97,7 +97,7 @@ std::string tensor_text(const TensorView& tensor, int64_t rows, int64_t columns,
     if (down.last && i + 1 == numbers.size()) text += fmt::format("  {}\n", dots);
     text += row_text(numbers[i], across.last, std::pow(10.0, power), whole, dots);
   }
-  if (down.last) text += fmt::format("  ({} of {} rows; t:show(rows))\n", numbers.size(), height);
+  if (down.last) text += fmt::format("  ({} of {} rows; (value):show(rows))\n", numbers.size(), height);
   return text;
 }
 

@@ -114,7 +114,8 @@ Class ctx_of(const char* name, const char* doc, const std::vector<Field>& more) 
       {"data", "tycho.run.Data", "The training data.", of_session<&data_class>},
       {"ckpt", "tycho.run.Ckpt", "The checkpoints.", of_session<&ckpt_class>},
       {"log", "tycho.run.Log", "The run's record.", of_session<&log_class>},
-      {"mem", "tycho.run.Mem", "Memory.", of_session<&mem_class>}};
+      {"mem", "tycho.run.Mem", "Memory.", of_session<&mem_class>},
+      {"profile", "tycho.run.Profile", "The profiler.", of_session<&profile_class>}};
   fields.insert(fields.end(), objects.begin(), objects.end());
   fields.insert(fields.end(), more.begin(), more.end());
   return {.name = name, .doc = doc, .fields = std::move(fields), .methods = {}, .index = fact};

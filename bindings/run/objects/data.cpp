@@ -4,7 +4,7 @@
 namespace tycho {
 namespace {
 
-constexpr int64_t kMaxPeek = 4096;
+constexpr int64_t kMaxPeek = 4096, kMaxSkip = 1'000'000'000;
 
 TrainingSession& session(Call& call) { return *call.self<SessionRef>().session; }
 
@@ -26,6 +26,11 @@ int decode(Call& call) {
   const auto ids = call.tokens(1);
   if (!ids) throw ScriptError("E_ARGUMENT", "data:decode: ids wants a list of token ids, given text");
   return call.push(session(call).decode(*ids));
+}
+
+int skip(Call& call) {
+  session(call).command(make_command("skip_batches", Json::array({call.integer(1)}), nullptr, "repl"));
+  return 0;
 }
 
 int encode(Call& call) { return call.push(Json(session(call).encode(call.text(1)))); }
@@ -70,6 +75,12 @@ const Class& data_class() {
             "The text of token ids.",
             {{"ids", Kind::kTokens, "A list of token ids.", false}},
             decode},
+           {"skip",
+            "",
+            "Leaves out the next batches, from the next step boundary on, as cmd.skip_batches.",
+            {{"n", Kind::kInteger, "How many.", false, 1, kMaxSkip}},
+            skip,
+            true},
            {"encode", "integer[]", "The token ids of a text.", {{"text", Kind::kText, "", false}}, encode}},
       .text = text};
   return object;

@@ -145,6 +145,13 @@ int params_text(Call& call) {
   return call.push(text);
 }
 
+/// What is trained is decided before the optimizer is made.
+int refuse_freeze(Call& call) {
+  if (call.text(1) != "freeze") return call.push_nil();
+  throw ScriptError("E_NAME", "model:freeze: what a run trains is decided in its recipe",
+                    "write  r.param_groups = { { match = \"embed\", freeze = true } }  and build again");
+}
+
 }  // namespace
 
 const Class& model_class() {
@@ -196,7 +203,8 @@ const Class& model_class() {
                    "Logits after the last token.",
                    {{"tokens", Kind::kTokens, "Text, or a list of token ids.", false}},
                    logits}},
-      .text = model_text};
+      .text = model_text,
+      .index = refuse_freeze};
   return object;
 }
 

@@ -1,4 +1,5 @@
 -- Runs one entry: expression or statements, with what went wrong kept for :bt and :locals.
+local errors = require "tycho.errors"
 local habits = require "tycho.habits"
 local lexer = require "tycho.lexer"
 local native = require "tycho.native"
@@ -67,14 +68,14 @@ end
 local function problem_of(session, raised, frames)
   local top = frames[1] or {}
   local given = type(raised) == "table" and raised.message
-  local message = given or (type(raised) == "table" and "an error without a message" or tostring(raised))
+  local message = errors.text(raised)
   local file, line = top.file, top.line
   if not given then
     local at_file, at_line, rest = message:match("^([^\n:]+):(%d+): (.*)$")
     if at_file then file, line, message = at_file, tonumber(at_line), rest end
   end
   local token, hint = token_of(session, file, line, message, given)
-  local code = given and raised.code and not kPlain[raised.code] and raised.code .. "  " or ""
+  local code = given and raised.code and not kPlain[raised.code] and message == given and raised.code .. "  " or ""
   if given and raised.code == "E_INTERRUPTED" then return { message = " " .. message } end   -- behind the terminal's ^C
   return { file = file, line = line, col = token and token.col, len = token and token.len,
     message = code .. message, hint = given and raised.hint or hint }

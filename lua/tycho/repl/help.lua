@@ -11,7 +11,7 @@ local M = {}
 local kOverview = [[
 An entry is Lua: an expression prints its value, `local x` stays, `;` at the end keeps it silent, _ is the last result.
   r               the recipe: r.optimizer.lr = 1e-3; r:why "optimizer.lr"; r:show()
-  build(r)        opens the run: trainer, model, opt, sched, data, ckpt, log, mem, cmd
+  build(r)        opens the run: trainer, model, opt, sched, data, ckpt, log, mem, profile, cmd
   plot(x, y)      a curve; plot "loss" what the run recorded; hist(tensor or list) bars
 First key:  ?name help   ;command shell   :command, of which there are
 ]]

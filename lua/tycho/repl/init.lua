@@ -16,9 +16,9 @@ local show_config = require "tycho.show"
 
 local kShownSeconds = 0.1    -- results that took longer say so
 local kRunObjects = { trainer = true, model = true, opt = true, sched = true, data = true, ckpt = true, log = true,
-  mem = true, cmd = true }
+  mem = true, profile = true, cmd = true }
 
-local kOfCtx = { "model", "opt", "sched", "data", "ckpt", "log", "mem" }   -- what a callback's ctx has of them
+local kOfCtx = { "model", "opt", "sched", "data", "ckpt", "log", "mem", "profile" }   -- what a callback's ctx has of them
 
 local Repl = {}
 Repl.__index = Repl
@@ -88,6 +88,7 @@ end
 -- The open run's objects become names of the session.
 function Repl:bind(objects, recipe)
   running.recipe = recipe or self.draft
+  self.run_dir = objects.trainer.dir
   for name, object in pairs(objects) do self.vars[name] = object end
   return objects.trainer
 end
@@ -141,7 +142,14 @@ local function print_results(self, results, text)
   self:keep_results(results)
   if text:find(";%s*$") then return end
   local out = {}
-  for i = 1, results.n do out[i] = show.value(results[i]) end
+  local name = text:match("^%s*([%a_][%w_]*)%s*$")
+  for i = 1, results.n do
+    out[i] = show.value(results[i])
+    -- A tensor does not know what it is called here.
+    if name and host.class_of(results[i]) == "tensor" then
+      out[i] = out[i]:gsub("%(value%):show%(rows%)", name .. ":show(rows)")
+    end
+  end
   self:say(table.concat(out, "\n"))
 end
 
@@ -232,10 +240,10 @@ end
 -- Words for the one that ends at the cursor, and a line that helps.
 function Repl:complete(line) return complete.candidates(self, line) end
 
--- The history of a key of the draft, what holds last; nil and why.
+-- The history of a key of the draft, what holds last, then what was commanded in the open run; nil and why.
 function Repl:why(path)
   if not self.draft then return nil, "there is no recipe: start with  tycho repl RECIPE" end
-  return show_config.why(self.draft, path)
+  return show_config.why(self.draft, path, self.run_dir)
 end
 
 -- The field of the schema at a dotted path, and where its value comes from.

@@ -53,6 +53,7 @@ class LuaCallbacksTest : public testing::Test {
     int size() const override { return 2; }
     void enter() override {}
     void leave(bool) override {}
+    bool told_of_failure() const override { return false; }
     std::vector<std::vector<double>> gather(const std::vector<double>& values,
                                             const std::string& place) override {
       last_place = place;
@@ -158,10 +159,40 @@ TEST_F(LuaCallbacksTest, WhatACallThatFailedSawCanBeLookedAtOnce) {
   EXPECT_TRUE(source_->take_failure().is_null());
 }
 
-TEST_F(LuaCallbacksTest, StateThatIsNotPlainIsNamed) {
-  load("r.callbacks.a = t.control { batch_end = function(ctx, st) st.f = function() end end }");
-  EXPECT_EQ(call(), "");
-  EXPECT_NE(call().find("state is to be plain data; found a function at f"), std::string::npos);
+TEST_F(LuaCallbacksTest, ACallThatLeavesWhatNoCheckpointHoldsFailsAndIsUndone) {
+  const std::map<std::string, std::string> bad = {
+      {"st.f = function() end", "a function at f"},
+      {"st.n = math.huge", "a number that is not finite at n"},
+      {"st.deep.x = 0/0", "a number that is not finite at deep.x"},
+      {"st.me = st", "tables more than 16 deep at me"},
+      {"st.text = \"\\255\"", "text that is not UTF-8 at text"},
+      {"st.text = \"b\"; st.deep.x = ctx", "a userdata at deep.x"}};
+  for (const auto& [code, found] : bad) {
+    load(
+        "r.callbacks.a = t.control { state = { n = 1, text = \"a\", deep = { x = 2 } },\n"
+        "  batch_end = function(ctx, st) st.n = st.n + 1; if st.n == 3 then " +
+        code + "; ctx.cmd.stop() end end }");
+    EXPECT_EQ(call(), "");
+    const Json after_one = {{"deep", {{"x", 2}}}, {"n", 2}, {"text", "a"}};
+    const std::string message = call();
+    EXPECT_TRUE(message.starts_with("x.lua:8: state is to be plain data; this call left " + found))
+        << message;
+    EXPECT_EQ(callbacks_[0].code->state(), after_one) << code;
+    callbacks_[0].code->set_state({{"deep", {{"x", 2}}}, {"n", 5}, {"text", "a"}});
+    EXPECT_EQ(call(), "");
+    EXPECT_EQ(callbacks_[0].code->state().at("n"), 6);
+  }
+}
+
+TEST_F(LuaCallbacksTest, WhatIsRaisedIsToldInWords) {
+  load("r.callbacks.a = t.control { batch_end = function() coroutine.yield() end }");
+  EXPECT_TRUE(call().find("coroutine.yield gives back to coroutine.resume, and nothing resumed this") !=
+              std::string::npos)
+      << raised_;
+  load("r.callbacks.a = t.control { batch_end = function() error { 3 } end }");
+  EXPECT_NE(call().find("error was given no text but  { 3 }"), std::string::npos) << raised_;
+  load("r.callbacks.a = t.control { batch_end = function() t.fail(\"E_MINE\", \"%d left\", 3) end }");
+  EXPECT_EQ(call(), "x.lua:7: E_MINE  3 left");
 }
 
 TEST_F(LuaCallbacksTest, HandlesExpireWithTheCall) {

@@ -100,7 +100,24 @@ TEST_F(ObjectsTest, LooksAtTensors) {
   EXPECT_EQ(error("model:find('embed'):item()"), "tensor:item wants one number; this tensor is [8 x 4]");
   const std::string text = run("return model:find('embed')");
   EXPECT_NE(text.find("f32[8×4] cpu  mean 16.5  std 9.23  min 1  max 32  finite"), std::string::npos) << text;
-  EXPECT_NE(text.find("(4 of 8 rows; t:show(rows))"), std::string::npos) << text;
+  EXPECT_NE(text.find("(4 of 8 rows; (value):show(rows))"), std::string::npos) << text;
+}
+
+TEST_F(ObjectsTest, ProfileAndDataCommandTheRun) {
+  run("profile:now{ active = '3ba' } profile:now() data:skip(2)");
+  const std::vector<std::string>& events = fake_->events_;
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[0], "command: profile(3ba)");
+  EXPECT_EQ(events[1], "command: profile()");
+  EXPECT_EQ(events[2], "command: skip_batches(2)");
+  EXPECT_EQ(error("data:skip(0)").substr(0, 10), "data:skip:");
+  EXPECT_EQ(error("model:freeze('embed')"), "model:freeze: what a run trains is decided in its recipe");
+}
+
+TEST_F(ObjectsTest, WhatHasNoTextOfItsOwnSaysWhatItIsFor) {
+  EXPECT_EQ(
+      run("return log"),
+      "log: Adds to the record of the run: events.jsonl, log.txt and the display.  ?log lists what it has");
 }
 
 TEST_F(ObjectsTest, OptimizerScheduleDataAndText) {
@@ -208,10 +225,11 @@ TEST_F(ObjectsTest, AnErrorInABodyRunsItsDestructors) {
 // Every method of every class with every wrong kind of argument: an error object or a result, never anything
 // else.
 TEST_F(ObjectsTest, NoArgumentBreaksAMethod) {
-  const char* objects[] = {
-      "trainer", "model", "opt", "sched", "data", "ckpt", "log", "mem", "model:find('embed')"};
-  const Class* classes[] = {&trainer_class(), &model_class(), &opt_class(), &sched_class(), &data_class(),
-                            &ckpt_class(),    &log_class(),   &mem_class(), &tensor_class()};
+  const char* objects[] = {"trainer", "model", "opt", "sched",   "data",
+                           "ckpt",    "log",   "mem", "profile", "model:find('embed')"};
+  const Class* classes[] = {&trainer_class(), &model_class(), &opt_class(), &sched_class(),
+                            &data_class(),    &ckpt_class(),  &log_class(), &mem_class(),
+                            &profile_class(), &tensor_class()};
   const char* values[] = {"nil",
                           "0/0",
                           "1/0",

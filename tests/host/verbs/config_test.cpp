@@ -98,5 +98,32 @@ TEST_F(ConfigTest, AChainOfFiveFilesGivesTheLastWord) {
   EXPECT_CONTAINS(here("tycho config x.lua --changed").output, "model.width");
 }
 
+TEST_F(ConfigTest, TheRecipeOfARunSaysWhatWasCommanded) {
+  const std::string recipe = whole();
+  std::filesystem::create_directories(folder_ / "run/attempt-2");
+  write(recipe, "run/recipe.lua");
+  write(recipe, "run/attempt-2/recipe.lua");
+  write(
+      "{\"kind\":\"command\",\"facts\":{\"step\":20,\"command\":{\"name\":\"set_lr\",\"arguments\":"
+      "{\"lr\":0.0003},\"by\":\"repl\"}}}\n"
+      "{\"kind\":\"command\",\"facts\":{\"step\":21,\"command\":{\"name\":\"scale_lr\",\"arguments\":"
+      "{\"factor\":0.5,\"for_next\":\"200ba\"},\"by\":\"spike\"}}}\n"
+      "{\"kind\":\"command\",\"facts\":{\"step\":30,\"command\":{\"name\":\"set_clip\",\"arguments\":"
+      "{\"norm\":null},\"by\":\"ann\"}}}\n",
+      "run/events.jsonl");
+  for (const char* file : {"run/recipe.lua", "run/attempt-2/recipe.lua"}) {
+    const Outcome lr = here(std::string("tycho config ") + file + " --why optimizer.lr");
+    EXPECT_CONTAINS(lr.output,
+                    "command    0.0003          repl, step 20 (pin)\n"
+                    "command    x 0.5           spike, step 21 (for 200ba)\n");
+    EXPECT_CONTAINS(here(std::string("tycho config ") + file + " --why clip.norm").output,
+                    "command    as before       ann, step 30 (released)\n");
+  }
+  EXPECT_CONTAINS(here("tycho config run/recipe.lua --why optimizer.lr --json").output,
+                  "\"by\": \"command\"");
+  write(recipe);
+  EXPECT_EQ(here("tycho config x.lua --why optimizer.lr").output.find("command"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tycho

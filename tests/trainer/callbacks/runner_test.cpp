@@ -151,6 +151,40 @@ TEST_F(RunnerTest, WhatOneRankMetIsKnownToAllAndOnlyRankZeroCommands) {
   EXPECT_EQ(signal_, 15);
 }
 
+TEST_F(RunnerTest, WhatARankFailedOfComesBeforeWhatThatMeantForOthers) {
+  struct ToldDist final : Dist {
+    int rank() const override { return 0; }
+    int size() const override { return 2; }
+    void enter() override {}
+    void leave(bool) override {}
+    bool told_of_failure() const override { return true; }
+    std::vector<std::vector<double>> gather(const std::vector<double>&, const std::string&) override {
+      throw Error("[dist] rank 1 failed in this callback", ExitCode::kTopology);
+    }
+  } dist;
+  std::vector<Callback> callbacks;
+  callbacks.push_back(fake_callback(
+      "x", {Event::kBatchEnd}, [](const EventInfo&, CallbackPort& port, Json&) { port.dist->gather({}, ""); },
+      {.on_error = OnError::kStop}, nullptr, CallbackKind::kEverywhere));
+  std::string theirs =
+      R"({"failures":[{"callback":"x","event":"batch_end","message":"x.lua:9: boom","echo":false}],)"
+      R"("commands":[],"signal":0})";
+  gather_ = [&](const std::string& mine) { return std::vector<std::string>{mine, theirs}; };
+  CallbackRunner runner(std::move(callbacks),
+                        {.reporter = reporter_,
+                         .gather = [this](const std::string& mine) { return gather_(mine); },
+                         .dist = &dist,
+                         .in_steps = [](const Duration& d) { return d.value; }});
+  end_step(runner, 1);
+  boundary(runner, 1);
+  EXPECT_EQ(failure_, "rank 1, batch_end of \"x\": x.lua:9: boom");
+
+  theirs.clear();  // that rank was interrupted, and says nothing
+  end_step(runner, 2);
+  boundary(runner, 2);
+  EXPECT_EQ(failure_, "rank 0, batch_end of \"x\": [dist] rank 1 failed in this callback");
+}
+
 TEST_F(RunnerTest, OtherRanksRunOnlyEverywhereCallbacks) {
   int calls = 0;
   const auto count = [&](const EventInfo&, CallbackPort&, Json&) { ++calls; };

@@ -44,7 +44,10 @@ std::vector<std::string> messages_of(const std::function<void(Dist&, Communicato
 TEST(DistTest, ARankThatFailedIsNamedToThoseThatWait) {
   const auto messages = messages_of([](Dist& dist, Communicator& world) {
     if (world.rank() == 1) throw Error("x.lua:2: mine alone");
-    dist.gather({1}, "x.lua:3");
+    EXPECT_FALSE(dist.told_of_failure());
+    EXPECT_THROW(dist.gather({1}, "x.lua:3"), Error);
+    EXPECT_TRUE(dist.told_of_failure());
+    dist.gather({1}, "x.lua:4");
   });
   EXPECT_EQ(messages[0], "[dist] rank 1 failed in this callback");
 }

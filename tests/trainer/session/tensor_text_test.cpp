@@ -32,7 +32,7 @@ TEST(TensorText, ALargeTensorShowsItsCorners) {
             "     21     22  ...     40\n"
             "  ...\n"
             "    181    182  ...    200\n"
-            "  (3 of 10 rows; t:show(rows))\n");
+            "  (3 of 10 rows; (value):show(rows))\n");
 }
 
 TEST(TensorText, OneNumberNoneAndNaN) {

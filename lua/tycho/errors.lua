@@ -1,0 +1,69 @@
+-- What was raised, in words, and what recipes raise and catch errors with: t.fail, t.try.
+local native = require "tycho.native"
+local show = require "tycho.repl.show"
+
+local M = {}
+
+-- LuaJIT's words, and ours: its own name the inside of the host.
+local kYield = "attempt to yield across C-call boundary"
+local kYieldHere = "coroutine.yield gives back to coroutine.resume, and nothing resumed this: a function that Tycho calls "
+  .. "runs to its end, and keeps what it goes on with later in its state"
+
+local Own = { __tostring = function(raised) return raised.code .. "  " .. raised.message end, __metatable = "error" }
+
+-- Without addresses: they differ from run to run. What t.fail raises begins with its code.
+function M.text(raised)
+  if debug.getmetatable(raised) == Own then return tostring(raised) end
+  if type(raised) == "table" and type(raised.message) == "string" then return raised.message end
+  if type(raised) == "string" then
+    local at = raised:find(kYield, 1, true)
+    return at and raised:sub(1, at - 1) .. kYieldHere .. raised:sub(at + #kYield) or raised
+  end
+  return "error was given no text but  " .. show.brief(raised)
+end
+
+-- file:line of a function on the stack, or nil.
+local function place(level)
+  local info = debug.getinfo(level + 1, "Sl")
+  return info and info.source:sub(1, 1) == "@" and ("%s:%d"):format(info.source:sub(2), info.currentline) or nil
+end
+
+local function fail(session)
+  return function(code, text, ...)
+    if type(code) ~= "string" or not code:find("^E_[%u%d_]+$") or type(text) ~= "string" then
+      session:refuse("fail", 't.fail wants a code and a text: t.fail("E_DATA", "no file %s", name)')
+    end
+    local message = select("#", ...) > 0 and session.env.string.format(text, ...) or text
+    error(setmetatable({ code = code, message = message, where = place(2), exit = native.exit_recipe }, Own), 0)
+  end
+end
+
+-- Anything that was raised as an error object: { code, message, where }.
+local function as_object(raised)
+  if type(raised) == "table" and type(raised.message) == "string" then return raised end
+  local text = M.text(raised)
+  local where, message = text:match "^([^\n:]+:%d+): (.*)$"
+  return { code = "E_FAILURE", message = message or text, where = where, value = type(raised) ~= "string" and raised or nil }
+end
+
+-- What a function gave; what the report holds already, and what ends the run, is not caught.
+local function outcome(session, ok, ...)
+  if ok then return true, ... end
+  local raised = ...
+  if raised == session.stop_mark or type(raised) == "table" and raised.exit and raised.exit ~= native.exit_recipe then
+    error(raised, 0)
+  end
+  return false, as_object(raised)
+end
+
+function M.functions(session)
+  return {
+    fail = fail(session),
+    try = function(fn, ...)
+      if type(fn) ~= "function" then session:refuse("try", "t.try wants a function: local ok, result = t.try(fn, ...)") end
+      return outcome(session, pcall(fn, ...))
+    end,
+  }
+end
+
+return M

@@ -1,0 +1,75 @@
+-- Specs of lua/tycho/errors.lua, and of t.deprecate and t.secret beside it.
+local fixture = require "fixture"
+local tree, report, whole = fixture.tree, fixture.report, fixture.whole
+
+local function printed(lines)
+  tree(whole(lines))
+  return fixture.printed
+end
+
+describe("t.try", function()
+  it("gives what the function gave, or an error with its place", function()
+    expect(printed "print(t.try(function(a, b) return a + b, nil, 'x' end, 1, 2))").to_equal "true\t3\tnil\tx\n"
+    expect(printed [[
+local ok, wrong = t.try(function()
+  error("oh")
+end)
+print(ok, wrong.code, wrong.message, wrong.where)]]).to_equal "false\tE_FAILURE\toh\trecipes/x.lua:6\n"
+  end)
+
+  it("keeps error objects and what is no text", function()
+    expect(printed "print(select(2, t.try(error, { message = 'm', code = 'E_X' })).code)").to_equal "E_X\n"
+    expect(printed "local e = select(2, t.try(error, { 3 })) print(e.message, e.value[1])").to_equal
+      "error was given no text but  { 3 }\t3\n"
+  end)
+
+  it("does not catch what the report holds already", function()
+    expect(report(whole "t.try(function() r.sed = 3 end)\nt.try(function() return t.nothing end)\nr.seed = -1")).to_contain "2 problems"
+  end)
+
+  it("wants a function", function() expect(report(whole "t.try(3)")).to_contain "t.try wants a function" end)
+end)
+
+describe("t.fail", function()
+  it("raises a code and a text at the line that calls it", function()
+    expect(report(whole 't.fail("E_DATA", "no file %s, %d", "a", 3)')).to_contain "recipes/x.lua:5: E_DATA  no file a, 3"
+    expect(printed [[
+local _, wrong = t.try(function() t.fail("E_DATA", "100%") end)
+print(wrong.code, wrong.message, wrong.where, wrong)]]).to_equal "E_DATA\t100%\trecipes/x.lua:5\tE_DATA  100%\n"
+  end)
+
+  it("wants a code", function() expect(report(whole 't.fail("oh")')).to_contain "t.fail wants a code and a text" end)
+end)
+
+describe("what is raised", function()
+  it("is told without addresses", function()
+    expect(report(whole "error {}")).to_contain "error was given no text but  {}"
+    expect(report(whole 'r:check("c", function() error { 1, f = print } end)')).to_contain
+      'check "c" failed: error was given no text but  { 1, f = function }'
+  end)
+
+  it("is told in the words of recipes when a function yields", function()
+    local text = report(whole "coroutine.yield()")
+    expect(text).to_contain "recipes/x.lua:5"
+    expect(text:find("C-call", 1, true)).to_be_nil()
+  end)
+end)
+
+describe("t.deprecate", function()
+  it("warns where the function is called that says so", function()
+    tree(whole [[
+local function small() t.deprecate("sizes.small", "sizes.tiny", "0.3") return 8 end
+r.model.width = small()]])
+    expect(fixture.printed).to_contain "recipes/x.lua:6: warning: sizes.small is deprecated and goes with version 0.3"
+    expect(fixture.printed).to_contain "write  sizes.tiny"
+  end)
+end)
+
+describe("t.secret", function()
+  it("reads what no record shows", function()
+    local _, result = tree(whole "local home = t.secret 'HOME'\nprint(home == t.env 'HOME', t.secret('TYCHO_NOT_SET', 'd'))")
+    expect(fixture.printed).to_equal "true\td\n"
+    expect(result.environment.HOME).to_equal "***"
+    expect(report(whole "t.secret 'TYCHO_NOT_SET'")).to_contain 'give a default:  t.secret("TYCHO_NOT_SET", ...)'
+  end)
+end)
