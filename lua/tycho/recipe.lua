@@ -155,6 +155,35 @@ local function holder(root, keys)
   return at, key
 end
 
+-- The kind that someone means who writes NAME.key: the one of that name, or the only one that has the key.
+local function meant_kind(kinds, name, key)
+  if kinds[name] then return name end
+  local found
+  for _, kind in ipairs(schema.sorted_keys(kinds)) do
+    if schema.field(kinds[kind].fields, key) then
+      if found then return "KIND" end
+      found = kind
+    end
+  end
+  return found or "KIND"
+end
+
+-- How to add the name of an open table that a pin acts on.
+local function how_to_add(root, keys)
+  local at = root
+  for i, key in ipairs(keys) do
+    if type(at) ~= "table" or not at.proxy then return nil end
+    local item = at.spec.item
+    if item and item.type == "component" and at.values[key] == nil then
+      local names = schema.sorted_keys(at.values)
+      return ("%sa whole one is added by  %s.%s=%s{%s=...}"):format(
+        #names > 0 and ("there is %s; "):format(table.concat(names, ", ")) or "", at.path, key,
+        meant_kind(item.kinds, key, keys[i + 1]), keys[i + 1])
+    end
+    at = at.values[key]
+  end
+end
+
 local function is_unset(value) return value == nil or value == values.null end
 
 -- Reports pins that had nothing to act on.
@@ -168,11 +197,11 @@ local function check_pins(self)
         operators.verb(pin.op))))
     end
     if pin.op == "~" or at and at.values[key] ~= nil or at and at.state[key] then return end
-    local message = ("%s is not set in this recipe"):format(place.path:match("^(.*)%.[^.]*$"))
+    local message = ("%s is not set in this %s"):format(place.path:match("^(.*)%.[^.]*$"), self.session.kind)
     if at and at.kind then
       message = ("%s is %s here; its keys are %s"):format(at.path, at.kind, table.concat(at.keys, ", "))
     end
-    self:problem(site_of.problem(pin.site, "key", message))
+    self:problem(site_of.problem(pin.site, "key", message, not at and how_to_add(self.root, place.keys) or nil))
   end)
 end
 

@@ -224,7 +224,7 @@ local function load(options)
   if warnings ~= "" then output(warnings) end
   local result = { problems = session:problem_count(), sources = session.sources, environment = session.environment }
   if result.problems > 0 then
-    result.report = report.text(session.report, session.sources, text and session.file)
+    result.report = report.text(session.report, session.sources, session.kind, text and session.file)
   else
     for key, value in pairs(resolved(session, made, options.arguments)) do result[key] = value end
     M.finished = made
@@ -253,7 +253,7 @@ local function open(options)
   for _, printed in ipairs(session.printed) do native.output(printed) end
   session.expressions = {}
   if session:problem_count() == 0 then return session, report.warnings(session.warnings, session.sources) end
-  return session, report.text(session.report, session.sources, text and session.file)
+  return session, report.text(session.report, session.sources, session.kind, text and session.file)
 end
 
 -- What a draft comes to: `resolved` of a finished copy; problems go to the session's report, and then nothing comes back.
