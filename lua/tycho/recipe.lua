@@ -118,8 +118,10 @@ end
 local function report_open(self, at, field, path)
   local site = at.open_sites and at.open_sites[field.name] or history.site(self, at.path) or self.site
   local value = field.type == "component" and schema.example(field) or "..."
-  self:problem(site_of.problem(site, "key", ("%s is required and not set: %s"):format(path, field.help or ""),
-    ("write  r.%s = %s  (%s)"):format(path, value, schema.describe(field))))
+  local problem = site_of.problem(site, "key", ("%s is required and not set: %s"):format(path, field.help or ""),
+    ("write  r.%s = %s  (%s)"):format(path, value, schema.describe(field)))
+  problem.open, problem.on_purpose = path, at.state[field.name] == "open"
+  self:problem(problem)
 end
 
 -- Reports every required key without a value.
