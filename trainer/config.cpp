@@ -10,6 +10,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/field_types.h"
 #include "trainer/base/json_writer.h"
+#include "trainer/idle_keys.h"
 #include "trainer/optim/schedule.h"
 
 namespace tycho {
@@ -113,21 +114,8 @@ void check_family(const LlamaConfig& model, Problems& problems) { check_heads(mo
 
 void check_family(const Gpt2Config& model, Problems& problems) { check_heads(model, false, problems); }
 
-/// Keys that would do nothing are errors: someone meant them.
 void check_family(const MptConfig& model, Problems& problems) {
-  const bool rotary = model.positions == PositionKind::kRope;
-  check_heads(model, rotary, problems);
-  const MptConfig standard;
-  const auto needs = [&](const char* path, bool given, bool holds, const char* what) {
-    if (given && !holds) add(problems, path, "does nothing {}; leave it out", what);
-  };
-  needs("model.alibi_bias_max", model.alibi_bias_max != standard.alibi_bias_max,
-        model.positions == PositionKind::kAlibi, "unless positions = \"alibi\"");
-  needs("model.rope_theta", model.rope_theta != standard.rope_theta, rotary, "unless positions = \"rope\"");
-  needs("model.rope_scaling", model.rope_scaling.type != RopeStretch::kNone, rotary,
-        "unless positions = \"rope\"");
-  needs("model.init.init_std", model.init.init_std.has_value(), model.init.name == InitScheme::kBaseline,
-        "unless init.name = \"baseline_\"");
+  check_heads(model, model.positions == PositionKind::kRope, problems);
   if (model.init.name == InitScheme::kBaseline && !model.init.init_std)
     add(problems, "model.init.init_std",
         "is missing: baseline_ draws with this standard deviation; 0.02 is usual");
@@ -348,6 +336,8 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, int64_t num_r
   check_eval(config, problems);
   check_callbacks(config, problems);
   check_data(config, problems);
+  const Problems idle = idle_keys(config);
+  problems.insert(problems.end(), idle.begin(), idle.end());
   const bool whole_batch = check_global_batch(config, problems);
   if (whole_batch) check_batch_split(config, num_ranks, problems);
   const size_t before = problems.size();

@@ -69,12 +69,28 @@ ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, std::
 }
 
 ResolvedRecipe resolve_recipe(const RecipeRequest& request) {
+  RecipeVerdict verdict = try_recipe(request);
+  if (!verdict.recipe) throw Error(verdict.report, ExitCode::kRecipe);
+  return *std::move(verdict.recipe);
+}
+
+RecipeVerdict try_recipe(const RecipeRequest& request) {
   const auto state = std::make_shared<LuaState>();
   const Json result = ask_lua("tycho.session", "load", to_request(request), {}, request.trace, state);
-  throw_report(result);
+  RecipeVerdict verdict;
+  for (const auto& [file, text] : result.at("sources").items()) verdict.files.push_back(file);
+  if (result.at("problems") != 0) {
+    const Json& found = result.at("verdict");
+    verdict.report = result.at("report");
+    verdict.kind = found.at("kind");
+    verdict.open = found.at("open").get<std::vector<std::string>>();
+    verdict.open_on_purpose = found.at("on_purpose");
+    return verdict;
+  }
   ResolvedRecipe recipe = to_resolved(result, request.origins);
   recipe.state = state;
-  return recipe;
+  verdict.recipe = std::move(recipe);
+  return verdict;
 }
 
 Json recipe_identity(const ResolvedRecipe& recipe) {

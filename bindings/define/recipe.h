@@ -1,6 +1,7 @@
 // Recipes as the host sees them: a file and arguments in, a checked config with its story out. Torch-free.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,19 @@ struct ResolvedRecipe {
 /// kInterrupted after LuaWatch::interrupt().
 ResolvedRecipe resolve_recipe(const RecipeRequest& request);
 
-/// The same from what tycho.session gives for a finished recipe: tree, name, lua, history, sources,
+/// What a trial of a recipe came to, for those who try many: `tycho test`.
+struct RecipeVerdict {
+  std::optional<ResolvedRecipe> recipe;  // none when anything is wrong
+  std::string report;                    // then
+  std::string kind = "right";  // or "wrong"; when nothing else is: "open" (required keys are not set),
+                               // "absent" (files it reads are not here), "no recipe" (the file gives none)
+  std::vector<std::string> open;   // those keys
+  bool open_on_purpose = false;    // one of them is t.required in a file
+  std::vector<std::string> files;  // that it was read from
+};
+RecipeVerdict try_recipe(const RecipeRequest& request);
+
+/// A resolved recipe from what tycho.session gives for a finished recipe: tree, name, lua, history, sources,
 /// environment, schedule. `origins` as in RecipeRequest.
 ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, std::string>& origins);
 

@@ -55,7 +55,8 @@ class Repl {
     open_repl_host(L, host_);
   }
 
-  /// The recipe's report or the banner.
+  /// The recipe's report or the banner. Throws Error (kRecipe) with the report when a script's recipe is
+  /// broken.
   void start() {
     lua_State* L = state_.get();
     const LuaWatch watch(L, kNoLimits);
@@ -64,10 +65,14 @@ class Repl {
     call_lua(L, 1, 1);
     lua_getfield(L, -1, "new");
     push_json(L, request());
-    call_lua(L, 1, 2, kTrace);
-    if (interactive_) std::fputs(lua_tostring(L, -1), stdout);
-    if (!interactive_) std::fputs(lua_tostring(L, -1), stderr);
-    lua_pop(L, 1);
+    call_lua(L, 1, 3, kTrace);
+    std::string text = lua_tostring(L, -2);
+    if (!interactive_ && lua_toboolean(L, -1) == 0) {
+      text.erase(text.find_last_not_of('\n') + 1);  // main ends the line
+      throw Error(text, ExitCode::kRecipe);
+    }
+    std::fputs(text.c_str(), interactive_ ? stdout : stderr);
+    lua_pop(L, 2);
     lua_setfield(L, LUA_REGISTRYINDEX, kRepl);
   }
 

@@ -130,13 +130,13 @@ PreparedSweep prepare_sweep(const SweepCommand& command) {
   return make(request_for(command.file, command.arguments, of_recipe, name, command.trials), name);
 }
 
-PreparedSweep prepare_again(const SweepFolder& folder, const std::vector<std::string>& more_arguments,
+PreparedSweep prepare_again(const SweepFolder& folder, const std::vector<PinArgument>& more_arguments,
                             int64_t trials) {
   const SweepDefinition& old = folder.board().definition();
   fs::current_path(old.folder);
   std::vector<PinArgument> arguments;
   for (const std::string& one : old.arguments) arguments.push_back({0, one});
-  for (const std::string& one : more_arguments) arguments.push_back({0, one});
+  arguments.insert(arguments.end(), more_arguments.begin(), more_arguments.end());
   SweepRequest request = request_for(old.file, arguments, old.of_recipe, old.name, 0);
   if (trials > 0) request.arguments.push_back({0, fmt::format("search.trials={}", trials)});
   if (!old.of_recipe && more_arguments.empty() && trials == 0) request.files = old.sources;

@@ -31,7 +31,7 @@ ResolvedRecipe resolve_plan(const SweepDefinition& definition, const TrialPlan& 
 PreparedSweep prepare_sweep(const SweepCommand& command);
 
 /// The sweep of a folder again, with further arguments: how a sweep is extended or changed.
-PreparedSweep prepare_again(const SweepFolder& folder, const std::vector<std::string>& more_arguments,
+PreparedSweep prepare_again(const SweepFolder& folder, const std::vector<PinArgument>& more_arguments,
                             int64_t trials = 0);
 
 /// Opens sweeps/NAME for the sweep and makes it the plan. When the recipe is another than the folder's, the

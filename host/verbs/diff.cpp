@@ -12,11 +12,11 @@
 namespace tycho {
 
 const VerbSpec kDiffSpec = {
-    "diff A B",
-    "Shows the keys that differ between two recipes, run folders or resolved JSON files, and who set them. "
-    "Exit status 0: "
-    "none, 1: some.",
+    "diff A B [key=value ...]",
+    "Shows the keys that differ between two recipes, run folders or resolved JSON files, and who set them; "
+    "key=value arguments are for every recipe of the two. Exit status 0: none, 1: some.",
     "  tycho diff recipes/demo.lua recipes/llama-tiny.lua\n"
+    "  tycho diff runs/demo recipes/demo.lua optimizer.lr=1e-3\n"
     "  tycho diff runs/demo runs/demo-2 --json",
     {kJsonOption, kTraceOption}};
 
@@ -42,14 +42,18 @@ Side read_json_side(const std::string& file) {
   return side;
 }
 
-Side read_side(const std::string& name, bool trace) {
+bool is_recipe(const std::string& name) {
+  return !std::filesystem::is_directory(name) && !name.ends_with(".json");
+}
+
+Side read_side(RecipeRequest request) {
+  const std::string name = request.file;
   if (std::filesystem::is_directory(name)) {
     const RunRecord record = read_run_record(name);
     return {record.config, record.provenance};
   }
-  if (name.ends_with(".json")) return read_json_side(name);
+  if (!is_recipe(name)) return read_json_side(name);
   const InterruptLua interruptible;
-  RecipeRequest request = {.file = name, .trace = trace};
   import_request(request);
   const ResolvedRecipe recipe = resolve_recipe(request);
   return {recipe.tree, recipe.history};
@@ -68,10 +72,21 @@ std::string set_by(const Side& side, std::string path) {
   return "";
 }
 
+/// The value of a path; names of open tables may have dots in them.
+Json value_at(const Json& tree, const std::string& path) {
+  if (!tree.is_object()) return nullptr;
+  if (const auto found = tree.find(path); found != tree.end()) return *found;
+  for (const auto& [key, value] : tree.items()) {
+    if (!path.starts_with(key + ".")) continue;
+    if (const Json found = value_at(value, path.substr(key.size() + 1)); !found.is_null()) return found;
+  }
+  return nullptr;
+}
+
 Json difference_json(const ConfigDifference& one, const Side& a, const Side& b) {
-  const auto side_json = [&](const std::string& value, const Side& side) {
-    if (value.empty()) return Json(nullptr);
-    Json shown = {{"value", Json::parse(value)}};
+  const auto side_json = [&](const std::string& text, const Side& side) {
+    if (text.empty()) return Json(nullptr);
+    Json shown = {{"value", value_at(side.tree, one.path)}};
     const std::string by = set_by(side, one.path);
     if (!by.empty()) shown["set_by"] = by;
     return shown;
@@ -79,9 +94,9 @@ Json difference_json(const ConfigDifference& one, const Side& a, const Side& b) 
   return {{"key", one.path}, {"a", side_json(one.old_value, a)}, {"b", side_json(one.new_value, b)}};
 }
 
-std::string difference_table(const std::vector<ConfigDifference>& found, const Arguments& arguments,
-                             const Side& a, const Side& b) {
-  std::vector<std::vector<std::string>> rows = {{"key", arguments.words[0], "", arguments.words[1], ""}};
+std::string difference_table(const std::vector<ConfigDifference>& found,
+                             const std::vector<std::string>& names, const Side& a, const Side& b) {
+  std::vector<std::vector<std::string>> rows = {{"key", names[0], "", names[1], ""}};
   const auto cell = [](const std::string& value) { return value.empty() ? "(no such key)" : value; };
   for (const ConfigDifference& one : found) {
     rows.push_back({one.path, cell(one.old_value), one.old_value.empty() ? "" : set_by(a, one.path),
@@ -90,20 +105,43 @@ std::string difference_table(const std::vector<ConfigDifference>& found, const A
   return text_table(rows);
 }
 
+/// The two names, and the overrides among the words.
+std::vector<std::string> read_names(const Arguments& arguments, std::vector<PinArgument>& pins) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < arguments.words.size(); ++i) {
+    const std::string& one = arguments.words[i];
+    if (is_override(one)) {
+      pins.push_back({arguments.numbers[i], one});
+    } else if (names.push_back(one); names.size() > 2) {
+      fail(ExitCode::kUsage, "[tycho diff] did not expect \"{}\"; see --help", one);
+    }
+  }
+  if (names.size() < 2)
+    fail(ExitCode::kUsage, "[tycho diff] wanted two recipes or runs, given {}; see --help", names.size());
+  if (!pins.empty() && !is_recipe(names[0]) && !is_recipe(names[1])) {
+    fail(ExitCode::kUsage, "[tycho diff] {} changes recipes, and neither {} nor {} is one", pins[0].text,
+         names[0], names[1]);
+  }
+  return names;
+}
+
 }  // namespace
 
 int run_diff(const Arguments& arguments) {
-  const bool trace = arguments.has("trace");
-  const Side a = read_side(word(arguments, 0, "two recipes or runs"), trace);
-  const Side b = read_side(word(arguments, 1, "a second recipe or run"), trace);
-  no_more_words(arguments, 2);
+  RecipeRequest request;
+  request.trace = arguments.has("trace");
+  const std::vector<std::string> names = read_names(arguments, request.pins);
+  request.file = names[0];
+  const Side a = read_side(request);
+  request.file = names[1];
+  const Side b = read_side(request);
   const std::vector<ConfigDifference> found = diff_configs(a.tree, b.tree);
   if (arguments.has("json")) {
     Json list = Json::array();
     for (const ConfigDifference& one : found) list.push_back(difference_json(one, a, b));
     fmt::print("{}\n", list.dump(2));
   } else if (!found.empty()) {
-    fmt::print("{}", difference_table(found, arguments, a, b));
+    fmt::print("{}", difference_table(found, names, a, b));
   }
   return found.empty() ? 0 : 1;
 }

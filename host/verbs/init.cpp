@@ -58,6 +58,7 @@ tycho generate runs/first --prompt 'Once upon a time'
 ```sh
 tycho run recipes/first.lua optimizer.lr=1e-3 run_name=slower
 tycho diff runs/first runs/slower
+tycho sweep recipes/first.lua 'optimizer.lr=log(5e-4,5e-3)' max_duration=50ba metric.name=loss -n 6 --name lr
 ```
 
 `tycho config recipes/first.lua` lists every key. After an update of Tycho, `tycho types .` writes new stubs for your editor.

@@ -197,10 +197,10 @@ int drop(const Arguments& arguments) {
 /// extend and set: the sweep's file again with more arguments, as a new plan.
 int change(const Arguments& arguments) {
   SweepFolder folder = open_sweep(word(arguments, 1, "the name of a sweep"));
-  std::vector<std::string> more;
+  std::vector<PinArgument> more;
   for (size_t i = 2; i < arguments.words.size(); ++i) {
     const bool short_form = arguments.words[i].starts_with("trials=");
-    more.push_back((short_form ? "search." : "") + arguments.words[i]);
+    more.push_back({arguments.numbers[i], (short_form ? "search." : "") + arguments.words[i]});
   }
   const int64_t trials = arguments.has("trials") ? arguments.integer("trials", 1, 1000000) : 0;
   if (more.empty() && trials == 0)

@@ -1,49 +1,117 @@
-// tycho test: runs Lua spec files.
+// tycho test: runs Lua spec files, and tries every recipe.
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
+#include "bindings/import/import.h"
 #include "host/signals.h"
 #include "host/verb.h"
+#include "host/verbs/test_recipes.h"
+#include "trainer/base/file_ops.h"
 
 namespace tycho {
 
-const VerbSpec kTestSpec = {"test FILE_OR_FOLDER ...",
-                            "Runs Lua specs (files named *_spec.lua).",
-                            "  tycho test tests/lua",
-                            {kJsonOption, kTraceOption}};
+const VerbSpec kTestSpec = {
+    "test FILE_OR_FOLDER ...",
+    "Tries recipes and sweeps, each checked and planned and none started, and runs Lua specs (*_spec.lua).",
+    "  tycho test recipes\n"
+    "  tycho test tests/lua",
+    {kJsonOption, kTraceOption}};
 
 namespace {
 
-std::vector<std::string> spec_files(const std::vector<std::string>& words) {
-  std::vector<std::string> files;
+namespace fs = std::filesystem;
+
+struct FoundFiles {
+  std::vector<std::string> specs, recipes;
+  std::vector<std::string> named;  // recipes that are words of the command
+};
+
+bool is_spec(const std::string& file) { return file.ends_with("_spec.lua"); }
+
+/// Specs and recipes below a folder. What lies beside a spec belongs to it, and is none.
+void look_into(const std::string& folder, FoundFiles& found) {
+  std::vector<std::string> sources;
+  std::set<fs::path> of_specs;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string file = entry.path().string();
+    if (!entry.is_regular_file() || !file.ends_with(".lua")) continue;
+    if (is_spec(file)) of_specs.insert(entry.path().parent_path());
+    (is_spec(file) ? found.specs : sources).push_back(file);
+  }
+  for (const std::string& file : sources)
+    if (!of_specs.contains(fs::path(file).parent_path()) && makes_recipe(read_file(file)))
+      found.recipes.push_back(file);
+}
+
+FoundFiles find_files(const std::vector<std::string>& words) {
+  FoundFiles found;
   for (const std::string& one : words) {
-    if (!std::filesystem::exists(one)) fail(ExitCode::kUsage, "[tycho test] no file or folder {}", one);
-    if (!std::filesystem::is_directory(one)) {
-      files.push_back(one);
-      continue;
-    }
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(one)) {
-      if (entry.path().string().ends_with("_spec.lua")) files.push_back(entry.path().string());
+    if (!fs::exists(one)) fail(ExitCode::kUsage, "[tycho test] no file or folder {}", one);
+    if (fs::is_directory(one)) {
+      look_into(one, found);
+    } else if (!is_spec(one) && (is_foreign_recipe(one) || makes_recipe(read_file(one)))) {
+      found.named.push_back(one);
+    } else {
+      found.specs.push_back(one);
     }
   }
-  std::sort(files.begin(), files.end());
-  return files;
+  std::sort(found.specs.begin(), found.specs.end());
+  return found;
+}
+
+Json recipes_json(const std::vector<TriedRecipe>& tried) {
+  Json list = Json::array();
+  for (const TriedRecipe& one : tried) {
+    list.push_back({{"file", one.file}, {"state", one.state}, {"said", one.said}});
+    if (!one.hash.empty()) list.back()["hash"] = one.hash;
+  }
+  return list;
+}
+
+void print_recipes(const std::vector<TriedRecipe>& tried) {
+  size_t width = 0;
+  for (const TriedRecipe& one : tried) width = std::max(width, one.file.size());
+  std::map<std::string, int> counts;
+  for (const TriedRecipe& one : tried) {
+    ++counts[one.state];
+    if (one.state == "FAILED")
+      fmt::print("{:<6}  {}\n{}\n", one.state, one.file, one.said);
+    else
+      fmt::print("{:<6}  {:<{}}  {}{}{}\n", one.state, one.file, width, one.hash,
+                 one.hash.empty() ? "" : "  ", one.said);
+  }
+  std::string text =
+      fmt::format("{} recipe{}: {} right", tried.size(), tried.size() == 1 ? "" : "s", counts["ok"]);
+  if (counts["base"] > 0) text += fmt::format(", {} for others to extend", counts["base"]);
+  if (counts["absent"] > 0) text += fmt::format(", {} that read what is not here", counts["absent"]);
+  fmt::print("{}, {} wrong\n", text, counts["FAILED"]);
 }
 
 }  // namespace
 
 int run_test(const Arguments& arguments) {
-  word(arguments, 0, "a spec file or a folder");
-  const std::vector<std::string> files = spec_files(arguments.words);
-  if (files.empty()) fail(ExitCode::kUsage, "[tycho test] no *_spec.lua there");
+  word(arguments, 0, "a recipe, a spec or a folder of them");
+  const FoundFiles found = find_files(arguments.words);
+  if (found.specs.empty() && found.recipes.empty() && found.named.empty())
+    fail(ExitCode::kUsage, "[tycho test] no recipe and no *_spec.lua there");
+  const bool trace = arguments.has("trace"), json = arguments.has("json");
   const InterruptLua interruptible;
-  const SpecCounts counts = run_specs(files, arguments.has("trace"));
-  if (arguments.has("json")) {
-    fmt::print("{}\n", Json{{"passed", counts.passed}, {"failed", counts.failed}}.dump());
+  SpecCounts counts;
+  if (!found.specs.empty()) counts = run_specs(found.specs, trace);
+  std::vector<TriedRecipe> tried = try_recipes(found.recipes, /*named=*/false, trace);
+  for (TriedRecipe& one : try_recipes(found.named, /*named=*/true, trace)) tried.push_back(std::move(one));
+  if (json) {
+    Json shown = {{"passed", counts.passed}, {"failed", counts.failed}};
+    if (!tried.empty()) shown["recipes"] = recipes_json(tried);
+    fmt::print("{}\n", shown.dump());
   } else {
-    fmt::print("{} passed, {} failed\n", counts.passed, counts.failed);
+    if (!found.specs.empty()) fmt::print("{} passed, {} failed\n", counts.passed, counts.failed);
+    if (!tried.empty()) print_recipes(tried);
   }
-  return static_cast<int>(counts.failed == 0 ? ExitCode::kOk : ExitCode::kFailure);
+  const bool wrong =
+      std::any_of(tried.begin(), tried.end(), [](const auto& one) { return one.state == "FAILED"; });
+  return static_cast<int>(counts.failed == 0 && !wrong ? ExitCode::kOk : ExitCode::kFailure);
 }
 
 }  // namespace tycho

@@ -58,7 +58,7 @@ local function hf_model(session)
       session:refuse("hf", 't.model.hf wants the folder of a model: t.model.hf{ path = "models/llama" }')
     end
     local fields, kind = native.hf_model(given.path)
-    if not fields then session:refuse("hf", kind) end
+    if not fields then session:refuse("hf", kind, nil, true) end
     if given.pretrained ~= false then fields.weights = given.path end
     for key, value in pairs(given) do
       if key ~= "path" and key ~= "pretrained" then fields[key] = value end

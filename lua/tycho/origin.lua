@@ -30,7 +30,7 @@ function M.load(session, given)
   }
   if made_by:problem_count() > 0 or not made then
     session:refuse("origin", "the recipe that this run came from no longer works:\n"
-      .. report.text(made_by.report, made_by.sources, text and made_by.file))
+      .. report.text(made_by.report, made_by.sources, made_by.kind, text and made_by.file))
   end
   return made.root.proxy
 end

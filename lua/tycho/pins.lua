@@ -128,8 +128,37 @@ local function first_reading(specs, read)
   return nil, first
 end
 
+local function said_at(site) return site.argument and "argument " .. site.argument or "a line above" end
+
+-- A change below a place that no value of the place itself brought, or nil.
+local function change_below(place)
+  local found
+  local own = place.absolute and place.absolute.order
+  M.each(place, function(one)
+    local change = one ~= place and (one.relative and one.relative[1] or one.absolute)
+    if change and change.order ~= own then found = found or change end
+  end)
+  return found
+end
+
+-- What takes a name out of an open table above these parts, or nil.
+local function removed_above(tree, parts)
+  local place = tree
+  for i = 1, #parts - 1 do
+    place = place.children[parts[i].key]
+    if not place then return nil end
+    if place.is_name and place.absolute and place.absolute.op == "~" then return place end
+  end
+end
+
 local function unset(place, specs, parent, override)
   local spec, last = specs[1], override.parts[#override.parts]
+  place.is_name = parent[1].type == "map"
+  local change = place.is_name and change_below(place)
+  if change then
+    return nil, { message = ("%s changes what this takes out"):format(said_at(change.site)), col = last.col, len = last.len,
+      hint = "leave one of the two out" }
+  end
   if parent[1].type == "list" then
     local list = overrides.path(override.parts, #override.parts - 1)
     return nil, { message = ("one value of a list cannot be unset; take it out:  %s-=[...]"):format(list), col = last.col,
@@ -210,16 +239,18 @@ function M.parse(root, arguments, tell)
     if override then
       override.parts = renamed(root, one, override, function(...) tell("warning", ...) end)
       local specs, parent = specs_at(root, override.parts)
-      problem = not specs and parent or nil
-      if specs then
+      local removed = specs and removed_above(tree, override.parts)
+      problem = not specs and parent or removed and { message = ("%s takes %s out"):format(said_at(removed.absolute.site),
+        removed.path), col = override.parts[1].col, len = #removed.path, hint = "leave one of the two out" } or nil
+      if specs and not removed then
         override.site, override.order = override.site or site_for(one, override), order
         local place = place_of(tree, override.parts)
         local earlier = place.absolute
         _, problem = put(place, specs, parent, override)
         if not problem and override.op == ":=" then expressions[#expressions + 1] = place end
         if not problem and earlier and place.absolute == override then
-          tell("warning", one, { message = ("replaces what %s said: %s"):format(earlier.site.argument and "argument "
-            .. earlier.site.argument or "a line above", earlier.site.text or place.path) })
+          tell("warning", one, { message = ("replaces what %s said: %s"):format(said_at(earlier.site),
+            earlier.site.text or place.path) })
         end
       end
     end

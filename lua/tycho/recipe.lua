@@ -118,8 +118,10 @@ end
 local function report_open(self, at, field, path)
   local site = at.open_sites and at.open_sites[field.name] or history.site(self, at.path) or self.site
   local value = field.type == "component" and schema.example(field) or "..."
-  self:problem(site_of.problem(site, "key", ("%s is required and not set: %s"):format(path, field.help or ""),
-    ("write  r.%s = %s  (%s)"):format(path, value, schema.describe(field))))
+  local problem = site_of.problem(site, "key", ("%s is required and not set: %s"):format(path, field.help or ""),
+    ("write  r.%s = %s  (%s)"):format(path, value, schema.describe(field)))
+  problem.open, problem.on_purpose = path, at.state[field.name] == "open"
+  self:problem(problem)
 end
 
 -- Reports every required key without a value.
@@ -155,6 +157,35 @@ local function holder(root, keys)
   return at, key
 end
 
+-- The kind that someone means who writes NAME.key: the one of that name, or the only one that has the key.
+local function meant_kind(kinds, name, key)
+  if kinds[name] then return name end
+  local found
+  for _, kind in ipairs(schema.sorted_keys(kinds)) do
+    if schema.field(kinds[kind].fields, key) then
+      if found then return "KIND" end
+      found = kind
+    end
+  end
+  return found or "KIND"
+end
+
+-- How to add the name of an open table that a pin acts on.
+local function how_to_add(root, keys)
+  local at = root
+  for i, key in ipairs(keys) do
+    if type(at) ~= "table" or not at.proxy then return nil end
+    local item = at.spec.item
+    if item and item.type == "component" and at.values[key] == nil then
+      local names = schema.sorted_keys(at.values)
+      return ("%sa whole one is added by  %s.%s=%s{%s=...}"):format(
+        #names > 0 and ("there is %s; "):format(table.concat(names, ", ")) or "", at.path, key,
+        meant_kind(item.kinds, key, keys[i + 1]), keys[i + 1])
+    end
+    at = at.values[key]
+  end
+end
+
 local function is_unset(value) return value == nil or value == values.null end
 
 -- Reports pins that had nothing to act on.
@@ -168,11 +199,11 @@ local function check_pins(self)
         operators.verb(pin.op))))
     end
     if pin.op == "~" or at and at.values[key] ~= nil or at and at.state[key] then return end
-    local message = ("%s is not set in this recipe"):format(place.path:match("^(.*)%.[^.]*$"))
+    local message = ("%s is not set in this %s"):format(place.path:match("^(.*)%.[^.]*$"), self.session.kind)
     if at and at.kind then
       message = ("%s is %s here; its keys are %s"):format(at.path, at.kind, table.concat(at.keys, ", "))
     end
-    self:problem(site_of.problem(pin.site, "key", message))
+    self:problem(site_of.problem(pin.site, "key", message, not at and how_to_add(self.root, place.keys) or nil))
   end)
 end
 

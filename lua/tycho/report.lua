@@ -85,6 +85,7 @@ end
 local function head(problem)
   local message = printable(problem.message)
   if #message > kMaxMessage then message = message:sub(1, kMaxMessage) .. "..." end
+  if problem.argument == 0 then return "argument  " .. message end   -- one that is kept from an earlier command
   if problem.argument then return ("argument %d  %s"):format(problem.argument, message) end
   if not problem.file then return message end
   local place = problem.file
@@ -127,11 +128,17 @@ end
 -- The problems alone.
 function M.entries(report, sources) return table.concat(entries(report, sources)) end
 
--- The whole report as text; `recipe` is named in the last line.
-function M.text(report, sources, recipe)
+-- What lists the keys; `file` is the recipe or the sweep, nil when it could not be read.
+local function where_keys_are(kind, file)
+  if kind == "sweep" then return "docs/sweeps.md has the keys of a sweep" end
+  return ("`tycho config%s` lists every key"):format(file and " " .. file or "")
+end
+
+-- The whole report as text; its last line says where the keys of the "recipe" or the "sweep" are.
+function M.text(report, sources, kind, file)
   local out, count = entries(report, sources), #report.list
-  out[#out + 1] = ("%d %s; nothing was started. `tycho config%s` lists every key.")
-    :format(count, count == 1 and "problem" or "problems", recipe and " " .. recipe or "")
+  out[#out + 1] = ("%d %s; nothing was started. %s."):format(count, count == 1 and "problem" or "problems",
+    where_keys_are(kind, file))
   return table.concat(out)
 end
 

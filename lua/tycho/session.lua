@@ -32,9 +32,11 @@ function Session:warning(warning) report.add(self.warnings, warning) end
 -- Ends the recipe; what is wrong has been reported.
 function Session:stop() error(self.stop_mark, 0) end
 
--- Reports at a name on the running line, then ends the recipe.
-function Session:refuse(name, message, hint)
-  self:problem(site_of.problem(site_of.of_name(self.sites, tostring(name)), "key", message, hint))
+-- Reports at a name on the running line, then ends the recipe. absent: the recipe may be right, and what it reads is not here.
+function Session:refuse(name, message, hint, absent)
+  local problem = site_of.problem(site_of.of_name(self.sites, tostring(name)), "key", message, hint)
+  problem.absent = absent
+  self:problem(problem)
   self:stop()
 end
 
@@ -77,7 +79,19 @@ local function wrong_result(session, result)
   local last = select(2, text:gsub("\n", "")) + (text:sub(-1) == "\n" and 0 or 1)
   session:problem { file = session.file, line = last,
     message = ("the file returned %s, not a recipe"):format(result == nil and "nothing" or "a " .. type(result)),
-    hint = 'end it with  return r  where  local r = t.recipe "name"' }
+    hint = 'end it with  return r  where  local r = t.recipe "name"', no_recipe = true }
+end
+
+-- What all problems of a report are alike: "open" (keys are left to whoever extends it), "absent" (it reads what is not
+-- here), "no recipe"; else "wrong". With the open keys, and whether one of them was left open by name.
+local function verdict(problems)
+  local open, on_purpose, kinds = native.array {}, false, {}
+  for _, one in ipairs(problems) do
+    kinds[one.open and "open" or one.absent and "absent" or one.no_recipe and "no recipe" or "wrong"] = true
+    if one.open then open[#open + 1], on_purpose = one.open, on_purpose or one.on_purpose end
+  end
+  local kind = next(kinds)
+  return { kind = next(kinds, kind) == nil and kind or "wrong", open = open, on_purpose = on_purpose }
 end
 
 -- What is wrong with an argument, at its text or at its line of a file.
@@ -214,7 +228,7 @@ end
 -- options: file, arguments = { { argument, text } }, trace, files = { name = text }, only_files; and what tests replace:
 -- read_file(path) -> text or nil and message, schema, check_tree(tree) -> { { path, message } }, facts(tree),
 -- kind ("recipe" or "sweep"), on_finished(session, recipe) for a recipe without problems,
--- output(text). Returns { problems = count, report = text } or, when there are none, tree, name, lua and history;
+-- output(text). Returns { problems = count, report = text, verdict } or, when there are none, tree, name, lua and history;
 -- sources, environment and warnings in both cases.
 local function load(options)
   local session, made, text = run_passes(options)
@@ -224,7 +238,8 @@ local function load(options)
   if warnings ~= "" then output(warnings) end
   local result = { problems = session:problem_count(), sources = session.sources, environment = session.environment }
   if result.problems > 0 then
-    result.report = report.text(session.report, session.sources, text and session.file)
+    result.verdict = verdict(session.report.list)
+    result.report = report.text(session.report, session.sources, session.kind, text and session.file)
   else
     for key, value in pairs(resolved(session, made, options.arguments)) do result[key] = value end
     M.finished = made
@@ -253,7 +268,7 @@ local function open(options)
   for _, printed in ipairs(session.printed) do native.output(printed) end
   session.expressions = {}
   if session:problem_count() == 0 then return session, report.warnings(session.warnings, session.sources) end
-  return session, report.text(session.report, session.sources, text and session.file)
+  return session, report.text(session.report, session.sources, session.kind, text and session.file)
 end
 
 -- What a draft comes to: `resolved` of a finished copy; problems go to the session's report, and then nothing comes back.

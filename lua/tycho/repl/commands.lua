@@ -167,8 +167,9 @@ end
 command("reload", "reload", "Reads the recipe's files again and says what changed.", function(repl)
   if not repl.file then return refuse("there is no file to read again: start with  tycho repl RECIPE") end
   local before = repl:resolved()
-  local said = repl:load()
-  if said and said ~= "" then repl:say(said) end
+  local said, whole = repl:load()
+  repl:say(said)
+  if not whole then return "error", native.exit_recipe end
   local after = repl:resolved()
   if not before or not after then return end
   local old, new, out = flat(before.tree, "", {}), flat(after.tree, "", {}), {}

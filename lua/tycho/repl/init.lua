@@ -66,7 +66,7 @@ local function release_pins(at)
   end
 end
 
--- Reads the recipe again, or for the first time; the report of what is wrong, or nil.
+-- Reads the recipe again, or for the first time. What there is to say of it, "" for nothing; false when something is wrong.
 function Repl:load()
   local session, said = session_of.open { file = self.file, arguments = self.arguments, files = self.files,
     only_files = self.only_files, output = host.print }
@@ -74,7 +74,8 @@ function Repl:load()
   self.session, self.draft = session, session.draft
   if self.draft then release_pins(self.draft.root) end
   self.vars.t, self.vars.r = session.t, self.draft and self.draft.root.proxy
-  return said
+  if said ~= "" and said:sub(-1) ~= "\n" then said = said .. "\n" end
+  return said, session:problem_count() == 0
 end
 
 -- The draft as it would be built: tree, hash and facts; nil while something is missing.
@@ -119,16 +120,16 @@ local function banner(self)
     facts.num_params, steps)
 end
 
--- options: file or nil, arguments, files, interactive. The REPL, and the text to begin with.
+-- options: file or nil, arguments, files, interactive. The REPL, the text to begin with, and whether the recipe is whole:
+-- a person mends it at the prompt, a script ends.
 local function new(options)
   local self = setmetatable({ file = options.file, arguments = options.arguments, files = options.files,
     only_files = options.only_files, interactive = options.interactive, typed = "", lines = 0, entries = {} }, Repl)
   self.vars = new_variables(self)
-  local said = self:load()
+  local text, whole = self:load()
   add_functions(self)
-  local text = said or ""
-  if self.interactive and self.file and self.draft and (not said or said == "") then text = text .. banner(self) end
-  return self, text
+  if self.interactive and self.file and self.draft and text == "" then text = banner(self) end
+  return self, text, whole
 end
 
 function Repl:keep_results(results)

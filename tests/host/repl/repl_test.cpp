@@ -171,11 +171,28 @@ TEST_F(ReplTest, APostMortemWantsATerminal) {
   EXPECT_CONTAINS(got.output, "--on-error is stop or repl, given ask");
 }
 
-TEST_F(ReplTest, StartsWithoutARecipeAndWithABrokenOne) {
-  EXPECT_EQ(here("unset -f tycho; echo '2 ^ 10' | bin/tycho repl").output, "1024\n");
+TEST_F(ReplTest, ABrokenRecipeEndsAScript) {
   write("local t = require 'tycho'\nlocal r = t.recipe 'x'\nr.seq_len = -1\nreturn r\n");
-  const Outcome got = script("r.seq_len\n");
-  EXPECT_CONTAINS(got.output, "x.lua:3:13");
+  for (const Outcome& got :
+       {script("print 'not reached'\n"), here("tycho repl x.lua -e \"print 'not reached'\""),
+        here("tycho repl x.lua < /dev/null")}) {
+    EXPECT_CONTAINS(got.output, "x.lua:3:13: seq_len = -1");
+    EXPECT_EQ(got.output.back(), '\n');
+    EXPECT_EQ(got.output.find("not reached"), std::string::npos);
+    EXPECT_EQ(got.code, 10);
+  }
+  const Outcome missing = here("tycho repl nofile.lua < /dev/null");
+  EXPECT_EQ(missing.output.find("cannot read nofile.lua\n"), 0) << missing.output;
+  EXPECT_EQ(missing.code, 10);
+  write(whole());
+  const Outcome reloaded = script(";echo 'return 1' > x.lua\n:reload\nprint 'not reached'\n");
+  EXPECT_CONTAINS(reloaded.output, "the file returned a number, not a recipe");
+  EXPECT_EQ(reloaded.output.find("not reached"), std::string::npos);
+  EXPECT_EQ(reloaded.code, 10);
+}
+
+TEST_F(ReplTest, StartsWithoutARecipe) {
+  EXPECT_EQ(here("unset -f tycho; echo '2 ^ 10' | bin/tycho repl").output, "1024\n");
   const Outcome usage = here("tycho repl seed=1 < /dev/null");
   EXPECT_CONTAINS(usage.output, "wants a recipe");
   EXPECT_EQ(usage.code, 2);

@@ -129,6 +129,12 @@ TEST_F(SweepTest, ASweepIsExtendedAndChangedOnItsWay) {
   EXPECT_EQ(states(table()), std::set<std::string>{"finished"});
   EXPECT_EQ(run("sweep pause s").code, 0);
   EXPECT_EQ(run("sweep set s nothing.at.all=1").code, 10);
+  const Outcome unknown = run("sweep set s stop.flat.evals=6");
+  EXPECT_EQ(unknown.code, 10);
+  EXPECT_EQ(unknown.output,
+            "argument 3  stop.flat.evals=6: stop.flat is not set in this sweep\n     | stop.flat.evals=6\n"
+            "     | ^^^^^^^^^^^^^^^ a whole one is added by  stop.flat=patience{evals=...}\n"
+            "1 problem; nothing was started. docs/sweeps.md has the keys of a sweep.\n");
 }
 
 TEST_F(SweepTest, NamesThatAreNotThereAreSaidWithThoseThatAre) {

@@ -40,6 +40,31 @@ TEST_F(DiffTest, WritesJson) {
   EXPECT_EQ(here("tycho diff a.lua a.lua --json").output, "[]\n");
 }
 
+TEST_F(DiffTest, GivesFunctionsInJsonAsConfigDoes) {
+  write(whole(), "a.lua");
+  write(whole("r.callbacks.c = t.observe { batch_end = function(ctx) print(ctx.step) end }\n"), "b.lua");
+  const Outcome differs = here("tycho diff a.lua b.lua --json");
+  EXPECT_EQ(differs.code, 1);
+  EXPECT_CONTAINS(differs.output,
+                  "\"key\": \"callbacks.c.batch_end\",\n    \"a\": null,\n    \"b\": {\n"
+                  "      \"value\": {\n        \"at\": \"b.lua:7\",\n        \"hash\": \"");
+  EXPECT_CONTAINS(differs.output, "\"set_by\": \"b.lua:7\"");
+}
+
+TEST_F(DiffTest, AppliesOverridesToEveryRecipe) {
+  write(whole(), "a.lua");
+  write(whole("r.optimizer.lr = 3e-3\n"), "b.lua");
+  EXPECT_EQ(here("tycho diff a.lua b.lua optimizer.lr=1").code, 0);
+  EXPECT_EQ(here("tycho diff a.lua b.lua 'optimizer.lr*=2'").output,
+            "key           a.lua              b.lua\noptimizer.lr  0.002  argument 3  0.006  argument 3\n");
+  here("tycho check a.lua --json > a.json");
+  EXPECT_CONTAINS(here("tycho diff a.json a.lua seed=3").output, "argument 3");
+  const Outcome refused = here("tycho diff a.json a.json seed=3");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_CONTAINS(refused.output,
+                  "[tycho diff] seed=3 changes recipes, and neither a.json nor a.json is one");
+}
+
 TEST_F(DiffTest, ReadsResolvedJson) {
   write(whole(), "a.lua");
   here("tycho check a.lua --json > a.json");
