@@ -11,6 +11,7 @@
 #include "trainer/base/field_types.h"
 #include "trainer/base/json_writer.h"
 #include "trainer/idle_keys.h"
+#include "trainer/models/rules.h"
 #include "trainer/optim/schedule.h"
 
 namespace tycho {
@@ -31,13 +32,6 @@ bool is_whole(const Duration& duration) { return duration.value == std::floor(du
 /// The multiple of `step` that is nearest to x, at least one step.
 int64_t nearest_multiple(int64_t x, int64_t step) {
   return std::max<int64_t>(1, (x + step / 2) / step) * step;
-}
-
-/// The largest divisor of n that is at most `limit`, and small enough to be found at once.
-int64_t largest_divisor(int64_t n, int64_t limit) {
-  int64_t divisor = std::clamp<int64_t>(std::min(n, limit), 1, 1 << 16);
-  while (n % divisor != 0) --divisor;
-  return divisor;
 }
 
 std::string with_run_name(std::string path, const std::string& run_name) {
@@ -64,66 +58,15 @@ void check_names(const TrainConfig& config, Problems& problems) {
     add(problems, "resume", "is empty: write \"auto\", \"none\" or the path of a checkpoint");
 }
 
-/// Sizes whose products would not fit into 64 bits, or whose plan would not fit into memory.
+/// Lengths whose products would not fit into 64 bits, or whose plan would not fit into memory.
 void check_sizes(const TrainConfig& config, Problems& problems) {
   const auto at_most = [&](const char* path, double value, double limit) {
     if (value > limit) add(problems, path, "{} is more than Tycho can plan; write at most {}", value, limit);
   };
-  std::visit(
-      [&](const auto& model) {
-        at_most("model.width", static_cast<double>(model.width), 0x1p20);
-        at_most("model.layers", static_cast<double>(model.layers), 0x1p14);
-        at_most("model.heads", static_cast<double>(model.heads), 0x1p14);
-        if constexpr (requires { model.head_width; })
-          at_most("model.head_width", static_cast<double>(model.head_width.value_or(0)), 0x1p14);
-        if constexpr (requires { model.expansion_ratio; })
-          at_most("model.expansion_ratio", model.expansion_ratio, 0x1p10);
-        at_most("model.ffn_width", static_cast<double>(std::optional<int64_t>(model.ffn_width).value_or(0)),
-                0x1p22);
-        at_most("model.vocab_size", static_cast<double>(model.vocab_size), 0x1p24);
-      },
-      config.model.value);
   at_most("seq_len", static_cast<double>(config.seq_len), 0x1p24);
   at_most("global_batch", config.global_batch.value, 0x1p30);
   at_most("max_duration", config.max_duration.value, 0x1p53);
   at_most("eval.batches", static_cast<double>(config.eval.batches), 0x1p30);
-}
-
-template <class Family>
-void check_heads(const Family& model, bool rotary, Problems& problems) {
-  const int64_t kv_heads = model.num_kv_heads();
-  if (model.heads % kv_heads != 0) {
-    add(problems, "model.heads", "{} is not a multiple of kv_heads = {}; kv_heads = {} would do", model.heads,
-        kv_heads, largest_divisor(model.heads, kv_heads));
-  }
-  bool width_given = false;
-  if constexpr (requires { model.head_width; }) width_given = model.head_width.has_value();
-  if (!width_given && model.width % model.heads != 0) {
-    add(
-        problems, "model.heads", "width = {} is not a multiple of heads = {}; heads = {} would do{}",
-        model.width, model.heads, largest_divisor(model.width, model.heads),
-        requires { model.head_width; } ? ", or set head_width" : "");
-  } else if (rotary && model.head_dim() % 2 != 0) {
-    add(problems, width_given ? "model.head_width" : "model.heads",
-        "{}{} is odd, and rotary positions turn pairs; set head_width = {}",
-        width_given ? "" : "width / heads = ", model.head_dim(), model.head_dim() + 1);
-  }
-}
-
-void check_family(const LlamaConfig& model, Problems& problems) { check_heads(model, true, problems); }
-
-void check_family(const Gpt2Config& model, Problems& problems) { check_heads(model, false, problems); }
-
-void check_family(const MptConfig& model, Problems& problems) {
-  check_heads(model, model.positions == PositionKind::kRope, problems);
-  if (model.init.name == InitScheme::kBaseline && !model.init.init_std)
-    add(problems, "model.init.init_std",
-        "is missing: baseline_ draws with this standard deviation; 0.02 is usual");
-  if (model.qk_ln && model.qk_gn) add(problems, "model.qk_gn", "cannot go with qk_ln: choose one of the two");
-  const double hidden = model.expansion_ratio * static_cast<double>(model.width);
-  if (!model.ffn_width && hidden != std::floor(hidden))
-    add(problems, "model.expansion_ratio", "{} x width = {} is {}, not a whole number; set ffn_width",
-        model.expansion_ratio, model.width, hidden);
 }
 
 void check_master(const TrainConfig& config, Problems& problems) {
@@ -330,7 +273,7 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, int64_t num_r
   check_names(config, problems);
   check_sizes(config, problems);
   if (!problems.empty()) return problems;
-  std::visit([&](const auto& model) { check_family(model, problems); }, config.model.value);
+  problems = model_problems(config.model);
   check_sequence(config, problems);
   check_master(config, problems);
   check_eval(config, problems);

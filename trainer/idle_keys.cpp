@@ -24,35 +24,6 @@ class IdleKeys {
   std::vector<ConfigProblem> found_;
 };
 
-void check_rope(const RopeScalingConfig& rope, IdleKeys& idle) {
-  const RopeScalingConfig standard;
-  idle.needs(rope.factor != standard.factor, rope.type != RopeStretch::kNone, "model.rope_scaling.factor",
-             "unless rope_scaling.type says how positions are stretched");
-  const bool by_wave = rope.type == RopeStretch::kLlama3;
-  constexpr const char* kByWave = "unless rope_scaling.type = \"llama3\"";
-  idle.needs(rope.low_freq_factor != standard.low_freq_factor, by_wave, "model.rope_scaling.low_freq_factor",
-             kByWave);
-  idle.needs(rope.high_freq_factor != standard.high_freq_factor, by_wave,
-             "model.rope_scaling.high_freq_factor", kByWave);
-}
-
-void check_model(const LlamaConfig& model, IdleKeys& idle) { check_rope(model.rope_scaling, idle); }
-
-void check_model(const Gpt2Config&, IdleKeys&) {}
-
-void check_model(const MptConfig& model, IdleKeys& idle) {
-  const MptConfig standard;
-  const bool rotary = model.positions == PositionKind::kRope;
-  constexpr const char* kRotary = "unless positions = \"rope\"";
-  idle.needs(model.alibi_bias_max != standard.alibi_bias_max, model.positions == PositionKind::kAlibi,
-             "model.alibi_bias_max", "unless positions = \"alibi\"");
-  idle.needs(model.rope_theta != standard.rope_theta, rotary, "model.rope_theta", kRotary);
-  idle.needs(model.rope_scaling.type != RopeStretch::kNone, rotary, "model.rope_scaling", kRotary);
-  if (rotary) check_rope(model.rope_scaling, idle);
-  idle.needs(model.init.init_std.has_value(), model.init.name == InitScheme::kBaseline, "model.init.init_std",
-             "unless init.name = \"baseline_\"");
-}
-
 void check_optimizer(const TrainConfig& config, IdleKeys& idle) {
   if (const auto* sgd = std::get_if<SgdConfig>(&config.optimizer.value))
     idle.needs(sgd->nesterov, sgd->momentum > 0, "optimizer.nesterov", "without optimizer.momentum");
@@ -109,7 +80,6 @@ void check_callback(const CallbackConfig& callback, const std::string& path, Idl
 
 std::vector<ConfigProblem> idle_keys(const TrainConfig& config) {
   IdleKeys idle;
-  std::visit([&](const auto& model) { check_model(model, idle); }, config.model.value);
   check_optimizer(config, idle);
   check_profile(config.profile, idle);
   for (const auto& [name, callback] : config.callbacks) check_callback(callback, "callbacks." + name, idle);

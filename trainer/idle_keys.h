@@ -1,4 +1,4 @@
-// Keys that would do nothing beside the others.
+// Keys that would do nothing beside the others. Those of models: models/rules.h.
 #pragma once
 #include <vector>
 

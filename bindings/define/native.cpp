@@ -16,6 +16,7 @@
 #include "bindings/define/source_file.h"
 #include "bindings/define/strings.h"
 #include "bindings/define/watch.h"
+#include "trainer/base/absent.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/hash.h"
@@ -233,19 +234,31 @@ Json without_nulls(const Json& object) {
   return kept;
 }
 
-/// hf_model(folder) -> fields, kind of the model that its config.json describes | nil, message
+/// hf_model(folder, pretrained) -> fields, kind of the model that its config.json describes | nil, message.
+/// First values are left out where weights are there.
 int hf_model(lua_State* L) {
   return protect(L, [&] {
     const std::string path = string_argument(L, 1);
+    const bool pretrained = lua_toboolean(L, 2) != 0;
     try {
-      const HfConfig config = read_hf_config(read_hf_config_file(path), path + "/config.json");
+      const HfConfig config = read_hf_config(read_hf_config_file(path), path + "/config.json",
+                                             pretrained ? HfStart::kItsWeights : HfStart::kNewWeights);
       Json fields = without_nulls(to_json(config.model));
-      fields.erase("kind");
+      for (const char* key : {"kind", pretrained ? "init" : "", pretrained ? "init_std" : ""})
+        fields.erase(key);
       push_json(L, fields);
       return 1 + push_text(L, config.model.kind());
     } catch (const Error& error) {
       return push_refusal(L, error.what());
     }
+  });
+}
+
+/// absent(name) -> what Tycho does not have, such as mixtures of experts, when that is a name of it | nil
+int absent(lua_State* L) {
+  return protect(L, [&] {
+    const std::string feature = absent_feature(string_argument(L, 1));
+    return feature.empty() ? 0 : push_text(L, feature);
   });
 }
 
@@ -332,6 +345,7 @@ int load_native(lua_State* L) {
                                   {"check_tree", check_tree},
                                   {"facts", facts},
                                   {"hf_model", hf_model},
+                                  {"absent", absent},
                                   {"uniform", uniform},
                                   {"find_program", find_program},
                                   {"exists", exists},

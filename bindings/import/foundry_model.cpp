@@ -1,6 +1,7 @@
 // LLM Foundry's `model:` -> t.model.*.
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "bindings/import/systems.h"
 
@@ -55,11 +56,16 @@ void map_rope_scaling(Mapper& mapper, const DocEntry& entry) {
   const DocNode* type = entry.node.find("type");
   const bool none = type == nullptr || mapper.text_of(type) == "no_scaling";
   if (none || !is_true(mapper, attention(mapper), "rope")) return mapper.remark(entry, "no scaling");
-  static const Rows rows = {
+  const std::string kind = mapper.text_of(type);
+  const auto used = [](bool is_used, const char* key, const char* target) {
+    return is_used ? to(key, target) : left_out(key, "does nothing here");
+  };
+  const bool llama3 = kind == "llama3";
+  const Rows rows = {
       to("type", "type", words({{"linear", "linear"}, {"dynamic", "dynamic"}, {"llama3", "llama3"}})),
-      to("factor", "factor"), to("low_freq_factor", "low_freq_factor"),
-      to("high_freq_factor", "high_freq_factor"),
-      to("original_max_position_embeddings", "original_max_seq_len")};
+      to("factor", "factor"), used(llama3, "low_freq_factor", "low_freq_factor"),
+      used(llama3, "high_freq_factor", "high_freq_factor"),
+      used(llama3 || kind == "dynamic", "original_max_position_embeddings", "original_max_seq_len")};
   mapper.component(entry, "rope_scaling", "", rows);
 }
 
@@ -78,6 +84,12 @@ void map_activation(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "activation", lua_quoted(given));
 }
 
+void map_expansion_ratio(Mapper& mapper, const DocEntry& entry) {
+  const bool width_given = !mapper.is_null(mapper.root().at("model.ffn_config.ffn_hidden_size"));
+  if (width_given) return mapper.remark(entry, "ffn_hidden_size says it");
+  to("", "expansion_ratio").act(mapper, entry);
+}
+
 void map_logit_scale(Mapper& mapper, const DocEntry& entry) {
   const DocNode* width = mapper.root().at("model.d_model");
   if (mapper.text_of(&entry.node) != "inv_sqrt_d_model" || width == nullptr)
@@ -85,19 +97,14 @@ void map_logit_scale(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "logit_scale", "1 / math.sqrt(" + mapper.expression({"model.d_model", *width}) + ")");
 }
 
-void map_uniform_limit(Mapper& mapper, const DocEntry& entry) {
-  if (!entry.node.is_list()) return to("", "emb_init_uniform_lim").act(mapper, entry);
-  const std::vector<DocNode>& ends = entry.node.items;
-  if (ends.size() == 2 && "-" + mapper.text_of(&ends[1]) == mapper.text_of(&ends[0]))
-    return mapper.emit(entry, "emb_init_uniform_lim", mapper.expression({entry.path, ends[1]}));
-  mapper.problem(entry, "Tycho draws from -limit to limit");
-}
-
-void map_init_gain(Mapper& mapper, const DocEntry& entry) {
-  const DocNode* name = mapper.root().at("model.init_config.name");
-  const bool is_used = name != nullptr && mapper.text_of(name).starts_with("xavier");
-  if (!is_used) return mapper.remark(entry, "does nothing here");
-  to("", "init_gain").act(mapper, entry);
+/// Its scale is 0 by default, and then it does nothing.
+void map_temperature(Mapper& mapper, const DocEntry& entry) {
+  const DocNode* scale = entry.node.is_map() ? entry.node.find("attn_scale") : nullptr;
+  const bool none = entry.node.is_scalar() && mapper.is_null(&entry.node);
+  const bool zero = entry.node.is_map() &&
+                    (mapper.is_null(scale) || std::strtod(mapper.text_of(scale).c_str(), nullptr) == 0);
+  if (none || zero) return mapper.remark(entry, "is off");
+  mapper.problem(entry, "is not there");
 }
 
 /// The data says where documents end; attention then stays within them.
@@ -136,7 +143,7 @@ const Rows kAttention = {
            left_out("xpos_scale_base", "no xPos")}),
     by("rope_hf_config", map_rope_scaling),
     only("nope", {"false"}, "layers without positions are not there"),
-    only("attn_temperature_tuning", {"null"}, "is not there"),
+    by("attn_temperature_tuning", map_temperature),
     only("kv_dim", {"null"}, "is not there"),
 };
 
@@ -150,25 +157,13 @@ const Rows kFfn = {
     only("moe_world_size", {"1"}, kMoe),
 };
 
-const Rows kInit = {
-    to("name", "name"),
-    to("init_std", "init_std"),
-    by("init_gain", map_init_gain),
-    to("emb_init_std", "emb_init_std"),
-    by("emb_init_uniform_lim", map_uniform_limit),
-    only("fan_mode", {"fan_in"}, "Tycho divides by fan_in"),
-    only("init_nonlinearity", {"relu"}, "Tycho has the gain of relu"),
-    to("init_div_is_residual", "init_div_is_residual"),
-    left_out("verbose", "nothing is printed"),
-};
-
 const Rows kMpt = {
     left_out("init_device", kWhere),
     to("d_model", "width"),
     to("n_heads", "heads"),
     to("n_layers", "layers"),
     to("head_dim", "head_width"),
-    to("expansion_ratio", "expansion_ratio"),
+    by("expansion_ratio", map_expansion_ratio),
     to("max_seq_len", "max_seq_len"),
     to("vocab_size", "vocab_size"),
     to("resid_pdrop", "resid_dropout"),
@@ -176,16 +171,15 @@ const Rows kMpt = {
     by("learned_pos_emb", map_learned_positions),
     group("attn_config", kAttention),
     group("ffn_config", kFfn),
-    by(
-        "init_config",
-        [](Mapper& mapper, const DocEntry& entry) {
-          Rows rows = kInit;
-          mapper.component(entry, "init", "", rows);
-        },
-        kInit),
+    foundry_init_row(),
     to("no_bias", "no_bias"),
     to("attention_bias", "attention_bias"),
-    to("norm_type", "norm"),
+    to("norm_type", "norm",
+       words({{"low_precision_layernorm", "low_precision_layernorm"},
+              {"layernorm", "layernorm"},
+              {"low_precision_rmsnorm", "low_precision_rmsnorm"},
+              {"rmsnorm", "rmsnorm"},
+              {"triton_rmsnorm", "rmsnorm"}})),
     to("norm_eps", "norm_eps"),
     by("logit_scale", map_logit_scale),
     to("final_logit_softcapping", "final_softcap"),

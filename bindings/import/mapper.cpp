@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "trainer/base/absent.h"
 #include "trainer/base/error.h"
 #include "trainer/base/nearest.h"
 
@@ -73,7 +74,8 @@ void Mapper::walk(const DocEntry& map, const Rows& rows) {
     }
     std::vector<std::string> known;
     for (const Row& one : rows) known.push_back(one.key);
-    problem(entry, "no such key is known here" + did_you_mean(key, known));
+    const std::string absent = absent_feature(key);
+    problem(entry, absent.empty() ? "no such key is known here" + did_you_mean(key, known) : absent);
   }
 }
 
@@ -224,7 +226,9 @@ Convert words(std::vector<std::pair<std::string, std::string>> pairs) {
       if (given == theirs) return lua_quoted(ours);
       known.push_back(theirs);
     }
-    mapper.problem(entry, fmt::format("Tycho has {}", fmt::join(known, ", ")));
+    const std::string absent = absent_feature(given);
+    mapper.problem(
+        entry, fmt::format("{}Tycho has {}", absent.empty() ? "" : absent + "; ", fmt::join(known, ", ")));
     return std::nullopt;
   };
 }

@@ -21,6 +21,9 @@ void map_nanotron(Mapper& mapper);
 const Rows& foundry_model_rows();
 void map_foundry_model(Mapper& mapper, const DocEntry& entry);
 
+/// Its `init_config:`.
+Row foundry_init_row();
+
 /// LLM Foundry's train_loader, and its eval_loader or eval_loaders; `target` is train_data or a set of
 /// eval_data.
 Rows foundry_loader_rows();

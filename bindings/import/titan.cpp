@@ -59,8 +59,8 @@ void map_model(Mapper& mapper, const DocEntry& entry) {
       "rope_scaling = { type = \"llama3\", factor = 8, low_freq_factor = 1, high_freq_factor = 4, "
       "original_max_seq_len = 8192 }"};
   if (flavor->tied) fields.emplace_back("tied = true");
+  fields.emplace_back("init = \"torchtitan\"");
   mapper.component(entry, "model", "t.model.llama", kModel, fields);
-  mapper.note(entry, "TorchTitan draws embeddings and deep blocks from other distributions than Tycho");
   for (const char* key : {"hf_assets_path", "tokenizer_path"}) {
     if (const DocNode* path = entry.node.find(key))
       mapper.emit({entry.path + "." + key, *path}, "tokenizer",

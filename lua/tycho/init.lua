@@ -57,9 +57,10 @@ local function hf_model(session)
     if type(given) ~= "table" or type(given.path) ~= "string" then
       session:refuse("hf", 't.model.hf wants the folder of a model: t.model.hf{ path = "models/llama" }')
     end
-    local fields, kind = native.hf_model(given.path)
+    local pretrained = given.pretrained ~= false
+    local fields, kind = native.hf_model(given.path, pretrained)
     if not fields then session:refuse("hf", kind, nil, true) end
-    if given.pretrained ~= false then fields.weights = given.path end
+    if pretrained then fields.weights = given.path end
     for key, value in pairs(given) do
       if key ~= "path" and key ~= "pretrained" then fields[key] = value end
     end

@@ -86,6 +86,7 @@ local function unknown_hint(node, key)
   if #kinds > 0 then
     return ("%s is %s here; %s is a key of %s"):format(node.path, node.kind, key, table.concat(kinds, ", "))
   end
+  if suggest.absent(key) then return suggest.absent(key) end
   local near = suggest.paths(node.owner.schema, node.path, key, node.keys)
   return suggest.hint(node.owner.schema, near, node.path) or keys_here(node)
 end

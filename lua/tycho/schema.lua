@@ -299,6 +299,8 @@ function check.enum(spec, value)
   for _, name in ipairs(spec.values) do
     if name == value then return value end
   end
+  local absent = type(value) == "string" and native.absent(value)
+  if absent then return nil, ("%s  (%s)"):format(M.describe(spec), absent) end
   local near = type(value) == "string" and M.did_you_mean(value, spec.values)
   return nil, M.describe(spec) .. (near and ('  (did you mean "%s"?)'):format(near) or "")
 end

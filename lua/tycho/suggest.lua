@@ -47,6 +47,9 @@ local function what_of(field)
   return field.type == "map" and schema.describe_shortly(field.item) or schema.describe_field(field)
 end
 
+-- "mixtures of experts are not supported" for moe_num_experts and its like, nil for other names.
+function M.absent(name) return type(name) == "string" and native.absent(name) or nil end
+
 -- 'did you mean  lr  (number > 0, required)?' with a second and a third candidate behind it; nil for none. Paths are
 -- shown without `under`, where the reader is, and open tables with a name in them: eval_data.NAME.
 function M.hint(root, found, under)

@@ -27,16 +27,6 @@ TEST(CheckConfig, AcceptsTheDefaults) {
   EXPECT_EQ(problems_after([](TrainConfig&) {}), "");
 }
 
-TEST(CheckConfig, WantsHeadsThatFit) {
-  EXPECT_EQ(problems_after([](TrainConfig& c) { llama(c).heads = 8, llama(c).kv_heads = 3; }),
-            "model.heads: 8 is not a multiple of kv_heads = 3; kv_heads = 2 would do");
-  EXPECT_EQ(problems_after([](TrainConfig& c) { llama(c).heads = 6; }),
-            "model.heads: width = 256 is not a multiple of heads = 6; heads = 4 would do, or set head_width");
-  EXPECT_EQ(problems_after([](TrainConfig& c) { llama(c).width = 24, llama(c).heads = 8; }),
-            "model.heads: width / heads = 3 is odd, and rotary positions turn pairs; set head_width = 4");
-  EXPECT_EQ(problems_after([](TrainConfig& c) { llama(c).heads = 6, llama(c).head_width = 64; }), "");
-}
-
 TEST(CheckConfig, KeepsSequencesWithinTheModel) {
   EXPECT_EQ(problems_after([](TrainConfig& c) { llama(c).max_seq_len = 512; }),
             "seq_len: 1024 is longer than model.max_seq_len = 512; shorten it to 512 or raise max_seq_len");

@@ -43,7 +43,7 @@ TEST(IdleKeys, SkipsNeedAGuardThatSkips) {
   EXPECT_EQ(idle_after(skips, [](TrainConfig& c) { c.guard.action = GuardAction::kSkip; }), "");
 }
 
-TEST(IdleKeys, OfModelsAndOptimizers) {
+TEST(IdleKeys, OfRecomputationAndOptimizers) {
   const Change every = [](TrainConfig& c) { c.recompute.every = 2; };
   EXPECT_NE(idle_after(every).find("recompute.every: does nothing unless recompute.mode"), std::string::npos);
   EXPECT_EQ(idle_after(every, [](TrainConfig& c) { c.recompute.mode = Recompute::kFull; }), "");
@@ -53,19 +53,6 @@ TEST(IdleKeys, OfModelsAndOptimizers) {
   };
   EXPECT_EQ(idle_after(sgd(0)), "optimizer.nesterov: does nothing without optimizer.momentum; leave it out");
   EXPECT_EQ(idle_after(sgd(0.9)), "");
-  const auto stretched = [](RopeStretch type) {
-    return [type](TrainConfig& c) {
-      c.model.value = LlamaConfig{.rope_scaling = {.type = type, .factor = 2, .low_freq_factor = 3}};
-    };
-  };
-  EXPECT_EQ(idle_after(stretched(RopeStretch::kLlama3)), "");
-  EXPECT_EQ(
-      idle_after(stretched(RopeStretch::kLinear)),
-      "model.rope_scaling.low_freq_factor: does nothing unless rope_scaling.type = \"llama3\"; leave it "
-      "out");
-  EXPECT_NE(idle_after(stretched(RopeStretch::kNone)).find("model.rope_scaling.factor"), std::string::npos);
-  EXPECT_EQ(idle_after([](TrainConfig& c) { c.model.value = MptConfig{.rope_theta = 5}; }),
-            "model.rope_theta: does nothing unless positions = \"rope\"; leave it out");
 }
 
 TEST(IdleKeys, ThinningACallbackNeedsEventsOfSteps) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trainer/base/absent.h"
 #include "trainer/base/error.h"
 #include "trainer/base/nearest.h"
 #include "trainer/base/schema.h"
@@ -131,7 +132,8 @@ int read_name(const JsonPlace& place, const std::vector<std::string>& names) {
   const auto found = std::find(names.begin(), names.end(), given);
   if (found != names.end()) return static_cast<int>(found - names.begin());
   place.wanted("one of " + joined(names));
-  place.problems.back().message += did_you_mean(given, names);
+  const std::string absent = absent_feature(given);
+  place.problems.back().message += absent.empty() ? did_you_mean(given, names) : "; " + absent;
   return -1;
 }
 
@@ -143,7 +145,8 @@ bool check_object(const JsonPlace& place, const char* what) {
 void check_keys(const JsonPlace& place, const std::vector<std::string>& known) {
   for (const auto& [key, value] : place.json.items()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    const std::string hint = did_you_mean(key, known);
+    const std::string absent = absent_feature(key);
+    const std::string hint = absent.empty() ? did_you_mean(key, known) : "; " + absent;
     place.problems.push_back({place.child(value, key).path,
                               "unknown key" + (hint.empty() ? "; known here: " + joined(known) : hint)});
   }

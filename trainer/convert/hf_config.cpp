@@ -8,6 +8,7 @@
 #include "trainer/base/error.h"
 #include "trainer/config_io.h"
 #include "trainer/convert/hf_families.h"
+#include "trainer/models/rules.h"
 
 namespace tycho {
 namespace {
@@ -51,14 +52,48 @@ void check_architecture(const Json& json, std::vector<ConfigProblem>& problems) 
                                                    fmt::join(kKnown, ", "))});
 }
 
-/// What a recipe would leave out.
+/// What a recipe would leave out, because it is usual or because it does nothing beside the rest.
+void leave_out_defaults(RopeScalingConfig& rope) {
+  const RopeScalingConfig given = rope;
+  rope = {};
+  rope.type = given.type;
+  if (given.type != RopeStretch::kNone) rope.factor = given.factor;
+  if (given.type == RopeStretch::kDynamic) rope.original_max_seq_len = given.original_max_seq_len;
+  if (given.type == RopeStretch::kLlama3) rope = given;
+}
+
 template <class Family>
 void leave_out_defaults(Family& model) {
   if constexpr (requires { model.kv_heads; }) {
     if (model.kv_heads == model.heads) model.kv_heads.reset();
     if (model.head_width == model.width / model.heads) model.head_width.reset();
-    if (model.rope_scaling.type == RopeStretch::kNone) model.rope_scaling = {};
+    leave_out_defaults(model.rope_scaling);
   }
+  if constexpr (std::same_as<Family, MptConfig>) {
+    if (model.ffn_width) model.expansion_ratio = MptConfig().expansion_ratio;
+    if (model.positions != PositionKind::kRope)
+      model.rope_scaling = {}, model.rope_theta = MptConfig().rope_theta;
+    if (model.positions != PositionKind::kAlibi) model.alibi_bias_max = MptConfig().alibi_bias_max;
+  }
+}
+
+/// Reads config.json's initialisation apart: what is wrong in it becomes a note.
+Json without_unread_init(const Json& json, std::vector<std::string>& notes) {
+  const auto init = json.find("init_config");
+  if (init == json.end()) return json;
+  std::vector<ConfigProblem> problems;
+  MptConfig model;
+  read_table(JsonPlace{Json{{"init_config", *init}}, "", problems}, mpt_init_hf_table(), model);
+  ModelConfig whole;
+  whole.value = model;
+  if (problems.empty()) problems = model_problems(whole);
+  if (problems.empty()) return json;
+  for (const ConfigProblem& problem : problems)
+    notes.push_back(
+        fmt::format("{} {}: of no matter, for the weights are read", problem.path, problem.message));
+  Json rest = json;
+  rest.erase("init_config");
+  return rest;
 }
 
 /// The rules of a family, of single fields and between them.
@@ -89,7 +124,7 @@ std::vector<std::string> training_notes(const Json& json) {
 
 }  // namespace
 
-HfConfig read_hf_config(const Json& json, const std::string& place) {
+HfConfig read_hf_config(const Json& json, const std::string& place, HfStart start) {
   std::vector<ConfigProblem> problems;
   if (!json.is_object()) fail(ExitCode::kUnusable, "[convert] {} is not a JSON object", place);
   check_architecture(json, problems);
@@ -103,7 +138,9 @@ HfConfig read_hf_config(const Json& json, const std::string& place) {
   if (type == "llama")
     read(json, llama_hf_defaults());
   else if (type == "mpt")
-    read(with_mpt_defaults(json), mpt_hf_defaults());
+    read(start == HfStart::kItsWeights ? without_unread_init(with_mpt_defaults(json), config.notes)
+                                       : with_mpt_defaults(json),
+         mpt_hf_defaults());
   else if (type == "gpt2")
     read(json, gpt2_hf_defaults());
   else
@@ -111,7 +148,7 @@ HfConfig read_hf_config(const Json& json, const std::string& place) {
          place, type.dump());
   if (problems.empty()) check_model(config.model, problems);
   if (!problems.empty()) fail_with(problems, place);
-  config.notes = training_notes(json);
+  for (std::string& note : training_notes(json)) config.notes.push_back(std::move(note));
   return config;
 }
 

@@ -14,10 +14,13 @@ struct HfConfig {
   ModelConfig model;
   std::vector<std::string> notes;  // what it asks for that changes training only, and that Tycho leaves out
 };
+/// What the model starts from. First values matter for new weights only: beside others, an initialisation
+/// that Tycho does not have is noted and not an error.
+enum class HfStart { kItsWeights, kNewWeights };
 /// Reads the config.json of a LlamaForCausalLM, MptForCausalLM (transformers' or LLM Foundry's) or
 /// GPT2LMHeadModel; absent keys have transformers' defaults. Throws Error (kUnusable) that lists every key
 /// that is unknown or asks for what Tycho does not compute, and the rules of the family that do not hold.
-HfConfig read_hf_config(const Json& json, const std::string& place);
+HfConfig read_hf_config(const Json& json, const std::string& place, HfStart start = HfStart::kNewWeights);
 
 /// The config.json of a model, without token ids and dtype.
 struct HfConfigText {

@@ -12,6 +12,8 @@ Gpt2Config gpt2_hf_defaults();
 
 const HfTable<LlamaConfig>& llama_hf_table();
 const HfTable<MptConfig>& mpt_hf_table();
+/// Its init_config alone.
+const HfTable<MptConfig>& mpt_init_hf_table();
 const HfTable<Gpt2Config>& gpt2_hf_table();
 
 /// The document with the defaults of its writer where MPT's two writers differ.

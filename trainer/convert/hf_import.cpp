@@ -62,7 +62,8 @@ void require_free_folder(const std::string& path) {
 std::unique_ptr<HfSource> open_hf_source(const std::string& path) {
   auto source = std::make_unique<HfSource>();
   source->folder = open_hf_folder(path);
-  source->config = read_hf_config(source->folder.config, source->folder.path + "/config.json");
+  source->config =
+      read_hf_config(source->folder.config, source->folder.path + "/config.json", HfStart::kItsWeights);
   source->layout = model_layout(source->config.model);
   source->match = match_hf_tensors(source->layout, source->folder);
   return source;

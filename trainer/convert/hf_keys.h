@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/absent.h"
 #include "trainer/base/error.h"
 #include "trainer/base/json_reader.h"
 #include "trainer/base/json_writer.h"
@@ -75,10 +76,13 @@ void read_table(const JsonPlace& place, const HfTable<Family>& table, Family& mo
   }
   for (const auto& [name, value] : place.json.items()) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    place.problems.push_back(
-        {place.child(value, name).path, fmt::format("is unknown to Tycho{}; remove it from config.json if it "
-                                                    "does not change what the model computes",
-                                                    did_you_mean(name, known))});
+    const std::string absent = absent_feature(name);
+    place.problems.push_back({place.child(value, name).path,
+                              absent.empty()
+                                  ? fmt::format("is unknown to Tycho{}; remove it from config.json if it "
+                                                "does not change what the model computes",
+                                                did_you_mean(name, known))
+                                  : absent + ": import a dense model"});
   }
 }
 

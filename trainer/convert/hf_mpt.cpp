@@ -142,32 +142,71 @@ MptTable ffn_table() {
   return table;
 }
 
+/// A field of MptInitConfig; read only where LLM Foundry looks at it, though it writes all for every scheme.
+template <class T>
+MptKey init_key(const char* name, T MptInitConfig::*member, const Rule& rule,
+                std::function<bool(const MptInitConfig&)> used = {}) {
+  const auto read = [=](const JsonPlace& place, MptConfig& model) {
+    if (!used || used(model.init)) read_value(place, rule, model.init.*member);
+  };
+  return {name, read,
+          [=](const MptConfig& model) -> std::optional<Json> { return to_json(model.init.*member); }};
+}
+
+/// A number, or the two ends of a range.
+void read_uniform_limit(const JsonPlace& place, MptConfig& model) {
+  if (model.init.emb_init_std || model.init.name == InitScheme::kDefault) return;
+  if (place.json.is_array())
+    read_value(place, {}, model.init.emb_init_uniform_range);
+  else
+    read_value(place, positive, model.init.emb_init_uniform_lim);
+}
+
+std::optional<Json> uniform_limit(const MptConfig& model) {
+  return model.init.emb_init_uniform_range ? to_json(model.init.emb_init_uniform_range)
+                                           : to_json(model.init.emb_init_uniform_lim);
+}
+
+/// true, false, or the divisor.
+void read_residual_divisor(const JsonPlace& place, MptConfig& model) {
+  if (model.init.name == InitScheme::kDefault || model.init.name == InitScheme::kNeox) return;
+  if (place.json.is_number())
+    read_value(place, positive, model.init.residual_divisor);
+  else
+    read_value(place, {}, model.init.init_div_is_residual);
+}
+
+std::optional<Json> residual_divisor(const MptConfig& model) {
+  return model.init.residual_divisor ? to_json(model.init.residual_divisor)
+                                     : to_json(model.init.init_div_is_residual);
+}
+
 MptTable init_table() {
-  const auto part = [](const char* name, auto member, const Rule& rule) -> MptKey {
-    return {name,
-            [=](const JsonPlace& place, MptConfig& model) { read_value(place, rule, model.init.*member); },
-            [=](const MptConfig& model) -> std::optional<Json> { return to_json(model.init.*member); }};
+  const auto is_kaiming = [](const MptInitConfig& init) {
+    return init.name == InitScheme::kKaimingNormal || init.name == InitScheme::kKaimingUniform;
   };
-  MptKey std = part("init_std", &MptInitConfig::init_std, positive);
-  std.read = [](const JsonPlace& place, MptConfig& model) {
-    // The other schemes have no use for it, though LLM Foundry writes it for all.
-    if (model.init.name == InitScheme::kBaseline) read_value(place, positive, model.init.init_std);
+  const auto is_xavier = [](const MptInitConfig& init) {
+    return init.name == InitScheme::kXavierNormal || init.name == InitScheme::kXavierUniform;
   };
-  MptKey gain = part("init_gain", &MptInitConfig::init_gain, positive);
-  gain.read = [](const JsonPlace& place, MptConfig& model) {
-    const bool used =
-        model.init.name == InitScheme::kXavierNormal || model.init.name == InitScheme::kXavierUniform;
-    if (used) read_value(place, positive, model.init.init_gain);
+  MptKey gain = init_key("init_gain", &MptInitConfig::init_gain, positive);
+  gain.read = [=](const JsonPlace& place, MptConfig& model) {
+    const bool slope = is_kaiming(model.init) && model.init.init_nonlinearity == GainOf::kLeakyRelu;
+    if (is_xavier(model.init) || (slope && place.json != 0))
+      read_value(place, positive, model.init.init_gain);
   };
-  MptTable table = {
-      part("name", &MptInitConfig::name, {}),
-      std::move(std),
-      std::move(gain),
-      part("emb_init_std", &MptInitConfig::emb_init_std, positive),
-      part("emb_init_uniform_lim", &MptInitConfig::emb_init_uniform_lim, positive),
-      part("init_div_is_residual", &MptInitConfig::init_div_is_residual, {}),
-      only<MptConfig>("fan_mode", {"fan_in"}, "set it to fan_in; it matters for new weights only"),
-      only<MptConfig>("init_nonlinearity", {"relu"}, "set it to relu; it matters for new weights only")};
+  gain.write = [=](const MptConfig& model) -> std::optional<Json> {
+    return model.init.init_gain.value_or(is_xavier(model.init) ? 1 : 0);
+  };
+  MptTable table = {init_key("name", &MptInitConfig::name, {}),
+                    init_key("init_std", &MptInitConfig::init_std, positive,
+                             [](const MptInitConfig& init) { return init.name == InitScheme::kBaseline; }),
+                    init_key("fan_mode", &MptInitConfig::fan_mode, {}, is_kaiming),
+                    init_key("init_nonlinearity", &MptInitConfig::init_nonlinearity, {}, is_kaiming),
+                    std::move(gain),
+                    init_key("emb_init_std", &MptInitConfig::emb_init_std, positive,
+                             [](const MptInitConfig& init) { return init.name != InitScheme::kDefault; }),
+                    {"emb_init_uniform_lim", read_uniform_limit, uniform_limit},
+                    {"init_div_is_residual", read_residual_divisor, residual_divisor}};
   add_irrelevant(table, {"verbose"});
   return table;
 }
@@ -188,6 +227,8 @@ MptKey learned_positions() {
   };
   return key;
 }
+
+MptKey init_group() { return group("init_config", init_table()); }
 
 MptTable make_mpt_table() {
   MptKey ratio = mapped("expansion_ratio", &MptConfig::expansion_ratio, positive);
@@ -210,12 +251,12 @@ MptTable make_mpt_table() {
                     learned_positions(),
                     group("attn_config", attention_table()),
                     group("ffn_config", ffn_table()),
-                    group("init_config", init_table()),
+                    init_group(),
                     std::move(logit_scale),
                     mapped("final_logit_softcapping", &MptConfig::final_softcap, positive),
                     mapped("no_bias", &MptConfig::no_bias),
                     std::move(bias),
-                    mapped("embedding_fraction", &MptConfig::embedding_fraction, in_range(0, 1)),
+                    mapped("embedding_fraction", &MptConfig::embedding_fraction, positive & at_most(1)),
                     mapped("norm_type", &MptConfig::norm),
                     std::move(epsilon),
                     mapped("norm_eps", &MptConfig::norm_eps, positive),
@@ -233,6 +274,11 @@ MptConfig mpt_hf_defaults() { return MptConfig{}; }
 
 const HfTable<MptConfig>& mpt_hf_table() {
   static const HfTable<MptConfig> table = make_mpt_table();
+  return table;
+}
+
+const HfTable<MptConfig>& mpt_init_hf_table() {
+  static const HfTable<MptConfig> table = {init_group()};
   return table;
 }
 

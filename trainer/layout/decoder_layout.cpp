@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tycho {
 namespace {
@@ -19,8 +20,11 @@ struct BlockUnit {
 
 class BlockBuilder {
  public:
-  BlockBuilder(const DecoderSpec& spec, int64_t layer) : s_(spec) {
+  BlockBuilder(const DecoderSpec& spec, int64_t layer) : s_(spec), init_(spec.init) {
     built_.unit.name = fmt::format("{}{}", spec.names.block, layer);
+    if (!init_.by_depth) return;
+    const double divisor = std::sqrt(2.0 * static_cast<double>(layer + 1));
+    for (Init* init : {&init_.out, &init_.up, &init_.down}) init->scale /= divisor;
   }
 
   BlockUnit build() {
@@ -43,8 +47,10 @@ class BlockBuilder {
     return add(name + ".weight", s_.in_out ? Shape{in, out} : Shape{out, in}, init, true,
                rows ? TpSplit::kRows : TpSplit::kColumns);
   }
-  int bias(const std::string& name, int64_t out, bool cut_outputs) {
-    return add(name + ".bias", {out}, kZeros, false, cut_outputs ? TpSplit::kRows : TpSplit::kNone);
+  int bias(const std::string& name, int64_t out, int64_t in, bool cut_outputs) {
+    const Init drawn = {Init::Kind::kUniform, 1 / std::sqrt(static_cast<double>(in))};
+    return add(name + ".bias", {out}, init_.draws_biases ? drawn : kZeros, false,
+               cut_outputs ? TpSplit::kRows : TpSplit::kNone);
   }
   void norm(const std::string& name, int& weight, int& norm_bias, int64_t width, bool has_bias) {
     weight = add(name + ".weight", {width}, kOnes, false, TpSplit::kNone);
@@ -54,16 +60,16 @@ class BlockBuilder {
     const int64_t q = s_.attention_width(), kv = s_.kv_heads * s_.head_dim;
     const DecoderNames& n = s_.names;
     if (n.k.empty()) {
-      built_.at.qkv_weight = matrix(n.q, s_.qkv_width(), s_.width, s_.init.qkv, true);
-      if (s_.qkv_bias) built_.at.qkv_bias = bias(n.q, s_.qkv_width(), true);
+      built_.at.qkv_weight = matrix(n.q, s_.qkv_width(), s_.width, init_.qkv, true);
+      if (s_.qkv_bias) built_.at.qkv_bias = bias(n.q, s_.qkv_width(), s_.width, true);
     } else {
-      stacks_.push_back({&built_.at.qkv_weight, matrix(n.q, q, s_.width, s_.init.qkv, true), 3});
-      matrix(n.k, kv, s_.width, s_.init.qkv, true);
-      matrix(n.v, kv, s_.width, s_.init.qkv, true);
+      stacks_.push_back({&built_.at.qkv_weight, matrix(n.q, q, s_.width, init_.qkv, true), 3});
+      matrix(n.k, kv, s_.width, init_.qkv, true);
+      matrix(n.v, kv, s_.width, init_.qkv, true);
       if (s_.qkv_bias) {
-        stacks_.push_back({&built_.at.qkv_bias, bias(n.q, q, true), 3});
-        bias(n.k, kv, true);
-        bias(n.v, kv, true);
+        stacks_.push_back({&built_.at.qkv_bias, bias(n.q, q, s_.width, true), 3});
+        bias(n.k, kv, s_.width, true);
+        bias(n.v, kv, s_.width, true);
       }
     }
     if (s_.qk_norm != QkNorm::kNone) {
@@ -72,25 +78,25 @@ class BlockBuilder {
       norm(n.k_norm, built_.at.k_norm_weight, built_.at.k_norm_bias, each ? s_.head_dim : kv,
            s_.qk_norm_bias);
     }
-    built_.at.out_weight = matrix(n.out, s_.width, q, s_.init.out, false);
-    if (s_.out_bias) built_.at.out_bias = bias(n.out, s_.width, false);
+    built_.at.out_weight = matrix(n.out, s_.width, q, init_.out, false);
+    if (s_.out_bias) built_.at.out_bias = bias(n.out, s_.width, q, false);
   }
 
   void feed_forward() {
     const DecoderNames& n = s_.names;
     if (s_.gated) {
-      stacks_.push_back({&built_.at.up_weight, matrix(n.gate, s_.ffn_width, s_.width, s_.init.up, true), 2});
-      matrix(n.up, s_.ffn_width, s_.width, s_.init.up, true);
+      stacks_.push_back({&built_.at.up_weight, matrix(n.gate, s_.ffn_width, s_.width, init_.gate, true), 2});
+      matrix(n.up, s_.ffn_width, s_.width, init_.up, true);
       if (s_.ffn_bias) {
-        stacks_.push_back({&built_.at.up_bias, bias(n.gate, s_.ffn_width, true), 2});
-        bias(n.up, s_.ffn_width, true);
+        stacks_.push_back({&built_.at.up_bias, bias(n.gate, s_.ffn_width, s_.width, true), 2});
+        bias(n.up, s_.ffn_width, s_.width, true);
       }
     } else {
-      built_.at.up_weight = matrix(n.up, s_.ffn_width, s_.width, s_.init.up, true);
-      if (s_.ffn_bias) built_.at.up_bias = bias(n.up, s_.ffn_width, true);
+      built_.at.up_weight = matrix(n.up, s_.ffn_width, s_.width, init_.up, true);
+      if (s_.ffn_bias) built_.at.up_bias = bias(n.up, s_.ffn_width, s_.width, true);
     }
-    built_.at.down_weight = matrix(n.down, s_.width, s_.ffn_width, s_.init.down, false);
-    if (s_.ffn_bias) built_.at.down_bias = bias(n.down, s_.width, false);
+    built_.at.down_weight = matrix(n.down, s_.width, s_.ffn_width, init_.down, false);
+    if (s_.ffn_bias) built_.at.down_bias = bias(n.down, s_.width, s_.ffn_width, false);
     for (const auto& [index, first, count] : stacks_) {
       *index = static_cast<int>(built_.unit.params.size() + built_.unit.stacks.size());
       built_.unit.stacks.push_back({first, count});
@@ -102,6 +108,7 @@ class BlockBuilder {
     int first, count;
   };
   const DecoderSpec& s_;
+  DecoderInit init_;  // of this block
   BlockUnit built_;
   std::vector<PendingStack> stacks_;
 };

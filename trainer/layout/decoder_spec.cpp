@@ -14,7 +14,17 @@ double residual_divisor(int64_t layers) { return std::sqrt(2.0 * static_cast<dou
 /// Normal weights of one deviation, smaller where they lead back into the residual stream.
 DecoderInit normal_init(double std, int64_t layers) {
   const Init matrix = normal(std), residual = normal(std / residual_divisor(layers));
-  return {matrix, matrix, matrix, matrix, residual, matrix, residual};
+  return {matrix, matrix, matrix, matrix, residual, matrix, matrix, residual};
+}
+
+/// TorchTitan's Llama (v0.2, depth_init): up is scaled by depth as out and down are, gate is not. Its bounds
+/// of the matrices, ±2, are a hundred deviations away, so they are drawn as plain normal numbers.
+DecoderInit torchtitan_init(const LlamaConfig& c) {
+  const Init matrix = normal(c.init_std);
+  const Init head = {Init::Kind::kCutNormal, 1 / std::sqrt(static_cast<double>(c.width))};
+  DecoderInit init = {c.tied ? head : normal(1), {}, head, matrix, matrix, matrix, matrix, matrix};
+  init.by_depth = true;
+  return init;
 }
 
 /// What every family's config has under the same name.
@@ -30,23 +40,42 @@ DecoderSpec sized(const Family& c, int64_t ffn_width) {
   return s;
 }
 
+/// The square of torch.nn.init.calculate_gain.
+double squared_gain(const MptInitConfig& init) {
+  switch (init.init_nonlinearity) {
+    case GainOf::kRelu: return 2;
+    case GainOf::kLeakyRelu: return 2 / (1 + std::pow(init.init_gain.value_or(0), 2));
+    case GainOf::kTanh: return 25.0 / 9;
+    case GainOf::kSelu: return 9.0 / 16;
+    case GainOf::kLinear:
+    case GainOf::kSigmoid: break;
+  }
+  return 1;
+}
+
 /// A matrix [fan_out, fan_in] by MPT's init_config.
 Init mpt_matrix(const MptConfig& c, double fan_in, double fan_out) {
+  const double per_fan = squared_gain(c.init) / (c.init.fan_mode == FanMode::kFanIn ? fan_in : fan_out);
+  const double gain = c.init.init_gain.value_or(1), both = fan_in + fan_out;
   switch (c.init.name) {
-    case InitScheme::kKaimingNormal: return normal(std::sqrt(2.0 / fan_in));
-    case InitScheme::kKaimingUniform: return uniform(std::sqrt(6.0 / fan_in));
-    case InitScheme::kXavierNormal: return normal(c.init.init_gain * std::sqrt(2.0 / (fan_in + fan_out)));
-    case InitScheme::kXavierUniform: return uniform(c.init.init_gain * std::sqrt(6.0 / (fan_in + fan_out)));
+    case InitScheme::kKaimingNormal: return normal(std::sqrt(per_fan));
+    case InitScheme::kKaimingUniform: return uniform(std::sqrt(3 * per_fan));
+    case InitScheme::kXavierNormal: return normal(gain * std::sqrt(2.0 / both));
+    case InitScheme::kXavierUniform: return uniform(gain * std::sqrt(6.0 / both));
     case InitScheme::kBaseline: return normal(c.init.init_std.value_or(0.02));
     case InitScheme::kSmall:
     case InitScheme::kNeox: return normal(std::sqrt(2.0 / (5.0 * static_cast<double>(c.width))));
+    case InitScheme::kDefault: return uniform(1 / std::sqrt(fan_in));
   }
   return {};
 }
 
 Init mpt_embedding(const MptConfig& c, int64_t rows) {
+  if (c.init.name == InitScheme::kDefault) return normal(1);
   if (c.init.emb_init_std) return normal(*c.init.emb_init_std);
   if (c.init.emb_init_uniform_lim) return uniform(*c.init.emb_init_uniform_lim);
+  if (const auto& range = c.init.emb_init_uniform_range)
+    return {Init::Kind::kUniform, ((*range)[1] - (*range)[0]) / 2, ((*range)[0] + (*range)[1]) / 2};
   return mpt_matrix(c, static_cast<double>(c.width), static_cast<double>(rows));
 }
 
@@ -55,8 +84,8 @@ Init mpt_residual(const MptConfig& c, int64_t fan_in) {
   Init init = mpt_matrix(c, static_cast<double>(fan_in), static_cast<double>(c.width));
   if (c.init.name == InitScheme::kNeox)
     init.scale *= std::sqrt(10.0) / static_cast<double>(c.layers);
-  else if (c.init.init_div_is_residual)
-    init.scale /= residual_divisor(c.layers);
+  else if (c.init.init_div_is_residual && c.init.name != InitScheme::kDefault)
+    init.scale /= c.init.residual_divisor.value_or(residual_divisor(c.layers));
   return init;
 }
 
@@ -84,7 +113,7 @@ DecoderSpec decoder_spec(const LlamaConfig& c) {
              .down = "mlp.down_proj",
              .final_norm = "model.norm",
              .head = "lm_head"};
-  s.init = normal_init(c.init_std, c.layers);
+  s.init = c.init == LlamaInit::kTorchtitan ? torchtitan_init(c) : normal_init(c.init_std, c.layers);
   return s;
 }
 
@@ -132,9 +161,15 @@ DecoderSpec decoder_spec(const MptConfig& c) {
   // LLM Foundry draws Wqkv head by head, so its fan-out is that of one head.
   const auto d = static_cast<double>(c.width), head = static_cast<double>(s.head_dim),
              f = static_cast<double>(s.ffn_width), v = static_cast<double>(c.vocab_size);
-  s.init = {mpt_embedding(c, c.vocab_size), mpt_embedding(c, c.max_seq_len),      mpt_matrix(c, d, v),
-            mpt_matrix(c, d, head),         mpt_residual(c, s.attention_width()), mpt_matrix(c, d, f),
+  s.init = {mpt_embedding(c, c.vocab_size),
+            mpt_embedding(c, c.max_seq_len),
+            mpt_matrix(c, d, v),
+            mpt_matrix(c, d, head),
+            mpt_residual(c, s.attention_width()),
+            mpt_matrix(c, d, f),
+            mpt_matrix(c, d, f),
             mpt_residual(c, s.ffn_width)};
+  s.init.draws_biases = c.init.name == InitScheme::kDefault;
   return s;
 }
 

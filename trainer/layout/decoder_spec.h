@@ -27,7 +27,9 @@ struct DecoderNames {
 /// How matrices start.
 struct DecoderInit {
   Init embedding, positions, head;
-  Init qkv, out, up, down;
+  Init qkv, out, gate, up, down;
+  bool by_depth = false;      // block i, from 1, has out, up and down over sqrt(2 i)
+  bool draws_biases = false;  // uniform in ±1 / sqrt(fan_in), as torch's own layers; zeros otherwise
 };
 
 struct DecoderSpec {

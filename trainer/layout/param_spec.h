@@ -12,9 +12,10 @@ int64_t numel(const Shape& shape);
 
 /// How an element starts. Drawn from (seed, parameter name, element index): the same bits on every topology.
 struct Init {
-  enum class Kind { kNormal, kUniform, kOnes, kZeros };
+  enum class Kind { kNormal, kCutNormal, kUniform, kOnes, kZeros };
   Kind kind = Kind::kNormal;
-  double scale = 0.02;  // normal: standard deviation; uniform: the limit on both sides of 0
+  double scale = 0.02;  // normal: standard deviation, cut at three of them; uniform: half of its width
+  double middle = 0;    // of uniform
 };
 
 /// How the tp axis cuts a parameter.

@@ -9,6 +9,12 @@
 
 namespace tycho {
 
+/// How a Llama's matrices start: one deviation, or TorchTitan's, which depends on the depth.
+enum class LlamaInit { kNormal, kTorchtitan };
+constexpr EnumNames<LlamaInit, 2> enum_names(LlamaInit) {
+  return {{{"normal", LlamaInit::kNormal}, {"torchtitan", LlamaInit::kTorchtitan}}};
+}
+
 /// Llama (Touvron et al. 2023, arXiv:2302.13971; Llama 3, arXiv:2407.21783): RMSNorm, rotary positions,
 /// SwiGLU, grouped-query attention.
 struct LlamaConfig {
@@ -29,6 +35,7 @@ struct LlamaConfig {
   bool attention_bias = false;
   bool ffn_bias = false;
   double attn_dropout = 0.0;
+  LlamaInit init = LlamaInit::kNormal;
   double init_std = 0.02;
   std::string weights;
 
@@ -50,10 +57,11 @@ struct LlamaConfig {
     v("ffn_bias", ffn_bias, "Biases in the feed-forward.");
     v("attn_dropout", attn_dropout, "Dropout of attention's weights, after the softmax (attention_dropout).",
       below(0, 1));
-    v("init_std", init_std,
-      "Standard deviation of the initial weights; projections back into the residual stream get "
-      "init_std / sqrt(2 layers).",
-      positive);
+    v("init", init,
+      "First values of the weights. normal: init_std, projections back into the residual stream init_std / "
+      "sqrt(2 layers); torchtitan: embeddings 1, the head width^-0.5, and what leads into block i's stream "
+      "init_std / sqrt(2 i).");
+    v("init_std", init_std, "Standard deviation of the initial weights; see init.", positive);
     v("weights", weights,
       "Start from these weights: a folder of Hugging Face, a run or a checkpoint. \"\" for new ones.");
   }

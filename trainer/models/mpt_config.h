@@ -1,5 +1,6 @@
 // What an MPT can be told: the dense models of LLM Foundry.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -39,37 +40,69 @@ enum class InitScheme {
   kBaseline,
   kSmall,
   kNeox,
+  kDefault,
 };
-constexpr EnumNames<InitScheme, 7> enum_names(InitScheme) {
+constexpr EnumNames<InitScheme, 8> enum_names(InitScheme) {
   return {{{"kaiming_normal_", InitScheme::kKaimingNormal},
            {"kaiming_uniform_", InitScheme::kKaimingUniform},
            {"xavier_normal_", InitScheme::kXavierNormal},
            {"xavier_uniform_", InitScheme::kXavierUniform},
            {"baseline_", InitScheme::kBaseline},
            {"small_init_", InitScheme::kSmall},
-           {"neox_init_", InitScheme::kNeox}}};
+           {"neox_init_", InitScheme::kNeox},
+           {"default_", InitScheme::kDefault}}};
+}
+
+enum class FanMode { kFanIn, kFanOut };
+constexpr EnumNames<FanMode, 2> enum_names(FanMode) {
+  return {{{"fan_in", FanMode::kFanIn}, {"fan_out", FanMode::kFanOut}}};
+}
+
+/// The nonlinearities whose gain torch.nn.init.calculate_gain knows.
+enum class GainOf { kRelu, kLeakyRelu, kLinear, kSigmoid, kTanh, kSelu };
+constexpr EnumNames<GainOf, 6> enum_names(GainOf) {
+  return {{{"relu", GainOf::kRelu},
+           {"leaky_relu", GainOf::kLeakyRelu},
+           {"linear", GainOf::kLinear},
+           {"sigmoid", GainOf::kSigmoid},
+           {"tanh", GainOf::kTanh},
+           {"selu", GainOf::kSelu}}};
 }
 
 /// First values of an MPT's weights, as LLM Foundry's init_config.
 struct MptInitConfig {
   InitScheme name = InitScheme::kKaimingNormal;
   std::optional<double> init_std;
-  double init_gain = 1.0;
+  std::optional<double> init_gain;
+  FanMode fan_mode = FanMode::kFanIn;
+  GainOf init_nonlinearity = GainOf::kRelu;
   std::optional<double> emb_init_std;
   std::optional<double> emb_init_uniform_lim;
+  std::optional<std::array<double, 2>> emb_init_uniform_range;
   bool init_div_is_residual = true;
+  std::optional<double> residual_divisor;
+
+  bool operator==(const MptInitConfig&) const = default;
 
   template <class Visitor>
   void fields(Visitor& v) {
-    v("name", name, "Distribution of matrices.");
+    v("name", name, "Distribution of matrices; default_: as torch's own layers, their biases too.");
     v("init_std", init_std, "baseline_: standard deviation.", positive);
-    v("init_gain", init_gain, "xavier_*: factor of the deviation.", positive);
+    v("init_gain", init_gain,
+      "xavier_*: factor of the deviation, 1 by default; kaiming_* for leaky_relu: its slope, 0 by default.",
+      positive);
+    v("fan_mode", fan_mode, "kaiming_*: which side of a matrix its deviation is counted from.");
+    v("init_nonlinearity", init_nonlinearity, "kaiming_*: whose gain its deviation has.");
     v("emb_init_std", emb_init_std, "Embeddings: normal with this deviation. Default: as matrices.",
       positive);
     v("emb_init_uniform_lim", emb_init_uniform_lim, "Embeddings: uniform in ±this. Default: as matrices.",
       positive);
+    v("emb_init_uniform_range", emb_init_uniform_range,
+      "Embeddings: uniform between these two (emb_init_uniform_lim as a list).");
     v("init_div_is_residual", init_div_is_residual,
       "Divide projections back into the residual stream by sqrt(2 layers).");
+    v("residual_divisor", residual_divisor, "Divide them by this instead (init_div_is_residual as a number).",
+      positive);
   }
 };
 
@@ -150,7 +183,7 @@ struct MptConfig {
       below(0, 1));
     v("embedding_dropout", embedding_dropout, "Dropout of the embeddings (emb_pdrop).", below(0, 1));
     v("embedding_fraction", embedding_fraction,
-      "Share of the gradient that reaches the embeddings (GLM-130B).", in_range(0, 1));
+      "Share of the gradient that reaches the embeddings (GLM-130B).", positive, at_most(1));
     v("tied", tied, "Use the embedding table as the output head too (tie_word_embeddings).");
     v("logit_scale", logit_scale, "Factor of the logits.", positive);
     v("final_softcap", final_softcap, "Logits become c tanh(logit / c) (final_logit_softcapping).", positive);

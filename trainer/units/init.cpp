@@ -27,24 +27,44 @@ void four_normals(uint64_t key, uint64_t counter, double std, float out[4]) {
   }
 }
 
-void four_uniforms(uint64_t key, uint64_t counter, double limit, float out[4]) {
+/// Normal numbers; those beyond three deviations are drawn again from the next of a row of streams.
+void four_cut_normals(uint64_t key, uint64_t counter, double std, float out[4]) {
+  constexpr uint64_t kNextStream = 0x9e3779b97f4a7c15;
+  four_normals(key, counter, std, out);
+  const auto is_out = [&](float x) { return std::abs(static_cast<double>(x)) > 3 * std; };
+  while (std::any_of(out, out + 4, is_out)) {
+    float again[4];
+    four_normals(key += kNextStream, counter, std, again);
+    for (int i = 0; i < 4; ++i)
+      if (is_out(out[i])) out[i] = again[i];
+  }
+}
+
+void four_uniforms(uint64_t key, uint64_t counter, const Init& init, float out[4]) {
   const auto words = philox(key, counter);
-  for (size_t i = 0; i < 4; ++i)
-    out[i] = static_cast<float>(limit * ((static_cast<double>(words[i]) + 0.5) * 0x1p-31 - 1.0));
+  for (size_t i = 0; i < 4; ++i) {
+    const double x = (static_cast<double>(words[i]) + 0.5) * 0x1p-31 - 1.0;  // (-1, 1)
+    out[i] = static_cast<float>(init.middle + init.scale * x);
+  }
+}
+
+void draw_four(const Init& init, uint64_t key, uint64_t counter, float out[4]) {
+  switch (init.kind) {
+    case Init::Kind::kNormal: return four_normals(key, counter, init.scale, out);
+    case Init::Kind::kCutNormal: return four_cut_normals(key, counter, init.scale, out);
+    case Init::Kind::kUniform: return four_uniforms(key, counter, init, out);
+    case Init::Kind::kOnes: return static_cast<void>(std::fill_n(out, 4, 1.0f));
+    case Init::Kind::kZeros: return static_cast<void>(std::fill_n(out, 4, 0.0f));
+  }
 }
 
 }  // namespace
 
 void draw_init(const ParamSpec& spec, uint64_t seed, int64_t begin, int64_t count, float* out) {
-  if (spec.init.kind == Init::Kind::kOnes || spec.init.kind == Init::Kind::kZeros) {
-    std::fill_n(out, count, spec.init.kind == Init::Kind::kOnes ? 1.0f : 0.0f);
-    return;
-  }
-  const auto draw = spec.init.kind == Init::Kind::kNormal ? &four_normals : &four_uniforms;
   const uint64_t key = stream_key(seed, spec.name);
   for (int64_t i = begin; i < begin + count;) {
     float values[4];
-    draw(key, static_cast<uint64_t>(i / 4), spec.init.scale, values);
+    draw_four(spec.init, key, static_cast<uint64_t>(i / 4), values);
     for (int64_t k = i % 4; k < 4 && i < begin + count; ++k, ++i) out[i - begin] = values[k];
   }
 }

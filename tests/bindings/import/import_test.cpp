@@ -48,6 +48,29 @@ TEST(Import, NamesEveryKeyThatItCannotHonour) {
   EXPECT_CONTAINS(text, "callbacks.mine: no such key is known here");
 }
 
+TEST(Import, TakesFirstValuesAndNeutralSettings) {
+  const std::string lua = lua_of(
+      "model:\n  name: mpt_causal_lm\n  norm_type: triton_rmsnorm\n  expansion_ratio: 2\n  attn_config:\n"
+      "    attn_temperature_tuning: {floor_scale: 8192, attn_scale: 0.0}\n  ffn_config: {ffn_hidden_size: "
+      "64}\n"
+      "  init_config:\n    name: xavier_normal_\n    init_gain: 0.5\n    fan_mode: fan_out\n"
+      "    init_div_is_residual: 3.0\n    emb_init_uniform_lim: [-0.1, 0.3]\n");
+  EXPECT_CONTAINS(lua, "norm = \"rmsnorm\"");
+  EXPECT_CONTAINS(lua, "-- expansion_ratio: 2  (ffn_hidden_size says it)");
+  EXPECT_CONTAINS(lua, "(is off)");
+  EXPECT_CONTAINS(lua, "-- fan_mode: fan_out  (does nothing here)");
+  EXPECT_CONTAINS(lua, "residual_divisor = 3.0");
+  EXPECT_CONTAINS(lua, "emb_init_uniform_range = { -0.1, 0.3 }");
+}
+
+TEST(Import, NamesExperts) {
+  const std::string text = refusal(
+      foundry("model:\n  name: mpt_causal_lm\n  ffn_config: {ffn_type: mb_dmoe, moe_loss_weight: 0.1}\n"));
+  EXPECT_CONTAINS(text,
+                  "ffn_type = mb_dmoe: mixtures of experts are not supported; Tycho has mptmlp, mptglu");
+  EXPECT_CONTAINS(text, "moe_loss_weight = 0.1: mixtures of experts are not supported");
+}
+
 TEST(Import, KeepsComposersDefaults) {
   const std::string lua = lua_of("");
   EXPECT_CONTAINS(lua, "r.clip.norm = 0  -- the YAML does not clip");

@@ -10,6 +10,7 @@ r.model = t.model.llama {
   width = 256, layers = 6, heads = 16, kv_heads = 16,
   ffn_width = 768, vocab_size = 2048,
   rope_scaling = { type = "llama3", factor = 8, low_freq_factor = 1, high_freq_factor = 4, original_max_seq_len = 8192 },
+  init = "torchtitan",
 }
 r.tokenizer = "./assets/tokenizer.json"
 

@@ -202,6 +202,62 @@ TEST(HfConfig, SaysThatExpertsAreNotSupported) {
   expect_contains(text, "mixtures of experts are not supported");
 }
 
+TEST(HfConfig, NamesExpertsWhereverTheyAre) {
+  Json llama = llama3();
+  llama["num_local_experts"] = 8;
+  expect_contains(message_of(ExitCode::kUnusable, [&] { read_hf_config(llama, "c"); }),
+                  "num_local_experts: mixtures of experts are not supported: import a dense model");
+  Json mpt = mpt_7b();
+  mpt["ffn_config"] = {{"ffn_type", "torch_dmoe"}};
+  expect_contains(message_of(ExitCode::kUnusable, [&] { read_hf_config(mpt, "c"); }),
+                  "given \"torch_dmoe\"; mixtures of experts are not supported");
+}
+
+TEST(HfConfig, WantsFrequencyFactorsThatAreApart) {
+  Json json = llama3();
+  json["rope_scaling"]["low_freq_factor"] = 4.0;
+  expect_contains(message_of(ExitCode::kUnusable, [&] { read_hf_config(json, "c"); }),
+                  "model.rope_scaling.low_freq_factor: 4 is not below high_freq_factor = 4");
+}
+
+TEST(HfConfig, LeavesOutWhatDoesNothing) {
+  Json linear = llama3();
+  linear["rope_scaling"]["rope_type"] = "linear";
+  const auto llama = read<LlamaConfig>(linear);
+  EXPECT_EQ(llama.rope_scaling.factor, 8);
+  EXPECT_EQ(llama.rope_scaling.original_max_seq_len, 8192);  // the default: unused
+  Json json = mpt_7b();
+  json["expansion_ratio"] = 3;
+  json["ffn_config"] = {{"ffn_hidden_size", 1024}};
+  json["init_config"]["emb_init_std"] = 0.1;
+  json["init_config"]["emb_init_uniform_lim"] = 0.2;
+  const auto mpt = read<MptConfig>(json);
+  EXPECT_EQ(mpt.expansion_ratio, 4);
+  EXPECT_EQ(mpt.init.emb_init_std, 0.1);
+  EXPECT_EQ(mpt.init.emb_init_uniform_lim, std::nullopt);
+}
+
+TEST(HfConfig, NotesAnInitialisationThatItsWeightsReplace) {
+  Json json = mpt_7b();
+  json["init_config"]["name"] = "orthogonal_";
+  expect_contains(message_of(ExitCode::kUnusable, [&] { read_hf_config(json, "c"); }),
+                  "init_config.name: wanted one of kaiming_normal_");
+  const HfConfig config = read_hf_config(json, "c", HfStart::kItsWeights);
+  EXPECT_EQ(config.model.as<MptConfig>().init.name, InitScheme::kKaimingNormal);
+  ASSERT_EQ(config.notes.size(), 1u);
+  expect_contains(config.notes[0], "init_config.name wanted one of");
+  expect_contains(config.notes[0], "of no matter, for the weights are read");
+}
+
+TEST(HfConfig, ReadsNumbersAndRangesOfInit) {
+  Json json = mpt_7b();
+  json["init_config"]["init_div_is_residual"] = 3.5;
+  json["init_config"]["emb_init_uniform_lim"] = {-0.1, 0.3};
+  const HfConfigText text = write_hf_config(read_hf_config(json, "c").model, 1024);
+  EXPECT_EQ(text.json["init_config"]["init_div_is_residual"], 3.5);
+  EXPECT_EQ(text.json["init_config"]["emb_init_uniform_lim"], (Json{-0.1, 0.3}));
+}
+
 TEST(HfConfig, RefusesOtherModelsAndOtherHeads) {
   expect_contains(message_of(ExitCode::kUnusable,
                              [] {

@@ -158,6 +158,47 @@ TEST(DecoderSpec, StartsMatricesAsLlmFoundryDoes) {
   EXPECT_DOUBLE_EQ(decoder_spec(neox).init.out.scale, std::sqrt(2.0 / (5 * 512)) / (8 / std::sqrt(10.0)));
 }
 
+/// How the parameter of that name starts.
+Init init_of(const ModelLayout& layout, const std::string& name) {
+  for (const UnitSpec& unit : layout.units)
+    for (const ParamSpec& param : unit.params)
+      if (param.name == name) return param.init;
+  ADD_FAILURE() << "no parameter " << name;
+  return {};
+}
+
+TEST(ModelLayout, StartsALlamaAsTorchTitanDoes) {
+  LlamaConfig c{.width = 64, .layers = 3, .ffn_width = 128, .vocab_size = 100};
+  c.init = LlamaInit::kTorchtitan;
+  const ModelLayout layout = model_layout({c});
+  const auto expect = [&](const std::string& name, Init::Kind kind, double scale) {
+    const Init init = init_of(layout, name + ".weight");
+    EXPECT_EQ(init.kind, kind) << name;
+    EXPECT_DOUBLE_EQ(init.scale, scale) << name;
+  };
+  const auto normal = Init::Kind::kNormal;
+  expect("model.embed_tokens", normal, 1);
+  expect("lm_head", Init::Kind::kCutNormal, 1.0 / 8);
+  for (int i = 0; i < 3; ++i) {
+    const std::string block = "model.layers." + std::to_string(i) + ".";
+    for (const char* name : {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "mlp.gate_proj"})
+      expect(block + name, normal, 0.02);
+    for (const char* name : {"self_attn.o_proj", "mlp.down_proj", "mlp.up_proj"})
+      expect(block + name, normal, 0.02 / std::sqrt(2.0 * (i + 1)));
+    expect(block + "input_layernorm", Init::Kind::kOnes, 0);
+  }
+  // A tied table is the head's: the embedding's own first values are given up.
+  c.tied = true;
+  EXPECT_EQ(init_of(model_layout({c}), "model.embed_tokens.weight").kind, Init::Kind::kCutNormal);
+}
+
+TEST(ModelLayout, StartsALlamaByOneDeviation) {
+  const ModelLayout layout = model_layout({LlamaConfig{.layers = 8}});
+  EXPECT_DOUBLE_EQ(init_of(layout, "model.layers.5.mlp.up_proj.weight").scale, 0.02);
+  EXPECT_DOUBLE_EQ(init_of(layout, "model.layers.5.mlp.down_proj.weight").scale, 0.02 / 4);
+  EXPECT_DOUBLE_EQ(init_of(layout, "model.embed_tokens.weight").scale, 0.02);
+}
+
 TEST(DecoderSpec, ScalesScoresAsLlmFoundryDoes) {
   EXPECT_DOUBLE_EQ(decoder_spec(MptConfig{.width = 512, .heads = 8}).softmax_scale, 1.0 / 8);
   EXPECT_DOUBLE_EQ(decoder_spec(MptConfig{.width = 512, .heads = 8, .head_width = 16}).softmax_scale,

@@ -55,6 +55,27 @@ TEST(InitTest, IsNormalWithTheSpecsDeviation) {
   EXPECT_NEAR((x.pow(4).mean() / x.pow(2).mean().pow(2)).item<double>(), 3.0, 0.05);
 }
 
+TEST(InitTest, CutsNormalNumbersAtThreeDeviations) {
+  const ParamSpec spec = {"head", {200000}, {Init::Kind::kCutNormal, 0.05}};
+  std::vector<float> values(200000);
+  draw_init(spec, 17, 0, 200000, values.data());
+  const at::Tensor x = at::from_blob(values.data(), {200000}).to(at::kDouble);
+  EXPECT_LE(x.abs().max().item<double>(), 0.15 + 1e-9);
+  EXPECT_GT(x.abs().max().item<double>(), 0.149);
+  EXPECT_NEAR(x.mean().item<double>(), 0, 5e-4);
+  EXPECT_NEAR(x.std().item<double>() / 0.05, 0.98658, 5e-3);  // of a normal number within ±3
+}
+
+TEST(InitTest, IsUniformAroundItsMiddle) {
+  const ParamSpec spec = {"w", {200000}, {Init::Kind::kUniform, 0.3, 0.2}};
+  std::vector<float> values(200000);
+  draw_init(spec, 17, 0, 200000, values.data());
+  const at::Tensor x = at::from_blob(values.data(), {200000}).to(at::kDouble);
+  EXPECT_NEAR(x.min().item<double>(), -0.1, 1e-4);
+  EXPECT_NEAR(x.max().item<double>(), 0.5, 1e-4);
+  EXPECT_NEAR(x.mean().item<double>(), 0.2, 2e-3);
+}
+
 TEST(InitTest, AnyPieceIsAFunctionOfSeedNameAndElement) {
   const ParamSpec spec = {"weight", {1000}, {Init::Kind::kNormal, 1.0}};
   std::vector<float> whole(1000), piece(313);

@@ -1,0 +1,118 @@
+// What does not hold in a model's config: heads, sizes, and keys that would do nothing.
+#include "trainer/models/rules.h"
+
+#include <gtest/gtest.h>
+
+namespace tycho {
+namespace {
+
+/// "path: message" of every problem, one per line.
+template <class Family>
+std::string problems_of(const Family& model) {
+  std::string text;
+  for (const ConfigProblem& problem : model_problems({model}))
+    text += (text.empty() ? "" : "\n") + problem.path + ": " + problem.message;
+  return text;
+}
+
+/// The paths alone.
+template <class Family>
+std::vector<std::string> paths_of(const Family& model) {
+  std::vector<std::string> paths;
+  for (const ConfigProblem& problem : model_problems({model})) paths.push_back(problem.path);
+  return paths;
+}
+using Paths = std::vector<std::string>;
+
+MptConfig with_init(const MptInitConfig& init) { return {.init = init}; }
+
+TEST(ModelRules, HoldForTheDefaults) {
+  EXPECT_EQ(problems_of(LlamaConfig{}), "");
+  EXPECT_EQ(problems_of(MptConfig{}), "");
+  EXPECT_EQ(problems_of(Gpt2Config{}), "");
+}
+
+TEST(ModelRules, WantHeadsThatFit) {
+  EXPECT_EQ(problems_of(LlamaConfig{.heads = 8, .kv_heads = 3}),
+            "model.heads: 8 is not a multiple of kv_heads = 3; kv_heads = 2 would do");
+  EXPECT_EQ(problems_of(LlamaConfig{.heads = 6}),
+            "model.heads: width = 256 is not a multiple of heads = 6; heads = 4 would do, or set head_width");
+  EXPECT_EQ(problems_of(LlamaConfig{.width = 24, .heads = 8}),
+            "model.heads: width / heads = 3 is odd, and rotary positions turn pairs; set head_width = 4");
+  EXPECT_EQ(problems_of(LlamaConfig{.heads = 6, .head_width = 64}), "");
+}
+
+TEST(ModelRules, WantSizesThatCanBePlanned) {
+  const int64_t all = (int64_t{1} << 53) - 1;
+  EXPECT_EQ(problems_of(LlamaConfig{.max_seq_len = all}),
+            "model.max_seq_len: 9007199254740991 is more than Tycho can plan; write at most 16777216");
+  EXPECT_EQ(paths_of(MptConfig{.max_seq_len = all}), Paths{"model.max_seq_len"});
+  EXPECT_EQ(paths_of(Gpt2Config{.max_seq_len = all}), Paths{"model.max_seq_len"});
+  EXPECT_EQ(paths_of(LlamaConfig{.width = all, .layers = all}), (Paths{"model.width", "model.layers"}));
+}
+
+TEST(ModelRules, WantFrequencyFactorsThatAreApart) {
+  const RopeScalingConfig same = {.type = RopeStretch::kLlama3, .low_freq_factor = 4, .high_freq_factor = 4};
+  const std::string text =
+      "model.rope_scaling.low_freq_factor: 4 is not below high_freq_factor = 4; Llama 3.1 has 1 and 4";
+  EXPECT_EQ(problems_of(LlamaConfig{.rope_scaling = same}), text);
+  EXPECT_EQ(problems_of(MptConfig{.positions = PositionKind::kRope, .rope_scaling = same}), text);
+  EXPECT_EQ(problems_of(LlamaConfig{.head_width = 2, .rope_scaling = {.type = RopeStretch::kDynamic}}),
+            "model.rope_scaling.type: dynamic wants heads of more than 2, and they are 2 wide");
+}
+
+TEST(ModelRules, RefuseStretchesThatDoNothing) {
+  EXPECT_EQ(problems_of(LlamaConfig{.rope_scaling = {.factor = 4}}),
+            "model.rope_scaling.factor: does nothing while rope_scaling.type is \"none\"; leave it out");
+  EXPECT_EQ(paths_of(LlamaConfig{.rope_scaling = {.type = RopeStretch::kLinear, .low_freq_factor = 2}}),
+            Paths{"model.rope_scaling.low_freq_factor"});
+  EXPECT_EQ(
+      paths_of(LlamaConfig{
+          .rope_scaling = {.type = RopeStretch::kDynamic, .high_freq_factor = 2, .original_max_seq_len = 4}}),
+      Paths{"model.rope_scaling.high_freq_factor"});
+  EXPECT_EQ(paths_of(LlamaConfig{.rope_scaling = {.type = RopeStretch::kLinear, .original_max_seq_len = 4}}),
+            Paths{"model.rope_scaling.original_max_seq_len"});
+  EXPECT_EQ(paths_of(MptConfig{.rope_theta = 3, .rope_scaling = {.type = RopeStretch::kLinear}}),
+            (Paths{"model.rope_theta", "model.rope_scaling"}));
+}
+
+TEST(ModelRules, RefuseFirstValuesThatDoNothing) {
+  EXPECT_EQ(paths_of(with_init({.init_gain = 2})), Paths{"model.init.init_gain"});
+  EXPECT_EQ(paths_of(with_init({.init_std = 1})), Paths{"model.init.init_std"});
+  EXPECT_EQ(paths_of(with_init({.name = InitScheme::kBaseline})), Paths{"model.init.init_std"});
+  EXPECT_EQ(
+      paths_of(with_init(
+          {.name = InitScheme::kSmall, .fan_mode = FanMode::kFanOut, .init_nonlinearity = GainOf::kTanh})),
+      (Paths{"model.init.fan_mode", "model.init.init_nonlinearity"}));
+  EXPECT_EQ(paths_of(with_init({.emb_init_std = 1, .emb_init_uniform_lim = 1})),
+            Paths{"model.init.emb_init_uniform_lim"});
+  EXPECT_EQ(paths_of(with_init({.emb_init_uniform_range = {{2, 1}}})),
+            Paths{"model.init.emb_init_uniform_range"});
+  EXPECT_EQ(paths_of(with_init({.init_div_is_residual = false, .residual_divisor = 2})),
+            Paths{"model.init.residual_divisor"});
+  EXPECT_EQ(paths_of(with_init({.name = InitScheme::kNeox, .residual_divisor = 2})),
+            Paths{"model.init.residual_divisor"});
+  EXPECT_EQ(
+      paths_of(with_init({.name = InitScheme::kDefault, .emb_init_std = 2, .init_div_is_residual = false})),
+      (Paths{"model.init.init_div_is_residual", "model.init.emb_init_std"}));
+  EXPECT_EQ(problems_of(with_init({.init_gain = 0.1, .init_nonlinearity = GainOf::kLeakyRelu})), "");
+}
+
+TEST(ModelRules, RefuseFirstValuesBesideWeights) {
+  EXPECT_EQ(problems_of(LlamaConfig{.init_std = 0.1, .weights = "runs/a"}),
+            "model.init_std: does nothing beside weights, which are the first values; leave it out");
+  EXPECT_EQ(paths_of(LlamaConfig{.init = LlamaInit::kTorchtitan, .weights = "runs/a"}), Paths{"model.init"});
+  EXPECT_EQ(paths_of(Gpt2Config{.init_std = 0.1, .weights = "runs/a"}), Paths{"model.init_std"});
+  EXPECT_EQ(paths_of(MptConfig{.init = {.name = InitScheme::kSmall}, .weights = "runs/a"}),
+            Paths{"model.init"});
+}
+
+TEST(ModelRules, WantOneWidthOfTheFeedForward) {
+  EXPECT_EQ(problems_of(MptConfig{.expansion_ratio = 3, .ffn_width = 64}),
+            "model.expansion_ratio: does nothing beside ffn_width; leave it out");
+  EXPECT_EQ(paths_of(MptConfig{.width = 8, .heads = 2, .expansion_ratio = 1.3}),
+            Paths{"model.expansion_ratio"});
+}
+
+}  // namespace
+}  // namespace tycho

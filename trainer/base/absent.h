@@ -1,0 +1,12 @@
+// Names of what other systems have and Tycho does not, so that errors can say so.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace tycho {
+
+/// What to say about a key or a value of that name, such as moe_num_experts, num_local_experts or torch_dmoe:
+/// "mixtures of experts are not supported"; "" for any other name.
+std::string absent_feature(std::string_view name);
+
+}  // namespace tycho

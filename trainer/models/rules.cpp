@@ -1,0 +1,195 @@
+// The rules of the model families.
+#include "trainer/models/rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+/// Collects what does not hold.
+class Rules {
+ public:
+  template <class... Args>
+  void wrong(const char* path, fmt::format_string<Args...> format, Args&&... args) {
+    problems_.push_back({path, fmt::format(format, std::forward<Args>(args)...)});
+  }
+  /// Sizes whose products would not fit into 64 bits, or whose plan would not fit into memory.
+  void at_most(const char* path, double value, double limit) {
+    if (value > limit) wrong(path, "{} is more than Tycho can plan; write at most {}", value, limit);
+  }
+  void at_most(const char* path, std::optional<int64_t> value, double limit) {
+    at_most(path, static_cast<double>(value.value_or(0)), limit);
+  }
+  /// Keys that would do nothing are errors: someone meant them.
+  void needs(const char* path, bool given, bool holds, const char* what) {
+    if (given && !holds) wrong(path, "does nothing {}; leave it out", what);
+  }
+  std::vector<ConfigProblem>& problems() { return problems_; }
+
+ private:
+  std::vector<ConfigProblem> problems_;
+};
+
+template <class Family>
+void check_sizes(const Family& model, Rules& rules) {
+  rules.at_most("model.width", model.width, 0x1p20);
+  rules.at_most("model.layers", model.layers, 0x1p14);
+  rules.at_most("model.heads", model.heads, 0x1p14);
+  if constexpr (requires { model.head_width; }) rules.at_most("model.head_width", model.head_width, 0x1p14);
+  if constexpr (requires { model.expansion_ratio; })
+    rules.at_most("model.expansion_ratio", model.expansion_ratio, 0x1p10);
+  rules.at_most("model.ffn_width", std::optional<int64_t>(model.ffn_width), 0x1p22);
+  rules.at_most("model.vocab_size", model.vocab_size, 0x1p24);
+  rules.at_most("model.max_seq_len", std::optional<int64_t>(model.max_seq_len), 0x1p24);
+}
+
+template <class Family>
+void check_heads(const Family& model, bool rotary, Rules& rules) {
+  const int64_t kv_heads = model.num_kv_heads();
+  if (model.heads % kv_heads != 0) {
+    rules.wrong("model.heads", "{} is not a multiple of kv_heads = {}; kv_heads = {} would do", model.heads,
+                kv_heads, largest_divisor(model.heads, kv_heads));
+  }
+  bool width_given = false;
+  if constexpr (requires { model.head_width; }) width_given = model.head_width.has_value();
+  if (!width_given && model.width % model.heads != 0) {
+    rules.wrong(
+        "model.heads", "width = {} is not a multiple of heads = {}; heads = {} would do{}", model.width,
+        model.heads, largest_divisor(model.width, model.heads),
+        requires { model.head_width; } ? ", or set head_width" : "");
+  } else if (rotary && model.head_dim() % 2 != 0) {
+    rules.wrong(width_given ? "model.head_width" : "model.heads",
+                "{}{} is odd, and rotary positions turn pairs; set head_width = {}",
+                width_given ? "" : "width / heads = ", model.head_dim(), model.head_dim() + 1);
+  }
+}
+
+void check_rope(const RopeScalingConfig& rope, int64_t head_dim, Rules& rules) {
+  const RopeScalingConfig usual;
+  const bool stretched = rope.type != RopeStretch::kNone, llama3 = rope.type == RopeStretch::kLlama3;
+  rules.needs("model.rope_scaling.factor", rope.factor != usual.factor, stretched,
+              "while rope_scaling.type is \"none\"");
+  rules.needs("model.rope_scaling.low_freq_factor", rope.low_freq_factor != usual.low_freq_factor, llama3,
+              "unless rope_scaling.type = \"llama3\"");
+  rules.needs("model.rope_scaling.high_freq_factor", rope.high_freq_factor != usual.high_freq_factor, llama3,
+              "unless rope_scaling.type = \"llama3\"");
+  rules.needs(
+      "model.rope_scaling.original_max_seq_len", rope.original_max_seq_len != usual.original_max_seq_len,
+      llama3 || rope.type == RopeStretch::kDynamic, "unless rope_scaling.type is \"llama3\" or \"dynamic\"");
+  if (llama3 && rope.low_freq_factor >= rope.high_freq_factor)
+    rules.wrong("model.rope_scaling.low_freq_factor",
+                "{} is not below high_freq_factor = {}; Llama 3.1 has 1 and 4", rope.low_freq_factor,
+                rope.high_freq_factor);
+  if (rope.type == RopeStretch::kDynamic && head_dim <= 2)
+    rules.wrong("model.rope_scaling.type", "dynamic wants heads of more than 2, and they are {} wide",
+                head_dim);
+}
+
+bool is_kaiming(InitScheme name) {
+  return name == InitScheme::kKaimingNormal || name == InitScheme::kKaimingUniform;
+}
+
+/// What draws the matrices of an MPT.
+void check_mpt_matrices(const MptInitConfig& init, Rules& rules) {
+  const MptInitConfig usual;
+  const bool xavier = init.name == InitScheme::kXavierNormal || init.name == InitScheme::kXavierUniform;
+  const bool kaiming = is_kaiming(init.name), leaky = init.init_nonlinearity == GainOf::kLeakyRelu;
+  rules.needs("model.init.init_std", init.init_std.has_value(), init.name == InitScheme::kBaseline,
+              "unless init.name = \"baseline_\"");
+  if (init.name == InitScheme::kBaseline && !init.init_std)
+    rules.wrong("model.init.init_std",
+                "is missing: baseline_ draws with this standard deviation; 0.02 is usual");
+  rules.needs(
+      "model.init.init_gain", init.init_gain.has_value(), xavier || (kaiming && leaky),
+      "unless init.name is \"xavier_normal_\" or \"xavier_uniform_\", or init_nonlinearity \"leaky_relu\"");
+  rules.needs("model.init.fan_mode", init.fan_mode != usual.fan_mode, kaiming,
+              "unless init.name is \"kaiming_normal_\" or \"kaiming_uniform_\"");
+  rules.needs("model.init.init_nonlinearity", init.init_nonlinearity != usual.init_nonlinearity, kaiming,
+              "unless init.name is \"kaiming_normal_\" or \"kaiming_uniform_\"");
+  const bool divides = init.name != InitScheme::kNeox && init.name != InitScheme::kDefault;
+  rules.needs("model.init.init_div_is_residual", !init.init_div_is_residual, divides,
+              "beside neox_init_ and default_, which divide as they do");
+  rules.needs("model.init.residual_divisor", init.residual_divisor.has_value(),
+              divides && init.init_div_is_residual,
+              "beside neox_init_, default_ and init_div_is_residual = false");
+}
+
+/// What draws the embeddings of an MPT.
+void check_mpt_embeddings(const MptInitConfig& init, Rules& rules) {
+  const bool own = init.name != InitScheme::kDefault;
+  rules.needs("model.init.emb_init_std", init.emb_init_std.has_value(), own,
+              "beside default_, whose embeddings have deviation 1");
+  rules.needs("model.init.emb_init_uniform_lim", init.emb_init_uniform_lim.has_value(),
+              own && !init.emb_init_std, "beside emb_init_std and default_");
+  rules.needs("model.init.emb_init_uniform_range", init.emb_init_uniform_range.has_value(),
+              own && !init.emb_init_std && !init.emb_init_uniform_lim,
+              "beside emb_init_std, emb_init_uniform_lim and default_");
+  if (const auto& range = init.emb_init_uniform_range; range && (*range)[0] >= (*range)[1])
+    rules.wrong("model.init.emb_init_uniform_range", "{} is not below {}", (*range)[0], (*range)[1]);
+}
+
+constexpr const char* kBesideWeights = "beside weights, which are the first values";
+
+void check_family(const LlamaConfig& model, Rules& rules) {
+  const LlamaConfig usual;
+  check_heads(model, true, rules);
+  check_rope(model.rope_scaling, model.head_dim(), rules);
+  rules.needs("model.init", model.init != usual.init, model.weights.empty(), kBesideWeights);
+  rules.needs("model.init_std", model.init_std != usual.init_std, model.weights.empty(), kBesideWeights);
+}
+
+void check_family(const Gpt2Config& model, Rules& rules) {
+  check_heads(model, false, rules);
+  rules.needs("model.init_std", model.init_std != Gpt2Config().init_std, model.weights.empty(),
+              kBesideWeights);
+}
+
+void check_family(const MptConfig& model, Rules& rules) {
+  const bool rotary = model.positions == PositionKind::kRope;
+  const MptConfig usual;
+  check_heads(model, rotary, rules);
+  rules.needs("model.alibi_bias_max", model.alibi_bias_max != usual.alibi_bias_max,
+              model.positions == PositionKind::kAlibi, "unless positions = \"alibi\"");
+  rules.needs("model.rope_theta", model.rope_theta != usual.rope_theta, rotary,
+              "unless positions = \"rope\"");
+  rules.needs("model.rope_scaling", model.rope_scaling.type != RopeStretch::kNone, rotary,
+              "unless positions = \"rope\"");
+  check_rope(model.rope_scaling, model.head_dim(), rules);
+  if (model.qk_ln && model.qk_gn) rules.wrong("model.qk_gn", "cannot go with qk_ln: choose one of the two");
+  const double hidden = model.expansion_ratio * static_cast<double>(model.width);
+  if (!model.ffn_width && hidden != std::floor(hidden))
+    rules.wrong("model.expansion_ratio", "{} x width = {} is {}, not a whole number; set ffn_width",
+                model.expansion_ratio, model.width, hidden);
+  rules.needs("model.expansion_ratio", model.expansion_ratio != usual.expansion_ratio, !model.ffn_width,
+              "beside ffn_width");
+  rules.needs("model.init", !(model.init == usual.init), model.weights.empty(), kBesideWeights);
+  check_mpt_matrices(model.init, rules);
+  check_mpt_embeddings(model.init, rules);
+}
+
+}  // namespace
+
+std::vector<ConfigProblem> model_problems(const ModelConfig& config) {
+  Rules rules;
+  std::visit(
+      [&](const auto& model) {
+        check_sizes(model, rules);
+        if (rules.problems().empty()) check_family(model, rules);
+      },
+      config.value);
+  return std::move(rules.problems());
+}
+
+int64_t largest_divisor(int64_t n, int64_t limit) {
+  int64_t divisor = std::clamp<int64_t>(std::min(n, limit), 1, 1 << 16);
+  while (n % divisor != 0) --divisor;
+  return divisor;
+}
+
+}  // namespace tycho
