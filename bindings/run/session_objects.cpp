@@ -13,6 +13,8 @@ void SessionRef::close(const std::string& reason) {
   owned.reset();
 }
 
+TrainingSession& session(Call& call) { return *call.self<SessionRef>().session; }
+
 const std::vector<const Class*>& session_classes() {
   static const std::vector<const Class*> classes = [] {
     std::vector<const Class*> all = {&trainer_class(), &steps_class(),     &model_class(), &params_class(),

@@ -1,4 +1,5 @@
-// The Lua faces of an open session: trainer, model, opt, sched, data, ckpt, log, mem, profile, cmd, and tensors.
+// The Lua faces of an open session: trainer, model, opt, sched, data, ckpt, log, mem, profile, cmd, and
+// tensors.
 #pragma once
 #include <functional>
 #include <memory>
@@ -18,6 +19,9 @@ struct SessionRef : std::enable_shared_from_this<SessionRef> {
   /// Ends the run's record, expires every handle, and gives the memory back when it is owned.
   void close(const std::string& reason);
 };
+
+/// The session that a method was called on.
+TrainingSession& session(Call& call);
 
 /// Where the commands of a cmd object go. They are checked.
 struct CommandQueue {

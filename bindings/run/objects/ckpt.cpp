@@ -10,8 +10,6 @@ namespace {
 
 constexpr const char* kWhich = "A step, a folder's name, a tag, \"best\" or \"latest\".";
 
-TrainingSession& session(Call& call) { return *call.self<SessionRef>().session; }
-
 std::vector<CheckpointInfo> committed(Call& call) {
   return list_checkpoints(session(call).facts().run.run_dir + "/checkpoints");
 }
@@ -110,7 +108,7 @@ int diff(Call& call) {
   return call.push(rows);
 }
 
-int text(Call& call) {
+int ckpt_text(Call& call) {
   const auto all = committed(call);
   std::string lines = fmt::format("ckpt {} in {}", all.size(), session(call).facts().run.run_dir);
   for (const CheckpointInfo& one : all) lines += "\n  " + folder_name(one);
@@ -155,7 +153,7 @@ const Class& ckpt_class() {
                    {},
                    [](Call& c) { return c.push(session(c).save().path); },
                    true}},
-      .text = text};
+      .text = ckpt_text};
   return object;
 }
 

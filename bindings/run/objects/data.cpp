@@ -6,8 +6,6 @@ namespace {
 
 constexpr int64_t kMaxPeek = 4096, kMaxSkip = 1'000'000'000;
 
-TrainingSession& session(Call& call) { return *call.self<SessionRef>().session; }
-
 int peek(Call& call) {
   const auto sequences = session(call).peek(call.integer(1, 1));
   lua_createtable(call.L, static_cast<int>(sequences.size()), 0);
@@ -43,7 +41,7 @@ int wait_ms(Call& call) {
 /// Where the data is, whatever its kind.
 std::string place_of(const Json& data) { return data.value("local_dir", data.value("path", "")); }
 
-int text(Call& call) {
+int data_text(Call& call) {
   const TrainState train = session(call).state().train;
   return call.push(fmt::format("data {}  epoch {}  {} samples seen of {} each epoch",
                                place_of(session(call).facts().recipe.at("train_data")), train.data.epoch,
@@ -82,7 +80,7 @@ const Class& data_class() {
             skip,
             true},
            {"encode", "integer[]", "The token ids of a text.", {{"text", Kind::kText, "", false}}, encode}},
-      .text = text};
+      .text = data_text};
   return object;
 }
 

@@ -6,8 +6,6 @@
 namespace tycho {
 namespace {
 
-TrainingSession& session(Call& call) { return *call.self<SessionRef>().session; }
-
 /// Adds an event with the step that it belongs to.
 int note(Call& call, const std::string& kind, const std::string& text, Json facts) {
   facts["step"] = session(call).state().train.step;
@@ -31,16 +29,16 @@ int metric(Call& call) {
   return 0;
 }
 
-int text(Call& call) {
+int note_text(Call& call) {
   return note(call, "text", call.text(1) + ": " + call.text(2),
               {{"name", call.text(1)}, {"text", call.text(2)}});
 }
 
-int table(Call& call) {
+int note_table(Call& call) {
   return note(call, "table", call.text(1), {{"name", call.text(1)}, {"table", call.data(2)}});
 }
 
-int histogram(Call& call) {
+int note_histogram(Call& call) {
   if (Objects::class_of(call.L, 3) != &tensor_class())
     throw ScriptError("E_ARGUMENT", "log:histogram: tensor wants a tensor");
   lua_getfield(call.L, 3, "histogram");
@@ -103,13 +101,13 @@ const Class& log_class() {
            "",
            "A text, such as a sample of the model.",
            {kName, {"text", Kind::kText, "", false}},
-           text},
-          {"table", "", "Data.", {kName, {"table", Kind::kAny, "Names and values.", false}}, table},
+           note_text},
+          {"table", "", "Data.", {kName, {"table", Kind::kAny, "Names and values.", false}}, note_table},
           {"histogram",
            "",
            "Counts of a tensor's numbers.",
            {kName, {"tensor", Kind::kAny, "", false}},
-           histogram}}};
+           note_histogram}}};
   return object;
 }
 

@@ -13,7 +13,6 @@ struct Params {
   int64_t begin = 0, end = 0;
 };
 
-TrainingSession& session(Call& call) { return *call.self<SessionRef>().session; }
 Params& params(Call& call) { return call.self<Params>(); }
 
 /// The session of a call as what tensors keep. The model object and its session end together.

@@ -8,8 +8,6 @@ namespace {
 
 constexpr int kTableRows = 11;
 
-TrainingSession& session(Call& call) { return *call.self<SessionRef>().session; }
-
 /// A field of the optimizer's config; nil when its kind has none of that name.
 int config_field(Call& call, const char* name) {
   const Json config = session(call).optimizer().config;

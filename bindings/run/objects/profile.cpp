@@ -4,8 +4,6 @@
 namespace tycho {
 namespace {
 
-TrainingSession& session(Call& call) { return *call.self<SessionRef>().session; }
-
 Json schedule_of(Call& call) { return session(call).facts().recipe.value("profile", Json()); }
 
 int schedule(Call& call) {
@@ -20,7 +18,7 @@ int now(Call& call) {
   return 0;
 }
 
-int text(Call& call) {
+int profile_text(Call& call) {
   const Json schedule = schedule_of(call);
   const std::string active = schedule.is_object() ? schedule.value("active", Json()).dump() : "null";
   return call.push("profile  of the recipe: active " + active +
@@ -47,7 +45,7 @@ const Class& profile_class() {
                      {{"active", Kind::kDuration, "How long; one step by default.", true}}}},
                    now,
                    true}},
-      .text = text};
+      .text = profile_text};
   return object;
 }
 

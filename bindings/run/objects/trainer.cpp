@@ -17,7 +17,6 @@ struct Steps {
 };
 
 SessionRef& ref(Call& call) { return call.self<SessionRef>(); }
-TrainingSession& session(Call& call) { return *ref(call).session; }
 
 /// A number of the newest step; nil before the first one of this process.
 template <auto Member>
