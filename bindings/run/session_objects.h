@@ -1,4 +1,5 @@
-// The Lua faces of an open session: trainer, model, opt, sched, data, ckpt, log, mem, profile, cmd, and tensors.
+// The Lua faces of an open session: trainer, model, opt, sched, data, ckpt, log, mem, profile, cmd, and
+// tensors.
 #pragma once
 #include <functional>
 #include <memory>
