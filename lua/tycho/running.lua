@@ -43,20 +43,25 @@ local function place()
   end
 end
 
--- What is raised, with the line that raised it before its text.
-local function on_error(raised)
+local function begin_of(fn)
+  local info = debug.getinfo(fn, "S")
+  return ("%s:%d"):format(info.source:sub(2), info.linedefined)
+end
+
+-- What is raised, with the line that raised it before its text; that of `fn` when a tail call has left none.
+local function on_error(raised, fn)
   local text = errors.text(raised)
   local hint = type(raised) == "table" and raised.hint
   if hint and not text:find("did you mean", 1, true) then text = text .. "; " .. hint end
-  local at = type(raised) == "table" and raised.where or place()
+  local at = type(raised) == "table" and raised.where or place() or fn and begin_of(fn)
   if at and not text:find(at, 1, true) then text = at .. ": " .. text end
   return { message = text, exit = type(raised) == "table" and raised.exit or nil }
 end
 
-local called_with   -- the argument of the call that runs
+local called, called_with   -- the function that runs, and its argument
 
 local function on_failure(raised)
-  local told = on_error(raised)
+  local told = on_error(raised, called)
   remember_failure(2, called_with)
   return told
 end
@@ -118,9 +123,8 @@ local function keep_state(entry, fn)
   if plain.follow(entry.before, entry.state) then return nil end
   local after, found, at = plain.copy(entry.state)
   if after == nil then
-    local info = debug.getinfo(fn, "S")
-    return { message = ("%s:%d: state is to be plain data; this call left %s%s"):format(info.source:sub(2), info.linedefined,
-      found, at and " at " .. at or "") }
+    return { message = ("%s: state is to be plain data; this call left %s%s"):format(begin_of(fn), found,
+      at and " at " .. at or "") }
   end
   entry.before = after
 end
@@ -128,7 +132,7 @@ end
 -- One transaction: what raises, or leaves a state that no checkpoint could hold, leaves the state as it was.
 local function guarded(entry, fn, argument)
   entry.before = entry.before or plain.copy(entry.state)
-  called_with = argument
+  called, called_with = fn, argument
   local ok, result = xpcall(fn, on_failure, argument, entry.state)
   local wrong = ok and keep_state(entry, fn)
   if ok and not wrong then return true, result end

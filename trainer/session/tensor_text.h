@@ -10,7 +10,8 @@ namespace tycho {
 std::string tensor_header(const TensorView& tensor, bool unicode);
 
 /// The header and at most `rows` rows and `columns` columns: the first ones, and the last behind an ellipsis.
-/// Numbers share one scale, which stands above them; "(value):show(rows)" tells of more. Every line ends in '\n'.
+/// Numbers share one scale, which stands above them; "(value):show(rows)" tells of more. Every line ends in
+/// '\n'.
 std::string tensor_text(const TensorView& tensor, int64_t rows, int64_t columns, bool unicode);
 
 /// " -0.09 ▁▁▂▃▅▇█▇▅▃▂▁▁ 0.09": one row; digits 0 to 9 for bars in ASCII.

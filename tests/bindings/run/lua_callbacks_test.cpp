@@ -212,6 +212,14 @@ TEST_F(LuaCallbacksTest, AnEndlessLoopEndsByItsLimitAndByCtrlC) {
   load("r.callbacks.a = t.observe { time_limit = \"0.2s\", batch_end = function() while true do end end }");
   EXPECT_NE(call().find("is there a loop without end?"), std::string::npos);
   load(
+      "r.callbacks.a = t.observe { time_limit = \"0.2s\", batch_end = function()\n"
+      "  return ((\"a\"):rep(30000):find((\".-\"):rep(20) .. \"b\"))\nend }");
+  EXPECT_TRUE(call().starts_with("x.lua:8: stopped after")) << raised_;
+  load(
+      "r.callbacks.a = t.observe { time_limit = \"0.2s\", batch_end = function()\n"
+      "  return (\"a\"):rep(30000):find((\".-\"):rep(20) .. \"b\")  -- a tail call\nend }");
+  EXPECT_TRUE(call().starts_with("x.lua:7: stopped after")) << raised_;
+  load(
       "r.callbacks.a = t.observe { batch_end = function() while true do pcall(function() while true do end "
       "end) end end }");
   std::thread presses([] {
