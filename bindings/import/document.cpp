@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "trainer/base/error.h"
-#include "trainer/base/pattern.h"
+#include "trainer/base/regex.h"
 
 namespace tycho {
 namespace {
@@ -27,7 +27,7 @@ std::string without_underscores(std::string text) {
 
 /// A whole number in decimal digits; "" for what is none.
 std::string integer_text(const std::string& text) {
-  static const Pattern decimal("[-+]?(0|[1-9][0-9_]*)"), octal("[-+]?0o?[0-7_]+"),
+  static const Regex decimal("[-+]?(0|[1-9][0-9_]*)"), octal("[-+]?0o?[0-7_]+"),
       hex("[-+]?0x[0-9a-fA-F_]+");
   const std::string bare = without_underscores(text);
   if (decimal.matches_all_of(text)) return bare;
@@ -39,7 +39,7 @@ std::string integer_text(const std::string& text) {
 }
 
 bool is_number(const std::string& text) {
-  static const Pattern forms(
+  static const Regex forms(
       "[-+]?[0-9][0-9_]*\\.[0-9_]*([eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|\\.[0-9_]+([eE][-+]?[0-"
       "9]+)?");
   return forms.matches_all_of(text);

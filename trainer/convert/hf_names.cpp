@@ -9,7 +9,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
-#include "trainer/base/pattern.h"
+#include "trainer/base/regex.h"
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/convert/float_types.h"
 
@@ -48,7 +48,7 @@ std::pair<std::string, int> fused_name(const std::string& name) {
 
 /// Buffers that models compute for themselves.
 bool is_buffer(const std::string& name) {
-  static const Pattern buffers(R"((.*\.)?(rotary_emb\.inv_freq|attn\.bias|attn\.masked_bias|attn_bias))");
+  static const Regex buffers(R"((.*\.)?(rotary_emb\.inv_freq|attn\.bias|attn\.masked_bias|attn_bias))");
   return buffers.matches_all_of(name);
 }
 

@@ -5,7 +5,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/nearest.h"
-#include "trainer/base/pattern.h"
+#include "trainer/base/regex.h"
 
 namespace tycho {
 namespace {
@@ -13,18 +13,18 @@ namespace {
 constexpr size_t kNamesShown = 12;
 
 // The group that has a parameter, or -1.
-int group_of(const std::vector<Pattern>& patterns, const std::string& name) {
+int group_of(const std::vector<Regex>& patterns, const std::string& name) {
   for (size_t i = 0; i < patterns.size(); ++i)
     if (patterns[i].is_found_in(name)) return static_cast<int>(i);
   return -1;
 }
 
 // Patterns that cannot be read match nothing, and are reported.
-std::vector<Pattern> compile(const std::vector<ParamGroupConfig>& groups,
+std::vector<Regex> compile(const std::vector<ParamGroupConfig>& groups,
                              std::vector<ConfigProblem>* problems) {
-  std::vector<Pattern> patterns;
+  std::vector<Regex> patterns;
   for (size_t i = 0; i < groups.size(); ++i) {
-    const Pattern& pattern = patterns.emplace_back(groups[i].match);
+    const Regex& pattern = patterns.emplace_back(groups[i].match);
     if (!pattern.problem().empty())
       problems->push_back(
           {fmt::format("param_groups[{}].match", i + 1),
@@ -71,7 +71,7 @@ void check_values(const OptimizerConfig& optimizer, const ParamGroupConfig& grou
 
 // "model.layers.3.mlp.up_proj.weight" -> "model.layers.*.mlp.up_proj.weight".
 std::string without_numbers(const std::string& name) {
-  static const Pattern number("\\.[0-9]+\\.");
+  static const Regex number("\\.[0-9]+\\.");
   return number.replaced_in(name, ".*.");
 }
 
@@ -102,7 +102,7 @@ std::vector<ConfigProblem> param_group_problems(const OptimizerConfig& optimizer
                                                 const std::vector<ParamGroupConfig>& groups,
                                                 const std::vector<UnitSpec>& units) {
   std::vector<ConfigProblem> problems;
-  const std::vector<Pattern> patterns = compile(groups, &problems);
+  const std::vector<Regex> patterns = compile(groups, &problems);
   if (!problems.empty()) return problems;
   std::vector<int> taken(groups.size()), found(groups.size());
   bool trains = false;
@@ -137,7 +137,7 @@ ParamRules param_rules(const OptimizerConfig& optimizer, const std::vector<Param
       problems += fmt::format("\n  {}: {}", problem.path, problem.message);
   if (!problems.empty()) fail(ExitCode::kRecipe, "[param_groups]{}", problems);
   std::vector<ConfigProblem> none;
-  const std::vector<Pattern> patterns = compile(groups, &none);
+  const std::vector<Regex> patterns = compile(groups, &none);
   ParamRules rules;
   for (size_t i = 0; i < units.size(); ++i) {
     rules.emplace_back();

@@ -2,7 +2,7 @@
 
 #include "bindings/run/session_objects.h"
 #include "trainer/base/nearest.h"
-#include "trainer/base/pattern.h"
+#include "trainer/base/regex.h"
 
 namespace tycho {
 namespace {
@@ -46,7 +46,7 @@ std::vector<int64_t> matches(const std::vector<ParamInfo>& all, const std::strin
   std::vector<int64_t> found;
   for (size_t i = 0; i < all.size(); ++i)
     if (all[i].name == pattern) return {static_cast<int64_t>(i)};
-  const Pattern regex(pattern);
+  const Regex regex(pattern);
   if (!regex.problem().empty())
     throw ScriptError("E_ARGUMENT", fmt::format("model:find: \"{}\" is no regular expression: {}", pattern,
                                                 regex.problem()));

@@ -6,7 +6,7 @@
 
 #include "tests/trainer/metrics/fixtures.h"
 #include "trainer/base/error.h"
-#include "trainer/base/pattern.h"
+#include "trainer/base/regex.h"
 #include "trainer/metrics/reporter.h"
 
 namespace tycho {
@@ -117,8 +117,8 @@ TEST(FileReporterTest, LogsLinesForPeopleWithTheTime) {
   train(dir.path(), 0, 1);
   const std::vector<std::string> lines = lines_of(text_of(dir / "log.txt"));
   ASSERT_EQ(lines.size(), 3u);
-  EXPECT_TRUE(Pattern(R"(^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d run=mpt-125m )").is_found_in(lines[0])) << lines[0];
-  EXPECT_TRUE(Pattern(R"(^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d step=1/4800 loss=)").is_found_in(lines[2]))
+  EXPECT_TRUE(Regex(R"(^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d run=mpt-125m )").is_found_in(lines[0])) << lines[0];
+  EXPECT_TRUE(Regex(R"(^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d step=1/4800 loss=)").is_found_in(lines[2]))
       << lines[2];
 }
 

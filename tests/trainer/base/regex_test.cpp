@@ -1,13 +1,13 @@
 // Regular expressions.
-#include "trainer/base/pattern.h"
+#include "trainer/base/regex.h"
 
 #include <gtest/gtest.h>
 
 namespace tycho {
 namespace {
 
-TEST(Pattern, FindsMatchesAndReplaces) {
-  const Pattern number("[0-9]+");
+TEST(Regex, FindsMatchesAndReplaces) {
+  const Regex number("[0-9]+");
   EXPECT_EQ(number.problem(), "");
   EXPECT_TRUE(number.is_found_in("layers.12.weight"));
   EXPECT_FALSE(number.is_found_in("head.weight"));
@@ -16,8 +16,8 @@ TEST(Pattern, FindsMatchesAndReplaces) {
   EXPECT_EQ(number.replaced_in("layers.12.part.3", "*"), "layers.*.part.*");
 }
 
-TEST(Pattern, ATextThatIsNoneMatchesNothingAndSaysWhy) {
-  const Pattern broken("layers.(1");
+TEST(Regex, ATextThatIsNoneMatchesNothingAndSaysWhy) {
+  const Regex broken("layers.(1");
   EXPECT_NE(broken.problem().find('('), std::string::npos) << broken.problem();
   EXPECT_FALSE(broken.is_found_in("layers.(1"));
   EXPECT_FALSE(broken.matches_all_of(""));

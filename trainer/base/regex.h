@@ -7,10 +7,10 @@
 namespace tycho {
 
 /// May be copied, and used from any thread.
-class Pattern {
+class Regex {
  public:
   /// A text that is no regular expression matches nothing, and problem() says why.
-  explicit Pattern(const std::string& text);
+  explicit Regex(const std::string& text);
 
   /// "" when there is none.
   const std::string& problem() const { return problem_; }

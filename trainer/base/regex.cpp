@@ -1,15 +1,15 @@
 // The one source that has <regex>.
-#include "trainer/base/pattern.h"
+#include "trainer/base/regex.h"
 
 #include <regex>
 
 namespace tycho {
 
-struct Pattern::Compiled {
+struct Regex::Compiled {
   std::regex regex;
 };
 
-Pattern::Pattern(const std::string& text) {
+Regex::Regex(const std::string& text) {
   try {
     compiled_ = std::make_shared<const Compiled>(Compiled{std::regex(text)});
   } catch (const std::regex_error& error) {
@@ -17,15 +17,15 @@ Pattern::Pattern(const std::string& text) {
   }
 }
 
-bool Pattern::is_found_in(const std::string& text) const {
+bool Regex::is_found_in(const std::string& text) const {
   return compiled_ != nullptr && std::regex_search(text, compiled_->regex);
 }
 
-bool Pattern::matches_all_of(const std::string& text) const {
+bool Regex::matches_all_of(const std::string& text) const {
   return compiled_ != nullptr && std::regex_match(text, compiled_->regex);
 }
 
-std::string Pattern::replaced_in(const std::string& text, const std::string& by) const {
+std::string Regex::replaced_in(const std::string& text, const std::string& by) const {
   return compiled_ == nullptr ? text : std::regex_replace(text, compiled_->regex, by);
 }
 
