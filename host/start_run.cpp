@@ -3,8 +3,11 @@
 
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "bindings/run/lua_callbacks.h"
 #include "host/engine.h"
+#include "host/git_facts.h"
 #include "host/signals.h"
 #include "trainer/base/error.h"
 #include "trainer/rendezvous/rank_cores.h"
@@ -26,12 +29,22 @@ RunRequest make_run_request(const ResolvedRecipe& recipe, const std::vector<PinA
   return request;
 }
 
+namespace {
+
+Json with_git_facts(Json history) {
+  history.update(git_facts(std::filesystem::current_path().string()));
+  return history;
+}
+
+}  // namespace
+
 int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
               const std::vector<std::string>& argv, bool plain, const std::string& until) {
   RunRequest request = make_run_request(recipe, pins, argv, until);
   LuaCallbacks callbacks(recipe);
   request.callbacks = &callbacks;
   request.place = find_rank_place(process_environment());
+  if (request.place.rank == 0) request.provenance_json = with_git_facts(recipe.history).dump(1);
   const StopFlag& stop = stop_on_signals();
   const bool live = isatty(STDOUT_FILENO) != 0 && !plain;
   const auto threads = static_cast<int>(recipe.config.threads);

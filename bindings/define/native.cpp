@@ -1,18 +1,14 @@
 // The functions behind tycho.native.
 #include "bindings/define/native.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <sstream>
 
 #include "bindings/define/embedded.h"
 #include "bindings/define/lua_util.h"
+#include "bindings/define/machine_functions.h"
 #include "bindings/define/source_file.h"
 #include "bindings/define/strings.h"
 #include "bindings/define/watch.h"
@@ -157,21 +153,6 @@ int utf8_error(lua_State* L) {
   });
 }
 
-/// env(name) -> text | nil
-int env(lua_State* L) {
-  const char* value = std::getenv(luaL_checkstring(L, 1));
-  lua_pushstring(L, value);  // nil for a null pointer
-  return 1;
-}
-
-/// output(text): recipes print to stderr, so that stdout carries only what the verb prints
-int output(lua_State* L) {
-  size_t size = 0;
-  const char* text = luaL_checklstring(L, 1, &size);
-  std::fwrite(text, 1, size, stderr);
-  return 0;
-}
-
 /// array(table) -> the same table, marked as a list
 int array(lua_State* L) {
   lua_settop(L, 1);
@@ -273,40 +254,6 @@ int uniform(lua_State* L) {
   });
 }
 
-/// find_program(name) -> its path in PATH | nil
-int find_program(lua_State* L) {
-  return protect(L, [&] {
-    const std::string name = string_argument(L, 1);
-    const char* path = std::getenv("PATH");
-    std::istringstream folders(path ? path : "");
-    for (std::string folder; std::getline(folders, folder, ':');) {
-      const std::string file = folder + "/" + name;
-      if (::access(file.c_str(), X_OK) == 0) return push_text(L, file);
-    }
-    return 0;
-  });
-}
-
-/// exists(path) -> boolean
-int exists(lua_State* L) {
-  return protect(L, [&] {
-    std::error_code error;
-    lua_pushboolean(L, std::filesystem::exists(string_argument(L, 1), error) ? 1 : 0);
-    return 1;
-  });
-}
-
-/// free_bytes(path) -> number | nil
-int free_bytes(lua_State* L) {
-  return protect(L, [&] {
-    std::error_code error;
-    const std::filesystem::space_info space = std::filesystem::space(string_argument(L, 1), error);
-    if (error) return 0;
-    lua_pushnumber(L, static_cast<double>(space.available));
-    return 1;
-  });
-}
-
 /// applied_commands(folder of a run) -> list of { step, name, arguments, by }
 int commands_of(lua_State* L) {
   return protect(L, [&] {
@@ -336,8 +283,6 @@ int load_native(lua_State* L) {
                                   {"canonical", canonical},
                                   {"json", json},
                                   {"utf8_error", utf8_error},
-                                  {"env", env},
-                                  {"output", output},
                                   {"array", array},
                                   {"hash", hash},
                                   {"limited", call_limited},
@@ -347,9 +292,6 @@ int load_native(lua_State* L) {
                                   {"hf_model", hf_model},
                                   {"absent", absent},
                                   {"uniform", uniform},
-                                  {"find_program", find_program},
-                                  {"exists", exists},
-                                  {"free_bytes", free_bytes},
                                   {"applied_commands", commands_of},
                                   {"sweep_schema", sweep_schema}};
     lua_newtable(L);
@@ -357,6 +299,7 @@ int load_native(lua_State* L) {
       lua_pushcfunction(L, function.func);
       lua_setfield(L, -2, function.name);
     }
+    add_machine_functions(L);
     lua_pushlightuserdata(L, nullptr);
     lua_setfield(L, -2, "null");
     push_text(L, TYCHO_VERSION);

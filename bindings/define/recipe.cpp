@@ -33,6 +33,7 @@ Json to_request(const RecipeRequest& recipe) {
   if (!recipe.file.empty()) request["file"] = recipe.file;
   for (const auto& [name, text] : recipe.files) request["files"][name] = text;
   request["only_files"] = recipe.only_files;
+  for (const auto& [name, text] : recipe.origins) request["made_from"][name + ".lua"] = name;
   return request;
 }
 

@@ -46,10 +46,10 @@ ResolvedRecipe resolve_recipe(const RecipeRequest& request);
 struct RecipeVerdict {
   std::optional<ResolvedRecipe> recipe;  // none when anything is wrong
   std::string report;                    // then
-  std::string kind = "right";  // or "wrong"; when nothing else is: "open" (required keys are not set),
-                               // "absent" (files it reads are not here), "no recipe" (the file gives none)
-  std::vector<std::string> open;   // those keys
-  bool open_on_purpose = false;    // one of them is t.required in a file
+  std::string kind = "right";     // or "wrong"; when nothing else is: "open" (required keys are not set),
+                                  // "absent" (files it reads are not here), "no recipe" (the file gives none)
+  std::vector<std::string> open;  // those keys
+  bool open_on_purpose = false;   // one of them is t.required in a file
   std::vector<std::string> files;  // that it was read from
 };
 RecipeVerdict try_recipe(const RecipeRequest& request);

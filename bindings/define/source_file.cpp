@@ -41,6 +41,9 @@ SourceFile read_source(const std::string& path) {
   if (std::filesystem::is_directory(path, ignored)) {
     return {{}, fmt::format("{} is a folder; a recipe is a file: {}/recipe.lua?", path, path), false};
   }
+  // Opening one that nobody writes to would wait for ever; /dev/stdin and /dev/fd/63 have somebody.
+  if (std::filesystem::is_fifo(path, ignored) && !path.starts_with("/dev/"))
+    return {{}, fmt::format("{} is a named pipe; a recipe is a file, or /dev/stdin", path), false};
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) {

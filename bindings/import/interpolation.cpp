@@ -70,19 +70,18 @@ void Mapper::inline_structures(DocNode& node, int depth) {
   for (auto& [key, value] : node.entries) inline_structures(value, depth + 1);
 }
 
+void Mapper::break_off(const DocEntry& entry, const std::string& said) const {
+  throw BrokenReference(fmt::format("[import] {}: line {}: ", place_, entry.node.line), said);
+}
+
 /// The path that a reference leads to in the end.
 std::string Mapper::target_of(const DocEntry& entry, const std::string& path, int depth) const {
-  if (path.find(':') != std::string::npos) {
-    fail(ExitCode::kRecipe,
-         "[import] {}: line {}: ${{{}}} calls a resolver, which LLM Foundry does not have; write the value",
-         place_, entry.node.line, path);
-  }
+  if (path.find(':') != std::string::npos)
+    break_off(entry, fmt::format("${{{}}} calls a resolver, which LLM Foundry does not have; write the value",
+                                 path));
   const DocNode* target = root_.at(path);
-  if (target == nullptr)
-    fail(ExitCode::kRecipe, "[import] {}: line {}: ${{{}}} refers to a key that is not there", place_,
-         entry.node.line, path);
-  if (depth > kMostSteps)
-    fail(ExitCode::kRecipe, "[import] {}: line {}: ${{{}}} refers to itself", place_, entry.node.line, path);
+  if (target == nullptr) break_off(entry, fmt::format("${{{}}} refers to a key that is not there", path));
+  if (depth > kMostSteps) break_off(entry, fmt::format("${{{}}} refers to itself", path));
   const std::optional<std::string> next = whole_reference(*target);
   return next ? target_of(entry, *next, depth + 1) : path;
 }
@@ -90,9 +89,7 @@ std::string Mapper::target_of(const DocEntry& entry, const std::string& path, in
 /// A scalar with everything that it refers to filled in.
 DocNode Mapper::resolved(const DocEntry& entry, int depth) {
   if (!is_interpolated(entry.node)) return entry.node;
-  if (depth > kMostSteps)
-    fail(ExitCode::kRecipe, "[import] {}: line {}: {} refers to itself", place_, entry.node.line,
-         brief(entry.node));
+  if (depth > kMostSteps) break_off(entry, brief(entry.node) + " refers to itself");
   if (const std::optional<std::string> path = whole_reference(entry.node)) {
     const std::string target = target_of(entry, *path, 0);
     return resolved({target, *root_.at(target)}, depth + 1);

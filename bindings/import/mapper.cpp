@@ -69,7 +69,11 @@ void Mapper::walk(const DocEntry& map, const Rows& rows) {
   for (const auto& [key, node] : map.node.entries) {
     const DocEntry entry = {map.path.empty() ? key : map.path + "." + key, node};
     if (const Row* row = find_row(rows, key)) {
-      row->act(*this, entry);
+      try {
+        row->act(*this, entry);
+      } catch (const BrokenReference& broken) {
+        problem(entry, broken.said());
+      }
       continue;
     }
     std::vector<std::string> known;
@@ -124,7 +128,8 @@ void Mapper::component(const DocEntry& entry, const std::string& target, const s
 std::string Mapper::finish(const std::string& recipe_name, const std::string& system) {
   out_.enter(root_.last_line + 1, static_cast<int>(out_.num_file_lines()));
   out_.comments_before(static_cast<int>(out_.num_file_lines()) + 1);
-  const std::vector<std::string> locals = local_lines();
+  // Locals of keys that are in order may need what is not.
+  const std::vector<std::string> locals = problems_.empty() ? local_lines() : std::vector<std::string>();
   if (!problems_.empty()) {
     std::stable_sort(problems_.begin(), problems_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -9,6 +9,7 @@
 
 #include "bindings/import/document.h"
 #include "bindings/import/lua_writer.h"
+#include "trainer/base/error.h"
 
 namespace tycho {
 
@@ -57,6 +58,17 @@ Convert duration_in(const char* unit);
 /// Words for words; others are a problem.
 Convert words(std::vector<std::pair<std::string, std::string>> pairs);
 
+/// A ${...} that leads nowhere: a problem of the key that needs it.
+class BrokenReference : public Error {
+ public:
+  BrokenReference(const std::string& place, std::string said)
+      : Error(place + said, ExitCode::kRecipe), said_(std::move(said)) {}
+  const std::string& said() const { return said_; }
+
+ private:
+  std::string said_;
+};
+
 class Mapper {
  public:
   Mapper(DocNode root, const std::string& text, std::string place);
@@ -97,6 +109,7 @@ class Mapper {
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
+  [[noreturn]] void break_off(const DocEntry& entry, const std::string& said) const;
   void inline_structures(DocNode& node, int depth);
   std::string target_of(const DocEntry& entry, const std::string& path, int depth) const;
   DocNode resolved(const DocEntry& entry, int depth);

@@ -54,7 +54,12 @@ int named(const Arguments& arguments, const char* command) {
 }
 
 int run_stop(const Arguments& arguments) { return named(arguments, "stop"); }
-int run_save(const Arguments& arguments) { return named(arguments, "save"); }
+int run_save(const Arguments& arguments) {
+  if (arguments.words.size() > 2 && arguments.words[2].find('/') != std::string::npos)
+    fail(ExitCode::kUsage, "[tycho ctl] a tag is the name of a folder, and has no \"/\"; given {}",
+         arguments.words[2]);
+  return named(arguments, "save");
+}
 int run_profile(const Arguments& arguments) { return named(arguments, "profile"); }
 int run_pause(const Arguments& arguments) { return named(arguments, "pause"); }
 int run_resume(const Arguments& arguments) {

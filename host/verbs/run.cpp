@@ -5,6 +5,7 @@
 #include "host/signals.h"
 #include "host/start_run.h"
 #include "host/verb.h"
+#include "trainer/base/shell_words.h"
 
 namespace tycho {
 
@@ -12,11 +13,13 @@ const VerbSpec kRunSpec = {
     "run RECIPE [key=value ...]",
     "Trains a recipe; key=value arguments win over what it says.",
     "  tycho run recipes/demo.lua optimizer.lr=1e-3 max_duration=100ba\n"
-    "  tycho run runs/demo/recipe.lua                  # goes on from its newest checkpoint",
+    "  tycho run runs/demo/recipe.lua                  # goes on from its newest checkpoint\n"
+    "  tycho run recipes/demo.lua 'optimizer.lr*=0.5' --print-only",
     {{"plain", "Print lines of key=value, also at a terminal."},
      {"on-error", "stop, or repl: a prompt with the run as the error left it.", "WHAT", "stop"},
      {"until", "Save and end after this much of the run (300ba, 0.5dur); its schedule stays as it is.",
       "DURATION"},
+     {"print-only", "Print the recipe as it would run, with what each argument gave; start nothing."},
      kTraceOption}};
 
 namespace {
@@ -37,6 +40,28 @@ std::string read_until(const std::string& text) {
        "[tycho run] --until wanted a part of the run such as 300ba, 1e9tok or 0.5dur, given \"{}\"", text);
 }
 
+/// "-- argument 2  seed=3  gives  seed = 3": what an argument set, one line for each.
+std::string argument_lines(const PinArgument& pin, const Json& history) {
+  const std::string place = fmt::format("argument {}", pin.number);
+  std::string lines;
+  for (const auto& [path, entries] : history.items()) {
+    for (const Json& entry : entries) {
+      if (entry.value("by", "") != "argument" || entry.value("at", "") != place) continue;
+      lines += fmt::format("-- {}  {}  gives  {} = {}\n", place, pin.text, path,
+                           entry.at("value").get<std::string>());
+    }
+  }
+  return lines.empty() ? fmt::format("-- {}  {}\n", place, pin.text) : lines;
+}
+
+/// A recipe that runs as this command would; comments say how it came about.
+void print_run(const ResolvedRecipe& recipe, const RecipeRequest& request,
+               const std::vector<std::string>& argv) {
+  fmt::print("-- {}\n", shell_line(argv));
+  for (const PinArgument& pin : request.pins) fmt::print("{}", argument_lines(pin, recipe.history));
+  fmt::print("-- run folder {}, hash {}\n\n{}", run_folder_path(recipe.config), recipe.hash, recipe.lua);
+}
+
 }  // namespace
 
 int run_run(const Arguments& arguments) {
@@ -46,6 +71,10 @@ int run_run(const Arguments& arguments) {
   const std::string on_error = arguments.text("on-error");
   const bool plain = arguments.has("plain");
   const std::string until = arguments.has("until") ? read_until(arguments.text("until")) : "";
+  if (arguments.has("print-only")) {
+    print_run(resolve(request), request, argv);
+    return 0;
+  }
   if (on_error == "stop") return start_run(resolve(request), request.pins, argv, plain, until);
   if (on_error != "repl")
     fail(ExitCode::kUsage, "[tycho run] --on-error is stop or repl, given {}", on_error);

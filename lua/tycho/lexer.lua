@@ -136,12 +136,13 @@ local function begin_entry(tokens, i, table_node)
     table_node.count = table_node.count + 1
     key, key_token, value_at = table_node.count, token, i
   end
+  if table_node.entries[key] then table.insert(table_node.twice, key_token) end
   table_node.entry = { key = key_token, value = value_token(tokens, value_at) }
   table_node.entries[key] = table_node.entry
 end
 
 -- All table constructors: { head, head_token, first_line, last_line, entries = { key -> { key, value,
--- constructor } } }.
+-- constructor } }, twice = tokens of keys that stand there again }.
 local function constructors(tokens)
   local found, stack = {}, {}
   for i, token in ipairs(tokens) do
@@ -149,7 +150,7 @@ local function constructors(tokens)
     if token.text == "{" and token.kind == "op" then
       local head, head_token = head_of(tokens, i)
       local made = { head = head, first_line = (head_token or token).line, last_line = math.huge, entries = {},
-        count = 0, is_table = true }
+        twice = {}, count = 0, is_table = true }
       if top and top.is_table and top.entry and not top.entry.constructor then top.entry.constructor = made end
       found[#found + 1], stack[#stack + 1] = made, made
       if tokens[i + 1] then begin_entry(tokens, i + 1, made) end

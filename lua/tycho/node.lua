@@ -2,6 +2,7 @@
 -- what the schema does not have. Recipes hold userdata proxies of nodes. write.lua changes them.
 local functions = require "tycho.functions"
 local native = require "tycho.native"
+local other_names = require "tycho.other_names"
 local plain = require "tycho.plain"
 local schema = require "tycho.schema"
 local site_of = require "tycho.site"
@@ -86,7 +87,8 @@ local function unknown_hint(node, key)
   if #kinds > 0 then
     return ("%s is %s here; %s is a key of %s"):format(node.path, node.kind, key, table.concat(kinds, ", "))
   end
-  if suggest.absent(key) then return suggest.absent(key) end
+  local elsewhere = suggest.absent(key) or other_names.hint(node.owner.schema, schema.join(node.path, key), node.keys)
+  if elsewhere then return elsewhere end
   local near = suggest.paths(node.owner.schema, node.path, key, node.keys)
   return suggest.hint(node.owner.schema, near, node.path) or keys_here(node)
 end

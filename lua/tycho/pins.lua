@@ -3,6 +3,7 @@
 -- operators that act on it, or on whatever the recipe writes.
 local literal = require "tycho.literal"
 local operators = require "tycho.operators"
+local other_names = require "tycho.other_names"
 local overrides = require "tycho.overrides"
 local schema = require "tycho.schema"
 local suggest = require "tycho.suggest"
@@ -54,7 +55,8 @@ local function specs_at(root, parts)
     if #found == 0 then
       local near = suggest.paths(root, at, tostring(part.key), beside)
       return nil, { message = "unknown key  " .. overrides.path(parts, i), col = part.col, len = part.len,
-        hint = suggest.absent(part.key) or suggest.hint(root, near, "") or "`tycho config` lists every key" }
+        hint = suggest.absent(part.key) or other_names.hint(root, overrides.path(parts, i)) or suggest.hint(root, near, "")
+          or "`tycho config` lists every key" }
     end
     specs, parent = found, specs
   end
@@ -201,7 +203,7 @@ local function put(place, specs, parent, override)
   end
   if op == "=" or op == "+" or (op == "+=" and specs[1].type == "map") then
     local spec, given = first_reading(specs, function(spec) return literal.read(spec, override.value) end)
-    if not spec then return nil, value_problem(override, given) end
+    if not spec then return nil, value_problem(override, given, other_names.value_hint(place.path, override.value)) end
     if schema.is_scalar(spec) or spec.type == "list" then   -- read again where its spec is known: kinds differ
       choose(place, spec, override)
     else

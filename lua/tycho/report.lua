@@ -88,6 +88,7 @@ local function head(problem)
   if problem.argument == 0 then return "argument  " .. message end   -- one that is kept from an earlier command
   if problem.argument then return ("argument %d  %s"):format(problem.argument, message) end
   if not problem.file then return message end
+  if problem.made_from then return ("%s (line %d of its recipe): %s"):format(problem.made_from, problem.line or 1, message) end
   local place = problem.file
   if problem.line then place = place .. ":" .. problem.line end
   if problem.col then place = place .. ":" .. problem.col end
@@ -128,17 +129,21 @@ end
 -- The problems alone.
 function M.entries(report, sources) return table.concat(entries(report, sources)) end
 
--- What lists the keys; `file` is the recipe or the sweep, nil when it could not be read.
-local function where_keys_are(kind, file)
+-- What lists the keys; `file` is the recipe or the sweep, nil when it could not be read; made_from: the file of another
+-- system that it was made of.
+local function where_keys_are(kind, file, made_from)
+  if made_from then
+    return ("`tycho import %s` writes its recipe, `tycho config %s` lists every key"):format(made_from, made_from)
+  end
   if kind == "sweep" then return "docs/sweeps.md has the keys of a sweep" end
   return ("`tycho config%s` lists every key"):format(file and " " .. file or "")
 end
 
 -- The whole report as text; its last line says where the keys of the "recipe" or the "sweep" are.
-function M.text(report, sources, kind, file)
+function M.text(report, sources, kind, file, made_from)
   local out, count = entries(report, sources), #report.list
   out[#out + 1] = ("%d %s; nothing was started. %s."):format(count, count == 1 and "problem" or "problems",
-    where_keys_are(kind, file))
+    where_keys_are(kind, file, made_from))
   return table.concat(out)
 end
 

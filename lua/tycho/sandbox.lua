@@ -4,6 +4,7 @@ local component = require "tycho.component"
 local habits = require "tycho.habits"
 local native = require "tycho.native"
 local node = require "tycho.node"
+local other_names = require "tycho.other_names"
 local schema = require "tycho.schema"
 
 local M = {}
@@ -96,9 +97,10 @@ function M.view(name, content, refuse)
     local value = content[key]
     if value ~= nil then return value end
     local names = schema.sorted_keys(content)
+    local elsewhere = other_names.hint(nil, name .. "." .. tostring(key))
     local near = schema.did_you_mean(key, names) or schema.same_beginning(tostring(key), names)
     refuse(key, ("no %s.%s"):format(name, tostring(key)),
-      near and ("did you mean  %s?"):format(near) or "there are: " .. table.concat(names, ", "))
+      elsewhere or near and ("did you mean  %s?"):format(near) or "there are: " .. table.concat(names, ", "))
   end
   meta.__newindex = function(_, key) refuse(key, ("%s.%s: %s is read-only"):format(name, tostring(key), name)) end
   meta.__tostring = function() return name end
@@ -193,7 +195,7 @@ function M.environment(output, require_recipe, refuse)
       if habits.names[name] then refuse(name, "undeclared name  " .. name, habits.names[name]) end
       local near = schema.did_you_mean(name, schema.sorted_keys(content))
       refuse(name, "undeclared name  " .. tostring(name),
-        near and ("did you mean  %s?"):format(near) or ("declare it first:  local %s = ..."):format(tostring(name)))
+        elsewhere or near and ("did you mean  %s?"):format(near) or ("declare it first:  local %s = ..."):format(tostring(name)))
     end,
     __newindex = function(_, name)
       refuse(name, "global  " .. tostring(name) .. "  is written here",

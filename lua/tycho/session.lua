@@ -25,9 +25,15 @@ local kMaxPasses = 6   -- of a recipe with key:=expression
 local Session = {}
 Session.__index = Session
 
-function Session:problem(problem) report.add(self.report, problem) end
+function Session:problem(problem)
+  problem.made_from = self.made_from[problem.file]
+  report.add(self.report, problem)
+end
 function Session:problem_count() return #self.report.list end
-function Session:warning(warning) report.add(self.warnings, warning) end
+function Session:warning(warning)
+  warning.made_from = self.made_from[warning.file]
+  report.add(self.warnings, warning)
+end
 
 -- Ends the recipe; what is wrong has been reported.
 function Session:stop() error(self.stop_mark, 0) end
@@ -119,7 +125,7 @@ local function new_session(options)
   local session = setmetatable({
     schema = options.schema or native.schema, facts = options.facts or native.facts, file = options.file,
     trace = options.trace, read_file = reader(options), drafts = options.drafts,
-    kind = options.kind or "recipe", on_finished = options.on_finished,
+    kind = options.kind or "recipe", made_from = options.made_from or {}, on_finished = options.on_finished,
     canonical = options.read_file and tostring or native.canonical,
     sources = {}, loaded = {}, environment = {}, printed = {}, report = report.new(), warnings = report.new(),
     read_pin = literal.read, run_file = sources_of.run_file, takes = sources_of.takes,
@@ -225,7 +231,8 @@ local function resolved(session, made, arguments)
     schedule = made.schedule, sources = session.sources, environment = session.environment }
 end
 
--- options: file, arguments = { { argument, text } }, trace, files = { name = text }, only_files; and what tests replace:
+-- options: file, arguments = { { argument, text } }, trace, files = { name = text }, only_files, made_from = { name = the file
+-- of another system that its text was made of }; and what tests replace:
 -- read_file(path) -> text or nil and message, schema, check_tree(tree) -> { { path, message } }, facts(tree),
 -- kind ("recipe" or "sweep"), on_finished(session, recipe) for a recipe without problems,
 -- output(text). Returns { problems = count, report = text, verdict } or, when there are none, tree, name, lua and history;
@@ -239,7 +246,8 @@ local function load(options)
   local result = { problems = session:problem_count(), sources = session.sources, environment = session.environment }
   if result.problems > 0 then
     result.verdict = verdict(session.report.list)
-    result.report = report.text(session.report, session.sources, session.kind, text and session.file)
+    result.report = report.text(session.report, session.sources, session.kind, text and session.file,
+      session.made_from[session.file])
   else
     for key, value in pairs(resolved(session, made, options.arguments)) do result[key] = value end
     M.finished = made
@@ -268,7 +276,8 @@ local function open(options)
   for _, printed in ipairs(session.printed) do native.output(printed) end
   session.expressions = {}
   if session:problem_count() == 0 then return session, report.warnings(session.warnings, session.sources) end
-  return session, report.text(session.report, session.sources, session.kind, text and session.file)
+  return session, report.text(session.report, session.sources, session.kind, text and session.file,
+      session.made_from[session.file])
 end
 
 -- What a draft comes to: `resolved` of a finished copy; problems go to the session's report, and then nothing comes back.

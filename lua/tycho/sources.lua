@@ -40,6 +40,16 @@ function M.takes(session, file, text)
   return true
 end
 
+-- Lua takes the later of two values without a word.
+local function warn_twice(session, file)
+  for _, made in ipairs(site_of.index(session.sites, file).constructors) do
+    for _, key in ipairs(made.twice) do
+      session:warning { file = file, line = key.line, col = key.col, len = key.len,
+        message = ("%s stands twice in this table: the later value counts"):format(key.text) }
+    end
+  end
+end
+
 -- Runs one source file in the sandbox and returns what it returns; a file that does not parse stops the
 -- recipe.
 function M.run_file(session, file, text)
@@ -48,6 +58,7 @@ function M.run_file(session, file, text)
     report_syntax(session, file, message)
     session:stop()
   end
+  warn_twice(session, file)
   local outer = session.sites.running
   session.sites.running = file
   local result = setfenv(chunk, session.env)()

@@ -4,6 +4,7 @@ local compound = require "tycho.compound"
 local history = require "tycho.history"
 local node_of = require "tycho.node"
 local operators = require "tycho.operators"
+local other_names = require "tycho.other_names"
 local schema = require "tycho.schema"
 local site_of = require "tycho.site"
 local values = require "tycho.values"
@@ -42,7 +43,7 @@ function M.refuse(node, key, value, site, message, hint)
       or "call it, or have it called at the end:  t.lazy(function(c) return ... end)"
   end
   message = site.text and message or ("%s = %s: %s"):format(named(node, key), shown(value), message)
-  problem(node, site, "value", message, hint)
+  problem(node, site, "value", message, hint or other_names.value_hint(named(node, key), value))
   if node.state[key] ~= "pinned" then node.state[key] = "invalid" end
 end
 

@@ -107,6 +107,16 @@ describe("a finished recipe", function()
   end)
 end)
 
+describe("a key that stands twice in a table", function()
+  it("is a warning, and the later value counts", function()
+    local x = tree(whole 'r.optimizer = { lr = 1,\n  betas = { 0.5, 0.5 }, ["lr"] = 2 }\nlocal f = function(lr) return { lr = lr } end')
+    expect(x.optimizer.lr).to_equal(2)
+    expect(fixture.printed).to_contain 'recipes/x.lua:6:26: warning: "lr" stands twice in this table: the later value counts\n'
+    tree(whole 'r.groups = { { pattern = "a" }, { pattern = "b" } }')
+    expect(fixture.printed).to_equal ""
+  end)
+end)
+
 describe("renamed and deprecated keys", function()
   it("go on under their old names, with a warning and the new name", function()
     local x, result = tree(whole "r.grad_clip = 3")

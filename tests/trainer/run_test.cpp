@@ -262,7 +262,7 @@ TEST_F(RunTest, TooManySkippedStepsInARowEndTheRunWithTheFirstWeights) {
   EXPECT_EQ(error.code(), ExitCode::kNumerics);
   EXPECT_NE(std::string(error.what()).find("after 3 skipped steps in a row at step 4"), std::string::npos)
       << error.what();
-  config_.guard.action = GuardAction::kStop;
+  config_.guard = {GuardAction::kStop, 1e-9};
   config_.resume = "none";
   config_.run_dir += "-stopped";
   EXPECT_EQ(run_error().code(), ExitCode::kNumerics);

@@ -2,8 +2,10 @@
 local eval = require "tycho.repl.eval"
 local host = require "tycho.repl.host"
 local native = require "tycho.native"
+local recipe = require "tycho.recipe"
 local report = require "tycho.report"
 local schema = require "tycho.schema"
+local session_of = require "tycho.session"
 local show = require "tycho.repl.show"
 
 local M = {}
@@ -164,6 +166,18 @@ local function flat(tree, path, out)
   return out
 end
 
+-- What differs between two trees, a line for each key; "nothing" when they are alike.
+local function changes_text(before, after, nothing)
+  local old, new, out = flat(before, "", {}), flat(after, "", {}), {}
+  for _, path in ipairs(schema.sorted_keys(setmetatable(new, nil))) do
+    if old[path] ~= new[path] then out[#out + 1] = ("  %s  %s -> %s"):format(path, old[path] or "(not set)", new[path]) end
+  end
+  for _, path in ipairs(schema.sorted_keys(old)) do
+    if new[path] == nil then out[#out + 1] = ("  %s  %s -> (not set)"):format(path, old[path]) end
+  end
+  return #out == 0 and nothing or table.concat(out, "\n")
+end
+
 command("reload", "reload", "Reads the recipe's files again and says what changed.", function(repl)
   if not repl.file then return refuse("there is no file to read again: start with  tycho repl RECIPE") end
   local before = repl:resolved()
@@ -172,15 +186,30 @@ command("reload", "reload", "Reads the recipe's files again and says what change
   if not whole then return "error", native.exit_recipe end
   local after = repl:resolved()
   if not before or not after then return end
-  local old, new, out = flat(before.tree, "", {}), flat(after.tree, "", {}), {}
-  for _, path in ipairs(schema.sorted_keys(setmetatable(new, nil))) do
-    if old[path] ~= new[path] then out[#out + 1] = ("  %s  %s -> %s"):format(path, old[path] or "(not set)", new[path]) end
-  end
-  for _, path in ipairs(schema.sorted_keys(old)) do
-    if new[path] == nil then out[#out + 1] = ("  %s  %s -> (not set)"):format(path, old[path]) end
-  end
-  repl:say(#out == 0 and "nothing changed" or table.concat(out, "\n"))
+  repl:say(changes_text(before.tree, after.tree, "nothing changed"))
   if rawget(repl.vars, "trainer") ~= nil then repl:say("the open run keeps its recipe: trainer:close(), then build(r)") end
+end)
+
+-- The tree of a recipe file, or of the prompt's own recipe for nil; nil and why not.
+local function tree_of(repl, file)
+  if not file then
+    local result, message = finished(repl)
+    return result and result.tree, message
+  end
+  local session, made = session_of.run { file = file, output = host.print }
+  if made and session:problem_count() == 0 then return recipe.tree(made) end
+  return nil, (report.entries(session.report, session.sources):gsub("\n$", ""))
+end
+
+command("diff", "diff [A] B", "Keys that differ between two recipe files, or between this recipe and one.", function(repl, files)
+  local a, b = files:match("^(%S+)%s+(%S+)$")
+  b = b or files:match("^(%S+)$")
+  if not b then return refuse(":diff wants a recipe to compare this one with, or two:  :diff recipes/x.lua") end
+  local before, message = tree_of(repl, a)
+  local after
+  if before then after, message = tree_of(repl, b) end
+  if not after then return refuse(message) end
+  repl:say(changes_text(before, after, "nothing differs"))
 end)
 
 command("save", "save FILE", "Writes the recipe as it is now to a new file, the session below it.", function(repl, file)

@@ -2,6 +2,7 @@
 #include "bindings/define/source_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -41,6 +42,13 @@ TEST_F(SourceFileTest, TellsAbsentFromUnreadable) {
   EXPECT_FALSE(loop.absent);
   EXPECT_NE(loop.message.find("Too many levels of symbolic links"), std::string::npos);
   EXPECT_FALSE(read_source(folder_.string()).absent);
+}
+
+TEST_F(SourceFileTest, WaitsForNoNamedPipe) {
+  const std::string pipe = (folder_ / "pipe.lua").string();
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_NE(read_source(pipe).message.find("is a named pipe; a recipe is a file, or /dev/stdin"),
+            std::string::npos);
 }
 
 TEST_F(SourceFileTest, RefusesMoreThanAMebibyte) {

@@ -134,12 +134,17 @@ TEST(Import, MakesLocalsOfReferences) {
 }
 
 TEST(Import, RefusesReferencesThatLeadNowhere) {
-  EXPECT_CONTAINS(refusal(foundry("seed: ${variables.x}\n")),
-                  "line 3: ${variables.x} refers to a key that is not");
+  EXPECT_CONTAINS(refusal(foundry("seed: ${variables.x}\n")), ": ${variables.x} refers to a key that is not");
   EXPECT_CONTAINS(refusal(foundry("seed: ${seed}\n")), "refers to itself");
   EXPECT_CONTAINS(refusal(foundry("a: ${b}\nb: ${a}\nseed: ${a}\n")), "refers to itself");
   EXPECT_CONTAINS(refusal(foundry("run_name: x${run_name}\n")), "refers to itself");
   EXPECT_CONTAINS(refusal(foundry("seed: ${oc.env:SEED}\n")), "calls a resolver");
+  const std::string many =
+      refusal(foundry("seed: ${oc.env:SEED}\nrun_name: x${variables.x}\nno_such_key: 1\n"));
+  EXPECT_CONTAINS(many, "[import] 3 keys of ");
+  EXPECT_CONTAINS(many, "seed = ${oc.env:SEED}: ${oc.env:SEED} calls a resolver");
+  EXPECT_CONTAINS(many, "run_name = x${variables.x}: ${variables.x} refers to a key that is not there");
+  EXPECT_CONTAINS(many, "no_such_key = 1: no such key is known here");
   EXPECT_CONTAINS(refusal(foundry("fsdp_config: ${fsdp_config}\n")), "");
 }
 

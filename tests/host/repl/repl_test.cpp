@@ -152,6 +152,15 @@ TEST_F(ReplTest, ReloadSaysWhatChanged) {
   EXPECT_CONTAINS(got.output, "  seed  17 -> 99\n99\n");
 }
 
+TEST_F(ReplTest, DiffComparesRecipes) {
+  write(whole("r.seed = 99\n"), "y.lua");
+  EXPECT_EQ(script(":diff y.lua\n").output, "  seed  17 -> 99\n");
+  EXPECT_EQ(script("r.seed = 99\n:diff y.lua\n").output, "nothing differs\n");
+  EXPECT_EQ(script(":diff y.lua x.lua\nr.seed\n").output, "  seed  99 -> 17\n17\n");
+  EXPECT_CONTAINS(script(":diff\n").output, ":diff wants a recipe");
+  EXPECT_CONTAINS(script(":diff z.lua\n").output, "cannot read z.lua");
+}
+
 TEST_F(ReplTest, MistakesOfCommandsAreNamed) {
   EXPECT_CONTAINS(script(":wyh seed\n").output, "no command :wyh; did you mean :why?");
   EXPECT_CONTAINS(script(":why sed\n").output, "no key sed");

@@ -1,0 +1,79 @@
+// What Lua asks of the machine.
+#include "bindings/define/machine_functions.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <string>
+
+#include "bindings/define/lua_util.h"
+
+namespace tycho {
+namespace {
+
+/// env(name) -> text | nil
+int env(lua_State* L) {
+  const char* value = std::getenv(luaL_checkstring(L, 1));
+  lua_pushstring(L, value);  // nil for a null pointer
+  return 1;
+}
+
+/// output(text): recipes print to stderr, so that stdout carries only what the verb prints
+int output(lua_State* L) {
+  size_t size = 0;
+  const char* text = luaL_checklstring(L, 1, &size);
+  std::fwrite(text, 1, size, stderr);
+  return 0;
+}
+
+/// find_program(name) -> its path in PATH | nil
+int find_program(lua_State* L) {
+  return protect(L, [&] {
+    const std::string name = string_argument(L, 1);
+    const char* path = std::getenv("PATH");
+    std::istringstream folders(path ? path : "");
+    for (std::string folder; std::getline(folders, folder, ':');) {
+      const std::string file = folder + "/" + name;
+      if (::access(file.c_str(), X_OK) == 0) return lua_pushlstring(L, file.data(), file.size()), 1;
+    }
+    return 0;
+  });
+}
+
+/// exists(path) -> boolean
+int exists(lua_State* L) {
+  return protect(L, [&] {
+    std::error_code error;
+    lua_pushboolean(L, std::filesystem::exists(string_argument(L, 1), error) ? 1 : 0);
+    return 1;
+  });
+}
+
+/// free_bytes(path) -> number | nil
+int free_bytes(lua_State* L) {
+  return protect(L, [&] {
+    std::error_code error;
+    const std::filesystem::space_info space = std::filesystem::space(string_argument(L, 1), error);
+    if (error) return 0;
+    lua_pushnumber(L, static_cast<double>(space.available));
+    return 1;
+  });
+}
+
+}  // namespace
+
+void add_machine_functions(lua_State* L) {
+  for (const auto& [name, function] : {std::pair("env", env),
+                                       {"output", output},
+                                       {"find_program", find_program},
+                                       {"exists", exists},
+                                       {"free_bytes", free_bytes}}) {
+    lua_pushcfunction(L, function);
+    lua_setfield(L, -2, name);
+  }
+}
+
+}  // namespace tycho
