@@ -19,6 +19,8 @@ r.clip.norm = 1.0
 
 local data   = t.env("TYCHO_DATA", "data/c4")              -- made by: tycho data convert
 r.train_data = t.data.mds { local_dir = data, split = "train_small" }
+r.eval_data.val = t.data.mds { local_dir = data, split = "val_small" }
+r.eval       = { every = "500ba" }                         -- all of it
 r.ckpt       = { every = "500ba", keep = 1 }
 
 return r

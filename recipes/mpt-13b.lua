@@ -8,6 +8,7 @@ r.micro_batch  = "8sp"
 r.max_duration = "124000ba"                                  -- 260B tokens
 r.optimizer.lr = 1.0e-4
 r.ckpt.every   = "5000ba"
+r.eval.every   = "5000ba"
 r.recompute.mode = "full"
 
 return r

@@ -8,5 +8,6 @@ r.micro_batch  = "4sp"
 r.max_duration = "24800ba"                                  -- 26B tokens
 r.optimizer.lr = 2.0e-4
 r.ckpt.every   = "2000ba"
+r.eval.every   = "2000ba"
 
 return r

@@ -8,5 +8,6 @@ r.micro_batch  = "8sp"
 r.max_duration = "13400ba"                                  -- 7B tokens
 r.optimizer.lr = 3.0e-4
 r.ckpt.every   = "1000ba"
+r.eval.every   = "1000ba"
 
 return r

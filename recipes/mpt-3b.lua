@@ -8,6 +8,7 @@ r.micro_batch  = "8sp"
 r.max_duration = "51500ba"                                  -- 54B tokens
 r.optimizer.lr = 1.6e-4
 r.ckpt.every   = "5000ba"
+r.eval.every   = "5000ba"
 r.recompute.mode = "full"
 
 return r

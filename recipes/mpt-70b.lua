@@ -8,6 +8,7 @@ r.micro_batch  = "4sp"
 r.max_duration = "333800ba"                                  -- 1.4T tokens
 r.optimizer.lr = 8.0e-5
 r.ckpt.every   = "10000ba"
+r.eval.every   = "10000ba"
 r.recompute.mode = "full"
 
 return r

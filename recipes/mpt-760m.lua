@@ -8,5 +8,6 @@ r.micro_batch  = "4sp"
 r.max_duration = "29000ba"                                  -- 15B tokens
 r.optimizer.lr = 2.5e-4
 r.ckpt.every   = "2000ba"
+r.eval.every   = "2000ba"
 
 return r

@@ -8,6 +8,7 @@ r.micro_batch  = "8sp"
 r.max_duration = "63900ba"                                  -- 134B tokens
 r.optimizer.lr = 1.2e-4
 r.ckpt.every   = "5000ba"
+r.eval.every   = "5000ba"
 r.recompute.mode = "full"
 
 return r

@@ -286,6 +286,7 @@ class OpenRun final : public TrainingSession {
     set_threads(config_.threads, request.place);
     device_ = choose_device(config_.device, request.place.local_rank);
     facts_.run = describe_run(config_, request, device_, run_dir);
+    check_eval_data(config_);
     facts_.rank = world_->rank();
     facts_.recipe = recipe_;
     facts_.num_layers = model_layout(config_.model).num_blocks;

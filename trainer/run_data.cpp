@@ -22,6 +22,10 @@ std::vector<std::shared_ptr<const ChatDataset>> open_chats(const TrainConfig& co
   return chats;
 }
 
+void check_eval_data(const TrainConfig& config) {
+  for (const auto& [name, data] : config.eval_data) open_rows(data, row_shape(config));
+}
+
 void report_chats(const std::vector<std::shared_ptr<const ChatDataset>>& chats, Reporter& reporter) {
   for (const auto& chat : chats) {
     reporter.event("data", chat->summary(), Json::object());

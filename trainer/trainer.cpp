@@ -15,6 +15,7 @@
 #include "trainer/base/field_types.h"
 #include "trainer/base/philox.h"
 #include "trainer/device.h"
+#include "trainer/metrics/format.h"
 #include "trainer/parallel/gather_texts.h"
 
 namespace tycho {
@@ -234,7 +235,8 @@ bool Trainer::may_update(double loss, double grad_norm) {
     state_.skipped_in_a_row = 0;
     return true;
   }
-  const std::string what = fmt::format("loss {} and gradient norm {}", loss, grad_norm);
+  std::string what = fmt::format("loss {} and gradient norm {}", exact_text(loss), exact_text(grad_norm));
+  if (finite) what += fmt::format(", above guard.max_grad_norm = {},", *config_.guard.max_grad_norm);
   if (config_.guard.action == GuardAction::kStop) stop_diverged(state_, what);
   if (state_.skipped_in_a_row + 1 > config_.guard.max_skips)
     stop_diverged(state_, fmt::format("{} after {} skipped steps in a row", what, state_.skipped_in_a_row));

@@ -27,7 +27,13 @@ GenerateOptions options_of(const GenerateRequest& request) {
   options.stop = request.stop;
   options.ignore_eos = request.ignore_eos;
   options.seed = request.seed;
+  options.logprobs = request.logprobs;
   return options;
+}
+
+bool has_other_tokenizer(const CheckpointReader& checkpoint, const std::string& path) {
+  return !path.empty() && checkpoint.has_file(kTokenizerFile) &&
+         checkpoint.read_text_file(kTokenizerFile) != read_file(path);
 }
 
 void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag& stop) {
@@ -38,6 +44,11 @@ void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag
   Generator generator(checkpoint, request.tokenizer, device);
   std::vector<std::vector<int32_t>> prompts;
   for (const std::string& prompt : request.prompts) prompts.push_back(generator.encode(prompt));
+  if (has_other_tokenizer(checkpoint, request.tokenizer))
+    sink.warning(
+        fmt::format("{} is another tokenizer than the one that {} was trained with: its tokens may mean "
+                    "nothing to the model",
+                    request.tokenizer, checkpoint.info().path));
   const GenerateOptions options = options_of(request);
   const auto emit = [&](const std::string& piece) { sink.text(piece); };
   for (size_t i = 0; i < prompts.size(); ++i) {
@@ -45,7 +56,8 @@ void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag
       sink.begin(request.prompts[i], sample);
       const auto result = generator.generate(prompts[i], options, sample, emit, stop);
       if (!result) return;
-      sink.end({result->text, result->tokens, enum_name(result->finish)});
+      sink.end(
+          {result->text, result->tokens, enum_name(result->finish), result->token_ids, result->logprobs});
     }
   }
 }

@@ -27,6 +27,7 @@ struct GenerateRequest {
   double repetition_penalty = 1.0;  // 1: none
   std::vector<std::string> stop;    // none of them empty
   bool ignore_eos = false;
+  bool logprobs = false;
   uint64_t seed = 0;
   int threads = 0;
   std::string device = "auto";
@@ -36,12 +37,17 @@ struct GeneratedText {
   std::string text;  // whole, without what stopped it
   int64_t tokens = 0;
   std::string finish;  // "stop", "length" or "eos"
+  // With logprobs: the tokens chosen, and the logarithms of the probabilities that the model gave them.
+  std::vector<int32_t> token_ids;
+  std::vector<double> logprobs;
 };
 
 /// Takes texts: prompt after prompt, and each prompt's samples one after the other.
 class GenerateSink {
  public:
   virtual ~GenerateSink() = default;
+  /// Before the first text.
+  virtual void warning(const std::string& text) = 0;
   virtual void begin(const std::string& prompt, int64_t sample) = 0;
   virtual void text(const std::string& piece) = 0;
   /// Not called for a text that a stop interrupts.

@@ -1,4 +1,6 @@
 // tycho ckpt: which checkpoints there are, and whether they are whole.
+#include <fmt/ranges.h>
+
 #include <filesystem>
 
 #include "host/text_table.h"
@@ -11,7 +13,7 @@ namespace tycho {
 const VerbSpec kCkptSpec = {
     "ckpt ls RUN\n       tycho ckpt info RUN_OR_CHECKPOINT\n       tycho ckpt verify RUN_OR_CHECKPOINT ...",
     "Lists, describes and verifies checkpoints.",
-    "  tycho ckpt ls runs/demo\n  tycho ckpt verify runs/demo",
+    "  tycho ckpt ls runs/demo\n  tycho ckpt verify runs/demo  # all of its checkpoints",
     {kJsonOption}};
 
 namespace {
@@ -40,14 +42,15 @@ int list(const Arguments& arguments) {
     json["checkpoints"].push_back(summary(info));
     rows.push_back({fmt::to_string(info.step), human_bytes(static_cast<double>(info.num_bytes)), info.path});
   }
+  const int code = found.empty() && !broken.empty() ? static_cast<int>(ExitCode::kUnusable) : 0;
   if (wants_json(arguments)) {
     fmt::print("{}\n", json.dump(2));
-    return 0;
+    return code;
   }
   fmt::print("{}", found.empty() ? "no committed checkpoints\n" : text_table(rows));
   for (const std::string& one : broken) fmt::print("broken: {}\n", one);
   for (const std::string& one : unfinished) fmt::print("unfinished: {}\n", one);
-  return 0;
+  return code;
 }
 
 int info(const Arguments& arguments) {
@@ -75,20 +78,38 @@ int info(const Arguments& arguments) {
   return 0;
 }
 
+/// The checkpoint that a path is, or all of a run; what cannot even be read goes to `broken`.
+std::vector<CheckpointInfo> all_checkpoints(const std::string& path, std::vector<std::string>& broken) {
+  const std::filesystem::path inside = std::filesystem::path(path) / "checkpoints";
+  if (std::filesystem::exists(std::filesystem::path(path) / "COMMIT")) return {find_checkpoint(path)};
+  auto found = list_checkpoints(std::filesystem::is_directory(inside) ? inside.string() : path, &broken);
+  if (found.empty() && broken.empty()) return {find_checkpoint(path)};  // says what is there instead
+  return found;
+}
+
 int verify(const Arguments& arguments) {
   word(arguments, 1, "a run folder or checkpoints");
   Json verified = Json::array();
+  std::vector<std::string> broken;
   for (size_t i = 1; i < arguments.words.size(); ++i) {
-    const CheckpointInfo found = find_checkpoint(arguments.words[i]);
-    CheckpointReader(found).verify();
-    verified.push_back(summary(found));
-    if (!wants_json(arguments)) {
-      fmt::print("{}: every byte as written, step {}, {}\n", found.path, found.step,
-                 human_bytes(static_cast<double>(found.num_bytes)));
+    for (const CheckpointInfo& found : all_checkpoints(arguments.words[i], broken)) {
+      try {
+        CheckpointReader(found).verify();
+      } catch (const Error& error) {
+        // A run that goes on may have let it go meanwhile.
+        if (std::filesystem::exists(found.path + "/COMMIT")) broken.emplace_back(error.what());
+        continue;
+      }
+      verified.push_back(summary(found));
+      if (!wants_json(arguments))
+        fmt::print("{}: every byte as written, step {}, {}\n", found.path, found.step,
+                   human_bytes(static_cast<double>(found.num_bytes)));
     }
   }
   if (wants_json(arguments)) fmt::print("{}\n", verified.dump(2));
-  return 0;
+  if (broken.empty()) return 0;
+  fail(ExitCode::kUnusable, "[ckpt] {} of {} checkpoints {} damaged:\n  {}", broken.size(),
+       broken.size() + verified.size(), broken.size() == 1 ? "is" : "are", fmt::join(broken, "\n  "));
 }
 
 }  // namespace

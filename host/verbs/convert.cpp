@@ -49,9 +49,10 @@ int64_t shard_bytes(const std::string& text) {
 /// What to type next.
 std::string next_command(const ImportReport& report, const std::string& to) {
   const auto& kept = report.kept_files;
-  const bool writes = std::find(kept.begin(), kept.end(), "tokenizer.json") != kept.end();
-  return writes ? fmt::format("tycho generate {} --prompt 'Once upon a time'", to)
-                : fmt::format("tycho ckpt info {}  # no tokenizer.json: it cannot generate text", to);
+  if (report.has_tokenizer) return fmt::format("tycho generate {} --prompt 'Once upon a time'", to);
+  const bool there = std::find(kept.begin(), kept.end(), "tokenizer.json") != kept.end();
+  return fmt::format("tycho ckpt info {}  # {}: it cannot generate text", to,
+                     there ? "no tokenizer that Tycho can use" : "no tokenizer.json");
 }
 
 int import_folder(const std::string& from, const std::string& to) {

@@ -27,7 +27,9 @@ const VerbSpec kGenerateSpec = {
      {"tokenizer", "A tokenizer.json; default: the checkpoint's own.", "FILE", ""},
      {"threads", "CPU threads; 0 for one per core.", "N", "0"},
      {"device", "auto, cpu or cuda.", "NAME", "auto"},
-     {"json", "Print a line of JSON for each text, when it is whole."}}};
+     {"json", "Print a line of JSON for each text, when it is whole."},
+     {"logprobs",
+      "With --json: the tokens chosen, and the logarithms of the probabilities that the model gave them."}}};
 
 namespace {
 
@@ -36,38 +38,51 @@ void print(const std::string& text) {
     fail(ExitCode::kStorage, "[tycho generate] cannot write the text: the reader of stdout is gone");
 }
 
+void warn(const std::string& text) { fmt::print(stderr, "warning: {}\n", text); }
+
 /// Prompts and texts as they come; a line above each when there are several.
 class TextSink : public GenerateSink {
  public:
-  explicit TextSink(bool several) : several_(several) {}
+  TextSink(bool several, int64_t max_tokens) : several_(several), max_tokens_(max_tokens) {}
+  void warning(const std::string& text) override { warn(text); }
   void begin(const std::string& prompt, int64_t sample) override {
     num_prompts_ += sample == 0;
     if (several_) print(fmt::format("--- prompt {}, sample {}\n", num_prompts_, sample + 1));
     print(prompt);
   }
   void text(const std::string& piece) override { print(piece); }
-  void end(const GeneratedText&) override { print("\n"); }
+  void end(const GeneratedText& result) override {
+    print("\n");
+    if (result.finish == "length" && result.tokens < max_tokens_)
+      warn(fmt::format("the text ends after {} of {} tokens, where the model's longest sequence does",
+                       result.tokens, max_tokens_));
+  }
 
  private:
   bool several_;
+  int64_t max_tokens_;
   int64_t num_prompts_ = 0;
 };
 
 class JsonSink : public GenerateSink {
  public:
+  explicit JsonSink(bool logprobs) : logprobs_(logprobs) {}
+  void warning(const std::string& text) override { warn(text); }
   void begin(const std::string& prompt, int64_t sample) override { prompt_ = prompt, sample_ = sample + 1; }
   void text(const std::string&) override {}
   void end(const GeneratedText& result) override {
-    const Json line = {{"prompt", prompt_},
-                       {"sample", sample_},
-                       {"text", result.text},
-                       {"tokens", result.tokens},
-                       {"finish", result.finish}};
+    Json line = {{"prompt", prompt_},
+                 {"sample", sample_},
+                 {"text", result.text},
+                 {"tokens", result.tokens},
+                 {"finish", result.finish}};
+    if (logprobs_) line["token_ids"] = result.token_ids, line["logprobs"] = result.logprobs;
     // A text may end inside a character.
     print(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   }
 
  private:
+  bool logprobs_;
   std::string prompt_;
   int64_t sample_ = 0;
 };
@@ -95,6 +110,9 @@ GenerateRequest to_request(const Arguments& arguments) {
   for (const std::string& stop : request.stop)
     if (stop.empty()) fail(ExitCode::kUsage, "[tycho generate] --stop wanted a text, given an empty one");
   request.ignore_eos = arguments.has("ignore-eos");
+  request.logprobs = arguments.has("logprobs");
+  if (request.logprobs && !arguments.has("json"))
+    fail(ExitCode::kUsage, "[tycho generate] --logprobs is for --json");
   request.seed = static_cast<uint64_t>(arguments.integer("seed", 0));
   request.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
   request.device = arguments.text("device");
@@ -107,8 +125,8 @@ int run_generate(const Arguments& arguments) {
   const GenerateRequest request = to_request(arguments);
   const StopFlag& stop = stop_on_signals();
   const EngineApi& engine = open_engine(request.threads);
-  TextSink text(request.prompts.size() * static_cast<size_t>(request.samples) > 1);
-  JsonSink json;
+  TextSink text(request.prompts.size() * static_cast<size_t>(request.samples) > 1, request.max_tokens);
+  JsonSink json(request.logprobs);
   GenerateSink& sink = arguments.has("json") ? static_cast<GenerateSink&>(json) : text;
   engine.generate(request, sink, stop);
   if (stop == 0) return 0;

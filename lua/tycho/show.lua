@@ -104,7 +104,12 @@ end
 
 local function unknown_key(root, path)
   local parent, last = path:match("^(.*)%.([^%.]*)$")
-  local near = suggest.paths(root, parent or "", last or path, schema.names(root.fields))
+  local beside = {}
+  for _, known in ipairs(schema.all_paths(root)) do
+    local above, name = known:match("^(.*)%.([^%.]*)$")
+    if above == parent then beside[#beside + 1] = name or known end
+  end
+  local near = suggest.paths(root, parent or "", last or path, beside)
   local hint = suggest.hint(root, near, "")
   return ("[config] no key %s%s"):format(path, hint and "; " .. hint or "; `tycho config` lists every key")
 end

@@ -15,9 +15,20 @@ end
 
 local function last_part(path) return path:match("[^%.]+$") end
 
+-- The dotted paths of the schema without those of kinds that are not in use: keys right below `parent` stand in `beside`.
+local function usable_paths(root, parent, beside)
+  local stands, out = {}, {}
+  for _, name in ipairs(beside) do stands[name] = true end
+  for _, path in ipairs(schema.all_paths(root)) do
+    local below = path:match("^(.*)%.[^%.]+$") or ""
+    if below ~= parent or stands[last_part(path)] then out[#out + 1] = path end
+  end
+  return out
+end
+
 -- Keys that `wrong` below `parent` may have meant, as dotted paths; `beside` are the keys that stand there.
 function M.paths(root, parent, wrong, beside)
-  local found, seen, all = {}, {}, schema.all_paths(root)
+  local found, seen, all = {}, {}, usable_paths(root, parent, beside)
   add_new(found, seen, native.nearest(wrong, beside), parent)
   local elsewhere = {}
   for _, path in ipairs(all) do
@@ -50,6 +61,17 @@ end
 -- "mixtures of experts are not supported" for moe_num_experts and its like, nil for other names.
 function M.absent(name) return type(name) == "string" and native.absent(name) or nil end
 
+-- The kinds that have this key, as "of sgd, muon"; nil for a key of all kinds, or of no component.
+local function kinds_text(root, path)
+  local component = M.field(root, path:match("^(.*)%.[^%.]+$") or "")
+  if not component or component.type ~= "component" then return nil end
+  local having, all = {}, schema.sorted_keys(component.kinds)
+  for _, kind in ipairs(all) do
+    if schema.field(component.kinds[kind].fields, last_part(path)) then having[#having + 1] = kind end
+  end
+  return #having < #all and "of " .. table.concat(having, ", ") or nil
+end
+
 -- 'did you mean  lr  (number > 0, required)?' with a second and a third candidate behind it; nil for none. Paths are
 -- shown without `under`, where the reader is, and open tables with a name in them: eval_data.NAME.
 function M.hint(root, found, under)
@@ -61,7 +83,9 @@ function M.hint(root, found, under)
     shown[i] = (inside and path:sub(#under + 2) or path) .. (field and field.type == "map" and ".NAME" or "")
   end
   local field = M.field(root, found[1])
-  local text = ("did you mean  %s%s"):format(shown[1], field and ("  (%s)"):format(what_of(field)) or "")
+  local kinds = under == "" and kinds_text(root, found[1])
+  local what = field and what_of(field) .. (kinds and "; " .. kinds or "")
+  local text = ("did you mean  %s%s"):format(shown[1], what and ("  (%s)"):format(what) or "")
   for i = 2, #shown do text = text .. ("%s  %s"):format(i == #shown and "  or" or ",", shown[i]) end
   return text .. "?"
 end

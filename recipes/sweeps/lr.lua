@@ -8,9 +8,7 @@ s.recipe = "recipes/mpt-125m.lua"
 s.metric = { name = "eval.loss", goal = "min" }
 s.seeds  = { 17, 18 }                                    -- the two finalists are run with each
 
-local data = t.env("TYCHO_DATA", "data/c4")
-s.pins["eval_data.val"] = ("mds{local_dir=%s, split=val_small}"):format(data)
-s.pins["eval.every"]    = "100ba"
+s.pins["eval.every"] = "100ba"
 
 s.space["optimizer.lr"]           = t.space.log(1e-4, 6e-3)
 s.space["optimizer.weight_decay"] = t.space.choice { 0, 0.01, 0.1 }

@@ -162,6 +162,25 @@ TEST_F(EngineTest, GenerateWritesLinesOfJson) {
 )");
 }
 
+TEST_F(EngineTest, GenerateSaysWhenTheModelsLongestSequenceEndsAText) {
+  EXPECT_EQ(finish(start({"generate", "x", "--prompt", "a", "--ignore-eos", "--max-tokens", "500"})), 0);
+  EXPECT_CONTAINS(log(),
+                  "warning: the text ends after 3 of 500 tokens, where the model's longest sequence does\n");
+  EXPECT_EQ(finish(start({"generate", "x", "--prompt", "a", "--ignore-eos", "--max-tokens", "3"})), 0);
+  EXPECT_EQ(log(), "a and x\n");
+}
+
+TEST_F(EngineTest, GenerateWarnsOfAnotherTokenizer) {
+  EXPECT_EQ(finish(start({"generate", "x", "--prompt", "a", "--tokenizer", "other.json"})), 0);
+  EXPECT_CONTAINS(log(), "warning: other.json is another tokenizer\n");
+}
+
+TEST_F(EngineTest, GenerateAddsProbabilitiesToItsJson) {
+  EXPECT_EQ(finish(start({"generate", "x", "--prompt", "a", "--json", "--logprobs"})), 0);
+  EXPECT_CONTAINS(log(), R"("token_ids":[7,9],"logprobs":[-0.5,-1.5])");
+  EXPECT_EQ(finish(start({"generate", "x", "--prompt", "a", "--logprobs"})), 2);
+}
+
 TEST_F(EngineTest, EvalPrintsALineOrAnObject) {
   EXPECT_EQ(finish(start({"eval", "runs/x", "--data", "d", "--split", "val"})), 0);
   EXPECT_EQ(log(), "runs/x: step 7\nloss 0.500000  perplexity 1.6487  10 tokens  2.0 s\n");

@@ -45,13 +45,16 @@ int run(const RunRequest& request, bool tty, const StopFlag& stop) {
 }
 
 void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag&) {
+  if (!request.tokenizer.empty()) sink.warning(request.tokenizer + " is another tokenizer");
   for (const std::string& prompt : request.prompts) {
     for (int64_t sample = 0; sample < request.samples; ++sample) {
       std::string text = " and " + request.path;
       for (const std::string& stop : request.stop) text += " stop=" + stop;
       sink.begin(prompt, sample);
       sink.text(text);
-      sink.end({text, 3, request.ignore_eos ? "length" : "eos"});
+      GeneratedText result = {text, 3, request.ignore_eos ? "length" : "eos", {}, {}};
+      if (request.logprobs) result.token_ids = {7, 9}, result.logprobs = {-0.5, -1.5};
+      sink.end(result);
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 
 #include "tests/host/shell.h"
 #include "trainer/base/json.h"
@@ -52,6 +53,20 @@ TEST_F(ShippedRecipesTest, PlanWhatIsPublished) {
     expect("GiB of a checkpoint", plan.at("checkpoint_bytes").get<double>() / (1 << 30),
            wanted.gib_of_checkpoint, 0.02);
     expect("FLOP in all", plan.at("total_flops").get<double>(), wanted.total_flops, 5e-3);
+  }
+}
+
+TEST_F(ShippedRecipesTest, EvaluateMptsAsOftenAsIsPublished) {
+  const std::pair<const char*, const char*> published[] = {
+      {"125m", "500ba"}, {"350m", "1000ba"}, {"760m", "2000ba"}, {"1b", "2000ba"},  {"3b", "5000ba"},
+      {"7b", "5000ba"},  {"13b", "5000ba"},  {"30b", "10000ba"}, {"70b", "10000ba"}};
+  for (const auto& [name, every] : published) {
+    const Outcome shown =
+        shell(std::string("tycho config --json " TYCHO_SOURCE_DIR "/recipes/mpt-") + name + ".lua eval");
+    ASSERT_EQ(shown.code, 0) << shown.output;
+    std::map<std::string, Json> values;
+    for (const Json& row : Json::parse(shown.output)) values[row.at("path")] = row.at("value");
+    EXPECT_EQ(values["eval.every"], every) << name;
   }
 }
 

@@ -265,7 +265,11 @@ TEST_F(RunTest, TooManySkippedStepsInARowEndTheRunWithTheFirstWeights) {
   config_.guard = {GuardAction::kStop, 1e-9};
   config_.resume = "none";
   config_.run_dir += "-stopped";
-  EXPECT_EQ(run_error().code(), ExitCode::kNumerics);
+  const Error stopped = run_error();
+  EXPECT_EQ(stopped.code(), ExitCode::kNumerics);
+  EXPECT_NE(std::string(stopped.what()).find(", above guard.max_grad_norm = 1e-09, at step 1"),
+            std::string::npos)
+      << stopped.what();
 }
 
 TEST_F(RunTest, AMissingDataFolderIsNamed) {

@@ -7,6 +7,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/config_io.h"
+#include "trainer/data/tokenizer.h"
 #include "trainer/train_state.h"
 
 namespace fs = std::filesystem;
@@ -40,6 +41,23 @@ std::vector<TensorBytes> tensors_of(const HfMatch& match) {
     tensors.push_back({param.spec->name, "F32", param.spec->shape, nullptr, param.num_bytes(), fill});
   }
   return tensors;
+}
+
+/// Whether Tycho can use the folder's tokenizer. One of another kind is kept all the same, with a note.
+/// Throws Error (kUnusable) for one that is damaged.
+bool check_kept_tokenizer(const HfFolder& folder, std::vector<std::string>& notes) {
+  const auto found = folder.files.find(kTokenizerFile);
+  if (found == folder.files.end()) return false;
+  const std::string place = folder.path + "/" + kTokenizerFile;
+  if (!SortedJson::accept(found->second))
+    fail(ExitCode::kUnusable, "[convert] {} is not valid JSON: download the folder again", place);
+  try {
+    tokenizer_from_text(found->second, place);
+    return true;
+  } catch (const Error& error) {
+    notes.push_back(fmt::format("tokenizer.json is kept, and Tycho cannot use it: {}", error.what()));
+    return false;
+  }
 }
 
 /// Removes folders that were made for nothing.
@@ -81,13 +99,15 @@ void read_hf_param(const HfParam& param, float* to, int64_t begin, int64_t n) {
 ImportReport import_hf(FileOps& files, const std::string& from, const std::string& to) {
   require_free_folder(to);
   const std::unique_ptr<HfSource> source = open_hf_source(from);
+  ImportReport report;
+  report.notes = source->config.notes;
+  report.has_tokenizer = check_kept_tokenizer(source->folder, report.notes);
   const Json recipe = config_to_json(recipe_of(source->config.model, to));
   read_config_or_fail(recipe);
   CheckpointMeta meta{.train_state = TrainState{}.to_json(),
                       .recipe = recipe,
                       .recipe_hash = config_hash(recipe),
                       .files = source->folder.files};
-  ImportReport report;
   const std::string checkpoints = to + "/checkpoints";
   try {
     CheckpointStore store(files, checkpoints, /*keep=*/0, kFirstEpoch);
@@ -104,7 +124,6 @@ ImportReport import_hf(FileOps& files, const std::string& from, const std::strin
     for (const HfTensor* part : param.parts) dtypes.insert(part->dtype);
   report.dtypes.assign(dtypes.begin(), dtypes.end());
   report.ignored = source->match.ignored;
-  report.notes = source->config.notes;
   for (const auto& [name, text] : source->folder.files) report.kept_files.push_back(name);
   return report;
 }

@@ -30,6 +30,7 @@ struct ImportReport {
   std::string family;
   int64_t num_params = 0, num_shards = 0;
   std::vector<std::string> dtypes, ignored, notes, kept_files;
+  bool has_tokenizer = false;  // one that Tycho can use is among kept_files
 };
 
 /// Imports a folder into a new run folder `to`, as the checkpoint of step 0. Everything is checked before a

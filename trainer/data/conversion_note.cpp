@@ -39,7 +39,7 @@ ConversionNote read_conversion_note(const std::string& split_dir) {
   ConversionNote note;
   const std::string path = split_dir + kFile;
   if (::access(path.c_str(), F_OK) != 0) return note;
-  const Json json = parse_json(read_file(path), "[data] " + path);
+  const Json json = parse_json(read_file(path), path);
   visit_fields(note, [&](const char* name, auto& value) {
     try {
       json.at(name).get_to(value);

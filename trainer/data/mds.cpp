@@ -124,7 +124,7 @@ MdsIndex read_mds_index(const std::string& dir) {
          "[mds] there is no {}; make the data set with `tycho data convert`, or check local_dir and split",
          path);
   }
-  const Json root = parse_json(read_file(path), "[mds] " + path);
+  const Json root = parse_json(read_file(path), path);
   const Fields fields(root, "[mds] " + path);
   if (fields.count("version", 0, INT32_MAX) != 2)
     fail(ExitCode::kUnusable, "[mds] {}: \"version\" must be 2", path);

@@ -264,8 +264,10 @@ TokenizerParts parse_tokenizer_json(std::string_view text, const std::string& pl
     if (root.contains("post_processor")) read_post_processor(reader, root["post_processor"], parts);
     const std::string decoder = kind_of(reader.member(root, "decoder", "the file"));
     if (decoder != "ByteLevel") reader.unsupported(fmt::format("decoder {}", decoder));
-  } catch (const Value::exception& error) {
-    reader.malformed("not the JSON of a tokenizer: {}", error.what());
+  } catch (const Value::parse_error& error) {
+    reader.malformed("not valid JSON at byte {} of {}", error.byte, text.size());
+  } catch (const Value::exception&) {
+    reader.malformed("not the JSON of a tokenizer");
   }
   return parts;
 }

@@ -97,11 +97,16 @@ std::optional<Generated> Generator::generate(const std::vector<int32_t>& prompt,
     if (stop != 0) return std::nullopt;
     for (const int32_t id : next) seen[static_cast<size_t>(id)] = true;
     std::vector<float> logits = host_row(decoder.next_logits(token_tensor(next, device_)));
+    const std::vector<float> models_own = options.logprobs ? logits : std::vector<float>();
     if (options.sampling.repetition_penalty != 1)
       penalise_repetition(logits, seen, options.sampling.repetition_penalty);
     const int32_t id =
         sample_token(logits, options.sampling, uniform_draw(options.seed, sample, result.tokens));
     next.assign(1, id);
+    if (options.logprobs) {
+      result.token_ids.push_back(id);
+      result.logprobs.push_back(log_probability(models_own, id));
+    }
     if (!writes(id) && !options.ignore_eos) {
       result.finish = Finish::kEos;
       break;

@@ -21,6 +21,7 @@ struct GenerateOptions {
   std::vector<std::string> stop;  // text ends before the first of these; none is empty
   bool ignore_eos = false;        // a special token does not end the text; it writes nothing
   uint64_t seed = 0;
+  bool logprobs = false;
 };
 
 /// Why a text ended: a stop string, max_tokens or the model's longest sequence, a special token.
@@ -33,6 +34,10 @@ struct Generated {
   std::string text;    // without the stop string
   int64_t tokens = 0;  // chosen, those of the stop string counted, the special token at the end not
   Finish finish = Finish::kLength;
+  // With logprobs: every token that was chosen, a special one at the end too, and the logarithm of the
+  // probability that the model itself gave it, whatever temperature and penalties made of it.
+  std::vector<int32_t> token_ids;
+  std::vector<double> logprobs;
 };
 
 /// A model that generates, read from a checkpoint: its recipe, weights and tokenizer.

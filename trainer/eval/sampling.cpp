@@ -52,6 +52,13 @@ void penalise_repetition(std::vector<float>& logits, const std::vector<bool>& se
     if (seen[id]) logits[id] = logits[id] < 0 ? logits[id] * factor : logits[id] / factor;
 }
 
+double log_probability(const std::vector<float>& logits, int32_t token) {
+  const double top = *std::max_element(logits.begin(), logits.end());
+  double mass = 0;
+  for (const float logit : logits) mass += std::exp(double{logit} - top);
+  return double{logits[static_cast<size_t>(token)]} - top - std::log(mass);
+}
+
 int32_t sample_token(const std::vector<float>& logits, const SamplingConfig& config, double draw) {
   if (std::any_of(logits.begin(), logits.end(), [](float x) { return std::isnan(x); }))
     fail(ExitCode::kNumerics,

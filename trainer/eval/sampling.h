@@ -16,6 +16,9 @@ struct SamplingConfig {
 /// multiplied where negative, each once.               (Keskar et al. 2019, arXiv:1909.05858; transformers)
 void penalise_repetition(std::vector<float>& logits, const std::vector<bool>& seen, double penalty);
 
+/// The logarithm of a token's probability, natural.
+double log_probability(const std::vector<float>& logits, int32_t token);
+
 /// Index of the token. `draw` is uniform in [0, 1): the same logits and draw give the same token. Ties go to
 /// the lower index. Throws Error (kNumerics) when a logit is NaN.
 int32_t sample_token(const std::vector<float>& logits, const SamplingConfig& config, double draw);

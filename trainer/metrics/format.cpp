@@ -49,9 +49,11 @@ std::string clock_text(double seconds) {
   return fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60);
 }
 
+std::string exact_text(double value) { return std::isnan(value) ? "nan" : fmt::format("{}", value); }
+
 std::string metric_text(double value) {
   const double size = std::abs(value);
-  if (!std::isfinite(value)) return fmt::format("{}", value);
+  if (!std::isfinite(value)) return exact_text(value);
   if (size != 0 && (size < 1e-3 || size >= 1e6))
     return without_exponent_padding(fmt::format("{:.2e}", value));
   const int digits_before = size < 1 ? 0 : static_cast<int>(std::log10(size)) + 1;
@@ -59,6 +61,7 @@ std::string metric_text(double value) {
 }
 
 std::string short_text(double value) {
+  if (!std::isfinite(value)) return exact_text(value);
   if (value == 0 || !(std::abs(value) < 1e-2)) return without_exponent_padding(fmt::format("{:.3g}", value));
   const std::string exact = fmt::format("{:.2e}", value);
   std::string text = exact;

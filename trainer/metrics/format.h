@@ -10,6 +10,8 @@ std::string clock_text(double seconds);
 /// Four significant digits without an exponent where that is readable: "3.412", "12.35", "0.6931", "1.2e-5",
 /// "nan".
 std::string metric_text(double value);
+/// All its digits, for errors; NaN is "nan" whatever its sign.
+std::string exact_text(double value);
 /// Up to three significant digits, zeros dropped: "5.8e-4", "0.71", "1".
 std::string short_text(double value);
 /// 0.258 as "25.8 %".

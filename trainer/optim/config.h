@@ -198,7 +198,8 @@ struct GuardConfig {
       "stop: end the run before the weights are spoilt; skip: leave out the update of that step and go on.");
     v("max_grad_norm", max_grad_norm, "A gradient norm above this counts as bad too, before clipping.",
       positive);
-    v("max_skips", max_skips, "So many skipped steps in a row end the run.", positive);
+    v("max_skips", max_skips, "So many steps in a row may be skipped; the next bad one ends the run.",
+      positive);
   }
 };
 

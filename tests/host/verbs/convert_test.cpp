@@ -20,6 +20,20 @@ TEST_F(ConvertTest, GoesInAndOutAndSaysWhatItDid) {
   EXPECT_CONTAINS(here("tycho convert out again").output, "F32 in 3 files");
 }
 
+TEST_F(ConvertTest, ReadsTheTokenizerThatItKeeps) {
+  const std::string with = "cp -r " + kLlama + " with && ";
+  const Outcome broken =
+      here(with + "printf '{\"model\": ' > with/tokenizer.json && tycho convert with runs/a");
+  EXPECT_EQ(broken.code, 12);
+  EXPECT_CONTAINS(broken.output,
+                  "[convert] with/tokenizer.json is not valid JSON: download the folder again");
+  const Outcome foreign = here(
+      "printf '{\"model\": {\"type\": \"Unigram\"}}' > with/tokenizer.json && tycho convert with runs/a");
+  EXPECT_EQ(foreign.code, 0) << foreign.output;
+  EXPECT_CONTAINS(foreign.output, "note: tokenizer.json is kept, and Tycho cannot use it: [tokenizer]");
+  EXPECT_CONTAINS(foreign.output, "# no tokenizer that Tycho can use: it cannot generate text");
+}
+
 TEST_F(ConvertTest, SaysWhatCannotBeConverted) {
   std::filesystem::create_directory(folder_ / "empty");
   const Outcome neither = here("tycho convert empty out");

@@ -209,7 +209,7 @@ TEST_F(TokenizerFileTest, NamesWhatIsMalformed) {
   expect_error(ExitCode::kUnusable, {"cannot read", "/none.json"},
                [&] { load_tokenizer(dir_ / "none.json"); });
   write_text(dir_ / "text.json", "not json");
-  expect_error(ExitCode::kUnusable, {"text.json", "not the JSON"},
+  expect_error(ExitCode::kUnusable, {"text.json", "not valid JSON at byte 2 of 8"},
                [&] { load_tokenizer(dir_ / "text.json"); });
 }
 
@@ -218,7 +218,7 @@ TEST_F(TokenizerFileTest, IsTheSameFromTheText) {
   const auto from_file = load_tokenizer(path), from_text = tokenizer_from_text(read_file(path), "here");
   EXPECT_EQ(from_text->hash(), from_file->hash());
   EXPECT_EQ(from_text->encode("learning rate"), from_file->encode("learning rate"));
-  expect_error(ExitCode::kUnusable, {"here", "not the JSON"},
+  expect_error(ExitCode::kUnusable, {"here", "not valid JSON at byte 2 of 8"},
                [] { tokenizer_from_text("not json", "here"); });
 }
 

@@ -186,13 +186,18 @@ TEST_F(EvaluateRunTest, OtherSetsHaveAnotherTotal) {
   EXPECT_EQ(newest_state().at("eval").at("sets").size(), 1u);
 }
 
-TEST_F(EvaluateRunTest, MissingDataStopsTheRunBeforeItTrains) {
+TEST_F(EvaluateRunTest, MissingDataStopsTheRunBeforeItHasAFolder) {
   evaluate_every("5ba", /*first=*/false);
   std::get<MdsConfig>(config_.eval_data["val"].value).split = "nowhere";
   const Error error = run_error();
   EXPECT_EQ(error.code(), ExitCode::kUnusable);
   EXPECT_NE(std::string(error.what()).find("data/nowhere"), std::string::npos) << error.what();
-  EXPECT_TRUE(losses().empty());
+  EXPECT_FALSE(std::filesystem::exists(run_dir()));
+  // So does damage, named once.
+  std::filesystem::create_directories(dir_ / "data/nowhere");
+  std::ofstream(dir_ / "data/nowhere/index.json") << "{";
+  EXPECT_EQ(std::string(run_error().what()).find("[[mds]"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(run_dir()));
 }
 
 }  // namespace

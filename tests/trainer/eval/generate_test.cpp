@@ -72,6 +72,23 @@ TEST_F(GenerateTest, SaysWhyATextEnded) {
   EXPECT_GT(stopped.tokens, 0);
 }
 
+TEST_F(GenerateTest, GivesTheProbabilitiesOfTheModelItself) {
+  ASSERT_EQ(run(), 0);
+  const Generated cold =
+      go_on("the quick", {.sampling = {.temperature = 0}, .max_tokens = 12, .logprobs = true});
+  ASSERT_EQ(cold.token_ids.size(), 12u);
+  ASSERT_EQ(cold.logprobs.size(), 12u);
+  for (const double logprob : cold.logprobs) EXPECT_GT(logprob, -1);  // learnt by heart
+  // Temperature and penalties choose otherwise, and change nothing of what is said of the first token.
+  const Generated top =
+      go_on("the quick", {.sampling = {.temperature = 5, .top_k = 1, .repetition_penalty = 1.1},
+                          .max_tokens = 1,
+                          .logprobs = true});
+  ASSERT_EQ(top.token_ids[0], cold.token_ids[0]);
+  EXPECT_EQ(top.logprobs[0], cold.logprobs[0]);
+  EXPECT_TRUE(go_on("the quick", {.max_tokens = 3}).logprobs.empty());
+}
+
 TEST_F(GenerateTest, SamplesDifferAndEachCanBeHadAgain) {
   ASSERT_EQ(run(), 0);
   const GenerateOptions options = {.sampling = {.temperature = 2}, .max_tokens = 20, .seed = 5};

@@ -61,5 +61,10 @@ TEST(SamplingTest, NaNIsAnError) {
   }
 }
 
+TEST(LogProbability, IsOfTheSoftmax) {
+  EXPECT_NEAR(log_probability({0, 0, 0, 0}, 2), std::log(0.25), 1e-12);
+  EXPECT_NEAR(log_probability({1000, 999}, 1), -1 - std::log1p(std::exp(-1)), 1e-9);
+}
+
 }  // namespace
 }  // namespace tycho

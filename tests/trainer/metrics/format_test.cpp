@@ -28,6 +28,11 @@ TEST(FormatTest, WritesNumbers) {
   EXPECT_EQ(metric_text(1.2e-5), "1.20e-5");
   EXPECT_EQ(metric_text(2.5e12), "2.50e12");
   EXPECT_EQ(metric_text(std::nan("")), "nan");
+  EXPECT_EQ(metric_text(-std::nan("")), "nan");  // what x86 makes of inf - inf
+  EXPECT_EQ(short_text(-std::nan("")), "nan");
+  EXPECT_EQ(exact_text(-std::nan("")), "nan");
+  EXPECT_EQ(exact_text(-INFINITY), "-inf");
+  EXPECT_EQ(exact_text(0.1), "0.1");
   EXPECT_EQ(metric_text(0), "0.0000");
   EXPECT_EQ(short_text(5.8e-4), "5.8e-4");
   EXPECT_EQ(short_text(3e-4), "3e-4");
