@@ -66,11 +66,12 @@ int free_bytes(lua_State* L) {
 }  // namespace
 
 void add_machine_functions(lua_State* L) {
-  for (const auto& [name, function] : {std::pair("env", env),
-                                       {"output", output},
-                                       {"find_program", find_program},
-                                       {"exists", exists},
-                                       {"free_bytes", free_bytes}}) {
+  const luaL_Reg functions[] = {{"env", env},
+                                {"output", output},
+                                {"find_program", find_program},
+                                {"exists", exists},
+                                {"free_bytes", free_bytes}};
+  for (const auto& [name, function] : functions) {
     lua_pushcfunction(L, function);
     lua_setfield(L, -2, name);
   }

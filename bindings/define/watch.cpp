@@ -1,6 +1,8 @@
 // The hook that ends Lua code on Ctrl-C and past its limits.
 #include "bindings/define/watch.h"
 
+#include <time.h>
+
 #include <atomic>
 #include <string>
 #include <string_view>
@@ -30,10 +32,24 @@ std::string chunk_name(const lua_Debug& frame) {
   return is_named ? frame.source + 1 : frame.short_src;
 }
 
+double thread_cpu_s() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 }  // namespace
 
 LuaWatch::LuaWatch(lua_State* L, const LuaLimits& limits)
-    : outer_(g_watch), state_(L), limits_(limits), start_(std::chrono::steady_clock::now()) {
+    : outer_(g_watch),
+      state_(L),
+      limits_(limits),
+      start_(std::chrono::steady_clock::now()),
+      start_cpu_s_(thread_cpu_s()) {
   g_watch = this;
   if (outer_ == nullptr) g_interrupted = false;
   set_hook(L);
@@ -50,8 +66,8 @@ void LuaWatch::set_hook(lua_State* L) {
 // Again at once, should recipe code swallow the error.
 void LuaWatch::tick_always(lua_State* L) { lua_sethook(L, &on_tick, LUA_MASKCOUNT, 1); }
 
-double LuaWatch::elapsed_s() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+double LuaWatch::spent_s() const {
+  return limits_.max_is_wall_clock ? seconds_since(start_) : thread_cpu_s() - start_cpu_s_;
 }
 
 LuaWatch::~LuaWatch() {
@@ -71,10 +87,9 @@ bool LuaWatch::interrupt() {
 }
 
 LuaWatch::Limit LuaWatch::passed(lua_State* L, bool too_deep) const {
-  const double elapsed = elapsed_s();
-  if (g_interrupted && elapsed >= limits_.grace_s) return Limit::kInterrupted;
+  if (g_interrupted && seconds_since(start_) >= limits_.grace_s) return Limit::kInterrupted;
   if (int64_t{lua_gc(L, LUA_GCCOUNT, 0)} * 1024 > limits_.max_bytes) return Limit::kBytes;
-  if (instructions_ > limits_.max_instructions || elapsed > limits_.max_seconds) return Limit::kTime;
+  if (instructions_ > limits_.max_instructions || spent_s() > limits_.max_seconds) return Limit::kTime;
   return too_deep ? Limit::kDepth : Limit::kNone;
 }
 
@@ -133,7 +148,7 @@ void LuaWatch::raise(lua_State* L, Limit limit, const lua_Debug* frame) {
       default:
         message =
             fmt::format("stopped after {} million instructions in {:.1f} s: is there a loop without end?{}",
-                        instructions_ / 1'000'000, elapsed_s(), again);
+                        instructions_ / 1'000'000, spent_s(), again);
     }
     push_error(L, message, code);
   }

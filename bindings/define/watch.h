@@ -9,9 +9,10 @@ namespace tycho {
 
 struct LuaLimits {
   int64_t max_instructions = 100'000'000;
-  double max_seconds = 10;
+  double max_seconds = 10;               // of this thread's own time: a busy machine ends nothing sooner
+  bool max_is_wall_clock = false;        // max_seconds is, for code that others wait for
   int64_t max_bytes = int64_t{1} << 30;  // of Lua's own memory
-  double grace_s = 0;                    // code that ends this soon is not interrupted
+  double grace_s = 0;                    // code that ends this soon, by the wall clock, is not interrupted
 };
 
 /// While one lives, Lua code on this state ends with an error object when a limit is passed (kRecipe) or when
@@ -36,8 +37,9 @@ class LuaWatch {
  private:
   enum class Limit { kNone, kInterrupted, kBytes, kTime, kDepth };
   Limit passed(lua_State* L, bool too_deep) const;
+  /// What max_seconds limits.
+  double spent_s() const;
   void raise(lua_State* L, Limit limit, const lua_Debug* frame);
-  double elapsed_s() const;
   static void on_tick(lua_State* L, lua_Debug* frame);
   static void set_hook(lua_State* L);
   static void tick_always(lua_State* L);
@@ -47,6 +49,7 @@ class LuaWatch {
   int64_t instructions_ = 0;
   std::string first_stop_;  // file:line where a limit was passed; recipe code may swallow the error and go on
   std::chrono::steady_clock::time_point start_;
+  double start_cpu_s_;
 };
 
 /// For Lua: (fn, max_instructions, max_seconds) -> what pcall(fn) gives, under limits of its own.

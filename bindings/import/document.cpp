@@ -27,8 +27,7 @@ std::string without_underscores(std::string text) {
 
 /// A whole number in decimal digits; "" for what is none.
 std::string integer_text(const std::string& text) {
-  static const Regex decimal("[-+]?(0|[1-9][0-9_]*)"), octal("[-+]?0o?[0-7_]+"),
-      hex("[-+]?0x[0-9a-fA-F_]+");
+  static const Regex decimal("[-+]?(0|[1-9][0-9_]*)"), octal("[-+]?0o?[0-7_]+"), hex("[-+]?0x[0-9a-fA-F_]+");
   const std::string bare = without_underscores(text);
   if (decimal.matches_all_of(text)) return bare;
   if (hex.matches_all_of(text)) return std::to_string(std::strtoll(bare.c_str(), nullptr, 16));

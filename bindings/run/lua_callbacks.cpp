@@ -184,9 +184,10 @@ void LuaCallbacks::push_function(const char* name) {
 void LuaCallbacks::call(const char* name, int num_args, int num_results, double limit_s) {
   push_function(name);
   lua_insert(L_, -num_args - 1);
-  const LuaWatch watch(
-      L_,
-      {.max_instructions = std::numeric_limits<int64_t>::max(), .max_seconds = limit_s, .grace_s = kGrace_s});
+  const LuaWatch watch(L_, {.max_instructions = std::numeric_limits<int64_t>::max(),
+                            .max_seconds = limit_s,
+                            .max_is_wall_clock = true,
+                            .grace_s = kGrace_s});
   try {
     call_lua(L_, num_args, num_results);
   } catch (...) {

@@ -59,7 +59,7 @@ expect "interrupted at ctl:1" "$(cat line.log)"
 
 cat >endless.lua <<'LUA'
 local r = require("tiny"):extend "endless"
-r.callbacks.endless = require("tycho").observe { at = { "1000000ba" }, eval_start = function() end,
+r.callbacks.endless = require("tycho").observe {
   fit_start = function(ctx) if ctx.step > 0 then while true do end end end, time_limit = "1h" }
 return r
 LUA

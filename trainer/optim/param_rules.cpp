@@ -21,7 +21,7 @@ int group_of(const std::vector<Regex>& patterns, const std::string& name) {
 
 // Patterns that cannot be read match nothing, and are reported.
 std::vector<Regex> compile(const std::vector<ParamGroupConfig>& groups,
-                             std::vector<ConfigProblem>* problems) {
+                           std::vector<ConfigProblem>* problems) {
   std::vector<Regex> patterns;
   for (size_t i = 0; i < groups.size(); ++i) {
     const Regex& pattern = patterns.emplace_back(groups[i].match);
