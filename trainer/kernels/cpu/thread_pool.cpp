@@ -1,6 +1,8 @@
 // Threads that take blocks of one loop.
 #include "trainer/kernels/cpu/thread_pool.h"
 
+#include <sched.h>
+
 #include <chrono>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -15,6 +17,10 @@ constexpr uint64_t kBlocksMask = 0xffffffff;
 // moving over.                                                               (bench/results/train_step.md)
 constexpr auto kHelperSpin = std::chrono::microseconds(50);
 constexpr auto kCallerSpin = std::chrono::microseconds(10);
+
+// A thread that gives its core away by itself, before the kernel takes it, holds no block while a neighbour
+// has the core: a neighbour slows a step down by 1.6 and no longer by 1.9.      (bench/results/train_step.md)
+constexpr auto kHelperTurn = std::chrono::microseconds(500);
 
 void pause_briefly() {
 #if defined(__x86_64__)
@@ -32,6 +38,24 @@ bool spin(std::chrono::microseconds time, const Ready& ready) {
   } while (std::chrono::steady_clock::now() < end);
   return ready();
 }
+
+/// Keeps a helper off the core of the thread that it helps, where the two would take turns: the kernel leaves
+/// them there when a neighbour has the other core. Calls nobody while they are apart.
+class Elsewhere {
+ public:
+  Elsewhere() { usable_ = sched_getaffinity(0, sizeof all_, &all_) == 0 && CPU_COUNT(&all_) > 1; }
+
+  void than(int callers_core) const {
+    if (!usable_ || callers_core < 0 || sched_getcpu() != callers_core) return;
+    cpu_set_t others = all_;
+    CPU_CLR(static_cast<size_t>(callers_core), &others);
+    sched_setaffinity(0, sizeof others, &others);  // of this thread alone; when refused, all stays as it is
+  }
+
+ private:
+  cpu_set_t all_;
+  bool usable_;
+};
 
 }  // namespace
 
@@ -53,21 +77,25 @@ void ThreadPool::run(int64_t num_blocks, int num_threads, Body body, const void*
   job_ = {body, context, num_blocks};
   undone_.store(static_cast<int32_t>(num_blocks), std::memory_order_relaxed);
   helpers_wanted_.store(num_threads - 1, std::memory_order_relaxed);
+  callers_core_.store(sched_getcpu(), std::memory_order_relaxed);
   const uint32_t loop = loop_.load(std::memory_order_relaxed) + 1;
   open_.store(uint64_t{loop} << 32 | static_cast<uint64_t>(num_blocks), std::memory_order_release);
   loop_.store(loop);
   loop_.notify_all();
-  take_blocks(loop);
+  take_blocks(loop, [] {});
   wait_until_done();
 }
 
-void ThreadPool::take_blocks(uint32_t loop) {
+template <class BetweenBlocks>
+void ThreadPool::take_blocks(uint32_t loop, BetweenBlocks&& between_blocks) {
+  between_blocks();
   uint64_t open = open_.load(std::memory_order_acquire);
   while (open >> 32 == loop && (open & kBlocksMask) != 0) {
     if (!open_.compare_exchange_weak(open, open - 1, std::memory_order_acq_rel)) continue;
     // The block is ours, so the loop is not over and job_ is its.
     job_.body(job_.context, job_.num_blocks - static_cast<int64_t>(open & kBlocksMask));
     if (undone_.fetch_sub(1, std::memory_order_acq_rel) == 1) undone_.notify_one();
+    between_blocks();
     open = open_.load(std::memory_order_acquire);
   }
 }
@@ -82,10 +110,20 @@ void ThreadPool::wait_for_a_loop(uint32_t after) {
 }
 
 void ThreadPool::help(int index) {
+  using Clock = std::chrono::steady_clock;
+  const Elsewhere elsewhere;
+  Clock::time_point turn = Clock::now();
+  const auto end_turn = [&] {
+    if (Clock::now() - turn < kHelperTurn) return;
+    sched_yield();
+    turn = Clock::now();
+  };
   for (uint32_t seen = 0; !stop_;) {
     wait_for_a_loop(seen);
     seen = loop_.load(std::memory_order_acquire);
-    if (index < helpers_wanted_.load(std::memory_order_relaxed)) take_blocks(seen);
+    if (index >= helpers_wanted_.load(std::memory_order_relaxed)) continue;
+    elsewhere.than(callers_core_.load(std::memory_order_relaxed));
+    take_blocks(seen, end_turn);
   }
 }
 

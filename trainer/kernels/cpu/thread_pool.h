@@ -32,8 +32,9 @@ class ThreadPool {
   };
 
   void help(int index);
-  /// Takes blocks of the loop with this number until none is left.
-  void take_blocks(uint32_t loop);
+  /// Takes blocks of the loop with this number until none is left; calls between_blocks before each.
+  template <class BetweenBlocks>
+  void take_blocks(uint32_t loop, BetweenBlocks&& between_blocks);
   void wait_until_done();
   void wait_for_a_loop(uint32_t after);
 
@@ -45,6 +46,7 @@ class ThreadPool {
   alignas(64) std::atomic<int32_t> undone_ = 0;  // 32 bits: what a futex waits on
   alignas(64) std::atomic<uint32_t> loop_ = 0;
   std::atomic<int> helpers_wanted_ = 0;
+  std::atomic<int> callers_core_ = -1;
   std::atomic<bool> stop_ = false;
   std::vector<std::thread> helpers_;
 };
