@@ -49,7 +49,7 @@ LuaWatch::LuaWatch(lua_State* L, const LuaLimits& limits)
       state_(L),
       limits_(limits),
       start_(std::chrono::steady_clock::now()),
-      start_cpu_s_(thread_cpu_s()) {
+      start_cpu_s_(limits.max_is_wall_clock ? 0 : thread_cpu_s()) {
   g_watch = this;
   if (outer_ == nullptr) g_interrupted = false;
   set_hook(L);
