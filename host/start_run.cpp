@@ -47,8 +47,8 @@ int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins
   if (request.place.rank == 0) request.provenance_json = with_git_facts(recipe.history).dump(1);
   const StopFlag& stop = stop_on_signals();
   const bool live = isatty(STDOUT_FILENO) != 0 && !plain;
-  const auto threads = static_cast<int>(recipe.config.threads);
-  return open_engine(threads > 0 ? threads : cores_of_rank(request.place)).run(request, live, stop);
+  const int threads = threads_of_rank(recipe.config.threads, request.place);
+  return open_engine(threads).run(request, live, stop);
 }
 
 void require_one_rank(const char* what) {

@@ -102,10 +102,10 @@ at::Device choose_device(DeviceKind kind, int local_rank) {
        problem.empty() ? "found none" : problem);
 }
 
-int set_threads(int64_t threads, const RankPlace& place) {
-  if (threads == 0) threads = cores_of_rank(place);
-  at::set_num_threads(static_cast<int>(threads));
-  return static_cast<int>(threads);
+int set_threads(int64_t wanted, const RankPlace& place) {
+  const int threads = threads_of_rank(wanted, place);
+  at::set_num_threads(threads);
+  return threads;
 }
 
 std::string device_name(const at::Device& device) {

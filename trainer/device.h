@@ -15,8 +15,8 @@ namespace tycho {
 /// rank of a machine takes the GPU of its `local_rank`, or the only one that it sees.
 at::Device choose_device(DeviceKind kind, int local_rank = 0);
 
-/// Sets the number of CPU threads: `threads`, or one per core that this process may use. Returns it.
-int set_threads(int64_t threads, const RankPlace& place = {});
+/// Sets the number of CPU threads: `wanted`, or with 0 one per core that this process may use. Returns it.
+int set_threads(int64_t wanted, const RankPlace& place = {});
 
 /// For people and for the table of peaks: "2 threads, AMD EPYC", "NVIDIA H200".
 std::string device_name(const at::Device& device);

@@ -87,7 +87,7 @@ local function unknown_hint(node, key)
   if #kinds > 0 then
     return ("%s is %s here; %s is a key of %s"):format(node.path, node.kind, key, table.concat(kinds, ", "))
   end
-  local elsewhere = suggest.absent(key) or other_names.hint(node.owner.schema, schema.join(node.path, key), node.keys)
+  local elsewhere = other_names.key_hint(node.owner.schema, schema.join(node.path, key), key, node.keys)
   if elsewhere then return elsewhere end
   local near = suggest.paths(node.owner.schema, node.path, key, node.keys)
   return suggest.hint(node.owner.schema, near, node.path) or keys_here(node)

@@ -1,5 +1,6 @@
 -- What keys are called elsewhere: in LLM Foundry, TorchTitan, Nanotron, Hugging Face and older drafts of Tycho. Recipes do
 -- not take these names; their problem says what to write.
+local native = require "tycho.native"
 local schema = require "tycho.schema"
 
 local M = {}
@@ -67,8 +68,13 @@ for path, others in pairs(kCalled) do
   for other in others:gmatch "%S+" do path_of[other] = path end
 end
 
--- What to write instead of an unknown key of recipes, or of "t.NAME"; nil when the name says nothing. `keys` are those that
--- stand beside it, when its component is known.
+-- What to write instead of an unknown key of recipes, or that there is no such thing ("mixtures of experts are not supported"
+-- for moe_num_experts); nil when the name says nothing. `key`: the last part of the path.
+function M.key_hint(root, path, key, keys)
+  return type(key) == "string" and native.absent(key) or M.hint(root, path, keys)
+end
+
+-- What to write instead of such a key, or of "t.NAME". `keys` are those that stand beside it, when its component is known.
 function M.hint(root, path, keys)
   if kAdvice[path] then return kAdvice[path] end
   local ours = path_of[path]

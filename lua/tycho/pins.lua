@@ -55,8 +55,7 @@ local function specs_at(root, parts)
     if #found == 0 then
       local near = suggest.paths(root, at, tostring(part.key), beside)
       return nil, { message = "unknown key  " .. overrides.path(parts, i), col = part.col, len = part.len,
-        hint = suggest.absent(part.key) or other_names.hint(root, overrides.path(parts, i)) or suggest.hint(root, near, "")
-          or "`tycho config` lists every key" }
+        hint = other_names.key_hint(root, overrides.path(parts, i), part.key) or suggest.hint(root, near, "") or "`tycho config` lists every key" }
     end
     specs, parent = found, specs
   end

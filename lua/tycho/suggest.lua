@@ -58,9 +58,6 @@ local function what_of(field)
   return field.type == "map" and schema.describe_shortly(field.item) or schema.describe_field(field)
 end
 
--- "mixtures of experts are not supported" for moe_num_experts and its like, nil for other names.
-function M.absent(name) return type(name) == "string" and native.absent(name) or nil end
-
 -- The kinds that have this key, as "of sgd, muon"; nil for a key of all kinds, or of no component.
 local function kinds_text(root, path)
   local component = M.field(root, path:match("^(.*)%.[^%.]+$") or "")

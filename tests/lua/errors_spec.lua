@@ -1,11 +1,6 @@
 -- Specs of lua/tycho/errors.lua, and of t.deprecate and t.secret beside it.
 local fixture = require "fixture"
-local tree, report, whole = fixture.tree, fixture.report, fixture.whole
-
-local function printed(lines)
-  tree(whole(lines))
-  return fixture.printed
-end
+local tree, report, whole, printed = fixture.tree, fixture.report, fixture.whole, fixture.prints
 
 describe("t.try", function()
   it("gives what the function gave, or an error with its place", function()

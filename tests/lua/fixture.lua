@@ -88,6 +88,12 @@ function M.whole(lines)
   return M.recipe("r.model = t.model.llama {}\nr.optimizer = t.optim.adamw { lr = 1e-3 }\n" .. (lines or ""))
 end
 
+-- What those lines print.
+function M.prints(lines)
+  M.tree(M.whole(lines))
+  return M.printed
+end
+
 -- The tree of a recipe that must load.
 function M.tree(text, arguments, files)
   local result = M.load(text, arguments, files)

@@ -1,11 +1,6 @@
 -- Specs of lua/tycho/sandbox.lua: the same world on every rank and every day.
 local fixture = require "fixture"
-local tree, report, whole = fixture.tree, fixture.report, fixture.whole
-
-local function printed(lines)
-  tree(whole(lines))
-  return fixture.printed
-end
+local tree, report, whole, printed = fixture.tree, fixture.report, fixture.whole, fixture.prints
 
 describe("the world of a recipe", function()
   it("visits tables in one order", function()

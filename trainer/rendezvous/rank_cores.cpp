@@ -22,4 +22,8 @@ int cores_of_rank(const RankPlace& place) {
   return bound ? usable : std::max(1, usable / place.num_local_ranks);
 }
 
+int threads_of_rank(int64_t wanted, const RankPlace& place) {
+  return wanted > 0 ? static_cast<int>(wanted) : cores_of_rank(place);
+}
+
 }  // namespace tycho

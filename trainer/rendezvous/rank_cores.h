@@ -1,5 +1,7 @@
 // How many CPU cores a rank may compute on. Torch-free.
 #pragma once
+#include <cstdint>
+
 #include "trainer/rendezvous/rank_place.h"
 
 namespace tycho {
@@ -10,5 +12,8 @@ int usable_cores();
 /// Those of one rank, at least 1: its own when a scheduler bound it to some, else an equal share of what the
 /// ranks of its machine have together.
 int cores_of_rank(const RankPlace& place);
+
+/// CPU threads of one rank: `wanted`, or one a core of its own when that is 0.
+int threads_of_rank(int64_t wanted, const RankPlace& place);
 
 }  // namespace tycho

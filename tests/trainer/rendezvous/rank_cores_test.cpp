@@ -34,6 +34,8 @@ TEST(RankCores, OneRankHasAllAndSeveralShare) {
   const int all = usable_cores();
   EXPECT_GE(all, 1);
   EXPECT_EQ(cores_of_rank({}), all);
+  EXPECT_EQ(threads_of_rank(0, {}), all);
+  EXPECT_EQ(threads_of_rank(3, {}), 3);
   EXPECT_EQ(cores_of_rank(one_of(2, "tycho launch")), std::max(1, all / 2));
   EXPECT_EQ(cores_of_rank(one_of(1000, "tycho launch")), 1);
 }
