@@ -338,6 +338,7 @@ class OpenRun final : public TrainingSession {
     } else {
       const CheckpointInfo loaded = trainer_->resume(candidates);
       facts_.checkpoint = loaded.path;
+      facts_.run.first_step = loaded.step;
       require_same_checkpoint(*world_, loaded);
       report_resume(loaded, recipe_, *reporter_);
     }

@@ -113,6 +113,7 @@ class FileReporter : public Reporter {
   }
 
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
+    if (kind == "resume") step_ = facts.at("step");
     write_event(kind, text, facts);
     log(event_line(kind, text));
   }

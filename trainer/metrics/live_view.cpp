@@ -117,7 +117,7 @@ std::vector<Span> bar(double done, int columns, bool unicode) {
 
 ViewLine progress(const ViewState& state, const ViewStyle& style) {
   const int64_t total = state.run.total_steps;
-  const int64_t step = std::max(state.now.step, state.run.first_step);
+  const int64_t step = state.now.step > 0 ? state.now.step : state.run.first_step;
   const double done = total > 0 ? static_cast<double>(step) / static_cast<double>(total) : 0;
   std::string right = "  " + percent_text(done);
   if (!state.end_reason.empty()) {

@@ -118,6 +118,7 @@ class TerminalReporter : public Reporter {
 
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
     if (kind == "eval" && facts.at("total").get<bool>()) state_.eval_loss = facts.at("loss").get<double>();
+    if (kind == "resume") state_.run.first_step = facts.at("step");
     const bool warning = kind == "warning" || kind == "error";
     Dated& slot = warning ? warning_ : kind == "checkpoint" ? checkpoint_ : event_;
     slot.text = warning ? fmt::format("{} {}", state_.now.step, text) : text;

@@ -90,6 +90,18 @@ TEST(FileReporterTest, RecordsEventsWithTheirStepAndFacts) {
   EXPECT_FALSE(events[2].contains("facts"));
 }
 
+TEST(FileReporterTest, GoesBackToTheStepOfTheCheckpointThatCouldBeRead) {
+  TempDir dir;
+  RunInfo run = some_run();
+  run.first_step = 12;
+  const auto reporter = make_file_reporter(dir.path());
+  reporter->run_start(run);
+  reporter->event("resume", "resumed from step 8", {{"step", 8}});
+  reporter->event("stop", "SIGTERM", {{"signal", 15}});
+  for (const Json& event : records_of(dir / "events.jsonl"))
+    EXPECT_EQ(event["step"], event["kind"] == "run_start" ? 12 : 8) << event;
+}
+
 TEST(FileReporterTest, AppendsAfterAResumeAndNumbersTheAttempts) {
   TempDir dir;
   train(dir.path(), 0, 3);

@@ -108,7 +108,7 @@ TEST_F(TerminalReporterTest, RedrawsInPlaceAndLeavesTheLastState) {
       std::this_thread::sleep_for(std::chrono::milliseconds(110));
     }
     reporter->event("checkpoint", "step 3 saved", {});
-    reporter->event("resume", "from step 0", {});
+    reporter->event("resume", "from step 0", {{"step", 0}});
     reporter->event("warning", "slow disk", {});
     reporter->step(some_step(4800), true);
     reporter->run_end("done");
@@ -125,6 +125,17 @@ TEST_F(TerminalReporterTest, RedrawsInPlaceAndLeavesTheLastState) {
       " = done",
       ""};
   EXPECT_EQ(terminal.screen(), expected);
+}
+
+TEST_F(TerminalReporterTest, ShowsTheStepOfTheCheckpointThatCouldBeRead) {
+  Terminal terminal(80);
+  RunInfo run = some_run();
+  run.first_step = 1000;
+  const auto reporter = make_terminal_reporter(terminal.fd());
+  reporter->run_start(run);
+  reporter->event("resume", "resumed from step 500", {{"step", 500}});
+  reporter->run_end("stopped");
+  EXPECT_EQ(terminal.screen()[1].rfind("  500/4800 ba ", 0), 0u) << terminal.screen()[1];
 }
 
 TEST_F(TerminalReporterTest, DrawsAtMostTenTimesASecond) {
