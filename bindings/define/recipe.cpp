@@ -29,7 +29,7 @@ Json to_request(const RecipeRequest& recipe) {
   Json arguments = Json::array();
   for (const PinArgument& pin : recipe.pins)
     arguments.push_back({{"argument", pin.number}, {"text", pin.text}});
-  Json request = {{"arguments", arguments}, {"trace", recipe.trace}};
+  Json request = {{"arguments", arguments}, {"trace", recipe.trace}, {"lint", recipe.lint}};
   if (!recipe.file.empty()) request["file"] = recipe.file;
   for (const auto& [name, text] : recipe.files) request["files"][name] = text;
   request["only_files"] = recipe.only_files;
@@ -55,6 +55,7 @@ ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, std::
   recipe.hash = config_hash(recipe.tree);
   recipe.lua = result.at("lua");
   recipe.history = result.at("history");
+  recipe.warnings = result.value("warnings", Json::array());
   const Json shown = environment_without_secrets();
   for (const auto& [name, value] : result.at("environment").items()) {
     const Json kept = value.is_null() || value == kMasked ? value : shown.value(name, Json(nullptr));

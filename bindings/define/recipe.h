@@ -23,6 +23,7 @@ struct RecipeRequest {
   bool only_files = false;                     // read nothing else from the disk
   std::map<std::string, std::string> origins;  // what `files` was made from: kept among the sources
   bool trace = false;                          // show Lua frames with errors
+  bool lint = false;                           // warn of locals that nothing reads, too
 };
 
 struct ResolvedRecipe {
@@ -34,7 +35,8 @@ struct ResolvedRecipe {
   Json history;     // path -> [{by, at, value, shadowed}]; "env.NAME" for what t.env read, "source.FILE" for
                     // hashes
   std::map<std::string, std::string> sources;
-  std::vector<double> schedule;  // factors of a scheduler = fn, by step; empty for another, or without data
+  Json warnings = Json::array();  // [{file, line, col or argument, message, hint}]: they were printed, too
+  std::vector<double> schedule;   // factors of a scheduler = fn, by step; empty for another, or without data
   std::shared_ptr<LuaState> state;  // where the recipe's functions live; null when they live elsewhere
 };
 

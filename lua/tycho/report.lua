@@ -100,15 +100,15 @@ local function entry(problem, sources)
   return head(problem) .. (shown == "" and problem.hint and "; " .. problem.hint or "") .. "\n" .. shown
 end
 
--- Warnings as text, in the same form; "" for none.
-function M.warnings(warnings, sources)
-  table.sort(warnings.list, before)
-  local out = {}
-  for i, problem in ipairs(warnings.list) do
-    problem.message = "warning: " .. problem.message
-    out[i] = entry(problem, sources)
+-- Every problem as { file, line, col or argument, message, hint }, before M.warnings words them.
+function M.as_data(report)
+  table.sort(report.list, before)
+  local out = native.array {}
+  for i, one in ipairs(report.list) do
+    out[i] = { file = one.file, line = one.line, col = one.col, argument = one.argument, message = one.message,
+      hint = one.hint }
   end
-  return table.concat(out)
+  return out
 end
 
 -- Every problem with its excerpt, as a list of texts. `sources` maps file names to their text.
@@ -124,6 +124,12 @@ local function entries(report, sources)
     if problem.trace then out[#out + 1] = problem.trace .. "\n" end
   end
   return out
+end
+
+-- Warnings as text, in the same form; "" for none.
+function M.warnings(warnings, sources)
+  for _, problem in ipairs(warnings.list) do problem.message = "warning: " .. problem.message end
+  return table.concat(entries(warnings, sources))
 end
 
 -- The problems alone.

@@ -127,7 +127,7 @@ local function new_session(options)
     trace = options.trace, read_file = reader(options), drafts = options.drafts,
     kind = options.kind or "recipe", made_from = options.made_from or {}, on_finished = options.on_finished,
     canonical = options.read_file and tostring or native.canonical,
-    sources = {}, loaded = {}, environment = {}, printed = {}, report = report.new(), warnings = report.new(),
+    sources = {}, loaded = {}, ran = {}, environment = {}, printed = {}, report = report.new(), warnings = report.new(),
     read_pin = literal.read, run_file = sources_of.run_file, takes = sources_of.takes,
     stop_mark = setmetatable({}, { __tostring = function() return "the recipe ended here" end }),
   }, Session)
@@ -231,7 +231,7 @@ local function resolved(session, made, arguments)
     schedule = made.schedule, sources = session.sources, environment = session.environment }
 end
 
--- options: file, arguments = { { argument, text } }, trace, files = { name = text }, only_files, made_from = { name = the file
+-- options: file, arguments = { { argument, text } }, trace, lint (look for what is never read, too), files = { name = text }, only_files, made_from = { name = the file
 -- of another system that its text was made of }; and what tests replace:
 -- read_file(path) -> text or nil and message, schema, check_tree(tree) -> { { path, message } }, facts(tree),
 -- kind ("recipe" or "sweep"), on_finished(session, recipe) for a recipe without problems,
@@ -241,9 +241,11 @@ local function load(options)
   local session, made, text = run_passes(options)
   local output = options.output or native.output
   for _, printed in ipairs(session.printed) do output(printed) end
+  if options.lint and session:problem_count() == 0 then sources_of.lint(session) end
+  local result = { problems = session:problem_count(), sources = session.sources, environment = session.environment,
+    warnings = report.as_data(session.warnings) }
   local warnings = report.warnings(session.warnings, session.sources)
   if warnings ~= "" then output(warnings) end
-  local result = { problems = session:problem_count(), sources = session.sources, environment = session.environment }
   if result.problems > 0 then
     result.verdict = verdict(session.report.list)
     result.report = report.text(session.report, session.sources, session.kind, text and session.file,
