@@ -135,6 +135,13 @@ end
 -- The problems alone.
 function M.entries(report, sources) return table.concat(entries(report, sources)) end
 
+-- For the host: the entries of { problems, sources }.
+function M.of_list(request)
+  local report = M.new()
+  for _, problem in ipairs(request.problems) do M.add(report, problem) end
+  return { text = M.entries(report, request.sources) }
+end
+
 -- What lists the keys; `file` is the recipe or the sweep, nil when it could not be read; made_from: the file of another
 -- system that it was made of.
 local function where_keys_are(kind, file, made_from)
