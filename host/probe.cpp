@@ -10,6 +10,7 @@
 #include "host/signals.h"
 #include "host/start_run.h"
 #include "host/throw_away_folder.h"
+#include "trainer/base/error.h"
 #include "trainer/base/hash.h"
 #include "trainer/base/json_writer.h"
 #include "trainer/rendezvous/rank_cores.h"
@@ -25,7 +26,12 @@ constexpr StopWords kStopWords = {"stopping after this step; Ctrl-C again within
 std::string folder_of(const RankPlace& place) {
   const std::string meeting = fmt::format("{}:{} {}", place.address, place.port, place.token);
   const std::string name = place.num_ranks == 1 ? std::to_string(getpid()) : hash_hex(meeting).substr(0, 12);
-  return (std::filesystem::temp_directory_path() / ("tycho-probe-" + name)).string();
+  std::error_code error;
+  const std::filesystem::path temporary = std::filesystem::temp_directory_path(error);
+  if (error)
+    fail(ExitCode::kStorage, "[probe] there is no folder for temporary files ({}): set TMPDIR to one",
+         error.message());
+  return (temporary / ("tycho-probe-" + name)).string();
 }
 
 /// The recipe in another folder, from its beginning.

@@ -90,9 +90,10 @@ TEST_F(PlanProbeTest, RanksMeasureTogetherAndRankZeroSaysIt) {
   expect_nothing_left();
 }
 
-TEST_F(PlanProbeTest, AFolderThatCannotBeMadeIsNamed) {
-  const Outcome outcome = here("touch file; TMPDIR=$PWD/bin/tycho ./bin/tycho plan x.lua --probe");
-  EXPECT_NE(outcome.code, 0);
+TEST_F(PlanProbeTest, WithoutAFolderForTemporaryFilesItSaysSo) {
+  const Outcome outcome = here("TMPDIR=$PWD/nowhere ./bin/tycho plan x.lua --probe");
+  EXPECT_EQ(outcome.code, 15);
+  EXPECT_CONTAINS(outcome.output, "set TMPDIR to one\n");
   EXPECT_EQ(outcome.output.find("probe: "), std::string::npos) << outcome.output;
 }
 
