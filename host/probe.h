@@ -10,7 +10,7 @@ namespace tycho {
 
 /// Trains three steps of a recipe on its own data, in a folder for temporary files that is gone afterwards:
 /// without its callbacks, checkpoints and profiles. Collective over the ranks of `place`; rank 0 calls
-/// `show`. Returns the exit code: 0, or 128 + signal when it was stopped. Throws Error.
+/// `show`. Returns the exit code: 0, or 128 + signal when one ended it, which it does at once. Throws Error.
 int probe_recipe(const ResolvedRecipe& recipe, const RankPlace& place,
                  const std::function<void(const Probe&, const RunInfo&)>& show);
 

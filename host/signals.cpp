@@ -17,7 +17,6 @@ constexpr int64_t kImpatientNs = 2'000'000'000;
 StopFlag g_stop{0};
 std::atomic<int64_t> g_last_interrupt_ns{0};
 std::atomic<bool> g_prompting{false};
-StopWords g_stop_words;  // written before the handler is set
 static_assert(StopFlag::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
 struct sigaction action_of(void (*handler)(int)) {
@@ -31,12 +30,6 @@ struct sigaction action_of(void (*handler)(int)) {
 void say(std::string_view text) {
   const ssize_t ignored = write(STDERR_FILENO, text.data(), text.size());
   static_cast<void>(ignored);
-}
-
-void say_line(std::string_view text) {
-  say("\n");
-  say(text);
-  say("\n");
 }
 
 void on_define_interrupt(int) {
@@ -54,10 +47,10 @@ void on_run_signal(int number) {
   const int64_t last_ns = g_last_interrupt_ns.exchange(now_ns);
   if (isatty(STDIN_FILENO) == 0) return;
   if (last_ns != 0 && now_ns - last_ns < kImpatientNs) {
-    say_line(g_stop_words.second);
+    say("\ninterrupted twice: ended at once; the newest checkpoint is the one to resume from\n");
     _exit(static_cast<int>(ExitCode::kInterrupted));
   }
-  say_line(g_stop_words.first);
+  say("\nstopping at the next step boundary with a checkpoint; Ctrl-C again within 2 s ends at once\n");
 }
 
 void on_repl_interrupt(int) {
@@ -87,8 +80,7 @@ InterruptLua::InterruptLua() {
 
 InterruptLua::~InterruptLua() { sigaction(SIGINT, &before_, nullptr); }
 
-StopFlag& stop_on_signals(const StopWords& words) {
-  g_stop_words = words;
+StopFlag& stop_on_signals() {
   const struct sigaction action = action_of(on_run_signal);
   for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaction(number, &action, nullptr);
   return g_stop;

@@ -38,17 +38,9 @@ class InterruptRepl {
 /// Whether Ctrl-C was pressed since the last call; forgets it.
 bool take_interrupt();
 
-/// What Ctrl-C at a terminal is answered: what the first one does, and what a second one within two seconds
-/// has done.
-struct StopWords {
-  const char* first =
-      "stopping at the next step boundary with a checkpoint; Ctrl-C again within 2 s ends at once";
-  const char* second = "interrupted twice: ended at once; the newest checkpoint is the one to resume from";
-};
-
 /// From now on SIGINT, SIGTERM and SIGUSR1 store their number in the flag that is returned; the first one
 /// wins, so a repeated SIGTERM changes nothing. A second Ctrl-C within two seconds at a terminal ends the
 /// process at once.
-StopFlag& stop_on_signals(const StopWords& words = {});
+StopFlag& stop_on_signals();
 
 }  // namespace tycho

@@ -20,6 +20,7 @@ namespace tycho {
 namespace {
 
 namespace fs = std::filesystem;
+constexpr int kStops[] = {SIGINT, SIGTERM, SIGUSR1};
 
 class Folder {
  public:
@@ -69,11 +70,14 @@ int in_throw_away_folder(const std::string& path, bool owns, const std::function
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(static_cast<int>(ExitCode::kFailure));
+    for (const int number : kStops) std::signal(number, SIG_DFL);
     signals.reset();
     return body();
   }
   const int status = wait_for(child, *signals);
   if (WIFEXITED(status)) return WEXITSTATUS(status);
+  for (const int number : kStops)
+    if (WTERMSIG(status) == number) return 128 + number;
   fail(ExitCode::kNumerics, "[process] was killed by SIG{}{}", sigabbrev_np(WTERMSIG(status)),
        WTERMSIG(status) == SIGKILL ? ": memory may have run out, which `dmesg` tells" : "");
 }

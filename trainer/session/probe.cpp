@@ -1,18 +1,16 @@
 // Measures a few steps of a run.
 #include "trainer/session/probe.h"
 
-#include <algorithm>
+#include "trainer/base/error.h"
 
 namespace tycho {
 
-std::optional<Probe> probe(TrainingSession& session, int64_t num_steps) {
+Probe probe(TrainingSession& session, int64_t num_steps) {
   const RunInfo& run = session.facts().run;
-  const int64_t tokens_before = session.state().train.tokens;
-  const int64_t wanted = std::min(num_steps, run.total_steps - session.state().train.step);
-  const std::vector<StepMetrics> steps = session.step(wanted);
-  if (steps.empty() || static_cast<int64_t>(steps.size()) < wanted) return std::nullopt;
+  const std::vector<StepMetrics> steps = session.step(num_steps);
+  TYCHO_CHECK(!steps.empty(), "[probe] the run made no step: is max_duration shorter than one?");
   Probe result;
-  result.num_steps = wanted;
+  result.num_steps = static_cast<int64_t>(steps.size());
   result.first_step_s = steps.front().step_s;
   const size_t begin = steps.size() > 1 ? 1 : 0;
   const auto count = static_cast<double>(steps.size() - begin);
@@ -20,7 +18,7 @@ std::optional<Probe> probe(TrainingSession& session, int64_t num_steps) {
     result.step_s += steps[i].step_s / count;
     result.data_wait_s += steps[i].data_wait_s / count;
   }
-  const int64_t tokens = steps.back().tokens - (begin > 0 ? steps.front().tokens : tokens_before);
+  const int64_t tokens = steps.back().tokens - (begin > 0 ? steps.front().tokens : 0);
   result.speed = speed_of(tokens, result.step_s * count, run);
   const MemoryUse memory = session.memory();
   result.memory_bytes = memory.peak - memory.before;

@@ -1,7 +1,6 @@
 // How fast a run is and what memory it takes, measured over a few of its steps. Torch-free.
 #pragma once
 #include <cstdint>
-#include <optional>
 
 #include "trainer/metrics/throughput.h"
 #include "trainer/session/session.h"
@@ -19,8 +18,8 @@ struct Probe {
   double run_s = 0;           // all steps of the run at step_s
 };
 
-/// Trains up to `num_steps` steps, fewer at the end of the run. Collective over the ranks of the session.
-/// Nothing when it was stopped before them.
-std::optional<Probe> probe(TrainingSession& session, int64_t num_steps);
+/// Trains up to `num_steps` steps of a run that has none behind it, fewer when it is shorter. Collective over
+/// the ranks of the session.
+Probe probe(TrainingSession& session, int64_t num_steps);
 
 }  // namespace tycho

@@ -12,7 +12,7 @@ TEST(Probe, MeasuresWhatFollowsTheFirstStep) {
   FakeSession session;
   session.facts_.run.flops_per_token_full = 1e9;
   session.facts_.run.peak_flops = 1e12;
-  const Probe measured = probe(session, 3).value();
+  const Probe measured = probe(session, 3);
   EXPECT_EQ(measured.num_steps, 3);
   EXPECT_DOUBLE_EQ(measured.first_step_s, 0.25);
   EXPECT_DOUBLE_EQ(measured.step_s, 0.25);
@@ -27,16 +27,16 @@ TEST(Probe, MeasuresWhatFollowsTheFirstStep) {
 TEST(Probe, ARunOfOneStepHasThatOneAlone) {
   FakeSession session;
   session.facts_.run.total_steps = 1;
-  const Probe measured = probe(session, 3).value();
+  const Probe measured = probe(session, 3);
   EXPECT_EQ(measured.num_steps, 1);
   EXPECT_DOUBLE_EQ(measured.step_s, 0.25);
   EXPECT_DOUBLE_EQ(measured.speed.tokens_per_s, 256);
 }
 
-TEST(Probe, AtTheEndOfARunThereIsNothingToMeasure) {
+TEST(Probe, ARunWithoutAStepIsAnError) {
   FakeSession session;
-  session.step(10);
-  EXPECT_FALSE(probe(session, 3));
+  session.facts_.run.total_steps = 0;
+  EXPECT_THROW(probe(session, 3), Error);
 }
 
 }  // namespace
