@@ -2,14 +2,17 @@
 #include "host/child_process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "trainer/base/error.h"
 
@@ -97,6 +100,28 @@ std::optional<ChildEnd> ChildProcess::poll() {
 
 void ChildProcess::send(int signal) {
   if (pid_ > 0) kill(pid_, signal);
+}
+
+std::optional<ChildAnswer> ask_process(ChildCommand command, std::chrono::milliseconds patience,
+                                       size_t most) {
+  using Clock = std::chrono::steady_clock;
+  command.is_piped = true;
+  command.orphan_signal = SIGKILL;
+  ChildProcess child(command);
+  const auto deadline = Clock::now() + patience;
+  std::string said;
+  std::array<char, 4096> buffer;
+  for (pollfd out = {child.output(), POLLIN, 0}; Clock::now() < deadline && said.size() <= most;) {
+    if (::poll(&out, 1, 100) <= 0) continue;
+    const ssize_t count = read(out.fd, buffer.data(), buffer.size());
+    if (count == 0) break;
+    if (count > 0) said.append(buffer.data(), static_cast<size_t>(count));
+  }
+  while (said.size() <= most && Clock::now() < deadline) {
+    if (const std::optional<ChildEnd> end = child.poll()) return ChildAnswer{*end, std::move(said)};
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return {};
 }
 
 std::string this_program() {

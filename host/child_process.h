@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <chrono>
 #include <csignal>
 #include <optional>
 #include <string>
@@ -51,6 +52,16 @@ class ChildProcess {
   pid_t pid_ = -1;
   int output_ = -1, orphan_signal_;
 };
+
+/// How a process ended and all that it printed.
+struct ChildAnswer {
+  ChildEnd end;
+  std::string output;  // stdout and stderr together
+};
+
+/// Starts a process without a shell and reads it to its end. Nothing when that takes longer than `patience`
+/// or prints more than `most` bytes: it is then killed. Throws as ChildProcess.
+std::optional<ChildAnswer> ask_process(ChildCommand command, std::chrono::milliseconds patience, size_t most);
 
 /// This program's own file.
 std::string this_program();

@@ -1,14 +1,9 @@
 // Asks git as a child process, without a shell, for a few seconds at most.
 #include "host/git_facts.h"
 
-#include <poll.h>
-#include <unistd.h>
-
-#include <array>
 #include <chrono>
 #include <filesystem>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "bindings/define/source_file.h"
@@ -33,30 +28,14 @@ bool is_in_repository(std::filesystem::path folder) {
 
 /// What a git command prints; nothing when it fails, takes too long or says more than `most` bytes.
 std::optional<std::string> ask_git(const std::string& folder, std::vector<std::string> words, size_t most) {
-  using Clock = std::chrono::steady_clock;
   words.insert(words.begin(), {"git", "-c", "core.fsmonitor=false", "-c", "core.safecrlf=false"});
-  ChildProcess git(
+  const std::optional<ChildAnswer> answer = ask_process(
       {.argv = words,
        .folder = folder,
-       .environment = {{"GIT_OPTIONAL_LOCKS", "0"}, {"GIT_TERMINAL_PROMPT", "0"}, {"LC_ALL", "C"}},
-       .is_piped = true,
-       .orphan_signal = SIGKILL});
-  const auto deadline = Clock::now() + kPatience;
-  std::string said;
-  std::array<char, 4096> buffer;
-  for (pollfd out = {git.output(), POLLIN, 0}; Clock::now() < deadline && said.size() <= most;) {
-    if (::poll(&out, 1, 100) <= 0) continue;
-    const ssize_t count = read(out.fd, buffer.data(), buffer.size());
-    if (count == 0) break;
-    if (count > 0) said.append(buffer.data(), static_cast<size_t>(count));
-  }
-  if (said.size() > most) return {};
-  while (Clock::now() < deadline) {
-    if (const std::optional<ChildEnd> end = git.poll())
-      return end->code == 0 ? std::optional(said) : std::nullopt;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return {};
+       .environment = {{"GIT_OPTIONAL_LOCKS", "0"}, {"GIT_TERMINAL_PROMPT", "0"}, {"LC_ALL", "C"}}},
+      kPatience, most);
+  if (!answer || answer->end.code != 0) return {};
+  return answer->output;
 }
 
 }  // namespace

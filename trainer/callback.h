@@ -67,7 +67,8 @@ constexpr EnumNames<Event, 15> enum_names(Event) {
            {"fit_end", Event::kFitEnd}}};
 }
 
-/// observe and control run on rank 0, everywhere on all ranks; only control commands.
+/// observe and control run on rank 0 (observe where its `ranks` say), everywhere on all ranks; only control
+/// commands.
 enum class CallbackKind { kObserve, kControl, kEverywhere };
 
 /// Loss of an evaluation.
@@ -141,6 +142,7 @@ struct Callback {
   CallbackKind kind = CallbackKind::kObserve;
   CallbackOptions options;
   std::unique_ptr<CallbackCode> code;
+  ObserveRanks ranks = ObserveRanks::kZero;  // of observe
 };
 
 /// A schedule that is asked before every step: scheduler = dynamic.

@@ -6,6 +6,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/nearest.h"
+#include "trainer/checkpoint/config.h"
 
 namespace tycho {
 namespace {
@@ -18,6 +19,7 @@ const char* wanted(Type type) {
     case Type::kNumber: return "a number";
     case Type::kCount: return "a whole number > 0";
     case Type::kText: return "text";
+    case Type::kTag: return "a name without \"/\"";
     case Type::kDuration: return "a duration such as \"200ba\"";
     case Type::kPair: return "two numbers from 0 to below 1";
     case Type::kScheduler: return "a schedule such as t.sched.linear{}";
@@ -36,6 +38,7 @@ bool fits(Type type, const Json& json) {
       return json.is_number() && std::isfinite(json.get<double>()) && json.get<double>() >= 0;
     case Type::kCount: return json.is_number_integer() && json.get<int64_t>() > 0;
     case Type::kText: return json.is_string();
+    case Type::kTag: return json.is_string() && is_tag(json.get<std::string>());
     case Type::kDuration: {
       if (!json.is_string()) return false;
       try {
@@ -113,7 +116,7 @@ const std::vector<CommandSpec>& all_commands() {
       {"save",
        "save(\"spike\")",
        "Saves a checkpoint; with a name, the newest of the name is kept.",
-       {{"tag", Type::kText, kOptional}}},
+       {{"tag", Type::kTag, kOptional}}},
       {"eval", "eval()", "Evaluates.", {}},
       {"set_log_every",
        "set_log_every(\"10ba\")",

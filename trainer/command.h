@@ -21,7 +21,7 @@ struct Command {
 
 /// One argument of a command. Optional ones may be left out; nil then gives back what the recipe says.
 struct CommandArgument {
-  enum class Type { kNumber, kCount, kText, kDuration, kPair, kScheduler, kTable };
+  enum class Type { kNumber, kCount, kText, kTag, kDuration, kPair, kScheduler, kTable };
   const char* name;
   Type type;
   bool optional = false;

@@ -183,8 +183,13 @@ void check_callbacks(const TrainConfig& config, Problems& problems) {
         callback.value);
     if (const auto* stop = std::get_if<EarlyStopConfig>(&callback.value))
       check_eval_callback(config, path, stop->metric, problems);
-    if (const auto* best = std::get_if<CheckpointBestConfig>(&callback.value))
+    if (const auto* best = std::get_if<CheckpointBestConfig>(&callback.value)) {
       check_eval_callback(config, path, best->metric, problems);
+      if (!is_tag(best->tag))
+        problems.push_back({path + ".tag", fmt::format("\"{}\" cannot be the name of a checkpoint: write a "
+                                                       "name without \"/\"",
+                                                       best->tag)});
+    }
     if (callback.is<GenerateSamplesConfig>() && config.tokenizer.empty())
       add(problems, path.c_str(),
           "writes text, and there is no tokenizer; set tokenizer = \"PATH/tokenizer.json\"");
@@ -200,6 +205,9 @@ void check_eval(const TrainConfig& config, Problems& problems) {
                      : "eval.batches",
         "does nothing without eval_data; set eval_data.val = t.data.mds {{ local_dir = ..., split = \"val\" "
         "}}");
+}
+
+void check_set_names(const TrainConfig& config, Problems& problems) {
   for (const auto& [name, data] : config.eval_data)
     if (std::string problem = eval_name_problem(name); !problem.empty())
       problems.push_back({"eval_data." + name, std::move(problem)});
@@ -268,15 +276,32 @@ void check_schedule(const TrainConfig& config, Problems& problems) {
 
 }  // namespace
 
+std::vector<ConfigProblem> check_model(const TrainConfig& config) {
+  Problems problems = model_problems(config.model);
+  check_sequence(config, problems);
+  return problems;
+}
+
+std::vector<ConfigProblem> check_evaluation(const TrainConfig& config) {
+  Problems problems;
+  check_sizes(config, problems);
+  if (!problems.empty()) return problems;
+  problems = check_model(config);
+  check_set_names(config, problems);
+  check_data(config, problems);
+  if (check_global_batch(config, problems)) check_batch_split(config, /*num_ranks=*/1, problems);
+  return problems;
+}
+
 std::vector<ConfigProblem> check_config(const TrainConfig& config, int64_t num_ranks) {
   Problems problems;
   check_names(config, problems);
   check_sizes(config, problems);
   if (!problems.empty()) return problems;
-  problems = model_problems(config.model);
-  check_sequence(config, problems);
+  problems = check_model(config);
   check_master(config, problems);
   check_eval(config, problems);
+  check_set_names(config, problems);
   check_callbacks(config, problems);
   check_data(config, problems);
   const Problems idle = idle_keys(config);

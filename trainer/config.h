@@ -116,6 +116,9 @@ struct TrainConfig {
 /// The rules between fields (heads and kv_heads, batch sizes, sequence lengths). Empty when all hold.
 /// `num_ranks` is the number of data-parallel ranks.
 std::vector<ConfigProblem> check_config(const TrainConfig& config, int64_t num_ranks = 1);
+/// Those of them that a trained model needs, and those that evaluating it needs besides.
+std::vector<ConfigProblem> check_model(const TrainConfig& config);
+std::vector<ConfigProblem> check_evaluation(const TrainConfig& config);
 
 /// global_batch and micro_batch as sequences, after check_config passed.
 int64_t global_batch_sequences(const TrainConfig& config);

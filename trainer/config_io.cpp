@@ -58,9 +58,11 @@ TrainConfig read_config(const Json& json, std::vector<ConfigProblem>& problems) 
   return config;
 }
 
-void require_no_problems(const std::vector<ConfigProblem>& problems, ExitCode code) {
+void require_no_problems(const std::vector<ConfigProblem>& problems, ExitCode code,
+                         const std::string& place) {
   if (problems.empty()) return;
-  std::string text = fmt::format("[config] {} problem{}", problems.size(), problems.size() == 1 ? "" : "s");
+  std::string text =
+      fmt::format("[{}] {} problem{}", place, problems.size(), problems.size() == 1 ? "" : "s");
   for (const ConfigProblem& problem : problems)
     text += fmt::format("\n  {}: {}", problem.path, problem.message);
   fail(code, "{}", text);
@@ -70,6 +72,24 @@ TrainConfig read_config_or_fail(const Json& json) {
   std::vector<ConfigProblem> problems;
   const TrainConfig config = read_config(json, problems);
   require_no_problems(problems, ExitCode::kRecipe);
+  return config;
+}
+
+TrainConfig read_trained_config(const Json& recipe, TrainedUse use, const std::string& checkpoint) {
+  static constexpr std::array kOfModel = {"model", "seq_len", "precision"};
+  static constexpr std::array kOfEvaluation = {"global_batch", "micro_batch", "tokenizer",
+                                               "train_data",   "eval_data",   "eval"};
+  const auto is_in = [](const auto& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  std::vector<ConfigProblem> problems;
+  const TrainConfig config = from_json<TrainConfig>(recipe, problems);
+  std::erase_if(problems, [&](const ConfigProblem& problem) {
+    const std::string key = problem.path.substr(0, problem.path.find_first_of(".["));
+    return !is_in(kOfModel, key) && !(use == TrainedUse::kEvaluation && is_in(kOfEvaluation, key));
+  });
+  if (problems.empty()) problems = use == TrainedUse::kModel ? check_model(config) : check_evaluation(config);
+  require_no_problems(problems, ExitCode::kRecipe, "recipe of " + checkpoint);
   return config;
 }
 

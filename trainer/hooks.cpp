@@ -9,9 +9,10 @@
 namespace tycho {
 namespace {
 
-RunnerContext context_of(const TrainConfig& config, const RunInfo& run, Communicator& world,
+RunnerContext context_of(const TrainConfig& config, const RunInfo& run, Communicator& world, int local_rank,
                          Reporter& reporter, Dist* dist) {
   return {.rank = world.rank(),
+          .local_rank = local_rank,
           .reporter = reporter,
           .gather = [&world](const std::string& mine) { return gather_texts(world, mine); },
           .dist = dist,
@@ -24,12 +25,12 @@ RunnerContext context_of(const TrainConfig& config, const RunInfo& run, Communic
 }  // namespace
 
 Hooks::Hooks(const TrainConfig& config, const RunInfo& run, CallbackSource* source, Communicator& world,
-             Reporter& reporter)
+             int local_rank, Reporter& reporter)
     : run_(run),
       source_(source),
       dist_(make_dist(world)),
       runner_(source != nullptr ? source->callbacks() : std::vector<Callback>(),
-              context_of(config, run, world, reporter, dist_.get())),
+              context_of(config, run, world, local_rank, reporter, dist_.get())),
       schedule_(source != nullptr ? source->schedule() : nullptr) {
   if (source == nullptr && !config.callbacks.empty())
     reporter.event("warning", "the recipe's callbacks do not run here",

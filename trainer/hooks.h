@@ -17,8 +17,9 @@ namespace tycho {
 class Hooks {
  public:
   /// `source` may be null: then nothing hooks in. All references outlive the hooks.
+  /// `local_rank`: of this process on its machine.
   Hooks(const TrainConfig& config, const RunInfo& run, CallbackSource* source, Communicator& world,
-        Reporter& reporter);
+        int local_rank, Reporter& reporter);
 
   bool wants(Event event, int64_t step) const { return runner_.wants(event, step); }
   void announce(const EventInfo& info) { runner_.announce(info); }
@@ -29,6 +30,13 @@ class Hooks {
   void queue(Command command) { queued_.push_back(std::move(command)); }
   bool has_queued() const { return !queued_.empty(); }
   void enable(const std::string& name, bool on) { runner_.enable(name, on); }
+  /// What callbacks of this rank, which is not 0, record.
+  void record_metric(int64_t step, const std::string& name, double value) {
+    runner_.record_metric(step, name, value);
+  }
+  void record_event(const std::string& kind, const std::string& text, const Json& facts) {
+    runner_.record_event(kind, text, facts);
+  }
 
   /// What a dynamic schedule multiplies the peak by in the step that follows `steps_done`; 1 for another
   /// schedule.

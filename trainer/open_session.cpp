@@ -233,15 +233,13 @@ class OpenRun final : public TrainingSession {
     return with_own_errors([&] { return trainer_->profiler().finish(trainer_->state().step); });
   }
 
-  void metric(const std::string& name, double value) override {
-    reporter_->metric(trainer_->state().step, name, value);
-  }
+  void metric(const std::string& name, double value) override { trainer_->record_metric(name, value); }
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
-    reporter_->event(kind, text, facts);
+    trainer_->record_event(kind, text, facts);
   }
 
   MemoryUse memory() const override {
-    return {memory_bytes(device_), peak_memory_bytes(device_), device_memory_bytes(device_)};
+    return {memory_bytes(device_), peak_memory_bytes(device_), device_memory_bytes(device_), memory_before_};
   }
 
  private:
@@ -281,10 +279,11 @@ class OpenRun final : public TrainingSession {
   // All that can be wrong before the run folder is touched.
   void look_around(const RunRequest& request, const std::string& run_dir) {
     require_no_problems(check_config(config_, world_->size()), ExitCode::kTopology);
-    tokenizer_text_ = read_tokenizer(config_, model_layout(config_.model));
-    chats_ = open_chats(config_, stop_);
     set_threads(config_.threads, request.place);
     device_ = choose_device(config_.device, request.place.local_rank);
+    memory_before_ = memory_bytes(device_);
+    tokenizer_text_ = read_tokenizer(config_, model_layout(config_.model));
+    chats_ = open_chats(config_, stop_);
     facts_.run = describe_run(config_, request, device_, run_dir);
     check_eval_data(config_);
     facts_.rank = world_->rank();
@@ -327,9 +326,10 @@ class OpenRun final : public TrainingSession {
     if (!tokenizer_text_.empty()) meta.files[kTokenizerFile] = tokenizer_text_;
     callbacks_ = request.callbacks;
     if (callbacks_ != nullptr) callbacks_->set_session(this);
-    trainer_ = std::make_unique<Trainer>(
-        config_, facts_.run,
-        TrainerContext{device_, *world_, *reporter_, *saver_, std::move(meta), stop_, request.callbacks});
+    trainer_ =
+        std::make_unique<Trainer>(config_, facts_.run,
+                                  TrainerContext{device_, *world_, *reporter_, *saver_, std::move(meta),
+                                                 stop_, request.callbacks, request.place.local_rank});
     params_ = list_params(units(), trainer_->rules(), facts_.num_layers);
     for (size_t u = 0; u < units().size(); ++u)
       for (size_t i = 0; i < units()[u].spec().params.size(); ++i) places_.emplace_back(u, i);
@@ -367,6 +367,7 @@ class OpenRun final : public TrainingSession {
   std::string tokenizer_text_;
   std::unique_ptr<Tokenizer> tokenizer_;
   at::Device device_ = at::kCPU;
+  int64_t memory_before_ = 0;
   std::vector<std::shared_ptr<const ChatDataset>> chats_;
   std::unique_ptr<RunLock> lock_;
   std::unique_ptr<Reporter> reporter_;

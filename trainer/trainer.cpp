@@ -268,7 +268,7 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       throughput_(info),
       profiler_(config.profile, {info.run_dir + "/profile", context_.world.rank(), !context_.device.is_cpu()},
                 context_.reporter),
-      hooks_(config_, info_, context_.callbacks, context_.world, context_.reporter) {}
+      hooks_(config_, info_, context_.callbacks, context_.world, context_.local_rank, context_.reporter) {}
 
 double Trainer::lr_at(int64_t steps_done) const {
   return state_.controls.lr_of(scheduled_lr(steps_done), steps_done);
@@ -322,6 +322,16 @@ void Trainer::record(const Batch& batch, double loss, double lr, double grad_nor
   throughput_.fill(metrics);
   last_step_ = metrics;
   context_.reporter.step(metrics, due(now_.log.every) || finished());
+}
+
+void Trainer::record_metric(const std::string& name, double value) {
+  if (context_.world.rank() == 0) return context_.reporter.metric(state_.step, name, value);
+  hooks_.record_metric(state_.step, name, value);
+}
+
+void Trainer::record_event(const std::string& kind, const std::string& text, const Json& facts) {
+  if (context_.world.rank() == 0) return context_.reporter.event(kind, text, facts);
+  hooks_.record_event(kind, text, facts);
 }
 
 void Trainer::save(const std::string& tag) {

@@ -31,6 +31,7 @@ struct TrainerContext {
   CheckpointMeta checkpoint;            // what every checkpoint records besides step and state
   const std::atomic<int>& stop;         // number of the signal that asked for a stop, or 0
   CallbackSource* callbacks = nullptr;  // null: none of the recipe's run
+  int local_rank = 0;                   // of this process on its machine
 };
 
 /// Owned by one thread. Construction takes all memory; nothing is read or drawn yet.
@@ -58,6 +59,9 @@ class Trainer {
   /// A command for the next boundary, checked (make_command).
   void queue(Command command) { hooks_.queue(std::move(command)); }
   bool has_queued() const { return hooks_.has_queued(); }
+  /// What callbacks record on this rank: reported here on rank 0, else by it after the next boundary.
+  void record_metric(const std::string& name, double value);
+  void record_event(const std::string& kind, const std::string& text, const Json& facts);
   /// Forgets that a command stopped the run, or a signal that is not there any more. Collective.
   void go_on();
   /// No end and no stop is reached.

@@ -25,15 +25,25 @@ Json ask_lua(const char* module, const char* function, const Json& request, cons
   return read_json(L, -1);
 }
 
+Json place_json(const SourcePlace& place) {
+  if (place.argument > 0) return {{"argument", place.argument}};
+  return {{"line", place.line}, {"col", place.col}, {"len", place.len}};
+}
+
 Json to_request(const RecipeRequest& recipe) {
   Json arguments = Json::array();
   for (const PinArgument& pin : recipe.pins)
     arguments.push_back({{"argument", pin.number}, {"text", pin.text}});
-  Json request = {{"arguments", arguments}, {"trace", recipe.trace}};
+  Json request = {{"arguments", arguments}, {"trace", recipe.trace}, {"lint", recipe.lint}};
   if (!recipe.file.empty()) request["file"] = recipe.file;
   for (const auto& [name, text] : recipe.files) request["files"][name] = text;
   request["only_files"] = recipe.only_files;
-  for (const auto& [name, text] : recipe.origins) request["made_from"][name + ".lua"] = name;
+  for (const auto& [name, origin] : recipe.origins) {
+    Json lines = Json::array();
+    for (const SourcePlace& place : origin.places) lines.push_back(place_json(place));
+    request["made_from"][name + ".lua"] = {
+        {"file", name}, {"text", origin.text}, {"lines", std::move(lines)}};
+  }
   return request;
 }
 
@@ -43,7 +53,7 @@ void throw_report(const Json& result) {
 
 }  // namespace
 
-ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, std::string>& origins) {
+ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, RecipeOrigin>& origins) {
   ResolvedRecipe recipe;
   recipe.config = read_config_or_fail(result.at("tree"));
   if (result.contains("schedule")) {
@@ -55,12 +65,13 @@ ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, std::
   recipe.hash = config_hash(recipe.tree);
   recipe.lua = result.at("lua");
   recipe.history = result.at("history");
+  recipe.warnings = result.value("warnings", Json::array());
   const Json shown = environment_without_secrets();
   for (const auto& [name, value] : result.at("environment").items()) {
     const Json kept = value.is_null() || value == kMasked ? value : shown.value(name, Json(nullptr));
     recipe.history["env." + name] = Json::array({{{"by", "environment"}, {"at", name}, {"value", kept}}});
   }
-  recipe.sources = origins;
+  for (const auto& [file, origin] : origins) recipe.sources[file] = origin.text;
   for (const auto& [file, text] : result.at("sources").items()) recipe.sources[file] = text;
   for (const auto& [file, text] : recipe.sources) {
     recipe.history["source." + file] =
@@ -92,6 +103,18 @@ RecipeVerdict try_recipe(const RecipeRequest& request) {
   recipe.state = state;
   verdict.recipe = std::move(recipe);
   return verdict;
+}
+
+std::string problem_report(const std::vector<SourceProblem>& problems,
+                           const std::map<std::string, std::string>& sources) {
+  Json request = {{"problems", Json::array()}, {"sources", sources}};
+  for (const SourceProblem& problem : problems) {
+    Json one = place_json(problem.place);
+    if (problem.place.argument == 0) one["file"] = problem.file;
+    one["message"] = problem.message;
+    request["problems"].push_back(std::move(one));
+  }
+  return ask_lua("tycho.report", "of_list", request, {}, false).at("text");
 }
 
 Json recipe_identity(const ResolvedRecipe& recipe) {

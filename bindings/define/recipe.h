@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bindings/define/lua_util.h"
+#include "bindings/define/source_file.h"
 #include "trainer/config.h"
 
 namespace tycho {
@@ -16,13 +17,20 @@ struct PinArgument {
   std::string text;
 };
 
+/// A file of another system that a recipe was made of.
+struct RecipeOrigin {
+  std::string text;
+  std::vector<SourcePlace> places;  // of each line of the recipe in that file; none at the lines beyond
+};
+
 struct RecipeRequest {
   std::string file;
   std::vector<PinArgument> pins;
-  std::map<std::string, std::string> files;    // texts that stand for files of these names
-  bool only_files = false;                     // read nothing else from the disk
-  std::map<std::string, std::string> origins;  // what `files` was made from: kept among the sources
-  bool trace = false;                          // show Lua frames with errors
+  std::map<std::string, std::string> files;     // texts that stand for files of these names
+  bool only_files = false;                      // read nothing else from the disk
+  std::map<std::string, RecipeOrigin> origins;  // what `files` was made from: kept among the sources
+  bool trace = false;                           // show Lua frames with errors
+  bool lint = false;                            // warn of locals that nothing reads, too
 };
 
 struct ResolvedRecipe {
@@ -34,7 +42,8 @@ struct ResolvedRecipe {
   Json history;     // path -> [{by, at, value, shadowed}]; "env.NAME" for what t.env read, "source.FILE" for
                     // hashes
   std::map<std::string, std::string> sources;
-  std::vector<double> schedule;  // factors of a scheduler = fn, by step; empty for another, or without data
+  Json warnings = Json::array();  // [{file, line, col or argument, message, hint}]: they were printed, too
+  std::vector<double> schedule;   // factors of a scheduler = fn, by step; empty for another, or without data
   std::shared_ptr<LuaState> state;  // where the recipe's functions live; null when they live elsewhere
 };
 
@@ -56,7 +65,17 @@ RecipeVerdict try_recipe(const RecipeRequest& request);
 
 /// A resolved recipe from what tycho.session gives for a finished recipe: tree, name, lua, history, sources,
 /// environment, schedule. `origins` as in RecipeRequest.
-ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, std::string>& origins);
+ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, RecipeOrigin>& origins);
+
+/// What is wrong at a place of a file; the file is "" for an argument.
+struct SourceProblem {
+  std::string file;
+  SourcePlace place;
+  std::string message;
+};
+/// Each with its line of the source and a caret, sorted, as recipes are reported.
+std::string problem_report(const std::vector<SourceProblem>& problems,
+                           const std::map<std::string, std::string>& sources);
 
 /// {"name", "hash", "sources": {file: hash}}: what ranks and run folders compare. The hash is config_hash of
 /// the tree.

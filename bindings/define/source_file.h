@@ -13,6 +13,13 @@ struct SourceFile {
   bool absent = false;
 };
 
+/// Where something stands in a file, columns in bytes, or which argument says it.
+struct SourcePlace {
+  int line = 0, col = 0;  // from 1; 0 when it is not known
+  int len = 1;            // bytes
+  int argument = 0;       // its position; 0: none
+};
+
 /// Reads at most 1 MiB: a recipe is text that people write; anything longer is data.
 SourceFile read_source(const std::string& path);
 

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "bindings/define/recipe.h"
 #include "trainer/base/error.h"
 #include "trainer/base/regex.h"
 
@@ -64,6 +65,11 @@ DocNode* DocNode::find(std::string_view key) {
   return const_cast<DocNode*>(static_cast<const DocNode*>(this)->find(key));
 }
 
+SourcePlace DocNode::place() const {
+  if (argument > 0) return {.argument = argument};
+  return is_scalar() && value.line > 0 ? value : key;
+}
+
 const DocNode* DocNode::at(std::string_view path) const {
   const DocNode* here = this;
   while (here != nullptr && !path.empty()) {
@@ -87,6 +93,13 @@ DocScalar read_scalar(const DocNode& node) {
     return {Kind::kInteger, std::move(digits)};
   if (is_number(node.text)) return {Kind::kNumber, without_underscores(node.text)};
   return {Kind::kText, node.text};
+}
+
+void fail_in_file(const std::string& file, const std::string& text, const SourcePlace& place,
+                  const std::string& message) {
+  std::string report = problem_report({{file, place, message}}, {{file, text}});
+  report.erase(report.find_last_not_of('\n') + 1);
+  throw Error(report, ExitCode::kUnusable);
 }
 
 std::string brief(const DocNode& node) {

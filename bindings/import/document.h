@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/define/source_file.h"
+
 namespace tycho {
 
 struct KeyedNode;
@@ -12,11 +14,12 @@ struct KeyedNode;
 struct DocNode {
   enum class Kind { kScalar, kList, kMap };
   Kind kind = Kind::kScalar;
-  std::string text;      // of a scalar
-  bool is_plain = true;  // of a scalar: without quotes, so that it may be a number, true or null
-  int line = 0;          // of its key, or its own in a list, from 1; 0: it is not from the file
-  int last_line = 0;     // of what is below it
-  int argument = 0;      // position of the argument that set it; 0: none
+  std::string text;        // of a scalar
+  bool is_plain = true;    // of a scalar: without quotes, so that it may be a number, true or null
+  int line = 0;            // of its key, or its own in a list, from 1; 0: it is not from the file
+  SourcePlace key, value;  // in the file, as far as they are known; those of an alias are its key's
+  int last_line = 0;       // of what is below it
+  int argument = 0;        // position of the argument that set it; 0: none
   std::vector<DocNode> items;
   std::vector<KeyedNode> entries;  // in the order of the file
 
@@ -25,6 +28,8 @@ struct DocNode {
   bool is_list() const { return kind == Kind::kList; }
   const DocNode* find(std::string_view key) const;
   DocNode* find(std::string_view key);
+  /// Where to point for what is wrong with it: at the argument that set it, at its value, or at its key.
+  SourcePlace place() const;
   /// What lies at a dotted path, in which items of lists count from 0; or null.
   const DocNode* at(std::string_view path) const;
 };
@@ -46,8 +51,13 @@ DocScalar read_scalar(const DocNode& node);
 /// A node on one line, for messages.
 std::string brief(const DocNode& node);
 
+/// Throws Error (kUnusable) for what is wrong at a place of a file's text, with its line and a caret; `file`
+/// is its name.
+[[noreturn]] void fail_in_file(const std::string& file, const std::string& text, const SourcePlace& place,
+                               const std::string& message);
+
 /// Parse files of bounded size: 1 MiB, 64 levels, 20,000 nodes with aliases written out. Throw Error
-/// (kUnusable) "[place] ... line N".
+/// (kUnusable) that names `place`, the file or the argument.
 DocNode read_yaml(const std::string& text, const std::string& place);
 DocNode read_toml(const std::string& text, const std::string& place);
 

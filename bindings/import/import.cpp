@@ -71,9 +71,11 @@ void apply(DocNode& root, const DocPin& pin, const PinArgument& argument) {
     here = here->find(key);
   }
   const int line = here->line, last_line = here->last_line;
+  const SourcePlace key = here->key;
   *here = read_yaml(pin.value, "argument " + std::to_string(argument.number));
   here->line = line;
   here->last_line = last_line;
+  here->key = key;
   here->argument = argument.number;
 }
 
@@ -120,6 +122,7 @@ Imported import_recipe(const std::string& file, const std::string& text,
   system.map(mapper);
   out.lua = mapper.finish(stem_of(file), system.name);
   out.notes = mapper.notes();
+  out.places = mapper.places();
   return out;
 }
 
@@ -141,7 +144,7 @@ void import_request(RecipeRequest& request) {
   }
   Imported made = import_recipe(request.file, text, request.pins);
   for (const std::string& note : made.notes) print_note(request.file, note);
-  request.origins[request.file] = std::move(text);
+  request.origins[request.file] = {std::move(text), std::move(made.places)};
   request.file += ".lua";
   request.files[request.file] = std::move(made.lua);
   request.pins = std::move(made.pins);

@@ -13,8 +13,9 @@ bool is_foreign_recipe(const std::string& file);
 
 struct Imported {
   std::string lua;
-  std::vector<std::string> notes;  // "line 12  key: text": what a person should know
-  std::vector<PinArgument> pins;   // those that are not keys of the file
+  std::vector<std::string> notes;   // "line 12  key: text": what a person should know
+  std::vector<PinArgument> pins;    // those that are not keys of the file
+  std::vector<SourcePlace> places;  // what each line of lua was made of
 };
 
 /// Makes a recipe of a file's text; `file` says its syntax by its ending, and is what messages call it.

@@ -61,9 +61,11 @@ void Mapper::inline_structures(DocNode& node, int depth) {
     const DocNode* target = root_.at(*path);
     if (target == nullptr || target->is_scalar()) return;
     const int line = node.line;
+    const SourcePlace key = node.key, value = node.value;
     DocNode copy = *target;  // before it is written over, should it hold this node
     node = std::move(copy);
     node.line = node.last_line = line;
+    node.key = key, node.value = value;
     return inline_structures(node, depth + 1);
   }
   for (DocNode& item : node.items) inline_structures(item, depth + 1);
@@ -178,11 +180,12 @@ void Mapper::declare(LuaWriter& header, std::set<std::string>& done, const std::
     lua = fmt::format("local {} = {}", local->second, expression(entry));
   }
   header.comments_before(node.line);
-  header.write(lua, node.line, node.argument > 0 ? fmt::format("argument {}", node.argument) : "");
+  header.write(lua, node.line, node.argument > 0 ? fmt::format("argument {}", node.argument) : "",
+               node.place());
 }
 
 /// All locals, those of `variables` in the file's order with its comments.
-std::vector<std::string> Mapper::local_lines() {
+LuaWriter Mapper::local_lines() {
   close_over_locals();
   LuaWriter header(comments_);
   std::set<std::string> done;
@@ -191,7 +194,7 @@ std::vector<std::string> Mapper::local_lines() {
     declare(header, done, "variables", *variables);
   }
   for (const auto& [path, name] : locals_) declare(header, done, path, *root_.at(path));
-  return header.lines();
+  return header;
 }
 
 namespace {

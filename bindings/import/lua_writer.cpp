@@ -45,7 +45,7 @@ void LuaWriter::comments_before(int line) {
   for (; cursor_ < line && cursor_ <= last_; ++cursor_) {
     const CommentLine& here = comments_[static_cast<size_t>(cursor_) - 1];
     const bool after_blank = lines_.empty() || lines_.back().empty();
-    if (here.is_blank && depth_ == 0 && !after_blank) lines_.emplace_back();
+    if (here.is_blank && depth_ == 0 && !after_blank) lines_.emplace_back(), places_.emplace_back();
     if (!here.whole.empty()) write(here.whole, 0);
   }
 }
@@ -55,7 +55,8 @@ std::string LuaWriter::trailing(int line) const {
   return is_here ? comments_[static_cast<size_t>(line) - 1].trailing : "";
 }
 
-void LuaWriter::write(const std::string& text, int line, const std::string& comment) {
+void LuaWriter::write(const std::string& text, int line, const std::string& comment,
+                      const SourcePlace& place) {
   std::string out = std::string(static_cast<size_t>(2 * depth_), ' ') + text;
   for (const std::string& one : {trailing(line), comment.empty() ? "" : "-- " + comment})
     if (!one.empty()) out += "  " + one;
@@ -63,6 +64,7 @@ void LuaWriter::write(const std::string& text, int line, const std::string& comm
   for (char& c : out)
     if (c == '\n' || c == '\r') c = ' ';
   lines_.push_back(out);
+  places_.push_back(place);
   if (line >= cursor_ && line <= last_) cursor_ = line + 1;
 }
 
@@ -71,8 +73,8 @@ void LuaWriter::write_comment(int line) {
   if (!comment.empty()) write(comment, 0);
 }
 
-void LuaWriter::open(const std::string& text, int line) {
-  write(text, line);
+void LuaWriter::open(const std::string& text, int line, const SourcePlace& place) {
+  write(text, line, "", place);
   ++depth_;
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/define/source_file.h"
 #include "bindings/import/comments.h"
 
 namespace tycho {
@@ -21,15 +22,19 @@ class LuaWriter {
   void enter(int first, int last);
   /// Writes the comments between what was written last and `line`, which lie in the range entered.
   void comments_before(int line);
-  /// One statement or field, and the comment behind `line` of the file (0: none) or `comment`.
-  void write(const std::string& text, int line, const std::string& comment = "");
+  /// One statement or field, and the comment behind `line` of the file (0: none) or `comment`. `place`: what
+  /// it was made of.
+  void write(const std::string& text, int line, const std::string& comment = "",
+             const SourcePlace& place = {});
   /// The comment behind `line` of the file, as a line of its own.
   void write_comment(int line);
   /// Opens and closes a table; what is between is indented.
-  void open(const std::string& text, int line);
+  void open(const std::string& text, int line, const SourcePlace& place);
   void close(const std::string& text);
   /// Every line; call it once, at the end.
   const std::vector<std::string>& lines() const { return lines_; }
+  /// What each of them was made of.
+  const std::vector<SourcePlace>& places() const { return places_; }
   size_t num_file_lines() const { return comments_.size(); }
   int depth() const { return depth_; }
 
@@ -38,6 +43,7 @@ class LuaWriter {
 
   std::vector<CommentLine> comments_;
   std::vector<std::string> lines_;
+  std::vector<SourcePlace> places_;
   int cursor_ = 1, last_ = 0, depth_ = 0;
 };
 

@@ -34,10 +34,11 @@ bool known_path(const Rows& rows, std::string_view path) {
   return dot == path.size() ? row->rows.empty() : known_path(row->rows, path.substr(dot + 1));
 }
 
-Mapper::Mapper(DocNode root, const std::string& text, std::string place)
+Mapper::Mapper(DocNode root, std::string text, std::string place)
     : root_(std::move(root)),
+      text_(std::move(text)),
       place_(std::move(place)),
-      comments_(read_comments(text)),
+      comments_(read_comments(text_)),
       out_(comments_),
       budget_(place_) {
   inline_structures(root_, 0);
@@ -79,7 +80,8 @@ void Mapper::walk(const DocEntry& map, const Rows& rows) {
     std::vector<std::string> known;
     for (const Row& one : rows) known.push_back(one.key);
     const std::string absent = absent_feature(key);
-    problem(entry, absent.empty() ? "no such key is known here" + did_you_mean(key, known) : absent);
+    problem(entry, absent.empty() ? "no such key is known here" + did_you_mean(key, known) : absent,
+            node.argument > 0 ? node.place() : node.key);
   }
 }
 
@@ -89,7 +91,7 @@ void Mapper::emit(const DocEntry& entry, const std::string& target, const std::s
   const bool is_field = out_.depth() > 0;
   const std::string by = entry.node.argument > 0 ? where(entry.node) : comment;
   out_.write(fmt::format("{}{} = {}{}", is_field ? "" : "r.", target, lua, is_field ? "," : ""),
-             entry.node.line, by);
+             entry.node.line, by, entry.node.place());
 }
 
 void Mapper::remark(const DocEntry& entry, const std::string& reason) {
@@ -109,15 +111,19 @@ void Mapper::note(const DocEntry& entry, const std::string& text) {
 }
 
 void Mapper::problem(const DocEntry& entry, const std::string& text) {
-  problems_.emplace_back(entry.node.line, fmt::format("{:<11}  {}{}: {}", where(entry.node), entry.path,
-                                                      shown_value(entry), text));
+  problem(entry, text, entry.node.place());
+}
+
+void Mapper::problem(const DocEntry& entry, const std::string& text, const SourcePlace& place) {
+  problems_.push_back({place_, place, fmt::format("{}{}: {}", entry.path, shown_value(entry), text)});
 }
 
 void Mapper::component(const DocEntry& entry, const std::string& target, const std::string& constructor,
                        const Rows& rows, const std::vector<std::string>& last_fields) {
   out_.comments_before(entry.node.line);
   const std::string made = constructor.empty() ? "" : constructor + " ";
-  out_.open(fmt::format("{}{} = {}{{", out_.depth() > 0 ? "" : "r.", target, made), entry.node.line);
+  out_.open(fmt::format("{}{} = {}{{", out_.depth() > 0 ? "" : "r.", target, made), entry.node.line,
+            entry.node.place());
   Rows all = rows;
   all.push_back(elsewhere("name"));
   walk(entry, all);
@@ -128,24 +134,23 @@ void Mapper::component(const DocEntry& entry, const std::string& target, const s
 std::string Mapper::finish(const std::string& recipe_name, const std::string& system) {
   out_.enter(root_.last_line + 1, static_cast<int>(out_.num_file_lines()));
   out_.comments_before(static_cast<int>(out_.num_file_lines()) + 1);
-  // Locals of keys that are in order may need what is not.
-  const std::vector<std::string> locals = problems_.empty() ? local_lines() : std::vector<std::string>();
   if (!problems_.empty()) {
-    std::stable_sort(problems_.begin(), problems_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::string text;
-    for (const auto& [line, one] : problems_) text += "\n  " + one;
-    fail(ExitCode::kRecipe, "[import] {} of {} cannot be imported:{}\nNothing was written.",
-         problems_.size() == 1 ? "1 key" : fmt::format("{} keys", problems_.size()), place_, text);
+    const size_t count = problems_.size();
+    fail(ExitCode::kRecipe, "{}{} of {} cannot be imported; nothing was written.",
+         problem_report(problems_, {{place_, text_}}), count == 1 ? "1 key" : fmt::format("{} keys", count),
+         place_);
   }
-  std::string lua = fmt::format("-- Made from {}, {}.\nlocal t = require \"tycho\"\nlocal r = t.recipe {}\n",
-                                place_, system, lua_quoted(recipe_name));
-  for (const std::vector<std::string>* part : {&locals, &out_.lines()}) {
-    if (!part->empty() && !part->front().empty()) lua += "\n";
-    for (const std::string& line : *part) lua += line + "\n";
+  std::vector<std::string> lines = {fmt::format("-- Made from {}, {}.", place_, system),
+                                    "local t = require \"tycho\"",
+                                    fmt::format("local r = t.recipe {}", lua_quoted(recipe_name))};
+  places_.resize(lines.size());
+  for (const LuaWriter& part : {local_lines(), out_}) {
+    if (!part.lines().empty() && !part.lines().front().empty()) lines.emplace_back(), places_.emplace_back();
+    lines.insert(lines.end(), part.lines().begin(), part.lines().end());
+    places_.insert(places_.end(), part.places().begin(), part.places().end());
   }
-  while (lua.ends_with("\n\n")) lua.pop_back();
-  return lua + "\nreturn r\n";
+  while (lines.back().empty()) lines.pop_back();
+  return fmt::format("{}\n\nreturn r\n", fmt::join(lines, "\n"));
 }
 
 // ---- rows ----

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/define/recipe.h"
 #include "bindings/import/document.h"
 #include "bindings/import/lua_writer.h"
 #include "trainer/base/error.h"
@@ -71,7 +72,8 @@ class BrokenReference : public Error {
 
 class Mapper {
  public:
-  Mapper(DocNode root, const std::string& text, std::string place);
+  /// `place`: the file's name, `text` what it holds.
+  Mapper(DocNode root, std::string text, std::string place);
 
   const DocNode& root() const { return root_; }
   LuaWriter& out() { return out_; }
@@ -89,7 +91,9 @@ class Mapper {
   void keep_comments(const DocEntry& entry);
   /// What a reader should know, beside the comment in the recipe.
   void note(const DocEntry& entry, const std::string& text);
+  /// At the value of the entry; at its key where `place` says so.
   void problem(const DocEntry& entry, const std::string& text);
+  void problem(const DocEntry& entry, const std::string& text, const SourcePlace& place);
   /// r.target = t.x.kind { rows, last_fields }; `name` needs no row. Without a constructor: a plain table.
   void component(const DocEntry& entry, const std::string& target, const std::string& constructor,
                  const Rows& rows, const std::vector<std::string>& last_fields = {});
@@ -107,6 +111,8 @@ class Mapper {
   /// The recipe, after everything was walked. Throws Error (kRecipe) that lists all problems.
   std::string finish(const std::string& recipe_name, const std::string& system);
   const std::vector<std::string>& notes() const { return notes_; }
+  /// What each line of the recipe was made of.
+  const std::vector<SourcePlace>& places() const { return places_; }
 
  private:
   [[noreturn]] void break_off(const DocEntry& entry, const std::string& said) const;
@@ -117,17 +123,18 @@ class Mapper {
   void enter(LuaWriter& writer, const std::string& key) const;
   void close_over_locals();
   void declare(LuaWriter& header, std::set<std::string>& done, const std::string& path, const DocNode& node);
-  std::vector<std::string> local_lines();
+  LuaWriter local_lines();
 
   DocNode root_;
-  std::string place_;
+  std::string text_, place_;
   std::vector<CommentLine> comments_;
   LuaWriter out_;
   NodeBudget budget_;
   std::map<std::string, std::string> locals_;  // path -> name, of what is referred to
   std::set<std::string> names_;
-  std::vector<std::pair<int, std::string>> problems_;  // with their lines
+  std::vector<SourceProblem> problems_;
   std::vector<std::string> notes_;
+  std::vector<SourcePlace> places_;
 };
 
 }  // namespace tycho

@@ -34,16 +34,16 @@ class TomlReader {
  public:
   explicit TomlReader(const std::string& place) : budget_(place) {}
 
-  DocNode read(const toml::node& toml, int line, int depth) {
+  DocNode read(const toml::node& toml, const SourcePlace& key, int depth) {
     budget_.take(depth);
     DocNode node;
-    node.line = line;
-    node.last_line = std::max(line, static_cast<int>(toml.source().end.line));
+    node.key = key, node.value = place_of(toml.source());
+    node.line = key.line;
+    node.last_line = std::max(key.line, static_cast<int>(toml.source().end.line));
     if (const toml::table* table = toml.as_table()) {
       node.kind = DocNode::Kind::kMap;
       for (const auto& [key, value] : *table) {
-        const int key_line = static_cast<int>(key.source().begin.line);
-        node.entries.push_back({std::string(key.str()), read(value, key_line, depth + 1)});
+        node.entries.push_back({std::string(key.str()), read(value, place_of(key.source()), depth + 1)});
       }
       // Tables are sorted by name; the order of the file is that of their lines.
       std::stable_sort(node.entries.begin(), node.entries.end(),
@@ -51,7 +51,7 @@ class TomlReader {
     } else if (const toml::array* array = toml.as_array()) {
       node.kind = DocNode::Kind::kList;
       for (const toml::node& item : *array)
-        node.items.push_back(read(item, static_cast<int>(item.source().begin.line), depth + 1));
+        node.items.push_back(read(item, place_of(item.source()), depth + 1));
     } else {
       read_value(toml, node);
     }
@@ -60,6 +60,11 @@ class TomlReader {
   }
 
  private:
+  static SourcePlace place_of(const toml::source_region& region) {
+    const auto line = static_cast<int>(region.begin.line), col = static_cast<int>(region.begin.column);
+    const bool on_one_line = region.begin.line == region.end.line;
+    return {.line = line, .col = col, .len = on_one_line ? static_cast<int>(region.end.column) - col : 1};
+  }
   static void read_value(const toml::node& toml, DocNode& node) {
     if (const auto text = toml.as_string()) {
       node.text = text->get();
@@ -83,10 +88,11 @@ class TomlReader {
 
 DocNode read_toml(const std::string& text, const std::string& place) {
   try {
-    return TomlReader(place).read(toml::parse(text, place), 1, 0);
+    return TomlReader(place).read(toml::parse(text, place), {.line = 1, .col = 1}, 0);
   } catch (const toml::parse_error& error) {
-    fail(ExitCode::kUnusable, "[{}] is not TOML: line {}, column {}: {}", place, error.source().begin.line,
-         error.source().begin.column, error.description());
+    const toml::source_position& begin = error.source().begin;
+    const SourcePlace at = {.line = static_cast<int>(begin.line), .col = static_cast<int>(begin.column)};
+    fail_in_file(place, text, at, "not TOML: " + std::string(error.description()));
   } catch (const TomlStumble&) {
     fail(ExitCode::kUnusable, "[{}] is not TOML: a table or key has no name", place);
   }

@@ -12,18 +12,22 @@ namespace {
 
 class YamlReader {
  public:
-  explicit YamlReader(const std::string& place) : place_(place), budget_(place) {}
+  YamlReader(const std::string& text, const std::string& place)
+      : text_(text), place_(place), budget_(place) {}
 
-  DocNode read(const YAML::Node& yaml, int line, int depth) {
+  /// `key`: that of an entry; none for what is in a list.
+  DocNode read(const YAML::Node& yaml, SourcePlace key, int depth) {
     budget_.take(depth);
     DocNode node;
-    node.line = node.last_line = line > 0 ? line : line_of(yaml);
+    node.key = key.line > 0 ? key : place_of(yaml);
+    node.value = value_place(yaml, node.key);
+    node.line = node.last_line = node.key.line;
     if (yaml.IsMap()) {
       node.kind = DocNode::Kind::kMap;
       read_entries(yaml, node, depth);
     } else if (yaml.IsSequence()) {
       node.kind = DocNode::Kind::kList;
-      for (const YAML::Node& item : yaml) add_item(read(item, 0, depth + 1), node);
+      for (const YAML::Node& item : yaml) add_item(read(item, {}, depth + 1), node);
     } else if (yaml.IsScalar()) {
       refuse_tag(yaml);
       node.text = yaml.Scalar();
@@ -33,13 +37,37 @@ class YamlReader {
   }
 
  private:
-  static int line_of(const YAML::Node& yaml) { return yaml.Mark().is_null() ? 0 : yaml.Mark().line + 1; }
+  [[noreturn]] void wrong_at(const YAML::Node& yaml, const std::string& message) const {
+    fail_in_file(place_, text_, place_of(yaml), message);
+  }
+  SourcePlace place_of(const YAML::Node& yaml) const {
+    if (yaml.Mark().is_null()) return {};
+    SourcePlace place = {.line = yaml.Mark().line + 1, .col = yaml.Mark().column + 1};
+    if (!yaml.IsScalar()) return place;
+    place.col += anchor_width(static_cast<size_t>(yaml.Mark().pos));
+    const bool is_quoted = yaml.Tag() == "!";
+    const size_t shown = std::min(yaml.Scalar().find('\n'), yaml.Scalar().size());
+    place.len = std::max(1, static_cast<int>(shown) + (is_quoted ? 2 : 0));
+    return place;
+  }
+  /// Of "&name " before a value, which the mark of the value counts to it.
+  int anchor_width(size_t at) const {
+    if (at >= text_.size() || text_[at] != '&') return 0;
+    const size_t end =
+        text_.find_first_not_of(" \t", std::min(text_.find_first_of(" \t\n", at), text_.size()));
+    return end == std::string::npos || text_[end] == '\n' ? 0 : static_cast<int>(end - at);
+  }
+  /// An alias has the mark of its anchor, which stands before its key.
+  SourcePlace value_place(const YAML::Node& yaml, const SourcePlace& key) const {
+    const SourcePlace place = place_of(yaml);
+    const bool is_alias = std::pair(place.line, place.col) < std::pair(key.line, key.col);
+    return is_alias ? key : place;
+  }
 
   void refuse_tag(const YAML::Node& yaml) const {
     const std::string& tag = yaml.Tag();
     if (tag.empty() || tag == "?" || tag == "!") return;
-    fail(ExitCode::kUnusable, "[{}] line {}: a value with the tag {}; write the value itself", place_,
-         line_of(yaml), tag);
+    wrong_at(yaml, fmt::format("a value with the tag {}; write the value itself", tag));
   }
 
   static void add_item(DocNode item, DocNode& node) {
@@ -50,9 +78,7 @@ class YamlReader {
   void read_entries(const YAML::Node& yaml, DocNode& node, int depth) {
     std::vector<YAML::Node> merged;
     for (const auto& entry : yaml) {
-      const int line = line_of(entry.first);
-      if (!entry.first.IsScalar())
-        fail(ExitCode::kUnusable, "[{}] line {}: a key that is no text", place_, line);
+      if (!entry.first.IsScalar()) wrong_at(entry.first, "a key that is no text");
       const std::string key = entry.first.Scalar();
       if (key == "<<") {
         if (entry.second.IsSequence()) {
@@ -62,9 +88,8 @@ class YamlReader {
         }
         continue;
       }
-      if (node.find(key) != nullptr)
-        fail(ExitCode::kUnusable, "[{}] line {}: the key {} is there twice", place_, line, key);
-      DocNode value = read(entry.second, line, depth + 1);
+      if (node.find(key) != nullptr) wrong_at(entry.first, fmt::format("the key {} is there twice", key));
+      DocNode value = read(entry.second, place_of(entry.first), depth + 1);
       node.last_line = std::max(node.last_line, value.last_line);
       node.entries.push_back({key, std::move(value)});
     }
@@ -73,16 +98,16 @@ class YamlReader {
 
   /// Adds what `node` does not say itself. Lines stay those of the anchor, so messages point at the text.
   void merge(const YAML::Node& yaml, DocNode& node, int depth) {
-    if (!yaml.IsMap()) fail(ExitCode::kUnusable, "[{}] line {}: << wants a map", place_, line_of(yaml));
+    if (!yaml.IsMap()) wrong_at(yaml, "<< wants a map");
     const int last_line = node.last_line;
-    DocNode base = read(yaml, 0, depth + 1);
+    DocNode base = read(yaml, {}, depth + 1);
     for (auto& [key, value] : base.entries) {
       if (node.find(key) == nullptr) node.entries.push_back({key, std::move(value)});
     }
     node.last_line = last_line;
   }
 
-  const std::string& place_;
+  const std::string &text_, &place_;
   NodeBudget budget_;
 };
 
@@ -94,12 +119,12 @@ DocNode read_yaml(const std::string& text, const std::string& place) {
     if (documents.size() != 1) {
       fail(ExitCode::kUnusable, "[{}] wanted one YAML document, found {}", place, documents.size());
     }
-    return YamlReader(place).read(documents[0], 0, 0);
+    return YamlReader(text, place).read(documents[0], {}, 0);
   } catch (const YAML::DeepRecursion&) {
     fail(ExitCode::kUnusable, "[{}] goes more than 64 levels deep", place);
   } catch (const YAML::Exception& error) {
-    fail(ExitCode::kUnusable, "[{}] is not YAML: line {}, column {}: {}", place, error.mark.line + 1,
-         error.mark.column + 1, error.msg);
+    const SourcePlace at = {.line = error.mark.line + 1, .col = error.mark.column + 1};
+    fail_in_file(place, text, at, "not YAML: " + error.msg);
   }
 }
 

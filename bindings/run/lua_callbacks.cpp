@@ -148,7 +148,9 @@ std::vector<Callback> LuaCallbacks::callbacks() {
   std::vector<Callback> callbacks;
   for (const Json& entry : begun.at("callbacks")) {
     const std::string name = entry.at("name");
-    Callback callback{name, kind_of(entry.at("kind")), callback_options(config_.at(name)), nullptr};
+    const CallbackConfig& config = config_.at(name);
+    Callback callback{name, kind_of(entry.at("kind")), callback_options(config), nullptr};
+    if (config.is<ObserveConfig>()) callback.ranks = config.as<ObserveConfig>().ranks;
     callback.code = std::make_unique<Code>(*this, name, callback.kind, entry.at("events"),
                                            callback.options.time_limit.value);
     callbacks.push_back(std::move(callback));
@@ -202,6 +204,7 @@ void LuaCallbacks::push_context(std::string scope, CallbackKind kind, const Even
                                 CallbackPort& port) {
   scope_ = std::make_shared<Scope>(std::move(scope), /*may_act=*/false);
   session_->scope = scope_;
+  session_->keeps_record = kind != CallbackKind::kEverywhere || session_->session->facts().rank == 0;
   context_->info = &info;
   context_->port = &port;
   objects_->push(L_, ctx_class(kind), context_, scope_);

@@ -14,7 +14,8 @@ struct SessionRef : std::enable_shared_from_this<SessionRef> {
   TrainingSession* session = nullptr;
   std::unique_ptr<TrainingSession> owned;
   std::shared_ptr<Scope> scope;
-  bool unicode = true;  // drawings and tensors
+  bool unicode = true;       // drawings and tensors
+  bool keeps_record = true;  // false where a callback of all ranks runs on another than 0: rank 0 records it
 
   /// Ends the run's record, expires every handle, and gives the memory back when it is owned.
   void close(const std::string& reason);

@@ -60,16 +60,17 @@ const Json* find_path(const Json& tree, const std::string& path) {
 std::string extension(const SweepDefinition& definition, const ResolvedRecipe& trial,
                       const std::vector<ChangedKey>& changes, const std::string& head) {
   if (!definition.recipe.ends_with(".lua")) return "";
-  std::string text = head + "local t = require \"tycho\"\n";
-  text += fmt::format("local r = require {} :extend {}\n\n",
-                      Json(definition.recipe.substr(0, definition.recipe.size() - 4)).dump(),
-                      Json(definition.name + "-best").dump());
+  std::string text = fmt::format("local r = require {} :extend {}\n\n",
+                                 Json(definition.recipe.substr(0, definition.recipe.size() - 4)).dump(),
+                                 Json(definition.name + "-best").dump());
+  bool has_null = false;
   for (const ChangedKey& change : changes) {
     const Json* value = find_path(trial.tree, change.key);
     if (value == nullptr || value->is_object()) return "";
     text += fmt::format("r.{} = {}\n", change.key, lua_value(*value));
+    has_null |= value->is_null();
   }
-  return text + "return r\n";
+  return head + (has_null ? "local t = require \"tycho\"\n" : "") + text + "return r\n";
 }
 
 bool gives(const std::string& text, const std::string& hash) {

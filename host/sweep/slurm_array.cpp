@@ -1,15 +1,14 @@
 // Writes and submits batch scripts.
 #include "host/sweep/slurm_array.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
+#include "host/child_process.h"
 #include "trainer/base/error.h"
 #include "trainer/base/shell_words.h"
 
@@ -18,6 +17,9 @@ namespace {
 
 /// Long enough for a save before the limit; Slurm may be a minute early.
 constexpr int kWarningSeconds = 180;
+constexpr auto kPatience = std::chrono::minutes(10);
+constexpr size_t kMostBytes = size_t{64} << 10;
+constexpr int kNotThere = 127;  // ChildProcess of a program that cannot be started
 
 /// "4h", "90m", "1d" as minutes; what Slurm writes itself ("2-00:00:00") stays.
 std::string slurm_time(const std::string& text) {
@@ -77,15 +79,18 @@ std::string submit(const std::string& script) {
   const std::string file =
       (std::filesystem::temp_directory_path() / fmt::format("tycho-{}.sbatch", getpid())).string();
   std::ofstream(file) << script;
-  FILE* pipe = popen(fmt::format("sbatch --parsable {} 2>&1", shell_line({file})).c_str(), "r");
-  if (pipe == nullptr) fail(ExitCode::kTopology, "[sweep] cannot start sbatch");
-  std::string output;
-  std::array<char, 512> buffer;
-  for (size_t n; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) output.append(buffer.data(), n);
-  const int status = pclose(pipe);
+  const std::optional<ChildAnswer> answer =
+      ask_process({.argv = {"sbatch", "--parsable", file}}, kPatience, kMostBytes);
   std::filesystem::remove(file);
+  if (!answer)
+    fail(ExitCode::kTopology,
+         "[sweep] sbatch gave no answer within {} minutes; is the controller of Slurm busy?",
+         kPatience.count());
+  std::string output = answer->output;
   while (!output.empty() && output.back() == '\n') output.pop_back();
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+  if (answer->end.code == kNotThere)
+    fail(ExitCode::kTopology, "[sweep] there is no sbatch here; `tycho sweep FILE --print` shows the script");
+  if (answer->end.code != 0)
     fail(ExitCode::kTopology, "[sweep] sbatch refused: {}; `tycho sweep FILE --print` shows the script",
          output);
   return output.substr(0, output.find(';'));

@@ -11,13 +11,18 @@ const VerbSpec kCheckSpec = {"check RECIPE [key=value ...]",
 
 int run_check(const Arguments& arguments) {
   const InterruptLua interruptible;
-  const ResolvedRecipe recipe = resolve_recipe(recipe_request(arguments));
+  RecipeRequest request = recipe_request(arguments);
+  request.lint = true;
+  const ResolvedRecipe recipe = resolve_recipe(request);
   if (arguments.has("json")) {
     Json shown = recipe_identity(recipe);
+    shown["warnings"] = recipe.warnings;
     shown["config"] = recipe.tree;
     fmt::print("{}\n", shown.dump(2));
   } else {
-    fmt::print("{}: no problems, hash {}\n", recipe.name, recipe.hash);
+    const size_t count = recipe.warnings.size();
+    const std::string warned = count == 0 ? "" : fmt::format(", {} warning{}", count, count == 1 ? "" : "s");
+    fmt::print("{}: no problems{}, hash {}\n", recipe.name, warned, recipe.hash);
   }
   return 0;
 }

@@ -55,8 +55,8 @@ int named(const Arguments& arguments, const char* command) {
 
 int run_stop(const Arguments& arguments) { return named(arguments, "stop"); }
 int run_save(const Arguments& arguments) {
-  if (arguments.words.size() > 2 && arguments.words[2].find('/') != std::string::npos)
-    fail(ExitCode::kUsage, "[tycho ctl] a tag is the name of a folder, and has no \"/\"; given {}",
+  if (arguments.words.size() > 2 && !is_tag(arguments.words[2]))
+    fail(ExitCode::kUsage, "[tycho ctl] wanted a tag, which is a name without \"/\", given {}",
          arguments.words[2]);
   return named(arguments, "save");
 }

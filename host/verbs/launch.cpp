@@ -10,7 +10,8 @@ namespace tycho {
 
 const VerbSpec kLaunchSpec = {
     "launch -n N run RECIPE [ARGUMENT ...]\n"
-    "       tycho launch -n N rerun RUN run_name=NAME [ARGUMENT ...]",
+    "       tycho launch -n N rerun RUN run_name=NAME [ARGUMENT ...]\n"
+    "       tycho launch -n N plan RECIPE --probe [ARGUMENT ...]",
     "Starts N ranks of one run on this machine; what follows the options is the command of each.",
     "  tycho launch -n 2 run recipes/demo.lua max_duration=20ba",
     {{"n,ranks", "How many ranks.", "N"},
@@ -25,9 +26,13 @@ constexpr int64_t kMaxRanks = 1024;
 const Verb& launched_verb(const Arguments& arguments) {
   const std::string& name = word(arguments, 0, "a command for every rank, such as run recipes/demo.lua");
   for (const Verb& verb : all_verbs())
-    if (name == verb.name && (verb.run == run_run || verb.run == run_rerun)) return verb;
+    if (name == verb.name && (verb.run == run_run || verb.run == run_rerun || verb.run == run_plan))
+      return verb;
   fail(ExitCode::kUsage,
-       "[tycho launch] wanted run or rerun after the options, given \"{}\"; other verbs have one rank", name);
+       "[tycho launch] wanted run, rerun or plan --probe after the options, given \"{}\"; other verbs have "
+       "one "
+       "rank",
+       name);
 }
 
 /// Ranks that start ranks would all write to one run folder.
@@ -46,8 +51,12 @@ bool check_command(const Verb& verb, const std::vector<std::string>& argv) {
   bool help = false;
   const Arguments command = parse_arguments(verb, argv, help);
   if (help) return false;
-  if (verb.run != run_run) return true;
-  if (command.text("on-error") != "stop")
+  if (verb.run == run_rerun) return true;
+  if (verb.run == run_plan && !command.has("probe"))
+    fail(ExitCode::kUsage,
+         "[tycho launch] plan starts ranks only to measure them: add --probe, or plan for ranks that are not "
+         "here with --ranks");
+  if (verb.run == run_run && command.text("on-error") != "stop")
     fail(ExitCode::kUsage, "[tycho launch] --on-error {} is for runs of one rank", command.text("on-error"));
   const InterruptLua interruptible;
   resolve_recipe(recipe_request(command));

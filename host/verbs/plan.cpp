@@ -3,8 +3,11 @@
 
 #include <algorithm>
 
+#include "host/machine.h"
+#include "host/probe.h"
 #include "host/signals.h"
 #include "host/verb.h"
+#include "trainer/base/bytes.h"
 #include "trainer/config_io.h"
 #include "trainer/metrics/curve.h"
 #include "trainer/metrics/format.h"
@@ -17,10 +20,12 @@ const VerbSpec kPlanSpec = {
     "plan RECIPE [key=value ...]",
     "Says what a run will take: parameters, memory, FLOPs, steps, disk.",
     "  tycho plan recipes/demo.lua model.layers=8\n"
+    "  tycho plan recipes/demo.lua --probe\n"
     "  tycho plan recipes/mpt-7b.lua --ranks 64 --gpu H200 --mfu 0.45",
     {{"ranks", "Ranks that share a batch.", "N", "1"},
      {"gpu", "Estimate the time on these: A100, \"H100 HBM3\", H200 and others.", "NAME"},
      {"mfu", "Share of the GPU's peak that training reaches.", "F", "0.4"},
+     {"probe", "Train three steps here, keep nothing of them, and compare memory and speed with the plan."},
      kJsonOption,
      kTraceOption}};
 
@@ -46,6 +51,7 @@ Json plan_json(const Plan& plan) {
           {"seconds", plan.seconds},
           {"memory", memory},
           {"memory_bytes", plan.memory_bytes},
+          {"training_bytes", plan.training_bytes},
           {"checkpoint_bytes", plan.checkpoint_bytes},
           {"disk_bytes", plan.disk_bytes}};
 }
@@ -75,21 +81,97 @@ void print_schedule(const TrainConfig& config, const Plan& plan) {
     fmt::print("\n{}", plot(curve, {.unicode = locale_is_utf8(), .title = title, .x_label = "step"}));
 }
 
+Json probe_json(const Probe& probe, const RunInfo& run) {
+  Json json = {{"device", run.device},
+               {"num_steps", probe.num_steps},
+               {"first_step_s", probe.first_step_s},
+               {"step_s", probe.step_s},
+               {"data_wait_s", probe.data_wait_s},
+               {"tokens_per_s", probe.speed.tokens_per_s},
+               {"tflops", probe.speed.tflops},
+               {"memory_bytes", probe.memory_bytes},
+               {"memory_before", probe.memory_before},
+               {"seconds", probe.run_s}};
+  if (probe.speed.mfu) json["mfu"] = *probe.speed.mfu;
+  return json;
+}
+
+std::string probe_text(const Plan& plan, const Probe& probe, const RunInfo& run) {
+  const auto bytes = [](int64_t n) { return human_bytes(static_cast<double>(n)); };
+  const auto seconds = [](double s) {
+    return s < 0.1 ? fmt::format("{:.3g} ms", 1e3 * s) : fmt::format("{:.3g} s", s);
+  };
+  const bool timed = plan.seconds > 0;
+  const double planned_step_s = timed ? plan.seconds / static_cast<double>(plan.steps) : 0;
+  const auto planned = [&](const std::string& text) { return timed ? text : ""; };
+  const std::string reached =
+      probe.speed.mfu ? percent_text(*probe.speed.mfu) + " of the peak" : "of a peak that is not known";
+  std::string text =
+      fmt::format("\nprobe: {} steps on {}\n{:22}planned    measured\n", probe.num_steps, run.device, "");
+  const auto row = [&](const char* name, const std::string& plan, const std::string& measured,
+                       const std::string& note) {
+    text += fmt::format("  {:<14}{:>13}{:>12}  {}\n", name, plan, measured, note);
+  };
+  row("memory", bytes(plan.training_bytes), bytes(probe.memory_bytes),
+      fmt::format("at the peak, beside {} that were taken before", bytes(probe.memory_before)));
+  row("step", planned(seconds(planned_step_s)), seconds(probe.step_s),
+      "the first one " + seconds(probe.first_step_s));
+  row("data wait", "", seconds(probe.data_wait_s), "of a step");
+  row("tokens/s", planned(fmt::format("{:.0f}", static_cast<double>(plan.tokens) / plan.seconds)),
+      fmt::format("{:.0f}", probe.speed.tokens_per_s),
+      flops_text(probe.speed.tflops * 1e12) + "/s, " + reached);
+  row("whole run", planned(clock_text(plan.seconds)), clock_text(probe.run_s),
+      plan.seconds_note.empty() ? "at this speed" : "planned " + plan.seconds_note);
+  return text;
+}
+
+ResolvedRecipe resolve(const Arguments& arguments) {
+  const InterruptLua interruptible;
+  return resolve_recipe(recipe_request(arguments));
+}
+
+/// The ranks of the plan are those that measure.
+void take_ranks_of(const RankPlace& place, const Arguments& arguments, PlanDevices& devices) {
+  if (!arguments.all("ranks").empty() && devices.num_ranks != place.num_ranks)
+    fail(ExitCode::kUsage,
+         "[tycho plan] --probe measures the ranks that are here, {}: leave --ranks {} out, or start as many "
+         "with tycho launch -n {} plan RECIPE --probe",
+         place.num_ranks, devices.num_ranks, devices.num_ranks);
+  devices.num_ranks = place.num_ranks;
+}
+
+/// What `auto` will choose, for the memory that only a GPU takes.
+TrainConfig on_this_device(TrainConfig config) {
+  if (config.device == DeviceKind::kAuto && !visible_gpus().empty()) config.device = DeviceKind::kCuda;
+  return config;
+}
+
 }  // namespace
 
 int run_plan(const Arguments& arguments) {
-  const InterruptLua interruptible;
-  const ResolvedRecipe recipe = resolve_recipe(recipe_request(arguments));
+  const ResolvedRecipe recipe = resolve(arguments);
+  const bool json = arguments.has("json"), probing = arguments.has("probe");
   PlanDevices devices;
   devices.num_ranks = arguments.integer("ranks", 1);
   devices.mfu = arguments.number("mfu", 0.01, 1);
   if (arguments.has("gpu")) devices.gpu = arguments.text("gpu");
+  const RankPlace place = probing ? find_rank_place(process_environment()) : RankPlace();
+  if (probing) take_ranks_of(place, arguments, devices);
   require_no_problems(check_config(recipe.config, devices.num_ranks), ExitCode::kTopology);
-  const Plan plan = make_plan(recipe.config, devices);
-  const bool json = arguments.has("json");
-  fmt::print("{}", json ? plan_json(plan).dump(2) + "\n" : plan_text(plan, recipe.config));
-  if (!json) print_schedule(recipe.config, plan);
-  return 0;
+  const TrainConfig config = probing ? on_this_device(recipe.config) : recipe.config;
+  const Plan plan = make_plan(config, devices);
+  if (json && !probing) fmt::print("{}\n", plan_json(plan).dump(2));
+  if (!json && place.rank == 0) {
+    fmt::print("{}", plan_text(plan, config));
+    print_schedule(config, plan);
+  }
+  if (!probing) return 0;
+  return probe_recipe(recipe, place, [&](const Probe& probe, const RunInfo& run) {
+    if (!json) return fmt::print("{}", probe_text(plan, probe, run));
+    Json all = plan_json(plan);
+    all["probe"] = probe_json(probe, run);
+    fmt::print("{}\n", all.dump(2));
+  });
 }
 
 }  // namespace tycho

@@ -100,15 +100,15 @@ local function entry(problem, sources)
   return head(problem) .. (shown == "" and problem.hint and "; " .. problem.hint or "") .. "\n" .. shown
 end
 
--- Warnings as text, in the same form; "" for none.
-function M.warnings(warnings, sources)
-  table.sort(warnings.list, before)
-  local out = {}
-  for i, problem in ipairs(warnings.list) do
-    problem.message = "warning: " .. problem.message
-    out[i] = entry(problem, sources)
+-- Every problem as { file, line, col or argument, message, hint }, before M.warnings words them.
+function M.as_data(report)
+  table.sort(report.list, before)
+  local out = native.array {}
+  for i, one in ipairs(report.list) do
+    out[i] = { file = one.file, line = one.line, col = one.col, argument = one.argument, message = one.message,
+      hint = one.hint }
   end
-  return table.concat(out)
+  return out
 end
 
 -- Every problem with its excerpt, as a list of texts. `sources` maps file names to their text.
@@ -126,8 +126,21 @@ local function entries(report, sources)
   return out
 end
 
+-- Warnings as text, in the same form; "" for none.
+function M.warnings(warnings, sources)
+  for _, problem in ipairs(warnings.list) do problem.message = "warning: " .. problem.message end
+  return table.concat(entries(warnings, sources))
+end
+
 -- The problems alone.
 function M.entries(report, sources) return table.concat(entries(report, sources)) end
+
+-- For the host: the entries of { problems, sources }.
+function M.of_list(request)
+  local report = M.new()
+  for _, problem in ipairs(request.problems) do M.add(report, problem) end
+  return { text = M.entries(report, request.sources) }
+end
 
 -- What lists the keys; `file` is the recipe or the sweep, nil when it could not be read; made_from: the file of another
 -- system that it was made of.

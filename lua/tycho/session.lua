@@ -25,14 +25,29 @@ local kMaxPasses = 6   -- of a recipe with key:=expression
 local Session = {}
 Session.__index = Session
 
-function Session:problem(problem)
-  problem.made_from = self.made_from[problem.file]
-  report.add(self.report, problem)
+-- A problem of a recipe that was made of a file of another system belongs to the line of that file.
+local function at_origin(session, problem)
+  local origin = session.made_from[problem.file]
+  local place = origin and origin.lines[problem.line]
+  if place and place.argument then
+    problem.file, problem.line, problem.col, problem.argument = nil, nil, nil, place.argument
+  elseif place and place.line > 0 then
+    problem.file, problem.line, problem.col, problem.len = origin.file, place.line, place.col, place.len
+    session.sources[origin.file] = origin.text
+  else
+    problem.made_from = origin and origin.file
+  end
+  return problem
 end
+
+function Session:problem(problem) report.add(self.report, at_origin(self, problem)) end
 function Session:problem_count() return #self.report.list end
-function Session:warning(warning)
-  warning.made_from = self.made_from[warning.file]
-  report.add(self.warnings, warning)
+function Session:warning(warning) report.add(self.warnings, at_origin(self, warning)) end
+
+-- The file of another system that the recipe was made of, or nil.
+function Session:origin_name()
+  local origin = self.made_from[self.file]
+  return origin and origin.file
 end
 
 -- Ends the recipe; what is wrong has been reported.
@@ -127,7 +142,7 @@ local function new_session(options)
     trace = options.trace, read_file = reader(options), drafts = options.drafts,
     kind = options.kind or "recipe", made_from = options.made_from or {}, on_finished = options.on_finished,
     canonical = options.read_file and tostring or native.canonical,
-    sources = {}, loaded = {}, environment = {}, printed = {}, report = report.new(), warnings = report.new(),
+    sources = {}, loaded = {}, ran = {}, environment = {}, printed = {}, report = report.new(), warnings = report.new(),
     read_pin = literal.read, run_file = sources_of.run_file, takes = sources_of.takes,
     stop_mark = setmetatable({}, { __tostring = function() return "the recipe ended here" end }),
   }, Session)
@@ -231,8 +246,8 @@ local function resolved(session, made, arguments)
     schedule = made.schedule, sources = session.sources, environment = session.environment }
 end
 
--- options: file, arguments = { { argument, text } }, trace, files = { name = text }, only_files, made_from = { name = the file
--- of another system that its text was made of }; and what tests replace:
+-- options: file, arguments = { { argument, text } }, trace, lint (look for what is never read, too), files = { name = text }, only_files, made_from = { name = { file, text, lines } of
+-- the file of another system that it was made of: line of the recipe -> { line, col, len } there or { argument } }; and what tests replace:
 -- read_file(path) -> text or nil and message, schema, check_tree(tree) -> { { path, message } }, facts(tree),
 -- kind ("recipe" or "sweep"), on_finished(session, recipe) for a recipe without problems,
 -- output(text). Returns { problems = count, report = text, verdict } or, when there are none, tree, name, lua and history;
@@ -241,13 +256,15 @@ local function load(options)
   local session, made, text = run_passes(options)
   local output = options.output or native.output
   for _, printed in ipairs(session.printed) do output(printed) end
+  if options.lint and session:problem_count() == 0 then sources_of.lint(session) end
+  local result = { problems = session:problem_count(), sources = session.sources, environment = session.environment,
+    warnings = report.as_data(session.warnings) }
   local warnings = report.warnings(session.warnings, session.sources)
   if warnings ~= "" then output(warnings) end
-  local result = { problems = session:problem_count(), sources = session.sources, environment = session.environment }
   if result.problems > 0 then
     result.verdict = verdict(session.report.list)
     result.report = report.text(session.report, session.sources, session.kind, text and session.file,
-      session.made_from[session.file])
+      session:origin_name())
   else
     for key, value in pairs(resolved(session, made, options.arguments)) do result[key] = value end
     M.finished = made
@@ -277,7 +294,7 @@ local function open(options)
   session.expressions = {}
   if session:problem_count() == 0 then return session, report.warnings(session.warnings, session.sources) end
   return session, report.text(session.report, session.sources, session.kind, text and session.file,
-      session.made_from[session.file])
+      session:origin_name())
 end
 
 -- What a draft comes to: `resolved` of a finished copy; problems go to the session's report, and then nothing comes back.

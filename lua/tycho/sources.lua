@@ -4,6 +4,7 @@ local lexer = require "tycho.lexer"
 local native = require "tycho.native"
 local recipe = require "tycho.recipe"
 local site_of = require "tycho.site"
+local unused = require "tycho.unused"
 
 local M = {}
 
@@ -50,6 +51,17 @@ local function warn_twice(session, file)
   end
 end
 
+-- Warns of what is written in files that ran and does nothing.
+function M.lint(session)
+  for _, file in ipairs(session.ran) do
+    for _, name in ipairs(session.made_from[file] and {} or unused.locals(session.sources[file])) do
+      session:warning { file = file, line = name.line, col = name.col, len = name.len,
+        message = ("nothing reads the local %s"):format(name.text),
+        hint = "leave it out, or begin its name with _" }
+    end
+  end
+end
+
 -- Runs one source file in the sandbox and returns what it returns; a file that does not parse stops the
 -- recipe.
 function M.run_file(session, file, text)
@@ -59,6 +71,7 @@ function M.run_file(session, file, text)
     session:stop()
   end
   warn_twice(session, file)
+  table.insert(session.ran, file)
   local outer = session.sites.running
   session.sites.running = file
   local result = setfenv(chunk, session.env)()

@@ -61,6 +61,22 @@ TEST(ChildProcessTest, APipeTakesBothStreamsAndInputIsEmpty) {
   EXPECT_EQ(output_of(command), "out\nerr\n/\nvalue\n");
 }
 
+TEST(AskProcess, GivesTheEndAndAllThatWasPrinted) {
+  using namespace std::chrono_literals;
+  const auto answer = ask_process(shell_command("echo out; echo err >&2; cat; exit 7"), 60s, 100);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->output, "out\nerr\n");
+  EXPECT_EQ(answer->end.code, 7);
+  EXPECT_EQ(ask_process({.argv = {"/no/such/program"}}, 60s, 100)->end.code, 127);
+}
+
+TEST(AskProcess, EndsOneThatTakesLongOrSaysMuch) {
+  using namespace std::chrono_literals;
+  EXPECT_FALSE(ask_process(shell_command("echo early; exec sleep 60"), 50ms, 100));
+  EXPECT_FALSE(ask_process(shell_command("exec >&- 2>&-; exec sleep 60"), 50ms, 100));
+  EXPECT_FALSE(ask_process(shell_command("while :; do echo much; done"), 60s, 100));
+}
+
 TEST(ChildProcessTest, AFileTakesBothStreamsAtItsEnd) {
   std::string folder = (std::filesystem::temp_directory_path() / "tycho-child-XXXXXX").string();
   ASSERT_NE(mkdtemp(folder.data()), nullptr);

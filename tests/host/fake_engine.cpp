@@ -1,6 +1,7 @@
 // An engine that computes nothing: shows what the host hands over, and waits for a stop when the seed is 99;
 // writes a run folder when TYCHO_FAKE_RUN_FOLDER is set.
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -22,6 +23,14 @@ const char* environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
+void write_folder_when_asked(const RunRequest& request) {
+  const bool owns_folder = find_rank_place(process_environment()).rank == 0;
+  if (!owns_folder || std::getenv("TYCHO_FAKE_RUN_FOLDER") == nullptr) return;
+  const TrainConfig config = read_config_or_fail(parse_json(request.config_json, "fake"));
+  make_dirs(real_files(), run_folder_path(config));
+  write_run_folder(real_files(), run_folder_path(config), request, Json::object());
+}
+
 int run(const RunRequest& request, bool tty, const StopFlag& stop) {
   std::printf("hash=%s pins=%zu sources=%zu argv=%s tty=%d\n%s\n", request.recipe_hash.c_str(),
               request.pins.size(), request.sources.size(), request.argv.back().c_str(), tty ? 1 : 0,
@@ -31,10 +40,7 @@ int run(const RunRequest& request, bool tty, const StopFlag& stop) {
   std::printf("OMP_NUM_THREADS=%s OMP_WAIT_POLICY=%s\n", environment("OMP_NUM_THREADS"),
               environment("OMP_WAIT_POLICY"));
   std::fflush(stdout);
-  if (std::getenv("TYCHO_FAKE_RUN_FOLDER") != nullptr) {
-    const TrainConfig config = read_config_or_fail(parse_json(request.config_json, "fake"));
-    write_run_folder(real_files(), run_folder_path(config), request, Json::object());
-  }
+  write_folder_when_asked(request);
   if (request.config_json.find("\"seed\":99") == std::string::npos) return 0;
   if (request.config_json.find("\"resume\":\"none\"") != std::string::npos)
     throw Error("[fake] full", ExitCode::kStorage);
@@ -68,7 +74,16 @@ std::optional<EvalAnswer> evaluate(const EvalRequest& request, const StopFlag&) 
                      {"books", eval_result(1.5 * 30, 30, 1.0)}}};
 }
 
-std::unique_ptr<TrainingSession> open(const RunRequest&, std::unique_ptr<Reporter> display, const StopFlag&) {
+/// Seed 99 waits for a stop, seed 98 is killed.
+std::unique_ptr<TrainingSession> open(const RunRequest& request, std::unique_ptr<Reporter> display,
+                                      const StopFlag& stop) {
+  write_folder_when_asked(request);
+  if (request.config_json.find("\"seed\":98") != std::string::npos) std::raise(SIGKILL);
+  if (request.config_json.find("\"seed\":99") != std::string::npos) {
+    std::puts("waiting");
+    std::fflush(stdout);
+    while (stop == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
   return std::make_unique<FakeSession>(std::move(display));
 }
 

@@ -56,6 +56,17 @@ TEST_F(ShippedRecipesTest, PlanWhatIsPublished) {
   }
 }
 
+TEST_F(ShippedRecipesTest, GiveCheckNothingToWarnOf) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(TYCHO_SOURCE_DIR "/recipes")) {
+    if (entry.path().extension() != ".lua") continue;
+    const Outcome checked = shell("tycho check " + entry.path().string());
+    EXPECT_EQ(checked.output.find("warning:"), std::string::npos) << checked.output;
+    ++count;
+  }
+  EXPECT_GT(count, 16);
+}
+
 TEST_F(ShippedRecipesTest, EvaluateMptsAsOftenAsIsPublished) {
   const std::pair<const char*, const char*> published[] = {
       {"125m", "500ba"}, {"350m", "1000ba"}, {"760m", "2000ba"}, {"1b", "2000ba"},  {"3b", "5000ba"},

@@ -61,12 +61,13 @@ end
 M.file = "recipes/x.lua"
 
 -- Loads the text as recipes/x.lua. `arguments`: texts, numbered from 2 as after `tycho run FILE`. `files`: more sources.
-function M.load(text, arguments, files, check_tree)
+-- lint: as `tycho check` does.
+function M.load(text, arguments, files, check_tree, lint)
   local numbered = {}
   for i, argument in ipairs(arguments or {}) do numbered[i] = { argument = i + 1, text = argument } end
   M.printed = ""
   return session.load {
-    file = M.file, schema = M.schema, arguments = numbered,
+    file = M.file, schema = M.schema, arguments = numbered, lint = lint,
     read_file = function(path)
       local found = path == M.file and text or (files or {})[path]
       if found then return found end

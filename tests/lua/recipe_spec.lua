@@ -1,6 +1,6 @@
 -- Specs of the strict builder: what recipes may write, what they read back, how they extend each other.
 local fixture = require "fixture"
-local tree, report, whole, recipe = fixture.tree, fixture.report, fixture.whole, fixture.recipe
+local tree, report, whole = fixture.tree, fixture.report, fixture.whole
 
 describe("a recipe", function()
   it("starts from the schema's defaults", function()

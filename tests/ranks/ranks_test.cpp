@@ -67,6 +67,17 @@ class RanksTest : public ShellTest {
     return "port=$((20000 + $$ % 10000)); " + start(0, rank_0) + start(1, rank_1) + then +
            "; wait $rank_0; a=$?; wait $rank_1; echo codes $a $?";
   }
+  /// A shell line that trains x.lua on two ranks, each of which takes its machine for its own.
+  static std::string two_machines(const std::string& run) {
+    const auto start = [&](const std::string& rank) {
+      return in_background("env RANK=" + rank +
+                               " WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_ADDR=127.0.0.1 " +
+                               "MASTER_PORT=$port " TYCHO_PROGRAM " run x.lua run_dir=" + run,
+                           "rank_" + rank);
+    };
+    return "port=$((20000 + $$ % 10000)); " + start("0") + start("1") +
+           "wait $rank_0; a=$?; wait $rank_1; echo codes $a $?";
+  }
   std::string text(const std::string& name) const {
     std::ifstream in(folder_ / name);
     return {std::istreambuf_iterator<char>(in), {}};
@@ -217,6 +228,59 @@ TEST_F(RanksTest, EverywhereCallbacksReduceOverRanks) {
   const std::map<int64_t, double> sums = numbers("run", "ranks_plus_one");
   ASSERT_EQ(sums.size(), 24U);
   for (const auto& [step, sum] : sums) EXPECT_EQ(sum, 6) << step;
+}
+
+TEST_F(RanksTest, AnObserverOfLocalZeroRunsOnOneRankOfEachMachine) {
+  write(recipe(
+      "r.callbacks.machine = t.observe { ranks = \"local_zero\", every = \"8ba\", batch_end = function(ctx)\n"
+      "  ctx.log:metric(\"seen\", ctx.step)\n  ctx.log:info(\"here\")\nend }\n"
+      "r.callbacks.all = t.everywhere { every = \"8ba\", batch_end = function(ctx)\n"
+      "  ctx.log:metric(\"once\", 1)\nend }\n"));
+  const Outcome outcome = here(two_machines("run"));
+  EXPECT_CONTAINS(outcome.output, "codes 0 0");
+  const std::map<int64_t, double> wanted = {{8, 8}, {16, 16}, {24, 24}};
+  EXPECT_EQ(numbers("run", "seen"), wanted) << text("rank_0.log") << text("rank_1.log");
+  EXPECT_EQ(numbers("run", "seen.rank_1"), wanted);
+  EXPECT_EQ(numbers("run", "once").size(), 3U);
+  EXPECT_TRUE(numbers("run", "once.rank_1").empty());
+  const std::vector<Json> said = events("run", "info");
+  ASSERT_EQ(said.size(), 6U);
+  EXPECT_EQ(said[1].at("text"), "rank 1: here");
+  EXPECT_EQ(said[1].at("facts").at("rank"), 1);
+
+  ASSERT_EQ(run(2, "machine_of_two").code, 0);
+  EXPECT_TRUE(numbers("machine_of_two", "seen.rank_1").empty()) << "both ranks are on one machine";
+}
+
+TEST_F(RanksTest, AnObserverThatFailsOnSeveralMachinesStopsThemAll) {
+  write(
+      recipe("r.callbacks.odd = t.observe { ranks = \"local_zero\", batch_end = function(ctx)\n"
+             "  if ctx.step == 5 then error(\"only here\") end\nend }\n"
+             "r.callbacks.odd.on_error = \"stop\"\n"));
+  const Outcome outcome = here(two_machines("run"));
+  EXPECT_CONTAINS(outcome.output, "codes 10 10");
+  EXPECT_CONTAINS(text("rank_0.log"), "of \"odd\"");
+}
+
+TEST_F(RanksTest, AProbeOfSeveralRanksLeavesNothing) {
+  fs::create_directory(folder_ / "tmp");
+  for (const int ranks : {1, 2}) {
+    const Outcome outcome = here("export TMPDIR=$PWD/tmp; tycho launch -n " + std::to_string(ranks) +
+                                 " plan x.lua --probe --json");
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+    const Json plan = parse_json(outcome.output, "plan"), &probe = plan.at("probe");
+    EXPECT_EQ(plan.at("num_ranks"), ranks);
+    EXPECT_EQ(probe.at("num_steps"), 3);
+    EXPECT_GT(probe.at("memory_bytes"), 0);
+    const double step_s = probe.at("step_s");
+    EXPECT_NEAR(probe.at("tokens_per_s").get<double>(), 8 * 32 / step_s, 1e-6 * 8 * 32 / step_s);
+    EXPECT_NEAR(probe.at("seconds").get<double>(), 24 * step_s, 1e-6 * step_s);
+    EXPECT_TRUE(fs::is_empty(folder_ / "tmp"));
+    EXPECT_FALSE(fs::exists(folder_ / "runs"));
+  }
+  const Outcome absent = here("tycho plan x.lua --probe train_data.local_dir=nowhere");
+  EXPECT_EQ(absent.code, 12);
+  EXPECT_CONTAINS(absent.output, "[mds] there is no nowhere/train/index.json");
 }
 
 TEST_F(RanksTest, EverywhereCallbacksHearOfCheckpointsTogether) {

@@ -29,6 +29,8 @@ TEST(CommandTest, WhatDoesNotFitIsRefusedByName) {
   EXPECT_EQ(refusal("scale_lr", Json::array()),
             "[cmd.scale_lr] factor is missing: scale_lr(0.5, { for_next = \"200ba\" })");
   EXPECT_EQ(refusal("set_lr", {"fast"}), "[cmd.set_lr] lr = \"fast\": wanted a number");
+  EXPECT_EQ(refusal("save", {"a/b"}), "[cmd.save] tag = \"a/b\": wanted a name without \"/\"");
+  EXPECT_EQ(refusal("save", {"before-lunch"}), "");
   EXPECT_EQ(refusal("set_betas", Json::array({Json::array({0.9, 1.0})})),
             "[cmd.set_betas] betas = [0.9,1.0]: wanted two numbers from 0 to below 1");
   EXPECT_NE(refusal("scale_lr", {0.5}, {{"for_nxt", "2ba"}}).find("did you mean \"for_next\""),

@@ -65,6 +65,42 @@ TEST(ReadConfig, FailsWithAListOfAllProblems) {
   EXPECT_EQ(read_config_or_fail(recipe()).seq_len, 128);
 }
 
+std::string trained_problem(const Json& json, TrainedUse use) {
+  try {
+    read_trained_config(json, use, "runs/x");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kRecipe);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ReadTrainedConfig, PassesOverWhatItsUseDoesNotNeed) {
+  Json json = recipe();
+  json["optimizer"]["lrr"] = 1;
+  json["guard"]["max_skips"] = 3;
+  json["novelty"] = true;
+  json.erase("max_duration");
+  EXPECT_EQ(trained_problem(json, TrainedUse::kModel), "");
+  EXPECT_EQ(trained_problem(json, TrainedUse::kEvaluation), "");
+  json["train_data"]["eos_token_id"] = 1 << 30;
+  json["global_batch"] = "8";
+  EXPECT_EQ(trained_problem(json, TrainedUse::kModel), "");
+  EXPECT_NE(trained_problem(json, TrainedUse::kEvaluation).find("global_batch: wanted"), std::string::npos);
+  json["global_batch"] = "8sp";
+  EXPECT_NE(trained_problem(json, TrainedUse::kEvaluation).find("train_data.eos_token_id: "),
+            std::string::npos);
+}
+
+TEST(ReadTrainedConfig, RefusesWhatTheModelIsMadeOf) {
+  Json json = recipe();
+  json["model"]["heads"] = 5;
+  const std::string text = trained_problem(json, TrainedUse::kModel);
+  EXPECT_EQ(text.find("[recipe of runs/x] 1 problem\n  model.heads: "), 0U) << text;
+  json["model"] = {{"kind", "llama"}, {"widht", 64}};
+  EXPECT_NE(trained_problem(json, TrainedUse::kModel).find("model.widht: unknown key"), std::string::npos);
+}
+
 TEST(TrainConfigSchema, NamesEveryKnob) {
   const Json schema = train_config_schema();
   std::string names;

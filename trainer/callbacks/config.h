@@ -78,9 +78,23 @@ struct OwnCallback : CallbackOptions, EventFunctions {
   }
 };
 
+/// Where an observer runs.
+enum class ObserveRanks { kZero, kLocalZero };
+constexpr EnumNames<ObserveRanks, 2> enum_names(ObserveRanks) {
+  return {{{"zero", ObserveRanks::kZero}, {"local_zero", ObserveRanks::kLocalZero}}};
+}
+
 struct ObserveConfig : OwnCallback {
   static constexpr const char* kKind = "observe";
-  static constexpr const char* kHelp = "Looks, on rank 0: for metrics, plots and samples.";
+  static constexpr const char* kHelp =
+      "Looks, on rank 0 or on one rank of each machine: for metrics, plots and samples.";
+  ObserveRanks ranks = ObserveRanks::kZero;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("ranks", ranks,
+      "zero: rank 0 alone; local_zero: the first rank of each machine, whose records carry its number.");
+    OwnCallback::fields(v);
+  }
 };
 struct ControlConfig : OwnCallback {
   static constexpr const char* kKind = "control";

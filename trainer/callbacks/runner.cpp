@@ -22,6 +22,24 @@ bool of_steps(Event event) {
          event == Event::kBatchEnd;
 }
 
+bool runs_here(const Callback& callback, const RunnerContext& context) {
+  if (context.rank == 0 || callback.kind == CallbackKind::kEverywhere) return true;
+  return callback.kind == CallbackKind::kObserve && callback.ranks == ObserveRanks::kLocalZero &&
+         context.local_rank == 0;
+}
+
+/// Hands on what a callback of another rank recorded.
+void report(const Json& record, size_t rank, Reporter& reporter) {
+  if (record.contains("metric"))
+    return reporter.metric(record.at("step"),
+                           fmt::format("{}.rank_{}", record.at("metric").get<std::string>(), rank),
+                           record.at("value"));
+  Json facts = record.at("facts");
+  if (facts.is_object()) facts["rank"] = rank;
+  reporter.event(record.at("kind"), fmt::format("rank {}: {}", rank, record.at("text").get<std::string>()),
+                 facts);
+}
+
 /// Without those of a callback that only say that another rank failed, where that rank says of what.
 std::vector<Json> causes(const std::vector<Json>& failures) {
   std::vector<Json> kept;
@@ -42,7 +60,7 @@ CallbackRunner::CallbackRunner(std::vector<Callback> callbacks, RunnerContext co
   for (Callback& callback : callbacks) {
     known_[callback.name] = callback.options.on_error.value_or(OnError::kDisable);
     explicit_policy_[callback.name] = callback.options.on_error.has_value();
-    if (context_.rank != 0 && callback.kind != CallbackKind::kEverywhere) continue;
+    if (!runs_here(callback, context_)) continue;
     const CallbackOptions& options = callback.options;
     Slot slot;
     const bool moments_only = !options.every && !options.at.empty();
@@ -130,16 +148,19 @@ void CallbackRunner::account(Slot& slot, const EventInfo& info, double seconds) 
 
 Agreement CallbackRunner::boundary(int64_t step, std::vector<Command> operators, int signal) {
   std::string mine;
-  if (!failures_.empty() || !commands_.empty() || !operators.empty() || signal != 0) {
+  if (!failures_.empty() || !records_.empty() || !commands_.empty() || !operators.empty() || signal != 0) {
     Json commands = Json::array();
     for (const Command& command : commands_) commands.push_back(command_json(command));
     for (const Command& command : operators) commands.push_back(command_json(command));
-    mine =
-        Json{{"failures", std::move(failures_)}, {"commands", std::move(commands)}, {"signal", signal}}.dump(
-            -1, ' ', false, Json::error_handler_t::replace);
+    mine = Json{{"failures", std::move(failures_)},
+                {"commands", std::move(commands)},
+                {"records", std::move(records_)},
+                {"signal", signal}}
+               .dump(-1, ' ', false, Json::error_handler_t::replace);
   }
   commands_.clear();
   failures_ = Json::array();
+  records_ = Json::array();
   Agreement agreed;
   std::vector<Json> failures;
   const std::vector<std::string> texts = context_.gather(mine);
@@ -148,6 +169,7 @@ Agreement CallbackRunner::boundary(int64_t step, std::vector<Command> operators,
     const Json said = parse_json(texts[rank], "boundary");
     if (rank == 0)
       for (const Json& command : said.at("commands")) agreed.commands.push_back(command_from_json(command));
+    for (const Json& record : said.at("records")) report(record, rank, context_.reporter);
     for (Json failed : said.at("failures")) {
       failed["rank"] = rank;
       failures.push_back(std::move(failed));
@@ -173,6 +195,14 @@ std::string CallbackRunner::handle(const Json& failure, int64_t step) {
   context_.reporter.event("warning", text + (policy == OnError::kDisable ? "; it is disabled" : ""),
                           {{"callback", name}, {"step", step}, {"on_error", enum_name(policy)}});
   return "";
+}
+
+void CallbackRunner::record_metric(int64_t step, const std::string& name, double value) {
+  records_.push_back({{"step", step}, {"metric", name}, {"value", value}});
+}
+
+void CallbackRunner::record_event(const std::string& kind, const std::string& text, const Json& facts) {
+  records_.push_back({{"kind", kind}, {"text", text}, {"facts", facts}});
 }
 
 void CallbackRunner::enable(const std::string& name, bool on) {

@@ -23,7 +23,7 @@ struct Agreement {
 
 /// What a runner gets from the run around it; all of it outlives the runner.
 struct RunnerContext {
-  int rank = 0;
+  int rank = 0, local_rank = 0;
   Reporter& reporter;
   GatherTexts gather;
   Dist* dist = nullptr;
@@ -44,6 +44,10 @@ class CallbackRunner {
   /// Collective: what failed on any rank is known to all, and handled alike by the callback's policy.
   /// `operators`: commands that did not come from callbacks; `signal`: the one that this rank got, or 0.
   Agreement boundary(int64_t step, std::vector<Command> operators, int signal);
+  /// What a callback of another rank than 0 records, as Reporter::metric and Reporter::event take it: rank 0
+  /// reports it at the next boundary, with this rank's number.
+  void record_metric(int64_t step, const std::string& name, double value);
+  void record_event(const std::string& kind, const std::string& text, const Json& facts);
   /// Switches a callback; Error (kRecipe) for an unknown name.
   void enable(const std::string& name, bool on);
   const std::map<std::string, bool>& switched() const { return enabled_; }
@@ -75,7 +79,7 @@ class CallbackRunner {
   std::map<std::string, bool> explicit_policy_;
   std::map<std::string, bool> enabled_;
   std::vector<Command> commands_;
-  Json failures_ = Json::array();
+  Json failures_ = Json::array(), records_ = Json::array();
 };
 
 }  // namespace tycho

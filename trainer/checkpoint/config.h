@@ -1,6 +1,7 @@
 // What checkpointing can be told.
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "trainer/base/duration.h"
 #include "trainer/base/fields.h"
@@ -20,5 +21,8 @@ struct CheckpointConfig {
     v("async", async, "Write from a copy in memory while training goes on.");
   }
 };
+
+/// Whether a checkpoint may be called this. Where one is chosen, a text with "/" is a path.
+inline bool is_tag(const std::string& text) { return text.find('/') == std::string::npos; }
 
 }  // namespace tycho

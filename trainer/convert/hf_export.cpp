@@ -180,7 +180,8 @@ std::string config_text(const HfConfigText& config, const Json& token_ids, const
 ExportReport export_hf(FileOps& files, const CheckpointReader& checkpoint, const std::string& to,
                        const ExportOptions& options) {
   require_free_folder(to);
-  const TrainConfig recipe = read_config_or_fail(checkpoint.info().manifest.at("recipe"));
+  const TrainConfig recipe = read_trained_config(checkpoint.info().manifest.at("recipe"), TrainedUse::kModel,
+                                                 checkpoint.info().path);
   const ModelLayout layout = model_layout(recipe.model);
   check_weights(checkpoint, layout);
   const Json kept = kept_config(checkpoint);

@@ -42,7 +42,8 @@ std::optional<EvalResults> evaluate_checkpoint(const CheckpointReader& checkpoin
                                                std::optional<int64_t> batches, const at::Device& device,
                                                const std::atomic<int>& stop) {
   const std::string& path = checkpoint.info().path;
-  const TrainConfig config = read_config_or_fail(checkpoint.info().manifest.at("recipe"));
+  const TrainConfig config =
+      read_trained_config(checkpoint.info().manifest.at("recipe"), TrainedUse::kEvaluation, path);
   const EvalData sets = data ? EvalData{{"", read_as(config.train_data, *data)}} : config.eval_data;
   if (sets.empty())
     fail(ExitCode::kUsage, "[eval] the recipe of {} has no eval_data: name the data with --data DIR", path);

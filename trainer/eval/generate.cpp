@@ -53,7 +53,8 @@ std::vector<float> host_row(const Tensor& logits_BV) {
 
 Generator::Generator(const CheckpointReader& checkpoint, const std::string& tokenizer,
                      const at::Device& device)
-    : config_(read_config_or_fail(checkpoint.info().manifest.at("recipe"))),
+    : config_(read_trained_config(checkpoint.info().manifest.at("recipe"), TrainedUse::kModel,
+                                  checkpoint.info().path)),
       device_(device),
       own_units_(std::make_unique<LocalUnits>(make_units(model_layout(config_.model).units,
                                                          compute_dtype(config_.precision), device,

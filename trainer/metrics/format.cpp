@@ -51,6 +51,16 @@ std::string clock_text(double seconds) {
 
 std::string exact_text(double value) { return std::isnan(value) ? "nan" : fmt::format("{}", value); }
 
+std::string flops_text(double flops) {
+  const char* prefix = " kMGTPEZY";
+  while (flops >= 999.5 && prefix[1] != '\0') {
+    flops /= 1000;
+    ++prefix;
+  }
+  const std::string number = fmt::format("{:.{}f} ", flops, flops < 9.995 ? 2 : flops < 99.95 ? 1 : 0);
+  return *prefix == ' ' ? number + "FLOP" : number + *prefix + "FLOP";
+}
+
 std::string metric_text(double value) {
   const double size = std::abs(value);
   if (!std::isfinite(value)) return exact_text(value);

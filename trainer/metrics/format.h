@@ -16,6 +16,8 @@ std::string exact_text(double value);
 std::string short_text(double value);
 /// 0.258 as "25.8 %".
 std::string percent_text(double share);
+/// 29.5e6 as "29.5 MFLOP".
+std::string flops_text(double flops);
 /// `text` on one line and without control characters, so that a file name or a message cannot steer a
 /// terminal: line ends and tabs become spaces, other controls and broken UTF-8 '?', and with `unicode` false
 /// so does whatever is not ASCII.

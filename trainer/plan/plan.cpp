@@ -142,7 +142,8 @@ bool copies_for_checkpoints(const TrainConfig& config) {
 void add_memory(const TrainConfig& config, const ModelLayout& layout, int64_t num_ranks, Plan& plan) {
   add_state(config, layout, plan.memory);
   add_activations(config, layout, {micro_batch_sequences(config, num_ranks), config.seq_len}, plan.memory);
-  for (const MemoryItem& item : plan.memory) plan.memory_bytes += item.num_bytes;
+  for (const MemoryItem& item : plan.memory) plan.training_bytes += item.num_bytes;
+  plan.memory_bytes = plan.training_bytes;
   if (!copies_for_checkpoints(config)) return;
   const int64_t copy = unit_buffers(layout.units, kFp32Bytes) + optimizer_state(config, layout).num_bytes;
   const bool on_host = config.device == DeviceKind::kCuda;
@@ -175,17 +176,6 @@ int64_t kept_checkpoints(const TrainConfig& config, const Plan& plan) {
       every > 0 ? std::max(1.0, std::ceil(static_cast<double>(plan.steps) / std::max(1.0, every))) : 1;
   const auto all = static_cast<int64_t>(saves);
   return config.ckpt.keep == 0 ? all : std::min(config.ckpt.keep, all);
-}
-
-/// "29.5 MFLOP".
-std::string flops_text(double flops) {
-  const char* prefix = " kMGTPEZY";
-  while (flops >= 999.5 && prefix[1] != '\0') {
-    flops /= 1000;
-    ++prefix;
-  }
-  const std::string number = fmt::format("{:.{}f} ", flops, flops < 9.995 ? 2 : flops < 99.95 ? 1 : 0);
-  return *prefix == ' ' ? number + "FLOP" : number + *prefix + "FLOP";
 }
 
 /// 8030261248 -> "8,030,261,248".

@@ -37,6 +37,7 @@ struct Plan {
   std::string seconds_note;        // "at 40 % of the peak of 8 H200 (989 TFLOP/s in bf16 each)"
   std::vector<MemoryItem> memory;  // per rank: what the engine takes, without LibTorch itself
   int64_t memory_bytes = 0;        // of the device that trains
+  int64_t training_bytes = 0;      // the same without what a save takes
   int64_t checkpoint_bytes = 0;    // one checkpoint
   std::string checkpoint_note;     // "weights, exp_avg, exp_avg_sq in fp32"
   int64_t disk_bytes = 0;          // all that are kept, and one in flight

@@ -78,9 +78,10 @@ struct TextOptions {
   uint64_t seed = 0;
 };
 
-/// Bytes of the device that trains.
+/// Bytes of the device that trains. `before`: what this process had there when the run was opened; on a CPU
+/// that is the program and LibTorch.
 struct MemoryUse {
-  int64_t allocated = 0, peak = 0, total = 0;
+  int64_t allocated = 0, peak = 0, total = 0, before = 0;
 };
 
 /// Owned by the thread that opened it, which makes every call. Methods throw Error. Those that take long end

@@ -8,6 +8,7 @@ namespace {
 
 /// Adds an event with the step that it belongs to.
 int note(Call& call, const std::string& kind, const std::string& text, Json facts) {
+  if (!call.self<SessionRef>().keeps_record) return 0;
   facts["step"] = session(call).state().train.step;
   session(call).event(kind, text, facts);
   return 0;
@@ -25,7 +26,7 @@ int metric(Call& call) {
     if (call.text(1) == taken)
       throw ScriptError("E_ARGUMENT",
                         fmt::format("log:metric: {} is in every record; choose another name", taken));
-  session(call).metric(call.text(1), call.number(2));
+  if (call.self<SessionRef>().keeps_record) session(call).metric(call.text(1), call.number(2));
   return 0;
 }
 

@@ -34,6 +34,19 @@ TEST(Yaml, HasKeysInOrderWithTheirLines) {
   EXPECT_EQ(root.at("a.x"), nullptr);
 }
 
+TEST(Yaml, KnowsWhereKeysAndValuesStand) {
+  const DocNode root = yaml("a: &x  12\nb: {c: 'd', e: *x}\nf:\n  - \"g\"\n");
+  const auto shown = [](const SourcePlace& place) {
+    return fmt::format("{}:{}+{}", place.line, place.col, place.len);
+  };
+  EXPECT_EQ(shown(root.at("a")->key), "1:1+1");
+  EXPECT_EQ(shown(root.at("a")->place()), "1:8+2");
+  EXPECT_EQ(shown(root.at("b")->place()), "2:1+1") << "a map is pointed at by its key";
+  EXPECT_EQ(shown(root.at("b.c")->place()), "2:8+3");
+  EXPECT_EQ(shown(root.at("b.e")->place()), "2:13+1") << "and so is an alias";
+  EXPECT_EQ(shown(root.at("f")->items[0].place()), "4:5+3");
+}
+
 TEST(Yaml, WritesAliasesAndMergeKeysOut) {
   const DocNode root = yaml("a: &a\n  x: 1\n  y: 2\nb:\n  <<: *a\n  y: 3\nc: *a\n");
   EXPECT_EQ(root.at("b.x")->text, "1");
@@ -58,8 +71,9 @@ TEST(Yaml, StopsDepth) {
 }
 
 TEST(Yaml, RefusesWhatIsNotYaml) {
-  EXPECT_CONTAINS(parse_refusal("a: [1\nb: 2\n"), "is not YAML: line");
-  EXPECT_CONTAINS(parse_refusal("a: 1\na: 2\n"), "line 2: the key a is there twice");
+  EXPECT_CONTAINS(parse_refusal("a: [1\nb: 2\n"), "x.yaml:2:2: not YAML: ");
+  EXPECT_CONTAINS(parse_refusal("a: 1\na: 2\n"),
+                  "x.yaml:2:1: the key a is there twice\n   2 | a: 2\n     | ^");
   EXPECT_CONTAINS(parse_refusal("a: !!python/object:os.system x\n"), "a value with the tag");
   EXPECT_CONTAINS(parse_refusal("a: 1\n---\nb: 2\n"), "wanted one YAML document, found 2");
   EXPECT_CONTAINS(parse_refusal("? [a]\n: 1\n"), "a key that is no text");
@@ -67,13 +81,17 @@ TEST(Yaml, RefusesWhatIsNotYaml) {
 }
 
 TEST(Toml, HasKeysInOrderWithTheirLines) {
+  const SourcePlace place = read_toml("[b]\nx = \"1\"\n", "x.toml").at("b.x")->place();
+  EXPECT_EQ(place.line, 2);
+  EXPECT_EQ(place.col, 5);
+  EXPECT_EQ(place.len, 3);
   const DocNode root = read_toml("z = 1\n[b]\nx = \"1\"\n[a]\ny = 0.5\nf = true\nl = [1, 2]\n", "x.toml");
   EXPECT_EQ(root.entries[1].key, "b");
   EXPECT_FALSE(root.at("b.x")->is_plain);
   EXPECT_EQ(root.at("a.y")->line, 5);
   EXPECT_EQ(root.at("a.y")->text, "0.5");
   EXPECT_EQ(root.at("a.l")->items.size(), 2u);
-  EXPECT_CONTAINS(parse_refusal("a = \n", true), "is not TOML: line 1");
+  EXPECT_CONTAINS(parse_refusal("a = \n", true), "x.toml:1:");
 }
 
 TEST(Scalars, AreReadAsOmegaConfReadsThem) {

@@ -41,11 +41,38 @@ TEST(Import, NamesEveryKeyThatItCannotHonour) {
   const std::string text =
       refusal(foundry("precision: amp_fp8\nfsdp_config:\n  cpu_offload: true\n  sharding_strateg: "
                       "X\ncallbacks:\n  mine: {}\n"));
-  EXPECT_CONTAINS(text, "[import] 4 keys of x.yaml cannot be imported:");
-  EXPECT_CONTAINS(text, "line 3       precision = amp_fp8: Tycho has amp_bf16, bf16, fp32");
-  EXPECT_CONTAINS(text, "line 5       fsdp_config.cpu_offload = true: is not there");
+  EXPECT_CONTAINS(text, "\n4 keys of x.yaml cannot be imported; nothing was written.");
+  EXPECT_CONTAINS(text,
+                  "x.yaml:3:12: precision = amp_fp8: Tycho has amp_bf16, bf16, fp32\n"
+                  "   3 | precision: amp_fp8\n     |            ^^^^^^^\n");
+  EXPECT_CONTAINS(text, "x.yaml:5:16: fsdp_config.cpu_offload = true: is not there\n");
+  EXPECT_CONTAINS(text, "x.yaml:6:3: fsdp_config.sharding_strateg = X: no such key");
   EXPECT_CONTAINS(text, "did you mean \"sharding_strategy\"?");
   EXPECT_CONTAINS(text, "callbacks.mine: no such key is known here");
+}
+
+TEST(Import, KnowsWhatEachLineOfTheRecipeWasMadeOf) {
+  const std::string text = foundry(
+      "variables: {lr: 1e-3}\nseed: &s 5  # chosen\n\noptimizer:\n  name: decoupled_adamw\n  lr: "
+      "${variables.lr}\n  betas: [0.9, 0.95]\nmax_seq_len: \"64\"\neval_first: *s\n");
+  const Imported made = import_recipe("x.yaml", text, {{7, "max_seq_len=32"}});
+  const auto place = [&](const std::string& line) {
+    const size_t at = made.lua.find(line);
+    if (at == std::string::npos) return "no line " + line + " in\n" + made.lua;
+    const auto number = static_cast<size_t>(
+        std::count(made.lua.begin(), made.lua.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+    const SourcePlace& found = made.places.at(number);
+    if (found.argument > 0) return fmt::format("argument {}", found.argument);
+    return fmt::format("{}:{}+{}", found.line, found.col, found.len);
+  };
+  EXPECT_EQ(place("r.max_duration"), "1:15+4");
+  EXPECT_EQ(place("local lr = 1e-3"), "3:17+4");
+  EXPECT_EQ(place("r.seed = 5"), "4:10+1");
+  EXPECT_EQ(place("r.optimizer = "), "6:1+9");
+  EXPECT_EQ(place("lr = lr"), "8:7+15");
+  EXPECT_EQ(place("betas = "), "9:3+5");
+  EXPECT_EQ(place("r.seq_len = 32"), "argument 7");
+  EXPECT_EQ(place("r.clip.norm = 0"), "0:0+1");
 }
 
 TEST(Import, TakesFirstValuesAndNeutralSettings) {
@@ -141,7 +168,7 @@ TEST(Import, RefusesReferencesThatLeadNowhere) {
   EXPECT_CONTAINS(refusal(foundry("seed: ${oc.env:SEED}\n")), "calls a resolver");
   const std::string many =
       refusal(foundry("seed: ${oc.env:SEED}\nrun_name: x${variables.x}\nno_such_key: 1\n"));
-  EXPECT_CONTAINS(many, "[import] 3 keys of ");
+  EXPECT_CONTAINS(many, "\n3 keys of x.yaml cannot be imported");
   EXPECT_CONTAINS(many, "seed = ${oc.env:SEED}: ${oc.env:SEED} calls a resolver");
   EXPECT_CONTAINS(many, "run_name = x${variables.x}: ${variables.x} refers to a key that is not there");
   EXPECT_CONTAINS(many, "no_such_key = 1: no such key is known here");

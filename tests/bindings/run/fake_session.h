@@ -183,7 +183,7 @@ class FakeSession final : public TrainingSession {
     events_.push_back(kind + ": " + text + " " + facts.dump());
     if (display_) display_->event(kind, text, facts);
   }
-  MemoryUse memory() const override { return {1 << 20, 2 << 20, 4 << 20}; }
+  MemoryUse memory() const override { return {1 << 20, 2 << 20, 4 << 20, 1 << 19}; }
 
   std::unique_ptr<Reporter> display_;
   std::vector<std::string> events_;

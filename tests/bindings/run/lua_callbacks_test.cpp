@@ -112,6 +112,27 @@ TEST_F(LuaCallbacksTest, CommandsAreCheckedWhereTheyAreWritten) {
   EXPECT_NE(call().find("did you mean \"scale_lr\""), std::string::npos);
   load("r.callbacks.a = t.control { batch_end = function(ctx) ctx.cmd.set_lr(-1) end }");
   EXPECT_NE(call().find("x.lua:7"), std::string::npos);
+  load("r.callbacks.a = t.control { batch_end = function(ctx) ctx.cmd.save(\"a/b\") end }");
+  EXPECT_EQ(call(), "x.lua:7: [cmd.save] tag = \"a/b\": wanted a name without \"/\"");
+}
+
+TEST_F(LuaCallbacksTest, OnOtherRanksAnObserverRecordsAndACallbackOfAllRanksDoesNot) {
+  session_.facts_.rank = 1;
+  for (const auto& [kind, records] : {std::pair("observe", 1), {"everywhere", 0}}) {
+    session_.metrics.clear(), session_.events_.clear();
+    load(std::string("r.callbacks.a = t.") + kind +
+         " { batch_end = function(ctx) ctx.log:metric(\"m\", 1) ctx.log:warn \"w\" end }");
+    EXPECT_EQ(call(), "");
+    EXPECT_EQ(session_.metrics.size(), records);
+    EXPECT_EQ(session_.events_.size(), records);
+  }
+}
+
+TEST_F(LuaCallbacksTest, AnObserverSaysWhereItRuns) {
+  load("r.callbacks.a = t.observe { ranks = \"local_zero\", batch_end = function() end }");
+  EXPECT_EQ(callbacks_.at(0).ranks, ObserveRanks::kLocalZero);
+  load("r.callbacks.a = t.observe { batch_end = function() end }");
+  EXPECT_EQ(callbacks_.at(0).ranks, ObserveRanks::kZero);
 }
 
 TEST_F(LuaCallbacksTest, WhatRaisesLeavesItsStateAsItWas) {

@@ -10,6 +10,9 @@ namespace tycho {
 namespace {
 
 struct NotedEvents : Reporter {
+  void metric(int64_t step, const std::string& name, double value) override {
+    noted.push_back(fmt::format("{} {} {}", step, name, value));
+  }
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
     noted.push_back(kind + ": " + text);
     last_facts = facts;
@@ -20,10 +23,11 @@ struct NotedEvents : Reporter {
 
 class RunnerTest : public testing::Test {
  protected:
-  CallbackRunner make(std::vector<Callback> callbacks, int rank = 0) {
+  CallbackRunner make(std::vector<Callback> callbacks, int rank = 0, int local_rank = 0) {
     return CallbackRunner(
         std::move(callbacks),
         {.rank = rank,
+         .local_rank = local_rank,
          .reporter = reporter_,
          .gather = [this](const std::string& mine) { return gather_(mine); },
          .in_steps =
@@ -143,7 +147,7 @@ TEST_F(RunnerTest, AnErrorStopsInTheFirstStepsAndDisablesLater) {
 TEST_F(RunnerTest, WhatOneRankMetIsKnownToAllAndOnlyRankZeroCommands) {
   const std::string theirs =
       R"({"failures":[{"callback":"x","event":"setup","message":"x.lua:9: rank one"}],)"
-      R"("commands":[{"name":"stop","arguments":{},"by":"x"}],"signal":15})";
+      R"("commands":[{"name":"stop","arguments":{},"by":"x"}],"records":[],"signal":15})";
   gather_ = [&](const std::string& mine) { return std::vector<std::string>{mine, theirs}; };
   CallbackRunner runner = make(failing(OnError::kStop));
   EXPECT_TRUE(boundary(runner, 1).empty());
@@ -168,7 +172,7 @@ TEST_F(RunnerTest, WhatARankFailedOfComesBeforeWhatThatMeantForOthers) {
       {.on_error = OnError::kStop}, nullptr, CallbackKind::kEverywhere));
   std::string theirs =
       R"({"failures":[{"callback":"x","event":"batch_end","message":"x.lua:9: boom","echo":false}],)"
-      R"("commands":[],"signal":0})";
+      R"("commands":[],"records":[],"signal":0})";
   gather_ = [&](const std::string& mine) { return std::vector<std::string>{mine, theirs}; };
   CallbackRunner runner(std::move(callbacks),
                         {.reporter = reporter_,
@@ -196,6 +200,43 @@ TEST_F(RunnerTest, OtherRanksRunOnlyEverywhereCallbacks) {
   end_step(runner, 1);
   EXPECT_EQ(calls, 1);
   runner.enable("control", false);  // known by name all the same
+}
+
+TEST_F(RunnerTest, AnObserverOfLocalZeroRunsOnceOnEachMachine) {
+  const auto calls_on = [&](int rank, int local_rank, CallbackKind kind, ObserveRanks ranks) {
+    int calls = 0;
+    std::vector<Callback> callbacks;
+    callbacks.push_back(fake_callback(
+        "x", {Event::kBatchEnd}, [&](const EventInfo&, CallbackPort&, Json&) { ++calls; }, {}, nullptr,
+        kind));
+    callbacks.back().ranks = ranks;
+    CallbackRunner runner = make(std::move(callbacks), rank, local_rank);
+    end_step(runner, 1);
+    return calls;
+  };
+  const auto local_zero = ObserveRanks::kLocalZero;
+  EXPECT_EQ(calls_on(0, 0, CallbackKind::kObserve, local_zero), 1);
+  EXPECT_EQ(calls_on(1, 1, CallbackKind::kObserve, local_zero), 0);
+  EXPECT_EQ(calls_on(8, 0, CallbackKind::kObserve, local_zero), 1);
+  EXPECT_EQ(calls_on(8, 0, CallbackKind::kObserve, ObserveRanks::kZero), 0);
+}
+
+TEST_F(RunnerTest, WhatOtherRanksRecordIsReportedWithTheirNumber) {
+  std::string theirs;
+  gather_ = [&](const std::string& mine) { return std::vector<std::string>{"", theirs = mine}; };
+  CallbackRunner other = make({}, /*rank=*/1);
+  other.record_metric(7, "disk", 0.5);
+  other.record_event("warning", "full", {{"step", 7}});
+  boundary(other, 7);
+  reporter_.noted.clear();
+  gather_ = [&](const std::string& mine) { return std::vector<std::string>{mine, theirs}; };
+  CallbackRunner zero = make({});
+  boundary(zero, 7);
+  EXPECT_EQ(reporter_.noted, (std::vector<std::string>{"7 disk.rank_1 0.5", "warning: rank 1: full"}));
+  EXPECT_EQ(reporter_.last_facts.at("rank"), 1);
+  gather_ = [&](const std::string& mine) { return std::vector<std::string>{"", theirs = mine}; };
+  boundary(other, 8);
+  EXPECT_EQ(theirs, "") << "it is said once";
 }
 
 TEST_F(RunnerTest, NamesThatDoNotExistAreRefusedWithASuggestion) {

@@ -26,6 +26,15 @@ TEST(HfExport, WritesTheFileThatItImported) {
   }
 }
 
+TEST(HfExport, NeedsOfTheRecipeOnlyTheModel) {
+  const TempDir dir;
+  CheckpointInfo info = import_hf(real_files(), golden_model("llama"), dir / "run").checkpoint;
+  info.manifest["recipe"]["guard"]["max_skips"] = 3;
+  EXPECT_EQ(export_hf(real_files(), CheckpointReader(info), dir / "out", {}).dtype, "fp32");
+  info.manifest["recipe"]["model"]["heads"] = 5;
+  EXPECT_THROW(export_hf(real_files(), CheckpointReader(info), dir / "out2", {}), Error);
+}
+
 TEST(HfExport, GivesBackBf16AsItWasInShardsWithAnIndex) {
   const TempDir dir;
   const ExportReport report =

@@ -43,6 +43,30 @@ TEST_F(EvaluateCheckpointTest, GivesWhatTheRunReportedAtItsEnd) {
   EXPECT_EQ(evaluate(split("val"), 1).tokens, 4 * 15);  // one batch of the recipe
 }
 
+TEST_F(EvaluateCheckpointTest, ARuleThatIsNewerThanACheckpointCountsOnlyForWhatIsNeeded) {
+  write_data(40, 16, 64);
+  ASSERT_EQ(run("2ba"), 0);
+  const double loss = evaluate(split("train")).loss;
+  const auto with = [&](const std::function<void(Json&)>& edit) {
+    CheckpointInfo info = find_checkpoint(run_dir());
+    edit(info.manifest["recipe"]);
+    return evaluate_checkpoint(CheckpointReader(info), split("train"), 0, at::kCPU, stop_)
+        .value()
+        .at("")
+        .loss;
+  };
+  EXPECT_EQ(with([](Json& recipe) { recipe["guard"]["max_skips"] = 3; }), loss);
+  EXPECT_EQ(with([](Json& recipe) { recipe["optimizer"]["gone"] = 1; }), loss);
+  try {
+    with([](Json& recipe) { recipe["model"]["heads"] = 5; });
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kRecipe);
+    EXPECT_NE(std::string(error.what()).find("[recipe of " + run_dir()), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("model.heads: "), std::string::npos) << error.what();
+  }
+}
+
 TEST_F(EvaluateCheckpointTest, WithoutDataItEvaluatesWhatTheRecipeDoes) {
   write_data(40, 16, 64);
   write_data(7, 16, 64, "val");

@@ -51,6 +51,11 @@ class GenerateTest : public RunTest {
 TEST_F(GenerateTest, WritesWhatItLearnt) {
   ASSERT_EQ(run(), 0);
   const std::string text = generate("the quick", {.temperature = 0}, 12);
+  CheckpointInfo old = find_checkpoint(run_dir());
+  old.manifest["recipe"]["guard"]["max_skips"] = 3;  // breaks a rule, and is no part of the model
+  Generator of_old(CheckpointReader(old), "", at::kCPU);
+  EXPECT_EQ(of_old.encode("the quick"),
+            Generator(CheckpointReader(find_checkpoint(run_dir())), "", at::kCPU).encode("the quick"));
   EXPECT_EQ(std::string("the quick" + text).substr(0, 30), std::string(kSentence).substr(0, 30));
   EXPECT_EQ(generate("the quick", {.temperature = 0}, 12), text);
   EXPECT_EQ(generate("fox", {.temperature = 2}, 20, 1), generate("fox", {.temperature = 2}, 20, 1));

@@ -1,0 +1,58 @@
+// Opens a recipe in a throw-away folder and measures its first steps.
+#include "host/probe.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "host/engine.h"
+#include "host/start_run.h"
+#include "host/throw_away_folder.h"
+#include "trainer/base/error.h"
+#include "trainer/base/hash.h"
+#include "trainer/base/json_writer.h"
+#include "trainer/rendezvous/rank_cores.h"
+
+namespace tycho {
+namespace {
+
+constexpr int64_t kSteps = 3;
+
+/// The same for all ranks of a run, whose recipes are compared.
+std::string folder_of(const RankPlace& place) {
+  const std::string meeting = fmt::format("{}:{} {}", place.address, place.port, place.token);
+  const std::string name = place.num_ranks == 1 ? std::to_string(getpid()) : hash_hex(meeting).substr(0, 12);
+  std::error_code error;
+  const std::filesystem::path temporary = std::filesystem::temp_directory_path(error);
+  if (error)
+    fail(ExitCode::kStorage, "[probe] there is no folder for temporary files ({}): set TMPDIR to one",
+         error.message());
+  return (temporary / ("tycho-probe-" + name)).string();
+}
+
+/// The recipe in another folder, from its beginning.
+RunRequest request_of(ResolvedRecipe recipe, const RankPlace& place, const std::string& folder) {
+  recipe.tree["run_dir"] = folder;
+  recipe.tree["resume"] = "none";
+  recipe.tree["profile"] = to_json(ProfileConfig());
+  RunRequest request = make_run_request(recipe, {}, {"tycho", "plan", "--probe"});
+  request.place = place;
+  return request;
+}
+
+}  // namespace
+
+int probe_recipe(const ResolvedRecipe& recipe, const RankPlace& place,
+                 const std::function<void(const Probe&, const RunInfo&)>& show) {
+  const std::string folder = folder_of(place);
+  return in_throw_away_folder(folder, place.rank == 0, [&] {
+    static const StopFlag kNeverStops{0};  // a signal ends this process at once: there is nothing to save
+    const EngineApi& engine = open_engine(threads_of_rank(recipe.config.threads, place));
+    const auto session = engine.open(request_of(recipe, place, folder), nullptr, kNeverStops);
+    const Probe measured = probe(*session, kSteps);
+    if (place.rank == 0) show(measured, session->facts().run);
+    return 0;
+  });
+}
+
+}  // namespace tycho

@@ -1,0 +1,85 @@
+// Works in a folder from a child process, and removes it from the parent.
+#include "host/throw_away_folder.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "host/launch/signal_queue.h"
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr int kStops[] = {SIGINT, SIGTERM, SIGUSR1};
+
+class Folder {
+ public:
+  explicit Folder(std::string path) : path_(std::move(path)) {
+    std::error_code error;
+    fs::remove_all(path_, error);
+    if (!fs::create_directory(path_, error) || error)
+      fail(ExitCode::kStorage, "[folder] cannot make {}: {}; set TMPDIR to a folder that can be written",
+           path_, error ? error.message() : "something else is there");
+    fs::permissions(path_, fs::perms::owner_all, error);
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+ private:
+  std::string path_;
+};
+
+/// Waits for the child, and passes signals on to it: those of a terminal reach it by themselves.
+int wait_for(pid_t child, SignalQueue& signals) {
+  int status = 0;
+  while (waitpid(child, &status, WNOHANG) != child) {
+    pollfd file = {signals.file(), POLLIN, 0};
+    poll(&file, 1, -1);
+    while (const auto signal = signals.next())
+      if (signal->ssi_signo != SIGCHLD && signal->ssi_code != SI_KERNEL)
+        kill(child, static_cast<int>(signal->ssi_signo));
+  }
+  return status;
+}
+
+}  // namespace
+
+int in_throw_away_folder(const std::string& path, bool owns, const std::function<int()>& body) {
+  std::signal(SIGCHLD, SIG_DFL);  // who started this may have ignored it
+  auto signals =
+      std::make_optional<SignalQueue>(std::initializer_list<int>{SIGINT, SIGTERM, SIGUSR1, SIGCHLD});
+  std::optional<Folder> folder;
+  if (owns) folder.emplace(path);
+  std::fflush(stdout);
+  const pid_t parent = getpid(), child = fork();
+  if (child < 0) fail(ExitCode::kFailure, "[process] cannot start another: {}", std::strerror(errno));
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(static_cast<int>(ExitCode::kFailure));
+    for (const int number : kStops) std::signal(number, SIG_DFL);
+    signals.reset();
+    return body();
+  }
+  const int status = wait_for(child, *signals);
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  for (const int number : kStops)
+    if (WTERMSIG(status) == number) return 128 + number;
+  fail(ExitCode::kNumerics, "[process] was killed by SIG{}{}", sigabbrev_np(WTERMSIG(status)),
+       WTERMSIG(status) == SIGKILL ? ": memory may have run out, which `dmesg` tells" : "");
+}
+
+}  // namespace tycho

@@ -1,0 +1,101 @@
+// tycho plan --probe as people start it, with an engine whose numbers are known: 64 tokens in 0.25 s.
+#include "tests/host/shell.h"
+#include "trainer/base/json.h"
+
+namespace tycho {
+namespace {
+
+class PlanProbeTest : public ShellTest {
+ protected:
+  void SetUp() override {
+    ShellTest::SetUp();
+    install(TYCHO_FAKE_ENGINE);
+    write(whole());
+    std::filesystem::create_directory(folder_ / "tmp");
+  }
+  Outcome plan(const std::string& arguments, const std::string& before = "") const {
+    return here(before + " TMPDIR=$PWD/tmp TYCHO_FAKE_RUN_FOLDER=1 ./bin/tycho " + arguments);
+  }
+  /// What is there beside the recipe and the program.
+  void expect_nothing_left() const {
+    EXPECT_TRUE(std::filesystem::is_empty(folder_ / "tmp"));
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "runs"));
+  }
+};
+
+TEST_F(PlanProbeTest, SetsWhatWasMeasuredBesideWhatWasPlanned) {
+  const Outcome outcome = plan("plan x.lua --probe --gpu A100 --mfu 0.5");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_CONTAINS(outcome.output, "probe: 3 steps on nothing\n");
+  EXPECT_CONTAINS(outcome.output, "1.57 MB  at the peak, beside 524 KB that were taken before\n");
+  EXPECT_CONTAINS(outcome.output, "0.25 s  the first one 0.25 s\n");
+  EXPECT_CONTAINS(outcome.output, " 256  0.00 FLOP/s, of a peak that is not known\n");
+  EXPECT_CONTAINS(outcome.output, " 0:00:03  planned at 50.0 % of the peak of 1 A100");
+  expect_nothing_left();
+}
+
+TEST_F(PlanProbeTest, GivesBothAsJson) {
+  const Outcome outcome = plan("plan x.lua --probe --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  const Json json = parse_json(outcome.output, "plan");
+  const Json& probe = json.at("probe");
+  EXPECT_EQ(probe.at("num_steps"), 3);
+  EXPECT_EQ(probe.at("step_s"), 0.25);
+  EXPECT_EQ(probe.at("tokens_per_s"), 256);
+  EXPECT_EQ(probe.at("memory_bytes"), (2 << 20) - (1 << 19));
+  EXPECT_EQ(probe.at("seconds"), 2.5);
+  EXPECT_FALSE(probe.contains("mfu"));
+  EXPECT_LT(json.at("training_bytes"), json.at("memory_bytes")) << "a save takes a copy on a CPU";
+  expect_nothing_left();
+}
+
+TEST_F(PlanProbeTest, ASignalEndsItAndNothingIsLeft) {
+  for (const auto& [signal, code] : {std::pair("INT", 130), {"TERM", 143}}) {
+    const Outcome outcome =
+        plan(std::string("plan x.lua --probe seed=99 >log & pid=$!; for i in $(seq 600); do "
+                         "grep -q waiting log && break; sleep 0.05; done; kill -") +
+                 signal + " $pid; wait $pid; exit $?",
+             "set -m; export TMPDIR=$PWD/tmp;");
+    EXPECT_EQ(outcome.code, code) << outcome.output;
+    expect_nothing_left();
+  }
+}
+
+TEST_F(PlanProbeTest, AKilledProbeIsNamedAndNothingIsLeft) {
+  const Outcome outcome = plan("plan x.lua --probe seed=98");
+  EXPECT_EQ(outcome.code, 14) << outcome.output;
+  EXPECT_CONTAINS(outcome.output, "was killed by SIGKILL: memory may have run out");
+  expect_nothing_left();
+}
+
+TEST_F(PlanProbeTest, RefusesRanksThatAreNotHere) {
+  const Outcome outcome = plan("plan x.lua --probe --ranks 4");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_CONTAINS(outcome.output,
+                  "--probe measures the ranks that are here, 1: leave --ranks 4 out, or start as "
+                  "many with tycho launch -n 4 plan RECIPE --probe");
+  const Outcome unstarted = plan("launch -n 2 plan x.lua");
+  EXPECT_EQ(unstarted.code, 2);
+  EXPECT_CONTAINS(unstarted.output, "plan starts ranks only to measure them: add --probe");
+  const Outcome shared = plan("launch -n 2 plan x.lua --probe global_batch=3sp");
+  EXPECT_EQ(shared.code, 11) << shared.output;
+  expect_nothing_left();
+}
+
+TEST_F(PlanProbeTest, RanksMeasureTogetherAndRankZeroSaysIt) {
+  const Outcome outcome = plan("launch -n 2 plan x.lua --probe");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_EQ(outcome.output.find("probe: "), outcome.output.rfind("probe: ")) << outcome.output;
+  EXPECT_EQ(outcome.output.find("[rank 1]"), std::string::npos) << outcome.output;
+  expect_nothing_left();
+}
+
+TEST_F(PlanProbeTest, WithoutAFolderForTemporaryFilesItSaysSo) {
+  const Outcome outcome = here("TMPDIR=$PWD/nowhere ./bin/tycho plan x.lua --probe");
+  EXPECT_EQ(outcome.code, 15);
+  EXPECT_CONTAINS(outcome.output, "set TMPDIR to one\n");
+  EXPECT_EQ(outcome.output.find("probe: "), std::string::npos) << outcome.output;
+}
+
+}  // namespace
+}  // namespace tycho
