@@ -7,13 +7,14 @@ namespace tycho {
 
 /// Views of a block's unit; -1 where the model has none. up_* is gate and up stacked where the feed-forward
 /// is gated.
+/// qkv_* is the queries' alone in a block that reuses keys and values.
 struct BlockParams {
   int norm1_weight = -1, norm1_bias = -1, norm2_weight = -1, norm2_bias = -1;
   int qkv_weight = -1, qkv_bias = -1, out_weight = -1, out_bias = -1;
   int q_norm_weight = -1, q_norm_bias = -1, k_norm_weight = -1, k_norm_bias = -1;
   int up_weight = -1, up_bias = -1, down_weight = -1, down_bias = -1;
 };
-BlockParams block_params(const DecoderSpec& spec);
+BlockParams block_params(const DecoderSpec& spec, int64_t block);
 
 /// Views of the embedding's unit.
 namespace embedding_param {
@@ -44,12 +45,13 @@ enum : int {
   kNormed2,
   kMean2,
   kInv2,
-  kUp
+  kUp,
+  kDKv  // gradient of keys and values that later blocks reuse, of those blocks
 };
 }
 /// Slots that blocks share.
 namespace block_scratch {
-enum : int { kHidden, kDHidden, kDQkv, kDAttention, kDNormed, kAdded };
+enum : int { kHidden, kDHidden, kDQkv, kDAttention, kDNormed, kAdded, kPackedQkv };
 }
 /// Slots around the blocks.
 namespace model_slot {

@@ -37,6 +37,8 @@ DecoderSpec sized(const Family& c, int64_t ffn_width) {
   s.softmax_scale = 1.0 / std::sqrt(static_cast<double>(s.head_dim));
   s.attn_dropout = c.attn_dropout;
   s.tied = c.tied;
+  s.blocks.resize(static_cast<size_t>(c.layers));
+  for (int64_t i = 0; i < c.layers; ++i) s.blocks[static_cast<size_t>(i)].kv_block = i;
   return s;
 }
 
@@ -89,7 +91,33 @@ Init mpt_residual(const MptConfig& c, int64_t fan_in) {
   return init;
 }
 
+/// Blocks by their kinds; one that reuses keys and values of a block which reuses others' has those.
+void mpt_blocks(const MptConfig& c, std::vector<BlockSpec>& blocks) {
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const BlockKindConfig& kind = c.blocks.kind_of(static_cast<int64_t>(i));
+    const TemperatureTuningConfig &own = kind.temperature_tuning, &all = c.temperature_tuning;
+    BlockSpec& block = blocks[i];
+    block.window = kind.sliding_window.value_or(c.sliding_window);
+    block.positions = !kind.nope;
+    block.attn_scale = own.attn_scale.value_or(all.attn_scale.value_or(block.attn_scale));
+    block.floor_scale = own.floor_scale.value_or(all.floor_scale.value_or(block.floor_scale));
+    if (kind.reuse_kv) block.kv_block = blocks[i - static_cast<size_t>(*kind.reuse_kv)].kv_block;
+  }
+}
+
 }  // namespace
+
+int64_t DecoderSpec::last_user_of_kv(int64_t i) const {
+  int64_t last = layers - 1;
+  while (block(last).kv_block != i) --last;
+  return last;
+}
+
+bool DecoderSpec::shares_kv() const {
+  for (int64_t i = 0; i < layers; ++i)
+    if (reuses_kv(i)) return true;
+  return false;
+}
 
 DecoderSpec decoder_spec(const LlamaConfig& c) {
   DecoderSpec s = sized(c, c.ffn_width);
@@ -107,6 +135,7 @@ DecoderSpec decoder_spec(const LlamaConfig& c) {
              .q = "self_attn.q_proj",
              .k = "self_attn.k_proj",
              .v = "self_attn.v_proj",
+             .q_alone = "",
              .out = "self_attn.o_proj",
              .gate = "mlp.gate_proj",
              .up = "mlp.up_proj",
@@ -134,7 +163,7 @@ DecoderSpec decoder_spec(const MptConfig& c) {
   const double usual_width = static_cast<double>(c.width) / static_cast<double>(c.heads);
   s.softmax_scale = c.softmax_scale.value_or(1.0 / std::sqrt(usual_width));
   s.attn_softcap = c.attn_softcap.value_or(0);
-  s.window = c.sliding_window;
+  mpt_blocks(c, s.blocks);
   s.clip_qkv = c.clip_qkv.value_or(0);
   s.qk_norm = c.qk_ln ? QkNorm::kTogether : c.qk_gn ? QkNorm::kPerHead : QkNorm::kNone;
   // LLM Foundry does not hand norm and norm_eps on to these: they are LayerNorms with its default.
@@ -152,6 +181,7 @@ DecoderSpec decoder_spec(const MptConfig& c) {
              .q = "attn.Wqkv",
              .k = "",
              .v = "",
+             .q_alone = "attn.Wq",
              .out = "attn.out_proj",
              .gate = "ffn.gate_proj",
              .up = "ffn.up_proj",
@@ -192,6 +222,7 @@ DecoderSpec decoder_spec(const Gpt2Config& c) {
              .q = "attn.c_attn",
              .k = "",
              .v = "",
+             .q_alone = "",
              .out = "attn.c_proj",
              .gate = "",
              .up = "mlp.c_fc",

@@ -19,6 +19,7 @@ struct DropoutSource {
 /// What one block may use while it computes.
 struct BlockActivations {
   Views& saved;                          // its own, from forward to backward
+  Views& kv_saved;                       // of the block whose keys and values it attends to
   std::vector<Tensor>& attention_state;  // its own; the bytes are ATen's, and none on a CPU
   Views& scratch;                        // shared with the other blocks: dead when it returns
   DropoutSource dropout;
@@ -27,11 +28,17 @@ struct BlockActivations {
 
 class Activations {
  public:
-  Activations(const ActivationSpecs& specs, int64_t num_blocks, const RecomputeConfig& recompute,
-              at::ScalarType dtype, const at::Device& device);
+  Activations(const ActivationSpecs& specs, const RecomputeConfig& recompute, at::ScalarType dtype,
+              const at::Device& device);
 
-  BlockActivations block(int64_t i, DropoutSource dropout, const PackedDocuments& documents) {
-    return {saved_[static_cast<size_t>(i)], attention_state_[static_cast<size_t>(i)], scratch_, dropout,
+  /// kv_block: whose keys and values block i attends to.
+  BlockActivations block(int64_t i, int64_t kv_block, DropoutSource dropout,
+                         const PackedDocuments& documents) {
+    return {saved_[static_cast<size_t>(i)],
+            saved_[static_cast<size_t>(kv_block)],
+            attention_state_[static_cast<size_t>(i)],
+            scratch_,
+            dropout,
             documents};
   }
   /// Slots around the blocks, in the order of ActivationSpecs::model.

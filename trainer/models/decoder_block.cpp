@@ -9,8 +9,20 @@ NormStats stats2(Views& saved) { return {saved[block_saved::kMean2], saved[block
 
 }  // namespace
 
-DecoderBlock::DecoderBlock(const DecoderSpec& spec, BatchShape shape, const at::Device& device)
-    : at_(block_params(spec)), norm_(spec), attention_(spec, shape, device), feed_forward_(spec) {}
+DecoderBlock::DecoderBlock(const DecoderSpec& spec, int64_t block, BatchShape shape,
+                           const AttentionTables& tables, const at::Device& device)
+    : at_(block_params(spec, block)),
+      norm_(spec),
+      attention_(spec, block, shape, tables, device),
+      feed_forward_(spec, block) {}
+
+std::vector<DecoderBlock> decoder_blocks(const DecoderSpec& spec, BatchShape shape,
+                                         const at::Device& device) {
+  const AttentionTables tables = attention_tables(spec, shape, device);
+  std::vector<DecoderBlock> blocks;
+  for (int64_t i = 0; i < spec.layers; ++i) blocks.emplace_back(spec, i, shape, tables, device);
+  return blocks;
+}
 
 void DecoderBlock::forward(const Views& p, const Tensor& x_ND, BlockActivations act, Tensor& y_ND) const {
   Views& keep = act.saved;
@@ -46,8 +58,8 @@ void DecoderBlock::backward(const Views& p, const Tensor& x_ND, BlockActivations
                  {g[at_.norm1_weight], view(g, at_.norm1_bias)}, add);
 }
 
-Tensor DecoderBlock::forward_cached(const Views& p, const Tensor& x_ND, KvCache& cache, int64_t layer) const {
-  const Tensor middle_ND = attention_.forward_cached(p, norm_.apply(norm1(p), x_ND), x_ND, cache, layer);
+Tensor DecoderBlock::forward_cached(const Views& p, const Tensor& x_ND, KvCache& cache) const {
+  const Tensor middle_ND = attention_.forward_cached(p, norm_.apply(norm1(p), x_ND), x_ND, cache);
   return feed_forward_.apply(p, norm_.apply(norm2(p), middle_ND), middle_ND);
 }
 

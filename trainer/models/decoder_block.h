@@ -6,11 +6,12 @@
 namespace tycho {
 
 // N tokens, D width.
-/// One object serves all blocks of a model: what differs is handed in. Written for one device; no state.
+/// Block `block` of a model, counted from 0. Written for one device; no state.
 class DecoderBlock {
  public:
-  /// seq is the longest sequence that it will see.
-  DecoderBlock(const DecoderSpec& spec, BatchShape shape, const at::Device& device);
+  /// shape.seq is the longest sequence that it will see.
+  DecoderBlock(const DecoderSpec& spec, int64_t block, BatchShape shape, const AttentionTables& tables,
+               const at::Device& device);
   /// y_ND from x_ND; keeps in `act` what backward needs besides x.
   void forward(const Views& params, const Tensor& x_ND, BlockActivations act, Tensor& y_ND) const;
   /// Fills the slots that a block of this mode did not keep, so that backward finds them.
@@ -21,7 +22,7 @@ class DecoderBlock {
                 Tensor& d_ND) const;
   /// For generation: x_ND are the tokens that follow those in the cache (B sequences of N / B each); their
   /// keys and values are added to it. Returns y_ND.
-  Tensor forward_cached(const Views& params, const Tensor& x_ND, KvCache& cache, int64_t layer) const;
+  Tensor forward_cached(const Views& params, const Tensor& x_ND, KvCache& cache) const;
 
  private:
   NormParams norm1(const Views& p) const { return {p[at_.norm1_weight], view(p, at_.norm1_bias)}; }
@@ -32,5 +33,8 @@ class DecoderBlock {
   SelfAttention attention_;
   FeedForward feed_forward_;
 };
+
+/// All blocks of a model, which share their tables.
+std::vector<DecoderBlock> decoder_blocks(const DecoderSpec& spec, BatchShape shape, const at::Device& device);
 
 }  // namespace tycho
