@@ -58,6 +58,7 @@ std::string kind_fields(const BlockKindConfig& kind) {
   if (!factors.empty())
     fields.push_back(fmt::format("temperature_tuning = {{ {} }}", fmt::join(factors, ", ")));
   if (kind.reuse_kv) fields.push_back(fmt::format("reuse_kv = {}", *kind.reuse_kv));
+  if (kind.reuse_kv_x) fields.push_back(fmt::format("reuse_kv_x = {}", *kind.reuse_kv_x));
   return fmt::format("{}", fmt::join(fields, ", "));
 }
 

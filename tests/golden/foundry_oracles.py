@@ -108,6 +108,14 @@ def cases():
         "n_layers": 7, "d_model": 8, "n_heads": 2, **blocks(
             ["default", ([([("near", 1), ("near_again", 1)], 1), "far_again"], 2)], near={"sliding_window_size": 3},
             near_again={"sliding_window_size": 3, "reuse_kv_layer_idx": -1}, far_again={"reuse_kv_layer_idx": -3})}
+    apart = {"fused_qkv": False}
+    yield "reuse_kv_x", {**apart, **rope("no_scaling"), **gqa}, {
+        "n_layers": 3, **rotated, **blocks(["default", "input", "far_input"], input={"reuse_kv_x_layer_idx": -1, "sliding_window_size": 4},
+                                           far_input={"reuse_kv_x_layer_idx": -1, "nope": True})}
+    yield "reuse_kv_x_and_kv", {**apart, "alibi": True, "qk_ln": True, "clip_qkv": 0.8}, {
+        "n_layers": 5, "norm_type": "rmsnorm", **blocks(
+            ["default", "input", "again", "default", "far_input"], input={"reuse_kv_x_layer_idx": -1},
+            again={"reuse_kv_layer_idx": -1}, far_input={"reuse_kv_x_layer_idx": -3})}
 
 
 def batch(generator):

@@ -17,12 +17,17 @@ HfTable<TemperatureTuningConfig> temperature_table() {
           mapped("floor_scale", &TemperatureTuningConfig::floor_scale, positive)};
 }
 
-/// Where LLM Foundry counts backwards.
-void read_reuse(const JsonPlace& place, BlockKindConfig& kind) {
-  int64_t relative = 0;
-  const size_t problems = place.problems.size();
-  read_value(place, {.max = -1}, relative);
-  if (place.problems.size() == problems) kind.reuse_kv = -relative;
+/// A block before, where LLM Foundry counts backwards.
+HfKey<BlockKindConfig> reuse(const char* name, std::optional<int64_t> BlockKindConfig::*member) {
+  const auto read = [=](const JsonPlace& place, BlockKindConfig& kind) {
+    int64_t relative = 0;
+    const size_t problems = place.problems.size();
+    read_value(place, {.max = -1}, relative);
+    if (place.problems.size() == problems) kind.*member = -relative;
+  };
+  return {name, read, [=](const BlockKindConfig& kind) -> std::optional<Json> {
+            return kind.*member ? Json(-*(kind.*member)) : Json();
+          }};
 }
 
 Json tuning_json(const TemperatureTuningConfig& tuning, bool whole) {
@@ -53,15 +58,11 @@ HfTable<BlockKindConfig> attention_table(bool whole = true) {
   const auto temperature = [=](const BlockKindConfig& kind) -> std::optional<Json> {
     return tuning_json(kind.temperature_tuning, whole);
   };
-  const auto reuse = [](const BlockKindConfig& kind) -> std::optional<Json> {
-    return kind.reuse_kv ? Json(-*kind.reuse_kv) : Json();
-  };
   return {mapped("sliding_window_size", &BlockKindConfig::sliding_window, at_least(-1)),
           mapped("nope", &BlockKindConfig::nope),
           {"attn_temperature_tuning", read_temperature, temperature},
-          {"reuse_kv_layer_idx", read_reuse, reuse},
-          must_be<BlockKindConfig>("reuse_kv_x_layer_idx", {nullptr},
-                                   "of other blocks it uses keys and values, with reuse_kv_layer_idx")};
+          reuse("reuse_kv_layer_idx", &BlockKindConfig::reuse_kv),
+          reuse("reuse_kv_x_layer_idx", &BlockKindConfig::reuse_kv_x)};
 }
 
 /// Reads the keys that blocks may override, and notes others.
@@ -91,7 +92,8 @@ void read_kind(const JsonPlace& place, BlockKindConfig& kind) {
 
 bool says_nothing(const BlockKindConfig& kind) {
   const TemperatureTuningConfig& tuning = kind.temperature_tuning;
-  return !kind.sliding_window && !kind.nope && !kind.reuse_kv && !tuning.attn_scale && !tuning.floor_scale;
+  return !kind.sliding_window && !kind.nope && !kind.reuse_kv && !kind.reuse_kv_x && !tuning.attn_scale &&
+         !tuning.floor_scale;
 }
 
 /// A kind's tuning without what does nothing, and with what it has of a model's that is off.
@@ -215,7 +217,8 @@ std::optional<Json> block_overrides_json(const MptConfig& model) {
   }
   for (const auto& [name, kind] : blocks.kinds) {
     Json attention = write_table(attention_table(whole_floor_scales(model)), kind);
-    for (const char* key : {"sliding_window_size", "attn_temperature_tuning", "reuse_kv_layer_idx"})
+    for (const char* key :
+         {"sliding_window_size", "attn_temperature_tuning", "reuse_kv_layer_idx", "reuse_kv_x_layer_idx"})
       if (attention[key].is_null()) attention.erase(key);
     if (!kind.nope) attention.erase("nope");
     overrides[name] = {{"attn_config", std::move(attention)}};

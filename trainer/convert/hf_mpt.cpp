@@ -71,6 +71,13 @@ std::optional<Json> attention_implementation(const MptConfig& model) {
   return model.positions == PositionKind::kAlibi && some_without ? "flash" : "torch";
 }
 
+/// LLM Foundry cannot fuse projections from two inputs; elsewhere it does unless it is told not to.
+std::optional<Json> fused_qkv(const MptConfig& model) {
+  const bool two_inputs = std::any_of(model.blocks.kinds.begin(), model.blocks.kinds.end(),
+                                      [](const auto& kind) { return kind.second.reuse_kv_x.has_value(); });
+  return two_inputs ? std::optional<Json>(false) : std::nullopt;
+}
+
 MptTable mpt_attention_table() {
   MptTable dail = {must_be<MptConfig>("type", {"original"}, "xpos is not supported")};
   add_irrelevant(dail, {"pos_idx_in_fp32", "xpos_scale_base"});
@@ -112,7 +119,8 @@ MptTable mpt_attention_table() {
        },
        temperature_tuning_json}};
   table.push_back({"attn_impl", {}, attention_implementation});
-  add_irrelevant(table, {"attn_uses_sequence_id", "fused_qkv"});
+  table.push_back({"fused_qkv", {}, fused_qkv});
+  add_irrelevant(table, {"attn_uses_sequence_id"});
   add_irrelevant(table, universal_hf_keys());
   return table;
 }

@@ -21,7 +21,7 @@ struct BlockUnit {
 class BlockBuilder {
  public:
   BlockBuilder(const DecoderSpec& spec, int64_t layer)
-      : s_(spec), reuses_kv_(spec.reuses_kv(layer)), init_(spec.init) {
+      : s_(spec), reuses_kv_(spec.reuses_kv(layer)), reuses_x_(spec.reuses_x(layer)), init_(spec.init) {
     built_.unit.name = fmt::format("{}{}", spec.names.block, layer);
     if (!init_.by_depth) return;
     const double divisor = std::sqrt(2.0 * static_cast<double>(layer + 1));
@@ -66,6 +66,15 @@ class BlockBuilder {
     } else if (n.k.empty()) {
       built_.at.qkv_weight = matrix(n.q, s_.qkv_width(), s_.width, init_.qkv, true);
       if (s_.qkv_bias) built_.at.qkv_bias = bias(n.q, s_.qkv_width(), s_.width, true);
+    } else if (reuses_x_) {
+      built_.at.qkv_weight = matrix(n.q, q, s_.width, init_.qkv, true);
+      stacks_.push_back({&built_.at.kv_weight, matrix(n.k, kv, s_.width, init_.qkv, true), 2});
+      matrix(n.v, kv, s_.width, init_.qkv, true);
+      if (s_.qkv_bias) {
+        built_.at.qkv_bias = bias(n.q, q, s_.width, true);
+        stacks_.push_back({&built_.at.kv_bias, bias(n.k, kv, s_.width, true), 2});
+        bias(n.v, kv, s_.width, true);
+      }
     } else {
       stacks_.push_back({&built_.at.qkv_weight, matrix(n.q, q, s_.width, init_.qkv, true), 3});
       matrix(n.k, kv, s_.width, init_.qkv, true);
@@ -113,7 +122,7 @@ class BlockBuilder {
     int first, count;
   };
   const DecoderSpec& s_;
-  bool reuses_kv_;
+  bool reuses_kv_, reuses_x_;
   DecoderInit init_;  // of this block
   BlockUnit built_;
   std::vector<PendingStack> stacks_;
@@ -150,6 +159,7 @@ std::vector<SlotSpec> saved_slots(const DecoderSpec& s, BatchShape shape, int64_
   const int64_t N = shape.tokens(), D = s.width, F = s.ffn_width;
   const int64_t E = s.attention_width(), KV = 2 * s.kv_heads * s.head_dim;
   const bool reuses = s.reuses_kv(block), reused = !reuses && s.last_user_of_kv(block) != block;
+  const bool reuses_x = s.reuses_x(block), x_reused = !reuses_x && s.last_user_of_x(block) != block;
   const int64_t C = reuses ? E : E + KV, means = s.norm == NormKind::kLayer ? N : 0;
   const int64_t groups_q = s.qk_norm == QkNorm::kPerHead    ? s.heads
                            : s.qk_norm == QkNorm::kTogether ? 1
@@ -173,7 +183,11 @@ std::vector<SlotSpec> saved_slots(const DecoderSpec& s, BatchShape shape, int64_
           fp32("mean2", means),
           fp32("inv2", N),
           {"up", {N, s.gated ? 2 * F : F}, SlotType::kCompute, /*cheap=*/true},
-          {"d_kv", {reused ? N : 0, KV}, SlotType::kCompute, /*cheap=*/false, /*kept=*/true}};
+          {"d_kv", {reused ? N : 0, KV}, SlotType::kCompute, /*cheap=*/false, /*kept=*/true},
+          {"normed_kv", {reuses_x ? N : 0, D}, SlotType::kCompute, /*cheap=*/true},
+          fp32("mean_kv", reuses_x ? means : 0),
+          fp32("inv_kv", reuses_x ? N : 0),
+          {"d_x", {x_reused ? N : 0, D}, SlotType::kCompute, /*cheap=*/false, /*kept=*/true}};
 }
 
 }  // namespace
@@ -215,7 +229,8 @@ ActivationSpecs decoder_activations(const DecoderSpec& s, BatchShape shape, int6
                    {"d_attention", {N, E}},
                    {"d_normed", {N, D}},
                    {"added", {s.resid_dropout > 0 ? N : 0, D}},
-                   {"packed_qkv", {s.shares_kv() ? N : 0, C}}};
+                   {"packed_qkv", {s.shares_kv() || s.shares_x() ? N : 0, C}},
+                   {"d_normed_kv", {s.shares_x() ? N : 0, D}}};
   // Big chunks read the head's weights seldom; 64 MiB of logits is where more stops to pay.
   constexpr int64_t kChunkBytes = int64_t{64} << 20;
   specs.head_chunk =

@@ -38,7 +38,8 @@ DecoderSpec sized(const Family& c, int64_t ffn_width) {
   s.attn_dropout = c.attn_dropout;
   s.tied = c.tied;
   s.blocks.resize(static_cast<size_t>(c.layers));
-  for (int64_t i = 0; i < c.layers; ++i) s.blocks[static_cast<size_t>(i)].kv_block = i;
+  for (int64_t i = 0; i < c.layers; ++i)
+    s.blocks[static_cast<size_t>(i)].kv_block = s.blocks[static_cast<size_t>(i)].x_block = i;
   return s;
 }
 
@@ -91,7 +92,7 @@ Init mpt_residual(const MptConfig& c, int64_t fan_in) {
   return init;
 }
 
-/// Blocks by their kinds; one that reuses keys and values of a block which reuses others' has those.
+/// Blocks by their kinds; one that reuses what a block reuses in turn has that.
 void mpt_blocks(const MptConfig& c, std::vector<BlockSpec>& blocks) {
   for (size_t i = 0; i < blocks.size(); ++i) {
     const BlockKindConfig& kind = c.blocks.kind_of(static_cast<int64_t>(i));
@@ -102,6 +103,7 @@ void mpt_blocks(const MptConfig& c, std::vector<BlockSpec>& blocks) {
     block.attn_scale = own.attn_scale.value_or(all.attn_scale.value_or(block.attn_scale));
     block.floor_scale = own.floor_scale.value_or(all.floor_scale.value_or(block.floor_scale));
     if (kind.reuse_kv) block.kv_block = blocks[i - static_cast<size_t>(*kind.reuse_kv)].kv_block;
+    if (kind.reuse_kv_x) block.x_block = blocks[i - static_cast<size_t>(*kind.reuse_kv_x)].x_block;
   }
 }
 
@@ -113,9 +115,21 @@ int64_t DecoderSpec::last_user_of_kv(int64_t i) const {
   return last;
 }
 
+int64_t DecoderSpec::last_user_of_x(int64_t i) const {
+  int64_t last = layers - 1;
+  while (block(last).x_block != i) --last;
+  return last;
+}
+
 bool DecoderSpec::shares_kv() const {
   for (int64_t i = 0; i < layers; ++i)
     if (reuses_kv(i)) return true;
+  return false;
+}
+
+bool DecoderSpec::shares_x() const {
+  for (int64_t i = 0; i < layers; ++i)
+    if (reuses_x(i)) return true;
   return false;
 }
 
@@ -188,6 +202,8 @@ DecoderSpec decoder_spec(const MptConfig& c) {
              .down = "ffn.down_proj",
              .final_norm = "transformer.norm_f",
              .head = "lm_head"};
+  // A block cannot have one matrix for two inputs, and LLM Foundry then fuses in no block.
+  if (s.shares_x()) s.names.q = "attn.Wq", s.names.k = "attn.Wk", s.names.v = "attn.Wv";
   // LLM Foundry draws Wqkv head by head, so its fan-out is that of one head.
   const auto d = static_cast<double>(c.width), head = static_cast<double>(s.head_dim),
              f = static_cast<double>(s.ffn_width), v = static_cast<double>(c.vocab_size);

@@ -39,6 +39,8 @@ struct BlockSpec {
   bool positions = true;  // rotates or adds ALiBi, where the model does
   double attn_scale = 0;  // queries times 1 + attn_scale ln(floor((position + 1) / floor_scale) + 1)
   double floor_scale = 8192;
+  int64_t x_block = 0;   // the block whose input its keys and values are projected from: itself, or an
+                         // earlier one whose own are
   int64_t kv_block = 0;  // the block whose keys and values it attends to: itself, or an earlier one that
                          // has its own
 };
@@ -75,10 +77,14 @@ struct DecoderSpec {
 
   const BlockSpec& block(int64_t i) const { return blocks[static_cast<size_t>(i)]; }
   bool reuses_kv(int64_t i) const { return block(i).kv_block != i; }
+  bool reuses_x(int64_t i) const { return block(i).x_block != i; }
   /// The last block that attends to the keys and values of block i, which has its own: i, or a later one.
   int64_t last_user_of_kv(int64_t i) const;
-  /// Whether some block reuses those of another.
+  /// The same for the input of block i, which projects from its own.
+  int64_t last_user_of_x(int64_t i) const;
+  /// Whether some block reuses the keys and values, or the input, of another.
   bool shares_kv() const;
+  bool shares_x() const;
   int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
   int64_t attention_width() const { return heads * head_dim; }
   /// Whether queries, keys and values are changed between their projection and attention, other than rotated.

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "trainer/kernels/attention.h"
+#include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/units/flat_unit.h"
 
@@ -20,6 +21,8 @@ struct DropoutSource {
 struct BlockActivations {
   Views& saved;                          // its own, from forward to backward
   Views& kv_saved;                       // of the block whose keys and values it attends to
+  Views& x_saved;                        // of the block whose input they are projected from
+  Tensor x_of_kv_ND;                     // that input
   std::vector<Tensor>& attention_state;  // its own; the bytes are ATen's, and none on a CPU
   Views& scratch;                        // shared with the other blocks: dead when it returns
   DropoutSource dropout;
@@ -31,11 +34,13 @@ class Activations {
   Activations(const ActivationSpecs& specs, const RecomputeConfig& recompute, at::ScalarType dtype,
               const at::Device& device);
 
-  /// kv_block: whose keys and values block i attends to.
-  BlockActivations block(int64_t i, int64_t kv_block, DropoutSource dropout,
+  /// block: the i-th. x_of_kv_ND: what its keys and values are projected from.
+  BlockActivations block(int64_t i, const BlockSpec& block, Tensor x_of_kv_ND, DropoutSource dropout,
                          const PackedDocuments& documents) {
     return {saved_[static_cast<size_t>(i)],
-            saved_[static_cast<size_t>(kv_block)],
+            saved_[static_cast<size_t>(block.kv_block)],
+            saved_[static_cast<size_t>(block.x_block)],
+            std::move(x_of_kv_ND),
             attention_state_[static_cast<size_t>(i)],
             scratch_,
             dropout,

@@ -34,7 +34,7 @@ struct BlockKindConfig {
   std::optional<int64_t> sliding_window;
   bool nope = false;
   TemperatureTuningConfig temperature_tuning;
-  std::optional<int64_t> reuse_kv;
+  std::optional<int64_t> reuse_kv, reuse_kv_x;
 
   template <class Visitor>
   void fields(Visitor& v) {
@@ -45,6 +45,10 @@ struct BlockKindConfig {
     v("reuse_kv", reuse_kv,
       "Attend to the keys and values of the block so many before, which may do so in turn; these blocks then "
       "have queries only (reuse_kv_layer_idx, which counts backwards).",
+      positive);
+    v("reuse_kv_x", reuse_kv_x,
+      "Project keys and values from what goes into the block so many before, with that norm and matrices of "
+      "their own (reuse_kv_x_layer_idx, which counts backwards).",
       positive);
   }
 };

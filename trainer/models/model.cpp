@@ -88,7 +88,8 @@ BlockActivations Model::block_activations(int64_t i) {
   const DropoutSource dropout = {.p = dropping_ ? spec_.resid_dropout : 0.0,
                                  .attn_p = dropping_ ? spec_.attn_dropout : 0.0,
                                  .key = dropout_key_ + static_cast<uint64_t>(i + 1) * 0x9e3779b97f4a7c15u};
-  return activations_.block(i, spec_.block(i).kv_block, dropout, documents_);
+  const BlockSpec& block = spec_.block(i);
+  return activations_.block(i, block, stream(block.x_block), dropout, documents_);
 }
 
 void Model::embed(const Tensor& tokens_N) {
@@ -187,10 +188,13 @@ Tensor Decoder::next_logits(const Tensor& tokens_N) {
   const Views& table = units_.acquire(0, Pass::kForward);
   Tensor x_ND = at::empty({tokens_N.numel(), layout_.width}, table[0].options());
   embedding(tokens_N, table[embedding_param::kTable], x_ND, positions_of(spec_, table, seq, cache_.length));
+  std::vector<Tensor> inputs;  // of the blocks, while later ones may project from them
   for (int64_t i = 0; i < layout_.num_blocks; ++i) {
     const int unit = static_cast<int>(i) + 1;
     const DecoderBlock& block = blocks_[static_cast<size_t>(i)];
-    x_ND = block.forward_cached(units_.acquire(unit, Pass::kForward), x_ND, cache_);
+    inputs.push_back(spec_.shares_x() ? x_ND : Tensor());
+    x_ND = block.forward_cached(units_.acquire(unit, Pass::kForward), x_ND,
+                                inputs[static_cast<size_t>(spec_.block(i).x_block)], cache_);
     units_.release(unit, Pass::kForward);
   }
   cache_.length += seq;

@@ -151,20 +151,24 @@ void check_block_kind(const MptConfig& model, const std::string& name, const Blo
               "while positions = \"none\"");
   rules.needs(path + ".temperature_tuning.floor_scale", own.floor_scale.has_value(),
               own.attn_scale.value_or(all.attn_scale.value_or(0)) > 0, kNeedsAttnScale);
-  if (!kind.sliding_window && !kind.nope && !kind.reuse_kv && !own.attn_scale && !own.floor_scale)
+  if (kind.reuse_kv && kind.reuse_kv_x)
+    rules.wrong(path + ".reuse_kv_x", "cannot go with reuse_kv: choose one of the two");
+  if (!kind.sliding_window && !kind.nope && !kind.reuse_kv && !kind.reuse_kv_x && !own.attn_scale &&
+      !own.floor_scale)
     rules.wrong(path, "says nothing; give it a key, or write \"default\" in blocks.order");
 }
 
 /// Blocks that would look before the first one.
-void check_kv_reuse(const MptConfig& model, Rules& rules) {
+void check_reuse(const MptConfig& model, const char* key, std::optional<int64_t> BlockKindConfig::*reuse,
+                 Rules& rules) {
   const BlocksConfig& blocks = model.blocks;
   std::set<std::string> noted;
   for (int64_t i = 0; i < std::min(model.layers, std::ssize(blocks.order)); ++i) {
     const std::string& name = blocks.order[static_cast<size_t>(i)];
-    const int64_t back = blocks.kind_of(i).reuse_kv.value_or(0);
+    const int64_t back = (blocks.kind_of(i).*reuse).value_or(0);
     if (back > i && noted.insert(name).second)
       rules.wrong(
-          fmt::format("model.blocks.kinds.{}.reuse_kv", name),
+          fmt::format("model.blocks.kinds.{}.{}", name, key),
           "wants {} blocks before its own, and block {} has {}; let other kinds come first in blocks.order",
           back, i + 1, i);
   }
@@ -199,7 +203,9 @@ void check_blocks(const MptConfig& model, Rules& rules) {
     else
       check_block_kind(model, name, kind, rules);
   }
-  if (known) check_kv_reuse(model, rules);
+  if (!known) return;
+  check_reuse(model, "reuse_kv", &BlockKindConfig::reuse_kv, rules);
+  check_reuse(model, "reuse_kv_x", &BlockKindConfig::reuse_kv_x, rules);
 }
 
 constexpr const char* kBesideWeights = "beside weights, which are the first values";

@@ -43,6 +43,7 @@ SelfAttention::SelfAttention(const DecoderSpec& spec, int64_t block, BatchShape 
       reuses_(spec.reuses_kv(block)),
       last_to_reuse_(reuses_ && spec.last_user_of_kv(block_.kv_block) == block),
       reused_(!reuses_ && spec.last_user_of_kv(block) != block),
+      reuses_x_(spec.reuses_x(block)),
       at_(block_params(spec, block)),
       norm_(NormKind::kLayer, spec.qk_norm_eps),
       shape_{shape.batch, shape.seq, spec.heads, spec.kv_heads, spec.head_dim},
@@ -134,6 +135,39 @@ void SelfAttention::change_backward(const Views& p, Views& saved, Tensor& d_qkv_
   if (spec_.clip_qkv > 0) clamp_backward(spec_.clip_qkv, raw_NP, d_qkv_NP, d_qkv_NP);
 }
 
+SelfAttention::Apart SelfAttention::apart(BlockActivations act) const {
+  const Tensor& memory_NC = act.scratch[block_scratch::kPackedQkv];
+  const int64_t rows = memory_NC.size(0), q = spec_.attention_width(), kv = memory_NC.size(1) - q;
+  const Tensor flat = memory_NC.view(-1);
+  return {flat.narrow(0, 0, rows * q).view({rows, q}), flat.narrow(0, rows * q, rows * kv).view({rows, kv})};
+}
+
+void SelfAttention::project(const Views& p, const Tensor& x_ND, BlockActivations act, Tensor& raw_NP) const {
+  if (!reuses_x_) return linear(qkv(p), x_ND, raw_NP);
+  Apart part = apart(act);
+  linear(qkv(p), x_ND, part.q_NE);
+  linear(kv(p), act.saved[block_saved::kNormedKv], part.kv);
+  heads_of(raw_NP, 0, spec_.heads).copy_(part.q_NE);
+  heads_of(raw_NP, spec_.heads, 2 * spec_.kv_heads).copy_(part.kv);
+}
+
+void SelfAttention::project_backward(const Views& p, const Tensor& x_ND, BlockActivations act,
+                                     const Tensor& d_raw_NP, Views& g, bool add, Tensor& dx_ND) const {
+  const LinearGrads g_qkv = {g[at_.qkv_weight], view(g, at_.qkv_bias)};
+  if (!reuses_x_) {
+    linear_input_gradient(qkv(p), d_raw_NP, dx_ND);
+    return linear_weight_gradient(qkv(p), x_ND, d_raw_NP, g_qkv, add);
+  }
+  const Apart part = apart(act);
+  part.q_NE.copy_(heads_of(d_raw_NP, 0, spec_.heads));
+  part.kv.copy_(heads_of(d_raw_NP, spec_.heads, 2 * spec_.kv_heads));
+  linear_input_gradient(qkv(p), part.q_NE, dx_ND);
+  linear_weight_gradient(qkv(p), x_ND, part.q_NE, g_qkv, add);
+  linear_input_gradient(kv(p), part.kv, act.scratch[block_scratch::kDNormedKv]);
+  linear_weight_gradient(kv(p), act.saved[block_saved::kNormedKv], part.kv,
+                         {g[at_.kv_weight], view(g, at_.kv_bias)}, add);
+}
+
 const Tensor& SelfAttention::packed(BlockActivations act) const {
   const Tensor& own_NP = act.saved[block_saved::kQkv];
   if (!reuses_) return own_NP;
@@ -155,9 +189,7 @@ Tensor SelfAttention::own_gradient(BlockActivations act, Tensor& d_qkv_NC) const
   last_to_reuse_ ? d_kv.copy_(own_d_kv) : d_kv.add_(own_d_kv);
   // Attention is done with the packed rows: their memory takes the queries' gradient, for a product wants
   // rows that touch.
-  const int64_t rows = d_qkv_NC.size(0), width = spec_.attention_width();
-  Tensor d_q_NE =
-      act.scratch[block_scratch::kPackedQkv].view(-1).narrow(0, 0, rows * width).view({rows, width});
+  Tensor d_q_NE = apart(act).q_NE;
   d_q_NE.copy_(heads_of(d_qkv_NC, 0, spec_.heads));
   return d_q_NE;
 }
@@ -166,7 +198,7 @@ void SelfAttention::forward(const Views& p, const Tensor& x_ND, const Tensor& re
                             BlockActivations act, Tensor& y_ND) const {
   Tensor& qkv_NP = act.saved[block_saved::kQkv];
   Tensor& raw_NP = spec_.changes_qkv() ? act.saved[block_saved::kQkvRaw] : qkv_NP;
-  linear(qkv(p), x_ND, raw_NP);
+  project(p, x_ND, act, raw_NP);
   if (spec_.changes_qkv()) change(p, raw_NP, act.saved, qkv_NP);
   place(qkv_NP, shape_.seq, 0, act.documents.position_N);
   attention(shape_, rules_for(act), packed(act), attention_saved(act), flash_rules(act));
@@ -186,19 +218,27 @@ void SelfAttention::backward(const Views& p, const Tensor& x_ND, BlockActivation
   Tensor d_qkv_NP = own_gradient(act, d_qkv_NC);
   place_backward(d_qkv_NP, act.documents.position_N);
   if (spec_.changes_qkv()) change_backward(p, act.saved, d_qkv_NP, g, add);
-  linear_input_gradient(qkv(p), d_qkv_NP, dx_ND);
-  linear_weight_gradient(qkv(p), x_ND, d_qkv_NP, {g[at_.qkv_weight], view(g, at_.qkv_bias)}, add);
+  project_backward(p, x_ND, act, d_qkv_NP, g, add, dx_ND);
 }
 
-Tensor SelfAttention::forward_cached(const Views& p, const Tensor& x_ND, const Tensor& residual_ND,
-                                     KvCache& cache) const {
+Tensor SelfAttention::forward_cached(const Views& p, const Tensor& x_ND, const Tensor& normed_kv_ND,
+                                     const Tensor& residual_ND, KvCache& cache) const {
   Tensor& keys = cache.keys[static_cast<size_t>(block_.kv_block)];
   Tensor& values = cache.values[static_cast<size_t>(block_.kv_block)];
   const int64_t batch = keys.size(0), seq = x_ND.size(0) / batch;
   const int64_t heads = spec_.heads, kv_heads = spec_.kv_heads, dim = spec_.head_dim;
   const int64_t projected = reuses_ ? heads : heads + 2 * kv_heads;
   Tensor qkv_NP = at::empty({x_ND.size(0), projected * dim}, x_ND.options());
-  linear(qkv(p), x_ND, qkv_NP);
+  if (reuses_x_) {
+    Tensor q_NE = at::empty({x_ND.size(0), heads * dim}, x_ND.options());
+    Tensor kv_rows = at::empty({x_ND.size(0), 2 * kv_heads * dim}, x_ND.options());
+    linear(qkv(p), x_ND, q_NE);
+    linear(kv(p), normed_kv_ND, kv_rows);
+    heads_of(qkv_NP, 0, heads).copy_(q_NE);
+    heads_of(qkv_NP, heads, 2 * kv_heads).copy_(kv_rows);
+  } else {
+    linear(qkv(p), x_ND, qkv_NP);
+  }
   if (spec_.clip_qkv > 0) clamp(spec_.clip_qkv, qkv_NP, qkv_NP);
   const auto normed = [&](int weight, int bias, int64_t first, int64_t count) {
     const Tensor rows = heads_of(qkv_NP, first, count);

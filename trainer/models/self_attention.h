@@ -34,11 +34,23 @@ class SelfAttention {
   void backward(const Views& p, const Tensor& x_ND, BlockActivations act, const Tensor& dy_ND, Views& g,
                 bool add, Tensor& dx_ND) const;
   /// For generation: the tokens of x_ND follow those in the cache.
-  Tensor forward_cached(const Views& p, const Tensor& x_ND, const Tensor& residual_ND, KvCache& cache) const;
+  /// normed_kv_ND: what keys and values are projected from where it is not x_ND.
+  Tensor forward_cached(const Views& p, const Tensor& x_ND, const Tensor& normed_kv_ND,
+                        const Tensor& residual_ND, KvCache& cache) const;
 
  private:
   LinearParams qkv(const Views& p) const { return {p[at_.qkv_weight], view(p, at_.qkv_bias), spec_.in_out}; }
+  LinearParams kv(const Views& p) const { return {p[at_.kv_weight], view(p, at_.kv_bias), spec_.in_out}; }
   LinearParams out(const Views& p) const { return {p[at_.out_weight], view(p, at_.out_bias), spec_.in_out}; }
+  /// Scratch for products of queries apart and of keys and values: [N, E] and [N, 2 K d].
+  struct Apart {
+    Tensor q_NE, kv;
+  };
+  Apart apart(BlockActivations act) const;
+  void project(const Views& p, const Tensor& x_ND, BlockActivations act, Tensor& raw_NP) const;
+  /// dx_ND, and slot kDNormedKv where keys and values come from another input.
+  void project_backward(const Views& p, const Tensor& x_ND, BlockActivations act, const Tensor& d_raw_NP,
+                        Views& g, bool add, Tensor& dx_ND) const;
   /// Clamps, and norms queries and keys, from raw into qkv.
   void change(const Views& p, const Tensor& raw_NP, Views& saved, Tensor& qkv_NP) const;
   void change_backward(const Views& p, Views& saved, Tensor& d_qkv_NP, Views& g, bool add) const;
@@ -62,6 +74,7 @@ class SelfAttention {
   bool reuses_;         // the keys and values of an earlier block
   bool last_to_reuse_;  // those: it is the first of them in backward
   bool reused_;         // by later blocks
+  bool reuses_x_;       // projects keys and values from an earlier block's input
   BlockParams at_;
   Norm norm_;  // of queries and keys
   AttentionShape shape_;

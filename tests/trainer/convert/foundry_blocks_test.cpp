@@ -94,7 +94,7 @@ TEST(FoundryBlocks, NamesWhatBlocksCannotOverride) {
   overrides["near"]["attn_config"]["clip_qkv"] = 4;
   overrides["near"]["ffn_config"] = Json::object();
   overrides["again"]["attn_config"]["reuse_kv_layer_idx"] = 2;
-  overrides["near_again"]["attn_config"]["reuse_kv_x_layer_idx"] = -1;
+  overrides["near_again"]["attn_config"]["reuse_kv_x_layer_idx"] = 0;
   json["block_overrides"]["order"][0]["name"] = "far";
   json["block_overrides"]["order"][1]["repeat"] = 100000000;
   const std::string text = message_of(ExitCode::kUnusable, [&] { read_hf_config(json, "config.json"); });
@@ -103,13 +103,26 @@ TEST(FoundryBlocks, NamesWhatBlocksCannotOverride) {
                   "Foundry lets them override sliding_window_size, nope");
   expect_contains(text, "block_overrides.overrides.near.ffn_config: cannot differ");
   expect_contains(text, "again.attn_config.reuse_kv_layer_idx: wanted");
-  expect_contains(text, "near_again.attn_config.reuse_kv_x_layer_idx: is -1");
+  expect_contains(text, "near_again.attn_config.reuse_kv_x_layer_idx: wanted");
   expect_contains(text, "block_overrides.order[1].name: \"far\" is none of the overrides");
   expect_contains(text, "block_overrides.order[2].repeat: wanted");
   json = mpt_with_blocks();
   json["n_layers"] = 26;
   expect_contains(message_of(ExitCode::kUnusable, [&] { read_hf_config(json, "config.json"); }),
                   "block_overrides.order: gives 13 blocks, and n_layers is 26");
+}
+
+TEST(FoundryBlocks, ProjectKeysAndValuesFromEarlierInputs) {
+  Json json = mpt_with_blocks();
+  json["attn_config"]["fused_qkv"] = false;
+  Json& again = json["block_overrides"]["overrides"]["again"]["attn_config"];
+  again.erase("reuse_kv_layer_idx");
+  again["reuse_kv_x_layer_idx"] = -6;
+  const MptConfig model = read_mpt(json);
+  EXPECT_EQ(model.blocks.kinds.at("again").reuse_kv_x, 6);
+  const Json text = write_hf_config({{model}}, 1024).json;
+  EXPECT_EQ(text["attn_config"]["fused_qkv"], false);
+  EXPECT_EQ(text["block_overrides"]["overrides"]["again"]["attn_config"]["reuse_kv_x_layer_idx"], -6);
 }
 
 TEST(FoundryBlocks, AreWrittenAsTheyAreRead) {

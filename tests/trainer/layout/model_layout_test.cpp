@@ -177,6 +177,23 @@ TEST(ModelLayout, HasNoKeysAndValuesWhereABlockReusesThem) {
   EXPECT_TRUE(layout.units[4].params.size() == layout.units[1].params.size());
 }
 
+TEST(ModelLayout, HasMatricesOfTheirOwnForKeysAndValuesOfAnotherInput) {
+  MptConfig mpt = shared_keys();
+  mpt.blocks = {.order = {"default", "input"}, .kinds = {{"input", {.reuse_kv_x = 1}}}};
+  const DecoderSpec spec = decoder_spec(mpt);
+  EXPECT_EQ(spec.block(3).x_block, 2);
+  EXPECT_EQ(spec.last_user_of_x(2), 3);
+  const ModelLayout layout = model_layout({mpt});
+  mpt.blocks = {};
+  EXPECT_EQ(layout.num_params(), model_layout({mpt}).num_params());
+  const UnitSpec &first = layout.units[1], &second = layout.units[2];
+  EXPECT_EQ(first.params[2].name, "transformer.blocks.0.attn.Wq.weight");
+  EXPECT_EQ(first.stacks[0].count, 3);
+  EXPECT_EQ(second.params[3].name, "transformer.blocks.1.attn.Wk.weight");
+  EXPECT_EQ(second.stacks[0].first, 3);
+  EXPECT_EQ(second.stacks[0].count, 2);
+}
+
 TEST(ModelLayout, KeepsTheKeysAndValuesThatOthersReuse) {
   const ActivationSpecs specs = activation_specs({shared_keys()}, {1, 64}, 4);
   const auto bytes_of = [&](size_t block, const char* name) {

@@ -90,7 +90,7 @@ at::Tensor DecoderOracle::longer_queries(const at::Tensor& q_BHTd, const BlockSp
   return q_BHTd * factor.view({batch, 1, seq, 1});
 }
 
-at::Tensor DecoderOracle::attention(const at::Tensor& x_BTD, int64_t number,
+at::Tensor DecoderOracle::attention(const at::Tensor& x_BTD, const at::Tensor& x_of_kv_BTD, int64_t number,
                                     std::vector<KeysValues>& kv) const {
   const std::string layer = spec_.names.block + std::to_string(number) + ".";
   const BlockSpec& block = spec_.blocks[static_cast<size_t>(number)];
@@ -102,8 +102,8 @@ at::Tensor DecoderOracle::attention(const at::Tensor& x_BTD, int64_t number,
   at::Tensor qkv = block.kv_block != number ? linear(x_BTD, layer + names.q_alone)
                    : names.k.empty()
                        ? linear(x_BTD, layer + names.q)
-                       : at::concat({linear(x_BTD, layer + names.q), linear(x_BTD, layer + names.k),
-                                     linear(x_BTD, layer + names.v)},
+                       : at::concat({linear(x_BTD, layer + names.q), linear(x_of_kv_BTD, layer + names.k),
+                                     linear(x_of_kv_BTD, layer + names.v)},
                                     -1);
   if (spec_.clip_qkv > 0) qkv = at::clamp(qkv, -spec_.clip_qkv, spec_.clip_qkv);
   const auto split = [&](const at::Tensor& x, int64_t heads) {
@@ -143,9 +143,15 @@ at::Tensor DecoderOracle::logits(const at::Tensor& tokens_BT) const {
     x = x + weight(names.positions + ".weight").narrow(0, 0, tokens_BT.size(1));
   x = x * spec_.embedding_fraction + x.detach() * (1 - spec_.embedding_fraction);
   std::vector<KeysValues> kv;
+  std::vector<at::Tensor> inputs;
   for (int64_t i = 0; i < spec_.layers; ++i) {
     const std::string layer = names.block + std::to_string(i) + ".";
-    x = x + attention(norm(x, layer + names.norm1, spec_.norm, spec_.norm_eps), i, kv);
+    const auto normed = [&](const at::Tensor& input) {
+      return norm(input, layer + names.norm1, spec_.norm, spec_.norm_eps);
+    };
+    inputs.push_back(x);
+    const at::Tensor& x_of_kv = inputs[static_cast<size_t>(spec_.block(i).x_block)];
+    x = x + attention(normed(x), normed(x_of_kv), i, kv);
     x = x + feed_forward(norm(x, layer + names.norm2, spec_.norm, spec_.norm_eps), layer);
   }
   const at::Tensor head = weight((spec_.tied ? names.embedding : names.head) + ".weight");

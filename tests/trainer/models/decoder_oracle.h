@@ -37,8 +37,9 @@ class DecoderOracle {
   struct KeysValues {
     at::Tensor k, v;
   };
-  /// kv: of the blocks so far; its own are added.
-  at::Tensor attention(const at::Tensor& x_BTD, int64_t number, std::vector<KeysValues>& kv) const;
+  /// x_of_kv_BTD: what keys and values are projected from. kv: of the blocks so far; its own are added.
+  at::Tensor attention(const at::Tensor& x_BTD, const at::Tensor& x_of_kv_BTD, int64_t number,
+                       std::vector<KeysValues>& kv) const;
   at::Tensor feed_forward(const at::Tensor& x_BTD, const std::string& layer) const;
 
   DecoderSpec spec_;

@@ -68,6 +68,14 @@ std::vector<ModelCase> model_cases() {
       {"again", {.temperature_tuning = {.attn_scale = 0.5, .floor_scale = 3}, .reuse_kv = 1}},
       {"near", {.sliding_window = 4}}};
   chained.blocks.order = {"near", "again", "again"};
+  MptConfig inputs = mpt(PositionKind::kRope);
+  inputs.layers = 6, inputs.kv_heads = 2, inputs.qk_gn = true, inputs.clip_qkv = 1.1;
+  inputs.blocks.kinds = {
+      {"input", {.sliding_window = 7, .reuse_kv_x = 1}},
+      {"far_input", {.temperature_tuning = {.attn_scale = 0.4, .floor_scale = 6}, .reuse_kv_x = 3}},
+      {"again", {.sliding_window = 9, .reuse_kv = 1}}};
+  inputs.blocks.order = {"default", "input", "again", "input", "default", "far_input"};
+  all.push_back({"mpt_reused_inputs", {inputs}, {2, 16}, 3});
   all.push_back({"mpt_temperature", {warm}, {2, 19}});
   all.push_back({"mpt_blocks_that_differ", {mixed}, {2, 21}});
   all.push_back({"mpt_reused_kv", {shared}, {2, 18}, 3});

@@ -137,6 +137,10 @@ TEST(ModelRules, WantReusedBlocksToComeBefore) {
   EXPECT_EQ(paths_of(with_blocks({"again"}, {{"again", {.reuse_kv = 1}}})),
             Paths{"model.blocks.kinds.again.reuse_kv"});
   EXPECT_EQ(problems_of(with_blocks({"default", "again"}, {{"again", {.reuse_kv = 1}}})), "");
+  EXPECT_EQ(paths_of(with_blocks({"default", "again"}, {{"again", {.reuse_kv_x = 2}}})),
+            Paths{"model.blocks.kinds.again.reuse_kv_x"});
+  EXPECT_EQ(problems_of(with_blocks({"default", "again"}, {{"again", {.reuse_kv = 1, .reuse_kv_x = 1}}})),
+            "model.blocks.kinds.again.reuse_kv_x: cannot go with reuse_kv: choose one of the two");
 }
 
 TEST(ModelRules, RefuseKindsThatDoNothing) {
