@@ -12,8 +12,6 @@ const DocNode* sibling(Mapper& mapper, const DocEntry& entry, const std::string&
   return mapper.root().at(dataset + key);
 }
 
-bool is_folder(const std::string& name) { return name.starts_with('.') || name.starts_with('/'); }
-
 /// A folder's file for the split, as `datasets` finds it; "json" has the file in hf_kwargs.
 void map_hf_name(Mapper& mapper, const DocEntry& entry) {
   const std::string name = mapper.text_of(&entry.node);
@@ -22,7 +20,7 @@ void map_hf_name(Mapper& mapper, const DocEntry& entry) {
       return mapper.problem(entry, "wants hf_kwargs.data_files: one .jsonl, or a folder of them");
     return mapper.remark(entry, "rows are JSONL");
   }
-  if (!is_folder(name))
+  if (!is_local_folder(name))
     return mapper.problem(
         entry,
         "data sets of the hub are not fetched: save its rows as JSONL with \"messages\", or "

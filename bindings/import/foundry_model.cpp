@@ -104,7 +104,8 @@ void map_temperature(Mapper& mapper, const DocEntry& entry) {
   const bool zero = entry.node.is_map() &&
                     (mapper.is_null(scale) || std::strtod(mapper.text_of(scale).c_str(), nullptr) == 0);
   if (none || zero) return mapper.remark(entry, "is off");
-  mapper.problem(entry, "is not there");
+  mapper.component(entry, "temperature_tuning", "",
+                   {to("attn_scale", "attn_scale"), to("floor_scale", "floor_scale")});
 }
 
 /// The data says where documents end; attention then stays within them.
@@ -142,7 +143,7 @@ const Rows kAttention = {
           {only("type", {"original"}, "xPos is not there"), left_out("pos_idx_in_fp32", "they always are"),
            left_out("xpos_scale_base", "no xPos")}),
     by("rope_hf_config", map_rope_scaling),
-    only("nope", {"false"}, "layers without positions are not there"),
+    only("nope", {"false"}, "LLM Foundry has it in block_overrides only"),
     by("attn_temperature_tuning", map_temperature),
     only("kv_dim", {"null"}, "is not there"),
 };
@@ -189,7 +190,7 @@ const Rows kMpt = {
     left_out("use_cache", "generation always does"),
     only("fc_type", {"torch"}, "Transformer Engine is not there"),
     left_out("loss_fn", kKernel),
-    only("block_overrides", {"null"}, "blocks that differ are not there"),
+    foundry_blocks_row(),
     left_out("fuse_norm_attn_norm", kKernel),
     left_out("use_train_metrics", "metrics are Tycho's"),
     left_out("additional_train_metrics", "metrics are Tycho's"),
@@ -278,8 +279,6 @@ const std::vector<Shape>& shapes() {
   return all;
 }
 
-bool is_folder(const std::string& name) { return name.starts_with('/') || name.starts_with('.'); }
-
 /// The fields of a published shape that config_overrides does not give.
 std::vector<std::string> shape_fields(const Shape& shape, const DocNode& model) {
   const DocNode* overrides = model.find("config_overrides");
@@ -298,7 +297,7 @@ void map_hf_model(Mapper& mapper, const DocEntry& entry) {
   const std::string name = mapper.text_of(path);
   const DocNode* flag = entry.node.find("pretrained");
   const bool pretrained = flag == nullptr || mapper.text_of(flag) != "false";
-  if (is_folder(name)) {
+  if (is_local_folder(name)) {
     std::vector<std::string> fields = {"path = " + mapper.expression(path_entry)};
     if (!pretrained) fields.emplace_back("pretrained = false");
     return mapper.component(entry, "model", "t.model.hf", kHf, fields);
@@ -319,6 +318,8 @@ void map_hf_model(Mapper& mapper, const DocEntry& entry) {
 }
 
 }  // namespace
+
+bool is_local_folder(const std::string& name) { return name.starts_with('/') || name.starts_with('.'); }
 
 const DocNode* foundry_sequence_ids(Mapper& mapper) {
   const DocNode* of_mpt = mapper.root().at("model.attn_config.attn_uses_sequence_id");

@@ -21,8 +21,13 @@ void map_nanotron(Mapper& mapper);
 const Rows& foundry_model_rows();
 void map_foundry_model(Mapper& mapper, const DocEntry& entry);
 
+/// Whether a name is a folder's path, and none of the hub.
+bool is_local_folder(const std::string& name);
+
 /// Its `init_config:`.
 Row foundry_init_row();
+/// Its `block_overrides:`.
+Row foundry_blocks_row();
 
 /// LLM Foundry's train_loader, and its eval_loader or eval_loaders; `target` is train_data or a set of
 /// eval_data.

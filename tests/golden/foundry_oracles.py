@@ -9,7 +9,7 @@ Made with llm-foundry 0.22.0, transformers 4.51.3 and torch 2.11.0:
   python3 -m venv /opt/foundry
   /opt/foundry/bin/pip install --no-deps llm-foundry==0.22.0 mosaicml==0.32.1 transformers==4.51.3 tokenizers==0.21.4 \\
     huggingface_hub==0.36.0 catalogue omegaconf einops antlr4-python3-runtime==4.9.3      # torch, and what they import
-  /opt/foundry/bin/python tests/golden/foundry_oracles.py
+  /opt/foundry/bin/python tests/golden/foundry_oracles.py [CASE ...]
 """
 import json
 import pathlib
@@ -40,6 +40,17 @@ def foundry_mpt():
 
 def rope(kind, **more):
     return {"rope": True, "rope_impl": "hf", "rope_theta": 1000, "rope_hf_config": {"type": kind, "factor": 1.0, **more}}
+
+
+def blocks(order, repeat=1, **kinds):
+    """block_overrides: names and (name, repeat) in order; nested lists of them with a repeat."""
+    def one(item):
+        if isinstance(item, str):
+            return {"name": item}
+        inner, times = item
+        return {"name" if isinstance(inner, str) else "order": inner if isinstance(inner, str) else [one(i) for i in inner], "repeat": times}
+    return {"block_overrides": {"order": [one(item) for item in order], "repeat": repeat,
+                                "overrides": {name: {"attn_config": keys} for name, keys in kinds.items()}}}
 
 
 def cases():
@@ -76,6 +87,35 @@ def cases():
     yield "packed", {"attn_uses_sequence_id": True}, {}
     yield "packed_alibi", {"attn_uses_sequence_id": True, "alibi": True}, {}
     yield "packed_rope_window", {"attn_uses_sequence_id": True, "sliding_window_size": 4, **rope("no_scaling")}, {}
+    warm = {"attn_temperature_tuning": {"floor_scale": 4, "attn_scale": 0.5}}
+    rotated = {"learned_pos_emb": False}  # LLM Foundry looks at it before rope switches it off
+    yield "temperature", warm, {}
+    yield "temperature_rope", {**warm, **rope("no_scaling"), **gqa}, {}
+    yield "blocks_window", {}, {"n_layers": 4, **blocks(["near", "default"], 2, near={"sliding_window_size": 5})}
+    yield "blocks_nope", rope("no_scaling"), {
+        "n_layers": 3, **rotated, **blocks(["default", "far", "near"], far={"nope": True}, near={
+            "sliding_window_size": 3, "attn_temperature_tuning": {"attn_scale": 0.7, "floor_scale": 6}})}
+    yield "blocks_temperature", {**warm, "alibi": True}, {
+        "n_layers": 3, **blocks(["cool", "default", "slow"], cool={"attn_temperature_tuning": {"attn_scale": 0.0}},
+                                slow={"attn_temperature_tuning": {"floor_scale": 9}})}
+    yield "reuse_kv", gqa, {"n_layers": 2, **blocks(["default", "again"], again={"reuse_kv_layer_idx": -1})}
+    yield "reuse_kv_far_rope", {**rope("no_scaling"), **gqa, "qk_gn": True, "clip_qkv": 0.9}, {
+        "n_layers": 4, **rotated, **blocks(["default", "near", "far", "far_nope"], near={"sliding_window_size": 4}, far={
+            "reuse_kv_layer_idx": -2, "sliding_window_size": 6}, far_nope={"reuse_kv_layer_idx": -2, "nope": True})}
+    yield "reuse_kv_chains", {**rope("no_scaling"), "qk_ln": True, **warm}, {
+        "n_layers": 6, "no_bias": True, **blocks(["near", ("again", 2)], 2, near={"sliding_window_size": 5}, again={"reuse_kv_layer_idx": -1})}
+    yield "reuse_kv_nested", {"alibi": True, "attn_type": "multiquery_attention"}, {
+        "n_layers": 7, "d_model": 8, "n_heads": 2, **blocks(
+            ["default", ([([("near", 1), ("near_again", 1)], 1), "far_again"], 2)], near={"sliding_window_size": 3},
+            near_again={"sliding_window_size": 3, "reuse_kv_layer_idx": -1}, far_again={"reuse_kv_layer_idx": -3})}
+    apart = {"fused_qkv": False}
+    yield "reuse_kv_x", {**apart, **rope("no_scaling"), **gqa}, {
+        "n_layers": 3, **rotated, **blocks(["default", "input", "far_input"], input={"reuse_kv_x_layer_idx": -1, "sliding_window_size": 4},
+                                           far_input={"reuse_kv_x_layer_idx": -1, "nope": True})}
+    yield "reuse_kv_x_and_kv", {**apart, "alibi": True, "qk_ln": True, "clip_qkv": 0.8}, {
+        "n_layers": 5, "norm_type": "rmsnorm", **blocks(
+            ["default", "input", "again", "default", "far_input"], input={"reuse_kv_x_layer_idx": -1},
+            again={"reuse_kv_layer_idx": -1}, far_input={"reuse_kv_x_layer_idx": -3})}
 
 
 def batch(generator):
@@ -109,7 +149,10 @@ def computed(model, ids, labels, **inputs):
 def main():
     MPTConfig, MPTForCausalLM = foundry_mpt()
     transformers.logging.set_verbosity_error()
+    wanted = sys.argv[1:]
     for number, (name, attention, rest) in enumerate(cases()):
+        if wanted and name not in wanted:
+            continue
         given = {"d_model": 16, "n_heads": 4, "n_layers": 2, "vocab_size": VOCAB, "max_seq_len": LENGTH, "expansion_ratio": 2,
                  "attn_config": {"attn_impl": "torch", **attention}, **rest}
         generator = torch.Generator().manual_seed(number)

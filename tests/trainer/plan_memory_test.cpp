@@ -79,6 +79,20 @@ TEST_F(PlanMemory, OfMptIsWhatARunTakes) {
   expect_agreement("Muon");
 }
 
+TEST_F(PlanMemory, OfBlocksThatDifferIsWhatARunTakes) {
+  MptConfig mpt;
+  mpt.width = 256, mpt.layers = 6, mpt.heads = 8, mpt.kv_heads = 4, mpt.vocab_size = 2000;
+  mpt.max_seq_len = 64, mpt.positions = PositionKind::kRope, mpt.qk_gn = true;
+  mpt.blocks = {.order = {"default", "again", "far"},
+                .kinds = {{"again", {.reuse_kv = 1}},
+                          {"far", {.nope = true, .temperature_tuning = {.attn_scale = 0.1}}}}};
+  config_.model.value = mpt;
+  expect_agreement("keys and values reused");
+  config_.precision = Precision::kBf16;
+  config_.recompute = {Recompute::kFull, 1};
+  expect_agreement("bf16, computing again");
+}
+
 TEST_F(PlanMemory, OfGpt2IsWhatARunTakes) {
   Gpt2Config gpt2;
   gpt2.width = 256, gpt2.layers = 3, gpt2.heads = 4, gpt2.vocab_size = 2000, gpt2.max_seq_len = 64;

@@ -74,6 +74,7 @@ void leave_out_defaults(Family& model) {
     if (model.positions != PositionKind::kRope)
       model.rope_scaling = {}, model.rope_theta = MptConfig().rope_theta;
     if (model.positions != PositionKind::kAlibi) model.alibi_bias_max = MptConfig().alibi_bias_max;
+    if (model.temperature_tuning.attn_scale.value_or(0) == 0) model.temperature_tuning = {};
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trainer/convert/foundry_blocks.h"
 #include "trainer/convert/hf_families.h"
 
 namespace tycho {
@@ -63,11 +64,23 @@ std::optional<Json> rope_impl(const MptConfig& model) {
   return model.rope_scaling.type == RopeStretch::kNone ? "dail" : "hf";
 }
 
-MptTable attention_table() {
+/// LLM Foundry's torch attention has ALiBi in all blocks or in none.
+std::optional<Json> attention_implementation(const MptConfig& model) {
+  const bool some_without = std::any_of(model.blocks.kinds.begin(), model.blocks.kinds.end(),
+                                        [](const auto& kind) { return kind.second.nope; });
+  return model.positions == PositionKind::kAlibi && some_without ? "flash" : "torch";
+}
+
+/// LLM Foundry cannot fuse projections from two inputs; elsewhere it does unless it is told not to.
+std::optional<Json> fused_qkv(const MptConfig& model) {
+  const bool two_inputs = std::any_of(model.blocks.kinds.begin(), model.blocks.kinds.end(),
+                                      [](const auto& kind) { return kind.second.reuse_kv_x.has_value(); });
+  return two_inputs ? std::optional<Json>(false) : std::nullopt;
+}
+
+MptTable mpt_attention_table() {
   MptTable dail = {must_be<MptConfig>("type", {"original"}, "xpos is not supported")};
   add_irrelevant(dail, {"pos_idx_in_fp32", "xpos_scale_base"});
-  MptTable temperature = {must_be<MptConfig>("attn_scale", {0}, "temperature tuning is not supported")};
-  add_irrelevant(temperature, {"floor_scale"});
   MptKey kv_heads = mapped("kv_n_heads", &MptConfig::kv_heads, positive);
   kv_heads.write = [](const MptConfig& model) -> std::optional<Json> { return model.num_kv_heads(); };
   MptKey bias_max = mapped("alibi_bias_max", &MptConfig::alibi_bias_max, positive);
@@ -96,12 +109,18 @@ MptTable attention_table() {
       mapped("attn_logit_softcapping", &MptConfig::attn_softcap, positive),
       mapped("sliding_window_size", &MptConfig::sliding_window, at_least(-1)),
       must_be<MptConfig>("prefix_lm", {false}, "prefix attention is not supported"),
-      must_be<MptConfig>("nope", {false}, "layers without positions are not supported"),
+      must_be<MptConfig>("nope", {false}, "LLM Foundry has it in block_overrides only"),
       must_be<MptConfig>("kv_dim", {nullptr}, "shared keys and values are not supported"),
-      must_be<MptConfig>("reuse_kv_layer_idx", {nullptr}, "shared keys and values are not supported"),
-      {"attn_temperature_tuning", group<MptConfig>("", temperature).read, {}}};
-  table.push_back({"attn_impl", {}, [](const MptConfig&) -> std::optional<Json> { return "torch"; }});
-  add_irrelevant(table, {"attn_uses_sequence_id", "fused_qkv"});
+      must_be<MptConfig>("reuse_kv_layer_idx", {nullptr}, "LLM Foundry has it in block_overrides only"),
+      must_be<MptConfig>("reuse_kv_x_layer_idx", {nullptr}, "LLM Foundry has it in block_overrides only"),
+      {"attn_temperature_tuning",
+       [](const JsonPlace& place, MptConfig& model) {
+         read_temperature_tuning(place, model.temperature_tuning);
+       },
+       temperature_tuning_json}};
+  table.push_back({"attn_impl", {}, attention_implementation});
+  table.push_back({"fused_qkv", {}, fused_qkv});
+  add_irrelevant(table, {"attn_uses_sequence_id"});
   add_irrelevant(table, universal_hf_keys());
   return table;
 }
@@ -250,7 +269,7 @@ MptTable make_mpt_table() {
       mapped("resid_pdrop", &MptConfig::resid_dropout, below(0, 1)),
       mapped("emb_pdrop", &MptConfig::embedding_dropout, below(0, 1)),
       learned_positions(),
-      group("attn_config", attention_table()),
+      group("attn_config", mpt_attention_table()),
       group("ffn_config", ffn_table()),
       init_group(),
       std::move(logit_scale),
@@ -262,7 +281,11 @@ MptTable make_mpt_table() {
       std::move(epsilon),
       mapped("norm_eps", &MptConfig::norm_eps, positive),
       mapped("tie_word_embeddings", &MptConfig::tied),
-      must_be<MptConfig>("block_overrides", {nullptr}, "blocks that differ are not supported"),
+      {"block_overrides",
+       [](const JsonPlace& place, MptConfig& model) {
+         read_block_overrides(place, model.layers, model.temperature_tuning, model.blocks);
+       },
+       block_overrides_json},
       must_be<MptConfig>("fuse_norm_attn_norm", {false}, "export the model without it")};
   add_irrelevant(table, {"init_device", "verbose", "fc_type", "loss_fn", "use_pad_tok_in_ffn",
                          "tokenizer_name", "initializer_range", "allow_embedding_resizing"});
@@ -313,6 +336,8 @@ std::vector<std::string> beyond_transformers_mpt(const MptConfig& c) {
   note(c.qk_ln || c.qk_gn, "norms of queries and keys");
   note(c.attn_softcap || c.final_softcap, "soft caps");
   note(c.sliding_window >= 0, "a sliding window");
+  note(c.temperature_tuning.attn_scale.value_or(0) > 0, "temperature tuning");
+  note(!c.blocks.order.empty(), "blocks that differ");
   note(c.logit_scale.value_or(1) != 1, "logit_scale");
   return found;
 }

@@ -54,6 +54,17 @@ struct RopeShape {
   int64_t head_dim = 0;       // d
 };
 
+/// Row r has position position_N[r], or, where there are none, first_position + r % seq.
+struct RowPositions {
+  int64_t seq = 1, first_position = 0;
+  const int32_t* position_N = nullptr;
+};
+
+/// Factors of queries: 1 + attn_scale ln(floor((position + 1) / floor_scale) + 1).
+struct TemperatureRule {
+  float attn_scale = 0.0f, floor_scale = 8192.0f;
+};
+
 /// Queries are the T tokens of a sequence, and so are keys; heads of q, then k, then v lie in a row of qkv.
 struct AttentionShape {
   int64_t batch = 0, seq = 0, heads = 0, kv_heads = 0, head_dim = 0;
@@ -163,6 +174,10 @@ struct KernelTable {
 
   void (*rope)(RopeShape, Dtype, const float* cos_sin, bool inverse, void* qkv, Stream) = nullptr;
 
+  /// row_step: elements between rows of x.
+  void (*temperature)(RowsShape, int64_t row_step, Dtype, TemperatureRule, RowPositions, void* x,
+                      Stream) = nullptr;
+
   void (*embedding)(RowsShape, Dtype, const int32_t* tokens, const void* table, PositionRows, void* y,
                     Stream) = nullptr;
   void (*embedding_backward)(RowsShape, Dtype, const int32_t* tokens, int64_t vocab, const void* dy,
@@ -206,7 +221,7 @@ struct KernelTable {
   X(layer_norm_backward_workspace) X(activation) X(activation_backward) X(gated_activation) \
   X(gated_activation_backward) X(bias_activation) X(bias_activation_backward) \
   X(bias_activation_backward_workspace) X(clamp) X(clamp_backward) X(add_bias) X(bias_gradient) \
-  X(bias_gradient_workspace) X(dropout) X(rope) X(embedding) X(embedding_backward) \
+  X(bias_gradient_workspace) X(dropout) X(rope) X(temperature) X(embedding) X(embedding_backward) \
   X(embedding_backward_workspace) X(position_gradient) X(cross_entropy) X(adamw_step) \
   X(lion_step) X(sgd_step) X(muon_momentum) X(add_update) X(sum_of_squares) X(cast) X(add_to_fp32)
 // clang-format on

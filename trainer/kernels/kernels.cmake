@@ -5,7 +5,7 @@ set(cpu_kernels kernels/cpu/activation.cpp kernels/cpu/adamw_step.cpp kernels/cp
                 kernels/cpu/cross_entropy.cpp kernels/cpu/dropout.cpp kernels/cpu/embedding.cpp kernels/cpu/flat.cpp
                 kernels/cpu/layer_norm.cpp kernels/cpu/lion_step.cpp
                 kernels/cpu/matmul.cpp kernels/cpu/muon_step.cpp kernels/cpu/rms_norm.cpp kernels/cpu/rope.cpp
-                kernels/cpu/sgd_step.cpp kernels/cpu/direct_matmul.cpp kernels/cpu/table.cpp)
+                kernels/cpu/sgd_step.cpp kernels/cpu/temperature.cpp kernels/cpu/direct_matmul.cpp kernels/cpu/table.cpp)
 tycho_library(kernels_cpu ALONE
   SOURCES ${cpu_kernels} kernels/cpu/parallel.cpp kernels/cpu/thread_pool.cpp
   HEADERS kernels/adamw_factors.h kernels/weight_form.h kernels/dropout_bits.h kernels/kernel_table.h
@@ -39,12 +39,12 @@ tycho_library(kernels TORCH
           kernels/flash_attention.cpp kernels/grad_norm.cpp kernels/kernel_table.cpp kernels/layer_norm.cpp kernels/lion_step.cpp
           kernels/matmul.cpp kernels/matmul_route.cpp kernels/muon_step.cpp kernels/norm_shape.cpp
           kernels/optimized_weights.cpp kernels/product_attention.cpp kernels/rms_norm.cpp kernels/rope.cpp kernels/rope_frequencies.cpp
-          kernels/sgd_step.cpp
+          kernels/sgd_step.cpp kernels/temperature.cpp
   HEADERS kernels/activation.h kernels/adamw_step.h kernels/alibi_columns.h kernels/attention.h kernels/bias.h kernels/clamp.h
           kernels/cross_entropy.h kernels/dispatch.h kernels/packed_documents.h kernels/dropout.h kernels/embedding.h kernels/flash_attention.h kernels/grad_norm.h
           kernels/layer_norm.h kernels/lion_step.h kernels/matmul.h kernels/muon_step.h kernels/norm_shape.h
           kernels/optimized_weights.h kernels/product_attention.h kernels/sgd_step.h kernels/rms_norm.h kernels/rope.h
-          kernels/rope_frequencies.h kernels/tensor.h
+          kernels/rope_frequencies.h kernels/temperature.h kernels/tensor.h
   DEPS PUBLIC config kernels_cpu)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
   target_compile_definitions(tycho_kernels PRIVATE TYCHO_X86_KERNELS)
@@ -53,7 +53,7 @@ endif()
 set(cuda_kernels kernels/cuda/activation.cu kernels/cuda/adamw_step.cu kernels/cuda/bias.cu kernels/cuda/clamp.cu
                  kernels/cuda/cross_entropy.cu kernels/cuda/dropout.cu kernels/cuda/embedding.cu kernels/cuda/flat.cu
                  kernels/cuda/layer_norm.cu kernels/cuda/lion_step.cu kernels/cuda/muon_step.cu kernels/cuda/rms_norm.cu kernels/cuda/rope.cu
-                 kernels/cuda/sgd_step.cu kernels/cuda/plugin.cpp parallel/nccl_plugin.cpp)
+                 kernels/cuda/sgd_step.cu kernels/cuda/temperature.cu kernels/cuda/plugin.cpp parallel/nccl_plugin.cpp)
 set_property(GLOBAL APPEND_STRING PROPERTY TYCHO_LAYERS
   "kernels_cuda trainer : base;kernels_cpu;nccl_table : ${cuda_kernels} parallel/nccl_plugin.h;kernels/cuda/common.cuh;kernels/cuda/over_elements.cuh;kernels/cuda/partials.cuh;kernels/cuda/weights.cuh;kernels/cuda/kernels.h\n")
 if(TYCHO_CUDA)

@@ -1,9 +1,11 @@
 // Documents as attention on each kind of device wants them: numbers of tokens, or where each one starts.
 #include "trainer/kernels/packed_documents.h"
 
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
@@ -31,10 +33,15 @@ std::vector<int32_t> document_starts(const Tensor& number_N, int64_t seq) {
 PackedDocuments documents_on(const at::Device& device, const Tensor& number_N, int64_t seq) {
   if (!number_N.defined()) return {};
   const std::vector<int32_t> starts = document_starts(number_N, seq);
-  if (device.is_cpu()) return {.number_N = number_N};
+  Tensor position_N = at::empty_like(number_N);
   int64_t longest = 0;
-  for (size_t i = 1; i < starts.size(); ++i) longest = std::max<int64_t>(longest, starts[i] - starts[i - 1]);
-  return {number_N.to(device), at::tensor(starts, at::kInt).to(device), longest};
+  for (size_t i = 1; i < starts.size(); ++i) {
+    int32_t* first = position_N.mutable_data_ptr<int32_t>() + starts[i - 1];
+    std::iota(first, first + (starts[i] - starts[i - 1]), 0);
+    longest = std::max<int64_t>(longest, starts[i] - starts[i - 1]);
+  }
+  if (device.is_cpu()) return {.number_N = number_N, .position_N = position_N};
+  return {number_N.to(device), position_N.to(device), at::tensor(starts, at::kInt).to(device), longest};
 }
 
 }  // namespace tycho

@@ -20,7 +20,8 @@ struct BlockUnit {
 
 class BlockBuilder {
  public:
-  BlockBuilder(const DecoderSpec& spec, int64_t layer) : s_(spec), init_(spec.init) {
+  BlockBuilder(const DecoderSpec& spec, int64_t layer)
+      : s_(spec), reuses_kv_(spec.reuses_kv(layer)), reuses_x_(spec.reuses_x(layer)), init_(spec.init) {
     built_.unit.name = fmt::format("{}{}", spec.names.block, layer);
     if (!init_.by_depth) return;
     const double divisor = std::sqrt(2.0 * static_cast<double>(layer + 1));
@@ -59,9 +60,21 @@ class BlockBuilder {
   void attention() {
     const int64_t q = s_.attention_width(), kv = s_.kv_heads * s_.head_dim;
     const DecoderNames& n = s_.names;
-    if (n.k.empty()) {
+    if (reuses_kv_) {
+      built_.at.qkv_weight = matrix(n.q_alone, q, s_.width, init_.qkv, true);
+      if (s_.qkv_bias) built_.at.qkv_bias = bias(n.q_alone, q, s_.width, true);
+    } else if (n.k.empty()) {
       built_.at.qkv_weight = matrix(n.q, s_.qkv_width(), s_.width, init_.qkv, true);
       if (s_.qkv_bias) built_.at.qkv_bias = bias(n.q, s_.qkv_width(), s_.width, true);
+    } else if (reuses_x_) {
+      built_.at.qkv_weight = matrix(n.q, q, s_.width, init_.qkv, true);
+      stacks_.push_back({&built_.at.kv_weight, matrix(n.k, kv, s_.width, init_.qkv, true), 2});
+      matrix(n.v, kv, s_.width, init_.qkv, true);
+      if (s_.qkv_bias) {
+        built_.at.qkv_bias = bias(n.q, q, s_.width, true);
+        stacks_.push_back({&built_.at.kv_bias, bias(n.k, kv, s_.width, true), 2});
+        bias(n.v, kv, s_.width, true);
+      }
     } else {
       stacks_.push_back({&built_.at.qkv_weight, matrix(n.q, q, s_.width, init_.qkv, true), 3});
       matrix(n.k, kv, s_.width, init_.qkv, true);
@@ -75,8 +88,9 @@ class BlockBuilder {
     if (s_.qk_norm != QkNorm::kNone) {
       const bool each = s_.qk_norm == QkNorm::kPerHead;
       norm(n.q_norm, built_.at.q_norm_weight, built_.at.q_norm_bias, each ? s_.head_dim : q, s_.qk_norm_bias);
-      norm(n.k_norm, built_.at.k_norm_weight, built_.at.k_norm_bias, each ? s_.head_dim : kv,
-           s_.qk_norm_bias);
+      if (!reuses_kv_)
+        norm(n.k_norm, built_.at.k_norm_weight, built_.at.k_norm_bias, each ? s_.head_dim : kv,
+             s_.qk_norm_bias);
     }
     built_.at.out_weight = matrix(n.out, s_.width, q, init_.out, false);
     if (s_.out_bias) built_.at.out_bias = bias(n.out, s_.width, q, false);
@@ -108,6 +122,7 @@ class BlockBuilder {
     int first, count;
   };
   const DecoderSpec& s_;
+  bool reuses_kv_, reuses_x_;
   DecoderInit init_;  // of this block
   BlockUnit built_;
   std::vector<PendingStack> stacks_;
@@ -137,9 +152,49 @@ UnitSpec head_unit(const DecoderSpec& s) {
   return unit;
 }
 
+SlotSpec fp32(const char* name, int64_t n) { return {name, {n}, SlotType::kFp32}; }
+
+/// In the order of block_saved.
+std::vector<SlotSpec> saved_slots(const DecoderSpec& s, BatchShape shape, int64_t block) {
+  const int64_t N = shape.tokens(), D = s.width, F = s.ffn_width;
+  const int64_t E = s.attention_width(), KV = 2 * s.kv_heads * s.head_dim;
+  const bool reuses = s.reuses_kv(block), reused = !reuses && s.last_user_of_kv(block) != block;
+  const bool reuses_x = s.reuses_x(block), x_reused = !reuses_x && s.last_user_of_x(block) != block;
+  const int64_t C = reuses ? E : E + KV, means = s.norm == NormKind::kLayer ? N : 0;
+  const int64_t groups_q = s.qk_norm == QkNorm::kPerHead    ? s.heads
+                           : s.qk_norm == QkNorm::kTogether ? 1
+                                                            : 0,
+                groups_k = reuses                          ? 0
+                           : s.qk_norm == QkNorm::kPerHead ? s.kv_heads
+                                                           : groups_q;
+  return {{"normed1", {N, D}, SlotType::kCompute, /*cheap=*/true},
+          fp32("mean1", means),
+          fp32("inv1", N),
+          {"qkv_raw", {s.changes_qkv() ? N : 0, C}},
+          fp32("q_mean", N * groups_q),
+          fp32("q_inv", N * groups_q),
+          fp32("k_mean", N * groups_k),
+          fp32("k_inv", N * groups_k),
+          {"qkv", {N, C}, SlotType::kCompute, /*cheap=*/false, /*kept=*/reused},
+          {"attention", {N, E}},
+          {"log_sum_exp", {shape.batch, s.heads, shape.seq}, SlotType::kFp32},
+          {"middle", {N, D}},
+          {"normed2", {N, D}, SlotType::kCompute, /*cheap=*/true},
+          fp32("mean2", means),
+          fp32("inv2", N),
+          {"up", {N, s.gated ? 2 * F : F}, SlotType::kCompute, /*cheap=*/true},
+          {"d_kv", {reused ? N : 0, KV}, SlotType::kCompute, /*cheap=*/false, /*kept=*/true},
+          {"normed_kv", {reuses_x ? N : 0, D}, SlotType::kCompute, /*cheap=*/true},
+          fp32("mean_kv", reuses_x ? means : 0),
+          fp32("inv_kv", reuses_x ? N : 0),
+          {"d_x", {x_reused ? N : 0, D}, SlotType::kCompute, /*cheap=*/false, /*kept=*/true}};
+}
+
 }  // namespace
 
-BlockParams block_params(const DecoderSpec& spec) { return BlockBuilder(spec, 0).build().at; }
+BlockParams block_params(const DecoderSpec& spec, int64_t block) {
+  return BlockBuilder(spec, block).build().at;
+}
 
 HeadParamIndex head_params(const DecoderSpec& spec) {
   HeadParamIndex index;
@@ -166,37 +221,21 @@ ModelLayout decoder_layout(const DecoderSpec& s) {
 ActivationSpecs decoder_activations(const DecoderSpec& s, BatchShape shape, int64_t compute_bytes) {
   const int64_t N = shape.tokens(), D = s.width, F = s.ffn_width, V = s.vocab_size;
   const int64_t E = s.attention_width(), C = s.qkv_width();
-  const bool layer_norm = s.norm == NormKind::kLayer;
-  const int64_t groups_q = s.qk_norm == QkNorm::kPerHead    ? s.heads
-                           : s.qk_norm == QkNorm::kTogether ? 1
-                                                            : 0,
-                groups_k = s.qk_norm == QkNorm::kPerHead ? s.kv_heads : groups_q;
-  const int64_t means = layer_norm ? N : 0;
-  const auto fp32 = [](const char* name, int64_t n) { return SlotSpec{name, {n}, SlotType::kFp32}; };
   ActivationSpecs specs;
-  specs.saved = {{"normed1", {N, D}, SlotType::kCompute, /*cheap=*/true},
-                 fp32("mean1", means),
-                 fp32("inv1", N),
-                 {"qkv_raw", {s.changes_qkv() ? N : 0, C}},
-                 fp32("q_mean", N * groups_q),
-                 fp32("q_inv", N * groups_q),
-                 fp32("k_mean", N * groups_k),
-                 fp32("k_inv", N * groups_k),
-                 {"qkv", {N, C}},
-                 {"attention", {N, E}},
-                 {"log_sum_exp", {shape.batch, s.heads, shape.seq}, SlotType::kFp32},
-                 {"middle", {N, D}},
-                 {"normed2", {N, D}, SlotType::kCompute, /*cheap=*/true},
-                 fp32("mean2", means),
-                 fp32("inv2", N),
-                 {"up", {N, s.gated ? 2 * F : F}, SlotType::kCompute, /*cheap=*/true}};
-  specs.scratch = {{"hidden", {N, F}},   {"d_hidden", {N, F}},
-                   {"d_qkv", {N, C}},    {"d_attention", {N, E}},
-                   {"d_normed", {N, D}}, {"added", {s.resid_dropout > 0 ? N : 0, D}}};
+  for (int64_t i = 0; i < s.layers; ++i) specs.saved.push_back(saved_slots(s, shape, i));
+  specs.scratch = {{"hidden", {N, F}},
+                   {"d_hidden", {N, F}},
+                   {"d_qkv", {N, C}},
+                   {"d_attention", {N, E}},
+                   {"d_normed", {N, D}},
+                   {"added", {s.resid_dropout > 0 ? N : 0, D}},
+                   {"packed_qkv", {s.shares_kv() || s.shares_x() ? N : 0, C}},
+                   {"d_normed_kv", {s.shares_x() ? N : 0, D}}};
   // Big chunks read the head's weights seldom; 64 MiB of logits is where more stops to pay.
   constexpr int64_t kChunkBytes = int64_t{64} << 20;
   specs.head_chunk =
       std::clamp<int64_t>(kChunkBytes / (V * compute_bytes) / 64 * 64, std::min<int64_t>(N, 64), N);
+  const int64_t means = s.norm == NormKind::kLayer ? N : 0;
   specs.model = {{"stream", {s.layers + 1, N, D}},
                  {"normed_final", {N, D}},
                  fp32("mean_final", means),

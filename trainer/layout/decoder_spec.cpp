@@ -37,6 +37,9 @@ DecoderSpec sized(const Family& c, int64_t ffn_width) {
   s.softmax_scale = 1.0 / std::sqrt(static_cast<double>(s.head_dim));
   s.attn_dropout = c.attn_dropout;
   s.tied = c.tied;
+  s.blocks.resize(static_cast<size_t>(c.layers));
+  for (int64_t i = 0; i < c.layers; ++i)
+    s.blocks[static_cast<size_t>(i)].kv_block = s.blocks[static_cast<size_t>(i)].x_block = i;
   return s;
 }
 
@@ -89,7 +92,46 @@ Init mpt_residual(const MptConfig& c, int64_t fan_in) {
   return init;
 }
 
+/// Blocks by their kinds; one that reuses what a block reuses in turn has that.
+void mpt_blocks(const MptConfig& c, std::vector<BlockSpec>& blocks) {
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const BlockKindConfig& kind = c.blocks.kind_of(static_cast<int64_t>(i));
+    const TemperatureTuningConfig &own = kind.temperature_tuning, &all = c.temperature_tuning;
+    BlockSpec& block = blocks[i];
+    block.window = kind.sliding_window.value_or(c.sliding_window);
+    block.positions = !kind.nope;
+    block.attn_scale = own.attn_scale.value_or(all.attn_scale.value_or(block.attn_scale));
+    block.floor_scale = own.floor_scale.value_or(all.floor_scale.value_or(block.floor_scale));
+    if (kind.reuse_kv) block.kv_block = blocks[i - static_cast<size_t>(*kind.reuse_kv)].kv_block;
+    if (kind.reuse_kv_x) block.x_block = blocks[i - static_cast<size_t>(*kind.reuse_kv_x)].x_block;
+  }
+}
+
 }  // namespace
+
+int64_t DecoderSpec::last_user_of_kv(int64_t i) const {
+  int64_t last = layers - 1;
+  while (block(last).kv_block != i) --last;
+  return last;
+}
+
+int64_t DecoderSpec::last_user_of_x(int64_t i) const {
+  int64_t last = layers - 1;
+  while (block(last).x_block != i) --last;
+  return last;
+}
+
+bool DecoderSpec::shares_kv() const {
+  for (int64_t i = 0; i < layers; ++i)
+    if (reuses_kv(i)) return true;
+  return false;
+}
+
+bool DecoderSpec::shares_x() const {
+  for (int64_t i = 0; i < layers; ++i)
+    if (reuses_x(i)) return true;
+  return false;
+}
 
 DecoderSpec decoder_spec(const LlamaConfig& c) {
   DecoderSpec s = sized(c, c.ffn_width);
@@ -107,6 +149,7 @@ DecoderSpec decoder_spec(const LlamaConfig& c) {
              .q = "self_attn.q_proj",
              .k = "self_attn.k_proj",
              .v = "self_attn.v_proj",
+             .q_alone = "",
              .out = "self_attn.o_proj",
              .gate = "mlp.gate_proj",
              .up = "mlp.up_proj",
@@ -134,7 +177,7 @@ DecoderSpec decoder_spec(const MptConfig& c) {
   const double usual_width = static_cast<double>(c.width) / static_cast<double>(c.heads);
   s.softmax_scale = c.softmax_scale.value_or(1.0 / std::sqrt(usual_width));
   s.attn_softcap = c.attn_softcap.value_or(0);
-  s.window = c.sliding_window;
+  mpt_blocks(c, s.blocks);
   s.clip_qkv = c.clip_qkv.value_or(0);
   s.qk_norm = c.qk_ln ? QkNorm::kTogether : c.qk_gn ? QkNorm::kPerHead : QkNorm::kNone;
   // LLM Foundry does not hand norm and norm_eps on to these: they are LayerNorms with its default.
@@ -152,12 +195,15 @@ DecoderSpec decoder_spec(const MptConfig& c) {
              .q = "attn.Wqkv",
              .k = "",
              .v = "",
+             .q_alone = "attn.Wq",
              .out = "attn.out_proj",
              .gate = "ffn.gate_proj",
              .up = "ffn.up_proj",
              .down = "ffn.down_proj",
              .final_norm = "transformer.norm_f",
              .head = "lm_head"};
+  // A block cannot have one matrix for two inputs, and LLM Foundry then fuses in no block.
+  if (s.shares_x()) s.names.q = "attn.Wq", s.names.k = "attn.Wk", s.names.v = "attn.Wv";
   // LLM Foundry draws Wqkv head by head, so its fan-out is that of one head.
   const auto d = static_cast<double>(c.width), head = static_cast<double>(s.head_dim),
              f = static_cast<double>(s.ffn_width), v = static_cast<double>(c.vocab_size);
@@ -192,6 +238,7 @@ DecoderSpec decoder_spec(const Gpt2Config& c) {
              .q = "attn.c_attn",
              .k = "",
              .v = "",
+             .q_alone = "",
              .out = "attn.c_proj",
              .gate = "",
              .up = "mlp.c_fc",

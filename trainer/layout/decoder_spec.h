@@ -20,6 +20,7 @@ struct DecoderNames {
   std::string block;  // "model.layers.": the number and a point follow
   std::string norm1, norm2, q_norm, k_norm;
   std::string q, k, v;  // of a projection each; k and v are empty where q holds all three
+  std::string q_alone;  // where a block has no keys and values of its own
   std::string out, gate, up, down;
   std::string final_norm, head;
 };
@@ -30,6 +31,18 @@ struct DecoderInit {
   Init qkv, out, gate, up, down;
   bool by_depth = false;      // block i, from 1, has out, up and down over sqrt(2 i)
   bool draws_biases = false;  // uniform in ±1 / sqrt(fan_in), as torch's own layers; zeros otherwise
+};
+
+/// What may differ from block to block.
+struct BlockSpec {
+  int64_t window = -1;    // keys before its own that a query sees; -1: all
+  bool positions = true;  // rotates or adds ALiBi, where the model does
+  double attn_scale = 0;  // queries times 1 + attn_scale ln(floor((position + 1) / floor_scale) + 1)
+  double floor_scale = 8192;
+  int64_t x_block = 0;   // the block whose input its keys and values are projected from: itself, or an
+                         // earlier one whose own are
+  int64_t kv_block = 0;  // the block whose keys and values it attends to: itself, or an earlier one that
+                         // has its own
 };
 
 struct DecoderSpec {
@@ -48,7 +61,6 @@ struct DecoderSpec {
 
   double softmax_scale = 0;
   double attn_softcap = 0;  // 0: none
-  int64_t window = -1;      // keys before its own that a query sees; -1: all
   double clip_qkv = 0;      // 0: none
   QkNorm qk_norm = QkNorm::kNone;
   double qk_norm_eps = 1e-5;
@@ -58,9 +70,21 @@ struct DecoderSpec {
   double logit_scale = 1, final_softcap = 0;  // 0: none
   bool tied = false;
 
+  std::vector<BlockSpec> blocks;  // one per layer
+
   DecoderNames names;
   DecoderInit init;
 
+  const BlockSpec& block(int64_t i) const { return blocks[static_cast<size_t>(i)]; }
+  bool reuses_kv(int64_t i) const { return block(i).kv_block != i; }
+  bool reuses_x(int64_t i) const { return block(i).x_block != i; }
+  /// The last block that attends to the keys and values of block i, which has its own: i, or a later one.
+  int64_t last_user_of_kv(int64_t i) const;
+  /// The same for the input of block i, which projects from its own.
+  int64_t last_user_of_x(int64_t i) const;
+  /// Whether some block reuses the keys and values, or the input, of another.
+  bool shares_kv() const;
+  bool shares_x() const;
   int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
   int64_t attention_width() const { return heads * head_dim; }
   /// Whether queries, keys and values are changed between their projection and attention, other than rotated.

@@ -1,6 +1,8 @@
 // The arithmetic of attention's memory on a GPU.
 #include "trainer/layout/gpu_attention.h"
 
+#include <algorithm>
+
 #include "trainer/base/flash_limits.h"
 #include "trainer/base/scores_at_once.h"
 
@@ -13,8 +15,7 @@ int64_t rounded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 /// Gradients of q, k and v as flash attention returns them, k's and v's first for every query head; its fp32
 /// sums for q; with ALiBi, wider copies of q, k, v, out and its gradient.
-int64_t flash_bytes(const DecoderSpec& s, BatchShape shape) {
-  const bool alibi = s.alibi_bias_max > 0;
+int64_t flash_bytes(const DecoderSpec& s, bool alibi, BatchShape shape) {
   const int64_t N = shape.tokens(), d = s.head_dim + (alibi ? kAlibiColumns : 0);
   const int64_t packed = s.heads + 2 * s.kv_heads, shared = s.kv_heads < s.heads ? 2 * s.heads : 0;
   const int64_t copies = alibi ? packed + 2 * s.heads : 0;
@@ -30,19 +31,32 @@ int64_t product_bytes(const DecoderSpec& s, BatchShape shape) {
   return kMatricesFp32 * kFp32 * query_heads * shape.seq * shape.seq;
 }
 
+/// Of blocks with or without ALiBi.
+const char* obstacle_of(const DecoderSpec& s, bool alibi, bool bf16, int64_t seq) {
+  return flash_obstacle(
+      {.bf16 = bf16, .softcap = s.attn_softcap > 0, .alibi = alibi, .head_dim = s.head_dim, .seq = seq});
+}
+
+bool has_alibi(const DecoderSpec& s, const BlockSpec& block) {
+  return s.alibi_bias_max > 0 && block.positions;
+}
+
 }  // namespace
 
 const char* gpu_attention_obstacle(const DecoderSpec& s, bool bf16, int64_t seq) {
-  return flash_obstacle({.bf16 = bf16,
-                         .softcap = s.attn_softcap > 0,
-                         .alibi = s.alibi_bias_max > 0,
-                         .head_dim = s.head_dim,
-                         .seq = seq});
+  for (const BlockSpec& block : s.blocks)
+    if (const char* obstacle = obstacle_of(s, has_alibi(s, block), bf16, seq)) return obstacle;
+  return nullptr;
 }
 
 GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& s, bool bf16, BatchShape shape) {
-  if (gpu_attention_obstacle(s, bf16, shape.seq) != nullptr) return {0, product_bytes(s, shape)};
-  return {kFp32 * shape.tokens() * s.heads * s.layers, flash_bytes(s, shape)};
+  GpuAttentionBytes bytes;
+  for (const BlockSpec& block : s.blocks) {
+    const bool alibi = has_alibi(s, block), flash = !obstacle_of(s, alibi, bf16, shape.seq);
+    if (flash) bytes.kept += kFp32 * shape.tokens() * s.heads;
+    bytes.passing = std::max(bytes.passing, flash ? flash_bytes(s, alibi, shape) : product_bytes(s, shape));
+  }
+  return bytes;
 }
 
 }  // namespace tycho

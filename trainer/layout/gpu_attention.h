@@ -12,7 +12,7 @@ struct GpuAttentionBytes {
 /// Counted for flash attention 2, or, where that has an obstacle, for plain products
 /// (kernels/product_attention.h).
 GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& spec, bool bf16, BatchShape shape);
-/// What keeps flash attention from this model; nullptr for nothing.
+/// What keeps flash attention from some block of this model; nullptr for nothing.
 const char* gpu_attention_obstacle(const DecoderSpec& spec, bool bf16, int64_t seq);
 
 }  // namespace tycho

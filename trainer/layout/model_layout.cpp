@@ -48,21 +48,27 @@ int64_t slot_bytes(const SlotSpec& slot, int64_t compute_bytes) {
 }
 
 bool is_recomputed(const SlotSpec& slot, Recompute mode) {
-  return mode == Recompute::kFull || (mode == Recompute::kSelective && slot.cheap);
+  return !slot.kept && (mode == Recompute::kFull || (mode == Recompute::kSelective && slot.cheap));
 }
 
-SavedBytes saved_bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute, int64_t num_blocks,
+int64_t shared_slot_bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute, size_t slot,
+                          int64_t compute_bytes) {
+  int64_t largest = 0;
+  for (int64_t i = 0; i < std::ssize(specs.saved); ++i) {
+    const SlotSpec& spec = specs.saved[static_cast<size_t>(i)][slot];
+    if (is_recomputed(spec, recompute.of(i))) largest = std::max(largest, slot_bytes(spec, compute_bytes));
+  }
+  return largest;
+}
+
+SavedBytes saved_bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute,
                        int64_t compute_bytes) {
   SavedBytes bytes;
-  for (const SlotSpec& slot : specs.saved) {
-    bool shared = false;
-    for (int64_t i = 0; i < num_blocks; ++i) {
-      const bool again = is_recomputed(slot, recompute.of(i));
-      shared |= again;
-      if (!again) bytes.kept += slot_bytes(slot, compute_bytes);
-    }
-    if (shared) bytes.shared += slot_bytes(slot, compute_bytes);
-  }
+  for (int64_t i = 0; i < std::ssize(specs.saved); ++i)
+    for (const SlotSpec& slot : specs.saved[static_cast<size_t>(i)])
+      if (!is_recomputed(slot, recompute.of(i))) bytes.kept += slot_bytes(slot, compute_bytes);
+  for (size_t slot = 0; !specs.saved.empty() && slot < specs.saved[0].size(); ++slot)
+    bytes.shared += shared_slot_bytes(specs, recompute, slot, compute_bytes);
   return bytes;
 }
 

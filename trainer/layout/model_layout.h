@@ -17,10 +17,11 @@ struct BatchShape {
   int64_t tokens() const { return batch * seq; }
 };
 
-/// The activations of one micro-batch. Saved slots exist once per block, the others once.
+/// The activations of one micro-batch. Saved slots exist once per block, the same ones in each, though some
+/// may be empty; the others exist once.
 struct ActivationSpecs {
-  std::vector<SlotSpec> saved;    // kept from a block's forward to its backward
-  std::vector<SlotSpec> scratch;  // of whichever block is computing
+  std::vector<std::vector<SlotSpec>> saved;  // of each block, from its forward to its backward
+  std::vector<SlotSpec> scratch;             // of whichever block is computing
   std::vector<SlotSpec>
       model;               // around the blocks: final norm, logits chunk, gradients of the residual stream
   int64_t head_chunk = 0;  // tokens whose logits exist at once
@@ -46,12 +47,15 @@ struct ModelLayout {
   double flops_per_token_causal(int64_t seq) const;
 };
 
-/// Bytes of what all blocks keep, and of the one set that those which compute again share.
+/// Bytes of what all blocks keep, and of the one set that those which compute again share, each slot as large
+/// as the largest of theirs.
 struct SavedBytes {
   int64_t kept = 0, shared = 0;
 };
-SavedBytes saved_bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute, int64_t num_blocks,
-                       int64_t compute_bytes);
+SavedBytes saved_bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute, int64_t compute_bytes);
+/// Bytes of that slot in the shared set; 0 when every block keeps it.
+int64_t shared_slot_bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute, size_t slot,
+                          int64_t compute_bytes);
 /// Whether a block of that mode computes the slot again.
 bool is_recomputed(const SlotSpec& slot, Recompute mode);
 

@@ -56,6 +56,7 @@ struct SlotSpec {
   Shape shape;
   SlotType type = SlotType::kCompute;
   bool cheap = false;  // a block's: computed again under selective recompute
+  bool kept = false;   // a block's: never computed again, for other blocks use it
 };
 
 }  // namespace tycho

@@ -14,28 +14,31 @@ int64_t total_bytes(const std::vector<SlotSpec>& slots, int64_t compute_bytes) {
 
 }  // namespace
 
-Activations::Activations(const ActivationSpecs& specs, int64_t num_blocks, const RecomputeConfig& recompute,
-                         at::ScalarType dtype, const at::Device& device)
-    : attention_state_(static_cast<size_t>(num_blocks)) {
+Activations::Activations(const ActivationSpecs& specs, const RecomputeConfig& recompute, at::ScalarType dtype,
+                         const at::Device& device)
+    : attention_state_(specs.saved.size()) {
   const auto compute_bytes = static_cast<int64_t>(at::elementSize(dtype));
-  const SavedBytes saved = saved_bytes(specs, recompute, num_blocks, compute_bytes);
+  const SavedBytes saved = saved_bytes(specs, recompute, compute_bytes);
   arena_ = make_arena(saved.kept + saved.shared + total_bytes(specs.scratch, compute_bytes) +
                           total_bytes(specs.model, compute_bytes),
                       device);
   int64_t offset = 0;
-  const auto lay_out = [&](const SlotSpec& slot) {
-    const Tensor slot_view =
-        arena_view(arena_, offset, slot.shape, slot.type == SlotType::kFp32 ? at::kFloat : dtype);
-    offset += slot_bytes(slot, compute_bytes);
-    return slot_view;
+  const auto view_at = [&](int64_t begin, const SlotSpec& slot) {
+    return arena_view(arena_, begin, slot.shape, slot.type == SlotType::kFp32 ? at::kFloat : dtype);
   };
-  saved_.resize(static_cast<size_t>(num_blocks));
-  for (const SlotSpec& slot : specs.saved) {
-    Tensor shared;
-    for (int64_t i = 0; i < num_blocks; ++i) {
-      const bool again = is_recomputed(slot, recompute.of(i));
-      if (again && !shared.defined()) shared = lay_out(slot);
-      saved_[static_cast<size_t>(i)].push_back(again ? shared : lay_out(slot));
+  const auto lay_out = [&](const SlotSpec& slot) {
+    const int64_t begin = offset;
+    offset += slot_bytes(slot, compute_bytes);
+    return view_at(begin, slot);
+  };
+  saved_.resize(specs.saved.size());
+  for (size_t slot = 0; !specs.saved.empty() && slot < specs.saved[0].size(); ++slot) {
+    const int64_t shared = offset;
+    offset += shared_slot_bytes(specs, recompute, slot, compute_bytes);
+    for (int64_t i = 0; i < std::ssize(specs.saved); ++i) {
+      const SlotSpec& spec = specs.saved[static_cast<size_t>(i)][slot];
+      const bool again = is_recomputed(spec, recompute.of(i));
+      saved_[static_cast<size_t>(i)].push_back(again ? view_at(shared, spec) : lay_out(spec));
     }
   }
   for (const SlotSpec& slot : specs.scratch) scratch_.push_back(lay_out(slot));

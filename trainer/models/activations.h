@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "trainer/kernels/attention.h"
+#include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/units/flat_unit.h"
 
@@ -19,6 +20,9 @@ struct DropoutSource {
 /// What one block may use while it computes.
 struct BlockActivations {
   Views& saved;                          // its own, from forward to backward
+  Views& kv_saved;                       // of the block whose keys and values it attends to
+  Views& x_saved;                        // of the block whose input they are projected from
+  Tensor x_of_kv_ND;                     // that input
   std::vector<Tensor>& attention_state;  // its own; the bytes are ATen's, and none on a CPU
   Views& scratch;                        // shared with the other blocks: dead when it returns
   DropoutSource dropout;
@@ -27,11 +31,19 @@ struct BlockActivations {
 
 class Activations {
  public:
-  Activations(const ActivationSpecs& specs, int64_t num_blocks, const RecomputeConfig& recompute,
-              at::ScalarType dtype, const at::Device& device);
+  Activations(const ActivationSpecs& specs, const RecomputeConfig& recompute, at::ScalarType dtype,
+              const at::Device& device);
 
-  BlockActivations block(int64_t i, DropoutSource dropout, const PackedDocuments& documents) {
-    return {saved_[static_cast<size_t>(i)], attention_state_[static_cast<size_t>(i)], scratch_, dropout,
+  /// block: the i-th. x_of_kv_ND: what its keys and values are projected from.
+  BlockActivations block(int64_t i, const BlockSpec& block, Tensor x_of_kv_ND, DropoutSource dropout,
+                         const PackedDocuments& documents) {
+    return {saved_[static_cast<size_t>(i)],
+            saved_[static_cast<size_t>(block.kv_block)],
+            saved_[static_cast<size_t>(block.x_block)],
+            std::move(x_of_kv_ND),
+            attention_state_[static_cast<size_t>(i)],
+            scratch_,
+            dropout,
             documents};
   }
   /// Slots around the blocks, in the order of ActivationSpecs::model.

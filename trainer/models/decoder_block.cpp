@@ -7,16 +7,39 @@ namespace {
 NormStats stats1(Views& saved) { return {saved[block_saved::kMean1], saved[block_saved::kInv1]}; }
 NormStats stats2(Views& saved) { return {saved[block_saved::kMean2], saved[block_saved::kInv2]}; }
 
+NormStats stats_kv(Views& saved) { return {saved[block_saved::kMeanKv], saved[block_saved::kInvKv]}; }
+
 }  // namespace
 
-DecoderBlock::DecoderBlock(const DecoderSpec& spec, BatchShape shape, const at::Device& device)
-    : at_(block_params(spec)), norm_(spec), attention_(spec, shape, device), feed_forward_(spec) {}
+DecoderBlock::DecoderBlock(const DecoderSpec& spec, int64_t block, BatchShape shape,
+                           const AttentionTables& tables, const at::Device& device)
+    : at_(block_params(spec, block)),
+      reuses_x_(spec.reuses_x(block)),
+      last_to_reuse_x_(reuses_x_ && spec.last_user_of_x(spec.block(block).x_block) == block),
+      x_reused_(!reuses_x_ && spec.last_user_of_x(block) != block),
+      norm_(spec),
+      attention_(spec, block, shape, tables, device),
+      feed_forward_(spec, block) {}
+
+std::vector<DecoderBlock> decoder_blocks(const DecoderSpec& spec, BatchShape shape,
+                                         const at::Device& device) {
+  const AttentionTables tables = attention_tables(spec, shape, device);
+  std::vector<DecoderBlock> blocks;
+  for (int64_t i = 0; i < spec.layers; ++i) blocks.emplace_back(spec, i, shape, tables, device);
+  return blocks;
+}
+
+void DecoderBlock::norm_inputs(const Views& p, const Tensor& x_ND, BlockActivations act) const {
+  Views& keep = act.saved;
+  norm_.forward(norm1(p), x_ND, stats1(keep), keep[block_saved::kNormed1]);
+  if (reuses_x_) norm_.forward(norm1(p), act.x_of_kv_ND, stats_kv(keep), keep[block_saved::kNormedKv]);
+}
 
 void DecoderBlock::forward(const Views& p, const Tensor& x_ND, BlockActivations act, Tensor& y_ND) const {
   Views& keep = act.saved;
   Tensor &normed1_ND = keep[block_saved::kNormed1], &normed2_ND = keep[block_saved::kNormed2],
          &middle_ND = keep[block_saved::kMiddle];
-  norm_.forward(norm1(p), x_ND, stats1(keep), normed1_ND);
+  norm_inputs(p, x_ND, act);
   attention_.forward(p, normed1_ND, x_ND, act, middle_ND);
   norm_.forward(norm2(p), middle_ND, stats2(keep), normed2_ND);
   feed_forward_.forward(p, normed2_ND, middle_ND, act, y_ND);
@@ -27,7 +50,7 @@ void DecoderBlock::recompute(Recompute mode, const Views& p, const Tensor& x_ND,
   Views& keep = act.saved;
   Tensor &normed1_ND = keep[block_saved::kNormed1], &normed2_ND = keep[block_saved::kNormed2],
          &middle_ND = keep[block_saved::kMiddle];
-  norm_.forward(norm1(p), x_ND, stats1(keep), normed1_ND);
+  norm_inputs(p, x_ND, act);
   if (mode == Recompute::kFull) attention_.forward(p, normed1_ND, x_ND, act, middle_ND);
   norm_.forward(norm2(p), middle_ND, stats2(keep), normed2_ND);
   feed_forward_.forward_up(p, normed2_ND, act);
@@ -44,10 +67,18 @@ void DecoderBlock::backward(const Views& p, const Tensor& x_ND, BlockActivations
   attention_.backward(p, keep[block_saved::kNormed1], act, d_ND, g, add, d_normed_ND);
   norm_.backward(norm1(p), x_ND, stats1(keep), d_normed_ND, d_ND, /*add_to_dx=*/true,
                  {g[at_.norm1_weight], view(g, at_.norm1_bias)}, add);
+  if (reuses_x_)
+    norm_.backward(norm1(p), act.x_of_kv_ND, stats_kv(keep), act.scratch[block_scratch::kDNormedKv],
+                   act.x_saved[block_saved::kDX], /*add_to_dx=*/!last_to_reuse_x_,
+                   {g[at_.norm1_weight], view(g, at_.norm1_bias)}, /*add=*/true);
+  if (x_reused_) d_ND.add_(keep[block_saved::kDX]);
 }
 
-Tensor DecoderBlock::forward_cached(const Views& p, const Tensor& x_ND, KvCache& cache, int64_t layer) const {
-  const Tensor middle_ND = attention_.forward_cached(p, norm_.apply(norm1(p), x_ND), x_ND, cache, layer);
+Tensor DecoderBlock::forward_cached(const Views& p, const Tensor& x_ND, const Tensor& x_of_kv_ND,
+                                    KvCache& cache) const {
+  const Tensor normed_kv_ND = reuses_x_ ? norm_.apply(norm1(p), x_of_kv_ND) : Tensor();
+  const Tensor middle_ND =
+      attention_.forward_cached(p, norm_.apply(norm1(p), x_ND), normed_kv_ND, x_ND, cache);
   return feed_forward_.apply(p, norm_.apply(norm2(p), middle_ND), middle_ND);
 }
 

@@ -6,11 +6,12 @@
 namespace tycho {
 
 // N tokens, D width.
-/// One object serves all blocks of a model: what differs is handed in. Written for one device; no state.
+/// Block `block` of a model, counted from 0. Written for one device; no state.
 class DecoderBlock {
  public:
-  /// seq is the longest sequence that it will see.
-  DecoderBlock(const DecoderSpec& spec, BatchShape shape, const at::Device& device);
+  /// shape.seq is the longest sequence that it will see.
+  DecoderBlock(const DecoderSpec& spec, int64_t block, BatchShape shape, const AttentionTables& tables,
+               const at::Device& device);
   /// y_ND from x_ND; keeps in `act` what backward needs besides x.
   void forward(const Views& params, const Tensor& x_ND, BlockActivations act, Tensor& y_ND) const;
   /// Fills the slots that a block of this mode did not keep, so that backward finds them.
@@ -20,17 +21,28 @@ class DecoderBlock {
   void backward(const Views& params, const Tensor& x_ND, BlockActivations act, Views& grads, bool add,
                 Tensor& d_ND) const;
   /// For generation: x_ND are the tokens that follow those in the cache (B sequences of N / B each); their
-  /// keys and values are added to it. Returns y_ND.
-  Tensor forward_cached(const Views& params, const Tensor& x_ND, KvCache& cache, int64_t layer) const;
+  /// keys and values are added to it. x_of_kv_ND: what these are projected from, where that is another
+  /// block's input. Returns y_ND.
+  Tensor forward_cached(const Views& params, const Tensor& x_ND, const Tensor& x_of_kv_ND,
+                        KvCache& cache) const;
 
  private:
   NormParams norm1(const Views& p) const { return {p[at_.norm1_weight], view(p, at_.norm1_bias)}; }
   NormParams norm2(const Views& p) const { return {p[at_.norm2_weight], view(p, at_.norm2_bias)}; }
 
+  /// Norms for attention: this block's input, and the one of its keys and values where that is another's.
+  void norm_inputs(const Views& params, const Tensor& x_ND, BlockActivations act) const;
+
   BlockParams at_;
+  bool reuses_x_;         // of an earlier block
+  bool last_to_reuse_x_;  // that: it is the first of them in backward
+  bool x_reused_;         // by later blocks
   Norm norm_;
   SelfAttention attention_;
   FeedForward feed_forward_;
 };
+
+/// All blocks of a model, which share their tables.
+std::vector<DecoderBlock> decoder_blocks(const DecoderSpec& spec, BatchShape shape, const at::Device& device);
 
 }  // namespace tycho

@@ -9,8 +9,8 @@
 
 namespace tycho {
 
-FeedForward::FeedForward(const DecoderSpec& spec)
-    : at_(block_params(spec)),
+FeedForward::FeedForward(const DecoderSpec& spec, int64_t block)
+    : at_(block_params(spec, block)),
       activation_(spec.activation),
       gated_(spec.gated),
       in_out_(spec.in_out),

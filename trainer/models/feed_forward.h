@@ -12,7 +12,7 @@ namespace tycho {
 /// follows is computed again in backward: cheaper than keeping it.
 class FeedForward {
  public:
-  explicit FeedForward(const DecoderSpec& spec);
+  FeedForward(const DecoderSpec& spec, int64_t block);
   void forward(const Views& p, const Tensor& x_ND, const Tensor& residual_ND, BlockActivations act,
                Tensor& y_ND) const;
   /// Fills slot kUp as forward does, and no more.

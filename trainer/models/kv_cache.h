@@ -6,8 +6,8 @@
 
 namespace tycho {
 
-/// Per layer [B, K, P, d]: B sequences, K kv heads, P positions; fp32 on a CPU, where attention computes in
-/// it, else the compute dtype. Owned by one decoder.
+/// Per block [B, K, P, d], undefined where it reuses those of another: B sequences, K kv heads, P positions;
+/// fp32 on a CPU, where attention computes in it, else the compute dtype. Owned by one decoder.
 struct KvCache {
   std::vector<Tensor> keys, values;
   int64_t length = 0;  // positions filled; advanced by the decoder after all layers

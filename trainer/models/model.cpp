@@ -41,9 +41,9 @@ Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::
       recompute_(recompute),
       head_(spec_),
       units_(units),
-      activations_(decoder_activations(spec_, shape, static_cast<int64_t>(at::elementSize(dtype))),
-                   layout_.num_blocks, recompute, dtype, device),
-      block_(spec_, shape, device) {
+      activations_(decoder_activations(spec_, shape, static_cast<int64_t>(at::elementSize(dtype))), recompute,
+                   dtype, device),
+      blocks_(decoder_blocks(spec_, shape, device)) {
   while (lowest_trained_ < head_unit() && !has_gradients(units_.grads(lowest_trained_))) ++lowest_trained_;
 }
 
@@ -88,7 +88,8 @@ BlockActivations Model::block_activations(int64_t i) {
   const DropoutSource dropout = {.p = dropping_ ? spec_.resid_dropout : 0.0,
                                  .attn_p = dropping_ ? spec_.attn_dropout : 0.0,
                                  .key = dropout_key_ + static_cast<uint64_t>(i + 1) * 0x9e3779b97f4a7c15u};
-  return activations_.block(i, dropout, documents_);
+  const BlockSpec& block = spec_.block(i);
+  return activations_.block(i, block, stream(block.x_block), dropout, documents_);
 }
 
 void Model::embed(const Tensor& tokens_N) {
@@ -106,7 +107,7 @@ void Model::run_forward(int64_t i) {
   const Range range("block ", i, " forward");
   const Views& params = units_.acquire(block_unit(i), Pass::kForward);
   Tensor y_ND = stream(i + 1);
-  block_.forward(params, stream(i), block_activations(i), y_ND);
+  block(i).forward(params, stream(i), block_activations(i), y_ND);
   units_.release(block_unit(i), Pass::kForward);
 }
 
@@ -114,11 +115,11 @@ void Model::run_backward(int64_t i, bool add) {
   const Views& params = units_.acquire(block_unit(i), Pass::kBackward);
   {
     const Range range("block ", i, " recompute");
-    block_.recompute(recompute_.of(i), params, stream(i), block_activations(i));
+    block(i).recompute(recompute_.of(i), params, stream(i), block_activations(i));
   }
   const Range range("block ", i, " backward");
-  block_.backward(params, stream(i), block_activations(i), units_.grads(block_unit(i)), add,
-                  activations_.model(model_slot::kDStream));
+  block(i).backward(params, stream(i), block_activations(i), units_.grads(block_unit(i)), add,
+                    activations_.model(model_slot::kDStream));
   units_.release(block_unit(i), Pass::kBackward);
 }
 
@@ -163,16 +164,19 @@ Decoder::Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int
       units_(units),
       batch_(batch),
       num_positions_(num_positions),
-      block_(spec_, {batch, num_positions}, device) {
+      blocks_(decoder_blocks(spec_, {batch, num_positions}, device)) {
   TYCHO_CHECK(
       spec_.learned_positions == 0 || num_positions <= spec_.learned_positions,
       "[decoder] wanted at most the {} positions of the model's table, got {}: shorten the prompt or ask for "
       "fewer tokens",
       spec_.learned_positions, num_positions);
   const auto options = at::TensorOptions().dtype(device.is_cpu() ? at::kFloat : dtype).device(device);
+  cache_.keys.resize(blocks_.size()), cache_.values.resize(blocks_.size());
   for (int64_t i = 0; i < layout_.num_blocks; ++i) {
-    cache_.keys.push_back(at::empty({batch, spec_.kv_heads, num_positions, spec_.head_dim}, options));
-    cache_.values.push_back(at::empty({batch, spec_.kv_heads, num_positions, spec_.head_dim}, options));
+    if (spec_.reuses_kv(i)) continue;
+    for (std::vector<Tensor>* side : {&cache_.keys, &cache_.values})
+      (*side)[static_cast<size_t>(i)] =
+          at::empty({batch, spec_.kv_heads, num_positions, spec_.head_dim}, options);
   }
 }
 
@@ -184,9 +188,13 @@ Tensor Decoder::next_logits(const Tensor& tokens_N) {
   const Views& table = units_.acquire(0, Pass::kForward);
   Tensor x_ND = at::empty({tokens_N.numel(), layout_.width}, table[0].options());
   embedding(tokens_N, table[embedding_param::kTable], x_ND, positions_of(spec_, table, seq, cache_.length));
+  std::vector<Tensor> inputs;  // of the blocks, while later ones may project from them
   for (int64_t i = 0; i < layout_.num_blocks; ++i) {
     const int unit = static_cast<int>(i) + 1;
-    x_ND = block_.forward_cached(units_.acquire(unit, Pass::kForward), x_ND, cache_, i);
+    const DecoderBlock& block = blocks_[static_cast<size_t>(i)];
+    inputs.push_back(spec_.shares_x() ? x_ND : Tensor());
+    x_ND = block.forward_cached(units_.acquire(unit, Pass::kForward), x_ND,
+                                inputs[static_cast<size_t>(spec_.block(i).x_block)], cache_);
     units_.release(unit, Pass::kForward);
   }
   cache_.length += seq;

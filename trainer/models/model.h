@@ -43,6 +43,7 @@ class Model {
   int block_unit(int64_t i) const { return static_cast<int>(i) + 1; }
   int head_unit() const { return static_cast<int>(layout_.num_blocks) + 1; }
   bool trains(int unit) const { return unit >= lowest_trained_; }
+  const DecoderBlock& block(int64_t i) const { return blocks_[static_cast<size_t>(i)]; }
   BlockActivations block_activations(int64_t i);
   void embed(const Tensor& tokens_N);
   void run_forward(int64_t i);
@@ -60,7 +61,7 @@ class Model {
   UnitStore& units_;
   int lowest_trained_ = 0;  // units before it are frozen
   Activations activations_;
-  DecoderBlock block_;
+  std::vector<DecoderBlock> blocks_;
   // Of the pass that is under way.
   PackedDocuments documents_;
   uint64_t dropout_key_ = 0;
@@ -84,7 +85,7 @@ class Decoder {
   HeadRules head_;
   UnitStore& units_;
   int64_t batch_, num_positions_;
-  DecoderBlock block_;
+  std::vector<DecoderBlock> blocks_;
   KvCache cache_;
 };
 

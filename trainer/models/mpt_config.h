@@ -7,6 +7,7 @@
 
 #include "trainer/base/activation.h"
 #include "trainer/base/fields.h"
+#include "trainer/models/blocks_config.h"
 #include "trainer/models/rope_config.h"
 
 namespace tycho {
@@ -136,6 +137,8 @@ struct MptConfig {
   std::optional<double> softmax_scale;
   std::optional<double> attn_softcap;
   int64_t sliding_window = -1;
+  TemperatureTuningConfig temperature_tuning;
+  BlocksConfig blocks;
   double attn_dropout = 0.0;
   double resid_dropout = 0.0;
   double embedding_dropout = 0.0;
@@ -177,6 +180,8 @@ struct MptConfig {
     v("attn_softcap", attn_softcap, "Scores become c tanh(score / c) (attn_logit_softcapping).", positive);
     v("sliding_window", sliding_window,
       "Keys before its own that a query sees (sliding_window_size); -1: all.", at_least(-1));
+    v("temperature_tuning", temperature_tuning, "Longer queries at far positions (attn_temperature_tuning).");
+    v("blocks", blocks, "Blocks that differ from each other (block_overrides).");
     v("attn_dropout", attn_dropout, "Dropout of attention's weights, after the softmax (attn_pdrop).",
       below(0, 1));
     v("resid_dropout", resid_dropout, "Dropout of what is added to the residual stream (resid_pdrop).",

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/base/nearest.h"
 
 namespace tycho {
 namespace {
@@ -16,7 +18,7 @@ namespace {
 class Rules {
  public:
   template <class... Args>
-  void wrong(const char* path, fmt::format_string<Args...> format, Args&&... args) {
+  void wrong(const std::string& path, fmt::format_string<Args...> format, Args&&... args) {
     problems_.push_back({path, fmt::format(format, std::forward<Args>(args)...)});
   }
   /// Sizes whose products would not fit into 64 bits, or whose plan would not fit into memory.
@@ -27,7 +29,7 @@ class Rules {
     at_most(path, static_cast<double>(value.value_or(0)), limit);
   }
   /// Keys that would do nothing are errors: someone meant them.
-  void needs(const char* path, bool given, bool holds, const char* what) {
+  void needs(const std::string& path, bool given, bool holds, const char* what) {
     if (given && !holds) wrong(path, "does nothing {}; leave it out", what);
   }
   std::vector<ConfigProblem>& problems() { return problems_; }
@@ -134,6 +136,78 @@ void check_mpt_embeddings(const MptInitConfig& init, Rules& rules) {
     rules.wrong("model.init.emb_init_uniform_range", "{} is not below {}", (*range)[0], (*range)[1]);
 }
 
+const char* const kNeedsAttnScale = "unless attn_scale is above 0";
+
+/// What one kind of blocks says; `name` is in the order.
+void check_block_kind(const MptConfig& model, const std::string& name, const BlockKindConfig& kind,
+                      Rules& rules) {
+  const std::string path = "model.blocks.kinds." + name;
+  const TemperatureTuningConfig &own = kind.temperature_tuning, &all = model.temperature_tuning;
+  if (kind.nope && model.positions == PositionKind::kLearned)
+    rules.wrong(
+        path + ".nope",
+        "learned positions are in the embeddings, before any block; set positions = \"rope\" or \"alibi\"");
+  rules.needs(path + ".nope", kind.nope, model.positions != PositionKind::kNone,
+              "while positions = \"none\"");
+  rules.needs(path + ".temperature_tuning.floor_scale", own.floor_scale.has_value(),
+              own.attn_scale.value_or(all.attn_scale.value_or(0)) > 0, kNeedsAttnScale);
+  if (kind.reuse_kv && kind.reuse_kv_x)
+    rules.wrong(path + ".reuse_kv_x", "cannot go with reuse_kv: choose one of the two");
+  if (!kind.sliding_window && !kind.nope && !kind.reuse_kv && !kind.reuse_kv_x && !own.attn_scale &&
+      !own.floor_scale)
+    rules.wrong(path, "says nothing; give it a key, or write \"default\" in blocks.order");
+}
+
+/// Blocks that would look before the first one.
+void check_reuse(const MptConfig& model, const char* key, std::optional<int64_t> BlockKindConfig::*reuse,
+                 Rules& rules) {
+  const BlocksConfig& blocks = model.blocks;
+  std::set<std::string> noted;
+  for (int64_t i = 0; i < std::min(model.layers, std::ssize(blocks.order)); ++i) {
+    const std::string& name = blocks.order[static_cast<size_t>(i)];
+    const int64_t back = (blocks.kind_of(i).*reuse).value_or(0);
+    if (back > i && noted.insert(name).second)
+      rules.wrong(
+          fmt::format("model.blocks.kinds.{}.{}", name, key),
+          "wants {} blocks before its own, and block {} has {}; let other kinds come first in blocks.order",
+          back, i + 1, i);
+  }
+}
+
+void check_blocks(const MptConfig& model, Rules& rules) {
+  const BlocksConfig& blocks = model.blocks;
+  const bool floor_is_used = model.temperature_tuning.attn_scale.value_or(0) > 0 ||
+                             std::any_of(blocks.kinds.begin(), blocks.kinds.end(), [](const auto& kind) {
+                               const TemperatureTuningConfig& own = kind.second.temperature_tuning;
+                               return own.attn_scale.value_or(0) > 0 && !own.floor_scale;
+                             });
+  rules.needs("model.temperature_tuning.floor_scale", model.temperature_tuning.floor_scale.has_value(),
+              floor_is_used, kNeedsAttnScale);
+  std::vector<std::string> names = {BlocksConfig::kDefaultKind};
+  for (const auto& [name, kind] : blocks.kinds) names.push_back(name);
+  bool known = true;
+  for (size_t i = 0; i < blocks.order.size(); ++i) {
+    if (std::find(names.begin(), names.end(), blocks.order[i]) != names.end()) continue;
+    known = false;
+    rules.wrong(fmt::format("model.blocks.order[{}]", i + 1), "\"{}\" is none of blocks.kinds{}",
+                blocks.order[i], did_you_mean(blocks.order[i], names));
+  }
+  if (const auto length = std::ssize(blocks.order); length > 0 && model.layers % length != 0)
+    rules.wrong("model.blocks.order", "has {} blocks, and layers = {} is not a multiple of it", length,
+                model.layers);
+  for (const auto& [name, kind] : blocks.kinds) {
+    if (name == BlocksConfig::kDefaultKind)
+      rules.wrong("model.blocks.kinds.default", "is what the model says; choose another name");
+    else if (std::find(blocks.order.begin(), blocks.order.end(), name) == blocks.order.end())
+      rules.wrong("model.blocks.kinds." + name, "is not in blocks.order; add it there or leave it out");
+    else
+      check_block_kind(model, name, kind, rules);
+  }
+  if (!known) return;
+  check_reuse(model, "reuse_kv", &BlockKindConfig::reuse_kv, rules);
+  check_reuse(model, "reuse_kv_x", &BlockKindConfig::reuse_kv_x, rules);
+}
+
 constexpr const char* kBesideWeights = "beside weights, which are the first values";
 
 void check_family(const LlamaConfig& model, Rules& rules) {
@@ -168,6 +242,7 @@ void check_family(const MptConfig& model, Rules& rules) {
                 model.expansion_ratio, model.width, hidden);
   rules.needs("model.expansion_ratio", model.expansion_ratio != usual.expansion_ratio, !model.ffn_width,
               "beside ffn_width");
+  check_blocks(model, rules);
   rules.needs("model.init", !(model.init == usual.init), model.weights.empty(), kBesideWeights);
   check_mpt_matrices(model.init, rules);
   check_mpt_embeddings(model.init, rules);

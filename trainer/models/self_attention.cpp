@@ -11,6 +11,7 @@
 #include "trainer/kernels/product_attention.h"
 #include "trainer/kernels/rope.h"
 #include "trainer/kernels/rope_frequencies.h"
+#include "trainer/kernels/temperature.h"
 #include "trainer/models/residual.h"
 
 namespace tycho {
@@ -22,25 +23,37 @@ AttentionSaved attention_saved(BlockActivations act) {
 
 }  // namespace
 
-SelfAttention::SelfAttention(const DecoderSpec& spec, BatchShape shape, const at::Device& device)
+AttentionTables attention_tables(const DecoderSpec& spec, BatchShape shape, const at::Device& device) {
+  AttentionTables tables;
+  if (spec.rope_theta > 0)
+    tables.cos_sin =
+        rope_table(shape.seq, rope_frequencies(spec.head_dim, spec.rope_theta, spec.rope_scaling, shape.seq))
+            .to(device);
+  if (spec.alibi_bias_max == 0) return tables;
+  tables.slopes_H = at::tensor(alibi_slopes(spec.heads, spec.alibi_bias_max), at::kFloat).to(device);
+  if (!device.is_cpu() && shape.seq <= kMostAlibiPositions)
+    tables.alibi = alibi_columns(tables.slopes_H, static_cast<float>(spec.softmax_scale), shape.seq);
+  return tables;
+}
+
+SelfAttention::SelfAttention(const DecoderSpec& spec, int64_t block, BatchShape shape,
+                             const AttentionTables& tables, const at::Device& device)
     : spec_(spec),
-      at_(block_params(spec)),
+      block_(spec.block(block)),
+      reuses_(spec.reuses_kv(block)),
+      last_to_reuse_(reuses_ && spec.last_user_of_kv(block_.kv_block) == block),
+      reused_(!reuses_ && spec.last_user_of_kv(block) != block),
+      reuses_x_(spec.reuses_x(block)),
+      at_(block_params(spec, block)),
       norm_(NormKind::kLayer, spec.qk_norm_eps),
       shape_{shape.batch, shape.seq, spec.heads, spec.kv_heads, spec.head_dim},
       device_(device) {
-  if (spec.rope_theta > 0)
-    cos_sin_ =
-        rope_table(shape.seq, rope_frequencies(spec.head_dim, spec.rope_theta, spec.rope_scaling, shape.seq))
-            .to(device);
-  if (spec.alibi_bias_max > 0)
-    slopes_H_ = at::tensor(alibi_slopes(spec.heads, spec.alibi_bias_max), at::kFloat).to(device);
   rules_.scale = static_cast<float>(spec.softmax_scale);
   rules_.softcap = static_cast<float>(spec.attn_softcap);
-  rules_.window = spec.window;
-  if (!slopes_H_.defined()) return;
-  rules_.alibi_H = slopes_H_.const_data_ptr<float>();
-  if (!device.is_cpu() && shape.seq <= kMostAlibiPositions)
-    alibi_ = alibi_columns(slopes_H_, rules_.scale, shape.seq);
+  rules_.window = block_.window;
+  if (!block_.positions) return;
+  cos_sin_ = tables.cos_sin, slopes_H_ = tables.slopes_H, alibi_ = tables.alibi;
+  if (slopes_H_.defined()) rules_.alibi_H = slopes_H_.const_data_ptr<float>();
 }
 
 ScoreRules SelfAttention::rules_for(const BlockActivations& act) const {
@@ -53,58 +66,142 @@ ScoreRules SelfAttention::rules_for(const BlockActivations& act) const {
   return rules;
 }
 
-Tensor SelfAttention::heads_of(const Tensor& qkv_NC, int64_t first_head, int64_t heads) const {
-  return qkv_NC.narrow(1, first_head * spec_.head_dim, heads * spec_.head_dim);
+Tensor SelfAttention::heads_of(const Tensor& qkv, int64_t first_head, int64_t heads) const {
+  return qkv.narrow(1, first_head * spec_.head_dim, heads * spec_.head_dim);
 }
 
-void SelfAttention::turn(Tensor& qkv_NC, int64_t seq, int64_t first_position, bool inverse) const {
-  if (spec_.rope_theta > 0)
-    rope(qkv_NC, cos_sin_, seq, first_position, spec_.heads + spec_.kv_heads, spec_.head_dim, inverse);
+void SelfAttention::turn(Tensor& qkv_NP, int64_t seq, int64_t first_position, bool inverse) const {
+  if (cos_sin_.defined())
+    rope(qkv_NP, cos_sin_, seq, first_position, spec_.heads + (reuses_ ? 0 : spec_.kv_heads), spec_.head_dim,
+         inverse);
 }
 
-void SelfAttention::change(const Views& p, const Tensor& raw_NC, Views& saved, Tensor& qkv_NC) const {
+void SelfAttention::tune(Tensor& qkv_NP, int64_t seq, int64_t first_position,
+                         const Tensor& position_N) const {
+  if (block_.attn_scale == 0) return;
+  Tensor q_NE = heads_of(qkv_NP, 0, spec_.heads);
+  temperature({static_cast<float>(block_.attn_scale), static_cast<float>(block_.floor_scale)}, seq,
+              first_position, position_N, q_NE);
+}
+
+void SelfAttention::place(Tensor& qkv_NP, int64_t seq, int64_t first_position,
+                          const Tensor& position_N) const {
+  tune(qkv_NP, seq, first_position, position_N);
+  turn(qkv_NP, seq, first_position, /*inverse=*/false);
+}
+
+void SelfAttention::place_backward(Tensor& d_qkv_NP, const Tensor& position_N) const {
+  turn(d_qkv_NP, shape_.seq, 0, /*inverse=*/true);
+  tune(d_qkv_NP, shape_.seq, 0, position_N);
+}
+
+void SelfAttention::change(const Views& p, const Tensor& raw_NP, Views& saved, Tensor& qkv_NP) const {
   if (spec_.clip_qkv > 0)
-    clamp(spec_.clip_qkv, raw_NC, qkv_NC);
+    clamp(spec_.clip_qkv, raw_NP, qkv_NP);
   else
-    qkv_NC.copy_(raw_NC);
+    qkv_NP.copy_(raw_NP);
   if (spec_.qk_norm == QkNorm::kNone) return;
-  Tensor q = heads_of(qkv_NC, 0, spec_.heads), k = heads_of(qkv_NC, spec_.heads, spec_.kv_heads);
+  Tensor q = heads_of(qkv_NP, 0, spec_.heads);
   norm_.forward({p[at_.q_norm_weight], view(p, at_.q_norm_bias)}, q,
                 {saved[block_saved::kQMean], saved[block_saved::kQInv]}, q);
+  if (reuses_) return;
+  Tensor k = heads_of(qkv_NP, spec_.heads, spec_.kv_heads);
   norm_.forward({p[at_.k_norm_weight], view(p, at_.k_norm_bias)}, k,
                 {saved[block_saved::kKMean], saved[block_saved::kKInv]}, k);
 }
 
-void SelfAttention::change_backward(const Views& p, Views& saved, Tensor& d_qkv_NC, Views& g,
+void SelfAttention::change_backward(const Views& p, Views& saved, Tensor& d_qkv_NP, Views& g,
                                     bool add) const {
-  const Tensor& raw_NC = saved[block_saved::kQkvRaw];
+  const Tensor& raw_NP = saved[block_saved::kQkvRaw];
   if (spec_.qk_norm != QkNorm::kNone) {
     // Attention is done with qkv: its memory holds once more what the norms saw.
-    Tensor& clamped_NC = saved[block_saved::kQkv];
+    Tensor& clamped_NP = saved[block_saved::kQkv];
     if (spec_.clip_qkv > 0)
-      clamp(spec_.clip_qkv, raw_NC, clamped_NC);
+      clamp(spec_.clip_qkv, raw_NP, clamped_NP);
     else
-      clamped_NC.copy_(raw_NC);
-    Tensor dq = heads_of(d_qkv_NC, 0, spec_.heads), dk = heads_of(d_qkv_NC, spec_.heads, spec_.kv_heads);
-    norm_.backward({p[at_.q_norm_weight], view(p, at_.q_norm_bias)}, heads_of(clamped_NC, 0, spec_.heads),
+      clamped_NP.copy_(raw_NP);
+    Tensor dq = heads_of(d_qkv_NP, 0, spec_.heads);
+    norm_.backward({p[at_.q_norm_weight], view(p, at_.q_norm_bias)}, heads_of(clamped_NP, 0, spec_.heads),
                    {saved[block_saved::kQMean], saved[block_saved::kQInv]}, dq, dq, /*add_to_dx=*/false,
                    {g[at_.q_norm_weight], view(g, at_.q_norm_bias)}, add);
-    norm_.backward({p[at_.k_norm_weight], view(p, at_.k_norm_bias)},
-                   heads_of(clamped_NC, spec_.heads, spec_.kv_heads),
-                   {saved[block_saved::kKMean], saved[block_saved::kKInv]}, dk, dk, /*add_to_dx=*/false,
-                   {g[at_.k_norm_weight], view(g, at_.k_norm_bias)}, add);
+    if (!reuses_) {
+      Tensor dk = heads_of(d_qkv_NP, spec_.heads, spec_.kv_heads);
+      norm_.backward({p[at_.k_norm_weight], view(p, at_.k_norm_bias)},
+                     heads_of(clamped_NP, spec_.heads, spec_.kv_heads),
+                     {saved[block_saved::kKMean], saved[block_saved::kKInv]}, dk, dk, /*add_to_dx=*/false,
+                     {g[at_.k_norm_weight], view(g, at_.k_norm_bias)}, add);
+    }
   }
-  if (spec_.clip_qkv > 0) clamp_backward(spec_.clip_qkv, raw_NC, d_qkv_NC, d_qkv_NC);
+  if (spec_.clip_qkv > 0) clamp_backward(spec_.clip_qkv, raw_NP, d_qkv_NP, d_qkv_NP);
+}
+
+SelfAttention::Apart SelfAttention::apart(BlockActivations act) const {
+  const Tensor& memory_NC = act.scratch[block_scratch::kPackedQkv];
+  const int64_t rows = memory_NC.size(0), q = spec_.attention_width(), kv = memory_NC.size(1) - q;
+  const Tensor flat = memory_NC.view(-1);
+  return {flat.narrow(0, 0, rows * q).view({rows, q}), flat.narrow(0, rows * q, rows * kv).view({rows, kv})};
+}
+
+void SelfAttention::project(const Views& p, const Tensor& x_ND, BlockActivations act, Tensor& raw_NP) const {
+  if (!reuses_x_) return linear(qkv(p), x_ND, raw_NP);
+  Apart part = apart(act);
+  linear(qkv(p), x_ND, part.q_NE);
+  linear(kv(p), act.saved[block_saved::kNormedKv], part.kv);
+  heads_of(raw_NP, 0, spec_.heads).copy_(part.q_NE);
+  heads_of(raw_NP, spec_.heads, 2 * spec_.kv_heads).copy_(part.kv);
+}
+
+void SelfAttention::project_backward(const Views& p, const Tensor& x_ND, BlockActivations act,
+                                     const Tensor& d_raw_NP, Views& g, bool add, Tensor& dx_ND) const {
+  const LinearGrads g_qkv = {g[at_.qkv_weight], view(g, at_.qkv_bias)};
+  if (!reuses_x_) {
+    linear_input_gradient(qkv(p), d_raw_NP, dx_ND);
+    return linear_weight_gradient(qkv(p), x_ND, d_raw_NP, g_qkv, add);
+  }
+  const Apart part = apart(act);
+  part.q_NE.copy_(heads_of(d_raw_NP, 0, spec_.heads));
+  part.kv.copy_(heads_of(d_raw_NP, spec_.heads, 2 * spec_.kv_heads));
+  linear_input_gradient(qkv(p), part.q_NE, dx_ND);
+  linear_weight_gradient(qkv(p), x_ND, part.q_NE, g_qkv, add);
+  linear_input_gradient(kv(p), part.kv, act.scratch[block_scratch::kDNormedKv]);
+  linear_weight_gradient(kv(p), act.saved[block_saved::kNormedKv], part.kv,
+                         {g[at_.kv_weight], view(g, at_.kv_bias)}, add);
+}
+
+const Tensor& SelfAttention::packed(BlockActivations act) const {
+  const Tensor& own_NP = act.saved[block_saved::kQkv];
+  if (!reuses_) return own_NP;
+  const Tensor& packed_NC = act.scratch[block_scratch::kPackedQkv];
+  heads_of(packed_NC, 0, spec_.heads).copy_(own_NP);
+  heads_of(packed_NC, spec_.heads, 2 * spec_.kv_heads)
+      .copy_(heads_of(act.kv_saved[block_saved::kQkv], spec_.heads, 2 * spec_.kv_heads));
+  return packed_NC;
+}
+
+Tensor SelfAttention::own_gradient(BlockActivations act, Tensor& d_qkv_NC) const {
+  if (!reuses_ && !reused_) return d_qkv_NC;
+  Tensor& d_kv = act.kv_saved[block_saved::kDKv];
+  Tensor own_d_kv = heads_of(d_qkv_NC, spec_.heads, 2 * spec_.kv_heads);
+  if (reused_) {
+    own_d_kv.add_(d_kv);
+    return d_qkv_NC;
+  }
+  last_to_reuse_ ? d_kv.copy_(own_d_kv) : d_kv.add_(own_d_kv);
+  // Attention is done with the packed rows: their memory takes the queries' gradient, for a product wants
+  // rows that touch.
+  Tensor d_q_NE = apart(act).q_NE;
+  d_q_NE.copy_(heads_of(d_qkv_NC, 0, spec_.heads));
+  return d_q_NE;
 }
 
 void SelfAttention::forward(const Views& p, const Tensor& x_ND, const Tensor& residual_ND,
                             BlockActivations act, Tensor& y_ND) const {
-  Tensor& qkv_NC = act.saved[block_saved::kQkv];
-  Tensor& raw_NC = spec_.changes_qkv() ? act.saved[block_saved::kQkvRaw] : qkv_NC;
-  linear(qkv(p), x_ND, raw_NC);
-  if (spec_.changes_qkv()) change(p, raw_NC, act.saved, qkv_NC);
-  turn(qkv_NC, shape_.seq, 0, /*inverse=*/false);
-  attention(shape_, rules_for(act), qkv_NC, attention_saved(act), {alibi_, act.documents});
+  Tensor& qkv_NP = act.saved[block_saved::kQkv];
+  Tensor& raw_NP = spec_.changes_qkv() ? act.saved[block_saved::kQkvRaw] : qkv_NP;
+  project(p, x_ND, act, raw_NP);
+  if (spec_.changes_qkv()) change(p, raw_NP, act.saved, qkv_NP);
+  place(qkv_NP, shape_.seq, 0, act.documents.position_N);
+  attention(shape_, rules_for(act), packed(act), attention_saved(act), flash_rules(act));
   add_to_stream(out(p), act.saved[block_saved::kAttention], residual_ND, act, DropoutSite::kAttention, y_ND);
 }
 
@@ -116,34 +213,49 @@ void SelfAttention::backward(const Views& p, const Tensor& x_ND, BlockActivation
   linear_input_gradient(out(p), d_added_ND, d_attention_NE);
   linear_weight_gradient(out(p), act.saved[block_saved::kAttention], d_added_ND,
                          {g[at_.out_weight], view(g, at_.out_bias)}, add);
-  attention_backward(shape_, rules_for(act), act.saved[block_saved::kQkv], attention_saved(act),
-                     d_attention_NE, d_qkv_NC, {alibi_, act.documents});
-  turn(d_qkv_NC, shape_.seq, 0, /*inverse=*/true);
-  if (spec_.changes_qkv()) change_backward(p, act.saved, d_qkv_NC, g, add);
-  linear_input_gradient(qkv(p), d_qkv_NC, dx_ND);
-  linear_weight_gradient(qkv(p), x_ND, d_qkv_NC, {g[at_.qkv_weight], view(g, at_.qkv_bias)}, add);
+  attention_backward(shape_, rules_for(act), packed(act), attention_saved(act), d_attention_NE, d_qkv_NC,
+                     flash_rules(act));
+  Tensor d_qkv_NP = own_gradient(act, d_qkv_NC);
+  place_backward(d_qkv_NP, act.documents.position_N);
+  if (spec_.changes_qkv()) change_backward(p, act.saved, d_qkv_NP, g, add);
+  project_backward(p, x_ND, act, d_qkv_NP, g, add, dx_ND);
 }
 
-Tensor SelfAttention::forward_cached(const Views& p, const Tensor& x_ND, const Tensor& residual_ND,
-                                     KvCache& cache, int64_t layer) const {
-  Tensor& keys = cache.keys[static_cast<size_t>(layer)];
-  Tensor& values = cache.values[static_cast<size_t>(layer)];
+Tensor SelfAttention::forward_cached(const Views& p, const Tensor& x_ND, const Tensor& normed_kv_ND,
+                                     const Tensor& residual_ND, KvCache& cache) const {
+  Tensor& keys = cache.keys[static_cast<size_t>(block_.kv_block)];
+  Tensor& values = cache.values[static_cast<size_t>(block_.kv_block)];
   const int64_t batch = keys.size(0), seq = x_ND.size(0) / batch;
   const int64_t heads = spec_.heads, kv_heads = spec_.kv_heads, dim = spec_.head_dim;
-  Tensor qkv_NC = at::empty({x_ND.size(0), spec_.qkv_width()}, x_ND.options());
-  linear(qkv(p), x_ND, qkv_NC);
-  if (spec_.clip_qkv > 0) clamp(spec_.clip_qkv, qkv_NC, qkv_NC);
-  if (spec_.qk_norm != QkNorm::kNone) {
-    heads_of(qkv_NC, 0, heads)
-        .copy_(norm_.apply({p[at_.q_norm_weight], view(p, at_.q_norm_bias)}, heads_of(qkv_NC, 0, heads)));
-    heads_of(qkv_NC, heads, kv_heads)
-        .copy_(
-            norm_.apply({p[at_.k_norm_weight], view(p, at_.k_norm_bias)}, heads_of(qkv_NC, heads, kv_heads)));
+  const int64_t projected = reuses_ ? heads : heads + 2 * kv_heads;
+  Tensor qkv_NP = at::empty({x_ND.size(0), projected * dim}, x_ND.options());
+  if (reuses_x_) {
+    Tensor q_NE = at::empty({x_ND.size(0), heads * dim}, x_ND.options());
+    Tensor kv_rows = at::empty({x_ND.size(0), 2 * kv_heads * dim}, x_ND.options());
+    linear(qkv(p), x_ND, q_NE);
+    linear(kv(p), normed_kv_ND, kv_rows);
+    heads_of(qkv_NP, 0, heads).copy_(q_NE);
+    heads_of(qkv_NP, heads, 2 * kv_heads).copy_(kv_rows);
+  } else {
+    linear(qkv(p), x_ND, qkv_NP);
   }
-  turn(qkv_NC, seq, cache.length, /*inverse=*/false);
-  const Tensor heads_BTHd = qkv_NC.view({batch, seq, heads + 2 * kv_heads, dim});
-  keys.narrow(2, cache.length, seq).copy_(heads_BTHd.narrow(2, heads, kv_heads).transpose(1, 2));
-  values.narrow(2, cache.length, seq).copy_(heads_BTHd.narrow(2, heads + kv_heads, kv_heads).transpose(1, 2));
+  if (spec_.clip_qkv > 0) clamp(spec_.clip_qkv, qkv_NP, qkv_NP);
+  const auto normed = [&](int weight, int bias, int64_t first, int64_t count) {
+    const Tensor rows = heads_of(qkv_NP, first, count);
+    rows.copy_(norm_.apply({p[weight], view(p, bias)}, rows));
+  };
+  if (spec_.qk_norm != QkNorm::kNone) {
+    normed(at_.q_norm_weight, at_.q_norm_bias, 0, heads);
+    if (!reuses_) normed(at_.k_norm_weight, at_.k_norm_bias, heads, kv_heads);
+  }
+  place(qkv_NP, seq, cache.length, /*position_N=*/{});
+  const Tensor heads_BTHd = qkv_NP.view({batch, seq, projected, dim});
+  if (!reuses_) {
+    const auto add_to = [&](const Tensor& side, int64_t first) {
+      side.narrow(2, cache.length, seq).copy_(heads_BTHd.narrow(2, first, kv_heads).transpose(1, 2));
+    };
+    add_to(keys, heads), add_to(values, heads + kv_heads);
+  }
   const AttentionShape shape = {batch, seq, heads, kv_heads, dim};
   const Tensor out_NE = attention_cached(shape, rules_, heads_BTHd.narrow(2, 0, heads).contiguous(), keys,
                                          values, cache.length + seq);

@@ -1,5 +1,7 @@
 // Causal self-attention of a decoder: projections, positions, scores.
 #pragma once
+#include "trainer/kernels/alibi_columns.h"
+#include "trainer/kernels/flash_attention.h"
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/kv_cache.h"
@@ -8,40 +10,77 @@
 
 namespace tycho {
 
-// N tokens, D width, H query heads, K kv heads, d head width, C = (H + 2K) d, E = H d.
+/// Of positions and heads, the same for all blocks of a model, on its device; undefined where it has none.
+struct AttentionTables {
+  Tensor cos_sin, slopes_H;
+  AlibiColumns alibi;  // of slopes_H, for flash attention
+};
+AttentionTables attention_tables(const DecoderSpec& spec, BatchShape shape, const at::Device& device);
+
+// N tokens, D width, H query heads, K kv heads, d head width, C = (H + 2K) d, E = H d; P projected: C, or E
+// where the keys and values are another block's.
 /// y = out( softmax(rules(q kᵀ)) v ) + residual; q, k, v = rope(norm(clamp(qkv(x)))), each where the family
-/// has it. (Vaswani et al. 2017; Ainslie et al. 2023, arXiv:2305.13245.)
+/// has it. (Vaswani et al. 2017; Ainslie et al. 2023, arXiv:2305.13245; keys and values of an earlier block:
+/// Brandon et al. 2024, arXiv:2405.12981.)
 class SelfAttention {
  public:
-  SelfAttention(const DecoderSpec& spec, BatchShape shape, const at::Device& device);
+  SelfAttention(const DecoderSpec& spec, int64_t block, BatchShape shape, const AttentionTables& tables,
+                const at::Device& device);
 
   void forward(const Views& p, const Tensor& x_ND, const Tensor& residual_ND, BlockActivations act,
                Tensor& y_ND) const;
-  /// dx_ND from dy_ND; gradients written to g, or added.
+  /// dx_ND from dy_ND; gradients written to g, or added. Blocks that reuse keys and values go before the
+  /// block that has them: they leave their gradient with it.
   void backward(const Views& p, const Tensor& x_ND, BlockActivations act, const Tensor& dy_ND, Views& g,
                 bool add, Tensor& dx_ND) const;
   /// For generation: the tokens of x_ND follow those in the cache.
-  Tensor forward_cached(const Views& p, const Tensor& x_ND, const Tensor& residual_ND, KvCache& cache,
-                        int64_t layer) const;
+  /// normed_kv_ND: what keys and values are projected from where it is not x_ND.
+  Tensor forward_cached(const Views& p, const Tensor& x_ND, const Tensor& normed_kv_ND,
+                        const Tensor& residual_ND, KvCache& cache) const;
 
  private:
   LinearParams qkv(const Views& p) const { return {p[at_.qkv_weight], view(p, at_.qkv_bias), spec_.in_out}; }
+  LinearParams kv(const Views& p) const { return {p[at_.kv_weight], view(p, at_.kv_bias), spec_.in_out}; }
   LinearParams out(const Views& p) const { return {p[at_.out_weight], view(p, at_.out_bias), spec_.in_out}; }
+  /// Scratch for products of queries apart and of keys and values: [N, E] and [N, 2 K d].
+  struct Apart {
+    Tensor q_NE, kv;
+  };
+  Apart apart(BlockActivations act) const;
+  void project(const Views& p, const Tensor& x_ND, BlockActivations act, Tensor& raw_NP) const;
+  /// dx_ND, and slot kDNormedKv where keys and values come from another input.
+  void project_backward(const Views& p, const Tensor& x_ND, BlockActivations act, const Tensor& d_raw_NP,
+                        Views& g, bool add, Tensor& dx_ND) const;
   /// Clamps, and norms queries and keys, from raw into qkv.
-  void change(const Views& p, const Tensor& raw_NC, Views& saved, Tensor& qkv_NC) const;
-  void change_backward(const Views& p, Views& saved, Tensor& d_qkv_NC, Views& g, bool add) const;
+  void change(const Views& p, const Tensor& raw_NP, Views& saved, Tensor& qkv_NP) const;
+  void change_backward(const Views& p, Views& saved, Tensor& d_qkv_NP, Views& g, bool add) const;
+  /// Rows that attention takes: of this block, or its queries beside the keys and values of another.
+  const Tensor& packed(BlockActivations act) const;
+  /// Of attention's gradient what belongs to this block's projection; the rest goes to the block that is
+  /// reused.
+  Tensor own_gradient(BlockActivations act, Tensor& d_qkv_NC) const;
   /// The model's rules, and this pass's documents and dropout.
   ScoreRules rules_for(const BlockActivations& act) const;
-  void turn(Tensor& qkv_NC, int64_t seq, int64_t first_position, bool inverse) const;
-  Tensor heads_of(const Tensor& qkv_NC, int64_t first_head, int64_t heads) const;
+  FlashRules flash_rules(const BlockActivations& act) const { return {alibi_, act.documents}; }
+  /// Temperature and rotations; position_N as kernels/temperature.h has it.
+  void place(Tensor& qkv_NP, int64_t seq, int64_t first_position, const Tensor& position_N) const;
+  void place_backward(Tensor& d_qkv_NP, const Tensor& position_N) const;
+  void turn(Tensor& qkv_NP, int64_t seq, int64_t first_position, bool inverse) const;
+  void tune(Tensor& qkv_NP, int64_t seq, int64_t first_position, const Tensor& position_N) const;
+  Tensor heads_of(const Tensor& qkv, int64_t first_head, int64_t heads) const;
 
   DecoderSpec spec_;
+  BlockSpec block_;
+  bool reuses_;         // the keys and values of an earlier block
+  bool last_to_reuse_;  // those: it is the first of them in backward
+  bool reused_;         // by later blocks
+  bool reuses_x_;       // projects keys and values from an earlier block's input
   BlockParams at_;
   Norm norm_;  // of queries and keys
   AttentionShape shape_;
   at::Device device_;
-  Tensor cos_sin_, slopes_H_;
-  AlibiColumns alibi_;  // of slopes_H_, for flash attention
+  Tensor cos_sin_, slopes_H_;  // undefined where this block does not use them
+  AlibiColumns alibi_;
   ScoreRules rules_;
 };
 

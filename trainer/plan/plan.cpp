@@ -114,7 +114,7 @@ void add_activations(const TrainConfig& config, const ModelLayout& layout, Batch
                      std::vector<MemoryItem>& memory) {
   const int64_t compute_bytes = config.precision == Precision::kBf16 ? 2 : kFp32Bytes;
   const ActivationSpecs specs = activation_specs(config.model, shape, compute_bytes);
-  const SavedBytes saved = saved_bytes(specs, config.recompute, layout.num_blocks, compute_bytes);
+  const SavedBytes saved = saved_bytes(specs, config.recompute, compute_bytes);
   int64_t shared =
       slots_bytes(specs.scratch, compute_bytes) + slots_bytes(specs.model, compute_bytes) + saved.shared;
   const int64_t logits = specs.head_chunk * layout.vocab_size * compute_bytes;

@@ -90,6 +90,30 @@ TEST(Import, TakesFirstValuesAndNeutralSettings) {
   EXPECT_CONTAINS(lua, "emb_init_uniform_range = { -0.1, 0.3 }");
 }
 
+TEST(Import, WritesBlocksThatDiffer) {
+  const std::string model =
+      "variables: {window: 1024}\nmodel:\n  name: mpt_causal_lm\n  n_layers: 6\n  learned_pos_emb: false\n"
+      "  attn_config:\n    rope: true\n    attn_temperature_tuning: {floor_scale: 4096, attn_scale: 0.1}\n"
+      "  block_overrides:\n    # near, then far\n    repeat: 2\n"
+      "    order: [{name: near-by}, {name: again, repeat: 2}]\n    overrides:\n"
+      "      near-by:\n        attn_config:\n          sliding_window_size: ${variables.window}\n"
+      "      again: {attn_config: {reuse_kv_layer_idx: -1, nope: true, attn_temperature_tuning: {attn_scale: "
+      "0.3}}}\n";
+  const std::string lua = lua_of(model);
+  EXPECT_CONTAINS(lua, "  temperature_tuning = {\n");
+  EXPECT_CONTAINS(lua, "attn_scale = 0.1,");
+  EXPECT_CONTAINS(lua, "  blocks = {\n");
+  EXPECT_CONTAINS(lua, "    order = { \"near-by\", \"again\", \"again\" },\n    kinds = {\n");
+  EXPECT_CONTAINS(
+      lua, "      again = { nope = true, temperature_tuning = { attn_scale = 0.3 }, reuse_kv = 1 },\n");
+  EXPECT_CONTAINS(lua, "      [\"near-by\"] = { sliding_window = 1024 },\n");
+  EXPECT_CONTAINS(lua_of("model: {name: mpt_causal_lm, block_overrides: null}\n"), "all blocks are alike");
+  EXPECT_CONTAINS(
+      refusal(foundry("model: {name: mpt_causal_lm, n_layers: 3, block_overrides: {order: [{name: "
+                      "a}], overrides: {a: {attn_config: {qk_ln: true}}}}}\n")),
+      "model.block_overrides.overrides.a.attn_config.qk_ln: cannot differ between blocks");
+}
+
 TEST(Import, NamesExperts) {
   const std::string text = refusal(
       foundry("model:\n  name: mpt_causal_lm\n  ffn_config: {ffn_type: mb_dmoe, moe_loss_weight: 0.1}\n"));

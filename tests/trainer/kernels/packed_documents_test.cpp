@@ -17,6 +17,8 @@ TEST(PackedDocuments, OnACpuAreTheirNumbers) {
   const PackedDocuments documents = documents_on(at::kCPU, number_N, 2);
   EXPECT_TRUE(documents.number_N.is_same(number_N));
   EXPECT_FALSE(documents.first_token_S1.defined());
+  EXPECT_TRUE(at::equal(documents_on(at::kCPU, at::tensor({0, 0, 1, 1, 1, 3}, at::kInt), 3).position_N,
+                        at::tensor({0, 1, 0, 0, 1, 0}, at::kInt)));
   EXPECT_FALSE(documents_on(at::kCPU, {}, 2).number_N.defined());
 }
 

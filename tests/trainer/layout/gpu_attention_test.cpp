@@ -48,6 +48,18 @@ TEST(GpuAttention, HoldsTheScoresOfAFewHeadsUnderASoftCap) {
   EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {8, 8192}).passing, 5 * 4 * int64_t{8192} * 8192);
 }
 
+TEST(GpuAttention, LooksAtEveryBlock) {
+  MptConfig mpt = mpt_7b();
+  mpt.heads = 16;  // of 256: too wide with ALiBi's columns
+  mpt.positions = PositionKind::kAlibi;
+  mpt.blocks = {.order = {"default", "far"}, .kinds = {{"far", {.nope = true}}}};
+  const GpuAttentionBytes bytes = gpu_attention_bytes(decoder_spec(mpt), /*bf16=*/true, {1, 2048});
+  EXPECT_EQ(bytes.kept, 4 * 2048 * 16 * 16);          // of the 16 blocks without ALiBi
+  EXPECT_EQ(bytes.passing, 5 * 4 * 4 * 2048 * 2048);  // of the others
+  EXPECT_STREQ(gpu_attention_obstacle(decoder_spec(mpt), true, 2048),
+               "with ALiBi it wants heads of at most 248");
+}
+
 TEST(GpuAttention, NamesWhatFlashAttentionCannotDo) {
   const auto obstacle = [](const MptConfig& mpt, bool bf16 = true, int64_t seq = 2048) {
     const char* text = gpu_attention_obstacle(decoder_spec(mpt), bf16, seq);

@@ -128,6 +128,90 @@ TEST(ModelLayout, CountsParametersAndFlopsAsLlmFoundryDoes) {
   }
 }
 
+/// Six blocks, in threes: one that has keys and values, and two that use them.
+MptConfig shared_keys() {
+  MptConfig mpt{.width = 64, .layers = 6, .heads = 4, .kv_heads = 2, .vocab_size = 96};
+  mpt.positions = PositionKind::kRope;
+  mpt.qk_gn = true;
+  mpt.blocks = {
+      .order = {"near", "again", "again"},
+      .kinds = {{"near", {.sliding_window = 8}},
+                {"again", {.nope = true, .temperature_tuning = {.attn_scale = 0.1}, .reuse_kv = 1}}}};
+  return mpt;
+}
+
+TEST(DecoderSpec, GivesBlocksWhatTheirKindsSay) {
+  MptConfig mpt = shared_keys();
+  mpt.temperature_tuning = {.attn_scale = 0.5, .floor_scale = 10};
+  mpt.sliding_window = 30;
+  const DecoderSpec spec = decoder_spec(mpt);
+  std::vector<int64_t> owners;
+  for (const BlockSpec& block : spec.blocks) owners.push_back(block.kv_block);
+  EXPECT_EQ(owners, (std::vector<int64_t>{0, 0, 0, 3, 3, 3}));
+  EXPECT_EQ(spec.last_user_of_kv(0), 2);
+  EXPECT_EQ(spec.last_user_of_kv(3), 5);
+  EXPECT_EQ(spec.block(3).window, 8);
+  EXPECT_EQ(spec.block(4).window, 30);
+  EXPECT_TRUE(spec.block(0).positions);
+  EXPECT_FALSE(spec.block(1).positions);
+  EXPECT_EQ(spec.block(0).attn_scale, 0.5);
+  EXPECT_EQ(spec.block(1).attn_scale, 0.1);
+  EXPECT_EQ(spec.block(1).floor_scale, 10);
+  EXPECT_FALSE(decoder_spec(MptConfig{}).shares_kv());
+}
+
+TEST(ModelLayout, HasNoKeysAndValuesWhereABlockReusesThem) {
+  const ModelLayout layout = model_layout({shared_keys()}), plain = [] {
+    MptConfig mpt = shared_keys();
+    mpt.blocks = {};
+    return model_layout({mpt});
+  }();
+  // In four blocks: two heads of keys and of values with their biases, and the norm of keys.
+  EXPECT_EQ(plain.num_params() - layout.num_params(), 4 * (4 * 16 * (64 + 1) + 2 * 16));
+  std::set<std::string> names;
+  for (const ParamSpec& param : layout.units[2].params) names.insert(param.name);
+  EXPECT_TRUE(names.count("transformer.blocks.1.attn.Wq.weight"));
+  EXPECT_FALSE(names.count("transformer.blocks.1.attn.Wqkv.weight"));
+  EXPECT_TRUE(names.count("transformer.blocks.1.attn.q_ln.weight"));
+  EXPECT_FALSE(names.count("transformer.blocks.1.attn.k_ln.weight"));
+  EXPECT_TRUE(layout.units[4].params.size() == layout.units[1].params.size());
+}
+
+TEST(ModelLayout, HasMatricesOfTheirOwnForKeysAndValuesOfAnotherInput) {
+  MptConfig mpt = shared_keys();
+  mpt.blocks = {.order = {"default", "input"}, .kinds = {{"input", {.reuse_kv_x = 1}}}};
+  const DecoderSpec spec = decoder_spec(mpt);
+  EXPECT_EQ(spec.block(3).x_block, 2);
+  EXPECT_EQ(spec.last_user_of_x(2), 3);
+  const ModelLayout layout = model_layout({mpt});
+  mpt.blocks = {};
+  EXPECT_EQ(layout.num_params(), model_layout({mpt}).num_params());
+  const UnitSpec &first = layout.units[1], &second = layout.units[2];
+  EXPECT_EQ(first.params[2].name, "transformer.blocks.0.attn.Wq.weight");
+  EXPECT_EQ(first.stacks[0].count, 3);
+  EXPECT_EQ(second.params[3].name, "transformer.blocks.1.attn.Wk.weight");
+  EXPECT_EQ(second.stacks[0].first, 3);
+  EXPECT_EQ(second.stacks[0].count, 2);
+}
+
+TEST(ModelLayout, KeepsTheKeysAndValuesThatOthersReuse) {
+  const ActivationSpecs specs = activation_specs({shared_keys()}, {1, 64}, 4);
+  const auto bytes_of = [&](size_t block, const char* name) {
+    for (const SlotSpec& slot : specs.saved[block])
+      if (slot.name == name) return slot_bytes(slot, 4);
+    return int64_t{-1};
+  };
+  EXPECT_EQ(bytes_of(0, "qkv"), 4 * 64 * 8 * 16);
+  EXPECT_EQ(bytes_of(1, "qkv"), 4 * 64 * 4 * 16);
+  EXPECT_EQ(bytes_of(0, "d_kv"), 4 * 64 * 4 * 16);
+  EXPECT_EQ(bytes_of(1, "d_kv"), 0);
+  // When all is computed again, the two that have keys and values keep them and their gradient.
+  const SavedBytes full = saved_bytes(specs, {Recompute::kFull, 1}, 4);
+  EXPECT_EQ(full.kept, 2 * (bytes_of(0, "qkv") + bytes_of(0, "d_kv")));
+  const SavedBytes none = saved_bytes(specs, {}, 4);
+  EXPECT_EQ(none.shared, 0);
+}
+
 TEST(ModelLayout, CountsTheParametersOfGpt2) {
   EXPECT_EQ(model_layout({Gpt2Config{}}).num_params(), 124439808);
   EXPECT_EQ(model_layout({Gpt2Config{.width = 1024, .layers = 24, .heads = 16}}).num_params(), 354823168);

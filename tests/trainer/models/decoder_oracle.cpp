@@ -61,32 +61,49 @@ at::Tensor DecoderOracle::heads_normed(const at::Tensor& x_BTE, const std::strin
   return norm(rows, name, NormKind::kLayer, spec_.qk_norm_eps).view(x_BTE.sizes());
 }
 
-at::Tensor DecoderOracle::scores(const at::Tensor& q_BHTd, const at::Tensor& k_BHTd) const {
+at::Tensor DecoderOracle::scores(const at::Tensor& q_BHTd, const at::Tensor& k_BHTd,
+                                 const BlockSpec& block) const {
   const int64_t seq = q_BHTd.size(2);
   at::Tensor scores = at::matmul(q_BHTd, k_BHTd.transpose(-1, -2)) * spec_.softmax_scale;
   if (spec_.attn_softcap > 0) scores = at::tanh(scores / spec_.attn_softcap) * spec_.attn_softcap;
   const at::Tensor position = at::arange(seq), behind = position.unsqueeze(0) - position.unsqueeze(1);
-  if (spec_.alibi_bias_max > 0) {
+  if (spec_.alibi_bias_max > 0 && block.positions) {
     const std::vector<float> slopes = alibi_slopes(spec_.heads, spec_.alibi_bias_max);
     scores = scores + at::tensor(slopes, at::kDouble).view({-1, 1, 1}) * behind;
   }
   at::Tensor hidden = behind > 0;
-  if (spec_.window >= 0) hidden = hidden | (behind < -spec_.window);
+  if (block.window >= 0) hidden = hidden | (behind < -block.window);
   if (documents_BT.defined())
     hidden = hidden | (documents_BT.unsqueeze(2) != documents_BT.unsqueeze(1)).unsqueeze(1);
   return scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
 }
 
-at::Tensor DecoderOracle::attention(const at::Tensor& x_BTD, int64_t number) const {
+at::Tensor DecoderOracle::longer_queries(const at::Tensor& q_BHTd, const BlockSpec& block) const {
+  if (block.attn_scale == 0) return q_BHTd;
+  const int64_t batch = q_BHTd.size(0), seq = q_BHTd.size(2);
+  at::Tensor seen_BT = at::arange(1, seq + 1, at::kDouble).unsqueeze(0).expand({batch, seq});
+  if (documents_BT.defined()) {  // tokens of the same document up to this one
+    const at::Tensor same = documents_BT.unsqueeze(2) == documents_BT.unsqueeze(1);
+    seen_BT = same.to(at::kDouble).tril().sum(-1);
+  }
+  const at::Tensor factor = ((seen_BT / block.floor_scale).floor() + 1).log() * block.attn_scale + 1;
+  return q_BHTd * factor.view({batch, 1, seq, 1});
+}
+
+at::Tensor DecoderOracle::attention(const at::Tensor& x_BTD, const at::Tensor& x_of_kv_BTD, int64_t number,
+                                    std::vector<KeysValues>& kv) const {
   const std::string layer = spec_.names.block + std::to_string(number) + ".";
+  const BlockSpec& block = spec_.blocks[static_cast<size_t>(number)];
   const int64_t batch = x_BTD.size(0), seq = x_BTD.size(1), dim = spec_.head_dim;
   const int64_t q_width = spec_.heads * dim, kv_width = spec_.kv_heads * dim,
                 group = spec_.heads / spec_.kv_heads;
+  const bool rotates = spec_.rope_theta > 0 && block.positions;
   const DecoderNames& names = spec_.names;
-  at::Tensor qkv = names.k.empty()
+  at::Tensor qkv = block.kv_block != number ? linear(x_BTD, layer + names.q_alone)
+                   : names.k.empty()
                        ? linear(x_BTD, layer + names.q)
-                       : at::concat({linear(x_BTD, layer + names.q), linear(x_BTD, layer + names.k),
-                                     linear(x_BTD, layer + names.v)},
+                       : at::concat({linear(x_BTD, layer + names.q), linear(x_of_kv_BTD, layer + names.k),
+                                     linear(x_of_kv_BTD, layer + names.v)},
                                     -1);
   if (spec_.clip_qkv > 0) qkv = at::clamp(qkv, -spec_.clip_qkv, spec_.clip_qkv);
   const auto split = [&](const at::Tensor& x, int64_t heads) {
@@ -94,11 +111,18 @@ at::Tensor DecoderOracle::attention(const at::Tensor& x_BTD, int64_t number) con
   };
   at::Tensor q =
       split(heads_normed(qkv.narrow(-1, 0, q_width), layer + names.q_norm).contiguous(), spec_.heads);
-  at::Tensor k = split(heads_normed(qkv.narrow(-1, q_width, kv_width), layer + names.k_norm).contiguous(),
-                       spec_.kv_heads);
-  const at::Tensor v = split(qkv.narrow(-1, q_width + kv_width, kv_width).contiguous(), spec_.kv_heads);
-  if (spec_.rope_theta > 0) q = rotary(q, spec_.rope_theta), k = rotary(k, spec_.rope_theta);
-  at::Tensor weights = at::softmax(scores(q, k.repeat_interleave(group, 1)), -1);
+  q = longer_queries(q, block);
+  if (rotates) q = rotary(q, spec_.rope_theta);
+  if (block.kv_block == number) {
+    at::Tensor k = split(heads_normed(qkv.narrow(-1, q_width, kv_width), layer + names.k_norm).contiguous(),
+                         spec_.kv_heads);
+    if (rotates) k = rotary(k, spec_.rope_theta);
+    kv.push_back({k, split(qkv.narrow(-1, q_width + kv_width, kv_width).contiguous(), spec_.kv_heads)});
+  } else {
+    kv.push_back(kv[static_cast<size_t>(block.kv_block)]);
+  }
+  const auto& [k, v] = kv.back();
+  at::Tensor weights = at::softmax(scores(q, k.repeat_interleave(group, 1), block), -1);
   if (attention_factors) weights = weights * attention_factors(number);
   const at::Tensor out = at::matmul(weights, v.repeat_interleave(group, 1));
   return linear(out.transpose(1, 2).reshape({batch, seq, q_width}), layer + names.out);
@@ -118,9 +142,16 @@ at::Tensor DecoderOracle::logits(const at::Tensor& tokens_BT) const {
   if (spec_.learned_positions > 0)
     x = x + weight(names.positions + ".weight").narrow(0, 0, tokens_BT.size(1));
   x = x * spec_.embedding_fraction + x.detach() * (1 - spec_.embedding_fraction);
+  std::vector<KeysValues> kv;
+  std::vector<at::Tensor> inputs;
   for (int64_t i = 0; i < spec_.layers; ++i) {
     const std::string layer = names.block + std::to_string(i) + ".";
-    x = x + attention(norm(x, layer + names.norm1, spec_.norm, spec_.norm_eps), i);
+    const auto normed = [&](const at::Tensor& input) {
+      return norm(input, layer + names.norm1, spec_.norm, spec_.norm_eps);
+    };
+    inputs.push_back(x);
+    const at::Tensor& x_of_kv = inputs[static_cast<size_t>(spec_.block(i).x_block)];
+    x = x + attention(normed(x), normed(x_of_kv), i, kv);
     x = x + feed_forward(norm(x, layer + names.norm2, spec_.norm, spec_.norm_eps), layer);
   }
   const at::Tensor head = weight((spec_.tied ? names.embedding : names.head) + ".weight");

@@ -31,8 +31,15 @@ class DecoderOracle {
   at::Tensor linear(const at::Tensor& x, const std::string& name) const;
   at::Tensor norm(const at::Tensor& x, const std::string& name, NormKind kind, double eps) const;
   at::Tensor heads_normed(const at::Tensor& x_BTE, const std::string& name) const;
-  at::Tensor scores(const at::Tensor& q_BHTd, const at::Tensor& k_BHTd) const;
-  at::Tensor attention(const at::Tensor& x_BTD, int64_t number) const;
+  at::Tensor scores(const at::Tensor& q_BHTd, const at::Tensor& k_BHTd, const BlockSpec& block) const;
+  at::Tensor longer_queries(const at::Tensor& q_BHTd, const BlockSpec& block) const;
+  /// Keys and values of a block, [B, K, T, d] each.
+  struct KeysValues {
+    at::Tensor k, v;
+  };
+  /// x_of_kv_BTD: what keys and values are projected from. kv: of the blocks so far; its own are added.
+  at::Tensor attention(const at::Tensor& x_BTD, const at::Tensor& x_of_kv_BTD, int64_t number,
+                       std::vector<KeysValues>& kv) const;
   at::Tensor feed_forward(const at::Tensor& x_BTD, const std::string& layer) const;
 
   DecoderSpec spec_;

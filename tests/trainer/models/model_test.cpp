@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainer/models/decoder_oracle.h"
+#include "tests/trainer/models/model_cases.h"
 #include "trainer/kernels/dropout.h"
 #include "trainer/models/residual.h"
 #include "trainer/units/init.h"
@@ -15,67 +16,7 @@ namespace {
 // keys.
 constexpr double kRounding = 1e-6, kRoundingBf16 = 1e-2;
 
-struct Case {
-  const char* name;
-  ModelConfig config;
-  BatchShape shape;
-  double bf16_slack = 1;  // clamps and caps bend where bf16 rounds
-};
-
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
-
-LlamaConfig llama(int64_t width, int64_t layers, int64_t heads, int64_t kv_heads, int64_t ffn, int64_t vocab,
-                  bool tied) {
-  LlamaConfig c;
-  c.width = width, c.layers = layers, c.heads = heads, c.kv_heads = kv_heads;
-  c.ffn_width = ffn, c.vocab_size = vocab, c.tied = tied;
-  c.init_std = 0.2;  // far from linear: small weights would hide wrong terms
-  c.rope_theta = 10000;
-  return c;
-}
-
-MptConfig mpt(PositionKind positions) {
-  MptConfig c;
-  c.width = 48, c.layers = 2, c.heads = 6, c.vocab_size = 90, c.max_seq_len = 70;
-  c.expansion_ratio = 2;
-  c.positions = positions;
-  return c;
-}
-
-std::vector<Case> cases() {
-  std::vector<Case> all = {{"tied_gqa", {llama(32, 2, 4, 2, 64, 97, true)}, {2, 16}},
-                           {"untied_mqa", {llama(48, 3, 6, 1, 40, 130, false)}, {1, 33}},
-                           {"plain_heads", {llama(64, 2, 4, 4, 96, 256, false)}, {3, 8}}};
-  LlamaConfig wide = llama(40, 1, 3, 1, 24, 67, false), biased = llama(32, 2, 4, 2, 48, 60, false);
-  wide.head_width = 14;
-  biased.attention_bias = biased.ffn_bias = true;
-  all.push_back({"wide_heads", {wide}, {1, 1}});
-  all.push_back({"llama_biases", {biased}, {2, 12}});
-
-  all.push_back({"mpt_learned", {mpt(PositionKind::kLearned)}, {2, 33}});
-  all.push_back({"mpt_alibi", {mpt(PositionKind::kAlibi)}, {1, 70}});
-  MptConfig rope = mpt(PositionKind::kRope), normed = mpt(PositionKind::kAlibi),
-            capped = mpt(PositionKind::kNone);
-  rope.no_bias = true, rope.kv_heads = 2, rope.norm = MptNorm::kRmsNorm, rope.ffn = MptFfn::kGlu;
-  rope.activation = Activation::kSilu, rope.tied = false, rope.qk_gn = true;
-  normed.clip_qkv = 0.8, normed.qk_ln = true, normed.kv_heads = 3, normed.sliding_window = 9;
-  normed.activation = Activation::kQuickGelu;
-  capped.attn_softcap = 1.5, capped.final_softcap = 4.0, capped.logit_scale = 0.7, capped.softmax_scale = 0.3;
-  capped.embedding_fraction = 0.1, capped.ffn_width = 56, capped.activation = Activation::kRelu;
-  all.push_back({"mpt_rope_gqa_glu_qk_gn", {rope}, {2, 17}});
-  all.push_back({"mpt_clip_qk_ln_window", {normed}, {1, 40}, 3});
-  all.push_back({"mpt_caps", {capped}, {3, 11}, 3});
-
-  Gpt2Config gpt2;
-  gpt2.width = 40, gpt2.layers = 2, gpt2.heads = 4, gpt2.vocab_size = 77, gpt2.max_seq_len = 40,
-  gpt2.init_std = 0.2;
-  all.push_back({"gpt2", {gpt2}, {2, 35}});
-  gpt2.tied = false, gpt2.ffn_width = 24;
-  all.push_back({"gpt2_untied", {gpt2}, {1, 40}});
-  return all;
-}
-
-class ModelTest : public testing::TestWithParam<std::tuple<Case, at::ScalarType>> {
+class ModelTest : public testing::TestWithParam<std::tuple<ModelCase, at::ScalarType>> {
  protected:
   void SetUp() override {
     at::manual_seed(5);
@@ -384,7 +325,7 @@ TEST(Dropout, IsDrawnFromItsKeyAndIsNotThereWithoutGradients) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ModelTest,
-                         testing::Combine(testing::ValuesIn(cases()),
+                         testing::Combine(testing::ValuesIn(model_cases()),
                                           testing::Values(at::kFloat, at::kBFloat16)),
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param).name) +

@@ -107,6 +107,71 @@ TEST(ModelRules, RefuseFirstValuesBesideWeights) {
             Paths{"model.init"});
 }
 
+MptConfig with_blocks(std::vector<std::string> order, std::map<std::string, BlockKindConfig> kinds) {
+  return {.layers = 6, .positions = PositionKind::kRope, .blocks = {std::move(order), std::move(kinds)}};
+}
+
+TEST(ModelRules, HoldForBlocksThatDiffer) {
+  EXPECT_EQ(problems_of(with_blocks({"near", "again", "default"},
+                                    {{"near", {.sliding_window = 8}}, {"again", {.reuse_kv = 1}}})),
+            "");
+  EXPECT_EQ(problems_of(with_blocks({"default", "far"}, {{"far", {.nope = true}}})), "");
+}
+
+TEST(ModelRules, WantAnOrderOfKnownKindsThatFillsTheLayers) {
+  const std::map<std::string, BlockKindConfig> near = {{"near", {.sliding_window = 8}}};
+  EXPECT_EQ(problems_of(with_blocks({"near", "naer"}, near)),
+            "model.blocks.order[2]: \"naer\" is none of blocks.kinds; did you mean \"near\"?");
+  EXPECT_EQ(problems_of(with_blocks({"near", "near", "near", "default"}, near)),
+            "model.blocks.order: has 4 blocks, and layers = 6 is not a multiple of it");
+  EXPECT_EQ(problems_of(with_blocks({"default"}, near)),
+            "model.blocks.kinds.near: is not in blocks.order; add it there or leave it out");
+  EXPECT_EQ(problems_of(with_blocks({"default"}, {{"default", {.sliding_window = 8}}})),
+            "model.blocks.kinds.default: is what the model says; choose another name");
+}
+
+TEST(ModelRules, WantReusedBlocksToComeBefore) {
+  EXPECT_EQ(problems_of(with_blocks({"default", "again"}, {{"again", {.reuse_kv = 2}}})),
+            "model.blocks.kinds.again.reuse_kv: wants 2 blocks before its own, and block 2 has 1; let other "
+            "kinds come first in blocks.order");
+  EXPECT_EQ(paths_of(with_blocks({"again"}, {{"again", {.reuse_kv = 1}}})),
+            Paths{"model.blocks.kinds.again.reuse_kv"});
+  EXPECT_EQ(problems_of(with_blocks({"default", "again"}, {{"again", {.reuse_kv = 1}}})), "");
+  EXPECT_EQ(paths_of(with_blocks({"default", "again"}, {{"again", {.reuse_kv_x = 2}}})),
+            Paths{"model.blocks.kinds.again.reuse_kv_x"});
+  EXPECT_EQ(problems_of(with_blocks({"default", "again"}, {{"again", {.reuse_kv = 1, .reuse_kv_x = 1}}})),
+            "model.blocks.kinds.again.reuse_kv_x: cannot go with reuse_kv: choose one of the two");
+}
+
+TEST(ModelRules, RefuseKindsThatDoNothing) {
+  MptConfig nope = with_blocks({"far", "default"}, {{"far", {.nope = true}}});
+  nope.positions = PositionKind::kNone;
+  EXPECT_EQ(problems_of(nope),
+            "model.blocks.kinds.far.nope: does nothing while positions = \"none\"; leave it out");
+  nope.positions = PositionKind::kLearned;
+  EXPECT_EQ(problems_of(nope),
+            "model.blocks.kinds.far.nope: learned positions are in the embeddings, before any block; set "
+            "positions = \"rope\" or \"alibi\"");
+  EXPECT_EQ(problems_of(with_blocks({"default", "same"}, {{"same", {}}})),
+            "model.blocks.kinds.same: says nothing; give it a key, or write \"default\" in blocks.order");
+}
+
+TEST(ModelRules, RefuseAFloorWithoutAScale) {
+  MptConfig model{.temperature_tuning = {.floor_scale = 100}};
+  EXPECT_EQ(problems_of(model),
+            "model.temperature_tuning.floor_scale: does nothing unless attn_scale is above 0; leave it out");
+  model.temperature_tuning.attn_scale = 0.1;
+  EXPECT_EQ(problems_of(model), "");
+  MptConfig kind = with_blocks({"slow"}, {{"slow", {.temperature_tuning = {.floor_scale = 9}}}});
+  EXPECT_EQ(paths_of(kind), Paths{"model.blocks.kinds.slow.temperature_tuning.floor_scale"});
+  kind.temperature_tuning.attn_scale = 0.1;
+  EXPECT_EQ(problems_of(kind), "");
+  // A kind takes what it does not say from the model.
+  kind.temperature_tuning = {.floor_scale = 100};
+  kind.blocks.kinds["slow"].temperature_tuning = {.attn_scale = 0.1};
+  EXPECT_EQ(problems_of(kind), "");
+}
+
 TEST(ModelRules, WantOneWidthOfTheFeedForward) {
   EXPECT_EQ(problems_of(MptConfig{.expansion_ratio = 3, .ffn_width = 64}),
             "model.expansion_ratio: does nothing beside ffn_width; leave it out");

@@ -1,0 +1,98 @@
+// LLM Foundry's block_overrides -> model.blocks.
+#include <fmt/ranges.h>
+
+#include <cstdlib>
+
+#include "bindings/import/systems.h"
+#include "trainer/convert/foundry_blocks.h"
+
+namespace tycho {
+namespace {
+
+/// A node with its references resolved.
+Json json_of(Mapper& mapper, const DocNode& node) {
+  if (node.is_list()) {
+    Json list = Json::array();
+    for (const DocNode& item : node.items) list.push_back(json_of(mapper, item));
+    return list;
+  }
+  if (node.is_map()) {
+    Json map = Json::object();
+    for (const auto& [key, value] : node.entries) map[key] = json_of(mapper, value);
+    return map;
+  }
+  const DocScalar scalar = mapper.value(&node);
+  switch (scalar.kind) {
+    case DocScalar::Kind::kNull: return {};
+    case DocScalar::Kind::kBool: return scalar.text == "true";
+    case DocScalar::Kind::kInteger: return std::strtoll(scalar.text.c_str(), nullptr, 10);
+    case DocScalar::Kind::kNumber: return std::strtod(scalar.text.c_str(), nullptr);
+    case DocScalar::Kind::kText: break;
+  }
+  return scalar.text;
+}
+
+/// { "a", "b" }, with a line of its own for every few.
+void write_order(LuaWriter& out, const std::vector<std::string>& order, int line) {
+  constexpr size_t kPerLine = 6;
+  const auto names = [&](size_t first, size_t last) {
+    std::string text;
+    for (size_t i = first; i < std::min(last, order.size()); ++i)
+      text += (text.empty() ? "" : ", ") + lua_quoted(order[i]);
+    return text;
+  };
+  if (order.size() <= kPerLine) return out.write("order = { " + names(0, kPerLine) + " },", line);
+  out.open("order = {", line);
+  for (size_t i = 0; i < order.size(); i += kPerLine) out.write(names(i, i + kPerLine) + ",", 0);
+  out.close("},");
+}
+
+std::string kind_fields(const BlockKindConfig& kind) {
+  std::vector<std::string> fields;
+  const TemperatureTuningConfig& tuning = kind.temperature_tuning;
+  if (kind.sliding_window) fields.push_back(fmt::format("sliding_window = {}", *kind.sliding_window));
+  if (kind.nope) fields.push_back("nope = true");
+  std::vector<std::string> factors;
+  if (tuning.attn_scale) factors.push_back(fmt::format("attn_scale = {}", *tuning.attn_scale));
+  if (tuning.floor_scale) factors.push_back(fmt::format("floor_scale = {}", *tuning.floor_scale));
+  if (!factors.empty())
+    fields.push_back(fmt::format("temperature_tuning = {{ {} }}", fmt::join(factors, ", ")));
+  if (kind.reuse_kv) fields.push_back(fmt::format("reuse_kv = {}", *kind.reuse_kv));
+  if (kind.reuse_kv_x) fields.push_back(fmt::format("reuse_kv_x = {}", *kind.reuse_kv_x));
+  return fmt::format("{}", fmt::join(fields, ", "));
+}
+
+void map_blocks(Mapper& mapper, const DocEntry& entry) {
+  if (entry.node.is_scalar() && mapper.is_null(&entry.node))
+    return mapper.remark(entry, "all blocks are alike");
+  std::vector<ConfigProblem> problems;
+  MptConfig model;
+  if (const DocNode* layers = mapper.root().at("model.n_layers"))
+    model.layers = std::strtoll(mapper.text_of(layers).c_str(), nullptr, 10);
+  std::vector<ConfigProblem> told;  // by the row of the tuning itself
+  if (const DocNode* tuning = mapper.root().at("model.attn_config.attn_temperature_tuning"))
+    read_temperature_tuning({json_of(mapper, *tuning), "", told}, model.temperature_tuning);
+  BlocksConfig blocks;
+  const Json json = json_of(mapper, entry.node);
+  read_block_overrides({json, entry.path, problems}, model.layers, model.temperature_tuning, blocks);
+  for (const ConfigProblem& problem : problems) mapper.problem({problem.path, entry.node}, problem.message);
+  if (!problems.empty()) return;
+  if (blocks.order.empty()) return mapper.remark(entry, "all blocks are alike");
+  LuaWriter& out = mapper.out();
+  out.comments_before(entry.node.line);
+  out.open("blocks = {", entry.node.line);
+  write_order(out, blocks.order, 0);
+  out.open("kinds = {", 0);
+  for (const auto& [name, kind] : blocks.kinds) {
+    const std::string key = lua_name(name) == name ? name : "[" + lua_quoted(name) + "]";
+    out.write(fmt::format("{} = {{ {} }},", key, kind_fields(kind)), 0);
+  }
+  out.close("},");
+  out.close("},");
+}
+
+}  // namespace
+
+Row foundry_blocks_row() { return by("block_overrides", map_blocks); }
+
+}  // namespace tycho

@@ -1,0 +1,93 @@
+// The models that the tests of all models run.
+#include "tests/trainer/models/model_cases.h"
+
+namespace tycho {
+namespace {
+
+LlamaConfig llama(int64_t width, int64_t layers, int64_t heads, int64_t kv_heads, int64_t ffn, int64_t vocab,
+                  bool tied) {
+  LlamaConfig c;
+  c.width = width, c.layers = layers, c.heads = heads, c.kv_heads = kv_heads;
+  c.ffn_width = ffn, c.vocab_size = vocab, c.tied = tied;
+  c.init_std = 0.2;  // far from linear: small weights would hide wrong terms
+  c.rope_theta = 10000;
+  return c;
+}
+
+MptConfig mpt(PositionKind positions) {
+  MptConfig c;
+  c.width = 48, c.layers = 2, c.heads = 6, c.vocab_size = 90, c.max_seq_len = 70;
+  c.expansion_ratio = 2;
+  c.positions = positions;
+  return c;
+}
+
+}  // namespace
+
+std::vector<ModelCase> model_cases() {
+  std::vector<ModelCase> all = {{"tied_gqa", {llama(32, 2, 4, 2, 64, 97, true)}, {2, 16}},
+                                {"untied_mqa", {llama(48, 3, 6, 1, 40, 130, false)}, {1, 33}},
+                                {"plain_heads", {llama(64, 2, 4, 4, 96, 256, false)}, {3, 8}}};
+  LlamaConfig wide = llama(40, 1, 3, 1, 24, 67, false), biased = llama(32, 2, 4, 2, 48, 60, false);
+  wide.head_width = 14;
+  biased.attention_bias = biased.ffn_bias = true;
+  all.push_back({"wide_heads", {wide}, {1, 1}});
+  all.push_back({"llama_biases", {biased}, {2, 12}});
+
+  all.push_back({"mpt_learned", {mpt(PositionKind::kLearned)}, {2, 33}});
+  all.push_back({"mpt_alibi", {mpt(PositionKind::kAlibi)}, {1, 70}});
+  MptConfig rope = mpt(PositionKind::kRope), normed = mpt(PositionKind::kAlibi),
+            capped = mpt(PositionKind::kNone);
+  rope.no_bias = true, rope.kv_heads = 2, rope.norm = MptNorm::kRmsNorm, rope.ffn = MptFfn::kGlu;
+  rope.activation = Activation::kSilu, rope.tied = false, rope.qk_gn = true;
+  normed.clip_qkv = 0.8, normed.qk_ln = true, normed.kv_heads = 3, normed.sliding_window = 9;
+  normed.activation = Activation::kQuickGelu;
+  capped.attn_softcap = 1.5, capped.final_softcap = 4.0, capped.logit_scale = 0.7, capped.softmax_scale = 0.3;
+  capped.embedding_fraction = 0.1, capped.ffn_width = 56, capped.activation = Activation::kRelu;
+  all.push_back({"mpt_rope_gqa_glu_qk_gn", {rope}, {2, 17}});
+  all.push_back({"mpt_clip_qk_ln_window", {normed}, {1, 40}, 3});
+  all.push_back({"mpt_caps", {capped}, {3, 11}, 3});
+
+  MptConfig warm = mpt(PositionKind::kRope), mixed = mpt(PositionKind::kRope),
+            shared = mpt(PositionKind::kAlibi), chained = mpt(PositionKind::kRope);
+  warm.temperature_tuning = {.attn_scale = 0.5, .floor_scale = 4};
+  mixed.layers = 4, mixed.temperature_tuning = {.attn_scale = 0.3, .floor_scale = 5};
+  mixed.blocks.kinds = {
+      {"near", {.sliding_window = 6}},
+      {"far", {.nope = true, .temperature_tuning = {.attn_scale = 0.6}}},
+  };
+  mixed.blocks.order = {"near", "default", "near", "far"};
+  shared.layers = 4, shared.kv_heads = 2, shared.qk_gn = true, shared.clip_qkv = 0.9, shared.no_bias = true;
+  shared.blocks.kinds = {
+      {"again", {.reuse_kv = 1}},
+      {"far_again", {.sliding_window = 5, .nope = true, .reuse_kv = 3}},
+  };
+  shared.blocks.order = {"default", "again", "default", "far_again"};
+  chained.layers = 6, chained.kv_heads = 3, chained.qk_ln = true;
+  chained.blocks.kinds = {
+      {"again", {.temperature_tuning = {.attn_scale = 0.5, .floor_scale = 3}, .reuse_kv = 1}},
+      {"near", {.sliding_window = 4}}};
+  chained.blocks.order = {"near", "again", "again"};
+  MptConfig inputs = mpt(PositionKind::kRope);
+  inputs.layers = 6, inputs.kv_heads = 2, inputs.qk_gn = true, inputs.clip_qkv = 1.1;
+  inputs.blocks.kinds = {
+      {"input", {.sliding_window = 7, .reuse_kv_x = 1}},
+      {"far_input", {.temperature_tuning = {.attn_scale = 0.4, .floor_scale = 6}, .reuse_kv_x = 3}},
+      {"again", {.sliding_window = 9, .reuse_kv = 1}}};
+  inputs.blocks.order = {"default", "input", "again", "input", "default", "far_input"};
+  all.push_back({"mpt_reused_inputs", {inputs}, {2, 16}, 3});
+  all.push_back({"mpt_temperature", {warm}, {2, 19}});
+  all.push_back({"mpt_blocks_that_differ", {mixed}, {2, 21}});
+  all.push_back({"mpt_reused_kv", {shared}, {2, 18}, 3});
+  all.push_back({"mpt_reused_kv_chains", {chained}, {1, 30}});
+
+  Gpt2Config gpt2;
+  gpt2.width = 40, gpt2.layers = 2, gpt2.heads = 4, gpt2.vocab_size = 77, gpt2.max_seq_len = 40,
+  gpt2.init_std = 0.2;
+  all.push_back({"gpt2", {gpt2}, {2, 35}});
+  gpt2.tied = false, gpt2.ffn_width = 24;
+  all.push_back({"gpt2_untied", {gpt2}, {1, 40}});
+  return all;
+}
+
+}  // namespace tycho

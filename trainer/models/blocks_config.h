@@ -1,0 +1,79 @@
+// How the blocks of a model differ from each other: kinds of blocks, and their order.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/base/fields.h"
+
+namespace tycho {
+
+/// Queries of far positions are made longer, as many keys flatten the softmax (Nakanishi 2025,
+/// arXiv:2501.19399; Llama 4).
+struct TemperatureTuningConfig {
+  std::optional<double> attn_scale;
+  std::optional<double> floor_scale;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("attn_scale", attn_scale,
+      "Queries are multiplied by 1 + attn_scale ln(floor((position + 1) / floor_scale) + 1), positions "
+      "within "
+      "their document. Default: 0, or, in a kind of blocks, the model's.",
+      at_least(0));
+    v("floor_scale", floor_scale,
+      "Positions after which the factor grows. Default: 8192, or, in a kind of blocks, the model's.",
+      positive);
+  }
+};
+
+/// What is different in the blocks of one kind. What is not given is as in the model.
+struct BlockKindConfig {
+  std::optional<int64_t> sliding_window;
+  bool nope = false;
+  TemperatureTuningConfig temperature_tuning;
+  std::optional<int64_t> reuse_kv, reuse_kv_x;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("sliding_window", sliding_window,
+      "Keys before its own that a query sees; -1: all. Default: the model's.", at_least(-1));
+    v("nope", nope, "No positions: queries and keys are not rotated, scores have no ALiBi.");
+    v("temperature_tuning", temperature_tuning, "Longer queries at far positions.");
+    v("reuse_kv", reuse_kv,
+      "Attend to the keys and values of the block so many before, which may do so in turn; these blocks then "
+      "have queries only (reuse_kv_layer_idx, which counts backwards).",
+      positive);
+    v("reuse_kv_x", reuse_kv_x,
+      "Project keys and values from what goes into the block so many before, with that norm and matrices of "
+      "their own (reuse_kv_x_layer_idx, which counts backwards).",
+      positive);
+  }
+};
+
+/// Without an order all blocks are as the model says.
+struct BlocksConfig {
+  static constexpr const char* kDefaultKind = "default";
+  std::vector<std::string> order;
+  std::map<std::string, BlockKindConfig> kinds;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("order", order,
+      "Kinds of the blocks from the first on, over and over until all layers have one; \"default\": as the "
+      "model.");
+    v("kinds", kinds, "What is different in blocks of a kind, by names of your own.");
+  }
+
+  /// The kind of a block, counted from 0. The order's names must be known.
+  const BlockKindConfig& kind_of(int64_t block) const {
+    static const BlockKindConfig usual;
+    if (order.empty()) return usual;
+    const std::string& name = order[static_cast<size_t>(block) % order.size()];
+    return name == kDefaultKind ? usual : kinds.at(name);
+  }
+};
+
+}  // namespace tycho
