@@ -51,13 +51,4 @@ int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins
   return open_engine(threads).run(request, live, stop);
 }
 
-void require_one_rank(const char* what) {
-  const RankPlace place = find_rank_place(process_environment());
-  if (place.num_ranks == 1) return;
-  fail(ExitCode::kTopology,
-       "[ranks] {} is for one process, and this is rank {} of {} ({}): start it with one task, or set "
-       "TYCHO_NUM_RANKS=1",
-       what, place.rank, place.num_ranks, place.source);
-}
-
 }  // namespace tycho

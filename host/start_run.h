@@ -17,7 +17,4 @@ RunRequest make_run_request(const ResolvedRecipe& recipe, const std::vector<PinA
 int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
               const std::vector<std::string>& argv, bool plain, const std::string& until = "");
 
-/// Throws Error (kTopology) when this process is one of several ranks: `what` is for one.
-void require_one_rank(const char* what);
-
 }  // namespace tycho

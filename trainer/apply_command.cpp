@@ -39,7 +39,8 @@ void Trainer::boundary(int wait_ms) {
           {{"step", state_.step}, {"command", command_json(command)}});
     }
   }
-  if (!agreed.failure.empty())
+  failed_together_ = !agreed.failure.empty();
+  if (failed_together_)
     fail(ExitCode::kRecipe, "[callback] {}; on_error = \"warn\" or \"disable\" lets training go on",
          agreed.failure);
 }

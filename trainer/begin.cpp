@@ -38,9 +38,7 @@ CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
   return loaded;
 }
 
-// Read whole before anything is changed: what is there now may be all that is left of a run.
 void Trainer::load(const CheckpointInfo& info) {
-  CheckpointReader(info).verify();
   load_newest({info}, units_->owned(), *optimizer_, context_.reporter);
   stop_reason_.clear();
   save_tags_.clear();

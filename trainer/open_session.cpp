@@ -120,17 +120,24 @@ class OpenRun final : public TrainingSession {
   std::optional<EvalResults> evaluate(const std::string& set) override {
     if (config_.eval_data.empty())
       fail(ExitCode::kUsage, "[eval] this recipe has no eval_data: set it before build");
+    if (!set.empty() && !config_.eval_data.contains(set)) return trainer_->evaluate(set);  // which says so
     return guarded([&] { return trainer_->evaluate(set); });
   }
 
   SavedCheckpoint save() override {
-    trainer_->save_now();
+    guarded([&] { trainer_->save_now(); });
     const CheckpointInfo newest = find_checkpoint(facts_.run.run_dir);
     return {newest.path, newest.step};
   }
 
   SavedCheckpoint load(const std::string& path) override {
-    const CheckpointInfo info = find_checkpoint(path);
+    CheckpointInfo info;
+    // Read whole, on every rank, before anything is changed: what is there now may be all that is left of a
+    // run.
+    together(*world_, [&] {
+      info = find_checkpoint(path);
+      with_own_errors([&] { CheckpointReader(info).verify(); });
+    });
     guarded([&] { trainer_->load(info); });
     report_resume(info, recipe_, *reporter_);
     const std::vector<CheckpointInfo> all = list_checkpoints(facts_.run.run_dir + "/checkpoints");
@@ -243,19 +250,24 @@ class OpenRun final : public TrainingSession {
   }
 
  private:
-  // An error of this rank reaches the others, who would wait for it. There is no world while it is made anew
-  // for GPUs.
+  // An error of this rank reaches the others, who would wait for it, unless they have it too. There is no
+  // world while it is made anew for GPUs.
   template <class Body>
   auto guarded(Body&& body) -> decltype(body()) {
+    if (trainer_) trainer_->forget_failure();
     try {
       return with_own_errors(body);
     } catch (const Error& error) {
-      if (world_) world_->leave(error);
+      leave(error);
       throw;
     } catch (const std::exception& error) {
-      if (world_) world_->leave(Error(error.what()));
+      leave(Error(error.what()));
       throw;
     }
+  }
+
+  void leave(const Error& error) {
+    if (world_ && !(trainer_ && trainer_->failed_together())) world_->leave(error);
   }
 
   void open(const RunRequest& request, std::unique_ptr<Reporter> display) {

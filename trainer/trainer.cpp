@@ -78,7 +78,9 @@ int Trainer::fit() {
     boundary();
   } catch (const Error& error) {
     if (error.code() != ExitCode::kRecipe) throw;
+    const bool together = std::exchange(failed_together_, false);
     save_now();
+    failed_together_ = together;
     throw Error(std::string(error.what()) + ". The run stopped with a checkpoint", error.code());
   }
   if (state_.step > info_.first_step || !save_tags_.empty()) save_now();
@@ -237,8 +239,10 @@ bool Trainer::may_update(double loss, double grad_norm) {
   }
   std::string what = fmt::format("loss {} and gradient norm {}", exact_text(loss), exact_text(grad_norm));
   if (finite) what += fmt::format(", above guard.max_grad_norm = {},", *config_.guard.max_grad_norm);
+  failed_together_ =
+      config_.guard.action == GuardAction::kStop || state_.skipped_in_a_row + 1 > config_.guard.max_skips;
   if (config_.guard.action == GuardAction::kStop) stop_diverged(state_, what);
-  if (state_.skipped_in_a_row + 1 > config_.guard.max_skips)
+  if (failed_together_)
     stop_diverged(state_, fmt::format("{} after {} skipped steps in a row", what, state_.skipped_in_a_row));
   ++state_.skipped;
   ++state_.skipped_in_a_row;

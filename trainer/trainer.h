@@ -43,8 +43,7 @@ class Trainer {
   void initialise();
   /// All state from the first of these checkpoints that can be read whole (resume.h); returns that one.
   CheckpointInfo resume(const std::vector<CheckpointInfo>& candidates);
-  /// All state of a checkpoint of this model, instead of what there is now. Throws Error (kUnusable) and
-  /// changes nothing when it cannot be read whole.
+  /// All state of a checkpoint of this model, which was verified, instead of what there is now.
   void load(const CheckpointInfo& info);
 
   /// Trains until max_duration or a stop, and saves at the end. Returns the signal that stopped it, or 0.
@@ -76,6 +75,10 @@ class Trainer {
   const TrainState& state() const { return state_; }
   /// Why a command stopped the run, or "".
   const std::string& stop_reason() const { return stop_reason_; }
+  /// Whether what failed since forget_failure() failed on all ranks at the same place: none waits for
+  /// another.
+  bool failed_together() const { return failed_together_; }
+  void forget_failure() { failed_together_ = false; }
   /// At the end of the run, or where this process was told to leave it.
   bool finished() const { return state_.step >= info_.until_step.value_or(info_.total_steps); }
   /// None before the first step of this process.
@@ -147,6 +150,7 @@ class Trainer {
   std::vector<std::string> save_tags_;  // checkpoints that commands asked for at this boundary
   std::string stop_reason_;
   bool paused_ = false;
+  bool failed_together_ = false;
   int signal_ = 0;                     // that all ranks agreed to stop for, or 0
   bool save_open_ = false;             // a checkpoint was begun, and not all ranks know what came of it
   std::optional<int64_t> saved_step_;  // of the newest checkpoint of this process

@@ -9,6 +9,7 @@
 #include "trainer/eval/evaluate_checkpoint.h"
 #include "trainer/eval/generate.h"
 #include "trainer/open_session.h"
+#include "trainer/parallel/gloo.h"
 #include "trainer/run.h"
 
 namespace tycho {
@@ -86,6 +87,7 @@ const EngineApi kApi = {.run = &run_training,
                         .open = &open_session,
                         .generate = &generate,
                         .evaluate = &evaluate,
+                        .meet = &make_gloo_group,
                         .versions = &versions};
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/rendezvous/rank_group.h"
 #include "trainer/run_folder.h"
 #include "trainer/session/session.h"
 
@@ -70,7 +71,7 @@ struct EvalAnswer {
 };
 
 /// Changes with everything below and above: program and engine are built together.
-inline constexpr int kApiVersion = 5;
+inline constexpr int kApiVersion = 6;
 
 struct EngineApi {
   int version = kApiVersion;
@@ -84,6 +85,9 @@ struct EngineApi {
   void (*generate)(const GenerateRequest& request, GenerateSink& sink, const StopFlag& stop) = nullptr;
   /// Nothing when it was stopped.
   std::optional<EvalAnswer> (*evaluate)(const EvalRequest& request, const StopFlag& stop) = nullptr;
+  /// Meets the other ranks of `place`: collective, before and beside any run of theirs. `patience_s` as for
+  /// make_gloo_group. Throws Error (kTopology) that names the ranks that did not come.
+  std::unique_ptr<RankGroup> (*meet)(const RankPlace& place, double patience_s) = nullptr;
   /// Versions of LibTorch, BLAS, CPU capability, CUDA plug-in, as JSON.
   std::string (*versions)() = nullptr;
 };

@@ -64,6 +64,7 @@ class Watch {
  public:
   explicit Watch(const LocalRanks& what)
       : grace_(std::chrono::duration_cast<Clock::duration>(what.grace)),
+        is_prompt_(what.is_prompt),
         signals_({SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) {
     std::signal(SIGCHLD, SIG_DFL);  // whoever started this may have ignored it, and ends would not be told
     const std::string port = std::to_string(free_port()), token = new_uuid();
@@ -132,7 +133,7 @@ class Watch {
     if (number == SIGCHLD) return;                          // reap() looks at all
     const bool from_terminal = info.ssi_code == SI_KERNEL;  // which sent it to the whole group
     if (!from_terminal) send_all(number);
-    if (number != SIGINT || isatty(STDIN_FILENO) == 0) return;
+    if (number != SIGINT || is_prompt_ || isatty(STDIN_FILENO) == 0) return;
     const auto now = Clock::now();
     if (last_interrupt_ && now - *last_interrupt_ < kImpatient) end_at_once();
     last_interrupt_ = now;
@@ -206,6 +207,7 @@ class Watch {
   }
 
   Clock::duration grace_;
+  bool is_prompt_;
   SignalQueue signals_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::optional<Clock::time_point> last_interrupt_;

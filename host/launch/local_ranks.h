@@ -10,6 +10,7 @@ struct LocalRanks {
   std::vector<std::string> argv;  // what each rank runs; argv[0] is the program
   int num_ranks = 1;
   std::chrono::duration<double> grace{30};  // what others have when one ended badly, and again after SIGTERM
+  bool is_prompt = false;                   // Ctrl-C, as often as it comes, is for what was entered
 };
 
 /// Starts the ranks with TYCHO_RANK and its like in their environment, and returns when all have ended: with

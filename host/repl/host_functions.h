@@ -6,7 +6,7 @@
 
 #include "bindings/run/session_objects.h"
 #include "host/repl/history.h"
-#include "host/repl/progress.h"
+#include "host/repl/output.h"
 
 namespace tycho {
 
@@ -14,7 +14,8 @@ namespace tycho {
 struct ReplHost {
   Objects& objects;
   ReplHistory& history;
-  ProgressLine& progress;
+  ReplOutput& output;
+  bool reads;  // entries: one rank does, and it alone writes files and runs the shell
   /// Opens the engine's session for a finished recipe, as tycho.session gives it.
   std::function<std::unique_ptr<TrainingSession>(const Json& resolved)> open;
   /// What the newest callback that failed left (LuaCallbacks::take_failure).

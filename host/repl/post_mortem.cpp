@@ -5,12 +5,16 @@
 
 #include "bindings/run/lua_callbacks.h"
 #include "host/engine.h"
+#include "host/repl/in_step.h"
 #include "host/signals.h"
 #include "host/start_run.h"
+#include "trainer/rendezvous/rank_cores.h"
 #include "trainer/session/train_to_end.h"
 
 namespace tycho {
 namespace {
+
+constexpr double kPatience_s = 1800;  // of ranks that hold a failed run
 
 /// The live view of a run; silent after its end, when the terminal is the REPL's.
 class ViewOfRun final : public Reporter {
@@ -32,7 +36,28 @@ class ViewOfRun final : public Reporter {
   std::unique_ptr<Reporter> view_;
 };
 
+/// The ranks, when all have the failed run; null for this one alone.
+InStep* still_there(InStep* ranks) {
+  if (ranks == nullptr) return nullptr;
+  try {
+    ranks->together([] {});
+    return ranks;
+  } catch (const Error& error) {
+    if (ranks->rank() != 0) throw;
+    fmt::print("{}\n", error.what());
+    return nullptr;
+  }
+}
+
 }  // namespace
+
+bool wants_to_look(const std::string& on_error, int rank) {
+  if (on_error == "stop") return false;
+  if (on_error != "repl") fail(ExitCode::kUsage, "[run] --on-error is stop or repl, given {}", on_error);
+  if (rank == 0 && (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0))
+    fail(ExitCode::kUsage, "[run] --on-error repl wants a terminal; without one, leave it out");
+  return true;
+}
 
 int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, bool plain,
                   const std::string& until) {
@@ -42,13 +67,18 @@ int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, bool pl
   LuaCallbacks callbacks(recipe);
   RunRequest request = make_run_request(recipe, repl.recipe.pins, repl.argv, until);
   request.callbacks = &callbacks;
-  std::unique_ptr<TrainingSession> session =
-      open_engine(static_cast<int>(recipe.config.threads)).open(request, std::move(view), stop);
+  const EngineApi& engine = open_engine(threads_of_rank(recipe.config.threads, repl.place));
+  std::unique_ptr<InStep> ranks;
+  if (repl.place.num_ranks > 1) {
+    ranks = std::make_unique<InStep>(engine, repl.place, kPatience_s);
+    request.place = ranks->meeting_place("run");
+  }
+  std::unique_ptr<TrainingSession> session = engine.open(request, std::move(view), stop);
   try {
     return train_to_end(*session);
   } catch (const Error& error) {
-    fmt::print("\n{}\n", error.what());
-    run_repl_loop(repl, {std::move(session), callbacks, error.what()});
+    if (repl.place.rank == 0) fmt::print("\n{}\n", error.what());
+    run_repl_loop(repl, {std::move(session), callbacks, error.what(), still_there(ranks.get())});
     return static_cast<int>(error.code());
   }
 }

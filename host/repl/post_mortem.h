@@ -1,12 +1,19 @@
 // A run that is looked at when it fails.
 #pragma once
+#include <string>
+
 #include "bindings/define/recipe.h"
 #include "host/repl/repl.h"
 
 namespace tycho {
 
-/// Trains like start_run, on a terminal; after an Error a prompt opens with the run as that left it. Returns
-/// the exit code, the Error's too. `until` as in RunRequest.
+/// What --on-error says: true for repl, which wants a terminal at rank 0, false for stop. Throws Error
+/// (kUsage).
+bool wants_to_look(const std::string& on_error, int rank);
+
+/// Trains like start_run, on a terminal; after an Error a prompt opens with the run as that left it. Of
+/// several ranks rank 0 has the terminal, and the others wait half an hour for an entry. Returns the exit
+/// code, the Error's too. `until` as in RunRequest.
 int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, bool plain,
                   const std::string& until);
 

@@ -5,10 +5,12 @@
 #include <vector>
 
 #include "bindings/define/recipe.h"
+#include "trainer/rendezvous/rank_place.h"
 #include "trainer/session/session.h"
 
 namespace tycho {
 
+class InStep;
 class LuaCallbacks;
 
 struct ReplOptions {
@@ -16,10 +18,11 @@ struct ReplOptions {
   std::vector<std::string> argv;     // what a run folder remembers as its command, from "tycho" on
   std::vector<std::string> entries;  // run these and end; empty: read standard input
   bool keep_history = true;
+  RankPlace place;  // of this process
 };
 
-/// Reads entries until ^D. A terminal is asked with a prompt; a script ends at its first error. Returns 0, or
-/// the exit code of the entry that ended it.
+/// Reads entries until ^D. A terminal is asked with a prompt; a script ends at its first error. Of several
+/// ranks rank 0 reads, and all evaluate. Returns 0, or the exit code of the entry that ended it.
 int run_repl_loop(const ReplOptions& options);
 
 /// A run that failed, and the code that it called.
@@ -27,6 +30,7 @@ struct FailedRun {
   std::unique_ptr<TrainingSession> session;
   LuaCallbacks& callbacks;
   std::string message;
+  InStep* ranks = nullptr;  // those that had the run; null for one
 };
 /// The same over a run to look at: `trainer` and the rest are there from the beginning, and so are the frames
 /// of the callback that failed, if one did.

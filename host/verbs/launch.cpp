@@ -2,6 +2,7 @@
 #include "bindings/define/recipe.h"
 #include "host/child_process.h"
 #include "host/launch/local_ranks.h"
+#include "host/repl/post_mortem.h"
 #include "host/signals.h"
 #include "host/verb.h"
 #include "trainer/rendezvous/rank_place.h"
@@ -11,6 +12,7 @@ namespace tycho {
 const VerbSpec kLaunchSpec = {
     "launch -n N run RECIPE [ARGUMENT ...]\n"
     "       tycho launch -n N rerun RUN run_name=NAME [ARGUMENT ...]\n"
+    "       tycho launch -n N repl [RECIPE] [ARGUMENT ...]\n"
     "       tycho launch -n N plan RECIPE --probe [ARGUMENT ...]",
     "Starts N ranks of one run on this machine; what follows the options is the command of each.",
     "  tycho launch -n 2 run recipes/demo.lua max_duration=20ba",
@@ -26,12 +28,12 @@ constexpr int64_t kMaxRanks = 1024;
 const Verb& launched_verb(const Arguments& arguments) {
   const std::string& name = word(arguments, 0, "a command for every rank, such as run recipes/demo.lua");
   for (const Verb& verb : all_verbs())
-    if (name == verb.name && (verb.run == run_run || verb.run == run_rerun || verb.run == run_plan))
+    if (name == verb.name &&
+        (verb.run == run_run || verb.run == run_rerun || verb.run == run_repl || verb.run == run_plan))
       return verb;
   fail(ExitCode::kUsage,
-       "[tycho launch] wanted run, rerun or plan --probe after the options, given \"{}\"; other verbs have "
-       "one "
-       "rank",
+       "[tycho launch] wanted run, rerun, repl or plan --probe after the options, given \"{}\"; other verbs "
+       "have one rank",
        name);
 }
 
@@ -46,18 +48,18 @@ void refuse_to_be_a_rank() {
 }
 
 /// What is wrong with the command is said once, here, and not by every rank. False when only help was asked
-/// for.
-bool check_command(const Verb& verb, const std::vector<std::string>& argv) {
+/// for. `is_prompt`: it opens one, or may.
+bool check_command(const Verb& verb, const std::vector<std::string>& argv, bool& is_prompt) {
+  is_prompt = verb.run == run_repl;
   bool help = false;
   const Arguments command = parse_arguments(verb, argv, help);
   if (help) return false;
-  if (verb.run == run_rerun) return true;
+  if (verb.run == run_rerun || verb.run == run_repl) return true;
   if (verb.run == run_plan && !command.has("probe"))
     fail(ExitCode::kUsage,
          "[tycho launch] plan starts ranks only to measure them: add --probe, or plan for ranks that are not "
          "here with --ranks");
-  if (verb.run == run_run && command.text("on-error") != "stop")
-    fail(ExitCode::kUsage, "[tycho launch] --on-error {} is for runs of one rank", command.text("on-error"));
+  if (verb.run == run_run) is_prompt = wants_to_look(command.text("on-error"), /*rank=*/0);
   const InterruptLua interruptible;
   resolve_recipe(recipe_request(command));
   return true;
@@ -70,7 +72,7 @@ int run_launch(const Arguments& arguments) {
   LocalRanks ranks;
   ranks.num_ranks = static_cast<int>(arguments.integer("ranks", 1, kMaxRanks));
   ranks.grace = std::chrono::duration<double>(arguments.number("grace", 0, 1e6));
-  if (!check_command(verb, {arguments.words.begin() + 1, arguments.words.end()})) return 0;
+  if (!check_command(verb, {arguments.words.begin() + 1, arguments.words.end()}, ranks.is_prompt)) return 0;
   refuse_to_be_a_rank();
   ranks.argv = {this_program()};
   ranks.argv.insert(ranks.argv.end(), arguments.words.begin(), arguments.words.end());

@@ -1,7 +1,6 @@
 // tycho repl: a prompt over a recipe and the run that it makes.
 #include "host/repl/repl.h"
 
-#include "host/start_run.h"
 #include "host/verb.h"
 
 namespace tycho {
@@ -11,13 +10,14 @@ const VerbSpec kReplSpec = {
     "Opens a prompt: look at a recipe, change it, build the run, train it step by step.",
     "  tycho repl recipes/demo.lua micro_batch=8sp\n"
     "  tycho repl recipes/demo.lua -e 'r.optimizer.lr'\n"
+    "  tycho launch -n 2 repl recipes/demo.lua\n"
     "  tycho repl < script.lua",
     {{"e,eval", "Run this entry and end; may be given more than once.", "ENTRY"},
      {"no-history", "Neither read nor keep what was entered."}}};
 
 int run_repl(const Arguments& arguments) {
-  require_one_rank("a prompt");
   ReplOptions options;
+  options.place = find_rank_place(process_environment());
   bool has_file = false;
   for (const std::string& one : arguments.words) has_file |= !is_override(one);
   if (has_file) {

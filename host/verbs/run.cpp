@@ -1,6 +1,4 @@
 // tycho run: resolves the recipe, then hands it to the engine.
-#include <unistd.h>
-
 #include "host/repl/post_mortem.h"
 #include "host/signals.h"
 #include "host/start_run.h"
@@ -68,20 +66,16 @@ int run_run(const Arguments& arguments) {
   const RecipeRequest request = recipe_request(arguments);
   std::vector<std::string> argv = {"tycho", "run"};
   argv.insert(argv.end(), arguments.argv.begin(), arguments.argv.end());
-  const std::string on_error = arguments.text("on-error");
   const bool plain = arguments.has("plain");
   const std::string until = arguments.has("until") ? read_until(arguments.text("until")) : "";
   if (arguments.has("print-only")) {
     print_run(resolve(request), request, argv);
     return 0;
   }
-  if (on_error == "stop") return start_run(resolve(request), request.pins, argv, plain, until);
-  if (on_error != "repl")
-    fail(ExitCode::kUsage, "[tycho run] --on-error is stop or repl, given {}", on_error);
-  require_one_rank("--on-error repl");
-  if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0)
-    fail(ExitCode::kUsage, "[tycho run] --on-error repl wants a terminal; without one, leave it out");
   ReplOptions repl;
+  repl.place = find_rank_place(process_environment());
+  if (!wants_to_look(arguments.text("on-error"), repl.place.rank))
+    return start_run(resolve(request), request.pins, argv, plain, until);
   repl.recipe = request;
   repl.argv = argv;
   return run_then_look(resolve(request), repl, plain, until);

@@ -4,6 +4,7 @@
 #include "trainer/parallel/gloo.h"
 
 #include <arpa/inet.h>
+#include <c10/util/Logging.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "trainer/parallel/gather_texts.h"
 #include "trainer/parallel/roll.h"
 
 namespace tycho {
@@ -145,6 +147,8 @@ class GlooWorld final : public Communicator {
     roll_.wait_for_readers();
   }
 
+  Roll& roll() { return roll_; }
+
  private:
   class InFlight final : public Pending {
    public:
@@ -190,12 +194,34 @@ class GlooWorld final : public Communicator {
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
 };
 
+class GlooGroup final : public RankGroup {
+ public:
+  GlooGroup(const RankPlace& place, const GlooTimeouts& timeouts) : world_(place, timeouts) {}
+  std::vector<std::string> gather(const std::string& mine) override { return gather_texts(world_, mine); }
+  void mark(const std::string& name) override { world_.roll().mark(name); }
+  bool is_marked(const std::string& name) override { return world_.roll().is_marked(name); }
+
+ private:
+  GlooWorld world_;
+};
+
+/// Gloo writes to ranks that may have gone: that is an error to explain, not the end of this process, and
+/// LibTorch need not warn of it (TORCH_CPP_LOG_LEVEL).
+void prepare_process() {
+  std::signal(SIGPIPE, SIG_IGN);
+  c10::initLogging();
+}
+
 }  // namespace
 
 std::unique_ptr<Communicator> make_gloo_world(const RankPlace& place, GlooTimeouts timeouts) {
-  // Gloo writes to ranks that may have gone: that is an error to explain, not the end of this process.
-  std::signal(SIGPIPE, SIG_IGN);
+  prepare_process();
   return std::make_unique<GlooWorld>(place, timeouts);
+}
+
+std::unique_ptr<RankGroup> make_gloo_group(const RankPlace& place, double patience_s) {
+  prepare_process();
+  return std::make_unique<GlooGroup>(place, GlooTimeouts{.collective_s = patience_s});
 }
 
 }  // namespace tycho

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "trainer/parallel/communicator.h"
+#include "trainer/rendezvous/rank_group.h"
 #include "trainer/rendezvous/rank_place.h"
 
 namespace tycho {
@@ -18,5 +19,9 @@ struct GlooTimeouts {
 /// machine talk over its loopback; others over the interface of the host's name, or of GLOO_SOCKET_IFNAME.
 /// Throws Error (kTopology) that names the ranks that did not come.
 std::unique_ptr<Communicator> make_gloo_world(const RankPlace& place, GlooTimeouts timeouts = {});
+
+/// The same meeting for texts. `patience_s`: how long a rank waits in gather for the others, who may wait for
+/// a person.
+std::unique_ptr<RankGroup> make_gloo_group(const RankPlace& place, double patience_s);
 
 }  // namespace tycho

@@ -22,6 +22,7 @@ constexpr const char* kSomebodyLeft = "somebody left";
 
 std::string here(int rank) { return fmt::format("here/{}", rank); }
 std::string left(int rank) { return fmt::format("left/{}", rank); }
+std::string marked(const std::string& name) { return "marked/" + name; }
 
 std::string who_am_i() {
   char host[256] = "?";
@@ -99,6 +100,10 @@ void Roll::wait_for_readers() {
     return;  // nobody is left to wait for
   }
 }
+
+void Roll::mark(const std::string& name) { put(marked(name), "yes"); }
+
+bool Roll::is_marked(const std::string& name) { return has(marked(name)); }
 
 void Roll::say(const std::string& words) {
   put(left(rank_), words);

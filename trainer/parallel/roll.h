@@ -7,7 +7,7 @@
 
 namespace tycho {
 
-/// Kept in a store that rank 0 serves. Used by one thread.
+/// Kept in a store that rank 0 serves. Used by one thread, but for the marks.
 class Roll {
  public:
   Roll(c10::intrusive_ptr<c10d::Store> store, int rank, int num_ranks)
@@ -25,6 +25,10 @@ class Roll {
   Error explain(const std::string& what);
   /// On rank 0, which serves the store: waits a moment until the others have read why it ends.
   void wait_for_readers();
+
+  /// From any thread: a mark that every rank sees from now on.
+  void mark(const std::string& name);
+  bool is_marked(const std::string& name);
 
  private:
   void say(const std::string& words);

@@ -257,7 +257,9 @@ command("bt", "bt", "Where the newest error was raised, innermost first.", funct
   for i, frame in ipairs(repl.failure.frames) do
     out[i] = ("%s %d  %s"):format(i == repl.frame and ">" or " ", i, place_of(frame))
   end
-  repl:say(#out == 0 and "  it was raised outside of Lua functions" or table.concat(out, "\n"))
+  if #out == 0 then out[1] = "  it was raised outside of Lua functions" end
+  if repl.num_ranks > 1 and #repl.failure.frames == 0 then out[1] = out[1] .. ", or on another rank:  @1 :bt" end
+  repl:say(table.concat(out, "\n"))
 end)
 
 command("frame", "frame N", "Chooses a frame of :bt: its line, its locals, and those as the table `locals`.",

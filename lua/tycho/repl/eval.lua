@@ -81,7 +81,9 @@ local function problem_of(session, raised, frames)
     message = code .. message, hint = given and raised.hint or hint }
 end
 
--- Calls fn. True and its results, packed; false and { text, frames, exit } otherwise.
+local function place_of(problem) return problem and { file = problem.file, line = problem.line, column = problem.col } end
+
+-- Calls fn. True and its results, packed; false and { text, place, frames, exit } otherwise.
 function M.run(session, fn)
   session.report, session.warnings = report.new(), report.new()
   local frames
@@ -94,7 +96,8 @@ function M.run(session, fn)
   if ok and session:problem_count() == 0 then return true, results end
   if not ok and raised ~= session.stop_mark then session:problem(problem_of(session, raised, frames or {})) end
   local code = type(raised) == "table" and raised.exit or native.exit_recipe
-  return false, { text = report.entries(session.report, session.sources), frames = frames or {}, exit = code }
+  return false, { text = report.entries(session.report, session.sources), place = place_of(session.report.list[1]),
+    frames = frames or {}, exit = code }
 end
 
 -- A problem for an entry that does not compile.

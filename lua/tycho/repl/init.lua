@@ -120,11 +120,12 @@ local function banner(self)
     facts.num_params, steps)
 end
 
--- options: file or nil, arguments, files, interactive. The REPL, the text to begin with, and whether the recipe is whole:
--- a person mends it at the prompt, a script ends.
+-- options: file or nil, arguments, files, interactive, num_ranks, apart (the host shows values and failures itself). The REPL, the text
+-- to begin with, and whether the recipe is whole: a person mends it at the prompt, a script ends.
 local function new(options)
   local self = setmetatable({ file = options.file, arguments = options.arguments, files = options.files,
-    only_files = options.only_files, interactive = options.interactive, typed = "", lines = 0, entries = {} }, Repl)
+    only_files = options.only_files, interactive = options.interactive, num_ranks = options.num_ranks, apart = options.apart,
+    typed = "", lines = 0, entries = {}, told = {} }, Repl)
   self.vars = new_variables(self)
   local text, whole = self:load()
   add_functions(self)
@@ -151,7 +152,9 @@ local function print_results(self, results, text)
       out[i] = out[i]:gsub("%(value%):show%(rows%)", name .. ":show(rows)")
     end
   end
-  self:say(table.concat(out, "\n"))
+  local shown = table.concat(out, "\n")
+  self.told.value, self.told.shown = shown, show.without_times(shown)
+  if not self.apart then self:say(shown) end
 end
 
 -- Adds an entry to the lines of stdin: line numbers go on over the whole session.
@@ -179,8 +182,14 @@ end
 function Repl:fail(failure)
   take_callback_failure(self, failure)
   self.failure, self.frame = failure, 1
-  host.print(failure.text)
+  self.told.failure, self.told.place = failure.text, failure.place
+  if not self.apart then host.print(failure.text) end
   return "error", failure.exit
+end
+
+-- What failed on another rank is the newest error, too; where is known there.
+function Repl:failed_elsewhere(text)
+  self.failure, self.frame = { text = text, frames = {}, exit = native.exit_recipe }, 1
 end
 
 -- A run that failed before the session began.
@@ -219,7 +228,7 @@ local function without_prompts(text)
 end
 
 -- One entry: "ok", "incomplete", "quit", or "error" and an exit code.
-function Repl:entry(text)
+local function enter(self, text)
   text = without_prompts(text)
   if text:find("^%s*$") then return "ok" end
   local mode, rest = text:match("^%s*([%?;:=])(.*)$")
@@ -236,6 +245,19 @@ function Repl:entry(text)
     return self:run(text)
   end
   return "ok"
+end
+
+-- The same, and what there is to tell of it: value, shown (the value as ranks compare it), failure, place.
+function Repl:entry(text)
+  self.told = {}
+  local status, exit = enter(self, text)
+  return status, exit or 0, self.told
+end
+
+-- An entry that another rank ran alone, with its address and without: places in errors count its lines on all of them.
+function Repl:pass_over(addressed, text)
+  if text:find("^%s*[^%s%?;:]") then remember(self, text) end
+  self.entries[#self.entries + 1] = addressed
 end
 
 -- Words for the one that ends at the cursor, and a line that helps.

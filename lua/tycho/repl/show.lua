@@ -110,6 +110,12 @@ function M.value(value)
   return show(value, kMaxDepth, {})
 end
 
+-- A value's text without what clocks say, which differs between ranks: of trainer:step, of trainer:eval.
+function M.without_times(text)
+  return (text:gsub("seconds = [%w%.%+%-]+", "seconds"):gsub("%S+ s/ba", "s/ba"):gsub("%S+ tok/s", "tok/s")
+    :gsub("[%d%.]+ ?%% mfu", "mfu"))
+end
+
 -- One short line: for lists of variables.
 function M.brief(value)
   local text = M.value(value):gsub("\n.*", " ...")

@@ -116,4 +116,19 @@ enter 'locals.st.seen + 10';                 see '^14$'
 enter 'ctx.step * 100 + ctx.model.n_layers'; see '^402$'
 enter ':frame 7';                            see 'there is no such frame'
 enter 'trainer:close()'; ready; tm send-keys C-d; see '^bash-.*[#$] *$'; enter 'echo "left with $?"'; see '^left with 10'
+enter "$tycho launch -n 2 repl tiny.lua run_name=two"; see 'rank 0/2 '; see '^recipe tiny .* not built yet' 2
+enter '@1 y = 1'; enter 'while true do end'; sleep 0.5; tm send-keys C-c; see '\^C interrupted at stdin:2'
+enter '@1 while true do end'; sleep 0.5; tm send-keys C-c; see '\^C interrupted at stdin:3'
+ready; tm send-keys C-c; tm send-keys C-c
+enter 'y';                                   see 'undeclared name  y'
+enter 'y = 1; y';                            see '^1$'
+enter 'trainer = build(r); trainer:step(3)'; see '^  3/60 ba  loss '
+enter ':quit'; see 'a run is open at step 3'; enter ':quit'; see '^bash-.*[#$] *$'; enter 'echo "left with $?"'; see '^left with 0' 2
+sed 's/if ctx.step/if ctx.dist.rank == 1 and ctx.step/; s/t.control/t.everywhere/' failing.lua >odd.lua
+enter "$tycho launch -n 2 run odd.lua run_name=odd --on-error repl"; see 'rank 1, batch_end of "boom": .*odd.lua:6: boom at 2'
+enter ':bt';                                 see 'or on another rank:  @1 :bt'
+enter '@1 :frame 1';                         see '6 \|   if ctx.dist.rank == 1 and ctx.step == 4'
+enter '@1 locals.st.seen + 20';              see '^24$'
+enter 'trainer:step(2)';                     see '^  6/60 ba'
+enter 'trainer:close()'; ready; tm send-keys C-d; see '^bash-.*[#$] *$'; enter 'echo "left with $?"'; see '^left with 10' 2
 echo "$passed passed, 0 failed" | tee "$TYCHO_RESULT"

@@ -25,26 +25,30 @@ RankPlace place_of(int rank, int num_ranks, int port) {
           .source = "a test"};
 }
 
-/// Runs `body` on every rank at once; what each threw, "" for nothing, and its code.
+/// Runs `body` at the place of every rank at once; what each threw, "" for nothing, and its code.
 struct Ended {
   std::string what;
   ExitCode code = ExitCode::kOk;
 };
-std::vector<Ended> on_ranks(int num_ranks, const std::function<void(Communicator&)>& body) {
+std::vector<Ended> at_places(int num_ranks, const std::function<void(const RankPlace&)>& body) {
   const int port = free_port();
   std::vector<Ended> ended(static_cast<size_t>(num_ranks));
   std::vector<std::thread> threads;
   for (int r = 0; r < num_ranks; ++r)
     threads.emplace_back([&, r] {
       try {
-        const std::unique_ptr<Communicator> world = make_gloo_world(place_of(r, num_ranks, port), kSoon);
-        body(*world);
+        body(place_of(r, num_ranks, port));
       } catch (const Error& error) {
         ended[static_cast<size_t>(r)] = {error.what(), error.code()};
       }
     });
   for (std::thread& thread : threads) thread.join();
   return ended;
+}
+
+/// The same in one world.
+std::vector<Ended> on_ranks(int num_ranks, const std::function<void(Communicator&)>& body) {
+  return at_places(num_ranks, [&](const RankPlace& place) { body(*make_gloo_world(place, kSoon)); });
 }
 
 void expect_all_well(const std::vector<Ended>& ended) {
@@ -75,6 +79,29 @@ TEST(Gloo, SumsInTheBackgroundInTheOrderOfTheirStart) {
     for (const auto& one : pending) one->wait();
     for (int i = 0; i < 8; ++i) EXPECT_EQ(tensors[static_cast<size_t>(i)][99999].item<float>(), 2 * i + 1);
   }));
+}
+
+TEST(Gloo, AGroupTellsTextsAndShowsMarks) {
+  expect_all_well(at_places(3, [](const RankPlace& place) {
+    const std::unique_ptr<RankGroup> group = make_gloo_group(place, /*patience_s=*/20);
+    EXPECT_FALSE(group->is_marked("a"));
+    const std::string mine(static_cast<size_t>(place.rank), 'x');
+    EXPECT_EQ(group->gather(mine), (std::vector<std::string>{"", "x", "xx"}));
+    if (place.rank == 1) group->mark("a");
+    group->gather("");
+    EXPECT_TRUE(group->is_marked("a"));
+    EXPECT_FALSE(group->is_marked("b"));
+  }));
+}
+
+TEST(Gloo, AGroupNamesARankThatHasGone) {
+  const std::vector<Ended> ended = at_places(2, [](const RankPlace& place) {
+    const std::unique_ptr<RankGroup> group = make_gloo_group(place, /*patience_s=*/1e8);
+    group->gather("");  // both are there
+    if (place.rank == 1) group->gather("");
+  });
+  EXPECT_EQ(ended[1].code, ExitCode::kTerminated);
+  EXPECT_NE(ended[1].what.find("rank 0"), std::string::npos) << ended[1].what;
 }
 
 TEST(Gloo, AllRanksGetTheSameBits) {

@@ -1,0 +1,87 @@
+// One prompt: its Lua state, the run that is open in it, and the ranks that evaluate its entries together.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bindings/run/lua_callbacks.h"
+#include "host/repl/history.h"
+#include "host/repl/host_functions.h"
+#include "host/repl/in_step.h"
+#include "host/repl/line_editor.h"
+#include "host/repl/output.h"
+#include "host/repl/repl.h"
+#include "host/signals.h"
+
+namespace tycho {
+
+/// Who is at a prompt, and where its text goes.
+struct PromptSeat {
+  bool interactive = false;   // a person: reports are shortened to the screen
+  bool mends_recipe = false;  // a broken recipe and lost ranks are no end
+  bool prompting = false;     // Ctrl-C between entries is for who reads, and does not end the process
+  bool apart = false;         // values and failures are only returned, not printed
+  bool redraws = false;       // as for ReplOutput
+  ReplOutput::Sink sink;      // of the rank that reads
+  InStep* ranks = nullptr;    // null: this process alone
+};
+
+/// Owned by one thread.
+class Prompt {
+ public:
+  /// Both outlive it, and so does what the seat names.
+  Prompt(const ReplOptions& options, PromptSeat seat);
+  Prompt(const Prompt&) = delete;
+  Prompt& operator=(const Prompt&) = delete;
+
+  /// Reads the recipe; puts what there is to say of it into `text`. Collective. When it is broken and nobody
+  /// mends it, throws Error (kRecipe) with the report; on other ranks than 0 returns the exit code, else 0.
+  int start(std::string& text);
+  /// The run that failed becomes the one that is open.
+  void look_at(FailedRun failed);
+
+  /// On the rank that reads: runs an entry on all ranks, "@N entry" on rank N alone. How it ended: as the
+  /// first rank says that failed by itself, else as this one.
+  EntryEnd enter(const std::string& text);
+  /// On the others: runs entries until rank 0 leaves. Returns its exit code.
+  int follow();
+  /// On the rank that reads: the others leave as well.
+  void leave(int exit);
+
+  Completions complete(const std::string& line);
+  bool is_open() const { return host_.is_open(); }
+  int64_t step() const { return host_.session->session->state().train.step; }
+  bool lost_ranks() const { return lost_ranks_; }
+  ReplHistory& history() { return history_; }
+  ReplOutput& output() { return output_; }
+
+ private:
+  bool reads() const { return seat_.ranks == nullptr || seat_.ranks->rank() == 0; }
+  void write(std::string_view text);
+  void push_method(const char* name);
+  Json request() const;
+  std::unique_ptr<TrainingSession> open(const Json& resolved);
+  EntryEnd evaluate_addressed(const std::string& text);
+  EntryEnd evaluate(const std::string& text);
+  EntryEnd pass_over(const std::string& addressed, const std::string& text);
+  EntryEnd of_one_rank(const std::vector<EntryEnd>& ends, int rank);
+  EntryEnd compare(EntryEnd mine, const std::vector<EntryEnd>& ends);
+  EntryEnd failed(const std::string& text, ExitCode code);
+
+  const ReplOptions& options_;
+  PromptSeat seat_;
+  bool lost_ranks_ = false;
+  std::string printed_;  // by this rank, when it does not read
+  InterruptRepl interrupts_;
+  // Of every run that was opened: its session calls them until Lua has dropped it.
+  std::vector<std::unique_ptr<LuaCallbacks>> callbacks_;
+  LuaCallbacks* newest_callbacks_ = nullptr;
+  Objects objects_;  // finalisers of the state come back to it
+  ReplHistory history_;
+  ReplOutput output_;
+  ReplHost host_;
+  LuaState state_;
+};
+
+}  // namespace tycho
