@@ -240,8 +240,7 @@ Controls Controls::from_json(const Json& json) {
     } else {
       fail(ExitCode::kUnusable,
            "[train state] commands changed \"{}\", which is unknown: a newer Tycho wrote this checkpoint; "
-           "resume it "
-           "with that one",
+           "resume it with that one",
            key);
     }
   }

@@ -82,8 +82,7 @@ struct TrainConfig {
     v("precision", precision, "Numbers that the model computes in; master weights and reductions are fp32.");
     v("master_weights", master_weights,
       "What bf16 training updates: fp32 master weights, or the bf16 weights themselves, rounded to nearest "
-      "even "
-      "(none) or up and down at random without bias (stochastic).");
+      "even (none) or up and down at random without bias (stochastic).");
     v("seq_len", seq_len, "Tokens per sequence.", positive);
     v("global_batch", global_batch, "Sequences (sp) or tokens (tok) per optimizer step, over all ranks.",
       units("sp tok"), positive);

@@ -67,8 +67,7 @@ void require_same_checkpoint(Communicator& world, const CheckpointInfo& loaded) 
     if (all[r] != all[0])
       fail(ExitCode::kUnusable,
            "[resume] rank 0 went on from {}, and rank {} could not read that and took {}: repair or remove "
-           "the "
-           "newer one, or name one with resume=PATH",
+           "the newer one, or name one with resume=PATH",
            all[0], r, all[r]);
 }
 

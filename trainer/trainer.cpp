@@ -55,10 +55,8 @@ Json outcome_on_all_ranks(Communicator& world, Saver& saver) {
 [[noreturn]] void stop_diverged(const TrainState& state, const std::string& what) {
   fail(ExitCode::kNumerics,
        "[trainer] {} at step {}: training has diverged and stops before it spoils the weights. Checkpoints "
-       "are "
-       "untouched; go on from one with a lower optimizer.lr, a longer scheduler.t_warmup or a tighter "
-       "clip.norm, or "
-       "leave such steps out with guard.action = \"skip\"",
+       "are untouched; go on from one with a lower optimizer.lr, a longer scheduler.t_warmup or a tighter "
+       "clip.norm, or leave such steps out with guard.action = \"skip\"",
        what, state.step + 1);
 }
 

@@ -31,8 +31,7 @@ const System& system_of(const DocNode& root, const std::string& file) {
     return kFoundry;
   fail(ExitCode::kRecipe,
        "[import] {}: wanted a train YAML of LLM Foundry (train_loader, max_duration, ...) or a config of "
-       "Nanotron "
-       "(tokens, parallelism, ...)",
+       "Nanotron (tokens, parallelism, ...)",
        file);
 }
 

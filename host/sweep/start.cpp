@@ -45,8 +45,7 @@ void check_metric(const std::string& key, const std::string& metric, const Sweep
   if (known.empty())
     fail(ExitCode::kRecipe,
          "[sweep] {} is {}, but {} evaluates nothing: set eval_data.NAME in it or in s.pins, or write a "
-         "number "
-         "of training such as loss",
+         "number of training such as loss",
          key, metric, definition.recipe);
   if (std::find(known.begin(), known.end(), metric) == known.end())
     fail(ExitCode::kRecipe, "[sweep] {} is {}, which is no metric of {}{}; there are {}", key, metric,
@@ -174,8 +173,7 @@ void check_recipe_unchanged(const SweepDefinition& definition) {
   if (changes.empty()) return;
   fail(ExitCode::kRecipe,
        "[sweep] the recipe is no longer the one that sweep {} began with:{}\nput it back, or start the sweep "
-       "from its file "
-       "again: it then becomes a sweep of its own",
+       "from its file again: it then becomes a sweep of its own",
        definition.name, changes);
 }
 

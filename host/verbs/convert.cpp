@@ -14,8 +14,7 @@ namespace tycho {
 const VerbSpec kConvertSpec = {
     "convert FROM TO",
     "Imports a folder of Hugging Face as a checkpoint, or exports a run or a checkpoint as such a folder: "
-    "FROM "
-    "says which. TO is new.",
+    "FROM says which. TO is new.",
     "  tycho convert ~/models/Llama-3.2-1B runs/llama-1b\n  tycho convert runs/demo exports/demo --dtype "
     "bf16",
     {{"dtype", "Of an export: fp32, bf16, fp16, or as-is for what an import had, else fp32.", "NAME",

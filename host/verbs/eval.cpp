@@ -15,8 +15,7 @@ const VerbSpec kEvalSpec = {
     "  tycho eval runs/demo --data runs/demo-data --split val",
     {{"data",
       "Folder of MDS shards, its splits folders in it; or a .jsonl of conversations. Default: what the "
-      "recipe "
-      "evaluates on.",
+      "recipe evaluates on.",
       "DIR"},
      {"split", "Folder inside --data that holds index.json; '' for --data itself.", "NAME", "val"},
      {"batches",

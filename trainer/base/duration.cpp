@@ -49,8 +49,7 @@ Duration Duration::parse(std::string_view text) {
   }
   fail(ExitCode::kRecipe,
        "[duration] wanted a unit: ba (steps), ep (epochs), sp (samples), tok (tokens), dur (share of the "
-       "run), s, m or h; "
-       "given \"{}\"",
+       "run), s, m or h; given \"{}\"",
        text);
 }
 

@@ -36,8 +36,7 @@ struct CallbackOptions {
     v("order", order, "Callbacks of an event run by order, then by name.");
     v("on_error", on_error,
       "What an error in it does: stop the run with a checkpoint, disable it, or warn. Default: stop in the "
-      "first "
-      "100 steps, disable it later.");
+      "first 100 steps, disable it later.");
     v("time_limit", time_limit, "A call that takes longer is ended, as an error.", units("s"), positive);
   }
 };

@@ -66,8 +66,7 @@ Verdict judge(const std::string& text, const std::optional<Owner>& owner, const 
                                               : fmt::format("scancel {}", owner->job);
   fail(ExitCode::kFolderOwned,
        "[lock] {} belongs to a run that is alive: {}. Wait for its end, stop it ({}), or give this run "
-       "another folder. "
-       "If it is surely gone, remove {}",
+       "another folder. If it is surely gone, remove {}",
        folder, describe(*owner), stop, path);
 }
 

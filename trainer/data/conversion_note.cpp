@@ -56,8 +56,7 @@ void check_tokenizer(const std::string& split_dir, const Tokenizer& tokenizer, c
   if (made_with.empty() || made_with == tokenizer.hash()) return;
   fail(ExitCode::kUnusable,
        "[tokenizer] {} is not the one that {} was made with (hash {}, the data says {}). Name the tokenizer "
-       "of "
-       "the data, or convert the data again",
+       "of the data, or convert the data again",
        place, split_dir, tokenizer.hash(), made_with);
 }
 

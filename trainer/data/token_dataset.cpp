@@ -29,8 +29,7 @@ void check_vocabulary(const std::string& dir, int64_t vocab_size) {
   if (tokenizer_size > vocab_size) {
     fail(ExitCode::kUnusable,
          "[data] {} was made with a tokenizer of {} tokens, the model's vocabulary has {}; set vocab_size to "
-         "{} or more, or "
-         "convert the data with the model's tokenizer",
+         "{} or more, or convert the data with the model's tokenizer",
          dir, tokenizer_size, vocab_size, tokenizer_size);
   }
 }
@@ -61,8 +60,7 @@ void TokenDataset::copy_tokens(int64_t sample, const char* elements, std::span<i
     if (std::cmp_less(token, 0) || std::cmp_greater_equal(token, vocab_size_)) {
       fail(ExitCode::kUnusable,
            "[data] token {} at position {} of {} is outside the model's vocabulary of {}; was the data made "
-           "with another "
-           "tokenizer?",
+           "with another tokenizer?",
            token, i, reader_.name_of(sample), vocab_size_);
     }
     tokens[i] = static_cast<int32_t>(token);
@@ -76,8 +74,7 @@ void TokenDataset::read(int64_t sample, std::span<int32_t> tokens) {
   if (array.count < seq_len_) {
     fail(ExitCode::kUnusable,
          "[data] {} has {} tokens, the recipe's sequence length is {}; set seq_len = {}, or convert the data "
-         "again with "
-         "--concat-tokens {}",
+         "again with --concat-tokens {}",
          reader_.name_of(sample), array.count, seq_len_, array.count, seq_len_);
   }
   if (array.dtype == "int32") return copy_tokens<int32_t>(sample, array.elements, tokens);

@@ -20,8 +20,7 @@ struct TemperatureTuningConfig {
   void fields(Visitor& v) {
     v("attn_scale", attn_scale,
       "Queries are multiplied by 1 + attn_scale ln(floor((position + 1) / floor_scale) + 1), positions "
-      "within "
-      "their document. Default: 0, or, in a kind of blocks, the model's.",
+      "within their document. Default: 0, or, in a kind of blocks, the model's.",
       at_least(0));
     v("floor_scale", floor_scale,
       "Positions after which the factor grows. Default: 8192, or, in a kind of blocks, the model's.",

@@ -26,8 +26,7 @@ struct RopeScalingConfig {
   void fields(Visitor& v) {
     v("type", type,
       "none; linear: positions / factor; dynamic: a base that grows with the sequence (NTK); llama3: long "
-      "waves are "
-      "slowed down by factor, short ones are kept.");
+      "waves are slowed down by factor, short ones are kept.");
     v("factor", factor, "How many times longer the sequences are.", at_least(1));
     v("low_freq_factor", low_freq_factor,
       "llama3: waves longer than original_max_seq_len / this are slowed down.", positive);

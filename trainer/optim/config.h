@@ -16,8 +16,7 @@ constexpr EnumNames<DecayMask, 3> enum_names(DecayMask) {
 }
 inline constexpr const char* kDecayMaskHelp =
     "What decays: matrices spares norms and biases; hidden spares embeddings and head too; all spares "
-    "nothing, "
-    "as Composer and TorchTitan do.";
+    "nothing, as Composer and TorchTitan do.";
 
 /// AdamW (Loshchilov & Hutter 2019, arXiv:1711.05101), decay as torch.optim.AdamW has it.
 struct AdamWConfig {

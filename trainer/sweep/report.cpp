@@ -97,8 +97,7 @@ std::string html_page(const SweepFolder& folder) {
   std::string text = fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width\"><title>{0}</title><style>{1}</style></head><body>\n<h1>{0}</"
-      "h1>\n<div>{2} trials of "
-      "{3}, compared by {4}</div>\n<div class=\"facts\">",
+      "h1>\n<div>{2} trials of {3}, compared by {4}</div>\n<div class=\"facts\">",
       escape_html("Sweep " + definition.name), kStyle, definition.config.search.kind(),
       escape_html(definition.recipe), escape_html(definition.config.metric.name));
   for (const Fact& fact : facts_of(board))

@@ -215,8 +215,7 @@ std::string verdict_on_winner(const Board& board) {
   if (first.runs < 2 || second.runs < 2) {
     return fmt::format(
         "{} differ by {:.4g}; nothing says how far seeds alone lie apart: give the sweep seeds, s.seeds = "
-        "{{17, "
-        "18, 19}}",
+        "{{17, 18, 19}}",
         names, std::abs(*best[0]->last.value - *best[1]->last.value));
   }
   const double difference = std::abs(first.mean - second.mean);

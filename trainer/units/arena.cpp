@@ -28,8 +28,7 @@ Tensor make_arena(int64_t num_bytes, const at::Device& device) {
   if (memory == MAP_FAILED)
     fail(ExitCode::kNumerics,
          "[arena] wanted {} of memory beside {} taken before, the system refuses: use a smaller micro_batch "
-         "or "
-         "model",
+         "or model",
          human_bytes(static_cast<double>(num_bytes)), human_bytes(static_cast<double>(arena_bytes())));
   const auto address = reinterpret_cast<uintptr_t>(memory);
   const uintptr_t aligned = (address + kHugePage - 1) / kHugePage * kHugePage;

@@ -99,8 +99,7 @@ const Class& opt_class() {
       .index = steer,
       .hint =
           "opt is read-only: use cmd.set_lr(3e-4), cmd.set_clip(1), ... at the prompt, ctx.cmd in a "
-          "t.control callback; "
-          "they act at the next step boundary"};
+          "t.control callback; they act at the next step boundary"};
   return object;
 }
 

@@ -212,8 +212,7 @@ TEST(Import, ReadsTheDataWhereItIs) {
 TEST(Import, MapsModelsOfHuggingFace) {
   const std::string by_name = lua_of(
       "model: {name: hf_causal_lm, pretrained: false, pretrained_model_name_or_path: "
-      "meta-llama/Llama-3.1-8B, "
-      "config_overrides: {num_hidden_layers: 2}}\n");
+      "meta-llama/Llama-3.1-8B, config_overrides: {num_hidden_layers: 2}}\n");
   EXPECT_CONTAINS(by_name, "r.model = t.model.llama {");
   EXPECT_CONTAINS(by_name, "layers = 2,");
   EXPECT_EQ(by_name.find("layers = 32"), std::string::npos);

@@ -53,8 +53,7 @@ TEST_F(SlurmArrayTest, TheWarningOfTheTimeLimitPutsTrialsBackAndQueuesAgain) {
   fake_program("scontrol", "echo \"$@\" >> " + (folder_ / "requeued").string() + "\n");
   const Outcome task = here(
       "export PATH=$PWD/bin:$PATH SLURM_ARRAY_JOB_ID=1 SLURM_ARRAY_TASK_ID=0 TYCHO_STEP_MS=100; bash "
-      "script.sh & "
-      "sleep 0.8; kill -USR1 $!; wait $!; echo code $?",
+      "script.sh & sleep 0.8; kill -USR1 $!; wait $!; echo code $?",
       "bash");
   EXPECT_CONTAINS(task.output, "code 138");
   EXPECT_EQ(read("requeued"), "requeue 1_0\n");

@@ -10,8 +10,7 @@ TEST_F(ConfigTest, ShellsPassEveryOperator) {
   write(whole("r.seq_len = 512\n"));
   const std::string quoted =
       "tycho config x.lua 'optimizer.lr*=0.5' 'seq_len+=256' 'optimizer.betas=[0.9, 0.98]' 'run_name=it is "
-      "$HOME' "
-      "'scheduler=cosine{alpha_f=0.1}' 'seed:=r.seq_len + 1' '~clip.norm' --changed";
+      "$HOME' 'scheduler=cosine{alpha_f=0.1}' 'seed:=r.seq_len + 1' '~clip.norm' --changed";
   for (const char* program : {"sh", "bash", "zsh"}) {
     if (shell(std::string("command -v ") + program).code != 0) continue;
     const Outcome shown = here(quoted, program);

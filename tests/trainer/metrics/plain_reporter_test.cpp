@@ -38,8 +38,7 @@ TEST(PlainReporterTest, WritesBannerRecordsEventsAndEnd) {
       "params=124440576 steps=4800 tokens=2516582400 first_step=0 flops_per_token=9.7e+08 "
       "flops_per_token_causal=8.6e+08 peak_tflops=989.5\n"
       "step=1240/4800 loss=3.413 lr=5.8e-4 grad_norm=0.71 tokens_per_s=419430 tflops=406.8 "
-      "tflops_causal=360.7 "
-      "mfu=41.1% mfu_causal=36.4% mem=61.0GB wait=0.3% eta=1:14:10 tokens=650117120\n"
+      "tflops_causal=360.7 mfu=41.1% mfu_causal=36.4% mem=61.0GB wait=0.3% eta=1:14:10 tokens=650117120\n"
       "event=warning text=\"data retry x2 (s3 slow)\"\n"
       "event=end text=done\n");
 }
