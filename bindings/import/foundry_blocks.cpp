@@ -33,7 +33,7 @@ Json json_of(Mapper& mapper, const DocNode& node) {
 }
 
 /// { "a", "b" }, with a line of its own for every few.
-void write_order(LuaWriter& out, const std::vector<std::string>& order, int line) {
+void write_order(LuaWriter& out, const std::vector<std::string>& order, const SourcePlace& place) {
   constexpr size_t kPerLine = 6;
   const auto names = [&](size_t first, size_t last) {
     std::string text;
@@ -41,9 +41,9 @@ void write_order(LuaWriter& out, const std::vector<std::string>& order, int line
       text += (text.empty() ? "" : ", ") + lua_quoted(order[i]);
     return text;
   };
-  if (order.size() <= kPerLine) return out.write("order = { " + names(0, kPerLine) + " },", line);
-  out.open("order = {", line);
-  for (size_t i = 0; i < order.size(); i += kPerLine) out.write(names(i, i + kPerLine) + ",", 0);
+  if (order.size() <= kPerLine) return out.write("order = { " + names(0, kPerLine) + " },", 0, "", place);
+  out.open("order = {", 0, place);
+  for (size_t i = 0; i < order.size(); i += kPerLine) out.write(names(i, i + kPerLine) + ",", 0, "", place);
   out.close("},");
 }
 
@@ -80,12 +80,13 @@ void map_blocks(Mapper& mapper, const DocEntry& entry) {
   if (blocks.order.empty()) return mapper.remark(entry, "all blocks are alike");
   LuaWriter& out = mapper.out();
   out.comments_before(entry.node.line);
-  out.open("blocks = {", entry.node.line);
-  write_order(out, blocks.order, 0);
-  out.open("kinds = {", 0);
+  const SourcePlace place = entry.node.place();
+  out.open("blocks = {", entry.node.line, place);
+  write_order(out, blocks.order, place);
+  out.open("kinds = {", 0, place);
   for (const auto& [name, kind] : blocks.kinds) {
     const std::string key = lua_name(name) == name ? name : "[" + lua_quoted(name) + "]";
-    out.write(fmt::format("{} = {{ {} }},", key, kind_fields(kind)), 0);
+    out.write(fmt::format("{} = {{ {} }},", key, kind_fields(kind)), 0, "", place);
   }
   out.close("},");
   out.close("},");
