@@ -183,15 +183,8 @@ class Repl {
   }
 
   Json request() const {
-    Json arguments = Json::array(), files = Json::object();
-    for (const PinArgument& pin : options_.recipe.pins)
-      arguments.push_back({{"argument", pin.number}, {"text", pin.text}});
-    for (const auto& [name, text] : options_.recipe.files) files[name] = text;
-    Json request = {{"arguments", arguments},
-                    {"files", files},
-                    {"only_files", options_.recipe.only_files},
-                    {"interactive", interactive_}};
-    if (!options_.recipe.file.empty()) request["file"] = options_.recipe.file;
+    Json request = recipe_request_json(options_.recipe);
+    request["interactive"] = interactive_;
     return request;
   }
 
