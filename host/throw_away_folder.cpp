@@ -15,6 +15,7 @@
 
 #include "host/launch/signal_queue.h"
 #include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
 
 namespace tycho {
 namespace {
@@ -25,12 +26,9 @@ constexpr int kStops[] = {SIGINT, SIGTERM, SIGUSR1};
 class Folder {
  public:
   explicit Folder(std::string path) : path_(std::move(path)) {
-    std::error_code error;
-    fs::remove_all(path_, error);
-    if (!fs::create_directory(path_, error) || error)
-      fail(ExitCode::kStorage, "[folder] cannot make {}: {}; set TMPDIR to a folder that can be written",
-           path_, error ? error.message() : "something else is there");
-    fs::permissions(path_, fs::perms::owner_all, error);
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+    real_files().make_dir(path_);
   }
   ~Folder() {
     std::error_code ignored;
@@ -78,7 +76,8 @@ int in_throw_away_folder(const std::string& path, bool owns, const std::function
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   for (const int number : kStops)
     if (WTERMSIG(status) == number) return 128 + number;
-  fail(ExitCode::kNumerics, "[process] was killed by SIG{}{}", sigabbrev_np(WTERMSIG(status)),
+  fail(ExitCode::kNumerics, "[process] the child of this one was killed by SIG{}{}",
+       sigabbrev_np(WTERMSIG(status)),
        WTERMSIG(status) == SIGKILL ? ": memory may have run out, which `dmesg` tells" : "");
 }
 

@@ -30,7 +30,13 @@ Json place_json(const SourcePlace& place) {
   return {{"line", place.line}, {"col", place.col}, {"len", place.len}};
 }
 
-Json to_request(const RecipeRequest& recipe) {
+void throw_report(const Json& result) {
+  if (result.at("problems") != 0) throw Error(result.at("report").get<std::string>(), ExitCode::kRecipe);
+}
+
+}  // namespace
+
+Json recipe_request_json(const RecipeRequest& recipe) {
   Json arguments = Json::array();
   for (const PinArgument& pin : recipe.pins)
     arguments.push_back({{"argument", pin.number}, {"text", pin.text}});
@@ -46,12 +52,6 @@ Json to_request(const RecipeRequest& recipe) {
   }
   return request;
 }
-
-void throw_report(const Json& result) {
-  if (result.at("problems") != 0) throw Error(result.at("report").get<std::string>(), ExitCode::kRecipe);
-}
-
-}  // namespace
 
 ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, RecipeOrigin>& origins) {
   ResolvedRecipe recipe;
@@ -88,7 +88,8 @@ ResolvedRecipe resolve_recipe(const RecipeRequest& request) {
 
 RecipeVerdict try_recipe(const RecipeRequest& request) {
   const auto state = std::make_shared<LuaState>();
-  const Json result = ask_lua("tycho.session", "load", to_request(request), {}, request.trace, state);
+  const Json result =
+      ask_lua("tycho.session", "load", recipe_request_json(request), {}, request.trace, state);
   RecipeVerdict verdict;
   for (const auto& [file, text] : result.at("sources").items()) verdict.files.push_back(file);
   if (result.at("problems") != 0) {
@@ -124,7 +125,7 @@ Json recipe_identity(const ResolvedRecipe& recipe) {
 }
 
 Json show_config(const ConfigQuery& query) {
-  Json request = to_request(query.recipe);
+  Json request = recipe_request_json(query.recipe);
   if (!query.under.empty()) request["under"] = query.under;
   if (!query.why.empty()) request["why"] = query.why;
   request["changed"] = query.changed;

@@ -47,6 +47,9 @@ struct ResolvedRecipe {
   std::shared_ptr<LuaState> state;  // where the recipe's functions live; null when they live elsewhere
 };
 
+/// The options of tycho.session's load and open.
+Json recipe_request_json(const RecipeRequest& request);
+
 /// Runs a recipe and its checks. Throws Error: kRecipe with the whole report when anything is wrong,
 /// kInterrupted after LuaWatch::interrupt().
 ResolvedRecipe resolve_recipe(const RecipeRequest& request);

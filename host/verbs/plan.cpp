@@ -103,6 +103,7 @@ std::string probe_text(const Plan& plan, const Probe& probe, const RunInfo& run)
   };
   const bool timed = plan.seconds > 0;
   const double planned_step_s = timed ? plan.seconds / static_cast<double>(plan.steps) : 0;
+  const double planned_tokens_per_s = timed ? static_cast<double>(plan.tokens) / plan.seconds : 0;
   const auto planned = [&](const std::string& text) { return timed ? text : ""; };
   const std::string reached =
       probe.speed.mfu ? percent_text(*probe.speed.mfu) + " of the peak" : "of a peak that is not known";
@@ -117,7 +118,7 @@ std::string probe_text(const Plan& plan, const Probe& probe, const RunInfo& run)
   row("step", planned(seconds(planned_step_s)), seconds(probe.step_s),
       "the first one " + seconds(probe.first_step_s));
   row("data wait", "", seconds(probe.data_wait_s), "of a step");
-  row("tokens/s", planned(fmt::format("{:.0f}", static_cast<double>(plan.tokens) / plan.seconds)),
+  row("tokens/s", planned(fmt::format("{:.0f}", planned_tokens_per_s)),
       fmt::format("{:.0f}", probe.speed.tokens_per_s),
       flops_text(probe.speed.tflops * 1e12) + "/s, " + reached);
   row("whole run", planned(clock_text(plan.seconds)), clock_text(probe.run_s),

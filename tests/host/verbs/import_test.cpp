@@ -67,6 +67,8 @@ TEST_F(ImportTest, ReportsProblemsOfTheFileAndOfTheRecipe) {
   EXPECT_CONTAINS(written.output, "bad.yaml:");
   EXPECT_CONTAINS(written.output, ": model.heads: width = ");
   EXPECT_CONTAINS(written.output, "n_heads: 5\n");
+  EXPECT_CONTAINS(here("tycho repl bad.yaml -e 1").output, "bad.yaml:");
+  EXPECT_EQ(here("tycho repl bad.yaml -e 1").output.find("bad.yaml.lua"), std::string::npos);
 }
 
 }  // namespace
