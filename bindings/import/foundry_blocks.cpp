@@ -62,6 +62,21 @@ std::string kind_fields(const BlockKindConfig& kind) {
   return fmt::format("{}", fmt::join(fields, ", "));
 }
 
+/// What a problem's path leads to: "a.b[2]" is a.b.1 there, where lists count from 0.
+const DocNode* node_at(const DocNode& root, const std::string& path) {
+  std::string dotted;
+  for (size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '[') {
+      dotted += path[i];
+      continue;
+    }
+    const size_t end = path.find(']', i);
+    dotted += fmt::format(".{}", std::strtoll(path.c_str() + i + 1, nullptr, 10) - 1);
+    i = end;
+  }
+  return root.at(dotted);
+}
+
 void map_blocks(Mapper& mapper, const DocEntry& entry) {
   if (entry.node.is_scalar() && mapper.is_null(&entry.node))
     return mapper.remark(entry, "all blocks are alike");
@@ -75,7 +90,10 @@ void map_blocks(Mapper& mapper, const DocEntry& entry) {
   BlocksConfig blocks;
   const Json json = json_of(mapper, entry.node);
   read_block_overrides({json, entry.path, problems}, model.layers, model.temperature_tuning, blocks);
-  for (const ConfigProblem& problem : problems) mapper.problem({problem.path, entry.node}, problem.message);
+  for (const auto& [path, message] : problems) {
+    const DocNode* node = node_at(mapper.root(), path);
+    mapper.problem({path, node == nullptr ? entry.node : *node}, message);
+  }
   if (!problems.empty()) return;
   if (blocks.order.empty()) return mapper.remark(entry, "all blocks are alike");
   LuaWriter& out = mapper.out();

@@ -36,10 +36,14 @@ local kCalled = {
   ["model.ffn_width"] = "model.intermediate_size model.ffn_hidden_size model.ffn_dim",
   ["model.expansion_ratio"] = "model.expansion",
   ["model.rope_theta"] = "model.theta",
+  ["model.sliding_window"] = "model.sliding_window_size",
+  ["model.temperature_tuning"] = "model.attn_temperature_tuning",
+  ["model.blocks"] = "model.block_overrides",
   ["model.tied"] = "model.tie_word_embeddings model.tie_embeddings",
 }
 
 local kNoBackend = "leave it out: the kernel of attention follows from device and shapes"
+local kInAKind = "write it in a kind of  model.blocks"
 local kRanks = "leave it out: ranks share each batch, and  tycho launch -n 8 run RECIPE  or  srun  starts them"
 local kLoggers = "leave it out: every run writes metrics.jsonl, and log.every says how often"
 
@@ -48,6 +52,7 @@ local kAdvice = {
   ["model.attn"] = kNoBackend, ["model.attn_impl"] = kNoBackend,
   ["model.seq_len"] = "leave it out: models take the recipe's seq_len, and max_seq_len is the longest that they are meant for",
   ["model.rope"] = "write  rope_theta  and  rope_scaling = { ... }",
+  ["model.nope"] = kInAKind, ["model.reuse_kv"] = kInAKind, ["model.reuse_kv_x"] = kInAKind,
   ["parallel"] = kRanks, ["fsdp"] = kRanks, ["fsdp_config"] = kRanks, ["t.parallel"] = kRanks,
   ["loggers"] = kLoggers, ["logger"] = kLoggers, ["t.log"] = kLoggers,
   ["ckpt.hf_export"] = "leave it out:  tycho convert  makes a folder of Hugging Face of any checkpoint",

@@ -111,7 +111,7 @@ TEST(Import, WritesBlocksThatDiffer) {
   EXPECT_CONTAINS(
       refusal(foundry("model: {name: mpt_causal_lm, n_layers: 3, block_overrides: {order: [{name: "
                       "a}], overrides: {a: {attn_config: {qk_ln: true}}}}}\n")),
-      "model.block_overrides.overrides.a.attn_config.qk_ln: cannot differ between blocks");
+      "model.block_overrides.overrides.a.attn_config.qk_ln = true: cannot differ between blocks");
 }
 
 TEST(Import, NamesExperts) {
