@@ -326,6 +326,8 @@ class OpenRun final : public TrainingSession {
   }
 
   void make_trainer(const RunRequest& request, const std::vector<CheckpointInfo>& candidates) {
+    if (request.paranoid && world_->size() == 1)
+      reporter_->event("warning", "--paranoid compares ranks, and this run has one", Json::object());
     for (const std::string& note : speed_notes(device_, config_))
       reporter_->event("warning", note, Json::object());
     std::optional<CheckpointStore> store;
@@ -339,9 +341,10 @@ class OpenRun final : public TrainingSession {
     if (!tokenizer_text_.empty()) meta.files[kTokenizerFile] = tokenizer_text_;
     callbacks_ = request.callbacks;
     if (callbacks_ != nullptr) callbacks_->set_session(this);
-    trainer_ = std::make_unique<Trainer>(
-        config_, facts_.run,
-        TrainerContext{device_, *world_, *reporter_, *saver_, std::move(meta), stop_, request.callbacks});
+    trainer_ =
+        std::make_unique<Trainer>(config_, facts_.run,
+                                  TrainerContext{device_, *world_, *reporter_, *saver_, std::move(meta),
+                                                 stop_, request.callbacks, request.paranoid});
     params_ = list_params(units(), trainer_->rules(), facts_.num_layers);
     for (size_t u = 0; u < units().size(); ++u)
       for (size_t i = 0; i < units()[u].spec().params.size(); ++i) places_.emplace_back(u, i);
