@@ -34,16 +34,6 @@ std::unique_ptr<Reporter> make_reporter(const std::string& run_dir, std::unique_
   return make_tee(std::move(reporters));
 }
 
-void report_resume(const CheckpointInfo& checkpoint, const Json& recipe, Reporter& reporter) {
-  const std::string conflicts = recipe_conflicts(checkpoint.manifest.at("recipe"), recipe);
-  reporter.event("resume", fmt::format("resumed from step {} ({})", checkpoint.step, checkpoint.path),
-                 {{"step", checkpoint.step}, {"path", checkpoint.path}});
-  if (!conflicts.empty())
-    reporter.event("warning",
-                   "the recipe differs from the checkpoint's (checkpoint -> recipe, which wins):" + conflicts,
-                   {{"step", checkpoint.step}});
-}
-
 std::vector<ParamInfo> list_params(std::vector<FlatUnit>& units, const ParamRules& rules,
                                    int64_t num_blocks) {
   std::vector<ParamInfo> params;
