@@ -229,6 +229,9 @@ class OpenRun final : public TrainingSession {
   Json profile_end() override {
     return with_own_errors([&] { return trainer_->profiler().finish(trainer_->state().step); });
   }
+  ProfileState profile_state() const override {
+    return {trainer_->profiler().phase(), trainer_->profiler().newest_trace()};
+  }
 
   void metric(const std::string& name, double value) override {
     reporter_->metric(trainer_->state().step, name, value);
