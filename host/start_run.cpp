@@ -39,14 +39,15 @@ Json with_git_facts(Json history) {
 }  // namespace
 
 int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
-              const std::vector<std::string>& argv, bool plain, const std::string& until) {
-  RunRequest request = make_run_request(recipe, pins, argv, until);
+              const std::vector<std::string>& argv, const RunOptions& options) {
+  RunRequest request = make_run_request(recipe, pins, argv, options.until);
+  request.paranoid = options.paranoid;
   LuaCallbacks callbacks(recipe);
   request.callbacks = &callbacks;
   request.place = find_rank_place(process_environment());
   if (request.place.rank == 0) request.provenance_json = with_git_facts(recipe.history).dump(1);
   const StopFlag& stop = stop_on_signals();
-  const bool live = isatty(STDOUT_FILENO) != 0 && !plain;
+  const bool live = isatty(STDOUT_FILENO) != 0 && !options.plain;
   const int threads = threads_of_rank(recipe.config.threads, request.place);
   return open_engine(threads).run(request, live, stop);
 }

@@ -13,8 +13,15 @@ namespace tycho {
 RunRequest make_run_request(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
                             const std::vector<std::string>& argv, const std::string& until = "");
 
-/// Trains, and returns the exit code. `plain`: lines of key=value, also at a terminal. Throws Error.
+/// How to run it, beside what the recipe says.
+struct RunOptions {
+  bool plain = false;     // lines of key=value, also at a terminal
+  std::string until;      // as in make_run_request
+  bool paranoid = false;  // as in RunRequest
+};
+
+/// Trains, and returns the exit code. Throws Error.
 int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
-              const std::vector<std::string>& argv, bool plain, const std::string& until = "");
+              const std::vector<std::string>& argv, const RunOptions& options);
 
 }  // namespace tycho

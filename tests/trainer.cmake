@@ -3,7 +3,7 @@ add_library(tycho_run_fixture STATIC trainer/run_fixture.cpp)
 target_link_libraries(tycho_run_fixture PUBLIC tycho_trainer tycho_eval tycho_flags GTest::gtest)
 tycho_compile(tycho_run_fixture TORCH CHECKS)
 tycho_test(run_test TORCH LIBS run_fixture SOURCES trainer/chat_run_test.cpp trainer/run_test.cpp trainer/optimizer_run_test.cpp
-  trainer/open_session_test.cpp trainer/resume_test.cpp)
+  trainer/open_session_test.cpp trainer/resume_test.cpp trainer/same_state_test.cpp)
 target_compile_definitions(run_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 tycho_test(eval_test TORCH LIBS run_fixture SOURCES trainer/models/decoder_oracle.cpp
   trainer/eval/evaluate_checkpoint_test.cpp trainer/eval/evaluate_run_test.cpp trainer/eval/evaluate_test.cpp

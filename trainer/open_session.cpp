@@ -34,16 +34,6 @@ std::unique_ptr<Reporter> make_reporter(const std::string& run_dir, std::unique_
   return make_tee(std::move(reporters));
 }
 
-void report_resume(const CheckpointInfo& checkpoint, const Json& recipe, Reporter& reporter) {
-  const std::string conflicts = recipe_conflicts(checkpoint.manifest.at("recipe"), recipe);
-  reporter.event("resume", fmt::format("resumed from step {} ({})", checkpoint.step, checkpoint.path),
-                 {{"step", checkpoint.step}, {"path", checkpoint.path}});
-  if (!conflicts.empty())
-    reporter.event("warning",
-                   "the recipe differs from the checkpoint's (checkpoint -> recipe, which wins):" + conflicts,
-                   {{"step", checkpoint.step}});
-}
-
 std::vector<ParamInfo> list_params(std::vector<FlatUnit>& units, const ParamRules& rules,
                                    int64_t num_blocks) {
   std::vector<ParamInfo> params;
@@ -239,6 +229,9 @@ class OpenRun final : public TrainingSession {
   Json profile_end() override {
     return with_own_errors([&] { return trainer_->profiler().finish(trainer_->state().step); });
   }
+  ProfileState profile_state() const override {
+    return {trainer_->profiler().phase(), trainer_->profiler().newest_trace()};
+  }
 
   void metric(const std::string& name, double value) override { trainer_->record_metric(name, value); }
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
@@ -325,6 +318,8 @@ class OpenRun final : public TrainingSession {
   }
 
   void make_trainer(const RunRequest& request, const std::vector<CheckpointInfo>& candidates) {
+    if (request.paranoid && world_->size() == 1)
+      reporter_->event("warning", "--paranoid compares ranks, and this run has one", Json::object());
     for (const std::string& note : speed_notes(device_, config_))
       reporter_->event("warning", note, Json::object());
     std::optional<CheckpointStore> store;
@@ -338,10 +333,10 @@ class OpenRun final : public TrainingSession {
     if (!tokenizer_text_.empty()) meta.files[kTokenizerFile] = tokenizer_text_;
     callbacks_ = request.callbacks;
     if (callbacks_ != nullptr) callbacks_->set_session(this);
-    trainer_ =
-        std::make_unique<Trainer>(config_, facts_.run,
-                                  TrainerContext{device_, *world_, *reporter_, *saver_, std::move(meta),
-                                                 stop_, request.callbacks, request.place.local_rank});
+    trainer_ = std::make_unique<Trainer>(
+        config_, facts_.run,
+        TrainerContext{device_, *world_, *reporter_, *saver_, std::move(meta), stop_, request.callbacks,
+                       request.place.local_rank, request.paranoid});
     params_ = list_params(units(), trainer_->rules(), facts_.num_layers);
     for (size_t u = 0; u < units().size(); ++u)
       for (size_t i = 0; i < units()[u].spec().params.size(); ++i) places_.emplace_back(u, i);

@@ -103,4 +103,14 @@ std::string recipe_conflicts(const Json& checkpoint_recipe, const Json& recipe) 
   return table;
 }
 
+void report_resume(const CheckpointInfo& checkpoint, const Json& recipe, Reporter& reporter) {
+  const std::string conflicts = recipe_conflicts(checkpoint.manifest.at("recipe"), recipe);
+  reporter.event("resume", fmt::format("resumed from step {} ({})", checkpoint.step, checkpoint.path),
+                 {{"step", checkpoint.step}, {"path", checkpoint.path}});
+  if (!conflicts.empty())
+    reporter.event("warning",
+                   "the recipe differs from the checkpoint's (checkpoint -> recipe, which wins):" + conflicts,
+                   {{"step", checkpoint.step}});
+}
+
 }  // namespace tycho

@@ -35,4 +35,7 @@ CheckpointInfo load_newest(const std::vector<CheckpointInfo>& candidates, std::v
 /// matters does. The recipe wins for everything but the state itself.
 std::string recipe_conflicts(const Json& checkpoint_recipe, const Json& recipe);
 
+/// Tells the run's record and display where it goes on, and how the recipe differs from the checkpoint's.
+void report_resume(const CheckpointInfo& checkpoint, const Json& recipe, Reporter& reporter);
+
 }  // namespace tycho

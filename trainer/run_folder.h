@@ -25,6 +25,7 @@ struct RunRequest {
   CallbackSource* callbacks = nullptr;  // outlives the run; none: the recipe's callbacks do not run
   RankPlace place;                      // of this process
   std::string until;  // a duration where this process ends with the run to be gone on with; "" for its end
+  bool paranoid = false;  // ranks compare their state (same_state.h); the run computes the same
 };
 
 /// Creates or opens <run_dir> and writes recipe.lua, recipe.json, provenance.json, sources/, argv.txt,

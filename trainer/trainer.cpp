@@ -17,9 +17,12 @@
 #include "trainer/device.h"
 #include "trainer/metrics/format.h"
 #include "trainer/parallel/gather_texts.h"
+#include "trainer/same_state.h"
 
 namespace tycho {
 namespace {
+
+constexpr int64_t kCompareEvery = 100;  // steps between two looks at all tensors
 
 double peak_lr(const OptimizerConfig& config) {
   return std::visit([](const auto& kind) { return kind.lr; }, config.value);
@@ -67,6 +70,7 @@ int Trainer::fit() {
   announce(Event::kFitStart);
   if (config_.eval.first && state_.step == 0) state_.eval_open = true;
   go_on();
+  compare_ranks();
   try {
     if (state_.eval_open) settle_step();
     advance(info_.total_steps);
@@ -102,11 +106,21 @@ void Trainer::advance(int64_t until_step) {
 
 void Trainer::between_steps(bool save_due) {
   settle_step();
+  compare_ranks();
   if (save_due || !save_tags_.empty()) save_wanted();
   context_.saver.poll();
   announce_saved();
   wait_while_paused();
   throughput_.add_pause(context_.saver.take_pause_s());
+}
+
+void Trainer::compare_ranks() {
+  if (!context_.paranoid) return;
+  failed_together_ = true;  // should they differ
+  require_same_facts(context_.world, state_facts(state_, now_, lr_at(state_.step)), state_.step);
+  if (!std::exchange(compared_, true) || state_.step % kCompareEvery == 0 || finished())
+    require_same_facts(context_.world, tensor_facts(units_->owned(), *optimizer_), state_.step);
+  failed_together_ = false;
 }
 
 // The boundary between two steps: what was asked for, and an evaluation that is due, which may ask for more.

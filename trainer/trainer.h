@@ -32,6 +32,7 @@ struct TrainerContext {
   const std::atomic<int>& stop;         // number of the signal that asked for a stop, or 0
   CallbackSource* callbacks = nullptr;  // null: none of the recipe's run
   int local_rank = 0;                   // of this process on its machine
+  bool paranoid = false;                // compare_ranks()
 };
 
 /// Owned by one thread. Construction takes all memory; nothing is read or drawn yet.
@@ -114,6 +115,10 @@ class Trainer {
   void take_effect(Controls controls);
   void remake_optimizer(const TrainConfig& changed);
   void settle_step();
+  /// Collective, when `paranoid`: what ranks have in common is alike. Their tensors are read before the first
+  /// step of this process, then every hundred steps, and at the end. Throws Error (kTopology) that names what
+  /// is not.
+  void compare_ranks();
   Batch next_batch();
   GradNorm clipped();
   void accumulate(const Batch& batch, const Tensor& weight_1, Tensor& loss_sum);
@@ -152,6 +157,7 @@ class Trainer {
   bool paused_ = false;
   bool failed_together_ = false;
   int signal_ = 0;                     // that all ranks agreed to stop for, or 0
+  bool compared_ = false;              // tensors, in this process
   bool save_open_ = false;             // a checkpoint was begun, and not all ranks know what came of it
   std::optional<int64_t> saved_step_;  // of the newest checkpoint of this process
 };

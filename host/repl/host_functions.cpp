@@ -80,11 +80,24 @@ int plan_text_of(lua_State* L) {
   });
 }
 
+/// Runs a command without input; what it writes goes to the output as it comes.
+int run_captured(const std::string& command, ReplOutput& output) {
+  FILE* pipe = popen(("{ " + command + "\n} </dev/null 2>&1").c_str(), "re");
+  if (pipe == nullptr) fail(ExitCode::kFailure, "[repl] cannot run {}", command);
+  char line[4096];
+  while (std::fgets(line, sizeof line, pipe) != nullptr) output.print(line);
+  return pclose(pipe);
+}
+
 /// shell(command) -> exit status
 int shell(lua_State* L) {
   return protect(L, [&] {
     std::fflush(stdout);
-    const int status = host_of(L).reads ? std::system(string_argument(L, 1).c_str()) : 0;
+    ReplHost& host = host_of(L);
+    const std::string command = string_argument(L, 1);
+    const int status = !host.reads  ? 0
+                       : host.apart ? run_captured(command, host.output)
+                                    : std::system(command.c_str());
     lua_pushinteger(L, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
     return 1;
   });

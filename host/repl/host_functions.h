@@ -16,6 +16,7 @@ struct ReplHost {
   ReplHistory& history;
   ReplOutput& output;
   bool reads;  // entries: one rank does, and it alone writes files and runs the shell
+  bool apart;  // as PromptSeat's: what the shell writes goes to `output`
   /// Opens the engine's session for a finished recipe, as tycho.session gives it.
   std::function<std::unique_ptr<TrainingSession>(const Json& resolved)> open;
   /// What the newest callback that failed left (LuaCallbacks::take_failure).

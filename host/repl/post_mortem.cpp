@@ -7,7 +7,6 @@
 #include "host/engine.h"
 #include "host/repl/in_step.h"
 #include "host/signals.h"
-#include "host/start_run.h"
 #include "trainer/rendezvous/rank_cores.h"
 #include "trainer/session/train_to_end.h"
 
@@ -59,13 +58,13 @@ bool wants_to_look(const std::string& on_error, int rank) {
   return true;
 }
 
-int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, bool plain,
-                  const std::string& until) {
+int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, const RunOptions& options) {
   const StopFlag& stop = stop_on_signals();
-  auto view = std::make_unique<ViewOfRun>(plain ? make_plain_reporter(STDOUT_FILENO)
-                                                : make_terminal_reporter(STDOUT_FILENO));
+  auto view = std::make_unique<ViewOfRun>(options.plain ? make_plain_reporter(STDOUT_FILENO)
+                                                        : make_terminal_reporter(STDOUT_FILENO));
   LuaCallbacks callbacks(recipe);
-  RunRequest request = make_run_request(recipe, repl.recipe.pins, repl.argv, until);
+  RunRequest request = make_run_request(recipe, repl.recipe.pins, repl.argv, options.until);
+  request.paranoid = options.paranoid;
   request.callbacks = &callbacks;
   const EngineApi& engine = open_engine(threads_of_rank(recipe.config.threads, repl.place));
   std::unique_ptr<InStep> ranks;

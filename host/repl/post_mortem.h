@@ -4,6 +4,7 @@
 
 #include "bindings/define/recipe.h"
 #include "host/repl/repl.h"
+#include "host/start_run.h"
 
 namespace tycho {
 
@@ -13,8 +14,7 @@ bool wants_to_look(const std::string& on_error, int rank);
 
 /// Trains like start_run, on a terminal; after an Error a prompt opens with the run as that left it. Of
 /// several ranks rank 0 has the terminal, and the others wait half an hour for an entry. Returns the exit
-/// code, the Error's too. `until` as in RunRequest.
-int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, bool plain,
-                  const std::string& until);
+/// code, the Error's too.
+int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, const RunOptions& options);
 
 }  // namespace tycho

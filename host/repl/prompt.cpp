@@ -75,6 +75,7 @@ Prompt::Prompt(const ReplOptions& options, PromptSeat seat)
             history_,
             output_,
             reads(),
+            seat_.apart,
             [this](const Json& resolved) { return open(resolved); },
             [this] { return newest_callbacks_ != nullptr ? newest_callbacks_->take_failure() : Json(); }} {
   lua_State* L = state_.get();
@@ -89,7 +90,8 @@ void Prompt::write(std::string_view text) {
   printed_.append(text.substr(0, kMaxPrinted - std::min(kMaxPrinted, printed_.size())));
 }
 
-int Prompt::start(std::string& text) {
+Prompt::Start Prompt::start() {
+  Start start;
   const auto read_recipe = [&] {
     lua_State* L = state_.get();
     const LuaWatch watch(L, kNoLimits);
@@ -99,17 +101,20 @@ int Prompt::start(std::string& text) {
     lua_getfield(L, -1, "new");
     push_json(L, request());
     call_lua(L, 1, 3, kTrace);
-    text = lua_tostring(L, -2);
-    if (!seat_.mends_recipe && lua_toboolean(L, -1) == 0) {
-      text.erase(text.find_last_not_of('\n') + 1);  // main ends the line
-      throw Error(text, ExitCode::kRecipe);
+    start.text = lua_tostring(L, -2);
+    start.is_whole = lua_toboolean(L, -1) != 0;
+    if (!seat_.mends_recipe && !start.is_whole) {
+      start.text.erase(start.text.find_last_not_of('\n') + 1);  // main ends the line
+      throw Error(start.text, ExitCode::kRecipe);
     }
     lua_pop(L, 2);
     lua_setfield(L, LUA_REGISTRYINDEX, kRepl);
   };
-  if (seat_.ranks != nullptr) return seat_.ranks->together(read_recipe);
-  read_recipe();
-  return 0;
+  if (seat_.ranks != nullptr)
+    start.exit = seat_.ranks->together(read_recipe);
+  else
+    read_recipe();
+  return start;
 }
 
 void Prompt::look_at(FailedRun failed) {
@@ -269,17 +274,10 @@ void Prompt::push_method(const char* name) {
 }
 
 Json Prompt::request() const {
-  Json arguments = Json::array(), files = Json::object();
-  for (const PinArgument& pin : options_.recipe.pins)
-    arguments.push_back({{"argument", pin.number}, {"text", pin.text}});
-  for (const auto& [name, text] : options_.recipe.files) files[name] = text;
-  Json request = {{"arguments", arguments},
-                  {"files", files},
-                  {"only_files", options_.recipe.only_files},
-                  {"interactive", seat_.interactive},
-                  {"num_ranks", options_.place.num_ranks},
-                  {"apart", seat_.apart && reads()}};
-  if (!options_.recipe.file.empty()) request["file"] = options_.recipe.file;
+  Json request = recipe_request_json(options_.recipe);
+  request["interactive"] = seat_.interactive;
+  request["num_ranks"] = options_.place.num_ranks;
+  request["apart"] = seat_.apart && reads();
   return request;
 }
 

@@ -35,9 +35,14 @@ class Prompt {
   Prompt(const Prompt&) = delete;
   Prompt& operator=(const Prompt&) = delete;
 
-  /// Reads the recipe; puts what there is to say of it into `text`. Collective. When it is broken and nobody
-  /// mends it, throws Error (kRecipe) with the report; on other ranks than 0 returns the exit code, else 0.
-  int start(std::string& text);
+  struct Start {
+    std::string text;      // what there is to say of the recipe
+    bool is_whole = true;  // nothing is wrong with it
+    int exit = 0;          // of this process, when it is to end: rank 0 has said why
+  };
+  /// Reads the recipe. Collective. Throws Error (kRecipe) with the report when it is broken and nobody mends
+  /// it.
+  Start start();
   /// The run that failed becomes the one that is open.
   void look_at(FailedRun failed);
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "host/engine.h"
+#include "host/repl/json_lines.h"
 #include "host/repl/line_editor.h"
 #include "host/repl/prompt.h"
 #include "trainer/rendezvous/rank_cores.h"
@@ -23,6 +24,10 @@ constexpr double kYear_s = 365 * 24 * 3600.0;  // for people who think
 bool can_redraw() {
   const char* terminal = std::getenv("TERM");
   return isatty(STDOUT_FILENO) != 0 && terminal != nullptr && std::string_view(terminal) != "dumb";
+}
+
+bool of_a_person(const ReplOptions& options) {
+  return options.entries.empty() && !options.json && isatty(STDIN_FILENO) != 0;
 }
 
 void to_stdout(std::string_view text) {
@@ -107,20 +112,23 @@ void print_banner(const RankPlace& place) {
 
 int run_loop(const ReplOptions& options, std::optional<FailedRun> failed, InStep* ranks) {
   const bool reads = ranks == nullptr || ranks->rank() == 0;
-  bool interactive = reads && options.entries.empty() && isatty(STDIN_FILENO) != 0;
+  bool interactive = reads && of_a_person(options);
   if (ranks != nullptr) interactive = ranks->hear(interactive);
+  JsonLines json;
+  const auto to_json = [&](std::string_view text) { json.output(text); };
   Prompt prompt(options, {.interactive = interactive,
-                          .mends_recipe = interactive,
-                          .prompting = interactive || !reads,
+                          .mends_recipe = interactive || options.json,
+                          .prompting = interactive || options.json || !reads,
+                          .apart = options.json,
                           .redraws = reads && interactive && can_redraw(),
-                          .sink = to_stdout,
+                          .sink = options.json ? ReplOutput::Sink(to_json) : to_stdout,
                           .ranks = ranks});
-  std::string text;
-  if (const int code = prompt.start(text); code != 0) return code;
+  const Prompt::Start start = prompt.start();
+  if (start.exit != 0) return start.exit;
   if (failed) prompt.look_at(std::move(*failed));
   if (!reads) return prompt.follow();
-  std::fputs(text.c_str(), interactive ? stdout : stderr);
-  const int code = read_entries(prompt, options, interactive);
+  if (!options.json) std::fputs(start.text.c_str(), interactive ? stdout : stderr);
+  const int code = options.json ? json.serve(prompt, start) : read_entries(prompt, options, interactive);
   prompt.leave(code);
   return prompt.lost_ranks() ? static_cast<int>(ExitCode::kTerminated) : code;
 }
@@ -128,8 +136,7 @@ int run_loop(const ReplOptions& options, std::optional<FailedRun> failed, InStep
 }  // namespace
 
 int run_repl_loop(const ReplOptions& options) {
-  const bool of_a_person = options.place.rank == 0 && options.entries.empty() && isatty(STDIN_FILENO) != 0;
-  if (of_a_person) print_banner(options.place);
+  if (options.place.rank == 0 && of_a_person(options)) print_banner(options.place);
   if (options.place.num_ranks == 1) return run_loop(options, std::nullopt, nullptr);
   InStep ranks(open_engine(threads_of_rank(0, options.place)), options.place, kYear_s);
   return run_loop(options, std::nullopt, &ranks);

@@ -18,11 +18,13 @@ struct ReplOptions {
   std::vector<std::string> argv;     // what a run folder remembers as its command, from "tycho" on
   std::vector<std::string> entries;  // run these and end; empty: read standard input
   bool keep_history = true;
-  RankPlace place;  // of this process
+  bool json = false;  // requests and answers are lines of JSON (json_lines.h)
+  RankPlace place;    // of this process
 };
 
-/// Reads entries until ^D. A terminal is asked with a prompt; a script ends at its first error. Of several
-/// ranks rank 0 reads, and all evaluate. Returns 0, or the exit code of the entry that ended it.
+/// Reads entries until ^D or the end of the input. A terminal is asked with a prompt; a script ends at its
+/// first error. Of several ranks rank 0 reads, and all evaluate. Returns 0, or the exit code of the entry
+/// that ended it.
 int run_repl_loop(const ReplOptions& options);
 
 /// A run that failed, and the code that it called.

@@ -65,6 +65,7 @@ class SessionInStep final : public TrainingSession {
   std::string decode(const std::vector<int32_t>& tokens) const override { return session_->decode(tokens); }
   void profile_begin() override { session_->profile_begin(); }
   Json profile_end() override { return session_->profile_end(); }
+  ProfileState profile_state() const override { return session_->profile_state(); }
   std::vector<std::vector<int32_t>> peek(int64_t n) const override { return session_->peek(n); }
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
     session_->event(kind, text, facts);

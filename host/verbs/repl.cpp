@@ -13,6 +13,7 @@ const VerbSpec kReplSpec = {
     "  tycho launch -n 2 repl recipes/demo.lua\n"
     "  tycho repl < script.lua",
     {{"e,eval", "Run this entry and end; may be given more than once.", "ENTRY"},
+     {"json", "Read requests and write answers as lines of JSON, for editors and notebooks."},
      {"no-history", "Neither read nor keep what was entered."}}};
 
 int run_repl(const Arguments& arguments) {
@@ -28,6 +29,9 @@ int run_repl(const Arguments& arguments) {
   options.argv = {"tycho", "repl"};
   options.argv.insert(options.argv.end(), arguments.argv.begin(), arguments.argv.end());
   options.entries = arguments.all("eval");
+  options.json = arguments.has("json");
+  if (options.json && !options.entries.empty())
+    fail(ExitCode::kUsage, "[tycho repl] --json reads entries from standard input: leave --eval out");
   options.keep_history = !arguments.has("no-history");
   return run_repl_loop(options);
 }

@@ -125,7 +125,7 @@ int run_rerun(const Arguments& arguments) {
     fmt::print("# with the files in {}/sources\n{}\n", record.folder, shell_line(argv));
     return 0;
   }
-  return start_run(recipe, request.pins, argv, arguments.has("plain"));
+  return start_run(recipe, request.pins, argv, {.plain = arguments.has("plain")});
 }
 
 }  // namespace tycho

@@ -17,6 +17,7 @@ const VerbSpec kRunSpec = {
      {"on-error", "stop, or repl: a prompt with the run as the error left it.", "WHAT", "stop"},
      {"until", "Save and end after this much of the run (300ba, 0.5dur); its schedule stays as it is.",
       "DURATION"},
+     {"paranoid", "Compare what ranks have in common after every step, and their weights every 100 steps."},
      {"print-only", "Print the recipe as it would run, with what each argument gave; start nothing."},
      kTraceOption}};
 
@@ -66,8 +67,9 @@ int run_run(const Arguments& arguments) {
   const RecipeRequest request = recipe_request(arguments);
   std::vector<std::string> argv = {"tycho", "run"};
   argv.insert(argv.end(), arguments.argv.begin(), arguments.argv.end());
-  const bool plain = arguments.has("plain");
-  const std::string until = arguments.has("until") ? read_until(arguments.text("until")) : "";
+  const RunOptions options = {.plain = arguments.has("plain"),
+                              .until = arguments.has("until") ? read_until(arguments.text("until")) : "",
+                              .paranoid = arguments.has("paranoid")};
   if (arguments.has("print-only")) {
     print_run(resolve(request), request, argv);
     return 0;
@@ -75,10 +77,10 @@ int run_run(const Arguments& arguments) {
   ReplOptions repl;
   repl.place = find_rank_place(process_environment());
   if (!wants_to_look(arguments.text("on-error"), repl.place.rank))
-    return start_run(resolve(request), request.pins, argv, plain, until);
+    return start_run(resolve(request), request.pins, argv, options);
   repl.recipe = request;
   repl.argv = argv;
-  return run_then_look(resolve(request), repl, plain, until);
+  return run_then_look(resolve(request), repl, options);
 }
 
 }  // namespace tycho

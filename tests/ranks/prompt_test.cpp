@@ -120,6 +120,17 @@ TEST_F(PromptRanksTest, FilesAndTheShellAreRankZeros) {
   EXPECT_EQ(text("entries.lua"), "x = 1\n");
 }
 
+TEST_F(PromptRanksTest, LinesOfJsonAreRankZeros) {
+  write("{\"id\":1,\"entry\":\"@1 y = 1\"}\n{\"id\":2,\"entry\":\"@1 y\"}\n{\"id\":3,\"entry\":\"y\"}\n",
+        "requests");
+  const Outcome got =
+      here("unset -f tycho; timeout 120 " TYCHO_PROGRAM " launch -n 2 repl x.lua --json < requests");
+  EXPECT_CONTAINS(got.output, "{\"id\":2,\"output\":\"1\\n\"}\n{\"id\":2,\"done\":\"ok\"}\n");
+  EXPECT_CONTAINS(got.output, "undeclared name  y");
+  EXPECT_CONTAINS(got.output, "{\"id\":3,\"done\":\"error\"}\n");
+  EXPECT_EQ(got.code, 0) << got.output;
+}
+
 // Rank 0 reads from a pipe that stays open: as a person who thinks.
 TEST_F(PromptRanksTest, ARankEndsWhenRankZeroIsGone) {
   for (const char* entry : {"x = 1", "@1 while true do end"}) {

@@ -60,13 +60,14 @@ class RanksTest : public ShellTest {
   /// A shell line that starts the ranks by themselves, as a scheduler does, each with arguments of its own.
   /// `then` may use $rank_0 and $rank_1, their processes; the codes of both are printed as "codes A B".
   static std::string by_hand(const std::string& rank_0, const std::string& rank_1, const std::string& then,
-                             const std::string& verb = "run") {
+                             const std::string& verb = "run",
+                             const std::vector<std::string>& folders = {".", "."}) {
     const std::string common =
         "TYCHO_NUM_RANKS=2 TYCHO_NUM_LOCAL_RANKS=2 TYCHO_ADDRESS=127.0.0.1 TYCHO_PORT=$port TYCHO_TOKEN=t ";
     const auto start = [&](int rank, const std::string& arguments) {
       const std::string r = std::to_string(rank);
-      return in_background("env " + common + "TYCHO_RANK=" + r + " TYCHO_LOCAL_RANK=" + r +
-                               " " TYCHO_PROGRAM " " + verb + " " + arguments,
+      return in_background("env -C " + folders.at(static_cast<size_t>(rank)) + " " + common + "TYCHO_RANK=" +
+                               r + " TYCHO_LOCAL_RANK=" + r + " " TYCHO_PROGRAM " " + verb + " " + arguments,
                            "rank_" + r);
     };
     return "port=$((20000 + $$ % 10000)); " + start(0, rank_0) + start(1, rank_1) + then +

@@ -198,5 +198,36 @@ TEST_F(RanksTest, AFolderThatAnotherRunOwnsIsRefusedByAllRanks) {
   EXPECT_CONTAINS(text("rank_1.log"), "rank 0 ended the run: ");
 }
 
+// Both folders are called runs/tiny, and their checkpoints are of one step and name: what machines with disks
+// of their own may find there.
+TEST_F(RanksTest, ParanoidRanksNoticeThatTheyAreNoReplicas) {
+  const std::string first_half = "TYCHO_NUM_RANKS=1 tycho run x.lua --until 8ba --plain >log";
+  const Outcome made = here("mkdir one two; cp x.lua one; cp x.lua two; (cd one && " + first_half +
+                            "); (cd two && " + first_half +
+                            " seed=18); mv two/runs/tiny/checkpoints/step-* two/runs/tiny/checkpoints/$(ls "
+                            "one/runs/tiny/checkpoints | grep step-)");
+  ASSERT_EQ(made.code, 0) << made.output;
+  const auto with = [&](const std::string& option) {
+    return here(by_hand("x.lua " + option, "x.lua " + option, "true", "run", {"one", "two"}));
+  };
+  const Outcome paranoid = with("--paranoid");
+  EXPECT_CONTAINS(paranoid.output, "codes 11 11");
+  for (const char* log : {"rank_0.log", "rank_1.log"})
+    EXPECT_CONTAINS(text(log),
+                    "[paranoid] after step 8 ranks are no replicas any more: model.embed_tokens.weight is ");
+  EXPECT_EQ(numbers("one/runs/tiny", "loss").size(), 8U);
+  EXPECT_CONTAINS(with("").output, "codes 0 0");  // nobody else would have noticed
+}
+
+TEST_F(RanksTest, ParanoidRanksComputeTheSame) {
+  ASSERT_EQ(run(2, "trusting").code, 0);
+  const Outcome outcome = run(2, "paranoid", "--paranoid");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_EQ(final_weights("trusting"), final_weights("paranoid"));
+  const Outcome alone = run(1, "alone", "--paranoid --until 1ba");
+  EXPECT_EQ(alone.code, 0);
+  EXPECT_CONTAINS(alone.output, "--paranoid compares ranks, and this run has one");
+}
+
 }  // namespace
 }  // namespace tycho

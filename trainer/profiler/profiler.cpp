@@ -59,17 +59,31 @@ Profiler::Profiler(const ProfileConfig& config, Place place, Reporter& reporter)
 
 Profiler::~Profiler() { drop(); }
 
+int64_t Profiler::cycle() const {
+  return steps_of(config_.wait) + steps_of(config_.warmup) + steps_of(*config_.active);
+}
+
+bool Profiler::has_cycles_left() const {
+  if (!config_.active || broken_) return false;
+  const int64_t since = steps_ - steps_of(config_.skip_first);
+  return since < 0 || config_.repeat_count == 0 || since / cycle() < config_.repeat_count;
+}
+
 Profiler::Phase Profiler::scheduled() const {
-  if (!config_.active || broken_) return Phase::kNothing;
+  if (!has_cycles_left()) return Phase::kNothing;
   const int64_t wait = steps_of(config_.wait), warmup = steps_of(config_.warmup),
-                active = steps_of(*config_.active), cycle = wait + warmup + active,
-                since = steps_ - steps_of(config_.skip_first);
-  if (since < 0 || (config_.repeat_count > 0 && since / cycle >= config_.repeat_count))
-    return Phase::kNothing;
-  const int64_t at = since % cycle;
-  if (at < wait) return Phase::kNothing;
+                since = steps_ - steps_of(config_.skip_first), at = since % cycle();
+  if (since < 0 || at < wait) return Phase::kNothing;
   if (at < wait + warmup) return Phase::kWarmUp;
-  return at == cycle - 1 ? Phase::kRecordLast : Phase::kRecord;
+  return at == cycle() - 1 ? Phase::kRecordLast : Phase::kRecord;
+}
+
+std::string Profiler::phase() const {
+  if (!records_here_) return by_hand_ ? "active" : "off";
+  const Phase next = scheduled();
+  if (recording_ || ordered_ > 0 || next == Phase::kRecord || next == Phase::kRecordLast) return "active";
+  if (next == Phase::kWarmUp) return "warmup";
+  return has_cycles_left() ? "wait" : "off";
 }
 
 void Profiler::begin_step(int64_t step) {
@@ -138,6 +152,7 @@ Json Profiler::close(int64_t last_step, bool with_ranges) {
   std::error_code none;
   const auto bytes = std::filesystem::file_size(path, none);
   if (none || bytes == 0) fail(ExitCode::kStorage, "[profile] {} could not be written", path);
+  newest_trace_ = path;
   reporter_.event("profile", fmt::format("profiled to {}", path),
                   {{"path", path}, {"first_step", first_step_}, {"last_step", last_step}});
   return {{"path", path}, {"ranges", with_ranges ? ranges_of(*result) : Json::array()}};

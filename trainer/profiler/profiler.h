@@ -42,9 +42,17 @@ class Profiler {
   /// {path, ranges: [{name, calls, seconds}]}, those that took longest first. `last_step`: for its name.
   Json finish(int64_t last_step);
 
+  /// What the next step will be to it: "wait", "warmup" or "active"; "off" when nothing will be recorded
+  /// here.
+  std::string phase() const;
+  /// The path of the trace that was written last; "" before the first.
+  const std::string& newest_trace() const { return newest_trace_; }
+
  private:
   enum class Phase { kNothing, kWarmUp, kRecord, kRecordLast };
   Phase scheduled() const;
+  int64_t cycle() const;
+  bool has_cycles_left() const;
   void prepare();
   void open(int64_t first_step);
   Json close(int64_t last_step, bool with_ranges);
@@ -62,6 +70,7 @@ class Profiler {
   int64_t ordered_ = 0;  // steps that are still to be recorded
   int64_t step_ = 0, first_step_ = 0;
   bool prepared_ = false, recording_ = false, by_hand_ = false;
+  std::string newest_trace_;
 };
 
 /// One step, from construction to destruction.

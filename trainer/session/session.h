@@ -62,6 +62,12 @@ struct OptimizerState {
   std::vector<OptimizerGroup> groups;
 };
 
+/// The profiler of this rank, as the next step will find it.
+struct ProfileState {
+  std::string phase;  // of the schedule: "wait", "warmup", "active"; "off" when nothing will be recorded
+  std::string path;   // of the newest trace of this process; "" before the first
+};
+
 struct SavedCheckpoint {
   std::string path;
   int64_t step = 0;
@@ -138,6 +144,7 @@ class TrainingSession {
   virtual void profile_begin() = 0;
   /// {path of the trace, ranges: [{name, calls, seconds}]}, those that took longest first.
   virtual Json profile_end() = 0;
+  virtual ProfileState profile_state() const = 0;
 
   /// The tokens of the next n sequences; training still gets them.
   virtual std::vector<std::vector<int32_t>> peek(int64_t n) const = 0;

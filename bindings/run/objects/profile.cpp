@@ -1,4 +1,7 @@
 // The Lua face of the profiler.
+#include <filesystem>
+#include <system_error>
+
 #include "bindings/run/session_objects.h"
 
 namespace tycho {
@@ -18,6 +21,29 @@ int now(Call& call) {
   return 0;
 }
 
+int state(Call& call) {
+  const ProfileState now = session(call).profile_state();
+  Json json = {{"phase", now.phase}};
+  if (!now.path.empty()) json["path"] = now.path;
+  return call.push(json);
+}
+
+// Rank 0's: others have one of their own only where the recipe says so.
+int copy_trace(Call& call) {
+  const std::string trace = session(call).profile_state().path, to = call.text(1);
+  if (session(call).facts().rank != 0) return call.push(to);
+  if (trace.empty())
+    throw ScriptError("E_USAGE", "profile:export: no trace was recorded yet",
+                      "profile:now{ active = \"3ba\" } records the next steps");
+  std::error_code error;
+  std::filesystem::copy_file(trace, to, error);
+  if (error == std::errc::file_exists)
+    throw ScriptError("E_ARGUMENT", fmt::format("profile:export: {} is there already", to),
+                      "choose another name");
+  if (error) fail(ExitCode::kStorage, "[profile] cannot write {}: {}", to, error.message());
+  return call.push(to);
+}
+
 int profile_text(Call& call) {
   const Json schedule = schedule_of(call);
   const std::string active = schedule.is_object() ? schedule.value("active", Json()).dump() : "null";
@@ -32,7 +58,11 @@ const Class& profile_class() {
   static const Class object = {
       .name = "profile",
       .doc = "Traces of some steps.",
-      .fields = {{"schedule", "table?", "What the recipe says of it.", schedule}},
+      .fields = {{"schedule", "table?", "What the recipe says of it.", schedule},
+                 {"state", "table",
+                  "phase, of the next step: \"wait\", \"warmup\", \"active\" or \"off\"; path of the newest "
+                  "trace, when there is one.",
+                  state}},
       .methods = {{"now",
                    "",
                    "Records the next steps as a trace in the run's folder, as cmd.profile.",
@@ -44,6 +74,12 @@ const Class& profile_class() {
                      HUGE_VAL,
                      {{"active", Kind::kDuration, "How long; one step by default.", true}}}},
                    now,
+                   true},
+                  {"export",
+                   "string",
+                   "Copies the newest trace of this session to a new file, and gives its path.",
+                   {{"path", Kind::kText, "A file that is not there yet.", false}},
+                   copy_trace,
                    true}},
       .text = profile_text};
   return object;

@@ -69,7 +69,7 @@ end
 -- Reads the recipe again, or for the first time. What there is to say of it, "" for nothing; false when something is wrong.
 function Repl:load()
   local session, said = session_of.open { file = self.file, arguments = self.arguments, files = self.files,
-    only_files = self.only_files, output = host.print }
+    only_files = self.only_files, made_from = self.made_from, output = host.print }
   session.sources.stdin = self.typed ~= "" and self.typed or nil
   self.session, self.draft = session, session.draft
   if self.draft then release_pins(self.draft.root) end
@@ -124,8 +124,8 @@ end
 -- to begin with, and whether the recipe is whole: a person mends it at the prompt, a script ends.
 local function new(options)
   local self = setmetatable({ file = options.file, arguments = options.arguments, files = options.files,
-    only_files = options.only_files, interactive = options.interactive, num_ranks = options.num_ranks, apart = options.apart,
-    typed = "", lines = 0, entries = {}, told = {} }, Repl)
+    only_files = options.only_files, made_from = options.made_from, interactive = options.interactive,
+    num_ranks = options.num_ranks, apart = options.apart, typed = "", lines = 0, entries = {}, told = {} }, Repl)
   self.vars = new_variables(self)
   local text, whole = self:load()
   add_functions(self)

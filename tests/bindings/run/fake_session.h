@@ -178,6 +178,7 @@ class FakeSession final : public TrainingSession {
         {"path", "runs/fake/profile/trace.json"},
         {"ranges", {{{"name", "optimizer"}, {"calls", state_.train.step - profiled_}, {"seconds", 0.25}}}}};
   }
+  ProfileState profile_state() const override { return {profiled_ > 0 ? "active" : "wait", trace_}; }
   void metric(const std::string& name, double value) override { metrics.emplace_back(name, value); }
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
     events_.push_back(kind + ": " + text + " " + facts.dump());
@@ -190,6 +191,7 @@ class FakeSession final : public TrainingSession {
   std::string closed_;
   std::optional<double> pinned_;
   int64_t profiled_ = 0;
+  std::string trace_;  // the newest
   SessionFacts facts_;
   SessionState state_;
   std::vector<ParamInfo> params_;

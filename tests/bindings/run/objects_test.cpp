@@ -7,6 +7,7 @@
 #include "bindings/run/session_objects.h"
 #include "tests/bindings/run/fake_session.h"
 #include "tests/trainer/base/temp_dir.h"
+#include "trainer/base/file_ops.h"
 
 namespace tycho {
 namespace {
@@ -103,6 +104,20 @@ TEST_F(ObjectsTest, LooksAtTensors) {
   EXPECT_NE(text.find("(4 of 8 rows; (value):show(rows))"), std::string::npos) << text;
 }
 
+TEST_F(ObjectsTest, ATraceIsCopiedToANewFile) {
+  const std::string to = dir_ / "mine.json";
+  const std::string call = "profile:export('" + to + "')";
+  EXPECT_EQ(error(call), "profile:export: no trace was recorded yet");
+  fake_->trace_ = dir_ / "trace.json";
+  write_file_atomically(real_files(), fake_->trace_, "{}");
+  EXPECT_EQ(run("return profile.state.path"), fake_->trace_);
+  EXPECT_EQ(run("return " + call), to);
+  EXPECT_EQ(read_file(to), "{}");
+  EXPECT_EQ(error(call), "profile:export: " + to + " is there already");
+  EXPECT_NE(error("profile:export('" + to + "/no/folder')").find("[profile] cannot write"),
+            std::string::npos);
+}
+
 TEST_F(ObjectsTest, ProfileAndDataCommandTheRun) {
   run("profile:now{ active = '3ba' } profile:now() data:skip(2)");
   const std::vector<std::string>& events = fake_->events_;
@@ -110,6 +125,8 @@ TEST_F(ObjectsTest, ProfileAndDataCommandTheRun) {
   EXPECT_EQ(events[0], "command: profile(3ba)");
   EXPECT_EQ(events[1], "command: profile()");
   EXPECT_EQ(events[2], "command: skip_batches(2)");
+  EXPECT_EQ(run("return profile.state.phase"), "wait");
+  EXPECT_EQ(run("return tostring(profile.state.path)"), "nil");
   EXPECT_EQ(error("data:skip(0)").substr(0, 10), "data:skip:");
   EXPECT_EQ(error("model:freeze('embed')"), "model:freeze: what a run trains is decided in its recipe");
 }

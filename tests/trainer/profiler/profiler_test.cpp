@@ -94,14 +94,31 @@ TEST_F(ProfilerTest, OtherRanksAndOtherStepsRecordNothing) {
   EXPECT_EQ(num_traces(), 0u);
 }
 
+TEST_F(ProfilerTest, ItsPhaseIsThatOfTheNextStep) {
+  config_.profile = {.active = steps(2), .wait = steps(1), .warmup = steps(1), .repeat_count = 1};
+  const auto session = open_session(request(), nullptr, stop_);
+  std::vector<std::string> phases;
+  for (int i = 0; i < 6; ++i) {
+    phases.push_back(session->profile_state().phase);
+    session->step(1);
+  }
+  EXPECT_EQ(phases, (std::vector<std::string>{"wait", "warmup", "active", "active", "off", "off"}));
+  EXPECT_EQ(session->profile_state().path, trace_path(3, 4));
+}
+
 TEST_F(ProfilerTest, APromptRecordsWhatItCalls) {
   const auto session = open_session(request(), nullptr, stop_);
   session->step(1);
+  EXPECT_EQ(session->profile_state().phase, "off");
+  EXPECT_EQ(session->profile_state().path, "");
   session->profile_begin();
+  EXPECT_EQ(session->profile_state().phase, "active");
   EXPECT_THROW(session->profile_begin(), Error);
   session->step(2);
   const Json profile = session->profile_end();
   EXPECT_EQ(profile.at("path"), trace_path(2, 3));
+  EXPECT_EQ(session->profile_state().phase, "off");
+  EXPECT_EQ(session->profile_state().path, trace_path(2, 3));
   EXPECT_EQ(named(events(trace_path(2, 3)), "optimizer").size(), 2u);
   const auto& ranges = profile.at("ranges");
   const auto optimizer = std::find_if(ranges.begin(), ranges.end(),

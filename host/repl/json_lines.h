@@ -1,0 +1,31 @@
+// The prompt for editors and notebooks: one JSON object per line, in and out.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "host/repl/prompt.h"
+
+namespace tycho {
+
+/// What a program that reads standard output is told of the entry that runs. Owned by the thread that runs
+/// it.
+class JsonLines {
+ public:
+  /// {"output": text}
+  void output(std::string_view text);
+  /// Reads requests from standard input until its end or :quit, and answers each; what is no request is
+  /// answered by an error. Interrupts reach the entry that runs. Returns 0.
+  int serve(Prompt& prompt, const Prompt::Start& start);
+
+ private:
+  void say(const Json& what);
+  void fail(const std::string& message, ExitCode code);
+  void answer(Prompt& prompt, const Json& request);
+  std::string run(Prompt& prompt, const std::string& entry);
+
+  Json id_;  // of the request; null outside of one
+  std::string newest_output_;
+  bool is_over_ = false;
+};
+
+}  // namespace tycho
