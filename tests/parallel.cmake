@@ -1,5 +1,8 @@
 # Ranks: what they are told, what they tell each other, and whole runs of several.
 tycho_test(parallel_test TORCH LIBS parallel SOURCES trainer/parallel/gather_texts_test.cpp trainer/parallel/gloo_test.cpp)
-tycho_test(ranks_test SOURCES ranks/prompt_test.cpp ranks/ranks_test.cpp LIBS base)
-target_compile_definitions(ranks_test PRIVATE TYCHO_PROGRAM="$<TARGET_FILE:tycho>" TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-add_dependencies(ranks_test tycho tycho_engine)
+tycho_test(ranks_test SOURCES ranks/ranks_test.cpp LIBS base)
+tycho_test(prompt_ranks_test SOURCES ranks/prompt_test.cpp LIBS base)
+foreach(name ranks_test prompt_ranks_test)
+  target_compile_definitions(${name} PRIVATE TYCHO_PROGRAM="$<TARGET_FILE:tycho>" TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  add_dependencies(${name} tycho tycho_engine)
+endforeach()
