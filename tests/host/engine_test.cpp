@@ -53,7 +53,7 @@ class EngineTest : public ShellTest {
   }
   /// Waits until the fake engine says that it runs.
   void wait_for_engine() const {
-    for (int i = 0; i < 1000 && log().find("OMP_WAIT_POLICY") == std::string::npos; ++i) {
+    for (int i = 0; i < 12000 && log().find("OMP_WAIT_POLICY") == std::string::npos; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
   }
