@@ -134,7 +134,7 @@ TEST_F(CliTest, CtrlCNamesTheLineAndExitsWith130) {
     execl(TYCHO_PROGRAM, "tycho", "check", file.c_str(), nullptr);
     _exit(98);
   }
-  for (int i = 0; i < 1000 && log().find("ready") == std::string::npos; ++i)
+  for (int i = 0; i < 12000 && log().find("ready") == std::string::npos; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   kill(child, SIGINT);
   int status = 0;
