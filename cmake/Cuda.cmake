@@ -15,4 +15,8 @@ enable_language(CUDA)
 set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
 set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
 set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
+# CMake 3.25.1 sets a property of a library that CUDA 13 no longer has.
+if(NOT TARGET CUDA::nvToolsExt)
+  add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
+endif()
 find_package(CUDAToolkit REQUIRED)

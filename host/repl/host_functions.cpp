@@ -46,6 +46,11 @@ int print(lua_State* L) {
 /// now() -> seconds
 int now(lua_State* L) { return lua_pushnumber(L, monotonic_seconds()), 1; }
 
+/// decide(mine) -> what rank 0 decides, on all ranks that run the entry: their clocks differ
+int decide(lua_State* L) {
+  return protect(L, [&] { return lua_pushboolean(L, host_of(L).decide(lua_toboolean(L, 1) != 0)), 1; });
+}
+
 /// screen() -> { rows, columns }
 int screen(lua_State* L) {
   const winsize size = screen_size();
@@ -264,6 +269,7 @@ int boundary(lua_State* L) {
 int load_host(lua_State* L) {
   const luaL_Reg functions[] = {{"print", print},
                                 {"now", now},
+                                {"decide", decide},
                                 {"screen", screen},
                                 {"build", build},
                                 {"hash", hash},

@@ -19,6 +19,8 @@ struct ReplHost {
   bool apart;  // as PromptSeat's: what the shell writes goes to `output`
   /// Opens the engine's session for a finished recipe, as tycho.session gives it.
   std::function<std::unique_ptr<TrainingSession>(const Json& resolved)> open;
+  /// What rank 0 decides, on all ranks that run the entry.
+  std::function<bool(bool mine)> decide;
   /// What the newest callback that failed left (LuaCallbacks::take_failure).
   std::function<Json()> take_failure;
   std::shared_ptr<SessionRef> session = nullptr;  // none before build(r)

@@ -77,6 +77,7 @@ Prompt::Prompt(const ReplOptions& options, PromptSeat seat)
             reads(),
             seat_.apart,
             [this](const Json& resolved) { return open(resolved); },
+            [this](bool mine) { return seat_.ranks == nullptr ? mine : seat_.ranks->decide(":bench", mine); },
             [this] { return newest_callbacks_ != nullptr ? newest_callbacks_->take_failure() : Json(); }} {
   lua_State* L = state_.get();
   objects_.attach(L);

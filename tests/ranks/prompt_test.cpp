@@ -89,6 +89,15 @@ TEST_F(PromptRanksTest, OneRankAloneDoesNotCallTheOthers) {
   EXPECT_EQ(got.code, 0) << got.output;
 }
 
+TEST_F(PromptRanksTest, RanksRepeatABenchAsOftenAsRank0) {
+  const Outcome got =
+      script("build(r);\n:bench trainer:step(1)\ntrainer.state.step > 1\n@1 :bench 1 + 1\n@0 :bench 1 + 1\n");
+  EXPECT_CONTAINS(got.output, " times: mean ");
+  EXPECT_CONTAINS(got.output, "\ntrue\n");
+  EXPECT_EQ(got.output.find("≠"), std::string::npos) << got.output;
+  EXPECT_EQ(got.code, 0) << got.output;
+}
+
 TEST_F(PromptRanksTest, ACallbackThatFailsLeavesTheRunOpen) {
   write(
       recipe("r.callbacks.odd = t.everywhere { batch_end = function(ctx)\n"

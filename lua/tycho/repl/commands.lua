@@ -74,7 +74,7 @@ local function timed(repl, text, times, around)
       if around then around(run) else run() end
       seconds[#seconds + 1] = host.now() - start
       host.boundary()
-    until #seconds >= times or host.now() - begun > kBenchSeconds
+    until #seconds >= times or host.decide(host.now() - begun > kBenchSeconds)
   end)
   if not ok then return repl:fail(failure) end
   return nil, seconds, results
