@@ -62,9 +62,21 @@ class EngineTest : public ShellTest {
     wait_for_engine();
     for (const int number : signals) {
       kill(child, number);
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      wait_until_taken(child);
     }
     return finish(child);
+  }
+  /// Waits until no signal is on its way: of two that are, the handler of the second runs first.
+  static void wait_until_taken(pid_t child) {
+    const std::string path = "/proc/" + std::to_string(child) + "/status";
+    for (int i = 0; i < 12000; ++i) {
+      std::ifstream status(path);
+      for (std::string line; std::getline(status, line);)
+        if (line.rfind("ShdPnd:", 0) == 0 &&
+            line.find_first_not_of("0", line.find_last_of(" \t") + 1) == std::string::npos)
+          return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
   }
   const std::string demo_ = TYCHO_SOURCE_DIR "/recipes/demo.lua";
 };
