@@ -1,9 +1,10 @@
 // LLM Foundry's block_overrides -> model.blocks.
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <cstdlib>
 
 #include "bindings/import/systems.h"
+#include "trainer/base/json_writer.h"
 #include "trainer/convert/foundry_blocks.h"
 
 namespace tycho {
@@ -47,21 +48,6 @@ void write_order(LuaWriter& out, const std::vector<std::string>& order, const So
   out.close("},");
 }
 
-std::string kind_fields(const BlockKindConfig& kind) {
-  std::vector<std::string> fields;
-  const TemperatureTuningConfig& tuning = kind.temperature_tuning;
-  if (kind.sliding_window) fields.push_back(fmt::format("sliding_window = {}", *kind.sliding_window));
-  if (kind.nope) fields.push_back("nope = true");
-  std::vector<std::string> factors;
-  if (tuning.attn_scale) factors.push_back(fmt::format("attn_scale = {}", *tuning.attn_scale));
-  if (tuning.floor_scale) factors.push_back(fmt::format("floor_scale = {}", *tuning.floor_scale));
-  if (!factors.empty())
-    fields.push_back(fmt::format("temperature_tuning = {{ {} }}", fmt::join(factors, ", ")));
-  if (kind.reuse_kv) fields.push_back(fmt::format("reuse_kv = {}", *kind.reuse_kv));
-  if (kind.reuse_kv_x) fields.push_back(fmt::format("reuse_kv_x = {}", *kind.reuse_kv_x));
-  return fmt::format("{}", fmt::join(fields, ", "));
-}
-
 /// What a problem's path leads to: "a.b[2]" is a.b.1 there, where lists count from 0.
 const DocNode* node_at(const DocNode& root, const std::string& path) {
   std::string dotted;
@@ -103,8 +89,8 @@ void map_blocks(Mapper& mapper, const DocEntry& entry) {
   write_order(out, blocks.order, place);
   out.open("kinds = {", 0, place);
   for (const auto& [name, kind] : blocks.kinds) {
-    const std::string key = lua_name(name) == name ? name : "[" + lua_quoted(name) + "]";
-    out.write(fmt::format("{} = {{ {} }},", key, kind_fields(kind)), 0, "", place);
+    const std::string fields = lua_fields(to_json(kind), to_json(BlockKindConfig()));
+    out.write(fmt::format("{} = {{ {} }},", lua_key(name), fields), 0, "", place);
   }
   out.close("},");
   out.close("},");

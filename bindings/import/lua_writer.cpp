@@ -8,6 +8,19 @@
 #include <cctype>
 
 namespace tycho {
+namespace {
+
+/// A value of a config; of a group what differs from `usual`.
+std::string lua_value(const Json& value, const Json& usual) {
+  if (value.is_string()) return lua_quoted(value.get<std::string>());
+  if (value.is_object()) return "{ " + lua_fields(value, usual) + " }";
+  if (!value.is_array()) return value.dump();
+  std::string items;
+  for (const Json& item : value) items += (items.empty() ? "" : ", ") + lua_value(item, Json::object());
+  return "{ " + items + " }";
+}
+
+}  // namespace
 
 std::string lua_quoted(const std::string& text) {
   std::string out = "\"";
@@ -34,6 +47,20 @@ std::string lua_name(const std::string& text) {
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) name = "_" + name;
   if (std::any_of(kTaken.begin(), kTaken.end(), [&](const char* one) { return name == one; })) name += "_";
   return name;
+}
+
+std::string lua_key(const std::string& name) {
+  return lua_name(name) == name ? name : "[" + lua_quoted(name) + "]";
+}
+
+std::string lua_fields(const Json& fields, const Json& usual) {
+  std::string out;
+  for (const auto& [key, value] : fields.items()) {
+    if (key == "kind" || value.is_null() || (usual.contains(key) && usual.at(key) == value)) continue;
+    out +=
+        (out.empty() ? "" : ", ") + lua_key(key) + " = " + lua_value(value, usual.value(key, Json::object()));
+  }
+  return out;
 }
 
 void LuaWriter::enter(int first, int last) {

@@ -5,6 +5,7 @@
 
 #include "bindings/define/source_file.h"
 #include "bindings/import/comments.h"
+#include "trainer/base/json.h"
 
 namespace tycho {
 
@@ -13,6 +14,12 @@ std::string lua_quoted(const std::string& text);
 
 /// A name that Lua takes for a local: "data_local" for "data-local", "end_" for "end".
 std::string lua_name(const std::string& text);
+
+/// A name as a key of a Lua table: near, ["near-again"].
+std::string lua_key(const std::string& name);
+
+/// Fields that differ from `usual`, as the inside of a Lua table; "kind" is none of them.
+std::string lua_fields(const Json& fields, const Json& usual);
 
 class LuaWriter {
  public:

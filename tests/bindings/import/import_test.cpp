@@ -281,6 +281,19 @@ TEST(Import, AppliesArgumentsOfTheOtherSystemFirst) {
   EXPECT_EQ(made.pins[1].text, "model.width=64");
 }
 
+TEST(Import, WritesBlocksOfAConfigJsonAsLua) {
+  const std::string lua =
+      import_recipe("config.json", R"({"model_type": "mpt", "architectures": ["MPTForCausalLM"],
+    "d_model": 64, "n_heads": 4, "n_layers": 2, "expansion_ratio": 4, "max_seq_len": 128, "vocab_size": 1000,
+    "learned_pos_emb": false, "attn_config": {"rope": true, "attn_impl": "flash"}, "block_overrides": {
+      "order": [{"name": "default"}, {"name": "near-again"}],
+      "overrides": {"near-again": {"attn_config": {"sliding_window_size": 16, "reuse_kv_layer_idx": -1}}}}})")
+          .lua;
+  EXPECT_CONTAINS(lua,
+                  "blocks = { order = { \"default\", \"near-again\" }, "
+                  "kinds = { [\"near-again\"] = { sliding_window = 16, reuse_kv = 1 } } }");
+}
+
 TEST(Import, ReadsAConfigOfHuggingFace) {
   const std::string lua =
       import_recipe("config.json", read_file(TYCHO_SOURCE_DIR "/tests/golden/hf/llama/config.json")).lua;
