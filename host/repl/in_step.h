@@ -49,10 +49,10 @@ class InStep {
   /// Before a call that needs all ranks, by its text; collective. Throws ScriptError when they do not all
   /// make the same call, or this rank runs alone.
   void call(const std::string& what) { call(what, ""); }
-  /// What rank 0 decides, on all ranks; of a rank that runs alone, what it decides itself. `what`: as of
-  /// call().
+  /// What rank 0 decides, on all ranks; of a rank that runs alone or is left, what it decides itself. `what`:
+  /// as of call().
   bool decide(const std::string& what, bool mine) {
-    return alone_ ? mine : call(what, mine ? "yes" : "no") == "yes";
+    return alone_ || lost_ ? mine : call(what, mine ? "yes" : "no") == "yes";
   }
   /// call() before a run is opened: where its ranks meet.
   RankPlace meeting_place(const std::string& what);
