@@ -69,12 +69,20 @@ std::optional<ModelConfig> model_named(const std::string& name, int64_t seq) {
   return ModelConfig{llama};
 }
 
-void run_products(std::vector<Product>& products) {
-  for (Product& p : products) matmul_nt(p.x_NK, p.w_MK, p.y_NM);
+/// Of one round of all products.
+struct ProductSeconds {
+  double forward = 0, dx = 0, dw = 0;
+  double all() const { return forward + dx + dw; }
+};
+
+ProductSeconds run_products(std::vector<Product>& products) {
+  ProductSeconds s;
+  for (Product& p : products) s.forward += seconds([&] { matmul_nt(p.x_NK, p.w_MK, p.y_NM); });
   for (auto p = products.rbegin(); p != products.rend(); ++p) {
-    matmul_nn(p->y_NM, p->w_MK, p->dx_NK);
-    matmul_tn(p->y_NM, p->x_NK, p->dw_MK, false);
+    s.dx += seconds([&] { matmul_nn(p->y_NM, p->w_MK, p->dx_NK); });
+    s.dw += seconds([&] { matmul_tn(p->y_NM, p->x_NK, p->dw_MK, false); });
   }
+  return s;
 }
 
 }  // namespace
@@ -118,20 +126,25 @@ int main(int argc, char** argv) {
       activation_specs(config, shape, static_cast<int64_t>(at::elementSize(dtype))).head_chunk;
   std::vector<Product> products = products_of(spec, shape.tokens(), chunk, dtype);
 
-  std::vector<double> steps, bounds;
+  std::vector<double> steps, bounds, forwards, dxs, dws;
   for (int64_t round = -2; round < rounds; ++round) {  // two to warm up
     const double step_s = seconds([&] {
       model.forward_backward({tokens, tokens, true, true}, weight_1);
       const GradNorm norm = clip_gradients({1.0}, grads);
       optimizer->step(1e-4, round + 3, norm.scale_1);
     });
-    const double bound_s = seconds([&] { run_products(products); });
-    if (round >= 0) steps.push_back(step_s), bounds.push_back(bound_s);
+    const ProductSeconds bound = run_products(products);
+    if (round < 0) continue;
+    steps.push_back(step_s), bounds.push_back(bound.all());
+    forwards.push_back(bound.forward), dxs.push_back(bound.dx), dws.push_back(bound.dw);
   }
   const double flops = 6.0 * static_cast<double>(model.layout().num_matmul_params * shape.tokens());
+  const auto rate = [&](double share, std::vector<double>& of) { return share * flops / median(of) / 1e9; };
   fmt::print(
-      "{} B={} T={} {}: step {:.4f} s, products alone {:.4f} s ({:.0f} GFLOP/s), ratio {:.3f}; {} rounds, "
-      "{}\n",
+      "{} B={} T={} {}: step {:.4f} s, products alone {:.4f} s ({:.0f} GFLOP/s; forward {:.0f}, dx {:.0f}, "
+      "dw "
+      "{:.0f}), ratio {:.3f}; {} rounds, {}\n",
       name, shape.batch, shape.seq, dtype == at::kFloat ? "fp32" : "bf16", median(steps), median(bounds),
-      flops / median(bounds) / 1e9, median(steps) / median(bounds), rounds, device_name(at::kCPU));
+      rate(1, bounds), rate(1.0 / 3, forwards), rate(1.0 / 3, dxs), rate(1.0 / 3, dws),
+      median(steps) / median(bounds), rounds, device_name(at::kCPU));
 }

@@ -11,7 +11,7 @@ tycho_library(kernels_cpu ALONE
   HEADERS kernels/adamw_factors.h kernels/weight_form.h kernels/dropout_bits.h kernels/kernel_table.h
           kernels/philox_words.h kernels/cpu/elementary.h kernels/cpu/kernels.h
           kernels/cpu/partials.h kernels/cpu/philox_lanes.h
-          kernels/cpu/attention_tiles.h kernels/cpu/parallel.h kernels/cpu/thread_pool.h kernels/cpu/direct_matmul.h kernels/cpu/simd.h kernels/cpu/tile_product.h
+          kernels/cpu/attention_tiles.h kernels/cpu/parallel.h kernels/cpu/thread_pool.h kernels/cpu/direct_matmul.h kernels/cpu/simd.h kernels/cpu/tile_product.h kernels/cpu/tile_rows_avx2.h
           kernels/cpu/weights.h kernels/rounding_noise.h
   DEPS PUBLIC base PRIVATE OpenMP::OpenMP_CXX)
 

@@ -7,9 +7,11 @@
 namespace tycho::TYCHO_ISA {
 namespace {
 
-constexpr int64_t kChunkTokens = 256;  // at once: laid out they fit the L2 and L3 caches
-constexpr int64_t kStepDepth = 256;    // a strip of it stays in the L1 cache
-constexpr int64_t kPanelColumns = 64;  // of a task: whole lines of memory, one after the other
+constexpr int64_t kChunkTokens = 256;                 // at once: a step's depth of them fits the L2 cache
+constexpr int64_t kPanelTokens = 1024;                // for which a panel of weights is copied once
+constexpr int64_t kLaidOutFloats = int64_t{3} << 20;  // of the tokens that a gradient is summed over at once
+constexpr int64_t kStepDepth = 256;                   // a strip of it stays in the L1 cache
+constexpr int64_t kPanelColumns = 64;                 // of a task: whole lines of memory, one after the other
 constexpr int64_t kRowsAhead = 16;
 constexpr int64_t kWeightRows = 24;    // of a task: tiles fill it, and so do vectors
 constexpr int64_t kGradientRows = 48;  // likewise
@@ -80,7 +82,7 @@ void tokens_by_columns(MatmulShape shape, const MatmulOperand& tokens, const Mat
   for_blocks(ceil_div(shape.columns, kPanelColumns), work, [&](int64_t number) {
     const int64_t first = number * kPanelColumns, columns = smaller(kPanelColumns, shape.columns - first);
     float* panel =
-        floats(thread_memory((kStepDepth + kChunkTokens) * kPanelColumns * int64_t{sizeof(float)}));
+        floats(thread_memory((kStepDepth + kPanelTokens) * kPanelColumns * int64_t{sizeof(float)}));
     float* tile = panel + kStepDepth * kPanelColumns;
     for_steps(shape.depth, [&](int64_t k, int64_t depth) {
       const float* from = floats(weights.data) + k * weights.depth_step + first;
@@ -91,16 +93,23 @@ void tokens_by_columns(MatmulShape shape, const MatmulOperand& tokens, const Mat
           copy_tile(at, 0, 1, smaller(kTileColumns, columns - j), 1.0f,
                     panel + j * kStepDepth + row * kTileColumns, kTileColumns);
         }
-      for (int64_t j = 0; j < columns; j += kTileColumns)
-        add_products(k > 0, shape.rows, depth, {floats(tokens.data) + k, tokens.row_step, 1},
-                     panel + j * kStepDepth, tile + j, kPanelColumns);
+      for (int64_t row = 0; row < shape.rows; row += kChunkTokens)
+        for (int64_t j = 0; j < columns; j += kTileColumns)
+          add_products(k > 0, smaller(kChunkTokens, shape.rows - row), depth,
+                       {floats(tokens.data) + row * tokens.row_step + k, tokens.row_step, 1},
+                       panel + j * kStepDepth, tile + row * kPanelColumns + j, kPanelColumns);
     });
     write_tile(tile, kPanelColumns, shape.rows, columns, result, 0, first, shape.columns);
   });
 }
 
+/// Asks for what the sums of a tile's rows will be added to.
+TYCHO_SIMD void prefetch_rows(const float* x, int64_t step, int64_t rows) {
+  for (int64_t row = 0; row < rows; ++row) __builtin_prefetch(x + row * step);
+}
+
 /// The gradient of weights: a sum over tokens, both operands contiguous along the result's dims. Whole tiles
-/// are added up where they end.
+/// are added up where they end, which a thread keeps in its L2 cache from one chunk of tokens to the next.
 void sum_over_tokens(MatmulShape shape, const MatmulOperand& left, const MatmulOperand& right,
                      const MatmulResult& result) {
   const int64_t strips = ceil_div(shape.columns, kTileColumns), strip_floats = shape.depth * kTileColumns;
@@ -110,21 +119,26 @@ void sum_over_tokens(MatmulShape shape, const MatmulOperand& left, const MatmulO
               smaller(kTileColumns, shape.columns - s * kTileColumns), 1.0f, laid_out + s * strip_floats,
               kTileColumns);
   });
-  const bool in_place = result.added == nullptr || result.added == result.data;
   const int64_t work = shape.rows * shape.columns * shape.depth;
   for_blocks(ceil_div(shape.rows, kGradientRows), work, [&](int64_t number) {
     const int64_t first = number * kGradientRows, rows = smaller(kGradientRows, shape.rows - first);
-    float tile[kGradientRows * kTileColumns], rows_of_left[kChunkTokens * kGradientRows];
-    copy_tile(floats(left.data) + first, left.depth_step, shape.depth, rows, 1.0f, rows_of_left,
-              kGradientRows);
-    for (int64_t s = 0; s < strips; ++s) {
-      const int64_t column = s * kTileColumns, columns = smaller(kTileColumns, shape.columns - column);
-      const bool whole = in_place && columns == kTileColumns;
-      float* to = whole ? floats(result.data) + first * shape.columns + column : tile;
-      add_products(whole && result.added, rows, shape.depth, {rows_of_left, 1, kGradientRows},
-                   laid_out + s * strip_floats, to, whole ? shape.columns : kTileColumns);
-      if (!whole) write_tile(tile, kTileColumns, rows, columns, result, first, column, shape.columns);
-    }
+    float tile[kGradientRows * kTileColumns], rows_of_left[kStepDepth * kGradientRows];
+    for_steps(shape.depth, [&](int64_t k, int64_t depth) {
+      const MatmulResult sums = {result.data, result.dtype, k == 0 ? result.added : result.data};
+      const bool in_place = sums.added == nullptr || sums.added == sums.data;
+      copy_tile(floats(left.data) + k * left.depth_step + first, left.depth_step, depth, rows, 1.0f,
+                rows_of_left, kGradientRows);
+      for (int64_t s = 0; s < strips; ++s) {
+        const int64_t column = s * kTileColumns, columns = smaller(kTileColumns, shape.columns - column);
+        const bool whole = in_place && columns == kTileColumns;
+        float* end = floats(sums.data) + first * shape.columns + column;
+        if (sums.added && s + 1 < strips) prefetch_rows(end + kTileColumns, shape.columns, rows);
+        add_products(whole && sums.added, rows, depth, {rows_of_left, 1, kGradientRows},
+                     laid_out + s * strip_floats + k * kTileColumns, whole ? end : tile,
+                     whole ? shape.columns : kTileColumns);
+        if (!whole) write_tile(tile, kTileColumns, rows, columns, sums, first, column, shape.columns);
+      }
+    });
   });
 }
 
@@ -134,8 +148,9 @@ bool direct_matmul(MatmulShape shape, const MatmulOperand& left, const MatmulOpe
                    const MatmulResult& result) {
   if (left.dtype != Dtype::kFp32 || right.dtype != Dtype::kFp32 || result.dtype != Dtype::kFp32) return false;
   if (left.depth_step == 1 && (right.depth_step == 1 || right.row_step == 1)) {
-    for (int64_t first = 0; first < shape.rows; first += kChunkTokens) {
-      const MatmulShape chunk = {smaller(kChunkTokens, shape.rows - first), shape.columns, shape.depth};
+    const int64_t at_once = right.depth_step == 1 ? kChunkTokens : kPanelTokens;
+    for (int64_t first = 0; first < shape.rows; first += at_once) {
+      const MatmulShape chunk = {smaller(at_once, shape.rows - first), shape.columns, shape.depth};
       const MatmulOperand tokens = {floats(left.data) + first * left.row_step, left.dtype, left.row_step, 1};
       const int64_t at = first * shape.columns;
       const MatmulResult to = {floats(result.data) + at, result.dtype,
@@ -146,8 +161,9 @@ bool direct_matmul(MatmulShape shape, const MatmulOperand& left, const MatmulOpe
     return true;
   }
   if (left.row_step != 1 || right.row_step != 1) return false;
-  for (int64_t first = 0; first < shape.depth; first += kChunkTokens) {
-    const MatmulShape chunk = {shape.rows, shape.columns, smaller(kChunkTokens, shape.depth - first)};
+  const int64_t at_once = larger(1, kLaidOutFloats / (shape.columns * kStepDepth)) * kStepDepth;
+  for (int64_t first = 0; first < shape.depth; first += at_once) {
+    const MatmulShape chunk = {shape.rows, shape.columns, smaller(at_once, shape.depth - first)};
     sum_over_tokens(chunk, {floats(left.data) + first * left.depth_step, left.dtype, 1, left.depth_step},
                     {floats(right.data) + first * right.depth_step, right.dtype, 1, right.depth_step},
                     {result.data, result.dtype, first == 0 ? result.added : result.data});

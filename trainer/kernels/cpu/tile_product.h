@@ -1,6 +1,7 @@
 // Matrix products of tiles that fit a core's caches, and the copies that lay tiles out for them.
 #pragma once
 #include "trainer/kernels/cpu/simd.h"
+#include "trainer/kernels/cpu/tile_rows_avx2.h"
 
 namespace tycho::TYCHO_ISA {
 
@@ -12,15 +13,25 @@ inline constexpr int kTileRows = kLanes == 16 ? 12 : 6;
 TYCHO_SIMD int64_t tile_width(int64_t columns) { return ceil_div(columns, kTileColumns) * kTileColumns; }
 
 /// The left operand: element (row, k) is data[row * row_step + k * k_step], so that a transpose costs
-/// nothing.
+/// nothing. One of the steps is 1.
 struct TileLeft {
   const float* data;
   int64_t row_step, k_step;
+
+  TileLeft from_row(int64_t row) const { return {data + row * row_step, row_step, k_step}; }
 };
 
+/// c [Rows, kTileColumns] = a [Rows, depth] · b [depth, kTileColumns], or += when Add.
 template <int Rows, bool Add>
 static void product_of_rows(TileLeft a, const float* b, int64_t b_width, int64_t depth, float* c,
                             int64_t c_width) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  if constexpr (Rows == kTileRows) {
+    if (a.k_step == 1)
+      return product_of_six_rows<Add, false>(a.data, a.row_step, b, b_width, depth, c, c_width);
+    return product_of_six_rows<Add, true>(a.data, a.k_step, b, b_width, depth, c, c_width);
+  }
+#endif
   Vec sum[Rows][2];
 #pragma GCC unroll 12
   for (int row = 0; row < Rows; ++row) {
@@ -60,10 +71,10 @@ static void tile_product(int64_t rows, int64_t width, int64_t depth, TileLeft a,
   for (int64_t column = 0; column < width; column += kTileColumns) {
     int64_t row = 0;
     for (; row + kTileRows <= rows; row += kTileRows)
-      product_of_rows<kTileRows, Add>({a.data + row * a.row_step, a.row_step, a.k_step}, b + column, b_width,
-                                      depth, c + row * c_width + column, c_width);
-    product_of_rest<kTileRows - 1, Add>(rows - row, {a.data + row * a.row_step, a.row_step, a.k_step},
-                                        b + column, b_width, depth, c + row * c_width + column, c_width);
+      product_of_rows<kTileRows, Add>(a.from_row(row), b + column, b_width, depth, c + row * c_width + column,
+                                      c_width);
+    product_of_rest<kTileRows - 1, Add>(rows - row, a.from_row(row), b + column, b_width, depth,
+                                        c + row * c_width + column, c_width);
   }
 }
 
