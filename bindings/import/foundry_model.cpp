@@ -52,10 +52,27 @@ void map_attention_type(Mapper& mapper, const DocEntry& entry) {
   mapper.problem(entry, "Tycho has multihead_attention, grouped_query_attention and multiquery_attention");
 }
 
+/// Which of rope_dail_config and rope_hf_config counts.
+bool rope_impl_is(Mapper& mapper, const char* wanted) {
+  if (!is_true(mapper, attention(mapper), "rope")) return false;
+  const DocNode* impl = attention(mapper)->find("rope_impl");
+  return (mapper.is_null(impl) ? "dail" : mapper.text_of(impl)) == wanted;
+}
+
+void map_xpos(Mapper& mapper, const DocEntry& entry) {
+  const DocNode *type = entry.node.find("type"), *base = entry.node.find("xpos_scale_base");
+  const std::string kind = type == nullptr ? "original" : mapper.text_of(type);
+  if (!rope_impl_is(mapper, "dail") || kind == "original") return mapper.remark(entry, "no xPos");
+  if (kind != "xpos")
+    return mapper.problem({entry.path + ".type", *type}, "LLM Foundry has original and xpos");
+  if (base == nullptr) return mapper.emit(entry, "xpos_scale_base", "512");
+  mapper.emit(entry, "xpos_scale_base", mapper.expression({entry.path + ".xpos_scale_base", *base}));
+}
+
 void map_rope_scaling(Mapper& mapper, const DocEntry& entry) {
   const DocNode* type = entry.node.find("type");
   const bool none = type == nullptr || mapper.text_of(type) == "no_scaling";
-  if (none || !is_true(mapper, attention(mapper), "rope")) return mapper.remark(entry, "no scaling");
+  if (none || !rope_impl_is(mapper, "hf")) return mapper.remark(entry, "no scaling");
   const std::string kind = mapper.text_of(type);
   const auto used = [](bool is_used, const char* key, const char* target) {
     return is_used ? to(key, target) : left_out(key, "does nothing here");
@@ -139,9 +156,7 @@ const Rows kAttention = {
     positions("rope", "rope"),
     beside("rope_theta", "rope", "rope_theta"),
     left_out("rope_impl", kKernel),
-    group("rope_dail_config",
-          {only("type", {"original"}, "xPos is not there"), left_out("pos_idx_in_fp32", "they always are"),
-           left_out("xpos_scale_base", "no xPos")}),
+    by("rope_dail_config", map_xpos),
     by("rope_hf_config", map_rope_scaling),
     only("nope", {"false"}, "LLM Foundry has it in block_overrides only"),
     by("attn_temperature_tuning", map_temperature),

@@ -4,14 +4,18 @@ Writes foundry_oracles/<case>/: config.json and model.safetensors (bf16) as LLM 
 labels, sequence_id where documents are packed, losses by row, logits of the first row, and grad.<name>.
 
 Each case is a tiny MPT in fp32 with attn_impl torch, weights that bf16 holds, and a batch of a length that no tile divides with
-labels that are ignored here and there. Not here: rope_impl dail, which is flash-attn's and runs on a GPU only.
+labels that are ignored here and there. rope_impl dail is flash-attn's own class; its kernel, which runs on a GPU only, is written
+out here as one line of torch.
 Made with llm-foundry 0.22.0, transformers 4.51.3 and torch 2.11.0:
   python3 -m venv /opt/foundry
   /opt/foundry/bin/pip install --no-deps llm-foundry==0.22.0 mosaicml==0.32.1 transformers==4.51.3 tokenizers==0.21.4 \\
     huggingface_hub==0.36.0 catalogue omegaconf einops antlr4-python3-runtime==4.9.3      # torch, and what they import
-  /opt/foundry/bin/python tests/golden/foundry_oracles.py [CASE ...]
+  tar xzf flash_attn-2.7.4.post1.tar.gz -C /opt/flash-attn                # PyPI's source: nothing of it is built
+  FLASH_ATTN=/opt/flash-attn/flash_attn-2.7.4.post1 /opt/foundry/bin/python tests/golden/foundry_oracles.py [CASE ...]
 """
+import importlib.machinery
 import json
+import os
 import pathlib
 import sys
 import types
@@ -26,6 +30,27 @@ OUT = pathlib.Path(__file__).parent / "foundry_oracles"
 VOCAB, BATCH, LENGTH = 41, 2, 37
 
 
+def rotate(x, cos, sin, inplace=False, conjugate=False, **_):
+    """What flash-attn's kernel computes. x: (batch, sequence, heads, width)."""
+    cos, sin = (t[:x.shape[1], None].repeat(1, 1, 2) for t in (cos, -sin if conjugate else sin))
+    low, high = x.chunk(2, -1)
+    turned = x * cos + torch.cat((-high, low), -1) * sin
+    return x.copy_(turned) if inplace else turned
+
+
+def flash_attn_without_kernels():
+    root = pathlib.Path(os.environ["FLASH_ATTN"]) / "flash_attn"
+    for name in ["", ".layers", ".ops", ".ops.triton"]:
+        package = types.ModuleType("flash_attn" + name)
+        package.__path__ = [str(root.joinpath(*name.split(".")[1:]))]
+        package.__version__ = "2.7.4.post1"
+        package.__spec__ = importlib.machinery.ModuleSpec(package.__name__, None)
+        sys.modules[package.__name__] = package
+    kernel = types.ModuleType("flash_attn.ops.triton.rotary")
+    kernel.apply_rotary = rotate
+    sys.modules[kernel.__name__] = kernel
+
+
 def foundry_mpt():
     """LLM Foundry's model without the rest of LLM Foundry: its packages would import data sets, loggers and the cloud."""
     root = next(pathlib.Path(p) / "llmfoundry" for p in sys.path if (pathlib.Path(p) / "llmfoundry").is_dir())
@@ -33,6 +58,7 @@ def foundry_mpt():
         package = types.ModuleType(name)
         package.__path__ = [str(root.joinpath(*name.split(".")[1:]))]
         sys.modules[name] = package
+    flash_attn_without_kernels()
     from llmfoundry.models.mpt.configuration_mpt import MPTConfig
     from llmfoundry.models.mpt.modeling_mpt import MPTForCausalLM
     return MPTConfig, MPTForCausalLM
@@ -40,6 +66,10 @@ def foundry_mpt():
 
 def rope(kind, **more):
     return {"rope": True, "rope_impl": "hf", "rope_theta": 1000, "rope_hf_config": {"type": kind, "factor": 1.0, **more}}
+
+
+def dail(kind="original", **more):
+    return {"rope": True, "rope_impl": "dail", "rope_theta": 1000, "rope_dail_config": {"type": kind, "pos_idx_in_fp32": True, **more}}
 
 
 def blocks(order, repeat=1, **kinds):
@@ -116,6 +146,13 @@ def cases():
         "n_layers": 5, "norm_type": "rmsnorm", **blocks(
             ["default", "input", "again", "default", "far_input"], input={"reuse_kv_x_layer_idx": -1},
             again={"reuse_kv_layer_idx": -1}, far_input={"reuse_kv_x_layer_idx": -3})}
+
+
+    yield "rope_dail", {**dail(), **gqa}, {}
+    yield "xpos", dail("xpos", xpos_scale_base=512), {}
+    yield "xpos_gqa_window", {**dail("xpos", xpos_scale_base=6), **gqa, "qk_ln": True, "sliding_window_size": 7}, {"d_model": 24, "n_heads": 6}
+    yield "xpos_reuse_kv", {**dail("xpos", xpos_scale_base=9), **gqa, **warm}, {
+        "n_layers": 3, **rotated, **blocks(["default", "again", "far"], again={"reuse_kv_layer_idx": -1}, far={"nope": True})}
 
 
 def batch(generator):

@@ -72,7 +72,7 @@ void leave_out_defaults(Family& model) {
   if constexpr (std::same_as<Family, MptConfig>) {
     if (model.ffn_width) model.expansion_ratio = MptConfig().expansion_ratio;
     if (model.positions != PositionKind::kRope)
-      model.rope_scaling = {}, model.rope_theta = MptConfig().rope_theta;
+      model.rope_scaling = {}, model.rope_theta = MptConfig().rope_theta, model.xpos_scale_base.reset();
     if (model.positions != PositionKind::kAlibi) model.alibi_bias_max = MptConfig().alibi_bias_max;
     if (model.temperature_tuning.attn_scale.value_or(0) == 0) model.temperature_tuning = {};
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "trainer/convert/foundry_blocks.h"
+#include "trainer/convert/foundry_rope.h"
 #include "trainer/convert/hf_families.h"
 
 namespace tycho {
@@ -36,34 +37,6 @@ std::optional<Json> attention_type(const MptConfig& model) {
   return model.num_kv_heads() == 1 ? "multiquery_attention" : "grouped_query_attention";
 }
 
-MptTable rope_hf_keys() {
-  MptTable table = rope_keys<MptConfig>();
-  const auto read = [](const JsonPlace& place, MptConfig& model) {
-    const int index = read_name(place, {"no_scaling", "linear", "dynamic", "llama3"});
-    if (index >= 0) model.rope_scaling.type = static_cast<RopeStretch>(index);
-  };
-  for (MptKey& key : table)
-    if (key.name == "type" || key.name == "rope_type") key.read = read;
-  return table;
-}
-
-std::optional<Json> rope_hf_json(const MptConfig& model) {
-  const RopeScalingConfig& rope = model.rope_scaling;
-  if (rope.type == RopeStretch::kNone) return Json{{"type", "no_scaling"}, {"factor", 1.0}};
-  Json json = {{"type", enum_name(rope.type)}, {"factor", rope.factor}};
-  if (rope.type == RopeStretch::kLlama3) {
-    json["low_freq_factor"] = rope.low_freq_factor;
-    json["high_freq_factor"] = rope.high_freq_factor;
-    json["original_max_position_embeddings"] = rope.original_max_seq_len;
-  }
-  return json;
-}
-
-/// Rotations are the same in both implementations; only Hugging Face's can be stretched.
-std::optional<Json> rope_impl(const MptConfig& model) {
-  return model.rope_scaling.type == RopeStretch::kNone ? "dail" : "hf";
-}
-
 /// LLM Foundry's torch attention has ALiBi in all blocks or in none.
 std::optional<Json> attention_implementation(const MptConfig& model) {
   const bool some_without = std::any_of(model.blocks.kinds.begin(), model.blocks.kinds.end(),
@@ -79,8 +52,6 @@ std::optional<Json> fused_qkv(const MptConfig& model) {
 }
 
 MptTable mpt_attention_table() {
-  MptTable dail = {must_be<MptConfig>("type", {"original"}, "xpos is not supported")};
-  add_irrelevant(dail, {"pos_idx_in_fp32", "xpos_scale_base"});
   MptKey kv_heads = mapped("kv_n_heads", &MptConfig::kv_heads, positive);
   kv_heads.write = [](const MptConfig& model) -> std::optional<Json> { return model.num_kv_heads(); };
   MptKey bias_max = mapped("alibi_bias_max", &MptConfig::alibi_bias_max, positive);
@@ -93,14 +64,6 @@ MptTable mpt_attention_table() {
       positions("alibi", PositionKind::kAlibi),
       std::move(bias_max),
       positions("rope", PositionKind::kRope),
-      mapped("rope_theta", &MptConfig::rope_theta, positive),
-      {"rope_impl",
-       [](const JsonPlace& place, MptConfig&) {
-         read_name(place, {"dail", "hf"});
-       },
-       rope_impl},
-      {"rope_dail_config", group<MptConfig>("", dail).read, {}},
-      {"rope_hf_config", group<MptConfig>("", rope_hf_keys()).read, rope_hf_json},
       mapped("clip_qkv", &MptConfig::clip_qkv, positive),
       mapped("qk_ln", &MptConfig::qk_ln),
       mapped("qk_gn", &MptConfig::qk_gn),
@@ -118,6 +81,7 @@ MptTable mpt_attention_table() {
          read_temperature_tuning(place, model.temperature_tuning);
        },
        temperature_tuning_json}};
+  for (MptKey& key : foundry_rope_keys()) table.push_back(std::move(key));
   table.push_back({"attn_impl", {}, attention_implementation});
   table.push_back({"fused_qkv", {}, fused_qkv});
   add_irrelevant(table, {"attn_uses_sequence_id"});
@@ -249,6 +213,16 @@ MptKey learned_positions() {
 
 MptKey init_group() { return group("init_config", init_table()); }
 
+MptKey attention_group() {
+  const MptTable table = mpt_attention_table();
+  MptKey key = group("attn_config", table);
+  key.read = [=](const JsonPlace& place, MptConfig& model) {
+    if (place.json.is_null() || !check_object(place, "a table of keys")) return;
+    read_table(JsonPlace{with_chosen_rope(place.json), place.path, place.problems}, table, model);
+  };
+  return key;
+}
+
 MptTable make_mpt_table() {
   MptKey ratio = mapped("expansion_ratio", &MptConfig::expansion_ratio, positive);
   ratio.write = [](const MptConfig& model) -> std::optional<Json> {
@@ -269,7 +243,7 @@ MptTable make_mpt_table() {
       mapped("resid_pdrop", &MptConfig::resid_dropout, below(0, 1)),
       mapped("emb_pdrop", &MptConfig::embedding_dropout, below(0, 1)),
       learned_positions(),
-      group("attn_config", mpt_attention_table()),
+      attention_group(),
       group("ffn_config", ffn_table()),
       init_group(),
       std::move(logit_scale),
@@ -336,6 +310,7 @@ std::vector<std::string> beyond_transformers_mpt(const MptConfig& c) {
   note(c.qk_ln || c.qk_gn, "norms of queries and keys");
   note(c.attn_softcap || c.final_softcap, "soft caps");
   note(c.sliding_window >= 0, "a sliding window");
+  note(c.xpos_scale_base.has_value(), "xPos");
   note(c.temperature_tuning.attn_scale.value_or(0) > 0, "temperature tuning");
   note(!c.blocks.order.empty(), "blocks that differ");
   note(c.logit_scale.value_or(1) != 1, "logit_scale");

@@ -172,6 +172,7 @@ DecoderSpec decoder_spec(const MptConfig& c) {
   if (c.positions == PositionKind::kLearned) s.learned_positions = c.max_seq_len;
   if (c.positions == PositionKind::kAlibi) s.alibi_bias_max = c.alibi_bias_max;
   if (c.positions == PositionKind::kRope) s.rope_theta = c.rope_theta;
+  s.xpos_scale_base = c.xpos_scale_base.value_or(0);
   s.rope_scaling = c.rope_scaling;
   // Of the width that heads have unless head_width says otherwise, as LLM Foundry does.
   const double usual_width = static_cast<double>(c.width) / static_cast<double>(c.heads);

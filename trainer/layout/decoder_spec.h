@@ -57,7 +57,8 @@ struct DecoderSpec {
   int64_t learned_positions = 0;  // rows of the table; 0: none
   double rope_theta = 0;          // 0: no rotary positions
   RopeScalingConfig rope_scaling;
-  double alibi_bias_max = 0;  // 0: no ALiBi
+  double xpos_scale_base = 0;  // 0: no xPos
+  double alibi_bias_max = 0;   // 0: no ALiBi
 
   double softmax_scale = 0;
   double attn_softcap = 0;  // 0: none

@@ -125,6 +125,7 @@ struct MptConfig {
   double alibi_bias_max = 8;
   double rope_theta = 10000;
   RopeScalingConfig rope_scaling;
+  std::optional<double> xpos_scale_base;
   MptNorm norm = MptNorm::kLowPrecisionLayerNorm;
   double norm_eps = 1e-5;
   MptFfn ffn = MptFfn::kMlp;
@@ -167,6 +168,9 @@ struct MptConfig {
       positive);
     v("rope_theta", rope_theta, "Base of the rotary frequencies.", positive);
     v("rope_scaling", rope_scaling, "Rotary positions beyond the trained length.");
+    v("xpos_scale_base", xpos_scale_base,
+      "xPos (Sun et al. 2023): rotated pairs fade with distance, slowly where this is large; 512 is usual.",
+      positive);
     v("norm", norm, "Kind of norm; low_precision: inputs are in the compute dtype, as they always are here.");
     v("norm_eps", norm_eps, "Added to the variance.", positive);
     v("ffn", ffn, "mptmlp: down(act(up(x))); mptglu: down(act(gate(x)) up(x)).");

@@ -93,6 +93,21 @@ void check_rope(const RopeScalingConfig& rope, int64_t head_dim, Rules& rules) {
                 head_dim);
 }
 
+void check_xpos(const MptConfig& model, Rules& rules) {
+  const double base = model.xpos_scale_base.value_or(512);
+  rules.needs("model.xpos_scale_base", model.xpos_scale_base.has_value(),
+              model.positions == PositionKind::kRope, "unless positions = \"rope\"");
+  if (model.xpos_scale_base && model.rope_scaling.type != RopeStretch::kNone)
+    rules.wrong("model.xpos_scale_base", "cannot go with rope_scaling: choose one of the two");
+  // The first query's product with the last key, which is hidden but may be computed, grows to
+  // 3.5^(max_seq_len / base).
+  const double least = static_cast<double>(model.max_seq_len) / 64;
+  if (model.xpos_scale_base && base < least)
+    rules.wrong("model.xpos_scale_base",
+                "{} makes numbers beyond fp32 in max_seq_len = {} positions; {} is the least", base,
+                model.max_seq_len, least);
+}
+
 bool is_kaiming(InitScheme name) {
   return name == InitScheme::kKaimingNormal || name == InitScheme::kKaimingUniform;
 }
@@ -235,6 +250,7 @@ void check_family(const MptConfig& model, Rules& rules) {
   rules.needs("model.rope_scaling", model.rope_scaling.type != RopeStretch::kNone, rotary,
               "unless positions = \"rope\"");
   check_rope(model.rope_scaling, model.head_dim(), rules);
+  check_xpos(model, rules);
   if (model.qk_ln && model.qk_gn) rules.wrong("model.qk_gn", "cannot go with qk_ln: choose one of the two");
   const double hidden = model.expansion_ratio * static_cast<double>(model.width);
   if (!model.ffn_width && hidden != std::floor(hidden))

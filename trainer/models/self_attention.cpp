@@ -9,7 +9,6 @@
 #include "trainer/kernels/clamp.h"
 #include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/product_attention.h"
-#include "trainer/kernels/rope.h"
 #include "trainer/kernels/rope_frequencies.h"
 #include "trainer/kernels/temperature.h"
 #include "trainer/models/residual.h"
@@ -21,14 +20,22 @@ AttentionSaved attention_saved(BlockActivations act) {
   return {act.saved[block_saved::kAttention], act.saved[block_saved::kLogSumExp], act.attention_state};
 }
 
+RopeTables rope_tables(const DecoderSpec& spec, int64_t seq) {
+  const std::vector<double> frequencies =
+      rope_frequencies(spec.head_dim, spec.rope_theta, spec.rope_scaling, seq);
+  if (spec.xpos_scale_base > 0) return xpos_tables(seq, frequencies, spec.xpos_scale_base);
+  return {rope_table(seq, frequencies), {}};
+}
+
 }  // namespace
 
 AttentionTables attention_tables(const DecoderSpec& spec, BatchShape shape, const at::Device& device) {
   AttentionTables tables;
-  if (spec.rope_theta > 0)
-    tables.cos_sin =
-        rope_table(shape.seq, rope_frequencies(spec.head_dim, spec.rope_theta, spec.rope_scaling, shape.seq))
-            .to(device);
+  if (spec.rope_theta > 0) {
+    tables.cos_sin = rope_tables(spec, shape.seq);
+    for (Tensor* table : {&tables.cos_sin.queries, &tables.cos_sin.keys})
+      if (table->defined()) *table = table->to(device);
+  }
   if (spec.alibi_bias_max == 0) return tables;
   tables.slopes_H = at::tensor(alibi_slopes(spec.heads, spec.alibi_bias_max), at::kFloat).to(device);
   if (!device.is_cpu() && shape.seq <= kMostAlibiPositions)
@@ -71,9 +78,14 @@ Tensor SelfAttention::heads_of(const Tensor& qkv, int64_t first_head, int64_t he
 }
 
 void SelfAttention::turn(Tensor& qkv_NP, int64_t seq, int64_t first_position, bool inverse) const {
-  if (cos_sin_.defined())
-    rope(qkv_NP, cos_sin_, seq, first_position, spec_.heads + (reuses_ ? 0 : spec_.kv_heads), spec_.head_dim,
-         inverse);
+  if (!cos_sin_.queries.defined()) return;
+  const auto rotate = [&](const Tensor& table, HeadRange heads) {
+    rope(qkv_NP, table, seq, first_position, heads, spec_.head_dim, inverse);
+  };
+  const HeadRange queries = {0, spec_.heads}, keys = {spec_.heads, reuses_ ? 0 : spec_.kv_heads};
+  if (!cos_sin_.keys.defined()) return rotate(cos_sin_.queries, {0, queries.count + keys.count});
+  rotate(cos_sin_.queries, queries);
+  rotate(cos_sin_.keys, keys);
 }
 
 void SelfAttention::tune(Tensor& qkv_NP, int64_t seq, int64_t first_position,

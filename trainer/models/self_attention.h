@@ -2,6 +2,7 @@
 #pragma once
 #include "trainer/kernels/alibi_columns.h"
 #include "trainer/kernels/flash_attention.h"
+#include "trainer/kernels/rope.h"
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/kv_cache.h"
@@ -12,7 +13,8 @@ namespace tycho {
 
 /// Of positions and heads, the same for all blocks of a model, on its device; undefined where it has none.
 struct AttentionTables {
-  Tensor cos_sin, slopes_H;
+  RopeTables cos_sin;
+  Tensor slopes_H;
   AlibiColumns alibi;  // of slopes_H, for flash attention
 };
 AttentionTables attention_tables(const DecoderSpec& spec, BatchShape shape, const at::Device& device);
@@ -79,7 +81,8 @@ class SelfAttention {
   Norm norm_;  // of queries and keys
   AttentionShape shape_;
   at::Device device_;
-  Tensor cos_sin_, slopes_H_;  // undefined where this block does not use them
+  RopeTables cos_sin_;  // undefined where this block does not use them, as are the slopes
+  Tensor slopes_H_;
   AlibiColumns alibi_;
   ScoreRules rules_;
 };

@@ -90,6 +90,27 @@ TEST(Import, TakesFirstValuesAndNeutralSettings) {
   EXPECT_CONTAINS(lua, "emb_init_uniform_range = { -0.1, 0.3 }");
 }
 
+TEST(Import, WritesTheRotationsThatRopeImplChooses) {
+  const auto with = [](const std::string& impl) {
+    return lua_of("model:\n  name: mpt_causal_lm\n  attn_config:\n    rope: true\n" + impl +
+                  "    rope_dail_config: {type: xpos, pos_idx_in_fp32: true, xpos_scale_base: 256}\n"
+                  "    rope_hf_config: {type: linear, factor: 4.0}\n");
+  };
+  for (const char* impl : {"", "    rope_impl: dail\n"}) {
+    EXPECT_CONTAINS(with(impl), "xpos_scale_base = 256,");
+    EXPECT_CONTAINS(with(impl), "(no scaling)");
+  }
+  EXPECT_CONTAINS(with("    rope_impl: hf\n"), "(no xPos)");
+  EXPECT_CONTAINS(with("    rope_impl: hf\n"), "type = \"linear\"");
+  EXPECT_CONTAINS(
+      lua_of("model:\n  name: mpt_causal_lm\n  attn_config: {rope: true, rope_dail_config: {type: "
+             "xpos}}\n"),
+      "xpos_scale_base = 512,");
+  EXPECT_CONTAINS(refusal(foundry("model:\n  name: mpt_causal_lm\n  attn_config: {rope: true, "
+                                  "rope_dail_config: {type: yarn}}\n")),
+                  "rope_dail_config.type = yarn: LLM Foundry has original and xpos");
+}
+
 TEST(Import, WritesBlocksThatDiffer) {
   const std::string model =
       "variables: {window: 1024}\nmodel:\n  name: mpt_causal_lm\n  n_layers: 6\n  learned_pos_emb: false\n"

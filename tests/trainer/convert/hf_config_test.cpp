@@ -139,16 +139,42 @@ TEST(HfConfig, ReadsWhatOnlyLlmFoundryHas) {
   EXPECT_EQ(model.attention_bias, false);
 }
 
+TEST(HfConfig, ReadsTheRotationsThatRopeImplChooses) {
+  const auto of = [](const char* impl, const char* dail) {
+    return read<MptConfig>({{"model_type", "mpt"},
+                            {"attn_config",
+                             {{"rope", true},
+                              {"rope_impl", impl},
+                              {"rope_dail_config", {{"type", dail}, {"xpos_scale_base", 256}}},
+                              {"rope_hf_config", {{"type", "linear"}, {"factor", 4.0}}}}}});
+  };
+  EXPECT_EQ(of("dail", "xpos").xpos_scale_base, 256);
+  EXPECT_EQ(of("dail", "xpos").rope_scaling.type, RopeStretch::kNone);
+  EXPECT_EQ(of("dail", "original").xpos_scale_base, std::nullopt);
+  EXPECT_EQ(of("hf", "xpos").xpos_scale_base, std::nullopt);
+  EXPECT_EQ(of("hf", "xpos").rope_scaling.type, RopeStretch::kLinear);
+  const Json usual = {{"model_type", "mpt"},
+                      {"attn_config", {{"rope", true}, {"rope_dail_config", {{"type", "xpos"}}}}}};
+  EXPECT_EQ(read<MptConfig>(usual).xpos_scale_base, 512);
+  Json wrong = usual;
+  wrong["attn_config"]["rope_dail_config"] = {{"type", "yarn"}, {"scale", 3}};
+  const std::string problems = message_of(ExitCode::kUnusable, [&] { read_hf_config(wrong, "config.json"); });
+  expect_contains(problems, "attn_config.rope_dail_config.type");
+  expect_contains(problems, "attn_config.rope_dail_config.scale");
+}
+
 TEST(HfConfig, WritesWhatItReads) {
   Json foundry = mpt_7b();
   foundry["attn_config"]["qk_gn"] = true;
   foundry["attn_config"]["alibi"] = false;
   foundry["ffn_config"] = {{"ffn_type", "mptmlp"},
                            {"ffn_act_fn", {{"name", "gelu"}, {"approximate", "tanh"}}}};
+  Json xpos = mpt_7b();
+  xpos["attn_config"] = {{"rope", true}, {"rope_dail_config", {{"type", "xpos"}, {"xpos_scale_base", 384}}}};
   Json dynamic = llama3();
   dynamic["rope_scaling"] = {{"rope_type", "dynamic"}, {"factor", 2.0}};
   dynamic["head_dim"] = 64;
-  for (const Json& json : {llama3(), dynamic, mpt_7b(), foundry, Json{{"model_type", "gpt2"}},
+  for (const Json& json : {llama3(), dynamic, mpt_7b(), foundry, xpos, Json{{"model_type", "gpt2"}},
                            read_json_file(golden_model("llama") + "/config.json"),
                            read_json_file(golden_model("mpt") + "/config.json")}) {
     const ModelConfig model = read_hf_config(json, "config.json").model;

@@ -55,15 +55,49 @@ TEST(RopeTable, HoldsCosThenSinOfEachPosition) {
   EXPECT_FLOAT_EQ(table[3][1][0].item<float>(), std::sin(3.0));
 }
 
+TEST(XposTables, AScoreFadesByItsPairsFactorToTheDistance) {
+  const RopeTables tables = xpos_tables(9, rope_frequencies(4, 100.0, {}, 9), 3.0);
+  Tensor q = at::zeros({9, 4}), k = at::zeros({9, 4});
+  q.narrow(1, 1, 1).fill_(1.0), k.narrow(1, 1, 1).fill_(1.0);  // in the second pair, which is turned by 0.1
+  rope(q, tables.queries, 9, 0, {0, 1}, 4, false);
+  rope(k, tables.keys, 9, 0, {0, 1}, 4, false);
+  const double factor = (0.5 + 0.4) / 1.4;  // of the second of two pairs
+  for (int64_t of_q = 0; of_q < 9; ++of_q)
+    for (int64_t of_k = 0; of_k < 9; ++of_k)
+      EXPECT_NEAR(at::dot(q[of_q], k[of_k]).item<double>(),
+                  std::cos(0.1 * static_cast<double>(of_q - of_k)) *
+                      std::pow(factor, static_cast<double>(of_q - of_k) / 3),
+                  1e-6);
+  EXPECT_TRUE(at::equal(tables.queries[4], tables.keys[4])) << "the middle is not scaled";
+}
+
+TEST(RopeOp, TurnsTheHeadsThatItIsGiven) {
+  const Tensor table = rope_table(4, rope_frequencies(4, 100.0, {}, 4));
+  const Tensor given = at::randn({4, 12});
+  Tensor all = given.clone(), last = given.clone();
+  rope(all, table, 4, 0, {0, 3}, 4, false);
+  rope(last, table, 4, 0, {2, 1}, 4, false);
+  EXPECT_TRUE(at::equal(last.narrow(1, 8, 4), all.narrow(1, 8, 4)));
+  EXPECT_TRUE(at::equal(last.narrow(1, 0, 8), given.narrow(1, 0, 8)));
+  EXPECT_EQ(error_of([&] {
+              rope(last, table, 4, 0, {2, 2}, 4, false);
+            }),
+            "[rope] 2 heads of 4 from head 2 on do not fit rows of 12");
+}
+
 TEST(RopeOp, RefusesPositionsBeyondItsTable) {
   Tensor qkv = at::randn({6, 12});
   const Tensor table = rope_table(4, rope_frequencies(4, 100.0, {}, 4));
-  EXPECT_EQ(error_of([&] { rope(qkv, table, 3, 2, 2, 4, false); }),
+  EXPECT_EQ(error_of([&] {
+              rope(qkv, table, 3, 2, {0, 2}, 4, false);
+            }),
             "[rope] positions 2..4 are outside the table of 4");
-  EXPECT_EQ(error_of([&] { rope(qkv, table, 3, 0, 4, 4, false); }),
-            "[rope] 4 heads of 4 do not fit rows of 12");
+  EXPECT_EQ(error_of([&] {
+              rope(qkv, table, 3, 0, {0, 4}, 4, false);
+            }),
+            "[rope] 4 heads of 4 from head 0 on do not fit rows of 12");
   const Tensor before = qkv.clone();
-  rope(qkv, table, 3, 1, 2, 4, false);
+  rope(qkv, table, 3, 1, {0, 2}, 4, false);
   EXPECT_TRUE(at::equal(qkv.narrow(1, 8, 4), before.narrow(1, 8, 4)));
   EXPECT_FALSE(at::equal(qkv.narrow(1, 0, 8), before.narrow(1, 0, 8)));
 }

@@ -11,14 +11,17 @@ at::Tensor rotate_half(const at::Tensor& x) {
   return at::concat({-x.narrow(-1, half, half), x.narrow(-1, 0, half)}, -1);
 }
 
-// x: [B, heads, T, d]
-at::Tensor rotary(const at::Tensor& x, double theta) {
+// x: [B, heads, T, d]. xpos: 1 / its scale base for queries, minus that for keys, counted from position 0.
+at::Tensor rotary(const at::Tensor& x, double theta, double xpos) {
   const int64_t seq = x.size(2), dim = x.size(3);
   const at::Tensor exponent = at::arange(0, dim, 2, at::kDouble) / static_cast<double>(dim);
   const at::Tensor frequency = at::pow(theta, -exponent);
   const at::Tensor half = at::outer(at::arange(seq, at::kDouble), frequency);
   const at::Tensor angle = at::concat({half, half}, -1);
-  return x * at::cos(angle) + rotate_half(x) * at::sin(angle);
+  const at::Tensor turned = x * at::cos(angle) + rotate_half(x) * at::sin(angle);
+  if (xpos == 0) return turned;
+  const at::Tensor fade = (at::arange(0, dim, 2, at::kDouble) + 0.4 * dim) / (1.4 * dim);
+  return turned * at::pow(fade.repeat({2}), at::arange(seq, at::kDouble).unsqueeze(1) * xpos);
 }
 
 at::Tensor activated(Activation f, const at::Tensor& x) {
@@ -98,6 +101,7 @@ at::Tensor DecoderOracle::attention(const at::Tensor& x_BTD, const at::Tensor& x
   const int64_t q_width = spec_.heads * dim, kv_width = spec_.kv_heads * dim,
                 group = spec_.heads / spec_.kv_heads;
   const bool rotates = spec_.rope_theta > 0 && block.positions;
+  const double xpos = spec_.xpos_scale_base > 0 ? 1 / spec_.xpos_scale_base : 0;
   const DecoderNames& names = spec_.names;
   at::Tensor qkv = block.kv_block != number ? linear(x_BTD, layer + names.q_alone)
                    : names.k.empty()
@@ -112,11 +116,11 @@ at::Tensor DecoderOracle::attention(const at::Tensor& x_BTD, const at::Tensor& x
   at::Tensor q =
       split(heads_normed(qkv.narrow(-1, 0, q_width), layer + names.q_norm).contiguous(), spec_.heads);
   q = longer_queries(q, block);
-  if (rotates) q = rotary(q, spec_.rope_theta);
+  if (rotates) q = rotary(q, spec_.rope_theta, xpos);
   if (block.kv_block == number) {
     at::Tensor k = split(heads_normed(qkv.narrow(-1, q_width, kv_width), layer + names.k_norm).contiguous(),
                          spec_.kv_heads);
-    if (rotates) k = rotary(k, spec_.rope_theta);
+    if (rotates) k = rotary(k, spec_.rope_theta, -xpos);
     kv.push_back({k, split(qkv.narrow(-1, q_width + kv_width, kv_width).contiguous(), spec_.kv_heads)});
   } else {
     kv.push_back(kv[static_cast<size_t>(block.kv_block)]);

@@ -77,6 +77,9 @@ std::vector<ModelCase> model_cases() {
   inputs.blocks.order = {"default", "input", "again", "input", "default", "far_input"};
   all.push_back({"mpt_reused_inputs", {inputs}, {2, 16}, 3});
   all.push_back({"mpt_temperature", {warm}, {2, 19}});
+  MptConfig xpos = shared;  // blocks that reuse keys have queries alone to scale
+  xpos.positions = PositionKind::kRope, xpos.xpos_scale_base = 7, xpos.rope_theta = 500;
+  all.push_back({"mpt_xpos", {xpos}, {2, 23}});
   all.push_back({"mpt_blocks_that_differ", {mixed}, {2, 21}});
   all.push_back({"mpt_reused_kv", {shared}, {2, 18}, 3});
   all.push_back({"mpt_reused_kv_chains", {chained}, {1, 30}});

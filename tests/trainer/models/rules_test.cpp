@@ -76,6 +76,20 @@ TEST(ModelRules, RefuseStretchesThatDoNothing) {
             (Paths{"model.rope_theta", "model.rope_scaling"}));
 }
 
+TEST(ModelRules, RefuseXposThatDoesNothingOrOverflows) {
+  const auto rotary = PositionKind::kRope;
+  EXPECT_EQ(problems_of(MptConfig{.positions = rotary, .xpos_scale_base = 512}), "");
+  EXPECT_EQ(problems_of(MptConfig{.xpos_scale_base = 512}),
+            "model.xpos_scale_base: does nothing unless positions = \"rope\"; leave it out");
+  EXPECT_EQ(problems_of(MptConfig{
+                .positions = rotary, .rope_scaling = {.type = RopeStretch::kLinear}, .xpos_scale_base = 512}),
+            "model.xpos_scale_base: cannot go with rope_scaling: choose one of the two");
+  EXPECT_EQ(
+      problems_of(MptConfig{.max_seq_len = 65536, .positions = rotary, .xpos_scale_base = 512}),
+      "model.xpos_scale_base: 512 makes numbers beyond fp32 in max_seq_len = 65536 positions; 1024 is the "
+      "least");
+}
+
 TEST(ModelRules, RefuseFirstValuesThatDoNothing) {
   EXPECT_EQ(paths_of(with_init({.init_gain = 2})), Paths{"model.init.init_gain"});
   EXPECT_EQ(paths_of(with_init({.init_std = 1})), Paths{"model.init.init_std"});

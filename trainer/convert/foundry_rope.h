@@ -1,0 +1,14 @@
+// LLM Foundry's words for rotary positions: rope_theta, rope_impl, rope_dail_config and rope_hf_config.
+#pragma once
+#include "trainer/convert/hf_keys.h"
+#include "trainer/models/mpt_config.h"
+
+namespace tycho {
+
+/// Their keys in attn_config.
+HfTable<MptConfig> foundry_rope_keys();
+
+/// An attn_config without the one of rope_dail_config and rope_hf_config that its rope_impl does not look at.
+Json with_chosen_rope(Json attn_config);
+
+}  // namespace tycho
