@@ -189,6 +189,24 @@ void check_reuse(const MptConfig& model, const char* key, std::optional<int64_t>
   }
 }
 
+/// Scaled queries and scaled keys tell distances; one of them alone would tell how long the sequence is.
+void check_xpos_of_reused_keys(const MptConfig& model, Rules& rules) {
+  const BlocksConfig& blocks = model.blocks;
+  if (!model.xpos_scale_base) return;
+  std::set<std::string> noted;
+  for (int64_t i = 0; i < std::min(model.layers, std::ssize(blocks.order)); ++i) {
+    int64_t owner = i;
+    while (owner >= 0 && blocks.kind_of(owner).reuse_kv) owner -= *blocks.kind_of(owner).reuse_kv;
+    if (owner < 0 || blocks.kind_of(owner).nope == blocks.kind_of(i).nope) continue;
+    const std::string& name = blocks.order[static_cast<size_t>(i)];
+    if (noted.insert(name).second)
+      rules.wrong(fmt::format("model.blocks.kinds.{}.reuse_kv", name),
+                  "leads to keys {} xPos, and its queries are {}; set nope in both or in neither",
+                  blocks.kind_of(owner).nope ? "without" : "with",
+                  blocks.kind_of(i).nope ? "without" : "with");
+  }
+}
+
 void check_blocks(const MptConfig& model, Rules& rules) {
   const BlocksConfig& blocks = model.blocks;
   const bool floor_is_used = model.temperature_tuning.attn_scale.value_or(0) > 0 ||
@@ -221,6 +239,7 @@ void check_blocks(const MptConfig& model, Rules& rules) {
   if (!known) return;
   check_reuse(model, "reuse_kv", &BlockKindConfig::reuse_kv, rules);
   check_reuse(model, "reuse_kv_x", &BlockKindConfig::reuse_kv_x, rules);
+  check_xpos_of_reused_keys(model, rules);
 }
 
 constexpr const char* kBesideWeights = "beside weights, which are the first values";

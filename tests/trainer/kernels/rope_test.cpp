@@ -64,7 +64,7 @@ TEST(XposTables, AScoreFadesByItsPairsFactorToTheDistance) {
   const double factor = (0.5 + 0.4) / 1.4;  // of the second of two pairs
   for (int64_t of_q = 0; of_q < 9; ++of_q)
     for (int64_t of_k = 0; of_k < 9; ++of_k)
-      EXPECT_NEAR(at::dot(q[of_q], k[of_k]).item<double>(),
+      EXPECT_NEAR((q[of_q] * k[of_k]).sum().item<double>(),
                   std::cos(0.1 * static_cast<double>(of_q - of_k)) *
                       std::pow(factor, static_cast<double>(of_q - of_k) / 3),
                   1e-6);

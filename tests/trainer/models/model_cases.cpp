@@ -78,6 +78,7 @@ std::vector<ModelCase> model_cases() {
   all.push_back({"mpt_reused_inputs", {inputs}, {2, 16}, 3});
   all.push_back({"mpt_temperature", {warm}, {2, 19}});
   MptConfig xpos = shared;  // blocks that reuse keys have queries alone to scale
+  xpos.blocks.kinds["far_again"].nope = false;
   xpos.positions = PositionKind::kRope, xpos.xpos_scale_base = 7, xpos.rope_theta = 500;
   all.push_back({"mpt_xpos", {xpos}, {2, 23}});
   all.push_back({"mpt_blocks_that_differ", {mixed}, {2, 21}});

@@ -88,6 +88,17 @@ TEST(ModelRules, RefuseXposThatDoesNothingOrOverflows) {
       problems_of(MptConfig{.max_seq_len = 65536, .positions = rotary, .xpos_scale_base = 512}),
       "model.xpos_scale_base: 512 makes numbers beyond fp32 in max_seq_len = 65536 positions; 1024 is the "
       "least");
+  const auto reusing = [](bool nope) {
+    MptConfig model{.layers = 2, .positions = PositionKind::kRope, .xpos_scale_base = 512};
+    model.blocks.kinds = {{"again", {.nope = nope, .reuse_kv = 1}}};
+    model.blocks.order = {"default", "again"};
+    return problems_of(model);
+  };
+  EXPECT_EQ(reusing(false), "");
+  EXPECT_EQ(
+      reusing(true),
+      "model.blocks.kinds.again.reuse_kv: leads to keys with xPos, and its queries are without; set nope in "
+      "both or in neither");
 }
 
 TEST(ModelRules, RefuseFirstValuesThatDoNothing) {
