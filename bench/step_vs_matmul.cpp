@@ -141,9 +141,8 @@ int main(int argc, char** argv) {
   const double flops = 6.0 * static_cast<double>(model.layout().num_matmul_params * shape.tokens());
   const auto rate = [&](double share, std::vector<double>& of) { return share * flops / median(of) / 1e9; };
   fmt::print(
-      "{} B={} T={} {}: step {:.4f} s, products alone {:.4f} s ({:.0f} GFLOP/s; forward {:.0f}, dx {:.0f}, "
-      "dw "
-      "{:.0f}), ratio {:.3f}; {} rounds, {}\n",
+      "{} B={} T={} {}: step {:.4f} s, products alone {:.4f} s "
+      "({:.0f} GFLOP/s; forward {:.0f}, dx {:.0f}, dw {:.0f}), ratio {:.3f}; {} rounds, {}\n",
       name, shape.batch, shape.seq, dtype == at::kFloat ? "fp32" : "bf16", median(steps), median(bounds),
       rate(1, bounds), rate(1.0 / 3, forwards), rate(1.0 / 3, dxs), rate(1.0 / 3, dws),
       median(steps) / median(bounds), rounds, device_name(at::kCPU));

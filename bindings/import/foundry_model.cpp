@@ -59,14 +59,23 @@ bool rope_impl_is(Mapper& mapper, const char* wanted) {
   return (mapper.is_null(impl) ? "dail" : mapper.text_of(impl)) == wanted;
 }
 
-void map_xpos(Mapper& mapper, const DocEntry& entry) {
-  const DocNode *type = entry.node.find("type"), *base = entry.node.find("xpos_scale_base");
-  const std::string kind = type == nullptr ? "original" : mapper.text_of(type);
-  if (!rope_impl_is(mapper, "dail") || kind == "original") return mapper.remark(entry, "no xPos");
-  if (kind != "xpos")
-    return mapper.problem({entry.path + ".type", *type}, "LLM Foundry has original and xpos");
-  if (base == nullptr) return mapper.emit(entry, "xpos_scale_base", "512");
-  mapper.emit(entry, "xpos_scale_base", mapper.expression({entry.path + ".xpos_scale_base", *base}));
+bool has_xpos(Mapper& mapper) {
+  const DocNode* type = mapper.root().at("model.attn_config.rope_dail_config.type");
+  return rope_impl_is(mapper, "dail") && type != nullptr && mapper.text_of(type) == "xpos";
+}
+
+void map_dail_type(Mapper& mapper, const DocEntry& entry) {
+  const bool original = mapper.text_of(&entry.node) == "original";
+  if (original || !rope_impl_is(mapper, "dail")) return mapper.remark(entry, "no xPos");
+  if (!has_xpos(mapper)) return mapper.problem(entry, "LLM Foundry has original and xpos");
+  if (mapper.root().at("model.attn_config.rope_dail_config.xpos_scale_base") != nullptr)
+    return mapper.remark(entry, "xpos_scale_base says it");
+  mapper.emit(entry, "xpos_scale_base", "512");
+}
+
+void map_xpos_scale_base(Mapper& mapper, const DocEntry& entry) {
+  if (!has_xpos(mapper)) return mapper.remark(entry, "no xPos");
+  to("xpos_scale_base", "xpos_scale_base").act(mapper, entry);
 }
 
 void map_rope_scaling(Mapper& mapper, const DocEntry& entry) {
@@ -156,7 +165,8 @@ const Rows kAttention = {
     positions("rope", "rope"),
     beside("rope_theta", "rope", "rope_theta"),
     left_out("rope_impl", kKernel),
-    by("rope_dail_config", map_xpos),
+    group("rope_dail_config", {by("type", map_dail_type), left_out("pos_idx_in_fp32", "they always are"),
+                               by("xpos_scale_base", map_xpos_scale_base)}),
     by("rope_hf_config", map_rope_scaling),
     only("nope", {"false"}, "LLM Foundry has it in block_overrides only"),
     by("attn_temperature_tuning", map_temperature),

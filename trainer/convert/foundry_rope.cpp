@@ -1,8 +1,6 @@
 // LLM Foundry's two ways of rotating, and what each of them can be told.
 #include "trainer/convert/foundry_rope.h"
 
-#include <cmath>
-
 #include "trainer/convert/hf_families.h"
 
 namespace tycho {
@@ -47,13 +45,7 @@ HfTable<MptConfig> rope_hf_keys() {
 std::optional<Json> rope_hf_json(const MptConfig& model) {
   const RopeScalingConfig& rope = model.rope_scaling;
   if (rope.type == RopeStretch::kNone) return Json{{"type", "no_scaling"}, {"factor", 1.0}};
-  Json json = {{"type", enum_name(rope.type)}, {"factor", rope.factor}};
-  if (rope.type == RopeStretch::kLlama3) {
-    json["low_freq_factor"] = rope.low_freq_factor;
-    json["high_freq_factor"] = rope.high_freq_factor;
-    json["original_max_position_embeddings"] = rope.original_max_seq_len;
-  }
-  return json;
+  return rope_stretch_json("type", rope);
 }
 
 }  // namespace
@@ -66,6 +58,7 @@ HfTable<MptConfig> foundry_rope_keys() {
 }
 
 Json with_chosen_rope(Json attn_config) {
+  if (!attn_config.is_object()) return attn_config;
   const auto impl = attn_config.find("rope_impl");
   const bool hf = impl != attn_config.end() && *impl == "hf";
   attn_config.erase(hf ? "rope_dail_config" : "rope_hf_config");

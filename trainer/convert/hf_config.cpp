@@ -177,6 +177,16 @@ HfConfigText write_hf_config(const ModelConfig& model, int64_t seq_len) {
   return text;
 }
 
+Json rope_stretch_json(const char* type_key, const RopeScalingConfig& rope) {
+  Json json = {{type_key, enum_name(rope.type)}, {"factor", rope.factor}};
+  if (rope.type == RopeStretch::kLlama3) {
+    json["low_freq_factor"] = rope.low_freq_factor;
+    json["high_freq_factor"] = rope.high_freq_factor;
+    json["original_max_position_embeddings"] = rope.original_max_seq_len;
+  }
+  return json;
+}
+
 const std::vector<std::string>& universal_hf_keys() {
   static const std::vector<std::string> keys = {
       "architectures", "model_type", "torch_dtype", "dtype", "transformers_version", "_name_or_path",

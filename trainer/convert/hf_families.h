@@ -28,6 +28,9 @@ const std::vector<std::string>& universal_hf_keys();
 void read_hf_activation(const JsonPlace& place, Activation& activation);
 std::string hf_activation_name(Activation activation);
 
+/// What a stretch of another type than none says, its type under `type_key`.
+Json rope_stretch_json(const char* type_key, const RopeScalingConfig& rope);
+
 /// The keys of rope_scaling and of transformers 5's rope_parameters.
 template <class Family>
 HfTable<Family> rope_keys() {

@@ -9,13 +9,7 @@ using LlamaKey = HfKey<LlamaConfig>;
 std::optional<Json> rope_scaling_json(const LlamaConfig& model) {
   const RopeScalingConfig& rope = model.rope_scaling;
   if (rope.type == RopeStretch::kNone) return Json(nullptr);
-  Json json = {{"rope_type", enum_name(rope.type)}, {"factor", rope.factor}};
-  if (rope.type == RopeStretch::kLlama3) {
-    json["low_freq_factor"] = rope.low_freq_factor;
-    json["high_freq_factor"] = rope.high_freq_factor;
-    json["original_max_position_embeddings"] = rope.original_max_seq_len;
-  }
-  return json;
+  return rope_stretch_json("rope_type", rope);
 }
 
 /// transformers counts a dynamic stretch from max_position_embeddings, whatever else is written.

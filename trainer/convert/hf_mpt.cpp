@@ -214,11 +214,9 @@ MptKey learned_positions() {
 MptKey init_group() { return group("init_config", init_table()); }
 
 MptKey attention_group() {
-  const MptTable table = mpt_attention_table();
-  MptKey key = group("attn_config", table);
-  key.read = [=](const JsonPlace& place, MptConfig& model) {
-    if (place.json.is_null() || !check_object(place, "a table of keys")) return;
-    read_table(JsonPlace{with_chosen_rope(place.json), place.path, place.problems}, table, model);
+  MptKey key = group("attn_config", mpt_attention_table());
+  key.read = [read = key.read](const JsonPlace& place, MptConfig& model) {
+    read(JsonPlace{with_chosen_rope(place.json), place.path, place.problems}, model);
   };
   return key;
 }

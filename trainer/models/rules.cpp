@@ -94,15 +94,15 @@ void check_rope(const RopeScalingConfig& rope, int64_t head_dim, Rules& rules) {
 }
 
 void check_xpos(const MptConfig& model, Rules& rules) {
-  const double base = model.xpos_scale_base.value_or(512);
-  rules.needs("model.xpos_scale_base", model.xpos_scale_base.has_value(),
-              model.positions == PositionKind::kRope, "unless positions = \"rope\"");
-  if (model.xpos_scale_base && model.rope_scaling.type != RopeStretch::kNone)
+  if (!model.xpos_scale_base) return;
+  rules.needs("model.xpos_scale_base", true, model.positions == PositionKind::kRope,
+              "unless positions = \"rope\"");
+  if (model.rope_scaling.type != RopeStretch::kNone)
     rules.wrong("model.xpos_scale_base", "cannot go with rope_scaling: choose one of the two");
   // The first query's product with the last key, which is hidden but may be computed, grows to
   // 3.5^(max_seq_len / base).
-  const double least = static_cast<double>(model.max_seq_len) / 64;
-  if (model.xpos_scale_base && base < least)
+  const double base = *model.xpos_scale_base, least = static_cast<double>(model.max_seq_len) / 64;
+  if (base < least)
     rules.wrong("model.xpos_scale_base",
                 "{} makes numbers beyond fp32 in max_seq_len = {} positions; {} is the least", base,
                 model.max_seq_len, least);

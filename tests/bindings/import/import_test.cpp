@@ -109,6 +109,9 @@ TEST(Import, WritesTheRotationsThatRopeImplChooses) {
   EXPECT_CONTAINS(refusal(foundry("model:\n  name: mpt_causal_lm\n  attn_config: {rope: true, "
                                   "rope_dail_config: {type: yarn}}\n")),
                   "rope_dail_config.type = yarn: LLM Foundry has original and xpos");
+  EXPECT_CONTAINS(refusal(foundry("model:\n  name: mpt_causal_lm\n  attn_config: {rope: true, "
+                                  "rope_dail_config: {xpos_scale_bas: 3}}\n")),
+                  "rope_dail_config.xpos_scale_bas");
 }
 
 TEST(Import, WritesBlocksThatDiffer) {
