@@ -7,8 +7,8 @@
 #include <new>
 #include <system_error>
 
+#include "host/other_words.h"
 #include "host/verb.h"
-#include "trainer/base/nearest.h"
 
 namespace tycho {
 namespace {
@@ -24,22 +24,25 @@ void print_help() {
 }
 
 const Verb& find_verb(const std::string& name) {
-  std::vector<std::string> names;
   for (const Verb& verb : all_verbs()) {
     if (name == verb.name) return verb;
-    names.emplace_back(verb.name);
   }
-  fail(ExitCode::kUsage, "[tycho] no verb \"{}\"{}; `tycho --help` lists them", name,
-       did_you_mean(name, names));
+  refuse_verb(name);
 }
 
+bool asks_for_help(const std::string& word) { return word == "--help" || word == "-h" || word == "help"; }
+
 int run_command(const std::vector<std::string>& argv) {
-  if (argv.empty() || argv[0] == "--help" || argv[0] == "-h" || argv[0] == "help") {
+  bool help = false;
+  if (argv.size() > 1 && asks_for_help(argv[0])) {  // tycho help run
+    parse_arguments(find_verb(argv[1]), {"--help"}, help);
+    return 0;
+  }
+  if (argv.empty() || asks_for_help(argv[0])) {
     print_help();
     return static_cast<int>(argv.empty() ? ExitCode::kUsage : ExitCode::kOk);
   }
   const Verb& verb = find_verb(argv[0] == "--version" ? "version" : argv[0]);
-  bool help = false;
   const Arguments arguments = parse_arguments(verb, {argv.begin() + 1, argv.end()}, help);
   return help ? 0 : verb.run(arguments);
 }

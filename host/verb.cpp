@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "bindings/import/import.h"
+#include "host/other_words.h"
 #include "trainer/base/nearest.h"
 
 namespace tycho {
@@ -123,17 +124,6 @@ void print_verb_help(const Verb& verb, const cxxopts::Options& options) {
              verb.spec.example);
 }
 
-[[noreturn]] void refuse_option(const Verb& verb, const std::string& given) {
-  if (takes_overrides(verb) && given.find('=') != std::string::npos) {
-    fail(ExitCode::kUsage, "[tycho {}] no option {}; a key has no dashes before it: {}", verb.name, given,
-         given.substr(given.find_first_not_of('-')));
-  }
-  std::vector<std::string> names;
-  for (const OptionSpec& option : verb.spec.options) names.push_back("--" + long_name(option));
-  fail(ExitCode::kUsage, "[tycho {}] no option {}{}; `tycho {} --help` lists them", verb.name, given,
-       did_you_mean(given, names), verb.name);
-}
-
 }  // namespace
 
 size_t first_word(const Verb& verb, const std::vector<std::string>& argv) {
@@ -175,10 +165,12 @@ Arguments parse_arguments(const Verb& verb, const std::vector<std::string>& argv
   }
   size_t position = 0;
   bool only_words = false;  // after "--"
-  for (const std::string& one : arguments.words) {
+  for (size_t i = 0; i < arguments.words.size(); ++i) {
+    const std::string& one = arguments.words[i];
     for (; position < given.words.size() && given.words[position] != one; ++position)
       only_words |= given.words[position] == "--";
-    if (!only_words && one.size() > 1 && one[0] == '-') refuse_option(verb, one);
+    if (!only_words && one.size() > 1 && one[0] == '-')
+      refuse_option(verb, one, position + 1 < given.words.size() ? given.words[position + 1] : "");
     arguments.numbers.push_back(position < given.numbers.size() ? given.numbers[position] : 0);
     ++position;
   }

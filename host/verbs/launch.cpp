@@ -31,6 +31,8 @@ const Verb& launched_verb(const Arguments& arguments) {
     if (name == verb.name &&
         (verb.run == run_run || verb.run == run_rerun || verb.run == run_repl || verb.run == run_plan))
       return verb;
+  if (name.ends_with(".lua") || name.ends_with(".yaml") || name.ends_with(".toml"))
+    fail(ExitCode::kUsage, "[tycho launch] wanted a verb before the recipe, given {0}; write  run {0}", name);
   fail(ExitCode::kUsage,
        "[tycho launch] wanted run, rerun, repl or plan --probe after the options, given \"{}\"; other verbs "
        "have one rank",

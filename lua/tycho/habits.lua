@@ -92,6 +92,26 @@ function M.at_load(index, line)
   end
 end
 
+local function ends_value(token)
+  if token.kind == "name" then return token.text ~= "return" and token.text ~= "=" end
+  return token.kind == "number" or token.kind == "string" or token.text == "}" or token.text == ")" or token.text == "]"
+end
+
+-- A table in which Lua wanted its end: the token that a comma is missing behind, and what to write; nil for another mistake.
+function M.missing_comma(index, line, message)
+  local near = message:match "'[})]' expected.* near '(.-)'$"
+  if not near then return nil end
+  for _, i in ipairs(index.by_line[line] or {}) do
+    local token, before = index.tokens[i], index.tokens[i - 1]
+    local following = index.tokens[i + 1]
+    local begins = token.kind == "string" or token.kind == "number" or token.text == "{" or (token.kind == "name"
+      and (not following or following.text == "=" or following.text == "." or following.text == "," or following.text == "}"))
+    if begins and token.text:sub(1, #near) == near and before and ends_value(before) then
+      return before, ("a comma is missing behind  %s"):format(before.text)
+    end
+  end
+end
+
 local kRaised = {
   { "attempt to perform arithmetic on .*a string value", 'texts are joined by  ..  in Lua; "+" adds numbers only' },
   { "attempt to perform arithmetic on .*a nil value", "this name has no value yet" },

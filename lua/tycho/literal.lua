@@ -1,6 +1,7 @@
 -- Reads a value of an argument as the schema's type says, not by guessing: optimizer.lr=1e-4 is a number,
 -- run_name=1e4 is a name.
 local native = require "tycho.native"
+local other_values = require "tycho.other_values"
 local schema = require "tycho.schema"
 local values = require "tycho.values"
 
@@ -75,24 +76,42 @@ function readers.boolean(spec, text)
   return nil, "wanted " .. schema.describe(spec) .. (meant and ("; write %s"):format(meant) or "")
 end
 
+-- What was meant by a text that is no number: 1_000, 1,000, 3–4e-4 with a dash of a word processor, "3e-4" in quotes, 1/3.
+local function number_hint(spec, text)
+  local plain = (other_values.plain(text) or text):gsub("^[\"'](.*)[\"']$", "%1")
+  local is_grouped = plain:find "^[%+%-]?%d[%d_]*[%d_%.eE%-]*,?$" or plain:find "^%d%d?%d?,%d%d%d,?[%d,]*$"
+  plain = is_grouped and plain:gsub("[_,]", "") or plain
+  local fits = tonumber(plain) and schema.check(spec, tonumber(plain)) ~= nil
+  if fits and plain ~= text then return ("; write %s"):format(plain) end
+  local computes = text:find("[%*/%^%(]") and not text:find("[,{}]") and not text:find("^%l+%(")
+  return computes and "; an expression is written  key:=expression" or ""
+end
+
 function readers.number(spec, text)
   local number = text:find("^[%+%-]?[%d%.]") and tonumber(text)
   if number then return number end
   local percent = schema.is_ratio(spec) and tonumber(text:match("^([%d%.]+)%%$"))
   if percent then return percent / 100 end
-  local plain = text:gsub("[_,]", "")
-  local hint = tonumber(plain) and ("; write %s"):format(plain)
-    or text:find("[%*/%^%(]") and "; an expression is written  key:=expression" or ""
-  return nil, "wanted " .. schema.describe(spec) .. hint
+  return nil, "wanted " .. schema.describe(spec) .. number_hint(spec, text)
 end
 readers.integer = readers.number
 
+-- "(0.9, 0.95)", "0.9,0.95" and "0.9 0.95" as [0.9,0.95], when that fits.
+local function not_a_list(spec, text)
+  local words = {}
+  for word in text:gsub("^[\"'%(%[{]+", ""):gsub("[\"'%)%]}]+$", ""):gmatch "[^%s,;]+" do words[#words + 1] = word end
+  local meant = "[" .. table.concat(words, ",") .. "]"
+  local example = text ~= "" and M.read(spec, meant) ~= nil and meant or "[0.9,0.98]"
+  return ("wanted a list such as %s; in a shell, quote it: '%s'"):format(example, example)
+end
+
 function readers.list(spec, text)
   local body = inside(text)
-  if not body then return nil, "wanted a list such as [0.9,0.98]; in a shell, quote it: '[0.9,0.98]'" end
-  local out = {}
-  for i, part in ipairs(split(body)) do
+  if not body then return nil, not_a_list(spec, text) end
+  local out, parts = {}, split(body)
+  for i, part in ipairs(parts) do
     local value, message = read(spec.item, part)
+    if value == nil and #parts == 1 and part:find "[%d\"']%s+[%d\"'.-]" then return nil, not_a_list(spec, text) end
     if value == nil then return nil, ("value %d: %s"):format(i, message) end
     out[i] = value
   end
@@ -131,7 +150,7 @@ function readers.component(spec, text)
   if not kind then kind, body = text, "" end
   if not spec.kinds[kind] then
     local names = schema.sorted_keys(spec.kinds)
-    local near = schema.did_you_mean(kind, names)
+    local near = other_values.kind(kind, spec.kinds) or schema.did_you_mean(kind, names)
     return nil, "one of  " .. table.concat(names, "  ") .. (near and ("  (did you mean %s?)"):format(near) or "")
   end
   local out, message = read_map(body, known_field(spec.kinds[kind].fields))
@@ -154,6 +173,8 @@ function M.read(spec, text)
       value, message = nil, "wanted a " .. schema.describe(spec)
     end
   else
+    local plain = text:find "^\226\128[\152\153\156\157]" and other_values.plain(text)
+    if plain then return nil, ("these quotes are a word processor's; write %s"):format(unquoted(plain)) end
     value, message = schema.check(spec, unquoted(text))
   end
   if value == nil and kNothing[text] then

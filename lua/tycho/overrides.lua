@@ -1,5 +1,7 @@
 -- The grammar of arguments: one text in, one override out, with the columns of its parts for carets.
 --   path = value   path := expression   path += -= *= /= operand   +path=value   ~path   @file
+local other_values = require "tycho.other_values"
+
 local M = {}
 
 -- The operator that begins at `at`, and where it ends.
@@ -54,6 +56,17 @@ local kHabits = {
   { "^[%w_%.]+%s*%*%*=", "there is no **= ; write  key:=r.key^2" },
 }
 
+-- Dashes, quotes and equals signs of a word processor before the value.
+local function foreign_sign(text)
+  local key = text:match "^[^=]*=?"
+  local plain, sign = other_values.plain(key)
+  if not plain then plain, sign = other_values.plain(text:match "^[%w_%.]*\239\188\157" or "") end
+  if not plain then return nil end
+  local whole = other_values.plain(text):gsub("^%-+", "")
+  return refuse(("%s is a sign of a word processor"):format(sign), text:find(sign, 1, true), #sign,
+    "write  " .. M.shell_word(whole))
+end
+
 local function without_operator(text)
   for _, habit in ipairs(kHabits) do
     local _, stop = text:find(habit[1])
@@ -81,6 +94,11 @@ function M.parse(text)
     return { op = "@", parts = {}, value = text:sub(2), value_col = 2, text = text }
   end
   if first == "~" then return removal(text) end
+  local _, foreign = foreign_sign(text)
+  if foreign then return nil, foreign end
+  if text:find("^%+%+") then
+    return refuse("there is no ++key", 1, 2, ("write  %s: an argument always wins over the recipe"):format(M.shell_word(text:sub(3))))
+  end
   local is_habit = text:find("^%-%-?%a") or text:find("^[%w_%.]+%s*==")
   if is_habit or not text:find("=", 1, true) then return without_operator(text) end
   local adding = first == "+"

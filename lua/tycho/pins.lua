@@ -45,7 +45,8 @@ local function bad_index(specs, key, name)
 end
 
 -- All specs that the path can mean and those of its parent; nil and a problem when there is none.
-local function specs_at(root, parts)
+local function specs_at(root, override)
+  local parts = override.parts
   local specs, parent = { root }, nil
   for i, part in ipairs(parts) do
     local at = overrides.path(parts, i - 1)
@@ -55,7 +56,7 @@ local function specs_at(root, parts)
     if #found == 0 then
       local near = suggest.paths(root, at, tostring(part.key), beside)
       return nil, { message = "unknown key  " .. overrides.path(parts, i), col = part.col, len = part.len,
-        hint = other_names.key_hint(root, overrides.path(parts, i), part.key) or suggest.hint(root, near, "") or "`tycho config` lists every key" }
+        hint = other_names.argument_hint(root, override) or suggest.hint(root, near, "") or "`tycho config` lists every key" }
     end
     specs, parent = found, specs
   end
@@ -202,7 +203,7 @@ local function put(place, specs, parent, override)
   end
   if op == "=" or op == "+" or (op == "+=" and specs[1].type == "map") then
     local spec, given = first_reading(specs, function(spec) return literal.read(spec, override.value) end)
-    if not spec then return nil, value_problem(override, given, other_names.value_hint(place.path, override.value)) end
+    if not spec then return nil, value_problem(override, given, other_names.value_hint(place.path, override.value, specs[1])) end
     if schema.is_scalar(spec) or spec.type == "list" then   -- read again where its spec is known: kinds differ
       choose(place, spec, override)
     else
@@ -239,7 +240,7 @@ function M.parse(root, arguments, tell)
     if not override then override, problem = overrides.parse(one.text) end
     if override then
       override.parts = renamed(root, one, override, function(...) tell("warning", ...) end)
-      local specs, parent = specs_at(root, override.parts)
+      local specs, parent = specs_at(root, override)
       local removed = specs and removed_above(tree, override.parts)
       problem = not specs and parent or removed and { message = ("%s takes %s out"):format(said_at(removed.absolute.site),
         removed.path), col = override.parts[1].col, len = #removed.path, hint = "leave one of the two out" } or nil

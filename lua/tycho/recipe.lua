@@ -5,6 +5,7 @@ local history = require "tycho.history"
 local lazy = require "tycho.lazy"
 local node = require "tycho.node"
 local operators = require "tycho.operators"
+local other_names = require "tycho.other_names"
 local pins = require "tycho.pins"
 local plain = require "tycho.plain"
 local schema = require "tycho.schema"
@@ -118,8 +119,9 @@ end
 local function report_open(self, at, field, path)
   local site = at.open_sites and at.open_sites[field.name] or history.site(self, at.path) or self.site
   local value = field.type == "component" and schema.example(field) or "..."
-  local problem = site_of.problem(site, "key", ("%s is required and not set: %s"):format(path, field.help or ""),
-    ("write  r.%s = %s  (%s)"):format(path, value, schema.describe(field)))
+  local hint = site.argument and ("add  %s=%s  (%s)"):format(path, value == "..." and "VALUE" or field.usual, schema.describe(field))
+    or ("write  r.%s = %s  (%s)"):format(path, value, schema.describe(field))
+  local problem = site_of.problem(site, "key", ("%s is required and not set: %s"):format(path, field.help or ""), hint)
   problem.open, problem.on_purpose = path, at.state[field.name] == "open"
   self:problem(problem)
 end
@@ -203,7 +205,8 @@ local function check_pins(self)
     if at and at.kind then
       message = ("%s is %s here; its keys are %s"):format(at.path, at.kind, table.concat(at.keys, ", "))
     end
-    self:problem(site_of.problem(pin.site, "key", message, not at and how_to_add(self.root, place.keys) or nil))
+    local hint = not at and how_to_add(self.root, place.keys) or other_names.names_a_kind(self.session.schema, place.path, pin.value)
+    self:problem(site_of.problem(pin.site, "key", message, hint))
   end)
 end
 

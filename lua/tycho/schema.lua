@@ -1,6 +1,7 @@
 -- Questions about the schema that C++ dumps from every fields(): which keys exist, what a value must be.
 local functions = require "tycho.functions"
 local native = require "tycho.native"
+local other_values = require "tycho.other_values"
 local plain = require "tycho.plain"
 local values = require "tycho.values"
 
@@ -240,11 +241,19 @@ end
 local kUnitWords = { ba = "batches", sp = "samples", tok = "tokens", ep = "epochs", dur = "share of the run",
   s = "seconds" }
 
+-- "100ba (batches), 100tok (tokens)": only what may be meant. Shares of a run are at most 1, and nothing else has a fraction.
 local function unit_examples(spec, number)
-  local out = {}
+  local out, value = {}, tonumber(number)
   for _, unit in ipairs(spec.units or { "ba", "ep", "sp", "tok", "dur", "s" }) do
-    out[#out + 1] = ("%s%s (%s)"):format(number, unit, kUnitWords[unit] or unit)
+    local may_be = unit == "s" or (unit == "dur" and value <= 1) or (unit ~= "dur" and value % 1 == 0)
+    if may_be then out[#out + 1] = ("%s%s (%s)"):format(number, unit, kUnitWords[unit] or unit) end
   end
+  return table.concat(out, ", ")
+end
+
+local function unit_words(spec)
+  local out = {}
+  for i, unit in ipairs(spec.units) do out[i] = ("%s (%s)"):format(unit, kUnitWords[unit] or unit) end
   return table.concat(out, ", ")
 end
 
@@ -253,10 +262,19 @@ local kOtherUnits = { steps = "ba", step = "ba", it = "ba", iters = "ba", iterat
   epochs = "ep", epoch = "ep", tokens = "tok", token = "tok", T = "tok", t = "tok", samples = "sp", sample = "sp",
   sequences = "sp", sec = "s", seconds = "s", min = "m", minutes = "m", hr = "h", hours = "h" }
 
-local function meant_unit(text)
+local kMultiples = { k = "e3", K = "e3", M = "e6", B = "e9", G = "e9" }
+
+local function meant_unit(spec, text)
+  local function is_unit(unit)
+    for _, one in ipairs(spec.units or {}) do
+      if one == unit then return true end
+    end
+    return spec.units == nil
+  end
   local number, word = text:match("^([%d%.eE%+%-_,]*%d)%s*([%a%%]+)$")
-  local unit = word and (kOtherUnits[word] or kOtherUnits[word:lower()])
-  if not unit or not tonumber((number:gsub("[_,]", ""))) then return "" end
+  if kMultiples[word] and is_unit "tok" and not number:find "[eE_,]" then return ('; write "%s%stok"'):format(number, kMultiples[word]) end
+  local unit = word and (kUnitWords[word] and word or kOtherUnits[word] or kOtherUnits[word:lower()])
+  if not unit or not is_unit(unit) or not tonumber((number:gsub("[_,]", ""))) then return "" end
   return ('; write "%s%s"'):format(number:gsub("[_,]", ""), unit)
 end
 
@@ -289,8 +307,10 @@ function check.integer(spec, value)
   return value
 end
 
-function check.string(_, value)
+function check.string(spec, value)
   if type(value) == "string" and native.utf8_error(value) then return nil, "wanted text in UTF-8" end
+  local unfilled = type(value) == "string" and spec.name and other_values.interpolation(value)
+  if unfilled then return nil, "nothing fills in " .. unfilled end
   if type(value) == "string" then return value end
   return nil, "wanted text in quotes"
 end
@@ -301,6 +321,8 @@ function check.enum(spec, value)
   end
   local absent = type(value) == "string" and native.absent(value)
   if absent then return nil, ("%s  (%s)"):format(M.describe(spec), absent) end
+  local other = type(value) ~= "boolean" and other_values.of_enum(value, spec.values)
+  if other then return nil, ("%s; %s"):format(M.describe(spec), other) end
   local near = type(value) == "string" and M.did_you_mean(value, spec.values)
   return nil, M.describe(spec) .. (near and ('  (did you mean "%s"?)'):format(near) or "")
 end
@@ -308,16 +330,24 @@ end
 function check.duration(spec, value)
   if type(value) == "number" or (type(value) == "string" and tonumber(value)) then
     local number = type(value) == "number" and values.number_text(value) or value
-    return nil, "a duration needs a unit: " .. unit_examples(spec, number)
+    local meant = unit_examples(spec, number)
+    return nil, "a duration needs a unit: " .. (meant == "" and unit_words(spec) or meant)
   end
   local quantity, message = value, nil
   if type(value) == "string" then quantity, message = values.duration(value) end
-  if not quantity then return nil, message .. meant_unit(value) end
+  if not quantity then
+    if spec.units then message = ('wanted a number and a unit of %s; given "%s"'):format(unit_words(spec), value) end
+    return nil, message .. meant_unit(spec, value)
+  end
   if not values.is_quantity(quantity) or quantity.class ~= "duration" then return nil, wanted(spec) end
   if spec.units then
     local known = false
     for _, unit in ipairs(spec.units) do known = known or unit == quantity.unit end
-    if not known then return nil, "this one is given in " .. unit_examples(spec, values.number_text(quantity.value)) end
+    if not known and quantity.unit == "s" then return nil, ("wanted %s, given a time"):format(unit_words(spec)) end
+    if not known then
+      local meant = unit_examples(spec, values.number_text(quantity.value))
+      return nil, meant == "" and "this one is given in " .. unit_words(spec) or "this one is given in " .. meant
+    end
   end
   if not in_limits(spec, quantity.value) then return nil, wanted(spec) end
   return values.copy(quantity)

@@ -9,6 +9,7 @@ local functions = require "tycho.functions"
 local native = require "tycho.native"
 local origin = require "tycho.origin"
 local override_files = require "tycho.override_files"
+local pieces = require "tycho.pieces"
 local pins = require "tycho.pins"
 local recipe = require "tycho.recipe"
 local report = require "tycho.report"
@@ -173,7 +174,8 @@ end
 
 local function read_arguments(session, arguments, computed)
   local expanded = {}
-  guarded(session, function() expanded = override_files.expand(session, arguments) end)
+  local whole = pieces.joined(arguments, function(...) tell(session, ...) end)
+  guarded(session, function() expanded = override_files.expand(session, whole) end)
   expanded = arguments_of.take(session, expanded)
   session.pins, session.expressions = pins.parse(session.schema, expanded, function(...) tell(session, ...) end)
   expressions.prepare(session, computed)

@@ -14,8 +14,9 @@ local function report_syntax(session, file, message)
   local index = lexer.index(session.sources[file])
   for l = line, math.max(1, line - 1), -1 do
     local token, advice = habits.at_load(index, l)
+    if not token then token, advice = habits.missing_comma(index, l, text or message) end
     if token then
-      return session:problem { file = file, line = l, col = token.col, len = token.len, message = "not Lua",
+      return session:problem { file = file, line = token.line, col = token.col, len = token.len, message = "not Lua",
         hint = advice }
     end
   end

@@ -37,6 +37,16 @@ TEST_F(CliTest, HelpNamesEveryVerbAndEveryVerbHasHelpWithAnExample) {
   }
 }
 
+TEST_F(CliTest, HelpOfAVerbIsTheSameInEveryOrder) {
+  const std::string own = shell("tycho run --help").output;
+  for (const char* order : {"help run", "--help run", "-h run", "run -h"}) {
+    const Outcome help = shell(std::string("tycho ") + order);
+    EXPECT_EQ(help.code, 0) << order;
+    EXPECT_EQ(help.output, own) << order;
+  }
+  EXPECT_EQ(shell("tycho help").output, shell("tycho --help").output);
+}
+
 TEST_F(CliTest, UsageErrorsExitWithTwo) {
   EXPECT_EQ(shell("tycho").code, 2);
   const Outcome unknown = shell("tycho chek x.lua");

@@ -94,13 +94,13 @@ describe("pins", function()
   end)
 
   it("refuse wrong units, values out of range and half-written arguments", function()
-    local text = report(whole(), { "max_duration=4800", "optimizer.lr=-1", "precision=fp17", "seq_len", "=3", "seed=", "model=gpt",
+    local text = report(whole(), { "max_duration=4800", "optimizer.lr=-1", "precision=fp17", "=3", "seq_len", "seed=", "model=gpt",
       "model.tied=yes", "precision+=3", "optimizer.betas=0.9" })
     expect(text).to_contain "argument 2  max_duration=4800: a duration needs a unit: 4800ba (batches), 4800tok (tokens)"
     expect(text).to_contain "argument 3  optimizer.lr=-1: wanted number > 0"
     expect(text).to_contain 'argument 4  precision=fp17: one of  "fp32"  "bf16"'
-    expect(text).to_contain "argument 5  seq_len: wanted key=value"
-    expect(text).to_contain "argument 6  =3: a key cannot begin with ="
+    expect(text).to_contain "argument 6  seq_len: wanted key=value"
+    expect(text).to_contain "argument 5  =3: a key cannot begin with ="
     expect(text).to_contain "argument 7  seed=: wanted integer >= 0"
     expect(text).to_contain "argument 8  model=gpt: one of  llama"
     expect(text).to_contain "argument 9  model.tied=yes: wanted true or false"

@@ -105,7 +105,9 @@ function M.syntax_problem(session, message)
   local line, text = message:match(":(%d+): (.*)$")
   line = tonumber(line)
   local token, hint
-  if line then token, hint = habits.at_load(site_of.index(session.sites, kFile), line) end
+  local index = line and site_of.index(session.sites, kFile)
+  if index then token, hint = habits.at_load(index, line) end
+  if index and not token then token, hint = habits.missing_comma(index, line, text) end
   return { file = kFile, line = line, col = token and token.col, len = token and token.len, hint = hint,
     message = "not Lua: " .. (text or message) }
 end

@@ -227,10 +227,19 @@ local function without_prompts(text)
   return (("\n" .. text):gsub("\n>+ ", "\n"):sub(2))
 end
 
+-- What other prompts are left with.
+local kLeave = { exit = true, quit = true, ["exit()"] = true, ["quit()"] = true, logout = true, bye = true, ["os.exit()"] = true }
+
+local function leaves(self, text)
+  local word = text:match "^%s*(.-)%s*;?%s*$"
+  return kLeave[word] and rawget(self.vars, word) == nil
+end
+
 -- One entry: "ok", "incomplete", "quit", or "error" and an exit code.
 local function enter(self, text)
   text = without_prompts(text)
   if text:find("^%s*$") then return "ok" end
+  if leaves(self, text) then return "quit" end
   local mode, rest = text:match("^%s*([%?;:=])(.*)$")
   if mode == "?" then
     self:say(help.of_text(self, rest))

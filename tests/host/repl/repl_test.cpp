@@ -41,6 +41,15 @@ TEST_F(ReplTest, ARecipeIsReadChangedAndExplained) {
   EXPECT_EQ(got.code, 0);
 }
 
+TEST_F(ReplTest, WordsOfOtherPromptsLeaveIt) {
+  for (const char* word : {"exit", "quit", "exit()", "quit();", "logout"}) {
+    const Outcome got = script(std::string(word) + "\nprint 'not reached'\n");
+    EXPECT_EQ(got.output, "") << word;
+    EXPECT_EQ(got.code, 0) << word;
+  }
+  EXPECT_EQ(script("exit = 3\nexit\n").output, "3\n") << "a name of one's own";
+}
+
 TEST_F(ReplTest, AWrongKeyIsMarkedInTheTypedLineAndEndsAScript) {
   const Outcome got = script("x = 1\nr.optimizer.betaz = 1\nprint 'not reached'\n");
   EXPECT_CONTAINS(got.output, "stdin:2:13: unknown key  optimizer.betaz (adamw)\n");

@@ -1,0 +1,175 @@
+// The tables of such words, and the answers.
+#include "host/other_words.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <sstream>
+#include <string_view>
+
+#include "trainer/base/nearest.h"
+
+namespace tycho {
+namespace {
+
+struct OtherWords {
+  const char* words;   // parted by blanks
+  const char* answer;  // a verb, or what to type; {} in an option's answer stands for its value
+};
+
+constexpr OtherWords kVerbs[] = {
+    {"train fit pretrain finetune start", "run"},
+    {"resume continue restart", "run"},
+    {"evaluate validate score", "eval"},
+    {"infer inference predict chat complete", "generate"},
+    {"export convert-hf", "convert"},
+    {"tokenize preprocess prepare dataset", "data"},
+    {"show print cfg keys", "config"},
+    {"estimate profile memory", "plan"},
+    {"shell console python prompt", "repl"},
+    {"new create", "init"},
+    {"lint verify", "check"},
+    {"stop kill status tail logs log pause plot tensorboard wandb", "ctl"},
+    {"torchrun mpirun srun distributed accelerate", "launch"},
+    {"multirun tune search", "sweep"},
+    {"checkpoint checkpoints", "ckpt"},
+    {"info env", "doctor"},
+};
+
+constexpr OtherWords kOptions[] = {
+    {"m multirun", "several values are for a sweep: tycho sweep RECIPE optimizer.lr=1e-3,1e-4"},
+    {"config config_file config_path config_name job.config_file cn cp c f file recipe yaml",
+     "a recipe stands without an option: tycho {verb} {value}"},
+    {"nproc_per_node nproc nnodes num_processes num_gpus gpus n_gpus num_machines standalone np world_size n",
+     "ranks are started by  tycho launch -n {count} run RECIPE  or by srun"},
+    {"dry_run dry",
+     "`tycho check RECIPE` trains nothing, and `tycho run RECIPE --print-only` prints what would run"},
+    {"cfg print_config info print",
+     "`tycho config RECIPE` shows every key, and `tycho run RECIPE --print-only` what would run"},
+    {"resume continue autoresume resume_from_checkpoint restart",
+     "leave it out: a run goes on from its newest checkpoint by itself; resume=PATH takes another one"},
+    {"verbose v quiet q debug d log_level loglevel",
+     "there are no levels of output; --trace shows where in Lua an error was raised"},
+    {"overwrite force", "a run goes on where it stopped; to start over:  resume=none"},
+    {"wandb report_to tensorboard logger", "every run writes metrics.jsonl, and log.every says how often"},
+    {"compile torch_compile", "leave it out: Tycho's kernels are compiled already"},
+    {"bf16 fp16 amp mixed_precision", "write  precision=bf16"},
+    {"version V", "write  tycho version"},
+};
+
+constexpr const char* kEndings[] = {".lua", ".yaml", ".yml", ".toml", ".json"};
+
+/// The entry that has this word, or nullptr.
+template <class Table>
+const OtherWords* find_word(const Table& table, const std::string& word) {
+  for (const OtherWords& one : table) {
+    std::istringstream words(one.words);
+    for (std::string known; words >> known;)
+      if (known == word) return &one;
+  }
+  return nullptr;
+}
+
+bool is_file(const std::string& word) {
+  return std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [&](const char* end) { return word.ends_with(end); });
+}
+
+std::string replaced(std::string text, std::string_view what, const std::string& by) {
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
+  return text;
+}
+
+/// "--optimizer.lr=3e-4" as {"optimizer.lr", "3e-4"}; the value may be the next word.
+struct GivenOption {
+  std::string name, value;
+};
+
+GivenOption read_option(const std::string& given, const std::string& next) {
+  const std::string bare = given.substr(std::min(given.size(), given.find_first_not_of('-')));
+  const size_t sign = bare.find('=');
+  if (sign != std::string::npos) return {bare.substr(0, sign), bare.substr(sign + 1)};
+  const bool has_value = !next.empty() && !next.starts_with("--") && !is_override(next) && !is_file(next);
+  return {bare, has_value ? next : ""};
+}
+
+/// The key that an option was meant for: itself, or the only one whose last part it is; "" for none.
+std::string key_of(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  std::set<std::string> found;
+  const Json shown = show_config({});
+  for (const Json& row : shown.at("rows")) {
+    const std::string path = row.at("path").get<std::string>();
+    if (path == name) return path;
+    if (path.ends_with("." + name)) found.insert(path);
+  }
+  return found.size() == 1 ? *found.begin() : "";
+}
+
+bool takes_keys(const Verb& verb) {
+  return std::string_view(verb.spec.usage).find("key=value") != std::string_view::npos;
+}
+
+}  // namespace
+
+void refuse_verb(const std::string& given) {
+  if (is_file(given))
+    fail(ExitCode::kUsage, "[tycho] wanted a verb first, given the file {}; write  tycho run {}", given,
+         given);
+  if (given.starts_with("-"))
+    fail(ExitCode::kUsage, "[tycho] wanted a verb first, given the option {}; `tycho --help` lists the verbs",
+         given);
+  std::vector<std::string> names;
+  for (const Verb& verb : all_verbs()) names.emplace_back(verb.name);
+  const OtherWords* other = find_word(kVerbs, given);
+  if (other == nullptr && nearest(given, names).empty()) {
+    std::vector<std::string> others;
+    for (const OtherWords& one : kVerbs) {
+      std::istringstream words(one.words);
+      for (std::string word; words >> word;) others.push_back(word);
+    }
+    const std::vector<std::string> close = nearest(given, others);
+    if (!close.empty()) other = find_word(kVerbs, close.front());
+  }
+  if (other != nullptr)
+    fail(ExitCode::kUsage, "[tycho] no verb \"{}\"; did you mean \"{}\"?  `tycho help {}` says what it does",
+         given, other->answer, other->answer);
+  fail(ExitCode::kUsage, "[tycho] no verb \"{}\"{}; `tycho --help` lists them", given,
+       did_you_mean(given, names));
+}
+
+void refuse_option(const Verb& verb, const std::string& given, const std::string& next) {
+  const auto [name, value] = read_option(given, next);
+  std::vector<std::string> options;
+  for (const OptionSpec& option : verb.spec.options) {
+    const std::string text = option.name;
+    options.push_back("--" + text.substr(text.find(',') == std::string::npos ? 0 : text.find(',') + 1));
+  }
+  std::string plain = name;
+  std::replace(plain.begin(), plain.end(), '-', '_');
+  if (const OtherWords* other = find_word(kOptions, plain)) {
+    const bool number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+    std::string answer = replaced(other->answer, "{verb}", verb.name);
+    answer = replaced(answer, "{count}", number ? value : "8");
+    fail(ExitCode::kUsage, "[tycho {}] no option {}; {}", verb.name, given,
+         replaced(answer, "{value}",
+                  !value.empty()  ? value
+                  : is_file(next) ? next
+                                  : "RECIPE"));
+  }
+  const std::string near = did_you_mean(given.substr(0, given.find('=')), options);
+  if (takes_keys(verb) && near.empty()) {
+    const std::string key = key_of(name);
+    if (!key.empty())
+      fail(ExitCode::kUsage, "[tycho {}] no option {}; a key has no dashes before it and = behind it: {}={}",
+           verb.name, given, key, value.empty() ? "VALUE" : value);
+    fail(ExitCode::kUsage,
+         "[tycho {}] no option {}; keys of the recipe are written  key=value: `tycho config` lists them",
+         verb.name, given);
+  }
+  fail(ExitCode::kUsage, "[tycho {}] no option {}{}; `tycho {} --help` lists them", verb.name, given, near,
+       verb.name);
+}
+
+}  // namespace tycho
