@@ -1,9 +1,12 @@
 // Signal handlers. They touch nothing but atomics and async-signal-safe calls.
 #include "host/signals.h"
 
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
 #include <string_view>
 
 #include "bindings/define/watch.h"
@@ -16,7 +19,7 @@ constexpr int64_t kImpatientNs = 2'000'000'000;
 
 StopFlag g_stop{0};
 std::atomic<int64_t> g_last_interrupt_ns{0};
-std::atomic<bool> g_prompting{false};
+std::atomic<bool> g_prompting{false}, g_live_view{false};
 static_assert(StopFlag::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
 struct sigaction action_of(void (*handler)(int)) {
@@ -25,6 +28,19 @@ struct sigaction action_of(void (*handler)(int)) {
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
   return action;
+}
+
+// Written while a live view is on the terminal: over its last line, which the next drawing puts back, so that
+// the view does not move. One row at most.
+void say_in_view(std::string_view text) {
+  char row[256] = "\r\x1b[K";
+  winsize size{};
+  const size_t columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  const size_t head = std::strlen(row), length = std::min({text.size(), columns - 1, sizeof row - head - 1});
+  std::memcpy(row + head, text.data(), length);
+  row[head + length] = '\r';
+  const ssize_t ignored = write(STDOUT_FILENO, row, head + length + 1);
+  static_cast<void>(ignored);
 }
 
 void say(std::string_view text) {
@@ -50,7 +66,9 @@ void on_run_signal(int number) {
     say("\ninterrupted twice: ended at once; the newest checkpoint is the one to resume from\n");
     _exit(static_cast<int>(ExitCode::kInterrupted));
   }
-  say("\nstopping at the next step boundary with a checkpoint; Ctrl-C again within 2 s ends at once\n");
+  if (g_live_view)
+    return say_in_view(" saving after this step, then stopping; Ctrl-C again within 2 s ends at once");
+  say("\nsaving after this step, then stopping; Ctrl-C again within 2 s ends at once\n");
 }
 
 void on_repl_interrupt(int) {
@@ -80,7 +98,8 @@ InterruptLua::InterruptLua() {
 
 InterruptLua::~InterruptLua() { sigaction(SIGINT, &before_, nullptr); }
 
-StopFlag& stop_on_signals() {
+StopFlag& stop_on_signals(bool live_view) {
+  g_live_view = live_view;
   const struct sigaction action = action_of(on_run_signal);
   for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaction(number, &action, nullptr);
   return g_stop;

@@ -40,7 +40,8 @@ bool take_interrupt();
 
 /// From now on SIGINT, SIGTERM and SIGUSR1 store their number in the flag that is returned; the first one
 /// wins, so a repeated SIGTERM changes nothing. A second Ctrl-C within two seconds at a terminal ends the
-/// process at once.
-StopFlag& stop_on_signals();
+/// process at once. `live_view`: what is said of Ctrl-C stands in the last line of the view on standard
+/// output.
+StopFlag& stop_on_signals(bool live_view = false);
 
 }  // namespace tycho

@@ -10,6 +10,7 @@
 #include "host/git_facts.h"
 #include "host/signals.h"
 #include "trainer/base/error.h"
+#include "trainer/metrics/reporter.h"
 #include "trainer/rendezvous/rank_cores.h"
 
 namespace tycho {
@@ -46,8 +47,8 @@ int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins
   request.callbacks = &callbacks;
   request.place = find_rank_place(process_environment());
   if (request.place.rank == 0) request.provenance_json = with_git_facts(recipe.history).dump(1);
-  const StopFlag& stop = stop_on_signals();
   const bool live = isatty(STDOUT_FILENO) != 0 && !options.plain;
+  const StopFlag& stop = stop_on_signals(live && request.place.rank == 0 && can_redraw());
   const int threads = threads_of_rank(recipe.config.threads, request.place);
   return open_engine(threads).run(request, live, stop);
 }

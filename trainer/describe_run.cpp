@@ -32,6 +32,7 @@ RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const
   info.precision = config.precision == Precision::kBf16 ? "bf16" : "fp32";
   info.recipe_hash = request.recipe_hash;
   info.pins = request.pins;
+  info.show = config.log.show;
   info.num_samples = count_samples(config.train_data, row_shape(config));
   info.total_steps = total_steps(config, info.num_samples);
   info.total_tokens = info.total_steps * global_batch_sequences(config) * config.seq_len;

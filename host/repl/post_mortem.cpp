@@ -59,7 +59,7 @@ bool wants_to_look(const std::string& on_error, int rank) {
 }
 
 int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, const RunOptions& options) {
-  const StopFlag& stop = stop_on_signals();
+  const StopFlag& stop = stop_on_signals(!options.plain && repl.place.rank == 0 && can_redraw());
   auto view = std::make_unique<ViewOfRun>(options.plain ? make_plain_reporter(STDOUT_FILENO)
                                                         : make_terminal_reporter(STDOUT_FILENO));
   LuaCallbacks callbacks(recipe);

@@ -1,5 +1,6 @@
 -- t.arg, t.random and t.slurm in recipes; the points of a space are tested through the program (tests/host/sweep).
 local fixture = require "fixture"
+local native = require "tycho.native"
 
 describe("t.arg", function()
   it("reads arguments that are no keys, in the type of the default", function()
@@ -55,5 +56,25 @@ describe("t.slurm", function()
   it("knows no rank", function()
     expect(fixture.report(fixture.whole "local x = t.slurm.rank")).to_contain "all ranks read one recipe"
     expect(fixture.report(fixture.whole "local x = t.slurm.jobid")).to_contain "there are: array_task, available"
+  end)
+end)
+
+describe("the page on sweeps", function()
+  it("has every key and every constructor", function()
+    local folder = debug.getinfo(1, "S").source:match "^@(.*)tests/lua/[^/]*$"
+    local keys = native.read_file(folder .. "docs/sweeps.md"):match "## All keys(.-)\n## "
+    local function look(fields, path)
+      for _, field in ipairs(fields) do
+        local here = path .. field.name
+        if field.type == "struct" then look(field.fields, here .. ".") else expect(keys).to_contain("`" .. here .. "`") end
+        local component = field.type == "map" and field.item or field
+        for kind, of in pairs(component.kinds or {}) do
+          local row = keys:match("[^\n]*`t%." .. component.namespace .. "%." .. kind .. "`[^\n]*")
+          if kind ~= "rule" then expect(row ~= nil).to_equal(true) end
+          for _, one in ipairs(of.fields) do expect(row).to_contain("`" .. one.name) end
+        end
+      end
+    end
+    look(native.sweep_schema().fields, "")
   end)
 end)

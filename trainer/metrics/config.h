@@ -1,5 +1,8 @@
 // What logging can be told.
 #pragma once
+#include <string>
+#include <vector>
+
 #include "trainer/base/duration.h"
 #include "trainer/base/fields.h"
 
@@ -8,12 +11,16 @@ namespace tycho {
 struct LogConfig {
   Duration every = {1, DurationUnit::kBatch};
   bool plot = false;
+  std::vector<std::string> show;
 
   template <class Visitor>
   void fields(Visitor& v) {
     v("every", every, "Print and record metrics each time this much training is done.",
       units("ba tok sp dur"), positive);
     v("plot", plot, "Draw the curve of the loss when the run is done.");
+    v("show", show,
+      "Further numbers on the display, by their names in metrics.jsonl: what callbacks record, "
+      "eval.NAME.loss, tflops.");
   }
 };
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <ctime>
 #include <fstream>
+#include <sstream>
 
 #include "trainer/metrics/plain_lines.h"
 #include "trainer/metrics/reporter.h"
@@ -152,7 +153,9 @@ class FileReporter : public Reporter {
     const std::time_t now = std::time(nullptr);
     std::tm local{};
     localtime_r(&now, &local);
-    log_.write(fmt::format("{:%Y-%m-%d %H:%M:%S} {}", local, lines));
+    std::istringstream rest(lines);
+    for (std::string line; std::getline(rest, line);)
+      log_.write(fmt::format("{:%Y-%m-%d %H:%M:%S} {}", local, line));
   }
 
   int64_t attempt_;

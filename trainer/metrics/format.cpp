@@ -129,6 +129,27 @@ std::string cut_to_width(const std::string& text, int width, bool unicode) {
   return text.substr(0, end) + (unicode ? "…" : "~");
 }
 
+std::vector<std::string> wrap_to_width(const std::string& text, int width) {
+  std::vector<std::string> lines(1);
+  int columns = 0;
+  for (size_t begin = text.find_first_not_of(' '); begin != std::string::npos;) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    std::string word = text.substr(begin, end - begin);
+    if (columns > 0 && columns + 1 + display_width(word) > width) lines.emplace_back(), columns = 0;
+    for (; display_width(word) > width; lines.emplace_back()) {
+      size_t bytes = 0;
+      for (int column = 0; column < width; ++column)
+        bytes += std::max<size_t>(1, sequence_length(std::string_view(word).substr(bytes)));
+      lines.back() += word.substr(0, bytes);
+      word.erase(0, bytes);
+    }
+    lines.back() += (columns > 0 ? " " : "") + word;
+    columns = display_width(lines.back());
+    begin = text.find_first_not_of(' ', end);
+  }
+  return lines;
+}
+
 bool locale_is_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(name);

@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tycho {
 
@@ -29,6 +30,8 @@ std::string quoted_value(std::string_view text);
 int display_width(std::string_view utf8);
 /// The first `width` columns; a cut is marked by "…" or "~".
 std::string cut_to_width(const std::string& text, int width, bool unicode);
+/// The words of `text` on lines of at most `width` columns; a longer word is broken.
+std::vector<std::string> wrap_to_width(const std::string& text, int width);
 /// Whether text on this terminal is UTF-8: LC_ALL, LC_CTYPE or LANG, the first that is set, says so.
 bool locale_is_utf8();
 

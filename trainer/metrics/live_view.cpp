@@ -165,6 +165,9 @@ void add_metrics(const ViewState& state, const ViewStyle& style, std::vector<Vie
                  : "mfu n/a"}});
   flow.add({{"data wait " + percent_text(state.data_wait_share)}});
   flow.add({{memory_text(state)}});
+  for (const ShownMetric& one : state.shown)
+    flow.add({{printable(one.name, style.unicode) + " "},
+              {one.value ? metric_text(*one.value) : "none yet", one.value ? Colour::kBold : Colour::kDim}});
   flow.append_to(out);
 }
 
@@ -176,18 +179,29 @@ std::string age_text(double age_s) {
   return fmt::format("{:.0f} h ago", age_s / 3600);
 }
 
-void add_notice(const Notice& notice, const Span& mark, const ViewStyle& style, std::vector<ViewLine>& out) {
+/// A notice on as many lines as its text takes, at most `most`; the age stands at the end of the first.
+void add_notice(const Notice& notice, const Span& mark, size_t most, const ViewStyle& style,
+                std::vector<ViewLine>& out) {
   if (notice.text.empty()) return;
   const Span age = {age_text(notice.age_s), Colour::kDim};
-  Line line(style);
-  line.add({" "});
-  line.add(mark);
-  // The age stays in sight, so a long text is cut for it.
+  const int indent = 2 + display_width(mark.text);
   const int reserved = age.text.empty() ? 0 : display_width(age.text) + 2;
-  line.add(
-      {cut_to_width(" " + printable(notice.text, style.unicode), line.room() - reserved, style.unicode)});
-  if (!age.text.empty()) line.add_right(age);
-  out.push_back(line.view_line());
+  const int width = std::max(8, style.width - indent - reserved);
+  std::vector<std::string> lines = wrap_to_width(printable(notice.text, style.unicode), width);
+  if (lines.size() > most) {
+    lines.resize(most);
+    lines.back() =
+        cut_to_width(lines.back() + std::string(static_cast<size_t>(width), ' '), width, style.unicode);
+  }
+  for (const std::string& text : lines) {
+    Line line(style);
+    const bool first = &text == &lines.front();
+    line.add({first ? " " : std::string(static_cast<size_t>(indent), ' ')});
+    if (first) line.add(mark), line.add({" "});
+    line.add({text});
+    if (first && !age.text.empty()) line.add_right(age);
+    out.push_back(line.view_line());
+  }
 }
 
 }  // namespace
@@ -208,12 +222,12 @@ void History::add(double value) {
 std::vector<ViewLine> draw_view(const ViewState& state, const ViewStyle& style) {
   std::vector<ViewLine> lines = {header(state, style), progress(state, style)};
   if (state.now.step > 0) add_metrics(state, style, lines);
-  add_notice(state.checkpoint, {"ckpt", Colour::kGreen}, style, lines);
-  add_notice(state.event, {style.unicode ? "·" : "-", Colour::kDim}, style, lines);
-  add_notice(state.warning, {"!", Colour::kYellow}, style, lines);
-  if (!state.end_reason.empty()) {
-    add_notice({state.end_reason, 0}, {style.unicode ? "■" : "=", Colour::kBold}, style, lines);
-  }
+  add_notice(state.checkpoint, {"ckpt", Colour::kGreen}, 1, style, lines);
+  add_notice(state.event, {style.unicode ? "·" : "-", Colour::kDim}, 2, style, lines);
+  add_notice(state.warning, {"!", Colour::kYellow}, 3, style, lines);
+  // Nothing is drawn after it: it may be as long as it is.
+  if (!state.end_reason.empty())
+    add_notice({state.end_reason, 0}, {style.unicode ? "■" : "=", Colour::kBold}, SIZE_MAX, style, lines);
   return lines;
 }
 

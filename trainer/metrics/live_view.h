@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/metrics/shown_metrics.h"
 #include "trainer/metrics/step_metrics.h"
 
 namespace tycho {
@@ -36,6 +37,7 @@ struct ViewState {
   double data_wait_share = 0;
   History losses;
   std::optional<double> eval_loss;  // of the last evaluation, over all sets
+  std::vector<ShownMetric> shown;   // of log.show
   Notice checkpoint, event, warning;
   double elapsed_s = 0;
   std::string ends_at;     // "14:32"; "" when unknown

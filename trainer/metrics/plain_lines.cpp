@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <optional>
-
 #include "trainer/base/bytes.h"
 #include "trainer/metrics/format.h"
 
@@ -14,39 +12,73 @@ namespace {
 
 std::string safe_value(const std::string& text) { return quoted_value(printable(text, true)); }
 
-std::string share_value(const std::optional<double>& share) {
-  return share ? fmt::format("{:.1f}%", 100 * *share) : "n/a";
-}
-
 /// "1.50 GB" as "1.50GB": a value has no spaces.
 std::string without_spaces(std::string text) {
   std::erase(text, ' ');
   return text;
 }
 
+/// Fields side by side, on as many lines as it takes; each line begins with `head`.
+std::string joined(const std::vector<std::string>& fields, const std::string& head = "") {
+  std::string text, line = head;
+  bool empty = true;
+  for (const std::string& field : fields) {
+    if (!empty && line.size() + 1 + field.size() > kPlainColumns) {
+      text += line + "\n";
+      line = head, empty = true;
+    }
+    line += (line.empty() ? "" : " ") + field;
+    empty = false;
+  }
+  return text + line;
+}
+
+/// "step=10    ": as wide as the last step of the run.
+std::string step_field(int64_t step, int64_t total_steps) {
+  return fmt::format("step={:<{}}", step, std::to_string(total_steps).size());
+}
+
 }  // namespace
 
 std::string banner_lines(const RunInfo& run) {
-  const std::string pins = fmt::format("{}", fmt::join(run.pins, " "));
-  const std::string peak = run.peak_flops ? fmt::format("{:.1f}", *run.peak_flops / 1e12) : "n/a";
-  return fmt::format(
-      "run={} dir={} device={} precision={} ranks={} recipe={} pins={}\n"
-      "params={} steps={} tokens={} first_step={} flops_per_token={:.4g} flops_per_token_causal={:.4g} "
-      "peak_tflops={}",
-      safe_value(run.run_name), safe_value(run.run_dir), safe_value(run.device), safe_value(run.precision),
-      run.num_ranks, safe_value(run.recipe_hash), safe_value(pins), run.num_params, run.total_steps,
-      run.total_tokens, run.first_step, run.flops_per_token_full, run.flops_per_token_causal, peak);
+  std::vector<std::string> fields;
+  const auto add = [&](const char* name, const std::string& value) {
+    fields.push_back(fmt::format("{}={}", name, value));
+  };
+  add("run", safe_value(run.run_name));
+  add("dir", safe_value(run.run_dir));
+  add("device", safe_value(run.device));
+  add("precision", safe_value(run.precision));
+  add("ranks", std::to_string(run.num_ranks));
+  add("recipe", safe_value(run.recipe_hash));
+  if (!run.pins.empty()) add("pins", safe_value(fmt::format("{}", fmt::join(run.pins, " "))));
+  add("params", std::to_string(run.num_params));
+  add("steps", std::to_string(run.total_steps));
+  add("tokens", std::to_string(run.total_tokens));
+  if (run.first_step > 0) add("first_step", std::to_string(run.first_step));
+  add("flops_per_token", fmt::format("{:.4g}", run.flops_per_token_full));
+  add("flops_per_token_causal", fmt::format("{:.4g}", run.flops_per_token_causal));
+  if (run.peak_flops) add("peak_tflops", fmt::format("{:.1f}", *run.peak_flops / 1e12));
+  return joined(fields);
 }
 
 std::string step_line(const StepMetrics& m, int64_t total_steps) {
-  const double wait = m.step_s > 0 ? m.data_wait_s / m.step_s : 0;
-  return fmt::format(
-      "step={}/{} loss={} lr={} grad_norm={} tokens_per_s={:.0f} tflops={:.4g} tflops_causal={:.4g} mfu={} "
-      "mfu_causal={} mem={} wait={:.1f}% eta={} tokens={}",
-      m.step, total_steps, metric_text(m.loss), short_text(m.lr), short_text(m.grad_norm), m.tokens_per_s,
-      m.tflops, m.tflops_causal, share_value(m.mfu), share_value(m.mfu_causal),
-      without_spaces(human_bytes(static_cast<double>(m.memory_bytes))), 100 * wait,
-      without_spaces(clock_text(m.eta_s)), m.tokens);
+  const std::string mfu = m.mfu ? fmt::format("mfu={:<6}", fmt::format("{:.1f}%", 100 * *m.mfu)) : "";
+  return fmt::format("{} loss={:<6} lr={:<7} grad={:<5} tok/s={:<6} {}eta={}",
+                     step_field(m.step, total_steps), metric_text(m.loss), short_text(m.lr),
+                     short_text(m.grad_norm), without_spaces(human_count(m.tokens_per_s)), mfu,
+                     without_spaces(clock_text(m.eta_s)));
+}
+
+std::string shown_lines(int64_t step, int64_t total_steps, const std::vector<ShownMetric>& shown) {
+  std::vector<std::string> fields;
+  for (const ShownMetric& one : shown)
+    if (one.value)
+      fields.push_back(fmt::format("{}={:<6}", printable(one.name, true), metric_text(*one.value)));
+  if (fields.empty()) return "";
+  std::string text = joined(fields, step_field(step, total_steps));
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
 }
 
 std::string event_line(const std::string& kind, const std::string& text) {

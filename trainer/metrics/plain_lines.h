@@ -1,16 +1,23 @@
 // The key=value lines that a pipe, a Slurm log and log.txt get. Torch-free.
 #pragma once
 #include <string>
+#include <vector>
 
+#include "trainer/metrics/shown_metrics.h"
 #include "trainer/metrics/step_metrics.h"
 
 namespace tycho {
 
-/// What runs, and what it will take. Two lines, without the last newline, as all of these.
+/// Lines are at most so wide, but for a single field or text that is longer.
+inline constexpr size_t kPlainColumns = 80;
+
+/// What runs, and what it will take. Without the last newline, as all of these.
 std::string banner_lines(const RunInfo& run);
-/// step=10/600 loss=6.881 lr=0.0003 grad_norm=1.2 tokens_per_s=8123 tflops=0.18 tflops_causal=0.17 mfu=n/a
-/// mfu_causal=n/a mem=1.50GB wait=0.3% eta=0:41:12 tokens=40960
+/// Values stand below each other; a number that is not known has no column. The rest is in metrics.jsonl.
+/// step=10     loss=6.881  lr=0.0003  grad=1.2   tok/s=8123  mfu=41.1% eta=0:41:12
 std::string step_line(const StepMetrics& metrics, int64_t total_steps);
+/// The numbers of log.show that are known, on lines of their own: step=10     loss_ema=6.9 eval.loss=7.012
+std::string shown_lines(int64_t step, int64_t total_steps, const std::vector<ShownMetric>& shown);
 /// event=checkpoint text="step 1000 saved"
 std::string event_line(const std::string& kind, const std::string& text);
 std::string end_line(const std::string& reason);

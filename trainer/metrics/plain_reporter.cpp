@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "trainer/metrics/plain_lines.h"
 #include "trainer/metrics/reporter.h"
@@ -15,17 +16,36 @@ class PlainReporter : public Reporter {
 
   void run_start(const RunInfo& run) override {
     total_steps_ = run.total_steps;
+    shown_ = ShownMetrics(run.show);
     print(banner_lines(run));
   }
   void step(const StepMetrics& metrics, bool record) override {
+    print_shown();
+    shown_.step(metrics);
+    recorded_ = record;
+    step_ = metrics.step;
     if (record) print(step_line(metrics, total_steps_));
   }
-  void event(const std::string& kind, const std::string& text, const Json&) override {
+  void metric(int64_t, const std::string& name, double value) override { shown_.record(name, value); }
+  void event(const std::string& kind, const std::string& text, const Json& facts) override {
+    shown_.event(kind, facts);
     print(event_line(kind, text));
   }
-  void run_end(const std::string& reason) override { print(end_line(reason)); }
+  void run_end(const std::string& reason) override {
+    print_shown();
+    const std::string missing = shown_.missing_text();
+    if (!missing.empty() && step_ > 0) print(event_line("warning", missing));
+    print(end_line(reason));
+  }
 
  private:
+  /// After the callbacks of a step, which record what it shows: when the next one is done, or the run is.
+  void print_shown() {
+    if (!std::exchange(recorded_, false) || !shown_.take_news()) return;
+    const std::string lines = shown_lines(step_, total_steps_, shown_.all());
+    if (!lines.empty()) print(lines);
+  }
+
   /// A reader that went away does not stop a run: what cannot be written is dropped.
   void print(std::string lines) const {
     lines += '\n';
@@ -39,7 +59,9 @@ class PlainReporter : public Reporter {
   }
 
   int fd_;
-  int64_t total_steps_ = 0;
+  int64_t total_steps_ = 0, step_ = 0;
+  bool recorded_ = false;  // the last step was one of log.every
+  ShownMetrics shown_;
 };
 
 }  // namespace

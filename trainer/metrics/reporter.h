@@ -40,6 +40,8 @@ std::unique_ptr<Reporter> make_plain_reporter(int fd);
 /// wide as the terminal is now. Without colour when NO_COLOR is set, in ASCII when the locale is not UTF-8,
 /// and plain lines when TERM is dumb or unset.
 std::unique_ptr<Reporter> make_terminal_reporter(int fd);
+/// Whether the terminal that TERM names can be drawn over: the live view is plain lines elsewhere.
+bool can_redraw();
 /// Several as one, in their order. run_start passes on what they throw: the run has not begun. After that a
 /// reporter that throws is named to the others as a warning, once until it works again, and the run goes on.
 std::unique_ptr<Reporter> make_tee(std::vector<std::unique_ptr<Reporter>> reporters);

@@ -40,6 +40,7 @@ struct RunInfo {
   int64_t device_memory_bytes = 0;  // of one device; 0 when unknown
   double flops_per_token_full = 0, flops_per_token_causal = 0;
   std::optional<double> peak_flops;  // of all ranks together
+  std::vector<std::string> show;     // log.show
 };
 
 }  // namespace tycho

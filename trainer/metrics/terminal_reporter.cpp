@@ -63,7 +63,9 @@ class Screen {
       out += (widths_.empty() ? "" : "\r\n") + line.text + "\x1b[K";
       widths_.push_back(line.columns);
     }
-    write(out + "\x1b[J");
+    // The cursor waits at the beginning of the last line: a ^C that the terminal echoes, and what is said of
+    // it, are drawn over, and neither makes a line longer than the screen.
+    write(out + "\x1b[J\r");
   }
   /// Leaves what is shown and puts the cursor below it.
   void release() {
@@ -102,6 +104,7 @@ class TerminalReporter : public Reporter {
 
   void run_start(const RunInfo& run) override {
     state_.run = run;
+    shown_ = ShownMetrics(run.show);
     started_ = Clock::now();
     running_ = true;
     draw();
@@ -113,12 +116,19 @@ class TerminalReporter : public Reporter {
     state_.data_wait_share += (state_.now.step == 0 ? 1 : kSmoothing) * (wait - state_.data_wait_share);
     state_.now = metrics;
     state_.losses.add(metrics.loss);
+    shown_.step(metrics);
+    draw_when_due();
+  }
+
+  void metric(int64_t, const std::string& name, double value) override {
+    shown_.record(name, value);
     draw_when_due();
   }
 
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
     if (kind == "eval" && facts.at("total").get<bool>()) state_.eval_loss = facts.at("loss").get<double>();
     if (kind == "resume") state_.run.first_step = facts.at("step");
+    shown_.event(kind, facts);
     const bool warning = kind == "warning" || kind == "error";
     Dated& slot = warning ? warning_ : kind == "checkpoint" ? checkpoint_ : event_;
     slot.text = warning ? fmt::format("{} {}", state_.now.step, text) : text;
@@ -128,6 +138,8 @@ class TerminalReporter : public Reporter {
 
   void run_end(const std::string& reason) override {
     state_.end_reason = reason;
+    if (const std::string missing = shown_.missing_text(); !missing.empty() && state_.now.step > 0)
+      warning_ = {missing, Clock::now()};
     draw();
     screen_.release();
     running_ = false;
@@ -152,6 +164,7 @@ class TerminalReporter : public Reporter {
     state_.ends_at = time_of_day_in(state_.now.eta_s);
     state_.checkpoint = checkpoint_.notice();
     state_.event = event_.notice();
+    state_.shown = shown_.all();
     state_.warning = warning_.notice();
     screen_.show(draw_view(state_, {screen_.width(), unicode_, colour_}));
   }
@@ -160,15 +173,20 @@ class TerminalReporter : public Reporter {
   bool unicode_, colour_;
   bool running_ = false;
   ViewState state_;
+  ShownMetrics shown_;
   Dated checkpoint_, event_, warning_;
   Clock::time_point started_, drawn_;
 };
 
 }  // namespace
 
-std::unique_ptr<Reporter> make_terminal_reporter(int fd) {
+bool can_redraw() {
   const char* term = std::getenv("TERM");
-  if (term == nullptr || *term == '\0' || std::string_view(term) == "dumb") return make_plain_reporter(fd);
+  return term != nullptr && *term != '\0' && std::string_view(term) != "dumb";
+}
+
+std::unique_ptr<Reporter> make_terminal_reporter(int fd) {
+  if (!can_redraw()) return make_plain_reporter(fd);
   return std::make_unique<TerminalReporter>(fd);
 }
 

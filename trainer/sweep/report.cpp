@@ -28,6 +28,7 @@ border-bottom: 1px solid #e6e6e6; white-space: nowrap; font-variant-numeric: tab
 .plots { display: flex; flex-wrap: wrap; gap: .5rem } svg { max-width: 100%; height: auto; font: 11px system-ui, sans-serif }
 svg text { fill: #555 } svg .title { font-size: 13px; font-weight: 600; fill: #1d1d1f } svg .label { fill: #333; font-size: 12px }
 svg .frame { fill: #fff; stroke: #d5d5d5 } svg .tick { stroke: #efefef } svg .axis { stroke: #555 }
+svg .ground { fill: #fff; fill-opacity: .85 } svg .legend { fill: #666 } svg .beyond { stroke: #fff; stroke-width: .5px }
 svg .inner { paint-order: stroke; stroke: #fff; stroke-width: 3px; stroke-linejoin: round }
 footer { color: #888; margin-top: 2.5rem; font-size: .85rem }
 )";

@@ -15,7 +15,7 @@
 namespace tycho {
 namespace {
 
-constexpr int kSmallWidth = 360, kSmallHeight = 260, kWideWidth = 1100, kWideHeight = 380;
+constexpr int kSmallWidth = 360, kSmallHeight = 280, kWideWidth = 1100, kWideHeight = 380;
 constexpr size_t kMaxCurves = 40, kMaxCurvePoints = 240, kMaxLines = 400;
 const char* const kNoValueColor = "#c4c4c4";
 
@@ -42,6 +42,17 @@ Ranked rank(const Board& board) {
   const double low = std::min(best, worst), high = std::max(best, worst), margin = (high - low) * 0.06;
   ranked.scale = Scale::linear(low - margin, high + margin);
   return ranked;
+}
+
+bool is_beyond(const Ranked& ranked, size_t i) {
+  return ranked.scale.is_outside(*ranked.trials[i]->last.value);
+}
+
+/// What the legend says of marks on the edge, when there are some.
+std::string beyond_text(const Ranked& ranked) {
+  for (size_t i = 0; i < ranked.trials.size(); ++i)
+    if (is_beyond(ranked, i)) return "▲ beyond the scale";
+  return "";
 }
 
 std::string hint_of(const Board& board, const Trial& trial) {
@@ -87,12 +98,16 @@ std::string marginal_plots(const Board& board) {
     Drawing drawing(kSmallWidth, kSmallHeight, key);
     drawing.x_axis(x, key);
     drawing.y_axis(ranked.scale, board.definition().config.metric.name);
+    drawing.rank_legend(beyond_text(ranked));
     for (size_t i = ranked.trials.size(); i-- > 0;) {  // the best on top
       const Trial& trial = *ranked.trials[i];
       const auto value = trial.plan.values.find(key);
       if (value == trial.plan.values.end() || x.at(value->second) < 0) continue;
-      drawing.dot(x.at(value->second) + spread(x, i), ranked.scale.at(*trial.last.value),
-                  rank_color(ranked.share(i)), hint_of(board, trial), i == 0 ? 6 : 3.5);
+      const double at = x.at(value->second) + spread(x, i), height = ranked.scale.at(*trial.last.value);
+      if (is_beyond(ranked, i))
+        drawing.beyond(at, height > 0.5, rank_color(ranked.share(i)), hint_of(board, trial));
+      else
+        drawing.dot(at, height, rank_color(ranked.share(i)), hint_of(board, trial), i == 0 ? 6 : 3.5);
     }
     text += drawing.svg();
   }
@@ -102,7 +117,8 @@ std::string marginal_plots(const Board& board) {
 std::string parallel_plot(const Board& board) {
   const Ranked ranked = rank(board);
   const std::vector<std::string> keys = space_keys(board);
-  Drawing drawing(kWideWidth, kWideHeight, "Each line is a trial; the best are dark");
+  Drawing drawing(kWideWidth, kWideHeight, "Each line is a trial");
+  drawing.rank_legend();
   std::vector<Scale> scales;
   const auto x_of = [&](size_t i) {
     return 0.02 + 0.9 * static_cast<double>(i) / static_cast<double>(keys.size());
@@ -145,12 +161,13 @@ std::string curve_plot(const SweepFolder& folder) {
   if (values.empty()) return "";
   std::sort(values.begin(), values.end());
   const Scale y = Scale::linear(values.front() * 0.98, values[(values.size() - 1) * 98 / 100] * 1.02);
-  const Scale x = Scale::linear(0, last_step);
+  const Scale x = Scale::linear(0, last_step * 1.02);
   Drawing drawing(kWideWidth, kWideHeight,
                   stride == 1 ? "Training loss of every trial"
                               : fmt::format("Training loss of every {}th trial", stride));
   drawing.x_axis(x, "step");
   drawing.y_axis(y, "loss");
+  drawing.rank_legend();
   for (size_t c = curves.size(); c-- > 0;) {
     const size_t i = c * stride;
     if (!curves[c].empty())

@@ -9,10 +9,13 @@
 #include <cmath>
 #include <optional>
 
+#include "trainer/metrics/format.h"
+
 namespace tycho {
 namespace {
 
-constexpr double kLeft = 58, kRight = 14, kTop = 30, kBottom = 44;
+constexpr double kLeft = 58, kRight = 18, kTop = 56, kBottom = 44;
+constexpr double kLetterWidth = 6.2;  // about, of tick labels
 constexpr size_t kMaxWords = 12;
 
 std::optional<double> number_of(const std::string& text) {
@@ -67,7 +70,20 @@ Scale Scale::of(const std::vector<std::string>& values) {
     scale.words_ = words;
     return scale;
   }
-  return low > 0 && high > 20 * low ? logarithmic(low, high) : linear(low, high);
+  return (low > 0 && high > 20 * low ? logarithmic(low, high) : linear(low, high)).padded();
+}
+
+Scale Scale::padded() const {
+  Scale scale = *this;
+  if (!words_.empty()) return scale;
+  const double room = (high_ - low_) * 0.05;
+  scale.low_ -= room, scale.high_ += room;
+  return scale;
+}
+
+bool Scale::is_outside(double value) const {
+  const double x = log_ ? std::log10(std::max(value, 1e-300)) : value;
+  return words_.empty() && (x < low_ || x > high_);
 }
 
 double Scale::at(double value) const {
@@ -108,7 +124,7 @@ std::vector<std::pair<double, std::string>> Scale::ticks() const {
 }
 
 Drawing::Drawing(int width, int height, const std::string& title) : width_(width), height_(height) {
-  body_ = fmt::format("<text class=\"title\" x=\"{}\" y=\"18\">{}</text>\n", kLeft, escape_html(title));
+  body_ = fmt::format("<text class=\"title\" x=\"8\" y=\"18\">{}</text>\n", escape_html(title));
   body_ += fmt::format("<rect class=\"frame\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n", kLeft, kTop,
                        width - kLeft - kRight, height - kTop - kBottom);
 }
@@ -117,12 +133,13 @@ double Drawing::px(double x) const { return kLeft + x * (width_ - kLeft - kRight
 double Drawing::py(double y) const { return height_ - kBottom - y * (height_ - kTop - kBottom); }
 
 void Drawing::x_axis(const Scale& scale, const std::string& label) {
-  double last = -1;
+  double free_from = 0;
   for (const auto& [at, words] : scale.ticks()) {
     body_ += fmt::format("<line class=\"tick\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>", px(at),
                          kTop, height_ - kBottom + 4);
-    if (last >= 0 && px(at) - px(last) < 6.2 * static_cast<double>(words.size())) continue;
-    last = at;
+    const double half = kLetterWidth / 2 * static_cast<double>(words.size());
+    if (px(at) - half < free_from || px(at) + half > width_) continue;
+    free_from = px(at) + half + kLetterWidth;
     body_ += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", px(at),
                          height_ - kBottom + 16, escape_html(words));
   }
@@ -137,18 +154,22 @@ void Drawing::y_axis(const Scale& scale, const std::string& label) {
     body_ += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLeft - 7, py(at) + 4,
                          escape_html(words));
   }
-  body_ += fmt::format(
-      "<text class=\"label\" x=\"12\" y=\"{0:.1f}\" text-anchor=\"middle\" transform=\"rotate(-90 12 "
-      "{0:.1f})\">{1}</text>\n",
-      py(0.5), escape_html(label));
+  // Level and above the frame: tick labels may be as long as they are.
+  body_ += fmt::format("<text class=\"label\" x=\"8\" y=\"{}\">{}</text>\n", kTop - 10, escape_html(label));
 }
 
 void Drawing::inner_axis(double x, const Scale& scale, const std::string& label) {
   body_ += fmt::format("<line class=\"axis\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"/>",
                        px(x), py(0), py(1));
-  for (const auto& [at, words] : scale.ticks())
-    body_ += fmt::format("<text class=\"inner\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", px(x) + 5, py(at) + 4,
-                         escape_html(words));
+  for (const auto& [at, words] : scale.ticks()) {
+    // Lines of trials meet where a word is: it stands above them. Numbers stand beside the axis, on a ground
+    // of their own.
+    const double base = py(at) + (scale.is_words() ? -6 : 4);
+    body_ += fmt::format(
+        "<rect class=\"ground\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"13\"/>"
+        "<text class=\"inner\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
+        px(x) + 3, base - 10, kLetterWidth * display_width(words) + 5, px(x) + 5, base, escape_html(words));
+  }
   body_ += fmt::format("<text class=\"label\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
                        px(x), height_ - kBottom + 20, escape_html(label));
 }
@@ -157,6 +178,14 @@ void Drawing::dot(double x, double y, const std::string& color, const std::strin
   body_ +=
       fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\"><title>{}</title></circle>\n",
                   px(x), py(y), radius, color, escape_html(hint));
+}
+
+void Drawing::beyond(double x, bool above, const std::string& color, const std::string& hint) {
+  const double tip = above ? py(1) + 2 : py(0) - 2, base = above ? tip + 8 : tip - 8;
+  body_ += fmt::format(
+      "<polygon class=\"beyond\" points=\"{0:.1f},{1:.1f} {2:.1f},{3:.1f} {4:.1f},{3:.1f}\" "
+      "fill=\"{5}\"><title>{6}</title></polygon>\n",
+      px(x), tip, px(x) - 4, base, px(x) + 4, color, escape_html(hint));
 }
 
 void Drawing::line(const std::vector<std::pair<double, double>>& points, const std::string& color,
@@ -177,8 +206,23 @@ void Drawing::bar(double x, double width, double height, const std::string& colo
 }
 
 void Drawing::text(double x, double y, const std::string& words, const char* anchor) {
-  body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", px(x), py(y), anchor,
-                       escape_html(words));
+  body_ += fmt::format("<text class=\"inner\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n",
+                       px(x), py(y), anchor, escape_html(words));
+}
+
+void Drawing::rank_legend(const std::string& more) {
+  constexpr int kSteps = 6, kStepWidth = 9;
+  const std::string words = more.empty() ? "worst" : "worst, " + more;
+  double x = width_ - kRight - kLetterWidth * display_width(words);
+  body_ += fmt::format("<text class=\"legend\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n",
+                       width_ - kRight, kTop - 10, escape_html(words));
+  x -= 5 + kSteps * kStepWidth;
+  for (int i = 0; i < kSteps; ++i)
+    body_ +=
+        fmt::format("<rect x=\"{:.1f}\" y=\"{}\" width=\"{}\" height=\"8\" fill=\"{}\"/>", x + i * kStepWidth,
+                    kTop - 18, kStepWidth, rank_color(static_cast<double>(i) / (kSteps - 1)));
+  body_ += fmt::format("<text class=\"legend\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"end\">best</text>\n",
+                       x - 5, kTop - 10);
 }
 
 std::string Drawing::svg() const {

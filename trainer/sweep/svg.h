@@ -14,6 +14,8 @@ class Scale {
   static Scale of(const std::vector<std::string>& values);
   static Scale linear(double low, double high);
   static Scale logarithmic(double low, double high);
+  /// The same with room at both ends, so that no mark lies on the frame.
+  Scale padded() const;
 
   /// Where a value lies, from 0 to 1; numbers outside are put on the edge. -1 for what has no place.
   double at(const std::string& value) const;
@@ -21,6 +23,8 @@ class Scale {
   /// Places and labels of ticks.
   std::vector<std::pair<double, std::string>> ticks() const;
   bool is_words() const { return !words_.empty(); }
+  /// Whether a number lies outside, and is shown on the edge.
+  bool is_outside(double value) const;
 
  private:
   std::vector<std::string> words_;
@@ -40,8 +44,13 @@ class Drawing {
   void dot(double x, double y, const std::string& color, const std::string& hint, double radius = 3.5);
   void line(const std::vector<std::pair<double, double>>& points, const std::string& color, double width,
             double opacity, const std::string& hint = "");
+  /// A mark on the upper or lower edge for a value that lies beyond it.
+  void beyond(double x, bool above, const std::string& color, const std::string& hint);
   void bar(double x, double width, double height, const std::string& color, const std::string& hint);
   void text(double x, double y, const std::string& words, const char* anchor = "middle");
+  /// To the right of the title: from best to worst in the colours of rank_color, with what else the marks
+  /// mean in `more`.
+  void rank_legend(const std::string& more = "");
   std::string svg() const;
 
  private:

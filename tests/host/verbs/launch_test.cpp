@@ -129,7 +129,7 @@ TEST_F(LaunchAtTerminalTest, CtrlCReachesEveryRankOnce) {
   if (!start("100")) GTEST_SKIP() << kNoTerminals;
   press_ctrl_c();
   EXPECT_EQ(finish(), 130);
-  EXPECT_CONTAINS(seen_, "stopping at the next step boundary");
+  EXPECT_CONTAINS(seen_, "saving after this step, then stopping");
   EXPECT_EQ(seen_.find("interrupted twice"), std::string::npos) << seen_;
   EXPECT_EQ(seen_.find("[launch]"), std::string::npos) << seen_;
 }

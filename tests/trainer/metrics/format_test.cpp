@@ -80,5 +80,13 @@ TEST(FormatTest, ReadsTheLocaleInItsOrder) {
   EXPECT_FALSE(locale_is_utf8());
 }
 
+TEST(FormatTest, WrapsAtBlanks) {
+  const std::vector<std::string> two = {"ab cd", "efg h"}, broken = {"abcd", "ef g"};
+  EXPECT_EQ(wrap_to_width("ab cd  efg h", 5), two);
+  EXPECT_EQ(wrap_to_width("abcdef g", 4), broken);
+  EXPECT_EQ(wrap_to_width("äöü äöü", 3), (std::vector<std::string>{"äöü", "äöü"}));
+  EXPECT_EQ(wrap_to_width("", 5), std::vector<std::string>{""});
+}
+
 }  // namespace
 }  // namespace tycho

@@ -31,25 +31,81 @@ TEST(PlainReporterTest, WritesBannerRecordsEventsAndEnd) {
     reporter.event("warning", "data retry x2 (s3 slow)", {});
     reporter.run_end("done");
   });
-  EXPECT_EQ(
-      text,
-      "run=mpt-125m dir=runs/mpt-125m device=\"NVIDIA H200\" precision=bf16 ranks=1 recipe=7c1e91d0aa55 "
-      "pins=\"seq_len=8192\"\n"
-      "params=124440576 steps=4800 tokens=2516582400 first_step=0 flops_per_token=9.7e+08 "
-      "flops_per_token_causal=8.6e+08 peak_tflops=989.5\n"
-      "step=1240/4800 loss=3.413 lr=5.8e-4 grad_norm=0.71 tokens_per_s=419430 tflops=406.8 "
-      "tflops_causal=360.7 mfu=41.1% mfu_causal=36.4% mem=61.0GB wait=0.3% eta=1:14:10 tokens=650117120\n"
-      "event=warning text=\"data retry x2 (s3 slow)\"\n"
-      "event=end text=done\n");
+  EXPECT_EQ(text,
+            "run=mpt-125m dir=runs/mpt-125m device=\"NVIDIA H200\" precision=bf16 ranks=1\n"
+            "recipe=7c1e91d0aa55 pins=\"seq_len=8192\" params=124440576 steps=4800\n"
+            "tokens=2516582400 flops_per_token=9.7e+08 flops_per_token_causal=8.6e+08\n"
+            "peak_tflops=989.5\n"
+            "step=1240 loss=3.413  lr=5.8e-4  grad=0.71  tok/s=419.4K mfu=41.1% eta=1:14:10\n"
+            "event=warning text=\"data retry x2 (s3 slow)\"\n"
+            "event=end text=done\n");
 }
 
-TEST(PlainReporterTest, SaysSoWhenAPeakIsUnknownOrALossIsNotANumber) {
+TEST(PlainReporterTest, HasNoColumnForAPeakThatIsUnknownAndSaysWhenALossIsNotANumber) {
   StepMetrics step = some_step();
   step.mfu = step.mfu_causal = std::nullopt;
   step.loss = std::nan("");
-  const std::string text = written([&](Reporter& reporter) { reporter.step(step, true); });
-  EXPECT_NE(text.find("loss=nan "), std::string::npos);
-  EXPECT_NE(text.find("mfu=n/a mfu_causal=n/a "), std::string::npos);
+  RunInfo run = some_run();
+  run.peak_flops = std::nullopt;
+  run.pins = {};
+  const std::string text = written([&](Reporter& reporter) {
+    reporter.run_start(run);
+    reporter.step(step, true);
+  });
+  EXPECT_EQ(lines_of(text).back(), "step=1240 loss=nan    lr=5.8e-4  grad=0.71  tok/s=419.4K eta=1:14:10");
+  for (const char* unknown : {"n/a", "peak_tflops", "mfu", "pins", "first_step"})
+    EXPECT_EQ(text.find(unknown), std::string::npos) << text;
+}
+
+TEST(PlainReporterTest, AlignsStepsAndFitsIntoAScreen) {
+  RunInfo run = some_run();
+  run.total_steps = 100000;
+  const std::string text = written([&](Reporter& reporter) {
+    reporter.run_start(run);
+    const double losses[] = {11.2345, 6.8812, 0.69314}, rates[] = {1e-7, 3.07e-4, 1e-3},
+                 norms[] = {12.3456, 0.7123, 1};
+    const double speeds[] = {512, 81234.5, 2.5e6};
+    const int64_t steps[] = {1, 9990, 100000};
+    for (int i = 0; i < 3; ++i) {
+      StepMetrics step = some_step(steps[i]);
+      step.loss = losses[i], step.lr = rates[i], step.grad_norm = norms[i], step.tokens_per_s = speeds[i];
+      step.mfu = i == 0 ? 0.052 : 0.4112;
+      reporter.step(step, true);
+    }
+  });
+  const std::vector<std::string> lines = lines_of(text);
+  for (const std::string& line : lines) EXPECT_LE(line.size(), 80u) << line;
+  const std::vector<std::string> steps(lines.end() - 3, lines.end());
+  for (const char* column : {" loss=", " lr=", " grad=", " tok/s=", " mfu=", " eta="}) {
+    for (const std::string& line : steps)
+      EXPECT_EQ(line.find(column), steps[0].find(column)) << column << "\n" << line;
+  }
+}
+
+TEST(PlainReporterTest, ShowsWhatTheRecipeAsksForUnderItsOwnStep) {
+  RunInfo run = some_run();
+  run.show = {"loss_ema", "eval.val.loss", "data_wait_s", "typo"};
+  const std::string text = written([&](Reporter& reporter) {
+    reporter.run_start(run);
+    reporter.step(some_step(1239), false);
+    reporter.metric(1239, "loss_ema", 3.5);
+    reporter.step(some_step(1240), true);
+    reporter.metric(1240, "loss_ema", 3.44);
+    reporter.metric(1240, "another", 1);
+    reporter.step(some_step(1241), true);
+    reporter.event("eval", "step 1241 evaluated", {{"loss", 3.6}, {"name", "val"}, {"total", true}});
+    reporter.run_end("done");
+  });
+  const std::string shown = text.substr(text.find("step=1240"));
+  EXPECT_EQ(shown,
+            "step=1240 loss=3.413  lr=5.8e-4  grad=0.71  tok/s=419.4K mfu=41.1% eta=1:14:10\n"
+            "step=1240 loss_ema=3.440  data_wait_s=0.0037\n"
+            "step=1241 loss=3.413  lr=5.8e-4  grad=0.71  tok/s=419.4K mfu=41.1% eta=1:14:10\n"
+            "event=eval text=\"step 1241 evaluated\"\n"
+            "step=1241 loss_ema=3.440  eval.val.loss=3.600  data_wait_s=0.0037\n"
+            "event=warning text=\"log.show names typo, and nothing recorded it: metrics.jsonl has the names "
+            "that there are\"\n"
+            "event=end text=done\n");
 }
 
 TEST(PlainReporterTest, KeepsAnEventOnItsLine) {

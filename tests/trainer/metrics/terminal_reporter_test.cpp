@@ -185,7 +185,7 @@ TEST_F(TerminalReporterTest, IsPlainLinesOnADumbTerminal) {
     reporter->step(some_step(), true);
     const std::string& output = terminal.finish();
     EXPECT_EQ(output.find('\x1b'), std::string::npos);
-    EXPECT_NE(output.find("step=1240/4800 loss=3.413"), std::string::npos) << output;
+    EXPECT_NE(output.find("step=1240 loss=3.413"), std::string::npos) << output;
   }
 }
 
@@ -194,6 +194,59 @@ TEST_F(TerminalReporterTest, LeavesTheCursorBelowTheViewWhenARunBreaksOff) {
   make_terminal_reporter(terminal.fd())->run_start(some_run());
   EXPECT_EQ(terminal.screen().back(), "");
   EXPECT_EQ(terminal.screen().size(), 3u);
+}
+
+TEST_F(TerminalReporterTest, ShowsTheWholeReasonOfAStop) {
+  Terminal terminal(80);
+  {
+    const auto reporter = make_terminal_reporter(terminal.fd());
+    reporter->run_start(some_run());
+    reporter->run_end(
+        "stopped by SIGINT after step 120, saved; the same command goes on from there, whenever you like");
+  }
+  const std::vector<std::string> lines = terminal.screen();
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_EQ(lines[2], " = stopped by SIGINT after step 120, saved; the same command goes on from");
+  EXPECT_EQ(lines[3], "   there, whenever you like");
+}
+
+/// What a terminal echoes for Ctrl-C stands where the cursor is, and so does what is said of it.
+TEST_F(TerminalReporterTest, LeavesNothingOfAnInterruptBehind) {
+  Terminal terminal(80);
+  {
+    const auto reporter = make_terminal_reporter(terminal.fd());
+    reporter->run_start(some_run());
+    reporter->step(some_step(1), true);
+    std::this_thread::sleep_for(std::chrono::milliseconds(110));
+    reporter->step(some_step(2), true);
+    const std::string echo =
+        "^C\r\x1b[K saving after this step, then stopping; Ctrl-C again within 2 s ends at once\r";
+    ASSERT_EQ(::write(terminal.fd(), echo.data(), echo.size()), static_cast<ssize_t>(echo.size()));
+    reporter->run_end("stopped by SIGINT after step 2, saved");
+  }
+  for (const std::string& line : terminal.screen()) {
+    EXPECT_EQ(line.find("^C"), std::string::npos) << line;
+    EXPECT_EQ(line.find("again within"), std::string::npos) << line;
+  }
+  EXPECT_EQ(terminal.screen()[terminal.screen().size() - 2], " = stopped by SIGINT after step 2, saved");
+  EXPECT_EQ(terminal.screen()[0].rfind(" mpt-125m  runs/mpt-125m", 0), 0u);
+}
+
+TEST_F(TerminalReporterTest, ShowsWhatTheRecipeAsksFor) {
+  Terminal terminal(80);
+  {
+    const auto reporter = make_terminal_reporter(terminal.fd());
+    RunInfo run = some_run();
+    run.show = {"loss_ema", "eval.val.loss", "typo"};
+    reporter->run_start(run);
+    reporter->step(some_step(1), true);
+    reporter->metric(1, "loss_ema", 3.44);
+    reporter->event("eval", "evaluated", {{"loss", 3.6}, {"name", "val"}, {"total", false}});
+    reporter->run_end("done");
+  }
+  const std::vector<std::string> lines = terminal.screen();
+  EXPECT_EQ(lines[4], " loss_ema 3.440  eval.val.loss 3.600  typo none yet");
+  EXPECT_EQ(lines[6], " ! log.show names typo, and nothing recorded it: metrics.jsonl has the names");
 }
 
 TEST_F(TerminalReporterTest, OutlivesATerminalThatIsGone) {

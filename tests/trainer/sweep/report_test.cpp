@@ -1,7 +1,11 @@
 // The report: complete for whatever state a sweep is in, safe for whatever text is in it.
 #include "trainer/sweep/report.h"
 
+#include <cmath>
+#include <functional>
+
 #include "tests/trainer/sweep/sweep_fixture.h"
+#include "trainer/sweep/report_plots.h"
 #include "trainer/sweep/svg.h"
 
 namespace tycho {
@@ -28,6 +32,121 @@ TEST_F(ReportTest, TextsCannotLeaveTheirPlace) {
   EXPECT_EQ(pages.html.find("<script>"), std::string::npos);
   EXPECT_EQ(pages.html.find("<img"), std::string::npos);
   EXPECT_NE(pages.html.find("&lt;img src=x&gt;"), std::string::npos);
+}
+
+/// The elements of a drawing that begin with `head`, each up to its ">".
+std::vector<std::string> elements(const std::string& svg, const std::string& head) {
+  std::vector<std::string> found;
+  for (size_t at = svg.find(head); at != std::string::npos; at = svg.find(head, at + 1))
+    found.push_back(svg.substr(at, svg.find('>', at) - at));
+  return found;
+}
+
+double attribute(const std::string& element, const std::string& name) {
+  const size_t at = element.find(" " + name + "=\"");
+  return at == std::string::npos ? NAN : std::stod(element.substr(at + name.size() + 3));
+}
+
+/// 30 trials whose learning rates span five decades; the last has a loss far off.
+SweepFolder many_trials(SweepDefinition definition,
+                        const std::function<SweepFolder(const SweepDefinition&)>& make,
+                        const std::function<void(SweepFolder&, const std::string&, double)>& finish) {
+  for (size_t i = 0; i < definition.trials.size(); ++i)
+    definition.trials[i].values["optimizer.lr"] =
+        std::to_string(std::pow(10, -6 + static_cast<double>(i) / 6));
+  SweepFolder f = make(definition);
+  for (size_t i = 0; i < definition.trials.size(); ++i)
+    finish(f, definition.trials[i].id,
+           i + 1 == definition.trials.size() ? 1e6 : 3.12345 + 1e-5 * static_cast<double>(i));
+  return f;
+}
+
+TEST_F(ReportTest, MarksLieInsideTheFrameAndALegendSaysWhatTheyAre) {
+  const SweepFolder f = many_trials(
+      define(30), [&](const SweepDefinition& d) { return folder(d); },
+      [&](SweepFolder& g, const std::string& id, double loss) {
+        do_trial(g, id, TrialState::kFinished, loss);
+      });
+  const std::string svg = marginal_plots(f.board());
+  const std::string frame = elements(svg, "<rect class=\"frame\"").at(0);
+  const double left = attribute(frame, "x"), right = left + attribute(frame, "width");
+  const double top = attribute(frame, "y"), bottom = top + attribute(frame, "height");
+  const std::vector<std::string> dots = elements(svg, "<circle");
+  EXPECT_GE(dots.size(), 25u);
+  for (const std::string& dot : dots) {
+    const double radius = attribute(dot, "r");
+    EXPECT_GE(attribute(dot, "cx") - radius, left) << dot;
+    EXPECT_LE(attribute(dot, "cx") + radius, right) << dot;
+    EXPECT_GE(attribute(dot, "cy") - radius, top) << dot;
+    EXPECT_LE(attribute(dot, "cy") + radius, bottom) << dot;
+  }
+  EXPECT_GE(elements(svg, "<polygon class=\"beyond\"").size(), 1u) << "the loss that is far off";
+  EXPECT_EQ(dots.size() + elements(svg, "<polygon").size(), 30u);
+  for (const char* words : {">best<", ">worst, ▲ beyond the scale<"})
+    EXPECT_NE(svg.find(words), std::string::npos) << words;
+  for (const std::string& other : {parallel_plot(f.board()), svg})
+    EXPECT_NE(other.find("class=\"legend\""), std::string::npos);
+}
+
+TEST_F(ReportTest, NoLineGoesThroughALabelOfAnAxis) {
+  const SweepFolder f = many_trials(
+      define(30), [&](const SweepDefinition& d) { return folder(d); },
+      [&](SweepFolder& g, const std::string& id, double loss) {
+        do_trial(g, id, TrialState::kFinished, loss);
+      });
+  const std::string svg = marginal_plots(f.board());
+  constexpr double kLetter = 6, kHeight = 8;
+  struct Box {
+    double left, right, top, bottom;
+  };
+  std::vector<Box> labels;
+  for (size_t at = svg.find("<text"); at != std::string::npos; at = svg.find("<text", at + 1)) {
+    const size_t end = svg.find('>', at);
+    const std::string element = svg.substr(at, end - at);
+    EXPECT_EQ(element.find("rotate"), std::string::npos) << element;
+    const double width = kLetter * static_cast<double>(svg.find('<', end) - end - 1),
+                 x = attribute(element, "x");
+    const bool to_left = element.find("\"end\"") != std::string::npos;
+    const double left = to_left                                           ? x - width
+                        : element.find("\"middle\"") != std::string::npos ? x - width / 2
+                                                                          : x;
+    labels.push_back({left, left + width, attribute(element, "y") - kHeight, attribute(element, "y")});
+  }
+  ASSERT_GE(labels.size(), 10u);
+  const auto meet = [](const Box& a, const Box& b) {
+    return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  };
+  for (size_t i = 0; i < labels.size(); ++i) {
+    for (const std::string& line : elements(svg, "<line class=\"tick\""))
+      EXPECT_FALSE(meet(labels[i], {attribute(line, "x1") - 0.5, attribute(line, "x2") + 0.5,
+                                    attribute(line, "y1") - 0.5, attribute(line, "y2") + 0.5}))
+          << line;
+    for (size_t k = 0; k < i; ++k)
+      EXPECT_FALSE(meet(labels[i], labels[k])) << i << " and " << k << "\n" << svg;
+  }
+}
+
+TEST_F(ReportTest, WordsOfAnAxisStandAboveTheLinesThatMeetThere) {
+  SweepDefinition definition = define(4);
+  for (size_t i = 0; i < 4; ++i)
+    definition.trials[i].values["scheduler.t_warmup"] = i % 2 == 0 ? "0.02dur" : "0.2dur";
+  SweepFolder f = folder(definition);
+  for (int i = 1; i <= 4; ++i) do_trial(f, "a" + std::to_string(i), TrialState::kFinished, 3.0 + i);
+  const std::string svg = parallel_plot(f.board());
+  const std::vector<std::string> labels = elements(svg, "<text class=\"inner\"");
+  EXPECT_EQ(elements(svg, "<rect class=\"ground\"").size(), labels.size()) << "each on a ground of its own";
+  const size_t word = svg.find(">0.02dur<");
+  ASSERT_NE(word, std::string::npos);
+  const std::string label = svg.substr(svg.rfind("<text", word), word - svg.rfind("<text", word));
+  // The point of the word's axis that lines go through, as the first line has it: x,y of the second vertex.
+  const std::string line = elements(svg, "<polyline").at(0);
+  int through = 0;
+  for (const std::string& one : elements(svg, "<polyline")) {
+    const size_t at = one.find(' ', one.find("points"));
+    const double y = std::stod(one.substr(one.find(',', at) + 1));
+    if (y > attribute(label, "y") - 9 && y < attribute(label, "y") + 3) ++through;
+  }
+  EXPECT_EQ(through, 0) << label << "\n" << line;
 }
 
 TEST_F(ReportTest, ScalesAreChosenByTheirValues) {
