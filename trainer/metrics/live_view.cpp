@@ -179,27 +179,24 @@ std::string age_text(double age_s) {
   return fmt::format("{:.0f} h ago", age_s / 3600);
 }
 
-/// A notice on as many lines as its text takes, at most `most`; the age stands at the end of the first.
+/// A notice on as many lines as its text takes, at most `most`; the age stands behind the last where it fits.
 void add_notice(const Notice& notice, const Span& mark, size_t most, const ViewStyle& style,
                 std::vector<ViewLine>& out) {
   if (notice.text.empty()) return;
-  const Span age = {age_text(notice.age_s), Colour::kDim};
-  const int indent = 2 + display_width(mark.text);
-  const int reserved = age.text.empty() ? 0 : display_width(age.text) + 2;
-  const int width = std::max(8, style.width - indent - reserved);
+  const int indent = 2 + display_width(mark.text), width = std::max(8, style.width - indent);
   std::vector<std::string> lines = wrap_to_width(printable(notice.text, style.unicode), width);
   if (lines.size() > most) {
+    const std::string cut = lines[most - 1] + " " + lines[most];
     lines.resize(most);
-    lines.back() =
-        cut_to_width(lines.back() + std::string(static_cast<size_t>(width), ' '), width, style.unicode);
+    lines.back() = cut_to_width(cut, width, style.unicode);
   }
-  for (const std::string& text : lines) {
+  for (size_t i = 0; i < lines.size(); ++i) {
     Line line(style);
-    const bool first = &text == &lines.front();
-    line.add({first ? " " : std::string(static_cast<size_t>(indent), ' ')});
-    if (first) line.add(mark), line.add({" "});
-    line.add({text});
-    if (first && !age.text.empty()) line.add_right(age);
+    line.add({i == 0 ? " " : std::string(static_cast<size_t>(indent), ' ')});
+    if (i == 0) line.add(mark), line.add({" "});
+    line.add({lines[i]});
+    const std::string age = i + 1 == lines.size() ? age_text(notice.age_s) : "";
+    if (!age.empty()) line.add_right({age, Colour::kDim});
     out.push_back(line.view_line());
   }
 }

@@ -131,7 +131,7 @@ TEST(FileReporterTest, LogsLinesForPeopleWithTheTime) {
   ASSERT_EQ(lines.size(), 5u);
   EXPECT_TRUE(Regex(R"(^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d run=mpt-125m )").is_found_in(lines[0])) << lines[0];
   for (const std::string& line : lines)
-    EXPECT_TRUE(Regex(R"(^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [a-z]+=)").is_found_in(line)) << line;
+    EXPECT_TRUE(Regex(R"(^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [a-z_]+=)").is_found_in(line)) << line;
   EXPECT_TRUE(Regex(R"( step=1    loss=)").is_found_in(lines[4])) << lines[4];
 }
 

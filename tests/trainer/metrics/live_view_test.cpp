@@ -88,6 +88,21 @@ TEST(LiveViewTest, ShowsWhereItBeginsAndHowItEnded) {
   EXPECT_NE(last.find("\n ■ done\n"), std::string::npos) << last;
 }
 
+TEST(LiveViewTest, WrapsTheReasonOfAnEndAndCutsAWarningAfterThreeLines) {
+  ViewState state;
+  state.run = some_run();
+  state.end_reason =
+      "stopped by SIGTERM after step 120, saved; the same command goes on from there, at any time";
+  for (int i = 0; i < 60; ++i) state.warning.text += "word ";
+  const std::string text = screen(state, {79, true, false});
+  EXPECT_NE(text.find("\n ■ stopped by SIGTERM after step 120, saved; the same command goes on from\n"
+                      "   there, at any time\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("word …\n ■"), std::string::npos) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 8) << text;
+}
+
 TEST(LiveViewTest, IsNeverWiderThanTheTerminalAndKnowsItsColumns) {
   ViewState state = some_state();
   state.run.run_dir = std::string(300, 'd');
