@@ -3,6 +3,7 @@
 #pragma once
 #include "trainer/kernels/cpu/pair_tiles.h"
 
+#if defined(__AMX_BF16__)
 namespace tycho::TYCHO_ISA {
 
 /// Sets up the calling thread's tile registers, each of 16 rows of 64 bytes, until it ends.
@@ -117,3 +118,4 @@ struct AmxTiles {
 };
 
 }  // namespace tycho::TYCHO_ISA
+#endif

@@ -50,8 +50,8 @@ static void write_rows_of(const float* tile, int64_t tile_step, int64_t rows, in
 }
 
 /// result = tile [rows, columns] (+ added), from (row, column) of the result on.
-static void write_tile(const float* tile, int64_t tile_step, int64_t rows, int64_t columns,
-                       const MatmulResult& result, int64_t row, int64_t column, int64_t step) {
+static inline void write_tile(const float* tile, int64_t tile_step, int64_t rows, int64_t columns,
+                              const MatmulResult& result, int64_t row, int64_t column, int64_t step) {
   if (result.dtype == Dtype::kFp32)
     write_rows_of<float>(tile, tile_step, rows, columns, result, row, column, step);
   else

@@ -2,6 +2,7 @@
 #pragma once
 #include "trainer/kernels/cpu/direct_products.h"
 
+#if defined(__AVX512BF16__)
 namespace tycho::TYCHO_ISA {
 
 /// Lays out rows of bf16 that are contiguous along the depth: [elements, Width] pairs. Rows that are missing
@@ -77,3 +78,4 @@ struct PairTiles {
 };
 
 }  // namespace tycho::TYCHO_ISA
+#endif

@@ -49,8 +49,9 @@ TYCHO_SIMD void add_steps_of_twelve(Vec (&sums)[12][2], TwelveRows<const E>& a, 
 /// c [12, 32] = a [12, depth] · b [depth, 32], or += when Add; steps in elements. RowsTouch: element (row, k)
 /// of a is a[k * a_step + row], otherwise a[row * a_step + k].
 template <bool Add, bool RowsTouch, class E>
-__attribute__((noinline)) static void product_of_twelve_rows(const E* a, int64_t a_step, const E* b, int64_t b_step, int64_t depth,
-                                   float* c, int64_t c_step) {
+__attribute__((noinline)) static void product_of_twelve_rows(const E* a, int64_t a_step, const E* b,
+                                                             int64_t b_step, int64_t depth, float* c,
+                                                             int64_t c_step) {
   const TwelveRows<float> to(c, c_step);
   TwelveRows<const E> from(a, a_step);
   Vec sums[12][2];
