@@ -1,4 +1,5 @@
-// Tycho's CPU product against ATen's, alternating in one process, for the shapes of a model's step.
+// Tycho's CPU product against ATen's, alternating in one process, for the shapes of a model's step, and both
+// against a loop of the table's multiply-add instruction (target: 0.8 of it).
 //   bench_matmul [--bf16] [TOKENS [WIDTH [FFN [VOCAB]]]]
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
@@ -9,6 +10,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "bench/peak_flops.h"
 #include "trainer/kernels/dispatch.h"
 
 namespace {
@@ -28,7 +30,7 @@ double best_seconds(int rounds, Work&& work) {
 
 /// result [rows, columns] = left · rightᵀ, each laid out as it is or transposed.
 void compare(const char* name, int64_t rows, int64_t columns, int64_t depth, bool left_t, bool right_t,
-             at::ScalarType type) {
+             at::ScalarType type, double peak) {
   const Dtype dtype = type == at::kFloat ? Dtype::kFp32 : Dtype::kBf16;
   const Tensor left = left_t ? at::randn({depth, rows}).to(type) : at::randn({rows, depth}).to(type);
   const Tensor right = right_t ? at::randn({depth, columns}).to(type) : at::randn({columns, depth}).to(type);
@@ -48,8 +50,11 @@ void compare(const char* name, int64_t rows, int64_t columns, int64_t depth, boo
                       }));
   }
   const double flops = 2.0 * static_cast<double>(rows * columns * depth) / 1e9;
-  fmt::print("{:<18}{:>6} x {:>6} x {:>6}: {:>6.1f} GFLOP/s, ATen {:>6.1f}, ratio {:.2f}\n", name, rows,
-             columns, depth, flops / own_s, flops / aten_s, aten_s / own_s);
+  const double own = flops / own_s, aten = flops / aten_s;
+  fmt::print("{:<18}{:>6} x {:>6} x {:>6}: {:>6.1f} GFLOP/s, ATen {:>6.1f}, ratio {:.2f}", name, rows,
+             columns, depth, own, aten, own / aten);
+  if (peak > 0) fmt::print(", of the loop {:.2f}, ATen {:.2f}", own / peak, aten / peak);
+  fmt::print("\n");
 }
 
 }  // namespace
@@ -67,15 +72,18 @@ int main(int argc, char** argv) {
   const int64_t tokens = sizes[0], width = sizes[1], ffn = sizes[2], vocab = sizes[3];
   fmt::print("{} threads, {}, table {}\n", at::get_num_threads(), type == at::kFloat ? "fp32" : "bf16",
              cpu_kernels().name);
-  compare("up, forward", tokens, ffn, width, false, false, type);
-  compare("up, dx", tokens, width, ffn, false, true, type);
-  compare("up, dw", ffn, width, tokens, true, true, type);
-  compare("down, forward", tokens, width, ffn, false, false, type);
-  compare("down, dx", tokens, ffn, width, false, true, type);
-  compare("down, dw", width, ffn, tokens, true, true, type);
-  compare("head, forward", tokens, vocab, width, false, false, type);
-  compare("head, dx", tokens, width, vocab, false, true, type);
-  compare("head, dw", vocab, width, tokens, true, true, type);
-  compare("one token", 1, ffn, width, false, false, type);
-  compare("one token, head", 1, vocab, width, false, false, type);
+  const PeakFlops loop = peak_flops(cpu_kernels().name, type == at::kBFloat16, at::get_num_threads());
+  const double peak = loop.per_second / 1e9;
+  if (peak > 0) fmt::print("a loop of {}: {:.1f} GFLOP/s\n", loop.instruction, peak);
+  compare("up, forward", tokens, ffn, width, false, false, type, peak);
+  compare("up, dx", tokens, width, ffn, false, true, type, peak);
+  compare("up, dw", ffn, width, tokens, true, true, type, peak);
+  compare("down, forward", tokens, width, ffn, false, false, type, peak);
+  compare("down, dx", tokens, ffn, width, false, true, type, peak);
+  compare("down, dw", width, ffn, tokens, true, true, type, peak);
+  compare("head, forward", tokens, vocab, width, false, false, type, peak);
+  compare("head, dx", tokens, width, vocab, false, true, type, peak);
+  compare("head, dw", vocab, width, tokens, true, true, type, peak);
+  compare("one token", 1, ffn, width, false, false, type, peak);
+  compare("one token, head", 1, vocab, width, false, false, type, peak);
 }

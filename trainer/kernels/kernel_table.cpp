@@ -1,6 +1,13 @@
 // Which table serves a device.
 #include "trainer/kernels/kernel_table.h"
 
+#ifdef TYCHO_X86_KERNELS
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+#include <fmt/ranges.h>
+
 #include <cstdlib>
 
 #include "trainer/base/error.h"
@@ -18,31 +25,64 @@ const KernelTable& table();
 namespace avx512 {
 const KernelTable& table();
 }
+namespace avx512_bf16 {
+const KernelTable& table();
+}
+namespace amx_bf16 {
+const KernelTable& table();
+}
 #endif
 
 namespace {
 
 const KernelTable* cuda_table = nullptr;
 
+#ifdef TYCHO_X86_KERNELS
+bool has_avx512_bf16() {
+  constexpr unsigned kAvx512Bf16 = 1u << 5;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __builtin_cpu_supports("x86-64-v4") && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & kAvx512Bf16);
+}
+
+/// Whether the CPU has AMX for bf16, and Linux lets this process use it: its registers are large, and so are
+/// given to those who ask.
+bool ask_for_amx_bf16() {
+  constexpr unsigned kAmxBf16 = 1u << 22, kAmxTile = 1u << 24, kNeeded = kAmxBf16 | kAmxTile;
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!has_avx512_bf16() || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & kNeeded) != kNeeded)
+    return false;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+bool has_amx_bf16() {
+  static const bool has = ask_for_amx_bf16();
+  return has;
+}
+#endif
+
 const KernelTable& choose_cpu_kernels() {
   if (const char* wanted = std::getenv("TYCHO_CPU"); wanted && *wanted) {
     const KernelTable* table = cpu_kernels_for(wanted);
     if (!table)
       fail(ExitCode::kUsage,
-           "[kernels] TYCHO_CPU wanted generic, avx2 or avx512 that this CPU can run, got '{}'. Unset it to "
-           "let Tycho choose",
-           wanted);
+           "[kernels] TYCHO_CPU wanted one of {} that this CPU can run, got '{}'. Unset it to let Tycho "
+           "choose",
+           fmt::join(kInstructionSets, ", "), wanted);
     return *table;
   }
-  for (const char* name : {"avx512", "avx2"})
-    if (const KernelTable* table = cpu_kernels_for(name)) return *table;
-  return generic::table();
+  const KernelTable* best = nullptr;
+  for (const char* name : kInstructionSets)
+    if (const KernelTable* table = cpu_kernels_for(name)) best = table;
+  return *best;
 }
 
 }  // namespace
 
 const KernelTable* cpu_kernels_for(std::string_view instruction_set) {
 #ifdef TYCHO_X86_KERNELS
+  if (instruction_set == "amx_bf16" && has_amx_bf16()) return &amx_bf16::table();
+  if (instruction_set == "avx512_bf16" && has_avx512_bf16()) return &avx512_bf16::table();
   if (instruction_set == "avx512" && __builtin_cpu_supports("x86-64-v4")) return &avx512::table();
   if (instruction_set == "avx2" && __builtin_cpu_supports("x86-64-v3")) return &avx2::table();
 #endif

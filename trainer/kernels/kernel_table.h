@@ -125,7 +125,7 @@ struct SgdScalars {
 /// Every pointer is to contiguous memory of the table's device. Nothing here synchronises or allocates.
 /// The contract of each is in the op's header: kernels/<op>.h.
 struct KernelTable {
-  const char* name = "";  // "cpu avx2", "cpu avx512", "cpu generic", "cuda"
+  const char* name = "";  // "cpu avx2", "cpu avx512_bf16", "cuda"
 
   void (*rms_norm)(NormShape, Dtype, const void* x, const void* weight, float eps, void* y, float* inv_rms,
                    Stream) = nullptr;
@@ -233,8 +233,9 @@ struct KernelTable {
 /// Initialises the entry with the kernel of its name.
 #define TYCHO_TABLE_ENTRY(entry) .entry = &entry,
 
-/// The CPU's table: TYCHO_CPU=generic|avx2|avx512 overrides the choice, which is otherwise the best that the
-/// CPU has. Throws Error (kUsage) when TYCHO_CPU names one that this machine cannot run.
+/// The CPU's table: TYCHO_CPU=generic|avx2|avx512|avx512_bf16|amx_bf16 overrides the choice, which is
+/// otherwise the best that the CPU has. Throws Error (kUsage) when TYCHO_CPU names one that this machine
+/// cannot run.
 const KernelTable& cpu_kernels();
 /// Handed to the CUDA plug-in's tycho_cuda_init, which calls it. Throws Error when an entry is missing.
 void set_cuda_kernels(const KernelTable* table);

@@ -6,12 +6,16 @@ set(cpu_kernels kernels/cpu/activation.cpp kernels/cpu/adamw_step.cpp kernels/cp
                 kernels/cpu/layer_norm.cpp kernels/cpu/lion_step.cpp
                 kernels/cpu/matmul.cpp kernels/cpu/muon_step.cpp kernels/cpu/rms_norm.cpp kernels/cpu/rope.cpp
                 kernels/cpu/sgd_step.cpp kernels/cpu/temperature.cpp kernels/cpu/direct_matmul.cpp kernels/cpu/table.cpp)
+list(TRANSFORM cpu_kernels PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE cpu_kernel_paths)
+set_property(GLOBAL PROPERTY TYCHO_CPU_KERNELS ${cpu_kernel_paths})  # the tests compile them once more
 tycho_library(kernels_cpu ALONE
   SOURCES ${cpu_kernels} kernels/cpu/parallel.cpp kernels/cpu/thread_pool.cpp
   HEADERS kernels/adamw_factors.h kernels/weight_form.h kernels/dropout_bits.h kernels/kernel_table.h
           kernels/philox_words.h kernels/cpu/elementary.h kernels/cpu/kernels.h
           kernels/cpu/partials.h kernels/cpu/philox_lanes.h
-          kernels/cpu/attention_tiles.h kernels/cpu/parallel.h kernels/cpu/thread_pool.h kernels/cpu/direct_matmul.h kernels/cpu/simd.h kernels/cpu/tile_product.h kernels/cpu/tile_rows_avx2.h
+          kernels/cpu/attention_tiles.h kernels/cpu/parallel.h kernels/cpu/thread_pool.h kernels/cpu/direct_matmul.h kernels/cpu/direct_products.h kernels/cpu/amx_tiles.h kernels/cpu/pair_tiles.h
+          kernels/cpu/table_name.h
+          kernels/cpu/simd.h kernels/cpu/tile_elements.h kernels/cpu/tile_product.h kernels/cpu/tile_rows_avx2.h kernels/cpu/tile_rows_avx512.h
           kernels/cpu/weights.h kernels/rounding_noise.h
   DEPS PUBLIC base PRIVATE OpenMP::OpenMP_CXX)
 
@@ -29,6 +33,15 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
     add_library(tycho_kernels_${name} OBJECT ${cpu_kernels})
     target_link_libraries(tycho_kernels_${name} PRIVATE tycho_flags OpenMP::OpenMP_CXX)
     tycho_instruction_set(tycho_kernels_${name} ${name} ${flag})
+    target_sources(tycho_kernels_cpu PRIVATE $<TARGET_OBJECTS:tycho_kernels_${name}>)
+  endforeach()
+  # AVX-512's kernels, but for products of bf16.
+  foreach(level "avx512_bf16;-mavx512bf16" "amx_bf16;-mavx512bf16;-mamx-tile;-mamx-bf16")
+    list(POP_FRONT level name)
+    add_library(tycho_kernels_${name} OBJECT kernels/cpu/bf16_matmul.cpp)
+    target_link_libraries(tycho_kernels_${name} PRIVATE tycho_flags)
+    tycho_instruction_set(tycho_kernels_${name} ${name} -march=x86-64-v4 ${level})
+    target_compile_definitions(tycho_kernels_${name} PRIVATE TYCHO_BASE_ISA=avx512)
     target_sources(tycho_kernels_cpu PRIVATE $<TARGET_OBJECTS:tycho_kernels_${name}>)
   endforeach()
 endif()

@@ -2,10 +2,7 @@
 #include "trainer/kernels/matmul.h"
 
 #include <ATen/ops/addmm.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
-
-#include <algorithm>
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
@@ -29,10 +26,9 @@ void check_inner(const char* op, int64_t left, int64_t right) {
               left, right);
 }
 
-/// Whether a CPU's product is computed by our own kernel: bf16 where the CPU has no units for it, fp32 where
-/// it is faster than ATen's.
+/// Whether our own kernel computes this product.
 bool is_ours(const Tensor& a) {
-  return a.is_cpu() && (a.scalar_type() == at::kFloat ? fp32_is_ours() : !bf16_is_native(a.device()));
+  return a.is_cpu() && (a.scalar_type() == at::kFloat ? fp32_is_ours() : bf16_is_ours());
 }
 
 /// A few rows by a weight matrix, as in generation: ours reads the weights once, as they lie.
@@ -50,26 +46,6 @@ void product(const char* op, const MatmulOperand& left, const MatmulOperand& rig
   cpu_kernels().matmul({out.size(0), out.size(1), depth}, left, right,
                        {out.mutable_data_ptr(), dtype_of(op, out), added ? added->const_data_ptr() : nullptr},
                        nullptr);
-}
-
-/// ATen's CPU product of bf16 is bf16: it is added to fp32 gradients in slices that stay small.
-void matmul_tn_in_slices(const Tensor& dy_NM, const Tensor& x_NK, Tensor& dw_MK, bool accumulate) {
-  constexpr int64_t kSliceElements = int64_t{8} << 20;
-  const int64_t rows =
-      std::clamp<int64_t>(kSliceElements / std::max<int64_t>(1, dw_MK.size(1)), 1, dw_MK.size(0));
-  thread_local Tensor slice;
-  if (!slice.defined() || slice.numel() < rows * dw_MK.size(1))
-    slice = at::empty({rows * dw_MK.size(1)}, at::kBFloat16);
-  for (int64_t first = 0; first < dw_MK.size(0); first += rows) {
-    Tensor to = dw_MK.narrow(0, first, std::min(rows, dw_MK.size(0) - first));
-    Tensor rounded = slice.narrow(0, 0, to.numel()).view(to.sizes());
-    at::mm_out(rounded, dy_NM.narrow(1, first, to.size(0)).t(), x_NK);
-    if (accumulate)
-      cpu_kernels().add_to_fp32(to.numel(), Dtype::kBf16, rounded.const_data_ptr(),
-                                to.mutable_data_ptr<float>(), nullptr);
-    else
-      to.copy_(rounded);
-  }
 }
 
 }  // namespace
@@ -110,18 +86,17 @@ void matmul_tn(const Tensor& dy_NM, const Tensor& x_NK, Tensor& dw_MK, bool accu
   const char* op = "matmul_tn";
   check_inner(op, rows_of(op, "dy", dy_NM).rows, rows_of(op, "x", x_NK).rows);
   check_product(op, dy_NM, x_NK, dw_MK, dy_NM.size(1), x_NK.size(1), at::kFloat);
-  if (is_ours(dy_NM))
+  const bool is_fp32 = dy_NM.scalar_type() == at::kFloat;
+  // Gradients of weights are sums in fp32 on every route, and ATen's product of bf16 on a CPU ends in bf16.
+  if (is_ours(dy_NM) || (dy_NM.is_cpu() && !is_fp32))
     return product(op, operand(op, dy_NM, true), operand(op, x_NK, true), dy_NM.size(0),
                    accumulate ? &dw_MK : nullptr, dw_MK);
   const Tensor dy_MN = dy_NM.t();
-  if (dy_NM.scalar_type() == at::kFloat) {
+  if (is_fp32)
     accumulate ? at::addmm_out(dw_MK, dw_MK, dy_MN, x_NK) : at::mm_out(dw_MK, dy_MN, x_NK);
-  } else if (dy_NM.is_cuda()) {
+  else
     accumulate ? at::addmm_out(dw_MK, dw_MK, dy_MN, x_NK, at::kFloat)
                : at::mm_out(dw_MK, dy_MN, x_NK, at::kFloat);
-  } else {
-    matmul_tn_in_slices(dy_NM, x_NK, dw_MK, accumulate);
-  }
 }
 
 }  // namespace tycho

@@ -16,13 +16,16 @@ void matmul_nn(const Tensor& dy_NM, const Tensor& w_MK, Tensor& dx_NK, bool accu
 /// dw_MK (fp32) = dy_NMᵀ · x_NK, or += when accumulate.
 void matmul_tn(const Tensor& dy_NM, const Tensor& x_NK, Tensor& dw_MK, bool accumulate);
 
-/// Whether this machine multiplies bf16 faster than fp32 (avx512_bf16, amx, or a GPU).
+/// Whether bf16 is multiplied by units made for it: a GPU's, or a CPU's where the kernels that serve it
+/// (kernel_table.h) use them.
 bool bf16_is_native(const at::Device& device);
-/// Whether fp32 products on the CPU are our own kernel's instead of ATen's (MKL): TYCHO_GEMM=own|aten
-/// chooses; the default is own on AMD's processors with AVX2 and without AVX-512, where bench_matmul finds it
-/// ahead. Throws Error (kUsage) for another word.
+/// Whether our own kernel computes a CPU's products, or ATen. TYCHO_GEMM=own|aten chooses for both dtypes
+/// (Error (kUsage) for another word). By default bf16 is ours, and so is fp32 on x86-64 with AVX2 or
+/// better. Gradients of bf16 weights are always ours on a CPU.
 bool fp32_is_ours();
-/// How products of a dtype are computed on a device, for people: "fp32", "bf16", "bf16 through fp32 (...)".
+bool bf16_is_ours();
+/// How products of a dtype are computed on a device, for people and for comparing two runs:
+/// "fp32 by Tycho's avx2 kernel", "bf16 by ATen".
 std::string matmul_route(const at::Device& device, at::ScalarType dtype);
 
 }  // namespace tycho

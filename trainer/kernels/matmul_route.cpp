@@ -1,66 +1,57 @@
-// Which units and libraries of this machine multiply matrices best.
+// Who multiplies matrices on this machine, and with which units.
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
 #include "trainer/base/error.h"
+#include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/matmul.h"
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 namespace tycho {
 namespace {
 
-bool cpu_has_bf16_units() {
-#if defined(__x86_64__)
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  constexpr unsigned kAvx512Bf16 = 1u << 5, kAmxBf16 = 1u << 22;
-  if (!__builtin_cpu_supports("x86-64-v4")) return false;
-  if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & kAvx512Bf16)) return true;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & kAmxBf16);
-#else
-  return false;
-#endif
-}
-
-/// Where ours was measured to be the faster one: MKL has no kernels for these processors. With AVX-512, and
-/// on Intel's, it was not measured, and MKL multiplies.                            (bench/results/matmul.md)
-bool is_amd_with_avx2() {
-#if defined(__x86_64__)
-  return __builtin_cpu_is("amd") && __builtin_cpu_supports("x86-64-v3") &&
-         !__builtin_cpu_supports("x86-64-v4");
-#else
-  return false;
-#endif
-}
-
-bool choose_fp32() {
+/// What TYCHO_GEMM says; nothing when it is not set.
+std::optional<bool> wanted_ours() {
   const char* wanted = std::getenv("TYCHO_GEMM");
-  if (!wanted || !*wanted) return is_amd_with_avx2();
+  if (!wanted || !*wanted) return std::nullopt;
   if (wanted == std::string_view("own")) return true;
   if (wanted == std::string_view("aten")) return false;
   fail(ExitCode::kUsage, "[kernels] TYCHO_GEMM wanted own or aten, got '{}'. Unset it to let Tycho choose",
        wanted);
 }
 
+/// The generic table's fp32 product has no tiles of its own; elsewhere ours was the faster one wherever both
+/// were measured.                                                               (bench/results/matmul.md)
+bool cpu_has_tiles() { return cpu_kernels_for("avx2") != nullptr; }
+
+/// "avx2" of "cpu avx2".
+std::string_view instruction_set() { return std::string_view(cpu_kernels().name).substr(4); }
+
 }  // namespace
 
 bool fp32_is_ours() {
-  static const bool ours = choose_fp32();
+  static const bool ours = wanted_ours().value_or(cpu_has_tiles());
+  return ours;
+}
+
+bool bf16_is_ours() {
+  static const bool ours = wanted_ours().value_or(true);
   return ours;
 }
 
 bool bf16_is_native(const at::Device& device) {
-  static const bool cpu = cpu_has_bf16_units();
-  return device.is_cpu() ? cpu : true;
+  return !device.is_cpu() || instruction_set().find("bf16") != std::string_view::npos;
 }
 
 std::string matmul_route(const at::Device& device, at::ScalarType dtype) {
-  const char* library = device.is_cpu() ? fp32_is_ours() ? ", Tycho's kernel" : ", MKL" : "";
-  if (dtype == at::kFloat) return fmt::format("fp32{}", library);
-  return bf16_is_native(device) ? "bf16" : "bf16 operands multiplied in fp32 (this CPU has no bf16 units)";
+  const bool is_fp32 = dtype == at::kFloat;
+  const char* name = is_fp32 ? "fp32" : "bf16";
+  if (!device.is_cpu() || !(is_fp32 ? fp32_is_ours() : bf16_is_ours()))
+    return fmt::format("{} by ATen", name);
+  const char* note = is_fp32 || bf16_is_native(device) ? "" : ", multiplied in fp32";
+  return fmt::format("{} by Tycho's {} kernel{}", name, instruction_set(), note);
 }
 
 }  // namespace tycho

@@ -64,9 +64,7 @@ TEST(Attention, HasOneDefinitionOnEveryTable) {
   ScoreRules rules = plain_rules(s);
   rules.dropout = {.p = 0.2, .key = 9};
   const Tensor oracle = oracle_packed(s, rules, as_double(qkv));
-  for (const char* name : {"generic", "avx2", "avx512"}) {
-    const KernelTable* table = find_table(name);
-    if (!table) continue;
+  for (const KernelTable* table : cpu_tables()) {
     Memory saved(s, qkv);
     table->attention(s, rules, Dtype::kFp32, qkv.const_data_ptr(), saved.out_NE.mutable_data_ptr(),
                      saved.log_sum_exp_BHT.mutable_data_ptr<float>(), nullptr);

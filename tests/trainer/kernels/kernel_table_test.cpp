@@ -9,7 +9,7 @@
 namespace tycho {
 namespace {
 
-class KernelTableTest : public testing::TestWithParam<const char*> {};
+class KernelTableTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(KernelTableTest, LacksNothing) {
   const KernelTable* table = find_table(GetParam());
@@ -18,8 +18,33 @@ TEST_P(KernelTableTest, LacksNothing) {
   EXPECT_NE(std::string(table->name).find(GetParam()), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(Tables, KernelTableTest, testing::Values("generic", "avx2", "avx512", "cuda"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Tables, KernelTableTest, testing::ValuesIn(kWholeTables),
+                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Bf16Tables, KernelTableTest, testing::ValuesIn(kBf16Tables),
+                         [](const auto& info) { return info.param; });
+
+/// So it is enough to test these tables' products, and everything else once, on the table that they extend.
+TEST(KernelTables, ForBf16DifferFromTheirBaseInProductsAlone) {
+  for (const std::string& name : kBf16Tables) {
+    const KernelTable* base = find_table(name.ends_with("_emulated") ? "avx512_emulated" : "avx512");
+    const KernelTable* table = find_table(name);
+    if (!table) continue;
+#define TYCHO_EXPECT_SAME(entry) EXPECT_EQ(table->entry, base->entry) << name << " " << #entry;
+    TYCHO_KERNELS(TYCHO_EXPECT_SAME)
+#undef TYCHO_EXPECT_SAME
+    EXPECT_EQ(table->attention, base->attention);
+    EXPECT_EQ(table->attention_backward, base->attention_backward);
+    EXPECT_NE(table->matmul, base->matmul);
+  }
+}
+
+TEST(KernelTables, ServeTheBestInstructionSetOfThisCpu) {
+  if (const char* wanted = std::getenv("TYCHO_CPU"); wanted && *wanted) GTEST_SKIP() << "TYCHO_CPU is set";
+  std::string best;
+  for (const char* name : kInstructionSets)
+    if (find_table(name)) best = name;
+  EXPECT_EQ(cpu_kernels().name, "cpu " + best);
+}
 
 TEST(KernelTables, NameWhatATableLacks) {
   KernelTable table = cpu_kernels();
@@ -52,7 +77,8 @@ TEST(KernelTablesDeathTest, ObeyTheEnvironment) {
         }
       },
       testing::ExitedWithCode(2),
-      "TYCHO_CPU wanted generic, avx2 or avx512 that this CPU can run, got 'sse9'");
+      "TYCHO_CPU wanted one of generic, avx2, avx512, avx512_bf16, amx_bf16 that this CPU can run, got "
+      "'sse9'");
 }
 
 TEST(KernelTables, SayThatTheCudaPluginIsNotLoaded) {

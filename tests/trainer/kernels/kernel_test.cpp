@@ -6,6 +6,19 @@
 #include "trainer/base/error.h"
 
 namespace tycho {
+
+#ifdef TYCHO_EMULATED_TABLES
+namespace avx512_emulated {
+const KernelTable& table();
+}
+namespace avx512_bf16_emulated {
+const KernelTable& table();
+}
+namespace amx_bf16_emulated {
+const KernelTable& table();
+}
+#endif
+
 namespace {
 
 const KernelTable* cuda_table = nullptr;
@@ -23,6 +36,16 @@ const KernelTable* load_cuda_table() {
   return cuda_table;
 }
 
+const KernelTable* emulated_table([[maybe_unused]] const std::string& name) {
+#ifdef TYCHO_EMULATED_TABLES
+  if (!cpu_kernels_for("avx2")) return nullptr;  // what they are compiled for
+  if (name == "avx512_emulated") return &avx512_emulated::table();
+  if (name == "avx512_bf16_emulated") return &avx512_bf16_emulated::table();
+  if (name == "amx_bf16_emulated") return &amx_bf16_emulated::table();
+#endif
+  return nullptr;
+}
+
 at::Generator& generator() {
   static at::Generator generator = at::detail::createCPUGenerator();
   return generator;
@@ -31,9 +54,18 @@ at::Generator& generator() {
 }  // namespace
 
 const KernelTable* find_table(const std::string& name) {
+  if (name.ends_with("_emulated")) return emulated_table(name);
   if (name != "cuda") return cpu_kernels_for(name);
   static const KernelTable* table = load_cuda_table();
   return table;
+}
+
+std::vector<const KernelTable*> cpu_tables() {
+  std::vector<const KernelTable*> tables;
+  for (const auto* names : {&kWholeTables, &kBf16Tables})
+    for (const std::string& name : *names)
+      if (const KernelTable* table = name == "cuda" ? nullptr : find_table(name)) tables.push_back(table);
+  return tables;
 }
 
 void KernelTest::SetUp() {

@@ -7,14 +7,23 @@
 #include <functional>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "tests/trainer/aten.h"
 #include "trainer/kernels/dispatch.h"
 
 namespace tycho {
 
-/// The table named "generic", "avx2", "avx512" or "cuda"; null where this machine cannot run it.
+/// The table of an instruction set, of an emulated one ("avx512_emulated") or of "cuda"; null where this
+/// machine cannot run it.
 const KernelTable* find_table(const std::string& name);
+/// Tables whose kernels are written or compiled apart, and those that differ from one of them in products of
+/// bf16 alone.
+inline const std::vector<std::string> kWholeTables = {"generic", "avx2", "avx512", "avx512_emulated", "cuda"};
+inline const std::vector<std::string> kBf16Tables = {"avx512_bf16", "amx_bf16", "avx512_bf16_emulated",
+                                                     "amx_bf16_emulated"};
+/// All of them but the GPU's that this machine can run.
+std::vector<const KernelTable*> cpu_tables();
 
 /// Runs a test on every table and dtype; says skipped where a table cannot run.
 class KernelTest : public testing::TestWithParam<std::tuple<std::string, at::ScalarType>> {
@@ -51,10 +60,10 @@ std::string error_of(const std::function<void()>& call);
 inline Tensor as_double(const Tensor& tensor) { return tensor.detach().cpu().to(at::kDouble); }
 inline Tensor leaf(const Tensor& tensor) { return as_double(tensor).clone().requires_grad_(true); }
 
-#define TYCHO_ON_EVERY_TABLE(suite)                                                               \
-  INSTANTIATE_TEST_SUITE_P(Tables, suite,                                                         \
-                           testing::Combine(testing::Values("generic", "avx2", "avx512", "cuda"), \
-                                            testing::Values(at::kFloat, at::kBFloat16)),          \
-                           kernel_test_name)
+#define TYCHO_ON_EVERY_TABLE(suite)                                                                  \
+  INSTANTIATE_TEST_SUITE_P(                                                                          \
+      Tables, suite,                                                                                 \
+      testing::Combine(testing::ValuesIn(kWholeTables), testing::Values(at::kFloat, at::kBFloat16)), \
+      kernel_test_name)
 
 }  // namespace tycho

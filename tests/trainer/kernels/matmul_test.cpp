@@ -1,55 +1,51 @@
-// Matrix products against ATen in double.
+// Matrix products of linear layers against double, on the route that this process takes.
 #include "trainer/kernels/matmul.h"
 
-#include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "tests/trainer/kernels/kernel_test.h"
+#include "tests/trainer/kernels/matmul_oracle.h"
+#include "trainer/base/error.h"
 
 namespace tycho {
 namespace {
 
-void expect_near(const Tensor& actual, const Tensor& oracle) {
-  // What is added up is around 1, also where it cancels.
-  const double scale = std::max(1.0, oracle.abs().max().item<double>());
-  const double tolerance = actual.scalar_type() == at::kBFloat16 ? 0x1p-8 : 4e-6;
-  EXPECT_LE((as_double(actual) - oracle).abs().max().item<double>(), tolerance * scale);
-}
-
 class MatmulTest : public testing::TestWithParam<at::ScalarType> {};
 
-// The last shapes take several blocks in rows, columns and depth.
-const std::vector<std::array<int64_t, 3>> kShapes = {{1, 1, 1},        {1, 40, 7},      {33, 65, 17},
-                                                     {5, 130, 300},    {64, 96, 530},   {1600, 30, 2100},
-                                                     {30, 1600, 2100}, {2100, 1600, 30}};
+/// N, M, K: few rows, ends of tiles, and several blocks of each.
+const std::vector<std::array<int64_t, 3>> kShapes = {{1, 1, 1},       {1, 40, 7},      {8, 33, 65},
+                                                     {33, 65, 17},    {5, 130, 300},   {64, 96, 530},
+                                                     {1600, 30, 700}, {30, 1600, 700}, {700, 1600, 30}};
 
 TEST_P(MatmulTest, EqualsDouble) {
+  const auto type = GetParam();
+  const bool ours = type == at::kFloat ? fp32_is_ours() : bf16_is_ours();
   for (const auto& [n, m, k] : kShapes) {
     SCOPED_TRACE(testing::Message() << "N " << n << " M " << m << " K " << k);
-    const auto type = GetParam();
+    const int roundings = ours || n <= 8 ? 1 : 2;
     const Tensor x = at::randn({n, k}).to(type), w = at::randn({m, k}).to(type),
-                 dy = at::randn({n, m}).to(type);
-    const Tensor x64 = as_double(x), w64 = as_double(w), dy64 = as_double(dy);
-    const Tensor residual = at::randn({n, m}).to(type), dx_before = at::randn({n, k}).to(type),
-                 dw_before = at::randn({m, k});
+                 dy = at::randn({n, m}).to(type), residual = at::randn({n, m}).to(type),
+                 dx_before = at::randn({n, k}).to(type), dw_before = at::randn({m, k});
+    const ProductOracle forward(x, w), to_x(dy, w.t()), to_w(dy.t(), x.t());
     Tensor y = at::empty({n, m}, type), dx = at::empty({n, k}, type), dw = at::empty({m, k});
     matmul_nt(x, w, y);
-    expect_near(y, at::matmul(x64, w64.t()));
+    forward.expect_near(y, nullptr, roundings);
     matmul_nt_add(x, w, residual, y);
-    expect_near(y, at::matmul(x64, w64.t()) + as_double(residual));
+    forward.expect_near(y, &residual, roundings);
     y.copy_(residual);
     matmul_nt_add(x, w, y, y);
-    expect_near(y, at::matmul(x64, w64.t()) + as_double(residual));
+    forward.expect_near(y, &residual, roundings);
     matmul_nn(dy, w, dx);
-    expect_near(dx, at::matmul(dy64, w64));
+    to_x.expect_near(dx, nullptr, roundings);
     dx.copy_(dx_before);
     matmul_nn(dy, w, dx, true);
-    expect_near(dx, at::matmul(dy64, w64) + as_double(dx_before));
-    matmul_tn(dy, x, dw, false);
-    expect_near(dw, at::matmul(dy64.t(), x64));
+    to_x.expect_near(dx, &dx_before, roundings);
+    matmul_tn(dy, x, dw, false);  // fp32 sums on every route
+    to_w.expect_near(dw);
     dw.copy_(dw_before);
     matmul_tn(dy, x, dw, true);
-    expect_near(dw, at::matmul(dy64.t(), x64) + as_double(dw_before));
+    to_w.expect_near(dw, &dw_before);
   }
 }
 
@@ -73,35 +69,6 @@ TEST_P(MatmulTest, WritesWhereItWasTold) {
 INSTANTIATE_TEST_SUITE_P(Dtypes, MatmulTest, testing::Values(at::kFloat, at::kBFloat16),
                          [](const auto& info) { return info.param == at::kFloat ? "fp32" : "bf16"; });
 
-/// Left and right operands, straight and transposed, in both dtypes, on every table: whichever route a
-/// machine takes, this is tested.
-TEST(MatmulKernel, HasOneDefinitionOnEveryTable) {
-  for (const char* name : {"generic", "avx2", "avx512"}) {
-    const KernelTable* table = find_table(name);
-    if (!table) continue;
-    for (const auto& [rows, columns, depth] : kShapes)
-      for (const int choice : {0, 1, 2, 3, 4, 5, 6, 7}) {
-        const bool left_t = choice & 1, right_t = choice & 2;
-        const auto type = choice & 4 ? at::kBFloat16 : at::kFloat;
-        const Dtype dtype = choice & 4 ? Dtype::kBf16 : Dtype::kFp32;
-        const Tensor left = at::randn({rows, depth}).to(type), right = at::randn({columns, depth}).to(type);
-        const auto operand = [&](const Tensor& laid, bool transposed, int64_t n) {
-          return MatmulOperand{laid.const_data_ptr(), dtype, transposed ? 1 : depth, transposed ? n : 1};
-        };
-        const Tensor left_laid = left_t ? left.t().contiguous() : left,
-                     right_laid = right_t ? right.t().contiguous() : right;
-        const Tensor added = at::randn({rows, columns});
-        Tensor out = at::full({rows, columns}, 7.0);
-        table->matmul({rows, columns, depth}, operand(left_laid, left_t, rows),
-                      operand(right_laid, right_t, columns),
-                      {out.mutable_data_ptr(), Dtype::kFp32, added.const_data_ptr()}, nullptr);
-        SCOPED_TRACE(testing::Message()
-                     << name << " " << rows << "x" << columns << "x" << depth << " " << choice);
-        expect_near(out, at::matmul(as_double(left), as_double(right).t()) + as_double(added));
-      }
-  }
-}
-
 TEST(MatmulOp, NamesOperandsThatDoNotFit) {
   const Tensor x = at::ones({5, 3}), w = at::ones({4, 3});
   Tensor y = at::empty({5, 4}), dw = at::empty({4, 3});
@@ -118,8 +85,44 @@ TEST(MatmulOp, NamesOperandsThatDoNotFit) {
 }
 
 TEST(MatmulOp, SaysHowItMultiplies) {
-  EXPECT_EQ(matmul_route(at::kCPU, at::kFloat), fp32_is_ours() ? "fp32, Tycho's kernel" : "fp32, MKL");
-  EXPECT_EQ(matmul_route(at::kCPU, at::kBFloat16) == "bf16", bf16_is_native(at::kCPU));
+  const std::string table = std::string(cpu_kernels().name).substr(4);
+  const auto ours = [&](const char* dtype) {
+    return std::string(dtype) + " by Tycho's " + table + " kernel";
+  };
+  EXPECT_EQ(matmul_route(at::kCPU, at::kFloat), fp32_is_ours() ? ours("fp32") : "fp32 by ATen");
+  const char* note = bf16_is_native(at::kCPU) ? "" : ", multiplied in fp32";
+  EXPECT_EQ(matmul_route(at::kCPU, at::kBFloat16), bf16_is_ours() ? ours("bf16") + note : "bf16 by ATen");
+}
+
+/// "own own": who multiplies fp32 and bf16 in a process of its own.
+void expect_multipliers(const char* forced, const std::string& wanted) {
+  EXPECT_EXIT(
+      {
+        forced ? setenv("TYCHO_GEMM", forced, 1) : unsetenv("TYCHO_GEMM");
+        const auto name = [](bool ours) { return ours ? "own" : "aten"; };
+        const std::string got = std::string(name(fp32_is_ours())) + " " + name(bf16_is_ours());
+        std::exit(got == wanted ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "")
+      << wanted;
+}
+
+TEST(MatmulOpDeathTest, LetsTheEnvironmentChooseForBothDtypes) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  expect_multipliers("own", "own own");
+  expect_multipliers("aten", "aten aten");
+  expect_multipliers(nullptr, find_table("avx2") ? "own own" : "aten own");
+  EXPECT_EXIT(
+      {
+        setenv("TYCHO_GEMM", "mkl", 1);
+        try {
+          bf16_is_ours();
+        } catch (const Error& error) {
+          std::fputs(error.what(), stderr);
+          std::exit(static_cast<int>(error.code()));
+        }
+      },
+      testing::ExitedWithCode(2), "TYCHO_GEMM wanted own or aten, got 'mkl'");
 }
 
 }  // namespace

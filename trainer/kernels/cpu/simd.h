@@ -31,6 +31,7 @@ using Ints = int32_t __attribute__((vector_size(kLanes * 4)));
 using Half = uint16_t __attribute__((vector_size(kLanes * 2)));
 
 #define TYCHO_SIMD static inline __attribute__((always_inline))
+#define TYCHO_SIMD_MEMBER inline __attribute__((always_inline))
 
 // How many lanes a load or store touches: all of them, or the rest of a row.
 struct Full {
@@ -157,8 +158,8 @@ TYCHO_SIMD Vec exp(Vec x) {
   return p * (Vec)exponent;
 }
 
-TYCHO_SIMD int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-TYCHO_SIMD int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-TYCHO_SIMD int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+TYCHO_SIMD constexpr int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+TYCHO_SIMD constexpr int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+TYCHO_SIMD constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace tycho::TYCHO_ISA

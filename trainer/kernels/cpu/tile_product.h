@@ -1,7 +1,8 @@
 // Matrix products of tiles that fit a core's caches, and the copies that lay tiles out for them.
 #pragma once
-#include "trainer/kernels/cpu/simd.h"
+#include "trainer/kernels/cpu/tile_elements.h"
 #include "trainer/kernels/cpu/tile_rows_avx2.h"
+#include "trainer/kernels/cpu/tile_rows_avx512.h"
 
 namespace tycho::TYCHO_ISA {
 
@@ -14,17 +15,24 @@ TYCHO_SIMD int64_t tile_width(int64_t columns) { return ceil_div(columns, kTileC
 
 /// The left operand: element (row, k) is data[row * row_step + k * k_step], so that a transpose costs
 /// nothing. One of the steps is 1.
-struct TileLeft {
-  const float* data;
+template <class E>
+struct TileLeftOf {
+  const E* data;
   int64_t row_step, k_step;
 
-  TileLeft from_row(int64_t row) const { return {data + row * row_step, row_step, k_step}; }
+  TileLeftOf from_row(int64_t row) const { return {data + row * row_step, row_step, k_step}; }
 };
+using TileLeft = TileLeftOf<float>;
 
 /// c [Rows, kTileColumns] = a [Rows, depth] · b [depth, kTileColumns], or += when Add.
-template <int Rows, bool Add>
-static void product_of_rows(TileLeft a, const float* b, int64_t b_width, int64_t depth, float* c,
+template <int Rows, bool Add, class E>
+static void product_of_rows(TileLeftOf<E> a, const E* b, int64_t b_width, int64_t depth, float* c,
                             int64_t c_width) {
+  if constexpr (Rows == kTileRows && kLanes == 16) {
+    if (a.k_step == 1)
+      return product_of_twelve_rows<Add, false>(a.data, a.row_step, b, b_width, depth, c, c_width);
+    return product_of_twelve_rows<Add, true>(a.data, a.k_step, b, b_width, depth, c, c_width);
+  }
 #if defined(__AVX2__) && !defined(__AVX512F__)
   if constexpr (Rows == kTileRows) {
     if (a.k_step == 1)
@@ -39,12 +47,12 @@ static void product_of_rows(TileLeft a, const float* b, int64_t b_width, int64_t
     sum[row][1] = Add ? load(c + row * c_width + kLanes, Full{}) : Vec{};
   }
   for (int64_t k = 0; k < depth; ++k) {
-    const Vec left = load(b + k * b_width, Full{}), right = load(b + k * b_width + kLanes, Full{});
+    const Vec left = lanes_of(b + k * b_width), right = lanes_of(b + k * b_width + kLanes);
 #pragma GCC unroll 12
     for (int row = 0; row < Rows; ++row) {
-      const Vec x = broadcast(a.data[row * a.row_step + k * a.k_step]);
-      sum[row][0] += x * left;
-      sum[row][1] += x * right;
+      const Vec x = spread(a.data[row * a.row_step + k * a.k_step]);
+      sum[row][0] = add_product(E{}, sum[row][0], x, left);
+      sum[row][1] = add_product(E{}, sum[row][1], x, right);
     }
   }
 #pragma GCC unroll 12
@@ -54,8 +62,8 @@ static void product_of_rows(TileLeft a, const float* b, int64_t b_width, int64_t
   }
 }
 
-template <int Rows, bool Add>
-static void product_of_rest(int64_t rows, TileLeft a, const float* b, int64_t b_width, int64_t depth,
+template <int Rows, bool Add, class E>
+static void product_of_rest(int64_t rows, TileLeftOf<E> a, const E* b, int64_t b_width, int64_t depth,
                             float* c, int64_t c_width) {
   if constexpr (Rows > 0) {
     if (rows == Rows) return product_of_rows<Rows, Add>(a, b, b_width, depth, c, c_width);
@@ -65,8 +73,8 @@ static void product_of_rest(int64_t rows, TileLeft a, const float* b, int64_t b_
 
 /// c [rows, width] = a [rows, depth] · b [depth, width], or += when Add. `width` is a multiple of
 /// kTileColumns.
-template <bool Add>
-static void tile_product(int64_t rows, int64_t width, int64_t depth, TileLeft a, const float* b,
+template <bool Add, class E>
+static void tile_product(int64_t rows, int64_t width, int64_t depth, TileLeftOf<E> a, const E* b,
                          int64_t b_width, float* c, int64_t c_width) {
   for (int64_t column = 0; column < width; column += kTileColumns) {
     int64_t row = 0;
