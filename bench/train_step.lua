@@ -8,6 +8,7 @@ r.max_duration = "60ba"
 r.resume       = "none"
 
 local family = t.env("TYCHO_BENCH_FAMILY", "llama")
+local weights = t.env("TYCHO_BENCH_WEIGHTS", "")  -- a checkpoint that both sides begin with; "": first values
 if family == "llama" then
   r.model = t.model.llama {
     width = 256, layers = 4, heads = 4, kv_heads = 2, ffn_width = 768,
@@ -16,8 +17,10 @@ if family == "llama" then
 elseif family == "gpt2" then
   r.model = t.model.gpt2 {}
 else
-  r.model = t.model.mpt { positions = "alibi", no_bias = true, init = { name = "baseline_", init_std = 0.02 } }
+  r.model = t.model.mpt { positions = "alibi", no_bias = true }
+  if weights == "" then r.model.init = { name = "baseline_", init_std = 0.02 } end
 end
+if weights ~= "" then r.model.weights = weights end
 r.optimizer = t.optim.adamw { lr = 1e-3, betas = { 0.9, 0.95 }, weight_decay = 0.1 }
 r.scheduler = t.sched.constant {}
 r.clip.norm = 1.0

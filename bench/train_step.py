@@ -4,14 +4,16 @@ compiled, side by side; and the step over its matrix products alone.
 
     TYCHO_PEERS=/path/to/peers/bin/python python3 bench/train_step.py --tycho build/cpu/bin/tycho --model demo
 
-Fresh processes alternate, with the same data, batch and threads. PyTorch first gets a short probe of each of its settings and
-keeps the best. Prints a Markdown table and writes every number to bench/results/<name>.json. Standard library only.
+Fresh processes alternate, with the same first weights, data, batch and threads. PyTorch first gets a short probe of each of its
+settings and keeps the best. Prints a Markdown table and writes every number to bench/results/<name>.json. When the losses of
+the two sides part, the rows are marked void and the exit code is 1. Standard library only.
 """
 
 import argparse
 import contextlib
 import datetime
 import json
+import math
 import os
 import re
 import shutil
@@ -67,6 +69,9 @@ PEER_ENVIRONMENTS = {
 }
 # What bench_step_vs_matmul calls the shapes of a model.
 PRODUCTS = {"demo": "demo", "llama-tiny": "demo", "125m": "125m", "gpt2": "gpt2", "mpt": "mpt"}
+# How far the losses of both sides may be apart at each of the first steps: they train the same weights on the same data.
+LOSS_LIMITS = {"fp32": 1e-3, "bf16": 2e-2}
+COMPARED_STEPS = 20
 PEER_PRECISIONS = {"fp32": ["fp32"], "bf16": ["bf16-autocast", "bf16-pure"]}
 
 
@@ -94,8 +99,8 @@ def summary(start, ends, losses, model):
     }
 
 
-def run_tycho(args, model, precision, data, work):
-    run_dir = tempfile.mkdtemp(dir=work)
+def start_tycho(args, model, precision, data, run_dir, weights, more_pins):
+    """Runs one process to its end; returns (start time, command)."""
     pins = {
         "run_dir": run_dir, "train_data.local_dir": data, "precision": precision, "threads": args.threads, "device": "cpu",
         "seq_len": model["seq_len"], "global_batch": f"{model['batch']}sp", "max_duration": f"{model['steps']}ba",
@@ -106,8 +111,16 @@ def run_tycho(args, model, precision, data, work):
         pins |= {"model.kv_heads": model["kv_heads"], "model.tied": "true" if model["tied"] else "false"}
     else:
         pins |= {"model.max_seq_len": model["seq_len"]}
+    pins |= more_pins
     command = [args.tycho, "run", os.path.join(BENCH, "train_step.lua"), *(f"{key}={value}" for key, value in pins.items())]
-    start, _ = run(command, {"TYCHO_BENCH_FAMILY": model["family"]}, "tycho")
+    start, _ = run(command, {"TYCHO_BENCH_FAMILY": model["family"], "TYCHO_BENCH_WEIGHTS": weights}, "tycho")
+    return start, command
+
+
+def run_tycho(args, model, precision, data, work, weights=""):
+    """One process, which begins with those weights or with first values of its own."""
+    run_dir = tempfile.mkdtemp(dir=work)
+    start, command = start_tycho(args, model, precision, data, run_dir, weights, {})
     with open(os.path.join(run_dir, "metrics.jsonl")) as file:
         records = [json.loads(line) for line in file]
     shutil.rmtree(run_dir)
@@ -115,13 +128,23 @@ def run_tycho(args, model, precision, data, work):
     return {**result, "command": command, "peak_gb": max(r["memory_bytes"] for r in records) / 1e9}
 
 
-def run_peer(args, model, setting, data, seconds, extra_environment=None):
+def make_first_weights(args, model, data, work):
+    """A checkpoint of Tycho's with first values, for both sides to begin with: one step at a rate that moves nothing."""
+    run_dir = os.path.join(work, "first-weights")
+    start_tycho(args, model, "fp32", data, run_dir, "", {"optimizer.lr": "1e-30", "max_duration": "1ba"})
+    checkpoints = os.path.join(run_dir, "checkpoints")
+    folder, = (name for name in os.listdir(checkpoints) if name.startswith("step-"))
+    return os.path.join(checkpoints, folder)
+
+
+def run_peer(args, model, setting, data, seconds, weights=None, extra_environment=None):
     command = [args.peers, os.path.join(BENCH, "peers", "train_eager.py"), "--data", data, "--threads", str(args.threads),
                "--precision", setting["precision"], "--gqa", setting["gqa"], "--seconds", str(seconds)]
     for key, value in model.items():
         if key != "tied":
             command += ["--" + key.replace("_", "-"), str(value)]
     command += ["--tied"] if model.get("tied") else []
+    command += ["--weights", os.path.join(weights, "rank-00000.safetensors")] if weights else []
     command += ["--compile"] if setting.get("compile") else []
     environment = {**PEER_ENVIRONMENTS[setting["environment"]], **(extra_environment or {})}
     start, out = run(command, environment, "the peer")
@@ -177,7 +200,7 @@ def alternating(args, sides):
     return runs
 
 
-def beside_a_neighbour(args, model, precision, setting, data, work):
+def beside_a_neighbour(args, model, setting, data, tycho, peer):
     """Both sides while another program keeps a core busy; PyTorch waits for its threads the way that is best then."""
     with neighbour():
         ways = [setting["environment"], "kept memory, passive wait"]
@@ -185,8 +208,7 @@ def beside_a_neighbour(args, model, precision, setting, data, work):
         speed = {way: run_peer(args, short, {**setting, "environment": way}, data, args.probe_seconds)["tokens_per_s"]
                  for way in ways}
         best = {**setting, "environment": max(speed, key=speed.get)}
-        runs = alternating(args, {"tycho": lambda: run_tycho(args, model, precision, data, work),
-                                  "peer": lambda: run_peer(args, model, best, data, args.seconds)})
+        runs = alternating(args, {"tycho": tycho, "peer": lambda: peer(best)})
     return {**runs, "setting": best, "probes": speed}
 
 
@@ -203,25 +225,53 @@ def step_over_products(args, model, precision):
     return {"command": command, "output": out.strip(), "ratio": float(re.search(r"ratio ([0-9.]+)", out)[1])}
 
 
-def compare(args, model, precision, data, work):
+def loss_gap(ours, theirs):
+    """Of two processes: (gap, step, our loss, their loss) where their losses are farthest apart over the first steps."""
+    pairs = list(zip(ours["losses"], theirs["losses"]))[:COMPARED_STEPS]
+    # A loss that is no number is as far off as can be, and must not pass for a small difference.
+    gaps = [(gap if math.isfinite(gap) else math.inf, step, a, b)
+            for step, (a, b) in enumerate(pairs, 1) for gap in [abs(a - b)]]
+    return max(gaps) if gaps else (math.inf, 0, math.nan, math.nan)
+
+
+def agreement(precision, runs):
+    """What the losses of the first pair of processes say: {"void": whether they part, and where they are farthest apart}."""
+    gap, step, ours, theirs = loss_gap(runs["tycho"][0], runs["peer"][0])
+    return {"step": step, "tycho": ours, "peer": theirs, "gap": gap, "limit": LOSS_LIMITS[precision],
+            "void": not gap <= LOSS_LIMITS[precision]}
+
+
+def starts(args, model, precision, setting, data, work):
+    """Time to the first step of short processes, with each side's own first values: a run does not begin with a file."""
+    short = {**model, "warmup": 1, "steps": 4}
+    return alternating(args, {"tycho": lambda: run_tycho(args, short, precision, data, work),
+                              "peer": lambda: run_peer(args, short, setting, data, args.seconds)})
+
+
+def compare(args, model, precision, data, weights, work):
+    def tycho():
+        return run_tycho(args, model, precision, data, work, weights)
+
+    def peer(setting, environment=None):
+        return run_peer(args, model, setting, data, args.seconds, weights, environment)
+
     result = {"products": step_over_products(args, model, precision)}
-    sides = {"tycho": lambda: run_tycho(args, model, precision, data, work)}
+    sides = {"tycho": tycho}
     if precision == "bf16" and args.no_bf16_peer:
         return {**result, **alternating(args, sides)}
     setting, result["probes"] = best_peer_setting(args, model, precision, data)
     note(f"  PyTorch's best: {setting}")
-    sides["peer"] = lambda: run_peer(args, model, setting, data, args.seconds)
+    sides["peer"] = lambda: peer(setting)
     if args.compile:
         # Twice to the first step: with an empty and with a filled cache of kernels.
         cache = {"TORCHINDUCTOR_CACHE_DIR": tempfile.mkdtemp(dir=work)}
         compiled, short = {**setting, "compile": True}, {**model, "warmup": 1, "steps": 4}
-        result["compile_start"] = {kind: run_peer(args, short, compiled, data, args.seconds, cache) for kind in ("cold", "warm")}
-        sides["compiled"] = lambda: run_peer(args, model, compiled, data, args.seconds, cache)
-    result |= {"peer_setting": setting, **alternating(args, sides)}
-    at = min(20, len(result["tycho"][0]["losses"]), len(result["peer"][0]["losses"])) - 1
-    result["losses"] = {"step": at + 1, **{side: result[side][0]["losses"][at] for side in ("tycho", "peer")}}
+        result["compile_start"] = {kind: run_peer(args, short, compiled, data, args.seconds, None, cache) for kind in ("cold", "warm")}
+        sides["compiled"] = lambda: peer(compiled, cache)
+    result |= {"peer_setting": setting, **alternating(args, sides), "starts": starts(args, model, precision, setting, data, work)}
+    result["losses"] = agreement(precision, result)
     if args.neighbour:
-        result["neighbour"] = beside_a_neighbour(args, model, precision, setting, data, work)
+        result["neighbour"] = beside_a_neighbour(args, model, setting, data, tycho, peer)
     return result
 
 
@@ -238,8 +288,10 @@ def ratio(above, below, key, digits, word):
 
 
 def rows(precision, r):
+    void = "VOID, the losses part: " if r.get("losses", {}).get("void") else ""
+
     def row(what, ours, theirs="", compared=""):
-        return f"| {precision}, {what} | {ours} | {theirs} | {compared} |"
+        return f"| {void}{precision}, {what} | {ours} | {theirs} | {compared} |"
 
     def speeds(what, ours, theirs):
         return row(what, spread(ours, "tokens_per_s", 0), spread(theirs, "tokens_per_s", 0),
@@ -261,19 +313,19 @@ def rows(precision, r):
         yield speeds("tokens/s, against torch.compile", ours, r["compiled"])
     if "neighbour" in r:
         yield speeds("tokens/s while a neighbour keeps a core busy", r["neighbour"]["tycho"], r["neighbour"]["peer"])
-    yield row("start to first step, s", spread(ours, "first_step_s", 2), spread(r["peer"], "first_step_s", 2),
-              ratio(r["peer"], ours, "first_step_s", 1, "x sooner"))
+    our_starts, their_starts = r["starts"]["tycho"], r["starts"]["peer"]
+    yield row("start to first step, s", spread(our_starts, "first_step_s", 2), spread(their_starts, "first_step_s", 2),
+              ratio(their_starts, our_starts, "first_step_s", 1, "x sooner"))
     for kind, start in r.get("compile_start", {}).items():
         first_s = start["first_step_s"]
-        yield row(f"the same against torch.compile, {kind} cache", spread(ours, "first_step_s", 2), f"{first_s:.2f}",
-                  f"{first_s / statistics.median(x['first_step_s'] for x in ours):.1f}x sooner")
+        yield row(f"the same against torch.compile, {kind} cache", spread(our_starts, "first_step_s", 2), f"{first_s:.2f}",
+                  f"{first_s / statistics.median(x['first_step_s'] for x in our_starts):.1f}x sooner")
     yield peaks("peak memory, GB", r["peer"])
     if "compiled" in r:
         yield peaks("peak memory, GB, against torch.compile", r["compiled"])
     losses = r["losses"]
-    far = abs(losses["tycho"] - losses["peer"]) > 0.1
-    yield row(f"loss at step {losses['step']}{': too far apart, the rows are void' if far else ''}",
-              f"{losses['tycho']:.3f}", f"{losses['peer']:.3f}")
+    yield row(f"losses, farthest apart at step {losses['step']} of the first {COMPARED_STEPS}", f"{losses['tycho']:.5f}",
+              f"{losses['peer']:.5f}", f"{losses['gap']:.1e} apart; {losses['limit']:g} is allowed")
 
 
 def table(model_name, results):
@@ -343,16 +395,18 @@ def main():
         data = os.path.join(work, "data")
         samples = model["batch"] * model["steps"]
         synthetic_mds.write_dataset(data, model["vocab"], model["seq_len"], samples)
+        weights = make_first_weights(args, model, data, work)
         for precision in args.precision or ["fp32", "bf16"]:
             note(f"{args.model}, {precision}:")
-            report["results"][precision] = compare(args, model, precision, data, work)
+            report["results"][precision] = compare(args, model, precision, data, weights, work)
     report["table"] = table(args.model, report["results"])
     path = os.path.join(BENCH, "results", (args.name or f"train_step-{args.model}") + ".json")
     with open(path, "w") as file:
         json.dump(report, file, indent=1)
     print(report["table"])
     note(f"every number: {os.path.relpath(path)}")
+    return 1 if any(r.get("losses", {}).get("void") for r in report["results"].values()) else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

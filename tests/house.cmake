@@ -7,6 +7,8 @@ tycho_script_test(docs_commands SCRIPT house/docs_commands.sh TIMEOUT 900 LABELS
 tycho_script_test(demo SCRIPT house/demo.sh TIMEOUT 900 LABELS house)
 tycho_script_test(journey SCRIPT journey/journey.sh TIMEOUT 600 LABELS torch)
 tycho_script_test(script_arguments SCRIPT house/script_arguments.sh TIMEOUT 60 LABELS house)
+tycho_script_test(summary SCRIPT house/summary.sh TIMEOUT 60 LABELS house)
+tycho_script_test(train_step SCRIPT house/train_step.sh TIMEOUT 60 LABELS house)
 tycho_script_test(install SCRIPT house/install.sh LABELS house)
 
 # Each header of the product compiles alone. A source that includes its own header first shows that already, but for what the

@@ -22,6 +22,7 @@ import torch
 from torch import nn
 
 import decoders
+import first_weights
 
 
 class Trainer:
@@ -31,6 +32,8 @@ class Trainer:
         torch.manual_seed(args.seed)
         self.clip = args.clip
         model = decoders.FAMILIES[args.family](args)
+        if args.weights:
+            first_weights.load(model, args)
         self.autocast = args.precision == "bf16-autocast"
         self.weights = list(model.parameters())
         self.masters = self.weights
@@ -114,6 +117,7 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=math.inf,
                         help="stop after this long, with at least three timed steps")
     parser.add_argument("--data", help="an MDS split; default: uniform random tokens")
+    parser.add_argument("--weights", help="a safetensors file of a checkpoint of Tycho's; default: random first values")
     args = parser.parse_args()
     args.kv_heads = args.kv_heads or args.heads
     if args.steps <= args.warmup:
