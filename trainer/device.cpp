@@ -6,6 +6,7 @@
 #include <ATen/Version.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 #include <torch/headeronly/version.h>
 #include <unistd.h>
@@ -70,6 +71,15 @@ std::string gpu_name(int index) {
   return alike ? names.front() : fmt::format("CUDA device {}", index);
 }
 
+// A GPU that is ready to be asked and used: LibTorch's allocator knows no device before it is initialised,
+// and a thread that was told nothing launches on GPU 0.
+at::Device ready_gpu(int index) {
+  const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(index));
+  at::globalContext().lazyInitDevice(at::kCUDA);
+  c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
+  return device;
+}
+
 std::string cpu_name() {
   std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);)
@@ -87,8 +97,8 @@ at::Device choose_device(DeviceKind kind, int local_rank) {
   const std::string& problem = load_cuda_plugin();
   const int num_gpus = problem.empty() && at::hasCUDA() ? at::detail::getCUDAHooks().deviceCount() : 0;
   // Schedulers show each rank its own GPU alone, or all of them to every rank.
-  if (num_gpus == 1) return at::Device(at::kCUDA, 0);
-  if (num_gpus > local_rank) return at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(local_rank));
+  if (num_gpus == 1) return ready_gpu(0);
+  if (num_gpus > local_rank) return ready_gpu(local_rank);
   if (num_gpus > 0)
     fail(
         ExitCode::kTopology,

@@ -12,7 +12,8 @@ namespace tycho {
 
 /// What a recipe's `device` means here. `cuda` opens libtycho_cuda.so, which lies beside libtycho_engine.so;
 /// without it or without a GPU that is an Error (kTopology). `auto` takes the GPU when both are there. Each
-/// rank of a machine takes the GPU of its `local_rank`, or the only one that it sees.
+/// rank of a machine takes the GPU of its `local_rank`, or the only one that it sees. A GPU is initialised
+/// then, and is the current device of the calling thread.
 at::Device choose_device(DeviceKind kind, int local_rank = 0);
 
 /// Sets the number of CPU threads: `wanted`, or with 0 one per core that this process may use. Returns it.

@@ -22,7 +22,9 @@ const KernelTable& kernels(const Tensor& on) { return on.is_cpu() ? cpu_kernels(
 
 Stream stream_of(const Tensor& on) {
   if (on.is_cpu()) return nullptr;
-  return c10::impl::VirtualGuardImpl(on.device().type()).getStream(on.device()).native_handle();
+  const c10::impl::VirtualGuardImpl device(on.device().type());
+  if (device.getDevice() != on.device()) device.setDevice(on.device());
+  return device.getStream(on.device()).native_handle();
 }
 
 Dtype dtype_of(std::string_view op, const Tensor& tensor) {

@@ -12,7 +12,8 @@ namespace tycho {
 
 /// The table of the tensor's device.
 const KernelTable& kernels(const Tensor& on);
-/// The device's current stream; null on the CPU.
+/// The stream to launch on, null on the CPU: the current one of the tensor's device, which becomes the
+/// thread's current device. CUDA launches on that one, whatever the stream.
 Stream stream_of(const Tensor& on);
 /// fp32 or bf16; anything else is an Error that names the op.
 Dtype dtype_of(std::string_view op, const Tensor& tensor);

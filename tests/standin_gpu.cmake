@@ -1,0 +1,33 @@
+# The whole program with device=cuda on a machine without a GPU: where LibTorch's CUDA libraries are set up.
+if(NOT TARGET tycho_cuda)
+  return()
+endif()
+set(folder standin_gpu)
+# Preloaded: the CUDA runtime and NCCL that LibTorch's real libtorch_cuda.so calls.
+add_library(standin_gpu SHARED ${folder}/runtime/device.cpp ${folder}/runtime/errors.cpp ${folder}/runtime/kernels.cpp
+  ${folder}/runtime/memory.cpp ${folder}/runtime/nccl.cpp ${folder}/runtime/state.cpp)
+target_include_directories(standin_gpu PRIVATE ${CMAKE_SOURCE_DIR})
+target_include_directories(standin_gpu SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${TYCHO_NCCL_INCLUDE})
+target_compile_options(standin_gpu PRIVATE -fvisibility=default -Wall -Wextra -Werror)
+# LibTorch opens the driver by this name, and then finds the library that is loaded already.
+set_target_properties(standin_gpu PROPERTIES NO_SONAME ON)
+target_link_options(standin_gpu PRIVATE LINKER:-soname,libcuda.so.1)
+# A tree of its own: the program, the engine, and a libtycho_cuda.so whose kernels and operators run on the CPU.
+set(standin ${CMAKE_BINARY_DIR}/standin)
+add_library(standin_cuda SHARED ${folder}/plugin/boxed.cpp ${folder}/plugin/own_entries.cpp ${folder}/plugin/plugin.cpp
+  ${CMAKE_SOURCE_DIR}/trainer/kernels/kernel_table.cpp ${CMAKE_SOURCE_DIR}/trainer/parallel/nccl_plugin.cpp)
+target_link_options(standin_cuda PRIVATE LINKER:--no-as-needed,-z,defs)
+target_compile_definitions(standin_cuda PRIVATE AT_PER_OPERATOR_HEADERS $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:TYCHO_X86_KERNELS>)
+target_include_directories(standin_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+target_link_libraries(standin_cuda PRIVATE tycho_flags fmt::fmt tycho_kernels_cpu Torch::cuda Torch::nccl standin_gpu CUDA::cudart)
+set_target_properties(standin_cuda PROPERTIES OUTPUT_NAME tycho_cuda LIBRARY_OUTPUT_DIRECTORY ${standin}/lib)
+set_property(TARGET standin_cuda APPEND PROPERTY INSTALL_RPATH ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
+add_custom_target(standin_tree ALL
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${standin}/bin
+  COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:tycho> ${standin}/bin/tycho
+  COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:tycho_engine> ${standin}/lib/libtycho_engine.so
+  DEPENDS tycho tycho_engine standin_cuda standin_gpu)
+tycho_test(standin_gpu_test SOURCES ${folder}/errors_test.cpp ${folder}/families_test.cpp ${folder}/verbs_test.cpp LIBS base)
+target_compile_definitions(standin_gpu_test PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+  TYCHO_PROGRAM="env LD_PRELOAD=$<TARGET_FILE:standin_gpu> ${standin}/bin/tycho")
+add_dependencies(standin_gpu_test standin_tree)

@@ -1,0 +1,105 @@
+// What goes wrong on GPUs: the error says what and where, and no rank waits for one that has gone.
+#include "tests/standin_gpu/standin_fixture.h"
+
+namespace tycho {
+namespace {
+
+class Errors : public StandinTest {};
+
+TEST_F(Errors, OutOfMemoryInAStepSaysWhatToDo) {
+  // The evaluation after step 12 takes more than the steps before it: all memory is gone by then.
+  const Outcome whole = train("whole", "cuda", "", "export TYCHO_STANDIN_CALLS=calls;");
+  ASSERT_EQ(whole.code, 0) << whole.output;
+  const std::string calls = text("calls.0");
+  const size_t at = calls.find("cudaMalloc ");
+  ASSERT_NE(at, std::string::npos);
+  const std::string last = calls.substr(at + 11, calls.find('\n', at) - at - 11);
+  const Outcome outcome = train("short", "cuda", "", "export TYCHO_STANDIN_FAIL=cudaMalloc:" + last + ":2;");
+  EXPECT_EQ(outcome.code, 14) << outcome.output;
+  EXPECT_CONTAINS(outcome.output, "[memory] CUDA out of memory");
+  EXPECT_CONTAINS(outcome.output, "`tycho plan` says what a run takes");
+}
+
+TEST_F(Errors, AModelThatDoesNotFitEndsWith14) {
+  const Outcome outcome =
+      train("run", "cuda", "model.width=1024 model.ffn_width=4096", "export TYCHO_STANDIN_MB=64;");
+  EXPECT_EQ(outcome.code, 14) << outcome.output;
+  EXPECT_CONTAINS(outcome.output, "[memory] CUDA out of memory");
+}
+
+TEST_F(Errors, AKernelThatFailsEndsTheRun) {
+  const Outcome outcome = train("run", "cuda", "", "export TYCHO_STANDIN_FAIL=adamw_step:30:719;");
+  EXPECT_EQ(outcome.code, 1) << outcome.output;
+  EXPECT_CONTAINS(outcome.output, "[adamw_step] the GPU refused the kernel: unspecified launch failure");
+}
+
+TEST_F(Errors, ACopyThatFailsEndsTheRunAndItsCheckpointsStay) {
+  const auto calls = calls_of("whole", "");
+  const std::string late = std::to_string(calls.at("cudaMemcpyAsync") * 3 / 4);
+  const Outcome outcome =
+      train("run", "cuda", "", "export TYCHO_STANDIN_FAIL=cudaMemcpyAsync:" + late + ":700;");
+  EXPECT_EQ(outcome.code, 1) << outcome.output;
+  EXPECT_CONTAINS(outcome.output, "[torch] CUDA error: an illegal memory access was encountered");
+  const Outcome again = train("run", "cuda");
+  ASSERT_EQ(again.code, 0) << again.output;
+  EXPECT_EQ(numbers("run", "loss"), numbers("whole", "loss"));
+}
+
+TEST_F(Errors, WithoutADeviceARunSaysSo) {
+  const Outcome outcome = train("run", "cuda", "", "export TYCHO_STANDIN_GPUS=0;");
+  EXPECT_EQ(outcome.code, 11) << outcome.output;
+  EXPECT_CONTAINS(outcome.output, "[device] wanted a GPU (device = \"cuda\"), found none");
+}
+
+TEST_F(Errors, MoreRanksThanDevicesAreRefused) {
+  const Outcome outcome = run(3, "run", "device=cuda global_batch=12sp");
+  EXPECT_EQ(outcome.code, 11) << outcome.output;
+  EXPECT_CONTAINS(outcome.output, "this machine shows 2 GPUs, and local rank 2 wants one of its own");
+}
+
+TEST_F(Errors, ARankThatCannotJoinIsNamedByTheOther) {
+  const Outcome outcome =
+      here("export TYCHO_STANDIN_FAIL=ncclCommInitRank@1:1:2; " +
+           by_hand("x.lua device=cuda run_dir=run", "x.lua device=cuda run_dir=run", ":"));
+  EXPECT_CONTAINS(outcome.output, "codes 11 11");
+  EXPECT_CONTAINS(text("rank_1.log"),
+                  "[nccl] the GPUs of this run cannot reach each other: unhandled cuda error");
+  EXPECT_CONTAINS(text("rank_0.log"),
+                  "[parallel] rank 1 ended the run: [nccl] the GPUs of this run cannot reach");
+}
+
+TEST_F(Errors, ASumThatFailsOnOneGpuEndsBothRanks) {
+  const Outcome outcome =
+      here("export TYCHO_STANDIN_FAIL='nccl async error@1:20:3'; " +
+           by_hand("x.lua device=cuda run_dir=run", "x.lua device=cuda run_dir=run", ":"));
+  EXPECT_CONTAINS(outcome.output, "codes 11 11");
+  EXPECT_CONTAINS(text("rank_1.log"), "[nccl] rank 1: a sum over ranks failed on its GPU: internal error");
+  EXPECT_CONTAINS(text("rank_0.log"),
+                  "[parallel] rank 1 ended the run: [nccl] rank 1: a sum over ranks failed");
+}
+
+TEST_F(Errors, ARankThatRunsOutOfMemoryEndsBoth) {
+  write(recipe("r.max_duration = \"100000ba\"\n"));
+  const Outcome outcome =
+      here("export TYCHO_STANDIN_FAIL=adamw_step@1:40:719; " +
+           by_hand("x.lua device=cuda run_dir=run", "x.lua device=cuda run_dir=run", ":"));
+  EXPECT_CONTAINS(outcome.output, "codes 1 1");
+  EXPECT_CONTAINS(text("rank_0.log"),
+                  "[parallel] rank 1 ended the run: [adamw_step] the GPU refused the kernel");
+}
+
+TEST_F(Errors, AKilledRankIsNamedAndTheOtherEnds) {
+  write(recipe("r.max_duration = \"100000ba\"\n"));
+  for (const int killed : {0, 1}) {
+    const std::string run = "run" + std::to_string(killed), arguments = "x.lua device=cuda run_dir=" + run;
+    const Outcome outcome =
+        here(by_hand(arguments, arguments, until_it_trains(run) + "kill -9 $rank_" + std::to_string(killed)));
+    EXPECT_CONTAINS(outcome.output, killed == 0 ? "codes 137 143" : "codes 143 137");
+    const std::string log = text("rank_" + std::to_string(1 - killed) + ".log");
+    EXPECT_CONTAINS(log, "[parallel] rank " + std::to_string(killed) + " (");
+    EXPECT_CONTAINS(log, "goes on from the newest checkpoint");
+  }
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,72 @@
+// Every family trains on the stand-in what it trains on a CPU, on one rank and on two.
+#include "tests/standin_gpu/standin_fixture.h"
+
+namespace tycho {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* model;
+  const char* lines;
+  double tolerance;  // of losses, relative: fp32 sums in another order; bf16 keeps eight bits of every
+                     // activation
+};
+
+constexpr double kFp32 = 2e-5, kBf16 = 1e-2;
+const char* const kInBf16 = "r.precision = \"bf16\"\n";
+
+const Case kCases[] = {
+    {"llama", "llama { width = 32, layers = 2, heads = 4, kv_heads = 2, ffn_width = 64, vocab_size = 300 }",
+     "", kFp32},
+    {"llama_bf16",
+     "llama { width = 32, layers = 2, heads = 4, kv_heads = 2, ffn_width = 64, vocab_size = 300 }", kInBf16,
+     kBf16},
+    {"llama_recompute",
+     "llama { width = 32, layers = 2, heads = 4, ffn_width = 64, vocab_size = 300, tied = true }",
+     "r.recompute.mode, r.micro_batch = \"full\", 2\n", kFp32},
+    {"mpt_alibi",
+     "mpt { width = 32, layers = 2, heads = 4, vocab_size = 300, max_seq_len = 32, positions = \"alibi\", "
+     "clip_qkv = 6, "
+     "qk_ln = true }",
+     "", kFp32},
+    {"mpt_alibi_bf16",
+     "mpt { width = 32, layers = 2, heads = 4, vocab_size = 300, max_seq_len = 32, positions = \"alibi\" }",
+     kInBf16, kBf16},
+    {"mpt_window_bf16",
+     "mpt { width = 32, layers = 2, heads = 4, kv_heads = 1, vocab_size = 300, max_seq_len = 32, positions = "
+     "\"rope\", "
+     "sliding_window = 8, no_bias = true }",
+     kInBf16, kBf16},
+    {"mpt_softcap",
+     "mpt { width = 32, layers = 2, heads = 4, vocab_size = 300, max_seq_len = 32, attn_softcap = 20, "
+     "resid_dropout = "
+     "0.1, attn_dropout = 0.1 }",
+     "", kFp32},
+    {"gpt2",
+     "gpt2 { width = 32, layers = 2, heads = 4, vocab_size = 300, max_seq_len = 32, embedding_dropout = 0.1 "
+     "}",
+     "r.optimizer = t.optim.muon {}\n", kFp32},
+    {"gpt2_bf16", "gpt2 { width = 32, layers = 2, heads = 4, vocab_size = 300, max_seq_len = 32 }",
+     "r.precision, r.master_weights = \"bf16\", \"stochastic\"\n", kBf16},
+};
+
+class Families : public StandinTest, public testing::WithParamInterface<Case> {};
+
+TEST_P(Families, TrainAsOnACpuOnOneRankAndOnTwo) {
+  const Case& c = GetParam();
+  write(recipe_of(c.model, c.lines));
+  for (const char* device : {"cpu", "cuda"}) {
+    const Outcome one = train(device, device);
+    ASSERT_EQ(one.code, 0) << one.output;
+  }
+  expect_same_run("cpu", "cuda", c.tolerance);
+  const Outcome two = run(2, "two", "device=cuda");
+  ASSERT_EQ(two.code, 0) << two.output;
+  expect_same_run("cpu", "two", c.tolerance);
+}
+
+INSTANTIATE_TEST_SUITE_P(, Families, testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace tycho

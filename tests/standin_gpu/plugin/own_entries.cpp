@@ -1,0 +1,239 @@
+// Operators that LibTorch has on GPUs only: products with sums in fp32, and flash attention written out.
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <array>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "tests/standin_gpu/plugin/boxed.h"
+#include "tests/standin_gpu/runtime/state.h"
+
+namespace standin {
+namespace {
+
+using at::Tensor;
+using OptionalTensor = std::optional<Tensor>;
+
+const std::array<const char*, 7> kOwn = {"mm.dtype",
+                                         "mm.dtype_out",
+                                         "addmm.dtype",
+                                         "addmm.dtype_out",
+                                         "bmm.dtype",
+                                         "_flash_attention_forward",
+                                         "_flash_attention_backward"};
+
+/// The same memory.
+Tensor on_cpu(const Tensor& x) {
+  return x.defined() && x.is_cuda()
+             ? at::from_blob(x.data_ptr(), x.sizes(), x.strides(), x.options().device(at::kCPU))
+             : x;
+}
+Tensor wide(const Tensor& x) { return on_cpu(x).to(at::kFloat); }
+
+void put(Tensor& to, const Tensor& cpu) {
+  Tensor view = on_cpu(to);
+  view.copy_(cpu);
+}
+Tensor on_device(const Tensor& cpu, const Tensor& like) {
+  Tensor made = at::empty(cpu.sizes(), like.options().dtype(cpu.scalar_type()));
+  if (cpu.numel() > 0) put(made, cpu);
+  return made;
+}
+
+Tensor mm(const Tensor& a, const Tensor& b, at::ScalarType type) {
+  return on_device(at::mm(wide(a), wide(b)).to(type), a);
+}
+Tensor& mm_out(const Tensor& a, const Tensor& b, at::ScalarType, Tensor& out) {
+  put(out, at::mm(wide(a), wide(b)));
+  return out;
+}
+Tensor& addmm_out(const Tensor& c, const Tensor& a, const Tensor& b, at::ScalarType, const at::Scalar& beta,
+                  const at::Scalar& alpha, Tensor& out) {
+  put(out, wide(c) * beta + at::mm(wide(a), wide(b)) * alpha);
+  return out;
+}
+Tensor addmm(const Tensor& c, const Tensor& a, const Tensor& b, at::ScalarType type, const at::Scalar& beta,
+             const at::Scalar& alpha) {
+  return on_device((wide(c) * beta + at::mm(wide(a), wide(b)) * alpha).to(type), a);
+}
+Tensor bmm(const Tensor& a, const Tensor& b, at::ScalarType type) {
+  return on_device(at::bmm(wide(a), wide(b)).to(type), a);
+}
+
+/// One sequence of queries and its keys, rows of [.., heads, d].
+struct Stretch {
+  int64_t first_q, num_q, first_k, num_k;
+};
+
+/// What both passes share.
+struct Flash {
+  Tensor q, k, v;  // [rows, heads, d], fp32 on the CPU
+  std::vector<Stretch> stretches;
+  double scale;
+  int64_t left, right;
+  double dropout;
+
+  Flash(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& starts_q,
+        const Tensor& starts_k, double dropout_p, bool causal, std::optional<double> given_scale,
+        std::optional<int64_t> window_left, std::optional<int64_t> window_right)
+      : dropout(dropout_p) {
+    const int64_t d = query.size(-1);
+    TORCH_CHECK(query.scalar_type() == at::kBFloat16 || query.scalar_type() == at::kHalf,
+                "FlashAttention only support fp16 and bf16 data type");
+    TORCH_CHECK(d % 8 == 0 && d <= 256,
+                "FlashAttention wants head dimensions that are multiples of 8, at most 256");
+    for (const Tensor* x : {&query, &key, &value})
+      TORCH_CHECK(x->stride(-1) == 1, "FlashAttention wants a contiguous last dimension");
+    TORCH_CHECK(query.size(-2) % key.size(-2) == 0, "query heads must be a multiple of key heads");
+    scale = given_scale.value_or(1.0 / std::sqrt(static_cast<double>(d)));
+    left = window_left.value_or(-1);
+    right = causal ? 0 : window_right.value_or(-1);
+    if (starts_q.defined()) {
+      const Tensor a = on_cpu(starts_q), b = on_cpu(starts_k);
+      for (int64_t i = 0; i + 1 < a.numel(); ++i) {
+        const auto at_q = [&](int64_t j) { return static_cast<int64_t>(a.const_data_ptr<int32_t>()[j]); };
+        const auto at_k = [&](int64_t j) { return static_cast<int64_t>(b.const_data_ptr<int32_t>()[j]); };
+        stretches.push_back({at_q(i), at_q(i + 1) - at_q(i), at_k(i), at_k(i + 1) - at_k(i)});
+      }
+    } else {
+      for (int64_t b = 0; b < query.size(0); ++b)
+        stretches.push_back({b * query.size(1), query.size(1), b * key.size(1), key.size(1)});
+    }
+    const auto rows = [](const Tensor& x) { return wide(x).reshape({-1, x.size(-2), x.size(-1)}); };
+    q = rows(query), k = rows(key), v = rows(value);
+    const int64_t group = q.size(1) / k.size(1);
+    k = k.repeat_interleave(group, 1), v = v.repeat_interleave(group, 1);
+  }
+
+  /// Rows of a stretch by head, [heads, rows, d].
+  static Tensor part(const Tensor& x, int64_t first, int64_t count) {
+    return x.narrow(0, first, count).transpose(0, 1);
+  }
+
+  /// Scores [heads, queries, keys], -infinity where a query must not look. The last query sees the last key.
+  Tensor scores(const Stretch& s) const {
+    Tensor all = at::matmul(part(q, s.first_q, s.num_q), part(k, s.first_k, s.num_k).transpose(1, 2)) * scale;
+    const Tensor behind =
+        at::arange(s.num_k).unsqueeze(0) - (at::arange(s.num_q).unsqueeze(1) + (s.num_k - s.num_q));
+    if (right >= 0) all = all.masked_fill(behind > right, -INFINITY);
+    if (left >= 0) all = all.masked_fill(behind < -left, -INFINITY);
+    return all;
+  }
+
+  /// 0 where dropout drops, else 1 / (1 - p): the same for the same seed and stretch.
+  Tensor kept(const Stretch& s, uint64_t seed) const {
+    const at::Generator generator =
+        at::detail::createCPUGenerator(seed + static_cast<uint64_t>(s.first_q) * 0x9e3779b9);
+    const Tensor random =
+        at::rand({q.size(1), s.num_q, s.num_k}, generator, at::TensorOptions().dtype(at::kFloat));
+    return (random >= dropout).to(at::kFloat) / (1 - dropout);
+  }
+};
+
+/// [batch, heads, queries], or [heads, all queries] of sequences that lie one behind the other.
+Tensor statistics_like(const Tensor& query) {
+  if (query.dim() == 3) return at::empty({query.size(1), query.size(0)}, at::kFloat);
+  return at::empty({query.size(0), query.size(2), query.size(1)}, at::kFloat);
+}
+Tensor statistics_part(const Tensor& all, size_t index, const Stretch& s) {
+  return all.dim() == 2 ? all.narrow(1, s.first_q, s.num_q) : all[static_cast<int64_t>(index)];
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> flash_forward(
+    const Tensor& query, const Tensor& key, const Tensor& value, const OptionalTensor& starts_q,
+    const OptionalTensor& starts_k, int64_t, int64_t, double dropout_p, bool causal, bool,
+    std::optional<double> scale, std::optional<int64_t> left, std::optional<int64_t> right,
+    const OptionalTensor&, const OptionalTensor&) {
+  const Flash flash(query, key, value, starts_q.value_or(Tensor()), starts_k.value_or(Tensor()), dropout_p,
+                    causal, scale, left, right);
+  const uint64_t seed =
+      dropout_p > 0 ? at::globalContext().defaultGenerator(query.device()).current_seed() : 0;
+  Tensor out = at::empty(flash.q.sizes(), at::kFloat), log_sum_exp = statistics_like(query);
+  for (size_t i = 0; i < flash.stretches.size(); ++i) {
+    const Stretch& s = flash.stretches[i];
+    const Tensor scores = flash.scores(s), sums = scores.logsumexp(-1);
+    statistics_part(log_sum_exp, i, s).copy_(sums);
+    Tensor weights = (scores - sums.unsqueeze(-1)).exp();
+    if (dropout_p > 0) weights = weights * flash.kept(s, seed);
+    weights = weights.to(query.scalar_type()).to(at::kFloat);
+    Flash::part(out, s.first_q, s.num_q).copy_(at::matmul(weights, Flash::part(flash.v, s.first_k, s.num_k)));
+  }
+  Tensor state = at::zeros({2}, at::kLong);
+  state.mutable_data_ptr<int64_t>()[0] = static_cast<int64_t>(seed);
+  return {on_device(out.to(query.scalar_type()).view(query.sizes()), query), on_device(log_sum_exp, query),
+          on_device(state, query), on_device(at::zeros({}, at::kLong), query),
+          on_device(at::empty({0}, query.scalar_type()), query)};
+}
+
+std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& d_out, const Tensor& query, const Tensor& key,
+                                                  const Tensor& value, const Tensor& out,
+                                                  const Tensor& log_sum_exp, const Tensor& starts_q,
+                                                  const Tensor& starts_k, int64_t, int64_t, double dropout_p,
+                                                  bool causal, const Tensor& state, const Tensor&,
+                                                  std::optional<double> scale, std::optional<int64_t> left,
+                                                  std::optional<int64_t> right) {
+  TORCH_CHECK(at::globalContext().deterministicAlgorithms(),
+              "the stand-in's flash attention adds in any order unless deterministic algorithms are on");
+  const Flash flash(query, key, value, starts_q, starts_k, dropout_p, causal, scale, left, right);
+  const auto seed = static_cast<uint64_t>(on_cpu(state).const_data_ptr<int64_t>()[0]);
+  const auto rows = [](const Tensor& x) { return wide(x).reshape({-1, x.size(-2), x.size(-1)}); };
+  const Tensor dy = rows(d_out), y = rows(out), sums = on_cpu(log_sum_exp);
+  Tensor dq = at::zeros_like(flash.q), dk = at::zeros_like(flash.k), dv = at::zeros_like(flash.v);
+  const auto rounded = [&](const Tensor& x) { return x.to(query.scalar_type()).to(at::kFloat); };
+  for (size_t i = 0; i < flash.stretches.size(); ++i) {
+    const Stretch& s = flash.stretches[i];
+    const Tensor weights = (flash.scores(s) - statistics_part(sums, i, s).unsqueeze(-1)).exp();
+    const Tensor dy_s = Flash::part(dy, s.first_q, s.num_q);
+    const Tensor dot = (dy_s * Flash::part(y, s.first_q, s.num_q)).sum(-1, /*keepdim=*/true);
+    Tensor d_weights = at::matmul(dy_s, Flash::part(flash.v, s.first_k, s.num_k).transpose(1, 2)),
+           dropped = weights;
+    if (dropout_p > 0) {
+      const Tensor kept = flash.kept(s, seed);
+      d_weights = d_weights * kept, dropped = weights * kept;
+    }
+    const Tensor d_scores = rounded((d_weights - dot) * weights);
+    Flash::part(dq, s.first_q, s.num_q)
+        .copy_(at::matmul(d_scores, Flash::part(flash.k, s.first_k, s.num_k)) * flash.scale);
+    Flash::part(dk, s.first_k, s.num_k)
+        .copy_(at::matmul(d_scores.transpose(1, 2), Flash::part(flash.q, s.first_q, s.num_q)) * flash.scale);
+    Flash::part(dv, s.first_k, s.num_k).copy_(at::matmul(rounded(dropped).transpose(1, 2), dy_s));
+  }
+  const auto shared = [&](const Tensor& x, const Tensor& like) {
+    const Tensor sum = x.view({x.size(0), like.size(-2), x.size(1) / like.size(-2), x.size(2)}).sum(2);
+    return on_device(sum.to(like.scalar_type()).reshape(like.sizes()), like);
+  };
+  return {shared(dq, query), shared(dk, key), shared(dv, value)};
+}
+
+}  // namespace
+
+bool has_own_entry(const std::string& name) {
+  for (const char* own : kOwn)
+    if (name == std::string("aten::") + own) return true;
+  return false;
+}
+
+void put_own_entries(torch::Library& library) {
+  library.impl("mm.dtype", TORCH_FN(mm));
+  library.impl("mm.dtype_out", TORCH_FN(mm_out));
+  library.impl("addmm.dtype", TORCH_FN(addmm));
+  library.impl("addmm.dtype_out", TORCH_FN(addmm_out));
+  library.impl("bmm.dtype", TORCH_FN(bmm));
+  library.impl("_flash_attention_forward", TORCH_FN(flash_forward));
+  library.impl("_flash_attention_backward", TORCH_FN(flash_backward));
+}
+
+}  // namespace standin

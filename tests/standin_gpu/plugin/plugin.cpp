@@ -1,0 +1,86 @@
+// The stand-in's libtycho_cuda.so: the CPU's kernels as a GPU's, which look at the device, the stream and the
+// pointers that they are given; NCCL's half is the real one.
+#include <ATen/Context.h>
+#include <cuda_runtime_api.h>
+
+#include <type_traits>
+
+#include "tests/standin_gpu/plugin/boxed.h"
+#include "tests/standin_gpu/runtime/state.h"
+#include "trainer/base/error.h"
+#include "trainer/kernels/kernel_table.h"
+#include "trainer/parallel/nccl_plugin.h"
+
+namespace {
+
+using tycho::KernelTable;
+
+void check(const char* name, int error) {
+  TYCHO_CHECK(error == 0, "[{}] the GPU refused the kernel: {}. Was libtycho_cuda.so built for this GPU?",
+              name, cudaGetErrorString(static_cast<cudaError_t>(error)));
+}
+
+void check_pointer(const char* name, const void* pointer) {
+  if (pointer != nullptr) check(name, standin_check_pointer(name, pointer));
+}
+
+template <class Arg>
+void check_argument(const char* name, const Arg& argument) {
+  if constexpr (std::is_pointer_v<Arg>) check_pointer(name, argument);
+  if constexpr (std::is_same_v<Arg, tycho::OptimizedWeights>) {
+    check_pointer(name, argument.params);
+    check_pointer(name, argument.master);
+  }
+  if constexpr (std::is_same_v<Arg, tycho::PositionRows>) check_pointer(name, argument.table);
+  if constexpr (std::is_same_v<Arg, tycho::RowPositions>) check_pointer(name, argument.position_N);
+}
+
+/// The last argument is the stream.
+template <class... Args>
+void check_launch(const char* name, const Args&... arguments) {
+  void* stream = nullptr;
+  ((void)(stream = [](const auto& argument) -> void* {
+     if constexpr (std::is_same_v<std::decay_t<decltype(argument)>, void*>) return argument;
+     return nullptr;
+   }(arguments)),
+   ...);
+  check(name, standin_check_launch(name, stream));
+  size_t left = sizeof...(Args);
+  ((--left > 0 ? check_argument(name, arguments) : void()), ...);
+}
+
+template <auto Entry, class Function>
+struct Checked;
+template <auto Entry, class Result, class... Args>
+struct Checked<Entry, Result (*)(Args...)> {
+  static inline const char* name = "";
+  static Result call(Args... arguments) {
+    if constexpr (std::is_void_v<Result>) check_launch(name, arguments...);
+    return (tycho::cpu_kernels().*Entry)(arguments...);
+  }
+};
+
+#define STANDIN_FILL(entry)                                                    \
+  {                                                                            \
+    using Kernel = Checked<&KernelTable::entry, decltype(KernelTable::entry)>; \
+    Kernel::name = #entry;                                                     \
+    table.entry = &Kernel::call;                                               \
+  }
+
+const KernelTable& checked_table() {
+  static const KernelTable all = [] {
+    KernelTable table{.name = "cuda"};
+    TYCHO_KERNELS(STANDIN_FILL)
+    return table;
+  }();
+  return all;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) void tycho_cuda_init(
+    void (*register_kernels)(const tycho::KernelTable*), void (*register_nccl)(const tycho::NcclTable*)) {
+  standin::put_operators_on_the_cpu();
+  register_kernels(&checked_table());
+  register_nccl(tycho::nccl_table());
+}

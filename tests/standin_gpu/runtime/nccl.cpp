@@ -1,0 +1,239 @@
+// NCCL between processes of one machine, over shared memory. As NCCL's own it knows nothing of peers that
+// die: a collective waits for them until its communicator is aborted, and then leaves garbage behind.
+#include <fcntl.h>
+#include <nccl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <thread>
+
+#include "tests/standin_gpu/runtime/state.h"
+
+namespace {
+
+constexpr int kMostRanks = 8;
+constexpr size_t kSlotBytes = 1 << 20;
+
+struct Shared {
+  std::atomic<int> joined;
+  std::atomic<long> arrived[kMostRanks];  // how many meetings each rank has come to
+  alignas(64) char slots[kMostRanks][kSlotBytes];
+};
+
+struct Communicator {
+  int rank = 0, num_ranks = 1, device = 0;
+  Shared* shared = nullptr;
+  long meetings = 0;
+  std::atomic<bool> ended = false;
+  std::atomic<int> state = ncclInProgress;  // what ncclCommGetAsyncError tells
+};
+
+Communicator* of(ncclComm_t comm) { return reinterpret_cast<Communicator*>(comm); }
+
+/// Waits for all ranks; false when this communicator was aborted meanwhile.
+bool meet(Communicator& own) {
+  const long mine = ++own.meetings;
+  own.shared->arrived[own.rank] = mine;
+  for (int r = 0; r < own.num_ranks; ++r)
+    while (own.shared->arrived[r] < mine) {
+      if (own.ended) return false;
+      usleep(20);
+    }
+  return !own.ended;
+}
+
+/// A number of the asked-for kind, or -1: a failure on demand, which a collective meets on the GPU.
+bool fails_on_gpu(Communicator& own) {
+  const int code = standin::called("nccl async error");
+  if (code == 0) return false;
+  standin::last_error(/*clear=*/true);
+  own.state = code;
+  while (!own.ended) usleep(1000);
+  return true;
+}
+
+float from_bf16(uint16_t bits) {
+  const uint32_t wide = static_cast<uint32_t>(bits) << 16;
+  float value;
+  std::memcpy(&value, &wide, sizeof value);
+  return value;
+}
+uint16_t to_bf16(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  if (value != value) return 0x7fc0;
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+template <class T>
+void add_all(const Communicator& own, void* to, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    T sum = 0;
+    for (int r = 0; r < own.num_ranks; ++r) sum += reinterpret_cast<const T*>(own.shared->slots[r])[i];
+    static_cast<T*>(to)[i] = sum;
+  }
+}
+
+void add_bf16(const Communicator& own, void* to, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    float sum = 0;
+    for (int r = 0; r < own.num_ranks; ++r)
+      sum += from_bf16(reinterpret_cast<const uint16_t*>(own.shared->slots[r])[i]);
+    static_cast<uint16_t*>(to)[i] = to_bf16(sum);
+  }
+}
+
+size_t bytes_of(ncclDataType_t type) {
+  switch (type) {
+    case ncclInt8:
+    case ncclUint8: return 1;
+    case ncclBfloat16: return 2;
+    case ncclInt32:
+    case ncclFloat32: return 4;
+    default: return 8;
+  }
+}
+
+void add(const Communicator& own, void* to, size_t count, ncclDataType_t type) {
+  switch (type) {
+    case ncclFloat32: return add_all<float>(own, to, count);
+    case ncclFloat64: return add_all<double>(own, to, count);
+    case ncclInt32: return add_all<int32_t>(own, to, count);
+    case ncclInt64: return add_all<int64_t>(own, to, count);
+    case ncclBfloat16: return add_bf16(own, to, count);
+    default: return add_all<uint8_t>(own, to, count);
+  }
+}
+
+/// Runs each(part of the data, its elements) over parts that fit a slot.
+template <class Each>
+ncclResult_t in_parts(const char* name, Communicator& own, void* data, size_t count, size_t width,
+                      cudaStream_t stream, const Each& each) {
+  if (standin::called(name) != cudaSuccess) return ncclUnhandledCudaError;
+  if (standin_check_launch(name, stream) != cudaSuccess || standin_check_pointer(name, data) != cudaSuccess ||
+      standin::current_device() != own.device)
+    return ncclInvalidArgument;
+  if (own.ended) return ncclInvalidUsage;
+  if (fails_on_gpu(own)) return ncclSuccess;
+  for (size_t begin = 0; begin < count; begin += kSlotBytes / width) {
+    const size_t part = std::min(kSlotBytes / width, count - begin);
+    if (each(static_cast<char*>(data) + begin * width, part) && meet(own)) continue;
+    std::memset(data, 0xff, count * width);
+    break;
+  }
+  return ncclSuccess;
+}
+
+void wait_for_all(Communicator* own) {
+  while (own->shared->joined < own->num_ranks && !own->ended) usleep(200);
+  int expected = ncclInProgress;
+  own->state.compare_exchange_strong(expected, ncclSuccess);
+}
+
+}  // namespace
+
+extern "C" {
+
+ncclResult_t ncclGetVersion(int* version) {
+  *version = NCCL_VERSION_CODE;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  std::memset(id, 0, sizeof *id);
+  uint64_t number = 0;
+  const int random = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+  if (random < 0 || read(random, &number, sizeof number) != sizeof number) return ncclSystemError;
+  close(random);
+  std::snprintf(id->internal, sizeof id->internal, "/tycho-standin-%016llx",
+                static_cast<unsigned long long>(number));
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int num_ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t* config) {
+  if (standin::called("ncclCommInitRank") != cudaSuccess) return ncclUnhandledCudaError;
+  if (num_ranks > kMostRanks || rank >= num_ranks) return ncclInvalidArgument;
+  const int file = shm_open(id.internal, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0 || ftruncate(file, sizeof(Shared)) != 0) return ncclSystemError;
+  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (memory == MAP_FAILED) return ncclSystemError;
+  auto* own = new Communicator;
+  own->rank = rank, own->num_ranks = num_ranks, own->device = standin::current_device();
+  own->shared = static_cast<Shared*>(memory);
+  *comm = reinterpret_cast<ncclComm_t>(own);
+  if (++own->shared->joined == num_ranks) shm_unlink(id.internal);
+  if (config != nullptr && config->blocking == 0) {
+    std::thread(wait_for_all, own).detach();
+    return ncclInProgress;
+  }
+  wait_for_all(own);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommInitRank(ncclComm_t* comm, int num_ranks, ncclUniqueId id, int rank) {
+  return ncclCommInitRankConfig(comm, num_ranks, id, rank, nullptr);
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
+  *error = static_cast<ncclResult_t>(of(comm)->state.load());
+  return ncclSuccess;
+}
+
+// The communicator stays: another thread may be in a collective.
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  standin::called("ncclCommAbort");
+  of(comm)->ended = true;
+  return ncclSuccess;
+}
+ncclResult_t ncclCommDestroy(ncclComm_t comm) { return ncclCommAbort(comm); }
+ncclResult_t ncclCommFinalize(ncclComm_t) { return ncclSuccess; }
+
+ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataType_t type,
+                           ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream) {
+  Communicator& own = *of(comm);
+  if (operation != ncclSum || from != to) return ncclInvalidArgument;
+  return in_parts("ncclAllReduce", own, to, count, bytes_of(type), stream, [&](char* part, size_t elements) {
+    std::memcpy(own.shared->slots[own.rank], part, elements * bytes_of(type));
+    if (!meet(own)) return false;
+    add(own, part, elements, type);
+    return true;
+  });
+}
+
+ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataType_t type, int root,
+                           ncclComm_t comm, cudaStream_t stream) {
+  Communicator& own = *of(comm);
+  if (from != to) return ncclInvalidArgument;
+  return in_parts("ncclBroadcast", own, to, count, bytes_of(type), stream, [&](char* part, size_t elements) {
+    const size_t bytes = elements * bytes_of(type);
+    if (own.rank == root) std::memcpy(own.shared->slots[root], part, bytes);
+    if (!meet(own)) return false;
+    std::memcpy(part, own.shared->slots[root], bytes);
+    return true;
+  });
+}
+
+const char* ncclGetErrorString(ncclResult_t result) {
+  switch (result) {
+    case ncclSuccess: return "no error";
+    case ncclUnhandledCudaError: return "unhandled cuda error";
+    case ncclSystemError: return "unhandled system error";
+    case ncclInternalError: return "internal error";
+    case ncclInvalidArgument: return "invalid argument";
+    case ncclInvalidUsage: return "invalid usage";
+    case ncclRemoteError: return "remote process exited or there was a network error";
+    case ncclInProgress: return "NCCL operation in progress";
+    default: return "unknown result code";
+  }
+}
+const char* ncclGetLastError(ncclComm_t) { return "of the stand-in"; }
+
+}  // extern "C"

@@ -1,0 +1,39 @@
+// What tests on the stand-in for a GPU share: TYCHO_PROGRAM preloads it.
+#pragma once
+#include "tests/ranks/ranks_fixture.h"
+
+namespace tycho {
+
+class StandinTest : public RanksTest {
+ protected:
+  static std::string recipe_of(const std::string& model, const std::string& lines = "") {
+    return recipe("r.max_duration = \"12ba\"\nr.model = t.model." + model + "\n" + lines);
+  }
+  /// Of `on_cpu` and `on_gpu`, runs of x.lua: the same losses and evaluations.
+  void expect_same_run(const std::string& on_cpu, const std::string& on_gpu, double tolerance) const {
+    expect_close(numbers(on_gpu, "loss"), numbers(on_cpu, "loss"), tolerance);
+    const std::vector<Json> a = events(on_gpu, "eval"), b = events(on_cpu, "eval");
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t i = 0; i < a.size(); ++i)
+      EXPECT_NEAR(a[i].at("loss").get<double>() / b[i].at("loss").get<double>(), 1, tolerance);
+  }
+  /// Trains x.lua on one rank.
+  Outcome train(const std::string& name, const std::string& device, const std::string& pins = "",
+                const std::string& variables = "") const {
+    return here(variables + " tycho run x.lua device=" + device + " run_dir=" + name + " " + pins);
+  }
+  /// How often a run called a function of the runtime.
+  std::map<std::string, int64_t> calls_of(const std::string& name, const std::string& pins) const {
+    const Outcome outcome = train(name, "cuda", pins, "export TYCHO_STANDIN_CALLS=" + name + ".calls;");
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    std::map<std::string, int64_t> calls;
+    std::ifstream in(folder_ / (name + ".calls.0"));
+    for (std::string line; std::getline(in, line);) {
+      const size_t space = line.rfind(' ');
+      calls[line.substr(0, space)] = std::stoll(line.substr(space + 1));
+    }
+    return calls;
+  }
+};
+
+}  // namespace tycho

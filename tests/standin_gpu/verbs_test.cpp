@@ -1,0 +1,101 @@
+// Every verb that computes, with device=cuda on the stand-in.
+#include "tests/standin_gpu/standin_fixture.h"
+
+namespace tycho {
+namespace {
+
+class Verbs : public StandinTest {};
+
+TEST_F(Verbs, AResumedRunHasTheBitsOfAnUndisturbedOne) {
+  write(recipe("r.precision = \"bf16\"\n"));
+  for (const char* pins : {"run_dir=whole", "run_dir=parts max_duration=12ba", "run_dir=parts"}) {
+    const Outcome outcome = here(std::string("tycho run x.lua device=cuda ") + pins);
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+  }
+  EXPECT_EQ(numbers("whole", "loss"), numbers("parts", "loss"));
+  EXPECT_TRUE(final_weights("whole") == final_weights("parts"));
+}
+
+TEST_F(Verbs, ARunGoesOnOnAnotherDevice) {
+  for (const auto& [first, second] : {std::pair("cpu", "cuda"), std::pair("cuda", "cpu")}) {
+    const std::string name = std::string("from_") + first;
+    ASSERT_EQ(train(name, first, "max_duration=12ba").code, 0);
+    const Outcome outcome = train(name, second);
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+  }
+  expect_close(numbers("from_cpu", "loss"), numbers("from_cuda", "loss"), 2e-5);
+}
+
+TEST_F(Verbs, EvaluateAndGenerateAsOnACpu) {
+  ASSERT_EQ(train("run", "cuda").code, 0);
+  std::map<std::string, std::string> texts;
+  std::map<std::string, double> losses;
+  for (const std::string device : {"cpu", "cuda"}) {
+    const Outcome text = here(
+        "tycho generate run --prompt 'namespace tycho {' --max-tokens 12 --temperature 0 --device " + device);
+    ASSERT_EQ(text.code, 0) << text.output;
+    texts[device] = text.output;
+    const Outcome eval = here("tycho eval run --json --device " + device);
+    ASSERT_EQ(eval.code, 0) << eval.output;
+    losses[device] = parse_json(eval.output, "eval").at("same").at("loss");
+  }
+  EXPECT_EQ(texts["cpu"], texts["cuda"]);
+  EXPECT_NEAR(losses["cuda"] / losses["cpu"], 1, 2e-5);
+}
+
+TEST_F(Verbs, ALongPromptTakesFlashAttention) {
+  write(recipe("r.precision, r.max_duration = \"bf16\", \"4ba\"\n"));
+  ASSERT_EQ(train("run", "cuda").code, 0);
+  const Outcome text = here(
+      "TYCHO_STANDIN_CALLS=calls tycho generate run --prompt 'namespace tycho { int x; }' --max-tokens 2 "
+      "--device cuda");
+  ASSERT_EQ(text.code, 0) << text.output;
+  EXPECT_CONTAINS(this->text("calls.0"), "flash attention 2\n");  // of two blocks, once each
+}
+
+TEST_F(Verbs, AProbeMeasuresOnOneRankAndOnTwo) {
+  for (const int ranks : {1, 2}) {
+    const Outcome outcome =
+        here("tycho launch -n " + std::to_string(ranks) + " plan x.lua device=cuda --probe --json");
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+    const Json probe = parse_json(outcome.output, "plan").at("probe");
+    EXPECT_EQ(probe.at("num_steps"), 3);
+    EXPECT_GT(probe.at("memory_bytes"), 0);
+  }
+}
+
+TEST_F(Verbs, AProfileIsWritten) {
+  write(recipe(
+      "r.max_duration = \"6ba\"\nr.profile = { wait = \"1ba\", warmup = \"1ba\", active = \"2ba\" }\n"));
+  const Outcome outcome = train("run", "cuda");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  const std::vector<Json> profiles = events("run", "profile");
+  ASSERT_FALSE(profiles.empty()) << outcome.output;
+  EXPECT_CONTAINS(text(profiles[0].at("path").get<std::string>().substr(folder_.string().size() + 1)),
+                  "block 1 backward");
+}
+
+TEST_F(Verbs, AStepWaitsForTheDeviceOnceAndCopiesFromPinnedMemory) {
+  write(recipe("r.eval.every, r.ckpt.every = \"1000ba\", \"1000ba\"\nr.micro_batch = 2\n"));
+  const auto few = calls_of("few", "max_duration=10ba"), many = calls_of("many", "max_duration=30ba");
+  const auto per_step = [&](const std::string& name) {
+    const auto of = [&](const auto& calls) { return calls.contains(name) ? calls.at(name) : 0; };
+    return static_cast<double>(of(many) - of(few)) / 20;
+  };
+  EXPECT_LE(per_step("cudaStreamSynchronize") + per_step("cudaDeviceSynchronize") + per_step("cudaMemcpy") +
+                per_step("cudaEventSynchronize"),
+            1);
+  EXPECT_EQ(per_step("pinned copy"), 2);    // tokens and targets of all micro-batches
+  EXPECT_EQ(per_step("pageable copy"), 1);  // loss and norm
+}
+
+TEST_F(Verbs, ACheckpointLeavesThroughPinnedMemory) {
+  write(recipe("r.eval.every = \"1000ba\"\n"));
+  const auto few = calls_of("few", "max_duration=8ba ckpt.every=1000ba"),
+             many = calls_of("many", "max_duration=8ba ckpt.every=2ba");
+  EXPECT_GT(many.at("pinned copy"), few.at("pinned copy"));
+  EXPECT_LE(many.at("pageable copy") - few.at("pageable copy"), 3);  // whether weights are finite
+}
+
+}  // namespace
+}  // namespace tycho
