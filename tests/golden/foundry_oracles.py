@@ -51,14 +51,15 @@ def flash_attn_without_kernels():
     sys.modules[kernel.__name__] = kernel
 
 
-def foundry_mpt():
+def foundry_mpt(flash_attn=True):
     """LLM Foundry's model without the rest of LLM Foundry: its packages would import data sets, loggers and the cloud."""
     root = next(pathlib.Path(p) / "llmfoundry" for p in sys.path if (pathlib.Path(p) / "llmfoundry").is_dir())
     for name in ["llmfoundry", "llmfoundry.models", "llmfoundry.utils"]:
         package = types.ModuleType(name)
         package.__path__ = [str(root.joinpath(*name.split(".")[1:]))]
         sys.modules[name] = package
-    flash_attn_without_kernels()
+    if flash_attn:
+        flash_attn_without_kernels()
     from llmfoundry.models.mpt.configuration_mpt import MPTConfig
     from llmfoundry.models.mpt.modeling_mpt import MPTForCausalLM
     return MPTConfig, MPTForCausalLM
@@ -153,6 +154,10 @@ def cases():
     yield "xpos_gqa_window", {**dail("xpos", xpos_scale_base=6), **gqa, "qk_ln": True, "sliding_window_size": 7}, {"d_model": 24, "n_heads": 6}
     yield "xpos_reuse_kv", {**dail("xpos", xpos_scale_base=9), **gqa, **warm}, {
         "n_layers": 3, **rotated, **blocks(["default", "again", "far"], again={"reuse_kv_layer_idx": -1}, far={"nope": True})}
+    wide = {"head_dim": 8}
+    yield "head_dim", {"fused_qkv": False}, wide
+    yield "head_dim_rope_gqa", {"fused_qkv": False, **rope("no_scaling"), **gqa, "qk_gn": True}, wide
+    yield "unfused_mqa", {"fused_qkv": False, "attn_type": "multiquery_attention", "alibi": True, "qk_ln": True}, {}
 
 
 def batch(generator):

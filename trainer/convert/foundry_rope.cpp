@@ -8,13 +8,20 @@ namespace {
 
 using MptKey = HfKey<MptConfig>;
 
-void read_rope_impl(const JsonPlace& place, MptConfig&) { read_name(place, {"dail", "hf"}); }
-
-/// Rotations are the same in both implementations; only Hugging Face's can be stretched, and only the other
-/// one has xPos.
-std::optional<Json> rope_impl(const MptConfig& model) {
-  return model.rope_scaling.type == RopeStretch::kNone ? "dail" : "hf";
+/// dail turns d_model / n_heads numbers of a head and leaves the rest; Tycho and Hugging Face's turn all.
+void read_rope_impl(const JsonPlace& place, MptConfig& model) {
+  const bool dail = read_name(place, {"dail", "hf"}) == 0;
+  if (dail && model.positions == PositionKind::kRope && model.heads * model.head_dim() != model.width)
+    place.problems.push_back(
+        {place.path,
+         fmt::format("is dail, which turns {} of the {} numbers of a head; Tycho turns them all, as "
+                     "rope_impl hf does",
+                     model.width / model.heads, model.head_dim())});
 }
+
+/// Rotations are the same in both implementations. Only Hugging Face's runs without flash-attn, and only the
+/// other one has xPos.
+std::optional<Json> rope_impl(const MptConfig& model) { return model.xpos_scale_base ? "dail" : "hf"; }
 
 void read_rope_dail(const JsonPlace& place, MptConfig& model) {
   if (place.json.is_null() || !check_object(place, "a table such as {\"type\": \"original\"}")) return;
@@ -62,6 +69,7 @@ Json with_chosen_rope(Json attn_config) {
   const auto impl = attn_config.find("rope_impl");
   const bool hf = impl != attn_config.end() && *impl == "hf";
   attn_config.erase(hf ? "rope_dail_config" : "rope_hf_config");
+  if (impl == attn_config.end()) attn_config["rope_impl"] = "dail";
   return attn_config;
 }
 

@@ -8,8 +8,8 @@ namespace tycho {
 /// Their keys in attn_config.
 HfTable<MptConfig> foundry_rope_keys();
 
-/// An attn_config without the one of rope_dail_config and rope_hf_config that its rope_impl does not look at;
-/// what is no object comes back as it is.
+/// An attn_config that says its rope_impl, without the one of rope_dail_config and rope_hf_config that this
+/// does not look at; what is no object comes back as it is.
 Json with_chosen_rope(Json attn_config);
 
 }  // namespace tycho

@@ -23,10 +23,7 @@ struct HfFamily {
 HfFamily<LlamaConfig> family_of(const LlamaConfig&) {
   return {"llama", "LlamaForCausalLM", llama_hf_table()};
 }
-HfFamily<MptConfig> family_of(const MptConfig& model) {
-  const bool native = beyond_transformers_mpt(model).empty();
-  return {"mpt", native ? "MptForCausalLM" : "MPTForCausalLM", mpt_hf_table()};
-}
+HfFamily<MptConfig> family_of(const MptConfig&) { return {"mpt", "MptForCausalLM", mpt_hf_table()}; }
 HfFamily<Gpt2Config> family_of(const Gpt2Config&) { return {"gpt2", "GPT2LMHeadModel", gpt2_hf_table()}; }
 
 /// The family's keys and those that every config.json may have.
@@ -153,7 +150,41 @@ HfConfig read_hf_config(const Json& json, const std::string& place, HfStart star
   return config;
 }
 
-HfConfigText write_hf_config(const ModelConfig& model, int64_t seq_len) {
+namespace {
+
+/// Takes over what the imported file says and a model of Tycho does not: projections in one matrix or three,
+/// the way of rotating, and whether rows hold documents.
+void keep_imported_form(const MptConfig& model, const Json& imported, Json& json) {
+  const Json given = imported.is_object() ? imported.value("attn_config", Json()) : Json();
+  if (!given.is_object()) return;
+  Json& attention = json["attn_config"];
+  if (given.value("fused_qkv", Json()) == false) attention["fused_qkv"] = false;
+  if (given.value("attn_uses_sequence_id", Json()) == true) attention["attn_uses_sequence_id"] = true;
+  const bool rotates =
+      model.positions == PositionKind::kRope && model.rope_scaling.type == RopeStretch::kNone;
+  if (rotates && given.value("rope", Json()) == true && given.value("rope_impl", Json("dail")) == "dail" &&
+      model.heads * model.head_dim() == model.width)
+    attention["rope_impl"] = "dail";
+}
+
+void finish_mpt(const MptConfig& model, const Json& imported, HfConfigText& text) {
+  keep_imported_form(model, imported, text.json);
+  std::vector<std::string> beyond = beyond_transformers_mpt(model);
+  if (text.json["attn_config"].contains("fused_qkv")) beyond.emplace_back("projections that are not fused");
+  if (beyond.empty()) return;
+  text.json["architectures"] = {"MPTForCausalLM"};
+  text.warnings.push_back(
+      fmt::format("transformers' own MPT does not compute {}: load this model with LLM Foundry's MPT",
+                  fmt::join(beyond, ", ")));
+  if (model.width % model.heads != 0)
+    text.warnings.push_back("LLM Foundry wants d_model to be a multiple of n_heads");
+  if (text.json["attn_config"]["rope"] == true && text.json["attn_config"]["rope_impl"] == "dail")
+    text.warnings.push_back("rope_impl is dail, for which LLM Foundry needs flash-attn");
+}
+
+}  // namespace
+
+HfConfigText write_hf_config(const ModelConfig& model, int64_t seq_len, const Json& imported) {
   HfConfigText text;
   const auto write = [&]<class Family>(Family family) {
     if constexpr (std::same_as<Family, LlamaConfig>)
@@ -163,11 +194,7 @@ HfConfigText write_hf_config(const ModelConfig& model, int64_t seq_len) {
     text.json.update(write_table(table.table, family));
     text.json["use_cache"] = true;
     if constexpr (std::same_as<Family, MptConfig>) {
-      const std::vector<std::string> beyond = beyond_transformers_mpt(family);
-      if (!beyond.empty())
-        text.warnings.push_back(
-            fmt::format("transformers' own MPT does not compute {}: load this model with LLM Foundry's MPT",
-                        fmt::join(beyond, ", ")));
+      finish_mpt(family, imported, text);
     } else if constexpr (std::same_as<Family, LlamaConfig>) {
       if (family.width % family.heads != 0)
         text.warnings.push_back("transformers wants hidden_size to be a multiple of num_attention_heads");

@@ -27,7 +27,8 @@ struct HfConfigText {
   Json json;
   std::vector<std::string> warnings;  // what transformers would compute differently
 };
-/// `seq_len` stands where the model names no longest sequence.
-HfConfigText write_hf_config(const ModelConfig& model, int64_t seq_len);
+/// `seq_len` stands where the model names no longest sequence. `imported`: the config.json that the model
+/// came from; of two forms that compute the same it chooses the one to write.
+HfConfigText write_hf_config(const ModelConfig& model, int64_t seq_len, const Json& imported = Json());
 
 }  // namespace tycho

@@ -42,11 +42,15 @@ const DtypeNames& choose_dtype(const std::string& wanted, const Json& kept_confi
   return kDtypes[0];
 }
 
-/// One tensor of the checkpoint, read whole when its first byte is asked for.
+/// Elements of a tensor of the checkpoint, which is read whole when the first byte is asked for.
 class Source {
  public:
-  Source(const CheckpointReader& checkpoint, std::string name, std::string dtype)
-      : checkpoint_(checkpoint), name_(std::move(name)), dtype_(std::move(dtype)) {}
+  Source(const CheckpointReader& checkpoint, std::string name, const TensorRows& rows, std::string dtype)
+      : checkpoint_(checkpoint),
+        name_(std::move(name)),
+        first_(rows.first),
+        count_(numel(rows.shape)),
+        dtype_(std::move(dtype)) {}
 
   void fill(int64_t begin, void* to, int64_t n) {
     if (begin == 0) load();
@@ -62,14 +66,21 @@ class Source {
     const TensorBytes& tensor = checkpoint_.describe(name_);
     const int64_t num_values = numel(tensor.shape);
     values_.resize(static_cast<size_t>(num_values));
-    if (tensor.dtype == "F32") return checkpoint_.read(name_, values_.data(), tensor.num_bytes);
-    std::vector<char> bytes(static_cast<size_t>(tensor.num_bytes));
-    checkpoint_.read(name_, bytes.data(), tensor.num_bytes);
-    widen_floats(tensor.dtype, bytes.data(), values_.data(), num_values);
+    if (tensor.dtype == "F32") {
+      checkpoint_.read(name_, values_.data(), tensor.num_bytes);
+    } else {
+      std::vector<char> bytes(static_cast<size_t>(tensor.num_bytes));
+      checkpoint_.read(name_, bytes.data(), tensor.num_bytes);
+      widen_floats(tensor.dtype, bytes.data(), values_.data(), num_values);
+    }
+    values_.erase(values_.begin() + first_ + count_, values_.end());
+    values_.erase(values_.begin(), values_.begin() + first_);
   }
 
   const CheckpointReader& checkpoint_;
-  std::string name_, dtype_;
+  std::string name_;
+  int64_t first_, count_;
+  std::string dtype_;
   std::vector<float> values_;
 };
 
@@ -93,23 +104,46 @@ void check_weights(const CheckpointReader& checkpoint, const ModelLayout& layout
 
 using Shard = std::vector<TensorBytes>;
 
-/// Fills shards in the order of the layout, and sorts each by name, as transformers does.
-std::vector<Shard> plan_shards(const CheckpointReader& checkpoint, const ModelLayout& layout,
+/// A tensor to write: the checkpoint's parameter, and which of its rows.
+struct Exported {
+  const ParamSpec* spec;
+  TensorRows rows;
+};
+
+/// In the order of the layout.
+std::vector<Exported> exported_tensors(const ModelConfig& model, const ModelLayout& layout,
+                                       const Json& config) {
+  const auto* mpt = std::get_if<MptConfig>(&model.value);
+  const bool fused = mpt == nullptr || config.at("attn_config").value("fused_qkv", true);
+  std::vector<Exported> tensors;
+  for (const UnitSpec& unit : layout.units)
+    for (const ParamSpec& spec : unit.params) {
+      if (fused) {
+        tensors.push_back({&spec, {spec.name, spec.shape, 0}});
+        continue;
+      }
+      for (TensorRows& rows : unfused_rows(spec, mpt->heads * mpt->head_dim()))
+        tensors.push_back({&spec, std::move(rows)});
+    }
+  return tensors;
+}
+
+/// Fills shards in order, and sorts each by name, as transformers does.
+std::vector<Shard> plan_shards(const CheckpointReader& checkpoint, const std::vector<Exported>& tensors,
                                const std::string& dtype, int64_t shard_bytes) {
   std::vector<Shard> shards(1);
   int64_t filled = 0;
-  for (const UnitSpec& unit : layout.units)
-    for (const ParamSpec& spec : unit.params) {
-      const int64_t num_bytes = safetensors_num_bytes(dtype, spec.shape, spec.name);
-      if (filled > 0 && filled + num_bytes > shard_bytes) {
-        shards.emplace_back();
-        filled = 0;
-      }
-      filled += num_bytes;
-      const auto source = std::make_shared<Source>(checkpoint, spec.name, dtype);
-      const auto fill = [source](int64_t begin, void* to, int64_t n) { source->fill(begin, to, n); };
-      shards.back().push_back({spec.name, dtype, spec.shape, nullptr, num_bytes, fill});
+  for (const auto& [spec, rows] : tensors) {
+    const int64_t num_bytes = safetensors_num_bytes(dtype, rows.shape, rows.name);
+    if (filled > 0 && filled + num_bytes > shard_bytes) {
+      shards.emplace_back();
+      filled = 0;
     }
+    filled += num_bytes;
+    const auto source = std::make_shared<Source>(checkpoint, spec->name, rows, dtype);
+    const auto fill = [source](int64_t begin, void* to, int64_t n) { source->fill(begin, to, n); };
+    shards.back().push_back({rows.name, dtype, rows.shape, nullptr, num_bytes, fill});
+  }
   for (Shard& shard : shards)
     std::sort(shard.begin(), shard.end(),
               [](const TensorBytes& a, const TensorBytes& b) { return a.name < b.name; });
@@ -186,10 +220,12 @@ ExportReport export_hf(FileOps& files, const CheckpointReader& checkpoint, const
   check_weights(checkpoint, layout);
   const Json kept = kept_config(checkpoint);
   const DtypeNames& dtype = choose_dtype(options.dtype, kept);
-  const HfConfigText config = write_hf_config(recipe.model, recipe.seq_len);
+  const HfConfigText config = write_hf_config(recipe.model, recipe.seq_len, kept);
   const HfTokenizerFiles tokenizer = tokenizer_files(checkpoint, kept);
 
-  const std::vector<Shard> shards = plan_shards(checkpoint, layout, dtype.safetensors, options.shard_bytes);
+  const std::vector<Shard> shards =
+      plan_shards(checkpoint, exported_tensors(recipe.model, layout, config.json), dtype.safetensors,
+                  options.shard_bytes);
   ExportReport report{.architecture = config.json["architectures"][0],
                       .dtype = dtype.ours,
                       .num_params = layout.num_params(),

@@ -44,16 +44,24 @@ std::optional<Json> attention_implementation(const MptConfig& model) {
   return model.positions == PositionKind::kAlibi && some_without ? "flash" : "torch";
 }
 
-/// LLM Foundry cannot fuse projections from two inputs; elsewhere it does unless it is told not to.
+/// LLM Foundry fuses unless it is told not to. It cannot fuse projections from two inputs, and it cuts what
+/// is fused at d_model, so queries must be as wide as that.
 std::optional<Json> fused_qkv(const MptConfig& model) {
   const bool two_inputs = std::any_of(model.blocks.kinds.begin(), model.blocks.kinds.end(),
                                       [](const auto& kind) { return kind.second.reuse_kv_x.has_value(); });
-  return two_inputs ? std::optional<Json>(false) : std::nullopt;
+  const bool other_width = model.heads * model.head_dim() != model.width;
+  return two_inputs || other_width ? std::optional<Json>(false) : std::nullopt;
+}
+
+/// LLM Foundry's other kinds of attention do not take the key.
+std::optional<Json> grouped_kv_heads(const MptConfig& model) {
+  if (attention_type(model) != "grouped_query_attention") return std::nullopt;
+  return model.num_kv_heads();
 }
 
 MptTable mpt_attention_table() {
   MptKey kv_heads = mapped("kv_n_heads", &MptConfig::kv_heads, positive);
-  kv_heads.write = [](const MptConfig& model) -> std::optional<Json> { return model.num_kv_heads(); };
+  kv_heads.write = grouped_kv_heads;
   MptKey bias_max = mapped("alibi_bias_max", &MptConfig::alibi_bias_max, positive);
   bias_max.write = [](const MptConfig& model) -> std::optional<Json> {
     return whole_if_possible(model.alibi_bias_max);

@@ -160,6 +160,23 @@ HfMatch match_hf_tensors(const ModelLayout& layout, const HfFolder& folder) {
   return Matcher(layout, folder).match();
 }
 
+std::vector<TensorRows> unfused_rows(const ParamSpec& spec, int64_t query_rows) {
+  constexpr std::string_view kFused = ".attn.Wqkv.";
+  const size_t at = spec.name.find(kFused);
+  if (at == std::string::npos) return {{spec.name, spec.shape, 0}};
+  const int64_t rows = spec.shape[0], kv_rows = (rows - query_rows) / 2, row = numel(spec.shape) / rows;
+  std::vector<TensorRows> parts;
+  int64_t first = 0;
+  for (const char* part : kUnfused) {
+    Shape shape = spec.shape;
+    shape[0] = parts.empty() ? query_rows : kv_rows;
+    parts.push_back({spec.name.substr(0, at) + ".attn." + part + spec.name.substr(at + kFused.size()), shape,
+                     first * row});
+    first += shape[0];
+  }
+  return parts;
+}
+
 void read_hf_tensor(const HfTensor& tensor, float* to, int64_t begin, int64_t n) {
   const int64_t width = safetensors_dtype_bytes(tensor.dtype);
   if (width == 4) return read_exactly(tensor.path, tensor.offset + begin * 4, to, static_cast<size_t>(n) * 4);

@@ -25,6 +25,15 @@ struct HfMatch {
 /// into `layout` and `folder`.
 HfMatch match_hf_tensors(const ModelLayout& layout, const HfFolder& folder);
 
+/// Rows of a parameter that are a tensor of their own.
+struct TensorRows {
+  std::string name;
+  Shape shape;
+  int64_t first = 0;  // element of the parameter that it begins with
+};
+/// An MPT's Wqkv as Wq, of `query_rows` rows, Wk and Wv; any other parameter whole.
+std::vector<TensorRows> unfused_rows(const ParamSpec& spec, int64_t query_rows);
+
 /// Elements [begin, begin + n) of a tensor as fp32. Throws Error (kUnusable) on a short file.
 void read_hf_tensor(const HfTensor& tensor, float* to, int64_t begin, int64_t n);
 

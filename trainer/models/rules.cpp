@@ -99,6 +99,9 @@ void check_xpos(const MptConfig& model, Rules& rules) {
               "unless positions = \"rope\"");
   if (model.rope_scaling.type != RopeStretch::kNone)
     rules.wrong("model.xpos_scale_base", "cannot go with rope_scaling: choose one of the two");
+  if (model.heads * model.head_dim() != model.width)
+    rules.wrong("model.xpos_scale_base",
+                "wants heads of width / heads: LLM Foundry would turn only a part of wider ones");
   // The first query's product with the last key, which is hidden but may be computed, grows to
   // 3.5^(max_seq_len / base).
   const double base = *model.xpos_scale_base, least = static_cast<double>(model.max_seq_len) / 64;

@@ -10,6 +10,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
+#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/safetensors.h"
 
 namespace tycho {
@@ -45,6 +46,13 @@ inline std::map<std::string, std::string> tensors_of_file(const std::string& pat
     tensors[entry.name] = bytes.substr(static_cast<size_t>(header.data_start + entry.begin),
                                        static_cast<size_t>(entry.end - entry.begin));
   return tensors;
+}
+
+/// The bytes of a tensor of a checkpoint.
+inline std::string bytes_of(const CheckpointReader& reader, const std::string& name) {
+  std::string bytes(static_cast<size_t>(reader.describe(name).num_bytes), '\0');
+  reader.read(name, bytes.data(), reader.describe(name).num_bytes);
+  return bytes;
 }
 
 /// Of all .safetensors files of a folder but the expectations.

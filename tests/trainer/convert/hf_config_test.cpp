@@ -184,6 +184,37 @@ TEST(HfConfig, WritesWhatItReads) {
   }
 }
 
+TEST(HfConfig, WritesKeysThatLlmFoundryTakes) {
+  const auto written = [](const MptConfig& model, const Json& imported = Json()) {
+    return write_hf_config({{model}}, 1024, imported);
+  };
+  MptConfig model;
+  EXPECT_FALSE(written(model).json["attn_config"].contains("kv_n_heads"));
+  model.kv_heads = 1;
+  EXPECT_FALSE(written(model).json["attn_config"].contains("kv_n_heads"));
+  model.kv_heads = 4;
+  EXPECT_EQ(written(model).json["attn_config"]["kv_n_heads"], 4);
+  model.positions = PositionKind::kRope;
+  EXPECT_EQ(written(model).json["attn_config"]["rope_impl"], "hf");
+  EXPECT_FALSE(written(model).json["attn_config"].contains("fused_qkv"));
+  const Json dail = {{"attn_config", {{"rope", true}, {"fused_qkv", false}}}};
+  EXPECT_EQ(written(model, dail).json["attn_config"]["rope_impl"], "dail");
+  EXPECT_EQ(written(model, dail).json["attn_config"]["fused_qkv"], false);
+  expect_contains(written(model, dail).warnings.at(1), "needs flash-attn");
+  model.head_width = 64;
+  EXPECT_EQ(written(model).json["attn_config"]["fused_qkv"], false);
+  EXPECT_EQ(written(model, dail).json["attn_config"]["rope_impl"], "hf");
+}
+
+TEST(HfConfig, RefusesHeadsThatDailTurnsInPart) {
+  Json json = {{"model_type", "mpt"}, {"d_model", 64}, {"n_heads", 4}, {"head_dim", 32}};
+  json["attn_config"] = {{"rope", true}};
+  expect_contains(message_of(ExitCode::kUnusable, [&] { read_hf_config(json, "c"); }),
+                  "attn_config.rope_impl: is dail, which turns 16 of the 32 numbers of a head");
+  json["attn_config"]["rope_impl"] = "hf";
+  EXPECT_EQ(read<MptConfig>(json).head_dim(), 32);
+}
+
 TEST(HfConfig, NamesTheArchitectureThatComputesTheModel) {
   const HfConfigText native = write_hf_config(read_hf_config(mpt_7b(), "").model, 1024);
   EXPECT_EQ(native.json["architectures"][0], "MptForCausalLM");

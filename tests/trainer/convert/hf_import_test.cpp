@@ -8,12 +8,6 @@
 namespace tycho {
 namespace {
 
-std::string bytes_of(const CheckpointReader& reader, const std::string& name) {
-  std::string bytes(static_cast<size_t>(reader.describe(name).num_bytes), '\0');
-  reader.read(name, bytes.data(), reader.describe(name).num_bytes);
-  return bytes;
-}
-
 /// Importing `from` fails with a message that holds `part`, and leaves nothing behind.
 void expect_refused(const TempDir& dir, const std::string& from, const std::string& part,
                     ExitCode code = ExitCode::kUnusable) {

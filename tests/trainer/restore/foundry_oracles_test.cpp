@@ -41,7 +41,7 @@ TEST_P(FoundryOracles, DecodingTokenByTokenGivesFoundrysLogits) {
         << "position " << t;
 }
 
-TEST(FoundryOraclesFolder, IsComplete) { EXPECT_EQ(all_cases().size(), 45); }
+TEST(FoundryOraclesFolder, IsComplete) { EXPECT_EQ(all_cases().size(), 48); }
 
 INSTANTIATE_TEST_SUITE_P(Golden, FoundryOracles, testing::ValuesIn(all_cases()),
                          [](const auto& info) { return info.param; });
