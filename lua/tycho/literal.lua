@@ -173,6 +173,8 @@ function M.read(spec, text)
       value, message = nil, "wanted a " .. schema.describe(spec)
     end
   else
+    local unfilled = spec.type == "string" and spec.name and other_values.interpolation(text)
+    if unfilled then return nil, "nothing fills in " .. unfilled end
     local plain = text:find "^\226\128[\152\153\156\157]" and other_values.plain(text)
     if plain then return nil, ("these quotes are a word processor's; write %s"):format(unquoted(plain)) end
     value, message = schema.check(spec, unquoted(text))

@@ -60,6 +60,9 @@ end
 -- The first ${...} of a text that another system would fill in, or nil.
 function M.interpolation(text) return text:match "%${[%a_][%w_%.]*}" or text:match "%${[%a_][%w_%.]*:[^}]*}" end
 
+-- The first that can only be meant so: ${now:%Y}, ${model.width}. ${x} alone may be text.
+function M.certain_interpolation(text) return text:match "%${[%a_][%w_]*[%.:][^}]*}" end
+
 -- The text as a shell would fill it in: ${now:%Y} is $(date +%Y), ${oc.env:HOME} is $HOME; nil when something else is left.
 local function for_shell(text)
   text = text:gsub("%${now:([^}]*)}", function(format) return ("$(date +%s)"):format(format) end)

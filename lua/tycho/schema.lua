@@ -309,7 +309,7 @@ end
 
 function check.string(spec, value)
   if type(value) == "string" and native.utf8_error(value) then return nil, "wanted text in UTF-8" end
-  local unfilled = type(value) == "string" and spec.name and other_values.interpolation(value)
+  local unfilled = type(value) == "string" and spec.name and other_values.certain_interpolation(value)
   if unfilled then return nil, "nothing fills in " .. unfilled end
   if type(value) == "string" then return value end
   return nil, "wanted text in quotes"
