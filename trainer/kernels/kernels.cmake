@@ -8,7 +8,7 @@ set(cpu_kernels kernels/cpu/activation.cpp kernels/cpu/adamw_step.cpp kernels/cp
                 kernels/cpu/sgd_step.cpp kernels/cpu/temperature.cpp kernels/cpu/direct_matmul.cpp kernels/cpu/table.cpp)
 tycho_library(kernels_cpu ALONE
   SOURCES ${cpu_kernels} kernels/cpu/parallel.cpp kernels/cpu/thread_pool.cpp
-  HEADERS kernels/adamw_factors.h kernels/weight_form.h kernels/dropout_bits.h kernels/kernel_table.h
+  HEADERS kernels/adamw_factors.h kernels/cuda_plugin.h kernels/weight_form.h kernels/dropout_bits.h kernels/kernel_table.h
           kernels/philox_words.h kernels/cpu/elementary.h kernels/cpu/kernels.h
           kernels/cpu/partials.h kernels/cpu/philox_lanes.h
           kernels/cpu/attention_tiles.h kernels/cpu/parallel.h kernels/cpu/thread_pool.h kernels/cpu/direct_matmul.h kernels/cpu/simd.h kernels/cpu/tile_product.h kernels/cpu/tile_rows_avx2.h
@@ -53,9 +53,10 @@ endif()
 set(cuda_kernels kernels/cuda/activation.cu kernels/cuda/adamw_step.cu kernels/cuda/bias.cu kernels/cuda/clamp.cu
                  kernels/cuda/cross_entropy.cu kernels/cuda/dropout.cu kernels/cuda/embedding.cu kernels/cuda/flat.cu
                  kernels/cuda/layer_norm.cu kernels/cuda/lion_step.cu kernels/cuda/muon_step.cu kernels/cuda/rms_norm.cu kernels/cuda/rope.cu
-                 kernels/cuda/sgd_step.cu kernels/cuda/temperature.cu kernels/cuda/plugin.cpp parallel/nccl_plugin.cpp)
+                 kernels/cuda/sgd_step.cu kernels/cuda/temperature.cu kernels/cuda/plugin.cpp kernels/cuda/status.cpp parallel/nccl_plugin.cpp)
 set_property(GLOBAL APPEND_STRING PROPERTY TYCHO_LAYERS
-  "kernels_cuda trainer : base;kernels_cpu;nccl_table : ${cuda_kernels} parallel/nccl_plugin.h;kernels/cuda/common.cuh;kernels/cuda/over_elements.cuh;kernels/cuda/partials.cuh;kernels/cuda/weights.cuh;kernels/cuda/kernels.h\n")
+  "kernels_cuda trainer : base;kernels_cpu;nccl_table : ${cuda_kernels} parallel/nccl_plugin.h;kernels/cuda/common.cuh;kernels/cuda/over_elements.cuh;kernels/cuda/partials.cuh;kernels/cuda/status.h;kernels/cuda/weights.cuh;kernels/cuda/kernels.h\n")
+set_property(GLOBAL PROPERTY TYCHO_CUDA_KERNELS ${cuda_kernels})  # tests compile them for the CPU
 if(TYCHO_CUDA)
   add_library(tycho_cuda SHARED ${cuda_kernels})
   # Nothing here names ATen's CUDA operators: they register themselves because libtorch_cuda.so is loaded along.

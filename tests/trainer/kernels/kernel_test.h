@@ -8,12 +8,26 @@
 #include <string>
 #include <tuple>
 
+#include "tests/emulated_cuda/table.h"
 #include "tests/trainer/aten.h"
 #include "trainer/kernels/dispatch.h"
 
 namespace tycho {
 
-/// The table named "generic", "avx2", "avx512" or "cuda"; null where this machine cannot run it.
+struct NcclTable;
+
+/// The GPU's kernels on the CPU: tests/emulated_cuda. TYCHO_EMULATED_ORDER=forward|backward|random|greedy|
+/// greedy-backward runs their threads and blocks in that order; otherwise each launch takes another.
+const EmulatedCuda& emulated_cuda();
+
+/// What libtycho_cuda.so hands over, GPU or not; nothing where this build has none.
+struct CudaTables {
+  const KernelTable* kernels = nullptr;
+  const NcclTable* nccl = nullptr;
+};
+CudaTables open_cuda_plugin();
+
+/// The table named "generic", "avx2", "avx512", "cuda" or "emulated"; null where this machine cannot run it.
 const KernelTable* find_table(const std::string& name);
 
 /// Runs a test on every table and dtype; says skipped where a table cannot run.
@@ -51,10 +65,11 @@ std::string error_of(const std::function<void()>& call);
 inline Tensor as_double(const Tensor& tensor) { return tensor.detach().cpu().to(at::kDouble); }
 inline Tensor leaf(const Tensor& tensor) { return as_double(tensor).clone().requires_grad_(true); }
 
-#define TYCHO_ON_EVERY_TABLE(suite)                                                               \
-  INSTANTIATE_TEST_SUITE_P(Tables, suite,                                                         \
-                           testing::Combine(testing::Values("generic", "avx2", "avx512", "cuda"), \
-                                            testing::Values(at::kFloat, at::kBFloat16)),          \
-                           kernel_test_name)
+#define TYCHO_ON_EVERY_TABLE(suite)                                                      \
+  INSTANTIATE_TEST_SUITE_P(                                                              \
+      Tables, suite,                                                                     \
+      testing::Combine(testing::Values("generic", "avx2", "avx512", "cuda", "emulated"), \
+                       testing::Values(at::kFloat, at::kBFloat16)),                      \
+      kernel_test_name)
 
 }  // namespace tycho
