@@ -1,6 +1,7 @@
-# The CUDA compiler and runtime of libtycho_cuda.so: machine code for A100 and for H100 and H200.
+# The CUDA compiler and runtime of libtycho_cuda.so: machine code for compute capability 8.x (A100, L40S, RTX 30 and 40) and for
+# H100 and H200, and PTX from which the driver makes code for GPUs that came later (B200, RTX 50).
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real)
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real 90-virtual)
 endif()
 if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   find_program(TYCHO_NVCC nvcc HINTS /usr/local/cuda/bin)

@@ -9,6 +9,7 @@ tycho_test(kernels_test TORCH
           ${folder}/matmul_tables_test.cpp ${folder}/matmul_test.cpp
           ${folder}/optimizer_steps_test.cpp ${folder}/packed_documents_test.cpp ${folder}/product_attention_test.cpp
           ${folder}/rms_norm_test.cpp ${folder}/rope_test.cpp ${folder}/rope_frequencies_test.cpp ${folder}/temperature_test.cpp
+          ${folder}/alignment_test.cpp ${folder}/gpu_limits_test.cpp
   LIBS kernels)
 tycho_test(simd_test SOURCES ${folder}/simd_test.cpp LIBS kernels_cpu)
 # The kernels for AVX-512, bf16's dot instructions and AMX once more, with emulated instructions: tables that any CPU with
@@ -38,6 +39,8 @@ foreach(route own aten)
   add_test(NAME kernels_test_${route}_gemm COMMAND kernels_test --gtest_filter=Dtypes/MatmulTest.* --gtest_output=xml:${results}/kernels_test_${route}_gemm.xml)
   set_tests_properties(kernels_test_${route}_gemm PROPERTIES TIMEOUT ${timeout} LABELS torch ENVIRONMENT "${environment};TYCHO_GEMM=${route}")
 endforeach()
+target_compile_definitions(kernels_test PRIVATE TYCHO_EMULATED_CUDA_PLUGIN="$<TARGET_FILE:emulated_cuda>")
+add_dependencies(kernels_test emulated_cuda)
 if(TARGET tycho_cuda)
   target_compile_definitions(kernels_test PRIVATE TYCHO_CUDA_PLUGIN="$<TARGET_FILE:tycho_cuda>")
   add_dependencies(kernels_test tycho_cuda)

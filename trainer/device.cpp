@@ -16,6 +16,7 @@
 #include <fstream>
 
 #include "trainer/base/error.h"
+#include "trainer/kernels/cuda_plugin.h"
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/matmul.h"
 #include "trainer/layout/gpu_attention.h"
@@ -39,9 +40,8 @@ const std::string& load_cuda_plugin() {
     if (access(path.c_str(), F_OK) != 0) return path + " is not there: this build has no CUDA part";
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr) return std::string(dlerror());
-    using Init = void (*)(void (*)(const KernelTable*), void (*)(const NcclTable*));
-    const auto init = reinterpret_cast<Init>(dlsym(library, "tycho_cuda_init"));
-    if (init == nullptr) return path + " has no tycho_cuda_init: it belongs to another version";
+    const auto init = reinterpret_cast<decltype(&tycho_cuda_init)>(dlsym(library, kCudaInit));
+    if (init == nullptr) return path + " has no " + kCudaInit + ": it belongs to another version";
     init(&set_cuda_kernels, &set_nccl);
     return std::string();
   }();

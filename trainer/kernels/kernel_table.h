@@ -125,7 +125,7 @@ struct SgdScalars {
 /// Every pointer is to contiguous memory of the table's device. Nothing here synchronises or allocates.
 /// The contract of each is in the op's header: kernels/<op>.h.
 struct KernelTable {
-  const char* name = "";  // "cpu avx2", "cpu avx512_bf16", "cuda"
+  const char* name = "";  // "cpu avx2", "cpu avx512_bf16", "cuda"; "cuda emulated" of tests
 
   void (*rms_norm)(NormShape, Dtype, const void* x, const void* weight, float eps, void* y, float* inv_rms,
                    Stream) = nullptr;

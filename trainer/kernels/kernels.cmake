@@ -10,7 +10,7 @@ list(TRANSFORM cpu_kernels PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE 
 set_property(GLOBAL PROPERTY TYCHO_CPU_KERNELS ${cpu_kernel_paths})  # the tests compile them once more
 tycho_library(kernels_cpu ALONE
   SOURCES ${cpu_kernels} kernels/cpu/parallel.cpp kernels/cpu/thread_pool.cpp
-  HEADERS kernels/adamw_factors.h kernels/weight_form.h kernels/dropout_bits.h kernels/kernel_table.h
+  HEADERS kernels/adamw_factors.h kernels/cuda_plugin.h kernels/weight_form.h kernels/dropout_bits.h kernels/kernel_table.h
           kernels/philox_words.h kernels/cpu/elementary.h kernels/cpu/kernels.h
           kernels/cpu/partials.h kernels/cpu/philox_lanes.h
           kernels/cpu/attention_tiles.h kernels/cpu/parallel.h kernels/cpu/thread_pool.h kernels/cpu/direct_matmul.h kernels/cpu/direct_products.h kernels/cpu/amx_tiles.h kernels/cpu/pair_tiles.h
@@ -66,9 +66,10 @@ endif()
 set(cuda_kernels kernels/cuda/activation.cu kernels/cuda/adamw_step.cu kernels/cuda/bias.cu kernels/cuda/clamp.cu
                  kernels/cuda/cross_entropy.cu kernels/cuda/dropout.cu kernels/cuda/embedding.cu kernels/cuda/flat.cu
                  kernels/cuda/layer_norm.cu kernels/cuda/lion_step.cu kernels/cuda/muon_step.cu kernels/cuda/rms_norm.cu kernels/cuda/rope.cu
-                 kernels/cuda/sgd_step.cu kernels/cuda/temperature.cu kernels/cuda/plugin.cpp parallel/nccl_plugin.cpp)
+                 kernels/cuda/sgd_step.cu kernels/cuda/temperature.cu kernels/cuda/plugin.cpp kernels/cuda/status.cpp parallel/nccl_plugin.cpp)
 set_property(GLOBAL APPEND_STRING PROPERTY TYCHO_LAYERS
-  "kernels_cuda trainer : base;kernels_cpu;nccl_table : ${cuda_kernels} parallel/nccl_plugin.h;kernels/cuda/common.cuh;kernels/cuda/over_elements.cuh;kernels/cuda/partials.cuh;kernels/cuda/weights.cuh;kernels/cuda/kernels.h\n")
+  "kernels_cuda trainer : base;kernels_cpu;nccl_table : ${cuda_kernels} parallel/nccl_plugin.h;kernels/cuda/common.cuh;kernels/cuda/over_elements.cuh;kernels/cuda/partials.cuh;kernels/cuda/status.h;kernels/cuda/weights.cuh;kernels/cuda/kernels.h\n")
+set_property(GLOBAL PROPERTY TYCHO_CUDA_KERNELS ${cuda_kernels})  # tests compile them for the CPU
 if(TYCHO_CUDA)
   add_library(tycho_cuda SHARED ${cuda_kernels})
   # Nothing here names ATen's CUDA operators: they register themselves because libtorch_cuda.so is loaded along.

@@ -9,8 +9,8 @@ namespace {
 class EmbeddingTest : public KernelTest {};
 
 TEST_P(EmbeddingTest, LooksUpRowsAndSumsTheirGradients) {
-  for (const auto& [rows, vocab, dim] :
-       std::vector<std::array<int64_t, 3>>{{1, 1, 1}, {50, 7, 33}, {700, 300, 65}, {64, 1000, 256}}) {
+  for (const auto& [rows, vocab, dim] : std::vector<std::array<int64_t, 3>>{
+           {1, 1, 1}, {50, 7, 33}, {700, 300, 65}, {64, 1000, 256}, {30, 4, 2 * 2048 + 5}}) {
     const Tensor tokens = ints({rows}, 0, vocab), table = normal({vocab, dim}), dy = normal({rows, dim});
     Tensor y = empty({rows, dim});
     table_->embedding({rows, dim}, dtype_, tokens.const_data_ptr<int32_t>(), table.const_data_ptr(), {},

@@ -2,6 +2,9 @@
 #include "trainer/kernels/kernel_table.h"
 
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <set>
 
 #include "tests/trainer/kernels/kernel_test.h"
 #include "trainer/base/error.h"
@@ -55,6 +58,49 @@ TEST(KernelTables, NameWhatATableLacks) {
       error_of([&] { set_cuda_kernels(&table); }),
       "[kernels] the CUDA plug-in lacks rope and 1 other kernels: rebuild libtycho_cuda.so with this tycho");
 }
+
+TEST(KernelTables, AreHandedOverByTheCudaPlugInWithoutAGpu) {
+#ifdef TYCHO_CUDA_PLUGIN
+  const CudaTables tables = open_cuda_plugin();
+  ASSERT_NE(tables.kernels, nullptr);
+  EXPECT_EQ(missing_kernels(*tables.kernels), std::vector<std::string>{});
+  EXPECT_STREQ(tables.kernels->name, "cuda");
+  EXPECT_NE(tables.nccl, nullptr);
+#else
+  GTEST_SKIP() << "this build has no CUDA part";
+#endif
+}
+
+#ifdef TYCHO_CUDA_PLUGIN
+/// What a "fat binary" holds: "sm_80" for machine code, "compute_90" for PTX.
+std::set<std::string> code_in(const std::string& bytes) {
+  // A header (magic, version, its size, the size of what follows), then entries with headers of their own.
+  const auto number = [&](size_t at, size_t size) {
+    uint64_t value = 0;
+    for (size_t i = 0; i < size; ++i)
+      value |= uint64_t{static_cast<unsigned char>(bytes.at(at + i))} << 8 * i;
+    return value;
+  };
+  const std::string magic("\x50\xed\x55\xba\x01\x00", 6);
+  std::set<std::string> found;
+  for (size_t at = bytes.find(magic); at != std::string::npos; at = bytes.find(magic, at + 1)) {
+    size_t entry = at + number(at + 6, 2);
+    const size_t end = entry + number(at + 8, 8);
+    while (entry < end) {
+      const bool is_ptx = number(entry, 2) == 1;
+      found.insert((is_ptx ? "compute_" : "sm_") + std::to_string(number(entry + 28, 4)));
+      entry += number(entry + 4, 4) + number(entry + 8, 8);
+    }
+  }
+  return found;
+}
+
+TEST(CudaPlugin, HoldsMachineCodeSinceAmpereAndPtxForWhatComesAfterHopper) {
+  std::ifstream file(TYCHO_CUDA_PLUGIN, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  EXPECT_EQ(code_in(bytes), (std::set<std::string>{"sm_80", "sm_90", "compute_90"}));
+}
+#endif
 
 TEST(KernelTables, HaveNoTableOfAnUnknownInstructionSet) { EXPECT_EQ(cpu_kernels_for("sse9"), nullptr); }
 

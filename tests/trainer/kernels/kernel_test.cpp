@@ -1,9 +1,15 @@
 // Tables, numbers and comparison for the tests of kernels.
 #include "tests/trainer/kernels/kernel_test.h"
 
+#include <c10/core/CPUAllocator.h>
 #include <dlfcn.h>
 
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
 #include "trainer/base/error.h"
+#include "trainer/kernels/cuda_plugin.h"
 
 namespace tycho {
 
@@ -21,19 +27,12 @@ const KernelTable& table();
 
 namespace {
 
-const KernelTable* cuda_table = nullptr;
-
 /// Loads libtycho_cuda.so when this build made one and a GPU is present.
 const KernelTable* load_cuda_table() {
-#ifdef TYCHO_CUDA_PLUGIN
-  void* plugin = dlopen(TYCHO_CUDA_PLUGIN, RTLD_NOW | RTLD_GLOBAL);
-  if (!plugin || !at::hasCUDA()) return nullptr;
-  using Init = void (*)(void (*)(const KernelTable*));
-  reinterpret_cast<Init>(dlsym(plugin, "tycho_cuda_init"))(
-      [](const KernelTable* table) { cuda_table = table; });
-  set_cuda_kernels(cuda_table);
-#endif
-  return cuda_table;
+  const CudaTables tables = open_cuda_plugin();
+  if (!tables.kernels || !at::hasCUDA()) return nullptr;
+  set_cuda_kernels(tables.kernels);
+  return tables.kernels;
 }
 
 const KernelTable* emulated_table([[maybe_unused]] const std::string& name) {
@@ -45,6 +44,30 @@ const KernelTable* emulated_table([[maybe_unused]] const std::string& name) {
 #endif
   return nullptr;
 }
+/// Tensors of the CPU from here on are memory that the emulated GPU knows, in which nothing was written.
+class RememberingAllocator : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(size_t num_bytes) override {
+    void* data = nullptr;
+    if (num_bytes == 0) return {nullptr, nullptr, &give_back, at::kCPU};
+    if (posix_memalign(&data, 64, num_bytes) != 0) throw std::bad_alloc();
+    if (num_bytes < kMostFilled) std::memset(data, 0xff, num_bytes);  // NaN
+    emulated_cuda().remember(data, num_bytes);
+    return {data, data, &give_back, at::kCPU};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &give_back; }
+  void copy_data(void* to, const void* from, size_t num_bytes) const override {
+    std::memcpy(to, from, num_bytes);
+  }
+
+ private:
+  static constexpr size_t kMostFilled = size_t{1}
+                                        << 28;  // larger ones are not meant to be touched as a whole
+  static void give_back(void* data) {
+    if (data) emulated_cuda().forget(data);
+    std::free(data);
+  }
+};
 
 at::Generator& generator() {
   static at::Generator generator = at::detail::createCPUGenerator();
@@ -53,7 +76,38 @@ at::Generator& generator() {
 
 }  // namespace
 
+CudaTables open_cuda_plugin() {
+  static CudaTables tables;
+#ifdef TYCHO_CUDA_PLUGIN
+  if (tables.kernels) return tables;
+  void* plugin = dlopen(TYCHO_CUDA_PLUGIN, RTLD_NOW | RTLD_GLOBAL);
+  TYCHO_CHECK(plugin, "[test] wanted {}, got {}", TYCHO_CUDA_PLUGIN, dlerror());
+  reinterpret_cast<decltype(&tycho_cuda_init)>(dlsym(plugin, kCudaInit))(
+      [](const KernelTable* table) { tables.kernels = table; },
+      [](const NcclTable* table) { tables.nccl = table; });
+#endif
+  return tables;
+}
+
+const EmulatedCuda& emulated_cuda() {
+  static const EmulatedCuda& emulated = []() -> const EmulatedCuda& {
+    const char* const other = std::getenv("TYCHO_EMULATED_CUDA");  // one with a mistake in it
+    void* library = dlopen(other ? other : TYCHO_EMULATED_CUDA_PLUGIN, RTLD_NOW);
+    TYCHO_CHECK(library, "[test] wanted the emulated GPU, got {}", dlerror());
+    return *reinterpret_cast<decltype(&tycho_emulated_cuda)>(dlsym(library, "tycho_emulated_cuda"))();
+  }();
+  static RememberingAllocator allocator;
+  static const bool once = [] {
+    if (const char* order = std::getenv("TYCHO_EMULATED_ORDER")) emulated.set_order(order);
+    c10::SetCPUAllocator(&allocator, 1);
+    return true;
+  }();
+  static_cast<void>(once);
+  return emulated;
+}
+
 const KernelTable* find_table(const std::string& name) {
+  if (name == "emulated") return emulated_cuda().table;
   if (name.ends_with("_emulated")) return emulated_table(name);
   if (name != "cuda") return cpu_kernels_for(name);
   static const KernelTable* table = load_cuda_table();
@@ -64,7 +118,8 @@ std::vector<const KernelTable*> cpu_tables() {
   std::vector<const KernelTable*> tables;
   for (const auto* names : {&kWholeTables, &kBf16Tables})
     for (const std::string& name : *names)
-      if (const KernelTable* table = name == "cuda" ? nullptr : find_table(name)) tables.push_back(table);
+      if (name != "cuda" && name != "emulated")
+        if (const KernelTable* table = find_table(name)) tables.push_back(table);
   return tables;
 }
 

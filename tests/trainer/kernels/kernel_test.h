@@ -9,17 +9,32 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/emulated_cuda/table.h"
 #include "tests/trainer/aten.h"
 #include "trainer/kernels/dispatch.h"
 
 namespace tycho {
 
-/// The table of an instruction set, of an emulated one ("avx512_emulated") or of "cuda"; null where this
-/// machine cannot run it.
+struct NcclTable;
+
+/// The GPU's kernels on the CPU: tests/emulated_cuda. TYCHO_EMULATED_ORDER=forward|backward|random|greedy|
+/// greedy-backward runs their threads and blocks in that order; otherwise each launch takes another.
+const EmulatedCuda& emulated_cuda();
+
+/// What libtycho_cuda.so hands over, GPU or not; nothing where this build has none.
+struct CudaTables {
+  const KernelTable* kernels = nullptr;
+  const NcclTable* nccl = nullptr;
+};
+CudaTables open_cuda_plugin();
+
+/// The table of an instruction set, of an emulated one ("avx512_emulated"), of "cuda", or of the emulated GPU
+/// ("emulated"); null where this machine cannot run it.
 const KernelTable* find_table(const std::string& name);
 /// Tables whose kernels are written or compiled apart, and those that differ from one of them in products of
 /// bf16 alone.
-inline const std::vector<std::string> kWholeTables = {"generic", "avx2", "avx512", "avx512_emulated", "cuda"};
+inline const std::vector<std::string> kWholeTables = {"generic",         "avx2", "avx512",
+                                                      "avx512_emulated", "cuda", "emulated"};
 inline const std::vector<std::string> kBf16Tables = {"avx512_bf16", "amx_bf16", "avx512_bf16_emulated",
                                                      "amx_bf16_emulated"};
 /// All of them but the GPU's that this machine can run.

@@ -71,6 +71,19 @@ TEST_P(LayerNormTest, EqualsAutograd) {
   }
 }
 
+TEST_P(LayerNormTest, TakesWidthsWhoseSumsAreJustBelow48KiBOfSharedMemory) {
+  for (const int64_t dim : {6128, 6129, 6136, 6144, 6145}) {  // 6144: GPT-NeoX-20B
+    SCOPED_TRACE(dim);
+    const Tensor x = normal({2, dim}), weight = normal({dim}), bias = normal({dim}), dy = normal({2, dim});
+    Tensor leaf_x = leaf(x), leaf_weight = leaf(weight), leaf_bias = leaf(bias);
+    oracle_norm(leaf_x, leaf_weight, leaf_bias).backward(as_double(dy));
+    const Result r = run(x, weight, bias, dy);
+    expect_close(r.dx, leaf_x.grad(), 4);
+    expect_close(r.dweight, leaf_weight.grad(), 8);
+    expect_close(r.dbias, leaf_bias.grad(), 8);
+  }
+}
+
 TEST_P(LayerNormTest, DoesWithoutABias) {
   const Tensor x = normal({9, 40}), weight = normal({40}), dy = normal({9, 40});
   Tensor leaf_x = leaf(x), leaf_weight = leaf(weight);

@@ -58,6 +58,18 @@ TEST_P(RmsNormTest, EqualsAutograd) {
   }
 }
 
+TEST_P(RmsNormTest, TakesWidthsWhoseSumsAreJustBelow48KiBOfSharedMemory) {
+  for (const int64_t dim : {12256, 12257, 12264, 12288, 12289}) {
+    SCOPED_TRACE(dim);
+    const Tensor x = normal({2, dim}), weight = normal({dim}), dy = normal({2, dim});
+    Tensor leaf_x = leaf(x), leaf_weight = leaf(weight);
+    oracle_norm(leaf_x, leaf_weight).backward(as_double(dy));
+    const Result r = run(x, weight, dy, {}, {});
+    expect_close(r.dx, leaf_x.grad(), 4);
+    expect_close(r.dweight, leaf_weight.grad(), 8);
+  }
+}
+
 TEST_P(RmsNormTest, NormsGroupsOfPackedRows) {
   for (const auto& [groups, dim] :
        std::vector<std::pair<int64_t, int64_t>>{{1, 24}, {3, 8}, {4, 17}, {2, 64}}) {

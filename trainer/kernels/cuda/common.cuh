@@ -68,6 +68,13 @@ __device__ inline T block_sum(T x) {
   return warp_sum(lane < warps ? sums[lane] : T(0));
 }
 
+/// The sum over a line: of the block where it has one row of threads, of a warp where each warp has a line of
+/// its own.
+template <class T>
+__device__ inline T line_sum(T x) {
+  return blockDim.y > 1 ? warp_sum(x) : block_sum(x);
+}
+
 __host__ __device__ constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// A multiple of 32 threads, enough for `wanted` up to `most`.

@@ -4,6 +4,7 @@
 
 #include "trainer/kernels/cuda/common.cuh"
 #include "trainer/kernels/cuda/kernels.h"
+#include "trainer/kernels/cuda/status.h"
 
 namespace tycho::cuda {
 namespace {
@@ -103,8 +104,9 @@ Layout layout_of(int64_t rows, int64_t vocab) {
   while ((int64_t{1} << layout.token_bits) < vocab) ++layout.token_bits;
   const int32_t* in = nullptr;
   int32_t* out = nullptr;
-  cub::DeviceRadixSort::SortPairs(nullptr, layout.sort_bytes, in, out, in, out, static_cast<int>(rows), 0,
-                                  layout.token_bits);
+  check_status("embedding_backward", "the bytes that sorting the tokens takes",
+               cub::DeviceRadixSort::SortPairs(nullptr, layout.sort_bytes, in, out, in, out,
+                                               static_cast<int>(rows), 0, layout.token_bits));
   return layout;
 }
 
@@ -143,9 +145,10 @@ void embedding_backward(RowsShape shape, Dtype dtype, const int32_t* tokens, int
   int32_t* positions = reinterpret_cast<int32_t*>(bytes + layout.list_bytes);
   int32_t* sorted_positions = reinterpret_cast<int32_t*>(bytes + 2 * layout.list_bytes);
   count_up<<<ceil_div(shape.rows, 256), 256, 0, native(stream)>>>(shape.rows, positions);
-  cub::DeviceRadixSort::SortPairs(bytes + 3 * layout.list_bytes, layout.sort_bytes, tokens, sorted_tokens,
-                                  positions, sorted_positions, static_cast<int>(shape.rows), 0,
-                                  layout.token_bits, native(stream));
+  check_status("embedding_backward", "the tokens sorted",
+               cub::DeviceRadixSort::SortPairs(
+                   bytes + 3 * layout.list_bytes, layout.sort_bytes, tokens, sorted_tokens, positions,
+                   sorted_positions, static_cast<int>(shape.rows), 0, layout.token_bits, native(stream)));
   with_type(dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
     with_width<T>(packs_fit<T>(shape.dim, dy, dtable), [&](auto width) {

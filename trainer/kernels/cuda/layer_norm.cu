@@ -1,8 +1,9 @@
-// LayerNorm on the GPU: a warp per group forward; backward a block per run of groups, with partial sums of
-// the gradients of weight and bias added in order.
+// LayerNorm on the GPU: a warp per group forward; backward a block per run of groups, a warp or the whole
+// block for one of them, with partial sums of the gradients of weight and bias added in order.
 #include "trainer/kernels/cuda/common.cuh"
 #include "trainer/kernels/cuda/kernels.h"
 #include "trainer/kernels/cuda/partials.cuh"
+#include "trainer/kernels/cuda/status.h"
 
 namespace tycho::cuda {
 namespace {
@@ -66,7 +67,7 @@ struct Means {
   float g, g_xhat;
 };
 
-/// The means over a line of g = dy * weight and of g * xhat; every thread of the block gets them.
+/// The means over a line of g = dy * weight and of g * xhat; every thread of the line gets them.
 template <int width, class T>
 __device__ Means means_of(int64_t dim, const T* x, const T* dy, const T* weight, float mean, float inv_std) {
   float sum = 0, products = 0;
@@ -79,24 +80,25 @@ __device__ Means means_of(int64_t dim, const T* x, const T* dy, const T* weight,
       products += g * (value.at[k] - mean);
     }
   }
-  return {block_sum(sum) / static_cast<float>(dim), block_sum(products) * inv_std / static_cast<float>(dim)};
+  return {line_sum(sum) / static_cast<float>(dim), line_sum(products) * inv_std / static_cast<float>(dim)};
 }
 
 /// With xhat = (x - mean) * inv_std and g = dy * weight:
 /// dx = inv_std * (g - mean(g) - xhat * mean(g * xhat)); dweight += dy * xhat; dbias += dy.
-/// Each thread keeps its own columns of dweight and dbias in shared memory.
+/// Each thread keeps its own columns of its line's dweight and dbias in shared memory.
 template <int width, bool add, class T>
 __global__ void backward(Backward<T> a) {
   extern __shared__ __align__(16) float sums[];
   const int64_t dim = a.shape.dim, step = blockDim.x * width;
-  float *dweight = sums, *dbias = sums + dim;
+  float *const all_dbias = sums + blockDim.y * dim, *const dweight = sums + threadIdx.y * dim;
+  float* const dbias = all_dbias + threadIdx.y * dim;
   for (int64_t i = threadIdx.x * width; i < dim; i += step) {
     store<width>(dweight + i, Pack<float, width>{});
     store<width>(dbias + i, Pack<float, width>{});
   }
   const int64_t lines = a.shape.rows * a.shape.groups, run = ceil_div(lines, gridDim.x);
   const int64_t first = blockIdx.x * run, end = first + run < lines ? first + run : lines;
-  for (int64_t line = first; line < end; ++line) {
+  for (int64_t line = first + threadIdx.y; line < end; line += blockDim.y) {
     const int64_t row = line / a.shape.groups, at = line % a.shape.groups * dim;
     const T *x = a.x + row * a.shape.x_step + at, *dy = a.dy + row * a.shape.y_step + at;
     T* dx = a.dx + row * a.shape.dx_step + at;
@@ -120,19 +122,18 @@ __global__ void backward(Backward<T> a) {
       store<width>(dx + i, out);
     }
   }
-  for (int64_t i = threadIdx.x * width; i < dim; i += step) {
-    store<width>(a.dweights + blockIdx.x * dim + i, load<width>(dweight + i));
-    store<width>(a.dbiases + blockIdx.x * dim + i, load<width>(dbias + i));
-  }
+  __syncthreads();
+  store_line_sums<width>(dim, sums, a.dweights);
+  store_line_sums<width>(dim, all_dbias, a.dbiases);
 }
 
 template <int width, bool add, class T>
 void launch_backward(const Backward<T>& a, cudaStream_t stream) {
   const auto kernel = backward<width, add, T>;
-  const size_t shared_bytes = 2 * static_cast<size_t>(a.shape.dim) * sizeof(float);
-  if (shared_bytes > 48 * 1024)
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
-  kernel<<<runs_of(a.shape), threads_for(a.shape.dim / width, 512), shared_bytes, stream>>>(a);
+  const dim3 threads = norm_threads(a.shape.dim, width);
+  const size_t shared_bytes = 2 * static_cast<size_t>(threads.y * a.shape.dim) * sizeof(float);
+  allow_shared_memory("layer_norm_backward", kernel, shared_bytes);
+  kernel<<<runs_of(a.shape), threads, shared_bytes, stream>>>(a);
 }
 
 }  // namespace

@@ -58,6 +58,30 @@ static inline int64_t runs_of(const NormShape& shape) {
   return lines < runs ? lines : runs;
 }
 
+/// Threads of a block that goes backwards through norms: all of them work on one line, or, where a warp is
+/// enough for a line, several warps on one each.
+static inline dim3 norm_threads(int64_t dim, int width) {
+  constexpr int kMostThreads = 512, kWarpsPerBlock = 8;
+  const int threads = threads_for(dim / width, kMostThreads);
+  return dim3(threads, threads > kWarp ? 1 : kWarpsPerBlock);
+}
+
+/// Partial row blockIdx.x of `partials` = the sums [blockDim.y, dim] of the block's lines, added in order.
+/// Every thread of the block must call, after a barrier.
+template <int width>
+__device__ inline void store_line_sums(int64_t dim, const float* sums, float* partials) {
+  if (threadIdx.y > 0) return;
+  for (int64_t i = threadIdx.x * width; i < dim; i += blockDim.x * width) {
+    auto total = load<width>(sums + i);
+    for (unsigned y = 1; y < blockDim.y; ++y) {
+      const auto other = load<width>(sums + y * dim + i);
+#pragma unroll
+      for (int k = 0; k < width; ++k) total.at[k] += other.at[k];
+    }
+    store<width>(partials + blockIdx.x * dim + i, total);
+  }
+}
+
 /// Whether every row and group can be moved in packs of 16 bytes.
 template <class T, class... Pointers>
 bool norm_packs_fit(const NormShape& shape, const Pointers*... pointers) {

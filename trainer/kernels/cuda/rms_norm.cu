@@ -1,8 +1,9 @@
-// RMSNorm on the GPU: a warp per group forward; backward a block per run of groups, with partial sums of
-// dweight added in order.
+// RMSNorm on the GPU: a warp per group forward; backward a block per run of groups, a warp or the whole
+// block for one of them, with partial sums of dweight added in order.
 #include "trainer/kernels/cuda/common.cuh"
 #include "trainer/kernels/cuda/kernels.h"
 #include "trainer/kernels/cuda/partials.cuh"
+#include "trainer/kernels/cuda/status.h"
 
 namespace tycho::cuda {
 namespace {
@@ -34,16 +35,17 @@ __global__ void forward(NormShape shape, const T* x, const T* weight, float eps,
 }
 
 /// With xhat = x * inv_rms and g = dy * weight: dx = inv_rms * (g - xhat * mean(g * xhat)); dweight += dy *
-/// xhat. Each thread keeps its own columns of dweight in shared memory.
+/// xhat. Each thread keeps its own columns of its line's dweight in shared memory.
 template <int width, bool add, class T>
 __global__ void backward(NormShape shape, const T* x, const T* weight, const float* inv_rms, const T* dy,
                          T* dx, float* partials) {
-  extern __shared__ __align__(16) float dweight[];
+  extern __shared__ __align__(16) float sums_of_lines[];
+  float* dweight = sums_of_lines + threadIdx.y * shape.dim;
   for (int64_t i = threadIdx.x * width; i < shape.dim; i += blockDim.x * width)
     store<width>(dweight + i, Pack<float, width>{});
   const int64_t lines = shape.rows * shape.groups, run = ceil_div(lines, gridDim.x);
   const int64_t first = blockIdx.x * run, end = first + run < lines ? first + run : lines;
-  for (int64_t line = first; line < end; ++line) {
+  for (int64_t line = first + threadIdx.y; line < end; line += blockDim.y) {
     const int64_t row = line / shape.groups, group = line % shape.groups * shape.dim;
     const T *row_x = x + row * shape.x_step + group, *row_dy = dy + row * shape.y_step + group;
     T* row_dx = dx + row * shape.dx_step + group;
@@ -55,7 +57,7 @@ __global__ void backward(NormShape shape, const T* x, const T* weight, const flo
 #pragma unroll
       for (int k = 0; k < width; ++k) products += gradient.at[k] * scale.at[k] * value.at[k];
     }
-    const float slope = block_sum(products) * inverse * inverse * inverse / static_cast<float>(shape.dim);
+    const float slope = line_sum(products) * inverse * inverse * inverse / static_cast<float>(shape.dim);
     for (int64_t i = threadIdx.x * width; i < shape.dim; i += blockDim.x * width) {
       const auto value = load<width>(row_x + i), gradient = load<width>(row_dy + i),
                  scale = load<width>(weight + i);
@@ -72,19 +74,18 @@ __global__ void backward(NormShape shape, const T* x, const T* weight, const flo
       store<width>(row_dx + i, out);
     }
   }
-  for (int64_t i = threadIdx.x * width; i < shape.dim; i += blockDim.x * width)
-    store<width>(partials + blockIdx.x * shape.dim + i, load<width>(dweight + i));
+  __syncthreads();
+  store_line_sums<width>(shape.dim, sums_of_lines, partials);
 }
 
 template <int width, bool add, class T>
 void launch_backward(NormShape shape, const T* x, const T* weight, const float* inv_rms, const T* dy, T* dx,
                      float* partials, cudaStream_t stream) {
   const auto kernel = backward<width, add, T>;
-  const size_t shared_bytes = static_cast<size_t>(shape.dim) * sizeof(float);
-  if (shared_bytes > 48 * 1024)
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
-  kernel<<<runs_of(shape), threads_for(shape.dim / width, 512), shared_bytes, stream>>>(
-      shape, x, weight, inv_rms, dy, dx, partials);
+  const dim3 threads = norm_threads(shape.dim, width);
+  const size_t shared_bytes = static_cast<size_t>(threads.y * shape.dim) * sizeof(float);
+  allow_shared_memory("rms_norm_backward", kernel, shared_bytes);
+  kernel<<<runs_of(shape), threads, shared_bytes, stream>>>(shape, x, weight, inv_rms, dy, dx, partials);
 }
 
 }  // namespace

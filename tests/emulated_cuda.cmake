@@ -1,0 +1,45 @@
+# The GPU's kernels compiled for the CPU: emulated_cuda/translate.cmake rewrites launches and shared memory, headers in
+# emulated_cuda/include define the rest of CUDA, and sanitizers' instrumentation calls the emulator at every read and write.
+set(emulated ${CMAKE_BINARY_DIR}/emulated_cuda)
+add_library(cuda_emulator STATIC emulated_cuda/emulator.cpp emulated_cuda/fiber.cpp emulated_cuda/meet.cpp emulated_cuda/memory.cpp emulated_cuda/order.cpp
+  emulated_cuda/sanitizer_calls.cpp)
+target_include_directories(cuda_emulator PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/emulated_cuda/include ${CMAKE_SOURCE_DIR})
+target_compile_options(cuda_emulator PRIVATE -Wall -Wextra -Werror)
+
+# tycho_emulated_kernels(TARGET FILES ...): adds .cu files, and .cuh files that they include, to the target.
+function(tycho_emulated_kernels target)
+  set(translated)
+  foreach(file ${ARGN})
+    string(REGEX REPLACE "[.]cu$" ".cpp" out ${emulated}/${file})
+    get_filename_component(folder ${out} DIRECTORY)
+    file(MAKE_DIRECTORY ${folder})
+    add_custom_command(OUTPUT ${out} DEPENDS ${CMAKE_SOURCE_DIR}/${file} ${CMAKE_CURRENT_SOURCE_DIR}/emulated_cuda/translate.cmake
+      COMMAND ${CMAKE_COMMAND} -DIN=${CMAKE_SOURCE_DIR}/${file} -DNAME=${file} -DOUT=${out} -P ${CMAKE_CURRENT_SOURCE_DIR}/emulated_cuda/translate.cmake
+      COMMENT "Translating ${file} for the CPU")
+    list(APPEND translated ${out})
+  endforeach()
+  target_sources(${target} PRIVATE ${translated})
+  target_include_directories(${target} BEFORE PRIVATE ${emulated})
+  # Sums are not contracted, so that an order shows; the sanitizers' own libraries are not linked.
+  set_property(SOURCE ${translated} PROPERTY COMPILE_OPTIONS -O1 -g1 -ffp-contract=off -fno-math-errno -Wall -Wextra -Werror
+    -Wno-unknown-pragmas -Wno-unused-function -fsanitize=thread,alignment,bounds,signed-integer-overflow,shift,integer-divide-by-zero
+    $<$<CXX_COMPILER_ID:GNU>:--param=tsan-instrument-func-entry-exit=0>)
+  set_source_files_properties(${translated} PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
+get_property(kernels GLOBAL PROPERTY TYCHO_CUDA_KERNELS)
+list(FILTER kernels INCLUDE REGEX "[.]cuh?$")
+list(TRANSFORM kernels PREPEND trainer/)
+set(shared_parts common over_elements partials weights)
+list(TRANSFORM shared_parts REPLACE "(.+)" "trainer/kernels/cuda/\\1.cuh")
+add_library(emulated_cuda SHARED emulated_cuda/table.cpp ${CMAKE_SOURCE_DIR}/trainer/kernels/cuda/status.cpp)
+tycho_emulated_kernels(emulated_cuda ${kernels} ${shared_parts})
+target_link_libraries(emulated_cuda PRIVATE cuda_emulator fmt::fmt)
+set_target_properties(emulated_cuda PROPERTIES OUTPUT_NAME tycho_emulated_cuda)
+
+if(NOT TYCHO_SANITIZE)  # whose libraries would answer the calls that the emulator answers
+  tycho_test(emulated_cuda_test SOURCES emulated_cuda/emulated_cuda_test.cpp LIBS)
+  tycho_emulated_kernels(emulated_cuda_test tests/emulated_cuda/small_kernels.cu)
+  target_link_libraries(emulated_cuda_test PRIVATE cuda_emulator)
+  tycho_script_test(emulated_cuda_mutants SCRIPT emulated_cuda/mutants TIMEOUT 600 LABELS torch)
+endif()

@@ -1,0 +1,26 @@
+// What becomes of the status that a function of the CUDA runtime returns.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+#include "trainer/kernels/cuda/kernels.h"
+
+namespace tycho::cuda {
+
+/// Throws Error "[op] wanted ..., got an error of CUDA: ..." unless it succeeded.
+void check_status(const char* op, const char* wanted, cudaError_t status);
+/// The same for the attribute that allows a kernel that much dynamic shared memory.
+void check_shared_memory(const char* op, size_t shared_bytes, cudaError_t status);
+
+/// Before each launch that takes dynamic shared memory. Whether a launch needs the attribute depends on the
+/// kernel's static shared memory too, so it is set always: it costs less than asking.
+template <class... Arguments>
+void allow_shared_memory(const char* op, void (*kernel)(Arguments...), size_t shared_bytes) {
+  check_shared_memory(
+      op, shared_bytes,
+      cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           static_cast<int>(shared_bytes)));
+}
+
+}  // namespace tycho::cuda

@@ -1,0 +1,18 @@
+// The one function of libtycho_cuda.so, declared for it and for those who open it with dlopen.
+#pragma once
+
+namespace tycho {
+
+struct KernelTable;
+struct NcclTable;
+
+using RegisterKernels = void(const KernelTable*);
+using RegisterNccl = void(const NcclTable*);
+
+inline constexpr const char* kCudaInit = "tycho_cuda_init";
+
+}  // namespace tycho
+
+/// Called once after dlopen; calls both with tables that live as long as the library.
+extern "C" __attribute__((visibility("default"))) void tycho_cuda_init(tycho::RegisterKernels*,
+                                                                       tycho::RegisterNccl*);
