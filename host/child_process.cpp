@@ -39,7 +39,7 @@ bool redirect(int output) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   if (command.is_piped && !redirect(pipe_end)) _exit(kCannotStart);
   if (!command.output.empty() &&
-      !redirect(open(command.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)))
+      !redirect(open(command.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)))
     _exit(kCannotStart);
   if (!command.folder.empty() && chdir(command.folder.c_str()) != 0) _exit(kCannotStart);
   execvp(argv[0], argv);

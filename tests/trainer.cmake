@@ -15,3 +15,6 @@ target_compile_definitions(curves_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT
 # A short round; the script's default of 200 kills is for people.
 add_test(NAME run_kill9 COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/kill9/run_kill9.sh $<TARGET_FILE:tycho> 8)
 set_tests_properties(run_kill9 PROPERTIES TIMEOUT 600)
+# Recipes in Lua over the engine.
+tycho_test(lua_run_test TORCH LIBS bindings_run run_fixture SOURCES bindings/run/lua_run_test.cpp)
+target_compile_definitions(lua_run_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")

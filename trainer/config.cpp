@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <utility>
 
@@ -42,6 +43,21 @@ std::string with_run_name(std::string path, const std::string& run_name) {
   return path;
 }
 
+/// Yes and no are what other systems take; neither is the path of a checkpoint.
+void check_resume(const std::string& resume, Problems& problems) {
+  if (resume.empty())
+    return add(problems, "resume", "is empty: write \"auto\", \"none\" or the path of a checkpoint");
+  std::string word = resume;
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const char* taken : {"auto", "none", "true", "false", "yes", "no", "on", "off"})
+    if (word == taken && resume != "auto" && resume != "none")
+      add(problems, "resume",
+          "wanted \"auto\" (go on from the newest checkpoint of the run, or start), \"none\" (start over) or "
+          "the "
+          "path of a checkpoint, given \"{}\"",
+          resume);
+}
+
 void check_names(const TrainConfig& config, Problems& problems) {
   if (config.run_name.empty() || config.run_name == "." || config.run_name == ".." ||
       config.run_name.find('/') != std::string::npos) {
@@ -54,8 +70,7 @@ void check_names(const TrainConfig& config, Problems& problems) {
     add(problems, "run_dir", "\"{}\": the only word that can stand in braces is {{run_name}}",
         config.run_dir);
   }
-  if (config.resume.empty())
-    add(problems, "resume", "is empty: write \"auto\", \"none\" or the path of a checkpoint");
+  check_resume(config.resume, problems);
 }
 
 /// Lengths whose products would not fit into 64 bits, or whose plan would not fit into memory.

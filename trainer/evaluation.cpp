@@ -75,12 +75,21 @@ std::optional<EvalResult> Trainer::evaluate_set(const std::string& name, Evaluat
 void Trainer::report_eval(const std::string& name, const EvalResult& result) {
   Json facts = eval_json(result);
   if (!name.empty()) facts["name"] = name;
-  facts["total"] = name.empty() || evaluators_.size() == 1;
+  const bool is_total = name.empty() || evaluators_.size() == 1;
+  facts["total"] = is_total;
   context_.reporter.event("eval",
                           fmt::format("step {} evaluated{}{}: loss {}, perplexity {}, {} tokens in {:.1f} s",
                                       state_.step, name.empty() ? "" : " on ", name, metric_text(result.loss),
                                       metric_text(result.perplexity), result.tokens, result.seconds),
                           facts);
+  if (is_total) record_figures("eval.", result);
+  if (!name.empty()) record_figures("eval." + name + ".", result);
+}
+
+// Points of curves like any other: tycho ctl RUN plot eval.loss.
+void Trainer::record_figures(const std::string& prefix, const EvalResult& result) {
+  context_.reporter.metric(state_.step, prefix + "loss", result.loss);
+  context_.reporter.metric(state_.step, prefix + "perplexity", result.perplexity);
 }
 
 }  // namespace tycho

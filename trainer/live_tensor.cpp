@@ -1,6 +1,7 @@
 // LibTorch's tensors behind the torch-free view.
 #include "trainer/live_tensor.h"
 
+#include <ATen/ops/full.h>
 #include <ATen/ops/histc.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/stack.h>
@@ -21,6 +22,46 @@ std::string short_dtype(at::ScalarType type) {
     case at::kLong: return "i64";
     default: return at::toString(type);
   }
+}
+
+std::string shape_text(const Tensor& tensor) {
+  std::string text;
+  for (const int64_t size : tensor.sizes()) text += (text.empty() ? "" : " x ") + std::to_string(size);
+  return "[" + text + "]";
+}
+
+bool fit(at::IntArrayRef a, at::IntArrayRef b) {
+  for (size_t i = 1; i <= std::min(a.size(), b.size()); ++i)
+    if (a[a.size() - i] != b[b.size() - i] && a[a.size() - i] != 1 && b[b.size() - i] != 1) return false;
+  return true;
+}
+
+Tensor combine(TensorOp op, const Tensor& a, const Tensor& b) {
+  switch (op) {
+    case TensorOp::kAdd: return a.add(b);
+    case TensorOp::kSub: return a.sub(b);
+    case TensorOp::kMul: return a.mul(b);
+    case TensorOp::kDiv: return a.div(b);
+    case TensorOp::kPow: return a.pow(b);
+    case TensorOp::kEq: return a.eq(b);
+    case TensorOp::kNe: return a.ne(b);
+    case TensorOp::kLt: return a.lt(b);
+    case TensorOp::kLe: return a.le(b);
+    case TensorOp::kGt: return a.gt(b);
+    case TensorOp::kGe: return a.ge(b);
+  }
+  return a;
+}
+
+Tensor apply(TensorFunction function, const Tensor& x) {
+  switch (function) {
+    case TensorFunction::kAbs: return x.abs();
+    case TensorFunction::kNeg: return x.neg();
+    case TensorFunction::kSqrt: return x.sqrt();
+    case TensorFunction::kExp: return x.exp();
+    case TensorFunction::kLog: return x.log();
+  }
+  return x;
 }
 
 class LiveTensor final : public TensorView {
@@ -76,6 +117,38 @@ class LiveTensor final : public TensorView {
       fail(ExitCode::kUsage, "[tensor] wanted positions inside the tensor, given [{}, {}) of dimension {}",
            begin, end, dim);
     return make_view(tensor_.slice(dim, begin, end));
+  }
+
+  std::unique_ptr<TensorView> select(int64_t dim, int64_t at) const override {
+    const auto num_dims = static_cast<int64_t>(shape_.size());
+    if (dim < 0 || dim >= num_dims || at < 0 || at >= shape_[static_cast<size_t>(dim)])
+      fail(ExitCode::kUsage, "[tensor] wanted a position inside the tensor, given {} of dimension {}", at,
+           dim);
+    return make_view(tensor_.select(dim, at));
+  }
+
+  std::unique_ptr<TensorView> combined(TensorOp op, const TensorView& right) const override {
+    const Tensor& other = dynamic_cast<const LiveTensor&>(right).tensor_;
+    if (other.device() != tensor_.device())
+      fail(ExitCode::kUsage, "[tensor] wanted two tensors on one device, given {} and {}: x:cpu() copies one",
+           tensor_.device().str(), other.device().str());
+    if (!fit(tensor_.sizes(), other.sizes()))
+      fail(ExitCode::kUsage, "[tensor] wanted shapes that fit, given {} and {}", shape_text(tensor_),
+           shape_text(other));
+    return with_own_errors([&] {
+      return make_view(combine(op, tensor_.to(at::kFloat), other.to(at::kFloat)).to(at::kFloat),
+                       /*owned=*/true);
+    });
+  }
+
+  std::unique_ptr<TensorView> applied(TensorFunction function) const override {
+    return with_own_errors(
+        [&] { return make_view(apply(function, tensor_.to(at::kFloat)), /*owned=*/true); });
+  }
+
+  std::unique_ptr<TensorView> scalar(double value) const override {
+    return with_own_errors(
+        [&] { return make_view(at::full({}, value, tensor_.options().dtype(at::kFloat)), /*owned=*/true); });
   }
 
   std::unique_ptr<TensorView> matrix() const override {

@@ -15,6 +15,7 @@
 #include "trainer/device.h"
 #include "trainer/eval/generate.h"
 #include "trainer/live_tensor.h"
+#include "trainer/look.h"
 #include "trainer/native_errors.h"
 #include "trainer/parallel/gather_texts.h"
 #include "trainer/parallel/world.h"
@@ -32,19 +33,6 @@ std::unique_ptr<Reporter> make_reporter(const std::string& run_dir, std::unique_
   reporters.push_back(make_file_reporter(run_dir));
   if (display) reporters.push_back(std::move(display));
   return make_tee(std::move(reporters));
-}
-
-std::vector<ParamInfo> list_params(std::vector<FlatUnit>& units, const ParamRules& rules,
-                                   int64_t num_blocks) {
-  std::vector<ParamInfo> params;
-  for (size_t u = 0; u < units.size(); ++u) {
-    const auto block = static_cast<int64_t>(u) - 1;  // unit 0 is the embedding, the last one the head
-    for (size_t i = 0; i < units[u].spec().params.size(); ++i) {
-      const ParamSpec& spec = units[u].spec().params[i];
-      params.push_back({spec.name, spec.shape, block < num_blocks ? block : -1, rules[u][i].frozen});
-    }
-  }
-  return params;
 }
 
 /// The config of a request, with the values of a schedule that is a function.
@@ -71,7 +59,8 @@ class OpenRun final : public TrainingSession {
 
   const SessionFacts& facts() const override { return facts_; }
   SessionState state() const override {
-    SessionState state{trainer_->state(), trainer_->last_step(), trainer_->stop_reason(), {}};
+    SessionState state{
+        trainer_->state(), trainer_->recorded_step(), trainer_->last_step(), trainer_->stop_reason(), {}};
     const Controls& controls = state.train.controls;
     const int64_t newest = std::max<int64_t>(state.train.step - 1, 0);
     if (controls.lr) state.lr_pin = {trainer_->scheduled_lr(newest), controls.lr_by};
@@ -159,18 +148,7 @@ class OpenRun final : public TrainingSession {
     OptimizerState result{.config = to_json(trainer_->config().optimizer),
                           .lr = trainer_->lr_at(trainer_->state().step),
                           .clip_norm = trainer_->config().clip.norm};
-    std::vector<ParamRule> rules;
-    for (size_t p = 0; p < params_.size(); ++p) {
-      const auto [unit, i] = places_[p];
-      const ParamRule& rule = trainer_->rules()[unit][i];
-      size_t group = 0;
-      while (group < rules.size() && !alike(rules[group], rule)) ++group;
-      if (group == rules.size()) {
-        rules.push_back(rule);
-        result.groups.push_back({rule.lr_scale, rule.weight_decay, rule.betas, rule.frozen, {}});
-      }
-      result.groups[group].params.push_back(params_[p].name);
-    }
+    result.groups = list_groups(params_, places_, trainer_->rules());
     return result;
   }
 
@@ -178,28 +156,46 @@ class OpenRun final : public TrainingSession {
 
   std::optional<std::string> generate(const std::string& prompt, const TextOptions& text,
                                       const std::function<void(const std::string&)>& emit) override {
-    GenerateOptions options;
-    options.sampling = {text.temperature, text.top_k, text.top_p, text.repetition_penalty};
-    options.max_tokens = text.max_tokens;
-    options.stop = text.stop;
-    options.ignore_eos = text.ignore_eos;
-    options.seed = text.seed;
     need_tokenizer();
     return with_own_errors([&]() -> std::optional<std::string> {
-      Generator generator(config_, trainer_->units(), *tokenizer_, device_);
-      const auto result = generator.generate(generator.encode(prompt), options, 0, emit, stop_);
+      Generator generator(config_, trainer_->units(), tokenizer_.get(), device_);
+      const auto result =
+          generator.generate(generator.encode(prompt), generate_options(text), 0, emit, stop_);
       if (!result) return std::nullopt;
       return result->text;
     });
   }
 
-  std::unique_ptr<TensorView> logits(const std::vector<int32_t>& tokens) override {
-    const int64_t vocab = model_layout(config_.model).vocab_size;
-    for (const int32_t token : tokens)
-      if (token < 0 || token >= vocab)
-        fail(ExitCode::kUsage, "[model] wanted tokens from 0 to {}, given {}", vocab - 1, token);
+  std::optional<std::vector<int32_t>> generate_tokens(const std::vector<int32_t>& prompt,
+                                                      const TextOptions& text) override {
+    if (!text.stop.empty()) need_tokenizer();
+    GenerateOptions options = generate_options(text);
+    options.logprobs = true;  // keeps the tokens
+    return with_own_errors([&]() -> std::optional<std::vector<int32_t>> {
+      Generator generator(config_, trainer_->units(), tokenizer_.get(), device_);
+      generator.check_prompt(prompt);
+      const auto result = generator.generate(
+          prompt, options, 0, [](const std::string&) {}, stop_);
+      if (!result) return std::nullopt;
+      return result->token_ids;
+    });
+  }
+
+  std::unique_ptr<TensorView> logits(const std::vector<int32_t>& tokens, bool every_position) override {
     return with_own_errors([&] {
-      return make_view(last_logits(config_, trainer_->units(), device_, tokens).clone(), /*owned=*/true);
+      const Tensor logits =
+          logits_of(config_, trainer_->units(), device_, tokens, {.every_position = every_position});
+      return make_view(every_position ? logits : logits.select(0, 0), /*owned=*/true);
+    });
+  }
+
+  std::vector<std::unique_ptr<TensorView>> activations(const std::vector<int32_t>& tokens) override {
+    return with_own_errors([&] {
+      std::vector<Tensor> streams;
+      logits_of(config_, trainer_->units(), device_, tokens, {.streams = &streams});
+      std::vector<std::unique_ptr<TensorView>> views;
+      for (const Tensor& stream : streams) views.push_back(make_view(stream, /*owned=*/true));
+      return views;
     });
   }
 
@@ -210,17 +206,8 @@ class OpenRun final : public TrainingSession {
     return need_tokenizer().decode(tokens);
   }
 
-  std::vector<std::vector<int32_t>> peek(int64_t n) const override {
-    const std::unique_ptr<DataLoader> loader = trainer_->loader_at(trainer_->state().data);
-    std::vector<std::vector<int32_t>> sequences;
-    while (static_cast<int64_t>(sequences.size()) < n) {
-      const Batch batch = loader->next();
-      for (int64_t b = 0; b < batch.num_sequences && static_cast<int64_t>(sequences.size()) < n; ++b) {
-        const auto begin = batch.tokens.begin() + b * batch.seq_len;
-        sequences.emplace_back(begin, begin + batch.seq_len);
-      }
-    }
-    return sequences;
+  std::vector<PeekedSequence> peek(int64_t n) const override {
+    return peek_sequences(*trainer_->loader_at(trainer_->state().data), n);
   }
 
   void profile_begin() override {
@@ -268,9 +255,10 @@ class OpenRun final : public TrainingSession {
     const std::string run_dir = run_folder_path(config_);
     together(*world_, [&] { with_own_errors([&] { look_around(request, run_dir); }); });
     world_ = with_device(std::move(world_), device_);
-    together(*world_, [&] { take_folder(request, run_dir, std::move(display)); });
+    together(*world_, [&] { take_folder(run_dir, std::move(display)); });
     const std::vector<CheckpointInfo> candidates = resume_candidates(config_, run_dir, *world_);
     if (!candidates.empty()) facts_.run.first_step = candidates.front().step;
+    together(*world_, [&] { record_start(request, run_dir, candidates); });
     reporter_->run_start(facts_.run);
     report_chats(chats_, *reporter_);
     try {
@@ -299,7 +287,7 @@ class OpenRun final : public TrainingSession {
   }
 
   // Rank 0 owns it, and writes all that is in it.
-  void take_folder(const RunRequest& request, const std::string& run_dir, std::unique_ptr<Reporter> display) {
+  void take_folder(const std::string& run_dir, std::unique_ptr<Reporter> display) {
     if (world_->rank() != 0) {
       reporter_ = std::make_unique<Reporter>();
       return;
@@ -307,8 +295,16 @@ class OpenRun final : public TrainingSession {
     FileOps& files = real_files();
     make_dirs(files, run_dir);
     lock_ = std::make_unique<RunLock>(files, run_dir);
-    write_run_folder(files, run_dir, request, engine_versions());
     reporter_ = make_reporter(run_dir, std::move(display));
+  }
+
+  // What stands in the folder of a finished run stays: this start trains nothing.
+  void record_start(const RunRequest& request, const std::string& run_dir,
+                    const std::vector<CheckpointInfo>& candidates) {
+    if (world_->rank() != 0) return;
+    const bool is_finished = !candidates.empty() && candidates.front().step >= facts_.run.total_steps;
+    if (!is_finished || !holds_record(run_dir))
+      write_run_folder(real_files(), run_dir, request, engine_versions());
   }
 
   // What was commanded between two calls acts before the next step.
@@ -348,13 +344,8 @@ class OpenRun final : public TrainingSession {
       facts_.run.first_step = loaded.step;
       require_same_checkpoint(*world_, loaded);
       report_resume(loaded, recipe_, *reporter_);
+      facts_.asks_for_other = recipe_changes(loaded.manifest.at("recipe"), recipe_, kOfTheProcess);
     }
-  }
-
-  // What people see as one group: whether it is a matrix of a block is the optimizer's business.
-  static bool alike(ParamRule a, const ParamRule& b) {
-    a.hidden_matrix = b.hidden_matrix;
-    return a == b;
   }
 
   std::vector<FlatUnit>& units() const { return trainer_->units().owned(); }

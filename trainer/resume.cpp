@@ -26,7 +26,21 @@ std::string try_load(const CheckpointInfo& info, std::vector<FlatUnit>& units, O
   return "";
 }
 
+// Keys that are younger than the checkpoint get the values that it was trained with.
+Json with_todays_keys(const Json& checkpoint_recipe) {
+  try {
+    return config_to_json(read_config_or_fail(checkpoint_recipe));
+  } catch (const Error&) {  // rules are younger, too
+    return checkpoint_recipe;
+  }
+}
+
 }  // namespace
+
+const std::vector<std::string> kNotTrained = {"run_name",  "run_dir", "resume", "threads", "device",
+                                              "eval_data", "eval",    "log",    "ckpt",    "profile"};
+const std::vector<std::string> kOfTheProcess = {"run_name", "run_dir", "resume", "threads",
+                                                "device",   "log",     "ckpt",   "profile"};
 
 std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const std::string& run_dir) {
   if (config.resume == "none") return {};
@@ -89,22 +103,21 @@ CheckpointInfo load_newest(const std::vector<CheckpointInfo>& candidates, std::v
        failures);
 }
 
-std::string recipe_conflicts(const Json& checkpoint_recipe, const Json& recipe) {
-  const auto what_matters = [](Json json) {
-    for (const char* key : {"run_name", "run_dir", "resume", "threads", "device", "eval_data", "eval", "log",
-                            "ckpt", "profile"})
-      json.erase(key);
+std::string recipe_changes(const Json& checkpoint_recipe, const Json& recipe,
+                           const std::vector<std::string>& without) {
+  const auto what_matters = [&](Json json) {
+    for (const std::string& key : without) json.erase(key);
     return json;
   };
   std::string table;
   for (const ConfigDifference& difference :
-       diff_configs(what_matters(checkpoint_recipe), what_matters(recipe)))
+       diff_configs(what_matters(with_todays_keys(checkpoint_recipe)), what_matters(recipe)))
     table += fmt::format("\n  {:<28} {} -> {}", difference.path, difference.old_value, difference.new_value);
   return table;
 }
 
 void report_resume(const CheckpointInfo& checkpoint, const Json& recipe, Reporter& reporter) {
-  const std::string conflicts = recipe_conflicts(checkpoint.manifest.at("recipe"), recipe);
+  const std::string conflicts = recipe_changes(checkpoint.manifest.at("recipe"), recipe, kNotTrained);
   reporter.event("resume", fmt::format("resumed from step {} ({})", checkpoint.step, checkpoint.path),
                  {{"step", checkpoint.step}, {"path", checkpoint.path}});
   if (!conflicts.empty())

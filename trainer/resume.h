@@ -31,9 +31,12 @@ void require_same_checkpoint(Communicator& world, const CheckpointInfo& loaded);
 CheckpointInfo load_newest(const std::vector<CheckpointInfo>& candidates, std::vector<FlatUnit>& units,
                            Optimizer& optimizer, Reporter& reporter);
 
-/// What differs between the recipe of a checkpoint and this one, as a table for people; "" when nothing that
-/// matters does. The recipe wins for everything but the state itself.
-std::string recipe_conflicts(const Json& checkpoint_recipe, const Json& recipe);
+/// Keys that training does not depend on, and those of them that say nothing of what a run is to give.
+extern const std::vector<std::string> kNotTrained, kOfTheProcess;
+/// What differs between the recipe of a checkpoint and this one but for keys `without`, as a table for
+/// people; "" when nothing does. The recipe wins for everything but the state itself.
+std::string recipe_changes(const Json& checkpoint_recipe, const Json& recipe,
+                           const std::vector<std::string>& without);
 
 /// Tells the run's record and display where it goes on, and how the recipe differs from the checkpoint's.
 void report_resume(const CheckpointInfo& checkpoint, const Json& recipe, Reporter& reporter);

@@ -20,6 +20,9 @@ namespace fs = std::filesystem;
 
 /// Written last: a record without it is not complete.
 constexpr const char* kLastFile = "recipe.json";
+/// Masked by names of variables, which do not tell every secret.
+constexpr const char* kEnvironmentFile = "env.json";
+constexpr const char* kSourcesFolder = "sources";
 constexpr std::array kSecretWords = {"KEY",  "_PWD", "TOKEN", "SECRET", "PASS",
                                      "CRED", "AUTH", "SAS",   "COOKIE"};
 
@@ -69,7 +72,7 @@ Record make_record(const RunRequest& request, const Json& versions) {
                    {kLastFile, request.config_json},
                    {"provenance.json", request.provenance_json},
                    {"argv.txt", shell_line(argv) + "\n"},
-                   {"env.json", pretty(environment_of(request))},
+                   {kEnvironmentFile, pretty(environment_of(request))},
                    {"versions.json", pretty(versions)}};
   std::vector<std::string> names;
   for (const auto& [name, text] : request.sources) names.push_back(name);
@@ -94,7 +97,8 @@ void write_record(FileOps& files, const fs::path& folder, const Record& record) 
   const auto write = [&](const std::string& name, const std::string& text) {
     const fs::path path = folder / name;
     make_dirs(files, path.parent_path().string());
-    write_file_atomically(files, path.string(), text);
+    write_file_atomically(files, path.string(), text,
+                          name == kEnvironmentFile ? Readers::kOwner : Readers::kUmask);
   };
   make_dirs(files, folder.string());
   for (const auto& [name, text] : record) {
@@ -103,13 +107,32 @@ void write_record(FileOps& files, const fs::path& folder, const Record& record) 
   write(kLastFile, record.at(kLastFile));
 }
 
-/// The folder itself for its first start, attempt-<n> for a later one.
+/// The record that stands in the run folder itself.
+Record standing_record(const fs::path& run_dir) {
+  Record record;
+  for (const char* name :
+       {"recipe.lua", kLastFile, "provenance.json", "argv.txt", kEnvironmentFile, "versions.json"})
+    if (fs::exists(run_dir / name)) record[name] = read_file((run_dir / name).string());
+  if (!fs::exists(run_dir / kSourcesFolder)) return record;
+  for (const auto& entry : fs::recursive_directory_iterator(run_dir / kSourcesFolder))
+    if (entry.is_regular_file())
+      record[fs::relative(entry.path(), run_dir).string()] = read_file(entry.path().string());
+  return record;
+}
+
+/// Each start that differs is kept as attempt-<n>, the first one too once there is a second. In the folder
+/// itself stands the newest. A failure in between leaves the attempts whole, and the next start mends the
+/// rest.
 void write_where_due(FileOps& files, const fs::path& run_dir, const Record& record) {
   if (!is_complete(run_dir)) return write_record(files, run_dir, record);
   int number = 2;
   while (fs::exists(attempt_folder(run_dir, number))) ++number;
-  if (!is_written(newest_record(run_dir.string()), record))
+  if (!is_written(newest_record(run_dir.string()), record)) {
+    if (!is_complete(attempt_folder(run_dir, 1)))
+      write_record(files, attempt_folder(run_dir, 1), standing_record(run_dir));
     write_record(files, attempt_folder(run_dir, number), record);
+  }
+  if (!is_written(run_dir, record)) write_record(files, run_dir, record);
 }
 
 }  // namespace
@@ -132,6 +155,8 @@ void write_run_folder(FileOps& files, const std::string& run_dir, const RunReque
   }
 }
 
+bool holds_record(const std::string& run_dir) { return is_complete(run_dir); }
+
 std::string newest_record(const std::string& run_dir) {
   if (!is_complete(run_dir)) {
     fail(ExitCode::kUsage, "[run folder] {} is not the folder of a run: it has no {}", run_dir, kLastFile);
@@ -148,7 +173,7 @@ std::map<std::string, std::string> source_places(std::vector<std::string> names)
   std::map<std::string, std::string> places;
   std::set<std::string> taken;
   for (const std::string& name : names) {
-    fs::path path = "sources";
+    fs::path path = kSourcesFolder;
     for (const fs::path& part : fs::path(name).lexically_normal().relative_path()) {
       path /= part == ".." ? fs::path("up") : part;
     }

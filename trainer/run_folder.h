@@ -29,10 +29,14 @@ struct RunRequest {
 };
 
 /// Creates or opens <run_dir> and writes recipe.lua, recipe.json, provenance.json, sources/, argv.txt,
-/// env.json (without secrets), versions.json. A later start in the same folder adds attempt-<n>/ beside them
-/// when they differ. Throws Error (kStorage) when the folder cannot be written.
+/// env.json (without secrets, for its owner), versions.json. A later start in the same folder that differs
+/// takes their place, and every one is kept in an attempt-<n>/ beside them. Throws Error (kStorage) when the
+/// folder cannot be written.
 void write_run_folder(FileOps& files, const std::string& run_dir, const RunRequest& request,
                       const Json& versions);
+
+/// Whether a run was begun in this folder.
+bool holds_record(const std::string& run_dir);
 
 /// The newest complete record of a run: its folder itself, or an attempt-<n> in it. Throws Error (kUsage) for
 /// a folder that holds none.

@@ -201,9 +201,12 @@ Json Trainer::stream_statistics() {
 }
 
 void Trainer::announce(Event event, Json facts, double grad_norm) {
-  const bool running =
-      event == Event::kBatchStart || event == Event::kAfterForward || event == Event::kGradsReady;
-  if (!hooks_.wants(event, state_.step + (running ? 1 : 0))) return;
+  in_step_ = event == Event::kBatchStart || event == Event::kAfterForward || event == Event::kGradsReady;
+  const struct Reset {
+    bool& flag;
+    ~Reset() { flag = false; }
+  } reset{in_step_};
+  if (!hooks_.wants(event, recorded_step())) return;
   const Range range("callbacks of ", enum_name(event));
   StepMetrics metrics = metrics_now();
   if (grad_norm >= 0) metrics.grad_norm = grad_norm;
@@ -341,8 +344,8 @@ void Trainer::record(const Batch& batch, double loss, double lr, double grad_nor
 }
 
 void Trainer::record_metric(const std::string& name, double value) {
-  if (context_.world.rank() == 0) return context_.reporter.metric(state_.step, name, value);
-  hooks_.record_metric(state_.step, name, value);
+  if (context_.world.rank() == 0) return context_.reporter.metric(recorded_step(), name, value);
+  hooks_.record_metric(recorded_step(), name, value);
 }
 
 void Trainer::record_event(const std::string& kind, const std::string& text, const Json& facts) {

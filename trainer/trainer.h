@@ -60,8 +60,12 @@ class Trainer {
   void queue(Command command) { hooks_.queue(std::move(command)); }
   bool has_queued() const { return hooks_.has_queued(); }
   /// What callbacks record on this rank: reported here on rank 0, else by it after the next boundary.
+  /// Metrics belong to recorded_step().
   void record_metric(const std::string& name, double value);
   void record_event(const std::string& kind, const std::string& text, const Json& facts);
+  /// The step that is running while its batch_start, after_forward or grads_ready is announced; else the
+  /// newest that is done.
+  int64_t recorded_step() const { return state_.step + (in_step_ ? 1 : 0); }
   /// Forgets that a command stopped the run, or a signal that is not there any more. Collective.
   void go_on();
   /// No end and no stop is reached.
@@ -126,6 +130,7 @@ class Trainer {
   Tensor token_weight(const Batch& batch);
   std::optional<EvalResult> evaluate_set(const std::string& name, Evaluator& evaluator);
   void report_eval(const std::string& name, const EvalResult& result);
+  void record_figures(const std::string& prefix, const EvalResult& result);
   bool may_update(double loss, double grad_norm);
   MicroBatch micro_batch(const Batch& batch, int64_t first_sequence);
   void record(const Batch& batch, double loss, double lr, double grad_norm, double step_s);
@@ -154,6 +159,7 @@ class Trainer {
   std::optional<StepMetrics> last_step_;
   std::vector<std::string> save_tags_;  // checkpoints that commands asked for at this boundary
   std::string stop_reason_;
+  bool in_step_ = false;  // an event of a step that is not done yet is announced
   bool paused_ = false;
   bool failed_together_ = false;
   int signal_ = 0;                     // that all ranks agreed to stop for, or 0

@@ -94,10 +94,14 @@ Json describe(const std::vector<const Class*>& classes) {
                          {"signature", signature(method)},
                          {"args", args}});
     }
+    Json operators = Json::array();
+    for (const Operator& op : one->operators)
+      operators.push_back(std::string(op.event).substr(2));  // no "__"
     list.push_back({{"name", one->name},
                     {"doc", one->doc},
                     {"fields", fields},
                     {"methods", methods},
+                    {"operators", operators},
                     {"iterates", one->iterate != nullptr}});
   }
   return list;

@@ -43,6 +43,13 @@ struct Method {
   bool acts = false;  // changes the run: refused where a scope only reads
 };
 
+/// An operator of Lua, "__add". Either operand may be the object: both are on the stack, at 1 and 2, as they
+/// were written.
+struct Operator {
+  const char* event;
+  Body apply;
+};
+
 struct Class {
   const char* name;  // "trainer"; also what it is called in messages
   const char* doc;   // one sentence
@@ -53,6 +60,7 @@ struct Class {
   Body iterate = nullptr;      // `for k, v in object do`: argument 1 is the last key or nil
   Body length = nullptr;       // #object
   const char* hint = nullptr;  // added to the error for an unknown member
+  std::vector<Operator> operators = {};
 };
 
 /// "step(n?: integer)".
@@ -60,7 +68,8 @@ std::string signature(const Method& method);
 /// The page of a class, or of one member; "" for a name that it does not have.
 std::string help_text(const Class& object);
 std::string help_text(const Class& object, const std::string& member);
-/// All of it, for stubs and completion: [{name, doc, fields: [{name, type, doc}], methods: [...]}].
+/// All of it, for stubs and completion: [{name, doc, fields: [{name, type, doc}], methods: [...], operators:
+/// ["add"]}].
 Json describe(const std::vector<const Class*>& classes);
 
 }  // namespace tycho

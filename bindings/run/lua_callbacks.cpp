@@ -204,6 +204,7 @@ void LuaCallbacks::push_context(std::string scope, CallbackKind kind, const Even
                                 CallbackPort& port) {
   scope_ = std::make_shared<Scope>(std::move(scope), /*may_act=*/false);
   session_->scope = scope_;
+  session_->writes_files = session_->session->facts().rank == 0;
   session_->keeps_record = kind != CallbackKind::kEverywhere || session_->session->facts().rank == 0;
   context_->info = &info;
   context_->port = &port;

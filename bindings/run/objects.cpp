@@ -130,11 +130,11 @@ const Class* Objects::class_of(lua_State* L, int index) {
   return found;
 }
 
-Handle& Objects::handle_at(lua_State* L, const Class& object, const char* what) {
-  if (class_of(L, 1) != &object)
+Handle& Objects::handle_at(lua_State* L, const Class& object, const char* what, int index) {
+  if (class_of(L, index) != &object)
     throw ScriptError("E_ARGUMENT", fmt::format("{0}.{1} is called without its {0}", object.name, what),
                       fmt::format("write {}:{}(...), with a colon", object.name, what));
-  auto& handle = *static_cast<Handle*>(lua_touserdata(L, 1));
+  auto& handle = *static_cast<Handle*>(lua_touserdata(L, index));
   if (!handle.scope->open())
     throw ScriptError("E_EXPIRED",
                       fmt::format("this {} belonged to {}, which is over", object.name, handle.scope->name()),
@@ -206,6 +206,23 @@ int Objects::call_hook(lua_State* L) {
   });
 }
 
+std::shared_ptr<void> Objects::target_of(lua_State* L, const Class& object, int index) {
+  return handle_at(L, object, "operand", index).target;
+}
+
+// Of the operand that is the object, the first one when both are. Upvalues as for call_hook.
+int Objects::call_operator(lua_State* L) {
+  return protect(L, [&] {
+    const Class& object = upvalue<Class>(L, 1);
+    const auto body = reinterpret_cast<Body>(lua_touserdata(L, lua_upvalueindex(2)));
+    const int index = class_of(L, 1) == &object ? 1 : 2;
+    Handle& handle = handle_at(L, object, lua_tostring(L, lua_upvalueindex(3)), index);
+    const std::shared_ptr<void> target = handle.target;
+    Call call(L, *handle.objects, handle.scope, target.get());
+    return body(call);
+  });
+}
+
 // An object without a text of its own says what it is for.
 int Objects::tell_class(lua_State* L) {
   return protect(L, [&] {
@@ -227,12 +244,13 @@ void Objects::push_metatable(lua_State* L, const Class& object) {
     lua_setfield(L, -2, event);
   };
   const auto self = [&] { lua_pushlightuserdata(L, const_cast<Class*>(&object)); };
-  const auto hook = [&](const char* event, Body body, const char* name) {
+  const auto hook = [&](const char* event, Body body, const char* name,
+                        lua_CFunction call = &Objects::call_hook) {
     if (body == nullptr) return;
     self();
     lua_pushlightuserdata(L, reinterpret_cast<void*>(body));
     lua_pushstring(L, name);
-    add(event, &Objects::call_hook, 3);
+    add(event, call, 3);
   };
   self();
   lua_createtable(L, 0, static_cast<int>(object.methods.size() + object.fields.size()));
@@ -258,6 +276,7 @@ void Objects::push_metatable(lua_State* L, const Class& object) {
   }
   hook("__call", object.iterate, "iterate");
   hook("__len", object.length, "length");
+  for (const Operator& one : object.operators) hook(one.event, one.apply, one.event, &Objects::call_operator);
   lua_pushstring(L, object.name);
   lua_setfield(L, -2, "__metatable");
   lua_pushlightuserdata(L, const_cast<char*>(&kClassKey));

@@ -56,6 +56,9 @@ class Objects {
 
   /// The class of the value at an index, or null when it is none of ours.
   static const Class* class_of(lua_State* L, int index);
+  /// What an object of this class at an index stands for. Throws ScriptError: E_EXPIRED when its scope is
+  /// over.
+  static std::shared_ptr<void> target_of(lua_State* L, const Class& object, int index);
 
   /// Frees what Lua dropped. At step boundaries: never inside a finaliser, where a device must not be waited
   /// for.
@@ -73,8 +76,9 @@ class Objects {
   static int refuse_write(lua_State* L);
   static int call_method(lua_State* L);
   static int call_hook(lua_State* L);
+  static int call_operator(lua_State* L);
   static int tell_class(lua_State* L);
-  static Handle& handle_at(lua_State* L, const Class& object, const char* what);
+  static Handle& handle_at(lua_State* L, const Class& object, const char* what, int index = 1);
   void push_metatable(lua_State* L, const Class& object);
 
   std::shared_ptr<Scope> own_;

@@ -15,6 +15,7 @@ struct SessionRef : std::enable_shared_from_this<SessionRef> {
   std::unique_ptr<TrainingSession> owned;
   std::shared_ptr<Scope> scope;
   bool unicode = true;       // drawings and tensors
+  bool writes_files = true;  // of tensors: rank 0 does
   bool keeps_record = true;  // false where a callback of all ranks runs on another than 0: rank 0 records it
 
   /// Ends the run's record, expires every handle, and gives the memory back when it is owned.

@@ -312,6 +312,7 @@ void ReplHost::adopt(lua_State* L, std::unique_ptr<TrainingSession> opened) {
   session->scope =
       std::make_shared<Scope>("the run " + session->session->facts().run.run_name, /*may_act=*/true);
   session->unicode = locale_is_utf8();
+  session->writes_files = session->session->facts().rank == 0;
   push_session(L, session);
 }
 

@@ -58,15 +58,22 @@ class SessionInStep final : public TrainingSession {
                                       const std::function<void(const std::string&)>& emit) override {
     return session_->generate(prompt, options, emit);
   }
-  std::unique_ptr<TensorView> logits(const std::vector<int32_t>& tokens) override {
-    return session_->logits(tokens);
+  std::optional<std::vector<int32_t>> generate_tokens(const std::vector<int32_t>& prompt,
+                                                      const TextOptions& options) override {
+    return session_->generate_tokens(prompt, options);
+  }
+  std::unique_ptr<TensorView> logits(const std::vector<int32_t>& tokens, bool every_position) override {
+    return session_->logits(tokens, every_position);
+  }
+  std::vector<std::unique_ptr<TensorView>> activations(const std::vector<int32_t>& tokens) override {
+    return session_->activations(tokens);
   }
   std::vector<int32_t> encode(const std::string& text) const override { return session_->encode(text); }
   std::string decode(const std::vector<int32_t>& tokens) const override { return session_->decode(tokens); }
   void profile_begin() override { session_->profile_begin(); }
   Json profile_end() override { return session_->profile_end(); }
   ProfileState profile_state() const override { return session_->profile_state(); }
-  std::vector<std::vector<int32_t>> peek(int64_t n) const override { return session_->peek(n); }
+  std::vector<PeekedSequence> peek(int64_t n) const override { return session_->peek(n); }
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
     session_->event(kind, text, facts);
   }

@@ -50,6 +50,16 @@ std::vector<std::string> trial_pins(const SweepDefinition& definition, const Tri
   return pins;
 }
 
+std::vector<std::string> trial_command(const SweepDefinition& definition, const Trial& trial,
+                                       const std::string& sweep_dir) {
+  std::vector<std::string> words = {"run", definition.recipe};
+  const std::vector<std::string> pins = trial_pins(definition, trial);
+  words.insert(words.end(), pins.begin(), pins.end());
+  words.push_back(fmt::format("run_name={}-{}", definition.name, trial.number));
+  words.push_back("run_dir=" + Board::run_dir(sweep_dir, trial));
+  return words;
+}
+
 Slot::Slot(std::unique_ptr<Claim> claim, Task task, const Trial& trial, TrainConfig config, LaunchPlace place,
            const SweepDefinition& definition)
     : claim_(std::move(claim)),
@@ -69,11 +79,9 @@ ChildCommand Slot::command() const {
   ChildCommand command;
   command.own_group = true;  // Ctrl-C at the terminal is the worker's to pass on
   if (place_.use_srun) command.argv = {"srun"};
-  command.argv.insert(command.argv.end(), {this_program(), "run", definition_.recipe});
-  const std::vector<std::string> pins = trial_pins(definition_, trial_);
-  command.argv.insert(command.argv.end(), pins.begin(), pins.end());
-  command.argv.push_back(fmt::format("run_name={}-{}", definition_.name, trial_.number));
-  command.argv.push_back("run_dir=" + run_dir);
+  command.argv.push_back(this_program());
+  const std::vector<std::string> words = trial_command(definition_, trial_, place_.sweep_dir);
+  command.argv.insert(command.argv.end(), words.begin(), words.end());
   if (place_.threads > 0 && config_.threads == 0)
     command.argv.push_back(fmt::format("threads={}", place_.threads));
   command.argv.emplace_back("--plain");

@@ -65,5 +65,8 @@ class Slot {
 
 /// The arguments of `tycho run` that make a trial, without those that say where.
 std::vector<std::string> trial_pins(const SweepDefinition& definition, const Trial& trial);
+/// What follows "tycho" in the command that trains a trial in its folder below `sweep_dir`.
+std::vector<std::string> trial_command(const SweepDefinition& definition, const Trial& trial,
+                                       const std::string& sweep_dir);
 
 }  // namespace tycho

@@ -2,8 +2,10 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <sstream>
 
 #include "host/repl/line_editor.h"
+#include "host/repl/remote_prompt.h"
 #include "host/verb.h"
 #include "trainer/control/channel.h"
 
@@ -11,54 +13,128 @@ namespace tycho {
 
 const VerbSpec kAttachSpec = {
     "attach RUN",
-    "A prompt in a running run: every line of Lua is answered between two steps.",
+    "A prompt in a running run: every entry of Lua is answered between two steps.",
     "  tycho attach runs/demo                          # ctx, model, opt, sched, data, ckpt, mem, r\n"
     "  tycho attach runs/demo --control                # cmd too: cmd.set_lr(2e-4)\n"
-    "  tycho attach runs/demo -e 'ctx.loss'",
-    {{"control", "Let lines command the run."}, {"e,eval", "Run one line and leave.", "CODE"}}};
+    "  tycho attach runs/demo -e 'ctx.loss' -e 'opt.lr'",
+    {{"control", "Let entries command the run."},
+     {"e,eval", "Run this entry and leave; may be given several times.", "CODE"}}};
 
 namespace {
 
-/// Prints what came back; false when the run said no.
-bool ask(ControlClient& client, const std::string& code, bool control) {
-  const ControlAnswer answer = client.ask(code, control);
-  if (!answer.text.empty()) fmt::print("{}\n", answer.text);
-  std::fflush(stdout);
-  return answer.ok;
-}
+constexpr const char* kOverview =
+    "An entry is Lua, run between two steps: an expression prints its value, x = 1 stays for the next ones.\n"
+    "  ctx             numbers of the newest step: ctx.loss, ctx.step, ctx.tokens_per_s\n"
+    "  model opt sched data ckpt log mem profile   the objects of the run;  ?model  lists what one has\n"
+    "  cmd             with --control: cmd.set_lr(2e-4), cmd.save \"name\", cmd.stop()\n"
+    "  r               the recipe: r.optimizer.lr;  ?optimizer.lr  explains a key\n"
+    "First key:  ?name help    ^D leaves, and the run goes on\n";
 
-void read_terminal(ControlClient& client, bool control) {
-  LineEditor editor([](const std::string&) { return Completions(); });
-  std::string line;
+/// Entries on their way to a run, and what is answered here.
+class Attached {
+ public:
+  Attached(const std::string& run_dir, bool may_command)
+      : client_(run_dir), prompt_(may_command), may_command_(may_command) {}
+
+  bool is_incomplete(const std::string& text) {
+    return !is_help(text) && !is_command(text) && prompt_.is_incomplete(text);
+  }
+  Completions complete(const std::string& line) { return prompt_.complete(line); }
+
+  /// Prints what came back; false when the run said no.
+  bool ask(const std::string& text) {
+    if (is_help(text)) return print_help(text.substr(text.find('?') + 1));
+    if (is_command(text)) return refuse_command(text);
+    const ControlAnswer answer = client_.ask(text, may_command_);
+    if (!answer.text.empty()) fmt::print("{}\n", answer.text);
+    std::fflush(stdout);
+    return answer.ok;
+  }
+
+ private:
+  static bool starts_with(const std::string& text, char key) {
+    const size_t at = text.find_first_not_of(" \t");
+    return at != std::string::npos && text[at] == key;
+  }
+  static bool is_help(const std::string& text) { return starts_with(text, '?'); }
+  static bool is_command(const std::string& text) { return starts_with(text, ':') || starts_with(text, ';'); }
+
+  bool print_help(const std::string& name) {
+    if (name.find_first_not_of(" \t") == std::string::npos)
+      fmt::print("{}", kOverview);
+    else
+      fmt::print("{}\n", prompt_.help(name));
+    std::fflush(stdout);
+    return true;
+  }
+
+  static bool refuse_command(const std::string& text) {
+    fmt::print("{}  belongs to the prompt of  tycho repl;  here entries are Lua, ?  shows what there is\n",
+               text);
+    std::fflush(stdout);
+    return false;
+  }
+
+  ControlClient client_;
+  RemotePrompt prompt_;
+  bool may_command_;
+};
+
+void read_terminal(Attached& run) {
+  LineEditor editor([&](const std::string& line) { return run.complete(line); });
+  std::string text, line;
   for (;;) {
-    const LineEditor::End end = editor.read("run> ", line);
+    const LineEditor::End end = editor.read(text.empty() ? "run> " : "run>> ", line);
     if (end == LineEditor::End::kClosed) return;
-    if (end == LineEditor::End::kInterrupted || line.find_first_not_of(" \t") == std::string::npos) continue;
-    editor.remember(line);
-    ask(client, line, control);
+    if (end == LineEditor::End::kInterrupted) {
+      text.clear();
+      continue;
+    }
+    text += (text.empty() ? "" : "\n") + line;
+    if (text.find_first_not_of(" \t\n") == std::string::npos) text.clear();
+    if (text.empty() || run.is_incomplete(text)) continue;
+    editor.remember(text);
+    run.ask(text);
+    text.clear();
   }
 }
 
-/// Lines of a file or a pipe; false when one failed.
-bool read_pipe(ControlClient& client, bool control) {
-  for (std::string line; std::getline(std::cin, line);)
-    if (line.find_first_not_of(" \t") != std::string::npos && !ask(client, line, control)) return false;
+/// Entries of a file or a pipe; false when one failed.
+bool read_stream(Attached& run, std::istream& in) {
+  std::string text;
+  for (std::string line; std::getline(in, line);) {
+    text += (text.empty() ? "" : "\n") + line;
+    if (text.find_first_not_of(" \t\n") == std::string::npos) text.clear();
+    if (text.empty() || run.is_incomplete(text)) continue;
+    if (!run.ask(text)) return false;
+    text.clear();
+  }
+  if (text.empty()) return true;
+  fmt::print(stderr, "[attach] the input ends inside an entry\n");
+  return false;
+}
+
+bool read_entries(Attached& run, const std::vector<std::string>& entries) {
+  for (const std::string& entry : entries) {
+    std::istringstream lines(entry);
+    if (!read_stream(run, lines)) return false;
+  }
   return true;
 }
 
 }  // namespace
 
 int run_attach(const Arguments& arguments) {
-  ControlClient client(word(arguments, 0, "the folder of a run"));
+  const std::string& run_dir = word(arguments, 0, "the folder of a run");
   no_more_words(arguments, 1);
-  const bool control = arguments.has("control");
+  Attached run(run_dir, arguments.has("control"));
   bool ok = true;
   if (arguments.has("eval"))
-    ok = ask(client, arguments.text("eval"), control);
+    ok = read_entries(run, arguments.all("eval"));
   else if (isatty(STDIN_FILENO) != 0)
-    read_terminal(client, control);
+    read_terminal(run);
   else
-    ok = read_pipe(client, control);
+    ok = read_stream(run, std::cin);
   return ok ? 0 : static_cast<int>(ExitCode::kRecipe);
 }
 

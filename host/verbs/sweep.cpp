@@ -4,11 +4,13 @@
 #include "host/child_process.h"
 #include "host/machine.h"
 #include "host/signals.h"
+#include "host/sweep/slot.h"
 #include "host/sweep/slurm_array.h"
 #include "host/sweep/start.h"
 #include "host/sweep/worker.h"
 #include "host/verb.h"
 #include "host/verbs/sweep_results.h"
+#include "trainer/base/shell_words.h"
 #include "trainer/sweep/table.h"
 
 namespace tycho {
@@ -28,7 +30,8 @@ const VerbSpec kSweepSpec = {
      {"workers", "Trials at once on this machine.", "N"},
      {"name", "Name of the sweep; its folder is sweeps/NAME.", "NAME"},
      {"dry-run", "Show the trials and what they take; start nothing."},
-     {"print", "Print the batch script of a Slurm array; submit nothing."},
+     {"print",
+      "Print what would be started: the batch script of a Slurm array, or a command for each trial."},
      {"task", "Work as one task of a Slurm array: leave when there is nothing to take."},
      {"failed", "retry: every trial that failed."},
      {"csv", "table: comma-separated values."},
@@ -86,12 +89,43 @@ int work_here(SweepFolder& folder, const SweepProgram* program, const Arguments&
   return code;
 }
 
+/// The array that the trials run in, or null when this machine is to work on them.
+const SlurmArrayLaunch* array_of(const SweepConfig& config, const Arguments& arguments) {
+  if (arguments.has("task") || arguments.has("workers")) return nullptr;
+  return std::get_if<SlurmArrayLaunch>(&config.launch.value);
+}
+
+/// --print of a sweep that works here: a command for each of these trials. Searches that decide on the way
+/// stop some of them early.
+int print_commands(const SweepDefinition& definition, const std::vector<Trial>& trials,
+                   const std::string& sweep_dir) {
+  for (const Trial& trial : trials) {
+    std::vector<std::string> words = trial_command(definition, trial, sweep_dir);
+    words.insert(words.begin(), "tycho");
+    fmt::print("{}\n", shell_line(words));
+  }
+  return 0;
+}
+
+/// The same of a sweep that is not begun: nothing is written.
+int print_new_commands(const SweepDefinition& definition) {
+  std::vector<Trial> trials;
+  for (const TrialPlan& plan : definition.trials)
+    trials.push_back({.plan = plan, .number = static_cast<int64_t>(trials.size()) + 1});
+  return print_commands(definition, trials, "sweeps/" + definition.name);
+}
+
+int print_open_commands(const SweepFolder& folder) {
+  std::vector<Trial> trials;
+  for (const Trial& trial : folder.board().trials())
+    if (trial.is_open()) trials.push_back(trial);
+  return print_commands(folder.board().definition(), trials, folder.dir());
+}
+
 /// On this machine, or as a Slurm array.
 int launch(SweepFolder& folder, const SweepProgram* program, const Arguments& arguments) {
-  const SweepConfig& config = folder.board().definition().config;
-  const auto* array = std::get_if<SlurmArrayLaunch>(&config.launch.value);
-  if (array == nullptr || arguments.has("task") || arguments.has("workers"))
-    return work_here(folder, program, arguments);
+  const SlurmArrayLaunch* array = array_of(folder.board().definition().config, arguments);
+  if (array == nullptr) return work_here(folder, program, arguments);
   const std::string script = slurm_script(folder, *array, this_program());
   if (arguments.has("print")) {
     fmt::print("{}", script);
@@ -117,8 +151,10 @@ int start(const Arguments& arguments, size_t first_word, bool only_plan) {
     print_sweep_plan(sweep);
     return 0;
   }
+  if (arguments.has("print") && array_of(sweep.definition.config, arguments) == nullptr)
+    return print_new_commands(sweep.definition);
   SweepFolder folder = open_folder_for(sweep);
-  if (folder.board().is_paused()) folder.record({{"type", "go"}});
+  if (folder.board().is_paused() && !arguments.has("print")) folder.record({{"type", "go"}});
   if (!arguments.has("print")) say_sweep(folder);
   return launch(folder, sweep.program.get(), arguments);
 }
@@ -135,7 +171,9 @@ int resume(const Arguments& arguments) {
   no_more_words(arguments, 2);
   folder.compact_if_due();
   check_recipe_unchanged(folder.board().definition());
-  if (folder.board().is_paused()) folder.record({{"type", "go"}});
+  if (arguments.has("print") && array_of(folder.board().definition().config, arguments) == nullptr)
+    return print_open_commands(folder);
+  if (folder.board().is_paused() && !arguments.has("print")) folder.record({{"type", "go"}});
   PreparedSweep again;
   if (has_functions(folder.board().definition().config)) again = prepare_again(folder, {});
   if (!arguments.has("print")) say_sweep(folder);

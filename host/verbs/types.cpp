@@ -1,6 +1,7 @@
 // tycho types: stubs from which an editor knows every key.
 #include <filesystem>
 
+#include "bindings/run/objects_page.h"
 #include "bindings/run/session_objects.h"
 #include "host/signals.h"
 #include "host/verb.h"
@@ -12,9 +13,14 @@ const VerbSpec kTypesSpec = {
     "types [FOLDER]",
     "Writes stubs for editors with a Lua language server: types/tycho.lua and .luarc.json.",
     "  tycho types .",
-    {kJsonOption}};
+    {{"markdown", "Print the page of all objects of a run, docs/objects.md."}, kJsonOption}};
 
 int run_types(const Arguments& arguments) {
+  if (arguments.has("markdown")) {
+    no_more_words(arguments, 0);
+    fmt::print("{}", objects_page(session_classes()));
+    return 0;
+  }
   no_more_words(arguments, 1);
   const std::filesystem::path folder = arguments.words.empty() ? "." : arguments.words[0];
   const InterruptLua interruptible;

@@ -9,6 +9,7 @@ local M = {}
 -- argument's operator acted on it.
 function M.add(owner, path, by, site, value, shadowed, changed)
   if not owner.history then return end
+  owner.writes = (rawget(owner, "writes") or 0) + 1   -- whether it was written since somebody looked
   local list = owner.history[path] or {}
   owner.history[path] = list
   if by == "argument" then

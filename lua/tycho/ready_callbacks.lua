@@ -109,7 +109,7 @@ end
 
 function M.generate(config)
   local prompts, options = {}, { max_tokens = config.max_tokens, temperature = config.temperature }
-  for i, prompt in ipairs(config.prompts) do prompts[i] = prompt end
+  for i = 1, #config.prompts do prompts[i] = config.prompts[i] end   -- a proxy of the recipe: ipairs wants a table
   return observe { batch_end = function(ctx)
     options.seed = ctx.step
     for _, prompt in ipairs(prompts) do

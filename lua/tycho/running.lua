@@ -1,4 +1,5 @@
 -- The recipe while its run trains: calls the functions of its callbacks and schedules. C++ decides when.
+local attached = require "tycho.attached"
 local errors = require "tycho.errors"
 local node_of = require "tycho.node"
 local plain = require "tycho.plain"
@@ -187,30 +188,7 @@ function M.schedule_tree(value)
   return recipe_of.text_tree(tree)
 end
 
--- Runs what an operator typed, in the world of the recipe, with ctx and what ctx holds as names; its value as text.
-function M.evaluate(code, ctx)
-  local chunk, message = loadstring("return " .. code, "=ctl")
-  if not chunk then chunk, message = loadstring(code, "=ctl") end
-  if not chunk then error({ message = message:gsub('^%[string "=?ctl"%]:%d+: ', ""):gsub("^ctl:%d+: ", "") }, 0) end
-  local session, written = M.recipe.session, {}
-  setfenv(chunk, setmetatable({}, {
-    __newindex = function(_, name, value) written[name] = value end,
-    __index = function(_, name)
-      if written[name] ~= nil then return written[name] end
-      if name == "ctx" then return ctx end
-      if name == "r" then return M.recipe.root.proxy end
-      if name == "t" then return session.t end
-      for _, shared in ipairs { "cmd", "model", "opt", "sched", "data", "ckpt", "log", "mem", "profile" } do
-        if name == shared then return ctx[name] end
-      end
-      return session.env[name]
-    end,
-  }))
-  local out = { xpcall(chunk, on_error) }
-  if not out[1] then error(out[2], 0) end
-  local shown = {}
-  for i = 2, #out do shown[#shown + 1] = require("tycho.schema").brief(out[i]) end
-  return table.concat(shown, "\t")
-end
+-- Runs what an operator typed; what it printed and its values as text.
+function M.evaluate(code, ctx) return attached.evaluate(M.recipe, code, ctx, on_error) end
 
 return M

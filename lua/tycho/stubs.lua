@@ -197,6 +197,11 @@ local function run_classes(out, classes)
     for _, field in ipairs(class.fields) do
       out[#out + 1] = ("---@field %s %s  %s"):format(field.name, field.type, field.doc)
     end
+    for _, operator in ipairs(class.operators or {}) do
+      local operand = operator ~= "unm" and ("(number|%s)"):format(name) or ""
+      if operator ~= "eq" then out[#out + 1] = ("---@operator %s%s: %s"):format(operator, operand, name) end
+    end
+    if #(class.operators or {}) > 0 then out[#out + 1] = ("---@field [integer] number|%s  By position, from 1."):format(name) end
     if class.iterates then out[#out + 1] = "---@overload fun(state?: any, last?: string): string, tycho.run.Tensor" end
     out[#out + 1] = ("local %s = {}"):format(camel(class.name))
     for _, method in ipairs(class.methods) do

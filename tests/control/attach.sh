@@ -21,7 +21,31 @@ wait_for test -S run/control.sock
 [[ $(stat -c %a run/control.sock) == 600 ]] || fail "the socket is open to others"
 expect "set_lr(0.001) after step" "$("$tycho" ctl run set lr=1e-3)"
 expect "0.001" "$("$tycho" attach run -e 'opt.lr')"
-expect "only a t.control callback commands" "$("$tycho" attach run -e 'cmd.stop()' || true)"
+expect "tycho attach RUN --control" "$("$tycho" attach run -e 'cmd.stop()' || true)"
+expect "ctl:1: undeclared name  losss" "$("$tycho" attach run -e 'losss' || true)"
+expect "undeclared name  modle; did you mean  model?" "$("$tycho" attach run -e 'modle.params' || true)"
+expect "os is not available" "$("$tycho" attach run -e 'os.time()' || true)"
+status=0
+"$tycho" attach run -e losss >line.log || status=$?
+[[ $status == 10 ]] || fail "an undeclared name ended attach with $status"
+# What an entry prints comes back to who typed it, before its value, and before an error.
+[[ $("$tycho" attach run -e 'print("seen", 1) return 0.1 + 0.2') == $'seen\t1\n0.30000000000000004' ]] || fail "print"
+expect $'before\nctl:1: after' "$("$tycho" attach run -e 'print "before" error "after"' || true)"
+if grep -q -e seen -e before run.log; then fail "print reached the terminal of the run"; fi
+# Every -e is answered in order, up to the first that fails; names stay, and an entry may have several lines.
+[[ $("$tycho" attach run -e '1' -e 'local twice = 2' -e 'twice * 4') == $'1\n8' ]] || fail "two entries"
+[[ $("$tycho" attach run -e '"a"' -e 'nope' -e '"b"' || true) != *'"b"'* ]] || fail "went on after an error"
+[[ $(printf 'local sum = 0\nfor i = 1, 3 do\n  sum = sum + i\nend\n\nsum\n' | "$tycho" attach run) == 6 ]] || fail "entries of several lines"
+expect "ends inside an entry" "$(printf 'for i = 1, 3 do\n' | "$tycho" attach run 2>&1 || true)"
+expect "f32[" "$("$tycho" attach run -e 'model:find "embed"')"
+# Help is answered here.
+expect "ctx.loss" "$("$tycho" attach run -e '?')"
+expect "Of the newest step" "$("$tycho" attach run -e '?ctx.loss')"
+expect "generate(prompt: string" "$("$tycho" attach run -e '?model')"
+expect "generate(prompt: string" "$("$tycho" attach run -e '?ctx.model:generate')"
+expect "Peak learning rate" "$("$tycho" attach run -e '?optimizer.lr')"
+expect "Commands, which every rank" "$("$tycho" attach run --control -e '?ctx.cmd')"
+expect "tycho repl" "$("$tycho" attach run -e ':plan' || true)"
 expect "no no_such_name" "$(printf 'ctx.no_such_name\n' | "$tycho" attach run || true)"
 "$tycho" ctl run pause >/dev/null
 before=$("$tycho" attach run -e ctx.step)

@@ -78,7 +78,24 @@ describe("values in print", function()
     expect(show.value { { { { { 1 } } } } }).to_equal("{ { { { {...} } } } }")
     local long = {}
     for i = 1, 1000 do long[i] = i end
+    expect(show.value(long)).to_contain("... 488 more")
+    for i = 1, 1000 do long[i] = "a" end
     expect(show.value(long)).to_contain("... 960 more")
+  end)
+  it("stand in rows when they are many numbers", function()
+    local ids = {}
+    for i = 1, 30 do ids[i] = i == 30 and -100 or 7 * i end
+    local lines = {}
+    for line in show.value(ids):gmatch("[^\n]+") do lines[#lines + 1] = line end
+    expect(#lines).to_equal(5)   -- braces, and 14 numbers of four characters in a row
+    expect(lines[2]).to_equal("     7,   14,   21,   28,   35,   42,   49,   56,   63,   70,   77,   84,   91,   98,")
+    expect(lines[4]).to_equal("   203, -100")
+    local several = show.value { ids, ids }
+    expect(several).to_contain("{\n  {\n       7,   14,")
+    for i = 1, 600 do ids[i] = i end
+    expect(show.value(ids)).to_contain("  ... 88 more")
+    for i = 1, 30 do ids[i] = i % 2 == 0 and "x" or i end
+    expect(show.value(ids)).to_contain('{\n  1,\n  "x",')
   end)
   it("break into lines when they are wide", function()
     local wide = {}

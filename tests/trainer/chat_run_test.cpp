@@ -105,8 +105,8 @@ TEST_F(ChatRunTest, SessionsPeekAtRows) {
   const auto session = open_session(request(), nullptr, stop_);
   const auto rows = session->peek(3);
   ASSERT_EQ(rows.size(), 3u);
-  EXPECT_EQ(rows[0].size(), 128u);
-  EXPECT_NE(session->decode(rows[0]).find("<|endoftext|>"), std::string::npos);
+  EXPECT_EQ(rows[0].tokens.size(), 128u);
+  EXPECT_NE(session->decode(rows[0].tokens).find("<|endoftext|>"), std::string::npos);
 }
 
 TEST_F(ChatRunTest, EpochsAreOfPackedRows) {

@@ -27,6 +27,16 @@ TEST(CheckConfig, AcceptsTheDefaults) {
   EXPECT_EQ(problems_after([](TrainConfig&) {}), "");
 }
 
+TEST(CheckConfig, ResumeIsNoSwitch) {
+  for (const char* given : {"true", "false", "False", "yes", "no", "on", "off", "None", "AUTO"})
+    EXPECT_EQ(problems_after([&](TrainConfig& c) { c.resume = given; }),
+              std::string("resume: wanted \"auto\" (go on from the newest checkpoint of the run, or start), "
+                          "\"none\" (start over) or the path of a checkpoint, given \"") +
+                  given + "\"");
+  for (const char* good : {"auto", "none", "runs/x", "./true", "step-000000300.1234abcd"})
+    EXPECT_EQ(problems_after([&](TrainConfig& c) { c.resume = good; }), "");
+}
+
 TEST(CheckConfig, KeepsSequencesWithinTheModel) {
   EXPECT_EQ(problems_after([](TrainConfig& c) { llama(c).max_seq_len = 512; }),
             "seq_len: 1024 is longer than model.max_seq_len = 512; shorten it to 512 or raise max_seq_len");

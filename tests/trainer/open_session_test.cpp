@@ -1,7 +1,9 @@
 // A run that is open: its steps are those of a whole run, and looking changes nothing.
 #include "trainer/open_session.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "tests/trainer/run_fixture.h"
@@ -31,7 +33,7 @@ TEST_F(OpenSessionTest, StepsAreThoseOfAWholeRun) {
   const auto session = open();
   std::vector<StepMetrics> got = session->step(5);
   session->peek(9);
-  session->logits({1, 2, 3});
+  session->logits({1, 2, 3}, false);
   for (size_t i = 0; i < session->params().size(); ++i) session->weight(static_cast<int64_t>(i))->stats();
   for (const StepMetrics& one : session->step(99)) got.push_back(one);
   ASSERT_EQ(got.size(), 12u);
@@ -154,10 +156,88 @@ TEST_F(OpenSessionTest, PeeksAtWhatComesNext) {
   const auto session = open();
   const auto first = session->peek(4);
   ASSERT_EQ(first.size(), 4u);
-  EXPECT_EQ(first[0].size(), 16u);
+  EXPECT_EQ(first[0].tokens.size(), 16u);
+  for (size_t i = 0; i + 1 < 16; ++i) EXPECT_EQ(first[0].labels[i], first[0].tokens[i + 1]) << i;
+  EXPECT_LT(first[0].labels[15], 0) << "nothing follows the last token of a sample";
   EXPECT_EQ(session->peek(4), first);
   session->step(1);
   EXPECT_NE(session->peek(4), first);
+}
+
+TEST_F(OpenSessionTest, LogitsOfAllPositionsAreThoseOfEachPrefix) {
+  const auto session = open();
+  session->step(2);
+  const std::vector<int32_t> tokens = {3, 9, 27, 1, 60};
+  const auto all = session->logits(tokens, /*every_position=*/true);
+  EXPECT_EQ(all->shape(), (std::vector<int64_t>{5, 64}));
+  for (size_t n = 1; n <= tokens.size(); ++n) {
+    const auto last =
+        session->logits({tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(n)}, false);
+    EXPECT_EQ(last->shape(), std::vector<int64_t>{64});
+    const std::vector<double> alone = last->values(),
+                              row = all->select(0, static_cast<int64_t>(n) - 1)->values();
+    for (size_t i = 0; i < row.size(); ++i) EXPECT_NEAR(row[i], alone[i], 1e-4) << n << " " << i;
+  }
+  EXPECT_EQ(code_of([&] { session->logits({64}, true); }), ExitCode::kUsage);
+  EXPECT_EQ(code_of([&] { session->logits({}, true); }), ExitCode::kUsage);
+}
+
+TEST_F(OpenSessionTest, ActivationsAreTheStreamFromTheEmbeddingOn) {
+  const auto session = open();
+  const std::vector<int32_t> tokens = {3, 9, 27};
+  const auto streams = session->activations(tokens);
+  ASSERT_EQ(streams.size(), 3u);  // before each of two blocks, and behind them
+  for (const auto& stream : streams) {
+    EXPECT_EQ(stream->shape(), (std::vector<int64_t>{3, 32}));
+    EXPECT_EQ(stream->num_bytes(), 3 * 32 * 4);
+  }
+  ASSERT_EQ(session->params()[0].name, "model.embed_tokens.weight");
+  for (size_t t = 0; t < tokens.size(); ++t)
+    EXPECT_EQ(streams[0]->select(0, static_cast<int64_t>(t))->values(),
+              session->weight(0)->select(0, tokens[t])->values());
+  EXPECT_GT(streams[1]->combined(TensorOp::kSub, *streams[0])->stats().norm, 0);
+}
+
+TEST_F(OpenSessionTest, GeneratesTokensFromTokensWithoutATokenizer) {
+  const auto session = open();
+  std::vector<int32_t> seen = {5, 6};
+  const auto chosen = session->generate_tokens(seen, {.max_tokens = 6, .temperature = 0});
+  ASSERT_EQ(chosen.value().size(), 6u);
+  for (const int32_t id : *chosen) {  // greedily: the likeliest after all that came before
+    const std::vector<double> logits = session->logits(seen, false)->values();
+    EXPECT_EQ(id, std::max_element(logits.begin(), logits.end()) - logits.begin());
+    seen.push_back(id);
+  }
+  EXPECT_EQ(code_of([&] { session->generate_tokens({}, {}); }), ExitCode::kUsage);
+  EXPECT_EQ(code_of([&] { session->generate_tokens({64}, {}); }), ExitCode::kUsage);
+  EXPECT_EQ(code_of([&] { session->generate_tokens({1}, {.stop = {"x"}}); }), ExitCode::kUsage);
+}
+
+TEST_F(OpenSessionTest, TensorsAreCalculatedWith) {
+  const auto session = open();
+  const auto w = session->weight(0);  // [64, 32]
+  const std::vector<double> values = w->values();
+  const auto expect = [&](const std::unique_ptr<TensorView>& result, const std::function<double(double)>& f) {
+    EXPECT_EQ(result->shape(), w->shape());
+    EXPECT_EQ(result->num_bytes(), 64 * 32 * 4);
+    const std::vector<double> got = result->values();
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], f(values[i]), 1e-6) << i;
+  };
+  expect(w->combined(TensorOp::kMul, *w->scalar(2)), [](double x) { return 2 * x; });
+  expect(w->combined(TensorOp::kAdd, *w), [](double x) { return 2 * x; });
+  expect(w->combined(TensorOp::kSub, *w->scalar(1)), [](double x) { return x - 1; });
+  expect(w->combined(TensorOp::kDiv, *w->scalar(4)), [](double x) { return x / 4; });
+  expect(w->combined(TensorOp::kPow, *w->scalar(2)), [](double x) { return x * x; });
+  expect(w->combined(TensorOp::kGt, *w->scalar(0)), [](double x) { return x > 0 ? 1 : 0; });
+  expect(w->combined(TensorOp::kLe, *w->scalar(0)), [](double x) { return x <= 0 ? 1 : 0; });
+  expect(w->applied(TensorFunction::kAbs), [](double x) { return std::abs(x); });
+  expect(w->applied(TensorFunction::kNeg), [](double x) { return -x; });
+  const auto row = w->select(0, 3);
+  EXPECT_EQ(row->shape(), std::vector<int64_t>{32});
+  EXPECT_EQ(row->num_bytes(), 0) << "a view";
+  EXPECT_EQ(w->combined(TensorOp::kSub, *row)->select(0, 3)->stats().norm, 0) << "rows are repeated";
+  EXPECT_EQ(code_of([&] { w->combined(TensorOp::kAdd, *w->slice(0, 0, 3)); }), ExitCode::kUsage);
+  EXPECT_EQ(code_of([&] { w->select(0, 64); }), ExitCode::kUsage);
 }
 
 TEST_F(OpenSessionTest, EvaluatesAllSetsOrLooksAtOne) {
@@ -207,9 +287,9 @@ TEST_F(OpenSessionTest, WhatTheRecipeDoesNotHaveIsNamed) {
   EXPECT_EQ(code_of([&] { session->evaluate(""); }), ExitCode::kUsage);
   EXPECT_EQ(code_of([&] { session->generate("x", {}, [](const std::string&) {}); }), ExitCode::kUsage);
   EXPECT_EQ(code_of([&] { session->decode({1}); }), ExitCode::kUsage);
-  EXPECT_EQ(code_of([&] { session->logits({64}); }), ExitCode::kUsage);
-  EXPECT_EQ(code_of([&] { session->logits({}); }), ExitCode::kUsage);
-  EXPECT_EQ(session->logits({1, 2})->shape(), std::vector<int64_t>{64});
+  EXPECT_EQ(code_of([&] { session->logits({64}, false); }), ExitCode::kUsage);
+  EXPECT_EQ(code_of([&] { session->logits({}, false); }), ExitCode::kUsage);
+  EXPECT_EQ(session->logits({1, 2}, false)->shape(), std::vector<int64_t>{64});
 }
 
 }  // namespace

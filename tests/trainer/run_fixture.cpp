@@ -100,7 +100,8 @@ std::vector<Json> RunTest::lines(const std::string& name) const {
 
 std::map<int64_t, double> RunTest::losses() const {
   std::map<int64_t, double> result;
-  for (const Json& line : lines("metrics.jsonl")) result[line.at("step")] = line.at("loss");
+  for (const Json& line : lines("metrics.jsonl"))
+    if (line.contains("loss")) result[line.at("step")] = line.at("loss");
   return result;
 }
 

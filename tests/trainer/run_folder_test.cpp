@@ -65,14 +65,16 @@ TEST(RunFolder, HoldsWhatWasAsked) {
   EXPECT_EQ(parse_json(read_file(dir / "runs/one/versions.json"), "test"), kVersions);
 }
 
-TEST(RunFolder, IsPrivate) {
+TEST(RunFolder, IsReadableAsTheUmaskSaysButForTheEnvironment) {
   const TempDir dir;
-  const mode_t before = ::umask(0);
+  const mode_t before = ::umask(022);
   write_run_folder(real_files(), dir / "run", request(), kVersions);
   ::umask(before);
   for (const auto& entry : fs::recursive_directory_iterator(dir.path())) {
-    const auto others = fs::perms::group_all | fs::perms::others_all;
-    EXPECT_EQ(entry.status().permissions() & others, fs::perms::none) << entry.path();
+    struct stat info = {};
+    ASSERT_EQ(::stat(entry.path().c_str(), &info), 0);
+    const bool is_secret = entry.path().filename() == "env.json";
+    EXPECT_EQ(info.st_mode & 0777u, entry.is_directory() ? 0755u : is_secret ? 0600u : 0644u) << entry.path();
   }
 }
 
@@ -95,20 +97,53 @@ TEST(RunFolder, MasksSecrets) {
   EXPECT_NE(text.find("\"TYCHO_CPU\": \"avx2\""), std::string::npos);
 }
 
-TEST(RunFolder, AddsAnAttemptOnlyForALaterStartThatDiffers) {
+TEST(RunFolder, HoldsTheNewestStartAndKeepsEachThatDiffers) {
   const TempDir dir;
   RunRequest r = request();
   write_run_folder(real_files(), dir / "run", r, kVersions);
   write_run_folder(real_files(), dir / "run", r, kVersions);
   EXPECT_FALSE(fs::exists(dir / "run/attempt-2"));
-  r.config_json = R"({"seed":18})";
+  EXPECT_FALSE(fs::exists(dir / "run/attempt-1"));
+  const std::vector<std::string> names = files_below(dir / "run");
+  r.config_json = R"({"seed":18})", r.recipe_lua = "return longer\n", r.sources["recipes/a.lua"] = "-- a2";
   write_run_folder(real_files(), dir / "run", r, kVersions);
   write_run_folder(real_files(), dir / "run", r, kVersions);
-  EXPECT_EQ(read_file(dir / "run/recipe.json"), R"({"seed":17})");
-  EXPECT_EQ(read_file(dir / "run/attempt-2/recipe.json"), R"({"seed":18})");
+  EXPECT_EQ(files_below(dir / "run/attempt-1"), names);
+  EXPECT_EQ(read_file(dir / "run/attempt-1/recipe.lua"), "return r\n");
+  EXPECT_EQ(read_file(dir / "run/attempt-1/recipe.json"), R"({"seed":17})");
+  EXPECT_EQ(read_file(dir / "run/attempt-1/sources/recipes/a.lua"), "-- a");
+  for (const char* newest : {"run/", "run/attempt-2/"}) {
+    EXPECT_EQ(read_file(dir / newest + "recipe.json"), R"({"seed":18})");
+    EXPECT_EQ(read_file(dir / newest + "recipe.lua"), "return longer\n");
+    EXPECT_EQ(read_file(dir / newest + "sources/recipes/a.lua"), "-- a2");
+  }
   EXPECT_FALSE(fs::exists(dir / "run/attempt-3"));
   write_run_folder(real_files(), dir / "run", request(), kVersions);
   EXPECT_EQ(read_file(dir / "run/attempt-3/recipe.json"), R"({"seed":17})");
+  EXPECT_EQ(read_file(dir / "run/recipe.json"), R"({"seed":17})");
+  EXPECT_EQ(read_file(dir / "run/attempt-1/recipe.json"), R"({"seed":17})");
+}
+
+TEST(RunFolder, HoldsTheNewestStartAfterAnyFailureOnTheWayThere) {
+  RunRequest longer = request();
+  longer.config_json = R"({"seed":18})", longer.recipe_lua = "return longer\n";
+  for (int fail_at = 1;; ++fail_at) {
+    const TempDir dir;
+    write_run_folder(real_files(), dir / "run", request(), kVersions);
+    FaultyFiles files(fail_at);
+    bool failed = false;
+    try {
+      write_run_folder(files, dir / "run", longer, kVersions);
+    } catch (const Error&) {
+      failed = true;
+    }
+    if (!failed) break;
+    FaultyFiles healthy;
+    write_run_folder(healthy, dir / "run", longer, kVersions);
+    EXPECT_EQ(read_file(dir / "run/recipe.lua"), "return longer\n") << fail_at;
+    EXPECT_EQ(read_file(newest_record(dir / "run") + "/recipe.json"), R"({"seed":18})") << fail_at;
+    EXPECT_EQ(read_file(dir / "run/attempt-1/recipe.json"), R"({"seed":17})") << fail_at;
+  }
 }
 
 TEST(RunFolder, IsCompleteAfterAnyFailureAndANewStart) {

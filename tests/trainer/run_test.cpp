@@ -121,12 +121,54 @@ TEST_F(RunTest, AStopBeforeTheFirstStepSavesNothingAndCanResume) {
   EXPECT_EQ(run(), 0);
 }
 
+TEST_F(RunTest, AFinishedRunThatIsAskedForSomethingElseSaysWhatDiffersAndWhatToType) {
+  write_data(40, 16, 64);
+  ASSERT_EQ(run(), 0);
+  const std::string recorded = read_file(run_dir() + "/recipe.json");
+  const auto refused = [&](const std::string& differs) {
+    const Error error = run_error();
+    EXPECT_EQ(error.code(), ExitCode::kRecipe);
+    const std::string text = error.what();
+    for (const std::string& part :
+         {std::string("nothing left to train: " + run_dir() + " is at step 12 of "), differs,
+          std::string("max_duration=24ba"), std::string("resume=none"), std::string("run_name=NAME")})
+      EXPECT_NE(text.find(part), std::string::npos) << text;
+    EXPECT_EQ(read_file(run_dir() + "/recipe.json"), recorded) << "what was never trained is not recorded";
+    EXPECT_FALSE(fs::exists(run_dir() + "/attempt-2"));
+    EXPECT_EQ(saved_steps(run_dir()).front(), 12);
+  };
+  const TrainConfig before = config_;
+  config_.optimizer.value = AdamWConfig{.lr = 2e-2};
+  refused("optimizer.lr                 0.01 -> 0.02");
+  config_ = before;
+  config_.max_duration = {8, DurationUnit::kBatch};
+  refused("max_duration                 12ba -> 8ba");
+  config_ = before;
+  config_.eval_data["val"].value = config_.train_data.as<MdsConfig>();
+  refused("eval_data.val");
+  config_ = before;
+  config_.log.every = {5, DurationUnit::kBatch};  // asks for nothing that is not there
+  config_.threads = 1;
+  EXPECT_EQ(run(), 0);
+}
+
+TEST_F(RunTest, ARunThatIsExtendedHasTheRecipeThatItNowFollows) {
+  write_data(40, 16, 64);
+  ASSERT_EQ(run(), 0);
+  config_.max_duration = {15, DurationUnit::kBatch};
+  ASSERT_EQ(run(), 0);
+  EXPECT_EQ(parse_json(read_file(run_dir() + "/recipe.json"), "test").at("max_duration"), "15ba");
+  EXPECT_EQ(parse_json(read_file(run_dir() + "/attempt-1/recipe.json"), "test").at("max_duration"), "12ba");
+}
+
 TEST_F(RunTest, AFinishedRunStartedAgainIsDoneAtOnceAndALongerOneGoesOn) {
   write_data(40, 16, 64);
   ASSERT_EQ(run(), 0);
   const size_t records = lines("metrics.jsonl").size();
   EXPECT_EQ(run(), 0);
   EXPECT_EQ(lines("metrics.jsonl").size(), records);
+  EXPECT_EQ(lines("events.jsonl").back().at("text"),
+            "done, nothing left to train: all 12 steps were done before; a longer max_duration trains on");
   config_.max_duration = {15, DurationUnit::kBatch};
   EXPECT_EQ(run(), 0);
   EXPECT_EQ(losses().rbegin()->first, 15);

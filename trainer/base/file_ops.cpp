@@ -165,20 +165,21 @@ bool is_dir(const std::string& path) {
 
 }  // namespace
 
-std::unique_ptr<OutputFile> FileOps::create(const std::string& path, bool direct) {
-  const int fd = open_retrying(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+std::unique_ptr<OutputFile> FileOps::create(const std::string& path, bool direct, Readers readers) {
+  const mode_t mode = readers == Readers::kOwner ? 0600 : 0666;
+  const int fd = open_retrying(path, O_WRONLY | O_CREAT | O_EXCL, mode);
   if (fd < 0) fail_write("create", path, errno);
   return std::make_unique<RealFile>(fd, path, direct);
 }
 
 std::unique_ptr<OutputFile> FileOps::append(const std::string& path) {
-  const int fd = open_retrying(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+  const int fd = open_retrying(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
   if (fd < 0) fail_write("append to", path, errno);
   return std::make_unique<RealFile>(fd, path, false);
 }
 
 void FileOps::make_dir(const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) < 0) fail_write("create the folder", path, errno);
+  if (::mkdir(path.c_str(), 0777) < 0) fail_write("create the folder", path, errno);
 }
 
 void FileOps::rename(const std::string& from, const std::string& to) {
@@ -217,12 +218,12 @@ FileOps& real_files() {
   return files;
 }
 
-void write_file_atomically(FileOps& files, const std::string& path, std::string_view text) {
+void write_file_atomically(FileOps& files, const std::string& path, std::string_view text, Readers readers) {
   const std::string temporary = path + ".tmp-" + std::to_string(::getpid());
   // Only an earlier process of the same number can have left one.
   if (::access(temporary.c_str(), F_OK) == 0) files.remove_file(temporary);
   try {
-    const auto file = files.create(temporary);
+    const auto file = files.create(temporary, /*direct=*/false, readers);
     file->write(text.data(), text.size());
     file->sync();
     file->close();

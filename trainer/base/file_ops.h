@@ -22,17 +22,20 @@ class OutputFile {
   virtual void close() = 0;
 };
 
+/// Who may read a new file: those whom the umask allows, or its owner alone, for what may hold secrets.
+enum class Readers { kUmask, kOwner };
+
 /// The calls that change a file system. One real implementation; tests derive to inject faults.
 class FileOps {
  public:
   virtual ~FileOps() = default;
-  /// Creates a file that must not exist (O_EXCL), mode 0600. `direct` asks for O_DIRECT and falls back where
-  /// the file system refuses it; writes of whole 4096-byte blocks from 4096-aligned memory are then not
-  /// copied.
-  virtual std::unique_ptr<OutputFile> create(const std::string& path, bool direct = false);
+  /// Creates a file that must not exist (O_EXCL). `direct` asks for O_DIRECT and falls back where the file
+  /// system refuses it; writes of whole 4096-byte blocks from 4096-aligned memory are then not copied.
+  virtual std::unique_ptr<OutputFile> create(const std::string& path, bool direct = false,
+                                             Readers readers = Readers::kUmask);
   /// Opens for appending, creating it when absent.
   virtual std::unique_ptr<OutputFile> append(const std::string& path);
-  /// Creates one directory, mode 0700, which must not exist.
+  /// Creates one directory, which must not exist.
   virtual void make_dir(const std::string& path);
   virtual void rename(const std::string& from, const std::string& to);
   /// A second name for a file; false when there is something of that name. Of many that try at once, on any
@@ -48,7 +51,8 @@ class FileOps {
 FileOps& real_files();
 
 /// Writes `text` to path durably and atomically: path.tmp-<pid>, fsync, rename, fsync of the directory.
-void write_file_atomically(FileOps& files, const std::string& path, std::string_view text);
+void write_file_atomically(FileOps& files, const std::string& path, std::string_view text,
+                           Readers readers = Readers::kUmask);
 /// make_dir for every missing part of the path; existing directories are fine.
 void make_dirs(FileOps& files, const std::string& path);
 /// The whole file. Throws Error (kUnusable) that names the path.

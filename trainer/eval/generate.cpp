@@ -44,6 +44,13 @@ double uniform_draw(uint64_t seed, int64_t sample, int64_t token) {
   return (static_cast<double>(words[0]) + static_cast<double>(words[1]) * 0x1p-32) * 0x1p-32;
 }
 
+void check_ids(const char* what, const std::vector<int32_t>& ids, const TrainConfig& config) {
+  const int64_t vocab = model_layout(config.model).vocab_size;
+  for (const int32_t id : ids)
+    if (id < 0 || id >= vocab)
+      fail(ExitCode::kUsage, "[{}] wanted tokens from 0 to {}, given {}", what, vocab - 1, id);
+}
+
 std::vector<float> host_row(const Tensor& logits_BV) {
   const Tensor row = logits_BV.select(0, 0).contiguous().cpu();
   return {row.data_ptr<float>(), row.data_ptr<float>() + row.numel()};
@@ -61,22 +68,27 @@ Generator::Generator(const CheckpointReader& checkpoint, const std::string& toke
                                                          FlatUnit::Use::kInfer))),
       own_tokenizer_(tokenizer_of(checkpoint, tokenizer)),
       units_(*own_units_),
-      tokenizer_(*own_tokenizer_) {
+      tokenizer_(own_tokenizer_.get()) {
   check_fit(checkpoint, own_units_->owned(), nullptr);
   load_tensors(checkpoint, own_units_->owned(), nullptr);
 }
 
-Generator::Generator(const TrainConfig& config, UnitStore& units, const Tokenizer& tokenizer,
+Generator::Generator(const TrainConfig& config, UnitStore& units, const Tokenizer* tokenizer,
                      const at::Device& device)
     : config_(config), device_(device), units_(units), tokenizer_(tokenizer) {}
 
-std::vector<int32_t> Generator::encode(const std::string& prompt) const {
-  std::vector<int32_t> ids = tokenizer_.encode(prompt);
+void Generator::check_prompt(const std::vector<int32_t>& ids) const {
   const int64_t longest = longest_sequence(config_);
   if (ids.empty() || std::cmp_greater_equal(ids.size(), longest))
     fail(ExitCode::kUsage,
          "[generate] wanted a prompt of 1 to {} tokens (the model's longest sequence is {}), given {}",
          longest - 1, longest, ids.size());
+  check_ids("generate", ids, config_);
+}
+
+std::vector<int32_t> Generator::encode(const std::string& prompt) const {
+  std::vector<int32_t> ids = tokenizer_->encode(prompt);
+  check_prompt(ids);
   return ids;
 }
 
@@ -108,11 +120,12 @@ std::optional<Generated> Generator::generate(const std::vector<int32_t>& prompt,
       result.token_ids.push_back(id);
       result.logprobs.push_back(log_probability(models_own, id));
     }
+    if (tokenizer_ == nullptr) continue;
     if (!writes(id) && !options.ignore_eos) {
       result.finish = Finish::kEos;
       break;
     }
-    if (writes(id) && stream.add(tokenizer_.token_bytes(id))) {
+    if (writes(id) && stream.add(tokenizer_->token_bytes(id))) {
       result.tokens += 1;
       result.finish = Finish::kStop;
       break;
@@ -122,15 +135,16 @@ std::optional<Generated> Generator::generate(const std::vector<int32_t>& prompt,
   return result;
 }
 
-Tensor last_logits(const TrainConfig& config, UnitStore& units, const at::Device& device,
-                   const std::vector<int32_t>& tokens) {
+Tensor logits_of(const TrainConfig& config, UnitStore& units, const at::Device& device,
+                 const std::vector<int32_t>& tokens, const DecoderLook& look) {
   const auto count = static_cast<int64_t>(tokens.size());
   const int64_t longest = longest_sequence(config);
   if (count == 0 || count > longest)
     fail(ExitCode::kUsage, "[logits] wanted 1 to {} tokens (the model's longest sequence), given {}", longest,
          count);
+  check_ids("logits", tokens, config);
   Decoder decoder(config.model, units, 1, count, compute_dtype(config.precision), device);
-  return decoder.next_logits(token_tensor(tokens, device)).select(0, 0);
+  return decoder.next_logits(token_tensor(tokens, device), look);
 }
 
 }  // namespace tycho

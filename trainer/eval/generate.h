@@ -46,13 +46,17 @@ class Generator {
   /// `tokenizer` names a tokenizer.json, "" takes the checkpoint's own. Throws Error (kUnusable) when there
   /// is none.
   Generator(const CheckpointReader& checkpoint, const std::string& tokenizer, const at::Device& device);
-  /// With weights that are there, of a training for one; both outlive it.
-  Generator(const TrainConfig& config, UnitStore& units, const Tokenizer& tokenizer,
+  /// With weights that are there, of a training for one; both outlive it. Without a tokenizer prompts are
+  /// ids, nothing is written, and every text goes on to max_tokens.
+  Generator(const TrainConfig& config, UnitStore& units, const Tokenizer* tokenizer,
             const at::Device& device);
 
   /// The tokens of a prompt. Throws Error (kUsage) when they are none, or leave no room in the model's
   /// longest sequence.
   std::vector<int32_t> encode(const std::string& prompt) const;
+  /// Throws Error (kUsage) for a prompt that is empty, leaves no room, or has ids that the model does not
+  /// have.
+  void check_prompt(const std::vector<int32_t>& ids) const;
 
   /// Goes on from a prompt's tokens and hands whole UTF-8 characters to `emit` as they come. A function of
   /// (prompt, options, sample): prompts and samples do not see each other. Nothing when `stop` is not 0
@@ -62,19 +66,19 @@ class Generator {
                                     const std::atomic<int>& stop);
 
  private:
-  bool writes(int32_t id) const { return id < tokenizer_.size() && !tokenizer_.is_special(id); }
+  bool writes(int32_t id) const { return id < tokenizer_->size() && !tokenizer_->is_special(id); }
 
   TrainConfig config_;
   at::Device device_;
   std::unique_ptr<LocalUnits> own_units_;     // none when they are another's
   std::unique_ptr<Tokenizer> own_tokenizer_;  // likewise
   UnitStore& units_;
-  const Tokenizer& tokenizer_;
+  const Tokenizer* tokenizer_;  // null: none
 };
 
-/// fp32 logits [V] on the device, after the last of these tokens, one or more. Throws Error (kUsage) when
-/// they are more than the model's longest sequence.
-Tensor last_logits(const TrainConfig& config, UnitStore& units, const at::Device& device,
-                   const std::vector<int32_t>& tokens);
+/// fp32 logits [1, V] on the device, after the last of these tokens, one or more; what `look` asks for beside
+/// that. Throws Error (kUsage) when they are more than the model's longest sequence.
+Tensor logits_of(const TrainConfig& config, UnitStore& units, const at::Device& device,
+                 const std::vector<int32_t>& tokens, const DecoderLook& look = {});
 
 }  // namespace tycho

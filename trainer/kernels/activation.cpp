@@ -4,10 +4,12 @@
 #include <ATen/ops/empty.h>
 
 #include "trainer/kernels/dispatch.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 
 void activation(Activation f, const Tensor& x, Tensor& y) {
+  const Range range("tycho::activation");
   const char* op = "activation";
   check_tensor(op, "x", x, x.sizes(), x.scalar_type(), x.device());
   check_tensor(op, "y", y, x.sizes(), x.scalar_type(), x.device());
@@ -16,6 +18,7 @@ void activation(Activation f, const Tensor& x, Tensor& y) {
 }
 
 void activation_backward(Activation f, const Tensor& x, const Tensor& dy, Tensor& dx, Tensor& y) {
+  const Range range("tycho::activation_backward");
   const char* op = "activation_backward";
   check_tensor(op, "x", x, x.sizes(), x.scalar_type(), x.device());
   check_tensor(op, "dy", dy, x.sizes(), x.scalar_type(), x.device());
@@ -26,6 +29,7 @@ void activation_backward(Activation f, const Tensor& x, const Tensor& dy, Tensor
 }
 
 void bias_activation(Activation f, const Tensor& bias_M, const Tensor& x_NM, Tensor& y_NM) {
+  const Range range("tycho::bias_activation");
   const char* op = "bias_activation";
   const RowsShape shape = rows_of(op, "x", x_NM);
   const auto dtype = x_NM.scalar_type();
@@ -38,6 +42,7 @@ void bias_activation(Activation f, const Tensor& bias_M, const Tensor& x_NM, Ten
 
 void bias_activation_backward(Activation f, const Tensor& bias_M, const Tensor& x_NM, const Tensor& dy_NM,
                               Tensor& dx_NM, Tensor& y_NM, Tensor& dbias_M, bool add) {
+  const Range range("tycho::bias_activation_backward");
   const char* op = "bias_activation_backward";
   const RowsShape shape = rows_of(op, "x", x_NM);
   const auto dtype = x_NM.scalar_type();
@@ -58,6 +63,7 @@ void bias_activation_backward(Activation f, const Tensor& bias_M, const Tensor& 
 }
 
 void gated_activation(Activation f, const Tensor& gate_up_N2F, Tensor& y_NF) {
+  const Range range("tycho::gated_activation");
   const char* op = "gated_activation";
   const RowsShape shape = rows_of(op, "y", y_NF);
   const auto dtype = y_NF.scalar_type();
@@ -69,6 +75,7 @@ void gated_activation(Activation f, const Tensor& gate_up_N2F, Tensor& y_NF) {
 
 void gated_activation_backward(Activation f, const Tensor& gate_up_N2F, const Tensor& dy_NF,
                                Tensor& dgate_up_N2F, Tensor& y_NF) {
+  const Range range("tycho::gated_activation_backward");
   const char* op = "gated_activation_backward";
   const RowsShape shape = rows_of(op, "dy", dy_NF);
   const auto dtype = dy_NF.scalar_type();

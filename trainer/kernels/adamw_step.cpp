@@ -3,11 +3,13 @@
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 
 void adamw_step(const AdamWScalars& scalars, const Tensor& grad_scale_1, const WeightTensors& weights,
                 const Tensor& grads, Tensor& m, Tensor& v) {
+  const Range range("tycho::adamw_step");
   const char* op = "adamw_step";
   const OptimizedWeights raw = optimized_weights(op, weights);
   const auto shape = weights.params.sizes();

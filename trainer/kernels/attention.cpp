@@ -5,6 +5,7 @@
 #include "trainer/base/flash_limits.h"
 #include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/product_attention.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 namespace {
@@ -38,6 +39,7 @@ AttentionRoute attention_route(const at::Device& device, at::ScalarType type, co
 
 void attention(const AttentionShape& s, const ScoreRules& rules, const Tensor& qkv_NC, AttentionSaved saved,
                const FlashRules& flash) {
+  const Range range("tycho::attention");
   const char* op = "attention";
   check_attention(op, s, rules, qkv_NC, saved);
   switch (attention_route(qkv_NC.device(), qkv_NC.scalar_type(), s, rules)) {
@@ -54,6 +56,7 @@ void attention(const AttentionShape& s, const ScoreRules& rules, const Tensor& q
 void attention_backward(const AttentionShape& s, const ScoreRules& rules, const Tensor& qkv_NC,
                         AttentionSaved saved, const Tensor& dout_NE, Tensor& dqkv_NC,
                         const FlashRules& flash) {
+  const Range range("tycho::attention_backward");
   const char* op = "attention_backward";
   check_attention(op, s, rules, qkv_NC, saved);
   check_tensor(op, "dout", dout_NE, saved.out_NE.sizes(), qkv_NC.scalar_type(), qkv_NC.device());

@@ -4,10 +4,12 @@
 #include <ATen/ops/empty.h>
 
 #include "trainer/kernels/dispatch.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 
 void add_bias(const Tensor& bias_M, const Tensor& x_NM, Tensor& y_NM) {
+  const Range range("tycho::add_bias");
   const RowsShape shape = rows_of("add_bias", "y", y_NM);
   check_tensor("add_bias", "x", x_NM, {shape.rows, shape.dim}, y_NM.scalar_type(), y_NM.device());
   check_tensor("add_bias", "y", y_NM, {shape.rows, shape.dim}, y_NM.scalar_type(), y_NM.device());
@@ -17,6 +19,7 @@ void add_bias(const Tensor& bias_M, const Tensor& x_NM, Tensor& y_NM) {
 }
 
 void bias_gradient(const Tensor& dy_NM, Tensor& dbias_M, bool add) {
+  const Range range("tycho::bias_gradient");
   const char* op = "bias_gradient";
   const RowsShape shape = rows_of(op, "dy", dy_NM);
   check_tensor(op, "dy", dy_NM, {shape.rows, shape.dim}, dy_NM.scalar_type(), dy_NM.device());

@@ -3,6 +3,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 namespace {
@@ -14,6 +15,7 @@ void check_limit(const char* op, double limit) {
 }  // namespace
 
 void clamp(double limit, const Tensor& x, Tensor& y) {
+  const Range range("tycho::clamp");
   check_limit("clamp", limit);
   check_tensor("clamp", "x", x, x.sizes(), x.scalar_type(), x.device());
   check_tensor("clamp", "y", y, x.sizes(), x.scalar_type(), x.device());
@@ -22,6 +24,7 @@ void clamp(double limit, const Tensor& x, Tensor& y) {
 }
 
 void clamp_backward(double limit, const Tensor& x, const Tensor& dy, Tensor& dx) {
+  const Range range("tycho::clamp_backward");
   const char* op = "clamp_backward";
   check_limit(op, limit);
   check_tensor(op, "x", x, x.sizes(), x.scalar_type(), x.device());

@@ -3,6 +3,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 namespace {
@@ -22,6 +23,7 @@ void check_targets(const Tensor& targets_N, int64_t vocab) {
 
 void cross_entropy(const LogitRules& rules, Tensor& logits_NV, const Tensor& targets_N,
                    const Tensor& weight_1, bool write_gradient, Tensor& losses_N) {
+  const Range range("tycho::cross_entropy");
   const char* op = "cross_entropy";
   TYCHO_CHECK(rules.softcap >= 0, "[cross_entropy] wanted a soft cap above 0, or 0 for none, got {}",
               rules.softcap);

@@ -3,10 +3,12 @@
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 
 void dropout(const DropoutMask& mask, const Tensor& x_ND, const Tensor& residual_ND, Tensor& y_ND) {
+  const Range range("tycho::dropout");
   const char* op = "dropout";
   TYCHO_CHECK(mask.p >= 0 && mask.p < 1, "[dropout] wanted a probability in [0, 1), got {}", mask.p);
   const RowsShape shape = rows_of(op, "x", x_ND);

@@ -5,6 +5,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 namespace {
@@ -39,6 +40,7 @@ PositionRows position_rows(const LearnedPositions& positions, RowsShape shape, c
 
 void embedding(const Tensor& tokens_N, const Tensor& table_VD, Tensor& y_ND,
                const LearnedPositions& positions) {
+  const Range range("tycho::embedding");
   const RowsShape shape = rows_of("embedding", "y", y_ND);
   const RowsShape table = rows_of("embedding", "table", table_VD);
   const auto dtype = y_ND.scalar_type();
@@ -53,6 +55,7 @@ void embedding(const Tensor& tokens_N, const Tensor& table_VD, Tensor& y_ND,
 }
 
 void embedding_backward(const Tensor& tokens_N, const Tensor& dy_ND, Tensor& dtable_VD) {
+  const Range range("tycho::embedding_backward");
   const char* op = "embedding_backward";
   const RowsShape shape = rows_of(op, "dy", dy_ND);
   const RowsShape table = rows_of(op, "dtable", dtable_VD);
@@ -70,6 +73,7 @@ void embedding_backward(const Tensor& tokens_N, const Tensor& dy_ND, Tensor& dta
 }
 
 void position_gradient(const Tensor& dy_ND, int64_t seq, Tensor& dtable_PD, bool add) {
+  const Range range("tycho::position_gradient");
   const char* op = "position_gradient";
   const RowsShape shape = rows_of(op, "dy", dy_ND);
   const RowsShape table = rows_of(op, "dtable", dtable_PD);

@@ -3,10 +3,12 @@
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 
 void add_sum_of_squares(const Tensor& grads, Tensor& sum_1) {
+  const Range range("tycho::add_sum_of_squares");
   check_tensor("grad_norm", "grads", grads, grads.sizes(), at::kFloat, grads.device());
   check_tensor("grad_norm", "sum", sum_1, {1}, at::kDouble, grads.device());
   kernels(grads).sum_of_squares(grads.numel(), grads.const_data_ptr<float>(),

@@ -58,7 +58,7 @@ tycho_library(kernels TORCH
           kernels/layer_norm.h kernels/lion_step.h kernels/matmul.h kernels/muon_step.h kernels/norm_shape.h
           kernels/optimized_weights.h kernels/product_attention.h kernels/sgd_step.h kernels/rms_norm.h kernels/rope.h
           kernels/rope_frequencies.h kernels/temperature.h kernels/tensor.h
-  DEPS PUBLIC config kernels_cpu)
+  DEPS PUBLIC config kernels_cpu ranges)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
   target_compile_definitions(tycho_kernels PRIVATE TYCHO_X86_KERNELS)
 endif()

@@ -5,10 +5,12 @@
 
 #include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/norm_shape.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 void layer_norm(const Tensor& x_NC, const Tensor& weight_D, const Tensor& bias_D, double eps, Tensor& y_NC,
                 Tensor& mean_S, Tensor& inv_std_S) {
+  const Range range("tycho::layer_norm");
   const char* op = "layer_norm";
   const NormShape shape = norm_shape(op, x_NC, weight_D, "y", y_NC);
   const auto device = x_NC.device();
@@ -24,6 +26,7 @@ void layer_norm(const Tensor& x_NC, const Tensor& weight_D, const Tensor& bias_D
 void layer_norm_backward(const Tensor& x_NC, const Tensor& weight_D, const Tensor& mean_S,
                          const Tensor& inv_std_S, const Tensor& dy_NC, Tensor& dx_NC, bool add_to_dx,
                          Tensor& dweight_D, Tensor& dbias_D, bool add_to_dweight) {
+  const Range range("tycho::layer_norm_backward");
   const char* op = "layer_norm_backward";
   NormShape shape = norm_shape(op, x_NC, weight_D, "dy", dy_NC);
   const auto device = x_NC.device();

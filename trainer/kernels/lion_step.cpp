@@ -2,11 +2,13 @@
 #include "trainer/kernels/lion_step.h"
 
 #include "trainer/kernels/dispatch.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 
 void lion_step(const LionScalars& scalars, const Tensor& grad_scale_1, const WeightTensors& weights,
                const Tensor& grads, Tensor& m) {
+  const Range range("tycho::lion_step");
   const char* op = "lion_step";
   const OptimizedWeights raw = optimized_weights(op, weights);
   const auto device = weights.params.device();

@@ -6,6 +6,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 namespace {
@@ -43,6 +44,7 @@ MatmulOperand operand(const char* op, const Tensor& matrix, bool transposed) {
 /// out = left · rightᵀ (+ added), each operand a matrix or its transpose.
 void product(const char* op, const MatmulOperand& left, const MatmulOperand& right, int64_t depth,
              const Tensor* added, Tensor& out) {
+  const Range range("tycho::", op);
   cpu_kernels().matmul({out.size(0), out.size(1), depth}, left, right,
                        {out.mutable_data_ptr(), dtype_of(op, out), added ? added->const_data_ptr() : nullptr},
                        nullptr);

@@ -3,11 +3,13 @@
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 
 void muon_momentum(double momentum, bool nesterov, const Tensor& grad_scale_1, const Tensor& grads, Tensor& b,
                    Tensor& update) {
+  const Range range("tycho::muon_momentum");
   const char* op = "muon_momentum";
   const auto device = grads.device();
   check_tensor(op, "grad_scale", grad_scale_1, {1}, at::kFloat, device);
@@ -21,6 +23,7 @@ void muon_momentum(double momentum, bool nesterov, const Tensor& grad_scale_1, c
 }
 
 void add_update(double step_size, double decay, const WeightTensors& weights, const Tensor& update) {
+  const Range range("tycho::add_update");
   const char* op = "add_update";
   const OptimizedWeights raw = optimized_weights(op, weights);
   TYCHO_CHECK(update.is_contiguous() && update.numel() == weights.params.numel(),

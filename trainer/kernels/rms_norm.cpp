@@ -5,10 +5,12 @@
 
 #include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/norm_shape.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 
 void rms_norm(const Tensor& x_NC, const Tensor& weight_D, double eps, Tensor& y_NC, Tensor& inv_rms_S) {
+  const Range range("tycho::rms_norm");
   const NormShape shape = norm_shape("rms_norm", x_NC, weight_D, "y", y_NC);
   check_tensor("rms_norm", "inv_rms", inv_rms_S, {shape.rows * shape.groups}, at::kFloat, x_NC.device());
   kernels(x_NC).rms_norm(shape, dtype_of("rms_norm", x_NC), x_NC.const_data_ptr(), weight_D.const_data_ptr(),
@@ -19,6 +21,7 @@ void rms_norm(const Tensor& x_NC, const Tensor& weight_D, double eps, Tensor& y_
 void rms_norm_backward(const Tensor& x_NC, const Tensor& weight_D, const Tensor& inv_rms_S,
                        const Tensor& dy_NC, Tensor& dx_NC, bool add_to_dx, Tensor& dweight_D,
                        bool add_to_dweight) {
+  const Range range("tycho::rms_norm_backward");
   const char* op = "rms_norm_backward";
   NormShape shape = norm_shape(op, x_NC, weight_D, "dy", dy_NC);
   const auto device = x_NC.device();

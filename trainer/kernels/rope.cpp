@@ -7,6 +7,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 namespace {
@@ -50,6 +51,7 @@ RopeTables xpos_tables(int64_t num_positions, const std::vector<double>& frequen
 
 void rope(Tensor& qkv_NC, const Tensor& cos_sin, int64_t seq, int64_t first_position, HeadRange heads,
           int64_t head_dim, bool inverse) {
+  const Range range("tycho::rope");
   const RowsShape rows = rows_of("rope", "qkv", qkv_NC);
   check_tensor("rope", "qkv", qkv_NC, {rows.rows, rows.dim}, qkv_NC.scalar_type(), qkv_NC.device());
   TYCHO_CHECK(cos_sin.dim() == 3, "[rope] cos_sin: wanted the table of rope_table, got {} dims",

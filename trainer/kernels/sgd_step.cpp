@@ -2,11 +2,13 @@
 #include "trainer/kernels/sgd_step.h"
 
 #include "trainer/kernels/dispatch.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 
 void sgd_step(const SgdScalars& scalars, const Tensor& grad_scale_1, const WeightTensors& weights,
               const Tensor& grads, Tensor& b) {
+  const Range range("tycho::sgd_step");
   const char* op = "sgd_step";
   const OptimizedWeights raw = optimized_weights(op, weights);
   const auto device = weights.params.device();

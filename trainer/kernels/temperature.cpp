@@ -3,11 +3,13 @@
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 
 void temperature(TemperatureRule rule, int64_t seq, int64_t first_position, const Tensor& position_N,
                  Tensor& x_NE) {
+  const Range range("tycho::temperature");
   const char* op = "temperature";
   TYCHO_CHECK(rule.floor_scale > 0, "[{}] wanted a floor_scale above 0, got {}", op, rule.floor_scale);
   const RowsShape rows = rows_of(op, "x", x_NE);

@@ -113,7 +113,7 @@ void Model::run_forward(int64_t i) {
 
 void Model::run_backward(int64_t i, bool add) {
   const Views& params = units_.acquire(block_unit(i), Pass::kBackward);
-  {
+  if (recompute_.of(i) != Recompute::kNone) {
     const Range range("block ", i, " recompute");
     block(i).recompute(recompute_.of(i), params, stream(i), block_activations(i));
   }
@@ -180,7 +180,7 @@ Decoder::Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int
   }
 }
 
-Tensor Decoder::next_logits(const Tensor& tokens_N) {
+Tensor Decoder::next_logits(const Tensor& tokens_N, const DecoderLook& look) {
   const int64_t seq = tokens_N.numel() / batch_;
   TYCHO_CHECK(cache_.length + seq <= num_positions_,
               "[decoder] wanted room for {} more tokens after {}, the cache has {}", seq, cache_.length,
@@ -193,14 +193,19 @@ Tensor Decoder::next_logits(const Tensor& tokens_N) {
     const int unit = static_cast<int>(i) + 1;
     const DecoderBlock& block = blocks_[static_cast<size_t>(i)];
     inputs.push_back(spec_.shares_x() ? x_ND : Tensor());
+    if (look.streams != nullptr) look.streams->push_back(x_ND.clone());
     x_ND = block.forward_cached(units_.acquire(unit, Pass::kForward), x_ND,
                                 inputs[static_cast<size_t>(spec_.block(i).x_block)], cache_);
     units_.release(unit, Pass::kForward);
   }
+  if (look.streams != nullptr) look.streams->push_back(x_ND.clone());
   cache_.length += seq;
   const int head_unit = static_cast<int>(layout_.num_blocks) + 1;
   const Views& head = units_.acquire(head_unit, Pass::kForward);
-  Tensor logits_BV = head_last_logits(head_, head_views(head_params(spec_), head, table), x_ND, batch_);
+  // Every position is the last one of a sequence of its own.
+  const int64_t num_sequences = look.every_position ? tokens_N.numel() : batch_;
+  Tensor logits_BV =
+      head_last_logits(head_, head_views(head_params(spec_), head, table), x_ND, num_sequences);
   units_.release(head_unit, Pass::kForward);
   units_.release(0, Pass::kForward);
   return logits_BV;

@@ -68,6 +68,12 @@ class Model {
   bool dropping_ = false;
 };
 
+/// What a pass of a Decoder gives beside the logits after the last token.
+struct DecoderLook {
+  bool every_position = false;             // logits of all tokens: [B * T, V]
+  std::vector<Tensor>* streams = nullptr;  // gets the stream before each block and after the last, [B * T, D]
+};
+
 /// Generates: forward only, with a cache of keys and values.
 class Decoder {
  public:
@@ -75,7 +81,7 @@ class Decoder {
           at::ScalarType dtype, const at::Device& device);
   /// tokens_N: int32 [B * T], the tokens that follow those seen so far. Returns fp32 logits [B, V] after the
   /// last of them.
-  Tensor next_logits(const Tensor& tokens_N);
+  Tensor next_logits(const Tensor& tokens_N, const DecoderLook& look = {});
   int64_t length() const { return cache_.length; }
   int64_t num_positions() const { return num_positions_; }
 

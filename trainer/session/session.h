@@ -23,6 +23,9 @@ struct SessionFacts {
   Json recipe;             // resolved, every key
   int64_t num_layers = 0;  // blocks
   std::string checkpoint;  // the one that it went on from, "" for a fresh start
+  /// Lines "key  checkpoint's -> recipe's" where the recipe wants another run than the checkpoint's; "" when
+  /// it does not.
+  std::string asks_for_other;
   bool has_tokenizer = false;
 };
 
@@ -34,6 +37,8 @@ struct LrPin {
 
 struct SessionState {
   TrainState train;
+  /// What is recorded now belongs to it: train.step, or the next one while a callback looks into that.
+  int64_t recorded_step = 0;
   std::optional<StepMetrics> last;  // of the newest step; none before the first one of this process
   std::string stop_reason;          // why a command stopped the run; "" when none did
   std::optional<LrPin> lr_pin;
@@ -90,6 +95,13 @@ struct MemoryUse {
   int64_t allocated = 0, peak = 0, total = 0, before = 0;
 };
 
+/// A sequence that training will see.
+struct PeekedSequence {
+  std::vector<int32_t> tokens;
+  std::vector<int32_t> labels;  // what each token is to be followed by; negative where nothing is learned
+  bool operator==(const PeekedSequence&) const = default;
+};
+
 /// Owned by the thread that opened it, which makes every call. Methods throw Error. Those that take long end
 /// early, at a whole step, batch or token, when the stop flag that the session was opened with is not 0.
 class TrainingSession {
@@ -134,8 +146,15 @@ class TrainingSession {
   /// Goes on from a prompt. Nothing when it was stopped. Throws Error (kUsage) without a tokenizer.
   virtual std::optional<std::string> generate(const std::string& prompt, const TextOptions& options,
                                               const std::function<void(const std::string&)>& emit) = 0;
-  /// Logits after the last of these tokens, fp32 [vocabulary]: a tensor of its own.
-  virtual std::unique_ptr<TensorView> logits(const std::vector<int32_t>& tokens) = 0;
+  /// The same from tokens to tokens: those that were chosen. Wants no tokenizer; with one a special token
+  /// ends them.
+  virtual std::optional<std::vector<int32_t>> generate_tokens(const std::vector<int32_t>& prompt,
+                                                              const TextOptions& options) = 0;
+  /// Logits after the last of these tokens, fp32 [vocabulary], or after each of them, [tokens, vocabulary]: a
+  /// tensor of its own.
+  virtual std::unique_ptr<TensorView> logits(const std::vector<int32_t>& tokens, bool every_position) = 0;
+  /// The stream before each block and after the last one, [tokens, width] each: tensors of their own.
+  virtual std::vector<std::unique_ptr<TensorView>> activations(const std::vector<int32_t>& tokens) = 0;
   /// Throw Error (kUsage) without a tokenizer.
   virtual std::vector<int32_t> encode(const std::string& text) const = 0;
   virtual std::string decode(const std::vector<int32_t>& tokens) const = 0;
@@ -146,8 +165,8 @@ class TrainingSession {
   virtual Json profile_end() = 0;
   virtual ProfileState profile_state() const = 0;
 
-  /// The tokens of the next n sequences; training still gets them.
-  virtual std::vector<std::vector<int32_t>> peek(int64_t n) const = 0;
+  /// The next n sequences; training still gets them.
+  virtual std::vector<PeekedSequence> peek(int64_t n) const = 0;
   /// Adds an event to the run's record and its display (Reporter::event).
   virtual void event(const std::string& kind, const std::string& text, const Json& facts) = 0;
   /// Adds a number of this step to metrics.jsonl.

@@ -20,6 +20,10 @@ struct Histogram {
   std::vector<int64_t> counts;
 };
 
+/// Element by element. Comparisons give 0 and 1.
+enum class TensorOp { kAdd, kSub, kMul, kDiv, kPow, kEq, kNe, kLt, kLe, kGt, kGe };
+enum class TensorFunction { kAbs, kNeg, kSqrt, kExp, kLog };
+
 /// A tensor, or a part of one, on its device. Dimensions and positions count from 0, ends are exclusive.
 /// Used by the engine's thread. Throws Error (kUsage) for positions outside, (kNumerics) without memory.
 class TensorView {
@@ -36,10 +40,18 @@ class TensorView {
   virtual std::vector<double> values() const = 0;
   /// Positions [begin, end) of one dimension; shares the bytes.
   virtual std::unique_ptr<TensorView> slice(int64_t dim, int64_t begin, int64_t end) const = 0;
+  /// One position of a dimension, without that dimension; shares the bytes.
+  virtual std::unique_ptr<TensorView> select(int64_t dim, int64_t at) const = 0;
   /// The same bytes as [rows, last dimension].
   virtual std::unique_ptr<TensorView> matrix() const = 0;
   /// A copy that lives by itself, on the same device or in host memory.
   virtual std::unique_ptr<TensorView> clone(bool on_host = false) const = 0;
+  /// A new fp32 tensor: of this one and another of the engine on the same device. Their shapes are alike, or
+  /// fit as NumPy's: sizes are compared from the last on, and one of 1 is repeated.
+  virtual std::unique_ptr<TensorView> combined(TensorOp op, const TensorView& right) const = 0;
+  virtual std::unique_ptr<TensorView> applied(TensorFunction function) const = 0;
+  /// A number as a tensor without dimensions, beside this one.
+  virtual std::unique_ptr<TensorView> scalar(double value) const = 0;
 
   int64_t numel() const {
     int64_t product = 1;

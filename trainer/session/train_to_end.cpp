@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "trainer/base/error.h"
 #include "trainer/metrics/curve.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/plot.h"
@@ -26,6 +27,30 @@ std::string end_text(int signal, const SessionState& state, int64_t total_steps)
                      sigabbrev_np(signal), step);
 }
 
+/// Every step was done before this process began, and no evaluation is left either.
+bool has_nothing_left(const TrainingSession& session) {
+  const TrainState state = session.state().train;
+  return state.step >= session.facts().run.total_steps && !state.eval_open;
+}
+
+std::string nothing_left_text(const SessionFacts& facts) {
+  return fmt::format(
+      "done, nothing left to train: all {} steps were done before; a longer max_duration trains on",
+      facts.run.total_steps);
+}
+
+/// What to type instead, when a finished run is asked for something else than it has given.
+[[noreturn]] void refuse_other_recipe(const TrainingSession& session) {
+  const SessionFacts& facts = session.facts();
+  const int64_t step = session.state().train.step;
+  fail(
+      ExitCode::kRecipe,
+      "[run] nothing left to train: {} is at step {} of {}, and this recipe differs from the one that it was "
+      "trained with (trained -> asked for):{}\nmax_duration={}ba trains on, resume=none starts over, and "
+      "run_name=NAME begins another run",
+      facts.run.run_dir, step, facts.run.total_steps, facts.asks_for_other, 2 * step);
+}
+
 void draw_losses(const std::string& run_dir) {
   const PlotOptions options = {.unicode = locale_is_utf8(), .title = "loss", .x_label = "step"};
   fmt::print("\n{}", plot(read_curve(run_dir + "/metrics.jsonl", "loss"), options));
@@ -35,13 +60,17 @@ void draw_losses(const std::string& run_dir) {
 
 int train_to_end(TrainingSession& session) {
   int signal = 0;
+  const bool was_finished = has_nothing_left(session);
   try {
+    if (was_finished && !session.facts().asks_for_other.empty()) refuse_other_recipe(session);
     signal = session.fit();
   } catch (const std::exception& error) {
     session.close(std::string("failed: ") + error.what());
     throw;
   }
-  session.close(end_text(signal, session.state(), session.facts().run.total_steps));
+  session.close(was_finished && signal == 0
+                    ? nothing_left_text(session.facts())
+                    : end_text(signal, session.state(), session.facts().run.total_steps));
   const bool wanted = session.facts().recipe.at("log").at("plot");
   if (wanted && signal == 0 && session.facts().rank == 0) draw_losses(session.facts().run.run_dir);
   return signal == 0 ? 0 : 128 + signal;

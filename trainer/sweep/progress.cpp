@@ -51,7 +51,8 @@ bool RunProgress::update() {
 }
 
 void RunProgress::take_metrics(const Json& record) {
-  step_ = whole(record, "step"), tokens_ = whole(record, "tokens");
+  step_ = whole(record, "step");
+  if (record.contains("tokens")) tokens_ = whole(record, "tokens");  // numbers of callbacks come without
   newest_["step"] = step_, newest_["tokens"] = tokens_;
   const int64_t attempt = whole(record, "attempt");
   for (const auto& [key, value] : record.items()) {

@@ -1,23 +1,54 @@
 // The Lua face of the training data.
+#include <algorithm>
+
 #include "bindings/run/session_objects.h"
 
 namespace tycho {
 namespace {
 
-constexpr int64_t kMaxPeek = 4096, kMaxSkip = 1'000'000'000;
+constexpr int64_t kMaxPeek = 4096, kMaxRows = 1 << 20, kMaxSkip = 1'000'000'000;
 
-int peek(Call& call) {
+/// Lists of tokens or labels of the next sequences.
+int push_peeked(Call& call, std::vector<int32_t> PeekedSequence::*part) {
   const auto sequences = session(call).peek(call.integer(1, 1));
   lua_createtable(call.L, static_cast<int>(sequences.size()), 0);
   for (size_t i = 0; i < sequences.size(); ++i) {
-    lua_createtable(call.L, static_cast<int>(sequences[i].size()), 0);
-    for (size_t j = 0; j < sequences[i].size(); ++j) {
-      lua_pushnumber(call.L, sequences[i][j]);
+    const std::vector<int32_t>& ids = sequences[i].*part;
+    lua_createtable(call.L, static_cast<int>(ids.size()), 0);
+    for (size_t j = 0; j < ids.size(); ++j) {
+      lua_pushnumber(call.L, ids[j]);
       lua_rawseti(call.L, -2, static_cast<int>(j) + 1);
     }
     lua_rawseti(call.L, -2, static_cast<int>(i) + 1);
   }
   return 1;
+}
+
+int peek(Call& call) { return push_peeked(call, &PeekedSequence::tokens); }
+int labels(Call& call) { return push_peeked(call, &PeekedSequence::labels); }
+
+/// A token's text in quotes, so that spaces and line ends are seen.
+std::string piece(Call& call, int32_t id) {
+  if (!session(call).facts().has_tokenizer) return "";
+  return Json(session(call).decode({id})).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string label_text(int32_t label) { return label < 0 ? "-" : std::to_string(label); }
+
+int show(Call& call) {
+  const auto sequences = session(call).peek(call.integer(1, 1));
+  const auto most = static_cast<size_t>(call.integer(2, 32));
+  std::string text;
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    const PeekedSequence& one = sequences[i];
+    text += fmt::format("sequence {}, {} tokens\n  {:>6}  {:>8}  {:>8}  {}\n", i + 1, one.tokens.size(), "at",
+                        "token", "label", "text");
+    for (size_t j = 0; j < std::min(most, one.tokens.size()); ++j)
+      text += fmt::format("  {:>6}  {:>8}  {:>8}  {}\n", j + 1, one.tokens[j], label_text(one.labels[j]),
+                          piece(call, one.tokens[j]));
+    if (one.tokens.size() > most) text += fmt::format("  ... {} more\n", one.tokens.size() - most);
+  }
+  return call.push(text);
 }
 
 int decode(Call& call) {
@@ -68,6 +99,17 @@ const Class& data_class() {
             "Token ids of the next sequences; training still gets them.",
             {{"n", Kind::kInteger, "How many; 1 by default.", true, 1, kMaxPeek}},
             peek},
+           {"labels",
+            "integer[][]",
+            "What each token of the next sequences is to be followed by; negative where nothing is learned.",
+            {{"n", Kind::kInteger, "How many; 1 by default.", true, 1, kMaxPeek}},
+            labels},
+           {"show",
+            "string",
+            "The next sequences in rows: tokens, labels (- where nothing is learned) and their text.",
+            {{"n", Kind::kInteger, "How many; 1 by default.", true, 1, kMaxPeek},
+             {"rows", Kind::kInteger, "Tokens of each; 32 by default.", true, 1, kMaxRows}},
+            show},
            {"decode",
             "string",
             "The text of token ids.",

@@ -9,16 +9,34 @@ namespace {
 /// Adds an event with the step that it belongs to.
 int note(Call& call, const std::string& kind, const std::string& text, Json facts) {
   if (!call.self<SessionRef>().keeps_record) return 0;
-  facts["step"] = session(call).state().train.step;
+  facts["step"] = session(call).state().recorded_step;
   session(call).event(kind, text, facts);
   return 0;
+}
+
+/// A field as people read it: numbers short, texts quoted where they need it, the rest as JSON.
+std::string field_text(const Json& value) {
+  if (value.is_number_integer()) return value.dump();
+  if (value.is_number()) return metric_text(value.get<double>());
+  return value.is_string() ? quoted_value(value.get<std::string>()) : value.dump();
+}
+
+/// "loss spike  loss=8.1 mean=3.2".
+std::string with_fields(std::string text, const Json& fields) {
+  const char* between = "  ";
+  for (const auto& [name, value] : fields.items()) {
+    text += fmt::format("{}{}={}", between, name, field_text(value));
+    between = " ";
+  }
+  return text;
 }
 
 int message(Call& call, const char* kind) {
   Json facts = call.has(2) ? call.data(2) : Json::object();
   if (!facts.is_object())
     throw ScriptError("E_ARGUMENT", fmt::format("log:{}: fields wants names and values", kind));
-  return note(call, kind, call.text(1), std::move(facts));
+  const std::string text = with_fields(call.text(1), facts);
+  return note(call, kind, text, std::move(facts));
 }
 
 int metric(Call& call) {

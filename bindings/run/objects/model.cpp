@@ -84,16 +84,43 @@ TextOptions text_options(const Json& given) {
   return options;
 }
 
+int push_ids(Call& call, const std::vector<int32_t>& ids) {
+  lua_createtable(call.L, static_cast<int>(ids.size()), 0);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    lua_pushnumber(call.L, ids[i]);
+    lua_rawseti(call.L, -2, static_cast<int>(i) + 1);
+  }
+  return 1;
+}
+
+// From text comes text, from ids come ids.
 int generate(Call& call) {
-  const Json given = call.has(2) ? call.data(2) : Json::object();
-  const auto text = session(call).generate(call.text(1), text_options(given), [](const std::string&) {});
-  return call.push(text);
+  const TextOptions options = text_options(call.has(2) ? call.data(2) : Json::object());
+  if (const auto ids = call.tokens(1)) {
+    const auto chosen = session(call).generate_tokens(*ids, options);
+    return chosen ? push_ids(call, *chosen) : call.push_nil();
+  }
+  return call.push(session(call).generate(call.text(1), options, [](const std::string&) {}));
+}
+
+std::vector<int32_t> token_argument(Call& call) {
+  const auto ids = call.tokens(1);
+  return ids ? *ids : session(call).encode(call.text(1));
 }
 
 int logits(Call& call) {
-  auto tokens = call.tokens(1);
-  push_tensor(call, session(call).logits(tokens ? *tokens : session(call).encode(call.text(1))),
-              shared(call));
+  const Json options = call.has(2) ? call.data(2) : Json::object();
+  push_tensor(call, session(call).logits(token_argument(call), options.value("all", false)), shared(call));
+  return 1;
+}
+
+int activations(Call& call) {
+  auto streams = session(call).activations(token_argument(call));
+  lua_createtable(call.L, static_cast<int>(streams.size()), 0);
+  for (size_t i = 0; i < streams.size(); ++i) {
+    push_tensor(call, std::move(streams[i]), shared(call));
+    lua_rawseti(call.L, -2, static_cast<int>(i) + 1);
+  }
   return 1;
 }
 
@@ -177,9 +204,9 @@ const Class& model_class() {
                    {{"pattern", Kind::kText, "A name, or a regular expression as in param_groups.", false}},
                    find},
                   {"generate",
-                   "string",
-                   "Goes on from a prompt.",
-                   {{"prompt", Kind::kText, "Text to go on from.", false},
+                   "string|integer[]",
+                   "Goes on from a prompt: text from text, ids from ids, which want no tokenizer.",
+                   {{"prompt", Kind::kTokens, "Text, or a list of token ids.", false},
                     {"options",
                      Kind::kOptions,
                      "",
@@ -199,9 +226,21 @@ const Class& model_class() {
                    generate},
                   {"logits",
                    "tycho.run.Tensor",
-                   "Logits after the last token.",
+                   "Logits after the last token, or after every one.",
+                   {{"tokens", Kind::kTokens, "Text, or a list of token ids.", false},
+                    {"options",
+                     Kind::kOptions,
+                     "",
+                     true,
+                     -HUGE_VAL,
+                     HUGE_VAL,
+                     {{"all", Kind::kBoolean, "true: after every token, [tokens, vocabulary].", true}}}},
+                   logits},
+                  {"activations",
+                   "tycho.run.Tensor[]",
+                   "The stream before each block, and after the last one at the end: [tokens, width] each.",
                    {{"tokens", Kind::kTokens, "Text, or a list of token ids.", false}},
-                   logits}},
+                   activations}},
       .text = model_text,
       .index = refuse_freeze};
   return object;

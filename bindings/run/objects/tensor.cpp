@@ -1,5 +1,8 @@
 // The Lua face of tensors. Rows and dimensions count from 1 here, ends are included, as in Lua.
+#include <cmath>
+
 #include "bindings/run/session_objects.h"
+#include "trainer/session/npy.h"
 #include "trainer/session/tensor_text.h"
 
 namespace tycho {
@@ -103,6 +106,82 @@ int show(Call& call) {
   return call.push(tensor_text(view(call), call.integer(1, 20), call.integer(2, 8), unicode(call)));
 }
 
+/// A new tensor, which is counted as it owns its bytes.
+int push_result(Call& call, std::unique_ptr<TensorView> result, const TensorObject& like) {
+  push_tensor(call, std::move(result), like.of);
+  return 1;
+}
+
+/// An operand at a stack index: a tensor, or a number as one beside `like`.
+std::shared_ptr<const TensorView> operand(Call& call, int index, const TensorView& like, const char* what) {
+  if (lua_type(call.L, index) == LUA_TNUMBER) return like.scalar(lua_tonumber(call.L, index));
+  if (Objects::class_of(call.L, index) != &tensor_class())
+    throw ScriptError("E_ARGUMENT", fmt::format("{} wants a tensor or a number, given {}", what,
+                                                luaL_typename(call.L, index)));
+  const auto object =
+      std::static_pointer_cast<TensorObject>(Objects::target_of(call.L, tensor_class(), index));
+  return {object, object->view.get()};
+}
+
+/// Both operands of an operator, in the order that they are written in.
+template <TensorOp op>
+int operate(Call& call) {
+  static constexpr const char* kSigns[] = {"+", "-", "*", "/", "^"};
+  const std::string what = fmt::format("tensor {} x: x", kSigns[static_cast<int>(op)]);
+  const auto left = operand(call, 1, view(call), what.c_str()),
+             right = operand(call, 2, view(call), what.c_str());
+  return push_result(call, left->combined(op, *right), self(call));
+}
+
+template <TensorOp op>
+int compare(Call& call) {
+  const auto right = operand(call, 2, view(call), "tensor: a comparison");
+  return push_result(call, view(call).combined(op, *right), self(call));
+}
+
+template <TensorFunction function>
+int apply(Call& call) {
+  return push_result(call, view(call).applied(function), self(call));
+}
+
+/// a == b: of one shape, and every number the same. NaN is like nothing.
+int equals(Call& call) {
+  const auto left = operand(call, 1, view(call), "=="), right = operand(call, 2, view(call), "==");
+  return call.push(left->shape() == right->shape() && left->values() == right->values());
+}
+
+/// w[2]: the second row, or the second number of a vector.
+int at(Call& call) {
+  if (lua_type(call.L, 2) != LUA_TNUMBER) return call.push_nil();
+  const double wanted = lua_tonumber(call.L, 2);
+  const std::vector<int64_t>& shape = view(call).shape();
+  if (shape.empty()) bad_shape(call, "tensor[i] wants dimensions; tensor:item() is its number");
+  if (wanted != std::floor(wanted) || wanted < 1 || wanted > static_cast<double>(shape[0]))
+    bad_shape(call, fmt::format("tensor[{}]: positions are 1 to {}", wanted, shape[0]));
+  std::unique_ptr<TensorView> part = view(call).select(0, static_cast<int64_t>(wanted) - 1);
+  if (part->shape().empty()) return call.push(part->values()[0]);
+  return push_same_scope(call, std::move(part));
+}
+
+int length(Call& call) {
+  const std::vector<int64_t>& shape = view(call).shape();
+  return call.push(shape.empty() ? int64_t{0} : shape[0]);
+}
+
+int save_tensor(Call& call) {
+  const TensorObject& tensor = self(call);
+  if (tensor.of == nullptr || tensor.of->writes_files) save_npy(real_files(), view(call), call.text(1));
+  return call.push(call.text(1));
+}
+
+Method comparison(const char* name, const char* doc, Body body) {
+  return {name,
+          "tycho.run.Tensor",
+          doc,
+          {{"x", Arg::Kind::kAny, "A number, or a tensor whose shape fits.", false}},
+          body};
+}
+
 using HistogramObject = std::pair<Histogram, bool>;  // and whether to draw with Unicode
 
 }  // namespace
@@ -111,7 +190,10 @@ const Class& tensor_class() {
   using Kind = Arg::Kind;
   static const Class object = {
       .name = "tensor",
-      .doc = "Numbers on a device. Rows and dimensions count from 1. A view of the model changes with it.",
+      .doc =
+          "Numbers on a device. Rows and dimensions count from 1; w[1] is the first row, w * 2 a new tensor. "
+          "A "
+          "view of the model changes with it.",
       .fields = {{"name", "string?", "Of a parameter.", name},
                  {"shape", "integer[]", "Sizes of its dimensions.", push_shape},
                  {"dtype", "string", "f32, bf16, i32, ...", [](Call& c) { return c.push(view(c).dtype()); }},
@@ -160,13 +242,38 @@ const Class& tensor_class() {
             {},
             keep},
            {"cpu", "tycho.run.Tensor", "A copy in host memory.", {}, to_cpu},
+           {"abs", "tycho.run.Tensor", "Absolute values.", {}, apply<TensorFunction::kAbs>},
+           {"sqrt", "tycho.run.Tensor", "Square roots.", {}, apply<TensorFunction::kSqrt>},
+           {"exp", "tycho.run.Tensor", "Exponentials.", {}, apply<TensorFunction::kExp>},
+           {"log", "tycho.run.Tensor", "Natural logarithms.", {}, apply<TensorFunction::kLog>},
+           comparison("eq", "1 where it is equal to x, else 0.", compare<TensorOp::kEq>),
+           comparison("ne", "1 where it is not equal to x, else 0.", compare<TensorOp::kNe>),
+           comparison("lt", "1 where it is less than x, else 0.", compare<TensorOp::kLt>),
+           comparison("le", "1 where it is at most x, else 0.", compare<TensorOp::kLe>),
+           comparison("gt", "1 where it is more than x, else 0: w:gt(0):mean() is a share.",
+                      compare<TensorOp::kGt>),
+           comparison("ge", "1 where it is at least x, else 0.", compare<TensorOp::kGe>),
+           {"save",
+            "string",
+            "Writes it to a new file of NumPy's, numbers as float32, and gives its path.",
+            {{"path", Kind::kText, "Ends in .npy; the file is not there yet.", false}},
+            save_tensor},
            {"show",
             "string",
             "As text, with more rows.",
             {{"rows", Kind::kInteger, "20 by default.", true, 1, 10000},
              {"columns", Kind::kInteger, "8 by default.", true, 1, 1000}},
             show}},
-      .text = [](Call& c) { return c.push(tensor_text(view(c), 4, 8, unicode(c))); }};
+      .text = [](Call& c) { return c.push(tensor_text(view(c), 4, 8, unicode(c))); },
+      .index = at,
+      .length = length,
+      .operators = {{"__add", operate<TensorOp::kAdd>},
+                    {"__sub", operate<TensorOp::kSub>},
+                    {"__mul", operate<TensorOp::kMul>},
+                    {"__div", operate<TensorOp::kDiv>},
+                    {"__pow", operate<TensorOp::kPow>},
+                    {"__unm", apply<TensorFunction::kNeg>},
+                    {"__eq", equals}}};
   return object;
 }
 

@@ -90,6 +90,17 @@ local function value_of(repl, path)
   return value
 end
 
+-- The class of what a path names: of its value, or, where the objects of a run are elsewhere or not there yet, of the name.
+local function class_at(repl, path)
+  local value = value_of(repl, path)
+  if value ~= nil then
+    local class = host.class_of(value)
+    return class and class_named(class)
+  end
+  local name = path:match("^ctx[%.:]([%w_]+)$") or path
+  return class_named(repl.classes[name] or name)
+end
+
 local function global_names(repl)
   local out = {}
   for name in pairs(repl.vars) do out[#out + 1] = name end
@@ -140,8 +151,8 @@ end
 -- The signature of the method whose arguments are being typed.
 local function signature_hint(repl, line)
   local path, name = line:match("([%w_%.]+):([%w_]+)%s*%([^%(%)]*$")
-  local class = path and host.class_of(value_of(repl, path))
-  for _, method in ipairs(class and class_named(class).methods or {}) do
+  local class = path and class_at(repl, path)
+  for _, method in ipairs(class and class.methods or {}) do
     if method.name == name then return ("%s:%s  %s"):format(path, method.signature, method.doc) end
   end
 end
@@ -172,7 +183,8 @@ function M.candidates(repl, line)
   if keys then return collect(keys, "", key) end
   local path, separator, last = line:match("([%a_][%w_%.:]*)([%.:])([%w_]*)$")
   if path then
-    local names = names_below(value_of(repl, path), separator)
+    local class = class_at(repl, path)
+    local names = class and of_class(class, separator) or names_below(value_of(repl, path), separator)
     return collect(names, path .. separator, last), signature_hint(repl, line)
   end
   local quoted = {}

@@ -18,7 +18,7 @@ local function ends_early(message)
 end
 
 -- Lines before the entry keep their numbers: a place in stdin means one line of the whole session.
-local function compile(text, first_line) return loadstring(("\n"):rep(first_line - 1) .. text, "@" .. kFile) end
+local function compile(text, first_line, file) return loadstring(("\n"):rep(first_line - 1) .. text, "@" .. file) end
 
 local function without_first(_, ...) return ... end
 
@@ -27,18 +27,20 @@ local function counting(counted, variables)
   return function() return without_first(counted()) end
 end
 
--- The function of an entry that runs with `variables`; nil, a message, and whether more lines could complete it.
-function M.compile(text, first_line, variables)
-  local as_value, value_message = compile("return " .. text, first_line)
+-- The function of an entry that runs with `variables`; nil, a message, and whether more lines could complete it. `file`: what
+-- places in errors call it; stdin by default.
+function M.compile(text, first_line, variables, file)
+  file = file or kFile
+  local as_value, value_message = compile("return " .. text, first_line, file)
   if as_value then
     -- `return f()` would be a tail call, and the entry no longer on the stack when f fails.
-    local counted = compile("return nil, " .. text, first_line)
+    local counted = compile("return nil, " .. text, first_line, file)
     if not counted then return as_value end   -- "return " alone: no value
     return counting(counted, variables)
   end
-  local as_statements, message = compile(rewrite.persist(text), first_line)
+  local as_statements, message = compile(rewrite.persist(text), first_line, file)
   local head, tail = rewrite.split_last(text)
-  local with_value = head and compile(rewrite.persist(head) .. "return nil, " .. tail, first_line)
+  local with_value = head and compile(rewrite.persist(head) .. "return nil, " .. tail, first_line, file)
   if with_value then return counting(with_value, variables) end
   if as_statements then return setfenv(as_statements, variables) end
   return nil, message, (ends_early(message) or ends_early(value_message)) and true or false

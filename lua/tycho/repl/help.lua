@@ -66,12 +66,16 @@ local function page(repl, name)
   end
   local below_t = name:match("^t%.(.+)$")
   if below_t then return of_t(below_t) end
+  if repl.classes[name] then return host.class_help(repl.classes[name], "") end
   local path = name:match("^r%.(.+)$") or name
   local field = repl:field(path)
   if field then return field_text(repl, path, field) end
   local object, member = name:match("^([%w_]+)[%.:]([%w_]+)$")
+  if not repl.classes[object or name] then   -- ctx.model, ctx.model:generate
+    object, member = name:gsub("^ctx%.", ""):match("^([%w_]+)[%.:]([%w_]+)$")
+  end
   local value = rawget(repl.vars, object or name)
-  local class = value ~= nil and host.class_of(value) or object or name
+  local class = value ~= nil and host.class_of(value) or repl.classes[object or name] or object or name:gsub("^ctx%.", "")
   local text = host.class_help(class, member or "")
   if text ~= "" then return text end
   return commands.help_of(name:gsub("^:", ""))

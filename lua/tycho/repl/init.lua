@@ -89,7 +89,8 @@ end
 -- The open run's objects become names of the session.
 function Repl:bind(objects, recipe)
   running.recipe = recipe or self.draft
-  self.run_dir = objects.trainer.dir
+  self.run_dir, self.open_trainer = objects.trainer.dir, objects.trainer
+  self.built, self.built_writes = running.recipe, running.recipe and running.recipe.writes
   for name, object in pairs(objects) do self.vars[name] = object end
   return objects.trainer
 end
@@ -98,6 +99,16 @@ local function build(self, recipe)
   local behind = recipe == nil and self.draft or require("tycho.recipe").behind(recipe)
   if not behind then self.session:refuse("build", "build wants a recipe: build(r)") end
   return self:bind(host.build(session_of.finish(self.session, behind)), behind)
+end
+
+-- A run that is open keeps the recipe that it was built from.
+local function note_unused_writes(self)
+  if not self.built or self.built.writes == self.built_writes then return end
+  self.built_writes = self.built.writes
+  if pcall(function() return self.open_trainer.dir end) then
+    host.print("note: the open run keeps the recipe that it was built from; trainer:close(), then build(r), takes what is "
+      .. "set now\n")
+  end
 end
 
 local function add_functions(self)
@@ -120,12 +131,13 @@ local function banner(self)
     facts.num_params, steps)
 end
 
--- options: file or nil, arguments, files, interactive, num_ranks, apart (the host shows values and failures itself). The REPL, the text
+-- options: file or nil, arguments, files, interactive, num_ranks, apart (the host shows values and failures itself), classes
+-- (name -> class, of objects that are not here: those of a run elsewhere). The REPL, the text
 -- to begin with, and whether the recipe is whole: a person mends it at the prompt, a script ends.
 local function new(options)
   local self = setmetatable({ file = options.file, arguments = options.arguments, files = options.files,
     only_files = options.only_files, made_from = options.made_from, interactive = options.interactive,
-    num_ranks = options.num_ranks, apart = options.apart, typed = "", lines = 0, entries = {}, told = {} }, Repl)
+    num_ranks = options.num_ranks, apart = options.apart, classes = options.classes or { ctx = "control_ctx" }, typed = "", lines = 0, entries = {}, told = {} }, Repl)
   self.vars = new_variables(self)
   local text, whole = self:load()
   add_functions(self)
@@ -216,6 +228,7 @@ function Repl:run(text)
   if not ok then return self:fail(results) end
   self.entries[#self.entries + 1] = text
   print_results(self, results, text)
+  note_unused_writes(self)
   local seconds = host.now() - started
   if self.interactive and seconds > kShownSeconds then host.print(("%66s[%.2f s]\n"):format("", seconds)) end
   return "ok"
@@ -268,6 +281,10 @@ function Repl:pass_over(addressed, text)
   if text:find("^%s*[^%s%?;:]") then remember(self, text) end
   self.entries[#self.entries + 1] = addressed
 end
+
+-- For entries that are run elsewhere: the page of a name, and whether a text is the beginning of an entry.
+function Repl:help(text) return help.of_text(self, text) end
+function Repl:is_incomplete(text) return eval.is_incomplete(text) end
 
 -- Words for the one that ends at the cursor, and a line that helps.
 function Repl:complete(line) return complete.candidates(self, line) end

@@ -10,6 +10,7 @@ local values = require "tycho.values"
 local M = {}
 
 local kMaxDepth, kMaxItems, kMaxText, kWide = 4, 40, 400, 88
+local kMaxNumbers = 512   -- of a list that stands in rows
 
 local show   -- of any value, below
 
@@ -43,10 +44,35 @@ local function ordered_keys(t)
   return keys
 end
 
+-- A long list of numbers and nothing else, such as tokens, in rows that are aligned; nil for another table.
+local function number_rows(t)
+  if #t <= kMaxItems / 2 then return nil end
+  local parts, width, count = {}, 0, 0
+  for key, value in pairs(t) do
+    if type(key) ~= "number" or type(value) ~= "number" then return nil end
+    count = count + 1
+  end
+  if count ~= #t then return nil end
+  for i = 1, math.min(#t, kMaxNumbers) do
+    parts[i] = values.number_text(t[i])
+    width = math.max(width, #parts[i])
+  end
+  local per_row, out = math.max(1, math.floor((kWide - 2) / (width + 2))), {}
+  for first = 1, #parts, per_row do
+    local row = {}
+    for i = first, math.min(first + per_row - 1, #parts) do row[#row + 1] = (" "):rep(width - #parts[i]) .. parts[i] end
+    out[#out + 1] = "  " .. table.concat(row, ", ")
+  end
+  if #t > #parts then out[#out + 1] = ("  ... %d more"):format(#t - #parts) end
+  return "{\n" .. table.concat(out, ",\n") .. "\n}"
+end
+
 local function table_text(t, depth, inside)
   if inside[t] then return "<the table around it>" end
   if next(t) == nil then return "{}" end
   if depth == 0 then return "{...}" end
+  local rows = number_rows(t)
+  if rows then return rows end
   inside[t] = true
   local parts, left = {}, kMaxItems
   local function add(text)

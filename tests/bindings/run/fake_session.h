@@ -66,6 +66,36 @@ class FakeTensor final : public TensorView {
     shape[static_cast<size_t>(dim)] = end - begin;
     return std::make_unique<FakeTensor>(shape, part);
   }
+  std::unique_ptr<TensorView> select(int64_t dim, int64_t at) const override {
+    const std::vector<double> part = slice(dim, at, at + 1)->values();
+    std::vector<int64_t> shape = shape_;
+    shape.erase(shape.begin() + dim);
+    return std::make_unique<FakeTensor>(shape, part);
+  }
+  /// Shapes that are alike, or a number beside a tensor.
+  std::unique_ptr<TensorView> combined(TensorOp op, const TensorView& right) const override {
+    const std::vector<double> other = right.values();
+    if (other.size() != numbers_.size() && other.size() != 1 && numbers_.size() != 1)
+      fail(ExitCode::kUsage, "[tensor] wanted shapes that fit");
+    std::vector<double> result(std::max(other.size(), numbers_.size()));
+    for (size_t i = 0; i < result.size(); ++i)
+      result[i] = combine(op, numbers_[numbers_.size() == 1 ? 0 : i], other[other.size() == 1 ? 0 : i]);
+    return std::make_unique<FakeTensor>(numbers_.size() == 1 ? right.shape() : shape_, result,
+                                        /*owned=*/true);
+  }
+  std::unique_ptr<TensorView> applied(TensorFunction function) const override {
+    std::vector<double> result;
+    for (const double x : numbers_)
+      result.push_back(function == TensorFunction::kAbs    ? std::abs(x)
+                       : function == TensorFunction::kNeg  ? -x
+                       : function == TensorFunction::kSqrt ? std::sqrt(x)
+                       : function == TensorFunction::kExp  ? std::exp(x)
+                                                           : std::log(x));
+    return std::make_unique<FakeTensor>(shape_, result, /*owned=*/true);
+  }
+  std::unique_ptr<TensorView> scalar(double value) const override {
+    return std::make_unique<FakeTensor>(std::vector<int64_t>{}, std::vector<double>{value}, /*owned=*/true);
+  }
   std::unique_ptr<TensorView> matrix() const override {
     return std::make_unique<FakeTensor>(std::vector<int64_t>{numel() / shape_.back(), shape_.back()},
                                         numbers_);
@@ -75,6 +105,23 @@ class FakeTensor final : public TensorView {
   }
 
  private:
+  static double combine(TensorOp op, double a, double b) {
+    switch (op) {
+      case TensorOp::kAdd: return a + b;
+      case TensorOp::kSub: return a - b;
+      case TensorOp::kMul: return a * b;
+      case TensorOp::kDiv: return a / b;
+      case TensorOp::kPow: return std::pow(a, b);
+      case TensorOp::kEq: return a == b ? 1 : 0;
+      case TensorOp::kNe: return a != b ? 1 : 0;
+      case TensorOp::kLt: return a < b ? 1 : 0;
+      case TensorOp::kLe: return a <= b ? 1 : 0;
+      case TensorOp::kGt: return a > b ? 1 : 0;
+      case TensorOp::kGe: return a >= b ? 1 : 0;
+    }
+    return 0;
+  }
+
   std::vector<int64_t> shape_;
   std::vector<double> numbers_;
   bool owned_;
@@ -101,7 +148,11 @@ class FakeSession final : public TrainingSession {
   std::vector<std::pair<std::string, double>> metrics;  // what metric() was given
 
   const SessionFacts& facts() const override { return facts_; }
-  SessionState state() const override { return state_; }
+  SessionState state() const override {
+    SessionState now = state_;
+    now.recorded_step = now.train.step;
+    return now;
+  }
   const std::vector<ParamInfo>& params() const override { return params_; }
   void command(Command command) override {
     command.by = "repl";
@@ -161,16 +212,32 @@ class FakeSession final : public TrainingSession {
                                       const std::function<void(const std::string&)>&) override {
     return prompt + fmt::format(" and {} more", options.max_tokens);
   }
-  std::unique_ptr<TensorView> logits(const std::vector<int32_t>& tokens) override {
-    return std::make_unique<FakeTensor>(std::vector<int64_t>{static_cast<int64_t>(tokens.size())},
-                                        std::vector<double>(tokens.begin(), tokens.end()), /*owned=*/true);
+  /// Each token again, one higher.
+  std::optional<std::vector<int32_t>> generate_tokens(const std::vector<int32_t>& prompt,
+                                                      const TextOptions&) override {
+    std::vector<int32_t> next = prompt;
+    for (int32_t& id : next) ++id;
+    return next;
+  }
+  std::unique_ptr<TensorView> logits(const std::vector<int32_t>& tokens, bool every_position) override {
+    const auto count = static_cast<int64_t>(tokens.size());
+    std::vector<int64_t> shape = {count};
+    if (every_position) shape.insert(shape.begin(), 1);
+    return std::make_unique<FakeTensor>(shape, std::vector<double>(tokens.begin(), tokens.end()),
+                                        /*owned=*/true);
+  }
+  std::vector<std::unique_ptr<TensorView>> activations(const std::vector<int32_t>& tokens) override {
+    std::vector<std::unique_ptr<TensorView>> streams;
+    for (int64_t i = 0; i <= facts_.num_layers; ++i)
+      streams.push_back(FakeTensor::counting({static_cast<int64_t>(tokens.size()), 4})->clone(false));
+    return streams;
   }
   std::vector<int32_t> encode(const std::string& text) const override { return {text.begin(), text.end()}; }
   std::string decode(const std::vector<int32_t>& tokens) const override {
     return {tokens.begin(), tokens.end()};
   }
-  std::vector<std::vector<int32_t>> peek(int64_t n) const override {
-    return std::vector<std::vector<int32_t>>(static_cast<size_t>(n), {72, 105});
+  std::vector<PeekedSequence> peek(int64_t n) const override {
+    return std::vector<PeekedSequence>(static_cast<size_t>(n), {{72, 105}, {105, -100}});
   }
   void profile_begin() override { profiled_ = state_.train.step; }
   Json profile_end() override {

@@ -147,8 +147,86 @@ TEST_F(ObjectsTest, OptimizerScheduleDataAndText) {
   EXPECT_EQ(run("return #ckpt:list()"), "0");
   run("log:metric('x', 2) log:warn('hot', { degrees = 90 })");
   EXPECT_EQ(fake_->metrics, (std::vector<std::pair<std::string, double>>{{"x", 2.0}}));
-  EXPECT_EQ(fake_->events_[0], R"(warning: hot {"degrees":90,"step":0})");
+  EXPECT_EQ(fake_->events_[0], R"(warning: hot  degrees=90 {"degrees":90,"step":0})");
+  run("log:info('spike', { loss = 8.125, by = 'the guard', at = { 1, 2 } }) log:error 'alone'");
+  EXPECT_EQ(fake_->events_[1].substr(0, 52), R"(info: spike  at=[1,2] by="the guard" loss=8.125 {"at)");
+  EXPECT_EQ(fake_->events_[2], R"(error: alone {"step":0})");
   EXPECT_EQ(run("return mem.peak"), "2097152");
+}
+
+TEST_F(ObjectsTest, TensorsAreCalculatedWith) {
+  run("w = model:find('layers.0.weight')");  // 1 to 8 in two rows
+  EXPECT_EQ(run("return (w * 2):tolist()[2][4] + (2 * w):tolist()[1][1]"), "18");
+  EXPECT_EQ(run("return ((w + w) - w):norm() == w:norm()"), "true");
+  EXPECT_EQ(
+      run("return (10 - w):min() .. ' ' .. (w / 2):max() .. ' ' .. (w ^ 2):max() .. ' ' .. (2 ^ w):max()"),
+      "2 4 64 256");
+  EXPECT_EQ(run("return (-w):max() .. ' ' .. (-w):abs():max() .. ' ' .. (w * w):sqrt():mean()"), "-1 8 4.5");
+  EXPECT_EQ(run("return w:exp():log():max()"), "8");
+  EXPECT_EQ(
+      run("return w:gt(6):mean() .. w:ge(6):mean() .. w:lt(2):mean() .. w:le(2):mean() .. w:eq(3):mean() .. "
+          "w:ne(3):mean()"),
+      "0.250.3750.1250.250.1250.875");
+  EXPECT_EQ(run("return tostring(w == w:keep()) .. tostring(w == w * 2) .. tostring(w == model:find 'norm')"),
+            "truefalsefalse");
+  EXPECT_EQ(run("return (w * 2).shape[2] .. tostring((w * 2).name)"), "4nil");
+  EXPECT_EQ(error("return w * 'x'"), "tensor * x: x wants a tensor or a number, given string");
+  EXPECT_EQ(error("return w:gt {}"), "tensor: a comparison wants a tensor or a number, given table");
+}
+
+TEST_F(ObjectsTest, TensorsAreIndexedByPosition) {
+  run("w = model:find('layers.0.weight')");
+  EXPECT_EQ(run("return #w .. ' ' .. w[2][4] .. ' ' .. #w[1] .. ' ' .. w[1].shape[1] .. #w[1].shape"),
+            "2 8 4 41");
+  EXPECT_EQ(error("return w[0]"), "tensor[0]: positions are 1 to 2; this tensor is [2 x 4]");
+  EXPECT_EQ(error("return w[3]"), "tensor[3]: positions are 1 to 2; this tensor is [2 x 4]");
+  EXPECT_EQ(error("return w[1.5]"), "tensor[1.5]: positions are 1 to 2; this tensor is [2 x 4]");
+  EXPECT_EQ(error("return w.shap"), "tensor has no shap; did you mean \"shape\"?");
+}
+
+TEST_F(ObjectsTest, ResultsAreCountedAndFreedLikeKeptTensors) {
+  const int64_t before = objects_.external_bytes();
+  run("w = model:find('layers.0.weight') kept = w * 2");
+  EXPECT_EQ(objects_.external_bytes(), before + 32);
+  run("also = kept[1]");  // a view
+  EXPECT_EQ(objects_.external_bytes(), before + 32);
+  for (int i = 0; i < 100; ++i) run("local x = (w + 1) * 2 - w:abs()");
+  run("kept, also = nil, nil");
+  objects_.collect(L());
+  EXPECT_EQ(objects_.external_bytes(), before);
+  run("kept = w * 2 trainer:close()");
+  EXPECT_EQ(run("return (kept * 2):max()"), "32") << "it is Lua's own";
+  EXPECT_EQ(error("return w * kept"), "this tensor belonged to the session, which is over");
+  EXPECT_EQ(error("return kept * w"), "this tensor belonged to the session, which is over");
+  EXPECT_EQ(error("return kept == w"), "this tensor belonged to the session, which is over");
+}
+
+TEST_F(ObjectsTest, TensorsAreSavedForNumPy) {
+  const std::string path = dir_ / "w.npy";
+  run("w = model:find('layers.0.weight')");
+  EXPECT_EQ(run("return w:save '" + path + "'"), path);
+  EXPECT_EQ(read_file(path).substr(0, 6), "\x93NUMPY");
+  EXPECT_EQ(error("w:save '" + path + "'").find("[tensor] " + path + " is there already"), 0u);
+  EXPECT_EQ(error("w:save 'w.pt'"),
+            "[tensor] wanted a file that ends in .npy, which NumPy loads, given w.pt");
+  ref_->writes_files = false;  // another rank
+  EXPECT_EQ(run("return w:save '" + (dir_ / "other.npy") + "'"), dir_ / "other.npy");
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "other.npy"));
+}
+
+TEST_F(ObjectsTest, TheModelIsLookedIntoWithTokens) {
+  EXPECT_EQ(run("return table.concat(model:generate({ 3, 4 }), ' ')"), "4 5");
+  EXPECT_EQ(run("local l = model:logits({ 3, 4 }, { all = true }) return #l .. #l[1]"), "12");
+  EXPECT_EQ(
+      run("local a = model:activations({ 3, 4, 5 }) return #a .. ' ' .. a[3].shape[1] .. a[3].shape[2]"),
+      "3 34");
+  EXPECT_EQ(run("return #model:activations 'Hi'"), "3");
+  EXPECT_EQ(run("return data:labels(2)[2][2] .. ' ' .. data:labels()[1][1]"), "-100 105");
+  EXPECT_EQ(run("return data:show(1, 1)"),
+            "sequence 1, 2 tokens\n      at     token     label  text\n       1        72       105  \n"
+            "  ... 1 more\n");
+  fake_->facts_.has_tokenizer = true;
+  EXPECT_NE(run("return data:show()").find("       2       105         -  \"i\"\n"), std::string::npos);
 }
 
 TEST_F(ObjectsTest, ErrorsSayWhatToWrite) {

@@ -50,6 +50,24 @@ TEST_F(ReplTest, WordsOfOtherPromptsLeaveIt) {
   EXPECT_EQ(script("exit = 3\nexit\n").output, "3\n") << "a name of one's own";
 }
 
+TEST_F(ReplTest, WhatIsSetAfterBuildIsSaidToWaitForTheNextOne) {
+  const std::string note =
+      "note: the open run keeps the recipe that it was built from; trainer:close(), then build(r)";
+  const Outcome got = script(
+      "r.seed = 3\nprint 'before'\ntrainer = build(r)\nprint 'built'\nr.optimizer.lr = 2e-3\nprint 'set'\n"
+      "r.optimizer.lr\ntrainer:close()\nr.optimizer.lr = 3e-3\ntrainer = build(r)\nprint 'again'\n"
+      "r:set('seed', 4)\n");
+  EXPECT_EQ(got.code, 0) << got.output;
+  const size_t built = got.output.find("built\n"), first = got.output.find(note),
+               set = got.output.find("set\n"), again = got.output.find("again\n"),
+               second = got.output.find(note, first + 1);
+  EXPECT_LT(built, first);
+  EXPECT_LT(first, set) << got.output;
+  EXPECT_LT(again, second);
+  EXPECT_NE(second, std::string::npos) << got.output;
+  EXPECT_EQ(got.output.find(note, second + 1), std::string::npos) << got.output;
+}
+
 TEST_F(ReplTest, AWrongKeyIsMarkedInTheTypedLineAndEndsAScript) {
   const Outcome got = script("x = 1\nr.optimizer.betaz = 1\nprint 'not reached'\n");
   EXPECT_CONTAINS(got.output, "stdin:2:13: unknown key  optimizer.betaz (adamw)\n");

@@ -76,7 +76,7 @@ enter 'model:layer(99)';                     see 'E_SHAPE  model:layer\(99\): th
 enter 'for name, p in model.params do'
 enter 'if p.grad:norm() > 0 then print(name, #p.shape) end'
 enter 'end';                                 see '^model.norm.weight	? *1'
-enter 'model:generate("class ", { max_tokens = 8, temperature = 0.8 })'; see '^"class|^".*"$'
+enter 'type(model:generate("class ", { max_tokens = 8, temperature = 0.8 }))'; see '^"string"$'
 enter 'opt:set_lr(3e-4)';                    see 'opt:set_lr: opt is read-only'; see 'use cmd.set_lr\(3e-4\)'
 enter 'cmd.set_lr(3e-4); trainer:step(2)';    see '^  set_lr\(0.0003\) by repl$'
 see '^  22/60 ba  .*lr 3e-4 \(schedule says [0-9.e-]+; pinned by repl, cmd.set_lr\(nil\) releases\)'

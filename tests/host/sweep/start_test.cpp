@@ -54,6 +54,33 @@ TEST_F(SweepTest, EveryMistakeOfASweepIsSaidWithWhatToWrite) {
   }
 }
 
+TEST_F(SweepTest, PrintShowsTheCommandOfEachTrialAndStartsNothing) {
+  write(sweep("s.space[\"optimizer.lr\"] = t.space.choice { 1e-3, 2e-3 }\ns.search = t.search.grid()\n"
+              "s.pins.seed = 3\n"),
+        "s.lua");
+  for (const char* how : {"sweep s.lua --print", "sweep s.lua --workers 1 --print"}) {
+    const Outcome printed = run(how);
+    ASSERT_EQ(printed.code, 0) << printed.output;
+    std::istringstream lines(printed.output);
+    std::string first, second, more;
+    std::getline(lines, first), std::getline(lines, second);
+    EXPECT_FALSE(std::getline(lines, more)) << printed.output;
+    EXPECT_TRUE(
+        first.starts_with("tycho run recipe.lua seed=3 optimizer.lr=0.001 run_name=s-1 "
+                          "run_dir=sweeps/s/trials/0001-"))
+        << first;
+    EXPECT_CONTAINS(second, "optimizer.lr=0.002 run_name=s-2 ");
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "sweeps"));
+  }
+  ASSERT_EQ(run("sweep s.lua --workers 1").code, 0);
+  EXPECT_EQ(run("sweep resume s --print").output, "");
+  ASSERT_EQ(run("sweep retry s 2").code, 0);
+  const Outcome open = run("sweep resume s --print");
+  EXPECT_CONTAINS(open.output, "optimizer.lr=0.002 run_name=s-2 ");
+  EXPECT_EQ(open.output.find("optimizer.lr=0.001"), std::string::npos);
+  EXPECT_EQ(states(table()), (std::set<std::string>{"finished", "planned"}));
+}
+
 TEST_F(SweepTest, ThePlanShowsTrialsRungsAndWhatTheyTake) {
   write(sweep("s.space[\"optimizer.lr\"] = t.space.log(1e-4, 1e-2)\n"
               "s.search = t.search.asha { trials = 27, rungs = { \"2ba\", \"6ba\", \"18ba\" } }\n"),

@@ -18,9 +18,9 @@ class FaultyFiles : public FileOps {
   int calls() const { return calls_; }
   bool failed() const { return fail_at_ > 0 && calls_ >= fail_at_; }
 
-  std::unique_ptr<OutputFile> create(const std::string& path, bool direct) override {
+  std::unique_ptr<OutputFile> create(const std::string& path, bool direct, Readers readers) override {
     check("create", path);
-    return std::make_unique<File>(*this, path, FileOps::create(path, direct));
+    return std::make_unique<File>(*this, path, FileOps::create(path, direct, readers));
   }
   std::unique_ptr<OutputFile> append(const std::string& path) override {
     check("append", path);

@@ -35,7 +35,7 @@ int64_t num_folders(const std::string& dir) {
 
 TEST(Checkpoint, BringsBackEveryByte) {
   const TempDir dir;
-  const mode_t before = ::umask(0);
+  const mode_t before = ::umask(022);
   CheckpointStore store(real_files(), dir / "checkpoints", 3, 1);
   const CheckpointInfo saved = save_step(store, 300);
   ::umask(before);
@@ -50,9 +50,9 @@ TEST(Checkpoint, BringsBackEveryByte) {
   CheckpointReader(found).verify();
   EXPECT_EQ(read_file(dir / "checkpoints/latest"), fs::path(saved.path).filename().string() + "\n");
   EXPECT_EQ(fs::path(saved.path).filename().string(), "step-000000300." + saved.uuid.substr(0, 8));
-  EXPECT_EQ(mode_of(saved.path), 0700u);
+  EXPECT_EQ(mode_of(saved.path), 0755u);
   for (const char* file : {"/COMMIT", "/rank-00000.safetensors", "/tokenizer.json"}) {
-    EXPECT_EQ(mode_of(saved.path + file), 0600u) << file;
+    EXPECT_EQ(mode_of(saved.path + file), 0644u) << file;
   }
 }
 

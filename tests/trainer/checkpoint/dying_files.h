@@ -17,9 +17,9 @@ class DyingFiles : public FileOps {
   explicit DyingFiles(int at = 0, bool half = false) : at_(at), half_(half) {}
   int calls() const { return calls_; }
 
-  std::unique_ptr<OutputFile> create(const std::string& path, bool direct) override {
+  std::unique_ptr<OutputFile> create(const std::string& path, bool direct, Readers readers) override {
     live();
-    return std::make_unique<File>(*this, FileOps::create(path, direct));
+    return std::make_unique<File>(*this, FileOps::create(path, direct, readers));
   }
   std::unique_ptr<OutputFile> append(const std::string& path) override {
     live();

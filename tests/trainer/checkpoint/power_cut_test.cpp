@@ -36,9 +36,9 @@ class ModelFiles : public FileOps {
   ModelFiles(std::string root, std::function<void(const Disk&)> cut)
       : root_(std::move(root)), cut_(std::move(cut)) {}
 
-  std::unique_ptr<OutputFile> create(const std::string& path, bool direct) override {
+  std::unique_ptr<OutputFile> create(const std::string& path, bool direct, Readers readers) override {
     cut_(disk_);
-    return std::make_unique<File>(*this, add(path, false), FileOps::create(path, direct));
+    return std::make_unique<File>(*this, add(path, false), FileOps::create(path, direct, readers));
   }
   void make_dir(const std::string& path) override {
     cut_(disk_);

@@ -165,9 +165,9 @@ TEST_F(ConvertTest, FailuresLeaveNoSplitBehind) {
 class FaultyFiles : public FileOps {
  public:
   explicit FaultyFiles(int fails_at) : left_(fails_at) {}
-  std::unique_ptr<OutputFile> create(const std::string& path, bool direct) override {
+  std::unique_ptr<OutputFile> create(const std::string& path, bool direct, Readers readers) override {
     count(path);
-    return FileOps::create(path, direct);
+    return FileOps::create(path, direct, readers);
   }
   void rename(const std::string& from, const std::string& to) override {
     count(to);

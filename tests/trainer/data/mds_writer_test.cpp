@@ -79,8 +79,8 @@ TEST_F(MdsWriterTest, RefusesValuesThatDoNotFit) {
 class FullDisk : public FileOps {
  public:
   explicit FullDisk(size_t room) : room_(room) {}
-  std::unique_ptr<OutputFile> create(const std::string& path, bool direct) override {
-    return std::make_unique<File>(FileOps::create(path, direct), room_, path);
+  std::unique_ptr<OutputFile> create(const std::string& path, bool direct, Readers readers) override {
+    return std::make_unique<File>(FileOps::create(path, direct, readers), room_, path);
   }
 
  private:

@@ -70,6 +70,37 @@ TEST_F(ProfilerTest, TracesHoldTheStepsOfTheSchedule) {
   }
 }
 
+TEST_F(ProfilerTest, OurOwnKernelsHaveNamesInsideOfWhatCallsThem) {
+  config_.profile = {.active = steps(1), .repeat_count = 1};
+  EXPECT_EQ(run(), 0);
+  const std::vector<Json> all = events(trace_path(1, 1));
+  // Two micro-batches, two blocks with two norms each, and the head's.
+  EXPECT_EQ(named(all, "tycho::rms_norm").size(), 2u * (2 * 2 + 1));
+  EXPECT_EQ(named(all, "tycho::rms_norm_backward").size(), 2u * (2 * 2 + 1));
+  for (const char* name : {"tycho::attention", "tycho::attention_backward", "tycho::gated_activation",
+                           "tycho::gated_activation_backward"})
+    EXPECT_EQ(named(all, name).size(), 2u * 2) << name;
+  for (const char* name : {"tycho::embedding", "tycho::embedding_backward", "tycho::rope",
+                           "tycho::cross_entropy", "tycho::add_sum_of_squares", "tycho::adamw_step"})
+    EXPECT_FALSE(named(all, name).empty()) << name;
+  const Json block = named(all, "block 0 forward").at(0), step = named(all, "optimizer").at(0);
+  EXPECT_TRUE(inside(named(all, "tycho::attention").at(0), block));
+  EXPECT_TRUE(inside(named(all, "tycho::adamw_step").at(0), step));
+}
+
+TEST_F(ProfilerTest, OnlyBlocksThatComputeAgainSaySo) {
+  config_.profile = {.active = steps(1), .repeat_count = 1};
+  EXPECT_EQ(run(), 0);
+  for (const Json& event : events(trace_path(1, 1)))
+    EXPECT_EQ(event.value("name", "").find("recompute"), std::string::npos) << event;
+  config_.run_dir = dir_ / "again";
+  config_.recompute = {.mode = Recompute::kFull, .every = 2};
+  EXPECT_EQ(run(), 0);
+  const std::vector<Json> all = events(trace_path(1, 1));
+  EXPECT_EQ(named(all, "block 0 recompute").size(), 2u);
+  EXPECT_TRUE(named(all, "block 1 recompute").empty());
+}
+
 TEST_F(ProfilerTest, ARunIsTheSameWithAndWithoutAProfile) {
   EXPECT_EQ(run(), 0);
   const auto plain = newest_tensors();

@@ -43,6 +43,17 @@ TEST_F(ProgressTest, FollowsAFileAndDropsStepsThatAreDoneAgain) {
   EXPECT_FALSE(comparable_value(progress_, "nothing"));
 }
 
+TEST_F(ProgressTest, NumbersThatCallbacksAndEvaluationsRecordKeepTheTokens) {
+  metrics(20, 3.0);
+  std::ofstream(dir_ / "metrics.jsonl", std::ios::app) << R"({"step": 20, "attempt": 1, "eval.loss": 2.5})"
+                                                       << "\n";
+  eval(20, 2.5);
+  progress_.update();
+  EXPECT_EQ(progress_.tokens(), 200);
+  ASSERT_EQ(progress_.series("eval.loss").size(), 1u);
+  EXPECT_EQ(progress_.series("eval.loss")[0].tokens, 200);
+}
+
 TEST_F(ProgressTest, EvaluationsGoByTheirLastValueAndTheirName) {
   eval(5, 3.0), eval(10, 2.5), eval(10, 7, "c4");
   progress_.update();

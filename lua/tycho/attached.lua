@@ -1,0 +1,78 @@
+-- What operators type into a running run: `tycho attach`, `tycho ctl`, and files in ctl/.
+local eval = require "tycho.repl.eval"
+local schema = require "tycho.schema"
+local show = require "tycho.repl.show"
+
+local M = {}
+
+local kFile = "ctl"   -- what places in errors call the entry
+local kShared = { "cmd", "model", "opt", "sched", "data", "ckpt", "log", "mem", "profile" }   -- of ctx, as names of their own
+
+local names = {}   -- what entries have declared: it stays for the next ones
+
+local function raise(message, hint) error({ message = message .. (hint and "; " .. hint or "") }, 0) end
+
+local function shared(ctx, name)
+  local ok, value = pcall(function() return ctx[name] end)
+  if ok then return value end
+  if name == "cmd" then raise("cmd commands the run, and this prompt only looks", "tycho attach RUN --control") end
+  error(value, 0)
+end
+
+-- A name that neither the entry, nor ctx, nor the recipe's world has.
+local function of_world(session, name)
+  local known = schema.sorted_keys(names)
+  for _, one in ipairs(kShared) do known[#known + 1] = one end
+  for _, one in ipairs { "ctx", "r", "t" } do known[#known + 1] = one end
+  local near = schema.did_you_mean(name, known)
+  if near and debug.getmetatable(session.env).__names[name] == nil then
+    raise("undeclared name  " .. name, ("did you mean  %s?"):format(near))
+  end
+  return session.env[name]   -- which says why when it has none
+end
+
+-- The names that an entry sees; what it prints goes to `print`.
+local function variables(made, ctx, print)
+  local session, is_shared = made.session, {}
+  for _, name in ipairs(kShared) do is_shared[name] = true end
+  local given = { ctx = ctx, r = made.root.proxy, t = session.t, print = print }
+  return setmetatable({}, {
+    __metatable = "entry",
+    __newindex = function(_, name, value) names[name] = value end,
+    __index = function(_, name)
+      if names[name] ~= nil then return names[name] end
+      if given[name] ~= nil then return given[name] end
+      if is_shared[name] then return shared(ctx, name) end
+      return of_world(session, name)
+    end,
+  })
+end
+
+local function pack(...) return { n = select("#", ...), ... } end
+
+-- Runs an entry in the world of the recipe, with ctx and what ctx holds as names. What it printed and its values, as text;
+-- raises { message } with what it printed before that. `on_error` makes the message of what was raised.
+function M.evaluate(made, code, ctx, on_error)
+  local out, session = {}, made.session
+  local function print(...)
+    local parts = {}
+    for i = 1, select("#", ...) do parts[i] = session.env.tostring((select(i, ...))) end
+    out[#out + 1] = table.concat(parts, "\t")
+  end
+  local fn, message = eval.compile(code, 1, variables(made, ctx, print), kFile)
+  if not fn then error({ message = message }, 0) end
+  local before = session.sites.forced
+  session.sites.forced = { file = kFile, line = 1 }   -- an entry stands in no file of the recipe
+  local results = pack(xpcall(fn, on_error))
+  session.sites.forced = before
+  if not results[1] then
+    out[#out + 1] = results[2].message
+    error({ message = table.concat(out, "\n"), exit = results[2].exit }, 0)
+  end
+  local values = {}
+  for i = 2, results.n do values[#values + 1] = show.value(results[i]) end
+  if #values > 0 then out[#out + 1] = table.concat(values, "\t") end
+  return table.concat(out, "\n")
+end
+
+return M

@@ -1,0 +1,113 @@
+// Callbacks in Lua on real runs: every ready one, and what they record.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/bindings/run/lua_run_fixture.h"
+
+namespace tycho {
+namespace {
+
+/// The kinds of t.cb, of the list that recipes know: those of one's own are t.observe, t.control and
+/// t.everywhere.
+template <class... Kinds>
+std::vector<std::string> ready_kinds(const std::variant<Kinds...>&) {
+  std::vector<std::string> kinds = {Kinds::kKind...};
+  for (const char* own : {ObserveConfig::kKind, ControlConfig::kKind, EverywhereConfig::kKind})
+    std::erase(kinds, own);
+  return kinds;
+}
+
+/// Keys without which a kind cannot be made, and those that make it act within twelve steps.
+std::string keys_of(const std::string& kind) {
+  if (kind == "generate") return R"(prompts = { "the lines of", "a" }, max_tokens = 2)";
+  if (kind == "loss_spike") return R"(warmup = "1ba", sigmas = 1e-9)";
+  return "";
+}
+
+TEST_F(LuaRunTest, EveryReadyCallbackRuns) {
+  const std::vector<std::string> kinds = ready_kinds(CallbackConfig().value);
+  ASSERT_GE(kinds.size(), 11u);
+  std::string lines;
+  for (const std::string& kind : kinds) {
+    lines += "r.callbacks." + kind + " = t.cb." + kind + " { " + keys_of(kind) + " }\n";
+    lines += "if r.callbacks." + kind + ".every ~= nil then r.callbacks." + kind + ".every = \"1ba\" end\n";
+  }
+  load(lines);
+  ASSERT_EQ(run(), 0);
+  for (const Json& warning : events("warning")) {
+    const std::string text = warning.at("text");
+    EXPECT_TRUE(text.starts_with("loss spike") || text.find("training waits for it") != std::string::npos)
+        << text;
+  }
+  const Json costs = events("callbacks").at(0).at("facts");
+  for (const std::string& kind : kinds) EXPECT_TRUE(costs.contains(kind)) << kind << " was not called";
+  for (const char* metric :
+       {"speed/tokens_per_s", "memory/peak_bytes", "lr/group1", "time/remaining_s", "loss_ema",
+        "grad_norm/layer0", "activations/layer0/rms", "eval.loss", "eval.val.loss"})
+    EXPECT_FALSE(curve(metric).empty()) << metric;
+  const std::vector<Json> texts = events("text");
+  ASSERT_EQ(texts.size(), 24u);
+  EXPECT_EQ(texts[0].at("facts").at("name"), "the lines of");
+}
+
+TEST_F(LuaRunTest, ALossSpikeActsAsItIsTold) {
+  const std::string spike = R"(r.callbacks.s = t.cb.loss_spike { warmup = "1ba", sigmas = 1e-9, )";
+  load(spike + R"(action = "scale_lr", factor = 0.5, for_next = "3ba" })");
+  ASSERT_EQ(run(), 0);
+  ASSERT_FALSE(events("command").empty());
+  EXPECT_EQ(events("command")[0].at("text"), "scale_lr(0.5, for_next = 3ba) by s");
+  const Json spiked = events("warning").at(0);
+  const int64_t step = spiked.at("facts").at("step");
+  EXPECT_EQ(spiked.at("facts").at("loss"), curve("loss").at(step));
+  EXPECT_NE(spiked.at("text").get<std::string>().find("loss="), std::string::npos);
+  EXPECT_DOUBLE_EQ(curve("lr").at(step + 1), 0.5e-2);
+  load(spike + R"(action = "stop" }  r.resume = "none")");
+  ASSERT_EQ(run(), 0);
+  EXPECT_NE(events("run_end").back().at("text").get<std::string>().find("is a spike over"),
+            std::string::npos);
+}
+
+TEST_F(LuaRunTest, WhatIsRecordedInsideAStepBelongsToThatStep) {
+  load(
+      "r.callbacks.a = t.observe {\n"
+      "  batch_start = function(ctx) ctx.log:metric(\"begun\", ctx.step + 1) end,\n"
+      "  after_forward = function(ctx) ctx.log:metric(\"rms\", ctx.activations[1].rms) end,\n"
+      "  grads_ready = function(ctx)\n"
+      "    ctx.log:metric(\"norm\", ctx.grad_norm) ctx.log:info(\"ready\", { norm = ctx.grad_norm }) end,\n"
+      "  batch_end = function(ctx) ctx.log:metric(\"ended\", ctx.step) end }");
+  ASSERT_EQ(run(), 0);
+  for (const char* name : {"begun", "rms", "norm", "ended"}) {
+    ASSERT_EQ(curve(name).size(), 12u) << name;
+    EXPECT_EQ(curve(name).begin()->first, 1) << name;
+  }
+  for (const auto& [step, value] : curve("begun")) EXPECT_EQ(value, step);
+  for (const auto& [step, value] : curve("ended")) EXPECT_EQ(value, step);
+  EXPECT_EQ(curve("norm"), curve("grad_norm"));
+  for (const Json& event : events("info")) {
+    const int64_t step = event.at("facts").at("step");
+    EXPECT_EQ(event.at("facts").at("norm"), curve("grad_norm").at(step));
+  }
+}
+
+TEST_F(LuaRunTest, EvaluationsAreCurvesOfTheRun) {
+  load("r.eval_data.again = t.data.mds { local_dir = \"" + (dir_ / "data") +
+       "\", split = \"val\" }\nr.eval.first = true");
+  ASSERT_EQ(run(), 0);
+  std::set<int64_t> steps;
+  for (const Json& event : events("eval")) {
+    const Json& facts = event.at("facts");
+    const std::string prefix =
+        facts.contains("name") ? "eval." + facts.at("name").get<std::string>() : "eval";
+    const int64_t step = event.at("step");
+    EXPECT_EQ(curve(prefix + ".loss").at(step), facts.at("loss")) << prefix;
+    EXPECT_EQ(curve(prefix + ".perplexity").at(step), facts.at("perplexity")) << prefix;
+    steps.insert(step);
+  }
+  EXPECT_EQ(steps, (std::set<int64_t>{0, 4, 8, 12}));
+  for (const char* name : {"eval.loss", "eval.val.loss", "eval.again.loss"})
+    EXPECT_EQ(curve(name).size(), 4u) << name;
+}
+
+}  // namespace
+}  // namespace tycho
