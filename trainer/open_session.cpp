@@ -129,7 +129,7 @@ class OpenRun final : public TrainingSession {
       with_own_errors([&] { CheckpointReader(info).verify(); });
     });
     guarded([&] { trainer_->load(info); });
-    report_resume(info, recipe_, *reporter_);
+    report_resume(info, recipe_, compute_route(device_, config_.precision), *reporter_);
     const std::vector<CheckpointInfo> all = list_checkpoints(facts_.run.run_dir + "/checkpoints");
     if (!all.empty() && all.front().step > info.step)
       reporter_->event(
@@ -307,7 +307,7 @@ class OpenRun final : public TrainingSession {
     FileOps& files = real_files();
     make_dirs(files, run_dir);
     lock_ = std::make_unique<RunLock>(files, run_dir);
-    write_run_folder(files, run_dir, request, engine_versions());
+    write_run_folder(files, run_dir, request, run_versions(device_, config_.precision));
     reporter_ = make_reporter(run_dir, std::move(display));
   }
 
@@ -327,7 +327,9 @@ class OpenRun final : public TrainingSession {
       store.emplace(real_files(), facts_.run.run_dir + "/checkpoints", config_.ckpt.keep, lock_->epoch(),
                     [this] { lock_->check(); });
     saver_ = std::make_unique<Saver>(std::move(store), config_.ckpt.async, *reporter_);
-    CheckpointMeta meta{.recipe = recipe_, .recipe_hash = request.recipe_hash};
+    CheckpointMeta meta{.recipe = recipe_,
+                        .recipe_hash = request.recipe_hash,
+                        .route = compute_route(device_, config_.precision)};
     if (const std::string& weights = initial_weights_path(config_.model); !weights.empty())
       meta.files = files_beside_weights(weights);
     if (!tokenizer_text_.empty()) meta.files[kTokenizerFile] = tokenizer_text_;
@@ -347,7 +349,7 @@ class OpenRun final : public TrainingSession {
       facts_.checkpoint = loaded.path;
       facts_.run.first_step = loaded.step;
       require_same_checkpoint(*world_, loaded);
-      report_resume(loaded, recipe_, *reporter_);
+      report_resume(loaded, recipe_, compute_route(device_, config_.precision), *reporter_);
     }
   }
 

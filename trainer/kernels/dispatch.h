@@ -1,5 +1,6 @@
 // What every op does between its checks and its kernel: find the table, the stream and the raw pointers.
 #pragma once
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,7 +33,9 @@ int64_t row_step(std::string_view op, std::string_view name, const Tensor& tenso
 /// [N, D] with N and D read off the tensor; anything else is an Error.
 RowsShape rows_of(std::string_view op, std::string_view name, const Tensor& tensor);
 
-/// One instruction set's table ("generic", "avx2", "avx512"); null when this build or this CPU lacks it.
+/// All instruction sets that tables exist for, the best one last.
+inline constexpr std::array<const char*, 3> kInstructionSets = {"generic", "avx2", "avx512"};
+/// One instruction set's table; null when this build or this CPU lacks it.
 const KernelTable* cpu_kernels_for(std::string_view instruction_set);
 /// Names of the entries that a table lacks.
 std::vector<std::string> missing_kernels(const KernelTable& table);
