@@ -17,6 +17,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/cuda_plugin.h"
+#include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/matmul.h"
 #include "trainer/layout/gpu_attention.h"
@@ -151,9 +152,40 @@ std::vector<std::string> speed_notes(const at::Device& device, const TrainConfig
 }
 
 Json engine_versions() {
+  Json here = Json::array(), lacking = Json::array();
+  for (const char* name : kInstructionSets) (cpu_kernels_for(name) ? here : lacking).push_back(name);
   return {{"libtorch", TORCH_VERSION},
           {"cpu_capability", at::get_cpu_capability()},
-          {"kernels", cpu_kernels().name}};
+          {"processor", cpu_name()},
+          {"kernels", cpu_kernels().name},
+          {"instruction_sets", here},
+          {"instruction_sets_lacking", lacking},
+          {"products_fp32", matmul_route(at::kCPU, at::kFloat)},
+          {"products_bf16", matmul_route(at::kCPU, at::kBFloat16)}};
+}
+
+Json compute_route(const at::Device& device, Precision precision) {
+  const bool bf16 = precision == Precision::kBf16;
+  Json route = {{"libtorch", TORCH_VERSION},
+                {"kernels", device.is_cpu() ? cpu_kernels().name : "cuda"},
+                {"products", matmul_route(device, bf16 ? at::kBFloat16 : at::kFloat)}};
+  if (!device.is_cpu()) {
+    route["device"] = gpu_name(device.index());
+  } else {
+    route["aten"] = at::get_cpu_capability();
+    const bool ours = bf16 ? !bf16_is_native(device) : fp32_is_ours();
+    if (!ours) {
+      route["processor"] = cpu_name();
+      route["threads"] = fmt::to_string(at::get_num_threads());
+    }
+  }
+  return route;
+}
+
+Json run_versions(const at::Device& device, Precision precision) {
+  Json versions = engine_versions();
+  versions["route"] = compute_route(device, precision);
+  return versions;
 }
 
 }  // namespace tycho

@@ -33,7 +33,15 @@ int64_t device_memory_bytes(const at::Device& device);
 /// attention cannot compute.
 std::vector<std::string> speed_notes(const at::Device& device, const TrainConfig& config);
 
-/// Versions of what computes here: LibTorch, the instructions that it uses of this CPU, kernels.
+/// Versions of what computes here: LibTorch, the instructions that it uses of this CPU, kernels and the
+/// instruction sets that there are kernels for, who multiplies matrices of each precision.
 Json engine_versions();
+
+/// What the bits of a run depend on besides its recipe, names to texts: kernels, who multiplies, LibTorch.
+/// Chosen once per process. Where ATen multiplies on the CPU, also processor and number of threads: they
+/// choose its order of summation, and ours does not depend on them.
+Json compute_route(const at::Device& device, Precision precision);
+/// engine_versions(), and the route of a run as "route".
+Json run_versions(const at::Device& device, Precision precision);
 
 }  // namespace tycho

@@ -118,7 +118,7 @@ class OpenRun final : public TrainingSession {
       with_own_errors([&] { CheckpointReader(info).verify(); });
     });
     guarded([&] { trainer_->load(info); });
-    report_resume(info, recipe_, *reporter_);
+    report_resume(info, recipe_, compute_route(device_, config_.precision), *reporter_);
     const std::vector<CheckpointInfo> all = list_checkpoints(facts_.run.run_dir + "/checkpoints");
     if (!all.empty() && all.front().step > info.step)
       reporter_->event(
@@ -304,7 +304,7 @@ class OpenRun final : public TrainingSession {
     if (world_->rank() != 0) return;
     const bool is_finished = !candidates.empty() && candidates.front().step >= facts_.run.total_steps;
     if (!is_finished || !holds_record(run_dir))
-      write_run_folder(real_files(), run_dir, request, engine_versions());
+      write_run_folder(real_files(), run_dir, request, run_versions(device_, config_.precision));
   }
 
   // What was commanded between two calls acts before the next step.
@@ -323,7 +323,9 @@ class OpenRun final : public TrainingSession {
       store.emplace(real_files(), facts_.run.run_dir + "/checkpoints", config_.ckpt.keep, lock_->epoch(),
                     [this] { lock_->check(); });
     saver_ = std::make_unique<Saver>(std::move(store), config_.ckpt.async, *reporter_);
-    CheckpointMeta meta{.recipe = recipe_, .recipe_hash = request.recipe_hash};
+    CheckpointMeta meta{.recipe = recipe_,
+                        .recipe_hash = request.recipe_hash,
+                        .route = compute_route(device_, config_.precision)};
     if (const std::string& weights = initial_weights_path(config_.model); !weights.empty())
       meta.files = files_beside_weights(weights);
     if (!tokenizer_text_.empty()) meta.files[kTokenizerFile] = tokenizer_text_;
@@ -343,7 +345,7 @@ class OpenRun final : public TrainingSession {
       facts_.checkpoint = loaded.path;
       facts_.run.first_step = loaded.step;
       require_same_checkpoint(*world_, loaded);
-      report_resume(loaded, recipe_, *reporter_);
+      report_resume(loaded, recipe_, compute_route(device_, config_.precision), *reporter_);
       facts_.asks_for_other = recipe_changes(loaded.manifest.at("recipe"), recipe_, kOfTheProcess);
     }
   }

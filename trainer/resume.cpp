@@ -3,6 +3,8 @@
 
 #include <fmt/ranges.h>
 
+#include <map>
+
 #include "trainer/base/error.h"
 #include "trainer/config_io.h"
 #include "trainer/parallel/gather_texts.h"
@@ -116,7 +118,23 @@ std::string recipe_changes(const Json& checkpoint_recipe, const Json& recipe,
   return table;
 }
 
-void report_resume(const CheckpointInfo& checkpoint, const Json& recipe, Reporter& reporter) {
+std::string route_changes(const Json& checkpoint_route, const Json& route) {
+  if (!checkpoint_route.is_object()) return "";
+  std::map<std::string, std::pair<std::string, std::string>> lines;
+  for (const auto& [name, value] : checkpoint_route.items()) lines[name].first = value.get<std::string>();
+  for (const auto& [name, value] : route.items()) lines[name].second = value.get<std::string>();
+  std::string table;
+  for (const auto& [name, values] : lines) {
+    const auto& [before, now] = values;
+    if (before != now)
+      table +=
+          fmt::format("\n  {:<10} {} -> {}", name, before.empty() ? "-" : before, now.empty() ? "-" : now);
+  }
+  return table;
+}
+
+void report_resume(const CheckpointInfo& checkpoint, const Json& recipe, const Json& route,
+                   Reporter& reporter) {
   const std::string conflicts = recipe_changes(checkpoint.manifest.at("recipe"), recipe, kNotTrained);
   reporter.event("resume", fmt::format("resumed from step {} ({})", checkpoint.step, checkpoint.path),
                  {{"step", checkpoint.step}, {"path", checkpoint.path}});
@@ -124,6 +142,13 @@ void report_resume(const CheckpointInfo& checkpoint, const Json& recipe, Reporte
     reporter.event("warning",
                    "the recipe differs from the checkpoint's (checkpoint -> recipe, which wins):" + conflicts,
                    {{"step", checkpoint.step}});
+  const Json before = checkpoint.manifest.value("route", Json());
+  if (const std::string changes = route_changes(before, route); !changes.empty())
+    reporter.event("warning",
+                   "the route has changed since the checkpoint, so bits may differ from an uninterrupted "
+                   "run's (checkpoint -> now):" +
+                       changes,
+                   {{"step", checkpoint.step}, {"route", route}, {"checkpoint_route", before}});
 }
 
 }  // namespace tycho

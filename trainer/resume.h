@@ -38,7 +38,13 @@ extern const std::vector<std::string> kNotTrained, kOfTheProcess;
 std::string recipe_changes(const Json& checkpoint_recipe, const Json& recipe,
                            const std::vector<std::string>& without);
 
-/// Tells the run's record and display where it goes on, and how the recipe differs from the checkpoint's.
-void report_resume(const CheckpointInfo& checkpoint, const Json& recipe, Reporter& reporter);
+/// What differs between the route that a checkpoint was computed by and this one (compute_route), as a table
+/// for people; "" when nothing does, or when the checkpoint does not say.
+std::string route_changes(const Json& checkpoint_route, const Json& route);
+
+/// Tells the run's record and display where it goes on, how the recipe differs from the checkpoint's, and
+/// whether other instructions or libraries compute it from here on.
+void report_resume(const CheckpointInfo& checkpoint, const Json& recipe, const Json& route,
+                   Reporter& reporter);
 
 }  // namespace tycho

@@ -73,8 +73,12 @@ int info(const Arguments& arguments) {
     fmt::print("{}\n", json.dump(2));
     return 0;
   }
-  fmt::print("{}: step {}, {}\n{}", found.path, found.step, human_bytes(static_cast<double>(found.num_bytes)),
-             text_table(rows));
+  fmt::print("{}: step {}, {}\n", found.path, found.step, human_bytes(static_cast<double>(found.num_bytes)));
+  const Json kept = found.manifest.value("route", Json::object());
+  std::vector<std::string> route;
+  for (const auto& [name, value] : kept.items()) route.push_back(name + " " + value.get<std::string>());
+  if (!route.empty()) fmt::print("computed by {}\n", fmt::join(route, "; "));
+  fmt::print("{}", text_table(rows));
   return 0;
 }
 

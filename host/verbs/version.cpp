@@ -1,4 +1,5 @@
 // tycho version: what exactly is running.
+#include <fmt/ranges.h>
 #include <luajit.h>
 
 #include "host/engine.h"
@@ -6,10 +7,21 @@
 
 namespace tycho {
 
-const VerbSpec kVersionSpec = {"version",
-                               "Prints versions; --engine adds LibTorch's and the device's.",
-                               "  tycho version --engine --json",
-                               {{"engine", "Open the engine and print its versions too."}, kJsonOption}};
+const VerbSpec kVersionSpec = {
+    "version",
+    "Prints versions; --engine adds LibTorch's, and the route: who computes, with which instructions.",
+    "  tycho version --engine --json",
+    {{"engine", "Open the engine and print its versions too."}, kJsonOption}};
+
+namespace {
+
+std::string text_of(const Json& value) {
+  if (value.is_array())
+    return value.empty() ? "-" : fmt::format("{}", fmt::join(value.get<std::vector<std::string>>(), ", "));
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+}  // namespace
 
 int run_version(const Arguments& arguments) {
   no_more_words(arguments, 0);
@@ -21,9 +33,7 @@ int run_version(const Arguments& arguments) {
     fmt::print("{}\n", versions.dump(2));
     return 0;
   }
-  for (const auto& [name, value] : versions.items()) {
-    fmt::print("{:<10}  {}\n", name, value.is_string() ? value.get<std::string>() : value.dump());
-  }
+  for (const auto& [name, value] : versions.items()) fmt::print("{:<24}  {}\n", name, text_of(value));
   return 0;
 }
 

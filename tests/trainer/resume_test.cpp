@@ -208,5 +208,28 @@ TEST_F(LoadNewestTest, ADamagedManifestOfTheNewestIsSaidWhenAnOlderOneIsTaken) {
       << events_.lines[0];
 }
 
+TEST_F(LoadNewestTest, AChangedRouteIsSaidAndAnUnknownOneIsNot) {
+  const Json before = {{"kernels", "cpu avx2"}, {"products", "fp32"}, {"threads", "2"}};
+  Model model(at::kFloat);
+  model.fill(1);
+  const auto told = [&](const Json& kept, const Json& now) {
+    CheckpointStore store(real_files(), checkpoints(), 0, 1);
+    const CheckpointInfo saved =
+        store.save({.step = 1, .recipe = Json::object(), .route = kept}, model.tensors());
+    events_.lines.clear();
+    report_resume(find_checkpoint(saved.path), Json::object(), now, events_);
+    EXPECT_EQ(events_.lines.front(), "resume: resumed from step 1 (" + saved.path + ")");
+    return events_.lines.size() == 1 ? "" : events_.lines.back();
+  };
+  EXPECT_EQ(told(before, before), "");
+  EXPECT_EQ(told(Json(), before), "");  // of a checkpoint from before routes were kept, or that was imported
+  EXPECT_EQ(told(before, {{"kernels", "cpu generic"}, {"products", "fp32"}, {"processor", "EPYC"}}),
+            "warning: the route has changed since the checkpoint, so bits may differ from an uninterrupted "
+            "run's (checkpoint -> now):\n"
+            "  kernels    cpu avx2 -> cpu generic\n"
+            "  processor  - -> EPYC\n"
+            "  threads    2 -> -");
+}
+
 }  // namespace
 }  // namespace tycho

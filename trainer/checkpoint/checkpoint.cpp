@@ -99,7 +99,8 @@ CheckpointInfo CheckpointStore::commit(const CheckpointMeta& meta, const std::ve
                     .train_state = meta.train_state,
                     .recipe = meta.recipe,
                     .recipe_hash = meta.recipe_hash,
-                    .tag = meta.tag};
+                    .tag = meta.tag,
+                    .route = meta.route};
   for (const auto& [name, text] : meta.files) {
     TYCHO_CHECK(is_plain_file_name(name), "[checkpoint] '{}' cannot be the name of a file in a checkpoint",
                 name);

@@ -34,6 +34,7 @@ struct CheckpointMeta {
   std::string recipe_hash;
   std::map<std::string, std::string> files;  // small files kept beside the shards: "tokenizer.json" -> text
   std::string tag;                           // the newest of a tag is kept for as long as it is that
+  Json route = {};                           // what computed it: compute_route(); null when nothing did
 };
 
 /// One committed checkpoint.

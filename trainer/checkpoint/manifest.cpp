@@ -53,6 +53,15 @@ class Fields {
     if (!value.is_array()) bad(key);
     return value;
   }
+  /// An object of texts, which older checkpoints lack.
+  Json texts_or_null(const char* key) const {
+    const auto found = json_.find(key);
+    if (found == json_.end()) return {};
+    if (!found->is_object()) bad(key);
+    for (const Json& value : *found)
+      if (!value.is_string()) bad(key);
+    return *found;
+  }
   std::string hex(const char* key, size_t digits) const {
     const std::string value = text(key);
     check_hex(value, digits, key);
@@ -180,6 +189,7 @@ Json manifest_json(const Manifest& manifest) {
                {"recipe", manifest.recipe},
                {"recipe_hash", manifest.recipe_hash}};
   if (!manifest.tag.empty()) json["tag"] = manifest.tag;
+  if (!manifest.route.is_null()) json["route"] = manifest.route;
   return json;
 }
 
@@ -209,7 +219,8 @@ Manifest manifest_from_json(const Json& json, const std::string& place) {
                     .train_state = fields.get("train_state"),
                     .recipe = fields.get("recipe"),
                     .recipe_hash = fields.text("recipe_hash"),
-                    .tag = json.contains("tag") ? fields.text("tag") : ""};
+                    .tag = json.contains("tag") ? fields.text("tag") : "",
+                    .route = fields.texts_or_null("route")};
   std::unordered_map<std::string, int64_t> file_bytes;
   for (const Json& item : fields.array("files")) {
     manifest.files.push_back(parse_file(item, place));

@@ -46,6 +46,7 @@ struct Manifest {
   Json train_state, recipe;
   std::string recipe_hash;
   std::string tag;  // a name that somebody gave; empty for none
+  Json route = {};  // what computed it, names to texts; null where that is not known
 };
 
 /// A name that leads nowhere but into its folder, and is not COMMIT's.

@@ -20,8 +20,13 @@ Tensor part(const Tensor& memory, int64_t rows, int64_t columns) {
 
 }  // namespace
 
-NewtonSchulzSpace::NewtonSchulzSpace(int64_t side, int64_t most_elements, const at::Device& device)
-    : dtype(bf16_is_native(device) ? at::kBFloat16 : at::kFloat) {
+at::ScalarType newton_schulz_dtype(const at::Device& device) {
+  return bf16_is_native(device) ? at::kBFloat16 : at::kFloat;
+}
+
+NewtonSchulzSpace::NewtonSchulzSpace(int64_t side, int64_t most_elements, const at::Device& device,
+                                     at::ScalarType dtype)
+    : dtype(dtype) {
   const auto options = at::TensorOptions(device).dtype(dtype);
   a = at::empty({most_elements}, options), b = at::empty({most_elements}, options);
   gram = at::empty({side * side}, options), square = at::empty_like(gram);

@@ -4,10 +4,12 @@
 
 namespace tycho {
 
-/// Memory that newton_schulz works in, for matrices whose shorter side is at most `side`; fp32, or bf16 where
-/// the device multiplies that faster.
+/// What Newton-Schulz iterations are computed in: bf16 where the device multiplies that faster, else fp32.
+at::ScalarType newton_schulz_dtype(const at::Device& device);
+
+/// Memory that newton_schulz works in, for matrices whose shorter side is at most `side`.
 struct NewtonSchulzSpace {
-  NewtonSchulzSpace(int64_t side, int64_t most_elements, const at::Device& device);
+  NewtonSchulzSpace(int64_t side, int64_t most_elements, const at::Device& device, at::ScalarType dtype);
   at::ScalarType dtype;
   Tensor a, b;          // a matrix and the next
   Tensor gram, square;  // of its shorter side

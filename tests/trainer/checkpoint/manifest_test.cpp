@@ -40,6 +40,14 @@ TEST(Manifest, RoundTrips) {
   EXPECT_EQ(sealed(manifest_json(sample())), text);
 }
 
+TEST(Manifest, KeepsItsRouteAndOlderOnesHaveNone) {
+  Manifest manifest = sample();
+  EXPECT_TRUE(parse_manifest(manifest_text(manifest), "COMMIT").route.is_null());
+  EXPECT_FALSE(manifest_json(manifest).contains("route"));
+  manifest.route = {{"kernels", "cpu avx2"}, {"products", "fp32"}};
+  EXPECT_EQ(parse_manifest(manifest_text(manifest), "COMMIT").route, manifest.route);
+}
+
 TEST(Manifest, HoldsLargeTables) {
   Manifest manifest = sample();
   manifest.tensors.clear();
@@ -62,6 +70,11 @@ TEST(Manifest, RefusesEveryWrongField) {
       {"'step'", [](Json& j) { j["step"] = 1.5; }},
       {"'step'", [](Json& j) { j["step"] = 18446744073709551615u; }},
       {"'epoch'", [](Json& j) { j.erase("epoch"); }},
+      {"'route'", [](Json& j) { j["route"] = "cpu avx2"; }},
+      {"'route'",
+       [](Json& j) {
+         j["route"] = {{"threads", 2}};
+       }},
       {"'files'", [](Json& j) { j["files"] = Json::object(); }},
       {"'an object'", [](Json& j) { j["files"][0] = 3; }},
       {"'name'", [](Json& j) { j["files"][0]["name"] = "../weights"; }},

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/trainer/models/decoder_oracle.h"
 #include "tests/trainer/models/model_cases.h"
 #include "trainer/kernels/dropout.h"
@@ -12,9 +14,18 @@
 namespace tycho {
 namespace {
 
-// A sequence of one token has no gradient in q and k but what rounding leaves, and neither has a bias of all
-// keys.
-constexpr double kRounding = 1e-6, kRoundingBf16 = 1e-2;
+/// The part of a unit's largest gradient that rounding leaves where terms cancel: a sequence of one token has
+/// no gradient in q and k, and neither has a bias of all keys, but each is a sum of terms as large as those
+/// of v. A head's width of terms in fp32, stored in the dtype; up to 3.2 x 2^-24 was seen in fp32, on tables
+/// that sum in different orders, and 0.05 x 2^-9 in bf16.
+double cancelled(at::ScalarType dtype) { return 16 * 0x1p-24 + (dtype == at::kFloat ? 0 : 0x1p-9); }
+
+double largest_gradient(const UnitSpec& unit, const DecoderOracle& oracle) {
+  double largest = 0;
+  for (const ParamSpec& param : unit.params)
+    largest = std::max(largest, oracle.weights().at(param.name).grad().norm().item<double>());
+  return largest;
+}
 
 class ModelTest : public testing::TestWithParam<std::tuple<ModelCase, at::ScalarType>> {
  protected:
@@ -43,18 +54,19 @@ class ModelTest : public testing::TestWithParam<std::tuple<ModelCase, at::Scalar
         weights[unit.spec().params[i].name] = unit.params()[i];
     return DecoderOracle(decoder_spec(config_), weights);
   }
-  // bf16 keeps 8 bits, and rounds at every op on the way.
+  // fp32: 335 units of 2^-24 for sums of tens to hundreds of terms, some blocks deep, in any order (20 were
+  // seen). bf16 keeps 8 bits, and rounds at every op on the way.
   double tolerance() const { return dtype_ == at::kFloat ? 2e-5 : 6e-2 * std::get<0>(GetParam()).bf16_slack; }
   void expect_gradients(const DecoderOracle& oracle, double bf16_slack = 1) {
     const double share = tolerance() * (dtype_ == at::kFloat ? 1 : bf16_slack);
-    for (FlatUnit& unit : units_->owned())
+    for (FlatUnit& unit : units_->owned()) {
+      const double rest = cancelled(dtype_) * largest_gradient(unit.spec(), oracle);
       for (size_t i = 0; i < unit.spec().params.size(); ++i) {
         const at::Tensor wanted = oracle.weights().at(unit.spec().params[i].name).grad();
         const double error = (unit.grads()[i].to(at::kDouble) - wanted).norm().item<double>();
-        EXPECT_LE(error,
-                  share * wanted.norm().item<double>() + (dtype_ == at::kFloat ? kRounding : kRoundingBf16))
-            << unit.spec().params[i].name;
+        EXPECT_LE(error, share * wanted.norm().item<double>() + rest) << unit.spec().params[i].name;
       }
+    }
   }
 
   ModelConfig config_;
@@ -290,13 +302,15 @@ TEST(Dropout, OfAttentionHasTheGradientsOfItsMask) {
     const at::Tensor loss = model.forward_backward(
         {tokens.reshape(-1), targets.reshape(-1), true, true, kKey}, at::ones({1}, at::kFloat));
     EXPECT_NEAR(loss.item<double>(), wanted.item<double>(), 1e-5 * wanted.item<double>());
-    for (FlatUnit& unit : units.owned())
+    for (FlatUnit& unit : units.owned()) {
+      const double rest = cancelled(at::kFloat) * largest_gradient(unit.spec(), oracle);
       for (size_t i = 0; i < unit.spec().params.size(); ++i) {
         const at::Tensor grad = oracle.weights().at(unit.spec().params[i].name).grad();
         EXPECT_LE((unit.grads()[i].to(at::kDouble) - grad).norm().item<double>(),
-                  2e-5 * grad.norm().item<double>() + kRounding)
+                  2e-5 * grad.norm().item<double>() + rest)
             << unit.spec().params[i].name;
       }
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -10,6 +11,7 @@
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json_reader.h"
 #include "trainer/optim/grad_clip.h"
+#include "trainer/optim/newton_schulz.h"
 #include "trainer/optim/segments.h"
 
 namespace tycho {
@@ -75,6 +77,23 @@ struct Rig {
   std::unique_ptr<Optimizer> optimizer;
 };
 
+constexpr double kFp32AgainstDouble = 2e-6;
+
+/// How far rounding moves a matrix that Muon updates, after so many steps of a golden trajectory: an entry of
+/// an orthogonalised matrix comes out up to 48 units off (of 3,000 draws of these shapes, five iterations;
+/// 11 in the middle), in whichever dtype the machine iterates, and the rates of the steps add up.
+double muon_rounding(const Json& optimizer, const std::string& name, int64_t step) {
+  if (optimizer["kind"] != "muon" || name == "norm") return 0;
+  const double unit = newton_schulz_dtype(at::kCPU) == at::kFloat ? 0x1p-24 : 0x1p-9;
+  const auto shape = golden()["shapes"][name].get<std::vector<double>>();
+  const double scale = optimizer["adjust_lr"] == "original" ? std::sqrt(std::max(1.0, shape[0] / shape[1]))
+                                                            : 0.2 * std::sqrt(std::max(shape[0], shape[1]));
+  double rates = 0;
+  for (int64_t i = 0; i < step; ++i)
+    rates += 0.02 * golden()["factors"][static_cast<size_t>(i)].get<double>();
+  return 100 * unit * scale * rates;
+}
+
 class TrajectoryTest : public testing::TestWithParam<at::ScalarType> {};
 
 TEST_P(TrajectoryTest, EqualsTheReferenceAfterOneAndTwentySteps) {
@@ -96,13 +115,13 @@ TEST_P(TrajectoryTest, EqualsTheReferenceAfterOneAndTwentySteps) {
       rig.optimizer->step(lr, step, at::full({1}, 0.25, at::kFloat));
       const auto wanted = one["after"].find(std::to_string(step));
       if (wanted == one["after"].end()) continue;
-      // fp32 against double; a Newton-Schulz iteration triples small differences five times over.
-      const double tolerance = one["optimizer"]["kind"] == "muon" ? 2e-5 : 2e-6;
-      for (size_t i = 0; i < names.size(); ++i)
-        EXPECT_TRUE(at::allclose(rig.weight(1, i).to(at::kDouble), numbers((*wanted)[names[i]]), tolerance,
-                                 tolerance))
+      for (size_t i = 0; i < names.size(); ++i) {
+        const double tolerance = kFp32AgainstDouble + muon_rounding(one["optimizer"], names[i], step);
+        EXPECT_TRUE(at::allclose(rig.weight(1, i).to(at::kDouble), numbers((*wanted)[names[i]]),
+                                 kFp32AgainstDouble, tolerance))
             << one["name"] << ", " << names[i] << " after " << step << ", by "
             << (rig.weight(1, i).to(at::kDouble) - numbers((*wanted)[names[i]])).abs().max().item<double>();
+      }
     }
     for (const FlatUnit& unit : rig.units)
       EXPECT_TRUE(at::equal(unit.flat_params(), unit.flat_master().to(GetParam()))) << one["name"];
