@@ -142,7 +142,7 @@ TEST_F(RunTest, AFinishedRunThatIsAskedForSomethingElseSaysWhatDiffersAndWhatToT
   refused("optimizer.lr                 0.01 -> 0.02");
   config_ = before;
   config_.max_duration = {8, DurationUnit::kBatch};
-  refused("max_duration                 12ba -> 8ba");
+  refused("max_duration                 \"12ba\" -> \"8ba\"");
   config_ = before;
   config_.eval_data["val"].value = config_.train_data.as<MdsConfig>();
   refused("eval_data.val");

@@ -73,7 +73,7 @@ TEST_F(ProfilerTest, TracesHoldTheStepsOfTheSchedule) {
 TEST_F(ProfilerTest, OurOwnKernelsHaveNamesInsideOfWhatCallsThem) {
   config_.profile = {.active = steps(1), .repeat_count = 1};
   EXPECT_EQ(run(), 0);
-  const std::vector<Json> all = events(trace_path(1, 1));
+  const std::vector<Json> all = events(trace_path(2, 2));
   // Two micro-batches, two blocks with two norms each, and the head's.
   EXPECT_EQ(named(all, "tycho::rms_norm").size(), 2u * (2 * 2 + 1));
   EXPECT_EQ(named(all, "tycho::rms_norm_backward").size(), 2u * (2 * 2 + 1));
@@ -91,12 +91,12 @@ TEST_F(ProfilerTest, OurOwnKernelsHaveNamesInsideOfWhatCallsThem) {
 TEST_F(ProfilerTest, OnlyBlocksThatComputeAgainSaySo) {
   config_.profile = {.active = steps(1), .repeat_count = 1};
   EXPECT_EQ(run(), 0);
-  for (const Json& event : events(trace_path(1, 1)))
+  for (const Json& event : events(trace_path(2, 2)))
     EXPECT_EQ(event.value("name", "").find("recompute"), std::string::npos) << event;
   config_.run_dir = dir_ / "again";
   config_.recompute = {.mode = Recompute::kFull, .every = 2};
   EXPECT_EQ(run(), 0);
-  const std::vector<Json> all = events(trace_path(1, 1));
+  const std::vector<Json> all = events(trace_path(2, 2));
   EXPECT_EQ(named(all, "block 0 recompute").size(), 2u);
   EXPECT_TRUE(named(all, "block 1 recompute").empty());
 }
