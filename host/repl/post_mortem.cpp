@@ -23,6 +23,9 @@ class ViewOfRun final : public Reporter {
   void step(const StepMetrics& metrics, bool record) override {
     if (view_) view_->step(metrics, record);
   }
+  void metric(int64_t step, const std::string& name, double value) override {
+    if (view_) view_->metric(step, name, value);
+  }
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
     if (view_) view_->event(kind, text, facts);
   }

@@ -9,8 +9,6 @@
 #include <cmath>
 #include <optional>
 
-#include "trainer/metrics/format.h"
-
 namespace tycho {
 namespace {
 
@@ -23,6 +21,12 @@ std::optional<double> number_of(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && (end == text.data() + text.size());
   return whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+/// Code points of UTF-8.
+double num_letters(const std::string& text) {
+  return static_cast<double>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
 /// A step of 1, 2 or 5 times a power of ten, about `count` of which fill `span`.
@@ -137,7 +141,7 @@ void Drawing::x_axis(const Scale& scale, const std::string& label) {
   for (const auto& [at, words] : scale.ticks()) {
     body_ += fmt::format("<line class=\"tick\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>", px(at),
                          kTop, height_ - kBottom + 4);
-    const double half = kLetterWidth / 2 * static_cast<double>(words.size());
+    const double half = kLetterWidth / 2 * num_letters(words);
     if (px(at) - half < free_from || px(at) + half > width_) continue;
     free_from = px(at) + half + kLetterWidth;
     body_ += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", px(at),
@@ -168,7 +172,7 @@ void Drawing::inner_axis(double x, const Scale& scale, const std::string& label)
     body_ += fmt::format(
         "<rect class=\"ground\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"13\"/>"
         "<text class=\"inner\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-        px(x) + 3, base - 10, kLetterWidth * display_width(words) + 5, px(x) + 5, base, escape_html(words));
+        px(x) + 3, base - 10, kLetterWidth * num_letters(words) + 5, px(x) + 5, base, escape_html(words));
   }
   body_ += fmt::format("<text class=\"label\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
                        px(x), height_ - kBottom + 20, escape_html(label));
@@ -213,7 +217,7 @@ void Drawing::text(double x, double y, const std::string& words, const char* anc
 void Drawing::rank_legend(const std::string& more) {
   constexpr int kSteps = 6, kStepWidth = 9;
   const std::string words = more.empty() ? "worst" : "worst, " + more;
-  double x = width_ - kRight - kLetterWidth * display_width(words);
+  double x = width_ - kRight - kLetterWidth * num_letters(words);
   body_ += fmt::format("<text class=\"legend\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n",
                        width_ - kRight, kTop - 10, escape_html(words));
   x -= 5 + kSteps * kStepWidth;
