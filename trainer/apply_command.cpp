@@ -108,6 +108,9 @@ void Trainer::apply(const Command& command) {
 
 void Trainer::take_effect(Controls controls) {
   if (controls == state_.controls) return;
+  if (controls.clip_norm && config_.clip.by_element_or_row())
+    fail(ExitCode::kRecipe, "[trainer] set_clip sets clip.norm, and this run clips by clip.{}",
+         config_.clip.value ? "value" : "adaptive");
   TrainConfig changed = with_controls(config_, controls);
   Schedule schedule = make_schedule(changed, info_.total_steps, info_.num_samples);
   const bool other_optimizer =

@@ -127,10 +127,9 @@ void check_batch_split(const TrainConfig& config, int64_t num_ranks, Problems& p
   const int64_t per_rank = sequences / num_ranks;
   if (!is_whole(*config.micro_batch)) {
     add(problems, "micro_batch", "{} is not a whole number of sequences", config.micro_batch->str());
-  } else if (per_rank % config.micro_batch->count() != 0) {
-    add(problems, "micro_batch", "the {} sequences of a step{} are not a multiple of {}; {}sp would do",
-        per_rank, num_ranks == 1 ? "" : " on each rank", config.micro_batch->count(),
-        largest_divisor(per_rank, config.micro_batch->count()));
+  } else if (config.micro_batch->count() > per_rank) {
+    add(problems, "micro_batch", "{} is more than the {} sequences of a step{}; write {}sp",
+        config.micro_batch->str(), per_rank, num_ranks == 1 ? "" : " on each rank", per_rank);
   }
 }
 
@@ -235,8 +234,9 @@ void check_separators(const MdsConfig& data, const std::string& path, int64_t vo
         {path + ".bos_token_id",
          "cannot go with eos_token_id: documents end with a token or begin with one; leave one "
          "out"});
-  for (const auto& [key, id] :
-       {std::pair(".eos_token_id", data.eos_token_id), {".bos_token_id", data.bos_token_id}})
+  for (const auto& [key, id] : {std::pair(".eos_token_id", data.eos_token_id),
+                                {".bos_token_id", data.bos_token_id},
+                                {".pad_token_id", data.pad_token_id}})
     if (id.value_or(0) >= vocab_size)
       problems.push_back(
           {path + key, fmt::format("{} is outside the model's vocabulary of {}", *id, vocab_size)});
@@ -245,6 +245,9 @@ void check_separators(const MdsConfig& data, const std::string& path, int64_t vo
 void check_chat(const ChatConfig& data, const std::string& path, const TrainConfig& config,
                 int64_t vocab_size, Problems& problems) {
   if (data.path.empty()) problems.push_back({path + ".path", "is empty: write a .jsonl or a folder of them"});
+  if (data.min_target_prompt > 0 && data.target_prompts != TargetPrompts::kAll)
+    problems.push_back(
+        {path + ".min_target_prompt", "does nothing unless target_prompts = \"all\"; leave it out"});
   if (data.eos_token_id.value_or(0) >= vocab_size)
     problems.push_back({path + ".eos_token_id", fmt::format("{} is outside the model's vocabulary of {}",
                                                             *data.eos_token_id, vocab_size)});
@@ -264,6 +267,7 @@ void check_same_documents(const MdsConfig& train, const MdsConfig& eval, const s
   };
   same(".eos_token_id", train.eos_token_id, eval.eos_token_id);
   same(".bos_token_id", train.bos_token_id, eval.bos_token_id);
+  same(".pad_token_id", train.pad_token_id, eval.pad_token_id);
 }
 
 void check_data(const TrainConfig& config, Problems& problems) {
@@ -277,6 +281,9 @@ void check_data(const TrainConfig& config, Problems& problems) {
   for (const auto& [name, data] : config.eval_data) {
     const std::string path = "eval_data." + name;
     check(data, path);
+    if (data.is<MdsConfig>() && data.as<MdsConfig>().epoch_size)
+      problems.push_back(
+          {path + ".epoch_size", "does nothing in an evaluation; eval.batches says how much is read"});
     if (config.train_data.is<MdsConfig>() && data.is<MdsConfig>())
       check_same_documents(config.train_data.as<MdsConfig>(), data.as<MdsConfig>(), path, problems);
   }

@@ -87,7 +87,7 @@ struct TrainConfig {
     v("global_batch", global_batch, "Sequences (sp) or tokens (tok) per optimizer step, over all ranks.",
       units("sp tok"), positive);
     v("micro_batch", micro_batch,
-      "Sequences per forward and backward pass; global_batch is a multiple of it. Default: "
+      "Sequences per forward and backward pass; the last pass of a step may have fewer. Default: "
       "the largest that keeps a pass near 16384 tokens.",
       units("sp"), positive);
     v("max_duration", max_duration, "Length of the run.", units("ba tok sp ep"), positive, required);

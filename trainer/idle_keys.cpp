@@ -29,6 +29,9 @@ void check_optimizer(const TrainConfig& config, IdleKeys& idle) {
     idle.needs(sgd->nesterov, sgd->momentum > 0, "optimizer.nesterov", "without optimizer.momentum");
   idle.needs(config.guard.max_skips != GuardConfig().max_skips, config.guard.action == GuardAction::kSkip,
              "guard.max_skips", "unless guard.action = \"skip\"");
+  idle.needs(config.clip.norm != ClipConfig().norm && config.clip.norm != 0, !config.clip.by_element_or_row(),
+             "clip.norm", "beside clip.value and clip.adaptive");
+  idle.needs(config.clip.adaptive.has_value(), !config.clip.value, "clip.adaptive", "beside clip.value");
   idle.needs(config.recompute.every != 1, config.recompute.mode != Recompute::kNone, "recompute.every",
              "unless recompute.mode is \"selective\" or \"full\"");
 }

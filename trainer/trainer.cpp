@@ -152,6 +152,7 @@ void Trainer::step() {
   const double lr = lr_at(state_.step);
   if (may_update(loss, grad_norm)) {
     const Range range("optimizer");
+    clip_in_place(now_.clip, units_->owned(), rules_);
     optimizer_->step(lr, state_.step + 1 - state_.skipped, norm.scale_1);
   }
 
@@ -181,19 +182,20 @@ void Trainer::accumulate(const Batch& batch, const Tensor& weight_1, Tensor& los
   const bool look = hooks_.wants(Event::kAfterForward, state_.step + 1);
   for (int64_t b = 0; b < batch.num_sequences; b += micro_shape_.batch) {
     MicroBatch micro = micro_batch(batch, b);
+    const int64_t sequences = std::min(micro_shape_.batch, batch.num_sequences - b);
     if (look && micro.last)
-      micro.after_forward = [this] {
-        announce(Event::kAfterForward, {{"activations", stream_statistics()}});
+      micro.after_forward = [this, tokens = sequences * batch.seq_len] {
+        announce(Event::kAfterForward, {{"activations", stream_statistics(tokens)}});
       };
     loss_sum += model_.forward_backward(micro, weight_1);
   }
 }
 
-// Of the stream before each block and after the last one, over all tokens of the micro-batch.
-Json Trainer::stream_statistics() {
+// Of the stream before each block and after the last one, over the first tokens of the micro-batch.
+Json Trainer::stream_statistics(int64_t num_tokens) {
   Json list = Json::array();
   for (int64_t i = 0; i <= model_.layout().num_blocks; ++i) {
-    const Tensor stream = model_.stream(i).to(at::kFloat);
+    const Tensor stream = model_.stream(i).narrow(0, 0, num_tokens).to(at::kFloat);
     list.push_back(
         {{"rms", stream.square().mean().sqrt().item<double>()}, {"max", stream.abs().max().item<double>()}});
   }
@@ -306,18 +308,24 @@ Tensor Trainer::token_weight(const Batch& batch) {
 
 MicroBatch Trainer::micro_batch(const Batch& batch, int64_t first_sequence) {
   const int64_t begin = first_sequence * batch.seq_len, count = micro_shape_.tokens();
-  // The batch outlives the micro-batch, so these are views.
-  const auto on_host = [&](const std::vector<int32_t>& values) {
+  const int64_t there = std::min(count, std::ssize(batch.tokens) - begin);
+  // The batch outlives the micro-batch, so these are views; a last one that is smaller is filled up with rows
+  // that have no target, which weigh nothing.
+  const auto on_host = [&](const std::vector<int32_t>& values, int32_t filler) {
     if (values.empty()) return Tensor();
     auto* data = const_cast<int32_t*>(values.data() + begin);
-    return at::from_blob(data, {count}, at::TensorOptions().dtype(at::kInt));
+    const Tensor given = at::from_blob(data, {there}, at::TensorOptions().dtype(at::kInt));
+    if (there == count) return given;
+    Tensor filled = at::full({count}, filler, given.options());
+    filled.narrow(0, 0, there).copy_(given);
+    return filled;
   };
   MicroBatch micro;
-  micro.tokens_N = on_host(batch.tokens).to(context_.device);
-  micro.targets_N = on_host(batch.targets).to(context_.device);
-  micro.documents_N = on_host(batch.documents);
+  micro.tokens_N = on_host(batch.tokens, 0).to(context_.device);
+  micro.targets_N = on_host(batch.targets, kNoTarget).to(context_.device);
+  micro.documents_N = on_host(batch.documents, 0);
   micro.first = first_sequence == 0;
-  micro.last = first_sequence + micro_shape_.batch == batch.num_sequences;
+  micro.last = first_sequence + micro_shape_.batch >= batch.num_sequences;
   // The ranks of a world drop different elements of their different sequences.
   micro.dropout_key =
       stream_key(static_cast<uint64_t>(config_.seed),

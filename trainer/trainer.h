@@ -126,7 +126,7 @@ class Trainer {
   Batch next_batch();
   GradNorm clipped();
   void accumulate(const Batch& batch, const Tensor& weight_1, Tensor& loss_sum);
-  Json stream_statistics();
+  Json stream_statistics(int64_t num_tokens);
   Tensor token_weight(const Batch& batch);
   std::optional<EvalResult> evaluate_set(const std::string& name, Evaluator& evaluator);
   void report_eval(const std::string& name, const EvalResult& result);

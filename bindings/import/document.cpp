@@ -28,29 +28,38 @@ std::string without_underscores(std::string text) {
 
 /// A whole number in decimal digits; "" for what is none.
 std::string integer_text(const std::string& text) {
-  static const Regex decimal("[-+]?(0|[1-9][0-9_]*)"), octal("[-+]?0o?[0-7_]+"), hex("[-+]?0x[0-9a-fA-F_]+");
-  const std::string bare = without_underscores(text);
+  static const Regex decimal("[-+]?(0|[1-9][0-9_]*)"), octal("[-+]?0[0-7_]+"), hex("[-+]?0x[0-9a-fA-F_]+"),
+      binary("[-+]?0b[01_]+"), sexagesimal("[-+]?[1-9][0-9_]*(:[0-5]?[0-9])+");
+  std::string bare = without_underscores(text);
   if (decimal.matches_all_of(text)) return bare;
   if (hex.matches_all_of(text)) return std::to_string(std::strtoll(bare.c_str(), nullptr, 16));
-  if (!octal.matches_all_of(text)) return "";
-  std::string digits = bare;
-  std::erase(digits, 'o');
-  return std::to_string(std::strtoll(digits.c_str(), nullptr, 8));
+  if (octal.matches_all_of(text)) return std::to_string(std::strtoll(bare.c_str(), nullptr, 8));
+  if (binary.matches_all_of(text)) {
+    bare.erase(bare.find('b'), 1);
+    return std::to_string(std::strtoll(bare.c_str(), nullptr, 2));
+  }
+  if (!sexagesimal.matches_all_of(text)) return "";
+  const bool negative = bare.starts_with('-');
+  long long value = 0;  // what is beside the colons counts sixty times what follows
+  for (size_t at = negative ? 1 : 0; at <= bare.size(); at = std::min(bare.find(':', at), bare.size()) + 1)
+    value = value * 60 + std::strtoll(bare.c_str() + at, nullptr, 10);
+  return std::to_string(negative ? -value : value);
 }
 
 bool is_number(const std::string& text) {
   static const Regex forms(
       "[-+]?[0-9][0-9_]*\\.[0-9_]*([eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|\\.[0-9_]+([eE][-+]?[0-"
-      "9]+)?");
+      "9]+)?|[-+]?\\.(inf|Inf|INF)|\\.(nan|NaN|NAN)");
   return forms.matches_all_of(text);
 }
 
-/// An item of a list by its place from 0; null when there is none.
+/// An item of a list by its place from 0, or from -1 for the last; null when there is none.
 const DocNode* item_at(const DocNode& list, std::string_view place) {
-  size_t index = 0;
+  int64_t index = 0;
   const auto read = std::from_chars(place.data(), place.data() + place.size(), index);
-  const bool is_place = read.ec == std::errc() && read.ptr == place.data() + place.size();
-  return is_place && index < list.items.size() ? &list.items[index] : nullptr;
+  if (read.ec != std::errc() || read.ptr != place.data() + place.size()) return nullptr;
+  if (index < 0) index += std::ssize(list.items);
+  return index >= 0 && index < std::ssize(list.items) ? &list.items[static_cast<size_t>(index)] : nullptr;
 }
 
 }  // namespace

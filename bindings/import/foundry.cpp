@@ -1,10 +1,13 @@
 // LLM Foundry's train YAML -> a recipe.
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "bindings/import/systems.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/base/json.h"
 
 namespace tycho {
 namespace {
@@ -13,7 +16,6 @@ using Kind = DocScalar::Kind;
 
 const char* const kFiles = "files have Tycho's names";
 const char* const kOneWay = "Tycho has one way to do it";
-const char* const kMetrics = "metrics are always written to the run folder";
 const char* const kConsole = "the console is Tycho's";
 const char* const kComputed = "follows from the others";
 constexpr std::array kEvalLoaders = {"eval_loader", "eval_loaders"};
@@ -24,77 +26,6 @@ bool has_eval(Mapper& mapper) {
     return node != nullptr && !(node->is_scalar() && mapper.is_null(node));
   });
 }
-
-// ---- optimizer, scheduler, clipping ----
-
-/// A regular expression, or a list of them, whose parameters are kept as they are.
-void map_disable_grad(Mapper& mapper, const DocEntry& entry) {
-  if (mapper.is_null(&entry.node) && entry.node.is_scalar()) return mapper.remark(entry, "the default");
-  mapper.problem(entry,
-                 "write param_groups = { { match = \"...\", freeze = true } } into the recipe instead");
-}
-
-const Rows kOptimizer = {
-    elsewhere("name"),
-    to("lr", "lr"),
-    to("betas", "betas"),
-    to("eps", "eps"),
-    to("weight_decay", "weight_decay"),
-    only("amsgrad", {"false"}, "is not there"),
-    by("disable_grad", map_disable_grad),
-    only("param_groups", {"null", "[]"},
-         "write param_groups = { { match = \"...\", ... } } into the recipe instead"),
-};
-
-void map_optimizer(Mapper& mapper, const DocEntry& entry) {
-  const DocNode* name = entry.node.find("name");
-  const std::string kind = name == nullptr ? "" : mapper.text_of(name);
-  if (kind != "decoupled_adamw" && kind != "decoupled_lionw") {
-    return mapper.problem(name == nullptr ? entry : DocEntry{"optimizer.name", *name},
-                          "Tycho has decoupled_adamw and decoupled_lionw of LLM Foundry's optimizers");
-  }
-  const DocNode* decay = entry.node.find("weight_decay");
-  const bool decays =
-      decay == nullptr ? kind == "decoupled_adamw" : std::stod("0" + mapper.text_of(decay)) != 0;
-  std::vector<std::string> fields;
-  if (decays) fields.emplace_back("decay_mask = \"all\"");
-  mapper.component(entry, "optimizer", "t.optim." + kind, kOptimizer, fields);
-}
-
-const Rows kScheduler = {
-    elsewhere("name"),
-    to("t_warmup", "t_warmup", duration_in("ep")),
-    to("t_max", "t_max", duration_in("ep")),
-    to("t_scale", "t_scale", duration_in("ep")),
-    to("t_cooldown", "t_cooldown", duration_in("ep")),
-    to("alpha", "alpha"),
-    to("alpha_i", "alpha_i"),
-    to("alpha_f", "alpha_f"),
-    to("alpha_f_decay", "alpha_f_decay"),
-    to("alpha_f_cooldown", "alpha_f_cooldown"),
-    to("scale_warmup", "scale_warmup"),
-};
-
-void map_scheduler(Mapper& mapper, const DocEntry& entry) {
-  static const std::map<std::string, std::string> kKinds = {{"constant_with_warmup", "constant"},
-                                                            {"cosine_with_warmup", "cosine"},
-                                                            {"linear_decay_with_warmup", "linear"},
-                                                            {"inv_sqrt_with_warmup", "inv_sqrt"}};
-  const DocNode* name = entry.node.find("name");
-  const auto kind = kKinds.find(name == nullptr ? "" : mapper.text_of(name));
-  if (kind == kKinds.end()) {
-    return mapper.problem(name == nullptr ? entry : DocEntry{"scheduler.name", *name},
-                          "wanted constant_with_warmup, cosine_with_warmup, linear_decay_with_warmup or "
-                          "inv_sqrt_with_warmup");
-  }
-  mapper.component(entry, "scheduler", "t.sched." + kind->second, kScheduler, {"compat = \"composer\""});
-}
-
-const Rows kAlgorithms = {
-    group("gradient_clipping",
-          {only("clipping_type", {"norm"}, "Tycho clips by norm"), to("clipping_threshold", "clip.norm")}),
-    left_out("low_precision_layernorm", "norms read the dtype of the model"),
-};
 
 Row when_evaluating(const char* key, const char* target, Convert convert) {
   return by(key, [=](Mapper& mapper, const DocEntry& entry) {
@@ -111,10 +42,48 @@ void map_eval_batches(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "eval.batches", mapper.expression(entry));
 }
 
+const char* const kPadToken =
+    "where the pad token ends documents, LLM Foundry's text loader leaves it out of the loss; here models "
+    "learn where documents end. train_data.pad_token_id = ID leaves that token out here, too";
+const char* const kMaskedSeparator =
+    "the pad token is the one that ends documents, and LLM Foundry's text loader leaves it out of the loss; "
+    "here models learn where documents end. train_data.pad_token_id = ID leaves that token out here, too";
+
+bool reads_text(Mapper& mapper) {
+  const DocNode* loader = mapper.root().at("train_loader.name");
+  return loader != nullptr && mapper.text_of(loader) == "text";
+}
+
+/// A folder's own tokenizer may say that it pads with the end of documents.
+void note_masked_separator(Mapper& mapper, const DocEntry& entry, const std::string& folder) {
+  const std::string file = folder + "/tokenizer_config.json";
+  std::error_code error;
+  const auto size = std::filesystem::file_size(file, error);
+  constexpr uintmax_t kLargest = 16 << 20;
+  if (error || size > kLargest || !reads_text(mapper)) return;
+  const Json config = Json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  if (!config.is_object()) return;
+  const auto token = [&](const char* key) {
+    const Json given = config.value(key, Json());
+    return given.is_object() ? given.value("content", Json()) : given;
+  };
+  if (!token("pad_token").is_null() && token("pad_token") == token("eos_token"))
+    mapper.note(entry, kMaskedSeparator);
+}
+
+/// Only the pad token changes numbers: the rest says how text would be encoded, and shards hold tokens.
+void map_tokenizer_kwargs(Mapper& mapper, const DocEntry& entry) {
+  mapper.remark(entry, "tokenizer.json says it");
+  const DocNode* pad = entry.node.is_map() ? entry.node.find("pad_token") : nullptr;
+  if (pad != nullptr && !mapper.is_null(pad) && reads_text(mapper)) mapper.note(entry, kPadToken);
+}
+
 void map_tokenizer_name(Mapper& mapper, const DocEntry& entry) {
   const std::string name = mapper.text_of(&entry.node);
-  if (name.starts_with('.') || name.starts_with('/'))
+  if (is_local_folder(name)) {
+    note_masked_separator(mapper, entry, name);
     return mapper.emit(entry, "tokenizer", mapper.expression_with(entry, "/tokenizer.json"));
+  }
   mapper.note(entry,
               "nothing is fetched from the hub; r.tokenizer = \"path/tokenizer.json\" has text checked and "
               "kept with checkpoints");
@@ -176,11 +145,21 @@ void map_recompute(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "recompute.mode", "\"full\"");
 }
 
-const char* const kShards = "how weights are spread over ranks is Tycho's";
+/// Rows of a text loader have as many tokens each, so counting rows or tokens is the same.
+void map_token_weights(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.text_of(&entry.node) != "false") return mapper.remark(entry, "every token counts alike");
+  if (reads_text(mapper)) return mapper.remark(entry, "rows of shards have as many tokens each");
+  mapper.problem(
+      entry,
+      "counts every micro-batch alike, whatever it holds; here every token of a step counts alike, "
+      "as with true: set it to true");
+}
+
+const char* const kShards = "weights are not sharded: see the note";
 
 const Rows kFsdp = {
     left_out("sharding_strategy", kShards),
-    left_out("mixed_precision", "reductions and master weights are fp32"),
+    noted("mixed_precision", {"null", "DEFAULT"}, "reductions and master weights are fp32 here"),
     left_out("state_dict_type", "checkpoints are always sharded"),
     by("activation_checkpointing", map_recompute),
     left_out("activation_checkpointing_reentrant", kOneWay),
@@ -195,7 +174,7 @@ const Rows kFsdp = {
     left_out("data_parallel_replicate_degree", kShards),
     left_out("sync_module_states", kShards),
     left_out("use_orig_params", kShards),
-    left_out("keep_low_precision_grads", "gradients are fp32"),
+    noted("keep_low_precision_grads", {"null", "false"}, "gradients are fp32 here"),
     left_out("load_monolith_rank0_only", "each rank reads its part"),
     left_out("sharded_ckpt_prefix_dir", kFiles),
     left_out("process_group", kShards),
@@ -206,24 +185,16 @@ const Rows kFsdp = {
     only("load_planner", {"null"}, "is not there"),
     only("save_planner", {"null"}, "is not there"),
     only("ignored_modules", {"null", "[]"}, "is not there"),
+    noted("master_weights_dtype", {"null", "fp32", "float32"}, "master weights are fp32 here"),
 };
 
-const Rows kCallbacks = {
-    left_out("speed_monitor", kMetrics),
-    left_out("lr_monitor", kMetrics),
-    left_out("memory_monitor", kMetrics),
-    left_out("runtime_estimator", kMetrics),
-    left_out("optimizer_monitor", "its figures are not recorded yet"),
-    left_out("system_metrics_monitor", "its figures are not recorded yet"),
-    left_out("scheduled_gc", "there is no garbage collector"),
-    left_out("hf_checkpointer", "tycho convert exports any checkpoint"),
-    left_out("mono_checkpoint_saver", "tycho convert exports any checkpoint"),
-};
-
-const Rows kLoggers = {
-    left_out("wandb", kMetrics),    left_out("tensorboard", kMetrics), left_out("mlflow", kMetrics),
-    left_out("mosaicml", kMetrics), left_out("inmemory", kMetrics),    left_out("in_memory_logger", kMetrics),
-};
+void map_fsdp(Mapper& mapper, const DocEntry& entry) {
+  mapper.out().comments_before(entry.node.line);
+  mapper.walk(entry, kFsdp);
+  if (!entry.node.is_map()) return;
+  const DocNode* strategy = entry.node.find("sharding_strategy");
+  if (strategy == nullptr || mapper.text_of(strategy) != "NO_SHARD") mapper.note(entry, kWholeModel);
+}
 
 const char* const kNoIcl = "tasks by in-context learning are not there";
 
@@ -232,19 +203,19 @@ Rows parts_of_the_run() {
   return {
       elsewhere("variables"),
       by("model", map_foundry_model, foundry_model_rows()),
-      group("tokenizer", {by("name", map_tokenizer_name), left_out("kwargs", "tokenizer.json says it")}),
-      by("optimizer", map_optimizer, kOptimizer),
-      by("scheduler", map_scheduler, kScheduler),
+      group("tokenizer", {by("name", map_tokenizer_name), by("kwargs", map_tokenizer_kwargs)}),
+      foundry_optimizer_row(),
+      foundry_scheduler_row(),
       by(
           "train_loader",
           [](Mapper& mapper, const DocEntry& entry) { map_foundry_loader(mapper, entry, "train_data"); },
           foundry_loader_rows()),
       by("eval_loader", map_foundry_eval_loaders, foundry_loader_rows()),
       by("eval_loaders", map_foundry_eval_loaders),
-      group("fsdp_config", kFsdp),
-      group("callbacks", kCallbacks),
-      group("loggers", kLoggers),
-      group("algorithms", kAlgorithms),
+      by("fsdp_config", map_fsdp, kFsdp),
+      foundry_callbacks_row(),
+      foundry_loggers_row(),
+      foundry_algorithms_row(),
   };
 }
 
@@ -265,7 +236,7 @@ const Rows kNumbers = {
     left_out("cuda_load_lazy", "memory is Tycho's"),
     left_out("dist_timeout", kOneWay),
     only("tp_config", {"null"}, "tensor parallelism is not there"),
-    left_out("accumulate_train_batch_on_tokens", "every token counts alike"),
+    by("accumulate_train_batch_on_tokens", map_token_weights),
     when_evaluating("eval_interval", "eval.every", duration_in("ep")),
     when_evaluating("eval_first", "eval.first", as_is),
     by("eval_subset_num_batches", map_eval_batches),
@@ -291,14 +262,16 @@ const Rows kOutputs = {
     left_out("save_latest_filename", kFiles),
     by("save_interval", map_save_interval),
     by("save_num_checkpoints_to_keep", map_keep),
-    left_out("save_overwrite", "a run folder goes on, or is left alone"),
+    noted("save_overwrite", {"null", "false"},
+          "a run goes on from its newest checkpoint; resume = none starts it again"),
     only("save_weights_only", {"false"}, "checkpoints hold all that going on needs"),
     only("save_ignore_keys", {"null"}, "checkpoints hold all that going on needs"),
     only("load_ignore_keys", {"null"}, "is not there"),
     only("load_path", {"null"}, "Composer's checkpoints are not read; resume = PATH takes one of Tycho's"),
     left_out("load_weights_only", "nothing is loaded"),
     left_out("load_strict_model_weights", "they always are"),
-    left_out("autoresume", "a run always goes on from its newest checkpoint"),
+    noted("autoresume", {"null", "true"},
+          "a run goes on from its newest checkpoint; resume = none starts it again"),
     only("only_hf_checkpoint", {"false"}, "tycho convert exports a checkpoint"),
     only("only_composer_checkpoint", {"false"}, "is not there"),
     left_out("spin_dataloaders", "the place in the data is kept"),

@@ -31,10 +31,21 @@ void map_hf_name(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "path", mapper.expression_with(entry, "/" + mapper.text_of(split) + ".jsonl"));
 }
 
+/// A file, a list of one, or such of each split.
 void map_data_files(Mapper& mapper, const DocEntry& entry) {
-  if (!entry.node.is_scalar() || mapper.is_null(&entry.node))
+  const DocNode* files = &entry.node;
+  std::string path = entry.path;
+  if (files->is_map()) {
+    const DocNode* split = sibling(mapper, entry, "split");
+    const std::string name = mapper.is_null(split) ? "train" : mapper.text_of(split);
+    files = files->find(name);
+    if (files == nullptr) return mapper.problem(entry, "has no files of the split " + name);
+    path += "." + name;
+  }
+  if (files->is_list() && files->items.size() == 1) files = &files->items[0];
+  if (!files->is_scalar() || mapper.is_null(files))
     return mapper.problem(entry, "wants one .jsonl, or a folder of them");
-  mapper.emit(entry, "path", mapper.expression(entry));
+  mapper.emit(entry, "path", mapper.expression({path, *files}));
 }
 
 void map_chat_length(Mapper& mapper, const DocEntry& entry) {
@@ -59,6 +70,19 @@ void map_packing_ratio(Mapper& mapper, const DocEntry& entry) {
                 "attn_uses_sequence_id is not set");
 }
 
+/// "length>=N" is a number here.
+void map_target_prompts(Mapper& mapper, const DocEntry& entry) {
+  constexpr std::string_view kLength = "length>=";
+  const std::string given = mapper.text_of(&entry.node);
+  if (!given.starts_with(kLength))
+    return to("", "target_prompts", words({{"none", "none"}, {"all", "all"}})).act(mapper, entry);
+  const std::string number = given.substr(kLength.size());
+  if (number.empty() || number.find_first_not_of("0123456789") != std::string::npos)
+    return mapper.problem(entry, "wanted none, all or length>=N with a whole number");
+  mapper.emit(entry, "target_prompts", "\"all\"");
+  mapper.emit(entry, "min_target_prompt", number);
+}
+
 const Rows kChatDataset = {
     by("hf_name", map_hf_name),
     group("hf_kwargs", {by("data_files", map_data_files)}),
@@ -66,7 +90,7 @@ const Rows kChatDataset = {
     by("max_seq_len", map_chat_length),
     by("packing_ratio", map_packing_ratio),
     to("target_responses", "target_responses", words({{"last", "last"}, {"all", "all"}})),
-    to("target_prompts", "target_prompts", words({{"none", "none"}, {"all", "all"}})),
+    by("target_prompts", map_target_prompts),
     to("shuffle", "shuffle"),
     to("shuffle_seed", "shuffle_seed"),
     only("decoder_only_format", {"true"}, "models are decoders"),
@@ -78,7 +102,7 @@ const Rows kChatDataset = {
     left_out("safe_load", "rows are JSONL"),
     left_out("allow_pad_trimming", "filler changes no numbers"),
     left_out("pad_to_longest", "filler changes no numbers"),
-    left_out("max_leftover_bins_to_keep", "nothing is left over"),
+    noted("max_leftover_bins_to_keep", {"null"}, "no example is left out here"),
     left_out("auto_packing_replication", kItsLoader),
     left_out("seq_parallel_replication", kItsLoader),
     left_out("allow_unsafe_types", "no pickles are read"),

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <cstdlib>
+#include <map>
 #include <set>
 
 #include "bindings/import/systems.h"
@@ -22,8 +24,8 @@ void map_remote(Mapper& mapper, const DocEntry& entry) {
 }
 
 void map_local(Mapper& mapper, const DocEntry& entry) {
-  const std::string loader = entry.path.substr(0, entry.path.rfind(".dataset."));
-  const DocNode* remote = mapper.root().at(loader + ".dataset.remote");
+  const std::string beside = entry.path.substr(0, entry.path.rfind('.'));
+  const DocNode* remote = mapper.root().at(beside + ".remote");
   if (!mapper.is_null(remote)) return mapper.remark(entry, "read where it is, without a copy");
   if (mapper.is_null(&entry.node)) return mapper.problem(entry, "wanted the folder of the data");
   mapper.emit(entry, "local_dir", mapper.expression(entry));
@@ -47,6 +49,49 @@ void map_separator(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, key, mapper.expression(entry));
 }
 
+/// Composer's "100k" too.
+std::optional<std::string> epoch_samples(Mapper& mapper, const DocEntry& entry) {
+  const DocScalar scalar = mapper.value(&entry.node);
+  if (scalar.is(DocScalar::Kind::kInteger)) return mapper.expression(entry);
+  static const std::map<char, double> kUnits = {{'k', 1e3}, {'m', 1e6}, {'b', 1e9}, {'t', 1e12}};
+  const auto unit =
+      kUnits.find(scalar.text.empty() ? ' ' : static_cast<char>(std::tolower(scalar.text.back())));
+  char* end = nullptr;
+  const double count = std::strtod(scalar.text.c_str(), &end);
+  if (!entry.node.is_scalar() || unit == kUnits.end() || end != &scalar.text.back()) {
+    mapper.problem(entry, "wanted a number of samples such as 100000 or 100k");
+    return std::nullopt;
+  }
+  return fmt::format("{:.0f}", count * unit->second);
+}
+
+/// A batch that the last samples do not fill is a step there; evaluations take them here, too.
+void map_drop_last(Mapper& mapper, const DocEntry& entry) {
+  if (!entry.path.starts_with("train_loader")) return mapper.remark(entry, "evaluations take every sample");
+  if (mapper.text_of(&entry.node) != "false") return mapper.remark(entry, "batches are always full");
+  mapper.remark(entry, "batches are always full: see the note");
+  mapper.note(
+      entry,
+      "the samples at the end of an epoch that do not fill a batch are left out here: where there are "
+      "some, an epoch is one step shorter than there");
+}
+
+/// One data set under another name is no mix.
+void map_streams(Mapper& mapper, const DocEntry& entry) {
+  if (entry.node.is_scalar() && mapper.is_null(&entry.node)) return mapper.remark(entry, "one data set");
+  const bool one = entry.node.is_map() ? entry.node.entries.size() == 1 : entry.node.items.size() == 1;
+  if (!one) return mapper.problem(entry, "mixing data sets is not there");
+  const DocNode& stream = entry.node.is_map() ? entry.node.entries[0].node : entry.node.items[0];
+  const std::string name = entry.node.is_map() ? entry.node.entries[0].key : "0";
+  const char* const kWhole = "an epoch has every sample once: write epoch_size";
+  mapper.walk({entry.path + "." + name, stream},
+              {by("local", map_local), by("remote", map_remote), to("split", "split"),
+               left_out("proportion", "there is one data set"), only("repeat", {"1", "1.0", "null"}, kWhole),
+               only("choose", {"null"}, kWhole), left_out("download_retry", kLoader),
+               left_out("download_timeout", kLoader), left_out("validate_hash", "sizes are always checked"),
+               left_out("keep_zip", kLoader)});
+}
+
 const Rows kDataset = {
     by("local", map_local),
     by("remote", map_remote),
@@ -54,7 +99,7 @@ const Rows kDataset = {
     to("shuffle", "shuffle"),
     to("shuffle_seed", "shuffle_seed"),
     by("max_seq_len", map_data_length),
-    left_out("shuffle_algo", "the order is Tycho's"),
+    noted("shuffle_algo", {"null", "naive"}, "samples of an epoch come in the order of shuffle_algo naive"),
     left_out("shuffle_block_size", "the order is Tycho's"),
     left_out("num_canonical_nodes", "the order does not depend on nodes"),
     left_out("partition_algo", "the order is Tycho's"),
@@ -69,8 +114,11 @@ const Rows kDataset = {
     left_out("token_encoding_type", "index.json says it"),
     by("eos_token_id", map_separator),
     by("bos_token_id", map_separator),
-    only("streams", {"null"}, "mixing data sets is not there"),
-    only("epoch_size", {"null"}, "epochs are whole"),
+    by("streams", map_streams),
+    to("epoch_size", "epoch_size", epoch_samples),
+    only("sampling_method", {"balanced"}, "is not there"),
+    left_out("sampling_granularity", "the order is Tycho's"),
+    only("replication", {"null"}, "is not there"),
     only("mlm_probability", {"null"}, "masked language models are not there"),
 };
 
@@ -78,7 +126,7 @@ const Rows kDataset = {
 const Rows kAnyLoader = {
     elsewhere("name"),
     elsewhere("label"),
-    left_out("drop_last", "batches are always full"),
+    by("drop_last", map_drop_last),
     left_out("num_workers", kLoader),
     left_out("pin_memory", kLoader),
     left_out("prefetch_factor", kLoader),

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 
 #include "bindings/import/systems.h"
 
@@ -62,6 +63,30 @@ bool rope_impl_is(Mapper& mapper, const char* wanted) {
 bool has_xpos(Mapper& mapper) {
   const DocNode* type = mapper.root().at("model.attn_config.rope_dail_config.type");
   return rope_impl_is(mapper, "dail") && type != nullptr && mapper.text_of(type) == "xpos";
+}
+
+/// dail turns d_model / n_heads numbers of a head, whatever head_dim says.
+void map_head_dim(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.is_null(&entry.node)) return mapper.remark(entry, "the default");
+  const auto whole = [&](const char* path) {
+    return std::strtoll(mapper.text_of(mapper.root().at(path)).c_str(), nullptr, 10);
+  };
+  const bool usual = whole("model.head_dim") * whole("model.n_heads") == whole("model.d_model");
+  if (rope_impl_is(mapper, "dail") && !usual)
+    return mapper.problem(
+        entry, "rope_impl dail would turn only d_model / n_heads numbers of each head: set rope_impl: hf");
+  mapper.emit(entry, "head_width", mapper.expression(entry));
+}
+
+/// LLM Foundry's other kinds of attention do not take the key.
+void map_kv_heads(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.is_null(&entry.node)) return mapper.remark(entry, "the default");
+  const DocNode* type = mapper.root().at("model.attn_config.attn_type");
+  if (type != nullptr && mapper.text_of(type) == "multiquery_attention")
+    return mapper.problem(entry, "cannot go with multiquery_attention, which has one");
+  if (type == nullptr || mapper.text_of(type) != "grouped_query_attention")
+    return mapper.problem(entry, "is for attn_type: grouped_query_attention");
+  mapper.emit(entry, "kv_heads", mapper.expression(entry));
 }
 
 void map_dail_type(Mapper& mapper, const DocEntry& entry) {
@@ -150,7 +175,7 @@ void map_sequence_ids(Mapper& mapper, const DocEntry& entry) {
 const Rows kAttention = {
     by("attn_type", map_attention_type),
     left_out("attn_impl", kKernel),
-    to("kv_n_heads", "kv_heads"),
+    by("kv_n_heads", map_kv_heads),
     to("attn_pdrop", "attn_dropout"),
     to("clip_qkv", "clip_qkv"),
     to("qk_ln", "qk_ln"),
@@ -188,7 +213,7 @@ const Rows kMpt = {
     to("d_model", "width"),
     to("n_heads", "heads"),
     to("n_layers", "layers"),
-    to("head_dim", "head_width"),
+    by("head_dim", map_head_dim),
     by("expansion_ratio", map_expansion_ratio),
     to("max_seq_len", "max_seq_len"),
     to("vocab_size", "vocab_size"),
@@ -344,7 +369,10 @@ void map_hf_model(Mapper& mapper, const DocEntry& entry) {
 
 }  // namespace
 
-bool is_local_folder(const std::string& name) { return name.starts_with('/') || name.starts_with('.'); }
+bool is_local_folder(const std::string& name) {
+  std::error_code error;
+  return name.starts_with('/') || name.starts_with('.') || std::filesystem::is_directory(name, error);
+}
 
 const DocNode* foundry_sequence_ids(Mapper& mapper) {
   const DocNode* of_mpt = mapper.root().at("model.attn_config.attn_uses_sequence_id");

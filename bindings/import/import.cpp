@@ -42,7 +42,7 @@ struct DocPin {
 };
 
 /// "yamlUpdates.a\.b=c" is how Helm passes a.b=c on.
-std::optional<DocPin> doc_pin(const Rows& rows, const std::string& pin) {
+std::optional<DocPin> doc_pin(const DocNode& root, const Rows& rows, const std::string& pin) {
   const size_t equals = pin.find('=');
   if (equals == std::string::npos || equals == 0 ||
       std::string_view("+-*/:~@").find(pin[equals - 1]) != std::string_view::npos)
@@ -51,7 +51,8 @@ std::optional<DocPin> doc_pin(const Rows& rows, const std::string& pin) {
   constexpr std::string_view kHelm = "yamlUpdates.";
   if (path.starts_with(kHelm)) path.erase(0, kHelm.size());
   std::erase(path, '\\');
-  if (!path.starts_with("variables.") && !known_path(rows, path)) return std::nullopt;
+  const bool is_there = root.at(path) != nullptr;
+  if (!path.starts_with("variables.") && !is_there && !known_path(rows, path)) return std::nullopt;
   DocPin out = {{}, pin.substr(equals + 1)};
   for (size_t at = 0; at <= path.size();) {
     const size_t dot = std::min(path.find('.', at), path.size());
@@ -59,6 +60,35 @@ std::optional<DocPin> doc_pin(const Rows& rows, const std::string& pin) {
     at = dot + 1;
   }
   return out;
+}
+
+/// "~a.b" where the file says a.b: it is taken out there. False for what is Tycho's.
+bool take_out(DocNode& root, const Rows& rows, const PinArgument& pin) {
+  if (!pin.text.starts_with('~') || pin.text.find('=') != std::string::npos) return false;
+  const std::string path = pin.text.substr(1);
+  if (root.at(path) == nullptr) {
+    if (known_path(rows, path))
+      fail(ExitCode::kUsage,
+           "[import] argument {}: ~{}: the file does not say it, so there is nothing to take out", pin.number,
+           path);
+    return false;
+  }
+  const size_t dot = path.rfind('.');
+  DocNode* parent = const_cast<DocNode*>(root.at(dot == std::string::npos ? "" : path.substr(0, dot)));
+  const DocNode* taken = root.at(path);
+  std::erase_if(parent->entries, [&](const KeyedNode& entry) { return &entry.node == taken; });
+  if (parent->is_list()) parent->items.erase(parent->items.begin() + (taken - parent->items.data()));
+  return true;
+}
+
+/// First values matter to new weights only: a file's are taken out beside model.weights=PATH.
+void take_out_first_values(DocNode& root, const std::vector<PinArgument>& pins) {
+  const auto gives_weights = [](const PinArgument& pin) { return pin.text.starts_with("model.weights="); };
+  DocNode* model = root.find("model");
+  if (model == nullptr || std::none_of(pins.begin(), pins.end(), gives_weights)) return;
+  std::erase_if(model->entries, [](const KeyedNode& entry) {
+    return entry.key == "init_config" || entry.key == "init_method";
+  });
 }
 
 void apply(DocNode& root, const DocPin& pin, const PinArgument& argument) {
@@ -111,12 +141,14 @@ Imported import_recipe(const std::string& file, const std::string& text,
   DocNode root = is_toml(file) ? read_toml(text, file) : read_yaml(text, file);
   const System& system = system_of(root, file);
   for (const PinArgument& pin : pins) {
-    if (const std::optional<DocPin> mine = doc_pin(system.rows(), pin.text)) {
+    if (take_out(root, system.rows(), pin)) continue;
+    if (const std::optional<DocPin> mine = doc_pin(root, system.rows(), pin.text)) {
       apply(root, *mine, pin);
     } else {
       out.pins.push_back(pin);
     }
   }
+  take_out_first_values(root, out.pins);
   Mapper mapper(std::move(root), text, file);
   system.map(mapper);
   out.lua = mapper.finish(stem_of(file), system.name);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "bindings/import/interpolation_text.h"
 #include "bindings/import/mapper.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/error.h"
@@ -11,41 +12,22 @@ namespace {
 
 constexpr int kMostSteps = 32;  // from one reference to the next
 
-/// One piece of a text: as it stands, or the path inside ${...}.
-struct Piece {
-  bool is_path = false;
-  std::string text;
-};
-
-std::vector<Piece> pieces_of(const std::string& text) {
-  std::vector<Piece> pieces;
-  size_t at = 0;
-  while (at < text.size()) {
-    const size_t open = std::min(text.find("${", at), text.size());
-    if (open > at) pieces.push_back({false, text.substr(at, open - at)});
-    if (open == text.size()) break;
-    const size_t close = text.find('}', open);
-    if (close == std::string::npos) {
-      pieces.push_back({false, text.substr(open)});
-      break;
-    }
-    pieces.push_back({true, text.substr(open + 2, close - open - 2)});
-    at = close + 1;
-  }
-  return pieces;
-}
-
-/// The path of a text that is one ${...} and nothing else.
-std::optional<std::string> whole_reference(const DocNode& node) {
-  if (!node.is_scalar()) return std::nullopt;
-  const std::vector<Piece> pieces = pieces_of(node.text);
-  if (pieces.size() != 1 || !pieces[0].is_path) return std::nullopt;
-  return pieces[0].text;
-}
-
 std::string literal(const DocScalar& scalar) {
   if (scalar.is(DocScalar::Kind::kNull)) return "nil";
+  if (scalar.is(DocScalar::Kind::kNumber) && scalar.text.find_first_of("nN") != std::string::npos)
+    return scalar.text[0] == '-'                                  ? "-math.huge"
+           : scalar.text.find_first_of("aA") != std::string::npos ? "0 / 0"
+                                                                  : "math.huge";
   return scalar.is(DocScalar::Kind::kText) ? lua_quoted(scalar.text) : scalar.text;
+}
+
+/// Whether Lua joins a value into a text as Python would.
+bool joins_alike(const DocScalar& scalar) {
+  constexpr size_t kDigitsInLua = 14;
+  if (scalar.is(DocScalar::Kind::kText)) return true;
+  if (scalar.is(DocScalar::Kind::kInteger)) return scalar.text.size() <= kDigitsInLua;
+  return scalar.is(DocScalar::Kind::kNumber) &&
+         fmt::format("{:.14g}", std::strtod(scalar.text.c_str(), nullptr)) == python_text(scalar);
 }
 
 }  // namespace
@@ -54,11 +36,19 @@ bool Mapper::is_interpolated(const DocNode& node) const {
   return node.is_scalar() && node.text.find("${") != std::string::npos;
 }
 
+/// References that count from where they stand are written from the top, while it is known where they are.
+void Mapper::make_absolute(DocNode& node, const std::string& path) {
+  const std::string prefix = path.empty() ? "" : path + ".";
+  if (is_interpolated(node)) node.text = with_absolute_paths(node.text, path);
+  for (size_t i = 0; i < node.items.size(); ++i) make_absolute(node.items[i], prefix + std::to_string(i));
+  for (auto& [key, value] : node.entries) make_absolute(value, prefix + key);
+}
+
 /// Maps and lists have no locals: a reference to one becomes what it refers to.
 void Mapper::inline_structures(DocNode& node, int depth) {
   budget_.take(depth);
   if (const std::optional<std::string> path = whole_reference(node)) {
-    const DocNode* target = root_.at(*path);
+    const DocNode* target = structure_at({"", node}, *path);
     if (target == nullptr || target->is_scalar()) return;
     const int line = node.line;
     const SourcePlace key = node.key, value = node.value;
@@ -76,14 +66,35 @@ void Mapper::break_off(const DocEntry& entry, const std::string& said) const {
   throw BrokenReference(fmt::format("[import] {}: line {}: ", place_, entry.node.line), said);
 }
 
+/// What a reference leads to if that is there; broken ones are told where they are used.
+const DocNode* Mapper::structure_at(const DocEntry& entry, const std::string& path) {
+  try {
+    return root_.at(filled_in(entry, path, 0));
+  } catch (const BrokenReference&) {
+    return nullptr;
+  }
+}
+
+/// A path whose parts are references themselves.
+std::string Mapper::filled_in(const DocEntry& entry, const std::string& path, int depth) {
+  if (path.find("${") == std::string::npos) return path;
+  DocNode text;
+  text.text = path;
+  text.is_plain = false;
+  text.line = entry.node.line;
+  const DocNode found = resolved({entry.path, text}, depth + 1);
+  return absolute_path(python_text(found), "");
+}
+
 /// The path that a reference leads to in the end.
-std::string Mapper::target_of(const DocEntry& entry, const std::string& path, int depth) const {
+std::string Mapper::target_of(const DocEntry& entry, const std::string& reference, int depth) {
+  if (depth > kMostSteps) break_off(entry, fmt::format("${{{}}} refers to itself", reference));
+  const std::string path = filled_in(entry, reference, depth);
   if (path.find(':') != std::string::npos)
     break_off(entry, fmt::format("${{{}}} calls a resolver, which LLM Foundry does not have; write the value",
                                  path));
   const DocNode* target = root_.at(path);
   if (target == nullptr) break_off(entry, fmt::format("${{{}}} refers to a key that is not there", path));
-  if (depth > kMostSteps) break_off(entry, fmt::format("${{{}}} refers to itself", path));
   const std::optional<std::string> next = whole_reference(*target);
   return next ? target_of(entry, *next, depth + 1) : path;
 }
@@ -92,6 +103,7 @@ std::string Mapper::target_of(const DocEntry& entry, const std::string& path, in
 DocNode Mapper::resolved(const DocEntry& entry, int depth) {
   if (!is_interpolated(entry.node)) return entry.node;
   if (depth > kMostSteps) break_off(entry, brief(entry.node) + " refers to itself");
+  if (is_unclosed(entry.node.text)) break_off(entry, "has a ${ that is never closed; \\${ is one as text");
   if (const std::optional<std::string> path = whole_reference(entry.node)) {
     const std::string target = target_of(entry, *path, 0);
     return resolved({target, *root_.at(target)}, depth + 1);
@@ -105,8 +117,8 @@ DocNode Mapper::resolved(const DocEntry& entry, int depth) {
       continue;
     }
     const std::string target = target_of(entry, piece.text, 0);
-    const DocScalar part = read_scalar(resolved({target, *root_.at(target)}, depth + 1));
-    out.text += part.is(DocScalar::Kind::kNull) ? "None" : part.text;
+    const DocNode& found = *root_.at(target);
+    out.text += python_text(found.is_scalar() ? resolved({target, found}, depth + 1) : found);
     if (out.text.size() > 65536)
       fail(ExitCode::kRecipe, "[import] {}: line {}: the text grows beyond 64 KiB", place_, entry.node.line);
   }
@@ -115,6 +127,7 @@ DocNode Mapper::resolved(const DocEntry& entry, int depth) {
 
 DocScalar Mapper::value(const DocNode* node) {
   if (node == nullptr) return {DocScalar::Kind::kNull, ""};
+  if (!node->is_scalar()) return {DocScalar::Kind::kText, brief(*node)};
   return read_scalar(resolved({"", *node}, 0));
 }
 
@@ -132,15 +145,23 @@ std::string Mapper::reference(const DocEntry& entry, const std::string& path) {
 }
 
 std::string Mapper::expression(const DocEntry& entry) {
+  if (!entry.node.is_scalar()) {
+    problem(entry, entry.node.is_list() ? "wanted a value, found a list" : "wanted a value, found a map");
+    return "nil";
+  }
   if (!is_interpolated(entry.node)) return literal(read_scalar(entry.node));
+  if (is_unclosed(entry.node.text)) break_off(entry, "has a ${ that is never closed; \\${ is one as text");
   if (const std::optional<std::string> path = whole_reference(entry.node)) return reference(entry, *path);
   std::string out;
   for (const Piece& piece : pieces_of(entry.node.text)) {
-    const bool is_none =
-        piece.is_path && value(root_.at(target_of(entry, piece.text, 0))).is(DocScalar::Kind::kNull);
-    const std::string part = is_none         ? "\"None\""
-                             : piece.is_path ? reference(entry, piece.text)
-                                             : lua_quoted(piece.text);
+    std::string part = lua_quoted(piece.text);
+    if (piece.is_path) {
+      const DocNode& found = *root_.at(target_of(entry, piece.text, 0));
+      const bool alike = found.is_scalar() && joins_alike(value(&found));
+      part = alike               ? reference(entry, piece.text)
+             : found.is_scalar() ? lua_quoted(python_text(value(&found)))
+                                 : lua_quoted(python_text(found));
+    }
     out += (out.empty() ? "" : " .. ") + part;
   }
   return out;
@@ -175,7 +196,7 @@ void Mapper::declare(LuaWriter& header, std::set<std::string>& done, const std::
     for (const Piece& piece : pieces_of(node.text)) {
       if (!piece.is_path) continue;
       const std::string target = target_of(entry, piece.text, 0);
-      declare(header, done, target, *root_.at(target));
+      if (locals_.contains(target)) declare(header, done, target, *root_.at(target));
     }
     lua = fmt::format("local {} = {}", local->second, expression(entry));
   }
@@ -213,7 +234,8 @@ std::optional<std::string> duration_text(Mapper& mapper, const DocEntry& entry, 
     mapper.problem(entry, "wanted a time such as 100ba, 2ep or 0.5dur");
     return std::nullopt;
   }
-  return mapper.is_interpolated(entry.node) ? mapper.expression(entry) : lua_quoted(text);
+  const bool as_it_is = mapper.is_interpolated(entry.node) && text == scalar.text;
+  return as_it_is ? mapper.expression(entry) : lua_quoted(text);
 }
 
 }  // namespace
@@ -223,6 +245,22 @@ Convert duration_in(const char* unit) {
     if (entry.node.is_scalar()) return duration_text(mapper, entry, unit);
     mapper.problem(entry, "wanted a time");
     return std::nullopt;
+  };
+}
+
+Convert durations_in(const char* unit) {
+  return [=](Mapper& mapper, const DocEntry& entry) -> std::optional<std::string> {
+    if (!entry.node.is_list()) {
+      mapper.problem(entry, "wanted a list of times");
+      return std::nullopt;
+    }
+    std::string items;
+    for (const DocNode& item : entry.node.items) {
+      const std::optional<std::string> one = duration_in(unit)(mapper, {entry.path, item});
+      if (!one) return std::nullopt;
+      items += (items.empty() ? "" : ", ") + *one;
+    }
+    return "{ " + items + " }";
   };
 }
 

@@ -41,6 +41,7 @@ Mapper::Mapper(DocNode root, std::string text, std::string place)
       comments_(read_comments(text_)),
       out_(comments_),
       budget_(place_) {
+  make_absolute(root_, "");
   inline_structures(root_, 0);
 }
 
@@ -176,14 +177,29 @@ Row left_out(const char* key, const char* reason) {
   return by(key, [=](Mapper& mapper, const DocEntry& entry) { mapper.remark(entry, reason); });
 }
 
+namespace {
+
+std::string text_or_null(Mapper& mapper, const DocNode& node) {
+  const DocScalar scalar = mapper.value(&node);
+  return scalar.is(DocScalar::Kind::kNull) ? "null" : scalar.text;
+}
+
+}  // namespace
+
+Row noted(const char* key, std::vector<std::string> neutral, const char* text) {
+  return by(key, [=](Mapper& mapper, const DocEntry& entry) {
+    const std::string given = text_or_null(mapper, entry.node);
+    if (std::find(neutral.begin(), neutral.end(), given) != neutral.end())
+      return mapper.remark(entry, "as it is here");
+    mapper.remark(entry, text);
+    mapper.note(entry, text);
+  });
+}
+
 Row only(const char* key, std::vector<std::string> values, const char* what_to_do) {
   return by(key, [=](Mapper& mapper, const DocEntry& entry) {
-    std::string given = brief(entry.node);
-    if (entry.node.is_scalar()) {
-      const DocScalar scalar = mapper.value(&entry.node);
-      given = scalar.is(DocScalar::Kind::kNull) ? "null" : scalar.text;
-    }
-    const bool holds = std::find(values.begin(), values.end(), given) != values.end();
+    const bool holds =
+        std::find(values.begin(), values.end(), text_or_null(mapper, entry.node)) != values.end();
     if (holds) return mapper.remark(entry, "as it is here");
     mapper.problem(entry, what_to_do);
   });

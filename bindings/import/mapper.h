@@ -39,6 +39,9 @@ Row to(const char* key, const char* target, Convert convert);
 Row to(const char* key, const char* target);
 /// The key changes nothing here: it stays as a comment with the reason.
 Row left_out(const char* key, const char* reason);
+/// The key is left out, and a reader is told unless its value is one of these (as text; "null" too), which
+/// change nothing.
+Row noted(const char* key, std::vector<std::string> neutral, const char* text);
 /// Only these values (as text; "null" too) mean what Tycho does: others are a problem that says what to do.
 Row only(const char* key, std::vector<std::string> values, const char* what_to_do);
 /// A map whose keys have rows of their own and are written where it stands.
@@ -56,6 +59,8 @@ std::optional<std::string> as_is(Mapper& mapper, const DocEntry& entry);
 Convert count_of(const char* unit);
 /// Composer's times; a bare number counts `unit`.
 Convert duration_in(const char* unit);
+/// A list of them.
+Convert durations_in(const char* unit);
 /// Words for words; others are a problem.
 Convert words(std::vector<std::pair<std::string, std::string>> pairs);
 
@@ -98,7 +103,7 @@ class Mapper {
   void component(const DocEntry& entry, const std::string& target, const std::string& constructor,
                  const Rows& rows, const std::vector<std::string>& last_fields = {});
 
-  /// The value of a scalar after interpolation; null for one that is not there.
+  /// The value of a scalar after interpolation; null for one that is not there, a list or a map on one line.
   DocScalar value(const DocNode* node);
   std::string text_of(const DocNode* node) { return value(node).text; }
   bool is_null(const DocNode* node) { return node == nullptr || value(node).is(DocScalar::Kind::kNull); }
@@ -116,8 +121,11 @@ class Mapper {
 
  private:
   [[noreturn]] void break_off(const DocEntry& entry, const std::string& said) const;
+  void make_absolute(DocNode& node, const std::string& path);
   void inline_structures(DocNode& node, int depth);
-  std::string target_of(const DocEntry& entry, const std::string& path, int depth) const;
+  const DocNode* structure_at(const DocEntry& entry, const std::string& path);
+  std::string filled_in(const DocEntry& entry, const std::string& path, int depth);
+  std::string target_of(const DocEntry& entry, const std::string& reference, int depth);
   DocNode resolved(const DocEntry& entry, int depth);
   std::string reference(const DocEntry& entry, const std::string& path);
   void enter(LuaWriter& writer, const std::string& key) const;

@@ -8,7 +8,9 @@ namespace {
 
 using Kind = DocScalar::Kind;
 
-const char* const kSpread = "how work is spread over ranks is Tycho's";
+const char* const kSpread = "ranks are data parallel here";
+const char* const kNoTensors =
+    "ranks are data parallel, each with the whole model, and each takes sequences of its own here";
 const char* const kComputed = "see the end";
 const char* const kConsole = "the console is Tycho's";
 const char* const kOneWay = "Tycho has one way to do it";
@@ -147,7 +149,7 @@ void write_optimizer(Mapper& mapper) {
 
 const Rows kOptimizer = {
     group("optimizer_factory", kFactory),
-    left_out("zero_stage", kSpread),
+    noted("zero_stage", {"0"}, kWholeModel),
     left_out("weight_decay", "see optimizer at the end"),
     only("weight_decay_exclude_named_params", {"[]"},
          "write param_groups = { { match = \"...\", weight_decay = 0 } } into the recipe instead"),
@@ -191,12 +193,12 @@ Rows make_rows() {
             {left_out("project", "the run's name is enough"), by("run", map_run), to("seed", "seed"),
              left_out("step", kComputed), left_out("consumed_train_samples", kComputed),
              left_out("benchmark_csv_path", kConsole), left_out("ignore_sanity_checks", kOneWay)}),
-      group("parallelism", {left_out("dp", "see global_batch at the end"), left_out("pp", kSpread),
-                            left_out("tp", kSpread), left_out("pp_engine", kSpread),
+      group("parallelism", {left_out("dp", "see global_batch at the end"), noted("pp", {"1"}, kNoTensors),
+                            noted("tp", {"1"}, kNoTensors), left_out("pp_engine", kSpread),
                             left_out("tp_mode", kSpread), left_out("tp_linear_async_communication", kSpread),
                             left_out("tp_recompute_allgather", kSpread), by("recompute_layer", map_recompute),
                             only("expert_parallel_size", {"1"}, "mixtures of experts are not there"),
-                            left_out("context_parallel_size", kSpread)}),
+                            noted("context_parallel_size", {"1"}, kNoTensors)}),
       group("model", kModel),
       group("tokenizer",
             {by("tokenizer_name_or_path", map_tokenizer), left_out("tokenizer_revision", kOneWay),
@@ -206,13 +208,14 @@ Rows make_rows() {
       by("data_stages", map_stages),
       group("checkpoints",
             {by("checkpoints_path", map_checkpoints_path),
-             to("checkpoint_interval", "ckpt.every", count_of("ba")), left_out("save_initial_state", kOneWay),
+             to("checkpoint_interval", "ckpt.every", count_of("ba")),
+             noted("save_initial_state", {"false"}, "the first checkpoint is that of ckpt.every"),
              left_out("save_final_state", "always"),
              only("resume_checkpoint_path", {"null"}, "resume = PATH takes a checkpoint of Tycho"),
              left_out("load_lr_scheduler", kOneWay), left_out("load_optimizer", kOneWay),
              left_out("checkpoints_path_is_shared_file_system", kOneWay)}),
       left_out("logging", kConsole),
-      left_out("metrics_logging", "metrics are always written to the run folder"),
+      noted("metrics_logging", {"null"}, kNoLogger),
       nanotron_profiler_row(),
       only("lighteval", {"null"}, "is not there"),
       only("s3_upload", {"null"}, "object stores are not written yet"),

@@ -21,8 +21,23 @@ void map_nanotron(Mapper& mapper);
 const Rows& foundry_model_rows();
 void map_foundry_model(Mapper& mapper, const DocEntry& entry);
 
-/// Whether a name is a folder's path, and none of the hub.
+/// Whether a name is a folder's path, and none of the hub: by how it begins, or because it is there.
 bool is_local_folder(const std::string& name);
+
+/// Its optimizer, scheduler and algorithms.
+Row foundry_optimizer_row();
+Row foundry_scheduler_row();
+Row foundry_algorithms_row();
+/// Its callbacks and loggers.
+Row foundry_callbacks_row();
+Row foundry_loggers_row();
+
+/// What a reader is told whose file spreads a model over ranks.
+inline constexpr const char* kWholeModel =
+    "every rank holds the whole model, its gradients and its moments here: tycho plan says whether that fits";
+/// Of what sends metrics to a service.
+inline constexpr const char* kNoLogger =
+    "nothing is sent there: metrics are written to the run folder's metrics.jsonl";
 
 /// Its `init_config:`.
 Row foundry_init_row();

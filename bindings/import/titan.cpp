@@ -10,7 +10,9 @@
 namespace tycho {
 namespace {
 
-const char* const kSpread = "how work is spread over ranks is Tycho's";
+const char* const kSpread = "ranks are data parallel here";
+const char* const kNoTensors =
+    "ranks are data parallel, each with the whole model, and each takes sequences of its own here";
 const char* const kMetrics = "metrics are always written to the run folder";
 const char* const kMemory = "memory is Tycho's";
 const char* const kOneWay = "Tycho has one way to do it";
@@ -137,7 +139,7 @@ const Rows kTraining = {
     only("enable_cpu_offload", {"false"}, "is not there"),
     by("dtype", map_dtype),
     to("mixed_precision_param", "precision", words({{"bfloat16", "bf16"}, {"float32", "fp32"}})),
-    left_out("mixed_precision_reduce", "reductions are fp32"),
+    noted("mixed_precision_reduce", {"float32"}, "reductions are fp32 here"),
     left_out("gc_freq", "there is no garbage collector"),
     left_out("gc_debug", "there is no garbage collector"),
     left_out("dataloader", "the loader is Tycho's"),
@@ -155,7 +157,7 @@ void map_recompute(Mapper& mapper, const DocEntry& entry) {
 }
 
 const Rows kCheckpoint = {
-    left_out("enable", "runs always save"),
+    noted("enable", {"true"}, "runs always save: ckpt.every says how often"),
     left_out("folder", "checkpoints are in the run folder"),
     to("interval", "ckpt.every", count_of("ba")),
     to("keep_latest_k", "ckpt.keep"),
@@ -164,28 +166,28 @@ const Rows kCheckpoint = {
     left_out("initial_load_model_only", "nothing is loaded"),
     only("initial_load_in_hf", {"false"}, "write r.model = t.model.hf { path = ... } into the recipe"),
     left_out("last_save_model_only", "the last checkpoint can be gone on from"),
-    left_out("last_save_in_hf", "tycho convert exports any checkpoint"),
+    noted("last_save_in_hf", {"false"}, "is not made: tycho convert exports any checkpoint"),
     left_out("export_dtype", "tycho convert --dtype"),
     left_out("async_mode", "checkpoints are written while training goes on"),
     only("load_step", {"-1"}, "resume = PATH takes a checkpoint"),
     only("exclude_from_loading", {"[]"}, "is not there"),
-    left_out("enable_first_step_checkpoint", kOneWay),
+    noted("enable_first_step_checkpoint", {"false"}, "the first checkpoint is that of ckpt.every"),
     only("create_seed_checkpoint", {"false"}, "is not there"),
     only("load_only", {"false"}, "is not there"),
 };
 
 const Rows kParallelism = {
     left_out("data_parallel_replicate_degree", kSpread),
-    left_out("data_parallel_shard_degree", kSpread),
+    noted("data_parallel_shard_degree", {"1"}, kWholeModel),
     left_out("fsdp_reshard_after_forward", kSpread),
-    left_out("tensor_parallel_degree", kSpread),
+    noted("tensor_parallel_degree", {"1"}, kNoTensors),
     left_out("disable_loss_parallel", kSpread),
     left_out("enable_async_tensor_parallel", kSpread),
-    left_out("pipeline_parallel_degree", kSpread),
+    noted("pipeline_parallel_degree", {"1"}, kNoTensors),
     left_out("pipeline_parallel_schedule", kSpread),
     left_out("pipeline_parallel_microbatch_size", kSpread),
     left_out("pipeline_parallel_layers_per_stage", kSpread),
-    left_out("context_parallel_degree", kSpread),
+    noted("context_parallel_degree", {"1"}, kNoTensors),
     left_out("context_parallel_rotate_method", kSpread),
     only("expert_parallel_degree", {"1"}, "mixtures of experts are not there"),
     only("expert_tensor_parallel_degree", {"1"}, "mixtures of experts are not there"),
@@ -203,9 +205,10 @@ Rows make_rows() {
                     only("custom_config_module", {""}, "Python cannot be loaded")}),
       titan_profiling_row(),
       group("metrics",
-            {to("log_freq", "log.every", count_of("ba")), left_out("enable_tensorboard", kMetrics),
+            {to("log_freq", "log.every", count_of("ba")), noted("enable_tensorboard", {"false"}, kNoLogger),
              left_out("save_tb_folder", kMetrics), left_out("save_for_all_ranks", kMetrics),
-             left_out("enable_wandb", kMetrics), left_out("disable_color_printing", "NO_COLOR=1 does it")}),
+             noted("enable_wandb", {"false"}, kNoLogger),
+             left_out("disable_color_printing", "NO_COLOR=1 does it")}),
       by("model", map_model, kModel),
       by(
           "optimizer",

@@ -16,8 +16,9 @@ import warnings
 
 import torch
 from composer.core import Time, Timestamp
-from composer.optim import (ConstantWithWarmupScheduler, CosineAnnealingWithWarmupScheduler, LinearWithWarmupScheduler,
-                            MultiStepWithWarmupScheduler, PolynomialWithWarmupScheduler)
+from composer.optim import (ConstantWithWarmupScheduler, CosineAnnealingWarmRestartsScheduler, CosineAnnealingWithWarmupScheduler,
+                            ExponentialScheduler, LinearWithWarmupScheduler, MultiStepWithWarmupScheduler,
+                            PolynomialWithWarmupScheduler, StepScheduler)
 from composer.optim.scheduler import compile_composer_scheduler
 
 warnings.simplefilter("ignore")
@@ -63,7 +64,8 @@ def composer_factors(scheduler, run, ratio):
 
 COMPOSER = {"constant": ConstantWithWarmupScheduler, "cosine": CosineAnnealingWithWarmupScheduler,
             "linear": LinearWithWarmupScheduler, "polynomial": PolynomialWithWarmupScheduler,
-            "multistep": MultiStepWithWarmupScheduler, "inv_sqrt": foundry_inv_sqrt()}
+            "multistep": MultiStepWithWarmupScheduler, "inv_sqrt": foundry_inv_sqrt(), "step": StepScheduler,
+            "exponential": ExponentialScheduler, "cosine_restarts": CosineAnnealingWarmRestartsScheduler}
 
 
 def composer_case(name, max_duration, kind, ratio=1.0, **arguments):
@@ -105,6 +107,17 @@ def composer_cases():
                    milestones=["15ba", "30ba", "0.9dur"], gamma=0.5, scale_warmup=scale_warmup)
     yield case("shrunk inverse root", "20ba", "inv_sqrt", 0.5, t_warmup="4ba", t_scale="6ba", t_cooldown="9ba",
                t_max="40ba", alpha_f_decay=0.2)
+    yield case("step", "30ba", "step", step_size="7ba", gamma=0.5)
+    yield case("step in tokens", "960tok", "step", step_size="100tok")
+    yield case("step of a share", "2ep", "step", step_size="0.3dur", gamma=0.7)
+    yield case("exponential", "30ba", "exponential", gamma=0.5, decay_period="10ba")
+    yield case("exponential by epochs", "2ep", "exponential", gamma=0.1)
+    yield case("exponential in samples", "90sp", "exponential", gamma=0.3, decay_period="13sp")
+    yield case("restarts", "40ba", "cosine_restarts", t_0="10ba", alpha_f=0.1)
+    yield case("restarts that grow", "60ba", "cosine_restarts", t_0="5ba", t_mult=1.5)
+    yield case("restarts in tokens", "960tok", "cosine_restarts", t_0="75tok", t_mult=2.0, alpha_f=0.2)
+    yield case("restarts of a share", "2ep", "cosine_restarts", t_0="0.2dur", t_mult=1.3)
+    yield case("shrunk restarts", "30ba", "cosine_restarts", 0.5, t_0="20ba", t_mult=1.2)
 
 
 def torchtitan_factors(steps, warmup, decay_ratio, decay_type, floor):

@@ -112,6 +112,24 @@ TEST_F(RunTest, MicroBatchesDoNotChangeTheResult) {
   for (const auto& [step, loss] : losses()) EXPECT_NEAR(loss, two.at(step), 1e-4 * loss) << step;
 }
 
+TEST_F(RunTest, ALastMicroBatchMayBeSmaller) {
+  write_data(40, 16, 64);
+  config_.global_batch = Duration{10, DurationUnit::kSample};
+  std::map<double, std::map<int64_t, double>> found;
+  for (const double micro : {10.0, 4.0, 3.0}) {  // 10; 4 + 4 + 2; 3 + 3 + 3 + 1
+    fs::remove_all(run_dir());
+    config_.micro_batch = Duration{micro, DurationUnit::kSample};
+    ASSERT_EQ(run(), 0);
+    found[micro] = losses();
+  }
+  ASSERT_FALSE(found[10].empty());
+  for (const auto& [step, loss] : found[10]) {
+    EXPECT_NEAR(found[4].at(step), loss, 1e-4 * loss) << step;
+    EXPECT_NEAR(found[3].at(step), loss, 1e-4 * loss) << step;
+  }
+  EXPECT_EQ(lines("metrics.jsonl").back().at("samples"), 10 * found[10].rbegin()->first);
+}
+
 TEST_F(RunTest, AStopBeforeTheFirstStepSavesNothingAndCanResume) {
   write_data(40, 16, 64);
   stop_ = SIGUSR1;

@@ -46,9 +46,10 @@ std::vector<std::string> files_of(const ChatConfig& config) {
 /// Equal for two that would read the same rows.
 std::string identity(const ChatConfig& config, const RowShape& shape) {
   std::string text =
-      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", config.path, static_cast<int>(config.chat_template),
+      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", config.path, static_cast<int>(config.chat_template),
                   static_cast<int>(config.target_responses), static_cast<int>(config.target_prompts),
-                  config.eos_token_id.value_or(-1), config.pack, shape.seq_len, shape.vocab_size);
+                  config.min_target_prompt, config.eos_token_id.value_or(-1), config.pack, shape.seq_len,
+                  shape.vocab_size);
   text += "|" + stamp(shape.tokenizer);
   for (const std::string& path : files_of(config)) text += "|" + stamp(path);
   return text;

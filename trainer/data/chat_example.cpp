@@ -51,13 +51,16 @@ ChatExample ChatEncoder::encode(const ChatRow& row) const {
     example.learnt.resize(example.tokens.size(), learnt);
   };
   example.templated = !row.messages.empty();
-  // A template has its special tokens; a prompt alone gets those that the tokenizer puts before any text.
-  if (!example.templated) add(tokenizer_.text_begin(), config_.target_prompts == TargetPrompts::kAll);
   const std::vector<ChatTurn> turns = example.templated ? chat_turns(row, config_.chat_template)
                                                         : std::vector<ChatTurn>{{row.prompt, row.response}};
   for (const ChatTurn& turn : turns) {
     const bool last = &turn == &turns.back();
-    add(tokenizer_.encode(turn.prompt), config_.target_prompts == TargetPrompts::kAll);
+    // A template has its special tokens; a prompt alone gets those that the tokenizer puts before any text.
+    std::vector<int32_t> prompt = example.templated ? std::vector<int32_t>() : tokenizer_.text_begin();
+    const std::vector<int32_t> text = tokenizer_.encode(turn.prompt);
+    prompt.insert(prompt.end(), text.begin(), text.end());
+    add(prompt,
+        config_.target_prompts == TargetPrompts::kAll && std::ssize(prompt) >= config_.min_target_prompt);
     std::vector<int32_t> response = tokenizer_.encode(turn.response);
     if (last && (response.empty() || response.back() != eos_)) response.push_back(eos_);
     add(response, last || config_.target_responses == TargetResponses::kAll);

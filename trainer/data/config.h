@@ -19,6 +19,8 @@ struct MdsConfig {
   std::optional<int64_t> shuffle_seed;
   std::optional<int64_t> eos_token_id;
   std::optional<int64_t> bos_token_id;
+  std::optional<int64_t> pad_token_id;
+  std::optional<int64_t> epoch_size;
   int64_t prefetch = 4;
 
   /// Whether attention stays within the documents that a row of tokens is packed from.
@@ -39,6 +41,13 @@ struct MdsConfig {
       "Documents end with this token, and attention stays within them. Default: it sees the whole row.",
       at_least(0));
     v("bos_token_id", bos_token_id, "The same for documents that begin with this token.", at_least(0));
+    v("pad_token_id", pad_token_id,
+      "This token is not learnt: the loss leaves out the positions that it follows. Default: all are learnt.",
+      at_least(0));
+    v("epoch_size", epoch_size,
+      "Samples of an epoch: the first so many of its order, which begins again where the data ends. Default: "
+      "all.",
+      positive);
     v("prefetch", prefetch, "Batches prepared ahead by the loader's thread.", positive);
   }
 };
@@ -66,6 +75,7 @@ struct ChatConfig {
   ChatTemplate chat_template = ChatTemplate::kChatml;
   TargetResponses target_responses = TargetResponses::kLast;
   TargetPrompts target_prompts = TargetPrompts::kNone;
+  int64_t min_target_prompt = 0;
   std::optional<int64_t> eos_token_id;
   bool pack = false;
   bool shuffle = true;
@@ -82,6 +92,9 @@ struct ChatConfig {
     v("target_responses", target_responses,
       "Which responses of a conversation are learnt: the last one or all of them.");
     v("target_prompts", target_prompts, "Whether prompts are learnt too.");
+    v("min_target_prompt", min_target_prompt,
+      "Of target_prompts = \"all\" only prompts of at least so many tokens (LLM Foundry's length>=N).",
+      at_least(0));
     v("eos_token_id", eos_token_id,
       "Ends every example. Default: found in the tokenizer, the one that ends a turn with the template "
       "llama3.",

@@ -36,6 +36,18 @@ Order order_of(const DataConfig& config, uint64_t seed) {
       config.value);
 }
 
+std::optional<int64_t> epoch_size_of(const DataConfig& config) {
+  return config.is<MdsConfig>() ? config.as<MdsConfig>().epoch_size : std::nullopt;
+}
+
+/// The order of an epoch of another length than the data's: cut short, or begun again.
+std::vector<uint32_t> order_of_length(std::vector<uint32_t> order, int64_t length) {
+  const size_t all = order.size();
+  order.resize(static_cast<size_t>(length));
+  for (size_t i = all; i < order.size(); ++i) order[i] = order[i - all];
+  return order;
+}
+
 /// Makes the batches one after the other; the loader's thread owns it.
 class BatchMaker {
  public:
@@ -43,29 +55,32 @@ class BatchMaker {
       : shape_(shape),
         order_(order_of(config, shape.seed)),
         data_(open_rows(config, {shape.seq_len, shape.vocab_size, shape.tokenizer})),
+        epoch_samples_(epoch_size_of(config).value_or(data_->num_samples())),
         cursor_(cursor) {
-    if (data_->num_samples() < shape.global_sequences) {
+    if (epoch_samples_ < shape.global_sequences) {
       fail(ExitCode::kUnusable,
-           "[data] {} has {} samples, one global batch needs {}; use a smaller batch or more data",
-           config.place(), data_->num_samples(), shape.global_sequences);
+           "[data] an epoch of {} has {} samples, one global batch needs {}; use a smaller batch or more data",
+           config.place(), epoch_samples_, shape.global_sequences);
     }
-    if (cursor.epoch < 0 || cursor.sample < 0 || cursor.sample > data_->num_samples()) {
+    if (cursor.epoch < 0 || cursor.sample < 0 || cursor.sample > epoch_samples_) {
       fail(ExitCode::kUnusable,
            "[data] cannot resume at sample {} of epoch {}: {} has {} samples; is it another data set?",
-           cursor.sample, cursor.epoch, config.place(), data_->num_samples());
+           cursor.sample, cursor.epoch, config.place(), epoch_samples_);
     }
     skip_finished_epoch();
   }
 
   const DataCursor& cursor() const { return cursor_; }
   int64_t samples_per_epoch() const {
-    return data_->num_samples() / shape_.global_sequences * shape_.global_sequences;
+    return epoch_samples_ / shape_.global_sequences * shape_.global_sequences;
   }
 
   /// This rank's share of the global batch at the cursor, which moves on to the next one.
   Batch make() {
     if (epoch_ != cursor_.epoch) {
-      samples_ = epoch_order(data_->num_samples(), order_.shuffle, order_.seed, cursor_.epoch);
+      samples_ =
+          order_of_length(epoch_order(data_->num_samples(), order_.shuffle, order_.seed, cursor_.epoch),
+                          epoch_samples_);
       epoch_ = cursor_.epoch;
     }
     const int64_t local = shape_.global_sequences / shape_.num_ranks;
@@ -79,12 +94,13 @@ class BatchMaker {
 
  private:
   void skip_finished_epoch() {
-    if (cursor_.sample + shape_.global_sequences > data_->num_samples()) cursor_ = {cursor_.epoch + 1, 0};
+    if (cursor_.sample + shape_.global_sequences > epoch_samples_) cursor_ = {cursor_.epoch + 1, 0};
   }
 
   LoaderShape shape_;
   Order order_;
   std::unique_ptr<RowReader> data_;
+  int64_t epoch_samples_;
   DataCursor cursor_;
   std::vector<uint32_t> samples_;  // of the epoch, in order
   int64_t epoch_ = -1;

@@ -23,7 +23,9 @@ std::unique_ptr<RowReader> open_rows(const DataConfig& data, const RowShape& sha
 
 int64_t count_samples(const DataConfig& data, const RowShape& shape) {
   if (data.is<ChatConfig>()) return open_chat_dataset(data.as<ChatConfig>(), shape)->num_rows();
-  return read_mds_index(data.as<MdsConfig>().dir()).num_samples();
+  const auto& mds = data.as<MdsConfig>();
+  const int64_t stored = read_mds_index(mds.dir()).num_samples();
+  return mds.epoch_size.value_or(stored);
 }
 
 }  // namespace tycho

@@ -106,6 +106,11 @@ Batch TokenDataset::read_batch(std::span<const uint32_t> samples, int64_t num_se
                        std::span(batch.documents).subspan(begin, row_size));
   }
   batch.valid_tokens = static_cast<int64_t>(samples.size()) * (seq_len_ - 1);
+  if (config_.pad_token_id) {
+    const auto pad = static_cast<int32_t>(*config_.pad_token_id);
+    batch.valid_tokens -= std::count(batch.targets.begin(), batch.targets.end(), pad);
+    std::replace(batch.targets.begin(), batch.targets.end(), pad, kNoTarget);
+  }
   return batch;
 }
 

@@ -204,10 +204,20 @@ struct GuardConfig {
 
 struct ClipConfig {
   double norm = 1.0;
+  std::optional<double> value;
+  std::optional<double> adaptive;
+  /// Whether another way is chosen than the global norm.
+  bool by_element_or_row() const { return value || adaptive; }
   template <class Visitor>
   void fields(Visitor& v) {
     v("norm", norm, "Scale all gradients so that their global L2 norm is at most this; 0 turns clipping off.",
       at_least(0));
+    v("value", value, "Clamp every number of the gradients to ±this, instead of clip.norm.", positive);
+    v("adaptive", adaptive,
+      "Scale the gradient of each row of a matrix, and of each vector, to at most this share of the norm of "
+      "its "
+      "weights (Brock et al. 2021, arXiv:2102.06171), instead of clip.norm.",
+      positive);
   }
 };
 

@@ -4,6 +4,8 @@
 
 #include "trainer/kernels/tensor.h"
 #include "trainer/optim/config.h"
+#include "trainer/optim/param_rules.h"
+#include "trainer/units/flat_unit.h"
 
 namespace tycho {
 
@@ -19,6 +21,12 @@ struct GradNorm {
 
 /// L2 norm over all of `grads` (fp32, flat) and the factor min(1, max / (norm + 1e-6)).       (Pascanu et al.
 /// 2013)
+/// The factor is 1 when another way of clipping is chosen.
 GradNorm clip_gradients(const ClipConfig& config, const std::vector<Tensor>& grads);
+
+/// The other two ways, which change the gradients of what is trained in place. clip.value: each number to
+/// [-value, value]. clip.adaptive: each row of a matrix, and each vector, by min(1, adaptive |weights| /
+/// |gradient|), as Composer does: a vector of zeros has its gradient taken away.
+void clip_in_place(const ClipConfig& config, std::vector<FlatUnit>& units, const ParamRules& rules);
 
 }  // namespace tycho

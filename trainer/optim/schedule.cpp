@@ -50,6 +50,25 @@ struct Lengths {
   }
 };
 
+/// Ends of the intervals, until one is beyond the run or has no length. Composer's have whole numbers of
+/// t_0's unit, others whole steps.
+std::vector<double> restarts_of(const Lengths& lengths, const CosineRestartsConfig& config) {
+  const double ratio = config.scale_schedule_ratio;
+  const bool composer = is_composer(lengths.config.scheduler);
+  const Duration first = composer
+                             ? lengths.as_composer_cuts(config.t_0, ratio)
+                             : Duration{std::round(lengths.scaled(config.t_0, ratio)), DurationUnit::kBatch};
+  const double unit_steps = lengths.steps({1, first.unit}), total = static_cast<double>(lengths.total_steps);
+  std::vector<double> ends = {first.value * unit_steps};
+  double length = first.value, end = first.value;
+  while (ends.back() <= total && length > 0) {
+    length = composer ? std::trunc(length * config.t_mult) : std::round(length * config.t_mult);
+    end += length;
+    ends.push_back(end * unit_steps);
+  }
+  return ends;
+}
+
 Schedule with_lengths(const Lengths& lengths) {
   const SchedulerConfig& scheduler = lengths.config.scheduler;
   const WarmupConfig& common = warmup_of(scheduler);
@@ -67,6 +86,10 @@ Schedule with_lengths(const Lengths& lengths) {
         if constexpr (requires { kind.t_cooldown; })
           schedule.cooldown = lengths.whole(kind.t_cooldown, ratio);
         if constexpr (requires { kind.t_scale; }) schedule.scale = lengths.scaled(kind.t_scale, ratio);
+        if constexpr (requires { kind.step_size; }) schedule.period = lengths.scaled(kind.step_size, ratio);
+        if constexpr (requires { kind.decay_period; })
+          schedule.period = lengths.scaled(kind.decay_period, ratio);
+        if constexpr (requires { kind.t_0; }) schedule.restarts = restarts_of(lengths, kind);
         if constexpr (requires { kind.milestones; })
           for (const Duration& milestone : kind.milestones)
             schedule.milestones.push_back(lengths.whole(milestone, ratio));
@@ -110,6 +133,16 @@ struct AfterWarmup {
       if (t >= milestone) factor *= c.gamma;
     return factor;
   }
+  // A share of a step is lost where a period is none of whole steps.
+  double operator()(const StepConfig& c) const {
+    return std::pow(c.gamma, std::floor(t / schedule.period + 1e-9));
+  }
+  double operator()(const ExponentialConfig& c) const { return std::pow(c.gamma, t / schedule.period); }
+  double operator()(const CosineRestartsConfig& c) const {
+    const auto end = std::upper_bound(schedule.restarts.begin(), schedule.restarts.end() - 1, t);
+    const double begin = end == schedule.restarts.begin() ? 0.0 : *(end - 1);
+    return above(c.alpha_f, cosine(std::min(1.0, (t - begin) / (*end - begin))));
+  }
   double operator()(const InvSqrtConfig& c) const {
     const auto root = [&](double time) {
       return above(c.alpha_f_decay,
@@ -144,6 +177,47 @@ double first_value(const SchedulerConfig& config) {
 
 }  // namespace
 
+namespace {
+
+/// What Composer counts a length in: batches for epochs, max_duration's unit for shares.
+DurationUnit composer_unit(const Duration& length, const Duration& run) {
+  const DurationUnit unit = length.unit == DurationUnit::kFraction ? run.unit : length.unit;
+  return unit == DurationUnit::kEpoch ? DurationUnit::kBatch : unit;
+}
+
+/// Lengths that Composer does not compare: t_warmup with t_max, and all of inv_sqrt's with max_duration.
+void check_composer_units(const TrainConfig& config, std::vector<ConfigProblem>& problems) {
+  const Duration& run = config.max_duration;
+  const auto refuse = [&](const char* path, const Duration& length, const std::string& other) {
+    problems.push_back(
+        {path, fmt::format("{} has another unit than {}, which Composer refuses; write it in that",
+                           length.str(), other)});
+  };
+  const Duration& warmup = warmup_of(config.scheduler).t_warmup;
+  if (const auto* root = std::get_if<InvSqrtConfig>(&config.scheduler.value)) {
+    const std::pair<const char*, const Duration*> lengths[] = {{"scheduler.t_warmup", &warmup},
+                                                               {"scheduler.t_scale", &root->t_scale},
+                                                               {"scheduler.t_cooldown", &root->t_cooldown}};
+    for (const auto& [path, length] : lengths)
+      if (length->value > 0 && length->unit != run.unit) refuse(path, *length, "max_duration = " + run.str());
+    return;
+  }
+  const auto* linear = std::get_if<LinearConfig>(&config.scheduler.value);
+  const auto* cosine = std::get_if<CosineConfig>(&config.scheduler.value);
+  const auto* polynomial = std::get_if<PolynomialConfig>(&config.scheduler.value);
+  const bool ends = linear != nullptr || cosine != nullptr || polynomial != nullptr;
+  if (warmup.value == 0 || (!ends && !config.scheduler.is<ConstantConfig>())) return;
+  const Duration t_max = linear != nullptr       ? linear->t_max
+                         : cosine != nullptr     ? cosine->t_max
+                         : polynomial != nullptr ? polynomial->t_max
+                                                 : Duration{1, DurationUnit::kFraction};
+  if (composer_unit(warmup, run) != composer_unit(t_max, run))
+    refuse("scheduler.t_warmup", warmup,
+           t_max.unit == DurationUnit::kFraction ? "max_duration = " + run.str() : "t_max = " + t_max.str());
+}
+
+}  // namespace
+
 std::vector<ScheduleLength> schedule_lengths(const SchedulerConfig& scheduler) {
   std::vector<ScheduleLength> lengths = {{"scheduler.t_warmup", warmup_of(scheduler).t_warmup}};
   if (scheduler.is<WsdConfig>()) lengths.push_back({"scheduler.t_decay", scheduler.as<WsdConfig>().t_decay});
@@ -164,7 +238,13 @@ std::vector<ConfigProblem> schedule_problems(const TrainConfig& config, int64_t 
                           fmt::format("{} is above alpha_f_decay = {}, and the rate only falls; lower it",
                                       c.alpha_f_cooldown, c.alpha_f_decay)});
   }
+  for (size_t i = 1; i < schedule.restarts.size(); ++i)
+    if (schedule.restarts[i] <= schedule.restarts[i - 1])
+      problems.push_back({"scheduler.t_mult", "makes intervals without a length; make t_0 or t_mult larger"});
+  if (!schedule.restarts.empty() && schedule.restarts[0] <= 0)
+    problems.push_back({"scheduler.t_0", "is less than one step; make it longer"});
   if (is_composer(config.scheduler)) {
+    check_composer_units(config, problems);
     // Composer cuts a warm-up that is too long; max_duration may end within the last step.
     if (schedule.t_max <= total - 1)
       problems.push_back({"scheduler.t_max", fmt::format("ends after {:.6g} steps, and max_duration is {}; "

@@ -14,7 +14,8 @@ struct Schedule {
   double warmup_length = 0;  // what warm-up divides by; another than W only when compat = composer scales it
   double t_max = 0;
   double decay = 0, scale = 0, cooldown = 0;  // wsd; inv_sqrt
-  std::vector<double> milestones;
+  double period = 0;                          // step, exponential
+  std::vector<double> milestones, restarts;   // restarts: ends of the cosines, the last one beyond the run
   int64_t total_steps = 0;
 };
 
@@ -37,6 +38,8 @@ Schedule make_schedule(const TrainConfig& config, int64_t total_steps, int64_t n
 /// a (1, or alpha, alpha_i), p = min(1, (t - W) / (t_max - W)) and floor m = alpha_f:
 ///   t < W: a t / W.  Then constant a · linear a + (m - a) p · cosine m + (1 - m)(1 + cos(pi p)) / 2
 ///   polynomial m + (1 - m)(1 - p)^power · multistep gamma^(milestones that t has reached)
+///   step gamma^floor(t / step_size) · exponential gamma^(t / decay_period)
+///   cosine_restarts the cosine over each interval, whose length is t_mult times that of the one before
 ///   inv_sqrt d + (1 - d) / sqrt((t - W + t_scale) / t_scale) with d = alpha_f_decay, and over the last
 ///   t_cooldown a line from there to alpha_f_cooldown
 ///   fn factors[t] · dynamic 1, to be multiplied by what its function gives

@@ -119,6 +119,53 @@ struct MultistepConfig : WarmupConfig {
   }
 };
 
+struct StepConfig : WarmupConfig {
+  static constexpr const char* kKind = "step";
+  static constexpr const char* kHelp = "Multiplied by gamma after every step_size.";
+  Duration step_size;
+  double gamma = 0.1;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    warmup_fields(v);
+    v("step_size", step_size, "Time between two changes of the rate.", units("ba tok sp ep dur"), positive,
+      required);
+    v("gamma", gamma, "What the rate is multiplied by each time.", positive);
+    compat_fields(v);
+  }
+};
+
+struct ExponentialConfig : WarmupConfig {
+  static constexpr const char* kKind = "exponential";
+  static constexpr const char* kHelp = "Falls by the factor gamma in every decay_period, evenly.";
+  double gamma = 0.1;
+  Duration decay_period = {1, DurationUnit::kEpoch};
+  template <class Visitor>
+  void fields(Visitor& v) {
+    warmup_fields(v);
+    v("gamma", gamma, "What the rate is multiplied by over a decay_period.", positive, required);
+    v("decay_period", decay_period, "Time in which it is.", units("ba tok sp ep dur"), positive);
+    compat_fields(v);
+  }
+};
+
+/// SGDR (Loshchilov & Hutter 2017, arXiv:1608.03983).
+struct CosineRestartsConfig : WarmupConfig {
+  static constexpr const char* kKind = "cosine_restarts";
+  static constexpr const char* kHelp = "Half a cosine from the peak to alpha_f, again and again.";
+  Duration t_0;
+  double t_mult = 1.0;
+  double alpha_f = 0.0;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    warmup_fields(v);
+    v("t_0", t_0, "Length of the first cosine, from the start of the run.", units("ba tok sp ep dur"),
+      positive, required);
+    v("t_mult", t_mult, "Length of each one over that of the one before.", positive);
+    v("alpha_f", alpha_f, "Share of the peak at the end of each.", in_range(0, 1));
+    compat_fields(v);
+  }
+};
+
 /// LLM Foundry's, after Zhai et al. 2022 (arXiv:2106.04560).
 struct InvSqrtConfig : WarmupConfig {
   static constexpr const char* kKind = "inv_sqrt";
@@ -208,7 +255,8 @@ struct DynamicScheduleConfig : WarmupConfig {
 };
 
 struct SchedulerConfig : OneOf<ConstantConfig, CosineConfig, LinearConfig, PolynomialConfig, MultistepConfig,
-                               InvSqrtConfig, WsdConfig, FnScheduleConfig, DynamicScheduleConfig> {
+                               StepConfig, ExponentialConfig, CosineRestartsConfig, InvSqrtConfig, WsdConfig,
+                               FnScheduleConfig, DynamicScheduleConfig> {
   static constexpr const char* kNamespace = "sched";
 };
 

@@ -261,8 +261,8 @@ Plan make_plan(const TrainConfig& config, const PlanDevices& devices) {
   plan.num_matmul_params = layout.num_matmul_params;
   add_data(config, plan);
   add_length(config, plan);
-  plan.micro_batches_per_step =
-      global_batch_sequences(config) / num_ranks / micro_batch_sequences(config, num_ranks);
+  const int64_t micro = micro_batch_sequences(config, num_ranks);
+  plan.micro_batches_per_step = (global_batch_sequences(config) / num_ranks + micro - 1) / micro;
   plan.flops_per_token_full = layout.flops_per_token_full(config.seq_len);
   plan.flops_per_token_causal = layout.flops_per_token_causal(config.seq_len);
   plan.total_flops = plan.flops_per_token_full * static_cast<double>(plan.tokens);

@@ -102,7 +102,9 @@ TEST(Scalars, AreReadAsOmegaConfReadsThem) {
   EXPECT_EQ(read("yes"), "btrue");
   EXPECT_EQ(read("Off"), "bfalse");
   EXPECT_EQ(read("010"), "i8");
+  EXPECT_EQ(read("0o10"), "t0o10");
   EXPECT_EQ(read("0x10"), "i16");
+  EXPECT_EQ(read("12:30"), "i750");
   EXPECT_EQ(read("1_000"), "i1000");
   EXPECT_EQ(read("6.0e-4"), "f6.0e-4");
   EXPECT_EQ(read("1e-4"), "f1e-4");

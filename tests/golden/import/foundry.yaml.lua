@@ -50,7 +50,7 @@ r.eval_data.val = t.data.mds {
   -- remote: ${variables.copy}  (the data is in local)
   -- max_seq_len: ${variables.length}  (r.seq_len says it)
   shuffle_seed = seed,
-  -- drop_last: true  (batches are always full)
+  -- drop_last: true  (evaluations take every sample)
   -- num_workers: 8  (the loader is Tycho's)
 }
 
@@ -78,7 +78,7 @@ r.micro_batch = "8sp"
 r.precision = "bf16"
 r.seed = seed
 
--- fsdp_config.sharding_strategy: FULL_SHARD  (how weights are spread over ranks is Tycho's)
+-- fsdp_config.sharding_strategy: FULL_SHARD  (weights are not sharded: see the note)
 r.recompute.mode = "full"
 
 r.run_dir = "./{run_name}/checkpoints"

@@ -33,7 +33,7 @@ r.seq_len = 256
 r.max_duration = "100ba"
 -- training.dataset: c4  (see train_data at the end)
 
--- parallelism.tensor_parallel_degree: 1  (how work is spread over ranks is Tycho's)
+-- parallelism.tensor_parallel_degree: 1  (as it is here)
 
 -- checkpoint.enable: true  (runs always save)
 r.ckpt.every = "50ba"

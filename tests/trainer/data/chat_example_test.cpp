@@ -50,6 +50,23 @@ TEST(ChatExample, HasTheIdsAndLabelsOfLlmFoundry) {
   EXPECT_GT(truncated, dropped);
 }
 
+/// LLM Foundry's target_prompts: length>=N.
+TEST(ChatExample, LearnsPromptsOfALength) {
+  const auto tokenizer = load_tokenizer(golden("chat/tokenizer.json"));
+  const auto encoded = [&](TargetPrompts prompts, int64_t least) {
+    const ChatConfig config{
+        .chat_template = ChatTemplate::kLlama3, .target_prompts = prompts, .min_target_prompt = least};
+    const ChatRow row = parse_chat_row(R"({"prompt": "a long question", "response": "yes"})", "row");
+    return ChatEncoder(config, *tokenizer, 64).encode(row);
+  };
+  const auto none = encoded(TargetPrompts::kNone, 0).learnt, all = encoded(TargetPrompts::kAll, 0).learnt;
+  ASSERT_NE(none, all);
+  const int64_t length = std::find(none.begin(), none.end(), 1) - none.begin();
+  EXPECT_GT(length, 2);
+  EXPECT_EQ(encoded(TargetPrompts::kAll, length).learnt, all);
+  EXPECT_EQ(encoded(TargetPrompts::kAll, length + 1).learnt, none);
+}
+
 TEST(ChatExample, EndsWithTheTokenThatTheTokenizerHas) {
   const auto small = load_tokenizer(golden("tokenizer/lines.json")),
              llama = load_tokenizer(golden("chat/tokenizer.json"));

@@ -68,6 +68,46 @@ class LoaderTest : public ::testing::Test {
   LoaderShape shape_{.seq_len = kTokens, .global_sequences = 4, .vocab_size = 10 * kSamples, .seed = 17};
 };
 
+TEST_F(LoaderTest, AnEpochMayBeShorterThanTheData) {
+  config_.epoch_size = 9;
+  EXPECT_EQ(count_samples({{config_}}, {}), 9);
+  const auto loader = open();
+  EXPECT_EQ(loader->samples_per_epoch(), 8);
+  std::set<int32_t> seen;
+  for (int64_t epoch = 0; epoch < 3; ++epoch) {
+    const std::vector<uint32_t> order = epoch_order(kSamples, true, shape_.seed, epoch);
+    for (int64_t batch = 0; batch < 2; ++batch) {
+      const std::vector<int32_t> samples = samples_of(loader->next());
+      EXPECT_EQ(samples, (std::vector<int32_t>(order.begin() + 4 * batch, order.begin() + 4 * batch + 4)));
+      seen.insert(samples.begin(), samples.end());
+    }
+  }
+  EXPECT_GT(seen.size(), 9u) << "each epoch has samples of its own";
+}
+
+TEST_F(LoaderTest, AnEpochMayBeLongerThanTheData) {
+  config_.epoch_size = 2 * kSamples + 6;
+  config_.shuffle = false;
+  const auto loader = open();
+  EXPECT_EQ(loader->samples_per_epoch(), 52);
+  for (int64_t batch = 0; batch < 13; ++batch) {
+    const std::vector<int32_t> samples = samples_of(loader->next());
+    for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(samples[static_cast<size_t>(i)], (4 * batch + i) % kSamples);
+  }
+  EXPECT_EQ(loader->cursor(), (DataCursor{1, 0}));
+  EXPECT_EQ(samples_of(open({0, 24})->next()), (std::vector<int32_t>{1, 2, 3, 4}));
+}
+
+TEST_F(LoaderTest, APadTokenIsNoTarget) {
+  config_.pad_token_id = 13;
+  config_.shuffle = false;
+  const Batch batch = open()->next();
+  EXPECT_EQ(batch.valid_tokens, 4 * (kTokens - 1) - 1);
+  EXPECT_EQ(batch.tokens[kTokens + 3], 13);
+  EXPECT_EQ(batch.targets[kTokens + 2], kNoTarget);
+  EXPECT_EQ(batch.targets[kTokens + 3], 14);
+}
+
 TEST_F(LoaderTest, FollowsTheOrderOfTheSampler) {
   const auto loader = open();
   EXPECT_EQ(loader->samples_per_epoch(), 20);

@@ -140,5 +140,46 @@ TEST(ScheduleTest, LengthsThatDoNotFitAreAnError) {
       "Set it to at least 1dur");
 }
 
+TEST(ScheduleTest, RefusesTheUnitsThatComposerRefuses) {
+  const auto composer = [](auto kind, const char* warmup) {
+    kind.t_warmup = Duration::parse(warmup);
+    kind.compat = ScheduleCompat::kComposer;
+    return kind;
+  };
+  const std::string refused =
+      "[scheduler] scheduler.t_warmup: 64tok has another unit than max_duration = 100ba, which Composer "
+      "refuses; write it in that";
+  EXPECT_EQ(problem_of(composer(CosineConfig{}, "64tok")), refused);
+  EXPECT_EQ(problem_of(composer(LinearConfig{}, "64tok")), refused);
+  EXPECT_EQ(problem_of(composer(PolynomialConfig{}, "64tok")), refused);
+  EXPECT_EQ(problem_of(composer(ConstantConfig{}, "64tok")), refused);
+  EXPECT_EQ(problem_of(composer(CosineConfig{}, "0.1dur")), "");
+  EXPECT_EQ(problem_of(composer(CosineConfig{}, "0tok")), "");
+  CosineConfig cosine = composer(CosineConfig{}, "5ba");
+  cosine.t_max = Duration::parse("3200tok");
+  EXPECT_EQ(
+      problem_of(cosine),
+      "[scheduler] scheduler.t_warmup: 5ba has another unit than t_max = 3200tok, which Composer refuses; "
+      "write it in that");
+  cosine.compat = ScheduleCompat::kNone;
+  EXPECT_EQ(problem_of(cosine), "");
+  InvSqrtConfig root = composer(InvSqrtConfig{}, "5ba");
+  root.t_scale = Duration::parse("160tok");
+  EXPECT_EQ(
+      problem_of(root),
+      "[scheduler] scheduler.t_scale: 160tok has another unit than max_duration = 100ba, which Composer "
+      "refuses; write it in that");
+}
+
+TEST(ScheduleTest, RestartsNeedALength) {
+  CosineRestartsConfig restarts;
+  restarts.t_0 = {4, DurationUnit::kBatch};
+  restarts.t_mult = 0.5;
+  EXPECT_EQ(problem_of(restarts),
+            "[scheduler] scheduler.t_mult: makes intervals without a length; make t_0 or t_mult larger");
+  restarts.t_0 = {0.001, DurationUnit::kFraction};
+  EXPECT_NE(problem_of(restarts).find("scheduler.t_0: is less than one step"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tycho

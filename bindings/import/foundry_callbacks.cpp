@@ -1,0 +1,168 @@
+// LLM Foundry's callbacks and loggers.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "bindings/import/systems.h"
+#include "trainer/base/duration.h"
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+const char* const kMetrics = "metrics are always written to the run folder";
+const char* const kByHand = "exports are not made while training: tycho convert exports any checkpoint";
+
+// ---- early_stopper ----
+
+/// A time of Composer's, bare numbers being epochs.
+std::optional<Duration> time_of(Mapper& mapper, const DocNode* node) {
+  if (node == nullptr) return std::nullopt;
+  const DocScalar scalar = mapper.value(node);
+  try {
+    return Duration::parse(scalar.is(DocScalar::Kind::kInteger) ? scalar.text + "ep" : scalar.text);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+/// Composer counts time since the best evaluation, Tycho evaluations.
+void map_patience(Mapper& mapper, const DocEntry& entry) {
+  const std::optional<Duration> patience = time_of(mapper, &entry.node);
+  Duration every = {1, DurationUnit::kEpoch};
+  if (const DocNode* given = mapper.root().find("eval_interval")) {
+    const std::optional<Duration> read = time_of(mapper, given);
+    if (read) every = *read;
+  }
+  if (!patience || patience->unit != every.unit)
+    return mapper.problem(entry,
+                          fmt::format("wanted a time in the unit of eval_interval = {}: evaluations are "
+                                      "counted here",
+                                      every.str()));
+  mapper.emit(entry, "patience",
+              fmt::format("{:.0f}", std::max(1.0, std::ceil(patience->value / every.value))));
+}
+
+/// Only losses: what should be high is not measured.
+void map_monitor(Mapper& mapper, const DocEntry& entry) {
+  const std::string metric = mapper.text_of(&entry.node);
+  const DocNode* comp = mapper.root().at("callbacks.early_stopper.comp");
+  const std::string order = mapper.is_null(comp) ? "" : mapper.text_of(comp);
+  const bool perplexity = metric == "LanguagePerplexity", loss = metric == "LanguageCrossEntropy";
+  if (!perplexity && !loss)
+    return mapper.problem(entry, "evaluations measure LanguageCrossEntropy and LanguagePerplexity");
+  if (order.empty() && !perplexity)
+    return mapper.problem(entry, "without comp: less, Composer stops when it falls: add comp: less");
+  if (order != "" && order != "less" && order != "lt")
+    return mapper.problem({entry.path, *comp}, "the loss should fall: write comp: less");
+  if (perplexity && !mapper.is_null(mapper.root().at("callbacks.early_stopper.min_delta")))
+    return mapper.problem(entry,
+                          "with min_delta, monitor LanguageCrossEntropy, whose scale is that of the loss");
+  const DocNode* label = mapper.root().at("callbacks.early_stopper.dataloader_label");
+  const std::string set = mapper.is_null(label) ? "" : mapper.text_of(label);
+  if (set == "train") return mapper.problem(entry, "evaluations are watched: write dataloader_label: eval");
+  const bool one = set.empty() || set == "eval";
+  mapper.emit(
+      entry, "metric",
+      lua_quoted(one ? "eval.loss"
+                     : "eval." + set.substr(set.find('/') == std::string::npos ? 0 : set.find('/') + 1) +
+                           ".loss"));
+}
+
+Rows early_stopper_rows() {
+  return {by("monitor", map_monitor), elsewhere("dataloader_label"), elsewhere("comp"),
+          to("min_delta", "min_delta"), by("patience", map_patience)};
+}
+
+void map_early_stopper(Mapper& mapper, const DocEntry& entry) {
+  std::vector<std::string> fields;
+  if (entry.node.find("patience") == nullptr) {
+    const std::optional<Duration> every = time_of(mapper, mapper.root().find("eval_interval"));
+    const bool epochs = !every || every->unit == DurationUnit::kEpoch;
+    if (!epochs) return mapper.problem(entry, "wanted patience, in the unit of eval_interval");
+    fields.push_back(
+        fmt::format("patience = {:.0f}", std::max(1.0, std::ceil(1 / (every ? every->value : 1)))));
+  }
+  mapper.component(entry, "callbacks.early_stopper", "t.cb.early_stop", early_stopper_rows(), fields);
+}
+
+// ---- generate_callback ----
+
+void map_sampling(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.text_of(&entry.node) == "true") return mapper.remark(entry, "by temperature");
+  mapper.emit(entry, "temperature", "0");
+}
+
+void map_temperature(Mapper& mapper, const DocEntry& entry) {
+  const DocNode* sampling = mapper.root().at("callbacks.generate_callback.do_sample");
+  if (sampling == nullptr || mapper.text_of(sampling) != "true")
+    return mapper.remark(entry, "without do_sample the likeliest token is taken");
+  to("", "temperature").act(mapper, entry);
+}
+
+Rows generate_rows() {
+  const char* const kCut = "all tokens can be drawn here";
+  return {to("prompts", "prompts"),
+          to("interval", "every", duration_in("ep")),
+          to("max_new_tokens", "max_tokens"),
+          by("do_sample", map_sampling),
+          by("temperature", map_temperature),
+          left_out("batch_size", "prompts are continued one by one"),
+          left_out("use_cache", "generation always does"),
+          noted("top_p", {"null", "1.0", "1"}, kCut),
+          noted("top_k", {"null", "0"}, kCut),
+          noted("max_length", {"null"}, "counts the prompt, too: write max_new_tokens")};
+}
+
+void map_generate(Mapper& mapper, const DocEntry& entry) {
+  std::vector<std::string> fields;
+  const DocNode* sampling = entry.node.find("do_sample");
+  if (sampling == nullptr) fields.emplace_back("temperature = 0");
+  const bool samples = sampling != nullptr && mapper.text_of(sampling) == "true";
+  if (samples && entry.node.find("temperature") == nullptr) fields.emplace_back("temperature = 1");
+  mapper.component(entry, "callbacks.generate_callback", "t.cb.generate", generate_rows(), fields);
+}
+
+Rows callback_rows() {
+  return {
+      left_out("speed_monitor", kMetrics),
+      left_out("lr_monitor", kMetrics),
+      left_out("memory_monitor", kMetrics),
+      left_out("runtime_estimator", kMetrics),
+      left_out("scheduled_gc", "there is no garbage collector"),
+      left_out("nan_monitor", "a step with NaN ends the run: r.guard"),
+      left_out("oom_observer", "tycho plan and profiles say what memory holds"),
+      left_out("env_logging", "the run folder has versions.json"),
+      noted("optimizer_monitor", {}, "norms by layer are recorded by r.callbacks.norms = t.cb.grad_norm {}"),
+      noted("system_metrics_monitor", {}, "its figures are not recorded"),
+      noted("activation_monitor_full_model", {}, "t.cb.activations {} records the stream between layers"),
+      noted("loss_perp_v_len", {}, "its figures are not recorded"),
+      noted("eval_output_logging", {}, "outputs of evaluations are not recorded"),
+      noted("memory_snapshot", {}, "r.profile with memory = true records what is allocated"),
+      noted(
+          "kill_loss_spike", {},
+          "its rule is not there: r.callbacks.spikes = t.cb.loss_spike {} watches for spikes by another one"),
+      noted("run_timeout", {}, "a run that hangs after its end is not killed"),
+      noted("hf_checkpointer", {}, kByHand),
+      noted("mono_checkpoint_saver", {}, kByHand),
+      by("early_stopper", map_early_stopper, early_stopper_rows()),
+      by("generate_callback", map_generate, generate_rows())};
+}
+
+/// Their keys say nothing to Tycho.
+Rows logger_rows() {
+  Rows rows;
+  for (const char* key : {"wandb", "mlflow", "mosaicml", "tensorboard"})
+    rows.push_back(noted(key, {}, kNoLogger));
+  for (const char* key : {"inmemory", "in_memory_logger"}) rows.push_back(left_out(key, kMetrics));
+  return rows;
+}
+
+}  // namespace
+
+Row foundry_callbacks_row() { return group("callbacks", callback_rows()); }
+
+Row foundry_loggers_row() { return group("loggers", logger_rows()); }
+
+}  // namespace tycho
