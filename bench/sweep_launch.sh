@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 "$tycho" tokenizer train "$root/docs" --ext .md --vocab-size 512 --out data/tokenizer.json >/dev/null
-"$tycho" data convert "$root/docs" --ext .md --tokenizer data/tokenizer.json --concat-tokens 64 --out data >/dev/null
+"$tycho" data convert "$root/docs" --ext .md --tokenizer data/tokenizer.json --concat-tokens 64 --eos-text '<|endoftext|>' --out data >/dev/null
 cp "$root/tests/kill9/tiny.lua" .
 cat >many.lua <<LUA
 local t = require "tycho"

@@ -17,7 +17,9 @@ void train(char** arguments) {
   options.vocab_size = std::atoi(arguments[1]);
   options.threads = std::atoi(arguments[2]);
   std::string text;
-  std::cout << seconds([&] { text = tycho::train_bpe({arguments[0]}, options); }) << "\n";
+  std::cout << seconds([&] {
+    text = tycho::train_bpe(tycho::find_input_files({arguments[0]}, {}).files, options);
+  }) << "\n";
   std::ofstream(arguments[3], std::ios::binary) << text;
 }
 

@@ -17,6 +17,8 @@ target_link_libraries(Readline::Readline INTERFACE ${READLINE_STATIC} ${TINFO})
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)  # headers only
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
+find_package(ZLIB REQUIRED)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 # Declarations only: the code is LibTorch's own Gloo, and two of them in one process do not mix.
 find_path(GLOO_INCLUDE_DIR gloo/config.h REQUIRED)
 if(TYCHO_TESTS)

@@ -1,38 +1,54 @@
-// tycho data: text files to data sets, and what a data set says about itself.
+// tycho data: text and JSONL to data sets, and what a data set says about itself.
 #include <unistd.h>
 
+#include "host/input_options.h"
 #include "host/text_table.h"
 #include "host/verb.h"
 #include "trainer/base/bytes.h"
 #include "trainer/data/convert.h"
+#include "trainer/data/dataset_damage.h"
 
 namespace tycho {
 
 const VerbSpec kDataSpec = {
     "data convert INPUT ... --tokenizer FILE --out DIR\n       tycho data inspect DIR",
-    "Turns text files into MDS shards of tokens; shows what a data set holds.",
-    "  tycho data convert books/ --tokenizer tokenizer.json --out data/books --concat-tokens 1024\n"
+    "Turns text and JSONL, also .gz and .zst, into MDS shards of tokens; shows what a data set holds and "
+    "whether it is "
+    "whole.",
+    "  tycho data convert books/ --tokenizer tokenizer.json --eos-text '<|endoftext|>' --out data/books\n"
+    "  tycho data convert c4.jsonl.gz --tokenizer tokenizer.json --eos-text '<|endoftext|>' --out data/c4\n"
     "  tycho data inspect data/books",
     {{"tokenizer", "convert: a tokenizer.json.", "FILE"},
      {"out", "convert: folder of the new data set.", "DIR"},
      {"concat-tokens", "convert: tokens per sample.", "N", "2048"},
-     {"ext", "convert: endings of the files to read in folders.", "LIST", ".txt"},
+     {"ext", "convert: endings of the files to read in folders. Default: text and JSONL.", "LIST", ""},
+     {"format", "convert: text or jsonl, instead of looking at names and contents.", "KIND", ""},
+     {"field", "convert: field of a JSONL line that holds the text.", "NAME", "text"},
      {"bos-text", "convert: text before every document.", "TEXT", ""},
      {"eos-text", "convert: text after every document.", "TEXT", ""},
+     {"no-separator", "convert: let documents run into one another."},
+     {"no-added-tokens", "convert: leave out what the tokenizer's own encoding puts around a text."},
+     {"keep-newlines", "convert: leave CR and CR LF in text files; else they become LF."},
      {"no-wrap", "convert: drop the rest of a document that a sample has no room for."},
      {"split", "convert: name of the split.", "NAME", "train"},
      {"val-split", "convert: name of the split that val-fraction fills.", "NAME", "val"},
      {"val-fraction", "convert: share of the documents that goes there.", "X", "0"},
+     {"hashes", "convert: checksums that index.json records: xxh3_128, or none.", "LIST", ""},
+     {"quick", "inspect: look at index.json and the shards' offsets, not at every token."},
      {"threads", "convert: CPU threads; 0 for one per core.", "N", "0"},
      kJsonOption}};
 
 namespace {
 
 ConvertOptions to_options(const Arguments& arguments) {
-  word(arguments, 1, "text files or folders to convert");
+  word(arguments, 1, "text and JSONL files, or folders, to convert");
   ConvertOptions options;
   options.inputs.assign(arguments.words.begin() + 1, arguments.words.end());
-  options.extensions = arguments.list("ext");
+  options.rules = input_rules(arguments);
+  options.keep_newlines = arguments.has("keep-newlines");
+  options.no_added_tokens = arguments.has("no-added-tokens");
+  options.no_separator = arguments.has("no-separator");
+  if (!arguments.text("hashes").empty()) options.hashes = arguments.list("hashes");
   options.tokenizer = arguments.text("tokenizer");
   options.out_dir = arguments.text("out");
   options.split = arguments.text("split");
@@ -64,6 +80,7 @@ int convert(const Arguments& arguments) {
   if (live) options.progress = show_progress;
   const ConvertResult result = convert_text(options);
   if (live) fmt::print(stderr, "\r{:60}\r", "");
+  for (const std::string& note : result.notes) fmt::print(stderr, "note: {}\n", note);
   for (const std::string& warning : result.warnings) fmt::print(stderr, "warning: {}\n", warning);
   Json splits = Json::array();
   std::vector<std::vector<std::string>> rows = {
@@ -92,7 +109,10 @@ int inspect(const Arguments& arguments) {
   Json list = Json::array();
   std::vector<std::vector<std::string>> rows = {
       {"split", "shards", "samples", "bytes", "tokens", "per sample", "columns"}};
+  std::vector<std::string> damage;
   for (const DatasetInfo& info : splits) {
+    const std::vector<std::string> found = find_damage(info.dir, arguments.has("quick"));
+    damage.insert(damage.end(), found.begin(), found.end());
     list.push_back({{"dir", info.dir},
                     {"shards", info.shards},
                     {"samples", info.samples},
@@ -104,14 +124,19 @@ int inspect(const Arguments& arguments) {
                     {"concat_tokens", info.concat_tokens},
                     {"documents", info.documents},
                     {"tokens", info.tokens},
-                    {"vocab_size", info.vocab_size}});
+                    {"vocab_size", info.vocab_size},
+                    {"damage", found}});
     rows.push_back({info.dir, fmt::to_string(info.shards), fmt::to_string(info.samples),
                     human_bytes(static_cast<double>(info.bytes)),
                     human_count(static_cast<double>(info.tokens)), fmt::to_string(info.concat_tokens),
                     joined(info.column_names, info.column_encodings)});
   }
   fmt::print("{}", arguments.has("json") ? list.dump(2) + "\n" : text_table(rows));
-  return 0;
+  if (damage.empty()) return 0;
+  std::fflush(stdout);
+  fail(ExitCode::kUnusable,
+       "[data] {} {} wrong with the data; copy the files again, or convert the text again:\n  {}",
+       damage.size(), damage.size() == 1 ? "thing is" : "things are", fmt::join(damage, "\n  "));
 }
 
 }  // namespace

@@ -1,15 +1,14 @@
 // tycho tokenizer: train one, and look at what it does.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
 
+#include "host/input_options.h"
 #include "host/verb.h"
 #include "trainer/base/file_ops.h"
-#include "trainer/data/convert.h"
 #include "trainer/data/tokenizer.h"
 
 namespace tycho {
@@ -24,36 +23,13 @@ const VerbSpec kTokenizerSpec = {
      {"vocab-size", "train: bytes, merges and special tokens together.", "N", "8192"},
      {"special", "train: special tokens.", "LIST", "<|endoftext|>"},
      {"min-frequency", "train: pairs that are rarer are not merged.", "N", "2"},
-     {"ext", "train: endings of the files to read in folders.", "LIST", ".txt"},
+     {"ext", "train: endings of the files to read in folders. Default: text and JSONL.", "LIST", ""},
+     {"format", "train: text or jsonl, instead of looking at names and contents.", "KIND", ""},
+     {"field", "train: field of a JSONL line that holds the text.", "NAME", "text"},
      {"threads", "train: CPU threads; 0 for one per core.", "N", "0"},
      kJsonOption}};
 
 namespace {
-
-std::vector<std::string> text_files(const Arguments& arguments) {
-  const auto endings = arguments.list("ext");
-  word(arguments, 1, "text files or folders to train on");
-  std::vector<std::string> files;
-  for (size_t i = 1; i < arguments.words.size(); ++i) {
-    const std::string& input = arguments.words[i];
-    if (!std::filesystem::is_directory(input)) {
-      files.push_back(input);
-      continue;
-    }
-    const size_t before = files.size();
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(input)) {
-      for (const std::string& ending : endings) {
-        if (entry.is_regular_file() && entry.path().string().ends_with(ending)) files.push_back(entry.path());
-      }
-    }
-    std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
-  }
-  if (files.empty()) {
-    fail(ExitCode::kUnusable, "[tokenizer] no files ending in {} in {}; name others with --ext",
-         fmt::join(endings, ", "), arguments.words[1]);
-  }
-  return files;
-}
 
 int train(const Arguments& arguments) {
   BpeTrainOptions options;
@@ -68,7 +44,11 @@ int train(const Arguments& arguments) {
     };
   }
   const std::string out = arguments.text("out");
-  const std::vector<std::string> files = text_files(arguments);
+  const InputFiles inputs = named_inputs(arguments, "text files or folders to train on");
+  for (const std::string& path : inputs.skipped)
+    fmt::print(stderr, "note: skipped {}; --ext takes other endings\n", path);
+  options.field = arguments.text("field");
+  const std::vector<InputFile>& files = inputs.files;
   const std::string text = train_bpe(files, options);
   if (live) fmt::print(stderr, "\r{:60}\r", "");
   const std::string folder = std::filesystem::path(out).parent_path();

@@ -13,7 +13,7 @@ expect() { [[ $2 == *"$1"* ]] || fail "wanted \"$1\", got \"$2\""; }
 wait_for() { for ((i = 0; i < 600; ++i)); do if "$@"; then return; fi; sleep 0.1; done; fail "waited for $*"; }
 
 "$tycho" tokenizer train "$root/trainer/base" --ext .h,.cpp --vocab-size 512 --out data/tokenizer.json >/dev/null
-"$tycho" data convert "$root/trainer/base" --ext .h,.cpp --tokenizer data/tokenizer.json --concat-tokens 64 --out data >/dev/null 2>&1
+"$tycho" data convert "$root/trainer/base" --ext .h,.cpp --tokenizer data/tokenizer.json --concat-tokens 64 --eos-text '<|endoftext|>' --out data >/dev/null 2>&1
 start() { "$tycho" run "$root/tests/kill9/tiny.lua" run_dir=run threads=1 max_duration=1000000ba log.every=1000ba "$@" >run.log 2>&1 & pid=$!; }
 
 start

@@ -13,8 +13,8 @@ step() { "$@" >out 2>&1 || fail "$* ended with $?"; }
 wants() { grep -qF -- "$1" "$2" || { cat "$2" | tail -40; fail "wanted \"$1\" in $2"; }; }
 
 step "$tycho" tokenizer train "$root/docs" --ext .md --vocab-size 1024 --out data/tokenizer.json
-step "$tycho" data convert "$root/docs" --ext .md --tokenizer data/tokenizer.json --concat-tokens 64 --out data
-step "$tycho" data convert "$root/README.md" --tokenizer data/tokenizer.json --concat-tokens 64 --split val --out data
+step "$tycho" data convert "$root/docs" --ext .md --tokenizer data/tokenizer.json --concat-tokens 64 --eos-text '<|endoftext|>' --out data
+step "$tycho" data convert "$root/README.md" --tokenizer data/tokenizer.json --concat-tokens 64 --eos-text '<|endoftext|>' --split val --out data
 
 # One argument changes all that depends on it: the factor applies to what the recipe writes, and the name follows.
 step "$tycho" config mpt-small.lua seq_len=128 'optimizer.lr*=0.5'

@@ -8,7 +8,7 @@ here=$(dirname "$(realpath "$0")")
 work=$(mktemp -d "${TMPDIR:-/tmp}/tycho-kill9-XXXXXX")
 cd "$work"
 "$tycho" tokenizer train "$here/../../trainer" --ext .h,.cpp --vocab-size 512 --out data/tokenizer.json >/dev/null
-"$tycho" data convert "$here/../../trainer" --ext .h,.cpp --tokenizer data/tokenizer.json --concat-tokens 64 --out data >/dev/null
+"$tycho" data convert "$here/../../trainer" --ext .h,.cpp --tokenizer data/tokenizer.json --concat-tokens 64 --eos-text '<|endoftext|>' --out data >/dev/null
 train() { exec "$tycho" run "$here/tiny.lua" run_dir="$work/$1" threads=1; }
 (train undisturbed) >undisturbed.log
 

@@ -26,7 +26,7 @@ class RanksTest : public ShellTest {
     const Outcome made =
         shell("tycho tokenizer train " + sources + " --ext .h,.cpp --vocab-size 300 --out " + tokenizer +
               " && tycho data convert " + sources + " --ext .h,.cpp --tokenizer " + tokenizer +
-              " --concat-tokens 32 --out " + data_.string());
+              " --concat-tokens 32 --no-separator --out " + data_.string());
     ASSERT_EQ(made.code, 0) << made.output;
   }
   static void TearDownTestSuite() { fs::remove_all(data_); }

@@ -24,7 +24,7 @@ struct TokenizerParts {
   std::vector<NormalForm> normalizers;  // one after the other
   SplitPattern pattern = SplitPattern::kGpt2;
   bool add_prefix_space = false;
-  std::vector<int32_t> text_begin;
+  std::vector<int32_t> text_begin, text_end;
   std::string hash;
 };
 
@@ -34,6 +34,7 @@ class BpeTokenizer final : public Tokenizer {
 
   std::vector<int32_t> encode(std::string_view text) const override;
   std::vector<int32_t> text_begin() const override { return text_begin_; }
+  std::vector<int32_t> text_end() const override { return text_end_; }
   std::string decode(const std::vector<int32_t>& ids) const override;
   std::string token_bytes(int32_t id) const override;
   bool is_special(int32_t id) const override;
@@ -54,7 +55,7 @@ class BpeTokenizer final : public Tokenizer {
   SplitPattern pattern_;
   bool add_prefix_space_;
   bool splits_at_words_;
-  std::vector<int32_t> text_begin_;
+  std::vector<int32_t> text_begin_, text_end_;
   std::string hash_;
 };
 

@@ -209,7 +209,7 @@ TrainedVocabulary learn_merges(const WordCounts& words, const BpeTrainOptions& o
   return MergeLearner(words, options).learn();
 }
 
-std::string train_bpe(const std::vector<std::string>& files, const BpeTrainOptions& options) {
+std::string train_bpe(const std::vector<InputFile>& files, const BpeTrainOptions& options) {
   const auto smallest = 256 + static_cast<int64_t>(options.special_tokens.size());
   if (options.vocab_size < smallest) {
     fail(ExitCode::kUsage,

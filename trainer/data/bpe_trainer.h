@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trainer/data/bpe.h"
+#include "trainer/data/input_files.h"
 #include "trainer/data/tokenizer.h"
 #include "trainer/data/tokenizer_json.h"
 
@@ -16,7 +17,7 @@ namespace tycho {
 using WordCounts = std::unordered_map<std::string, int64_t, TextHash, std::equal_to<>>;
 
 /// Counts the pieces that GPT-2's pattern cuts the files into, with `options.threads` threads.
-WordCounts count_words(const std::vector<std::string>& files, const BpeTrainOptions& options);
+WordCounts count_words(const std::vector<InputFile>& files, const BpeTrainOptions& options);
 
 /// Merges the most frequent pair of tokens, the one of smaller ids among equals, until the vocabulary is full
 /// or no pair is frequent enough. Ids: special tokens, the 256 bytes in the order of their characters,

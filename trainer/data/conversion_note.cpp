@@ -27,11 +27,21 @@ void visit_fields(Note& note, Visit visit) {
   visit("samples", note.samples);
 }
 
+template <class Note, class Visit>
+void visit_newer_fields(Note& note, Visit visit) {
+  visit("text_begin", note.text_begin);
+  visit("text_end", note.text_end);
+  visit("keep_newlines", note.keep_newlines);
+  visit("shards", note.shards);
+}
+
 }  // namespace
 
 void write_conversion_note(FileOps& files, const std::string& split_dir, const ConversionNote& note) {
   Json json = Json::object();
-  visit_fields(note, [&](const char* name, const auto& value) { json[name] = value; });
+  const auto write = [&](const char* name, const auto& value) { json[name] = value; };
+  visit_fields(note, write);
+  visit_newer_fields(note, write);
   write_file_atomically(files, split_dir + kFile, json.dump(2) + "\n");
 }
 
@@ -40,13 +50,17 @@ ConversionNote read_conversion_note(const std::string& split_dir) {
   const std::string path = split_dir + kFile;
   if (::access(path.c_str(), F_OK) != 0) return note;
   const Json json = parse_json(read_file(path), path);
-  visit_fields(note, [&](const char* name, auto& value) {
+  const auto read = [&](const char* name, auto& value) {
     try {
       json.at(name).get_to(value);
     } catch (const Json::exception&) {
       fail(ExitCode::kUnusable, "[data] {}: \"{}\" is missing or of a wrong type; convert the data again",
            path, name);
     }
+  };
+  visit_fields(note, read);
+  visit_newer_fields(note, [&](const char* name, auto& value) {
+    if (json.contains(name)) read(name, value);
   });
   return note;
 }

@@ -2,7 +2,9 @@
 // when it does not fit.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "trainer/base/file_ops.h"
 #include "trainer/data/tokenizer.h"
@@ -15,6 +17,10 @@ struct ConversionNote {
   std::string bos_text, eos_text;
   bool no_wrap = false;
   int64_t concat_tokens = 0, documents = 0, text_bytes = 0, tokens = 0, dropped_tokens = 0, samples = 0;
+  // Notes of older versions do not have these.
+  std::vector<int32_t> text_begin, text_end;  // what the tokenizer's own encoding put around every document
+  bool keep_newlines = false;
+  std::map<std::string, std::string> shards;  // XXH3-128 of each by its name
 };
 
 void write_conversion_note(FileOps& files, const std::string& split_dir, const ConversionNote& note);

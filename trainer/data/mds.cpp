@@ -12,6 +12,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/hash.h"
+#include "trainer/data/conversion_note.h"
 
 namespace tycho {
 namespace {
@@ -141,6 +142,12 @@ MdsIndex read_mds_index(const std::string& dir) {
     if (index.shards[i].columns != index.shards[0].columns)
       fail(ExitCode::kUnusable, "{} has other columns than shard 0", entry.place());
   }
+  // An index of LLM Foundry's own form has no checksums; the note of a conversion has them.
+  const ConversionNote note = read_conversion_note(dir);
+  for (MdsShard& shard : index.shards)
+    if (const auto found = note.shards.find(shard.path.substr(dir.size() + 1));
+        found != note.shards.end() && shard.xxh3_128.empty())
+      shard.xxh3_128 = found->second;
   return index;
 }
 

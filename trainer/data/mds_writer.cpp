@@ -88,12 +88,11 @@ void MdsWriter::flush_shard() {
   file->close();
 
   Json raw = {{"basename", basename}, {"bytes", head.size() + data_.size()}, {"hashes", Json::object()}};
-  if (!options_.hashes.empty()) {
-    Hasher hasher;
-    hasher.update(head.data(), head.size());
-    hasher.update(data_.data(), data_.size());
-    raw["hashes"]["xxh3_128"] = hasher.hex();
-  }
+  Hasher hasher;
+  hasher.update(head.data(), head.size());
+  hasher.update(data_.data(), data_.size());
+  shard_hashes_.emplace_back(basename, hasher.hex());
+  if (!options_.hashes.empty()) raw["hashes"]["xxh3_128"] = shard_hashes_.back().second;
   Json shard = describe();
   shard["raw_data"] = raw;
   shard["zip_data"] = nullptr;

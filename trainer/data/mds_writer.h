@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trainer/base/file_ops.h"
@@ -10,9 +11,9 @@
 namespace tycho {
 
 struct MdsWriterOptions {
-  std::vector<MdsColumn> columns;                  // in any order: shards hold them sorted by name
-  int64_t size_limit = 64 << 20;                   // bytes of a shard; below 2^32
-  std::vector<std::string> hashes = {"xxh3_128"};  // recorded per shard: none or this one
+  std::vector<MdsColumn> columns;   // in any order: shards hold them sorted by name
+  int64_t size_limit = 64 << 20;    // bytes of a shard; below 2^32
+  std::vector<std::string> hashes;  // that index.json records of every shard: none, or "xxh3_128"
 };
 
 /// Writes one split. Shards are raw (not compressed) and durable once written; the split is complete when
@@ -30,6 +31,8 @@ class MdsWriter {
 
   int64_t num_samples() const { return num_samples_; }
   int64_t num_shards() const { return static_cast<int64_t>(shards_.size()); }
+  /// Name and XXH3-128 of every shard that is complete.
+  const std::vector<std::pair<std::string, std::string>>& shard_hashes() const { return shard_hashes_; }
 
  private:
   Json describe() const;
@@ -44,6 +47,7 @@ class MdsWriter {
   std::string data_;                   // samples of the shard being filled
   int64_t num_samples_ = 0;
   Json shards_ = Json::array();
+  std::vector<std::pair<std::string, std::string>> shard_hashes_;
 };
 
 }  // namespace tycho

@@ -14,12 +14,17 @@ class TokenPacker {
   struct Rules {
     int64_t sample_tokens = 0;
     std::vector<int32_t> bos, eos;  // put before and after every document
-    bool no_wrap = false;           // what follows an emitted sample in its document is dropped too
+    bool no_wrap = false;           // what an addition leaves over after a sample is dropped
   };
   TokenPacker(Rules rules, std::function<void(std::span<const int32_t>)> emit);
 
-  /// A part of a document, which begins or ends with it.
-  void add(const std::vector<int32_t>& tokens, bool begins, bool ends);
+  /// A whole document, as ConcatTokensDataset adds those of JSONL.
+  void add_document(std::span<const int32_t> tokens);
+  /// A part of a document, which begins or ends with it, as LLM Foundry adds those of text files: without
+  /// wrapping, eos stays for the next sample. A document without any text has no tokens of its own.
+  void add_part(std::span<const int32_t> tokens, bool begins, bool ends);
+  /// After the last document.
+  void finish() { drain(); }
 
   int64_t num_tokens() const { return num_tokens_; }  // all that were added, bos and eos included
   int64_t num_samples() const { return num_samples_; }
@@ -27,11 +32,12 @@ class TokenPacker {
 
  private:
   void append(std::span<const int32_t> tokens);
+  void drain();
+  void emit_sample();
 
   Rules rules_;
   std::function<void(std::span<const int32_t>)> emit_;
   std::vector<int32_t> buffer_;
-  bool skips_document_ = false;
   int64_t num_tokens_ = 0, num_samples_ = 0;
 };
 

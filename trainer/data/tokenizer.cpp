@@ -60,6 +60,7 @@ BpeTokenizer::BpeTokenizer(TokenizerParts parts)
       splits_at_words_(pattern_ != SplitPattern::kNone && !add_prefix_space_ &&
                        (normalizers_.empty() || pattern_ == SplitPattern::kGpt2)),
       text_begin_(std::move(parts.text_begin)),
+      text_end_(std::move(parts.text_end)),
       hash_(std::move(parts.hash)) {
   for (const AddedToken& token : parts.added) {
     special_[static_cast<size_t>(token.id)] = token.special;

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trainer/data/input_files.h"
+
 namespace tycho {
 
 /// Its name in checkpoints and in folders of Hugging Face.
@@ -19,9 +21,10 @@ class Tokenizer {
   /// Ids of a text, special tokens in it recognised as Hugging Face's encode does; nothing is added around
   /// it.
   virtual std::vector<int32_t> encode(std::string_view text) const = 0;
-  /// What Hugging Face's encode puts in front of a text by itself (post_processor): nothing, or
-  /// <|begin_of_text|>.
+  /// What Hugging Face's encode puts in front of a text by itself, and after it (post_processor, or
+  /// tokenizer_config.json for the classes that go by it): nothing, or <|begin_of_text|>.
   virtual std::vector<int32_t> text_begin() const { return {}; }
+  virtual std::vector<int32_t> text_end() const { return {}; }
   /// The bytes of all the tokens, special ones included: of encode(text) it is the text. Ids outside the
   /// vocabulary are an Error.
   virtual std::string decode(const std::vector<int32_t>& ids) const = 0;
@@ -39,7 +42,11 @@ class Tokenizer {
   virtual const std::string& hash() const = 0;
 };
 
-/// Reads tokenizer.json. Throws Error (kUnusable) that names what is not supported.
+/// Its name beside it: how Hugging Face's classes use the tokenizer.
+inline constexpr char kTokenizerConfigFile[] = "tokenizer_config.json";
+
+/// Reads a tokenizer.json and the tokenizer_config.json beside it, if there is one. Throws Error (kUnusable)
+/// that names what is not supported.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
 /// The same from the file's text. `place` names it in messages.
 std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& place);
@@ -52,12 +59,13 @@ struct BpeTrainOptions {
   /// train_from_iterator over whole files (3 % fewer tokens for C++). Else every line is a text of its own,
   /// as in train(files).
   bool whole_files = false;
-  int threads = 0;  // 0: one per core
+  std::string field = "text";  // of JSONL
+  int threads = 0;             // 0: one per core
   std::function<void(double fraction, const std::string& phase)> progress;
 };
 
-/// Trains byte-level BPE with GPT-2's pre-tokenisation on text files and returns tokenizer.json's text; the
-/// same merges as Hugging Face's BpeTrainer.
-std::string train_bpe(const std::vector<std::string>& files, const BpeTrainOptions& options);
+/// Trains byte-level BPE with GPT-2's pre-tokenisation on text and JSONL files and returns tokenizer.json's
+/// text; the same merges as Hugging Face's BpeTrainer.
+std::string train_bpe(const std::vector<InputFile>& files, const BpeTrainOptions& options);
 
 }  // namespace tycho

@@ -1,68 +1,23 @@
 // Every field that changes what encode gives is either understood or refused by name.
 #include "trainer/data/tokenizer_json.h"
 
+#include <filesystem>
+
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/hash.h"
 #include "trainer/base/json.h"
 #include "trainer/data/byte_level.h"
+#include "trainer/data/post_processor.h"
+#include "trainer/data/tokenizer_reader.h"
 
 namespace tycho {
 namespace {
 
-// Json would take quadratic time for a vocabulary.
-using Value = SortedJson;
+using Value = TokenizerReader::Value;
+using Reader = TokenizerReader;
 
 constexpr size_t kMaxFileBytes = 256u << 20;
-constexpr int64_t kMaxId = (1 << 24) - 1;
-
-/// Reads fields of one file; complains in its name.
-class Reader {
- public:
-  Reader(const std::string& place) : place_(place) {}
-
-  template <class... Args>
-  [[noreturn]] void malformed(fmt::format_string<Args...> format, Args&&... args) const {
-    fail(ExitCode::kUnusable, "[tokenizer] {}: {}", place_, fmt::format(format, std::forward<Args>(args)...));
-  }
-
-  [[noreturn]] void unsupported(const std::string& what) const {
-    malformed("{} is not supported; byte-level BPE as of GPT-2, GPT-NeoX and Llama 3 is", what);
-  }
-
-  const Value& member(const Value& object, const char* key, const char* where) const {
-    const auto it = object.is_object() ? object.find(key) : object.end();
-    if (it == object.end()) malformed("{} has no \"{}\"", where, key);
-    return *it;
-  }
-
-  std::string text(const Value& object, const char* key, const char* where) const {
-    const Value& value = member(object, key, where);
-    if (!value.is_string()) malformed("\"{}\" of {} must be a string", key, where);
-    return value.get<std::string>();
-  }
-
-  bool flag(const Value& object, const char* key, bool otherwise) const {
-    const auto it = object.find(key);
-    if (it == object.end() || it->is_null()) return otherwise;
-    if (!it->is_boolean()) malformed("\"{}\" must be true or false", key);
-    return it->get<bool>();
-  }
-
-  int32_t id(const Value& value, const std::string& token) const {
-    if (!value.is_number_unsigned() || value.get<uint64_t>() > static_cast<uint64_t>(kMaxId))
-      malformed("the id of token \"{}\" must be a whole number from 0 to {}", token, kMaxId);
-    return value.get<int32_t>();
-  }
-
- private:
-  std::string place_;
-};
-
-std::string kind_of(const Value& component) {
-  if (!component.is_object() || !component.contains("type") || !component["type"].is_string()) return "?";
-  return component["type"].get<std::string>();
-}
 
 /// Puts a token's bytes at its id. Ids may have gaps.
 void place_token(const Reader& reader, TokenizerParts& parts, const std::string& spelling, int32_t id) {
@@ -224,29 +179,6 @@ void read_added_tokens(const Reader& reader, const Value& list, TokenizerParts& 
   }
 }
 
-/// The special tokens that a TemplateProcessing has before the text itself.
-void read_post_processor(const Reader& reader, const Value& processor, TokenizerParts& parts) {
-  const std::string kind = kind_of(processor);
-  if (kind == "Sequence") {
-    const Value& steps = reader.member(processor, "processors", "post_processor");
-    if (!steps.is_array()) reader.malformed("\"processors\" must be a list");
-    for (const Value& step : steps) {
-      if (kind_of(step) == "Sequence") reader.unsupported("a post_processor Sequence inside another");
-      read_post_processor(reader, step, parts);
-    }
-  }
-  if (kind != "TemplateProcessing") return;
-  const Value& single = reader.member(processor, "single", "post_processor");
-  if (!single.is_array()) reader.malformed("\"single\" of post_processor must be a list");
-  for (const Value& piece : single) {
-    if (!piece.is_object() || !piece.contains("SpecialToken")) return;
-    const std::string token = reader.text(piece["SpecialToken"], "id", "SpecialToken");
-    const auto found = parts.ids.find(token);
-    if (found == parts.ids.end()) reader.malformed("post_processor adds \"{}\", which is no token", token);
-    parts.text_begin.push_back(found->second);
-  }
-}
-
 }  // namespace
 
 TokenizerParts parse_tokenizer_json(std::string_view text, const std::string& place) {
@@ -273,7 +205,15 @@ TokenizerParts parse_tokenizer_json(std::string_view text, const std::string& pl
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
-  return tokenizer_from_text(read_file(path), path);
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::is_directory(path, error))
+    fail(ExitCode::kUnusable, "[tokenizer] {} is a folder: name the file, {}/{}", path, path, kTokenizerFile);
+  TokenizerParts parts = parse_tokenizer_json(read_file(path), path);
+  const std::string config = fs::path(path).replace_filename(kTokenizerConfigFile);
+  if (fs::path(path).filename() == kTokenizerFile && fs::exists(config, error))
+    read_tokenizer_config(read_file(config), config, parts);
+  return std::make_unique<BpeTokenizer>(std::move(parts));
 }
 
 std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& place) {

@@ -2,6 +2,8 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <string_view>
 
 namespace tycho {
 
@@ -27,6 +29,29 @@ inline size_t decode_utf8(const char* s, size_t left, uint32_t& code) {
   }
   code = 0xFFFD;
   return 1;
+}
+
+/// Where the first byte is that belongs to no valid character, or is zero, which no text has; npos when all
+/// is text.
+inline size_t find_not_text(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size()) {
+    // Eight bytes at a time while they are ASCII and none is zero.
+    uint64_t word = 0;
+    if (text.size() - at >= sizeof word) {
+      std::memcpy(&word, text.data() + at, sizeof word);
+      constexpr uint64_t kOnes = 0x0101010101010101, kHigh = 0x8080808080808080;
+      if (((word | (word - kOnes)) & kHigh) == 0) {
+        at += sizeof word;
+        continue;
+      }
+    }
+    uint32_t code = 0;
+    const size_t length = decode_utf8(text.data() + at, text.size() - at, code);
+    if (code == 0 || (code == 0xFFFD && length == 1)) return at;
+    at += length;
+  }
+  return std::string_view::npos;
 }
 
 }  // namespace tycho

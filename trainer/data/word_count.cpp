@@ -5,13 +5,11 @@
 #include <thread>
 
 #include "trainer/data/bpe_trainer.h"
-#include "trainer/data/documents.h"
+#include "trainer/data/document_reader.h"
 #include "trainer/data/pretokenize.h"
 
 namespace tycho {
 namespace {
-
-constexpr int64_t kChunkBytes = 1 << 20;
 
 void count_text(std::string_view text, WordCounts& words) {
   PieceScanner scanner(SplitPattern::kGpt2, text);
@@ -36,31 +34,67 @@ void count_lines(std::string_view text, WordCounts& words) {
   }
 }
 
+/// Hands out chunks to several threads, and says how much of the files they come from.
+class SharedReader {
+ public:
+  explicit SharedReader(const std::vector<InputFile>& files, ReadRules rules)
+      : reader_(files, std::move(rules)) {
+    for (const InputFile& file : files) bytes_total_ += file.bytes;
+  }
+  std::optional<TextChunk> next() {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return std::nullopt;
+    std::optional<TextChunk> chunk = reader_.next();
+    if (chunk) bytes_read_ += chunk->file_bytes;
+    return chunk;
+  }
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  double share() const {
+    return bytes_total_ == 0
+               ? 1
+               : std::min(1.0, static_cast<double>(bytes_read_) / static_cast<double>(bytes_total_));
+  }
+  const DocumentReader& reader() const { return reader_; }
+
+ private:
+  std::mutex mutex_;
+  DocumentReader reader_;
+  int64_t bytes_total_ = 0;
+  std::atomic<int64_t> bytes_read_ = 0;
+  bool stopped_ = false;
+};
+
 }  // namespace
 
-WordCounts count_words(const std::vector<std::string>& files, const BpeTrainOptions& options) {
-  const std::vector<TextChunk> chunks = plan_chunks(files, true, kChunkBytes);
-  std::atomic<size_t> next_chunk = 0, done = 0;
+WordCounts count_words(const std::vector<InputFile>& files, const BpeTrainOptions& options) {
+  SharedReader chunks(files, {.field = options.field, .keep_newlines = true, .cut = CutAt::kWords});
   std::mutex mutex;
   std::exception_ptr error;
   WordCounts total;
   const auto work = [&](bool reports) {
     try {
       WordCounts words;
-      for (size_t i = next_chunk++; i < chunks.size(); i = next_chunk++) {
-        const std::string text = read_chunk(files, chunks[i]);
+      const auto count = [&](std::string_view text) {
         options.whole_files ? count_text(text, words) : count_lines(text, words);
-        ++done;
-        if (reports && options.progress)
-          options.progress(static_cast<double>(done) / static_cast<double>(chunks.size()), "count words");
+      };
+      while (const auto chunk = chunks.next()) {
+        if (chunk->format == TextFormat::kText) {
+          count(chunk->text);
+        } else {
+          for_each_record(*chunk, chunks.reader().file(*chunk), options.field, count);
+        }
+        if (reports && options.progress) options.progress(chunks.share(), "count words");
       }
       const std::lock_guard lock(mutex);
       if (total.empty()) return total.swap(words);
-      for (const auto& [word, count] : words) total[word] += count;
+      for (const auto& [word, times] : words) total[word] += times;
     } catch (...) {
+      chunks.stop();
       const std::lock_guard lock(mutex);
       if (!error) error = std::current_exception();
-      next_chunk = chunks.size();
     }
   };
   const int wanted =

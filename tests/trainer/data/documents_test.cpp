@@ -25,26 +25,5 @@ TEST(ListDocumentsTest, SearchesFoldersInSortedOrder) {
                [&] { list_documents({dir / "none"}, {".txt"}); });
 }
 
-TEST(PlanChunksTest, ChunksPutTogetherAreTheDocuments) {
-  TempDir dir;
-  std::string text;
-  for (int i = 0; i < 20000; ++i) text += "word" + std::to_string(i) + (i % 9 == 0 ? ",\n\n" : " ");
-  const std::string solid(100000, '-');
-  const std::vector<std::string> paths = {dir / "a", dir / "empty", dir / "solid"};
-  write_text(paths[0], text);
-  write_text(paths[1], "");
-  write_text(paths[2], solid);
-  std::vector<std::string> joined(3);
-  const auto chunks = plan_chunks(paths, true, 10000);
-  for (size_t i = 0; i < chunks.size(); ++i) {
-    joined[static_cast<size_t>(chunks[i].document)] += read_chunk(paths, chunks[i]);
-    EXPECT_EQ(chunks[i].first, i == 0 || chunks[i - 1].document != chunks[i].document);
-    EXPECT_EQ(chunks[i].last, i + 1 == chunks.size() || chunks[i + 1].document != chunks[i].document);
-  }
-  EXPECT_EQ(joined, (std::vector<std::string>{text, "", solid}));
-  EXPECT_GT(chunks.size(), 10u);
-  EXPECT_EQ(plan_chunks(paths, false, 10000).size(), 3u);
-}
-
 }  // namespace
 }  // namespace tycho

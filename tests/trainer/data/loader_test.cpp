@@ -25,7 +25,7 @@ class LoaderTest : public ::testing::Test {
   void SetUp() override {
     std::filesystem::create_directory(temp_ / "train");
     MdsWriter writer(real_files(), temp_ / "train",
-                     {.columns = {{"tokens", "ndarray:int32"}}, .size_limit = 500});
+                     {.columns = {{"tokens", "ndarray:int32"}}, .size_limit = 500, .hashes = {"xxh3_128"}});
     for (int32_t s = 0; s < kSamples; ++s) {
       std::vector<int32_t> tokens(kTokens);
       std::iota(tokens.begin(), tokens.end(), 10 * s);

@@ -1,0 +1,15 @@
+// What is wrong with a data set, found by reading it.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace tycho {
+
+/// What is wrong with the split in `dir`, for people: shards that are missing, of another size or number of
+/// samples than index.json says, listed twice or not at all; offsets that are out of order; checksums;
+/// samples of another length than tycho.json says; tokens outside the vocabulary. Empty when all is well.
+/// `quick` reads the heads of shards alone, which hold the offsets. At most twenty findings. Throws Error
+/// (kUnusable) when index.json or tycho.json cannot be read at all.
+std::vector<std::string> find_damage(const std::string& dir, bool quick);
+
+}  // namespace tycho

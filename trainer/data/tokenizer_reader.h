@@ -1,0 +1,64 @@
+// How the files of a tokenizer are read: fields with complaints that name file and field.
+#pragma once
+#include <string>
+
+#include "trainer/base/error.h"
+#include "trainer/base/json.h"
+
+namespace tycho {
+
+inline constexpr int64_t kMaxTokenId = (1 << 24) - 1;
+
+/// Reads fields of one file; complains in its name.
+class TokenizerReader {
+ public:
+  // Json would take quadratic time for a vocabulary.
+  using Value = SortedJson;
+
+  explicit TokenizerReader(const std::string& place) : place_(place) {}
+
+  template <class... Args>
+  [[noreturn]] void malformed(fmt::format_string<Args...> format, Args&&... args) const {
+    fail(ExitCode::kUnusable, "[tokenizer] {}: {}", place_, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  [[noreturn]] void unsupported(const std::string& what) const {
+    malformed("{} is not supported; byte-level BPE as of GPT-2, GPT-NeoX and Llama 3 is", what);
+  }
+
+  const Value& member(const Value& object, const char* key, const char* where) const {
+    const auto it = object.is_object() ? object.find(key) : object.end();
+    if (it == object.end()) malformed("{} has no \"{}\"", where, key);
+    return *it;
+  }
+
+  std::string text(const Value& object, const char* key, const char* where) const {
+    const Value& value = member(object, key, where);
+    if (!value.is_string()) malformed("\"{}\" of {} must be a string", key, where);
+    return value.get<std::string>();
+  }
+
+  bool flag(const Value& object, const char* key, bool otherwise) const {
+    const auto it = object.find(key);
+    if (it == object.end() || it->is_null()) return otherwise;
+    if (!it->is_boolean()) malformed("\"{}\" must be true or false", key);
+    return it->get<bool>();
+  }
+
+  int32_t id(const Value& value, const std::string& token) const {
+    if (!value.is_number_unsigned() || value.get<uint64_t>() > static_cast<uint64_t>(kMaxTokenId))
+      malformed("the id of token \"{}\" must be a whole number from 0 to {}", token, kMaxTokenId);
+    return value.get<int32_t>();
+  }
+
+ private:
+  std::string place_;
+};
+
+/// The "type" of a component, or "?".
+inline std::string kind_of(const TokenizerReader::Value& component) {
+  if (!component.is_object() || !component.contains("type") || !component["type"].is_string()) return "?";
+  return component["type"].get<std::string>();
+}
+
+}  // namespace tycho
