@@ -58,9 +58,10 @@ class BatchMaker {
         epoch_samples_(epoch_size_of(config).value_or(data_->num_samples())),
         cursor_(cursor) {
     if (epoch_samples_ < shape.global_sequences) {
-      fail(ExitCode::kUnusable,
-           "[data] an epoch of {} has {} samples, one global batch needs {}; use a smaller batch or more data",
-           config.place(), epoch_samples_, shape.global_sequences);
+      fail(
+          ExitCode::kUnusable,
+          "[data] an epoch of {} has {} samples, one global batch needs {}; use a smaller batch or more data",
+          config.place(), epoch_samples_, shape.global_sequences);
     }
     if (cursor.epoch < 0 || cursor.sample < 0 || cursor.sample > epoch_samples_) {
       fail(ExitCode::kUnusable,
@@ -78,9 +79,8 @@ class BatchMaker {
   /// This rank's share of the global batch at the cursor, which moves on to the next one.
   Batch make() {
     if (epoch_ != cursor_.epoch) {
-      samples_ =
-          order_of_length(epoch_order(data_->num_samples(), order_.shuffle, order_.seed, cursor_.epoch),
-                          epoch_samples_);
+      samples_ = order_of_length(
+          epoch_order(data_->num_samples(), order_.shuffle, order_.seed, cursor_.epoch), epoch_samples_);
       epoch_ = cursor_.epoch;
     }
     const int64_t local = shape_.global_sequences / shape_.num_ranks;

@@ -67,7 +67,6 @@ r.scheduler = t.sched.cosine {
   compat = "composer",
 }
 
--- algorithms.gradient_clipping.clipping_type: norm  (as it is here)
 r.clip.norm = 1.0
 
 r.max_duration = "2ep"  -- twice through

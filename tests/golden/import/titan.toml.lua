@@ -35,7 +35,7 @@ r.max_duration = "100ba"
 
 -- parallelism.tensor_parallel_degree: 1  (as it is here)
 
--- checkpoint.enable: true  (runs always save)
+-- checkpoint.enable: true  (as it is here)
 r.ckpt.every = "50ba"
 
 r.recompute.mode = "selective"

@@ -174,7 +174,7 @@ TEST(ScheduleTest, RefusesTheUnitsThatComposerRefuses) {
 TEST(ScheduleTest, RestartsNeedALength) {
   CosineRestartsConfig restarts;
   restarts.t_0 = {4, DurationUnit::kBatch};
-  restarts.t_mult = 0.5;
+  restarts.t_mult = 0.4;
   EXPECT_EQ(problem_of(restarts),
             "[scheduler] scheduler.t_mult: makes intervals without a length; make t_0 or t_mult larger");
   restarts.t_0 = {0.001, DurationUnit::kFraction};
