@@ -13,7 +13,6 @@ import argparse
 import contextlib
 import datetime
 import json
-import math
 import os
 import re
 import shutil
@@ -23,6 +22,7 @@ import sys
 import tempfile
 import time
 
+import agreement
 import synthetic_mds
 
 BENCH = os.path.dirname(os.path.abspath(__file__))
@@ -69,9 +69,6 @@ PEER_ENVIRONMENTS = {
 }
 # What bench_step_vs_matmul calls the shapes of a model.
 PRODUCTS = {"demo": "demo", "llama-tiny": "demo", "125m": "125m", "gpt2": "gpt2", "mpt": "mpt"}
-# How far the losses of both sides may be apart at each of the first steps: they train the same weights on the same data.
-LOSS_LIMITS = {"fp32": 1e-3, "bf16": 2e-2}
-COMPARED_STEPS = 20
 PEER_PRECISIONS = {"fp32": ["fp32"], "bf16": ["bf16-autocast", "bf16-pure"]}
 
 
@@ -225,22 +222,6 @@ def step_over_products(args, model, precision):
     return {"command": command, "output": out.strip(), "ratio": float(re.search(r"ratio ([0-9.]+)", out)[1])}
 
 
-def loss_gap(ours, theirs):
-    """Of two processes: (gap, step, our loss, their loss) where their losses are farthest apart over the first steps."""
-    pairs = list(zip(ours["losses"], theirs["losses"]))[:COMPARED_STEPS]
-    # A loss that is no number is as far off as can be, and must not pass for a small difference.
-    gaps = [(gap if math.isfinite(gap) else math.inf, step, a, b)
-            for step, (a, b) in enumerate(pairs, 1) for gap in [abs(a - b)]]
-    return max(gaps) if gaps else (math.inf, 0, math.nan, math.nan)
-
-
-def agreement(precision, runs):
-    """What the losses of the first pair of processes say: {"void": whether they part, and where they are farthest apart}."""
-    gap, step, ours, theirs = loss_gap(runs["tycho"][0], runs["peer"][0])
-    return {"step": step, "tycho": ours, "peer": theirs, "gap": gap, "limit": LOSS_LIMITS[precision],
-            "void": not gap <= LOSS_LIMITS[precision]}
-
-
 def starts(args, model, precision, setting, data, work):
     """Time to the first step of short processes, with each side's own first values: a run does not begin with a file."""
     short = {**model, "warmup": 1, "steps": 4}
@@ -269,7 +250,7 @@ def compare(args, model, precision, data, weights, work):
         result["compile_start"] = {kind: run_peer(args, short, compiled, data, args.seconds, None, cache) for kind in ("cold", "warm")}
         sides["compiled"] = lambda: peer(compiled, cache)
     result |= {"peer_setting": setting, **alternating(args, sides), "starts": starts(args, model, precision, setting, data, work)}
-    result["losses"] = agreement(precision, result)
+    result["losses"] = agreement.judge(precision, result["tycho"][0]["losses"], result["peer"][0]["losses"])
     if args.neighbour:
         result["neighbour"] = beside_a_neighbour(args, model, setting, data, tycho, peer)
     return result
@@ -324,7 +305,7 @@ def rows(precision, r):
     if "compiled" in r:
         yield peaks("peak memory, GB, against torch.compile", r["compiled"])
     losses = r["losses"]
-    yield row(f"losses, farthest apart at step {losses['step']} of the first {COMPARED_STEPS}", f"{losses['tycho']:.5f}",
+    yield row(f"losses, farthest apart at step {losses['step']} of the first {agreement.COMPARED_STEPS}", f"{losses['tycho']:.5f}",
               f"{losses['peer']:.5f}", f"{losses['gap']:.1e} apart; {losses['limit']:g} is allowed")
 
 

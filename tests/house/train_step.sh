@@ -7,6 +7,7 @@ command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
 python3 - > >(tee "${TYCHO_RESULT:-/dev/null}") <<'PYTHON'
 import math
 
+import agreement
 import train_step
 
 cases = failures = 0
@@ -20,28 +21,24 @@ def expect(what, given, wanted):
         print(f"{what}: wanted {wanted}, got {given}")
 
 
-def runs(ours, theirs):
-    return {"tycho": [{"losses": ours}], "peer": [{"losses": theirs}]}
-
-
 steady = [9.0 - i / 100 for i in range(30)]
 moved = [x + 9e-4 for x in steady]
-expect("equal", train_step.agreement("fp32", runs(steady, steady))["void"], False)
-expect("within", train_step.agreement("fp32", runs(steady, moved))["void"], False)
+expect("equal", agreement.judge("fp32", steady, steady)["void"], False)
+expect("within", agreement.judge("fp32", steady, moved)["void"], False)
 apart = list(steady)
 apart[11] -= 2e-3
-expect("apart at one step", train_step.agreement("fp32", runs(steady, apart))["void"], True)
-expect("and where", train_step.agreement("fp32", runs(steady, apart))["step"], 12)
-expect("bf16 is coarser", train_step.agreement("bf16", runs(steady, apart))["void"], False)
+expect("apart at one step", agreement.judge("fp32", steady, apart)["void"], True)
+expect("and where", agreement.judge("fp32", steady, apart)["step"], 12)
+expect("bf16 is coarser", agreement.judge("bf16", steady, apart)["void"], False)
 late = steady[:20] + [x + 1 for x in steady[20:]]
-expect("steps after the compared ones", train_step.agreement("fp32", runs(steady, late))["void"], False)
-expect("not a number", train_step.agreement("bf16", runs(steady, [math.nan] * 30))["void"], True)
-expect("nothing to compare", train_step.agreement("bf16", runs(steady, []))["void"], True)
+expect("steps after the compared ones", agreement.judge("fp32", steady, late)["void"], False)
+expect("not a number", agreement.judge("bf16", steady, [math.nan] * 30)["void"], True)
+expect("nothing to compare", agreement.judge("bf16", steady, [])["void"], True)
 
 side = [{"tokens_per_s": 1.0, "peak_gb": 1.0, "first_step_s": 1.0, "losses": steady}]
 result = {"products": None, "tycho": side, "peer": side, "starts": {"tycho": side, "peer": side}}
 for losses, void in ((steady, False), (apart, True)):
-    result["losses"] = train_step.agreement("fp32", runs(steady, losses))
+    result["losses"] = agreement.judge("fp32", steady, losses)
     table = train_step.table("m", {"fp32": result}).splitlines()[2:]
     expect("marked rows", [line.startswith("| VOID, the losses part: ") for line in table], [void] * len(table))
 print(f"{cases - failures} passed, {failures} failed")
