@@ -173,7 +173,7 @@ Json compute_route(const at::Device& device, Precision precision) {
     route["device"] = gpu_name(device.index());
   } else {
     route["aten"] = at::get_cpu_capability();
-    const bool ours = bf16 ? !bf16_is_native(device) : fp32_is_ours();
+    const bool ours = bf16 ? bf16_is_ours() : fp32_is_ours();
     if (!ours) {
       route["processor"] = cpu_name();
       route["threads"] = fmt::to_string(at::get_num_threads());
