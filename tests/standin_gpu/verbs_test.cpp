@@ -97,5 +97,21 @@ TEST_F(Verbs, ACheckpointLeavesThroughPinnedMemory) {
   EXPECT_LE(many.at("pageable copy") - few.at("pageable copy"), 3);  // whether weights are finite
 }
 
+TEST_F(Verbs, BenchGpuGoesThroughAllItsParts) {
+  const std::string bench =
+      "env -u LD_PRELOAD python3 " TYCHO_SOURCE_DIR "/bench/gpu --standin --results . --build " TYCHO_BUILD;
+  const Outcome some = here(bench + " --only machine,tiny");
+  ASSERT_EQ(some.code, 0) << some.output;
+  EXPECT_CONTAINS(some.output, "| tiny: tokens/s |");
+  EXPECT_CONTAINS(some.output, "| nccl | not done |");
+  const Outcome rest = here(bench);
+  ASSERT_EQ(rest.code, 0) << rest.output;
+  EXPECT_EQ(rest.output.find("tiny …"), std::string::npos) << "a part that is done ran again\n"
+                                                           << rest.output;
+  EXPECT_EQ(rest.output.find("not done"), std::string::npos) << rest.output;
+  EXPECT_CONTAINS(rest.output, "| NCCL, two ranks | loss ");
+  EXPECT_CONTAINS(text("gpu-standin/report.md"), "no number here is a measurement");
+}
+
 }  // namespace
 }  // namespace tycho
