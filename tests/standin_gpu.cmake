@@ -1,5 +1,6 @@
 # The whole program with device=cuda on a machine without a GPU: where LibTorch's CUDA libraries are set up.
 if(NOT TARGET tycho_cuda)
+  message(STATUS "The stand-in for a GPU is left out: it wants LibTorch's CUDA libraries (scripts/setup --cuda, preset cuda)")
   return()
 endif()
 set(folder standin_gpu)
@@ -27,7 +28,10 @@ add_custom_target(standin_tree ALL
   COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:tycho> ${standin}/bin/tycho
   COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:tycho_engine> ${standin}/lib/libtycho_engine.so
   DEPENDS tycho tycho_engine standin_cuda standin_gpu)
-tycho_test(standin_gpu_test SOURCES ${folder}/errors_test.cpp ${folder}/families_test.cpp ${folder}/verbs_test.cpp LIBS base)
-target_compile_definitions(standin_gpu_test PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
-  TYCHO_PROGRAM="env LD_PRELOAD=$<TARGET_FILE:standin_gpu> ${standin}/bin/tycho")
-add_dependencies(standin_gpu_test standin_tree)
+foreach(source families_test.cpp verbs_test.cpp errors_test.cpp)
+  string(REPLACE .cpp "" name standin_${source})
+  tycho_test(${name} SOURCES ${folder}/${source} LIBS base)
+  target_compile_definitions(${name} PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TYCHO_BUILD="${CMAKE_BINARY_DIR}"
+    TYCHO_PROGRAM="env LD_PRELOAD=$<TARGET_FILE:standin_gpu> ${standin}/bin/tycho")
+  add_dependencies(${name} standin_tree bench_nccl_loopback)
+endforeach()

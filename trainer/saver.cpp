@@ -6,6 +6,7 @@
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
+#include "trainer/kernels/host_copies.h"
 #include "trainer/optim/grad_clip.h"
 #include "trainer/restore/unit_tensors.h"
 #include "trainer/units/arena.h"
@@ -52,7 +53,7 @@ void Saver::save(CheckpointMeta meta, std::vector<FlatUnit>& units, Optimizer& o
       copies_.push_back(copy ? arena_view(make_arena(state[i].flat.numel() * 4, at::kCPU), 0,
                                           state[i].flat.sizes(), at::kFloat)
                              : Tensor());
-    if (copy) copies_[i].copy_(state[i].flat);
+    if (copy) copy_to_host(state[i].flat, copies_[i]);
     for (TensorBytes& tensor : unit_tensor_bytes(state[i], copy ? copies_[i] : state[i].flat))
       tensors.push_back(std::move(tensor));
   }

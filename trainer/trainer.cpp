@@ -1,8 +1,8 @@
 // The loop. Read fit() and step() first; the rest serves them.
 #include "trainer/trainer.h"
 
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <algorithm>
 #include <chrono>
@@ -15,6 +15,7 @@
 #include "trainer/base/field_types.h"
 #include "trainer/base/philox.h"
 #include "trainer/device.h"
+#include "trainer/kernels/host_copies.h"
 #include "trainer/metrics/format.h"
 #include "trainer/parallel/gather_texts.h"
 #include "trainer/same_state.h"
@@ -137,16 +138,19 @@ void Trainer::step() {
   if (state_.data.sample == 0) announce(Event::kEpochStart);
   announce(Event::kBatchStart,
            {{"batch", {{"sequences", global_batch_sequences(config_)}, {"seq_len", config_.seq_len}}}});
-  const Batch batch = next_batch();             // a pure function of (recipe, step)
-  const Tensor weight_1 = token_weight(batch);  // exact mean over the valid tokens of micro-batches and ranks
-  Tensor loss_sum = at::zeros({}, weight_1.options().dtype(at::kDouble));
-  accumulate(batch, weight_1, loss_sum);
+  const Batch batch = next_batch();          // a pure function of (recipe, step)
+  const float weight = token_weight(batch);  // exact mean over the valid tokens of micro-batches and ranks
+  Tensor loss_sum = at::zeros({1}, at::TensorOptions().dtype(at::kDouble).device(context_.device));
+  accumulate(batch, weight, loss_sum);
   units_->finish();
   const GradNorm norm = clipped();
   context_.world.all_reduce(loss_sum);
 
-  const double loss = loss_sum.item<double>() * weight_1.item<float>();
-  const double grad_norm = norm.norm_1.item<float>();
+  // The one place of a step where the host waits for the device.
+  const Tensor numbers_2 = at::stack({loss_sum, norm.norm_1.to(at::kDouble)}).cpu();
+  context_.world.check();
+  const double loss = numbers_2.const_data_ptr<double>()[0] * weight;
+  const double grad_norm = numbers_2.const_data_ptr<double>()[1];
   announce(Event::kGradsReady, Json::object(), grad_norm);
   hooks_.factor(state_.step, last_step_);
   const double lr = lr_at(state_.step);
@@ -178,10 +182,15 @@ GradNorm Trainer::clipped() {
   return clip_gradients(now_.clip, trained_grads_);
 }
 
-void Trainer::accumulate(const Batch& batch, const Tensor& weight_1, Tensor& loss_sum) {
+void Trainer::accumulate(const Batch& batch, float weight, Tensor& loss_sum) {
+  const auto& device = context_.device;
+  const Tensor weight_1 = at::full({1}, weight, at::TensorOptions().dtype(at::kFloat).device(device));
+  const MicroBatch all = {.tokens_N = numbers_on(device, batch.tokens),
+                          .targets_N = numbers_on(device, batch.targets),
+                          .documents_N = numbers_on(at::kCPU, batch.documents)};
   const bool look = hooks_.wants(Event::kAfterForward, state_.step + 1);
   for (int64_t b = 0; b < batch.num_sequences; b += micro_shape_.batch) {
-    MicroBatch micro = micro_batch(batch, b);
+    MicroBatch micro = micro_batch(all, b, batch.num_sequences);
     const int64_t sequences = std::min(micro_shape_.batch, batch.num_sequences - b);
     if (look && micro.last)
       micro.after_forward = [this, tokens = sequences * batch.seq_len] {
@@ -299,33 +308,32 @@ double Trainer::scheduled_lr(int64_t steps_done) const {
   return peak_lr(now_.optimizer) * schedule_factor(schedule_, steps_done) * hooks_.last_factor();
 }
 
-Tensor Trainer::token_weight(const Batch& batch) {
+float Trainer::token_weight(const Batch& batch) {
   Tensor tokens_1 =
       at::full({1}, static_cast<double>(batch.valid_tokens), at::TensorOptions().dtype(at::kDouble));
   context_.world.all_reduce(tokens_1);
-  return tokens_1.reciprocal().to(at::TensorOptions().dtype(at::kFloat).device(context_.device));
+  return static_cast<float>(1.0 / tokens_1.item<double>());
 }
 
-MicroBatch Trainer::micro_batch(const Batch& batch, int64_t first_sequence) {
-  const int64_t begin = first_sequence * batch.seq_len, count = micro_shape_.tokens();
-  const int64_t there = std::min(count, std::ssize(batch.tokens) - begin);
-  // The batch outlives the micro-batch, so these are views; a last one that is smaller is filled up with rows
-  // that have no target, which weigh nothing.
-  const auto on_host = [&](const std::vector<int32_t>& values, int32_t filler) {
-    if (values.empty()) return Tensor();
-    auto* data = const_cast<int32_t*>(values.data() + begin);
-    const Tensor given = at::from_blob(data, {there}, at::TensorOptions().dtype(at::kInt));
+// Views of the whole batch, which outlives them; a last one that is smaller is filled up with rows that have no
+// target, which weigh nothing.
+MicroBatch Trainer::micro_batch(const MicroBatch& whole, int64_t first_sequence, int64_t num_sequences) {
+  const int64_t begin = first_sequence * micro_shape_.seq, count = micro_shape_.tokens();
+  const int64_t there = std::min(count, (num_sequences - first_sequence) * micro_shape_.seq);
+  const auto part_of = [&](const Tensor& all_N, int32_t filler) {
+    if (!all_N.defined()) return Tensor();
+    const Tensor given = all_N.narrow(0, begin, there);
     if (there == count) return given;
     Tensor filled = at::full({count}, filler, given.options());
     filled.narrow(0, 0, there).copy_(given);
     return filled;
   };
-  MicroBatch micro;
-  micro.tokens_N = on_host(batch.tokens, 0).to(context_.device);
-  micro.targets_N = on_host(batch.targets, kNoTarget).to(context_.device);
-  micro.documents_N = on_host(batch.documents, 0);
+  MicroBatch micro = whole;
+  micro.tokens_N = part_of(whole.tokens_N, 0);
+  micro.targets_N = part_of(whole.targets_N, kNoTarget);
+  micro.documents_N = part_of(whole.documents_N, 0);
   micro.first = first_sequence == 0;
-  micro.last = first_sequence + micro_shape_.batch >= batch.num_sequences;
+  micro.last = first_sequence + micro_shape_.batch >= num_sequences;
   // The ranks of a world drop different elements of their different sequences.
   micro.dropout_key =
       stream_key(static_cast<uint64_t>(config_.seed),

@@ -125,14 +125,14 @@ class Trainer {
   void compare_ranks();
   Batch next_batch();
   GradNorm clipped();
-  void accumulate(const Batch& batch, const Tensor& weight_1, Tensor& loss_sum);
+  void accumulate(const Batch& batch, float weight, Tensor& loss_sum);
   Json stream_statistics(int64_t num_tokens);
-  Tensor token_weight(const Batch& batch);
+  float token_weight(const Batch& batch);
   std::optional<EvalResult> evaluate_set(const std::string& name, Evaluator& evaluator);
   void report_eval(const std::string& name, const EvalResult& result);
   void record_figures(const std::string& prefix, const EvalResult& result);
   bool may_update(double loss, double grad_norm);
-  MicroBatch micro_batch(const Batch& batch, int64_t first_sequence);
+  MicroBatch micro_batch(const MicroBatch& whole, int64_t first_sequence, int64_t num_sequences);
   void record(const Batch& batch, double loss, double lr, double grad_norm, double step_s);
   void save(const std::string& tag);
   void save_wanted();

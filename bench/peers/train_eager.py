@@ -31,9 +31,11 @@ class Trainer:
     def __init__(self, args):
         torch.manual_seed(args.seed)
         self.clip = args.clip
+        self.device = args.device
         model = decoders.FAMILIES[args.family](args)
         if args.weights:
             first_weights.load(model, args)
+        model = model.to(args.device)
         self.autocast = args.precision == "bf16-autocast"
         self.weights = list(model.parameters())
         self.masters = self.weights
@@ -47,7 +49,9 @@ class Trainer:
         self.model = torch.compile(model) if args.compile else model
 
     def step(self, tokens_BT, targets_BT):
-        autocast = torch.autocast("cpu", torch.bfloat16) if self.autocast else contextlib.nullcontext()
+        autocast = torch.autocast(self.device, torch.bfloat16) if self.autocast else contextlib.nullcontext()
+        if self.device != "cpu":
+            tokens_BT, targets_BT = (x.pin_memory().to(self.device, non_blocking=True) for x in (tokens_BT, targets_BT))
         with autocast:
             loss = self.model(tokens_BT, targets_BT)
         loss.backward()
@@ -110,6 +114,7 @@ def arguments():
     for name, default in [("lr", 1e-3), ("weight-decay", 0.1), ("clip", 1.0), ("norm-eps", 1e-5), ("rope-theta", 5e5)]:
         parser.add_argument(f"--{name}", type=float, default=default)
     parser.add_argument("--tied", action="store_true", help="of a llama: the embedding is the output head too")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--precision", choices=["fp32", "bf16-autocast", "bf16-pure"], default="fp32")
     parser.add_argument("--gqa", choices=["native", "repeat"], default="repeat",
                         help="SDPA's enable_gqa, or keys and values repeated before it")
@@ -143,7 +148,8 @@ def main():
         "step_s": step_s,
         "losses": losses,
         "num_params": trainer.num_params,
-        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "peak_memory_bytes": torch.cuda.max_memory_allocated() if args.device == "cuda" else
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "versions": {"torch": torch.__version__, "numpy": np.__version__, "cpu": torch.backends.cpu.get_cpu_capability()},
         "args": vars(args),
     }))

@@ -7,14 +7,14 @@ namespace {
 class Errors : public StandinTest {};
 
 TEST_F(Errors, OutOfMemoryInAStepSaysWhatToDo) {
-  // The evaluation after step 12 takes more than the steps before it: all memory is gone by then.
+  // The last memory that a run takes is not there.
   const Outcome whole = train("whole", "cuda", "", "export TYCHO_STANDIN_CALLS=calls;");
   ASSERT_EQ(whole.code, 0) << whole.output;
   const std::string calls = text("calls.0");
   const size_t at = calls.find("cudaMalloc ");
   ASSERT_NE(at, std::string::npos);
   const std::string last = calls.substr(at + 11, calls.find('\n', at) - at - 11);
-  const Outcome outcome = train("short", "cuda", "", "export TYCHO_STANDIN_FAIL=cudaMalloc:" + last + ":2;");
+  const Outcome outcome = train("short", "cuda", "", "export TYCHO_STANDIN_FAIL=cudaMalloc:" + last + "+:2;");
   EXPECT_EQ(outcome.code, 14) << outcome.output;
   EXPECT_CONTAINS(outcome.output, "[memory] CUDA out of memory");
   EXPECT_CONTAINS(outcome.output, "`tycho plan` says what a run takes");
@@ -78,7 +78,7 @@ TEST_F(Errors, ASumThatFailsOnOneGpuEndsBothRanks) {
                   "[parallel] rank 1 ended the run: [nccl] rank 1: a sum over ranks failed");
 }
 
-TEST_F(Errors, ARankThatRunsOutOfMemoryEndsBoth) {
+TEST_F(Errors, AKernelThatFailsOnOneRankEndsBoth) {
   write(recipe("r.max_duration = \"100000ba\"\n"));
   const Outcome outcome =
       here("export TYCHO_STANDIN_FAIL=adamw_step@1:40:719; " +

@@ -23,7 +23,7 @@ const Case kCases[] = {
      kBf16},
     {"llama_recompute",
      "llama { width = 32, layers = 2, heads = 4, ffn_width = 64, vocab_size = 300, tied = true }",
-     "r.recompute.mode, r.micro_batch = \"full\", 2\n", kFp32},
+     "r.recompute.mode, r.micro_batch = \"full\", \"2sp\"\n", kFp32},
     {"mpt_alibi",
      "mpt { width = 32, layers = 2, heads = 4, vocab_size = 300, max_seq_len = 32, positions = \"alibi\", "
      "clip_qkv = 6, "

@@ -5,9 +5,16 @@
 
 namespace tycho {
 
+inline constexpr int64_t kMostScores = int64_t{16} << 20;
+
+/// Queries of a prompt whose fp32 scores over so many keys, of `heads` heads of all sequences, fit into 64
+/// MiB; at least one.
+inline int64_t queries_at_once(int64_t heads, int64_t keys) {
+  return std::max<int64_t>(1, kMostScores / std::max<int64_t>(1, heads * keys));
+}
+
 /// Key heads of one sequence whose fp32 scores, T x T for every query head, fit into 64 MiB; at least one.
 inline int64_t kv_heads_at_once(int64_t heads, int64_t kv_heads, int64_t seq) {
-  constexpr int64_t kMostScores = int64_t{16} << 20;
   return std::clamp<int64_t>(kMostScores / std::max<int64_t>(1, heads / kv_heads * seq * seq), 1, kv_heads);
 }
 

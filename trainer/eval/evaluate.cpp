@@ -1,7 +1,6 @@
 // The loss of a model on data that it is not trained on.
 #include "trainer/eval/evaluate.h"
 
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/stack.h>
@@ -11,6 +10,7 @@
 #include <numeric>
 
 #include "trainer/base/error.h"
+#include "trainer/kernels/host_copies.h"
 #include "trainer/parallel/gather_texts.h"
 
 namespace tycho {
@@ -18,13 +18,6 @@ namespace {
 
 int64_t sequences_to_take(int64_t num_samples, int64_t max_sequences) {
   return max_sequences > 0 ? std::min(num_samples, max_sequences) : num_samples;
-}
-
-Tensor on_device(const std::vector<int32_t>& values, const at::Device& device) {
-  if (values.empty()) return {};
-  return at::from_blob(const_cast<int32_t*>(values.data()), {static_cast<int64_t>(values.size())},
-                       at::TensorOptions().dtype(at::kInt))
-      .to(device);
 }
 
 }  // namespace
@@ -48,6 +41,7 @@ std::optional<EvalResult> Evaluator::evaluate(const std::atomic<int>& stop) {
   }
   world_.all_reduce(total_2);
   const Tensor totals = total_2.cpu();
+  world_.check();
   const auto tokens = static_cast<int64_t>(totals[1].item<double>());
   if (tokens == 0)
     fail(ExitCode::kUnusable,
@@ -63,8 +57,9 @@ Tensor Evaluator::sums(int64_t begin) {
       static_cast<size_t>(std::clamp<int64_t>(num_sequences_ - begin, 0, shape_.batch)));
   std::iota(samples.begin(), samples.end(), static_cast<uint32_t>(begin));
   const Batch batch = data_->read_batch(samples, shape_.batch);
-  const Tensor& losses_N = model_.losses(on_device(batch.tokens, device_), on_device(batch.targets, device_),
-                                         on_device(batch.documents, at::kCPU));
+  const Tensor& losses_N =
+      model_.losses(numbers_on(device_, batch.tokens), numbers_on(device_, batch.targets),
+                    numbers_on(at::kCPU, batch.documents));
   const Tensor tokens = at::scalar_tensor(static_cast<double>(batch.valid_tokens),
                                           at::TensorOptions().dtype(at::kDouble).device(device_));
   return at::stack({losses_N.sum(at::kDouble), tokens});

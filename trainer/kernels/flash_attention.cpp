@@ -84,6 +84,29 @@ void seed(const at::Device& device, uint64_t key) {
   generator.set_current_seed(key);
 }
 
+/// While it lives ATen's kernels add in a fixed order: the backward of flash attention otherwise adds
+/// atomically, and the same step gives other bits.
+class InFixedOrder {
+ public:
+  InFixedOrder()
+      : before_(at::globalContext().deterministicAlgorithms()),
+        warned_before_(at::globalContext().deterministicAlgorithmsWarnOnly()),
+        filled_before_(at::globalContext().deterministicFillUninitializedMemory()) {
+    at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
+    at::globalContext().setDeterministicFillUninitializedMemory(
+        false);  // the mode would write every new tensor first
+  }
+  ~InFixedOrder() {
+    at::globalContext().setDeterministicAlgorithms(before_, warned_before_);
+    at::globalContext().setDeterministicFillUninitializedMemory(filled_before_);
+  }
+  InFixedOrder(const InFixedOrder&) = delete;
+  InFixedOrder& operator=(const InFixedOrder&) = delete;
+
+ private:
+  bool before_, warned_before_, filled_before_;
+};
+
 }  // namespace
 
 std::vector<Tensor> flash_attention(const AttentionShape& s, const ScoreRules& rules, const FlashRules& flash,
@@ -107,6 +130,7 @@ void flash_attention_backward(const AttentionShape& s, const ScoreRules& rules, 
               state.size());
   const Heads in = heads_of(s, flash, qkv_NC);
   const Call call(s, rules, flash);
+  const InFixedOrder fixed;
   const auto [dq, dk, dv] = at::_flash_attention_backward(
       widened(s, flash, dout_NE), in.q, in.k, in.v, widened(s, flash, out_NE), state[0], call.starts,
       call.starts, call.longest, call.longest, rules.dropout.p, /*is_causal=*/true, state[1], state[2],

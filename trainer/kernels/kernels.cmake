@@ -49,12 +49,12 @@ endif()
 tycho_library(kernels TORCH
   SOURCES kernels/activation.cpp kernels/adamw_step.cpp kernels/alibi_columns.cpp kernels/attention.cpp kernels/bias.cpp kernels/clamp.cpp
           kernels/cross_entropy.cpp kernels/dispatch.cpp kernels/packed_documents.cpp kernels/dropout.cpp kernels/embedding.cpp
-          kernels/flash_attention.cpp kernels/grad_norm.cpp kernels/kernel_table.cpp kernels/layer_norm.cpp kernels/lion_step.cpp
+          kernels/flash_attention.cpp kernels/grad_norm.cpp kernels/host_copies.cpp kernels/kernel_table.cpp kernels/layer_norm.cpp kernels/lion_step.cpp
           kernels/matmul.cpp kernels/matmul_route.cpp kernels/muon_step.cpp kernels/norm_shape.cpp
           kernels/optimized_weights.cpp kernels/product_attention.cpp kernels/rms_norm.cpp kernels/rope.cpp kernels/rope_frequencies.cpp
           kernels/sgd_step.cpp kernels/temperature.cpp
   HEADERS kernels/activation.h kernels/adamw_step.h kernels/alibi_columns.h kernels/attention.h kernels/bias.h kernels/clamp.h
-          kernels/cross_entropy.h kernels/dispatch.h kernels/packed_documents.h kernels/dropout.h kernels/embedding.h kernels/flash_attention.h kernels/grad_norm.h
+          kernels/cross_entropy.h kernels/dispatch.h kernels/packed_documents.h kernels/dropout.h kernels/embedding.h kernels/flash_attention.h kernels/grad_norm.h kernels/host_copies.h
           kernels/layer_norm.h kernels/lion_step.h kernels/matmul.h kernels/muon_step.h kernels/norm_shape.h
           kernels/optimized_weights.h kernels/product_attention.h kernels/sgd_step.h kernels/rms_norm.h kernels/rope.h
           kernels/rope_frequencies.h kernels/temperature.h kernels/tensor.h

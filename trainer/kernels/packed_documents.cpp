@@ -9,6 +9,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
+#include "trainer/kernels/host_copies.h"
 
 namespace tycho {
 
@@ -41,7 +42,8 @@ PackedDocuments documents_on(const at::Device& device, const Tensor& number_N, i
     longest = std::max<int64_t>(longest, starts[i] - starts[i - 1]);
   }
   if (device.is_cpu()) return {.number_N = number_N, .position_N = position_N};
-  return {number_N.to(device), position_N.to(device), at::tensor(starts, at::kInt).to(device), longest};
+  return {copied_to(device, number_N), copied_to(device, position_N),
+          copied_to(device, at::tensor(starts, at::kInt)), longest};
 }
 
 }  // namespace tycho

@@ -4,6 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/bmm.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
@@ -127,6 +128,26 @@ class ProductAttention {
   PackedHeads qkv_;
 };
 
+/// Queries of [B, T, H, d] over the first num_keys positions of a cache; [B*T, H*d].
+Tensor attend(const AttentionShape& s, const ScoreRules& rules, const Tensor& q_BTHd, const Tensor& key_cache,
+              const Tensor& value_cache, int64_t num_keys) {
+  const int64_t group = s.heads / s.kv_heads;
+  // Few queries over many keys: plain products over the cache as it lies are as fast as a flash kernel.
+  const auto compute = key_cache.scalar_type();
+  const Tensor keys = key_cache.narrow(2, 0, num_keys), values = value_cache.narrow(2, 0, num_keys);
+  const Tensor q =
+      q_BTHd.view({s.batch, s.seq, s.kv_heads, group, s.head_dim}).permute({0, 2, 3, 1, 4}).to(compute);
+  Tensor scores =
+      at::matmul(q.reshape({s.batch, s.kv_heads, group * s.seq, s.head_dim}), keys.transpose(2, 3));
+  scores = scores.to(at::kFloat).mul_(rules.scale).view({s.batch, s.kv_heads, group, s.seq, num_keys});
+  scores = placed(rules, 0, capped(rules, scores)).view({s.batch, s.kv_heads, group * s.seq, num_keys});
+  const Tensor out = at::matmul(scores.softmax(-1).to(compute), values);
+  return out.view({s.batch, s.kv_heads, group, s.seq, s.head_dim})
+      .permute({0, 3, 1, 2, 4})
+      .to(q_BTHd.scalar_type())
+      .reshape({s.batch * s.seq, s.heads * s.head_dim});
+}
+
 /// A slice's rows of [B, H, T].
 Tensor statistics(const Slice& slice, const Tensor& x_BHT) {
   return x_BHT[slice.sequence]
@@ -186,21 +207,18 @@ Tensor attention_cached(const AttentionShape& s, const ScoreRules& rules, const 
   TYCHO_CHECK(key_cache.dim() == 4 && num_keys >= s.seq && num_keys <= key_cache.size(2),
               "[{}] wanted {} <= keys <= positions of the cache, got {} keys and a cache of {}", op, s.seq,
               num_keys, key_cache.dim() == 4 ? key_cache.size(2) : 0);
-  const int64_t group = s.heads / s.kv_heads;
-  // Few queries over many keys: plain products over the cache as it lies are as fast as a flash kernel.
-  const auto compute = key_cache.scalar_type();
-  const Tensor keys = key_cache.narrow(2, 0, num_keys), values = value_cache.narrow(2, 0, num_keys);
-  const Tensor q =
-      q_BTHd.view({s.batch, s.seq, s.kv_heads, group, s.head_dim}).permute({0, 2, 3, 1, 4}).to(compute);
-  Tensor scores =
-      at::matmul(q.reshape({s.batch, s.kv_heads, group * s.seq, s.head_dim}), keys.transpose(2, 3));
-  scores = scores.to(at::kFloat).mul_(rules.scale).view({s.batch, s.kv_heads, group, s.seq, num_keys});
-  scores = placed(rules, 0, capped(rules, scores)).view({s.batch, s.kv_heads, group * s.seq, num_keys});
-  const Tensor out = at::matmul(scores.softmax(-1).to(compute), values);
-  return out.view({s.batch, s.kv_heads, group, s.seq, s.head_dim})
-      .permute({0, 3, 1, 2, 4})
-      .to(q_BTHd.scalar_type())
-      .reshape({s.batch * s.seq, s.heads * s.head_dim});
+  const int64_t at_once = queries_at_once(s.batch * s.heads, num_keys);
+  if (s.seq <= at_once) return attend(s, rules, q_BTHd, key_cache, value_cache, num_keys);
+  // A long prompt: scores of a stretch of queries exist at once, over the keys that its last one may see.
+  Tensor out_BTE = at::empty({s.batch, s.seq, s.heads * s.head_dim}, q_BTHd.options());
+  AttentionShape part = s;
+  for (int64_t first = 0; first < s.seq; first += part.seq) {
+    part.seq = std::min(at_once, s.seq - first);
+    const Tensor out_NE = attend(part, rules, q_BTHd.narrow(1, first, part.seq), key_cache, value_cache,
+                                 num_keys - s.seq + first + part.seq);
+    out_BTE.narrow(1, first, part.seq).copy_(out_NE.view({s.batch, part.seq, -1}));
+  }
+  return out_BTE.view({s.batch * s.seq, s.heads * s.head_dim});
 }
 
 }  // namespace tycho

@@ -18,7 +18,8 @@ void product_attention_backward(const AttentionShape& shape, const ScoreRules& r
 
 /// For generation: q_BTHd attends to the first num_keys positions of a cache [B, K, num_positions, d], the
 /// last T of which are q's own (causal among them). Computed in the cache's dtype. Returns [B*T, H*d] of q's.
-/// Documents are not told apart, and nothing is dropped.
+/// Documents are not told apart, and nothing is dropped. Of a long prompt some queries are taken at a time:
+/// scores of at most 64 MiB exist at once, or of one query.
 Tensor attention_cached(const AttentionShape& shape, const ScoreRules& rules, const Tensor& q_BTHd,
                         const Tensor& key_cache, const Tensor& value_cache, int64_t num_keys);
 

@@ -218,7 +218,8 @@ ModelLayout decoder_layout(const DecoderSpec& s) {
   return layout;
 }
 
-ActivationSpecs decoder_activations(const DecoderSpec& s, BatchShape shape, int64_t compute_bytes) {
+ActivationSpecs decoder_activations(const DecoderSpec& s, BatchShape shape, int64_t compute_bytes,
+                                    bool on_gpu) {
   const int64_t N = shape.tokens(), D = s.width, F = s.ffn_width, V = s.vocab_size;
   const int64_t E = s.attention_width(), C = s.qkv_width();
   ActivationSpecs specs;
@@ -231,10 +232,12 @@ ActivationSpecs decoder_activations(const DecoderSpec& s, BatchShape shape, int6
                    {"added", {s.resid_dropout > 0 ? N : 0, D}},
                    {"packed_qkv", {s.shares_kv() || s.shares_x() ? N : 0, C}},
                    {"d_normed_kv", {s.shares_x() ? N : 0, D}}};
-  // Big chunks read the head's weights seldom; 64 MiB of logits is where more stops to pay.
+  // Big chunks read the head's weights seldom; 64 MiB of logits is where more stops to pay on a CPU. A GPU
+  // wants products of some thousand rows, whatever the vocabulary.
   constexpr int64_t kChunkBytes = int64_t{64} << 20;
+  const int64_t fewest = on_gpu ? 4096 : 64;
   specs.head_chunk =
-      std::clamp<int64_t>(kChunkBytes / (V * compute_bytes) / 64 * 64, std::min<int64_t>(N, 64), N);
+      std::clamp<int64_t>(kChunkBytes / (V * compute_bytes) / 64 * 64, std::min<int64_t>(N, fewest), N);
   const int64_t means = s.norm == NormKind::kLayer ? N : 0;
   specs.model = {{"stream", {s.layers + 1, N, D}},
                  {"normed_final", {N, D}},

@@ -64,6 +64,7 @@ enum : int { kStream, kNormedFinal, kMeanFinal, kInvFinal, kLogits, kLosses, kDS
 }
 
 ModelLayout decoder_layout(const DecoderSpec& spec);
-ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape shape, int64_t compute_bytes);
+ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape shape, int64_t compute_bytes,
+                                    bool on_gpu = false);
 
 }  // namespace tycho

@@ -74,8 +74,9 @@ SavedBytes saved_bytes(const ActivationSpecs& specs, const RecomputeConfig& reco
 
 ModelLayout model_layout(const ModelConfig& config) { return decoder_layout(decoder_spec(config)); }
 
-ActivationSpecs activation_specs(const ModelConfig& config, BatchShape shape, int64_t compute_bytes) {
-  return decoder_activations(decoder_spec(config), shape, compute_bytes);
+ActivationSpecs activation_specs(const ModelConfig& config, BatchShape shape, int64_t compute_bytes,
+                                 bool on_gpu) {
+  return decoder_activations(decoder_spec(config), shape, compute_bytes, on_gpu);
 }
 
 }  // namespace tycho

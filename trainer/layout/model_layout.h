@@ -61,6 +61,7 @@ bool is_recomputed(const SlotSpec& slot, Recompute mode);
 
 /// Any family, by its config.
 ModelLayout model_layout(const ModelConfig& config);
-ActivationSpecs activation_specs(const ModelConfig& config, BatchShape shape, int64_t compute_bytes);
+ActivationSpecs activation_specs(const ModelConfig& config, BatchShape shape, int64_t compute_bytes,
+                                 bool on_gpu = false);
 
 }  // namespace tycho

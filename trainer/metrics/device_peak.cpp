@@ -28,6 +28,18 @@ constexpr std::array kPeaks = {
     Peak{"MI325X", "", 1300e12, 0},    Peak{"MI355X", "", 2500e12, 0},
 };
 
+/// What the driver leaves, in whole GiB.
+struct Memory {
+  const char* model;
+  const char* variant;
+  int64_t gib;
+};
+constexpr std::array kMemories = {
+    Memory{"A100", "80GB", 79}, Memory{"A100", "40GB", 39}, Memory{"H100", "NVL", 93},
+    Memory{"H100", "", 79},     Memory{"H200", "", 139},    Memory{"L40S", "", 44},
+    Memory{"A10", "", 22},      Memory{"A6000", "", 47},
+};
+
 /// Whether `word` stands in `name` with nothing alphanumeric beside it: "A10" is not in "A100-SXM4-80GB".
 bool has_word(std::string_view name, std::string_view word) {
   const auto is_edge = [&](size_t i) {
@@ -49,6 +61,14 @@ std::optional<double> device_peak_flops(std::string_view name, Precision precisi
     const double flops = precision == Precision::kBf16 ? peak.bf16 : peak.fp32;
     return flops > 0 ? std::optional(flops) : std::nullopt;
   }
+  return std::nullopt;
+}
+
+std::optional<int64_t> gpu_memory_bytes(std::string_view name) {
+  if (has_word(name, "MIG")) return std::nullopt;
+  for (const Memory& memory : kMemories)
+    if (has_word(name, memory.model) && (*memory.variant == '\0' || has_word(name, memory.variant)))
+      return memory.gib << 30;
   return std::nullopt;
 }
 

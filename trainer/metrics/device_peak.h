@@ -1,5 +1,6 @@
 // What a device can do at most: the denominator of MFU. Torch-free.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -11,5 +12,8 @@ namespace tycho {
 /// the rate of the matrix units, fp32 that of plain fp32 arithmetic without TF32. None for a device or
 /// variant that is not in the table, for a slice of one (MIG) and for every CPU: an MFU is never a guess.
 std::optional<double> device_peak_flops(std::string_view name, Precision precision);
+
+/// Bytes that a program can take of a GPU, by the same names; none where boards of one name differ.
+std::optional<int64_t> gpu_memory_bytes(std::string_view name);
 
 }  // namespace tycho

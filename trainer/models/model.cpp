@@ -41,8 +41,9 @@ Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::
       recompute_(recompute),
       head_(spec_),
       units_(units),
-      activations_(decoder_activations(spec_, shape, static_cast<int64_t>(at::elementSize(dtype))), recompute,
-                   dtype, device),
+      activations_(
+          decoder_activations(spec_, shape, static_cast<int64_t>(at::elementSize(dtype)), !device.is_cpu()),
+          recompute, dtype, device),
       blocks_(decoder_blocks(spec_, shape, device)) {
   while (lowest_trained_ < head_unit() && !has_gradients(units_.grads(lowest_trained_))) ++lowest_trained_;
 }

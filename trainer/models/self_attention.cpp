@@ -233,6 +233,21 @@ void SelfAttention::backward(const Views& p, const Tensor& x_ND, BlockActivation
   project_backward(p, x_ND, act, d_qkv_NP, g, add, dx_ND);
 }
 
+// A prompt's own keys lie beside its queries, as in training; later tokens find theirs in the cache alone.
+bool SelfAttention::starts_with_flash(const AttentionShape& shape, const Tensor& qkv_NP,
+                                      const KvCache& cache) const {
+  return cache.length == 0 && shape.seq > 1 && !reuses_ && (rules_.alibi_H == nullptr || alibi_.defined()) &&
+         attention_route(qkv_NP.device(), qkv_NP.scalar_type(), shape, rules_) == AttentionRoute::kFlash;
+}
+
+Tensor SelfAttention::prompt_attention(const AttentionShape& shape, const Tensor& qkv_NP) const {
+  Tensor out_NE = at::empty({qkv_NP.size(0), shape.heads * shape.head_dim}, qkv_NP.options());
+  FlashRules flash;
+  if (alibi_.defined()) flash.alibi = {alibi_.query_H8, alibi_.key_T8.narrow(0, 0, shape.seq)};
+  flash_attention(shape, rules_, flash, qkv_NP, out_NE);
+  return out_NE;
+}
+
 Tensor SelfAttention::forward_cached(const Views& p, const Tensor& x_ND, const Tensor& normed_kv_ND,
                                      const Tensor& residual_ND, KvCache& cache) const {
   Tensor& keys = cache.keys[static_cast<size_t>(block_.kv_block)];
@@ -269,8 +284,10 @@ Tensor SelfAttention::forward_cached(const Views& p, const Tensor& x_ND, const T
     add_to(keys, heads), add_to(values, heads + kv_heads);
   }
   const AttentionShape shape = {batch, seq, heads, kv_heads, dim};
-  const Tensor out_NE = attention_cached(shape, rules_, heads_BTHd.narrow(2, 0, heads).contiguous(), keys,
-                                         values, cache.length + seq);
+  const Tensor out_NE = starts_with_flash(shape, qkv_NP, cache)
+                            ? prompt_attention(shape, qkv_NP)
+                            : attention_cached(shape, rules_, heads_BTHd.narrow(2, 0, heads).contiguous(),
+                                               keys, values, cache.length + seq);
   Tensor y_ND = at::empty_like(residual_ND);
   linear_add(out(p), out_NE, residual_ND, y_ND);
   return y_ND;

@@ -49,6 +49,8 @@ class SelfAttention {
     Tensor q_NE, kv;
   };
   Apart apart(BlockActivations act) const;
+  bool starts_with_flash(const AttentionShape& shape, const Tensor& qkv_NP, const KvCache& cache) const;
+  Tensor prompt_attention(const AttentionShape& shape, const Tensor& qkv_NP) const;
   void project(const Views& p, const Tensor& x_ND, BlockActivations act, Tensor& raw_NP) const;
   /// dx_ND, and slot kDNormedKv where keys and values come from another input.
   void project_backward(const Views& p, const Tensor& x_ND, BlockActivations act, const Tensor& d_raw_NP,

@@ -1,6 +1,7 @@
 // The only way to other ranks: a world of one that really works, or ranks that are processes (gloo.h).
 #pragma once
 #include <memory>
+#include <string>
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/tensor.h"
@@ -32,6 +33,16 @@ class Communicator {
   virtual void barrier() = 0;
   /// Not collective: this rank ends because of `error`, and the others, who wait for it, learn why.
   virtual void leave(const Error& /*error*/) {}
+
+  /// Not collective: throws what the verbs throw when the group has broken. Called after waiting for a device
+  /// and before the numbers that it computed are believed: sums of a broken group are garbage.
+  virtual void check() {}
+  /// Not collective, from any one thread besides the group's own: whether a rank has left or died. The first
+  /// call starts to watch.
+  virtual bool is_broken() { return false; }
+  /// Not collective, for a group that is broken: why, in the words of the rank that left, or naming the one
+  /// that is gone. `what`: how this rank noticed.
+  virtual Error why_broken(const std::string& what) { return Error(what, ExitCode::kTerminated); }
 };
 
 /// The group that holds this process alone.

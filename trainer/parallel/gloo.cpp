@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -103,6 +104,37 @@ class Done {
   bool done_ = false;
 };
 
+/// Waits on a thread of its own for a message of another rank that never comes: when that rank dies, its
+/// connection closes. Ranks that compute for long notice so without a collective of their own.
+class Neighbour {
+ public:
+  Neighbour(c10::intrusive_ptr<c10d::ProcessGroupGloo> group, int rank)
+      : group_(std::move(group)),
+        tensors_({at::empty({1}, at::kByte)}),
+        work_(group_->recv(tensors_, rank, kTag)) {
+    thread_ = std::thread([this] {
+      try {
+        work_->wait();
+      } catch (const std::exception&) {
+        gone_ = true;
+      }
+    });
+  }
+  ~Neighbour() {
+    work_->abort();
+    thread_.join();
+  }
+  bool is_gone() const { return gone_; }
+
+ private:
+  static constexpr int kTag = 1;
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
+  std::vector<Tensor> tensors_;
+  WorkPtr work_;
+  std::atomic<bool> gone_ = false;
+  std::thread thread_;
+};
+
 class GlooWorld final : public Communicator {
  public:
   GlooWorld(const RankPlace& place, const GlooTimeouts& timeouts)
@@ -145,6 +177,20 @@ class GlooWorld final : public Communicator {
       return;  // the store went before us
     }
     roll_.wait_for_readers();
+  }
+
+  bool is_broken() override {
+    if (!neighbour_) neighbour_ = std::make_unique<Neighbour>(group_, (rank_ + 1) % size_);
+    if (neighbour_->is_gone()) return true;
+    try {
+      return roll_.somebody_left();
+    } catch (const std::exception&) {
+      return true;  // the store went with rank 0
+    }
+  }
+  Error why_broken(const std::string& what) override {
+    forget_group();
+    return roll_.explain(what);
   }
 
   Roll& roll() { return roll_; }
@@ -192,6 +238,7 @@ class GlooWorld final : public Communicator {
   c10::intrusive_ptr<c10d::Store> store_;
   Roll roll_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
+  std::unique_ptr<Neighbour> neighbour_;  // last: it ends before the group
 };
 
 class GlooGroup final : public RankGroup {

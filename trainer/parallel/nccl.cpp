@@ -1,15 +1,12 @@
 // Ranks whose tensors are on GPUs.
 #include "trainer/parallel/nccl.h"
 
-#include <c10/core/DeviceGuard.h>
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include <string>
 #include <utility>
 
-#include "trainer/parallel/gather_texts.h"
-#include "trainer/parallel/nccl_table.h"
+#include "trainer/parallel/nccl_group.h"
 
 namespace tycho {
 namespace {
@@ -43,17 +40,8 @@ class NcclWorld final : public Communicator {
       : host_(std::move(host)),
         device_(device),
         streams_(device.type()),
-        own_stream_(streams_.getStreamFromGlobalPool(device, /*isHighPriority=*/true)) {
-    std::string id;
-    if (rank() == 0) {
-      id.resize(NcclTable::kIdBytes);
-      nccl().make_id(id.data());
-    }
-    id = gather_texts(*host_, id).front();
-    const c10::DeviceGuard guard(device_);
-    group_ = nccl().join(id.data(), rank(), size());
-  }
-  ~NcclWorld() override { nccl().abort(group_); }
+        own_stream_(streams_.getStreamFromGlobalPool(device, /*isHighPriority=*/true)),
+        group_(*host_, device) {}
 
   int rank() const override { return host_->rank(); }
   int size() const override { return host_->size(); }
@@ -73,24 +61,23 @@ class NcclWorld final : public Communicator {
   }
   void broadcast(Tensor& x, int root) override {
     if (x.is_cpu()) return host_->broadcast(x, root);
-    const c10::DeviceGuard guard(device_);
-    nccl().broadcast(group_, x.data_ptr(), static_cast<int64_t>(x.nbytes()), root,
+    nccl().broadcast(group_.get(), x.data_ptr(), static_cast<int64_t>(x.nbytes()), root,
                      streams_.getStream(device_).native_handle());
   }
   void barrier() override { host_->barrier(); }
   void leave(const Error& error) override { host_->leave(error); }
+  void check() override { group_.check(); }
 
  private:
   void reduce_on(Tensor& x, const c10::Stream& stream) {
-    const c10::DeviceGuard guard(device_);
-    nccl().all_reduce(group_, x.data_ptr(), x.numel(), number_of(x), stream.native_handle());
+    nccl().all_reduce(group_.get(), x.data_ptr(), x.numel(), number_of(x), stream.native_handle());
   }
 
   std::unique_ptr<Communicator> host_;
   at::Device device_;
   c10::impl::VirtualGuardImpl streams_;
   c10::Stream own_stream_;  // for sums that travel while the current stream computes
-  NcclTable::Group group_ = nullptr;
+  NcclGroup group_;
 };
 
 }  // namespace

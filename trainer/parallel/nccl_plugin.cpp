@@ -3,7 +3,9 @@
 
 #include <nccl.h>
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "trainer/base/error.h"
 
@@ -43,25 +45,51 @@ NcclTable::Group join(const char* id, int rank, int num_ranks) {
   ncclUniqueId given;
   std::memcpy(&given, id, sizeof given);
   ncclComm_t comm = nullptr;
-  check(ncclCommInitRank(&comm, num_ranks, given, rank), "the GPUs of this run cannot reach each other");
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;  // a rank that never comes must not hold the others for ever
+  const ncclResult_t status = ncclCommInitRankConfig(&comm, num_ranks, given, rank, &config);
+  if (status != ncclInProgress) check(status, "the GPUs of this run cannot reach each other");
   return comm;
 }
 
+NcclTable::State state(NcclTable::Group group, std::string& text) {
+  ncclResult_t result = ncclSuccess;
+  const ncclResult_t asked = ncclCommGetAsyncError(comm_of(group), &result);
+  if (asked != ncclSuccess) result = asked;
+  if (result == ncclSuccess) return NcclTable::State::kReady;
+  if (result == ncclInProgress) return NcclTable::State::kJoining;
+  text = fmt::format("{} ({})", ncclGetErrorString(result), ncclGetLastError(comm_of(group)));
+  return result == ncclRemoteError ? NcclTable::State::kPeerLost : NcclTable::State::kFailed;
+}
+
+/// A group that does not block may still be busy when a collective returns: it is enqueued when that has
+/// passed.
+void check_enqueued(NcclTable::Group group, ncclResult_t status, const char* what) {
+  while (status == ncclInProgress) {
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+    const ncclResult_t asked = ncclCommGetAsyncError(comm_of(group), &status);
+    if (asked != ncclSuccess) status = asked;
+  }
+  check(status, what);
+}
+
 void all_reduce(NcclTable::Group group, void* data, int64_t count, NcclTable::Number number, Stream stream) {
-  check(ncclAllReduce(data, data, static_cast<size_t>(count), type_of(number), ncclSum, comm_of(group),
-                      stream_of(stream)),
-        "all_reduce");
+  check_enqueued(group,
+                 ncclAllReduce(data, data, static_cast<size_t>(count), type_of(number), ncclSum,
+                               comm_of(group), stream_of(stream)),
+                 "all_reduce");
 }
 
 void broadcast(NcclTable::Group group, void* data, int64_t num_bytes, int root, Stream stream) {
-  check(ncclBroadcast(data, data, static_cast<size_t>(num_bytes), ncclUint8, root, comm_of(group),
-                      stream_of(stream)),
-        "broadcast");
+  check_enqueued(group,
+                 ncclBroadcast(data, data, static_cast<size_t>(num_bytes), ncclUint8, root, comm_of(group),
+                               stream_of(stream)),
+                 "broadcast");
 }
 
 void abort(NcclTable::Group group) { ncclCommAbort(comm_of(group)); }
 
-constexpr NcclTable kTable = {make_id, join, all_reduce, broadcast, abort};
+constexpr NcclTable kTable = {make_id, join, state, all_reduce, broadcast, abort};
 
 }  // namespace
 

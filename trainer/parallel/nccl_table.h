@@ -2,6 +2,7 @@
 // Torch-free.
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "trainer/kernels/kernel_table.h"
 
@@ -14,12 +15,15 @@ struct NcclTable {
 
   /// The bytes that one rank makes and all join by.
   void (*make_id)(char* id) = nullptr;
-  /// Collective, on the thread's current device.
+  /// Collective, on the thread's current device. Returns at once: the group is ready when its state says so.
   Group (*join)(const char* id, int rank, int num_ranks) = nullptr;
+  /// What has become of the group, from any thread. `text` says more of a failure.
+  enum class State { kReady, kJoining, kPeerLost, kFailed };
+  State (*state)(Group group, std::string& text) = nullptr;
   /// Collective, in place, in the order of `stream`.
   void (*all_reduce)(Group group, void* data, int64_t count, Number number, Stream stream) = nullptr;
   void (*broadcast)(Group group, void* data, int64_t num_bytes, int root, Stream stream) = nullptr;
-  /// Ends what is in flight, without the others.
+  /// Ends what is in flight, without the others, and the group. From any thread; what it computed is garbage.
   void (*abort)(Group group) = nullptr;
 };
 

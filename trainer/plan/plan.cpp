@@ -113,7 +113,8 @@ const char* recompute_text(const RecomputeConfig& recompute) {
 void add_activations(const TrainConfig& config, const ModelLayout& layout, BatchShape shape,
                      std::vector<MemoryItem>& memory) {
   const int64_t compute_bytes = config.precision == Precision::kBf16 ? 2 : kFp32Bytes;
-  const ActivationSpecs specs = activation_specs(config.model, shape, compute_bytes);
+  const ActivationSpecs specs =
+      activation_specs(config.model, shape, compute_bytes, config.device == DeviceKind::kCuda);
   const SavedBytes saved = saved_bytes(specs, config.recompute, compute_bytes);
   int64_t shared =
       slots_bytes(specs.scratch, compute_bytes) + slots_bytes(specs.model, compute_bytes) + saved.shared;
@@ -241,9 +242,50 @@ void add_memory_lines(const Plan& plan, std::string& text) {
   text += "memory per rank\n";
   for (const MemoryItem& item : plan.memory) line(item.name, item.num_bytes, item.note);
   line("total", plan.memory_bytes, "");
+  if (!plan.fit_note.empty()) text += "  " + plan.fit_note + "\n";
   text += "disk\n";
   line("one checkpoint", plan.checkpoint_bytes, plan.checkpoint_note);
   line("all kept", plan.disk_bytes, "with one being written");
+}
+
+/// What takes less memory, in the order in which it costs speed or exactness, and how a recipe says it.
+struct Saving {
+  std::string pins;
+  TrainConfig config;
+};
+std::vector<Saving> savings(const TrainConfig& config) {
+  std::vector<Saving> all;
+  const auto add = [&](const char* pins, const auto& change) {
+    TrainConfig changed = all.empty() ? config : all.back().config;
+    change(changed);
+    all.push_back({(all.empty() ? "" : all.back().pins + " ") + pins, changed});
+  };
+  if (config.recompute.mode == Recompute::kNone)
+    add("recompute.mode=selective", [](TrainConfig& c) { c.recompute.mode = Recompute::kSelective; });
+  if (config.recompute.mode != Recompute::kFull)
+    add("recompute.mode=full", [](TrainConfig& c) { c.recompute.mode = Recompute::kFull; });
+  if (has_master(config))
+    add("master_weights=stochastic", [](TrainConfig& c) { c.master_weights = MasterWeights::kStochastic; });
+  add("micro_batch=1sp", [](TrainConfig& c) { c.micro_batch = Duration::parse("1sp"); });
+  // The last of two words for one key counts.
+  for (Saving& saving : all)
+    if (const size_t at = saving.pins.find("recompute.mode=selective recompute"); at != std::string::npos)
+      saving.pins.erase(at, std::string("recompute.mode=selective ").size());
+  return all;
+}
+
+std::string fit_note(TrainConfig config, const PlanDevices& devices, const Plan& plan) {
+  const std::optional<int64_t> room = gpu_memory_bytes(devices.gpu);
+  if (!room) return "";
+  const auto bytes = [](int64_t n) { return human_bytes(static_cast<double>(n)); };
+  if (plan.training_bytes <= *room)
+    return fmt::format("fits into the {} of one {}", bytes(*room), devices.gpu);
+  const std::string text = fmt::format("more than the {} of one {}: ", bytes(*room), devices.gpu);
+  for (const Saving& saving : savings(config)) {
+    const int64_t less = make_plan(saving.config, {.num_ranks = devices.num_ranks}).training_bytes;
+    if (less <= *room) return text + fmt::format("{} takes {}", saving.pins, bytes(less));
+  }
+  return text + "no setting makes it fit";
 }
 
 }  // namespace
@@ -253,7 +295,9 @@ std::vector<ConfigProblem> check_parameters(const TrainConfig& config) {
   return param_group_problems(config.optimizer, config.param_groups, model_layout(config.model).units);
 }
 
-Plan make_plan(const TrainConfig& config, const PlanDevices& devices) {
+Plan make_plan(const TrainConfig& given, const PlanDevices& devices) {
+  TrainConfig config = given;
+  if (!devices.gpu.empty() && config.device == DeviceKind::kAuto) config.device = DeviceKind::kCuda;
   const int64_t num_ranks = devices.num_ranks;
   const ModelLayout layout = model_layout(config.model);
   Plan plan;
@@ -269,6 +313,7 @@ Plan make_plan(const TrainConfig& config, const PlanDevices& devices) {
   plan.num_ranks = num_ranks;
   if (!devices.gpu.empty()) add_time(config.precision, devices, plan);
   add_memory(config, layout, num_ranks, plan);
+  if (!devices.gpu.empty()) plan.fit_note = fit_note(config, devices, plan);
   const OptimizerState state = optimizer_state(config, layout);
   plan.checkpoint_bytes = kFp32Bytes * (plan.num_params + state.numbers);
   std::vector<std::string> kept = state.names;

@@ -38,16 +38,17 @@ struct Plan {
   std::vector<MemoryItem> memory;  // per rank: what the engine takes, without LibTorch itself
   int64_t memory_bytes = 0;        // of the device that trains
   int64_t training_bytes = 0;      // the same without what a save takes
-  int64_t checkpoint_bytes = 0;    // one checkpoint
-  std::string checkpoint_note;     // "weights, exp_avg, exp_avg_sq in fp32"
-  int64_t disk_bytes = 0;          // all that are kept, and one in flight
+  std::string fit_note;  // whether that fits the GPU, and what would; "" where its memory is not known
+  int64_t checkpoint_bytes = 0;  // one checkpoint
+  std::string checkpoint_note;   // "weights, exp_avg, exp_avg_sq in fp32"
+  int64_t disk_bytes = 0;        // all that are kept, and one in flight
 };
 
 /// What is wrong with a config that check_config passes, by the names of its parameters: groups that match
 /// none.
 std::vector<ConfigProblem> check_parameters(const TrainConfig& config);
-/// For a config that check_config passes. Looks at the data set's index when it is there. Throws Error
-/// (kUsage) for a GPU whose peak is not known.
+/// For a config that check_config passes, on a GPU when one is named and the device is `auto`. Looks at the
+/// data set's index when it is there. Throws Error (kUsage) for a GPU whose peak is not known.
 Plan make_plan(const TrainConfig& config, const PlanDevices& devices = {});
 /// The table that `tycho plan` prints: lines of at most 80 columns, but for data_problem at its end.
 std::string plan_text(const Plan& plan, const TrainConfig& config);

@@ -159,6 +159,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> flash_forward(
     const OptionalTensor&, const OptionalTensor&) {
   const Flash flash(query, key, value, starts_q.value_or(Tensor()), starts_k.value_or(Tensor()), dropout_p,
                     causal, scale, left, right);
+  called("flash attention");
   const uint64_t seed =
       dropout_p > 0 ? at::globalContext().defaultGenerator(query.device()).current_seed() : 0;
   Tensor out = at::empty(flash.q.sizes(), at::kFloat), log_sum_exp = statistics_like(query);

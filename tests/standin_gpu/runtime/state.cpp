@@ -18,6 +18,7 @@ namespace {
 struct Failure {
   std::string name;
   long at_call = 0;
+  bool from_then_on = false;
   int code = 0;
 };
 
@@ -37,7 +38,7 @@ std::string rank_of_process() {
   return rank == nullptr ? "0" : rank;
 }
 
-/// NAME[@RANK]:CALL:CODE, separated by commas; those of other ranks are left out.
+/// NAME[@RANK]:CALL[+]:CODE, separated by commas; those of other ranks are left out.
 std::vector<Failure> read_failures() {
   std::vector<Failure> failures;
   const char* text = std::getenv("TYCHO_STANDIN_FAIL");
@@ -48,15 +49,15 @@ std::vector<Failure> read_failures() {
     rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
     const size_t first = one.find(':'), second = one.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) {
-      std::fprintf(stderr, "[standin] TYCHO_STANDIN_FAIL: wanted NAME[@RANK]:CALL:CODE, given %s\n",
+      std::fprintf(stderr, "[standin] TYCHO_STANDIN_FAIL: wanted NAME[@RANK]:CALL[+]:CODE, given %s\n",
                    one.c_str());
       std::abort();
     }
     std::string name = one.substr(0, first);
     const size_t at = name.find('@');
     if (at != std::string::npos && name.substr(at + 1) != rank_of_process()) continue;
-    failures.push_back(
-        {name.substr(0, at), std::atol(one.c_str() + first + 1), std::atoi(one.c_str() + second + 1)});
+    failures.push_back({name.substr(0, at), std::atol(one.c_str() + first + 1), one[second - 1] == '+',
+                        std::atoi(one.c_str() + second + 1)});
   }
   return failures;
 }
@@ -82,7 +83,7 @@ State& state() {
 struct TellAtExit {
   ~TellAtExit() {
     const char* path = std::getenv("TYCHO_STANDIN_CALLS");
-    if (path == nullptr) return;
+    if (path == nullptr || state().calls.empty()) return;  // a shell around the program has none to tell
     std::FILE* file = std::fopen((std::string(path) + "." + rank_of_process()).c_str(), "w");
     if (file == nullptr) return;
     const std::lock_guard lock(state().mutex);
@@ -129,7 +130,9 @@ cudaError_t called(const char* name) {
     if (all.broken != cudaSuccess) return newest_error = all.broken;
     const long call = ++all.calls[name];
     for (const Failure& failure : all.failures)
-      if (failure.name == name && failure.at_call == call) code = failure.code;
+      if (failure.name == name &&
+          (failure.at_call == call || (failure.from_then_on && call > failure.at_call)))
+        code = failure.code;
   }
   return code == 0 ? cudaSuccess : report(static_cast<cudaError_t>(code), lasts(code));
 }

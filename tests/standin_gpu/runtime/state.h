@@ -31,8 +31,8 @@ bool has_context(int device);
 int device_of(cudaStream_t stream);
 
 /// Counts a call of `name`. What it must answer: cudaSuccess, or what TYCHO_STANDIN_FAIL asks for:
-/// "cudaMemcpyAsync:12:700" fails the 12th call with code 700, "cudaMalloc@1:3:2" that of rank 1 alone.
-/// An error that a GPU does not recover from comes again at every call after it.
+/// "cudaMemcpyAsync:12:700" fails the 12th call with code 700, "cudaMalloc@1:3+:2" those of rank 1 alone from
+/// the third on. An error that a GPU does not recover from comes again at every call after it.
 cudaError_t called(const char* name);
 /// Remembers an error for cudaGetLastError; `sticky` ones stay.
 cudaError_t report(cudaError_t error, bool sticky = false);

@@ -1,6 +1,9 @@
 // Attention as plain products against autograd, under every rule and over a cache.
 #include "trainer/kernels/product_attention.h"
 
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+
 #include "tests/trainer/kernels/attention_oracle.h"
 
 namespace tycho {
@@ -54,6 +57,42 @@ TEST_P(ProductAttentionTest, CachedEqualsTheLastRowsOfTheWhole) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ProductAttentionTest, testing::ValuesIn(attention_cases()),
                          attention_case_name);
+
+/// The most bytes that ATen held at once on the host while this lived, beside what it held before.
+class PeakBytes final : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void*, int64_t bytes, size_t, size_t, c10::Device) override {
+    held_ += bytes;
+    peak_ = std::max(peak_, held_);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+  int64_t peak() const { return peak_; }
+
+ private:
+  int64_t held_ = 0, peak_ = 0;
+};
+
+TEST(CachedAttention, ALongPromptHoldsScoresOfAFewQueries) {
+  const AttentionShape s = {1, 6000, 4, 2, 8};
+  const ScoreRules rules{.scale = 0.3f, .softcap = 2.0f, .window = 700};
+  const Tensor q = at::randn({1, s.seq, 4, 8}), keys = at::randn({1, 2, s.seq + 3, 8}),
+               values = at::randn_like(keys);
+  const auto meter = std::make_shared<PeakBytes>();
+  Tensor out;
+  {
+    const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, meter);
+    out = attention_cached(s, rules, q, keys, values, s.seq);
+  }
+  // Scores of all queries are 576 MB, and their softmax as much; of a few, 64 MiB in each of some matrices.
+  EXPECT_LT(meter->peak(), int64_t{450} << 20);
+  // Queries of the beginning, from both sides of a border, and of the end, each alone.
+  for (const int64_t query : {int64_t{0}, int64_t{701}, int64_t{698}, int64_t{699}, s.seq - 1}) {
+    AttentionShape one = s;
+    one.seq = 1;
+    const Tensor alone = attention_cached(one, rules, q.narrow(1, query, 1), keys, values, query + 1);
+    expect_near(out.narrow(0, query, 1), alone.to(at::kDouble), 1e-5, 0);
+  }
+}
 
 TEST(CachedAttention, NamesWhatDoesNotFit) {
   const Tensor q = at::ones({1, 2, 2, 4}), cache = at::ones({1, 1, 8, 4});

@@ -41,5 +41,15 @@ TEST(DevicePeakTest, NeverGuesses) {
   EXPECT_EQ(bf16(""), 0);
 }
 
+TEST(DevicePeakTest, KnowsTheMemoryOfBoardsThatHaveOneSize) {
+  EXPECT_EQ(gpu_memory_bytes("NVIDIA H200"), int64_t{139} << 30);
+  EXPECT_EQ(gpu_memory_bytes("NVIDIA H100 80GB HBM3"), int64_t{79} << 30);
+  EXPECT_EQ(gpu_memory_bytes("NVIDIA H100 NVL"), int64_t{93} << 30);
+  EXPECT_EQ(gpu_memory_bytes("NVIDIA A100-SXM4-80GB"), int64_t{79} << 30);
+  EXPECT_EQ(gpu_memory_bytes("A100"), std::nullopt);  // of 40 GB, or of 80
+  EXPECT_EQ(gpu_memory_bytes("NVIDIA H100 80GB HBM3 MIG 1g.10gb"), std::nullopt);
+  EXPECT_EQ(gpu_memory_bytes("NVIDIA GH200 480GB"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace tycho

@@ -3,57 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <thread>
 
+#include "tests/trainer/parallel/rank_threads.h"
 #include "trainer/parallel/gather_texts.h"
 #include "trainer/parallel/unit_store.h"
 #include "trainer/rendezvous/free_port.h"
 
 namespace tycho {
 namespace {
-
-constexpr GlooTimeouts kSoon = {.join_s = 20, .collective_s = 20};
-
-RankPlace place_of(int rank, int num_ranks, int port) {
-  return {.rank = rank,
-          .num_ranks = num_ranks,
-          .local_rank = rank,
-          .num_local_ranks = num_ranks,
-          .port = port,
-          .token = "test",
-          .source = "a test"};
-}
-
-/// Runs `body` at the place of every rank at once; what each threw, "" for nothing, and its code.
-struct Ended {
-  std::string what;
-  ExitCode code = ExitCode::kOk;
-};
-std::vector<Ended> at_places(int num_ranks, const std::function<void(const RankPlace&)>& body) {
-  const int port = free_port();
-  std::vector<Ended> ended(static_cast<size_t>(num_ranks));
-  std::vector<std::thread> threads;
-  for (int r = 0; r < num_ranks; ++r)
-    threads.emplace_back([&, r] {
-      try {
-        body(place_of(r, num_ranks, port));
-      } catch (const Error& error) {
-        ended[static_cast<size_t>(r)] = {error.what(), error.code()};
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-  return ended;
-}
-
-/// The same in one world.
-std::vector<Ended> on_ranks(int num_ranks, const std::function<void(Communicator&)>& body) {
-  return at_places(num_ranks, [&](const RankPlace& place) { body(*make_gloo_world(place, kSoon)); });
-}
-
-void expect_all_well(const std::vector<Ended>& ended) {
-  for (size_t r = 0; r < ended.size(); ++r) EXPECT_EQ(ended[r].what, "") << "rank " << r;
-}
 
 TEST(Gloo, SumsAndCopies) {
   expect_all_well(on_ranks(3, [](Communicator& world) {
@@ -171,6 +129,37 @@ TEST(Gloo, ARankThatGoesWithoutAWordIsNamed) {
   });
   EXPECT_EQ(ended[0].what.rfind("[parallel] rank 1 (", 0), 0U) << ended[0].what;
   EXPECT_EQ(ended[0].code, ExitCode::kTerminated);
+}
+
+// Ranks on GPUs wait for each other in NCCL, which tells nobody: somebody else must see that one has gone.
+TEST(Gloo, ARankThatGoesIsSeenWithoutACollective) {
+  for (const bool says_why : {false, true}) {
+    const std::vector<Ended> ended = on_ranks(2, [&](Communicator& world) {
+      world.barrier();
+      if (world.rank() == 1) {
+        const Error error("[data] shard.00003.mds is damaged", ExitCode::kUnusable);
+        if (says_why) world.leave(error);
+        return;
+      }
+      while (!world.is_broken()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      throw world.why_broken("it left");
+    });
+    const std::string begin =
+        says_why ? "[parallel] rank 1 ended the run: [data] shard" : "[parallel] rank 1 (";
+    EXPECT_EQ(ended[0].what.rfind(begin, 0), 0U) << ended[0].what;
+    EXPECT_EQ(ended[0].code, says_why ? ExitCode::kUnusable : ExitCode::kTerminated);
+  }
+}
+
+TEST(Gloo, AWatchedGroupThatIsWholeStaysSo) {
+  expect_all_well(on_ranks(3, [](Communicator& world) {
+    for (int i = 0; i < 20; ++i) {
+      Tensor x = at::ones({1000});
+      world.all_reduce(x);
+      EXPECT_FALSE(world.is_broken());
+    }
+    world.barrier();
+  }));
 }
 
 TEST(Gloo, RanksThatDoNotComeAreNamed) {

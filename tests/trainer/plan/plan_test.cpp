@@ -174,13 +174,29 @@ TEST(Plan, SumsActivationsByHand) {
   EXPECT_EQ(item(plan, "logits chunk").num_bytes, N * 1000 * 4);  // all tokens fit into one chunk
 }
 
+TEST(Plan, AGpuMakesLogitsOfThousandsOfTokensAtOnce) {
+  TrainConfig config;
+  config.seq_len = 2048;
+  config.precision = Precision::kBf16;
+  config.micro_batch = Duration::parse("4sp");
+  llama(config) = {.width = 64, .layers = 1, .heads = 4, .ffn_width = 128, .vocab_size = 128256};
+  EXPECT_EQ(item(make_plan(config), "logits chunk").num_bytes,
+            256 * 128256 * 2);  // 64 MiB, whole 64s of tokens
+  config.device = DeviceKind::kCuda;
+  EXPECT_EQ(item(make_plan(config), "logits chunk").num_bytes, int64_t{4096} * 128256 * 2);
+  config.micro_batch = Duration::parse("1sp");
+  EXPECT_EQ(item(make_plan(config), "logits chunk").num_bytes,
+            int64_t{2048} * 128256 * 2);  // there are no more
+}
+
 TEST(Plan, CopiesOfAGpuLieOnTheHost) {
   TrainConfig config;
-  const int64_t with_copy = make_plan(config).memory_bytes;
+  const Plan on_cpu = make_plan(config);
   config.device = DeviceKind::kCuda;
   const Plan plan = make_plan(config);
-  EXPECT_EQ(plan.memory_bytes,
-            with_copy - item(plan, "checkpoint copy").num_bytes + item(plan, "attention").num_bytes);
+  const int64_t bigger_chunk = item(plan, "logits chunk").num_bytes - item(on_cpu, "logits chunk").num_bytes;
+  EXPECT_EQ(plan.memory_bytes, on_cpu.memory_bytes - item(plan, "checkpoint copy").num_bytes +
+                                   item(plan, "attention").num_bytes + bigger_chunk);
 }
 
 TEST(Plan, CountsCheckpointsOnDisk) {
@@ -241,6 +257,24 @@ TEST(Plan, EstimatesTheTimeFromThePeakOfAGpu) {
   EXPECT_NE(plan_text(plan, config).find("64 ranks' "), std::string::npos) << plan_text(plan, config);
   EXPECT_EQ(make_plan(config).seconds, 0);
   EXPECT_THROW(make_plan(config, {.gpu = "GTX 480"}), Error);
+}
+
+TEST(Plan, SaysWhetherARunFitsAGpuAndWhatWould) {
+  TrainConfig config = llama_8b_over_1e12_tokens();
+  config.micro_batch = Duration::parse("1sp");
+  const Plan plan = make_plan(config, {.gpu = "H200"});
+  EXPECT_GT(plan.training_bytes, int64_t{139} << 30);
+  EXPECT_EQ(plan.fit_note.rfind(
+                "more than the 149 GB of one H200: recompute.mode=full master_weights=stochastic takes 1", 0),
+            0U)
+      << plan.fit_note;
+  EXPECT_NE(plan_text(plan, config).find(plan.fit_note), std::string::npos);
+  config.recompute.mode = Recompute::kFull, config.master_weights = MasterWeights::kStochastic;
+  EXPECT_EQ(make_plan(config, {.gpu = "H200"}).fit_note, "fits into the 149 GB of one H200");
+  EXPECT_NE(make_plan(config, {.gpu = "A100 40GB"}).fit_note.find("no setting makes it fit"),
+            std::string::npos);
+  EXPECT_EQ(make_plan(config, {.gpu = "A100"}).fit_note, "");  // of 40 GB, or of 80
+  EXPECT_EQ(make_plan(config).fit_note, "");
 }
 
 }  // namespace

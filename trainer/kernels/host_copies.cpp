@@ -1,0 +1,63 @@
+// Copies between the host and a GPU.
+#include "trainer/kernels/host_copies.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <c10/core/Event.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <algorithm>
+#include <array>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+
+Tensor copied_to(const at::Device& device, const Tensor& host) {
+  if (device.is_cpu()) return host;
+  Tensor pinned = at::empty(host.sizes(), host.options().pinned_memory(true));
+  pinned.copy_(host);
+  // LibTorch gives this memory to nobody else before the copy is done.
+  return pinned.to(device, /*non_blocking=*/true);
+}
+
+Tensor numbers_on(const at::Device& device, const std::vector<int32_t>& values) {
+  if (values.empty()) return {};
+  return copied_to(device,
+                   at::from_blob(const_cast<int32_t*>(values.data()), {static_cast<int64_t>(values.size())},
+                                 at::TensorOptions().dtype(at::kInt)));
+}
+
+void copy_to_host(const Tensor& from, Tensor& to) {
+  TYCHO_CHECK(from.sizes() == to.sizes() && from.is_contiguous() && to.is_contiguous() && to.is_cpu(),
+              "[copy_to_host] wanted contiguous tensors of one shape, the second on the host");
+  if (from.is_cpu()) {
+    to.copy_(from);
+    return;
+  }
+  constexpr int64_t kMostBytes = int64_t{64} << 20;
+  const Tensor source = from.view(-1), target = to.view(-1);
+  const int64_t count = source.numel(),
+                part = std::min(count, kMostBytes / static_cast<int64_t>(to.element_size()));
+  if (count == 0) return;
+  const c10::Stream stream = c10::impl::VirtualGuardImpl(from.device().type()).getStream(from.device());
+  const auto make_buffer = [&] { return at::empty({part}, to.options().pinned_memory(true)); };
+  std::array<Tensor, 2> buffers = {make_buffer(), count > part ? make_buffer() : Tensor()};
+  std::array<c10::Event, 2> arrived = {c10::Event(from.device().type()), c10::Event(from.device().type())};
+  const auto length = [&](int64_t i) { return std::min(part, count - i * part); };
+  // One part travels while the one before it is moved on.
+  const int64_t num_parts = (count + part - 1) / part;
+  for (int64_t i = 0; i <= num_parts; ++i) {
+    const auto at = static_cast<size_t>(i % 2), before = 1 - at;
+    if (i < num_parts) {
+      const Tensor chunk = source.narrow(0, i * part, length(i)).to(to.scalar_type());
+      buffers[at].narrow(0, 0, length(i)).copy_(chunk, /*non_blocking=*/true);
+      arrived[at].record(stream);
+    }
+    if (i == 0) continue;
+    arrived[before].synchronize();
+    target.narrow(0, (i - 1) * part, length(i - 1)).copy_(buffers[before].narrow(0, 0, length(i - 1)));
+  }
+}
+
+}  // namespace tycho

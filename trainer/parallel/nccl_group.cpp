@@ -1,0 +1,112 @@
+// A group of NCCL that does not hang.
+#include "trainer/parallel/nccl_group.h"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <chrono>
+
+#include "trainer/parallel/gather_texts.h"
+
+namespace tycho {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kLook = std::chrono::milliseconds(200);
+constexpr auto kLookWhileJoining = std::chrono::milliseconds(20);
+constexpr auto kJoin = std::chrono::minutes(5);
+
+void make_current(const at::Device& device) { c10::impl::VirtualGuardImpl(device.type()).setDevice(device); }
+
+}  // namespace
+
+NcclGroup::NcclGroup(Communicator& host, const at::Device& device) : host_(host), device_(device) {
+  try {
+    join();
+  } catch (const std::exception& error) {
+    if (group_ != nullptr) nccl().abort(group_);
+    // The others wait for this rank, and nobody else will tell them.
+    const auto* own = dynamic_cast<const Error*>(&error);
+    host_.leave(own != nullptr ? *own : Error(error.what()));
+    throw;
+  }
+  thread_ = std::thread([this] { watch(); });
+}
+
+NcclGroup::~NcclGroup() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  if (!broken_) nccl().abort(group_);
+}
+
+void NcclGroup::join() {
+  std::string id;
+  if (host_.rank() == 0) {
+    id.resize(NcclTable::kIdBytes);
+    nccl().make_id(id.data());
+  }
+  id = gather_texts(host_, id).front();
+  make_current(device_);
+  group_ = nccl().join(id.data(), host_.rank(), host_.size());
+  const auto deadline = Clock::now() + kJoin;
+  for (std::string text;; std::this_thread::sleep_for(kLookWhileJoining)) {
+    const bool broken = host_.is_broken();  // which starts to watch, on the thread that owns the host's group
+    const NcclTable::State state = nccl().state(group_, text);
+    if (state == NcclTable::State::kReady) return;
+    if (broken) throw host_.why_broken("it left while the GPUs joined");
+    if (state != NcclTable::State::kJoining)
+      fail(ExitCode::kTopology,
+           "[nccl] the GPUs of this run cannot reach each other: {}; NCCL_DEBUG=INFO says more", text);
+    if (Clock::now() > deadline)
+      fail(ExitCode::kTopology,
+           "[nccl] the GPUs of this run did not join within {} minutes; NCCL_DEBUG=INFO says more",
+           kJoin.count());
+  }
+}
+
+NcclTable::Group NcclGroup::get() {
+  check();
+  make_current(device_);
+  return group_;
+}
+
+void NcclGroup::check() {
+  if (!broken_) return;
+  if (!told_)
+    told_ = is_own_
+                ? Error(fmt::format(
+                            "[nccl] rank {}: a sum over ranks failed on its GPU: {}; NCCL_DEBUG=INFO says "
+                            "more. The same command goes on from the newest checkpoint",
+                            host_.rank(), how_),
+                        ExitCode::kTopology)
+                : host_.why_broken(how_);
+  throw *told_;
+}
+
+void NcclGroup::watch() {
+  make_current(device_);
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, kLook, [&] { return ends_; })) {
+    if (!look()) continue;
+    broken_ = true;
+    nccl().abort(group_);  // whoever waits for the GPU goes on, and finds that the group is broken
+    return;
+  }
+}
+
+/// Whether the group is to end.
+bool NcclGroup::look() {
+  if (host_.is_broken()) {
+    how_ = "it left";
+    return true;
+  }
+  const NcclTable::State state = nccl().state(group_, how_);
+  is_own_ = state == NcclTable::State::kFailed;
+  return is_own_ || state == NcclTable::State::kPeerLost;
+}
+
+}  // namespace tycho
