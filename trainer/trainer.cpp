@@ -17,6 +17,7 @@
 #include "trainer/device.h"
 #include "trainer/kernels/host_copies.h"
 #include "trainer/metrics/format.h"
+#include "trainer/micro_batches.h"
 #include "trainer/parallel/gather_texts.h"
 #include "trainer/same_state.h"
 
@@ -315,25 +316,8 @@ float Trainer::token_weight(const Batch& batch) {
   return static_cast<float>(1.0 / tokens_1.item<double>());
 }
 
-// Views of the whole batch, which outlives them; a last one that is smaller is filled up with rows that have no
-// target, which weigh nothing.
 MicroBatch Trainer::micro_batch(const MicroBatch& whole, int64_t first_sequence, int64_t num_sequences) {
-  const int64_t begin = first_sequence * micro_shape_.seq, count = micro_shape_.tokens();
-  const int64_t there = std::min(count, (num_sequences - first_sequence) * micro_shape_.seq);
-  const auto part_of = [&](const Tensor& all_N, int32_t filler) {
-    if (!all_N.defined()) return Tensor();
-    const Tensor given = all_N.narrow(0, begin, there);
-    if (there == count) return given;
-    Tensor filled = at::full({count}, filler, given.options());
-    filled.narrow(0, 0, there).copy_(given);
-    return filled;
-  };
-  MicroBatch micro = whole;
-  micro.tokens_N = part_of(whole.tokens_N, 0);
-  micro.targets_N = part_of(whole.targets_N, kNoTarget);
-  micro.documents_N = part_of(whole.documents_N, 0);
-  micro.first = first_sequence == 0;
-  micro.last = first_sequence + micro_shape_.batch >= num_sequences;
+  MicroBatch micro = cut_micro_batch(whole, micro_shape_, first_sequence, num_sequences);
   // The ranks of a world drop different elements of their different sequences.
   micro.dropout_key =
       stream_key(static_cast<uint64_t>(config_.seed),
