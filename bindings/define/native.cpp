@@ -24,6 +24,7 @@
 #include "trainer/config_io.h"
 #include "trainer/convert/hf_config.h"
 #include "trainer/convert/hf_folder.h"
+#include "trainer/data/tokenizer.h"
 #include "trainer/optim/schedule.h"
 #include "trainer/plan/plan.h"
 #include "trainer/run_folder.h"
@@ -175,15 +176,21 @@ int places_of_sources(lua_State* L) {
   });
 }
 
-/// check_tree(tree) -> list of { path, message }: the rules between keys
+/// check_tree(tree, with_files) -> list of { path, message, warning }: the rules between keys, and what is
+/// wrong with the files that they name
 int check_tree(lua_State* L) {
   return protect(L, [&] {
+    const bool with_files = lua_toboolean(L, 2) != 0;
     std::vector<ConfigProblem> problems;
     const TrainConfig config = read_config(read_json(L, 1), problems);
     if (problems.empty()) problems = check_parameters(config);
+    if (problems.empty() && with_files) problems = check_files(config);
     Json list = Json::array();
     for (const ConfigProblem& problem : problems)
       list.push_back({{"path", problem.path}, {"message", problem.message}});
+    if (problems.empty() && with_files)
+      for (const ConfigProblem& missing : missing_files(config))
+        list.push_back({{"path", missing.path}, {"message", missing.message}, {"warning", true}});
     push_json(L, list);
     return 1;
   });
@@ -232,6 +239,22 @@ int hf_model(lua_State* L) {
     } catch (const Error& error) {
       return push_refusal(L, error.what());
     }
+  });
+}
+
+/// tokenizer_beside(folder, vocab_size) -> path of the folder's tokenizer.json, when Tycho can use it for a
+/// model of that vocabulary | nil
+int tokenizer_beside(lua_State* L) {
+  return protect(L, [&] {
+    const std::string path = string_argument(L, 1) + "/" + kTokenizerFile;
+    const auto vocab_size = static_cast<int64_t>(luaL_checknumber(L, 2));
+    try {
+      if (std::filesystem::exists(path) && load_tokenizer(path)->size() <= vocab_size)
+        return push_text(L, path);
+    } catch (const Error&) {
+      // One of another kind: the recipe goes without, as it would have to.
+    }
+    return 0;
   });
 }
 
@@ -290,6 +313,7 @@ int load_native(lua_State* L) {
                                   {"check_tree", check_tree},
                                   {"facts", facts},
                                   {"hf_model", hf_model},
+                                  {"tokenizer_beside", tokenizer_beside},
                                   {"absent", absent},
                                   {"uniform", uniform},
                                   {"applied_commands", commands_of},

@@ -3,6 +3,7 @@ local build = require "tycho.build"
 local functions = require "tycho.functions"
 local history = require "tycho.history"
 local lazy = require "tycho.lazy"
+local native = require "tycho.native"
 local node = require "tycho.node"
 local operators = require "tycho.operators"
 local other_names = require "tycho.other_names"
@@ -34,6 +35,26 @@ local function name_run(self)
   local root = self.root
   local untouched = root.state.run_name and not self.named and root.state.run_name ~= "pinned"
   if untouched then write.set(root, "run_name", self.name, site_of.of_name(self.sites, "recipe"), "default") end
+end
+
+-- Whether somebody gave a key of the recipe a value: a line of it, or an argument.
+local function was_given(self, key)
+  if self.root.state[key] == "pinned" then return true end
+  for _, entry in ipairs(self.history[key] or {}) do
+    if entry.by ~= "default" then return true end
+  end
+  return false
+end
+
+-- A model that begins with the weights of a folder uses the tokenizer beside them, until somebody says otherwise.
+local function take_tokenizer(self)
+  local model = self.root.values.model
+  local weights = type(model) == "table" and model.proxy and model.values.weights
+  if type(weights) ~= "string" or weights == "" or was_given(self, "tokenizer") then return end
+  local path = native.tokenizer_beside(weights, model.values.vocab_size)
+  if path then
+    write.set(self.root, "tokenizer", path, history.site(self, "model.weights") or self.site, "default")
+  end
 end
 
 -- What proxies of this recipe call to write: nothing once it is frozen.
@@ -257,7 +278,7 @@ local function run_checks(self)
 end
 
 -- Runs every rule of a finished recipe; what is wrong goes to the report. check_tree(tree) gives the rules
--- between keys, as a list of { path, message }.
+-- between keys, as a list of { path, message, warning = true when the run may still be started }.
 function M.finish(self, check_tree)
   self.finished = true
   M.freeze(self, "the recipe is finished", "write it before the recipe returns, or make it with t.lazy")
@@ -265,10 +286,12 @@ function M.finish(self, check_tree)
   check_required(self, self.root)
   check_pins(self)
   if self:problem_count() > 0 then return end
+  take_tokenizer(self)
   for _, one in ipairs(check_tree(M.tree(self))) do
     local path = one.path:gsub("%[(%d+)%]", ".%1")
     local site = history.site(self, path) or self.site
-    self:problem(site_of.problem(site, "value", path .. ": " .. one.message))
+    local say = one.warning and self.warning or self.problem
+    say(self, site_of.problem(site, "value", path .. ": " .. one.message))
   end
   if self:problem_count() > 0 then return end
   self.known = self.facts(M.tree(self))

@@ -217,7 +217,9 @@ local function run_pass(options, computed)
     session:problem { message = message }
     return session
   end
-  return session, make_recipe(session, text, options.check_tree or native.check_tree), text
+  -- `tycho check` looks at the files, too, that a run would need at once.
+  local function check_all(tree) return native.check_tree(tree, options.lint) end
+  return session, make_recipe(session, text, options.check_tree or check_all), text
 end
 
 -- Passes until what the expressions give no longer changes.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 
 #include "trainer/base/bytes.h"
@@ -289,6 +290,21 @@ std::string fit_note(TrainConfig config, const PlanDevices& devices, const Plan&
 }
 
 }  // namespace
+
+std::vector<ConfigProblem> check_files(const TrainConfig& config) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(config.tokenizer, error)) return {};
+  return {{"tokenizer", fmt::format("{} is a folder; name the file in it: \"{}/tokenizer.json\"",
+                                    config.tokenizer, config.tokenizer)}};
+}
+
+std::vector<ConfigProblem> missing_files(const TrainConfig& config) {
+  std::error_code error;
+  if (config.tokenizer.empty() || std::filesystem::exists(config.tokenizer, error)) return {};
+  return {{"tokenizer", fmt::format("there is no file {} yet; a run needs it. Name the tokenizer.json of the "
+                                    "data, or train one with `tycho tokenizer train`",
+                                    config.tokenizer)}};
+}
 
 std::vector<ConfigProblem> check_parameters(const TrainConfig& config) {
   if (config.param_groups.empty()) return {};

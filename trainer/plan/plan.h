@@ -47,6 +47,10 @@ struct Plan {
 /// What is wrong with a config that check_config passes, by the names of its parameters: groups that match
 /// none.
 std::vector<ConfigProblem> check_parameters(const TrainConfig& config);
+/// What is wrong with files that the config names: a tokenizer that is a folder.
+std::vector<ConfigProblem> check_files(const TrainConfig& config);
+/// Files that a run will need and that are not there now. They may be made before it starts.
+std::vector<ConfigProblem> missing_files(const TrainConfig& config);
 /// For a config that check_config passes, on a GPU when one is named and the device is `auto`. Looks at the
 /// data set's index when it is there. Throws Error (kUsage) for a GPU whose peak is not known.
 Plan make_plan(const TrainConfig& config, const PlanDevices& devices = {});
