@@ -12,7 +12,8 @@ struct Case {
                      // activation
 };
 
-constexpr double kFp32 = 2e-5, kBf16 = 1e-2;
+// Muon divides by norms of tiny gradients, which magnifies what rounding left.
+constexpr double kFp32 = 2e-5, kMuon = 5e-4, kBf16 = 1e-2;
 const char* const kInBf16 = "r.precision = \"bf16\"\n";
 
 const Case kCases[] = {
@@ -45,7 +46,7 @@ const Case kCases[] = {
     {"gpt2",
      "gpt2 { width = 32, layers = 2, heads = 4, vocab_size = 300, max_seq_len = 32, embedding_dropout = 0.1 "
      "}",
-     "r.optimizer = t.optim.muon {}\n", kFp32},
+     "r.optimizer = t.optim.muon { lr = 0.005 }\n", kMuon},
     {"gpt2_bf16", "gpt2 { width = 32, layers = 2, heads = 4, vocab_size = 300, max_seq_len = 32 }",
      "r.precision, r.master_weights = \"bf16\", \"stochastic\"\n", kBf16},
 };
@@ -62,7 +63,13 @@ TEST_P(Families, TrainAsOnACpuOnOneRankAndOnTwo) {
   expect_same_run("cpu", "cuda", c.tolerance);
   const Outcome two = run(2, "two", "device=cuda");
   ASSERT_EQ(two.code, 0) << two.output;
-  expect_same_run("cpu", "two", c.tolerance);
+  // Ranks drop different elements, so with dropout two are compared with two.
+  const bool drops = std::string(c.model).find("dropout") != std::string::npos;
+  if (drops) {
+    const Outcome on_cpu = run(2, "two_on_cpu", "device=cpu");
+    ASSERT_EQ(on_cpu.code, 0) << on_cpu.output;
+  }
+  expect_same_run(drops ? "two_on_cpu" : "cpu", "two", c.tolerance);
 }
 
 INSTANTIATE_TEST_SUITE_P(, Families, testing::ValuesIn(kCases),
