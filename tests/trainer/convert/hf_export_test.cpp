@@ -112,7 +112,7 @@ TEST(HfExport, DescribesATokenizerOfOurOwn) {
   const TempDir dir;
   copy_model("gpt2", dir / "in");
   write_text_file(dir / "words.txt", "one two three two one");
-  write_text_file(dir / "in/tokenizer.json", train_bpe({dir / "words.txt"}, {.vocab_size = 260}));
+  write_text_file(dir / "in/tokenizer.json", train_bpe({{.path = dir / "words.txt"}}, {.vocab_size = 260}));
   const CheckpointReader reader(import_hf(real_files(), dir / "in", dir / "run").checkpoint);
   export_hf(real_files(), reader, dir / "out", {});
   EXPECT_EQ(read_file(dir / "out/tokenizer.json"), read_file(dir / "in/tokenizer.json"));

@@ -101,7 +101,7 @@ TEST_F(EvaluateCheckpointTest, DataOfAnotherTokenizerIsRefused) {
   text.close();
   const auto convert = [&](const std::string& name, int32_t vocab_size) {
     write_file_atomically(real_files(), dir_ / (name + ".json"),
-                          train_bpe({dir_ / "text.txt"}, {.vocab_size = vocab_size}));
+                          train_bpe({{.path = dir_ / "text.txt"}}, {.vocab_size = vocab_size}));
     convert_text({.inputs = {dir_ / "text.txt"},
                   .tokenizer = dir_ / (name + ".json"),
                   .out_dir = dir_ / name,

@@ -32,7 +32,8 @@ class GenerateTest : public RunTest {
     config_.ckpt.every = {80, DurationUnit::kBatch};
   }
   void write_tokenizer(const std::string& path, int32_t vocab_size) {
-    write_file_atomically(real_files(), path, train_bpe({dir_ / "text.txt"}, {.vocab_size = vocab_size}));
+    write_file_atomically(real_files(), path,
+                          train_bpe({{.path = dir_ / "text.txt"}}, {.vocab_size = vocab_size}));
   }
   Generated go_on(const std::string& prompt, const GenerateOptions& options, int64_t sample = 0) {
     Generator generator(CheckpointReader(find_checkpoint(run_dir())), "", at::kCPU);
