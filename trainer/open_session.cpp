@@ -294,8 +294,16 @@ class OpenRun final : public TrainingSession {
     }
     FileOps& files = real_files();
     make_dirs(files, run_dir);
-    lock_ = std::make_unique<RunLock>(files, run_dir);
+    lock_ = std::make_unique<RunLock>(files, run_dir, RunLock::kStale_s,
+                                      [&](const std::string& text) { wait_for_folder(text, display.get()); });
     reporter_ = make_reporter(run_dir, std::move(display));
+  }
+
+  // The owner of the folder is silent: says so once, and obeys a stop.
+  void wait_for_folder(const std::string& text, Reporter* display) {
+    if (display != nullptr && !std::exchange(said_wait_, true)) display->event("wait", text, Json::object());
+    if (const int signal = stop_; signal != 0)
+      fail(static_cast<ExitCode>(128 + signal), "[lock] stopped while waiting for the run folder");
   }
 
   // What stands in the folder of a finished run stays: this start trains nothing.
@@ -376,7 +384,7 @@ class OpenRun final : public TrainingSession {
   std::vector<ParamInfo> params_;
   std::vector<std::pair<size_t, size_t>> places_;  // of each parameter: unit, position in it
   CallbackSource* callbacks_ = nullptr;
-  bool closed_ = false;
+  bool closed_ = false, said_wait_ = false;
 };
 
 }  // namespace

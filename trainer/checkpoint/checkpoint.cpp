@@ -132,7 +132,9 @@ void CheckpointStore::retain(CheckpointInfo& saved) {
     for (const CheckpointInfo& old :
          superseded(list_checkpoints(dir_), keep_, epoch_, saved.uuid, resumed_from_)) {
       check_owner();
-      tolerate(saved, [&] { remove_checkpoint(files_, old.path); });
+      tolerate(saved, [&] {
+        if (!is_linked(old.path)) remove_checkpoint(files_, old.path);
+      });
     }
   });
   tolerate(saved, [&] {

@@ -27,6 +27,16 @@ std::vector<std::string> names_in(const std::string& dir) {
   return names;
 }
 
+/// The folder itself, or the first thing in it, that is a link; "" for none.
+std::string link_in(const std::string& path, const std::vector<std::string>& names) {
+  std::error_code error;
+  if (fs::is_symlink(path, error)) return path;
+  for (const std::string& name : names) {
+    if (fs::is_symlink(path + "/" + name, error)) return path + "/" + name;
+  }
+  return "";
+}
+
 bool all_in(std::string_view text, std::string_view set) {
   return text.find_first_not_of(set) == std::string_view::npos;
 }
@@ -67,8 +77,15 @@ std::vector<CheckpointInfo> superseded(const std::vector<CheckpointInfo>& commit
   return gone;
 }
 
+bool is_linked(const std::string& path) { return !link_in(path, names_in(path)).empty(); }
+
 void remove_checkpoint(FileOps& files, const std::string& path) {
   std::vector<std::string> names = names_in(path);
+  if (const std::string link = link_in(path, names); !link.empty())
+    fail(ExitCode::kStorage,
+         "[checkpoint] {} is a link, so {} is kept somewhere else and was not removed. Remove the link "
+         "yourself if it is no longer needed",
+         link, path);
   const auto commit = std::find(names.begin(), names.end(), kCommitFile);
   if (commit != names.end()) {
     files.remove_file(path + "/" + kCommitFile);
@@ -87,8 +104,8 @@ std::vector<std::string> sweep_leftovers(FileOps& files, const std::string& dir,
     const std::string path = dir + "/" + name;
     const std::optional<int64_t> folder_step = step_of_folder_name(name);
     std::error_code error;
-    const bool leftover =
-        folder_step && *folder_step < step && !fs::exists(path + "/" + kCommitFile, error) && !error;
+    const bool older = folder_step && *folder_step < step && !fs::is_symlink(path, error);
+    const bool leftover = older && !fs::exists(path + "/" + kCommitFile, error) && !error && !is_linked(path);
     const bool old_hint = name.starts_with(std::string(kLatestFile) + ".tmp-");
     if (!leftover && !old_hint) continue;
     check_owner();

@@ -26,12 +26,17 @@ std::vector<CheckpointInfo> superseded(const std::vector<CheckpointInfo>& commit
                                        int64_t epoch, const std::string& saved,
                                        const std::string& resumed_from);
 
+/// Whether the folder is a link or holds one: somebody keeps the checkpoint elsewhere, and it is not ours to
+/// remove.
+bool is_linked(const std::string& path);
+
 /// COMMIT, fsync of the folder, the other files, the folder. A crash in between leaves a folder without
-/// COMMIT, which nobody loads and a later sweep removes. Throws Error (kStorage).
+/// COMMIT, which nobody loads and a later sweep removes. Throws Error (kStorage), also for a linked one, of
+/// which nothing is removed.
 void remove_checkpoint(FileOps& files, const std::string& path);
 
 /// Removes folders without COMMIT of steps below `step`, and `latest.tmp-*`: what killed processes left.
-/// Calls check_owner before each. Returns what could not be removed and why.
+/// Links are left alone. Calls check_owner before each. Returns what could not be removed and why.
 std::vector<std::string> sweep_leftovers(FileOps& files, const std::string& dir, int64_t step,
                                          const std::function<void()>& check_owner);
 

@@ -28,7 +28,14 @@ enum class Verdict { kFree, kAlive, kUnknown };
 /// The file's text; nothing when there is none.
 std::optional<std::string> read_if_there(const std::string& path) {
   std::error_code error;
-  if (!std::filesystem::exists(path, error) && !error) return {};
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::not_found) return {};
+  // Reading a pipe would wait for somebody who writes to it.
+  if (!error && status.type() != std::filesystem::file_type::regular)
+    fail(ExitCode::kUnusable,
+         "[lock] wanted {} to be a file, found {}. Remove it, or give this run another folder with "
+         "run_dir=PATH",
+         path, status.type() == std::filesystem::file_type::directory ? "a folder" : "a pipe or device");
   try {
     return read_file(path);
   } catch (const Error&) {
@@ -70,9 +77,18 @@ Verdict judge(const std::string& text, const std::optional<Owner>& owner, const 
        folder, describe(*owner), stop, path);
 }
 
+/// What the wait for a silent owner is about.
+std::string waiting_text(const std::string& path, const std::optional<Owner>& owner, double stale_s) {
+  const std::string why = owner ? fmt::format("names {}, which cannot be checked from here", describe(*owner))
+                                : std::string("is damaged or half written");
+  return fmt::format("[lock] {} {}: taking the folder if the file does not change for {:.0f} s", path, why,
+                     stale_s);
+}
+
 /// Returns the text of LOCK (or of a claim) once its owner is known to be gone, nothing when the file went
 /// away. Throws when the owner is alive.
-std::optional<std::string> wait_until_free(const std::string& path, const Owner& ours, double stale_s) {
+std::optional<std::string> wait_until_free(const std::string& path, const Owner& ours, double stale_s,
+                                           const RunLock::Waiting& waiting) {
   std::optional<std::string> text = read_if_there(path);
   std::optional<Owner> owner;
   Clock::time_point unchanged_since = Clock::now();
@@ -81,6 +97,7 @@ std::optional<std::string> wait_until_free(const std::string& path, const Owner&
     const Verdict verdict = judge(*text, owner, ours);
     if (verdict == Verdict::kFree || Seconds(Clock::now() - unchanged_since).count() >= stale_s) return text;
     if (verdict == Verdict::kAlive) fail_owned(path, owner);
+    if (waiting) waiting(waiting_text(path, owner, stale_s));
     std::this_thread::sleep_for(Seconds(std::min(1.0, stale_s / 20)));
     std::optional<std::string> now = read_if_there(path);
     if (now == text) continue;
@@ -105,6 +122,7 @@ struct RunLock::State {
   FileOps& files;
   std::string run_dir, path;
   double stale_s;
+  Waiting waiting;
   Owner owner = {};
   std::string line = {};
   std::unique_ptr<OutputFile> file = {};
@@ -115,7 +133,7 @@ struct RunLock::State {
 
   /// One attempt to become the owner; false when another process moved and all has to be looked at again.
   bool take() {
-    const std::optional<std::string> seen = wait_until_free(path, owner, stale_s);
+    const std::optional<std::string> seen = wait_until_free(path, owner, stale_s, waiting);
     const std::optional<Owner> last = seen ? owner_in(*seen, path) : std::nullopt;
     owner.epoch = 1 + std::max(last ? last->epoch : 0, newest_epoch(run_dir));
     line = owner_line(owner);
@@ -140,7 +158,7 @@ struct RunLock::State {
       file = files.create(claim);
     } catch (const Error&) {
       if (!std::filesystem::exists(claim) && read_if_there(path) == seen) throw;
-      if (wait_until_free(claim, owner, stale_s)) files.remove_file(claim);
+      if (wait_until_free(claim, owner, stale_s, waiting)) files.remove_file(claim);
       return false;
     }
     try {
@@ -179,8 +197,12 @@ struct RunLock::State {
   }
 };
 
-RunLock::RunLock(FileOps& files, const std::string& run_dir, double stale_s)
-    : state_(new State{.files = files, .run_dir = run_dir, .path = run_dir + "/LOCK", .stale_s = stale_s}) {
+RunLock::RunLock(FileOps& files, const std::string& run_dir, double stale_s, Waiting waiting)
+    : state_(new State{.files = files,
+                       .run_dir = run_dir,
+                       .path = run_dir + "/LOCK",
+                       .stale_s = stale_s,
+                       .waiting = std::move(waiting)}) {
   make_dirs(files, run_dir);
   state_->owner = this_process(0);
   int round = 0;

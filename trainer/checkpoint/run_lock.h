@@ -2,6 +2,7 @@
 // Torch-free.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -14,11 +15,17 @@ namespace tycho {
 /// owner opened, so one that comes late never marks the LOCK of its successor.
 class RunLock {
  public:
+  static constexpr double kStale_s = 60;
+  /// Called about once a second while a silent owner is watched, with a line for people that says what is
+  /// waited for. What it throws ends the wait.
+  using Waiting = std::function<void(const std::string& text)>;
+
   /// Takes the folder. A live owner is an Error (kFolderOwned) naming host, pid and job. An owner that left,
   /// that is dead (same boot, no such process), that is an earlier start of the same Slurm job, or that has
   /// not refreshed for `stale_s` seconds while we watched, is replaced and the epoch grows by one. Watching
-  /// is needed only for an owner on another machine or one that was stopped.
-  RunLock(FileOps& files, const std::string& run_dir, double stale_s = 60);
+  /// is needed only for an owner on another machine or one that was stopped. A LOCK that is not a file is an
+  /// Error (kUnusable).
+  RunLock(FileOps& files, const std::string& run_dir, double stale_s = kStale_s, Waiting waiting = {});
   ~RunLock();
   /// Grows each time the folder changes owner, above the epoch of every checkpoint in it; orders checkpoints
   /// of successive owners.

@@ -67,6 +67,8 @@ class Screen {
     // it, are drawn over, and neither makes a line longer than the screen.
     write(out + "\x1b[J\r");
   }
+  /// A line of its own, before anything is drawn.
+  void print_line(const std::string& text) { write(text + "\r\n"); }
   /// Leaves what is shown and puts the cursor below it.
   void release() {
     if (!widths_.empty()) write("\r\n");
@@ -129,6 +131,7 @@ class TerminalReporter : public Reporter {
     if (kind == "eval" && facts.at("total").get<bool>()) state_.eval_loss = facts.at("loss").get<double>();
     if (kind == "resume") state_.run.first_step = facts.at("step");
     shown_.event(kind, facts);
+    if (state_.run.run_name.empty()) return screen_.print_line(text);  // nothing is drawn yet
     const bool warning = kind == "warning" || kind == "error";
     Dated& slot = warning ? warning_ : kind == "checkpoint" ? checkpoint_ : event_;
     slot.text = warning ? fmt::format("{} {}", state_.now.step, text) : text;

@@ -110,6 +110,38 @@ TEST(Retention, SweepsOnlyOldLeftovers) {
   EXPECT_FALSE(fs::exists(dir / "latest.tmp-77"));
 }
 
+TEST(Retention, NothingIsRemovedThroughALink) {
+  const TempDir dir, archive;
+  CheckpointStore store(real_files(), dir.path(), 1, 1);
+  const CheckpointInfo moved = save_step(store, 1);
+  const std::string home = archive / fs::path(moved.path).filename().string();
+  fs::rename(moved.path, home);
+  fs::create_directory_symlink(home, moved.path);
+  // An unfinished save that somebody moved away and linked back.
+  fs::create_directories(archive / "unfinished");
+  real_files().create(archive / "unfinished/rank-00000.safetensors")->close();
+  fs::create_directory_symlink(archive / "unfinished", dir / "step-000000001.0123abcd");
+
+  for (int64_t step = 2; step <= 4; ++step) EXPECT_TRUE(save_step(store, step).warnings.empty());
+  EXPECT_EQ(steps_in(dir.path()), (Steps{4, 1}));
+  CheckpointReader(find_checkpoint(home)).verify();
+  EXPECT_TRUE(fs::exists(archive / "unfinished/rank-00000.safetensors"));
+  const Failure failure = failure_of([&] { remove_checkpoint(real_files(), moved.path); });
+  EXPECT_EQ(failure.code, ExitCode::kStorage);
+  EXPECT_TRUE(failure.says("is a link")) << failure.message;
+}
+
+TEST(Retention, ACheckpointWithALinkedShardStaysWhole) {
+  const TempDir dir, archive;
+  CheckpointStore store(real_files(), dir.path(), 1, 1);
+  const std::string shard = save_step(store, 1).path + "/rank-00000.safetensors";
+  fs::rename(shard, archive / "shard");
+  fs::create_symlink(archive / "shard", shard);
+  for (int64_t step = 2; step <= 3; ++step) EXPECT_TRUE(save_step(store, step).warnings.empty());
+  EXPECT_EQ(steps_in(dir.path()), (Steps{3, 1}));
+  EXPECT_TRUE(fs::exists(archive / "shard"));
+}
+
 TEST(Retention, WhatCannotBeRemovedIsAWarning) {
   const TempDir dir;
   CheckpointStore store(real_files(), dir.path(), 1, 1);

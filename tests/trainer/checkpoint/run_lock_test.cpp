@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -144,6 +145,46 @@ TEST(RunLock, ALockThatNobodyCanReadIsReplacedWhenItStaysSilent) {
     EXPECT_EQ(lock.epoch(), 1);
     lock.check();
   }
+}
+
+TEST(RunLock, SaysWhatItWaitsForAndTheWaitCanBeEnded) {
+  const TempDir dir;
+  write_lock(dir, "{\"torn");
+  std::vector<std::string> lines;
+  {
+    const RunLock lock(real_files(), dir.path(), 0.2,
+                       [&](const std::string& line) { lines.push_back(line); });
+  }
+  ASSERT_FALSE(lines.empty());
+  EXPECT_NE(lines[0].find(dir / "LOCK"), std::string::npos) << lines[0];
+  EXPECT_NE(lines[0].find("is damaged or half written"), std::string::npos) << lines[0];
+
+  write_lock(dir, owner_line(owner_elsewhere()));
+  struct Stopped {};
+  std::string line;
+  const double waited = seconds_of([&] {
+    EXPECT_THROW(RunLock(real_files(), dir.path(), 60,
+                         [&](const std::string& text) {
+                           line = text;
+                           throw Stopped();
+                         }),
+                 Stopped);
+  });
+  EXPECT_LT(waited, 30);
+  EXPECT_NE(line.find("process 4711 on host n3"), std::string::npos) << line;
+}
+
+TEST(RunLock, ALockThatIsNotAFileIsAnErrorAtOnce) {
+  const TempDir dir;
+  ASSERT_EQ(::mkfifo((dir / "LOCK").c_str(), 0600), 0);
+  Failure failure = failure_of([&] { RunLock lock(real_files(), dir.path()); });
+  EXPECT_EQ(failure.code, ExitCode::kUnusable);
+  EXPECT_TRUE(failure.says("found a pipe or device")) << failure.message;
+  fs::remove(dir / "LOCK");
+  fs::create_directory(dir / "LOCK");
+  failure = failure_of([&] { RunLock lock(real_files(), dir.path()); });
+  EXPECT_EQ(failure.code, ExitCode::kUnusable);
+  EXPECT_TRUE(failure.says("found a folder")) << failure.message;
 }
 
 TEST(RunLock, TheLoserNoticesAndItsHeartbeatsMarkNobodyElse) {
