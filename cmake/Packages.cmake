@@ -14,6 +14,12 @@ find_library(TINFO tinfo REQUIRED)
 add_library(Readline::Readline INTERFACE IMPORTED GLOBAL)
 target_include_directories(Readline::Readline SYSTEM INTERFACE ${READLINE_INCLUDE_DIR})
 target_link_libraries(Readline::Readline INTERFACE ${READLINE_STATIC} ${TINFO})
+# Static for the same reason.
+find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
+find_library(RE2_STATIC libre2.a REQUIRED)
+add_library(RE2::RE2 INTERFACE IMPORTED GLOBAL)
+target_include_directories(RE2::RE2 SYSTEM INTERFACE ${RE2_INCLUDE_DIR})
+target_link_libraries(RE2::RE2 INTERFACE ${RE2_STATIC} Threads::Threads)
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)  # headers only
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <typeinfo>
 
 namespace tycho {
@@ -12,6 +13,9 @@ namespace {
 
 const char* const kErrorMeta = "tycho.error";
 const char* const kArrayMeta = "tycho.array";
+/// Error objects and their exit codes, kept where no recipe can reach: fields of an object are anybody's to
+/// set.
+const char* const kExitCodes = "tycho.exit_codes";
 constexpr int kMaxDepth = 64;
 
 const char* code_name(ExitCode code) {
@@ -55,14 +59,19 @@ int with_trace(lua_State* L) {
     push_error(L, text != nullptr ? text : "an error that is not text", ExitCode::kFailure);
     lua_replace(L, 1);
   }
+  lua_pushliteral(L, "trace");
   luaL_traceback(L, L, nullptr, 1);
-  lua_setfield(L, 1, "trace");
+  lua_rawset(L, 1);
   lua_settop(L, 1);
   return 1;
 }
 
 std::string field_text(lua_State* L, int index, const char* key) {
-  lua_getfield(L, index, key);
+  // Raw: outside of a protected call, a metamethod of the table that raises would end the process.
+  lua_pushvalue(L, index);
+  lua_pushstring(L, key);
+  lua_rawget(L, -2);
+  lua_remove(L, -2);
   const char* text = lua_tostring(L, -1);
   std::string copy = text != nullptr ? text : "";
   lua_pop(L, 1);
@@ -79,10 +88,9 @@ Error pop_error(lua_State* L, bool trace) {
   }
   std::string message = field_text(L, -1, "message");
   if (trace) message += "\n" + field_text(L, -1, "trace");
-  lua_getfield(L, -1, "exit");
-  const auto code = lua_isnumber(L, -1) ? static_cast<ExitCode>(lua_tointeger(L, -1)) : ExitCode::kFailure;
-  lua_pop(L, 2);
-  return Error(message, code);
+  const std::optional<ExitCode> code = exit_of(L, -1);
+  lua_pop(L, 1);
+  return Error(message, code.value_or(ExitCode::kFailure));
 }
 
 Json read_number(double x) {
@@ -177,7 +185,11 @@ LuaState::LuaState(size_t max_bytes)
   lua_pushcfunction(L, error_text);
   lua_setfield(L, -2, "__tostring");
   luaL_newmetatable(L, kArrayMeta);
-  lua_pop(L, 2);
+  luaL_newmetatable(L, kExitCodes);
+  set_field(L, "__mode", "k");
+  lua_pushvalue(L, -1);
+  lua_setmetatable(L, -2);
+  lua_pop(L, 3);
 }
 
 void push_error(lua_State* L, const std::string& message, ExitCode code, const ErrorDetail& detail) {
@@ -192,6 +204,27 @@ void push_error(lua_State* L, const std::string& message, ExitCode code, const E
   if (!where.empty()) set_field(L, "where", where);
   luaL_getmetatable(L, kErrorMeta);
   lua_setmetatable(L, -2);
+  set_exit(L, code);
+}
+
+std::optional<ExitCode> exit_of(lua_State* L, int index) {
+  if (!lua_istable(L, index)) return {};
+  lua_pushvalue(L, index);
+  luaL_getmetatable(L, kExitCodes);
+  lua_insert(L, -2);
+  lua_rawget(L, -2);
+  std::optional<ExitCode> code;
+  if (lua_isnumber(L, -1)) code = static_cast<ExitCode>(lua_tointeger(L, -1));
+  lua_pop(L, 2);
+  return code;
+}
+
+void set_exit(lua_State* L, ExitCode code) {
+  luaL_getmetatable(L, kExitCodes);
+  lua_pushvalue(L, -2);
+  lua_pushinteger(L, static_cast<int>(code));
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
 }
 
 std::string cause_text(const std::exception& error) {

@@ -3,6 +3,7 @@
 #include <exception>
 #include <lua.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "trainer/base/error.h"
@@ -56,6 +57,11 @@ struct ErrorDetail {
 /// Pushes an error object: a table with code ("E_RECIPE"), exit (number), message, where (file:line of the
 /// nearest recipe frame, or nil), hint and cause (or nil) and a __tostring.
 void push_error(lua_State* L, const std::string& message, ExitCode code, const ErrorDetail& detail = {});
+
+/// The exit code of an error object that Tycho made; nothing for any other value, whatever fields it has.
+std::optional<ExitCode> exit_of(lua_State* L, int index);
+/// Makes the table on top of the stack an error object with this exit code.
+void set_exit(lua_State* L, ExitCode code);
 
 /// Type and text of an exception.
 std::string cause_text(const std::exception& error);

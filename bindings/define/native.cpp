@@ -285,6 +285,24 @@ int commands_of(lua_State* L) {
   });
 }
 
+/// exit_of(raised) -> the exit code of an error object that Tycho made | nil
+int exit_of_raised(lua_State* L) {
+  const std::optional<ExitCode> code = exit_of(L, 1);
+  if (!code) return 0;
+  lua_pushinteger(L, static_cast<int>(*code));
+  return 1;
+}
+
+/// with_exit(table, code) -> the table, now an error object; without a code the table as it is
+int with_exit(lua_State* L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  const bool has_code = !lua_isnoneornil(L, 2);
+  const auto code = static_cast<ExitCode>(has_code ? luaL_checkinteger(L, 2) : 0);
+  lua_settop(L, 1);
+  if (has_code) set_exit(L, code);
+  return 1;
+}
+
 /// sweep_schema() -> what t.sweep checks against
 int sweep_schema(lua_State* L) {
   return protect(L, [&] {
@@ -317,7 +335,9 @@ int load_native(lua_State* L) {
                                   {"absent", absent},
                                   {"uniform", uniform},
                                   {"applied_commands", commands_of},
-                                  {"sweep_schema", sweep_schema}};
+                                  {"sweep_schema", sweep_schema},
+                                  {"exit_of", exit_of_raised},
+                                  {"with_exit", with_exit}};
     lua_newtable(L);
     for (const luaL_Reg& function : functions) {
       lua_pushcfunction(L, function.func);

@@ -1,5 +1,6 @@
 -- What operators type into a running run: `tycho attach`, `tycho ctl`, and files in ctl/.
 local eval = require "tycho.repl.eval"
+local native = require "tycho.native"
 local schema = require "tycho.schema"
 local show = require "tycho.repl.show"
 
@@ -67,7 +68,7 @@ function M.evaluate(made, code, ctx, on_error)
   session.sites.forced = before
   if not results[1] then
     out[#out + 1] = results[2].message
-    error({ message = table.concat(out, "\n"), exit = results[2].exit }, 0)
+    error(native.with_exit({ message = table.concat(out, "\n") }, native.exit_of(results[2])), 0)
   end
   local values = {}
   for i = 2, results.n do values[#values + 1] = show.value(results[i]) end

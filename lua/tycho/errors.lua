@@ -9,6 +9,13 @@ local kYield = "attempt to yield across C-call boundary"
 local kYieldHere = "coroutine.yield gives back to coroutine.resume, and nothing resumed this: a function that Tycho calls "
   .. "runs to its end, and keeps what it goes on with later in its state"
 
+-- Whether this is an error of Tycho's own that no recipe may catch or report as its problem. What a recipe raises is
+-- never one, whatever fields it has.
+function M.ends_run(raised)
+  local exit = native.exit_of(raised)
+  return exit ~= nil and exit ~= native.exit_recipe
+end
+
 local Own = { __tostring = function(raised) return raised.code .. "  " .. raised.message end, __metatable = "error" }
 
 -- Without addresses: they differ from run to run. What t.fail raises begins with its code.
@@ -34,7 +41,7 @@ local function fail(session)
       session:refuse("fail", 't.fail wants a code and a text: t.fail("E_DATA", "no file %s", name)')
     end
     local message = select("#", ...) > 0 and session.env.string.format(text, ...) or text
-    error(setmetatable({ code = code, message = message, where = place(2), exit = native.exit_recipe }, Own), 0)
+    error(native.with_exit(setmetatable({ code = code, message = message, where = place(2) }, Own), native.exit_recipe), 0)
   end
 end
 
@@ -50,9 +57,7 @@ end
 local function outcome(session, ok, ...)
   if ok then return true, ... end
   local raised = ...
-  if raised == session.stop_mark or type(raised) == "table" and raised.exit and raised.exit ~= native.exit_recipe then
-    error(raised, 0)
-  end
+  if raised == session.stop_mark or M.ends_run(raised) then error(raised, 0) end
   return false, as_object(raised)
 end
 

@@ -1,5 +1,6 @@
 -- key:=expression. Expressions that read the recipe are computed when it is finished; then it runs again with what they
 -- gave, until nothing changes: so everything that depends on them follows.
+local errors = require "tycho.errors"
 local native = require "tycho.native"
 local node_of = require "tycho.node"
 local schema = require "tycho.schema"
@@ -41,7 +42,7 @@ end
 
 local function report(session, place, raised)
   if raised == session.stop_mark then return end
-  if type(raised) == "table" and raised.exit and raised.exit ~= native.exit_recipe then error(raised, 0) end
+  if errors.ends_run(raised) then error(raised, 0) end
   session:problem(site_of.problem(place.absolute.site, "value", session.without_place(raised)))
 end
 

@@ -1,4 +1,5 @@
 -- t.lazy values: functions of the finished recipe, called once each, in any order that they need of each other.
+local native = require "tycho.native"
 local node_of = require "tycho.node"
 local schema = require "tycho.schema"
 local site_of = require "tycho.site"
@@ -36,7 +37,7 @@ function M.resolve(self, node, key)
   end
   node.state[key] = "invalid"
   if value == self.stop_mark then return end
-  if type(value) == "table" and value.exit then error(value, 0) end
+  if native.exit_of(value) then error(value, 0) end
   self:problem(site_of.problem(lazy.site, "value", ("%s: its function failed: %s"):format(path, self.without_place(value))))
 end
 

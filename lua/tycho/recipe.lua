@@ -265,7 +265,7 @@ local function run_checks(self)
   for _, check in ipairs(self.checks) do
     local ok, held, message = pcall(check.fn, self.root.proxy)
     if not ok and held ~= kUndecided then
-      if type(held) == "table" and held.exit then error(held, 0) end
+      if native.exit_of(held) then error(held, 0) end
       if held ~= self.stop_mark then
         self:problem(site_of.problem(check.site, "key", ('check "%s" failed: %s'):format(check.name,
           self.without_place(held))))

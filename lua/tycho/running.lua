@@ -1,6 +1,7 @@
 -- The recipe while its run trains: calls the functions of its callbacks and schedules. C++ decides when.
 local attached = require "tycho.attached"
 local errors = require "tycho.errors"
+local native = require "tycho.native"
 local node_of = require "tycho.node"
 local plain = require "tycho.plain"
 local ready = require "tycho.ready_callbacks"
@@ -56,7 +57,7 @@ local function on_error(raised, fn)
   if hint and not text:find("did you mean", 1, true) then text = text .. "; " .. hint end
   local at = type(raised) == "table" and raised.where or place() or fn and begin_of(fn)
   if at and not text:find(at, 1, true) then text = at .. ": " .. text end
-  return { message = text, exit = type(raised) == "table" and raised.exit or nil }
+  return native.with_exit({ message = text }, native.exit_of(raised))
 end
 
 local called, called_with   -- the function that runs, and its argument

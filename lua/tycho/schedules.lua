@@ -18,7 +18,7 @@ end
 local function value_at(self, fn, step, total, warmup)
   local ok, value = pcall(fn, moment(step, total, warmup))
   if not ok then
-    if type(value) == "table" and value.exit then error(value, 0) end
+    if native.exit_of(value) then error(value, 0) end
     if value == self.stop_mark then return nil end   -- said where it happened
     return nil, ("failed at step %d: %s"):format(step, self.without_place(value))
   end

@@ -86,7 +86,7 @@ end
 -- Turns what a recipe raised into a problem at the line that raised it. Errors of the host pass untouched.
 local function on_error(session, raised)
   if raised == session.stop_mark then return raised end
-  if type(raised) == "table" and raised.exit and raised.exit ~= native.exit_recipe then return raised end
+  if errors.ends_run(raised) then return raised end
   local file, line = site_of.caller(session.sites)
   local text = errors.text(raised)
   if file then text = text:gsub("^[^\n]-:" .. line .. ": ", "") end

@@ -43,6 +43,13 @@ describe("what is raised", function()
       'check "c" failed: error was given no text but  { 1, f = function }'
   end)
 
+  it("cannot choose an exit code", function()
+    expect(report(whole "error { message = 'mine', exit = 0 }")).to_contain "recipes/x.lua:5: mine"
+    expect(report(whole "t.try(function() error { message = 'kept', exit = 143 } end) r.sed = 1")).to_contain "sed"
+    expect(report(whole "r:check('c', function() error { message = 'mine', exit = 0 } end)")).to_contain
+      'check "c" failed: mine'
+  end)
+
   it("is told in the words of recipes when a function yields", function()
     local text = report(whole "coroutine.yield()")
     expect(text).to_contain "recipes/x.lua:5"

@@ -1,32 +1,52 @@
-// The one source that has <regex>.
+// The one source that has RE2: time and memory grow linearly with the text, whatever the pattern.
 #include "trainer/base/regex.h"
 
-#include <regex>
+#include <re2/re2.h>
 
 namespace tycho {
+namespace {
+
+constexpr size_t kMaxPatternBytes = 4096;
+constexpr int64_t kMaxMemoryBytes = int64_t{8} << 20;
+
+re2::RE2::Options quiet_options() {
+  re2::RE2::Options options;
+  options.set_log_errors(false);
+  options.set_max_mem(kMaxMemoryBytes);
+  return options;
+}
+
+}  // namespace
 
 struct Regex::Compiled {
-  std::regex regex;
+  explicit Compiled(const std::string& text) : regex(text, quiet_options()) {}
+  re2::RE2 regex;
 };
 
 Regex::Regex(const std::string& text) {
-  try {
-    compiled_ = std::make_shared<const Compiled>(Compiled{std::regex(text)});
-  } catch (const std::regex_error& error) {
-    problem_ = error.what();
+  if (text.size() > kMaxPatternBytes) {
+    problem_ = "it is longer than " + std::to_string(kMaxPatternBytes) + " bytes";
+    return;
   }
+  auto compiled = std::make_shared<const Compiled>(text);
+  if (compiled->regex.ok())
+    compiled_ = std::move(compiled);
+  else
+    problem_ = compiled->regex.error();
 }
 
 bool Regex::is_found_in(const std::string& text) const {
-  return compiled_ != nullptr && std::regex_search(text, compiled_->regex);
+  return compiled_ != nullptr && re2::RE2::PartialMatch(text, compiled_->regex);
 }
 
 bool Regex::matches_all_of(const std::string& text) const {
-  return compiled_ != nullptr && std::regex_match(text, compiled_->regex);
+  return compiled_ != nullptr && re2::RE2::FullMatch(text, compiled_->regex);
 }
 
 std::string Regex::replaced_in(const std::string& text, const std::string& by) const {
-  return compiled_ == nullptr ? text : std::regex_replace(text, compiled_->regex, by);
+  std::string result = text;
+  if (compiled_ != nullptr) re2::RE2::GlobalReplace(&result, compiled_->regex, by);
+  return result;
 }
 
 }  // namespace tycho

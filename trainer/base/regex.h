@@ -1,5 +1,5 @@
-// Regular expressions, ECMAScript's as std::regex has them: compiled in one place, since <regex> costs every
-// source that has it seconds of its build.
+// Regular expressions in RE2's syntax: Python's without lookaround and backreferences, so that no pattern
+// takes more than linear time. (https://github.com/google/re2/wiki/Syntax)
 #pragma once
 #include <memory>
 #include <string>
@@ -9,14 +9,15 @@ namespace tycho {
 /// May be copied, and used from any thread.
 class Regex {
  public:
-  /// A text that is no regular expression matches nothing, and problem() says why.
+  /// A text that is not a regular expression, or one longer than 4096 bytes, matches nothing, and problem()
+  /// says why.
   explicit Regex(const std::string& text);
 
-  /// "" when there is none.
+  /// Empty when the pattern is valid.
   const std::string& problem() const { return problem_; }
   bool is_found_in(const std::string& text) const;
   bool matches_all_of(const std::string& text) const;
-  /// `text` with every place where it is found replaced.
+  /// `text` with every match replaced; \1 to \9 in `by` stand for groups.
   std::string replaced_in(const std::string& text, const std::string& by) const;
 
  private:

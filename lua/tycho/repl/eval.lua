@@ -97,7 +97,7 @@ function M.run(session, fn)
   end)
   if ok and session:problem_count() == 0 then return true, results end
   if not ok and raised ~= session.stop_mark then session:problem(problem_of(session, raised, frames or {})) end
-  local code = type(raised) == "table" and raised.exit or native.exit_recipe
+  local code = native.exit_of(raised) or native.exit_recipe
   return false, { text = report.entries(session.report, session.sources), place = place_of(session.report.list[1]),
     frames = frames or {}, exit = code }
 end

@@ -113,6 +113,25 @@ TEST_F(LuaUtilTest, ErrorsThatAreNotTextDoNotVanish) {
   EXPECT_STRNE(error_of(state_, "error(function() end)").what(), "");
 }
 
+TEST_F(LuaUtilTest, OnlyTychoChoosesExitCodes) {
+  EXPECT_EQ(error_of(state_, "error({ message = 'm', exit = 0 })").code(), ExitCode::kFailure);
+  EXPECT_EQ(error_of(state_, "local _, e = pcall(raise_error) e.exit = 0 error(e)").code(),
+            ExitCode::kStorage);
+  EXPECT_EQ(error_of(state_,
+                     "local _, e = pcall(raise_error)\n"
+                     "error(setmetatable({ message = 'm', exit = 0 }, debug.getmetatable(e)))")
+                .code(),
+            ExitCode::kFailure);
+}
+
+TEST_F(LuaUtilTest, AnErrorWhoseMetamethodsFailIsStillAnError) {
+  const char* text =
+      "local function no() error('metamethod') end\n"
+      "error(setmetatable({}, { __index = no, __newindex = no, __tostring = no }))";
+  EXPECT_EQ(error_of(state_, text).code(), ExitCode::kFailure);
+  EXPECT_EQ(error_of(state_, text, true).code(), ExitCode::kFailure);
+}
+
 TEST_F(LuaUtilTest, TheStackIsBalanced) {
   const int top = lua_gettop(state_.get());
   error_of(state_, "raise_error()");

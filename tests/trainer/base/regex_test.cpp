@@ -24,5 +24,21 @@ TEST(Regex, ATextThatIsNoneMatchesNothingAndSaysWhy) {
   EXPECT_EQ(broken.replaced_in("same", "x"), "same");
 }
 
+// std::regex took exponential time for the first, and overflowed the stack with the second.
+TEST(Regex, NoPatternTakesMoreThanLinearTime) {
+  const std::string many(100'000, 'a');
+  EXPECT_FALSE(Regex("^(a+)+$").is_found_in(many + "!"));
+  EXPECT_TRUE(Regex("^(a|b)*$").is_found_in(many));
+  EXPECT_FALSE(Regex("(x+x+)+y").is_found_in(std::string(100'000, 'x')));
+}
+
+TEST(Regex, RefusesPatternsThatAreTooLongOrTooBig) {
+  EXPECT_NE(Regex(std::string(5000, 'a')).problem().find("longer than"), std::string::npos);
+  const Regex big("((a{1000}){1000}){1000}");
+  EXPECT_NE(big.problem(), "");
+  EXPECT_FALSE(big.is_found_in("a"));
+  EXPECT_NE(Regex("(?=lookahead)").problem(), "");
+}
+
 }  // namespace
 }  // namespace tycho
