@@ -58,9 +58,13 @@ TEST_F(ShippedRecipesTest, PlanWhatIsPublished) {
 
 TEST_F(ShippedRecipesTest, GiveCheckNothingToWarnOf) {
   int count = 0;
+  for (const char* data : {"data", "runs/demo-data"}) {  // where the recipes expect them
+    std::filesystem::create_directories(folder_ / data);
+    write("{}", std::string(data) + "/tokenizer.json");
+  }
   for (const auto& entry : std::filesystem::recursive_directory_iterator(TYCHO_SOURCE_DIR "/recipes")) {
     if (entry.path().extension() != ".lua") continue;
-    const Outcome checked = shell("tycho check " + entry.path().string());
+    const Outcome checked = here("tycho check " + entry.path().string());
     EXPECT_EQ(checked.output.find("warning:"), std::string::npos) << checked.output;
     ++count;
   }
