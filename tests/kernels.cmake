@@ -6,7 +6,7 @@ tycho_test(kernels_test TORCH
           ${folder}/attention_test.cpp ${folder}/bias_test.cpp ${folder}/clamp_test.cpp
           ${folder}/cross_entropy_test.cpp ${folder}/dropout_test.cpp ${folder}/layer_norm_test.cpp
           ${folder}/embedding_test.cpp ${folder}/grad_norm_test.cpp ${folder}/kernel_table_test.cpp ${folder}/matmul_test.cpp
-          ${folder}/optimizer_steps_test.cpp ${folder}/packed_documents_test.cpp ${folder}/product_attention_test.cpp
+          ${folder}/normal_numbers_test.cpp ${folder}/optimizer_steps_test.cpp ${folder}/packed_documents_test.cpp ${folder}/product_attention_test.cpp
           ${folder}/rms_norm_test.cpp ${folder}/rope_test.cpp ${folder}/rope_frequencies_test.cpp ${folder}/temperature_test.cpp
   LIBS kernels)
 tycho_test(simd_test SOURCES ${folder}/simd_test.cpp LIBS kernels_cpu)

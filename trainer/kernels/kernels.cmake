@@ -4,7 +4,7 @@ set(cpu_kernels kernels/cpu/activation.cpp kernels/cpu/adamw_step.cpp kernels/cp
                 kernels/cpu/attention_backward.cpp kernels/cpu/bias.cpp kernels/cpu/clamp.cpp
                 kernels/cpu/cross_entropy.cpp kernels/cpu/dropout.cpp kernels/cpu/embedding.cpp kernels/cpu/flat.cpp
                 kernels/cpu/layer_norm.cpp kernels/cpu/lion_step.cpp
-                kernels/cpu/matmul.cpp kernels/cpu/muon_step.cpp kernels/cpu/rms_norm.cpp kernels/cpu/rope.cpp
+                kernels/cpu/matmul.cpp kernels/cpu/muon_step.cpp kernels/cpu/normal_numbers.cpp kernels/cpu/rms_norm.cpp kernels/cpu/rope.cpp
                 kernels/cpu/sgd_step.cpp kernels/cpu/temperature.cpp kernels/cpu/direct_matmul.cpp kernels/cpu/table.cpp)
 tycho_library(kernels_cpu ALONE
   SOURCES ${cpu_kernels} kernels/cpu/parallel.cpp kernels/cpu/thread_pool.cpp
