@@ -212,6 +212,11 @@ struct KernelTable {
                     Stream) = nullptr;
   void (*attention_backward)(AttentionShape, ScoreRules, Dtype, const void* qkv, const void* out,
                              const float* log_sum_exp_BHT, const void* dout, void* dqkv, Stream) = nullptr;
+
+  /// out [4 groups]: the numbers of counters first_counter, first_counter + 1, ... to the bit
+  /// (base/normal_numbers.h). By the calling thread alone.
+  void (*normal_numbers)(int64_t groups, uint64_t key, uint64_t first_counter, double std,
+                         float* out) = nullptr;
 };
 
 /// Names of the entries, each once: what declares, fills and checks tables is made from these lists.
@@ -225,8 +230,8 @@ struct KernelTable {
   X(embedding_backward_workspace) X(position_gradient) X(cross_entropy) X(adamw_step) \
   X(lion_step) X(sgd_step) X(muon_momentum) X(add_update) X(sum_of_squares) X(cast) X(add_to_fp32)
 // clang-format on
-/// Only on the CPU: a GPU's products and attention are ATen's.
-#define TYCHO_CPU_ONLY_KERNELS(X) X(matmul) X(attention) X(attention_backward)
+/// Only on the CPU: a GPU's products and attention are ATen's, and its first weights come from the CPU.
+#define TYCHO_CPU_ONLY_KERNELS(X) X(matmul) X(attention) X(attention_backward) X(normal_numbers)
 
 /// Declares the kernel of that entry in the namespace around it.
 #define TYCHO_DECLARE_KERNEL(name) std::remove_pointer_t<decltype(KernelTable::name)> name;

@@ -4,7 +4,7 @@ set(cpu_kernels kernels/cpu/activation.cpp kernels/cpu/adamw_step.cpp kernels/cp
                 kernels/cpu/attention_backward.cpp kernels/cpu/bias.cpp kernels/cpu/clamp.cpp
                 kernels/cpu/cross_entropy.cpp kernels/cpu/dropout.cpp kernels/cpu/embedding.cpp kernels/cpu/flat.cpp
                 kernels/cpu/layer_norm.cpp kernels/cpu/lion_step.cpp
-                kernels/cpu/matmul.cpp kernels/cpu/muon_step.cpp kernels/cpu/rms_norm.cpp kernels/cpu/rope.cpp
+                kernels/cpu/matmul.cpp kernels/cpu/muon_step.cpp kernels/cpu/normal_numbers.cpp kernels/cpu/rms_norm.cpp kernels/cpu/rope.cpp
                 kernels/cpu/sgd_step.cpp kernels/cpu/temperature.cpp kernels/cpu/direct_matmul.cpp kernels/cpu/table.cpp)
 list(TRANSFORM cpu_kernels PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE cpu_kernel_paths)
 set_property(GLOBAL PROPERTY TYCHO_CPU_KERNELS ${cpu_kernel_paths})  # the tests compile them once more

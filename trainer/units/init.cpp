@@ -6,26 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
+#include "trainer/base/normal_numbers.h"
 #include "trainer/base/philox.h"
+#include "trainer/kernels/kernel_table.h"
 
 namespace tycho {
 namespace {
-
-// One counter gives four words, and by Box-Muller four normal numbers. Done in double: the last bit then does
-// not depend on which vector unit the compiler found.
-void four_normals(uint64_t key, uint64_t counter, double std, float out[4]) {
-  const auto words = philox(key, counter);
-  for (int pair = 0; pair < 2; ++pair) {
-    const double u = (static_cast<double>(words[static_cast<size_t>(2 * pair)]) + 1.0) * 0x1p-32;  // (0, 1]
-    const double angle =
-        2.0 * std::numbers::pi * static_cast<double>(words[static_cast<size_t>(2 * pair + 1)]) * 0x1p-32;
-    const double radius = std * std::sqrt(-2.0 * std::log(u));
-    out[2 * pair] = static_cast<float>(radius * std::cos(angle));
-    out[2 * pair + 1] = static_cast<float>(radius * std::sin(angle));
-  }
-}
 
 /// Normal numbers; those beyond three deviations are drawn again from the next of a row of streams.
 void four_cut_normals(uint64_t key, uint64_t counter, double std, float out[4]) {
@@ -62,11 +49,23 @@ void draw_four(const Init& init, uint64_t key, uint64_t counter, float out[4]) {
 
 void draw_init(const ParamSpec& spec, uint64_t seed, int64_t begin, int64_t count, float* out) {
   const uint64_t key = stream_key(seed, spec.name);
-  for (int64_t i = begin; i < begin + count;) {
-    float values[4];
-    draw_four(spec.init, key, static_cast<uint64_t>(i / 4), values);
-    for (int64_t k = i % 4; k < 4 && i < begin + count; ++k, ++i) out[i - begin] = values[k];
+  const int64_t end = begin + count;
+  int64_t i = begin;
+  const auto draw_until = [&](int64_t stop) {
+    while (i < stop) {
+      float values[4];
+      draw_four(spec.init, key, static_cast<uint64_t>(i / 4), values);
+      for (int64_t k = i % 4; k < 4 && i < stop; ++k, ++i) out[i - begin] = values[k];
+    }
+  };
+  if (spec.init.kind == Init::Kind::kNormal) {
+    draw_until(std::min(end, (begin + 3) / 4 * 4));
+    const int64_t groups = (end - i) / 4;
+    cpu_kernels().normal_numbers(groups, key, static_cast<uint64_t>(i / 4), spec.init.scale,
+                                 out + (i - begin));
+    i += 4 * groups;
   }
+  draw_until(end);
 }
 
 void initialise(FlatUnit& unit, uint64_t seed) {

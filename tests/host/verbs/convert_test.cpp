@@ -56,6 +56,26 @@ TEST_F(ConvertTest, ARecipeTakesTheModelOfAFolder) {
   EXPECT_CONTAINS(shown.output, "\"llama3\"");
 }
 
+TEST_F(ConvertTest, ARecipeTakesTheTokenizerBesideTheWeightsUnlessItNamesOne) {
+  std::filesystem::copy(kLlama, folder_ / "hf", std::filesystem::copy_options::recursive);
+  write(whole("r.model = t.model.hf { path = \"hf\" }\nr.seq_len = 16\n"));
+  const auto tokenizer_of = [&](const std::string& arguments) {
+    const Outcome shown = here("tycho config x.lua tokenizer --json " + arguments);
+    EXPECT_EQ(shown.code, 0) << shown.output;
+    return shown.output;
+  };
+  EXPECT_EQ(tokenizer_of("").find("hf/tokenizer.json"), std::string::npos) << "there is none yet";
+  ASSERT_EQ(here("echo some words and words > words.txt && tycho tokenizer train words.txt --vocab-size 257 "
+                 "--out hf/tokenizer.json")
+                .code,
+            0);
+  EXPECT_CONTAINS(tokenizer_of(""), "hf/tokenizer.json");
+  write("{}", "mine.json");
+  EXPECT_CONTAINS(tokenizer_of("tokenizer=mine.json"), "mine.json");
+  write("{}", "hf/tokenizer.json");
+  EXPECT_EQ(tokenizer_of("").find("hf/tokenizer.json"), std::string::npos) << "one that cannot be used";
+}
+
 TEST_F(ConvertTest, ARecipeMayTakeTheArchitectureAlone) {
   write(whole("r.model = t.model.hf { path = \"" + kLlama + "\", pretrained = false }\nr.seq_len = 16\n"));
   const Outcome shown = here("tycho config x.lua --changed");

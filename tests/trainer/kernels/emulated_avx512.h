@@ -54,6 +54,13 @@ TYCHO_EMULATION __m512 min_ps(__mmask16 mask, __m512 a, __m512 b) {
   return least;
 }
 
+TYCHO_EMULATION __m512d sqrt_pd(__mmask8 mask, __m512d x) {
+  __m512d root = {};
+  for (int i = 0; i < 8; ++i)
+    if (mask >> i & 1) root[i] = __builtin_sqrt(x[i]);
+  return root;
+}
+
 TYCHO_EMULATION __m512i mul_epu32(__mmask8 mask, __m512i a, __m512i b) {
   U64x8 product = ((U64x8)a & 0xffffffffu) * ((U64x8)b & 0xffffffffu);
   for (int i = 0; i < 8; ++i)
@@ -170,6 +177,7 @@ static inline void tile_dpbf16ps(int sums, int a, int b) {
 #define _mm512_maskz_cvtepi32_epi16 tycho_emulation::cvtepi32_epi16
 #define _mm512_maskz_max_ps tycho_emulation::max_ps
 #define _mm512_maskz_min_ps tycho_emulation::min_ps
+#define _mm512_maskz_sqrt_pd tycho_emulation::sqrt_pd
 #define _mm512_maskz_mul_epu32 tycho_emulation::mul_epu32
 #define _mm512_dpbf16_ps tycho_emulation::dpbf16_ps
 #undef _tile_loadconfig
