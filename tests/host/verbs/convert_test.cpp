@@ -58,7 +58,7 @@ TEST_F(ConvertTest, ARecipeTakesTheModelOfAFolder) {
 
 TEST_F(ConvertTest, ARecipeTakesTheTokenizerBesideTheWeightsUnlessItNamesOne) {
   std::filesystem::copy(kLlama, folder_ / "hf", std::filesystem::copy_options::recursive);
-  write(whole("r.model = t.model.hf { path = \"hf\" }\nr.seq_len = 16\n"));
+  write(whole("r.model = t.model.hf { path = \"hf\", vocab_size = 512 }\nr.seq_len = 16\n"));
   const auto tokenizer_of = [&](const std::string& arguments) {
     const Outcome shown = here("tycho config x.lua tokenizer --json " + arguments);
     EXPECT_EQ(shown.code, 0) << shown.output;
