@@ -53,7 +53,7 @@ local function take_tokenizer(self)
   if type(weights) ~= "string" or weights == "" or was_given(self, "tokenizer") then return end
   local path = native.tokenizer_beside(weights, model.values.vocab_size)
   if path then
-    write.set(self.root, "tokenizer", path, history.site(self, "model.weights") or self.site, "default")
+    write.set(self.root, "tokenizer", path, history.site(self, "model.weights") or self.site, "recipe")
   end
 end
 
