@@ -57,6 +57,14 @@ ready() {
   echo "no prompt"; screen | grep -v '^$' | tail -40; echo "$passed passed, 1 failed" >"$TYCHO_RESULT"; exit 1
 }
 enter() { ready; tm send-keys -l -- "$1"; tm send-keys Enter; }
+# Waits for the checkpoint of a step: it is written while training goes on, and only a whole one can be loaded.
+committed() {
+  local i
+  for ((i = 0; i < 300; i++)); do
+    if compgen -G "runs/*/checkpoints/step-0*$1.*/COMMIT" >/dev/null; then return; fi
+    sleep 0.1
+  done
+}
 # Types, asks for completion, waits for what it makes of the line and leaves the line.
 complete() { ready; tm send-keys -l -- "$1"; tm send-keys Tab; see "$2"; tm send-keys C-c; }
 
@@ -81,6 +89,7 @@ enter 'opt:set_lr(3e-4)';                    see 'opt:set_lr: opt is read-only';
 enter 'cmd.set_lr(3e-4); trainer:step(2)';    see '^  set_lr\(0.0003\) by repl$'
 see '^  22/60 ba  .*lr 3e-4 \(schedule says [0-9.e-]+; pinned by repl, cmd.set_lr\(nil\) releases\)'
 enter 'cmd.save("here"); trainer:step(1)';   see '^  23/60 ba .*pinned by repl'
+committed 22
 enter 'ckpt:load("here")';                   see 'resumed from step 22'; see 'step = 22'
 enter 'cmd.set_lr(nil); trainer:step(1)';    see '^  23/60 ba  loss [0-9.]+  lr [0-9.e-]+  grad'
 enter ':prof trainer:step(1)';               see '1 x  ProfilerStep#24'; see '^  trace: .*/rank0.steps-24-24.pt.trace.json'
