@@ -26,7 +26,7 @@ const VerbSpec kDataSpec = {
      {"field", "convert: field of a JSONL line that holds the text.", "NAME", "text"},
      {"bos-text", "convert: text before every document.", "TEXT", ""},
      {"eos-text", "convert: text after every document.", "TEXT", ""},
-     {"no-separator", "convert: let documents run into one another."},
+     {"no-separator", "convert: join documents without a token between them."},
      {"no-added-tokens", "convert: leave out what the tokenizer's own encoding puts around a text."},
      {"keep-newlines", "convert: leave CR and CR LF in text files; else they become LF."},
      {"no-wrap", "convert: drop the rest of a document that a sample has no room for."},

@@ -173,9 +173,8 @@ TokenPacker::Rules make_rules(const ConvertOptions& options, const Tokenizer& to
       has_many_documents(files)) {
     const std::string eos = find_eos_token(tokenizer);
     fail(ExitCode::kUsage,
-         "[data] nothing would separate the documents: add --eos-text '{}'{}, or --no-separator if they "
-         "shall run into "
-         "one another",
+         "[data] nothing would separate the documents: add --eos-text '{}'{}, or --no-separator to "
+         "join them without one",
          eos.empty() ? "TOKEN" : eos, eos.empty() ? " with a special token of this tokenizer" : "");
   }
   for (const auto& [name, text, tokens, own] : {std::tuple{"bos", &options.bos_text, &rules.bos, &begin},

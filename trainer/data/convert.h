@@ -24,7 +24,7 @@ struct ConvertOptions {
   std::string tokenizer;            // path of a tokenizer.json
   /// Leave out what the tokenizer's own encoding puts around a text (Llama 3: <|begin_of_text|>).
   bool no_added_tokens = false;
-  bool no_separator = false;  // let documents run into one another
+  bool no_separator = false;  // join documents without a token between them
   std::string out_dir;        // the data set: <out_dir>/<split>/index.json, <out_dir>/tokenizer.json
   std::string split = "train";
   std::string val_split = "val";
