@@ -10,7 +10,7 @@
 #include "trainer/base/json.h"
 #include "trainer/convert/hf_config.h"
 #include "trainer/convert/hf_folder.h"
-#include "trainer/device.h"
+#include "trainer/device/device.h"
 #include "trainer/models/model.h"
 #include "trainer/restore/initial_weights.h"
 

@@ -9,7 +9,7 @@
 #include <chrono>
 
 #include "trainer/base/error.h"
-#include "trainer/device.h"
+#include "trainer/device/device.h"
 #include "trainer/parallel/nccl_group.h"
 
 namespace {

@@ -9,8 +9,8 @@
 #include <cstring>
 
 #include "bench/timing.h"
-#include "trainer/device.h"
-#include "trainer/kernels/adamw_step.h"
+#include "trainer/device/device.h"
+#include "trainer/kernels/optimizer/adamw_step.h"
 #include "trainer/units/arena.h"
 
 namespace {

@@ -16,7 +16,7 @@
 #include <string>
 
 #include "bench/timing.h"
-#include "trainer/device.h"
+#include "trainer/device/device.h"
 #include "trainer/kernels/matmul.h"
 #include "trainer/models/model.h"
 #include "trainer/optim/grad_clip.h"

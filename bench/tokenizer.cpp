@@ -8,7 +8,7 @@
 
 #include "bench/timing.h"
 #include "trainer/base/file_ops.h"
-#include "trainer/data/tokenizer.h"
+#include "trainer/data/tokenizer/tokenizer.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Opens libtycho_engine.so: only verbs that compute do, so that all others start in milliseconds.
 #pragma once
-#include "bindings/run/engine.h"
+#include "trainer/engine/engine.h"
 
 namespace tycho {
 

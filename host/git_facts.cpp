@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bindings/define/source_file.h"
-#include "host/child_process.h"
+#include "host/process/child_process.h"
 #include "trainer/base/error.h"
 
 namespace tycho {

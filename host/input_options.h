@@ -1,7 +1,7 @@
 // Which files `data convert` and `tokenizer train` read, from their words and options.
 #pragma once
 #include "host/verb.h"
-#include "trainer/data/input_files.h"
+#include "trainer/data/text/input_files.h"
 
 namespace tycho {
 

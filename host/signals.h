@@ -2,7 +2,7 @@
 #pragma once
 #include <csignal>
 
-#include "bindings/run/engine.h"
+#include "trainer/engine/engine.h"
 
 namespace tycho {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bindings/define/recipe.h"
-#include "trainer/run_folder.h"
+#include "trainer/run_folder/run_folder.h"
 
 namespace tycho {
 

@@ -14,7 +14,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "host/launch/signal_queue.h"
+#include "host/process/signal_queue.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 

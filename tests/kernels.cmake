@@ -2,13 +2,13 @@
 set(folder trainer/kernels)
 tycho_test(kernels_test TORCH
   SOURCES ${folder}/kernel_test.cpp ${folder}/activation_test.cpp
-          ${folder}/adamw_step_test.cpp ${folder}/alibi_columns_test.cpp ${folder}/attention_oracle.cpp
-          ${folder}/attention_test.cpp ${folder}/bias_test.cpp ${folder}/clamp_test.cpp
+          ${folder}/optimizer/adamw_step_test.cpp ${folder}/attention/alibi_columns_test.cpp ${folder}/attention/attention_oracle.cpp
+          ${folder}/attention/attention_test.cpp ${folder}/bias_test.cpp ${folder}/clamp_test.cpp
           ${folder}/cross_entropy_test.cpp ${folder}/dropout_test.cpp ${folder}/layer_norm_test.cpp
-          ${folder}/embedding_test.cpp ${folder}/grad_norm_test.cpp ${folder}/kernel_table_test.cpp ${folder}/matmul_oracle.cpp
+          ${folder}/embedding_test.cpp ${folder}/optimizer/grad_norm_test.cpp ${folder}/kernel_table_test.cpp ${folder}/matmul_oracle.cpp
           ${folder}/matmul_tables_test.cpp ${folder}/matmul_test.cpp
-          ${folder}/optimizer_steps_test.cpp ${folder}/packed_documents_test.cpp ${folder}/product_attention_test.cpp
-          ${folder}/rms_norm_test.cpp ${folder}/rope_test.cpp ${folder}/rope_frequencies_test.cpp ${folder}/temperature_test.cpp
+          ${folder}/optimizer/optimizer_steps_test.cpp ${folder}/attention/packed_documents_test.cpp ${folder}/attention/product_attention_test.cpp
+          ${folder}/rms_norm_test.cpp ${folder}/attention/rope_test.cpp ${folder}/attention/rope_frequencies_test.cpp ${folder}/temperature_test.cpp
           ${folder}/alignment_test.cpp ${folder}/gpu_limits_test.cpp ${folder}/host_copies_test.cpp ${folder}/normal_numbers_test.cpp
   LIBS kernels)
 tycho_test(simd_test SOURCES ${folder}/simd_test.cpp LIBS kernels_cpu)
@@ -24,7 +24,7 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
     target_link_libraries(kernels_${name} PRIVATE tycho_flags OpenMP::OpenMP_CXX)
     target_sources(kernels_test PRIVATE $<TARGET_OBJECTS:kernels_${name}>)
   endfunction()
-  set(bf16_matmul ${CMAKE_SOURCE_DIR}/trainer/kernels/cpu/bf16_matmul.cpp)
+  set(bf16_matmul ${CMAKE_SOURCE_DIR}/trainer/kernels/cpu/matmul/bf16_matmul.cpp)
   tycho_emulated_table(avx512_emulated ${cpu_kernels})
   tycho_emulated_table(avx512_bf16_emulated ${bf16_matmul})
   tycho_emulated_table(amx_bf16_emulated ${bf16_matmul})

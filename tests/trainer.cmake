@@ -1,16 +1,16 @@
 # Whole runs, evaluation and text from them, and runs under kill -9.
-add_library(tycho_run_fixture STATIC trainer/run_fixture.cpp)
-target_link_libraries(tycho_run_fixture PUBLIC tycho_trainer tycho_eval tycho_flags GTest::gtest)
+add_library(tycho_run_fixture STATIC trainer/run/run_fixture.cpp)
+target_link_libraries(tycho_run_fixture PUBLIC tycho_run tycho_flags GTest::gtest)
 tycho_compile(tycho_run_fixture TORCH CHECKS)
-tycho_test(run_test TORCH LIBS run_fixture SOURCES trainer/chat_run_test.cpp trainer/run_test.cpp trainer/optimizer_run_test.cpp
-  trainer/open_session_test.cpp trainer/resume_test.cpp trainer/same_state_test.cpp)
+tycho_test(run_test TORCH LIBS run_fixture SOURCES trainer/run/chat_run_test.cpp trainer/run/run_test.cpp trainer/run/optimizer_run_test.cpp
+  trainer/run/open_session_test.cpp trainer/restore/resume_test.cpp trainer/loop/replica_check_test.cpp)
 target_compile_definitions(run_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 tycho_test(eval_test TORCH LIBS run_fixture SOURCES trainer/models/decoder_oracle.cpp
-  trainer/eval/evaluate_checkpoint_test.cpp trainer/eval/evaluate_run_test.cpp trainer/eval/evaluate_test.cpp
-  trainer/eval/generate_test.cpp trainer/eval/sampling_test.cpp trainer/eval/text_stream_test.cpp)
+  trainer/run/evaluate_checkpoint_test.cpp trainer/run/evaluate_run_test.cpp trainer/eval/evaluate_test.cpp
+  trainer/generate/generate_test.cpp trainer/generate/sampling_test.cpp trainer/generate/text_stream_test.cpp)
 # Two hundred steps each, and the memory of whole runs.
-tycho_test(curves_test TORCH LIBS run_fixture SOURCES trainer/training_curves_test.cpp
-  trainer/plan_memory_test.cpp)
+tycho_test(curves_test TORCH LIBS run_fixture SOURCES trainer/run/training_curves_test.cpp
+  trainer/plan/plan_memory_test.cpp)
 target_compile_definitions(curves_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 # A short round; the script's default of 200 kills is for people.
 add_test(NAME run_kill9 COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/kill9/run_kill9.sh $<TARGET_FILE:tycho> 8)

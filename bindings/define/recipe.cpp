@@ -4,8 +4,8 @@
 #include "bindings/define/native.h"
 #include "bindings/define/watch.h"
 #include "trainer/base/hash.h"
-#include "trainer/config_io.h"
-#include "trainer/run_folder.h"
+#include "trainer/config/config_io.h"
+#include "trainer/run_folder/run_folder.h"
 
 namespace tycho {
 namespace {

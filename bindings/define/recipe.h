@@ -7,7 +7,7 @@
 
 #include "bindings/define/lua_util.h"
 #include "bindings/define/source_file.h"
-#include "trainer/config.h"
+#include "trainer/config/train_config.h"
 
 namespace tycho {
 

@@ -1,4 +1,4 @@
-// Calls lua/tycho/sweep.lua.
+// Calls lua/tycho/sweep/init.lua.
 #include "bindings/define/sweep.h"
 
 #include "bindings/define/native.h"

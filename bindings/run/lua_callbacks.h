@@ -6,7 +6,7 @@
 
 #include "bindings/define/recipe.h"
 #include "bindings/run/objects.h"
-#include "trainer/callback.h"
+#include "trainer/callbacks/callback.h"
 
 namespace tycho {
 

@@ -13,9 +13,9 @@
 #include <memory>
 #include <optional>
 
-#include "host/child_process.h"
 #include "host/launch/prefixed_lines.h"
-#include "host/launch/signal_queue.h"
+#include "host/process/child_process.h"
+#include "host/process/signal_queue.h"
 #include "trainer/base/error.h"
 #include "trainer/checkpoint/uuid.h"
 #include "trainer/rendezvous/free_port.h"

@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "trainer/base/file_ops.h"
-#include "trainer/config_io.h"
+#include "trainer/config/config_io.h"
 #include "trainer/metrics/curve.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/plot.h"

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "bindings/run/engine.h"
 #include "trainer/base/json.h"
+#include "trainer/engine/engine.h"
 #include "trainer/rendezvous/rank_place.h"
 
 namespace tycho {

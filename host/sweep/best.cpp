@@ -8,7 +8,7 @@
 #include "host/sweep/slot.h"
 #include "trainer/base/error.h"
 #include "trainer/base/shell_words.h"
-#include "trainer/config_io.h"
+#include "trainer/config/config_io.h"
 #include "trainer/sweep/search.h"
 
 namespace tycho {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "host/child_process.h"
-#include "trainer/config.h"
+#include "host/process/child_process.h"
+#include "trainer/config/train_config.h"
 #include "trainer/sweep/claim.h"
 #include "trainer/sweep/folder.h"
 #include "trainer/sweep/policy.h"

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "host/child_process.h"
+#include "host/process/child_process.h"
 #include "trainer/base/error.h"
 #include "trainer/base/shell_words.h"
 

@@ -5,8 +5,8 @@
 #include "host/text_table.h"
 #include "host/verb.h"
 #include "trainer/base/bytes.h"
-#include "trainer/data/convert.h"
-#include "trainer/data/dataset_damage.h"
+#include "trainer/data/convert/convert.h"
+#include "trainer/data/convert/dataset_damage.h"
 
 namespace tycho {
 

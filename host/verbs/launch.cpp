@@ -1,7 +1,7 @@
 // tycho launch: several ranks of one run on this machine.
 #include "bindings/define/recipe.h"
-#include "host/child_process.h"
 #include "host/launch/local_ranks.h"
+#include "host/process/child_process.h"
 #include "host/repl/post_mortem.h"
 #include "host/signals.h"
 #include "host/verb.h"

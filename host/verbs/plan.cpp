@@ -8,11 +8,11 @@
 #include "host/signals.h"
 #include "host/verb.h"
 #include "trainer/base/bytes.h"
-#include "trainer/config_io.h"
+#include "trainer/config/config_io.h"
+#include "trainer/config/schedule.h"
 #include "trainer/metrics/curve.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/plot.h"
-#include "trainer/optim/schedule.h"
 
 namespace tycho {
 

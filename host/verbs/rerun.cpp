@@ -10,7 +10,7 @@
 #include "host/verb.h"
 #include "trainer/base/shell_words.h"
 #include "trainer/rendezvous/rank_place.h"
-#include "trainer/run_record.h"
+#include "trainer/run_folder/run_record.h"
 
 namespace tycho {
 

@@ -1,8 +1,8 @@
 // tycho sweep: many runs of one recipe, and what they say.
 #include <filesystem>
 
-#include "host/child_process.h"
 #include "host/machine.h"
+#include "host/process/child_process.h"
 #include "host/signals.h"
 #include "host/sweep/slot.h"
 #include "host/sweep/slurm_array.h"

@@ -9,7 +9,7 @@
 #include "host/input_options.h"
 #include "host/verb.h"
 #include "trainer/base/file_ops.h"
-#include "trainer/data/tokenizer.h"
+#include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {
 

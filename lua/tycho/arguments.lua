@@ -1,5 +1,5 @@
 -- t.arg: arguments that are no keys but names of the file's own, as in `tycho sweep x.lua method=random`.
-local pins = require "tycho.pins"
+local pins = require "tycho.overrides.pins"
 local schema = require "tycho.schema"
 
 local M = {}

@@ -2,11 +2,11 @@
 -- what the schema does not have. Recipes hold userdata proxies of nodes. write.lua changes them.
 local functions = require "tycho.functions"
 local native = require "tycho.native"
-local other_names = require "tycho.other_names"
+local other_names = require "tycho.hints.other_names"
 local plain = require "tycho.plain"
 local schema = require "tycho.schema"
 local site_of = require "tycho.site"
-local suggest = require "tycho.suggest"
+local suggest = require "tycho.hints.suggest"
 local values = require "tycho.values"
 
 local M = {}

@@ -1,10 +1,10 @@
 -- The world that a recipe sees: the same on every rank and every day. An allow-list of Lua, sorted pairs,
 -- seeded random, strict globals; no clock, no files, no processes, no native code, no bytecode.
 local component = require "tycho.component"
-local habits = require "tycho.habits"
+local habits = require "tycho.hints.habits"
 local native = require "tycho.native"
 local node = require "tycho.node"
-local other_names = require "tycho.other_names"
+local other_names = require "tycho.hints.other_names"
 local schema = require "tycho.schema"
 
 local M = {}

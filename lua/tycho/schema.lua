@@ -1,7 +1,7 @@
 -- Questions about the schema that C++ dumps from every fields(): which keys exist, what a value must be.
 local functions = require "tycho.functions"
 local native = require "tycho.native"
-local other_values = require "tycho.other_values"
+local other_values = require "tycho.hints.other_values"
 local plain = require "tycho.plain"
 local values = require "tycho.values"
 

@@ -2,7 +2,7 @@
 local commanded = require "tycho.commanded"
 local native = require "tycho.native"
 local schema = require "tycho.schema"
-local suggest = require "tycho.suggest"
+local suggest = require "tycho.hints.suggest"
 
 local M = {}
 

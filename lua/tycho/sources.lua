@@ -1,10 +1,10 @@
 -- Files of recipe code: what is accepted as one, running it, and finding what require asks for.
-local habits = require "tycho.habits"
+local habits = require "tycho.hints.habits"
 local lexer = require "tycho.lexer"
 local native = require "tycho.native"
 local recipe = require "tycho.recipe"
 local site_of = require "tycho.site"
-local unused = require "tycho.unused"
+local unused = require "tycho.hints.unused"
 
 local M = {}
 

@@ -1,7 +1,7 @@
 -- LuaCATS stubs for editors: every key of the schema and every name of t, so that a wrong one is underlined as it is typed.
 local native = require "tycho.native"
 local schema = require "tycho.schema"
-local sweep_stubs = require "tycho.sweep_stubs"
+local sweep_stubs = require "tycho.sweep.stubs"
 
 local M = {}
 

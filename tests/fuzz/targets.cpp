@@ -12,8 +12,8 @@
 #include "trainer/base/file_ops.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/safetensors.h"
-#include "trainer/data/mds.h"
-#include "trainer/data/tokenizer.h"
+#include "trainer/data/mds/mds.h"
+#include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/rendezvous/slurm_lists.h"
 #include "trainer/sweep/ledger.h"
 

@@ -6,13 +6,13 @@
 #include <cstdlib>
 #include <thread>
 
-#include "bindings/run/engine.h"
 #include "tests/bindings/run/fake_session.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
-#include "trainer/config_io.h"
+#include "trainer/config/config_io.h"
+#include "trainer/engine/engine.h"
 #include "trainer/rendezvous/rank_place.h"
-#include "trainer/run_folder.h"
+#include "trainer/run_folder/run_folder.h"
 
 namespace {
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <regex>
 #include <sstream>
 
@@ -46,6 +47,22 @@ TEST(Files, AreAtMost400LinesOrSayWhyNot) {
     EXPECT_FALSE(too_long(text)) << path
                                  << " is over 400 lines: split it, or write a comment \"long because: ...\"";
   }
+}
+
+/// Folders that are long for a reason.
+const std::map<std::string, std::string> kManyFiles = {
+    {"tests/golden/errors", "one file per message"},
+};
+
+TEST(Files, AreAtMost40InAFolder) {
+  std::map<std::string, int> files;
+  for (const auto& [path, text] : read_sources(
+           {"bench", "bindings", "cmake", "docs", "host", "lua", "recipes", "scripts", "tests", "trainer"},
+           {""}))
+    ++files[path.substr(0, path.rfind('/'))];
+  for (const auto& [folder, count] : files)
+    EXPECT_TRUE(count <= 40 || kManyFiles.contains(folder))
+        << folder << " has " << count << " files: group them in folders, or give a reason in kManyFiles";
 }
 
 TEST(Files, OpenWithASentence) {

@@ -8,9 +8,9 @@ namespace {
 
 const std::vector<Library> kHouse = {
     {"base", {}, {"trainer/base/error.h"}},
-    {"config", {"base"}, {"trainer/config.h"}},
-    {"data", {"config"}, {"trainer/data/loader.h", "trainer/data/loader.cpp"}},
-    {"kernels", {"base", "torch"}, {"trainer/kernels/rope.h", "trainer/kernels/rope.cpp"}},
+    {"config", {"base"}, {"trainer/config/train_config.h"}},
+    {"data", {"config"}, {"trainer/data/loader/loader.h", "trainer/data/loader/loader.cpp"}},
+    {"kernels", {"base", "torch"}, {"trainer/kernels/bias.h", "trainer/kernels/bias.cpp"}},
     {"define", {"config"}, {"bindings/define/schema.h"}}};
 
 std::vector<std::string> check(const std::string& file, const std::string& text) {
@@ -25,24 +25,38 @@ TEST(Layering, HoldsInThisTree) {
   for (const std::string& violation : layering_violations(libraries, sources)) ADD_FAILURE() << violation;
 }
 
+TEST(Layering, NoTwoFoldersIncludeEachOther) {
+  const Sources sources = read_sources({"trainer", "bindings", "host"}, {".h", ".cpp", ".cu", ".cuh"});
+  for (const std::string& pair : mutual_folders(sources)) ADD_FAILURE() << pair;
+}
+
+TEST(Layering, NamesTwoFoldersThatIncludeEachOther) {
+  const auto found = mutual_folders({{"trainer/a/x.h", "\n#include \"trainer/b/y.h\"\n"},
+                                     {"trainer/b/z.cpp", "#include \"trainer/a/x.h\"\n"},
+                                     {"trainer/a/b/w.cpp", "#include \"trainer/a/x.h\"\n"}});
+  EXPECT_EQ(found, (std::vector<std::string>{
+                       "trainer/a and trainer/b include each other: trainer/a/x.h:2, trainer/b/z.cpp:1"}));
+}
+
 TEST(Layering, AllowsWhatIsReachedOverOtherLibraries) {
-  EXPECT_TRUE(check("trainer/data/loader.cpp", "#include \"trainer/base/error.h\"\n").empty());
+  EXPECT_TRUE(check("trainer/data/loader/loader.cpp", "#include \"trainer/base/error.h\"\n").empty());
 }
 
 TEST(Layering, NamesTheLineOfAnEdgeThatPointsUp) {
-  const auto found =
-      check("trainer/base/error.h", "// x\n#include <string>\n#  include \"trainer/config.h\"\n");
+  const auto found = check("trainer/base/error.h",
+                           "// x\n#include <string>\n#  include \"trainer/config/train_config.h\"\n");
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0], "trainer/base/error.h:3: includes trainer/config.h: base has no edge to config");
+  EXPECT_EQ(found[0],
+            "trainer/base/error.h:3: includes trainer/config/train_config.h: base has no edge to config");
 }
 
 TEST(Layering, KeepsSiblingsApart) {
-  EXPECT_EQ(check("trainer/data/loader.cpp", "#include \"trainer/kernels/rope.h\"\n").size(), 1u);
+  EXPECT_EQ(check("trainer/data/loader/loader.cpp", "#include \"trainer/kernels/bias.h\"\n").size(), 1u);
 }
 
 TEST(Layering, KeepsTorchOutOfTorchFreeLibraries) {
-  EXPECT_EQ(check("trainer/data/loader.cpp", "#include <ATen/ATen.h>\n").size(), 1u);
-  EXPECT_TRUE(check("trainer/kernels/rope.cpp", "#include <ATen/ATen.h>\n").empty());
+  EXPECT_EQ(check("trainer/data/loader/loader.cpp", "#include <ATen/ATen.h>\n").size(), 1u);
+  EXPECT_TRUE(check("trainer/kernels/bias.cpp", "#include <ATen/ATen.h>\n").empty());
   EXPECT_EQ(check("host/main.cpp", "#include <c10/core/Device.h>\n").size(), 1u);
 }
 
@@ -53,15 +67,15 @@ TEST(Layering, SeesATorchFreeLibraryOnTopOfLibTorch) {
 }
 
 TEST(Layering, KeepsLuaCudaAndNcclInTheirRooms) {
-  EXPECT_EQ(check("trainer/data/loader.cpp", "#include <lua.hpp>\n").size(), 1u);
+  EXPECT_EQ(check("trainer/data/loader/loader.cpp", "#include <lua.hpp>\n").size(), 1u);
   EXPECT_TRUE(check("bindings/define/schema.cpp", "#include <lua.hpp>\n").empty());
-  EXPECT_EQ(check("trainer/kernels/rope.cpp", "#include <cuda_runtime.h>\n").size(), 1u);
+  EXPECT_EQ(check("trainer/kernels/bias.cpp", "#include <cuda_runtime.h>\n").size(), 1u);
   EXPECT_TRUE(check("trainer/kernels/cuda/rope.cu", "#include <cuda_runtime.h>\n").empty());
   EXPECT_EQ(check("trainer/kernels/cuda/rope.cu", "#include <nccl.h>\n").size(), 1u);
 }
 
 TEST(Layering, KeepsTheTrainerIgnorantOfItsHost) {
-  EXPECT_EQ(check("trainer/config.h", "#include \"bindings/define/schema.h\"\n").size(), 2u);
+  EXPECT_EQ(check("trainer/config/train_config.h", "#include \"bindings/define/schema.h\"\n").size(), 2u);
   EXPECT_EQ(check("bindings/define/schema.h", "#include \"host/cli.h\"\n").size(), 1u);
 }
 

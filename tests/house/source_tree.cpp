@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 namespace tycho::house {
 namespace {
@@ -145,6 +146,26 @@ std::string owner_of(const std::vector<Library>& libraries, const std::string& f
     if (!owners.empty()) return "";
   }
   return "";
+}
+
+std::vector<std::string> mutual_folders(const Sources& sources) {
+  std::map<std::pair<std::string, std::string>, std::string> first_include;  // by folders: "file:line"
+  for (const auto& [file, text] : sources) {
+    const std::string from = fs::path(file).parent_path().string();
+    for (const Include& include : includes_of(text)) {
+      if (!matches(include.target, {"trainer/", "bindings/", "host/"})) continue;
+      const std::string to = fs::path(include.target).parent_path().string();
+      if (from != to) first_include.try_emplace({from, to}, file + ":" + std::to_string(include.line));
+    }
+  }
+  std::vector<std::string> pairs;
+  for (const auto& [folders, place] : first_include) {
+    const auto& [a, b] = folders;
+    const auto back = first_include.find({b, a});
+    if (a < b && back != first_include.end())
+      pairs.push_back(a + " and " + b + " include each other: " + place + ", " + back->second);
+  }
+  return pairs;
 }
 
 std::vector<std::string> layering_violations(const std::vector<Library>& libraries, const Sources& sources) {

@@ -43,7 +43,7 @@ describe("fuzzed", function()
   it("sources can always be lexed", function()
     for _ = 1, 300 do
       local index = lexer.index(damaged(damaged(recipe)))
-      for line = 1, 12 do require("tycho.habits").at_load(index, line) end
+      for line = 1, 12 do require("tycho.hints.habits").at_load(index, line) end
     end
   end)
 

@@ -53,7 +53,7 @@ describe("lexer", function()
 
   it("recognises habits of other languages", function()
     local function advice(text)
-      local _, hint = require("tycho.habits").at_load(lexer.index(text), 1)
+      local _, hint = require("tycho.hints.habits").at_load(lexer.index(text), 1)
       return hint
     end
     expect(advice "if a != b then").to_contain "~="

@@ -1,5 +1,5 @@
--- Specs of lua/tycho/other_values.lua: what people write for values elsewhere.
-local other_values = require "tycho.other_values"
+-- Specs of lua/tycho/hints/other_values.lua: what people write for values elsewhere.
+local other_values = require "tycho.hints.other_values"
 
 describe("a value of another system", function()
   local devices, precisions = { "auto", "cpu", "cuda" }, { "fp32", "bf16" }

@@ -1,4 +1,4 @@
--- Specs of lua/tycho/overrides.lua and operators.lua: the grammar of arguments, and operators on whatever a recipe writes.
+-- Specs of lua/tycho/overrides/init.lua and operators.lua: the grammar of arguments, and operators on whatever a recipe writes.
 local fixture = require "fixture"
 local overrides = require "tycho.overrides"
 local tree, report, whole = fixture.tree, fixture.report, fixture.whole

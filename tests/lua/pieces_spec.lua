@@ -1,5 +1,5 @@
--- Specs of lua/tycho/pieces.lua: arguments that blanks took apart.
-local pieces = require "tycho.pieces"
+-- Specs of lua/tycho/overrides/pieces.lua: arguments that blanks took apart.
+local pieces = require "tycho.overrides.pieces"
 
 -- What is left of some words, and the hints of what is told.
 local function joined(...)

@@ -1,4 +1,4 @@
--- Specs of lua/tycho/pins.lua: key=value arguments are known before the recipe runs.
+-- Specs of lua/tycho/overrides/pins.lua: key=value arguments are known before the recipe runs.
 local fixture = require "fixture"
 local tree, report, whole = fixture.tree, fixture.report, fixture.whole
 

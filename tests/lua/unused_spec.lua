@@ -1,6 +1,6 @@
--- Specs of lua/tycho/unused.lua: which locals nothing reads, and which look like it and are read.
+-- Specs of lua/tycho/hints/unused.lua: which locals nothing reads, and which look like it and are read.
 local fixture = require "fixture"
-local unused = require "tycho.unused"
+local unused = require "tycho.hints.unused"
 
 -- "name@line:col" of each.
 local function found(text)

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "trainer/base/bytes.h"
-#include "trainer/base/config_problem.h"
+#include "trainer/base/config_problems.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/field_types.h"
 #include "trainer/base/function_ref.h"

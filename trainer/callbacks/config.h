@@ -276,4 +276,11 @@ inline const CallbackOptions& callback_options(const CallbackConfig& config) {
   return std::visit([](const auto& kind) -> const CallbackOptions& { return kind; }, config.value);
 }
 
+class ConfigProblems;
+
+/// Reports what is wrong with the callback at `path` ("callbacks.NAME"). eval_metrics: what evaluations of
+/// the run measure.
+void check(const CallbackConfig& callback, const std::string& path,
+           const std::vector<std::string>& eval_metrics, bool has_tokenizer, ConfigProblems& problems);
+
 }  // namespace tycho

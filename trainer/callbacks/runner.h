@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "trainer/callback.h"
-#include "trainer/config.h"
+#include "trainer/base/duration.h"
+#include "trainer/callbacks/callback.h"
+#include "trainer/callbacks/config.h"
 #include "trainer/metrics/reporter.h"
 
 namespace tycho {

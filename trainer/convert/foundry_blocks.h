@@ -1,7 +1,7 @@
 // LLM Foundry's words for blocks that differ: attn_temperature_tuning and block_overrides.
 #pragma once
 #include "trainer/convert/hf_keys.h"
-#include "trainer/models/mpt_config.h"
+#include "trainer/families/mpt_config.h"
 
 namespace tycho {
 

@@ -1,7 +1,7 @@
 // LLM Foundry's words for rotary positions: rope_theta, rope_impl, rope_dail_config and rope_hf_config.
 #pragma once
 #include "trainer/convert/hf_keys.h"
-#include "trainer/models/mpt_config.h"
+#include "trainer/families/mpt_config.h"
 
 namespace tycho {
 

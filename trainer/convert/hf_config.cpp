@@ -6,9 +6,9 @@
 #include <array>
 
 #include "trainer/base/error.h"
-#include "trainer/config_io.h"
+#include "trainer/config/config_io.h"
 #include "trainer/convert/hf_families.h"
-#include "trainer/models/rules.h"
+#include "trainer/families/check.h"
 
 namespace tycho {
 namespace {
@@ -84,7 +84,11 @@ Json without_unread_init(const Json& json, std::vector<std::string>& notes) {
   read_table(JsonPlace{Json{{"init_config", *init}}, "", problems}, mpt_init_hf_table(), model);
   ModelConfig whole;
   whole.value = model;
-  if (problems.empty()) problems = model_problems(whole);
+  if (problems.empty()) {
+    ConfigProblems found;
+    check(whole, found);
+    problems = found.take();
+  }
   if (problems.empty()) return json;
   for (const ConfigProblem& problem : problems)
     notes.push_back(

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "trainer/base/config_problem.h"
+#include "trainer/base/config_problems.h"
 #include "trainer/base/json.h"
-#include "trainer/models/config.h"
+#include "trainer/families/config.h"
 
 namespace tycho {
 

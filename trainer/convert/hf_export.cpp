@@ -11,7 +11,7 @@
 #include "trainer/base/error.h"
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/checkpoint/shard_writer.h"
-#include "trainer/config_io.h"
+#include "trainer/config/config_io.h"
 #include "trainer/convert/float_types.h"
 #include "trainer/convert/hf_config.h"
 #include "trainer/convert/hf_import.h"

@@ -1,7 +1,7 @@
 // The tables of config.json, one per family, and what they share.
 #pragma once
 #include "trainer/convert/hf_keys.h"
-#include "trainer/models/config.h"
+#include "trainer/families/config.h"
 
 namespace tycho {
 

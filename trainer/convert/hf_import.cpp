@@ -6,9 +6,9 @@
 #include <set>
 
 #include "trainer/base/error.h"
-#include "trainer/config_io.h"
-#include "trainer/data/tokenizer.h"
-#include "trainer/train_state.h"
+#include "trainer/config/config_io.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/loop/train_state.h"
 
 namespace fs = std::filesystem;
 

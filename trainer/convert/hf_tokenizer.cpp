@@ -4,8 +4,8 @@
 #include <array>
 
 #include "trainer/convert/hf_folder.h"
-#include "trainer/data/special_tokens.h"
-#include "trainer/data/tokenizer.h"
+#include "trainer/data/tokenizer/special_tokens.h"
+#include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {
 namespace {

@@ -108,6 +108,8 @@ struct ChatConfig {
   }
 };
 
+class ConfigProblems;
+
 struct DataConfig : OneOf<MdsConfig, ChatConfig> {
   static constexpr const char* kNamespace = "data";
   /// What messages call it.
@@ -115,5 +117,12 @@ struct DataConfig : OneOf<MdsConfig, ChatConfig> {
     return std::visit([](const auto& data) { return data.place(); }, value);
   }
 };
+
+/// Reports what is wrong with the data at `path` ("train_data") for a model of `vocab_size` tokens.
+void check(const DataConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
+           ConfigProblems& problems);
+/// Reports where evaluation at `path` would see other parts of a row than training does.
+void check_same_documents(const MdsConfig& train, const MdsConfig& eval, const std::string& path,
+                          ConfigProblems& problems);
 
 }  // namespace tycho

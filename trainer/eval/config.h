@@ -5,6 +5,7 @@
 
 #include "trainer/base/duration.h"
 #include "trainer/base/fields.h"
+#include "trainer/eval/sets.h"
 
 namespace tycho {
 
@@ -23,5 +24,15 @@ struct EvalConfig {
     v("first", first, "Evaluate before the first step too.");
   }
 };
+
+class ConfigProblems;
+
+/// Reports keys that do nothing without sets to evaluate on.
+void check(const EvalConfig& eval, const EvalData& sets, ConfigProblems& problems);
+/// Reports names that a set cannot have.
+void check_names(const EvalData& sets, ConfigProblems& problems);
+/// Reports what is wrong with the sets themselves, and where they do not compare with the training data.
+void check_sets(const EvalData& sets, const DataConfig& train_data, int64_t vocab_size, bool has_tokenizer,
+                ConfigProblems& problems);
 
 }  // namespace tycho

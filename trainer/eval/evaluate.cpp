@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "trainer/base/error.h"
+#include "trainer/data/loader/open_rows.h"
 #include "trainer/kernels/host_copies.h"
 #include "trainer/parallel/gather_texts.h"
 

@@ -1,22 +1,22 @@
 # Fused ops: contracts and checks (kernels/*.cpp), their definition on the CPU (kernels/cpu, compiled once per instruction
 # set), their twins on the GPU (kernels/cuda, in libtycho_cuda.so).
-set(cpu_kernels kernels/cpu/activation.cpp kernels/cpu/adamw_step.cpp kernels/cpu/attention.cpp
-                kernels/cpu/attention_backward.cpp kernels/cpu/bias.cpp kernels/cpu/clamp.cpp
+set(cpu_kernels kernels/cpu/activation.cpp kernels/cpu/adamw_step.cpp kernels/cpu/attention/attention.cpp
+                kernels/cpu/attention/attention_backward.cpp kernels/cpu/bias.cpp kernels/cpu/clamp.cpp
                 kernels/cpu/cross_entropy.cpp kernels/cpu/dropout.cpp kernels/cpu/embedding.cpp kernels/cpu/flat.cpp
                 kernels/cpu/layer_norm.cpp kernels/cpu/lion_step.cpp
-                kernels/cpu/matmul.cpp kernels/cpu/muon_step.cpp kernels/cpu/normal_numbers.cpp kernels/cpu/rms_norm.cpp kernels/cpu/rope.cpp
-                kernels/cpu/sgd_step.cpp kernels/cpu/temperature.cpp kernels/cpu/direct_matmul.cpp kernels/cpu/table.cpp)
+                kernels/cpu/matmul/matmul.cpp kernels/cpu/muon_step.cpp kernels/cpu/normal_numbers.cpp kernels/cpu/rms_norm.cpp kernels/cpu/rope.cpp
+                kernels/cpu/sgd_step.cpp kernels/cpu/temperature.cpp kernels/cpu/matmul/direct_matmul.cpp kernels/cpu/table.cpp)
 list(TRANSFORM cpu_kernels PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE cpu_kernel_paths)
 set_property(GLOBAL PROPERTY TYCHO_CPU_KERNELS ${cpu_kernel_paths})  # the tests compile them once more
 tycho_library(kernels_cpu ALONE
   SOURCES ${cpu_kernels} kernels/cpu/parallel.cpp kernels/cpu/thread_pool.cpp
-  HEADERS kernels/adamw_factors.h kernels/cuda_plugin.h kernels/weight_form.h kernels/dropout_bits.h kernels/kernel_table.h
+  HEADERS kernels/optimizer/adamw_factors.h kernels/cuda_plugin.h kernels/optimizer/weight_form.h kernels/dropout_bits.h kernels/kernel_table.h
           kernels/philox_words.h kernels/cpu/elementary.h kernels/cpu/kernels.h
           kernels/cpu/partials.h kernels/cpu/philox_lanes.h
-          kernels/cpu/attention_tiles.h kernels/cpu/parallel.h kernels/cpu/thread_pool.h kernels/cpu/direct_matmul.h kernels/cpu/direct_products.h kernels/cpu/amx_tiles.h kernels/cpu/pair_tiles.h
+          kernels/cpu/attention/attention_tiles.h kernels/cpu/parallel.h kernels/cpu/thread_pool.h kernels/cpu/matmul/direct_matmul.h kernels/cpu/matmul/direct_products.h kernels/cpu/matmul/amx_tiles.h kernels/cpu/matmul/pair_tiles.h
           kernels/cpu/table_name.h
-          kernels/cpu/simd.h kernels/cpu/tile_elements.h kernels/cpu/tile_product.h kernels/cpu/tile_rows_avx2.h kernels/cpu/tile_rows_avx512.h
-          kernels/cpu/weights.h kernels/rounding_noise.h
+          kernels/cpu/simd.h kernels/cpu/matmul/tile_elements.h kernels/cpu/matmul/tile_product.h kernels/cpu/matmul/tile_rows_avx2.h kernels/cpu/matmul/tile_rows_avx512.h
+          kernels/cpu/weights.h kernels/optimizer/rounding_noise.h
   DEPS PUBLIC base PRIVATE OpenMP::OpenMP_CXX)
 
 # -O3 in every build type: these loops are the definition of speed here, and debuggers rarely visit them.
@@ -38,7 +38,7 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
   # AVX-512's kernels, but for products of bf16.
   foreach(level "avx512_bf16;-mavx512bf16" "amx_bf16;-mavx512bf16;-mamx-tile;-mamx-bf16")
     list(POP_FRONT level name)
-    add_library(tycho_kernels_${name} OBJECT kernels/cpu/bf16_matmul.cpp)
+    add_library(tycho_kernels_${name} OBJECT kernels/cpu/matmul/bf16_matmul.cpp)
     target_link_libraries(tycho_kernels_${name} PRIVATE tycho_flags)
     tycho_instruction_set(tycho_kernels_${name} ${name} -march=x86-64-v4 ${level})
     target_compile_definitions(tycho_kernels_${name} PRIVATE TYCHO_BASE_ISA=avx512)
@@ -47,17 +47,17 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
 endif()
 
 tycho_library(kernels TORCH
-  SOURCES kernels/activation.cpp kernels/adamw_step.cpp kernels/alibi_columns.cpp kernels/attention.cpp kernels/bias.cpp kernels/clamp.cpp
-          kernels/cross_entropy.cpp kernels/dispatch.cpp kernels/packed_documents.cpp kernels/dropout.cpp kernels/embedding.cpp
-          kernels/flash_attention.cpp kernels/grad_norm.cpp kernels/host_copies.cpp kernels/kernel_table.cpp kernels/layer_norm.cpp kernels/lion_step.cpp
-          kernels/matmul.cpp kernels/matmul_route.cpp kernels/muon_step.cpp kernels/norm_shape.cpp
-          kernels/optimized_weights.cpp kernels/product_attention.cpp kernels/rms_norm.cpp kernels/rope.cpp kernels/rope_frequencies.cpp
-          kernels/sgd_step.cpp kernels/temperature.cpp
-  HEADERS kernels/activation.h kernels/adamw_step.h kernels/alibi_columns.h kernels/attention.h kernels/bias.h kernels/clamp.h
-          kernels/cross_entropy.h kernels/dispatch.h kernels/packed_documents.h kernels/dropout.h kernels/embedding.h kernels/flash_attention.h kernels/grad_norm.h kernels/host_copies.h
-          kernels/layer_norm.h kernels/lion_step.h kernels/matmul.h kernels/muon_step.h kernels/norm_shape.h
-          kernels/optimized_weights.h kernels/product_attention.h kernels/sgd_step.h kernels/rms_norm.h kernels/rope.h
-          kernels/rope_frequencies.h kernels/temperature.h kernels/tensor.h
+  SOURCES kernels/activation.cpp kernels/optimizer/adamw_step.cpp kernels/attention/alibi_columns.cpp kernels/attention/attention.cpp kernels/bias.cpp kernels/clamp.cpp
+          kernels/cross_entropy.cpp kernels/dispatch.cpp kernels/attention/packed_documents.cpp kernels/dropout.cpp kernels/embedding.cpp
+          kernels/attention/flash_attention.cpp kernels/optimizer/grad_norm.cpp kernels/host_copies.cpp kernels/kernel_table.cpp kernels/layer_norm.cpp kernels/optimizer/lion_step.cpp
+          kernels/matmul.cpp kernels/matmul_route.cpp kernels/optimizer/muon_step.cpp kernels/norm_shape.cpp
+          kernels/optimizer/optimized_weights.cpp kernels/attention/product_attention.cpp kernels/rms_norm.cpp kernels/attention/rope.cpp kernels/attention/rope_frequencies.cpp
+          kernels/optimizer/sgd_step.cpp kernels/temperature.cpp
+  HEADERS kernels/activation.h kernels/optimizer/adamw_step.h kernels/attention/alibi_columns.h kernels/attention/attention.h kernels/bias.h kernels/clamp.h
+          kernels/cross_entropy.h kernels/dispatch.h kernels/attention/packed_documents.h kernels/dropout.h kernels/embedding.h kernels/attention/flash_attention.h kernels/optimizer/grad_norm.h kernels/host_copies.h
+          kernels/layer_norm.h kernels/optimizer/lion_step.h kernels/matmul.h kernels/optimizer/muon_step.h kernels/norm_shape.h
+          kernels/optimizer/optimized_weights.h kernels/attention/product_attention.h kernels/optimizer/sgd_step.h kernels/rms_norm.h kernels/attention/rope.h
+          kernels/attention/rope_frequencies.h kernels/temperature.h kernels/tensor.h
   DEPS PUBLIC config kernels_cpu ranges)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
   target_compile_definitions(tycho_kernels PRIVATE TYCHO_X86_KERNELS)

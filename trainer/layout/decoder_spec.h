@@ -4,8 +4,8 @@
 #include <string>
 
 #include "trainer/base/activation.h"
+#include "trainer/families/config.h"
 #include "trainer/layout/param_spec.h"
-#include "trainer/models/config.h"
 
 namespace tycho {
 

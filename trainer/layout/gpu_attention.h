@@ -10,7 +10,7 @@ struct GpuAttentionBytes {
   int64_t passing = 0;  // at most, while one block's backward computes
 };
 /// Counted for flash attention 2, or, where that has an obstacle, for plain products
-/// (kernels/product_attention.h).
+/// (kernels/attention/product_attention.h).
 GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& spec, bool bf16, BatchShape shape);
 /// What keeps flash attention from some block of this model; nullptr for nothing.
 const char* gpu_attention_obstacle(const DecoderSpec& spec, bool bf16, int64_t seq);

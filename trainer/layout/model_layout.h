@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "trainer/families/config.h"
+#include "trainer/families/recompute_config.h"
 #include "trainer/layout/param_spec.h"
-#include "trainer/models/config.h"
-#include "trainer/models/recompute_config.h"
 
 namespace tycho {
 

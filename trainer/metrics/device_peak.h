@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "trainer/config.h"
+#include "trainer/base/precision.h"
 
 namespace tycho {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "trainer/kernels/attention.h"
+#include "trainer/kernels/attention/attention.h"
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/units/flat_unit.h"

@@ -5,11 +5,11 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/tensor.h>
 
-#include "trainer/kernels/attention.h"
+#include "trainer/kernels/attention/attention.h"
+#include "trainer/kernels/attention/product_attention.h"
+#include "trainer/kernels/attention/rope_frequencies.h"
 #include "trainer/kernels/clamp.h"
 #include "trainer/kernels/dispatch.h"
-#include "trainer/kernels/product_attention.h"
-#include "trainer/kernels/rope_frequencies.h"
 #include "trainer/kernels/temperature.h"
 #include "trainer/models/residual.h"
 

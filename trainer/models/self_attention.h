@@ -1,8 +1,8 @@
 // Causal self-attention of a decoder: projections, positions, scores.
 #pragma once
-#include "trainer/kernels/alibi_columns.h"
-#include "trainer/kernels/flash_attention.h"
-#include "trainer/kernels/rope.h"
+#include "trainer/kernels/attention/alibi_columns.h"
+#include "trainer/kernels/attention/flash_attention.h"
+#include "trainer/kernels/attention/rope.h"
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/kv_cache.h"

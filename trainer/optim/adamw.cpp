@@ -1,5 +1,5 @@
 // AdamW over the units' flat buffers.
-#include "trainer/kernels/adamw_step.h"
+#include "trainer/kernels/optimizer/adamw_step.h"
 
 #include <cmath>
 

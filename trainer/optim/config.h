@@ -221,4 +221,11 @@ struct ClipConfig {
   }
 };
 
+class ConfigProblems;
+
+/// Each reports keys that would do nothing.
+void check(const OptimizerConfig& optimizer, ConfigProblems& problems);
+void check(const GuardConfig& guard, ConfigProblems& problems);
+void check(const ClipConfig& clip, ConfigProblems& problems);
+
 }  // namespace tycho

@@ -5,7 +5,7 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/zeros.h>
 
-#include "trainer/kernels/grad_norm.h"
+#include "trainer/kernels/optimizer/grad_norm.h"
 
 namespace tycho {
 

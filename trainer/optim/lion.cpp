@@ -1,5 +1,5 @@
 // Lion over the units' flat buffers.
-#include "trainer/kernels/lion_step.h"
+#include "trainer/kernels/optimizer/lion_step.h"
 #include "trainer/optim/kinds.h"
 
 namespace tycho {

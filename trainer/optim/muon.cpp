@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "trainer/kernels/muon_step.h"
+#include "trainer/kernels/optimizer/muon_step.h"
 #include "trainer/optim/kinds.h"
 #include "trainer/optim/newton_schulz.h"
 

@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "trainer/config.h"
+#include "trainer/base/config_problems.h"
 #include "trainer/layout/param_spec.h"
+#include "trainer/optim/config.h"
 
 namespace tycho {
 
@@ -33,8 +34,8 @@ std::vector<ConfigProblem> param_group_problems(const OptimizerConfig& optimizer
                                                 const std::vector<ParamGroupConfig>& groups,
                                                 const std::vector<UnitSpec>& units);
 
-/// What a checkpoint calls the optimizer's state of a parameter, one fp32 number per element each: "exp_avg",
-/// "exp_avg_sq" as torch.optim.AdamW, "momentum_buffer" as SGD and Muon. Empty for a frozen one.
+/// What a checkpoint calls the optimizer's state of a parameter, one fp32 number per element each:
+/// "exp_avg", "exp_avg_sq" as torch.optim.AdamW, "momentum_buffer" as SGD and Muon. Empty for a frozen one.
 std::vector<std::string> state_names(const OptimizerConfig& optimizer, const ParamRule& rule);
 
 }  // namespace tycho

@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "trainer/kernels/optimized_weights.h"
+#include "trainer/kernels/optimizer/optimized_weights.h"
 #include "trainer/optim/optimizer.h"
 
 namespace tycho {

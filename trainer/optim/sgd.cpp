@@ -1,5 +1,5 @@
 // SGD with momentum over the units' flat buffers.
-#include "trainer/kernels/sgd_step.h"
+#include "trainer/kernels/optimizer/sgd_step.h"
 #include "trainer/optim/kinds.h"
 
 namespace tycho {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/callback.h"
+#include "trainer/callbacks/callback.h"
 #include "trainer/parallel/communicator.h"
 
 namespace tycho {

@@ -10,7 +10,8 @@
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
-#include "trainer/data/loader.h"
+#include "trainer/data/loader/loader.h"
+#include "trainer/data/loader/open_rows.h"
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/gpu_attention.h"
 #include "trainer/layout/model_layout.h"
@@ -156,7 +157,8 @@ void add_memory(const TrainConfig& config, const ModelLayout& layout, int64_t nu
 
 void add_data(const TrainConfig& config, Plan& plan) {
   try {
-    plan.num_samples = count_samples(config.train_data, row_shape(config));
+    plan.num_samples =
+        count_samples(config.train_data, {config.seq_len, config.model.vocab_size(), config.tokenizer});
   } catch (const Error& error) {
     plan.data_problem = error.what();
   }

@@ -36,4 +36,9 @@ struct ProfileConfig {
   }
 };
 
+class ConfigProblems;
+
+/// Reports keys that would do nothing.
+void check(const ProfileConfig& profile, ConfigProblems& problems);
+
 }  // namespace tycho

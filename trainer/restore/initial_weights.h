@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/models/config.h"
+#include "trainer/families/config.h"
 #include "trainer/units/flat_unit.h"
 
 namespace tycho {

@@ -10,9 +10,9 @@
 #include "trainer/base/duration.h"
 #include "trainer/base/json.h"
 #include "trainer/eval/result.h"
+#include "trainer/loop/train_state.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/session/tensor_view.h"
-#include "trainer/train_state.h"
 
 namespace tycho {
 

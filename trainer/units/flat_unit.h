@@ -1,9 +1,10 @@
 // The parameters that travel together: one block, the embedding, the head. One extent list serves the
 // optimizer, the communicator, the checkpoint and export.
 #pragma once
+#include <memory>
 #include <vector>
 
-#include "trainer/config.h"
+#include "trainer/base/precision.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/param_spec.h"
 

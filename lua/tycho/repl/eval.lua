@@ -1,6 +1,6 @@
 -- Runs one entry: expression or statements, with what went wrong kept for :bt and :locals.
 local errors = require "tycho.errors"
-local habits = require "tycho.habits"
+local habits = require "tycho.hints.habits"
 local lexer = require "tycho.lexer"
 local native = require "tycho.native"
 local report = require "tycho.report"

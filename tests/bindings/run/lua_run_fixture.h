@@ -7,7 +7,7 @@
 
 #include "bindings/define/recipe.h"
 #include "bindings/run/lua_callbacks.h"
-#include "tests/trainer/run_fixture.h"
+#include "tests/trainer/run/run_fixture.h"
 
 namespace tycho {
 

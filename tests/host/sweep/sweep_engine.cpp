@@ -10,13 +10,13 @@
 #include <fstream>
 #include <thread>
 
-#include "bindings/run/engine.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/checkpoint/run_lock.h"
-#include "trainer/config_io.h"
+#include "trainer/config/config_io.h"
+#include "trainer/engine/engine.h"
 #include "trainer/metrics/reporter.h"
-#include "trainer/run_folder.h"
+#include "trainer/run_folder/run_folder.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/callback.h"
+#include "trainer/callbacks/callback.h"
 
 namespace tycho {
 

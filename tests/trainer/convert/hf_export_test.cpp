@@ -4,7 +4,7 @@
 #include "tests/trainer/base/faulty_files.h"
 #include "tests/trainer/convert/convert_fixture.h"
 #include "trainer/convert/hf_import.h"
-#include "trainer/data/tokenizer.h"
+#include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {
 namespace {

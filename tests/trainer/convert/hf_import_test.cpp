@@ -2,8 +2,8 @@
 #include "trainer/convert/hf_import.h"
 
 #include "tests/trainer/convert/convert_fixture.h"
-#include "trainer/config_io.h"
-#include "trainer/train_state.h"
+#include "trainer/config/config_io.h"
+#include "trainer/loop/train_state.h"
 
 namespace tycho {
 namespace {

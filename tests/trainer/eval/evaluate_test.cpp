@@ -11,7 +11,7 @@
 #include "tests/trainer/models/decoder_oracle.h"
 #include "tests/trainer/parallel/thread_world.h"
 #include "trainer/base/error.h"
-#include "trainer/data/mds_writer.h"
+#include "trainer/data/mds/mds_writer.h"
 #include "trainer/units/init.h"
 
 namespace tycho {

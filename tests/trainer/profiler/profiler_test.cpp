@@ -3,9 +3,9 @@
 
 #include <filesystem>
 
-#include "tests/trainer/run_fixture.h"
+#include "tests/trainer/run/run_fixture.h"
 #include "trainer/base/file_ops.h"
-#include "trainer/open_session.h"
+#include "trainer/run/open_session.h"
 
 namespace tycho {
 namespace {

@@ -1,8 +1,8 @@
 // AdamW on the CPU: every element is read and written once.
-#include "trainer/kernels/adamw_factors.h"
 #include "trainer/kernels/cpu/kernels.h"
 #include "trainer/kernels/cpu/parallel.h"
 #include "trainer/kernels/cpu/weights.h"
+#include "trainer/kernels/optimizer/adamw_factors.h"
 
 namespace tycho::TYCHO_ISA {
 namespace {

@@ -1,8 +1,8 @@
 // How an optimizer kernel reads and writes the weights that it updates.
 #pragma once
 #include "trainer/kernels/cpu/simd.h"
-#include "trainer/kernels/rounding_noise.h"
-#include "trainer/kernels/weight_form.h"
+#include "trainer/kernels/optimizer/rounding_noise.h"
+#include "trainer/kernels/optimizer/weight_form.h"
 
 namespace tycho::TYCHO_ISA {
 

@@ -1,0 +1,233 @@
+-- The points of a sweep's space: which trials there are. A function of the file alone, the same for every worker.
+local native = require "tycho.native"
+local node_of = require "tycho.node"
+local pins = require "tycho.overrides.pins"
+local random = require "tycho.random"
+local schema = require "tycho.schema"
+local history = require "tycho.history"
+local site_of = require "tycho.site"
+local values = require "tycho.values"
+
+local M = {}
+
+local kMaxRedraws = 1000   -- of one trial that s:skip refuses or that was there already
+
+-- Four digits: readable, and enough for any knob.
+local function short(x) return values.number_text(tonumber(("%.4g"):format(x))) end
+
+local function typed(text)
+  if text == "true" then return true end
+  if text == "false" then return false end
+  return tonumber(text) or text
+end
+
+local draw = {}
+function draw.choice(dim, u) return { [dim.name] = dim.values[1 + math.floor(#dim.values * u)] } end
+function draw.range(dim, u) return { [dim.name] = short(dim.low + (dim.high - dim.low) * u) } end
+function draw.log(dim, u) return { [dim.name] = short(dim.low * (dim.high / dim.low) ^ u) } end
+function draw.int(dim, u) return { [dim.name] = values.number_text(dim.low + math.floor((dim.high - dim.low + 1) * u)) } end
+function draw.normal(dim, u, v) return { [dim.name] = short(dim.mean + dim.std * random.normal(u, v)) } end
+function draw.zip(dim, u)
+  local length = #dim.keys[next(dim.keys)]
+  local at, out = 1 + math.floor(length * u), {}
+  for key, list in pairs(dim.keys) do out[key] = list[at] end
+  return out
+end
+
+-- What a grid takes of a dimension: a list of { key = text }.
+local function grid_values(session, dim, count, site)
+  local out = {}
+  if dim.kind == "choice" then
+    for i, value in ipairs(dim.values) do out[i] = { [dim.name] = value } end
+  elseif dim.kind == "zip" then
+    local length = #dim.keys[next(dim.keys)]
+    for i = 1, length do out[i] = draw.zip(dim, (i - 0.5) / length) end
+  elseif dim.kind == "normal" or not count then
+    session:problem(site_of.problem(site, "value", ("a grid needs values for %s"):format(dim.name),
+      dim.kind == "normal" and "give a t.space.choice { ... }" or ("write  t.search.grid { [%q] = 5 }"):format(dim.name)))
+    session:stop()
+  else
+    local last
+    for i = 1, count do
+      local u = count == 1 and 0 or (i - 1) / (count - 1)
+      if dim.kind == "int" then u = (dim.low + math.floor((dim.high - dim.low) * u + 0.5) - dim.low + 0.5) / (dim.high - dim.low + 1) end
+      local value = draw[dim.kind](dim, u)
+      if value[dim.name] ~= last then out[#out + 1], last = value, value[dim.name] end
+    end
+  end
+  return out
+end
+
+local function holds(when, point)
+  for key, wanted in pairs(when) do
+    if point[key] ~= wanted then return false end
+  end
+  return true
+end
+
+-- Dimensions with those first that others depend on.
+local function dimensions(session, made)
+  local tree = node_of.plain(made.root)
+  local waiting, out, known = {}, {}, {}
+  for key, text in pairs(tree.pins) do known[key] = text end
+  for _, name in ipairs(schema.sorted_keys(tree.space)) do
+    local dim = tree.space[name]
+    dim.name = name
+    waiting[#waiting + 1] = dim
+  end
+  while #waiting > 0 do
+    local left = {}
+    for _, dim in ipairs(waiting) do
+      local ready = true
+      for key in pairs(dim.when) do ready = ready and known[key] ~= nil end
+      if ready then
+        out[#out + 1] = dim
+        known[dim.name] = true
+        for key in pairs(dim.keys or {}) do known[key] = true end
+      else
+        left[#left + 1] = dim
+      end
+    end
+    if #left == #waiting then
+      local site = history.site(made, "space." .. left[1].name) or made.site
+      session:problem(site_of.problem(site, "value", ("the condition of %s names a key that is not in the space: %s"):format(
+        left[1].name, table.concat(schema.sorted_keys(left[1].when), ", "))))
+      session:stop()
+    end
+    waiting = left
+  end
+  return out
+end
+
+-- Holds every value against the recipe's schema, as the same text on a command line would be.
+local function check_values(session, made, dims)
+  local function check(dim, key, text)
+    local site = history.site(made, "space." .. dim.name) or made.site
+    local ok = true
+    pins.parse(native.schema, { { argument = 0, text = ("%s=%s"):format(key, text) } }, function(kind, _, said)
+      if kind ~= "problem" then return end
+      ok = false
+      session:problem(site_of.problem(site, said.col and said.col <= #key and "key" or "value",
+        said.message, said.hint))
+    end)
+    return ok
+  end
+  for _, dim in ipairs(dims) do
+    local lists = dim.keys or { [dim.name] = dim.values or { short(dim.low or dim.mean), dim.high and short(dim.high) } }
+    for _, key in ipairs(schema.sorted_keys(lists)) do
+      for _, text in ipairs(lists[key]) do
+        if not check(dim, key, text) then break end
+      end
+    end
+  end
+  for _, key in ipairs(schema.sorted_keys(node_of.plain(made.root).pins)) do
+    check({ name = key }, key, node_of.plain(made.root).pins[key])
+  end
+  if session:problem_count() > 0 then session:stop() end
+end
+
+local function is_skipped(session, made, point)
+  local seen = {}
+  for key, text in pairs(point) do seen[key] = typed(text) end
+  local known = made.known_keys
+  local view = setmetatable({}, { __index = function(_, key)
+    if seen[key] == nil and not known[key] then
+      session:refuse("skip", ("s:skip: %s is not in the space"):format(tostring(key)),
+        "there are: " .. table.concat(schema.sorted_keys(known), ", "))
+    end
+    return seen[key]
+  end })
+  for _, skip in ipairs(made.skips) do
+    if skip.fn(view) then return true end
+  end
+  return false
+end
+
+local function identity(point)
+  local out = {}
+  for _, key in ipairs(schema.sorted_keys(point)) do out[#out + 1] = key .. "=" .. point[key] end
+  return out
+end
+
+local function add(list, seen, point)
+  local texts = identity(point)
+  local id = table.concat(texts, "\0")
+  if seen[id] then return false end
+  seen[id] = true
+  list[#list + 1] = { pins = native.array(texts), values = point }
+  return true
+end
+
+local function random_points(session, made, dims, search)
+  local list, seen = {}, {}
+  for trial = 1, search.trials do
+    local placed = false
+    for redraw = 0, kMaxRedraws do
+      local point = {}
+      for _, dim in ipairs(dims) do
+        if holds(dim.when, point) then
+          local at = (trial - 1) * (kMaxRedraws + 1) + redraw
+          local u, v = native.uniform(search.seed, dim.name, 2 * at), native.uniform(search.seed, dim.name, 2 * at + 1)
+          for key, text in pairs(draw[dim.kind](dim, u, v)) do point[key] = text end
+        end
+      end
+      if not is_skipped(session, made, point) and add(list, seen, point) then
+        placed = true
+        break
+      end
+    end
+    if not placed then break end   -- a small space is exhausted
+  end
+  return list
+end
+
+local function grid_points(session, made, dims, search)
+  local site = history.site(made, "search") or made.site
+  local list, seen = {}, {}
+  local function descend(i, point)
+    local dim = dims[i]
+    if not dim then
+      if not is_skipped(session, made, point) then add(list, seen, point) end
+      return
+    end
+    if not holds(dim.when, point) then return descend(i + 1, point) end
+    for _, value in ipairs(dim.grid) do
+      local longer = {}
+      for key, text in pairs(point) do longer[key] = text end
+      for key, text in pairs(value) do longer[key] = text end
+      descend(i + 1, longer)
+    end
+  end
+  for _, key in ipairs(schema.sorted_keys(search.points)) do
+    if not made.known_keys[key] then
+      session:problem(site_of.problem(site, "value", ("t.search.grid: %s is not in the space"):format(key)))
+    end
+  end
+  for _, dim in ipairs(dims) do dim.grid = grid_values(session, dim, search.points[dim.name], site) end
+  descend(1, {})
+  return list
+end
+
+-- The trials of a finished sweep: a list of { pins = { "key=text" }, values = { key = text } }.
+function M.make(session, made)
+  local dims = dimensions(session, made)
+  if #dims == 0 then
+    session:problem(site_of.problem(made.site, "key", "the space is empty: there is nothing to try",
+      's.space["optimizer.lr"] = t.space.log(1e-4, 1e-2)'))
+    session:stop()
+  end
+  check_values(session, made, dims)
+  made.known_keys = {}
+  for _, dim in ipairs(dims) do
+    for key in pairs(dim.keys or { [dim.name] = true }) do made.known_keys[key] = true end
+  end
+  local search = node_of.plain(made.root).search
+  local list = (search.kind == "grid" and grid_points or random_points)(session, made, dims, search)
+  if #list == 0 then
+    session:problem(site_of.problem(made.skips[1] and made.skips[1].site or made.site, "key", "s:skip leaves no point"))
+    session:stop()
+  end
+  return list
+end
+
+return M

@@ -1,0 +1,71 @@
+// Commands: their checks, and what they change for longer than a step.
+#include "trainer/callbacks/command.h"
+
+#include <gtest/gtest.h>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+std::string refusal(const std::string& name, const Json& values, const Json& named = nullptr) {
+  try {
+    make_command(name, values, named, "test");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(CommandTest, ArgumentsAreTakenInOrderAndByName) {
+  const Command command = make_command("scale_lr", {0.5}, {{"for_next", "200ba"}}, "spike");
+  EXPECT_EQ(command_text(command), "scale_lr(0.5, for_next = 200ba)");
+  EXPECT_EQ(command_text(command_from_json(command_json(command))), command_text(command));
+  EXPECT_EQ(command_text(make_command("set_lr", {nullptr}, nullptr, "x")), "set_lr()");
+}
+
+TEST(CommandTest, WhatDoesNotFitIsRefusedByName) {
+  EXPECT_EQ(refusal("set_lrr", {0.1}), "[cmd] no command set_lrr; did you mean \"set_lr\"?");
+  EXPECT_EQ(refusal("scale_lr", Json::array()),
+            "[cmd.scale_lr] factor is missing: scale_lr(0.5, { for_next = \"200ba\" })");
+  EXPECT_EQ(refusal("set_lr", {"fast"}), "[cmd.set_lr] lr = \"fast\": wanted a number");
+  EXPECT_EQ(refusal("save", {"a/b"}), "[cmd.save] tag = \"a/b\": wanted a name without \"/\"");
+  EXPECT_EQ(refusal("save", {"before-lunch"}), "");
+  EXPECT_EQ(refusal("set_betas", Json::array({Json::array({0.9, 1.0})})),
+            "[cmd.set_betas] betas = [0.9,1.0]: wanted two numbers from 0 to below 1");
+  EXPECT_NE(refusal("scale_lr", {0.5}, {{"for_nxt", "2ba"}}).find("did you mean \"for_next\""),
+            std::string::npos);
+  EXPECT_NE(refusal("resume", {1}).find("takes no more than 0 values"), std::string::npos);
+  EXPECT_EQ(refusal("set_mix", {Json::object()}),
+            "[cmd.set_mix] cannot be done: the data of a run has no mix yet");
+  EXPECT_EQ(command_text(make_command("profile", {"3ba"}, nullptr, "")), "profile(3ba)");
+}
+
+TEST(ControlsTest, APinWinsOverWindowsAndWindowsMultiplyTheSchedule) {
+  Controls controls;
+  controls.lr_windows = {{0.5, 10}, {0.1, std::nullopt}};
+  EXPECT_DOUBLE_EQ(controls.lr_of(1.0, 9), 0.05);
+  EXPECT_DOUBLE_EQ(controls.lr_of(1.0, 10), 0.1);
+  controls.lr = 3e-4;
+  EXPECT_DOUBLE_EQ(controls.lr_of(1.0, 9), 3e-4);
+  controls.expire(10);
+  EXPECT_EQ(controls.lr_windows.size(), 1u);
+}
+
+TEST(ControlsTest, ComeBackFromJsonAsTheyWere) {
+  Controls controls;
+  EXPECT_TRUE(controls.to_json().is_null());
+  controls.lr = 0.1;
+  controls.lr_windows = {{0.5, 10}, {2, std::nullopt}};
+  controls.betas = {{0.8, 0.9}};
+  controls.weight_decay = 0.2;
+  controls.clip_norm = 3;
+  controls.scheduler = {{"kind", "linear"}};
+  controls.log_every = Duration{5, DurationUnit::kBatch};
+  controls.enabled = {{"a", false}};
+  EXPECT_EQ(Controls::from_json(controls.to_json()), controls);
+  EXPECT_THROW(Controls::from_json({{"moon", 1}}), Error);
+}
+
+}  // namespace
+}  // namespace tycho

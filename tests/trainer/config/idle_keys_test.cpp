@@ -1,0 +1,100 @@
+// Which keys are said to do nothing, and what each then needs.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "trainer/config/train_config.h"
+
+namespace tycho {
+namespace {
+
+/// What is said to do nothing. The config is otherwise that of a run that trains.
+std::vector<ConfigProblem> idle_problems(const TrainConfig& config) {
+  std::vector<ConfigProblem> idle;
+  for (ConfigProblem& problem : check_config(config))
+    if (problem.message.starts_with("does nothing ")) idle.push_back(std::move(problem));
+  return idle;
+}
+
+using Change = std::function<void(TrainConfig&)>;
+
+/// "path: message" of what is idle after the changes, one per line.
+std::string idle_after(
+    const Change& change, const Change& more = [](TrainConfig&) {}) {
+  TrainConfig config;
+  change(config);
+  more(config);
+  std::string text;
+  for (const ConfigProblem& problem : idle_problems(config))
+    text += (text.empty() ? "" : "\n") + problem.path + ": " + problem.message;
+  return text;
+}
+
+TEST(IdleKeys, DefaultsAreNot) {
+  EXPECT_EQ(idle_after([](TrainConfig&) {}), "");
+}
+
+TEST(IdleKeys, AProfileNeedsActive) {
+  const Change wait = [](TrainConfig& c) { c.profile.wait.value = 3; };
+  EXPECT_EQ(idle_after(wait),
+            "profile.wait: does nothing without profile.active, the steps that a trace holds; leave it out");
+  EXPECT_EQ(idle_after(wait, [](TrainConfig& c) { c.profile.active = Duration::parse("1ba"); }), "");
+  EXPECT_NE(idle_after([](TrainConfig& c) { c.profile.repeat_count = 0; }), "");
+  EXPECT_NE(idle_after([](TrainConfig& c) { c.profile.skip_first.value = 1; }), "");
+  EXPECT_EQ(idle_after([](TrainConfig& c) { c.profile.shapes = true; }), "") << "is for commands too";
+}
+
+TEST(IdleKeys, SkipsNeedAGuardThatSkips) {
+  const Change skips = [](TrainConfig& c) { c.guard.max_skips = 3; };
+  EXPECT_EQ(idle_after(skips), "guard.max_skips: does nothing unless guard.action = \"skip\"; leave it out");
+  EXPECT_EQ(idle_after(skips, [](TrainConfig& c) { c.guard.action = GuardAction::kSkip; }), "");
+}
+
+TEST(IdleKeys, OfRecomputationAndOptimizers) {
+  const Change every = [](TrainConfig& c) { c.recompute.every = 2; };
+  EXPECT_NE(idle_after(every).find("recompute.every: does nothing unless recompute.mode"), std::string::npos);
+  EXPECT_EQ(idle_after(every, [](TrainConfig& c) { c.recompute.mode = Recompute::kFull; }), "");
+  const auto sgd = [](double momentum) {
+    return
+        [momentum](TrainConfig& c) { c.optimizer.value = SgdConfig{.momentum = momentum, .nesterov = true}; };
+  };
+  EXPECT_EQ(idle_after(sgd(0)), "optimizer.nesterov: does nothing without optimizer.momentum; leave it out");
+  EXPECT_EQ(idle_after(sgd(0.9)), "");
+}
+
+TEST(IdleKeys, ThinningACallbackNeedsEventsOfSteps) {
+  const auto own = [](bool steps) {
+    return [steps](TrainConfig& c) {
+      ObserveConfig callback;
+      callback.every = Duration::parse("5ba");
+      (steps ? callback.batch_end : callback.eval_end) = FunctionRef{};
+      c.callbacks["c"].value = callback;
+    };
+  };
+  EXPECT_EQ(idle_after(own(true)), "");
+  EXPECT_EQ(idle_after(own(false)),
+            "callbacks.c.every: does nothing for a callback that hears no event of steps (batch_start, "
+            "after_forward, grads_ready, batch_end); leave it out");
+  EXPECT_NE(idle_after([](TrainConfig& c) {
+              EarlyStopConfig stop;
+              stop.at = {Duration::parse("5ba")};
+              c.callbacks["c"].value = stop;
+            }),
+            "");
+  const auto spike = [](SpikeAction action) {
+    return [action](TrainConfig& c) {
+      LossSpikeConfig callback;
+      callback.action = action, callback.factor = 0.1, callback.for_next.value = 7;
+      c.callbacks["c"].value = callback;
+    };
+  };
+  EXPECT_EQ(idle_after(spike(SpikeAction::kScaleLr)), "");
+  EXPECT_EQ(idle_after(spike(SpikeAction::kWarn)),
+            "callbacks.c.factor: does nothing unless action = \"scale_lr\"; leave it out");
+  EXPECT_NE(idle_after(spike(SpikeAction::kStop)).find("callbacks.c.for_next: does nothing with action"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace tycho

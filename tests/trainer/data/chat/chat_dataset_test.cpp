@@ -1,0 +1,224 @@
+// Finetuning data as rows: packing against LLM Foundry, what is cut and left out, order and resume.
+#include "trainer/data/chat/chat_dataset.h"
+
+#include <algorithm>
+#include <csignal>
+#include <set>
+
+#include "tests/trainer/data/data_testing.h"
+#include "trainer/base/json.h"
+#include "trainer/data/loader/loader.h"
+#include "trainer/data/loader/open_rows.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+
+namespace tycho {
+namespace {
+
+using testing::expect_error;
+using testing::golden;
+using testing::TempDir;
+using testing::write_text;
+
+class ChatDatasetTest : public ::testing::Test {
+ protected:
+  ChatDatasetTest() { config_.path = temp_ / "rows.jsonl"; }
+
+  std::string pair(const std::string& prompt, const std::string& response) const {
+    return Json{{"prompt", prompt}, {"response", response}}.dump() + "\n";
+  }
+  /// Row i has i % 7 + 1 words, and says which one it is.
+  void write_rows(int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) {
+      std::string words;
+      for (int w = 0; w <= i % 7; ++w) words += " rate";
+      text += pair("row " + std::to_string(i) + words, words);
+    }
+    write_text(config_.path, text);
+  }
+  ChatDataset open() const { return ChatDataset(config_, shape_, never_stopped); }
+  void expect_unusable(std::initializer_list<std::string_view> parts) const {
+    expect_error(ExitCode::kUnusable, parts, [&] { open(); });
+  }
+
+  TempDir temp_;
+  ChatConfig config_;
+  RowShape shape_{.seq_len = 64, .vocab_size = 512, .tokenizer = golden("tokenizer/lines.json")};
+};
+
+TEST_F(ChatDatasetTest, PacksARowAsLlmFoundryDoes) {
+  int compared = 0;
+  for (const Json& wanted : Json::parse(read_file(golden("chat/cases.json")))) {
+    if (wanted.at("packed").is_null()) continue;
+    std::string text;
+    for (const std::string line : wanted.at("rows")) text += line + "\n";
+    write_text(config_.path, text);
+    config_.pack = true;
+    if (wanted.at("template") == "llama3") config_.chat_template = ChatTemplate::kLlama3;
+    if (wanted.at("target_prompts") == "all") config_.target_prompts = TargetPrompts::kAll;
+    shape_ = {wanted.at("seq_len"), 512, golden(wanted.at("tokenizer"))};
+    const ChatDataset data = open();
+    ASSERT_EQ(data.num_rows(), 1);
+    const Batch batch = data.read_batch(std::vector<uint32_t>{0}, 1);
+    const Json& packed = wanted.at("packed");
+    EXPECT_EQ(batch.tokens, packed.at("input_ids").get<std::vector<int32_t>>());
+    // Labels there stand at the token itself; the model shifts them. Filler is -1 there, the last document
+    // here.
+    auto targets = packed.at("labels").get<std::vector<int32_t>>();
+    std::rotate(targets.begin(), targets.begin() + 1, targets.end());
+    targets.back() = kNoTarget;
+    EXPECT_EQ(batch.targets, targets);
+    auto documents = packed.at("sequence_id").get<std::vector<int32_t>>();
+    const int32_t last = *std::max_element(documents.begin(), documents.end());
+    std::replace(documents.begin(), documents.end(), -1, last + 1);
+    EXPECT_EQ(batch.documents, documents);
+    EXPECT_EQ(batch.valid_tokens,
+              std::count_if(targets.begin(), targets.end(), [](int32_t t) { return t != kNoTarget; }));
+    ++compared;
+  }
+  EXPECT_EQ(compared, 2);
+}
+
+TEST_F(ChatDatasetTest, PackedOrNotTheSameIsLearnt) {
+  write_rows(150);  // more than a block of a thread
+  const auto pairs = [&](bool pack) {
+    config_.pack = pack;
+    const ChatDataset data = open();
+    std::multiset<std::pair<int32_t, int32_t>> found;
+    int64_t valid = 0;
+    for (uint32_t row = 0; row < data.num_rows(); ++row) {
+      const Batch batch = data.read_batch(std::vector<uint32_t>{row}, 1);
+      EXPECT_EQ(batch.documents.empty(), !pack);
+      EXPECT_TRUE(std::is_sorted(batch.documents.begin(), batch.documents.end()));
+      for (size_t t = 0; t < batch.tokens.size(); ++t) {
+        if (batch.targets[t] == kNoTarget) continue;
+        EXPECT_EQ(batch.targets[t], batch.tokens[t + 1]);
+        EXPECT_TRUE(!pack || batch.documents[t] == batch.documents[t + 1]);
+        found.emplace(batch.tokens[t], batch.targets[t]);
+      }
+      valid += batch.valid_tokens;
+    }
+    EXPECT_EQ(static_cast<int64_t>(found.size()), valid);
+    EXPECT_EQ(data.num_rows() == 150, !pack);
+    return found;
+  };
+  EXPECT_EQ(pairs(true), pairs(false));
+}
+
+TEST_F(ChatDatasetTest, RowsWithoutASampleHaveNoTarget) {
+  write_rows(3);
+  for (const bool pack : {false, true}) {
+    config_.pack = pack;
+    const Batch batch = open().read_batch(std::vector<uint32_t>{0}, 3);
+    EXPECT_EQ(batch.tokens.size(), 3u * 64);
+    EXPECT_TRUE(std::all_of(batch.targets.begin() + 64, batch.targets.end(),
+                            [](int32_t target) { return target == kNoTarget; }));
+    EXPECT_EQ(batch.documents.size(), pack ? 3u * 64 : 0u);
+  }
+}
+
+TEST_F(ChatDatasetTest, CountsWhatIsCutAndLeftOut) {
+  const std::string many(400, '7');
+  write_text(config_.path, pair("a", "b") + "\n  \n" + pair("a", many) + pair(many, "b"));
+  const ChatDataset data = open();
+  EXPECT_EQ(data.num_rows(), 2);
+  ASSERT_EQ(data.warnings().size(), 2u);
+  EXPECT_EQ(data.warnings()[0],
+            "1 of 3 examples of " + config_.path + " are longer than seq_len = 64 and lose their end");
+  EXPECT_EQ(data.warnings()[1], "1 of 3 examples of " + config_.path +
+                                    " have nothing to learn within seq_len = 64 and are left out");
+  EXPECT_NE(data.summary().find("2 examples in 2 rows of 64 tokens"), std::string::npos) << data.summary();
+  write_text(config_.path, pair(many, "b"));
+  expect_unusable({"[data] none of the 1 examples of " + config_.path, "seq_len = 64", "raise seq_len"});
+}
+
+TEST_F(ChatDatasetTest, SaysWhenATemplateIsTextToTheTokenizer) {
+  shape_.seq_len = 128;
+  write_text(config_.path,
+             R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]})");
+  const ChatDataset data = open();
+  ASSERT_EQ(data.warnings().size(), 1u);
+  EXPECT_NE(data.warnings()[0].find("<|im_start|> and <|im_end|> are no tokens"), std::string::npos);
+}
+
+TEST_F(ChatDatasetTest, ReadsAFolderSortedByPath) {
+  write_text(temp_ / "all/b.jsonl", pair("second", "b"));
+  write_text(temp_ / "all/a.jsonl", pair("first", "a"));
+  write_text(temp_ / "all/c.txt", "not read");
+  config_.path = temp_ / "all";
+  const ChatDataset data = open();
+  ASSERT_EQ(data.num_rows(), 2);
+  const Batch batch = data.read_batch(std::vector<uint32_t>{0}, 1);
+  const auto tokenizer = load_tokenizer(shape_.tokenizer);
+  EXPECT_EQ(tokenizer->decode({batch.tokens.begin(), batch.tokens.begin() + 64}).substr(0, 20),
+            "firsta<|endoftext|><");
+}
+
+TEST_F(ChatDatasetTest, NamesTheFirstWrongLineWhicheverThreadMeetsIt) {
+  write_rows(300);
+  std::string text = read_file(config_.path);
+  config_.path = temp_ / "wrong.jsonl";
+  write_text(config_.path, text + "\n{}\n" + text + "{}\n");
+  for (int i = 0; i < 5; ++i) expect_unusable({"[" + config_.path + ":302] wants the key \"messages\""});
+}
+
+TEST_F(ChatDatasetTest, RefusesWhatCannotBeRead) {
+  expect_unusable({config_.path});
+  write_text(config_.path, " \n\n");
+  expect_unusable({"[data] " + config_.path + " has no rows"});
+  write_rows(2);
+  shape_.vocab_size = 400;
+  expect_unusable({"lines.json has 494 tokens, the model's vocabulary 400", "set vocab_size to 494"});
+  shape_.tokenizer.clear();
+  expect_unusable({"[data] " + config_.path + " is text, and there is no tokenizer"});
+}
+
+TEST_F(ChatDatasetTest, AStopEndsTheTokenising) {
+  write_rows(300);
+  const std::atomic<int> stop = SIGINT;
+  try {
+    ChatDataset(config_, shape_, stop);
+    FAIL() << "tokenised to the end";
+  } catch (const Error& error) {
+    EXPECT_EQ(static_cast<int>(error.code()), 130);
+    EXPECT_NE(std::string(error.what()).find("stopped by SIGINT while"), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(ChatDatasetTest, IsReadOnceAsLongAsItIsHeldAndUnchanged) {
+  write_rows(4);
+  const auto data = open_chat_dataset(config_, shape_);
+  EXPECT_EQ(open_chat_dataset(config_, shape_), data);
+  EXPECT_EQ(count_samples({{config_}}, shape_), 4);
+  ChatConfig packed = config_;
+  packed.pack = true;
+  EXPECT_NE(open_chat_dataset(packed, shape_), data);
+  write_rows(5);
+  EXPECT_EQ(open_chat_dataset(config_, shape_)->num_rows(), 5);
+  EXPECT_EQ(data->num_rows(), 4);
+}
+
+TEST_F(ChatDatasetTest, ALoaderResumesAtEveryPosition) {
+  write_rows(90);
+  config_.pack = true;
+  const LoaderShape shape{
+      .seq_len = 64, .global_sequences = 4, .vocab_size = 512, .seed = 17, .tokenizer = shape_.tokenizer};
+  const auto loader = make_loader({{config_}}, shape, {});
+  const int64_t rows = open().num_rows();
+  ASSERT_GT(rows, 8);
+  EXPECT_EQ(loader->samples_per_epoch(), rows / 4 * 4);
+  std::set<int64_t> epochs;
+  for (int64_t i = 0; i < rows; ++i) {
+    const DataCursor cursor = loader->cursor();
+    epochs.insert(cursor.epoch);
+    const Batch expected = loader->next();
+    const Batch again = make_loader({{config_}}, shape, cursor)->next();
+    EXPECT_EQ(again.tokens, expected.tokens);
+    EXPECT_EQ(again.targets, expected.targets);
+    EXPECT_EQ(again.documents, expected.documents);
+  }
+  EXPECT_GT(epochs.size(), 2u);
+}
+
+}  // namespace
+}  // namespace tycho

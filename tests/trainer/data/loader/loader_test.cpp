@@ -1,0 +1,253 @@
+// Batches in their order: resume, ranks, errors of the thread.
+#include "trainer/data/loader/loader.h"
+
+#include <numeric>
+#include <set>
+#include <thread>
+
+#include "tests/trainer/data/data_testing.h"
+#include "trainer/data/loader/open_rows.h"
+#include "trainer/data/loader/sampler.h"
+#include "trainer/data/mds/conversion_note.h"
+#include "trainer/data/mds/mds_writer.h"
+
+namespace tycho {
+namespace {
+
+using testing::expect_error;
+using testing::golden;
+using testing::TempDir;
+
+constexpr int64_t kSamples = 23, kTokens = 8;
+
+/// Sample s holds the tokens 10 s, 10 s + 1, … in several shards.
+class LoaderTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(temp_ / "train");
+    MdsWriter writer(real_files(), temp_ / "train",
+                     {.columns = {{"tokens", "ndarray:int32"}}, .size_limit = 500, .hashes = {"xxh3_128"}});
+    for (int32_t s = 0; s < kSamples; ++s) {
+      std::vector<int32_t> tokens(kTokens);
+      std::iota(tokens.begin(), tokens.end(), 10 * s);
+      writer.write({encode_mds_array(tokens.data(), kTokens, sizeof(int32_t))});
+    }
+    writer.finish();
+    ASSERT_GT(writer.num_shards(), 2);
+    config_.local_dir = temp_.path();
+  }
+
+  std::unique_ptr<DataLoader> open(const DataCursor& cursor = {}) const {
+    return make_loader({{config_}}, shape_, cursor);
+  }
+
+  /// Which samples a batch holds, after checking its tokens and targets.
+  static std::vector<int32_t> samples_of(const Batch& batch) {
+    std::vector<int32_t> samples;
+    for (int64_t b = 0; b < batch.num_sequences; ++b) {
+      const int32_t* row = batch.tokens.data() + b * batch.seq_len;
+      const int32_t* target = batch.targets.data() + b * batch.seq_len;
+      for (int64_t t = 0; t < batch.seq_len; ++t) {
+        EXPECT_EQ(row[t], row[0] + t);
+        EXPECT_EQ(target[t], t + 1 < batch.seq_len ? row[t + 1] : -100);
+      }
+      samples.push_back(row[0] / 10);
+    }
+    EXPECT_EQ(batch.valid_tokens, batch.num_sequences * (batch.seq_len - 1));
+    return samples;
+  }
+
+  void expect_unusable(std::initializer_list<std::string_view> parts) {
+    expect_error(ExitCode::kUnusable, parts, [&] {
+      const auto loader = open();
+      for (int i = 0; i < 10; ++i) loader->next();
+    });
+  }
+
+  TempDir temp_;
+  MdsConfig config_;
+  LoaderShape shape_{.seq_len = kTokens, .global_sequences = 4, .vocab_size = 10 * kSamples, .seed = 17};
+};
+
+TEST_F(LoaderTest, AnEpochMayBeShorterThanTheData) {
+  config_.epoch_size = 9;
+  EXPECT_EQ(count_samples({{config_}}, {}), 9);
+  const auto loader = open();
+  EXPECT_EQ(loader->samples_per_epoch(), 8);
+  std::set<int32_t> seen;
+  for (int64_t epoch = 0; epoch < 3; ++epoch) {
+    const std::vector<uint32_t> order = epoch_order(kSamples, true, shape_.seed, epoch);
+    for (int64_t batch = 0; batch < 2; ++batch) {
+      const std::vector<int32_t> samples = samples_of(loader->next());
+      EXPECT_EQ(samples, (std::vector<int32_t>(order.begin() + 4 * batch, order.begin() + 4 * batch + 4)));
+      seen.insert(samples.begin(), samples.end());
+    }
+  }
+  EXPECT_GT(seen.size(), 9u) << "each epoch has samples of its own";
+}
+
+TEST_F(LoaderTest, AnEpochMayBeLongerThanTheData) {
+  config_.epoch_size = 2 * kSamples + 6;
+  config_.shuffle = false;
+  const auto loader = open();
+  EXPECT_EQ(loader->samples_per_epoch(), 52);
+  for (int64_t batch = 0; batch < 13; ++batch) {
+    const std::vector<int32_t> samples = samples_of(loader->next());
+    for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(samples[static_cast<size_t>(i)], (4 * batch + i) % kSamples);
+  }
+  EXPECT_EQ(loader->cursor(), (DataCursor{1, 0}));
+  EXPECT_EQ(samples_of(open({0, 24})->next()), (std::vector<int32_t>{1, 2, 3, 4}));
+}
+
+TEST_F(LoaderTest, APadTokenIsNoTarget) {
+  config_.pad_token_id = 13;
+  config_.shuffle = false;
+  const Batch batch = open()->next();
+  EXPECT_EQ(batch.valid_tokens, 4 * (kTokens - 1) - 1);
+  EXPECT_EQ(batch.tokens[kTokens + 3], 13);
+  EXPECT_EQ(batch.targets[kTokens + 2], kNoTarget);
+  EXPECT_EQ(batch.targets[kTokens + 3], 14);
+}
+
+TEST_F(LoaderTest, FollowsTheOrderOfTheSampler) {
+  const auto loader = open();
+  EXPECT_EQ(loader->samples_per_epoch(), 20);
+  EXPECT_EQ(count_samples({{config_}}, {}), kSamples);
+  for (int64_t epoch = 0; epoch < 3; ++epoch) {
+    const auto order = epoch_order(kSamples, true, 17, epoch);
+    for (int64_t at = 0; at < 20; at += 4) {
+      EXPECT_EQ(loader->cursor(), (DataCursor{epoch, at}));
+      const Batch batch = loader->next();
+      EXPECT_GE(batch.wait_s, 0);
+      const auto samples = samples_of(batch);
+      EXPECT_TRUE(std::equal(samples.begin(), samples.end(), order.begin() + at));
+    }
+  }
+}
+
+TEST_F(LoaderTest, ShuffleSeedAndFileOrder) {
+  config_.shuffle_seed = 99;
+  const auto order = epoch_order(kSamples, true, 99, 0);
+  EXPECT_EQ(samples_of(open()->next())[0], static_cast<int32_t>(order[0]));
+  config_.shuffle = false;
+  EXPECT_EQ(samples_of(open()->next()), (std::vector<int32_t>{0, 1, 2, 3}));
+}
+
+TEST_F(LoaderTest, NumbersTheDocumentsOfARow) {
+  config_.shuffle = false;
+  EXPECT_TRUE(open()->next().documents.empty());
+  const auto documents = [&] {
+    const std::vector<int32_t> all = open()->next().documents;
+    EXPECT_EQ(all.size(), 4u * kTokens);
+    return std::vector<int32_t>(all.begin() + kTokens, all.begin() + 2 * kTokens);  // tokens 10, 11, ...
+  };
+  config_.eos_token_id = 12;
+  EXPECT_EQ(documents(), (std::vector<int32_t>{0, 0, 0, 1, 1, 1, 1, 1}));
+  config_.eos_token_id = 17;  // the row's last token
+  EXPECT_EQ(documents(), std::vector<int32_t>(8, 0));
+  config_.eos_token_id.reset();
+  config_.bos_token_id = 12;
+  EXPECT_EQ(documents(), (std::vector<int32_t>{0, 0, 1, 1, 1, 1, 1, 1}));
+  config_.bos_token_id = 10;
+  EXPECT_EQ(documents(), std::vector<int32_t>(8, 1));
+}
+
+TEST_F(LoaderTest, ResumesAtEveryPosition) {
+  std::vector<DataCursor> cursors;
+  std::vector<std::vector<int32_t>> batches;
+  const auto loader = open();
+  for (int i = 0; i < 14; ++i) {
+    cursors.push_back(loader->cursor());
+    batches.push_back(loader->next().tokens);
+  }
+  for (size_t i = 0; i < cursors.size(); ++i) {
+    const auto resumed = open(cursors[i]);
+    EXPECT_EQ(resumed->cursor(), cursors[i]);
+    for (size_t j = i; j < cursors.size(); ++j)
+      ASSERT_EQ(resumed->next().tokens, batches[j]) << i << " " << j;
+  }
+  EXPECT_EQ(open({0, 20})->cursor(), (DataCursor{1, 0}));  // no whole batch is left in epoch 0
+}
+
+TEST_F(LoaderTest, RanksShareTheGlobalBatch) {
+  const auto whole = open();
+  shape_.num_ranks = 2;
+  const auto first = open();
+  shape_.rank = 1;
+  const auto second = open();
+  for (int i = 0; i < 8; ++i) {
+    auto shares = samples_of(first->next());
+    for (const int32_t sample : samples_of(second->next())) shares.push_back(sample);
+    EXPECT_EQ(shares, samples_of(whole->next()));
+    EXPECT_EQ(first->cursor(), whole->cursor());
+  }
+  shape_.num_ranks = 3;
+  expect_error(ExitCode::kTopology, {"4 sequences", "3 ranks"}, [&] { open(); });
+}
+
+TEST_F(LoaderTest, ShorterSequencesTakeTheFirstTokens) {
+  shape_.seq_len = 5;
+  samples_of(open()->next());
+  shape_.seq_len = 9;
+  expect_unusable({"sample 0 of", "8 tokens", "sequence length is 9", "seq_len = 8", "--concat-tokens 9"});
+}
+
+TEST_F(LoaderTest, StopsWhileTheQueueIsFull) {
+  for (int i = 0; i < 20; ++i) {
+    config_.prefetch = 1 + i % 3;
+    const auto loader = open();
+    if (i % 2 == 0) loader->next();
+    std::this_thread::sleep_for(std::chrono::milliseconds(i % 4));
+  }
+}
+
+TEST_F(LoaderTest, NamesWhatIsWrongWithTheData) {
+  config_.split = "none";
+  expect_unusable({"there is no", "none/index.json", "tycho data convert"});
+  config_.split = "train";
+  shape_.global_sequences = 24;
+  expect_unusable({"has 23 samples", "needs 24"});
+  shape_.global_sequences = 4;
+  shape_.vocab_size = 225;
+  expect_unusable({"outside the model's vocabulary of 225", "sample", "shard.", "another tokenizer"});
+  shape_.vocab_size = 230;
+  for (const DataCursor& cursor : {DataCursor{0, 24}, DataCursor{-1, 0}, DataCursor{0, -4}})
+    expect_error(ExitCode::kUnusable, {"cannot resume", "another data set"}, [&] { open(cursor); });
+}
+
+TEST_F(LoaderTest, ErrorsOfTheThreadAreThrownByNext) {
+  const std::string path = temp_ / "train/shard.00002.mds";
+  std::string bytes = read_file(path);
+  bytes[bytes.size() - 1] ^= 1;
+  testing::write_text(path, bytes);
+  config_.shuffle = false;
+  const auto loader = open();
+  const auto drain = [&] {
+    for (int i = 0; i < 10; ++i) loader->next();
+  };
+  expect_error(ExitCode::kUnusable, {"shard.00002.mds", "damaged"}, drain);
+  expect_error(ExitCode::kUnusable, {"shard.00002.mds", "damaged"}, drain);  // and again
+}
+
+TEST_F(LoaderTest, ATokenizerThatIsTooLargeIsNamedAtOnce) {
+  write_conversion_note(real_files(), temp_ / "train", {.tokenizer_hash = "x", .vocab_size = 500});
+  expect_error(ExitCode::kUnusable, {"tokenizer of 500 tokens", "vocabulary has 230", "vocab_size to 500"},
+               [&] { open(); });
+  testing::write_text(temp_ / "train/tycho.json", "{\"tokenizer_hash\": 3}");
+  expect_error(ExitCode::kUnusable, {"tycho.json", "\"tokenizer_hash\""}, [&] { open(); });
+}
+
+TEST(LoaderFormatsTest, ReadsEveryStoredType) {
+  for (const char* name : {"uint16", "untyped", "fixed_shape", "raw_bytes", "shards"}) {
+    MdsConfig config{.local_dir = golden("mds"), .split = name, .shuffle = false};
+    const auto loader =
+        make_loader({{config}}, {.seq_len = 10, .global_sequences = 2, .vocab_size = 100}, {});
+    EXPECT_EQ(loader->next().tokens[10], 1) << name;
+  }
+  MdsConfig text{.local_dir = golden("mds"), .split = "text_and_id"};
+  expect_error(ExitCode::kUnusable, {"no column \"tokens\""},
+               [&] { make_loader({{text}}, {.seq_len = 2, .global_sequences = 1, .vocab_size = 100}, {}); });
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,174 @@
+// Reading MDS shards, whole and damaged.
+#include "trainer/data/mds/mds.h"
+
+#include <cstring>
+
+#include "tests/trainer/data/data_testing.h"
+#include "trainer/base/json.h"
+
+namespace tycho {
+namespace {
+
+using testing::expect_error;
+using testing::golden;
+using testing::TempDir;
+using testing::write_text;
+
+std::vector<int64_t> tokens_of(MdsReader& reader, int64_t sample) {
+  const size_t column = reader.column("tokens");
+  const auto array = decode_mds_array(reader.index().shards[0].columns[column].encoding,
+                                      reader.read(sample)[column], "[test]");
+  std::vector<int64_t> tokens;
+  for (int64_t i = 0; i < array.count; ++i) {
+    const int64_t bytes = mds_dtype_bytes(array.dtype);
+    int64_t token = 0;
+    std::memcpy(&token, array.elements + i * bytes, static_cast<size_t>(bytes));
+    tokens.push_back(token);
+  }
+  return tokens;
+}
+
+std::vector<int64_t> counting(int64_t from, int64_t count) {
+  std::vector<int64_t> list(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) list[static_cast<size_t>(i)] = from + i;
+  return list;
+}
+
+TEST(MdsReaderTest, ReadsWhatStreamingWrote) {
+  MdsReader shards(read_mds_index(golden("mds/shards")));
+  ASSERT_EQ(shards.index().num_samples(), 11);
+  ASSERT_GT(shards.index().shards.size(), 2u);
+  for (int64_t i = 10; i >= 0; --i) EXPECT_EQ(tokens_of(shards, i), counting(i, 10));
+  EXPECT_EQ(shards.name_of(10).substr(0, 12), "sample 2 of ");
+
+  for (const char* name : {"uint16", "untyped", "fixed_shape"}) {
+    MdsReader reader(read_mds_index(golden(std::string("mds/") + name)));
+    for (int64_t i = 0; i < 5; ++i) EXPECT_EQ(tokens_of(reader, i), counting(i, 10)) << name;
+  }
+  MdsReader longer(read_mds_index(golden("mds/long_samples")));
+  EXPECT_EQ(tokens_of(longer, 1), counting(1, 300));
+
+  MdsReader text(read_mds_index(golden("mds/text_and_id")));
+  EXPECT_EQ(text.read(0)[text.column("text")], "ab");
+  EXPECT_EQ(text.read(1)[text.column("text")], "");
+  EXPECT_EQ(text.read(1)[text.column("id")], std::string_view("\xff\xff\xff\xff\xff\xff\xff\xff", 8));
+  expect_error(ExitCode::kUnusable, {"no column \"tokens\"", "id, text"}, [&] { text.column("tokens"); });
+}
+
+class DamagedMdsTest : public ::testing::Test {
+ protected:
+  void SetUp() override { copy("shards"); }
+  void copy(const std::string& name) {
+    std::filesystem::remove_all(dir_);
+    std::filesystem::copy(golden("mds/" + name), dir_, std::filesystem::copy_options::recursive);
+  }
+  void open_and_read() {
+    MdsReader reader(read_mds_index(dir_));
+    for (int64_t i = 0; i < reader.index().num_samples(); ++i) reader.read(i);
+  }
+  void expect_unusable(std::initializer_list<std::string_view> parts) {
+    expect_error(ExitCode::kUnusable, parts, [&] { open_and_read(); });
+  }
+  template <class Change>
+  void change_index(Change change) {
+    auto json = SortedJson::parse(read_file(golden("mds/shards/index.json")));
+    change(json);
+    write_text(dir_ + "/index.json", json.dump());
+  }
+  TempDir temp_;
+  std::string dir_ = temp_ / "data";
+};
+
+TEST_F(DamagedMdsTest, MissingFolderAndFiles) {
+  std::filesystem::remove(dir_ + "/shard.00001.mds");
+  expect_unusable({"cannot read shard", "shard.00001.mds"});
+  std::filesystem::remove(dir_ + "/index.json");
+  expect_unusable({"there is no", "index.json", "tycho data convert"});
+}
+
+TEST_F(DamagedMdsTest, TruncatedShard) {
+  std::filesystem::resize_file(dir_ + "/shard.00001.mds", 200);
+  expect_unusable({"shard.00001.mds has 200 bytes", "index.json says 394", "copy the shard again"});
+}
+
+TEST_F(DamagedMdsTest, EveryBitFlipIsFound) {
+  const std::string path = dir_ + "/shard.00001.mds", good = read_file(path);
+  for (size_t at = 0; at < good.size(); at += 7) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ (1 << at % 8));
+    write_text(path, bad);
+    expect_unusable({"shard.00001.mds"});
+  }
+}
+
+TEST_F(DamagedMdsTest, WithoutChecksumsOffsetsAreChecked) {
+  copy("two_samples");
+  const std::string path = dir_ + "/shard.00000.mds", good = read_file(path);
+  for (size_t at = 0; at < 16; ++at)
+    for (const char value : {'\x00', '\x7f', '\xff'}) {
+      std::string bad = good;
+      bad[at] = value;
+      if (bad == good) continue;
+      write_text(path, bad);
+      expect_unusable({"shard.00000.mds"});
+    }
+  std::string bad = good;
+  bad[0xc5] = 0x7f;  // the length of the first sample's column
+  write_text(path, bad);
+  expect_unusable({"sample 0 of", "do not add up"});
+}
+
+TEST_F(DamagedMdsTest, ShardThatShrinksWhileItIsRead) {
+  MdsReader reader(read_mds_index(dir_));
+  std::filesystem::resize_file(dir_ + "/shard.00002.mds", 100);
+  expect_error(ExitCode::kUnusable, {"shard.00002.mds", "ends at byte 100"}, [&] { reader.read(10); });
+}
+
+TEST_F(DamagedMdsTest, IndexThatMakesNoSense) {
+  using Json = SortedJson;
+  const auto refuses = [&](std::initializer_list<std::string_view> parts, auto change) {
+    change_index(change);
+    expect_unusable(parts);
+  };
+  refuses({"index.json", "\"version\" must be 2"}, [](Json& json) { json["version"] = 3; });
+  refuses({"no \"shards\""}, [](Json& json) { json.erase("shards"); });
+  refuses({"\"shards\" must be a list"}, [](Json& json) { json["shards"] = 1; });
+  refuses({"shard 1", "must be an object"}, [](Json& json) { json["shards"][1] = 1; });
+  refuses({"shard 0", "csv"}, [](Json& json) { json["shards"][0]["format"] = "csv"; });
+  refuses({"shard 2", "\"samples\""}, [](Json& json) { json["shards"][2]["samples"] = -1; });
+  refuses({"shard 2", "\"samples\""}, [](Json& json) { json["shards"][2]["samples"] = 1.5; });
+  refuses({"says that it has 4 samples", "index.json says 5"},
+          [](Json& json) { json["shards"][0]["samples"] = 5; });
+  refuses({"\"raw_data\"", "\"bytes\""}, [](Json& json) { json["shards"][0]["raw_data"]["bytes"] = "x"; });
+  refuses({"path inside", "../x"}, [](Json& json) { json["shards"][0]["raw_data"]["basename"] = "../x"; });
+  refuses({"path inside"}, [](Json& json) { json["shards"][0]["raw_data"]["basename"] = "/etc/passwd"; });
+  refuses({"pkl", "not supported"}, [](Json& json) { json["shards"][0]["column_encodings"][0] = "pkl"; });
+  refuses({"of one length"}, [](Json& json) { json["shards"][0]["column_names"] = Json::array(); });
+  refuses({"shard 1 has other columns"}, [](Json& json) { json["shards"][1]["column_names"][0] = "other"; });
+  write_text(dir_ + "/index.json", "{\"shards\": [");
+  expect_unusable({"index.json", "byte"});
+  write_text(dir_ + "/index.json", std::string(100000, '['));
+  expect_unusable({"index.json"});
+}
+
+TEST_F(DamagedMdsTest, CompressedShardsAreNamed) {
+  copy("compressed");
+  expect_unusable({"index.json: shard 0", "compressed", "without compression"});
+}
+
+TEST(MdsArrayTest, RefusesWhatDoesNotAddUp) {
+  const auto refuses = [](std::string_view encoding, std::string value) {
+    expect_error(ExitCode::kUnusable, {"[here]"}, [&] { decode_mds_array(encoding, value, "[here]"); });
+  };
+  refuses("ndarray:int32", "");
+  refuses("ndarray:int32", "\x05");
+  refuses("ndarray:int32", "\x08\x01\x01xxxx");                          // two dimensions
+  refuses("ndarray:int32", "\x04\x02xxxx");                              // two elements announced, one there
+  refuses("ndarray:int32", "\x07\xff\xff\xff\xff\xff\xff\xff\x3fxxxx");  // 2^62 - 1 elements
+  refuses("ndarray", "\x01\x04\x01x");                                   // no such dtype
+  refuses("ndarray:int32:4", "xxxx");
+  refuses("str", "xxxx");
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,154 @@
+// Attention's own tiles and its choice of route; on a GPU, flash attention under every rule.
+#include "trainer/kernels/attention/attention.h"
+
+#include "tests/trainer/kernels/attention/attention_oracle.h"
+
+namespace tycho {
+namespace {
+
+class AttentionTest : public testing::TestWithParam<AttentionCase> {};
+
+struct Memory {
+  Tensor out_NE, log_sum_exp_BHT;
+  std::vector<Tensor> state;
+  Memory(const AttentionShape& s, const Tensor& qkv)
+      : out_NE(at::full({s.batch * s.seq, s.heads * s.head_dim}, 7.0, qkv.options())),
+        log_sum_exp_BHT(at::full({s.batch, s.heads, s.seq}, 7.0, at::kFloat)) {}
+  operator AttentionSaved() { return {out_NE, log_sum_exp_BHT, state}; }
+};
+
+/// What flash attention is told of rules that point to the host, and the same rules for a GPU's memory.
+struct OnDevice {
+  OnDevice(const AttentionShape& s, const ScoreRules& host, const at::Device& device) : rules(host) {
+    if (host.alibi_H) {
+      slopes_H = at::tensor(at::ArrayRef<float>(host.alibi_H, s.heads), at::kFloat).to(device);
+      rules.alibi_H = slopes_H.const_data_ptr<float>();
+      flash.alibi = alibi_columns(slopes_H, rules.scale, s.seq);
+    }
+    if (host.document_BT) {
+      const Tensor number_N = at::tensor(at::ArrayRef<int32_t>(host.document_BT, s.batch * s.seq), at::kInt);
+      flash.documents = documents_on(device, number_N, s.seq);
+      rules.document_BT = flash.documents.number_N.const_data_ptr<int32_t>();
+    }
+  }
+  ScoreRules rules;
+  FlashRules flash;
+  Tensor slopes_H;
+};
+
+void expect_equals_autograd(const AttentionShape& s, const ScoreRules& rules, at::ScalarType type,
+                            const at::Device& device = at::kCPU) {
+  const OnDevice on(s, rules, device);
+  std::vector<Tensor> state;
+  const AttentionPair pair = {
+      [&](const Tensor& qkv, Tensor& out, Tensor& log_sum_exp) {
+        attention(s, on.rules, qkv, {out, log_sum_exp, state}, on.flash);
+      },
+      [&](const Tensor& qkv, const Tensor& out, const Tensor& log_sum_exp, const Tensor& dout, Tensor& dqkv) {
+        Tensor kept_out = out, kept_log_sum_exp = log_sum_exp;
+        attention_backward(s, on.rules, qkv, {kept_out, kept_log_sum_exp, state}, dout, dqkv, on.flash);
+      }};
+  // Flash attention's backward adds in any order.
+  expect_equals_autograd(s, rules, type, pair, device, /*repeats=*/device.is_cpu());
+}
+
+TEST_P(AttentionTest, EqualsAutogradUnderEveryRule) {
+  const auto& [s, type] = GetParam();
+  const EveryRule every(s);
+  for (const ScoreRules& rules : every.rules()) expect_equals_autograd(s, rules, type);
+}
+
+TEST(Attention, HasOneDefinitionOnEveryTable) {
+  const AttentionShape s = {2, 150, 4, 2, 24};
+  const Tensor qkv = at::randn({300, 8 * 24}), dout = at::randn({300, 4 * 24});
+  ScoreRules rules = plain_rules(s);
+  rules.dropout = {.p = 0.2, .key = 9};
+  const Tensor oracle = oracle_packed(s, rules, as_double(qkv));
+  for (const KernelTable* table : cpu_tables()) {
+    Memory saved(s, qkv);
+    table->attention(s, rules, Dtype::kFp32, qkv.const_data_ptr(), saved.out_NE.mutable_data_ptr(),
+                     saved.log_sum_exp_BHT.mutable_data_ptr<float>(), nullptr);
+    expect_near(saved.out_NE, oracle, 1e-5, 0);
+    Tensor leaf_qkv = leaf(qkv), dqkv = at::empty_like(qkv);
+    oracle_packed(s, rules, leaf_qkv).backward(as_double(dout));
+    table->attention_backward(s, rules, Dtype::kFp32, qkv.const_data_ptr(), saved.out_NE.const_data_ptr(),
+                              saved.log_sum_exp_BHT.const_data_ptr<float>(), dout.const_data_ptr(),
+                              dqkv.mutable_data_ptr(), nullptr);
+    expect_near(dqkv, leaf_qkv.grad(), 2e-5, 0);
+  }
+}
+
+TEST(Attention, TakesTheRouteThatKnowsItsRules) {
+  const AttentionShape even = {1, 8, 2, 1, 16}, odd = {1, 8, 2, 1, 12};
+  const ScoreRules capped{.softcap = 2.0f}, windowed{.window = 4, .dropout = {.p = 0.5}};
+  using enum AttentionRoute;
+  EXPECT_EQ(attention_route(at::kCPU, at::kBFloat16, even, capped), kTiles);
+  EXPECT_EQ(attention_route(at::kCUDA, at::kBFloat16, even, {}), kFlash);
+  EXPECT_EQ(attention_route(at::kCUDA, at::kBFloat16, even, windowed), kFlash);
+  EXPECT_EQ(attention_route(at::kCUDA, at::kBFloat16, even, capped), kProducts);
+  EXPECT_EQ(attention_route(at::kCUDA, at::kFloat, even, {}), kProducts);
+  EXPECT_EQ(attention_route(at::kCUDA, at::kBFloat16, odd, {}), kProducts);
+}
+
+class AttentionOnGpu : public testing::TestWithParam<AttentionCase> {
+ protected:
+  void SetUp() override {
+    if (!find_table("cuda")) GTEST_SKIP() << "no GPU: its attention is not compared with the oracle";
+  }
+};
+
+TEST_P(AttentionOnGpu, EqualsAutogradUnderEveryRule) {
+  const auto& [s, type] = GetParam();
+  const EveryRule every(s);
+  for (ScoreRules rules : every.rules()) {
+    // ATen draws other bits; plain products draw the CPU's.
+    if (attention_route(at::kCUDA, type, s, rules) == AttentionRoute::kFlash) rules.dropout = {};
+    expect_equals_autograd(s, rules, type, at::kCUDA);
+  }
+}
+
+TEST_P(AttentionOnGpu, DropsTheSameTwiceAndInBackward) {
+  const auto& [s, type] = GetParam();
+  const auto options = at::TensorOptions(at::kCUDA).dtype(type);
+  const Tensor qkv = at::randn({s.batch * s.seq, (s.heads + 2 * s.kv_heads) * s.head_dim}, options),
+               dout = at::randn({s.batch * s.seq, s.heads * s.head_dim}, options);
+  ScoreRules rules = plain_rules(s);
+  rules.dropout = {.p = 0.3, .key = 5};
+  Tensor log_sum_exp = at::empty({s.batch, s.heads, s.seq}, options.dtype(at::kFloat));
+  Tensor first = at::empty_like(dout), again = at::empty_like(dout), dqkv = at::empty_like(qkv);
+  std::vector<Tensor> state;
+  attention(s, rules, qkv, {first, log_sum_exp, state});
+  attention(s, rules, qkv, {again, log_sum_exp, state});
+  EXPECT_TRUE(at::equal(first, again));
+  attention_backward(s, rules, qkv, {again, log_sum_exp, state}, dout, dqkv);
+  // The output is linear in the values: with one mask in both passes, dv · v is dout · out.
+  const int64_t first_value = (s.heads + s.kv_heads) * s.head_dim, width = s.kv_heads * s.head_dim;
+  const double dv_v = (as_double(dqkv) * as_double(qkv)).narrow(1, first_value, width).sum().item<double>();
+  const double dout_out = (as_double(dout) * as_double(again)).sum().item<double>();
+  EXPECT_NEAR(dv_v, dout_out,
+              0.02 * as_double(dout).norm().item<double>() * as_double(again).norm().item<double>());
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, AttentionTest, testing::ValuesIn(attention_cases()), attention_case_name);
+INSTANTIATE_TEST_SUITE_P(Shapes, AttentionOnGpu, testing::ValuesIn(attention_cases()), attention_case_name);
+
+TEST(AttentionOp, NamesWhatDoesNotFit) {
+  const Tensor qkv = at::ones({6, 20});
+  const auto error = [&](const AttentionShape& s) {
+    return error_of([&] {
+      Memory saved(s, qkv);
+      attention(s, plain_rules(s), qkv, saved);
+    });
+  };
+  EXPECT_EQ(error({2, 3, 3, 2, 4}), "[attention] 3 query heads cannot share 2 key heads evenly");
+  EXPECT_NE(error({2, 3, 2, 1, 4}).find("[6, 16]"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              const AttentionShape s = {2, 3, 3, 1, 4};
+              Memory saved(s, qkv);
+              attention(s, {.dropout = {.p = 1.0}}, qkv, saved);
+            }).find("probability of dropout in [0, 1), got 1"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,81 @@
+// The state of training as JSON.
+#include "trainer/loop/train_state.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+std::string message_of(const char* text) {
+  try {
+    TrainState::from_json(parse_json(text, "test"));
+    return "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUnusable);
+    return error.what();
+  }
+}
+
+TEST(TrainState, ReadsBackWhatWasWritten) {
+  const TrainState state = {
+      .step = 12, .samples = 96, .tokens = int64_t{1} << 53, .data = {.epoch = 1, .sample = 40}};
+  EXPECT_EQ(state.to_json().dump(),
+            R"({"step":12,"samples":96,"tokens":9007199254740992,"data":{"epoch":1,"sample":40}})");
+  TrainState skipping;
+  skipping.skipped = 3, skipping.skipped_in_a_row = 1;
+  EXPECT_EQ(TrainState::from_json(skipping.to_json()).skipped, 3);
+  EXPECT_EQ(TrainState::from_json(skipping.to_json()).skipped_in_a_row, 1);
+  const TrainState back = TrainState::from_json(parse_json(state.to_json().dump(), "test"));
+  EXPECT_EQ(back.to_json(), state.to_json());
+}
+
+TEST(TrainState, RemembersTheNewestAndTheBestEvaluationOfEverySet) {
+  const auto score = [](double loss, int64_t step) { return EvalScore{loss, std::exp(loss), 30, step}; };
+  TrainState state;
+  state.eval.total = {score(2.1, 8), score(2.0, 4)};
+  state.eval.sets["c4"] = {score(1.9, 8), score(1.9, 8)};
+  state.eval.sets["code"] = {score(0.1 + 0.2, 8), score(1e-17, 4)};
+  const TrainState back = TrainState::from_json(parse_json(state.to_json().dump(), "test"));
+  EXPECT_EQ(back.to_json(), state.to_json());
+  EXPECT_EQ(back.eval.sets.at("code").last.loss, 0.1 + 0.2);
+  EXPECT_EQ(back.eval.sets.at("code").best.perplexity, std::exp(1e-17));
+  EXPECT_EQ(back.eval.total->best.step, 4);
+  state.eval.total.reset();
+  EXPECT_FALSE(TrainState::from_json(state.to_json()).eval.total);
+}
+
+TEST(TrainState, RemembersALossThatIsNoNumber) {
+  TrainState state;
+  state.eval.sets["c4"].last.loss = NAN;
+  const TrainState back = TrainState::from_json(parse_json(state.to_json().dump(), "test"));
+  EXPECT_TRUE(std::isnan(back.eval.sets.at("c4").last.loss));
+  EXPECT_TRUE(std::isnan(back.eval.sets.at("c4").last.perplexity));
+}
+
+TEST(TrainState, NamesWhatIsMissingWrongOrUnknown) {
+  EXPECT_EQ(message_of(R"({"step": 1, "samples": 2, "data": {"epoch": 0, "sample": 0}})"),
+            "[train state] tokens is missing: the checkpoint is damaged or of another version");
+  EXPECT_EQ(message_of(R"({"step": -1})"), "[train state] wanted a whole number >= 0 for step, given -1");
+  EXPECT_EQ(message_of(R"({"step": "1"})"), "[train state] wanted a whole number >= 0 for step, given \"1\"");
+  EXPECT_EQ(message_of(R"({"step": 18446744073709551615})"),
+            "[train state] wanted a whole number >= 0 for step, given 18446744073709551615");
+  EXPECT_EQ(message_of(R"({"step": 1, "samples": 2, "tokens": 3, "data": 5})"),
+            "[train state] epoch is missing: the checkpoint is damaged or of another version");
+  const std::string whole = R"({"step": 1, "samples": 2, "tokens": 3, "data": {"epoch": 0, "sample": 0}, )";
+  EXPECT_EQ(message_of((whole + R"("eval": {"sets": {"c4": {"last": 3}}}})").c_str()),
+            "[train state] loss is missing: the checkpoint is damaged or of another version");
+  EXPECT_EQ(message_of((whole + R"("eval": {"sets": 7}})").c_str()),
+            "[train state] wanted the sets of eval, given 7");
+  EXPECT_EQ(message_of("[]"),
+            "[train state] step is missing: the checkpoint is damaged or of another version");
+  EXPECT_EQ(
+      message_of(R"({"step": 1, "samples": 2, "tokens": 3, "data": {"epoch": 0, "sample": 0}, "rng": 1})"),
+      "[train state] \"rng\" is unknown: a newer Tycho wrote this checkpoint; resume it with that one");
+}
+
+}  // namespace
+}  // namespace tycho

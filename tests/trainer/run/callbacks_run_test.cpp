@@ -1,0 +1,253 @@
+// Whole runs with callbacks: what commands change, and that a resumed run changes the same.
+#include <gtest/gtest.h>
+
+#include "tests/trainer/callbacks/fake_callback.h"
+#include "tests/trainer/run/run_fixture.h"
+#include "trainer/base/field_types.h"
+#include "trainer/checkpoint/checkpoint.h"
+
+namespace tycho {
+namespace {
+
+/// Callbacks made anew for every run, as a recipe makes them.
+class FakeSource final : public CallbackSource {
+ public:
+  std::function<std::vector<Callback>()> make = [] { return std::vector<Callback>(); };
+  std::function<double(int64_t)> factor;  // of a dynamic schedule
+  std::vector<Callback> callbacks() override { return make(); }
+  std::unique_ptr<ScheduleCode> schedule() override {
+    struct Code final : ScheduleCode {
+      std::function<double(int64_t)> factor_;
+      double sum = 0;
+      explicit Code(std::function<double(int64_t)> f) : factor_(std::move(f)) {}
+      double factor(int64_t step, int64_t, std::optional<double> loss) override {
+        sum += loss.value_or(0);
+        return factor_(step) / (1 + sum);
+      }
+      Json state() const override { return {{"sum", sum}}; }
+      void set_state(const Json& state) override { sum = state.at("sum"); }
+    };
+    return factor ? std::make_unique<Code>(factor) : nullptr;
+  }
+  void set_session(TrainingSession*) override {}
+  std::string evaluate(const std::string&, bool, const EventInfo&, CallbackPort&) override { return ""; }
+};
+
+class CallbacksRunTest : public RunTest {
+ protected:
+  CallbacksRunTest() {
+    write_data(64, config_.seq_len, 64);
+    callbacks_ = &source_;
+  }
+  /// A controller that, at some steps, gives commands.
+  void control(std::function<void(const EventInfo&, CallbackPort&, Json&)> body,
+               std::set<Event> events = {Event::kBatchEnd}, CallbackOptions options = {}) {
+    source_.make = [=] {
+      std::vector<Callback> callbacks;
+      callbacks.push_back(fake_callback("x", events, body, options, Json::object()));
+      return callbacks;
+    };
+  }
+  std::map<int64_t, double> values(const std::string& name) const {
+    std::map<int64_t, double> found;
+    for (const Json& line : lines("metrics.jsonl"))
+      if (line.contains(name)) found[line.at("step")] = line.at(name);
+    return found;
+  }
+  std::vector<std::string> texts(const std::string& kind) const {
+    std::vector<std::string> found;
+    for (const Json& line : lines("events.jsonl"))
+      if (line.at("kind") == kind) found.push_back(line.at("text"));
+    return found;
+  }
+  FakeSource source_;
+};
+
+void order(CallbackPort& port, const std::string& name, const Json& values = Json::array(),
+           const Json& named = nullptr) {
+  port.commands.push_back(make_command(name, values, named, ""));
+}
+
+TEST_F(CallbacksRunTest, EventsComeInTheOrderThatIsDrawn) {
+  write_data(12, config_.seq_len, 64);  // three steps an epoch
+  config_.max_duration = {4, DurationUnit::kBatch};
+  std::string order_of_events;
+  std::set<Event> all;
+  for (const auto& [name, event] : enum_names(Event{}))
+    if (event != Event::kCkptSaved) all.insert(event);
+  control([&](const EventInfo& info, CallbackPort&,
+              Json&) { order_of_events += std::string(enum_name(info.event)) + " "; },
+          all);
+  EXPECT_EQ(run(), 0);
+  const std::string step = "batch_start after_forward grads_ready batch_end ";
+  EXPECT_EQ(order_of_events, "setup load fit_start epoch_start " + step + step + step +
+                                 "epoch_end epoch_start " + step + "fit_end ");
+}
+
+TEST_F(CallbacksRunTest, CommandsActFromTheNextStepOn) {
+  config_.scheduler.value = ConstantConfig();
+  control([](const EventInfo& info, CallbackPort& port, Json&) {
+    if (info.metrics.step == 2) order(port, "scale_lr", Json::array({0.5}), {{"for_next", "3ba"}});
+    if (info.metrics.step == 7) order(port, "set_lr", Json::array({0.125}));
+    if (info.metrics.step == 9) order(port, "set_lr", Json::array({nullptr}));
+    if (info.metrics.step == 10)
+      order(port, "set_schedule", Json::array({Json{{"kind", "constant"}, {"alpha", 0.25}}}));
+  });
+  EXPECT_EQ(run(), 0);
+  const std::map<int64_t, double> lr = values("lr");
+  EXPECT_DOUBLE_EQ(lr.at(2), 1e-2);
+  for (const int64_t step : {3, 4, 5}) EXPECT_DOUBLE_EQ(lr.at(step), 0.5e-2) << step;
+  EXPECT_DOUBLE_EQ(lr.at(6), 1e-2);
+  EXPECT_DOUBLE_EQ(lr.at(8), 0.125);
+  EXPECT_DOUBLE_EQ(lr.at(10), 1e-2);
+  EXPECT_DOUBLE_EQ(lr.at(11), 0.25e-2);
+  EXPECT_EQ(texts("command").front(), "scale_lr(0.5, for_next = 3ba) by x");
+}
+
+TEST_F(CallbacksRunTest, AResumedRunHasTheSameWindowsStatesAndBitsAsOneThatNeverStopped) {
+  const auto body = [this](int64_t stop_at) {
+    return [=, this](const EventInfo& info, CallbackPort& port, Json& state) {
+      state["sum"] = state.value("sum", 0.0) + info.metrics.loss;
+      if (info.metrics.step == 3) order(port, "scale_lr", Json::array({0.5}), {{"for_next", "6ba"}});
+      if (info.metrics.step == 4) order(port, "set_betas", Json::array({Json::array({0.8, 0.9})}));
+      if (info.metrics.step == 5) order(port, "skip_batches", Json::array({2}));
+      if (info.metrics.step == 6) order(port, "set_clip", Json::array({state.at("sum").get<double>() / 10}));
+      if (info.metrics.step == 8) order(port, "set_lr", Json::array({state.at("sum").get<double>() / 1e4}));
+      if (info.metrics.step == stop_at) stop_ = 15;
+    };
+  };
+  control(body(-1));
+  EXPECT_EQ(run(), 0);
+  const auto undisturbed = newest_tensors();
+  const auto losses_undisturbed = losses();
+  config_.run_dir = dir_ / "other";
+  for (const int64_t stop_at : {5, 7}) {
+    control(body(stop_at));
+    EXPECT_EQ(run(), 143);
+    stop_ = 0;
+  }
+  control(body(-1));
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(losses(), losses_undisturbed);
+  EXPECT_TRUE(newest_tensors() == undisturbed);
+}
+
+TEST_F(CallbacksRunTest, AnEvaluationThatAStopPreventedIsMadeWhenTheRunGoesOn) {
+  write_data(16, config_.seq_len, 64, "val");
+  MdsConfig val;
+  val.local_dir = dir_ / "data", val.split = "val";
+  config_.eval_data["val"].value = val;
+  config_.eval_data["again"].value = val;
+  config_.eval.every = Duration{4, DurationUnit::kBatch};
+  std::vector<int64_t> evaluated;
+  const auto body = [&](int64_t stop_at) {
+    return [&, stop_at](const EventInfo& info, CallbackPort&, Json&) {
+      if (info.event == Event::kEvalEnd) evaluated.push_back(info.eval->total->last.step);
+      if (info.event == Event::kBatchEnd && info.metrics.step == stop_at) stop_ = 15;
+      if (info.event == Event::kEvalStart && info.metrics.step == -stop_at) stop_ = 15;
+    };
+  };
+  const std::set<Event> events = {Event::kEvalStart, Event::kEvalEnd, Event::kBatchEnd};
+  control(body(4), events);
+  EXPECT_EQ(run(), 143);
+  EXPECT_TRUE(evaluated.empty());
+  stop_ = 0;
+  control(body(-8), events);  // while it is evaluated
+  EXPECT_EQ(run(), 143);
+  EXPECT_EQ(evaluated, std::vector<int64_t>{4});
+  stop_ = 0;
+  control(body(100), events);
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(evaluated, (std::vector<int64_t>{4, 8, 12}));
+  const auto saved = [this] { return find_checkpoint(run_dir()).manifest.at("train_state").at("eval"); };
+  const Json stopped = saved();
+  config_.run_dir = dir_ / "undisturbed";
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(saved(), stopped);
+}
+
+TEST_F(CallbacksRunTest, StopEndsTheRunWithACheckpointAndItsReason) {
+  control([](const EventInfo& info, CallbackPort& port, Json&) {
+    if (info.metrics.step == 3) order(port, "stop", Json::array({"enough"}));
+  });
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(find_checkpoint(run_dir()).step, 3);
+  EXPECT_EQ(texts("run_end").back(),
+            "stopped by x: enough after step 3, saved; the same command goes on from there");
+}
+
+TEST_F(CallbacksRunTest, TaggedCheckpointsOutliveTheNewest) {
+  config_.ckpt.keep = 1;
+  control([](const EventInfo& info, CallbackPort& port, Json&) {
+    if (info.metrics.step == 2 || info.metrics.step == 6) order(port, "save", Json::array({"best"}));
+  });
+  EXPECT_EQ(run(), 0);
+  std::vector<std::string> kept;
+  for (const CheckpointInfo& info : list_checkpoints(run_dir() + "/checkpoints"))
+    kept.push_back(std::to_string(info.step) + info.tag);
+  EXPECT_EQ(kept, (std::vector<std::string>{"12", "6best"}));
+}
+
+TEST_F(CallbacksRunTest, WhatCannotBeDoneIsRefusedAndTrainingGoesOn) {
+  config_.optimizer.value = SgdConfig{.lr = 1e-2};
+  control([](const EventInfo& info, CallbackPort& port, Json&) {
+    if (info.metrics.step == 2) order(port, "set_betas", Json::array({Json::array({0.8, 0.9})}));
+  });
+  EXPECT_EQ(run(), 0);
+  EXPECT_NE(texts("warning").back().find("was refused: [cmd.set_betas] sgd has no betas"), std::string::npos);
+}
+
+TEST_F(CallbacksRunTest, AProfileIsRecordedOnCommandAndOneAtATime) {
+  control([](const EventInfo& info, CallbackPort& port, Json&) {
+    if (info.metrics.step == 3 || info.metrics.step == 4) order(port, "profile", Json::array({"2ba"}));
+  });
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(texts("profile").size(), 1u);
+  EXPECT_NE(texts("profile").front().find("/profile/rank0.steps-4-5.pt.trace.json"), std::string::npos);
+  EXPECT_NE(texts("warning").back().find("was refused: [profile] a profile is being recorded"),
+            std::string::npos);
+}
+
+TEST_F(CallbacksRunTest, AFailureStopsTheRunWithACheckpoint) {
+  control([](const EventInfo& info, CallbackPort&, Json&) {
+    if (info.metrics.step == 3) throw Error("x.lua:7: oh", ExitCode::kRecipe);
+  });
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kRecipe);
+  EXPECT_NE(std::string(error.what()).find("rank 0, batch_end of \"x\": x.lua:7: oh"), std::string::npos);
+  EXPECT_EQ(find_checkpoint(run_dir()).step, 3);
+}
+
+TEST_F(CallbacksRunTest, AnOptimizerMadeAnewKeepsItsState) {
+  config_.max_duration = {6, DurationUnit::kBatch};
+  EXPECT_EQ(run(), 0);
+  const auto plain = newest_tensors();
+  config_.run_dir = dir_ / "other";
+  const auto& adamw = config_.optimizer.as<AdamWConfig>();
+  const Json betas = Json::array({adamw.betas[0], adamw.betas[1]});
+  control([betas](const EventInfo& info, CallbackPort& port, Json&) {
+    if (info.metrics.step == 2) order(port, "set_betas", Json::array({betas}));
+  });
+  EXPECT_EQ(run(), 0);
+  EXPECT_TRUE(newest_tensors() == plain);
+}
+
+TEST_F(CallbacksRunTest, ADynamicScheduleRemembersAcrossAResume) {
+  DynamicScheduleConfig dynamic;
+  config_.scheduler.value = dynamic;
+  source_.factor = [](int64_t step) { return 1.0 / static_cast<double>(step + 1); };
+  EXPECT_EQ(run(), 0);
+  const auto undisturbed = losses();
+  config_.run_dir = dir_ / "other";
+  control([this](const EventInfo& info, CallbackPort&, Json&) {
+    if (info.metrics.step == 5) stop_ = 15;
+  });
+  EXPECT_EQ(run(), 143);
+  stop_ = 0;
+  source_.make = [] { return std::vector<Callback>(); };
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(losses(), undisturbed);
+}
+
+}  // namespace
+}  // namespace tycho

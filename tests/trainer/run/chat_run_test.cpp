@@ -1,0 +1,132 @@
+// Runs on finetuning data: they learn, go on bit for bit, evaluate alike packed or not, and stop at wrong
+// rows.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/trainer/run/run_fixture.h"
+#include "trainer/run/evaluate_checkpoint.h"
+#include "trainer/run/open_session.h"
+
+namespace tycho {
+namespace {
+
+class ChatRunTest : public RunTest {
+ protected:
+  ChatRunTest() {
+    auto model = config_.model.as<LlamaConfig>();
+    model.vocab_size = 512;
+    config_.model.value = model;
+    config_.seq_len = 128;
+    config_.tokenizer = std::string(TYCHO_GOLDEN_DIR) + "/tokenizer/lines.json";
+    data_.path = dir_ / "sft.jsonl";
+    data_.pack = true;
+    config_.train_data.value = data_;
+  }
+  void write_rows(int count) {
+    std::ofstream out(data_.path);
+    const char* words[] = {"tensor", "shard", "gradient", "learn", "rates", "kernel", "model's"};
+    for (int i = 0; i < count; ++i) {
+      std::string text;
+      for (int w = 0; w <= i % 9; ++w) text += std::string(" ") + words[(i + w) % 7];
+      if (i % 2 == 0) {
+        out << Json{{"prompt", "count" + text}, {"response", text}}.dump() << "\n";
+      } else {
+        out << R"({"messages": [{"role": "user", "content": "say"}, {"role": "assistant", "content": ")"
+            << text << "\"}]}\n";
+      }
+    }
+  }
+  Json last_evaluation() const {
+    Json facts;
+    for (const Json& event : lines("events.jsonl"))
+      if (event.at("kind") == "eval") facts = event.at("facts");
+    return facts;
+  }
+
+  ChatConfig data_;
+};
+
+TEST_F(ChatRunTest, LearnsAndTellsWhatItReads) {
+  write_rows(60);
+  config_.max_duration = {40, DurationUnit::kBatch};
+  ASSERT_EQ(run(), 0);
+  EXPECT_LT(losses().at(40), 0.7 * losses().at(1));
+  std::string told;
+  for (const Json& event : lines("events.jsonl"))
+    if (event.at("kind") == "data" || event.at("kind") == "warning")
+      told += event.at("text").get<std::string>() + "\n";
+  EXPECT_NE(told.find("60 examples in "), std::string::npos) << told;
+  EXPECT_NE(told.find("<|im_start|> and <|im_end|> are no tokens of the tokenizer"), std::string::npos)
+      << told;
+}
+
+TEST_F(ChatRunTest, GoesOnInTheMiddleOfAnEpochBitForBit) {
+  write_rows(90);
+  ASSERT_EQ(run(), 0);
+  const auto whole = newest_tensors();
+  const auto whole_losses = losses();
+  std::filesystem::remove_all(run_dir());
+  ASSERT_EQ(run("5ba"), 0);
+  ASSERT_EQ(run(), 0);
+  EXPECT_EQ(newest_tensors(), whole);
+  EXPECT_EQ(losses(), whole_losses);
+}
+
+// RoPE looks at distances alone and attention stays within an example, so neighbours and filler change
+// nothing.
+TEST_F(ChatRunTest, TheLossOfPackedRowsIsThatOfTheExamplesAlone) {
+  write_rows(60);
+  std::map<bool, Json> facts;
+  for (const bool pack : {true, false}) {
+    ChatConfig data = data_;
+    data.pack = pack;
+    config_.eval_data["dev"].value = data;
+    std::filesystem::remove_all(run_dir());
+    ASSERT_EQ(run(), 0);
+    facts[pack] = last_evaluation();
+    DataConfig same;
+    same.value = data;
+    const auto of_checkpoint =
+        evaluate_checkpoint(CheckpointReader(find_checkpoint(run_dir())), same, 0, at::kCPU, stop_)
+            .value()
+            .at("");
+    EXPECT_NEAR(of_checkpoint.loss, facts[true].at("loss"), 1e-5);
+  }
+  EXPECT_EQ(facts[true].at("tokens"), facts[false].at("tokens"));
+  EXPECT_GT(facts[true].at("tokens"), 60);
+  EXPECT_NEAR(facts[true].at("loss"), facts[false].at("loss"), 1e-5);
+}
+
+TEST_F(ChatRunTest, SessionsPeekAtRows) {
+  write_rows(60);
+  const auto session = open_session(request(), nullptr, stop_);
+  const auto rows = session->peek(3);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0].tokens.size(), 128u);
+  EXPECT_NE(session->decode(rows[0].tokens).find("<|endoftext|>"), std::string::npos);
+}
+
+TEST_F(ChatRunTest, EpochsAreOfPackedRows) {
+  write_rows(90);
+  config_.max_duration = {2, DurationUnit::kEpoch};
+  ASSERT_EQ(run(), 0);
+  const int64_t steps = losses().rbegin()->first;
+  EXPECT_GT(steps, 2);
+  EXPECT_LT(steps, 2 * 90 / 4);
+}
+
+TEST_F(ChatRunTest, WrongRowsStopItBeforeItBegins) {
+  write_rows(3);
+  std::ofstream(data_.path, std::ios::app) << R"({"prompt": "a", "response": ""})"
+                                           << "\n";
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kUnusable);
+  EXPECT_EQ(std::string(error.what()), "[" + data_.path + ":4] the response is empty: leave the line out");
+  EXPECT_FALSE(std::filesystem::exists(run_dir()));
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,87 @@
+// Records of run folders read back as they were written.
+#include "trainer/run_folder/run_record.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/trainer/base/temp_dir.h"
+#include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/base/hash.h"
+#include "trainer/run_folder/run_folder.h"
+
+namespace tycho {
+namespace {
+
+RunRequest request(const std::string& seed) {
+  const std::map<std::string, std::string> sources = {
+      {"a.lua", "-- a"}, {"../b.lua", "-- b"}, {"./a.lua", "-- c"}};
+  Json provenance = Json::object();
+  for (const auto& [name, text] : sources)
+    provenance["source." + name] = Json::array({{{"by", "source"}, {"at", name}, {"value", hash_hex(text)}}});
+  return {.config_json = "{\"seed\":" + seed + "}",
+          .recipe_lua = "return r\n",
+          .provenance_json = provenance.dump(),
+          .recipe_hash = "abc",
+          .sources = sources,
+          .argv = {"tycho", "run", "a.lua", "run_name=it's"}};
+}
+
+TEST(RunRecord, GivesBackWhatWasAsked) {
+  const TempDir dir;
+  const RunRequest asked = request("1");
+  write_run_folder(real_files(), dir / "r", asked, Json::object());
+  const RunRecord record = read_run_record(dir / "r");
+  EXPECT_EQ(record.config.at("seed"), 1);
+  EXPECT_EQ(record.argv, asked.argv);
+  EXPECT_EQ(read_run_sources(record), asked.sources);
+}
+
+TEST(RunRecord, IsTheNewestAttempt) {
+  const TempDir dir;
+  for (const char* seed : {"1", "2", "3"})
+    write_run_folder(real_files(), dir / "r", request(seed), Json::object());
+  const RunRecord record = read_run_record(dir / "r");
+  EXPECT_EQ(record.folder, dir / "r/attempt-3");
+  EXPECT_EQ(record.config.at("seed"), 3);
+}
+
+TEST(RunRecord, RefusesFoldersOfNoRun) {
+  const TempDir dir;
+  try {
+    read_run_record(dir / "nothing");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUsage);
+  }
+}
+
+TEST(RunRecord, KnowsTheCommandsThatHold) {
+  const TempDir dir;
+  EXPECT_EQ(applied_commands(dir / "nothing"), Json::array());
+  std::ofstream events(dir / "events.jsonl");
+  const auto command = [&](int64_t step, const char* name, const Json& arguments) {
+    events << Json{{"kind", "command"},
+                   {"facts",
+                    {{"step", step},
+                     {"command", {{"name", name}, {"arguments", arguments}, {"by", "repl"}}}}}}
+           << "\n";
+  };
+  command(3, "set_lr", {{"lr", 0.5}});
+  events << R"({"kind":"warning","facts":{"step":4,"command":{"name":"set_lr"}}})"
+         << "\n";
+  command(9, "stop", Json::object());
+  events << R"({"kind":"resume","facts":{"step":5,"path":"x"}})"
+         << "\n";
+  command(6, "set_clip", {{"norm", 1}});
+  events << R"({"kind":"command","fa)";
+  events.close();
+  const Json held = applied_commands(dir.path());
+  ASSERT_EQ(held.size(), 2u);
+  EXPECT_EQ(held[0], (Json{{"name", "set_lr"}, {"arguments", {{"lr", 0.5}}}, {"by", "repl"}, {"step", 3}}));
+  EXPECT_EQ(held[1].at("name"), "set_clip");
+}
+
+}  // namespace
+}  // namespace tycho

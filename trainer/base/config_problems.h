@@ -1,0 +1,48 @@
+// What is wrong with a config, collected: every rule reports here, so that people see all problems at once.
+#pragma once
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trainer/base/duration.h"
+
+namespace tycho {
+
+struct ConfigProblem {
+  std::string path;     // dotted, list items from 1: "model.heads", "optimizer.betas[2]"
+  std::string message;  // what is wrong and what to write: "6 is not a multiple of kv_heads = 4"
+};
+
+class ConfigProblems {
+ public:
+  template <class... Args>
+  void add(std::string path, fmt::format_string<Args...> format, Args&&... args) {
+    all_.push_back({std::move(path), fmt::format(format, std::forward<Args>(args)...)});
+  }
+  void add_all(const std::vector<ConfigProblem>& problems) {
+    all_.insert(all_.end(), problems.begin(), problems.end());
+  }
+  /// For sizes whose products would not fit into 64 bits, or whose plan would not fit into memory.
+  void at_most(const char* path, double value, double limit) {
+    if (value > limit) add(path, "{} is more than Tycho can plan; write at most {}", value, limit);
+  }
+  /// A key that is set and would do nothing is an error: someone meant it. `when` says when it does nothing.
+  void idle(const std::string& path, bool set, bool used, const char* when) {
+    if (set && !used) add(path, "does nothing {}; leave it out", when);
+  }
+  /// A length that is given as a share of the run ends within it.
+  void within_run(const std::string& path, const Duration& length) {
+    if (length.unit == DurationUnit::kFraction && length.value > 1)
+      add(path, "{} is more than the whole run; write at most 1dur", length.str());
+  }
+  bool empty() const { return all_.empty(); }
+  size_t size() const { return all_.size(); }
+  std::vector<ConfigProblem> take() { return std::move(all_); }
+
+ private:
+  std::vector<ConfigProblem> all_;
+};
+
+}  // namespace tycho

@@ -1,0 +1,250 @@
+// The commands, their checks, and what they change for longer than a step.
+#include "trainer/callbacks/command.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "trainer/base/error.h"
+#include "trainer/base/nearest.h"
+#include "trainer/checkpoint/config.h"
+
+namespace tycho {
+namespace {
+
+using Type = CommandArgument::Type;
+constexpr bool kOptional = true, kNamed = true;
+
+const char* wanted(Type type) {
+  switch (type) {
+    case Type::kNumber: return "a number";
+    case Type::kCount: return "a whole number > 0";
+    case Type::kText: return "text";
+    case Type::kTag: return "a name without \"/\"";
+    case Type::kDuration: return "a duration such as \"200ba\"";
+    case Type::kPair: return "two numbers from 0 to below 1";
+    case Type::kScheduler: return "a schedule such as t.sched.linear{}";
+    case Type::kTable: return "a table";
+  }
+  return "";
+}
+
+bool is_share(const Json& json) {
+  return json.is_number() && json.get<double>() >= 0 && json.get<double>() < 1;
+}
+
+bool fits(Type type, const Json& json) {
+  switch (type) {
+    case Type::kNumber:
+      return json.is_number() && std::isfinite(json.get<double>()) && json.get<double>() >= 0;
+    case Type::kCount: return json.is_number_integer() && json.get<int64_t>() > 0;
+    case Type::kText: return json.is_string();
+    case Type::kTag: return json.is_string() && is_tag(json.get<std::string>());
+    case Type::kDuration: {
+      if (!json.is_string()) return false;
+      try {
+        return Duration::parse(json.get<std::string>()).value > 0;
+      } catch (const Error&) {
+        return false;
+      }
+    }
+    case Type::kPair: return json.is_array() && json.size() == 2 && is_share(json[0]) && is_share(json[1]);
+    case Type::kScheduler: return json.is_object() && json.contains("kind");
+    case Type::kTable: return json.is_structured();
+  }
+  return false;
+}
+
+const CommandSpec& spec_of(const std::string& name) {
+  std::vector<std::string> names;
+  for (const CommandSpec& spec : all_commands()) {
+    if (name == spec.name) return spec;
+    names.emplace_back(spec.name);
+  }
+  fail(ExitCode::kRecipe, "[cmd] no command {}{}", name, did_you_mean(name, names));
+}
+
+void take(const CommandSpec& spec, const CommandArgument& argument, const Json& value, Json& out) {
+  if (value.is_null()) {
+    if (argument.optional) return;
+    fail(ExitCode::kRecipe, "[cmd.{}] {} is missing: {}", spec.name, argument.name, spec.usage);
+  }
+  if (!fits(argument.type, value))
+    fail(ExitCode::kRecipe, "[cmd.{}] {} = {}: wanted {}", spec.name, argument.name, value.dump(),
+         wanted(argument.type));
+  out[argument.name] = value;
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+}  // namespace
+
+const std::vector<CommandSpec>& all_commands() {
+  static const std::vector<CommandSpec> specs = {
+      {"set_lr",
+       "set_lr(3e-4)",
+       "Pins the learning rate; set_lr(nil) lets the schedule go on.",
+       {{"lr", Type::kNumber, kOptional}}},
+      {"scale_lr",
+       "scale_lr(0.5, { for_next = \"200ba\" })",
+       "Multiplies the schedule, for a while or to the end.",
+       {{"factor", Type::kNumber}, {"for_next", Type::kDuration, kOptional, kNamed}}},
+      {"set_betas",
+       "set_betas({ 0.9, 0.98 })",
+       "Sets the betas of the optimizer; nil gives back the recipe's.",
+       {{"betas", Type::kPair, kOptional}}},
+      {"set_weight_decay",
+       "set_weight_decay(0.1)",
+       "Sets the weight decay; nil gives back the recipe's.",
+       {{"weight_decay", Type::kNumber, kOptional}}},
+      {"set_clip",
+       "set_clip(1)",
+       "Sets clip.norm; nil gives back the recipe's.",
+       {{"norm", Type::kNumber, kOptional}}},
+      {"set_schedule",
+       "set_schedule(t.sched.linear {})",
+       "Another schedule; nil gives back the recipe's.",
+       {{"scheduler", Type::kScheduler, kOptional}}},
+      {"set_mix",
+       "set_mix({ code = 0.2 })",
+       "Another mix of data.",
+       {{"mix", Type::kTable}},
+       "the data of a run has no mix yet"},
+      {"skip_batches", "skip_batches(10)", "Leaves out the next batches.", {{"count", Type::kCount}}},
+      {"save",
+       "save(\"spike\")",
+       "Saves a checkpoint; with a name, the newest of the name is kept.",
+       {{"tag", Type::kTag, kOptional}}},
+      {"eval", "eval()", "Evaluates.", {}},
+      {"set_log_every",
+       "set_log_every(\"10ba\")",
+       "Sets log.every; nil gives back the recipe's.",
+       {{"every", Type::kDuration, kOptional}}},
+      {"stop",
+       "stop(\"why\")",
+       "Ends the run at this boundary, with a checkpoint.",
+       {{"reason", Type::kText, kOptional}}},
+      {"pause",
+       "pause(\"why\")",
+       "Waits at this boundary until resume or stop.",
+       {{"reason", Type::kText, kOptional}}},
+      {"resume", "resume()", "Goes on after pause.", {}},
+      {"disable", "disable(\"spike\")", "Switches a callback off.", {{"callback", Type::kText}}},
+      {"enable", "enable(\"spike\")", "Switches a callback on again.", {{"callback", Type::kText}}},
+      {"profile",
+       "profile(\"3ba\")",
+       "Records the next steps as a trace in the run's folder.",
+       {{"active", Type::kDuration, kOptional}}},
+  };
+  return specs;
+}
+
+Command make_command(const std::string& name, const Json& values, const Json& named, const std::string& by) {
+  const CommandSpec& spec = spec_of(name);
+  if (spec.missing != nullptr) fail(ExitCode::kRecipe, "[cmd.{}] cannot be done: {}", name, spec.missing);
+  Command command{name, Json::object(), by};
+  size_t next = 0;
+  std::vector<std::string> known;
+  for (const CommandArgument& argument : spec.arguments) {
+    known.emplace_back(argument.name);
+    const bool by_name = named.is_object() && named.contains(argument.name);
+    Json value = by_name ? named.at(argument.name) : Json(nullptr);
+    if (!argument.named && next < values.size()) value = values.at(next++);
+    take(spec, argument, value, command.arguments);
+  }
+  if (next < values.size())
+    fail(ExitCode::kRecipe, "[cmd.{}] takes no more than {} value{}: {}", name, next, next == 1 ? "" : "s",
+         spec.usage);
+  if (!named.is_object()) return command;
+  for (const auto& [key, value] : named.items())
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      fail(ExitCode::kRecipe, "[cmd.{}] has no {}{}: {}", name, key, did_you_mean(key, known), spec.usage);
+  return command;
+}
+
+std::string command_text(const Command& command) {
+  std::string text;
+  for (const CommandArgument& argument : spec_of(command.name).arguments) {
+    if (!command.arguments.contains(argument.name)) continue;
+    const Json& value = command.arguments.at(argument.name);
+    text += (text.empty() ? "" : ", ") + (argument.named ? std::string(argument.name) + " = " : "") +
+            (argument.type == Type::kDuration ? value.get<std::string>() : value.dump());
+  }
+  return command.name + "(" + text + ")";
+}
+
+Json command_json(const Command& command) {
+  return {{"name", command.name}, {"arguments", command.arguments}, {"by", command.by}};
+}
+
+Command command_from_json(const Json& json) {
+  return make_command(json.at("name"), Json::array(), json.at("arguments"), json.at("by"));
+}
+
+double Controls::lr_of(double scheduled, int64_t steps_done) const {
+  if (lr) return *lr;
+  for (const LrWindow& window : lr_windows)
+    if (!window.until || steps_done < *window.until) scheduled *= window.factor;
+  return scheduled;
+}
+
+void Controls::expire(int64_t steps_done) {
+  std::erase_if(lr_windows,
+                [&](const LrWindow& window) { return window.until && *window.until <= steps_done; });
+}
+
+Json Controls::to_json() const {
+  if (*this == Controls()) return nullptr;
+  Json json = Json::object();
+  if (lr) json["lr"] = *lr;
+  if (!lr_by.empty()) json["lr_by"] = lr_by;
+  for (const LrWindow& window : lr_windows)
+    json["lr_windows"].push_back({{"factor", window.factor}, {"until", or_null(window.until)}});
+  if (betas) json["betas"] = *betas;
+  if (weight_decay) json["weight_decay"] = *weight_decay;
+  if (clip_norm) json["clip_norm"] = *clip_norm;
+  if (!scheduler.is_null()) json["scheduler"] = scheduler;
+  if (log_every) json["log_every"] = log_every->str();
+  for (const auto& [name, on] : enabled) json["enabled"][name] = on;
+  return json;
+}
+
+Controls Controls::from_json(const Json& json) {
+  Controls controls;
+  for (const auto& [key, value] : json.items()) {
+    if (key == "lr") {
+      controls.lr = value.get<double>();
+    } else if (key == "lr_by") {
+      controls.lr_by = value.get<std::string>();
+    } else if (key == "lr_windows") {
+      for (const Json& window : value) {
+        const Json& until = window.at("until");
+        controls.lr_windows.push_back(
+            {window.at("factor"),
+             until.is_null() ? std::nullopt : std::optional<int64_t>(until.get<int64_t>())});
+      }
+    } else if (key == "betas") {
+      controls.betas = {value.at(0).get<double>(), value.at(1).get<double>()};
+    } else if (key == "weight_decay") {
+      controls.weight_decay = value.get<double>();
+    } else if (key == "clip_norm") {
+      controls.clip_norm = value.get<double>();
+    } else if (key == "scheduler") {
+      controls.scheduler = value;
+    } else if (key == "log_every") {
+      controls.log_every = Duration::parse(value.get<std::string>());
+    } else if (key == "enabled") {
+      for (const auto& [name, on] : value.items()) controls.enabled[name] = on.get<bool>();
+    } else {
+      fail(ExitCode::kUnusable,
+           "[train state] commands changed \"{}\", which is unknown: a newer Tycho wrote this checkpoint; "
+           "resume it with that one",
+           key);
+    }
+  }
+  return controls;
+}
+
+}  // namespace tycho

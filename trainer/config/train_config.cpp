@@ -1,0 +1,239 @@
+// The rules between the fields of a config, and its arithmetic.
+#include "trainer/config/train_config.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <utility>
+
+#include "trainer/base/error.h"
+#include "trainer/base/field_types.h"
+#include "trainer/config/schedule.h"
+#include "trainer/families/check.h"
+
+namespace tycho {
+namespace {
+
+constexpr int64_t kTokensPerPass = 16384;
+const std::string kRunName = "{run_name}";
+
+bool is_whole(const Duration& duration) { return duration.value == std::floor(duration.value); }
+
+/// The multiple of `step` that is nearest to x, at least one step.
+int64_t nearest_multiple(int64_t x, int64_t step) {
+  return std::max<int64_t>(1, (x + step / 2) / step) * step;
+}
+
+std::string with_run_name(std::string path, const std::string& run_name) {
+  for (size_t at = path.find(kRunName); at != std::string::npos;
+       at = path.find(kRunName, at + run_name.size())) {
+    path.replace(at, kRunName.size(), run_name);
+  }
+  return path;
+}
+
+/// Yes and no are what other systems take; neither is the path of a checkpoint.
+void check_resume(const std::string& resume, ConfigProblems& problems) {
+  if (resume.empty())
+    return problems.add("resume", "is empty: write \"auto\", \"none\" or the path of a checkpoint");
+  std::string word = resume;
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const char* taken : {"auto", "none", "true", "false", "yes", "no", "on", "off"})
+    if (word == taken && resume != "auto" && resume != "none")
+      problems.add(
+          "resume",
+          "wanted \"auto\" (go on from the newest checkpoint of the run, or start), \"none\" (start over) or "
+          "the "
+          "path of a checkpoint, given \"{}\"",
+          resume);
+}
+
+void check_names(const TrainConfig& config, ConfigProblems& problems) {
+  if (config.run_name.empty() || config.run_name == "." || config.run_name == ".." ||
+      config.run_name.find('/') != std::string::npos) {
+    problems.add("run_name", "\"{}\" cannot be the name of a folder: write a name without \"/\"",
+                 config.run_name);
+  }
+  if (config.run_dir.empty()) {
+    problems.add("run_dir", "is empty: write a folder, such as \"runs/{{run_name}}\"");
+  } else if (with_run_name(config.run_dir, "").find_first_of("{}") != std::string::npos) {
+    problems.add("run_dir", "\"{}\": the only word that can stand in braces is {{run_name}}", config.run_dir);
+  }
+  check_resume(config.resume, problems);
+}
+
+/// Lengths whose products would not fit into 64 bits, or whose plan would not fit into memory.
+void check_sizes(const TrainConfig& config, ConfigProblems& problems) {
+  problems.at_most("seq_len", static_cast<double>(config.seq_len), 0x1p24);
+  problems.at_most("global_batch", config.global_batch.value, 0x1p30);
+  problems.at_most("max_duration", config.max_duration.value, 0x1p53);
+  problems.at_most("eval.batches", static_cast<double>(config.eval.batches), 0x1p30);
+}
+
+void check_master(const TrainConfig& config, ConfigProblems& problems) {
+  if (config.precision == Precision::kFp32 && config.master_weights != MasterWeights::kFp32)
+    problems.add("master_weights", "{} is for bf16, and precision is fp32; set precision = \"bf16\"",
+                 enum_name(config.master_weights));
+}
+
+void check_sequence(const TrainConfig& config, ConfigProblems& problems) {
+  const auto longest = std::visit([](const auto& model) { return std::optional<int64_t>(model.max_seq_len); },
+                                  config.model.value);
+  if (longest && config.seq_len > *longest) {
+    problems.add("seq_len", "{} is longer than model.max_seq_len = {}; shorten it to {} or raise max_seq_len",
+                 config.seq_len, *longest, *longest);
+  }
+}
+
+/// global_batch as whole sequences. False when that is not what it is.
+bool check_global_batch(const TrainConfig& config, ConfigProblems& problems) {
+  const Duration& batch = config.global_batch;
+  if (!is_whole(batch)) {
+    problems.add("global_batch", "{} is not a whole number; write {}{}", batch.str(), std::ceil(batch.value),
+                 unit_name(batch.unit));
+    return false;
+  }
+  if (batch.unit == DurationUnit::kToken && batch.count() % config.seq_len != 0) {
+    problems.add("global_batch", "{} is not a multiple of seq_len = {} tokens; write {}tok", batch.str(),
+                 config.seq_len, nearest_multiple(batch.count(), config.seq_len));
+    return false;
+  }
+  return true;
+}
+
+void check_batch_split(const TrainConfig& config, int64_t num_ranks, ConfigProblems& problems) {
+  const int64_t sequences = global_batch_sequences(config);
+  if (sequences % num_ranks != 0) {
+    problems.add("global_batch", "{} sequences cannot be shared by {} ranks; write {}sp", sequences,
+                 num_ranks, nearest_multiple(sequences, num_ranks));
+    return;
+  }
+  if (!config.micro_batch) return;
+  const int64_t per_rank = sequences / num_ranks;
+  if (!is_whole(*config.micro_batch)) {
+    problems.add("micro_batch", "{} is not a whole number of sequences", config.micro_batch->str());
+  } else if (config.micro_batch->count() > per_rank) {
+    problems.add("micro_batch", "{} is more than the {} sequences of a step{}; write {}sp",
+                 config.micro_batch->str(), per_rank, num_ranks == 1 ? "" : " on each rank", per_rank);
+  }
+}
+
+void check_durations(const TrainConfig& config, ConfigProblems& problems) {
+  const Duration& length = config.max_duration;
+  if (length.unit != DurationUnit::kEpoch && !is_whole(length)) {
+    problems.add("max_duration", "{} is not a whole number; write {}{}", length.str(),
+                 std::ceil(length.value), unit_name(length.unit));
+    return;
+  }
+  for (const auto& [path, part] : schedule_lengths(config.scheduler)) problems.within_run(path, part);
+  problems.within_run("ckpt.every", config.ckpt.every);
+  problems.within_run("log.every", config.log.every);
+  if (config.eval.every) problems.within_run("eval.every", *config.eval.every);
+}
+
+/// How long a run of epochs is, only the data tells.
+void check_schedule(const TrainConfig& config, ConfigProblems& problems) {
+  if (config.max_duration.unit == DurationUnit::kEpoch) return;
+  problems.add_all(schedule_problems(config, total_steps(config, 0), 0));
+}
+
+void check_data(const TrainConfig& config, ConfigProblems& problems) {
+  const int64_t vocab_size = config.model.vocab_size();
+  const bool has_tokenizer = !config.tokenizer.empty();
+  check(config.train_data, "train_data", vocab_size, has_tokenizer, problems);
+  check_sets(config.eval_data, config.train_data, vocab_size, has_tokenizer, problems);
+}
+
+void check_callbacks(const TrainConfig& config, ConfigProblems& problems) {
+  const std::vector<std::string> metrics = eval_metrics(config.eval_data);
+  for (const auto& [name, callback] : config.callbacks)
+    check(callback, "callbacks." + name, metrics, !config.tokenizer.empty(), problems);
+}
+
+void check_network(const TrainConfig& config, ConfigProblems& problems) {
+  check(config.model, problems);
+  check_sequence(config, problems);
+}
+
+}  // namespace
+
+std::vector<ConfigProblem> check_model(const TrainConfig& config) {
+  ConfigProblems problems;
+  check_network(config, problems);
+  return problems.take();
+}
+
+std::vector<ConfigProblem> check_evaluation(const TrainConfig& config) {
+  ConfigProblems problems;
+  check_sizes(config, problems);
+  if (!problems.empty()) return problems.take();
+  check_network(config, problems);
+  check_names(config.eval_data, problems);
+  check_data(config, problems);
+  if (check_global_batch(config, problems)) check_batch_split(config, /*num_ranks=*/1, problems);
+  return problems.take();
+}
+
+std::vector<ConfigProblem> check_config(const TrainConfig& config, int64_t num_ranks) {
+  ConfigProblems problems;
+  check_names(config, problems);
+  check_sizes(config, problems);
+  if (!problems.empty()) return problems.take();
+  check_network(config, problems);
+  check_master(config, problems);
+  check(config.eval, config.eval_data, problems);
+  check_names(config.eval_data, problems);
+  check_callbacks(config, problems);
+  check_data(config, problems);
+  check(config.optimizer, problems);
+  check(config.guard, problems);
+  check(config.clip, problems);
+  check(config.recompute, problems);
+  check(config.profile, problems);
+  const bool whole_batch = check_global_batch(config, problems);
+  if (whole_batch) check_batch_split(config, num_ranks, problems);
+  const size_t before = problems.size();
+  check_durations(config, problems);
+  if (whole_batch && problems.size() == before) check_schedule(config, problems);
+  return problems.take();
+}
+
+int64_t global_batch_sequences(const TrainConfig& config) {
+  const int64_t count = config.global_batch.count();
+  return config.global_batch.unit == DurationUnit::kToken ? count / config.seq_len : count;
+}
+
+int64_t micro_batch_sequences(const TrainConfig& config, int64_t num_ranks) {
+  if (config.micro_batch) return config.micro_batch->count();
+  return largest_divisor(global_batch_sequences(config) / num_ranks, kTokensPerPass / config.seq_len);
+}
+
+int64_t total_steps(const TrainConfig& config, int64_t num_samples) {
+  // A whole number of steps may come out as 4800.0000000001.
+  const double steps = in_steps(config.max_duration, config, 0, num_samples);
+  const double whole = std::round(steps);
+  return static_cast<int64_t>(std::abs(steps - whole) <= steps * 1e-12 ? whole : std::ceil(steps));
+}
+
+double in_steps(const Duration& duration, const TrainConfig& config, int64_t total_steps,
+                int64_t num_samples) {
+  const int64_t sequences = global_batch_sequences(config);
+  switch (duration.unit) {
+    case DurationUnit::kBatch: return duration.value;
+    case DurationUnit::kSample: return duration.value / static_cast<double>(sequences);
+    case DurationUnit::kToken: return duration.value / static_cast<double>(sequences * config.seq_len);
+    case DurationUnit::kFraction: return duration.value * static_cast<double>(total_steps);
+    // The loader leaves out the samples at the end of an epoch that do not fill a batch.
+    case DurationUnit::kEpoch: return duration.value * static_cast<double>(num_samples / sequences);
+    case DurationUnit::kSecond: break;
+  }
+  fail(ExitCode::kRecipe,
+       "[config] {} is time on the clock, which is no number of steps; use ba, tok, sp, ep or dur",
+       duration.str());
+}
+
+std::string run_folder_path(const TrainConfig& config) {
+  return with_run_name(config.run_dir, config.run_name);
+}
+
+}  // namespace tycho

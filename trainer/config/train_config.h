@@ -1,0 +1,125 @@
+// A whole run as one value: the component configs together, and the rules that hold between them. Torch-free.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/base/config_problems.h"
+#include "trainer/base/duration.h"
+#include "trainer/base/fields.h"
+#include "trainer/base/precision.h"
+#include "trainer/callbacks/config.h"
+#include "trainer/checkpoint/config.h"
+#include "trainer/data/config.h"
+#include "trainer/eval/config.h"
+#include "trainer/eval/sets.h"
+#include "trainer/families/config.h"
+#include "trainer/families/recompute_config.h"
+#include "trainer/metrics/config.h"
+#include "trainer/optim/config.h"
+#include "trainer/optim/schedule_config.h"
+#include "trainer/profiler/config.h"
+
+namespace tycho {
+
+enum class MasterWeights { kFp32, kNone, kStochastic };
+constexpr EnumNames<MasterWeights, 3> enum_names(MasterWeights) {
+  return {{{"fp32", MasterWeights::kFp32},
+           {"none", MasterWeights::kNone},
+           {"stochastic", MasterWeights::kStochastic}}};
+}
+
+struct TrainConfig {
+  std::string run_name = "run";
+  std::string run_dir = "runs/{run_name}";
+  std::string resume = "auto";
+  int64_t seed = 17;
+  DeviceKind device = DeviceKind::kAuto;
+  int64_t threads = 0;
+  Precision precision = Precision::kFp32;
+  MasterWeights master_weights = MasterWeights::kFp32;
+  int64_t seq_len = 1024;
+  Duration global_batch = {8, DurationUnit::kSample};
+  std::optional<Duration> micro_batch;
+  Duration max_duration = {100, DurationUnit::kBatch};
+  ModelConfig model;
+  RecomputeConfig recompute;
+  OptimizerConfig optimizer;
+  std::vector<ParamGroupConfig> param_groups;
+  SchedulerConfig scheduler;
+  ClipConfig clip;
+  GuardConfig guard;
+  std::string tokenizer;
+  DataConfig train_data;
+  EvalData eval_data;
+  EvalConfig eval;
+  CheckpointConfig ckpt;
+  LogConfig log;
+  ProfileConfig profile;
+  std::map<std::string, CallbackConfig> callbacks;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("run_name", run_name, "Name of the run; its folder is named after it. Default: the recipe's name.");
+    v("run_dir", run_dir, "Folder of the run; {run_name} stands for its name.");
+    v("resume", resume,
+      "auto: go on from the newest checkpoint in the run folder, or start; none: start over; or the "
+      "path of a checkpoint.");
+    v("seed", seed, "Seed of weights and data order.", in_range(0, 9007199254740991.0));
+    v("device", device, "Where to train; auto takes a GPU when there is one.");
+    v("threads", threads, "CPU threads; 0 for one per core.", at_least(0));
+    v("precision", precision, "Numbers that the model computes in; master weights and reductions are fp32.");
+    v("master_weights", master_weights,
+      "What bf16 training updates: fp32 master weights, or the bf16 weights themselves, rounded to nearest "
+      "even (none) or up and down at random without bias (stochastic).");
+    v("seq_len", seq_len, "Tokens per sequence.", positive);
+    v("global_batch", global_batch, "Sequences (sp) or tokens (tok) per optimizer step, over all ranks.",
+      units("sp tok"), positive);
+    v("micro_batch", micro_batch,
+      "Sequences per forward and backward pass; the last pass of a step may have fewer. Default: "
+      "the largest that keeps a pass near 16384 tokens.",
+      units("sp"), positive);
+    v("max_duration", max_duration, "Length of the run.", units("ba tok sp ep"), positive, required);
+    v("model", model, "The network.", required);
+    v("recompute", recompute, "Activations that are computed again instead of kept.");
+    v("optimizer", optimizer, "How weights are updated.", required);
+    v("param_groups", param_groups,
+      "Parameters that are treated apart; the first group that matches has them.");
+    v("scheduler", scheduler, "Learning rate over time, as a share of optimizer.lr.");
+    v("clip", clip, "Gradient clipping.");
+    v("guard", guard, "What NaN, infinity and spikes of the gradient do.");
+    v("tokenizer", tokenizer,
+      "A tokenizer.json; checked against the data and kept with every checkpoint. \"\" for none.");
+    v("train_data", train_data, "What to train on.", required);
+    v("eval_data", eval_data,
+      "What to evaluate on, by names of your own; always read in its own order. None: no evaluation.");
+    v("eval", eval, "When the loss on eval_data is measured, and on how much of it.");
+    v("ckpt", ckpt, "Checkpoints.");
+    v("log", log, "Metrics.");
+    v("profile", profile, "Traces of some steps.");
+    v("callbacks", callbacks, "What looks and acts while training runs, by names of your own.");
+  }
+};
+
+/// The rules between fields (heads and kv_heads, batch sizes, sequence lengths). Empty when all hold.
+/// `num_ranks` is the number of data-parallel ranks.
+std::vector<ConfigProblem> check_config(const TrainConfig& config, int64_t num_ranks = 1);
+/// Those of them that a trained model needs, and those that evaluating it needs besides.
+std::vector<ConfigProblem> check_model(const TrainConfig& config);
+std::vector<ConfigProblem> check_evaluation(const TrainConfig& config);
+
+/// global_batch and micro_batch as sequences, after check_config passed.
+int64_t global_batch_sequences(const TrainConfig& config);
+int64_t micro_batch_sequences(const TrainConfig& config, int64_t num_ranks = 1);
+/// max_duration and others as optimizer steps, rounded up. Epochs need the data set's samples, 0 when
+/// unknown.
+int64_t total_steps(const TrainConfig& config, int64_t num_samples);
+/// A duration in optimizer steps (real-valued), given the run's length.
+double in_steps(const Duration& duration, const TrainConfig& config, int64_t total_steps,
+                int64_t num_samples);
+/// run_dir with {run_name} filled in.
+std::string run_folder_path(const TrainConfig& config);
+
+}  // namespace tycho

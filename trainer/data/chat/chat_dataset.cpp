@@ -1,0 +1,178 @@
+// Finetuning data as rows of tokens.
+#include "trainer/data/chat/chat_dataset.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/data/chat/chat_template.h"
+#include "trainer/data/chat/encode_lines.h"
+#include "trainer/data/chat/example_packer.h"
+#include "trainer/data/documents.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+
+namespace tycho {
+namespace {
+
+std::unique_ptr<Tokenizer> open_tokenizer(const RowShape& shape, const std::string& place) {
+  if (shape.tokenizer.empty())
+    fail(ExitCode::kUnusable, "[data] {} is text, and there is no tokenizer to read it with", place);
+  std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(shape.tokenizer);
+  if (tokenizer->size() > shape.vocab_size)
+    fail(ExitCode::kUnusable,
+         "[data] {} has {} tokens, the model's vocabulary {}: set vocab_size to {} or more, or name the "
+         "model's tokenizer",
+         shape.tokenizer, tokenizer->size(), shape.vocab_size, tokenizer->size());
+  return tokenizer;
+}
+
+/// Changes when a file does.
+std::string stamp(const std::string& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (error) return path;
+  const auto time = std::filesystem::last_write_time(path, error).time_since_epoch().count();
+  return fmt::format("{}|{}|{}", path, size, time);
+}
+
+std::vector<std::string> files_of(const ChatConfig& config) {
+  return list_documents({config.path}, {".jsonl"});
+}
+
+/// Equal for two that would read the same rows.
+std::string identity(const ChatConfig& config, const RowShape& shape) {
+  std::string text =
+      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", config.path, static_cast<int>(config.chat_template),
+                  static_cast<int>(config.target_responses), static_cast<int>(config.target_prompts),
+                  config.min_target_prompt, config.eos_token_id.value_or(-1), config.pack, shape.seq_len,
+                  shape.vocab_size);
+  text += "|" + stamp(shape.tokenizer);
+  for (const std::string& path : files_of(config)) text += "|" + stamp(path);
+  return text;
+}
+
+}  // namespace
+
+ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const std::atomic<int>& stop)
+    : place_(config.path), pack_(config.pack), seq_len_(shape.seq_len) {
+  const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(shape, place_);
+  const ChatEncoder encoder(config, *tokenizer, seq_len_);
+  filler_ = encoder.eos_token_id();
+  for (const std::string& path : files_of(config)) read_file_rows(path, encoder, stop);
+  if (num_read_ == 0)
+    fail(ExitCode::kUnusable, "[data] {} has no rows: wanted one JSON object a line", place_);
+  note_losses();
+  note_template(config, *tokenizer);
+  std::vector<int32_t> lengths;
+  for (size_t i = 0; i < ends_.size(); ++i)
+    lengths.push_back(static_cast<int32_t>(tokens_of(static_cast<uint32_t>(i)).size()));
+  if (pack_) {
+    rows_ = pack_examples(lengths, seq_len_);
+  } else {
+    for (uint32_t i = 0; i < lengths.size(); ++i) rows_.push_back({i});
+  }
+}
+
+void ChatDataset::read_file_rows(const std::string& path, const ChatEncoder& encoder,
+                                 const std::atomic<int>& stop) {
+  for (ChatExample& example : encode_lines(read_file(path), path, encoder, stop)) keep(std::move(example));
+}
+
+void ChatDataset::keep(ChatExample example) {
+  ++num_read_;
+  num_templated_ += example.templated;
+  num_truncated_ += example.truncated;
+  if (!example.has_target()) {
+    ++num_dropped_;
+    return;
+  }
+  tokens_.insert(tokens_.end(), example.tokens.begin(), example.tokens.end());
+  learnt_.insert(learnt_.end(), example.learnt.begin(), example.learnt.end());
+  ends_.push_back(tokens_.size());
+}
+
+void ChatDataset::note_losses() {
+  if (ends_.empty())
+    fail(ExitCode::kUnusable,
+         "[data] none of the {} examples of {} has anything to learn within seq_len = {} tokens: raise "
+         "seq_len",
+         num_read_, place_, seq_len_);
+  const int64_t shortened = num_truncated_ - num_dropped_;
+  if (shortened > 0)
+    warnings_.push_back(fmt::format("{} of {} examples of {} are longer than seq_len = {} and lose their end",
+                                    shortened, num_read_, place_, seq_len_));
+  if (num_dropped_ > 0)
+    warnings_.push_back(
+        fmt::format("{} of {} examples of {} have nothing to learn within seq_len = {} and are left out",
+                    num_dropped_, num_read_, place_, seq_len_));
+}
+
+void ChatDataset::note_template(const ChatConfig& config, const Tokenizer& tokenizer) {
+  const std::vector<std::string> missing = missing_template_tokens(config.chat_template, tokenizer);
+  if (num_templated_ > 0 && !missing.empty())
+    warnings_.push_back(fmt::format("{} are no tokens of the tokenizer: in the messages of {} they are text",
+                                    fmt::join(missing, " and "), place_));
+}
+
+std::string ChatDataset::summary() const {
+  const double filled = static_cast<double>(tokens_.size()) / static_cast<double>(num_rows() * seq_len_);
+  return fmt::format("{}: {} examples in {} rows of {} tokens, {:.1f} % of which are not filler", place_,
+                     ends_.size(), num_rows(), seq_len_, 100 * filled);
+}
+
+std::span<const int32_t> ChatDataset::tokens_of(uint32_t example) const {
+  const size_t begin = example == 0 ? 0 : ends_[example - 1];
+  return std::span(tokens_).subspan(begin, ends_[example] - begin);
+}
+
+Batch ChatDataset::read_batch(std::span<const uint32_t> rows, int64_t num_sequences) const {
+  TYCHO_CHECK(std::cmp_less_equal(rows.size(), num_sequences),
+              "[data] {} samples do not fit into a batch of {}", rows.size(), num_sequences);
+  Batch batch;
+  batch.num_sequences = num_sequences;
+  batch.seq_len = seq_len_;
+  const auto row_size = static_cast<size_t>(seq_len_);
+  batch.tokens.assign(static_cast<size_t>(num_sequences) * row_size, filler_);
+  batch.targets.assign(batch.tokens.size(), kNoTarget);
+  if (pack_) batch.documents.assign(batch.tokens.size(), 0);
+  for (size_t b = 0; b < rows.size(); ++b) {
+    size_t at = b * row_size;
+    int32_t document = 0;
+    for (const uint32_t example : rows_[rows[b]]) {
+      const std::span<const int32_t> tokens = tokens_of(example);
+      const uint8_t* learnt = learnt_.data() + (tokens.data() - tokens_.data());
+      for (size_t t = 0; t < tokens.size(); ++t, ++at) {
+        batch.tokens[at] = tokens[t];
+        if (pack_) batch.documents[at] = document;
+        if (t + 1 == tokens.size() || learnt[t + 1] == 0) continue;
+        batch.targets[at] = tokens[t + 1];
+        ++batch.valid_tokens;
+      }
+      ++document;
+    }
+    if (pack_)
+      std::fill(batch.documents.begin() + static_cast<int64_t>(at),
+                batch.documents.begin() + static_cast<int64_t>((b + 1) * row_size), document);
+  }
+  return batch;
+}
+
+std::shared_ptr<const ChatDataset> open_chat_dataset(const ChatConfig& config, const RowShape& shape,
+                                                     const std::atomic<int>& stop) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<const ChatDataset>> opened;
+  const std::string key = identity(config, shape);
+  const std::lock_guard lock(mutex);
+  std::erase_if(opened, [](const auto& entry) { return entry.second.expired(); });
+  if (const auto found = opened.find(key); found != opened.end())
+    if (auto data = found->second.lock()) return data;
+  auto data = std::make_shared<const ChatDataset>(config, shape, stop);
+  opened[key] = data;
+  return data;
+}
+
+}  // namespace tycho

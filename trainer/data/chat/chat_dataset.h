@@ -1,0 +1,73 @@
+// Finetuning data as rows of tokens: read and tokenised once, then kept in memory.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trainer/data/chat/chat_example.h"
+#include "trainer/data/config.h"
+#include "trainer/data/row_reader.h"
+
+namespace tycho {
+
+/// For callers that nobody stops.
+inline const std::atomic<int> never_stopped = 0;
+
+/// Immutable; read by several threads at once.
+class ChatDataset {
+ public:
+  /// Reads all rows, tokenises them with a thread per core, and packs them. Throws Error (kUnusable) that
+  /// names file and line for rows that are wrong, and for data of which nothing is left; and as encode_lines
+  /// when it is stopped.
+  ChatDataset(const ChatConfig& config, const RowShape& shape, const std::atomic<int>& stop);
+
+  int64_t num_rows() const { return static_cast<int64_t>(rows_.size()); }
+  /// RowReader's; with `pack`, documents number the examples of a row and at last what fills it up.
+  Batch read_batch(std::span<const uint32_t> rows, int64_t num_sequences) const;
+  /// How much was read and what became of it, in one line.
+  std::string summary() const;
+  /// What a person may want to do something about: examples that were cut or left out, and
+  /// a template whose special tokens are text to the tokenizer.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  void read_file_rows(const std::string& path, const ChatEncoder& encoder, const std::atomic<int>& stop);
+  void keep(ChatExample example);
+  void note_losses();
+  void note_template(const ChatConfig& config, const Tokenizer& tokenizer);
+  std::span<const int32_t> tokens_of(uint32_t example) const;
+
+  std::string place_;
+  bool pack_;
+  int64_t seq_len_;
+  int32_t filler_ = 0;           // eos, as in LLM Foundry: no target, and seen by nothing that has one
+  std::vector<int32_t> tokens_;  // of all examples
+  std::vector<uint8_t> learnt_;  // by token
+  std::vector<size_t> ends_;     // in tokens_, by example
+  std::vector<std::vector<uint32_t>> rows_;  // examples
+  int64_t num_read_ = 0, num_templated_ = 0, num_truncated_ = 0, num_dropped_ = 0;
+  std::vector<std::string> warnings_;
+};
+
+/// The same object as before as long as someone holds it and the files are unchanged: a run that counts,
+/// trains and looks ahead tokenises once. May be called from any thread.
+std::shared_ptr<const ChatDataset> open_chat_dataset(const ChatConfig& config, const RowShape& shape,
+                                                     const std::atomic<int>& stop = never_stopped);
+
+class ChatReader final : public RowReader {
+ public:
+  explicit ChatReader(std::shared_ptr<const ChatDataset> data) : data_(std::move(data)) {}
+  int64_t num_samples() const override { return data_->num_rows(); }
+  Batch read_batch(std::span<const uint32_t> samples, int64_t num_sequences) override {
+    return data_->read_batch(samples, num_sequences);
+  }
+
+ private:
+  std::shared_ptr<const ChatDataset> data_;
+};
+
+}  // namespace tycho

@@ -1,0 +1,40 @@
+// A conversation, or a prompt with its response, as tokens, and which of them are learnt.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "trainer/data/chat/chat_row.h"
+#include "trainer/data/config.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+
+namespace tycho {
+
+struct ChatExample {
+  std::vector<int32_t> tokens;
+  std::vector<uint8_t> learnt;  // by token: 1 where the model should have predicted it (LLM Foundry's labels)
+  bool templated = false;       // made of messages, not of a prompt and a response
+  bool truncated = false;
+  /// Whether a token behind the first is learnt: the first is predicted by nothing.
+  bool has_target() const;
+};
+
+/// What turns rows into examples. Immutable; used by several threads at once.
+class ChatEncoder {
+ public:
+  /// Throws Error (kUnusable) when the tokenizer lacks tokens of the template llama3, or an end of text. For
+  /// chatml they are text then, as in LLM Foundry.
+  ChatEncoder(const ChatConfig& config, const Tokenizer& tokenizer, int64_t seq_len);
+
+  /// As LLM Foundry: prompts and responses are encoded one by one and joined, the last response ends with
+  /// eos, and what is behind seq_len tokens is cut off, eos included.
+  ChatExample encode(const ChatRow& row) const;
+  int32_t eos_token_id() const { return eos_; }
+
+ private:
+  ChatConfig config_;
+  const Tokenizer& tokenizer_;
+  size_t seq_len_;
+  int32_t eos_;
+};
+
+}  // namespace tycho

@@ -1,0 +1,78 @@
+// Threads take blocks of lines in order; when one fails, the blocks before it have been taken and are
+// finished.
+#include "trainer/data/chat/encode_lines.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+constexpr size_t kLinesPerBlock = 64;
+
+struct NumberedLine {
+  size_t number;  // from 1
+  std::string_view text;
+};
+
+std::vector<NumberedLine> split_lines(std::string_view text) {
+  std::vector<NumberedLine> lines;
+  size_t number = 1;
+  for (size_t begin = 0; begin < text.size(); ++number) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = text.substr(begin, end - begin);
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos) lines.push_back({number, line});
+    begin = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::vector<ChatExample> encode_lines(std::string_view text, const std::string& path,
+                                      const ChatEncoder& encoder, const std::atomic<int>& stop) {
+  const std::vector<NumberedLine> lines = split_lines(text);
+  std::vector<ChatExample> examples(lines.size());
+  const size_t num_blocks = (lines.size() + kLinesPerBlock - 1) / kLinesPerBlock;
+  std::atomic<size_t> next_block = 0;
+  std::mutex mutex;
+  std::exception_ptr first_error;
+  size_t first_wrong = lines.size();
+  const auto work = [&] {
+    for (size_t block = next_block++; block < num_blocks && stop == 0; block = next_block++) {
+      const size_t end = std::min(lines.size(), (block + 1) * kLinesPerBlock);
+      for (size_t i = block * kLinesPerBlock; i < end; ++i) {
+        try {
+          examples[i] =
+              encoder.encode(parse_chat_row(lines[i].text, fmt::format("{}:{}", path, lines[i].number)));
+        } catch (...) {
+          const std::lock_guard lock(mutex);
+          if (i < first_wrong) {
+            first_wrong = i;
+            first_error = std::current_exception();
+          }
+          next_block = num_blocks;
+          break;
+        }
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    const size_t wanted = std::min<size_t>(std::thread::hardware_concurrency(), num_blocks);
+    for (size_t i = 1; i < wanted; ++i) helpers.emplace_back(work);
+    work();
+  }
+  if (first_error) std::rethrow_exception(first_error);
+  if (const int signal = stop; signal != 0)
+    fail(static_cast<ExitCode>(128 + signal),
+         "[data] stopped by SIG{} while {} was tokenised: nothing was begun", sigabbrev_np(signal), path);
+  return examples;
+}
+
+}  // namespace tycho

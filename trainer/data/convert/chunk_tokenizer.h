@@ -1,0 +1,65 @@
+// Tokenises the chunks of many documents on several threads and hands them out in order.
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "trainer/data/text/document_reader.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+
+namespace tycho {
+
+/// The tokens of a TextChunk.
+struct ChunkTokens {
+  TextFormat format = TextFormat::kText;
+  bool first = true, last = true;  // kText: of its document
+  std::vector<int32_t> tokens;
+  struct Document {
+    size_t end = 0;  // in tokens
+    int64_t text_bytes = 0;
+  };
+  std::vector<Document> documents;  // kJsonl
+  int64_t text_bytes = 0, file_bytes = 0;
+};
+
+/// The arguments must outlive it. A few chunks per thread are in memory at a time.
+class ChunkTokenizer {
+ public:
+  /// `adds_tokens`: with what the tokenizer's own encoding puts around a text, once per document.
+  ChunkTokenizer(const Tokenizer& tokenizer, DocumentReader& reader, bool adds_tokens, int threads);
+
+  /// The tokens of the next chunk, nothing after the last; called by one thread. Errors of reading and
+  /// tokenising are thrown here, the one of the earliest chunk.
+  std::optional<ChunkTokens> next();
+
+ private:
+  struct Result {
+    ChunkTokens tokens;
+    std::exception_ptr error;
+  };
+  void work(const std::stop_token& stop);
+  std::optional<TextChunk> take(const std::stop_token& stop, size_t& number);
+  void put(size_t number, Result result);
+  ChunkTokens encode(const TextChunk& chunk) const;
+
+  const Tokenizer& tokenizer_;
+  DocumentReader& reader_;
+  std::vector<int32_t> begin_, end_;  // around every document
+  size_t window_;                     // how far the threads may run ahead
+  std::mutex reading_;                // held by the thread that reads: chunks are numbered in order
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  size_t next_chunk_ = 0, next_result_ = 0;
+  bool ended_ = false;
+  std::map<size_t, Result> results_;
+  std::vector<std::jthread> threads_;  // last: they stop before what they use goes
+};
+
+}  // namespace tycho

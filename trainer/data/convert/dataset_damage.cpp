@@ -1,0 +1,173 @@
+// The head of every shard is compared with index.json; then every sample is read as training would read it.
+#include "trainer/data/convert/dataset_damage.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/data/mds/conversion_note.h"
+#include "trainer/data/mds/mds.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxFindings = 20;
+
+class DamageFinder {
+ public:
+  DamageFinder(MdsIndex index, ConversionNote note) : index_(std::move(index)), note_(std::move(note)) {}
+
+  std::vector<std::string> find(bool quick) {
+    check_names();
+    bool readable = true;
+    for (const MdsShard& shard : index_.shards) readable &= check_head(shard);
+    if (note_.samples > 0 && note_.samples != index_.num_samples())
+      add("{}: index.json lists {} samples, tycho.json {}", index_.dir, index_.num_samples(), note_.samples);
+    if (!quick && readable) check_samples();
+    return std::move(findings_);
+  }
+
+ private:
+  template <class... Args>
+  void add(fmt::format_string<Args...> format, Args&&... args) {
+    if (findings_.size() == kMaxFindings) findings_.emplace_back("and more");
+    if (findings_.size() < kMaxFindings)
+      findings_.push_back(fmt::format(format, std::forward<Args>(args)...));
+  }
+  bool full() const { return findings_.size() >= kMaxFindings; }
+
+  /// Shards that are listed twice, and shards beside them that are not listed.
+  void check_names() {
+    std::set<std::string> listed;
+    for (const MdsShard& shard : index_.shards)
+      if (!listed.insert(shard.path).second) add("{} is listed twice in index.json", shard.path);
+    std::error_code error;
+    std::vector<std::string> strangers;
+    for (fs::directory_iterator it(index_.dir, error), end; !error && it != end; it.increment(error))
+      if (it->path().extension() == ".mds" &&
+          !listed.contains(index_.dir + "/" + it->path().filename().string()))
+        strangers.push_back(it->path().string());
+    std::sort(strangers.begin(), strangers.end());
+    for (const std::string& path : strangers) add("{} is not listed in index.json", path);
+  }
+
+  /// Size, number of samples, offsets and columns; false when the samples cannot be read.
+  bool check_head(const MdsShard& shard) {
+    std::error_code error;
+    const auto bytes = static_cast<int64_t>(fs::file_size(shard.path, error));
+    if (error) {
+      add("{}: {}", shard.path, error.message());
+      return false;
+    }
+    if (bytes != shard.bytes) {
+      add("{} has {} bytes, index.json says {}", shard.path, bytes, shard.bytes);
+      return false;
+    }
+    const int64_t table_end = 4 + 4 * (shard.samples + 1);
+    std::vector<uint32_t> head(static_cast<size_t>(shard.samples) + 2);
+    if (table_end > bytes) {
+      add("{} has {} bytes, too few for the offsets of {} samples", shard.path, bytes, shard.samples);
+      return false;
+    }
+    read_exactly(shard.path, 0, head.data(), static_cast<size_t>(table_end));
+    if (head[0] != shard.samples) {
+      add("{} says that it has {} samples, index.json says {}", shard.path, head[0], shard.samples);
+      return false;
+    }
+    return check_offsets(shard, head, table_end) && check_columns(shard, head[1], table_end);
+  }
+
+  bool check_offsets(const MdsShard& shard, const std::vector<uint32_t>& head, int64_t table_end) {
+    if (head[1] < table_end || head[1] > shard.bytes) {
+      add("{}: the first sample cannot begin at byte {}, between {} and {} it could", shard.path, head[1],
+          table_end, shard.bytes);
+      return false;
+    }
+    for (size_t i = 2; i < head.size(); ++i) {
+      if (head[i] > head[i - 1] && head[i] <= shard.bytes) continue;
+      add("{}: offset {} of {} is {}, after {} and in a file of {} bytes", shard.path, i - 1, head.size() - 2,
+          head[i], head[i - 1], shard.bytes);
+      return false;
+    }
+    if (head.back() == shard.bytes) return true;
+    add("{}: the last sample ends at byte {} of {}", shard.path, head.back(), shard.bytes);
+    return false;
+  }
+
+  /// The JSON inside the shard, between offsets and samples.
+  bool check_columns(const MdsShard& shard, uint32_t first, int64_t table_end) {
+    std::string text(first - static_cast<size_t>(table_end), '\0');
+    read_exactly(shard.path, table_end, text.data(), text.size());
+    std::vector<std::string> names, encodings;
+    try {
+      const Json json = parse_json(text, shard.path);
+      json.at("column_names").get_to(names);
+      json.at("column_encodings").get_to(encodings);
+    } catch (const std::exception& error) {
+      add("{}: its own description at byte {} is damaged", shard.path, table_end);
+      return false;
+    }
+    bool same = names.size() == shard.columns.size() && encodings.size() == names.size();
+    for (size_t i = 0; same && i < names.size(); ++i)
+      same = shard.columns[i] == MdsColumn{names[i], encodings[i]};
+    if (!same) add("{} has other columns than index.json says: {}", shard.path, fmt::join(names, ", "));
+    return same;
+  }
+
+  void check_samples() {
+    MdsReader reader(index_);
+    const auto& columns = index_.shards.empty() ? std::vector<MdsColumn>() : index_.shards[0].columns;
+    const auto tokens = std::find_if(columns.begin(), columns.end(), [](const MdsColumn& column) {
+      return column.name == "tokens" && column.encoding.starts_with("ndarray");
+    });
+    const auto column = static_cast<size_t>(tokens - columns.begin());
+    for (int64_t sample = 0; sample < index_.num_samples() && !full(); ++sample) {
+      try {
+        const auto& values = reader.read(sample);
+        if (tokens != columns.end()) check_tokens(reader.name_of(sample), tokens->encoding, values[column]);
+      } catch (const Error& error) {
+        add("{}", error.what());
+        sample = end_of_shard(sample) - 1;  // one finding for each
+      }
+    }
+  }
+
+  int64_t end_of_shard(int64_t sample) const {
+    return *std::upper_bound(index_.first_sample.begin(), index_.first_sample.end(), sample);
+  }
+
+  void check_tokens(const std::string& place, const std::string& encoding, std::string_view value) {
+    const MdsArrayView array = decode_mds_array(encoding, value, "[mds] " + place);
+    if (note_.concat_tokens > 0 && array.count != note_.concat_tokens)
+      fail(ExitCode::kUnusable, "[mds] {} has {} tokens, tycho.json says {}", place, array.count,
+           note_.concat_tokens);
+    if (array.dtype != "int32") return;
+    uint32_t largest = 0;  // negative ones are larger than any
+    for (int64_t i = 0; i < array.count; ++i) {
+      uint32_t token = 0;
+      std::memcpy(&token, array.elements + i * static_cast<int64_t>(sizeof token), sizeof token);
+      largest = std::max(largest, token);
+    }
+    const int64_t vocab_size = note_.vocab_size > 0 ? note_.vocab_size : int64_t{INT32_MAX} + 1;
+    if (largest >= vocab_size)
+      fail(ExitCode::kUnusable, "[mds] {} has token {}, outside the vocabulary of {}", place,
+           static_cast<int32_t>(largest), vocab_size);
+  }
+
+  MdsIndex index_;
+  ConversionNote note_;
+  std::vector<std::string> findings_;
+};
+
+}  // namespace
+
+std::vector<std::string> find_damage(const std::string& dir, bool quick) {
+  return DamageFinder(read_mds_index(dir), read_conversion_note(dir)).find(quick);
+}
+
+}  // namespace tycho

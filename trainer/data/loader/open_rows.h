@@ -1,0 +1,18 @@
+// Opens training data of any kind.
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "trainer/data/config.h"
+#include "trainer/data/row_reader.h"
+
+namespace tycho {
+
+/// Opens data of any kind. Throws Error (kUnusable) when it is not there or does not fit.
+std::unique_ptr<RowReader> open_rows(const DataConfig& data, const RowShape& shape);
+
+/// Rows of an epoch: of MDS from index.json alone; text is tokenised and packed for it. Throws as open_rows
+/// does.
+int64_t count_samples(const DataConfig& data, const RowShape& shape);
+
+}  // namespace tycho

@@ -1,0 +1,36 @@
+// What a conversion leaves beside index.json as tycho.json: how the data was made, so that a run can tell
+// when it does not fit.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "trainer/base/file_ops.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+
+namespace tycho {
+
+struct ConversionNote {
+  std::string tokenizer_hash;  // "" when there is no note: the data was made elsewhere
+  int64_t vocab_size = 0;
+  std::string bos_text, eos_text;
+  bool no_wrap = false;
+  int64_t concat_tokens = 0, documents = 0, text_bytes = 0, tokens = 0, dropped_tokens = 0, samples = 0;
+  // Notes of older versions do not have these.
+  std::vector<int32_t> text_begin, text_end;  // what the tokenizer's own encoding put around every document
+  bool keep_newlines = false;
+  std::map<std::string, std::string> shards;  // XXH3-128 of each by its name
+};
+
+void write_conversion_note(FileOps& files, const std::string& split_dir, const ConversionNote& note);
+
+/// An empty note when the split has none. Throws Error (kUnusable) naming file and field when it is
+/// malformed.
+ConversionNote read_conversion_note(const std::string& split_dir);
+
+/// Throws Error (kUnusable) when the note names another tokenizer. `place` says in messages where this one
+/// is.
+void check_tokenizer(const std::string& split_dir, const Tokenizer& tokenizer, const std::string& place);
+
+}  // namespace tycho

@@ -1,0 +1,110 @@
+// A shard is collected in memory and written in one go, because its header holds the offsets of all samples.
+#include "trainer/data/mds/mds_writer.h"
+
+#include <algorithm>
+
+#include "trainer/base/error.h"
+#include "trainer/base/hash.h"
+
+namespace tycho {
+namespace {
+
+void append_u32(std::string& out, uint64_t value) {
+  const auto word = static_cast<uint32_t>(value);
+  out.append(reinterpret_cast<const char*>(&word), sizeof word);
+}
+
+}  // namespace
+
+MdsWriter::MdsWriter(FileOps& files, std::string dir, MdsWriterOptions options)
+    : files_(files), dir_(std::move(dir)), options_(std::move(options)) {
+  TYCHO_CHECK(!options_.columns.empty(), "[mds] a data set needs at least one column");
+  TYCHO_CHECK(options_.size_limit > 0 && options_.size_limit < int64_t{1} << 32,
+              "[mds] the size limit of shards must be from 1 to 2^32-1 bytes, got {}", options_.size_limit);
+  for (const std::string& name : options_.hashes)
+    TYCHO_CHECK(name == "xxh3_128", "[mds] shards can record the checksum xxh3_128, not {}", name);
+  std::sort(options_.columns.begin(), options_.columns.end(),
+            [](const MdsColumn& a, const MdsColumn& b) { return a.name < b.name; });
+  for (const MdsColumn& column : options_.columns) column_sizes_.push_back(mds_column_size(column));
+  config_ = python_json(describe());
+}
+
+Json MdsWriter::describe() const {
+  Json names = Json::array(), encodings = Json::array(), sizes = Json::array();
+  for (const MdsColumn& column : options_.columns) {
+    names.push_back(column.name);
+    encodings.push_back(column.encoding);
+  }
+  for (const auto& size : column_sizes_) sizes.push_back(size ? Json(*size) : Json(nullptr));
+  return {{"version", 2},
+          {"format", "mds"},
+          {"compression", nullptr},
+          {"hashes", options_.hashes},
+          {"size_limit", options_.size_limit},
+          {"column_names", names},
+          {"column_encodings", encodings},
+          {"column_sizes", sizes}};
+}
+
+void MdsWriter::write(const std::vector<std::string>& values) {
+  TYCHO_CHECK(values.size() == column_sizes_.size(), "[mds] a sample needs {} values, got {}",
+              column_sizes_.size(), values.size());
+  std::string sample;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!column_sizes_[i]) append_u32(sample, values[i].size());
+    TYCHO_CHECK(!column_sizes_[i] || *column_sizes_[i] == static_cast<int64_t>(values[i].size()),
+                "[mds] column \"{}\" has values of {} bytes, got {}", options_.columns[i].name,
+                *column_sizes_[i], values[i].size());
+  }
+  for (const std::string& value : values) sample += value;
+  const auto shard_bytes = [&](size_t samples, size_t bytes) {
+    return 8 + config_.size() + 4 * samples + bytes;
+  };
+  const size_t grown = shard_bytes(sample_ends_.size() + 1, data_.size() + sample.size());
+  if (grown > static_cast<size_t>(options_.size_limit)) {
+    flush_shard();
+    TYCHO_CHECK(shard_bytes(1, sample.size()) <= UINT32_MAX,
+                "[mds] a sample of {} bytes does not fit into a shard", sample.size());
+  }
+  data_ += sample;
+  sample_ends_.push_back(static_cast<uint32_t>(data_.size()));
+  ++num_samples_;
+}
+
+void MdsWriter::flush_shard() {
+  if (sample_ends_.empty()) return;
+  std::string head;
+  append_u32(head, sample_ends_.size());
+  const uint64_t first = 4 + 4 * (sample_ends_.size() + 1) + config_.size();
+  append_u32(head, first);
+  for (const uint32_t end : sample_ends_) append_u32(head, first + end);
+  head += config_;
+
+  const std::string basename = fmt::format("shard.{:05}.mds", shards_.size());
+  const auto file = files_.create(dir_ + "/" + basename);
+  file->write(head.data(), head.size());
+  file->write(data_.data(), data_.size());
+  file->sync();
+  file->close();
+
+  Json raw = {{"basename", basename}, {"bytes", head.size() + data_.size()}, {"hashes", Json::object()}};
+  Hasher hasher;
+  hasher.update(head.data(), head.size());
+  hasher.update(data_.data(), data_.size());
+  shard_hashes_.emplace_back(basename, hasher.hex());
+  if (!options_.hashes.empty()) raw["hashes"]["xxh3_128"] = shard_hashes_.back().second;
+  Json shard = describe();
+  shard["raw_data"] = raw;
+  shard["zip_data"] = nullptr;
+  shard["samples"] = sample_ends_.size();
+  shards_.push_back(shard);
+  sample_ends_.clear();
+  data_.clear();
+}
+
+void MdsWriter::finish() {
+  flush_shard();
+  write_file_atomically(files_, dir_ + "/index.json", python_json({{"version", 2}, {"shards", shards_}}));
+}
+
+}  // namespace tycho

@@ -1,0 +1,53 @@
+// Writes MDS shards and their index.json, byte for byte as mosaicml-streaming's MDSWriter does.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trainer/base/file_ops.h"
+#include "trainer/data/mds/mds_format.h"
+
+namespace tycho {
+
+struct MdsWriterOptions {
+  std::vector<MdsColumn> columns;   // in any order: shards hold them sorted by name
+  int64_t size_limit = 64 << 20;    // bytes of a shard; below 2^32
+  std::vector<std::string> hashes;  // that index.json records of every shard: none, or "xxh3_128"
+};
+
+/// Writes one split. Shards are raw (not compressed) and durable once written; the split is complete when
+/// finish() has written index.json, which comes last. Owned by one thread. Throws Error (kStorage) for
+/// failing writes.
+class MdsWriter {
+ public:
+  /// `dir` must exist and hold no shards.
+  MdsWriter(FileOps& files, std::string dir, MdsWriterOptions options);
+
+  /// Adds a sample: the encoded value of every column, sorted by column name (encode_mds_array and friends;
+  /// bytes, str and json as they are).
+  void write(const std::vector<std::string>& values);
+  void finish();
+
+  int64_t num_samples() const { return num_samples_; }
+  int64_t num_shards() const { return static_cast<int64_t>(shards_.size()); }
+  /// Name and XXH3-128 of every shard that is complete.
+  const std::vector<std::pair<std::string, std::string>>& shard_hashes() const { return shard_hashes_; }
+
+ private:
+  Json describe() const;
+  void flush_shard();
+
+  FileOps& files_;
+  std::string dir_;
+  MdsWriterOptions options_;
+  std::vector<std::optional<int64_t>> column_sizes_;
+  std::string config_;                 // the JSON inside every shard
+  std::vector<uint32_t> sample_ends_;  // in data_
+  std::string data_;                   // samples of the shard being filled
+  int64_t num_samples_ = 0;
+  Json shards_ = Json::array();
+  std::vector<std::pair<std::string, std::string>> shard_hashes_;
+};
+
+}  // namespace tycho

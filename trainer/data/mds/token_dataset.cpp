@@ -1,0 +1,117 @@
+// One conversion per stored type, with the check of the range in the same loop.
+#include "trainer/data/mds/token_dataset.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "trainer/base/error.h"
+#include "trainer/data/mds/conversion_note.h"
+
+namespace tycho {
+namespace {
+
+/// As LLM Foundry's sequence ids: how many documents end before a token, or begin up to it.
+void number_documents(const MdsConfig& config, std::span<const int32_t> tokens,
+                      std::span<int32_t> documents) {
+  int32_t document = 0;
+  for (size_t t = 0; t < tokens.size(); ++t) {
+    document += tokens[t] == config.bos_token_id;
+    documents[t] = document;
+    document += tokens[t] == config.eos_token_id;
+  }
+}
+
+/// A tokenizer larger than the model's vocabulary is reported before a token of it turns up.
+void check_vocabulary(const std::string& dir, int64_t vocab_size) {
+  const int64_t tokenizer_size = read_conversion_note(dir).vocab_size;
+  if (tokenizer_size > vocab_size) {
+    fail(ExitCode::kUnusable,
+         "[data] {} was made with a tokenizer of {} tokens, the model's vocabulary has {}; set vocab_size to "
+         "{} or more, or convert the data with the model's tokenizer",
+         dir, tokenizer_size, vocab_size, tokenizer_size);
+  }
+}
+
+}  // namespace
+
+TokenDataset::TokenDataset(const MdsConfig& config, int64_t seq_len, int64_t vocab_size)
+    : reader_(read_mds_index(config.dir())),
+      column_(reader_.column("tokens")),
+      config_(config),
+      seq_len_(seq_len),
+      vocab_size_(vocab_size) {
+  const std::string dir = config.dir();
+  encoding_ = reader_.index().shards[0].columns[column_].encoding;
+  if (encoding_ != "bytes" && !encoding_.starts_with("ndarray"))
+    fail(ExitCode::kUnusable, "[data] column \"tokens\" of {} has the encoding {}, wanted ndarray:int32", dir,
+         encoding_);
+  check_vocabulary(dir, vocab_size);
+  std::vector<int32_t> first(static_cast<size_t>(seq_len));
+  read(0, first);
+}
+
+template <class T>
+void TokenDataset::copy_tokens(int64_t sample, const char* elements, std::span<int32_t> tokens) const {
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    T token;
+    std::memcpy(&token, elements + i * sizeof(T), sizeof(T));
+    if (std::cmp_less(token, 0) || std::cmp_greater_equal(token, vocab_size_)) {
+      fail(ExitCode::kUnusable,
+           "[data] token {} at position {} of {} is outside the model's vocabulary of {}; was the data made "
+           "with another tokenizer?",
+           token, i, reader_.name_of(sample), vocab_size_);
+    }
+    tokens[i] = static_cast<int32_t>(token);
+  }
+}
+
+void TokenDataset::read(int64_t sample, std::span<int32_t> tokens) {
+  const std::string_view value = reader_.read(sample)[column_];
+  MdsArrayView array{"int64", value.data(), static_cast<int64_t>(value.size() / sizeof(int64_t))};
+  if (encoding_ != "bytes") array = decode_mds_array(encoding_, value, "[data] " + reader_.name_of(sample));
+  if (array.count < seq_len_) {
+    fail(ExitCode::kUnusable,
+         "[data] {} has {} tokens, the recipe's sequence length is {}; set seq_len = {}, or convert the data "
+         "again with --concat-tokens {}",
+         reader_.name_of(sample), array.count, seq_len_, array.count, seq_len_);
+  }
+  if (array.dtype == "int32") return copy_tokens<int32_t>(sample, array.elements, tokens);
+  if (array.dtype == "uint16") return copy_tokens<uint16_t>(sample, array.elements, tokens);
+  if (array.dtype == "uint32") return copy_tokens<uint32_t>(sample, array.elements, tokens);
+  if (array.dtype == "int64") return copy_tokens<int64_t>(sample, array.elements, tokens);
+  fail(ExitCode::kUnusable, "[data] {} holds {} values; tokens must be int32, int64, uint16 or uint32",
+       reader_.name_of(sample), array.dtype);
+}
+
+Batch TokenDataset::read_batch(std::span<const uint32_t> samples, int64_t num_sequences) {
+  TYCHO_CHECK(std::cmp_less_equal(samples.size(), num_sequences),
+              "[data] {} samples do not fit into a batch of {}", samples.size(), num_sequences);
+  const auto row_size = static_cast<size_t>(seq_len_);
+  Batch batch;
+  batch.num_sequences = num_sequences;
+  batch.seq_len = seq_len_;
+  batch.tokens.assign(static_cast<size_t>(num_sequences) * row_size, 0);
+  batch.targets.assign(batch.tokens.size(), kNoTarget);
+  for (size_t b = 0; b < samples.size(); ++b) {
+    const auto row = std::span(batch.tokens).subspan(b * row_size, row_size);
+    read(samples[b], row);
+    std::copy(row.begin() + 1, row.end(), batch.targets.begin() + static_cast<int64_t>(b * row_size));
+  }
+  if (config_.separates_documents()) {
+    batch.documents.resize(batch.tokens.size());
+    for (size_t begin = 0; begin < batch.tokens.size(); begin += row_size)
+      number_documents(config_, std::span(batch.tokens).subspan(begin, row_size),
+                       std::span(batch.documents).subspan(begin, row_size));
+  }
+  batch.valid_tokens = static_cast<int64_t>(samples.size()) * (seq_len_ - 1);
+  if (config_.pad_token_id) {
+    const auto pad = static_cast<int32_t>(*config_.pad_token_id);
+    batch.valid_tokens -= std::count(batch.targets.begin(), batch.targets.end(), pad);
+    std::replace(batch.targets.begin(), batch.targets.end(), pad, kNoTarget);
+  }
+  return batch;
+}
+
+}  // namespace tycho

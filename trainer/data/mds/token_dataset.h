@@ -1,0 +1,37 @@
+// Samples of tokens out of an MDS data set, whatever integer type they are stored as.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "trainer/data/config.h"
+#include "trainer/data/mds/mds.h"
+#include "trainer/data/row_reader.h"
+
+namespace tycho {
+
+/// Owned by one thread.
+class TokenDataset final : public RowReader {
+ public:
+  /// Opens the split that `config` names. Its column "tokens" must be an integer array, or "bytes" of int64
+  /// (older data sets). Tokens outside [0, vocab_size) and samples of fewer than seq_len tokens are Errors
+  /// (kUnusable); the first sample is looked at here, and the note about the tokenizer where there is one.
+  TokenDataset(const MdsConfig& config, int64_t seq_len, int64_t vocab_size);
+
+  int64_t num_samples() const override { return reader_.index().num_samples(); }
+  /// Copies the first seq_len tokens of a sample.
+  void read(int64_t sample, std::span<int32_t> tokens);
+  Batch read_batch(std::span<const uint32_t> samples, int64_t num_sequences) override;
+
+ private:
+  template <class T>
+  void copy_tokens(int64_t sample, const char* elements, std::span<int32_t> tokens) const;
+
+  MdsReader reader_;
+  size_t column_;
+  std::string encoding_;
+  MdsConfig config_;
+  int64_t seq_len_, vocab_size_;
+};
+
+}  // namespace tycho

@@ -1,0 +1,75 @@
+// Reads text and JSONL files from front to back, in pieces that can be tokenised alone.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainer/data/text/byte_source.h"
+#include "trainer/data/text/input_files.h"
+
+namespace tycho {
+
+/// Where long text files are cut.
+enum class CutAt {
+  kMillionCharacters,  // as LLM Foundry reads them
+  kWords,              // at a place that changes no tokens, some MiB apart
+};
+
+struct ReadRules {
+  std::string field = "text";  // of JSONL
+  bool keep_newlines = false;  // of text files; else CR and CR LF become LF, as where Python opens them
+  CutAt cut = CutAt::kMillionCharacters;
+};
+
+/// Some text of one text file, or some lines of a JSONL file.
+struct TextChunk {
+  size_t file = 0;  // in the list of files
+  TextFormat format = TextFormat::kText;
+  std::string text;
+  bool first = true, last = true;  // kText: of its file
+  int64_t line = 1, offset = 0;    // kJsonl: where the lines begin, in the file decompressed
+  int64_t file_bytes = 0;          // read from the files for it, for progress
+};
+
+/// A text file is one document; every line of a JSONL file that is not blank is one. Memory is bounded by a
+/// few MiB, or by the longest line. Owned by one thread at a time. Errors are kUnusable and name the file,
+/// and the byte where it is not UTF-8 text.
+class DocumentReader {
+ public:
+  /// The files must outlive it.
+  DocumentReader(const std::vector<InputFile>& files, ReadRules rules);
+
+  /// The next chunk; nothing at the end. An empty text file is an empty chunk.
+  std::optional<TextChunk> next();
+
+  const ReadRules& rules() const { return rules_; }
+  const InputFile& file(const TextChunk& chunk) const { return files_[chunk.file]; }
+
+ private:
+  void open();
+  void fill();
+  size_t find_cut();
+  TextChunk next_text();
+  std::optional<TextChunk> next_lines();
+  TextChunk cut_off(size_t size);
+
+  const std::vector<InputFile>& files_;
+  ReadRules rules_;
+  size_t file_ = 0;
+  std::unique_ptr<ByteSource> source_;
+  std::string raw_;      // read, not yet checked
+  std::string pending_;  // checked, not yet handed out
+  int64_t raw_offset_ = 0, pending_offset_ = 0, reported_bytes_ = 0, line_ = 1;
+  size_t counted_bytes_ = 0, counted_characters_ = 0;  // of pending_, how far find_cut has looked
+  bool ended_ = false, first_ = true;
+};
+
+/// Calls on_document with every document of a JSONL chunk.
+void for_each_record(const TextChunk& chunk, const InputFile& file, const std::string& field,
+                     const std::function<void(std::string_view)>& on_document);
+
+}  // namespace tycho

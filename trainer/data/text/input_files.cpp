@@ -1,0 +1,231 @@
+// A file's name says what it should be and its first bytes what it is; when they disagree nothing is guessed.
+#include "trainer/data/text/input_files.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+
+#include "trainer/base/error.h"
+#include "trainer/data/text/byte_source.h"
+#include "trainer/data/text/json_line.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kHeadBytes = 64 << 10;
+constexpr std::array kTextEndings = {".txt", ".text"};
+constexpr std::array kJsonlEndings = {".jsonl", ".ndjson", ".json"};
+
+/// Data that are text somewhere inside, and what makes text or JSONL of them.
+struct OtherKind {
+  std::string_view ending, magic, name, advice;
+  size_t magic_at = 0;
+};
+constexpr std::string_view kParquetAdvice =
+    "write it as JSONL first, for example: duckdb -c \"COPY (SELECT text FROM 'FILE') TO 'FILE.jsonl' "
+    "(FORMAT "
+    "json)\"";
+constexpr std::string_view kDatasetsAdvice =
+    "write it as JSONL first, for example with datasets: Dataset.from_file('FILE').to_json('FILE.jsonl')";
+constexpr std::string_view kUnpackAdvice = "unpack it and name the folder";
+constexpr std::string_view kTextAdvice = "save its text as .txt or JSONL first";
+constexpr std::array kOtherKinds = {
+    OtherKind{".parquet", "PAR1", "Parquet", kParquetAdvice},
+    OtherKind{".csv", "", "CSV", kParquetAdvice},
+    OtherKind{".tsv", "", "TSV", kParquetAdvice},
+    OtherKind{".arrow", "ARROW1", "Arrow", kDatasetsAdvice},
+    OtherKind{".feather", "FEA1", "Feather", kDatasetsAdvice},
+    OtherKind{".avro", "Obj\x01", "Avro", kTextAdvice},
+    OtherKind{".orc", "ORC", "ORC", kTextAdvice},
+    OtherKind{".mds", "", "an MDS shard", "it is a data set already: name its folder in the recipe"},
+    OtherKind{".tar", "ustar", "a tar archive", kUnpackAdvice, 257},
+    OtherKind{".tgz", "", "a tar archive", kUnpackAdvice},
+    OtherKind{".zip", "PK\x03\x04", "a zip archive", kUnpackAdvice},
+    OtherKind{".7z", "7z\xBC\xAF", "a 7z archive", kUnpackAdvice},
+    OtherKind{".rar", "Rar!", "a rar archive", kUnpackAdvice},
+    OtherKind{".bz2", "BZh", "bzip2 data", "run bunzip2 on it, or compress it as .gz or .zst"},
+    OtherKind{".xz",
+              "\xFD"
+              "7zXZ",
+              "xz data", "run unxz on it, or compress it as .gz or .zst"},
+    OtherKind{".lz4", "\x04\x22\x4D\x18", "lz4 data", "run unlz4 on it, or compress it as .gz or .zst"},
+    OtherKind{".pdf", "%PDF-", "a PDF", kTextAdvice},
+    OtherKind{".docx", "", "a Word document", kTextAdvice},
+    OtherKind{".epub", "", "an EPUB", kTextAdvice},
+    OtherKind{".xlsx", "", "a spreadsheet", kParquetAdvice},
+    OtherKind{".sqlite", "SQLite format 3", "an SQLite database", kTextAdvice},
+    OtherKind{".npy", "\x93NUMPY", "a NumPy array",
+              "data that are tokens already cannot be converted: use the text"},
+};
+
+std::string lower_case(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+template <class Endings>
+bool ends_in(const std::string& name, const Endings& endings) {
+  return std::any_of(endings.begin(), endings.end(),
+                     [&](const auto& ending) { return name.ends_with(ending); });
+}
+
+const OtherKind* other_kind_by_name(const std::string& name) {
+  for (const OtherKind& kind : kOtherKinds)
+    if (name.ends_with(kind.ending)) return &kind;
+  return nullptr;
+}
+
+const OtherKind* other_kind_by_content(std::string_view head) {
+  for (const OtherKind& kind : kOtherKinds)
+    if (!kind.magic.empty() && head.size() >= kind.magic_at &&
+        head.substr(kind.magic_at).starts_with(kind.magic))
+      return &kind;
+  return nullptr;
+}
+
+[[noreturn]] void refuse(const std::string& path, const OtherKind& kind, bool in_folder) {
+  std::string advice(kind.advice);
+  for (size_t at = advice.find("FILE"); at != std::string::npos; at = advice.find("FILE", at + path.size()))
+    advice.replace(at, 4, path);
+  fail(ExitCode::kUnusable, "[data] {} is {}, which is not read here: {}{}", path, kind.name, advice,
+       in_folder ? "; or pick other files of the folder with --ext" : "");
+}
+
+enum class FirstLine { kOther, kObject, kObjectWithField };
+
+/// What the first line that is not blank holds, as far as the head shows it.
+FirstLine look_at_first_line(std::string_view head, const std::string& field) {
+  const size_t begin = head.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos || head[begin] != '{') return FirstLine::kOther;
+  const size_t end = head.find('\n', begin);
+  if (end == std::string_view::npos && head.size() == kHeadBytes)  // a long line: what it begins with must do
+    return head.find('"' + field + '"') != std::string_view::npos ? FirstLine::kObjectWithField
+                                                                  : FirstLine::kObject;
+  const JsonLine line =
+      read_json_line(head.substr(begin, end == std::string_view::npos ? end : end - begin), field);
+  if (!line.error.empty()) return FirstLine::kOther;
+  return line.text ? FirstLine::kObjectWithField : FirstLine::kObject;
+}
+
+/// Looks into files and says what they are.
+class Finder {
+ public:
+  explicit Finder(const InputRules& rules) : rules_(rules) {}
+
+  void add_named(const std::string& path) {
+    const auto format = look(path, false);
+    if (!format) {
+      fail(ExitCode::kUnusable,
+           "[data] {} is JSON, and not one object on every line: make it JSONL first, for example: jq -c "
+           "'.[]' {} > "
+           "{}l",
+           path, path, path);
+    }
+    found_.files.push_back({path, *format, bytes_of(path)});
+  }
+
+  void add_folder(const std::string& folder) {
+    std::vector<std::string> paths = files_in(folder);
+    const size_t before = found_.files.size();
+    for (const std::string& path : paths) {
+      const std::string name = uncompressed_name(lower_case(path));
+      const bool wanted =
+          rules_.extensions.empty()
+              ? ends_in(name, kTextEndings) || ends_in(name, kJsonlEndings) || other_kind_by_name(name)
+              : ends_in(uncompressed_name(path), rules_.extensions) || ends_in(path, rules_.extensions);
+      const auto format = wanted ? look(path, true) : std::nullopt;
+      if (format) {
+        found_.files.push_back({path, *format, bytes_of(path)});
+      } else if (rules_.extensions.empty()) {
+        found_.skipped.push_back(path);
+      }
+    }
+    if (found_.files.size() > before) return;
+    if (rules_.extensions.empty())
+      fail(ExitCode::kUnusable,
+           "[data] folder {} has no .txt, .jsonl, .ndjson or .json (also .gz, .zst); name the files "
+           "themselves, or "
+           "their endings with --ext",
+           folder);
+    fail(ExitCode::kUnusable,
+         "[data] folder {} has no file that ends in {}; name other endings or the files themselves", folder,
+         fmt::join(rules_.extensions, " or "));
+  }
+
+  InputFiles take() { return std::move(found_); }
+
+ private:
+  static int64_t bytes_of(const std::string& path) {
+    std::error_code error;
+    const auto bytes = fs::file_size(path, error);
+    if (error) fail(ExitCode::kUnusable, "[data] cannot read {}: {}", path, error.message());
+    return static_cast<int64_t>(bytes);
+  }
+
+  static std::vector<std::string> files_in(const std::string& folder) {
+    std::vector<std::string> paths;
+    std::error_code error;
+    fs::recursive_directory_iterator it(folder, error), end;
+    for (; !error && it != end; it.increment(error)) {
+      if (it->path().filename().string().starts_with('.')) {
+        if (it->is_directory(error)) it.disable_recursion_pending();
+      } else if (it->is_regular_file(error)) {
+        paths.push_back(it->path().string());
+      }
+    }
+    if (error) fail(ExitCode::kUnusable, "[data] cannot read folder {}: {}", folder, error.message());
+    std::sort(paths.begin(), paths.end());
+    return paths;
+  }
+
+  /// Nothing for a .json that is not one object on every line.
+  std::optional<TextFormat> look(const std::string& path, bool in_folder) const {
+    const std::string name = uncompressed_name(lower_case(path));
+    if (const OtherKind* kind = other_kind_by_name(name); kind != nullptr && !rules_.format)
+      refuse(path, *kind, in_folder);
+    const std::string head = read_head(path, kHeadBytes);
+    if (const OtherKind* kind = other_kind_by_content(head)) refuse(path, *kind, in_folder);
+    if (rules_.format) return rules_.format;
+    if (name.ends_with(".json")) {
+      const FirstLine line = look_at_first_line(head, rules_.field);
+      // Folders of Hugging Face hold dataset_infos.json and the like.
+      if (line == FirstLine::kOther || (in_folder && line == FirstLine::kObject)) return std::nullopt;
+      return TextFormat::kJsonl;
+    }
+    if (ends_in(name, kJsonlEndings)) return TextFormat::kJsonl;
+    if (look_at_first_line(head, rules_.field) == FirstLine::kObjectWithField) {
+      fail(ExitCode::kUsage,
+           "[data] {} looks like JSONL with the field \"{}\": say --format jsonl, or --format text to train "
+           "on the JSON "
+           "itself",
+           path, rules_.field);
+    }
+    return TextFormat::kText;
+  }
+
+  const InputRules& rules_;
+  InputFiles found_;
+};
+
+}  // namespace
+
+InputFiles find_input_files(const std::vector<std::string>& inputs, const InputRules& rules) {
+  Finder finder(rules);
+  for (const std::string& input : inputs) {
+    std::error_code error;
+    if (fs::is_directory(input, error)) {
+      finder.add_folder(input);
+    } else if (fs::exists(input, error)) {
+      finder.add_named(input);
+    } else {
+      fail(ExitCode::kUnusable, "[data] there is no file or folder {}", input);
+    }
+  }
+  return finder.take();
+}
+
+}  // namespace tycho

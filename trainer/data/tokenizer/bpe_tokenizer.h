@@ -1,0 +1,62 @@
+// The tokenizer that load_tokenizer makes: added tokens, pieces, merges.
+#pragma once
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "trainer/data/text/pretokenize.h"
+#include "trainer/data/tokenizer/added_tokens.h"
+#include "trainer/data/tokenizer/bpe.h"
+#include "trainer/data/tokenizer/normal_form.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+
+namespace tycho {
+
+using TokenIds = std::unordered_map<std::string, int32_t, TextHash, std::equal_to<>>;
+
+/// What a tokenizer.json says, read and checked.
+struct TokenizerParts {
+  TokenIds ids;                          // by the spelling of the file: "Ġthe"
+  std::vector<std::string> token_bytes;  // by id; "" where no token has it
+  std::vector<AddedToken> added;
+  BpeModel::Parts model;
+  std::vector<NormalForm> normalizers;  // one after the other
+  SplitPattern pattern = SplitPattern::kGpt2;
+  bool add_prefix_space = false;
+  std::vector<int32_t> text_begin, text_end;
+  std::string hash;
+};
+
+class BpeTokenizer final : public Tokenizer {
+ public:
+  explicit BpeTokenizer(TokenizerParts parts);
+
+  std::vector<int32_t> encode(std::string_view text) const override;
+  std::vector<int32_t> text_begin() const override { return text_begin_; }
+  std::vector<int32_t> text_end() const override { return text_end_; }
+  std::string decode(const std::vector<int32_t>& ids) const override;
+  std::string token_bytes(int32_t id) const override;
+  bool is_special(int32_t id) const override;
+  int32_t find(std::string_view token) const override;
+  int32_t size() const override { return static_cast<int32_t>(token_bytes_.size()); }
+  bool splits_at_words() const override { return splits_at_words_; }
+  const std::string& hash() const override { return hash_; }
+
+ private:
+  void encode_plain(std::string_view text, PieceCache& cache, std::vector<int32_t>& out) const;
+
+  TokenIds ids_;
+  std::vector<std::string> token_bytes_;
+  std::vector<bool> special_;  // by id
+  std::vector<NormalForm> normalizers_;
+  AddedTokenMatcher raw_added_, normalized_added_;
+  BpeModel model_;
+  SplitPattern pattern_;
+  bool add_prefix_space_;
+  bool splits_at_words_;
+  std::vector<int32_t> text_begin_, text_end_;
+  std::string hash_;
+};
+
+}  // namespace tycho

@@ -1,0 +1,109 @@
+// As transformers 4.51 has it; golden data sets hold every class of it that matters here.
+#include "trainer/data/tokenizer/post_processor.h"
+
+#include <array>
+#include <utility>
+
+namespace tycho {
+namespace {
+
+using Value = TokenizerReader::Value;
+using Reader = TokenizerReader;
+
+constexpr size_t kMaxConfigBytes = 16u << 20;
+
+int32_t known_token(const Reader& reader, const std::string& token, const char* who,
+                    const TokenizerParts& parts) {
+  const auto found = parts.ids.find(token);
+  if (found == parts.ids.end()) reader.malformed("{} adds \"{}\", which is no token", who, token);
+  return found->second;
+}
+
+/// The special tokens that a TemplateProcessing has before and after the text itself.
+void read_template(const Reader& reader, const Value& processor, TokenizerParts& parts) {
+  const Value& single = reader.member(processor, "single", "post_processor");
+  if (!single.is_array()) reader.malformed("\"single\" of post_processor must be a list");
+  bool after = false;
+  for (const Value& piece : single) {
+    if (piece.is_object() && piece.contains("SpecialToken")) {
+      const std::string token = reader.text(piece["SpecialToken"], "id", "SpecialToken");
+      (after ? parts.text_end : parts.text_begin)
+          .push_back(known_token(reader, token, "post_processor", parts));
+    } else {
+      if (after) reader.unsupported("a post_processor that repeats the text");
+      after = true;
+    }
+  }
+}
+
+/// A class of transformers that makes the post_processor itself, with what it takes for granted.
+struct OwnTemplate {
+  const char* name;
+  bool adds_bos;
+  const char *bos, *eos;
+};
+constexpr std::array kOwnTemplates = {
+    OwnTemplate{"LlamaTokenizer", true, "<s>", "</s>"},
+    OwnTemplate{"CodeLlamaTokenizer", true, "<s>", "</s>"},
+    OwnTemplate{"GemmaTokenizer", true, "<bos>", "<eos>"},
+    OwnTemplate{"CohereTokenizer", true, "<BOS_TOKEN>", "<|END_OF_TURN_TOKEN|>"},
+    OwnTemplate{"GPTNeoXTokenizer", false, "<|endoftext|>", "<|endoftext|>"}};
+
+/// The text of a special token: "<s>", or an object that has it as "content".
+std::string token_text(const Reader& reader, const Value& config, const char* key, const char* otherwise) {
+  const auto it = config.find(key);
+  if (it == config.end() || it->is_null()) return otherwise;
+  if (it->is_string()) return it->get<std::string>();
+  return reader.text(*it, "content", key);
+}
+
+}  // namespace
+
+void read_post_processor(const TokenizerReader& reader, const Value& processor, TokenizerParts& parts) {
+  const std::string kind = kind_of(processor);
+  if (kind == "Sequence") {
+    const Value& steps = reader.member(processor, "processors", "post_processor");
+    if (!steps.is_array()) reader.malformed("\"processors\" must be a list");
+    for (const Value& step : steps) {
+      if (kind_of(step) == "Sequence") reader.unsupported("a post_processor Sequence inside another");
+      read_post_processor(reader, step, parts);
+    }
+  } else if (kind == "TemplateProcessing") {
+    read_template(reader, processor, parts);
+  } else if (kind == "RobertaProcessing" || kind == "BertProcessing") {
+    for (const auto& [key, ids] : {std::pair("cls", &parts.text_begin), {"sep", &parts.text_end}}) {
+      const Value& token = reader.member(processor, key, "post_processor");
+      if (!token.is_array() || token.size() != 2 || !token[0].is_string())
+        reader.malformed("\"{}\" of post_processor must be a token and its id", key);
+      ids->push_back(known_token(reader, token[0].get<std::string>(), "post_processor", parts));
+    }
+  } else if (kind != "ByteLevel" && !processor.is_null()) {
+    reader.unsupported(fmt::format("post_processor {}", kind));
+  }
+}
+
+void read_tokenizer_config(std::string_view text, const std::string& place, TokenizerParts& parts) {
+  const Reader reader(place);
+  if (text.size() > kMaxConfigBytes) reader.malformed("more than {} MiB", kMaxConfigBytes >> 20);
+  try {
+    const Value config = Value::parse(text);
+    if (!config.is_object()) reader.malformed("not an object");
+    std::string name = token_text(reader, config, "tokenizer_class", "");
+    if (name.ends_with("Fast")) name.resize(name.size() - 4);
+    for (const OwnTemplate& own : kOwnTemplates) {
+      if (name != own.name) continue;
+      parts.text_begin.clear();
+      parts.text_end.clear();
+      if (reader.flag(config, "add_bos_token", own.adds_bos))
+        parts.text_begin = {
+            known_token(reader, token_text(reader, config, "bos_token", own.bos), "add_bos_token", parts)};
+      if (reader.flag(config, "add_eos_token", false))
+        parts.text_end = {
+            known_token(reader, token_text(reader, config, "eos_token", own.eos), "add_eos_token", parts)};
+    }
+  } catch (const Value::parse_error& error) {
+    reader.malformed("not valid JSON at byte {} of {}", error.byte, text.size());
+  }
+}
+
+}  // namespace tycho

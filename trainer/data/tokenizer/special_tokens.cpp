@@ -1,0 +1,25 @@
+// Which tokens of a tokenizer begin and end texts.
+#include "trainer/data/tokenizer/special_tokens.h"
+
+#include <initializer_list>
+
+namespace tycho {
+namespace {
+
+std::string first_of(const Tokenizer& tokenizer, std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (const int32_t id = tokenizer.find(name); id >= 0 && tokenizer.is_special(id)) return name;
+  return "";
+}
+
+}  // namespace
+
+std::string find_eos_token(const Tokenizer& tokenizer) {
+  return first_of(tokenizer, {"<|endoftext|>", "<|end_of_text|>", "</s>"});
+}
+
+std::string find_bos_token(const Tokenizer& tokenizer) {
+  return first_of(tokenizer, {"<|begin_of_text|>", "<s>", "<|endoftext|>"});
+}
+
+}  // namespace tycho

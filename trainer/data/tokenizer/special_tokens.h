@@ -1,0 +1,14 @@
+// Which tokens of a tokenizer begin and end texts, by the names that tokenizers give them.
+#pragma once
+#include <string>
+
+#include "trainer/data/tokenizer/tokenizer.h"
+
+namespace tycho {
+
+/// "<|endoftext|>", "<|end_of_text|>" or "</s>", the first that is a special token; "" for none.
+std::string find_eos_token(const Tokenizer& tokenizer);
+/// "<|begin_of_text|>", "<s>" or "<|endoftext|>": one token that only separates texts is both.
+std::string find_bos_token(const Tokenizer& tokenizer);
+
+}  // namespace tycho

@@ -1,0 +1,71 @@
+// Text to tokens and back: byte-level BPE as Hugging Face's tokenizer.json describes it.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainer/data/text/input_files.h"
+
+namespace tycho {
+
+/// Its name in checkpoints and in folders of Hugging Face.
+inline constexpr char kTokenizerFile[] = "tokenizer.json";
+
+/// Immutable after loading; every method may be called from several threads at once.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+  /// Ids of a text, special tokens in it recognised as Hugging Face's encode does; nothing is added around
+  /// it.
+  virtual std::vector<int32_t> encode(std::string_view text) const = 0;
+  /// What Hugging Face's encode puts in front of a text by itself, and after it (post_processor, or
+  /// tokenizer_config.json for the classes that go by it): nothing, or <|begin_of_text|>.
+  virtual std::vector<int32_t> text_begin() const { return {}; }
+  virtual std::vector<int32_t> text_end() const { return {}; }
+  /// The bytes of all the tokens, special ones included: of encode(text) it is the text. Ids outside the
+  /// vocabulary are an Error.
+  virtual std::string decode(const std::vector<int32_t>& ids) const = 0;
+  /// The bytes of one token, for streaming (may be part of a UTF-8 character).
+  virtual std::string token_bytes(int32_t id) const = 0;
+  virtual bool is_special(int32_t id) const = 0;
+  /// Id of a token by its text, or -1.
+  virtual int32_t find(std::string_view token) const = 0;
+  /// One more than the largest id.
+  virtual int32_t size() const = 0;
+  /// True when a text may be cut between an ASCII letter or digit and the space or newline after it, and its
+  /// parts encoded alone, without changing the ids.
+  virtual bool splits_at_words() const { return false; }
+  /// XXH3-128 of the file it was read from.
+  virtual const std::string& hash() const = 0;
+};
+
+/// Its name beside it: how Hugging Face's classes use the tokenizer.
+inline constexpr char kTokenizerConfigFile[] = "tokenizer_config.json";
+
+/// Reads a tokenizer.json and the tokenizer_config.json beside it, if there is one. Throws Error (kUnusable)
+/// that names what is not supported.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
+/// The same from the file's text. `place` names it in messages.
+std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& place);
+
+struct BpeTrainOptions {
+  int32_t vocab_size = 8192;  // bytes, merges and specials together
+  std::vector<std::string> special_tokens = {"<|endoftext|>"};
+  int64_t min_frequency = 2;
+  /// Pieces may span lines: runs of newlines and indentation are learnt too, as in Hugging Face's
+  /// train_from_iterator over whole files (3 % fewer tokens for C++). Else every line is a text of its own,
+  /// as in train(files).
+  bool whole_files = false;
+  std::string field = "text";  // of JSONL
+  int threads = 0;             // 0: one per core
+  std::function<void(double fraction, const std::string& phase)> progress;
+};
+
+/// Trains byte-level BPE with GPT-2's pre-tokenisation on text and JSONL files and returns tokenizer.json's
+/// text; the same merges as Hugging Face's BpeTrainer.
+std::string train_bpe(const std::vector<InputFile>& files, const BpeTrainOptions& options);
+
+}  // namespace tycho

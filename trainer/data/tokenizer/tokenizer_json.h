@@ -1,0 +1,27 @@
+// The file tokenizer.json: read into parts, and written for a vocabulary that was just trained.
+#pragma once
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trainer/data/tokenizer/bpe_tokenizer.h"
+
+namespace tycho {
+
+/// Reads the text of a tokenizer.json within limits. `place` names it in messages. Throws Error (kUnusable)
+/// for what is malformed and for what is not supported, naming the field.
+TokenizerParts parse_tokenizer_json(std::string_view text, const std::string& place);
+
+/// A vocabulary to write: tokens in the spelling of the file, by id; merges as pairs of ids, first merge
+/// first.
+struct TrainedVocabulary {
+  std::vector<std::string> tokens;
+  std::vector<std::pair<int32_t, int32_t>> merges;
+  std::vector<std::string> special_tokens;
+};
+
+/// The same bytes as Hugging Face's tokenizers write for a byte-level BPE: Tokenizer.save(path, pretty=True).
+std::string format_tokenizer_json(const TrainedVocabulary& vocabulary);
+
+}  // namespace tycho

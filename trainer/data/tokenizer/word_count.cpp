@@ -1,0 +1,113 @@
+// Every thread counts chunks of the files into a map of its own; the maps are added up at the end.
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "trainer/data/text/document_reader.h"
+#include "trainer/data/text/pretokenize.h"
+#include "trainer/data/tokenizer/bpe_trainer.h"
+
+namespace tycho {
+namespace {
+
+void count_text(std::string_view text, WordCounts& words) {
+  PieceScanner scanner(SplitPattern::kGpt2, text);
+  for (std::string_view piece = scanner.next(); !piece.empty(); piece = scanner.next()) {
+    const auto found = words.find(piece);
+    if (found != words.end()) {
+      ++found->second;
+    } else {
+      words.emplace(piece, 1);
+    }
+  }
+}
+
+/// One text per line, its newline included.
+void count_lines(std::string_view text, WordCounts& words) {
+  while (!text.empty()) {
+    const size_t newline = text.find('\n');
+    const std::string_view line =
+        text.substr(0, newline == std::string_view::npos ? text.size() : newline + 1);
+    count_text(line, words);
+    text.remove_prefix(line.size());
+  }
+}
+
+/// Hands out chunks to several threads, and says how much of the files they come from.
+class SharedReader {
+ public:
+  explicit SharedReader(const std::vector<InputFile>& files, ReadRules rules)
+      : reader_(files, std::move(rules)) {
+    for (const InputFile& file : files) bytes_total_ += file.bytes;
+  }
+  std::optional<TextChunk> next() {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return std::nullopt;
+    std::optional<TextChunk> chunk = reader_.next();
+    if (chunk) bytes_read_ += chunk->file_bytes;
+    return chunk;
+  }
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  double share() const {
+    return bytes_total_ == 0
+               ? 1
+               : std::min(1.0, static_cast<double>(bytes_read_) / static_cast<double>(bytes_total_));
+  }
+  const DocumentReader& reader() const { return reader_; }
+
+ private:
+  std::mutex mutex_;
+  DocumentReader reader_;
+  int64_t bytes_total_ = 0;
+  std::atomic<int64_t> bytes_read_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+WordCounts count_words(const std::vector<InputFile>& files, const BpeTrainOptions& options) {
+  SharedReader chunks(files, {.field = options.field, .keep_newlines = true, .cut = CutAt::kWords});
+  std::mutex mutex;
+  std::exception_ptr error;
+  WordCounts total;
+  const auto work = [&](bool reports) {
+    try {
+      WordCounts words;
+      const auto count = [&](std::string_view text) {
+        options.whole_files ? count_text(text, words) : count_lines(text, words);
+      };
+      while (const auto chunk = chunks.next()) {
+        if (chunk->format == TextFormat::kText) {
+          count(chunk->text);
+        } else {
+          for_each_record(*chunk, chunks.reader().file(*chunk), options.field, count);
+        }
+        if (reports && options.progress) options.progress(chunks.share(), "count words");
+      }
+      const std::lock_guard lock(mutex);
+      if (total.empty()) return total.swap(words);
+      for (const auto& [word, times] : words) total[word] += times;
+    } catch (...) {
+      chunks.stop();
+      const std::lock_guard lock(mutex);
+      if (!error) error = std::current_exception();
+    }
+  };
+  const int wanted =
+      options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
+  {
+    std::vector<std::jthread> helpers;
+    for (int i = 1; i < wanted; ++i) helpers.emplace_back(work, false);
+    work(true);
+  }
+  if (error) std::rethrow_exception(error);
+  // The helpers may have taken every chunk: the phase is reported once at least.
+  if (options.progress) options.progress(1, "count words");
+  return total;
+}
+
+}  // namespace tycho

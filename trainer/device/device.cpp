@@ -1,0 +1,191 @@
+// The device that a run computes on.
+#include "trainer/device/device.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <dlfcn.h>
+#include <torch/headeronly/version.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "trainer/base/error.h"
+#include "trainer/kernels/cuda_plugin.h"
+#include "trainer/kernels/dispatch.h"
+#include "trainer/kernels/kernel_table.h"
+#include "trainer/kernels/matmul.h"
+#include "trainer/layout/gpu_attention.h"
+#include "trainer/parallel/nccl_table.h"
+#include "trainer/rendezvous/rank_cores.h"
+
+namespace tycho {
+namespace {
+
+// The folder that holds this code's shared library: the plug-in is installed there.
+std::filesystem::path own_folder() {
+  Dl_info info;
+  dladdr(reinterpret_cast<void*>(&own_folder), &info);
+  return std::filesystem::absolute(info.dli_fname).parent_path();
+}
+
+// Opens the plug-in once; why it could not be opened, or "".
+const std::string& load_cuda_plugin() {
+  static const std::string problem = [] {
+    const std::string path = own_folder() / "libtycho_cuda.so";
+    if (access(path.c_str(), F_OK) != 0) return path + " is not there: this build has no CUDA part";
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    if (library == nullptr) return std::string(dlerror());
+    const auto init = reinterpret_cast<decltype(&tycho_cuda_init)>(dlsym(library, kCudaInit));
+    if (init == nullptr) return path + " has no " + kCudaInit + ": it belongs to another version";
+    init(&set_cuda_kernels, &set_nccl);
+    return std::string();
+  }();
+  return problem;
+}
+
+int64_t status_value(const std::string& file, const std::string& key) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(key)) return std::stoll(line.substr(key.size())) * 1024;
+  return 0;
+}
+
+// The driver's name of the index-th GPU: "NVIDIA H200". Read from /proc, which needs no CUDA header.
+std::string gpu_name(int index) {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& gpu : std::filesystem::directory_iterator("/proc/driver/nvidia/gpus", none)) {
+    std::ifstream in(gpu.path() / "information");
+    for (std::string line; std::getline(in, line);)
+      if (line.starts_with("Model:")) names.push_back(line.substr(line.find_first_not_of(" \t", 6)));
+  }
+  std::sort(names.begin(), names.end());
+  // Machines mix no models; on one that does, the order is not the driver's, and no name is better than a
+  // wrong one.
+  const bool alike = !names.empty() && names.front() == names.back();
+  return alike ? names.front() : fmt::format("CUDA device {}", index);
+}
+
+// A GPU that is ready to be asked and used: LibTorch's allocator knows no device before it is initialised,
+// and a thread that was told nothing launches on GPU 0.
+at::Device ready_gpu(int index) {
+  const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(index));
+  at::globalContext().lazyInitDevice(at::kCUDA);
+  c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
+  return device;
+}
+
+std::string cpu_name() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return "CPU";
+}
+
+}  // namespace
+
+at::Device choose_device(DeviceKind kind, int local_rank) {
+  if (kind == DeviceKind::kCpu) return at::kCPU;
+  // Asking for a driver costs little; opening LibTorch's CUDA half costs a second, so auto looks first.
+  const bool has_driver = access("/dev/nvidiactl", F_OK) == 0;
+  if (kind == DeviceKind::kAuto && !has_driver) return at::kCPU;
+  const std::string& problem = load_cuda_plugin();
+  const int num_gpus = problem.empty() && at::hasCUDA() ? at::detail::getCUDAHooks().deviceCount() : 0;
+  // Schedulers show each rank its own GPU alone, or all of them to every rank.
+  if (num_gpus == 1) return ready_gpu(0);
+  if (num_gpus > local_rank) return ready_gpu(local_rank);
+  if (num_gpus > 0)
+    fail(
+        ExitCode::kTopology,
+        "[device] this machine shows {} GPUs, and local rank {} wants one of its own: start at most {} ranks "
+        "a machine",
+        num_gpus, local_rank, num_gpus);
+  if (kind == DeviceKind::kAuto) return at::kCPU;
+  fail(ExitCode::kTopology,
+       "[device] wanted a GPU (device = \"cuda\"), {}. Use device=cpu, or a machine with a GPU and a build "
+       "with TYCHO_CUDA=ON",
+       problem.empty() ? "found none" : problem);
+}
+
+int set_threads(int64_t wanted, const RankPlace& place) {
+  const int threads = threads_of_rank(wanted, place);
+  at::set_num_threads(threads);
+  return threads;
+}
+
+std::string device_name(const at::Device& device) {
+  if (device.is_cpu()) return fmt::format("{} threads, {}", at::get_num_threads(), cpu_name());
+  return gpu_name(device.index());
+}
+
+int64_t peak_memory_bytes(const at::Device& device) {
+  if (device.is_cpu()) return status_value("/proc/self/status", "VmHWM:");
+  return at::getDeviceAllocator(device.type())->getDeviceStats(device.index()).allocated_bytes[0].peak;
+}
+
+int64_t memory_bytes(const at::Device& device) {
+  if (device.is_cpu()) return status_value("/proc/self/status", "VmRSS:");
+  return at::getDeviceAllocator(device.type())->getDeviceStats(device.index()).allocated_bytes[0].current;
+}
+
+int64_t device_memory_bytes(const at::Device& device) {
+  if (device.is_cpu()) return status_value("/proc/meminfo", "MemTotal:");
+  return static_cast<int64_t>(at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).second);
+}
+
+std::vector<std::string> speed_notes(const at::Device& device, const TrainConfig& config) {
+  const bool bf16 = config.precision == Precision::kBf16;
+  std::vector<std::string> notes;
+  if (bf16 && !bf16_is_native(device))
+    notes.push_back(
+        "this CPU has no bf16 matrix units: products run in fp32 and precision=fp32 is faster here");
+  if (device.is_cpu()) return notes;
+  if (const char* obstacle = gpu_attention_obstacle(decoder_spec(config.model), bf16, config.seq_len))
+    notes.push_back(fmt::format("attention runs as plain products, not as flash attention: {}", obstacle));
+  return notes;
+}
+
+Json engine_versions() {
+  Json here = Json::array(), lacking = Json::array();
+  for (const char* name : kInstructionSets) (cpu_kernels_for(name) ? here : lacking).push_back(name);
+  return {{"libtorch", TORCH_VERSION},
+          {"cpu_capability", at::get_cpu_capability()},
+          {"processor", cpu_name()},
+          {"kernels", cpu_kernels().name},
+          {"instruction_sets", here},
+          {"instruction_sets_lacking", lacking},
+          {"products_fp32", matmul_route(at::kCPU, at::kFloat)},
+          {"products_bf16", matmul_route(at::kCPU, at::kBFloat16)}};
+}
+
+Json compute_route(const at::Device& device, Precision precision) {
+  const bool bf16 = precision == Precision::kBf16;
+  Json route = {{"libtorch", TORCH_VERSION},
+                {"kernels", device.is_cpu() ? cpu_kernels().name : "cuda"},
+                {"products", matmul_route(device, bf16 ? at::kBFloat16 : at::kFloat)}};
+  if (!device.is_cpu()) {
+    route["device"] = gpu_name(device.index());
+  } else {
+    route["aten"] = at::get_cpu_capability();
+    const bool ours = bf16 ? bf16_is_ours() : fp32_is_ours();
+    if (!ours) {
+      route["processor"] = cpu_name();
+      route["threads"] = fmt::to_string(at::get_num_threads());
+    }
+  }
+  return route;
+}
+
+Json run_versions(const at::Device& device, Precision precision) {
+  Json versions = engine_versions();
+  versions["route"] = compute_route(device, precision);
+  return versions;
+}
+
+}  // namespace tycho

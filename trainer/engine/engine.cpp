@@ -1,0 +1,98 @@
+// The door of libtycho_engine.so: one table of functions.
+#include "trainer/engine/engine.h"
+
+#include <c10/core/InferenceMode.h>
+
+#include "trainer/base/error.h"
+#include "trainer/base/field_types.h"
+#include "trainer/device/device.h"
+#include "trainer/generate/generate.h"
+#include "trainer/parallel/gloo.h"
+#include "trainer/run/evaluate_checkpoint.h"
+#include "trainer/run/open_session.h"
+#include "trainer/run/run.h"
+
+namespace tycho {
+namespace {
+
+DeviceKind device_kind(const char* verb, const std::string& name) {
+  for (const auto& [text, kind] : enum_names(DeviceKind{}))
+    if (name == text) return kind;
+  fail(ExitCode::kUsage, "[{}] device is one of auto, cpu, cuda; given {}", verb, name);
+}
+
+GenerateOptions options_of(const GenerateRequest& request) {
+  GenerateOptions options;
+  options.sampling = {request.temperature, request.top_k, request.top_p, request.repetition_penalty};
+  options.max_tokens = request.max_tokens;
+  options.stop = request.stop;
+  options.ignore_eos = request.ignore_eos;
+  options.seed = request.seed;
+  options.logprobs = request.logprobs;
+  return options;
+}
+
+bool has_other_tokenizer(const CheckpointReader& checkpoint, const std::string& path) {
+  return !path.empty() && checkpoint.has_file(kTokenizerFile) &&
+         checkpoint.read_text_file(kTokenizerFile) != read_file(path);
+}
+
+void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag& stop) {
+  const c10::InferenceMode no_autograd;
+  set_threads(request.threads);
+  const at::Device device = choose_device(device_kind("generate", request.device));
+  const CheckpointReader checkpoint(find_checkpoint(request.path));
+  Generator generator(checkpoint, request.tokenizer, device);
+  std::vector<std::vector<int32_t>> prompts;
+  for (const std::string& prompt : request.prompts) prompts.push_back(generator.encode(prompt));
+  if (has_other_tokenizer(checkpoint, request.tokenizer))
+    sink.warning(
+        fmt::format("{} is another tokenizer than the one that {} was trained with: its tokens may mean "
+                    "nothing to the model",
+                    request.tokenizer, checkpoint.info().path));
+  const GenerateOptions options = options_of(request);
+  const auto emit = [&](const std::string& piece) { sink.text(piece); };
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    for (int64_t sample = 0; sample < request.samples; ++sample) {
+      sink.begin(request.prompts[i], sample);
+      const auto result = generator.generate(prompts[i], options, sample, emit, stop);
+      if (!result) return;
+      sink.end(
+          {result->text, result->tokens, enum_name(result->finish), result->token_ids, result->logprobs});
+    }
+  }
+}
+
+/// A .jsonl is text; everything else a folder of shards. None: what the recipe evaluates on.
+std::optional<DataConfig> data_to_evaluate(const EvalRequest& request) {
+  if (request.data_dir.empty()) return std::nullopt;
+  if (request.data_dir.ends_with(".jsonl")) return DataConfig{{ChatConfig{.path = request.data_dir}}};
+  return DataConfig{{MdsConfig{.local_dir = request.data_dir, .split = request.split}}};
+}
+
+std::optional<EvalAnswer> evaluate(const EvalRequest& request, const StopFlag& stop) {
+  const c10::InferenceMode no_autograd;
+  set_threads(request.threads);
+  const at::Device device = choose_device(device_kind("eval", request.device));
+  const CheckpointReader checkpoint(find_checkpoint(request.path));
+  auto results = evaluate_checkpoint(checkpoint, data_to_evaluate(request), request.batches, device, stop);
+  if (!results) return std::nullopt;
+  return EvalAnswer{
+      .checkpoint = checkpoint.info().path, .step = checkpoint.info().step, .results = std::move(*results)};
+}
+
+std::string versions() { return engine_versions().dump(); }
+
+const EngineApi kApi = {.run = &run_training,
+                        .open = &open_session,
+                        .generate = &generate,
+                        .evaluate = &evaluate,
+                        .meet = &make_gloo_group,
+                        .versions = &versions};
+
+}  // namespace
+}  // namespace tycho
+
+extern "C" __attribute__((visibility("default"))) const tycho::EngineApi* tycho_engine_api() {
+  return &tycho::kApi;
+}

@@ -1,0 +1,98 @@
+// The door between the thin `tycho` and libtycho_engine.so. Torch-free: the host includes it and opens the
+// library when a run is built.
+#pragma once
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/rendezvous/rank_group.h"
+#include "trainer/run_folder/run_folder.h"
+#include "trainer/session/session.h"
+
+namespace tycho {
+
+/// The stop that a signal asked for; 0 while there is none, else the signal's number. Written by signal
+/// handlers.
+using StopFlag = std::atomic<int>;
+
+struct GenerateRequest {
+  std::string path;  // run folder or checkpoint
+  std::vector<std::string> prompts;
+  int64_t samples = 1;    // texts for each prompt
+  std::string tokenizer;  // "" for the checkpoint's own
+  int64_t max_tokens = 128;
+  double temperature = 1.0;  // 0: greedy
+  int64_t top_k = 0;         // 0: off
+  double top_p = 1.0;
+  double repetition_penalty = 1.0;  // 1: none
+  std::vector<std::string> stop;    // none of them empty
+  bool ignore_eos = false;
+  bool logprobs = false;
+  uint64_t seed = 0;
+  int threads = 0;
+  std::string device = "auto";
+};
+
+struct GeneratedText {
+  std::string text;  // whole, without what stopped it
+  int64_t tokens = 0;
+  std::string finish;  // "stop", "length" or "eos"
+  // With logprobs: the tokens chosen, and the logarithms of the probabilities that the model gave them.
+  std::vector<int32_t> token_ids;
+  std::vector<double> logprobs;
+};
+
+/// Takes texts: prompt after prompt, and each prompt's samples one after the other.
+class GenerateSink {
+ public:
+  virtual ~GenerateSink() = default;
+  /// Before the first text.
+  virtual void warning(const std::string& text) = 0;
+  virtual void begin(const std::string& prompt, int64_t sample) = 0;
+  virtual void text(const std::string& piece) = 0;
+  /// Not called for a text that a stop interrupts.
+  virtual void end(const GeneratedText& result) = 0;
+};
+
+struct EvalRequest {
+  std::string path;                // run folder or checkpoint
+  std::string data_dir;            // of MDS shards; "" for the sets of the recipe's eval_data
+  std::string split;               // folder in data_dir; "" for data_dir itself
+  std::optional<int64_t> batches;  // 0: all; none: all of data_dir, eval.batches of the recipe's sets
+  int threads = 0;
+  std::string device = "auto";
+};
+
+struct EvalAnswer {
+  std::string checkpoint;  // the one that was evaluated
+  int64_t step = 0;
+  EvalResults results;  // of data_dir under the name ""
+};
+
+/// Changes with everything below and above: program and engine are built together.
+inline constexpr int kApiVersion = 6;
+
+struct EngineApi {
+  int version = kApiVersion;
+  /// Trains. Returns the exit code of an orderly end (0, 130, 138, 143); throws Error otherwise. `tty`: draw
+  /// the live view.
+  int (*run)(const RunRequest& request, bool tty, const StopFlag& stop) = nullptr;
+  /// open_session: a run to be trained step by step. The session ends before `stop` does.
+  std::unique_ptr<TrainingSession> (*open)(const RunRequest& request, std::unique_ptr<Reporter> display,
+                                           const StopFlag& stop) = nullptr;
+  /// All prompts are checked before the first is gone on from.
+  void (*generate)(const GenerateRequest& request, GenerateSink& sink, const StopFlag& stop) = nullptr;
+  /// Nothing when it was stopped.
+  std::optional<EvalAnswer> (*evaluate)(const EvalRequest& request, const StopFlag& stop) = nullptr;
+  /// Meets the other ranks of `place`: collective, before and beside any run of theirs. `patience_s` as for
+  /// make_gloo_group. Throws Error (kTopology) that names the ranks that did not come.
+  std::unique_ptr<RankGroup> (*meet)(const RankPlace& place, double patience_s) = nullptr;
+  /// Versions of LibTorch, BLAS, CPU capability, CUDA plug-in, as JSON.
+  std::string (*versions)() = nullptr;
+};
+
+}  // namespace tycho
+
+/// The only symbol that the host looks up.
+extern "C" const tycho::EngineApi* tycho_engine_api();

@@ -1,0 +1,19 @@
+// What a model can be told: one config per family.
+#pragma once
+#include <cstdint>
+#include <variant>
+
+#include "trainer/families/gpt2_config.h"
+#include "trainer/families/llama_config.h"
+#include "trainer/families/mpt_config.h"
+
+namespace tycho {
+
+struct ModelConfig : OneOf<LlamaConfig, MptConfig, Gpt2Config> {
+  static constexpr const char* kNamespace = "model";
+  int64_t vocab_size() const {
+    return std::visit([](const auto& family) { return family.vocab_size; }, value);
+  }
+};
+
+}  // namespace tycho

@@ -1,0 +1,84 @@
+// Text from a trained model.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/config/train_config.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/generate/sampling.h"
+#include "trainer/models/model.h"
+
+namespace tycho {
+
+struct GenerateOptions {
+  SamplingConfig sampling;
+  int64_t max_tokens = 128;
+  std::vector<std::string> stop;  // text ends before the first of these; none is empty
+  bool ignore_eos = false;        // a special token does not end the text; it writes nothing
+  uint64_t seed = 0;
+  bool logprobs = false;
+};
+
+/// Why a text ended: a stop string, max_tokens or the model's longest sequence, a special token.
+enum class Finish { kStop, kLength, kEos };
+constexpr EnumNames<Finish, 3> enum_names(Finish) {
+  return {{{"stop", Finish::kStop}, {"length", Finish::kLength}, {"eos", Finish::kEos}}};
+}
+
+struct Generated {
+  std::string text;    // without the stop string
+  int64_t tokens = 0;  // chosen, those of the stop string counted, the special token at the end not
+  Finish finish = Finish::kLength;
+  // With logprobs: every token that was chosen, a special one at the end too, and the logarithm of the
+  // probability that the model itself gave it, whatever temperature and penalties made of it.
+  std::vector<int32_t> token_ids;
+  std::vector<double> logprobs;
+};
+
+/// A model that generates, read from a checkpoint: its recipe, weights and tokenizer.
+class Generator {
+ public:
+  /// `tokenizer` names a tokenizer.json, "" takes the checkpoint's own. Throws Error (kUnusable) when there
+  /// is none.
+  Generator(const CheckpointReader& checkpoint, const std::string& tokenizer, const at::Device& device);
+  /// With weights that are there, of a training for one; both outlive it. Without a tokenizer prompts are
+  /// ids, nothing is written, and every text goes on to max_tokens.
+  Generator(const TrainConfig& config, UnitStore& units, const Tokenizer* tokenizer,
+            const at::Device& device);
+
+  /// The tokens of a prompt. Throws Error (kUsage) when they are none, or leave no room in the model's
+  /// longest sequence.
+  std::vector<int32_t> encode(const std::string& prompt) const;
+  /// Throws Error (kUsage) for a prompt that is empty, leaves no room, or has ids that the model does not
+  /// have.
+  void check_prompt(const std::vector<int32_t>& ids) const;
+
+  /// Goes on from a prompt's tokens and hands whole UTF-8 characters to `emit` as they come. A function of
+  /// (prompt, options, sample): prompts and samples do not see each other. Nothing when `stop` is not 0
+  /// before the end.
+  std::optional<Generated> generate(const std::vector<int32_t>& prompt, const GenerateOptions& options,
+                                    int64_t sample, const std::function<void(const std::string&)>& emit,
+                                    const std::atomic<int>& stop);
+
+ private:
+  bool writes(int32_t id) const { return id < tokenizer_->size() && !tokenizer_->is_special(id); }
+
+  TrainConfig config_;
+  at::Device device_;
+  std::unique_ptr<LocalUnits> own_units_;     // none when they are another's
+  std::unique_ptr<Tokenizer> own_tokenizer_;  // likewise
+  UnitStore& units_;
+  const Tokenizer* tokenizer_;  // null: none
+};
+
+/// fp32 logits [1, V] on the device, after the last of these tokens, one or more; what `look` asks for beside
+/// that. Throws Error (kUsage) when they are more than the model's longest sequence.
+Tensor logits_of(const TrainConfig& config, UnitStore& units, const at::Device& device,
+                 const std::vector<int32_t>& tokens, const DecoderLook& look = {});
+
+}  // namespace tycho

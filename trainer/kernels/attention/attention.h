@@ -1,0 +1,32 @@
+// Causal self-attention over packed query, key and value rows: our own tiles on a CPU, ATen's flash attention
+// or plain products on a GPU. fp32 and bf16; bf16 is computed in fp32 on a CPU.
+#pragma once
+#include "trainer/kernels/attention/flash_attention.h"
+#include "trainer/kernels/kernel_table.h"
+#include "trainer/kernels/tensor.h"
+
+namespace tycho {
+
+/// What backward needs besides qkv.
+struct AttentionSaved {
+  Tensor& out_NE;              // [B*T, H*d]
+  Tensor& log_sum_exp_BHT;     // fp32; of tiles and products
+  std::vector<Tensor>& state;  // of flash attention: what its backward wants; ATen's memory
+};
+
+enum class AttentionRoute { kTiles, kFlash, kProducts };
+/// Tiles on a CPU; on a GPU flash attention where it can (base/flash_limits.h).
+AttentionRoute attention_route(const at::Device& device, at::ScalarType type, const AttentionShape& shape,
+                               const ScoreRules& rules);
+
+/// saved.out_NE = dropout(softmax(rules(q kᵀ))) v, causal. qkv_NC: [B*T, (H + 2K) * d], heads of q, then k,
+/// then v; already rotated. `flash` says again what `rules` points to, and is used on a GPU only.
+void attention(const AttentionShape& shape, const ScoreRules& rules, const Tensor& qkv_NC,
+               AttentionSaved saved, const FlashRules& flash = {});
+
+/// dqkv_NC from dout_NE.
+void attention_backward(const AttentionShape& shape, const ScoreRules& rules, const Tensor& qkv_NC,
+                        AttentionSaved saved, const Tensor& dout_NE, Tensor& dqkv_NC,
+                        const FlashRules& flash = {});
+
+}  // namespace tycho

@@ -1,0 +1,224 @@
+// Attention as plain products: what each rule does is written once, for scores of any few heads.
+#include "trainer/kernels/attention/product_attention.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/ones.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "trainer/base/error.h"
+#include "trainer/base/scores_at_once.h"
+#include "trainer/kernels/dispatch.h"
+#include "trainer/kernels/dropout.h"
+
+namespace tycho {
+namespace {
+
+/// The heads of one sequence whose scores exist at once: K key heads with G query heads each.
+struct Slice {
+  int64_t sequence = 0, first_kv = 0, kv_heads = 0, group = 0;
+  int64_t first_head() const { return first_kv * group; }
+  int64_t heads() const { return kv_heads * group; }
+};
+
+/// Adds ALiBi to scores [.., K, G, T, S] of the last T of S positions, and hides keys that a query must not
+/// see.
+Tensor placed(const ScoreRules& rules, int64_t first_head, Tensor scores) {
+  const int64_t queries = scores.size(-2), keys = scores.size(-1);
+  if (queries == 1 && !rules.alibi_H && rules.window < 0) return scores;
+  const auto options = scores.options().dtype(at::kLong);
+  const Tensor behind = at::arange(keys, options) - at::arange(keys - queries, keys, options).unsqueeze(1);
+  if (rules.alibi_H) {
+    const Tensor slopes = at::from_blob(const_cast<float*>(rules.alibi_H + first_head),
+                                        {scores.size(-4), scores.size(-3), 1, 1}, scores.options());
+    scores = scores + slopes * behind.to(at::kFloat);
+  }
+  if (queries > 1) scores = scores.masked_fill(behind > 0, -INFINITY);
+  if (rules.window >= 0) scores = scores.masked_fill(behind < -rules.window, -INFINITY);
+  return scores;
+}
+
+/// c tanh(scores / c).
+Tensor capped(const ScoreRules& rules, const Tensor& scores) {
+  return rules.softcap == 0.0f ? scores : (scores / rules.softcap).tanh_().mul_(rules.softcap);
+}
+
+/// a · b in fp32, of batches of matrices.
+Tensor product(const Tensor& a, const Tensor& b) {
+  return a.is_cuda() && a.scalar_type() != at::kFloat ? at::bmm(a, b, at::kFloat)
+                                                      : at::bmm(a.to(at::kFloat), b.to(at::kFloat));
+}
+
+/// A sequence's rows of some heads, [K, G * T, d] or [K, T, d].
+class PackedHeads {
+ public:
+  PackedHeads(const AttentionShape& s, const Tensor& rows, int64_t heads)
+      : s_(s), rows_(rows.view({s.batch, s.seq, heads, s.head_dim})) {}
+  Tensor get(const Slice& slice, int64_t first, int64_t group) const {
+    return view(slice, first, group).reshape({slice.kv_heads, group * s_.seq, s_.head_dim});
+  }
+  void set(const Slice& slice, int64_t first, int64_t group, const Tensor& value) const {
+    view(slice, first, group).copy_(value.view({slice.kv_heads, group, s_.seq, s_.head_dim}));
+  }
+
+ private:
+  Tensor view(const Slice& slice, int64_t first, int64_t group) const {
+    return rows_[slice.sequence]
+        .narrow(1, first + slice.first_kv * group, slice.kv_heads * group)
+        .view({s_.seq, slice.kv_heads, group, s_.head_dim})
+        .permute({1, 2, 0, 3});
+  }
+  const AttentionShape& s_;
+  Tensor rows_;
+};
+
+class ProductAttention {
+ public:
+  ProductAttention(const AttentionShape& s, const ScoreRules& rules, const Tensor& qkv_NC)
+      : s_(s), rules_(rules), qkv_(s, qkv_NC, s.heads + 2 * s.kv_heads) {}
+
+  template <class Body>
+  void for_slices(const Body& body) const {
+    const int64_t group = s_.heads / s_.kv_heads;
+    const int64_t count = kv_heads_at_once(s_.heads, s_.kv_heads, s_.seq);
+    for (int64_t sequence = 0; sequence < s_.batch; ++sequence)
+      for (int64_t first = 0; first < s_.kv_heads; first += count)
+        body(Slice{sequence, first, std::min(count, s_.kv_heads - first), group});
+  }
+
+  Tensor queries(const Slice& slice) const { return qkv_.get(slice, 0, slice.group); }
+  Tensor keys(const Slice& slice) const { return qkv_.get(slice, s_.heads, 1); }
+  Tensor values(const Slice& slice) const { return qkv_.get(slice, s_.heads + s_.kv_heads, 1); }
+
+  /// q kᵀ scale, [K, G * T, T].
+  Tensor products(const Slice& slice) const {
+    return product(queries(slice), keys(slice).transpose(1, 2)).mul_(rules_.scale);
+  }
+  /// Scores of products, with -infinity where a query must not look.
+  Tensor scores(const Slice& slice, const Tensor& products) const {
+    Tensor scores = placed(rules_, slice.first_head(),
+                           capped(rules_, products).view({slice.kv_heads, slice.group, s_.seq, s_.seq}));
+    if (rules_.document_BT) {
+      const Tensor number_T =
+          at::from_blob(const_cast<int32_t*>(rules_.document_BT + slice.sequence * s_.seq), {s_.seq},
+                        products.options().dtype(at::kInt));
+      scores = scores.masked_fill(number_T.unsqueeze(1) != number_T, -INFINITY);
+    }
+    return scores.view({slice.kv_heads, slice.group * s_.seq, s_.seq});
+  }
+  /// What weights are multiplied with: 0 where dropout drops, else 1 / (1 - p); undefined without dropout.
+  Tensor kept(const Slice& slice, const Tensor& scores) const {
+    if (rules_.dropout.p == 0) return {};
+    DropoutMask mask = rules_.dropout;
+    mask.first_row += (slice.sequence * s_.heads + slice.first_head()) * s_.seq;
+    Tensor kept = at::ones({slice.heads() * s_.seq, s_.seq}, scores.options());
+    dropout(mask, kept, {}, kept);
+    return kept.view(scores.sizes());
+  }
+
+ private:
+  const AttentionShape& s_;
+  const ScoreRules& rules_;
+  PackedHeads qkv_;
+};
+
+/// Queries of [B, T, H, d] over the first num_keys positions of a cache; [B*T, H*d].
+Tensor attend(const AttentionShape& s, const ScoreRules& rules, const Tensor& q_BTHd, const Tensor& key_cache,
+              const Tensor& value_cache, int64_t num_keys) {
+  const int64_t group = s.heads / s.kv_heads;
+  // Few queries over many keys: plain products over the cache as it lies are as fast as a flash kernel.
+  const auto compute = key_cache.scalar_type();
+  const Tensor keys = key_cache.narrow(2, 0, num_keys), values = value_cache.narrow(2, 0, num_keys);
+  const Tensor q =
+      q_BTHd.view({s.batch, s.seq, s.kv_heads, group, s.head_dim}).permute({0, 2, 3, 1, 4}).to(compute);
+  Tensor scores =
+      at::matmul(q.reshape({s.batch, s.kv_heads, group * s.seq, s.head_dim}), keys.transpose(2, 3));
+  scores = scores.to(at::kFloat).mul_(rules.scale).view({s.batch, s.kv_heads, group, s.seq, num_keys});
+  scores = placed(rules, 0, capped(rules, scores)).view({s.batch, s.kv_heads, group * s.seq, num_keys});
+  const Tensor out = at::matmul(scores.softmax(-1).to(compute), values);
+  return out.view({s.batch, s.kv_heads, group, s.seq, s.head_dim})
+      .permute({0, 3, 1, 2, 4})
+      .to(q_BTHd.scalar_type())
+      .reshape({s.batch * s.seq, s.heads * s.head_dim});
+}
+
+/// A slice's rows of [B, H, T].
+Tensor statistics(const Slice& slice, const Tensor& x_BHT) {
+  return x_BHT[slice.sequence]
+      .narrow(0, slice.first_head(), slice.heads())
+      .view({slice.kv_heads, slice.group * x_BHT.size(2), 1});
+}
+
+}  // namespace
+
+void product_attention(const AttentionShape& s, const ScoreRules& rules, const Tensor& qkv_NC, Tensor& out_NE,
+                       Tensor& log_sum_exp_BHT) {
+  const ProductAttention attention(s, rules, qkv_NC);
+  const PackedHeads out(s, out_NE, s.heads);
+  attention.for_slices([&](const Slice& slice) {
+    const Tensor scores = attention.scores(slice, attention.products(slice));
+    const Tensor log_sum_exp = scores.logsumexp(-1, /*keepdim=*/true);
+    statistics(slice, log_sum_exp_BHT).copy_(log_sum_exp);
+    Tensor weights = (scores - log_sum_exp).exp_();
+    if (const Tensor kept = attention.kept(slice, scores); kept.defined()) weights.mul_(kept);
+    out.set(slice, 0, slice.group, product(weights.to(qkv_NC.scalar_type()), attention.values(slice)));
+  });
+}
+
+void product_attention_backward(const AttentionShape& s, const ScoreRules& rules, const Tensor& qkv_NC,
+                                const Tensor& out_NE, const Tensor& log_sum_exp_BHT, const Tensor& dout_NE,
+                                Tensor& dqkv_NC) {
+  const ProductAttention attention(s, rules, qkv_NC);
+  const PackedHeads out(s, out_NE, s.heads), dout(s, dout_NE, s.heads),
+      dqkv(s, dqkv_NC, s.heads + 2 * s.kv_heads);
+  const auto dtype = qkv_NC.scalar_type();
+  attention.for_slices([&](const Slice& slice) {
+    const Tensor products = attention.products(slice), scores = attention.scores(slice, products);
+    Tensor weights = (scores - statistics(slice, log_sum_exp_BHT)).exp_();
+    const Tensor kept = attention.kept(slice, scores), d_out = dout.get(slice, 0, slice.group);
+    const Tensor dot = (out.get(slice, 0, slice.group).to(at::kFloat) * d_out.to(at::kFloat)).sum(-1, true);
+    Tensor d_weights = product(d_out, attention.values(slice).transpose(1, 2));
+    if (kept.defined()) d_weights.mul_(kept);
+    Tensor d_scores = d_weights.sub_(dot).mul_(weights);
+    if (rules.softcap != 0.0f) {
+      const Tensor tanh = (products / rules.softcap).tanh_();
+      d_scores.mul_(tanh.mul_(tanh).neg_().add_(1));
+    }
+    if (kept.defined()) weights.mul_(kept);
+    d_scores = d_scores.mul_(rules.scale).to(dtype);
+    dqkv.set(slice, 0, slice.group, product(d_scores, attention.keys(slice)));
+    dqkv.set(slice, s.heads, 1, product(d_scores.transpose(1, 2), attention.queries(slice)));
+    dqkv.set(slice, s.heads + s.kv_heads, 1, product(weights.to(dtype).transpose(1, 2), d_out));
+  });
+}
+
+Tensor attention_cached(const AttentionShape& s, const ScoreRules& rules, const Tensor& q_BTHd,
+                        const Tensor& key_cache, const Tensor& value_cache, int64_t num_keys) {
+  const char* op = "attention_cached";
+  check_tensor(op, "q", q_BTHd, {s.batch, s.seq, s.heads, s.head_dim}, q_BTHd.scalar_type(), q_BTHd.device());
+  TYCHO_CHECK(s.kv_heads > 0 && s.heads % s.kv_heads == 0,
+              "[{}] {} query heads cannot share {} key heads evenly", op, s.heads, s.kv_heads);
+  TYCHO_CHECK(key_cache.dim() == 4 && num_keys >= s.seq && num_keys <= key_cache.size(2),
+              "[{}] wanted {} <= keys <= positions of the cache, got {} keys and a cache of {}", op, s.seq,
+              num_keys, key_cache.dim() == 4 ? key_cache.size(2) : 0);
+  const int64_t at_once = queries_at_once(s.batch * s.heads, num_keys);
+  if (s.seq <= at_once) return attend(s, rules, q_BTHd, key_cache, value_cache, num_keys);
+  // A long prompt: scores of a stretch of queries exist at once, over the keys that its last one may see.
+  Tensor out_BTE = at::empty({s.batch, s.seq, s.heads * s.head_dim}, q_BTHd.options());
+  AttentionShape part = s;
+  for (int64_t first = 0; first < s.seq; first += part.seq) {
+    part.seq = std::min(at_once, s.seq - first);
+    const Tensor out_NE = attend(part, rules, q_BTHd.narrow(1, first, part.seq), key_cache, value_cache,
+                                 num_keys - s.seq + first + part.seq);
+    out_BTE.narrow(1, first, part.seq).copy_(out_NE.view({s.batch, part.seq, -1}));
+  }
+  return out_BTE.view({s.batch * s.seq, s.heads * s.head_dim});
+}
+
+}  // namespace tycho

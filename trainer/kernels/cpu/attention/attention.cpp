@@ -1,0 +1,157 @@
+// Attention on the CPU, forward: tiles with an online softmax, so that T x T scores never exist.
+//                                                   (Dao et al. 2022, arXiv:2205.14135)
+#include "trainer/kernels/cpu/attention/attention_tiles.h"
+#include "trainer/kernels/cpu/kernels.h"
+
+namespace tycho::TYCHO_ISA {
+namespace {
+
+/// Rows of queries that one block of work serves at least, so that laying out the keys is a small part of it.
+constexpr int64_t kBlockQueries = 256;
+
+/// The running softmax of a tile's rows.
+struct Running {
+  float most[kTileTokens], sum[kTileTokens];
+};
+
+/// Turns scores into exp(score - most so far), and scales what was summed before a row's maximum moved.
+void soften(int64_t queries, int64_t width, bool first, float* scores, Running& running, float* out) {
+  for (int64_t row = 0; row < queries; ++row) {
+    float* score = scores + row * kTileTokens;
+    Vec tile_most = load(score, Full{});
+    for (int64_t i = kLanes; i < kTileTokens; i += kLanes)
+      tile_most = at_least(load(score + i, Full{}), tile_most);
+    const float before = first ? -kInfinity : running.most[row];
+    const float most = __builtin_fmaxf(before, max_lanes(tile_most));
+    const float shift = most == -kInfinity ? 0.0f : most;  // nothing seen yet: every term is 0
+    Vec sum{};
+    for (int64_t i = 0; i < kTileTokens; i += kLanes) {
+      const Vec p = exp(load(score + i, Full{}) - shift);
+      sum += p;
+      store(score + i, p, Full{});
+    }
+    running.most[row] = most;
+    if (first) {
+      running.sum[row] = sum_lanes(sum);
+      continue;
+    }
+    const float kept = exp(broadcast(before - shift))[0];
+    running.sum[row] = running.sum[row] * kept + sum_lanes(sum);
+    if (kept == 1.0f) continue;
+    for (int64_t i = 0; i < width; i += kLanes)
+      store(out + row * width + i, load(out + row * width + i, Full{}) * kept, Full{});
+  }
+}
+
+template <class T>
+struct Forward {
+  AttentionShape shape;
+  ScoreRules rules;
+  const T* qkv;
+  T* out;
+  float* log_sum_exp_BHT;
+
+  int64_t group() const { return shape.heads / shape.kv_heads; }
+  /// Of a query among all: [B H T].
+  int64_t first_row(int64_t sequence, int64_t head, int64_t query) const {
+    return (sequence * shape.heads + head) * shape.seq + query;
+  }
+  int64_t block_tokens() const {
+    return ceil_div(larger(kTileTokens, kBlockQueries / group()), kTileTokens) * kTileTokens;
+  }
+
+  /// Queries [first, first + count) of a sequence, for all query heads of one key head.
+  void block(int64_t sequence, int64_t kv_head, int64_t first, int64_t count) const {
+    const HeadRows<T> rows{shape, qkv + sequence * shape.seq * packed_width(shape), kv_head};
+    const int64_t d = shape.head_dim, width = tile_width(d);
+    const KeyTiles all = visible_tiles(rules, first, count);
+    const int64_t key_tiles = all.last - all.first;
+    const int64_t q_floats = kTileTokens * width, k_floats = d * kTileTokens;
+    auto* memory = static_cast<float*>(thread_memory(
+        (key_tiles * (k_floats + q_floats) + 2 * q_floats + 2 * kTileTokens * kTileTokens) * 4));
+    float* keys_T = memory;
+    float* values = keys_T + key_tiles * k_floats;
+    float* q = values + key_tiles * q_floats;
+    float* sum = q + q_floats;
+    float* scores = sum + q_floats;
+    float* factors = scores + kTileTokens * kTileTokens;
+    for (int64_t tile = all.first; tile < all.last; ++tile) {
+      const int64_t first_key = tile * kTileTokens, keys = smaller(kTileTokens, shape.seq - first_key);
+      transpose_tile<kTileTokens>(rows.key(first_key), rows.row_step(), keys, d,
+                                  keys_T + (tile - all.first) * k_floats);
+      copy_tile(rows.value(first_key), rows.row_step(), keys, d, 1.0f, values + (tile - all.first) * q_floats,
+                width);
+    }
+    const int32_t* document_T = rules.document_BT ? rules.document_BT + sequence * shape.seq : nullptr;
+    for (int64_t head = kv_head * group(); head < (kv_head + 1) * group(); ++head)
+      for (int64_t query = first; query < first + count; query += kTileTokens) {
+        const int64_t queries = smaller(kTileTokens, first + count - query);
+        copy_tile(rows.query(query, head), rows.row_step(), queries, d, rules.scale, q, width);
+        const KeyTiles seen = visible_tiles(rules, query, queries);
+        Running running;
+        bool is_first = true;
+        for (int64_t tile = seen.first; tile < seen.last; ++tile) {
+          const int64_t first_key = tile * kTileTokens, keys = smaller(kTileTokens, shape.seq - first_key);
+          if (!share_documents(document_T, query, queries, first_key, keys)) continue;
+          scores_of(rules, head, d, document_T, q, width, query, queries,
+                    keys_T + (tile - all.first) * k_floats, first_key, keys, scores, nullptr);
+          soften(queries, width, is_first, scores, running, sum);
+          if (rules.dropout.p > 0)
+            drop(first_row(sequence, head, query), queries, first_key, scores, factors);
+          const float* value = values + (tile - all.first) * q_floats;
+          if (is_first)
+            tile_product<false>(queries, width, keys, {scores, kTileTokens, 1}, value, width, sum, width);
+          else
+            tile_product<true>(queries, width, keys, {scores, kTileTokens, 1}, value, width, sum, width);
+          is_first = false;
+        }
+        finish(sequence, head, query, queries, running, sum, width);
+      }
+  }
+
+  /// The probabilities that reach the values; the softmax's sum counts the dropped ones too.
+  void drop(int64_t row, int64_t queries, int64_t first_key, float* p, float* factors) const {
+    dropout_tile(rules, row, queries, first_key, factors);
+    for (int64_t i = 0; i < queries * kTileTokens; i += kLanes)
+      store(p + i, load(p + i, Full{}) * load(factors + i, Full{}), Full{});
+  }
+
+  void finish(int64_t sequence, int64_t head, int64_t query, int64_t queries, const Running& running,
+              const float* sum, int64_t width) const {
+    for (int64_t row = 0; row < queries; ++row) {
+      T* to = out + ((sequence * shape.seq + query + row) * shape.heads + head) * shape.head_dim;
+      const float scale = 1.0f / running.sum[row];
+      for_lanes(shape.head_dim, [&](int64_t i, auto lanes) {
+        store(to + i, load(sum + row * width + i, lanes) * scale, lanes);
+      });
+      log_sum_exp_BHT[first_row(sequence, head, query) + row] =
+          running.most[row] + __builtin_logf(running.sum[row]);
+    }
+  }
+
+  void run() const {
+    const int64_t tokens = block_tokens(), blocks = ceil_div(shape.seq, tokens);
+    for_blocks(shape.batch * shape.kv_heads * blocks, shape.batch * shape.heads * shape.seq * shape.seq,
+               [&](int64_t number) {
+                 // Late queries see most keys: they go first, so that the threads end together.
+                 const int64_t first = (blocks - 1 - number / (shape.batch * shape.kv_heads)) * tokens;
+                 const int64_t rest = number % (shape.batch * shape.kv_heads);
+                 block(rest / shape.kv_heads, rest % shape.kv_heads, first,
+                       smaller(tokens, shape.seq - first));
+               });
+  }
+};
+
+}  // namespace
+
+void attention(AttentionShape shape, ScoreRules rules, Dtype dtype, const void* qkv, void* out,
+               float* log_sum_exp_BHT, Stream) {
+  if (dtype == Dtype::kFp32)
+    Forward<float>{shape, rules, static_cast<const float*>(qkv), static_cast<float*>(out), log_sum_exp_BHT}
+        .run();
+  else
+    Forward<Bf16>{shape, rules, static_cast<const Bf16*>(qkv), static_cast<Bf16*>(out), log_sum_exp_BHT}
+        .run();
+}
+
+}  // namespace tycho::TYCHO_ISA

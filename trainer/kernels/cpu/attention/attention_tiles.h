@@ -1,0 +1,121 @@
+// What attention's forward and backward share on the CPU: tiles of 64 queries by 64 keys, and their scores.
+#pragma once
+#include "trainer/kernels/cpu/matmul/tile_product.h"
+#include "trainer/kernels/cpu/parallel.h"
+#include "trainer/kernels/cpu/philox_lanes.h"
+#include "trainer/kernels/dropout_bits.h"
+
+namespace tycho::TYCHO_ISA {
+
+inline constexpr int64_t kTileTokens = 64;  // queries, and keys, of a tile
+inline constexpr float kInfinity = __builtin_inff();
+
+/// The keys that some query of a tile may see, as tiles [first, last).
+struct KeyTiles {
+  int64_t first, last;
+};
+
+/// Elements of a token's row: heads of q, k and v.
+TYCHO_SIMD int64_t packed_width(const AttentionShape& shape) {
+  return (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
+}
+
+/// One sequence, one key head: where its rows lie.
+template <class T>
+struct HeadRows {
+  const AttentionShape& shape;
+  const T* qkv;  // row of the sequence's first token
+  int64_t kv_head;
+
+  int64_t row_step() const { return packed_width(shape); }
+  const T* query(int64_t token, int64_t head) const {
+    return qkv + token * row_step() + head * shape.head_dim;
+  }
+  const T* key(int64_t token) const { return query(token, shape.heads + kv_head); }
+  const T* value(int64_t token) const { return query(token, shape.heads + shape.kv_heads + kv_head); }
+};
+
+TYCHO_SIMD KeyTiles visible_tiles(const ScoreRules& rules, int64_t first_query, int64_t queries) {
+  const int64_t first_key = rules.window < 0 ? 0 : larger(0, first_query - rules.window);
+  return {first_key / kTileTokens, (first_query + queries - 1) / kTileTokens + 1};
+}
+
+/// Whether some query of a tile may share a document with some of its keys.
+TYCHO_SIMD bool share_documents(const int32_t* document_T, int64_t first_query, int64_t queries,
+                                int64_t first_key, int64_t keys) {
+  if (!document_T) return true;
+  int32_t low_query = document_T[first_query], high_query = low_query;
+  for (int64_t i = first_query; i < first_query + queries; ++i) {
+    low_query = document_T[i] < low_query ? document_T[i] : low_query;
+    high_query = document_T[i] > high_query ? document_T[i] : high_query;
+  }
+  bool shared = false;
+  for (int64_t i = first_key; i < first_key + keys; ++i)
+    shared |= document_T[i] >= low_query && document_T[i] <= high_query;
+  return shared;
+}
+
+/// tanh to an absolute error of 1e-7.
+TYCHO_SIMD Vec tanh(Vec x) { return 1.0f - 2.0f / (1.0f + exp(x + x)); }
+
+/// Makes scores of the products of scaled queries with keys: cap, positions, and -infinity where a query must
+/// not look. `cap_slope`, when not null, receives the cap's derivative. Columns beyond `keys` become
+/// -infinity.
+static void score_tile(const ScoreRules& rules, int64_t head, const int32_t* document_T, int64_t first_query,
+                       int64_t queries, int64_t first_key, int64_t keys, float* scores, float* cap_slope) {
+  const bool all_seen = first_key + kTileTokens <= first_query + 1 && keys == kTileTokens && !document_T &&
+                        (rules.window < 0 || first_query + queries - 1 - first_key <= rules.window);
+  if (all_seen && rules.softcap == 0.0f && !rules.alibi_H) return;
+  const float slope = rules.alibi_H ? rules.alibi_H[head] : 0.0f;
+  Ints lane_number;
+  for (int lane = 0; lane < kLanes; ++lane) lane_number[lane] = lane;
+  for (int64_t row = 0; row < queries; ++row) {
+    const auto query = static_cast<int32_t>(first_query + row);
+    const int32_t oldest = rules.window < 0 ? 0 : static_cast<int32_t>(larger(0, query - rules.window));
+    for (int64_t column = 0; column < kTileTokens; column += kLanes) {
+      float* at = scores + row * kTileTokens + column;
+      Vec score = load(at, Full{});
+      if (rules.softcap != 0.0f) {
+        const Vec t = tanh(score / rules.softcap);
+        score = t * rules.softcap;
+        if (cap_slope) store(cap_slope + row * kTileTokens + column, 1.0f - t * t, Full{});
+      }
+      const Ints key = lane_number + static_cast<int32_t>(first_key + column);
+      score += slope * __builtin_convertvector(key - query, Vec);
+      Ints seen = (key <= query) & (key >= oldest);
+      if (document_T)
+        for (int lane = 0; lane < kLanes; ++lane)
+          seen[lane] &=
+              column + lane < keys && document_T[first_key + column + lane] == document_T[query] ? -1 : 0;
+      store(at, seen ? score : broadcast(-kInfinity), Full{});
+    }
+  }
+}
+
+/// What a tile's probabilities are multiplied with: 0 where dropout drops, else 1 / (1 - p).
+TYCHO_SIMD void dropout_tile(const ScoreRules& rules, int64_t first_row, int64_t rows, int64_t first_key,
+                             float* factors) {
+  static_assert(kTileTokens == kDropoutBlock && kDropoutCounters % kLanes == 0);
+  const DropoutFactors kept = dropout_factors(rules.dropout);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t counter = 0; counter < kDropoutCounters; counter += kLanes) {
+      const PhiloxWords words = philox_lanes(
+          rules.dropout.key, static_cast<uint64_t>(first_key / kDropoutBlock * kDropoutCounters + counter),
+          static_cast<uint64_t>(rules.dropout.first_row + first_row + row));
+      for (int word = 0; word < 4; ++word)
+        store(factors + row * kTileTokens + word * kDropoutCounters + counter,
+              words.at[word] >= kept.first_kept ? broadcast(kept.scale) : Vec{}, Full{});
+    }
+}
+
+/// Scores of a tile: products of `queries` packed rows (scaled) with the transposed keys, then the rules.
+TYCHO_SIMD void scores_of(const ScoreRules& rules, int64_t head, int64_t head_dim, const int32_t* document_T,
+                          const float* q, int64_t q_width, int64_t first_query, int64_t queries,
+                          const float* keys_T, int64_t first_key, int64_t keys, float* scores,
+                          float* cap_slope) {
+  tile_product<false>(queries, kTileTokens, head_dim, {q, q_width, 1}, keys_T, kTileTokens, scores,
+                      kTileTokens);
+  score_tile(rules, head, document_T, first_query, queries, first_key, keys, scores, cap_slope);
+}
+
+}  // namespace tycho::TYCHO_ISA

@@ -1,0 +1,54 @@
+// fp32 products of linear layers.
+#include "trainer/kernels/cpu/matmul/direct_matmul.h"
+
+#include "trainer/kernels/cpu/matmul/direct_products.h"
+
+namespace tycho::TYCHO_ISA {
+namespace {
+
+struct Fp32Tiles {
+  using Operand = float;
+  using Element = float;
+  static constexpr int64_t kPerElement = 1, kRows = kTileRows;
+  static constexpr int64_t kWeightRows = 24;    // of a task: tiles fill it, and so do vectors
+  static constexpr int64_t kGradientRows = 48;  // likewise
+  static_assert(kWeightRows % kRows == 0 && kGradientRows % kRows == 0);
+  using LeftMemory = float[kStepDepth * kGradientRows];
+  struct Task {};
+
+  static int64_t elements(int64_t depth) { return depth; }
+  template <int64_t Width>
+  static void lay_out_rows(const float* x, int64_t row_step, int64_t rows, int64_t depth, float* out) {
+    transpose_tile<Width>(x, row_step, rows, depth, out);
+  }
+  TYCHO_SIMD_MEMBER static void lay_out_element(const float* x, int64_t, int64_t, int64_t columns, float* out,
+                                                int64_t width) {
+    copy_tile(x, 0, 1, columns, 1.0f, out, width);
+  }
+  // Six rows find room in a cache wherever they lie. Twelve rows that are a multiple of 2 KiB apart do not:
+  // they would share two sets of the L1 cache, or one.
+  static constexpr bool kMayCopyRows = kTileRows > 8;
+  static bool copies_rows(int64_t row_step) { return kMayCopyRows && row_step % 512 == 0; }
+  static TileLeft lay_out_left(const float* x, int64_t depth_step, int64_t depth, int64_t rows,
+                               LeftMemory& memory) {
+    copy_tile(x, depth_step, depth, rows, 1.0f, memory, kGradientRows);
+    return {memory, 1, kGradientRows};
+  }
+  static void add_products(bool add, int64_t rows, int64_t depth, TileLeft a, const float* strip, float* c,
+                           int64_t c_width) {
+    if (add)
+      tile_product<true>(rows, kTileColumns, depth, a, strip, kTileColumns, c, c_width);
+    else
+      tile_product<false>(rows, kTileColumns, depth, a, strip, kTileColumns, c, c_width);
+  }
+};
+
+}  // namespace
+
+bool direct_matmul(MatmulShape shape, const MatmulOperand& left, const MatmulOperand& right,
+                   const MatmulResult& result) {
+  if (left.dtype != Dtype::kFp32 || right.dtype != Dtype::kFp32 || result.dtype != Dtype::kFp32) return false;
+  return direct_product<Fp32Tiles>(shape, left, right, result);
+}
+
+}  // namespace tycho::TYCHO_ISA

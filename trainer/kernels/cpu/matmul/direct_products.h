@@ -1,0 +1,273 @@
+// Products that read the weights where they lie: the tokens, some hundred at a time, are laid out for them.
+// Written once for every kind of tile: fp32's, and those of the instructions for bf16.
+//
+// A Kind is a struct of constants and static functions:
+//   Operand, Element        what lies in memory, and what a tile multiplies: kPerElement operands that follow
+//                           each other along the depth
+//   kRows                   rows of a whole tile, which has kTileColumns columns
+//   elements(depth)         that so many operands take, the last ones filled up with zeros
+//   lay_out_rows<Width>     [elements, Width] of a strip whose rows are contiguous along the depth
+//   lay_out_element         one row of that, of a strip that is contiguous along its rows
+//   kMayCopyRows, copies_rows(row_step)      whether the left operand's rows are used as they lie
+//   LeftMemory, lay_out_left                 the left operand of one that is contiguous along its rows
+//   Task                    lives as long as a thread multiplies
+//   add_products            c = a · strip, or +=
+#pragma once
+#include "trainer/kernels/cpu/kernels.h"
+#include "trainer/kernels/cpu/matmul/tile_product.h"
+#include "trainer/kernels/cpu/parallel.h"
+
+namespace tycho::TYCHO_ISA {
+
+inline constexpr int64_t kChunkTokens = 256;                 // at once: a step's depth fits the L2 cache
+inline constexpr int64_t kPanelTokens = 1024;                // for which a panel of weights is copied once
+inline constexpr int64_t kLaidOutFloats = int64_t{3} << 20;  // of the tokens summed over at once
+inline constexpr int64_t kStepDepth = 256;    // elements: a strip of them stays in the L1 cache
+inline constexpr int64_t kPanelColumns = 64;  // of a task: whole lines of memory, one after the other
+inline constexpr int64_t kRowsAhead = 16;
+static_assert(kChunkTokens % kTileColumns == 0 && kPanelColumns % kTileColumns == 0);
+
+/// At least `elements` between copied rows, so that those of one tile share few sets of a cache.
+TYCHO_SIMD constexpr int64_t copied_row_step(int64_t elements) {
+  const int64_t step = ceil_div(elements, 16) * 16 + 16;
+  return step % 512 == 0 ? step + 16 : step;
+}
+
+template <class Kind>
+using Left = TileLeftOf<typename Kind::Element>;
+
+template <class T>
+static void write_rows_of(const float* tile, int64_t tile_step, int64_t rows, int64_t columns,
+                          const MatmulResult& result, int64_t row, int64_t column, int64_t step) {
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t at = (row + i) * step + column;
+    for_lanes(columns, [&](int64_t j, auto lanes) {
+      Vec x = load(tile + i * tile_step + j, lanes);
+      if (result.added) x += load(static_cast<const T*>(result.added) + at + j, lanes);
+      store(static_cast<T*>(result.data) + at + j, x, lanes);
+    });
+  }
+}
+
+/// result = tile [rows, columns] (+ added), from (row, column) of the result on.
+static inline void write_tile(const float* tile, int64_t tile_step, int64_t rows, int64_t columns,
+                              const MatmulResult& result, int64_t row, int64_t column, int64_t step) {
+  if (result.dtype == Dtype::kFp32)
+    write_rows_of<float>(tile, tile_step, rows, columns, result, row, column, step);
+  else
+    write_rows_of<Bf16>(tile, tile_step, rows, columns, result, row, column, step);
+}
+
+/// Adds up over the depth in steps: body(first element, elements).
+template <class Body>
+TYCHO_SIMD void for_steps(int64_t elements, const Body& body) {
+  for (int64_t k = 0; k < elements; k += kStepDepth) body(k, smaller(kStepDepth, elements - k));
+}
+
+/// [elements, width] of a strip that is contiguous along its rows, which are its columns here.
+template <class Kind>
+TYCHO_SIMD void lay_out_columns(const typename Kind::Operand* x, int64_t depth_step, int64_t depth,
+                                int64_t columns, typename Kind::Element* out, int64_t width) {
+  const int64_t elements = Kind::elements(depth);
+  for (int64_t e = 0; e < elements; ++e) {
+    const int64_t k = e * Kind::kPerElement;
+    Kind::lay_out_element(x + k * depth_step, depth_step, depth - k, columns, out + e * width, width);
+  }
+}
+
+/// Copies rows that are contiguous along the depth; elements beyond it are 0.
+template <class Kind>
+static void copy_rows(const typename Kind::Operand* x, int64_t row_step, int64_t rows, int64_t depth,
+                      typename Kind::Element* out, int64_t out_step) {
+  const int64_t bytes = depth * int64_t{sizeof *x}, all_bytes = Kind::elements(depth) * int64_t{sizeof *out};
+  for (int64_t row = 0; row < rows; ++row) {
+    auto* to = reinterpret_cast<char*>(out + row * out_step);
+    __builtin_memcpy(to, x + row * row_step, bytes);
+    __builtin_memset(to + bytes, 0, all_bytes - bytes);
+  }
+}
+
+/// tokens · weightsᵀ, both contiguous along the depth. Rows of weights are the left operand of tiles whose
+/// columns are tokens; a tile is transposed on its way out.
+template <class Kind>
+static void tokens_by_rows(MatmulShape shape, const MatmulOperand& tokens, const MatmulOperand& weights,
+                           const MatmulResult& result) {
+  using Operand = typename Kind::Operand;
+  using Element = typename Kind::Element;
+  constexpr int64_t kRows = Kind::kWeightRows, kCopyStep = copied_row_step(kStepDepth);
+  const int64_t strips = ceil_div(shape.rows, kTileColumns), width = strips * kTileColumns;
+  const int64_t elements = Kind::elements(shape.depth), strip_elements = elements * kTileColumns;
+  auto* laid_out = static_cast<Element*>(caller_memory(strips * strip_elements * int64_t{sizeof(Element)}));
+  const auto* x = static_cast<const Operand*>(tokens.data);
+  const auto* w = static_cast<const Operand*>(weights.data);
+  for_blocks(strips, strips * strip_elements, [&](int64_t s) {
+    const int64_t row = s * kTileColumns;
+    Kind::template lay_out_rows<kTileColumns>(x + row * tokens.row_step, tokens.row_step,
+                                              smaller(kTileColumns, shape.rows - row), shape.depth,
+                                              laid_out + s * strip_elements);
+  });
+  const int64_t work = shape.rows * shape.columns * shape.depth;
+  for_blocks(ceil_div(shape.columns, kRows), work, [&](int64_t number) {
+    [[maybe_unused]] const typename Kind::Task task;
+    const int64_t first = number * kRows, rows = smaller(kRows, shape.columns - first);
+    float tile[kRows * kChunkTokens], transposed[kRows * kChunkTokens];
+    Element copied[Kind::kMayCopyRows ? kRows * kCopyStep : 1];
+    for_steps(elements, [&](int64_t k, int64_t n) {
+      const Operand* from = w + first * weights.row_step + k * Kind::kPerElement;
+      Left<Kind> a = {copied, kCopyStep, 1};
+      if (Kind::copies_rows(weights.row_step))
+        copy_rows<Kind>(from, weights.row_step, rows,
+                        smaller(n * Kind::kPerElement, shape.depth - k * Kind::kPerElement), copied,
+                        kCopyStep);
+      else if constexpr (Kind::kPerElement == 1)
+        a = {from, weights.row_step, 1};
+      for (int64_t s = 0; s < strips; ++s)
+        Kind::add_products(k > 0, rows, n, a, laid_out + s * strip_elements + k * kTileColumns,
+                           tile + s * kTileColumns, width);
+    });
+    transpose_tile<kRows>(tile, width, rows, shape.rows, transposed);
+    write_tile(transposed, kRows, shape.rows, rows, result, 0, first, shape.columns);
+  });
+}
+
+/// All tokens as the left operand: as they lie, or copied.
+template <class Kind>
+static Left<Kind> tokens_as_left(MatmulShape shape, const MatmulOperand& tokens) {
+  using Element = typename Kind::Element;
+  const auto* x = static_cast<const typename Kind::Operand*>(tokens.data);
+  if constexpr (Kind::kPerElement == 1)
+    if (!Kind::copies_rows(tokens.row_step)) return {x, tokens.row_step, 1};
+  const int64_t blocks = ceil_div(shape.rows, Kind::kRows),
+                step = copied_row_step(Kind::elements(shape.depth)), block = Kind::kRows * step;
+  auto* copied = static_cast<Element*>(caller_memory(blocks * block * int64_t{sizeof(Element)}));
+  for_blocks(blocks, blocks * block, [&](int64_t number) {
+    const int64_t row = number * Kind::kRows;
+    copy_rows<Kind>(x + row * tokens.row_step, tokens.row_step, smaller(Kind::kRows, shape.rows - row),
+                    shape.depth, copied + row * step, step);
+  });
+  return {copied, step, 1};
+}
+
+/// tokens · weights; weights are contiguous along the columns. A panel of them is copied for one step of the
+/// depth and used by all tokens.
+template <class Kind>
+static void tokens_by_columns(MatmulShape shape, const MatmulOperand& tokens, const MatmulOperand& weights,
+                              const MatmulResult& result) {
+  using Element = typename Kind::Element;
+  const Left<Kind> left = tokens_as_left<Kind>(shape, tokens);
+  const auto* w = static_cast<const typename Kind::Operand*>(weights.data);
+  const int64_t work = shape.rows * shape.columns * shape.depth, w_step = weights.depth_step;
+  for_blocks(ceil_div(shape.columns, kPanelColumns), work, [&](int64_t number) {
+    [[maybe_unused]] const typename Kind::Task task;
+    const int64_t first = number * kPanelColumns, columns = smaller(kPanelColumns, shape.columns - first);
+    auto* tile = static_cast<float*>(
+        thread_memory((kStepDepth + kPanelTokens) * kPanelColumns * int64_t{sizeof(float)}));
+    auto* panel = reinterpret_cast<Element*>(tile + kPanelTokens * kPanelColumns);
+    for_steps(Kind::elements(shape.depth), [&](int64_t k, int64_t n) {
+      for (int64_t row = 0; row < n; ++row) {
+        const int64_t at_depth = (k + row) * Kind::kPerElement;
+        const auto* from = w + at_depth * w_step + first;
+        for (int64_t j = 0; j < columns; j += kTileColumns) {
+          for (int64_t i = 0; i < Kind::kPerElement; ++i)  // each row is on a page of its own
+            __builtin_prefetch(from + j + (kRowsAhead * Kind::kPerElement + i) * w_step);
+          Kind::lay_out_element(from + j, w_step, shape.depth - at_depth, smaller(kTileColumns, columns - j),
+                                panel + j * kStepDepth + row * kTileColumns, kTileColumns);
+        }
+      }
+      for (int64_t row = 0; row < shape.rows; row += kChunkTokens)
+        for (int64_t j = 0; j < columns; j += kTileColumns)
+          Kind::add_products(k > 0, smaller(kChunkTokens, shape.rows - row), n,
+                             Left<Kind>{left.data + row * left.row_step + k, left.row_step, 1},
+                             panel + j * kStepDepth, tile + row * kPanelColumns + j, kPanelColumns);
+    });
+    write_tile(tile, kPanelColumns, shape.rows, columns, result, 0, first, shape.columns);
+  });
+}
+
+/// Asks for what the sums of a tile's rows will be added to.
+TYCHO_SIMD void prefetch_rows(const float* x, int64_t step, int64_t rows) {
+  for (int64_t row = 0; row < rows; ++row) __builtin_prefetch(x + row * step);
+}
+
+/// The gradient of weights, in fp32: a sum over tokens, both operands contiguous along the result's dims.
+/// Whole tiles are added up where they end, which a thread keeps in its L2 cache from one chunk of tokens to
+/// the next.
+template <class Kind>
+static void sum_over_tokens(MatmulShape shape, const MatmulOperand& left, const MatmulOperand& right,
+                            const MatmulResult& result) {
+  using Operand = typename Kind::Operand;
+  using Element = typename Kind::Element;
+  constexpr int64_t kRows = Kind::kGradientRows;
+  const int64_t elements = Kind::elements(shape.depth), strips = ceil_div(shape.columns, kTileColumns),
+                strip_elements = elements * kTileColumns;
+  auto* laid_out = static_cast<Element*>(caller_memory(strips * strip_elements * int64_t{sizeof(Element)}));
+  for_blocks(strips, strips * strip_elements, [&](int64_t s) {
+    lay_out_columns<Kind>(static_cast<const Operand*>(right.data) + s * kTileColumns, right.depth_step,
+                          shape.depth, smaller(kTileColumns, shape.columns - s * kTileColumns),
+                          laid_out + s * strip_elements, kTileColumns);
+  });
+  const int64_t work = shape.rows * shape.columns * shape.depth;
+  for_blocks(ceil_div(shape.rows, kRows), work, [&](int64_t number) {
+    [[maybe_unused]] const typename Kind::Task task;
+    const int64_t first = number * kRows, rows = smaller(kRows, shape.rows - first);
+    float tile[kRows * kTileColumns];
+    typename Kind::LeftMemory memory;
+    for_steps(elements, [&](int64_t k, int64_t n) {
+      const int64_t at_depth = k * Kind::kPerElement;
+      const MatmulResult sums = {result.data, result.dtype, k == 0 ? result.added : result.data};
+      const bool in_place = sums.added == nullptr || sums.added == sums.data;
+      const Left<Kind> a = Kind::lay_out_left(
+          static_cast<const Operand*>(left.data) + at_depth * left.depth_step + first, left.depth_step,
+          smaller(n * Kind::kPerElement, shape.depth - at_depth), rows, memory);
+      for (int64_t s = 0; s < strips; ++s) {
+        const int64_t column = s * kTileColumns, columns = smaller(kTileColumns, shape.columns - column);
+        const bool whole = in_place && columns == kTileColumns;
+        float* end = static_cast<float*>(sums.data) + first * shape.columns + column;
+        if (sums.added && s + 1 < strips) prefetch_rows(end + kTileColumns, shape.columns, rows);
+        Kind::add_products(whole && sums.added, rows, n, a, laid_out + s * strip_elements + k * kTileColumns,
+                           whole ? end : tile, whole ? shape.columns : kTileColumns);
+        if (!whole) write_tile(tile, kTileColumns, rows, columns, sums, first, column, shape.columns);
+      }
+    });
+  });
+}
+
+TYCHO_SIMD int64_t bytes_of(Dtype dtype) { return dtype == Dtype::kFp32 ? 4 : 2; }
+
+TYCHO_SIMD const void* advanced(const void* x, Dtype dtype, int64_t by) {
+  return static_cast<const char*>(x) + by * bytes_of(dtype);
+}
+
+/// A product of a linear layer: tokens times weights, or its gradients. False, and nothing done, for operands
+/// that lie otherwise. Both have the Kind's dtype.
+template <class Kind>
+static bool direct_product(MatmulShape shape, const MatmulOperand& left, const MatmulOperand& right,
+                           const MatmulResult& result) {
+  if (left.depth_step == 1 && (right.depth_step == 1 || right.row_step == 1)) {
+    const int64_t at_once = right.depth_step == 1 ? kChunkTokens : kPanelTokens;
+    for (int64_t first = 0; first < shape.rows; first += at_once) {
+      const MatmulShape chunk = {smaller(at_once, shape.rows - first), shape.columns, shape.depth};
+      const MatmulOperand tokens = {advanced(left.data, left.dtype, first * left.row_step), left.dtype,
+                                    left.row_step, 1};
+      const int64_t at = first * shape.columns;
+      const MatmulResult to = {static_cast<char*>(result.data) + at * bytes_of(result.dtype), result.dtype,
+                               result.added ? advanced(result.added, result.dtype, at) : nullptr};
+      right.depth_step == 1 ? tokens_by_rows<Kind>(chunk, tokens, right, to)
+                            : tokens_by_columns<Kind>(chunk, tokens, right, to);
+    }
+    return true;
+  }
+  if (left.row_step != 1 || right.row_step != 1 || result.dtype != Dtype::kFp32) return false;
+  const int64_t at_once =
+      larger(1, kLaidOutFloats / (shape.columns * kStepDepth)) * kStepDepth * Kind::kPerElement;
+  for (int64_t first = 0; first < shape.depth; first += at_once) {
+    const MatmulShape chunk = {shape.rows, shape.columns, smaller(at_once, shape.depth - first)};
+    sum_over_tokens<Kind>(
+        chunk, {advanced(left.data, left.dtype, first * left.depth_step), left.dtype, 1, left.depth_step},
+        {advanced(right.data, right.dtype, first * right.depth_step), right.dtype, 1, right.depth_step},
+        {result.data, result.dtype, first == 0 ? result.added : result.data});
+  }
+  return true;
+}
+
+}  // namespace tycho::TYCHO_ISA

@@ -1,0 +1,264 @@
+// Matrix products on the CPU: both operands are laid out as fp32 strips, then tiles of the result are taken
+// by threads one by one.                                              (Goto & van de Geijn 2008; BLIS, Van
+// Zee 2015)
+#include "trainer/kernels/cpu/kernels.h"
+#include "trainer/kernels/cpu/matmul/direct_matmul.h"
+#include "trainer/kernels/cpu/matmul/tile_product.h"
+#include "trainer/kernels/cpu/parallel.h"
+
+namespace tycho::TYCHO_ISA {
+namespace {
+
+// A task's operands fit the L2 cache, a strip of the right one the L1; a block's strips fit 24 MiB.
+constexpr int64_t kTaskRows = 96, kTaskColumns = 12 * kTileColumns, kTaskDepth = 256;
+constexpr int64_t kBlockRows = 16 * kTaskRows, kBlockColumns = 1536, kStripFloats = int64_t{6} << 20;
+/// Up to this many rows the right operand is read once as it lies: laying it out would cost more than the
+/// product.
+constexpr int kFewRows = 8;
+static_assert(kTaskRows % kTileRows == 0 && kBlockColumns % kTaskColumns == 0);
+
+/// The first First..Width lanes of a row, in vectors whose sizes the compiler knows.
+template <int64_t Width, int64_t First = 0, class T>
+TYCHO_SIMD void copy_row(const T* x, float* out) {
+  if constexpr (First < Width) {
+    constexpr Fixed<static_cast<int>(Width - First < kLanes ? Width - First : kLanes)> lanes;
+    store(out + First, load(x + First, lanes), lanes);
+    copy_row<Width, First + kLanes>(x, out);
+  }
+}
+
+/// Lays out `count` rows of an operand, `depth` of each, as a strip of Width rows, k-major; rows that are
+/// missing are 0.
+template <int64_t Width, class T>
+void lay_out(const T* x, int64_t row_step, int64_t k_step, int64_t count, int64_t depth, float* strip) {
+  if (k_step == 1) return transpose_tile<Width>(x, row_step, count, depth, strip);
+  if (count == Width) {
+    for (int64_t k = 0; k < depth; ++k) copy_row<Width>(x + k * k_step, strip + k * Width);
+    return;
+  }
+  for (int64_t k = 0; k < depth; ++k) {
+    copy_tile(x + k * k_step, 0, 1, count, 1.0f, strip + k * Width, Width);
+  }
+}
+
+/// An operand whose rows go into strips: the left one as it is, the right one transposed.
+template <int64_t Width>
+struct Strips {
+  MatmulOperand from;
+  int64_t first_row, rows, first_k, depth;
+  float* memory;
+
+  int64_t count() const { return ceil_div(rows, Width); }
+  const float* strip(int64_t number) const { return memory + number * Width * depth; }
+  void fill(int64_t number) const {
+    if (from.dtype == Dtype::kFp32)
+      fill_from(static_cast<const float*>(from.data), number);
+    else
+      fill_from(static_cast<const Bf16*>(from.data), number);
+  }
+
+ private:
+  template <class T>
+  void fill_from(const T* data, int64_t number) const {
+    const int64_t row = number * Width;
+    lay_out<Width>(data + (first_row + row) * from.row_step + first_k * from.depth_step, from.row_step,
+                   from.depth_step, smaller(Width, rows - row), depth, memory + number * Width * depth);
+  }
+};
+
+using LeftStrips = Strips<kTileRows>;
+using RightStrips = Strips<kTileColumns>;
+
+/// Where a block's products go: sums over the depth, then the result, once.
+struct Sums {
+  MatmulResult result;
+  int64_t columns;   // of the whole result
+  float* partial;    // [block rows, kBlockColumns]; null when one block holds the whole depth
+  bool first, last;  // of the blocks along the depth
+};
+
+template <class T>
+void write_rows(const float* tile, int64_t rows, int64_t columns, const T* added, T* to, int64_t to_step) {
+  for (int64_t row = 0; row < rows; ++row)
+    for_lanes(columns, [&](int64_t i, auto lanes) {
+      Vec x = load(tile + row * kTaskColumns + i, lanes);
+      if (added) x += load(added + row * to_step + i, lanes);
+      store(to + row * to_step + i, x, lanes);
+    });
+}
+
+void write(const float* tile, int64_t rows, int64_t columns, const MatmulResult& result, int64_t offset,
+           int64_t step) {
+  if (result.dtype == Dtype::kFp32) {
+    const auto* added = static_cast<const float*>(result.added);
+    write_rows(tile, rows, columns, added ? added + offset : nullptr,
+               static_cast<float*>(result.data) + offset, step);
+  } else {
+    const auto* added = static_cast<const Bf16*>(result.added);
+    write_rows(tile, rows, columns, added ? added + offset : nullptr,
+               static_cast<Bf16*>(result.data) + offset, step);
+  }
+}
+
+/// One tile of a block: rows and columns from (row, column) on, counted within the block.
+void compute_tile(const LeftStrips& left, const RightStrips& right, const Sums& sums, int64_t row,
+                  int64_t column) {
+  auto* tile = static_cast<float*>(thread_memory(kTaskRows * kTaskColumns * int64_t{sizeof(float)}));
+  const int64_t rows = smaller(kTaskRows, left.rows - row),
+                columns = smaller(kTaskColumns, right.rows - column);
+  for (int64_t k = 0; k < left.depth; k += kTaskDepth) {
+    const int64_t depth = smaller(kTaskDepth, left.depth - k);
+    for (int64_t j = 0; j < columns; j += kTileColumns) {
+      const float* b = right.strip((column + j) / kTileColumns) + k * kTileColumns;
+      for (int64_t i = 0; i < rows; i += kTileRows) {
+        const TileLeft a = {left.strip((row + i) / kTileRows) + k * kTileRows, 1, kTileRows};
+        float* c = tile + i * kTaskColumns + j;
+        if (k == 0)
+          product_of_rows<kTileRows, false>(a, b, kTileColumns, depth, c, kTaskColumns);
+        else
+          product_of_rows<kTileRows, true>(a, b, kTileColumns, depth, c, kTaskColumns);
+      }
+    }
+  }
+  float* partial = sums.partial ? sums.partial + row * kBlockColumns + column : nullptr;
+  if (!sums.first)
+    for (int64_t i = 0; i < rows; ++i)
+      for_lanes(columns, [&](int64_t j, auto lanes) {
+        float* at = tile + i * kTaskColumns + j;
+        store(at, load(at, lanes) + load(partial + i * kBlockColumns + j, lanes), lanes);
+      });
+  if (sums.last)
+    write(tile, rows, columns, sums.result, (left.first_row + row) * sums.columns + right.first_row + column,
+          sums.columns);
+  else
+    write_rows<float>(tile, rows, columns, nullptr, partial, kBlockColumns);
+}
+
+void compute_block(const LeftStrips& left, const RightStrips& right, const Sums& sums) {
+  const int64_t work = left.rows * right.rows * left.depth;
+  for_blocks(left.count() + right.count(), work, [&](int64_t number) {
+    number < right.count() ? right.fill(number) : left.fill(number - right.count());
+  });
+  // Down a column of tiles first: they share the right operand's strips.
+  const int64_t tile_rows = ceil_div(left.rows, kTaskRows);
+  for_blocks(tile_rows * ceil_div(right.rows, kTaskColumns), work, [&](int64_t number) {
+    compute_tile(left, right, sums, number % tile_rows * kTaskRows, number / tile_rows * kTaskColumns);
+  });
+}
+
+/// One column of the result: dot products of Rows left rows with a contiguous right one.
+template <int Rows, class R>
+TYCHO_SIMD void dot_products(const float* left, const R* right, int64_t depth, float* out) {
+  Vec sums[Rows][2] = {};
+  int64_t k = 0;
+  for (; k + 2 * kLanes <= depth; k += 2 * kLanes) {  // two chains of sums hide the latency of an addition
+    const Vec first = load(right + k, Full{}), second = load(right + k + kLanes, Full{});
+#pragma GCC unroll 8
+    for (int row = 0; row < Rows; ++row) {
+      sums[row][0] += load(left + row * depth + k, Full{}) * first;
+      sums[row][1] += load(left + row * depth + k + kLanes, Full{}) * second;
+    }
+  }
+  for_lanes(depth - k, [&](int64_t i, auto lanes) {
+    const Vec x = load(right + k + i, lanes);
+    for (int row = 0; row < Rows; ++row) sums[row][0] += load(left + row * depth + k + i, lanes) * x;
+  });
+  for (int row = 0; row < Rows; ++row) out[row * kTaskColumns] = sum_lanes(sums[row][0] + sums[row][1]);
+}
+
+/// Adds Steps steps of the depth to `columns` sums of Rows rows; the right operand is contiguous along its
+/// columns.
+template <int Rows, int Steps, class R>
+TYCHO_SIMD void add_steps(const float* left, int64_t depth, const R* right, int64_t right_step,
+                          int64_t columns, float* sums) {
+  for_lanes(columns, [&](int64_t i, auto lanes) {
+    Vec x[Steps];
+#pragma GCC unroll 4
+    for (int k = 0; k < Steps; ++k) x[k] = load(right + k * right_step + i, lanes);
+    for (int row = 0; row < Rows; ++row) {
+      float* at = sums + row * kTaskColumns + i;
+      Vec sum = load(at, lanes);
+#pragma GCC unroll 4
+      for (int k = 0; k < Steps; ++k) sum += broadcast(left[row * depth + k]) * x[k];
+      store(at, sum, lanes);
+    }
+  });
+}
+
+template <int Rows, class R>
+void sums_of_steps(const float* left, int64_t depth, const R* right, int64_t right_step, int64_t columns,
+                   float* sums) {
+  constexpr int kSteps = 4;  // one load and store of the sums for so many products
+  for (int64_t i = 0; i < Rows * kTaskColumns; ++i) sums[i] = 0;
+  int64_t k = 0;
+  for (; k + kSteps <= depth; k += kSteps)
+    add_steps<Rows, kSteps>(left + k, depth, right + k * right_step, right_step, columns, sums);
+  for (; k < depth; ++k)
+    add_steps<Rows, 1>(left + k, depth, right + k * right_step, right_step, columns, sums);
+}
+
+/// result [Rows, columns], the right operand read once as it lies. left: [Rows, depth].
+template <int Rows, class R>
+void few_rows(MatmulShape shape, const float* left, const R* right, const MatmulOperand& from,
+              const MatmulResult& result) {
+  if constexpr (Rows > 0) {
+    if (shape.rows != Rows) return few_rows<Rows - 1>(shape, left, right, from, result);
+    for_blocks(ceil_div(shape.columns, kTaskColumns), shape.columns * shape.depth, [&](int64_t number) {
+      float tile[Rows * kTaskColumns];
+      const int64_t first = number * kTaskColumns, columns = smaller(kTaskColumns, shape.columns - first);
+      if (from.depth_step == 1)
+        for (int64_t column = 0; column < columns; ++column)
+          dot_products<Rows>(left, right + (first + column) * from.row_step, shape.depth, tile + column);
+      else
+        sums_of_steps<Rows>(left, shape.depth, right + first, from.depth_step, columns, tile);
+      write(tile, Rows, columns, result, first, shape.columns);
+    });
+  }
+}
+
+template <class L>
+void widen_rows(MatmulShape shape, const L* left, int64_t step, float* out) {
+  for (int64_t row = 0; row < shape.rows; ++row)
+    for_lanes(shape.depth, [&](int64_t i, auto lanes) {
+      store(out + row * shape.depth + i, load(left + row * step + i, lanes), lanes);
+    });
+}
+
+void few_rows(MatmulShape shape, const MatmulOperand& left, const MatmulOperand& right,
+              const MatmulResult& result) {
+  auto* rows = static_cast<float*>(caller_memory(shape.rows * shape.depth * int64_t{sizeof(float)}));
+  if (left.dtype == Dtype::kFp32)
+    widen_rows(shape, static_cast<const float*>(left.data), left.row_step, rows);
+  else
+    widen_rows(shape, static_cast<const Bf16*>(left.data), left.row_step, rows);
+  if (right.dtype == Dtype::kFp32)
+    few_rows<kFewRows>(shape, rows, static_cast<const float*>(right.data), right, result);
+  else
+    few_rows<kFewRows>(shape, rows, static_cast<const Bf16*>(right.data), right, result);
+}
+
+}  // namespace
+
+void matmul(MatmulShape shape, MatmulOperand left, MatmulOperand right, MatmulResult result, Stream) {
+  if (shape.rows <= kFewRows && left.depth_step == 1 && (right.depth_step == 1 || right.row_step == 1))
+    return few_rows(shape, left, right, result);
+  if (direct_matmul(shape, left, right, result)) return;
+  const int64_t rows_max = ceil_div(smaller(shape.rows, kBlockRows), kTileRows) * kTileRows,
+                columns_max = tile_width(smaller(shape.columns, kBlockColumns)),
+                depth_max = smaller(shape.depth, kStripFloats / (rows_max + columns_max));
+  const bool deep = depth_max < shape.depth;
+  const int64_t floats = (rows_max + columns_max) * depth_max + (deep ? rows_max * kBlockColumns : 0);
+  auto* memory = static_cast<float*>(caller_memory(floats * int64_t{sizeof(float)}));
+  float* right_memory = memory + rows_max * depth_max;
+  float* partial = deep ? right_memory + columns_max * depth_max : nullptr;
+  for (int64_t column = 0; column < shape.columns; column += kBlockColumns)
+    for (int64_t row = 0; row < shape.rows; row += kBlockRows)
+      for (int64_t k = 0; k < shape.depth; k += depth_max) {
+        const int64_t depth = smaller(depth_max, shape.depth - k);
+        compute_block({left, row, smaller(kBlockRows, shape.rows - row), k, depth, memory},
+                      {right, column, smaller(kBlockColumns, shape.columns - column), k, depth, right_memory},
+                      {result, shape.columns, partial, k == 0, k + depth == shape.depth});
+      }
+}
+
+}  // namespace tycho::TYCHO_ISA

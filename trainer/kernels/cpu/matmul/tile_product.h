@@ -1,0 +1,137 @@
+// Matrix products of tiles that fit a core's caches, and the copies that lay tiles out for them.
+#pragma once
+#include "trainer/kernels/cpu/matmul/tile_elements.h"
+#include "trainer/kernels/cpu/matmul/tile_rows_avx2.h"
+#include "trainer/kernels/cpu/matmul/tile_rows_avx512.h"
+
+namespace tycho::TYCHO_ISA {
+
+/// Columns that a product computes at once; tiles are as wide as a multiple of it, filled up with zeros.
+inline constexpr int64_t kTileColumns = 2 * kLanes;
+/// Rows at once: with two vectors each they fill the registers.
+inline constexpr int kTileRows = kLanes == 16 ? 12 : 6;
+
+TYCHO_SIMD int64_t tile_width(int64_t columns) { return ceil_div(columns, kTileColumns) * kTileColumns; }
+
+/// The left operand: element (row, k) is data[row * row_step + k * k_step], so that a transpose costs
+/// nothing. One of the steps is 1.
+template <class E>
+struct TileLeftOf {
+  const E* data;
+  int64_t row_step, k_step;
+
+  TileLeftOf from_row(int64_t row) const { return {data + row * row_step, row_step, k_step}; }
+};
+using TileLeft = TileLeftOf<float>;
+
+/// c [Rows, kTileColumns] = a [Rows, depth] · b [depth, kTileColumns], or += when Add.
+template <int Rows, bool Add, class E>
+static void product_of_rows(TileLeftOf<E> a, const E* b, int64_t b_width, int64_t depth, float* c,
+                            int64_t c_width) {
+  if constexpr (Rows == kTileRows && kLanes == 16) {
+    if (a.k_step == 1)
+      return product_of_twelve_rows<Add, false>(a.data, a.row_step, b, b_width, depth, c, c_width);
+    return product_of_twelve_rows<Add, true>(a.data, a.k_step, b, b_width, depth, c, c_width);
+  }
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  if constexpr (Rows == kTileRows) {
+    if (a.k_step == 1)
+      return product_of_six_rows<Add, false>(a.data, a.row_step, b, b_width, depth, c, c_width);
+    return product_of_six_rows<Add, true>(a.data, a.k_step, b, b_width, depth, c, c_width);
+  }
+#endif
+  Vec sum[Rows][2];
+#pragma GCC unroll 12
+  for (int row = 0; row < Rows; ++row) {
+    sum[row][0] = Add ? load(c + row * c_width, Full{}) : Vec{};
+    sum[row][1] = Add ? load(c + row * c_width + kLanes, Full{}) : Vec{};
+  }
+  for (int64_t k = 0; k < depth; ++k) {
+    const Vec left = lanes_of(b + k * b_width), right = lanes_of(b + k * b_width + kLanes);
+#pragma GCC unroll 12
+    for (int row = 0; row < Rows; ++row) {
+      const Vec x = spread(a.data[row * a.row_step + k * a.k_step]);
+      sum[row][0] = add_product(E{}, sum[row][0], x, left);
+      sum[row][1] = add_product(E{}, sum[row][1], x, right);
+    }
+  }
+#pragma GCC unroll 12
+  for (int row = 0; row < Rows; ++row) {
+    store(c + row * c_width, sum[row][0], Full{});
+    store(c + row * c_width + kLanes, sum[row][1], Full{});
+  }
+}
+
+template <int Rows, bool Add, class E>
+static void product_of_rest(int64_t rows, TileLeftOf<E> a, const E* b, int64_t b_width, int64_t depth,
+                            float* c, int64_t c_width) {
+  if constexpr (Rows > 0) {
+    if (rows == Rows) return product_of_rows<Rows, Add>(a, b, b_width, depth, c, c_width);
+    product_of_rest<Rows - 1, Add>(rows, a, b, b_width, depth, c, c_width);
+  }
+}
+
+/// c [rows, width] = a [rows, depth] · b [depth, width], or += when Add. `width` is a multiple of
+/// kTileColumns.
+template <bool Add, class E>
+static void tile_product(int64_t rows, int64_t width, int64_t depth, TileLeftOf<E> a, const E* b,
+                         int64_t b_width, float* c, int64_t c_width) {
+  for (int64_t column = 0; column < width; column += kTileColumns) {
+    int64_t row = 0;
+    for (; row + kTileRows <= rows; row += kTileRows)
+      product_of_rows<kTileRows, Add>(a.from_row(row), b + column, b_width, depth, c + row * c_width + column,
+                                      c_width);
+    product_of_rest<kTileRows - 1, Add>(rows - row, a.from_row(row), b + column, b_width, depth,
+                                        c + row * c_width + column, c_width);
+  }
+}
+
+/// out [rows, width] = factor x [rows, columns], the rest of each row 0.
+template <class T>
+TYCHO_SIMD void copy_tile(const T* x, int64_t x_step, int64_t rows, int64_t columns, float factor, float* out,
+                          int64_t width) {
+  for (int64_t row = 0; row < rows; ++row) {
+    for_lanes(columns, [&](int64_t i, auto lanes) {
+      store(out + row * width + i, load(x + row * x_step + i, lanes) * factor, lanes);
+    });
+    for (int64_t i = columns; i < width; ++i) out[row * width + i] = 0.0f;
+  }
+}
+
+/// Transposes a square of vectors: every round interleaves the first half with the second.
+TYCHO_SIMD void transpose(Vec (&square)[kLanes]) {
+  Ints low, high;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    low[lane] = lane / 2 + lane % 2 * kLanes;
+    high[lane] = low[lane] + kLanes / 2;
+  }
+#pragma GCC unroll 4
+  for (int round = 1; round < kLanes; round *= 2) {
+    Vec next[kLanes];
+#pragma GCC unroll 8
+    for (int i = 0; i < kLanes / 2; ++i) {
+      next[2 * i] = __builtin_shuffle(square[i], square[i + kLanes / 2], low);
+      next[2 * i + 1] = __builtin_shuffle(square[i], square[i + kLanes / 2], high);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) square[i] = next[i];
+  }
+}
+
+/// out [columns, width] = the transpose of x [rows, columns], as floats; columns of out beyond `rows` are 0.
+template <int64_t Width, class T>
+static void transpose_tile(const T* x, int64_t x_step, int64_t rows, int64_t columns, float* out) {
+  for (int64_t first = 0; first < Width; first += kLanes) {
+    const int64_t stored = smaller(kLanes, Width - first), present = larger(0, smaller(stored, rows - first));
+    for_lanes(columns, [&](int64_t column, auto lanes) {
+      Vec square[kLanes] = {};
+      for (int64_t row = 0; row < present; ++row)
+        square[row] = load(x + (first + row) * x_step + column, lanes);
+      transpose(square);
+      for (int i = 0; i < lanes.count; ++i)
+        __builtin_memcpy(out + (column + i) * Width + first, &square[i], stored * sizeof(float));
+    });
+  }
+}
+
+}  // namespace tycho::TYCHO_ISA

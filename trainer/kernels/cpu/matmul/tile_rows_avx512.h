@@ -1,0 +1,72 @@
+// Twelve rows of a tile of 32 columns: 24 sums in registers of 512 bits, two for the right operand, the rest
+// for the left one's elements.
+#pragma once
+#include "trainer/kernels/cpu/matmul/tile_elements.h"
+
+namespace tycho::TYCHO_ISA {
+
+/// Hides from the compiler how a pointer came about. It would otherwise make one of each row, run out of
+/// registers for them and keep them on the stack.
+template <class T>
+TYCHO_SIMD T* own_register(T* pointer) {
+  asm("" : "+r"(pointer));
+  return pointer;
+}
+
+/// Twelve rows that are `step` apart, reached from every third one.
+template <class T>
+struct TwelveRows {
+  T* thirds[4];
+  int64_t step;
+
+  TYCHO_SIMD_MEMBER TwelveRows(T* first, int64_t step)
+      : thirds{first, own_register(first + 3 * step), own_register(first + 6 * step),
+               own_register(first + 9 * step)},
+        step(step) {}
+  TYCHO_SIMD_MEMBER T* row(int number) const { return thirds[number / 3] + number % 3 * step; }
+};
+
+/// Adds Steps steps of the depth, without a branch. RowsTouch: a's rows touch, and its steps are a.step
+/// apart.
+template <int Steps, bool RowsTouch, class E>
+TYCHO_SIMD void add_steps_of_twelve(Vec (&sums)[12][2], TwelveRows<const E>& a, const E*& b, int64_t b_step) {
+#pragma GCC unroll 4
+  for (int k = 0; k < Steps; ++k) {
+    const Vec low = lanes_of(b), high = lanes_of(b + kLanes);
+#pragma GCC unroll 12
+    for (int row = 0; row < 12; ++row) {
+      const Vec x = spread(RowsTouch ? a.thirds[0][row] : *a.row(row));
+      sums[row][0] = add_product(E{}, sums[row][0], x, low);
+      sums[row][1] = add_product(E{}, sums[row][1], x, high);
+    }
+    b = own_register(b + b_step);
+#pragma GCC unroll 4
+    for (int i = 0; i < (RowsTouch ? 1 : 4); ++i)
+      a.thirds[i] = own_register(a.thirds[i] + (RowsTouch ? a.step : 1));
+  }
+}
+
+/// c [12, 32] = a [12, depth] · b [depth, 32], or += when Add; steps in elements. RowsTouch: element (row, k)
+/// of a is a[k * a_step + row], otherwise a[row * a_step + k].
+template <bool Add, bool RowsTouch, class E>
+__attribute__((noinline)) static void product_of_twelve_rows(const E* a, int64_t a_step, const E* b,
+                                                             int64_t b_step, int64_t depth, float* c,
+                                                             int64_t c_step) {
+  const TwelveRows<float> to(c, c_step);
+  TwelveRows<const E> from(a, a_step);
+  Vec sums[12][2];
+#pragma GCC unroll 12
+  for (int row = 0; row < 12; ++row) {
+    sums[row][0] = Add ? load(to.row(row), Full{}) : Vec{};
+    sums[row][1] = Add ? load(to.row(row) + kLanes, Full{}) : Vec{};
+  }
+  for (int64_t left = depth / 4; left > 0; --left) add_steps_of_twelve<4, RowsTouch>(sums, from, b, b_step);
+  for (int64_t left = depth % 4; left > 0; --left) add_steps_of_twelve<1, RowsTouch>(sums, from, b, b_step);
+#pragma GCC unroll 12
+  for (int row = 0; row < 12; ++row) {
+    store(to.row(row), sums[row][0], Full{});
+    store(to.row(row) + kLanes, sums[row][1], Full{});
+  }
+}
+
+}  // namespace tycho::TYCHO_ISA

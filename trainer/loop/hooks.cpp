@@ -1,0 +1,92 @@
+// What hooks into the loop.
+#include "trainer/loop/hooks.h"
+
+#include <utility>
+
+#include "trainer/base/error.h"
+#include "trainer/parallel/gather_texts.h"
+
+namespace tycho {
+namespace {
+
+RunnerContext context_of(const TrainConfig& config, const RunInfo& run, Communicator& world, int local_rank,
+                         Reporter& reporter, Dist* dist) {
+  return {.rank = world.rank(),
+          .local_rank = local_rank,
+          .reporter = reporter,
+          .gather = [&world](const std::string& mine) { return gather_texts(world, mine); },
+          .dist = dist,
+          .in_steps =
+              [&config, &run](const Duration& length) {
+                return in_steps(length, config, run.total_steps, run.num_samples);
+              }};
+}
+
+}  // namespace
+
+Hooks::Hooks(const TrainConfig& config, const RunInfo& run, CallbackSource* source, Communicator& world,
+             int local_rank, Reporter& reporter)
+    : run_(run),
+      source_(source),
+      dist_(make_dist(world)),
+      runner_(source != nullptr ? source->callbacks() : std::vector<Callback>(),
+              context_of(config, run, world, local_rank, reporter, dist_.get())),
+      schedule_(source != nullptr ? source->schedule() : nullptr) {
+  if (source == nullptr && !config.callbacks.empty())
+    reporter.event("warning", "the recipe's callbacks do not run here",
+                   {{"callbacks", config.callbacks.size()}});
+  if (source == nullptr || world.rank() != 0) return;
+  std::string warning;
+  channel_ = std::make_unique<ControlChannel>(run.run_dir, &warning);
+  if (!warning.empty()) reporter.event("warning", warning, Json::object());
+}
+
+Agreement Hooks::boundary(const EventInfo& info, int wait_ms, int signal) {
+  return runner_.boundary(info.metrics.step, serve_operators(info, wait_ms), signal);
+}
+
+std::vector<Command> Hooks::serve_operators(const EventInfo& info, int wait_ms) {
+  std::vector<Command> all = std::exchange(queued_, {});
+  if (!channel_) return all;
+  for (const OperatorLine& line : channel_->poll(wait_ms)) {
+    std::vector<Command> commands;
+    CallbackPort port{commands};
+    try {
+      std::string text = source_->evaluate(line.code, line.may_command, info, port);
+      for (Command& command : commands) {
+        command.by = line.by;
+        text += fmt::format("{}{} after step {}", text.empty() ? "" : "\n", command_text(command),
+                            info.metrics.step);
+        all.push_back(std::move(command));
+      }
+      channel_->answer(line, true, text);
+    } catch (const Error& error) {
+      channel_->answer(line, false, error.what());
+    }
+  }
+  return all;
+}
+
+double Hooks::factor(int64_t steps_done, const std::optional<StepMetrics>& last) {
+  if (!schedule_) return 1;
+  const std::optional<double> loss = last ? std::optional<double>(last->loss) : resumed_loss_;
+  return factor_ = schedule_->factor(steps_done, run_.total_steps, loss);
+}
+
+void Hooks::save_state(TrainState& state, const std::optional<StepMetrics>& last) const {
+  state.callbacks = runner_.state();
+  state.controls.enabled = runner_.switched();
+  if (!schedule_) return;
+  state.schedule = {{"state", schedule_->state()}};
+  const std::optional<double> loss = last ? std::optional<double>(last->loss) : resumed_loss_;
+  if (loss) state.schedule["loss"] = *loss;
+}
+
+void Hooks::load_state(const TrainState& state) {
+  runner_.set_state(state.callbacks, state.controls.enabled);
+  if (!schedule_ || state.schedule.is_null()) return;
+  schedule_->set_state(state.schedule.at("state"));
+  if (state.schedule.contains("loss")) resumed_loss_ = state.schedule.at("loss").get<double>();
+}
+
+}  // namespace tycho

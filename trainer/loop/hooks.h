@@ -1,0 +1,66 @@
+// What hooks into the loop: callbacks, a schedule that is asked at every step, and operators who command a
+// running run.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/callbacks/runner.h"
+#include "trainer/config/train_config.h"
+#include "trainer/control/channel.h"
+#include "trainer/loop/train_state.h"
+#include "trainer/parallel/communicator.h"
+
+namespace tycho {
+
+/// Owned by the trainer's thread.
+class Hooks {
+ public:
+  /// `source` may be null: then nothing hooks in. All references outlive the hooks.
+  /// `local_rank`: of this process on its machine.
+  Hooks(const TrainConfig& config, const RunInfo& run, CallbackSource* source, Communicator& world,
+        int local_rank, Reporter& reporter);
+
+  bool wants(Event event, int64_t step) const { return runner_.wants(event, step); }
+  void announce(const EventInfo& info) { runner_.announce(info); }
+  /// Collective. What to do now. Operators are answered here, who see what `info` has; waits for them no
+  /// longer than `wait_ms`. `signal`: the one that this rank got, or 0.
+  Agreement boundary(const EventInfo& info, int wait_ms, int signal);
+  /// A command of who holds the run, for the next boundary. On rank 0.
+  void queue(Command command) { queued_.push_back(std::move(command)); }
+  bool has_queued() const { return !queued_.empty(); }
+  void enable(const std::string& name, bool on) { runner_.enable(name, on); }
+  /// What callbacks of this rank, which is not 0, record.
+  void record_metric(int64_t step, const std::string& name, double value) {
+    runner_.record_metric(step, name, value);
+  }
+  void record_event(const std::string& kind, const std::string& text, const Json& facts) {
+    runner_.record_event(kind, text, facts);
+  }
+
+  /// What a dynamic schedule multiplies the peak by in the step that follows `steps_done`; 1 for another
+  /// schedule.
+  double factor(int64_t steps_done, const std::optional<StepMetrics>& last);
+  /// What it gave last.
+  double last_factor() const { return factor_; }
+
+  /// Into and out of what checkpoints keep.
+  void save_state(TrainState& state, const std::optional<StepMetrics>& last) const;
+  void load_state(const TrainState& state);
+  void report_costs(double run_s) const { runner_.report_costs(run_s); }
+
+ private:
+  std::vector<Command> serve_operators(const EventInfo& info, int wait_ms);
+  const RunInfo& run_;
+  CallbackSource* source_;
+  std::unique_ptr<ControlChannel> channel_;  // on rank 0, where there is code that can answer
+  std::unique_ptr<Dist> dist_;
+  CallbackRunner runner_;
+  std::vector<Command> queued_;
+  std::unique_ptr<ScheduleCode> schedule_;
+  double factor_ = 1;
+  std::optional<double> resumed_loss_;  // of the step before the first one of this process
+};
+
+}  // namespace tycho

@@ -1,0 +1,29 @@
+// Ranks that should be replicas are: what `tycho run --paranoid` compares.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trainer/config/train_config.h"
+#include "trainer/loop/train_state.h"
+#include "trainer/optim/optimizer.h"
+#include "trainer/parallel/communicator.h"
+#include "trainer/units/flat_unit.h"
+
+namespace tycho {
+
+/// What a rank has, by name, in one order on all ranks.
+using RankFacts = std::vector<std::pair<std::string, std::string>>;
+
+/// Where a rank is, and what its next step would use: `now` is the recipe as commands have changed it, `lr`
+/// the learning rate.
+RankFacts state_facts(const TrainState& state, const TrainConfig& now, double lr);
+/// A checksum of every parameter and of every tensor of the optimizer, in forward order. Reads them all.
+RankFacts tensor_facts(std::vector<FlatUnit>& units, Optimizer& optimizer);
+
+/// Collective. Throws Error (kTopology) on every rank when some differs from rank 0, with the first name that
+/// does. `step`: how many are done.
+void require_same_facts(Communicator& world, const RankFacts& mine, int64_t step);
+
+}  // namespace tycho

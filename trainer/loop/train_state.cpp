@@ -1,0 +1,127 @@
+// TrainState as JSON, and back with every value checked.
+#include "trainer/loop/train_state.h"
+
+#include <cmath>
+#include <string>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+/// Takes `key` out of an object, so that what is left at the end is unknown.
+Json take(Json& object, const std::string& key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  if (!object.is_object() || found == object.end()) {
+    fail(ExitCode::kUnusable, "[train state] {} is missing: the checkpoint is damaged or of another version",
+         key);
+  }
+  Json value = *found;
+  object.erase(found);
+  return value;
+}
+
+int64_t take_count(Json& object, const std::string& key) {
+  const Json value = take(object, key);
+  if (!value.is_number_integer() || value.get<int64_t>() < 0) {
+    fail(ExitCode::kUnusable, "[train state] wanted a whole number >= 0 for {}, given {}", key, value.dump());
+  }
+  return value.get<int64_t>();
+}
+
+void check_empty(const Json& object) {
+  if (object.empty()) return;
+  // Dropping it would change the numbers without a word.
+  fail(ExitCode::kUnusable,
+       "[train state] \"{}\" is unknown: a newer Tycho wrote this checkpoint; resume it with that one",
+       object.begin().key());
+}
+
+Json score_json(const EvalScore& score) {
+  return {{"loss", score.loss}, {"tokens", score.tokens}, {"step", score.step}};
+}
+
+EvalScore take_score(Json& object, const std::string& key) {
+  Json score = take(object, key);
+  const Json given = take(score, "loss");  // what is no number is null in JSON
+  if (!given.is_number() && !given.is_null())
+    fail(ExitCode::kUnusable, "[train state] wanted a number for loss, given {}", given.dump());
+  const double loss = given.is_null() ? NAN : given.get<double>();
+  const int64_t tokens = take_count(score, "tokens"), step = take_count(score, "step");
+  check_empty(score);
+  return {loss, std::exp(loss), tokens, step};
+}
+
+Json record_json(const EvalRecord& record) {
+  return {{"last", score_json(record.last)}, {"best", score_json(record.best)}};
+}
+
+EvalRecord read_record(Json json) {
+  EvalRecord record;
+  record.last = take_score(json, "last");
+  record.best = take_score(json, "best");
+  check_empty(json);
+  return record;
+}
+
+Json records_json(const EvalRecords& records) {
+  Json json = Json::object(), sets = Json::object();
+  if (records.total) json["total"] = record_json(*records.total);
+  for (const auto& [name, record] : records.sets) sets[name] = record_json(record);
+  json["sets"] = std::move(sets);
+  return json;
+}
+
+EvalRecords read_records(Json json) {
+  EvalRecords records;
+  if (json.contains("total")) records.total = read_record(take(json, "total"));
+  const Json sets = take(json, "sets");
+  if (!sets.is_object())
+    fail(ExitCode::kUnusable, "[train state] wanted the sets of eval, given {}", sets.dump());
+  for (const auto& [name, record] : sets.items()) records.sets[name] = read_record(record);
+  check_empty(json);
+  return records;
+}
+
+}  // namespace
+
+Json TrainState::to_json() const {
+  Json json = {{"step", step},
+               {"samples", samples},
+               {"tokens", tokens},
+               {"data", {{"epoch", data.epoch}, {"sample", data.sample}}}};
+  if (skipped > 0) json["skipped"] = {{"total", skipped}, {"in_a_row", skipped_in_a_row}};
+  if (const Json changed = controls.to_json(); !changed.is_null()) json["controls"] = changed;
+  if (!callbacks.empty()) json["callbacks"] = callbacks;
+  if (!schedule.is_null()) json["schedule"] = schedule;
+  if (eval_open) json["eval_open"] = true;
+  if (!eval.sets.empty()) json["eval"] = records_json(eval);
+  return json;
+}
+
+TrainState TrainState::from_json(const Json& json) {
+  Json rest = json;
+  TrainState state;
+  state.step = take_count(rest, "step");
+  state.samples = take_count(rest, "samples");
+  state.tokens = take_count(rest, "tokens");
+  Json cursor = take(rest, "data");
+  state.data.epoch = take_count(cursor, "epoch");
+  state.data.sample = take_count(cursor, "sample");
+  check_empty(cursor);
+  if (rest.contains("skipped")) {
+    Json skips = take(rest, "skipped");
+    state.skipped = take_count(skips, "total");
+    state.skipped_in_a_row = take_count(skips, "in_a_row");
+    check_empty(skips);
+  }
+  if (rest.contains("controls")) state.controls = Controls::from_json(take(rest, "controls"));
+  if (rest.contains("callbacks")) state.callbacks = take(rest, "callbacks");
+  if (rest.contains("schedule")) state.schedule = take(rest, "schedule");
+  if (rest.contains("eval_open")) state.eval_open = take(rest, "eval_open");
+  if (rest.contains("eval")) state.eval = read_records(take(rest, "eval"));
+  check_empty(rest);
+  return state;
+}
+
+}  // namespace tycho

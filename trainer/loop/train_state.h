@@ -1,0 +1,26 @@
+// Everything that training changes besides tensors. If it is not here, it does not change.
+#pragma once
+#include <cstdint>
+#include <optional>
+
+#include "trainer/base/json.h"
+#include "trainer/callbacks/callback.h"
+#include "trainer/data/batch.h"
+
+namespace tycho {
+
+struct TrainState {
+  int64_t step = 0, samples = 0, tokens = 0;
+  DataCursor data;                            // of the next batch
+  int64_t skipped = 0, skipped_in_a_row = 0;  // steps whose update the guard left out
+  Controls controls;                          // what commands changed
+  Json callbacks = Json::object();            // what callbacks remember, by name
+  Json schedule;                              // what a dynamic schedule is asked with; null for another
+  EvalRecords eval;
+  bool eval_open = false;  // an evaluation that is due at this step was not made: a stop came first
+
+  Json to_json() const;
+  static TrainState from_json(const Json& json);
+};
+
+}  // namespace tycho

@@ -1,0 +1,395 @@
+// The loop. Read fit() and step() first; the rest serves them.
+#include "trainer/loop/trainer.h"
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "trainer/base/error.h"
+#include "trainer/base/field_types.h"
+#include "trainer/base/philox.h"
+#include "trainer/device/device.h"
+#include "trainer/kernels/host_copies.h"
+#include "trainer/loop/micro_batches.h"
+#include "trainer/loop/replica_check.h"
+#include "trainer/metrics/format.h"
+#include "trainer/parallel/gather_texts.h"
+
+namespace tycho {
+namespace {
+
+constexpr int64_t kCompareEvery = 100;  // steps between two looks at all tensors
+
+double peak_lr(const OptimizerConfig& config) {
+  return std::visit([](const auto& kind) { return kind.lr; }, config.value);
+}
+
+FlatUnit::Use training_use(MasterWeights master) {
+  switch (master) {
+    case MasterWeights::kFp32: return FlatUnit::Use::kTrain;
+    case MasterWeights::kNone: return FlatUnit::Use::kTrainInPlace;
+    case MasterWeights::kStochastic: return FlatUnit::Use::kTrainStochastic;
+  }
+  return FlatUnit::Use::kTrain;
+}
+
+/// What came of the newest save, which rank 0 writes: null while it is written, what ckpt_saved tells when it
+/// is durable, and {} when it failed. Collective.
+Json outcome_on_all_ranks(Communicator& world, Saver& saver) {
+  std::string mine;
+  if (world.rank() == 0 && !saver.in_flight()) {
+    const std::optional<CheckpointInfo> saved = saver.take_saved();
+    mine = saved ? Json{{"tag", saved->tag},
+                        {"path", saved->path},
+                        {"bytes", saved->num_bytes},
+                        {"saved_step", saved->step},
+                        {"seconds", saver.write_s()}}
+                       .dump()
+                 : "{}";
+  }
+  const std::string all = gather_texts(world, mine).front();
+  return all.empty() ? Json() : parse_json(all, "checkpoint");
+}
+
+[[noreturn]] void stop_diverged(const TrainState& state, const std::string& what) {
+  fail(ExitCode::kNumerics,
+       "[trainer] {} at step {}: training has diverged and stops before it spoils the weights. Checkpoints "
+       "are untouched; go on from one with a lower optimizer.lr, a longer scheduler.t_warmup or a tighter "
+       "clip.norm, or leave such steps out with guard.action = \"skip\"",
+       what, state.step + 1);
+}
+
+}  // namespace
+
+int Trainer::fit() {
+  const auto start = std::chrono::steady_clock::now();
+  announce(Event::kFitStart);
+  if (config_.eval.first && state_.step == 0) state_.eval_open = true;
+  go_on();
+  compare_ranks();
+  try {
+    if (state_.eval_open) settle_step();
+    advance(info_.total_steps);
+    profiler_.end();
+    announce_signal();
+    announce(Event::kFitEnd, {{"reason", finished() ? "done" : stop_reason_}});
+    boundary();
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kRecipe) throw;
+    const bool together = std::exchange(failed_together_, false);
+    save_now();
+    failed_together_ = together;
+    throw Error(std::string(error.what()) + ". The run stopped with a checkpoint", error.code());
+  }
+  if (state_.step > info_.first_step || !save_tags_.empty()) save_now();
+  wait_for_save();
+  hooks_.report_costs(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  return finished() ? 0 : signal_;
+}
+
+void Trainer::go_on() {
+  stop_reason_.clear();
+  signal_ = first_signal(context_.world, context_.stop);
+}
+
+void Trainer::advance(int64_t until_step) {
+  while (state_.step < until_step && going_on()) {
+    step();
+    if (due(config_.eval.every) || finished()) state_.eval_open = true;
+    between_steps(due(config_.ckpt.every) && !finished());
+  }
+}
+
+void Trainer::between_steps(bool save_due) {
+  settle_step();
+  compare_ranks();
+  if (save_due || !save_tags_.empty()) save_wanted();
+  context_.saver.poll();
+  announce_saved();
+  wait_while_paused();
+  throughput_.add_pause(context_.saver.take_pause_s());
+}
+
+void Trainer::compare_ranks() {
+  if (!context_.paranoid) return;
+  failed_together_ = true;  // should they differ
+  require_same_facts(context_.world, state_facts(state_, now_, lr_at(state_.step)), state_.step);
+  if (!std::exchange(compared_, true) || state_.step % kCompareEvery == 0 || finished())
+    require_same_facts(context_.world, tensor_facts(units_->owned(), *optimizer_), state_.step);
+  failed_together_ = false;
+}
+
+// The boundary between two steps: what was asked for, and an evaluation that is due, which may ask for more.
+void Trainer::settle_step() {
+  boundary();
+  if (!state_.eval_open || signal_ != 0) return;
+  if (evaluate() || evaluators_.empty()) state_.eval_open = false;
+  boundary();
+}
+
+void Trainer::step() {
+  const ProfiledStep profiled(profiler_, state_.step + 1);
+  const auto start = std::chrono::steady_clock::now();
+  if (state_.data.sample == 0) announce(Event::kEpochStart);
+  announce(Event::kBatchStart,
+           {{"batch", {{"sequences", global_batch_sequences(config_)}, {"seq_len", config_.seq_len}}}});
+  const Batch batch = next_batch();          // a pure function of (recipe, step)
+  const float weight = token_weight(batch);  // exact mean over the valid tokens of micro-batches and ranks
+  Tensor loss_sum = at::zeros({1}, at::TensorOptions().dtype(at::kDouble).device(context_.device));
+  accumulate(batch, weight, loss_sum);
+  units_->finish();
+  const GradNorm norm = clipped();
+  context_.world.all_reduce(loss_sum);
+
+  // The one place of a step where the host waits for the device.
+  const Tensor numbers_2 = at::stack({loss_sum, norm.norm_1.to(at::kDouble)}).cpu();
+  context_.world.check();
+  const double loss = numbers_2.const_data_ptr<double>()[0] * weight;
+  const double grad_norm = numbers_2.const_data_ptr<double>()[1];
+  announce(Event::kGradsReady, Json::object(), grad_norm);
+  hooks_.factor(state_.step, last_step_);
+  const double lr = lr_at(state_.step);
+  if (may_update(loss, grad_norm)) {
+    const Range range("optimizer");
+    clip_in_place(now_.clip, units_->owned(), rules_);
+    optimizer_->step(lr, state_.step + 1 - state_.skipped, norm.scale_1);
+  }
+
+  const int64_t epoch = state_.data.epoch;
+  state_.step += 1;
+  state_.samples += batch.num_sequences * context_.world.size();
+  state_.tokens += batch.num_sequences * batch.seq_len * context_.world.size();
+  state_.data = data_->cursor();
+  state_.controls.expire(state_.step);
+  record(batch, loss, lr, grad_norm,
+         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  announce(Event::kBatchEnd);
+  if (state_.data.epoch != epoch) announce(Event::kEpochEnd, {{"ended", epoch}});
+}
+
+Batch Trainer::next_batch() {
+  const Range range("data wait");
+  return data_->next();
+}
+
+GradNorm Trainer::clipped() {
+  const Range range("gradient norm");
+  return clip_gradients(now_.clip, trained_grads_);
+}
+
+void Trainer::accumulate(const Batch& batch, float weight, Tensor& loss_sum) {
+  const auto& device = context_.device;
+  const Tensor weight_1 = at::full({1}, weight, at::TensorOptions().dtype(at::kFloat).device(device));
+  const MicroBatch all = {.tokens_N = numbers_on(device, batch.tokens),
+                          .targets_N = numbers_on(device, batch.targets),
+                          .documents_N = numbers_on(at::kCPU, batch.documents)};
+  const bool look = hooks_.wants(Event::kAfterForward, state_.step + 1);
+  for (int64_t b = 0; b < batch.num_sequences; b += micro_shape_.batch) {
+    MicroBatch micro = micro_batch(all, b, batch.num_sequences);
+    const int64_t sequences = std::min(micro_shape_.batch, batch.num_sequences - b);
+    if (look && micro.last)
+      micro.after_forward = [this, tokens = sequences * batch.seq_len] {
+        announce(Event::kAfterForward, {{"activations", stream_statistics(tokens)}});
+      };
+    loss_sum += model_.forward_backward(micro, weight_1);
+  }
+}
+
+// Of the stream before each block and after the last one, over the first tokens of the micro-batch.
+Json Trainer::stream_statistics(int64_t num_tokens) {
+  Json list = Json::array();
+  for (int64_t i = 0; i <= model_.layout().num_blocks; ++i) {
+    const Tensor stream = model_.stream(i).narrow(0, 0, num_tokens).to(at::kFloat);
+    list.push_back(
+        {{"rms", stream.square().mean().sqrt().item<double>()}, {"max", stream.abs().max().item<double>()}});
+  }
+  return list;
+}
+
+void Trainer::announce(Event event, Json facts, double grad_norm) {
+  in_step_ = event == Event::kBatchStart || event == Event::kAfterForward || event == Event::kGradsReady;
+  const struct Reset {
+    bool& flag;
+    ~Reset() { flag = false; }
+  } reset{in_step_};
+  if (!hooks_.wants(event, recorded_step())) return;
+  const Range range("callbacks of ", enum_name(event));
+  StepMetrics metrics = metrics_now();
+  if (grad_norm >= 0) metrics.grad_norm = grad_norm;
+  hooks_.announce(event_info(event, metrics, std::move(facts)));
+}
+
+// Of the newest step; of none but what is counted before this process made one.
+StepMetrics Trainer::metrics_now() const {
+  if (last_step_) return *last_step_;
+  StepMetrics metrics;
+  metrics.step = state_.step, metrics.tokens = state_.tokens, metrics.samples = state_.samples,
+  metrics.epoch = state_.data.epoch;
+  return metrics;
+}
+
+EventInfo Trainer::event_info(Event event, const StepMetrics& metrics, Json facts) const {
+  return {event, metrics, info_, &state_.eval, std::move(facts)};
+}
+
+void Trainer::announce_saved() {
+  if (!save_open_) return;
+  const Json outcome = outcome_on_all_ranks(context_.world, context_.saver);
+  if (outcome.is_null()) return;
+  save_open_ = false;
+  if (outcome.empty()) return;
+  saved_step_ = outcome.at("saved_step");
+  announce(Event::kCkptSaved, outcome);
+}
+
+void Trainer::wait_for_save() {
+  context_.saver.wait(/*last=*/true);
+  announce_saved();
+}
+
+void Trainer::announce_signal() {
+  if (signal_ != 0) announce(Event::kSignal, {{"kind", std::string("SIG") + sigabbrev_np(signal_)}});
+}
+
+// All ranks see the same two numbers, so they decide alike.
+bool Trainer::may_update(double loss, double grad_norm) {
+  const bool finite = std::isfinite(loss) && std::isfinite(grad_norm);
+  if (finite && grad_norm <= config_.guard.max_grad_norm.value_or(grad_norm)) {
+    state_.skipped_in_a_row = 0;
+    return true;
+  }
+  std::string what = fmt::format("loss {} and gradient norm {}", exact_text(loss), exact_text(grad_norm));
+  if (finite) what += fmt::format(", above guard.max_grad_norm = {},", *config_.guard.max_grad_norm);
+  failed_together_ =
+      config_.guard.action == GuardAction::kStop || state_.skipped_in_a_row + 1 > config_.guard.max_skips;
+  if (config_.guard.action == GuardAction::kStop) stop_diverged(state_, what);
+  if (failed_together_)
+    stop_diverged(state_, fmt::format("{} after {} skipped steps in a row", what, state_.skipped_in_a_row));
+  ++state_.skipped;
+  ++state_.skipped_in_a_row;
+  context_.reporter.event("warning", fmt::format("step {} skipped: {}", state_.step + 1, what),
+                          {{"step", state_.step + 1}, {"skipped", state_.skipped}});
+  announce(Event::kError, {{"message", what}});
+  return false;
+}
+
+Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext context)
+    : config_(config),
+      now_(config),
+      info_(info),
+      context_(std::move(context)),
+      micro_shape_{micro_batch_sequences(config, context_.world.size()), config.seq_len},
+      rules_(param_rules(config.optimizer, config.param_groups, model_layout(config.model).units)),
+      units_(make_unit_store(
+          make_units(with_frozen(model_layout(config.model).units, rules_), compute_dtype(config.precision),
+                     context_.device, training_use(config.master_weights)),
+          context_.world)),
+      model_(config.model, *units_, micro_shape_, compute_dtype(config.precision), context_.device,
+             config.recompute),
+      optimizer_(
+          make_optimizer(config.optimizer, units_->owned(), rules_, static_cast<uint64_t>(config.seed))),
+      trained_grads_(trained_grads(units_->owned(), rules_)),
+      schedule_(make_schedule(config, info.total_steps, info.num_samples)),
+      throughput_(info),
+      profiler_(config.profile, {info.run_dir + "/profile", context_.world.rank(), !context_.device.is_cpu()},
+                context_.reporter),
+      hooks_(config_, info_, context_.callbacks, context_.world, context_.local_rank, context_.reporter) {}
+
+double Trainer::lr_at(int64_t steps_done) const {
+  return state_.controls.lr_of(scheduled_lr(steps_done), steps_done);
+}
+
+double Trainer::scheduled_lr(int64_t steps_done) const {
+  return peak_lr(now_.optimizer) * schedule_factor(schedule_, steps_done) * hooks_.last_factor();
+}
+
+float Trainer::token_weight(const Batch& batch) {
+  Tensor tokens_1 =
+      at::full({1}, static_cast<double>(batch.valid_tokens), at::TensorOptions().dtype(at::kDouble));
+  context_.world.all_reduce(tokens_1);
+  return static_cast<float>(1.0 / tokens_1.item<double>());
+}
+
+MicroBatch Trainer::micro_batch(const MicroBatch& whole, int64_t first_sequence, int64_t num_sequences) {
+  MicroBatch micro = cut_micro_batch(whole, micro_shape_, first_sequence, num_sequences);
+  // The ranks of a world drop different elements of their different sequences.
+  micro.dropout_key =
+      stream_key(static_cast<uint64_t>(config_.seed),
+                 fmt::format("dropout {} {} {}", state_.step, context_.world.rank(), first_sequence));
+  return micro;
+}
+
+void Trainer::record(const Batch& batch, double loss, double lr, double grad_norm, double step_s) {
+  throughput_.add_step(batch.num_sequences * batch.seq_len * context_.world.size(), step_s);
+  StepMetrics metrics;
+  metrics.step = state_.step;
+  metrics.tokens = state_.tokens;
+  metrics.samples = state_.samples;
+  metrics.epoch = state_.data.epoch;
+  metrics.loss = loss;
+  metrics.lr = lr;
+  metrics.grad_norm = grad_norm;
+  metrics.step_s = step_s;
+  metrics.data_wait_s = batch.wait_s;
+  metrics.memory_bytes = peak_memory_bytes(context_.device);
+  throughput_.fill(metrics);
+  last_step_ = metrics;
+  context_.reporter.step(metrics, due(now_.log.every) || finished());
+}
+
+void Trainer::record_metric(const std::string& name, double value) {
+  if (context_.world.rank() == 0) return context_.reporter.metric(recorded_step(), name, value);
+  hooks_.record_metric(recorded_step(), name, value);
+}
+
+void Trainer::record_event(const std::string& kind, const std::string& text, const Json& facts) {
+  if (context_.world.rank() == 0) return context_.reporter.event(kind, text, facts);
+  hooks_.record_event(kind, text, facts);
+}
+
+void Trainer::save(const std::string& tag) {
+  const Range range("checkpoint");
+  CheckpointMeta meta = context_.checkpoint;
+  meta.step = state_.step;
+  hooks_.save_state(state_, last_step_);
+  meta.train_state = state_.to_json();
+  meta.tag = tag;
+  context_.saver.save(std::move(meta), units_->owned(), *optimizer_);
+  save_open_ = true;
+}
+
+// One checkpoint for each tag that was asked for, and one without when there is none.
+void Trainer::save_wanted() {
+  std::vector<std::string> tags = std::exchange(save_tags_, {});
+  std::sort(tags.begin(), tags.end());
+  tags.erase(std::unique(tags.begin(), tags.end()), tags.end());
+  if (tags.empty()) tags.emplace_back();
+  for (const std::string& tag : tags) save(tag);
+}
+
+void Trainer::save_now() {
+  context_.saver.wait(/*last=*/false);
+  announce_saved();
+  if (saved_step_ != state_.step || !save_tags_.empty()) save_wanted();
+  wait_for_save();
+}
+
+double Trainer::steps_of(const Duration& length) const {
+  return in_steps(length, config_, info_.total_steps, info_.num_samples);
+}
+
+// True at the steps where a whole multiple of `every` is passed.
+bool Trainer::due(const std::optional<Duration>& every) const {
+  if (!every) return false;
+  const double steps = std::max(1.0, steps_of(*every));
+  return std::floor(static_cast<double>(state_.step) / steps) >
+         std::floor(static_cast<double>(state_.step - 1) / steps);
+}
+
+}  // namespace tycho

@@ -1,0 +1,171 @@
+// Trains: the loop, and the state that it advances.
+#pragma once
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "trainer/config/schedule.h"
+#include "trainer/config/train_config.h"
+#include "trainer/data/loader/loader.h"
+#include "trainer/eval/evaluate.h"
+#include "trainer/loop/hooks.h"
+#include "trainer/loop/saver.h"
+#include "trainer/loop/train_state.h"
+#include "trainer/metrics/throughput.h"
+#include "trainer/models/model.h"
+#include "trainer/optim/grad_clip.h"
+#include "trainer/optim/optimizer.h"
+#include "trainer/optim/segments.h"
+#include "trainer/parallel/communicator.h"
+#include "trainer/profiler/profiler.h"
+
+namespace tycho {
+
+/// What training gets from outside; all of it outlives the trainer.
+struct TrainerContext {
+  at::Device device = at::kCPU;
+  Communicator& world;  // every rank trains on its own sequences
+  Reporter& reporter;
+  Saver& saver;
+  CheckpointMeta checkpoint;            // what every checkpoint records besides step and state
+  const std::atomic<int>& stop;         // number of the signal that asked for a stop, or 0
+  CallbackSource* callbacks = nullptr;  // null: none of the recipe's run
+  int local_rank = 0;                   // of this process on its machine
+  bool paranoid = false;                // compare_ranks()
+};
+
+/// Owned by one thread. Construction takes all memory; nothing is read or drawn yet.
+class Trainer {
+ public:
+  Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext context);
+
+  /// First weights from the seed, or those that the recipe names; step 0.
+  void initialise();
+  /// All state from the first of these checkpoints that can be read whole (resume.h); returns that one.
+  CheckpointInfo resume(const std::vector<CheckpointInfo>& candidates);
+  /// All state of a checkpoint of this model, which was verified, instead of what there is now.
+  void load(const CheckpointInfo& info);
+
+  /// Trains until max_duration or a stop, and saves at the end. Returns the signal that stopped it, or 0.
+  int fit();
+  /// Trains until so many steps are done, the run's end or a stop; evaluates and saves when it is due.
+  void advance(int64_t until_step);
+  /// One optimizer step.
+  void step();
+  /// The boundary between two steps: does what was commanded, evaluates when that is due, and saves when
+  /// `save_due`.
+  void between_steps(bool save_due);
+  /// A command for the next boundary, checked (make_command).
+  void queue(Command command) { hooks_.queue(std::move(command)); }
+  bool has_queued() const { return hooks_.has_queued(); }
+  /// What callbacks record on this rank: reported here on rank 0, else by it after the next boundary.
+  /// Metrics belong to recorded_step().
+  void record_metric(const std::string& name, double value);
+  void record_event(const std::string& kind, const std::string& text, const Json& facts);
+  /// The step that is running while its batch_start, after_forward or grads_ready is announced; else the
+  /// newest that is done.
+  int64_t recorded_step() const { return state_.step + (in_step_ ? 1 : 0); }
+  /// Forgets that a command stopped the run, or a signal that is not there any more. Collective.
+  void go_on();
+  /// No end and no stop is reached.
+  bool going_on() const { return !finished() && signal_ == 0 && stop_reason_.empty(); }
+  /// The loss on the sets of eval_data now; nothing without any, or when it was stopped. With a name, that of
+  /// one of several sets: a look, which callbacks do not hear of and state() does not remember. Throws Error
+  /// (kUsage) for a name that is not there.
+  std::optional<EvalResults> evaluate(const std::string& only = "");
+  /// Saves what there is now, unless that was done, and waits until it is written.
+  void save_now();
+
+  const TrainState& state() const { return state_; }
+  /// Why a command stopped the run, or "".
+  const std::string& stop_reason() const { return stop_reason_; }
+  /// Whether what failed since forget_failure() failed on all ranks at the same place: none waits for
+  /// another.
+  bool failed_together() const { return failed_together_; }
+  void forget_failure() { failed_together_ = false; }
+  /// At the end of the run, or where this process was told to leave it.
+  bool finished() const { return state_.step >= info_.until_step.value_or(info_.total_steps); }
+  /// None before the first step of this process.
+  const std::optional<StepMetrics>& last_step() const { return last_step_; }
+  /// As commands have changed it.
+  const TrainConfig& config() const { return now_; }
+  const ParamRules& rules() const { return rules_; }
+  UnitStore& units() { return *units_; }
+  Profiler& profiler() { return profiler_; }
+  /// Learning rate of the step that follows `steps_done` steps, as far as it is known now.
+  double lr_at(int64_t steps_done) const;
+  /// The same without what commands pin and scale.
+  double scheduled_lr(int64_t steps_done) const;
+  /// Another reader of the training data.
+  std::unique_ptr<DataLoader> loader_at(const DataCursor& cursor) const;
+
+ private:
+  void take_state(const CheckpointInfo& loaded);
+  void open_data();
+  void announce(Event event, Json facts = Json::object(), double grad_norm = -1);
+  StepMetrics metrics_now() const;
+  EventInfo event_info(Event event, const StepMetrics& metrics, Json facts = Json::object()) const;
+  void announce_saved();
+  void wait_for_save();
+  void announce_signal();
+  /// Collective: applies what callbacks and operators asked for. Throws Error (kRecipe) when one is to stop
+  /// the run.
+  void boundary(int wait_ms = 0);
+  void wait_while_paused();
+  void apply(const Command& command);
+  /// Makes `controls` hold from the next step on; throws Error (kRecipe) and changes nothing when they
+  /// cannot.
+  void take_effect(Controls controls);
+  void remake_optimizer(const TrainConfig& changed);
+  void settle_step();
+  /// Collective, when `paranoid`: what ranks have in common is alike. Their tensors are read before the first
+  /// step of this process, then every hundred steps, and at the end. Throws Error (kTopology) that names what
+  /// is not.
+  void compare_ranks();
+  Batch next_batch();
+  GradNorm clipped();
+  void accumulate(const Batch& batch, float weight, Tensor& loss_sum);
+  Json stream_statistics(int64_t num_tokens);
+  float token_weight(const Batch& batch);
+  std::optional<EvalResult> evaluate_set(const std::string& name, Evaluator& evaluator);
+  void report_eval(const std::string& name, const EvalResult& result);
+  void record_figures(const std::string& prefix, const EvalResult& result);
+  bool may_update(double loss, double grad_norm);
+  MicroBatch micro_batch(const MicroBatch& whole, int64_t first_sequence, int64_t num_sequences);
+  void record(const Batch& batch, double loss, double lr, double grad_norm, double step_s);
+  void save(const std::string& tag);
+  void save_wanted();
+  bool due(const std::optional<Duration>& every) const;
+  double steps_of(const Duration& length) const;
+
+  TrainConfig config_;  // the recipe
+  TrainConfig now_;     // as commands have changed it
+  RunInfo info_;
+  TrainerContext context_;
+  BatchShape micro_shape_;
+  ParamRules rules_;
+  std::unique_ptr<UnitStore> units_;
+  Model model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::vector<Tensor> trained_grads_;
+  std::unique_ptr<DataLoader> data_;
+  std::map<std::string, Evaluator> evaluators_;  // of eval_data
+  Schedule schedule_;
+  Throughput throughput_;
+  Profiler profiler_;
+  Hooks hooks_;
+  TrainState state_;
+  std::optional<StepMetrics> last_step_;
+  std::vector<std::string> save_tags_;  // checkpoints that commands asked for at this boundary
+  std::string stop_reason_;
+  bool in_step_ = false;  // an event of a step that is not done yet is announced
+  bool paused_ = false;
+  bool failed_together_ = false;
+  int signal_ = 0;                     // that all ranks agreed to stop for, or 0
+  bool compared_ = false;              // tensors, in this process
+  bool save_open_ = false;             // a checkpoint was begun, and not all ranks know what came of it
+  std::optional<int64_t> saved_step_;  // of the newest checkpoint of this process
+};
+
+}  // namespace tycho

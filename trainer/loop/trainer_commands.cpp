@@ -1,0 +1,138 @@
+// What commands do to a trainer. Every rank applies the same ones at the same step boundary.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "trainer/base/error.h"
+#include "trainer/loop/trainer.h"
+#include "trainer/loop/with_controls.h"
+
+namespace tycho {
+namespace {
+
+/// An argument of a command, or nothing when it was left out.
+template <class T>
+std::optional<T> argument(const Command& command, const char* name) {
+  if (!command.arguments.contains(name)) return std::nullopt;
+  return command.arguments.at(name).get<T>();
+}
+
+std::string text_argument(const Command& command, const char* name) {
+  return argument<std::string>(command, name).value_or("");
+}
+
+}  // namespace
+
+void Trainer::boundary(int wait_ms) {
+  const StepMetrics now = metrics_now();
+  const Agreement agreed = hooks_.boundary(event_info(Event::kBatchEnd, now), wait_ms, context_.stop);
+  signal_ = agreed.signal;
+  for (const Command& command : agreed.commands) {
+    try {
+      apply(command);
+      context_.reporter.event("command", fmt::format("{} by {}", command_text(command), command.by),
+                              {{"step", state_.step}, {"command", command_json(command)}});
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::kRecipe) throw;
+      context_.reporter.event(
+          "warning", fmt::format("{} by {} was refused: {}", command_text(command), command.by, error.what()),
+          {{"step", state_.step}, {"command", command_json(command)}});
+    }
+  }
+  failed_together_ = !agreed.failure.empty();
+  if (failed_together_)
+    fail(ExitCode::kRecipe, "[callback] {}; on_error = \"warn\" or \"disable\" lets training go on",
+         agreed.failure);
+}
+
+// Operators may look, evaluate and save while training stands still.
+void Trainer::wait_while_paused() {
+  constexpr int kWait_ms = 50;
+  if (!paused_) return;
+  const auto start = std::chrono::steady_clock::now();
+  context_.reporter.event(
+      "pause", fmt::format("paused after step {}; `tycho ctl {} resume` goes on", state_.step, info_.run_dir),
+      {{"step", state_.step}});
+  while (paused_ && going_on()) {
+    boundary(kWait_ms);
+    if (state_.eval_open) settle_step();
+    if (!save_tags_.empty()) save_wanted();
+    context_.saver.poll();
+  }
+  throughput_.add_pause(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+}
+
+void Trainer::apply(const Command& command) {
+  const std::string& name = command.name;
+  Controls next = state_.controls;
+  if (name == "set_lr") {
+    next.lr = argument<double>(command, "lr");
+    next.lr_by = next.lr ? command.by : "";
+  } else if (name == "scale_lr") {
+    Controls::LrWindow window{command.arguments.at("factor").get<double>(), std::nullopt};
+    if (const std::string length = text_argument(command, "for_next"); !length.empty())
+      window.until = state_.step + static_cast<int64_t>(std::ceil(steps_of(Duration::parse(length))));
+    next.lr_windows.push_back(window);
+  } else if (name == "set_betas") {
+    next.betas = argument<std::array<double, 2>>(command, "betas");
+  } else if (name == "set_weight_decay") {
+    next.weight_decay = argument<double>(command, "weight_decay");
+  } else if (name == "set_clip") {
+    next.clip_norm = argument<double>(command, "norm");
+  } else if (name == "set_schedule") {
+    next.scheduler = command.arguments.value("scheduler", Json());
+  } else if (name == "set_log_every") {
+    const std::string every = text_argument(command, "every");
+    next.log_every = every.empty() ? std::nullopt : std::optional<Duration>(Duration::parse(every));
+  } else if (name == "enable" || name == "disable") {
+    hooks_.enable(text_argument(command, "callback"), name == "enable");
+  } else if (name == "skip_batches") {
+    for (int64_t i = 0; i < command.arguments.at("count").get<int64_t>(); ++i) data_->next();
+    state_.data = data_->cursor();
+  } else if (name == "save") {
+    save_tags_.push_back(text_argument(command, "tag"));
+  } else if (name == "eval") {
+    state_.eval_open = true;
+  } else if (name == "profile") {
+    const std::string active = text_argument(command, "active");
+    const double steps = active.empty() ? 1 : steps_of(Duration::parse(active));
+    profiler_.order(std::max<int64_t>(1, static_cast<int64_t>(std::ceil(steps))));
+  } else if (name == "stop") {
+    stop_reason_ = fmt::format("stopped by {}", command.by);
+    if (const std::string why = text_argument(command, "reason"); !why.empty()) stop_reason_ += ": " + why;
+  } else if (name == "pause" || name == "resume") {
+    paused_ = name == "pause";
+  }
+  take_effect(std::move(next));
+}
+
+void Trainer::take_effect(Controls controls) {
+  if (controls == state_.controls) return;
+  if (controls.clip_norm && config_.clip.by_element_or_row())
+    fail(ExitCode::kRecipe, "[trainer] set_clip sets clip.norm, and this run clips by clip.{}",
+         config_.clip.value ? "value" : "adaptive");
+  TrainConfig changed = with_controls(config_, controls);
+  Schedule schedule = make_schedule(changed, info_.total_steps, info_.num_samples);
+  const bool other_optimizer =
+      controls.betas != state_.controls.betas || controls.weight_decay != state_.controls.weight_decay;
+  if (other_optimizer) remake_optimizer(changed);
+  now_ = std::move(changed);
+  schedule_ = std::move(schedule);
+  state_.controls = std::move(controls);
+}
+
+// Segments are stretches of parameters with the same rule, so another rule makes them anew. The state waits
+// in host memory: a device would not hold two of them.
+void Trainer::remake_optimizer(const TrainConfig& changed) {
+  std::vector<Tensor> kept;
+  for (const StateBuffer& buffer : optimizer_->state())
+    kept.push_back(buffer.flat.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true));
+  optimizer_.reset();
+  rules_ = param_rules(changed.optimizer, changed.param_groups, model_layout(changed.model).units);
+  optimizer_ =
+      make_optimizer(changed.optimizer, units_->owned(), rules_, static_cast<uint64_t>(changed.seed));
+  const std::vector<StateBuffer> state = optimizer_->state();
+  for (size_t i = 0; i < kept.size(); ++i) state[i].flat.copy_(kept[i]);
+}
+
+}  // namespace tycho

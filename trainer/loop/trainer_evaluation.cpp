@@ -1,0 +1,95 @@
+// What a trainer does when an evaluation is due: passes over the sets, what it says of them, what it
+// remembers.
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "trainer/base/error.h"
+#include "trainer/base/nearest.h"
+#include "trainer/loop/trainer.h"
+#include "trainer/metrics/format.h"
+
+namespace tycho {
+namespace {
+
+/// The record with one more evaluation; the first of equals is the best.
+EvalRecord with(const EvalRecord* before, const EvalScore& score) {
+  if (before == nullptr) return {score, score};
+  const double best = before->best.loss;
+  return {score, score.loss < best || std::isnan(best) ? score : before->best};
+}
+
+EvalScore score_of(const EvalResult& result, int64_t step) {
+  return {result.loss, result.perplexity, result.tokens, step};
+}
+
+[[noreturn]] void fail_unknown(const std::string& name, const std::map<std::string, Evaluator>& evaluators) {
+  std::vector<std::string> known;
+  for (const auto& [one, evaluator] : evaluators) known.push_back(one);
+  fail(ExitCode::kUsage, "[eval] wanted a set of eval_data, given \"{}\"{}; there are {}", name,
+       did_you_mean(name, known), fmt::join(known, ", "));
+}
+
+}  // namespace
+
+std::optional<EvalResults> Trainer::evaluate(const std::string& only) {
+  if (evaluators_.empty()) return std::nullopt;
+  const auto found = evaluators_.find(only);
+  if (!only.empty() && found == evaluators_.end()) fail_unknown(only, evaluators_);
+  if (!only.empty() && evaluators_.size() > 1) {
+    const std::optional<EvalResult> result = evaluate_set(only, found->second);
+    if (!result) return std::nullopt;
+    return EvalResults{{only, *result}};
+  }
+  announce(Event::kEvalStart);
+  EvalResults results;
+  for (auto& [name, evaluator] : evaluators_) {
+    const std::optional<EvalResult> result = evaluate_set(name, evaluator);
+    if (!result) return std::nullopt;
+    results[name] = *result;
+  }
+  const EvalResult total = total_of(results);
+  if (results.size() > 1) report_eval("", total);
+  EvalRecords& records = state_.eval;
+  records.total = with(records.total ? &*records.total : nullptr, score_of(total, state_.step));
+  for (const auto& [name, result] : results) {
+    const auto before = records.sets.find(name);
+    records.sets[name] =
+        with(before == records.sets.end() ? nullptr : &before->second, score_of(result, state_.step));
+  }
+  announce(Event::kEvalEnd);
+  return results;
+}
+
+std::optional<EvalResult> Trainer::evaluate_set(const std::string& name, Evaluator& evaluator) {
+  const Range range("evaluation");
+  const auto start = std::chrono::steady_clock::now();
+  const std::optional<EvalResult> result = evaluator.evaluate(context_.stop);
+  throughput_.add_pause(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  if (result) report_eval(name, *result);
+  return result;
+}
+
+// A set by its name, or "" for all of them. The only set is the total too.
+void Trainer::report_eval(const std::string& name, const EvalResult& result) {
+  Json facts = eval_json(result);
+  if (!name.empty()) facts["name"] = name;
+  const bool is_total = name.empty() || evaluators_.size() == 1;
+  facts["total"] = is_total;
+  context_.reporter.event("eval",
+                          fmt::format("step {} evaluated{}{}: loss {}, perplexity {}, {} tokens in {:.1f} s",
+                                      state_.step, name.empty() ? "" : " on ", name, metric_text(result.loss),
+                                      metric_text(result.perplexity), result.tokens, result.seconds),
+                          facts);
+  if (is_total) record_figures("eval.", result);
+  if (!name.empty()) record_figures("eval." + name + ".", result);
+}
+
+// Points of curves like any other: tycho ctl RUN plot eval.loss.
+void Trainer::record_figures(const std::string& prefix, const EvalResult& result) {
+  context_.reporter.metric(state_.step, prefix + "loss", result.loss);
+  context_.reporter.metric(state_.step, prefix + "perplexity", result.perplexity);
+}
+
+}  // namespace tycho

@@ -1,0 +1,12 @@
+// The recipe as commands have changed it. Torch-free.
+#pragma once
+#include "trainer/callbacks/command.h"
+#include "trainer/config/train_config.h"
+
+namespace tycho {
+
+/// `recipe` with what `controls` says instead. Throws Error (kRecipe) for what the optimizer does not have,
+/// and for a schedule that does not fit.
+TrainConfig with_controls(const TrainConfig& recipe, const Controls& controls);
+
+}  // namespace tycho

@@ -1,0 +1,154 @@
+// Where a run begins: fresh, or at a checkpoint.
+#include "trainer/restore/resume.h"
+
+#include <fmt/ranges.h>
+
+#include <map>
+
+#include "trainer/base/error.h"
+#include "trainer/config/config_io.h"
+#include "trainer/parallel/gather_texts.h"
+#include "trainer/restore/unit_tensors.h"
+
+namespace tycho {
+namespace {
+
+// What keeps a checkpoint from being read whole, after units and optimizer were filled as far as that went;
+// "" when nothing does.
+std::string try_load(const CheckpointInfo& info, std::vector<FlatUnit>& units, Optimizer& optimizer) {
+  const CheckpointReader reader(info);
+  // Outside the try: older checkpoints are of the same model, and going back would hide the mistake.
+  check_fit(reader, units, &optimizer);
+  try {
+    load_tensors(reader, units, &optimizer);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUnusable) throw;
+    return error.what();
+  }
+  return "";
+}
+
+// Keys that are younger than the checkpoint get the values that it was trained with.
+Json with_todays_keys(const Json& checkpoint_recipe) {
+  try {
+    return config_to_json(read_config_or_fail(checkpoint_recipe));
+  } catch (const Error&) {  // rules are younger, too
+    return checkpoint_recipe;
+  }
+}
+
+}  // namespace
+
+const std::vector<std::string> kNotTrained = {"run_name",  "run_dir", "resume", "threads", "device",
+                                              "eval_data", "eval",    "log",    "ckpt",    "profile"};
+const std::vector<std::string> kOfTheProcess = {"run_name", "run_dir", "resume", "threads",
+                                                "device",   "log",     "ckpt",   "profile"};
+
+std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const std::string& run_dir) {
+  if (config.resume == "none") return {};
+  if (config.resume != "auto") return {find_checkpoint(config.resume)};
+  std::vector<std::string> broken;
+  std::vector<CheckpointInfo> checkpoints = list_checkpoints(run_dir + "/checkpoints", &broken);
+  // A first save that was killed leaves a folder without COMMIT: nothing was lost, so that alone is a fresh
+  // start.
+  if (checkpoints.empty() && !broken.empty())
+    fail(ExitCode::kUnusable,
+         "[resume] {} has checkpoints, and none can be read:\n  {}\nRepair or remove them, name another one "
+         "with resume=PATH, or start over with resume=none",
+         run_dir, fmt::join(broken, "\n  "));
+  for (const std::string& line : broken) checkpoints.front().warnings.push_back("left out " + line);
+  return checkpoints;
+}
+
+std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const std::string& run_dir,
+                                              Communicator& world) {
+  std::vector<CheckpointInfo> candidates;
+  Json paths = Json::array();
+  together(world, [&] {
+    if (world.rank() == 0) candidates = resume_candidates(config, run_dir);
+  });
+  for (const CheckpointInfo& info : candidates) paths.push_back(info.path);
+  // Folders of a shared file system may show themselves to other machines a moment later.
+  const Json agreed = parse_json(gather_texts(world, paths.dump()).front(), "resume");
+  together(world, [&] {
+    if (world.rank() == 0) return;
+    for (const Json& path : agreed) candidates.push_back(find_checkpoint(path));
+  });
+  return candidates;
+}
+
+void require_same_checkpoint(Communicator& world, const CheckpointInfo& loaded) {
+  const std::vector<std::string> all = gather_texts(world, loaded.path);
+  for (size_t r = 1; r < all.size(); ++r)
+    if (all[r] != all[0])
+      fail(ExitCode::kUnusable,
+           "[resume] rank 0 went on from {}, and rank {} could not read that and took {}: repair or remove "
+           "the newer one, or name one with resume=PATH",
+           all[0], r, all[r]);
+}
+
+CheckpointInfo load_newest(const std::vector<CheckpointInfo>& candidates, std::vector<FlatUnit>& units,
+                           Optimizer& optimizer, Reporter& reporter) {
+  std::string failures;
+  for (const CheckpointInfo& info : candidates) {
+    for (const std::string& warning : info.warnings)
+      reporter.event("warning", warning, {{"step", info.step}, {"path", info.path}});
+    const std::string failure = try_load(info, units, optimizer);
+    if (failure.empty()) return info;
+    failures += "\n  " + failure;
+    reporter.event("warning", fmt::format("step {} cannot be read, going back: {}", info.step, failure),
+                   {{"step", info.step}, {"path", info.path}});
+  }
+  fail(ExitCode::kUnusable,
+       "[resume] no checkpoint can be read:{}\nName another one with resume=PATH, or start over with "
+       "resume=none",
+       failures);
+}
+
+std::string recipe_changes(const Json& checkpoint_recipe, const Json& recipe,
+                           const std::vector<std::string>& without) {
+  const auto what_matters = [&](Json json) {
+    for (const std::string& key : without) json.erase(key);
+    return json;
+  };
+  std::string table;
+  for (const ConfigDifference& difference :
+       diff_configs(what_matters(with_todays_keys(checkpoint_recipe)), what_matters(recipe)))
+    table += fmt::format("\n  {:<28} {} -> {}", difference.path, difference.old_value, difference.new_value);
+  return table;
+}
+
+std::string route_changes(const Json& checkpoint_route, const Json& route) {
+  if (!checkpoint_route.is_object()) return "";
+  std::map<std::string, std::pair<std::string, std::string>> lines;
+  for (const auto& [name, value] : checkpoint_route.items()) lines[name].first = value.get<std::string>();
+  for (const auto& [name, value] : route.items()) lines[name].second = value.get<std::string>();
+  std::string table;
+  for (const auto& [name, values] : lines) {
+    const auto& [before, now] = values;
+    if (before != now)
+      table +=
+          fmt::format("\n  {:<10} {} -> {}", name, before.empty() ? "-" : before, now.empty() ? "-" : now);
+  }
+  return table;
+}
+
+void report_resume(const CheckpointInfo& checkpoint, const Json& recipe, const Json& route,
+                   Reporter& reporter) {
+  const std::string conflicts = recipe_changes(checkpoint.manifest.at("recipe"), recipe, kNotTrained);
+  reporter.event("resume", fmt::format("resumed from step {} ({})", checkpoint.step, checkpoint.path),
+                 {{"step", checkpoint.step}, {"path", checkpoint.path}});
+  if (!conflicts.empty())
+    reporter.event("warning",
+                   "the recipe differs from the checkpoint's (checkpoint -> recipe, which wins):" + conflicts,
+                   {{"step", checkpoint.step}});
+  const Json before = checkpoint.manifest.value("route", Json());
+  if (const std::string changes = route_changes(before, route); !changes.empty())
+    reporter.event("warning",
+                   "the route has changed since the checkpoint, so bits may differ from an uninterrupted "
+                   "run's (checkpoint -> now):" +
+                       changes,
+                   {{"step", checkpoint.step}, {"route", route}, {"checkpoint_route", before}});
+}
+
+}  // namespace tycho

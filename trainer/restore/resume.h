@@ -1,0 +1,50 @@
+// Where a run begins: fresh, or at a checkpoint.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/config/train_config.h"
+#include "trainer/metrics/reporter.h"
+#include "trainer/optim/optimizer.h"
+#include "trainer/parallel/communicator.h"
+#include "trainer/units/flat_unit.h"
+
+namespace tycho {
+
+/// Checkpoints that a run may begin from, best first; empty for a fresh start.
+/// resume = auto: those of the run folder. Folders without a readable checkpoint where some are expected are
+/// an Error (kUnusable), never a fresh start. none: nothing. A path: that checkpoint alone. Those that were
+/// left out as damaged are in the first one's warnings.
+std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const std::string& run_dir);
+/// The same for ranks: what rank 0 finds, by all. Collective.
+std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const std::string& run_dir,
+                                              Communicator& world);
+/// Throws Error (kUnusable) on every rank when one went on from another checkpoint, since it could not read a
+/// newer one. Collective.
+void require_same_checkpoint(Communicator& world, const CheckpointInfo& loaded);
+
+/// Fills units and optimizer from the first of `candidates` (one or more) whose every byte is right, and
+/// returns it. Loading is the check: bytes are read once. One that cannot be read is reported, and the next
+/// overwrites all that it left behind. Throws Error (kUnusable) when none can be read, and at once for one of
+/// another model.
+CheckpointInfo load_newest(const std::vector<CheckpointInfo>& candidates, std::vector<FlatUnit>& units,
+                           Optimizer& optimizer, Reporter& reporter);
+
+/// Keys that training does not depend on, and those of them that say nothing of what a run is to give.
+extern const std::vector<std::string> kNotTrained, kOfTheProcess;
+/// What differs between the recipe of a checkpoint and this one but for keys `without`, as a table for
+/// people; "" when nothing does. The recipe wins for everything but the state itself.
+std::string recipe_changes(const Json& checkpoint_recipe, const Json& recipe,
+                           const std::vector<std::string>& without);
+
+/// What differs between the route that a checkpoint was computed by and this one (compute_route), as a table
+/// for people; "" when nothing does, or when the checkpoint does not say.
+std::string route_changes(const Json& checkpoint_route, const Json& route);
+
+/// Tells the run's record and display where it goes on, how the recipe differs from the checkpoint's, and
+/// whether other instructions or libraries compute it from here on.
+void report_resume(const CheckpointInfo& checkpoint, const Json& recipe, const Json& route,
+                   Reporter& reporter);
+
+}  // namespace tycho

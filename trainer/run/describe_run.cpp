@@ -1,0 +1,52 @@
+// What a run is, before its first step.
+#include "trainer/run/describe_run.h"
+
+#include <cmath>
+
+#include "trainer/base/duration.h"
+#include "trainer/data/loader/open_rows.h"
+#include "trainer/device/device.h"
+#include "trainer/layout/model_layout.h"
+#include "trainer/metrics/device_peak.h"
+#include "trainer/run/run_data.h"
+
+namespace tycho {
+namespace {
+
+/// The step of request.until; nothing when the run goes to its end.
+std::optional<int64_t> until_step(const TrainConfig& config, const RunRequest& request, const RunInfo& info) {
+  if (request.until.empty()) return {};
+  const double steps = in_steps(Duration::parse(request.until), config, info.total_steps, info.num_samples);
+  const auto step = static_cast<int64_t>(std::ceil(steps));
+  return step < info.total_steps ? std::optional(std::max<int64_t>(step, 1)) : std::nullopt;
+}
+
+}  // namespace
+
+RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const at::Device& device,
+                     const std::string& run_dir) {
+  const ModelLayout layout = model_layout(config.model);
+  RunInfo info;
+  info.run_name = config.run_name;
+  info.run_dir = run_dir;
+  info.device = device_name(device);
+  info.precision = config.precision == Precision::kBf16 ? "bf16" : "fp32";
+  info.recipe_hash = request.recipe_hash;
+  info.pins = request.pins;
+  info.show = config.log.show;
+  info.num_samples =
+      count_samples(config.train_data, {config.seq_len, config.model.vocab_size(), config.tokenizer});
+  info.total_steps = total_steps(config, info.num_samples);
+  info.total_tokens = info.total_steps * global_batch_sequences(config) * config.seq_len;
+  info.until_step = until_step(config, request, info);
+  info.num_params = layout.num_params();
+  info.device_memory_bytes = device_memory_bytes(device);
+  info.flops_per_token_full = layout.flops_per_token_full(config.seq_len);
+  info.flops_per_token_causal = layout.flops_per_token_causal(config.seq_len);
+  info.num_ranks = request.place.num_ranks;
+  info.peak_flops = device_peak_flops(info.device, config.precision);
+  if (info.peak_flops) *info.peak_flops *= static_cast<double>(info.num_ranks);
+  return info;
+}
+
+}  // namespace tycho

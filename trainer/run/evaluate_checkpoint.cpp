@@ -1,0 +1,78 @@
+// The loss of a checkpoint on data of the caller's choice.
+#include "trainer/run/evaluate_checkpoint.h"
+
+#include <cmath>
+
+#include "trainer/base/error.h"
+#include "trainer/config/config_io.h"
+#include "trainer/data/mds/conversion_note.h"
+#include "trainer/restore/unit_tensors.h"
+
+namespace tycho {
+namespace {
+
+/// Documents are told apart, and conversations written and learnt, as in training.
+DataConfig read_as(const DataConfig& trained, const DataConfig& data) {
+  if (trained.kind() != data.kind()) return data;
+  if (trained.is<ChatConfig>()) {
+    ChatConfig same = trained.as<ChatConfig>();
+    same.path = data.as<ChatConfig>().path;
+    return {{same}};
+  }
+  MdsConfig separated = data.as<MdsConfig>();
+  separated.eos_token_id = trained.as<MdsConfig>().eos_token_id;
+  separated.bos_token_id = trained.as<MdsConfig>().bos_token_id;
+  return {{separated}};
+}
+
+/// The path of the checkpoint's tokenizer, verified, with which all sets of tokens were made; "" for none.
+std::string checked_tokenizer(const CheckpointReader& checkpoint, const EvalData& sets) {
+  if (!checkpoint.has_file(kTokenizerFile)) return "";
+  const std::string place = checkpoint.info().path + "/" + kTokenizerFile;
+  const auto tokenizer = tokenizer_from_text(checkpoint.read_text_file(kTokenizerFile), place);
+  for (const auto& [name, data] : sets)
+    if (data.is<MdsConfig>()) check_tokenizer(data.place(), *tokenizer, place);
+  return place;
+}
+
+}  // namespace
+
+std::optional<EvalResults> evaluate_checkpoint(const CheckpointReader& checkpoint,
+                                               const std::optional<DataConfig>& data,
+                                               std::optional<int64_t> batches, const at::Device& device,
+                                               const std::atomic<int>& stop) {
+  const std::string& path = checkpoint.info().path;
+  const TrainConfig config =
+      read_trained_config(checkpoint.info().manifest.at("recipe"), TrainedUse::kEvaluation, path);
+  const EvalData sets = data ? EvalData{{"", read_as(config.train_data, *data)}} : config.eval_data;
+  if (sets.empty())
+    fail(ExitCode::kUsage, "[eval] the recipe of {} has no eval_data: name the data with --data DIR", path);
+  const std::string tokenizer = checked_tokenizer(checkpoint, sets);
+  const at::ScalarType dtype = compute_dtype(config.precision);
+  const BatchShape shape = {micro_batch_sequences(config), config.seq_len};
+  LocalUnits units(make_units(model_layout(config.model).units, dtype, device, FlatUnit::Use::kInfer));
+  // There is no backward: what it would need is not kept.
+  Model model(config.model, units, shape, dtype, device, {.mode = Recompute::kFull});
+  const std::unique_ptr<Communicator> world = make_world_of_one();
+  const int64_t num_sequences =
+      batches.value_or(data ? 0 : config.eval.batches) * global_batch_sequences(config);
+  std::map<std::string, Evaluator> evaluators;  // whatever is wrong with a set is said before the first pass
+  for (const auto& [name, set] : sets)
+    evaluators.try_emplace(name, set, num_sequences, shape, model, *world, device, tokenizer);
+  check_fit(checkpoint, units.owned(), nullptr);
+  load_tensors(checkpoint, units.owned(), nullptr);
+  EvalResults results;
+  for (auto& [name, evaluator] : evaluators) {
+    const std::optional<EvalResult> result = evaluator.evaluate(stop);
+    if (!result) return std::nullopt;
+    if (!std::isfinite(result->loss))
+      fail(ExitCode::kNumerics,
+           "[eval] the loss of {} on {} is {}: its weights are damaged or training diverged; take an older "
+           "checkpoint",
+           path, sets.at(name).place(), result->loss);
+    results[name] = *result;
+  }
+  return results;
+}
+
+}  // namespace tycho

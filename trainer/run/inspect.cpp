@@ -1,0 +1,72 @@
+// What a prompt asks of a run that is open.
+#include "trainer/run/inspect.h"
+
+namespace tycho {
+namespace {
+
+// What people see as one group: whether it is a matrix of a block is the optimizer's business.
+bool alike(ParamRule a, const ParamRule& b) {
+  a.hidden_matrix = b.hidden_matrix;
+  return a == b;
+}
+
+}  // namespace
+
+std::vector<ParamInfo> list_params(std::vector<FlatUnit>& units, const ParamRules& rules,
+                                   int64_t num_blocks) {
+  std::vector<ParamInfo> params;
+  for (size_t u = 0; u < units.size(); ++u) {
+    const auto block = static_cast<int64_t>(u) - 1;  // unit 0 is the embedding, the last one the head
+    for (size_t i = 0; i < units[u].spec().params.size(); ++i) {
+      const ParamSpec& spec = units[u].spec().params[i];
+      params.push_back({spec.name, spec.shape, block < num_blocks ? block : -1, rules[u][i].frozen});
+    }
+  }
+  return params;
+}
+
+std::vector<OptimizerGroup> list_groups(const std::vector<ParamInfo>& params,
+                                        const std::vector<std::pair<size_t, size_t>>& places,
+                                        const ParamRules& rules) {
+  std::vector<OptimizerGroup> groups;
+  std::vector<ParamRule> seen;
+  for (size_t p = 0; p < params.size(); ++p) {
+    const auto [unit, i] = places[p];
+    const ParamRule& rule = rules[unit][i];
+    size_t group = 0;
+    while (group < seen.size() && !alike(seen[group], rule)) ++group;
+    if (group == seen.size()) {
+      seen.push_back(rule);
+      groups.push_back({rule.lr_scale, rule.weight_decay, rule.betas, rule.frozen, {}});
+    }
+    groups[group].params.push_back(params[p].name);
+  }
+  return groups;
+}
+
+GenerateOptions generate_options(const TextOptions& text) {
+  GenerateOptions options;
+  options.sampling = {text.temperature, text.top_k, text.top_p, text.repetition_penalty};
+  options.max_tokens = text.max_tokens;
+  options.stop = text.stop;
+  options.ignore_eos = text.ignore_eos;
+  options.seed = text.seed;
+  return options;
+}
+
+std::vector<PeekedSequence> peek_sequences(DataLoader& loader, int64_t n) {
+  std::vector<PeekedSequence> sequences;
+  while (static_cast<int64_t>(sequences.size()) < n) {
+    const Batch batch = loader.next();
+    for (int64_t b = 0; b < batch.num_sequences && static_cast<int64_t>(sequences.size()) < n; ++b) {
+      const auto row = [&](const std::vector<int32_t>& all) {
+        const auto begin = all.begin() + b * batch.seq_len;
+        return std::vector<int32_t>(begin, begin + batch.seq_len);
+      };
+      sequences.push_back({row(batch.tokens), row(batch.targets)});
+    }
+  }
+  return sequences;
+}
+
+}  // namespace tycho

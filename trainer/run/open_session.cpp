@@ -1,0 +1,397 @@
+// A run that is open.
+#include "trainer/run/open_session.h"
+
+#include <c10/core/InferenceMode.h>
+
+#include <cmath>
+#include <utility>
+
+#include "trainer/base/error.h"
+#include "trainer/base/json_writer.h"
+#include "trainer/checkpoint/run_lock.h"
+#include "trainer/config/config_io.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/device/device.h"
+#include "trainer/generate/generate.h"
+#include "trainer/loop/trainer.h"
+#include "trainer/parallel/gather_texts.h"
+#include "trainer/parallel/world.h"
+#include "trainer/restore/initial_weights.h"
+#include "trainer/restore/resume.h"
+#include "trainer/run/describe_run.h"
+#include "trainer/run/inspect.h"
+#include "trainer/run/live_tensor.h"
+#include "trainer/run/native_errors.h"
+#include "trainer/run/recipe_check.h"
+#include "trainer/run/run_data.h"
+
+namespace tycho {
+namespace {
+
+std::unique_ptr<Reporter> make_reporter(const std::string& run_dir, std::unique_ptr<Reporter> display) {
+  std::vector<std::unique_ptr<Reporter>> reporters;
+  reporters.push_back(make_file_reporter(run_dir));
+  if (display) reporters.push_back(std::move(display));
+  return make_tee(std::move(reporters));
+}
+
+/// The config of a request, with the values of a schedule that is a function.
+TrainConfig config_of(const Json& recipe, const std::vector<double>& schedule) {
+  TrainConfig config = read_config_or_fail(recipe);
+  set_factors(config.scheduler, schedule);
+  return config;
+}
+
+class OpenRun final : public TrainingSession {
+ public:
+  OpenRun(const RunRequest& request, std::unique_ptr<Reporter> display, const std::atomic<int>& stop)
+      : recipe_(parse_json(request.config_json, "recipe")),
+        config_(config_of(recipe_, request.schedule)),
+        stop_(stop),
+        world_(open_world(request.place)) {
+    guarded([&] { open(request, std::move(display)); });
+  }
+
+  ~OpenRun() override {
+    close("closed");
+    if (callbacks_ != nullptr) callbacks_->set_session(nullptr);
+  }
+
+  const SessionFacts& facts() const override { return facts_; }
+  SessionState state() const override {
+    SessionState state{
+        trainer_->state(), trainer_->recorded_step(), trainer_->last_step(), trainer_->stop_reason(), {}};
+    const Controls& controls = state.train.controls;
+    const int64_t newest = std::max<int64_t>(state.train.step - 1, 0);
+    if (controls.lr) state.lr_pin = {trainer_->scheduled_lr(newest), controls.lr_by};
+    return state;
+  }
+  const std::vector<ParamInfo>& params() const override { return params_; }
+
+  void command(Command command) override { trainer_->queue(std::move(command)); }
+
+  std::vector<StepMetrics> step(int64_t n) override {
+    std::vector<StepMetrics> done;
+    guarded([&] {
+      obey();
+      for (int64_t i = 0; i < n && trainer_->going_on(); ++i) {
+        trainer_->step();
+        done.push_back(*trainer_->last_step());
+        trainer_->between_steps(/*save_due=*/false);
+      }
+    });
+    return done;
+  }
+
+  void run_for(const Duration& length) override {
+    const double steps = in_steps(length, config_, facts_.run.total_steps, facts_.run.num_samples);
+    const auto whole = static_cast<int64_t>(std::ceil(steps));
+    guarded([&] {
+      obey();
+      trainer_->advance(trainer_->state().step + whole);
+    });
+  }
+
+  int fit() override {
+    return guarded([&] { return trainer_->fit(); });
+  }
+
+  std::optional<EvalResults> evaluate(const std::string& set) override {
+    if (config_.eval_data.empty())
+      fail(ExitCode::kUsage, "[eval] this recipe has no eval_data: set it before build");
+    if (!set.empty() && !config_.eval_data.contains(set)) return trainer_->evaluate(set);  // which says so
+    return guarded([&] { return trainer_->evaluate(set); });
+  }
+
+  SavedCheckpoint save() override {
+    guarded([&] { trainer_->save_now(); });
+    const CheckpointInfo newest = find_checkpoint(facts_.run.run_dir);
+    return {newest.path, newest.step};
+  }
+
+  SavedCheckpoint load(const std::string& path) override {
+    CheckpointInfo info;
+    // Read whole, on every rank, before anything is changed: what is there now may be all that is left of a
+    // run.
+    together(*world_, [&] {
+      info = find_checkpoint(path);
+      with_own_errors([&] { CheckpointReader(info).verify(); });
+    });
+    guarded([&] { trainer_->load(info); });
+    report_resume(info, recipe_, compute_route(device_, config_.precision), *reporter_);
+    const std::vector<CheckpointInfo> all = list_checkpoints(facts_.run.run_dir + "/checkpoints");
+    if (!all.empty() && all.front().step > info.step)
+      reporter_->event(
+          "warning",
+          fmt::format("this run's folder holds a checkpoint of step {}, and a resumed run takes the "
+                      "one of the highest step",
+                      all.front().step),
+          {{"step", all.front().step}});
+    return {info.path, info.step};
+  }
+
+  void close(const std::string& reason) override {
+    if (!std::exchange(closed_, true)) reporter_->run_end(reason);
+  }
+
+  std::unique_ptr<TensorView> weight(int64_t param) override {
+    const auto [unit, i] = places_.at(static_cast<size_t>(param));
+    return make_view(units()[unit].params()[i]);
+  }
+  std::unique_ptr<TensorView> grad(int64_t param) override {
+    const auto [unit, i] = places_.at(static_cast<size_t>(param));
+    const Tensor& gradient = units()[unit].grads()[i];
+    return gradient.defined() ? make_view(gradient) : nullptr;
+  }
+
+  OptimizerState optimizer() const override {
+    OptimizerState result{.config = to_json(trainer_->config().optimizer),
+                          .lr = trainer_->lr_at(trainer_->state().step),
+                          .clip_norm = trainer_->config().clip.norm};
+    result.groups = list_groups(params_, places_, trainer_->rules());
+    return result;
+  }
+
+  double lr_at(int64_t steps_done) const override { return trainer_->lr_at(steps_done); }
+
+  std::optional<std::string> generate(const std::string& prompt, const TextOptions& text,
+                                      const std::function<void(const std::string&)>& emit) override {
+    need_tokenizer();
+    return with_own_errors([&]() -> std::optional<std::string> {
+      Generator generator(config_, trainer_->units(), tokenizer_.get(), device_);
+      const auto result =
+          generator.generate(generator.encode(prompt), generate_options(text), 0, emit, stop_);
+      if (!result) return std::nullopt;
+      return result->text;
+    });
+  }
+
+  std::optional<std::vector<int32_t>> generate_tokens(const std::vector<int32_t>& prompt,
+                                                      const TextOptions& text) override {
+    if (!text.stop.empty()) need_tokenizer();
+    GenerateOptions options = generate_options(text);
+    options.logprobs = true;  // keeps the tokens
+    return with_own_errors([&]() -> std::optional<std::vector<int32_t>> {
+      Generator generator(config_, trainer_->units(), tokenizer_.get(), device_);
+      generator.check_prompt(prompt);
+      const auto result = generator.generate(
+          prompt, options, 0, [](const std::string&) {}, stop_);
+      if (!result) return std::nullopt;
+      return result->token_ids;
+    });
+  }
+
+  std::unique_ptr<TensorView> logits(const std::vector<int32_t>& tokens, bool every_position) override {
+    return with_own_errors([&] {
+      const Tensor logits =
+          logits_of(config_, trainer_->units(), device_, tokens, {.every_position = every_position});
+      return make_view(every_position ? logits : logits.select(0, 0), /*owned=*/true);
+    });
+  }
+
+  std::vector<std::unique_ptr<TensorView>> activations(const std::vector<int32_t>& tokens) override {
+    return with_own_errors([&] {
+      std::vector<Tensor> streams;
+      logits_of(config_, trainer_->units(), device_, tokens, {.streams = &streams});
+      std::vector<std::unique_ptr<TensorView>> views;
+      for (const Tensor& stream : streams) views.push_back(make_view(stream, /*owned=*/true));
+      return views;
+    });
+  }
+
+  std::vector<int32_t> encode(const std::string& text) const override {
+    return need_tokenizer().encode(text);
+  }
+  std::string decode(const std::vector<int32_t>& tokens) const override {
+    return need_tokenizer().decode(tokens);
+  }
+
+  std::vector<PeekedSequence> peek(int64_t n) const override {
+    return peek_sequences(*trainer_->loader_at(trainer_->state().data), n);
+  }
+
+  void profile_begin() override {
+    with_own_errors([&] { trainer_->profiler().start(); });
+  }
+  Json profile_end() override {
+    return with_own_errors([&] { return trainer_->profiler().finish(trainer_->state().step); });
+  }
+  ProfileState profile_state() const override {
+    return {trainer_->profiler().phase(), trainer_->profiler().newest_trace()};
+  }
+
+  void metric(const std::string& name, double value) override { trainer_->record_metric(name, value); }
+  void event(const std::string& kind, const std::string& text, const Json& facts) override {
+    trainer_->record_event(kind, text, facts);
+  }
+
+  MemoryUse memory() const override {
+    return {memory_bytes(device_), peak_memory_bytes(device_), device_memory_bytes(device_), memory_before_};
+  }
+
+ private:
+  // An error of this rank reaches the others, who would wait for it, unless they have it too. There is no
+  // world while it is made anew for GPUs.
+  template <class Body>
+  auto guarded(Body&& body) -> decltype(body()) {
+    if (trainer_) trainer_->forget_failure();
+    try {
+      return with_own_errors(body);
+    } catch (const Error& error) {
+      leave(error);
+      throw;
+    } catch (const std::exception& error) {
+      leave(Error(error.what()));
+      throw;
+    }
+  }
+
+  void leave(const Error& error) {
+    if (world_ && !(trainer_ && trainer_->failed_together())) world_->leave(error);
+  }
+
+  void open(const RunRequest& request, std::unique_ptr<Reporter> display) {
+    require_same_recipe(*world_, request);
+    const std::string run_dir = run_folder_path(config_);
+    together(*world_, [&] { with_own_errors([&] { look_around(request, run_dir); }); });
+    world_ = with_device(std::move(world_), device_);
+    together(*world_, [&] { take_folder(run_dir, std::move(display)); });
+    const std::vector<CheckpointInfo> candidates = resume_candidates(config_, run_dir, *world_);
+    if (!candidates.empty()) facts_.run.first_step = candidates.front().step;
+    together(*world_, [&] { record_start(request, run_dir, candidates); });
+    reporter_->run_start(facts_.run);
+    report_chats(chats_, *reporter_);
+    try {
+      with_own_errors([&] { make_trainer(request, candidates); });
+    } catch (const std::exception& error) {
+      reporter_->run_end(std::string("failed: ") + error.what());
+      throw;
+    }
+  }
+
+  // All that can be wrong before the run folder is touched.
+  void look_around(const RunRequest& request, const std::string& run_dir) {
+    require_no_problems(check_config(config_, world_->size()), ExitCode::kTopology);
+    set_threads(config_.threads, request.place);
+    device_ = choose_device(config_.device, request.place.local_rank);
+    memory_before_ = memory_bytes(device_);
+    tokenizer_text_ = read_tokenizer(config_, model_layout(config_.model));
+    chats_ = open_chats(config_, stop_);
+    facts_.run = describe_run(config_, request, device_, run_dir);
+    check_eval_data(config_);
+    facts_.rank = world_->rank();
+    facts_.recipe = recipe_;
+    facts_.num_layers = model_layout(config_.model).num_blocks;
+    facts_.has_tokenizer = !tokenizer_text_.empty();
+    if (facts_.has_tokenizer) tokenizer_ = tokenizer_from_text(tokenizer_text_, config_.tokenizer);
+  }
+
+  // Rank 0 owns it, and writes all that is in it.
+  void take_folder(const std::string& run_dir, std::unique_ptr<Reporter> display) {
+    if (world_->rank() != 0) {
+      reporter_ = std::make_unique<Reporter>();
+      return;
+    }
+    FileOps& files = real_files();
+    make_dirs(files, run_dir);
+    lock_ = std::make_unique<RunLock>(files, run_dir, RunLock::kStale_s,
+                                      [&](const std::string& text) { wait_for_folder(text, display.get()); });
+    reporter_ = make_reporter(run_dir, std::move(display));
+  }
+
+  // The owner of the folder is silent: says so once, and obeys a stop.
+  void wait_for_folder(const std::string& text, Reporter* display) {
+    if (display != nullptr && !std::exchange(said_wait_, true)) display->event("wait", text, Json::object());
+    if (const int signal = stop_; signal != 0)
+      fail(static_cast<ExitCode>(128 + signal), "[lock] stopped while waiting for the run folder");
+  }
+
+  // What stands in the folder of a finished run stays: this start trains nothing.
+  void record_start(const RunRequest& request, const std::string& run_dir,
+                    const std::vector<CheckpointInfo>& candidates) {
+    if (world_->rank() != 0) return;
+    const bool is_finished = !candidates.empty() && candidates.front().step >= facts_.run.total_steps;
+    if (!is_finished || !holds_record(run_dir))
+      write_run_folder(real_files(), run_dir, request, run_versions(device_, config_.precision));
+  }
+
+  // What was commanded between two calls acts before the next step.
+  void obey() {
+    trainer_->go_on();
+    if (trainer_->has_queued()) trainer_->between_steps(/*save_due=*/false);
+  }
+
+  void make_trainer(const RunRequest& request, const std::vector<CheckpointInfo>& candidates) {
+    if (request.paranoid && world_->size() == 1)
+      reporter_->event("warning", "--paranoid compares ranks, and this run has one", Json::object());
+    for (const std::string& note : speed_notes(device_, config_))
+      reporter_->event("warning", note, Json::object());
+    std::optional<CheckpointStore> store;
+    if (lock_)
+      store.emplace(real_files(), facts_.run.run_dir + "/checkpoints", config_.ckpt.keep, lock_->epoch(),
+                    [this] { lock_->check(); });
+    saver_ = std::make_unique<Saver>(std::move(store), config_.ckpt.async, *reporter_);
+    CheckpointMeta meta{.recipe = recipe_,
+                        .recipe_hash = request.recipe_hash,
+                        .route = compute_route(device_, config_.precision)};
+    if (const std::string& weights = initial_weights_path(config_.model); !weights.empty())
+      meta.files = files_beside_weights(weights);
+    if (!tokenizer_text_.empty()) meta.files[kTokenizerFile] = tokenizer_text_;
+    callbacks_ = request.callbacks;
+    if (callbacks_ != nullptr) callbacks_->set_session(this);
+    trainer_ = std::make_unique<Trainer>(
+        config_, facts_.run,
+        TrainerContext{device_, *world_, *reporter_, *saver_, std::move(meta), stop_, request.callbacks,
+                       request.place.local_rank, request.paranoid});
+    params_ = list_params(units(), trainer_->rules(), facts_.num_layers);
+    for (size_t u = 0; u < units().size(); ++u)
+      for (size_t i = 0; i < units()[u].spec().params.size(); ++i) places_.emplace_back(u, i);
+    if (candidates.empty()) {
+      trainer_->initialise();
+    } else {
+      const CheckpointInfo loaded = trainer_->resume(candidates);
+      facts_.checkpoint = loaded.path;
+      facts_.run.first_step = loaded.step;
+      require_same_checkpoint(*world_, loaded);
+      report_resume(loaded, recipe_, compute_route(device_, config_.precision), *reporter_);
+      facts_.asks_for_other = recipe_changes(loaded.manifest.at("recipe"), recipe_, kOfTheProcess);
+    }
+  }
+
+  std::vector<FlatUnit>& units() const { return trainer_->units().owned(); }
+  const Tokenizer& need_tokenizer() const {
+    if (!tokenizer_)
+      fail(ExitCode::kUsage, "[tokenizer] this recipe has none: set tokenizer = \"PATH/tokenizer.json\"");
+    return *tokenizer_;
+  }
+
+  // The backward pass is ours: ATen need not keep books for autograd.
+  const c10::InferenceMode no_autograd_;
+  Json recipe_;
+  TrainConfig config_;
+  const std::atomic<int>& stop_;
+  std::unique_ptr<Communicator> world_;  // of the ranks of this run
+  SessionFacts facts_;
+  std::string tokenizer_text_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  at::Device device_ = at::kCPU;
+  int64_t memory_before_ = 0;
+  std::vector<std::shared_ptr<const ChatDataset>> chats_;
+  std::unique_ptr<RunLock> lock_;
+  std::unique_ptr<Reporter> reporter_;
+  std::unique_ptr<Saver> saver_;
+  std::unique_ptr<Trainer> trainer_;
+  std::vector<ParamInfo> params_;
+  std::vector<std::pair<size_t, size_t>> places_;  // of each parameter: unit, position in it
+  CallbackSource* callbacks_ = nullptr;
+  bool closed_ = false, said_wait_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainingSession> open_session(const RunRequest& request, std::unique_ptr<Reporter> display,
+                                              const std::atomic<int>& stop) {
+  return std::make_unique<OpenRun>(request, std::move(display), stop);
+}
+
+}  // namespace tycho

@@ -1,0 +1,56 @@
+// Ranks train one recipe or none.
+#include "trainer/run/recipe_check.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "trainer/base/error.h"
+#include "trainer/base/hash.h"
+#include "trainer/config/config_io.h"
+#include "trainer/parallel/gather_texts.h"
+
+namespace tycho {
+namespace {
+
+constexpr size_t kMaxDifferences = 8;
+
+Json identity(const RunRequest& request) {
+  Json sources = Json::object();
+  for (const auto& [file, text] : request.sources) sources[file] = hash_hex(text);
+  return {{"recipe", parse_json(request.config_json, "recipe")},
+          {"file", std::move(sources)},
+          {"schedule", request.schedule}};
+}
+
+std::string text_of(const std::string& value) { return value.empty() ? "(not there)" : value; }
+
+}  // namespace
+
+void require_same_recipe(Communicator& world, const RunRequest& request) {
+  if (world.size() == 1) return;
+  const std::string mine = identity(request).dump();
+  const std::vector<std::string> hashes = gather_texts(world, hash_hex(mine));
+  const auto other =
+      std::find_if(hashes.begin(), hashes.end(), [&](const auto& h) { return h != hashes[0]; });
+  if (other == hashes.end()) return;
+  const std::vector<std::string> all = gather_texts(world, mine);
+  const auto rank = static_cast<size_t>(other - hashes.begin());
+  const std::vector<ConfigDifference> differences =
+      diff_configs(parse_json(all[0], "rank 0"), parse_json(all[rank], "another rank"));
+  std::vector<std::string> lines;
+  for (const ConfigDifference& difference : differences) {
+    if (lines.size() == kMaxDifferences) {
+      lines.push_back(fmt::format("and {} more", differences.size() - kMaxDifferences));
+      break;
+    }
+    lines.push_back(fmt::format("{:<36} {} -> {}", difference.path, text_of(difference.old_value),
+                                text_of(difference.new_value)));
+  }
+  fail(ExitCode::kTopology,
+       "[recipe] rank {} was started with something else than rank 0 (rank 0 -> rank {}):\n  {}\nStart all "
+       "ranks with the same program, the same files and the same arguments",
+       rank, rank, fmt::join(lines, "\n  "));
+}
+
+}  // namespace tycho

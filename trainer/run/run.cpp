@@ -1,0 +1,19 @@
+// One run from request to exit.
+#include "trainer/run/run.h"
+
+#include <unistd.h>
+
+#include "trainer/run/open_session.h"
+#include "trainer/session/train_to_end.h"
+
+namespace tycho {
+
+int run_training(const RunRequest& request, bool tty, const std::atomic<int>& stop) {
+  std::unique_ptr<Reporter> display;
+  if (request.place.rank == 0)
+    display = tty ? make_terminal_reporter(STDOUT_FILENO) : make_plain_reporter(STDOUT_FILENO);
+  const std::unique_ptr<TrainingSession> session = open_session(request, std::move(display), stop);
+  return train_to_end(*session);
+}
+
+}  // namespace tycho

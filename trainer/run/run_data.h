@@ -1,0 +1,31 @@
+// The data of a run: what a recipe names, opened once, and what is said about it.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/config/train_config.h"
+#include "trainer/data/chat/chat_dataset.h"
+#include "trainer/layout/model_layout.h"
+#include "trainer/metrics/reporter.h"
+
+namespace tycho {
+
+/// What the run trains on, then what it is evaluated on.
+std::vector<DataConfig> all_data(const TrainConfig& config);
+
+/// Text, tokenised: counting, the loader and evaluations find it again as long as it is held. Throws Error
+/// (kUnusable) for rows that are wrong, and one with the code 128 + signal when `stop` holds one meanwhile.
+std::vector<std::shared_ptr<const ChatDataset>> open_chats(const TrainConfig& config,
+                                                           const std::atomic<int>& stop);
+/// Opens what the run is evaluated on and closes it again: it is as needed as what is trained on. Throws
+/// Error (kUnusable).
+void check_eval_data(const TrainConfig& config);
+/// An event "data" for each, and a warning for each of its own.
+void report_chats(const std::vector<std::shared_ptr<const ChatDataset>>& chats, Reporter& reporter);
+
+/// The text of the recipe's tokenizer, "" when it names none. Throws Error (kUnusable) when it does not fit
+/// the model or the data.
+std::string read_tokenizer(const TrainConfig& config, const ModelLayout& layout);
+
+}  // namespace tycho
