@@ -21,9 +21,9 @@ void set_unless_set(const char* name, const std::string& value) {
   setenv(name, value.c_str(), /*overwrite=*/0);
 }
 
-/// OpenMP reads these when the engine is loaded. Threads that spin for long lose 2.7x beside a busy neighbour
-/// (DESIGN §2), threads that sleep at once lose 15 % of a step alone: so they spin for some 100 microseconds,
-/// which costs 2 % beside a neighbour (bench/results/train_step_demo.md).
+/// OpenMP reads these when the engine is loaded. Threads that spin for long make a step 2.7 times slower next
+/// to a busy process, and threads that sleep immediately cost 15 % of a step on an idle machine. So they spin
+/// for about 100 microseconds, which costs 2 % next to a busy process (bench/results/train_step_demo.md).
 void prepare_openmp(int threads) {
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) {
     set_unless_set("GOMP_SPINCOUNT", "30000");
@@ -44,8 +44,7 @@ void keep_memory() {
   mallopt(M_TOP_PAD, 64 << 20);
 }
 
-/// LibTorch's profiler asks for GPUs, and where there are none says so as an error, for everybody to read;
-/// and ranks that look for one that is not there yet warn at every try.
+/// LibTorch's profiler reports missing GPUs as errors, and ranks that wait for another one warn at every try.
 void quiet_libtorch() {
   set_unless_set("TORCH_CPP_LOG_LEVEL", "ERROR");
   if (visible_gpus().empty()) set_unless_set("KINETO_LOG_LEVEL", "5");
@@ -57,10 +56,10 @@ fs::path engine_path() {
   for (const fs::path& path : {folder / ".." / "lib" / kEngineFile, folder / kEngineFile}) {
     if (fs::exists(path, error)) return path;
   }
-  fail(ExitCode::kFailure,
-       "[engine] {} is not in {} nor beside the program: build the target tycho_engine, or install "
-       "again",
-       kEngineFile, (folder / ".." / "lib").lexically_normal().string());
+  fail(
+      ExitCode::kFailure,
+      "[engine] {} is neither in {} nor next to the program: build the target tycho_engine, or install again",
+      kEngineFile, (folder / ".." / "lib").lexically_normal().string());
 }
 
 const EngineApi& load(int threads) {
@@ -74,10 +73,10 @@ const EngineApi& load(int threads) {
   }
   using Entry = const EngineApi* (*)();
   const auto entry = reinterpret_cast<Entry>(dlsym(library, "tycho_engine_api"));
-  if (entry == nullptr) fail(ExitCode::kFailure, "[engine] {} has no tycho_engine_api: build it again", path);
+  if (entry == nullptr) fail(ExitCode::kFailure, "[engine] {} has no tycho_engine_api: rebuild it", path);
   const EngineApi& api = *entry();
   if (api.version != kApiVersion) {
-    fail(ExitCode::kFailure, "[engine] {} speaks version {}, this program {}: build both again", path,
+    fail(ExitCode::kFailure, "[engine] {} has interface version {}, this program {}: rebuild both", path,
          api.version, kApiVersion);
   }
   return api;

@@ -1,4 +1,4 @@
-// Which files `data convert` and `tokenizer train` read.
+// Maps --ext, --format and --field to the rules by which input files are found.
 #include "host/input_options.h"
 
 #include "trainer/base/error.h"
@@ -14,7 +14,7 @@ InputRules input_rules(const Arguments& arguments) {
   } else if (format == "jsonl") {
     rules.format = TextFormat::kJsonl;
   } else if (!format.empty()) {
-    fail(ExitCode::kUsage, "[tycho {}] --format wants text or jsonl, given \"{}\"", arguments.verb, format);
+    fail(ExitCode::kUsage, "[tycho {}] --format expects text or jsonl, given \"{}\"", arguments.verb, format);
   }
   return rules;
 }

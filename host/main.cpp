@@ -19,8 +19,9 @@ void print_help() {
       "  tycho VERB [arguments]\n\n");
   for (const Verb& verb : all_verbs()) fmt::print("  {:<10}  {}\n", verb.name, verb.spec.summary);
   fmt::print(
-      "\n`tycho VERB --help` explains one of them. Example:\n  tycho run recipes/demo.lua "
-      "optimizer.lr=1e-3\n");
+      "\n"
+      "`tycho VERB --help` explains a verb. Example:\n"
+      "  tycho run recipes/demo.lua optimizer.lr=1e-3\n");
 }
 
 const Verb& find_verb(const std::string& name) {

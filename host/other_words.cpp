@@ -1,4 +1,4 @@
-// The tables of such words, and the answers.
+// Tables of words from other programs, and what to type here.
 #include "host/other_words.h"
 
 #include <algorithm>
@@ -37,22 +37,22 @@ constexpr OtherWords kVerbs[] = {
 };
 
 constexpr OtherWords kOptions[] = {
-    {"m multirun", "several values are for a sweep: tycho sweep RECIPE optimizer.lr=1e-3,1e-4"},
+    {"m multirun", "several values need a sweep: tycho sweep RECIPE optimizer.lr=1e-3,1e-4"},
     {"config config_file config_path config_name job.config_file cn cp c f file recipe yaml",
-     "a recipe stands without an option: tycho {verb} {value}"},
+     "a recipe is given without an option: tycho {verb} {value}"},
     {"nproc_per_node nproc nnodes num_processes num_gpus gpus n_gpus num_machines standalone np world_size n",
      "ranks are started by  tycho launch -n {count} run RECIPE  or by srun"},
     {"dry_run dry",
-     "`tycho check RECIPE` trains nothing, and `tycho run RECIPE --print-only` prints what would run"},
+     "`tycho check RECIPE` only checks, and `tycho run RECIPE --print-only` prints the resolved recipe"},
     {"cfg print_config info print",
-     "`tycho config RECIPE` shows every key, and `tycho run RECIPE --print-only` what would run"},
+     "`tycho config RECIPE` shows every key, and `tycho run RECIPE --print-only` the resolved recipe"},
     {"resume continue autoresume resume_from_checkpoint restart",
-     "leave it out: a run goes on from its newest checkpoint by itself; resume=PATH takes another one"},
+     "leave it out: a run resumes from its newest checkpoint automatically; resume=PATH chooses another one"},
     {"verbose v quiet q debug d log_level loglevel",
-     "there are no levels of output; --trace shows where in Lua an error was raised"},
-    {"overwrite force", "a run goes on where it stopped; to start over:  resume=none"},
-    {"wandb report_to tensorboard logger", "every run writes metrics.jsonl, and log.every says how often"},
-    {"compile torch_compile", "leave it out: Tycho's kernels are compiled already"},
+     "there are no verbosity levels; --trace shows where in Lua an error was raised"},
+    {"overwrite force", "a run resumes where it stopped; to start over:  resume=none"},
+    {"wandb report_to tensorboard logger", "every run writes metrics.jsonl, as often as log.every says"},
+    {"compile torch_compile", "leave it out: Tycho's kernels are already compiled"},
     {"bf16 fp16 amp mixed_precision", "write  precision=bf16"},
     {"version V", "write  tycho version"},
 };
@@ -133,8 +133,8 @@ void refuse_verb(const std::string& given) {
     if (!close.empty()) other = find_word(kVerbs, close.front());
   }
   if (other != nullptr)
-    fail(ExitCode::kUsage, "[tycho] no verb \"{}\"; did you mean \"{}\"?  `tycho help {}` says what it does",
-         given, other->answer, other->answer);
+    fail(ExitCode::kUsage, "[tycho] no verb \"{}\"; did you mean \"{}\"?  `tycho help {}` explains it", given,
+         other->answer, other->answer);
   fail(ExitCode::kUsage, "[tycho] no verb \"{}\"{}; `tycho --help` lists them", given,
        did_you_mean(given, names));
 }
@@ -162,10 +162,10 @@ void refuse_option(const Verb& verb, const std::string& given, const std::string
   if (takes_keys(verb) && near.empty()) {
     const std::string key = key_of(name);
     if (!key.empty())
-      fail(ExitCode::kUsage, "[tycho {}] no option {}; a key has no dashes before it and = behind it: {}={}",
+      fail(ExitCode::kUsage, "[tycho {}] no option {}; write keys without dashes and with =: {}={}",
            verb.name, given, key, value.empty() ? "VALUE" : value);
     fail(ExitCode::kUsage,
-         "[tycho {}] no option {}; keys of the recipe are written  key=value: `tycho config` lists them",
+         "[tycho {}] no option {}; write keys of the recipe as  key=value: `tycho config` lists them",
          verb.name, given);
   }
   fail(ExitCode::kUsage, "[tycho {}] no option {}{}; `tycho {} --help` lists them", verb.name, given, near,

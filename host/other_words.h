@@ -1,4 +1,4 @@
-// What people type who know other programs: their verbs and their options.
+// Verbs and options that users of other programs type.
 #pragma once
 #include <string>
 

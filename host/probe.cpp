@@ -25,7 +25,8 @@ std::string folder_of(const RankPlace& place) {
   std::error_code error;
   const std::filesystem::path temporary = std::filesystem::temp_directory_path(error);
   if (error)
-    fail(ExitCode::kStorage, "[probe] there is no folder for temporary files ({}): set TMPDIR to one",
+    fail(ExitCode::kStorage,
+         "[probe] there is no folder for temporary files ({}): set TMPDIR to an existing folder",
          error.message());
   return (temporary / ("tycho-probe-" + name)).string();
 }

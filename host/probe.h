@@ -1,4 +1,4 @@
-// A few real steps of a recipe, which nothing is kept of.
+// A few real steps of a recipe, whose results are discarded.
 #pragma once
 #include <functional>
 

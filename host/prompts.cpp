@@ -1,4 +1,4 @@
-// The prompts of a file.
+// Reads prompts line by line, so that a bad line of a .jsonl can be named.
 #include "host/prompts.h"
 
 #include <sstream>

@@ -1,4 +1,4 @@
-// Lines of Lua for a running run.
+// Sends a line and turns a refusal into an Error.
 #include "host/run_control.h"
 
 #include "trainer/base/error.h"

@@ -1,4 +1,4 @@
-// Lines of Lua for a running run.
+// Sends lines of Lua to a live run.
 #pragma once
 #include <string>
 

@@ -63,7 +63,7 @@ void on_run_signal(int number) {
   const int64_t last_ns = g_last_interrupt_ns.exchange(now_ns);
   if (isatty(STDIN_FILENO) == 0) return;
   if (last_ns != 0 && now_ns - last_ns < kImpatientNs) {
-    say("\ninterrupted twice: ended at once; the newest checkpoint is the one to resume from\n");
+    say("\ninterrupted twice: ended at once; the run can be resumed from its newest checkpoint\n");
     _exit(static_cast<int>(ExitCode::kInterrupted));
   }
   if (g_live_view)

@@ -1,4 +1,4 @@
-// Hands a recipe to the engine.
+// Builds the engine's request from a resolved recipe.
 #include "host/start_run.h"
 
 #include <unistd.h>

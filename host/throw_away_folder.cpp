@@ -67,7 +67,7 @@ int in_throw_away_folder(const std::string& path, bool owns, const std::function
   if (owns) folder.emplace(path);
   std::fflush(stdout);
   const pid_t parent = getpid(), child = fork();
-  if (child < 0) fail(ExitCode::kFailure, "[process] cannot start another: {}", std::strerror(errno));
+  if (child < 0) fail(ExitCode::kFailure, "[process] cannot start another process: {}", std::strerror(errno));
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(static_cast<int>(ExitCode::kFailure));
@@ -79,9 +79,9 @@ int in_throw_away_folder(const std::string& path, bool owns, const std::function
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   for (const int number : kStops)
     if (WTERMSIG(status) == number) return 128 + number;
-  fail(ExitCode::kNumerics, "[process] the child of this one was killed by SIG{}{}",
+  fail(ExitCode::kNumerics, "[process] the child process was killed by SIG{}{}",
        sigabbrev_np(WTERMSIG(status)),
-       WTERMSIG(status) == SIGKILL ? ": memory may have run out, which `dmesg` tells" : "");
+       WTERMSIG(status) == SIGKILL ? ": memory may have run out; `dmesg` shows whether it did" : "");
 }
 
 }  // namespace tycho

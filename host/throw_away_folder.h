@@ -1,4 +1,4 @@
-// A folder that is gone afterwards, whatever happens to who works in it.
+// A temporary folder that is removed even if the process working in it is killed.
 #pragma once
 #include <functional>
 #include <string>

@@ -45,9 +45,8 @@ const std::vector<Verb>& all_verbs() {
 
 namespace {
 
-constexpr OptionSpec kSetOption = {"set", "Another spelling of key=value.", "KEY=VALUE"};
-constexpr OptionSpec kUnsetOption = {"unset", "Another spelling of ~key, for shells that read ~ themselves.",
-                                     "KEY"};
+constexpr OptionSpec kSetOption = {"set", "Same as key=value.", "KEY=VALUE"};
+constexpr OptionSpec kUnsetOption = {"unset", "Same as ~key, for shells that expand ~.", "KEY"};
 
 bool takes_overrides(const Verb& verb) {
   return std::string_view(verb.spec.usage).find("key=value") != std::string_view::npos;
@@ -64,7 +63,7 @@ std::string spelled_override(const Verb& verb, const std::vector<std::string>& a
   for (const auto& [option, mark] : {std::pair<std::string, std::string>{"--set", ""}, {"--unset", "~"}}) {
     if (argv[i].starts_with(option + "=")) return mark + argv[i].substr(option.size() + 1);
     if (argv[i] != option) continue;
-    if (i + 1 == argv.size()) fail(ExitCode::kUsage, "[tycho {}] {} wants a key after it", verb.name, option);
+    if (i + 1 == argv.size()) fail(ExitCode::kUsage, "[tycho {}] {} needs a key after it", verb.name, option);
     return mark + argv[++i];
   }
   return argv[i];
@@ -112,7 +111,7 @@ cxxopts::Options describe(const Verb& verb) {
     for (const OptionSpec& option : {kSetOption, kUnsetOption})
       add(option.name, option.help, cxxopts::value<std::string>(), option.placeholder);
   }
-  add("h,help", "Show this and stop.");
+  add("h,help", "Show this help.");
   options.allow_unrecognised_options().set_width(100);
   return options;
 }

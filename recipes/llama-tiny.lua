@@ -15,7 +15,7 @@ r.tokenizer  = "data/tokenizer.json"
 r.train_data = t.data.mds { local_dir = "data" }
 
 r:check("tokens", function(c)
-  return c.total_tokens <= 2e9, "a model this small learns little past 2B tokens: is max_duration right?"
+  return c.total_tokens <= 2e9, "a model this small learns little beyond 2B tokens: is max_duration right?"
 end)
 
 return r

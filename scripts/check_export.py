@@ -43,7 +43,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("export", help="folder that tycho convert wrote, with --dtype fp32")
     parser.add_argument("run", help="run or checkpoint that it was written from")
-    parser.add_argument("--prompt", default="The ", help="text to go on from")
+    parser.add_argument("--prompt", default="The ", help="text to continue")
     parser.add_argument("--tokens", type=int, default=48, help="tokens to write")
     parser.add_argument("--tolerance", type=float, default=1e-3, help="largest difference of a log-probability")
     parser.add_argument("--tycho", default="tycho", help="the program")

@@ -1,6 +1,6 @@
 # The whole program with device=cuda on a machine without a GPU: where LibTorch's CUDA libraries are set up.
 if(NOT TARGET tycho_cuda)
-  message(STATUS "The stand-in for a GPU is left out: it wants LibTorch's CUDA libraries (scripts/setup --cuda, preset cuda)")
+  message(STATUS "The stand-in for a GPU is left out: it needs LibTorch's CUDA libraries (scripts/setup --cuda, preset cuda)")
   return()
 endif()
 set(folder standin_gpu)

@@ -5,7 +5,7 @@
 
 namespace tycho {
 
-/// How the names of the chunks begin that are Tycho's own; no text of a person's gets such a name.
+/// Prefix of the names of Tycho's own chunks; no user text gets such a name.
 inline constexpr std::string_view kHostChunk = "=lua/tycho/";
 
 struct EmbeddedModule {

@@ -1,4 +1,4 @@
-// Lua states, errors across the border, and values across the border.
+// Lua states, and passing errors and values between C++ and Lua.
 #include "bindings/define/lua_util.h"
 
 #include <cxxabi.h>
@@ -13,8 +13,7 @@ namespace {
 
 const char* const kErrorMeta = "tycho.error";
 const char* const kArrayMeta = "tycho.array";
-/// Error objects and their exit codes, kept where no recipe can reach: fields of an object are anybody's to
-/// set.
+/// Error objects and their exit codes, kept out of reach of recipes, which can set any field of an object.
 const char* const kExitCodes = "tycho.exit_codes";
 constexpr int kMaxDepth = 64;
 
@@ -56,7 +55,7 @@ std::string recipe_frame(lua_State* L) {
 int with_trace(lua_State* L) {
   if (!lua_istable(L, 1)) {
     const char* text = lua_tostring(L, 1);
-    push_error(L, text != nullptr ? text : "an error that is not text", ExitCode::kFailure);
+    push_error(L, text != nullptr ? text : "an error value that is not text", ExitCode::kFailure);
     lua_replace(L, 1);
   }
   lua_pushliteral(L, "trace");
@@ -82,7 +81,7 @@ std::string field_text(lua_State* L, int index, const char* key) {
 Error pop_error(lua_State* L, bool trace) {
   if (!lua_istable(L, -1)) {  // out of memory, or an error in the message handler
     const char* text = lua_tostring(L, -1);
-    Error error(text != nullptr ? text : "Lua failed without a message", ExitCode::kFailure);
+    Error error(text != nullptr ? text : "Lua raised an error without a message", ExitCode::kFailure);
     lua_pop(L, 1);
     return error;
   }
@@ -167,7 +166,7 @@ void* LuaState::allocate(void* budget, void* block, size_t old_bytes, size_t new
 LuaState::LuaState(size_t max_bytes)
     : budget_(std::make_unique<Budget>(Budget{max_bytes})), state_(lua_newstate(&allocate, budget_.get())) {
   lua_State* L = state_.get();
-  if (L == nullptr) fail(ExitCode::kFailure, "[lua] no memory for a Lua state");
+  if (L == nullptr) fail(ExitCode::kFailure, "[lua] not enough memory for a Lua state");
   const luaL_Reg libraries[] = {{"", luaopen_base},
                                 {LUA_LOADLIBNAME, luaopen_package},
                                 {LUA_TABLIBNAME, luaopen_table},

@@ -1,4 +1,4 @@
-// The border between C++ and Lua: who owns a Lua state, how errors cross, how values cross.
+// The boundary between C++ and Lua: who owns a Lua state, how errors and values are passed.
 #pragma once
 #include <exception>
 #include <lua.hpp>
@@ -18,7 +18,7 @@ class LuaState {
  public:
   explicit LuaState(size_t max_bytes = size_t{5} << 28);
   lua_State* get() const { return state_.get(); }
-  /// Something that must outlive the state: what finalisers come back to.
+  /// Must outlive the state: finalisers use it.
   void keep(std::shared_ptr<void> thing) { kept_ = std::move(thing); }
 
  private:
@@ -34,7 +34,7 @@ class LuaState {
   std::unique_ptr<lua_State, Close> state_;
 };
 
-/// An Error for people who program: its name among errors ("E_SHAPE") and what to do about it.
+/// A user-facing API error: its code ("E_SHAPE") and what to do about it.
 class ScriptError : public Error {
  public:
   ScriptError(const std::string& name, const std::string& message, const std::string& hint = "",
@@ -47,7 +47,7 @@ class ScriptError : public Error {
   std::string name_, hint_;
 };
 
-/// What an error object says besides its message; "" for nothing.
+/// The parts of an error object besides its message; "" if absent.
 struct ErrorDetail {
   std::string name;   // its code; "" for the one that belongs to the exit code
   std::string hint;   // what to do
@@ -68,7 +68,7 @@ std::string cause_text(const std::exception& error);
 
 /// Runs the body of a function that Lua calls. An exception is caught, the C++ frames of `body` are left, and
 /// then a Lua error object with its text and exit code is raised. Lua errors pass through: there is no catch
-/// (...), which would eat them. `body` returns the number of results that it pushed.
+/// (...), which would swallow them. `body` returns the number of results that it pushed.
 template <class Body>
 int protect(lua_State* L, Body&& body) {
   try {

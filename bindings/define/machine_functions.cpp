@@ -1,4 +1,4 @@
-// What Lua asks of the machine.
+// Machine functions for Lua.
 #include "bindings/define/machine_functions.h"
 
 #include <unistd.h>

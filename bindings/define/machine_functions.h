@@ -1,4 +1,4 @@
-// The part of tycho.native that looks at the machine: environment, files, programs.
+// The part of tycho.native about the machine: environment, files, programs.
 #pragma once
 #include <lua.hpp>
 

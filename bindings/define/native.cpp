@@ -196,8 +196,8 @@ int check_tree(lua_State* L) {
   });
 }
 
-/// facts(tree) -> what follows from a recipe that check_tree passes; null for what only a data set tells that
-/// is not there
+/// facts(tree) -> values derived from a recipe that passed check_tree; null for what depends on a data set
+/// that does not exist
 int facts(lua_State* L) {
   return protect(L, [&] {
     const TrainConfig config = read_config_or_fail(read_json(L, 1));
@@ -252,7 +252,7 @@ int tokenizer_beside(lua_State* L) {
       if (std::filesystem::exists(path) && load_tokenizer(path)->size() <= vocab_size)
         return push_text(L, path);
     } catch (const Error&) {
-      // One of another kind: the recipe goes without, as it would have to.
+      // An unsupported kind: the recipe goes without one.
     }
     return 0;
   });
@@ -377,7 +377,7 @@ int load_embedded(lua_State* L) {
 
 void open_library(lua_State* L) {
   lua_getglobal(L, "package");
-  // Tycho's own modules are the only ones: no file of the working folder or of the system stands in for one.
+  // Only Tycho's own modules: no file of the working folder or the system can replace one.
   for (const char* search : {"path", "cpath"}) {
     lua_pushliteral(L, "");
     lua_setfield(L, -2, search);

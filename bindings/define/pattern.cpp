@@ -1,6 +1,6 @@
-// Lua's patterns. A pattern has no alternatives, so a match is a walk along its items; what can be chosen is
-// how many bytes each repeated item takes, and the newest of these choices is changed first. Nothing is
-// called recursively.
+// Lua's patterns. A pattern has no alternatives, so matching walks along its items; the only choice is how
+// many bytes each repeated item takes, and backtracking changes the newest choice first. There is no
+// recursion.
 #include "bindings/define/pattern.h"
 
 #include <array>

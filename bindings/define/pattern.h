@@ -1,4 +1,4 @@
-// Lua's patterns, matched step by step: so that a pattern which takes for ever can be ended.
+// Lua's patterns, matched step by step, so that a runaway pattern can be interrupted.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +13,8 @@ struct ByteSet {
   constexpr void add(unsigned char c) { words[c >> 6] |= uint64_t{1} << (c & 63); }
 };
 
-/// What is told now and then how many steps matching took since; it may leave by a Lua error, because nothing
-/// here needs to be destroyed.
+/// Called now and then with the number of steps since the last call; it may raise a Lua error, because
+/// nothing here needs a destructor.
 struct StepCounter {
   void* context = nullptr;
   void (*spend)(void* context, int64_t steps) = nullptr;

@@ -1,4 +1,4 @@
-// Recipes as the host sees them: a file and arguments in, a checked config with its story out. Torch-free.
+// Recipes for the host: a file and arguments in, a checked config and its history out. Torch-free.
 #pragma once
 #include <map>
 #include <optional>
@@ -17,7 +17,7 @@ struct PinArgument {
   std::string text;
 };
 
-/// A file of another system that a recipe was made of.
+/// A file of another system from which a recipe was imported.
 struct RecipeOrigin {
   std::string text;
   std::vector<SourcePlace> places;  // of each line of the recipe in that file; none at the lines beyond
@@ -54,7 +54,7 @@ Json recipe_request_json(const RecipeRequest& request);
 /// kInterrupted after LuaWatch::interrupt().
 ResolvedRecipe resolve_recipe(const RecipeRequest& request);
 
-/// What a trial of a recipe came to, for those who try many: `tycho test`.
+/// The result of checking one recipe, for `tycho test`.
 struct RecipeVerdict {
   std::optional<ResolvedRecipe> recipe;  // none when anything is wrong
   std::string report;                    // then
@@ -66,8 +66,8 @@ struct RecipeVerdict {
 };
 RecipeVerdict try_recipe(const RecipeRequest& request);
 
-/// A resolved recipe from what tycho.session gives for a finished recipe: tree, name, lua, history, sources,
-/// environment, schedule. `origins` as in RecipeRequest.
+/// A resolved recipe from what tycho.session returns for a finished recipe: tree, name, lua, history,
+/// sources, environment, schedule. `origins` as in RecipeRequest.
 ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, RecipeOrigin>& origins);
 
 /// What is wrong at a place of a file; the file is "" for an argument.
@@ -94,7 +94,7 @@ struct ConfigQuery {
 };
 Json show_config(const ConfigQuery& query);
 
-/// What a shell offers for the last of `words`, the arguments of a verb that takes overrides: whole words.
+/// Completions of the last of `words`, the arguments of a verb that takes overrides, as whole words.
 std::vector<std::string> complete_override(const std::vector<std::string>& words);
 
 /// The page of all keys, in Markdown.

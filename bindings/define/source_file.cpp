@@ -41,7 +41,7 @@ SourceFile read_source(const std::string& path) {
   if (std::filesystem::is_directory(path, ignored)) {
     return {{}, fmt::format("{} is a folder; a recipe is a file: {}/recipe.lua?", path, path), false};
   }
-  // Opening one that nobody writes to would wait for ever; /dev/stdin and /dev/fd/63 have somebody.
+  // Opening a pipe without a writer would block forever; /dev/stdin and /dev/fd/63 have writers.
   if (std::filesystem::is_fifo(path, ignored) && !path.starts_with("/dev/"))
     return {{}, fmt::format("{} is a named pipe; a recipe is a file, or /dev/stdin", path), false};
   errno = 0;
@@ -58,7 +58,7 @@ SourceFile read_source(const std::string& path) {
     text.append(piece.data(), static_cast<size_t>(file.gcount()));
   }
   if (text.size() > kMaxBytes) {
-    return {{}, fmt::format("{} is too big for a recipe: more than {} MiB", path, kMaxBytes >> 20), false};
+    return {{}, fmt::format("{} is too large for a recipe: more than {} MiB", path, kMaxBytes >> 20), false};
   }
   return {std::move(text), "", false};
 }

@@ -13,14 +13,14 @@ struct SourceFile {
   bool absent = false;
 };
 
-/// Where something stands in a file, columns in bytes, or which argument says it.
+/// A position in a file (columns in bytes), or the argument that says it.
 struct SourcePlace {
   int line = 0, col = 0;  // from 1; 0 when it is not known
   int len = 1;            // bytes
   int argument = 0;       // its position; 0: none
 };
 
-/// Reads at most 1 MiB: a recipe is text that people write; anything longer is data.
+/// Reads at most 1 MiB: recipes are written by hand; anything longer is data.
 SourceFile read_source(const std::string& path);
 
 /// "; did you mean ...?" with Lua files in the folder of `wanted`, or "".

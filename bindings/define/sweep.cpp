@@ -46,7 +46,7 @@ SweepProgram::~SweepProgram() = default;
 
 Json SweepProgram::ask(const char* function, const Json& request) const {
   lua_State* L = state_->get();
-  // 10,000 points and a function that is asked for each take their time.
+  // 10,000 points with a function call for each take a while.
   const LuaWatch watch(L, {.max_instructions = int64_t{1} << 33, .max_seconds = 60});
   lua_settop(L, 0);
   lua_getglobal(L, "require");

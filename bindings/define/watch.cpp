@@ -16,7 +16,7 @@ namespace {
 constexpr int kTick = 10'000;    // instructions between looks at the clock
 constexpr int kMaxDepth = 1000;  // calls within calls; Lua's own end, past 10000, leaves no room to say where
 
-// A signal handler may touch nothing but these and lua_sethook.
+// A signal handler may only touch these and call lua_sethook.
 std::atomic<lua_State*> g_watched{nullptr};
 std::atomic<bool> g_interrupted{false};
 LuaWatch* g_watch = nullptr;
@@ -56,14 +56,15 @@ LuaWatch::LuaWatch(lua_State* L, const LuaLimits& limits)
   g_watched = L;
 }
 
-// The hook stays when the watch is over, and then does nothing: to set one costs more than a small callback.
+// The hook stays installed after the watch and then does nothing: setting one costs more than a small
+// callback.
 void LuaWatch::set_hook(lua_State* L) {
   if (lua_gethook(L) == &on_tick && lua_gethookmask(L) == LUA_MASKCOUNT && lua_gethookcount(L) == kTick)
     return;
   lua_sethook(L, &on_tick, LUA_MASKCOUNT, kTick);
 }
 
-// Again at once, should recipe code swallow the error.
+// Fire again immediately in case recipe code swallows the error.
 void LuaWatch::tick_always(lua_State* L) { lua_sethook(L, &on_tick, LUA_MASKCOUNT, 1); }
 
 double LuaWatch::spent_s() const {
@@ -139,15 +140,15 @@ void LuaWatch::raise(lua_State* L, Limit limit, const lua_Debug* frame) {
     switch (limit) {
       case Limit::kInterrupted: message = "interrupted at " + where; break;
       case Limit::kBytes:
-        message = fmt::format("stopped: Lua holds more than {} MiB here{}", limits_.max_bytes >> 20, again);
+        message = fmt::format("stopped: Lua uses more than {} MiB here{}", limits_.max_bytes >> 20, again);
         break;
       case Limit::kDepth:
         message =
-            fmt::format("stopped: calls more than {} deep: is there a recursion without end?", kMaxDepth);
+            fmt::format("stopped: more than {} nested calls: is there an endless recursion?", kMaxDepth);
         break;
       default:
         message =
-            fmt::format("stopped after {} million instructions in {:.1f} s: is there a loop without end?{}",
+            fmt::format("stopped after {} million instructions in {:.1f} s: is there an endless loop?{}",
                         instructions_ / 1'000'000, spent_s(), again);
     }
     push_error(L, message, code);

@@ -5,7 +5,7 @@
 
 namespace tycho {
 
-/// What one line of a file says beside its data.
+/// The comment on one line of a file.
 struct CommentLine {
   bool is_blank = false;  // nothing on it at all
   std::string whole;      // the comment of a line that is nothing else, as Lua: "-- text"; "" for none

@@ -1,4 +1,4 @@
-// Looks into documents, and says what their scalars mean.
+// Searches documents and interprets their scalars.
 #include "bindings/import/document.h"
 
 #include <algorithm>
@@ -93,7 +93,7 @@ DocScalar read_scalar(const DocNode& node) {
   static constexpr std::array kNull = {"", "~", "null", "Null", "NULL"};
   static constexpr std::array kTrue = {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"};
   static constexpr std::array kFalse = {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"};
-  // Numbers are short; a regular expression on a long text would take its time.
+  // Numbers are short; a regular expression on a long text would be slow.
   if (!node.is_plain || node.text.size() > 64) return {Kind::kText, node.text};
   if (one_of(node.text, kNull)) return {Kind::kNull, ""};
   if (one_of(node.text, kTrue)) return {Kind::kBool, "true"};
@@ -135,10 +135,10 @@ std::string brief(const DocNode& node) {
 void NodeBudget::take(int depth) {
   constexpr int kMostLevels = 64;
   if (depth > kMostLevels)
-    fail(ExitCode::kUnusable, "[{}] goes more than {} levels deep", place_, kMostLevels);
+    fail(ExitCode::kUnusable, "[{}] is nested more than {} levels deep", place_, kMostLevels);
   if (--left_ < 0)
     fail(ExitCode::kUnusable,
-         "[{}] unfolds to more than 20,000 values: is an alias (*name) repeated inside others?", place_);
+         "[{}] expands to more than 20,000 values: is an alias (*name) repeated inside others?", place_);
 }
 
 }  // namespace tycho

@@ -14,10 +14,10 @@ namespace {
 
 using Kind = DocScalar::Kind;
 
-const char* const kFiles = "files have Tycho's names";
-const char* const kOneWay = "Tycho has one way to do it";
-const char* const kConsole = "the console is Tycho's";
-const char* const kComputed = "follows from the others";
+const char* const kFiles = "Tycho chooses the names of files";
+const char* const kOneWay = "Tycho has only one way to do this";
+const char* const kConsole = "Tycho has its own console output";
+const char* const kComputed = "derived from other keys";
 constexpr std::array kEvalLoaders = {"eval_loader", "eval_loaders"};
 
 bool has_eval(Mapper& mapper) {
@@ -44,10 +44,10 @@ void map_eval_batches(Mapper& mapper, const DocEntry& entry) {
 
 const char* const kPadToken =
     "where the pad token ends documents, LLM Foundry's text loader leaves it out of the loss; here models "
-    "learn where documents end. train_data.pad_token_id = ID leaves that token out here, too";
+    "are trained on it. train_data.pad_token_id = ID leaves that token out here, too";
 const char* const kMaskedSeparator =
     "the pad token is the one that ends documents, and LLM Foundry's text loader leaves it out of the loss; "
-    "here models learn where documents end. train_data.pad_token_id = ID leaves that token out here, too";
+    "here models are trained on it. train_data.pad_token_id = ID leaves that token out here, too";
 
 bool reads_text(Mapper& mapper) {
   const DocNode* loader = mapper.root().at("train_loader.name");
@@ -73,7 +73,7 @@ void note_masked_separator(Mapper& mapper, const DocEntry& entry, const std::str
 
 /// Only the pad token changes numbers: the rest says how text would be encoded, and shards hold tokens.
 void map_tokenizer_kwargs(Mapper& mapper, const DocEntry& entry) {
-  mapper.remark(entry, "tokenizer.json says it");
+  mapper.remark(entry, "taken from tokenizer.json");
   const DocNode* pad = entry.node.is_map() ? entry.node.find("pad_token") : nullptr;
   if (pad != nullptr && !mapper.is_null(pad) && reads_text(mapper)) mapper.note(entry, kPadToken);
 }
@@ -85,8 +85,8 @@ void map_tokenizer_name(Mapper& mapper, const DocEntry& entry) {
     return mapper.emit(entry, "tokenizer", mapper.expression_with(entry, "/tokenizer.json"));
   }
   mapper.note(entry,
-              "nothing is fetched from the hub; r.tokenizer = \"path/tokenizer.json\" has text checked and "
-              "kept with checkpoints");
+              "nothing is downloaded from the hub; r.tokenizer = \"path/tokenizer.json\" has text checked "
+              "and kept with checkpoints");
   mapper.remark(entry, "set r.tokenizer to its tokenizer.json");
 }
 
@@ -109,8 +109,7 @@ void map_save_interval(Mapper& mapper, const DocEntry& entry) {
   const double every = epochs(&entry.node), all = epochs(mapper.root().find("max_duration"));
   if (every <= 0) return mapper.emit(entry, "ckpt.every", *lua);
   if (all <= 0)
-    return mapper.problem(entry,
-                          "epochs are known to Tycho when max_duration is in epochs; write ba, tok or dur");
+    return mapper.problem(entry, "this works only if max_duration is in epochs; write ba, tok or dur");
   mapper.emit(entry, "ckpt.every", lua_quoted(fmt::format("{}dur", every / all)));
 }
 
@@ -122,11 +121,11 @@ void map_keep(Mapper& mapper, const DocEntry& entry) {
 void map_save_folder(Mapper& mapper, const DocEntry& entry) {
   if (mapper.is_null(&entry.node)) return mapper.remark(entry, "runs/{run_name}");
   if (is_remote_place(mapper.text_of(&entry.node)))
-    return mapper.problem(entry, "object stores are not written yet: name a folder");
+    return mapper.problem(entry, "writing to object stores is not supported: name a folder");
   std::string rest = mapper.text_of(&entry.node);
   if (const size_t at = rest.find("{run_name}"); at != std::string::npos)
     rest.erase(at, sizeof "{run_name}" - 1);
-  if (rest.find('{') != std::string::npos) return mapper.problem(entry, "only {run_name} is filled in");
+  if (rest.find('{') != std::string::npos) return mapper.problem(entry, "only {run_name} is replaced");
   mapper.emit(entry, "run_dir", mapper.expression(entry));
 }
 
@@ -147,12 +146,11 @@ void map_recompute(Mapper& mapper, const DocEntry& entry) {
 
 /// Rows of a text loader have as many tokens each, so counting rows or tokens is the same.
 void map_token_weights(Mapper& mapper, const DocEntry& entry) {
-  if (mapper.text_of(&entry.node) != "false") return mapper.remark(entry, "every token counts alike");
-  if (reads_text(mapper)) return mapper.remark(entry, "rows of shards have as many tokens each");
-  mapper.problem(
-      entry,
-      "counts every micro-batch alike, whatever it holds; here every token of a step counts alike, "
-      "as with true: set it to true");
+  if (mapper.text_of(&entry.node) != "false") return mapper.remark(entry, "every token has the same weight");
+  if (reads_text(mapper)) return mapper.remark(entry, "all rows of shards have the same number of tokens");
+  mapper.problem(entry,
+                 "weights every micro-batch equally, whatever it contains; here every token of a step has "
+                 "the same weight, as with true: set it to true");
 }
 
 const char* const kShards = "weights are not sharded: see the note";
@@ -163,8 +161,8 @@ const Rows kFsdp = {
     left_out("state_dict_type", "checkpoints are always sharded"),
     by("activation_checkpointing", map_recompute),
     left_out("activation_checkpointing_reentrant", kOneWay),
-    only("activation_cpu_offload", {"false"}, "is not there"),
-    only("cpu_offload", {"false"}, "is not there"),
+    only("activation_cpu_offload", {"false"}, "is not supported"),
+    only("cpu_offload", {"false"}, "is not supported"),
     left_out("backward_prefetch", kShards),
     left_out("backward_prefetch_limit", kShards),
     left_out("forward_prefetch", kShards),
@@ -182,9 +180,9 @@ const Rows kFsdp = {
     left_out("te_checkpoint_wrapper", kOneWay),
     left_out("te_shard_fp8_weight", kOneWay),
     left_out("verbose", kConsole),
-    only("load_planner", {"null"}, "is not there"),
-    only("save_planner", {"null"}, "is not there"),
-    only("ignored_modules", {"null", "[]"}, "is not there"),
+    only("load_planner", {"null"}, "is not supported"),
+    only("save_planner", {"null"}, "is not supported"),
+    only("ignored_modules", {"null", "[]"}, "is not supported"),
     noted("master_weights_dtype", {"null", "fp32", "float32"}, "master weights are fp32 here"),
 };
 
@@ -196,7 +194,7 @@ void map_fsdp(Mapper& mapper, const DocEntry& entry) {
   if (strategy == nullptr || mapper.text_of(strategy) != "NO_SHARD") mapper.note(entry, kWholeModel);
 }
 
-const char* const kNoIcl = "tasks by in-context learning are not there";
+const char* const kNoIcl = "in-context learning tasks are not supported";
 
 /// Made at its first use: it takes tables of other sources.
 Rows parts_of_the_run() {
@@ -224,18 +222,18 @@ const Rows kNumbers = {
     to("max_seq_len", "seq_len"),
     to("global_train_batch_size", "global_batch", count_of("sp")),
     by("device_train_microbatch_size", map_micro_batch),
-    left_out("device_eval_batch_size", "evaluation has the batches of training"),
+    left_out("device_eval_batch_size", "evaluation uses the training batch size"),
     left_out("device_train_batch_size", kComputed),
     left_out("device_train_grad_accum", kComputed),
     left_out("n_gpus", kComputed),
     to("seed", "seed"),
     to("precision", "precision", words({{"amp_bf16", "bf16"}, {"bf16", "bf16"}, {"fp32", "fp32"}})),
     only("code_paths", {"null", "[]"}, "Python cannot be loaded"),
-    left_out("max_split_size_mb", "memory is Tycho's"),
-    left_out("expandable_segments", "memory is Tycho's"),
-    left_out("cuda_load_lazy", "memory is Tycho's"),
+    left_out("max_split_size_mb", "Tycho manages memory itself"),
+    left_out("expandable_segments", "Tycho manages memory itself"),
+    left_out("cuda_load_lazy", "Tycho manages memory itself"),
     left_out("dist_timeout", kOneWay),
-    only("tp_config", {"null"}, "tensor parallelism is not there"),
+    only("tp_config", {"null"}, "tensor parallelism is not supported"),
     by("accumulate_train_batch_on_tokens", map_token_weights),
     when_evaluating("eval_interval", "eval.every", duration_in("ep")),
     when_evaluating("eval_first", "eval.first", as_is),
@@ -244,7 +242,7 @@ const Rows kNumbers = {
     only("icl_subset_num_batches", {"null"}, kNoIcl),
     left_out("icl_seq_len", kNoIcl),
     only("eval_gauntlet", {"null"}, kNoIcl),
-    only("train_subset_num_batches", {"-1"}, "max_duration says how long"),
+    only("train_subset_num_batches", {"-1"}, "taken from max_duration"),
 };
 
 const Rows kOutputs = {
@@ -253,9 +251,9 @@ const Rows kOutputs = {
     left_out("log_to_console", kConsole),
     left_out("python_log_level", kConsole),
     to("console_log_interval", "log.every", duration_in("ep")),
-    left_out("log_config", "the run folder holds it"),
-    left_out("metadata", "the run folder holds what was asked"),
-    left_out("flatten_metadata", "the run folder holds what was asked"),
+    left_out("log_config", "it is in the run folder"),
+    left_out("metadata", "the run folder records the recipe"),
+    left_out("flatten_metadata", "the run folder records the recipe"),
     by("run_name", map_run_name),
     by("save_folder", map_save_folder),
     left_out("save_filename", kFiles),
@@ -263,18 +261,19 @@ const Rows kOutputs = {
     by("save_interval", map_save_interval),
     by("save_num_checkpoints_to_keep", map_keep),
     noted("save_overwrite", {"null", "false"},
-          "a run goes on from its newest checkpoint; resume = none starts it again"),
-    only("save_weights_only", {"false"}, "checkpoints hold all that going on needs"),
-    only("save_ignore_keys", {"null"}, "checkpoints hold all that going on needs"),
-    only("load_ignore_keys", {"null"}, "is not there"),
-    only("load_path", {"null"}, "Composer's checkpoints are not read; resume = PATH takes one of Tycho's"),
+          "a run resumes from its newest checkpoint; resume = none starts over"),
+    only("save_weights_only", {"false"}, "checkpoints contain everything needed to resume"),
+    only("save_ignore_keys", {"null"}, "checkpoints contain everything needed to resume"),
+    only("load_ignore_keys", {"null"}, "is not supported"),
+    only("load_path", {"null"},
+         "Composer's checkpoints cannot be read; resume = PATH takes a Tycho checkpoint"),
     left_out("load_weights_only", "nothing is loaded"),
-    left_out("load_strict_model_weights", "they always are"),
+    left_out("load_strict_model_weights", "always the case"),
     noted("autoresume", {"null", "true"},
-          "a run goes on from its newest checkpoint; resume = none starts it again"),
+          "a run resumes from its newest checkpoint; resume = none starts over"),
     only("only_hf_checkpoint", {"false"}, "tycho convert exports a checkpoint"),
-    only("only_composer_checkpoint", {"false"}, "is not there"),
-    left_out("spin_dataloaders", "the place in the data is kept"),
+    only("only_composer_checkpoint", {"false"}, "is not supported"),
+    left_out("spin_dataloaders", "the position in the data is kept"),
     only("compile_config", {"null"}, "there is nothing to compile"),
     foundry_profiler_row(),
 };

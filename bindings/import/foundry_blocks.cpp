@@ -65,7 +65,7 @@ const DocNode* node_at(const DocNode& root, const std::string& path) {
 
 void map_blocks(Mapper& mapper, const DocEntry& entry) {
   if (entry.node.is_scalar() && mapper.is_null(&entry.node))
-    return mapper.remark(entry, "all blocks are alike");
+    return mapper.remark(entry, "all blocks are the same");
   std::vector<ConfigProblem> problems;
   MptConfig model;
   if (const DocNode* layers = mapper.root().at("model.n_layers"))
@@ -81,7 +81,7 @@ void map_blocks(Mapper& mapper, const DocEntry& entry) {
     mapper.problem({path, node == nullptr ? entry.node : *node}, message);
   }
   if (!problems.empty()) return;
-  if (blocks.order.empty()) return mapper.remark(entry, "all blocks are alike");
+  if (blocks.order.empty()) return mapper.remark(entry, "all blocks are the same");
   LuaWriter& out = mapper.out();
   out.comments_before(entry.node.line);
   const SourcePlace place = entry.node.place();

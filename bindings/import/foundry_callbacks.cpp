@@ -12,7 +12,7 @@ namespace tycho {
 namespace {
 
 const char* const kMetrics = "metrics are always written to the run folder";
-const char* const kByHand = "exports are not made while training: tycho convert exports any checkpoint";
+const char* const kByHand = "nothing is exported during training: tycho convert exports any checkpoint";
 
 // ---- early_stopper ----
 
@@ -36,10 +36,11 @@ void map_patience(Mapper& mapper, const DocEntry& entry) {
     if (read) every = *read;
   }
   if (!patience || patience->unit != every.unit)
-    return mapper.problem(entry,
-                          fmt::format("wanted a time in the unit of eval_interval = {}: evaluations are "
-                                      "counted here",
-                                      every.str()));
+    return mapper.problem(
+        entry,
+        fmt::format(
+            "wanted a time in the same unit as eval_interval = {}: here patience is counted in evaluations",
+            every.str()));
   mapper.emit(entry, "patience",
               fmt::format("{:.0f}", std::max(1.0, std::ceil(patience->value / every.value))));
 }
@@ -53,12 +54,12 @@ void map_monitor(Mapper& mapper, const DocEntry& entry) {
   if (!perplexity && !loss)
     return mapper.problem(entry, "evaluations measure LanguageCrossEntropy and LanguagePerplexity");
   if (order.empty() && !perplexity)
-    return mapper.problem(entry, "without comp: less, Composer stops when it falls: add comp: less");
+    return mapper.problem(entry, "without comp: less, Composer stops when the metric falls: add comp: less");
   if (order != "" && order != "less" && order != "lt")
-    return mapper.problem({entry.path, *comp}, "the loss should fall: write comp: less");
+    return mapper.problem({entry.path, *comp}, "a lower loss is better: write comp: less");
   if (perplexity && !mapper.is_null(mapper.root().at("callbacks.early_stopper.min_delta")))
     return mapper.problem(entry,
-                          "with min_delta, monitor LanguageCrossEntropy, whose scale is that of the loss");
+                          "with min_delta, monitor LanguageCrossEntropy, which has the scale of the loss");
   const DocNode* label = mapper.root().at("callbacks.early_stopper.dataloader_label");
   const std::string set = mapper.is_null(label) ? "" : mapper.text_of(label);
   if (set == "train") return mapper.problem(entry, "evaluations are watched: write dataloader_label: eval");
@@ -80,7 +81,7 @@ void map_early_stopper(Mapper& mapper, const DocEntry& entry) {
   if (entry.node.find("patience") == nullptr) {
     const std::optional<Duration> every = time_of(mapper, mapper.root().find("eval_interval"));
     const bool epochs = !every || every->unit == DurationUnit::kEpoch;
-    if (!epochs) return mapper.problem(entry, "wanted patience, in the unit of eval_interval");
+    if (!epochs) return mapper.problem(entry, "wanted patience, in the same unit as eval_interval");
     fields.push_back(
         fmt::format("patience = {:.0f}", std::max(1.0, std::ceil(1 / (every ? every->value : 1)))));
   }
@@ -97,7 +98,7 @@ void map_sampling(Mapper& mapper, const DocEntry& entry) {
 void map_temperature(Mapper& mapper, const DocEntry& entry) {
   const DocNode* sampling = mapper.root().at("callbacks.generate_callback.do_sample");
   if (sampling == nullptr || mapper.text_of(sampling) != "true")
-    return mapper.remark(entry, "without do_sample the likeliest token is taken");
+    return mapper.remark(entry, "without do_sample the most likely token is taken");
   to("", "temperature").act(mapper, entry);
 }
 
@@ -108,8 +109,8 @@ Rows generate_rows() {
           to("max_new_tokens", "max_tokens"),
           by("do_sample", map_sampling),
           by("temperature", map_temperature),
-          left_out("batch_size", "prompts are continued one by one"),
-          left_out("use_cache", "generation always does"),
+          left_out("batch_size", "prompts are processed one by one"),
+          left_out("use_cache", "generation always does this"),
           noted("top_p", {"null", "1.0", "1"}, kCut),
           noted("top_k", {"null", "0"}, kCut),
           noted("max_length", {"null"}, "counts the prompt, too: write max_new_tokens")};
@@ -125,32 +126,33 @@ void map_generate(Mapper& mapper, const DocEntry& entry) {
 }
 
 Rows callback_rows() {
-  return {
-      left_out("speed_monitor", kMetrics),
-      left_out("lr_monitor", kMetrics),
-      left_out("memory_monitor", kMetrics),
-      left_out("runtime_estimator", kMetrics),
-      left_out("scheduled_gc", "there is no garbage collector"),
-      left_out("nan_monitor", "a step with NaN ends the run: r.guard"),
-      left_out("oom_observer", "tycho plan and profiles say what memory holds"),
-      left_out("env_logging", "the run folder has versions.json"),
-      noted("optimizer_monitor", {}, "norms by layer are recorded by r.callbacks.norms = t.cb.grad_norm {}"),
-      noted("system_metrics_monitor", {}, "its figures are not recorded"),
-      noted("activation_monitor_full_model", {}, "t.cb.activations {} records the stream between layers"),
-      noted("loss_perp_v_len", {}, "its figures are not recorded"),
-      noted("eval_output_logging", {}, "outputs of evaluations are not recorded"),
-      noted("memory_snapshot", {}, "r.profile with memory = true records what is allocated"),
-      noted(
-          "kill_loss_spike", {},
-          "its rule is not there: r.callbacks.spikes = t.cb.loss_spike {} watches for spikes by another one"),
-      noted("run_timeout", {}, "a run that hangs after its end is not killed"),
-      noted("hf_checkpointer", {}, kByHand),
-      noted("mono_checkpoint_saver", {}, kByHand),
-      by("early_stopper", map_early_stopper, early_stopper_rows()),
-      by("generate_callback", map_generate, generate_rows())};
+  return {left_out("speed_monitor", kMetrics),
+          left_out("lr_monitor", kMetrics),
+          left_out("memory_monitor", kMetrics),
+          left_out("runtime_estimator", kMetrics),
+          left_out("scheduled_gc", "there is no garbage collector"),
+          left_out("nan_monitor", "a step with NaN ends the run: r.guard"),
+          left_out("oom_observer", "tycho plan and profiles show memory use"),
+          left_out("env_logging", "the run folder has versions.json"),
+          noted("optimizer_monitor", {},
+                "gradient norms by layer are recorded by r.callbacks.norms = t.cb.grad_norm {}"),
+          noted("system_metrics_monitor", {}, "these numbers are not recorded"),
+          noted("activation_monitor_full_model", {},
+                "t.cb.activations {} records the residual stream between layers"),
+          noted("loss_perp_v_len", {}, "these numbers are not recorded"),
+          noted("eval_output_logging", {}, "outputs of evaluations are not recorded"),
+          noted("memory_snapshot", {}, "r.profile with memory = true records memory allocations"),
+          noted("kill_loss_spike", {},
+                "this rule is not supported: r.callbacks.spikes = t.cb.loss_spike {} detects spikes by a "
+                "different rule"),
+          noted("run_timeout", {}, "a run that hangs after its end is not killed"),
+          noted("hf_checkpointer", {}, kByHand),
+          noted("mono_checkpoint_saver", {}, kByHand),
+          by("early_stopper", map_early_stopper, early_stopper_rows()),
+          by("generate_callback", map_generate, generate_rows())};
 }
 
-/// Their keys say nothing to Tycho.
+/// Tycho ignores their keys.
 Rows logger_rows() {
   Rows rows;
   for (const char* key : {"wandb", "mlflow", "mosaicml", "tensorboard"})

@@ -4,7 +4,7 @@
 namespace tycho {
 namespace {
 
-const char* const kItsLoader = "the loader is Tycho's";
+const char* const kItsLoader = "Tycho has its own loader";
 
 /// The dataset of the loader that an entry is part of.
 const DocNode* sibling(Mapper& mapper, const DocEntry& entry, const std::string& key) {
@@ -17,17 +17,16 @@ void map_hf_name(Mapper& mapper, const DocEntry& entry) {
   const std::string name = mapper.text_of(&entry.node);
   if (name == "json") {
     if (sibling(mapper, entry, "hf_kwargs.data_files") == nullptr)
-      return mapper.problem(entry, "wants hf_kwargs.data_files: one .jsonl, or a folder of them");
+      return mapper.problem(entry, "needs hf_kwargs.data_files: one .jsonl, or a folder of them");
     return mapper.remark(entry, "rows are JSONL");
   }
   if (!is_local_folder(name))
     return mapper.problem(
         entry,
-        "data sets of the hub are not fetched: save its rows as JSONL with \"messages\", or "
-        "with \"prompt\" and \"response\", and write hf_name: ./FOLDER that holds SPLIT.jsonl");
+        "data sets from the hub are not downloaded: save its rows as JSONL with \"messages\", or with "
+        "\"prompt\" and \"response\", and write hf_name: ./FOLDER for a folder with SPLIT.jsonl");
   const DocNode* split = sibling(mapper, entry, "split");
-  if (mapper.is_null(split))
-    return mapper.problem(entry, "wants the split, which is the name of the file in it");
+  if (mapper.is_null(split)) return mapper.problem(entry, "needs split, the name of the file in that folder");
   mapper.emit(entry, "path", mapper.expression_with(entry, "/" + mapper.text_of(split) + ".jsonl"));
 }
 
@@ -44,16 +43,16 @@ void map_data_files(Mapper& mapper, const DocEntry& entry) {
   }
   if (files->is_list() && files->items.size() == 1) files = &files->items[0];
   if (!files->is_scalar() || mapper.is_null(files))
-    return mapper.problem(entry, "wants one .jsonl, or a folder of them");
+    return mapper.problem(entry, "must be a .jsonl file or a folder of them");
   mapper.emit(entry, "path", mapper.expression({path, *files}));
 }
 
 void map_chat_length(Mapper& mapper, const DocEntry& entry) {
   const DocNode* whole = mapper.root().find("max_seq_len");
   if (whole == nullptr || mapper.text_of(whole) == mapper.text_of(&entry.node))
-    return mapper.remark(entry, "r.seq_len says it");
+    return mapper.remark(entry, "taken from r.seq_len");
   mapper.problem(entry, "differs from max_seq_len = " + mapper.text_of(whole) +
-                            ": rows are as long as the model's sequences");
+                            ": rows must be as long as the model's sequences");
 }
 
 /// Bins are filled batch by batch there, from as many examples as the ratio says; once, from all, here.
@@ -62,12 +61,12 @@ void map_packing_ratio(Mapper& mapper, const DocEntry& entry) {
   if (mapper.is_null(&entry.node) || ratio == "1" || ratio == "1.0")
     return mapper.remark(entry, "every example has a row of its own");
   mapper.emit(entry, "pack", "true");
-  mapper.note(entry, "rows are packed once, from all examples: an epoch has as many as they need");
+  mapper.note(entry, "rows are packed once, from all examples, which determines the length of an epoch");
   const DocNode* isolated = foundry_sequence_ids(mapper);
   if (isolated == nullptr || mapper.text_of(isolated) != "true")
     mapper.note(entry,
-                "attention stays within the examples of a row here; there they see those before them, as "
-                "attn_uses_sequence_id is not set");
+                "here attention stays within the examples of a row; in LLM Foundry, examples also see "
+                "earlier ones unless attn_uses_sequence_id is set");
 }
 
 /// "length>=N" is a number here.
@@ -86,7 +85,7 @@ void map_target_prompts(Mapper& mapper, const DocEntry& entry) {
 const Rows kChatDataset = {
     by("hf_name", map_hf_name),
     group("hf_kwargs", {by("data_files", map_data_files)}),
-    left_out("split", "path says it"),
+    left_out("split", "taken from path"),
     by("max_seq_len", map_chat_length),
     by("packing_ratio", map_packing_ratio),
     to("target_responses", "target_responses", words({{"last", "last"}, {"all", "all"}})),
@@ -98,14 +97,14 @@ const Rows kChatDataset = {
          "no Python runs: write rows with \"prompt\" and \"response\" yourself"),
     only("local", {"null"}, "conversations are read from JSONL, not from MDS: set hf_name"),
     only("remote", {"null"}, "conversations are read from JSONL, not from MDS: set hf_name"),
-    only("streams", {"null"}, "mixing data sets is not there"),
+    only("streams", {"null"}, "mixing data sets is not supported"),
     left_out("safe_load", "rows are JSONL"),
-    left_out("allow_pad_trimming", "filler changes no numbers"),
-    left_out("pad_to_longest", "filler changes no numbers"),
-    noted("max_leftover_bins_to_keep", {"null"}, "no example is left out here"),
+    left_out("allow_pad_trimming", "padding does not change any number"),
+    left_out("pad_to_longest", "padding does not change any number"),
+    noted("max_leftover_bins_to_keep", {"null"}, "no example is dropped here"),
     left_out("auto_packing_replication", kItsLoader),
     left_out("seq_parallel_replication", kItsLoader),
-    left_out("allow_unsafe_types", "no pickles are read"),
+    left_out("allow_unsafe_types", "pickles are not read"),
     left_out("token_encoding_type", "rows are JSONL"),
 };
 

@@ -12,14 +12,15 @@
 namespace tycho {
 namespace {
 
-const char* const kLoader = "the loader is Tycho's";
+const char* const kLoader = "Tycho has its own loader";
 
 /// Data is read where it is: `remote` when it is a folder, else `local`.
 void map_remote(Mapper& mapper, const DocEntry& entry) {
   if (mapper.is_null(&entry.node)) return mapper.remark(entry, "the data is in local");
   if (is_remote_place(mapper.text_of(&entry.node)))
-    return mapper.problem(entry,
-                          "object stores are not read yet: copy the data to a folder and leave remote empty");
+    return mapper.problem(
+        entry,
+        "reading from object stores is not supported: copy the data to a folder and leave remote empty");
   mapper.emit(entry, "local_dir", mapper.expression(entry));
 }
 
@@ -34,17 +35,16 @@ void map_local(Mapper& mapper, const DocEntry& entry) {
 void map_data_length(Mapper& mapper, const DocEntry& entry) {
   const DocNode* whole = mapper.root().find("max_seq_len");
   if (whole == nullptr || mapper.text_of(whole) == mapper.text_of(&entry.node))
-    return mapper.remark(entry, "r.seq_len says it");
+    return mapper.remark(entry, "taken from r.seq_len");
   mapper.problem(entry, "differs from max_seq_len = " + mapper.text_of(whole) +
-                            ": rows of a data set are as long as "
-                            "the model's sequences");
+                            ": rows of a data set must be as long as the model's sequences");
 }
 
 /// Sequence ids are made there whenever the token is named, and used only when the model says so.
 void map_separator(Mapper& mapper, const DocEntry& entry) {
   const DocNode* used = foundry_sequence_ids(mapper);
   if (mapper.is_null(&entry.node) || used == nullptr || mapper.text_of(used) != "true")
-    return mapper.remark(entry, "attention sees the whole row: attn_uses_sequence_id is not set");
+    return mapper.remark(entry, "attention spans the whole row: attn_uses_sequence_id is not set");
   const std::string key = entry.path.substr(entry.path.rfind('.') + 1);
   mapper.emit(entry, key, mapper.expression(entry));
 }
@@ -70,20 +70,19 @@ void map_drop_last(Mapper& mapper, const DocEntry& entry) {
   if (!entry.path.starts_with("train_loader")) return mapper.remark(entry, "evaluations take every sample");
   if (mapper.text_of(&entry.node) != "false") return mapper.remark(entry, "batches are always full");
   mapper.remark(entry, "batches are always full: see the note");
-  mapper.note(
-      entry,
-      "the samples at the end of an epoch that do not fill a batch are left out here: where there are "
-      "some, an epoch is one step shorter than there");
+  mapper.note(entry,
+              "samples at the end of an epoch that do not fill a batch are dropped here, so an epoch can be "
+              "one step shorter than in LLM Foundry");
 }
 
 /// One data set under another name is no mix.
 void map_streams(Mapper& mapper, const DocEntry& entry) {
   if (entry.node.is_scalar() && mapper.is_null(&entry.node)) return mapper.remark(entry, "one data set");
   const bool one = entry.node.is_map() ? entry.node.entries.size() == 1 : entry.node.items.size() == 1;
-  if (!one) return mapper.problem(entry, "mixing data sets is not there");
+  if (!one) return mapper.problem(entry, "mixing data sets is not supported");
   const DocNode& stream = entry.node.is_map() ? entry.node.entries[0].node : entry.node.items[0];
   const std::string name = entry.node.is_map() ? entry.node.entries[0].key : "0";
-  const char* const kWhole = "an epoch has every sample once: write epoch_size";
+  const char* const kWhole = "an epoch contains every sample once: write epoch_size";
   mapper.walk({entry.path + "." + name, stream},
               {by("local", map_local), by("remote", map_remote), to("split", "split"),
                left_out("proportion", "there is one data set"), only("repeat", {"1", "1.0", "null"}, kWhole),
@@ -99,27 +98,27 @@ const Rows kDataset = {
     to("shuffle", "shuffle"),
     to("shuffle_seed", "shuffle_seed"),
     by("max_seq_len", map_data_length),
-    noted("shuffle_algo", {"null", "naive"}, "samples of an epoch come in the order of shuffle_algo naive"),
-    left_out("shuffle_block_size", "the order is Tycho's"),
+    noted("shuffle_algo", {"null", "naive"}, "samples of an epoch are in the order of shuffle_algo naive"),
+    left_out("shuffle_block_size", "Tycho has its own order"),
     left_out("num_canonical_nodes", "the order does not depend on nodes"),
-    left_out("partition_algo", "the order is Tycho's"),
+    left_out("partition_algo", "Tycho has its own order"),
     left_out("predownload", kLoader),
-    left_out("cache_limit", "data is read where it is"),
+    left_out("cache_limit", "data is read in place"),
     left_out("keep_zip", kLoader),
     left_out("download_retry", kLoader),
     left_out("download_timeout", kLoader),
     left_out("validate_hash", "sizes are always checked"),
     left_out("batching_method", kLoader),
-    left_out("allow_unsafe_types", "no pickles are read"),
-    left_out("token_encoding_type", "index.json says it"),
+    left_out("allow_unsafe_types", "pickles are not read"),
+    left_out("token_encoding_type", "taken from index.json"),
     by("eos_token_id", map_separator),
     by("bos_token_id", map_separator),
     by("streams", map_streams),
     to("epoch_size", "epoch_size", epoch_samples),
-    only("sampling_method", {"balanced"}, "is not there"),
-    left_out("sampling_granularity", "the order is Tycho's"),
-    only("replication", {"null"}, "is not there"),
-    only("mlm_probability", {"null"}, "masked language models are not there"),
+    only("sampling_method", {"balanced"}, "is not supported"),
+    left_out("sampling_granularity", "Tycho has its own order"),
+    only("replication", {"null"}, "is not supported"),
+    only("mlm_probability", {"null"}, "masked language models are not supported"),
 };
 
 /// Of every loader, beside `dataset`.
@@ -168,7 +167,7 @@ void map_set(Mapper& mapper, const DocEntry& entry, const std::string& default_n
              std::set<std::string>& taken) {
   const DocNode* label = entry.node.find("label");
   if (label == nullptr && default_name.empty())
-    return mapper.problem(entry, "wanted a label: the metrics of a set are named after it");
+    return mapper.problem(entry, "wanted a label, which names the metrics of the set");
   const std::string given = label == nullptr ? default_name : mapper.text_of(label);
   std::string name = given;
   for (char& c : name)

@@ -16,26 +16,26 @@ std::string scheme_of(Mapper& mapper) {
 /// A key of init_config that LLM Foundry looks at for some schemes only: a comment for others.
 Row for_schemes(const char* key, const char* beginning) {
   return by(key, [=](Mapper& mapper, const DocEntry& entry) {
-    if (!scheme_of(mapper).starts_with(beginning)) return mapper.remark(entry, "does nothing here");
+    if (!scheme_of(mapper).starts_with(beginning)) return mapper.remark(entry, "has no effect here");
     to(key, key).act(mapper, entry);
   });
 }
 
 void map_embedding_deviation(Mapper& mapper, const DocEntry& entry) {
-  if (scheme_of(mapper) == "default_") return mapper.remark(entry, "does nothing here");
+  if (scheme_of(mapper) == "default_") return mapper.remark(entry, "has no effect here");
   to("", "emb_init_std").act(mapper, entry);
 }
 
 void map_uniform_limit(Mapper& mapper, const DocEntry& entry) {
   const bool other = !mapper.is_null(mapper.root().at("model.init_config.emb_init_std"));
-  if (other || scheme_of(mapper) == "default_") return mapper.remark(entry, "does nothing here");
+  if (other || scheme_of(mapper) == "default_") return mapper.remark(entry, "has no effect here");
   to("", entry.node.is_list() ? "emb_init_uniform_range" : "emb_init_uniform_lim").act(mapper, entry);
 }
 
 /// default_ is torch's own, and neox_init_ has a divisor of its own.
 void map_residual_divisor(Mapper& mapper, const DocEntry& entry) {
   const bool own = scheme_of(mapper) == "default_" || scheme_of(mapper) == "neox_init_";
-  if (own) return mapper.remark(entry, "does nothing here");
+  if (own) return mapper.remark(entry, "has no effect here");
   const DocScalar given = mapper.value(&entry.node);
   const bool number = given.is(Kind::kInteger) || given.is(Kind::kNumber);
   to("", number ? "residual_divisor" : "init_div_is_residual").act(mapper, entry);
@@ -48,7 +48,7 @@ void map_init_gain(Mapper& mapper, const DocEntry& entry) {
   const std::string scheme = scheme_of(mapper);
   const bool slope = scheme.starts_with("kaiming") && leaky &&
                      std::strtod(mapper.text_of(&entry.node).c_str(), nullptr) != 0;
-  if (!slope && !scheme.starts_with("xavier")) return mapper.remark(entry, "does nothing here");
+  if (!slope && !scheme.starts_with("xavier")) return mapper.remark(entry, "has no effect here");
   to("", "init_gain").act(mapper, entry);
 }
 

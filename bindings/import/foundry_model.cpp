@@ -11,9 +11,9 @@ namespace {
 
 using Kind = DocScalar::Kind;
 
-const char* const kMoe = "mixtures of experts are not there";
-const char* const kWhere = "weights are made where they are used";
-const char* const kKernel = "Tycho picks its kernels";
+const char* const kMoe = "mixtures of experts are not supported";
+const char* const kWhere = "weights are created on their device";
+const char* const kKernel = "Tycho chooses its kernels";
 
 bool is_true(Mapper& mapper, const DocNode* map, const char* key) {
   const DocNode* node = map == nullptr ? nullptr : map->find(key);
@@ -33,7 +33,7 @@ Row positions(const char* key, const char* kind) {
 /// A key that acts only beside another one that is true: a comment elsewhere.
 Row beside(const char* key, const char* switch_key, const char* target) {
   return by(key, [=](Mapper& mapper, const DocEntry& entry) {
-    if (!is_true(mapper, attention(mapper), switch_key)) return mapper.remark(entry, "does nothing here");
+    if (!is_true(mapper, attention(mapper), switch_key)) return mapper.remark(entry, "has no effect here");
     to(key, target).act(mapper, entry);
   });
 }
@@ -49,7 +49,7 @@ void map_attention_type(Mapper& mapper, const DocEntry& entry) {
   const std::string type = mapper.text_of(&entry.node);
   if (type == "multiquery_attention") return mapper.emit(entry, "kv_heads", "1");
   if (type == "multihead_attention" || type == "grouped_query_attention")
-    return mapper.remark(entry, "kv_heads says it");
+    return mapper.remark(entry, "taken from kv_heads");
   mapper.problem(entry, "Tycho has multihead_attention, grouped_query_attention and multiquery_attention");
 }
 
@@ -74,7 +74,7 @@ void map_head_dim(Mapper& mapper, const DocEntry& entry) {
   const bool usual = whole("model.head_dim") * whole("model.n_heads") == whole("model.d_model");
   if (rope_impl_is(mapper, "dail") && !usual)
     return mapper.problem(
-        entry, "rope_impl dail would turn only d_model / n_heads numbers of each head: set rope_impl: hf");
+        entry, "rope_impl dail would rotate only d_model / n_heads elements of each head: set rope_impl: hf");
   mapper.emit(entry, "head_width", mapper.expression(entry));
 }
 
@@ -83,7 +83,7 @@ void map_kv_heads(Mapper& mapper, const DocEntry& entry) {
   if (mapper.is_null(&entry.node)) return mapper.remark(entry, "the default");
   const DocNode* type = mapper.root().at("model.attn_config.attn_type");
   if (type != nullptr && mapper.text_of(type) == "multiquery_attention")
-    return mapper.problem(entry, "cannot go with multiquery_attention, which has one");
+    return mapper.problem(entry, "cannot be combined with multiquery_attention, which has one key head");
   if (type == nullptr || mapper.text_of(type) != "grouped_query_attention")
     return mapper.problem(entry, "is for attn_type: grouped_query_attention");
   mapper.emit(entry, "kv_heads", mapper.expression(entry));
@@ -94,7 +94,7 @@ void map_dail_type(Mapper& mapper, const DocEntry& entry) {
   if (original || !rope_impl_is(mapper, "dail")) return mapper.remark(entry, "no xPos");
   if (!has_xpos(mapper)) return mapper.problem(entry, "LLM Foundry has original and xpos");
   if (mapper.root().at("model.attn_config.rope_dail_config.xpos_scale_base") != nullptr)
-    return mapper.remark(entry, "xpos_scale_base says it");
+    return mapper.remark(entry, "taken from xpos_scale_base");
   mapper.emit(entry, "xpos_scale_base", "512");
 }
 
@@ -109,7 +109,7 @@ void map_rope_scaling(Mapper& mapper, const DocEntry& entry) {
   if (none || !rope_impl_is(mapper, "hf")) return mapper.remark(entry, "no scaling");
   const std::string kind = mapper.text_of(type);
   const auto used = [](bool is_used, const char* key, const char* target) {
-    return is_used ? to(key, target) : left_out(key, "does nothing here");
+    return is_used ? to(key, target) : left_out(key, "has no effect here");
   };
   const bool llama3 = kind == "llama3";
   const Rows rows = {
@@ -126,7 +126,7 @@ void map_activation(Mapper& mapper, const DocEntry& entry) {
   std::string given = name == nullptr ? "gelu" : mapper.text_of(name);
   for (const auto& [key, value] : entry.node.entries) {
     if (key != "name" && key != "approximate")
-      return mapper.problem({entry.path + "." + key, value}, "Tycho has no such option of an activation");
+      return mapper.problem({entry.path + "." + key, value}, "this option is not supported");
   }
   if (given == "gelu" && form != nullptr && mapper.text_of(form) == "tanh") given = "gelu_tanh";
   const auto known = {"gelu", "gelu_tanh", "quick_gelu", "relu", "silu"};
@@ -137,7 +137,7 @@ void map_activation(Mapper& mapper, const DocEntry& entry) {
 
 void map_expansion_ratio(Mapper& mapper, const DocEntry& entry) {
   const bool width_given = !mapper.is_null(mapper.root().at("model.ffn_config.ffn_hidden_size"));
-  if (width_given) return mapper.remark(entry, "ffn_hidden_size says it");
+  if (width_given) return mapper.remark(entry, "taken from ffn_hidden_size");
   to("", "expansion_ratio").act(mapper, entry);
 }
 
@@ -161,15 +161,15 @@ void map_temperature(Mapper& mapper, const DocEntry& entry) {
 
 /// The data says where documents end; attention then stays within them.
 void map_sequence_ids(Mapper& mapper, const DocEntry& entry) {
-  if (mapper.text_of(&entry.node) != "true") return mapper.remark(entry, "attention sees the whole row");
+  if (mapper.text_of(&entry.node) != "true") return mapper.remark(entry, "attention spans the whole row");
   const DocNode* loader = mapper.root().at("train_loader.name");
   if (loader != nullptr && mapper.text_of(loader) == "finetuning")
     return mapper.remark(entry, "attention stays within the examples of a packed row");
   for (const char* key : {"eos_token_id", "bos_token_id"})
     if (!mapper.is_null(mapper.root().at(std::string("train_loader.dataset.") + key)))
-      return mapper.remark(entry, "train_data says where documents end");
-  mapper.problem(entry,
-                 "wants eos_token_id or bos_token_id in train_loader.dataset: it tells where documents end");
+      return mapper.remark(entry, "train_data defines where documents end");
+  mapper.problem(
+      entry, "needs eos_token_id or bos_token_id in train_loader.dataset, which marks where documents end");
 }
 
 const Rows kAttention = {
@@ -180,7 +180,7 @@ const Rows kAttention = {
     to("clip_qkv", "clip_qkv"),
     to("qk_ln", "qk_ln"),
     to("qk_gn", "qk_gn"),
-    left_out("fused_qkv", "weights are split where that is needed"),
+    left_out("fused_qkv", "weights are split if necessary"),
     to("softmax_scale", "softmax_scale"),
     to("attn_logit_softcapping", "attn_softcap"),
     by("attn_uses_sequence_id", map_sequence_ids),
@@ -190,19 +190,19 @@ const Rows kAttention = {
     positions("rope", "rope"),
     beside("rope_theta", "rope", "rope_theta"),
     left_out("rope_impl", kKernel),
-    group("rope_dail_config", {by("type", map_dail_type), left_out("pos_idx_in_fp32", "they always are"),
+    group("rope_dail_config", {by("type", map_dail_type), left_out("pos_idx_in_fp32", "always the case"),
                                by("xpos_scale_base", map_xpos_scale_base)}),
     by("rope_hf_config", map_rope_scaling),
     only("nope", {"false"}, "LLM Foundry has it in block_overrides only"),
     by("attn_temperature_tuning", map_temperature),
-    only("kv_dim", {"null"}, "is not there"),
+    only("kv_dim", {"null"}, "is not supported"),
 };
 
 const Rows kFfn = {
     to("ffn_type", "ffn", words({{"mptmlp", "mptmlp"}, {"mptglu", "mptglu"}})),
     to("ffn_hidden_size", "ffn_width"),
     by("ffn_act_fn", map_activation),
-    only("fc_type", {"torch"}, "Transformer Engine is not there"),
+    only("fc_type", {"torch"}, "Transformer Engine is not supported"),
     only("moe_num_experts", {"1"}, kMoe),
     only("moe_top_k", {"1"}, kMoe),
     only("moe_world_size", {"1"}, kMoe),
@@ -237,14 +237,14 @@ const Rows kMpt = {
     to("embedding_fraction", "embedding_fraction"),
     to("tie_word_embeddings", "tied"),
     left_out("use_pad_tok_in_ffn", "there is no padding"),
-    left_out("use_cache", "generation always does"),
-    only("fc_type", {"torch"}, "Transformer Engine is not there"),
+    left_out("use_cache", "generation always does this"),
+    only("fc_type", {"torch"}, "Transformer Engine is not supported"),
     left_out("loss_fn", kKernel),
     foundry_blocks_row(),
     left_out("fuse_norm_attn_norm", kKernel),
-    left_out("use_train_metrics", "metrics are Tycho's"),
-    left_out("additional_train_metrics", "metrics are Tycho's"),
-    left_out("additional_eval_metrics", "metrics are Tycho's"),
+    left_out("use_train_metrics", "Tycho has its own metrics"),
+    left_out("additional_train_metrics", "Tycho has its own metrics"),
+    left_out("additional_eval_metrics", "Tycho has its own metrics"),
     left_out("verbose", "nothing is printed"),
 };
 
@@ -269,7 +269,7 @@ const Rows kHfOverrides = {
     to("layer_norm_epsilon", "norm_eps"),
     to("tie_word_embeddings", "tied"),
     to("initializer_range", "init_std"),
-    left_out("use_cache", "generation always does"),
+    left_out("use_cache", "generation always does this"),
     group("attn_config", {left_out("attn_impl", kKernel), by("attn_uses_sequence_id", map_sequence_ids)}),
 };
 
@@ -280,16 +280,16 @@ const Rows kHf = {
     group("config_overrides", kHfOverrides),
     left_out("use_flash_attention_2", kKernel),
     left_out("attn_implementation", kKernel),
-    only("peft_config", {"null"}, "LoRA is not there"),
-    only("pretrained_lora_id_or_path", {"null"}, "LoRA is not there"),
-    left_out("should_save_peft_only", "there is no LoRA"),
-    left_out("trust_remote_code", "no code is fetched"),
-    left_out("use_auth_token", "nothing is fetched"),
+    only("peft_config", {"null"}, "LoRA is not supported"),
+    only("pretrained_lora_id_or_path", {"null"}, "LoRA is not supported"),
+    left_out("should_save_peft_only", "no LoRA here"),
+    left_out("trust_remote_code", "no code is downloaded"),
+    left_out("use_auth_token", "nothing is downloaded"),
     only("load_in_8bit", {"false"}, "is for inference"),
-    left_out("allow_embedding_resizing", "vocab_size says it"),
-    left_out("use_train_metrics", "metrics are Tycho's"),
-    left_out("additional_train_metrics", "metrics are Tycho's"),
-    left_out("additional_eval_metrics", "metrics are Tycho's"),
+    left_out("allow_embedding_resizing", "taken from vocab_size"),
+    left_out("use_train_metrics", "Tycho has its own metrics"),
+    left_out("additional_train_metrics", "Tycho has its own metrics"),
+    left_out("additional_eval_metrics", "Tycho has its own metrics"),
 };
 
 /// Published shapes of models that YAMLs name without a folder: field, value, and the word that overrides it.
@@ -356,8 +356,8 @@ void map_hf_model(Mapper& mapper, const DocEntry& entry) {
       std::find_if(shapes().begin(), shapes().end(), [&](const Shape& one) { return name == one.name; });
   if (pretrained || shape == shapes().end()) {
     mapper.problem(path_entry,
-                   "nothing is fetched from the hub: download the model and write its folder here, as in "
-                   "./models/x");
+                   "nothing is downloaded from the hub: download the model yourself and write its folder "
+                   "here, as in ./models/x");
     return mapper.walk({entry.path, entry.node}, [] {
       Rows rows = kHf;
       rows.push_back(elsewhere("name"));

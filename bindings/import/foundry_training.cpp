@@ -25,9 +25,9 @@ std::optional<std::string> parameter_pattern(Mapper& mapper, const DocEntry& ent
     pattern =
         (pattern.starts_with('^') ? "^" : "") + pattern.substr(begin + (pattern[begin] == '\\' ? 2 : 1));
   } else if (pattern.starts_with('^')) {
-    mapper.problem(entry,
-                   "names of parameters begin with model. there and without it here: write the pattern "
-                   "without its ^");
+    mapper.problem(
+        entry,
+        "parameter names begin with model. in LLM Foundry but not here: write the pattern without its ^");
     return std::nullopt;
   }
   return lua_quoted(pattern);
@@ -44,7 +44,7 @@ std::vector<std::string> group_fields(Mapper& mapper, const DocEntry& entry) {
     } else if (key == "lr" || key == "weight_decay" || key == "betas") {
       if (const auto value = as_is(mapper, at)) fields.push_back(key + " = " + *value);
     } else {
-      mapper.problem(at, "parameters can be given lr, weight_decay and betas of their own");
+      mapper.problem(at, "only lr, weight_decay and betas can be set for parameters");
     }
   }
   if (entry.node.find("param_str_match") == nullptr) mapper.problem(entry, "wanted param_str_match");
@@ -93,7 +93,7 @@ const Rows& optimizer_rows() {
       to("betas", "betas"),
       to("eps", "eps"),
       to("weight_decay", "weight_decay"),
-      only("amsgrad", {"false"}, "is not there"),
+      only("amsgrad", {"false"}, "is not supported"),
       elsewhere("disable_grad"),
       elsewhere("param_groups"),
   };
@@ -153,12 +153,11 @@ void map_constant_end(Mapper& mapper, const DocEntry& entry) {
     const bool whole_run = length.unit == DurationUnit::kFraction && length.value >= 1;
     const bool shorter = length.unit == whole.unit ? length.value < whole.value
                                                    : length.unit == DurationUnit::kFraction && !whole_run;
-    if (shorter)
-      return mapper.problem(entry, "is less than max_duration, which Composer refuses: take it out");
+    if (shorter) return mapper.problem(entry, "is less than max_duration, which Composer rejects: remove it");
   } catch (const Error&) {
     return mapper.problem(entry, "wanted a time such as 100ba, 2ep or 1dur");
   }
-  mapper.remark(entry, "the rate stays as it is");
+  mapper.remark(entry, "the learning rate stays the same");
 }
 
 Row schedule_time(const char* key) { return to(key, key, duration_in("ep")); }
@@ -219,8 +218,8 @@ void map_clipping(Mapper& mapper, const DocEntry& entry) {
   mapper.walk(entry, {elsewhere("clipping_type"), to("clipping_threshold", target->second)});
   if (way == "value" && !mapper.is_null(mapper.root().find("fsdp_config")))
     mapper.note(entry,
-                "with FSDP, Composer scales all gradients by the largest of them instead; here each one "
-                "is clamped, as it is there without FSDP");
+                "with FSDP, Composer scales all gradients by the largest element instead; here each element "
+                "is clamped, as in Composer without FSDP");
 }
 
 }  // namespace
@@ -232,7 +231,7 @@ Row foundry_scheduler_row() { return by("scheduler", map_scheduler, scheduler_ro
 Row foundry_algorithms_row() {
   return group("algorithms", {by("gradient_clipping", map_clipping,
                                  {elsewhere("clipping_type"), elsewhere("clipping_threshold")}),
-                              left_out("low_precision_layernorm", "norms read the dtype of the model")});
+                              left_out("low_precision_layernorm", "norms use the dtype of the model")});
 }
 
 }  // namespace tycho

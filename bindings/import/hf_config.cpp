@@ -26,9 +26,17 @@ std::string recipe_of_hf_config(const Json& json, const std::string& name, const
   const HfConfig config = read_hf_config(json, place);
   notes = config.notes;
   return fmt::format(
-      "-- The model of {}; extend this recipe with what it is trained on and for how long.\n"
-      "local t = require \"tycho\"\nlocal r = t.recipe {}\n\nr.model = t.model.{} {{ {} }}\n\n"
-      "r.max_duration = t.required\nr.optimizer = t.required\nr.train_data = t.required\n\nreturn r\n",
+      "-- The model of {}; extend this recipe with data, an optimizer and a duration.\n"
+      "local t = require \"tycho\"\n"
+      "local r = t.recipe {}\n"
+      "\n"
+      "r.model = t.model.{} {{ {} }}\n"
+      "\n"
+      "r.max_duration = t.required\n"
+      "r.optimizer = t.required\n"
+      "r.train_data = t.required\n"
+      "\n"
+      "return r\n",
       place, lua_quoted(name), config.model.kind(),
       lua_fields(to_json(config.model), usual_model(config.model)));
 }

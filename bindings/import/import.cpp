@@ -1,4 +1,4 @@
-// Chooses the system that a file is of, and hands its keys to it.
+// Determines which system a file belongs to and passes its keys to that system's table.
 #include "bindings/import/import.h"
 
 #include <algorithm>
@@ -17,9 +17,9 @@ struct System {
   void (*map)(Mapper&);
 };
 
-constexpr System kFoundry = {"a YAML of LLM Foundry", foundry_rows, map_foundry};
-constexpr System kTitan = {"a TOML of TorchTitan", titan_rows, map_titan};
-constexpr System kNanotron = {"a YAML of Nanotron", nanotron_rows, map_nanotron};
+constexpr System kFoundry = {"an LLM Foundry YAML", foundry_rows, map_foundry};
+constexpr System kTitan = {"a TorchTitan TOML", titan_rows, map_titan};
+constexpr System kNanotron = {"a Nanotron YAML", nanotron_rows, map_nanotron};
 
 bool is_toml(const std::string& file) { return file.ends_with(".toml"); }
 
@@ -30,8 +30,8 @@ const System& system_of(const DocNode& root, const std::string& file) {
       root.find("global_train_batch_size") != nullptr)
     return kFoundry;
   fail(ExitCode::kRecipe,
-       "[import] {}: wanted a train YAML of LLM Foundry (train_loader, max_duration, ...) or a config of "
-       "Nanotron (tokens, parallelism, ...)",
+       "[import] {}: wanted an LLM Foundry training YAML (train_loader, max_duration, ...) or a Nanotron "
+       "config (tokens, parallelism, ...)",
        file);
 }
 
@@ -69,8 +69,8 @@ bool take_out(DocNode& root, const Rows& rows, const PinArgument& pin) {
   if (root.at(path) == nullptr) {
     if (known_path(rows, path))
       fail(ExitCode::kUsage,
-           "[import] argument {}: ~{}: the file does not say it, so there is nothing to take out", pin.number,
-           path);
+           "[import] argument {}: ~{}: the file does not contain it, so there is nothing to remove",
+           pin.number, path);
     return false;
   }
   const size_t dot = path.rfind('.');

@@ -94,7 +94,7 @@ std::string Mapper::target_of(const DocEntry& entry, const std::string& referenc
     break_off(entry, fmt::format("${{{}}} calls a resolver, which LLM Foundry does not have; write the value",
                                  path));
   const DocNode* target = root_.at(path);
-  if (target == nullptr) break_off(entry, fmt::format("${{{}}} refers to a key that is not there", path));
+  if (target == nullptr) break_off(entry, fmt::format("${{{}}} refers to a key that does not exist", path));
   const std::optional<std::string> next = whole_reference(*target);
   return next ? target_of(entry, *next, depth + 1) : path;
 }

@@ -81,7 +81,7 @@ void Mapper::walk(const DocEntry& map, const Rows& rows) {
     std::vector<std::string> known;
     for (const Row& one : rows) known.push_back(one.key);
     const std::string absent = absent_feature(key);
-    problem(entry, absent.empty() ? "no such key is known here" + did_you_mean(key, known) : absent,
+    problem(entry, absent.empty() ? "unknown key" + did_you_mean(key, known) : absent,
             node.argument > 0 ? node.place() : node.key);
   }
 }
@@ -141,7 +141,7 @@ std::string Mapper::finish(const std::string& recipe_name, const std::string& sy
          problem_report(problems_, {{place_, text_}}), count == 1 ? "1 key" : fmt::format("{} keys", count),
          place_);
   }
-  std::vector<std::string> lines = {fmt::format("-- Made from {}, {}.", place_, system),
+  std::vector<std::string> lines = {fmt::format("-- Imported from {}, {}.", place_, system),
                                     "local t = require \"tycho\"",
                                     fmt::format("local r = t.recipe {}", lua_quoted(recipe_name))};
   places_.resize(lines.size());

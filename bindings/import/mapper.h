@@ -25,7 +25,7 @@ struct DocEntry {
 /// What a value becomes in Lua; none after a problem was noted.
 using Convert = std::function<std::optional<std::string>(Mapper&, const DocEntry&)>;
 
-/// What is to be done with one key.
+/// What to do with one key.
 struct Row {
   std::string key;
   std::function<void(Mapper&, const DocEntry&)> act;
@@ -37,10 +37,10 @@ using Rows = std::vector<Row>;
 /// The key becomes `target`.
 Row to(const char* key, const char* target, Convert convert);
 Row to(const char* key, const char* target);
-/// The key changes nothing here: it stays as a comment with the reason.
+/// The key has no effect here: it stays as a comment with the reason.
 Row left_out(const char* key, const char* reason);
-/// The key is left out, and a reader is told unless its value is one of these (as text; "null" too), which
-/// change nothing.
+/// The key is dropped, with a note unless its value is one of these (as text; "null" too), which have no
+/// effect.
 Row noted(const char* key, std::vector<std::string> neutral, const char* text);
 /// Only these values (as text; "null" too) mean what Tycho does: others are a problem that says what to do.
 Row only(const char* key, std::vector<std::string> values, const char* what_to_do);
@@ -94,7 +94,7 @@ class Mapper {
   void remark(const DocEntry& entry, const std::string& reason);
   /// A key that is written elsewhere: only its comments stay.
   void keep_comments(const DocEntry& entry);
-  /// What a reader should know, beside the comment in the recipe.
+  /// A note for the user, in addition to the comment in the recipe.
   void note(const DocEntry& entry, const std::string& text);
   /// At the value of the entry; at its key where `place` says so.
   void problem(const DocEntry& entry, const std::string& text);

@@ -8,12 +8,12 @@ namespace {
 
 using Kind = DocScalar::Kind;
 
-const char* const kSpread = "ranks are data parallel here";
+const char* const kSpread = "ranks train data parallel here";
 const char* const kNoTensors =
-    "ranks are data parallel, each with the whole model, and each takes sequences of its own here";
+    "ranks train data parallel here, each with the whole model and its own sequences";
 const char* const kComputed = "see the end";
-const char* const kConsole = "the console is Tycho's";
-const char* const kOneWay = "Tycho has one way to do it";
+const char* const kConsole = "Tycho has its own console output";
+const char* const kOneWay = "Tycho has only one way to do this";
 
 /// A number at a path; notes a problem and gives `usual` when it is none.
 double number_at(Mapper& mapper, const char* path, double usual) {
@@ -38,13 +38,13 @@ const Rows kLlama = {
     to("tie_word_embeddings", "tied"),
     only("hidden_act", {"silu"}, "Llama has silu"),
     only("rope_scaling", {"null"}, "Nanotron's Llama does not apply it"),
-    left_out("rope_interleaved", "weights are in Hugging Face's order"),
-    left_out("initializer_range", "model.init_method says it"),
-    left_out("bos_token_id", "the data says it"),
-    left_out("eos_token_id", "the data says it"),
+    left_out("rope_interleaved", "weights have Hugging Face's order"),
+    left_out("initializer_range", "taken from model.init_method"),
+    left_out("bos_token_id", "taken from the data"),
+    left_out("eos_token_id", "taken from the data"),
     left_out("pad_token_id", "there is no padding"),
     left_out("pretraining_tp", kSpread),
-    left_out("use_cache", "generation always does"),
+    left_out("use_cache", "generation always does this"),
     left_out("is_llama_config", "it is"),
 };
 
@@ -73,11 +73,11 @@ void map_config(Mapper& mapper, const DocEntry& entry) {
 const Rows kModel = {
     left_out("ddp_bucket_cap_mb", kSpread),
     to("dtype", "precision", words({{"bfloat16", "bf16"}, {"float32", "fp32"}})),
-    left_out("make_vocab_size_divisible_by", "vocab_size says it"),
+    left_out("make_vocab_size_divisible_by", "taken from vocab_size"),
     group("init_method",
           {elsewhere("std"), left_out("scaling_method", "projections are divided by sqrt(2 layers)"),
-           only("use_mup", {"false"}, "spectral muP is not there"),
-           only("path", {"null"}, "resume = PATH takes a checkpoint of Tycho")}),
+           only("use_mup", {"false"}, "spectral muP is not supported"),
+           only("path", {"null"}, "resume = PATH takes a Tycho checkpoint")}),
     by("model_config", map_config, kLlama),
 };
 
@@ -160,8 +160,8 @@ const Rows kOptimizer = {
 
 void map_stages(Mapper& mapper, const DocEntry& entry) {
   if (entry.node.items.size() > 1)
-    return mapper.problem(entry, "one stage of data can be trained on; run the others after it, with resume");
-  mapper.note(entry, "Nanotron's data are other files: make shards with tycho data convert");
+    return mapper.problem(entry, "only one data stage is supported; run the others afterwards, with resume");
+  mapper.note(entry, "Nanotron's data has another format: create shards with tycho data convert");
   mapper.remark(entry, "see train_data at the end");
 }
 
@@ -189,15 +189,14 @@ void map_recompute(Mapper& mapper, const DocEntry& entry) {
 
 Rows make_rows() {
   return {
-      group("general",
-            {left_out("project", "the run's name is enough"), by("run", map_run), to("seed", "seed"),
-             left_out("step", kComputed), left_out("consumed_train_samples", kComputed),
-             left_out("benchmark_csv_path", kConsole), left_out("ignore_sanity_checks", kOneWay)}),
+      group("general", {left_out("project", "the run name is enough"), by("run", map_run), to("seed", "seed"),
+                        left_out("step", kComputed), left_out("consumed_train_samples", kComputed),
+                        left_out("benchmark_csv_path", kConsole), left_out("ignore_sanity_checks", kOneWay)}),
       group("parallelism", {left_out("dp", "see global_batch at the end"), noted("pp", {"1"}, kNoTensors),
                             noted("tp", {"1"}, kNoTensors), left_out("pp_engine", kSpread),
                             left_out("tp_mode", kSpread), left_out("tp_linear_async_communication", kSpread),
                             left_out("tp_recompute_allgather", kSpread), by("recompute_layer", map_recompute),
-                            only("expert_parallel_size", {"1"}, "mixtures of experts are not there"),
+                            only("expert_parallel_size", {"1"}, "mixtures of experts are not supported"),
                             noted("context_parallel_size", {"1"}, kNoTensors)}),
       group("model", kModel),
       group("tokenizer",
@@ -209,16 +208,16 @@ Rows make_rows() {
       group("checkpoints",
             {by("checkpoints_path", map_checkpoints_path),
              to("checkpoint_interval", "ckpt.every", count_of("ba")),
-             noted("save_initial_state", {"false"}, "the first checkpoint is that of ckpt.every"),
+             noted("save_initial_state", {"false"}, "the first checkpoint follows from ckpt.every"),
              left_out("save_final_state", "always"),
-             only("resume_checkpoint_path", {"null"}, "resume = PATH takes a checkpoint of Tycho"),
+             only("resume_checkpoint_path", {"null"}, "resume = PATH takes a Tycho checkpoint"),
              left_out("load_lr_scheduler", kOneWay), left_out("load_optimizer", kOneWay),
              left_out("checkpoints_path_is_shared_file_system", kOneWay)}),
       left_out("logging", kConsole),
       noted("metrics_logging", {"null"}, kNoLogger),
       nanotron_profiler_row(),
-      only("lighteval", {"null"}, "is not there"),
-      only("s3_upload", {"null"}, "object stores are not written yet"),
+      only("lighteval", {"null"}, "is not supported"),
+      only("s3_upload", {"null"}, "writing to object stores is not supported"),
   };
 }
 

@@ -45,20 +45,20 @@ Rows schedule_rows() {
 Rows with_recording(Rows rows) {
   rows.push_back(to("record_shapes", "shapes"));
   rows.push_back(to("profile_memory", "memory"));
-  rows.push_back(only("with_stack", {"false"}, "traces hold no stacks: take it out"));
+  rows.push_back(only("with_stack", {"false"}, "traces contain no stacks: remove it"));
   return rows;
 }
 
 Rows composer_profiler_rows() {
   return with_recording({
       group("schedule", schedule_rows()),
-      left_out("with_flops", "traces hold no FLOPs"),
+      left_out("with_flops", "traces contain no FLOPs"),
       left_out("use_gzip", kTracePlace),
       left_out("json_trace_handler", kTracePlace),
       left_out("torch_prof_folder", kTracePlace),
       left_out("torch_prof_filename", kTracePlace),
       left_out("torch_prof_remote_file_name", kTracePlace),
-      only("torch_prof_memory_filename", {"null"}, "memory = true records what is allocated: take it out"),
+      only("torch_prof_memory_filename", {"null"}, "memory = true records memory allocations: remove it"),
       left_out("torch_prof_overwrite", kTracePlace),
       left_out("torch_prof_num_traces_to_keep", kTracePlace),
       left_out("torch_prof_record_shapes", "is record_shapes"),
@@ -78,7 +78,7 @@ void map_composer(Mapper& mapper, const DocEntry& entry) {
   const bool given = schedule != nullptr && schedule->is_map();
   mapper.component(entry, "profile", "t.profile", composer_profiler_rows(),
                    usual_fields(given ? *schedule : none, kComposerCounts));
-  mapper.note(entry, "Composer begins its schedule again in every epoch; Tycho counts from the first step");
+  mapper.note(entry, "Composer restarts its schedule in every epoch; Tycho counts from the first step");
 }
 
 Rows nanotron_profiler_rows() {
@@ -131,7 +131,7 @@ Row titan_profiling_row() {
   return group("profiling",
                {by("enable_profiling", map_titan_profiling), left_out("save_traces_folder", kTracePlace),
                 elsewhere("profile_freq"), elsewhere("profiler_active"), elsewhere("profiler_warmup"),
-                only("enable_memory_snapshot", {"false"}, "r.profile.memory records what is allocated"),
+                only("enable_memory_snapshot", {"false"}, "r.profile.memory records memory allocations"),
                 left_out("save_memory_snapshot_folder", kTracePlace)});
 }
 

@@ -32,12 +32,13 @@ Row foundry_algorithms_row();
 Row foundry_callbacks_row();
 Row foundry_loggers_row();
 
-/// What a reader is told whose file spreads a model over ranks.
+/// The note for files that shard a model over ranks.
 inline constexpr const char* kWholeModel =
-    "every rank holds the whole model, its gradients and its moments here: tycho plan says whether that fits";
-/// Of what sends metrics to a service.
+    "here every rank holds the whole model, its gradients and its moments: tycho plan shows whether that "
+    "fits";
+/// The note for loggers that send metrics to a service.
 inline constexpr const char* kNoLogger =
-    "nothing is sent there: metrics are written to the run folder's metrics.jsonl";
+    "nothing is sent there: metrics are in the run folder's metrics.jsonl";
 
 /// Its `init_config:`.
 Row foundry_init_row();

@@ -10,12 +10,12 @@
 namespace tycho {
 namespace {
 
-const char* const kSpread = "ranks are data parallel here";
+const char* const kSpread = "ranks train data parallel here";
 const char* const kNoTensors =
-    "ranks are data parallel, each with the whole model, and each takes sequences of its own here";
+    "ranks train data parallel here, each with the whole model and its own sequences";
 const char* const kMetrics = "metrics are always written to the run folder";
-const char* const kMemory = "memory is Tycho's";
-const char* const kOneWay = "Tycho has one way to do it";
+const char* const kMemory = "Tycho manages memory itself";
+const char* const kOneWay = "Tycho has only one way to do this";
 
 /// The value at a path, or what TorchTitan takes when it is not there.
 std::string value_or(Mapper& mapper, const char* path, const char* usual) {
@@ -39,7 +39,7 @@ const Rows kModel = {
     elsewhere("flavor"),
     elsewhere("hf_assets_path"),
     elsewhere("tokenizer_path"),
-    only("converters", {"[]"}, "quantised training is not there"),
+    only("converters", {"[]"}, "quantised training is not supported"),
     left_out("print_after_conversion", "nothing is converted"),
 };
 
@@ -78,7 +78,7 @@ const Rows kOptimizer = {
     to("eps", "eps"),
     to("weight_decay", "weight_decay"),
     left_out("implementation", kOneWay),
-    only("early_step_in_backward", {"false"}, "is not there"),
+    only("early_step_in_backward", {"false"}, "is not supported"),
 };
 
 /// What TorchTitan takes for keys that the file does not set: Tycho's differ.
@@ -136,13 +136,13 @@ const Rows kTraining = {
     to("seq_len", "seq_len"),
     to("max_norm", "clip.norm"),
     to("steps", "max_duration", count_of("ba")),
-    only("enable_cpu_offload", {"false"}, "is not there"),
+    only("enable_cpu_offload", {"false"}, "is not supported"),
     by("dtype", map_dtype),
     to("mixed_precision_param", "precision", words({{"bfloat16", "bf16"}, {"float32", "fp32"}})),
     noted("mixed_precision_reduce", {"float32"}, "reductions are fp32 here"),
     left_out("gc_freq", "there is no garbage collector"),
     left_out("gc_debug", "there is no garbage collector"),
-    left_out("dataloader", "the loader is Tycho's"),
+    left_out("dataloader", "Tycho has its own loader"),
 };
 
 void map_recompute(Mapper& mapper, const DocEntry& entry) {
@@ -157,23 +157,23 @@ void map_recompute(Mapper& mapper, const DocEntry& entry) {
 }
 
 const Rows kCheckpoint = {
-    noted("enable", {"true"}, "runs always save: ckpt.every says how often"),
+    noted("enable", {"true"}, "runs always save checkpoints; see ckpt.every"),
     left_out("folder", "checkpoints are in the run folder"),
     to("interval", "ckpt.every", count_of("ba")),
     to("keep_latest_k", "ckpt.keep"),
     only("initial_load_path", {"null", ""},
-         "resume = PATH takes a checkpoint of Tycho; t.model.hf takes a folder of Hugging Face"),
+         "resume = PATH takes a Tycho checkpoint; t.model.hf takes a Hugging Face folder"),
     left_out("initial_load_model_only", "nothing is loaded"),
     only("initial_load_in_hf", {"false"}, "write r.model = t.model.hf { path = ... } into the recipe"),
-    left_out("last_save_model_only", "the last checkpoint can be gone on from"),
-    noted("last_save_in_hf", {"false"}, "is not made: tycho convert exports any checkpoint"),
+    left_out("last_save_model_only", "the last checkpoint can be resumed from"),
+    noted("last_save_in_hf", {"false"}, "is not written: tycho convert exports any checkpoint"),
     left_out("export_dtype", "tycho convert --dtype"),
-    left_out("async_mode", "checkpoints are written while training goes on"),
+    left_out("async_mode", "checkpoints are written while training continues"),
     only("load_step", {"-1"}, "resume = PATH takes a checkpoint"),
-    only("exclude_from_loading", {"[]"}, "is not there"),
-    noted("enable_first_step_checkpoint", {"false"}, "the first checkpoint is that of ckpt.every"),
-    only("create_seed_checkpoint", {"false"}, "is not there"),
-    only("load_only", {"false"}, "is not there"),
+    only("exclude_from_loading", {"[]"}, "is not supported"),
+    noted("enable_first_step_checkpoint", {"false"}, "the first checkpoint follows from ckpt.every"),
+    only("create_seed_checkpoint", {"false"}, "is not supported"),
+    only("load_only", {"false"}, "is not supported"),
 };
 
 const Rows kParallelism = {
@@ -189,8 +189,8 @@ const Rows kParallelism = {
     left_out("pipeline_parallel_layers_per_stage", kSpread),
     noted("context_parallel_degree", {"1"}, kNoTensors),
     left_out("context_parallel_rotate_method", kSpread),
-    only("expert_parallel_degree", {"1"}, "mixtures of experts are not there"),
-    only("expert_tensor_parallel_degree", {"1"}, "mixtures of experts are not there"),
+    only("expert_parallel_degree", {"1"}, "mixtures of experts are not supported"),
+    only("expert_tensor_parallel_degree", {"1"}, "mixtures of experts are not supported"),
 };
 
 void map_dump_folder(Mapper& mapper, const DocEntry& entry) {
@@ -199,16 +199,16 @@ void map_dump_folder(Mapper& mapper, const DocEntry& entry) {
 
 Rows make_rows() {
   return {
-      group("job", {by("dump_folder", map_dump_folder), left_out("description", "a comment says it better"),
+      group("job", {by("dump_folder", map_dump_folder), left_out("description", "use a comment instead"),
                     left_out("print_config", "tycho config shows it"),
-                    left_out("save_config_file", "the run folder holds it"),
+                    left_out("save_config_file", "it is in the run folder"),
                     only("custom_config_module", {""}, "Python cannot be loaded")}),
       titan_profiling_row(),
       group("metrics",
             {to("log_freq", "log.every", count_of("ba")), noted("enable_tensorboard", {"false"}, kNoLogger),
              left_out("save_tb_folder", kMetrics), left_out("save_for_all_ranks", kMetrics),
              noted("enable_wandb", {"false"}, kNoLogger),
-             left_out("disable_color_printing", "NO_COLOR=1 does it")}),
+             left_out("disable_color_printing", "use NO_COLOR=1")}),
       by("model", map_model, kModel),
       by(
           "optimizer",
@@ -231,18 +231,18 @@ Rows make_rows() {
            left_out("per_op_sac_force_recompute_mm_shapes_by_fqns", kOneWay), left_out("early_stop", kOneWay),
            left_out("memory_budget", kMemory), left_out("preserve_rng_state", kOneWay)}),
       left_out("compile", "there is nothing to compile"),
-      left_out("quantize", "no converter asks for it"),
+      left_out("quantize", "no converter needs it"),
       left_out("comm", kSpread),
       group("validation",
             {only("enable", {"false"}, "set eval_data.NAME, eval.every and eval.batches in the recipe"),
              left_out("dataset", "is off"), left_out("dataset_path", "is off"),
              left_out("local_batch_size", "is off"), left_out("seq_len", "is off"),
              left_out("freq", "is off"), left_out("steps", "is off"), left_out("dataloader", "is off")}),
-      left_out("memory_estimation", "tycho plan does it"),
-      group("fault_tolerance", {only("enable", {"false"}, "is not there")}),
+      left_out("memory_estimation", "use tycho plan"),
+      group("fault_tolerance", {only("enable", {"false"}, "is not supported")}),
       group("experimental", {only("custom_import", {""}, "Python cannot be loaded")}),
-      group("debug", {to("seed", "seed"), left_out("deterministic", "runs always are"),
-                      left_out("deterministic_warn_only", "runs always are")}),
+      group("debug", {to("seed", "seed"), left_out("deterministic", "always the case"),
+                      left_out("deterministic_warn_only", "always the case")}),
   };
 }
 
@@ -251,7 +251,7 @@ void write_defaults(Mapper& mapper) {
   LuaWriter& out = mapper.out();
   const auto absent = [&](const char* path) { return mapper.root().at(path) == nullptr; };
   out.write("", 0);
-  out.write("-- What the file does not say, as TorchTitan takes it:", 0);
+  out.write("-- TorchTitan's defaults for what the file does not set:", 0);
   if (absent("optimizer"))
     out.write("r.optimizer = t.optim.adamw { lr = 8e-4, weight_decay = 0.1, decay_mask = \"all\" }", 0);
   if (absent("lr_scheduler"))

@@ -8,13 +8,12 @@ struct TomlStumble {};
 }  // namespace
 }  // namespace tycho
 
-// toml++ takes what it asserts for granted when NDEBUG is set, and some broken files ("[" alone on a line)
-// break it.
+// With NDEBUG, toml++ relies on what it would assert, and some broken files ("[" alone on a line) violate it.
 #undef NDEBUG
 #define TOML_ASSERT(expr) ((expr) ? static_cast<void>(0) : ::tycho::stumble())
 #define TOML_EXCEPTIONS 1
 #include <toml++/impl/preprocessor.h>
-// Its test for blanks says that it cannot get where letters such as U+019F lead it. They are no blanks.
+// Its test for blanks marks as unreachable what letters such as U+019F do reach. They are not blanks.
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false

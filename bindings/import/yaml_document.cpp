@@ -78,7 +78,7 @@ class YamlReader {
   void read_entries(const YAML::Node& yaml, DocNode& node, int depth) {
     std::vector<YAML::Node> merged;
     for (const auto& entry : yaml) {
-      if (!entry.first.IsScalar()) wrong_at(entry.first, "a key that is no text");
+      if (!entry.first.IsScalar()) wrong_at(entry.first, "a key that is not text");
       const std::string key = entry.first.Scalar();
       if (key == "<<") {
         if (entry.second.IsSequence()) {
@@ -88,7 +88,7 @@ class YamlReader {
         }
         continue;
       }
-      if (node.find(key) != nullptr) wrong_at(entry.first, fmt::format("the key {} is there twice", key));
+      if (node.find(key) != nullptr) wrong_at(entry.first, fmt::format("the key {} appears twice", key));
       DocNode value = read(entry.second, place_of(entry.first), depth + 1);
       node.last_line = std::max(node.last_line, value.last_line);
       node.entries.push_back({key, std::move(value)});
@@ -98,7 +98,7 @@ class YamlReader {
 
   /// Adds what `node` does not say itself. Lines stay those of the anchor, so messages point at the text.
   void merge(const YAML::Node& yaml, DocNode& node, int depth) {
-    if (!yaml.IsMap()) wrong_at(yaml, "<< wants a map");
+    if (!yaml.IsMap()) wrong_at(yaml, "<< expects a map");
     const int last_line = node.last_line;
     DocNode base = read(yaml, {}, depth + 1);
     for (auto& [key, value] : base.entries) {
@@ -121,7 +121,7 @@ DocNode read_yaml(const std::string& text, const std::string& place) {
     }
     return YamlReader(text, place).read(documents[0], {}, 0);
   } catch (const YAML::DeepRecursion&) {
-    fail(ExitCode::kUnusable, "[{}] goes more than 64 levels deep", place);
+    fail(ExitCode::kUnusable, "[{}] is nested more than 64 levels deep", place);
   } catch (const YAML::Exception& error) {
     const SourcePlace at = {.line = error.mark.line + 1, .col = error.mark.column + 1};
     fail_in_file(place, text, at, "not YAML: " + error.msg);

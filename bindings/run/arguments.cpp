@@ -11,7 +11,7 @@ constexpr double kMaxExact = 0x1p53;
 
 [[noreturn]] void refuse(const std::string& call, const Arg& arg, const std::string& wanted,
                          const std::string& given) {
-  throw ScriptError("E_ARGUMENT", fmt::format("{}: {} wants {}, given {}", call, arg.name, wanted, given),
+  throw ScriptError("E_ARGUMENT", fmt::format("{}: {} expects {}, given {}", call, arg.name, wanted, given),
                     arg.doc);
 }
 

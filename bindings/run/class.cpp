@@ -1,4 +1,4 @@
-// What people and editors read of a class.
+// Turns declarations into ?help pages and into JSON for stubs and completion.
 #include "bindings/run/class.h"
 
 namespace tycho {

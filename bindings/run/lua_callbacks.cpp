@@ -1,4 +1,4 @@
-// The recipe's functions while its run trains.
+// Calls the recipe's functions during training.
 #include "bindings/run/lua_callbacks.h"
 
 #include <limits>

@@ -1,4 +1,4 @@
-// Handles: how they are made, checked, called and dropped.
+// Handles: creating, checking, calling and releasing them.
 #include "bindings/run/objects.h"
 
 #include <new>
@@ -76,7 +76,7 @@ void Objects::push(lua_State* L, const Class& object, std::shared_ptr<void> targ
   luaL_checkstack(L, 4, "objects");
   if (bytes > 0 && external_bytes_ + bytes > limit_bytes_) {
     collect(L);
-    // When most of it is in use, collecting at every object would be in vain.
+    // When most of it is in use, collecting at every object would be useless.
     if (external_bytes_ + bytes > limit_bytes_ * 4 / 5)
       limit_bytes_ = std::max(limit_bytes_ * 7 / 5, external_bytes_ + bytes);
   }
@@ -136,9 +136,10 @@ Handle& Objects::handle_at(lua_State* L, const Class& object, const char* what, 
                       fmt::format("write {}:{}(...), with a colon", object.name, what));
   auto& handle = *static_cast<Handle*>(lua_touserdata(L, index));
   if (!handle.scope->open())
-    throw ScriptError("E_EXPIRED",
-                      fmt::format("this {} belonged to {}, which is over", object.name, handle.scope->name()),
-                      "what outlives it is made with tensor:keep(), or as plain numbers");
+    throw ScriptError(
+        "E_EXPIRED",
+        fmt::format("this {} belonged to {}, which has ended", object.name, handle.scope->name()),
+        "to keep data, use tensor:keep() or plain numbers");
   return handle;
 }
 
@@ -181,10 +182,10 @@ int Objects::call_method(lua_State* L) {
     const Method& method = upvalue<Method>(L, 2);
     Handle& handle = handle_at(L, object, method.name);
     if (method.acts && !handle.scope->may_act())
-      throw ScriptError(
-          "E_CONTEXT",
-          fmt::format("{}:{} changes the run; {} only reads", object.name, method.name, handle.scope->name()),
-          "a t.control callback queues commands with ctx.cmd");
+      throw ScriptError("E_CONTEXT",
+                        fmt::format("{}:{} changes the run, but {} is read-only", object.name, method.name,
+                                    handle.scope->name()),
+                        "a t.control callback queues commands with ctx.cmd");
     check_arguments(L, object, method);
     // The body may close the scope, or collect: what it works on stays until it returns.
     const std::shared_ptr<Scope> scope = handle.scope;

@@ -1,4 +1,4 @@
-// Lua objects whose substance is in C++: handles, how long they hold, and the memory that hangs on them.
+// Lua objects backed by C++: handles, how long they are valid, and the memory they own.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -13,8 +13,8 @@ namespace tycho {
 
 struct Handle;
 
-/// A stretch of time in which handles hold: an open session, one call of a callback. What they stand for is
-/// theirs until it ends.
+/// A period in which handles are valid: an open session, or one call of a callback. What they refer to stays
+/// alive until it ends.
 class Scope {
  public:
   /// `name`: for messages: "the session", "batch_end of \"spike\"". `may_act`: methods that change the run
@@ -54,10 +54,9 @@ class Objects {
   /// Where things live that Lua alone owns.
   const std::shared_ptr<Scope>& own() const { return own_; }
 
-  /// The class of the value at an index, or null when it is none of ours.
+  /// The class of the value at an index, or null if it is not one of our objects.
   static const Class* class_of(lua_State* L, int index);
-  /// What an object of this class at an index stands for. Throws ScriptError: E_EXPIRED when its scope is
-  /// over.
+  /// The C++ object behind the handle at an index. Throws ScriptError: E_EXPIRED when its scope is over.
   static std::shared_ptr<void> target_of(lua_State* L, const Class& object, int index);
 
   /// Frees what Lua dropped. At step boundaries: never inside a finaliser, where a device must not be waited

@@ -8,20 +8,20 @@ namespace {
 
 constexpr const char* kHead = R"(# Objects of a run
 
-Written by `tycho types --markdown` from the declarations that check their use; do not edit. At a prompt `?trainer` and
-`?trainer.step` say the same, and Tab completes.
+Written by `tycho types --markdown` from the declarations that check their use; do not edit. At a prompt, `?trainer` and
+`?trainer.step` show the same, and Tab completes.
 
 | where | what there is |
 |---|---|
 | the [REPL](repl.md) after `build(r)` | `trainer`, `model`, `opt`, `sched`, `data`, `ckpt`, `log`, `mem`, `profile`, `cmd` |
-| a [callback](callbacks.md) | `ctx`, which has the same but `trainer`: `ctx.model`, `ctx.log`; `ctx.cmd` in `t.control`, `ctx.dist` in `t.everywhere` |
-| [`tycho attach`](attach.md) | `ctx` and its objects as names of their own; `cmd` with `--control` |
+| a [callback](callbacks.md) | `ctx`, which has the same except `trainer`: `ctx.model`, `ctx.log`; `ctx.cmd` in `t.control`, `ctx.dist` in `t.everywhere` |
+| [`tycho attach`](attach.md) | `ctx`, and its objects as separate names; `cmd` with `--control` |
 
-Methods are called with a colon, `model:find "embed"`; commands with a dot, `cmd.set_lr(3e-4)`. `?` behind a type: it may be nil. Objects
-hold as long as the run is open, in a callback until the function returns.
+Methods are called with a colon, `model:find "embed"`; commands with a dot, `cmd.set_lr(3e-4)`. A `?` after a type means that it may be nil. Objects
+are valid while the run is open, in a callback until the function returns.
 )";
 
-/// What would begin a column or a tag.
+/// Escapes what would begin a column or a tag.
 std::string cell(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -64,7 +64,7 @@ std::string methods_table(const Class& object) {
   for (const Method& method : object.methods)
     rows += fmt::format("| `:{}` | {} | {} |\n", cell(signature(method)), cell(short_type(method.returns)),
                         cell(std::string(method.doc) + arguments_text(method.args)));
-  return rows.empty() ? "" : "\n| method | gives | meaning |\n|---|---|---|\n" + rows;
+  return rows.empty() ? "" : "\n| method | returns | meaning |\n|---|---|---|\n" + rows;
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ std::string objects_page(const std::vector<const Class*>& classes) {
     std::set<std::string> known;
     if (std::string_view(one->name).ends_with("_ctx")) {  // the kinds of ctx are alike but for what is said
       if (first_ctx != nullptr) {
-        page += fmt::format(" It has all that `{}` has, and:", first_ctx->name);
+        page += fmt::format(" It has everything that `{}` has, and:", first_ctx->name);
         for (const Field& field : first_ctx->fields) known.insert(field.name);
       }
       first_ctx = first_ctx == nullptr ? one : first_ctx;

@@ -1,4 +1,4 @@
-// The Lua faces of an open session: trainer, model, opt, sched, data, ckpt, log, mem, profile, cmd, and
+// The Lua objects of an open session: trainer, model, opt, sched, data, ckpt, log, mem, profile, cmd, and
 // tensors.
 #pragma once
 #include <functional>

@@ -1,4 +1,4 @@
-// What `tycho doctor` finds: one line about one thing.
+// A finding of `tycho doctor`: one line about one thing.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ struct Finding {
   std::string advice;  // what to do; "" when all is well
 };
 
-// Each looks at one part of the machine and never throws for what it finds.
+// Each checks one part of the machine; findings are never exceptions.
 std::vector<Finding> check_processor();
 std::vector<Finding> check_gpus();
 std::vector<Finding> check_engine();

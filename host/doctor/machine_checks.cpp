@@ -71,7 +71,7 @@ std::vector<Finding> check_processor() {
   const bool vectors = has("avx2");
   findings.push_back(
       {"cpu vectors", vectors ? Health::kOk : Health::kWarn, best,
-       vectors ? "" : "training on this CPU uses the plain kernels, which are several times slower"});
+       vectors ? "" : "training on this CPU uses the generic kernels, which are several times slower"});
   return findings;
 }
 
@@ -80,7 +80,7 @@ std::vector<Finding> check_memory() {
   std::vector<Finding> findings = {
       {"memory", available > 2 * kGiB ? Health::kOk : Health::kWarn,
        fmt::format("{} of {} available", human_bytes(available), human_bytes(total)),
-       available > 2 * kGiB ? "" : "little is left: see what else runs here"}};
+       available > 2 * kGiB ? "" : "little is left: check what else is running"}};
   const std::string group = first_line("/sys/fs/cgroup/memory.max");
   if (!group.empty() && group != "max")
     findings.push_back(
@@ -101,7 +101,7 @@ std::vector<Finding> check_gpus() {
   if (driver.empty()) return {{"gpu", Health::kOk, "no NVIDIA driver: runs train on the CPU", ""}};
   if (gpus.empty())
     return {{"gpu", Health::kWarn, "a driver, but no GPU that this process may use",
-             "look at CUDA_VISIBLE_DEVICES and at what the job was given"}};
+             "check CUDA_VISIBLE_DEVICES and the GPUs allocated to the job"}};
   const size_t at = driver.find("Kernel Module");
   return {{"gpu", Health::kOk,
            fmt::format("{} visible; driver {}", gpus.size(),
@@ -110,7 +110,7 @@ std::vector<Finding> check_gpus() {
 }
 
 std::vector<Finding> check_limits() {
-  return {limit_finding("open files", RLIMIT_NOFILE, 4096, "data sets with many shards hold many files open",
+  return {limit_finding("open files", RLIMIT_NOFILE, 4096, "data sets with many shards keep many files open",
                         "-n"),
           limit_finding("processes", RLIMIT_NPROC, 1024,
                         "ranks, loaders and sweeps start processes and threads", "-u")};

@@ -67,7 +67,7 @@ std::vector<Finding> check_disk(const std::string& folder) {
          fmt::format("{} free in {}", human_bytes(free), place.string()),
          free > kLittleBytes
              ? ""
-             : "checkpoints need room: `tycho plan RECIPE` says how much; run_dir=PATH moves them"});
+             : "checkpoints need space: `tycho plan RECIPE` shows how much; run_dir=PATH moves them"});
   }
   try {
     const double speed = write_speed(probe);
@@ -75,7 +75,7 @@ std::vector<Finding> check_disk(const std::string& folder) {
                         human_bytes(speed) + "/s, written durably",
                         speed > kSlowBytesPerS
                             ? ""
-                            : "checkpoints will take long: save less often (ckpt.every), or elsewhere"});
+                            : "checkpoints will be slow: save less often (ckpt.every), or elsewhere"});
     const bool linked = real_files().link(probe.string(), second.string());
     findings.push_back(
         {"file links", linked ? Health::kOk : Health::kWarn, linked ? "work" : "do not work", ""});
@@ -112,7 +112,7 @@ std::vector<Finding> check_slurm() {
   }
   const bool alone = environment("SLURM_STEP_ID").empty();
   return {{"slurm", alone ? Health::kWarn : Health::kOk, text,
-           alone ? "this is the batch script itself: start runs with srun to use all tasks" : ""}};
+           alone ? "this is the batch script: start runs with srun to use all tasks" : ""}};
 }
 
 std::vector<Finding> check_lua() {
@@ -122,7 +122,7 @@ std::vector<Finding> check_lua() {
   for (std::string folder; std::getline(folders, folder, ':');) {
     const bool there = fs::is_directory(folder);
     findings.push_back({"recipe path", there ? Health::kOk : Health::kWarn,
-                        folder + (there ? "" : " is no folder"),
+                        folder + (there ? "" : " is not a folder"),
                         there ? "" : "TYCHO_PATH names it: correct it there"});
   }
   return findings;

@@ -1,4 +1,4 @@
-// One thread that waits for signals, output and ends of ranks, whichever comes first.
+// One thread waits for signals, for output and for ranks to end.
 #include "host/launch/local_ranks.h"
 
 #include <fmt/ranges.h>
@@ -32,7 +32,7 @@ constexpr auto kSavingTime = std::chrono::minutes(10);  // of others, when a ran
 constexpr auto kForever = Clock::time_point::max();
 constexpr int kReadsAtOnce = 64;  // so that a rank that never stops writing does not keep signals out
 
-/// What cannot be written is lost: a terminal that is gone must not end the ranks.
+/// Output that cannot be written is lost: a closed terminal must not end the ranks.
 void to_stderr(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 std::string signal_name(int number) {
@@ -40,7 +40,7 @@ std::string signal_name(int number) {
   return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
 }
 
-/// An orderly end with a saved checkpoint.
+/// A clean exit with a saved checkpoint.
 bool is_stop(const ChildEnd& end) {
   const auto is = [&](ExitCode code) { return end.code == static_cast<int>(code); };
   return end.signal == 0 &&
@@ -168,8 +168,9 @@ class Watch {
       } else {
         take_bad_end(rank->number, end->code, "was killed by " + signal_name(end->signal));
         to_stderr(fmt::format(
-            "[launch] rank {} {}{}; the same command goes on from the newest checkpoint\n", rank->number,
-            bad_->how, end->signal == SIGKILL ? ": memory may have run out, which `dmesg` tells" : ""));
+            "[launch] rank {} {}{}; the same command resumes from the newest checkpoint\n", rank->number,
+            bad_->how,
+            end->signal == SIGKILL ? ": memory may have run out; `dmesg` shows whether it did" : ""));
       }
     }
   }
@@ -195,7 +196,7 @@ class Watch {
     const std::string others = fmt::format("rank{} {}", left.size() > 1 ? "s" : "", fmt::join(left, ", "));
     if (now >= note_at_) {
       note_at_ = kForever;
-      to_stderr(fmt::format("[launch] rank {} {}; {} may take {:g} s to end (--grace)\n", bad_->rank,
+      to_stderr(fmt::format("[launch] rank {} {}; {} must end within {:g} s (--grace)\n", bad_->rank,
                             bad_->how, others, std::chrono::duration<double>(grace_).count()));
     }
     if (now < act_at_) return;

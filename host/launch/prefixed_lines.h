@@ -1,4 +1,4 @@
-// Lines of many processes in one place: each with a mark that says whose it is.
+// Merges the output lines of many processes, each prefixed with its source.
 #pragma once
 #include <string>
 #include <string_view>

@@ -127,7 +127,8 @@ std::optional<ChildAnswer> ask_process(ChildCommand command, std::chrono::millis
 std::string this_program() {
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) fail(ExitCode::kFailure, "[process] cannot tell where this program lies: {}", error.message());
+  if (error)
+    fail(ExitCode::kFailure, "[process] cannot find the location of this program: {}", error.message());
   return program.string();
 }
 

@@ -1,4 +1,4 @@
-// A program as a process of ours: started, followed, told to end.
+// A child process: started, monitored, ended.
 #pragma once
 #include <sys/types.h>
 

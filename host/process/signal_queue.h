@@ -1,4 +1,4 @@
-// Signals of this process as something to wait for beside files.
+// Signals of this process as a file descriptor to poll.
 #pragma once
 #include <sys/signalfd.h>
 

@@ -1,4 +1,4 @@
-// What was entered at the prompt, kept over sessions.
+// Appends entries as JSON lines and reads back only the newest part of the file.
 #include "host/repl/history.h"
 
 #include <fcntl.h>

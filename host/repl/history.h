@@ -1,4 +1,4 @@
-// What was entered at the prompt, kept over sessions: one file for all projects, each entry with its folder.
+// The history of the prompt: one file for all projects, each entry with its folder.
 #pragma once
 #include <string>
 #include <vector>

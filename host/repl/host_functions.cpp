@@ -63,7 +63,8 @@ int build(lua_State* L) {
   return protect(L, [&] {
     ReplHost& host = host_of(L);
     if (host.is_open())
-      throw ScriptError("E_USAGE", "build: a run is open already", "trainer:close() ends it without saving");
+      throw ScriptError("E_USAGE", "build: a run is already open",
+                        "trainer:close() closes it without saving");
     host.output.draw("  opening the run ...");
     host.adopt(L, host.open(read_json(L, 1)));
     host.output.clear();
@@ -133,7 +134,8 @@ int plot_lists(lua_State* L) {
 int plot_metric(lua_State* L) {
   return protect(L, [&] {
     if (!host_of(L).is_open())
-      throw ScriptError("E_USAGE", "plot: no run is open whose record could be drawn", "trainer = build(r)");
+      throw ScriptError("E_USAGE", "plot: no run is open, so there is no record to plot",
+                        "trainer = build(r)");
     const std::string name = string_argument(L, 1);
     PlotOptions options = plot_options(name);
     options.x_label = "step";
@@ -148,8 +150,8 @@ int histogram(lua_State* L) {
     std::vector<double> list = numbers(L, 1);
     std::erase_if(list, [](double x) { return !std::isfinite(x); });
     const double bins = luaL_checknumber(L, 2);
-    if (!(bins >= 1 && bins <= 1000)) throw ScriptError("E_ARGUMENT", "hist: bins wants 1 to 1000");
-    if (list.empty()) throw ScriptError("E_ARGUMENT", "hist: there is no finite number to count");
+    if (!(bins >= 1 && bins <= 1000)) throw ScriptError("E_ARGUMENT", "hist: bins expects 1 to 1000");
+    if (list.empty()) throw ScriptError("E_ARGUMENT", "hist: there are no finite numbers");
     Histogram counted;
     counted.counts.resize(static_cast<size_t>(bins));
     const auto [low, high] = std::minmax_element(list.begin(), list.end());
@@ -186,7 +188,7 @@ int write_new_file(lua_State* L) {
   return protect(L, [&] {
     const std::string path = string_argument(L, 1);
     if (!host_of(L).reads) return push_text(L, "");
-    if (fs::exists(path)) return push_text(L, path + " is there already: choose another name");
+    if (fs::exists(path)) return push_text(L, path + " already exists: choose another name");
     try {
       write_file_atomically(real_files(), path, string_argument(L, 2));
     } catch (const Error& error) {
@@ -245,7 +247,7 @@ int take_failure(lua_State* L) {
 
 TrainingSession& open_session_of(lua_State* L) {
   if (!host_of(L).is_open())
-    throw ScriptError("E_USAGE", "no run is open that could be profiled", "trainer = build(r)");
+    throw ScriptError("E_USAGE", "no run is open, so there is nothing to profile", "trainer = build(r)");
   return *host_of(L).session->session;
 }
 

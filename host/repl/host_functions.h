@@ -1,4 +1,4 @@
-// What the REPL's Lua asks the program for: printing, drawing, files, the shell, and the engine.
+// What the program provides to the REPL's Lua: printing, drawing, files, the shell, and the engine.
 #pragma once
 #include <functional>
 #include <memory>

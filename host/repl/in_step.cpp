@@ -1,4 +1,4 @@
-// What the ranks of one prompt agree on.
+// Ranks exchange JSON texts; a mark in their store passes Ctrl-C on.
 #include "host/repl/in_step.h"
 
 #include <pthread.h>
@@ -97,7 +97,8 @@ void InStep::begin(std::optional<int> alone, const StopFlag& stop) {
 
 void InStep::refuse_alone(const std::string& what) const {
   if (!alone_) return;
-  throw ScriptError("E_USAGE", fmt::format("{} needs all ranks, and rank {} runs alone here", what, rank()),
+  throw ScriptError("E_USAGE",
+                    fmt::format("{} needs all ranks, but only rank {} runs this entry", what, rank()),
                     "without @ the entry runs on all of them");
 }
 
@@ -110,14 +111,14 @@ void InStep::lose() {
 std::string InStep::call(const std::string& what, const std::string& said) {
   refuse_alone(what);
   if (lost_)
-    throw ScriptError(kPeer, fmt::format("{} needs all ranks, and some have gone", what), "",
+    throw ScriptError(kPeer, fmt::format("{} needs all ranks, but some have ended", what), "",
                       ExitCode::kTerminated);
   const std::vector<Json> all = gather({{"call", what}, {"said", said}});
   for (size_t r = 0; r < all.size(); ++r) {
     if (!has_ended(all[r])) continue;
     is_echo_ = end_of(all[r].at("end")).status == "error";
     throw ScriptError(kPeer,
-                      fmt::format("{} needs all ranks, and rank {} has {} this entry", what, r,
+                      fmt::format("{} needs all ranks, but rank {} has {} this entry", what, r,
                                   is_echo_ ? "failed in" : "ended"),
                       "", ExitCode::kTopology);
   }
@@ -125,7 +126,7 @@ std::string InStep::call(const std::string& what, const std::string& said) {
     if (all[r].at("call") != all[0].at("call"))
       throw ScriptError(
           kPeer,
-          fmt::format("rank 0 calls {}, rank {} calls {}: all must call the same",
+          fmt::format("rank 0 calls {}, rank {} calls {}: all ranks must make the same call",
                       all[0].at("call").get<std::string>(), r, all[r].at("call").get<std::string>()),
           "", ExitCode::kTopology);
   return all[0].at("said");

@@ -1,4 +1,4 @@
-// The prompt for editors and notebooks.
+// Answers requests in order; an interrupt is taken on the reader's thread while an entry runs.
 #include "host/repl/json_lines.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// Lines of standard input, read while others work.
+// Polls standard input, so that the thread can end although no line comes.
 #include "host/repl/line_reader.h"
 
 #include <poll.h>

@@ -1,4 +1,4 @@
-// Where the text of a prompt goes.
+// Redraws the line of a step at most ten times a second; events are lines of their own.
 #include "host/repl/output.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// A run that is looked at when it fails.
+// Silences the live view when the run ends, so that the prompt has the terminal.
 #include "host/repl/post_mortem.h"
 
 #include <unistd.h>
@@ -55,9 +55,9 @@ InStep* still_there(InStep* ranks) {
 
 bool wants_to_look(const std::string& on_error, int rank) {
   if (on_error == "stop") return false;
-  if (on_error != "repl") fail(ExitCode::kUsage, "[run] --on-error is stop or repl, given {}", on_error);
+  if (on_error != "repl") fail(ExitCode::kUsage, "[run] --on-error must be stop or repl, given {}", on_error);
   if (rank == 0 && (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0))
-    fail(ExitCode::kUsage, "[run] --on-error repl wants a terminal; without one, leave it out");
+    fail(ExitCode::kUsage, "[run] --on-error repl needs a terminal; leave it out if there is none");
   return true;
 }
 

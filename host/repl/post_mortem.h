@@ -1,4 +1,4 @@
-// A run that is looked at when it fails.
+// A prompt over a run that failed.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// One prompt: between Lua, the engine, and the other ranks.
+// One prompt: connects Lua, the engine and the other ranks.
 #include "host/repl/prompt.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr LuaLimits kNoLimits = {.max_instructions = int64_t{1} << 62, .max_seconds = 1e18};
 
-// What escapes the REPL itself is a mistake of its own.
+// An exception that escapes the REPL is a bug of its own.
 constexpr bool kTrace = true;
 
 constexpr const char* kRepl = "tycho.repl";
@@ -142,9 +142,10 @@ EntryEnd Prompt::enter(const std::string& text) {
     interrupts_.stop() = 0;
     lost_ranks_ = true;
     seat_.ranks->lose();
-    return failed(fmt::format("{}\nThis prompt goes on with rank 0 alone: look at what is there, and leave\n",
-                              error.what()),
-                  error.code());
+    return failed(
+        fmt::format("{}\nThis prompt continues with rank 0 alone: inspect what remains, then leave\n",
+                    error.what()),
+        error.code());
   }
 }
 
@@ -165,7 +166,7 @@ EntryEnd Prompt::evaluate_addressed(const std::string& text) {
   const int rank = ranks != nullptr ? ranks->rank() : 0, size = ranks != nullptr ? ranks->size() : 1;
   const AddressedEntry entry = read_address(text);
   if (entry.rank && (*entry.rank < 0 || *entry.rank >= size))
-    return failed(fmt::format("@ wants the number of a rank, 0 to {}, and an entry:  @0 mem\n", size - 1),
+    return failed(fmt::format("@ needs a rank from 0 to {} and an entry:  @0 mem\n", size - 1),
                   ExitCode::kUsage);
   if (ranks == nullptr) return evaluate(entry.text);
   printed_.clear();

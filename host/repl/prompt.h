@@ -40,8 +40,8 @@ class Prompt {
     bool is_whole = true;  // nothing is wrong with it
     int exit = 0;          // of this process, when it is to end: rank 0 has said why
   };
-  /// Reads the recipe. Collective. Throws Error (kRecipe) with the report when it is broken and nobody mends
-  /// it.
+  /// Reads the recipe. Collective. Throws Error (kRecipe) with the report when it is broken and there is
+  /// nobody to fix it.
   Start start();
   /// The run that failed becomes the one that is open.
   void look_at(FailedRun failed);

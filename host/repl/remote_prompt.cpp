@@ -1,4 +1,4 @@
-// What a prompt knows by itself whose entries run in another process.
+// The local part of a prompt whose entries run in another process.
 #include "host/repl/remote_prompt.h"
 
 #include "bindings/define/native.h"
@@ -13,7 +13,7 @@ constexpr const char* kReplModule = "tycho.repl";
 
 std::unique_ptr<TrainingSession> refuse_build(const Json&) {
   fail(ExitCode::kUsage,
-       "[attach] the run is built: its objects are ctx, model, opt, sched, data, ckpt, mem");
+       "[attach] the run is already built: its objects are ctx, model, opt, sched, data, ckpt, mem");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a prompt knows by itself whose entries run in another process: help, completion, and where an entry
+// What a prompt can do locally when its entries run in another process: help, completion, and where an entry
 // ends.
 #pragma once
 #include <string>

@@ -39,7 +39,7 @@ void to_stdout(std::string_view text) {
 bool may_leave(const Prompt& prompt, bool& asked) {
   if (!prompt.is_open() || asked) return true;
   asked = true;
-  std::printf("a run is open at step %lld; trainer:save() keeps it. ^D again leaves\n",
+  std::printf("a run is open at step %lld; trainer:save() saves it. ^D again leaves\n",
               static_cast<long long>(prompt.step()));
   return false;
 }

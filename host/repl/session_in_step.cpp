@@ -1,4 +1,4 @@
-// A session that asks the other ranks before it does what needs all of them.
+// A session that synchronises with the other ranks before each collective call.
 #include "host/repl/session_in_step.h"
 
 #include <utility>

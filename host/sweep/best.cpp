@@ -1,4 +1,4 @@
-// Writes the best trial as a recipe.
+// Writes best.lua and checks that it resolves to the trial's own config.
 #include "host/sweep/best.h"
 
 #include <filesystem>

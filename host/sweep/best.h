@@ -1,4 +1,4 @@
-// The best trial of a sweep: what it changed, how to run it again, and a recipe of its own.
+// The best trial of a sweep: its changes, the command to run it again, and a recipe.
 #pragma once
 #include <string>
 #include <vector>

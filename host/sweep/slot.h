@@ -1,4 +1,4 @@
-// One trial in the hands of this worker: its claim, its process and its numbers.
+// A trial that this worker runs: its claim, its process and its numbers.
 #pragma once
 #include <chrono>
 #include <memory>

@@ -84,14 +84,14 @@ std::string submit(const std::string& script) {
   std::filesystem::remove(file);
   if (!answer)
     fail(ExitCode::kTopology,
-         "[sweep] sbatch gave no answer within {} minutes; is the controller of Slurm busy?",
-         kPatience.count());
+         "[sweep] sbatch did not answer within {} minutes; is the Slurm controller busy?", kPatience.count());
   std::string output = answer->output;
   while (!output.empty() && output.back() == '\n') output.pop_back();
   if (answer->end.code == kNotThere)
-    fail(ExitCode::kTopology, "[sweep] there is no sbatch here; `tycho sweep FILE --print` shows the script");
+    fail(ExitCode::kTopology,
+         "[sweep] sbatch is not installed here; `tycho sweep FILE --print` shows the script");
   if (answer->end.code != 0)
-    fail(ExitCode::kTopology, "[sweep] sbatch refused: {}; `tycho sweep FILE --print` shows the script",
+    fail(ExitCode::kTopology, "[sweep] sbatch failed: {}; `tycho sweep FILE --print` shows the script",
          output);
   return output.substr(0, output.find(';'));
 }

@@ -44,11 +44,11 @@ void check_metric(const std::string& key, const std::string& metric, const Sweep
   const std::vector<std::string> known = eval_metrics(config.eval_data);
   if (known.empty())
     fail(ExitCode::kRecipe,
-         "[sweep] {} is {}, but {} evaluates nothing: set eval_data.NAME in it or in s.pins, or write a "
-         "number of training such as loss",
+         "[sweep] {} is {}, but {} has no evaluation: set eval_data.NAME in it or in s.pins, or use a "
+         "training metric such as loss",
          key, metric, definition.recipe);
   if (std::find(known.begin(), known.end(), metric) == known.end())
-    fail(ExitCode::kRecipe, "[sweep] {} is {}, which is no metric of {}{}; there are {}", key, metric,
+    fail(ExitCode::kRecipe, "[sweep] {} is {}, which is not a metric of {}{}; available: {}", key, metric,
          definition.recipe, did_you_mean(metric, known), fmt::join(known, ", "));
 }
 
@@ -158,9 +158,9 @@ SweepFolder open_folder_for(PreparedSweep& sweep) {
       return folder;
     }
     fmt::print(stderr,
-               "the recipe of sweeps/{} was another, so its trials are not compared with those of now:{}\n",
+               "the recipe of sweeps/{} was different, so its trials cannot be compared with new ones:{}\n",
                definition.name, changes);
-    fmt::print(stderr, "this sweep is sweeps/{}-{}\n", name, number + 1);
+    fmt::print(stderr, "this sweep is now sweeps/{}-{}\n", name, number + 1);
   }
 }
 
@@ -172,8 +172,8 @@ void check_recipe_unchanged(const SweepDefinition& definition) {
   const std::string changes = recipe_changes(definition.recipe_sources, now);
   if (changes.empty()) return;
   fail(ExitCode::kRecipe,
-       "[sweep] the recipe is no longer the one that sweep {} began with:{}\nput it back, or start the sweep "
-       "from its file again: it then becomes a sweep of its own",
+       "[sweep] the recipe has changed since sweep {} began:{}\n"
+       "restore it, or start the sweep from its file again, which makes a new sweep",
        definition.name, changes);
 }
 

@@ -118,7 +118,8 @@ void Worker::look() {
   for (const auto& slot : slots_) {
     if (due) slot->beat();
     const Trial* trial = board().find(slot->trial_id());
-    if (trial && trial->claim > slot->task().claim) slot->stop("");  // somebody thought us dead and goes on
+    if (trial && trial->claim > slot->task().claim)
+      slot->stop("");  // another worker thought us dead and took over
     if (slot->progress().update()) ask_rules(*slot);
   }
   if (watch_others_.is_due()) watch_others();
@@ -149,7 +150,7 @@ void Worker::reap() {
       ++i;
       continue;
     }
-    // The fact before the claim is let go: nobody takes a trial that has an end for one that was lost.
+    // Record the end before releasing the claim, so that nobody mistakes the trial for a lost one.
     record_end(*slots_[i], *end);
     slots_.erase(slots_.begin() + static_cast<std::ptrdiff_t>(i));
     idle_since_ = Clock::now();
@@ -163,11 +164,10 @@ void Worker::record_end(const Slot& slot, const TrialEnd& end) {
   if (!storage) storage_failures_.clear();
   if (storage) storage_failures_.insert(slot.trial_id());
   if (storage_failures_.size() == kMaxStorageFailures)
-    gives_up_ = Error(
-        fmt::format("[sweep] {} trials in a row failed on the storage of {}: this worker stops; the ledger "
-                    "says why",
-                    kMaxStorageFailures, host_),
-        ExitCode::kStorage);
+    gives_up_ = Error(fmt::format("[sweep] {} trials in a row failed because of the storage of {}: this "
+                                  "worker stops; see the ledger for the reason",
+                                  kMaxStorageFailures, host_),
+                      ExitCode::kStorage);
   say_end(*board().find(slot.trial_id()), end);
 }
 
@@ -324,7 +324,7 @@ int work(SweepFolder& folder, const SweepProgram* program, const WorkerOptions& 
   std::error_code error;
   std::filesystem::current_path(place, error);
   if (error)
-    fail(ExitCode::kUnusable, "[sweep] the sweep was started in {}, which cannot be entered here: {}", place,
+    fail(ExitCode::kUnusable, "[sweep] the sweep was started in {}, which cannot be accessed here: {}", place,
          error.message());
   return Worker(folder, program, options, stop).run();
 }

@@ -1,5 +1,5 @@
-// Works a sweep off: takes tasks, runs their processes, and records what came of them. There is no
-// controller: any number of workers on any machines do this side by side.
+// Runs a sweep's trials: takes tasks, runs their processes and records the results. There is no controller:
+// any number of workers on any machines work in parallel.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -13,22 +13,22 @@ namespace tycho {
 
 const VerbSpec kAttachSpec = {
     "attach RUN",
-    "A prompt in a running run: every entry of Lua is answered between two steps.",
+    "Opens a prompt in a live run: each Lua entry is evaluated between two steps.",
     "  tycho attach runs/demo                          # ctx, model, opt, sched, data, ckpt, mem, r\n"
     "  tycho attach runs/demo --control                # cmd too: cmd.set_lr(2e-4)\n"
     "  tycho attach runs/demo -e 'ctx.loss' -e 'opt.lr'",
-    {{"control", "Let entries command the run."},
-     {"e,eval", "Run this entry and leave; may be given several times.", "CODE"}}};
+    {{"control", "Let entries change the run with commands."},
+     {"e,eval", "Run this entry and exit; can be given several times.", "CODE"}}};
 
 namespace {
 
 constexpr const char* kOverview =
-    "An entry is Lua, run between two steps: an expression prints its value, x = 1 stays for the next ones.\n"
+    "An entry is Lua, run between two steps: an expression prints its value, x = 1 stays defined.\n"
     "  ctx             numbers of the newest step: ctx.loss, ctx.step, ctx.tokens_per_s\n"
     "  model opt sched data ckpt log mem profile   the objects of the run;  ?model  lists what one has\n"
     "  cmd             with --control: cmd.set_lr(2e-4), cmd.save \"name\", cmd.stop()\n"
     "  r               the recipe: r.optimizer.lr;  ?optimizer.lr  explains a key\n"
-    "First key:  ?name help    ^D leaves, and the run goes on\n";
+    "First character:  ?name help    ^D leaves; the run continues\n";
 
 /// Entries on their way to a run, and what is answered here.
 class Attached {
@@ -69,8 +69,7 @@ class Attached {
   }
 
   static bool refuse_command(const std::string& text) {
-    fmt::print("{}  belongs to the prompt of  tycho repl;  here entries are Lua, ?  shows what there is\n",
-               text);
+    fmt::print("{}  works only in  tycho repl;  here entries are Lua; ?  lists what is available\n", text);
     std::fflush(stdout);
     return false;
   }

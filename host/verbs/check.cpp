@@ -1,11 +1,11 @@
-// tycho check: is this recipe right?
+// tycho check: checks a recipe.
 #include "host/signals.h"
 #include "host/verb.h"
 
 namespace tycho {
 
 const VerbSpec kCheckSpec = {"check RECIPE [key=value ...]",
-                             "Runs a recipe's checks; trains nothing.",
+                             "Checks a recipe without training.",
                              "  tycho check recipes/demo.lua optimizer.lr=1e-3",
                              {kJsonOption, kTraceOption}};
 

@@ -1,4 +1,4 @@
-// tycho ckpt: which checkpoints there are, and whether they are whole.
+// tycho ckpt: lists and verifies checkpoints.
 #include <fmt/ranges.h>
 
 #include <filesystem>

@@ -9,9 +9,9 @@ namespace tycho {
 
 const VerbSpec kCompletionSpec = {
     "completion bash|zsh|fish",
-    "Prints a script that teaches a shell to complete verbs, options, keys, values and files.",
+    "Prints a completion script for a shell: verbs, options, keys, values and files.",
     "  tycho completion bash > ~/.local/share/bash-completion/completions/tycho\n"
-    "  tycho completion zsh > ~/.zfunc/_tycho            # a folder of fpath, before compinit\n"
+    "  tycho completion zsh > ~/.zfunc/_tycho            # a folder in fpath, before compinit\n"
     "  tycho completion fish > ~/.config/fish/completions/tycho.fish\n"
     "  tycho completion candidates run recipes/demo.lua optimizer.l     # what the scripts ask"};
 

@@ -11,10 +11,10 @@ const VerbSpec kConfigSpec = {
     "  tycho config recipes/demo.lua optimizer\n"
     "  tycho config recipes/demo.lua optimizer.lr=1e-3 --why optimizer.lr\n"
     "  tycho config recipes/demo.lua 'optimizer.lr*=0.5' --changed",
-    {{"why", "Show who gave KEY which values, newest last.", "KEY"},
-     {"changed", "Only what is not a default."},
-     {"hash", "Print the identity of the run and of every source, nothing else."},
-     {"markdown", "Print the page of all keys, docs/keys.md."},
+    {{"why", "Show who set KEY to which values, newest last.", "KEY"},
+     {"changed", "Show only values that are not defaults."},
+     {"hash", "Print only the hashes of the run and of every source."},
+     {"markdown", "Print the page of all keys (docs/keys.md)."},
      kJsonOption,
      kTraceOption}};
 

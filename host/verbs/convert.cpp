@@ -1,4 +1,4 @@
-// tycho convert: models of Hugging Face in and out.
+// tycho convert: imports and exports Hugging Face models.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -13,13 +13,13 @@ namespace tycho {
 
 const VerbSpec kConvertSpec = {
     "convert FROM TO",
-    "Imports a folder of Hugging Face as a checkpoint, or exports a run or a checkpoint as such a folder: "
-    "FROM says which. TO is new.",
+    "Imports a Hugging Face folder as a checkpoint, or exports a run or a checkpoint as a Hugging Face "
+    "folder, depending on FROM. TO must not exist yet.",
     "  tycho convert ~/models/Llama-3.2-1B runs/llama-1b\n  tycho convert runs/demo exports/demo --dtype "
     "bf16",
-    {{"dtype", "Of an export: fp32, bf16, fp16, or as-is for what an import had, else fp32.", "NAME",
-      "as-is"},
-     {"shard-size", "Most bytes of an export's files.", "SIZE", "5GB"}}};
+    {{"dtype", "Dtype of an export: fp32, bf16, fp16, or as-is for the dtype of the import, otherwise fp32.",
+      "NAME", "as-is"},
+     {"shard-size", "Maximum size of each exported file.", "SIZE", "5GB"}}};
 
 namespace {
 
@@ -40,7 +40,7 @@ int64_t shard_bytes(const std::string& text) {
     const Bytes size = Bytes::parse(text);
     if (size.value > 0) return size.value;
   } catch (const Error&) {
-    // The same advice for all that is no size.
+    // The same message for everything that is not a size.
   }
   fail(ExitCode::kUsage, "[tycho convert] --shard-size wanted a size such as \"5GB\", given \"{}\"", text);
 }
@@ -51,7 +51,7 @@ std::string next_command(const ImportReport& report, const std::string& to) {
   if (report.has_tokenizer) return fmt::format("tycho generate {} --prompt 'Once upon a time'", to);
   const bool there = std::find(kept.begin(), kept.end(), "tokenizer.json") != kept.end();
   return fmt::format("tycho ckpt info {}  # {}: it cannot generate text", to,
-                     there ? "no tokenizer that Tycho can use" : "no tokenizer.json");
+                     there ? "no tokenizer that Tycho supports" : "no tokenizer.json");
 }
 
 int import_folder(const std::string& from, const std::string& to) {
@@ -60,7 +60,7 @@ int import_folder(const std::string& from, const std::string& to) {
              human_count(static_cast<double>(report.num_params)), fmt::join(report.dtypes, " and "),
              report.num_shards, report.num_shards == 1 ? "" : "s");
   if (!report.ignored.empty())
-    fmt::print("left out what the model computes itself: {}\n", shortened(report.ignored));
+    fmt::print("skipped, because the model computes it: {}\n", shortened(report.ignored));
   for (const std::string& note : report.notes) fmt::print("note: {}\n", note);
   fmt::print("wrote {}: fp32, {}, with {}\nnext: {}\n", report.checkpoint.path,
              human_bytes(static_cast<double>(report.checkpoint.num_bytes)), fmt::join(report.kept_files, " "),
@@ -85,7 +85,7 @@ int export_checkpoint(const std::string& from, const std::string& to, const Expo
 
 int run_convert(const Arguments& arguments) {
   const std::string from =
-      without_slash(word(arguments, 0, "what to convert: a folder of Hugging Face, a run or a checkpoint"));
+      without_slash(word(arguments, 0, "what to convert: a Hugging Face folder, a run or a checkpoint"));
   const std::string to = without_slash(word(arguments, 1, "the folder to write"));
   no_more_words(arguments, 2);
   const ExportOptions options = {arguments.text("dtype"), shard_bytes(arguments.text("shard-size"))};
@@ -94,8 +94,7 @@ int run_convert(const Arguments& arguments) {
                                  std::filesystem::exists(from + "/COMMIT") || !list_checkpoints(from).empty();
   if (!holds_checkpoints)
     fail(ExitCode::kUnusable,
-         "[tycho convert] {} is neither a folder of Hugging Face (with a config.json) nor a run or a "
-         "checkpoint",
+         "[tycho convert] {} is neither a Hugging Face folder (with a config.json) nor a run or a checkpoint",
          from);
   return export_checkpoint(from, to, options);
 }

@@ -15,14 +15,14 @@ namespace tycho {
 
 const VerbSpec kCtlSpec = {
     "ctl RUN stop|save|eval|profile|set|pause|resume|tail|plot [arguments]",
-    "Tells a running run what to do at its next step boundary, or shows what it wrote.",
+    "Sends a command to a live run, or shows what it wrote. Commands take effect at the next step boundary.",
     "  tycho ctl runs/demo save before-lunch\n"
-    "  tycho ctl runs/demo set lr=2e-4            # lr= alone gives it back to the schedule\n"
+    "  tycho ctl runs/demo set lr=2e-4            # lr= alone returns it to the schedule\n"
     "  tycho ctl runs/demo set clip=0.5 log_every=10ba\n"
     "  tycho ctl runs/demo profile 3ba            # a trace of the next three steps\n"
     "  tycho ctl runs/demo stop 'the loss is flat'\n"
     "  tycho ctl runs/demo plot loss",
-    {{"lines", "tail: how many lines.", "N", "10"}}};
+    {{"lines", "tail: number of lines.", "N", "10"}}};
 
 namespace {
 
@@ -56,8 +56,7 @@ int named(const Arguments& arguments, const char* command) {
 int run_stop(const Arguments& arguments) { return named(arguments, "stop"); }
 int run_save(const Arguments& arguments) {
   if (arguments.words.size() > 2 && !is_tag(arguments.words[2]))
-    fail(ExitCode::kUsage, "[tycho ctl] wanted a tag, which is a name without \"/\", given {}",
-         arguments.words[2]);
+    fail(ExitCode::kUsage, "[tycho ctl] wanted a name without \"/\", given {}", arguments.words[2]);
   return named(arguments, "save");
 }
 int run_profile(const Arguments& arguments) { return named(arguments, "profile"); }
@@ -80,7 +79,7 @@ std::string setting_code(const std::string& given) {
     if (key != setting.key) continue;
     if (equals == std::string::npos)
       fail(ExitCode::kUsage,
-           "[tycho ctl] set {0} wants a value: set {0}=..., or {0}= to give back the recipe's", key);
+           "[tycho ctl] set {0} needs a value: set {0}=..., or {0}= to restore the recipe's", key);
     const std::string value = given.substr(equals + 1);
     if (value.empty()) return fmt::format("cmd.{}(nil)", setting.command);
     if (setting.text) return fmt::format("cmd.{}({})", setting.command, quoted(value));
@@ -89,7 +88,7 @@ std::string setting_code(const std::string& given) {
     if (*end != '\0') fail(ExitCode::kUsage, "[tycho ctl] {}: wanted a number, given {}", key, value);
     return fmt::format("cmd.{}({})", setting.command, value);
   }
-  fail(ExitCode::kUsage, "[tycho ctl] set knows {}; given {}{}", fmt::join(keys, ", "), key,
+  fail(ExitCode::kUsage, "[tycho ctl] set takes {}; given {}{}", fmt::join(keys, ", "), key,
        did_you_mean(key, keys));
 }
 
@@ -135,7 +134,7 @@ int run_ctl(const Arguments& arguments) {
     if (what == name) return run(arguments);
     names.emplace_back(name);
   }
-  fail(ExitCode::kUsage, "[tycho ctl] no \"{}\"{}; there are {}", what, did_you_mean(what, names),
+  fail(ExitCode::kUsage, "[tycho ctl] no \"{}\"{}; available: {}", what, did_you_mean(what, names),
        fmt::join(names, ", "));
 }
 

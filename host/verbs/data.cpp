@@ -1,4 +1,4 @@
-// tycho data: text and JSONL to data sets, and what a data set says about itself.
+// tycho data: converts text and JSONL to data sets, and inspects data sets.
 #include <unistd.h>
 
 #include "host/input_options.h"
@@ -12,9 +12,8 @@ namespace tycho {
 
 const VerbSpec kDataSpec = {
     "data convert INPUT ... --tokenizer FILE --out DIR\n       tycho data inspect DIR",
-    "Turns text and JSONL, also .gz and .zst, into MDS shards of tokens; shows what a data set holds and "
-    "whether it is "
-    "whole.",
+    "Converts text and JSONL, also .gz and .zst, to MDS shards of tokens; shows what a data set contains and "
+    "checks it.",
     "  tycho data convert books/ --tokenizer tokenizer.json --eos-text '<|endoftext|>' --out data/books\n"
     "  tycho data convert c4.jsonl.gz --tokenizer tokenizer.json --eos-text '<|endoftext|>' --out data/c4\n"
     "  tycho data inspect data/books",
@@ -22,19 +21,19 @@ const VerbSpec kDataSpec = {
      {"out", "convert: folder of the new data set.", "DIR"},
      {"concat-tokens", "convert: tokens per sample.", "N", "2048"},
      {"ext", "convert: endings of the files to read in folders. Default: text and JSONL.", "LIST", ""},
-     {"format", "convert: text or jsonl, instead of looking at names and contents.", "KIND", ""},
+     {"format", "convert: text or jsonl, instead of detection by name and contents.", "KIND", ""},
      {"field", "convert: field of a JSONL line that holds the text.", "NAME", "text"},
      {"bos-text", "convert: text before every document.", "TEXT", ""},
      {"eos-text", "convert: text after every document.", "TEXT", ""},
      {"no-separator", "convert: join documents without a token between them."},
-     {"no-added-tokens", "convert: leave out what the tokenizer's own encoding puts around a text."},
-     {"keep-newlines", "convert: leave CR and CR LF in text files; else they become LF."},
-     {"no-wrap", "convert: drop the rest of a document that a sample has no room for."},
+     {"no-added-tokens", "convert: leave out the tokens that the tokenizer adds around every text."},
+     {"keep-newlines", "convert: keep CR and CR LF in text files; otherwise they become LF."},
+     {"no-wrap", "convert: drop the part of a document that does not fit into its sample."},
      {"split", "convert: name of the split.", "NAME", "train"},
-     {"val-split", "convert: name of the split that val-fraction fills.", "NAME", "val"},
-     {"val-fraction", "convert: share of the documents that goes there.", "X", "0"},
+     {"val-split", "convert: name of the split that --val-fraction fills.", "NAME", "val"},
+     {"val-fraction", "convert: share of the documents for the validation split.", "X", "0"},
      {"hashes", "convert: checksums that index.json records: xxh3_128, or none.", "LIST", ""},
-     {"quick", "inspect: look at index.json and the shards' offsets, not at every token."},
+     {"quick", "inspect: check index.json and the shards' offsets, not every token."},
      {"threads", "convert: CPU threads; 0 for one per core.", "N", "0"},
      kJsonOption}};
 
@@ -135,8 +134,8 @@ int inspect(const Arguments& arguments) {
   if (damage.empty()) return 0;
   std::fflush(stdout);
   fail(ExitCode::kUnusable,
-       "[data] {} {} wrong with the data; copy the files again, or convert the text again:\n  {}",
-       damage.size(), damage.size() == 1 ? "thing is" : "things are", fmt::join(damage, "\n  "));
+       "[data] {} {} found in the data; copy the files again, or convert the text again:\n  {}",
+       damage.size(), damage.size() == 1 ? "problem" : "problems", fmt::join(damage, "\n  "));
 }
 
 }  // namespace

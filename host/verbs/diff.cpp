@@ -14,7 +14,7 @@ namespace tycho {
 const VerbSpec kDiffSpec = {
     "diff A B [key=value ...]",
     "Shows the keys that differ between two recipes, run folders or resolved JSON files, and who set them; "
-    "key=value arguments are for every recipe of the two. Exit status 0: none, 1: some.",
+    "key=value arguments apply to the recipes among them. Exit status 0: no difference, 1: some.",
     "  tycho diff recipes/demo.lua recipes/llama-tiny.lua\n"
     "  tycho diff runs/demo recipes/demo.lua optimizer.lr=1e-3\n"
     "  tycho diff runs/demo runs/demo-2 --json",
@@ -33,11 +33,10 @@ Side read_json_side(const std::string& file) {
   Side side = {parse_json(read_file(file), file)};
   if (side.tree.contains("config")) side.tree = Json(side.tree["config"]);
   if (!side.tree.is_object() || !side.tree.contains("model")) {
-    fail(
-        ExitCode::kUnusable,
-        "[tycho diff] {} is no resolved recipe; `tycho check RECIPE --json` writes one, and run folders hold "
-        "recipe.json",
-        file);
+    fail(ExitCode::kUnusable,
+         "[tycho diff] {} is not a resolved recipe; `tycho check RECIPE --json` writes one, and run folders "
+         "hold recipe.json",
+         file);
   }
   return side;
 }
@@ -119,7 +118,7 @@ std::vector<std::string> read_names(const Arguments& arguments, std::vector<PinA
   if (names.size() < 2)
     fail(ExitCode::kUsage, "[tycho diff] wanted two recipes or runs, given {}; see --help", names.size());
   if (!pins.empty() && !is_recipe(names[0]) && !is_recipe(names[1])) {
-    fail(ExitCode::kUsage, "[tycho diff] {} changes recipes, and neither {} nor {} is one", pins[0].text,
+    fail(ExitCode::kUsage, "[tycho diff] {} applies to recipes, and neither {} nor {} is one", pins[0].text,
          names[0], names[1]);
   }
   return names;

@@ -1,4 +1,4 @@
-// tycho doctor: what this machine has, and what stands in the way of a run.
+// tycho doctor: checks whether this machine is ready for a run.
 #include <array>
 
 #include "host/doctor/finding.h"
@@ -8,7 +8,8 @@ namespace tycho {
 
 const VerbSpec kDoctorSpec = {
     "doctor [FOLDER]",
-    "Looks at the machine and says what to do; FOLDER is where runs are written, runs by default.",
+    "Checks this machine and says what to do about problems; FOLDER is where runs are written (default: "
+    "runs).",
     "  tycho doctor\n"
     "  tycho doctor /scratch/runs --json\n"
     "  srun tycho doctor                               # on the node that will train",

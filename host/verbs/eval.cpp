@@ -1,4 +1,4 @@
-// tycho eval: how well a checkpoint predicts data.
+// tycho eval: evaluates a checkpoint.
 #include <algorithm>
 
 #include "host/engine.h"
@@ -14,13 +14,13 @@ const VerbSpec kEvalSpec = {
     "  tycho eval runs/demo\n"
     "  tycho eval runs/demo --data runs/demo-data --split val",
     {{"data",
-      "Folder of MDS shards, its splits folders in it; or a .jsonl of conversations. Default: what the "
-      "recipe evaluates on.",
+      "Folder of MDS shards, with a folder for each split; or a .jsonl of conversations. Default: the "
+      "recipe's eval_data.",
       "DIR"},
      {"split", "Folder inside --data that holds index.json; '' for --data itself.", "NAME", "val"},
      {"batches",
-      "Batches of the recipe's global_batch to take from the start; 0 takes all. Default: all of --data, "
-      "eval.batches of the recipe's sets.",
+      "Number of batches of the recipe's global_batch to take from the start; 0 takes all. Default: all of "
+      "--data, or eval.batches for the recipe's sets.",
       "N"},
      {"threads", "CPU threads; 0 for one per core.", "N", "0"},
      {"device", "auto, cpu or cuda.", "NAME", "auto"},
@@ -34,7 +34,7 @@ EvalRequest request_of(const Arguments& arguments) {
   no_more_words(arguments, 1);
   if (arguments.has("data")) request.data_dir = arguments.text("data");
   if (request.data_dir.empty() && !arguments.all("split").empty())
-    fail(ExitCode::kUsage, "[eval] --split names a folder inside --data, which is not given");
+    fail(ExitCode::kUsage, "[eval] --split is a folder inside --data, but --data is not given");
   request.split = arguments.text("split");
   if (arguments.has("batches")) request.batches = arguments.integer("batches", 0, 1 << 30);
   request.threads = static_cast<int>(arguments.integer("threads", 0, 4096));

@@ -1,4 +1,4 @@
-// tycho generate: lets a checkpoint write.
+// tycho generate: generates text with a checkpoint.
 #include <cstdio>
 
 #include "host/engine.h"
@@ -10,32 +10,31 @@ namespace tycho {
 
 const VerbSpec kGenerateSpec = {
     "generate RUN_OR_CHECKPOINT",
-    "Writes text with a trained model, as it is generated.",
+    "Generates text with a trained model and prints it as it is generated.",
     "  tycho generate runs/demo --prompt 'class ' --temperature 0.8 --top-p 0.95\n"
     "  tycho generate runs/demo --prompts questions.jsonl --samples 4 --stop '}' --json > answers.jsonl",
-    {{"p,prompt", "Text to go on from.", "TEXT"},
-     {"prompts", "Many of them: one a line, or objects with \"prompt\" in a .jsonl.", "FILE"},
-     {"samples", "Texts for each prompt; each sample draws for itself.", "N", "1"},
-     {"n,max-tokens", "Most tokens to write.", "N", "128"},
-     {"t,temperature", "0 takes the likeliest token each time.", "X", "1"},
-     {"top-k", "Choose among the K likeliest; 0 for all.", "K", "0"},
-     {"top-p", "Choose among the likeliest that sum to P.", "P", "1"},
-     {"repetition-penalty", "More than 1 makes tokens that were seen less likely.", "X", "1"},
-     {"stop", "End before this text; may be given more than once.", "TEXT"},
-     {"ignore-eos", "Go on where the model would end."},
-     {"seed", "The same seed writes the same texts.", "N", "0"},
+    {{"p,prompt", "Text to continue.", "TEXT"},
+     {"prompts", "File of prompts: one per line, or objects with \"prompt\" in a .jsonl.", "FILE"},
+     {"samples", "Number of texts for each prompt, sampled independently.", "N", "1"},
+     {"n,max-tokens", "Maximum number of tokens to generate.", "N", "128"},
+     {"t,temperature", "0 always takes the most likely token.", "X", "1"},
+     {"top-k", "Choose among the K most likely; 0 for all.", "K", "0"},
+     {"top-p", "Choose among the most likely whose probabilities sum to P.", "P", "1"},
+     {"repetition-penalty", "Above 1, tokens already seen become less likely.", "X", "1"},
+     {"stop", "Stop before this text; can be given several times.", "TEXT"},
+     {"ignore-eos", "Continue past the model's end of text."},
+     {"seed", "The same seed generates the same texts.", "N", "0"},
      {"tokenizer", "A tokenizer.json; default: the checkpoint's own.", "FILE", ""},
      {"threads", "CPU threads; 0 for one per core.", "N", "0"},
      {"device", "auto, cpu or cuda.", "NAME", "auto"},
-     {"json", "Print a line of JSON for each text, when it is whole."},
-     {"logprobs",
-      "With --json: the tokens chosen, and the logarithms of the probabilities that the model gave them."}}};
+     {"json", "Print one JSON line per text when it is complete."},
+     {"logprobs", "With --json: also print the chosen tokens and their log probabilities."}}};
 
 namespace {
 
 void print(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    fail(ExitCode::kStorage, "[tycho generate] cannot write the text: the reader of stdout is gone");
+    fail(ExitCode::kStorage, "[tycho generate] cannot write the text: the reader of stdout has gone");
 }
 
 void warn(const std::string& text) { fmt::print(stderr, "warning: {}\n", text); }
@@ -54,8 +53,8 @@ class TextSink : public GenerateSink {
   void end(const GeneratedText& result) override {
     print("\n");
     if (result.finish == "length" && result.tokens < max_tokens_)
-      warn(fmt::format("the text ends after {} of {} tokens, where the model's longest sequence does",
-                       result.tokens, max_tokens_));
+      warn(fmt::format("the text ends after {} of {} tokens, the model's longest sequence", result.tokens,
+                       max_tokens_));
   }
 
  private:
@@ -112,7 +111,7 @@ GenerateRequest to_request(const Arguments& arguments) {
   request.ignore_eos = arguments.has("ignore-eos");
   request.logprobs = arguments.has("logprobs");
   if (request.logprobs && !arguments.has("json"))
-    fail(ExitCode::kUsage, "[tycho generate] --logprobs is for --json");
+    fail(ExitCode::kUsage, "[tycho generate] --logprobs needs --json");
   request.seed = static_cast<uint64_t>(arguments.integer("seed", 0));
   request.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
   request.device = arguments.text("device");

@@ -11,11 +11,11 @@ namespace tycho {
 
 const VerbSpec kImportSpec = {
     "import FILE [key=value ...]",
-    "Makes a recipe of a YAML of LLM Foundry or Nanotron, a TOML of TorchTitan, or a config.json of Hugging "
-    "Face. Comments are kept; a key that Tycho cannot honour is an error.",
+    "Converts an LLM Foundry or Nanotron YAML, a TorchTitan TOML or a Hugging Face config.json to a recipe. "
+    "Comments are kept; a key that Tycho cannot honour is an error.",
     "  tycho import mpt-125m.yaml -o mpt-125m.lua\n"
     "  tycho import mpt-125m.yaml variables.data_local=/data/c4 | less",
-    {{"o,out", "Write the recipe here instead of printing it; FILE must not be there yet.", "FILE"}}};
+    {{"o,out", "Write the recipe here instead of printing it; FILE must not exist yet.", "FILE"}}};
 
 int run_import(const Arguments& arguments) {
   const RecipeRequest request = recipe_words(arguments);
@@ -25,7 +25,7 @@ int run_import(const Arguments& arguments) {
     fail(ExitCode::kUsage, "[tycho import] wanted a .yaml, .yml, .toml or .json, given {}", request.file);
   const Imported made = import_recipe(request.file, *file.text, request.pins);
   if (!made.pins.empty()) {
-    fail(ExitCode::kUsage, "[tycho import] {} has no key for {}; keys of Tycho are given to tycho run",
+    fail(ExitCode::kUsage, "[tycho import] {} has no key for {}; pass Tycho's own keys to tycho run",
          request.file, made.pins[0].text);
   }
   for (const std::string& note : made.notes) print_note(request.file, note);
@@ -35,7 +35,7 @@ int run_import(const Arguments& arguments) {
   }
   const std::string& out = arguments.text("out");
   if (std::filesystem::exists(out))
-    fail(ExitCode::kUsage, "[tycho import] {} is there already, and nothing is overwritten", out);
+    fail(ExitCode::kUsage, "[tycho import] {} already exists and is not overwritten", out);
   write_file_atomically(real_files(), out, made.lua);
   fmt::print("wrote {}; next: tycho check {}\n", out, out);
   return 0;

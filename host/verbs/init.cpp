@@ -8,11 +8,11 @@
 
 namespace tycho {
 
-const VerbSpec kInitSpec = {
-    "init DIR",
-    "Makes a project folder: a first recipe, settings and stubs for editors, and what to do next.",
-    "  tycho init my-model",
-    {kJsonOption}};
+const VerbSpec kInitSpec = {"init DIR",
+                            "Creates a project folder with a first recipe, editor settings and stubs, and a "
+                            "README with the next steps.",
+                            "  tycho init my-model",
+                            {kJsonOption}};
 
 namespace {
 
@@ -79,7 +79,7 @@ void refuse_full_folder(const fs::path& folder) {
   if (!fs::is_directory(folder)) fail(ExitCode::kUsage, "[tycho init] {} is a file", folder.string());
   if (fs::is_empty(folder)) return;
   fail(ExitCode::kUsage,
-       "[tycho init] {} is not empty, and nothing is overwritten: name a new folder; for the stubs alone, "
+       "[tycho init] {} is not empty, and nothing is overwritten: choose a new folder; for the stubs alone, "
        "tycho types {}",
        folder.string(), folder.string());
 }
@@ -87,7 +87,7 @@ void refuse_full_folder(const fs::path& folder) {
 }  // namespace
 
 int run_init(const Arguments& arguments) {
-  const fs::path folder = word(arguments, 0, "a folder to make");
+  const fs::path folder = word(arguments, 0, "the folder to create");
   no_more_words(arguments, 1);
   refuse_full_folder(folder);
   Json written = Json::array();
@@ -102,7 +102,7 @@ int run_init(const Arguments& arguments) {
     return 0;
   }
   for (const Json& path : written) fmt::print("wrote {}\n", path.get<std::string>());
-  fmt::print("next: cd {}; README.md says how to go on\n", folder.string());
+  fmt::print("next: cd {}; README.md has the next steps\n", folder.string());
   return 0;
 }
 

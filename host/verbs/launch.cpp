@@ -14,10 +14,12 @@ const VerbSpec kLaunchSpec = {
     "       tycho launch -n N rerun RUN run_name=NAME [ARGUMENT ...]\n"
     "       tycho launch -n N repl [RECIPE] [ARGUMENT ...]\n"
     "       tycho launch -n N plan RECIPE --probe [ARGUMENT ...]",
-    "Starts N ranks of one run on this machine; what follows the options is the command of each.",
+    "Starts N ranks of one run on this machine; everything after the options is the command of each rank.",
     "  tycho launch -n 2 run recipes/demo.lua max_duration=20ba",
-    {{"n,ranks", "How many ranks.", "N"},
-     {"grace", "Seconds that the others have to end by themselves when one failed; as many after SIGTERM.",
+    {{"n,ranks", "Number of ranks.", "N"},
+     {"grace",
+      "Seconds that the other ranks have to end by themselves after one failed; the same again after "
+      "SIGTERM.",
       "SECONDS", "30"}},
     /*passes_on=*/true};
 
@@ -35,17 +37,17 @@ const Verb& launched_verb(const Arguments& arguments) {
     fail(ExitCode::kUsage, "[tycho launch] wanted a verb before the recipe, given {0}; write  run {0}", name);
   fail(ExitCode::kUsage,
        "[tycho launch] wanted run, rerun, repl or plan --probe after the options, given \"{}\"; other verbs "
-       "have one rank",
+       "run on one rank",
        name);
 }
 
-/// Ranks that start ranks would all write to one run folder.
+/// Ranks that start ranks would all write to the same run folder.
 void refuse_to_be_a_rank() {
   const RankPlace place = find_rank_place(process_environment());
   if (place.num_ranks == 1) return;
   fail(ExitCode::kTopology,
-       "[tycho launch] this process is already rank {} of {} by {}: start tycho run itself with one task per "
-       "rank, or set TYCHO_NUM_RANKS=1 for ranks of this machine alone",
+       "[tycho launch] this process is already rank {} of {} by {}: start tycho run directly with one task "
+       "per rank, or set TYCHO_NUM_RANKS=1 to start ranks on this machine only",
        place.rank, place.num_ranks, place.source);
 }
 
@@ -59,8 +61,8 @@ bool check_command(const Verb& verb, const std::vector<std::string>& argv, bool&
   if (verb.run == run_rerun || verb.run == run_repl) return true;
   if (verb.run == run_plan && !command.has("probe"))
     fail(ExitCode::kUsage,
-         "[tycho launch] plan starts ranks only to measure them: add --probe, or plan for ranks that are not "
-         "here with --ranks");
+         "[tycho launch] plan starts ranks only to measure them: add --probe, or use --ranks to plan without "
+         "starting ranks");
   if (verb.run == run_run) is_prompt = wants_to_look(command.text("on-error"), /*rank=*/0);
   const InterruptLua interruptible;
   resolve_recipe(recipe_request(command));

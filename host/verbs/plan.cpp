@@ -18,14 +18,14 @@ namespace tycho {
 
 const VerbSpec kPlanSpec = {
     "plan RECIPE [key=value ...]",
-    "Says what a run will take: parameters, memory, FLOPs, steps, disk.",
+    "Shows what a run will take: parameters, memory, FLOPs, steps, disk.",
     "  tycho plan recipes/demo.lua model.layers=8\n"
     "  tycho plan recipes/demo.lua --probe\n"
     "  tycho plan recipes/mpt-7b.lua --ranks 64 --gpu H200 --mfu 0.45",
-    {{"ranks", "Ranks that share a batch.", "N", "1"},
-     {"gpu", "Estimate the time on these: A100, \"H100 HBM3\", H200 and others.", "NAME"},
-     {"mfu", "Share of the GPU's peak that training reaches.", "F", "0.4"},
-     {"probe", "Train three steps here, keep nothing of them, and compare memory and speed with the plan."},
+    {{"ranks", "Number of ranks that share a batch.", "N", "1"},
+     {"gpu", "Estimate the time on this GPU: A100, \"H100 HBM3\", H200 and others.", "NAME"},
+     {"mfu", "Assumed share of the GPU's peak.", "F", "0.4"},
+     {"probe", "Train three steps here in a temporary folder, and compare memory and speed with the plan."},
      kJsonOption,
      kTraceOption}};
 
@@ -76,7 +76,7 @@ Curve lr_curve(const TrainConfig& config, const Plan& plan) {
 void print_schedule(const TrainConfig& config, const Plan& plan) {
   const Curve curve = lr_curve(config, plan);
   const std::string title = std::string("learning rate, ") + config.scheduler.kind();
-  if (config.scheduler.is<DynamicScheduleConfig>()) fmt::print("\n{}: asked at every step\n", title);
+  if (config.scheduler.is<DynamicScheduleConfig>()) fmt::print("\n{}: called at every step\n", title);
   if (!curve.x.empty())
     fmt::print("\n{}", plot(curve, {.unicode = locale_is_utf8(), .title = title, .x_label = "step"}));
 }
@@ -106,7 +106,7 @@ std::string probe_text(const Plan& plan, const Probe& probe, const RunInfo& run)
   const double planned_tokens_per_s = timed ? static_cast<double>(plan.tokens) / plan.seconds : 0;
   const auto planned = [&](const std::string& text) { return timed ? text : ""; };
   const std::string reached =
-      probe.speed.mfu ? percent_text(*probe.speed.mfu) + " of the peak" : "of a peak that is not known";
+      probe.speed.mfu ? percent_text(*probe.speed.mfu) + " of the peak" : "peak unknown";
   std::string text =
       fmt::format("\nprobe: {} steps on {}\n{:22}planned    measured\n", probe.num_steps, run.device, "");
   const auto row = [&](const char* name, const std::string& plan, const std::string& measured,
@@ -114,9 +114,9 @@ std::string probe_text(const Plan& plan, const Probe& probe, const RunInfo& run)
     text += fmt::format("  {:<14}{:>13}{:>12}  {}\n", name, plan, measured, note);
   };
   row("memory", bytes(plan.training_bytes), bytes(probe.memory_bytes),
-      fmt::format("at the peak, beside {} that were taken before", bytes(probe.memory_before)));
+      fmt::format("at the peak, in addition to {} used before", bytes(probe.memory_before)));
   row("step", planned(seconds(planned_step_s)), seconds(probe.step_s),
-      "the first one " + seconds(probe.first_step_s));
+      "first step " + seconds(probe.first_step_s));
   row("data wait", "", seconds(probe.data_wait_s), "of a step");
   row("tokens/s", planned(fmt::format("{:.0f}", planned_tokens_per_s)),
       fmt::format("{:.0f}", probe.speed.tokens_per_s),
@@ -135,8 +135,8 @@ ResolvedRecipe resolve(const Arguments& arguments) {
 void take_ranks_of(const RankPlace& place, const Arguments& arguments, PlanDevices& devices) {
   if (!arguments.all("ranks").empty() && devices.num_ranks != place.num_ranks)
     fail(ExitCode::kUsage,
-         "[tycho plan] --probe measures the ranks that are here, {}: leave --ranks {} out, or start as many "
-         "with tycho launch -n {} plan RECIPE --probe",
+         "[tycho plan] --probe measures the running ranks, {}: leave out --ranks {}, or start that many with "
+         "tycho launch -n {} plan RECIPE --probe",
          place.num_ranks, devices.num_ranks, devices.num_ranks);
   devices.num_ranks = place.num_ranks;
 }

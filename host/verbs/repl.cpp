@@ -7,14 +7,14 @@ namespace tycho {
 
 const VerbSpec kReplSpec = {
     "repl [RECIPE] [key=value ...]",
-    "Opens a prompt: look at a recipe, change it, build the run, train it step by step.",
+    "Opens a prompt: inspect a recipe, change it, build the run, train it step by step.",
     "  tycho repl recipes/demo.lua micro_batch=8sp\n"
     "  tycho repl recipes/demo.lua -e 'r.optimizer.lr'\n"
     "  tycho launch -n 2 repl recipes/demo.lua\n"
     "  tycho repl < script.lua",
-    {{"e,eval", "Run this entry and end; may be given more than once.", "ENTRY"},
+    {{"e,eval", "Run this entry and exit; can be given several times.", "ENTRY"},
      {"json", "Read requests and write answers as lines of JSON, for editors and notebooks."},
-     {"no-history", "Neither read nor keep what was entered."}}};
+     {"no-history", "Do not read or save the history."}}};
 
 int run_repl(const Arguments& arguments) {
   ReplOptions options;
@@ -24,7 +24,7 @@ int run_repl(const Arguments& arguments) {
   if (has_file) {
     options.recipe = recipe_request(arguments);
   } else if (!arguments.words.empty()) {
-    fail(ExitCode::kUsage, "[tycho repl] {} wants a recipe: tycho repl RECIPE key=value", arguments.words[0]);
+    fail(ExitCode::kUsage, "[tycho repl] {} needs a recipe: tycho repl RECIPE key=value", arguments.words[0]);
   }
   options.argv = {"tycho", "repl"};
   options.argv.insert(options.argv.end(), arguments.argv.begin(), arguments.argv.end());

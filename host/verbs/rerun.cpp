@@ -16,13 +16,13 @@ namespace tycho {
 
 const VerbSpec kRerunSpec = {
     "rerun RUN [key=value ...]",
-    "Starts a new run from the recipe, arguments and environment that a run folder keeps.",
+    "Starts a new run from the recipe, arguments and environment saved in a run folder.",
     "  tycho rerun runs/demo\n"
     "  tycho rerun runs/demo 'optimizer.lr*=2' run_name=demo-lr2\n"
     "  tycho rerun runs/demo --print\n"
-    "  srun tycho rerun runs/demo run_name=demo-2      # several ranks agree on the name",
-    {{"print", "Show the command that would be run, and start nothing."},
-     {"plain", "Print lines of key=value, also at a terminal."},
+    "  srun tycho rerun runs/demo run_name=demo-2      # several ranks need the same name",
+    {{"print", "Show the command without running it."},
+     {"plain", "Print lines of key=value even at a terminal."},
      kTraceOption}};
 
 namespace {
@@ -87,7 +87,7 @@ bool chooses_folder(const std::vector<std::string>& words) {
   if (place.num_ranks == 1) return true;
   if (std::any_of(words.begin(), words.end(), names_folder)) return false;
   fail(ExitCode::kUsage,
-       "[tycho rerun] {} ranks wanted run_name=NAME or run_dir=FOLDER among the arguments, given {}",
+       "[tycho rerun] {} ranks need run_name=NAME or run_dir=FOLDER among the arguments, given {}",
        place.num_ranks, shell_line(words));
 }
 

@@ -9,16 +9,16 @@ namespace tycho {
 
 const VerbSpec kRunSpec = {
     "run RECIPE [key=value ...]",
-    "Trains a recipe; key=value arguments win over what it says.",
+    "Trains a recipe; key=value arguments override it.",
     "  tycho run recipes/demo.lua optimizer.lr=1e-3 max_duration=100ba\n"
-    "  tycho run runs/demo/recipe.lua                  # goes on from its newest checkpoint\n"
+    "  tycho run runs/demo/recipe.lua                  # resumes from its newest checkpoint\n"
     "  tycho run recipes/demo.lua 'optimizer.lr*=0.5' --print-only",
-    {{"plain", "Print lines of key=value, also at a terminal."},
-     {"on-error", "stop, or repl: a prompt with the run as the error left it.", "WHAT", "stop"},
-     {"until", "Save and end after this much of the run (300ba, 0.5dur); its schedule stays as it is.",
+    {{"plain", "Print lines of key=value even at a terminal."},
+     {"on-error", "stop; or repl: open a prompt with the run in the state the error left.", "WHAT", "stop"},
+     {"until", "Save and end after this much of the run (300ba, 0.5dur), without changing its schedule.",
       "DURATION"},
-     {"paranoid", "Compare what ranks have in common after every step, and their weights every 100 steps."},
-     {"print-only", "Print the recipe as it would run, with what each argument gave; start nothing."},
+     {"paranoid", "Check after every step that ranks agree, and compare their weights every 100 steps."},
+     {"print-only", "Print the resolved recipe, with the effect of each argument, without running it."},
      kTraceOption}};
 
 namespace {
@@ -36,7 +36,7 @@ std::string read_until(const std::string& text) {
     // Said below, with what was wanted here.
   }
   fail(ExitCode::kUsage,
-       "[tycho run] --until wanted a part of the run such as 300ba, 1e9tok or 0.5dur, given \"{}\"", text);
+       "[tycho run] --until wanted a duration such as 300ba, 1e9tok or 0.5dur, given \"{}\"", text);
 }
 
 /// "-- argument 2  seed=3  gives  seed = 3": what an argument set, one line for each.

@@ -1,4 +1,4 @@
-// tycho sweep: many runs of one recipe, and what they say.
+// tycho sweep: runs a sweep and shows its results.
 #include <filesystem>
 
 #include "host/machine.h"
@@ -22,23 +22,24 @@ const VerbSpec kSweepSpec = {
     "       tycho sweep resume|pause|table|best|report NAME\n"
     "       tycho sweep retry|drop NAME TRIAL ...\n"
     "       tycho sweep extend|set NAME key=value ...",
-    "Runs a recipe at many points of a space, and compares them.",
+    "Runs a recipe with many settings and compares the results.",
     "  tycho sweep recipes/sweeps/lr.lua method=asha\n"
     "  tycho sweep recipes/mpt-125m.lua 'optimizer.lr=log(1e-4,6e-3)' model.width=512,768 -n 40\n"
     "  tycho sweep table mpt-125m --sort optimizer.lr",
-    {{"n,trials", "How many trials.", "N"},
+    {{"n,trials", "Number of trials.", "N"},
      {"workers", "Trials at once on this machine.", "N"},
      {"name", "Name of the sweep; its folder is sweeps/NAME.", "NAME"},
-     {"dry-run", "Show the trials and what they take; start nothing."},
+     {"dry-run", "Show the trials and their costs without starting anything."},
      {"print",
-      "Print what would be started: the batch script of a Slurm array, or a command for each trial."},
-     {"task", "Work as one task of a Slurm array: leave when there is nothing to take."},
-     {"failed", "retry: every trial that failed."},
+      "Print what would be started, without starting it: the batch script of a Slurm array, or a command for "
+      "each trial."},
+     {"task", "Work as one task of a Slurm array: exit when no trial is free."},
+     {"failed", "retry: all failed trials."},
      {"csv", "table: comma-separated values."},
      {"md", "table: Markdown."},
-     {"sort", "table: by this column.", "COLUMN"},
-     {"cols", "table: these columns.", "A,B"},
-     {"out", "best, report: where to write.", "FILE"},
+     {"sort", "table: sort by this column.", "COLUMN"},
+     {"cols", "table: show these columns.", "A,B"},
+     {"out", "best, report: where to write the file.", "FILE"},
      kJsonOption,
      kTraceOption}};
 
@@ -80,9 +81,9 @@ int work_here(SweepFolder& folder, const SweepProgram* program, const Arguments&
   const std::string name = folder.board().definition().name;
   const int code = work(folder, program, worker_options(folder.board().definition().config, arguments), stop);
   if (code != 0) {
-    fmt::print("stopped; trials were saved and put back: `tycho sweep resume {}` goes on\n", name);
+    fmt::print("stopped; trials were saved and put back: `tycho sweep resume {}` continues\n", name);
   } else if (folder.board().is_paused()) {
-    fmt::print("paused: `tycho sweep resume {}` goes on\n", name);
+    fmt::print("paused: `tycho sweep resume {}` continues\n", name);
   } else {
     print_sweep_end(folder);
   }
@@ -134,8 +135,7 @@ int launch(SweepFolder& folder, const SweepProgram* program, const Arguments& ar
   const std::string job = submit(script);
   folder.record({{"type", "submit"}, {"job", job}});
   const std::string& name = folder.board().definition().name;
-  fmt::print("submitted as job {}; `tycho sweep table {}` shows how it goes, nothing here has to stay\n", job,
-             name);
+  fmt::print("submitted as job {}; `tycho sweep table {}` shows its progress; you can log out\n", job, name);
   return 0;
 }
 
@@ -184,7 +184,7 @@ int pause(const Arguments& arguments) {
   SweepFolder folder = open_sweep(word(arguments, 1, "the name of a sweep"));
   no_more_words(arguments, 2);
   folder.record({{"type", "pause"}});
-  fmt::print("every worker of {} saves its trials and ends; `tycho sweep resume {}` goes on\n",
+  fmt::print("every worker of {} saves its trials and ends; `tycho sweep resume {}` continues\n",
              folder.board().definition().name, arguments.words[1]);
   return 0;
 }
@@ -195,11 +195,11 @@ std::vector<const Trial*> named_trials(const SweepFolder& folder, const Argument
   for (size_t i = 2; i < arguments.words.size(); ++i) {
     const Trial* trial = folder.board().find(arguments.words[i]);
     if (trial == nullptr)
-      fail(ExitCode::kUsage, "[sweep] no trial {} in {}; there are 1 to {}", arguments.words[i],
+      fail(ExitCode::kUsage, "[sweep] no trial {} in {}; trials are 1 to {}", arguments.words[i],
            folder.board().definition().name, folder.board().trials().size());
     if (trial->is_working())
-      fail(ExitCode::kUsage, "[sweep] trial {} is being worked on: `tycho sweep pause {}` first",
-           trial->number, arguments.words[1]);
+      fail(ExitCode::kUsage, "[sweep] trial {} is running: `tycho sweep pause {}` first", trial->number,
+           arguments.words[1]);
     trials.push_back(trial);
   }
   return trials;
@@ -223,7 +223,7 @@ int retry(const Arguments& arguments) {
       if (trial.state == TrialState::kFailed) trials.push_back(&trial);
   if (trials.empty() && !arguments.has("failed"))
     fail(ExitCode::kUsage, "[sweep retry] wanted numbers of trials, or --failed");
-  return tell_trials("retry", trials, folder, "to be tried again");
+  return tell_trials("retry", trials, folder, "to be retried");
 }
 
 int drop(const Arguments& arguments) {
@@ -249,9 +249,8 @@ int change(const Arguments& arguments) {
     check_recipe_unchanged(folder.board().definition());
   folder.set_definition(sweep.definition);
   const size_t now = folder.board().trials().size();
-  fmt::print(
-      "{} new trials; {}. Workers that are there take the change; `tycho sweep resume {}` starts more\n",
-      now - before, sweep_summary(folder.board()), arguments.words[1]);
+  fmt::print("{} new trials; {}. Running workers pick up the change; `tycho sweep resume {}` starts more\n",
+             now - before, sweep_summary(folder.board()), arguments.words[1]);
   return 0;
 }
 

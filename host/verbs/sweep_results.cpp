@@ -116,10 +116,10 @@ void print_sweep_plan(const PreparedSweep& sweep) {
   fmt::print("sweep {} of {}: {} trials\n{}", definition.name, definition.recipe, n, text_table(rows));
   if (n > kShownTrials) fmt::print("... and {} more\n", n - kShownTrials);
   if (const auto* asha = std::get_if<AshaSearch>(&definition.config.search.value))
-    fmt::print("every trial begins; who goes on is decided on the way:\n{}", rungs_text(*asha, n));
+    fmt::print("every trial starts; rungs decide which continue:\n{}", rungs_text(*asha, n));
   const Cost cost = mean_cost(definition);
   const double runs = whole_runs(definition, cost);
-  fmt::print("one trial to its end: {:.4g} tokens, {:.3g} FLOP, {} of disk\n", cost.tokens, cost.flops,
+  fmt::print("one complete trial: {:.4g} tokens, {:.3g} FLOP, {} of disk\n", cost.tokens, cost.flops,
              human_bytes(cost.disk_bytes));
   fmt::print("the sweep: {:.4g} tokens, {:.3g} FLOP, {} of disk{}\n", cost.tokens * runs, cost.flops * runs,
              human_bytes(cost.disk_bytes * static_cast<double>(n)),
@@ -154,7 +154,7 @@ int sweep_table_verb(const Arguments& arguments) {
   } else {
     fmt::print("{}{}\n", text_table(rows), sweep_summary(board));
     if (folder.damaged_lines() > 0)
-      fmt::print("{} lines of the ledger are damaged and were left out\n", folder.damaged_lines());
+      fmt::print("{} lines of the ledger are damaged and were skipped\n", folder.damaged_lines());
   }
   return 0;
 }
@@ -190,9 +190,8 @@ int sweep_best_verb(const Arguments& arguments) {
   fmt::print("{}\n", text_table(rows));
   if (const std::string verdict = verdict_on_winner(folder.board()); !verdict.empty())
     fmt::print("{}\n\n", verdict);
-  fmt::print(
-      "the same run again:\n  {}\n{}: {}\n", best.command, file,
-      best.extends ? "a recipe that extends this one" : "a recipe with every key, as the trial had them");
+  fmt::print("the same run again:\n  {}\n{}: {}\n", best.command, file,
+             best.extends ? "a recipe that extends this one" : "a recipe with every key as in the trial");
   return 0;
 }
 

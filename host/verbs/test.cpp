@@ -13,7 +13,7 @@ namespace tycho {
 
 const VerbSpec kTestSpec = {
     "test FILE_OR_FOLDER ...",
-    "Tries recipes and sweeps, each checked and planned and none started, and runs Lua specs (*_spec.lua).",
+    "Checks and plans recipes and sweeps without starting them, and runs Lua specs (*_spec.lua).",
     "  tycho test recipes\n"
     "  tycho test tests/lua",
     {kJsonOption, kTraceOption}};
@@ -82,19 +82,19 @@ void print_recipes(const std::vector<TriedRecipe>& tried) {
                  one.hash.empty() ? "" : "  ", one.said);
   }
   std::string text =
-      fmt::format("{} recipe{}: {} right", tried.size(), tried.size() == 1 ? "" : "s", counts["ok"]);
-  if (counts["base"] > 0) text += fmt::format(", {} for others to extend", counts["base"]);
-  if (counts["absent"] > 0) text += fmt::format(", {} that read what is not here", counts["absent"]);
-  fmt::print("{}, {} wrong\n", text, counts["FAILED"]);
+      fmt::format("{} recipe{}: {} valid", tried.size(), tried.size() == 1 ? "" : "s", counts["ok"]);
+  if (counts["base"] > 0) text += fmt::format(", {} to extend", counts["base"]);
+  if (counts["absent"] > 0) text += fmt::format(", {} with missing files", counts["absent"]);
+  fmt::print("{}, {} invalid\n", text, counts["FAILED"]);
 }
 
 }  // namespace
 
 int run_test(const Arguments& arguments) {
-  word(arguments, 0, "a recipe, a spec or a folder of them");
+  word(arguments, 0, "recipes, specs, or folders of them");
   const FoundFiles found = find_files(arguments.words);
   if (found.specs.empty() && found.recipes.empty() && found.named.empty())
-    fail(ExitCode::kUsage, "[tycho test] no recipe and no *_spec.lua there");
+    fail(ExitCode::kUsage, "[tycho test] no recipe and no *_spec.lua found");
   const bool trace = arguments.has("trace"), json = arguments.has("json");
   const InterruptLua interruptible;
   SpecCounts counts;

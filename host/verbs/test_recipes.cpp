@@ -55,7 +55,7 @@ TriedRecipe judge(const Attempt& attempt, const std::set<std::string>& extended)
     }
   }
   if (verdict.kind == "open" && (verdict.open_on_purpose || extended.contains(place_of(attempt.file))))
-    return {attempt.file, "base", "", fmt::format("leaves open {}", fmt::join(verdict.open, ", "))};
+    return {attempt.file, "base", "", fmt::format("requires {}", fmt::join(verdict.open, ", "))};
   if (verdict.kind == "absent")
     return {attempt.file, "absent", "", verdict.report.substr(0, verdict.report.find('\n'))};
   return {attempt.file, "FAILED", "", verdict.report};

@@ -1,4 +1,4 @@
-// tycho tokenizer: train one, and look at what it does.
+// tycho tokenizer: trains and tries out tokenizers.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -20,11 +20,11 @@ const VerbSpec kTokenizerSpec = {
     "  tycho tokenizer train books/ --vocab-size 8192 --out tokenizer.json\n"
     "  tycho tokenizer encode tokenizer.json 'Hello, world'",
     {{"out", "train: where to write tokenizer.json.", "FILE"},
-     {"vocab-size", "train: bytes, merges and special tokens together.", "N", "8192"},
+     {"vocab-size", "train: total size: bytes, merges and special tokens.", "N", "8192"},
      {"special", "train: special tokens.", "LIST", "<|endoftext|>"},
-     {"min-frequency", "train: pairs that are rarer are not merged.", "N", "2"},
+     {"min-frequency", "train: pairs rarer than this are not merged.", "N", "2"},
      {"ext", "train: endings of the files to read in folders. Default: text and JSONL.", "LIST", ""},
-     {"format", "train: text or jsonl, instead of looking at names and contents.", "KIND", ""},
+     {"format", "train: text or jsonl, instead of detection by name and contents.", "KIND", ""},
      {"field", "train: field of a JSONL line that holds the text.", "NAME", "text"},
      {"threads", "train: CPU threads; 0 for one per core.", "N", "0"},
      kJsonOption}};
@@ -46,7 +46,7 @@ int train(const Arguments& arguments) {
   const std::string out = arguments.text("out");
   const InputFiles inputs = named_inputs(arguments, "text files or folders to train on");
   for (const std::string& path : inputs.skipped)
-    fmt::print(stderr, "note: skipped {}; --ext takes other endings\n", path);
+    fmt::print(stderr, "note: skipped {}; --ext selects other endings\n", path);
   options.field = arguments.text("field");
   const std::vector<InputFile>& files = inputs.files;
   const std::string text = train_bpe(files, options);

@@ -11,9 +11,9 @@ namespace tycho {
 
 const VerbSpec kTypesSpec = {
     "types [FOLDER]",
-    "Writes stubs for editors with a Lua language server: types/tycho.lua and .luarc.json.",
+    "Writes stubs for editors that use a Lua language server: types/tycho.lua and .luarc.json.",
     "  tycho types .",
-    {{"markdown", "Print the page of all objects of a run, docs/objects.md."}, kJsonOption}};
+    {{"markdown", "Print the page of all objects of a run (docs/objects.md)."}, kJsonOption}};
 
 int run_types(const Arguments& arguments) {
   if (arguments.has("markdown")) {
@@ -42,7 +42,7 @@ int run_types(const Arguments& arguments) {
     return 0;
   }
   for (const Json& path : written) fmt::print("wrote {}\n", path.get<std::string>());
-  for (const Json& path : kept) fmt::print("kept {}, which was there\n", path.get<std::string>());
+  for (const Json& path : kept) fmt::print("kept existing {}\n", path.get<std::string>());
   return 0;
 }
 

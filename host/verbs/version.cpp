@@ -9,9 +9,9 @@ namespace tycho {
 
 const VerbSpec kVersionSpec = {
     "version",
-    "Prints versions; --engine adds LibTorch's, and the route: who computes, with which instructions.",
+    "Prints versions; --engine adds LibTorch's and the route: which kernels and instruction sets compute.",
     "  tycho version --engine --json",
-    {{"engine", "Open the engine and print its versions too."}, kJsonOption}};
+    {{"engine", "Also open the engine and print its versions."}, kJsonOption}};
 
 namespace {
 

@@ -1,4 +1,4 @@
--- t.arg: arguments that are no keys but names of the file's own, as in `tycho sweep x.lua method=random`.
+-- t.arg: arguments that are not keys but names defined by the file, as in `tycho sweep x.lua method=random`.
 local pins = require "tycho.overrides.pins"
 local schema = require "tycho.schema"
 
@@ -8,7 +8,7 @@ local function is_key(root, name)
   return schema.field(root.fields, name) ~= nil or schema.renames(root)[name] ~= nil
 end
 
--- Keeps name=value whose name is no key of the schema for t.arg; returns all others.
+-- Keeps each name=value whose name is not a key of the schema for t.arg; returns all others.
 function M.take(session, arguments)
   local others = {}
   session.own_arguments = {}
@@ -23,7 +23,7 @@ function M.take(session, arguments)
   return others
 end
 
--- Reports the arguments that nobody asked for, as the unknown keys that they then are.
+-- Reports arguments that t.arg never read, as unknown keys.
 function M.report_unused(session, tell)
   for _, name in ipairs(schema.sorted_keys(session.own_arguments or {})) do
     local own = session.own_arguments[name]
@@ -46,10 +46,10 @@ end
 -- The value of name=value, of the type of the default; the default when it is not given.
 function M.read(session, name, default)
   if type(name) ~= "string" or not name:find("^[%a_][%w_]*$") then
-    session:refuse("arg", 't.arg wants a name: t.arg("method", "random")')
+    session:refuse("arg", 't.arg expects a name: t.arg("method", "random")')
   end
   if is_key(session.schema, name) then
-    session:refuse("arg", ("%s is a key of its own: read it as a value, not by t.arg"):format(name))
+    session:refuse("arg", ("%s is a key of the sweep: read it as a value, not with t.arg"):format(name))
   end
   local own = session.own_arguments and session.own_arguments[name]
   if own then
@@ -57,7 +57,7 @@ function M.read(session, name, default)
     return converted(session, name, own.value, default)
   end
   if default == nil then
-    session:refuse("arg", ("the argument %s is not given"):format(name), ("add  %s=VALUE  to the command, or a default"):format(name))
+    session:refuse("arg", ("the argument %s is missing"):format(name), ("add  %s=VALUE  to the command, or a default"):format(name))
   end
   return default
 end

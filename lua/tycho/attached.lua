@@ -1,4 +1,4 @@
--- What operators type into a running run: `tycho attach`, `tycho ctl`, and files in ctl/.
+-- Runs operators' entries in a live run: from `tycho attach`, `tycho ctl`, and files in ctl/.
 local eval = require "tycho.repl.eval"
 local native = require "tycho.native"
 local schema = require "tycho.schema"
@@ -16,11 +16,11 @@ local function raise(message, hint) error({ message = message .. (hint and "; " 
 local function shared(ctx, name)
   local ok, value = pcall(function() return ctx[name] end)
   if ok then return value end
-  if name == "cmd" then raise("cmd commands the run, and this prompt only looks", "tycho attach RUN --control") end
+  if name == "cmd" then raise("cmd changes the run, but this prompt is read-only", "tycho attach RUN --control") end
   error(value, 0)
 end
 
--- A name that neither the entry, nor ctx, nor the recipe's world has.
+-- A name that neither the entry, nor ctx, nor the recipe's sandbox defines.
 local function of_world(session, name)
   local known = schema.sorted_keys(names)
   for _, one in ipairs(kShared) do known[#known + 1] = one end

@@ -1,4 +1,4 @@
--- What commands made of keys of the recipe while a run trained, as entries of a key's history.
+-- Changes that commands made to keys of the recipe during a run, as entries of a key's history.
 local native = require "tycho.native"
 local schema = require "tycho.schema"
 
@@ -13,7 +13,7 @@ local kActsOn = {
 
 local function is_set(value) return value ~= nil and value ~= native.null end
 
--- What a command says of a key, and how; nil when it is about another one.
+-- What a command changes about a key, and how; nil if it concerns another one.
 local function said(command, path)
   local key, name = unpack(kActsOn[command.name] or {})
   local given = command.arguments

@@ -1,4 +1,4 @@
--- What a shell offers for a half-written override: keys one level at a time, then values by their type.
+-- Completions of a partial override: keys one level at a time, then values by their type.
 local native = require "tycho.native"
 local schema = require "tycho.schema"
 
@@ -90,7 +90,7 @@ function M.candidates(root, word)
   return keys(root, word:sub(#prefix + 1), prefix)
 end
 
--- The door for C++: request.words, the last of which is completed.
+-- Entry point for C++: request.words, the last of which is completed.
 function M.main(request)
   return { candidates = native.array(M.candidates(native.schema, request.words[#request.words])) }
 end

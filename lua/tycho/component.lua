@@ -1,4 +1,4 @@
--- What t.optim.adamw{...}, t.append{...}, t.lazy(...) return until they are assigned: what was asked, and where.
+-- What t.optim.adamw{...}, t.append{...}, t.lazy(...) return until they are assigned: the request, and where it was made.
 local schema = require "tycho.schema"
 
 local M = {}

@@ -1,4 +1,4 @@
--- Writing what has parts into a recipe: lists, groups, open tables, components.
+-- Writes values with parts into a recipe: lists, groups, open tables, components.
 local component = require "tycho.component"
 local history = require "tycho.history"
 local lists = require "tycho.lists"
@@ -15,7 +15,7 @@ local join = schema.join
 local function write() return require "tycho.write" end
 local function build() return require "tycho.build" end
 
--- The same recipe for values that only are to be checked: what is written through it leaves no history.
+-- The same recipe for values that are only checked: writes through it leave no history.
 local function without_history(owner) return setmetatable({ history = false }, { __index = owner }) end
 
 -- The items or keys of what was assigned; nil when it is no table.

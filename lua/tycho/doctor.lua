@@ -1,4 +1,4 @@
--- Runs the checks that a project keeps in doctor/*.lua: each file returns a function that says how things stand.
+-- Runs a project's own checks in doctor/*.lua: each file returns a function that reports a finding.
 local errors = require "tycho.errors"
 local native = require "tycho.native"
 local sandbox = require "tycho.sandbox"
@@ -7,7 +7,7 @@ local M = {}
 
 local kLevels = { ok = true, warn = true, fail = true }
 
--- What a check can look at.
+-- What a check can use.
 local machine = {
   env = function(name) return native.env(name) end,
   exists = function(path) return native.exists(path) end,
@@ -25,19 +25,19 @@ local function run_one(file)
   local chunk, said = loadstring(text, "@" .. file)
   if not chunk then return failed(said) end
   local function refuse(_, why) error(why, 0) end
-  local env = sandbox.environment(native.output, function() error("a check requires nothing", 0) end, refuse)
+  local env = sandbox.environment(native.output, function() error("a check cannot require files", 0) end, refuse)
   local ok, check = pcall(setfenv(chunk, env))
-  if ok and type(check) ~= "function" then return failed("it returned no function: return function(d) ... end") end
+  if ok and type(check) ~= "function" then return failed("it did not return a function: return function(d) ... end") end
   local level, found, advice
   if ok then ok, level, found, advice = pcall(check, machine) else level = check end
   if not ok then return failed(errors.text(level)) end
   if not kLevels[level] or type(found) ~= "string" then
-    return failed 'it wants to return "ok", "warn" or "fail", what it found, and what to do'
+    return failed 'it must return "ok", "warn" or "fail", what it found, and what to do'
   end
   return { level = level, text = found, advice = type(advice) == "string" and advice or nil }
 end
 
--- The door for C++. request.files -> findings: { { subject, level, text, advice } }.
+-- Entry point for C++. request.files -> findings: { { subject, level, text, advice } }.
 function M.run(request)
   local findings = {}
   for i, file in ipairs(request.files) do

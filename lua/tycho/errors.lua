@@ -1,13 +1,13 @@
--- What was raised, in words, and what recipes raise and catch errors with: t.fail, t.try.
+-- Texts of errors, and raising and catching errors in recipes: t.fail, t.try.
 local native = require "tycho.native"
 local show = require "tycho.repl.show"
 
 local M = {}
 
--- LuaJIT's words, and ours: its own name the inside of the host.
+-- LuaJIT's messages and our replacements: LuaJIT's refer to internals of the host.
 local kYield = "attempt to yield across C-call boundary"
-local kYieldHere = "coroutine.yield gives back to coroutine.resume, and nothing resumed this: a function that Tycho calls "
-  .. "runs to its end, and keeps what it goes on with later in its state"
+local kYieldHere = "coroutine.yield returns to coroutine.resume, but nothing resumed this: a function that Tycho calls "
+  .. "must run to its end; keep what you need later in its state"
 
 -- Whether this is an error of Tycho's own that no recipe may catch or report as its problem. What a recipe raises is
 -- never one, whatever fields it has.
@@ -26,7 +26,7 @@ function M.text(raised)
     local at = raised:find(kYield, 1, true)
     return at and raised:sub(1, at - 1) .. kYieldHere .. raised:sub(at + #kYield) or raised
   end
-  return "error was given no text but  " .. show.brief(raised)
+  return "error was called with  " .. show.brief(raised)
 end
 
 -- file:line of a function on the stack, or nil.
@@ -38,7 +38,7 @@ end
 local function fail(session)
   return function(code, text, ...)
     if type(code) ~= "string" or not code:find("^E_[%u%d_]+$") or type(text) ~= "string" then
-      session:refuse("fail", 't.fail wants a code and a text: t.fail("E_DATA", "no file %s", name)')
+      session:refuse("fail", 't.fail expects a code and a text: t.fail("E_DATA", "no file %s", name)')
     end
     local message = select("#", ...) > 0 and session.env.string.format(text, ...) or text
     error(native.with_exit(setmetatable({ code = code, message = message, where = place(2) }, Own), native.exit_recipe), 0)
@@ -53,7 +53,7 @@ local function as_object(raised)
   return { code = "E_FAILURE", message = message or text, where = where, value = type(raised) ~= "string" and raised or nil }
 end
 
--- What a function gave; what the report holds already, and what ends the run, is not caught.
+-- The result of a function; errors already in the report, and those that end the run, are not caught.
 local function outcome(session, ok, ...)
   if ok then return true, ... end
   local raised = ...
@@ -65,7 +65,7 @@ function M.functions(session)
   return {
     fail = fail(session),
     try = function(fn, ...)
-      if type(fn) ~= "function" then session:refuse("try", "t.try wants a function: local ok, result = t.try(fn, ...)") end
+      if type(fn) ~= "function" then session:refuse("try", "t.try expects a function: local ok, result = t.try(fn, ...)") end
       return outcome(session, pcall(fn, ...))
     end,
   }

@@ -1,4 +1,4 @@
--- Frames of people's code on the stack, with their locals.
+-- Frames of user code on the stack, with their locals.
 local M = {}
 
 local kMaxFrames, kMaxLocals = 40, 200

@@ -1,4 +1,4 @@
--- Functions as values of a recipe: a run is the same when its functions are, so each has an identity.
+-- Functions as values of a recipe: they are part of a run's identity, so each has a hash.
 local native = require "tycho.native"
 local schema
 
@@ -70,7 +70,7 @@ function M.keep(fn)
   if M.is(fn) then return fn end
   if type(fn) ~= "function" then return nil, "wanted a function, such as  function(ctx) ... end" end
   local _, at = text_of(fn)
-  if not at then return nil, "wanted a function that a recipe file wrote" end
+  if not at then return nil, "wanted a function written in a recipe file" end
   return setmetatable({ fn = fn, at = at, hash = native.hash(M.identity(fn)) }, Ref)
 end
 

@@ -1,5 +1,4 @@
--- Who gave each value what, in order: schema default, recipe lines, arguments. `tycho config --why` prints
--- it.
+-- Who set each value, in order: schema default, recipe lines, arguments. `tycho config --why` prints it.
 local schema = require "tycho.schema"
 local site_of = require "tycho.site"
 
@@ -32,7 +31,7 @@ function M.site(owner, path)
   end
 end
 
--- The entry that holds: the newest that no pin hid.
+-- The effective entry: the newest that no pin hid.
 function M.latest(list)
   for i = #list, 1, -1 do
     if not list[i].shadowed then return list[i] end

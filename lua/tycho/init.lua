@@ -26,7 +26,7 @@ local function constructors(session)
         if given == nil then given = {} end
         if type(given) ~= "table" then
           local name = ("t.%s.%s"):format(namespace, kind)
-          session:refuse(kind, ("%s wants a table: %s { ... }"):format(name, name))
+          session:refuse(kind, ("%s expects a table: %s { ... }"):format(name, name))
         end
         local site = site_of.of_call(session.sites, kind, schema.sorted_keys(given))
         return component.make(namespace, kind, given, site)
@@ -41,7 +41,7 @@ local function function_schedule(session, kind, make)
   return function(name, fn, given)
     if type(name) == "table" then return make(name) end
     if type(name) ~= "string" or type(fn) ~= "function" then
-      session:refuse(kind, ("t.sched.%s wants a name and a function: t.sched.%s(\"wsd\", function(s) return 1 - s.frac end)")
+      session:refuse(kind, ("t.sched.%s expects a name and a function: t.sched.%s(\"wsd\", function(s) return 1 - s.frac end)")
         :format(kind, kind))
     end
     local all = { name = name, fn = fn }
@@ -55,7 +55,7 @@ end
 local function hf_model(session)
   return function(given)
     if type(given) ~= "table" or type(given.path) ~= "string" then
-      session:refuse("hf", 't.model.hf wants the folder of a model: t.model.hf{ path = "models/llama" }')
+      session:refuse("hf", 't.model.hf expects the folder of a model: t.model.hf{ path = "models/llama" }')
     end
     local pretrained = given.pretrained ~= false
     local fields, kind = native.hf_model(given.path, pretrained)
@@ -72,7 +72,7 @@ local kMasked = "***"   -- as the record of a run masks what looks like a secret
 
 -- t.env, and t.secret: `what` is which.
 local function read_environment(session, what, name, default)
-  if type(name) ~= "string" then session:refuse(what, ('t.%s wants a name: t.%s("DATA", "data")'):format(what, what)) end
+  if type(name) ~= "string" then session:refuse(what, ('t.%s expects a name: t.%s("DATA", "data")'):format(what, what)) end
   local value = native.env(name)
   local is_secret = what == "secret" or session.environment[name] == kMasked
   session.environment[name] = value and is_secret and kMasked or value or values.null
@@ -87,31 +87,31 @@ end
 -- t.deprecate("old_name", "new_name", "0.3"): a warning where the function that says so is called from.
 local function deprecate(session, what, instead, version)
   if type(what) ~= "string" then
-    session:refuse("deprecate", 't.deprecate wants a name: t.deprecate("sizes.small", "sizes.tiny", "0.3")')
+    session:refuse("deprecate", 't.deprecate expects a name: t.deprecate("sizes.small", "sizes.tiny", "0.3")')
   end
   local file, line = site_of.caller(session.sites, 2)
   session:warning { file = file, line = line, message = what .. " is deprecated"
-    .. (version and (" and goes with version %s"):format(version) or ""), hint = instead and "write  " .. instead }
+    .. (version and (" and will be removed in version %s"):format(version) or ""), hint = instead and "write  " .. instead }
 end
 
--- t.append{...} and its like: what is to be done to the list that is there.
+-- t.append{...} and the like: a change to the existing list.
 local function list_functions(session)
   local out = {}
   for _, what in ipairs { "append", "prepend", "remove", "replace" } do
     out[what] = function(items)
-      if type(items) ~= "table" then session:refuse(what, ("t.%s wants a table: t.%s { ... }"):format(what, what)) end
+      if type(items) ~= "table" then session:refuse(what, ("t.%s expects a table: t.%s { ... }"):format(what, what)) end
       return component.make_request(what, items, site_of.of_name(session.sites, what))
     end
   end
   out.insert = function(at, items)
     if type(at) ~= "number" or type(items) ~= "table" then
-      session:refuse("insert", "t.insert wants a position and a table: t.insert(1, { ... })")
+      session:refuse("insert", "t.insert expects a position and a table: t.insert(1, { ... })")
     end
     return component.make_request("insert", items, site_of.of_name(session.sites, "insert"), at)
   end
   out.lazy = function(fn)
     if type(fn) ~= "function" then
-      session:refuse("lazy", "t.lazy wants a function of the finished recipe: t.lazy(function(c) return c.seq_len * 2 end)")
+      session:refuse("lazy", "t.lazy expects a function of the finished recipe: t.lazy(function(c) return c.seq_len * 2 end)")
     end
     return component.make_request("lazy", fn, site_of.of_name(session.sites, "lazy"))
   end
@@ -126,7 +126,7 @@ local function unit_functions(session)
   local out = {}
   local function unit(name, make)
     out[name] = function(number)
-      if type(number) ~= "number" then session:refuse(name, ("t.%s wants a number: t.%s(100)"):format(name, name)) end
+      if type(number) ~= "number" then session:refuse(name, ("t.%s expects a number: t.%s(100)"):format(name, name)) end
       local quantity, message = make(values.number_text(number) .. name)
       return quantity or session:refuse(name, message)
     end
@@ -157,12 +157,12 @@ function M.content(session)
     env = function(name, default) return read_environment(session, "env", name, default) end,
     secret = function(name, default) return read_environment(session, "secret", name, default) end,
     deprecate = function(...) return deprecate(session, ...) end,
-    bytes = function(text) return values.bytes(text) or refuse("bytes", "t.bytes wants a size such as \"64MiB\"") end,
+    bytes = function(text) return values.bytes(text) or refuse("bytes", "t.bytes expects a size such as \"64MiB\"") end,
     profile = function(given)
-      return type(given) == "table" and given or refuse("profile", 't.profile wants a table: t.profile { active = "3ba" }')
+      return type(given) == "table" and given or refuse("profile", 't.profile expects a table: t.profile { active = "3ba" }')
     end,
     duration = function(text)
-      return values.duration(text) or refuse("duration", "t.duration wants a number with a unit such as \"100ba\"")
+      return values.duration(text) or refuse("duration", "t.duration expects a number with a unit such as \"100ba\"")
     end,
   }
   for _, group in ipairs { list_functions(session), unit_functions(session), errors.functions(session) } do

@@ -8,11 +8,11 @@ local M = {}
 local kHead = [[
 # Keys of a recipe
 
-Written by `tycho config --markdown` from the declarations that check recipes; do not edit. How keys are written, and what
-durations and sizes look like: [recipes](recipes.md). At the prompt, `?r.optimizer.lr` says the same.
+Written by `tycho config --markdown` from the declarations that check recipes; do not edit. How to write keys, durations
+and sizes: [recipes](recipes.md). At the prompt, `?r.optimizer.lr` shows the same.
 ]]
 
--- What would begin a column or a tag.
+-- Escapes what would begin a column or a tag.
 local function cell(text) return (text:gsub("|", "\\|"):gsub("<", "&lt;"):gsub("\n", " ")) end
 
 local function default_text(field)

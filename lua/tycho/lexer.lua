@@ -168,7 +168,7 @@ local function constructors(tokens)
   return found
 end
 
--- What is known of one source text; made once per file.
+-- What is known about one source text; built once per file.
 function M.index(text)
   local tokens = M.tokens(text)
   local by_line = {}

@@ -39,11 +39,11 @@ function M.apply(request, list, read)
     local gone = {}
     for i, item in ipairs(given) do gone[i] = read(item) or item end
     local out, count = M.without(list, gone)
-    if count == 0 then return nil, "nothing in the list is " .. schema.brief(given) end
+    if count == 0 then return nil, "the list does not contain " .. schema.brief(given) end
     return out
   end
   if request.at < 1 or request.at > #list + 1 or request.at % 1 ~= 0 then
-    return nil, ("t.insert wants a position from 1 to %d"):format(#list + 1)
+    return nil, ("t.insert expects a position from 1 to %d"):format(#list + 1)
   end
   return M.inserted(list, given, request.at)
 end

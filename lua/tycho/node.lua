@@ -1,5 +1,5 @@
--- The strict tables behind a recipe: every group, component and list is a node that knows its schema, and refuses to read
--- what the schema does not have. Recipes hold userdata proxies of nodes. write.lua changes them.
+-- The strict tables behind a recipe: every group, component and list is a node that knows its schema and rejects unknown
+-- keys. Recipes hold userdata proxies of nodes. write.lua changes them.
 local functions = require "tycho.functions"
 local native = require "tycho.native"
 local other_names = require "tycho.hints.other_names"
@@ -72,7 +72,7 @@ end
 local function index_hint(node, key)
   local name = node.path:match("[^%.]*$")
   if key == 0 then return ("Lua indices start at 1; %s[1] is the first value"):format(name) end
-  return ("indices of %s go from 1 to %d"):format(name, node.spec.length or #node.keys + 1)
+  return ("indices of %s are 1 to %d"):format(name, node.spec.length or #node.keys + 1)
 end
 
 local function keys_here(node)
@@ -133,7 +133,7 @@ local function read_unset(node, key, spec)
   local path = named(node, key)
   local site = site_of.of_key(node.owner.sites, key)
   if node.state[key] == "lazy" then
-    problem(node, site, "key", path .. " is read here, but it is made at the end, by t.lazy",
+    problem(node, site, "key", path .. " is read here, but t.lazy computes it at the end",
       ("read it in another t.lazy(function(c) return c.%s end), or in r:check"):format(path))
     node.owner:stop()
   end
@@ -143,7 +143,7 @@ local function read_unset(node, key, spec)
   node.owner:stop()
 end
 
--- What a recipe sees under a key; reading what is not there stops the recipe.
+-- What a recipe sees under a key; reading an unknown key stops the recipe.
 function M.read(node, key)
   if node.methods[key] then return node.methods[key] end
   local spec = M.spec_of(node, key)

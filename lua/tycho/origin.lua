@@ -10,7 +10,7 @@ local function read_files(session, given)
   local folder, files = from:match("^(.*/)[^/]*$") or "", {}
   for name, place in pairs(given.files) do
     local text, message = session.read_file(folder .. place)
-    if not text then session:refuse("origin", ("the run's own %s is not there: %s"):format(name, message)) end
+    if not text then session:refuse("origin", ("the run's own %s is missing: %s"):format(name, message)) end
     if not session:takes(folder .. place, text) then session:stop() end
     files[name] = text
   end

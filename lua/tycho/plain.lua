@@ -1,4 +1,4 @@
--- Plain data as a value of a recipe: numbers, text, true and false, and tables of them. What a callback remembers.
+-- Plain data as a value of a recipe: numbers, text, true and false, and tables of them. Used for a callback's state.
 local native = require "tycho.native"
 
 local M = {}
@@ -24,7 +24,7 @@ function M.copy(x, at, depth)
     local place = (at and at .. "." or "") .. tostring(key)
     local is_item = type(key) == "number" and key >= 1 and key <= size and key % 1 == 0
     if type(key) ~= "string" and not is_item then return nil, "a key that is not text", place end
-    if type(key) == "string" and size > 0 then return nil, "a list with a name in it", place end
+    if type(key) == "string" and size > 0 then return nil, "a list with a named entry", place end
     local copied, found, where = M.copy(value, place, depth + 1)
     if copied == nil then return nil, found, where end
     out[key] = copied
@@ -63,7 +63,7 @@ local function write(copy, x)
 end
 
 -- Makes a copy equal to the table that it was made of, as that is now; false when that takes a new copy, and nothing is
--- touched. Most calls of a callback change little of what it remembers.
+-- touched. Most calls of a callback change little of its state.
 function M.follow(copy, x)
   if not alike(copy, x) then return false end
   write(copy, x)

@@ -13,7 +13,7 @@ local function methods(session, name, seed)
   end
   local function need(what, ...)
     for i = 1, select("#", ...) do
-      if type(select(i, ...)) ~= "number" then session:refuse(what, ("%s wants numbers"):format(what)) end
+      if type(select(i, ...)) ~= "number" then session:refuse(what, ("%s expects numbers"):format(what)) end
     end
   end
   return {
@@ -36,7 +36,7 @@ local function methods(session, name, seed)
       return mean + std * M.normal(uniform(), uniform())
     end,
     choice = function(_, list)
-      if type(list) ~= "table" or #list == 0 then session:refuse("choice", "choice wants a list: rng:choice { 1, 2, 3 }") end
+      if type(list) ~= "table" or #list == 0 then session:refuse("choice", "choice expects a list: rng:choice { 1, 2, 3 }") end
       return list[1 + math.floor(#list * uniform())]
     end,
   }
@@ -46,7 +46,7 @@ end
 function M.normal(u, v) return math.sqrt(-2 * math.log(1 - u)) * math.cos(2 * math.pi * v) end
 
 function M.stream(session, name, seed)
-  if type(name) ~= "string" then session:refuse("random", 't.random wants a name: t.random("widths")') end
+  if type(name) ~= "string" then session:refuse("random", 't.random expects a name: t.random("widths")') end
   seed = seed or 17
   if type(seed) ~= "number" or seed < 0 or seed % 1 ~= 0 then session:refuse("random", "a seed is a whole number from 0") end
   return sandbox.view(("t.random(%q)"):format(name), methods(session, name, seed),

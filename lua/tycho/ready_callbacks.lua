@@ -1,5 +1,5 @@
--- The ready callbacks of t.cb, written with what every recipe has: a function of the event's ctx and a state.
--- Each takes its fields and gives kind, functions by event, and the state to begin with.
+-- The ready-made callbacks of t.cb, written like any recipe's: functions of the event's ctx and a state. Each takes its
+-- fields and gives kind, functions by event, and the state to begin with.
 local M = {}
 
 local function observe(functions, state) return { kind = "observe", functions = functions, state = state } end
@@ -68,7 +68,7 @@ function M.early_stop(config)
     end
     st.worse = st.worse + 1
     if st.worse >= patience then
-      ctx.cmd.stop(("no evaluation of the last %d was better than %g"):format(patience, st.best))
+      ctx.cmd.stop(("none of the last %d evaluations was better than %g"):format(patience, st.best))
     end
   end }, { worse = 0 })
 end
@@ -85,7 +85,7 @@ local function on_spike(ctx, config, st)
   st.quiet = config.for_next.value
   ctx.log:warn("loss spike", { loss = ctx.loss, mean = st.mean })
   if config.action == "stop" then
-    ctx.cmd.stop(("the loss %g is a spike over %g"):format(ctx.loss, st.mean))
+    ctx.cmd.stop(("the loss %g is a spike above %g"):format(ctx.loss, st.mean))
   elseif config.action == "scale_lr" then
     ctx.cmd.scale_lr(config.factor, { for_next = tostring(config.for_next) })
     ctx.cmd.save("spike")

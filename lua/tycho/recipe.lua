@@ -1,4 +1,4 @@
--- t.recipe: the strict root of a run, how recipes extend each other, and what must hold when one is finished.
+-- t.recipe: the strict root of a run, how recipes extend each other, and the checks of a finished recipe.
 local build = require "tycho.build"
 local functions = require "tycho.functions"
 local history = require "tycho.history"
@@ -30,14 +30,14 @@ local function check_name(session, name)
     :format(schema.brief(name)))
 end
 
--- The run is called after its recipe until somebody says otherwise.
+-- The run is named after its recipe unless it sets another name.
 local function name_run(self)
   local root = self.root
   local untouched = root.state.run_name and not self.named and root.state.run_name ~= "pinned"
   if untouched then write.set(root, "run_name", self.name, site_of.of_name(self.sites, "recipe"), "default") end
 end
 
--- Whether somebody gave a key of the recipe a value: a line of it, or an argument.
+-- Whether a key of the recipe was set, by a line or an argument.
 local function was_given(self, key)
   if self.root.state[key] == "pinned" then return true end
   for _, entry in ipairs(self.history[key] or {}) do
@@ -46,7 +46,7 @@ local function was_given(self, key)
   return false
 end
 
--- A model that begins with the weights of a folder uses the tokenizer beside them, until somebody says otherwise.
+-- A model that starts from a folder's weights uses the tokenizer next to them, unless the recipe sets one.
 local function take_tokenizer(self)
   local model = self.root.values.model
   local weights = type(model) == "table" and model.proxy and model.values.weights
@@ -78,10 +78,10 @@ local function set_path(self, path, value)
   local at, key = self.root, nil
   for part in tostring(path):gmatch("[^%.]+") do
     if key ~= nil then at = node.behind(node.read(at, key)) end
-    if not at then self:refuse("set", ("r:set: %s goes below a key that has no keys of its own"):format(path)) end
+    if not at then self:refuse("set", ("r:set: %s is below a key that has no keys of its own"):format(path)) end
     key = tonumber(part) or part
   end
-  if key == nil then self:refuse("set", 'r:set wants a path and a value: r:set("optimizer.lr", 3e-4)') end
+  if key == nil then self:refuse("set", 'r:set expects a path and a value: r:set("optimizer.lr", 3e-4)') end
   self.write(at, key, value, site)
 end
 
@@ -202,7 +202,7 @@ local function how_to_add(root, keys)
     if item and item.type == "component" and at.values[key] == nil then
       local names = schema.sorted_keys(at.values)
       return ("%sa whole one is added by  %s.%s=%s{%s=...}"):format(
-        #names > 0 and ("there is %s; "):format(table.concat(names, ", ")) or "", at.path, key,
+        #names > 0 and ("existing: %s; "):format(table.concat(names, ", ")) or "", at.path, key,
         meant_kind(item.kinds, key, keys[i + 1]), keys[i + 1])
     end
     at = at.values[key]
@@ -248,8 +248,8 @@ end
 -- The recipe as checks and the engine read it.
 function M.tree(self) return M.text_tree(node.plain(self.root)) end
 
--- Raised by a check that reads what only the data set tells, before that is there: the run itself decides it.
-local kUndecided = setmetatable({}, { __tostring = function() return "the data set is not there yet" end })
+-- Raised by a check that needs the data set before it exists: the run itself checks it.
+local kUndecided = setmetatable({}, { __tostring = function() return "the data set does not exist yet" end })
 
 -- Lets checks read what follows from the recipe beside its keys: steps, total_tokens, tokens_per_step, num_params.
 local function add_facts(self)
@@ -277,11 +277,11 @@ local function run_checks(self)
   end
 end
 
--- Runs every rule of a finished recipe; what is wrong goes to the report. check_tree(tree) gives the rules
--- between keys, as a list of { path, message, warning = true when the run may still be started }.
+-- Runs every rule of a finished recipe; problems go to the report. check_tree(tree) gives the rules between keys, as a list
+-- of { path, message, warning = true when the run may still be started }.
 function M.finish(self, check_tree)
   self.finished = true
-  M.freeze(self, "the recipe is finished", "write it before the recipe returns, or make it with t.lazy")
+  M.freeze(self, "the recipe is finished", "write it before the recipe returns, or use t.lazy")
   lazy.resolve_all(self, self.root)
   check_required(self, self.root)
   check_pins(self)

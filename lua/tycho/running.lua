@@ -103,7 +103,7 @@ end
 -- Makes the entries of the newest finished recipe: { { name, kind, events } }, in the order of their names.
 function M.begin()
   local made = assert(session_of.finished, "no recipe")
-  recipe_of.freeze(made, "training has begun", "ctx.cmd of a t.control callback changes a running run")
+  recipe_of.freeze(made, "training has started", "ctx.cmd in a t.control callback changes a live run")
   enter_run(made.session)
   M.recipe = made
   local out, map = {}, made.root.values.callbacks
@@ -125,7 +125,7 @@ local function keep_state(entry, fn)
   if plain.follow(entry.before, entry.state) then return nil end
   local after, found, at = plain.copy(entry.state)
   if after == nil then
-    return { message = ("%s: state is to be plain data; this call left %s%s"):format(begin_of(fn), found,
+    return { message = ("%s: state must be plain data; this call left %s%s"):format(begin_of(fn), found,
       at and " at " .. at or "") }
   end
   entry.before = after
@@ -163,7 +163,7 @@ function M.factor(moment)
   local ok, result = guarded(entries[kSchedule], entries[kSchedule].functions.factor, moment)
   if not ok then error(result, 0) end
   if type(result) ~= "number" or result ~= result or result < 0 or result == math.huge then
-    error({ message = ("the schedule gave %s at step %d; wanted a number >= 0, a share of the peak"):format(
+    error({ message = ("the schedule returned %s at step %d; wanted a number >= 0, a share of the peak"):format(
       tostring(result), moment.step) }, 0)
   end
   return result
@@ -184,7 +184,7 @@ function M.schedule_tree(value)
   require("tycho.write").set(at, "scheduler", value, { file = made.session.file, line = 1 })
   local tree = node_of.plain(at.values.scheduler)
   if tree.kind == "fn" or tree.kind == "dynamic" then
-    error({ message = "a schedule that is a function belongs into the recipe: it is checked and tabulated before the run" }, 0)
+    error({ message = "a schedule function must be in the recipe: it is checked and tabulated before the run" }, 0)
   end
   return recipe_of.text_tree(tree)
 end

@@ -10,17 +10,17 @@ local schema = require "tycho.schema"
 local M = {}
 
 local kWhyNot = {
-  os = "a recipe has no clock and starts no programs: every rank must see the same values. "
+  os = "recipes have no clock and cannot start programs: every rank must see the same values. "
     .. 't.env("NAME", default) reads the environment',
-  io = "a recipe reads and writes no files; put data into a Lua file and require it",
+  io = "recipes cannot read or write files; put data into a Lua file and require it",
   ffi = "native code cannot be called from recipes",
-  debug = "recipes cannot look behind Lua",
+  debug = "recipes cannot access Lua's internals",
   jit = "compilation is off while a recipe runs",
   package = "use require with a name or with a path that starts with ./",
   collectgarbage = "memory is managed for you",
   dofile = "use require", loadfile = "use require",
   setfenv = "environments are fixed", getfenv = "environments are fixed",
-  newproxy = "recipes make plain tables",
+  newproxy = "recipes can only create plain tables",
   _G = "globals are strict here; use local names",
 }
 
@@ -100,7 +100,7 @@ function M.view(name, content, refuse)
     local elsewhere = other_names.hint(nil, name .. "." .. tostring(key))
     local near = schema.did_you_mean(key, names) or schema.same_beginning(tostring(key), names)
     refuse(key, ("no %s.%s"):format(name, tostring(key)),
-      elsewhere or near and ("did you mean  %s?"):format(near) or "there are: " .. table.concat(names, ", "))
+      elsewhere or near and ("did you mean  %s?"):format(near) or "available: " .. table.concat(names, ", "))
   end
   meta.__newindex = function(_, key) refuse(key, ("%s.%s: %s is read-only"):format(name, tostring(key), name)) end
   meta.__tostring = function() return name end

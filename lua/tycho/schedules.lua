@@ -8,7 +8,7 @@ local values = require "tycho.values"
 local M = {}
 
 local kChecked = 64   -- steps that are asked again, in another order
-local kHint = "a schedule depends on s alone; one that remembers is  t.sched.dynamic(name, function(s, state) ... end)"
+local kHint = "a schedule may depend only on s; one that keeps state is  t.sched.dynamic(name, function(s, state) ... end)"
 
 local function moment(step, total, warmup)
   return { step = step, total = total, frac = step / total, warmup = warmup }
@@ -23,7 +23,7 @@ local function value_at(self, fn, step, total, warmup)
     return nil, ("failed at step %d: %s"):format(step, self.without_place(value))
   end
   if type(value) ~= "number" or value ~= value or value < 0 or value == math.huge then
-    return nil, ("gave %s at step %d; wanted a number >= 0, a share of the peak"):format(tostring(value), step)
+    return nil, ("returned %s at step %d; wanted a number >= 0, a share of the peak"):format(tostring(value), step)
   end
   return value
 end
@@ -40,11 +40,11 @@ local function tabulate(self, fn, total, warmup)
     local step = math.floor((total - 1) * (kChecked - i) / kChecked)
     local again, message = value_at(self, fn, step, total, warmup)
     if again ~= factors[step + 1] then
-      return nil, message or ("is not pure: at step %d it gave %s, and %s when asked again"):format(step,
+      return nil, message or ("is not pure: at step %d it returned %s, and %s when called again"):format(step,
         values.number_text(factors[step + 1]), values.number_text(again)), kHint
     end
   end
-  if functions.identity(fn) ~= before then return nil, "is not pure: it changes what it closes over", kHint end
+  if functions.identity(fn) ~= before then return nil, "is not pure: it changes a variable outside itself", kHint end
   return native.array(factors)
 end
 

@@ -97,7 +97,7 @@ function M.renames(root)
 end
 
 function M.rename_text(old, rename)
-  return ("%s is called %s%s"):format(old, rename.path, rename.since and " since " .. rename.since or " now")
+  return ("%s is now called %s%s"):format(old, rename.path, rename.since and " since " .. rename.since or " now")
 end
 
 -- "did you mean ..." over a list of names, or nil.
@@ -175,7 +175,7 @@ function M.is_ratio(spec) return spec.type == "number" and spec.min == 0 and spe
 -- "a number", "a table": what a value is.
 function M.describe_value(value)
   local kind = type(value)
-  return kind == "userdata" and "a value of Tycho" or "a " .. kind
+  return kind == "userdata" and "a Tycho value" or "a " .. kind
 end
 
 -- describe() without the names of kinds and fields.
@@ -310,7 +310,7 @@ end
 function check.string(spec, value)
   if type(value) == "string" and native.utf8_error(value) then return nil, "wanted text in UTF-8" end
   local unfilled = type(value) == "string" and spec.name and other_values.certain_interpolation(value)
-  if unfilled then return nil, "nothing fills in " .. unfilled end
+  if unfilled then return nil, "Tycho does not expand " .. unfilled end
   if type(value) == "string" then return value end
   return nil, "wanted text in quotes"
 end
@@ -346,7 +346,7 @@ function check.duration(spec, value)
     if not known and quantity.unit == "s" then return nil, ("wanted %s, given a time"):format(unit_words(spec)) end
     if not known then
       local meant = unit_examples(spec, values.number_text(quantity.value))
-      return nil, meant == "" and "this one is given in " .. unit_words(spec) or "this one is given in " .. meant
+      return nil, meant == "" and "this one must be in " .. unit_words(spec) or "this one must be in " .. meant
     end
   end
   if not in_limits(spec, quantity.value) then return nil, wanted(spec) end

@@ -166,8 +166,8 @@ local function guarded(session, fn)
   local ok, result = xpcall(fn, function(raised) return on_error(session, raised) end)
   if ok or result == session.stop_mark then return ok, result end
   if type(result) ~= "string" then error(result, 0) end
-  local why = result:find("not enough memory", 1, true) and "it takes too much memory: is there a loop without end?"
-    or result:find("stack overflow", 1, true) and "calls too deep: is there a recursion without end?" or result
+  local why = result:find("not enough memory", 1, true) and "it uses too much memory: is there an endless loop?"
+    or result:find("stack overflow", 1, true) and "too many nested calls: is there an endless recursion?" or result
   session:problem { file = session.sites.running, message = "stopped: " .. why }   -- raised where no handler could run
   return false
 end
@@ -234,7 +234,7 @@ local function run_passes(options)
     if pass == kMaxPasses then
       for _, place in ipairs(session.pending) do
         session:problem(site_of.problem(place.absolute.site, "value",
-          "what it gives changes what it is computed from, without end"))
+          "its result changes its own inputs, endlessly"))
       end
       return session, made, text
     end

@@ -34,7 +34,7 @@ function M.view(session)
     if kNotForRecipes[key] then
       session:refuse(key, ("no t.slurm.%s: all ranks read one recipe and must see the same"):format(tostring(key)))
     end
-    session:refuse(key, ("no t.slurm.%s"):format(tostring(key)), "there are: array_task, available, end_time, job_id, nodes")
+    session:refuse(key, ("no t.slurm.%s"):format(tostring(key)), "available: array_task, available, end_time, job_id, nodes")
   end
   return view
 end

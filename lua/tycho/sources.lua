@@ -47,7 +47,7 @@ local function warn_twice(session, file)
   for _, made in ipairs(site_of.index(session.sites, file).constructors) do
     for _, key in ipairs(made.twice) do
       session:warning { file = file, line = key.line, col = key.col, len = key.len,
-        message = ("%s stands twice in this table: the later value counts"):format(key.text) }
+        message = ("%s appears twice in this table: the later value wins"):format(key.text) }
     end
   end
 end
@@ -57,8 +57,8 @@ function M.lint(session)
   for _, file in ipairs(session.ran) do
     for _, name in ipairs(session.made_from[file] and {} or unused.locals(session.sources[file])) do
       session:warning { file = file, line = name.line, col = name.col, len = name.len,
-        message = ("nothing reads the local %s"):format(name.text),
-        hint = "leave it out, or begin its name with _" }
+        message = ("the local %s is never used"):format(name.text),
+        hint = "remove it, or start its name with _" }
     end
   end
 end
@@ -128,13 +128,13 @@ end
 function M.make_require(session)
   return function(name)
     if name == "tycho" then return session.t end
-    if type(name) ~= "string" then session:refuse("require", 'require wants a name: require "base.small"') end
+    if type(name) ~= "string" then session:refuse("require", 'require expects a name: require "base.small"') end
     local from = site_of.caller(session.sites) or session.file
     local places = candidates(from, name)
     for _, file in ipairs(places) do
       local text, message, absent = session.read_file(file)
       if text then return run_once(session, file, text, from) end
-      if absent == false then session:refuse("require", ("%s is there, but: %s"):format(file, message)) end
+      if absent == false then session:refuse("require", ("%s exists, but: %s"):format(file, message)) end
     end
     session:refuse("require", ("no recipe file \"%s\""):format(name), "looked for " .. table.concat(places, " and ")
       .. native.near_file(places[1]))

@@ -8,33 +8,33 @@ local M = {}
 -- Names of t that are not made from the schema: how they are called, and what for.
 M.functions = {
   { "version", "string", "Version of Tycho." },
-  { "required", "any", "Marks a key that whoever extends the recipe must set." },
-  { "null", "any", "No value, where a key is optional." },
-  { "unset", "any", "Gives a key its default back; takes a name out of an open table." },
+  { "required", "any", "Marks a key that an extending recipe must set." },
+  { "null", "any", "No value, for an optional key." },
+  { "unset", "any", "Restores a key's default; removes a name from an open table." },
   { "recipe", "fun(name: string): tycho.Recipe", "A new recipe with the schema's defaults." },
   { "sweep", "fun(name: string): tycho.Sweep", "A new sweep: see docs/sweeps.md." },
   { "arg", "fun(name: string, default?: any): any", "An argument of the command line: name=value." },
-  { "random", "fun(name: string, seed?: integer): tycho.Random", "Numbers that are the same in every process." },
+  { "random", "fun(name: string, seed?: integer): tycho.Random", "Random numbers that are the same in every process." },
   { "slurm", "tycho.Slurm", "The Slurm job: available, job_id, array_task, nodes, end_time." },
-  { "env", "fun(name: string, default?: string): string", "An environment variable, kept with the run." },
-  { "secret", "fun(name: string, default?: string): string", "An environment variable whose value no record shows." },
-  { "try", "fun(fn: function, ...: any): boolean, ...", "true and what fn gives, or false and an error: code, message, where." },
+  { "env", "fun(name: string, default?: string): string", "An environment variable, recorded with the run." },
+  { "secret", "fun(name: string, default?: string): string", "An environment variable whose value is not recorded." },
+  { "try", "fun(fn: function, ...: any): boolean, ...", "Returns true and fn's result, or false and an error: code, message, where." },
   { "fail", "fun(code: string, text: string, ...: any)", 'Raises an error: t.fail("E_DATA", "no file %s", name).' },
   { "deprecate", "fun(what: string, instead?: string, version?: string)",
-    "Warns whoever calls the function that says so: what is deprecated, what to write, which version goes without it." },
+    "Warns at the caller of a deprecated function: what is deprecated, what to write, and which version removes it." },
   { "bytes", "fun(text: string): tycho.Bytes", 'A size: t.bytes("64MiB").' },
   { "duration", "fun(text: string): tycho.Duration", 'A duration: t.duration("100ba").' },
   { "profile", "fun(given: tycho.Config.Profile|table): tycho.Config.Profile", 'Which steps to trace: t.profile { active = "3ba" }.' },
-  { "append", "fun(items: table): any", "The list that is there, with these at its end." },
-  { "prepend", "fun(items: table): any", "The list that is there, with these before it." },
-  { "insert", "fun(at: integer, items: table): any", "The list that is there, with these from position `at`." },
-  { "remove", "fun(items: table): any", "The list or open table that is there, without these." },
-  { "replace", "fun(items: table): any", "These alone: an open table is not merged." },
-  { "observe", "fun(given: tycho.Cb.Observe|table): tycho.Cb", "A callback that looks, on rank 0." },
-  { "control", "fun(given: tycho.Cb.Control|table): tycho.Cb", "A callback that decides: its ctx has cmd." },
+  { "append", "fun(items: table): any", "The existing list, with these appended." },
+  { "prepend", "fun(items: table): any", "The existing list, with these in front." },
+  { "insert", "fun(at: integer, items: table): any", "The existing list, with these inserted at position `at`." },
+  { "remove", "fun(items: table): any", "The existing list or open table, without these." },
+  { "replace", "fun(items: table): any", "Only these: an open table is replaced, not merged." },
+  { "observe", "fun(given: tycho.Cb.Observe|table): tycho.Cb", "A callback that observes, on rank 0." },
+  { "control", "fun(given: tycho.Cb.Control|table): tycho.Cb", "A callback that steers the run: its ctx has cmd." },
   { "everywhere", "fun(given: tycho.Cb.Everywhere|table): tycho.Cb", "A callback on all ranks: its ctx has dist." },
-  { "origin", "fun(given: table): tycho.Recipe", "Written by Tycho: the recipe that a resolved one came from." },
-  { "lazy", "fun(fn: fun(c: tycho.Recipe): any): any", "A value made from the finished recipe." },
+  { "origin", "fun(given: table): tycho.Recipe", "Written by Tycho: the recipe from which a resolved one was made." },
+  { "lazy", "fun(fn: fun(c: tycho.Recipe): any): any", "A value computed from the finished recipe." },
 }
 
 local kUnits = { ba = "optimizer steps", ep = "epochs", sp = "samples", tok = "tokens", dur = "share of the run",
@@ -56,12 +56,12 @@ local kHead = [[
 ---@operator mul(number): tycho.Quantity
 ---@operator div(number): tycho.Quantity
 
----@class (exact) tycho.Moment  What a schedule is asked about.
+---@class (exact) tycho.Moment  The argument of a schedule.
 ---@field step integer  Steps done.
 ---@field total integer  Steps of the run.
 ---@field frac number  step / total.
----@field warmup number  Steps of t_warmup; of t.sched.fn.
----@field loss? number  Of the step before; of t.sched.dynamic.
+---@field warmup number  Steps of t_warmup; only in t.sched.fn.
+---@field loss? number  Of the previous step; only in t.sched.dynamic.
 ]]
 
 local function camel(text)
@@ -150,7 +150,7 @@ local function constructors(out, namespace, kinds)
   end
   if namespace == "model" then
     out[#out + 1] = "---@field hf fun(given: { path: string, pretrained?: boolean, [string]: any }): tycho.Model"
-      .. "  A model of Hugging Face by its config.json, and its weights unless pretrained = false."
+      .. "  A Hugging Face model: its config.json, and its weights unless pretrained = false."
   end
   out[#out + 1] = ""
 end
@@ -159,15 +159,15 @@ local kRecipe = [[
 ---A recipe: assign to its keys, then return it.
 ---@class tycho.Recipe: tycho.Config
 local Recipe = {}
----A copy under a new name; the base is never changed.
+---Returns a copy under a new name; the base is never changed.
 ---@param name string
 ---@return tycho.Recipe
 function Recipe:extend(name) end
----A rule that is checked after every override and before anything starts.
+---Adds a rule that is checked after all overrides, before anything starts.
 ---@param name string
 ---@param fn fun(c: table): boolean, string?
 function Recipe:check(name, fn) end
----Who gave a key which values, as text; what holds is last.
+---Who set a key to which values, as text; the final value is last.
 ---@param path string
 ---@return string
 function Recipe:why(path) end

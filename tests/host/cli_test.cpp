@@ -61,7 +61,7 @@ TEST_F(CliTest, UsageErrorsExitWithTwo) {
   EXPECT_CONTAINS(shell("tycho generate x").output, "wanted either --prompt TEXT or --prompts FILE");
   EXPECT_EQ(shell("tycho generate x --prompt a --prompts b").code, 2);
   EXPECT_EQ(shell("tycho eval").code, 2);
-  EXPECT_CONTAINS(shell("tycho eval x --split val").output, "--split names a folder inside --data");
+  EXPECT_CONTAINS(shell("tycho eval x --split val").output, "--split is a folder inside --data");
 }
 
 TEST_F(CliTest, RecipeErrorsExitWithTenAndStartNothing) {

@@ -27,9 +27,9 @@ for script in setup demo test; do
 done
 expect 2 "[setup] unknown option: cuda" setup cuda
 expect 2 "[setup] wanted one option at most, given 2: --cpu --cuda" setup --cpu --cuda
-expect 2 "[demo] wanted pins such as max_duration=40ba, given: fast" demo max_duration=4ba fast
+expect 2 "[demo] wanted overrides such as max_duration=40ba, given: fast" demo max_duration=4ba fast
 expect 2 "[test] unknown option: layering" test layering
-expect 2 "[test] -R wants a pattern" test -R
+expect 2 "[test] -R needs a pattern" test -R
 expect 2 "[sum_up] wanted a folder of results and ctest's exit status, given 1 arguments" sum_up results
 expect 2 "[sum_up] there is no folder nowhere" sum_up nowhere 0
 expect 0 "scripts/sum_up" sum_up --help

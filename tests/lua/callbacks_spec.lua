@@ -100,7 +100,7 @@ describe("callbacks and schedules of a recipe", function()
 
   it("a schedule that remembers is refused", function()
     local text = report 'local n = 0\nr.scheduler = t.sched.fn("x", function(s) n = n + 1 return 1 end)'
-    assert(text:find("the schedule x is not pure: it changes what it closes over", 1, true), text)
+    assert(text:find("the schedule x is not pure: it changes a variable outside itself", 1, true), text)
     assert(text:find("t.sched.dynamic", 1, true), text)
   end)
 

@@ -15,14 +15,14 @@ print(ok, wrong.code, wrong.message, wrong.where)]]).to_equal "false\tE_FAILURE\
   it("keeps error objects and what is no text", function()
     expect(printed "print(select(2, t.try(error, { message = 'm', code = 'E_X' })).code)").to_equal "E_X\n"
     expect(printed "local e = select(2, t.try(error, { 3 })) print(e.message, e.value[1])").to_equal
-      "error was given no text but  { 3 }\t3\n"
+      "error was called with  { 3 }\t3\n"
   end)
 
   it("does not catch what the report holds already", function()
     expect(report(whole "t.try(function() r.sed = 3 end)\nt.try(function() return t.nothing end)\nr.seed = -1")).to_contain "2 problems"
   end)
 
-  it("wants a function", function() expect(report(whole "t.try(3)")).to_contain "t.try wants a function" end)
+  it("wants a function", function() expect(report(whole "t.try(3)")).to_contain "t.try expects a function" end)
 end)
 
 describe("t.fail", function()
@@ -33,12 +33,12 @@ local _, wrong = t.try(function() t.fail("E_DATA", "100%") end)
 print(wrong.code, wrong.message, wrong.where, wrong)]]).to_equal "E_DATA\t100%\trecipes/x.lua:5\tE_DATA  100%\n"
   end)
 
-  it("wants a code", function() expect(report(whole 't.fail("oh")')).to_contain "t.fail wants a code and a text" end)
+  it("wants a code", function() expect(report(whole 't.fail("oh")')).to_contain "t.fail expects a code and a text" end)
 end)
 
 describe("what is raised", function()
   it("is told without addresses", function()
-    expect(report(whole "error {}")).to_contain "error was given no text but  {}"
+    expect(report(whole "error {}")).to_contain "error was called with  {}"
     expect(report(whole 'r:check("c", function() error { 1, f = print } end)')).to_contain
       'check "c" failed: error was given no text but  { 1, f = function }'
   end)
@@ -62,7 +62,7 @@ describe("t.deprecate", function()
     tree(whole [[
 local function small() t.deprecate("sizes.small", "sizes.tiny", "0.3") return 8 end
 r.model.width = small()]])
-    expect(fixture.printed).to_contain "recipes/x.lua:6: warning: sizes.small is deprecated and goes with version 0.3"
+    expect(fixture.printed).to_contain "recipes/x.lua:6: warning: sizes.small is deprecated and will be removed in version 0.3"
     expect(fixture.printed).to_contain "write  sizes.tiny"
   end)
 end)

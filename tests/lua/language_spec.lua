@@ -23,7 +23,7 @@ r.stages[1] = "first"]])
 
   it("refuse what is not there", function()
     expect(report(whole 'r.stages = t.remove { "b" }')).to_contain 'nothing in the list is {"b"}'
-    expect(report(whole 'r.stages = t.insert(3, { "b" })')).to_contain "t.insert wants a position from 1 to 1"
+    expect(report(whole 'r.stages = t.insert(3, { "b" })')).to_contain "t.insert expects a position from 1 to 1"
     expect(report(whole 'r.groups = { { patern = "b" } }')).to_contain "unknown key  groups.1.patern"
   end)
 end)
@@ -107,11 +107,11 @@ describe("a finished recipe", function()
   end)
 end)
 
-describe("a key that stands twice in a table", function()
-  it("is a warning, and the later value counts", function()
+describe("a key that appears twice in a table", function()
+  it("is a warning, and the later value wins", function()
     local x = tree(whole 'r.optimizer = { lr = 1,\n  betas = { 0.5, 0.5 }, ["lr"] = 2 }\nlocal f = function(lr) return { lr = lr } end')
     expect(x.optimizer.lr).to_equal(2)
-    expect(fixture.printed).to_contain 'recipes/x.lua:6:26: warning: "lr" stands twice in this table: the later value counts\n'
+    expect(fixture.printed).to_contain 'recipes/x.lua:6:26: warning: "lr" appears twice in this table: the later value wins\n'
     tree(whole 'r.groups = { { pattern = "a" }, { pattern = "b" } }')
     expect(fixture.printed).to_equal ""
   end)
@@ -169,7 +169,7 @@ describe("require", function()
       if path == "x.lua" then return 'return require "b"' end
       return nil, "cannot read b.lua: Permission denied", false
     end }
-    expect(result.report).to_contain "x.lua:1:8: b.lua is there, but: cannot read b.lua: Permission denied"
+    expect(result.report).to_contain "x.lua:1:8: b.lua exists, but: cannot read b.lua: Permission denied"
   end)
 end)
 

@@ -37,7 +37,7 @@ describe("an override", function()
     expect(parsed "a.=1").to_equal "a key cannot begin with ="
     expect(parsed "a").to_equal "wanted key=value"
     expect(parsed "a*=").to_equal "wanted a value after *="
-    expect(parsed "@").to_equal "wanted the name of a file after @"
+    expect(parsed "@").to_equal "wanted a file name after @"
   end)
 
   it("can be written so that a shell takes it as one word", function()
@@ -191,12 +191,12 @@ describe("an expression", function()
   it("ends, also when it catches what ends it, and when it gives itself a name", function()
     for _, loop in ipairs { "(function() while true do end end)()", "(function() while true do pcall(function() while true do end end) end end)()",
       "load('while true do end', '=lua/tycho/node.lua')()", "load('while true do end', '=[C]')()", "r.seq_len + load('while true do end', 'x')()" } do
-      expect(report(whole(), { "seed:=" .. loop })).to_contain "is there a loop without end?"
+      expect(report(whole(), { "seed:=" .. loop })).to_contain "is there an endless loop?"
     end
   end)
 
   it("that never settles is refused", function()
-    expect(report(whole(), { "seed:=r.seq_len + 1", "seq_len:=r.seed + 1" })).to_contain "without end"
+    expect(report(whole(), { "seed:=r.seq_len + 1", "seq_len:=r.seed + 1" })).to_contain "endlessly"
   end)
 end)
 

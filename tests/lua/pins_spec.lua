@@ -61,8 +61,8 @@ describe("pins", function()
     expect(report(text, { "~eval_data.a", "eval_data.a.len=3" })).to_contain
       "argument 3  eval_data.a.len=3: argument 2 takes eval_data.a out"
     expect(report(text, { "eval_data.a.len=3", "~eval_data.a" })).to_contain
-      "argument 3  ~eval_data.a: argument 2 changes what this takes out"
-    expect(report(text, { "eval_data.a.len*=3", "~eval_data.a" })).to_contain "argument 2 changes what this takes out"
+      "argument 3  ~eval_data.a: argument 2 changes what this removes"
+    expect(report(text, { "eval_data.a.len*=3", "~eval_data.a" })).to_contain "argument 2 changes what this removes"
     local again = tree(text, { "~eval_data.a", "eval_data.a=text{path=y}", "eval_data.a.len=3" }).eval_data.a
     expect({ again.path, again.len }).to_equal { "y", 3 }
     expect(tree(text, { "eval_data.a=mds{dir=d}", "~eval_data.a" }).eval_data.a).to_equal(nil)
@@ -72,7 +72,7 @@ describe("pins", function()
   it("on a name that is not there say how to add it", function()
     local said = report(whole 'r.eval_data.a = t.data.text { path = "x" }', { "eval_data.b.len=3" })
     expect(said).to_contain "eval_data.b is not set in this recipe"
-    expect(said).to_contain "there is a; a whole one is added by  eval_data.b=text{len=...}"
+    expect(said).to_contain "existing: a; add a complete one with  eval_data.b=text{len=...}"
   end)
 
   it("check hidden writes all the same", function()

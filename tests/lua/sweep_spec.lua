@@ -55,7 +55,7 @@ end)
 describe("t.slurm", function()
   it("knows no rank", function()
     expect(fixture.report(fixture.whole "local x = t.slurm.rank")).to_contain "all ranks read one recipe"
-    expect(fixture.report(fixture.whole "local x = t.slurm.jobid")).to_contain "there are: array_task, available"
+    expect(fixture.report(fixture.whole "local x = t.slurm.jobid")).to_contain "available: array_task, available"
   end)
 end)
 

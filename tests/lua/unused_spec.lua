@@ -103,10 +103,10 @@ describe("a recipe with such locals", function()
     local result = fixture.load(kText, nil, kFiles, nil, true)
     expect(result.problems).to_equal(0)
     expect(fixture.printed).to_equal(table.concat {
-      "recipes/extra.lua:1:7: warning: nothing reads the local x\n   1 | local x = 1\n",
-      "     |       ^ leave it out, or begin its name with _\n",
+      "recipes/extra.lua:1:7: warning: the local x is never used\n   1 | local x = 1\n",
+      "     |       ^ remove it, or start its name with _\n",
       'recipes/x.lua:5:7: warning: nothing reads the local extra\n   5 | local extra = require "extra"\n',
-      "     |       ^^^^^ leave it out, or begin its name with _\n" })
+      "     |       ^^^^^ remove it, or start its name with _\n" })
     expect(result.warnings[1].file).to_equal "recipes/extra.lua"
     expect(result.warnings[2].col).to_equal(7)
   end)

@@ -36,8 +36,8 @@ TEST_F(PromptRanksTest, ValuesThatDifferAreMarkedAndOneRankCanBeAsked) {
   EXPECT_EQ(two.output, "1\n≠ rank 1: 2\nhere\n2\n{ 1, 2 }\n  y                number    2\n");
   EXPECT_EQ(two.code, 0);
   EXPECT_CONTAINS(script("@0 y = 1\n@1 y = 1\ny\n", 3).output, "1\nrank 2: stdin:3:1: undeclared name  y");
-  EXPECT_CONTAINS(script("@2 1\n").output, "@ wants the number of a rank, 0 to 1");
-  EXPECT_CONTAINS(script("@ 1\n").output, "@ wants the number of a rank, 0 to 1");
+  EXPECT_CONTAINS(script("@2 1\n").output, "@ needs a rank from 0 to 1");
+  EXPECT_CONTAINS(script("@ 1\n").output, "@ needs a rank from 0 to 1");
 }
 
 TEST_F(PromptRanksTest, WhatFailsOnOneRankEndsOnAllAndIsNamed) {
@@ -47,7 +47,7 @@ TEST_F(PromptRanksTest, WhatFailsOnOneRankEndsOnAllAndIsNamed) {
   EXPECT_EQ(got.output.find("not reached"), std::string::npos);
   EXPECT_EQ(got.code, 10);
   got = script(beside + "build(r);\nif y == 2 then error('only here') end trainer:step(3)\n");
-  EXPECT_CONTAINS(got.output, "trainer:step(3) needs all ranks, and rank 1 has failed in this entry");
+  EXPECT_CONTAINS(got.output, "trainer:step(3) needs all ranks, but rank 1 has failed in this entry");
   EXPECT_CONTAINS(got.output, "rank 1: stdin:4: only here");
   EXPECT_EQ(got.code, 10);
   got = script(beside + "build(r);\nif y == 1 then error('only here') end trainer:save()\n");
@@ -56,13 +56,13 @@ TEST_F(PromptRanksTest, WhatFailsOnOneRankEndsOnAllAndIsNamed) {
   EXPECT_EQ(got.code, 10);
 }
 
-TEST_F(PromptRanksTest, CallsThatDifferAreRefusedAndTheRunGoesOn) {
+TEST_F(PromptRanksTest, CallsThatDifferAreRefusedAndTheRunContinues) {
   const Outcome got = script(
       "@0 y = 1\n@1 y = 2\nbuild(r);\npcall(trainer.step, trainer, y);\n"
       "local ok, e = pcall(function() if y == 1 then trainer:step() end end);\n@0 tostring(e)\n"
       "local ok, e = pcall(function() if y == 2 then cmd.set_lr(1e-3) end trainer:step() end);\n"
       "@0 tostring(e)\ntrainer.state.step\ntrainer:close()\nbuild(r);\ntrainer:step(2).n\n");
-  EXPECT_CONTAINS(got.output, "trainer:step(1) needs all ranks, and rank 1 has ended this entry");
+  EXPECT_CONTAINS(got.output, "trainer:step(1) needs all ranks, but rank 1 has ended this entry");
   EXPECT_CONTAINS(got.output,
                   "rank 0 calls trainer:step(1), rank 1 calls trainer:step(1) after set_lr(0.001)");
   EXPECT_CONTAINS(got.output, "\n0\n2\n");
@@ -82,7 +82,7 @@ TEST_F(PromptRanksTest, OneRankAloneDoesNotCallTheOthers) {
   const Outcome got = script(lines + "build(r);\n@1 model:find('embed').shape[1]\n");
   size_t at = 0;
   for (const std::string& call : calls) {
-    at = got.output.find("needs all ranks, and rank 1 runs alone here", at + 1);
+    at = got.output.find("needs all ranks, but only rank 1 runs this entry", at + 1);
     EXPECT_NE(at, std::string::npos) << call << "\n" << got.output;
   }
   EXPECT_CONTAINS(got.output, "\n300\n");
@@ -117,7 +117,7 @@ TEST_F(PromptRanksTest, WhatIsWrongIsSaidOnce) {
     return got.code;
   };
   EXPECT_EQ(once(script("1\n", 2, "sed=1"), "unknown key"), 10);
-  EXPECT_EQ(once(script("r.global_batch = '9sp'\nbuild(r)\n"), "cannot be shared by 2 ranks"), 11);
+  EXPECT_EQ(once(script("r.global_batch = '9sp'\nbuild(r)\n"), "cannot be divided evenly among 2 ranks"), 11);
   EXPECT_EQ(once(script("trainer:step()\n"), "there is no trainer yet"), 10);
   EXPECT_EQ(once(script("@1 r.seed = 5\nbuild(r)\n"), "rank 1 was started with something else"), 11);
 }

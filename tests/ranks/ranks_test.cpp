@@ -58,7 +58,7 @@ TEST_F(RanksTest, AKilledRankIsNamedAndTheOthersEnd) {
     EXPECT_CONTAINS(outcome.output, killed == 0 ? "codes 137 143" : "codes 143 137");
     const std::string log = text("rank_" + std::to_string(1 - killed) + ".log");
     EXPECT_CONTAINS(log, "[parallel] rank " + std::to_string(killed) + " (");
-    EXPECT_CONTAINS(log, "goes on from the newest checkpoint");
+    EXPECT_CONTAINS(log, "resumes from the newest checkpoint");
   }
 }
 
@@ -165,7 +165,7 @@ TEST_F(RanksTest, AProbeOfSeveralRanksLeavesNothing) {
   }
   const Outcome absent = here("tycho plan x.lua --probe train_data.local_dir=nowhere");
   EXPECT_EQ(absent.code, 12);
-  EXPECT_CONTAINS(absent.output, "[mds] there is no nowhere/train/index.json");
+  EXPECT_CONTAINS(absent.output, "[mds] nowhere/train/index.json does not exist");
 }
 
 TEST_F(RanksTest, EverywhereCallbacksHearOfCheckpointsTogether) {
@@ -200,7 +200,7 @@ TEST_F(RanksTest, AFolderThatAnotherRunOwnsIsRefusedByAllRanks) {
 
 // Both folders are called runs/tiny, and their checkpoints are of one step and name: what machines with disks
 // of their own may find there.
-TEST_F(RanksTest, ParanoidRanksNoticeThatTheyAreNoReplicas) {
+TEST_F(RanksTest, ParanoidRanksNoticeThatReplicasDiverged) {
   const std::string first_half = "TYCHO_NUM_RANKS=1 tycho run x.lua --until 8ba --plain >log";
   const Outcome made = here("mkdir one two; cp x.lua one; cp x.lua two; (cd one && " + first_half +
                             "); (cd two && " + first_half +
@@ -214,7 +214,7 @@ TEST_F(RanksTest, ParanoidRanksNoticeThatTheyAreNoReplicas) {
   EXPECT_CONTAINS(paranoid.output, "codes 11 11");
   for (const char* log : {"rank_0.log", "rank_1.log"})
     EXPECT_CONTAINS(text(log),
-                    "[paranoid] after step 8 ranks are no replicas any more: model.embed_tokens.weight is ");
+                    "[paranoid] after step 8 replicas have diverged: model.embed_tokens.weight is ");
   EXPECT_EQ(numbers("one/runs/tiny", "loss").size(), 8U);
   EXPECT_CONTAINS(with("").output, "codes 0 0");  // nobody else would have noticed
 }
@@ -226,7 +226,7 @@ TEST_F(RanksTest, ParanoidRanksComputeTheSame) {
   EXPECT_EQ(final_weights("trusting"), final_weights("paranoid"));
   const Outcome alone = run(1, "alone", "--paranoid --until 1ba");
   EXPECT_EQ(alone.code, 0);
-  EXPECT_CONTAINS(alone.output, "--paranoid compares ranks, and this run has one");
+  EXPECT_CONTAINS(alone.output, "--paranoid compares ranks, but this run has only one");
 }
 
 }  // namespace

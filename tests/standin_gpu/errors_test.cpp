@@ -17,7 +17,7 @@ TEST_F(Errors, OutOfMemoryInAStepSaysWhatToDo) {
   const Outcome outcome = train("short", "cuda", "", "export TYCHO_STANDIN_FAIL=cudaMalloc:" + last + "+:2;");
   EXPECT_EQ(outcome.code, 14) << outcome.output;
   EXPECT_CONTAINS(outcome.output, "[memory] CUDA out of memory");
-  EXPECT_CONTAINS(outcome.output, "`tycho plan` says what a run takes");
+  EXPECT_CONTAINS(outcome.output, "`tycho plan` shows what a run takes");
 }
 
 TEST_F(Errors, AModelThatDoesNotFitEndsWith14) {
@@ -30,7 +30,7 @@ TEST_F(Errors, AModelThatDoesNotFitEndsWith14) {
 TEST_F(Errors, AKernelThatFailsEndsTheRun) {
   const Outcome outcome = train("run", "cuda", "", "export TYCHO_STANDIN_FAIL=adamw_step:30:719;");
   EXPECT_EQ(outcome.code, 1) << outcome.output;
-  EXPECT_CONTAINS(outcome.output, "[adamw_step] the GPU refused the kernel: unspecified launch failure");
+  EXPECT_CONTAINS(outcome.output, "[adamw_step] the GPU rejected the kernel: unspecified launch failure");
 }
 
 TEST_F(Errors, ACopyThatFailsEndsTheRunAndItsCheckpointsStay) {
@@ -54,7 +54,7 @@ TEST_F(Errors, WithoutADeviceARunSaysSo) {
 TEST_F(Errors, MoreRanksThanDevicesAreRefused) {
   const Outcome outcome = run(3, "run", "device=cuda global_batch=12sp");
   EXPECT_EQ(outcome.code, 11) << outcome.output;
-  EXPECT_CONTAINS(outcome.output, "this machine shows 2 GPUs, and local rank 2 wants one of its own");
+  EXPECT_CONTAINS(outcome.output, "this machine has 2 GPUs, and local rank 2 needs its own");
 }
 
 TEST_F(Errors, ARankThatCannotJoinIsNamedByTheOther) {
@@ -73,7 +73,7 @@ TEST_F(Errors, ASumThatFailsOnOneGpuEndsBothRanks) {
       here("export TYCHO_STANDIN_FAIL='nccl async error@1:20:3'; " +
            by_hand("x.lua device=cuda run_dir=run", "x.lua device=cuda run_dir=run", ":"));
   EXPECT_CONTAINS(outcome.output, "codes 11 11");
-  EXPECT_CONTAINS(text("rank_1.log"), "[nccl] rank 1: a sum over ranks failed on its GPU: internal error");
+  EXPECT_CONTAINS(text("rank_1.log"), "[nccl] rank 1: an all-reduce failed on its GPU: internal error");
   EXPECT_CONTAINS(text("rank_0.log"),
                   "[parallel] rank 1 ended the run: [nccl] rank 1: a sum over ranks failed");
 }
@@ -97,7 +97,7 @@ TEST_F(Errors, AKilledRankIsNamedAndTheOtherEnds) {
     EXPECT_CONTAINS(outcome.output, killed == 0 ? "codes 137 143" : "codes 143 137");
     const std::string log = text("rank_" + std::to_string(1 - killed) + ".log");
     EXPECT_CONTAINS(log, "[parallel] rank " + std::to_string(killed) + " (");
-    EXPECT_CONTAINS(log, "goes on from the newest checkpoint");
+    EXPECT_CONTAINS(log, "resumes from the newest checkpoint");
   }
 }
 

@@ -6,7 +6,7 @@ namespace {
 
 class Verbs : public StandinTest {};
 
-TEST_F(Verbs, AResumedRunHasTheBitsOfAnUndisturbedOne) {
+TEST_F(Verbs, AResumedRunHasTheBitsOfAnUninterruptedOne) {
   write(recipe("r.precision = \"bf16\"\n"));
   for (const char* pins : {"run_dir=whole", "run_dir=parts max_duration=12ba", "run_dir=parts"}) {
     const Outcome outcome = here(std::string("tycho run x.lua device=cuda ") + pins);
@@ -16,7 +16,7 @@ TEST_F(Verbs, AResumedRunHasTheBitsOfAnUndisturbedOne) {
   EXPECT_TRUE(final_weights("whole") == final_weights("parts"));
 }
 
-TEST_F(Verbs, ARunGoesOnOnAnotherDevice) {
+TEST_F(Verbs, ARunResumesOnAnotherDevice) {
   for (const auto& [first, second] : {std::pair("cpu", "cuda"), std::pair("cuda", "cpu")}) {
     const std::string name = std::string("from_") + first;
     ASSERT_EQ(train(name, first, "max_duration=12ba").code, 0);

@@ -30,7 +30,7 @@ class ConfigProblems {
   }
   /// A key that is set and would do nothing is an error: someone meant it. `when` says when it does nothing.
   void idle(const std::string& path, bool set, bool used, const char* when) {
-    if (set && !used) add(path, "does nothing {}; leave it out", when);
+    if (set && !used) add(path, "has no effect {}; remove it", when);
   }
   /// A length that is given as a share of the run ends within it.
   void within_run(const std::string& path, const Duration& length) {

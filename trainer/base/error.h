@@ -1,4 +1,4 @@
-// The one exception of Tycho, and the check that raises it.
+// Tycho's only exception type, and the check that throws it.
 #pragma once
 #include <fmt/format.h>
 
@@ -8,8 +8,7 @@
 
 namespace tycho {
 
-/// What the process says to the scheduler. 1..127 are permanent, 128 and above mean "start me again" (DESIGN
-/// §8).
+/// Exit codes for the scheduler: 1..127 are permanent, 128 and above mean "start me again".
 enum class ExitCode : int {
   kOk = 0,
   kFailure = 1,
@@ -26,7 +25,7 @@ enum class ExitCode : int {
   kTerminated = 143,   // SIGTERM, likewise
 };
 
-/// Raised for everything that a person can cause. The text is "[place] what was wanted, what was given" and
+/// Thrown for everything that a user can cause. The text is "[place] what was wanted, what was given" and
 /// says what to do next. Only host/main.cpp turns one into an exit code.
 class Error : public std::runtime_error {
  public:

@@ -21,7 +21,7 @@
 
 namespace tycho {
 
-/// A name that a field had before, and the version that renamed it ("" when that does not matter).
+/// A former name of a field, and the version that renamed it ("" if irrelevant).
 struct FormerName {
   const char* name = "";  // beside the field, or a whole dotted path when it stood elsewhere; "" for none
   const char* since = "";
@@ -54,7 +54,7 @@ constexpr Rule multiple_of(double x) { return {.multiple_of = x}; }
 /// Which units a duration may have: units("ba tok").
 constexpr Rule units(const char* names) { return {.units = names}; }
 
-/// The field was called `name` until version `since`: recipes and arguments with that name go on, with a
+/// The field was called `name` until version `since`: recipes and arguments with that name still work, with a
 /// warning. Two such names at most.
 constexpr Rule formerly(const char* name, const char* since = "") { return {.former = {{{name, since}}}}; }
 /// Recipes that write the field get a warning that says what to write instead.

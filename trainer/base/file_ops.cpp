@@ -1,4 +1,4 @@
-// The file system of this machine behind the seam, and what is built on it.
+// The real implementation of the file-system interface, and helpers on top of it.
 #include "trainer/base/file_ops.h"
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ const char* advice(int error) {
     case EDQUOT: return "; free some space there or choose another folder";
     case EACCES:
     case EPERM:
-    case EROFS: return "; choose a folder that you may write to";
+    case EROFS: return "; choose a folder that you can write to";
     default: return "";
   }
 }

@@ -1,4 +1,4 @@
-// Every write of a run goes through this seam, so that a test can make each call fail in turn.
+// Every write of a run goes through this interface, so that a test can make each call fail in turn.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What flash attention on a GPU can compute: plans count by it, kernels choose by it, a run tells by it.
+// What flash attention on a GPU supports, for plans, for choosing kernels and for warnings.
 #pragma once
 #include <cstdint>
 
@@ -16,12 +16,13 @@ struct FlashCase {
 /// Why flash attention cannot compute it and plain products do, which are slower; nullptr when it can.
 inline const char* flash_obstacle(const FlashCase& c) {
   constexpr int64_t kWidest = 256;
-  if (!c.bf16) return "it wants precision=bf16";
-  if (c.softcap) return "it has no soft cap";
-  if (c.head_dim % 8 != 0) return "it wants heads whose width is a multiple of 8";
+  if (!c.bf16) return "it needs precision=bf16";
+  if (c.softcap) return "it does not support a soft cap";
+  if (c.head_dim % 8 != 0) return "it needs a head width that is a multiple of 8";
   if (c.head_dim + (c.alibi ? kAlibiColumns : 0) > kWidest)
-    return c.alibi ? "with ALiBi it wants heads of at most 248" : "it wants heads of at most 256";
-  if (c.alibi && c.seq > kMostAlibiPositions) return "with ALiBi it wants at most 65,536 positions";
+    return c.alibi ? "with ALiBi it needs a head width of at most 248"
+                   : "it needs a head width of at most 256";
+  if (c.alibi && c.seq > kMostAlibiPositions) return "with ALiBi it supports at most 65,536 positions";
   return nullptr;
 }
 

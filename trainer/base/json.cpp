@@ -71,7 +71,7 @@ class Limits {
     if (event == Event::object_start) keys_.emplace_back();
     if (event == Event::object_end) keys_.pop_back();
     if (event == Event::key && !keys_.back().insert(value.get_ref<const std::string&>()).second) {
-      fail(ExitCode::kUnusable, "[{}] the key {} stands twice in one JSON object", place_, value.dump());
+      fail(ExitCode::kUnusable, "[{}] the key {} appears twice in one JSON object", place_, value.dump());
     }
     return true;
   }

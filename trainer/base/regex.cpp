@@ -1,4 +1,4 @@
-// The one source that has RE2: time and memory grow linearly with the text, whatever the pattern.
+// The only source that uses RE2, whose time and memory are linear in the text for every pattern.
 #include "trainer/base/regex.h"
 
 #include <re2/re2.h>

@@ -1,4 +1,4 @@
-// What may be hooked into the loop of training, and where. Torch-free.
+// The hooks of the training loop. Torch-free.
 //
 //   setup                      everything is built
 //   load                       weights and state are there
@@ -12,7 +12,7 @@
 //   │    optimizer step
 //   ├─ batch_end
 //   ├─ epoch_end
-//   ├─ ── boundary ──          all ranks agree on what failed, and do what was commanded
+//   ├─ ── boundary ──          all ranks agree on what failed, and apply commands
 //   ├─ eval_start, eval_end    when an evaluation is due; a boundary follows
 //   ├─ ckpt_saved              when a checkpoint became durable meanwhile
 //   └─ signal, error           when there was one; a boundary follows

@@ -1,4 +1,4 @@
-// The commands, their checks, and what they change for longer than a step.
+// The commands, their checks, and the controls that outlast a step.
 #include "trainer/callbacks/command.h"
 
 #include <algorithm>
@@ -85,42 +85,42 @@ const std::vector<CommandSpec>& all_commands() {
   static const std::vector<CommandSpec> specs = {
       {"set_lr",
        "set_lr(3e-4)",
-       "Pins the learning rate; set_lr(nil) lets the schedule go on.",
+       "Pins the learning rate; set_lr(nil) returns to the schedule.",
        {{"lr", Type::kNumber, kOptional}}},
       {"scale_lr",
        "scale_lr(0.5, { for_next = \"200ba\" })",
-       "Multiplies the schedule, for a while or to the end.",
+       "Multiplies the schedule, for a while or until the end.",
        {{"factor", Type::kNumber}, {"for_next", Type::kDuration, kOptional, kNamed}}},
       {"set_betas",
        "set_betas({ 0.9, 0.98 })",
-       "Sets the betas of the optimizer; nil gives back the recipe's.",
+       "Sets the betas of the optimizer; nil restores the recipe's.",
        {{"betas", Type::kPair, kOptional}}},
       {"set_weight_decay",
        "set_weight_decay(0.1)",
-       "Sets the weight decay; nil gives back the recipe's.",
+       "Sets the weight decay; nil restores the recipe's.",
        {{"weight_decay", Type::kNumber, kOptional}}},
       {"set_clip",
        "set_clip(1)",
-       "Sets clip.norm; nil gives back the recipe's.",
+       "Sets clip.norm; nil restores the recipe's.",
        {{"norm", Type::kNumber, kOptional}}},
       {"set_schedule",
        "set_schedule(t.sched.linear {})",
-       "Another schedule; nil gives back the recipe's.",
+       "Changes the schedule; nil restores the recipe's.",
        {{"scheduler", Type::kScheduler, kOptional}}},
       {"set_mix",
        "set_mix({ code = 0.2 })",
-       "Another mix of data.",
+       "Changes the mix of data.",
        {{"mix", Type::kTable}},
-       "the data of a run has no mix yet"},
-      {"skip_batches", "skip_batches(10)", "Leaves out the next batches.", {{"count", Type::kCount}}},
+       "mixing data is not supported yet"},
+      {"skip_batches", "skip_batches(10)", "Skips the next batches.", {{"count", Type::kCount}}},
       {"save",
        "save(\"spike\")",
-       "Saves a checkpoint; with a name, the newest of the name is kept.",
+       "Saves a checkpoint; with a name, the newest of that name is kept.",
        {{"tag", Type::kTag, kOptional}}},
       {"eval", "eval()", "Evaluates.", {}},
       {"set_log_every",
        "set_log_every(\"10ba\")",
-       "Sets log.every; nil gives back the recipe's.",
+       "Sets log.every; nil restores the recipe's.",
        {{"every", Type::kDuration, kOptional}}},
       {"stop",
        "stop(\"why\")",
@@ -130,12 +130,12 @@ const std::vector<CommandSpec>& all_commands() {
        "pause(\"why\")",
        "Waits at this boundary until resume or stop.",
        {{"reason", Type::kText, kOptional}}},
-      {"resume", "resume()", "Goes on after pause.", {}},
+      {"resume", "resume()", "Continues after pause.", {}},
       {"disable", "disable(\"spike\")", "Switches a callback off.", {{"callback", Type::kText}}},
       {"enable", "enable(\"spike\")", "Switches a callback on again.", {{"callback", Type::kText}}},
       {"profile",
        "profile(\"3ba\")",
-       "Records the next steps as a trace in the run's folder.",
+       "Records the next steps as a trace in the run folder.",
        {{"active", Type::kDuration, kOptional}}},
   };
   return specs;
@@ -143,7 +143,7 @@ const std::vector<CommandSpec>& all_commands() {
 
 Command make_command(const std::string& name, const Json& values, const Json& named, const std::string& by) {
   const CommandSpec& spec = spec_of(name);
-  if (spec.missing != nullptr) fail(ExitCode::kRecipe, "[cmd.{}] cannot be done: {}", name, spec.missing);
+  if (spec.missing != nullptr) fail(ExitCode::kRecipe, "[cmd.{}] is not possible: {}", name, spec.missing);
   Command command{name, Json::object(), by};
   size_t next = 0;
   std::vector<std::string> known;
@@ -155,7 +155,7 @@ Command make_command(const std::string& name, const Json& values, const Json& na
     take(spec, argument, value, command.arguments);
   }
   if (next < values.size())
-    fail(ExitCode::kRecipe, "[cmd.{}] takes no more than {} value{}: {}", name, next, next == 1 ? "" : "s",
+    fail(ExitCode::kRecipe, "[cmd.{}] takes at most {} value{}: {}", name, next, next == 1 ? "" : "s",
          spec.usage);
   if (!named.is_object()) return command;
   for (const auto& [key, value] : named.items())
@@ -240,7 +240,7 @@ Controls Controls::from_json(const Json& json) {
     } else {
       fail(ExitCode::kUnusable,
            "[train state] commands changed \"{}\", which is unknown: a newer Tycho wrote this checkpoint; "
-           "resume it with that one",
+           "use that version to resume",
            key);
     }
   }

@@ -1,4 +1,4 @@
-// What controllers and operators may ask of a run: plain records that every rank applies at the same step
+// Commands that callbacks and operators send to a run: plain records that every rank applies at the same step
 // boundary. Torch-free.
 #pragma once
 #include <array>
@@ -65,7 +65,8 @@ struct Controls {
   std::map<std::string, bool> enabled;  // callbacks that were switched on or off
 
   bool operator==(const Controls&) const = default;
-  /// The rate of the optimizer step that follows `steps_done` steps, when the schedule says `scheduled`.
+  /// The learning rate of the optimizer step that follows `steps_done` steps, when the schedule says
+  /// `scheduled`.
   double lr_of(double scheduled, int64_t steps_done) const;
   /// Forgets windows that are over.
   void expire(int64_t steps_done);

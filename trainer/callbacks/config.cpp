@@ -51,7 +51,7 @@ void check_options(const CallbackConfig& callback, const std::string& path, Conf
   for (const Duration& moment : options.at) problems.within_run(path + ".at", moment);
   const bool steps = hears_steps(callback);
   constexpr const char* kSteps =
-      "for a callback that hears no event of steps (batch_start, after_forward, grads_ready, batch_end)";
+      "for a callback without any event of a step (batch_start, after_forward, grads_ready, batch_end)";
   problems.idle(path + ".every", options.every.has_value(), steps, kSteps);
   problems.idle(path + ".at", !options.at.empty(), steps, kSteps);
 }
@@ -60,9 +60,9 @@ void check_options(const CallbackConfig& callback, const std::string& path, Conf
 void check_eval_metric(const std::string& metric, const std::vector<std::string>& known,
                        const std::string& path, ConfigProblems& problems) {
   if (known.empty())
-    problems.add(path, "acts after evaluations, and there are none; set eval_data.NAME and eval.every");
+    problems.add(path, "runs after evaluations, but there are none; set eval_data.NAME and eval.every");
   else if (std::find(known.begin(), known.end(), metric) == known.end())
-    problems.add(path + ".metric", "\"{}\" is no metric of these evaluations; there are {}", metric,
+    problems.add(path + ".metric", "\"{}\" is not a metric of these evaluations; available: {}", metric,
                  fmt::join(known, ", "));
 }
 
@@ -83,7 +83,7 @@ void check(const CallbackConfig& callback, const std::string& path,
       [&](const auto& kind) {
         if constexpr (std::derived_from<std::decay_t<decltype(kind)>, OwnCallback>)
           if (hears_nothing(kind))
-            problems.add(path, "hears nothing: write batch_end = function(ctx) ... end, or another event");
+            problems.add(path, "has no event: write batch_end = function(ctx) ... end, or another event");
       },
       callback.value);
   if (const auto* stop = std::get_if<EarlyStopConfig>(&callback.value))
@@ -91,11 +91,11 @@ void check(const CallbackConfig& callback, const std::string& path,
   if (const auto* best = std::get_if<CheckpointBestConfig>(&callback.value)) {
     check_eval_metric(best->metric, eval_metrics, path, problems);
     if (!is_tag(best->tag))
-      problems.add(path + ".tag", "\"{}\" cannot be the name of a checkpoint: write a name without \"/\"",
+      problems.add(path + ".tag", "\"{}\" is not a valid checkpoint name: write a name without \"/\"",
                    best->tag);
   }
   if (callback.is<GenerateSamplesConfig>() && !has_tokenizer)
-    problems.add(path, "writes text, and there is no tokenizer; set tokenizer = \"PATH/tokenizer.json\"");
+    problems.add(path, "generates text, but there is no tokenizer; set tokenizer = \"PATH/tokenizer.json\"");
   if (const auto* spike = std::get_if<LossSpikeConfig>(&callback.value)) check_spike(*spike, path, problems);
 }
 

@@ -1,4 +1,5 @@
-// What callbacks can be told: when they run, what happens when they fail, and the knobs of the ready ones.
+// Configuration of callbacks: when they run, what happens when they fail, and the keys of the ready-made
+// ones.
 #pragma once
 #include <optional>
 #include <string>
@@ -27,17 +28,18 @@ struct CallbackOptions {
 
   template <class Visitor>
   void option_fields(Visitor& v) {
-    v("every", every, "Events of steps reach it each time this much training is done. Default: every step.",
+    v("every", every,
+      "Call it for events of a step whenever this much training is done; if not set, at every step.",
       units("ba tok sp ep dur"), positive);
-    v("at", at, "Events of steps reach it at these moments, beside those of every.",
+    v("at", at, "Call it for events of a step at these moments, in addition to every.",
       units("ba tok sp ep dur"), at_least(0));
-    v("from", from, "It sleeps before this.", units("ba tok sp ep dur"), at_least(0));
-    v("until_", until_, "It sleeps after this.", units("ba tok sp ep dur"), at_least(0));
-    v("order", order, "Callbacks of an event run by order, then by name.");
+    v("from", from, "Inactive before this point.", units("ba tok sp ep dur"), at_least(0));
+    v("until_", until_, "Inactive after this point.", units("ba tok sp ep dur"), at_least(0));
+    v("order", order, "Callbacks of one event run in this order, then by name.");
     v("on_error", on_error,
-      "What an error in it does: stop the run with a checkpoint, disable it, or warn. Default: stop in the "
-      "first 100 steps, disable it later.");
-    v("time_limit", time_limit, "A call that takes longer is ended, as an error.", units("s"), positive);
+      "What to do when it fails: stop the run with a checkpoint, disable the callback, or warn. Default: "
+      "stop in the first 100 steps, disable later.");
+    v("time_limit", time_limit, "A call that takes longer is ended with an error.", units("s"), positive);
   }
 };
 
@@ -48,8 +50,8 @@ struct EventFunctions {
 
   template <class Visitor>
   void event_fields(Visitor& v) {
-    v("setup", setup, "Everything is built, nothing is loaded.");
-    v("load", load, "Weights and state are there.");
+    v("setup", setup, "Everything is built, but nothing is loaded yet.");
+    v("load", load, "Weights and state are loaded.");
     v("fit_start", fit_start, "Before the first step of this process.");
     v("epoch_start", epoch_start, "Before the first batch of an epoch.");
     v("batch_start", batch_start, "Before the first micro-batch of a step.");
@@ -59,9 +61,9 @@ struct EventFunctions {
     v("epoch_end", epoch_end, "After the last batch of an epoch.");
     v("eval_start", eval_start, "Before an evaluation.");
     v("eval_end", eval_end, "After an evaluation.");
-    v("ckpt_saved", ckpt_saved, "A checkpoint is durable; some steps after its save began.");
+    v("ckpt_saved", ckpt_saved, "A checkpoint is durable; this is some steps after its save began.");
     v("signal", signal, "A signal asked the run to stop; the next step boundary saves.");
-    v("error", error, "Something failed that training goes on after.");
+    v("error", error, "Something failed, but training continues.");
     v("fit_end", fit_end, "After the last step of this process.");
   }
 };
@@ -72,7 +74,7 @@ struct OwnCallback : CallbackOptions, EventFunctions {
   template <class Visitor>
   void fields(Visitor& v) {
     option_fields(v);
-    v("state", state, "What it remembers, as plain data: its second argument, kept in every checkpoint.");
+    v("state", state, "State, as plain data: passed as the second argument and kept in every checkpoint.");
     event_fields(v);
   }
 };
@@ -86,26 +88,26 @@ constexpr EnumNames<ObserveRanks, 2> enum_names(ObserveRanks) {
 struct ObserveConfig : OwnCallback {
   static constexpr const char* kKind = "observe";
   static constexpr const char* kHelp =
-      "Looks, on rank 0 or on one rank of each machine: for metrics, plots and samples.";
+      "Observes, on rank 0 or on one rank of each machine: for metrics, plots and samples.";
   ObserveRanks ranks = ObserveRanks::kZero;
   template <class Visitor>
   void fields(Visitor& v) {
     v("ranks", ranks,
-      "zero: rank 0 alone; local_zero: the first rank of each machine, whose records carry its number.");
+      "zero: only rank 0; local_zero: the first rank of each machine, whose records carry its rank.");
     OwnCallback::fields(v);
   }
 };
 struct ControlConfig : OwnCallback {
   static constexpr const char* kKind = "control";
   static constexpr const char* kHelp =
-      "Decides, on rank 0: ctx.cmd queues what every rank does at the step's end.";
+      "Steers the run from rank 0: ctx.cmd queues commands that every rank applies at the end of the step.";
 };
 struct EverywhereConfig : OwnCallback {
   static constexpr const char* kKind = "everywhere";
-  static constexpr const char* kHelp = "Runs on every rank alike, and may reduce over them with ctx.dist.";
+  static constexpr const char* kHelp = "Runs on every rank, and can reduce over all ranks with ctx.dist.";
 };
 
-/// A ready callback that runs each so many steps.
+/// A ready-made callback that runs every so many steps.
 struct ReadyCallback : CallbackOptions {
   explicit ReadyCallback(double steps) { every = Duration{steps, DurationUnit::kBatch}; }
 };
@@ -122,7 +124,7 @@ struct SpeedConfig : ReadyCallback {
 
 struct MemoryConfig : ReadyCallback {
   static constexpr const char* kKind = "memory";
-  static constexpr const char* kHelp = "Records the peak memory of the device, and what Lua holds.";
+  static constexpr const char* kHelp = "Records the peak memory of the device and the memory that Lua holds.";
   MemoryConfig() : ReadyCallback(10) {}
   template <class Visitor>
   void fields(Visitor& v) {
@@ -142,7 +144,7 @@ struct LrConfig : ReadyCallback {
 
 struct RuntimeEstimateConfig : ReadyCallback {
   static constexpr const char* kKind = "runtime_estimate";
-  static constexpr const char* kHelp = "Says how long the run will still take.";
+  static constexpr const char* kHelp = "Reports the remaining time of the run.";
   RuntimeEstimateConfig() : ReadyCallback(100) {}
   template <class Visitor>
   void fields(Visitor& v) {
@@ -157,25 +159,25 @@ struct LossEmaConfig : ReadyCallback {
   double beta = 0.98;
   template <class Visitor>
   void fields(Visitor& v) {
-    v("beta", beta, "Weight of the past.", below(0, 1));
+    v("beta", beta, "Weight of the previous average.", below(0, 1));
     option_fields(v);
   }
 };
 
 inline constexpr const char* kEvalMetricHelp =
-    "What is compared, and should be low: eval.loss over all sets, or eval.NAME.loss of one.";
+    "Metric to compare; lower is better: eval.loss over all sets, or eval.NAME.loss of one.";
 
 struct EarlyStopConfig : CallbackOptions {
   static constexpr const char* kKind = "early_stop";
-  static constexpr const char* kHelp = "Stops when evaluations no longer get better.";
+  static constexpr const char* kHelp = "Stops when evaluations no longer improve.";
   std::string metric = "eval.loss";
   int64_t patience = 3;
   double min_delta = 0;
   template <class Visitor>
   void fields(Visitor& v) {
     v("metric", metric, kEvalMetricHelp);
-    v("patience", patience, "Evaluations in a row without a better one.", positive);
-    v("min_delta", min_delta, "How much lower one must be to count as better.", at_least(0));
+    v("patience", patience, "Number of evaluations in a row without improvement.", positive);
+    v("min_delta", min_delta, "How much lower the metric must be to count as an improvement.", at_least(0));
     option_fields(v);
   }
 };
@@ -183,12 +185,12 @@ struct EarlyStopConfig : CallbackOptions {
 struct CheckpointBestConfig : CallbackOptions {
   static constexpr const char* kKind = "checkpoint_best";
   static constexpr const char* kHelp =
-      "Saves a checkpoint, which is kept, when an evaluation is the best so far.";
+      "Saves and keeps a checkpoint whenever an evaluation is the best so far.";
   std::string metric = "eval.loss", tag = "best";
   template <class Visitor>
   void fields(Visitor& v) {
     v("metric", metric, kEvalMetricHelp);
-    v("tag", tag, "Name of the checkpoint; the newest of a name is kept beside ckpt.keep.");
+    v("tag", tag, "Name of the checkpoint; the newest of each name is kept in addition to ckpt.keep.");
     option_fields(v);
   }
 };
@@ -208,28 +210,28 @@ struct LossSpikeConfig : CallbackOptions {
   Duration for_next = {200, DurationUnit::kBatch};
   template <class Visitor>
   void fields(Visitor& v) {
-    v("sigmas", sigmas, "Standard deviations above the average that are a spike.", positive);
-    v("warmup", warmup, "Steps that only make the average.", units("ba"), at_least(0));
-    v("action", action, "What a spike does: warn, scale_lr for a while and save, or stop the run.");
-    v("factor", factor, "What action = \"scale_lr\" multiplies the learning rate by.", positive);
-    v("for_next", for_next, "How long it does, and how long further spikes are passed over.", units("ba"),
-      positive);
+    v("sigmas", sigmas, "A spike is this many standard deviations above the average.", positive);
+    v("warmup", warmup, "Number of initial steps that only build the average.", units("ba"), at_least(0));
+    v("action", action, "What to do about a spike: warn, scale_lr for a while and save, or stop the run.");
+    v("factor", factor, "Factor of the learning rate for action = \"scale_lr\".", positive);
+    v("for_next", for_next, "How long the factor applies, and how long further spikes are ignored.",
+      units("ba"), positive);
     option_fields(v);
   }
 };
 
 struct GenerateSamplesConfig : ReadyCallback {
   static constexpr const char* kKind = "generate";
-  static constexpr const char* kHelp = "Writes text from the model in training to the log.";
+  static constexpr const char* kHelp = "Generates text with the model in training and writes it to the log.";
   GenerateSamplesConfig() : ReadyCallback(500) {}
   std::vector<std::string> prompts;
   int64_t max_tokens = 32;
   double temperature = 0.8;
   template <class Visitor>
   void fields(Visitor& v) {
-    v("prompts", prompts, "What the texts begin with.", required);
-    v("max_tokens", max_tokens, "Tokens after each prompt.", positive);
-    v("temperature", temperature, "0 takes the likeliest token each time.", at_least(0));
+    v("prompts", prompts, "Beginnings of the texts.", required);
+    v("max_tokens", max_tokens, "Number of tokens to generate after each prompt.", positive);
+    v("temperature", temperature, "0 always takes the most likely token.", at_least(0));
     option_fields(v);
   }
 };
@@ -255,7 +257,8 @@ struct GradNormConfig : ReadyCallback {
 
 struct ActivationsConfig : ReadyCallback {
   static constexpr const char* kKind = "activations";
-  static constexpr const char* kHelp = "Records mean square and largest value of the stream between layers.";
+  static constexpr const char* kHelp =
+      "Records mean square and largest value of the residual stream between layers.";
   ActivationsConfig() : ReadyCallback(25) {}
   template <class Visitor>
   void fields(Visitor& v) {
@@ -263,7 +266,7 @@ struct ActivationsConfig : ReadyCallback {
   }
 };
 
-/// t.observe, t.control, t.everywhere, and t.cb's ready ones.
+/// t.observe, t.control, t.everywhere, and the ready-made ones of t.cb.
 struct CallbackConfig
     : OneOf<ObserveConfig, ControlConfig, EverywhereConfig, SpeedConfig, MemoryConfig, LrConfig,
             RuntimeEstimateConfig, LossEmaConfig, EarlyStopConfig, CheckpointBestConfig, LossSpikeConfig,

@@ -1,4 +1,4 @@
-// Runs the callbacks of a run.
+// Calls due callbacks and agrees with the other ranks on what failed.
 #include "trainer/callbacks/runner.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A save: shards, COMMIT, the hint, retention, in the order that loses nothing wherever it stops.
+// A save: shards, COMMIT, the hint, retention, in an order that loses nothing if it is interrupted anywhere.
 #include "trainer/checkpoint/checkpoint.h"
 
 #include <filesystem>
@@ -72,8 +72,8 @@ CheckpointInfo CheckpointStore::save(const CheckpointMeta& meta, const std::vect
     if (error.code() != ExitCode::kStorage && error.code() != ExitCode::kUnusable) throw;
     const double needed = static_cast<double>(estimated_bytes(meta, tensors));
     fail(ExitCode::kStorage,
-         "[checkpoint] step {} is not saved: {} (needs about {}, {} free in {}; checkpoints saved before are "
-         "untouched)",
+         "[checkpoint] step {} was not saved: {} (needs about {}, {} free in {}; checkpoints saved before "
+         "are untouched)",
          meta.step, error.what(), human_bytes(needed), free_text(dir_), dir_);
   } catch (...) {
     abandon(files_, folder);
@@ -102,8 +102,7 @@ CheckpointInfo CheckpointStore::commit(const CheckpointMeta& meta, const std::ve
                     .tag = meta.tag,
                     .route = meta.route};
   for (const auto& [name, text] : meta.files) {
-    TYCHO_CHECK(is_plain_file_name(name), "[checkpoint] '{}' cannot be the name of a file in a checkpoint",
-                name);
+    TYCHO_CHECK(is_plain_file_name(name), "[checkpoint] '{}' is not a valid file name in a checkpoint", name);
     manifest.files.push_back(write_text(files_, folder, name, text));
   }
   // Names of the shards are durable before COMMIT's can be, and COMMIT's before the save returns.

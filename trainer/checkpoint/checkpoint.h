@@ -1,5 +1,5 @@
-// Checkpoints: a fresh folder each, shards first, COMMIT last (reference/reliability.md §2.0). Knows tensors
-// by name and bytes, not models. Torch-free.
+// Checkpoints: a new folder each, shards first, COMMIT last. Knows tensors by name and bytes, not models.
+// Torch-free.
 #pragma once
 #include <cstdint>
 #include <functional>

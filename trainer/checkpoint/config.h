@@ -1,4 +1,4 @@
-// What checkpointing can be told.
+// Configuration of checkpoints.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,10 +15,10 @@ struct CheckpointConfig {
 
   template <class Visitor>
   void fields(Visitor& v) {
-    v("every", every, "Save each time this much training is done, and at the end.", units("ba tok sp dur"),
+    v("every", every, "Save whenever this much training is done, and at the end.", units("ba tok sp dur"),
       positive);
     v("keep", keep, "Newest checkpoints to keep; 0 keeps all.", at_least(0));
-    v("async", async, "Write from a copy in memory while training goes on.");
+    v("async", async, "Write from a copy in memory while training continues.");
   }
 };
 

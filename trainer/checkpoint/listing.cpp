@@ -98,9 +98,9 @@ void compare_hint(const std::string& dir, CheckpointInfo& newest) {
   while (!hint.empty() && hint.back() == '\n') hint.pop_back();
   if (hint == name) return;
   // Damaged text is not for terminals.
-  if (!step_of_folder_name(hint)) hint = "something else";
+  if (!step_of_folder_name(hint)) hint = "an unknown name";
   newest.warnings.push_back(
-      fmt::format("{} says {}, the newest checkpoint is {}: using that", path, hint, name));
+      fmt::format("{} names {}, but the newest checkpoint is {}: using the newest", path, hint, name));
 }
 
 }  // namespace
@@ -141,8 +141,8 @@ CheckpointInfo find_checkpoint(const std::string& given) {
   if (is_file(path + "/" + kCommitFile)) return read_info(path);
   if (step_of_folder_name(base_name(path))) {
     fail(ExitCode::kUnusable,
-         "[checkpoint] {} has no COMMIT: its save did not finish; give the run's folder to get the "
-         "newest that did{}",
+         "[checkpoint] {} has no COMMIT: its save did not finish; give the run's folder to use the newest "
+         "complete one{}",
          path, what_is_there(path, {}, {}));
   }
   const std::string dir = is_dir(path + "/checkpoints") ? path + "/checkpoints" : path;

@@ -148,7 +148,7 @@ TensorRecord parse_tensor(const Json& json, const std::unordered_map<std::string
 Json verified_body(std::string_view text, const std::string& place) {
   const size_t opening = sizeof kHashOpening - 1, rest = opening + kHashDigits;
   if (text.size() < rest + 2 || text.substr(0, opening) != kHashOpening) {
-    fail(ExitCode::kUnusable, "[checkpoint] {} is not a COMMIT of Tycho ({} bytes)", place, text.size());
+    fail(ExitCode::kUnusable, "[checkpoint] {} is not a Tycho COMMIT ({} bytes)", place, text.size());
   }
   const std::string_view wanted = text.substr(opening, kHashDigits);
   const std::string found = hash_hex(text.substr(rest));

@@ -30,7 +30,7 @@ Owner parse_owner(std::string_view lock_text, const std::string& place);
 /// Whether this process can look up the owner's: same boot, same pid namespace.
 bool same_machine(const Owner& owner);
 enum class ProcessState { kGone, kStopped, kRuns };
-/// What became of the process with that id and start time. Means something only on the same machine. kStopped
+/// The state of the process with that id and start time. Means something only on the same machine. kStopped
 /// is one that was sent SIGSTOP and may go on at any time.
 ProcessState process_state(const Owner& owner);
 /// Whether we are a later start of the same Slurm job, which ends the earlier one.

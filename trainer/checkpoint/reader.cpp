@@ -99,7 +99,8 @@ struct CheckpointReader::State {
              found->second.pieces.front().offset == header.data_start + entry.begin;
     }
     if (!same)
-      fail(ExitCode::kUnusable, "[checkpoint] the header of {} and COMMIT name other tensors", file.path());
+      fail(ExitCode::kUnusable, "[checkpoint] the header of {} and COMMIT name different tensors",
+           file.path());
   }
   const Tensor& tensor(const std::string& name) const {
     const auto found = tensors.find(name);
@@ -123,7 +124,8 @@ CheckpointReader::CheckpointReader(const CheckpointInfo& info) : state_(std::mak
     tensor.shape.num_bytes = safetensors_num_bytes(record.dtype, record.shape, info.path);
     tensor.pieces = std::move(record.pieces);
     if (tensor.pieces.size() != 1) {
-      fail(ExitCode::kUnusable, "[checkpoint] {}: tensor '{}' lies in {} pieces, this Tycho reads whole ones",
+      fail(ExitCode::kUnusable,
+           "[checkpoint] {}: tensor '{}' is in {} pieces, but this version reads only whole tensors",
            info.path, record.name, tensor.pieces.size());
     }
     state_->names.push_back(record.name);
@@ -146,7 +148,7 @@ std::vector<std::string> CheckpointReader::names() const { return state_->names;
 void CheckpointReader::read(const std::string& name, void* data, int64_t num_bytes) const {
   const Tensor& tensor = state_->tensor(name);
   TYCHO_CHECK(num_bytes == tensor.shape.num_bytes,
-              "[checkpoint] tensor '{}' has {} bytes, room was given for {}", name, tensor.shape.num_bytes,
+              "[checkpoint] tensor '{}' has {} bytes, but the buffer has {}", name, tensor.shape.num_bytes,
               num_bytes);
   const TensorPiece& piece = tensor.pieces.front();
   state_->file(piece.file).read(piece.offset, static_cast<char*>(data), num_bytes);

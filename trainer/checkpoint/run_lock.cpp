@@ -33,7 +33,7 @@ std::optional<std::string> read_if_there(const std::string& path) {
   // Reading a pipe would wait for somebody who writes to it.
   if (!error && status.type() != std::filesystem::file_type::regular)
     fail(ExitCode::kUnusable,
-         "[lock] wanted {} to be a file, found {}. Remove it, or give this run another folder with "
+         "[lock] wanted {} to be a file, found {}. Remove it, or use another folder for this run with "
          "run_dir=PATH",
          path, status.type() == std::filesystem::file_type::directory ? "a folder" : "a pipe or device");
   try {
@@ -72,8 +72,8 @@ Verdict judge(const std::string& text, const std::optional<Owner>& owner, const 
   const std::string stop = owner->job.empty() ? fmt::format("kill {} on {}", owner->pid, owner->host)
                                               : fmt::format("scancel {}", owner->job);
   fail(ExitCode::kFolderOwned,
-       "[lock] {} belongs to a run that is alive: {}. Wait for its end, stop it ({}), or give this run "
-       "another folder. If it is surely gone, remove {}",
+       "[lock] {} belongs to a run that is alive: {}. Wait until it ends, stop it ({}), or use another "
+       "folder for this run. If it is certainly gone, remove {}",
        folder, describe(*owner), stop, path);
 }
 
@@ -234,13 +234,13 @@ void RunLock::check() const {
   try {
     text = read_if_there(state_->path);
   } catch (const Error& error) {
-    fail(ExitCode::kStorage, "[lock] cannot tell who owns {}: {}", state_->run_dir, error.what());
+    fail(ExitCode::kStorage, "[lock] cannot determine who owns {}: {}", state_->run_dir, error.what());
   }
   if (text && text->starts_with(state_->line)) return;
   const std::optional<Owner> other = text ? owner_in(*text, state_->path) : std::nullopt;
   fail(ExitCode::kFolderOwned,
-       "[lock] {} is no longer ours: {}. This run stops and writes nothing more; resume from "
-       "the checkpoints of its successor",
+       "[lock] {} no longer belongs to this run: {}. This run stops and writes nothing more; resume from the "
+       "checkpoints of the run that took over",
        state_->run_dir, other ? "taken over by " + describe(*other) : "its LOCK was removed");
 }
 

@@ -1,5 +1,4 @@
-// Who owns a run folder: one live process, by a LOCK file with a heartbeat (reference/reliability.md F33).
-// Torch-free.
+// Ownership of a run folder by one live process, through a LOCK file with a heartbeat. Torch-free.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,4 +1,4 @@
-// Names that nobody has used before.
+// Unique names.
 #pragma once
 #include <string>
 

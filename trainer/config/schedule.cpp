@@ -1,4 +1,4 @@
-// The learning rate over time.
+// Converts durations to steps once, then evaluates factors; compat = composer has its own rounding.
 #include "trainer/config/schedule.h"
 
 #include <algorithm>
@@ -75,7 +75,7 @@ Schedule with_lengths(const Lengths& lengths) {
   const double ratio = common.scale_schedule_ratio, warmup_ratio = common.scale_warmup ? ratio : 1.0;
   Schedule schedule{.config = scheduler, .total_steps = lengths.total_steps};
   schedule.warmup_length = lengths.whole(common.t_warmup, warmup_ratio);
-  // Composer asks the unscaled length whether warm-up is over, and the scaled one how far it is.
+  // Composer uses the unscaled length to decide whether warm-up is over, and the scaled one for its progress.
   schedule.warmup = is_composer(scheduler) ? lengths.whole(common.t_warmup, 1.0) : schedule.warmup_length;
   if (scheduler.is<InvSqrtConfig>() && is_composer(scheduler)) schedule.warmup_length = schedule.warmup;
   schedule.t_max = static_cast<double>(lengths.total_steps);
@@ -160,7 +160,7 @@ struct AfterWarmup {
   }
   double operator()(const FnScheduleConfig& c) const {
     if (!c.factors || c.factors->empty())
-      fail(ExitCode::kRecipe, "[scheduler] the values of {} are not there: only a run of its recipe has them",
+      fail(ExitCode::kRecipe, "[scheduler] the values of {} are missing: only a run of its recipe has them",
            c.name);
     return c.factors->at(std::min(static_cast<size_t>(t), c.factors->size() - 1));
   }
@@ -190,7 +190,7 @@ void check_composer_units(const TrainConfig& config, std::vector<ConfigProblem>&
   const Duration& run = config.max_duration;
   const auto refuse = [&](const char* path, const Duration& length, const std::string& other) {
     problems.push_back(
-        {path, fmt::format("{} has another unit than {}, which Composer refuses; write it in that",
+        {path, fmt::format("{} and {} have different units, which Composer rejects; use the same",
                            length.str(), other)});
   };
   const Duration& warmup = warmup_of(config.scheduler).t_warmup;
@@ -234,13 +234,14 @@ std::vector<ConfigProblem> schedule_problems(const TrainConfig& config, int64_t 
   if (config.scheduler.is<InvSqrtConfig>()) {
     const auto& c = config.scheduler.as<InvSqrtConfig>();
     if (c.alpha_f_decay < c.alpha_f_cooldown)
-      problems.push_back({"scheduler.alpha_f_cooldown",
-                          fmt::format("{} is above alpha_f_decay = {}, and the rate only falls; lower it",
-                                      c.alpha_f_cooldown, c.alpha_f_decay)});
+      problems.push_back(
+          {"scheduler.alpha_f_cooldown",
+           fmt::format("{} is above alpha_f_decay = {}, but the learning rate can only fall; lower it",
+                       c.alpha_f_cooldown, c.alpha_f_decay)});
   }
   for (size_t i = 1; i < schedule.restarts.size(); ++i)
     if (schedule.restarts[i] <= schedule.restarts[i - 1])
-      problems.push_back({"scheduler.t_mult", "makes intervals without a length; make t_0 or t_mult larger"});
+      problems.push_back({"scheduler.t_mult", "makes intervals of length 0; make t_0 or t_mult larger"});
   if (!schedule.restarts.empty() && schedule.restarts[0] <= 0)
     problems.push_back({"scheduler.t_0", "is less than one step; make it longer"});
   if (is_composer(config.scheduler)) {
@@ -248,7 +249,7 @@ std::vector<ConfigProblem> schedule_problems(const TrainConfig& config, int64_t 
     // Composer cuts a warm-up that is too long; max_duration may end within the last step.
     if (schedule.t_max <= total - 1)
       problems.push_back({"scheduler.t_max", fmt::format("ends after {:.6g} steps, and max_duration is {}; "
-                                                         "Composer refuses that. Set it to at least 1dur",
+                                                         "Composer rejects that. Set it to at least 1dur",
                                                          schedule.t_max, total_steps)});
     return problems;
   }

@@ -40,24 +40,22 @@ void check_resume(const std::string& resume, ConfigProblems& problems) {
   for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   for (const char* taken : {"auto", "none", "true", "false", "yes", "no", "on", "off"})
     if (word == taken && resume != "auto" && resume != "none")
-      problems.add(
-          "resume",
-          "wanted \"auto\" (go on from the newest checkpoint of the run, or start), \"none\" (start over) or "
-          "the "
-          "path of a checkpoint, given \"{}\"",
-          resume);
+      problems.add("resume",
+                   "wanted \"auto\" (resume from the newest checkpoint of the run, or start), \"none\" "
+                   "(start over) or the path of a checkpoint, given \"{}\"",
+                   resume);
 }
 
 void check_names(const TrainConfig& config, ConfigProblems& problems) {
   if (config.run_name.empty() || config.run_name == "." || config.run_name == ".." ||
       config.run_name.find('/') != std::string::npos) {
-    problems.add("run_name", "\"{}\" cannot be the name of a folder: write a name without \"/\"",
+    problems.add("run_name", "\"{}\" is not a valid folder name: write a name without \"/\"",
                  config.run_name);
   }
   if (config.run_dir.empty()) {
     problems.add("run_dir", "is empty: write a folder, such as \"runs/{{run_name}}\"");
   } else if (with_run_name(config.run_dir, "").find_first_of("{}") != std::string::npos) {
-    problems.add("run_dir", "\"{}\": the only word that can stand in braces is {{run_name}}", config.run_dir);
+    problems.add("run_dir", "\"{}\": only {{run_name}} can be in braces", config.run_dir);
   }
   check_resume(config.resume, problems);
 }
@@ -72,7 +70,7 @@ void check_sizes(const TrainConfig& config, ConfigProblems& problems) {
 
 void check_master(const TrainConfig& config, ConfigProblems& problems) {
   if (config.precision == Precision::kFp32 && config.master_weights != MasterWeights::kFp32)
-    problems.add("master_weights", "{} is for bf16, and precision is fp32; set precision = \"bf16\"",
+    problems.add("master_weights", "{} needs bf16, but precision is fp32; set precision = \"bf16\"",
                  enum_name(config.master_weights));
 }
 
@@ -104,8 +102,8 @@ bool check_global_batch(const TrainConfig& config, ConfigProblems& problems) {
 void check_batch_split(const TrainConfig& config, int64_t num_ranks, ConfigProblems& problems) {
   const int64_t sequences = global_batch_sequences(config);
   if (sequences % num_ranks != 0) {
-    problems.add("global_batch", "{} sequences cannot be shared by {} ranks; write {}sp", sequences,
-                 num_ranks, nearest_multiple(sequences, num_ranks));
+    problems.add("global_batch", "{} sequences cannot be divided evenly among {} ranks; write {}sp",
+                 sequences, num_ranks, nearest_multiple(sequences, num_ranks));
     return;
   }
   if (!config.micro_batch) return;
@@ -228,7 +226,7 @@ double in_steps(const Duration& duration, const TrainConfig& config, int64_t tot
     case DurationUnit::kSecond: break;
   }
   fail(ExitCode::kRecipe,
-       "[config] {} is time on the clock, which is no number of steps; use ba, tok, sp, ep or dur",
+       "[config] {} is a time, which cannot be converted to steps; use ba, tok, sp, ep or dur",
        duration.str());
 }
 

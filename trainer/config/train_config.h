@@ -63,43 +63,42 @@ struct TrainConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     v("run_name", run_name, "Name of the run; its folder is named after it. Default: the recipe's name.");
-    v("run_dir", run_dir, "Folder of the run; {run_name} stands for its name.");
+    v("run_dir", run_dir, "Folder of the run; {run_name} is replaced by its name.");
     v("resume", resume,
-      "auto: go on from the newest checkpoint in the run folder, or start; none: start over; or the "
-      "path of a checkpoint.");
-    v("seed", seed, "Seed of weights and data order.", in_range(0, 9007199254740991.0));
-    v("device", device, "Where to train; auto takes a GPU when there is one.");
+      "auto: resume from the newest checkpoint in the run folder, or start; none: start over; or the path of "
+      "a checkpoint.");
+    v("seed", seed, "Seed for the initial weights and the data order.", in_range(0, 9007199254740991.0));
+    v("device", device, "Where to train; auto uses a GPU if there is one.");
     v("threads", threads, "CPU threads; 0 for one per core.", at_least(0));
-    v("precision", precision, "Numbers that the model computes in; master weights and reductions are fp32.");
+    v("precision", precision, "Dtype that the model computes in; master weights and reductions are fp32.");
     v("master_weights", master_weights,
       "What bf16 training updates: fp32 master weights, or the bf16 weights themselves, rounded to nearest "
-      "even (none) or up and down at random without bias (stochastic).");
+      "even (none) or stochastically, without bias (stochastic).");
     v("seq_len", seq_len, "Tokens per sequence.", positive);
     v("global_batch", global_batch, "Sequences (sp) or tokens (tok) per optimizer step, over all ranks.",
       units("sp tok"), positive);
     v("micro_batch", micro_batch,
-      "Sequences per forward and backward pass; the last pass of a step may have fewer. Default: "
-      "the largest that keeps a pass near 16384 tokens.",
+      "Sequences per forward and backward pass; the last pass of a step may have fewer. Default: as many as "
+      "keep a pass near 16384 tokens.",
       units("sp"), positive);
     v("max_duration", max_duration, "Length of the run.", units("ba tok sp ep"), positive, required);
     v("model", model, "The network.", required);
-    v("recompute", recompute, "Activations that are computed again instead of kept.");
+    v("recompute", recompute, "Which activations are recomputed instead of kept.");
     v("optimizer", optimizer, "How weights are updated.", required);
-    v("param_groups", param_groups,
-      "Parameters that are treated apart; the first group that matches has them.");
+    v("param_groups", param_groups, "Parameters with settings of their own; the first matching group wins.");
     v("scheduler", scheduler, "Learning rate over time, as a share of optimizer.lr.");
     v("clip", clip, "Gradient clipping.");
-    v("guard", guard, "What NaN, infinity and spikes of the gradient do.");
+    v("guard", guard, "What to do about NaN, infinity and spikes of the gradient.");
     v("tokenizer", tokenizer,
       "A tokenizer.json; checked against the data and kept with every checkpoint. \"\" for none.");
     v("train_data", train_data, "What to train on.", required);
     v("eval_data", eval_data,
-      "What to evaluate on, by names of your own; always read in its own order. None: no evaluation.");
-    v("eval", eval, "When the loss on eval_data is measured, and on how much of it.");
+      "What to evaluate on, under names you choose; never shuffled. None: no evaluation.");
+    v("eval", eval, "When to measure the loss on eval_data, and on how much of it.");
     v("ckpt", ckpt, "Checkpoints.");
     v("log", log, "Metrics.");
-    v("profile", profile, "Traces of some steps.");
-    v("callbacks", callbacks, "What looks and acts while training runs, by names of your own.");
+    v("profile", profile, "Traces of selected steps.");
+    v("callbacks", callbacks, "Functions that run on events of the training loop, under names you choose.");
   }
 };
 

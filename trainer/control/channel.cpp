@@ -1,4 +1,4 @@
-// The run's end of the way of operators.
+// Polls the socket and the ctl folder without a thread of its own.
 #include "trainer/control/channel.h"
 
 #include <fcntl.h>
@@ -133,7 +133,7 @@ ControlChannel::ControlChannel(const std::string& run_dir, std::string* warning)
   state_->where = std::make_unique<SocketAddress>(run_dir);
   state_->listener = listen_at(*state_->where);
   if (state_->listener < 0 && warning != nullptr)
-    *warning = fmt::format("no socket in {}: {}; commands are taken from files, {}/ctl/001.lua", run_dir,
+    *warning = fmt::format("no socket in {}: {}; commands are read from files: {}/ctl/001.lua", run_dir,
                            std::strerror(errno), run_dir);
   // Files of an earlier process were answered or are out of date.
   std::vector<OperatorLine> stale;

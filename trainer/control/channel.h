@@ -1,5 +1,5 @@
-// The way of operators into a running run: lines of Lua, through a socket in its folder or through files.
-// Torch-free.
+// The control channel of a live run: operators' lines of Lua, through a socket in its folder or through
+// files. Torch-free.
 #pragma once
 #include <memory>
 #include <string>

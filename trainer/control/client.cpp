@@ -1,4 +1,4 @@
-// The operator's end of the way into a running run.
+// The operator's end of the control channel.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -46,7 +46,7 @@ ControlAnswer ask_by_file(const std::string& run_dir, const std::string& code, d
   while (!fs::exists(path("out"))) {
     if (std::chrono::duration<double>(Clock::now() - start).count() > timeout_s ||
         !may_run_elsewhere(run_dir))
-      fail(ExitCode::kUnusable, "[control] {} is not answered; does {} still run?", path("lua").string(),
+      fail(ExitCode::kUnusable, "[control] {} was not answered; is {} still running?", path("lua").string(),
            run_dir);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
@@ -67,7 +67,7 @@ struct ControlClient::State {
 ControlClient::ControlClient(const std::string& run_dir) : state_(std::make_unique<State>()) {
   state_->run_dir = run_dir;
   if (!fs::exists(fs::path(run_dir) / "recipe.json"))
-    fail(ExitCode::kUsage, "[control] {} is not the folder of a run", run_dir);
+    fail(ExitCode::kUsage, "[control] {} is not a run folder", run_dir);
   const SocketAddress where(run_dir);
   state_->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (connect(state_->fd, reinterpret_cast<const sockaddr*>(&where.address()), sizeof(sockaddr_un)) == 0)
@@ -77,8 +77,8 @@ ControlClient::ControlClient(const std::string& run_dir) : state_(std::make_uniq
   if (why == EACCES || why == EPERM)
     fail(ExitCode::kUnusable, "[control] the run in {} belongs to another user", run_dir);
   if (!may_run_elsewhere(run_dir))
-    fail(ExitCode::kUnusable, "[control] nothing runs in {}; `tycho ctl {} tail` shows what it did", run_dir,
-         run_dir);
+    fail(ExitCode::kUnusable, "[control] nothing runs in {}; `tycho ctl {} tail` shows its last lines",
+         run_dir, run_dir);
 }
 
 ControlClient::~ControlClient() {

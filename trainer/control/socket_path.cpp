@@ -1,4 +1,4 @@
-// Addresses of sockets in run folders.
+// Names the folder through /proc, because socket addresses hold only 107 bytes.
 #include "trainer/control/socket_path.h"
 
 #include <fcntl.h>

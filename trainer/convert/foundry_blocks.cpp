@@ -71,10 +71,9 @@ void read_kind(const JsonPlace& place, BlockKindConfig& kind) {
   const auto note_others = [](const JsonPlace& at, const std::vector<std::string>& known) {
     for (const auto& [name, value] : at.json.items())
       if (std::find(known.begin(), known.end(), name) == known.end())
-        at.problems.push_back(
-            {at.child(value, name).path, fmt::format("cannot differ between blocks; LLM Foundry "
-                                                     "lets them override {}",
-                                                     fmt::join(known, ", "))});
+        at.problems.push_back({at.child(value, name).path,
+                               fmt::format("cannot differ between blocks; LLM Foundry can override {}",
+                                           fmt::join(known, ", "))});
   };
   note_others(place, {"attn_config"});
   const auto attention = place.json.find("attn_config");
@@ -141,7 +140,7 @@ std::vector<std::string> read_order(const JsonPlace& place, const Json& override
       const JsonPlace name = item.child(item.json["name"], "name");
       read_value(name, {}, names[0]);
       if (names[0] != BlocksConfig::kDefaultKind && !overrides.contains(names[0]))
-        name.problems.push_back({name.path, fmt::format("\"{}\" is none of the overrides", names[0])});
+        name.problems.push_back({name.path, fmt::format("\"{}\" is not one of the overrides", names[0])});
     } else {
       names = read_order(item.child(item.json["order"], "order"), overrides);
     }

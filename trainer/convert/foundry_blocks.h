@@ -1,4 +1,4 @@
-// LLM Foundry's words for blocks that differ: attn_temperature_tuning and block_overrides.
+// LLM Foundry's configuration of blocks that differ: attn_temperature_tuning and block_overrides.
 #pragma once
 #include "trainer/convert/hf_keys.h"
 #include "trainer/families/mpt_config.h"

@@ -1,4 +1,4 @@
-// LLM Foundry's two ways of rotating, and what each of them can be told.
+// LLM Foundry's two implementations of rotary positions and their configuration.
 #include "trainer/convert/foundry_rope.h"
 
 #include "trainer/convert/hf_families.h"
@@ -12,11 +12,9 @@ using MptKey = HfKey<MptConfig>;
 void read_rope_impl(const JsonPlace& place, MptConfig& model) {
   const bool dail = read_name(place, {"dail", "hf"}) == 0;
   if (dail && model.positions == PositionKind::kRope && model.heads * model.head_dim() != model.width)
-    place.problems.push_back(
-        {place.path,
-         fmt::format("is dail, which turns {} of the {} numbers of a head; Tycho turns them all, as "
-                     "rope_impl hf does",
-                     model.width / model.heads, model.head_dim())});
+    place.problems.push_back({place.path, fmt::format("is dail, which rotates {} of the {} elements of a "
+                                                      "head; Tycho rotates all of them, like rope_impl hf",
+                                                      model.width / model.heads, model.head_dim())});
 }
 
 /// Rotations are the same in both implementations. Only Hugging Face's runs without flash-attn, and only the

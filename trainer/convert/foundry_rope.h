@@ -1,4 +1,5 @@
-// LLM Foundry's words for rotary positions: rope_theta, rope_impl, rope_dail_config and rope_hf_config.
+// LLM Foundry's configuration of rotary positions: rope_theta, rope_impl, rope_dail_config and
+// rope_hf_config.
 #pragma once
 #include "trainer/convert/hf_keys.h"
 #include "trainer/families/mpt_config.h"

@@ -92,7 +92,7 @@ Json without_unread_init(const Json& json, std::vector<std::string>& notes) {
   if (problems.empty()) return json;
   for (const ConfigProblem& problem : problems)
     notes.push_back(
-        fmt::format("{} {}: of no matter, for the weights are read", problem.path, problem.message));
+        fmt::format("{} {}: no effect, because weights are loaded", problem.path, problem.message));
   Json rest = json;
   rest.erase("init_config");
   return rest;
@@ -113,15 +113,15 @@ std::vector<std::string> training_notes(const Json& json) {
   const Json attention = json.value("attn_config", Json());
   if (!attention.is_object() || attention.value("attn_uses_sequence_id", Json()) != true) return {};
   return {
-      "attn_uses_sequence_id = true: to train so, set train_data.eos_token_id or bos_token_id, and attention "
-      "stays within documents"};
+      "attn_uses_sequence_id = true: to train like this, set train_data.eos_token_id or bos_token_id, which "
+      "keeps attention within documents"};
 }
 
 [[noreturn]] void fail_with(const std::vector<ConfigProblem>& problems, const std::string& place) {
   std::string text;
   for (const ConfigProblem& problem : problems)
     text += fmt::format("\n  {}: {}", problem.path, problem.message);
-  fail(ExitCode::kUnusable, "[convert] {} cannot be read as a model of Tycho:{}", place, text);
+  fail(ExitCode::kUnusable, "[convert] {} cannot be read as a Tycho model:{}", place, text);
 }
 
 }  // namespace
@@ -178,10 +178,10 @@ void finish_mpt(const MptConfig& model, const Json& imported, HfConfigText& text
   if (beyond.empty()) return;
   text.json["architectures"] = {"MPTForCausalLM"};
   text.warnings.push_back(
-      fmt::format("transformers' own MPT does not compute {}: load this model with LLM Foundry's MPT",
+      fmt::format("transformers' own MPT does not support {}: load this model with LLM Foundry's MPT",
                   fmt::join(beyond, ", ")));
   if (model.width % model.heads != 0)
-    text.warnings.push_back("LLM Foundry wants d_model to be a multiple of n_heads");
+    text.warnings.push_back("LLM Foundry needs d_model to be a multiple of n_heads");
   if (text.json["attn_config"]["rope"] == true && text.json["attn_config"]["rope_impl"] == "dail")
     text.warnings.push_back("rope_impl is dail, for which LLM Foundry needs flash-attn");
 }
@@ -201,7 +201,7 @@ HfConfigText write_hf_config(const ModelConfig& model, int64_t seq_len, const Js
       finish_mpt(family, imported, text);
     } else if constexpr (std::same_as<Family, LlamaConfig>) {
       if (family.width % family.heads != 0)
-        text.warnings.push_back("transformers wants hidden_size to be a multiple of num_attention_heads");
+        text.warnings.push_back("transformers needs hidden_size to be a multiple of num_attention_heads");
     }
   };
   std::visit(write, model.value);

@@ -1,4 +1,4 @@
-// config.json of Hugging Face and our model configs, both ways. Torch-free.
+// Hugging Face's config.json and our model configs, in both directions. Torch-free.
 #pragma once
 #include <string>
 #include <vector>

@@ -98,7 +98,7 @@ void check_weights(const CheckpointReader& checkpoint, const ModelLayout& layout
                                 found.dtype, fmt::join(found.shape, ", "));
     }
   if (!problems.empty())
-    fail(ExitCode::kUnusable, "[convert] {} does not hold the model of its own recipe:{}",
+    fail(ExitCode::kUnusable, "[convert] {} does not contain the model of its own recipe:{}",
          checkpoint.info().path, problems);
 }
 

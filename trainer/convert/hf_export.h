@@ -1,4 +1,4 @@
-// From a checkpoint of Tycho to a folder that transformers loads. Torch-free.
+// From a Tycho checkpoint to a folder that transformers loads. Torch-free.
 #pragma once
 #include <cstdint>
 #include <string>

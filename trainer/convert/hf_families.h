@@ -53,7 +53,7 @@ HfTable<Family> rope_keys() {
       part("low_freq_factor", &RopeScalingConfig::low_freq_factor),
       part("high_freq_factor", &RopeScalingConfig::high_freq_factor),
       part("original_max_position_embeddings", &RopeScalingConfig::original_max_seq_len)};
-  table.push_back(must_be<Family>("partial_rotary_factor", {1, nullptr}, "heads are rotated whole"));
+  table.push_back(must_be<Family>("partial_rotary_factor", {1, nullptr}, "heads are rotated completely"));
   return table;
 }
 

@@ -1,4 +1,4 @@
-// Opens folders of Hugging Face. What index.json names stays inside the folder.
+// Opens Hugging Face folders. Files named by the index must be inside the folder.
 #include "trainer/convert/hf_folder.h"
 
 #include <filesystem>
@@ -44,7 +44,7 @@ std::map<std::string, std::string> read_index(const std::string& path) {
     if (!file.is_string() || !is_plain_file_name(file.get_ref<const std::string&>()) ||
         !file.get_ref<const std::string&>().ends_with(".safetensors"))
       fail(ExitCode::kUnusable,
-           "[convert] {}: {} is said to be in {}, which is no .safetensors file of this folder", path, tensor,
+           "[convert] {}: {} is listed in {}, which is not a .safetensors file of this folder", path, tensor,
            file.dump());
     files[tensor] = file;
   }
@@ -65,14 +65,14 @@ void check_against_index(const HfFolder& folder, const std::map<std::string, std
     const std::string file = fs::path(tensor.path).filename().string();
     const auto named = index.find(tensor.name);
     if (named == index.end() || named->second != file)
-      fail(ExitCode::kUnusable, "[convert] {} holds {}, which {} does not say: download the folder again",
+      fail(ExitCode::kUnusable, "[convert] {} contains {}, which {} does not list: download the folder again",
            tensor.path, tensor.name, kIndex);
     found[tensor.name] = file;
   }
   for (const auto& [name, file] : index)
     if (!found.contains(name))
       fail(ExitCode::kUnusable,
-           "[convert] {} is not in {}/{}, where {} says that it is: download the folder again", name,
+           "[convert] {} is not in {}/{}, although {} lists it there: download the folder again", name,
            folder.path, file, kIndex);
 }
 
@@ -117,7 +117,7 @@ bool is_hf_folder(const std::string& path) {
 Json read_hf_config_file(const std::string& path) {
   const std::string file = path + "/config.json";
   if (!is_file(file))
-    fail(ExitCode::kUnusable, "[convert] {} is no folder of Hugging Face: it has no config.json", path);
+    fail(ExitCode::kUnusable, "[convert] {} is not a Hugging Face model folder: it has no config.json", path);
   return parse_json(read_bounded(file, kMaxJsonBytes), file);
 }
 

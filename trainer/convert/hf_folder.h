@@ -1,5 +1,4 @@
-// A folder of Hugging Face on disk: config.json, safetensors in one file or many, and small files beside
-// them.
+// A Hugging Face folder on disk: config.json, safetensors in one file or many, and small files beside them.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -55,7 +55,7 @@ bool check_kept_tokenizer(const HfFolder& folder, std::vector<std::string>& note
     tokenizer_from_text(found->second, place);
     return true;
   } catch (const Error& error) {
-    notes.push_back(fmt::format("tokenizer.json is kept, and Tycho cannot use it: {}", error.what()));
+    notes.push_back(fmt::format("tokenizer.json is kept, but Tycho cannot use it: {}", error.what()));
     return false;
   }
 }
@@ -73,8 +73,7 @@ void remove_empty(FileOps& files, const std::vector<std::string>& folders) {
 void require_free_folder(const std::string& path) {
   std::error_code error;
   if (!fs::exists(path, error) || (fs::is_directory(path, error) && fs::is_empty(path, error))) return;
-  fail(ExitCode::kUsage, "[convert] {} is there already and is not overwritten: name a folder that is not",
-       path);
+  fail(ExitCode::kUsage, "[convert] {} already exists and is not overwritten: choose a new folder", path);
 }
 
 std::unique_ptr<HfSource> open_hf_source(const std::string& path) {

@@ -1,4 +1,4 @@
-// From a folder of Hugging Face to a checkpoint of Tycho: weights only. Torch-free.
+// From a Hugging Face folder to a Tycho checkpoint: weights only. Torch-free.
 #pragma once
 #include <memory>
 #include <string>

@@ -48,7 +48,7 @@ HfKey<Family> only(const char* name, std::vector<Json> allowed, const char* what
   const auto read = [=](const JsonPlace& place, Family&) {
     for (const Json& value : allowed)
       if (place.json == value) return;
-    place.problems.push_back({place.path, fmt::format("is {}, and Tycho computes {}; {}", place.json.dump(),
+    place.problems.push_back({place.path, fmt::format("is {}, but Tycho computes {}; {}", place.json.dump(),
                                                       allowed.front().dump(), what_to_do)});
   };
   return {name, read, [=](const Family&) -> std::optional<Json> { return allowed.front(); }};

@@ -50,8 +50,8 @@ HfTable<LlamaConfig> make_llama_table() {
                 mapped("mlp_bias", &LlamaConfig::ffn_bias),
                 mapped("attention_dropout", &LlamaConfig::attn_dropout, below(0, 1)),
                 mapped("initializer_range", &LlamaConfig::init_std),
-                only<LlamaConfig>("hidden_act", {"silu", "swish"}, "this is another architecture than Llama"),
-                must_be<LlamaConfig>("partial_rotary_factor", {1, nullptr}, "heads are rotated whole"),
+                only<LlamaConfig>("hidden_act", {"silu", "swish"}, "this is not Llama's architecture"),
+                must_be<LlamaConfig>("partial_rotary_factor", {1, nullptr}, "heads are rotated completely"),
                 must_be<LlamaConfig>("sliding_window", {nullptr}, "use a Llama without a window")});
   add_irrelevant(table, {"pretraining_tp", "max_sequence_length"});
   return table;

@@ -307,7 +307,7 @@ std::vector<std::string> beyond_transformers_mpt(const MptConfig& c) {
   note(c.positions != PositionKind::kAlibi, "positions other than ALiBi");
   note(c.positions == PositionKind::kAlibi && c.alibi_bias_max != 8, "alibi_bias_max other than 8");
   note(!c.no_bias || c.attention_bias.value_or(false), "biases");
-  note(c.num_kv_heads() != c.heads, "fewer key and value heads than heads");
+  note(c.num_kv_heads() != c.heads, "fewer key and value heads than query heads");
   note(c.head_dim() * c.heads != c.width, "head_dim");
   note(c.ffn != MptFfn::kMlp || c.hidden() != 4 * c.width,
        "a feed-forward other than mptmlp of width 4 d_model");

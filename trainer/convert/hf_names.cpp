@@ -89,17 +89,17 @@ class Matcher {
         return add(match_.params[*number], part, 3, tensor);
     if (is_buffer(tensor.name)) return match_.ignored.push_back(tensor.name);
     if (layout_.tied && tensor.name.ends_with("lm_head.weight")) return place_tied_head(tensor);
-    left_over_.push_back(fmt::format("{} ({} [{}]) belongs to no parameter of this model", tensor.name,
-                                     tensor.dtype, fmt::join(tensor.shape, ", ")));
+    left_over_.push_back(fmt::format("{} ({} [{}]) does not belong to any parameter of this model",
+                                     tensor.name, tensor.dtype, fmt::join(tensor.shape, ", ")));
   }
 
   void add(HfParam& param, int part, size_t num_parts, const HfTensor& tensor) {
     if (!is_float_dtype(tensor.dtype))
-      return problem("{} is {}; weights are read as F32, BF16 or F16: import the model that is not quantised",
+      return problem("{} is {}; weights are read as F32, BF16 or F16: import the unquantised model",
                      tensor.name, tensor.dtype);
     if (param.parts.empty()) param.parts.resize(num_parts);
     if (param.parts.size() != num_parts || param.parts[static_cast<size_t>(part)] != nullptr)
-      return problem("{} stands for {}, and so does another tensor", tensor.name, param.spec->name);
+      return problem("{} and another tensor both stand for {}", tensor.name, param.spec->name);
     param.parts[static_cast<size_t>(part)] = &tensor;
   }
 
@@ -124,7 +124,7 @@ class Matcher {
             static_cast<int64_t>(static_cast<uint64_t>(found[0]) + static_cast<uint64_t>(part->shape[0]));
     }
     if (found != wanted)
-      problem("{}: the model wants [{}], the file has [{}]", param.spec->name, fmt::join(wanted, ", "),
+      problem("{}: the model expects [{}], the file has [{}]", param.spec->name, fmt::join(wanted, ", "),
               fmt::join(found, ", "));
     if (&param == tied_embedding_) check_tied_head(*param.parts[0]);
   }
@@ -141,7 +141,8 @@ class Matcher {
     }
     if (!same)
       problem(
-          "{} is not the embedding, though config.json ties them: set \"tie_word_embeddings\": false there",
+          "{} differs from the embedding, although config.json ties them: set \"tie_word_embeddings\": false "
+          "there",
           tied_head_->name);
   }
 

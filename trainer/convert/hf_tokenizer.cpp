@@ -1,4 +1,4 @@
-// What an export says about tokens.
+// Derives what transformers needs besides tokenizer.json, if the import kept no such files.
 #include "trainer/convert/hf_tokenizer.h"
 
 #include <array>

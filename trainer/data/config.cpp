@@ -12,8 +12,8 @@ void check_separators(const MdsConfig& data, const std::string& path, int64_t vo
                       ConfigProblems& problems) {
   if (data.eos_token_id && data.bos_token_id)
     problems.add(path + ".bos_token_id",
-                 "cannot go with eos_token_id: documents end with a token or begin with one; leave one "
-                 "out");
+                 "cannot be combined with eos_token_id: documents either begin or end with a token; remove "
+                 "one of them");
   for (const auto& [key, id] : {std::pair(".eos_token_id", data.eos_token_id),
                                 {".bos_token_id", data.bos_token_id},
                                 {".pad_token_id", data.pad_token_id}})
@@ -25,12 +25,12 @@ void check_chat(const ChatConfig& data, const std::string& path, int64_t vocab_s
                 ConfigProblems& problems) {
   if (data.path.empty()) problems.add(path + ".path", "is empty: write a .jsonl or a folder of them");
   if (data.min_target_prompt > 0 && data.target_prompts != TargetPrompts::kAll)
-    problems.add(path + ".min_target_prompt", "does nothing unless target_prompts = \"all\"; leave it out");
+    problems.add(path + ".min_target_prompt", "has no effect unless target_prompts = \"all\"; remove it");
   if (data.eos_token_id.value_or(0) >= vocab_size)
     problems.add(path + ".eos_token_id", "{} is outside the model's vocabulary of {}", *data.eos_token_id,
                  vocab_size);
   if (!has_tokenizer)
-    problems.add("tokenizer", "is missing, and {} is text: set tokenizer = \"PATH/tokenizer.json\"", path);
+    problems.add("tokenizer", "is missing, but {} is text: set tokenizer = \"PATH/tokenizer.json\"", path);
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ void check_same_documents(const MdsConfig& train, const MdsConfig& eval, const s
     const auto text = [](std::optional<int64_t> id) { return id ? std::to_string(*id) : "nothing"; };
     if (wanted != given)
       problems.add(path + key,
-                   "is {}, train_data's is {}: losses of the two would not compare; write the same",
+                   "is {}, but train_data's is {}: their losses would not be comparable; use the same",
                    text(given), text(wanted));
   };
   same(".eos_token_id", train.eos_token_id, eval.eos_token_id);

@@ -1,4 +1,4 @@
-// What training data can be told.
+// Configuration of training data.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -32,20 +32,22 @@ struct MdsConfig {
 
   template <class Visitor>
   void fields(Visitor& v) {
-    v("local_dir", local_dir, "Folder of the data set; its splits are folders in it.", required);
+    v("local_dir", local_dir, "Folder of the data set; each split is a folder in it.", required);
     v("split", split, "Folder inside local_dir that holds index.json; \"\" for local_dir itself.");
     v("shuffle", shuffle,
       "Visit the samples of an epoch in a random order, fixed by shuffle_seed and the epoch.");
     v("shuffle_seed", shuffle_seed, "Default: the recipe's seed.", at_least(0));
     v("eos_token_id", eos_token_id,
-      "Documents end with this token, and attention stays within them. Default: it sees the whole row.",
+      "Documents end with this token, and attention stays within documents. Default: attention spans the "
+      "whole row.",
       at_least(0));
     v("bos_token_id", bos_token_id, "The same for documents that begin with this token.", at_least(0));
     v("pad_token_id", pad_token_id,
-      "This token is not learnt: the loss leaves out the positions that it follows. Default: all are learnt.",
+      "Do not train on this token: positions that should predict it are not in the loss. Default: train on "
+      "all tokens.",
       at_least(0));
     v("epoch_size", epoch_size,
-      "Samples of an epoch: the first so many of its order, which begins again where the data ends. Default: "
+      "Samples per epoch: the first ones in its order, which starts again at the end of the data. Default: "
       "all.",
       positive);
     v("prefetch", prefetch, "Batches prepared ahead by the loader's thread.", positive);
@@ -87,20 +89,20 @@ struct ChatConfig {
 
   template <class Visitor>
   void fields(Visitor& v) {
-    v("path", path, "A .jsonl, or a folder whose .jsonl are read, sorted by path.", required);
+    v("path", path, "A .jsonl file, or a folder whose .jsonl files are read, sorted by path.", required);
     v("template", chat_template, "How the messages of a conversation become one text.");
     v("target_responses", target_responses,
-      "Which responses of a conversation are learnt: the last one or all of them.");
-    v("target_prompts", target_prompts, "Whether prompts are learnt too.");
+      "Which responses of a conversation to train on: the last one or all of them.");
+    v("target_prompts", target_prompts, "Whether to train on prompts too.");
     v("min_target_prompt", min_target_prompt,
-      "Of target_prompts = \"all\" only prompts of at least so many tokens (LLM Foundry's length>=N).",
+      "With target_prompts = \"all\", only prompts of at least this many tokens (LLM Foundry's length>=N).",
       at_least(0));
     v("eos_token_id", eos_token_id,
-      "Ends every example. Default: found in the tokenizer, the one that ends a turn with the template "
-      "llama3.",
+      "Token that ends every example. Default: taken from the tokenizer; with the template llama3, the token "
+      "that ends a turn.",
       at_least(0));
     v("pack", pack,
-      "Put several whole examples into a row, attention staying within each; else every one has a row.");
+      "Pack several whole examples into a row, with attention within each; otherwise one row per example.");
     v("shuffle", shuffle,
       "Visit the rows of an epoch in a random order, fixed by shuffle_seed and the epoch.");
     v("shuffle_seed", shuffle_seed, "Default: the recipe's seed.", at_least(0));

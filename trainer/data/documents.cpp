@@ -1,4 +1,4 @@
-// Finds the files that people name, and those in folders that they name.
+// Sorts by path, because folders list their files in any order.
 #include "trainer/data/documents.h"
 
 #include <algorithm>
@@ -24,8 +24,8 @@ std::vector<std::string> list_folder(const std::string& folder, const std::vecto
   if (error) fail(ExitCode::kUnusable, "[data] cannot read folder {}: {}", folder, error.message());
   if (found.empty()) {
     fail(ExitCode::kUnusable,
-         "[data] folder {} has no file that ends in {}; name other extensions or the files themselves",
-         folder, fmt::join(extensions, " or "));
+         "[data] folder {} has no file that ends in {}; choose other extensions, or name the files", folder,
+         fmt::join(extensions, " or "));
   }
   std::sort(found.begin(), found.end());
   return found;

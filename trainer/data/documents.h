@@ -1,4 +1,4 @@
-// Finds the files that people name, and those in folders that they name.
+// Finds the files that the user names, and those in folders that the user names.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// The device that a run computes on.
+// Opens the CUDA plug-in on demand and initialises the GPU before anything asks about it.
 #include "trainer/device/device.h"
 
 #include <ATen/Context.h>
@@ -38,11 +38,11 @@ std::filesystem::path own_folder() {
 const std::string& load_cuda_plugin() {
   static const std::string problem = [] {
     const std::string path = own_folder() / "libtycho_cuda.so";
-    if (access(path.c_str(), F_OK) != 0) return path + " is not there: this build has no CUDA part";
+    if (access(path.c_str(), F_OK) != 0) return path + " does not exist: this build has no CUDA support";
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr) return std::string(dlerror());
     const auto init = reinterpret_cast<decltype(&tycho_cuda_init)>(dlsym(library, kCudaInit));
-    if (init == nullptr) return path + " has no " + kCudaInit + ": it belongs to another version";
+    if (init == nullptr) return path + " has no " + kCudaInit + ": it belongs to a different version";
     init(&set_cuda_kernels, &set_nccl);
     return std::string();
   }();
@@ -66,8 +66,8 @@ std::string gpu_name(int index) {
       if (line.starts_with("Model:")) names.push_back(line.substr(line.find_first_not_of(" \t", 6)));
   }
   std::sort(names.begin(), names.end());
-  // Machines mix no models; on one that does, the order is not the driver's, and no name is better than a
-  // wrong one.
+  // Machines rarely mix GPU models; on one that does, the order differs from the driver's, and no name is
+  // better than a wrong one.
   const bool alike = !names.empty() && names.front() == names.back();
   return alike ? names.front() : fmt::format("CUDA device {}", index);
 }
@@ -101,11 +101,10 @@ at::Device choose_device(DeviceKind kind, int local_rank) {
   if (num_gpus == 1) return ready_gpu(0);
   if (num_gpus > local_rank) return ready_gpu(local_rank);
   if (num_gpus > 0)
-    fail(
-        ExitCode::kTopology,
-        "[device] this machine shows {} GPUs, and local rank {} wants one of its own: start at most {} ranks "
-        "a machine",
-        num_gpus, local_rank, num_gpus);
+    fail(ExitCode::kTopology,
+         "[device] this machine has {} GPUs, and local rank {} needs its own: start at most {} ranks per "
+         "machine",
+         num_gpus, local_rank, num_gpus);
   if (kind == DeviceKind::kAuto) return at::kCPU;
   fail(ExitCode::kTopology,
        "[device] wanted a GPU (device = \"cuda\"), {}. Use device=cpu, or a machine with a GPU and a build "
@@ -147,7 +146,7 @@ std::vector<std::string> speed_notes(const at::Device& device, const TrainConfig
         "this CPU has no bf16 matrix units: products run in fp32 and precision=fp32 is faster here");
   if (device.is_cpu()) return notes;
   if (const char* obstacle = gpu_attention_obstacle(decoder_spec(config.model), bf16, config.seq_len))
-    notes.push_back(fmt::format("attention runs as plain products, not as flash attention: {}", obstacle));
+    notes.push_back(fmt::format("attention uses plain products instead of flash attention: {}", obstacle));
   return notes;
 }
 

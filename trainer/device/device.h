@@ -29,7 +29,7 @@ int64_t memory_bytes(const at::Device& device);
 /// All memory of the device; 0 when unknown.
 int64_t device_memory_bytes(const at::Device& device);
 
-/// Sentences about what will not be fast here: bf16 on a CPU without bf16 units, attention that a GPU's flash
+/// Warnings about what will be slow here: bf16 on a CPU without bf16 units, attention that a GPU's flash
 /// attention cannot compute.
 std::vector<std::string> speed_notes(const at::Device& device, const TrainConfig& config);
 

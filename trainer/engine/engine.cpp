@@ -1,4 +1,4 @@
-// The door of libtycho_engine.so: one table of functions.
+// The interface of libtycho_engine.so: one table of functions.
 #include "trainer/engine/engine.h"
 
 #include <c10/core/InferenceMode.h>
@@ -46,10 +46,9 @@ void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag
   std::vector<std::vector<int32_t>> prompts;
   for (const std::string& prompt : request.prompts) prompts.push_back(generator.encode(prompt));
   if (has_other_tokenizer(checkpoint, request.tokenizer))
-    sink.warning(
-        fmt::format("{} is another tokenizer than the one that {} was trained with: its tokens may mean "
-                    "nothing to the model",
-                    request.tokenizer, checkpoint.info().path));
+    sink.warning(fmt::format(
+        "{} is not the tokenizer that {} was trained with: its tokens may be meaningless to the model",
+        request.tokenizer, checkpoint.info().path));
   const GenerateOptions options = options_of(request);
   const auto emit = [&](const std::string& piece) { sink.text(piece); };
   for (size_t i = 0; i < prompts.size(); ++i) {

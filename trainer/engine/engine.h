@@ -1,5 +1,5 @@
-// The door between the thin `tycho` and libtycho_engine.so. Torch-free: the host includes it and opens the
-// library when a run is built.
+// The interface between the thin `tycho` and libtycho_engine.so. Torch-free: the host includes it and opens
+// the library when a run is built.
 #pragma once
 #include <atomic>
 #include <optional>
@@ -70,7 +70,7 @@ struct EvalAnswer {
   EvalResults results;  // of data_dir under the name ""
 };
 
-/// Changes with everything below and above: program and engine are built together.
+/// Changes with every change to this file: program and engine are built together.
 inline constexpr int kApiVersion = 6;
 
 struct EngineApi {
@@ -81,7 +81,7 @@ struct EngineApi {
   /// open_session: a run to be trained step by step. The session ends before `stop` does.
   std::unique_ptr<TrainingSession> (*open)(const RunRequest& request, std::unique_ptr<Reporter> display,
                                            const StopFlag& stop) = nullptr;
-  /// All prompts are checked before the first is gone on from.
+  /// All prompts are checked before the first is continued.
   void (*generate)(const GenerateRequest& request, GenerateSink& sink, const StopFlag& stop) = nullptr;
   /// Nothing when it was stopped.
   std::optional<EvalAnswer> (*evaluate)(const EvalRequest& request, const StopFlag& stop) = nullptr;

@@ -11,8 +11,8 @@ void check(const EvalConfig& eval, const EvalData& sets, ConfigProblems& problem
     problems.add(eval.every   ? "eval.every"
                  : eval.first ? "eval.first"
                               : "eval.batches",
-                 "does nothing without eval_data; set eval_data.val = t.data.mds {{ local_dir = ..., split = "
-                 "\"val\" }}");
+                 "has no effect without eval_data; set eval_data.val = t.data.mds {{ local_dir = ..., split "
+                 "= \"val\" }}");
 }
 
 void check_sets(const EvalData& sets, const DataConfig& train_data, int64_t vocab_size, bool has_tokenizer,
@@ -23,7 +23,7 @@ void check_sets(const EvalData& sets, const DataConfig& train_data, int64_t voca
     if (!data.is<MdsConfig>()) continue;
     const auto& mds = data.as<MdsConfig>();
     if (mds.epoch_size)
-      problems.add(path + ".epoch_size", "does nothing in an evaluation; eval.batches says how much is read");
+      problems.add(path + ".epoch_size", "has no effect in an evaluation; use eval.batches");
     if (train_data.is<MdsConfig>()) check_same_documents(train_data.as<MdsConfig>(), mds, path, problems);
   }
 }

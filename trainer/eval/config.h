@@ -1,4 +1,4 @@
-// What evaluation during training can be told, besides what it evaluates on.
+// Configuration of evaluation during training, except its data.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -17,7 +17,7 @@ struct EvalConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     v("every", every,
-      "Evaluate each time this much training is done, and at the end. Default: at the end alone.",
+      "Evaluate whenever this much training is done, and at the end. Default: only at the end.",
       units("ba tok sp ep dur"), positive);
     v("batches", batches,
       "Batches of global_batch sequences to take from the start of each set; 0 takes all.", at_least(0));

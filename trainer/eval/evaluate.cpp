@@ -1,4 +1,4 @@
-// The loss of a model on data that it is not trained on.
+// Sums losses in fp64 over all ranks; short last passes are padded with ignored targets.
 #include "trainer/eval/evaluate.h"
 
 #include <ATen/ops/full.h>

@@ -1,4 +1,4 @@
-// Names of sets and of metrics.
+// Reserves the names that metrics over all sets use.
 #include "trainer/eval/sets.h"
 
 #include <fmt/format.h>
@@ -21,12 +21,12 @@ bool is_name_character(char c) {
 
 std::string eval_name_problem(const std::string& name) {
   if (std::any_of(kOfAllSets.begin(), kOfAllSets.end(), [&](const char* one) { return name == one; }))
-    return fmt::format(
-        "no set can be called {0}: eval.{0} is a number of all sets together; choose another name", name);
+    return fmt::format("no set can be called {0}: eval.{0} is a metric over all sets; choose another name",
+                       name);
   if (name.empty() || !std::all_of(name.begin(), name.end(), is_name_character))
     return fmt::format(
-        "\"{}\" cannot be the name of a set, which stands in metrics such as eval.NAME.loss: write letters, "
-        "digits, \"_\" and \"-\"",
+        "\"{}\" is not a valid name of a set, which is part of metrics such as eval.NAME.loss: write "
+        "letters, digits, \"_\" and \"-\"",
         name);
   return "";
 }

@@ -23,7 +23,8 @@ struct TemperatureTuningConfig {
       "within their document. Default: 0, or, in a kind of blocks, the model's.",
       at_least(0));
     v("floor_scale", floor_scale,
-      "Positions after which the factor grows. Default: 8192, or, in a kind of blocks, the model's.",
+      "Number of positions after which the factor grows. Default: 8192, or, in a kind of blocks, the "
+      "model's.",
       positive);
   }
 };
@@ -38,16 +39,16 @@ struct BlockKindConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     v("sliding_window", sliding_window,
-      "Keys before its own that a query sees; -1: all. Default: the model's.", at_least(-1));
+      "Number of keys before its own that a query attends to; -1: all. Default: the model's.", at_least(-1));
     v("nope", nope, "No positions: queries and keys are not rotated, scores have no ALiBi.");
-    v("temperature_tuning", temperature_tuning, "Longer queries at far positions.");
+    v("temperature_tuning", temperature_tuning, "Scale up queries at distant positions.");
     v("reuse_kv", reuse_kv,
-      "Attend to the keys and values of the block so many before, which may do so in turn; these blocks then "
-      "have queries only (reuse_kv_layer_idx, which counts backwards).",
+      "Attend to the keys and values of the block this many before, which may itself reuse another's; such "
+      "blocks have only queries (reuse_kv_layer_idx, which counts backwards).",
       positive);
     v("reuse_kv_x", reuse_kv_x,
-      "Project keys and values from what goes into the block so many before, with that norm and matrices of "
-      "their own (reuse_kv_x_layer_idx, which counts backwards).",
+      "Project keys and values from the input of the block this many before, with their own norm and "
+      "matrices (reuse_kv_x_layer_idx, which counts backwards).",
       positive);
   }
 };
@@ -61,9 +62,8 @@ struct BlocksConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     v("order", order,
-      "Kinds of the blocks from the first on, over and over until all layers have one; \"default\": as the "
-      "model.");
-    v("kinds", kinds, "What is different in blocks of a kind, by names of your own.");
+      "Kinds of the blocks, first to last, repeated until every layer has one; \"default\": as the model.");
+    v("kinds", kinds, "What is different in blocks of each kind, under names you choose.");
   }
 
   /// The kind of a block, counted from 0. The order's names must be known.

@@ -1,4 +1,4 @@
-// The rules of the model families.
+// Every rule names the key and what to write instead.
 #include "trainer/families/check.h"
 
 #include <algorithm>
@@ -36,19 +36,19 @@ template <class Family>
 void check_heads(const Family& model, bool rotary, ConfigProblems& problems) {
   const int64_t kv_heads = model.num_kv_heads();
   if (model.heads % kv_heads != 0) {
-    problems.add("model.heads", "{} is not a multiple of kv_heads = {}; kv_heads = {} would do", model.heads,
-                 kv_heads, largest_divisor(model.heads, kv_heads));
+    problems.add("model.heads", "{} is not a multiple of kv_heads = {}; kv_heads = {} would work",
+                 model.heads, kv_heads, largest_divisor(model.heads, kv_heads));
   }
   bool width_given = false;
   if constexpr (requires { model.head_width; }) width_given = model.head_width.has_value();
   if (!width_given && model.width % model.heads != 0) {
     problems.add(
-        "model.heads", "width = {} is not a multiple of heads = {}; heads = {} would do{}", model.width,
+        "model.heads", "width = {} is not a multiple of heads = {}; heads = {} would work{}", model.width,
         model.heads, largest_divisor(model.width, model.heads),
         requires { model.head_width; } ? ", or set head_width" : "");
   } else if (rotary && model.head_dim() % 2 != 0) {
     problems.add(width_given ? "model.head_width" : "model.heads",
-                 "{}{} is odd, and rotary positions turn pairs; set head_width = {}",
+                 "{}{} is odd, but rotary positions rotate pairs; set head_width = {}",
                  width_given ? "" : "width / heads = ", model.head_dim(), model.head_dim() + 1);
   }
 }
@@ -70,8 +70,7 @@ void check_rope(const RopeScalingConfig& rope, int64_t head_dim, ConfigProblems&
                  "{} is not below high_freq_factor = {}; Llama 3.1 has 1 and 4", rope.low_freq_factor,
                  rope.high_freq_factor);
   if (rope.type == RopeStretch::kDynamic && head_dim <= 2)
-    problems.add("model.rope_scaling.type", "dynamic wants heads of more than 2, and they are {} wide",
-                 head_dim);
+    problems.add("model.rope_scaling.type", "dynamic needs a head width above 2, given {}", head_dim);
 }
 
 void check_xpos(const MptConfig& model, ConfigProblems& problems) {
@@ -79,16 +78,16 @@ void check_xpos(const MptConfig& model, ConfigProblems& problems) {
   problems.idle("model.xpos_scale_base", true, model.positions == PositionKind::kRope,
                 "unless positions = \"rope\"");
   if (model.rope_scaling.type != RopeStretch::kNone)
-    problems.add("model.xpos_scale_base", "cannot go with rope_scaling: choose one of the two");
+    problems.add("model.xpos_scale_base", "cannot be combined with rope_scaling: choose one");
   if (model.heads * model.head_dim() != model.width)
     problems.add("model.xpos_scale_base",
-                 "wants heads of width / heads: LLM Foundry would turn only a part of wider ones");
+                 "needs heads of width / heads: LLM Foundry would rotate only part of wider ones");
   // The first query's product with the last key, which is hidden but may be computed, grows to
   // 3.5^(max_seq_len / base).
   const double base = *model.xpos_scale_base, least = static_cast<double>(model.max_seq_len) / 64;
   if (base < least)
     problems.add("model.xpos_scale_base",
-                 "{} makes numbers beyond fp32 in max_seq_len = {} positions; {} is the least", base,
+                 "{} overflows fp32 within max_seq_len = {} positions; the minimum is {}", base,
                  model.max_seq_len, least);
 }
 
@@ -115,22 +114,22 @@ void check_mpt_matrices(const MptInitConfig& init, ConfigProblems& problems) {
                 "unless init.name is \"kaiming_normal_\" or \"kaiming_uniform_\"");
   const bool divides = init.name != InitScheme::kNeox && init.name != InitScheme::kDefault;
   problems.idle("model.init.init_div_is_residual", !init.init_div_is_residual, divides,
-                "beside neox_init_ and default_, which divide as they do");
+                "together with neox_init_ and default_, which have their own division");
   problems.idle("model.init.residual_divisor", init.residual_divisor.has_value(),
                 divides && init.init_div_is_residual,
-                "beside neox_init_, default_ and init_div_is_residual = false");
+                "together with neox_init_, default_ or init_div_is_residual = false");
 }
 
 /// What draws the embeddings of an MPT.
 void check_mpt_embeddings(const MptInitConfig& init, ConfigProblems& problems) {
   const bool own = init.name != InitScheme::kDefault;
   problems.idle("model.init.emb_init_std", init.emb_init_std.has_value(), own,
-                "beside default_, whose embeddings have deviation 1");
+                "together with default_, whose embeddings have deviation 1");
   problems.idle("model.init.emb_init_uniform_lim", init.emb_init_uniform_lim.has_value(),
-                own && !init.emb_init_std, "beside emb_init_std and default_");
+                own && !init.emb_init_std, "together with emb_init_std or default_");
   problems.idle("model.init.emb_init_uniform_range", init.emb_init_uniform_range.has_value(),
                 own && !init.emb_init_std && !init.emb_init_uniform_lim,
-                "beside emb_init_std, emb_init_uniform_lim and default_");
+                "together with emb_init_std, emb_init_uniform_lim or default_");
   if (const auto& range = init.emb_init_uniform_range; range && (*range)[0] >= (*range)[1])
     problems.add("model.init.emb_init_uniform_range", "{} is not below {}", (*range)[0], (*range)[1]);
 }
@@ -143,18 +142,18 @@ void check_block_kind(const MptConfig& model, const std::string& name, const Blo
   const std::string path = "model.blocks.kinds." + name;
   const TemperatureTuningConfig &own = kind.temperature_tuning, &all = model.temperature_tuning;
   if (kind.nope && model.positions == PositionKind::kLearned)
-    problems.add(
-        path + ".nope",
-        "learned positions are in the embeddings, before any block; set positions = \"rope\" or \"alibi\"");
+    problems.add(path + ".nope",
+                 "learned positions are part of the embeddings, before any block; set positions = \"rope\" "
+                 "or \"alibi\"");
   problems.idle(path + ".nope", kind.nope, model.positions != PositionKind::kNone,
                 "while positions = \"none\"");
   problems.idle(path + ".temperature_tuning.floor_scale", own.floor_scale.has_value(),
                 own.attn_scale.value_or(all.attn_scale.value_or(0)) > 0, kNeedsAttnScale);
   if (kind.reuse_kv && kind.reuse_kv_x)
-    problems.add(path + ".reuse_kv_x", "cannot go with reuse_kv: choose one of the two");
+    problems.add(path + ".reuse_kv_x", "cannot be combined with reuse_kv: choose one");
   if (!kind.sliding_window && !kind.nope && !kind.reuse_kv && !kind.reuse_kv_x && !own.attn_scale &&
       !own.floor_scale)
-    problems.add(path, "says nothing; give it a key, or write \"default\" in blocks.order");
+    problems.add(path, "is empty; give it a key, or write \"default\" in blocks.order");
 }
 
 /// Blocks that would look before the first one.
@@ -168,12 +167,13 @@ void check_reuse(const MptConfig& model, const char* key, std::optional<int64_t>
     if (back > i && noted.insert(name).second)
       problems.add(
           fmt::format("model.blocks.kinds.{}.{}", name, key),
-          "wants {} blocks before its own, and block {} has {}; let other kinds come first in blocks.order",
-          back, i + 1, i);
+          "needs {} blocks before its own, but block {} has {}; put other kinds first in blocks.order", back,
+          i + 1, i);
   }
 }
 
-/// Scaled queries and scaled keys tell distances; one of them alone would tell how long the sequence is.
+/// Scaled queries and keys together depend on distances; one of them alone would depend on the sequence
+/// length.
 void check_xpos_of_reused_keys(const MptConfig& model, ConfigProblems& problems) {
   const BlocksConfig& blocks = model.blocks;
   if (!model.xpos_scale_base) return;
@@ -185,7 +185,7 @@ void check_xpos_of_reused_keys(const MptConfig& model, ConfigProblems& problems)
     const std::string& name = blocks.order[static_cast<size_t>(i)];
     if (noted.insert(name).second)
       problems.add(fmt::format("model.blocks.kinds.{}.reuse_kv", name),
-                   "leads to keys {} xPos, and its queries are {}; set nope in both or in neither",
+                   "uses keys {} xPos, but its queries are {}; set nope in both or in neither",
                    blocks.kind_of(owner).nope ? "without" : "with",
                    blocks.kind_of(i).nope ? "without" : "with");
   }
@@ -206,7 +206,7 @@ void check_blocks(const MptConfig& model, ConfigProblems& problems) {
   for (size_t i = 0; i < blocks.order.size(); ++i) {
     if (std::find(names.begin(), names.end(), blocks.order[i]) != names.end()) continue;
     known = false;
-    problems.add(fmt::format("model.blocks.order[{}]", i + 1), "\"{}\" is none of blocks.kinds{}",
+    problems.add(fmt::format("model.blocks.order[{}]", i + 1), "\"{}\" is not one of blocks.kinds{}",
                  blocks.order[i], did_you_mean(blocks.order[i], names));
   }
   if (const auto length = std::ssize(blocks.order); length > 0 && model.layers % length != 0)
@@ -214,9 +214,9 @@ void check_blocks(const MptConfig& model, ConfigProblems& problems) {
                  model.layers);
   for (const auto& [name, kind] : blocks.kinds) {
     if (name == BlocksConfig::kDefaultKind)
-      problems.add("model.blocks.kinds.default", "is what the model says; choose another name");
+      problems.add("model.blocks.kinds.default", "means the model's own settings; choose another name");
     else if (std::find(blocks.order.begin(), blocks.order.end(), name) == blocks.order.end())
-      problems.add("model.blocks.kinds." + name, "is not in blocks.order; add it there or leave it out");
+      problems.add("model.blocks.kinds." + name, "is not in blocks.order; add it there or remove it");
     else
       check_block_kind(model, name, kind, problems);
   }
@@ -226,7 +226,7 @@ void check_blocks(const MptConfig& model, ConfigProblems& problems) {
   check_xpos_of_reused_keys(model, problems);
 }
 
-constexpr const char* kBesideWeights = "beside weights, which are the first values";
+constexpr const char* kBesideWeights = "together with weights, which replace the initialisation";
 
 void check_family(const LlamaConfig& model, ConfigProblems& problems) {
   const LlamaConfig usual;
@@ -254,13 +254,13 @@ void check_family(const MptConfig& model, ConfigProblems& problems) {
                 "unless positions = \"rope\"");
   check_rope(model.rope_scaling, model.head_dim(), problems);
   check_xpos(model, problems);
-  if (model.qk_ln && model.qk_gn) problems.add("model.qk_gn", "cannot go with qk_ln: choose one of the two");
+  if (model.qk_ln && model.qk_gn) problems.add("model.qk_gn", "cannot be combined with qk_ln: choose one");
   const double hidden = model.expansion_ratio * static_cast<double>(model.width);
   if (!model.ffn_width && hidden != std::floor(hidden))
     problems.add("model.expansion_ratio", "{} x width = {} is {}, not a whole number; set ffn_width",
                  model.expansion_ratio, model.width, hidden);
   problems.idle("model.expansion_ratio", model.expansion_ratio != usual.expansion_ratio, !model.ffn_width,
-                "beside ffn_width");
+                "together with ffn_width");
   check_blocks(model, problems);
   problems.idle("model.init", !(model.init == usual.init), model.weights.empty(), kBesideWeights);
   check_mpt_matrices(model.init, problems);

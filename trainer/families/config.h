@@ -1,4 +1,4 @@
-// What a model can be told: one config per family.
+// Configuration of models: one struct per family.
 #pragma once
 #include <cstdint>
 #include <variant>

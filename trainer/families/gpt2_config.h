@@ -1,4 +1,4 @@
-// What a GPT-2 can be told.
+// GPT-2 configuration.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -34,14 +34,15 @@ struct Gpt2Config {
     v("width", width, "Width of the residual stream (n_embd).", positive, multiple_of(8));
     v("layers", layers, "Number of transformer blocks (n_layer).", positive);
     v("heads", heads, "Attention heads (n_head).", positive);
-    v("ffn_width", ffn_width, "Hidden width of the feed-forward (n_inner). Default: 4 width.", positive,
-      multiple_of(8));
+    v("ffn_width", ffn_width, "Hidden width of the feed-forward layer (n_inner). Default: 4 x width.",
+      positive, multiple_of(8));
     v("vocab_size", vocab_size, "Rows of the embedding table; at least the tokenizer's size.", positive);
     v("max_seq_len", max_seq_len, "Rows of the position table (n_positions).", positive);
-    v("activation", activation, "Of the feed-forward; gelu_tanh is Hugging Face's gelu_new.");
+    v("activation", activation,
+      "Activation of the feed-forward layer; gelu_tanh is Hugging Face's gelu_new.");
     v("norm_eps", norm_eps, "Added to the variance in LayerNorm.", positive);
-    v("tied", tied, "Use the embedding table as the output head too.");
-    v("attn_dropout", attn_dropout, "Dropout of attention's weights, after the softmax (attn_pdrop).",
+    v("tied", tied, "Also use the embedding table as the output head.");
+    v("attn_dropout", attn_dropout, "Dropout of the attention weights, after the softmax (attn_pdrop).",
       below(0, 1));
     v("resid_dropout", resid_dropout, "Dropout of what is added to the residual stream (resid_pdrop).",
       below(0, 1));
@@ -51,7 +52,8 @@ struct Gpt2Config {
       "init_std / sqrt(2 layers).",
       positive);
     v("weights", weights,
-      "Start from these weights: a folder of Hugging Face, a run or a checkpoint. \"\" for new ones.");
+      "Start from these weights: a Hugging Face folder, a run or a checkpoint. \"\" for random initial "
+      "weights.");
   }
   int64_t num_kv_heads() const { return heads; }
   int64_t head_dim() const { return width / heads; }

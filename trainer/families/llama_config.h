@@ -1,4 +1,4 @@
-// What a Llama can be told.
+// Llama configuration.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -45,25 +45,28 @@ struct LlamaConfig {
     v("layers", layers, "Number of transformer blocks.", positive);
     v("heads", heads, "Query heads.", positive);
     v("kv_heads", kv_heads, "Key and value heads; heads must be a multiple of it. Default: heads.", positive);
-    v("head_width", head_width, "Width of one head, even. Default: width / heads.", positive, multiple_of(2));
-    v("ffn_width", ffn_width, "Hidden width of the SwiGLU feed-forward.", positive, multiple_of(8));
+    v("head_width", head_width, "Width of one head; must be even. Default: width / heads.", positive,
+      multiple_of(2));
+    v("ffn_width", ffn_width, "Hidden width of the SwiGLU feed-forward layer.", positive, multiple_of(8));
     v("vocab_size", vocab_size, "Rows of the embedding table; at least the tokenizer's size.", positive);
-    v("max_seq_len", max_seq_len, "Longest sequence the model is meant for. Default: seq_len.", positive);
+    v("max_seq_len", max_seq_len, "Longest sequence that the model is meant for. Default: seq_len.",
+      positive);
     v("rope_theta", rope_theta, "Base of the rotary frequencies.", positive);
     v("rope_scaling", rope_scaling, "Rotary positions beyond the trained length (Llama 3.1: llama3).");
     v("norm_eps", norm_eps, "Added to the mean square in RMSNorm.", positive);
-    v("tied", tied, "Use the embedding table as the output head too.");
-    v("attention_bias", attention_bias, "Biases in the projections of attention.");
-    v("ffn_bias", ffn_bias, "Biases in the feed-forward.");
-    v("attn_dropout", attn_dropout, "Dropout of attention's weights, after the softmax (attention_dropout).",
-      below(0, 1));
+    v("tied", tied, "Also use the embedding table as the output head.");
+    v("attention_bias", attention_bias, "Biases in the attention projections.");
+    v("ffn_bias", ffn_bias, "Biases in the feed-forward layer.");
+    v("attn_dropout", attn_dropout,
+      "Dropout of the attention weights, after the softmax (attention_dropout).", below(0, 1));
     v("init", init,
-      "First values of the weights. normal: init_std, projections back into the residual stream init_std / "
-      "sqrt(2 layers); torchtitan: embeddings 1, the head width^-0.5, and what leads into block i's stream "
-      "init_std / sqrt(2 i).");
+      "Standard deviation of the initial weights. normal: init_std, projections back into the residual "
+      "stream init_std / sqrt(2 layers); torchtitan: embeddings 1, the head width^-0.5, projections into the "
+      "residual stream of block i init_std / sqrt(2 i).");
     v("init_std", init_std, "Standard deviation of the initial weights; see init.", positive);
     v("weights", weights,
-      "Start from these weights: a folder of Hugging Face, a run or a checkpoint. \"\" for new ones.");
+      "Start from these weights: a Hugging Face folder, a run or a checkpoint. \"\" for random initial "
+      "weights.");
   }
   int64_t num_kv_heads() const { return kv_heads.value_or(heads); }
   int64_t head_dim() const { return head_width.value_or(width / heads); }

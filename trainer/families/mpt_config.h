@@ -1,4 +1,4 @@
-// What an MPT can be told: the dense models of LLM Foundry.
+// MPT configuration: LLM Foundry's dense models.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -87,16 +87,16 @@ struct MptInitConfig {
 
   template <class Visitor>
   void fields(Visitor& v) {
-    v("name", name, "Distribution of matrices; default_: as torch's own layers, their biases too.");
+    v("name", name, "Distribution of matrices; default_: like torch's own layers, including biases.");
     v("init_std", init_std, "baseline_: standard deviation.", positive);
     v("init_gain", init_gain,
-      "xavier_*: factor of the deviation, 1 by default; kaiming_* for leaky_relu: its slope, 0 by default.",
+      "xavier_*: factor of the deviation, 1 by default; kaiming_* for leaky_relu: its slope, Default 0.",
       positive);
-    v("fan_mode", fan_mode, "kaiming_*: which side of a matrix its deviation is counted from.");
-    v("init_nonlinearity", init_nonlinearity, "kaiming_*: whose gain its deviation has.");
-    v("emb_init_std", emb_init_std, "Embeddings: normal with this deviation. Default: as matrices.",
+    v("fan_mode", fan_mode, "kaiming_*: which side of a matrix determines its deviation.");
+    v("init_nonlinearity", init_nonlinearity, "kaiming_*: the nonlinearity whose gain is used.");
+    v("emb_init_std", emb_init_std, "Embeddings: normal with this deviation. Default: like matrices.",
       positive);
-    v("emb_init_uniform_lim", emb_init_uniform_lim, "Embeddings: uniform in ±this. Default: as matrices.",
+    v("emb_init_uniform_lim", emb_init_uniform_lim, "Embeddings: uniform in ±this. Default: like matrices.",
       positive);
     v("emb_init_uniform_range", emb_init_uniform_range,
       "Embeddings: uniform between these two (emb_init_uniform_lim as a list).");
@@ -107,7 +107,7 @@ struct MptInitConfig {
   }
 };
 
-/// MPT (MosaicML 2023), dense. Words are Tycho's where all families have the thing, LLM Foundry's elsewhere.
+/// MPT (MosaicML 2023), dense. Names shared by all families are Tycho's, others LLM Foundry's.
 struct MptConfig {
   static constexpr const char* kKind = "mpt";
   static constexpr const char* kHelp =
@@ -158,47 +158,54 @@ struct MptConfig {
     v("kv_heads", kv_heads,
       "Key and value heads (kv_n_heads); heads must be a multiple of it. Default: heads.", positive);
     v("head_width", head_width, "Width of one head (head_dim). Default: width / heads.", positive);
-    v("expansion_ratio", expansion_ratio, "Hidden width of the feed-forward over width.", positive);
+    v("expansion_ratio", expansion_ratio, "Hidden width of the feed-forward layer, as a multiple of width.",
+      positive);
     v("ffn_width", ffn_width,
-      "Hidden width of the feed-forward (ffn_hidden_size). Default: expansion_ratio x width.", positive);
+      "Hidden width of the feed-forward layer (ffn_hidden_size). Default: expansion_ratio x width.",
+      positive);
     v("vocab_size", vocab_size, "Rows of the embedding table; at least the tokenizer's size.", positive);
-    v("max_seq_len", max_seq_len, "Longest sequence; rows of the table of learned positions.", positive);
+    v("max_seq_len", max_seq_len, "Longest sequence, and the rows of the table of learned positions.",
+      positive);
     v("positions", positions, "learned, alibi (Press et al. 2022), rope (Su et al. 2021) or none.");
     v("alibi_bias_max", alibi_bias_max, "ALiBi: the steepest slope is 2^(-alibi_bias_max / heads).",
       positive);
     v("rope_theta", rope_theta, "Base of the rotary frequencies.", positive);
     v("rope_scaling", rope_scaling, "Rotary positions beyond the trained length.");
     v("xpos_scale_base", xpos_scale_base,
-      "xPos (Sun et al. 2023): rotated pairs fade with distance, slowly where this is large; 512 is usual.",
+      "xPos (Sun et al. 2023): scores decay with distance, more slowly if this is large; usually 512.",
       positive);
-    v("norm", norm, "Kind of norm; low_precision: inputs are in the compute dtype, as they always are here.");
+    v("norm", norm,
+      "Kind of norm; low_precision: inputs are in the compute dtype, which is always the case here.");
     v("norm_eps", norm_eps, "Added to the variance.", positive);
     v("ffn", ffn, "mptmlp: down(act(up(x))); mptglu: down(act(gate(x)) up(x)).");
-    v("activation", activation, "Of the feed-forward (ffn_act_fn).");
-    v("no_bias", no_bias, "No biases anywhere, in norms neither.");
-    v("attention_bias", attention_bias, "Biases in attention's projections. Default: not no_bias.");
+    v("activation", activation, "Activation of the feed-forward layer (ffn_act_fn).");
+    v("no_bias", no_bias, "No biases anywhere, including norms.");
+    v("attention_bias", attention_bias,
+      "Biases in the attention projections. Default: the opposite of no_bias.");
     v("clip_qkv", clip_qkv, "Clamp queries, keys and values to ±this.", positive);
-    v("qk_ln", qk_ln, "Norm over all heads of the queries, and of the keys, together.");
-    v("qk_gn", qk_gn, "Norm over each head of the queries and keys.");
+    v("qk_ln", qk_ln, "Normalise queries and keys, each over all heads together.");
+    v("qk_gn", qk_gn, "Normalise queries and keys, each head separately.");
     v("softmax_scale", softmax_scale, "Factor of the scores. Default: 1 / sqrt(width / heads).", positive);
     v("attn_softcap", attn_softcap, "Scores become c tanh(score / c) (attn_logit_softcapping).", positive);
     v("sliding_window", sliding_window,
-      "Keys before its own that a query sees (sliding_window_size); -1: all.", at_least(-1));
-    v("temperature_tuning", temperature_tuning, "Longer queries at far positions (attn_temperature_tuning).");
+      "Number of keys before its own that a query attends to (sliding_window_size); -1: all.", at_least(-1));
+    v("temperature_tuning", temperature_tuning,
+      "Scale up queries at distant positions (attn_temperature_tuning).");
     v("blocks", blocks, "Blocks that differ from each other (block_overrides).");
-    v("attn_dropout", attn_dropout, "Dropout of attention's weights, after the softmax (attn_pdrop).",
+    v("attn_dropout", attn_dropout, "Dropout of the attention weights, after the softmax (attn_pdrop).",
       below(0, 1));
     v("resid_dropout", resid_dropout, "Dropout of what is added to the residual stream (resid_pdrop).",
       below(0, 1));
     v("embedding_dropout", embedding_dropout, "Dropout of the embeddings (emb_pdrop).", below(0, 1));
     v("embedding_fraction", embedding_fraction,
       "Share of the gradient that reaches the embeddings (GLM-130B).", positive, at_most(1));
-    v("tied", tied, "Use the embedding table as the output head too (tie_word_embeddings).");
+    v("tied", tied, "Also use the embedding table as the output head (tie_word_embeddings).");
     v("logit_scale", logit_scale, "Factor of the logits.", positive);
     v("final_softcap", final_softcap, "Logits become c tanh(logit / c) (final_logit_softcapping).", positive);
-    v("init", init, "First values of the weights (init_config).");
+    v("init", init, "Initialisation of the weights (init_config).");
     v("weights", weights,
-      "Start from these weights: a folder of Hugging Face, a run or a checkpoint. \"\" for new ones.");
+      "Start from these weights: a Hugging Face folder, a run or a checkpoint. \"\" for random initial "
+      "weights.");
   }
   int64_t num_kv_heads() const { return kv_heads.value_or(heads); }
   int64_t head_dim() const { return head_width.value_or(width / heads); }

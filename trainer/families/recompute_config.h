@@ -19,9 +19,9 @@ struct RecomputeConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     v("mode", mode,
-      "none; selective: norms and the feed-forward's first matrix are computed again; full: all but a "
-      "block's input.");
-    v("every", every, "Only every n-th block, the first one included.", positive);
+      "none; selective: recompute norms and the first matrix of the feed-forward layer; full: recompute "
+      "everything but a block's input.");
+    v("every", every, "Only every n-th block, starting with the first.", positive);
   }
   /// What block `layer`, counted from 0, does.
   Recompute of(int64_t layer) const { return layer % every == 0 ? mode : Recompute::kNone; }

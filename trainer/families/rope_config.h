@@ -25,15 +25,15 @@ struct RopeScalingConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     v("type", type,
-      "none; linear: positions / factor; dynamic: a base that grows with the sequence (NTK); llama3: long "
-      "waves are slowed down by factor, short ones are kept.");
+      "none; linear: positions / factor; dynamic: a base that grows with the sequence (NTK); llama3: low "
+      "frequencies are divided by factor, high ones kept.");
     v("factor", factor, "How many times longer the sequences are.", at_least(1));
     v("low_freq_factor", low_freq_factor,
-      "llama3: waves longer than original_max_seq_len / this are slowed down.", positive);
-    v("high_freq_factor", high_freq_factor,
-      "llama3: waves shorter than original_max_seq_len / this are kept.", positive);
-    v("original_max_seq_len", original_max_seq_len, "Length that the model was first trained with.",
+      "llama3: wavelengths above original_max_seq_len / this are stretched by factor.", positive);
+    v("high_freq_factor", high_freq_factor, "llama3: wavelengths below original_max_seq_len / this are kept.",
       positive);
+    v("original_max_seq_len", original_max_seq_len,
+      "Sequence length that the model was originally trained with.", positive);
   }
 };
 

@@ -1,4 +1,4 @@
-// Text from a trained model.
+// Opens a checkpoint for inference and runs the decoder token by token.
 #include "trainer/generate/generate.h"
 
 #include <ATen/ops/from_blob.h>

@@ -40,14 +40,14 @@ struct Generated {
   std::vector<double> logprobs;
 };
 
-/// A model that generates, read from a checkpoint: its recipe, weights and tokenizer.
+/// A model for generation, read from a checkpoint: its recipe, weights and tokenizer.
 class Generator {
  public:
   /// `tokenizer` names a tokenizer.json, "" takes the checkpoint's own. Throws Error (kUnusable) when there
   /// is none.
   Generator(const CheckpointReader& checkpoint, const std::string& tokenizer, const at::Device& device);
-  /// With weights that are there, of a training for one; both outlive it. Without a tokenizer prompts are
-  /// ids, nothing is written, and every text goes on to max_tokens.
+  /// With existing weights, such as those of an open run; both outlive it. Without a tokenizer, prompts are
+  /// ids, no text is emitted, and generation continues to max_tokens.
   Generator(const TrainConfig& config, UnitStore& units, const Tokenizer* tokenizer,
             const at::Device& device);
 

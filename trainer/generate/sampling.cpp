@@ -1,4 +1,4 @@
-// Choosing the next token from logits.
+// Takes tokens in order of probability only as far as a draw needs.
 #include "trainer/generate/sampling.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace tycho {
 namespace {
 
-/// Tokens from the likeliest down, and their probabilities up to a common factor. A draw looks at few of
-/// them, so all are never sorted.
+/// Tokens from the most likely down, and their probabilities up to a common factor. A draw needs only a few,
+/// so they are never all sorted.
 class Ranking {
  public:
   Ranking(const std::vector<float>& logits, double temperature) : temperature_(temperature) {
@@ -87,7 +87,7 @@ int32_t sample_token(const std::vector<float>& logits, const SamplingConfig& con
     rest -= ranking.mass(rank);
     if (rest < 0) return ranking.id(rank);
   }
-  return ranking.id(kept - 1);  // rounding left a crumb
+  return ranking.id(kept - 1);  // rounding left a remainder
 }
 
 }  // namespace tycho

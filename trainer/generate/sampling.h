@@ -7,12 +7,12 @@ namespace tycho {
 
 struct SamplingConfig {
   double temperature = 1.0;  // 0: greedy
-  int64_t top_k = 0;         // keep the k likeliest; 0 keeps all
-  double top_p = 1.0;        // then the likeliest whose probabilities sum to at least this
+  int64_t top_k = 0;         // keep the k most likely; 0 keeps all
+  double top_p = 1.0;        // then the most likely whose probabilities sum to at least this
   double repetition_penalty = 1.0;
 };
 
-/// Makes tokens that were seen less likely: their logits are divided by `penalty` where positive and
+/// Makes tokens already seen less likely: their logits are divided by `penalty` where positive and
 /// multiplied where negative, each once.               (Keskar et al. 2019, arXiv:1909.05858; transformers)
 void penalise_repetition(std::vector<float>& logits, const std::vector<bool>& seen, double penalty);
 

@@ -1,4 +1,4 @@
-// Text that is handed on as it is generated, up to a stop string.
+// Holds back bytes that may belong to a UTF-8 character or a stop string.
 #include "trainer/generate/text_stream.h"
 
 #include <algorithm>

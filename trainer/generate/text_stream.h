@@ -14,7 +14,7 @@ class TextStream {
   TextStream(std::vector<std::string> stops, std::function<void(const std::string&)> emit);
 
   /// True when a stop string is complete: what stood before it has been emitted, and nothing comes after. The
-  /// first to be complete counts, the longest of those.
+  /// first match to be complete wins, the longest of those.
   bool add(const std::string& bytes);
   /// Emits what was held back: no more text comes.
   void finish();

@@ -14,8 +14,7 @@ void check_targets(const Tensor& targets_N, int64_t vocab) {
   for (int64_t n = 0; n < targets_N.numel(); ++n)
     TYCHO_CHECK((targets[n] >= 0 && targets[n] < vocab) || targets[n] == kIgnoredTarget,
                 "[cross_entropy] target {} at position {} is neither in the vocabulary of {} nor {} "
-                "(ignored). Was the data made "
-                "with another tokenizer?",
+                "(ignored). Was the data made with a different tokenizer?",
                 targets[n], n, vocab, kIgnoredTarget);
 }
 

@@ -15,8 +15,8 @@ void check_tokens(const char* op, const Tensor& tokens_N, int64_t vocab) {
   const int32_t* tokens = tokens_N.const_data_ptr<int32_t>();
   for (int64_t n = 0; n < tokens_N.numel(); ++n)
     TYCHO_CHECK(tokens[n] >= 0 && tokens[n] < vocab,
-                "[{}] token {} at position {} is outside the vocabulary of {}. Was the data made with "
-                "another tokenizer?",
+                "[{}] token {} at position {} is outside the vocabulary of {}. Was the data made with a "
+                "different tokenizer?",
                 op, tokens[n], n, vocab);
 }
 

@@ -1,4 +1,4 @@
-// Copies between the host and a GPU.
+// Copies in parts through two pinned buffers, so that transfers overlap.
 #include "trainer/kernels/host_copies.h"
 
 #include <ATen/ops/empty.h>

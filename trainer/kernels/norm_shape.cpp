@@ -1,4 +1,4 @@
-// The shape of a norm, read off its tensors.
+// Derives rows, groups and steps, and checks that y has the same rows.
 #include "trainer/kernels/norm_shape.h"
 
 #include "trainer/base/error.h"

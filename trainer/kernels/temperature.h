@@ -1,4 +1,4 @@
-// Queries made longer the further back they look: temperature tuning of attention.
+// Temperature tuning of attention: scales queries up with their position.
 #pragma once
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"

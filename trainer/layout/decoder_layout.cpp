@@ -1,4 +1,4 @@
-// The units and activation slots of a decoder.
+// Builds the units of a decoder and the activation slots that its code uses.
 #include "trainer/layout/decoder_layout.h"
 
 #include <fmt/format.h>

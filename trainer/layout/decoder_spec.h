@@ -1,4 +1,4 @@
-// A decoder-only transformer in the terms that one program understands: every family's config becomes this.
+// A decoder-only transformer in the terms of one program: every family's config is converted to this.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// The arithmetic of attention's memory on a GPU.
+// Adds up what flash attention or plain products allocate, by their formulas.
 #include "trainer/layout/gpu_attention.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a model is made of, before any tensor exists: parameters, the units they travel in, activation slots.
+// The structure of a model before any tensor exists: parameters, their units, activation slots.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -31,8 +31,8 @@ struct ParamSpec {
   bool frozen = false;  // no gradient is computed
 };
 
-/// The parameters that travel together: one block, the embedding, the head. Unit = flat buffer = bucket =
-/// FSDP unit.
+/// Parameters that are gathered and updated together: one block, the embedding, the head. Unit = flat buffer
+/// = bucket = FSDP unit.
 struct UnitSpec {
   std::string name;  // "model.layers.3"
   std::vector<ParamSpec> params;

@@ -1,4 +1,4 @@
-// What hooks into the loop.
+// Callbacks, dynamic schedules and operators, called from the training loop.
 #include "trainer/loop/hooks.h"
 
 #include <utility>

@@ -1,5 +1,5 @@
-// What hooks into the loop: callbacks, a schedule that is asked at every step, and operators who command a
-// running run.
+// The hooks of the training loop: callbacks, a schedule that is called at every step, and commands of
+// operators.
 #pragma once
 #include <atomic>
 #include <memory>

@@ -1,4 +1,4 @@
-// Ranks that should be replicas are.
+// Gathers checksums by name and reports the first that differs.
 #include "trainer/loop/replica_check.h"
 
 #include <algorithm>
@@ -41,11 +41,11 @@ RankFacts facts_of(const std::string& text) {
   for (size_t i = std::min(first.size(), other.size()); i-- > 0;)
     if (first[i] != other[i]) at = i, ++count;
   if (first.size() != other.size())
-    fail(ExitCode::kTopology, "[paranoid] after step {} rank 0 has {} things to compare and rank {} has {}",
+    fail(ExitCode::kTopology, "[paranoid] after step {} rank 0 has {} items to compare, but rank {} has {}",
          step, first.size(), rank, other.size());
   fail(ExitCode::kTopology,
-       "[paranoid] after step {} ranks are no replicas any more: {} is {} on rank 0 and {} on rank {}{}. "
-       "Nothing was saved since; look at the machine of rank {}, and go on from a checkpoint",
+       "[paranoid] after step {} replicas have diverged: {} is {} on rank 0 and {} on rank {}{}. Nothing was "
+       "saved since; check the machine of rank {}, then resume from a checkpoint",
        step, first[at].first, first[at].second, other[at].second, rank,
        count > 1 ? fmt::format(", and {} more differ", count - 1) : "", rank);
 }

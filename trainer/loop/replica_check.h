@@ -1,4 +1,4 @@
-// Ranks that should be replicas are: what `tycho run --paranoid` compares.
+// Checks that replicas have not diverged: what `tycho run --paranoid` compares.
 #pragma once
 #include <cstdint>
 #include <string>

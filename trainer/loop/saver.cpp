@@ -1,4 +1,4 @@
-// Checkpoints of a running training.
+// Copies the state on the trainer's thread and writes it on another.
 #include "trainer/loop/saver.h"
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Checkpoints of a running training: a copy in memory, written while training goes on.
+// Checkpoints during training: a copy in memory, written while training continues.
 #pragma once
 #include <atomic>
 #include <exception>

@@ -31,9 +31,9 @@ int64_t take_count(Json& object, const std::string& key) {
 
 void check_empty(const Json& object) {
   if (object.empty()) return;
-  // Dropping it would change the numbers without a word.
+  // Dropping it would silently change the numbers.
   fail(ExitCode::kUnusable,
-       "[train state] \"{}\" is unknown: a newer Tycho wrote this checkpoint; resume it with that one",
+       "[train state] \"{}\" is unknown: a newer Tycho wrote this checkpoint; use that version to resume",
        object.begin().key());
 }
 

@@ -1,4 +1,4 @@
-// Everything that training changes besides tensors. If it is not here, it does not change.
+// All state that training changes, except tensors. Anything not in here does not change.
 #pragma once
 #include <cstdint>
 #include <optional>

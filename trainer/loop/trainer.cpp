@@ -39,8 +39,8 @@ FlatUnit::Use training_use(MasterWeights master) {
   return FlatUnit::Use::kTrain;
 }
 
-/// What came of the newest save, which rank 0 writes: null while it is written, what ckpt_saved tells when it
-/// is durable, and {} when it failed. Collective.
+/// The result of the newest save, which rank 0 writes: null while it is written, what ckpt_saved tells when
+/// it is durable, and {} when it failed. Collective.
 Json outcome_on_all_ranks(Communicator& world, Saver& saver) {
   std::string mine;
   if (world.rank() == 0 && !saver.in_flight()) {
@@ -59,9 +59,9 @@ Json outcome_on_all_ranks(Communicator& world, Saver& saver) {
 
 [[noreturn]] void stop_diverged(const TrainState& state, const std::string& what) {
   fail(ExitCode::kNumerics,
-       "[trainer] {} at step {}: training has diverged and stops before it spoils the weights. Checkpoints "
-       "are untouched; go on from one with a lower optimizer.lr, a longer scheduler.t_warmup or a tighter "
-       "clip.norm, or leave such steps out with guard.action = \"skip\"",
+       "[trainer] {} at step {}: training has diverged and stops before it damages the weights. Checkpoints "
+       "are untouched; resume from one with a lower optimizer.lr, a longer scheduler.t_warmup or a tighter "
+       "clip.norm, or skip such steps with guard.action = \"skip\"",
        what, state.step + 1);
 }
 

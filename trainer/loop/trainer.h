@@ -1,4 +1,4 @@
-// Trains: the loop, and the state that it advances.
+// The training loop, and the state that it advances.
 #pragma once
 #include <atomic>
 #include <map>
@@ -22,7 +22,7 @@
 
 namespace tycho {
 
-/// What training gets from outside; all of it outlives the trainer.
+/// The trainer's dependencies; all of them outlive it.
 struct TrainerContext {
   at::Device device = at::kCPU;
   Communicator& world;  // every rank trains on its own sequences

@@ -1,4 +1,4 @@
-// What commands do to a trainer. Every rank applies the same ones at the same step boundary.
+// Applies commands to a trainer: on every rank, at the same step boundary.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -35,23 +35,25 @@ void Trainer::boundary(int wait_ms) {
     } catch (const Error& error) {
       if (error.code() != ExitCode::kRecipe) throw;
       context_.reporter.event(
-          "warning", fmt::format("{} by {} was refused: {}", command_text(command), command.by, error.what()),
+          "warning",
+          fmt::format("{} by {} was rejected: {}", command_text(command), command.by, error.what()),
           {{"step", state_.step}, {"command", command_json(command)}});
     }
   }
   failed_together_ = !agreed.failure.empty();
   if (failed_together_)
-    fail(ExitCode::kRecipe, "[callback] {}; on_error = \"warn\" or \"disable\" lets training go on",
+    fail(ExitCode::kRecipe, "[callback] {}; on_error = \"warn\" or \"disable\" lets training continue",
          agreed.failure);
 }
 
-// Operators may look, evaluate and save while training stands still.
+// Operators can inspect, evaluate and save while training is paused.
 void Trainer::wait_while_paused() {
   constexpr int kWait_ms = 50;
   if (!paused_) return;
   const auto start = std::chrono::steady_clock::now();
   context_.reporter.event(
-      "pause", fmt::format("paused after step {}; `tycho ctl {} resume` goes on", state_.step, info_.run_dir),
+      "pause",
+      fmt::format("paused after step {}; `tycho ctl {} resume` continues", state_.step, info_.run_dir),
       {{"step", state_.step}});
   while (paused_ && going_on()) {
     boundary(kWait_ms);
@@ -109,7 +111,7 @@ void Trainer::apply(const Command& command) {
 void Trainer::take_effect(Controls controls) {
   if (controls == state_.controls) return;
   if (controls.clip_norm && config_.clip.by_element_or_row())
-    fail(ExitCode::kRecipe, "[trainer] set_clip sets clip.norm, and this run clips by clip.{}",
+    fail(ExitCode::kRecipe, "[trainer] set_clip sets clip.norm, but this run clips by clip.{}",
          config_.clip.value ? "value" : "adaptive");
   TrainConfig changed = with_controls(config_, controls);
   Schedule schedule = make_schedule(changed, info_.total_steps, info_.num_samples);

@@ -1,5 +1,5 @@
-// What a trainer does when an evaluation is due: passes over the sets, what it says of them, what it
-// remembers.
+// Evaluation during training: passes over the sets, reports the results, and remembers the newest and the
+// best.
 #include <fmt/ranges.h>
 
 #include <chrono>
@@ -27,7 +27,7 @@ EvalScore score_of(const EvalResult& result, int64_t step) {
 [[noreturn]] void fail_unknown(const std::string& name, const std::map<std::string, Evaluator>& evaluators) {
   std::vector<std::string> known;
   for (const auto& [one, evaluator] : evaluators) known.push_back(one);
-  fail(ExitCode::kUsage, "[eval] wanted a set of eval_data, given \"{}\"{}; there are {}", name,
+  fail(ExitCode::kUsage, "[eval] wanted a set of eval_data, given \"{}\"{}; available: {}", name,
        did_you_mean(name, known), fmt::join(known, ", "));
 }
 

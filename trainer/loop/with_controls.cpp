@@ -1,4 +1,4 @@
-// The recipe as commands have changed it.
+// Overlays the commands' values on a copy of the recipe's config.
 #include "trainer/loop/with_controls.h"
 
 #include "trainer/base/error.h"

@@ -1,4 +1,4 @@
-// The recipe as commands have changed it. Torch-free.
+// The recipe with the changes made by commands. Torch-free.
 #pragma once
 #include "trainer/callbacks/command.h"
 #include "trainer/config/train_config.h"

@@ -1,4 +1,4 @@
-// What logging can be told.
+// Configuration of logging.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,11 +15,11 @@ struct LogConfig {
 
   template <class Visitor>
   void fields(Visitor& v) {
-    v("every", every, "Print and record metrics each time this much training is done.",
-      units("ba tok sp dur"), positive);
-    v("plot", plot, "Draw the curve of the loss when the run is done.");
+    v("every", every, "Print and record metrics whenever this much training is done.", units("ba tok sp dur"),
+      positive);
+    v("plot", plot, "Plot the loss when the run is done.");
     v("show", show,
-      "Further numbers on the display, by their names in metrics.jsonl: what callbacks record, "
+      "Additional numbers on the display, by their names in metrics.jsonl: what callbacks record, "
       "eval.NAME.loss, tflops.");
   }
 };

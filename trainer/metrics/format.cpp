@@ -1,4 +1,4 @@
-// Writes times, numbers and foreign text.
+// Formatting with fmt, and walking UTF-8 by hand.
 #include "trainer/metrics/format.h"
 
 #include <fmt/format.h>

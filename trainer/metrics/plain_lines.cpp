@@ -1,4 +1,4 @@
-// Writes key=value lines.
+// Lays fields out on lines of at most 80 columns.
 #include "trainer/metrics/plain_lines.h"
 
 #include <fmt/format.h>

@@ -36,9 +36,9 @@ std::unique_ptr<Reporter> make_file_reporter(const std::string& run_dir, FileOps
 /// Plain key=value lines on `fd`: what a pipe or a Slurm log gets. ASCII keys, no colour, one line per record
 /// or event.
 std::unique_ptr<Reporter> make_plain_reporter(int fd);
-/// The live view (reference/lua_host.md §5.2) on a terminal: redrawn in place at most 10 times a second, as
-/// wide as the terminal is now. Without colour when NO_COLOR is set, in ASCII when the locale is not UTF-8,
-/// and plain lines when TERM is dumb or unset.
+/// The live view on a terminal: redrawn in place at most 10 times a second, as wide as the terminal is now.
+/// Without colour when NO_COLOR is set, in ASCII when the locale is not UTF-8, and plain lines when TERM is
+/// dumb or unset.
 std::unique_ptr<Reporter> make_terminal_reporter(int fd);
 /// Whether the terminal that TERM names can be drawn over: the live view is plain lines elsewhere.
 bool can_redraw();

@@ -56,7 +56,7 @@ std::string ShownMetrics::missing_text() const {
   for (const ShownMetric& metric : metrics_)
     if (!metric.value) missing.push_back(metric.name);
   if (missing.empty()) return "";
-  return fmt::format("log.show names {}, and nothing recorded {}: metrics.jsonl has the names that there are",
+  return fmt::format("log.show names {}, but nothing recorded {}: see metrics.jsonl for the names",
                      fmt::join(missing, ", "), missing.size() == 1 ? "it" : "them");
 }
 

@@ -28,7 +28,7 @@ class ShownMetrics {
   const std::vector<ShownMetric>& all() const { return metrics_; }
   /// Whether a value came since the last call.
   bool take_news();
-  /// What a person should hear at the end of a run of names that nothing recorded; "" when there is none.
+  /// The warning at the end of a run about names that nothing recorded; "" if there is none.
   std::string missing_text() const;
 
  private:

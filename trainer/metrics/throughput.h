@@ -1,4 +1,4 @@
-// How fast a run is and when it will end, from the times of its steps. Torch-free.
+// Speed and remaining time of a run, from the times of its steps. Torch-free.
 #pragma once
 #include <cstdint>
 #include <deque>

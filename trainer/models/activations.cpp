@@ -1,4 +1,4 @@
-// The activations of one micro-batch, laid out once in one arena.
+// Walks the slots in order and hands out views of one arena.
 #include "trainer/models/activations.h"
 
 #include "trainer/units/arena.h"

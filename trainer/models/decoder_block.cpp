@@ -1,4 +1,4 @@
-// The block of every family: norm, attention, norm, feed-forward.
+// Forward, and next to it the backward that mirrors it.
 #include "trainer/models/decoder_block.h"
 
 namespace tycho {

@@ -1,4 +1,4 @@
-// The feed-forward of a block, gated or plain.
+// Recomputes the activation in backward, which is cheaper than keeping it.
 #include "trainer/models/feed_forward.h"
 
 #include <ATen/ops/empty.h>

@@ -1,4 +1,4 @@
-// The end of a model: final norm, output matrix, loss.
+// Works on chunks of tokens, so that all logits never exist at once.
 #include "trainer/models/head.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,4 +1,4 @@
-// A linear layer: a matrix and perhaps a bias.
+// Chooses the product by the layout of the weight; biases are fused where possible.
 #include "trainer/models/linear.h"
 
 #include "trainer/kernels/bias.h"

@@ -1,4 +1,4 @@
-// The norm of a family: RMSNorm or LayerNorm.
+// Dispatches to the kernels of RMSNorm or LayerNorm.
 #include "trainer/models/norm.h"
 
 #include <ATen/ops/empty.h>

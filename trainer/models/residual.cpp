@@ -1,4 +1,4 @@
-// How a branch of a block comes back into the residual stream.
+// Fuses dropout with the addition; without dropout the matrix product adds.
 #include "trainer/models/residual.h"
 
 #include "trainer/base/philox.h"

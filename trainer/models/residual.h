@@ -1,4 +1,4 @@
-// How a branch of a block comes back into the residual stream: through its last matrix, perhaps with dropout.
+// Adds a branch of a block to the residual stream: through its last matrix, with optional dropout.
 #pragma once
 #include "trainer/models/activations.h"
 #include "trainer/models/linear.h"

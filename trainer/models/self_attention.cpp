@@ -1,4 +1,4 @@
-// Causal self-attention of a decoder: projections, positions, scores.
+// Reuses activation memory that attention no longer needs for gradients.
 #include "trainer/models/self_attention.h"
 
 #include <ATen/ops/empty.h>

@@ -17,8 +17,8 @@ void check(const GuardConfig& guard, ConfigProblems& problems) {
 
 void check(const ClipConfig& clip, ConfigProblems& problems) {
   problems.idle("clip.norm", clip.norm != ClipConfig().norm && clip.norm != 0, !clip.by_element_or_row(),
-                "beside clip.value and clip.adaptive");
-  problems.idle("clip.adaptive", clip.adaptive.has_value(), !clip.value, "beside clip.value");
+                "together with clip.value or clip.adaptive");
+  problems.idle("clip.adaptive", clip.adaptive.has_value(), !clip.value, "together with clip.value");
 }
 
 }  // namespace tycho

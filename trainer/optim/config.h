@@ -1,4 +1,4 @@
-// What optimizers, parameter groups and clipping can be told.
+// Configuration of optimizers, parameter groups and clipping.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -15,13 +15,13 @@ constexpr EnumNames<DecayMask, 3> enum_names(DecayMask) {
   return {{{"matrices", DecayMask::kMatrices}, {"hidden", DecayMask::kHidden}, {"all", DecayMask::kAll}}};
 }
 inline constexpr const char* kDecayMaskHelp =
-    "What decays: matrices spares norms and biases; hidden spares embeddings and head too; all spares "
-    "nothing, as Composer and TorchTitan do.";
+    "What decays: matrices excludes norms and biases; hidden also excludes embeddings and head; all excludes "
+    "nothing, like Composer and TorchTitan.";
 
 /// AdamW (Loshchilov & Hutter 2019, arXiv:1711.05101), decay as torch.optim.AdamW has it.
 struct AdamWConfig {
   static constexpr const char* kKind = "adamw";
-  static constexpr const char* kHelp = "AdamW; each step removes lr x weight_decay of a weight.";
+  static constexpr const char* kHelp = "AdamW; each step shrinks a weight by lr x weight_decay.";
   double lr = 1e-3;
   std::array<double, 2> betas = {0.9, 0.95};
   double eps = 1e-8;
@@ -32,8 +32,9 @@ struct AdamWConfig {
   void fields(Visitor& v) {
     v("lr", lr, "Peak learning rate, after warm-up.", positive, required);
     v("betas", betas, "Decay of the first and second moment.", below(0, 1));
-    v("eps", eps, "Added to the root of the second moment.", positive);
-    v("weight_decay", weight_decay, "Share of a weight that a step removes, times lr.", at_least(0));
+    v("eps", eps, "Added to the square root of the second moment.", positive);
+    v("weight_decay", weight_decay, "Weight decay: each step removes lr x this share of a weight.",
+      at_least(0));
     v("decay_mask", decay_mask, kDecayMaskHelp);
   }
 };
@@ -41,7 +42,7 @@ struct AdamWConfig {
 /// Composer's DecoupledAdamW.
 struct DecoupledAdamWConfig {
   static constexpr const char* kKind = "decoupled_adamw";
-  static constexpr const char* kHelp = "AdamW; each step removes weight_decay x (lr / peak lr) of a weight.";
+  static constexpr const char* kHelp = "AdamW; each step shrinks a weight by weight_decay x (lr / peak lr).";
   double lr = 1e-3;
   std::array<double, 2> betas = {0.9, 0.95};
   double eps = 1e-8;
@@ -52,9 +53,11 @@ struct DecoupledAdamWConfig {
   void fields(Visitor& v) {
     v("lr", lr, "Peak learning rate, after warm-up.", positive, required);
     v("betas", betas, "Decay of the first and second moment.", below(0, 1));
-    v("eps", eps, "Added to the root of the second moment.", positive);
+    v("eps", eps, "Added to the square root of the second moment.", positive);
     v("weight_decay", weight_decay,
-      "Share of a weight that a step at the peak removes: adamw's weight_decay times lr.", below(0, 1));
+      "Weight decay: share of a weight that a step at the peak learning rate removes (adamw's weight_decay "
+      "times lr).",
+      below(0, 1));
     v("decay_mask", decay_mask, kDecayMaskHelp);
   }
 };
@@ -62,7 +65,8 @@ struct DecoupledAdamWConfig {
 /// Lion (Chen et al. 2023, arXiv:2302.06675).
 struct LionConfig {
   static constexpr const char* kKind = "lion";
-  static constexpr const char* kHelp = "Lion: steps of one size by the sign of the momentum.";
+  static constexpr const char* kHelp =
+      "Lion: steps of constant size in the direction of the momentum's sign.";
   double lr = 1e-4;
   std::array<double, 2> betas = {0.9, 0.99};
   double weight_decay = 0.0;
@@ -72,7 +76,8 @@ struct LionConfig {
   void fields(Visitor& v) {
     v("lr", lr, "Peak learning rate, after warm-up; a third to a tenth of AdamW's.", positive, required);
     v("betas", betas, "Weight of the momentum in the step, and its decay.", below(0, 1));
-    v("weight_decay", weight_decay, "Share of a weight that a step removes, times lr.", at_least(0));
+    v("weight_decay", weight_decay, "Weight decay: each step removes lr x this share of a weight.",
+      at_least(0));
     v("decay_mask", decay_mask, kDecayMaskHelp);
   }
 };
@@ -80,7 +85,7 @@ struct LionConfig {
 /// LLM Foundry's DecoupledLionW.
 struct DecoupledLionConfig {
   static constexpr const char* kKind = "decoupled_lionw";
-  static constexpr const char* kHelp = "Lion; each step removes weight_decay x (lr / peak lr) of a weight.";
+  static constexpr const char* kHelp = "Lion; each step shrinks a weight by weight_decay x (lr / peak lr).";
   double lr = 1e-4;
   std::array<double, 2> betas = {0.9, 0.99};
   double weight_decay = 0.0;
@@ -91,7 +96,9 @@ struct DecoupledLionConfig {
     v("lr", lr, "Peak learning rate, after warm-up; a third to a tenth of AdamW's.", positive, required);
     v("betas", betas, "Weight of the momentum in the step, and its decay.", below(0, 1));
     v("weight_decay", weight_decay,
-      "Share of a weight that a step at the peak removes: lion's weight_decay times lr.", below(0, 1));
+      "Weight decay: share of a weight that a step at the peak learning rate removes (lion's weight_decay "
+      "times lr).",
+      below(0, 1));
     v("decay_mask", decay_mask, kDecayMaskHelp);
   }
 };
@@ -109,9 +116,10 @@ struct SgdConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     v("lr", lr, "Peak learning rate, after warm-up.", positive, required);
-    v("momentum", momentum, "Share of the last step that goes on; 0 keeps no state.", below(0, 1));
-    v("nesterov", nesterov, "Look one step ahead along the momentum.");
-    v("weight_decay", weight_decay, "Times the weight, added to its gradient.", at_least(0));
+    v("momentum", momentum, "Momentum: share of the previous step that carries over; 0 keeps no state.",
+      below(0, 1));
+    v("nesterov", nesterov, "Nesterov momentum.");
+    v("weight_decay", weight_decay, "L2 penalty: times the weight, added to its gradient.", at_least(0));
     v("decay_mask", decay_mask, kDecayMaskHelp);
   }
 };
@@ -142,16 +150,17 @@ struct MuonConfig {
   void fields(Visitor& v) {
     v("lr", lr, "Peak learning rate of the matrices, after warm-up.", positive, required);
     v("momentum", momentum, "Decay of the mean of the gradients.", below(0, 1));
-    v("nesterov", nesterov, "Look one step ahead along the momentum.");
+    v("nesterov", nesterov, "Nesterov momentum.");
     v("ns_steps", ns_steps, "Newton-Schulz iterations.", in_range(1, 20));
     v("adjust_lr", adjust_lr,
-      "lr of a matrix of A rows and B columns: original times sqrt(max(1, A / B)), match_rms_adamw times "
+      "Scales lr for a matrix of A rows and B columns: original by sqrt(max(1, A / B)), match_rms_adamw by "
       "0.2 sqrt(max(A, B)), so that AdamW's lr fits.");
-    v("weight_decay", weight_decay, "Share of a weight that a step removes, times lr.", at_least(0));
+    v("weight_decay", weight_decay, "Weight decay: each step removes lr x this share of a weight.",
+      at_least(0));
     v("decay_mask", decay_mask, kDecayMaskHelp);
     v("adamw_lr", adamw_lr, "Peak learning rate of what AdamW updates. Default: lr.", positive);
     v("betas", betas, "AdamW's decay of the first and second moment.", below(0, 1));
-    v("eps", eps, "AdamW's, added to the root of the second moment.", positive);
+    v("eps", eps, "AdamW's epsilon, added to the square root of the second moment.", positive);
   }
 };
 
@@ -160,7 +169,7 @@ struct OptimizerConfig
   static constexpr const char* kNamespace = "optim";
 };
 
-/// Parameters that are treated apart. The first group that matches a name has it.
+/// Parameter groups. The first group that matches a name wins.
 struct ParamGroupConfig {
   std::string match;
   bool freeze = false;
@@ -171,12 +180,11 @@ struct ParamGroupConfig {
 
   template <class Visitor>
   void fields(Visitor& v) {
-    v("match", match, "Regular expression that is found in the parameter's name, as Hugging Face has it.",
-      required);
-    v("freeze", freeze, "Keep these parameters as they are: no update, no state, no part in the norm.");
+    v("match", match, "Regular expression to search for in the parameter's Hugging Face name.", required);
+    v("freeze", freeze, "Freeze these parameters: no update, no state, not in the gradient norm.");
     v("lr", lr, "Peak learning rate, instead of the optimizer's.", positive);
-    v("lr_scale", lr_scale, "Factor of the optimizer's learning rate.", at_least(0));
-    v("weight_decay", weight_decay, "Instead of the optimizer's; acts whatever its decay_mask.", at_least(0));
+    v("lr_scale", lr_scale, "Multiplies the optimizer's learning rate.", at_least(0));
+    v("weight_decay", weight_decay, "Instead of the optimizer's; ignores decay_mask.", at_least(0));
     v("betas", betas, "Instead of the optimizer's.", below(0, 1));
   }
 };
@@ -186,7 +194,7 @@ constexpr EnumNames<GuardAction, 2> enum_names(GuardAction) {
   return {{{"stop", GuardAction::kStop}, {"skip", GuardAction::kSkip}}};
 }
 
-/// What happens to a step whose loss or gradient is NaN or infinite, or whose gradient is too large.
+/// The policy for steps whose loss or gradient is NaN or infinite, or whose gradient is too large.
 struct GuardConfig {
   GuardAction action = GuardAction::kStop;
   std::optional<double> max_grad_norm;
@@ -194,10 +202,10 @@ struct GuardConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     v("action", action,
-      "stop: end the run before the weights are spoilt; skip: leave out the update of that step and go on.");
-    v("max_grad_norm", max_grad_norm, "A gradient norm above this counts as bad too, before clipping.",
+      "stop: end the run before the weights are damaged; skip: skip the update of that step and continue.");
+    v("max_grad_norm", max_grad_norm, "A gradient norm (before clipping) above this also counts as bad.",
       positive);
-    v("max_skips", max_skips, "So many steps in a row may be skipped; the next bad one ends the run.",
+    v("max_skips", max_skips, "How many steps in a row may be skipped; the next bad one ends the run.",
       positive);
   }
 };
@@ -212,11 +220,10 @@ struct ClipConfig {
   void fields(Visitor& v) {
     v("norm", norm, "Scale all gradients so that their global L2 norm is at most this; 0 turns clipping off.",
       at_least(0));
-    v("value", value, "Clamp every number of the gradients to ±this, instead of clip.norm.", positive);
+    v("value", value, "Clamp every element of the gradients to ±this, instead of clip.norm.", positive);
     v("adaptive", adaptive,
-      "Scale the gradient of each row of a matrix, and of each vector, to at most this share of the norm of "
-      "its "
-      "weights (Brock et al. 2021, arXiv:2102.06171), instead of clip.norm.",
+      "Limit the gradient norm of each matrix row and each vector to this share of the norm of its weights "
+      "(Brock et al. 2021, arXiv:2102.06171), instead of clip.norm.",
       positive);
   }
 };

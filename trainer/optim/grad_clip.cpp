@@ -1,4 +1,4 @@
-// The global norm of the gradients, and clipping by it.
+// One norm over all flat buffers, left on the device.
 #include "trainer/optim/grad_clip.h"
 
 #include <ATen/ops/empty.h>

@@ -1,4 +1,4 @@
-// What the loop asks of an optimizer.
+// The interface of optimizers.
 #pragma once
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// What each parameter gets.
+// Matches groups once per parameter; problems name parameters by pattern.
 #include "trainer/optim/param_rules.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ int group_of(const std::vector<Regex>& patterns, const std::string& name) {
   return -1;
 }
 
-// Patterns that cannot be read match nothing, and are reported.
+// Invalid patterns match nothing and are reported.
 std::vector<Regex> compile(const std::vector<ParamGroupConfig>& groups,
                            std::vector<ConfigProblem>* problems) {
   std::vector<Regex> patterns;
@@ -66,7 +66,8 @@ void check_values(const OptimizerConfig& optimizer, const ParamGroupConfig& grou
     problems.push_back({path + ".lr_scale", "lr is given too; choose one of them"});
   if (group.betas && optimizer.is<SgdConfig>()) problems.push_back({path + ".betas", "sgd has no betas"});
   if (group.freeze && (group.lr || group.lr_scale || group.weight_decay || group.betas))
-    problems.push_back({path + ".freeze", "frozen parameters need nothing else; keep match and freeze only"});
+    problems.push_back(
+        {path + ".freeze", "frozen parameters have no other settings; keep only match and freeze"});
 }
 
 // "model.layers.3.mlp.up_proj.weight" -> "model.layers.*.mlp.up_proj.weight".
@@ -75,7 +76,7 @@ std::string without_numbers(const std::string& name) {
   return number.replaced_in(name, ".*.");
 }
 
-// What is close to a pattern, and the names that there are.
+// Names close to a pattern, and the existing names.
 std::string known_names(const std::string& pattern, const std::vector<UnitSpec>& units) {
   std::vector<std::string> names, words;
   const auto add = [](std::vector<std::string>& list, const std::string& one) {
@@ -120,10 +121,9 @@ std::vector<ConfigProblem> param_group_problems(const OptimizerConfig& optimizer
       problems.push_back({path + ".match", fmt::format("\"{}\" matches no parameter{}", groups[i].match,
                                                        known_names(groups[i].match, units))});
     else if (taken[i] == 0)
-      problems.push_back(
-          {path + ".match", fmt::format("groups before it have all {} parameters that \"{}\" matches; the "
-                                        "first match wins, so move it up",
-                                        found[i], groups[i].match)});
+      problems.push_back({path + ".match", fmt::format("earlier groups already have all {} parameters that "
+                                                       "\"{}\" matches; the first match wins, so move it up",
+                                                       found[i], groups[i].match)});
   }
   if (!trains) problems.push_back({"param_groups", "all parameters are frozen: nothing is left to train"});
   return problems;

@@ -1,4 +1,4 @@
-// What each parameter gets: learning rate, decay, betas, or nothing at all. Torch-free.
+// The optimizer's settings for each parameter: learning rate, decay, betas, or frozen. Torch-free.
 #pragma once
 #include <array>
 #include <string>

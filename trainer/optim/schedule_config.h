@@ -1,4 +1,4 @@
-// What learning rate schedules can be told. Words and defaults are Composer's where it has the schedule.
+// Configuration of learning-rate schedules. Names and defaults are Composer's where it has the schedule.
 #pragma once
 #include <memory>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace tycho {
 
-/// Which moment a schedule is asked about, for curves that are to lie on those of another system.
+/// The step that a schedule is evaluated at, to reproduce the curves of another system.
 enum class ScheduleCompat { kNone, kNanotron, kComposer };
 constexpr EnumNames<ScheduleCompat, 3> enum_names(ScheduleCompat) {
   return {{{"none", ScheduleCompat::kNone},
@@ -20,7 +20,7 @@ constexpr EnumNames<ScheduleCompat, 3> enum_names(ScheduleCompat) {
            {"composer", ScheduleCompat::kComposer}}};
 }
 
-/// What every schedule has: a linear rise to its first value, and how its lengths are read.
+/// Common to all schedules: a linear warm-up, and how durations are interpreted.
 struct WarmupConfig {
   Duration t_warmup = {0, DurationUnit::kBatch};
   bool scale_warmup = false;
@@ -29,17 +29,18 @@ struct WarmupConfig {
 
   template <class Visitor>
   void warmup_fields(Visitor& v) {
-    v("t_warmup", t_warmup, "Length of the linear rise from 0.", units("ba tok sp ep dur"), at_least(0));
+    v("t_warmup", t_warmup, "Length of the linear warm-up from 0.", units("ba tok sp ep dur"), at_least(0));
   }
   template <class Visitor>
   void compat_fields(Visitor& v) {
     v("scale_schedule_ratio", scale_schedule_ratio,
-      "Stretches all other lengths that are not in dur, for a run whose max_duration was changed by as much.",
+      "Stretches all other durations that are not in dur, for a run whose max_duration was changed by the "
+      "same factor.",
       positive);
-    v("scale_warmup", scale_warmup, "Let scale_schedule_ratio stretch t_warmup too.");
+    v("scale_warmup", scale_warmup, "Let scale_schedule_ratio also stretch t_warmup.");
     v("compat", compat,
-      "none: the first of W warm-up steps has 1/W, as in TorchTitan; nanotron: it has 0; composer: the whole "
-      "curve also lags a step behind, lengths are cut as Composer cuts them.");
+      "Factor of the first of W warm-up steps: none 1/W, as in TorchTitan; nanotron 0; composer 0, with the "
+      "whole curve one step late and durations truncated as in Composer.");
   }
 };
 
@@ -50,7 +51,7 @@ struct ConstantConfig : WarmupConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     warmup_fields(v);
-    v("alpha", alpha, "Share of the peak that is kept.", at_least(0));
+    v("alpha", alpha, "Share of the peak to keep.", at_least(0));
     compat_fields(v);
   }
 };
@@ -89,14 +90,14 @@ struct LinearConfig : WarmupConfig {
 
 struct PolynomialConfig : WarmupConfig {
   static constexpr const char* kKind = "polynomial";
-  static constexpr const char* kHelp = "A power of the time that is left, from the peak to alpha_f.";
+  static constexpr const char* kHelp = "A power of the remaining time, from the peak to alpha_f.";
   double power = 2.0;
   Duration t_max = {1, DurationUnit::kFraction};
   double alpha_f = 0.0;
   template <class Visitor>
   void fields(Visitor& v) {
     warmup_fields(v);
-    v("power", power, "1 is a line, 2 a parabola.", positive);
+    v("power", power, "1 for a line, 2 for a parabola.", positive);
     v("t_max", t_max, "When alpha_f is reached, from the start of the run.", units("ba tok sp ep dur"),
       positive);
     v("alpha_f", alpha_f, "Share of the peak at the end.", in_range(0, 1));
@@ -112,9 +113,9 @@ struct MultistepConfig : WarmupConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     warmup_fields(v);
-    v("milestones", milestones, "When the rate changes, from the start of the run.",
+    v("milestones", milestones, "When the learning rate changes, from the start of the run.",
       units("ba tok sp ep dur"), at_least(0), required);
-    v("gamma", gamma, "What the rate is multiplied by at each milestone.", positive);
+    v("gamma", gamma, "Factor of the learning rate at each milestone.", positive);
     compat_fields(v);
   }
 };
@@ -127,23 +128,24 @@ struct StepConfig : WarmupConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     warmup_fields(v);
-    v("step_size", step_size, "Time between two changes of the rate.", units("ba tok sp ep dur"), positive,
-      required);
-    v("gamma", gamma, "What the rate is multiplied by each time.", positive);
+    v("step_size", step_size, "Time between two changes of the learning rate.", units("ba tok sp ep dur"),
+      positive, required);
+    v("gamma", gamma, "Factor of the learning rate at each change.", positive);
     compat_fields(v);
   }
 };
 
 struct ExponentialConfig : WarmupConfig {
   static constexpr const char* kKind = "exponential";
-  static constexpr const char* kHelp = "Falls by the factor gamma in every decay_period, evenly.";
+  static constexpr const char* kHelp = "Smooth exponential decay, by the factor gamma per decay_period.";
   double gamma = 0.1;
   Duration decay_period = {1, DurationUnit::kEpoch};
   template <class Visitor>
   void fields(Visitor& v) {
     warmup_fields(v);
-    v("gamma", gamma, "What the rate is multiplied by over a decay_period.", positive, required);
-    v("decay_period", decay_period, "Time in which it is.", units("ba tok sp ep dur"), positive);
+    v("gamma", gamma, "Factor of the learning rate over one decay_period.", positive, required);
+    v("decay_period", decay_period, "Time in which the learning rate changes by gamma.",
+      units("ba tok sp ep dur"), positive);
     compat_fields(v);
   }
 };
@@ -151,7 +153,7 @@ struct ExponentialConfig : WarmupConfig {
 /// SGDR (Loshchilov & Hutter 2017, arXiv:1608.03983).
 struct CosineRestartsConfig : WarmupConfig {
   static constexpr const char* kKind = "cosine_restarts";
-  static constexpr const char* kHelp = "Half a cosine from the peak to alpha_f, again and again.";
+  static constexpr const char* kHelp = "Half a cosine from the peak to alpha_f, repeated.";
   Duration t_0;
   double t_mult = 1.0;
   double alpha_f = 0.0;
@@ -160,7 +162,7 @@ struct CosineRestartsConfig : WarmupConfig {
     warmup_fields(v);
     v("t_0", t_0, "Length of the first cosine, from the start of the run.", units("ba tok sp ep dur"),
       positive, required);
-    v("t_mult", t_mult, "Length of each one over that of the one before.", positive);
+    v("t_mult", t_mult, "Length of each cosine as a multiple of the previous one.", positive);
     v("alpha_f", alpha_f, "Share of the peak at the end of each.", in_range(0, 1));
     compat_fields(v);
   }
@@ -169,7 +171,7 @@ struct CosineRestartsConfig : WarmupConfig {
 /// LLM Foundry's, after Zhai et al. 2022 (arXiv:2106.04560).
 struct InvSqrtConfig : WarmupConfig {
   static constexpr const char* kKind = "inv_sqrt";
-  static constexpr const char* kHelp = "Falls with the square root of time, then in a line at the end.";
+  static constexpr const char* kHelp = "Decays with the square root of time, then linearly at the end.";
   Duration t_scale = {0, DurationUnit::kBatch};
   Duration t_cooldown = {0, DurationUnit::kBatch};
   Duration t_max = {1, DurationUnit::kFraction};
@@ -178,12 +180,15 @@ struct InvSqrtConfig : WarmupConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     warmup_fields(v);
-    v("t_scale", t_scale, "After warm-up and three times this the rate is half of the peak.",
+    v("t_scale", t_scale,
+      "Time scale: three times this after warm-up, the learning rate is half of the peak.",
       units("ba tok sp ep dur"), positive, required);
-    v("t_cooldown", t_cooldown, "Length of the line at the end.", units("ba tok sp ep dur"), at_least(0));
+    v("t_cooldown", t_cooldown, "Length of the linear cooldown at the end.", units("ba tok sp ep dur"),
+      at_least(0));
     v("t_max", t_max, "When alpha_f_cooldown is reached, from the start of the run.",
       units("ba tok sp ep dur"), positive);
-    v("alpha_f_decay", alpha_f_decay, "Share of the peak that the root falls towards.", in_range(0, 1));
+    v("alpha_f_decay", alpha_f_decay, "Share of the peak that the square-root decay approaches.",
+      in_range(0, 1));
     v("alpha_f_cooldown", alpha_f_cooldown, "Share of the peak at the end, at most alpha_f_decay.",
       in_range(0, 1));
     compat_fields(v);
@@ -202,7 +207,7 @@ constexpr EnumNames<DecayType, 4> enum_names(DecayType) {
 /// Warm-up, stable, decay (Hu et al. 2024, arXiv:2404.06395).
 struct WsdConfig : WarmupConfig {
   static constexpr const char* kKind = "wsd";
-  static constexpr const char* kHelp = "Warm-up, stable, decay.";
+  static constexpr const char* kHelp = "Warm-up, then constant, then decay.";
   Duration t_decay = {0.2, DurationUnit::kFraction};
   DecayType decay_type = DecayType::kLinear;
   Duration t_max = {1, DurationUnit::kFraction};
@@ -226,30 +231,31 @@ struct FnScheduleConfig : WarmupConfig {
   static constexpr const char* kHelp = "A pure function of the step, tabulated before the run.";
   std::string name = "fn";
   FunctionRef fn;
-  /// Not a knob: what the function gave, filled in by whoever can call it.
+  /// Not a key: the function's values, filled in by the host, which can call it.
   std::shared_ptr<const std::vector<double>> factors;
   template <class Visitor>
   void fields(Visitor& v) {
-    v("name", name, "What it is called in plots.");
+    v("name", name, "Its name in plots.");
     v("fn", fn,
-      "Share of the peak at s.step of s.total, or at s.frac from 0 to 1; s.warmup steps are warm-up.",
+      "Returns the share of the peak at s.step of s.total, or at s.frac from 0 to 1; s.warmup steps are "
+      "warm-up.",
       required);
     warmup_fields(v);
   }
 };
 
-/// A function of the recipe that is asked before every step.
+/// A function of the recipe that is called before every step.
 struct DynamicScheduleConfig : WarmupConfig {
   static constexpr const char* kKind = "dynamic";
-  static constexpr const char* kHelp = "A function that is asked before every step, and may remember.";
+  static constexpr const char* kHelp = "A function that is called before every step and may keep state.";
   std::string name = "dynamic";
   FunctionRef fn;
   Json state = Json::object();
   template <class Visitor>
   void fields(Visitor& v) {
-    v("name", name, "What it is called in messages.");
-    v("fn", fn, "Share of the peak; s also has the loss of the step before.", required);
-    v("state", state, "What it remembers, as plain data: its second argument, kept in every checkpoint.");
+    v("name", name, "Its name in messages.");
+    v("fn", fn, "Returns the share of the peak; s also has the loss of the previous step.", required);
+    v("state", state, "State, as plain data: passed as the second argument and kept in every checkpoint.");
     warmup_fields(v);
   }
 };

@@ -1,4 +1,4 @@
-// State buffers and segments.
+// Joins neighbours with the same rule, so that one kernel call updates them.
 #include "trainer/optim/segments.h"
 
 #include <algorithm>

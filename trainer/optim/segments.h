@@ -1,4 +1,4 @@
-// What all optimizers share: state buffers, and the stretches of units that are updated alike.
+// Common to all optimizers: state buffers, and ranges of units that are updated alike.
 #pragma once
 #include <vector>
 

@@ -1,4 +1,4 @@
-// The only way to other ranks: a world of one that really works, or ranks that are processes (gloo.h).
+// Communication between ranks: a world of one, or several processes (gloo.h).
 #pragma once
 #include <memory>
 #include <string>
@@ -8,16 +8,17 @@
 
 namespace tycho {
 
-/// A collective on its way.
+/// A collective in flight.
 class Pending {
  public:
   virtual ~Pending() = default;
-  /// Returns when it is done. Throws what the verb throws.
+  /// Returns when it is done. Throws what the collective throws.
   virtual void wait() = 0;
 };
 
-/// A group of ranks. Every verb below is collective: all ranks of the group call it in the same order. Throws
-/// Error (kTerminated: start again) when a rank has gone, naming it, or with the code that it left with.
+/// A group of ranks. Every function below is collective: all ranks of the group call it in the same order.
+/// Throws Error (kTerminated: start again) when a rank has gone, naming it, or with the code that it left
+/// with.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -31,7 +32,7 @@ class Communicator {
   /// Copies x of rank `root` to all.
   virtual void broadcast(Tensor& x, int root) = 0;
   virtual void barrier() = 0;
-  /// Not collective: this rank ends because of `error`, and the others, who wait for it, learn why.
+  /// Not collective: tells the other ranks, which wait for this one, that it ends because of `error`.
   virtual void leave(const Error& /*error*/) {}
 
   /// Not collective: throws what the verbs throw when the group has broken. Called after waiting for a device

@@ -1,4 +1,4 @@
-// Small texts and numbers from rank to rank.
+// Every rank announces first what it will send, because collectives need equal sizes on all ranks.
 #include "trainer/parallel/gather_texts.h"
 
 #include <ATen/ops/zeros.h>
@@ -14,7 +14,7 @@ namespace {
 /// Where a rank is while others call: a reduction, or past the end of the callback.
 enum class Place : int64_t { kCall = 1, kDone = 2, kFailed = 3 };
 
-/// What every rank says before numbers travel.
+/// What every rank announces before it sends numbers.
 struct Header {
   Place place;
   int64_t line, count;
@@ -49,8 +49,8 @@ class WorldDist final : public Dist {
       if (told_of_failure_) fail(ExitCode::kTopology, "[dist] rank {} failed in this callback", r);
       if (headers[r].place == Place::kDone)
         fail(ExitCode::kTopology,
-             "[dist] rank {} has left the callback, and rank {} calls dist at {}: every rank must "
-             "call the same",
+             "[dist] rank {} has left the callback, but rank {} calls dist at {}: every rank must make the "
+             "same calls",
              r, rank(), place);
     }
     check_alike(headers, place);
@@ -82,14 +82,15 @@ class WorldDist final : public Dist {
       counts &= header.count == headers[0].count;
     }
     if (lines && counts) return;
-    // All ranks saw the same headers, so all of them are here.
+    // All ranks saw the same headers, so all of them get here.
     const std::vector<std::string> places = gather_texts(world_, place);
     for (size_t r = 1; r < headers.size(); ++r) {
       if (headers[r].line != headers[0].line)
-        fail(ExitCode::kTopology, "[dist] rank 0 calls at {}, rank {} at {}: every rank must call the same",
-             places[0], r, places[r]);
+        fail(ExitCode::kTopology,
+             "[dist] rank 0 calls dist at {}, rank {} at {}: every rank must make the same calls", places[0],
+             r, places[r]);
       if (headers[r].count != headers[0].count)
-        fail(ExitCode::kTopology, "[dist] {}: rank 0 gives {} numbers, rank {} gives {}", place,
+        fail(ExitCode::kTopology, "[dist] {}: rank 0 passes {} numbers, rank {} passes {}", place,
              headers[0].count, r, headers[r].count);
     }
   }

@@ -1,4 +1,4 @@
-// Small texts and numbers from rank to rank: what callbacks failed of, what was commanded, what they reduce.
+// Exchanges small texts and numbers between ranks: callback failures, commands, and callbacks' reductions.
 #pragma once
 #include <functional>
 #include <memory>

@@ -51,7 +51,7 @@ int listen_on_loopback(int port) {
   if (bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || listen(fd, 128) != 0) {
     const int error = errno;
     close(fd);
-    fail(ExitCode::kTopology, "[parallel] rank 0 cannot listen on port {}: {}; another run may be there",
+    fail(ExitCode::kTopology, "[parallel] rank 0 cannot listen on port {}: {}; another run may be using it",
          port, strerror(error));
   }
   return fd;
@@ -208,7 +208,7 @@ class GlooWorld final : public Communicator {
 
   template <class Start>
   WorkPtr started(Start&& start) {
-    if (!group_) fail(ExitCode::kTerminated, "[parallel] this rank has left the others");
+    if (!group_) fail(ExitCode::kTerminated, "[parallel] this rank has left the group");
     try {
       return start();
     } catch (const std::exception& error) {
@@ -217,7 +217,7 @@ class GlooWorld final : public Communicator {
     }
   }
 
-  // A rank that left may linger with its connections open, so a long wait looks at the roll.
+  // A rank that left may keep its connections open for a while, so a long wait checks the list of ranks.
   void wait(const WorkPtr& work) {
     try {
       const auto done = std::make_shared<Done>();

@@ -1,4 +1,4 @@
-// What a rank that ends tells the others, as text. Torch-free.
+// The error that a departing rank reports to the others, as text. Torch-free.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// Ranks whose tensors are on GPUs.
+// Runs reductions on a second stream, which events order with the current one.
 #include "trainer/parallel/nccl.h"
 
 #include <c10/core/Event.h>
@@ -19,7 +19,7 @@ NcclTable::Number number_of(const Tensor& x) {
     case at::kInt: return NcclTable::Number::kInt32;
     case at::kLong: return NcclTable::Number::kInt64;
     case at::kByte: return NcclTable::Number::kByte;
-    default: fail(ExitCode::kFailure, "[nccl] no sums of {}", c10::toString(x.scalar_type()));
+    default: fail(ExitCode::kFailure, "[nccl] cannot sum {}", c10::toString(x.scalar_type()));
   }
 }
 

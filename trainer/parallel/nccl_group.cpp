@@ -1,4 +1,4 @@
-// A group of NCCL that does not hang.
+// A watchdog thread polls the state of the group and aborts it, since NCCL itself waits forever.
 #include "trainer/parallel/nccl_group.h"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -57,13 +57,13 @@ void NcclGroup::join() {
     const bool broken = host_.is_broken();  // which starts to watch, on the thread that owns the host's group
     const NcclTable::State state = nccl().state(group_, text);
     if (state == NcclTable::State::kReady) return;
-    if (broken) throw host_.why_broken("it left while the GPUs joined");
+    if (broken) throw host_.why_broken("it left while the GPUs were connecting");
     if (state != NcclTable::State::kJoining)
       fail(ExitCode::kTopology,
-           "[nccl] the GPUs of this run cannot reach each other: {}; NCCL_DEBUG=INFO says more", text);
+           "[nccl] the GPUs of this run cannot reach each other: {}; NCCL_DEBUG=INFO prints more", text);
     if (Clock::now() > deadline)
       fail(ExitCode::kTopology,
-           "[nccl] the GPUs of this run did not join within {} minutes; NCCL_DEBUG=INFO says more",
+           "[nccl] the GPUs of this run did not connect within {} minutes; NCCL_DEBUG=INFO prints more",
            kJoin.count());
   }
 }
@@ -78,10 +78,9 @@ void NcclGroup::check() {
   if (!broken_) return;
   if (!told_)
     told_ = is_own_
-                ? Error(fmt::format(
-                            "[nccl] rank {}: a sum over ranks failed on its GPU: {}; NCCL_DEBUG=INFO says "
-                            "more. The same command goes on from the newest checkpoint",
-                            host_.rank(), how_),
+                ? Error(fmt::format("[nccl] rank {}: an all-reduce failed on its GPU: {}; NCCL_DEBUG=INFO "
+                                    "prints more. The same command resumes from the newest checkpoint",
+                                    host_.rank(), how_),
                         ExitCode::kTopology)
                 : host_.why_broken(how_);
   throw *told_;

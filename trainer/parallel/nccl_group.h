@@ -1,4 +1,5 @@
-// A group of NCCL that does not hang: a thread looks whether a rank has gone, and ends what waits for it.
+// An NCCL group that does not hang: a watchdog thread checks whether a rank has gone and aborts whatever
+// waits for it.
 #pragma once
 #include <atomic>
 #include <condition_variable>

@@ -16,7 +16,7 @@ static_assert(sizeof(ncclUniqueId) == NcclTable::kIdBytes);
 
 void check(ncclResult_t status, const char* what) {
   if (status != ncclSuccess)
-    fail(ExitCode::kTopology, "[nccl] {}: {} ({}); NCCL_DEBUG=INFO says more", what,
+    fail(ExitCode::kTopology, "[nccl] {}: {} ({}); NCCL_DEBUG=INFO prints more", what,
          ncclGetErrorString(status), ncclGetLastError(nullptr));
 }
 

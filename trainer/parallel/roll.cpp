@@ -1,4 +1,4 @@
-// What ranks know of each other besides tensors.
+// Uses keys of a TCP store: here/RANK, left/RANK and marked/NAME.
 #include "trainer/parallel/roll.h"
 
 #include <fmt/ranges.h>
@@ -31,11 +31,10 @@ std::string who_am_i() {
 }
 
 Error gone(const std::string& who, const std::string& what) {
-  return Error(
-      fmt::format("[parallel] {} has gone, or does not answer: {}. The same command goes on from the "
-                  "newest checkpoint",
-                  who, what.substr(0, what.find('\n'))),
-      ExitCode::kTerminated);
+  return Error(fmt::format("[parallel] {} has ended or does not answer: {}. The same command resumes from "
+                           "the newest checkpoint",
+                           who, what.substr(0, what.find('\n'))),
+               ExitCode::kTerminated);
 }
 
 }  // namespace
@@ -54,7 +53,7 @@ void Roll::call(double timeout_s) {
     }
     std::this_thread::sleep_for(kPoll);
   } while (Clock::now() < deadline);
-  fail(ExitCode::kTopology, "[parallel] {} of {} ranks did not come within {} s: {}", missing.size(),
+  fail(ExitCode::kTopology, "[parallel] {} of {} ranks did not arrive within {} s: {}", missing.size(),
        num_ranks_, timeout_s, fmt::join(missing, ", "));
 }
 

@@ -1,4 +1,4 @@
-// What ranks know of each other besides tensors: that they are there, and why they left.
+// Membership of a run: which ranks are present, and why they left.
 #pragma once
 #include <string>
 #include <torch/csrc/distributed/c10d/Store.hpp>

@@ -1,4 +1,4 @@
-// Gradients on their way from rank to rank.
+// Reduces gradients over ranks.
 #include "trainer/parallel/unit_store.h"
 
 namespace tycho {

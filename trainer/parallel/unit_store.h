@@ -1,4 +1,5 @@
-// Where a unit's bytes are. Models only acquire and release, and cannot tell one rank from a thousand.
+// Holds the bytes of units. Models only acquire and release, so they work the same on one rank and on a
+// thousand.
 #pragma once
 #include <memory>
 #include <utility>

@@ -21,8 +21,8 @@ std::unique_ptr<Communicator> with_device(std::unique_ptr<Communicator> world, c
   for (size_t r = 1; r < kinds.size(); ++r)
     if (kinds[r] != kinds[0])
       fail(ExitCode::kTopology,
-           "[device] rank 0 trains on {}, rank {} on {}: set device, or mend the machine of one", kinds[0], r,
-           kinds[r]);
+           "[device] rank 0 trains on {}, rank {} on {}: set device, or fix the machine that differs",
+           kinds[0], r, kinds[r]);
   if (device.is_cpu()) return world;
   return make_nccl_world(std::move(world), device);
 }

@@ -1,4 +1,4 @@
-// The ranks of a run, on whatever they compute.
+// The communicators of a run, for CPUs and GPUs.
 #pragma once
 #include <memory>
 

@@ -1,4 +1,4 @@
-// The arithmetic of a run.
+// Adds up the same lists that the engine allocates by.
 #include "trainer/plan/plan.h"
 
 #include <fmt/ranges.h>
@@ -106,8 +106,8 @@ void add_state(const TrainConfig& config, const ModelLayout& layout, std::vector
 const char* recompute_text(const RecomputeConfig& recompute) {
   switch (recompute.mode) {
     case Recompute::kNone: return "";
-    case Recompute::kSelective: return ", norms and feed-forward inputs computed again";
-    case Recompute::kFull: return ", all but block inputs computed again";
+    case Recompute::kSelective: return ", norms and feed-forward inputs recomputed";
+    case Recompute::kFull: return ", all but block inputs recomputed";
   }
   return "";
 }
@@ -151,7 +151,7 @@ void add_memory(const TrainConfig& config, const ModelLayout& layout, int64_t nu
   const int64_t copy = unit_buffers(layout.units, kFp32Bytes) + optimizer_state(config, layout).num_bytes;
   const bool on_host = config.device == DeviceKind::kCuda;
   plan.memory.push_back(
-      {"checkpoint copy", copy, on_host ? "on the host, not in the total" : "from the first save on"});
+      {"checkpoint copy", copy, on_host ? "on the host, not in the total" : "after the first save"});
   if (!on_host) plan.memory_bytes += copy;
 }
 
@@ -194,7 +194,7 @@ void add_time(Precision precision, const PlanDevices& devices, Plan& plan) {
   const std::optional<double> peak = device_peak_flops(devices.gpu, precision);
   if (!peak)
     fail(ExitCode::kUsage,
-         "[plan] wanted a GPU whose peak in {} is known, such as A100, \"H100 HBM3\" or H200; given \"{}\"",
+         "[plan] wanted a GPU with a known peak in {}, such as A100, \"H100 HBM3\" or H200; given \"{}\"",
          numbers, devices.gpu);
   plan.seconds = plan.total_flops / (*peak * devices.mfu * static_cast<double>(devices.num_ranks));
   plan.seconds_note =
@@ -213,7 +213,7 @@ std::string model_line(const ModelConfig& config) {
 }
 
 std::string length_line(const Plan& plan) {
-  if (plan.steps == 0) return "unknown: epochs of a data set that is not there";
+  if (plan.steps == 0) return "unknown: epochs of a data set that does not exist";
   std::string text = fmt::format("{} steps, {} tokens", count_text(plan.steps), count_text(plan.tokens));
   if (plan.data_epochs > 0) text += fmt::format(", {:.3g} epochs", plan.data_epochs);
   return text;
@@ -222,7 +222,7 @@ std::string length_line(const Plan& plan) {
 std::string rows_text(const MdsConfig& data) {
   std::string text;
   if (data.eos_token_id) text += fmt::format("; attention ends at token {}", *data.eos_token_id);
-  if (data.bos_token_id) text += fmt::format("; attention begins anew at token {}", *data.bos_token_id);
+  if (data.bos_token_id) text += fmt::format("; attention restarts at token {}", *data.bos_token_id);
   return text;
 }
 
@@ -232,7 +232,7 @@ std::string rows_text(const ChatConfig& data) {
 
 std::string data_line(const Plan& plan, const DataConfig& data) {
   const std::string samples =
-      plan.num_samples > 0 ? grouped(plan.num_samples) + " samples" : "not there yet, see below";
+      plan.num_samples > 0 ? grouped(plan.num_samples) + " samples" : "does not exist yet, see below";
   return samples + std::visit([](const auto& kind) { return rows_text(kind); }, data.value);
 }
 
@@ -248,10 +248,10 @@ void add_memory_lines(const Plan& plan, std::string& text) {
   if (!plan.fit_note.empty()) text += "  " + plan.fit_note + "\n";
   text += "disk\n";
   line("one checkpoint", plan.checkpoint_bytes, plan.checkpoint_note);
-  line("all kept", plan.disk_bytes, "with one being written");
+  line("all kept", plan.disk_bytes, "including one being written");
 }
 
-/// What takes less memory, in the order in which it costs speed or exactness, and how a recipe says it.
+/// Settings that reduce memory, cheapest in speed and exactness first, as overrides.
 struct Saving {
   std::string pins;
   TrainConfig config;
@@ -303,8 +303,8 @@ std::vector<ConfigProblem> check_files(const TrainConfig& config) {
 std::vector<ConfigProblem> missing_files(const TrainConfig& config) {
   std::error_code error;
   if (config.tokenizer.empty() || std::filesystem::exists(config.tokenizer, error)) return {};
-  return {{"tokenizer", fmt::format("there is no file {} yet; a run needs it. Name the tokenizer.json of the "
-                                    "data, or train one with `tycho tokenizer train`",
+  return {{"tokenizer", fmt::format("{} does not exist yet, but a run needs it. Name the tokenizer.json of "
+                                    "the data, or train one with `tycho tokenizer train`",
                                     config.tokenizer)}};
 }
 

@@ -44,12 +44,11 @@ struct Plan {
   int64_t disk_bytes = 0;        // all that are kept, and one in flight
 };
 
-/// What is wrong with a config that check_config passes, by the names of its parameters: groups that match
-/// none.
+/// Problems of a valid config that depend on parameter names: groups that match none.
 std::vector<ConfigProblem> check_parameters(const TrainConfig& config);
 /// What is wrong with files that the config names: a tokenizer that is a folder.
 std::vector<ConfigProblem> check_files(const TrainConfig& config);
-/// Files that a run will need and that are not there now. They may be made before it starts.
+/// Files that a run will need and that do not exist now. They may be created before it starts.
 std::vector<ConfigProblem> missing_files(const TrainConfig& config);
 /// For a config that check_config passes, on a GPU when one is named and the device is `auto`. Looks at the
 /// data set's index when it is there. Throws Error (kUsage) for a GPU whose peak is not known.

@@ -1,4 +1,4 @@
-// What recording profiles can be told.
+// Configuration of profiles.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -22,17 +22,17 @@ struct ProfileConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     v("active", active,
-      "Steps that one trace holds, in <run>/profile. Without it none is recorded but on command.",
+      "Steps in one trace, written to <run>/profile. Without it, traces are recorded only on command.",
       units("ba"), positive);
     v("skip_first", skip_first, "Steps of this process before the first cycle.", units("ba"), at_least(0));
-    v("wait", wait, "Steps of a cycle before it warms up.", units("ba"), at_least(0));
-    v("warmup", warmup, "Steps of a cycle in which the profiler gets ready, before active.", units("ba"),
+    v("wait", wait, "Steps of a cycle before its warm-up.", units("ba"), at_least(0));
+    v("warmup", warmup, "Steps of a cycle in which the profiler starts up, before active.", units("ba"),
       at_least(0));
     v("repeat_count", repeat_count, "Cycles of wait, warmup and active; 0 for as many as fit into the run.",
       at_least(0));
     v("ranks", ranks, "Which ranks record.", at_least(0));
-    v("shapes", shapes, "Record the shapes of what ATen's functions are given.");
-    v("memory", memory, "Record what is allocated.");
+    v("shapes", shapes, "Record the shapes of arguments of ATen functions.");
+    v("memory", memory, "Record memory allocations.");
   }
 };
 

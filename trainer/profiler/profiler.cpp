@@ -112,13 +112,15 @@ void Profiler::end() {
 }
 
 void Profiler::order(int64_t num_steps) {
-  if (recording_) fail(ExitCode::kRecipe, "[profile] a profile is being recorded: wait until it is written");
+  if (recording_)
+    fail(ExitCode::kRecipe, "[profile] a profile is already being recorded: wait until it is written");
   ordered_ = num_steps;
   broken_ = false;
 }
 
 void Profiler::start() {
-  if (recording_) fail(ExitCode::kUsage, "[profile] a profile is being recorded: wait until it is written");
+  if (recording_)
+    fail(ExitCode::kUsage, "[profile] a profile is already being recorded: wait until it is written");
   open(step_ + 1);
   by_hand_ = true;
 }
@@ -163,7 +165,7 @@ void Profiler::drop() {
   recording_ = false;
   try {
     kineto::disableProfiler();
-  } catch (const std::exception&) {  // there is nobody left to tell
+  } catch (const std::exception&) {  // nobody is left to report to
   }
 }
 

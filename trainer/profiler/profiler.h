@@ -42,8 +42,8 @@ class Profiler {
   /// {path, ranges: [{name, calls, seconds}]}, those that took longest first. `last_step`: for its name.
   Json finish(int64_t last_step);
 
-  /// What the next step will be to it: "wait", "warmup" or "active"; "off" when nothing will be recorded
-  /// here.
+  /// The schedule's phase for the next step: "wait", "warmup" or "active"; "off" when nothing will be
+  /// recorded here.
   std::string phase() const;
   /// The path of the trace that was written last; "" before the first.
   const std::string& newest_trace() const { return newest_trace_; }

@@ -1,4 +1,4 @@
-// What LibTorch's profilers are told of a range.
+// Marks ranges for LibTorch's profilers.
 #include "trainer/profiler/range.h"
 
 #include <ATen/record_function.h>

@@ -1,4 +1,4 @@
-// Lets the system choose a port, and lets it go again.
+// Lets the system choose a port and releases it.
 #include "trainer/rendezvous/free_port.h"
 
 #include <netinet/in.h>
@@ -24,7 +24,8 @@ int free_port() {
   const int error = errno;
   if (socket_fd >= 0) close(socket_fd);
   if (!bound)
-    fail(ExitCode::kTopology, "[ranks] no port of 127.0.0.1 for ranks to meet at: {}", std::strerror(error));
+    fail(ExitCode::kTopology, "[ranks] no free port on 127.0.0.1 for the rendezvous: {}",
+         std::strerror(error));
   return ntohs(address.sin_port);
 }
 

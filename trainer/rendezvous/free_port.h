@@ -1,4 +1,4 @@
-// A port for ranks of one machine to meet at.
+// A rendezvous port for ranks of one machine.
 #pragma once
 
 namespace tycho {

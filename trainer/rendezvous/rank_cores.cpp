@@ -1,4 +1,4 @@
-// How many CPU cores a rank may compute on.
+// Ranks that Tycho started share its cores; a scheduler may have bound each to a part of the machine.
 #include "trainer/rendezvous/rank_cores.h"
 
 #include <sched.h>

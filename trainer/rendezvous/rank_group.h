@@ -1,4 +1,4 @@
-// Ranks that tell each other texts, for who holds no tensors. Torch-free.
+// Ranks that exchange texts without tensors. Torch-free.
 #pragma once
 #include <string>
 #include <vector>

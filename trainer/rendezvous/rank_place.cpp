@@ -1,4 +1,4 @@
-// Reads a process' place from the variables of whoever started it.
+// Reads the rank and rendezvous of a process from the launcher's variables.
 #include "trainer/rendezvous/rank_place.h"
 
 #include <charconv>
@@ -18,7 +18,7 @@ constexpr int kMaxPort = 65535;
 /// Below 32768, where Linux begins to hand out ports by itself.
 constexpr int kFirstSlurmPort = 20000, kNumSlurmPorts = 12000;
 constexpr int64_t kStepsPerJob = 64;  // of one job that may run beside each other and meet at different ports
-constexpr const char* kAlone = "TYCHO_NUM_RANKS=1 makes it one process alone";
+constexpr const char* kAlone = "TYCHO_NUM_RANKS=1 makes it a single process";
 
 class Variables {
  public:
@@ -117,8 +117,8 @@ RankPlace place_of_slurm(const Variables& variables) {
   if ((place.rank == 0) != is_first_process && !variables.has("TYCHO_ADDRESS")) {
     fail(ExitCode::kTopology,
          "[ranks] SLURM_PROCID is {} and SLURM_NODEID {}, SLURM_LOCALID {}: rank 0 is not the first task of "
-         "the first node, where the ranks would look for it. Start with srun --distribution=block, or set "
-         "TYCHO_ADDRESS to the host of rank 0",
+         "the first node, where the other ranks would look for it. Start with srun --distribution=block, or "
+         "set TYCHO_ADDRESS to the host of rank 0",
          place.rank, node, place.local_rank);
   }
   place.address = expand_slurm_hosts(variables.text("SLURM_STEP_NODELIST", count)).front();

@@ -1,4 +1,4 @@
-// Where a process stands in its run: its rank, its neighbours on the machine, and where all ranks meet.
+// The place of a process in its run: its rank, its local rank, and the rendezvous.
 #pragma once
 #include <functional>
 #include <optional>
@@ -22,12 +22,12 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 /// Reads the variables of this process when it is called.
 Environment process_environment();
 
-/// The first of these that is there: TYCHO_RANK, TYCHO_NUM_RANKS, TYCHO_LOCAL_RANK, TYCHO_NUM_LOCAL_RANKS,
-/// TYCHO_ADDRESS, TYCHO_PORT and TYCHO_TOKEN, as `tycho launch` sets them (TYCHO_NUM_RANKS=1 is one process
-/// alone); Slurm's, when srun started this process as one of several tasks; RANK, WORLD_SIZE, MASTER_ADDR and
-/// their like; else one process alone. TYCHO_ADDRESS, TYCHO_PORT and TYCHO_TOKEN, each by itself, also win
-/// over what Slurm or MASTER_ADDR say. A variable that is empty counts as not set. Throws Error (kTopology)
-/// when variables are missing or contradict each other, naming them.
+/// The first match wins: TYCHO_RANK, TYCHO_NUM_RANKS, TYCHO_LOCAL_RANK, TYCHO_NUM_LOCAL_RANKS, TYCHO_ADDRESS,
+/// TYCHO_PORT and TYCHO_TOKEN, as `tycho launch` sets them (TYCHO_NUM_RANKS=1 is one process alone); Slurm's,
+/// when srun started this process as one of several tasks; RANK, WORLD_SIZE, MASTER_ADDR and their like; else
+/// one process alone. TYCHO_ADDRESS, TYCHO_PORT and TYCHO_TOKEN, each by itself, also win over what Slurm or
+/// MASTER_ADDR say. A variable that is empty counts as not set. Throws Error (kTopology) when variables are
+/// missing or contradict each other, naming them.
 RankPlace find_rank_place(const Environment& variable);
 
 }  // namespace tycho

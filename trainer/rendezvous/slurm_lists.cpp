@@ -79,7 +79,7 @@ class HostList {
       const size_t dash = std::min(range.find('-'), range.size());
       const int low = plain_number(range.substr(0, dash));
       const int high = dash < range.size() ? plain_number(range.substr(dash + 1)) : low;
-      if (low < 0 || high < low) refuse_hosts("brackets hold something else than ranges of numbers");
+      if (low < 0 || high < low) refuse_hosts("brackets contain something other than ranges of numbers");
       for (int number = low; number <= high; ++number)
         expand(stem + fmt::format("{:0{}}", number, dash), rest.substr(close + 1), brackets_left - 1);
     }
@@ -90,7 +90,7 @@ class HostList {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
              c == '.' || c == '_';
     });
-    if (name.empty() || name.size() > kMaxName || !plain) refuse_hosts("a part of it is no name of a host");
+    if (name.empty() || name.size() > kMaxName || !plain) refuse_hosts("a part of it is not a host name");
     if (hosts_.size() == kMaxNodes) refuse_hosts("more than 65536 hosts");
     hosts_.push_back(std::move(name));
   }
@@ -118,7 +118,7 @@ std::vector<int> expand_slurm_counts(std::string_view list) {
   for (const std::string_view item : split_at_commas(list)) {
     const size_t end = std::min(item.find('('), item.size());
     const int count = plain_number(item.substr(0, end)), times = repetitions(item.substr(end));
-    if (count < 0 || times < 1) refuse_counts("a part of it is no count");
+    if (count < 0 || times < 1) refuse_counts("a part of it is not a count");
     if (counts.size() + static_cast<size_t>(times) > kMaxNodes) refuse_counts("more than 65536 nodes");
     counts.insert(counts.end(), static_cast<size_t>(times), count);
   }

@@ -1,4 +1,4 @@
-// The short forms in which Slurm writes hosts and counts.
+// Slurm's short forms of host lists and counts.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-// The weights that a run starts from when its recipe names some.
+// Copies weights parameter by parameter, in the order of the layout.
 #include "trainer/restore/initial_weights.h"
 
 #include <ATen/ops/empty.h>

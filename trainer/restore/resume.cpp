@@ -1,4 +1,4 @@
-// Where a run begins: fresh, or at a checkpoint.
+// Tries candidates from the newest on; loading one is also the check of its bytes.
 #include "trainer/restore/resume.h"
 
 #include <fmt/ranges.h>
@@ -53,8 +53,9 @@ std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const s
   // start.
   if (checkpoints.empty() && !broken.empty())
     fail(ExitCode::kUnusable,
-         "[resume] {} has checkpoints, and none can be read:\n  {}\nRepair or remove them, name another one "
-         "with resume=PATH, or start over with resume=none",
+         "[resume] {} has checkpoints, but none can be read:\n"
+         "  {}\n"
+         "Repair or remove them, choose another with resume=PATH, or start over with resume=none",
          run_dir, fmt::join(broken, "\n  "));
   for (const std::string& line : broken) checkpoints.front().warnings.push_back("left out " + line);
   return checkpoints;
@@ -82,8 +83,8 @@ void require_same_checkpoint(Communicator& world, const CheckpointInfo& loaded) 
   for (size_t r = 1; r < all.size(); ++r)
     if (all[r] != all[0])
       fail(ExitCode::kUnusable,
-           "[resume] rank 0 went on from {}, and rank {} could not read that and took {}: repair or remove "
-           "the newer one, or name one with resume=PATH",
+           "[resume] rank 0 resumed from {}, but rank {} could not read it and used {}: repair or remove the "
+           "newer one, or choose one with resume=PATH",
            all[0], r, all[r]);
 }
 
@@ -96,12 +97,13 @@ CheckpointInfo load_newest(const std::vector<CheckpointInfo>& candidates, std::v
     const std::string failure = try_load(info, units, optimizer);
     if (failure.empty()) return info;
     failures += "\n  " + failure;
-    reporter.event("warning", fmt::format("step {} cannot be read, going back: {}", info.step, failure),
+    reporter.event("warning",
+                   fmt::format("step {} cannot be read, using an older one: {}", info.step, failure),
                    {{"step", info.step}, {"path", info.path}});
   }
   fail(ExitCode::kUnusable,
-       "[resume] no checkpoint can be read:{}\nName another one with resume=PATH, or start over with "
-       "resume=none",
+       "[resume] no checkpoint can be read:{}\n"
+       "Choose another with resume=PATH, or start over with resume=none",
        failures);
 }
 
@@ -139,9 +141,10 @@ void report_resume(const CheckpointInfo& checkpoint, const Json& recipe, const J
   reporter.event("resume", fmt::format("resumed from step {} ({})", checkpoint.step, checkpoint.path),
                  {{"step", checkpoint.step}, {"path", checkpoint.path}});
   if (!conflicts.empty())
-    reporter.event("warning",
-                   "the recipe differs from the checkpoint's (checkpoint -> recipe, which wins):" + conflicts,
-                   {{"step", checkpoint.step}});
+    reporter.event(
+        "warning",
+        "the recipe differs from the checkpoint's (checkpoint -> recipe; the recipe wins):" + conflicts,
+        {{"step", checkpoint.step}});
   const Json before = checkpoint.manifest.value("route", Json());
   if (const std::string changes = route_changes(before, route); !changes.empty())
     reporter.event("warning",

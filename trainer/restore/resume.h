@@ -1,4 +1,4 @@
-// Where a run begins: fresh, or at a checkpoint.
+// Chooses where a run begins: fresh, or at a checkpoint.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// Between units and checkpoints.
+// Slices flat buffers into named tensors, and checks names and shapes before reading.
 #include "trainer/restore/unit_tensors.h"
 
 #include <ATen/ops/empty.h>
@@ -72,8 +72,8 @@ void check_fit(const CheckpointReader& reader, std::vector<FlatUnit>& units, Opt
   if (of_weights.empty() && of_optimizer.empty()) return;
   if (of_weights.empty() && is_weights_only(reader))
     fail(ExitCode::kUnusable,
-         "[checkpoint] {} holds weights and no optimizer state, so there is no run to go on with: train from "
-         "its weights in a run folder of their own with model.weights={}",
+         "[checkpoint] {} has weights but no optimizer state, so it cannot be resumed: train from its "
+         "weights in a new run folder with model.weights={}",
          path, path);
   std::vector<std::string>& lines = of_weights.empty() ? of_optimizer : of_weights;
   const size_t more = lines.size() > kShownMisfits ? lines.size() - kShownMisfits : 0;

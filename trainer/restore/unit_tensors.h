@@ -1,4 +1,4 @@
-// Between units and checkpoints: the names and bytes of weights and optimizer state.
+// Converts between units and checkpoints: the names and bytes of weights and optimizer state.
 #pragma once
 #include <string>
 #include <vector>

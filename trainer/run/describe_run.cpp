@@ -1,4 +1,4 @@
-// What a run is, before its first step.
+// Describes a run before its first step.
 #include "trainer/run/describe_run.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What a run is, before its first step: what displays and callbacks are told of it.
+// Describes a run before its first step, for displays and callbacks.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// The loss of a checkpoint on data of the caller's choice.
+// Reads the checkpoint's own settings for data, so that the loss is comparable with training.
 #include "trainer/run/evaluate_checkpoint.h"
 
 #include <cmath>
@@ -51,7 +51,7 @@ std::optional<EvalResults> evaluate_checkpoint(const CheckpointReader& checkpoin
   const at::ScalarType dtype = compute_dtype(config.precision);
   const BatchShape shape = {micro_batch_sequences(config), config.seq_len};
   LocalUnits units(make_units(model_layout(config.model).units, dtype, device, FlatUnit::Use::kInfer));
-  // There is no backward: what it would need is not kept.
+  // There is no backward pass: nothing is kept for it.
   Model model(config.model, units, shape, dtype, device, {.mode = Recompute::kFull});
   const std::unique_ptr<Communicator> world = make_world_of_one();
   const int64_t num_sequences =
@@ -67,7 +67,7 @@ std::optional<EvalResults> evaluate_checkpoint(const CheckpointReader& checkpoin
     if (!result) return std::nullopt;
     if (!std::isfinite(result->loss))
       fail(ExitCode::kNumerics,
-           "[eval] the loss of {} on {} is {}: its weights are damaged or training diverged; take an older "
+           "[eval] the loss of {} on {} is {}: its weights are damaged or training diverged; use an older "
            "checkpoint",
            path, sets.at(name).place(), result->loss);
     results[name] = *result;

@@ -1,10 +1,10 @@
-// What a prompt asks of a run that is open.
+// What a prompt reads from an open run.
 #include "trainer/run/inspect.h"
 
 namespace tycho {
 namespace {
 
-// What people see as one group: whether it is a matrix of a block is the optimizer's business.
+// Groups as users see them; whether a parameter is a block's matrix matters only to the optimizer.
 bool alike(ParamRule a, const ParamRule& b) {
   a.hidden_matrix = b.hidden_matrix;
   return a == b;

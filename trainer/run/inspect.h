@@ -1,4 +1,4 @@
-// What a prompt asks of a run that is open, in the engine's terms.
+// What a prompt reads from an open run, in the engine's terms.
 #pragma once
 #include <utility>
 #include <vector>

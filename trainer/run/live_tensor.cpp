@@ -1,4 +1,4 @@
-// LibTorch's tensors behind the torch-free view.
+// Wraps at::Tensor; statistics and arithmetic are in fp32.
 #include "trainer/run/live_tensor.h"
 
 #include <ATen/ops/full.h>

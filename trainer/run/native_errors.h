@@ -1,4 +1,4 @@
-// What LibTorch raises, as the one exception of Tycho.
+// Converts LibTorch's exceptions to tycho::Error.
 #pragma once
 #include <c10/util/Exception.h>
 
@@ -8,7 +8,7 @@ namespace tycho {
 
 [[noreturn]] inline void fail_out_of_memory(const std::string& what) {
   fail(ExitCode::kNumerics,
-       "[memory] {}. `tycho plan` says what a run takes; a smaller micro_batch or recompute.mode take less",
+       "[memory] {}. `tycho plan` shows what a run takes; a smaller micro_batch or recompute.mode reduces it",
        what);
 }
 

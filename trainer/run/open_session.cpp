@@ -1,4 +1,4 @@
-// A run that is open.
+// An open run.
 #include "trainer/run/open_session.h"
 
 #include <c10/core/InferenceMode.h>
@@ -111,8 +111,8 @@ class OpenRun final : public TrainingSession {
 
   SavedCheckpoint load(const std::string& path) override {
     CheckpointInfo info;
-    // Read whole, on every rank, before anything is changed: what is there now may be all that is left of a
-    // run.
+    // Read completely, on every rank, before anything is changed: the current state may be all that is left
+    // of a run.
     together(*world_, [&] {
       info = find_checkpoint(path);
       with_own_errors([&] { CheckpointReader(info).verify(); });
@@ -121,12 +121,11 @@ class OpenRun final : public TrainingSession {
     report_resume(info, recipe_, compute_route(device_, config_.precision), *reporter_);
     const std::vector<CheckpointInfo> all = list_checkpoints(facts_.run.run_dir + "/checkpoints");
     if (!all.empty() && all.front().step > info.step)
-      reporter_->event(
-          "warning",
-          fmt::format("this run's folder holds a checkpoint of step {}, and a resumed run takes the "
-                      "one of the highest step",
-                      all.front().step),
-          {{"step", all.front().step}});
+      reporter_->event("warning",
+                       fmt::format("this run's folder has a checkpoint of step {}, and a resumed run would "
+                                   "use the one with the highest step",
+                                   all.front().step),
+                       {{"step", all.front().step}});
     return {info.path, info.step};
   }
 
@@ -306,7 +305,7 @@ class OpenRun final : public TrainingSession {
       fail(static_cast<ExitCode>(128 + signal), "[lock] stopped while waiting for the run folder");
   }
 
-  // What stands in the folder of a finished run stays: this start trains nothing.
+  // Leave the folder of a finished run as it is: this start trains nothing.
   void record_start(const RunRequest& request, const std::string& run_dir,
                     const std::vector<CheckpointInfo>& candidates) {
     if (world_->rank() != 0) return;
@@ -315,7 +314,7 @@ class OpenRun final : public TrainingSession {
       write_run_folder(real_files(), run_dir, request, run_versions(device_, config_.precision));
   }
 
-  // What was commanded between two calls acts before the next step.
+  // Commands between two calls take effect before the next step.
   void obey() {
     trainer_->go_on();
     if (trainer_->has_queued()) trainer_->between_steps(/*save_due=*/false);
@@ -323,7 +322,7 @@ class OpenRun final : public TrainingSession {
 
   void make_trainer(const RunRequest& request, const std::vector<CheckpointInfo>& candidates) {
     if (request.paranoid && world_->size() == 1)
-      reporter_->event("warning", "--paranoid compares ranks, and this run has one", Json::object());
+      reporter_->event("warning", "--paranoid compares ranks, but this run has only one", Json::object());
     for (const std::string& note : speed_notes(device_, config_))
       reporter_->event("warning", note, Json::object());
     std::optional<CheckpointStore> store;
@@ -365,7 +364,7 @@ class OpenRun final : public TrainingSession {
     return *tokenizer_;
   }
 
-  // The backward pass is ours: ATen need not keep books for autograd.
+  // The backward pass is ours: autograd is disabled.
   const c10::InferenceMode no_autograd_;
   Json recipe_;
   TrainConfig config_;

@@ -1,4 +1,4 @@
-// Ranks train one recipe or none.
+// Compares hashes first and texts only when they differ.
 #include "trainer/run/recipe_check.h"
 
 #include <fmt/ranges.h>
@@ -48,8 +48,9 @@ void require_same_recipe(Communicator& world, const RunRequest& request) {
                                 text_of(difference.new_value)));
   }
   fail(ExitCode::kTopology,
-       "[recipe] rank {} was started with something else than rank 0 (rank 0 -> rank {}):\n  {}\nStart all "
-       "ranks with the same program, the same files and the same arguments",
+       "[recipe] rank {} has a different configuration than rank 0 (rank 0 -> rank {}):\n"
+       "  {}\n"
+       "Start all ranks with the same program, the same files and the same arguments",
        rank, rank, fmt::join(lines, "\n  "));
 }
 

@@ -1,11 +1,11 @@
-// Ranks train one recipe or none.
+// Ensures that all ranks train the same recipe.
 #pragma once
 #include "trainer/parallel/communicator.h"
 #include "trainer/run_folder/run_folder.h"
 
 namespace tycho {
 
-/// Compares what every rank was asked for: the resolved recipe, its Lua files and its tabulated schedule.
+/// Compares the configuration of every rank: the resolved recipe, its Lua files and its tabulated schedule.
 /// Collective, and the first collective of a run. Throws Error (kTopology) on every rank when they differ,
 /// naming the first rank that does and what differs.
 void require_same_recipe(Communicator& world, const RunRequest& request);

@@ -1,4 +1,4 @@
-// One run from request to exit.
+// Chooses the display, opens the run and trains it to the end.
 #include "trainer/run/run.h"
 
 #include <unistd.h>

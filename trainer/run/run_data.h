@@ -1,4 +1,4 @@
-// The data of a run: what a recipe names, opened once, and what is said about it.
+// The data of a run: opened once, with its notes and warnings.
 #pragma once
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// Writes what was asked for into the folder of a run.
+// Writes the record of a run into its folder.
 #include "trainer/run_folder/run_folder.h"
 
 #include <unistd.h>
@@ -143,7 +143,7 @@ void write_run_folder(FileOps& files, const std::string& run_dir, const RunReque
   const auto fail_folder = [&](std::string reason) {
     const size_t place_end = reason.find("] ");
     if (place_end != std::string::npos) reason.erase(0, place_end + 2);
-    fail(ExitCode::kStorage, "[run folder] cannot write {}: {}; another folder is chosen with run_dir=PATH",
+    fail(ExitCode::kStorage, "[run folder] cannot write {}: {}; choose another folder with run_dir=PATH",
          run_dir, reason);
   };
   try {
@@ -159,7 +159,7 @@ bool holds_record(const std::string& run_dir) { return is_complete(run_dir); }
 
 std::string newest_record(const std::string& run_dir) {
   if (!is_complete(run_dir)) {
-    fail(ExitCode::kUsage, "[run folder] {} is not the folder of a run: it has no {}", run_dir, kLastFile);
+    fail(ExitCode::kUsage, "[run folder] {} is not a run folder: it has no {}", run_dir, kLastFile);
   }
   fs::path newest = run_dir;
   for (int number = 2; fs::exists(attempt_folder(run_dir, number)); ++number) {

@@ -1,4 +1,4 @@
-// The folder of a run: what was asked, what came of it. Torch-free.
+// The run folder: what was requested and what happened. Torch-free.
 #pragma once
 #include <map>
 #include <string>
@@ -12,7 +12,7 @@ namespace tycho {
 
 class CallbackSource;
 
-/// What was asked, as the host knows it.
+/// What was requested, as the host knows it.
 struct RunRequest {
   std::string config_json;      // the resolved recipe, canonical JSON: what TrainConfig is read from
   std::string recipe_lua;       // the same as a recipe that can be run again

@@ -50,13 +50,13 @@ std::map<std::string, std::string> read_run_sources(const RunRecord& record) {
     }
     sources[name] = read_file(path);
     if (hash_hex(sources[name]) != hashes.at(name))
-      problems += fmt::format("\n  {}: {} was changed after the run began", name, path);
+      problems += fmt::format("\n  {}: {} was changed after the run started", name, path);
   }
   if (names.empty()) problems = "\n  none are recorded in provenance.json";
   if (!problems.empty()) {
     fail(ExitCode::kUnusable,
-         "[run folder] {} does not hold the recipe as it was:{}\n{}/recipe.lua has every value resolved and "
-         "can be run",
+         "[run folder] {} does not contain the original recipe:{}\n"
+         "{}/recipe.lua has every value resolved and can be run",
          record.folder, problems, record.folder);
   }
   return sources;

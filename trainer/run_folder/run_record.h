@@ -1,4 +1,4 @@
-// What a run folder remembers of how its run was asked for, read back. Torch-free.
+// Reads back the record of a run from its folder. Torch-free.
 #pragma once
 #include <map>
 #include <string>

@@ -53,7 +53,7 @@ void save_npy(FileOps& files, const TensorView& tensor, const std::string& path)
   if (!path.ends_with(".npy"))
     fail(ExitCode::kUsage, "[tensor] wanted a file that ends in .npy, which NumPy loads, given {}", path);
   if (std::filesystem::exists(path))
-    fail(ExitCode::kUsage, "[tensor] {} is there already: choose another name", path);
+    fail(ExitCode::kUsage, "[tensor] {} already exists: choose another name", path);
   const std::string bytes = npy_bytes(tensor);
   const auto file = files.create(path);
   file->write(bytes.data(), bytes.size());

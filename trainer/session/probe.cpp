@@ -8,7 +8,7 @@ namespace tycho {
 Probe probe(TrainingSession& session, int64_t num_steps) {
   const RunInfo& run = session.facts().run;
   const std::vector<StepMetrics> steps = session.step(num_steps);
-  TYCHO_CHECK(!steps.empty(), "[probe] the run made no step: is max_duration shorter than one?");
+  TYCHO_CHECK(!steps.empty(), "[probe] the run did no step: is max_duration shorter than one step?");
   Probe result;
   result.num_steps = static_cast<int64_t>(steps.size());
   result.first_step_s = steps.front().step_s;

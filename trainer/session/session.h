@@ -1,4 +1,4 @@
-// A run that is open: what the REPL, callbacks and `tycho run` see of the engine. Torch-free.
+// An open run: the engine's interface for the REPL, callbacks and `tycho run`. Torch-free.
 #pragma once
 #include <array>
 #include <functional>

@@ -1,4 +1,4 @@
-// A tensor of the engine as the host sees it. Torch-free.
+// The host's view of an engine tensor. Torch-free.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,4 @@
-// A whole run over an open session.
+// Decides what is left to do, trains, and words the end of the run.
 #include "trainer/session/train_to_end.h"
 
 #include <fmt/format.h>
@@ -17,13 +17,13 @@ namespace {
 std::string end_text(int signal, const SessionState& state, int64_t total_steps) {
   const int64_t step = state.train.step;
   if (!state.stop_reason.empty())
-    return fmt::format("{} after step {}, saved; the same command goes on from there", state.stop_reason,
+    return fmt::format("{} after step {}, saved; the same command resumes from there", state.stop_reason,
                        step);
   if (signal == 0 && step < total_steps)
-    return fmt::format("paused after step {} of {}, saved; the same command goes on from there", step,
+    return fmt::format("paused after step {} of {}, saved; the same command resumes from there", step,
                        total_steps);
   if (signal == 0) return fmt::format("done, {} steps", step);
-  return fmt::format("stopped by SIG{} after step {}, saved; the same command goes on from there",
+  return fmt::format("stopped by SIG{} after step {}, saved; the same command resumes from there",
                      sigabbrev_np(signal), step);
 }
 
@@ -34,21 +34,19 @@ bool has_nothing_left(const TrainingSession& session) {
 }
 
 std::string nothing_left_text(const SessionFacts& facts) {
-  return fmt::format(
-      "done, nothing left to train: all {} steps were done before; a longer max_duration trains on",
-      facts.run.total_steps);
+  return fmt::format("done, nothing left to train: all {} steps are done; a longer max_duration trains on",
+                     facts.run.total_steps);
 }
 
-/// What to type instead, when a finished run is asked for something else than it has given.
+/// What to type instead, when a finished run is started with a different recipe.
 [[noreturn]] void refuse_other_recipe(const TrainingSession& session) {
   const SessionFacts& facts = session.facts();
   const int64_t step = session.state().train.step;
-  fail(
-      ExitCode::kRecipe,
-      "[run] nothing left to train: {} is at step {} of {}, and this recipe differs from the one that it was "
-      "trained with (trained -> asked for):{}\nmax_duration={}ba trains on, resume=none starts over, and "
-      "run_name=NAME begins another run",
-      facts.run.run_dir, step, facts.run.total_steps, facts.asks_for_other, 2 * step);
+  fail(ExitCode::kRecipe,
+       "[run] nothing left to train: {} is at step {} of {}, and this recipe differs from the one it was "
+       "trained with (trained -> requested):{}\n"
+       "max_duration={}ba trains on, resume=none starts over, and run_name=NAME begins another run",
+       facts.run.run_dir, step, facts.run.total_steps, facts.asks_for_other, 2 * step);
 }
 
 void draw_losses(const std::string& run_dir) {

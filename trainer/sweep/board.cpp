@@ -1,4 +1,4 @@
-// Folds facts into trials.
+// Derives the state of trials from the ledger's facts.
 #include "trainer/sweep/board.h"
 
 #include <algorithm>
@@ -119,7 +119,7 @@ void Board::apply(const Json& fact, const std::string& sweep_dir) {
   if (type == "retry" && !trial.is_working()) {
     trial.state = TrialState::kPaused;
     trial.retries = trial.losses = 0;
-    trial.note = "to be tried again";
+    trial.note = "to be retried";
   }
 }
 

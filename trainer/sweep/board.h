@@ -1,4 +1,4 @@
-// The state of every trial, made of the ledger's facts. Torch-free.
+// The state of every trial, derived from the ledger's facts. Torch-free.
 #pragma once
 #include <cstdint>
 #include <map>

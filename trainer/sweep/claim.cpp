@@ -1,4 +1,5 @@
-// Takes claims by link(), which one of many wins on every file system that has it.
+// Takes claims with link(), which exactly one of several processes wins on every file system that supports
+// it.
 #include "trainer/sweep/claim.h"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Who works on a trial: a file of its own for each time that a trial is taken, never used again. Torch-free.
+// Claims on trials: one file for each time that a trial is taken, never reused. Torch-free.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -22,7 +22,7 @@ class Claim {
   static std::unique_ptr<Claim> take(FileOps& files, const std::string& sweep_dir, const std::string& trial,
                                      int64_t number);
   ~Claim();
-  /// Shows that the owner lives. A full disk is not an error: there may be room again before three are
+  /// Signals that the owner is alive. A full disk is not an error: there may be space again before three are
   /// missed.
   void beat();
 
@@ -31,7 +31,7 @@ class Claim {
   std::unique_ptr<OutputFile> file_;
 };
 
-/// Tells the living from the dead by heartbeats, on the observer's own clock: clocks of nodes may differ.
+/// Detects dead owners by their heartbeats, using the observer's own clock: clocks of nodes may differ.
 class ClaimWatch {
  public:
   explicit ClaimWatch(std::string sweep_dir) : sweep_dir_(std::move(sweep_dir)) {}

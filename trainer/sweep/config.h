@@ -1,4 +1,4 @@
-// What a sweep can be told: the space, the search, when trials stop, where they run. Torch-free.
+// Configuration of sweeps: the space, the search, when trials stop, where they run. Torch-free.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -16,11 +16,11 @@ using SpaceValues = std::vector<std::string>;
 /// Other keys of the space and the values under which a dimension exists; empty: always.
 using SpaceCondition = std::map<std::string, std::string>;
 
-inline constexpr const char* kWhenHelp = "Other keys and the values with which this one exists.";
+inline constexpr const char* kWhenHelp = "Conditions on other keys under which this key is drawn.";
 
 struct ChoiceSpace {
   static constexpr const char* kKind = "choice";
-  static constexpr const char* kHelp = "One of some values.";
+  static constexpr const char* kHelp = "One of the given values.";
   SpaceValues values;
   SpaceCondition when;
   template <class Visitor>
@@ -45,7 +45,7 @@ struct BoundedSpace {
 
 struct RangeSpace : BoundedSpace<double> {
   static constexpr const char* kKind = "range";
-  static constexpr const char* kHelp = "A number between two others.";
+  static constexpr const char* kHelp = "A number between two others, on a linear scale.";
   template <class Visitor>
   void fields(Visitor& v) {
     bounds(v);
@@ -54,7 +54,7 @@ struct RangeSpace : BoundedSpace<double> {
 
 struct LogSpace : BoundedSpace<double> {
   static constexpr const char* kKind = "log";
-  static constexpr const char* kHelp = "A number between two others; its logarithm is drawn evenly.";
+  static constexpr const char* kHelp = "A number between two others, on a logarithmic scale.";
   LogSpace() { low = 1, high = 10; }
   template <class Visitor>
   void fields(Visitor& v) {
@@ -64,7 +64,7 @@ struct LogSpace : BoundedSpace<double> {
 
 struct IntSpace : BoundedSpace<int64_t> {
   static constexpr const char* kKind = "int";
-  static constexpr const char* kHelp = "A whole number between two others, both included.";
+  static constexpr const char* kHelp = "An integer between two others, both included.";
   template <class Visitor>
   void fields(Visitor& v) {
     bounds(v);
@@ -73,7 +73,7 @@ struct IntSpace : BoundedSpace<int64_t> {
 
 struct NormalSpace {
   static constexpr const char* kKind = "normal";
-  static constexpr const char* kHelp = "A number around a mean.";
+  static constexpr const char* kHelp = "A normally distributed number.";
   double mean = 0, std = 1;
   SpaceCondition when;
   template <class Visitor>
@@ -86,12 +86,13 @@ struct NormalSpace {
 
 struct ZipSpace {
   static constexpr const char* kKind = "zip";
-  static constexpr const char* kHelp = "Several keys that change together: the first values, the second...";
+  static constexpr const char* kHelp =
+      "Several keys that change together: all first values, all second values, ...";
   std::map<std::string, SpaceValues> keys;
   SpaceCondition when;
   template <class Visitor>
   void fields(Visitor& v) {
-    v("keys", keys, "Recipe key to its values; all lists have one length.", required);
+    v("keys", keys, "Recipe key to its values; all lists have the same length.", required);
     v("when", when, kWhenHelp);
   }
 };
@@ -106,13 +107,13 @@ struct GridSearch {
   std::map<std::string, int64_t> points;
   template <class Visitor>
   void fields(Visitor& v) {
-    v("points", points, "Recipe key to the number of its values, for range, log and int.", positive);
+    v("points", points, "Recipe key to its number of values, for range, log and int.", positive);
   }
 };
 
 struct RandomSearch {
   static constexpr const char* kKind = "random";
-  static constexpr const char* kHelp = "Points drawn independently.";
+  static constexpr const char* kHelp = "Independently drawn points.";
   int64_t trials = 20, seed = 1;
   template <class Visitor>
   void fields(Visitor& v) {
@@ -124,16 +125,17 @@ struct RandomSearch {
 /// Asynchronous successive halving (Li et al. 2020, arXiv:1810.05934).
 struct AshaSearch {
   static constexpr const char* kKind = "asha";
-  static constexpr const char* kHelp = "Random points; of those that reach a rung the best 1/eta go on.";
+  static constexpr const char* kHelp =
+      "Random points; of the trials that reach a rung, the best 1/eta continue.";
   int64_t trials = 20, seed = 1;
   double eta = 3;
   std::vector<Duration> rungs;
   template <class Visitor>
   void fields(Visitor& v) {
-    v("trials", trials, "How many begin.", in_range(1, 1000000));
+    v("trials", trials, "Number of trials to start.", in_range(1, 1000000));
     v("seed", seed, "Another seed draws other points.", at_least(0));
-    v("eta", eta, "One of so many goes on from each rung.", in_range(2, 1000));
-    v("rungs", rungs, "How far trials train before they are compared; the last is their end.",
+    v("eta", eta, "One out of this many trials continues from each rung.", in_range(2, 1000));
+    v("rungs", rungs, "Training lengths at which trials are compared; the last is the full length.",
       units("ba tok sp ep dur"), positive, required);
   }
 };
@@ -163,8 +165,8 @@ struct PatienceRule {
   template <class Visitor>
   void fields(Visitor& v) {
     v("metric", metric, "The metric, named as in metric.name.");
-    v("evals", evals, "So many values in a row without improvement end the trial.", at_least(1));
-    v("min_delta", min_delta, "What counts as improvement.", at_least(0));
+    v("evals", evals, "Number of values in a row without improvement that end the trial.", at_least(1));
+    v("min_delta", min_delta, "Smallest change that counts as improvement.", at_least(0));
   }
 };
 
@@ -185,13 +187,13 @@ struct WorkersLaunch {
   int64_t count = 1;
   template <class Visitor>
   void fields(Visitor& v) {
-    v("count", count, "Trials at once; those that leave `threads` open share the cores.", in_range(1, 1024));
+    v("count", count, "Trials at once; those without `threads` share the cores.", in_range(1, 1024));
   }
 };
 
 struct LocalGpusLaunch {
   static constexpr const char* kKind = "local_gpus";
-  static constexpr const char* kHelp = "As many trials at once as the GPUs of this machine allow.";
+  static constexpr const char* kHelp = "As many trials at once as this machine's GPUs allow.";
   int64_t per_trial = 1;
   template <class Visitor>
   void fields(Visitor& v) {
@@ -201,7 +203,7 @@ struct LocalGpusLaunch {
 
 struct SlurmArrayLaunch {
   static constexpr const char* kKind = "slurm_array";
-  static constexpr const char* kHelp = "Identical tasks of a Slurm array, each of which works trials off.";
+  static constexpr const char* kHelp = "A Slurm array of identical tasks that work through the trials.";
   int64_t nodes = 1, gpus = 0, max_running = 4;
   std::string time = "1h", partition, account;
   bool requeue = true;
@@ -210,12 +212,12 @@ struct SlurmArrayLaunch {
   void fields(Visitor& v) {
     v("nodes", nodes, "Nodes of one trial.", in_range(1, 100000));
     v("gpus", gpus, "GPUs per node.", in_range(0, 64));
-    v("time", time, "Time limit of a task: 4h, 90m, or as Slurm writes it.");
+    v("time", time, "Time limit of a task: 4h, 90m, or in Slurm's own notation.");
     v("max_running", max_running, "Tasks at once.", in_range(1, 100000));
     v("partition", partition, "Slurm's partition; \"\" for its default.");
     v("account", account, "Slurm's account; \"\" for its default.");
-    v("requeue", requeue, "Start a task again that was preempted or reached its time.");
-    v("options", options, "Further lines of #SBATCH, such as \"--exclude=n[1-3]\".");
+    v("requeue", requeue, "Requeue tasks that were preempted or reached their time limit.");
+    v("options", options, "Additional #SBATCH lines, such as \"--exclude=n[1-3]\".");
   }
 };
 
@@ -228,7 +230,7 @@ struct SweepReportConfig {
   std::vector<std::string> columns;
   template <class Visitor>
   void fields(Visitor& v) {
-    v("sort", sort, "Column that tables are sorted by; \"\" for the metric.");
+    v("sort", sort, "Column to sort tables by; \"\" for the metric.");
     v("columns", columns,
       "Columns of tables: recipe keys, the metric, eval.NAME.loss, trial, state, rung, step, tokens, wall.");
   }
@@ -251,20 +253,21 @@ struct SweepConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     v("recipe", recipe, "The recipe that all trials run.", required);
-    v("pins", pins, "Recipe keys that have one value in all trials.");
+    v("pins", pins, "Recipe keys with the same value in all trials.");
     v("metric", metric, "What trials are compared by.");
-    v("space", space, "Recipe keys and what they may be.");
-    v("search", search, "Which points of the space are tried.");
-    v("seeds", seeds, "Seeds that the best trials are run with once more, to tell luck from merit.",
+    v("space", space, "Recipe keys and their possible values.");
+    v("search", search, "How points of the space are chosen.");
+    v("seeds", seeds, "Seeds with which the best trials run again, to measure the effect of chance.",
       at_least(0));
-    v("finalists", finalists, "How many of the best trials are run with each of the seeds.", at_least(1));
+    v("finalists", finalists, "How many of the best trials run again with each seed.", at_least(1));
     v("stop", stop, "Rules that end a trial early, by name.");
     v("launch", launch, "Where trials run.");
-    v("report", report, "What tables show.");
-    v("heartbeat", heartbeat, "How often a worker shows that it lives; after three missed ones it is lost.",
+    v("report", report, "Contents of tables.");
+    v("heartbeat", heartbeat,
+      "How often a worker signals that it is alive; after three missed signals it counts as lost.",
       units("s"), positive);
     v("keep_checkpoints", keep_checkpoints,
-      "At the end only the best so many trials keep their checkpoints; 0: all do.", at_least(0));
+      "At the end, only this many of the best trials keep their checkpoints; 0: all do.", at_least(0));
   }
 };
 

@@ -94,11 +94,11 @@ std::string recipe_changes(const std::map<std::string, std::string>& before,
   std::string text;
   for (const auto& [file, hash] : before) {
     const auto found = now.find(file);
-    if (found == now.end()) text += fmt::format("\n  {} is no longer read", file);
-    if (found != now.end() && found->second != hash) text += fmt::format("\n  {} has another text", file);
+    if (found == now.end()) text += fmt::format("\n  {} is no longer used", file);
+    if (found != now.end() && found->second != hash) text += fmt::format("\n  {} has changed", file);
   }
   for (const auto& [file, hash] : now)
-    if (!before.contains(file)) text += fmt::format("\n  {} is read now", file);
+    if (!before.contains(file)) text += fmt::format("\n  {} is new", file);
   return text;
 }
 

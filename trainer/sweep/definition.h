@@ -1,4 +1,4 @@
-// A sweep as it was asked for: its config and every trial of the plan, kept beside the ledger. Torch-free.
+// A sweep as requested: its config and every trial of the plan, kept next to the ledger. Torch-free.
 #pragma once
 #include <map>
 #include <string>

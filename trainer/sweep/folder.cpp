@@ -28,7 +28,7 @@ void SweepFolder::refresh() {
       board_.apply(fact, dir_);
     } catch (const Json::exception& error) {
       fail(ExitCode::kUnusable,
-           "[sweep] {}/ledger.jsonl has a fact that this version does not understand: {}: {}", dir_,
+           "[sweep] {}/ledger.jsonl has an entry that this version does not understand: {}: {}", dir_,
            fact.dump(), error.what());
     }
   }
@@ -64,8 +64,8 @@ SweepFolder open_sweep(const std::string& name_or_dir) {
     SweepFolder folder(real_files(), dir);
     folder.refresh();
     if (!folder.board().has_definition())
-      fail(ExitCode::kUnusable, "[sweep] {}/ledger.jsonl names no plan: start the sweep again from its file",
-           dir);
+      fail(ExitCode::kUnusable,
+           "[sweep] {}/ledger.jsonl does not name a plan: start the sweep again from its file", dir);
     return folder;
   }
   std::vector<std::string> names;

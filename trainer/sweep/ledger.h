@@ -1,4 +1,4 @@
-// What happened in a sweep: ledger.jsonl, to which every worker appends. Torch-free.
+// The record of a sweep: ledger.jsonl, to which every worker appends. Torch-free.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -32,11 +32,11 @@ TrialEnd retry_elsewhere(TrialEnd end, const std::string& what) {
 TrialEnd out_of_memory(const Trial& trial, const Departure& departure, TrialEnd end) {
   end.state = TrialState::kFailed;
   end.note = "out of memory";
-  if (trial.halved) end.note += " with half the micro_batch too";
+  if (trial.halved) end.note += " even with half the micro_batch";
   if (trial.halved || departure.micro_batch < 2) return end;
   end.state = TrialState::kPaused;
   end.micro_batch = departure.micro_batch / 2;
-  end.note = fmt::format("out of memory; goes on with micro_batch={}sp", end.micro_batch);
+  end.note = fmt::format("out of memory; continues with micro_batch={}sp", end.micro_batch);
   return end;
 }
 
@@ -90,7 +90,7 @@ TrialEnd judge_lost(const Trial& trial, int64_t steps_gained) {
   end.note = fmt::format("its worker on {} died", trial.host);
   if (end.losses >= kMaxLosses) {
     end.state = TrialState::kFailed;
-    end.note = fmt::format("lost {} times without a step in between", end.losses);
+    end.note = fmt::format("lost {} times without completing a step", end.losses);
   }
   return end;
 }

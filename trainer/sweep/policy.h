@@ -1,4 +1,4 @@
-// What becomes of a trial whose process ended: by its exit code and its last words. Torch-free.
+// Decides what happens to a trial whose process ended, by its exit code and final message. Torch-free.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// What a run's folder says of its numbers: metrics and evaluations, by the names that sweeps use. Torch-free.
+// Reads metrics and evaluations from a run folder, by the names that sweeps use. Torch-free.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -116,8 +116,8 @@ std::string html_page(const SweepFolder& folder) {
   const Rows trouble = trouble_rows(board);
   if (trouble.size() > 1) text += section("Failed, stopped and dropped", html_table(trouble));
   return text + fmt::format(
-                    "<footer>Written by tycho sweep report {}. Point at a mark to see its "
-                    "trial.</footer>\n</body></html>\n",
+                    "<footer>Written by tycho sweep report {}. Hover over a mark to see its trial.</footer>\n"
+                    "</body></html>\n",
                     escape_html(definition.name));
 }
 

@@ -191,7 +191,7 @@ std::string rung_plot(const Board& board) {
   }
   const double most = static_cast<double>(std::max<int64_t>(1, counts[0]));
   const Scale x = Scale::of(labels), y = Scale::linear(0, most * 1.12);
-  Drawing drawing(kSmallWidth + 120, kSmallHeight, "Trials that came so far");
+  Drawing drawing(kSmallWidth + 120, kSmallHeight, "Trials that got this far");
   drawing.y_axis(y, "trials");
   const auto n = static_cast<double>(labels.size());
   for (size_t i = 0; i < labels.size(); ++i) {
@@ -216,7 +216,7 @@ std::string cost_plot(const Board& board) {
   if (by_state.empty()) return "";
   const double unit = most > 6000 ? 3600 : most > 100 ? 60 : 1;
   const Scale y = Scale::linear(0, most / unit * 1.12);
-  Drawing drawing(kSmallWidth + 120, kSmallHeight, "Time spent, by what became of the trials");
+  Drawing drawing(kSmallWidth + 120, kSmallHeight, "Time spent, by outcome of the trials");
   drawing.y_axis(y, unit == 3600 ? "hours" : unit == 60 ? "minutes" : "seconds");
   const auto n = static_cast<double>(by_state.size());
   double left = 0;

@@ -214,9 +214,8 @@ std::string verdict_on_winner(const Board& board) {
   const std::string names = fmt::format("trial {} and trial {}", best[0]->number, best[1]->number);
   if (first.runs < 2 || second.runs < 2) {
     return fmt::format(
-        "{} differ by {:.4g}; nothing says how far seeds alone lie apart: give the sweep seeds, s.seeds = "
-        "{{17, 18, 19}}",
-        names, std::abs(*best[0]->last.value - *best[1]->last.value));
+        "{} differ by {:.4g}; the variation between seeds is unknown: set s.seeds =  {{17, 18, 19}}", names,
+        std::abs(*best[0]->last.value - *best[1]->last.value));
   }
   const double difference = std::abs(first.mean - second.mean);
   const double sigma = std::sqrt((first.std * first.std + second.std * second.std) / 2);
@@ -224,7 +223,7 @@ std::string verdict_on_winner(const Board& board) {
   const bool reversed = is_better(second.mean, first.mean, board.definition().config.metric.goal);
   std::string text = fmt::format("{}: difference of means {:.4g} {} seed sigma {:.4g} ({} runs)", names,
                                  difference, clear ? ">" : "<", sigma, first.runs + second.runs);
-  if (!clear) return text + ": no winner between them";
+  if (!clear) return text + ": no clear winner";
   return text + fmt::format(": trial {} wins", reversed ? best[1]->number : best[0]->number);
 }
 

@@ -1,4 +1,4 @@
-// What a free worker does next: grids, random points, successive halving, repetitions of the best.
+// Chooses the next task of a free worker: grids, random points, successive halving, repetitions of the best.
 // Torch-free.
 #pragma once
 #include <optional>
@@ -37,7 +37,7 @@ bool search_is_settled(const Board& board);
 /// `own_seed`: what the recipe runs with by itself.
 std::vector<std::pair<TrialPlan, std::string>> missing_repetitions(const Board& board, int64_t own_seed);
 
-/// How far the repetitions of a trial lie apart.
+/// The spread of a trial's repetitions.
 struct SeedNoise {
   int64_t runs = 0;
   double mean = 0, std = 0;  // std of a single run

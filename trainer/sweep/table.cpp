@@ -77,7 +77,7 @@ std::vector<std::string> columns_of(const Board& board, const TableOptions& opti
   known.insert(known.end(), evals.begin(), evals.end());
   for (const std::string& column : columns) {
     if (std::find(known.begin(), known.end(), column) == known.end())
-      fail(ExitCode::kUsage, "[sweep table] no column \"{}\"{}; there are {}", column,
+      fail(ExitCode::kUsage, "[sweep table] no column \"{}\"{}; available: {}", column,
            did_you_mean(column, known), fmt::join(known, ", "));
   }
   return columns;

@@ -1,4 +1,4 @@
-// Large memory, taken once.
+// Maps aligned memory and asks for huge pages, which make a step faster.
 #include "trainer/units/arena.h"
 
 #include <ATen/ops/from_blob.h>
@@ -27,8 +27,7 @@ Tensor make_arena(int64_t num_bytes, const at::Device& device) {
       mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     fail(ExitCode::kNumerics,
-         "[arena] wanted {} of memory beside {} taken before, the system refuses: use a smaller micro_batch "
-         "or model",
+         "[arena] could not allocate {} of memory in addition to {}: use a smaller micro_batch or model",
          human_bytes(static_cast<double>(num_bytes)), human_bytes(static_cast<double>(arena_bytes())));
   const auto address = reinterpret_cast<uintptr_t>(memory);
   const uintptr_t aligned = (address + kHugePage - 1) / kHugePage * kHugePage;

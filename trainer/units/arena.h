@@ -1,4 +1,4 @@
-// Large memory, taken once.
+// Large memory, allocated once.
 #pragma once
 #include "trainer/kernels/tensor.h"
 

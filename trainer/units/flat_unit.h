@@ -1,5 +1,5 @@
-// The parameters that travel together: one block, the embedding, the head. One extent list serves the
-// optimizer, the communicator, the checkpoint and export.
+// Parameters that are gathered and updated together: one block, the embedding, the head. One extent list
+// serves the optimizer, the communicator, the checkpoint and export.
 #pragma once
 #include <memory>
 #include <vector>

@@ -1,4 +1,4 @@
-// First values of parameters.
+// Initialisation of parameters.
 #include "trainer/units/init.h"
 
 #include <ATen/Parallel.h>

@@ -1,4 +1,4 @@
-// First values of parameters, drawn from (seed, name, element): the same bits on every topology and thread
+// Initial values of parameters, drawn from (seed, name, element): the same bits on every topology and thread
 // count.
 #pragma once
 #include <cstdint>

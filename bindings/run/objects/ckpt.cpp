@@ -1,4 +1,4 @@
-// The Lua face of the checkpoints of a run.
+// The Lua object `ckpt`.
 #include <filesystem>
 
 #include "bindings/run/session_objects.h"
@@ -47,7 +47,7 @@ std::optional<CheckpointInfo> find(Call& call, int arg) {
   const bool by_step = lua_type(call.L, arg + 1) == LUA_TNUMBER;
   if (!by_step && lua_type(call.L, arg + 1) != LUA_TSTRING)
     throw ScriptError("E_ARGUMENT",
-                      "ckpt: which wants a step, a folder's name, a tag, \"best\" or \"latest\"");
+                      "ckpt: which expects a step, a folder's name, a tag, \"best\" or \"latest\"");
   const std::vector<CheckpointInfo> all = committed(call);
   const std::string name = by_step ? "" : call.text(arg);
   for (const CheckpointInfo& info : all) {
@@ -82,10 +82,10 @@ int load(Call& call) {
   const auto found = find(call, 1);
   if (!found && lua_type(call.L, 2) == LUA_TNUMBER)
     throw ScriptError("E_NAME", fmt::format("ckpt:load: there is no checkpoint of step {}", call.integer(1)),
-                      "ckpt:list() names them");
+                      "ckpt:list() lists them");
   if (!found && (call.text(1) == "latest" || call.text(1) == "best"))
     throw ScriptError("E_NAME", fmt::format("ckpt:load: there is no {} checkpoint", call.text(1)),
-                      "ckpt:list() names them; the best one needs an evaluation at its step");
+                      "ckpt:list() lists them; the best one needs an evaluation at its step");
   const SavedCheckpoint loaded = session(call).load(found ? found->path : call.text(1));
   return call.push(Json{{"step", loaded.step}, {"path", loaded.path}});
 }
@@ -101,7 +101,8 @@ int info(Call& call) {
 
 int diff(Call& call) {
   const auto a = find(call, 1), b = find(call, 2);
-  if (!a || !b) throw ScriptError("E_NAME", "ckpt:diff: one of them is not there", "ckpt:list() names them");
+  if (!a || !b)
+    throw ScriptError("E_NAME", "ckpt:diff: one of the checkpoints does not exist", "ckpt:list() lists them");
   Json rows = Json::array();
   for (const ConfigDifference& one : diff_configs(a->manifest.at("recipe"), b->manifest.at("recipe")))
     rows.push_back({{"key", one.path}, {"old", one.old_value}, {"new", one.new_value}});
@@ -127,29 +128,30 @@ const Class& ckpt_class() {
                   "The one with the lowest loss over eval_data, evaluated at its step: step, name, path, "
                   "bytes, tag, loss.",
                   best},
-                 {"dir", "string", "Where they are.",
+                 {"dir", "string", "Their folder.",
                   [](Call& c) { return c.push(session(c).facts().run.run_dir + "/checkpoints"); }}},
       .methods = {{"list", "table[]", "All of them, newest first: step, name, path, bytes, tag.", {}, list},
                   {"info",
                    "table?",
-                   "One of them, with its train_state and recipe_hash; nil when it is not there.",
+                   "One of them, with its train_state and recipe_hash; nil if it does not exist.",
                    {{"which", Kind::kAny, kWhich, false}},
                    info},
                   {"load",
                    "table",
-                   "Takes all state from a checkpoint, as if the run had just come from there: step, path.",
+                   "Restores all state from a checkpoint, as if the run had just reached it: step, path.",
                    {{"which", Kind::kAny,
-                     "A step, a name, a tag, \"best\", \"latest\", or a path of another run's.", false}},
+                     "A step, a name, a tag, \"best\", \"latest\", or the path of another run's checkpoint.",
+                     false}},
                    load,
                    true},
                   {"diff",
                    "table[]",
-                   "What differs between the recipes of two: key, old, new.",
+                   "Differences between the recipes of two checkpoints: key, old, new.",
                    {{"a", Kind::kAny, kWhich, false}, {"b", Kind::kAny, "The other.", false}},
                    diff},
                   {"save",
                    "string",
-                   "Saves one, waits until it is durable, and gives its folder.",
+                   "Saves one, waits until it is durable, and returns its folder.",
                    {},
                    [](Call& c) { return c.push(session(c).save().path); },
                    true}},

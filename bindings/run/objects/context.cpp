@@ -1,4 +1,4 @@
-// The Lua faces of what callbacks are called with: ctx, its cmd, its dist.
+// The Lua objects that callbacks receive: ctx, its cmd, its dist.
 #include <algorithm>
 
 #include "bindings/run/lua_callbacks.h"
@@ -35,7 +35,7 @@ bool has_eval(Call& call) {
 
 int eval(Call& call) {
   if (!has_eval(call))
-    throw ScriptError("E_CONTEXT", "ctx.eval: there was no evaluation yet", "test ctx.has_eval first");
+    throw ScriptError("E_CONTEXT", "ctx.eval: no evaluation has run yet", "check ctx.has_eval first");
   const EvalRecords& records = *context(call).info->eval;
   Json all = record_json(*records.total);
   for (const auto& [name, record] : records.sets) all[name] = record_json(record);
@@ -55,7 +55,8 @@ int of_call(Call& call, const Class& object) {
 int fact(Call& call) {
   const std::string key = call.text(1);
   if (key == "cmd")
-    throw ScriptError("E_CONTEXT", "ctx.cmd: only a t.control callback commands", "write t.control { ... }");
+    throw ScriptError("E_CONTEXT", "ctx.cmd: only a t.control callback can issue commands",
+                      "write t.control { ... }");
   if (key == "dist")
     throw ScriptError("E_CONTEXT", "ctx.dist: only a t.everywhere callback runs on all ranks",
                       "write t.everywhere { ... }");
@@ -67,7 +68,7 @@ std::vector<Field> numbers_of_ctx() {
   return {
       {"event", "string", "Name of the event.",
        [](Call& c) { return c.push(enum_name(context(c).info->event)); }},
-      {"step", "integer", "Steps that are done.", metric<&StepMetrics::step>},
+      {"step", "integer", "Steps done.", metric<&StepMetrics::step>},
       {"total_steps", "integer", "Steps of the whole run.",
        [](Call& c) { return c.push(run_info(c).total_steps); }},
       {"frac", "number", "step / total_steps.",
@@ -94,12 +95,12 @@ std::vector<Field> numbers_of_ctx() {
        [](Call& c) { return c.push(1e3 * metrics(c).step_s); }},
       {"mfu", "number?", "Share of the device's peak; nil for an unknown device.", metric<&StepMetrics::mfu>},
       {"memory_bytes", "integer", "Peak memory of the device.", metric<&StepMetrics::memory_bytes>},
-      {"eta_s", "number", "Seconds that the run will still take.", metric<&StepMetrics::eta_s>},
+      {"eta_s", "number", "Estimated seconds to the end of the run.", metric<&StepMetrics::eta_s>},
       {"has_eval", "boolean", "True after the first evaluation.",
        [](Call& c) { return c.push(has_eval(c)); }},
       {"eval", "table",
-       "Of the newest evaluation: loss, perplexity, tokens, step over all sets, the best one's as eval.best; "
-       "of each set as eval.NAME.",
+       "Of the newest evaluation: loss, perplexity, tokens, step over all sets, the best one as eval.best; "
+       "each set as eval.NAME.",
        eval},
       {"run_name", "string", "Name of the run.", [](Call& c) { return c.push(run_info(c).run_name); }},
       {"run_dir", "string", "Folder of the run.", [](Call& c) { return c.push(run_info(c).run_dir); }}};
@@ -137,7 +138,7 @@ int command(lua_State* L) {
   return protect(L, [&] {
     const std::string name = lua_tostring(L, lua_upvalueindex(2));
     if (Objects::class_of(L, 1) == &cmd_class())
-      throw ScriptError("E_ARGUMENT", fmt::format("cmd:{0} is written with a dot: cmd.{0}(...)", name));
+      throw ScriptError("E_ARGUMENT", fmt::format("cmd:{0} must be written with a dot: cmd.{0}(...)", name));
     const int num_args = lua_gettop(L);
     lua_pushvalue(L, lua_upvalueindex(2));
     lua_gettable(L, lua_upvalueindex(1));  // E_EXPIRED when the call is over
@@ -176,7 +177,7 @@ void flatten(const Json& json, std::vector<double>& values) {
   } else if (json.is_number()) {
     values.push_back(json.get<double>());
   } else {
-    throw ScriptError("E_ARGUMENT", "dist wants numbers, tables of them, or tensors, given " + json.dump());
+    throw ScriptError("E_ARGUMENT", "dist expects numbers, tables of them, or tensors, given " + json.dump());
   }
 }
 
@@ -283,8 +284,8 @@ const Class& dist_class() {
   const Arg value = {"value", Kind::kAny, "A number, a table of numbers, or a tensor."};
   static const Class object = {
       .name = "dist",
-      .doc = "Reductions over all ranks; every rank makes the same calls.",
-      .fields = {{"rank", "integer", "Of this process, from 0.",
+      .doc = "Reductions over all ranks; every rank must make the same calls.",
+      .fields = {{"rank", "integer", "Rank of this process, from 0.",
                   [](Call& c) { return c.push(int64_t{context(c).port->dist->rank()}); }},
                  {"world", "integer", "Number of ranks.",
                   [](Call& c) { return c.push(int64_t{context(c).port->dist->size()}); }}},
@@ -297,7 +298,7 @@ const Class& dist_class() {
           {"broadcast",
            "any",
            "The value of one rank.",
-           {value, {"rank", Kind::kInteger, "0 by default.", true, 0}},
+           {value, {"rank", Kind::kInteger, "Default 0.", true, 0}},
            broadcast}}};
   return object;
 }

@@ -1,4 +1,4 @@
-// The Lua face of the training data.
+// The Lua object `data`.
 #include <algorithm>
 
 #include "bindings/run/session_objects.h"
@@ -53,7 +53,7 @@ int show(Call& call) {
 
 int decode(Call& call) {
   const auto ids = call.tokens(1);
-  if (!ids) throw ScriptError("E_ARGUMENT", "data:decode: ids wants a list of token ids, given text");
+  if (!ids) throw ScriptError("E_ARGUMENT", "data:decode: ids expects a list of token ids, given text");
   return call.push(session(call).decode(*ids));
 }
 
@@ -85,30 +85,30 @@ const Class& data_class() {
   using Kind = Arg::Kind;
   static const Class object = {
       .name = "data",
-      .doc = "What is trained on.",
+      .doc = "The training data.",
       .fields = {{"epoch", "integer", "From 0.",
                   [](Call& c) { return c.push(session(c).state().train.data.epoch); }},
                  {"samples_seen", "integer", "Sequences trained on.",
                   [](Call& c) { return c.push(session(c).state().train.samples); }},
-                 {"samples_per_epoch", "integer", "Sequences of the data set.",
+                 {"samples_per_epoch", "integer", "Sequences in the data set.",
                   [](Call& c) { return c.push(session(c).facts().run.num_samples); }},
                  {"wait_ms", "number?", "How long the newest step waited for its batch.", wait_ms}},
       .methods =
           {{"peek",
             "integer[][]",
-            "Token ids of the next sequences; training still gets them.",
-            {{"n", Kind::kInteger, "How many; 1 by default.", true, 1, kMaxPeek}},
+            "Token ids of the next sequences, without consuming them.",
+            {{"n", Kind::kInteger, "Number of them; default 1.", true, 1, kMaxPeek}},
             peek},
            {"labels",
             "integer[][]",
-            "What each token of the next sequences is to be followed by; negative where nothing is learned.",
-            {{"n", Kind::kInteger, "How many; 1 by default.", true, 1, kMaxPeek}},
+            "Target of each token of the next sequences; negative where there is none.",
+            {{"n", Kind::kInteger, "Number of them; default 1.", true, 1, kMaxPeek}},
             labels},
            {"show",
             "string",
-            "The next sequences in rows: tokens, labels (- where nothing is learned) and their text.",
-            {{"n", Kind::kInteger, "How many; 1 by default.", true, 1, kMaxPeek},
-             {"rows", Kind::kInteger, "Tokens of each; 32 by default.", true, 1, kMaxRows}},
+            "The next sequences in rows: tokens, labels (- where there is none) and their text.",
+            {{"n", Kind::kInteger, "Number of them; default 1.", true, 1, kMaxPeek},
+             {"rows", Kind::kInteger, "Tokens of each; default 32.", true, 1, kMaxRows}},
             show},
            {"decode",
             "string",
@@ -117,7 +117,7 @@ const Class& data_class() {
             decode},
            {"skip",
             "",
-            "Leaves out the next batches, from the next step boundary on, as cmd.skip_batches.",
+            "Skips the next batches from the next step boundary on, like cmd.skip_batches.",
             {{"n", Kind::kInteger, "How many.", false, 1, kMaxSkip}},
             skip,
             true},

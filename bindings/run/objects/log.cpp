@@ -1,4 +1,4 @@
-// The Lua faces of the run's record and of its memory.
+// The Lua objects `log` and `mem`.
 #include "bindings/run/session_objects.h"
 #include "trainer/base/bytes.h"
 #include "trainer/metrics/format.h"
@@ -34,7 +34,7 @@ std::string with_fields(std::string text, const Json& fields) {
 int message(Call& call, const char* kind) {
   Json facts = call.has(2) ? call.data(2) : Json::object();
   if (!facts.is_object())
-    throw ScriptError("E_ARGUMENT", fmt::format("log:{}: fields wants names and values", kind));
+    throw ScriptError("E_ARGUMENT", fmt::format("log:{}: fields expects names and values", kind));
   const std::string text = with_fields(call.text(1), facts);
   return note(call, kind, text, std::move(facts));
 }
@@ -43,7 +43,7 @@ int metric(Call& call) {
   for (const char* taken : {"step", "attempt", "time"})
     if (call.text(1) == taken)
       throw ScriptError("E_ARGUMENT",
-                        fmt::format("log:metric: {} is in every record; choose another name", taken));
+                        fmt::format("log:metric: every record already has {}; choose another name", taken));
   if (call.self<SessionRef>().keeps_record) session(call).metric(call.text(1), call.number(2));
   return 0;
 }
@@ -59,7 +59,7 @@ int note_table(Call& call) {
 
 int note_histogram(Call& call) {
   if (Objects::class_of(call.L, 3) != &tensor_class())
-    throw ScriptError("E_ARGUMENT", "log:histogram: tensor wants a tensor");
+    throw ScriptError("E_ARGUMENT", "log:histogram: tensor expects a tensor");
   lua_getfield(call.L, 3, "histogram");
   lua_pushvalue(call.L, 3);
   lua_call(call.L, 1, 1);
@@ -104,17 +104,22 @@ int mem_text(Call& call) {
 const Class& log_class() {
   using Kind = Arg::Kind;
   static const std::vector<Arg> kMessage = {
-      {"message", Kind::kText, "", false}, {"fields", Kind::kAny, "Names and values to keep with it.", true}};
-  static const Arg kName = {"name", Kind::kText, "What it is called.", false};
+      {"message", Kind::kText, "", false},
+      {"fields", Kind::kAny, "Names and values to record with it.", true}};
+  static const Arg kName = {"name", Kind::kText, "Its name.", false};
   static const Class object = {
       .name = "log",
       .doc = "Adds to the record of the run: events.jsonl, log.txt and the display.",
       .fields = {},
       .methods = {
-          {"metric", "", "A number of this step.", {kName, {"value", Kind::kNumber, "", false}}, metric},
+          {"metric",
+           "",
+           "Records a number of this step.",
+           {kName, {"value", Kind::kNumber, "", false}},
+           metric},
           {"info", "", "A message.", kMessage, [](Call& c) { return message(c, "info"); }},
           {"warn", "", "A warning.", kMessage, [](Call& c) { return message(c, "warning"); }},
-          {"error", "", "An error that the run survives.", kMessage,
+          {"error", "", "An error that does not stop the run.", kMessage,
            [](Call& c) { return message(c, "error"); }},
           {"text",
            "",
@@ -131,24 +136,25 @@ const Class& log_class() {
 }
 
 const Class& mem_class() {
-  static const Class object = {.name = "mem",
-                               .doc = "Memory, in bytes.",
-                               .fields = {{"allocated", "integer", "On the device that trains.",
-                                           [](Call& c) { return c.push(session(c).memory().allocated); }},
-                                          {"peak", "integer", "The most so far.",
-                                           [](Call& c) { return c.push(session(c).memory().peak); }},
-                                          {"total", "integer", "What the device has; 0 when unknown.",
-                                           [](Call& c) { return c.push(session(c).memory().total); }},
-                                          {"lua", "integer", "Lua's own.", lua_bytes},
-                                          {"tensors", "integer", "Of tensors that Lua keeps.",
-                                           [](Call& c) { return c.push(c.objects.external_bytes()); }}},
-                               .methods = {{"snapshot", "table", "All of it as a table.", {}, snapshot},
-                                           {"collect",
-                                            "integer",
-                                            "Collects Lua's garbage; gives the bytes of tensors that stay.",
-                                            {},
-                                            collect}},
-                               .text = mem_text};
+  static const Class object = {
+      .name = "mem",
+      .doc = "Memory, in bytes.",
+      .fields = {{"allocated", "integer", "On the training device.",
+                  [](Call& c) { return c.push(session(c).memory().allocated); }},
+                 {"peak", "integer", "Peak so far.",
+                  [](Call& c) { return c.push(session(c).memory().peak); }},
+                 {"total", "integer", "Total memory of the device; 0 if unknown.",
+                  [](Call& c) { return c.push(session(c).memory().total); }},
+                 {"lua", "integer", "Memory of Lua itself.", lua_bytes},
+                 {"tensors", "integer", "Memory of tensors that Lua keeps.",
+                  [](Call& c) { return c.push(c.objects.external_bytes()); }}},
+      .methods = {{"snapshot", "table", "All of these as a table.", {}, snapshot},
+                  {"collect",
+                   "integer",
+                   "Collects Lua's garbage; returns the bytes of the remaining tensors.",
+                   {},
+                   collect}},
+      .text = mem_text};
   return object;
 }
 

@@ -1,4 +1,4 @@
-// The Lua face of the model and of its parameters.
+// The Lua objects of the model and its parameters.
 
 #include "bindings/run/session_objects.h"
 #include "trainer/base/nearest.h"
@@ -48,7 +48,7 @@ std::vector<int64_t> matches(const std::vector<ParamInfo>& all, const std::strin
     if (all[i].name == pattern) return {static_cast<int64_t>(i)};
   const Regex regex(pattern);
   if (!regex.problem().empty())
-    throw ScriptError("E_ARGUMENT", fmt::format("model:find: \"{}\" is no regular expression: {}", pattern,
+    throw ScriptError("E_ARGUMENT", fmt::format("model:find: \"{}\" is not a regular expression: {}", pattern,
                                                 regex.problem()));
   for (size_t i = 0; i < all.size(); ++i)
     if (regex.is_found_in(all[i].name)) found.push_back(static_cast<int64_t>(i));
@@ -174,7 +174,7 @@ int params_text(Call& call) {
 /// What is trained is decided before the optimizer is made.
 int refuse_freeze(Call& call) {
   if (call.text(1) != "freeze") return call.push_nil();
-  throw ScriptError("E_NAME", "model:freeze: what a run trains is decided in its recipe",
+  throw ScriptError("E_NAME", "model:freeze: the recipe decides what a run trains",
                     "write  r.param_groups = { { match = \"embed\", freeze = true } }  and build again");
 }
 
@@ -184,10 +184,10 @@ const Class& model_class() {
   using Kind = Arg::Kind;
   static const Class object = {
       .name = "model",
-      .doc = "The network that is trained.",
+      .doc = "The network in training.",
       .fields = {{"params", "tycho.run.Params", "All parameters: for name, p in model.params do ... end.",
                   all_params},
-                 {"n_params", "integer", "Numbers in all parameters.",
+                 {"n_params", "integer", "Number of elements in all parameters.",
                   [](Call& c) { return c.push(session(c).facts().run.num_params); }},
                  {"n_layers", "integer", "Blocks.",
                   [](Call& c) { return c.push(session(c).facts().num_layers); }},
@@ -200,12 +200,12 @@ const Class& model_class() {
                    layer},
                   {"find",
                    "tycho.run.Tensor",
-                   "The parameter of that name, or every one whose name matches.",
+                   "The parameter with this name, or all whose names match.",
                    {{"pattern", Kind::kText, "A name, or a regular expression as in param_groups.", false}},
                    find},
                   {"generate",
                    "string|integer[]",
-                   "Goes on from a prompt: text from text, ids from ids, which want no tokenizer.",
+                   "Continues a prompt: text from text, or ids from ids, which needs no tokenizer.",
                    {{"prompt", Kind::kTokens, "Text, or a list of token ids.", false},
                     {"options",
                      Kind::kOptions,
@@ -213,16 +213,17 @@ const Class& model_class() {
                      true,
                      -HUGE_VAL,
                      HUGE_VAL,
-                     {{"max_tokens", Kind::kInteger, "128 by default.", true, 1, 1e9},
-                      {"temperature", Kind::kNumber, "0 takes the likeliest token each time; 1 by default.",
-                       true, 0, 1e6},
-                      {"top_k", Kind::kInteger, "Choose among the k likeliest.", true, 0, 1e9},
-                      {"top_p", Kind::kNumber, "Choose among the likeliest that sum to p.", true, 0, 1},
-                      {"repetition_penalty", Kind::kNumber, "More than 1 makes seen tokens less likely.",
-                       true, 1e-3, 1e3},
-                      {"stop", Kind::kText, "End before this text.", true},
-                      {"ignore_eos", Kind::kBoolean, "Go on where the model would end.", true},
-                      {"seed", Kind::kInteger, "The same seed writes the same text.", true, 0}}}},
+                     {{"max_tokens", Kind::kInteger, "Default 128.", true, 1, 1e9},
+                      {"temperature", Kind::kNumber, "0 always takes the most likely token; default 1.", true,
+                       0, 1e6},
+                      {"top_k", Kind::kInteger, "Choose among the k most likely.", true, 0, 1e9},
+                      {"top_p", Kind::kNumber, "Choose among the most likely whose probabilities sum to p.",
+                       true, 0, 1},
+                      {"repetition_penalty", Kind::kNumber,
+                       "Above 1, tokens already seen become less likely.", true, 1e-3, 1e3},
+                      {"stop", Kind::kText, "Stop before this text.", true},
+                      {"ignore_eos", Kind::kBoolean, "Continue past the model's end of text.", true},
+                      {"seed", Kind::kInteger, "The same seed generates the same text.", true, 0}}}},
                    generate},
                   {"logits",
                    "tycho.run.Tensor",
@@ -238,7 +239,7 @@ const Class& model_class() {
                    logits},
                   {"activations",
                    "tycho.run.Tensor[]",
-                   "The stream before each block, and after the last one at the end: [tokens, width] each.",
+                   "The residual stream before each block, then after the last one: [tokens, width] each.",
                    {{"tokens", Kind::kTokens, "Text, or a list of token ids.", false}},
                    activations}},
       .text = model_text,

@@ -1,4 +1,4 @@
-// The Lua faces of the optimizer and of its schedule.
+// The Lua objects `opt` and `sched`.
 #include "bindings/run/session_objects.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/plot.h"
@@ -48,7 +48,7 @@ int steer(Call& call) {
     if (key == spec.name)
       throw ScriptError(
           "E_NAME", fmt::format("opt:{}: opt is read-only", key),
-          fmt::format("use cmd.{}: it acts at the next step boundary, on all ranks", spec.usage));
+          fmt::format("use cmd.{}: it takes effect at the next step boundary, on all ranks", spec.usage));
   return call.push_nil();
 }
 
@@ -79,27 +79,27 @@ const Class& opt_class() {
   static const Class object = {
       .name = "opt",
       .doc = "The optimizer as the next step will use it; read-only.",
-      .fields = {{"kind", "string", "adamw, lion, ...", [](Call& c) { return config_field(c, "kind"); }},
-                 {"lr", "number", "Learning rate of the next step.",
-                  [](Call& c) { return c.push(session(c).optimizer().lr); }},
-                 {"betas", "number[]?", "Decay of the moments.",
-                  [](Call& c) { return config_field(c, "betas"); }},
-                 {"eps", "number?", "Added to the root of the second moment.",
-                  [](Call& c) { return config_field(c, "eps"); }},
-                 {"weight_decay", "number", "Share of a weight that a step removes, times lr.",
-                  [](Call& c) { return config_field(c, "weight_decay"); }},
-                 {"clip", "number", "Most that the gradient norm may be; 0 for no clipping.",
-                  [](Call& c) { return c.push(session(c).optimizer().clip_norm); }},
-                 {"groups", "table[]",
-                  "Parameters that are treated alike: lr_scale, weight_decay, betas, frozen, params.",
-                  groups},
-                 {"grad_norm", "number?", "Of the newest step, before clipping.", grad_norm}},
+      .fields =
+          {{"kind", "string", "adamw, lion, ...", [](Call& c) { return config_field(c, "kind"); }},
+           {"lr", "number", "Learning rate of the next step.",
+            [](Call& c) { return c.push(session(c).optimizer().lr); }},
+           {"betas", "number[]?", "Decay of the moments.", [](Call& c) { return config_field(c, "betas"); }},
+           {"eps", "number?", "Added to the square root of the second moment.",
+            [](Call& c) { return config_field(c, "eps"); }},
+           {"weight_decay", "number", "Weight decay: each step removes lr x this share of a weight.",
+            [](Call& c) { return config_field(c, "weight_decay"); }},
+           {"clip", "number", "Maximum gradient norm; 0 for no clipping.",
+            [](Call& c) { return c.push(session(c).optimizer().clip_norm); }},
+           {"groups", "table[]",
+            "Groups of parameters with the same settings: lr_scale, weight_decay, betas, frozen, params.",
+            groups},
+           {"grad_norm", "number?", "Of the newest step, before clipping.", grad_norm}},
       .methods = {},
       .text = opt_text,
       .index = steer,
       .hint =
           "opt is read-only: use cmd.set_lr(3e-4), cmd.set_clip(1), ... at the prompt, ctx.cmd in a "
-          "t.control callback; they act at the next step boundary"};
+          "t.control callback; they take effect at the next step boundary"};
   return object;
 }
 
@@ -111,13 +111,13 @@ const Class& sched_class() {
       .fields = {{"kind", "string", "cosine, linear, ...", [](Call& c) { return c.push(sched_kind(c)); }}},
       .methods = {{"at",
                    "number",
-                   "Learning rate of the step that follows `step` steps.",
+                   "Learning rate of the next step after `step` steps.",
                    {{"step", Kind::kInteger, "From 0.", false, 0}},
                    [](Call& c) { return c.push(session(c).lr_at(c.integer(1))); }},
                   {"table",
                    "table[]",
                    "{ step, lr } over the whole run.",
-                   {{"rows", Kind::kInteger, "11 by default.", true, 1, 100000}},
+                   {{"rows", Kind::kInteger, "Default 11.", true, 1, 100000}},
                    table}},
       .text = sched_text};
   return object;

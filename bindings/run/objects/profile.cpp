@@ -1,4 +1,4 @@
-// The Lua face of the profiler.
+// The Lua object `profile`.
 #include <filesystem>
 #include <system_error>
 
@@ -33,12 +33,12 @@ int copy_trace(Call& call) {
   const std::string trace = session(call).profile_state().path, to = call.text(1);
   if (session(call).facts().rank != 0) return call.push(to);
   if (trace.empty())
-    throw ScriptError("E_USAGE", "profile:export: no trace was recorded yet",
+    throw ScriptError("E_USAGE", "profile:export: no trace has been recorded yet",
                       "profile:now{ active = \"3ba\" } records the next steps");
   std::error_code error;
   std::filesystem::copy_file(trace, to, error);
   if (error == std::errc::file_exists)
-    throw ScriptError("E_ARGUMENT", fmt::format("profile:export: {} is there already", to),
+    throw ScriptError("E_ARGUMENT", fmt::format("profile:export: {} already exists", to),
                       "choose another name");
   if (error) fail(ExitCode::kStorage, "[profile] cannot write {}: {}", to, error.message());
   return call.push(to);
@@ -57,28 +57,28 @@ const Class& profile_class() {
   using Kind = Arg::Kind;
   static const Class object = {
       .name = "profile",
-      .doc = "Traces of some steps.",
-      .fields = {{"schedule", "table?", "What the recipe says of it.", schedule},
+      .doc = "Traces of selected steps.",
+      .fields = {{"schedule", "table?", "The recipe's settings.", schedule},
                  {"state", "table",
                   "phase, of the next step: \"wait\", \"warmup\", \"active\" or \"off\"; path of the newest "
-                  "trace, when there is one.",
+                  "trace, if there is one.",
                   state}},
       .methods = {{"now",
                    "",
-                   "Records the next steps as a trace in the run's folder, as cmd.profile.",
+                   "Records the next steps as a trace in the run folder, like cmd.profile.",
                    {{"options",
                      Kind::kOptions,
                      "",
                      true,
                      -HUGE_VAL,
                      HUGE_VAL,
-                     {{"active", Kind::kDuration, "How long; one step by default.", true}}}},
+                     {{"active", Kind::kDuration, "How long; default one step.", true}}}},
                    now,
                    true},
                   {"export",
                    "string",
-                   "Copies the newest trace of this session to a new file, and gives its path.",
-                   {{"path", Kind::kText, "A file that is not there yet.", false}},
+                   "Copies the newest trace of the open run to a new file and returns its path.",
+                   {{"path", Kind::kText, "A file that does not exist yet.", false}},
                    copy_trace,
                    true}},
       .text = profile_text};

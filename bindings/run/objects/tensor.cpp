@@ -1,4 +1,4 @@
-// The Lua face of tensors. Rows and dimensions count from 1 here, ends are included, as in Lua.
+// The Lua tensor object. Rows and dimensions count from 1 and ends are included, as in Lua.
 #include <cmath>
 
 #include "bindings/run/session_objects.h"
@@ -39,7 +39,7 @@ int rows(Call& call) {
   const int64_t from = call.integer(1), to = call.integer(2, from);
   std::unique_ptr<TensorView> matrix = view(call).matrix();
   if (to < from || to > matrix->shape()[0])
-    bad_shape(call, fmt::format("tensor:rows: {} to {} are not rows of it", from, to));
+    bad_shape(call, fmt::format("tensor:rows: the tensor has no rows {} to {}", from, to));
   return push_same_scope(call, matrix->slice(0, from - 1, to));
 }
 
@@ -59,7 +59,7 @@ void push_list(lua_State* L, const std::vector<int64_t>& shape, size_t dim, cons
 
 int to_list(Call& call) {
   if (view(call).numel() > kMaxListed)
-    bad_shape(call, fmt::format("tensor:tolist gives at most {} numbers: take rows first", kMaxListed));
+    bad_shape(call, fmt::format("tensor:tolist returns at most {} numbers: take rows first", kMaxListed));
   const std::vector<double> values = view(call).values();
   if (view(call).shape().empty()) return call.push(values.at(0));
   const double* next = values.data();
@@ -68,7 +68,7 @@ int to_list(Call& call) {
 }
 
 int item(Call& call) {
-  if (view(call).numel() != 1) bad_shape(call, "tensor:item wants one number");
+  if (view(call).numel() != 1) bad_shape(call, "tensor:item expects one number");
   return call.push(view(call).values()[0]);
 }
 
@@ -116,7 +116,7 @@ int push_result(Call& call, std::unique_ptr<TensorView> result, const TensorObje
 std::shared_ptr<const TensorView> operand(Call& call, int index, const TensorView& like, const char* what) {
   if (lua_type(call.L, index) == LUA_TNUMBER) return like.scalar(lua_tonumber(call.L, index));
   if (Objects::class_of(call.L, index) != &tensor_class())
-    throw ScriptError("E_ARGUMENT", fmt::format("{} wants a tensor or a number, given {}", what,
+    throw ScriptError("E_ARGUMENT", fmt::format("{} expects a tensor or a number, given {}", what,
                                                 luaL_typename(call.L, index)));
   const auto object =
       std::static_pointer_cast<TensorObject>(Objects::target_of(call.L, tensor_class(), index));
@@ -155,7 +155,7 @@ int at(Call& call) {
   if (lua_type(call.L, 2) != LUA_TNUMBER) return call.push_nil();
   const double wanted = lua_tonumber(call.L, 2);
   const std::vector<int64_t>& shape = view(call).shape();
-  if (shape.empty()) bad_shape(call, "tensor[i] wants dimensions; tensor:item() is its number");
+  if (shape.empty()) bad_shape(call, "tensor[i] expects dimensions; tensor:item() is its number");
   if (wanted != std::floor(wanted) || wanted < 1 || wanted > static_cast<double>(shape[0]))
     bad_shape(call, fmt::format("tensor[{}]: positions are 1 to {}", wanted, shape[0]));
   std::unique_ptr<TensorView> part = view(call).select(0, static_cast<int64_t>(wanted) - 1);
@@ -178,7 +178,7 @@ Method comparison(const char* name, const char* doc, Body body) {
   return {name,
           "tycho.run.Tensor",
           doc,
-          {{"x", Arg::Kind::kAny, "A number, or a tensor whose shape fits.", false}},
+          {{"x", Arg::Kind::kAny, "A number, or a tensor of a compatible shape.", false}},
           body};
 }
 
@@ -191,54 +191,53 @@ const Class& tensor_class() {
   static const Class object = {
       .name = "tensor",
       .doc =
-          "Numbers on a device. Rows and dimensions count from 1; w[1] is the first row, w * 2 a new tensor. "
-          "A "
-          "view of the model changes with it.",
+          "A tensor on a device. Rows and dimensions count from 1; w[1] is the first row, w * 2 a new "
+          "tensor. A view of the model changes with it.",
       .fields = {{"name", "string?", "Of a parameter.", name},
-                 {"shape", "integer[]", "Sizes of its dimensions.", push_shape},
+                 {"shape", "integer[]", "Size of each dimension.", push_shape},
                  {"dtype", "string", "f32, bf16, i32, ...", [](Call& c) { return c.push(view(c).dtype()); }},
                  {"device", "string", "cpu, cuda:0, ...", [](Call& c) { return c.push(view(c).device()); }},
-                 {"numel", "integer", "How many numbers.", [](Call& c) { return c.push(view(c).numel()); }},
-                 {"grad", "tycho.run.Tensor?",
-                  "Of a parameter that is trained: its gradient after the newest step.", push_gradient}},
+                 {"numel", "integer", "Number of elements.", [](Call& c) { return c.push(view(c).numel()); }},
+                 {"grad", "tycho.run.Tensor?", "Gradient after the newest step, for a trained parameter.",
+                  push_gradient}},
       .methods =
-          {{"item", "number", "The one number that it holds.", {}, item},
+          {{"item", "number", "The value of a one-element tensor.", {}, item},
            {"mean", "number", "Mean.", {}, [](Call& c) { return c.push(view(c).stats().mean); }},
            {"std",
             "number",
-            "Standard deviation of the population.",
+            "Population standard deviation.",
             {},
             [](Call& c) { return c.push(view(c).stats().std); }},
-           {"min", "number", "Least number.", {}, [](Call& c) { return c.push(view(c).stats().min); }},
-           {"max", "number", "Largest number.", {}, [](Call& c) { return c.push(view(c).stats().max); }},
+           {"min", "number", "Smallest element.", {}, [](Call& c) { return c.push(view(c).stats().min); }},
+           {"max", "number", "Largest element.", {}, [](Call& c) { return c.push(view(c).stats().max); }},
            {"norm", "number", "L2 norm.", {}, [](Call& c) { return c.push(view(c).stats().norm); }},
            {"finite",
             "boolean",
-            "No NaN and no infinity in it.",
+            "True if it has no NaN and no infinity.",
             {},
             [](Call& c) { return c.push(view(c).stats().finite); }},
            {"histogram",
             "tycho.run.Histogram",
-            "Counts of its numbers in equal parts of their range.",
-            {{"n", Kind::kInteger, "Parts; 13 by default.", true, 1, 1000}},
+            "Counts of its elements in bins of equal width.",
+            {{"n", Kind::kInteger, "Parts; default 13.", true, 1, 1000}},
             histogram},
            {"slice",
             "tycho.run.Tensor",
-            "A part of one dimension; a view.",
+            "A range of one dimension, as a view.",
             {{"from", Kind::kInteger, "First position.", false, 1},
-             {"to", Kind::kInteger, "Last position; `from` by default.", true, 1},
-             {"dim", Kind::kInteger, "Dimension; 1 by default.", true, 1}},
+             {"to", Kind::kInteger, "Last position; default `from`.", true, 1},
+             {"dim", Kind::kInteger, "Dimension; default 1.", true, 1}},
             slice},
            {"rows",
             "tycho.run.Tensor",
-            "Rows of its last dimension; a view.",
+            "Rows of its last dimension, as a view.",
             {{"from", Kind::kInteger, "First row.", false, 1},
-             {"to", Kind::kInteger, "Last row; `from` by default.", true, 1}},
+             {"to", Kind::kInteger, "Last row; default `from`.", true, 1}},
             rows},
-           {"tolist", "number[]", "Its numbers as tables.", {}, to_list},
+           {"tolist", "number[]", "Its elements as Lua tables.", {}, to_list},
            {"keep",
             "tycho.run.Tensor",
-            "A copy that stays when the step, the callback or the run is over.",
+            "A copy that stays valid after the step, the callback or the run.",
             {},
             keep},
            {"cpu", "tycho.run.Tensor", "A copy in host memory.", {}, to_cpu},
@@ -246,23 +245,23 @@ const Class& tensor_class() {
            {"sqrt", "tycho.run.Tensor", "Square roots.", {}, apply<TensorFunction::kSqrt>},
            {"exp", "tycho.run.Tensor", "Exponentials.", {}, apply<TensorFunction::kExp>},
            {"log", "tycho.run.Tensor", "Natural logarithms.", {}, apply<TensorFunction::kLog>},
-           comparison("eq", "1 where it is equal to x, else 0.", compare<TensorOp::kEq>),
-           comparison("ne", "1 where it is not equal to x, else 0.", compare<TensorOp::kNe>),
-           comparison("lt", "1 where it is less than x, else 0.", compare<TensorOp::kLt>),
-           comparison("le", "1 where it is at most x, else 0.", compare<TensorOp::kLe>),
-           comparison("gt", "1 where it is more than x, else 0: w:gt(0):mean() is a share.",
+           comparison("eq", "1 where equal to x, else 0.", compare<TensorOp::kEq>),
+           comparison("ne", "1 where not equal to x, else 0.", compare<TensorOp::kNe>),
+           comparison("lt", "1 where less than x, else 0.", compare<TensorOp::kLt>),
+           comparison("le", "1 where at most x, else 0.", compare<TensorOp::kLe>),
+           comparison("gt", "1 where greater than x, else 0: w:gt(0):mean() is a fraction.",
                       compare<TensorOp::kGt>),
-           comparison("ge", "1 where it is at least x, else 0.", compare<TensorOp::kGe>),
+           comparison("ge", "1 where at least x, else 0.", compare<TensorOp::kGe>),
            {"save",
             "string",
-            "Writes it to a new file of NumPy's, numbers as float32, and gives its path.",
-            {{"path", Kind::kText, "Ends in .npy; the file is not there yet.", false}},
+            "Writes it to a new NumPy file as float32 and returns its path.",
+            {{"path", Kind::kText, "Must end in .npy; the file must not exist yet.", false}},
             save_tensor},
            {"show",
             "string",
-            "As text, with more rows.",
-            {{"rows", Kind::kInteger, "20 by default.", true, 1, 10000},
-             {"columns", Kind::kInteger, "8 by default.", true, 1, 1000}},
+            "Returns it as text, with more rows.",
+            {{"rows", Kind::kInteger, "Default 20.", true, 1, 10000},
+             {"columns", Kind::kInteger, "Default 8.", true, 1, 1000}},
             show}},
       .text = [](Call& c) { return c.push(tensor_text(view(c), 4, 8, unicode(c))); },
       .index = at,
@@ -280,12 +279,12 @@ const Class& tensor_class() {
 const Class& histogram_class() {
   static const Class object = {
       .name = "histogram",
-      .doc = "Counts in equal parts of a range.",
-      .fields = {{"low", "number", "Where the first part begins.",
+      .doc = "Counts in bins of equal width.",
+      .fields = {{"low", "number", "Lower edge of the first bin.",
                   [](Call& c) { return c.push(c.self<HistogramObject>().first.low); }},
-                 {"high", "number", "Where the last part ends.",
+                 {"high", "number", "Upper edge of the last bin.",
                   [](Call& c) { return c.push(c.self<HistogramObject>().first.high); }},
-                 {"counts", "integer[]", "Of each part.",
+                 {"counts", "integer[]", "Count of each bin.",
                   [](Call& c) { return c.push(Json(c.self<HistogramObject>().first.counts)); }}},
       .methods = {},
       .text = [](Call& c) {

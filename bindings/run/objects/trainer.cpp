@@ -1,4 +1,4 @@
-// The Lua face of a training, and of the steps that it did.
+// The Lua objects of a trainer and of the steps that it did.
 #include "bindings/run/session_objects.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/plot.h"
@@ -106,14 +106,14 @@ int losses(Call& call) {
 
 std::string pin_text(const Steps& all) {
   if (!all.lr_pin) return "";
-  return fmt::format(" (schedule says {}; pinned by {}, cmd.set_lr(nil) releases)",
+  return fmt::format(" (schedule: {}; pinned by {}, cmd.set_lr(nil) releases)",
                      short_text(all.lr_pin->scheduled), all.lr_pin->by);
 }
 
 int steps_text(Call& call) {
   const Steps& all = steps(call);
   if (all.list.empty())
-    return call.push(fmt::format("  {}/{} ba  no step was done", all.step, all.total_steps));
+    return call.push(fmt::format("  {}/{} ba  no step was run", all.step, all.total_steps));
   const StepMetrics& first = all.list.front();
   const StepMetrics& last = all.list.back();
   const char* arrow = all.unicode ? "→" : "->";
@@ -139,16 +139,16 @@ const Class& trainer_class() {
   using Kind = Arg::Kind;
   static const Class object = {
       .name = "trainer",
-      .doc = "A run that is open: train it, save it, look at it.",
-      .fields = {{"state", "table", "step, tokens, samples, epoch, skipped so far.", state},
+      .doc = "The open run: train it, save it, inspect it.",
+      .fields = {{"state", "table", "step, tokens, samples, epoch and skipped so far.", state},
                  {"tokens", "integer", "Tokens seen.",
                   [](Call& c) { return c.push(session(c).state().train.tokens); }},
                  {"epoch", "integer", "From 0.",
                   [](Call& c) { return c.push(session(c).state().train.data.epoch); }},
-                 {"frac", "number", "Share of the run that is done.", frac},
+                 {"frac", "number", "Fraction of the run that is done.", frac},
                  {"max_steps", "integer", "Steps of the whole run.",
                   [](Call& c) { return c.push(session(c).facts().run.total_steps); }},
-                 {"max_duration", "string", "As the recipe has it.",
+                 {"max_duration", "string", "As in the recipe.",
                   [](Call& c) { return c.push(session(c).facts().recipe.at("max_duration")); }},
                  {"loss", "number?", "Of the newest step.", newest<&StepMetrics::loss>},
                  {"lr", "number?", "Of the newest step.", newest<&StepMetrics::lr>},
@@ -167,37 +167,36 @@ const Class& trainer_class() {
       .methods =
           {{"step",
             "tycho.run.Steps",
-            "Optimizer steps; evaluates and saves only where a command asks for it.",
-            {{"n", Kind::kInteger, "How many; 1 by default.", true, 1}},
+            "Runs optimizer steps; evaluates and saves only on command.",
+            {{"n", Kind::kInteger, "Number of them; default 1.", true, 1}},
             step,
             true},
            {"run",
             "tycho.run.Steps",
-            "Trains on as `tycho run` does: evaluates and saves when it is due.",
+            "Continues training like `tycho run`: evaluates and saves when due.",
             {{"duration", Kind::kDuration, "\"100ba\", \"1ep\", \"1e6tok\", \"10%\".", false}},
             run,
             true},
            {"eval",
             "table?",
-            "Loss on eval_data: loss, perplexity, tokens, seconds over all sets, and those of each by its "
-            "name.",
-            {{"set", Kind::kText, "The name of one set: its numbers alone, which ctx.eval does not show.",
-              true}},
+            "Loss on eval_data: loss, perplexity, tokens and seconds over all sets, and of each set by name.",
+            {{"set", Kind::kText,
+              "The name of one set, to evaluate only that one; ctx.eval does not show its numbers.", true}},
             evaluate,
             true},
            {"save",
             "string",
-            "Saves a checkpoint, waits until it is durable, and gives its folder.",
+            "Saves a checkpoint, waits until it is durable, and returns its folder.",
             {},
             save,
             true},
            {"stop",
             "",
             "Saves, then closes.",
-            {{"reason", Kind::kText, "For the record.", true}},
+            {{"reason", Kind::kText, "Recorded with the run.", true}},
             stop,
             true},
-           {"close", "", "Ends the session without saving and gives its memory back.", {}, close, true}},
+           {"close", "", "Closes the run without saving and frees its memory.", {}, close, true}},
       .text = trainer_text};
   return object;
 }
@@ -208,7 +207,7 @@ const Class& steps_class() {
       .doc = "What trainer:step did; numbers are those of its last step.",
       .fields = {{"n", "integer", "Steps done.",
                   [](Call& c) { return c.push(static_cast<int64_t>(steps(c).list.size())); }},
-                 {"step", "integer", "Where the run stands.", of_last<&StepMetrics::step>},
+                 {"step", "integer", "The run's current step.", of_last<&StepMetrics::step>},
                  {"loss", "number", "Mean over the tokens of the step.", of_last<&StepMetrics::loss>},
                  {"lr", "number", "Learning rate.", of_last<&StepMetrics::lr>},
                  {"grad_norm", "number", "Before clipping.", of_last<&StepMetrics::grad_norm>},

@@ -1,7 +1,7 @@
--- Habits of Python, YAML, C and newer Luas: which one a line shows that Lua could not take, and what to write instead.
+-- Habits of Python, YAML, C and newer Luas: recognises them in a line that Lua rejected, and says what to write instead.
 local M = {}
 
--- Token, its kind, advice. Only looked for on lines that Lua refused.
+-- Token, its kind, advice. Only used on lines that Lua rejected.
 local kTokens = {
   { "!=", "op", 'not equal is "~=" in Lua' },
   { "+=", "op", 'Lua has no "+="; write  x = x + 1' },
@@ -34,8 +34,8 @@ local kTokens = {
   { "False", "name", "False is  false  in Lua" },
 }
 
-local kItem = "an item of a list stands in braces in Lua: { a, b }"
-local kColon = "a key and its value are joined by = in Lua, not by a colon"
+local kItem = "write list items in braces in Lua: { a, b }"
+local kColon = "Lua uses = between a key and its value, not a colon"
 
 local function text_at(index, i) return index.tokens[i] and index.tokens[i].text end
 
@@ -107,7 +107,7 @@ function M.missing_comma(index, line, message)
     local begins = token.kind == "string" or token.kind == "number" or token.text == "{" or (token.kind == "name"
       and (not following or following.text == "=" or following.text == "." or following.text == "," or following.text == "}"))
     if begins and token.text:sub(1, #near) == near and before and ends_value(before) then
-      return before, ("a comma is missing behind  %s"):format(before.text)
+      return before, ("a comma is missing after  %s"):format(before.text)
     end
   end
 end
@@ -118,10 +118,10 @@ local kRaised = {
   { "attempt to concatenate .*a nil value", "this name has no value yet" },
   { "attempt to index .*a nil value", "this name has no value, so it has no keys" },
   { "attempt to call .*a nil value", "there is no function of this name" },
-  { "attempt to call .*a table value", "a table is no function: a missing comma or name before ( or { ?" },
-  { "attempt to compare number with table", "durations and sizes are compared with their like: r.max_duration > t.ba(50)" },
-  { "attempt to compare table with number", "durations and sizes are compared with their like: r.max_duration > t.ba(50)" },
-  { "attempt to compare number with string", "tonumber(text) makes a number of text" },
+  { "attempt to call .*a table value", "a table is not a function: is a comma or a name missing before ( or { ?" },
+  { "attempt to compare number with table", "compare durations and sizes with the same kind: r.max_duration > t.ba(50)" },
+  { "attempt to compare table with number", "compare durations and sizes with the same kind: r.max_duration > t.ba(50)" },
+  { "attempt to compare number with string", "tonumber(text) converts text to a number" },
   { "attempt to get length of .*a number value", "#x counts a list or the bytes of text" },
 }
 

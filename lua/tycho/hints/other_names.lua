@@ -1,5 +1,5 @@
--- What keys are called elsewhere: in LLM Foundry, TorchTitan, Nanotron, Hugging Face and older drafts of Tycho. Recipes do
--- not take these names; their problem says what to write.
+-- Names of keys elsewhere: in LLM Foundry, TorchTitan, Nanotron, Hugging Face and older drafts of Tycho. Recipes reject
+-- these names and say what to write.
 local literal = require "tycho.overrides.literal"
 local native = require "tycho.native"
 local other_values = require "tycho.hints.other_values"
@@ -58,22 +58,22 @@ local kCalled = {
 local kEpochs = {}
 for name in ("epochs num_epochs max_epochs num_train_epochs trainer.max_epochs"):gmatch "%S+" do kEpochs[name] = true end
 
-local kNoBackend = "leave it out: the kernel of attention follows from device and shapes"
+local kNoBackend = "leave it out: device and shapes determine the attention kernel"
 local kInAKind = "write it in a kind of  model.blocks"
 local kRanks = "leave it out: ranks share each batch, and  tycho launch -n 8 run RECIPE  or  srun  starts them"
-local kLoggers = "leave it out: every run writes metrics.jsonl, and log.every says how often"
-local kCompiled = "leave it out: Tycho's kernels are compiled already"
-local kLoader = "leave it out: batches are prepared ahead of the steps by themselves"
+local kLoggers = "leave it out: every run writes metrics.jsonl, as often as log.every says"
+local kCompiled = "leave it out: Tycho's kernels are already compiled"
+local kLoader = "leave it out: batches are prepared ahead automatically"
 local kRecompute = "write  recompute.mode=selective  (or full)"
 local kBf16 = "write  precision=bf16"
-local kHydra = "there is no hydra here: run_name and run_dir say where a run goes, and  tycho sweep  starts many"
+local kHydra = "there is no hydra here: run_name and run_dir choose the run folder, and  tycho sweep  starts many runs"
 local kSlurm = "Slurm's options are sbatch's and srun's; in a sweep they are  launch = t.launch.slurm_array { options = { ... } }"
 
--- What has no key of its own here, by the key or by the first parts of it.
+-- Keys without an equivalent here, by the key or its first parts.
 local kAdvice = {
   ["model.attn"] = kNoBackend, ["model.attn_impl"] = kNoBackend, ["attn_implementation"] = kNoBackend,
   ["flash_attention"] = kNoBackend, ["use_flash_attention"] = kNoBackend, ["model.attn_config.attn_impl"] = kNoBackend,
-  ["model.seq_len"] = "leave it out: models take the recipe's seq_len, and max_seq_len is the longest that they are meant for",
+  ["model.seq_len"] = "leave it out: models use the recipe's seq_len; max_seq_len is the longest sequence that they are meant for",
   ["model.rope"] = "write  rope_theta  and  rope_scaling = { ... }",
   ["model.nope"] = kInAKind, ["model.reuse_kv"] = kInAKind, ["model.reuse_kv_x"] = kInAKind,
   ["parallel"] = kRanks, ["parallelism"] = kRanks, ["fsdp"] = kRanks, ["fsdp_config"] = kRanks, ["t.parallel"] = kRanks,
@@ -94,9 +94,9 @@ local kAdvice = {
   ["min_lr"] = "write  scheduler.alpha_f=0.1  (a share of optimizer.lr)",
   ["warmup_ratio"] = "write  scheduler.t_warmup=0.03dur  (a share of the run)",
   ["lr_decay_iters"] = "leave it out: schedules end with the run (max_duration)",
-  ["hydra"] = kHydra, ["defaults"] = "write  require \"base\" :extend \"name\"  in the recipe, or give a file of overrides:  @base.txt",
+  ["hydra"] = kHydra, ["defaults"] = "write  require \"base\" :extend \"name\"  in the recipe, or give an override file:  @base.txt",
   ["slurm"] = kSlurm, ["sbatch"] = kSlurm, ["launch"] = kSlurm,
-  ["ckpt.hf_export"] = "leave it out:  tycho convert  makes a folder of Hugging Face of any checkpoint",
+  ["ckpt.hf_export"] = "leave it out:  tycho convert  exports any checkpoint as a Hugging Face folder",
   ["t.ckpt"] = 'write a table: r.ckpt = { every = "500ba", keep = 2 }',
   ["t.clip"] = "write  r.clip.norm = 1.0",
   ["t.rope"] = "write  rope_theta  and  rope_scaling = { ... }  in the model",
@@ -132,8 +132,8 @@ local function field_at(root, path)
   return list and list.item or index[path]
 end
 
--- What to write instead of an unknown key of recipes, or that there is no such thing ("mixtures of experts are not supported"
--- for moe_num_experts); nil when the name says nothing. `key`: the last part of the path.
+-- What to write instead of an unknown key, or that the feature does not exist ("mixtures of experts are not supported" for
+-- moe_num_experts); nil when the name says nothing. `key`: the last part of the path.
 function M.key_hint(root, path, key, keys)
   return type(key) == "string" and native.absent(key) or M.hint(root, path, keys)
 end
@@ -220,7 +220,7 @@ local kClock = { s = "s", sec = "s", seconds = "s", m = "m", min = "m", minutes 
 local function time_hint(path, value)
   local number, word = value:match "^([%d%.]+)%s*(%a+)$"
   if path ~= "max_duration" or not kClock[word] then return nil end
-  return ("timeout %s%s tycho run RECIPE ...  saves and ends then; the same command goes on"):format(number, kClock[word])
+  return ("timeout %s%s tycho run RECIPE ...  saves and ends then; the same command resumes"):format(number, kClock[word])
 end
 
 -- How a sweep writes interval(1e-4,1e-2) and range(1,8) of Hydra.
@@ -239,17 +239,17 @@ function M.value_hint(path, value, spec)
   local filled = other_values.instead_of_interpolation(path, value, not spec)
   if filled or not spec then return filled or time_hint(path, value) end
   if spec.namespace == "model" and value:find "[%-/]" then
-    return "whole models are recipes, such as recipes/mpt-125m.lua; weights of a folder are  model.weights=FOLDER"
+    return "whole models are recipes, such as recipes/mpt-125m.lua; to load weights from a folder:  model.weights=FOLDER"
   end
   local parts = literal.split(value:match "^%a+%((.*)%)$" or value:gsub("[%s,]+$", ""))
   local is_range = value:find "^%l+%(.*%)$"
   local fits = #parts > 1
   for _, part in ipairs(parts) do fits = fits and literal.read(spec, part) ~= nil end
   if fits and spec.type ~= "list" and (is_range or not value:find "[%(%[{]") then
-    return "several values are for a sweep:  tycho sweep RECIPE " .. overrides.shell_word(("%s=%s"):format(path, space_of(spec, value)))
+    return "several values need a sweep:  tycho sweep RECIPE " .. overrides.shell_word(("%s=%s"):format(path, space_of(spec, value)))
   end
   local _, second = value:match "^(%S+)%s+([%a_][%w_%.]*[:%+%-%*/]?=.*)$"
-  if second then return "two arguments in one word: take away the quotes around them" end
+  if second then return "two arguments in one word: remove the quotes around them" end
   return time_hint(path, value)
 end
 

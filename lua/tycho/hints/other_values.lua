@@ -1,4 +1,4 @@
--- What people write for values elsewhere: names of devices and precisions, Hydra's ${...}, signs of word processors.
+-- Values as written elsewhere: names of devices and precisions, Hydra's ${...}, typographic characters.
 local M = {}
 
 -- Value of another system -> ours.
@@ -8,11 +8,11 @@ local kCalled = {
   fp32 = "float32 float 32 32-true no torch.float32",
   full = "block whole",
 }
--- What there is not, and what to write instead.
+-- Unsupported values, and what to write instead.
 local kAbsent = {
   fp16 = { "fp16 float16 half amp amp_fp16 16 16-mixed torch.float16", "there is no fp16; write \"bf16\"" },
-  fp8 = { "fp8 float8 amp_fp8 int8 int4 nf4", "there are fp32 and bf16 only" },
-  other = { "mps tpu xla xpu hpu rocm npu", "there are the CPU and NVIDIA GPUs" },
+  fp8 = { "fp8 float8 amp_fp8 int8 int4 nf4", "only fp32 and bf16 are supported" },
+  other = { "mps tpu xla xpu hpu rocm npu", "only the CPU and NVIDIA GPUs are supported" },
 }
 
 local meant, absent = {}, {}
@@ -98,13 +98,13 @@ function M.instead_of_interpolation(path, text, in_recipe)
   if not M.interpolation(text) then return ("write  %s=%s"):format(path, text) end
   local shell = for_shell(text)
   if shell then return ('the shell fills it in, in double quotes:  "%s=%s"'):format(path, shell) end
-  if found:find("^%${hydra:") then return "there is no hydra here; run_name and run_dir say where a run goes" end
+  if found:find("^%${hydra:") then return "there is no hydra here; run_name and run_dir choose the run folder" end
   if found:find("^%${%u[%u%d_]*}$") then return ('the shell fills it in, in double quotes:  "%s=%s"'):format(path, text) end
-  if found:find(":", 1, true) then return "write what it stands for; a recipe computes values in Lua" end
+  if found:find(":", 1, true) then return "write the value itself; a recipe computes values in Lua" end
   return ("write  '%s:=%s'"):format(path, expression(text))
 end
 
--- Dashes, quotes and blanks that word processors and web pages put for plain ones.
+-- Typographic dashes, quotes and blanks, as word processors and web pages insert them.
 local kSigns = { ["\226\128\144"] = "-", ["\226\128\145"] = "-", ["\226\128\146"] = "-", ["\226\128\147"] = "-",
   ["\226\128\148"] = "--", ["\226\136\146"] = "-", ["\226\128\152"] = "'", ["\226\128\153"] = "'",
   ["\226\128\156"] = '"', ["\226\128\157"] = '"', ["\194\160"] = " ", ["\226\129\164"] = "", ["\239\188\157"] = "=" }

@@ -55,7 +55,7 @@ function M.prepare(session, computed)
       local ok, value = run(session, place, nil)
       if ok then
         if value == nil then
-          session:problem(site_of.problem(pin.site, "value", "the expression gives nothing; write  t.null  for none"))
+          session:problem(site_of.problem(pin.site, "value", "the expression returns nothing; write  t.null  for none"))
         end
         pin.given = value
       elseif value == needs_recipe then
@@ -76,7 +76,7 @@ function M.compute(session, recipe)
     local ok, value = run(session, place, recipe)
     if not ok or value == nil then
       failed = true
-      report(session, place, ok and "the expression gives nothing" or value)
+      report(session, place, ok and "the expression returns nothing" or value)
     else
       computed[place.path] = value
       changed = changed or schema.literal(value) ~= schema.literal(place.absolute.given)

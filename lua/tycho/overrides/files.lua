@@ -16,7 +16,7 @@ local function from_lines(session, file, text, add)
     local start, content = line:match("^%s*()(.-)%s*$")
     if content:find("^@") then
       session:problem { file = file, line = number, col = start, len = #content,
-        message = "a file of overrides cannot name another: give both as arguments" }
+        message = "an override file cannot include another: give both as arguments" }
     elseif content ~= "" and not content:find("^#") and not content:find("^%-%-") then
       add { file = file, line = number, col = start, text = content }
     end
@@ -58,7 +58,7 @@ local function from_lua(session, file, text, add)
   if type(result) ~= "table" or component.behind(result) then
     local returned = result == nil and "nothing" or schema.describe_value(result)
     return session:problem { file = file, line = 1, hint = "as in  return { seed = 3, optimizer = { lr = 1e-3 } }",
-      message = "a file of overrides returns a table, this one returned " .. returned }
+      message = "an override file must return a table, this one returned " .. returned }
   end
   from_table(session.schema, "", result, site_of.of_return(session.sites, file), add)
 end

@@ -24,7 +24,7 @@ local function read_part(text, at)
   local word = text:match("^[%a_][%w_]*", at) or text:match("^%d+", at)
   if not word then
     local odd = text:sub(at, at)
-    if odd == "" then return refuse("the name of a key is missing here", at, 1) end
+    if odd == "" then return refuse("a key is missing here", at, 1) end
     return refuse(("a key cannot begin with %s"):format(odd), at, 1)
   end
   return { key = tonumber(word) or word, col = at, len = #word }, at + #word
@@ -41,7 +41,7 @@ local function read_path(text, at)
     if sign == "[" then
       local index = text:match("^%[[\"']?([%w_]+)", after)
       local hint = index and ("write  %s.%s"):format(text:sub(1, after - 1), index)
-      return refuse("a path has dots, not brackets", after, 1, hint)
+      return refuse("write paths with dots, not brackets", after, 1, hint)
     end
     if sign ~= "." then return parts, after end
     at = after + 1
@@ -49,21 +49,21 @@ local function read_path(text, at)
 end
 
 local kHabits = {
-  { "^%-%-?[%a]", "a key has no dashes before it" },
-  { "^[%w_%.]+%s*:%s", "a key and its value are joined by =, not by a colon" },
-  { "^[%w_%.]+:[^=]", "a key and its value are joined by =, not by a colon" },
+  { "^%-%-?[%a]", "write keys without dashes" },
+  { "^[%w_%.]+%s*:%s", "write = between a key and its value, not a colon" },
+  { "^[%w_%.]+:[^=]", "write = between a key and its value, not a colon" },
   { "^[%w_%.]+%s*==", "one = is enough" },
   { "^[%w_%.]+%s*%*%*=", "there is no **= ; write  key:=r.key^2" },
 }
 
--- Dashes, quotes and equals signs of a word processor before the value.
+-- Typographic dashes, quotes and equals signs before the value.
 local function foreign_sign(text)
   local key = text:match "^[^=]*=?"
   local plain, sign = other_values.plain(key)
   if not plain then plain, sign = other_values.plain(text:match "^[%w_%.]*\239\188\157" or "") end
   if not plain then return nil end
   local whole = other_values.plain(text):gsub("^%-+", "")
-  return refuse(("%s is a sign of a word processor"):format(sign), text:find(sign, 1, true), #sign,
+  return refuse(("%s is a typographic character"):format(sign), text:find(sign, 1, true), #sign,
     "write  " .. M.shell_word(whole))
 end
 
@@ -73,7 +73,7 @@ local function without_operator(text)
     if stop then return refuse("wanted key=value", stop, 1, habit[2]) end
   end
   if text:find("%.lua$") or text:find("%.txt$") then
-    return refuse("wanted key=value", 1, #text, "a file of overrides is written  @" .. text)
+    return refuse("wanted key=value", 1, #text, "write an override file as  @" .. text)
   end
   return refuse("wanted key=value", #text, 1, ("write  %s=VALUE"):format(text:match("^%s*(.-)%s*$")))
 end
@@ -81,7 +81,7 @@ end
 local function removal(text)
   local parts, after = read_path(text, 2)
   if not parts then return nil, after end
-  if after <= #text then return refuse("nothing may follow the key that is unset", after, #text - after + 1) end
+  if after <= #text then return refuse("nothing may follow the key to unset", after, #text - after + 1) end
   return { op = "~", parts = parts, text = text }
 end
 
@@ -90,7 +90,7 @@ end
 function M.parse(text)
   local first = text:sub(1, 1)
   if first == "@" then
-    if text == "@" then return refuse("wanted the name of a file after @", 1, 1) end
+    if text == "@" then return refuse("wanted a file name after @", 1, 1) end
     return { op = "@", parts = {}, value = text:sub(2), value_col = 2, text = text }
   end
   if first == "~" then return removal(text) end

@@ -45,7 +45,7 @@ local function read_map(text, field_spec)
     local key, value_text = part:match("^([%w_]+)%s*=%s*(.*)$")
     if not key then key, value_text = part:match("^[\"']([^\"']+)[\"']%s*=%s*(.*)$") end
     if not key then
-      local colon = part:find("^[%w_\"']+%s*:") and "; a key and its value are joined by =" or ""
+      local colon = part:find("^[%w_\"']+%s*:") and "; write = between a key and its value" or ""
       return nil, ("wanted key=value between the braces, got \"%s\"%s"):format(part, colon)
     end
     local spec, unknown = field_spec(key)
@@ -76,7 +76,8 @@ function readers.boolean(spec, text)
   return nil, "wanted " .. schema.describe(spec) .. (meant and ("; write %s"):format(meant) or "")
 end
 
--- What was meant by a text that is no number: 1_000, 1,000, 3–4e-4 with a dash of a word processor, "3e-4" in quotes, 1/3.
+-- What was probably meant by a text that is not a number: 1_000, 1,000, 3–4e-4 with a typographic dash, "3e-4" in quotes,
+-- 1/3.
 local function number_hint(spec, text)
   local plain = (other_values.plain(text) or text):gsub("^[\"'](.*)[\"']$", "%1")
   local is_grouped = plain:find "^[%+%-]?%d[%d_]*[%d_%.eE%-]*,?$" or plain:find "^%d%d?%d?,%d%d%d,?[%d,]*$"
@@ -84,7 +85,7 @@ local function number_hint(spec, text)
   local fits = tonumber(plain) and schema.check(spec, tonumber(plain)) ~= nil
   if fits and plain ~= text then return ("; write %s"):format(plain) end
   local computes = text:find("[%*/%^%(]") and not text:find("[,{}]") and not text:find("^%l+%(")
-  return computes and "; an expression is written  key:=expression" or ""
+  return computes and "; write an expression as  key:=expression" or ""
 end
 
 function readers.number(spec, text)
@@ -133,7 +134,7 @@ function readers.struct(spec, text)
   return read_map(body, known_field(spec.fields))
 end
 
-readers["function"] = function() return nil, "a function is written in a recipe, not in an argument" end
+readers["function"] = function() return nil, "write functions in a recipe, not in an argument" end
 
 function readers.data(_, text)
   local data = text:find("^[{%[]") and native.json(text)
@@ -174,13 +175,13 @@ function M.read(spec, text)
     end
   else
     local unfilled = spec.type == "string" and spec.name and other_values.interpolation(text)
-    if unfilled then return nil, "nothing fills in " .. unfilled end
+    if unfilled then return nil, "Tycho does not expand " .. unfilled end
     local plain = text:find "^\226\128[\152\153\156\157]" and other_values.plain(text)
-    if plain then return nil, ("these quotes are a word processor's; write %s"):format(unquoted(plain)) end
+    if plain then return nil, ("these are typographic quotes; write %s"):format(unquoted(plain)) end
     value, message = schema.check(spec, unquoted(text))
   end
   if value == nil and kNothing[text] then
-    message = message .. (spec.optional and "; none is written  null" or "; this key cannot be none")
+    message = message .. (spec.optional and "; for none write  null" or "; this key cannot be none")
   end
   return value, message
 end

@@ -10,8 +10,8 @@ local kVerbs = { ["+="] = "add to", ["-="] = "take from", ["*="] = "multiply", [
 
 local function number_operand(op, text)
   local number = tonumber(text)
-  if not number then return nil, ("%s wants a plain number"):format(op) end
-  if op == "/=" and number == 0 then return nil, "nothing can be divided by 0" end
+  if not number then return nil, ("%s needs a plain number"):format(op) end
+  if op == "/=" and number == 0 then return nil, "cannot divide by 0" end
   return number
 end
 
@@ -49,7 +49,7 @@ local function compute(op, value, operand)
   return value / operand
 end
 
--- What becomes of a value; nil and why not. The result is to be checked like any other value.
+-- The new value; nil and the reason otherwise. The result is checked like any other value.
 function M.apply(op, value, operand)
   local ok, result = pcall(compute, op, value, operand)
   if ok then return result end

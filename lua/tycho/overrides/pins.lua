@@ -1,6 +1,6 @@
--- Arguments as a tree of pins. They are known before the recipe runs and win over what it writes: pins, not patches.
--- A place of the tree: children by key; absolute: the override that chooses the value (= := + ~), or nil; relative: the
--- operators that act on it, or on whatever the recipe writes.
+-- Arguments as a tree of pins. They are known before the recipe runs and override what it writes. A place of the tree:
+-- children by key; absolute: the override that chooses the value (= := + ~), or nil; relative: the operators that act on
+-- it, or on whatever the recipe writes.
 local literal = require "tycho.overrides.literal"
 local operators = require "tycho.overrides.operators"
 local other_names = require "tycho.hints.other_names"
@@ -158,12 +158,12 @@ local function unset(place, specs, parent, override)
   place.is_name = parent[1].type == "map"
   local change = place.is_name and change_below(place)
   if change then
-    return nil, { message = ("%s changes what this takes out"):format(said_at(change.site)), col = last.col, len = last.len,
-      hint = "leave one of the two out" }
+    return nil, { message = ("%s changes what this removes"):format(said_at(change.site)), col = last.col, len = last.len,
+      hint = "remove one of the two" }
   end
   if parent[1].type == "list" then
     local list = overrides.path(override.parts, #override.parts - 1)
-    return nil, { message = ("one value of a list cannot be unset; take it out:  %s-=[...]"):format(list), col = last.col,
+    return nil, { message = ("one value of a list cannot be unset; remove it:  %s-=[...]"):format(list), col = last.col,
       len = last.len }
   end
   if spec.required and parent[1].type ~= "map" then
@@ -194,7 +194,7 @@ local function put(place, specs, parent, override)
   end
   if op == "~" then return unset(place, specs, parent, override) end
   if op == "+" and parent[1].type ~= "map" then
-    return nil, { message = "+ adds names to open tables; this key is known", col = 1, len = 1,
+    return nil, { message = "+ adds names to open tables, but this key already exists", col = 1, len = 1,
       hint = "write  " .. override.text:sub(2) }
   end
   if op == ":=" then
@@ -242,8 +242,8 @@ function M.parse(root, arguments, tell)
       override.parts = renamed(root, one, override, function(...) tell("warning", ...) end)
       local specs, parent = specs_at(root, override)
       local removed = specs and removed_above(tree, override.parts)
-      problem = not specs and parent or removed and { message = ("%s takes %s out"):format(said_at(removed.absolute.site),
-        removed.path), col = override.parts[1].col, len = #removed.path, hint = "leave one of the two out" } or nil
+      problem = not specs and parent or removed and { message = ("%s removes %s"):format(said_at(removed.absolute.site),
+        removed.path), col = override.parts[1].col, len = #removed.path, hint = "remove one of the two" } or nil
       if specs and not removed then
         override.site, override.order = override.site or site_for(one, override), order
         local place = place_of(tree, override.parts)

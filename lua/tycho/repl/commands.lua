@@ -47,13 +47,13 @@ local function finished(repl)
   return nil, (report.entries(repl.session.report, repl.session.sources):gsub("\n$", ""))
 end
 
-command("why", "why KEY", "Who gave a key of the recipe which values.", function(repl, path)
+command("why", "why KEY", "Who set a key of the recipe to which values.", function(repl, path)
   local text, message = repl:why(path)
   if not text then return refuse(message) end
   repl:say(text)
 end)
 
-command("plan", "plan", "What the run would take: memory, FLOPs, steps.", function(repl)
+command("plan", "plan", "What the run will take: memory, FLOPs, steps.", function(repl)
   local result, message = finished(repl)
   if not result then return refuse(message) end
   repl:say(host.plan_text(result.tree))
@@ -80,20 +80,20 @@ local function timed(repl, text, times, around)
   return nil, seconds, results
 end
 
-command("time", "time EXPR", "Runs it once and says how long it took.", function(repl, text)
+command("time", "time EXPR", "Runs an expression once and prints the time.", function(repl, text)
   local status, seconds, results = timed(repl, text, 1)
   if status then return status, seconds end
   for i = 1, results.n do repl:say(show.value(results[i])) end
   host.print(("%.4g s\n"):format(seconds[1]))
 end)
 
-command("bench", "bench EXPR", "Runs it for half a second: mean, least and most time.", function(repl, text)
+command("bench", "bench EXPR", "Runs an expression for half a second: mean, minimum and maximum time.", function(repl, text)
   local status, seconds = timed(repl, text, kBenchMost)
   if status then return status, seconds end
   table.sort(seconds)
   local sum = 0
   for _, one in ipairs(seconds) do sum = sum + one end
-  host.print(("%d times: mean %.4g s, median %.4g s, least %.4g s, most %.4g s\n"):format(#seconds, sum / #seconds,
+  host.print(("%d times: mean %.4g s, median %.4g s, min %.4g s, max %.4g s\n"):format(#seconds, sum / #seconds,
     seconds[math.ceil(#seconds / 2)], seconds[1], seconds[#seconds]))
 end)
 
@@ -110,7 +110,7 @@ local function profile_text(profile)
   return table.concat(out, "\n")
 end
 
-command("prof", "prof EXPR", "Runs it once and records a trace: what took longest, and where the trace is.",
+command("prof", "prof EXPR", "Runs an expression once and records a trace: what took longest, and where the trace is.",
   function(repl, text)
     local profile
     local status, code, results = timed(repl, text, 1, function(run)
@@ -142,7 +142,7 @@ local function weight(value, seen)
   return sum
 end
 
-command("heap", "heap", "What Lua holds: its own memory, handles, and the largest names.", function(repl)
+command("heap", "heap", "Lua's memory, handles, and the largest names.", function(repl)
   local memory = host.memory()
   local out = { ("lua %.2f MB, kept tensors %.2f MB, %d handles"):format(memory.lua / 1e6, memory.tensors / 1e6,
     memory.handles) }
@@ -204,7 +204,7 @@ end
 command("diff", "diff [A] B", "Keys that differ between two recipe files, or between this recipe and one.", function(repl, files)
   local a, b = files:match("^(%S+)%s+(%S+)$")
   b = b or files:match("^(%S+)$")
-  if not b then return refuse(":diff wants a recipe to compare this one with, or two:  :diff recipes/x.lua") end
+  if not b then return refuse(":diff expects a recipe to compare this one with, or two:  :diff recipes/x.lua") end
   local before, message = tree_of(repl, a)
   local after
   if before then after, message = tree_of(repl, b) end
@@ -212,11 +212,11 @@ command("diff", "diff [A] B", "Keys that differ between two recipe files, or bet
   repl:say(changes_text(before, after, "nothing differs"))
 end)
 
-command("save", "save FILE", "Writes the recipe as it is now to a new file, the session below it.", function(repl, file)
-  if file == "" then return refuse(":save wants the name of a file:  :save recipes/tryout.lua") end
+command("save", "save FILE", "Writes the current recipe to a new file, with the entries that led to it as comments.", function(repl, file)
+  if file == "" then return refuse(":save expects the name of a file:  :save recipes/tryout.lua") end
   local result, why_not = finished(repl)
   if not result then return refuse(why_not) end
-  local out = { result.lua, "\n-- The session that it comes from:\n" }
+  local out = { result.lua, "\n-- The entries that led to it:\n" }
   for _, entry in ipairs(repl.entries) do out[#out + 1] = "--   " .. entry:gsub("\n", "\n--   ") .. "\n" end
   local message = host.write_new_file(file, table.concat(out))
   if message ~= "" then return refuse(message) end
@@ -262,7 +262,7 @@ command("bt", "bt", "Where the newest error was raised, innermost first.", funct
   repl:say(table.concat(out, "\n"))
 end)
 
-command("frame", "frame N", "Chooses a frame of :bt: its line, its locals, and those as the table `locals`.",
+command("frame", "frame N", "Selects a frame of :bt: shows its line and locals, also as the table `locals`.",
   function(repl, number)
     local frame = frame_of(repl, number)
     if not frame then return "error", native.exit_usage end
@@ -273,18 +273,18 @@ command("frame", "frame N", "Chooses a frame of :bt: its line, its locals, and t
     repl:say(("  %d  %s\n"):format(repl.frame, place_of(frame)) .. source_line(repl, frame) .. locals_text(frame))
   end)
 
-command("locals", "locals [N]", "Locals of the frame that was chosen, or of frame N as :bt counts.", function(repl, number)
+command("locals", "locals [N]", "Locals of the selected frame, or of frame N of :bt.", function(repl, number)
   local frame = frame_of(repl, number)
   if not frame then return "error", native.exit_usage end
   repl:say(locals_text(frame))
 end)
 
-command("e", "e", "The newest error again.", function(repl)
+command("e", "e", "Shows the newest error again.", function(repl)
   if not repl.failure then return refuse("there was no error") end
   repl:say(repl.failure.text)
 end)
 
-command("who", "who", "Names of this session.", function(repl)
+command("who", "who", "Names defined at this prompt.", function(repl)
   local out = {}
   for _, name in ipairs(schema.sorted_keys(repl.vars)) do
     if not repl.given[name] and not name:find("^_%d*$") then
@@ -292,26 +292,26 @@ command("who", "who", "Names of this session.", function(repl)
       out[#out + 1] = ("  %-16s %-9s %s"):format(name, host.class_of(value) or type(value), show.brief(value))
     end
   end
-  repl:say(#out == 0 and "  nothing was named yet" or table.concat(out, "\n"))
+  repl:say(#out == 0 and "  nothing is defined yet" or table.concat(out, "\n"))
 end)
 
-command("history", "history [TEXT]", "Entries made in this folder that hold TEXT, newest last.", function(repl, text)
+command("history", "history [TEXT]", "Entries made in this folder that contain TEXT, newest last.", function(repl, text)
   repl:say(host.history(text))
 end)
 
-command("log", "log FILE", "Writes what was entered to a new file, as a script for  tycho repl < FILE.", function(repl, file)
-  if file == "" then return refuse(":log wants the name of a file") end
+command("log", "log FILE", "Writes all entries to a new file, as a script for  tycho repl < FILE.", function(repl, file)
+  if file == "" then return refuse(":log expects the name of a file") end
   local message = host.write_new_file(file, table.concat(repl.entries, "\n") .. "\n")
   if message ~= "" then return refuse(message) end
   repl:say("wrote " .. file)
 end)
 
-command("doctor", "doctor", "Looks this machine over, as `tycho doctor`.", function()
+command("doctor", "doctor", "Checks this machine, like `tycho doctor`.", function()
   host.shell(("'%s' doctor"):format(host.program))
 end)
 
-command("more", "more", "What did not fit on the screen.", function(repl)
-  if not repl.rest then return refuse("there is no more") end
+command("more", "more", "Shows what did not fit on the screen.", function(repl)
+  if not repl.rest then return refuse("there is nothing more") end
   repl:say(repl.rest)
 end)
 
@@ -319,7 +319,7 @@ command("help", "help [NAME]", "The same as ?NAME.", function(repl, name)
   repl:say(require("tycho.repl.help").of_text(repl, name))
 end)
 
-command("quit", "quit", "Ends the session, as ^D.", function() return "quit" end)
+command("quit", "quit", "Leaves the prompt, like ^D.", function() return "quit" end)
 
 -- Runs "why optimizer.lr". "ok", "quit", or "error" and an exit code.
 function M.run(repl, text)

@@ -34,7 +34,7 @@ local function of_class(class, separator)
   return out
 end
 
--- Names below a value, without running any code of people's.
+-- Names below a value, without running user code.
 local function names_below(value, separator)
   local behind = node.behind(value)
   if behind then

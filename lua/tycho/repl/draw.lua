@@ -5,9 +5,9 @@ local M = {}
 
 local function numbers(value, what)
   if type(value) == "userdata" and host.class_of(value) == "tensor" then value = value:tolist() end
-  if type(value) ~= "table" then error(("%s wants a list of numbers or a tensor"):format(what), 0) end
+  if type(value) ~= "table" then error(("%s expects a list of numbers or a tensor"):format(what), 0) end
   for i = 1, #value do
-    if type(value[i]) ~= "number" then error(("%s: value %d is no number"):format(what, i), 0) end
+    if type(value[i]) ~= "number" then error(("%s: value %d is not a number"):format(what, i), 0) end
   end
   return value
 end

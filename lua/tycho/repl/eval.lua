@@ -17,7 +17,7 @@ local function ends_early(message)
   return message:find("near '<eof>'", 1, true) and not message:find("unfinished string", 1, true)
 end
 
--- Lines before the entry keep their numbers: a place in stdin means one line of the whole session.
+-- Line numbers of stdin count from the start of the prompt.
 local function compile(text, first_line, file) return loadstring(("\n"):rep(first_line - 1) .. text, "@" .. file) end
 
 local function without_first(_, ...) return ... end

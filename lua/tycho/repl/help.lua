@@ -9,11 +9,11 @@ local stubs = require "tycho.stubs"
 local M = {}
 
 local kOverview = [[
-An entry is Lua: an expression prints its value, `local x` stays, `;` at the end keeps it silent, _ is the last result.
+An entry is Lua: an expression prints its value, `local x` stays defined, `;` at the end silences it, _ is the last result.
   r               the recipe: r.optimizer.lr = 1e-3; r:why "optimizer.lr"; r:show()
   build(r)        opens the run: trainer, model, opt, sched, data, ckpt, log, mem, profile, cmd
-  plot(x, y)      a curve; plot "loss" what the run recorded; hist(tensor or list) bars
-First key:  ?name help   ;command shell   :command, of which there are
+  plot(x, y)      a curve; plot "loss" what the run recorded; hist(tensor or list) a histogram
+First character:  ?name help   ;command shell   :command, one of
 ]]
 
 local function field_text(repl, path, field)
@@ -89,7 +89,7 @@ function M.of_text(repl, text)
   local known = schema.all_paths(native.schema)
   for _, class in ipairs(host.classes) do known[#known + 1] = class.name end
   local near = schema.did_you_mean(name:gsub("^r%.", ""), known)
-  return ("no help for %s%s"):format(name, near and ("; did you mean %s?"):format(near) or "; ? alone lists what there is")
+  return ("no help for %s%s"):format(name, near and ("; did you mean %s?"):format(near) or "; ? alone lists everything")
 end
 
 -- help(value): the page of what the value is.

@@ -23,7 +23,7 @@ local kOfCtx = { "model", "opt", "sched", "data", "ckpt", "log", "mem", "profile
 local Repl = {}
 Repl.__index = Repl
 
--- Prints a text; what does not fit on the screen waits for :more.
+-- Prints a text; the part that does not fit on the screen is kept for :more.
 function Repl:say(text)
   if text == "" then return end
   if text:sub(-1) ~= "\n" then text = text .. "\n" end
@@ -40,7 +40,7 @@ function Repl:say(text)
   end
 end
 
--- Values of the session's names; undeclared ones are refused as in recipes.
+-- Values of names defined at the prompt; undeclared ones are rejected as in recipes.
 local function new_variables(self)
   local declared = {}
   local function read(_, name)
@@ -86,7 +86,7 @@ function Repl:resolved()
   return ok and result or nil
 end
 
--- The open run's objects become names of the session.
+-- The open run's objects become names at the prompt.
 function Repl:bind(objects, recipe)
   running.recipe = recipe or self.draft
   self.run_dir, self.open_trainer = objects.trainer.dir, objects.trainer
@@ -97,7 +97,7 @@ end
 
 local function build(self, recipe)
   local behind = recipe == nil and self.draft or require("tycho.recipe").behind(recipe)
-  if not behind then self.session:refuse("build", "build wants a recipe: build(r)") end
+  if not behind then self.session:refuse("build", "build expects a recipe: build(r)") end
   return self:bind(host.build(session_of.finish(self.session, behind)), behind)
 end
 
@@ -106,7 +106,7 @@ local function note_unused_writes(self)
   if not self.built or self.built.writes == self.built_writes then return end
   self.built_writes = self.built.writes
   if pcall(function() return self.open_trainer.dir end) then
-    host.print("note: the open run keeps the recipe that it was built from; trainer:close(), then build(r), takes what is "
+    host.print("note: the open run keeps the recipe that it was built from; trainer:close(), then build(r), uses what is "
       .. "set now\n")
   end
 end
@@ -126,14 +126,14 @@ local function banner(self)
   local result = self:resolved()
   if not result then return "" end
   local facts = native.facts(result.tree)
-  local steps = facts.steps ~= native.null and ("%d ba"):format(facts.steps) or "data not there yet"
+  local steps = facts.steps ~= native.null and ("%d ba"):format(facts.steps) or "data does not exist yet"
   return ("recipe %s  hash %s  %d parameters  %s   not built yet\n"):format(result.name, host.hash(result.tree):sub(1, 8),
     facts.num_params, steps)
 end
 
--- options: file or nil, arguments, files, interactive, num_ranks, apart (the host shows values and failures itself), classes
--- (name -> class, of objects that are not here: those of a run elsewhere). The REPL, the text
--- to begin with, and whether the recipe is whole: a person mends it at the prompt, a script ends.
+-- options: file or nil, arguments, files, interactive, num_ranks, apart (the host shows values and failures itself),
+-- classes (name -> class, of objects that are not here: those of a run elsewhere). Returns the REPL, its first text, and
+-- whether the recipe is valid: a user can fix it at the prompt, a script ends.
 local function new(options)
   local self = setmetatable({ file = options.file, arguments = options.arguments, files = options.files,
     only_files = options.only_files, made_from = options.made_from, interactive = options.interactive,
@@ -178,7 +178,8 @@ local function remember(self, text)
   return first_line
 end
 
--- What a callback left that ended a run: its frames come before those of the entry, its ctx is a name of the session.
+-- The failure of a callback that ended a run: its frames come before those of the entry, and its ctx becomes a name at the
+-- prompt.
 local function take_callback_failure(self, failure)
   if not failure.text:find("[callback]", 1, true) then return end
   local inner = host.take_failure()
@@ -240,7 +241,7 @@ local function without_prompts(text)
   return (("\n" .. text):gsub("\n>+ ", "\n"):sub(2))
 end
 
--- What other prompts are left with.
+-- What other prompts run instead.
 local kLeave = { exit = true, quit = true, ["exit()"] = true, ["quit()"] = true, logout = true, bye = true, ["os.exit()"] = true }
 
 local function leaves(self, text)

@@ -45,33 +45,33 @@ function M.add_constructors(session, groups)
   for kind, names in pairs { range = { "low", "high" }, log = { "low", "high" }, int = { "low", "high" }, normal = { "mean", "std" } } do
     groups.space[kind] = function(a, b)
       if type(a) ~= "number" or type(b) ~= "number" then
-        session:refuse(kind, ("t.space.%s wants two numbers: t.space.%s(%s, %s)"):format(kind, kind, names[1], names[2]))
+        session:refuse(kind, ("t.space.%s expects two numbers: t.space.%s(%s, %s)"):format(kind, kind, names[1], names[2]))
       end
       if kind ~= "normal" and not (a < b) then
-        session:refuse(kind, ("t.space.%s wants the lower number first, given %s and %s"):format(kind, text_of(a), text_of(b)))
+        session:refuse(kind, ("t.space.%s expects the lower number first, given %s and %s"):format(kind, text_of(a), text_of(b)))
       end
       return make("space", kind, { [names[1]] = a, [names[2]] = b })
     end
   end
   groups.space.choice = function(list)
-    if type(list) ~= "table" or #list == 0 then session:refuse("choice", "t.space.choice wants a list: t.space.choice { 1, 2, 3 }") end
+    if type(list) ~= "table" or #list == 0 then session:refuse("choice", "t.space.choice expects a list: t.space.choice { 1, 2, 3 }") end
     return make("space", "choice", { values = texts(list) })
   end
   groups.space.zip = function(lists)
     local keys, length = {}, nil
     for key, list in pairs(type(lists) == "table" and lists or {}) do
       if type(list) ~= "table" or #list ~= (length or #list) or #list == 0 then
-        session:refuse("zip", "t.space.zip wants lists of one length by recipe key")
+        session:refuse("zip", "t.space.zip needs lists of the same length by recipe key")
       end
       keys[key], length = texts(list), #list
     end
-    if not length then session:refuse("zip", 't.space.zip wants lists: t.space.zip { ["model.width"] = { 512, 768 }, ... }') end
+    if not length then session:refuse("zip", 't.space.zip expects lists: t.space.zip { ["model.width"] = { 512, 768 }, ... }') end
     return make("space", "zip", { keys = keys })
   end
   groups.space.when = function(given, space)
     local made = component.behind(space)
     if type(given) ~= "table" or not made then
-      session:refuse("when", 't.space.when wants a condition and a space: t.space.when({ optimizer = "lion" }, t.space.log(1e-5, 1e-3))')
+      session:refuse("when", 't.space.when expects a condition and a space: t.space.when({ optimizer = "lion" }, t.space.log(1e-5, 1e-3))')
     end
     local with = { when = condition(given) }
     for key, value in pairs(made.given) do with[key] = value end
@@ -105,7 +105,7 @@ function M.new(session, name)
   take_functions(made)
   made.root.methods.skip = function(_, fn)
     if type(fn) ~= "function" then
-      session:refuse("skip", "s:skip wants a function of a point", 's:skip(function(p) return p["model.width"] > 512 end)')
+      session:refuse("skip", "s:skip expects a function of a point", 's:skip(function(p) return p["model.width"] > 512 end)')
     end
     table.insert(made.skips, { fn = fn, site = site_of.of_name(session.sites, "skip") })
   end

@@ -133,7 +133,7 @@ local function is_skipped(session, made, point)
   local view = setmetatable({}, { __index = function(_, key)
     if seen[key] == nil and not known[key] then
       session:refuse("skip", ("s:skip: %s is not in the space"):format(tostring(key)),
-        "there are: " .. table.concat(schema.sorted_keys(known), ", "))
+        "available: " .. table.concat(schema.sorted_keys(known), ", "))
     end
     return seen[key]
   end })
@@ -212,7 +212,7 @@ end
 function M.make(session, made)
   local dims = dimensions(session, made)
   if #dims == 0 then
-    session:problem(site_of.problem(made.site, "key", "the space is empty: there is nothing to try",
+    session:problem(site_of.problem(made.site, "key", "the space is empty: there are no trials",
       's.space["optimizer.lr"] = t.space.log(1e-4, 1e-2)'))
     session:stop()
   end
@@ -224,7 +224,7 @@ function M.make(session, made)
   local search = node_of.plain(made.root).search
   local list = (search.kind == "grid" and grid_points or random_points)(session, made, dims, search)
   if #list == 0 then
-    session:problem(site_of.problem(made.skips[1] and made.skips[1].site or made.site, "key", "s:skip leaves no point"))
+    session:problem(site_of.problem(made.skips[1] and made.skips[1].site or made.site, "key", "s:skip excludes every point"))
     session:stop()
   end
   return list

@@ -7,15 +7,15 @@ local kTypes = [[
 ---A sweep: assign to its keys, then return it.
 ---@class tycho.Sweep: tycho.SweepConfig
 local Sweep = {}
----Leaves out the points for which it returns true.
+---Excludes the points for which it returns true.
 ---@param fn fun(p: table<string, any>): boolean
 function Sweep:skip(fn) end
 
 ---@class (exact) tycho.Random
----@field uniform fun(self, low?: number, high?: number): number  Evenly in [low, high).
----@field log fun(self, low: number, high: number): number  Its logarithm evenly.
----@field int fun(self, low: integer, high: integer): integer  A whole number, both ends included.
----@field normal fun(self, mean?: number, std?: number): number  Around a mean.
+---@field uniform fun(self, low?: number, high?: number): number  Uniform in [low, high).
+---@field log fun(self, low: number, high: number): number  Log-uniform.
+---@field int fun(self, low: integer, high: integer): integer  An integer, both ends included.
+---@field normal fun(self, mean?: number, std?: number): number  Normally distributed.
 ---@field choice fun(self, list: any[]): any  One of a list.
 
 ---@class (exact) tycho.Slurm
@@ -26,19 +26,19 @@ function Sweep:skip(fn) end
 ---@field end_time number|nil  Seconds since 1970.
 
 ---@class (exact) tycho.t.space
----@field choice fun(values: any[]): tycho.Space  One of some values.
----@field range fun(low: number, high: number): tycho.Space  A number between two others.
----@field log fun(low: number, high: number): tycho.Space  The same, its logarithm evenly.
----@field int fun(low: integer, high: integer): tycho.Space  A whole number, both ends included.
----@field normal fun(mean: number, std: number): tycho.Space  Around a mean.
+---@field choice fun(values: any[]): tycho.Space  One of the given values.
+---@field range fun(low: number, high: number): tycho.Space  A number between two others, on a linear scale.
+---@field log fun(low: number, high: number): tycho.Space  The same, on a logarithmic scale.
+---@field int fun(low: integer, high: integer): tycho.Space  An integer, both ends included.
+---@field normal fun(mean: number, std: number): tycho.Space  Normally distributed.
 ---@field zip fun(lists: table<string, any[]>): tycho.Space  Keys that change together.
 ---@field when fun(condition: table<string, any>, space: tycho.Space): tycho.Space  Only where other keys have these values.
 ---@class (exact) tycho.t.search
 ---@field grid fun(points?: table<string, integer>): tycho.Search  Every combination.
----@field random fun(given?: tycho.Search.Random|table): tycho.Search  Points drawn independently.
----@field asha fun(given: tycho.Search.Asha|table): tycho.Search  The best of each rung go on.
+---@field random fun(given?: tycho.Search.Random|table): tycho.Search  Independently drawn points.
+---@field asha fun(given: tycho.Search.Asha|table): tycho.Search  The best of each rung continue.
 ---@class (exact) tycho.t.stop
----@field patience fun(given?: tycho.Stop.Patience|table): tycho.Stop  Stops what no longer improves.
+---@field patience fun(given?: tycho.Stop.Patience|table): tycho.Stop  Stops trials that no longer improve.
 ---@class (exact) tycho.t.launch
 ---@field workers fun(given?: tycho.Launch.Workers|table): tycho.Launch  Trials on this machine.
 ---@field local_gpus fun(given?: tycho.Launch.LocalGpus|table): tycho.Launch  One trial for each set of GPUs.

@@ -159,14 +159,14 @@ TEST_F(LuaUtilTest, TablesThatContainThemselvesAreRefused) {
   EXPECT_THROW(read_json(state_.get(), -1), Error);
 }
 
-TEST_F(LuaUtilTest, LoopsWithoutEndAreStopped) {
+TEST_F(LuaUtilTest, EndlessLoopsAreStopped) {
   const LuaWatch watch(state_.get(), {.max_instructions = 1'000'000});
   const Error error = error_of(state_, "\nwhile true do end");
-  EXPECT_NE(std::string(error.what()).find("is there a loop without end?"), std::string::npos);
+  EXPECT_NE(std::string(error.what()).find("is there an endless loop?"), std::string::npos);
   EXPECT_EQ(error.code(), ExitCode::kRecipe);
 }
 
-TEST_F(LuaUtilTest, SwallowedStopsComeBack) {
+TEST_F(LuaUtilTest, SwallowedStopsAreRaisedAgain) {
   const LuaWatch watch(state_.get(), {.max_instructions = 1'000'000});
   error_of(state_, "while true do pcall(function() while true do end end) end");
 }

@@ -101,7 +101,7 @@ TEST_F(RecipeTest, MissingFilesAreNamedWithWhatIsThere) {
   EXPECT_CONTAINS(report_of(folder_.string()), "is a folder");
 }
 
-TEST_F(RecipeTest, LoopsWithoutEndAreAProblemOfTheirLine) {
+TEST_F(RecipeTest, EndlessLoopsAreReportedAtTheirLine) {
   const std::string file = whole("while true do end\n");
   EXPECT_CONTAINS(report_of(file), file + ":7: stopped after 100 million instructions");
 }

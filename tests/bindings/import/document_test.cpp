@@ -61,7 +61,7 @@ TEST(Yaml, StopsABombOfAliases) {
     for (int k = 0; k < 10; ++k) text += fmt::format("{}*a{}", k > 0 ? "," : "", i - 1);
     text += "]\n";
   }
-  EXPECT_CONTAINS(parse_refusal(text), "unfolds to more than 20,000 values");
+  EXPECT_CONTAINS(parse_refusal(text), "expands to more than 20,000 values");
 }
 
 TEST(Yaml, StopsDepth) {
@@ -73,10 +73,10 @@ TEST(Yaml, StopsDepth) {
 TEST(Yaml, RefusesWhatIsNotYaml) {
   EXPECT_CONTAINS(parse_refusal("a: [1\nb: 2\n"), "x.yaml:2:2: not YAML: ");
   EXPECT_CONTAINS(parse_refusal("a: 1\na: 2\n"),
-                  "x.yaml:2:1: the key a is there twice\n   2 | a: 2\n     | ^");
+                  "x.yaml:2:1: the key a appears twice\n   2 | a: 2\n     | ^");
   EXPECT_CONTAINS(parse_refusal("a: !!python/object:os.system x\n"), "a value with the tag");
   EXPECT_CONTAINS(parse_refusal("a: 1\n---\nb: 2\n"), "wanted one YAML document, found 2");
-  EXPECT_CONTAINS(parse_refusal("? [a]\n: 1\n"), "a key that is no text");
+  EXPECT_CONTAINS(parse_refusal("? [a]\n: 1\n"), "a key that is not text");
   EXPECT_CONTAINS(parse_refusal("a: &x [*x]\n"), "x.yaml");
 }
 

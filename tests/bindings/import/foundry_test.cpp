@@ -39,8 +39,8 @@ TEST(FoundryImport, TellsWhatChangesNumbers) {
   EXPECT_CONTAINS(of("fsdp_config: {mixed_precision: PURE}\n"),
                   "fsdp_config.mixed_precision: reductions and master weights are fp32 here");
   EXPECT_LACKS(of("fsdp_config: {mixed_precision: DEFAULT}\n"), "fsdp_config.mixed_precision: red");
-  EXPECT_CONTAINS(of("save_overwrite: true\n"), "save_overwrite: a run goes on from its newest checkpoint");
-  EXPECT_CONTAINS(of("autoresume: false\n"), "autoresume: a run goes on from its newest checkpoint");
+  EXPECT_CONTAINS(of("save_overwrite: true\n"), "save_overwrite: a run resumes from its newest checkpoint");
+  EXPECT_CONTAINS(of("autoresume: false\n"), "autoresume: a run resumes from its newest checkpoint");
   EXPECT_CONTAINS(of("loggers: {wandb: {project: p}}\n"), "loggers.wandb: nothing is sent there");
   EXPECT_CONTAINS(of("callbacks: {hf_checkpointer: {save_interval: 1ep}}\n"),
                   "callbacks.hf_checkpointer: exports are not made while training");
@@ -48,9 +48,9 @@ TEST(FoundryImport, TellsWhatChangesNumbers) {
 }
 
 TEST(FoundryImport, WeighsTokensAlike) {
-  EXPECT_CONTAINS(of("accumulate_train_batch_on_tokens: true\n"), "(every token counts alike)");
+  EXPECT_CONTAINS(of("accumulate_train_batch_on_tokens: true\n"), "(every token has the same weight)");
   EXPECT_CONTAINS(of("accumulate_train_batch_on_tokens: false\n"),
-                  "(rows of shards have as many tokens each)");
+                  "(all rows of shards have the same number of tokens)");
   EXPECT_CONTAINS(imported("max_duration: 1ba\naccumulate_train_batch_on_tokens: false\n"
                            "train_loader: {name: finetuning, dataset: {hf_name: ./d, split: train}}\n"),
                   "accumulate_train_batch_on_tokens = false: counts every micro-batch alike");
@@ -104,7 +104,7 @@ TEST(FoundryImport, MapsWhereDataLies) {
   EXPECT_CONTAINS(text("local: x, epoch_size: 10k"), "epoch_size = 10000,");
   EXPECT_CONTAINS(text("local: x, epoch_size: 123"), "epoch_size = 123,");
   EXPECT_CONTAINS(text("local: x, epoch_size: lots"), "wanted a number of samples");
-  EXPECT_CONTAINS(text("streams: {a: {local: x}, b: {local: y}}"), "mixing data sets is not there");
+  EXPECT_CONTAINS(text("streams: {a: {local: x}, b: {local: y}}"), "mixing data sets is not supported");
   EXPECT_CONTAINS(text("streams: {a: {local: x, repeat: 2}}"), "write epoch_size");
 }
 
@@ -132,7 +132,7 @@ TEST(FoundryImport, MapsGroupsOfParameters) {
   const auto groups = [](const char* group) {
     return of(std::string("optimizer: {name: decoupled_adamw, lr: 1, param_groups: [") + group + "]}\n");
   };
-  EXPECT_CONTAINS(groups("{param_str_match: x, eps: 1}"), "lr, weight_decay and betas of their own");
+  EXPECT_CONTAINS(groups("{param_str_match: x, eps: 1}"), "only lr, weight_decay and betas can be set");
   EXPECT_CONTAINS(groups("{lr: 1}"), "wanted param_str_match");
   EXPECT_CONTAINS(of("optimizer: {name: decoupled_adamw, lr: 1, disable_grad: ^wte}\n"), "without its ^");
 }
@@ -179,9 +179,9 @@ TEST(FoundryImport, MapsEveryWayOfClippingAndEverySchedule) {
   EXPECT_CONTAINS(schedule("name: multistep_with_warmup, t_warmup: 1ba, milestones: [5ba, 0.5dur, 1]"),
                   "milestones = { \"5ba\", \"0.5dur\", \"1ep\" },");
   EXPECT_CONTAINS(schedule("name: constant_with_warmup, t_warmup: 1ba, t_max: 1dur"),
-                  "-- t_max: 1dur  (the rate stays as it is)");
+                  "-- t_max: 1dur  (the learning rate stays the same)");
   EXPECT_CONTAINS(schedule("name: constant_with_warmup, t_warmup: 1ba, t_max: 5ba"),
-                  "which Composer refuses");
+                  "which Composer rejects");
 }
 
 TEST(FoundryImport, RefusesHeadsThatLlmFoundryRefuses) {
@@ -190,7 +190,8 @@ TEST(FoundryImport, RefusesHeadsThatLlmFoundryRefuses) {
               ", attn_config: {" + lines + "}}\n");
   };
   EXPECT_CONTAINS(attention("kv_n_heads: 2"), "is for attn_type: grouped_query_attention");
-  EXPECT_CONTAINS(attention("attn_type: multiquery_attention, kv_n_heads: 2"), "cannot go with multiquery");
+  EXPECT_CONTAINS(attention("attn_type: multiquery_attention, kv_n_heads: 2"),
+                  "cannot be combined with multiquery");
   EXPECT_CONTAINS(attention("attn_type: grouped_query_attention, kv_n_heads: 2"), "kv_heads = 2");
   EXPECT_CONTAINS(attention("rope: true, rope_impl: dail", ", head_dim: 32"), "set rope_impl: hf");
   EXPECT_CONTAINS(attention("rope: true", ", head_dim: 32"), "set rope_impl: hf");
@@ -224,7 +225,7 @@ TEST(FoundryImport, WeightsReplaceFirstValues) {
   EXPECT_LACKS(imported(yaml, {{1, "model.weights=./w"}}), "init");
 }
 
-TEST(ForeignImport, TellsThatModelsAreNotSpreadOverRanks) {
+TEST(ForeignImport, NotesThatModelsAreNotSharded) {
   const auto notes = [](const char* file, const std::string& text) {
     std::string out;
     for (const std::string& note : import_recipe(file, text).notes) out += note + "\n";

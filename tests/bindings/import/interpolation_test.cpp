@@ -77,7 +77,7 @@ TEST(Interpolation, FollowsReferencesInReferences) {
   EXPECT_CONTAINS(lua_of("variables: {a: b, b: 5}\nseed: ${variables.${variables.a}}\n"), "r.seed = b\n");
   EXPECT_CONTAINS(lua_of("variables: {l: [3, 4]}\nseed: ${variables.l[1]}\n"), "local l_1 = 4\n");
   EXPECT_CONTAINS(lua_of("variables: {a: \"${.b}\", b: 5}\nseed: ${variables.a}\n"), "r.seed = b\n");
-  EXPECT_CONTAINS(refusal("seed: ${variables.${x}}\n"), "${x} refers to a key that is not there");
+  EXPECT_CONTAINS(refusal("seed: ${variables.${x}}\n"), "${x} refers to a key that does not exist");
   EXPECT_CONTAINS(refusal("run_name: x${seed\n"), "run_name = x${seed: has a ${ that is never closed");
 }
 

@@ -42,10 +42,10 @@ TEST(ImportProfiles, KnowComposersDefaults) {
   EXPECT_EQ(composer("profiler: null\n").find("t.profile"), std::string::npos);
 }
 
-TEST(ImportProfiles, RefuseWhatIsNotThere) {
+TEST(ImportProfiles, RefuseWhatIsNotSupported) {
   EXPECT_HAS(composer("profiler: {schedule: {wait: 7, wiat: 1}}\n"), "wiat");
   EXPECT_HAS(composer("profiler: {schedule: {active: \"3,\"}}\n"), "wanted a whole number");
-  EXPECT_HAS(composer("profiler: {with_stack: true}\n"), "traces hold no stacks");
+  EXPECT_HAS(composer("profiler: {with_stack: true}\n"), "traces contain no stacks");
   EXPECT_HAS(composer("profiler: 3\n"), "wanted a map");
   EXPECT_HAS(composer("profiling: {schedule: {wait: 1}}\n"), "did you mean \"profiler\"?");
 }

@@ -94,7 +94,7 @@ TEST_F(LuaCallbacksTest, AWrongNameIsAnErrorWithItsLineAndASuggestion) {
 
 TEST_F(LuaCallbacksTest, ObserversHaveNoCommands) {
   load("r.callbacks.a = t.observe { batch_end = function(ctx) ctx.cmd.stop() end }");
-  EXPECT_NE(call().find("x.lua:7: ctx.cmd: only a t.control callback commands"), std::string::npos);
+  EXPECT_NE(call().find("x.lua:7: ctx.cmd: only a t.control callback can issue commands"), std::string::npos);
 }
 
 TEST_F(LuaCallbacksTest, CommandsAreCheckedWhereTheyAreWritten) {
@@ -196,8 +196,7 @@ TEST_F(LuaCallbacksTest, ACallThatLeavesWhatNoCheckpointHoldsFailsAndIsUndone) {
     EXPECT_EQ(call(), "");
     const Json after_one = {{"deep", {{"x", 2}}}, {"n", 2}, {"text", "a"}};
     const std::string message = call();
-    EXPECT_TRUE(message.starts_with("x.lua:8: state is to be plain data; this call left " + found))
-        << message;
+    EXPECT_TRUE(message.starts_with("x.lua:8: state must be plain data; this call left " + found)) << message;
     EXPECT_EQ(callbacks_[0].code->state(), after_one) << code;
     callbacks_[0].code->set_state({{"deep", {{"x", 2}}}, {"n", 5}, {"text", "a"}});
     EXPECT_EQ(call(), "");
@@ -207,11 +206,11 @@ TEST_F(LuaCallbacksTest, ACallThatLeavesWhatNoCheckpointHoldsFailsAndIsUndone) {
 
 TEST_F(LuaCallbacksTest, WhatIsRaisedIsToldInWords) {
   load("r.callbacks.a = t.control { batch_end = function() coroutine.yield() end }");
-  EXPECT_TRUE(call().find("coroutine.yield gives back to coroutine.resume, and nothing resumed this") !=
+  EXPECT_TRUE(call().find("coroutine.yield returns to coroutine.resume, but nothing resumed this") !=
               std::string::npos)
       << raised_;
   load("r.callbacks.a = t.control { batch_end = function() error { 3 } end }");
-  EXPECT_NE(call().find("error was given no text but  { 3 }"), std::string::npos) << raised_;
+  EXPECT_NE(call().find("error was called with  { 3 }"), std::string::npos) << raised_;
   load("r.callbacks.a = t.control { batch_end = function() t.fail(\"E_MINE\", \"%d left\", 3) end }");
   EXPECT_EQ(call(), "x.lua:7: E_MINE  3 left");
 }
@@ -221,7 +220,8 @@ TEST_F(LuaCallbacksTest, HandlesExpireWithTheCall) {
       "local kept\nr.callbacks.a = t.observe { batch_end = function(ctx)\n"
       "  if kept then return kept.loss end\n  kept = ctx\nend }");
   EXPECT_EQ(call(), "");
-  EXPECT_NE(call().find("this observe_ctx belonged to batch_end of \"a\", which is over"), std::string::npos);
+  EXPECT_NE(call().find("this observe_ctx belonged to batch_end of \"a\", which has ended"),
+            std::string::npos);
   load(
       "local cmd\nr.callbacks.a = t.control { batch_end = function(ctx)\n"
       "  if cmd then cmd(0.5) end\n  cmd = ctx.cmd.set_lr\nend }");
@@ -231,7 +231,7 @@ TEST_F(LuaCallbacksTest, HandlesExpireWithTheCall) {
 
 TEST_F(LuaCallbacksTest, AnEndlessLoopEndsByItsLimitAndByCtrlC) {
   load("r.callbacks.a = t.observe { time_limit = \"0.2s\", batch_end = function() while true do end end }");
-  EXPECT_NE(call().find("is there a loop without end?"), std::string::npos);
+  EXPECT_NE(call().find("is there an endless loop?"), std::string::npos);
   load(
       "r.callbacks.a = t.observe { time_limit = \"0.2s\", batch_end = function()\n"
       "  return ((\"a\"):rep(30000):find((\".-\"):rep(20) .. \"b\"))\nend }");
@@ -268,7 +268,7 @@ TEST_F(LuaCallbacksTest, RandomNumbersAreTheSameWhenAStepIsRunAgain) {
 TEST_F(LuaCallbacksTest, TheRecipeCanBeReadAndNotWritten) {
   EXPECT_EQ(value("r.optimizer.lr"), "0.001");
   load("r.callbacks.a = t.observe { batch_end = function() r.seed = 3 end }");
-  EXPECT_NE(call().find("training has begun"), std::string::npos);
+  EXPECT_NE(call().find("training has started"), std::string::npos);
 }
 
 TEST_F(LuaCallbacksTest, EverywhereCallbacksReduceNumbersAndTables) {
@@ -361,7 +361,7 @@ TEST_F(LuaCallbacksTest, TheReadyOnesRunOnWhatEveryCallbackHas) {
   }
 }
 
-TEST_F(LuaCallbacksTest, ASpikeLowersTheRateOnceAndIsReported) {
+TEST_F(LuaCallbacksTest, ASpikeLowersTheLearningRateOnceAndIsReported) {
   load("r.callbacks.a = t.cb.loss_spike { warmup = \"5ba\", action = \"scale_lr\", for_next = \"10ba\" }");
   for (int64_t step = 1; step <= 30; ++step) {
     metrics_.step = step;

@@ -69,7 +69,7 @@ TEST_F(LuaRunTest, ALossSpikeActsAsItIsTold) {
   EXPECT_DOUBLE_EQ(curve("lr").at(step + 1), 0.5);
   load(spike + R"(action = "stop" }  r.resume = "none")");
   ASSERT_EQ(run(), 0);
-  EXPECT_NE(events("run_end").back().at("text").get<std::string>().find("is a spike over"),
+  EXPECT_NE(events("run_end").back().at("text").get<std::string>().find("is a spike above"),
             std::string::npos);
 }
 

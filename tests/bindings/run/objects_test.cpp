@@ -71,7 +71,7 @@ TEST_F(ObjectsTest, TrainsAndTellsWhatHappened) {
   EXPECT_EQ(run("local e = trainer:eval 'code' return e.loss .. ' ' .. e.tokens .. ' ' .. tostring(e.code)"),
             "5 32 nil");
   EXPECT_EQ(run("return trainer:step(99).n"), "4");
-  EXPECT_EQ(run("return trainer:step()"), "  10/10 ba  no step was done");
+  EXPECT_EQ(run("return trainer:step()"), "  10/10 ba  no step was run");
 }
 
 TEST_F(ObjectsTest, ReadsParametersInOrder) {
@@ -98,7 +98,7 @@ TEST_F(ObjectsTest, LooksAtTensors) {
   EXPECT_EQ(run("return model:find('layers.0.weight'):histogram(4).counts[1]"), "2");
   EXPECT_EQ(error("model:find('embed'):slice(7, 9)"),
             "tensor:slice: 7 to 9 is not inside dimension 1; this tensor is [8 x 4]");
-  EXPECT_EQ(error("model:find('embed'):item()"), "tensor:item wants one number; this tensor is [8 x 4]");
+  EXPECT_EQ(error("model:find('embed'):item()"), "tensor:item expects one number; this tensor is [8 x 4]");
   const std::string text = run("return model:find('embed')");
   EXPECT_NE(text.find("f32[8×4] cpu  mean 16.5  std 9.23  min 1  max 32  finite"), std::string::npos) << text;
   EXPECT_NE(text.find("(4 of 8 rows; (value):show(rows))"), std::string::npos) << text;
@@ -107,13 +107,13 @@ TEST_F(ObjectsTest, LooksAtTensors) {
 TEST_F(ObjectsTest, ATraceIsCopiedToANewFile) {
   const std::string to = dir_ / "mine.json";
   const std::string call = "profile:export('" + to + "')";
-  EXPECT_EQ(error(call), "profile:export: no trace was recorded yet");
+  EXPECT_EQ(error(call), "profile:export: no trace has been recorded yet");
   fake_->trace_ = dir_ / "trace.json";
   write_file_atomically(real_files(), fake_->trace_, "{}");
   EXPECT_EQ(run("return profile.state.path"), fake_->trace_);
   EXPECT_EQ(run("return " + call), to);
   EXPECT_EQ(read_file(to), "{}");
-  EXPECT_EQ(error(call), "profile:export: " + to + " is there already");
+  EXPECT_EQ(error(call), "profile:export: " + to + " already exists");
   EXPECT_NE(error("profile:export('" + to + "/no/folder')").find("[profile] cannot write"),
             std::string::npos);
 }
@@ -128,7 +128,7 @@ TEST_F(ObjectsTest, ProfileAndDataCommandTheRun) {
   EXPECT_EQ(run("return profile.state.phase"), "wait");
   EXPECT_EQ(run("return tostring(profile.state.path)"), "nil");
   EXPECT_EQ(error("data:skip(0)").substr(0, 10), "data:skip:");
-  EXPECT_EQ(error("model:freeze('embed')"), "model:freeze: what a run trains is decided in its recipe");
+  EXPECT_EQ(error("model:freeze('embed')"), "model:freeze: the recipe decides what a run trains");
 }
 
 TEST_F(ObjectsTest, WhatHasNoTextOfItsOwnSaysWhatItIsFor) {
@@ -170,8 +170,8 @@ TEST_F(ObjectsTest, TensorsAreCalculatedWith) {
   EXPECT_EQ(run("return tostring(w == w:keep()) .. tostring(w == w * 2) .. tostring(w == model:find 'norm')"),
             "truefalsefalse");
   EXPECT_EQ(run("return (w * 2).shape[2] .. tostring((w * 2).name)"), "4nil");
-  EXPECT_EQ(error("return w * 'x'"), "tensor * x: x wants a tensor or a number, given string");
-  EXPECT_EQ(error("return w:gt {}"), "tensor: a comparison wants a tensor or a number, given table");
+  EXPECT_EQ(error("return w * 'x'"), "tensor * x: x expects a tensor or a number, given string");
+  EXPECT_EQ(error("return w:gt {}"), "tensor: a comparison expects a tensor or a number, given table");
 }
 
 TEST_F(ObjectsTest, TensorsAreIndexedByPosition) {
@@ -196,9 +196,9 @@ TEST_F(ObjectsTest, ResultsAreCountedAndFreedLikeKeptTensors) {
   EXPECT_EQ(objects_.external_bytes(), before);
   run("kept = w * 2 trainer:close()");
   EXPECT_EQ(run("return (kept * 2):max()"), "32") << "it is Lua's own";
-  EXPECT_EQ(error("return w * kept"), "this tensor belonged to the session, which is over");
-  EXPECT_EQ(error("return kept * w"), "this tensor belonged to the session, which is over");
-  EXPECT_EQ(error("return kept == w"), "this tensor belonged to the session, which is over");
+  EXPECT_EQ(error("return w * kept"), "this tensor belonged to the session, which has ended");
+  EXPECT_EQ(error("return kept * w"), "this tensor belonged to the session, which has ended");
+  EXPECT_EQ(error("return kept == w"), "this tensor belonged to the session, which has ended");
 }
 
 TEST_F(ObjectsTest, TensorsAreSavedForNumPy) {
@@ -206,7 +206,7 @@ TEST_F(ObjectsTest, TensorsAreSavedForNumPy) {
   run("w = model:find('layers.0.weight')");
   EXPECT_EQ(run("return w:save '" + path + "'"), path);
   EXPECT_EQ(read_file(path).substr(0, 6), "\x93NUMPY");
-  EXPECT_EQ(error("w:save '" + path + "'").find("[tensor] " + path + " is there already"), 0u);
+  EXPECT_EQ(error("w:save '" + path + "'").find("[tensor] " + path + " already exists"), 0u);
   EXPECT_EQ(error("w:save 'w.pt'"),
             "[tensor] wanted a file that ends in .npy, which NumPy loads, given w.pt");
   ref_->writes_files = false;  // another rank
@@ -234,13 +234,13 @@ TEST_F(ObjectsTest, ErrorsSayWhatToWrite) {
   EXPECT_EQ(error("trainer:stepp(1)"), "trainer has no stepp; did you mean \"step\"?");
   EXPECT_EQ(error("trainer.step(3)"), "trainer.step is called without its trainer");
   EXPECT_EQ(error("trainer.step(3)", "hint"), "write trainer:step(...), with a colon");
-  EXPECT_EQ(error("trainer:step('x')"), "trainer:step: n wants a whole number of 1 or more, given \"x\"");
+  EXPECT_EQ(error("trainer:step('x')"), "trainer:step: n expects a whole number of 1 or more, given \"x\"");
   EXPECT_EQ(error("trainer:step(1, 2)"), "trainer:step takes 1 argument, given 2");
   EXPECT_EQ(error("model:generate('x', { temprature = 1 })"),
             "model:generate: no option temprature; did you mean \"temperature\"?");
   EXPECT_EQ(
       error("trainer:run('soon')"),
-      "trainer:run: duration wants a duration such as \"100ba\", \"2ep\" or \"1e6tok\", given \"soon\"");
+      "trainer:run: duration expects a duration such as \"100ba\", \"2ep\" or \"1e6tok\", given \"soon\"");
   EXPECT_EQ(error("opt.lr = 3"), "opt is read-only: lr cannot be set");
   EXPECT_EQ(error("opt:set_lr(1)"), "opt:set_lr: opt is read-only");
   EXPECT_EQ(error("opt.x = 3", "where"), "test.lua:1");
@@ -249,7 +249,7 @@ TEST_F(ObjectsTest, ErrorsSayWhatToWrite) {
 TEST_F(ObjectsTest, AScopeThatOnlyReadsRefusesToAct) {
   open(std::make_unique<FakeSession>(), /*may_act=*/false);
   EXPECT_EQ(run("return trainer.state.step"), "0");
-  EXPECT_EQ(error("trainer:step()"), "trainer:step changes the run; the session only reads");
+  EXPECT_EQ(error("trainer:step()"), "trainer:step changes the run, but the session is read-only");
   EXPECT_EQ(error("trainer:step()", "code"), "E_CONTEXT");
 }
 
@@ -260,7 +260,7 @@ TEST_F(ObjectsTest, HandlesExpireWithTheirScopeAndKeptTensorsStay) {
                           "trainer:step()", "return opt.lr", "return #all", "return w.grad"}) {
     EXPECT_EQ(error(use, "code"), "E_EXPIRED") << use;
   }
-  EXPECT_NE(error("w:mean()").find("belonged to the session, which is over"), std::string::npos);
+  EXPECT_NE(error("w:mean()").find("belonged to the session, which has ended"), std::string::npos);
   EXPECT_EQ(run("return kept:mean() + steps.n"), "18.5");
 }
 

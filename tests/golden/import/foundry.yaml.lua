@@ -1,4 +1,4 @@
--- Made from foundry.yaml, a YAML of LLM Foundry.
+-- Imported from foundry.yaml, an LLM Foundry YAML.
 local t = require "tycho"
 local r = t.recipe "foundry"
 
@@ -14,14 +14,14 @@ r.run_name = "small-" .. seed
 
 -- The network
 r.model = t.model.mpt {
-  -- init_device: meta  (weights are made where they are used)
+  -- init_device: meta  (weights are created on their device)
   width = 64,
   heads = 4,  -- heads of 16
   layers = 2,
   max_seq_len = length,
   vocab_size = 512,
   logit_scale = 1 / math.sqrt(64),
-  -- attn_impl: flash  (Tycho picks its kernels)
+  -- attn_impl: flash  (Tycho chooses its kernels)
   positions = "alibi",
   clip_qkv = 8,
   init = {
@@ -37,10 +37,10 @@ r.train_data = t.data.mds {
   -- remote: ${variables.copy}  (the data is in local)
   split = "train",
   shuffle = true,
-  -- max_seq_len: ${variables.length}  (r.seq_len says it)
+  -- max_seq_len: ${variables.length}  (taken from r.seq_len)
   shuffle_seed = seed,
   -- drop_last: true  (batches are always full)
-  -- num_workers: 8  (the loader is Tycho's)
+  -- num_workers: 8  (Tycho has its own loader)
 }
 
 r.eval_data.val = t.data.mds {
@@ -48,10 +48,10 @@ r.eval_data.val = t.data.mds {
   shuffle = false,
   local_dir = data,
   -- remote: ${variables.copy}  (the data is in local)
-  -- max_seq_len: ${variables.length}  (r.seq_len says it)
+  -- max_seq_len: ${variables.length}  (taken from r.seq_len)
   shuffle_seed = seed,
   -- drop_last: true  (evaluations take every sample)
-  -- num_workers: 8  (the loader is Tycho's)
+  -- num_workers: 8  (Tycho has its own loader)
 }
 
 r.optimizer = t.optim.decoupled_adamw {

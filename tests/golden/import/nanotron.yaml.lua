@@ -1,13 +1,13 @@
--- Made from nanotron.yaml, a YAML of Nanotron.
+-- Imported from nanotron.yaml, a Nanotron YAML.
 local t = require "tycho"
 local r = t.recipe "nanotron"
 
 -- A run as Nanotron would train it.
--- general.project: words  (the run's name is enough)
+-- general.project: words  (the run name is enough)
 -- general.run: small_%date  (the recipe's name)
 r.seed = 42
 -- parallelism.dp: 2  (see global_batch at the end)
--- parallelism.tp: 4  (ranks are data parallel, each with the whole model, and each takes sequences of its own here)
+-- parallelism.tp: 4  (ranks train data parallel here, each with the whole model and its own sequences)
 -- parallelism.pp: 1  (as it is here)
 r.precision = "bf16"
 r.model = t.model.llama {
@@ -26,7 +26,7 @@ r.max_duration = "1500ba"
 r.micro_batch = "4sp"
 -- tokens.batch_accumulation_per_replica: 2  (see global_batch at the end)
 -- optimizer.optimizer_factory.name: adamW  (as it is here)
--- optimizer.zero_stage: 1  (every rank holds the whole model, its gradients and its moments here: tycho plan says whether that fits)
+-- optimizer.zero_stage: 1  (here every rank holds the whole model, its gradients and its moments: tycho plan shows whether that fits)
 -- optimizer.weight_decay: 0.01  (see optimizer at the end)
 r.clip.norm = 1.0
 r.scheduler = t.sched.wsd {

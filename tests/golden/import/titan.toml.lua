@@ -1,4 +1,4 @@
--- Made from titan.toml, a TOML of TorchTitan.
+-- Imported from titan.toml, a TorchTitan TOML.
 local t = require "tycho"
 local r = t.recipe "titan"
 
@@ -41,7 +41,7 @@ r.ckpt.every = "50ba"
 r.recompute.mode = "selective"
 -- activation_checkpoint.selective_ac_option: op  (see recompute)
 
--- What the file does not say, as TorchTitan takes it:
+-- TorchTitan's defaults for what the file does not set:
 r.precision = "bf16"
 r.train_data = t.data.mds { local_dir = t.env("TYCHO_DATA", "data/c4") }  -- made by: tycho data convert
 

@@ -167,8 +167,8 @@ TEST_F(LocalRanksTest, RanksThatDoNotEndAreToldToAndThenKilled) {
   EXPECT_EQ(launch(2, kSayPid + kSaveOnSignals + "[ $TYCHO_RANK = 1 ] && exit 12; " + kWait, 2), 12);
   EXPECT_EQ(read("got-0"), "TERM\n");
   EXPECT_CONTAINS(read("err"),
-                  "[launch] rank 1 ended with exit code 12; rank 0 may take 2 s to end (--grace)\n[launch] "
-                  "ending rank 0 (SIGTERM)\n");
+                  "[launch] rank 1 ended with exit code 12; rank 0 must end within 2 s (--grace)\n"
+                  "[launch] ending rank 0 (SIGTERM)\n");
   EXPECT_EQ(launch(3, kSayPid + kStubborn + "[ $TYCHO_RANK = 1 ] && exit 12; " + kWait, 0.1), 12);
   EXPECT_CONTAINS(read("err"), "[launch] ending ranks 0, 2 (SIGTERM)\n");
   EXPECT_CONTAINS(read("err"), "[launch] ending ranks 0, 2 for good (SIGKILL)\n");
@@ -178,8 +178,8 @@ TEST_F(LocalRanksTest, RanksThatDoNotEndAreToldToAndThenKilled) {
 TEST_F(LocalRanksTest, ARankThatIsKilledIsNamed) {
   EXPECT_EQ(launch(2, kSayPid + "[ $TYCHO_RANK = 1 ] && kill -9 $$; " + after(1) + "exit 1"), 137);
   EXPECT_CONTAINS(read("err"),
-                  "[launch] rank 1 was killed by SIGKILL: memory may have run out, which `dmesg` tells; the "
-                  "same command goes on from the newest checkpoint\n");
+                  "[launch] rank 1 was killed by SIGKILL: memory may have run out; `dmesg` shows whether it "
+                  "did; the same command resumes from the newest checkpoint\n");
   EXPECT_EQ(launch(2, kSayPid + "[ $TYCHO_RANK = 0 ] && kill -SEGV $$; " + after(0) + "exit 1"),
             128 + SIGSEGV);
   EXPECT_CONTAINS(read("err"), "[launch] rank 0 was killed by SIGSEGV; the same");

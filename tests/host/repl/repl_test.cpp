@@ -103,21 +103,21 @@ TEST_F(ReplTest, ErrorsOfObjectsSayWhatToDo) {
   EXPECT_CONTAINS(got.output, "there is no trainer yet");
   EXPECT_CONTAINS(got.output, "trainer = build(r)  opens the run");
   got = script("build(r);\ntrainer:close()\nmodel.n_params\n");
-  EXPECT_CONTAINS(got.output, "E_EXPIRED  this model belonged to the run fake, which is over");
+  EXPECT_CONTAINS(got.output, "E_EXPIRED  this model belonged to the run fake, which has ended");
 }
 
 TEST_F(ReplTest, CommandsAreQueuedAndAPinnedRateIsSaid) {
   Outcome got = script(
       "build(r);\ncmd.set_lr(2e-4)\ncmd.set_schedule(t.sched.linear { alpha_f = 0.5 })\ntrainer:step(2)\n"
       "cmd.set_lr(nil)\ntrainer:step(1)\n?cmd.set_lr\n");
-  EXPECT_CONTAINS(got.output, "lr 2e-4 (schedule says 1e-3; pinned by repl, cmd.set_lr(nil) releases)");
+  EXPECT_CONTAINS(got.output, "lr 2e-4 (schedule: 1e-3; pinned by repl, cmd.set_lr(nil) releases)");
   EXPECT_CONTAINS(got.output, "Pins the learning rate");
   EXPECT_EQ(got.output.find("pinned by", got.output.find("pinned by") + 1), std::string::npos);
   EXPECT_EQ(got.code, 0) << got.output;
   EXPECT_CONTAINS(script("build(r);\ncmd.set_lrr(1)\n").output, "cmd has no set_lrr; did you mean");
   EXPECT_CONTAINS(script("build(r);\ncmd.set_lr('fast')\n").output,
                   "[cmd.set_lr] lr = \"fast\": wanted a number");
-  EXPECT_CONTAINS(script("build(r);\ncmd:set_lr(1)\n").output, "cmd:set_lr is written with a dot");
+  EXPECT_CONTAINS(script("build(r);\ncmd:set_lr(1)\n").output, "cmd:set_lr must be written with a dot");
   EXPECT_CONTAINS(script("build(r);\ncmd.set_schedule(t.sched.linear { alpha_g = 1 })\n").output, "alpha_g");
   EXPECT_CONTAINS(script("build(r);\ntrainer:close()\ncmd.stop()\n").output, "E_EXPIRED  this cmd belonged");
 }
@@ -156,7 +156,7 @@ TEST_F(ReplTest, AProfileSaysWhatTookLongestAndWhereTheTraceIs) {
   const Outcome got = script("build(r);\n:prof trainer:step(2)\n");
   EXPECT_CONTAINS(got.output, "  2/10 ba  loss");
   EXPECT_CONTAINS(got.output, "     250.000 ms      2 x  optimizer\n  trace: runs/fake/profile/trace.json");
-  EXPECT_CONTAINS(script(":prof 1 + 1\n").output, "no run is open that could be profiled");
+  EXPECT_CONTAINS(script(":prof 1 + 1\n").output, "no run is open, so there is nothing to profile");
 }
 
 TEST_F(ReplTest, EveryCommandRuns) {
@@ -184,14 +184,14 @@ TEST_F(ReplTest, DiffComparesRecipes) {
   EXPECT_EQ(script(":diff y.lua\n").output, "  seed  17 -> 99\n");
   EXPECT_EQ(script("r.seed = 99\n:diff y.lua\n").output, "nothing differs\n");
   EXPECT_EQ(script(":diff y.lua x.lua\nr.seed\n").output, "  seed  99 -> 17\n17\n");
-  EXPECT_CONTAINS(script(":diff\n").output, ":diff wants a recipe");
+  EXPECT_CONTAINS(script(":diff\n").output, ":diff expects a recipe");
   EXPECT_CONTAINS(script(":diff z.lua\n").output, "cannot read z.lua");
 }
 
 TEST_F(ReplTest, MistakesOfCommandsAreNamed) {
   EXPECT_CONTAINS(script(":wyh seed\n").output, "no command :wyh; did you mean :why?");
   EXPECT_CONTAINS(script(":why sed\n").output, "no key sed");
-  EXPECT_CONTAINS(script(":save x.lua\n").output, "x.lua is there already");
+  EXPECT_CONTAINS(script(":save x.lua\n").output, "x.lua already exists");
   EXPECT_CONTAINS(script("for i = 1, 2 do\n").output, "the script ends inside an entry");
   EXPECT_CONTAINS(script("x = 'open\n").output, "not Lua: unfinished string");
   EXPECT_CONTAINS(script("y\n").output, "undeclared name  y");
@@ -199,12 +199,12 @@ TEST_F(ReplTest, MistakesOfCommandsAreNamed) {
   EXPECT_CONTAINS(script("plot({ 1 }, { 1, 2 })\n").output, "x has 1 values, y has 2");
 }
 
-TEST_F(ReplTest, APostMortemWantsATerminal) {
+TEST_F(ReplTest, APostMortemNeedsATerminal) {
   Outcome got = here("tycho run x.lua --on-error repl < /dev/null");
-  EXPECT_CONTAINS(got.output, "--on-error repl wants a terminal");
+  EXPECT_CONTAINS(got.output, "--on-error repl needs a terminal");
   EXPECT_EQ(got.code, 2);
   got = here("tycho run x.lua --on-error ask");
-  EXPECT_CONTAINS(got.output, "--on-error is stop or repl, given ask");
+  EXPECT_CONTAINS(got.output, "--on-error must be stop or repl, given ask");
 }
 
 TEST_F(ReplTest, ABrokenRecipeEndsAScript) {
@@ -230,7 +230,7 @@ TEST_F(ReplTest, ABrokenRecipeEndsAScript) {
 TEST_F(ReplTest, StartsWithoutARecipe) {
   EXPECT_EQ(here("unset -f tycho; echo '2 ^ 10' | bin/tycho repl").output, "1024\n");
   const Outcome usage = here("tycho repl seed=1 < /dev/null");
-  EXPECT_CONTAINS(usage.output, "wants a recipe");
+  EXPECT_CONTAINS(usage.output, "needs a recipe");
   EXPECT_EQ(usage.code, 2);
 }
 

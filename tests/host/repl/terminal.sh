@@ -87,7 +87,7 @@ enter 'end';                                 see '^model.norm.weight	? *1'
 enter 'type(model:generate("class ", { max_tokens = 8, temperature = 0.8 }))'; see '^"string"$'
 enter 'opt:set_lr(3e-4)';                    see 'opt:set_lr: opt is read-only'; see 'use cmd.set_lr\(3e-4\)'
 enter 'cmd.set_lr(3e-4); trainer:step(2)';    see '^  set_lr\(0.0003\) by repl$'
-see '^  22/60 ba  .*lr 3e-4 \(schedule says [0-9.e-]+; pinned by repl, cmd.set_lr\(nil\) releases\)'
+see '^  22/60 ba  .*lr 3e-4 \(schedule: [0-9.e-]+; pinned by repl, cmd.set_lr\(nil\) releases\)'
 enter 'cmd.save("here"); trainer:step(1)';   see '^  23/60 ba .*pinned by repl'
 committed 22
 enter 'ckpt:load("here")';                   see 'resumed from step 22'; see 'step = 22'

@@ -73,13 +73,13 @@ TEST_F(SlurmArrayTest, WhatSbatchSaysIsPassedOn) {
   fake_sbatch("echo 'sbatch: error: invalid partition' >&2; exit 1\n");
   const Outcome refused = with_sbatch("sweep s.lua");
   EXPECT_EQ(refused.code, 11);
-  EXPECT_CONTAINS(refused.output, "[sweep] sbatch refused: sbatch: error: invalid partition; `tycho sweep");
+  EXPECT_CONTAINS(refused.output, "[sweep] sbatch failed: sbatch: error: invalid partition; `tycho sweep");
 }
 
 TEST_F(SlurmArrayTest, WithoutSbatchItSaysSo) {
   const Outcome absent = here("PATH=/nowhere ./bin/tycho sweep s.lua");
   EXPECT_EQ(absent.code, 11);
-  EXPECT_CONTAINS(absent.output, "[sweep] there is no sbatch here");
+  EXPECT_CONTAINS(absent.output, "[sweep] sbatch is not installed here");
 }
 
 }  // namespace

@@ -17,18 +17,18 @@ TEST_F(SweepTest, EveryMistakeOfASweepIsSaidWithWhatToWrite) {
   const std::pair<const char*, const char*> kWrong[] = {
       {"s.metrik = 1\n", "did you mean  metric"},
       {"s.metric.goal = \"least\"\n", "one of  \"min\"  \"max\""},
-      {"s.space[\"optimizer.lr\"] = t.space.log(1e-2, 1e-4)\n", "wants the lower number first"},
+      {"s.space[\"optimizer.lr\"] = t.space.log(1e-2, 1e-4)\n", "expects the lower number first"},
       {"s.space[\"optimizer.lr\"] = t.space.log(-1, 1)\n", "number > 0"},
-      {"s.space[\"optimizer.lr\"] = t.space.choice {}\n", "t.space.choice wants a list"},
+      {"s.space[\"optimizer.lr\"] = t.space.choice {}\n", "t.space.choice expects a list"},
       {"s.space[\"optimizer.lr\"] = t.space.choice { \"fast\" }\n", "number > 0"},
       {"s.space[\"optimizer.lr\"] = t.space.lgo(1, 2)\n", "did you mean  log"},
       {"s.space.x = t.space.zip { [\"model.width\"] = { 1, 2 }, [\"model.heads\"] = { 1 } }\n",
-       "lists of one length"},
+       "lists of the same length"},
       {"", "the space is empty"},
       {"s.space[\"optimizer.lr\"] = t.space.log(1e-4, 1e-2)\ns.search = t.search.grid()\n",
        "t.search.grid { [\"optimizer.lr\"] = 5 }"},
       {"s.space[\"optimizer.lr\"] = t.space.log(1e-4, 1e-2)\ns:skip(function(p) return true end)\n",
-       "leaves no point"},
+       "excludes every point"},
       {"s.space[\"optimizer.lr\"] = t.space.log(1e-4, 1e-2)\ns:skip(function(p) return p.lr > 1 end)\n",
        "lr is not in the space"},
       {"s.space[\"optimizer.lr\"] = t.space.when({ seed = \"3\" }, t.space.log(1e-4, 1e-2))\n",
@@ -39,12 +39,12 @@ TEST_F(SweepTest, EveryMistakeOfASweepIsSaidWithWhatToWrite) {
        "metric.name is eval.loss, but recipe.lua evaluates nothing"},
       {"s.metric.name = \"eval.c5.loss\"\ns.pins[\"eval_data.c4\"] = \"mds{local_dir=d}\"\n"
        "s.space[\"optimizer.lr\"] = t.space.log(1e-4, 1e-2)\n",
-       "metric.name is eval.c5.loss, which is no metric of recipe.lua; did you mean \"eval.c4.loss\""},
+       "metric.name is eval.c5.loss, which is not a metric of recipe.lua; did you mean \"eval.c4.loss\""},
       {"s.metric.name = \"loss\"\ns.stop.flat = t.stop.patience { metric = \"eval.c4.loss\" }\n"
        "s.space[\"optimizer.lr\"] = t.space.log(1e-4, 1e-2)\n",
        "stop.flat.metric is eval.c4.loss, but recipe.lua evaluates nothing"},
       {"local r = t.recipe \"x\"\n", "this file is read as a sweep"},
-      {"local x = t.arg(\"method\")\n", "the argument method is not given"},
+      {"local x = t.arg(\"method\")\n", "the argument method is missing"},
       {"local x = t.slurm.rank\n", "all ranks read one recipe"}};
   for (const auto& [lines, said] : kWrong) {
     write(sweep(lines), "s.lua");
@@ -78,7 +78,7 @@ TEST_F(SweepTest, PrintShowsTheCommandOfEachTrialAndStartsNothing) {
   const Outcome open = run("sweep resume s --print");
   EXPECT_CONTAINS(open.output, "optimizer.lr=0.002 run_name=s-2 ");
   EXPECT_EQ(open.output.find("optimizer.lr=0.001"), std::string::npos);
-  EXPECT_NE(states(table()), std::set<std::string>{"finished"}) << "the trial still waits to be tried again";
+  EXPECT_NE(states(table()), std::set<std::string>{"finished"}) << "the trial still waits to be retried";
 }
 
 TEST_F(SweepTest, ThePlanShowsTrialsRungsAndWhatTheyTake) {
@@ -159,8 +159,9 @@ TEST_F(SweepTest, ASweepIsExtendedAndChangedOnItsWay) {
   const Outcome unknown = run("sweep set s stop.flat.evals=6");
   EXPECT_EQ(unknown.code, 10);
   EXPECT_EQ(unknown.output,
-            "argument 3  stop.flat.evals=6: stop.flat is not set in this sweep\n     | stop.flat.evals=6\n"
-            "     | ^^^^^^^^^^^^^^^ a whole one is added by  stop.flat=patience{evals=...}\n"
+            "argument 3  stop.flat.evals=6: stop.flat is not set in this sweep\n"
+            "     | stop.flat.evals=6\n"
+            "     | ^^^^^^^^^^^^^^^ add a complete one with  stop.flat=patience{evals=...}\n"
             "1 problem; nothing was started. docs/sweeps.md has the keys of a sweep.\n");
 }
 
@@ -169,7 +170,7 @@ TEST_F(SweepTest, NamesThatAreNotThereAreSaidWithThoseThatAre) {
   ASSERT_EQ(run("sweep s.lua --name first").code, 0);
   EXPECT_CONTAINS(run("sweep table frist").output, "did you mean \"first\"");
   EXPECT_CONTAINS(run("sweep tabel first").output, "did you mean \"table\"");
-  EXPECT_CONTAINS(run("sweep drop first 9").output, "there are 1 to 1");
+  EXPECT_CONTAINS(run("sweep drop first 9").output, "trials are 1 to 1");
   EXPECT_EQ(run("sweep").code, 2);
 }
 

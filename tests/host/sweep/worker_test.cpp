@@ -58,10 +58,10 @@ TEST_F(SweepTest, ARecipeThatChangedForksTheSweepAndSaysWhatChanged) {
   write(whole("r.max_duration = \"20ba\"\nr.seed = 3\n"), "recipe.lua");
   const Outcome resumed = run("sweep resume s");
   EXPECT_EQ(resumed.code, 10) << resumed.output;
-  EXPECT_CONTAINS(resumed.output, "recipe.lua has another text");
+  EXPECT_CONTAINS(resumed.output, "recipe.lua has changed");
   const Outcome forked = run("sweep s.lua");
   EXPECT_EQ(forked.code, 0) << forked.output;
-  EXPECT_CONTAINS(forked.output, "this sweep is sweeps/s-2");
+  EXPECT_CONTAINS(forked.output, "this sweep is now sweeps/s-2");
   EXPECT_EQ(states(table("s-2")), std::set<std::string>{"finished"});
 }
 
@@ -84,7 +84,7 @@ TEST_F(SweepTest, HalvingSendsTheBestOnFromTheirOwnCheckpoints) {
   EXPECT_LE(finished, 3);
   const Outcome report = run("sweep report s");
   EXPECT_EQ(report.code, 0) << report.output;
-  EXPECT_CONTAINS(read("sweeps/s/report.html"), "Trials that came so far");
+  EXPECT_CONTAINS(read("sweeps/s/report.html"), "Trials that got this far");
   EXPECT_CONTAINS(read("sweeps/s/report.md"), "| trial |");
 }
 
@@ -124,7 +124,7 @@ TEST_F(SweepTest, EveryWayToFailGetsItsOwnEnd) {
   EXPECT_CONTAINS(trials[3].at("note").get<std::string>(), "No space left on device, 3 times");
   EXPECT_EQ(trials[4].at("state"), "finished");
   const Outcome retried = run("sweep retry s --failed");
-  EXPECT_CONTAINS(retried.output, "1 trial to be tried again");
+  EXPECT_CONTAINS(retried.output, "1 trial to be retried");
   EXPECT_CONTAINS(run("sweep drop s 4").output, "1 trial dropped");
 }
 
@@ -140,7 +140,7 @@ TEST_F(SweepTest, RulesStopTrialsEarly) {
   EXPECT_EQ(trials[1].at("note"), "bad");
 }
 
-TEST_F(SweepTest, CtrlCSavesTheTrialsAndSaysHowToGoOn) {
+TEST_F(SweepTest, CtrlCSavesTheTrialsAndSaysHowToContinue) {
   write(sweep(kChoices), "s.lua");
   setenv("TYCHO_STEP_MS", "40", 1);
   const pid_t worker = start({"sweep", "s.lua", "--workers", "2"});
@@ -149,7 +149,7 @@ TEST_F(SweepTest, CtrlCSavesTheTrialsAndSaysHowToGoOn) {
   kill(worker, SIGINT);
   EXPECT_EQ(finish(worker), 130);
   unsetenv("TYCHO_STEP_MS");
-  EXPECT_CONTAINS(read("log"), "`tycho sweep resume s` goes on");
+  EXPECT_CONTAINS(read("log"), "`tycho sweep resume s` continues");
   EXPECT_TRUE(states(table()).contains("paused"));
   EXPECT_EQ(run("sweep resume s").code, 0);
   EXPECT_EQ(states(table()), std::set<std::string>{"finished"});

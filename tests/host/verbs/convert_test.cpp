@@ -30,15 +30,15 @@ TEST_F(ConvertTest, ReadsTheTokenizerThatItKeeps) {
   const Outcome foreign = here(
       "printf '{\"model\": {\"type\": \"Unigram\"}}' > with/tokenizer.json && tycho convert with runs/a");
   EXPECT_EQ(foreign.code, 0) << foreign.output;
-  EXPECT_CONTAINS(foreign.output, "note: tokenizer.json is kept, and Tycho cannot use it: [tokenizer]");
-  EXPECT_CONTAINS(foreign.output, "# no tokenizer that Tycho can use: it cannot generate text");
+  EXPECT_CONTAINS(foreign.output, "note: tokenizer.json is kept, but Tycho cannot use it: [tokenizer]");
+  EXPECT_CONTAINS(foreign.output, "# no tokenizer that Tycho supports: it cannot generate text");
 }
 
 TEST_F(ConvertTest, SaysWhatCannotBeConverted) {
   std::filesystem::create_directory(folder_ / "empty");
   const Outcome neither = here("tycho convert empty out");
   EXPECT_EQ(neither.code, 12);
-  EXPECT_CONTAINS(neither.output, "neither a folder of Hugging Face");
+  EXPECT_CONTAINS(neither.output, "neither a Hugging Face folder");
   EXPECT_EQ(here("tycho convert nowhere out").code, 12);
   EXPECT_EQ(here("tycho convert " + kLlama).code, 2);
   EXPECT_EQ(here("tycho convert " + kLlama + " empty && tycho convert empty out --dtype int4").code, 2);
@@ -88,13 +88,13 @@ TEST_F(ConvertTest, ARecipeLearnsWhatIsWrongWithAFolder) {
   write(whole("r.model = t.model.hf { path = \"nowhere\" }\n"));
   const Outcome absent = here("tycho check x.lua");
   EXPECT_EQ(absent.code, 10);
-  EXPECT_CONTAINS(absent.output, "nowhere is no folder of Hugging Face: it has no config.json");
+  EXPECT_CONTAINS(absent.output, "nowhere is not a Hugging Face model folder: it has no config.json");
   std::filesystem::create_directory(folder_ / "other");
   write("{\"model_type\": \"mamba\"}", "other/config.json");
   write(whole("r.model = t.model.hf { path = \"other\" }\n"));
   EXPECT_CONTAINS(here("tycho check x.lua").output, "model_type is \"mamba\"");
   write(whole("r.model = t.model.hf \"other\"\n"));
-  EXPECT_CONTAINS(here("tycho check x.lua").output, "wants the folder of a model");
+  EXPECT_CONTAINS(here("tycho check x.lua").output, "expects the folder of a model");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ using CtlTest = ShellTest;
 TEST_F(CtlTest, ATagIsTheNameOfAFolder) {
   const Outcome refused = here("tycho ctl runs/x save a/b");
   EXPECT_EQ(refused.code, 2);
-  EXPECT_CONTAINS(refused.output, "[tycho ctl] wanted a tag, which is a name without \"/\", given a/b");
+  EXPECT_CONTAINS(refused.output, "[tycho ctl] wanted a name without \"/\", given a/b");
 }
 
 }  // namespace

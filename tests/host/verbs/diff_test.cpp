@@ -62,7 +62,7 @@ TEST_F(DiffTest, AppliesOverridesToEveryRecipe) {
   const Outcome refused = here("tycho diff a.json a.json seed=3");
   EXPECT_EQ(refused.code, 2);
   EXPECT_CONTAINS(refused.output,
-                  "[tycho diff] seed=3 changes recipes, and neither a.json nor a.json is one");
+                  "[tycho diff] seed=3 applies to recipes, and neither a.json nor a.json is one");
 }
 
 TEST_F(DiffTest, ReadsResolvedJson) {
@@ -72,14 +72,14 @@ TEST_F(DiffTest, ReadsResolvedJson) {
   write("{\"a\": 1}", "other.json");
   const Outcome refused = here("tycho diff a.lua other.json");
   EXPECT_EQ(refused.code, 12);
-  EXPECT_CONTAINS(refused.output, "other.json is no resolved recipe");
+  EXPECT_CONTAINS(refused.output, "other.json is not a resolved recipe");
 }
 
 TEST_F(DiffTest, SaysWhatIsMissing) {
   write(whole(), "a.lua");
   EXPECT_EQ(here("tycho diff a.lua").code, 2);
   EXPECT_EQ(here("tycho diff a.lua a.lua a.lua").code, 2);
-  EXPECT_CONTAINS(here("mkdir empty; tycho diff a.lua empty").output, "is not the folder of a run");
+  EXPECT_CONTAINS(here("mkdir empty; tycho diff a.lua empty").output, "is not a run folder");
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ TEST_F(DoctorTest, ChecksOfAProjectSayHowThingsStand) {
   EXPECT_EQ(found["b"].at("advice"), "ask for one");
   for (const char* broken : {"c", "d", "e", "f"}) EXPECT_EQ(found[broken].at("level"), "fail") << broken;
   EXPECT_CONTAINS(found["c"].at("text").get<std::string>(), "os is not available");
-  EXPECT_CONTAINS(found["f"].at("text").get<std::string>(), "it wants to return \"ok\"");
+  EXPECT_CONTAINS(found["f"].at("text").get<std::string>(), "it must return \"ok\"");
 }
 
 TEST_F(DoctorTest, AFolderThatCannotBeWrittenIsAFailure) {

@@ -48,8 +48,8 @@ TEST_F(LaunchTest, WhatIsWrongIsSaidOnce) {
   };
   EXPECT_EQ(said(launch("-n 4 run x.lua sed=1"), "unknown key"), 10);
   EXPECT_EQ(said(launch("-n 4 run x.lua --plian"), "no option --plian"), 2);
-  EXPECT_EQ(said(launch("-n 4 run x.lua --on-error repl"), "--on-error repl wants a terminal"), 2);
-  EXPECT_EQ(said(launch("-n 4 run x.lua --on-error ask"), "--on-error is stop or repl, given ask"), 2);
+  EXPECT_EQ(said(launch("-n 4 run x.lua --on-error repl"), "--on-error repl needs a terminal"), 2);
+  EXPECT_EQ(said(launch("-n 4 run x.lua --on-error ask"), "--on-error must be stop or repl, given ask"), 2);
   EXPECT_EQ(said(launch("-n 4 check x.lua"),
                  "wanted run, rerun, repl or plan --probe after the options, given \"check\""),
             2);

@@ -27,9 +27,9 @@ TEST_F(PlanProbeTest, SetsWhatWasMeasuredBesideWhatWasPlanned) {
   const Outcome outcome = plan("plan x.lua --probe --gpu A100 --mfu 0.5");
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_CONTAINS(outcome.output, "probe: 3 steps on nothing\n");
-  EXPECT_CONTAINS(outcome.output, "1.57 MB  at the peak, beside 524 KB that were taken before\n");
-  EXPECT_CONTAINS(outcome.output, "0.25 s  the first one 0.25 s\n");
-  EXPECT_CONTAINS(outcome.output, " 256  0.00 FLOP/s, of a peak that is not known\n");
+  EXPECT_CONTAINS(outcome.output, "1.57 MB  at the peak, in addition to 524 KB used before\n");
+  EXPECT_CONTAINS(outcome.output, "0.25 s  first step 0.25 s\n");
+  EXPECT_CONTAINS(outcome.output, " 256  0.00 FLOP/s, peak unknown\n");
   EXPECT_CONTAINS(outcome.output, " 0:00:03  planned at 50.0 % of the peak of 1 A100");
   expect_nothing_left();
 }
@@ -72,8 +72,8 @@ TEST_F(PlanProbeTest, RefusesRanksThatAreNotHere) {
   const Outcome outcome = plan("plan x.lua --probe --ranks 4");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_CONTAINS(outcome.output,
-                  "--probe measures the ranks that are here, 1: leave --ranks 4 out, or start as "
-                  "many with tycho launch -n 4 plan RECIPE --probe");
+                  "--probe measures the running ranks, 1: leave out --ranks 4, or start that many with tycho "
+                  "launch -n 4 plan RECIPE --probe");
   const Outcome unstarted = plan("launch -n 2 plan x.lua");
   EXPECT_EQ(unstarted.code, 2);
   EXPECT_CONTAINS(unstarted.output, "plan starts ranks only to measure them: add --probe");

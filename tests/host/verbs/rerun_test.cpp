@@ -56,7 +56,7 @@ TEST_F(RerunTest, RefusesWhenSourcesAreMissingOrChanged) {
   fs::remove(folder_ / "runs/x/sources/x.lua");
   const Outcome refused = run("rerun runs/x");
   EXPECT_EQ(refused.code, 12);
-  EXPECT_CONTAINS(refused.output, "base.lua: runs/x/sources/base.lua was changed after the run began");
+  EXPECT_CONTAINS(refused.output, "base.lua: runs/x/sources/base.lua was changed after the run started");
   EXPECT_CONTAINS(refused.output, "x.lua: no runs/x/sources/x.lua");
   EXPECT_CONTAINS(refused.output, "runs/x/recipe.lua has every value resolved");
 }
@@ -72,7 +72,7 @@ TEST_F(RerunTest, RunsAYamlAgain) {
 
 TEST_F(RerunTest, SaysWhatIsNoRun) {
   EXPECT_EQ(run("rerun").code, 2);
-  EXPECT_CONTAINS(run("rerun bin").output, "bin is not the folder of a run");
+  EXPECT_CONTAINS(run("rerun bin").output, "bin is not a run folder");
   run("run x.lua");
   EXPECT_EQ(run("rerun runs/x other").code, 2);
 }

@@ -35,13 +35,12 @@ TEST_F(TestVerbTest, TriesEveryRecipeOfAFolder) {
   EXPECT_CONTAINS(tried.output, "ok      recipes/many.lua        a sweep of 2 trials\n");
   EXPECT_CONTAINS(tried.output, "FAILED  recipes/wrong.lua\n");
   EXPECT_CONTAINS(tried.output, "max_duration is required and not set");
-  EXPECT_CONTAINS(tried.output,
-                  "6 recipes: 2 right, 2 for others to extend, 1 that read what is not here, 1 wrong\n");
+  EXPECT_CONTAINS(tried.output, "6 recipes: 2 valid, 2 to extend, 1 with missing files, 1 invalid\n");
   EXPECT_EQ(tried.output.find("notes.lua"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "runs"));
 }
 
-TEST_F(TestVerbTest, OfThisRepositoryAllAreRight) {
+TEST_F(TestVerbTest, AllOfThisRepositoryAreValid) {
   const Outcome tried = shell("cd " TYCHO_SOURCE_DIR " && tycho test recipes");
   EXPECT_EQ(tried.code, 0) << tried.output;
   EXPECT_CONTAINS(tried.output, ", 0 wrong\n");
@@ -55,7 +54,7 @@ TEST_F(TestVerbTest, TakesNamedFilesAndSpecsBeside) {
   EXPECT_EQ(both.output.find("1 passed, 0 failed\nok      x.lua  "), 0) << both.output;
   EXPECT_EQ(here("tycho test .").output, "1 passed, 0 failed\n") << "what lies beside a spec belongs to it";
   EXPECT_CONTAINS(here("tycho test x.lua --json").output, "\"state\":\"ok\"");
-  EXPECT_CONTAINS(here("mkdir empty; tycho test empty").output, "no recipe and no *_spec.lua there");
+  EXPECT_CONTAINS(here("mkdir empty; tycho test empty").output, "no recipe and no *_spec.lua found");
   write("local t = require 'tycho'\nreturn { t.recipe 'x' }\n", "list.lua");
   EXPECT_CONTAINS(here("tycho test list.lua").output, "the file returned a table, not a recipe");
 }

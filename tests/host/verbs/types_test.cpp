@@ -32,7 +32,7 @@ TEST_F(TypesTest, ThePageOfObjectsIsFresh) {
 
 TEST_F(TypesTest, KeepsSettingsThatAreThere) {
   write("{}", ".luarc.json");
-  EXPECT_EQ(here("tycho types").output, "wrote ./types/tycho.lua\nkept ./.luarc.json, which was there\n");
+  EXPECT_EQ(here("tycho types").output, "wrote ./types/tycho.lua\nkept existing ./.luarc.json\n");
   EXPECT_EQ(here("cat .luarc.json").output, "{}");
   EXPECT_CONTAINS(here("tycho types --json").output, "\"kept\"");
 }

@@ -16,7 +16,7 @@ namespace {
 using tycho::KernelTable;
 
 void check(const char* name, int error) {
-  TYCHO_CHECK(error == 0, "[{}] the GPU refused the kernel: {}. Was libtycho_cuda.so built for this GPU?",
+  TYCHO_CHECK(error == 0, "[{}] the GPU rejected the kernel: {}. Was libtycho_cuda.so built for this GPU?",
               name, cudaGetErrorString(static_cast<cudaError_t>(error)));
 }
 

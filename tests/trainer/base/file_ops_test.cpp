@@ -125,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, DirectWriteTest,
                          testing::Values(0, 1, 4095, 4096, 4097, (8 << 20) - 1, 8 << 20, (8 << 20) + 4096,
                                          (17 << 20) + 4097));
 
-TEST(FileOps, DirectFilesGoOnAfterASync) {
+TEST(FileOps, DirectFilesContinueAfterASync) {
   const TempDir dir;
   const auto file = real_files().create(dir / "f", true);
   file->write("abc", 3);
@@ -137,7 +137,7 @@ TEST(FileOps, DirectFilesGoOnAfterASync) {
 
 void ignore_signal(int) {}
 
-TEST(FileOps, GoesOnAfterSignalsAndShortWrites) {
+TEST(FileOps, ContinuesAfterSignalsAndShortWrites) {
   const TempDir dir;
   const std::string fifo = dir / "fifo";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);

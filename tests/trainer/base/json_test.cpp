@@ -66,7 +66,7 @@ TEST(ParseJson, LimitsDepth) {
 TEST(ParseJson, RefusesAKeyThatStandsTwice) {
   EXPECT_EQ(parse_message(R"({"a": {"x": 1}, "b": {"x": 1}})"), "");
   EXPECT_EQ(parse_message(R"({"a": 1, "b": [{"c": 1}], "a": 2})"),
-            "[test] the key \"a\" stands twice in one JSON object");
+            "[test] the key \"a\" appears twice in one JSON object");
 }
 
 }  // namespace

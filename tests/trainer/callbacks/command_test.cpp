@@ -35,9 +35,9 @@ TEST(CommandTest, WhatDoesNotFitIsRefusedByName) {
             "[cmd.set_betas] betas = [0.9,1.0]: wanted two numbers from 0 to below 1");
   EXPECT_NE(refusal("scale_lr", {0.5}, {{"for_nxt", "2ba"}}).find("did you mean \"for_next\""),
             std::string::npos);
-  EXPECT_NE(refusal("resume", {1}).find("takes no more than 0 values"), std::string::npos);
+  EXPECT_NE(refusal("resume", {1}).find("takes at most 0 values"), std::string::npos);
   EXPECT_EQ(refusal("set_mix", {Json::object()}),
-            "[cmd.set_mix] cannot be done: the data of a run has no mix yet");
+            "[cmd.set_mix] is not possible: mixing data is not supported yet");
   EXPECT_EQ(command_text(make_command("profile", {"3ba"}, nullptr, "")), "profile(3ba)");
 }
 

@@ -258,7 +258,7 @@ TEST(Checkpoint, AFolderThatCannotBeWrittenIsAnErrorThatSaysSo) {
   if (::geteuid() == 0) return;  // root may write anywhere
   fs::permissions(dir.path(), fs::perms::owner_read | fs::perms::owner_exec);
   CheckpointStore read_only(real_files(), dir / "checkpoints", 3, 1);
-  EXPECT_TRUE(failure_of([&] { save_step(read_only, 1); }).says("choose a folder that you may write to"));
+  EXPECT_TRUE(failure_of([&] { save_step(read_only, 1); }).says("choose a folder that you can write to"));
   fs::permissions(dir.path(), fs::perms::owner_all);
 }
 

@@ -92,7 +92,7 @@ TEST(Listing, NothingReadableIsAnErrorThatListsWhatIsThere) {
   failure = failure_of([&] { find_checkpoint(dir.path()); });
   EXPECT_EQ(failure.code, ExitCode::kUnusable);
   EXPECT_TRUE(failure.says("step-000000001." + first.uuid.substr(0, 8) + ": no COMMIT")) << failure.message;
-  EXPECT_TRUE(failure.says("COMMIT is not a COMMIT of Tycho (2 bytes)")) << failure.message;
+  EXPECT_TRUE(failure.says("COMMIT is not a Tycho COMMIT (2 bytes)")) << failure.message;
   failure = failure_of([&] { find_checkpoint(first.path); });
   EXPECT_EQ(failure.code, ExitCode::kUnusable);
   EXPECT_TRUE(failure.says("its save did not finish")) << failure.message;

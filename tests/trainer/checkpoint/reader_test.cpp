@@ -119,7 +119,7 @@ TEST_F(DamageTest, WhatIsNotThereIsNamed) {
   EXPECT_TRUE(failure_of([&] { reader.read_text_file("vocab.txt"); }).says("no file 'vocab.txt'"));
   char room[8];
   EXPECT_TRUE(
-      failure_of([&] { reader.read("model.t1", room, 8); }).says("has 2 bytes, room was given for 8"));
+      failure_of([&] { reader.read("model.t1", room, 8); }).says("has 2 bytes, but the buffer has 8"));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 std::vector<ConfigProblem> idle_problems(const TrainConfig& config) {
   std::vector<ConfigProblem> idle;
   for (ConfigProblem& problem : check_config(config))
-    if (problem.message.starts_with("does nothing ")) idle.push_back(std::move(problem));
+    if (problem.message.starts_with("has no effect ")) idle.push_back(std::move(problem));
   return idle;
 }
 
@@ -38,7 +38,7 @@ TEST(IdleKeys, DefaultsAreNot) {
 TEST(IdleKeys, AProfileNeedsActive) {
   const Change wait = [](TrainConfig& c) { c.profile.wait.value = 3; };
   EXPECT_EQ(idle_after(wait),
-            "profile.wait: does nothing without profile.active, the steps that a trace holds; leave it out");
+            "profile.wait: has no effect without profile.active, the steps that a trace holds; remove it");
   EXPECT_EQ(idle_after(wait, [](TrainConfig& c) { c.profile.active = Duration::parse("1ba"); }), "");
   EXPECT_NE(idle_after([](TrainConfig& c) { c.profile.repeat_count = 0; }), "");
   EXPECT_NE(idle_after([](TrainConfig& c) { c.profile.skip_first.value = 1; }), "");
@@ -47,19 +47,20 @@ TEST(IdleKeys, AProfileNeedsActive) {
 
 TEST(IdleKeys, SkipsNeedAGuardThatSkips) {
   const Change skips = [](TrainConfig& c) { c.guard.max_skips = 3; };
-  EXPECT_EQ(idle_after(skips), "guard.max_skips: does nothing unless guard.action = \"skip\"; leave it out");
+  EXPECT_EQ(idle_after(skips), "guard.max_skips: has no effect unless guard.action = \"skip\"; remove it");
   EXPECT_EQ(idle_after(skips, [](TrainConfig& c) { c.guard.action = GuardAction::kSkip; }), "");
 }
 
 TEST(IdleKeys, OfRecomputationAndOptimizers) {
   const Change every = [](TrainConfig& c) { c.recompute.every = 2; };
-  EXPECT_NE(idle_after(every).find("recompute.every: does nothing unless recompute.mode"), std::string::npos);
+  EXPECT_NE(idle_after(every).find("recompute.every: has no effect unless recompute.mode"),
+            std::string::npos);
   EXPECT_EQ(idle_after(every, [](TrainConfig& c) { c.recompute.mode = Recompute::kFull; }), "");
   const auto sgd = [](double momentum) {
     return
         [momentum](TrainConfig& c) { c.optimizer.value = SgdConfig{.momentum = momentum, .nesterov = true}; };
   };
-  EXPECT_EQ(idle_after(sgd(0)), "optimizer.nesterov: does nothing without optimizer.momentum; leave it out");
+  EXPECT_EQ(idle_after(sgd(0)), "optimizer.nesterov: has no effect without optimizer.momentum; remove it");
   EXPECT_EQ(idle_after(sgd(0.9)), "");
 }
 
@@ -74,8 +75,8 @@ TEST(IdleKeys, ThinningACallbackNeedsEventsOfSteps) {
   };
   EXPECT_EQ(idle_after(own(true)), "");
   EXPECT_EQ(idle_after(own(false)),
-            "callbacks.c.every: does nothing for a callback that hears no event of steps (batch_start, "
-            "after_forward, grads_ready, batch_end); leave it out");
+            "callbacks.c.every: has no effect for a callback without any event of a step (batch_start, "
+            "after_forward, grads_ready, batch_end); remove it");
   EXPECT_NE(idle_after([](TrainConfig& c) {
               EarlyStopConfig stop;
               stop.at = {Duration::parse("5ba")};
@@ -91,8 +92,8 @@ TEST(IdleKeys, ThinningACallbackNeedsEventsOfSteps) {
   };
   EXPECT_EQ(idle_after(spike(SpikeAction::kScaleLr)), "");
   EXPECT_EQ(idle_after(spike(SpikeAction::kWarn)),
-            "callbacks.c.factor: does nothing unless action = \"scale_lr\"; leave it out");
-  EXPECT_NE(idle_after(spike(SpikeAction::kStop)).find("callbacks.c.for_next: does nothing with action"),
+            "callbacks.c.factor: has no effect unless action = \"scale_lr\"; remove it");
+  EXPECT_NE(idle_after(spike(SpikeAction::kStop)).find("callbacks.c.for_next: has no effect with action"),
             std::string::npos);
 }
 

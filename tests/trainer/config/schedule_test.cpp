@@ -127,17 +127,15 @@ TEST(ScheduleTest, LengthsThatDoNotFitAreAnError) {
   InvSqrtConfig root;
   root.t_scale = {5, DurationUnit::kBatch};
   root.alpha_f_cooldown = 0.5;
-  EXPECT_EQ(
-      problem_of(root),
-      "[scheduler] scheduler.alpha_f_cooldown: 0.5 is above alpha_f_decay = 0, and the rate only falls; "
-      "lower it");
+  EXPECT_EQ(problem_of(root),
+            "[scheduler] scheduler.alpha_f_cooldown: 0.5 is above alpha_f_decay = 0, but the learning rate "
+            "can only fall; lower it");
   CosineConfig composer = {k10Steps, {60, DurationUnit::kBatch}};
   EXPECT_EQ(problem_of(composer), "");
   composer.compat = ScheduleCompat::kComposer;
-  EXPECT_EQ(
-      problem_of(composer),
-      "[scheduler] scheduler.t_max: ends after 60 steps, and max_duration is 100; Composer refuses that. "
-      "Set it to at least 1dur");
+  EXPECT_EQ(problem_of(composer),
+            "[scheduler] scheduler.t_max: ends after 60 steps, and max_duration is 100; Composer rejects "
+            "that. Set it to at least 1dur");
 }
 
 TEST(ScheduleTest, RefusesTheUnitsThatComposerRefuses) {
@@ -147,8 +145,8 @@ TEST(ScheduleTest, RefusesTheUnitsThatComposerRefuses) {
     return kind;
   };
   const std::string refused =
-      "[scheduler] scheduler.t_warmup: 64tok has another unit than max_duration = 100ba, which Composer "
-      "refuses; write it in that";
+      "[scheduler] scheduler.t_warmup: 64tok and max_duration = 100ba have different units, which Composer "
+      "rejects; use the same";
   EXPECT_EQ(problem_of(composer(CosineConfig{}, "64tok")), refused);
   EXPECT_EQ(problem_of(composer(LinearConfig{}, "64tok")), refused);
   EXPECT_EQ(problem_of(composer(PolynomialConfig{}, "64tok")), refused);
@@ -157,18 +155,16 @@ TEST(ScheduleTest, RefusesTheUnitsThatComposerRefuses) {
   EXPECT_EQ(problem_of(composer(CosineConfig{}, "0tok")), "");
   CosineConfig cosine = composer(CosineConfig{}, "5ba");
   cosine.t_max = Duration::parse("3200tok");
-  EXPECT_EQ(
-      problem_of(cosine),
-      "[scheduler] scheduler.t_warmup: 5ba has another unit than t_max = 3200tok, which Composer refuses; "
-      "write it in that");
+  EXPECT_EQ(problem_of(cosine),
+            "[scheduler] scheduler.t_warmup: 5ba and t_max = 3200tok have different units, which Composer "
+            "rejects; use the same");
   cosine.compat = ScheduleCompat::kNone;
   EXPECT_EQ(problem_of(cosine), "");
   InvSqrtConfig root = composer(InvSqrtConfig{}, "5ba");
   root.t_scale = Duration::parse("160tok");
-  EXPECT_EQ(
-      problem_of(root),
-      "[scheduler] scheduler.t_scale: 160tok has another unit than max_duration = 100ba, which Composer "
-      "refuses; write it in that");
+  EXPECT_EQ(problem_of(root),
+            "[scheduler] scheduler.t_scale: 160tok and max_duration = 100ba have different units, which "
+            "Composer rejects; use the same");
 }
 
 TEST(ScheduleTest, RestartsNeedALength) {
@@ -176,7 +172,7 @@ TEST(ScheduleTest, RestartsNeedALength) {
   restarts.t_0 = {4, DurationUnit::kBatch};
   restarts.t_mult = 0.4;
   EXPECT_EQ(problem_of(restarts),
-            "[scheduler] scheduler.t_mult: makes intervals without a length; make t_0 or t_mult larger");
+            "[scheduler] scheduler.t_mult: makes intervals of length 0; make t_0 or t_mult larger");
   restarts.t_0 = {0.001, DurationUnit::kFraction};
   EXPECT_NE(problem_of(restarts).find("scheduler.t_0: is less than one step"), std::string::npos);
 }

@@ -30,7 +30,7 @@ TEST(CheckConfig, AcceptsTheDefaults) {
 TEST(CheckConfig, ResumeIsNoSwitch) {
   for (const char* given : {"true", "false", "False", "yes", "no", "on", "off", "None", "AUTO"})
     EXPECT_EQ(problems_after([&](TrainConfig& c) { c.resume = given; }),
-              std::string("resume: wanted \"auto\" (go on from the newest checkpoint of the run, or start), "
+              std::string("resume: wanted \"auto\" (resume from the newest checkpoint of the run, or start), "
                           "\"none\" (start over) or the path of a checkpoint, given \"") +
                   given + "\"");
   for (const char* good : {"auto", "none", "runs/x", "./true", "step-000000300.1234abcd"})
@@ -54,7 +54,7 @@ TEST(CheckConfig, WantsWholeBatches) {
   EXPECT_EQ(problems_after(with_batch("2.5sp")), "global_batch: 2.5sp is not a whole number; write 3sp");
   EXPECT_EQ(problems_after(with_batch("8192tok")), "");
   EXPECT_EQ(problems_after(with_batch("6sp"), 4),
-            "global_batch: 6 sequences cannot be shared by 4 ranks; write 8sp");
+            "global_batch: 6 sequences cannot be divided evenly among 4 ranks; write 8sp");
   EXPECT_EQ(problems_after(with_batch("8sp"), 4), "");
 }
 
@@ -101,7 +101,7 @@ TEST(CheckConfig, WantsLengthsThatFitIntoTheRun) {
 
 TEST(CheckConfig, WantsBf16ForWeightsWithoutAMaster) {
   EXPECT_EQ(problems_after([](TrainConfig& c) { c.master_weights = MasterWeights::kStochastic; }),
-            "master_weights: stochastic is for bf16, and precision is fp32; set precision = \"bf16\"");
+            "master_weights: stochastic needs bf16, but precision is fp32; set precision = \"bf16\"");
   EXPECT_EQ(problems_after([](TrainConfig& c) {
               c.master_weights = MasterWeights::kNone, c.precision = Precision::kBf16;
             }),
@@ -113,7 +113,7 @@ TEST(CheckConfig, WantsNamesThatCanBeFolders) {
             std::string::npos);
   EXPECT_NE(problems_after([](TrainConfig& c) { c.run_name = ""; }), "");
   EXPECT_EQ(problems_after([](TrainConfig& c) { c.run_dir = "runs/{name}"; }),
-            "run_dir: \"runs/{name}\": the only word that can stand in braces is {run_name}");
+            "run_dir: \"runs/{name}\": only {run_name} can be in braces");
   EXPECT_NE(problems_after([](TrainConfig& c) { c.run_dir = "{run_name}/{x}"; }), "");
   EXPECT_EQ(problems_after([](TrainConfig& c) { c.run_dir = "/{run_name}/{run_name}"; }), "");
   EXPECT_EQ(problems_after([](TrainConfig& c) { c.run_dir = ""; }),
@@ -144,17 +144,16 @@ TEST(CheckConfig, WantsOneTokenThatSeparatesDocumentsEverywhere) {
   const auto data = [](TrainConfig& c) -> MdsConfig& { return std::get<MdsConfig>(c.train_data.value); };
   EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).eos_token_id = 0; }), "");
   EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).eos_token_id = data(c).bos_token_id = 1; }),
-            "train_data.bos_token_id: cannot go with eos_token_id: documents end with a token or begin with "
-            "one; leave one out");
+            "train_data.bos_token_id: cannot be combined with eos_token_id: documents either begin or end "
+            "with a token; remove one of them");
   EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).bos_token_id = 8192; }),
             "train_data.bos_token_id: 8192 is outside the model's vocabulary of 8192");
-  EXPECT_EQ(
-      problems_after([&](TrainConfig& c) {
-        c.eval_data["val"] = c.train_data;
-        data(c).eos_token_id = 3;
-      }),
-      "eval_data.val.eos_token_id: is nothing, train_data's is 3: losses of the two would not compare; write "
-      "the same");
+  EXPECT_EQ(problems_after([&](TrainConfig& c) {
+              c.eval_data["val"] = c.train_data;
+              data(c).eos_token_id = 3;
+            }),
+            "eval_data.val.eos_token_id: is nothing, but train_data's is 3: their losses would not be "
+            "comparable; use the same");
 }
 
 TEST(CheckConfig, WantsATokenizerForConversations) {
@@ -166,7 +165,7 @@ TEST(CheckConfig, WantsATokenizerForConversations) {
   };
   EXPECT_EQ(problems_after(chat({.path = "x.jsonl"}, "tokenizer.json")), "");
   EXPECT_EQ(problems_after(chat({.path = "x.jsonl"}, "")),
-            "tokenizer: is missing, and train_data is text: set tokenizer = \"PATH/tokenizer.json\"");
+            "tokenizer: is missing, but train_data is text: set tokenizer = \"PATH/tokenizer.json\"");
   EXPECT_EQ(problems_after(chat({.path = ""}, "t.json")),
             "train_data.path: is empty: write a .jsonl or a folder of them");
   EXPECT_EQ(problems_after(chat({.path = "x.jsonl", .eos_token_id = 8192}, "t.json")),
@@ -182,7 +181,7 @@ TEST(CheckConfig, WantsATokenizerForConversations) {
 TEST(CheckConfig, WantsDataForEvaluation) {
   const auto missing = [](const char* key) {
     return std::string("eval.") + key +
-           ": does nothing without eval_data; set eval_data.val = t.data.mds { local_dir = ..., split = "
+           ": has no effect without eval_data; set eval_data.val = t.data.mds { local_dir = ..., split = "
            "\"val\" }";
   };
   EXPECT_EQ(problems_after([](TrainConfig& c) { c.eval.every = Duration::parse("5ba"); }), missing("every"));
@@ -208,10 +207,10 @@ TEST(CheckConfig, SetsHaveNamesThatMetricsCanHave) {
   for (const char* name : {"c4", "val_small", "en-2024", "0", "losses", "all"}) EXPECT_EQ(named(name), "");
   for (const std::string name : {"loss", "perplexity", "tokens", "seconds", "step", "best", "total"})
     EXPECT_EQ(named(name), "eval_data." + name + ": no set can be called " + name + ": eval." + name +
-                               " is a number of all sets together; choose another name");
+                               " is a metric over all sets; choose another name");
   for (const std::string name : {"", "a.b", "a b", "\xc3\xa4", "c4/en"})
     EXPECT_EQ(named(name), "eval_data." + name + ": \"" + name +
-                               "\" cannot be the name of a set, which stands in metrics such as "
+                               "\" is not a valid name of a set, which is part of metrics such as "
                                "eval.NAME.loss: write letters, digits, \"_\" and \"-\"");
 }
 
@@ -229,12 +228,13 @@ TEST(CheckConfig, CallbacksThatActOnEvaluationsNameAMetricThatIsThere) {
   for (const char* metric : {"eval.loss", "eval.perplexity", "eval.c4.loss", "eval.code.perplexity"})
     EXPECT_EQ(with({"c4", "code"}, metric), "") << metric;
   EXPECT_EQ(with({}, "eval.loss"),
-            "callbacks.best: acts after evaluations, and there are none; set eval_data.NAME and eval.every\n"
-            "callbacks.stop: acts after evaluations, and there are none; set eval_data.NAME and eval.every");
+            "callbacks.best: runs after evaluations, but there are none; set eval_data.NAME and eval.every\n"
+            "callbacks.stop: runs after evaluations, but there are none; set eval_data.NAME and eval.every");
   for (const std::string metric : {"eval.books.loss", "eval.c4.tokens", "loss", "eval.", ""}) {
-    const std::string said = ".metric: \"" + metric +
-                             "\" is no metric of these evaluations; there are eval.loss, eval.perplexity, "
-                             "eval.c4.loss, eval.c4.perplexity";
+    const std::string said =
+        ".metric: \"" + metric +
+        "\" is not a metric of these evaluations; available: eval.loss, eval.perplexity, "
+        "eval.c4.loss, eval.c4.perplexity";
     EXPECT_EQ(with({"c4"}, metric), "callbacks.best" + said + "\ncallbacks.stop" + said);
   }
 }

@@ -100,11 +100,11 @@ TEST(FoundryBlocks, NamesWhatBlocksCannotOverride) {
   const std::string text = message_of(ExitCode::kUnusable, [&] { read_hf_config(json, "config.json"); });
   expect_contains(text,
                   "block_overrides.overrides.near.attn_config.clip_qkv: cannot differ between blocks; LLM "
-                  "Foundry lets them override sliding_window_size, nope");
+                  "Foundry can override sliding_window_size, nope");
   expect_contains(text, "block_overrides.overrides.near.ffn_config: cannot differ");
   expect_contains(text, "again.attn_config.reuse_kv_layer_idx: wanted");
   expect_contains(text, "near_again.attn_config.reuse_kv_x_layer_idx: wanted");
-  expect_contains(text, "block_overrides.order[1].name: \"far\" is none of the overrides");
+  expect_contains(text, "block_overrides.order[1].name: \"far\" is not one of the overrides");
   expect_contains(text, "block_overrides.order[2].repeat: wanted");
   json = mpt_with_blocks();
   json["n_layers"] = 26;

@@ -210,7 +210,7 @@ TEST(HfConfig, RefusesHeadsThatDailTurnsInPart) {
   Json json = {{"model_type", "mpt"}, {"d_model", 64}, {"n_heads", 4}, {"head_dim", 32}};
   json["attn_config"] = {{"rope", true}};
   expect_contains(message_of(ExitCode::kUnusable, [&] { read_hf_config(json, "c"); }),
-                  "attn_config.rope_impl: is dail, which turns 16 of the 32 numbers of a head");
+                  "attn_config.rope_impl: is dail, which rotates 16 of the 32 numbers of a head");
   json["attn_config"]["rope_impl"] = "hf";
   EXPECT_EQ(read<MptConfig>(json).head_dim(), 32);
 }
@@ -243,7 +243,7 @@ TEST(HfConfig, NamesEveryKeyThatItCannotRead) {
   const std::string text =
       message_of(ExitCode::kUnusable, [&] { read_hf_config(json, "models/x/config.json"); });
   expect_contains(text, "models/x/config.json");
-  expect_contains(text, "hidden_act: is \"gelu\", and Tycho computes \"silu\"");
+  expect_contains(text, "hidden_act: is \"gelu\", but Tycho computes \"silu\"");
   expect_contains(text, "hiden_size: is unknown to Tycho; did you mean \"hidden_size\"?");
   expect_contains(text, "rope_scaling.rope_type: wanted one of default");
   expect_contains(text, "rope_scaling.beta_fast: is unknown");
@@ -303,7 +303,7 @@ TEST(HfConfig, NotesAnInitialisationThatItsWeightsReplace) {
   EXPECT_EQ(config.model.as<MptConfig>().init.name, InitScheme::kKaimingNormal);
   ASSERT_EQ(config.notes.size(), 1u);
   expect_contains(config.notes[0], "init_config.name wanted one of");
-  expect_contains(config.notes[0], "of no matter, for the weights are read");
+  expect_contains(config.notes[0], "no effect, because weights are loaded");
 }
 
 TEST(HfConfig, ReadsNumbersAndRangesOfInit) {

@@ -130,7 +130,7 @@ TEST(HfImport, ListsWhatDoesNotFit) {
       message_of(ExitCode::kUnusable, [&] { import_hf(real_files(), dir / "in", dir / "out"); });
   expect_contains(text, "model.layers.1.input_layernorm.weight (F32 [48]) belongs to no parameter");
   expect_contains(text,
-                  "model.layers.0.self_attn.k_proj.weight: the model wants [16, 48], the file has [8, 48]");
+                  "model.layers.0.self_attn.k_proj.weight: the model expects [16, 48], the file has [8, 48]");
   expect_contains(text, "model.layers.0.mlp.gate_proj.bias [40] is missing");
   EXPECT_FALSE(std::filesystem::exists(dir / "out"));
 }
@@ -167,7 +167,7 @@ TEST(HfImport, KeepsAnIndexInsideItsFolder) {
     Json json = read_json_file(golden_model("llama_sharded") + "/model.safetensors.index.json");
     json["weight_map"]["model.embed_tokens.weight"] = file;
     write_text_file(index, json.dump());
-    expect_refused(dir, dir / "in", "no .safetensors file of this folder");
+    expect_refused(dir, dir / "in", "not a .safetensors file of this folder");
   }
 }
 

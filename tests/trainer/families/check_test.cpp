@@ -45,7 +45,7 @@ TEST(ModelRules, WantHeadsThatFit) {
   EXPECT_EQ(problems_of(LlamaConfig{.heads = 6}),
             "model.heads: width = 256 is not a multiple of heads = 6; heads = 4 would do, or set head_width");
   EXPECT_EQ(problems_of(LlamaConfig{.width = 24, .heads = 8}),
-            "model.heads: width / heads = 3 is odd, and rotary positions turn pairs; set head_width = 4");
+            "model.heads: width / heads = 3 is odd, but rotary positions rotate pairs; set head_width = 4");
   EXPECT_EQ(problems_of(LlamaConfig{.heads = 6, .head_width = 64}), "");
 }
 
@@ -65,12 +65,12 @@ TEST(ModelRules, WantFrequencyFactorsThatAreApart) {
   EXPECT_EQ(problems_of(LlamaConfig{.rope_scaling = same}), text);
   EXPECT_EQ(problems_of(MptConfig{.positions = PositionKind::kRope, .rope_scaling = same}), text);
   EXPECT_EQ(problems_of(LlamaConfig{.head_width = 2, .rope_scaling = {.type = RopeStretch::kDynamic}}),
-            "model.rope_scaling.type: dynamic wants heads of more than 2, and they are 2 wide");
+            "model.rope_scaling.type: dynamic needs a head width above 2, given 2");
 }
 
 TEST(ModelRules, RefuseStretchesThatDoNothing) {
   EXPECT_EQ(problems_of(LlamaConfig{.rope_scaling = {.factor = 4}}),
-            "model.rope_scaling.factor: does nothing while rope_scaling.type is \"none\"; leave it out");
+            "model.rope_scaling.factor: has no effect while rope_scaling.type is \"none\"; remove it");
   EXPECT_EQ(paths_of(LlamaConfig{.rope_scaling = {.type = RopeStretch::kLinear, .low_freq_factor = 2}}),
             Paths{"model.rope_scaling.low_freq_factor"});
   EXPECT_EQ(
@@ -87,14 +87,13 @@ TEST(ModelRules, RefuseXposThatDoesNothingOrOverflows) {
   const auto rotary = PositionKind::kRope;
   EXPECT_EQ(problems_of(MptConfig{.positions = rotary, .xpos_scale_base = 512}), "");
   EXPECT_EQ(problems_of(MptConfig{.xpos_scale_base = 512}),
-            "model.xpos_scale_base: does nothing unless positions = \"rope\"; leave it out");
+            "model.xpos_scale_base: has no effect unless positions = \"rope\"; remove it");
   EXPECT_EQ(problems_of(MptConfig{
                 .positions = rotary, .rope_scaling = {.type = RopeStretch::kLinear}, .xpos_scale_base = 512}),
-            "model.xpos_scale_base: cannot go with rope_scaling: choose one of the two");
+            "model.xpos_scale_base: cannot be combined with rope_scaling: choose one");
   EXPECT_EQ(
       problems_of(MptConfig{.max_seq_len = 65536, .positions = rotary, .xpos_scale_base = 512}),
-      "model.xpos_scale_base: 512 makes numbers beyond fp32 in max_seq_len = 65536 positions; 1024 is the "
-      "least");
+      "model.xpos_scale_base: 512 overflows fp32 within max_seq_len = 65536 positions; the minimum is 1024");
   const auto reusing = [](bool nope) {
     MptConfig model{.layers = 2, .positions = PositionKind::kRope, .xpos_scale_base = 512};
     model.blocks.kinds = {{"again", {.nope = nope, .reuse_kv = 1}}};
@@ -102,10 +101,9 @@ TEST(ModelRules, RefuseXposThatDoesNothingOrOverflows) {
     return problems_of(model);
   };
   EXPECT_EQ(reusing(false), "");
-  EXPECT_EQ(
-      reusing(true),
-      "model.blocks.kinds.again.reuse_kv: leads to keys with xPos, and its queries are without; set nope in "
-      "both or in neither");
+  EXPECT_EQ(reusing(true),
+            "model.blocks.kinds.again.reuse_kv: uses keys with xPos, but its queries are without; set nope "
+            "in both or in neither");
 }
 
 TEST(ModelRules, RefuseFirstValuesThatDoNothing) {
@@ -131,8 +129,9 @@ TEST(ModelRules, RefuseFirstValuesThatDoNothing) {
 }
 
 TEST(ModelRules, RefuseFirstValuesBesideWeights) {
-  EXPECT_EQ(problems_of(LlamaConfig{.init_std = 0.1, .weights = "runs/a"}),
-            "model.init_std: does nothing beside weights, which are the first values; leave it out");
+  EXPECT_EQ(
+      problems_of(LlamaConfig{.init_std = 0.1, .weights = "runs/a"}),
+      "model.init_std: has no effect together with weights, which replace the initialisation; remove it");
   EXPECT_EQ(paths_of(LlamaConfig{.init = LlamaInit::kTorchtitan, .weights = "runs/a"}), Paths{"model.init"});
   EXPECT_EQ(paths_of(Gpt2Config{.init_std = 0.1, .weights = "runs/a"}), Paths{"model.init_std"});
   EXPECT_EQ(paths_of(MptConfig{.init = {.name = InitScheme::kSmall}, .weights = "runs/a"}),
@@ -153,45 +152,45 @@ TEST(ModelRules, HoldForBlocksThatDiffer) {
 TEST(ModelRules, WantAnOrderOfKnownKindsThatFillsTheLayers) {
   const std::map<std::string, BlockKindConfig> near = {{"near", {.sliding_window = 8}}};
   EXPECT_EQ(problems_of(with_blocks({"near", "naer"}, near)),
-            "model.blocks.order[2]: \"naer\" is none of blocks.kinds; did you mean \"near\"?");
+            "model.blocks.order[2]: \"naer\" is not one of blocks.kinds; did you mean \"near\"?");
   EXPECT_EQ(problems_of(with_blocks({"near", "near", "near", "default"}, near)),
             "model.blocks.order: has 4 blocks, and layers = 6 is not a multiple of it");
   EXPECT_EQ(problems_of(with_blocks({"default"}, near)),
-            "model.blocks.kinds.near: is not in blocks.order; add it there or leave it out");
+            "model.blocks.kinds.near: is not in blocks.order; add it there or remove it");
   EXPECT_EQ(problems_of(with_blocks({"default"}, {{"default", {.sliding_window = 8}}})),
-            "model.blocks.kinds.default: is what the model says; choose another name");
+            "model.blocks.kinds.default: means the model's own settings; choose another name");
 }
 
 TEST(ModelRules, WantReusedBlocksToComeBefore) {
   EXPECT_EQ(problems_of(with_blocks({"default", "again"}, {{"again", {.reuse_kv = 2}}})),
-            "model.blocks.kinds.again.reuse_kv: wants 2 blocks before its own, and block 2 has 1; let other "
-            "kinds come first in blocks.order");
+            "model.blocks.kinds.again.reuse_kv: needs 2 blocks before its own, but block 2 has 1; put other "
+            "kinds first in blocks.order");
   EXPECT_EQ(paths_of(with_blocks({"again"}, {{"again", {.reuse_kv = 1}}})),
             Paths{"model.blocks.kinds.again.reuse_kv"});
   EXPECT_EQ(problems_of(with_blocks({"default", "again"}, {{"again", {.reuse_kv = 1}}})), "");
   EXPECT_EQ(paths_of(with_blocks({"default", "again"}, {{"again", {.reuse_kv_x = 2}}})),
             Paths{"model.blocks.kinds.again.reuse_kv_x"});
   EXPECT_EQ(problems_of(with_blocks({"default", "again"}, {{"again", {.reuse_kv = 1, .reuse_kv_x = 1}}})),
-            "model.blocks.kinds.again.reuse_kv_x: cannot go with reuse_kv: choose one of the two");
+            "model.blocks.kinds.again.reuse_kv_x: cannot be combined with reuse_kv: choose one");
 }
 
 TEST(ModelRules, RefuseKindsThatDoNothing) {
   MptConfig nope = with_blocks({"far", "default"}, {{"far", {.nope = true}}});
   nope.positions = PositionKind::kNone;
   EXPECT_EQ(problems_of(nope),
-            "model.blocks.kinds.far.nope: does nothing while positions = \"none\"; leave it out");
+            "model.blocks.kinds.far.nope: has no effect while positions = \"none\"; remove it");
   nope.positions = PositionKind::kLearned;
   EXPECT_EQ(problems_of(nope),
-            "model.blocks.kinds.far.nope: learned positions are in the embeddings, before any block; set "
-            "positions = \"rope\" or \"alibi\"");
+            "model.blocks.kinds.far.nope: learned positions are part of the embeddings, before any block; "
+            "set positions = \"rope\" or \"alibi\"");
   EXPECT_EQ(problems_of(with_blocks({"default", "same"}, {{"same", {}}})),
-            "model.blocks.kinds.same: says nothing; give it a key, or write \"default\" in blocks.order");
+            "model.blocks.kinds.same: is empty; give it a key, or write \"default\" in blocks.order");
 }
 
 TEST(ModelRules, RefuseAFloorWithoutAScale) {
   MptConfig model{.temperature_tuning = {.floor_scale = 100}};
   EXPECT_EQ(problems_of(model),
-            "model.temperature_tuning.floor_scale: does nothing unless attn_scale is above 0; leave it out");
+            "model.temperature_tuning.floor_scale: has no effect unless attn_scale is above 0; remove it");
   model.temperature_tuning.attn_scale = 0.1;
   EXPECT_EQ(problems_of(model), "");
   MptConfig kind = with_blocks({"slow"}, {{"slow", {.temperature_tuning = {.floor_scale = 9}}}});
@@ -206,7 +205,7 @@ TEST(ModelRules, RefuseAFloorWithoutAScale) {
 
 TEST(ModelRules, WantOneWidthOfTheFeedForward) {
   EXPECT_EQ(problems_of(MptConfig{.expansion_ratio = 3, .ffn_width = 64}),
-            "model.expansion_ratio: does nothing beside ffn_width; leave it out");
+            "model.expansion_ratio: has no effect together with ffn_width; remove it");
   EXPECT_EQ(paths_of(MptConfig{.width = 8, .heads = 2, .expansion_ratio = 1.3}),
             Paths{"model.expansion_ratio"});
 }

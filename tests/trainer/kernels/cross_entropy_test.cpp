@@ -104,7 +104,7 @@ TEST(CrossEntropyOp, NamesATargetOutsideTheVocabulary) {
               cross_entropy({}, logits, at::tensor({1, 5, 2}, at::kInt), weight, true, losses);
             }),
             "[cross_entropy] target 5 at position 1 is neither in the vocabulary of 5 nor -100 (ignored). "
-            "Was the data made with another tokenizer?");
+            "Was the data made with a different tokenizer?");
   EXPECT_TRUE(at::equal(logits, before));
   EXPECT_NE(error_of([&] {
               cross_entropy({}, logits, at::tensor({1, 2, 2}, at::kLong), weight, true, losses);

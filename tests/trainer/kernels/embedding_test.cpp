@@ -71,8 +71,8 @@ TEST(EmbeddingOp, NamesATokenOutsideTheVocabulary) {
   const Tensor table = at::randn({5, 3});
   Tensor tokens = at::tensor({0, 4, 5}, at::kInt), y = at::empty({3, 3}), dtable = at::zeros({5, 3});
   EXPECT_EQ(error_of([&] { embedding(tokens, table, y); }),
-            "[embedding] token 5 at position 2 is outside the vocabulary of 5. Was the data made with "
-            "another tokenizer?");
+            "[embedding] token 5 at position 2 is outside the vocabulary of 5. Was the data made with a "
+            "different tokenizer?");
   tokens[2] = -1;
   EXPECT_NE(error_of([&] { embedding_backward(tokens, y, dtable); }).find("token -1"), std::string::npos);
   tokens[2] = 2;

@@ -56,11 +56,11 @@ TEST(GpuLimits, AnErrorOfTheSortOfTokensIsToldAndNothingIsAdded) {
   };
   emulated_cuda().fail_sort(1);
   EXPECT_EQ(error_of(backward),
-            "[embedding_backward] wanted the bytes that sorting the tokens takes, got an error of CUDA: "
-            "invalid argument");
+            "[embedding_backward] wanted the bytes that sorting the tokens takes, got a CUDA error: invalid "
+            "argument");
   emulated_cuda().fail_sort(2);
   EXPECT_EQ(error_of(backward),
-            "[embedding_backward] wanted the tokens sorted, got an error of CUDA: invalid argument");
+            "[embedding_backward] wanted the tokens sorted, got a CUDA error: invalid argument");
   EXPECT_TRUE(at::equal(dtable, at::zeros({3, 8})));
   backward();
   EXPECT_EQ(dtable.sum().item<float>(), 400.0f);

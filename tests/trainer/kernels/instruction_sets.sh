@@ -30,7 +30,7 @@ cd "$work"
 for set in $others; do
   run "$set" models_test '*.LossAndEveryGradientEqualAutograd/*:*.DecodingOneByOneEqualsTheWholeSequence/*:*.ComputingAgainGivesTheSameBits/*'
   run "$set" optim_test '*'
-  run "$set" run_test '*ResumeTest.StoppedAndResumedEqualsUndisturbedBitForBit/*:RunTest.LearnsAndRecordsEveryStep'
+  run "$set" run_test '*ResumeTest.StoppedAndResumedEqualsUninterruptedBitForBit/*:RunTest.LearnsAndRecordsEveryStep'
 done
 [[ -n $others ]] || { echo "this CPU runs $best alone"; passed=1; }
 echo "$passed passed, $failed failed ($best by all other tests; here: ${others:-none})" | tee "$TYCHO_RESULT"

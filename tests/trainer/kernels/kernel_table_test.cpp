@@ -67,7 +67,7 @@ TEST(KernelTables, AreHandedOverByTheCudaPlugInWithoutAGpu) {
   EXPECT_STREQ(tables.kernels->name, "cuda");
   EXPECT_NE(tables.nccl, nullptr);
 #else
-  GTEST_SKIP() << "this build has no CUDA part";
+  GTEST_SKIP() << "this build has no CUDA support";
 #endif
 }
 

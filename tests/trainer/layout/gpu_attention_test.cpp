@@ -57,7 +57,7 @@ TEST(GpuAttention, LooksAtEveryBlock) {
   EXPECT_EQ(bytes.kept, 4 * 2048 * 16 * 16);          // of the 16 blocks without ALiBi
   EXPECT_EQ(bytes.passing, 5 * 4 * 4 * 2048 * 2048);  // of the others
   EXPECT_STREQ(gpu_attention_obstacle(decoder_spec(mpt), true, 2048),
-               "with ALiBi it wants heads of at most 248");
+               "with ALiBi it needs a head width of at most 248");
 }
 
 TEST(GpuAttention, NamesWhatFlashAttentionCannotDo) {
@@ -66,19 +66,19 @@ TEST(GpuAttention, NamesWhatFlashAttentionCannotDo) {
     return std::string(text ? text : "");
   };
   EXPECT_EQ(obstacle(mpt_7b()), "");
-  EXPECT_EQ(obstacle(mpt_7b(), /*bf16=*/false), "it wants precision=bf16");
+  EXPECT_EQ(obstacle(mpt_7b(), /*bf16=*/false), "it needs precision=bf16");
   MptConfig mpt = mpt_7b();
   mpt.positions = PositionKind::kAlibi;
   EXPECT_EQ(obstacle(mpt), "");
-  EXPECT_EQ(obstacle(mpt, true, 65537), "with ALiBi it wants at most 65,536 positions");
+  EXPECT_EQ(obstacle(mpt, true, 65537), "with ALiBi it supports at most 65,536 positions");
   mpt.heads = 16;  // heads of 256
-  EXPECT_EQ(obstacle(mpt), "with ALiBi it wants heads of at most 248");
+  EXPECT_EQ(obstacle(mpt), "with ALiBi it needs a head width of at most 248");
   mpt.positions = PositionKind::kLearned;
   EXPECT_EQ(obstacle(mpt), "");
   mpt.attn_softcap = 30;
-  EXPECT_EQ(obstacle(mpt), "it has no soft cap");
+  EXPECT_EQ(obstacle(mpt), "it does not support a soft cap");
   mpt.attn_softcap = 0, mpt.heads = 1024;
-  EXPECT_EQ(obstacle(mpt), "it wants heads whose width is a multiple of 8");
+  EXPECT_EQ(obstacle(mpt), "it needs a head width that is a multiple of 8");
   // Plain products keep nothing of flash attention's.
   EXPECT_EQ(gpu_attention_bytes(decoder_spec(mpt_7b()), /*bf16=*/false, {2, 2048}).kept, 0);
 }

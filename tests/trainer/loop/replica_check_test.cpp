@@ -69,7 +69,7 @@ TEST(SameState, AWeightOfOneRankIsNamed) {
     return tensor_facts(replica.units, *replica.optimizer);
   });
   const std::string name = Replica().units[1].spec().params[3].name;
-  expect_all_say(said, "[paranoid] after step 200 ranks are no replicas any more: " + name + " is ");
+  expect_all_say(said, "[paranoid] after step 200 replicas have diverged: " + name + " is ");
   expect_all_say(said, " on rank 0 and ");
   expect_all_say(said, " on rank 2. ");
 }

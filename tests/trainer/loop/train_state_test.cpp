@@ -74,7 +74,7 @@ TEST(TrainState, NamesWhatIsMissingWrongOrUnknown) {
             "[train state] step is missing: the checkpoint is damaged or of another version");
   EXPECT_EQ(
       message_of(R"({"step": 1, "samples": 2, "tokens": 3, "data": {"epoch": 0, "sample": 0}, "rng": 1})"),
-      "[train state] \"rng\" is unknown: a newer Tycho wrote this checkpoint; resume it with that one");
+      "[train state] \"rng\" is unknown: a newer Tycho wrote this checkpoint; use that version to resume");
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ TEST(LiveViewTest, WrapsTheReasonOfAnEndAndCutsAWarningAfterThreeLines) {
   ViewState state;
   state.run = some_run();
   state.end_reason =
-      "stopped by SIGTERM after step 120, saved; the same command goes on from there, at any time";
+      "stopped by SIGTERM after step 120, saved; the same command resumes from there, at any time";
   for (int i = 0; i < 60; ++i) state.warning.text += "word ";
   const std::string text = screen(state, {79, true, false});
   EXPECT_NE(text.find("\n ■ stopped by SIGTERM after step 120, saved; the same command goes on from\n"

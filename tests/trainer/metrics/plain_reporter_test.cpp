@@ -97,15 +97,15 @@ TEST(PlainReporterTest, ShowsWhatTheRecipeAsksForUnderItsOwnStep) {
     reporter.run_end("done");
   });
   const std::string shown = text.substr(text.find("step=1240"));
-  EXPECT_EQ(shown,
-            "step=1240 loss=3.413  lr=5.8e-4  grad=0.71  tok/s=419.4K mfu=41.1% eta=1:14:10\n"
-            "step=1240 loss_ema=3.440  data_wait_s=0.0037\n"
-            "step=1241 loss=3.413  lr=5.8e-4  grad=0.71  tok/s=419.4K mfu=41.1% eta=1:14:10\n"
-            "event=eval text=\"step 1241 evaluated\"\n"
-            "step=1241 loss_ema=3.440  eval.val.loss=3.600  data_wait_s=0.0037\n"
-            "event=warning text=\"log.show names typo, and nothing recorded it: metrics.jsonl has the names "
-            "that there are\"\n"
-            "event=end text=done\n");
+  EXPECT_EQ(
+      shown,
+      "step=1240 loss=3.413  lr=5.8e-4  grad=0.71  tok/s=419.4K mfu=41.1% eta=1:14:10\n"
+      "step=1240 loss_ema=3.440  data_wait_s=0.0037\n"
+      "step=1241 loss=3.413  lr=5.8e-4  grad=0.71  tok/s=419.4K mfu=41.1% eta=1:14:10\n"
+      "event=eval text=\"step 1241 evaluated\"\n"
+      "step=1241 loss_ema=3.440  eval.val.loss=3.600  data_wait_s=0.0037\n"
+      "event=warning text=\"log.show names typo, but nothing recorded it: see metrics.jsonl for the names\"\n"
+      "event=end text=done\n");
 }
 
 TEST(PlainReporterTest, KeepsAnEventOnItsLine) {

@@ -30,9 +30,8 @@ TEST(ShownMetricsTest, HasNoValueForWhatIsNotKnown) {
   shown.step(step);
   EXPECT_FALSE(shown.take_news());
   EXPECT_FALSE(shown.all()[0].value.has_value());
-  EXPECT_EQ(
-      shown.missing_text(),
-      "log.show names mfu, typo, and nothing recorded them: metrics.jsonl has the names that there are");
+  EXPECT_EQ(shown.missing_text(),
+            "log.show names mfu, typo, but nothing recorded them: see metrics.jsonl for the names");
   EXPECT_EQ(ShownMetrics().missing_text(), "");
 }
 

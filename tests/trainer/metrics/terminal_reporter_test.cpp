@@ -202,7 +202,7 @@ TEST_F(TerminalReporterTest, ShowsTheWholeReasonOfAStop) {
     const auto reporter = make_terminal_reporter(terminal.fd());
     reporter->run_start(some_run());
     reporter->run_end(
-        "stopped by SIGINT after step 120, saved; the same command goes on from there, whenever you like");
+        "stopped by SIGINT after step 120, saved; the same command resumes from there, whenever you like");
   }
   const std::vector<std::string> lines = terminal.screen();
   ASSERT_EQ(lines.size(), 5u);
@@ -246,7 +246,7 @@ TEST_F(TerminalReporterTest, ShowsWhatTheRecipeAsksFor) {
   }
   const std::vector<std::string> lines = terminal.screen();
   EXPECT_EQ(lines[4], " loss_ema 3.440  eval.val.loss 3.600  typo none yet");
-  EXPECT_EQ(lines[6], " ! log.show names typo, and nothing recorded it: metrics.jsonl has the names");
+  EXPECT_EQ(lines[6], " ! log.show names typo, but nothing recorded it: see metrics.jsonl for the names");
 }
 
 TEST_F(TerminalReporterTest, OutlivesATerminalThatIsGone) {

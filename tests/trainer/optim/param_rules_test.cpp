@@ -92,8 +92,8 @@ TEST(ParamRulesTest, AGroupThatMatchesNothingNamesWhatThereIs) {
 
 TEST(ParamRulesTest, WhatAGroupCannotSayIsAnError) {
   EXPECT_EQ(problems_of({group("norm"), group("layernorm")}),
-            "param_groups[2].match: groups before it have all 4 parameters that \"layernorm\" matches; the "
-            "first match wins, so move it up\n");
+            "param_groups[2].match: earlier groups already have all 4 parameters that \"layernorm\" matches; "
+            "the first match wins, so move it up\n");
   EXPECT_NE(problems_of({group("q(")}).find("is not a regular expression"), std::string::npos);
   ParamGroupConfig both = group("norm");
   both.lr = 1, both.lr_scale = 2;

@@ -56,7 +56,7 @@ TEST(DistTest, ARankThatLeftIsNamedToo) {
   const auto messages = messages_of([](Dist& dist, Communicator& world) {
     if (world.rank() == 0) dist.gather({1}, "x.lua:3");
   });
-  EXPECT_NE(messages[0].find("rank 1 has left the callback, and rank 0 calls dist at x.lua:3"),
+  EXPECT_NE(messages[0].find("rank 1 has left the callback, but rank 0 calls dist at x.lua:3"),
             std::string::npos);
 }
 
@@ -64,14 +64,15 @@ TEST(DistTest, CallsAtDifferentLinesNameBoth) {
   const auto messages = messages_of(
       [](Dist& dist, Communicator& world) { dist.gather({1}, world.rank() == 0 ? "x.lua:3" : "x.lua:5"); });
   for (const std::string& message : messages)
-    EXPECT_EQ(message, "[dist] rank 0 calls at x.lua:3, rank 1 at x.lua:5: every rank must call the same");
+    EXPECT_EQ(message,
+              "[dist] rank 0 calls dist at x.lua:3, rank 1 at x.lua:5: every rank must make the same calls");
 }
 
 TEST(DistTest, DifferentAmountsAreRefused) {
   const auto messages = messages_of([](Dist& dist, Communicator& world) {
     dist.gather(std::vector<double>(static_cast<size_t>(world.rank() + 1)), "x.lua:3");
   });
-  EXPECT_EQ(messages[0], "[dist] x.lua:3: rank 0 gives 1 numbers, rank 1 gives 2");
+  EXPECT_EQ(messages[0], "[dist] x.lua:3: rank 0 passes 1 numbers, rank 1 passes 2");
   EXPECT_EQ(messages[1], messages[0]);
 }
 

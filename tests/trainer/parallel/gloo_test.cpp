@@ -168,7 +168,7 @@ TEST(Gloo, RanksThatDoNotComeAreNamed) {
     make_gloo_world(place_of(0, 3, port), {.join_s = 0.3});
     FAIL() << "rank 0 began alone";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "[parallel] 2 of 3 ranks did not come within 0.3 s: 1, 2");
+    EXPECT_STREQ(error.what(), "[parallel] 2 of 3 ranks did not arrive within 0.3 s: 1, 2");
     EXPECT_EQ(error.code(), ExitCode::kTopology);
   }
 }

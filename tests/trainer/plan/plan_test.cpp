@@ -222,7 +222,7 @@ TEST(Plan, WorksWithoutTheData) {
   EXPECT_EQ(plan.steps, 0);
   EXPECT_NE(plan.data_problem.find("/nowhere"), std::string::npos) << plan.data_problem;
   const std::string text = plan_text(plan, config);
-  EXPECT_NE(text.find("epochs of a data set that is not there"), std::string::npos);
+  EXPECT_NE(text.find("epochs of a data set that does not exist"), std::string::npos);
   EXPECT_NE(text.find(plan.data_problem), std::string::npos);
 }
 

@@ -104,13 +104,13 @@ TEST(RankPlaceTest, EveryVariableOfTychoLaunchIsNeeded) {
   for (const auto& [name, value] : kLaunch) EXPECT_CONTAINS(refusal(without(kLaunch, name)), name);
   EXPECT_EQ(refusal({{"TYCHO_RANK", "0"}}),
             "[ranks] TYCHO_RANK is set, so TYCHO_NUM_RANKS must be too; it is not. TYCHO_NUM_RANKS=1 makes "
-            "it one process alone");
+            "it a single process");
 }
 
 TEST(RankPlaceTest, RanksOfTychoMustBeAmongTheirNumber) {
   EXPECT_EQ(refusal(kLaunch + Set{{"TYCHO_RANK", "4"}}),
-            "[ranks] TYCHO_RANK wanted a whole number from 0 to 3, given \"4\"; TYCHO_NUM_RANKS=1 makes it "
-            "one process alone");
+            "[ranks] TYCHO_RANK wanted a whole number from 0 to 3, given \"4\"; TYCHO_NUM_RANKS=1 makes it a "
+            "single process");
   for (const char* text : {"-1", "x", "1x", " 1", "99999999999999999999"})
     EXPECT_CONTAINS(refusal(kLaunch + Set{{"TYCHO_RANK", text}}), "TYCHO_RANK");
   EXPECT_CONTAINS(refusal(kLaunch + Set{{"TYCHO_LOCAL_RANK", "2"}}), "TYCHO_LOCAL_RANK");

@@ -132,7 +132,7 @@ TEST_F(CallbacksRunTest, AResumedRunHasTheSameWindowsStatesAndBitsAsOneThatNever
   EXPECT_TRUE(newest_tensors() == undisturbed);
 }
 
-TEST_F(CallbacksRunTest, AnEvaluationThatAStopPreventedIsMadeWhenTheRunGoesOn) {
+TEST_F(CallbacksRunTest, AnEvaluationThatAStopPreventedIsMadeWhenTheRunResumes) {
   write_data(16, config_.seq_len, 64, "val");
   MdsConfig val;
   val.local_dir = dir_ / "data", val.split = "val";
@@ -173,7 +173,7 @@ TEST_F(CallbacksRunTest, StopEndsTheRunWithACheckpointAndItsReason) {
   EXPECT_EQ(run(), 0);
   EXPECT_EQ(find_checkpoint(run_dir()).step, 3);
   EXPECT_EQ(texts("run_end").back(),
-            "stopped by x: enough after step 3, saved; the same command goes on from there");
+            "stopped by x: enough after step 3, saved; the same command resumes from there");
 }
 
 TEST_F(CallbacksRunTest, TaggedCheckpointsOutliveTheNewest) {

@@ -102,7 +102,7 @@ TEST_F(RunTest, FrozenParametersStayAsTheyWereAndResume) {
             std::string::npos);
 }
 
-TEST_F(RunTest, WeightsAloneAreNoRunToGoOnWith) {
+TEST_F(RunTest, WeightsAloneCannotBeResumed) {
   write_data(40, 16, 64);
   config_.optimizer = {SgdConfig{.lr = 0.1}};  // keeps no state
   ASSERT_EQ(run(), 0);
@@ -110,7 +110,7 @@ TEST_F(RunTest, WeightsAloneAreNoRunToGoOnWith) {
   config_.max_duration.value += 5;
   const Error error = run_error();
   EXPECT_EQ(error.code(), ExitCode::kUnusable);
-  EXPECT_NE(std::string(error.what()).find("holds weights and no optimizer state"), std::string::npos);
+  EXPECT_NE(std::string(error.what()).find("has weights but no optimizer state"), std::string::npos);
   EXPECT_NE(std::string(error.what()).find("model.weights="), std::string::npos);
 }
 

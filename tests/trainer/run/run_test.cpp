@@ -61,7 +61,7 @@ TEST_F(RunTest, LeftOnTheWayItSavesEvaluatesAndGoesOnWithTheScheduleOfTheWholeRu
   EXPECT_EQ(saved_steps(run_dir()).front(), 5);
   const std::vector<Json> events = lines("events.jsonl");
   EXPECT_EQ(events.back().at("text"),
-            "paused after step 5 of 12, saved; the same command goes on from there");
+            "paused after step 5 of 12, saved; the same command resumes from there");
   EXPECT_TRUE(std::any_of(events.begin(), events.end(), [](const Json& event) {
     return event.at("kind") == "eval" && event.at("step") == 5;
   }));
@@ -75,7 +75,7 @@ TEST_F(RunTest, LeftOnTheWayItSavesEvaluatesAndGoesOnWithTheScheduleOfTheWholeRu
 
 class ResumeTest : public RunTest, public testing::WithParamInterface<Precision> {};
 
-TEST_P(ResumeTest, StoppedAndResumedEqualsUndisturbedBitForBit) {
+TEST_P(ResumeTest, StoppedAndResumedEqualsUninterruptedBitForBit) {
   write_data(40, 16, 64);  // ten steps an epoch: the run crosses into the next
   config_.precision = GetParam();
   ASSERT_EQ(run(), 0);
@@ -139,7 +139,7 @@ TEST_F(RunTest, AStopBeforeTheFirstStepSavesNothingAndCanResume) {
   EXPECT_EQ(run(), 0);
 }
 
-TEST_F(RunTest, AFinishedRunThatIsAskedForSomethingElseSaysWhatDiffersAndWhatToType) {
+TEST_F(RunTest, AFinishedRunWithADifferentRecipeSaysWhatDiffersAndWhatToType) {
   write_data(40, 16, 64);
   ASSERT_EQ(run(), 0);
   const std::string recorded = read_file(run_dir() + "/recipe.json");
@@ -186,7 +186,7 @@ TEST_F(RunTest, AFinishedRunStartedAgainIsDoneAtOnceAndALongerOneGoesOn) {
   EXPECT_EQ(run(), 0);
   EXPECT_EQ(lines("metrics.jsonl").size(), records);
   EXPECT_EQ(lines("events.jsonl").back().at("text"),
-            "done, nothing left to train: all 12 steps were done before; a longer max_duration trains on");
+            "done, nothing left to train: all 12 steps are done; a longer max_duration trains on");
   config_.max_duration = {15, DurationUnit::kBatch};
   EXPECT_EQ(run(), 0);
   EXPECT_EQ(losses().rbegin()->first, 15);
@@ -232,7 +232,7 @@ TEST_P(ResumeTest, ADamagedNewestCheckpointFallsBackToTheOlderAndSaysSo) {
   EXPECT_EQ(newest_tensors(), whole);  // went back to step 8 and came to the same end
   std::string events;
   for (const Json& event : lines("events.jsonl")) events += event.dump() + "\n";
-  EXPECT_NE(events.find("step 12 cannot be read, going back"), std::string::npos) << events;
+  EXPECT_NE(events.find("step 12 cannot be read, using an older one"), std::string::npos) << events;
   EXPECT_NE(events.find(newest.path + "/rank-00000.safetensors is damaged"), std::string::npos) << events;
   EXPECT_NE(events.find("resumed from step 8"), std::string::npos) << events;
 }

@@ -175,7 +175,7 @@ TEST(RunFolder, SaysWhatToDoWhenItCannotBeWritten) {
     EXPECT_EQ(error.code(), ExitCode::kStorage);
     EXPECT_EQ(std::string(error.what()), "[run folder] cannot write " + (dir / "file/run") +
                                              ": cannot create the folder " + (dir / "file") +
-                                             ": File exists; another folder is chosen with run_dir=PATH");
+                                             ": File exists; choose another folder with run_dir=PATH");
   }
 }
 
@@ -188,7 +188,7 @@ TEST(RunFolder, NamesAFolderThatMayNotBeWritten) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kStorage);
-    EXPECT_NE(std::string(error.what()).find("Permission denied; choose a folder that you may write to"),
+    EXPECT_NE(std::string(error.what()).find("Permission denied; choose a folder that you can write to"),
               std::string::npos);
   }
   fs::permissions(dir.path(), fs::perms::owner_all);

@@ -28,7 +28,7 @@ TEST_F(DefinitionTest, ReadsBackWhatWasWritten) {
 TEST_F(DefinitionTest, SaysWhichFilesOfARecipeChanged) {
   EXPECT_EQ(recipe_changes({{"a", "1"}}, {{"a", "1"}}), "");
   EXPECT_EQ(recipe_changes({{"a", "1"}, {"b", "1"}}, {{"a", "2"}, {"c", "1"}}),
-            "\n  a has another text\n  b is no longer read\n  c is read now");
+            "\n  a has changed\n  b is no longer used\n  c is new");
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ TEST(Policy, MemoryGetsHalfTheMicroBatchOnce) {
   const Departure departure{.exit_code = 14, .last_words = "out of memory", .micro_batch = 8};
   const TrialEnd first = judge(trial, departure);
   EXPECT_EQ(first.micro_batch, 4);
-  EXPECT_EQ(first.note, "out of memory; goes on with micro_batch=4sp");
+  EXPECT_EQ(first.note, "out of memory; continues with micro_batch=4sp");
   trial.halved = true, trial.micro_batch = 4;
   EXPECT_EQ(judge(trial, departure).state, TrialState::kFailed);
   EXPECT_EQ(judge({}, {.exit_code = 14, .last_words = "out of memory", .micro_batch = 1}).state,

@@ -1,4 +1,4 @@
-// Finetuning data as rows of tokens.
+// Keeps tokenised rows alive as long as someone holds them, so that a run tokenises once.
 #include "trainer/data/chat/chat_dataset.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 std::unique_ptr<Tokenizer> open_tokenizer(const RowShape& shape, const std::string& place) {
   if (shape.tokenizer.empty())
-    fail(ExitCode::kUnusable, "[data] {} is text, and there is no tokenizer to read it with", place);
+    fail(ExitCode::kUnusable, "[data] {} is text, but there is no tokenizer", place);
   std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(shape.tokenizer);
   if (tokenizer->size() > shape.vocab_size)
     fail(ExitCode::kUnusable,
@@ -64,7 +64,7 @@ ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const 
   filler_ = encoder.eos_token_id();
   for (const std::string& path : files_of(config)) read_file_rows(path, encoder, stop);
   if (num_read_ == 0)
-    fail(ExitCode::kUnusable, "[data] {} has no rows: wanted one JSON object a line", place_);
+    fail(ExitCode::kUnusable, "[data] {} has no rows: wanted one JSON object per line", place_);
   note_losses();
   note_template(config, *tokenizer);
   std::vector<int32_t> lengths;
@@ -98,29 +98,29 @@ void ChatDataset::keep(ChatExample example) {
 void ChatDataset::note_losses() {
   if (ends_.empty())
     fail(ExitCode::kUnusable,
-         "[data] none of the {} examples of {} has anything to learn within seq_len = {} tokens: raise "
-         "seq_len",
+         "[data] none of the {} examples of {} has a target within seq_len = {} tokens: raise seq_len",
          num_read_, place_, seq_len_);
   const int64_t shortened = num_truncated_ - num_dropped_;
   if (shortened > 0)
-    warnings_.push_back(fmt::format("{} of {} examples of {} are longer than seq_len = {} and lose their end",
+    warnings_.push_back(fmt::format("{} of {} examples of {} are longer than seq_len = {} and are cut",
                                     shortened, num_read_, place_, seq_len_));
   if (num_dropped_ > 0)
     warnings_.push_back(
-        fmt::format("{} of {} examples of {} have nothing to learn within seq_len = {} and are left out",
+        fmt::format("{} of {} examples of {} have no target within seq_len = {} and are dropped",
                     num_dropped_, num_read_, place_, seq_len_));
 }
 
 void ChatDataset::note_template(const ChatConfig& config, const Tokenizer& tokenizer) {
   const std::vector<std::string> missing = missing_template_tokens(config.chat_template, tokenizer);
   if (num_templated_ > 0 && !missing.empty())
-    warnings_.push_back(fmt::format("{} are no tokens of the tokenizer: in the messages of {} they are text",
-                                    fmt::join(missing, " and "), place_));
+    warnings_.push_back(fmt::format(
+        "{} are not in the tokenizer's vocabulary: in the messages of {} they are encoded as text",
+        fmt::join(missing, " and "), place_));
 }
 
 std::string ChatDataset::summary() const {
   const double filled = static_cast<double>(tokens_.size()) / static_cast<double>(num_rows() * seq_len_);
-  return fmt::format("{}: {} examples in {} rows of {} tokens, {:.1f} % of which are not filler", place_,
+  return fmt::format("{}: {} examples in {} rows of {} tokens, {:.1f} % of which are not padding", place_,
                      ends_.size(), num_rows(), seq_len_, 100 * filled);
 }
 

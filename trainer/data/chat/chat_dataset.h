@@ -14,7 +14,7 @@
 
 namespace tycho {
 
-/// For callers that nobody stops.
+/// For callers that cannot be stopped.
 inline const std::atomic<int> never_stopped = 0;
 
 /// Immutable; read by several threads at once.
@@ -28,10 +28,10 @@ class ChatDataset {
   int64_t num_rows() const { return static_cast<int64_t>(rows_.size()); }
   /// RowReader's; with `pack`, documents number the examples of a row and at last what fills it up.
   Batch read_batch(std::span<const uint32_t> rows, int64_t num_sequences) const;
-  /// How much was read and what became of it, in one line.
+  /// What was read and how it was used, in one line.
   std::string summary() const;
-  /// What a person may want to do something about: examples that were cut or left out, and
-  /// a template whose special tokens are text to the tokenizer.
+  /// Warnings: examples that were cut or dropped, and a template whose special tokens are not in the
+  /// tokenizer's vocabulary.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:

@@ -1,4 +1,4 @@
-// A conversation, or a prompt with its response, as tokens.
+// Encodes turns one by one, as LLM Foundry does, so that token boundaries agree.
 #include "trainer/data/chat/chat_example.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ void check_template(const ChatConfig& config, const Tokenizer& tokenizer) {
   const std::vector<std::string> missing = missing_template_tokens(config.chat_template, tokenizer);
   if (!missing.empty())
     fail(ExitCode::kUnusable,
-         "[data] the template llama3 of {} wants tokens that the tokenizer has not: {}; write template = "
-         "\"chatml\", or name the tokenizer of a Llama 3",
+         "[data] the template llama3 of {} needs tokens that the tokenizer lacks: {}; write template = "
+         "\"chatml\", or use a Llama 3 tokenizer",
          config.path, fmt::join(missing, ", "));
 }
 
@@ -26,8 +26,7 @@ int32_t find_eos(const ChatConfig& config, const Tokenizer& tokenizer) {
   const std::string token = find_eos_token(tokenizer);
   if (token.empty())
     fail(ExitCode::kUnusable,
-         "[data] the tokenizer has no token that is known to end a text, and examples of {} end with one: "
-         "set eos_token_id",
+         "[data] the tokenizer has no known end-of-text token, which examples of {} need: set eos_token_id",
          config.path);
   return tokenizer.find(token);
 }

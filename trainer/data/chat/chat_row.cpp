@@ -1,4 +1,4 @@
-// One line of finetuning data.
+// Checks a row key by key; errors name its line.
 #include "trainer/data/chat/chat_row.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 constexpr std::array kRoles = {"system", "user", "assistant", "tool"};
 constexpr const char* kAssistant = "assistant";
 
-/// Complains in the name of a line.
+/// Reports errors of a line.
 class Line {
  public:
   explicit Line(std::string_view place) : place_(place) {}
@@ -54,11 +54,11 @@ std::string keys_of(const Json& object) {
 
 ChatMessage read_message(const Line& line, const Json& json, size_t number) {
   if (!json.is_object() || json.size() != 2 || !json.contains("role") || !json.contains("content"))
-    line.wrong("message {} wants \"role\" and \"content\" and nothing else, has {}", number,
+    line.wrong("message {} must have exactly \"role\" and \"content\", has {}", number,
                json.is_object() ? keys_of(json) : json.type_name());
   ChatMessage message{line.text(json, "role", fmt::format("the role of message {}", number)), {}};
   if (std::find(kRoles.begin(), kRoles.end(), message.role) == kRoles.end())
-    line.wrong("message {} is of \"{}\": roles are {}", number, message.role, fmt::join(kRoles, ", "));
+    line.wrong("message {} has the role \"{}\": roles are {}", number, message.role, fmt::join(kRoles, ", "));
   // A system or a user may have nothing to say; there is nothing to learn from an empty response.
   const Json& content = json.at("content");
   if (content.is_string() && content.get_ref<const std::string&>().empty() && message.role != kAssistant)
@@ -69,18 +69,18 @@ ChatMessage read_message(const Line& line, const Json& json, size_t number) {
 
 std::vector<ChatMessage> read_messages(const Line& line, const Json& list) {
   if (!list.is_array()) line.wrong("\"messages\" must be a list, is {}", list.type_name());
-  if (list.size() < 2) line.wrong("\"messages\" wants two messages or more, has {}", list.size());
+  if (list.size() < 2) line.wrong("\"messages\" needs at least two messages, has {}", list.size());
   std::vector<ChatMessage> messages;
   for (const Json& json : list) {
     messages.push_back(read_message(line, json, messages.size() + 1));
     if (messages.size() > 1 && messages.back().role == messages[messages.size() - 2].role)
-      line.wrong("messages {} and {} are both of \"{}\": join them", messages.size() - 1, messages.size(),
-                 messages.back().role);
+      line.wrong("messages {} and {} both have the role \"{}\": join them", messages.size() - 1,
+                 messages.size(), messages.back().role);
   }
   if (messages.front().role == kAssistant)
-    line.wrong("the first message is of the assistant: wanted a prompt before it");
+    line.wrong("the first message is from the assistant: wanted a prompt before it");
   if (messages.back().role != kAssistant)
-    line.wrong("the last message is of \"{}\": wanted the assistant's, which is what is learnt",
+    line.wrong("the last message has the role \"{}\": wanted the assistant's, which is trained on",
                messages.back().role);
   return messages;
 }
@@ -100,7 +100,7 @@ ChatRow parse_chat_row(std::string_view text, std::string_view place) {
     row.prompt = line.text(json, "prompt", "the prompt");
     row.response = line.text(json, response, "the response");
   } else {
-    line.wrong("wants the key \"messages\", or \"prompt\" and \"response\", and nothing else; has {}",
+    line.wrong("must have exactly the key \"messages\", or \"prompt\" and \"response\"; has {}",
                json.empty() ? "none" : keys_of(json));
   }
   return row;

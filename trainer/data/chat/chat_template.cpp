@@ -1,4 +1,4 @@
-// How a conversation becomes text.
+// The templates, written out by hand; tests compare them with Hugging Face's.
 #include "trainer/data/chat/chat_template.h"
 
 #include <algorithm>

@@ -18,7 +18,7 @@ struct ChatTurn {
 /// it with ChatML (LLM Foundry's default) or Meta's template of Llama 3.
 std::vector<ChatTurn> chat_turns(const ChatRow& row, ChatTemplate chat_template);
 
-/// The special tokens of the template that the tokenizer has not.
+/// The special tokens of the template that the tokenizer lacks.
 std::vector<std::string> missing_template_tokens(ChatTemplate chat_template, const Tokenizer& tokenizer);
 
 }  // namespace tycho

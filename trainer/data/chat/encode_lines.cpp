@@ -71,7 +71,7 @@ std::vector<ChatExample> encode_lines(std::string_view text, const std::string& 
   if (first_error) std::rethrow_exception(first_error);
   if (const int signal = stop; signal != 0)
     fail(static_cast<ExitCode>(128 + signal),
-         "[data] stopped by SIG{} while {} was tokenised: nothing was begun", sigabbrev_np(signal), path);
+         "[data] stopped by SIG{} while {} was tokenised: nothing was started", sigabbrev_np(signal), path);
   return examples;
 }
 

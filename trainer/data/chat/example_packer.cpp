@@ -1,4 +1,4 @@
-// Which examples share a row.
+// Best fit decreasing, with the free space of rows in an ordered set.
 #include "trainer/data/chat/example_packer.h"
 
 #include <algorithm>

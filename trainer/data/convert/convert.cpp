@@ -1,4 +1,5 @@
-// Threads tokenise, the caller's thread packs and writes; a split gets its name when it is complete.
+// Worker threads tokenise, the caller's thread packs and writes; a split gets its final name when it is
+// complete.
 #include "trainer/data/convert/convert.h"
 
 #include <unistd.h>
@@ -67,8 +68,8 @@ class SplitInProgress {
     packer_.finish();
     if (packer_.num_samples() == 0) {
       fail(ExitCode::kUnusable,
-           "[data] the text for {} gives {} tokens, too few for one sample of {}; use more text or "
-           "smaller --concat-tokens",
+           "[data] the text for {} has {} tokens, too few for one sample of {}; use more text or smaller "
+           "--concat-tokens",
            final_dir_, packer_.num_tokens(), note.concat_tokens);
     }
     writer_->finish();
@@ -115,7 +116,7 @@ void check_options(const ConvertOptions& options) {
     refuse(fmt::format("val_fraction must be from 0 to less than 1, got {}", options.val_fraction));
   for (const std::string& split : {options.split, options.val_split})
     if (split.empty() || split[0] == '.' || split.find('/') != std::string::npos)
-      refuse(fmt::format("\"{}\" cannot be the name of a split", split));
+      refuse(fmt::format("\"{}\" is not a valid split name", split));
   if (options.split == options.val_split && options.val_fraction > 0)
     refuse("the split and the validation split need different names");
 }
@@ -140,8 +141,9 @@ void copy_tokenizer(FileOps& files, const ConvertOptions& options) {
   }
   if (read_file(path) != text) {
     fail(ExitCode::kUsage,
-         "[data] {} is another tokenizer than {}; use that one or another folder for the data set", path,
-         options.tokenizer);
+         "[data] {} is a different tokenizer than {}; use the existing one, or another folder for the data "
+         "set",
+         path, options.tokenizer);
   }
 }
 
@@ -152,7 +154,7 @@ std::vector<std::string> find_leftovers(const ConvertOptions& options) {
     if (it->path().filename().string().find(".partial-") != std::string::npos)
       warnings.push_back(
           fmt::format("{} is left over from an interrupted conversion, or belongs to one that is running; "
-                      "delete it in the first case",
+                      "delete it if nothing is running",
                       it->path().string()));
   return warnings;
 }
@@ -183,10 +185,10 @@ TokenPacker::Rules make_rules(const ConvertOptions& options, const Tokenizer& to
       warnings.push_back(fmt::format("the {} text \"{}\" is {} tokens; one special token was probably meant",
                                      name, *text, tokens->size()));
     if (!tokens->empty() && *tokens == *own && adds_tokens)
-      warnings.push_back(fmt::format(
-          "the tokenizer adds \"{}\" to every document by itself, so it is there twice now; leave "
-          "--{}-text out, or say --no-added-tokens",
-          *text, name));
+      warnings.push_back(
+          fmt::format("the tokenizer already adds \"{}\" to every document, so it would appear twice; leave "
+                      "out --{}-text, or add --no-added-tokens",
+                      *text, name));
   }
   return rules;
 }
@@ -230,9 +232,8 @@ class Dealer {
   std::vector<ConvertedSplit> publish(const ConversionNote& note) {
     if (period_ > documents_)
       fail(ExitCode::kUsage,
-           "[data] {} documents are too few to give a share of {} to {}; a text file is one document, and so "
-           "is a "
-           "line of JSONL",
+           "[data] {} documents are too few for a share of {} in {}; each text file and each line of JSONL "
+           "is one document",
            documents_, options_.val_fraction, options_.val_split);
     for (const auto& split : splits_) split->finish(note);
     std::vector<ConvertedSplit> done;
@@ -264,8 +265,7 @@ std::vector<std::string> describe_inputs(const InputFiles& inputs, const Convert
   const std::vector<std::string> shown(inputs.skipped.begin(),
                                        inputs.skipped.begin() + std::min(kNamesShown, inputs.skipped.size()));
   notes.push_back(fmt::format(
-      "skipped, being neither text nor JSONL by name: {}{}; --ext takes other endings",
-      fmt::join(shown, ", "),
+      "skipped, neither text nor JSONL by name: {}{}; --ext selects other endings", fmt::join(shown, ", "),
       inputs.skipped.size() > kNamesShown ? fmt::format(" and {} more", inputs.skipped.size() - kNamesShown)
                                           : ""));
   return notes;

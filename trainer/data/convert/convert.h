@@ -63,7 +63,7 @@ struct ConvertResult {
 /// tokenizers that cannot be read, or text that gives no sample; kStorage for failing writes.
 ConvertResult convert_text(const ConvertOptions& options, FileOps& files = real_files());
 
-/// What the folder of one split says about itself, for `tycho data inspect`.
+/// What one split contains, for `tycho data inspect`.
 struct DatasetInfo {
   std::string dir;
   int64_t shards = 0, samples = 0, bytes = 0;

@@ -76,7 +76,7 @@ class DamageFinder {
     }
     read_exactly(shard.path, 0, head.data(), static_cast<size_t>(table_end));
     if (head[0] != shard.samples) {
-      add("{} says that it has {} samples, index.json says {}", shard.path, head[0], shard.samples);
+      add("{} claims {} samples, index.json {}", shard.path, head[0], shard.samples);
       return false;
     }
     return check_offsets(shard, head, table_end) && check_columns(shard, head[1], table_end);
@@ -84,7 +84,7 @@ class DamageFinder {
 
   bool check_offsets(const MdsShard& shard, const std::vector<uint32_t>& head, int64_t table_end) {
     if (head[1] < table_end || head[1] > shard.bytes) {
-      add("{}: the first sample cannot begin at byte {}, between {} and {} it could", shard.path, head[1],
+      add("{}: the first sample cannot begin at byte {}, only between {} and {}", shard.path, head[1],
           table_end, shard.bytes);
       return false;
     }
@@ -109,13 +109,13 @@ class DamageFinder {
       json.at("column_names").get_to(names);
       json.at("column_encodings").get_to(encodings);
     } catch (const std::exception& error) {
-      add("{}: its own description at byte {} is damaged", shard.path, table_end);
+      add("{}: its header at byte {} is damaged", shard.path, table_end);
       return false;
     }
     bool same = names.size() == shard.columns.size() && encodings.size() == names.size();
     for (size_t i = 0; same && i < names.size(); ++i)
       same = shard.columns[i] == MdsColumn{names[i], encodings[i]};
-    if (!same) add("{} has other columns than index.json says: {}", shard.path, fmt::join(names, ", "));
+    if (!same) add("{} has different columns than index.json: {}", shard.path, fmt::join(names, ", "));
     return same;
   }
 

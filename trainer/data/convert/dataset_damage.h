@@ -1,4 +1,4 @@
-// What is wrong with a data set, found by reading it.
+// Finds damage in a data set by reading it.
 #pragma once
 #include <string>
 #include <vector>

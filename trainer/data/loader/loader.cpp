@@ -21,7 +21,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// What all kinds of data say about the order of their rows.
+/// The order of rows, for all kinds of data.
 struct Order {
   bool shuffle;
   uint64_t seed;
@@ -66,7 +66,7 @@ class BatchMaker {
     }
     if (cursor.epoch < 0 || cursor.sample < 0 || cursor.sample > epoch_samples_) {
       fail(ExitCode::kUnusable,
-           "[data] cannot resume at sample {} of epoch {}: {} has {} samples; is it another data set?",
+           "[data] cannot resume at sample {} of epoch {}: {} has {} samples; is it a different data set?",
            cursor.sample, cursor.epoch, config.place(), epoch_samples_);
     }
     skip_finished_epoch();
@@ -173,7 +173,7 @@ std::unique_ptr<DataLoader> make_loader(const DataConfig& config, const LoaderSh
                   shape.num_ranks > 0 && shape.rank >= 0 && shape.rank < shape.num_ranks,
               "[data] the shape of the loader is not positive");
   if (shape.global_sequences % shape.num_ranks != 0) {
-    fail(ExitCode::kTopology, "[data] a global batch of {} sequences cannot be shared by {} ranks evenly",
+    fail(ExitCode::kTopology, "[data] a global batch of {} sequences cannot be divided evenly among {} ranks",
          shape.global_sequences, shape.num_ranks);
   }
   return std::make_unique<PrefetchingLoader>(config, shape, cursor);

@@ -1,4 +1,4 @@
-// Which sample comes when: a pure function of seed and epoch.
+// The order of samples: a pure function of seed and epoch.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -54,7 +54,7 @@ ConversionNote read_conversion_note(const std::string& split_dir) {
     try {
       json.at(name).get_to(value);
     } catch (const Json::exception&) {
-      fail(ExitCode::kUnusable, "[data] {}: \"{}\" is missing or of a wrong type; convert the data again",
+      fail(ExitCode::kUnusable, "[data] {}: \"{}\" is missing or has the wrong type; convert the data again",
            path, name);
     }
   };
@@ -69,8 +69,8 @@ void check_tokenizer(const std::string& split_dir, const Tokenizer& tokenizer, c
   const std::string made_with = read_conversion_note(split_dir).tokenizer_hash;
   if (made_with.empty() || made_with == tokenizer.hash()) return;
   fail(ExitCode::kUnusable,
-       "[tokenizer] {} is not the one that {} was made with (hash {}, the data says {}). Name the tokenizer "
-       "of the data, or convert the data again",
+       "[tokenizer] {} is not the tokenizer that {} was made with (hash {}, the data has {}). Use the "
+       "tokenizer of the data, or convert the data again",
        place, split_dir, tokenizer.hash(), made_with);
 }
 

@@ -1,5 +1,5 @@
-// What a conversion leaves beside index.json as tycho.json: how the data was made, so that a run can tell
-// when it does not fit.
+// tycho.json, which a conversion writes next to index.json: how the data was made, so that a run can detect a
+// mismatch.
 #pragma once
 #include <cstdint>
 #include <map>

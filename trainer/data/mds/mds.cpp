@@ -62,7 +62,7 @@ class Fields {
 void read_columns(const Fields& fields, MdsShard& shard) {
   const auto names = fields.texts("column_names"), encodings = fields.texts("column_encodings");
   if (names.empty() || names.size() != encodings.size())
-    fail(ExitCode::kUnusable, "{}: \"column_names\" and \"column_encodings\" must be of one length",
+    fail(ExitCode::kUnusable, "{}: \"column_names\" and \"column_encodings\" must have the same length",
          fields.place());
   for (size_t i = 0; i < names.size(); ++i) {
     shard.columns.push_back({names[i], encodings[i]});
@@ -122,7 +122,8 @@ MdsIndex read_mds_index(const std::string& dir) {
   const std::string path = dir + "/index.json";
   if (::access(path.c_str(), F_OK) != 0) {
     fail(ExitCode::kUnusable,
-         "[mds] there is no {}; make the data set with `tycho data convert`, or check local_dir and split",
+         "[mds] {} does not exist; create the data set with `tycho data convert`, or check local_dir and "
+         "split",
          path);
   }
   const Json root = parse_json(read_file(path), path);
@@ -140,7 +141,7 @@ MdsIndex read_mds_index(const std::string& dir) {
     index.first_sample.push_back(index.num_samples() + index.shards.back().samples);
     if (i == 0) index.hashes = entry.texts("hashes");
     if (index.shards[i].columns != index.shards[0].columns)
-      fail(ExitCode::kUnusable, "{} has other columns than shard 0", entry.place());
+      fail(ExitCode::kUnusable, "{} has different columns than shard 0", entry.place());
   }
   // An index of LLM Foundry's own form has no checksums; the note of a conversion has them.
   const ConversionNote note = read_conversion_note(dir);
@@ -164,8 +165,7 @@ MdsReader::MdsReader(MdsIndex index)
     uint32_t samples = 0;
     read_exactly(shard.path, 0, &samples, sizeof samples);
     if (samples != shard.samples) {
-      fail(ExitCode::kUnusable,
-           "[mds] {} says that it has {} samples, index.json says {}; copy the shard again", shard.path,
+      fail(ExitCode::kUnusable, "[mds] {} claims {} samples, index.json {}; copy the shard again", shard.path,
            samples, shard.samples);
     }
   }
@@ -235,8 +235,9 @@ void MdsReader::verify_shard(size_t index, int fd) {
 }
 
 const std::vector<std::string_view>& MdsReader::read(int64_t sample) {
-  TYCHO_CHECK(sample >= 0 && sample < index_.num_samples(), "[mds] {} has {} samples, asked for number {}",
-              index_.dir, index_.num_samples(), sample);
+  TYCHO_CHECK(sample >= 0 && sample < index_.num_samples(),
+              "[mds] {} has {} samples, but sample {} was requested", index_.dir, index_.num_samples(),
+              sample);
   const size_t shard_index = shard_of(sample);
   const MdsShard& shard = index_.shards[shard_index];
   const int fd = open_shard(shard_index);
@@ -244,7 +245,7 @@ const std::vector<std::string_view>& MdsReader::read(int64_t sample) {
   uint32_t range[2];
   pread_exactly(fd, 4 + 4 * local, range, sizeof range, shard.path);
   if (range[0] > range[1] || range[1] > shard.bytes || range[0] < 4 + 4 * (shard.samples + 1)) {
-    fail(ExitCode::kUnusable, "[mds] {} is damaged: it should lie in bytes {} to {} of {}", name_of(sample),
+    fail(ExitCode::kUnusable, "[mds] {} is damaged: it should be in bytes {} to {} of {}", name_of(sample),
          range[0], range[1], shard.bytes);
   }
   data_.resize(range[1] - range[0]);

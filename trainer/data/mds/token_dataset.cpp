@@ -60,7 +60,7 @@ void TokenDataset::copy_tokens(int64_t sample, const char* elements, std::span<i
     if (std::cmp_less(token, 0) || std::cmp_greater_equal(token, vocab_size_)) {
       fail(ExitCode::kUnusable,
            "[data] token {} at position {} of {} is outside the model's vocabulary of {}; was the data made "
-           "with another tokenizer?",
+           "with a different tokenizer?",
            token, i, reader_.name_of(sample), vocab_size_);
     }
     tokens[i] = static_cast<int32_t>(token);

@@ -162,10 +162,8 @@ std::unique_ptr<ByteSource> open_bytes(const std::string& path) {
   if (start.starts_with(kZstdMagic)) return std::make_unique<ZstdSource>(std::move(file));
   if (uncompressed_name(path) != path) {
     fail(ExitCode::kUnusable,
-         "[data] {} does not begin as its name says: it is not {} data. Copy or download it again, or give "
-         "it its "
-         "right name",
-         path, path.ends_with(".gz") ? "gzip" : "Zstandard");
+         "[data] {} is not {} data, despite its name. Copy or download it again, or rename it", path,
+         path.ends_with(".gz") ? "gzip" : "Zstandard");
   }
   return file;
 }

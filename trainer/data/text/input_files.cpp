@@ -1,4 +1,4 @@
-// A file's name says what it should be and its first bytes what it is; when they disagree nothing is guessed.
+// Compares what a file's name says with its first bytes; on a mismatch nothing is guessed.
 #include "trainer/data/text/input_files.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ constexpr std::array kOtherKinds = {
     OtherKind{".feather", "FEA1", "Feather", kDatasetsAdvice},
     OtherKind{".avro", "Obj\x01", "Avro", kTextAdvice},
     OtherKind{".orc", "ORC", "ORC", kTextAdvice},
-    OtherKind{".mds", "", "an MDS shard", "it is a data set already: name its folder in the recipe"},
+    OtherKind{".mds", "", "an MDS shard", "it is already a data set: name its folder in the recipe"},
     OtherKind{".tar", "ustar", "a tar archive", kUnpackAdvice, 257},
     OtherKind{".tgz", "", "a tar archive", kUnpackAdvice},
     OtherKind{".zip", "PK\x03\x04", "a zip archive", kUnpackAdvice},
@@ -57,8 +57,7 @@ constexpr std::array kOtherKinds = {
     OtherKind{".epub", "", "an EPUB", kTextAdvice},
     OtherKind{".xlsx", "", "a spreadsheet", kParquetAdvice},
     OtherKind{".sqlite", "SQLite format 3", "an SQLite database", kTextAdvice},
-    OtherKind{".npy", "\x93NUMPY", "a NumPy array",
-              "data that are tokens already cannot be converted: use the text"},
+    OtherKind{".npy", "\x93NUMPY", "a NumPy array", "tokens cannot be converted: use the original text"},
 };
 
 std::string lower_case(std::string text) {
@@ -92,7 +91,7 @@ const OtherKind* other_kind_by_content(std::string_view head) {
   for (size_t at = advice.find("FILE"); at != std::string::npos; at = advice.find("FILE", at + path.size()))
     advice.replace(at, 4, path);
   fail(ExitCode::kUnusable, "[data] {} is {}, which is not read here: {}{}", path, kind.name, advice,
-       in_folder ? "; or pick other files of the folder with --ext" : "");
+       in_folder ? "; or select other files of the folder with --ext" : "");
 }
 
 enum class FirstLine { kOther, kObject, kObjectWithField };
@@ -120,9 +119,8 @@ class Finder {
     const auto format = look(path, false);
     if (!format) {
       fail(ExitCode::kUnusable,
-           "[data] {} is JSON, and not one object on every line: make it JSONL first, for example: jq -c "
-           "'.[]' {} > "
-           "{}l",
+           "[data] {} is JSON, but not one object per line: convert it to JSONL first, for example: jq -c "
+           "'.[]' {} > {}l",
            path, path, path);
     }
     found_.files.push_back({path, *format, bytes_of(path)});
@@ -147,12 +145,11 @@ class Finder {
     if (found_.files.size() > before) return;
     if (rules_.extensions.empty())
       fail(ExitCode::kUnusable,
-           "[data] folder {} has no .txt, .jsonl, .ndjson or .json (also .gz, .zst); name the files "
-           "themselves, or "
+           "[data] folder {} has no .txt, .jsonl, .ndjson or .json (also .gz, .zst); name the files, or "
            "their endings with --ext",
            folder);
     fail(ExitCode::kUnusable,
-         "[data] folder {} has no file that ends in {}; name other endings or the files themselves", folder,
+         "[data] folder {} has no file that ends in {}; choose other endings, or name the files", folder,
          fmt::join(rules_.extensions, " or "));
   }
 
@@ -199,9 +196,8 @@ class Finder {
     if (ends_in(name, kJsonlEndings)) return TextFormat::kJsonl;
     if (look_at_first_line(head, rules_.field) == FirstLine::kObjectWithField) {
       fail(ExitCode::kUsage,
-           "[data] {} looks like JSONL with the field \"{}\": say --format jsonl, or --format text to train "
-           "on the JSON "
-           "itself",
+           "[data] {} looks like JSONL with the field \"{}\": add --format jsonl, or --format text to train "
+           "on the JSON itself",
            path, rules_.field);
     }
     return TextFormat::kText;

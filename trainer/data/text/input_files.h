@@ -1,5 +1,4 @@
-// What the files are that people name: text, or JSONL, compressed or not, or something that must be converted
-// first.
+// Detects what input files are: text or JSONL, compressed or not, or something that must be converted first.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -81,7 +81,7 @@ std::string text_of_json_line(std::string_view text, const std::string& field, c
   JsonLine line = read_json_line(text, field);
   if (!line.error.empty()) {
     fail(ExitCode::kUnusable,
-         "[data] {}: not JSON at byte {} of the line ({}); a JSONL file has one whole object on every line",
+         "[data] {}: not JSON at byte {} of the line ({}); a JSONL file has one complete object per line",
          place, line.error_at, line.error);
   }
   if (line.kind != "an object")
@@ -89,7 +89,7 @@ std::string text_of_json_line(std::string_view text, const std::string& field, c
          line.kind);
   if (line.field_kind.empty()) {
     fail(ExitCode::kUnusable,
-         "[data] {} has no field \"{}\"; it has {}. Name the one that holds the text: --field NAME", place,
+         "[data] {} has no field \"{}\"; it has {}. Name the one that contains the text: --field NAME", place,
          field, line.names.empty() ? "none" : fmt::format("{}", fmt::join(line.names, ", ")));
   }
   if (!line.text) {

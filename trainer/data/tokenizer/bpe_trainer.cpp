@@ -218,7 +218,7 @@ std::string train_bpe(const std::vector<InputFile>& files, const BpeTrainOptions
   }
   const WordCounts words = count_words(files, options);
   if (words.empty())
-    fail(ExitCode::kUnusable, "[tokenizer] there is no text in the {} files to train on", files.size());
+    fail(ExitCode::kUnusable, "[tokenizer] the {} files contain no text to train on", files.size());
   return format_tokenizer_json(learn_merges(words, options));
 }
 

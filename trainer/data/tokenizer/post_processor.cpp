@@ -15,7 +15,7 @@ constexpr size_t kMaxConfigBytes = 16u << 20;
 int32_t known_token(const Reader& reader, const std::string& token, const char* who,
                     const TokenizerParts& parts) {
   const auto found = parts.ids.find(token);
-  if (found == parts.ids.end()) reader.malformed("{} adds \"{}\", which is no token", who, token);
+  if (found == parts.ids.end()) reader.malformed("{} adds \"{}\", which is not a token", who, token);
   return found->second;
 }
 

@@ -1,4 +1,4 @@
-// Which tokens of a tokenizer begin and end texts.
+// Looks for well-known names, since tokenizer.json does not say which token ends a text.
 #include "trainer/data/tokenizer/special_tokens.h"
 
 #include <initializer_list>

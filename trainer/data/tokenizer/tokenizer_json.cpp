@@ -25,7 +25,7 @@ void place_token(const Reader& reader, TokenizerParts& parts, const std::string&
   if (index >= parts.token_bytes.size()) parts.token_bytes.resize(index + 1);
   if (!parts.token_bytes[index].empty()) reader.malformed("two tokens have the id {}", id);
   parts.token_bytes[index] = from_byte_level(spelling).value_or(spelling);
-  if (!parts.ids.emplace(spelling, id).second) reader.malformed("token \"{}\" is there twice", spelling);
+  if (!parts.ids.emplace(spelling, id).second) reader.malformed("token \"{}\" appears twice", spelling);
 }
 
 void read_vocabulary(const Reader& reader, const Value& model, TokenizerParts& parts) {

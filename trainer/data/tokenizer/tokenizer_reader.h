@@ -1,4 +1,4 @@
-// How the files of a tokenizer are read: fields with complaints that name file and field.
+// Reads tokenizer files; errors name file and field.
 #pragma once
 #include <string>
 
@@ -9,7 +9,7 @@ namespace tycho {
 
 inline constexpr int64_t kMaxTokenId = (1 << 24) - 1;
 
-/// Reads fields of one file; complains in its name.
+/// Reads fields of one file; errors name the file.
 class TokenizerReader {
  public:
   // Json would take quadratic time for a vocabulary.

@@ -13,7 +13,7 @@ namespace {
 void check_attention(const char* op, const AttentionShape& s, const ScoreRules& rules, const Tensor& qkv_NC,
                      AttentionSaved saved) {
   TYCHO_CHECK(s.kv_heads > 0 && s.heads % s.kv_heads == 0,
-              "[{}] {} query heads cannot share {} key heads evenly", op, s.heads, s.kv_heads);
+              "[{}] {} query heads cannot evenly share {} key heads", op, s.heads, s.kv_heads);
   TYCHO_CHECK(rules.dropout.p >= 0 && rules.dropout.p < 1,
               "[{}] wanted a probability of dropout in [0, 1), got {}", op, rules.dropout.p);
   const auto dtype = qkv_NC.scalar_type();

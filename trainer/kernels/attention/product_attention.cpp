@@ -203,7 +203,7 @@ Tensor attention_cached(const AttentionShape& s, const ScoreRules& rules, const 
   const char* op = "attention_cached";
   check_tensor(op, "q", q_BTHd, {s.batch, s.seq, s.heads, s.head_dim}, q_BTHd.scalar_type(), q_BTHd.device());
   TYCHO_CHECK(s.kv_heads > 0 && s.heads % s.kv_heads == 0,
-              "[{}] {} query heads cannot share {} key heads evenly", op, s.heads, s.kv_heads);
+              "[{}] {} query heads cannot evenly share {} key heads", op, s.heads, s.kv_heads);
   TYCHO_CHECK(key_cache.dim() == 4 && num_keys >= s.seq && num_keys <= key_cache.size(2),
               "[{}] wanted {} <= keys <= positions of the cache, got {} keys and a cache of {}", op, s.seq,
               num_keys, key_cache.dim() == 4 ? key_cache.size(2) : 0);

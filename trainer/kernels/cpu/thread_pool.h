@@ -1,6 +1,6 @@
-// Threads that take blocks of one loop. Unlike OpenMP's, a loop ends when its blocks are done, not when every
-// thread has come by: beside a busy neighbour a thread may wait milliseconds for its core, and thousands of
-// loops make up a step.
+// Threads that take blocks of one loop. Unlike in OpenMP, a loop ends when its blocks are done, not when
+// every thread has passed by: next to a busy process a thread may wait milliseconds for its core, and a step
+// consists of thousands of loops.
 #pragma once
 #include <atomic>
 #include <cstdint>

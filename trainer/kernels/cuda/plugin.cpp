@@ -1,4 +1,4 @@
-// The door of libtycho_cuda.so: hands the CUDA kernels and NCCL to the engine that opened it.
+// The entry point of libtycho_cuda.so: gives the CUDA kernels and NCCL to the engine that opened it.
 #include "trainer/kernels/cuda/kernels.h"
 #include "trainer/kernels/cuda_plugin.h"
 #include "trainer/parallel/nccl_plugin.h"

@@ -8,15 +8,14 @@ namespace tycho::cuda {
 void check_launch(const char* op) {
   const cudaError_t status = cudaGetLastError();
   TYCHO_CHECK(status == cudaSuccess,
-              "[{}] the GPU refused the kernel: {}. Was libtycho_cuda.so built for this GPU?", op,
+              "[{}] the GPU rejected the kernel: {}. Was libtycho_cuda.so built for this GPU?", op,
               cudaGetErrorString(status));
 }
 
 void check_status(const char* op, const char* wanted, cudaError_t status) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // or the next launch would be blamed
-  fail(ExitCode::kFailure, "[{}] wanted {}, got an error of CUDA: {}", op, wanted,
-       cudaGetErrorString(status));
+  fail(ExitCode::kFailure, "[{}] wanted {}, got a CUDA error: {}", op, wanted, cudaGetErrorString(status));
 }
 
 void check_shared_memory(const char* op, size_t shared_bytes, cudaError_t status) {

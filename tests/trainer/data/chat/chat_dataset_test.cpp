@@ -124,9 +124,9 @@ TEST_F(ChatDatasetTest, CountsWhatIsCutAndLeftOut) {
   EXPECT_EQ(data.num_rows(), 2);
   ASSERT_EQ(data.warnings().size(), 2u);
   EXPECT_EQ(data.warnings()[0],
-            "1 of 3 examples of " + config_.path + " are longer than seq_len = 64 and lose their end");
-  EXPECT_EQ(data.warnings()[1], "1 of 3 examples of " + config_.path +
-                                    " have nothing to learn within seq_len = 64 and are left out");
+            "1 of 3 examples of " + config_.path + " are longer than seq_len = 64 and are cut");
+  EXPECT_EQ(data.warnings()[1],
+            "1 of 3 examples of " + config_.path + " have no target within seq_len = 64 and are dropped");
   EXPECT_NE(data.summary().find("2 examples in 2 rows of 64 tokens"), std::string::npos) << data.summary();
   write_text(config_.path, pair(many, "b"));
   expect_unusable({"[data] none of the 1 examples of " + config_.path, "seq_len = 64", "raise seq_len"});
@@ -138,7 +138,8 @@ TEST_F(ChatDatasetTest, SaysWhenATemplateIsTextToTheTokenizer) {
              R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]})");
   const ChatDataset data = open();
   ASSERT_EQ(data.warnings().size(), 1u);
-  EXPECT_NE(data.warnings()[0].find("<|im_start|> and <|im_end|> are no tokens"), std::string::npos);
+  EXPECT_NE(data.warnings()[0].find("<|im_start|> and <|im_end|> are not in the tokenizer's vocabulary"),
+            std::string::npos);
 }
 
 TEST_F(ChatDatasetTest, ReadsAFolderSortedByPath) {
@@ -159,7 +160,8 @@ TEST_F(ChatDatasetTest, NamesTheFirstWrongLineWhicheverThreadMeetsIt) {
   std::string text = read_file(config_.path);
   config_.path = temp_ / "wrong.jsonl";
   write_text(config_.path, text + "\n{}\n" + text + "{}\n");
-  for (int i = 0; i < 5; ++i) expect_unusable({"[" + config_.path + ":302] wants the key \"messages\""});
+  for (int i = 0; i < 5; ++i)
+    expect_unusable({"[" + config_.path + ":302] must have exactly the key \"messages\""});
 }
 
 TEST_F(ChatDatasetTest, RefusesWhatCannotBeRead) {
@@ -170,7 +172,7 @@ TEST_F(ChatDatasetTest, RefusesWhatCannotBeRead) {
   shape_.vocab_size = 400;
   expect_unusable({"lines.json has 494 tokens, the model's vocabulary 400", "set vocab_size to 494"});
   shape_.tokenizer.clear();
-  expect_unusable({"[data] " + config_.path + " is text, and there is no tokenizer"});
+  expect_unusable({"[data] " + config_.path + " is text, but there is no tokenizer"});
 }
 
 TEST_F(ChatDatasetTest, AStopEndsTheTokenising) {

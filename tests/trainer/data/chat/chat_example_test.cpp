@@ -77,13 +77,13 @@ TEST(ChatExample, EndsWithTheTokenThatTheTokenizerHas) {
   const ChatConfig config{.path = "x.jsonl", .chat_template = ChatTemplate::kLlama3};
   EXPECT_EQ(ChatEncoder(config, *llama, 64).eos_token_id(), llama->find("<|eot_id|>"));
   expect_error(ExitCode::kUnusable,
-               {"[data] the template llama3 of x.jsonl wants", "<|begin_of_text|>, <|start_header_id|>"},
+               {"[data] the template llama3 of x.jsonl needs", "<|begin_of_text|>, <|start_header_id|>"},
                [&] { ChatEncoder(config, *small, 64); });
   std::string text = read_file(golden("tokenizer/lines.json"));
   for (size_t at = text.find("<|endoftext|>"); at != std::string::npos; at = text.find("<|endoftext|>"))
     text.replace(at, 13, "<|separator|>");
   const auto without = tokenizer_from_text(text, "t");
-  expect_error(ExitCode::kUnusable, {"no token that is known to end a text", "set eos_token_id"},
+  expect_error(ExitCode::kUnusable, {"no known end-of-text token", "set eos_token_id"},
                [&] { ChatEncoder({}, *without, 64); });
 }
 

@@ -60,7 +60,7 @@ TEST_F(DatasetDamageTest, OffsetsThatMakeNoSense) {
   ASSERT_GT(samples, 5u);
   for (const bool quick : {true, false}) {
     put(0, samples + 1);
-    expect_found(quick, {shard_, "samples, index.json says"});
+    expect_found(quick, {shard_, "samples, index.json"});
     put(4, 7);
     expect_found(quick, {shard_, "the first sample cannot begin at byte 7"});
     put(4, size + 1);
@@ -90,10 +90,10 @@ TEST_F(DatasetDamageTest, FilesAndIndexThatDisagree) {
     std::string other = good_;
     other.replace(other.find("\"tokens\""), 8, "\"tokenz\"");
     write_text(shard_, other);
-    expect_found(quick, {"has other columns than index.json says: tokenz"});
+    expect_found(quick, {"has different columns than index.json: tokenz"});
     other.replace(other.find("\"tokenz\""), 8, "{{{{{{{{");
     write_text(shard_, other);
-    expect_found(quick, {"its own description", "is damaged"});
+    expect_found(quick, {"its header", "is damaged"});
     write_text(shard_, good_);
     EXPECT_TRUE(find_damage(dir_, quick).empty());
   }

@@ -209,10 +209,10 @@ TEST_F(LoaderTest, NamesWhatIsWrongWithTheData) {
   expect_unusable({"has 23 samples", "needs 24"});
   shape_.global_sequences = 4;
   shape_.vocab_size = 225;
-  expect_unusable({"outside the model's vocabulary of 225", "sample", "shard.", "another tokenizer"});
+  expect_unusable({"outside the model's vocabulary of 225", "sample", "shard.", "a different tokenizer"});
   shape_.vocab_size = 230;
   for (const DataCursor& cursor : {DataCursor{0, 24}, DataCursor{-1, 0}, DataCursor{0, -4}})
-    expect_error(ExitCode::kUnusable, {"cannot resume", "another data set"}, [&] { open(cursor); });
+    expect_error(ExitCode::kUnusable, {"cannot resume", "a different data set"}, [&] { open(cursor); });
 }
 
 TEST_F(LoaderTest, ErrorsOfTheThreadAreThrownByNext) {

@@ -137,13 +137,12 @@ TEST_F(DamagedMdsTest, IndexThatMakesNoSense) {
   refuses({"shard 0", "csv"}, [](Json& json) { json["shards"][0]["format"] = "csv"; });
   refuses({"shard 2", "\"samples\""}, [](Json& json) { json["shards"][2]["samples"] = -1; });
   refuses({"shard 2", "\"samples\""}, [](Json& json) { json["shards"][2]["samples"] = 1.5; });
-  refuses({"says that it has 4 samples", "index.json says 5"},
-          [](Json& json) { json["shards"][0]["samples"] = 5; });
+  refuses({"claims 4 samples", "index.json 5"}, [](Json& json) { json["shards"][0]["samples"] = 5; });
   refuses({"\"raw_data\"", "\"bytes\""}, [](Json& json) { json["shards"][0]["raw_data"]["bytes"] = "x"; });
   refuses({"path inside", "../x"}, [](Json& json) { json["shards"][0]["raw_data"]["basename"] = "../x"; });
   refuses({"path inside"}, [](Json& json) { json["shards"][0]["raw_data"]["basename"] = "/etc/passwd"; });
   refuses({"pkl", "not supported"}, [](Json& json) { json["shards"][0]["column_encodings"][0] = "pkl"; });
-  refuses({"of one length"}, [](Json& json) { json["shards"][0]["column_names"] = Json::array(); });
+  refuses({"the same length"}, [](Json& json) { json["shards"][0]["column_names"] = Json::array(); });
   refuses({"shard 1 has other columns"}, [](Json& json) { json["shards"][1]["column_names"][0] = "other"; });
   write_text(dir_ + "/index.json", "{\"shards\": [");
   expect_unusable({"index.json", "byte"});

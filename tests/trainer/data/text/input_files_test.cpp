@@ -97,7 +97,7 @@ TEST_F(InputFilesTest, OtherKindsOfDataAreNamedWithWhatToDo) {
   refuses("a.tar.gz", read_file(golden("conversion/d.txt.gz")), {"is a tar archive", "unpack it"});
   refuses("x.txt", std::string(257, 'x') + "ustar", {"is a tar archive"});
   refuses("a.zip", "PK\x03\x04", {"zip archive"});
-  refuses("shard.00000.mds", "x", {"an MDS shard", "a data set already"});
+  refuses("shard.00000.mds", "x", {"an MDS shard", "already a data set"});
 }
 
 }  // namespace

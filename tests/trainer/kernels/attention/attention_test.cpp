@@ -140,7 +140,7 @@ TEST(AttentionOp, NamesWhatDoesNotFit) {
       attention(s, plain_rules(s), qkv, saved);
     });
   };
-  EXPECT_EQ(error({2, 3, 3, 2, 4}), "[attention] 3 query heads cannot share 2 key heads evenly");
+  EXPECT_EQ(error({2, 3, 3, 2, 4}), "[attention] 3 query heads cannot evenly share 2 key heads");
   EXPECT_NE(error({2, 3, 2, 1, 4}).find("[6, 16]"), std::string::npos);
   EXPECT_NE(error_of([&] {
               const AttentionShape s = {2, 3, 3, 1, 4};
