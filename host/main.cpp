@@ -9,6 +9,7 @@
 
 #include "host/other_words.h"
 #include "host/verb.h"
+#include "trainer/base/secrets.h"
 
 namespace tycho {
 namespace {
@@ -52,7 +53,8 @@ constexpr int kReaderGone = 128 + SIGPIPE;  // what a shell shows when a pipe's 
 
 int report(const std::string& message, ExitCode code) {
   std::fflush(stdout);
-  std::fputs((message + "\n").c_str(), stderr);  // where nobody reads it, the code still tells
+  // Where nobody reads it, the code still tells.
+  std::fputs((without_secrets(message) + "\n").c_str(), stderr);
   return static_cast<int>(code);
 }
 

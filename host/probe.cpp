@@ -10,7 +10,6 @@
 #include "host/throw_away_folder.h"
 #include "trainer/base/error.h"
 #include "trainer/base/hash.h"
-#include "trainer/base/json_writer.h"
 #include "trainer/rendezvous/rank_cores.h"
 
 namespace tycho {
@@ -33,9 +32,9 @@ std::string folder_of(const RankPlace& place) {
 
 /// The recipe in another folder, from its beginning.
 RunRequest request_of(ResolvedRecipe recipe, const RankPlace& place, const std::string& folder) {
-  recipe.tree["run_dir"] = folder;
-  recipe.tree["resume"] = "none";
-  recipe.tree["profile"] = to_json(ProfileConfig());
+  recipe.config.run_dir = folder;
+  recipe.config.resume = "none";
+  recipe.config.profile = {};
   RunRequest request = make_run_request(recipe, {}, {"tycho", "plan", "--probe"});
   request.place = place;
   return request;

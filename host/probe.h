@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "bindings/define/recipe.h"
+#include "trainer/metrics/step_metrics.h"
 #include "trainer/rendezvous/rank_place.h"
 #include "trainer/session/probe.h"
 

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <filesystem>
 
 #include "bindings/run/lua_callbacks.h"
@@ -18,7 +20,7 @@ namespace tycho {
 RunRequest make_run_request(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
                             const std::vector<std::string>& argv, const std::string& until) {
   RunRequest request;
-  request.config_json = canonical_json(recipe.tree);
+  request.config = recipe.config;
   request.recipe_lua = recipe.lua;
   request.provenance_json = recipe.history.dump(1);
   request.recipe_hash = recipe.hash;
@@ -26,8 +28,23 @@ RunRequest make_run_request(const ResolvedRecipe& recipe, const std::vector<PinA
   request.argv = argv;
   request.until = until;
   for (const PinArgument& pin : pins) request.pins.push_back(pin.text);
-  request.schedule = recipe.schedule;
   return request;
+}
+
+std::string folder_warning(const ResolvedRecipe& recipe) {
+  namespace fs = std::filesystem;
+  const fs::path here = fs::current_path();
+  const fs::path folder = (here / run_folder_path(recipe.config)).lexically_normal();
+  const bool is_outside = *folder.lexically_relative(here).begin() == "..";
+  if (!is_outside || holds_record(folder.string())) return "";
+  const Json writes = recipe.history.value("run_dir", Json::array());
+  const auto newest = std::find_if(writes.rbegin(), writes.rend(),
+                                   [](const Json& one) { return !one.value("shadowed", false); });
+  if (newest == writes.rend() || newest->at("by") != "recipe") return "";
+  return fmt::format(
+      "warning: {} puts this run outside of the working directory, into {}. run_dir=PATH as an argument "
+      "chooses another folder\n",
+      newest->at("at").get<std::string>(), folder.string());
 }
 
 namespace {
@@ -46,6 +63,7 @@ int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins
   LuaCallbacks callbacks(recipe);
   request.callbacks = &callbacks;
   request.place = find_rank_place(process_environment());
+  if (request.place.rank == 0) std::fputs(folder_warning(recipe).c_str(), stderr);
   if (request.place.rank == 0) request.provenance_json = with_git_facts(recipe.history).dump(1);
   const bool live = isatty(STDOUT_FILENO) != 0 && !options.plain;
   const StopFlag& stop = stop_on_signals(live && request.place.rank == 0 && can_redraw());

@@ -13,6 +13,9 @@ namespace tycho {
 RunRequest make_run_request(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
                             const std::vector<std::string>& argv, const std::string& until = "");
 
+/// A warning when the recipe, and no argument, puts a new run outside of the working directory; "" otherwise.
+std::string folder_warning(const ResolvedRecipe& recipe);
+
 /// How to run it, beside what the recipe says.
 struct RunOptions {
   bool plain = false;     // lines of key=value, also at a terminal

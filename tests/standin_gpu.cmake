@@ -28,9 +28,10 @@ add_custom_target(standin_tree ALL
   COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:tycho> ${standin}/bin/tycho
   COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:tycho_engine> ${standin}/lib/libtycho_engine.so
   DEPENDS tycho tycho_engine standin_cuda standin_gpu)
-foreach(source families_test.cpp verbs_test.cpp errors_test.cpp)
-  string(REPLACE .cpp "" name standin_${source})
-  tycho_test(${name} SOURCES ${folder}/${source} LIBS base)
+foreach(source ${folder}/families_test.cpp ${folder}/verbs_test.cpp ${folder}/errors_test.cpp)
+  get_filename_component(name ${source} NAME_WE)
+  set(name standin_${name})
+  tycho_test(${name} SOURCES ${source} LIBS base)
   target_compile_definitions(${name} PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TYCHO_BUILD="${CMAKE_BINARY_DIR}"
     TYCHO_PROGRAM="env LD_PRELOAD=$<TARGET_FILE:standin_gpu> ${standin}/bin/tycho")
   add_dependencies(${name} standin_tree bench_nccl_loopback)

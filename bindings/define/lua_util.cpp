@@ -8,6 +8,8 @@
 #include <optional>
 #include <typeinfo>
 
+#include "trainer/base/secrets.h"
+
 namespace tycho {
 namespace {
 
@@ -81,7 +83,8 @@ std::string field_text(lua_State* L, int index, const char* key) {
 Error pop_error(lua_State* L, bool trace) {
   if (!lua_istable(L, -1)) {  // out of memory, or an error in the message handler
     const char* text = lua_tostring(L, -1);
-    Error error(text != nullptr ? text : "Lua raised an error without a message", ExitCode::kFailure);
+    Error error(without_secrets(text != nullptr ? text : "Lua raised an error without a message"),
+                ExitCode::kFailure);
     lua_pop(L, 1);
     return error;
   }
@@ -89,7 +92,7 @@ Error pop_error(lua_State* L, bool trace) {
   if (trace) message += "\n" + field_text(L, -1, "trace");
   const std::optional<ExitCode> code = exit_of(L, -1);
   lua_pop(L, 1);
-  return Error(message, code.value_or(ExitCode::kFailure));
+  return Error(without_secrets(std::move(message)), code.value_or(ExitCode::kFailure));
 }
 
 Json read_number(double x) {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "bindings/define/lua_util.h"
+#include "trainer/base/secrets.h"
 
 namespace tycho {
 namespace {
@@ -21,12 +22,23 @@ int env(lua_State* L) {
   return 1;
 }
 
+/// is_secret_name(name) -> boolean
+int names_secret(lua_State* L) {
+  return protect(L, [&] { return lua_pushboolean(L, is_secret_name(string_argument(L, 1)) ? 1 : 0), 1; });
+}
+
+/// register_secret(value) -> whether it is masked from now on; false for one that is too short
+int hide(lua_State* L) {
+  return protect(L, [&] { return lua_pushboolean(L, register_secret(string_argument(L, 1)) ? 1 : 0), 1; });
+}
+
 /// output(text): recipes print to stderr, so that stdout carries only what the verb prints
 int output(lua_State* L) {
-  size_t size = 0;
-  const char* text = luaL_checklstring(L, 1, &size);
-  std::fwrite(text, 1, size, stderr);
-  return 0;
+  return protect(L, [&] {
+    const std::string text = without_secrets(string_argument(L, 1));
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    return 0;
+  });
 }
 
 /// find_program(name) -> its path in PATH | nil
@@ -68,6 +80,8 @@ int free_bytes(lua_State* L) {
 void add_machine_functions(lua_State* L) {
   const luaL_Reg functions[] = {{"env", env},
                                 {"output", output},
+                                {"is_secret_name", names_secret},
+                                {"register_secret", hide},
                                 {"find_program", find_program},
                                 {"exists", exists},
                                 {"free_bytes", free_bytes}};

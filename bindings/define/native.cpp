@@ -19,7 +19,7 @@
 #include "trainer/base/json.h"
 #include "trainer/base/json_writer.h"
 #include "trainer/base/nearest.h"
-#include "trainer/base/philox.h"
+#include "trainer/base/random/philox.h"
 #include "trainer/base/schema.h"
 #include "trainer/config/config_io.h"
 #include "trainer/config/schedule.h"

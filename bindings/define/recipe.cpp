@@ -4,6 +4,7 @@
 #include "bindings/define/native.h"
 #include "bindings/define/watch.h"
 #include "trainer/base/hash.h"
+#include "trainer/base/secrets.h"
 #include "trainer/config/config_io.h"
 #include "trainer/run_folder/run_folder.h"
 
@@ -34,6 +35,21 @@ void throw_report(const Json& result) {
   if (result.at("problems") != 0) throw Error(result.at("report").get<std::string>(), ExitCode::kRecipe);
 }
 
+/// A run keeps its whole recipe, in files and in every checkpoint.
+void refuse_secrets(const Json& part, const std::string& path) {
+  if (part.is_string() && holds_secret(part.get<std::string>()))
+    fail(ExitCode::kRecipe,
+         "[recipe] {} holds a secret of the environment, and a run keeps its recipe in clear. Leave it out; "
+         "if "
+         "it is none, read it by t.env from a variable whose name has no word such as KEY or TOKEN",
+         path);
+  if (!part.is_structured()) return;
+  for (const auto& [key, value] : part.items()) {
+    if (holds_secret(key)) refuse_secrets(key, path);
+    refuse_secrets(value, path.empty() ? key : path + "." + key);
+  }
+}
+
 }  // namespace
 
 Json recipe_request_json(const RecipeRequest& recipe) {
@@ -56,19 +72,17 @@ Json recipe_request_json(const RecipeRequest& recipe) {
 ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, RecipeOrigin>& origins) {
   ResolvedRecipe recipe;
   recipe.config = read_config_or_fail(result.at("tree"));
-  if (result.contains("schedule")) {
-    recipe.schedule = result.at("schedule").get<std::vector<double>>();
-    set_factors(recipe.config.scheduler, recipe.schedule);
-  }
+  if (result.contains("schedule"))
+    set_factors(recipe.config.scheduler, result.at("schedule").get<std::vector<double>>());
   recipe.name = result.at("name");
   recipe.tree = config_to_json(recipe.config);
+  refuse_secrets(recipe.tree, "");
   recipe.hash = config_hash(recipe.tree);
   recipe.lua = result.at("lua");
-  recipe.history = result.at("history");
-  recipe.warnings = result.value("warnings", Json::array());
-  const Json shown = environment_without_secrets();
+  recipe.history = json_without_secrets(result.at("history"));
+  recipe.warnings = json_without_secrets(result.value("warnings", Json::array()));
   for (const auto& [name, value] : result.at("environment").items()) {
-    const Json kept = value.is_null() || value == kMasked ? value : shown.value(name, Json(nullptr));
+    const Json kept = value.is_string() && value != kMasked ? Json(recordable_value(name, value)) : value;
     recipe.history["env." + name] = Json::array({{{"by", "environment"}, {"at", name}, {"value", kept}}});
   }
   for (const auto& [file, origin] : origins) recipe.sources[file] = origin.text;
@@ -94,7 +108,7 @@ RecipeVerdict try_recipe(const RecipeRequest& request) {
   for (const auto& [file, text] : result.at("sources").items()) verdict.files.push_back(file);
   if (result.at("problems") != 0) {
     const Json& found = result.at("verdict");
-    verdict.report = result.at("report");
+    verdict.report = without_secrets(result.at("report").get<std::string>());
     verdict.kind = found.at("kind");
     verdict.open = found.at("open").get<std::vector<std::string>>();
     verdict.open_on_purpose = found.at("on_purpose");
@@ -129,7 +143,7 @@ Json show_config(const ConfigQuery& query) {
   if (!query.under.empty()) request["under"] = query.under;
   if (!query.why.empty()) request["why"] = query.why;
   request["changed"] = query.changed;
-  Json result = ask_lua("tycho.show", "config", request, {}, query.recipe.trace);
+  Json result = json_without_secrets(ask_lua("tycho.show", "config", request, {}, query.recipe.trace));
   throw_report(result);
   if (result.contains("unknown")) throw Error(result.at("unknown").get<std::string>(), ExitCode::kUsage);
   return result;

@@ -7,6 +7,7 @@
 
 #include "bindings/define/lua_util.h"
 #include "bindings/define/source_file.h"
+#include "trainer/base/json.h"
 #include "trainer/config/train_config.h"
 
 namespace tycho {
@@ -42,8 +43,7 @@ struct ResolvedRecipe {
   Json history;     // path -> [{by, at, value, shadowed}]; "env.NAME" for what t.env read, "source.FILE" for
                     // hashes
   std::map<std::string, std::string> sources;
-  Json warnings = Json::array();  // [{file, line, col or argument, message, hint}]: they were printed, too
-  std::vector<double> schedule;   // factors of a scheduler = fn, by step; empty for another, or without data
+  Json warnings = Json::array();    // [{file, line, col or argument, message, hint}]: they were printed, too
   std::shared_ptr<LuaState> state;  // where the recipe's functions live; null when they live elsewhere
 };
 

@@ -5,7 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "bindings/define/lua_util.h"
 #include "bindings/define/recipe.h"
+#include "trainer/base/json.h"
+#include "trainer/sweep/config.h"
 #include "trainer/sweep/definition.h"
 
 namespace tycho {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bindings/define/recipe.h"
+#include "bindings/define/source_file.h"
 
 namespace tycho {
 

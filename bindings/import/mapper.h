@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "bindings/define/recipe.h"
+#include "bindings/define/source_file.h"
+#include "bindings/import/comments.h"
 #include "bindings/import/document.h"
 #include "bindings/import/lua_writer.h"
 #include "trainer/base/error.h"

@@ -1,5 +1,6 @@
 // The systems that recipes can be imported from: one table of keys each.
 #pragma once
+#include "bindings/import/document.h"
 #include "bindings/import/mapper.h"
 #include "trainer/base/json.h"
 

@@ -8,6 +8,7 @@
 #include "bindings/run/session_objects.h"
 #include "trainer/base/field_types.h"
 #include "trainer/base/hash.h"
+#include "trainer/base/secrets.h"
 
 namespace tycho {
 namespace {
@@ -141,7 +142,11 @@ LuaCallbacks::~LuaCallbacks() {
 }
 
 std::vector<Callback> LuaCallbacks::callbacks() {
-  call("begin", 0, 1, std::numeric_limits<double>::infinity());
+  Json events = Json::array();
+  for (const EventEntry& entry : kEvents) events.push_back(entry.name);
+  push_json(L_, events);
+  push_json(L_, ctx_values());
+  call("begin", 2, 1, std::numeric_limits<double>::infinity());
   const Json begun = read_json(L_, -1);
   lua_pop(L_, 1);
   seed_ = begun.at("seed").get<uint64_t>();
@@ -219,7 +224,7 @@ std::string LuaCallbacks::evaluate(const std::string& code, bool may_command, co
   call("evaluate", 2, 1, 10);
   std::string text = lua_tostring(L_, -1);
   lua_pop(L_, 1);
-  return text;
+  return without_secrets(std::move(text));
 }
 
 }  // namespace tycho

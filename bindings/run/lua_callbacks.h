@@ -4,9 +4,13 @@
 #include <map>
 #include <memory>
 
+#include "bindings/define/lua_util.h"
 #include "bindings/define/recipe.h"
+#include "bindings/run/class.h"
 #include "bindings/run/objects.h"
+#include "trainer/base/json.h"
 #include "trainer/callbacks/callback.h"
+#include "trainer/callbacks/config.h"
 
 namespace tycho {
 
@@ -28,6 +32,8 @@ const Class& everywhere_ctx_class();
 const Class& dist_class();
 /// All of them, in the order of help and stubs.
 const std::vector<const Class*>& callback_classes();
+/// Members of ctx that are plain values: what the report of a failure keeps.
+std::vector<std::string> ctx_values();
 
 /// The source of a recipe's callbacks. Keeps the Lua state of the recipe alive; used by the trainer's thread.
 class LuaCallbacks final : public CallbackSource {

@@ -8,6 +8,7 @@
 
 #include "bindings/run/class.h"
 #include "trainer/base/duration.h"
+#include "trainer/base/json.h"
 
 namespace tycho {
 

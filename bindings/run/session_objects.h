@@ -4,8 +4,11 @@
 #include <functional>
 #include <memory>
 
+#include "bindings/run/class.h"
 #include "bindings/run/objects.h"
+#include "trainer/callbacks/command.h"
 #include "trainer/session/session.h"
+#include "trainer/session/tensor_view.h"
 
 namespace tycho {
 

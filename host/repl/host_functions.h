@@ -4,9 +4,12 @@
 #include <memory>
 #include <string>
 
+#include "bindings/run/objects.h"
 #include "bindings/run/session_objects.h"
 #include "host/repl/history.h"
 #include "host/repl/output.h"
+#include "trainer/base/json.h"
+#include "trainer/session/session.h"
 
 namespace tycho {
 

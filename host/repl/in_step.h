@@ -11,6 +11,7 @@
 
 #include "trainer/base/json.h"
 #include "trainer/engine/engine.h"
+#include "trainer/rendezvous/rank_group.h"
 #include "trainer/rendezvous/rank_place.h"
 
 namespace tycho {

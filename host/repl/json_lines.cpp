@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "host/repl/line_reader.h"
+#include "trainer/base/secrets.h"
 
 namespace tycho {
 namespace {
@@ -52,7 +53,7 @@ void JsonLines::output(std::string_view text) {
 void JsonLines::say(const Json& what) {
   Json line = Json::object();
   if (!id_.is_null()) line["id"] = id_;
-  line.update(what);
+  line.update(json_without_secrets(what));
   const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);

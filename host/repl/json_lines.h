@@ -4,6 +4,8 @@
 #include <string_view>
 
 #include "host/repl/prompt.h"
+#include "trainer/base/error.h"
+#include "trainer/base/json.h"
 
 namespace tycho {
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "trainer/base/secrets.h"
 #include "trainer/metrics/format.h"
 
 namespace tycho {
@@ -39,7 +40,8 @@ double monotonic_seconds() {
 
 void ReplOutput::print(std::string_view text) {
   clear();
-  sink_(text);
+  if (text.empty()) return;
+  sink_(without_secrets(std::string(text)));
 }
 
 void ReplOutput::draw(const std::string& text) {

@@ -7,6 +7,7 @@
 #include "host/engine.h"
 #include "host/repl/in_step.h"
 #include "host/signals.h"
+#include "trainer/base/secrets.h"
 #include "trainer/rendezvous/rank_cores.h"
 #include "trainer/session/train_to_end.h"
 
@@ -46,7 +47,7 @@ InStep* still_there(InStep* ranks) {
     return ranks;
   } catch (const Error& error) {
     if (ranks->rank() != 0) throw;
-    fmt::print("{}\n", error.what());
+    fmt::print("{}\n", without_secrets(error.what()));
     return nullptr;
   }
 }
@@ -65,6 +66,7 @@ int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, const R
   const StopFlag& stop = stop_on_signals(!options.plain && repl.place.rank == 0 && can_redraw());
   auto view = std::make_unique<ViewOfRun>(options.plain ? make_plain_reporter(STDOUT_FILENO)
                                                         : make_terminal_reporter(STDOUT_FILENO));
+  if (repl.place.rank == 0) std::fputs(folder_warning(recipe).c_str(), stderr);
   LuaCallbacks callbacks(recipe);
   RunRequest request = make_run_request(recipe, repl.recipe.pins, repl.argv, options.until);
   request.paranoid = options.paranoid;
@@ -79,7 +81,7 @@ int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, const R
   try {
     return train_to_end(*session);
   } catch (const Error& error) {
-    if (repl.place.rank == 0) fmt::print("\n{}\n", error.what());
+    if (repl.place.rank == 0) fmt::print("\n{}\n", without_secrets(error.what()));
     run_repl_loop(repl, {std::move(session), callbacks, error.what(), still_there(ranks.get())});
     return static_cast<int>(error.code());
   }

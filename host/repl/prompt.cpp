@@ -292,6 +292,7 @@ std::unique_ptr<TrainingSession> Prompt::open(const Json& resolved) {
     request.callbacks = newest_callbacks_ = callbacks_.back().get();
   }
   const EngineApi& engine = open_engine(threads_of_rank(recipe.config.threads, options_.place));
+  output_.print(folder_warning(recipe));
   auto reporter = make_repl_reporter(output_);
   if (seat_.ranks == nullptr) return engine.open(request, std::move(reporter), interrupts_.stop());
   request.place = seat_.ranks->meeting_place("build(r)");

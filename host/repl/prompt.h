@@ -5,7 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "bindings/define/lua_util.h"
 #include "bindings/run/lua_callbacks.h"
+#include "bindings/run/objects.h"
 #include "host/repl/history.h"
 #include "host/repl/host_functions.h"
 #include "host/repl/in_step.h"
@@ -13,6 +15,9 @@
 #include "host/repl/output.h"
 #include "host/repl/repl.h"
 #include "host/signals.h"
+#include "trainer/base/error.h"
+#include "trainer/base/json.h"
+#include "trainer/session/session.h"
 
 namespace tycho {
 

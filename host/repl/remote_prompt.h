@@ -3,6 +3,8 @@
 #pragma once
 #include <string>
 
+#include "bindings/define/lua_util.h"
+#include "bindings/run/objects.h"
 #include "host/repl/history.h"
 #include "host/repl/host_functions.h"
 #include "host/repl/line_editor.h"

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/sweep/board.h"
 #include "trainer/sweep/folder.h"
 
 namespace tycho {

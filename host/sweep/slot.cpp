@@ -6,7 +6,9 @@
 #include <fstream>
 
 #include "trainer/base/error.h"
+#include "trainer/base/secrets.h"
 #include "trainer/base/shell_words.h"
+#include "trainer/run_folder/run_folder.h"
 
 namespace tycho {
 namespace {
@@ -22,7 +24,7 @@ SweepDefinition without_trials(const SweepDefinition& definition) {
           .config = definition.config};
 }
 
-std::string output_file(const std::string& run_dir) { return run_dir + "/output.txt"; }
+std::string output_file(const std::string& run_dir) { return run_dir + "/" + kOutputFile; }
 
 std::string tail_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
@@ -98,7 +100,7 @@ ChildCommand Slot::command() const {
 void Slot::launch() {
   const ChildCommand what = command();
   make_dirs(real_files(), Board::run_dir(place_.sweep_dir, trial_));
-  std::ofstream(what.output, std::ios::app) << "$ " << shell_line(what.argv) << "\n";
+  std::ofstream(what.output, std::ios::app) << "$ " << without_secrets(shell_line(what.argv)) << "\n";
   process_ = std::make_unique<ChildProcess>(what);
 }
 

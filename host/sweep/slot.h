@@ -6,7 +6,9 @@
 
 #include "host/process/child_process.h"
 #include "trainer/config/train_config.h"
+#include "trainer/sweep/board.h"
 #include "trainer/sweep/claim.h"
+#include "trainer/sweep/definition.h"
 #include "trainer/sweep/folder.h"
 #include "trainer/sweep/policy.h"
 #include "trainer/sweep/progress.h"

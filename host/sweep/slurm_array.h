@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 
+#include "trainer/sweep/config.h"
 #include "trainer/sweep/folder.h"
 
 namespace tycho {

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "bindings/define/recipe.h"
 #include "bindings/define/sweep.h"
+#include "trainer/sweep/definition.h"
 #include "trainer/sweep/folder.h"
 
 namespace tycho {

@@ -2,6 +2,7 @@
 #pragma once
 #include "host/sweep/start.h"
 #include "host/verb.h"
+#include "trainer/sweep/folder.h"
 
 namespace tycho {
 

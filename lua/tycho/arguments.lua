@@ -49,7 +49,7 @@ function M.read(session, name, default)
     session:refuse("arg", 't.arg expects a name: t.arg("method", "random")')
   end
   if is_key(session.schema, name) then
-    session:refuse("arg", ("%s is a key of the sweep: read it as a value, not with t.arg"):format(name))
+    session:refuse("arg", ("%s is a key: read it as a value, not with t.arg"):format(name))
   end
   local own = session.own_arguments and session.own_arguments[name]
   if own then

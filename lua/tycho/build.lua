@@ -29,7 +29,7 @@ local function apply_pin(node, key, spec, place)
   write.set(node, key, value, pin.site, "argument")
   if not place.relative or node.values[key] == nil or node.state[key] == "invalid" then return end
   local function check(x) return schema.check(spec, x) end
-  local _, changes = write.related(node, key, spec, node_of.data(node.values[key]), schema.is_scalar(spec) and check or nil)
+  local _, changes = write.related(node, key, node_of.data(node.values[key]), schema.is_scalar(spec) and check or nil)
   for _, change in ipairs(changes or {}) do write.set(node, key, change.value, change.site, "argument") end
 end
 

@@ -52,7 +52,7 @@ local function set_list(node, key, spec, value, site, by)
   local pins = by ~= "argument" and write().relative_pins(node, key)
   local changes
   if given and pins and node.state[key] ~= "pinned" then
-    given, changes = write().related(node, key, spec, given)
+    given, changes = write().related(node, key, given)
     if not given then return end
   end
   if not given or (spec.length and #given ~= spec.length) then

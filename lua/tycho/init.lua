@@ -68,13 +68,19 @@ local function hf_model(session)
   end
 end
 
-local kMasked = "***"   -- as the record of a run masks what looks like a secret
+local kMasked = "***"   -- as C++ masks secrets
 
--- t.env, and t.secret: `what` is which.
+-- t.env, and t.secret: `what` is which. A secret shows nowhere from here on.
 local function read_environment(session, what, name, default)
   if type(name) ~= "string" then session:refuse(what, ('t.%s expects a name: t.%s("DATA", "data")'):format(what, what)) end
   local value = native.env(name)
-  local is_secret = what == "secret" or session.environment[name] == kMasked
+  local is_secret = what == "secret" or native.is_secret_name(name) or session.environment[name] == kMasked
+  local is_masked = value and is_secret and native.register_secret(value)
+  if value and what == "secret" and not is_masked then
+    local file, line = site_of.caller(session.sites)
+    session:warning { file = file, line = line, message = ("%s is too short to be masked: it will show where it is printed")
+      :format(name), hint = "secrets of 6 characters or more are masked" }
+  end
   session.environment[name] = value and is_secret and kMasked or value or values.null
   if value == nil then value = default end
   if value == nil then

@@ -201,7 +201,7 @@ local function how_to_add(root, keys)
     local item = at.spec.item
     if item and item.type == "component" and at.values[key] == nil then
       local names = schema.sorted_keys(at.values)
-      return ("%sa whole one is added by  %s.%s=%s{%s=...}"):format(
+      return ("%sadd a complete one with  %s.%s=%s{%s=...}"):format(
         #names > 0 and ("existing: %s; "):format(table.concat(names, ", ")) or "", at.path, key,
         meant_kind(item.kinds, key, keys[i + 1]), keys[i + 1])
     end

@@ -16,8 +16,8 @@ local M = {}
 local entries = {}   -- name -> { kind, functions = { event = fn }, state, before = copy of state }
 local kSchedule = "the schedule"
 
-local kCtxNumbers = { "event", "step", "total_steps", "frac", "tokens", "samples", "epoch", "loss", "lr", "grad_norm",
-  "tokens_per_s", "samples_per_s", "step_ms", "mfu", "memory_bytes", "eta_s", "run_name", "run_dir" }
+local event_names = {}   -- of the loop, from C++
+local ctx_values = {}    -- members of ctx that are plain values
 
 -- A local as text, and as a value where it is plain data: what outlives the call.
 local function kept_local(name, value) return { name = name, text = show.brief(value), value = plain.copy(value) } end
@@ -25,7 +25,7 @@ local function kept_local(name, value) return { name = name, text = show.brief(v
 -- What there is to see of a call that fails, while it is still on the stack.
 local function remember_failure(level, ctx)
   local failure = { frames = stack.from(level + 1, kept_local), ctx = {} }
-  for _, name in ipairs(kCtxNumbers) do
+  for _, name in ipairs(ctx_values) do
     local ok, value = pcall(function() return ctx[name] end)
     if ok then failure.ctx[name] = value end
   end
@@ -80,13 +80,11 @@ local function enter_run(session)
   end
 end
 
-local kEvents = { "setup", "load", "fit_start", "epoch_start", "batch_start", "after_forward", "grads_ready", "batch_end",
-  "epoch_end", "eval_start", "eval_end", "ckpt_saved", "signal", "error", "fit_end" }
 local kOwn = { observe = true, control = true, everywhere = true }
 
 local function own_entry(node)
   local entry = { kind = node.kind, functions = {}, state = plain.copy(node.values.state.data) }
-  for _, event in ipairs(kEvents) do
+  for _, event in ipairs(event_names) do
     local ref = node.values[event]
     if type(ref) == "table" and ref.fn then entry.functions[event] = ref.fn end
   end
@@ -101,7 +99,9 @@ local function entry_of(node)
 end
 
 -- Makes the entries of the newest finished recipe: { { name, kind, events } }, in the order of their names.
-function M.begin()
+-- events_of_loop: the keys that may hold functions; values_of_ctx: members of ctx that a failure keeps.
+function M.begin(events_of_loop, values_of_ctx)
+  event_names, ctx_values = events_of_loop, values_of_ctx
   local made = assert(session_of.finished, "no recipe")
   recipe_of.freeze(made, "training has started", "ctx.cmd in a t.control callback changes a live run")
   enter_run(made.session)

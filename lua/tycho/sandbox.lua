@@ -176,8 +176,8 @@ end
 
 -- A fresh environment. `output` takes what print writes; `require_recipe` is the require of recipes.
 function M.environment(output, require_recipe, refuse)
-  local env, content = {}, nil
-  content = functions(env, output)
+  local env = {}
+  local content = functions(env, output)
   local views, text = libraries(refuse)
   for name, view in pairs(views) do content[name] = view end
   content.require = require_recipe
@@ -195,7 +195,7 @@ function M.environment(output, require_recipe, refuse)
       if habits.names[name] then refuse(name, "undeclared name  " .. name, habits.names[name]) end
       local near = schema.did_you_mean(name, schema.sorted_keys(content))
       refuse(name, "undeclared name  " .. tostring(name),
-        elsewhere or near and ("did you mean  %s?"):format(near) or ("declare it first:  local %s = ..."):format(tostring(name)))
+        near and ("did you mean  %s?"):format(near) or ("declare it first:  local %s = ..."):format(tostring(name)))
     end,
     __newindex = function(_, name)
       refuse(name, "global  " .. tostring(name) .. "  is written here",

@@ -97,7 +97,8 @@ function M.renames(root)
 end
 
 function M.rename_text(old, rename)
-  return ("%s is now called %s%s"):format(old, rename.path, rename.since and " since " .. rename.since or " now")
+  if rename.since then return ("%s has been called %s since %s"):format(old, rename.path, rename.since) end
+  return ("%s is now called %s"):format(old, rename.path)
 end
 
 -- "did you mean ..." over a list of names, or nil.

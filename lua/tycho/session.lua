@@ -28,15 +28,15 @@ Session.__index = Session
 
 -- A problem of a recipe that was made of a file of another system belongs to the line of that file.
 local function at_origin(session, problem)
-  local origin = session.made_from[problem.file]
-  local place = origin and origin.lines[problem.line]
+  local made = session.made_from[problem.file]
+  local place = made and made.lines[problem.line]
   if place and place.argument then
     problem.file, problem.line, problem.col, problem.argument = nil, nil, nil, place.argument
   elseif place and place.line > 0 then
-    problem.file, problem.line, problem.col, problem.len = origin.file, place.line, place.col, place.len
-    session.sources[origin.file] = origin.text
+    problem.file, problem.line, problem.col, problem.len = made.file, place.line, place.col, place.len
+    session.sources[made.file] = made.text
   else
-    problem.made_from = origin and origin.file
+    problem.made_from = made and made.file
   end
   return problem
 end
@@ -47,8 +47,8 @@ function Session:warning(warning) report.add(self.warnings, at_origin(self, warn
 
 -- The file of another system that the recipe was made of, or nil.
 function Session:origin_name()
-  local origin = self.made_from[self.file]
-  return origin and origin.file
+  local made = self.made_from[self.file]
+  return made and made.file
 end
 
 -- Ends the recipe; what is wrong has been reported.

@@ -17,7 +17,7 @@ M.functions = {
   { "random", "fun(name: string, seed?: integer): tycho.Random", "Random numbers that are the same in every process." },
   { "slurm", "tycho.Slurm", "The Slurm job: available, job_id, array_task, nodes, end_time." },
   { "env", "fun(name: string, default?: string): string", "An environment variable, recorded with the run." },
-  { "secret", "fun(name: string, default?: string): string", "An environment variable whose value is not recorded." },
+  { "secret", "fun(name: string, default?: string): string", "An environment variable whose value is never shown or recorded." },
   { "try", "fun(fn: function, ...: any): boolean, ...", "Returns true and fn's result, or false and an error: code, message, where." },
   { "fail", "fun(code: string, text: string, ...: any)", 'Raises an error: t.fail("E_DATA", "no file %s", name).' },
   { "deprecate", "fun(what: string, instead?: string, version?: string)",

@@ -48,7 +48,7 @@ function M.refuse(node, key, value, site, message, hint)
 end
 
 -- A value after the operators that arguments have for its key; nil after a problem was reported.
-function M.related(node, key, spec, value, check)
+function M.related(node, key, value, check)
   local pins = node.pins.children[key]
   local changes = {}
   for i, op in ipairs(pins and pins.relative or {}) do
@@ -81,12 +81,12 @@ local function warn_twice(node, key, site, pins)
 end
 
 -- Keeps a checked value, after what arguments do to it.
-local function keep_related(node, key, spec, value, site, by, check)
+local function keep_related(node, key, value, site, by, check)
   local pins = by ~= "argument" and value ~= values.null and M.relative_pins(node, key)
   if not pins or node.state[key] == "pinned" then return M.keep(node, key, value, site, by) end
   if by == "recipe" then warn_twice(node, key, site, pins) end
   M.keep(node, key, value, site, by, true)
-  local result, changes = M.related(node, key, spec, value, check)
+  local result, changes = M.related(node, key, value, check)
   if result == nil then return end
   for _, change in ipairs(changes) do M.keep(node, key, change.value, change.site, "argument") end
   node.state[key], node.written[key] = "set", value
@@ -177,7 +177,7 @@ function M.set(node, key, value, site, by)
   local function check(x) return schema.check(spec, x) end
   local checked, message = check(value)
   if checked == nil then return M.refuse(node, key, value, site, message) end
-  keep_related(node, key, spec, checked, site, by, check)
+  keep_related(node, key, checked, site, by, check)
 end
 
 return M

@@ -40,7 +40,7 @@ expect "ends inside an entry" "$(printf 'for i = 1, 3 do\n' | "$tycho" attach ru
 expect "f32[" "$("$tycho" attach run -e 'model:find "embed"')"
 # Help is answered here.
 expect "ctx.loss" "$("$tycho" attach run -e '?')"
-expect "Of the newest step" "$("$tycho" attach run -e '?ctx.loss')"
+expect "Mean over the valid tokens" "$("$tycho" attach run -e '?ctx.loss')"
 expect "generate(prompt: string" "$("$tycho" attach run -e '?model')"
 expect "generate(prompt: string" "$("$tycho" attach run -e '?ctx.model:generate')"
 expect "Peak learning rate" "$("$tycho" attach run -e '?optimizer.lr')"

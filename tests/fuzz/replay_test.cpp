@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "tests/fuzz/targets.h"
-#include "trainer/base/philox.h"
+#include "trainer/base/random/philox.h"
 
 namespace tycho {
 namespace {

@@ -12,7 +12,7 @@
 #include "trainer/base/file_ops.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/safetensors.h"
-#include "trainer/data/mds/mds.h"
+#include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/rendezvous/slurm_lists.h"
 #include "trainer/sweep/ledger.h"

@@ -132,7 +132,7 @@ TEST_F(EngineTest, ASecondCtrlCAtATerminalEndsAtOnce) {
 TEST_F(EngineTest, AMissingEngineIsNamed) {
   fs::remove(folder_ / "lib/libtycho_engine.so");
   EXPECT_EQ(finish(start({"run", demo_})), 1);
-  EXPECT_CONTAINS(log(), "[engine] libtycho_engine.so is not in " + (folder_ / "lib").string());
+  EXPECT_CONTAINS(log(), "[engine] libtycho_engine.so is neither in " + (folder_ / "lib").string());
   EXPECT_EQ(finish(start({"check", demo_})), 0);
 }
 

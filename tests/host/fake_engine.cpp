@@ -26,7 +26,7 @@ const char* environment(const char* name) {
 void write_folder_when_asked(const RunRequest& request) {
   const bool owns_folder = find_rank_place(process_environment()).rank == 0;
   if (!owns_folder || std::getenv("TYCHO_FAKE_RUN_FOLDER") == nullptr) return;
-  const TrainConfig config = read_config_or_fail(parse_json(request.config_json, "fake"));
+  const TrainConfig& config = request.config;
   make_dirs(real_files(), run_folder_path(config));
   write_run_folder(real_files(), run_folder_path(config), request, Json::object());
 }
@@ -34,15 +34,15 @@ void write_folder_when_asked(const RunRequest& request) {
 int run(const RunRequest& request, bool tty, const StopFlag& stop) {
   std::printf("hash=%s pins=%zu sources=%zu argv=%s tty=%d\n%s\n", request.recipe_hash.c_str(),
               request.pins.size(), request.sources.size(), request.argv.back().c_str(), tty ? 1 : 0,
-              request.config_json.c_str());
+              recipe_json(request).c_str());
   const RankPlace place = find_rank_place(process_environment());
   std::printf("rank %d of %d\n", place.rank, place.num_ranks);
   std::printf("OMP_NUM_THREADS=%s OMP_WAIT_POLICY=%s\n", environment("OMP_NUM_THREADS"),
               environment("OMP_WAIT_POLICY"));
   std::fflush(stdout);
   write_folder_when_asked(request);
-  if (request.config_json.find("\"seed\":99") == std::string::npos) return 0;
-  if (request.config_json.find("\"resume\":\"none\"") != std::string::npos)
+  if (recipe_json(request).find("\"seed\":99") == std::string::npos) return 0;
+  if (recipe_json(request).find("\"resume\":\"none\"") != std::string::npos)
     throw Error("[fake] full", ExitCode::kStorage);
   while (stop == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   const char* last_step_ms = environment("TYCHO_FAKE_LAST_STEP_MS");  // the step that is still running
@@ -78,8 +78,8 @@ std::optional<EvalAnswer> evaluate(const EvalRequest& request, const StopFlag&) 
 std::unique_ptr<TrainingSession> open(const RunRequest& request, std::unique_ptr<Reporter> display,
                                       const StopFlag& stop) {
   write_folder_when_asked(request);
-  if (request.config_json.find("\"seed\":98") != std::string::npos) std::raise(SIGKILL);
-  if (request.config_json.find("\"seed\":99") != std::string::npos) {
+  if (recipe_json(request).find("\"seed\":98") != std::string::npos) std::raise(SIGKILL);
+  if (recipe_json(request).find("\"seed\":99") != std::string::npos) {
     std::puts("waiting");
     std::fflush(stdout);
     while (stop == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -22,20 +22,38 @@ bool opens_with_a_comment(const std::string& text) {
   return std::regex_search(text, std::regex("^(#!.*\n)?(//|--|#) \\S"));
 }
 
-std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-/// The file names of a CMake list; comments do not count.
-std::set<std::string> names_listed(const std::string& text) {
-  std::set<std::string> names;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    line.resize(std::min(line.find('#'), line.size()));
-    std::replace_if(
-        line.begin(), line.end(), [](char c) { return std::strchr("()\";", c) != nullptr; }, ' ');
-    std::istringstream words(line);
-    for (std::string word; words >> word;) names.insert(name_of(word));
+/// The words of a CMake list, its own set() variables filled in; comments do not count.
+std::set<std::string> words_listed(std::string text) {
+  text = std::regex_replace(text, std::regex("#[^\n]*"), "");
+  const std::string list = text;
+  const std::regex variable("set\\((\\w+) ([^\\s()]+)\\)");
+  for (std::sregex_iterator it(list.begin(), list.end(), variable), end; it != end; ++it) {
+    const std::string use = "${" + it->str(1) + "}";
+    for (size_t at = 0; (at = text.find(use, at)) != std::string::npos; at += it->length(2))
+      text.replace(at, use.size(), it->str(2));
   }
-  return names;
+  text = std::regex_replace(text, std::regex("\\\\n"), " ");
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return std::strchr("()\";", c) != nullptr; }, ' ');
+  std::set<std::string> words;
+  std::istringstream stream(text);
+  for (std::string word; stream >> word;) words.insert(word);
+  return words;
+}
+
+/// The paths that a list may mean: a .cmake file is included from a CMakeLists.txt beside it or above.
+std::set<std::string> paths_listed(const std::string& list, const std::string& text) {
+  std::set<std::string> paths;
+  for (std::string word : words_listed(text)) {
+    for (const char* start : {"${CMAKE_CURRENT_SOURCE_DIR}/", "${CMAKE_SOURCE_DIR}/"})
+      if (word.rfind(start, 0) == 0) word.erase(0, std::strlen(start));
+    for (std::string folder = list; !folder.empty();) {
+      const size_t slash = folder.rfind('/');
+      folder.resize(slash == std::string::npos ? 0 : slash);
+      paths.insert(folder.empty() ? word : folder + "/" + word);
+    }
+  }
+  return paths;
 }
 
 TEST(Files, AreAtMost400LinesOrSayWhyNot) {
@@ -78,13 +96,12 @@ TEST(Files, AreAllListedInCmake) {
   std::set<std::string> listed;
   const auto lists =
       read_sources({"bench", "bindings", "host", "tests", "trainer"}, {"CMakeLists.txt", ".cmake"});
-  for (const auto& [path, text] : lists) listed.merge(names_listed(text));
+  for (const auto& [path, text] : lists) listed.merge(paths_listed(path, text));
   for (const auto& [path, text] : read_sources({"bindings", "host", "trainer"}, kCode)) {
-    EXPECT_TRUE(listed.count(name_of(path)))
-        << path << " is in no CMake list, so nothing compiles or checks it";
+    EXPECT_TRUE(listed.count(path)) << path << " is in no CMake list, so nothing compiles or checks it";
   }
   for (const auto& [path, text] : read_sources({"tests"}, {".cpp", ".cu"})) {
-    EXPECT_TRUE(listed.count(name_of(path))) << path << " is in no CMake list, so it never runs";
+    EXPECT_TRUE(listed.count(path)) << path << " is in no CMake list, so it never runs";
   }
 }
 
@@ -93,8 +110,12 @@ TEST(Files, RulesCatchAnOffender) {
   for (int i = 0; i < 400; ++i) text += "int x;\n";
   EXPECT_TRUE(too_long(text));
   EXPECT_FALSE(too_long(text + "// long because: a table of the standard\n"));
-  EXPECT_EQ(names_listed("add(x a/b.cpp # c.cpp\n d.cpp)"),
-            (std::set<std::string>{"add", "x", "b.cpp", "d.cpp"}));
+  const std::set<std::string> paths =
+      paths_listed("tests/x.cmake", "set(folder a)\nadd(x ${folder}/b.cpp # c.cpp\n d.cpp)");
+  EXPECT_TRUE(paths.count("tests/a/b.cpp"));
+  EXPECT_TRUE(paths.count("tests/d.cpp"));
+  EXPECT_FALSE(paths.count("tests/b.cpp")) << "the name alone is not enough";
+  EXPECT_FALSE(paths.count("tests/c.cpp"));
   EXPECT_FALSE(opens_with_a_comment("#pragma once\n"));
   EXPECT_TRUE(opens_with_a_comment("#!/usr/bin/env bash\n# Does it.\n"));
 }

@@ -116,7 +116,7 @@ describe("callbacks and schedules of a recipe", function()
 
   it("a schedule gives shares of the peak", function()
     local text = report 'r.scheduler = t.sched.fn("x", function(s) return s.frac < 0.5 and 1 or -1 end)'
-    assert(text:find("gave -1 at step 5; wanted a number >= 0", 1, true), text)
+    assert(text:find("returned -1 at step 5; wanted a number >= 0", 1, true), text)
   end)
 
   it("plain data is copied, not shared", function()

@@ -1,5 +1,6 @@
 -- Specs of lua/tycho/errors.lua, and of t.deprecate and t.secret beside it.
 local fixture = require "fixture"
+local native = require "tycho.native"
 local tree, report, whole, printed = fixture.tree, fixture.report, fixture.whole, fixture.prints
 
 describe("t.try", function()
@@ -40,7 +41,7 @@ describe("what is raised", function()
   it("is told without addresses", function()
     expect(report(whole "error {}")).to_contain "error was called with  {}"
     expect(report(whole 'r:check("c", function() error { 1, f = print } end)')).to_contain
-      'check "c" failed: error was given no text but  { 1, f = function }'
+      'check "c" failed: error was called with  { 1, f = function }'
   end)
 
   it("cannot choose an exit code", function()
@@ -69,9 +70,17 @@ end)
 
 describe("t.secret", function()
   it("reads what no record shows", function()
-    local _, result = tree(whole "local home = t.secret 'HOME'\nprint(home == t.env 'HOME', t.secret('TYCHO_NOT_SET', 'd'))")
-    expect(fixture.printed).to_equal "true\td\n"
-    expect(result.environment.HOME).to_equal "***"
+    local set = { SPEC_HIDDEN = "canary-51", SPEC_API_KEY = "canary-52", SPEC_PIN = "1234" }
+    local env = native.env
+    native.env = function(name) return set[name] or env(name) end
+    local _, result = tree(whole("local hidden = t.secret 'SPEC_HIDDEN'\nlocal key = t.env 'SPEC_API_KEY'\n"
+      .. "print(hidden == t.env 'SPEC_HIDDEN', key, t.secret('TYCHO_NOT_SET', 'd'))"))
+    expect(fixture.printed).to_equal "true\tcanary-52\td\n"   -- masked by native.output, which a spec replaces
+    expect(result.environment.SPEC_HIDDEN).to_equal "***"
+    expect(result.environment.SPEC_API_KEY).to_equal "***"
+    tree(whole "local pin = t.secret 'SPEC_PIN'")
+    expect(fixture.printed).to_contain "recipes/x.lua:5: warning: SPEC_PIN is too short to be masked"
+    native.env = env
     expect(report(whole "t.secret 'TYCHO_NOT_SET'")).to_contain 'give a default:  t.secret("TYCHO_NOT_SET", ...)'
   end)
 end)

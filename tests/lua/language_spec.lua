@@ -22,7 +22,7 @@ r.stages[1] = "first"]])
   end)
 
   it("refuse what is not there", function()
-    expect(report(whole 'r.stages = t.remove { "b" }')).to_contain 'nothing in the list is {"b"}'
+    expect(report(whole 'r.stages = t.remove { "b" }')).to_contain 'the list does not contain {"b"}'
     expect(report(whole 'r.stages = t.insert(3, { "b" })')).to_contain "t.insert expects a position from 1 to 1"
     expect(report(whole 'r.groups = { { patern = "b" } }')).to_contain "unknown key  groups.1.patern"
   end)
@@ -121,11 +121,11 @@ describe("renamed and deprecated keys", function()
   it("go on under their old names, with a warning and the new name", function()
     local x, result = tree(whole "r.grad_clip = 3")
     expect(x.clip_norm).to_equal(3)
-    expect(fixture.printed).to_contain "recipes/x.lua:5:3: warning: grad_clip is called clip_norm since 0.2\n   5 | r.grad_clip = 3"
+    expect(fixture.printed).to_contain "recipes/x.lua:5:3: warning: grad_clip has been called clip_norm since 0.2\n   5 | r.grad_clip = 3"
     expect(result.problems).to_equal(0)
     expect(tree(whole "r.grad_clip = 3\nr.seed = r.grad_clip").seed).to_equal(3)
     expect(tree(whole(), { "grad_clip=5" }).clip_norm).to_equal(5)
-    expect(fixture.printed).to_contain "argument 2  warning: grad_clip=5: grad_clip is called clip_norm since 0.2"
+    expect(fixture.printed).to_contain "argument 2  warning: grad_clip=5: grad_clip has been called clip_norm since 0.2"
   end)
 
   it("may have stood in another group", function()

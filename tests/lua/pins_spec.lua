@@ -59,7 +59,7 @@ describe("pins", function()
   it("on a name that another argument takes out are mistakes, in either order", function()
     local text = whole 'r.eval_data.a = t.data.text { path = "x" }'
     expect(report(text, { "~eval_data.a", "eval_data.a.len=3" })).to_contain
-      "argument 3  eval_data.a.len=3: argument 2 takes eval_data.a out"
+      "argument 3  eval_data.a.len=3: argument 2 removes eval_data.a"
     expect(report(text, { "eval_data.a.len=3", "~eval_data.a" })).to_contain
       "argument 3  ~eval_data.a: argument 2 changes what this removes"
     expect(report(text, { "eval_data.a.len*=3", "~eval_data.a" })).to_contain "argument 2 changes what this removes"

@@ -41,18 +41,18 @@ describe("an entry", function()
 end)
 
 describe("the last expression of an entry", function()
-  local function values(text)
+  local function values_of(text)
     local vars = setmetatable({}, { __index = _G })
     return { eval.compile(text, 1, vars)() }
   end
   it("has a value behind a semicolon", function()
-    expect(values("x = 2; x * 3")).to_equal { 6 }
-    expect(values("local a, b = 1, 2; b")).to_equal { 2 }
-    expect(values("x = 'a;b'; x")).to_equal { "a;b" }
+    expect(values_of("x = 2; x * 3")).to_equal { 6 }
+    expect(values_of("local a, b = 1, 2; b")).to_equal { 2 }
+    expect(values_of("x = 'a;b'; x")).to_equal { "a;b" }
   end)
   it("has none behind another statement, or inside of a block", function()
     for _, text in ipairs { "x = 1; y = 2", "do local x = 1; end", "x = 1;", "x = function() f(); return 1 end" } do
-      expect(values(text)).to_equal {}
+      expect(values_of(text)).to_equal {}
     end
   end)
 end)

@@ -41,7 +41,7 @@ print(k, (next(t, k)))]]).to_equal "1=4 3=3 a=2 b=1 c=5\n1\t3\n"
   end)
 
   it("says why there is no clock, no file, no process, no native code", function()
-    for name, why in pairs { ["os.time()"] = "no clock", ["os.execute('ls')"] = "no clock", ["io.open('x')"] = "no files",
+    for name, why in pairs { ["os.time()"] = "no clock", ["os.execute('ls')"] = "no clock", ["io.open('x')"] = "cannot read or write files",
       ["ffi.cdef('')"] = "native code", ["debug.getinfo(1)"] = "cannot access Lua's internals", ["collectgarbage()"] = "memory is managed",
       ["package.loadlib('x')"] = "use require", ["jit.on()"] = "compilation is off", ["setfenv(1, {})"] = "fixed",
       ["_G.x"] = "strict" } do

@@ -23,7 +23,7 @@ describe("t.arg", function()
     expect(report).to_contain "add  name_of_it=VALUE  to the command"
   end)
   it("does not read keys", function()
-    expect(fixture.report(fixture.whole 'local x = t.arg("seed", 1)')).to_contain "seed is a key of its own"
+    expect(fixture.report(fixture.whole 'local x = t.arg("seed", 1)')).to_contain "seed is a key: read it as a value"
   end)
 end)
 

@@ -105,7 +105,7 @@ describe("a recipe with such locals", function()
     expect(fixture.printed).to_equal(table.concat {
       "recipes/extra.lua:1:7: warning: the local x is never used\n   1 | local x = 1\n",
       "     |       ^ remove it, or start its name with _\n",
-      'recipes/x.lua:5:7: warning: nothing reads the local extra\n   5 | local extra = require "extra"\n',
+      'recipes/x.lua:5:7: warning: the local extra is never used\n   5 | local extra = require "extra"\n',
       "     |       ^^^^^ remove it, or start its name with _\n" })
     expect(result.warnings[1].file).to_equal "recipes/extra.lua"
     expect(result.warnings[2].col).to_equal(7)

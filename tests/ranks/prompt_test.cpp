@@ -119,7 +119,7 @@ TEST_F(PromptRanksTest, WhatIsWrongIsSaidOnce) {
   EXPECT_EQ(once(script("1\n", 2, "sed=1"), "unknown key"), 10);
   EXPECT_EQ(once(script("r.global_batch = '9sp'\nbuild(r)\n"), "cannot be divided evenly among 2 ranks"), 11);
   EXPECT_EQ(once(script("trainer:step()\n"), "there is no trainer yet"), 10);
-  EXPECT_EQ(once(script("@1 r.seed = 5\nbuild(r)\n"), "rank 1 was started with something else"), 11);
+  EXPECT_EQ(once(script("@1 r.seed = 5\nbuild(r)\n"), "rank 1 has a different configuration"), 11);
 }
 
 TEST_F(PromptRanksTest, FilesAndTheShellAreRankZeros) {

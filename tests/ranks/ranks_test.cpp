@@ -66,7 +66,7 @@ TEST_F(RanksTest, RanksWithDifferentRecipesDoNotStart) {
   const Outcome outcome = here(by_hand("x.lua run_dir=run", "x.lua run_dir=run optimizer.lr=1e-3", "true"));
   EXPECT_CONTAINS(outcome.output, "codes 11 11");
   for (const char* log : {"rank_0.log", "rank_1.log"}) {
-    EXPECT_CONTAINS(text(log), "rank 1 was started with something else than rank 0");
+    EXPECT_CONTAINS(text(log), "rank 1 has a different configuration than rank 0");
     EXPECT_CONTAINS(text(log), "recipe.optimizer.lr");
     EXPECT_CONTAINS(text(log), "0.005 -> 0.001");
   }

@@ -8,6 +8,7 @@
 #include "trainer/base/config_problems.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/field_types.h"
+#include "trainer/base/fields.h"
 #include "trainer/base/function_ref.h"
 #include "trainer/base/json.h"
 

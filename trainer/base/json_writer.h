@@ -4,6 +4,7 @@
 #include "trainer/base/bytes.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/field_types.h"
+#include "trainer/base/fields.h"
 #include "trainer/base/function_ref.h"
 #include "trainer/base/json.h"
 

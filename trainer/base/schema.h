@@ -17,6 +17,11 @@
 // "deprecated": advice. A field that may be null has "optional": true. Rules of a list or a map hold for its
 // items and stand there.
 #pragma once
+#include "trainer/base/bytes.h"
+#include "trainer/base/duration.h"
+#include "trainer/base/fields.h"
+#include "trainer/base/function_ref.h"
+#include "trainer/base/json.h"
 #include "trainer/base/json_writer.h"
 
 namespace tycho {

@@ -28,44 +28,10 @@
 #include "trainer/base/json.h"
 #include "trainer/callbacks/command.h"
 #include "trainer/callbacks/config.h"
+#include "trainer/callbacks/event.h"
 #include "trainer/metrics/step_metrics.h"
 
 namespace tycho {
-
-enum class Event {
-  kSetup,
-  kLoad,
-  kFitStart,
-  kEpochStart,
-  kBatchStart,
-  kAfterForward,
-  kGradsReady,
-  kBatchEnd,
-  kEpochEnd,
-  kEvalStart,
-  kEvalEnd,
-  kCkptSaved,
-  kSignal,
-  kError,
-  kFitEnd
-};
-constexpr EnumNames<Event, 15> enum_names(Event) {
-  return {{{"setup", Event::kSetup},
-           {"load", Event::kLoad},
-           {"fit_start", Event::kFitStart},
-           {"epoch_start", Event::kEpochStart},
-           {"batch_start", Event::kBatchStart},
-           {"after_forward", Event::kAfterForward},
-           {"grads_ready", Event::kGradsReady},
-           {"batch_end", Event::kBatchEnd},
-           {"epoch_end", Event::kEpochEnd},
-           {"eval_start", Event::kEvalStart},
-           {"eval_end", Event::kEvalEnd},
-           {"ckpt_saved", Event::kCkptSaved},
-           {"signal", Event::kSignal},
-           {"error", Event::kError},
-           {"fit_end", Event::kFitEnd}}};
-}
 
 /// observe and control run on rank 0 (observe where its `ranks` say), everywhere on all ranks; only control
 /// commands.

@@ -8,29 +8,22 @@
 #include <type_traits>
 
 #include "trainer/base/config_problems.h"
-#include "trainer/base/field_types.h"
-#include "trainer/base/json_writer.h"
 #include "trainer/checkpoint/config.h"
 #include "trainer/eval/sets.h"
 
 namespace tycho {
 namespace {
 
-/// True when no event of a callback of one's own has a function.
-bool hears_nothing(const OwnCallback& callback) {
-  const Json all = to_json(callback);
-  return std::none_of(all.begin(), all.end(), [](const Json& value) { return is_function_ref(value); });
+bool hears_nothing(const EventFunctions& own) {
+  return std::none_of(own.functions.begin(), own.functions.end(),
+                      [](const auto& function) { return function.has_value(); });
 }
 
 /// False for functions of other events alone. One that hears nothing at all is another mistake.
-bool may_hear_steps(EventFunctions own) {
-  if (own.batch_start || own.after_forward || own.grads_ready || own.batch_end) return true;
-  bool hears_anything = false;
-  const auto look = [&](const char*, const std::optional<FunctionRef>& function, const char*) {
-    hears_anything |= function.has_value();
-  };
-  own.event_fields(look);
-  return !hears_anything;
+bool may_hear_steps(const EventFunctions& own) {
+  return hears_nothing(own) || std::any_of(kEvents.begin(), kEvents.end(), [&](const EventEntry& entry) {
+           return entry.of_step && own[entry.event].has_value();
+         });
 }
 
 bool hears_steps(const CallbackConfig& callback) {
@@ -50,10 +43,13 @@ void check_options(const CallbackConfig& callback, const std::string& path, Conf
   if (options.until_) problems.within_run(path + ".until_", *options.until_);
   for (const Duration& moment : options.at) problems.within_run(path + ".at", moment);
   const bool steps = hears_steps(callback);
-  constexpr const char* kSteps =
-      "for a callback without any event of a step (batch_start, after_forward, grads_ready, batch_end)";
-  problems.idle(path + ".every", options.every.has_value(), steps, kSteps);
-  problems.idle(path + ".at", !options.at.empty(), steps, kSteps);
+  std::vector<const char*> of_step;
+  for (const EventEntry& entry : kEvents)
+    if (entry.of_step) of_step.push_back(entry.name);
+  const std::string when =
+      fmt::format("for a callback without any event of a step ({})", fmt::join(of_step, ", "));
+  problems.idle(path + ".every", options.every.has_value(), steps, when.c_str());
+  problems.idle(path + ".at", !options.at.empty(), steps, when.c_str());
 }
 
 /// What acts on evaluations needs some, and a metric that they have.

@@ -1,6 +1,7 @@
 // Configuration of callbacks: when they run, what happens when they fail, and the keys of the ready-made
 // ones.
 #pragma once
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "trainer/base/fields.h"
 #include "trainer/base/function_ref.h"
 #include "trainer/base/goal.h"
+#include "trainer/base/json.h"
+#include "trainer/callbacks/event.h"
 
 namespace tycho {
 
@@ -43,28 +46,15 @@ struct CallbackOptions {
   }
 };
 
-/// The functions of a callback of one's own, by event; callback.h draws when each is called.
+/// The functions of a user's callback, by event; callback.h draws when each is called.
 struct EventFunctions {
-  std::optional<FunctionRef> setup, load, fit_start, epoch_start, batch_start, after_forward, grads_ready,
-      batch_end, epoch_end, eval_start, eval_end, ckpt_saved, signal, error, fit_end;
+  std::array<std::optional<FunctionRef>, kEvents.size()> functions;
+  std::optional<FunctionRef>& operator[](Event event) { return functions[index_of(event)]; }
+  const std::optional<FunctionRef>& operator[](Event event) const { return functions[index_of(event)]; }
 
   template <class Visitor>
   void event_fields(Visitor& v) {
-    v("setup", setup, "Everything is built, but nothing is loaded yet.");
-    v("load", load, "Weights and state are loaded.");
-    v("fit_start", fit_start, "Before the first step of this process.");
-    v("epoch_start", epoch_start, "Before the first batch of an epoch.");
-    v("batch_start", batch_start, "Before the first micro-batch of a step.");
-    v("after_forward", after_forward, "Between forward and backward of the last micro-batch.");
-    v("grads_ready", grads_ready, "Gradients are complete, not clipped yet.");
-    v("batch_end", batch_end, "After the optimizer step.");
-    v("epoch_end", epoch_end, "After the last batch of an epoch.");
-    v("eval_start", eval_start, "Before an evaluation.");
-    v("eval_end", eval_end, "After an evaluation.");
-    v("ckpt_saved", ckpt_saved, "A checkpoint is durable; this is some steps after its save began.");
-    v("signal", signal, "A signal asked the run to stop; the next step boundary saves.");
-    v("error", error, "Something failed, but training continues.");
-    v("fit_end", fit_end, "After the last step of this process.");
+    for (const EventEntry& entry : kEvents) v(entry.name, (*this)[entry.event], entry.help);
   }
 };
 

@@ -16,12 +16,6 @@ namespace {
 constexpr double kSoftLimit_s = 0.05;
 constexpr int64_t kStepsThatStop = 100;
 
-/// Events that happen in every step: the only ones that `every` and `at` thin out.
-bool of_steps(Event event) {
-  return event == Event::kBatchStart || event == Event::kAfterForward || event == Event::kGradsReady ||
-         event == Event::kBatchEnd;
-}
-
 bool runs_here(const Callback& callback, const RunnerContext& context) {
   if (context.rank == 0 || callback.kind == CallbackKind::kEverywhere) return true;
   return callback.kind == CallbackKind::kObserve && callback.ranks == ObserveRanks::kLocalZero &&
@@ -83,7 +77,7 @@ bool CallbackRunner::due(const Slot& slot, Event event, int64_t step) const {
   if (found != enabled_.end() && !found->second) return false;
   const auto now = static_cast<double>(step);
   if (now < slot.from || now > slot.until) return false;
-  if (!of_steps(event)) return true;
+  if (!kEvents[index_of(event)].of_step) return true;
   if (slot.every > 0 && std::floor(now / slot.every) > std::floor((now - 1) / slot.every)) return true;
   return std::find(slot.at.begin(), slot.at.end(), now) != slot.at.end();
 }

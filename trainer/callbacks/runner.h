@@ -5,8 +5,11 @@
 #include <vector>
 
 #include "trainer/base/duration.h"
+#include "trainer/base/json.h"
 #include "trainer/callbacks/callback.h"
+#include "trainer/callbacks/command.h"
 #include "trainer/callbacks/config.h"
+#include "trainer/callbacks/event.h"
 #include "trainer/metrics/reporter.h"
 
 namespace tycho {

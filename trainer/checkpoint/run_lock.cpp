@@ -227,6 +227,12 @@ RunLock::~RunLock() {
   }
 }
 
+bool names_owner(const std::string& run_dir) {
+  const std::string path = run_dir + "/LOCK";
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) && owner_in(read_file(path), path).has_value();
+}
+
 int64_t RunLock::epoch() const { return state_->owner.epoch; }
 
 void RunLock::check() const {

@@ -38,4 +38,7 @@ class RunLock {
   std::unique_ptr<State> state_;
 };
 
+/// Whether the folder's LOCK names an owner, alive or gone: then the folder is a run's.
+bool names_owner(const std::string& run_dir);
+
 }  // namespace tycho

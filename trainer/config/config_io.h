@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/config_problems.h"
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
 #include "trainer/config/train_config.h"

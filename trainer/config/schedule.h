@@ -3,7 +3,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "trainer/base/config_problems.h"
+#include "trainer/base/duration.h"
 #include "trainer/config/train_config.h"
+#include "trainer/optim/schedule_config.h"
 
 namespace tycho {
 

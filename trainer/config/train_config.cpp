@@ -188,6 +188,7 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, int64_t num_r
   check(config.clip, problems);
   check(config.recompute, problems);
   check(config.profile, problems);
+  check(config.log, problems);
   const bool whole_batch = check_global_batch(config, problems);
   if (whole_batch) check_batch_split(config, num_ranks, problems);
   const size_t before = problems.size();

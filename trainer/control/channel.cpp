@@ -18,6 +18,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
+#include "trainer/base/secrets.h"
 #include "trainer/control/socket_path.h"
 
 namespace tycho {
@@ -162,15 +163,16 @@ std::vector<OperatorLine> ControlChannel::poll(int timeout_ms) {
 }
 
 void ControlChannel::answer(const OperatorLine& line, bool ok, const std::string& text) {
+  const std::string shown = without_secrets(text);
   if (line.client < 0) {
-    std::ofstream(line.answer_file + ".tmp") << (ok ? "" : "error: ") << text << "\n";
+    std::ofstream(line.answer_file + ".tmp") << (ok ? "" : "error: ") << shown << "\n";
     std::error_code error;
     fs::rename(line.answer_file + ".tmp", line.answer_file, error);
     return;
   }
   if (!state_->clients.contains(line.client)) return;
   const std::string reply =
-      Json{{"ok", ok}, {"text", text}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+      Json{{"ok", ok}, {"text", shown}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   // One that does not read its answers is not waited for.
   if (send(line.client, reply.data(), reply.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(reply.size()))
     state_->drop(line.client);

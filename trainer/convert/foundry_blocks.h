@@ -1,6 +1,9 @@
 // LLM Foundry's configuration of blocks that differ: attn_temperature_tuning and block_overrides.
 #pragma once
+#include "trainer/base/json.h"
+#include "trainer/base/json_reader.h"
 #include "trainer/convert/hf_keys.h"
+#include "trainer/families/blocks_config.h"
 #include "trainer/families/mpt_config.h"
 
 namespace tycho {

@@ -1,6 +1,7 @@
 // LLM Foundry's configuration of rotary positions: rope_theta, rope_impl, rope_dail_config and
 // rope_hf_config.
 #pragma once
+#include "trainer/base/json.h"
 #include "trainer/convert/hf_keys.h"
 #include "trainer/families/mpt_config.h"
 

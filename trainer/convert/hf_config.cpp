@@ -3,7 +3,8 @@
 
 #include <fmt/ranges.h>
 
-#include <array>
+#include <concepts>
+#include <utility>
 
 #include "trainer/base/error.h"
 #include "trainer/config/config_io.h"
@@ -13,18 +14,11 @@
 namespace tycho {
 namespace {
 
-template <class Family>
-struct HfFamily {
-  const char* model_type;
-  const char* architecture;
-  const HfTable<Family>& table;
-};
-
-HfFamily<LlamaConfig> family_of(const LlamaConfig&) {
-  return {"llama", "LlamaForCausalLM", llama_hf_table()};
+/// Calls visit(HfFamily) for every family.
+template <class Visit, class... Families>
+void for_each_family(const OneOf<Families...>&, const Visit& visit) {
+  (visit(hf_family(Families{})), ...);
 }
-HfFamily<MptConfig> family_of(const MptConfig&) { return {"mpt", "MptForCausalLM", mpt_hf_table()}; }
-HfFamily<Gpt2Config> family_of(const Gpt2Config&) { return {"gpt2", "GPT2LMHeadModel", gpt2_hf_table()}; }
 
 /// The family's keys and those that every config.json may have.
 template <class Family>
@@ -38,15 +32,16 @@ HfTable<Family> whole_table(const HfTable<Family>& own) {
 }
 
 void check_architecture(const Json& json, std::vector<ConfigProblem>& problems) {
-  static constexpr std::array kKnown = {"LlamaForCausalLM", "LlamaModel", "MptForCausalLM",
-                                        "MPTForCausalLM",   "MptModel",   "GPT2LMHeadModel",
-                                        "GPT2Model"};
+  std::vector<std::string> known;
+  for_each_family(ModelConfig{}, [&](const auto& family) {
+    known.insert(known.end(), family.architectures.begin(), family.architectures.end());
+  });
   const Json given = json.value("architectures", Json());
   if (given.is_null() || (given.is_array() && given.empty())) return;
-  for (const char* known : kKnown)
-    if (given.is_array() && given[0] == known) return;
+  for (const std::string& one : known)
+    if (given.is_array() && given[0] == one) return;
   problems.push_back({"architectures", fmt::format("{} cannot be imported; Tycho reads {}", given.dump(),
-                                                   fmt::join(kKnown, ", "))});
+                                                   fmt::join(known, ", "))});
 }
 
 /// What a recipe would leave out, because it is usual or because it does nothing beside the rest.
@@ -132,22 +127,25 @@ HfConfig read_hf_config(const Json& json, const std::string& place, HfStart star
   check_architecture(json, problems);
   const Json type = json.value("model_type", Json());
   HfConfig config;
-  const auto read = [&]<class Family>(const Json& document, Family model) {
-    read_table(JsonPlace{document, "", problems}, whole_table(family_of(model).table), model);
+  bool found = false;
+  std::vector<std::string> known;
+  for_each_family(config.model, [&]<class Family>(const HfFamily<Family>& family) {
+    known.push_back(fmt::format("\"{}\"", family.model_type));
+    if (type != family.model_type) return;
+    found = true;
+    Json document = json;
+    if constexpr (std::same_as<Family, MptConfig>) {
+      document = with_mpt_defaults(std::move(document));
+      if (start == HfStart::kItsWeights) document = without_unread_init(document, config.notes);
+    }
+    Family model = family.defaults;
+    read_table(JsonPlace{document, "", problems}, whole_table(family.table), model);
     if (problems.empty()) leave_out_defaults(model);
     config.model.value = std::move(model);
-  };
-  if (type == "llama")
-    read(json, llama_hf_defaults());
-  else if (type == "mpt")
-    read(start == HfStart::kItsWeights ? without_unread_init(with_mpt_defaults(json), config.notes)
-                                       : with_mpt_defaults(json),
-         mpt_hf_defaults());
-  else if (type == "gpt2")
-    read(json, gpt2_hf_defaults());
-  else
-    fail(ExitCode::kUnusable, "[convert] {}: model_type is {}; Tycho reads \"llama\", \"mpt\" and \"gpt2\"",
-         place, type.dump());
+  });
+  if (!found)
+    fail(ExitCode::kUnusable, "[convert] {}: model_type is {}; Tycho reads {}", place, type.dump(),
+         fmt::join(known, ", "));
   if (problems.empty()) check_model(config.model, problems);
   if (!problems.empty()) fail_with(problems, place);
   for (std::string& note : training_notes(json)) config.notes.push_back(std::move(note));
@@ -193,9 +191,9 @@ HfConfigText write_hf_config(const ModelConfig& model, int64_t seq_len, const Js
   const auto write = [&]<class Family>(Family family) {
     if constexpr (std::same_as<Family, LlamaConfig>)
       family.max_seq_len = family.max_seq_len.value_or(seq_len);
-    const HfFamily<Family> table = family_of(family);
-    text.json = {{"architectures", Json::array({table.architecture})}, {"model_type", table.model_type}};
-    text.json.update(write_table(table.table, family));
+    const HfFamily<Family>& hf = hf_family(family);
+    text.json = {{"architectures", Json::array({hf.architectures.front()})}, {"model_type", hf.model_type}};
+    text.json.update(write_table(hf.table, family));
     text.json["use_cache"] = true;
     if constexpr (std::same_as<Family, MptConfig>) {
       finish_mpt(family, imported, text);

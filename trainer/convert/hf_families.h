@@ -1,20 +1,33 @@
 // The tables of config.json, one per family, and what they share.
 #pragma once
+#include <vector>
+
+#include "trainer/base/activation.h"
+#include "trainer/base/json.h"
+#include "trainer/base/json_reader.h"
 #include "trainer/convert/hf_keys.h"
 #include "trainer/families/config.h"
+#include "trainer/families/gpt2_config.h"
+#include "trainer/families/llama_config.h"
+#include "trainer/families/mpt_config.h"
+#include "trainer/families/rope_config.h"
 
 namespace tycho {
 
-/// Starts as transformers' defaults: a config.json may leave out what equals them.
-LlamaConfig llama_hf_defaults();
-MptConfig mpt_hf_defaults();
-Gpt2Config gpt2_hf_defaults();
+/// What a family is called in config.json, and how its keys are read and written.
+template <class Family>
+struct HfFamily {
+  const char* model_type;
+  std::vector<const char*> architectures;  // exports write the first
+  Family defaults;                         // transformers': a config.json may leave out what equals them
+  HfTable<Family> table;
+};
+const HfFamily<LlamaConfig>& hf_family(const LlamaConfig&);
+const HfFamily<MptConfig>& hf_family(const MptConfig&);
+const HfFamily<Gpt2Config>& hf_family(const Gpt2Config&);
 
-const HfTable<LlamaConfig>& llama_hf_table();
-const HfTable<MptConfig>& mpt_hf_table();
-/// Its init_config alone.
+/// The key init_config of an MPT alone.
 const HfTable<MptConfig>& mpt_init_hf_table();
-const HfTable<Gpt2Config>& gpt2_hf_table();
 
 /// The document with the defaults of its writer where MPT's two writers differ.
 Json with_mpt_defaults(Json json);

@@ -31,17 +31,18 @@ HfTable<Gpt2Config> make_gpt2_table() {
   return table;
 }
 
-}  // namespace
-
-Gpt2Config gpt2_hf_defaults() {
+Gpt2Config gpt2_defaults() {
   Gpt2Config model;
   model.attn_dropout = model.resid_dropout = model.embedding_dropout = 0.1;
   return model;
 }
 
-const HfTable<Gpt2Config>& gpt2_hf_table() {
-  static const HfTable<Gpt2Config> table = make_gpt2_table();
-  return table;
+}  // namespace
+
+const HfFamily<Gpt2Config>& hf_family(const Gpt2Config&) {
+  static const HfFamily<Gpt2Config> family = {
+      "gpt2", {"GPT2LMHeadModel", "GPT2Model"}, gpt2_defaults(), make_gpt2_table()};
+  return family;
 }
 
 }  // namespace tycho

@@ -7,7 +7,9 @@
 #include "trainer/base/file_ops.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/convert/hf_config.h"
+#include "trainer/convert/hf_folder.h"
 #include "trainer/convert/hf_names.h"
+#include "trainer/layout/model_layout.h"
 
 namespace tycho {
 

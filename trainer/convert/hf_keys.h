@@ -8,6 +8,8 @@
 
 #include "trainer/base/absent.h"
 #include "trainer/base/error.h"
+#include "trainer/base/fields.h"
+#include "trainer/base/json.h"
 #include "trainer/base/json_reader.h"
 #include "trainer/base/json_writer.h"
 #include "trainer/base/nearest.h"

@@ -57,9 +57,7 @@ HfTable<LlamaConfig> make_llama_table() {
   return table;
 }
 
-}  // namespace
-
-LlamaConfig llama_hf_defaults() {
+LlamaConfig llama_defaults() {
   LlamaConfig model;
   model.width = 4096;
   model.layers = model.heads = 32;
@@ -72,9 +70,12 @@ LlamaConfig llama_hf_defaults() {
   return model;
 }
 
-const HfTable<LlamaConfig>& llama_hf_table() {
-  static const HfTable<LlamaConfig> table = make_llama_table();
-  return table;
+}  // namespace
+
+const HfFamily<LlamaConfig>& hf_family(const LlamaConfig&) {
+  static const HfFamily<LlamaConfig> family = {
+      "llama", {"LlamaForCausalLM", "LlamaModel"}, llama_defaults(), make_llama_table()};
+  return family;
 }
 
 }  // namespace tycho

@@ -274,11 +274,10 @@ MptTable make_mpt_table() {
 
 }  // namespace
 
-MptConfig mpt_hf_defaults() { return MptConfig{}; }
-
-const HfTable<MptConfig>& mpt_hf_table() {
-  static const HfTable<MptConfig> table = make_mpt_table();
-  return table;
+const HfFamily<MptConfig>& hf_family(const MptConfig&) {
+  static const HfFamily<MptConfig> family = {
+      "mpt", {"MptForCausalLM", "MPTForCausalLM", "MptModel"}, {}, make_mpt_table()};
+  return family;
 }
 
 const HfTable<MptConfig>& mpt_init_hf_table() {

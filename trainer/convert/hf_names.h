@@ -5,6 +5,7 @@
 
 #include "trainer/convert/hf_folder.h"
 #include "trainer/layout/model_layout.h"
+#include "trainer/layout/param_spec.h"
 
 namespace tycho {
 

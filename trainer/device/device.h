@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "trainer/base/json.h"
+#include "trainer/base/precision.h"
 #include "trainer/config/train_config.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/rendezvous/rank_place.h"

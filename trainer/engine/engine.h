@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "trainer/eval/result.h"
+#include "trainer/metrics/reporter.h"
 #include "trainer/rendezvous/rank_group.h"
+#include "trainer/rendezvous/rank_place.h"
 #include "trainer/run_folder/run_folder.h"
 #include "trainer/session/session.h"
 

@@ -5,6 +5,7 @@
 
 #include "trainer/base/duration.h"
 #include "trainer/base/fields.h"
+#include "trainer/data/config.h"
 #include "trainer/eval/sets.h"
 
 namespace tycho {

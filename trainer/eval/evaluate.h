@@ -8,6 +8,8 @@
 #include "trainer/data/config.h"
 #include "trainer/data/row_reader.h"
 #include "trainer/eval/result.h"
+#include "trainer/kernels/tensor.h"
+#include "trainer/layout/model_layout.h"
 #include "trainer/models/model.h"
 #include "trainer/parallel/communicator.h"
 

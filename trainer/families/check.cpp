@@ -228,18 +228,16 @@ void check_blocks(const MptConfig& model, ConfigProblems& problems) {
 
 constexpr const char* kBesideWeights = "together with weights, which replace the initialisation";
 
-void check_family(const LlamaConfig& model, ConfigProblems& problems) {
-  const LlamaConfig usual;
-  check_heads(model, true, problems);
-  check_rope(model.rope_scaling, model.head_dim(), problems);
-  problems.idle("model.init", model.init != usual.init, model.weights.empty(), kBesideWeights);
+/// What every family is held to; one with more rules has an overload.
+template <class Family>
+void check_family(const Family& model, ConfigProblems& problems) {
+  const Family usual;
+  constexpr bool kRotary = requires { model.rope_scaling; };
+  check_heads(model, kRotary, problems);
+  if constexpr (kRotary) check_rope(model.rope_scaling, model.head_dim(), problems);
+  if constexpr (requires { model.init; })
+    problems.idle("model.init", model.init != usual.init, model.weights.empty(), kBesideWeights);
   problems.idle("model.init_std", model.init_std != usual.init_std, model.weights.empty(), kBesideWeights);
-}
-
-void check_family(const Gpt2Config& model, ConfigProblems& problems) {
-  check_heads(model, false, problems);
-  problems.idle("model.init_std", model.init_std != Gpt2Config().init_std, model.weights.empty(),
-                kBesideWeights);
 }
 
 void check_family(const MptConfig& model, ConfigProblems& problems) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <variant>
 
+#include "trainer/base/fields.h"
 #include "trainer/families/gpt2_config.h"
 #include "trainer/families/llama_config.h"
 #include "trainer/families/mpt_config.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "trainer/base/error.h"
-#include "trainer/base/philox.h"
+#include "trainer/base/random/philox.h"
 #include "trainer/config/config_io.h"
 #include "trainer/generate/text_stream.h"
 #include "trainer/restore/unit_tensors.h"

@@ -7,11 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/fields.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/config/train_config.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/generate/sampling.h"
+#include "trainer/kernels/tensor.h"
 #include "trainer/models/model.h"
+#include "trainer/parallel/unit_store.h"
 
 namespace tycho {
 

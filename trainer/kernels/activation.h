@@ -1,5 +1,6 @@
 // What a feed-forward puts between its matrices: an activation, alone, after a bias, or times a second half.
 #pragma once
+#include "trainer/base/activation.h"
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
 

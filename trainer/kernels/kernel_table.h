@@ -214,7 +214,7 @@ struct KernelTable {
                              const float* log_sum_exp_BHT, const void* dout, void* dqkv, Stream) = nullptr;
 
   /// out [4 groups]: the numbers of counters first_counter, first_counter + 1, ... to the bit
-  /// (base/normal_numbers.h). By the calling thread alone.
+  /// (base/random/normal_numbers.h). By the calling thread alone.
   void (*normal_numbers)(int64_t groups, uint64_t key, uint64_t first_counter, double std,
                          float* out) = nullptr;
 };

@@ -10,7 +10,7 @@
 
 namespace tycho {
 
-/// Philox 4x32-10 (base/philox.h). static: each instruction set's object keeps its own copy.
+/// Philox 4x32-10 (base/random/philox.h). static: each instruction set's object keeps its own copy.
 TYCHO_ANYWHERE static inline void philox_words(uint64_t key, uint64_t counter_low, uint64_t counter_high,
                                                uint32_t words[4]) {
   uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);

@@ -107,33 +107,7 @@ void mpt_blocks(const MptConfig& c, std::vector<BlockSpec>& blocks) {
   }
 }
 
-}  // namespace
-
-int64_t DecoderSpec::last_user_of_kv(int64_t i) const {
-  int64_t last = layers - 1;
-  while (block(last).kv_block != i) --last;
-  return last;
-}
-
-int64_t DecoderSpec::last_user_of_x(int64_t i) const {
-  int64_t last = layers - 1;
-  while (block(last).x_block != i) --last;
-  return last;
-}
-
-bool DecoderSpec::shares_kv() const {
-  for (int64_t i = 0; i < layers; ++i)
-    if (reuses_kv(i)) return true;
-  return false;
-}
-
-bool DecoderSpec::shares_x() const {
-  for (int64_t i = 0; i < layers; ++i)
-    if (reuses_x(i)) return true;
-  return false;
-}
-
-DecoderSpec decoder_spec(const LlamaConfig& c) {
+DecoderSpec spec_of(const LlamaConfig& c) {
   DecoderSpec s = sized(c, c.ffn_width);
   s.qkv_bias = s.out_bias = c.attention_bias;
   s.ffn_bias = c.ffn_bias;
@@ -160,7 +134,7 @@ DecoderSpec decoder_spec(const LlamaConfig& c) {
   return s;
 }
 
-DecoderSpec decoder_spec(const MptConfig& c) {
+DecoderSpec spec_of(const MptConfig& c) {
   DecoderSpec s = sized(c, c.hidden());
   const bool rms = c.norm == MptNorm::kRmsNorm || c.norm == MptNorm::kLowPrecisionRmsNorm;
   s.norm = rms ? NormKind::kRms : NormKind::kLayer;
@@ -220,7 +194,7 @@ DecoderSpec decoder_spec(const MptConfig& c) {
   return s;
 }
 
-DecoderSpec decoder_spec(const Gpt2Config& c) {
+DecoderSpec spec_of(const Gpt2Config& c) {
   DecoderSpec s = sized(c, c.hidden());
   s.norm = NormKind::kLayer;
   s.norm_bias = s.qkv_bias = s.out_bias = s.ffn_bias = true;
@@ -250,8 +224,34 @@ DecoderSpec decoder_spec(const Gpt2Config& c) {
   return s;
 }
 
+}  // namespace
+
+int64_t DecoderSpec::last_user_of_kv(int64_t i) const {
+  int64_t last = layers - 1;
+  while (block(last).kv_block != i) --last;
+  return last;
+}
+
+int64_t DecoderSpec::last_user_of_x(int64_t i) const {
+  int64_t last = layers - 1;
+  while (block(last).x_block != i) --last;
+  return last;
+}
+
+bool DecoderSpec::shares_kv() const {
+  for (int64_t i = 0; i < layers; ++i)
+    if (reuses_kv(i)) return true;
+  return false;
+}
+
+bool DecoderSpec::shares_x() const {
+  for (int64_t i = 0; i < layers; ++i)
+    if (reuses_x(i)) return true;
+  return false;
+}
+
 DecoderSpec decoder_spec(const ModelConfig& config) {
-  return std::visit([](const auto& family) { return decoder_spec(family); }, config.value);
+  return std::visit([](const auto& family) { return spec_of(family); }, config.value);
 }
 
 std::vector<float> alibi_slopes(int64_t heads, double bias_max) {

@@ -5,6 +5,7 @@
 
 #include "trainer/base/activation.h"
 #include "trainer/families/config.h"
+#include "trainer/families/rope_config.h"
 #include "trainer/layout/param_spec.h"
 
 namespace tycho {
@@ -92,9 +93,7 @@ struct DecoderSpec {
   bool changes_qkv() const { return clip_qkv > 0 || qk_norm != QkNorm::kNone; }
 };
 
-DecoderSpec decoder_spec(const LlamaConfig& config);
-DecoderSpec decoder_spec(const MptConfig& config);
-DecoderSpec decoder_spec(const Gpt2Config& config);
+/// The program that a model of any family is.
 DecoderSpec decoder_spec(const ModelConfig& config);
 
 /// The slope of each head (Press et al. 2022, arXiv:2108.12409; the order of MPT for head counts that are no

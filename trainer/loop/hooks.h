@@ -6,10 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/json.h"
+#include "trainer/callbacks/callback.h"
+#include "trainer/callbacks/command.h"
+#include "trainer/callbacks/event.h"
 #include "trainer/callbacks/runner.h"
 #include "trainer/config/train_config.h"
 #include "trainer/control/channel.h"
 #include "trainer/loop/train_state.h"
+#include "trainer/metrics/reporter.h"
+#include "trainer/metrics/step_metrics.h"
 #include "trainer/parallel/communicator.h"
 
 namespace tycho {

@@ -1,5 +1,6 @@
 // Cuts a batch into micro-batches.
 #pragma once
+#include "trainer/layout/model_layout.h"
 #include "trainer/models/model.h"
 
 namespace tycho {

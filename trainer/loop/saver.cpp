@@ -1,13 +1,16 @@
 // Copies the state on the trainer's thread and writes it on another.
 #include "trainer/loop/saver.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
 #include "trainer/kernels/host_copies.h"
 #include "trainer/optim/grad_clip.h"
+#include "trainer/parallel/gather_texts.h"
 #include "trainer/restore/unit_tensors.h"
 #include "trainer/units/arena.h"
 
@@ -33,14 +36,26 @@ void require_finite_weights(const std::vector<FlatUnit>& units, int64_t step) {
 
 }  // namespace
 
-Saver::Saver(std::optional<CheckpointStore> store, bool async, Reporter& reporter)
-    : store_(std::move(store)), async_(async), reporter_(reporter) {}
+Saver::Saver(std::optional<CheckpointStore> store, bool async, Communicator& world, Reporter& reporter)
+    : store_(std::move(store)), async_(async), world_(world), reporter_(reporter) {}
 
 Saver::~Saver() {
   if (writer_.joinable()) writer_.join();
 }
 
 void Saver::save(CheckpointMeta meta, std::vector<FlatUnit>& units, Optimizer& optimizer) {
+  std::vector<std::string> tags = std::exchange(wanted_, {});
+  std::sort(tags.begin(), tags.end());
+  tags.erase(std::unique(tags.begin(), tags.end()), tags.end());
+  if (tags.empty()) tags.emplace_back();
+  for (const std::string& tag : tags) {
+    meta.tag = tag;
+    save_one(meta, units, optimizer);
+    is_open_ = true;
+  }
+}
+
+void Saver::save_one(CheckpointMeta meta, std::vector<FlatUnit>& units, Optimizer& optimizer) {
   if (!store_) return;
   const auto start = Clock::now();
   wait(/*last=*/false);
@@ -115,6 +130,28 @@ void Saver::settle(bool last) {
     reporter_.event("error", fmt::format("step {} was not saved: {}", step_, error.what()),
                     {{"step", step_}});
   }
+}
+
+Json Saver::take_news() {
+  if (!is_open_) return {};
+  std::string mine;
+  if (world_.rank() == 0 && !writer_.joinable()) {
+    const std::optional<CheckpointInfo> saved = std::exchange(saved_, std::nullopt);
+    mine = saved ? Json{{"tag", saved->tag},
+                        {"path", saved->path},
+                        {"bytes", saved->num_bytes},
+                        {"saved_step", saved->step},
+                        {"seconds", write_s_}}
+                       .dump()
+                 : "{}";
+  }
+  const std::string all = gather_texts(world_, mine).front();
+  if (all.empty()) return {};
+  is_open_ = false;
+  Json news = parse_json(all, "checkpoint");
+  if (news.empty()) return {};
+  saved_step_ = news.at("saved_step");
+  return news;
 }
 
 double Saver::take_pause_s() { return std::exchange(pause_s_, 0.0); }

@@ -5,6 +5,7 @@
 
 #include "trainer/base/json.h"
 #include "trainer/callbacks/callback.h"
+#include "trainer/callbacks/command.h"
 #include "trainer/data/batch.h"
 
 namespace tycho {

@@ -13,7 +13,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/field_types.h"
-#include "trainer/base/philox.h"
+#include "trainer/base/random/philox.h"
 #include "trainer/device/device.h"
 #include "trainer/kernels/host_copies.h"
 #include "trainer/loop/micro_batches.h"
@@ -37,24 +37,6 @@ FlatUnit::Use training_use(MasterWeights master) {
     case MasterWeights::kStochastic: return FlatUnit::Use::kTrainStochastic;
   }
   return FlatUnit::Use::kTrain;
-}
-
-/// The result of the newest save, which rank 0 writes: null while it is written, what ckpt_saved tells when
-/// it is durable, and {} when it failed. Collective.
-Json outcome_on_all_ranks(Communicator& world, Saver& saver) {
-  std::string mine;
-  if (world.rank() == 0 && !saver.in_flight()) {
-    const std::optional<CheckpointInfo> saved = saver.take_saved();
-    mine = saved ? Json{{"tag", saved->tag},
-                        {"path", saved->path},
-                        {"bytes", saved->num_bytes},
-                        {"saved_step", saved->step},
-                        {"seconds", saver.write_s()}}
-                       .dump()
-                 : "{}";
-  }
-  const std::string all = gather_texts(world, mine).front();
-  return all.empty() ? Json() : parse_json(all, "checkpoint");
 }
 
 [[noreturn]] void stop_diverged(const TrainState& state, const std::string& what) {
@@ -87,7 +69,7 @@ int Trainer::fit() {
     failed_together_ = together;
     throw Error(std::string(error.what()) + ". The run stopped with a checkpoint", error.code());
   }
-  if (state_.step > info_.first_step || !save_tags_.empty()) save_now();
+  if (state_.step > info_.first_step || context_.saver.has_wanted()) save_now();
   wait_for_save();
   hooks_.report_costs(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   return finished() ? 0 : signal_;
@@ -109,7 +91,7 @@ void Trainer::advance(int64_t until_step) {
 void Trainer::between_steps(bool save_due) {
   settle_step();
   compare_ranks();
-  if (save_due || !save_tags_.empty()) save_wanted();
+  if (save_due || context_.saver.has_wanted()) save();
   context_.saver.poll();
   announce_saved();
   wait_while_paused();
@@ -239,13 +221,8 @@ EventInfo Trainer::event_info(Event event, const StepMetrics& metrics, Json fact
 }
 
 void Trainer::announce_saved() {
-  if (!save_open_) return;
-  const Json outcome = outcome_on_all_ranks(context_.world, context_.saver);
-  if (outcome.is_null()) return;
-  save_open_ = false;
-  if (outcome.empty()) return;
-  saved_step_ = outcome.at("saved_step");
-  announce(Event::kCkptSaved, outcome);
+  const Json news = context_.saver.take_news();
+  if (!news.is_null()) announce(Event::kCkptSaved, news);
 }
 
 void Trainer::wait_for_save() {
@@ -353,30 +330,19 @@ void Trainer::record_event(const std::string& kind, const std::string& text, con
   hooks_.record_event(kind, text, facts);
 }
 
-void Trainer::save(const std::string& tag) {
+void Trainer::save() {
   const Range range("checkpoint");
   CheckpointMeta meta = context_.checkpoint;
   meta.step = state_.step;
   hooks_.save_state(state_, last_step_);
   meta.train_state = state_.to_json();
-  meta.tag = tag;
   context_.saver.save(std::move(meta), units_->owned(), *optimizer_);
-  save_open_ = true;
-}
-
-// One checkpoint for each tag that was asked for, and one without when there is none.
-void Trainer::save_wanted() {
-  std::vector<std::string> tags = std::exchange(save_tags_, {});
-  std::sort(tags.begin(), tags.end());
-  tags.erase(std::unique(tags.begin(), tags.end()), tags.end());
-  if (tags.empty()) tags.emplace_back();
-  for (const std::string& tag : tags) save(tag);
 }
 
 void Trainer::save_now() {
   context_.saver.wait(/*last=*/false);
   announce_saved();
-  if (saved_step_ != state_.step || !save_tags_.empty()) save_wanted();
+  if (!context_.saver.has_saved(state_.step) || context_.saver.has_wanted()) save();
   wait_for_save();
 }
 

@@ -5,19 +5,33 @@
 #include <memory>
 #include <string>
 
+#include "trainer/base/duration.h"
+#include "trainer/base/json.h"
+#include "trainer/callbacks/callback.h"
+#include "trainer/callbacks/command.h"
+#include "trainer/callbacks/event.h"
+#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/config/schedule.h"
 #include "trainer/config/train_config.h"
+#include "trainer/data/batch.h"
 #include "trainer/data/loader/loader.h"
 #include "trainer/eval/evaluate.h"
+#include "trainer/eval/result.h"
+#include "trainer/kernels/tensor.h"
+#include "trainer/layout/model_layout.h"
 #include "trainer/loop/hooks.h"
 #include "trainer/loop/saver.h"
 #include "trainer/loop/train_state.h"
+#include "trainer/metrics/reporter.h"
+#include "trainer/metrics/step_metrics.h"
 #include "trainer/metrics/throughput.h"
 #include "trainer/models/model.h"
 #include "trainer/optim/grad_clip.h"
 #include "trainer/optim/optimizer.h"
+#include "trainer/optim/param_rules.h"
 #include "trainer/optim/segments.h"
 #include "trainer/parallel/communicator.h"
+#include "trainer/parallel/unit_store.h"
 #include "trainer/profiler/profiler.h"
 
 namespace tycho {
@@ -134,8 +148,7 @@ class Trainer {
   bool may_update(double loss, double grad_norm);
   MicroBatch micro_batch(const MicroBatch& whole, int64_t first_sequence, int64_t num_sequences);
   void record(const Batch& batch, double loss, double lr, double grad_norm, double step_s);
-  void save(const std::string& tag);
-  void save_wanted();
+  void save();
   bool due(const std::optional<Duration>& every) const;
   double steps_of(const Duration& length) const;
 
@@ -157,15 +170,12 @@ class Trainer {
   Hooks hooks_;
   TrainState state_;
   std::optional<StepMetrics> last_step_;
-  std::vector<std::string> save_tags_;  // checkpoints that commands asked for at this boundary
   std::string stop_reason_;
   bool in_step_ = false;  // an event of a step that is not done yet is announced
   bool paused_ = false;
   bool failed_together_ = false;
-  int signal_ = 0;                     // that all ranks agreed to stop for, or 0
-  bool compared_ = false;              // tensors, in this process
-  bool save_open_ = false;             // a checkpoint was begun, and not all ranks know what came of it
-  std::optional<int64_t> saved_step_;  // of the newest checkpoint of this process
+  int signal_ = 0;         // that all ranks agreed to stop for, or 0
+  bool compared_ = false;  // tensors, in this process
 };
 
 }  // namespace tycho

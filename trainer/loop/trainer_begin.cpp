@@ -41,7 +41,7 @@ CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
 void Trainer::load(const CheckpointInfo& info) {
   load_newest({info}, units_->owned(), *optimizer_, context_.reporter);
   stop_reason_.clear();
-  save_tags_.clear();
+  context_.saver.forget_wanted();
   paused_ = false;
   last_step_.reset();
   take_state(info);
@@ -57,7 +57,7 @@ void Trainer::take_state(const CheckpointInfo& loaded) {
   hooks_.load_state(state_);
   throughput_ = Throughput(info_);
   context_.saver.set_resumed_from(loaded);
-  saved_step_.reset();
+  context_.saver.forget_saved();
   open_data();
   announce(Event::kLoad, {{"checkpoint", loaded.path}});
 }

@@ -58,7 +58,7 @@ void Trainer::wait_while_paused() {
   while (paused_ && going_on()) {
     boundary(kWait_ms);
     if (state_.eval_open) settle_step();
-    if (!save_tags_.empty()) save_wanted();
+    if (context_.saver.has_wanted()) save();
     context_.saver.poll();
   }
   throughput_.add_pause(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
@@ -92,7 +92,7 @@ void Trainer::apply(const Command& command) {
     for (int64_t i = 0; i < command.arguments.at("count").get<int64_t>(); ++i) data_->next();
     state_.data = data_->cursor();
   } else if (name == "save") {
-    save_tags_.push_back(text_argument(command, "tag"));
+    context_.saver.want(text_argument(command, "tag"));
   } else if (name == "eval") {
     state_.eval_open = true;
   } else if (name == "profile") {

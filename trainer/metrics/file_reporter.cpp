@@ -1,68 +1,16 @@
-// Appends what happens in a run to the files of its folder.
+// What happens in a run, in its folder: events.jsonl for programs, log.txt for people.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
 #include <ctime>
-#include <fstream>
 #include <sstream>
 
+#include "trainer/metrics/line_file.h"
 #include "trainer/metrics/plain_lines.h"
 #include "trainer/metrics/reporter.h"
 
 namespace tycho {
 namespace {
-
-/// A file of lines. A write that failed half-way, in this process or in one that was killed, leaves a torn
-/// line: the next line starts on its own, and readers skip what does not parse.
-class LineFile {
- public:
-  LineFile(FileOps& files, const std::string& path)
-      : torn_(ends_in_torn_line(path)), file_(files.append(path)) {}
-
-  void write(std::string line) {
-    line += '\n';
-    if (torn_) line.insert(0, 1, '\n');
-    torn_ = true;
-    file_->write(line.data(), line.size());
-    torn_ = false;
-  }
-
- private:
-  static bool ends_in_torn_line(const std::string& path) {
-    std::ifstream file(path, std::ios::binary | std::ios::ate);
-    if (!file || file.tellg() <= 0) return false;
-    file.seekg(-1, std::ios::end);
-    return file.get() != '\n';
-  }
-
-  bool torn_;
-  std::unique_ptr<OutputFile> file_;
-};
-
-/// 1 + the attempt of the last record in events.jsonl: every attempt begins with one.
-int64_t next_attempt(const std::string& events_path) {
-  constexpr std::streamoff kTailBytes = 1 << 16;
-  std::ifstream file(events_path, std::ios::binary | std::ios::ate);
-  if (!file) return 1;
-  const std::streamoff size = file.tellg();
-  file.seekg(std::max<std::streamoff>(0, size - kTailBytes));
-  int64_t last = 0;
-  for (std::string line; std::getline(file, line);) {
-    const Json record = Json::parse(line, nullptr, false);
-    if (!record.is_object() || !record.contains("attempt") || !record["attempt"].is_number_integer())
-      continue;
-    last = record["attempt"].get<int64_t>();
-  }
-  return last + 1;
-}
-
-/// Seconds since 1970, to the microsecond.
-double now_s() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<double>(std::chrono::duration_cast<std::chrono::microseconds>(now).count()) / 1e6;
-}
 
 template <class T>
 Json or_null(const std::optional<T>& value) {
@@ -72,8 +20,7 @@ Json or_null(const std::optional<T>& value) {
 class FileReporter : public Reporter {
  public:
   FileReporter(const std::string& run_dir, FileOps& files)
-      : attempt_(next_attempt(run_dir + "/events.jsonl")),
-        metrics_(files, run_dir + "/metrics.jsonl"),
+      : attempt_(next_attempt(run_dir)),
         events_(files, run_dir + "/events.jsonl"),
         log_(files, run_dir + "/log.txt") {}
 
@@ -86,31 +33,7 @@ class FileReporter : public Reporter {
 
   void step(const StepMetrics& m, bool record) override {
     step_ = m.step;
-    if (!record) return;
-    const Json json = {{"step", m.step},
-                       {"attempt", attempt_},
-                       {"time", now_s()},
-                       {"tokens", m.tokens},
-                       {"samples", m.samples},
-                       {"epoch", m.epoch},
-                       {"loss", m.loss},
-                       {"lr", m.lr},
-                       {"grad_norm", m.grad_norm},
-                       {"step_s", m.step_s},
-                       {"data_wait_s", m.data_wait_s},
-                       {"tokens_per_s", m.tokens_per_s},
-                       {"tflops", m.tflops},
-                       {"tflops_causal", m.tflops_causal},
-                       {"mfu", or_null(m.mfu)},
-                       {"mfu_causal", or_null(m.mfu_causal)},
-                       {"memory_bytes", m.memory_bytes},
-                       {"eta_s", m.eta_s}};
-    metrics_.write(json.dump());
-    log(step_line(m, total_steps_));
-  }
-
-  void metric(int64_t step, const std::string& name, double value) override {
-    metrics_.write(Json{{"step", step}, {"attempt", attempt_}, {"time", now_s()}, {name, value}}.dump());
+    if (record) log(step_line(m, total_steps_));
   }
 
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
@@ -160,7 +83,7 @@ class FileReporter : public Reporter {
 
   int64_t attempt_;
   int64_t step_ = 0, total_steps_ = 0;
-  LineFile metrics_, events_, log_;
+  LineFile events_, log_;
 };
 
 }  // namespace

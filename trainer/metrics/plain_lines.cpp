@@ -38,6 +38,17 @@ std::string step_field(int64_t step, int64_t total_steps) {
   return fmt::format("step={:<{}}", step, std::to_string(total_steps).size());
 }
 
+std::string shown_number(double value, MetricText::As as) {
+  switch (as) {
+    case MetricText::As::kNumber: return metric_text(value);
+    case MetricText::As::kShort: return short_text(value);
+    case MetricText::As::kCount: return without_spaces(human_count(value));
+    case MetricText::As::kPercent: return fmt::format("{:.1f}%", 100 * value);
+    case MetricText::As::kClock: return without_spaces(clock_text(value));
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string banner_lines(const RunInfo& run) {
@@ -62,12 +73,19 @@ std::string banner_lines(const RunInfo& run) {
   return joined(fields);
 }
 
-std::string step_line(const StepMetrics& m, int64_t total_steps) {
-  const std::string mfu = m.mfu ? fmt::format("mfu={:<6}", fmt::format("{:.1f}%", 100 * *m.mfu)) : "";
-  return fmt::format("{} loss={:<6} lr={:<7} grad={:<5} tok/s={:<6} {}eta={}",
-                     step_field(m.step, total_steps), metric_text(m.loss), short_text(m.lr),
-                     short_text(m.grad_norm), without_spaces(human_count(m.tokens_per_s)), mfu,
-                     without_spaces(clock_text(m.eta_s)));
+std::string step_line(const StepMetrics& metrics, int64_t total_steps) {
+  std::string line = step_field(metrics.step, total_steps);
+  for_each_metric(metrics, [&](const auto& field, const auto& value) {
+    const MetricText& text = field.text;
+    if (*text.label == '\0') return;
+    if constexpr (requires { value.has_value(); }) {
+      if (value) line += fmt::format(" {}={:<{}}", text.label, shown_number(*value, text.as), text.width);
+    } else {
+      line += fmt::format(" {}={:<{}}", text.label, shown_number(static_cast<double>(value), text.as),
+                          text.width);
+    }
+  });
+  return line;
 }
 
 std::string shown_lines(int64_t step, int64_t total_steps, const std::vector<ShownMetric>& shown) {

@@ -1,4 +1,4 @@
-// Where metrics and events go: metrics.jsonl, events.jsonl, the log, the terminal. Torch-free.
+// Who hears what happens in a run: its folder, sinks of numbers, the terminal. Torch-free.
 #pragma once
 #include <memory>
 #include <string>
@@ -28,10 +28,10 @@ class Reporter {
   virtual void run_end(const std::string& /*reason*/) {}
 };
 
-/// Appends metrics.jsonl and events.jsonl (one object a line, written at once) and log.txt in the run folder,
-/// which must exist. Nothing that an earlier process wrote is changed: a resumed run adds records, and each
-/// carries `attempt`, 1 for the first process of the folder. Throws Error (kStorage) when a file cannot be
-/// opened or written.
+/// Appends events.jsonl (one object a line, written at once) and log.txt in the run folder, which must exist.
+/// Nothing that an earlier process wrote is changed: a resumed run adds records, and each carries `attempt`,
+/// 1 for the first process of the folder. Numbers go to sinks (sink.h). Throws Error (kStorage) when a file
+/// cannot be opened or written.
 std::unique_ptr<Reporter> make_file_reporter(const std::string& run_dir, FileOps& files = real_files());
 /// Plain key=value lines on `fd`: what a pipe or a Slurm log gets. ASCII keys, no colour, one line per record
 /// or event.
@@ -42,8 +42,9 @@ std::unique_ptr<Reporter> make_plain_reporter(int fd);
 std::unique_ptr<Reporter> make_terminal_reporter(int fd);
 /// Whether the terminal that TERM names can be drawn over: the live view is plain lines elsewhere.
 bool can_redraw();
-/// Several as one, in their order. run_start passes on what they throw: the run has not begun. After that a
-/// reporter that throws is named to the others as a warning, once until it works again, and the run goes on.
+/// Several as one, in their order, with secrets masked in all texts. run_start passes on what they throw: the
+/// run has not begun. After that a reporter that throws is named to the others as a warning, once until it
+/// works again, and the run goes on.
 std::unique_ptr<Reporter> make_tee(std::vector<std::unique_ptr<Reporter>> reporters);
 
 }  // namespace tycho

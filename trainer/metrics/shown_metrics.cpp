@@ -13,25 +13,13 @@ ShownMetrics::ShownMetrics(const std::vector<std::string>& names) {
 }
 
 void ShownMetrics::step(const StepMetrics& m) {
-  const std::pair<const char*, std::optional<double>> numbers[] = {
-      {"loss", m.loss},
-      {"lr", m.lr},
-      {"grad_norm", m.grad_norm},
-      {"tokens", static_cast<double>(m.tokens)},
-      {"samples", static_cast<double>(m.samples)},
-      {"epoch", static_cast<double>(m.epoch)},
-      {"step_s", m.step_s},
-      {"data_wait_s", m.data_wait_s},
-      {"tokens_per_s", m.tokens_per_s},
-      {"tflops", m.tflops},
-      {"tflops_causal", m.tflops_causal},
-      {"mfu", m.mfu},
-      {"mfu_causal", m.mfu_causal},
-      {"memory_bytes", static_cast<double>(m.memory_bytes)},
-      {"eta_s", m.eta_s},
-  };
-  for (const auto& [name, value] : numbers)
-    if (value) record(name, *value);
+  for_each_metric(m, [&](const auto& field, const auto& value) {
+    if constexpr (requires { value.has_value(); }) {
+      if (value) record(field.name, *value);
+    } else {
+      record(field.name, static_cast<double>(value));
+    }
+  });
 }
 
 void ShownMetrics::record(const std::string& name, double value) {

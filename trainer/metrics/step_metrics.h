@@ -3,28 +3,89 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace tycho {
 
+/// How displays write a number of a step: loss=2.3105 where label is "loss".
+struct MetricText {
+  enum class As { kNumber, kShort, kCount, kPercent, kClock };
+  const char* label;  // "" for what they leave out
+  As as = As::kNumber;
+  int width = 0;  // at least so many columns
+};
+
+/// One number of a step: its name in metrics.jsonl, log.show and ctx, and what it is.
+template <class T>
+struct MetricField {
+  const char* name;
+  T member;  // &StepMetrics::loss
+  const char* help;
+  MetricText text = {""};
+};
+template <class T>
+MetricField(const char*, T, const char*) -> MetricField<T>;
+template <class T>
+MetricField(const char*, T, const char*, MetricText) -> MetricField<T>;
+
 struct StepMetrics {
-  int64_t step = 0;    // steps done, this one included
-  int64_t tokens = 0;  // tokens seen so far
+  int64_t step = 0;
+  int64_t tokens = 0;
   int64_t samples = 0;
   int64_t epoch = 0;
-  double loss = 0;  // mean over the valid tokens of the global batch
+  double loss = 0;
   double lr = 0;
-  double grad_norm = 0;  // before clipping
-  double step_s = 0;     // wall time of the step, data wait included
+  double grad_norm = 0;
+  double step_s = 0;
   double data_wait_s = 0;
-  double tokens_per_s = 0;  // over the last steps, without evaluation and checkpoints: throughput.h
-  double tflops = 0;        // full attention counted
+  double tokens_per_s = 0;
+  double tflops = 0;
   double tflops_causal = 0;
-  std::optional<double> mfu;  // share of the device's peak, full; none for an unknown device
+  std::optional<double> mfu;
   std::optional<double> mfu_causal;
-  int64_t memory_bytes = 0;  // peak, of the device that trains
+  int64_t memory_bytes = 0;
   double eta_s = 0;
+
+  /// Every number once, in the order of metrics.jsonl: readers and writers walk this.
+  static constexpr auto fields() {
+    using M = StepMetrics;
+    using As = MetricText::As;
+    return std::tuple{
+        MetricField{"step", &M::step, "Steps done, including this one."},
+        MetricField{"tokens", &M::tokens, "Tokens seen so far, over all ranks."},
+        MetricField{"samples", &M::samples, "Sequences seen so far, over all ranks."},
+        MetricField{"epoch", &M::epoch, "Passes over the data, from 0."},
+        MetricField{
+            "loss", &M::loss, "Mean over the valid tokens of the global batch.", {"loss", As::kNumber, 6}},
+        MetricField{"lr", &M::lr, "Learning rate of the step.", {"lr", As::kShort, 7}},
+        MetricField{
+            "grad_norm", &M::grad_norm, "Norm of the gradient, before clipping.", {"grad", As::kShort, 5}},
+        MetricField{"step_s", &M::step_s, "Wall time of the step in seconds, including the wait for data."},
+        MetricField{"data_wait_s", &M::data_wait_s, "Seconds of the step spent waiting for data."},
+        MetricField{"tokens_per_s",
+                    &M::tokens_per_s,
+                    "Tokens per second over the last steps, without evaluations and checkpoints.",
+                    {"tok/s", As::kCount, 6}},
+        MetricField{"tflops", &M::tflops, "TFLOP/s over the last steps, attention counted in full."},
+        MetricField{"tflops_causal", &M::tflops_causal,
+                    "The same, counting only the work that causal attention needs."},
+        MetricField{"mfu",
+                    &M::mfu,
+                    "Share of the device's peak, attention counted in full; none for an unknown device.",
+                    {"mfu", As::kPercent, 5}},
+        MetricField{"mfu_causal", &M::mfu_causal, "The same for the work that causal attention needs."},
+        MetricField{"memory_bytes", &M::memory_bytes, "Peak memory of the training device so far."},
+        MetricField{"eta_s", &M::eta_s, "Estimated seconds to the end of the run.", {"eta", As::kClock}}};
+  }
 };
+
+/// Calls visit(field, value) for every number of `metrics`; a std::optional as it is.
+template <class Visit>
+void for_each_metric(const StepMetrics& metrics, const Visit& visit) {
+  std::apply([&](const auto&... field) { (visit(field, metrics.*field.member), ...); },
+             StepMetrics::fields());
+}
 
 /// What does not change during a run.
 struct RunInfo {

@@ -1,7 +1,8 @@
-// Several reporters as one, of which none can stop the run.
+// Several reporters as one, of which none can stop the run and none is shown a secret.
 #include <functional>
 #include <utility>
 
+#include "trainer/base/secrets.h"
 #include "trainer/metrics/reporter.h"
 
 namespace tycho {
@@ -14,19 +15,25 @@ class Tee : public Reporter {
   }
 
   void run_start(const RunInfo& run) override {
-    for (Branch& branch : branches_) branch.reporter->run_start(run);
+    RunInfo shown = run;
+    for (std::string& pin : shown.pins) pin = without_secrets(pin);
+    for (Branch& branch : branches_) branch.reporter->run_start(shown);
   }
   void step(const StepMetrics& metrics, bool record) override {
     for_each([&](Reporter& reporter) { reporter.step(metrics, record); });
   }
   void metric(int64_t step, const std::string& name, double value) override {
-    for_each([&](Reporter& reporter) { reporter.metric(step, name, value); });
+    const std::string shown = without_secrets(name);
+    for_each([&](Reporter& reporter) { reporter.metric(step, shown, value); });
   }
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
-    for_each([&](Reporter& reporter) { reporter.event(kind, text, facts); });
+    const std::string shown = without_secrets(text);
+    const Json shown_facts = json_without_secrets(facts);
+    for_each([&](Reporter& reporter) { reporter.event(kind, shown, shown_facts); });
   }
   void run_end(const std::string& reason) override {
-    for_each([&](Reporter& reporter) { reporter.run_end(reason); });
+    const std::string shown = without_secrets(reason);
+    for_each([&](Reporter& reporter) { reporter.run_end(shown); });
   }
 
  private:
@@ -48,7 +55,8 @@ class Tee : public Reporter {
   void warn(const std::string& message) {
     for (Branch& branch : branches_) {
       if (!branch.failing)
-        failure_of(branch, [&](Reporter& reporter) { reporter.event("warning", message, {}); });
+        failure_of(branch,
+                   [&](Reporter& reporter) { reporter.event("warning", without_secrets(message), {}); });
     }
   }
 

@@ -1,7 +1,16 @@
 // The block of every family: norm, attention, norm, feed-forward, each branch added to the residual stream.
 #pragma once
+#include "trainer/families/recompute_config.h"
+#include "trainer/kernels/tensor.h"
+#include "trainer/layout/decoder_layout.h"
+#include "trainer/layout/decoder_spec.h"
+#include "trainer/layout/model_layout.h"
+#include "trainer/models/activations.h"
 #include "trainer/models/feed_forward.h"
+#include "trainer/models/kv_cache.h"
+#include "trainer/models/norm.h"
 #include "trainer/models/self_attention.h"
+#include "trainer/units/flat_unit.h"
 
 namespace tycho {
 

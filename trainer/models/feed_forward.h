@@ -1,8 +1,12 @@
 // The feed-forward of a block, gated or plain.
 #pragma once
+#include "trainer/base/activation.h"
+#include "trainer/kernels/tensor.h"
 #include "trainer/layout/decoder_layout.h"
+#include "trainer/layout/decoder_spec.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/linear.h"
+#include "trainer/units/flat_unit.h"
 
 namespace tycho {
 

@@ -1,6 +1,9 @@
 // The end of a model: final norm, output matrix, loss. Logits of more than a chunk of tokens never exist.
 #pragma once
+#include "trainer/kernels/kernel_table.h"
+#include "trainer/kernels/tensor.h"
 #include "trainer/layout/decoder_layout.h"
+#include "trainer/layout/decoder_spec.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/norm.h"
 

@@ -1,5 +1,6 @@
 // A linear layer: a matrix and perhaps a bias.
 #pragma once
+#include "trainer/kernels/tensor.h"
 #include "trainer/units/flat_unit.h"
 
 namespace tycho {

@@ -2,8 +2,16 @@
 #pragma once
 #include <functional>
 
+#include "trainer/families/config.h"
+#include "trainer/families/recompute_config.h"
+#include "trainer/kernels/attention/packed_documents.h"
+#include "trainer/kernels/tensor.h"
+#include "trainer/layout/decoder_spec.h"
+#include "trainer/layout/model_layout.h"
+#include "trainer/models/activations.h"
 #include "trainer/models/decoder_block.h"
 #include "trainer/models/head.h"
+#include "trainer/models/kv_cache.h"
 #include "trainer/parallel/unit_store.h"
 
 namespace tycho {

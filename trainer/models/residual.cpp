@@ -1,7 +1,7 @@
 // Fuses dropout with the addition; without dropout the matrix product adds.
 #include "trainer/models/residual.h"
 
-#include "trainer/base/philox.h"
+#include "trainer/base/random/philox.h"
 #include "trainer/kernels/dropout.h"
 #include "trainer/layout/decoder_layout.h"
 

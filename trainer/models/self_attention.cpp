@@ -77,7 +77,7 @@ Tensor SelfAttention::heads_of(const Tensor& qkv, int64_t first_head, int64_t he
   return qkv.narrow(1, first_head * spec_.head_dim, heads * spec_.head_dim);
 }
 
-void SelfAttention::turn(Tensor& qkv_NP, int64_t seq, int64_t first_position, bool inverse) const {
+void SelfAttention::rotate(Tensor& qkv_NP, int64_t seq, int64_t first_position, bool inverse) const {
   if (!cos_sin_.queries.defined()) return;
   const auto rotate = [&](const Tensor& table, HeadRange heads) {
     rope(qkv_NP, table, seq, first_position, heads, spec_.head_dim, inverse);
@@ -88,26 +88,26 @@ void SelfAttention::turn(Tensor& qkv_NP, int64_t seq, int64_t first_position, bo
   rotate(cos_sin_.keys, keys);
 }
 
-void SelfAttention::tune(Tensor& qkv_NP, int64_t seq, int64_t first_position,
-                         const Tensor& position_N) const {
+void SelfAttention::scale_by_temperature(Tensor& qkv_NP, int64_t seq, int64_t first_position,
+                                         const Tensor& position_N) const {
   if (block_.attn_scale == 0) return;
   Tensor q_NE = heads_of(qkv_NP, 0, spec_.heads);
   temperature({static_cast<float>(block_.attn_scale), static_cast<float>(block_.floor_scale)}, seq,
               first_position, position_N, q_NE);
 }
 
-void SelfAttention::place(Tensor& qkv_NP, int64_t seq, int64_t first_position,
-                          const Tensor& position_N) const {
-  tune(qkv_NP, seq, first_position, position_N);
-  turn(qkv_NP, seq, first_position, /*inverse=*/false);
+void SelfAttention::apply_positions(Tensor& qkv_NP, int64_t seq, int64_t first_position,
+                                    const Tensor& position_N) const {
+  scale_by_temperature(qkv_NP, seq, first_position, position_N);
+  rotate(qkv_NP, seq, first_position, /*inverse=*/false);
 }
 
-void SelfAttention::place_backward(Tensor& d_qkv_NP, const Tensor& position_N) const {
-  turn(d_qkv_NP, shape_.seq, 0, /*inverse=*/true);
-  tune(d_qkv_NP, shape_.seq, 0, position_N);
+void SelfAttention::apply_positions_backward(Tensor& d_qkv_NP, const Tensor& position_N) const {
+  rotate(d_qkv_NP, shape_.seq, 0, /*inverse=*/true);
+  scale_by_temperature(d_qkv_NP, shape_.seq, 0, position_N);
 }
 
-void SelfAttention::change(const Views& p, const Tensor& raw_NP, Views& saved, Tensor& qkv_NP) const {
+void SelfAttention::clamp_and_norm(const Views& p, const Tensor& raw_NP, Views& saved, Tensor& qkv_NP) const {
   if (spec_.clip_qkv > 0)
     clamp(spec_.clip_qkv, raw_NP, qkv_NP);
   else
@@ -122,8 +122,8 @@ void SelfAttention::change(const Views& p, const Tensor& raw_NP, Views& saved, T
                 {saved[block_saved::kKMean], saved[block_saved::kKInv]}, k);
 }
 
-void SelfAttention::change_backward(const Views& p, Views& saved, Tensor& d_qkv_NP, Views& g,
-                                    bool add) const {
+void SelfAttention::clamp_and_norm_backward(const Views& p, Views& saved, Tensor& d_qkv_NP, Views& g,
+                                            bool add) const {
   const Tensor& raw_NP = saved[block_saved::kQkvRaw];
   if (spec_.qk_norm != QkNorm::kNone) {
     // Attention is done with qkv: its memory holds once more what the norms saw.
@@ -211,8 +211,8 @@ void SelfAttention::forward(const Views& p, const Tensor& x_ND, const Tensor& re
   Tensor& qkv_NP = act.saved[block_saved::kQkv];
   Tensor& raw_NP = spec_.changes_qkv() ? act.saved[block_saved::kQkvRaw] : qkv_NP;
   project(p, x_ND, act, raw_NP);
-  if (spec_.changes_qkv()) change(p, raw_NP, act.saved, qkv_NP);
-  place(qkv_NP, shape_.seq, 0, act.documents.position_N);
+  if (spec_.changes_qkv()) clamp_and_norm(p, raw_NP, act.saved, qkv_NP);
+  apply_positions(qkv_NP, shape_.seq, 0, act.documents.position_N);
   attention(shape_, rules_for(act), packed(act), attention_saved(act), flash_rules(act));
   add_to_stream(out(p), act.saved[block_saved::kAttention], residual_ND, act, DropoutSite::kAttention, y_ND);
 }
@@ -228,8 +228,8 @@ void SelfAttention::backward(const Views& p, const Tensor& x_ND, BlockActivation
   attention_backward(shape_, rules_for(act), packed(act), attention_saved(act), d_attention_NE, d_qkv_NC,
                      flash_rules(act));
   Tensor d_qkv_NP = own_gradient(act, d_qkv_NC);
-  place_backward(d_qkv_NP, act.documents.position_N);
-  if (spec_.changes_qkv()) change_backward(p, act.saved, d_qkv_NP, g, add);
+  apply_positions_backward(d_qkv_NP, act.documents.position_N);
+  if (spec_.changes_qkv()) clamp_and_norm_backward(p, act.saved, d_qkv_NP, g, add);
   project_backward(p, x_ND, act, d_qkv_NP, g, add, dx_ND);
 }
 
@@ -275,7 +275,7 @@ Tensor SelfAttention::forward_cached(const Views& p, const Tensor& x_ND, const T
     normed(at_.q_norm_weight, at_.q_norm_bias, 0, heads);
     if (!reuses_) normed(at_.k_norm_weight, at_.k_norm_bias, heads, kv_heads);
   }
-  place(qkv_NP, seq, cache.length, /*position_N=*/{});
+  apply_positions(qkv_NP, seq, cache.length, /*position_N=*/{});
   const Tensor heads_BTHd = qkv_NP.view({batch, seq, projected, dim});
   if (!reuses_) {
     const auto add_to = [&](const Tensor& side, int64_t first) {

@@ -3,11 +3,16 @@
 #include "trainer/kernels/attention/alibi_columns.h"
 #include "trainer/kernels/attention/flash_attention.h"
 #include "trainer/kernels/attention/rope.h"
+#include "trainer/kernels/kernel_table.h"
+#include "trainer/kernels/tensor.h"
 #include "trainer/layout/decoder_layout.h"
+#include "trainer/layout/decoder_spec.h"
+#include "trainer/layout/model_layout.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/kv_cache.h"
 #include "trainer/models/linear.h"
 #include "trainer/models/norm.h"
+#include "trainer/units/flat_unit.h"
 
 namespace tycho {
 
@@ -56,8 +61,8 @@ class SelfAttention {
   void project_backward(const Views& p, const Tensor& x_ND, BlockActivations act, const Tensor& d_raw_NP,
                         Views& g, bool add, Tensor& dx_ND) const;
   /// Clamps, and norms queries and keys, from raw into qkv.
-  void change(const Views& p, const Tensor& raw_NP, Views& saved, Tensor& qkv_NP) const;
-  void change_backward(const Views& p, Views& saved, Tensor& d_qkv_NP, Views& g, bool add) const;
+  void clamp_and_norm(const Views& p, const Tensor& raw_NP, Views& saved, Tensor& qkv_NP) const;
+  void clamp_and_norm_backward(const Views& p, Views& saved, Tensor& d_qkv_NP, Views& g, bool add) const;
   /// Rows that attention takes: of this block, or its queries beside the keys and values of another.
   const Tensor& packed(BlockActivations act) const;
   /// Of attention's gradient what belongs to this block's projection; the rest goes to the block that is
@@ -67,10 +72,11 @@ class SelfAttention {
   ScoreRules rules_for(const BlockActivations& act) const;
   FlashRules flash_rules(const BlockActivations& act) const { return {alibi_, act.documents}; }
   /// Temperature and rotations; position_N as kernels/temperature.h has it.
-  void place(Tensor& qkv_NP, int64_t seq, int64_t first_position, const Tensor& position_N) const;
-  void place_backward(Tensor& d_qkv_NP, const Tensor& position_N) const;
-  void turn(Tensor& qkv_NP, int64_t seq, int64_t first_position, bool inverse) const;
-  void tune(Tensor& qkv_NP, int64_t seq, int64_t first_position, const Tensor& position_N) const;
+  void apply_positions(Tensor& qkv_NP, int64_t seq, int64_t first_position, const Tensor& position_N) const;
+  void apply_positions_backward(Tensor& d_qkv_NP, const Tensor& position_N) const;
+  void rotate(Tensor& qkv_NP, int64_t seq, int64_t first_position, bool inverse) const;
+  void scale_by_temperature(Tensor& qkv_NP, int64_t seq, int64_t first_position,
+                            const Tensor& position_N) const;
   Tensor heads_of(const Tensor& qkv, int64_t first_head, int64_t heads) const;
 
   DecoderSpec spec_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "trainer/base/fields.h"
 
@@ -18,6 +19,9 @@ inline constexpr const char* kDecayMaskHelp =
     "What decays: matrices excludes norms and biases; hidden also excludes embeddings and head; all excludes "
     "nothing, like Composer and TorchTitan.";
 
+// state_names: what a checkpoint calls the state of a parameter, one fp32 number per element each, as
+// torch.optim does. hidden_matrix: a matrix of a block, neither embedding nor head.
+
 /// AdamW (Loshchilov & Hutter 2019, arXiv:1711.05101), decay as torch.optim.AdamW has it.
 struct AdamWConfig {
   static constexpr const char* kKind = "adamw";
@@ -27,6 +31,8 @@ struct AdamWConfig {
   double eps = 1e-8;
   double weight_decay = 0.0;
   DecayMask decay_mask = DecayMask::kMatrices;
+
+  std::vector<std::string> state_names(bool /*hidden_matrix*/) const { return {"exp_avg", "exp_avg_sq"}; }
 
   template <class Visitor>
   void fields(Visitor& v) {
@@ -48,6 +54,8 @@ struct DecoupledAdamWConfig {
   double eps = 1e-8;
   double weight_decay = 1e-5;
   DecayMask decay_mask = DecayMask::kMatrices;
+
+  std::vector<std::string> state_names(bool /*hidden_matrix*/) const { return {"exp_avg", "exp_avg_sq"}; }
 
   template <class Visitor>
   void fields(Visitor& v) {
@@ -72,6 +80,8 @@ struct LionConfig {
   double weight_decay = 0.0;
   DecayMask decay_mask = DecayMask::kMatrices;
 
+  std::vector<std::string> state_names(bool /*hidden_matrix*/) const { return {"exp_avg"}; }
+
   template <class Visitor>
   void fields(Visitor& v) {
     v("lr", lr, "Peak learning rate, after warm-up; a third to a tenth of AdamW's.", positive, required);
@@ -90,6 +100,8 @@ struct DecoupledLionConfig {
   std::array<double, 2> betas = {0.9, 0.99};
   double weight_decay = 0.0;
   DecayMask decay_mask = DecayMask::kMatrices;
+
+  std::vector<std::string> state_names(bool /*hidden_matrix*/) const { return {"exp_avg"}; }
 
   template <class Visitor>
   void fields(Visitor& v) {
@@ -112,6 +124,11 @@ struct SgdConfig {
   bool nesterov = false;
   double weight_decay = 0.0;
   DecayMask decay_mask = DecayMask::kMatrices;
+
+  std::vector<std::string> state_names(bool /*hidden_matrix*/) const {
+    if (momentum == 0) return {};
+    return {"momentum_buffer"};
+  }
 
   template <class Visitor>
   void fields(Visitor& v) {
@@ -145,6 +162,12 @@ struct MuonConfig {
   std::optional<double> adamw_lr;
   std::array<double, 2> betas = {0.9, 0.95};
   double eps = 1e-8;
+
+  static constexpr bool kUpdatesWholeMatrices = true;  // hidden ones: they share no update with neighbours
+  std::vector<std::string> state_names(bool hidden_matrix) const {
+    if (hidden_matrix) return {"momentum_buffer"};
+    return {"exp_avg", "exp_avg_sq"};
+  }
 
   template <class Visitor>
   void fields(Visitor& v) {

@@ -1,5 +1,9 @@
 // The optimizers by kind; make_optimizer chooses.
 #pragma once
+#include "trainer/kernels/tensor.h"
+#include "trainer/optim/config.h"
+#include "trainer/optim/optimizer.h"
+#include "trainer/optim/param_rules.h"
 #include "trainer/optim/segments.h"
 
 namespace tycho {
@@ -12,11 +16,12 @@ double decay_share(const ParamRule& rule, double lr, double peak, bool decoupled
 void adamw_update(Segment& segment, double lr, double decay, double eps, int64_t step,
                   const Tensor& grad_scale_1);
 
-std::unique_ptr<Optimizer> make_adamw(const AdamWConfig& config, Segments segments);
-std::unique_ptr<Optimizer> make_adamw(const DecoupledAdamWConfig& config, Segments segments);
-std::unique_ptr<Optimizer> make_lion(const LionConfig& config, Segments segments);
-std::unique_ptr<Optimizer> make_lion(const DecoupledLionConfig& config, Segments segments);
-std::unique_ptr<Optimizer> make_sgd(const SgdConfig& config, Segments segments);
-std::unique_ptr<Optimizer> make_muon(const MuonConfig& config, Segments segments);
+/// One for each kind of optimizer.
+std::unique_ptr<Optimizer> make_kind(const AdamWConfig& config, Segments segments);
+std::unique_ptr<Optimizer> make_kind(const DecoupledAdamWConfig& config, Segments segments);
+std::unique_ptr<Optimizer> make_kind(const LionConfig& config, Segments segments);
+std::unique_ptr<Optimizer> make_kind(const DecoupledLionConfig& config, Segments segments);
+std::unique_ptr<Optimizer> make_kind(const SgdConfig& config, Segments segments);
+std::unique_ptr<Optimizer> make_kind(const MuonConfig& config, Segments segments);
 
 }  // namespace tycho

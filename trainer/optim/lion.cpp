@@ -29,11 +29,11 @@ class Lion final : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_lion(const LionConfig& config, Segments segments) {
+std::unique_ptr<Optimizer> make_kind(const LionConfig& config, Segments segments) {
   return std::make_unique<Lion>(config.lr, false, std::move(segments));
 }
 
-std::unique_ptr<Optimizer> make_lion(const DecoupledLionConfig& config, Segments segments) {
+std::unique_ptr<Optimizer> make_kind(const DecoupledLionConfig& config, Segments segments) {
   return std::make_unique<Lion>(config.lr, true, std::move(segments));
 }
 

@@ -62,7 +62,7 @@ class Muon final : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_muon(const MuonConfig& config, Segments segments) {
+std::unique_ptr<Optimizer> make_kind(const MuonConfig& config, Segments segments) {
   return std::make_unique<Muon>(config, std::move(segments));
 }
 

@@ -11,20 +11,8 @@ double decay_share(const ParamRule& rule, double lr, double peak, bool decoupled
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, std::vector<FlatUnit>& units,
                                           const ParamRules& rules, uint64_t seed) {
-  struct Make {
-    Segments segments;
-    std::unique_ptr<Optimizer> operator()(const AdamWConfig& c) { return make_adamw(c, std::move(segments)); }
-    std::unique_ptr<Optimizer> operator()(const DecoupledAdamWConfig& c) {
-      return make_adamw(c, std::move(segments));
-    }
-    std::unique_ptr<Optimizer> operator()(const LionConfig& c) { return make_lion(c, std::move(segments)); }
-    std::unique_ptr<Optimizer> operator()(const DecoupledLionConfig& c) {
-      return make_lion(c, std::move(segments));
-    }
-    std::unique_ptr<Optimizer> operator()(const SgdConfig& c) { return make_sgd(c, std::move(segments)); }
-    std::unique_ptr<Optimizer> operator()(const MuonConfig& c) { return make_muon(c, std::move(segments)); }
-  };
-  return std::visit(Make{make_segments(config, units, rules, seed)}, config.value);
+  Segments segments = make_segments(config, units, rules, seed);
+  return std::visit([&](const auto& kind) { return make_kind(kind, std::move(segments)); }, config.value);
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, std::vector<FlatUnit>& units) {

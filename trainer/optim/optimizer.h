@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "trainer/kernels/tensor.h"
+#include "trainer/optim/config.h"
 #include "trainer/optim/param_rules.h"
 #include "trainer/units/flat_unit.h"
 

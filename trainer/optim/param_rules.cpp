@@ -64,7 +64,13 @@ void check_values(const OptimizerConfig& optimizer, const ParamGroupConfig& grou
                   std::vector<ConfigProblem>& problems) {
   if (group.lr && group.lr_scale)
     problems.push_back({path + ".lr_scale", "lr is given too; choose one of them"});
-  if (group.betas && optimizer.is<SgdConfig>()) problems.push_back({path + ".betas", "sgd has no betas"});
+  const bool has_betas = std::visit(
+      [](const auto& kind) {
+        return requires { kind.betas; };
+      },
+      optimizer.value);
+  if (group.betas && !has_betas)
+    problems.push_back({path + ".betas", fmt::format("{} has no betas", optimizer.kind())});
   if (group.freeze && (group.lr || group.lr_scale || group.weight_decay || group.betas))
     problems.push_back(
         {path + ".freeze", "frozen parameters have no other settings; keep only match and freeze"});
@@ -159,11 +165,7 @@ std::vector<UnitSpec> with_frozen(std::vector<UnitSpec> units, const ParamRules&
 
 std::vector<std::string> state_names(const OptimizerConfig& optimizer, const ParamRule& rule) {
   if (rule.frozen) return {};
-  if (optimizer.is<LionConfig>() || optimizer.is<DecoupledLionConfig>()) return {"exp_avg"};
-  if (optimizer.is<SgdConfig>() && optimizer.as<SgdConfig>().momentum == 0) return {};
-  if (optimizer.is<SgdConfig>() || (optimizer.is<MuonConfig>() && rule.hidden_matrix))
-    return {"momentum_buffer"};
-  return {"exp_avg", "exp_avg_sq"};
+  return std::visit([&](const auto& kind) { return kind.state_names(rule.hidden_matrix); }, optimizer.value);
 }
 
 }  // namespace tycho

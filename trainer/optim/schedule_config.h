@@ -9,6 +9,7 @@
 #include "trainer/base/duration.h"
 #include "trainer/base/fields.h"
 #include "trainer/base/function_ref.h"
+#include "trainer/base/json.h"
 
 namespace tycho {
 
@@ -270,6 +271,12 @@ struct SchedulerConfig : OneOf<ConstantConfig, CosineConfig, LinearConfig, Polyn
 inline void set_factors(SchedulerConfig& scheduler, const std::vector<double>& factors) {
   if (auto* fn = std::get_if<FnScheduleConfig>(&scheduler.value))
     fn->factors = std::make_shared<const std::vector<double>>(factors);
+}
+
+/// What it gave; empty for another kind.
+inline std::vector<double> factors_of(const SchedulerConfig& scheduler) {
+  const auto* fn = std::get_if<FnScheduleConfig>(&scheduler.value);
+  return fn != nullptr && fn->factors ? *fn->factors : std::vector<double>();
 }
 
 }  // namespace tycho

@@ -2,9 +2,11 @@
 #include "trainer/optim/segments.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "trainer/base/error.h"
-#include "trainer/base/philox.h"
+#include "trainer/base/random/philox.h"
 #include "trainer/units/arena.h"
 
 namespace tycho {
@@ -30,9 +32,21 @@ void add_buffer(const OptimizerConfig& config, const FlatUnit& unit, const std::
 std::vector<StateBuffer> make_state(const OptimizerConfig& config, const std::vector<FlatUnit>& units,
                                     const ParamRules& rules) {
   std::vector<StateBuffer> state;
-  for (const char* name : {"exp_avg", "exp_avg_sq", "momentum_buffer"})
+  std::set<std::string> names;  // sorted: the order of checkpoints
+  for (const std::vector<ParamRule>& unit : rules)
+    for (const ParamRule& rule : unit)
+      for (std::string& name : state_names(config, rule)) names.insert(std::move(name));
+  for (const std::string& name : names)
     for (size_t u = 0; u < units.size(); ++u) add_buffer(config, units[u], rules[u], name, state);
   return state;
+}
+
+bool updates_whole_matrices(const OptimizerConfig& config) {
+  return std::visit(
+      [](const auto& kind) {
+        return requires { kind.kUpdatesWholeMatrices; };
+      },
+      config.value);
 }
 
 // `length` elements of the state `name`, from a parameter on.
@@ -56,7 +70,7 @@ Segments make_segments(const OptimizerConfig& config, std::vector<FlatUnit>& uni
         units[u].flat_master().defined() && !units[u].flat_master().is_same(units[u].flat_params());
     for (size_t first = 0, end; first < extents.size(); first = end) {
       const ParamRule& rule = rules[u][first];
-      const bool alone = stochastic || (config.is<MuonConfig>() && rule.hidden_matrix);
+      const bool alone = stochastic || (updates_whole_matrices(config) && rule.hidden_matrix);
       end = first + 1;
       while (!alone && end < extents.size() && rules[u][end] == rule) ++end;
       if (rule.frozen) continue;

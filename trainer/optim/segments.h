@@ -3,7 +3,12 @@
 #include <vector>
 
 #include "trainer/kernels/optimizer/optimized_weights.h"
+#include "trainer/kernels/tensor.h"
+#include "trainer/layout/param_spec.h"
+#include "trainer/optim/config.h"
 #include "trainer/optim/optimizer.h"
+#include "trainer/optim/param_rules.h"
+#include "trainer/units/flat_unit.h"
 
 namespace tycho {
 

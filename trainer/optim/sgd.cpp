@@ -27,7 +27,7 @@ class Sgd final : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_sgd(const SgdConfig& config, Segments segments) {
+std::unique_ptr<Optimizer> make_kind(const SgdConfig& config, Segments segments) {
   return std::make_unique<Sgd>(config, std::move(segments));
 }
 

@@ -3,12 +3,14 @@
 #include <string>
 
 #include "trainer/base/error.h"
+#include "trainer/base/secrets.h"
 
 namespace tycho {
 
-/// "12 [data] shard.00003.mds is damaged": the exit code, then the message.
+/// "12 [data] shard.00003.mds is damaged": the exit code, then the message. The others do not know the
+/// secrets of this rank.
 inline std::string last_words(const Error& error) {
-  return fmt::format("{} {}", static_cast<int>(error.code()), error.what());
+  return fmt::format("{} {}", static_cast<int>(error.code()), without_secrets(error.what()));
 }
 
 /// The same error as other ranks report it.

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "trainer/base/error.h"
 #include "trainer/parallel/communicator.h"
 #include "trainer/parallel/nccl_table.h"
 

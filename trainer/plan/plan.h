@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/config_problems.h"
 #include "trainer/config/train_config.h"
 
 namespace tycho {

@@ -3,9 +3,12 @@
 
 #include <fmt/ranges.h>
 
+#include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "trainer/base/error.h"
+#include "trainer/checkpoint/retention.h"
 #include "trainer/config/config_io.h"
 #include "trainer/parallel/gather_texts.h"
 #include "trainer/restore/unit_tensors.h"
@@ -37,6 +40,33 @@ Json with_todays_keys(const Json& checkpoint_recipe) {
   }
 }
 
+// What says that this run had a checkpoint to go on from; "" when nothing does. A run that started over on
+// purpose since then has left the older ones behind.
+std::string sign_of_checkpoints(const std::string& run_dir) {
+  const std::string latest = run_dir + "/checkpoints/" + kLatestFile, events = run_dir + "/events.jsonl";
+  std::error_code error;
+  if (std::filesystem::is_regular_file(latest, error)) {
+    std::string name = read_file(latest);
+    while (!name.empty() && name.back() == '\n') name.pop_back();
+    // Damaged text is not for terminals.
+    return fmt::format("{} names {}", latest, step_of_folder_name(name) ? name : "one");
+  }
+  std::ifstream in(events);
+  std::string saved;
+  for (std::string line; std::getline(in, line);) {
+    // Most lines are neither; the last one may be half written.
+    if (line.find("\"checkpoint\"") == std::string::npos && line.find("\"run_start\"") == std::string::npos)
+      continue;
+    const Json event = Json::parse(line, nullptr, false);
+    if (!event.is_object()) continue;
+    const Json kind = event.value("kind", Json()), text = event.value("text", Json());
+    const Json facts = event.value("facts", Json());
+    if (kind == "checkpoint" && text.is_string()) saved = text.get<std::string>();
+    if (kind == "run_start" && facts.is_object() && facts.value("first_step", Json()) == 0) saved.clear();
+  }
+  return saved.empty() ? "" : fmt::format("{} says \"{}\"", events, saved);
+}
+
 }  // namespace
 
 const std::vector<std::string> kNotTrained = {"run_name",  "run_dir", "resume", "threads", "device",
@@ -57,6 +87,11 @@ std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const s
          "  {}\n"
          "Repair or remove them, choose another with resume=PATH, or start over with resume=none",
          run_dir, fmt::join(broken, "\n  "));
+  if (const std::string sign = checkpoints.empty() ? sign_of_checkpoints(run_dir) : ""; !sign.empty())
+    fail(ExitCode::kUnusable,
+         "[resume] {} has no checkpoint, but {}: it was moved or removed. Put it back, name another one with "
+         "resume=PATH, or start over with resume=none",
+         run_dir, sign);
   for (const std::string& line : broken) checkpoints.front().warnings.push_back("left out " + line);
   return checkpoints;
 }

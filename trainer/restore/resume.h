@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/json.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/config/train_config.h"
 #include "trainer/metrics/reporter.h"

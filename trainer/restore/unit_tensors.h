@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/kernels/tensor.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/units/flat_unit.h"
 

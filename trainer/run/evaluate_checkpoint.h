@@ -1,7 +1,9 @@
 // The loss of a checkpoint on data of the caller's choice.
 #pragma once
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/data/config.h"
 #include "trainer/eval/evaluate.h"
+#include "trainer/eval/result.h"
 
 namespace tycho {
 

@@ -14,6 +14,7 @@
 #include "trainer/device/device.h"
 #include "trainer/generate/generate.h"
 #include "trainer/loop/trainer.h"
+#include "trainer/metrics/sink.h"
 #include "trainer/parallel/gather_texts.h"
 #include "trainer/parallel/world.h"
 #include "trainer/restore/initial_weights.h"
@@ -28,27 +29,22 @@
 namespace tycho {
 namespace {
 
-std::unique_ptr<Reporter> make_reporter(const std::string& run_dir, std::unique_ptr<Reporter> display) {
-  std::vector<std::unique_ptr<Reporter>> reporters;
+std::unique_ptr<Reporter> make_reporter(const std::string& run_dir, const LogConfig& log,
+                                        std::unique_ptr<Reporter> display) {
+  std::vector<std::unique_ptr<Reporter>> reporters = make_sink_reporters(log.sinks, run_dir);
   reporters.push_back(make_file_reporter(run_dir));
   if (display) reporters.push_back(std::move(display));
   return make_tee(std::move(reporters));
 }
 
-/// The config of a request, with the values of a schedule that is a function.
-TrainConfig config_of(const Json& recipe, const std::vector<double>& schedule) {
-  TrainConfig config = read_config_or_fail(recipe);
-  set_factors(config.scheduler, schedule);
-  return config;
-}
-
 class OpenRun final : public TrainingSession {
  public:
   OpenRun(const RunRequest& request, std::unique_ptr<Reporter> display, const std::atomic<int>& stop)
-      : recipe_(parse_json(request.config_json, "recipe")),
-        config_(config_of(recipe_, request.schedule)),
+      : recipe_(config_to_json(request.config)),
+        config_(request.config),
         stop_(stop),
         world_(open_world(request.place)) {
+    register_read_secrets(request);
     guarded([&] { open(request, std::move(display)); });
   }
 
@@ -270,6 +266,7 @@ class OpenRun final : public TrainingSession {
 
   // All that can be wrong before the run folder is touched.
   void look_around(const RunRequest& request, const std::string& run_dir) {
+    require_no_problems(check_config(config_), ExitCode::kRecipe);
     require_no_problems(check_config(config_, world_->size()), ExitCode::kTopology);
     set_threads(config_.threads, request.place);
     device_ = choose_device(config_.device, request.place.local_rank);
@@ -292,10 +289,11 @@ class OpenRun final : public TrainingSession {
       return;
     }
     FileOps& files = real_files();
+    require_own_folder(run_dir);
     make_dirs(files, run_dir);
     lock_ = std::make_unique<RunLock>(files, run_dir, RunLock::kStale_s,
                                       [&](const std::string& text) { wait_for_folder(text, display.get()); });
-    reporter_ = make_reporter(run_dir, std::move(display));
+    reporter_ = make_reporter(run_dir, config_.log, std::move(display));
   }
 
   // The owner of the folder is silent: says so once, and obeys a stop.
@@ -329,7 +327,7 @@ class OpenRun final : public TrainingSession {
     if (lock_)
       store.emplace(real_files(), facts_.run.run_dir + "/checkpoints", config_.ckpt.keep, lock_->epoch(),
                     [this] { lock_->check(); });
-    saver_ = std::make_unique<Saver>(std::move(store), config_.ckpt.async, *reporter_);
+    saver_ = std::make_unique<Saver>(std::move(store), config_.ckpt.async, *world_, *reporter_);
     CheckpointMeta meta{.recipe = recipe_,
                         .recipe_hash = request.recipe_hash,
                         .route = compute_route(device_, config_.precision)};

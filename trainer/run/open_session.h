@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 
+#include "trainer/metrics/reporter.h"
 #include "trainer/run_folder/run_folder.h"
 #include "trainer/session/session.h"
 

@@ -18,9 +18,9 @@ constexpr size_t kMaxDifferences = 8;
 Json identity(const RunRequest& request) {
   Json sources = Json::object();
   for (const auto& [file, text] : request.sources) sources[file] = hash_hex(text);
-  return {{"recipe", parse_json(request.config_json, "recipe")},
+  return {{"recipe", config_to_json(request.config)},
           {"file", std::move(sources)},
-          {"schedule", request.schedule}};
+          {"schedule", factors_of(request.config.scheduler)}};
 }
 
 std::string text_of(const std::string& value) { return value.empty() ? "(not there)" : value; }

@@ -6,6 +6,7 @@
 
 #include "trainer/config/train_config.h"
 #include "trainer/data/chat/chat_dataset.h"
+#include "trainer/data/config.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/metrics/reporter.h"
 

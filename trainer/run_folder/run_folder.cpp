@@ -5,13 +5,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <string_view>
 
 #include "trainer/base/error.h"
+#include "trainer/base/json_writer.h"
+#include "trainer/base/secrets.h"
 #include "trainer/base/shell_words.h"
+#include "trainer/checkpoint/retention.h"
+#include "trainer/checkpoint/run_lock.h"
+#include "trainer/config/config_io.h"
 
 namespace tycho {
 namespace {
@@ -23,42 +28,50 @@ constexpr const char* kLastFile = "recipe.json";
 /// Masked by names of variables, which do not tell every secret.
 constexpr const char* kEnvironmentFile = "env.json";
 constexpr const char* kSourcesFolder = "sources";
-constexpr std::array kSecretWords = {"KEY",  "_PWD", "TOKEN", "SECRET", "PASS",
-                                     "CRED", "AUTH", "SAS",   "COOKIE"};
+/// Variables whose values env.json keeps, by how they begin and by name. A value may still be masked.
+constexpr std::array<std::string_view, 20> kRecordedPrefixes = {
+    "SLURM_", "SBATCH_", "CUDA_",    "NVIDIA_", "NCCL_",  "GLOO_", "OMP_", "KMP_", "GOMP_", "MKL_",
+    "ATEN_",  "TORCH_",  "PYTORCH_", "KINETO_", "TYCHO_", "UCX_",  "FI_",  "PMI_", "PMIX_", "MALLOC_"};
+constexpr std::array<std::string_view, 18> kRecordedNames = {"PATH",        "LD_LIBRARY_PATH",
+                                                             "LD_PRELOAD",  "GLIBC_TUNABLES",
+                                                             "HOSTNAME",    "PWD",
+                                                             "TMPDIR",      "TZ",
+                                                             "LANG",        "LC_ALL",
+                                                             "LC_CTYPE",    "LC_NUMERIC",
+                                                             "RANK",        "WORLD_SIZE",
+                                                             "LOCAL_RANK",  "LOCAL_WORLD_SIZE",
+                                                             "MASTER_ADDR", "MASTER_PORT"};
+/// Output that a scheduler or a shell sends into the folder before the run begins.
+constexpr std::array<std::string_view, 3> kLogEndings = {".out", ".err", ".log"};
+/// What a run writes before its record is whole, and what people bring from another folder to go on with.
+constexpr std::array<std::string_view, 6> kHarmlessNames = {kOutputFile, "metrics.jsonl", "events.jsonl",
+                                                            "log.txt",   "ctl",           "lost+found"};
 
 /// Path inside a record -> text.
 using Record = std::map<std::string, std::string>;
 
-bool looks_secret(std::string_view name) {
-  std::string upper(name);
-  for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return std::any_of(kSecretWords.begin(), kSecretWords.end(),
-                     [&](const char* word) { return upper.find(word) != std::string::npos; });
+bool is_recorded(std::string_view name) {
+  const auto begins_name = [&](std::string_view prefix) { return name.starts_with(prefix); };
+  return std::any_of(kRecordedPrefixes.begin(), kRecordedPrefixes.end(), begins_name) ||
+         std::find(kRecordedNames.begin(), kRecordedNames.end(), name) != kRecordedNames.end();
 }
 
-/// "https://user:pass@host/x?sig=abc" -> "https://***@host/x?***": addresses carry keys in both places.
-std::string without_url_secrets(std::string text) {
-  for (size_t at = text.find("://"); at != std::string::npos; at = text.find("://", at + 3)) {
-    const size_t begin = at + 3;
-    const auto end_of = [&](const char* stops) {
-      return std::min(text.find_first_of(stops, begin), text.size());
-    };
-    const size_t query = text.find('?', begin), end = end_of(" \t\n'\"");
-    if (query < end) text.replace(query + 1, end - query - 1, "***");
-    const size_t user_end = text.substr(begin, end_of("/? \t\n'\"") - begin).rfind('@');
-    if (user_end != std::string::npos) text.replace(begin, user_end, "***");
-  }
-  return text;
-}
-
-/// The environment, also without what the recipe read as a secret: its provenance has that masked.
-Json environment_of(const RunRequest& request) {
-  Json environment = environment_without_secrets();
+/// What the recipe read of the environment, by name; "***" for secrets.
+std::map<std::string, Json> read_variables(const RunRequest& request) {
+  constexpr std::string_view kPrefix = "env.";
+  std::map<std::string, Json> values;
   const Json provenance = Json::parse(request.provenance_json, nullptr, false);
-  for (auto& [name, value] : environment.items()) {
-    const auto read = provenance.find("env." + name);
-    if (read != provenance.end() && read->at(0).at("value") == kMasked) value = kMasked;
-  }
+  if (!provenance.is_object()) return values;
+  for (const auto& [path, history] : provenance.items())
+    if (path.starts_with(kPrefix)) values[path.substr(kPrefix.size())] = history.at(0).at("value");
+  return values;
+}
+
+/// Of what the recipe read, the value is kept whatever its name is: it decides what is trained.
+Json environment_of(const RunRequest& request) {
+  Json environment = recorded_environment();
+  for (const auto& [name, value] : read_variables(request))
+    if (environment.contains(name)) environment[name] = value;
   return environment;
 }
 
@@ -67,9 +80,9 @@ Record make_record(const RunRequest& request, const Json& versions) {
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   };
   std::vector<std::string> argv;
-  for (const std::string& arg : request.argv) argv.push_back(without_url_secrets(arg));
+  for (const std::string& arg : request.argv) argv.push_back(without_secrets(arg));
   Record record = {{"recipe.lua", request.recipe_lua},
-                   {kLastFile, request.config_json},
+                   {kLastFile, recipe_json(request)},
                    {"provenance.json", request.provenance_json},
                    {"argv.txt", shell_line(argv) + "\n"},
                    {kEnvironmentFile, pretty(environment_of(request))},
@@ -78,6 +91,26 @@ Record make_record(const RunRequest& request, const Json& versions) {
   for (const auto& [name, text] : request.sources) names.push_back(name);
   for (const auto& [name, place] : source_places(names)) record[place] = request.sources.at(name);
   return record;
+}
+
+/// Whether a checkpoints/ holds nothing but a run's.
+bool are_checkpoints(const fs::path& folder) {
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (!step_of_folder_name(name) && !name.starts_with(kLatestFile) && !name.starts_with('.')) return false;
+  }
+  return !error;
+}
+
+/// Whether an entry of a folder may be there before its first run.
+bool is_harmless(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const auto ends_name = [&](std::string_view ending) { return name.ends_with(ending); };
+  return name.starts_with('.') || name.starts_with("LOCK") ||
+         (name == "checkpoints" && are_checkpoints(path)) ||
+         std::find(kHarmlessNames.begin(), kHarmlessNames.end(), name) != kHarmlessNames.end() ||
+         std::any_of(kLogEndings.begin(), kLogEndings.end(), ends_name);
 }
 
 bool is_complete(const fs::path& folder) { return fs::exists(folder / kLastFile); }
@@ -137,6 +170,27 @@ void write_where_due(FileOps& files, const fs::path& run_dir, const Record& reco
 
 }  // namespace
 
+std::string recipe_json(const RunRequest& request) { return canonical_json(config_to_json(request.config)); }
+
+void register_read_secrets(const RunRequest& request) {
+  for (const auto& [name, value] : read_variables(request)) {
+    if (value != kMasked) continue;
+    if (const char* secret = std::getenv(name.c_str())) register_secret(secret);
+  }
+}
+
+void require_own_folder(const std::string& run_dir) {
+  std::error_code error;
+  const bool has_record = is_complete(run_dir) && fs::exists(run_dir + "/provenance.json", error);
+  if (has_record || names_owner(run_dir)) return;
+  for (fs::directory_iterator it(run_dir, error), end; !error && it != end; it.increment(error))
+    if (!is_harmless(it->path()))
+      fail(ExitCode::kFolderOwned,
+           "[run folder] {} is not a run folder: it holds {}, and the run would mix its files with yours. "
+           "Choose a new or empty folder with run_dir=PATH",
+           run_dir, it->path().filename().string());
+}
+
 void write_run_folder(FileOps& files, const std::string& run_dir, const RunRequest& request,
                       const Json& versions) {
   const Record record = make_record(request, versions);
@@ -183,18 +237,22 @@ std::map<std::string, std::string> source_places(std::vector<std::string> names)
   return places;
 }
 
-Json environment_without_secrets() {
-  std::map<std::string, std::string> sorted;
+Json recorded_environment() {
+  std::map<std::string, Json> sorted;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const size_t equals = std::min(text.find('='), text.size());
     const std::string name(text.substr(0, equals));
     const std::string value(text.substr(std::min(equals + 1, text.size())));
-    sorted[name] = looks_secret(name) ? kMasked : without_url_secrets(value);
+    sorted[name] = is_recorded(name) ? Json(recordable_value(name, value)) : Json(nullptr);
   }
   Json environment = Json::object();
-  for (const auto& [name, value] : sorted) environment[name] = value;
+  for (auto& [name, value] : sorted) environment[name] = std::move(value);
   return environment;
+}
+
+std::string recordable_value(std::string_view name, const std::string& value) {
+  return is_secret_name(name) ? kMasked : without_secrets(value);
 }
 
 }  // namespace tycho

@@ -9,9 +9,11 @@
 
 #include "trainer/base/duration.h"
 #include "trainer/base/json.h"
+#include "trainer/callbacks/command.h"
 #include "trainer/eval/result.h"
 #include "trainer/loop/train_state.h"
 #include "trainer/metrics/reporter.h"
+#include "trainer/metrics/step_metrics.h"
 #include "trainer/session/tensor_view.h"
 
 namespace tycho {

@@ -2,7 +2,10 @@
 #pragma once
 #include <string>
 
+#include "trainer/base/file_ops.h"
+#include "trainer/base/json.h"
 #include "trainer/sweep/board.h"
+#include "trainer/sweep/definition.h"
 #include "trainer/sweep/ledger.h"
 
 namespace tycho {

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/goal.h"
 #include "trainer/base/json.h"
 #include "trainer/sweep/board.h"
+#include "trainer/sweep/config.h"
 
 namespace tycho {
 

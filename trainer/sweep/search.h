@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/goal.h"
 #include "trainer/sweep/board.h"
+#include "trainer/sweep/definition.h"
 
 namespace tycho {
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/json.h"
 #include "trainer/sweep/board.h"
 
 namespace tycho {

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "trainer/base/normal_numbers.h"
-#include "trainer/base/philox.h"
+#include "trainer/base/random/normal_numbers.h"
+#include "trainer/base/random/philox.h"
 #include "trainer/kernels/kernel_table.h"
 
 namespace tycho {

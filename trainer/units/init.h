@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 
+#include "trainer/layout/param_spec.h"
 #include "trainer/units/flat_unit.h"
 
 namespace tycho {

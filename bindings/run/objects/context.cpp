@@ -1,5 +1,8 @@
 // The Lua objects that callbacks receive: ctx, its cmd, its dist.
 #include <algorithm>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 
 #include "bindings/run/lua_callbacks.h"
 #include "bindings/run/session_objects.h"
@@ -12,9 +15,18 @@ CallbackContext& context(Call& call) { return call.self<CallbackContext>(); }
 const StepMetrics& metrics(Call& call) { return context(call).info->metrics; }
 const RunInfo& run_info(Call& call) { return context(call).info->run; }
 
-template <auto member>
-int metric(Call& call) {
-  return call.push(metrics(call).*member);
+template <class T>
+constexpr const char* lua_type(T StepMetrics::*) {
+  return std::is_integral_v<T> ? "integer" : std::is_floating_point_v<T> ? "number" : "number?";
+}
+
+/// One field for every number of a step.
+template <size_t... I>
+std::vector<Field> metric_fields(std::index_sequence<I...>) {
+  constexpr auto kFields = StepMetrics::fields();
+  return {
+      {std::get<I>(kFields).name, lua_type(std::get<I>(kFields).member), std::get<I>(kFields).help,
+       [](Call& call) { return call.push(metrics(call).*std::get<I>(StepMetrics::fields()).member); }}...};
 }
 
 Json score_json(const EvalScore& score) {
@@ -64,26 +76,18 @@ int fact(Call& call) {
   return facts.contains(key) ? call.push(facts.at(key)) : call.push_nil();
 }
 
-std::vector<Field> numbers_of_ctx() {
-  return {
+std::vector<Field> values_of_ctx() {
+  std::vector<Field> fields =
+      metric_fields(std::make_index_sequence<std::tuple_size_v<decltype(StepMetrics::fields())>>());
+  const std::vector<Field> more = {
       {"event", "string", "Name of the event.",
        [](Call& c) { return c.push(enum_name(context(c).info->event)); }},
-      {"step", "integer", "Steps done.", metric<&StepMetrics::step>},
       {"total_steps", "integer", "Steps of the whole run.",
        [](Call& c) { return c.push(run_info(c).total_steps); }},
       {"frac", "number", "step / total_steps.",
        [](Call& c) {
          return c.push(static_cast<double>(metrics(c).step) / static_cast<double>(run_info(c).total_steps));
        }},
-      {"tokens", "integer", "Tokens seen so far.", metric<&StepMetrics::tokens>},
-      {"samples", "integer", "Sequences seen so far.", metric<&StepMetrics::samples>},
-      {"epoch", "integer", "Passes over the data, from 0.", metric<&StepMetrics::epoch>},
-      {"loss", "number", "Of the newest step: the mean over the valid tokens of its global batch.",
-       metric<&StepMetrics::loss>},
-      {"lr", "number", "Learning rate of the newest step.", metric<&StepMetrics::lr>},
-      {"grad_norm", "number", "Norm of the newest gradient, before clipping.",
-       metric<&StepMetrics::grad_norm>},
-      {"tokens_per_s", "number", "Over the last steps.", metric<&StepMetrics::tokens_per_s>},
       {"samples_per_s", "number", "Over the last steps.",
        [](Call& c) {
          const StepMetrics& m = metrics(c);
@@ -93,9 +97,6 @@ std::vector<Field> numbers_of_ctx() {
        }},
       {"step_ms", "number", "Wall time of the newest step, in ms.",
        [](Call& c) { return c.push(1e3 * metrics(c).step_s); }},
-      {"mfu", "number?", "Share of the device's peak; nil for an unknown device.", metric<&StepMetrics::mfu>},
-      {"memory_bytes", "integer", "Peak memory of the device.", metric<&StepMetrics::memory_bytes>},
-      {"eta_s", "number", "Estimated seconds to the end of the run.", metric<&StepMetrics::eta_s>},
       {"has_eval", "boolean", "True after the first evaluation.",
        [](Call& c) { return c.push(has_eval(c)); }},
       {"eval", "table",
@@ -104,10 +105,12 @@ std::vector<Field> numbers_of_ctx() {
        eval},
       {"run_name", "string", "Name of the run.", [](Call& c) { return c.push(run_info(c).run_name); }},
       {"run_dir", "string", "Folder of the run.", [](Call& c) { return c.push(run_info(c).run_dir); }}};
+  fields.insert(fields.end(), more.begin(), more.end());
+  return fields;
 }
 
 Class ctx_of(const char* name, const char* doc, const std::vector<Field>& more) {
-  std::vector<Field> fields = numbers_of_ctx();
+  std::vector<Field> fields = values_of_ctx();
   const std::vector<Field> objects = {
       {"model", "tycho.run.Model", "The model; its parameters can be read.", of_session<&model_class>},
       {"opt", "tycho.run.Opt", "The optimizer.", of_session<&opt_class>},
@@ -301,6 +304,14 @@ const Class& dist_class() {
            {value, {"rank", Kind::kInteger, "Default 0.", true, 0}},
            broadcast}}};
   return object;
+}
+
+std::vector<std::string> ctx_values() {
+  std::vector<std::string> names;
+  for (const Field& field : values_of_ctx())
+    if (const std::string type = field.type; type != "table" && type != "boolean")
+      names.push_back(field.name);
+  return names;
 }
 
 const std::vector<const Class*>& callback_classes() {

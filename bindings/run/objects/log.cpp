@@ -1,16 +1,18 @@
 // The Lua objects `log` and `mem`.
 #include "bindings/run/session_objects.h"
 #include "trainer/base/bytes.h"
+#include "trainer/base/secrets.h"
 #include "trainer/metrics/format.h"
 
 namespace tycho {
 namespace {
 
-/// Adds an event with the step that it belongs to.
+/// Adds an event with the step that it belongs to. Secrets are masked here: the engine does not know those
+/// that a callback reads.
 int note(Call& call, const std::string& kind, const std::string& text, Json facts) {
   if (!call.self<SessionRef>().keeps_record) return 0;
   facts["step"] = session(call).state().recorded_step;
-  session(call).event(kind, text, facts);
+  session(call).event(kind, without_secrets(text), json_without_secrets(std::move(facts)));
   return 0;
 }
 
@@ -44,7 +46,8 @@ int metric(Call& call) {
     if (call.text(1) == taken)
       throw ScriptError("E_ARGUMENT",
                         fmt::format("log:metric: every record already has {}; choose another name", taken));
-  if (call.self<SessionRef>().keeps_record) session(call).metric(call.text(1), call.number(2));
+  if (call.self<SessionRef>().keeps_record)
+    session(call).metric(without_secrets(call.text(1)), call.number(2));
   return 0;
 }
 

@@ -248,7 +248,7 @@ function M.parse(root, arguments, tell)
         override.site, override.order = override.site or site_for(one, override), order
         local place = place_of(tree, override.parts)
         local earlier = place.absolute
-        _, problem = put(place, specs, parent, override)
+        problem = select(2, put(place, specs, parent, override))
         if not problem and override.op == ":=" then expressions[#expressions + 1] = place end
         if not problem and earlier and place.absolute == override then
           tell("warning", one, { message = ("replaces what %s said: %s"):format(said_at(earlier.site),

@@ -140,7 +140,7 @@ local function values_of_key(path)
   return {}
 end
 
-local function in_text(repl, typed, before)
+local function in_text(_, typed, before)
   if before:find(":find%s*%(?%s*$") then return collect(host.param_names(), "", typed) end
   if before:find(":why%s*%(?%s*$") then return collect(schema.all_paths(native.schema), "", typed) end
   local values = values_of_key(before:match("r%.([%w_%.]+)%s*=%s*$"))

@@ -285,7 +285,7 @@ end
 
 -- For entries that are run elsewhere: the page of a name, and whether a text is the beginning of an entry.
 function Repl:help(text) return help.of_text(self, text) end
-function Repl:is_incomplete(text) return eval.is_incomplete(text) end
+function Repl.is_incomplete(_, text) return eval.is_incomplete(text) end
 
 -- Words for the one that ends at the cursor, and a line that helps.
 function Repl:complete(line) return complete.candidates(self, line) end

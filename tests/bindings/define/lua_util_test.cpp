@@ -168,7 +168,9 @@ TEST_F(LuaUtilTest, EndlessLoopsAreStopped) {
 
 TEST_F(LuaUtilTest, SwallowedStopsAreRaisedAgain) {
   const LuaWatch watch(state_.get(), {.max_instructions = 1'000'000});
-  error_of(state_, "while true do pcall(function() while true do end end) end");
+  const Error error = error_of(state_, "while true do pcall(function() while true do end end) end");
+  EXPECT_NE(std::string(error.what()).find("loop"), std::string::npos) << error.what();
+  EXPECT_EQ(error.code(), ExitCode::kRecipe);
 }
 
 TEST_F(LuaUtilTest, MemoryIsLimited) {

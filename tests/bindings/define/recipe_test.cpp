@@ -114,6 +114,42 @@ TEST_F(RecipeTest, SecretsOfTheEnvironmentAreNotKept) {
   EXPECT_EQ(recipe.history.dump().find("hunter2"), std::string::npos);
 }
 
+TEST_F(RecipeTest, ASecretCannotBecomePartOfTheRecipe) {
+  setenv("TYCHO_TEST_HIDDEN", "canary-31", 1);
+  for (const char* lines : {"r.train_data.local_dir = 'x/' .. t.secret 'TYCHO_TEST_HIDDEN'\n",
+                            "r.eval_data[t.secret 'TYCHO_TEST_HIDDEN'] = t.data.mds { local_dir = 'd' }\n"}) {
+    const std::string report = report_of(whole(lines));
+    EXPECT_CONTAINS(report, "holds a secret of the environment");
+    EXPECT_EQ(report.find("canary"), std::string::npos) << report;
+  }
+  EXPECT_CONTAINS(report_of(whole("r.train_data.local_dir = t.secret 'TYCHO_TEST_HIDDEN'\n")),
+                  "[recipe] train_data.local_dir holds");
+  const ResolvedRecipe recipe = resolve_recipe(
+      {.file =
+           whole("r.train_data.local_dir = t.secret 'TYCHO_TEST_HIDDEN'\nr.train_data.local_dir = 'd'\n")});
+  EXPECT_EQ(recipe.history.dump().find("canary"), std::string::npos) << recipe.history.dump();
+}
+
+TEST_F(RecipeTest, ReportsAndErrorsDoNotShowSecrets) {
+  setenv("TYCHO_TEST_HIDDEN", "canary-32", 1);
+  setenv("TYCHO_TEST_API_KEY", "canary-33", 1);
+  for (const char* lines : {"r.seed = t.secret 'TYCHO_TEST_HIDDEN'\n",
+                            "error(t.secret 'TYCHO_TEST_HIDDEN')\n", "error(t.env 'TYCHO_TEST_API_KEY')\n"}) {
+    const std::string report = try_recipe({.file = whole(lines)}).report;
+    EXPECT_CONTAINS(report, "***");
+    EXPECT_EQ(report.find("canary"), std::string::npos) << report;
+  }
+  const Json shown = show_config({.recipe = {.file = whole("r.run_name = t.secret 'TYCHO_TEST_HIDDEN'\n")}});
+  EXPECT_EQ(shown.dump().find("canary"), std::string::npos);
+}
+
+TEST_F(RecipeTest, ASecretThatIsTooShortToBeMaskedIsWarnedOf) {
+  setenv("TYCHO_TEST_HIDDEN", "12345", 1);
+  const ResolvedRecipe recipe = resolve_recipe({.file = whole("local pin = t.secret 'TYCHO_TEST_HIDDEN'\n")});
+  EXPECT_CONTAINS(recipe.warnings.dump(), "TYCHO_TEST_HIDDEN is too short to be masked");
+  EXPECT_EQ(recipe.history.dump().find("12345"), std::string::npos);
+}
+
 TEST_F(RecipeTest, ConfigShowsValuesHelpAndPlaces) {
   ConfigQuery query = {.recipe = {.file = whole(), .pins = {{2, "seed=3"}}}};
   const Json shown = show_config(query);

@@ -33,7 +33,7 @@ std::string of(const std::string& lines) { return imported(with_text_loader(line
 
 TEST(FoundryImport, TellsWhatChangesNumbers) {
   EXPECT_CONTAINS(of("fsdp_config: {sharding_strategy: FULL_SHARD}\n"),
-                  "notes:\nline 3  fsdp_config: every rank holds the whole model");
+                  "notes:\nline 3  fsdp_config: here every rank holds the whole model");
   EXPECT_CONTAINS(of("fsdp_config: {sharding_strategy: NO_SHARD}\n"), "notes:\n");
   EXPECT_LACKS(of("fsdp_config: {sharding_strategy: NO_SHARD}\n"), "every rank holds");
   EXPECT_CONTAINS(of("fsdp_config: {mixed_precision: PURE}\n"),
@@ -43,7 +43,7 @@ TEST(FoundryImport, TellsWhatChangesNumbers) {
   EXPECT_CONTAINS(of("autoresume: false\n"), "autoresume: a run resumes from its newest checkpoint");
   EXPECT_CONTAINS(of("loggers: {wandb: {project: p}}\n"), "loggers.wandb: nothing is sent there");
   EXPECT_CONTAINS(of("callbacks: {hf_checkpointer: {save_interval: 1ep}}\n"),
-                  "callbacks.hf_checkpointer: exports are not made while training");
+                  "callbacks.hf_checkpointer: nothing is exported during training");
   EXPECT_LACKS(of("callbacks: {speed_monitor: {window_size: 10}}\n"), "line 3");
 }
 
@@ -53,7 +53,7 @@ TEST(FoundryImport, WeighsTokensAlike) {
                   "(all rows of shards have the same number of tokens)");
   EXPECT_CONTAINS(imported("max_duration: 1ba\naccumulate_train_batch_on_tokens: false\n"
                            "train_loader: {name: finetuning, dataset: {hf_name: ./d, split: train}}\n"),
-                  "accumulate_train_batch_on_tokens = false: counts every micro-batch alike");
+                  "accumulate_train_batch_on_tokens = false: weights every micro-batch equally");
 }
 
 TEST(FoundryImport, TellsThatTheLastSamplesOfAnEpochAreLeftOut) {
@@ -62,7 +62,7 @@ TEST(FoundryImport, TellsThatTheLastSamplesOfAnEpochAreLeftOut) {
         std::string("max_duration: 1ep\ntrain_loader: {name: text, dataset: {local: x}, drop_last: ") +
         value + "}\n");
   };
-  EXPECT_CONTAINS(dropping("false"), "train_loader.drop_last: the samples at the end of an epoch");
+  EXPECT_CONTAINS(dropping("false"), "train_loader.drop_last: samples at the end of an epoch");
   EXPECT_LACKS(dropping("true"), "train_loader.drop_last:");
   EXPECT_LACKS(of("eval_loader: {name: text, dataset: {local: v}, drop_last: false}\neval_interval: 5ba\n"),
                "eval_loader.drop_last:");
@@ -150,7 +150,7 @@ TEST(FoundryImport, MapsCallbacks) {
       of(evaluated + "callbacks: {early_stopper: {monitor: Accuracy, comp: less, patience: 1ba}}\n"),
       "evaluations measure LanguageCrossEntropy");
   EXPECT_CONTAINS(of(evaluated + "callbacks: {early_stopper: {monitor: LanguagePerplexity, patience: 2}}\n"),
-                  "in the unit of eval_interval = 50ba");
+                  "in the same unit as eval_interval = 50ba");
   EXPECT_CONTAINS(
       of("callbacks: {generate_callback: {prompts: [Once, Twice], interval: 500ba, max_new_tokens: 8, "
          "do_sample: true, temperature: 0.7}}\n"),
@@ -208,7 +208,7 @@ TEST(FoundryImport, TakesKeysOutOfTheFile) {
   ASSERT_EQ(made.pins.size(), 1u);
   EXPECT_EQ(made.pins[0].text, "~model.dropout");
   EXPECT_CONTAINS(imported(yaml, {{1, "~callbacks.mine"}, {4, "~precision"}}),
-                  "argument 4: ~precision: the file does not say it");
+                  "argument 4: ~precision: the file does not contain it");
 }
 
 TEST(FoundryImport, TakesArgumentsForEveryKeyOfTheFile) {
@@ -236,7 +236,7 @@ TEST(ForeignImport, NotesThatModelsAreNotSharded) {
   EXPECT_EQ(notes("x.toml", toml + "tensor_parallel_degree = 1\n"), "");
   EXPECT_CONTAINS(notes("x.toml", toml + "[metrics]\nenable_wandb = true\n"), "nothing is sent there");
   EXPECT_CONTAINS(notes("x.yaml", "parallelism: {dp: 2, tp: 4, pp: 1}\ntokens: {train_steps: 5}\n"),
-                  "parallelism.tp: ranks are data parallel");
+                  "parallelism.tp: ranks train data parallel");
 }
 
 }  // namespace

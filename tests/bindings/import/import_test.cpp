@@ -45,8 +45,8 @@ TEST(Import, NamesEveryKeyThatItCannotHonour) {
   EXPECT_CONTAINS(text,
                   "x.yaml:3:12: precision = amp_fp8: Tycho has amp_bf16, bf16, fp32\n"
                   "   3 | precision: amp_fp8\n     |            ^^^^^^^\n");
-  EXPECT_CONTAINS(text, "x.yaml:5:16: fsdp_config.cpu_offload = true: is not there\n");
-  EXPECT_CONTAINS(text, "x.yaml:6:3: fsdp_config.sharding_strateg = X: no such key");
+  EXPECT_CONTAINS(text, "x.yaml:5:16: fsdp_config.cpu_offload = true: is not supported\n");
+  EXPECT_CONTAINS(text, "x.yaml:6:3: fsdp_config.sharding_strateg = X: unknown key");
   EXPECT_CONTAINS(text, "did you mean \"sharding_strategy\"?");
   EXPECT_CONTAINS(text, "callbacks.mine: unknown key");
 }
@@ -209,7 +209,8 @@ TEST(Import, MakesLocalsOfReferences) {
 }
 
 TEST(Import, RefusesReferencesThatLeadNowhere) {
-  EXPECT_CONTAINS(refusal(foundry("seed: ${variables.x}\n")), ": ${variables.x} refers to a key that is not");
+  EXPECT_CONTAINS(refusal(foundry("seed: ${variables.x}\n")),
+                  ": ${variables.x} refers to a key that does not exist");
   EXPECT_CONTAINS(refusal(foundry("seed: ${seed}\n")), "refers to itself");
   EXPECT_CONTAINS(refusal(foundry("a: ${b}\nb: ${a}\nseed: ${a}\n")), "refers to itself");
   EXPECT_CONTAINS(refusal(foundry("run_name: x${run_name}\n")), "refers to itself");

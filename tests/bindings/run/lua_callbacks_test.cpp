@@ -226,7 +226,7 @@ TEST_F(LuaCallbacksTest, HandlesExpireWithTheCall) {
       "local cmd\nr.callbacks.a = t.control { batch_end = function(ctx)\n"
       "  if cmd then cmd(0.5) end\n  cmd = ctx.cmd.set_lr\nend }");
   EXPECT_EQ(call(), "");
-  EXPECT_NE(call().find("is over"), std::string::npos);
+  EXPECT_NE(call().find("has ended"), std::string::npos);
 }
 
 TEST_F(LuaCallbacksTest, AnEndlessLoopEndsByItsLimitAndByCtrlC) {
@@ -333,6 +333,23 @@ TEST_F(LuaCallbacksTest, ReadyOnesThatActOnEvaluationsLookAtTheMetricThatTheyAre
   EXPECT_EQ(after(5, 5, 1), 1u);
   EXPECT_EQ(after(1, 6, 2), 1u);
   EXPECT_EQ(after(9, 4, 3), 0u);
+}
+
+TEST_F(LuaCallbacksTest, WhatCallbacksRecordRaiseAndAnswerHasNoSecrets) {
+  setenv("TYCHO_TEST_LATE", "canary-41", 1);  // read while the run trains, so the engine never hears of it
+  load(
+      "r.callbacks.a = t.observe { batch_end = function(ctx) local late = t.secret 'TYCHO_TEST_LATE'\n"
+      "ctx.log:info('it is ' .. late, { [late] = late }) ctx.log:metric(late, 1) error(late) end }");
+  const std::string raised = call();
+  EXPECT_NE(raised.find("***"), std::string::npos) << raised;
+  EXPECT_EQ(raised.find("canary"), std::string::npos) << raised;
+  EXPECT_EQ(session_.events_,
+            (std::vector<std::string>{R"(info: it is ***  ***=*** {"***":"***","step":0})"}));
+  EXPECT_EQ(session_.metrics, (std::vector<std::pair<std::string, double>>{{"***", 1.0}}));
+  CallbackPort port{commands_, &dist_};
+  EXPECT_EQ(
+      source_->evaluate("return 'canary-41'", false, {Event::kBatchEnd, metrics_, run_, eval_, {}}, port),
+      "\"***\"");
 }
 
 TEST_F(LuaCallbacksTest, OperatorsLookAndOnlyWithRightsCommand) {

@@ -360,7 +360,8 @@ TEST_F(ObjectsTest, NoArgumentBreaksAMethod) {
 
 TEST_F(ObjectsTest, HelpAndStubsComeFromTheDeclarations) {
   const std::string page = help_text(trainer_class());
-  EXPECT_NE(page.find(":step(n?: integer)  Optimizer steps; evaluates and saves only"), std::string::npos)
+  EXPECT_NE(page.find(":step(n?: integer)  Runs optimizer steps; evaluates and saves only"),
+            std::string::npos)
       << page;
   EXPECT_NE(help_text(model_class(), "generate").find("temperature : number from 0 to 1000000, optional"),
             std::string::npos);

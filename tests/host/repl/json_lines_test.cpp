@@ -110,6 +110,7 @@ TEST_F(JsonLinesTest, CompletesAndRunsCommandsAndTheShell) {
   EXPECT_EQ(got.at(0), (Json{{"id", 1}, {"words", {"r.optimizer"}}, {"hint", ""}}));
   EXPECT_EQ(got.at(2), (Json{{"id", 2}, {"output", "from\n"}}));
   EXPECT_EQ(got.at(3), (Json{{"id", 2}, {"output", "[exit 3]\n"}}));
+  ASSERT_TRUE(got.at(5).contains("value")) << Json(got).dump(1);
   EXPECT_CONTAINS(got.at(5).at("value").get<std::string>(), "  4/10 ba  loss 1.000 ");
   EXPECT_EQ(got.back(), (Json{{"id", 5}, {"done", "quit"}}));
 }

@@ -36,13 +36,13 @@ TEST_F(SweepTest, EveryMistakeOfASweepIsSaidWithWhatToWrite) {
       {"s.search = t.search.asha { trials = 4 }\ns.space[\"optimizer.lr\"] = t.space.log(1e-4, 1e-2)\n",
        "rungs is required"},
       {"s.metric.name = \"eval.loss\"\ns.space[\"optimizer.lr\"] = t.space.log(1e-4, 1e-2)\n",
-       "metric.name is eval.loss, but recipe.lua evaluates nothing"},
+       "metric.name is eval.loss, but recipe.lua has no evaluation"},
       {"s.metric.name = \"eval.c5.loss\"\ns.pins[\"eval_data.c4\"] = \"mds{local_dir=d}\"\n"
        "s.space[\"optimizer.lr\"] = t.space.log(1e-4, 1e-2)\n",
        "metric.name is eval.c5.loss, which is not a metric of recipe.lua; did you mean \"eval.c4.loss\""},
       {"s.metric.name = \"loss\"\ns.stop.flat = t.stop.patience { metric = \"eval.c4.loss\" }\n"
        "s.space[\"optimizer.lr\"] = t.space.log(1e-4, 1e-2)\n",
-       "stop.flat.metric is eval.c4.loss, but recipe.lua evaluates nothing"},
+       "stop.flat.metric is eval.c4.loss, but recipe.lua has no evaluation"},
       {"local r = t.recipe \"x\"\n", "this file is read as a sweep"},
       {"local x = t.arg(\"method\")\n", "the argument method is missing"},
       {"local x = t.slurm.rank\n", "all ranks read one recipe"}};

@@ -15,7 +15,7 @@
 #include "trainer/checkpoint/run_lock.h"
 #include "trainer/config/config_io.h"
 #include "trainer/engine/engine.h"
-#include "trainer/metrics/reporter.h"
+#include "trainer/metrics/sink.h"
 #include "trainer/run_folder/run_folder.h"
 
 namespace {
@@ -45,14 +45,16 @@ void fail_as_asked(const AdamWConfig& optimizer, const TrainConfig& config, int6
 }
 
 int run(const RunRequest& request, bool, const StopFlag& stop) {
-  const TrainConfig config = read_config_or_fail(parse_json(request.config_json, "sweep engine"));
+  const TrainConfig& config = request.config;
   const std::string run_dir = run_folder_path(config);
   const AdamWConfig& optimizer = config.optimizer.as<AdamWConfig>();
   make_dirs(real_files(), run_dir);
   RunLock lock(real_files(), run_dir);
   write_run_folder(real_files(), run_dir, request, Json::object());
   if (const char* ranks = std::getenv("TYCHO_NUM_RANKS")) std::ofstream(run_dir + "/ranks") << ranks << "\n";
-  const auto reporter = make_file_reporter(run_dir);
+  std::vector<std::unique_ptr<Reporter>> reporters = make_sink_reporters(config.log.sinks, run_dir);
+  reporters.push_back(make_file_reporter(run_dir));
+  const auto reporter = make_tee(std::move(reporters));
   reporter->run_start({});
   const int64_t total = total_steps(config, 0);
   const int64_t until = request.until.empty()

@@ -28,7 +28,7 @@ TEST_F(ImportTest, WritesARecipeOnce) {
   EXPECT_EQ(here("cmp new.lua foundry.yaml.lua").code, 0);
   const Outcome again = here("tycho import foundry.yaml -o new.lua");
   EXPECT_EQ(again.code, 2);
-  EXPECT_CONTAINS(again.output, "nothing is overwritten");
+  EXPECT_CONTAINS(again.output, "is not overwritten");
   EXPECT_CONTAINS(here("tycho import foundry.yaml variables.length=64 2>&-").output, "local length = 64");
   EXPECT_EQ(here("tycho import foundry.yaml ckpt.keep=2").code, 2);
   EXPECT_EQ(here("tycho import absent.yaml").code, 2);

@@ -78,7 +78,7 @@ TEST_F(LaunchTest, RanksOfARerunAreGivenTheirFolder) {
   ASSERT_EQ(here("TYCHO_FAKE_RUN_FOLDER=1 ./bin/tycho run x.lua").code, 0);
   const Outcome refused = launch("-n 2 rerun runs/x");
   EXPECT_EQ(refused.code, 2);
-  EXPECT_CONTAINS(refused.output, "2 ranks wanted run_name=NAME or run_dir=FOLDER");
+  EXPECT_CONTAINS(refused.output, "2 ranks need run_name=NAME or run_dir=FOLDER");
   const Outcome again = launch("-n 2 rerun runs/x run_name=y");
   EXPECT_EQ(again.code, 0) << again.output;
   EXPECT_CONTAINS(again.output, "\"run_name\":\"y\"");

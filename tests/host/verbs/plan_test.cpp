@@ -93,7 +93,7 @@ TEST_F(PlanProbeTest, RanksMeasureTogetherAndRankZeroSaysIt) {
 TEST_F(PlanProbeTest, WithoutAFolderForTemporaryFilesItSaysSo) {
   const Outcome outcome = here("TMPDIR=$PWD/nowhere ./bin/tycho plan x.lua --probe");
   EXPECT_EQ(outcome.code, 15);
-  EXPECT_CONTAINS(outcome.output, "set TMPDIR to one\n");
+  EXPECT_CONTAINS(outcome.output, "set TMPDIR to an existing folder\n");
   EXPECT_EQ(outcome.output.find("probe: "), std::string::npos) << outcome.output;
 }
 

@@ -54,6 +54,47 @@ TEST_F(RunVerbTest, KeepsWhatGitSaysOfItsFolder) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "ran"));
 }
 
+TEST_F(RunVerbTest, WarnsOfARecipeThatPutsItsRunOutsideOfTheWorkingDirectory) {
+  const auto start = [&](const std::string& run_dir, const std::string& arguments = "") {
+    write(whole("r.run_dir = '" + run_dir + "'\n"));
+    const Outcome started = run("mkdir -p sub && cd sub && ../bin/tycho run ../x.lua " + arguments);
+    EXPECT_EQ(started.code, 0) << started.output;
+    return started.output;
+  };
+  const std::string warning = "outside of the working directory";
+  for (const std::string& inside :
+       {std::string("a/{run_name}"), std::string("a/../b"), (folder_ / "sub/c").string()})
+    EXPECT_EQ(start(inside).find(warning), std::string::npos) << inside;
+  for (const std::string& outside : {std::string("../theirs/{run_name}"), (folder_ / "other/x").string()}) {
+    EXPECT_CONTAINS(start(outside), "warning: ../x.lua:7 puts this run " + warning + ", into ");
+    EXPECT_EQ(start(outside).find(warning), std::string::npos) << "it is a run's by now";
+  }
+  EXPECT_EQ(start("a", "run_dir=../asked_for").find(warning), std::string::npos);
+}
+
+TEST_F(RunVerbTest, SecretsAreInNoOutputAndNoFile) {
+  write(whole(
+      "local hidden, key = t.secret 'HIDDEN', t.env 'MY_API_KEY'\nprint('read', hidden, key)\n"
+      "if r.seed == 3 then error('broken ' .. hidden) end\nif r.seed == 4 then r.run_dir = hidden end\n"));
+  for (const char* words :
+       {"run x.lua", "run x.lua seed=3", "run x.lua seed=4", "run x.lua --print-only", "check x.lua --json",
+        "config x.lua", "repl x.lua -e 't.secret \"HIDDEN\"'", "repl x.lua -e 'print(t.secret \"HIDDEN\")'",
+        "repl x.lua -e 'error(t.secret \"HIDDEN\")'", "repl x.lua --json < entries"}) {
+    write(
+        "{\"id\": 1, \"entry\": \"t.secret 'HIDDEN'\"}\n{\"id\": 2, \"entry\": \"error(t.secret "
+        "'HIDDEN')\"}\n",
+        "entries");
+    const Outcome outcome = run(std::string("export HIDDEN=canary-61 MY_API_KEY=canary-62 GH_PAT=canary-63 "
+                                            "OTHER=canary-64; bin/tycho ") +
+                                words);
+    EXPECT_EQ(outcome.output.find("canary"), std::string::npos) << words << "\n" << outcome.output;
+    EXPECT_CONTAINS(outcome.output, "***");
+  }
+  const Outcome kept = run("ls runs/x; grep -r canary- runs/x; true");
+  EXPECT_CONTAINS(kept.output, "env.json");
+  EXPECT_EQ(kept.output.find("canary"), std::string::npos) << kept.output;
+}
+
 TEST_F(RunVerbTest, NeedsNoGit) {
   const Outcome none = run("bin/tycho run x.lua > out && cat runs/x/provenance.json");
   EXPECT_EQ(none.code, 0) << none.output;

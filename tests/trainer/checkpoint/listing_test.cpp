@@ -47,13 +47,13 @@ TEST(Listing, TheHintIsOnlyAHint) {
   CheckpointInfo found = find_checkpoint(dir.path());
   EXPECT_EQ(found.uuid, newest.uuid);
   ASSERT_EQ(found.warnings.size(), 1u);
-  EXPECT_NE(found.warnings[0].find("says step-000000001"), std::string::npos) << found.warnings[0];
+  EXPECT_NE(found.warnings[0].find("names step-000000001"), std::string::npos) << found.warnings[0];
   for (const std::string& garbage : {std::string(), std::string("\0\x1b[2J", 5), std::string(100000, '/')}) {
     write_plain(dir / "latest", garbage);
     found = find_checkpoint(dir.path());
     EXPECT_EQ(found.uuid, newest.uuid);
     ASSERT_EQ(found.warnings.size(), 1u);
-    EXPECT_NE(found.warnings[0].find("says something else"), std::string::npos) << found.warnings[0];
+    EXPECT_NE(found.warnings[0].find("names an unknown name"), std::string::npos) << found.warnings[0];
   }
   fs::remove(dir / "latest");
   EXPECT_EQ(find_checkpoint(dir.path()).uuid, newest.uuid);

@@ -69,7 +69,7 @@ TEST(IdleKeys, ThinningACallbackNeedsEventsOfSteps) {
     return [steps](TrainConfig& c) {
       ObserveConfig callback;
       callback.every = Duration::parse("5ba");
-      (steps ? callback.batch_end : callback.eval_end) = FunctionRef{};
+      callback[steps ? Event::kBatchEnd : Event::kEvalEnd] = FunctionRef{};
       c.callbacks["c"].value = callback;
     };
   };

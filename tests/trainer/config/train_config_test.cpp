@@ -109,7 +109,9 @@ TEST(CheckConfig, WantsBf16ForWeightsWithoutAMaster) {
 }
 
 TEST(CheckConfig, WantsNamesThatCanBeFolders) {
-  EXPECT_NE(problems_after([](TrainConfig& c) { c.run_name = "a/b"; }).find("run_name: \"a/b\" cannot be"),
+  EXPECT_NE(problems_after([](TrainConfig& c) {
+              c.run_name = "a/b";
+            }).find("run_name: \"a/b\" is not a valid folder name"),
             std::string::npos);
   EXPECT_NE(problems_after([](TrainConfig& c) { c.run_name = ""; }), "");
   EXPECT_EQ(problems_after([](TrainConfig& c) { c.run_dir = "runs/{name}"; }),

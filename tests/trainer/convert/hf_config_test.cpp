@@ -210,7 +210,7 @@ TEST(HfConfig, RefusesHeadsThatDailTurnsInPart) {
   Json json = {{"model_type", "mpt"}, {"d_model", 64}, {"n_heads", 4}, {"head_dim", 32}};
   json["attn_config"] = {{"rope", true}};
   expect_contains(message_of(ExitCode::kUnusable, [&] { read_hf_config(json, "c"); }),
-                  "attn_config.rope_impl: is dail, which rotates 16 of the 32 numbers of a head");
+                  "attn_config.rope_impl: is dail, which rotates 16 of the 32 elements of a head");
   json["attn_config"]["rope_impl"] = "hf";
   EXPECT_EQ(read<MptConfig>(json).head_dim(), 32);
 }

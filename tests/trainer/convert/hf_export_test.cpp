@@ -1,6 +1,10 @@
 // Exported folders: what transformers would read, and round trips to the byte.
 #include "trainer/convert/hf_export.h"
 
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
 #include "tests/trainer/base/faulty_files.h"
 #include "tests/trainer/convert/convert_fixture.h"
 #include "trainer/convert/hf_import.h"
@@ -95,13 +99,49 @@ TEST(HfExport, IsImportedAgainBitForBit) {
   EXPECT_EQ(first.info().manifest.at("recipe").at("model"), second.info().manifest.at("recipe").at("model"));
 }
 
+/// The number that 16 bits stand for, by the definition of the format: sign, exponent, fraction.
+double value_of(uint16_t bits, int exponent_bits) {
+  const int fraction_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
+  const int exponent = (bits >> fraction_bits) & ((1 << exponent_bits) - 1);
+  const int fraction = bits & ((1 << fraction_bits) - 1);
+  const double magnitude = exponent == 0
+                               ? std::ldexp(fraction, 1 - bias - fraction_bits)
+                               : std::ldexp(fraction + (1 << fraction_bits), exponent - bias - fraction_bits);
+  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
+/// No neighbour is nearer to x, and of two that are as near the even one was taken.
+bool is_nearest(double x, uint16_t bits, int exponent_bits) {
+  const double error = std::abs(x - value_of(bits, exponent_bits));
+  const auto loses = [&](uint16_t other) {
+    const double theirs = std::abs(x - value_of(other, exponent_bits));
+    return theirs < error || (theirs == error && bits % 2 == 1);
+  };
+  const bool at_zero = (bits & 0x7fff) == 0;
+  return !loses(static_cast<uint16_t>(bits + 1)) && (at_zero || !loses(static_cast<uint16_t>(bits - 1)));
+}
+
 TEST(HfExport, RoundsToTheDtypeThatIsAskedFor) {
   const TempDir dir;
   const CheckpointReader reader = imported(dir, "llama");
   for (const char* dtype : {"bf16", "fp16"}) {
     export_hf(real_files(), reader, dir / dtype, {.dtype = dtype});
     const SafetensorsHeader header = read_safetensors_header(dir / dtype + "/model.safetensors");
-    EXPECT_EQ(header.entries[0].dtype, std::string(dtype) == "bf16" ? "BF16" : "F16");
+    const bool bf16 = std::string(dtype) == "bf16";
+    const auto written = tensors_of_file(dir / dtype + "/model.safetensors");
+    ASSERT_EQ(written.size(), header.entries.size());
+    for (const SafetensorsEntry& entry : header.entries) {
+      EXPECT_EQ(entry.dtype, bf16 ? "BF16" : "F16");
+      const std::string exact = bytes_of(reader, entry.name), rounded = written.at(entry.name);
+      ASSERT_EQ(rounded.size() * 2, exact.size()) << entry.name;
+      for (size_t k = 0; k < rounded.size() / 2; ++k) {
+        float x;
+        uint16_t bits;
+        std::memcpy(&x, exact.data() + 4 * k, 4);
+        std::memcpy(&bits, rounded.data() + 2 * k, 2);
+        ASSERT_TRUE(is_nearest(x, bits, bf16 ? 8 : 5)) << entry.name << "[" << k << "]: " << x;
+      }
+    }
   }
   expect_contains(
       message_of(ExitCode::kUsage, [&] { export_hf(real_files(), reader, dir / "x", {.dtype = "int8"}); }),

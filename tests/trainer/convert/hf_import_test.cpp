@@ -128,7 +128,7 @@ TEST(HfImport, ListsWhatDoesNotFit) {
   });
   const std::string text =
       message_of(ExitCode::kUnusable, [&] { import_hf(real_files(), dir / "in", dir / "out"); });
-  expect_contains(text, "model.layers.1.input_layernorm.weight (F32 [48]) belongs to no parameter");
+  expect_contains(text, "model.layers.1.input_layernorm.weight (F32 [48]) does not belong to any parameter");
   expect_contains(text,
                   "model.layers.0.self_attn.k_proj.weight: the model expects [16, 48], the file has [8, 48]");
   expect_contains(text, "model.layers.0.mlp.gate_proj.bias [40] is missing");
@@ -139,7 +139,7 @@ TEST(HfImport, RefusesATiedHeadThatIsNotTheEmbedding) {
   const TempDir dir;
   copy_model("llama", dir / "in");
   edit_config(dir / "in", [](Json& json) { json["tie_word_embeddings"] = true; });
-  expect_refused(dir, dir / "in", "lm_head.weight is not the embedding");
+  expect_refused(dir, dir / "in", "lm_head.weight differs from the embedding");
 }
 
 TEST(HfImport, RefusesFilesThatEndEarly) {
@@ -183,7 +183,7 @@ TEST(HfImport, HoldsAnIndexAgainstItsShards) {
   json = good;
   json["weight_map"].erase("model.norm.weight");
   write_text_file(index, json.dump());
-  expect_refused(dir, in, "holds model.norm.weight");
+  expect_refused(dir, in, "contains model.norm.weight");
   for (const char* text : {"[]", "{}", "{\"weight_map\": {}}", "{\"weight_map\": {\"a\": 1}}", "not json"}) {
     write_text_file(index, text);
     expect_refused(dir, in, "model.safetensors.index.json");

@@ -87,7 +87,8 @@ TEST_F(EvaluateTest, IsTheMeanOverAllTokensAsAutogradSeesIt) {
       weights[unit.spec().params[i].name] = unit.params()[i];
   at::Tensor targets = at::full({7, kSeq}, -100, at::kInt);
   targets.narrow(1, 0, kSeq - 1).copy_(samples_.narrow(1, 1, kSeq - 1));
-  const double sum = DecoderOracle(decoder_spec(tiny()), weights).loss_sum(samples_, targets).item<double>();
+  const double sum =
+      DecoderOracle(decoder_spec({tiny()}), weights).loss_sum(samples_, targets).item<double>();
 
   const EvalResult result = evaluate(2);  // three batches and a half
   EXPECT_EQ(result.tokens, 7 * (kSeq - 1));

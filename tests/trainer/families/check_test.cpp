@@ -41,9 +41,10 @@ TEST(ModelRules, HoldForTheDefaults) {
 
 TEST(ModelRules, WantHeadsThatFit) {
   EXPECT_EQ(problems_of(LlamaConfig{.heads = 8, .kv_heads = 3}),
-            "model.heads: 8 is not a multiple of kv_heads = 3; kv_heads = 2 would do");
-  EXPECT_EQ(problems_of(LlamaConfig{.heads = 6}),
-            "model.heads: width = 256 is not a multiple of heads = 6; heads = 4 would do, or set head_width");
+            "model.heads: 8 is not a multiple of kv_heads = 3; kv_heads = 2 would work");
+  EXPECT_EQ(
+      problems_of(LlamaConfig{.heads = 6}),
+      "model.heads: width = 256 is not a multiple of heads = 6; heads = 4 would work, or set head_width");
   EXPECT_EQ(problems_of(LlamaConfig{.width = 24, .heads = 8}),
             "model.heads: width / heads = 3 is odd, but rotary positions rotate pairs; set head_width = 4");
   EXPECT_EQ(problems_of(LlamaConfig{.heads = 6, .head_width = 64}), "");

@@ -2,7 +2,7 @@
 #include "trainer/kernels/dropout.h"
 
 #include "tests/trainer/kernels/kernel_test.h"
-#include "trainer/base/philox.h"
+#include "trainer/base/random/philox.h"
 
 namespace tycho {
 namespace {

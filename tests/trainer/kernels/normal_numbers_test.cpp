@@ -1,12 +1,12 @@
 // Normal numbers on vectors have the bits of their definition.
-#include "trainer/base/normal_numbers.h"
+#include "trainer/base/random/normal_numbers.h"
 
 #include <cmath>
 #include <cstring>
 #include <vector>
 
 #include "tests/trainer/kernels/kernel_test.h"
-#include "trainer/base/philox.h"
+#include "trainer/base/random/philox.h"
 
 namespace tycho {
 namespace {

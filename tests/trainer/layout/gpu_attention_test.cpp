@@ -15,7 +15,7 @@ MptConfig mpt_7b() {
 }
 
 TEST(GpuAttention, KeepsALogSumExpPerBlock) {
-  const GpuAttentionBytes bytes = gpu_attention_bytes(decoder_spec(mpt_7b()), /*bf16=*/true, {2, 2048});
+  const GpuAttentionBytes bytes = gpu_attention_bytes(decoder_spec({mpt_7b()}), /*bf16=*/true, {2, 2048});
   EXPECT_EQ(bytes.kept, 4 * 2 * 2048 * 32 * 32);
   // dq, dk and dv in bf16; fp32 sums for dq, and a number per query.
   EXPECT_EQ(bytes.passing, 2 * 4096 * 128 * (3 * 32) + 4 * 4096 * 32 * (128 + 1));
@@ -24,7 +24,7 @@ TEST(GpuAttention, KeepsALogSumExpPerBlock) {
 TEST(GpuAttention, GrowsWithTheTokensUnderAlibi) {
   MptConfig mpt = mpt_7b();
   mpt.positions = PositionKind::kAlibi;
-  const DecoderSpec spec = decoder_spec(mpt);
+  const DecoderSpec spec = decoder_spec({mpt});
   const int64_t one = gpu_attention_bytes(spec, /*bf16=*/true, {1, 2048}).passing;
   // Heads of 136 instead of 128: q, k, v, out and dout as copies, besides dq, dk and dv.
   EXPECT_EQ(one, 2 * 2048 * 136 * (8 * 32) + 4 * 2048 * 32 * (160 + 1));
@@ -34,14 +34,14 @@ TEST(GpuAttention, GrowsWithTheTokensUnderAlibi) {
 TEST(GpuAttention, CountsKeysOfSharedHeadsForEveryQueryHead) {
   LlamaConfig llama;
   llama.width = 256, llama.heads = 8, llama.kv_heads = 2, llama.layers = 1;
-  EXPECT_EQ(gpu_attention_bytes(decoder_spec(llama), /*bf16=*/true, {1, 128}).passing,
+  EXPECT_EQ(gpu_attention_bytes(decoder_spec({llama}), /*bf16=*/true, {1, 128}).passing,
             2 * 128 * 32 * (8 + 4 + 16) + 4 * 128 * 8 * (32 + 1));
 }
 
 TEST(GpuAttention, HoldsTheScoresOfAFewHeadsUnderASoftCap) {
   MptConfig mpt = mpt_7b();
   mpt.attn_softcap = 30;
-  const DecoderSpec spec = decoder_spec(mpt);
+  const DecoderSpec spec = decoder_spec({mpt});
   EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {8, 2048}).kept, 0);
   EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {8, 2048}).passing,
             5 * 4 * 4 * 2048 * 2048);  // 4 heads at once
@@ -53,16 +53,16 @@ TEST(GpuAttention, LooksAtEveryBlock) {
   mpt.heads = 16;  // of 256: too wide with ALiBi's columns
   mpt.positions = PositionKind::kAlibi;
   mpt.blocks = {.order = {"default", "far"}, .kinds = {{"far", {.nope = true}}}};
-  const GpuAttentionBytes bytes = gpu_attention_bytes(decoder_spec(mpt), /*bf16=*/true, {1, 2048});
+  const GpuAttentionBytes bytes = gpu_attention_bytes(decoder_spec({mpt}), /*bf16=*/true, {1, 2048});
   EXPECT_EQ(bytes.kept, 4 * 2048 * 16 * 16);          // of the 16 blocks without ALiBi
   EXPECT_EQ(bytes.passing, 5 * 4 * 4 * 2048 * 2048);  // of the others
-  EXPECT_STREQ(gpu_attention_obstacle(decoder_spec(mpt), true, 2048),
+  EXPECT_STREQ(gpu_attention_obstacle(decoder_spec({mpt}), true, 2048),
                "with ALiBi it needs a head width of at most 248");
 }
 
 TEST(GpuAttention, NamesWhatFlashAttentionCannotDo) {
   const auto obstacle = [](const MptConfig& mpt, bool bf16 = true, int64_t seq = 2048) {
-    const char* text = gpu_attention_obstacle(decoder_spec(mpt), bf16, seq);
+    const char* text = gpu_attention_obstacle(decoder_spec({mpt}), bf16, seq);
     return std::string(text ? text : "");
   };
   EXPECT_EQ(obstacle(mpt_7b()), "");
@@ -80,7 +80,7 @@ TEST(GpuAttention, NamesWhatFlashAttentionCannotDo) {
   mpt.attn_softcap = 0, mpt.heads = 1024;
   EXPECT_EQ(obstacle(mpt), "it needs a head width that is a multiple of 8");
   // Plain products keep nothing of flash attention's.
-  EXPECT_EQ(gpu_attention_bytes(decoder_spec(mpt_7b()), /*bf16=*/false, {2, 2048}).kept, 0);
+  EXPECT_EQ(gpu_attention_bytes(decoder_spec({mpt_7b()}), /*bf16=*/false, {2, 2048}).kept, 0);
 }
 
 }  // namespace

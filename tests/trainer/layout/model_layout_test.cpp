@@ -144,7 +144,7 @@ TEST(DecoderSpec, GivesBlocksWhatTheirKindsSay) {
   MptConfig mpt = shared_keys();
   mpt.temperature_tuning = {.attn_scale = 0.5, .floor_scale = 10};
   mpt.sliding_window = 30;
-  const DecoderSpec spec = decoder_spec(mpt);
+  const DecoderSpec spec = decoder_spec({mpt});
   std::vector<int64_t> owners;
   for (const BlockSpec& block : spec.blocks) owners.push_back(block.kv_block);
   EXPECT_EQ(owners, (std::vector<int64_t>{0, 0, 0, 3, 3, 3}));
@@ -157,7 +157,7 @@ TEST(DecoderSpec, GivesBlocksWhatTheirKindsSay) {
   EXPECT_EQ(spec.block(0).attn_scale, 0.5);
   EXPECT_EQ(spec.block(1).attn_scale, 0.1);
   EXPECT_EQ(spec.block(1).floor_scale, 10);
-  EXPECT_FALSE(decoder_spec(MptConfig{}).shares_kv());
+  EXPECT_FALSE(decoder_spec({MptConfig{}}).shares_kv());
 }
 
 TEST(ModelLayout, HasNoKeysAndValuesWhereABlockReusesThem) {
@@ -180,7 +180,7 @@ TEST(ModelLayout, HasNoKeysAndValuesWhereABlockReusesThem) {
 TEST(ModelLayout, HasMatricesOfTheirOwnForKeysAndValuesOfAnotherInput) {
   MptConfig mpt = shared_keys();
   mpt.blocks = {.order = {"default", "input"}, .kinds = {{"input", {.reuse_kv_x = 1}}}};
-  const DecoderSpec spec = decoder_spec(mpt);
+  const DecoderSpec spec = decoder_spec({mpt});
   EXPECT_EQ(spec.block(3).x_block, 2);
   EXPECT_EQ(spec.last_user_of_x(2), 3);
   const ModelLayout layout = model_layout({mpt});
@@ -226,20 +226,20 @@ TEST(DecoderSpec, HasTheSlopesOfAlibi) {
 }
 
 TEST(DecoderSpec, StartsMatricesAsLlmFoundryDoes) {
-  const DecoderSpec kaiming = decoder_spec(MptConfig{.width = 512, .layers = 8});
+  const DecoderSpec kaiming = decoder_spec({MptConfig{.width = 512, .layers = 8}});
   EXPECT_DOUBLE_EQ(kaiming.init.qkv.scale, std::sqrt(2.0 / 512));
   EXPECT_DOUBLE_EQ(kaiming.init.down.scale, std::sqrt(2.0 / 2048) / 4);
   // Wqkv head by head: fans of 512 and 32, however many heads share keys.
   MptConfig xavier{.width = 512, .layers = 8, .heads = 16, .kv_heads = 4};
   xavier.init.name = InitScheme::kXavierNormal;
-  EXPECT_DOUBLE_EQ(decoder_spec(xavier).init.qkv.scale, std::sqrt(2.0 / (512 + 32)));
+  EXPECT_DOUBLE_EQ(decoder_spec({xavier}).init.qkv.scale, std::sqrt(2.0 / (512 + 32)));
   xavier.init.name = InitScheme::kXavierUniform;
-  EXPECT_DOUBLE_EQ(decoder_spec(xavier).init.qkv.scale, std::sqrt(6.0 / (512 + 32)));
-  EXPECT_DOUBLE_EQ(decoder_spec(xavier).init.up.scale, std::sqrt(6.0 / (512 + 2048)));
+  EXPECT_DOUBLE_EQ(decoder_spec({xavier}).init.qkv.scale, std::sqrt(6.0 / (512 + 32)));
+  EXPECT_DOUBLE_EQ(decoder_spec({xavier}).init.up.scale, std::sqrt(6.0 / (512 + 2048)));
   MptConfig neox{.width = 512, .layers = 8};
   neox.init.name = InitScheme::kNeox;
-  EXPECT_DOUBLE_EQ(decoder_spec(neox).init.up.scale, std::sqrt(2.0 / (5 * 512)));
-  EXPECT_DOUBLE_EQ(decoder_spec(neox).init.out.scale, std::sqrt(2.0 / (5 * 512)) / (8 / std::sqrt(10.0)));
+  EXPECT_DOUBLE_EQ(decoder_spec({neox}).init.up.scale, std::sqrt(2.0 / (5 * 512)));
+  EXPECT_DOUBLE_EQ(decoder_spec({neox}).init.out.scale, std::sqrt(2.0 / (5 * 512)) / (8 / std::sqrt(10.0)));
 }
 
 /// How the parameter of that name starts.
@@ -284,10 +284,10 @@ TEST(ModelLayout, StartsALlamaByOneDeviation) {
 }
 
 TEST(DecoderSpec, ScalesScoresAsLlmFoundryDoes) {
-  EXPECT_DOUBLE_EQ(decoder_spec(MptConfig{.width = 512, .heads = 8}).softmax_scale, 1.0 / 8);
-  EXPECT_DOUBLE_EQ(decoder_spec(MptConfig{.width = 512, .heads = 8, .head_width = 16}).softmax_scale,
+  EXPECT_DOUBLE_EQ(decoder_spec({MptConfig{.width = 512, .heads = 8}}).softmax_scale, 1.0 / 8);
+  EXPECT_DOUBLE_EQ(decoder_spec({MptConfig{.width = 512, .heads = 8, .head_width = 16}}).softmax_scale,
                    1.0 / 8);
-  EXPECT_DOUBLE_EQ(decoder_spec(LlamaConfig{.width = 512, .heads = 8, .head_width = 16}).softmax_scale,
+  EXPECT_DOUBLE_EQ(decoder_spec({LlamaConfig{.width = 512, .heads = 8, .head_width = 16}}).softmax_scale,
                    1.0 / 4);
 }
 

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
+#include <tuple>
+#include <vector>
 
 #include "trainer/base/error.h"
 
@@ -30,6 +33,46 @@ TEST(TrainState, ReadsBackWhatWasWritten) {
   EXPECT_EQ(TrainState::from_json(skipping.to_json()).skipped, 3);
   EXPECT_EQ(TrainState::from_json(skipping.to_json()).skipped_in_a_row, 1);
   const TrainState back = TrainState::from_json(parse_json(state.to_json().dump(), "test"));
+  EXPECT_EQ(back.to_json(), state.to_json());
+}
+
+// A field that to_json or from_json forgets is lost at the next resume.
+TEST(TrainState, KeepsEveryField) {
+  TrainState state;
+  state.step = 1, state.samples = 2, state.tokens = 3, state.data = {4, 5};
+  state.skipped = 6, state.skipped_in_a_row = 7;
+  state.controls.lr = 0.25, state.controls.lr_by = "someone";
+  state.controls.lr_windows = {{0.5, 8}, {0.75, std::nullopt}};
+  state.controls.betas = {{0.8, 0.9}};
+  state.controls.weight_decay = 0.1, state.controls.clip_norm = 2.0;
+  state.controls.scheduler = {{"kind", "constant"}};
+  state.controls.log_every = Duration::parse("10ba");
+  state.controls.enabled = {{"mine", false}};
+  state.callbacks = {{"mine", {{"count", 9}}}};
+  state.schedule = {{"state", {{"x", 10}}}, {"loss", 11.5}};
+  state.eval.total = {{1.5, std::exp(1.5), 12, 13}, {1.25, std::exp(1.25), 14, 15}};
+  state.eval.sets["a"] = {{2.5, std::exp(2.5), 16, 17}, {2.25, std::exp(2.25), 18, 19}};
+  state.eval_open = true;
+  const TrainState back = TrainState::from_json(parse_json(state.to_json().dump(), "test"));
+  EXPECT_EQ(
+      std::tie(back.step, back.samples, back.tokens, back.data, back.skipped, back.skipped_in_a_row),
+      std::tie(state.step, state.samples, state.tokens, state.data, state.skipped, state.skipped_in_a_row));
+  EXPECT_EQ(back.controls, state.controls);
+  EXPECT_EQ(back.callbacks, state.callbacks);
+  EXPECT_EQ(back.schedule, state.schedule);
+  EXPECT_EQ(back.eval_open, state.eval_open);
+  const auto numbers = [](const EvalRecord& record) {
+    std::vector<double> all;
+    for (const EvalScore& score : {record.last, record.best})
+      for (const double x :
+           {score.loss, score.perplexity, static_cast<double>(score.tokens), static_cast<double>(score.step)})
+        all.push_back(x);
+    return all;
+  };
+  ASSERT_TRUE(back.eval.total);
+  EXPECT_EQ(numbers(*back.eval.total), numbers(*state.eval.total));
+  ASSERT_EQ(back.eval.sets.size(), 1u);
+  EXPECT_EQ(numbers(back.eval.sets.at("a")), numbers(state.eval.sets.at("a")));
   EXPECT_EQ(back.to_json(), state.to_json());
 }
 

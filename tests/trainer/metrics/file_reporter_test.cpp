@@ -7,7 +7,7 @@
 #include "tests/trainer/metrics/fixtures.h"
 #include "trainer/base/error.h"
 #include "trainer/base/regex.h"
-#include "trainer/metrics/reporter.h"
+#include "trainer/metrics/sink.h"
 
 namespace tycho {
 namespace {
@@ -18,8 +18,35 @@ std::vector<Json> records_of(const std::string& path) {
   return records;
 }
 
+/// All files of a run folder, without what make_tee does about failures.
+class Recorder final : public Reporter {
+ public:
+  explicit Recorder(std::vector<std::unique_ptr<Reporter>> parts) : parts_(std::move(parts)) {}
+  void run_start(const RunInfo& run) override {
+    for (auto& part : parts_) part->run_start(run);
+  }
+  void step(const StepMetrics& metrics, bool record) override {
+    for (auto& part : parts_) part->step(metrics, record);
+  }
+  void event(const std::string& kind, const std::string& text, const Json& facts) override {
+    for (auto& part : parts_) part->event(kind, text, facts);
+  }
+  void run_end(const std::string& reason) override {
+    for (auto& part : parts_) part->run_end(reason);
+  }
+
+ private:
+  std::vector<std::unique_ptr<Reporter>> parts_;
+};
+
+std::unique_ptr<Reporter> make_recorder(const std::string& dir, FileOps& files = real_files()) {
+  std::vector<std::unique_ptr<Reporter>> parts = make_sink_reporters(LogConfig().sinks, dir, files);
+  parts.push_back(make_file_reporter(dir, files));
+  return std::make_unique<Recorder>(std::move(parts));
+}
+
 void train(const std::string& dir, int64_t first_step, int64_t last_step) {
-  const auto reporter = make_file_reporter(dir);
+  const auto reporter = make_recorder(dir);
   RunInfo run = some_run();
   run.first_step = first_step;
   reporter->run_start(run);
@@ -56,14 +83,14 @@ TEST(FileReporterTest, RecordsAStepWithEveryNumber) {
 
 TEST(FileReporterTest, LeavesOutStepsThatAreNotRecords) {
   TempDir dir;
-  const auto reporter = make_file_reporter(dir.path());
+  const auto reporter = make_recorder(dir.path());
   reporter->step(some_step(1), false);
   EXPECT_EQ(text_of(dir / "metrics.jsonl"), "");
 }
 
 TEST(FileReporterTest, HasEveryRecordInTheFileAtOnce) {
   TempDir dir;
-  const auto reporter = make_file_reporter(dir.path());
+  const auto reporter = make_recorder(dir.path());
   reporter->step(some_step(1), true);
   EXPECT_EQ(records_of(dir / "metrics.jsonl").size(), 1u);
   reporter->event("stop", "SIGTERM", {{"signal", 15}});
@@ -72,7 +99,7 @@ TEST(FileReporterTest, HasEveryRecordInTheFileAtOnce) {
 
 TEST(FileReporterTest, RecordsEventsWithTheirStepAndFacts) {
   TempDir dir;
-  const auto reporter = make_file_reporter(dir.path());
+  const auto reporter = make_recorder(dir.path());
   reporter->run_start(some_run());
   reporter->step(some_step(8), false);
   reporter->event("checkpoint", "step 8 saved", {{"num_bytes", 1500}});
@@ -94,7 +121,7 @@ TEST(FileReporterTest, GoesBackToTheStepOfTheCheckpointThatCouldBeRead) {
   TempDir dir;
   RunInfo run = some_run();
   run.first_step = 12;
-  const auto reporter = make_file_reporter(dir.path());
+  const auto reporter = make_recorder(dir.path());
   reporter->run_start(run);
   reporter->event("resume", "resumed from step 8", {{"step", 8}});
   reporter->event("stop", "SIGTERM", {{"signal", 15}});
@@ -137,7 +164,7 @@ TEST(FileReporterTest, LogsLinesForPeopleWithTheTime) {
 
 TEST(FileReporterTest, TakesTextThatIsNotUtf8AndLossesThatAreNotNumbers) {
   TempDir dir;
-  const auto reporter = make_file_reporter(dir.path());
+  const auto reporter = make_recorder(dir.path());
   reporter->event("warning", "file \xff.mds", nullptr);
   StepMetrics step = some_step();
   step.loss = std::nan("");
@@ -149,7 +176,7 @@ TEST(FileReporterTest, TakesTextThatIsNotUtf8AndLossesThatAreNotNumbers) {
 TEST(FileReporterTest, SaysWhichFileCannotBeOpened) {
   TempDir dir;
   try {
-    make_file_reporter(dir / "absent");
+    make_recorder(dir / "absent");
     FAIL() << "expected an error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kStorage);
@@ -184,7 +211,7 @@ TEST(FileReporterTest, KeepsLinesWholeWhenTheDiskWasFullForAWhile) {
   TempDir dir;
   bool full = false;
   FullDisk disk(full);
-  const auto reporter = make_file_reporter(dir.path(), disk);
+  const auto reporter = make_recorder(dir.path(), disk);
   reporter->step(some_step(1), true);
   full = true;
   EXPECT_THROW(reporter->step(some_step(2), true), Error);

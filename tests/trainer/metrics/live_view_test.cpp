@@ -95,7 +95,7 @@ TEST(LiveViewTest, WrapsTheReasonOfAnEndAndCutsAWarningAfterThreeLines) {
       "stopped by SIGTERM after step 120, saved; the same command resumes from there, at any time";
   for (int i = 0; i < 60; ++i) state.warning.text += "word ";
   const std::string text = screen(state, {79, true, false});
-  EXPECT_NE(text.find("\n ■ stopped by SIGTERM after step 120, saved; the same command goes on from\n"
+  EXPECT_NE(text.find("\n ■ stopped by SIGTERM after step 120, saved; the same command resumes from\n"
                       "   there, at any time\n"),
             std::string::npos)
       << text;

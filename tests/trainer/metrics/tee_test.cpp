@@ -1,8 +1,10 @@
 // Tests of several reporters as one, failing ones included.
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "tests/trainer/metrics/fixtures.h"
 #include "trainer/base/error.h"
+#include "trainer/base/secrets.h"
 #include "trainer/metrics/reporter.h"
 
 namespace tycho {
@@ -50,6 +52,32 @@ TEST_F(TeeTest, TellsAll) {
   const Heard all = {"start mpt-125m", "step 7 true", "stop: why", "end done"};
   EXPECT_EQ(first_, all);
   EXPECT_EQ(second_, all);
+}
+
+TEST_F(TeeTest, NoReporterIsShownASecret) {
+  /// Keeps all that it is told, as text.
+  struct Keeper : Reporter {
+    explicit Keeper(std::string& told) : told(told) {}
+    void run_start(const RunInfo& run) override { told += fmt::format("{} ", fmt::join(run.pins, ",")); }
+    void metric(int64_t, const std::string& name, double) override { told += name + " "; }
+    void event(const std::string&, const std::string& text, const Json& facts) override {
+      told += text + " " + facts.dump() + " ";
+    }
+    void run_end(const std::string& reason) override { told += reason; }
+    std::string& told;
+  };
+  register_secret("canary-of-tee");
+  std::string told;
+  std::vector<std::unique_ptr<Reporter>> reporters;
+  reporters.push_back(std::make_unique<Keeper>(told));
+  const std::unique_ptr<Reporter> tee = make_tee(std::move(reporters));
+  RunInfo run = some_run();
+  run.pins = {"a=canary-of-tee", "b=http://me:pw@h"};
+  tee->run_start(run);
+  tee->metric(1, "m.canary-of-tee", 2);
+  tee->event("text", "canary-of-tee!", {{"canary-of-tee", {"canary-of-tee"}}});
+  tee->run_end("failed: canary-of-tee");
+  EXPECT_EQ(told, R"(a=***,b=http://***@h m.*** ***! {"***":["***"]} failed: ***)");
 }
 
 TEST_F(TeeTest, WarnsOnceOfAReporterThatFailsAndGoesOn) {

@@ -206,7 +206,7 @@ TEST_F(TerminalReporterTest, ShowsTheWholeReasonOfAStop) {
   }
   const std::vector<std::string> lines = terminal.screen();
   ASSERT_EQ(lines.size(), 5u);
-  EXPECT_EQ(lines[2], " = stopped by SIGINT after step 120, saved; the same command goes on from");
+  EXPECT_EQ(lines[2], " = stopped by SIGINT after step 120, saved; the same command resumes from");
   EXPECT_EQ(lines[3], "   there, whenever you like");
 }
 
@@ -246,7 +246,7 @@ TEST_F(TerminalReporterTest, ShowsWhatTheRecipeAsksFor) {
   }
   const std::vector<std::string> lines = terminal.screen();
   EXPECT_EQ(lines[4], " loss_ema 3.440  eval.val.loss 3.600  typo none yet");
-  EXPECT_EQ(lines[6], " ! log.show names typo, but nothing recorded it: see metrics.jsonl for the names");
+  EXPECT_EQ(lines[6], " ! log.show names typo, but nothing recorded it: see metrics.jsonl for the");
 }
 
 TEST_F(TerminalReporterTest, OutlivesATerminalThatIsGone) {

@@ -118,6 +118,49 @@ class LoadNewestTest : public testing::Test {
 
 class LoadNewestByDtypeTest : public LoadNewestTest, public testing::WithParamInterface<at::ScalarType> {};
 
+std::string candidates_error(const std::string& run_dir, const std::string& resume = "auto") {
+  try {
+    resume_candidates(TrainConfig{.resume = resume}, run_dir);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUnusable);
+    return error.what();
+  }
+  return "";
+}
+
+TEST_F(LoadNewestTest, ACheckpointThatVanishedIsAnErrorAndNotAFreshStart) {
+  EXPECT_EQ(candidates_error(dir_.path()), "");
+  const CheckpointInfo saved = save(300);
+  EXPECT_EQ(candidates_error(dir_.path()), "");
+  fs::remove_all(saved.path);
+  const std::string by_hint = candidates_error(dir_.path());
+  EXPECT_NE(by_hint.find("latest names step-000000300."), std::string::npos) << by_hint;
+  EXPECT_NE(by_hint.find("start over with resume=none"), std::string::npos) << by_hint;
+  EXPECT_EQ(candidates_error(dir_.path(), "none"), "");
+  std::ofstream(checkpoints() + "/latest") << "\x1b[2J";
+  EXPECT_NE(candidates_error(dir_.path()).find("latest names one:"), std::string::npos);
+}
+
+TEST_F(LoadNewestTest, EventsTellOfACheckpointUntilTheRunStartsOverOnPurpose) {
+  const auto add = [&](const std::string& line) {
+    std::ofstream(dir_ / "events.jsonl", std::ios::app) << line << "\n";
+  };
+  add(R"({"kind":"run_start","text":"","facts":{"first_step":0}})");
+  add(R"(not JSON "checkpoint")");
+  add(R"({"kind":["checkpoint"],"text":7})");
+  add(R"({"kind":"checkpoint"})");
+  add(R"({"kind":"error","text":"step 100 was not saved: no checkpoint"})");
+  EXPECT_EQ(candidates_error(dir_.path()), "");
+  add(R"({"kind":"checkpoint","text":"step 300 saved, 1.5 GB in 2.1 s"})");
+  add(R"({"kind":"run_start","text":"","facts":{"first_step":300}})");
+  const std::string by_event = candidates_error(dir_.path());
+  EXPECT_NE(by_event.find("events.jsonl says \"step 300 saved, 1.5 GB in 2.1 s\""), std::string::npos)
+      << by_event;
+  EXPECT_EQ(candidates_error(dir_.path(), "none"), "");
+  add(R"({"kind":"run_start","text":"","facts":{"first_step":0}})");
+  EXPECT_EQ(candidates_error(dir_.path()), "");
+}
+
 TEST_P(LoadNewestByDtypeTest, TakesTheNewest) {
   save(1), save(2);
   Model model(GetParam());

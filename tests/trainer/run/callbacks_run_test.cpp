@@ -194,7 +194,8 @@ TEST_F(CallbacksRunTest, WhatCannotBeDoneIsRefusedAndTrainingGoesOn) {
     if (info.metrics.step == 2) order(port, "set_betas", Json::array({Json::array({0.8, 0.9})}));
   });
   EXPECT_EQ(run(), 0);
-  EXPECT_NE(texts("warning").back().find("was refused: [cmd.set_betas] sgd has no betas"), std::string::npos);
+  EXPECT_NE(texts("warning").back().find("was rejected: [cmd.set_betas] sgd has no betas"),
+            std::string::npos);
 }
 
 TEST_F(CallbacksRunTest, AProfileIsRecordedOnCommandAndOneAtATime) {
@@ -204,7 +205,7 @@ TEST_F(CallbacksRunTest, AProfileIsRecordedOnCommandAndOneAtATime) {
   EXPECT_EQ(run(), 0);
   EXPECT_EQ(texts("profile").size(), 1u);
   EXPECT_NE(texts("profile").front().find("/profile/rank0.steps-4-5.pt.trace.json"), std::string::npos);
-  EXPECT_NE(texts("warning").back().find("was refused: [profile] a profile is being recorded"),
+  EXPECT_NE(texts("warning").back().find("was rejected: [profile] a profile is already being recorded"),
             std::string::npos);
 }
 

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <numeric>
 
@@ -264,7 +267,7 @@ TEST_F(OpenSessionTest, EvaluatesAllSetsOrLooksAtOne) {
     EXPECT_EQ(error.code(), ExitCode::kUsage);
     EXPECT_STREQ(
         error.what(),
-        "[eval] wanted a set of eval_data, given \"cod\"; did you mean \"code\"?; there are c4, code");
+        "[eval] wanted a set of eval_data, given \"cod\"; did you mean \"code\"?; available: c4, code");
   }
   stop_ = 2;
   EXPECT_FALSE(session->evaluate("code"));
@@ -280,6 +283,54 @@ TEST_F(OpenSessionTest, TheOnlySetIsEvaluatedByItsNameToo) {
   session->evaluate("val");
   EXPECT_EQ(session->state().train.eval.total->last.loss,
             session->state().train.eval.sets.at("val").last.loss);
+}
+
+TEST_F(OpenSessionTest, AFolderThatIsNotARunsIsLeftAsItIs) {
+  config_.run_dir = dir_ / "mine";
+  std::filesystem::create_directories(run_dir());
+  std::ofstream(run_dir() + "/recipe.lua") << "mine";
+  EXPECT_EQ(run_error().code(), ExitCode::kFolderOwned);
+  EXPECT_EQ(read_file(run_dir() + "/recipe.lua"), "mine");
+  for (const auto& entry : std::filesystem::directory_iterator(run_dir()))
+    EXPECT_EQ(entry.path().filename(), "recipe.lua");
+}
+
+TEST_F(OpenSessionTest, ProgressWithoutItsCheckpointsIsNoFreshStart) {
+  run();
+  const std::string checkpoints = run_dir() + "/checkpoints",
+                    metrics = read_file(run_dir() + "/metrics.jsonl");
+  std::filesystem::rename(checkpoints, dir_ / "archive");
+  const std::string loose = checkpoints + "/step-000000001.0123abcd";
+  std::filesystem::create_directories(loose);
+  std::ofstream(loose + "/rank-00000.safetensors") << "loose";
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kUnusable);
+  EXPECT_NE(std::string(error.what()).find("events.jsonl says \"step 12 saved"), std::string::npos)
+      << error.what();
+  EXPECT_EQ(read_file(run_dir() + "/metrics.jsonl"), metrics);
+  EXPECT_TRUE(std::filesystem::exists(loose + "/rank-00000.safetensors"));
+  config_.resume = "none";
+  EXPECT_EQ(run(), 0);
+}
+
+TEST_F(OpenSessionTest, SecretsThatTheRecipeReadAreInNoFileOfTheRun) {
+  ::setenv("OPEN_SESSION_HIDDEN", "canary-71", 1);
+  RunRequest secretive = request();
+  secretive.provenance_json = R"({"env.OPEN_SESSION_HIDDEN":[{"by":"environment","value":"***"}]})";
+  secretive.pins = {"note=canary-71"};
+  {
+    const auto session = open_session(secretive, nullptr, stop_);
+    session->event("info", "it is canary-71", {{"canary-71", "canary-71"}});
+    session->metric("canary-71", 1);
+    session->step(1);
+    session->save();
+  }
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(run_dir())) {
+    if (!entry.is_regular_file()) continue;
+    EXPECT_EQ(read_file(entry.path().string()).find("canary"), std::string::npos) << entry.path();
+  }
+  EXPECT_NE(read_file(run_dir() + "/events.jsonl").find("it is ***"), std::string::npos);
+  EXPECT_NE(read_file(run_dir() + "/metrics.jsonl").find("\"***\":1"), std::string::npos);
 }
 
 TEST_F(OpenSessionTest, WhatTheRecipeDoesNotHaveIsNamed) {

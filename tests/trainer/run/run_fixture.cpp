@@ -58,7 +58,7 @@ RunRequest RunTest::request(const std::string& until) const {
   RunRequest request;
   request.until = until;
   const Json recipe = config_to_json(config_);
-  request.config_json = canonical_json(recipe);
+  request.config = config_;
   request.recipe_lua = "return nil\n";
   request.provenance_json = "{}";
   request.recipe_hash = config_hash(recipe);

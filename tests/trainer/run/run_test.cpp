@@ -73,35 +73,6 @@ TEST_F(RunTest, LeftOnTheWayItSavesEvaluatesAndGoesOnWithTheScheduleOfTheWholeRu
   EXPECT_EQ(losses(), whole_losses);
 }
 
-class ResumeTest : public RunTest, public testing::WithParamInterface<Precision> {};
-
-TEST_P(ResumeTest, StoppedAndResumedEqualsUninterruptedBitForBit) {
-  write_data(40, 16, 64);  // ten steps an epoch: the run crosses into the next
-  config_.precision = GetParam();
-  ASSERT_EQ(run(), 0);
-  const auto whole = newest_tensors();
-  const auto whole_losses = losses();
-  fs::remove_all(run_dir());
-
-  // Stops by itself at steps that no checkpoint interval names.
-  for (const int64_t stop_at : {3, 7}) {
-    std::thread watcher([&] {
-      while (!fs::exists(run_dir() + "/metrics.jsonl") || losses().empty() ||
-             losses().rbegin()->first < stop_at)
-        usleep(200);
-      stop_ = SIGTERM;
-    });
-    const int code = run();
-    watcher.join();
-    EXPECT_TRUE(code == 143 || code == 0) << code;
-    stop_ = 0;
-  }
-  EXPECT_EQ(run(), 0);
-  EXPECT_EQ(newest_tensors(), whole);
-  EXPECT_EQ(losses(), whole_losses);
-}
-INSTANTIATE_TEST_SUITE_P(Precisions, ResumeTest, testing::Values(Precision::kFp32, Precision::kBf16));
-
 TEST_F(RunTest, MicroBatchesDoNotChangeTheResult) {
   write_data(40, 16, 64);
   ASSERT_EQ(run(), 0);
@@ -212,29 +183,6 @@ TEST_F(RunTest, ResumeTakesANamedCheckpoint) {
   config_.run_dir = dir_ / "other";
   ASSERT_EQ(run(), 0);
   EXPECT_EQ(newest_tensors(), whole);
-}
-
-TEST_P(ResumeTest, ADamagedNewestCheckpointFallsBackToTheOlderAndSaysSo) {
-  write_data(40, 16, 64);
-  config_.precision = GetParam();
-  ASSERT_EQ(run(), 0);
-  const auto whole = newest_tensors();
-  const CheckpointInfo newest = find_checkpoint(run_dir());
-  {
-    std::fstream shard(newest.path + "/rank-00000.safetensors",
-                       std::ios::in | std::ios::out | std::ios::binary);
-    shard.seekg(-1, std::ios::end);
-    const int last = shard.get();
-    shard.seekp(-1, std::ios::end);
-    shard.put(static_cast<char>(last ^ 1));
-  }
-  EXPECT_EQ(run(), 0);
-  EXPECT_EQ(newest_tensors(), whole);  // went back to step 8 and came to the same end
-  std::string events;
-  for (const Json& event : lines("events.jsonl")) events += event.dump() + "\n";
-  EXPECT_NE(events.find("step 12 cannot be read, using an older one"), std::string::npos) << events;
-  EXPECT_NE(events.find(newest.path + "/rank-00000.safetensors is damaged"), std::string::npos) << events;
-  EXPECT_NE(events.find("resumed from step 8"), std::string::npos) << events;
 }
 
 TEST_F(RunTest, NoReadableCheckpointWhereSomeAreIsAnErrorNotAFreshStart) {

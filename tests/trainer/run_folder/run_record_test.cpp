@@ -14,13 +14,15 @@
 namespace tycho {
 namespace {
 
-RunRequest request(const std::string& seed) {
+RunRequest request(int64_t seed) {
   const std::map<std::string, std::string> sources = {
       {"a.lua", "-- a"}, {"../b.lua", "-- b"}, {"./a.lua", "-- c"}};
   Json provenance = Json::object();
   for (const auto& [name, text] : sources)
     provenance["source." + name] = Json::array({{{"by", "source"}, {"at", name}, {"value", hash_hex(text)}}});
-  return {.config_json = "{\"seed\":" + seed + "}",
+  TrainConfig config;
+  config.seed = seed;
+  return {.config = config,
           .recipe_lua = "return r\n",
           .provenance_json = provenance.dump(),
           .recipe_hash = "abc",
@@ -30,7 +32,7 @@ RunRequest request(const std::string& seed) {
 
 TEST(RunRecord, GivesBackWhatWasAsked) {
   const TempDir dir;
-  const RunRequest asked = request("1");
+  const RunRequest asked = request(1);
   write_run_folder(real_files(), dir / "r", asked, Json::object());
   const RunRecord record = read_run_record(dir / "r");
   EXPECT_EQ(record.config.at("seed"), 1);
@@ -40,7 +42,7 @@ TEST(RunRecord, GivesBackWhatWasAsked) {
 
 TEST(RunRecord, IsTheNewestAttempt) {
   const TempDir dir;
-  for (const char* seed : {"1", "2", "3"})
+  for (const int64_t seed : {1, 2, 3})
     write_run_folder(real_files(), dir / "r", request(seed), Json::object());
   const RunRecord record = read_run_record(dir / "r");
   EXPECT_EQ(record.folder, dir / "r/attempt-3");

@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "trainer/data/batch.h"
 #include "trainer/data/chat/chat_example.h"
 #include "trainer/data/config.h"
 #include "trainer/data/row_reader.h"
+#include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {
 

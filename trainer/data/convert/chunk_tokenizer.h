@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "trainer/data/text/document_reader.h"
+#include "trainer/data/text/input_files.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {

@@ -9,7 +9,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/data/mds/conversion_note.h"
-#include "trainer/data/mds/mds.h"
+#include "trainer/data/mds/mds_reader.h"
 
 namespace tycho {
 namespace {

@@ -5,7 +5,7 @@
 #include "trainer/base/error.h"
 #include "trainer/data/convert/convert.h"
 #include "trainer/data/mds/conversion_note.h"
-#include "trainer/data/mds/mds.h"
+#include "trainer/data/mds/mds_index.h"
 
 namespace tycho {
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trainer/base/file_ops.h"
+#include "trainer/base/json.h"
 #include "trainer/data/mds/mds_format.h"
 
 namespace tycho {

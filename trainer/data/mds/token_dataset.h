@@ -4,8 +4,9 @@
 #include <span>
 #include <string>
 
+#include "trainer/data/batch.h"
 #include "trainer/data/config.h"
-#include "trainer/data/mds/mds.h"
+#include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/row_reader.h"
 
 namespace tycho {

@@ -1,7 +1,7 @@
-// Many normal numbers at a time, to the bits of base/normal_numbers.h. Logarithm, sine and cosine are those
-// of fdlibm on vectors; where their last bits could round to another fp32 than the definition's, the
+// Many normal numbers at a time, to the bits of base/random/normal_numbers.h. Logarithm, sine and cosine are
+// those of fdlibm on vectors; where their last bits could round to another fp32 than the definition's, the
 // definition is asked.
-#include "trainer/base/normal_numbers.h"
+#include "trainer/base/random/normal_numbers.h"
 
 #include "trainer/kernels/cpu/kernels.h"
 #include "trainer/kernels/cpu/philox_lanes.h"

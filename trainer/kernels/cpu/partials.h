@@ -2,6 +2,7 @@
 // of rows, then those in order.
 #pragma once
 #include "trainer/kernels/cpu/parallel.h"
+#include "trainer/kernels/cpu/simd.h"
 
 namespace tycho::TYCHO_ISA {
 

@@ -1,4 +1,4 @@
-// Philox 4x32-10 (base/philox.h) for as many counters at once as there are lanes.
+// Philox 4x32-10 (base/random/philox.h) for as many counters at once as there are lanes.
 #pragma once
 #include "trainer/kernels/cpu/simd.h"
 

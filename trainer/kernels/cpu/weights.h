@@ -1,6 +1,7 @@
 // How an optimizer kernel reads and writes the weights that it updates.
 #pragma once
 #include "trainer/kernels/cpu/simd.h"
+#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/optimizer/rounding_noise.h"
 #include "trainer/kernels/optimizer/weight_form.h"
 

@@ -1,6 +1,7 @@
 // What Muon does element by element, before and after its matrix products.
 #pragma once
 #include "trainer/kernels/optimizer/optimized_weights.h"
+#include "trainer/kernels/tensor.h"
 
 namespace tycho {
 

@@ -6,7 +6,7 @@
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/base/hash.h"
 #include "trainer/data/loader/loader.h"
-#include "trainer/data/mds/mds.h"
+#include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {

@@ -192,18 +192,29 @@ TEST_F(LoaderTest, ShorterSequencesTakeTheFirstTokens) {
   expect_unusable({"sample 0 of", "8 tokens", "sequence length is 9", "seq_len = 8", "--concat-tokens 9"});
 }
 
+size_t num_threads() {
+  namespace fs = std::filesystem;
+  return static_cast<size_t>(
+      std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator()));
+}
+
 TEST_F(LoaderTest, StopsWhileTheQueueIsFull) {
+  const size_t before = num_threads();
   for (int i = 0; i < 20; ++i) {
     config_.prefetch = 1 + i % 3;
     const auto loader = open();
-    if (i % 2 == 0) loader->next();
+    EXPECT_EQ(num_threads(), before + 1);
+    if (i % 2 == 0) {
+      EXPECT_EQ(loader->next().num_sequences, shape_.global_sequences);
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(i % 4));
   }
+  EXPECT_EQ(num_threads(), before) << "a loader left its thread behind";
 }
 
 TEST_F(LoaderTest, NamesWhatIsWrongWithTheData) {
   config_.split = "none";
-  expect_unusable({"there is no", "none/index.json", "tycho data convert"});
+  expect_unusable({"none/index.json does not exist", "tycho data convert"});
   config_.split = "train";
   shape_.global_sequences = 24;
   expect_unusable({"has 23 samples", "needs 24"});

@@ -4,7 +4,7 @@
 #include <cerrno>
 
 #include "tests/trainer/data/data_testing.h"
-#include "trainer/data/mds/mds.h"
+#include "trainer/data/mds/mds_reader.h"
 
 namespace tycho {
 namespace {

@@ -75,7 +75,7 @@ TEST_F(InputFilesTest, TextThatLooksLikeJsonlIsNotGuessedAt) {
   write_text(dir_ / "x.txt", "{ \"text\" means a block of code }");
   EXPECT_EQ(found({}, "x.txt"), Names{"T x.txt"});
   write_text(dir_ / "x.json", "[{\"text\": \"a\"}]");
-  expect_error(ExitCode::kUnusable, {"x.json is JSON, and not one object on every line", "jq -c '.[]'"},
+  expect_error(ExitCode::kUnusable, {"x.json is JSON, but not one object per line", "jq -c '.[]'"},
                [&] { found({}, "x.json"); });
 }
 

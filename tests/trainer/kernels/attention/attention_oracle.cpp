@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "trainer/base/philox.h"
+#include "trainer/base/random/philox.h"
 
 namespace tycho {
 namespace {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "tests/trainer/kernels/kernel_test.h"
-#include "trainer/base/philox.h"
+#include "trainer/base/random/philox.h"
 #include "trainer/kernels/optimizer/adamw_step.h"
 #include "trainer/kernels/optimizer/lion_step.h"
 #include "trainer/kernels/optimizer/muon_step.h"

@@ -1,7 +1,10 @@
 // Tiles of pairs of bf16, multiplied by AMX: 32 rows by 32 columns are four of its registers, and what is
 // multiplied are the other four.
 #pragma once
+#include "trainer/kernels/cpu/matmul/direct_products.h"
 #include "trainer/kernels/cpu/matmul/pair_tiles.h"
+#include "trainer/kernels/cpu/matmul/tile_elements.h"
+#include "trainer/kernels/cpu/simd.h"
 
 #if defined(__AMX_BF16__)
 namespace tycho::TYCHO_ISA {

@@ -16,6 +16,8 @@
 #include "trainer/kernels/cpu/kernels.h"
 #include "trainer/kernels/cpu/matmul/tile_product.h"
 #include "trainer/kernels/cpu/parallel.h"
+#include "trainer/kernels/cpu/simd.h"
+#include "trainer/kernels/kernel_table.h"
 
 namespace tycho::TYCHO_ISA {
 

@@ -1,6 +1,8 @@
 // Tiles of pairs of bf16, multiplied by AVX-512's dot instruction and summed in fp32.
 #pragma once
 #include "trainer/kernels/cpu/matmul/direct_products.h"
+#include "trainer/kernels/cpu/matmul/tile_elements.h"
+#include "trainer/kernels/cpu/simd.h"
 
 #if defined(__AVX512BF16__)
 namespace tycho::TYCHO_ISA {

@@ -3,6 +3,7 @@
 #include "trainer/kernels/cpu/matmul/tile_elements.h"
 #include "trainer/kernels/cpu/matmul/tile_rows_avx2.h"
 #include "trainer/kernels/cpu/matmul/tile_rows_avx512.h"
+#include "trainer/kernels/cpu/simd.h"
 
 namespace tycho::TYCHO_ISA {
 

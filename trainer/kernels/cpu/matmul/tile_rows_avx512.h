@@ -2,6 +2,7 @@
 // for the left one's elements.
 #pragma once
 #include "trainer/kernels/cpu/matmul/tile_elements.h"
+#include "trainer/kernels/cpu/simd.h"
 
 namespace tycho::TYCHO_ISA {
 

@@ -1,5 +1,5 @@
 // Philox against the known answers of Random123 (kat_vectors, philox4x32 10), and the keys of streams.
-#include "trainer/base/philox.h"
+#include "trainer/base/random/philox.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Reading MDS shards, whole and damaged.
-#include "trainer/data/mds/mds.h"
+#include "trainer/data/mds/mds_reader.h"
 
 #include <cstring>
 
@@ -83,7 +83,7 @@ TEST_F(DamagedMdsTest, MissingFolderAndFiles) {
   std::filesystem::remove(dir_ + "/shard.00001.mds");
   expect_unusable({"cannot read shard", "shard.00001.mds"});
   std::filesystem::remove(dir_ + "/index.json");
-  expect_unusable({"there is no", "index.json", "tycho data convert"});
+  expect_unusable({"index.json does not exist", "tycho data convert"});
 }
 
 TEST_F(DamagedMdsTest, TruncatedShard) {
@@ -120,8 +120,17 @@ TEST_F(DamagedMdsTest, WithoutChecksumsOffsetsAreChecked) {
 
 TEST_F(DamagedMdsTest, ShardThatShrinksWhileItIsRead) {
   MdsReader reader(read_mds_index(dir_));
+  reader.read(10);
   std::filesystem::resize_file(dir_ + "/shard.00002.mds", 100);
-  expect_error(ExitCode::kUnusable, {"shard.00002.mds", "ends at byte 100"}, [&] { reader.read(10); });
+  expect_error(ExitCode::kUnusable, {"shard.00002.mds", "the file ends at byte"}, [&] { reader.read(10); });
+}
+
+TEST_F(DamagedMdsTest, ShardsThatNobodyReadsAreNotLookedAt) {
+  std::filesystem::remove(dir_ + "/shard.00001.mds");
+  MdsReader reader(read_mds_index(dir_));
+  EXPECT_FALSE(reader.read(0).empty());
+  expect_error(ExitCode::kUnusable, {"cannot read shard", "shard.00001.mds"},
+               [&] { reader.read(reader.index().first_sample[1]); });
 }
 
 TEST_F(DamagedMdsTest, IndexThatMakesNoSense) {
@@ -143,7 +152,8 @@ TEST_F(DamagedMdsTest, IndexThatMakesNoSense) {
   refuses({"path inside"}, [](Json& json) { json["shards"][0]["raw_data"]["basename"] = "/etc/passwd"; });
   refuses({"pkl", "not supported"}, [](Json& json) { json["shards"][0]["column_encodings"][0] = "pkl"; });
   refuses({"the same length"}, [](Json& json) { json["shards"][0]["column_names"] = Json::array(); });
-  refuses({"shard 1 has other columns"}, [](Json& json) { json["shards"][1]["column_names"][0] = "other"; });
+  refuses({"shard 1 has different columns"},
+          [](Json& json) { json["shards"][1]["column_names"][0] = "other"; });
   write_text(dir_ + "/index.json", "{\"shards\": [");
   expect_unusable({"index.json", "byte"});
   write_text(dir_ + "/index.json", std::string(100000, '['));

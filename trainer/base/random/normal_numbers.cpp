@@ -1,10 +1,10 @@
 // Normal numbers by counter, one counter at a time.
-#include "trainer/base/normal_numbers.h"
+#include "trainer/base/random/normal_numbers.h"
 
 #include <cmath>
 #include <numbers>
 
-#include "trainer/base/philox.h"
+#include "trainer/base/random/philox.h"
 
 namespace tycho {
 

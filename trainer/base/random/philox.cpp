@@ -1,5 +1,5 @@
 // Philox 4x32-10 and the keys of its streams.
-#include "trainer/base/philox.h"
+#include "trainer/base/random/philox.h"
 
 #include <xxhash.h>
 

@@ -1,0 +1,100 @@
+// Runs that are stopped and go on: the same numbers, to the bit.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+
+#include "tests/trainer/run/run_fixture.h"
+#include "trainer/callbacks/callback.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Sends a run SIGTERM after a step, as a scheduler would.
+class StopAt final : public CallbackSource {
+ public:
+  StopAt(int64_t step, std::atomic<int>& stop) : step_(step), stop_(stop) {}
+  std::vector<Callback> callbacks() override {
+    std::vector<Callback> list(1);
+    list[0].name = "stop";
+    list[0].code = std::make_unique<Code>(step_, stop_);
+    return list;
+  }
+  std::unique_ptr<ScheduleCode> schedule() override { return nullptr; }
+  void set_session(TrainingSession*) override {}
+  std::string evaluate(const std::string&, bool, const EventInfo&, CallbackPort&) override { return ""; }
+
+ private:
+  struct Code final : CallbackCode {
+    Code(int64_t step, std::atomic<int>& stop) : step_(step), stop_(stop) {}
+    bool handles(Event event) const override { return event == Event::kBatchEnd; }
+    void run(const EventInfo& info, CallbackPort&) override {
+      if (info.metrics.step == step_) stop_ = SIGTERM;
+    }
+    Json state() const override { return {}; }
+    void set_state(const Json&) override {}
+    int64_t step_;
+    std::atomic<int>& stop_;
+  };
+  int64_t step_;
+  std::atomic<int>& stop_;
+};
+
+class ResumeTest : public RunTest, public testing::WithParamInterface<Precision> {};
+
+TEST_P(ResumeTest, StoppedAndResumedEqualsUninterruptedBitForBit) {
+  write_data(40, 16, 64);  // ten steps an epoch: the run crosses into the next
+  config_.precision = GetParam();
+  ASSERT_EQ(run(), 0);
+  const auto whole = newest_tensors();
+  const auto whole_losses = losses();
+  fs::remove_all(run_dir());
+
+  // Signals arrive at steps that no checkpoint interval names.
+  for (const int64_t stop_at : {3, 7}) {
+    StopAt stop(stop_at, stop_);
+    callbacks_ = &stop;
+    EXPECT_EQ(run(), 143);
+    EXPECT_EQ(losses().rbegin()->first, stop_at);
+    callbacks_ = nullptr;
+    stop_ = 0;
+  }
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(newest_tensors(), whole);
+  EXPECT_EQ(losses(), whole_losses);
+  std::vector<int64_t> resumed_at;
+  for (const Json& event : lines("events.jsonl"))
+    if (event.at("kind") == "resume") resumed_at.push_back(event.at("facts").at("step"));
+  EXPECT_EQ(resumed_at, (std::vector<int64_t>{3, 7}));
+}
+
+TEST_P(ResumeTest, ADamagedNewestCheckpointFallsBackToTheOlderAndSaysSo) {
+  write_data(40, 16, 64);
+  config_.precision = GetParam();
+  ASSERT_EQ(run(), 0);
+  const auto whole = newest_tensors();
+  const CheckpointInfo newest = find_checkpoint(run_dir());
+  {
+    std::fstream shard(newest.path + "/rank-00000.safetensors",
+                       std::ios::in | std::ios::out | std::ios::binary);
+    shard.seekg(-1, std::ios::end);
+    const int last = shard.get();
+    shard.seekp(-1, std::ios::end);
+    shard.put(static_cast<char>(last ^ 1));
+  }
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(newest_tensors(), whole);  // went back to step 8 and came to the same end
+  std::string events;
+  for (const Json& event : lines("events.jsonl")) events += event.dump() + "\n";
+  EXPECT_NE(events.find("step 12 cannot be read, using an older one"), std::string::npos) << events;
+  EXPECT_NE(events.find(newest.path + "/rank-00000.safetensors is damaged"), std::string::npos) << events;
+  EXPECT_NE(events.find("resumed from step 8"), std::string::npos) << events;
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, ResumeTest, testing::Values(Precision::kFp32, Precision::kBf16));
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,107 @@
+// Finds a sample in its shard and cuts it into columns.
+#include "trainer/data/mds/mds_reader.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+constexpr int kMaxOpen = 256;
+
+}  // namespace
+
+MdsReader::MdsReader(MdsIndex index)
+    : index_(std::move(index)), source_(make_local_source(index_)), descriptors_(index_.shards.size(), -1) {}
+
+MdsReader::~MdsReader() {
+  for (const int fd : descriptors_)
+    if (fd >= 0) ::close(fd);
+}
+
+size_t MdsReader::shard_of(int64_t sample) const {
+  const auto& first = index_.first_sample;
+  return static_cast<size_t>(std::upper_bound(first.begin(), first.end(), sample) - first.begin()) - 1;
+}
+
+std::string MdsReader::name_of(int64_t sample) const {
+  const size_t shard = shard_of(sample);
+  return fmt::format("sample {} of {}", sample - index_.first_sample[shard], index_.shards[shard].path);
+}
+
+size_t MdsReader::column(std::string_view name) const {
+  std::vector<std::string> there;
+  if (!index_.shards.empty()) {
+    const auto& columns = index_.shards[0].columns;
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (columns[i].name == name) return i;
+      there.push_back(columns[i].name);
+    }
+  }
+  fail(ExitCode::kUnusable, "[mds] {} has no column \"{}\"; it has: {}", index_.dir, name,
+       fmt::join(there, ", "));
+}
+
+int MdsReader::open_shard(size_t shard) {
+  int& fd = descriptors_[shard];
+  if (fd >= 0) return fd;
+  if (num_open_ >= kMaxOpen) {
+    for (int& other : descriptors_)
+      if (other >= 0) ::close(std::exchange(other, -1));
+    num_open_ = 0;
+  }
+  fd = source_->open(shard);
+  ++num_open_;
+  return fd;
+}
+
+const std::vector<std::string_view>& MdsReader::read(int64_t sample) {
+  TYCHO_CHECK(sample >= 0 && sample < index_.num_samples(),
+              "[mds] {} has {} samples, but sample {} was requested", index_.dir, index_.num_samples(),
+              sample);
+  const size_t shard_index = shard_of(sample);
+  const MdsShard& shard = index_.shards[shard_index];
+  const int fd = open_shard(shard_index);
+  const int64_t local = sample - index_.first_sample[shard_index];
+  uint32_t range[2];
+  read_shard(fd, 4 + 4 * local, range, sizeof range, shard.path);
+  if (range[0] > range[1] || range[1] > shard.bytes || range[0] < 4 + 4 * (shard.samples + 1)) {
+    fail(ExitCode::kUnusable, "[mds] {} is damaged: it should be in bytes {} to {} of {}", name_of(sample),
+         range[0], range[1], shard.bytes);
+  }
+  data_.resize(range[1] - range[0]);
+  read_shard(fd, range[0], data_.data(), data_.size(), shard.path);
+  split_sample(shard, sample);
+  return values_;
+}
+
+void MdsReader::split_sample(const MdsShard& shard, int64_t sample) {
+  const auto damaged = [&] {
+    fail(ExitCode::kUnusable, "[mds] {} is damaged: its columns do not add up to its {} bytes",
+         name_of(sample), data_.size());
+  };
+  values_.clear();
+  const auto variable = std::count(shard.column_sizes.begin(), shard.column_sizes.end(), std::nullopt);
+  size_t length_at = 0, at = 4 * static_cast<size_t>(variable);
+  if (at > data_.size()) damaged();
+  for (const auto& fixed : shard.column_sizes) {
+    uint32_t size = 0;
+    if (fixed) {
+      size = static_cast<uint32_t>(*fixed);
+    } else {
+      std::memcpy(&size, data_.data() + length_at, sizeof size);
+      length_at += sizeof size;
+    }
+    if (size > data_.size() - at) damaged();
+    values_.emplace_back(data_.data() + at, size);
+    at += size;
+  }
+  if (at != data_.size()) damaged();
+}
+
+}  // namespace tycho

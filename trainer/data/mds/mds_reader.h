@@ -1,0 +1,48 @@
+// Samples of MDS data sets, by number.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainer/data/mds/mds_index.h"
+#include "trainer/data/mds/shard_source.h"
+
+namespace tycho {
+
+/// Random access to samples. Owned by one thread. Every Error has the code kUnusable and names shard and
+/// sample.
+class MdsReader {
+ public:
+  /// Opens no shard yet.
+  explicit MdsReader(MdsIndex index);
+  ~MdsReader();
+  MdsReader(const MdsReader&) = delete;
+
+  const MdsIndex& index() const { return index_; }
+
+  /// The values of one sample, in column order, valid until the next call. The shard is compared with
+  /// the index when it is read for the first time.
+  const std::vector<std::string_view>& read(int64_t sample);
+
+  /// "sample 17 of /data/train/shard.00003.mds", for messages.
+  std::string name_of(int64_t sample) const;
+
+  /// Position of a column in what read() gives. Throws Error (kUnusable) that lists the columns there are.
+  size_t column(std::string_view name) const;
+
+ private:
+  size_t shard_of(int64_t sample) const;
+  int open_shard(size_t shard);
+  void split_sample(const MdsShard& shard, int64_t sample);
+
+  MdsIndex index_;
+  std::unique_ptr<ShardSource> source_;
+  std::vector<int> descriptors_;  // by shard; -1: closed
+  int num_open_ = 0;
+  std::string data_;
+  std::vector<std::string_view> values_;
+};
+
+}  // namespace tycho

@@ -1,0 +1,29 @@
+// Where the bytes of shards are: the seam below the MDS reader for data that is not simply in a folder.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "trainer/data/mds/mds_index.h"
+
+namespace tycho {
+
+/// Owned by one thread. Every Error has the code kUnusable and names the shard.
+class ShardSource {
+ public:
+  virtual ~ShardSource() = default;
+  /// A descriptor of the raw bytes of a shard, for pread; the caller closes it. The shard is whole: size,
+  /// number of samples and, the first time, the checksum are compared with the index.
+  virtual int open(size_t shard) = 0;
+};
+
+/// Shards that lie in the folder of the index, which outlives the source. Nothing is looked at before it is
+/// opened: a data set may have a million shards.
+std::unique_ptr<ShardSource> make_local_source(const MdsIndex& index);
+
+/// Reads all of [offset, offset + num_bytes). A file that is cut short meanwhile is an Error, never a signal.
+/// `place`: the file, for messages.
+void read_shard(int descriptor, int64_t offset, void* data, size_t num_bytes, const std::string& place);
+
+}  // namespace tycho

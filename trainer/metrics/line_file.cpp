@@ -1,0 +1,54 @@
+// Lines that are written whole or marked as torn.
+#include "trainer/metrics/line_file.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+
+#include "trainer/base/json.h"
+
+namespace tycho {
+namespace {
+
+bool ends_in_torn_line(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file || file.tellg() <= 0) return false;
+  file.seekg(-1, std::ios::end);
+  return file.get() != '\n';
+}
+
+}  // namespace
+
+LineFile::LineFile(FileOps& files, const std::string& path)
+    : torn_(ends_in_torn_line(path)), file_(files.append(path)) {}
+
+void LineFile::write(std::string line) {
+  line += '\n';
+  if (torn_) line.insert(0, 1, '\n');
+  torn_ = true;
+  file_->write(line.data(), line.size());
+  torn_ = false;
+}
+
+int64_t next_attempt(const std::string& run_dir) {
+  constexpr std::streamoff kTailBytes = 1 << 16;
+  std::ifstream file(run_dir + "/events.jsonl", std::ios::binary | std::ios::ate);
+  if (!file) return 1;
+  const std::streamoff size = file.tellg();
+  file.seekg(std::max<std::streamoff>(0, size - kTailBytes));
+  int64_t last = 0;
+  for (std::string line; std::getline(file, line);) {
+    const Json record = Json::parse(line, nullptr, false);
+    if (!record.is_object() || !record.contains("attempt") || !record["attempt"].is_number_integer())
+      continue;
+    last = record["attempt"].get<int64_t>();
+  }
+  return last + 1;
+}
+
+double now_s() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<double>(std::chrono::duration_cast<std::chrono::microseconds>(now).count()) / 1e6;
+}
+
+}  // namespace tycho
