@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   const at::ScalarType dtype = std::strcmp(argv[4], "bf16") == 0 ? at::kBFloat16 : at::kFloat;
   set_threads(std::atoll(argv[5]));
   const ModelConfig config = read_hf_config(read_hf_config_file(argv[1]), argv[1]).model;
-  LocalUnits units(make_units(model_layout(config).units, dtype, at::kCPU, FlatUnit::Use::kInfer));
+  LocalUnits units(model_layout(config).units, dtype, at::kCPU, UnitUse::kInfer);
   load_initial_weights(argv[1], config, units.owned());
   Decoder decoder(config, units, 1, prompt_tokens + new_tokens, dtype, at::kCPU);
 

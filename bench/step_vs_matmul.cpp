@@ -113,8 +113,8 @@ int main(int argc, char** argv) {
   const int64_t rounds = numbers.size() > 2 ? numbers[2] : 7;
   const ModelConfig& config = *model_config;
   const DecoderSpec spec = decoder_spec(config);
-  LocalUnits units(make_units(model_layout(config).units, dtype, at::kCPU, FlatUnit::Use::kTrain));
-  for (FlatUnit& unit : units.owned()) initialise(unit, 1);
+  LocalUnits units(model_layout(config).units, dtype, at::kCPU, UnitUse::kTrain);
+  for (const OwnedRange& range : units.owned()) initialise(range, 1);
   Model model(config, units, shape, dtype, at::kCPU);
   OptimizerConfig adamw;
   const std::unique_ptr<Optimizer> optimizer = make_optimizer(adamw, units.owned());
@@ -130,7 +130,7 @@ int main(int argc, char** argv) {
   for (int64_t round = -2; round < rounds; ++round) {  // two to warm up
     const double step_s = seconds([&] {
       model.forward_backward({tokens, tokens, true, true}, weight_1);
-      const GradNorm norm = clip_gradients({1.0}, grads);
+      const GradNorm norm = clip_gradients({1.0}, grads, units.owners());
       optimizer->step(1e-4, round + 3, norm.scale_1);
     });
     const ProductSeconds bound = run_products(products);

@@ -66,6 +66,18 @@ int report_output(int error_number) {
                 ExitCode::kStorage);
 }
 
+/// What the system refused. fmt's errors are of a write to stdout; the others of memory, threads or files.
+int report_refusal(const std::system_error& error) {
+  const int error_number = error.code().value();
+  const std::string text = error.what();
+  if (text.starts_with("cannot write to file")) return report_output(error_number);
+  if (error_number == ENOMEM || error_number == EAGAIN)
+    return report(
+        fmt::format("[tycho] out of memory, or of threads: {}; `ulimit -v` and `ulimit -u` limit them", text),
+        ExitCode::kNumerics);
+  return report("[tycho] " + text, ExitCode::kFailure);
+}
+
 int guarded_main(const std::vector<std::string>& argv) {
   // A reader that goes away and a file-size limit become errors of the write itself.
   std::signal(SIGPIPE, SIG_IGN);
@@ -79,8 +91,8 @@ int guarded_main(const std::vector<std::string>& argv) {
     return report("[tycho] out of memory", ExitCode::kNumerics);
   } catch (const std::filesystem::filesystem_error& error) {
     return report(std::string("[tycho] ") + error.what(), ExitCode::kUnusable);
-  } catch (const std::system_error& error) {  // fmt's, from a write
-    return report_output(error.code().value());
+  } catch (const std::system_error& error) {
+    return report_refusal(error);
   } catch (const std::exception& error) {
     return report(std::string("[tycho] ") + error.what(), ExitCode::kFailure);
   }

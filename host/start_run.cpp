@@ -60,6 +60,7 @@ int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins
               const std::vector<std::string>& argv, const RunOptions& options) {
   RunRequest request = make_run_request(recipe, pins, argv, options.until);
   request.paranoid = options.paranoid;
+  request.force = options.force;
   LuaCallbacks callbacks(recipe);
   request.callbacks = &callbacks;
   request.place = find_rank_place(process_environment());

@@ -21,6 +21,7 @@ struct RunOptions {
   bool plain = false;     // lines of key=value, also at a terminal
   std::string until;      // as in make_run_request
   bool paranoid = false;  // as in RunRequest
+  bool force = false;     // likewise
 };
 
 /// Trains, and returns the exit code. Throws Error.

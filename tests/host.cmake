@@ -30,6 +30,7 @@ foreach(name cli_test engine_test repl_test golden_errors_test verbs_test)
 endforeach()
 
 tycho_script_test(repl_terminal SCRIPT host/repl/terminal.sh TIMEOUT 240 LABELS torch)
+tycho_script_test(repl_memory SCRIPT host/repl/memory.sh TIMEOUT 120 LABELS torch)
 tycho_script_test(route SCRIPT host/route.sh TIMEOUT 240 LABELS torch)
 tycho_script_test(lua_specs SCRIPT house/lua_specs.sh TIMEOUT 60)
 tycho_test(objects_test SOURCES bindings/run/objects_test.cpp LIBS bindings_run)

@@ -4,6 +4,7 @@ target_compile_definitions(house_test PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_D
 
 tycho_script_test(format SCRIPT house/format.sh LABELS house)
 tycho_script_test(lua_lint SCRIPT house/lua_lint.sh LABELS house)
+tycho_script_test(tidy SCRIPT house/tidy.sh TIMEOUT 1200 LABELS house)
 tycho_script_test(docs_commands SCRIPT house/docs_commands.sh TIMEOUT 900 LABELS house)
 tycho_script_test(demo SCRIPT house/demo.sh TIMEOUT 900 LABELS house)
 tycho_script_test(journey SCRIPT journey/journey.sh TIMEOUT 600 LABELS torch)

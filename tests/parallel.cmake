@@ -1,6 +1,7 @@
 # Ranks: what they are told, what they tell each other, and whole runs of several.
-tycho_test(parallel_test TORCH LIBS parallel SOURCES trainer/parallel/gather_texts_test.cpp trainer/parallel/gloo_test.cpp
-  trainer/parallel/nccl_group_test.cpp)
+tycho_test(parallel_test TORCH LIBS parallel SOURCES trainer/parallel/communicator_test.cpp trainer/parallel/gather_texts_test.cpp
+  trainer/parallel/gloo_failures_test.cpp trainer/parallel/gloo_test.cpp trainer/parallel/mesh_test.cpp
+  trainer/parallel/nccl_group_test.cpp trainer/parallel/unit_store_test.cpp trainer/parallel/verb_checks_test.cpp)
 tycho_test(ranks_test SOURCES ranks/ranks_test.cpp LIBS base)
 tycho_test(prompt_ranks_test SOURCES ranks/prompt_test.cpp LIBS base)
 foreach(name ranks_test prompt_ranks_test)

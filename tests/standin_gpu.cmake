@@ -28,11 +28,17 @@ add_custom_target(standin_tree ALL
   COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:tycho> ${standin}/bin/tycho
   COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:tycho_engine> ${standin}/lib/libtycho_engine.so
   DEPENDS tycho tycho_engine standin_cuda standin_gpu)
+# Ranks that call every verb of the communicator; beside the plug-in, which they open.
+add_executable(standin_communicator ${folder}/communicator.cpp)
+target_link_libraries(standin_communicator PRIVATE tycho_device tycho_flags)
+tycho_compile(standin_communicator TORCH)
+set_target_properties(standin_communicator PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${standin}/lib)
 foreach(source ${folder}/families_test.cpp ${folder}/verbs_test.cpp ${folder}/errors_test.cpp)
   get_filename_component(name ${source} NAME_WE)
   set(name standin_${name})
   tycho_test(${name} SOURCES ${source} LIBS base)
   target_compile_definitions(${name} PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TYCHO_BUILD="${CMAKE_BINARY_DIR}"
-    TYCHO_PROGRAM="env LD_PRELOAD=$<TARGET_FILE:standin_gpu> ${standin}/bin/tycho")
-  add_dependencies(${name} standin_tree bench_nccl_loopback)
+    TYCHO_PROGRAM="env LD_PRELOAD=$<TARGET_FILE:standin_gpu> ${standin}/bin/tycho"
+    TYCHO_COMMUNICATOR="env LD_PRELOAD=$<TARGET_FILE:standin_gpu> $<TARGET_FILE:standin_communicator>")
+  add_dependencies(${name} standin_tree standin_communicator bench_nccl_loopback)
 endforeach()

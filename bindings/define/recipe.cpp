@@ -35,7 +35,8 @@ void throw_report(const Json& result) {
   if (result.at("problems") != 0) throw Error(result.at("report").get<std::string>(), ExitCode::kRecipe);
 }
 
-/// A run keeps its whole recipe, in files and in every checkpoint.
+}  // namespace
+
 void refuse_secrets(const Json& part, const std::string& path) {
   if (part.is_string() && holds_secret(part.get<std::string>()))
     fail(ExitCode::kRecipe,
@@ -49,8 +50,6 @@ void refuse_secrets(const Json& part, const std::string& path) {
     refuse_secrets(value, path.empty() ? key : path + "." + key);
   }
 }
-
-}  // namespace
 
 Json recipe_request_json(const RecipeRequest& recipe) {
   Json arguments = Json::array();
@@ -76,7 +75,7 @@ ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, Recip
     set_factors(recipe.config.scheduler, result.at("schedule").get<std::vector<double>>());
   recipe.name = result.at("name");
   recipe.tree = config_to_json(recipe.config);
-  refuse_secrets(recipe.tree, "");
+  refuse_secrets(recipe.tree);
   recipe.hash = config_hash(recipe.tree);
   recipe.lua = result.at("lua");
   recipe.history = json_without_secrets(result.at("history"));

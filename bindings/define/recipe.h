@@ -70,6 +70,10 @@ RecipeVerdict try_recipe(const RecipeRequest& request);
 /// sources, environment, schedule. `origins` as in RecipeRequest.
 ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, RecipeOrigin>& origins);
 
+/// A run keeps its whole recipe, in files and in every checkpoint, and a sweep its points. Throws Error
+/// (kRecipe) naming the key, `path` and on, whose value holds a registered secret.
+void refuse_secrets(const Json& part, const std::string& path = "");
+
 /// What is wrong at a place of a file; the file is "" for an argument.
 struct SourceProblem {
   std::string file;

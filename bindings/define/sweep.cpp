@@ -2,6 +2,7 @@
 #include "bindings/define/sweep.h"
 
 #include "bindings/define/native.h"
+#include "bindings/define/recipe.h"
 #include "bindings/define/watch.h"
 #include "trainer/base/json_reader.h"
 
@@ -29,6 +30,7 @@ SweepProgram::SweepProgram(const SweepRequest& request) : state_(new LuaState), 
   open_library(state_->get());
   const Json result = ask("load", to_json(request));
   if (result.at("problems") != 0) throw Error(result.at("report").get<std::string>(), ExitCode::kRecipe);
+  for (const char* kept : {"tree", "trials"}) refuse_secrets(result.at(kept), kept);
   name_ = result.at("name");
   tree_ = result.at("tree");
   for (const auto& [file, text] : result.at("sources").items()) sources_[file] = text;

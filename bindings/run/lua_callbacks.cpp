@@ -169,6 +169,8 @@ std::unique_ptr<ScheduleCode> LuaCallbacks::schedule() {
 
 void LuaCallbacks::set_session(TrainingSession* session) { session_->session = session; }
 
+bool LuaCallbacks::has_session() const { return session_->session != nullptr; }
+
 Json LuaCallbacks::take_failure() {
   call("take_failure", 0, 1, std::numeric_limits<double>::infinity());
   Json failure = read_json(L_, -1);

@@ -45,6 +45,8 @@ class LuaCallbacks final : public CallbackSource {
   std::vector<Callback> callbacks() override;
   std::unique_ptr<ScheduleCode> schedule() override;
   void set_session(TrainingSession* session) override;
+  /// Whether a session may still call these.
+  bool has_session() const;
   std::string evaluate(const std::string& code, bool may_command, const EventInfo& info,
                        CallbackPort& port) override;
   /// Of the newest call that failed, once: {frames: [{file, line, name, locals: [{name, text, value}]}],

@@ -70,6 +70,7 @@ int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, const R
   LuaCallbacks callbacks(recipe);
   RunRequest request = make_run_request(recipe, repl.recipe.pins, repl.argv, options.until);
   request.paranoid = options.paranoid;
+  request.force = options.force;
   request.callbacks = &callbacks;
   const EngineApi& engine = open_engine(threads_of_rank(recipe.config.threads, repl.place));
   std::unique_ptr<InStep> ranks;

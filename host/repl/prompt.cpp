@@ -287,12 +287,14 @@ Json Prompt::request() const {
 std::unique_ptr<TrainingSession> Prompt::open(const Json& resolved) {
   const ResolvedRecipe recipe = to_resolved(resolved, options_.recipe.origins);
   RunRequest request = make_run_request(recipe, options_.recipe.pins, options_.argv);
+  newest_callbacks_ = nullptr;
+  std::erase_if(callbacks_, [](const auto& one) { return !one->has_session(); });
   if (!recipe.config.callbacks.empty() || recipe.config.scheduler.is<DynamicScheduleConfig>()) {
     callbacks_.push_back(std::make_unique<LuaCallbacks>(in_own_state(recipe)));
     request.callbacks = newest_callbacks_ = callbacks_.back().get();
   }
   const EngineApi& engine = open_engine(threads_of_rank(recipe.config.threads, options_.place));
-  output_.print(folder_warning(recipe));
+  if (const std::string warning = folder_warning(recipe); !warning.empty()) output_.print(warning);
   auto reporter = make_repl_reporter(output_);
   if (seat_.ranks == nullptr) return engine.open(request, std::move(reporter), interrupts_.stop());
   request.place = seat_.ranks->meeting_place("build(r)");

@@ -84,7 +84,7 @@ class Prompt {
   bool lost_ranks_ = false;
   std::string printed_;  // by this rank, when it does not read
   InterruptRepl interrupts_;
-  // Of every run that was opened: its session calls them until Lua has dropped it.
+  // Of every run whose session may call them; those of sessions that are gone go with the next build.
   std::vector<std::unique_ptr<LuaCallbacks>> callbacks_;
   LuaCallbacks* newest_callbacks_ = nullptr;
   Objects objects_;  // finalisers of the state come back to it

@@ -22,7 +22,7 @@ const VerbSpec kPlanSpec = {
     "  tycho plan recipes/demo.lua model.layers=8\n"
     "  tycho plan recipes/demo.lua --probe\n"
     "  tycho plan recipes/mpt-7b.lua --ranks 64 --gpu H200 --mfu 0.45",
-    {{"ranks", "Number of ranks that share a batch.", "N", "1"},
+    {{"ranks", "Number of ranks. Default: what the recipe's parallel asks for, or 1.", "N"},
      {"gpu", "Estimate the time on this GPU: A100, \"H100 HBM3\", H200 and others.", "NAME"},
      {"mfu", "Assumed share of the GPU's peak.", "F", "0.4"},
      {"probe", "Train three steps here in a temporary folder, and compare memory and speed with the plan."},
@@ -153,7 +153,8 @@ int run_plan(const Arguments& arguments) {
   const ResolvedRecipe recipe = resolve(arguments);
   const bool json = arguments.has("json"), probing = arguments.has("probe");
   PlanDevices devices;
-  devices.num_ranks = arguments.integer("ranks", 1);
+  devices.num_ranks = arguments.all("ranks").empty() ? wanted_ranks(recipe.config.parallel).value_or(1)
+                                                     : arguments.integer("ranks", 1);
   devices.mfu = arguments.number("mfu", 0.01, 1);
   if (arguments.has("gpu")) devices.gpu = arguments.text("gpu");
   const RankPlace place = probing ? find_rank_place(process_environment()) : RankPlace();

@@ -18,6 +18,7 @@ const VerbSpec kRunSpec = {
      {"until", "Save and end after this much of the run (300ba, 0.5dur), without changing its schedule.",
       "DURATION"},
      {"paranoid", "Check after every step that ranks agree, and compare their weights every 100 steps."},
+     {"force", "Start even if `tycho plan` counts more memory than is free."},
      {"print-only", "Print the resolved recipe, with the effect of each argument, without running it."},
      kTraceOption}};
 
@@ -69,7 +70,8 @@ int run_run(const Arguments& arguments) {
   argv.insert(argv.end(), arguments.argv.begin(), arguments.argv.end());
   const RunOptions options = {.plain = arguments.has("plain"),
                               .until = arguments.has("until") ? read_until(arguments.text("until")) : "",
-                              .paranoid = arguments.has("paranoid")};
+                              .paranoid = arguments.has("paranoid"),
+                              .force = arguments.has("force")};
   if (arguments.has("print-only")) {
     print_run(resolve(request), request, argv);
     return 0;

@@ -181,5 +181,25 @@ TEST_F(CliTest, TestCountsPassedAndFailedSpecs) {
   EXPECT_EQ(shell("tycho test " + (folder_ / "none").string()).code, 2);
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which want more than any such limit
+TEST_F(CliTest, NoMemoryForThreadsIsNoMistakeOfTheOutput) {
+  const std::string train =
+      "tycho tokenizer train " TYCHO_SOURCE_DIR "/docs --ext .md --vocab-size 600 --out t.json";
+  bool has_failed = false, has_worked = false;
+  std::vector<int64_t> limits_kib = {4'000'000};
+  for (int64_t kib = 14'000; kib <= 80'000; kib += 3'000) limits_kib.push_back(kib);
+  for (const int64_t kib : limits_kib) {
+    const Outcome outcome = here("ulimit -v " + std::to_string(kib) + "; " + train);
+    EXPECT_EQ(outcome.output.find("cannot write"), std::string::npos) << outcome.output;
+    has_worked |= outcome.code == 0;
+    has_failed |= outcome.code == 14;
+    if (outcome.code == 14) {
+      EXPECT_CONTAINS(outcome.output, "out of memory");
+    }
+  }
+  EXPECT_TRUE(has_failed && has_worked);
+}
+#endif
+
 }  // namespace
 }  // namespace tycho

@@ -21,10 +21,14 @@ TEST_F(Errors, OutOfMemoryInAStepSaysWhatToDo) {
 }
 
 TEST_F(Errors, AModelThatDoesNotFitEndsWith14) {
-  const Outcome outcome =
-      train("run", "cuda", "model.width=1024 model.ffn_width=4096", "export TYCHO_STANDIN_MB=64;");
-  EXPECT_EQ(outcome.code, 14) << outcome.output;
-  EXPECT_CONTAINS(outcome.output, "[memory] CUDA out of memory");
+  const std::string pins = "model.width=1024 model.ffn_width=4096", small = "export TYCHO_STANDIN_MB=64;";
+  const Outcome refused = train("run", "cuda", pins, small);
+  EXPECT_EQ(refused.code, 14) << refused.output;
+  EXPECT_CONTAINS(refused.output, "[memory] not enough memory: this run takes ");
+  EXPECT_CONTAINS(refused.output, ", and the GPU has 67.1 MB free\nmemory per rank\n");
+  const Outcome forced = train("run", "cuda", pins + " --force", small);
+  EXPECT_EQ(forced.code, 14) << forced.output;
+  EXPECT_CONTAINS(forced.output, "[memory] CUDA out of memory");
 }
 
 TEST_F(Errors, AKernelThatFailsEndsTheRun) {
@@ -73,9 +77,8 @@ TEST_F(Errors, ASumThatFailsOnOneGpuEndsBothRanks) {
       here("export TYCHO_STANDIN_FAIL='nccl async error@1:20:3'; " +
            by_hand("x.lua device=cuda run_dir=run", "x.lua device=cuda run_dir=run", ":"));
   EXPECT_CONTAINS(outcome.output, "codes 11 11");
-  EXPECT_CONTAINS(text("rank_1.log"), "[nccl] rank 1: an all-reduce failed on its GPU: internal error");
-  EXPECT_CONTAINS(text("rank_0.log"),
-                  "[parallel] rank 1 ended the run: [nccl] rank 1: a sum over ranks failed");
+  EXPECT_CONTAINS(text("rank_1.log"), "[nccl] rank 1: a collective failed on its GPU: internal error");
+  EXPECT_CONTAINS(text("rank_0.log"), "[parallel] rank 1 ended the run: [nccl] rank 1: a collective failed");
 }
 
 TEST_F(Errors, AKernelThatFailsOnOneRankEndsBoth) {

@@ -64,6 +64,26 @@ TEST_F(Verbs, AProbeMeasuresOnOneRankAndOnTwo) {
   }
 }
 
+TEST_F(Verbs, RanksCallEveryVerbOfTheCommunicator) {
+  for (const int ranks : {2, 4}) {
+    const std::string size = std::to_string(ranks);
+    std::string start = "export TYCHO_STANDIN_GPUS=" + size + " TYCHO_NUM_RANKS=" + size +
+                        " TYCHO_NUM_LOCAL_RANKS=" + size +
+                        " TYCHO_ADDRESS=127.0.0.1 TYCHO_PORT=$((20000 + $$ % 10000)) TYCHO_TOKEN=t; ",
+                wait = "code=0; ";
+    for (int r = 0; r < ranks; ++r) {
+      const std::string rank = std::to_string(r);
+      start += in_background("env TYCHO_RANK=" + rank + " TYCHO_LOCAL_RANK=" + rank + " " TYCHO_COMMUNICATOR,
+                             "rank_" + rank);
+      wait += "wait $rank_" + rank + " || code=$?; ";
+    }
+    const Outcome outcome = here(start + wait + "cat rank_*.log; exit $code");
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    for (int r = 0; r < ranks; ++r)
+      EXPECT_CONTAINS(outcome.output, "rank " + std::to_string(r) + " of " + size + ": 0 failed");
+  }
+}
+
 TEST_F(Verbs, AProfileIsWritten) {
   write(recipe(
       "r.max_duration = \"6ba\"\nr.profile = { wait = \"1ba\", warmup = \"1ba\", active = \"2ba\" }\n"));

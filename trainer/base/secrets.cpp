@@ -116,7 +116,8 @@ bool register_secret(const std::string& value) {
   Register& secrets = the_register();
   const std::unique_lock lock(secrets.mutex);
   const auto add = [&](const std::string& text) {
-    if (text.size() >= kShortestSecretBytes &&
+    const bool is_blank = text.find_first_not_of(" \t\r\n") == std::string::npos;
+    if (text.size() >= kShortestSecretBytes && !is_blank &&
         std::find(secrets.values.begin(), secrets.values.end(), text) == secrets.values.end())
       secrets.values.push_back(text);
   };

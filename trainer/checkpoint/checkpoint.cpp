@@ -1,7 +1,10 @@
 // A save: shards, COMMIT, the hint, retention, in an order that loses nothing if it is interrupted anywhere.
 #include "trainer/checkpoint/checkpoint.h"
 
+#include <fmt/ranges.h>
+
 #include <filesystem>
+#include <unordered_map>
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
@@ -13,8 +16,6 @@
 namespace tycho {
 namespace {
 
-constexpr char kShardFile[] = "rank-00000.safetensors";
-
 /// Removes what a failed save left. What cannot be removed now has no COMMIT and is swept after a later save.
 void abandon(FileOps& files, const std::string& folder) {
   try {
@@ -25,10 +26,9 @@ void abandon(FileOps& files, const std::string& folder) {
 }
 
 /// What a save takes on the disk, headers and COMMIT included.
-int64_t estimated_bytes(const CheckpointMeta& meta, const std::vector<TensorBytes>& tensors) {
-  constexpr int64_t kPerTensor = 512, kPerFile = 4096, kFixed = int64_t{64} << 10;
-  int64_t total = kFixed;
-  for (const TensorBytes& tensor : tensors) total += tensor.num_bytes + kPerTensor;
+int64_t estimated_bytes(const CheckpointMeta& meta, int64_t num_bytes) {
+  constexpr int64_t kPerFile = 4096, kFixed = int64_t{64} << 10;
+  int64_t total = num_bytes + kFixed;
   for (const auto& [name, text] : meta.files) total += static_cast<int64_t>(text.size()) + kPerFile;
   return total;
 }
@@ -40,6 +40,23 @@ std::string free_text(const std::string& dir) {
   }
   const int64_t free = free_bytes(existing.empty() ? "." : existing);
   return free < 0 ? "an unknown number of bytes" : human_bytes(static_cast<double>(free));
+}
+
+/// Adds what a shard holds to the tensors of a checkpoint, which may have other pieces in other shards.
+void add_pieces(std::vector<TensorRecord> shard, std::vector<TensorRecord>& tensors,
+                std::unordered_map<std::string, size_t>& places) {
+  for (TensorRecord& one : shard) {
+    const auto [place, is_new] = places.try_emplace(one.name, tensors.size());
+    if (is_new) {
+      tensors.push_back(std::move(one));
+      continue;
+    }
+    TensorRecord& tensor = tensors[place->second];
+    TYCHO_CHECK(tensor.dtype == one.dtype && tensor.shape == one.shape,
+                "[checkpoint] pieces of {} are of two tensors: {} [{}] and {} [{}]", one.name, tensor.dtype,
+                fmt::join(tensor.shape, ", "), one.dtype, fmt::join(one.shape, ", "));
+    for (TensorPiece& piece : one.pieces) tensor.pieces.push_back(std::move(piece));
+  }
 }
 
 /// Runs what may fail after the commit and keeps what it said.
@@ -60,17 +77,27 @@ CheckpointStore::CheckpointStore(FileOps& files, std::string dir, int64_t keep, 
     : files_(files), dir_(std::move(dir)), keep_(keep), epoch_(epoch), check_owner_(std::move(check_owner)) {}
 
 CheckpointInfo CheckpointStore::save(const CheckpointMeta& meta, const std::vector<TensorBytes>& tensors) {
+  constexpr int64_t kPerTensor = 512;
+  int64_t num_bytes = 0;
+  for (const TensorBytes& tensor : tensors) num_bytes += tensor.num_bytes + kPerTensor;
+  return save(meta, num_bytes, [&](const std::string& folder) {
+    return std::vector{write_shard(files_, folder, rank_file_name(0), tensors)};
+  });
+}
+
+CheckpointInfo CheckpointStore::save(const CheckpointMeta& meta, int64_t num_bytes,
+                                     const WriteShards& write) {
   const std::string uuid = new_uuid();
   const std::string folder = dir_ + "/" + checkpoint_folder_name(meta.step, uuid);
   CheckpointInfo saved;
   try {
-    saved = commit(meta, tensors, folder, uuid);
+    saved = commit(meta, write, folder, uuid);
     // The only copy there will be: read it back before the older one goes.
     if (keep_ == 1) CheckpointReader(saved).verify();
   } catch (const Error& error) {
     abandon(files_, folder);
     if (error.code() != ExitCode::kStorage && error.code() != ExitCode::kUnusable) throw;
-    const double needed = static_cast<double>(estimated_bytes(meta, tensors));
+    const double needed = static_cast<double>(estimated_bytes(meta, num_bytes));
     fail(ExitCode::kStorage,
          "[checkpoint] step {} was not saved: {} (needs about {}, {} free in {}; checkpoints saved before "
          "are untouched)",
@@ -84,23 +111,25 @@ CheckpointInfo CheckpointStore::save(const CheckpointMeta& meta, const std::vect
   return saved;
 }
 
-CheckpointInfo CheckpointStore::commit(const CheckpointMeta& meta, const std::vector<TensorBytes>& tensors,
+CheckpointInfo CheckpointStore::commit(const CheckpointMeta& meta, const WriteShards& write,
                                        const std::string& folder, const std::string& uuid) {
   make_dirs(files_, dir_);
   files_.make_dir(folder);
-  WrittenShard shard = write_shard(files_, folder, kShardFile, tensors);
   Manifest manifest{.uuid = uuid,
                     .parent = parent_,
                     .epoch = epoch_,
                     .step = meta.step,
-                    .world = world_of_one(),
-                    .tensors = std::move(shard.tensors),
-                    .files = {std::move(shard.file)},
+                    .world = meta.world.is_null() ? world_of_one() : meta.world,
                     .train_state = meta.train_state,
                     .recipe = meta.recipe,
                     .recipe_hash = meta.recipe_hash,
                     .tag = meta.tag,
                     .route = meta.route};
+  std::unordered_map<std::string, size_t> places;
+  for (WrittenShard& shard : write(folder)) {
+    add_pieces(std::move(shard.tensors), manifest.tensors, places);
+    manifest.files.push_back(std::move(shard.file));
+  }
   for (const auto& [name, text] : meta.files) {
     TYCHO_CHECK(is_plain_file_name(name), "[checkpoint] '{}' is not a valid file name in a checkpoint", name);
     manifest.files.push_back(write_text(files_, folder, name, text));

@@ -10,20 +10,28 @@
 
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
+#include "trainer/checkpoint/box.h"
 
 namespace tycho {
 
-/// A tensor to write, or what one looks like. The bytes are the caller's and stay alive until save returns;
-/// or `fill` makes them as they are written, for tensors that are too many to hold.
+struct WrittenShard;  // shard_writer.h
+
+/// A tensor to write, or a piece of one, or what one looks like. The bytes are the caller's and stay alive
+/// until save returns; or `fill` makes them as they are written, for tensors that are too many to hold.
 struct TensorBytes {
-  std::string name;   // Hugging Face's for weights, "optimizer.exp_avg.<name>" for state
-  std::string dtype;  // safetensors' names: "F32", "BF16"
-  std::vector<int64_t> shape;
+  std::string name;            // Hugging Face's for weights, "optimizer.exp_avg.<name>" for state
+  std::string dtype;           // safetensors' names: "F32", "BF16"
+  std::vector<int64_t> shape;  // of the bytes here
   const void* data = nullptr;
   int64_t num_bytes = 0;
   /// Copies the bytes [begin, begin + n), whole elements, to `to`. Called in order, on a thread of the
   /// writer's; an Error ends the save.
   std::function<void(int64_t begin, void* to, int64_t n)> fill = {};
+  /// Of a piece: the shape of the whole tensor, and where in it the piece begins. Empty for whole tensors.
+  std::vector<int64_t> global_shape = {}, offsets = {};
+
+  const std::vector<int64_t>& whole_shape() const { return global_shape.empty() ? shape : global_shape; }
+  Box box() const { return offsets.empty() ? whole_box(shape) : Box{offsets, shape}; }
 };
 
 /// Everything that a checkpoint records besides bytes.
@@ -35,6 +43,7 @@ struct CheckpointMeta {
   std::map<std::string, std::string> files;  // small files kept beside the shards: "tokenizer.json" -> text
   std::string tag;                           // the newest of a tag is kept for as long as it is that
   Json route = {};                           // what computed it: compute_route(); null when nothing did
+  Json world = {};                           // as Manifest::world; null for one rank
 };
 
 /// One committed checkpoint.
@@ -50,6 +59,9 @@ struct CheckpointInfo {
       warnings;  // of the save or the search that returned it: for people, nothing is lost
 };
 
+/// Writes the shards of a checkpoint into a folder.
+using WriteShards = std::function<std::vector<WrittenShard>(const std::string& folder)>;
+
 /// Writes checkpoints into <run>/checkpoints. Not thread-safe: one save at a time.
 class CheckpointStore {
  public:
@@ -64,12 +76,16 @@ class CheckpointStore {
   /// fails after COMMIT (the hint, retention) does not fail the save: it is in the result's warnings and is
   /// tried again after the next one.
   CheckpointInfo save(const CheckpointMeta& meta, const std::vector<TensorBytes>& tensors);
+  /// The same for several ranks, called by the one that commits. `write` gets the folder, has every rank
+  /// write its tensors and pieces of tensors there (write_shard), and returns what all have written: together
+  /// every element of every tensor once. `num_bytes`: of all of them, about.
+  CheckpointInfo save(const CheckpointMeta& meta, int64_t num_bytes, const WriteShards& write);
   /// The checkpoint that training goes on from: the parent of the next one.
   void set_resumed_from(const CheckpointInfo& info) { resumed_from_ = parent_ = info.uuid; }
 
  private:
-  CheckpointInfo commit(const CheckpointMeta& meta, const std::vector<TensorBytes>& tensors,
-                        const std::string& folder, const std::string& uuid);
+  CheckpointInfo commit(const CheckpointMeta& meta, const WriteShards& write, const std::string& folder,
+                        const std::string& uuid);
   void retain(CheckpointInfo& saved);
   void check_owner() const;
 
@@ -103,13 +119,16 @@ class CheckpointReader {
   ~CheckpointReader();
   const CheckpointInfo& info() const;
   bool has(const std::string& name) const;
-  /// dtype and shape; data is null.
+  /// dtype and shape of the whole tensor; data is null.
   const TensorBytes& describe(const std::string& name) const;
   /// In the order of their bytes.
   std::vector<std::string> names() const;
   /// Reads a tensor's bytes into memory of num_bytes. Throws Error (kUnusable) naming file, wanted and found
   /// hash.
   void read(const std::string& name, void* data, int64_t num_bytes) const;
+  /// Reads the elements of a box of a tensor, in row-major order, from whichever pieces hold them, and from
+  /// their files no more than the hashed blocks in which they lie. Throws like read.
+  void read_box(const std::string& name, const Box& box, void* data, int64_t num_bytes) const;
   bool has_file(const std::string& name) const;
   /// A small file kept beside the shards, such as "tokenizer.json". Throws like read.
   std::string read_text_file(const std::string& name) const;

@@ -1,6 +1,8 @@
 // Writes COMMIT and reads it back without trusting it.
 #include "trainer/checkpoint/manifest.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 #include <unordered_map>
@@ -123,24 +125,44 @@ TensorPiece parse_piece(const Json& json, const TensorRecord& tensor, const Fiel
   return piece;
 }
 
+std::string piece_text(const TensorPiece& piece) { return box_text(piece.box()) + " in " + piece.file; }
+
+[[noreturn]] void fail_pieces(const TensorRecord& tensor, const std::string& place) {
+  constexpr size_t kMostCompared = 2000;  // in pairs
+  const size_t n = std::min(tensor.pieces.size(), kMostCompared);
+  for (size_t i = 0; i < n; ++i)
+    for (size_t j = i + 1; j < n; ++j)
+      if (volume(common_box(tensor.pieces[i].box(), tensor.pieces[j].box())) > 0)
+        fail(ExitCode::kUnusable, "[checkpoint] {}: the field 'pieces' is wrong: {} and {} overlap", place,
+             piece_text(tensor.pieces[i]), piece_text(tensor.pieces[j]));
+  int64_t held = 0;
+  for (const TensorPiece& piece : tensor.pieces) held += piece.num_bytes;
+  fail(ExitCode::kUnusable,
+       "[checkpoint] {}: the field 'pieces' is wrong: {} pieces hold {} of the {} bytes of [{}] {}", place,
+       tensor.pieces.size(), held, safetensors_num_bytes(tensor.dtype, tensor.shape, place),
+       fmt::join(tensor.shape, ", "), tensor.dtype);
+}
+
 TensorRecord parse_tensor(const Json& json, const std::unordered_map<std::string, int64_t>& file_bytes,
-                          const std::string& place) {
+                          const std::string& checkpoint) {
+  TensorRecord tensor{.name = Fields(json, checkpoint).text("name")};
+  const std::string place = fmt::format("{}: tensor '{}'", checkpoint, tensor.name);
   const Fields fields(json, place);
-  TensorRecord tensor{.name = fields.text("name"), .dtype = fields.text("dtype")};
+  tensor.dtype = fields.text("dtype");
   for (const Json& dim : fields.array("shape")) tensor.shape.push_back(fields.count_of(dim, "shape"));
-  const int64_t wanted = safetensors_num_bytes(tensor.dtype, tensor.shape, place);
-  int64_t covered = 0;
+  safetensors_num_bytes(tensor.dtype, tensor.shape, place);  // refuses what is out of range
+  std::vector<Box> boxes;
   for (const Json& item : fields.array("pieces")) {
     tensor.pieces.push_back(parse_piece(item, tensor, fields, place));
     const TensorPiece& piece = tensor.pieces.back();
     const auto file = file_bytes.find(piece.file);
     if (file == file_bytes.end() || piece.num_bytes > file->second ||
-        piece.offset > file->second - piece.num_bytes || piece.num_bytes > wanted - covered) {
+        piece.offset > file->second - piece.num_bytes) {
       fields.bad("pieces");
     }
-    covered += piece.num_bytes;
+    boxes.push_back(piece.box());
   }
-  if (covered != wanted) fields.bad("pieces");
+  if (!boxes_tile(tensor.shape, boxes)) fail_pieces(tensor, place);
   return tensor;
 }
 
@@ -160,6 +182,16 @@ Json verified_body(std::string_view text, const std::string& place) {
 }
 
 }  // namespace
+
+Box TensorPiece::box() const {
+  Box box;
+  for (const auto& [begin, end] : extent) box.offsets.push_back(begin), box.shape.push_back(end - begin);
+  return box;
+}
+
+std::string piece_name(const std::string& tensor, const std::vector<int64_t>& shape, const Box& piece) {
+  return piece == whole_box(shape) ? tensor : tensor + box_text(piece);
+}
 
 bool is_plain_file_name(const std::string& name) {
   const std::string_view forbidden("/\0", 2);

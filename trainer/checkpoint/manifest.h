@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trainer/base/json.h"
+#include "trainer/checkpoint/box.h"
 
 namespace tycho {
 
@@ -20,19 +21,23 @@ struct FileRecord {
   std::vector<std::string> blocks;  // XXH3-128 of each kHashBlockBytes of it, the last one shorter
 };
 
-/// A contiguous part of a tensor in one file. `extent` is the part: [begin, end) in every dim of the global
+/// A box of a tensor that lies in one file. `extent` is the box: [begin, end) in every dim of the global
 /// shape.
 struct TensorPiece {
   std::string file;
   int64_t offset = 0;  // of its first byte in the file
   int64_t num_bytes = 0;
   std::vector<std::pair<int64_t, int64_t>> extent;
+  Box box() const;
 };
+/// What a piece of a tensor is called in its file's own header: as the tensor when it is the whole of it,
+/// else "name[0:4, 2:3]".
+std::string piece_name(const std::string& tensor, const std::vector<int64_t>& shape, const Box& piece);
 
 struct TensorRecord {
   std::string name, dtype;
-  std::vector<int64_t> shape;  // global
-  std::vector<TensorPiece> pieces;
+  std::vector<int64_t> shape;       // global
+  std::vector<TensorPiece> pieces;  // which hold every element once
 };
 
 /// Everything in COMMIT but its own hash.
@@ -60,7 +65,7 @@ std::string manifest_text(const Manifest& manifest);
 Json manifest_json(const Manifest& manifest);
 
 /// Checks every field: types, plain file names, spans inside their files, sizes that agree with dtype and
-/// extent. Throws Error (kUnusable) tagged with `place`.
+/// extent, pieces of a tensor without hole or overlap. Throws Error (kUnusable) tagged with `place`.
 Manifest manifest_from_json(const Json& json, const std::string& place);
 /// The same, once the hash that opens the text was found right.
 Manifest parse_manifest(std::string_view text, const std::string& place);

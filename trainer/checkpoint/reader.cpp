@@ -1,6 +1,10 @@
 // Hands out bytes of a checkpoint, block by block, only after their hash was right.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "trainer/base/error.h"
@@ -12,10 +16,19 @@
 namespace tycho {
 namespace {
 
+struct Piece {
+  std::string file;
+  int64_t offset;
+  Box box;
+};
+
 struct Tensor {
   TensorBytes shape;
-  std::vector<TensorPiece> pieces;
+  std::vector<Piece> pieces;  // by file and place in it
 };
+
+/// What a file's own header must say: of each entry its dtype, shape, and first byte in the file.
+using Entries = std::map<std::string, std::tuple<std::string, std::vector<int64_t>, int64_t>>;
 
 [[noreturn]] void fail_hash(const std::string& path, int64_t block, const std::string& wanted,
                             const std::string& found) {
@@ -71,6 +84,16 @@ class VerifiedFile {
   std::vector<char> cached_;
 };
 
+/// The shard's own header must describe the same tensors at the same places as COMMIT.
+void check_header(const std::string& path, const Entries& wanted) {
+  const SafetensorsHeader header = read_safetensors_header(path);
+  Entries found;
+  for (const SafetensorsEntry& entry : header.entries)
+    found[entry.name] = {entry.dtype, entry.shape, header.data_start + entry.begin};
+  if (found != wanted)
+    fail(ExitCode::kUnusable, "[checkpoint] the header of {} and COMMIT name other tensors", path);
+}
+
 }  // namespace
 
 struct CheckpointReader::State {
@@ -84,23 +107,14 @@ struct CheckpointReader::State {
     if (found == files.end()) fail(ExitCode::kUnusable, "[checkpoint] {} has no file '{}'", info.path, name);
     return found->second;
   }
-  /// The shard's own header must describe the same tensors at the same places as COMMIT.
-  void check_header(const VerifiedFile& file) const {
-    const SafetensorsHeader header = read_safetensors_header(file.path());
-    size_t num_expected = 0;
+  /// By file.
+  std::map<std::string, Entries> entries() const {
+    std::map<std::string, Entries> all;
     for (const auto& [name, tensor] : tensors)
-      num_expected += tensor.pieces.front().file == file.record().name;
-    bool same = header.entries.size() == num_expected;
-    for (const SafetensorsEntry& entry : header.entries) {
-      const auto found = tensors.find(entry.name);
-      same = same && found != tensors.end() && found->second.shape.dtype == entry.dtype &&
-             found->second.shape.shape == entry.shape &&
-             found->second.pieces.front().file == file.record().name &&
-             found->second.pieces.front().offset == header.data_start + entry.begin;
-    }
-    if (!same)
-      fail(ExitCode::kUnusable, "[checkpoint] the header of {} and COMMIT name different tensors",
-           file.path());
+      for (const Piece& piece : tensor.pieces)
+        all[piece.file][piece_name(name, tensor.shape.shape, piece.box)] = {tensor.shape.dtype,
+                                                                            piece.box.shape, piece.offset};
+    return all;
   }
   const Tensor& tensor(const std::string& name) const {
     const auto found = tensors.find(name);
@@ -122,12 +136,11 @@ CheckpointReader::CheckpointReader(const CheckpointInfo& info) : state_(std::mak
   for (TensorRecord& record : manifest.tensors) {
     Tensor tensor{.shape = {.name = record.name, .dtype = record.dtype, .shape = record.shape}};
     tensor.shape.num_bytes = safetensors_num_bytes(record.dtype, record.shape, info.path);
-    tensor.pieces = std::move(record.pieces);
-    if (tensor.pieces.size() != 1) {
-      fail(ExitCode::kUnusable,
-           "[checkpoint] {}: tensor '{}' is in {} pieces, but this version reads only whole tensors",
-           info.path, record.name, tensor.pieces.size());
-    }
+    for (TensorPiece& piece : record.pieces)
+      tensor.pieces.push_back({std::move(piece.file), piece.offset, piece.box()});
+    std::sort(tensor.pieces.begin(), tensor.pieces.end(), [](const Piece& a, const Piece& b) {
+      return std::tie(a.file, a.offset) < std::tie(b.file, b.offset);
+    });
     state_->names.push_back(record.name);
     state_->tensors.emplace(record.name, std::move(tensor));
   }
@@ -146,12 +159,26 @@ const TensorBytes& CheckpointReader::describe(const std::string& name) const {
 std::vector<std::string> CheckpointReader::names() const { return state_->names; }
 
 void CheckpointReader::read(const std::string& name, void* data, int64_t num_bytes) const {
+  read_box(name, whole_box(describe(name).shape), data, num_bytes);
+}
+
+void CheckpointReader::read_box(const std::string& name, const Box& box, void* data,
+                                int64_t num_bytes) const {
   const Tensor& tensor = state_->tensor(name);
-  TYCHO_CHECK(num_bytes == tensor.shape.num_bytes,
-              "[checkpoint] tensor '{}' has {} bytes, but the buffer has {}", name, tensor.shape.num_bytes,
+  TYCHO_CHECK(lies_in(box, tensor.shape.shape), "[checkpoint] wanted {} of tensor '{}', which is [{}]",
+              box_text(box), name, fmt::join(tensor.shape.shape, ", "));
+  const int64_t width = safetensors_dtype_bytes(tensor.shape.dtype);
+  TYCHO_CHECK(num_bytes == volume(box) * width,
+              "[checkpoint] tensor '{}' has {} bytes, but the buffer has {}", name, volume(box) * width,
               num_bytes);
-  const TensorPiece& piece = tensor.pieces.front();
-  state_->file(piece.file).read(piece.offset, static_cast<char*>(data), num_bytes);
+  for (const Piece& piece : tensor.pieces) {
+    const Box part = common_box(piece.box, box);
+    if (volume(part) == 0) continue;
+    VerifiedFile& file = state_->file(piece.file);
+    for_runs(part, piece.box, box, [&](int64_t i, int64_t j, int64_t n) {
+      file.read(piece.offset + i * width, static_cast<char*>(data) + j * width, n * width);
+    });
+  }
 }
 
 bool CheckpointReader::has_file(const std::string& name) const { return state_->files.count(name) > 0; }
@@ -164,6 +191,7 @@ std::string CheckpointReader::read_text_file(const std::string& name) const {
 }
 
 void CheckpointReader::verify() const {
+  const std::map<std::string, Entries> entries = state_->entries();
   std::vector<char> buffer(static_cast<size_t>(kHashBlockBytes));
   for (auto& [name, file] : state_->files) {
     Hasher hash;
@@ -176,7 +204,9 @@ void CheckpointReader::verify() const {
       fail(ExitCode::kUnusable, "[checkpoint] {} is damaged: XXH3-128 {} is recorded, {} was read",
            file.path(), file.record().hash, hash.hex());
     }
-    if (name.ends_with(".safetensors")) state_->check_header(file);
+    if (!name.ends_with(".safetensors")) continue;
+    const auto of_file = entries.find(name);
+    check_header(file.path(), of_file == entries.end() ? Entries() : of_file->second);
   }
 }
 

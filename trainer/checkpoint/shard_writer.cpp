@@ -1,6 +1,8 @@
 // The pipeline behind write_shard: a ring of aligned blocks between a copying thread and the writing one.
 #include "trainer/checkpoint/shard_writer.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <condition_variable>
@@ -174,13 +176,31 @@ FileRecord write_pieces(FileOps& files, const std::string& dir, const std::strin
   return record;
 }
 
-TensorRecord whole_tensor(const TensorBytes& tensor, const std::string& file, int64_t offset) {
+TensorRecord record_of(const TensorBytes& tensor, const std::string& file, int64_t offset) {
   TensorPiece piece{.file = file, .offset = offset, .num_bytes = tensor.num_bytes};
-  for (const int64_t dim : tensor.shape) piece.extent.emplace_back(0, dim);
-  return {.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape, .pieces = {std::move(piece)}};
+  const Box box = tensor.box();
+  for (size_t d = 0; d < box.shape.size(); ++d)
+    piece.extent.emplace_back(box.offsets[d], box.offsets[d] + box.shape[d]);
+  return {.name = tensor.name,
+          .dtype = tensor.dtype,
+          .shape = tensor.whole_shape(),
+          .pieces = {std::move(piece)}};
+}
+
+SafetensorsEntry entry_of(const TensorBytes& tensor, int64_t begin) {
+  TYCHO_CHECK(tensor.num_bytes == safetensors_num_bytes(tensor.dtype, tensor.shape, tensor.name),
+              "[checkpoint] tensor {} has {} bytes, its shape and dtype need another number", tensor.name,
+              tensor.num_bytes);
+  TYCHO_CHECK(lies_in(tensor.box(), tensor.whole_shape()),
+              "[checkpoint] {} of tensor {} is no part of its shape [{}]", box_text(tensor.box()),
+              tensor.name, fmt::join(tensor.whole_shape(), ", "));
+  return {piece_name(tensor.name, tensor.whole_shape(), tensor.box()), tensor.dtype, tensor.shape, begin,
+          begin + tensor.num_bytes};
 }
 
 }  // namespace
+
+std::string rank_file_name(int rank) { return fmt::format("rank-{:05}.safetensors", rank); }
 
 WrittenShard write_shard(FileOps& files, const std::string& dir, const std::string& name,
                          const std::vector<TensorBytes>& tensors, int64_t data_alignment) {
@@ -192,10 +212,7 @@ WrittenShard write_shard(FileOps& files, const std::string& dir, const std::stri
   std::vector<SafetensorsEntry> entries;
   int64_t at = 0;
   for (const TensorBytes* tensor : order) {
-    TYCHO_CHECK(tensor->num_bytes == safetensors_num_bytes(tensor->dtype, tensor->shape, tensor->name),
-                "[checkpoint] tensor {} has {} bytes, its shape and dtype need another number", tensor->name,
-                tensor->num_bytes);
-    entries.push_back({tensor->name, tensor->dtype, tensor->shape, at, at + tensor->num_bytes});
+    entries.push_back(entry_of(*tensor, at));
     at += tensor->num_bytes;
   }
   const std::string prefix = safetensors_prefix(entries, {{"format", "pt"}}, data_alignment);
@@ -205,7 +222,7 @@ WrittenShard write_shard(FileOps& files, const std::string& dir, const std::stri
     pieces.push_back({static_cast<const char*>(order[i]->data), static_cast<size_t>(order[i]->num_bytes),
                       order[i]->fill ? order[i] : nullptr});
     shard.tensors.push_back(
-        whole_tensor(*order[i], name, static_cast<int64_t>(prefix.size()) + entries[i].begin));
+        record_of(*order[i], name, static_cast<int64_t>(prefix.size()) + entries[i].begin));
   }
   shard.file = write_pieces(files, dir, name, std::move(pieces), /*direct=*/true);
   return shard;

@@ -13,15 +13,18 @@ namespace tycho {
 /// What a shard holds: its record for COMMIT, and where each tensor lies.
 struct WrittenShard {
   FileRecord file;
-  std::vector<TensorRecord> tensors;
+  std::vector<TensorRecord> tensors;  // one per tensor or piece that was written
 };
 
 /// Data starts on a page, for readers that map it.
 inline constexpr int64_t kDataAlignment = 4096;
 
-/// Creates dir/name as a safetensors file with these tensors, whole ones, wider elements first so that each
-/// stays aligned; durable when it returns, but for the folder's own entry. Throws Error (kStorage) on
-/// anything that fails, and what a tensor's `fill` throws.
+/// "rank-00003.safetensors"
+std::string rank_file_name(int rank);
+
+/// Creates dir/name as a safetensors file with these tensors or pieces of tensors, wider elements first so
+/// that each stays aligned; durable when it returns, but for the folder's own entry. Throws Error (kStorage)
+/// on anything that fails, and what a tensor's `fill` throws.
 WrittenShard write_shard(FileOps& files, const std::string& dir, const std::string& name,
                          const std::vector<TensorBytes>& tensors, int64_t data_alignment = kDataAlignment);
 

@@ -32,9 +32,9 @@ enum class TrainedUse { kModel, kEvaluation };
 /// part of its recipe breaks a rule that came later. Throws Error (kRecipe) that names `checkpoint`.
 TrainConfig read_trained_config(const Json& recipe, TrainedUse use, const std::string& checkpoint);
 
-/// XXH3-128 of what decides the numbers of a run: run_name, run_dir, resume, threads, eval_data, eval, ckpt
-/// and log are left out. `resolved` has every key, as config_to_json writes it; the order of keys and the
-/// spelling of numbers do not matter.
+/// XXH3-128 of what decides the numbers of a run: run_name, run_dir, resume, threads, parallel, eval_data,
+/// eval, ckpt and log are left out. `resolved` has every key, as config_to_json writes it; the order of keys
+/// and the spelling of numbers do not matter.
 std::string config_hash(const Json& resolved);
 
 /// One value that differs. The texts are JSON; "" where one side has no such key.

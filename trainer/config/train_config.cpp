@@ -172,7 +172,7 @@ std::vector<ConfigProblem> check_evaluation(const TrainConfig& config) {
   return problems.take();
 }
 
-std::vector<ConfigProblem> check_config(const TrainConfig& config, int64_t num_ranks) {
+std::vector<ConfigProblem> check_config(const TrainConfig& config, std::optional<int64_t> num_ranks) {
   ConfigProblems problems;
   check_names(config, problems);
   check_sizes(config, problems);
@@ -189,8 +189,9 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, int64_t num_r
   check(config.recompute, problems);
   check(config.profile, problems);
   check(config.log, problems);
+  check(config.parallel, num_ranks, problems);
   const bool whole_batch = check_global_batch(config, problems);
-  if (whole_batch) check_batch_split(config, num_ranks, problems);
+  if (whole_batch) check_batch_split(config, num_ranks.value_or(1), problems);
   const size_t before = problems.size();
   check_durations(config, problems);
   if (whole_batch && problems.size() == before) check_schedule(config, problems);

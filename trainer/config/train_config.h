@@ -20,6 +20,7 @@
 #include "trainer/metrics/config.h"
 #include "trainer/optim/config.h"
 #include "trainer/optim/schedule_config.h"
+#include "trainer/parallel/config.h"
 #include "trainer/profiler/config.h"
 
 namespace tycho {
@@ -38,6 +39,7 @@ struct TrainConfig {
   int64_t seed = 17;
   DeviceKind device = DeviceKind::kAuto;
   int64_t threads = 0;
+  ParallelConfig parallel;
   Precision precision = Precision::kFp32;
   MasterWeights master_weights = MasterWeights::kFp32;
   int64_t seq_len = 1024;
@@ -70,6 +72,7 @@ struct TrainConfig {
     v("seed", seed, "Seed for the initial weights and the data order.", in_range(0, 9007199254740991.0));
     v("device", device, "Where to train; auto uses a GPU if there is one.");
     v("threads", threads, "CPU threads; 0 for one per core.", at_least(0));
+    v("parallel", parallel, "How the ranks of the run share the work.");
     v("precision", precision, "Dtype that the model computes in; master weights and reductions are fp32.");
     v("master_weights", master_weights,
       "What bf16 training updates: fp32 master weights, or the bf16 weights themselves, rounded to nearest "
@@ -103,8 +106,9 @@ struct TrainConfig {
 };
 
 /// The rules between fields (heads and kv_heads, batch sizes, sequence lengths). Empty when all hold.
-/// `num_ranks` is the number of data-parallel ranks.
-std::vector<ConfigProblem> check_config(const TrainConfig& config, int64_t num_ranks = 1);
+/// `num_ranks`: of the run, where they are known; else batches are checked as those of one rank.
+std::vector<ConfigProblem> check_config(const TrainConfig& config,
+                                        std::optional<int64_t> num_ranks = std::nullopt);
 /// Those of them that a trained model needs, and those that evaluating it needs besides.
 std::vector<ConfigProblem> check_model(const TrainConfig& config);
 std::vector<ConfigProblem> check_evaluation(const TrainConfig& config);

@@ -133,6 +133,10 @@ int64_t memory_bytes(const at::Device& device) {
   return at::getDeviceAllocator(device.type())->getDeviceStats(device.index()).allocated_bytes[0].current;
 }
 
+int64_t free_memory_bytes(const at::Device& gpu) {
+  return static_cast<int64_t>(at::getDeviceAllocator(gpu.type())->getMemoryInfo(gpu.index()).first);
+}
+
 int64_t device_memory_bytes(const at::Device& device) {
   if (device.is_cpu()) return status_value("/proc/meminfo", "MemTotal:");
   return static_cast<int64_t>(at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).second);

@@ -63,9 +63,8 @@ Generator::Generator(const CheckpointReader& checkpoint, const std::string& toke
     : config_(read_trained_config(checkpoint.info().manifest.at("recipe"), TrainedUse::kModel,
                                   checkpoint.info().path)),
       device_(device),
-      own_units_(std::make_unique<LocalUnits>(make_units(model_layout(config_.model).units,
-                                                         compute_dtype(config_.precision), device,
-                                                         FlatUnit::Use::kInfer))),
+      own_units_(std::make_unique<LocalUnits>(model_layout(config_.model).units,
+                                              compute_dtype(config_.precision), device, UnitUse::kInfer)),
       own_tokenizer_(tokenizer_of(checkpoint, tokenizer)),
       units_(*own_units_),
       tokenizer_(own_tokenizer_.get()) {

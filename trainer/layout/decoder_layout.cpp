@@ -37,52 +37,49 @@ class BlockBuilder {
   }
 
  private:
-  int add(const std::string& name, Shape shape, Init init, bool decay, TpSplit split) {
+  int add(const std::string& name, Shape shape, Init init, bool decay) {
     built_.unit.params.push_back(
-        {fmt::format("{}.{}", built_.unit.name, name), std::move(shape), init, decay, split});
+        {fmt::format("{}.{}", built_.unit.name, name), std::move(shape), init, decay});
     return static_cast<int>(built_.unit.params.size()) - 1;
   }
-  /// [out, in], or [in, out]; cut along what the tp axis cuts.
-  int matrix(const std::string& name, int64_t out, int64_t in, Init init, bool cut_outputs) {
-    const bool rows = cut_outputs != s_.in_out;
-    return add(name + ".weight", s_.in_out ? Shape{in, out} : Shape{out, in}, init, true,
-               rows ? TpSplit::kRows : TpSplit::kColumns);
+  /// [out, in], or [in, out].
+  int matrix(const std::string& name, int64_t out, int64_t in, Init init) {
+    return add(name + ".weight", s_.in_out ? Shape{in, out} : Shape{out, in}, init, true);
   }
-  int bias(const std::string& name, int64_t out, int64_t in, bool cut_outputs) {
+  int bias(const std::string& name, int64_t out, int64_t in) {
     const Init drawn = {Init::Kind::kUniform, 1 / std::sqrt(static_cast<double>(in))};
-    return add(name + ".bias", {out}, init_.draws_biases ? drawn : kZeros, false,
-               cut_outputs ? TpSplit::kRows : TpSplit::kNone);
+    return add(name + ".bias", {out}, init_.draws_biases ? drawn : kZeros, false);
   }
   void norm(const std::string& name, int& weight, int& norm_bias, int64_t width, bool has_bias) {
-    weight = add(name + ".weight", {width}, kOnes, false, TpSplit::kNone);
-    if (has_bias) norm_bias = add(name + ".bias", {width}, kZeros, false, TpSplit::kNone);
+    weight = add(name + ".weight", {width}, kOnes, false);
+    if (has_bias) norm_bias = add(name + ".bias", {width}, kZeros, false);
   }
   void attention() {
     const int64_t q = s_.attention_width(), kv = s_.kv_heads * s_.head_dim;
     const DecoderNames& n = s_.names;
     if (reuses_kv_) {
-      built_.at.qkv_weight = matrix(n.q_alone, q, s_.width, init_.qkv, true);
-      if (s_.qkv_bias) built_.at.qkv_bias = bias(n.q_alone, q, s_.width, true);
+      built_.at.qkv_weight = matrix(n.q_alone, q, s_.width, init_.qkv);
+      if (s_.qkv_bias) built_.at.qkv_bias = bias(n.q_alone, q, s_.width);
     } else if (n.k.empty()) {
-      built_.at.qkv_weight = matrix(n.q, s_.qkv_width(), s_.width, init_.qkv, true);
-      if (s_.qkv_bias) built_.at.qkv_bias = bias(n.q, s_.qkv_width(), s_.width, true);
+      built_.at.qkv_weight = matrix(n.q, s_.qkv_width(), s_.width, init_.qkv);
+      if (s_.qkv_bias) built_.at.qkv_bias = bias(n.q, s_.qkv_width(), s_.width);
     } else if (reuses_x_) {
-      built_.at.qkv_weight = matrix(n.q, q, s_.width, init_.qkv, true);
-      stacks_.push_back({&built_.at.kv_weight, matrix(n.k, kv, s_.width, init_.qkv, true), 2});
-      matrix(n.v, kv, s_.width, init_.qkv, true);
+      built_.at.qkv_weight = matrix(n.q, q, s_.width, init_.qkv);
+      stacks_.push_back({&built_.at.kv_weight, matrix(n.k, kv, s_.width, init_.qkv), 2});
+      matrix(n.v, kv, s_.width, init_.qkv);
       if (s_.qkv_bias) {
-        built_.at.qkv_bias = bias(n.q, q, s_.width, true);
-        stacks_.push_back({&built_.at.kv_bias, bias(n.k, kv, s_.width, true), 2});
-        bias(n.v, kv, s_.width, true);
+        built_.at.qkv_bias = bias(n.q, q, s_.width);
+        stacks_.push_back({&built_.at.kv_bias, bias(n.k, kv, s_.width), 2});
+        bias(n.v, kv, s_.width);
       }
     } else {
-      stacks_.push_back({&built_.at.qkv_weight, matrix(n.q, q, s_.width, init_.qkv, true), 3});
-      matrix(n.k, kv, s_.width, init_.qkv, true);
-      matrix(n.v, kv, s_.width, init_.qkv, true);
+      stacks_.push_back({&built_.at.qkv_weight, matrix(n.q, q, s_.width, init_.qkv), 3});
+      matrix(n.k, kv, s_.width, init_.qkv);
+      matrix(n.v, kv, s_.width, init_.qkv);
       if (s_.qkv_bias) {
-        stacks_.push_back({&built_.at.qkv_bias, bias(n.q, q, s_.width, true), 3});
-        bias(n.k, kv, s_.width, true);
-        bias(n.v, kv, s_.width, true);
+        stacks_.push_back({&built_.at.qkv_bias, bias(n.q, q, s_.width), 3});
+        bias(n.k, kv, s_.width);
+        bias(n.v, kv, s_.width);
       }
     }
     if (s_.qk_norm != QkNorm::kNone) {
@@ -92,25 +89,25 @@ class BlockBuilder {
         norm(n.k_norm, built_.at.k_norm_weight, built_.at.k_norm_bias, each ? s_.head_dim : kv,
              s_.qk_norm_bias);
     }
-    built_.at.out_weight = matrix(n.out, s_.width, q, init_.out, false);
-    if (s_.out_bias) built_.at.out_bias = bias(n.out, s_.width, q, false);
+    built_.at.out_weight = matrix(n.out, s_.width, q, init_.out);
+    if (s_.out_bias) built_.at.out_bias = bias(n.out, s_.width, q);
   }
 
   void feed_forward() {
     const DecoderNames& n = s_.names;
     if (s_.gated) {
-      stacks_.push_back({&built_.at.up_weight, matrix(n.gate, s_.ffn_width, s_.width, init_.gate, true), 2});
-      matrix(n.up, s_.ffn_width, s_.width, init_.up, true);
+      stacks_.push_back({&built_.at.up_weight, matrix(n.gate, s_.ffn_width, s_.width, init_.gate), 2});
+      matrix(n.up, s_.ffn_width, s_.width, init_.up);
       if (s_.ffn_bias) {
-        stacks_.push_back({&built_.at.up_bias, bias(n.gate, s_.ffn_width, s_.width, true), 2});
-        bias(n.up, s_.ffn_width, s_.width, true);
+        stacks_.push_back({&built_.at.up_bias, bias(n.gate, s_.ffn_width, s_.width), 2});
+        bias(n.up, s_.ffn_width, s_.width);
       }
     } else {
-      built_.at.up_weight = matrix(n.up, s_.ffn_width, s_.width, init_.up, true);
-      if (s_.ffn_bias) built_.at.up_bias = bias(n.up, s_.ffn_width, s_.width, true);
+      built_.at.up_weight = matrix(n.up, s_.ffn_width, s_.width, init_.up);
+      if (s_.ffn_bias) built_.at.up_bias = bias(n.up, s_.ffn_width, s_.width);
     }
-    built_.at.down_weight = matrix(n.down, s_.width, s_.ffn_width, init_.down, false);
-    if (s_.ffn_bias) built_.at.down_bias = bias(n.down, s_.width, s_.ffn_width, false);
+    built_.at.down_weight = matrix(n.down, s_.width, s_.ffn_width, init_.down);
+    if (s_.ffn_bias) built_.at.down_bias = bias(n.down, s_.width, s_.ffn_width);
     for (const auto& [index, first, count] : stacks_) {
       *index = static_cast<int>(built_.unit.params.size() + built_.unit.stacks.size());
       built_.unit.stacks.push_back({first, count});
@@ -130,25 +127,18 @@ class BlockBuilder {
 
 UnitSpec embedding_unit(const DecoderSpec& s) {
   UnitSpec unit{.name = s.names.embedding};
-  unit.params.push_back(
-      {s.names.embedding + ".weight", {s.vocab_size, s.width}, s.init.embedding, true, TpSplit::kVocab});
+  unit.params.push_back({s.names.embedding + ".weight", {s.vocab_size, s.width}, s.init.embedding, true});
   if (s.learned_positions > 0)
-    unit.params.push_back({s.names.positions + ".weight",
-                           {s.learned_positions, s.width},
-                           s.init.positions,
-                           true,
-                           TpSplit::kNone});
+    unit.params.push_back(
+        {s.names.positions + ".weight", {s.learned_positions, s.width}, s.init.positions, true});
   return unit;
 }
 
 UnitSpec head_unit(const DecoderSpec& s) {
   UnitSpec unit{.name = s.names.head};
-  unit.params.push_back({s.names.final_norm + ".weight", {s.width}, kOnes, false, TpSplit::kNone});
-  if (s.norm_bias)
-    unit.params.push_back({s.names.final_norm + ".bias", {s.width}, kZeros, false, TpSplit::kNone});
-  if (!s.tied)
-    unit.params.push_back(
-        {s.names.head + ".weight", {s.vocab_size, s.width}, s.init.head, true, TpSplit::kVocab});
+  unit.params.push_back({s.names.final_norm + ".weight", {s.width}, kOnes, false});
+  if (s.norm_bias) unit.params.push_back({s.names.final_norm + ".bias", {s.width}, kZeros, false});
+  if (!s.tied) unit.params.push_back({s.names.head + ".weight", {s.vocab_size, s.width}, s.init.head, true});
   return unit;
 }
 

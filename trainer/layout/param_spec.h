@@ -18,16 +18,12 @@ struct Init {
   double middle = 0;    // of uniform
 };
 
-/// How the tp axis cuts a parameter.
-enum class TpSplit { kNone, kRows, kColumns, kVocab };
-
 /// One parameter, as Hugging Face names and orders it.
 struct ParamSpec {
   std::string name;  // "model.layers.3.mlp.down_proj.weight"
   Shape shape;       // global shape
   Init init;
   bool decay = true;
-  TpSplit split = TpSplit::kNone;
   bool frozen = false;  // no gradient is computed
 };
 

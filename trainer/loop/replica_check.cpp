@@ -68,12 +68,11 @@ RankFacts state_facts(const TrainState& state, const TrainConfig& now, double lr
   return facts;
 }
 
-RankFacts tensor_facts(std::vector<FlatUnit>& units, Optimizer& optimizer) {
+RankFacts tensor_facts(const std::vector<OwnedRange>& ranges, Optimizer& optimizer) {
   RankFacts facts;
-  for (const FlatState& state : flat_states(units, &optimizer)) add(facts, "", state);
-  for (const FlatUnit& unit : units)  // what the model computes with, where that is another buffer
-    if (unit.flat_master().defined() && !unit.flat_master().is_same(unit.flat_params()))
-      add(facts, "rounded ", {"", &unit.extents(), unit.flat_params()});
+  for (const FlatState& state : flat_states(ranges, &optimizer)) add(facts, "", state);
+  for (const OwnedRange& range : ranges)  // what the model computes with, where that is another buffer
+    if (range.has_own_master()) add(facts, "rounded ", {"", &range.extents, range.params});
   return facts;
 }
 

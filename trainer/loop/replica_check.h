@@ -9,7 +9,7 @@
 #include "trainer/loop/train_state.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/parallel/communicator.h"
-#include "trainer/units/flat_unit.h"
+#include "trainer/units/owned_range.h"
 
 namespace tycho {
 
@@ -19,8 +19,9 @@ using RankFacts = std::vector<std::pair<std::string, std::string>>;
 /// Where a rank is, and what its next step would use: `now` is the recipe as commands have changed it, `lr`
 /// the learning rate.
 RankFacts state_facts(const TrainState& state, const TrainConfig& now, double lr);
-/// A checksum of every parameter and of every tensor of the optimizer, in forward order. Reads them all.
-RankFacts tensor_facts(std::vector<FlatUnit>& units, Optimizer& optimizer);
+/// A checksum of what this rank owns of every parameter and of every tensor of the optimizer, in forward
+/// order: comparable between ranks that own the same ranges. Reads them all.
+RankFacts tensor_facts(const std::vector<OwnedRange>& ranges, Optimizer& optimizer);
 
 /// Collective. Throws Error (kTopology) on every rank when some differs from rank 0, with the first name that
 /// does. `step`: how many are done.

@@ -24,9 +24,9 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-void require_finite_weights(const std::vector<FlatUnit>& units, int64_t step) {
+void require_finite_weights(const std::vector<OwnedRange>& ranges, int64_t step) {
   std::vector<Tensor> weights;
-  for (const FlatUnit& unit : units) weights.push_back(unit.flat_master());
+  for (const OwnedRange& range : ranges) weights.push_back(range.weights());
   if (!std::isfinite(sum_of_squares(weights).item<double>()))
     fail(ExitCode::kNumerics,
          "[checkpoint] weights at step {} are not finite and were not saved. Resume from the last checkpoint "
@@ -43,25 +43,25 @@ Saver::~Saver() {
   if (writer_.joinable()) writer_.join();
 }
 
-void Saver::save(CheckpointMeta meta, std::vector<FlatUnit>& units, Optimizer& optimizer) {
+void Saver::save(CheckpointMeta meta, const std::vector<OwnedRange>& ranges, Optimizer& optimizer) {
   std::vector<std::string> tags = std::exchange(wanted_, {});
   std::sort(tags.begin(), tags.end());
   tags.erase(std::unique(tags.begin(), tags.end()), tags.end());
   if (tags.empty()) tags.emplace_back();
   for (const std::string& tag : tags) {
     meta.tag = tag;
-    save_one(meta, units, optimizer);
+    save_one(meta, ranges, optimizer);
     is_open_ = true;
   }
 }
 
-void Saver::save_one(CheckpointMeta meta, std::vector<FlatUnit>& units, Optimizer& optimizer) {
+void Saver::save_one(CheckpointMeta meta, const std::vector<OwnedRange>& ranges, Optimizer& optimizer) {
   if (!store_) return;
   const auto start = Clock::now();
   wait(/*last=*/false);
-  require_finite_weights(units, meta.step);
+  require_finite_weights(ranges, meta.step);
   std::vector<TensorBytes> tensors;
-  const std::vector<FlatState> state = flat_states(units, &optimizer);
+  const std::vector<FlatState> state = flat_states(ranges, &optimizer);
   for (size_t i = 0; i < state.size(); ++i) {
     const bool copy = async_ || !state[i].flat.is_cpu() || state[i].flat.scalar_type() != at::kFloat;
     if (copies_.size() == i)

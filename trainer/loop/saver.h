@@ -13,7 +13,7 @@
 #include "trainer/metrics/reporter.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/parallel/communicator.h"
-#include "trainer/units/flat_unit.h"
+#include "trainer/units/owned_range.h"
 
 namespace tycho {
 
@@ -36,7 +36,7 @@ class Saver {
   /// One checkpoint for each name that was asked for, and one without when there is none: copies all state
   /// and starts to write it. Refuses (kNumerics) weights that are not finite. A failed write is reported and
   /// training goes on; the third in a row is thrown (kStorage), and a lost folder (kFolderOwned) at once.
-  void save(CheckpointMeta meta, std::vector<FlatUnit>& units, Optimizer& optimizer);
+  void save(CheckpointMeta meta, const std::vector<OwnedRange>& ranges, Optimizer& optimizer);
   /// Waits for the save in flight. `last` throws its failure: nothing will try again.
   void wait(bool last);
   /// Reports a save that has finished meanwhile.
@@ -52,7 +52,7 @@ class Saver {
   void forget_saved() { saved_step_.reset(); }
 
  private:
-  void save_one(CheckpointMeta meta, std::vector<FlatUnit>& units, Optimizer& optimizer);
+  void save_one(CheckpointMeta meta, const std::vector<OwnedRange>& ranges, Optimizer& optimizer);
   void write(const CheckpointMeta& meta, const std::vector<TensorBytes>& tensors);
   void settle(bool last);
 

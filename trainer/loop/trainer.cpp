@@ -30,13 +30,13 @@ double peak_lr(const OptimizerConfig& config) {
   return std::visit([](const auto& kind) { return kind.lr; }, config.value);
 }
 
-FlatUnit::Use training_use(MasterWeights master) {
+UnitUse training_use(MasterWeights master) {
   switch (master) {
-    case MasterWeights::kFp32: return FlatUnit::Use::kTrain;
-    case MasterWeights::kNone: return FlatUnit::Use::kTrainInPlace;
-    case MasterWeights::kStochastic: return FlatUnit::Use::kTrainStochastic;
+    case MasterWeights::kFp32: return UnitUse::kTrain;
+    case MasterWeights::kNone: return UnitUse::kTrainInPlace;
+    case MasterWeights::kStochastic: return UnitUse::kTrainStochastic;
   }
-  return FlatUnit::Use::kTrain;
+  return UnitUse::kTrain;
 }
 
 [[noreturn]] void stop_diverged(const TrainState& state, const std::string& what) {
@@ -162,7 +162,7 @@ Batch Trainer::next_batch() {
 
 GradNorm Trainer::clipped() {
   const Range range("gradient norm");
-  return clip_gradients(now_.clip, trained_grads_);
+  return clip_gradients(now_.clip, trained_grads_, units_->owners());
 }
 
 void Trainer::accumulate(const Batch& batch, float weight, Tensor& loss_sum) {
@@ -263,10 +263,9 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       context_(std::move(context)),
       micro_shape_{micro_batch_sequences(config, context_.world.size()), config.seq_len},
       rules_(param_rules(config.optimizer, config.param_groups, model_layout(config.model).units)),
-      units_(make_unit_store(
-          make_units(with_frozen(model_layout(config.model).units, rules_), compute_dtype(config.precision),
-                     context_.device, training_use(config.master_weights)),
-          context_.world)),
+      units_(make_unit_store(with_frozen(model_layout(config.model).units, rules_),
+                             compute_dtype(config.precision), context_.device,
+                             training_use(config.master_weights), context_.mesh.group(kDataAxes))),
       model_(config.model, *units_, micro_shape_, compute_dtype(config.precision), context_.device,
              config.recompute),
       optimizer_(

@@ -31,6 +31,7 @@
 #include "trainer/optim/param_rules.h"
 #include "trainer/optim/segments.h"
 #include "trainer/parallel/communicator.h"
+#include "trainer/parallel/mesh.h"
 #include "trainer/parallel/unit_store.h"
 #include "trainer/profiler/profiler.h"
 
@@ -39,7 +40,8 @@ namespace tycho {
 /// The trainer's dependencies; all of them outlive it.
 struct TrainerContext {
   at::Device device = at::kCPU;
-  Communicator& world;  // every rank trains on its own sequences
+  Communicator& world;
+  const Mesh& mesh;  // of the ranks of the world
   Reporter& reporter;
   Saver& saver;
   CheckpointMeta checkpoint;            // what every checkpoint records besides step and state

@@ -24,8 +24,8 @@ void Trainer::initialise() {
   announce(Event::kSetup);
   const std::string& weights = initial_weights_path(config_.model);
   if (!weights.empty()) load_initial_weights(weights, config_.model, units_->owned());
-  for (FlatUnit& unit : units_->owned())
-    if (weights.empty()) tycho::initialise(unit, static_cast<uint64_t>(config_.seed));
+  for (const OwnedRange& range : units_->owned())
+    if (weights.empty()) tycho::initialise(range, static_cast<uint64_t>(config_.seed));
   open_data();
   announce(Event::kLoad, {{"checkpoint", ""}});
 }
@@ -66,8 +66,8 @@ std::unique_ptr<DataLoader> Trainer::loader_at(const DataCursor& cursor) const {
   LoaderShape shape;
   shape.seq_len = config_.seq_len;
   shape.global_sequences = global_batch_sequences(config_);
-  shape.rank = context_.world.rank();
-  shape.num_ranks = context_.world.size();
+  shape.rank = context_.mesh.group(kDataAxes).rank();
+  shape.num_ranks = context_.mesh.group(kDataAxes).size();
   shape.vocab_size = model_.layout().vocab_size;
   shape.tokenizer = config_.tokenizer;
   shape.seed = static_cast<uint64_t>(config_.seed);

@@ -37,4 +37,12 @@ std::vector<std::unique_ptr<Reporter>> make_sink_reporters(const std::vector<Sin
   return reporters;
 }
 
+std::unique_ptr<Reporter> make_run_reporter(const std::string& run_dir, const LogConfig& log,
+                                            std::unique_ptr<Reporter> display) {
+  std::vector<std::unique_ptr<Reporter>> reporters = make_sink_reporters(log.sinks, run_dir);
+  reporters.push_back(make_file_reporter(run_dir));
+  if (display) reporters.push_back(std::move(display));
+  return make_tee(std::move(reporters));
+}
+
 }  // namespace tycho

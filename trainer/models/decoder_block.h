@@ -10,7 +10,7 @@
 #include "trainer/models/kv_cache.h"
 #include "trainer/models/norm.h"
 #include "trainer/models/self_attention.h"
-#include "trainer/units/flat_unit.h"
+#include "trainer/units/gathered_unit.h"
 
 namespace tycho {
 

@@ -6,7 +6,7 @@
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/linear.h"
-#include "trainer/units/flat_unit.h"
+#include "trainer/units/gathered_unit.h"
 
 namespace tycho {
 

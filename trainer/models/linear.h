@@ -1,7 +1,7 @@
 // A linear layer: a matrix and perhaps a bias.
 #pragma once
 #include "trainer/kernels/tensor.h"
-#include "trainer/units/flat_unit.h"
+#include "trainer/units/gathered_unit.h"
 
 namespace tycho {
 

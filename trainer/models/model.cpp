@@ -13,11 +13,45 @@
 namespace tycho {
 namespace {
 
-// The head's parameters; a tied one multiplies by the embedding's table.
-HeadParams head_views(const HeadParamIndex& at, const Views& head, const Views& embedding) {
-  return {{head[0], view(head, at.norm_bias)},
-          at.output < 0 ? embedding[embedding_param::kTable] : view(head, at.output)};
-}
+/// Keeps the head's parameters acquired while it lives, and the embedding's when a tied head multiplies by
+/// its table.
+class AcquiredHead {
+ public:
+  AcquiredHead(UnitStore& units, const DecoderSpec& spec, Pass pass)
+      : units_(units),
+        unit_(static_cast<int>(spec.layers) + 1),
+        at_(head_params(spec)),
+        pass_(pass),
+        head_(units.acquire(unit_, pass)) {
+    if (tied()) table_ = &units.acquire(0, pass);
+  }
+  ~AcquiredHead() {
+    if (tied()) units_.release(0, pass_);
+    units_.release(unit_, pass_);
+  }
+  AcquiredHead(const AcquiredHead&) = delete;
+  AcquiredHead& operator=(const AcquiredHead&) = delete;
+
+  HeadParams params() const {
+    return {{head_[0], view(head_, at_.norm_bias)},
+            tied() ? (*table_)[embedding_param::kTable] : view(head_, at_.output)};
+  }
+  HeadGrads grads() const {
+    Views& own = units_.grads(unit_);
+    return {{own[0], view(own, at_.norm_bias)},
+            tied() ? units_.grads(0)[embedding_param::kTable] : view(own, at_.output)};
+  }
+
+ private:
+  bool tied() const { return at_.output < 0; }
+
+  UnitStore& units_;
+  int unit_;
+  HeadParamIndex at_;
+  Pass pass_;
+  const Views& head_;
+  const Views* table_ = nullptr;
+};
 
 bool has_gradients(const Views& grads) {
   return std::any_of(grads.begin(), grads.end(), [](const Tensor& grad) { return grad.defined(); });
@@ -57,18 +91,18 @@ Tensor Model::forward_backward(const MicroBatch& micro, const Tensor& weight_1) 
   for (int64_t i = 0; i < layout_.num_blocks; ++i) run_forward(i);
   if (micro.after_forward) micro.after_forward();
   Tensor loss = head_loss(micro.targets_N, weight_1, add);
-  if (micro.last) reduce(head_unit());
+  reduce(head_unit(), micro.last);
   for (int64_t i = layout_.num_blocks - 1; i >= 0 && trains(block_unit(i)); --i) {
     run_backward(i, add);
-    if (micro.last) reduce(block_unit(i));
+    reduce(block_unit(i), micro.last);
   }
   if (trains(0)) embed_backward(micro.tokens_N, add);
-  if (micro.last) reduce(0);
+  reduce(0, micro.last);
   return loss;
 }
 
-void Model::reduce(int unit) {
-  if (has_gradients(units_.grads(unit))) units_.reduce(unit);
+void Model::reduce(int unit, bool last) {
+  if (has_gradients(units_.grads(unit))) units_.reduce(unit, last);
 }
 
 const Tensor& Model::losses(const Tensor& tokens_N, const Tensor& targets_N, const Tensor& documents_N) {
@@ -76,12 +110,8 @@ const Tensor& Model::losses(const Tensor& tokens_N, const Tensor& targets_N, con
   dropping_ = false;
   embed(tokens_N);
   for (int64_t i = 0; i < layout_.num_blocks; ++i) run_forward(i);
-  const Views& head = units_.acquire(head_unit(), Pass::kForward);
-  const Views& table = units_.acquire(0, Pass::kForward);
-  head_losses(head_, head_views(head_params(spec_), head, table), stream(layout_.num_blocks), targets_N,
-              activations_);
-  units_.release(0, Pass::kForward);
-  units_.release(head_unit(), Pass::kForward);
+  const AcquiredHead head(units_, spec_, Pass::kForward);
+  head_losses(head_, head.params(), stream(layout_.num_blocks), targets_N, activations_);
   return activations_.model(model_slot::kLosses);
 }
 
@@ -126,16 +156,9 @@ void Model::run_backward(int64_t i, bool add) {
 
 Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add) {
   const Range range("head forward and backward");
-  const Views& head = units_.acquire(head_unit(), Pass::kBackward);
-  const Views& table = units_.acquire(0, Pass::kBackward);
-  Views& head_grads = units_.grads(head_unit());
-  const HeadParamIndex at = head_params(spec_);
-  HeadGrads grads = {{head_grads[0], view(head_grads, at.norm_bias)},
-                     layout_.tied ? units_.grads(0)[embedding_param::kTable] : view(head_grads, at.output)};
-  head_forward_backward(head_, head_views(at, head, table), stream(layout_.num_blocks), targets_N, weight_1,
-                        activations_, grads, add, activations_.model(model_slot::kDStream));
-  units_.release(0, Pass::kBackward);
-  units_.release(head_unit(), Pass::kBackward);
+  const AcquiredHead head(units_, spec_, Pass::kBackward);
+  head_forward_backward(head_, head.params(), stream(layout_.num_blocks), targets_N, weight_1, activations_,
+                        head.grads(), add, activations_.model(model_slot::kDStream));
   return activations_.model(model_slot::kLosses).sum(at::kDouble);
 }
 
@@ -189,6 +212,7 @@ Tensor Decoder::next_logits(const Tensor& tokens_N, const DecoderLook& look) {
   const Views& table = units_.acquire(0, Pass::kForward);
   Tensor x_ND = at::empty({tokens_N.numel(), layout_.width}, table[0].options());
   embedding(tokens_N, table[embedding_param::kTable], x_ND, positions_of(spec_, table, seq, cache_.length));
+  units_.release(0, Pass::kForward);
   std::vector<Tensor> inputs;  // of the blocks, while later ones may project from them
   for (int64_t i = 0; i < layout_.num_blocks; ++i) {
     const int unit = static_cast<int>(i) + 1;
@@ -201,15 +225,10 @@ Tensor Decoder::next_logits(const Tensor& tokens_N, const DecoderLook& look) {
   }
   if (look.streams != nullptr) look.streams->push_back(x_ND.clone());
   cache_.length += seq;
-  const int head_unit = static_cast<int>(layout_.num_blocks) + 1;
-  const Views& head = units_.acquire(head_unit, Pass::kForward);
+  const AcquiredHead head(units_, spec_, Pass::kForward);
   // Every position is the last one of a sequence of its own.
   const int64_t num_sequences = look.every_position ? tokens_N.numel() : batch_;
-  Tensor logits_BV =
-      head_last_logits(head_, head_views(head_params(spec_), head, table), x_ND, num_sequences);
-  units_.release(head_unit, Pass::kForward);
-  units_.release(0, Pass::kForward);
-  return logits_BV;
+  return head_last_logits(head_, head.params(), x_ND, num_sequences);
 }
 
 }  // namespace tycho

@@ -57,7 +57,7 @@ class Model {
   void run_forward(int64_t i);
   void run_backward(int64_t i, bool add);
   Tensor head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add);
-  void reduce(int unit);
+  void reduce(int unit, bool last);
   void embed_backward(const Tensor& tokens_N, bool add);
 
   DecoderSpec spec_;

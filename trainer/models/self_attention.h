@@ -12,7 +12,7 @@
 #include "trainer/models/kv_cache.h"
 #include "trainer/models/linear.h"
 #include "trainer/models/norm.h"
-#include "trainer/units/flat_unit.h"
+#include "trainer/units/gathered_unit.h"
 
 namespace tycho {
 

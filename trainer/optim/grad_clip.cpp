@@ -5,6 +5,7 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/zeros.h>
 
+#include "trainer/base/error.h"
 #include "trainer/kernels/optimizer/grad_norm.h"
 
 namespace tycho {
@@ -27,33 +28,32 @@ void clip_rows(double ratio, const Shape& shape, const Tensor& weights, Tensor& 
 
 Tensor sum_of_squares(const std::vector<Tensor>& flats) {
   Tensor sum_1 = at::zeros({1}, flats.front().options().dtype(at::kDouble));
-  for (const Tensor& flat : flats) add_sum_of_squares(flat.to(at::kFloat), sum_1);
+  for (const Tensor& flat : flats)
+    if (flat.numel() > 0) add_sum_of_squares(flat.to(at::kFloat), sum_1);
   return sum_1;
 }
 
-GradNorm clip_gradients(const ClipConfig& config, const std::vector<Tensor>& grads) {
-  const Tensor sum_1 = sum_of_squares(grads);
+GradNorm clip_gradients(const ClipConfig& config, const std::vector<Tensor>& grads, Communicator& owners) {
+  Tensor sum_1 = sum_of_squares(grads);
+  owners.all_reduce(sum_1);
   const auto options = sum_1.options().dtype(at::kFloat);
   GradNorm result = {at::empty({1}, options), at::empty({1}, options)};
   clip_scale(sum_1, config.by_element_or_row() ? 0 : config.norm, result.norm_1, result.scale_1);
   return result;
 }
 
-void clip_in_place(const ClipConfig& config, std::vector<FlatUnit>& units, const ParamRules& rules) {
+void clip_in_place(const ClipConfig& config, const std::vector<OwnedRange>& ranges, const ParamRules& rules) {
   if (!config.by_element_or_row()) return;
-  for (size_t u = 0; u < units.size(); ++u) {
-    const std::vector<Extent>& extents = units[u].extents();
-    for (size_t i = 0; i < extents.size(); ++i) {
-      if (rules[u][i].frozen) continue;
-      const auto part = [&](const Tensor& flat) {
-        return flat.narrow(0, extents[i].begin, extents[i].end - extents[i].begin);
-      };
-      Tensor grad = part(units[u].flat_grads());
+  for (size_t u = 0; u < ranges.size(); ++u)
+    for (const Extent& e : ranges[u].extents) {
+      if (rules[u][e.param].frozen) continue;
+      Tensor grad = ranges[u].grads.narrow(0, e.begin, e.size());
       if (config.value) grad.clamp_(-*config.value, *config.value);
-      if (config.adaptive)
-        clip_rows(*config.adaptive, extents[i].spec->shape, part(units[u].flat_master()), grad);
+      if (!config.adaptive) continue;
+      TYCHO_CHECK(e.is_whole(), "[clip] clip.adaptive needs all of {}, and this rank owns elements {} to {}",
+                  e.spec->name, e.first, e.first + e.size());
+      clip_rows(*config.adaptive, e.spec->shape, ranges[u].master.narrow(0, e.begin, e.size()), grad);
     }
-  }
 }
 
 }  // namespace tycho

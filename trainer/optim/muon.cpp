@@ -23,7 +23,7 @@ NewtonSchulzSpace space_for(const std::vector<Segment>& segments) {
     side = std::max(side, std::min(s.shape[0], s.shape[1]));
     elements = std::max(elements, s.grads.numel());
   }
-  const at::Device device = segments.front().grads.device();
+  const at::Device device = segments.empty() ? at::Device(at::kCPU) : segments.front().grads.device();
   return NewtonSchulzSpace(side, elements, device, newton_schulz_dtype(device));
 }
 

@@ -9,16 +9,18 @@ double decay_share(const ParamRule& rule, double lr, double peak, bool decoupled
   return decoupled ? rule.weight_decay * (lr / peak) : rule.weight_decay * lr * rule.lr_scale;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, std::vector<FlatUnit>& units,
-                                          const ParamRules& rules, uint64_t seed) {
-  Segments segments = make_segments(config, units, rules, seed);
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
+                                          const std::vector<OwnedRange>& ranges, const ParamRules& rules,
+                                          uint64_t seed) {
+  Segments segments = make_segments(config, ranges, rules, seed);
   return std::visit([&](const auto& kind) { return make_kind(kind, std::move(segments)); }, config.value);
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, std::vector<FlatUnit>& units) {
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
+                                          const std::vector<OwnedRange>& ranges) {
   std::vector<UnitSpec> specs;
-  for (const FlatUnit& unit : units) specs.push_back(unit.spec());
-  return make_optimizer(config, units, param_rules(config, {}, specs));
+  for (const OwnedRange& range : ranges) specs.push_back(range.layout.spec());
+  return make_optimizer(config, ranges, param_rules(config, {}, specs));
 }
 
 }  // namespace tycho

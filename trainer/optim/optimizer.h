@@ -5,20 +5,22 @@
 #include <vector>
 
 #include "trainer/kernels/tensor.h"
+#include "trainer/layout/unit_layout.h"
 #include "trainer/optim/config.h"
 #include "trainer/optim/param_rules.h"
-#include "trainer/units/flat_unit.h"
+#include "trainer/units/owned_range.h"
 
 namespace tycho {
 
-/// State of the parameters of one unit that have it: "exp_avg", fp32, one number per element.
+/// State of what a rank owns of one unit, of the parameters that have it: "exp_avg", fp32, one number per
+/// element.
 struct StateBuffer {
   std::string name;
-  std::vector<Extent> extents;  // where each parameter's lies in `flat`
+  std::vector<Extent> extents;  // of `flat`
   Tensor flat;
 };
 
-/// Updates the master weights of the units it was made for, and their parameters with them. Asynchronous on
+/// Updates the master weights of the ranges it was made for, and their parameters with them. Asynchronous on
 /// CUDA.
 class Optimizer {
  public:
@@ -30,10 +32,14 @@ class Optimizer {
   virtual std::vector<StateBuffer>& state() = 0;
 };
 
-/// `units`: all of a model, in forward order; they outlive the optimizer. `seed`: of stochastic rounding.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, std::vector<FlatUnit>& units,
-                                          const ParamRules& rules, uint64_t seed = 0);
+/// `ranges`: what this rank owns of each unit of a model, in forward order. `seed`: of stochastic rounding.
+/// Throws Error (kFailure) for a part of a parameter where the update needs all of it: matrices of Muon, and
+/// stochastic rounding.
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
+                                          const std::vector<OwnedRange>& ranges, const ParamRules& rules,
+                                          uint64_t seed = 0);
 /// The same without groups.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, std::vector<FlatUnit>& units);
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
+                                          const std::vector<OwnedRange>& ranges);
 
 }  // namespace tycho

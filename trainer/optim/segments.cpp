@@ -1,6 +1,8 @@
 // Joins neighbours with the same rule, so that one kernel call updates them.
 #include "trainer/optim/segments.h"
 
+#include <ATen/ops/empty.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -12,24 +14,23 @@
 namespace tycho {
 namespace {
 
-// Adds the buffer `name` of a unit, unless none of its parameters has that state.
-void add_buffer(const OptimizerConfig& config, const FlatUnit& unit, const std::vector<ParamRule>& rules,
+// Adds the buffer `name` of a range, unless none of its parameters has that state.
+void add_buffer(const OptimizerConfig& config, const OwnedRange& range, const std::vector<ParamRule>& rules,
                 const std::string& name, std::vector<StateBuffer>& state) {
   StateBuffer buffer{.name = name, .extents = {}, .flat = {}};
   int64_t numel = 0;
-  for (size_t i = 0; i < rules.size(); ++i) {
-    const std::vector<std::string> names = state_names(config, rules[i]);
+  for (const Extent& e : range.extents) {
+    const std::vector<std::string> names = state_names(config, rules[e.param]);
     if (std::find(names.begin(), names.end(), name) == names.end()) continue;
-    const Extent& e = unit.extents()[i];
-    buffer.extents.push_back({numel, numel + e.end - e.begin, e.spec});
-    numel += e.end - e.begin;
+    buffer.extents.push_back({numel, numel + e.size(), e.spec, e.param, e.first});
+    numel += e.size();
   }
   if (numel == 0) return;
-  buffer.flat = arena_view(make_arena(numel * 4, unit.flat_params().device()), 0, {numel}, at::kFloat);
+  buffer.flat = arena_view(make_arena(numel * 4, range.params.device()), 0, {numel}, at::kFloat);
   state.push_back(std::move(buffer));
 }
 
-std::vector<StateBuffer> make_state(const OptimizerConfig& config, const std::vector<FlatUnit>& units,
+std::vector<StateBuffer> make_state(const OptimizerConfig& config, const std::vector<OwnedRange>& ranges,
                                     const ParamRules& rules) {
   std::vector<StateBuffer> state;
   std::set<std::string> names;  // sorted: the order of checkpoints
@@ -37,7 +38,7 @@ std::vector<StateBuffer> make_state(const OptimizerConfig& config, const std::ve
     for (const ParamRule& rule : unit)
       for (std::string& name : state_names(config, rule)) names.insert(std::move(name));
   for (const std::string& name : names)
-    for (size_t u = 0; u < units.size(); ++u) add_buffer(config, units[u], rules[u], name, state);
+    for (size_t u = 0; u < ranges.size(); ++u) add_buffer(config, ranges[u], rules[u], name, state);
   return state;
 }
 
@@ -58,49 +59,66 @@ Tensor state_view(const std::vector<StateBuffer>& state, const std::string& name
   fail(ExitCode::kFailure, "[optim] {} has no {}", param->name, name);
 }
 
+// Extents [first, end) of a range as one segment.
+Segment make_segment(const OwnedRange& range, size_t first, size_t end, const ParamRule& rule,
+                     uint64_t seed) {
+  const Extent& opening = range.extents[first];
+  const int64_t begin = opening.begin, length = range.extents[end - 1].end - begin;
+  Segment segment{.rule = rule, .shape = opening.spec->shape};
+  segment.weights.params = range.params.narrow(0, begin, length);
+  if (range.has_own_master()) segment.weights.master = range.master.narrow(0, begin, length);
+  segment.weights.stochastic = range.rounds_stochastically;
+  segment.weights.key = stream_key(seed, "rounding of " + opening.spec->name);
+  segment.grads = range.grads.narrow(0, begin, length);
+  return segment;
+}
+
+void require_whole(const Extent& extent, const char* what) {
+  TYCHO_CHECK(extent.is_whole(), "[optim] {} needs all of {}, and this rank owns elements {} to {}", what,
+              extent.spec->name, extent.first, extent.first + extent.size());
+}
+
 }  // namespace
 
-Segments make_segments(const OptimizerConfig& config, std::vector<FlatUnit>& units, const ParamRules& rules,
-                       uint64_t seed) {
-  Segments segments{.state = make_state(config, units, rules), .list = {}};
-  for (size_t u = 0; u < units.size(); ++u) {
-    const std::vector<Extent>& extents = units[u].extents();
-    const bool stochastic = units[u].rounds_stochastically();
-    const bool separate_master =
-        units[u].flat_master().defined() && !units[u].flat_master().is_same(units[u].flat_params());
+Segments make_segments(const OptimizerConfig& config, const std::vector<OwnedRange>& ranges,
+                       const ParamRules& rules, uint64_t seed) {
+  Segments segments{.state = make_state(config, ranges, rules), .list = {}};
+  for (size_t u = 0; u < ranges.size(); ++u) {
+    const std::vector<Extent>& extents = ranges[u].extents;
+    const auto rule_of = [&](size_t i) -> const ParamRule& { return rules[u][extents[i].param]; };
     for (size_t first = 0, end; first < extents.size(); first = end) {
-      const ParamRule& rule = rules[u][first];
-      const bool alone = stochastic || (updates_whole_matrices(config) && rule.hidden_matrix);
+      const ParamRule& rule = rule_of(first);
+      const bool whole = updates_whole_matrices(config) && rule.hidden_matrix;
+      const bool alone = ranges[u].rounds_stochastically || whole;
       end = first + 1;
-      while (!alone && end < extents.size() && rules[u][end] == rule) ++end;
+      while (!alone && end < extents.size() && rule_of(end) == rule) ++end;
       if (rule.frozen) continue;
-      const int64_t begin = extents[first].begin, length = extents[end - 1].end - begin;
-      Segment segment{.rule = rule, .shape = extents[first].spec->shape};
-      segment.weights.params = units[u].flat_params().narrow(0, begin, length);
-      if (separate_master) segment.weights.master = units[u].flat_master().narrow(0, begin, length);
-      segment.weights.stochastic = stochastic;
-      segment.weights.key = stream_key(seed, "rounding of " + extents[first].spec->name);
-      segment.grads = units[u].flat_grads().narrow(0, begin, length);
+      if (whole) require_whole(extents[first], config.kind());
+      if (ranges[u].rounds_stochastically) require_whole(extents[first], "master_weights = \"stochastic\"");
+      Segment segment = make_segment(ranges[u], first, end, rule, seed);
       for (const std::string& name : state_names(config, rule))
-        segment.state.push_back(state_view(segments.state, name, extents[first].spec, length));
+        segment.state.push_back(state_view(segments.state, name, extents[first].spec, segment.grads.numel()));
       segments.list.push_back(std::move(segment));
     }
   }
   return segments;
 }
 
-std::vector<Tensor> trained_grads(const std::vector<FlatUnit>& units, const ParamRules& rules) {
+std::vector<Tensor> trained_grads(const std::vector<OwnedRange>& ranges, const ParamRules& rules) {
   std::vector<Tensor> grads;
-  for (size_t u = 0; u < units.size(); ++u) {
-    const std::vector<Extent>& extents = units[u].extents();
+  for (size_t u = 0; u < ranges.size(); ++u) {
+    const std::vector<Extent>& extents = ranges[u].extents;
+    const auto frozen = [&](size_t i) { return rules[u][extents[i].param].frozen; };
     for (size_t first = 0, end; first < extents.size(); first = end) {
       end = first + 1;
-      while (end < extents.size() && rules[u][end].frozen == rules[u][first].frozen) ++end;
-      if (rules[u][first].frozen) continue;
-      grads.push_back(
-          units[u].flat_grads().narrow(0, extents[first].begin, extents[end - 1].end - extents[first].begin));
+      while (end < extents.size() && frozen(end) == frozen(first)) ++end;
+      if (frozen(first)) continue;
+      const int64_t begin = extents[first].begin;
+      grads.push_back(ranges[u].grads.narrow(0, begin, extents[end - 1].end - begin));
     }
   }
+  if (grads.empty() && !ranges.empty())
+    grads.push_back(at::empty({0}, ranges.front().params.options().dtype(at::kFloat)));
   return grads;
 }
 

@@ -8,11 +8,11 @@
 #include "trainer/optim/config.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/optim/param_rules.h"
-#include "trainer/units/flat_unit.h"
+#include "trainer/units/owned_range.h"
 
 namespace tycho {
 
-/// A stretch of one unit whose parameters have the same rule, or one parameter: flat views, made once.
+/// A stretch of one owned range whose parameters have the same rule, or one parameter: flat views, made once.
 struct Segment {
   ParamRule rule;
   Shape shape;  // of the parameter, when it is one
@@ -27,11 +27,13 @@ struct Segments {
 };
 
 /// Takes zeroed memory for all state. Neighbours with the same rule share a segment, but for matrices of
-/// Muon and for weights that are rounded stochastically.
-Segments make_segments(const OptimizerConfig& config, std::vector<FlatUnit>& units, const ParamRules& rules,
-                       uint64_t seed);
+/// Muon and for weights that are rounded stochastically; these two must be whole, or Error (kFailure) is
+/// thrown.
+Segments make_segments(const OptimizerConfig& config, const std::vector<OwnedRange>& ranges,
+                       const ParamRules& rules, uint64_t seed);
 
-/// The gradients that are trained by, as flat views: what the global norm is of.
-std::vector<Tensor> trained_grads(const std::vector<FlatUnit>& units, const ParamRules& rules);
+/// The owned gradients that are trained by, as flat views: what the global norm is of. One that is empty
+/// when this rank owns none.
+std::vector<Tensor> trained_grads(const std::vector<OwnedRange>& ranges, const ParamRules& rules);
 
 }  // namespace tycho

@@ -1,4 +1,4 @@
-// Communication between ranks: a world of one, or several processes (gloo.h).
+// Collectives and messages between ranks: a world of one, ranks over Gloo (gloo.h), ranks on GPUs (nccl.h).
 #pragma once
 #include <memory>
 #include <string>
@@ -8,45 +8,79 @@
 
 namespace tycho {
 
-/// A collective in flight.
+/// A collective that runs in the background.
 class Pending {
  public:
   virtual ~Pending() = default;
-  /// Returns when it is done. Throws what the collective throws.
+  /// Returns when it is done. Throws what the verb throws. Call it once, before the communicator goes.
   virtual void wait() = 0;
 };
 
-/// A group of ranks. Every function below is collective: all ranks of the group call it in the same order.
-/// Throws Error (kTerminated: start again) when a rank has gone, naming it, or with the code that it left
-/// with.
+/// A group of ranks. Verbs are collective unless they say otherwise: all ranks of the group call them in the
+/// same order, with tensors of the same shapes and dtypes. Tensors are contiguous, in host memory or on the
+/// rank's device; on a device the verbs take effect in the order of its current stream. What can be seen to
+/// be wrong on this rank alone (shapes, dtypes, devices, ranks that do not exist) is an Error before anything
+/// is sent. Throws Error (kTerminated: start again) when a rank has gone, naming it by its rank in the world,
+/// or with the reason and exit code that it left with. Used by one thread.
 class Communicator {
  public:
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// Sums x over the group, in place. x: any shape, contiguous, not empty, in host memory or on the rank's
-  /// device. All ranks get the same bits.
+
+  /// Sums x over the group, in place. x: any shape, not empty. All ranks get the same bits.
   virtual void all_reduce(Tensor& x) = 0;
   /// The same in the background: nobody reads or writes x until wait().
   virtual std::unique_ptr<Pending> start_all_reduce(Tensor& x);
+
+  /// Copies `in` of every rank to all of them: `out` is size() pieces as large as `in`, in the order of
+  /// ranks, and each has the dtype of `in`, whichever that is. `in` may be this rank's piece of `out`, and
+  /// otherwise does not overlap it. Exact: bytes are copied. Empty pieces are fine.
+  virtual void all_gather(Tensor& out, const Tensor& in) = 0;
+  /// The same in the background: nobody writes `in`, or reads or writes `out`, until wait().
+  virtual std::unique_ptr<Pending> start_all_gather(Tensor& out, const Tensor& in);
+
+  /// Sums `in` over the group and leaves each rank its piece: `in` is size() pieces as large as `out`, in the
+  /// order of ranks. fp32, fp64, bf16, int32, int64 or uint8, the same for both. `out` may be this rank's
+  /// piece of `in`, and otherwise does not overlap it. The order of the sum is fixed: the same numbers on the
+  /// same ranks give the same bits. Over Gloo it is the order of ranks, and bf16 is summed in fp32 and
+  /// rounded once. Empty pieces are fine.
+  virtual void reduce_scatter(Tensor& out, const Tensor& in) = 0;
+  /// The same in the background: nobody writes `in`, or reads or writes `out`, until wait().
+  virtual std::unique_ptr<Pending> start_reduce_scatter(Tensor& out, const Tensor& in);
+
   /// Copies x of rank `root` to all.
   virtual void broadcast(Tensor& x, int root) = 0;
   virtual void barrier() = 0;
-  /// Not collective: tells the other ranks, which wait for this one, that it ends because of `error`.
+
+  /// Not collective: rank `to` of the group, which calls recv, gets a copy of x. Any dtype and shape. Returns
+  /// when x may be written again. Messages from one rank to another arrive in the order in which they were
+  /// sent. Two ranks that both send first and receive afterwards may wait for each other for ever.
+  virtual void send(const Tensor& x, int to) = 0;
+  /// Not collective: the other half of send; x has the number of bytes that rank `from` sends.
+  virtual void recv(Tensor& x, int from) = 0;
+
+  /// The ranks that call it with the same `colour`, as a group of their own, ordered by `key` and, where keys
+  /// are equal, by their rank here. Groups of one world fail together: once a verb of one of them has thrown
+  /// because a rank is gone, those of all others throw the same.
+  virtual std::unique_ptr<Communicator> split(int colour, int key) = 0;
+
+  /// Not collective: this rank ends because of `error`, and the others, who wait for it, learn why.
   virtual void leave(const Error& /*error*/) {}
 
-  /// Not collective: throws what the verbs throw when the group has broken. Called after waiting for a device
-  /// and before the numbers that it computed are believed: sums of a broken group are garbage.
+  /// Not collective: throws what the verbs throw when this group, or another of its world, has broken. Called
+  /// after waiting for a device and before the numbers that it computed are believed: sums of a broken group
+  /// are garbage.
   virtual void check() {}
-  /// Not collective, from any one thread besides the group's own: whether a rank has left or died. The first
-  /// call starts to watch.
+  /// Not collective: whether a rank of the world has left or died. The first call starts to watch; later ones
+  /// may come from any thread.
   virtual bool is_broken() { return false; }
   /// Not collective, for a group that is broken: why, in the words of the rank that left, or naming the one
   /// that is gone. `what`: how this rank noticed.
   virtual Error why_broken(const std::string& what) { return Error(what, ExitCode::kTerminated); }
 };
 
-/// The group that holds this process alone.
+/// The group that holds this process alone. There is nobody to send to or to receive from: both are an Error.
 std::unique_ptr<Communicator> make_world_of_one();
 
 }  // namespace tycho

@@ -6,7 +6,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/hash.h"
-#include "trainer/parallel/last_words.h"
+#include "trainer/parallel/exit_reason.h"
 
 namespace tycho {
 namespace {
@@ -145,10 +145,10 @@ void together(Communicator& world, const std::function<void()>& part) {
     part();
   } catch (const Error& error) {
     own = std::current_exception();
-    mine = last_words(error);
+    mine = exit_reason(error);
   } catch (const std::exception& error) {
     own = std::current_exception();
-    mine = last_words(Error(error.what()));
+    mine = exit_reason(Error(error.what()));
   }
   const std::vector<std::string> all = gather_texts(world, mine);
   if (own) std::rethrow_exception(own);

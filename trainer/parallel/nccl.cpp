@@ -5,8 +5,10 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <utility>
+#include <vector>
 
 #include "trainer/parallel/nccl_group.h"
+#include "trainer/parallel/verb_checks.h"
 
 namespace tycho {
 namespace {
@@ -23,6 +25,8 @@ NcclTable::Number number_of(const Tensor& x) {
   }
 }
 
+int64_t num_bytes(const Tensor& x) { return static_cast<int64_t>(x.nbytes()); }
+
 /// The current stream goes on when what the event marks is done; the host does not wait.
 class OnStream final : public Pending {
  public:
@@ -34,56 +38,136 @@ class OnStream final : public Pending {
   c10::Stream waits_;
 };
 
-class NcclWorld final : public Communicator {
+/// The groups of NCCL that were made of one world.
+using NcclGroups = std::vector<std::weak_ptr<NcclGroup>>;
+
+class NcclCommunicator final : public Communicator {
  public:
-  NcclWorld(std::unique_ptr<Communicator> host, const at::Device& device)
+  NcclCommunicator(std::unique_ptr<Communicator> host, const at::Device& device,
+                   std::shared_ptr<NcclGroups> groups)
       : host_(std::move(host)),
         device_(device),
         streams_(device.type()),
         own_stream_(streams_.getStreamFromGlobalPool(device, /*isHighPriority=*/true)),
-        group_(*host_, device) {}
+        group_(std::make_shared<NcclGroup>(*host_, device)),
+        groups_(std::move(groups)) {
+    groups_->push_back(group_);
+  }
 
   int rank() const override { return host_->rank(); }
   int size() const override { return host_->size(); }
+
   void all_reduce(Tensor& x) override {
-    if (x.is_cpu()) return host_->all_reduce(x);
-    reduce_on(x, streams_.getStream(device_));
+    if (is_host("all_reduce", x)) return host_->all_reduce(x);
+    sum(x, current());
   }
   std::unique_ptr<Pending> start_all_reduce(Tensor& x) override {
-    if (x.is_cpu()) return host_->start_all_reduce(x);
-    const c10::Stream current = streams_.getStream(device_);
-    c10::Event written(device_.type()), summed(device_.type());
-    written.record(current);
-    written.block(own_stream_);
-    reduce_on(x, own_stream_);
-    summed.record(own_stream_);
-    return std::make_unique<OnStream>(std::move(summed), current);
+    if (is_host("all_reduce", x)) return host_->start_all_reduce(x);
+    return start([&](const c10::Stream& stream) { sum(x, stream); });
   }
+
+  void all_gather(Tensor& out, const Tensor& in) override {
+    check_all_gather(out, in, *this);
+    if (is_host("all_gather", in)) return host_->all_gather(out, in);
+    gather(out, in, current());
+  }
+  std::unique_ptr<Pending> start_all_gather(Tensor& out, const Tensor& in) override {
+    check_all_gather(out, in, *this);
+    if (is_host("all_gather", in)) return host_->start_all_gather(out, in);
+    return start([&](const c10::Stream& stream) { gather(out, in, stream); });
+  }
+
+  void reduce_scatter(Tensor& out, const Tensor& in) override {
+    check_reduce_scatter(out, in, *this);
+    if (is_host("reduce_scatter", in)) return host_->reduce_scatter(out, in);
+    scatter(out, in, current());
+  }
+  std::unique_ptr<Pending> start_reduce_scatter(Tensor& out, const Tensor& in) override {
+    check_reduce_scatter(out, in, *this);
+    if (is_host("reduce_scatter", in)) return host_->start_reduce_scatter(out, in);
+    return start([&](const c10::Stream& stream) { scatter(out, in, stream); });
+  }
+
   void broadcast(Tensor& x, int root) override {
-    if (x.is_cpu()) return host_->broadcast(x, root);
-    nccl().broadcast(group_.get(), x.data_ptr(), static_cast<int64_t>(x.nbytes()), root,
-                     streams_.getStream(device_).native_handle());
+    check_broadcast(x, root, *this);
+    if (is_host("broadcast", x)) return host_->broadcast(x, root);
+    nccl().broadcast(group_->get(), x.data_ptr(), num_bytes(x), root, current().native_handle());
   }
   void barrier() override { host_->barrier(); }
+
+  void send(const Tensor& x, int to) override {
+    check_message("send", x, to, *this);
+    if (is_host("send", x)) return host_->send(x, to);
+    if (x.numel() > 0) nccl().send(group_->get(), x.data_ptr(), num_bytes(x), to, current().native_handle());
+  }
+  void recv(Tensor& x, int from) override {
+    check_message("recv", x, from, *this);
+    if (is_host("recv", x)) return host_->recv(x, from);
+    if (x.numel() > 0)
+      nccl().recv(group_->get(), x.data_ptr(), num_bytes(x), from, current().native_handle());
+  }
+
+  std::unique_ptr<Communicator> split(int colour, int key) override {
+    return std::make_unique<NcclCommunicator>(host_->split(colour, key), device_, groups_);
+  }
+
   void leave(const Error& error) override { host_->leave(error); }
-  void check() override { group_.check(); }
+  void check() override {
+    for (const std::weak_ptr<NcclGroup>& one : *groups_)
+      if (const std::shared_ptr<NcclGroup> group = one.lock()) group->check();
+  }
+  bool is_broken() override { return host_->is_broken(); }
+  Error why_broken(const std::string& what) override { return host_->why_broken(what); }
 
  private:
-  void reduce_on(Tensor& x, const c10::Stream& stream) {
-    nccl().all_reduce(group_.get(), x.data_ptr(), x.numel(), number_of(x), stream.native_handle());
+  c10::Stream current() const { return streams_.getStream(device_); }
+
+  /// Whether x lies in host memory; else it must be on this rank's device.
+  bool is_host(const char* verb, const Tensor& x) const {
+    check_whole(verb, x);
+    TYCHO_CHECK(x.is_cpu() || x.device() == device_,
+                "[nccl] {}: wanted a tensor in host memory or on {}, given one on {}", verb, device_.str(),
+                x.device().str());
+    return x.is_cpu();
+  }
+
+  /// Runs `enqueue` on a stream of its own, after what the current stream has done so far.
+  template <class Enqueue>
+  std::unique_ptr<Pending> start(Enqueue&& enqueue) {
+    const c10::Stream waits = current();
+    c10::Event written(device_.type()), done(device_.type());
+    written.record(waits);
+    written.block(own_stream_);
+    enqueue(own_stream_);
+    done.record(own_stream_);
+    return std::make_unique<OnStream>(std::move(done), waits);
+  }
+
+  void sum(Tensor& x, const c10::Stream& stream) {
+    nccl().all_reduce(group_->get(), x.data_ptr(), x.numel(), number_of(x), stream.native_handle());
+  }
+  void gather(Tensor& out, const Tensor& in, const c10::Stream& stream) {
+    if (in.numel() == 0) return;
+    nccl().all_gather(group_->get(), in.data_ptr(), out.data_ptr(), num_bytes(in), stream.native_handle());
+  }
+  void scatter(Tensor& out, const Tensor& in, const c10::Stream& stream) {
+    if (out.numel() == 0) return;
+    nccl().reduce_scatter(group_->get(), in.data_ptr(), out.data_ptr(), out.numel(), number_of(in),
+                          stream.native_handle());
   }
 
   std::unique_ptr<Communicator> host_;
   at::Device device_;
   c10::impl::VirtualGuardImpl streams_;
-  c10::Stream own_stream_;  // for sums that travel while the current stream computes
-  NcclGroup group_;
+  c10::Stream own_stream_;            // for what travels while the current stream computes
+  std::shared_ptr<NcclGroup> group_;  // shared only while check() looks at it
+  std::shared_ptr<NcclGroups> groups_;
 };
 
 }  // namespace
 
 std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> host, const at::Device& device) {
-  return std::make_unique<NcclWorld>(std::move(host), device);
+  return std::make_unique<NcclCommunicator>(std::move(host), device, std::make_shared<NcclGroups>());
 }
 
 }  // namespace tycho

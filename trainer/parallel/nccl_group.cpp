@@ -77,12 +77,11 @@ NcclTable::Group NcclGroup::get() {
 void NcclGroup::check() {
   if (!broken_) return;
   if (!told_)
-    told_ = is_own_
-                ? Error(fmt::format("[nccl] rank {}: an all-reduce failed on its GPU: {}; NCCL_DEBUG=INFO "
-                                    "prints more. The same command resumes from the newest checkpoint",
-                                    host_.rank(), how_),
-                        ExitCode::kTopology)
-                : host_.why_broken(how_);
+    told_ = is_own_ ? Error(fmt::format("[nccl] rank {}: a collective failed on its GPU: {}; NCCL_DEBUG=INFO "
+                                        "prints more. The same command resumes from the newest checkpoint",
+                                        host_.rank(), how_),
+                            ExitCode::kTopology)
+                    : host_.why_broken(how_);
   throw *told_;
 }
 

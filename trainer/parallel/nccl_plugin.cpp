@@ -87,9 +87,46 @@ void broadcast(NcclTable::Group group, void* data, int64_t num_bytes, int root, 
                  "broadcast");
 }
 
+void all_gather(NcclTable::Group group, const void* in, void* out, int64_t num_bytes, Stream stream) {
+  check_enqueued(
+      group,
+      ncclAllGather(in, out, static_cast<size_t>(num_bytes), ncclUint8, comm_of(group), stream_of(stream)),
+      "all_gather");
+}
+
+void reduce_scatter(NcclTable::Group group, const void* in, void* out, int64_t count,
+                    NcclTable::Number number, Stream stream) {
+  check_enqueued(group,
+                 ncclReduceScatter(in, out, static_cast<size_t>(count), type_of(number), ncclSum,
+                                   comm_of(group), stream_of(stream)),
+                 "reduce_scatter");
+}
+
+void send(NcclTable::Group group, const void* data, int64_t num_bytes, int to, Stream stream) {
+  check_enqueued(
+      group, ncclSend(data, static_cast<size_t>(num_bytes), ncclUint8, to, comm_of(group), stream_of(stream)),
+      "send");
+}
+
+void recv(NcclTable::Group group, void* data, int64_t num_bytes, int from, Stream stream) {
+  check_enqueued(
+      group,
+      ncclRecv(data, static_cast<size_t>(num_bytes), ncclUint8, from, comm_of(group), stream_of(stream)),
+      "recv");
+}
+
 void abort(NcclTable::Group group) { ncclCommAbort(comm_of(group)); }
 
-constexpr NcclTable kTable = {make_id, join, state, all_reduce, broadcast, abort};
+constexpr NcclTable kTable = {.make_id = make_id,
+                              .join = join,
+                              .state = state,
+                              .all_reduce = all_reduce,
+                              .broadcast = broadcast,
+                              .all_gather = all_gather,
+                              .reduce_scatter = reduce_scatter,
+                              .send = send,
+                              .recv = recv,
+                              .abort = abort};
 
 }  // namespace
 

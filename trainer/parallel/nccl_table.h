@@ -23,6 +23,14 @@ struct NcclTable {
   /// Collective, in place, in the order of `stream`.
   void (*all_reduce)(Group group, void* data, int64_t count, Number number, Stream stream) = nullptr;
   void (*broadcast)(Group group, void* data, int64_t num_bytes, int root, Stream stream) = nullptr;
+  /// Collective, in the order of `stream`. `out` has a piece for every rank. num_bytes: of a piece.
+  void (*all_gather)(Group group, const void* in, void* out, int64_t num_bytes, Stream stream) = nullptr;
+  /// The same; `in` has a piece for every rank. count: numbers of a piece.
+  void (*reduce_scatter)(Group group, const void* in, void* out, int64_t count, Number number,
+                         Stream stream) = nullptr;
+  /// Called by two ranks, one each, in the order of `stream`.
+  void (*send)(Group group, const void* data, int64_t num_bytes, int to, Stream stream) = nullptr;
+  void (*recv)(Group group, void* data, int64_t num_bytes, int from, Stream stream) = nullptr;
   /// Ends what is in flight, without the others, and the group. From any thread; what it computed is garbage.
   void (*abort)(Group group) = nullptr;
 };

@@ -1,10 +1,22 @@
-// Reduces gradients over ranks.
+// Stores that keep whole units, and gradients on their way from rank to rank.
 #include "trainer/parallel/unit_store.h"
+
+#include <utility>
 
 namespace tycho {
 
-void ReplicatedUnits::reduce(int unit) {
-  Tensor flat = owned()[static_cast<size_t>(unit)].flat_grads();
+LocalUnits::LocalUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
+                       UnitUse use) {
+  units_.reserve(specs.size());
+  for (const UnitSpec& spec : specs) {
+    units_.emplace_back(UnitLayout(spec), dtype, device, use);
+    owned_.push_back(own_unit(units_.back(), use));
+  }
+}
+
+void ReplicatedUnits::reduce(int unit, bool last) {
+  if (!last) return;
+  Tensor flat = at(unit).flat_grads();
   on_their_way_.push_back(world_.start_all_reduce(flat));
 }
 
@@ -12,9 +24,10 @@ void ReplicatedUnits::finish() {
   for (const std::unique_ptr<Pending>& pending : std::exchange(on_their_way_, {})) pending->wait();
 }
 
-std::unique_ptr<UnitStore> make_unit_store(std::vector<FlatUnit> units, Communicator& world) {
-  if (world.size() == 1) return std::make_unique<LocalUnits>(std::move(units));
-  return std::make_unique<ReplicatedUnits>(std::move(units), world);
+std::unique_ptr<UnitStore> make_unit_store(const std::vector<UnitSpec>& specs, at::ScalarType dtype,
+                                           const at::Device& device, UnitUse use, Communicator& world) {
+  if (world.size() == 1) return std::make_unique<LocalUnits>(specs, dtype, device, use);
+  return std::make_unique<ReplicatedUnits>(specs, dtype, device, use, world);
 }
 
 }  // namespace tycho

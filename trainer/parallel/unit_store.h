@@ -2,11 +2,13 @@
 // thousand.
 #pragma once
 #include <memory>
-#include <utility>
 #include <vector>
 
+#include "trainer/layout/param_spec.h"
+#include "trainer/layout/unit_layout.h"
 #include "trainer/parallel/communicator.h"
-#include "trainer/units/flat_unit.h"
+#include "trainer/units/gathered_unit.h"
+#include "trainer/units/owned_range.h"
 
 namespace tycho {
 
@@ -17,46 +19,64 @@ class UnitStore {
  public:
   virtual ~UnitStore() = default;
   virtual int num_units() const = 0;
-  /// The unit's parameters, complete until release. Waits for them when they are on their way.
+  virtual const UnitLayout& layout(int unit) const = 0;
+  /// The unit's parameters, complete until release. Waits for them when they are on their way. In stores that
+  /// keep whole units, such as the two below, they stay valid after release as well.
   virtual const Views& acquire(int unit, Pass pass) = 0;
   virtual void release(int unit, Pass pass) = 0;
   /// Where backward puts gradients (fp32, the shapes of the parameters); undefined for what is frozen
-  /// (FlatUnit::grads).
+  /// (GatheredUnit::grads).
   virtual Views& grads(int unit) = 0;
-  /// After the last micro-batch, for units that are not frozen: this unit's gradients are complete here and
-  /// may be reduced over ranks, in the background.
-  virtual void reduce(int unit) = 0;
+  /// After the backward of each micro-batch, for units that are not frozen: what grads(unit) holds may be
+  /// reduced over ranks, in the background. `last`: of the last micro-batch of a step; gradients of all are
+  /// in then. A store may wait for that call and reduce the sum, as the two below do; or reduce at every
+  /// call, add to what it owns, and leave zeros in grads(unit), to which backward adds the next micro-batch.
+  virtual void reduce(int unit, bool last) = 0;
   /// When it returns, all gradients are final.
   virtual void finish() = 0;
-  /// What this rank owns: the optimizer and the checkpoint walk these.
-  virtual std::vector<FlatUnit>& owned() = 0;
+  /// What this rank owns: one range per unit, in forward order. Optimizer, clipping and checkpoint walk
+  /// these.
+  virtual std::vector<OwnedRange>& owned() = 0;
+  /// The ranks that share a copy of the model out between them: their ranges together are all units, once.
+  /// Whatever is summed over owned ranges is summed over these. This rank alone where it owns whole units.
+  virtual Communicator& owners() = 0;
 };
 
 /// One rank: the bytes are here.
 class LocalUnits : public UnitStore {
  public:
-  explicit LocalUnits(std::vector<FlatUnit> units) : units_(std::move(units)) {}
+  LocalUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device, UnitUse use);
   int num_units() const override { return static_cast<int>(units_.size()); }
+  const UnitLayout& layout(int unit) const override { return units_[static_cast<size_t>(unit)].layout(); }
   const Views& acquire(int unit, Pass) override { return at(unit).params(); }
   void release(int, Pass) override {}
   Views& grads(int unit) override { return at(unit).grads(); }
-  void reduce(int) override {}
+  void reduce(int, bool) override {}
   void finish() override {}
-  std::vector<FlatUnit>& owned() override { return units_; }
+  std::vector<OwnedRange>& owned() override { return owned_; }
+  Communicator& owners() override { return *alone_; }
+
+  /// The same bytes as units.
+  std::vector<GatheredUnit>& gathered() { return units_; }
+
+ protected:
+  GatheredUnit& at(int unit) { return units_[static_cast<size_t>(unit)]; }
 
  private:
-  FlatUnit& at(int unit) { return units_[static_cast<size_t>(unit)]; }
-  std::vector<FlatUnit> units_;
+  std::vector<GatheredUnit> units_;
+  std::vector<OwnedRange> owned_;
+  std::unique_ptr<Communicator> alone_ = make_world_of_one();
 };
 
 /// Data parallel: every rank has all parameters and computes on its own sequences. Gradients are summed over
-/// the ranks unit by unit, while the backward pass goes on below.
+/// the ranks unit by unit, while the backward pass of the last micro-batch goes on below.
 class ReplicatedUnits final : public LocalUnits {
  public:
   /// `world` outlives the store.
-  ReplicatedUnits(std::vector<FlatUnit> units, Communicator& world)
-      : LocalUnits(std::move(units)), world_(world) {}
-  void reduce(int unit) override;
+  ReplicatedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
+                  UnitUse use, Communicator& world)
+      : LocalUnits(specs, dtype, device, use), world_(world) {}
+  void reduce(int unit, bool last) override;
   void finish() override;
 
  private:
@@ -65,6 +85,7 @@ class ReplicatedUnits final : public LocalUnits {
 };
 
 /// For the ranks of `world`, which outlives it.
-std::unique_ptr<UnitStore> make_unit_store(std::vector<FlatUnit> units, Communicator& world);
+std::unique_ptr<UnitStore> make_unit_store(const std::vector<UnitSpec>& specs, at::ScalarType dtype,
+                                           const at::Device& device, UnitUse use, Communicator& world);
 
 }  // namespace tycho

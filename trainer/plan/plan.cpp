@@ -152,7 +152,7 @@ void add_memory(const TrainConfig& config, const ModelLayout& layout, int64_t nu
   const bool on_host = config.device == DeviceKind::kCuda;
   plan.memory.push_back(
       {"checkpoint copy", copy, on_host ? "on the host, not in the total" : "after the first save"});
-  if (!on_host) plan.memory_bytes += copy;
+  (on_host ? plan.host_bytes : plan.memory_bytes) += copy;
 }
 
 void add_data(const TrainConfig& config, Plan& plan) {
@@ -236,19 +236,18 @@ std::string data_line(const Plan& plan, const DataConfig& data) {
   return samples + std::visit([](const auto& kind) { return rows_text(kind); }, data.value);
 }
 
+std::string size_line(const std::string& name, int64_t num_bytes, const std::string& note) {
+  const std::string size = human_bytes(static_cast<double>(num_bytes));
+  return note.empty() ? fmt::format("  {:<20}{:>9}\n", name, size)
+                      : fmt::format("  {:<20}{:>9}  {}\n", name, size, note);
+}
+
 void add_memory_lines(const Plan& plan, std::string& text) {
-  const auto line = [&](const std::string& name, int64_t num_bytes, const std::string& note) {
-    const std::string size = human_bytes(static_cast<double>(num_bytes));
-    text += note.empty() ? fmt::format("  {:<20}{:>9}\n", name, size)
-                         : fmt::format("  {:<20}{:>9}  {}\n", name, size, note);
-  };
-  text += "memory per rank\n";
-  for (const MemoryItem& item : plan.memory) line(item.name, item.num_bytes, item.note);
-  line("total", plan.memory_bytes, "");
+  text += memory_table(plan);
   if (!plan.fit_note.empty()) text += "  " + plan.fit_note + "\n";
   text += "disk\n";
-  line("one checkpoint", plan.checkpoint_bytes, plan.checkpoint_note);
-  line("all kept", plan.disk_bytes, "including one being written");
+  text += size_line("one checkpoint", plan.checkpoint_bytes, plan.checkpoint_note);
+  text += size_line("all kept", plan.disk_bytes, "including one being written");
 }
 
 /// Settings that reduce memory, cheapest in speed and exactness first, as overrides.
@@ -285,7 +284,7 @@ std::string fit_note(TrainConfig config, const PlanDevices& devices, const Plan&
     return fmt::format("fits into the {} of one {}", bytes(*room), devices.gpu);
   const std::string text = fmt::format("more than the {} of one {}: ", bytes(*room), devices.gpu);
   for (const Saving& saving : savings(config)) {
-    const int64_t less = make_plan(saving.config, {.num_ranks = devices.num_ranks}).training_bytes;
+    const int64_t less = plan_memory(saving.config, devices.num_ranks).training_bytes;
     if (less <= *room) return text + fmt::format("{} takes {}", saving.pins, bytes(less));
   }
   return text + "no setting makes it fit";
@@ -311,6 +310,19 @@ std::vector<ConfigProblem> missing_files(const TrainConfig& config) {
 std::vector<ConfigProblem> check_parameters(const TrainConfig& config) {
   if (config.param_groups.empty()) return {};
   return param_group_problems(config.optimizer, config.param_groups, model_layout(config.model).units);
+}
+
+Plan plan_memory(const TrainConfig& config, int64_t num_ranks) {
+  Plan plan;
+  plan.num_ranks = num_ranks;
+  add_memory(config, model_layout(config.model), num_ranks, plan);
+  return plan;
+}
+
+std::string memory_table(const Plan& plan) {
+  std::string text = "memory per rank\n";
+  for (const MemoryItem& item : plan.memory) text += size_line(item.name, item.num_bytes, item.note);
+  return text + size_line("total", plan.memory_bytes, "");
 }
 
 Plan make_plan(const TrainConfig& given, const PlanDevices& devices) {

@@ -39,6 +39,7 @@ struct Plan {
   std::vector<MemoryItem> memory;  // per rank: what the engine takes, without LibTorch itself
   int64_t memory_bytes = 0;        // of the device that trains
   int64_t training_bytes = 0;      // the same without what a save takes
+  int64_t host_bytes = 0;          // of the host when a GPU trains
   std::string fit_note;  // whether that fits the GPU, and what would; "" where its memory is not known
   int64_t checkpoint_bytes = 0;  // one checkpoint
   std::string checkpoint_note;   // "weights, exp_avg, exp_avg_sq in fp32"
@@ -54,6 +55,10 @@ std::vector<ConfigProblem> missing_files(const TrainConfig& config);
 /// For a config that check_config passes, on a GPU when one is named and the device is `auto`. Looks at the
 /// data set's index when it is there. Throws Error (kUsage) for a GPU whose peak is not known.
 Plan make_plan(const TrainConfig& config, const PlanDevices& devices = {});
+/// Only the memory of a plan: needs no data set.
+Plan plan_memory(const TrainConfig& config, int64_t num_ranks);
+/// Its table: one line for each item, and the total.
+std::string memory_table(const Plan& plan);
 /// The table that `tycho plan` prints: lines of at most 80 columns, but for data_problem at its end.
 std::string plan_text(const Plan& plan, const TrainConfig& config);
 

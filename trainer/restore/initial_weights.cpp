@@ -10,20 +10,24 @@
 namespace tycho {
 namespace {
 
-void load_hf_weights(const std::string& path, const ModelConfig& model, std::vector<FlatUnit>& units) {
+void load_hf_weights(const std::string& path, const ModelConfig& model,
+                     const std::vector<OwnedRange>& ranges) {
   const ModelLayout layout = model_layout(model);
   const HfFolder folder = open_hf_folder(path);
   const HfMatch match = match_hf_tensors(layout, folder);
-  size_t next = 0;
-  for (const FlatState& state : flat_states(units, nullptr)) {
-    Tensor host = at::empty(state.flat.sizes(), at::TensorOptions().dtype(at::kFloat)).zero_();
-    // Units and their parameters lie in the order of the layout.
-    for (const Extent& extent : *state.extents)
-      read_hf_param(match.params[next++], host.data_ptr<float>() + extent.begin, 0,
-                    extent.end - extent.begin);
-    state.flat.copy_(host);
+  // Units and their parameters lie in the order of the layout.
+  std::vector<size_t> first_of_unit = {0};
+  for (const UnitSpec& unit : layout.units)
+    first_of_unit.push_back(first_of_unit.back() + unit.params.size());
+  for (size_t u = 0; u < ranges.size(); ++u) {
+    Tensor weights = ranges[u].weights();
+    const Tensor host = at::empty(weights.sizes(), at::TensorOptions().dtype(at::kFloat)).zero_();
+    for (const Extent& e : ranges[u].extents)
+      read_hf_param(match.params[first_of_unit[u] + e.param], host.data_ptr<float>() + e.begin, e.first,
+                    e.size());
+    weights.copy_(host);
+    ranges[u].refresh_from_master();
   }
-  for (FlatUnit& unit : units) unit.refresh_from_master();
 }
 
 }  // namespace
@@ -32,11 +36,12 @@ const std::string& initial_weights_path(const ModelConfig& model) {
   return std::visit([](const auto& family) -> const std::string& { return family.weights; }, model.value);
 }
 
-void load_initial_weights(const std::string& path, const ModelConfig& model, std::vector<FlatUnit>& units) {
-  if (is_hf_folder(path)) return load_hf_weights(path, model, units);
+void load_initial_weights(const std::string& path, const ModelConfig& model,
+                          const std::vector<OwnedRange>& ranges) {
+  if (is_hf_folder(path)) return load_hf_weights(path, model, ranges);
   const CheckpointReader reader(find_checkpoint(path));
-  check_fit(reader, units, nullptr);
-  load_tensors(reader, units, nullptr);
+  check_fit(reader, ranges, nullptr);
+  load_tensors(reader, ranges, nullptr);
 }
 
 std::map<std::string, std::string> files_beside_weights(const std::string& path) {

@@ -5,16 +5,17 @@
 #include <vector>
 
 #include "trainer/families/config.h"
-#include "trainer/units/flat_unit.h"
+#include "trainer/units/owned_range.h"
 
 namespace tycho {
 
 /// model.weights of any family; "" for new ones.
 const std::string& initial_weights_path(const ModelConfig& model);
 
-/// Fills the units of `model` from a folder of Hugging Face, a run or a checkpoint; no optimizer state is
-/// read. Throws Error (kUnusable) that lists what does not fit, before anything is filled.
-void load_initial_weights(const std::string& path, const ModelConfig& model, std::vector<FlatUnit>& units);
+/// Fills what this rank owns of `model` from a folder of Hugging Face, a run or a checkpoint; no optimizer
+/// state is read. Throws Error (kUnusable) that lists what does not fit, before anything is filled.
+void load_initial_weights(const std::string& path, const ModelConfig& model,
+                          const std::vector<OwnedRange>& ranges);
 
 /// The tokenizer's files and config.json that lie beside those weights: a run keeps them with its
 /// checkpoints.

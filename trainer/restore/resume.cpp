@@ -16,14 +16,15 @@
 namespace tycho {
 namespace {
 
-// What keeps a checkpoint from being read whole, after units and optimizer were filled as far as that went;
+// What keeps a checkpoint from being read whole, after ranges and optimizer were filled as far as that went;
 // "" when nothing does.
-std::string try_load(const CheckpointInfo& info, std::vector<FlatUnit>& units, Optimizer& optimizer) {
+std::string try_load(const CheckpointInfo& info, const std::vector<OwnedRange>& ranges,
+                     Optimizer& optimizer) {
   const CheckpointReader reader(info);
   // Outside the try: older checkpoints are of the same model, and going back would hide the mistake.
-  check_fit(reader, units, &optimizer);
+  check_fit(reader, ranges, &optimizer);
   try {
-    load_tensors(reader, units, &optimizer);
+    load_tensors(reader, ranges, &optimizer);
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUnusable) throw;
     return error.what();
@@ -69,9 +70,10 @@ std::string sign_of_checkpoints(const std::string& run_dir) {
 
 }  // namespace
 
-const std::vector<std::string> kNotTrained = {"run_name",  "run_dir", "resume", "threads", "device",
-                                              "eval_data", "eval",    "log",    "ckpt",    "profile"};
-const std::vector<std::string> kOfTheProcess = {"run_name", "run_dir", "resume", "threads",
+const std::vector<std::string> kNotTrained = {"run_name", "run_dir", "resume",    "threads",
+                                              "parallel", "device",  "eval_data", "eval",
+                                              "log",      "ckpt",    "profile"};
+const std::vector<std::string> kOfTheProcess = {"run_name", "run_dir", "resume", "threads", "parallel",
                                                 "device",   "log",     "ckpt",   "profile"};
 
 std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const std::string& run_dir) {
@@ -123,13 +125,13 @@ void require_same_checkpoint(Communicator& world, const CheckpointInfo& loaded) 
            all[0], r, all[r]);
 }
 
-CheckpointInfo load_newest(const std::vector<CheckpointInfo>& candidates, std::vector<FlatUnit>& units,
-                           Optimizer& optimizer, Reporter& reporter) {
+CheckpointInfo load_newest(const std::vector<CheckpointInfo>& candidates,
+                           const std::vector<OwnedRange>& ranges, Optimizer& optimizer, Reporter& reporter) {
   std::string failures;
   for (const CheckpointInfo& info : candidates) {
     for (const std::string& warning : info.warnings)
       reporter.event("warning", warning, {{"step", info.step}, {"path", info.path}});
-    const std::string failure = try_load(info, units, optimizer);
+    const std::string failure = try_load(info, ranges, optimizer);
     if (failure.empty()) return info;
     failures += "\n  " + failure;
     reporter.event("warning",

@@ -9,7 +9,7 @@
 #include "trainer/metrics/reporter.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/parallel/communicator.h"
-#include "trainer/units/flat_unit.h"
+#include "trainer/units/owned_range.h"
 
 namespace tycho {
 
@@ -25,12 +25,12 @@ std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const s
 /// newer one. Collective.
 void require_same_checkpoint(Communicator& world, const CheckpointInfo& loaded);
 
-/// Fills units and optimizer from the first of `candidates` (one or more) whose every byte is right, and
+/// Fills ranges and optimizer from the first of `candidates` (one or more) whose every byte is right, and
 /// returns it. Loading is the check: bytes are read once. One that cannot be read is reported, and the next
 /// overwrites all that it left behind. Throws Error (kUnusable) when none can be read, and at once for one of
 /// another model.
-CheckpointInfo load_newest(const std::vector<CheckpointInfo>& candidates, std::vector<FlatUnit>& units,
-                           Optimizer& optimizer, Reporter& reporter);
+CheckpointInfo load_newest(const std::vector<CheckpointInfo>& candidates,
+                           const std::vector<OwnedRange>& ranges, Optimizer& optimizer, Reporter& reporter);
 
 /// Keys that training does not depend on, and those of them that say nothing of what a run is to give.
 extern const std::vector<std::string> kNotTrained, kOfTheProcess;

@@ -9,16 +9,29 @@
 #include "trainer/base/error.h"
 
 namespace tycho {
+namespace {
+
+/// Calls body(extent, box of the parameter, where the box begins in the buffer) for all that extents hold.
+template <class Body>
+void for_boxes(const std::vector<Extent>& extents, const Body& body) {
+  for (const Extent& e : extents) {
+    int64_t begin = e.begin;
+    for (const Box& box : boxes_of_range(e.spec->shape, e.first, e.first + e.size())) {
+      body(e, box, begin);
+      begin += volume(box);
+    }
+  }
+}
+
+}  // namespace
 
 std::string state_name(const std::string& buffer, const std::string& param) {
   return buffer.empty() ? param : "optimizer." + buffer + "." + param;
 }
 
-std::vector<FlatState> flat_states(std::vector<FlatUnit>& units, Optimizer* optimizer) {
+std::vector<FlatState> flat_states(const std::vector<OwnedRange>& ranges, Optimizer* optimizer) {
   std::vector<FlatState> state;
-  for (const FlatUnit& unit : units)
-    state.push_back(
-        {"", &unit.extents(), unit.flat_master().defined() ? unit.flat_master() : unit.flat_params()});
+  for (const OwnedRange& range : ranges) state.push_back({"", &range.extents, range.weights()});
   if (optimizer == nullptr) return state;
   for (const StateBuffer& buffer : optimizer->state())
     state.push_back({buffer.name, &buffer.extents, buffer.flat});
@@ -28,9 +41,12 @@ std::vector<FlatState> flat_states(std::vector<FlatUnit>& units, Optimizer* opti
 std::vector<TensorBytes> unit_tensor_bytes(const FlatState& state, const Tensor& host) {
   std::vector<TensorBytes> tensors;
   const auto* data = static_cast<const std::byte*>(host.data_ptr());
-  for (const Extent& e : *state.extents)
-    tensors.push_back({state_name(state.buffer, e.spec->name), "F32", e.spec->shape, data + e.begin * 4,
-                       (e.end - e.begin) * 4});
+  for_boxes(*state.extents, [&](const Extent& e, const Box& box, int64_t begin) {
+    TensorBytes tensor = {state_name(state.buffer, e.spec->name), "F32", box.shape, data + begin * 4,
+                          volume(box) * 4};
+    if (!e.is_whole()) tensor.global_shape = e.spec->shape, tensor.offsets = box.offsets;
+    tensors.push_back(std::move(tensor));
+  });
   return tensors;
 }
 
@@ -62,9 +78,9 @@ bool is_weights_only(const CheckpointReader& reader) {
 
 }  // namespace
 
-void check_fit(const CheckpointReader& reader, std::vector<FlatUnit>& units, Optimizer* optimizer) {
+void check_fit(const CheckpointReader& reader, const std::vector<OwnedRange>& ranges, Optimizer* optimizer) {
   std::vector<std::string> of_weights, of_optimizer;
-  for (const FlatState& state : flat_states(units, optimizer)) {
+  for (const FlatState& state : flat_states(ranges, optimizer)) {
     auto& lines = state.buffer.empty() ? of_weights : of_optimizer;
     for (std::string& line : misfits(reader, state)) lines.push_back(std::move(line));
   }
@@ -85,17 +101,19 @@ void check_fit(const CheckpointReader& reader, std::vector<FlatUnit>& units, Opt
        more > 0 ? fmt::format("\n  and {} more", more) : "");
 }
 
-void load_tensors(const CheckpointReader& reader, std::vector<FlatUnit>& units, Optimizer* optimizer) {
-  for (const FlatState& state : flat_states(units, optimizer)) {
+void load_tensors(const CheckpointReader& reader, const std::vector<OwnedRange>& ranges,
+                  Optimizer* optimizer) {
+  for (const FlatState& state : flat_states(ranges, optimizer)) {
     const bool in_place = state.flat.is_cpu() && state.flat.scalar_type() == at::kFloat;
     Tensor host =
         in_place ? state.flat : at::empty(state.flat.sizes(), at::TensorOptions().dtype(at::kFloat));
     auto* data = static_cast<std::byte*>(host.data_ptr());
-    for (const Extent& e : *state.extents)
-      reader.read(state_name(state.buffer, e.spec->name), data + e.begin * 4, (e.end - e.begin) * 4);
+    for_boxes(*state.extents, [&](const Extent& e, const Box& box, int64_t begin) {
+      reader.read_box(state_name(state.buffer, e.spec->name), box, data + begin * 4, volume(box) * 4);
+    });
     if (!in_place) state.flat.copy_(host);
   }
-  for (FlatUnit& unit : units) unit.refresh_from_master();
+  for (const OwnedRange& range : ranges) range.refresh_from_master();
 }
 
 }  // namespace tycho

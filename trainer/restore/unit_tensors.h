@@ -5,22 +5,25 @@
 
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/layout/unit_layout.h"
 #include "trainer/optim/optimizer.h"
-#include "trainer/units/flat_unit.h"
+#include "trainer/units/owned_range.h"
 
 namespace tycho {
 
-/// One flat buffer that a checkpoint holds: master weights (buffer "") or state of the optimizer ("exp_avg").
+/// One flat buffer of this rank that a checkpoint holds: weights (buffer "") or state of the optimizer
+/// ("exp_avg").
 struct FlatState {
   std::string buffer;
-  const std::vector<Extent>* extents;  // of the unit or of the optimizer's buffer
+  const std::vector<Extent>* extents;  // of `flat`; the range's or the optimizer's
   Tensor flat;                         // fp32; bf16 where there are no fp32 master weights
 };
 
 /// All flat buffers, weights first. `optimizer` may be null: weights only.
-std::vector<FlatState> flat_states(std::vector<FlatUnit>& units, Optimizer* optimizer);
+std::vector<FlatState> flat_states(const std::vector<OwnedRange>& ranges, Optimizer* optimizer);
 
-/// The parameters of a buffer by name, over its copy in host memory (fp32, same layout).
+/// The parameters of a buffer by name, over its copy in host memory (fp32, same layout). Of a parameter that
+/// the buffer holds a part of, pieces that are boxes: at most 2 d - 1 for d dims.
 std::vector<TensorBytes> unit_tensor_bytes(const FlatState& state, const Tensor& host);
 
 /// Weights are named as Hugging Face names them, state "optimizer.<buffer>.<name>".
@@ -28,10 +31,11 @@ std::string state_name(const std::string& buffer, const std::string& param);
 
 /// Throws Error (kUnusable) that lists tensors which are missing from a checkpoint or have another shape.
 /// Reads none of them. `optimizer` may be null: weights only.
-void check_fit(const CheckpointReader& reader, std::vector<FlatUnit>& units, Optimizer* optimizer);
+void check_fit(const CheckpointReader& reader, const std::vector<OwnedRange>& ranges, Optimizer* optimizer);
 
-/// Fills units, and optimizer unless null, from a checkpoint that fits. Every byte is verified as it is read,
-/// in the order of the file; an Error (kUnusable) half-way leaves some tensors filled and others not.
-void load_tensors(const CheckpointReader& reader, std::vector<FlatUnit>& units, Optimizer* optimizer);
+/// Fills ranges, and optimizer unless null, from a checkpoint that fits. Every byte is verified as it is
+/// read, in the order of the file; an Error (kUnusable) half-way leaves some tensors filled and others not.
+void load_tensors(const CheckpointReader& reader, const std::vector<OwnedRange>& ranges,
+                  Optimizer* optimizer);
 
 }  // namespace tycho

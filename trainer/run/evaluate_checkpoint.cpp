@@ -50,7 +50,7 @@ std::optional<EvalResults> evaluate_checkpoint(const CheckpointReader& checkpoin
   const std::string tokenizer = checked_tokenizer(checkpoint, sets);
   const at::ScalarType dtype = compute_dtype(config.precision);
   const BatchShape shape = {micro_batch_sequences(config), config.seq_len};
-  LocalUnits units(make_units(model_layout(config.model).units, dtype, device, FlatUnit::Use::kInfer));
+  LocalUnits units(model_layout(config.model).units, dtype, device, UnitUse::kInfer);
   // There is no backward pass: nothing is kept for it.
   Model model(config.model, units, shape, dtype, device, {.mode = Recompute::kFull});
   const std::unique_ptr<Communicator> world = make_world_of_one();

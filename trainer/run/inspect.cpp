@@ -12,15 +12,14 @@ bool alike(ParamRule a, const ParamRule& b) {
 
 }  // namespace
 
-std::vector<ParamInfo> list_params(std::vector<FlatUnit>& units, const ParamRules& rules,
-                                   int64_t num_blocks) {
+std::vector<ParamInfo> list_params(const UnitStore& units, const ParamRules& rules, int64_t num_blocks) {
   std::vector<ParamInfo> params;
-  for (size_t u = 0; u < units.size(); ++u) {
-    const auto block = static_cast<int64_t>(u) - 1;  // unit 0 is the embedding, the last one the head
-    for (size_t i = 0; i < units[u].spec().params.size(); ++i) {
-      const ParamSpec& spec = units[u].spec().params[i];
-      params.push_back({spec.name, spec.shape, block < num_blocks ? block : -1, rules[u][i].frozen});
-    }
+  for (int u = 0; u < units.num_units(); ++u) {
+    const int64_t block = u - 1;  // unit 0 is the embedding, the last one the head
+    const std::vector<ParamRule>& of_unit = rules[static_cast<size_t>(u)];
+    for (const Extent& e : units.layout(u).extents())
+      params.push_back(
+          {e.spec->name, e.spec->shape, block < num_blocks ? block : -1, of_unit[e.param].frozen});
   }
   return params;
 }

@@ -6,13 +6,13 @@
 #include "trainer/data/loader/loader.h"
 #include "trainer/generate/generate.h"
 #include "trainer/optim/param_rules.h"
+#include "trainer/parallel/unit_store.h"
 #include "trainer/session/session.h"
-#include "trainer/units/flat_unit.h"
 
 namespace tycho {
 
 /// The parameters in forward order.
-std::vector<ParamInfo> list_params(std::vector<FlatUnit>& units, const ParamRules& rules, int64_t num_blocks);
+std::vector<ParamInfo> list_params(const UnitStore& units, const ParamRules& rules, int64_t num_blocks);
 /// The parameters that the optimizer treats alike. `places`: of each parameter its unit, and its position
 /// there.
 std::vector<OptimizerGroup> list_groups(const std::vector<ParamInfo>& params,

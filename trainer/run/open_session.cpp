@@ -16,10 +16,12 @@
 #include "trainer/loop/trainer.h"
 #include "trainer/metrics/sink.h"
 #include "trainer/parallel/gather_texts.h"
+#include "trainer/parallel/mesh.h"
 #include "trainer/parallel/world.h"
 #include "trainer/restore/initial_weights.h"
 #include "trainer/restore/resume.h"
 #include "trainer/run/describe_run.h"
+#include "trainer/run/enough_memory.h"
 #include "trainer/run/inspect.h"
 #include "trainer/run/live_tensor.h"
 #include "trainer/run/native_errors.h"
@@ -28,14 +30,6 @@
 
 namespace tycho {
 namespace {
-
-std::unique_ptr<Reporter> make_reporter(const std::string& run_dir, const LogConfig& log,
-                                        std::unique_ptr<Reporter> display) {
-  std::vector<std::unique_ptr<Reporter>> reporters = make_sink_reporters(log.sinks, run_dir);
-  reporters.push_back(make_file_reporter(run_dir));
-  if (display) reporters.push_back(std::move(display));
-  return make_tee(std::move(reporters));
-}
 
 class OpenRun final : public TrainingSession {
  public:
@@ -131,11 +125,13 @@ class OpenRun final : public TrainingSession {
 
   std::unique_ptr<TensorView> weight(int64_t param) override {
     const auto [unit, i] = places_.at(static_cast<size_t>(param));
-    return make_view(units()[unit].params()[i]);
+    const Tensor weight = units().acquire(static_cast<int>(unit), Pass::kForward)[i];
+    units().release(static_cast<int>(unit), Pass::kForward);
+    return make_view(weight);
   }
   std::unique_ptr<TensorView> grad(int64_t param) override {
     const auto [unit, i] = places_.at(static_cast<size_t>(param));
-    const Tensor& gradient = units()[unit].grads()[i];
+    const Tensor& gradient = units().grads(static_cast<int>(unit))[i];
     return gradient.defined() ? make_view(gradient) : nullptr;
   }
 
@@ -250,6 +246,7 @@ class OpenRun final : public TrainingSession {
     const std::string run_dir = run_folder_path(config_);
     together(*world_, [&] { with_own_errors([&] { look_around(request, run_dir); }); });
     world_ = with_device(std::move(world_), device_);
+    mesh_.emplace(mesh_shape(config_.parallel, world_->size()), *world_);
     together(*world_, [&] { take_folder(run_dir, std::move(display)); });
     const std::vector<CheckpointInfo> candidates = resume_candidates(config_, run_dir, *world_);
     if (!candidates.empty()) facts_.run.first_step = candidates.front().step;
@@ -260,6 +257,7 @@ class OpenRun final : public TrainingSession {
       with_own_errors([&] { make_trainer(request, candidates); });
     } catch (const std::exception& error) {
       reporter_->run_end(std::string("failed: ") + error.what());
+      if (callbacks_ != nullptr) callbacks_->set_session(nullptr);
       throw;
     }
   }
@@ -271,6 +269,7 @@ class OpenRun final : public TrainingSession {
     set_threads(config_.threads, request.place);
     device_ = choose_device(config_.device, request.place.local_rank);
     memory_before_ = memory_bytes(device_);
+    require_memory(config_, device_, request);
     tokenizer_text_ = read_tokenizer(config_, model_layout(config_.model));
     chats_ = open_chats(config_, stop_);
     facts_.run = describe_run(config_, request, device_, run_dir);
@@ -293,7 +292,7 @@ class OpenRun final : public TrainingSession {
     make_dirs(files, run_dir);
     lock_ = std::make_unique<RunLock>(files, run_dir, RunLock::kStale_s,
                                       [&](const std::string& text) { wait_for_folder(text, display.get()); });
-    reporter_ = make_reporter(run_dir, config_.log, std::move(display));
+    reporter_ = make_run_reporter(run_dir, config_.log, std::move(display));
   }
 
   // The owner of the folder is silent: says so once, and obeys a stop.
@@ -338,11 +337,11 @@ class OpenRun final : public TrainingSession {
     if (callbacks_ != nullptr) callbacks_->set_session(this);
     trainer_ = std::make_unique<Trainer>(
         config_, facts_.run,
-        TrainerContext{device_, *world_, *reporter_, *saver_, std::move(meta), stop_, request.callbacks,
-                       request.place.local_rank, request.paranoid});
+        TrainerContext{device_, *world_, *mesh_, *reporter_, *saver_, std::move(meta), stop_,
+                       request.callbacks, request.place.local_rank, request.paranoid});
     params_ = list_params(units(), trainer_->rules(), facts_.num_layers);
-    for (size_t u = 0; u < units().size(); ++u)
-      for (size_t i = 0; i < units()[u].spec().params.size(); ++i) places_.emplace_back(u, i);
+    for (int u = 0; u < units().num_units(); ++u)
+      for (const Extent& e : units().layout(u).extents()) places_.emplace_back(u, e.param);
     if (candidates.empty()) {
       trainer_->initialise();
     } else {
@@ -355,7 +354,7 @@ class OpenRun final : public TrainingSession {
     }
   }
 
-  std::vector<FlatUnit>& units() const { return trainer_->units().owned(); }
+  UnitStore& units() const { return trainer_->units(); }
   const Tokenizer& need_tokenizer() const {
     if (!tokenizer_)
       fail(ExitCode::kUsage, "[tokenizer] this recipe has none: set tokenizer = \"PATH/tokenizer.json\"");
@@ -368,6 +367,7 @@ class OpenRun final : public TrainingSession {
   TrainConfig config_;
   const std::atomic<int>& stop_;
   std::unique_ptr<Communicator> world_;  // of the ranks of this run
+  std::optional<Mesh> mesh_;
   SessionFacts facts_;
   std::string tokenizer_text_;
   std::unique_ptr<Tokenizer> tokenizer_;

@@ -181,7 +181,8 @@ void register_read_secrets(const RunRequest& request) {
 
 void require_own_folder(const std::string& run_dir) {
   std::error_code error;
-  const bool has_record = is_complete(run_dir) && fs::exists(run_dir + "/provenance.json", error);
+  const bool has_record =
+      fs::exists(run_dir + "/" + kLastFile, error) && fs::exists(run_dir + "/provenance.json", error);
   if (has_record || names_owner(run_dir)) return;
   for (fs::directory_iterator it(run_dir, error), end; !error && it != end; it.increment(error))
     if (!is_harmless(it->path()))

@@ -25,7 +25,8 @@ struct RunRequest {
   std::vector<std::string> pins;
   CallbackSource* callbacks = nullptr;  // outlives the run; none: the recipe's callbacks do not run
   RankPlace place;                      // of this process
-  std::string until;  // a duration where this process ends with the run to be gone on with; "" for its end
+  std::string until;   // a duration where this process ends with the run to be gone on with; "" for its end
+  bool force = false;  // start even if memory does not suffice
   bool paranoid = false;  // ranks compare their state (replica_check.h); the run computes the same
 };
 

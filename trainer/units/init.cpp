@@ -68,17 +68,17 @@ void draw_init(const ParamSpec& spec, uint64_t seed, int64_t begin, int64_t coun
   draw_until(end);
 }
 
-void initialise(FlatUnit& unit, uint64_t seed) {
-  const bool in_place = unit.flat_master().is_cpu() && unit.flat_master().scalar_type() == at::kFloat;
-  Tensor host = in_place ? unit.flat_master()
-                         : at::empty(unit.flat_master().sizes(), at::TensorOptions().dtype(at::kFloat));
+void initialise(const OwnedRange& range, uint64_t seed) {
+  Tensor master = range.master;
+  const bool in_place = master.is_cpu() && master.scalar_type() == at::kFloat;
+  const Tensor host = in_place ? master : at::empty(master.sizes(), at::TensorOptions().dtype(at::kFloat));
   float* data = host.data_ptr<float>();
-  for (const Extent& e : unit.extents())
-    at::parallel_for(0, e.end - e.begin, 1 << 16, [&](int64_t begin, int64_t end) {
-      draw_init(*e.spec, seed, begin, end - begin, data + e.begin + begin);
+  for (const Extent& e : range.extents)
+    at::parallel_for(0, e.size(), 1 << 16, [&](int64_t begin, int64_t end) {
+      draw_init(*e.spec, seed, e.first + begin, end - begin, data + e.begin + begin);
     });
-  if (!in_place) unit.flat_master().copy_(host);
-  unit.refresh_from_master();
+  if (!in_place) master.copy_(host);
+  range.refresh_from_master();
 }
 
 }  // namespace tycho

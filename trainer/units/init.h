@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "trainer/layout/param_spec.h"
-#include "trainer/units/flat_unit.h"
+#include "trainer/units/owned_range.h"
 
 namespace tycho {
 
@@ -12,7 +12,7 @@ namespace tycho {
 /// from Philox.
 void draw_init(const ParamSpec& spec, uint64_t seed, int64_t begin, int64_t count, float* out);
 
-/// Every master weight of a unit, then its parameters.
-void initialise(FlatUnit& unit, uint64_t seed);
+/// The master weights of a range, then its parameters.
+void initialise(const OwnedRange& range, uint64_t seed);
 
 }  // namespace tycho

@@ -76,7 +76,7 @@ local kAdvice = {
   ["model.seq_len"] = "leave it out: models use the recipe's seq_len; max_seq_len is the longest sequence that they are meant for",
   ["model.rope"] = "write  rope_theta  and  rope_scaling = { ... }",
   ["model.nope"] = kInAKind, ["model.reuse_kv"] = kInAKind, ["model.reuse_kv_x"] = kInAKind,
-  ["parallel"] = kRanks, ["parallelism"] = kRanks, ["fsdp"] = kRanks, ["fsdp_config"] = kRanks, ["t.parallel"] = kRanks,
+  ["parallelism"] = kRanks, ["fsdp"] = kRanks, ["fsdp_config"] = kRanks, ["t.parallel"] = kRanks,
   ["deepspeed"] = kRanks, ["gpus"] = kRanks, ["num_gpus"] = kRanks, ["n_gpus"] = kRanks, ["devices"] = kRanks,
   ["nodes"] = kRanks, ["num_nodes"] = kRanks, ["nnodes"] = kRanks, ["nproc_per_node"] = kRanks, ["world_size"] = kRanks,
   ["strategy"] = kRanks, ["accelerator"] = "write  device=auto", ["use_cuda"] = "write  device=cuda", ["no_cuda"] = "write  device=cpu",

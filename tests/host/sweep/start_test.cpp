@@ -43,6 +43,9 @@ TEST_F(SweepTest, EveryMistakeOfASweepIsSaidWithWhatToWrite) {
       {"s.metric.name = \"loss\"\ns.stop.flat = t.stop.patience { metric = \"eval.c4.loss\" }\n"
        "s.space[\"optimizer.lr\"] = t.space.log(1e-4, 1e-2)\n",
        "stop.flat.metric is eval.c4.loss, but recipe.lua has no evaluation"},
+      {"s.pins[\"train_data.local_dir\"] = t.secret \"PATH\"\n"
+       "s.space[\"optimizer.lr\"] = t.space.log(1e-4, 1e-2)\n",
+       "holds a secret of the environment"},
       {"local r = t.recipe \"x\"\n", "this file is read as a sweep"},
       {"local x = t.arg(\"method\")\n", "the argument method is missing"},
       {"local x = t.slurm.rank\n", "all ranks read one recipe"}};

@@ -52,9 +52,7 @@ int run(const RunRequest& request, bool, const StopFlag& stop) {
   RunLock lock(real_files(), run_dir);
   write_run_folder(real_files(), run_dir, request, Json::object());
   if (const char* ranks = std::getenv("TYCHO_NUM_RANKS")) std::ofstream(run_dir + "/ranks") << ranks << "\n";
-  std::vector<std::unique_ptr<Reporter>> reporters = make_sink_reporters(config.log.sinks, run_dir);
-  reporters.push_back(make_file_reporter(run_dir));
-  const auto reporter = make_tee(std::move(reporters));
+  const auto reporter = make_run_reporter(run_dir, config.log, nullptr);
   reporter->run_start({});
   const int64_t total = total_steps(config, 0);
   const int64_t until = request.until.empty()

@@ -82,6 +82,15 @@ TEST_F(PlanProbeTest, RefusesRanksThatAreNotHere) {
   expect_nothing_left();
 }
 
+TEST_F(PlanProbeTest, PlansForTheRanksThatTheRecipeAsksFor) {
+  const Outcome outcome = plan("plan x.lua parallel.dp_replicate=2 --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_EQ(parse_json(outcome.output, "plan").at("num_ranks"), 2);
+  const Outcome other = plan("plan x.lua parallel.dp_replicate=2 --ranks 4");
+  EXPECT_EQ(other.code, 11);
+  EXPECT_CONTAINS(other.output, "parallel.dp_replicate: the mesh has 2 ranks, and the run has 4");
+}
+
 TEST_F(PlanProbeTest, RanksMeasureTogetherAndRankZeroSaysIt) {
   const Outcome outcome = plan("launch -n 2 plan x.lua --probe");
   ASSERT_EQ(outcome.code, 0) << outcome.output;

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <thread>
 
@@ -19,11 +20,19 @@ namespace {
 
 constexpr int kMostRanks = 8;
 constexpr size_t kSlotBytes = 1 << 20;
+constexpr size_t kMessageBytes = 1 << 16;
+
+/// From one rank to another: a part of a message lies in it while `sent` is ahead of `taken`.
+struct Channel {
+  std::atomic<long> sent, taken;
+  char bytes[kMessageBytes];
+};
 
 struct Shared {
   std::atomic<int> joined;
   std::atomic<long> arrived[kMostRanks];  // how many meetings each rank has come to
   alignas(64) char slots[kMostRanks][kSlotBytes];
+  Channel channels[kMostRanks][kMostRanks];  // [from][to]
 };
 
 struct Communicator {
@@ -111,23 +120,37 @@ void add(const Communicator& own, void* to, size_t count, ncclDataType_t type) {
   }
 }
 
-/// Runs each(part of the data, its elements) over parts that fit a slot.
-template <class Each>
-ncclResult_t in_parts(const char* name, Communicator& own, void* data, size_t count, size_t width,
-                      cudaStream_t stream, const Each& each) {
+/// What a call is refused for, or ncclSuccess.
+ncclResult_t refused(const char* name, Communicator& own, std::initializer_list<const void*> pointers,
+                     cudaStream_t stream) {
   if (standin::called(name) != cudaSuccess) return ncclUnhandledCudaError;
-  if (standin_check_launch(name, stream) != cudaSuccess || standin_check_pointer(name, data) != cudaSuccess ||
-      standin::current_device() != own.device)
+  if (standin_check_launch(name, stream) != cudaSuccess || standin::current_device() != own.device)
     return ncclInvalidArgument;
-  if (own.ended) return ncclInvalidUsage;
-  if (fails_on_gpu(own)) return ncclSuccess;
+  for (const void* pointer : pointers)
+    if (standin_check_pointer(name, pointer) != cudaSuccess) return ncclInvalidArgument;
+  return own.ended ? ncclInvalidUsage : ncclSuccess;
+}
+
+/// Runs each(where a part begins, its elements) over parts that fit a slot; garbage in `to` when this
+/// communicator was aborted meanwhile.
+template <class Each>
+void in_parts(Communicator& own, void* to, size_t to_bytes, size_t count, size_t width, const Each& each) {
   for (size_t begin = 0; begin < count; begin += kSlotBytes / width) {
     const size_t part = std::min(kSlotBytes / width, count - begin);
-    if (each(static_cast<char*>(data) + begin * width, part) && meet(own)) continue;
-    std::memset(data, 0xff, count * width);
-    break;
+    if (each(begin, part) && meet(own)) continue;
+    std::memset(to, 0xff, to_bytes);
+    return;
   }
-  return ncclSuccess;
+}
+
+/// Waits until `is_so` or this communicator was aborted.
+template <class IsSo>
+bool wait_until(const Communicator& own, const IsSo& is_so) {
+  while (!is_so()) {
+    if (own.ended) return false;
+    usleep(20);
+  }
+  return true;
 }
 
 void wait_for_all(Communicator* own) {
@@ -200,25 +223,107 @@ ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataTyp
                            ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream) {
   Communicator& own = *of(comm);
   if (operation != ncclSum || from != to) return ncclInvalidArgument;
-  return in_parts("ncclAllReduce", own, to, count, bytes_of(type), stream, [&](char* part, size_t elements) {
-    std::memcpy(own.shared->slots[own.rank], part, elements * bytes_of(type));
+  if (const ncclResult_t no = refused("ncclAllReduce", own, {to}, stream); no != ncclSuccess) return no;
+  if (fails_on_gpu(own)) return ncclSuccess;
+  const size_t width = bytes_of(type);
+  in_parts(own, to, count * width, count, width, [&](size_t begin, size_t elements) {
+    char* part = static_cast<char*>(to) + begin * width;
+    std::memcpy(own.shared->slots[own.rank], part, elements * width);
     if (!meet(own)) return false;
     add(own, part, elements, type);
     return true;
   });
+  return ncclSuccess;
 }
 
 ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataType_t type, int root,
                            ncclComm_t comm, cudaStream_t stream) {
   Communicator& own = *of(comm);
   if (from != to) return ncclInvalidArgument;
-  return in_parts("ncclBroadcast", own, to, count, bytes_of(type), stream, [&](char* part, size_t elements) {
-    const size_t bytes = elements * bytes_of(type);
-    if (own.rank == root) std::memcpy(own.shared->slots[root], part, bytes);
+  if (const ncclResult_t no = refused("ncclBroadcast", own, {to}, stream); no != ncclSuccess) return no;
+  if (fails_on_gpu(own)) return ncclSuccess;
+  const size_t width = bytes_of(type);
+  in_parts(own, to, count * width, count, width, [&](size_t begin, size_t elements) {
+    char* part = static_cast<char*>(to) + begin * width;
+    if (own.rank == root) std::memcpy(own.shared->slots[root], part, elements * width);
     if (!meet(own)) return false;
-    std::memcpy(part, own.shared->slots[root], bytes);
+    std::memcpy(part, own.shared->slots[root], elements * width);
     return true;
   });
+  return ncclSuccess;
+}
+
+ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream) {
+  Communicator& own = *of(comm);
+  if (const ncclResult_t no = refused("ncclAllGather", own, {from, to}, stream); no != ncclSuccess) return no;
+  if (fails_on_gpu(own)) return ncclSuccess;
+  const size_t width = bytes_of(type), piece = count * width;
+  in_parts(own, to, piece * static_cast<size_t>(own.num_ranks), count, width,
+           [&](size_t begin, size_t elements) {
+             std::memcpy(own.shared->slots[own.rank], static_cast<const char*>(from) + begin * width,
+                         elements * width);
+             if (!meet(own)) return false;
+             for (int r = 0; r < own.num_ranks; ++r)
+               std::memcpy(static_cast<char*>(to) + static_cast<size_t>(r) * piece + begin * width,
+                           own.shared->slots[r], elements * width);
+             return true;
+           });
+  return ncclSuccess;
+}
+
+ncclResult_t ncclReduceScatter(const void* from, void* to, size_t count, ncclDataType_t type,
+                               ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream) {
+  Communicator& own = *of(comm);
+  if (operation != ncclSum) return ncclInvalidArgument;
+  if (const ncclResult_t no = refused("ncclReduceScatter", own, {from, to}, stream); no != ncclSuccess)
+    return no;
+  if (fails_on_gpu(own)) return ncclSuccess;
+  const size_t width = bytes_of(type), piece = count * width;
+  for (int r = 0; r < own.num_ranks; ++r)  // the pieces one after the other
+    in_parts(own, to, piece, count, width, [&](size_t begin, size_t elements) {
+      const size_t at = static_cast<size_t>(r) * piece + begin * width;
+      std::memcpy(own.shared->slots[own.rank], static_cast<const char*>(from) + at, elements * width);
+      if (!meet(own)) return false;
+      if (r == own.rank) add(own, static_cast<char*>(to) + begin * width, elements, type);
+      return true;
+    });
+  return ncclSuccess;
+}
+
+// As NCCL's own it waits for the receiver.
+ncclResult_t ncclSend(const void* from, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  Communicator& own = *of(comm);
+  if (peer < 0 || peer >= own.num_ranks || peer == own.rank) return ncclInvalidArgument;
+  if (const ncclResult_t no = refused("ncclSend", own, {from}, stream); no != ncclSuccess) return no;
+  Channel& channel = own.shared->channels[own.rank][peer];
+  const size_t bytes = count * bytes_of(type);
+  for (size_t begin = 0; begin < bytes; begin += kMessageBytes) {
+    std::memcpy(channel.bytes, static_cast<const char*>(from) + begin,
+                std::min(kMessageBytes, bytes - begin));
+    ++channel.sent;
+    if (!wait_until(own, [&] { return channel.taken == channel.sent; })) break;
+  }
+  return ncclSuccess;
+}
+
+ncclResult_t ncclRecv(void* to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  Communicator& own = *of(comm);
+  if (peer < 0 || peer >= own.num_ranks || peer == own.rank) return ncclInvalidArgument;
+  if (const ncclResult_t no = refused("ncclRecv", own, {to}, stream); no != ncclSuccess) return no;
+  Channel& channel = own.shared->channels[peer][own.rank];
+  const size_t bytes = count * bytes_of(type);
+  for (size_t begin = 0; begin < bytes; begin += kMessageBytes) {
+    if (!wait_until(own, [&] { return channel.sent > channel.taken; })) {
+      std::memset(to, 0xff, bytes);
+      break;
+    }
+    std::memcpy(static_cast<char*>(to) + begin, channel.bytes, std::min(kMessageBytes, bytes - begin));
+    ++channel.taken;
+  }
+  return ncclSuccess;
 }
 
 const char* ncclGetErrorString(ncclResult_t result) {

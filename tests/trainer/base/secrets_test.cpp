@@ -79,7 +79,8 @@ TEST(Secrets, ShortValuesAreNotMaskedAndSaidToBe) {
 }
 
 TEST(Secrets, AKeyOfSeveralLinesIsMaskedLineByLine) {
-  EXPECT_TRUE(register_secret("-----BEGIN\nfirst-line\n\nab\nsecond-line\n"));
+  EXPECT_TRUE(register_secret("-----BEGIN\nfirst-line\n\nab\n          \nsecond-line\n"));
+  EXPECT_EQ(without_secrets("a          b"), "a          b");
   EXPECT_EQ(without_secrets("1 first-line\n2 ab\n3 second-line"), "1 ***\n2 ab\n3 ***");
 }
 

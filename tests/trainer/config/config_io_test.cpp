@@ -108,11 +108,12 @@ TEST(TrainConfigSchema, NamesEveryKnob) {
     EXPECT_FALSE(field["help"].get<std::string>().empty()) << field["name"];
     names += field["name"].get<std::string>() + " ";
   }
-  EXPECT_EQ(names,
-            "run_name run_dir resume seed device threads precision master_weights seq_len global_batch "
-            "micro_batch max_duration model recompute "
-            "optimizer param_groups scheduler clip guard tokenizer train_data eval_data eval ckpt log "
-            "profile callbacks ");
+  EXPECT_EQ(
+      names,
+      "run_name run_dir resume seed device threads parallel precision master_weights seq_len global_batch "
+      "micro_batch max_duration model recompute "
+      "optimizer param_groups scheduler clip guard tokenizer train_data eval_data eval ckpt log "
+      "profile callbacks ");
 }
 
 TEST(ConfigHash, IsThatOfTheMeaning) {
@@ -135,7 +136,7 @@ TEST(ConfigHash, LeavesOutWhatDoesNotChangeNumbers) {
   TrainConfig same = config;
   same.run_name = "other", same.run_dir = "/x", same.resume = "none", same.threads = 3;
   same.log.every = {10, DurationUnit::kBatch}, same.ckpt.keep = 1;
-  same.eval_data["val"] = config.train_data;
+  same.eval_data["val"] = config.train_data, same.parallel.dp_replicate = 4;
   same.eval.every = Duration{2, DurationUnit::kBatch};
   EXPECT_EQ(config_hash(config_to_json(same)), hash);
   TrainConfig other = config;

@@ -30,9 +30,9 @@ LlamaConfig tiny() {
 struct Ready {
   explicit Ready(BatchShape batch)
       : shape(batch),
-        units(make_units(model_layout({tiny()}).units, at::kFloat, at::kCPU, FlatUnit::Use::kTrain)),
+        units(model_layout({tiny()}).units, at::kFloat, at::kCPU, UnitUse::kTrain),
         model({tiny()}, units, shape, at::kFloat, at::kCPU) {
-    for (FlatUnit& unit : units.owned()) initialise(unit, 7);
+    for (const OwnedRange& range : units.owned()) initialise(range, 7);
   }
   BatchShape shape;
   LocalUnits units;
@@ -82,7 +82,7 @@ TEST_F(EvaluateTest, IsTheMeanOverAllTokensAsAutogradSeesIt) {
   write(7);
   Ready ready({2, kSeq});
   std::map<std::string, at::Tensor> weights;
-  for (FlatUnit& unit : ready.units.owned())
+  for (GatheredUnit& unit : ready.units.gathered())
     for (size_t i = 0; i < unit.spec().params.size(); ++i)
       weights[unit.spec().params[i].name] = unit.params()[i];
   at::Tensor targets = at::full({7, kSeq}, -100, at::kInt);
@@ -117,15 +117,15 @@ TEST_F(EvaluateTest, LeavesTheWeightsAndGradientsAlone) {
   write(5);
   Ready ready({2, kSeq});
   std::vector<at::Tensor> before;
-  for (FlatUnit& unit : ready.units.owned()) {
+  for (GatheredUnit& unit : ready.units.gathered()) {
     unit.flat_grads().fill_(3);
     before.push_back(unit.flat_params().clone());
   }
   const std::unique_ptr<Communicator> world = make_world_of_one();
   Evaluator(data_, 0, ready.shape, ready.model, *world, at::kCPU).evaluate(stop_);
   for (size_t i = 0; i < before.size(); ++i) {
-    EXPECT_TRUE(at::equal(ready.units.owned()[i].flat_params(), before[i]));
-    EXPECT_TRUE(ready.units.owned()[i].flat_grads().eq(3).all().item<bool>());
+    EXPECT_TRUE(at::equal(ready.units.gathered()[i].flat_params(), before[i]));
+    EXPECT_TRUE(ready.units.gathered()[i].flat_grads().eq(3).all().item<bool>());
   }
 }
 

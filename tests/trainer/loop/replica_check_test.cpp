@@ -7,6 +7,7 @@
 #include "trainer/base/error.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/optim/param_rules.h"
+#include "trainer/parallel/unit_store.h"
 #include "trainer/units/init.h"
 
 namespace tycho {
@@ -25,13 +26,13 @@ ModelConfig tiny_model() {
 struct Replica {
   explicit Replica(at::ScalarType dtype = at::kFloat)
       : specs(model_layout(tiny_model()).units),
-        units(make_units(specs, dtype, at::kCPU, FlatUnit::Use::kTrain)),
-        optimizer(make_optimizer(config, units, param_rules(config, {}, specs), /*seed=*/7)) {
-    for (FlatUnit& unit : units) initialise(unit, /*seed=*/7);
+        units(specs, dtype, at::kCPU, UnitUse::kTrain),
+        optimizer(make_optimizer(config, units.owned(), param_rules(config, {}, specs), /*seed=*/7)) {
+    for (const OwnedRange& range : units.owned()) initialise(range, /*seed=*/7);
   }
   OptimizerConfig config;
   std::vector<UnitSpec> specs;
-  std::vector<FlatUnit> units;
+  LocalUnits units;
   std::unique_ptr<Optimizer> optimizer;
 };
 
@@ -57,7 +58,7 @@ TEST(SameState, ReplicasAreAlike) {
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16})
     for (const std::string& one : compared([&](int) {
            Replica replica(dtype);
-           return tensor_facts(replica.units, *replica.optimizer);
+           return tensor_facts(replica.units.owned(), *replica.optimizer);
          }))
       EXPECT_EQ(one, "");
 }
@@ -65,10 +66,10 @@ TEST(SameState, ReplicasAreAlike) {
 TEST(SameState, AWeightOfOneRankIsNamed) {
   const auto said = compared([](int rank) {
     Replica replica;
-    if (rank == 2) replica.units[1].params()[3].flatten()[5].add_(1e-7);
-    return tensor_facts(replica.units, *replica.optimizer);
+    if (rank == 2) replica.units.gathered()[1].params()[3].flatten()[5].add_(1e-7);
+    return tensor_facts(replica.units.owned(), *replica.optimizer);
   });
-  const std::string name = Replica().units[1].spec().params[3].name;
+  const std::string name = Replica().specs[1].params[3].name;
   expect_all_say(said, "[paranoid] after step 200 replicas have diverged: " + name + " is ");
   expect_all_say(said, " on rank 0 and ");
   expect_all_say(said, " on rank 2. ");
@@ -79,19 +80,19 @@ TEST(SameState, TheFirstOfSeveralNamesIsSaid) {
     Replica replica;
     for (StateBuffer& buffer : replica.optimizer->state())
       if (rank == 1) buffer.flat.add_(1);
-    return tensor_facts(replica.units, *replica.optimizer);
+    return tensor_facts(replica.units.owned(), *replica.optimizer);
   });
-  expect_all_say(said, "optimizer.exp_avg." + Replica().units[0].spec().params[0].name + " is ");
+  expect_all_say(said, "optimizer.exp_avg." + Replica().specs[0].params[0].name + " is ");
   expect_all_say(said, " more differ");
 }
 
 TEST(SameState, RoundedWeightsAreComparedToo) {
   const auto said = compared([](int rank) {
     Replica replica(at::kBFloat16);
-    if (rank == 1) replica.units[0].params()[0].fill_(1);
-    return tensor_facts(replica.units, *replica.optimizer);
+    if (rank == 1) replica.units.gathered()[0].params()[0].fill_(1);
+    return tensor_facts(replica.units.owned(), *replica.optimizer);
   });
-  expect_all_say(said, "rounded " + Replica().units[0].spec().params[0].name + " is ");
+  expect_all_say(said, "rounded " + Replica().specs[0].params[0].name + " is ");
 }
 
 TEST(SameState, AKnobOfOneRankIsNamedWithBothValues) {

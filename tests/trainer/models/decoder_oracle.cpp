@@ -46,7 +46,7 @@ DecoderOracle::DecoderOracle(const DecoderSpec& spec, const std::map<std::string
 at::Tensor DecoderOracle::linear(const at::Tensor& x, const std::string& name) const {
   const at::Tensor matrix = weight(name + ".weight");
   const at::Tensor y = at::matmul(x, spec_.in_out ? matrix : matrix.t());
-  return weights_.count(name + ".bias") ? y + weight(name + ".bias") : y;
+  return kept(weights_.count(name + ".bias") ? y + weight(name + ".bias") : y);
 }
 
 at::Tensor DecoderOracle::norm(const at::Tensor& x, const std::string& name, NormKind kind,
@@ -54,7 +54,7 @@ at::Tensor DecoderOracle::norm(const at::Tensor& x, const std::string& name, Nor
   const at::Tensor centred = kind == NormKind::kLayer ? x - x.mean(-1, true) : x;
   const at::Tensor y =
       centred * at::rsqrt((centred * centred).mean(-1, true) + eps) * weight(name + ".weight");
-  return weights_.count(name + ".bias") ? y + weight(name + ".bias") : y;
+  return kept(weights_.count(name + ".bias") ? y + weight(name + ".bias") : y);
 }
 
 at::Tensor DecoderOracle::heads_normed(const at::Tensor& x_BTE, const std::string& name) const {
@@ -117,18 +117,19 @@ at::Tensor DecoderOracle::attention(const at::Tensor& x_BTD, const at::Tensor& x
       split(heads_normed(qkv.narrow(-1, 0, q_width), layer + names.q_norm).contiguous(), spec_.heads);
   q = longer_queries(q, block);
   if (rotates) q = rotary(q, spec_.rope_theta, xpos);
+  q = kept(q);
   if (block.kv_block == number) {
     at::Tensor k = split(heads_normed(qkv.narrow(-1, q_width, kv_width), layer + names.k_norm).contiguous(),
                          spec_.kv_heads);
     if (rotates) k = rotary(k, spec_.rope_theta, -xpos);
-    kv.push_back({k, split(qkv.narrow(-1, q_width + kv_width, kv_width).contiguous(), spec_.kv_heads)});
+    kv.push_back({kept(k), split(qkv.narrow(-1, q_width + kv_width, kv_width).contiguous(), spec_.kv_heads)});
   } else {
     kv.push_back(kv[static_cast<size_t>(block.kv_block)]);
   }
   const auto& [k, v] = kv.back();
   at::Tensor weights = at::softmax(scores(q, k.repeat_interleave(group, 1), block), -1);
   if (attention_factors) weights = weights * attention_factors(number);
-  const at::Tensor out = at::matmul(weights, v.repeat_interleave(group, 1));
+  const at::Tensor out = kept(at::matmul(weights, v.repeat_interleave(group, 1)));
   return linear(out.transpose(1, 2).reshape({batch, seq, q_width}), layer + names.out);
 }
 
@@ -137,7 +138,7 @@ at::Tensor DecoderOracle::feed_forward(const at::Tensor& x_BTD, const std::strin
   const at::Tensor hidden = spec_.gated
                                 ? activated(spec_.activation, linear(x_BTD, layer + spec_.names.gate)) * up
                                 : activated(spec_.activation, up);
-  return linear(hidden, layer + spec_.names.down);
+  return linear(kept(hidden), layer + spec_.names.down);
 }
 
 at::Tensor DecoderOracle::logits(const at::Tensor& tokens_BT) const {
@@ -155,12 +156,12 @@ at::Tensor DecoderOracle::logits(const at::Tensor& tokens_BT) const {
     };
     inputs.push_back(x);
     const at::Tensor& x_of_kv = inputs[static_cast<size_t>(spec_.block(i).x_block)];
-    x = x + attention(normed(x), normed(x_of_kv), i, kv);
-    x = x + feed_forward(norm(x, layer + names.norm2, spec_.norm, spec_.norm_eps), layer);
+    x = kept(x + attention(normed(x), normed(x_of_kv), i, kv));
+    x = kept(x + feed_forward(norm(x, layer + names.norm2, spec_.norm, spec_.norm_eps), layer));
   }
   const at::Tensor head = weight((spec_.tied ? names.embedding : names.head) + ".weight");
   const at::Tensor logits =
-      at::matmul(norm(x, names.final_norm, spec_.norm, spec_.norm_eps), head.t()) * spec_.logit_scale;
+      kept(at::matmul(norm(x, names.final_norm, spec_.norm, spec_.norm_eps), head.t()) * spec_.logit_scale);
   return spec_.final_softcap > 0 ? at::tanh(logits / spec_.final_softcap) * spec_.final_softcap : logits;
 }
 

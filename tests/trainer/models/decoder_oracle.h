@@ -25,8 +25,15 @@ class DecoderOracle {
   std::function<at::Tensor(int64_t layer)> attention_factors;
   /// Numbers [B, T]: tokens see equal ones only; undefined: all.
   at::Tensor documents_BT;
+  /// What an engine of this dtype keeps between its operators is rounded to it, and so are its gradients: how
+  /// far the result is then from that in double is what rounding does to this model.
+  at::ScalarType rounds_to = at::kDouble;
 
  private:
+  /// x as it is kept.
+  at::Tensor kept(const at::Tensor& x) const {
+    return rounds_to == at::kDouble ? x : x.to(rounds_to).to(at::kDouble);
+  }
   at::Tensor weight(const std::string& name) const { return weights_.at(name); }
   at::Tensor linear(const at::Tensor& x, const std::string& name) const;
   at::Tensor norm(const at::Tensor& x, const std::string& name, NormKind kind, double eps) const;

@@ -45,8 +45,8 @@ std::vector<ModelCase> model_cases() {
   capped.attn_softcap = 1.5, capped.final_softcap = 4.0, capped.logit_scale = 0.7, capped.softmax_scale = 0.3;
   capped.embedding_fraction = 0.1, capped.ffn_width = 56, capped.activation = Activation::kRelu;
   all.push_back({"mpt_rope_gqa_glu_qk_gn", {rope}, {2, 17}});
-  all.push_back({"mpt_clip_qk_ln_window", {normed}, {1, 40}, 3});
-  all.push_back({"mpt_caps", {capped}, {3, 11}, 3});
+  all.push_back({"mpt_clip_qk_ln_window", {normed}, {1, 40}});
+  all.push_back({"mpt_caps", {capped}, {3, 11}});
 
   MptConfig warm = mpt(PositionKind::kRope), mixed = mpt(PositionKind::kRope),
             shared = mpt(PositionKind::kAlibi), chained = mpt(PositionKind::kRope);
@@ -75,14 +75,14 @@ std::vector<ModelCase> model_cases() {
       {"far_input", {.temperature_tuning = {.attn_scale = 0.4, .floor_scale = 6}, .reuse_kv_x = 3}},
       {"again", {.sliding_window = 9, .reuse_kv = 1}}};
   inputs.blocks.order = {"default", "input", "again", "input", "default", "far_input"};
-  all.push_back({"mpt_reused_inputs", {inputs}, {2, 16}, 3});
+  all.push_back({"mpt_reused_inputs", {inputs}, {2, 16}});
   all.push_back({"mpt_temperature", {warm}, {2, 19}});
   MptConfig xpos = shared;  // blocks that reuse keys have queries alone to scale
   xpos.blocks.kinds["far_again"].nope = false;
   xpos.positions = PositionKind::kRope, xpos.xpos_scale_base = 7, xpos.rope_theta = 500;
   all.push_back({"mpt_xpos", {xpos}, {2, 23}});
   all.push_back({"mpt_blocks_that_differ", {mixed}, {2, 21}});
-  all.push_back({"mpt_reused_kv", {shared}, {2, 18}, 3});
+  all.push_back({"mpt_reused_kv", {shared}, {2, 18}});
   all.push_back({"mpt_reused_kv_chains", {chained}, {1, 30}});
 
   Gpt2Config gpt2;

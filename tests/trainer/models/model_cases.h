@@ -11,7 +11,6 @@ struct ModelCase {
   const char* name;
   ModelConfig config;
   BatchShape shape;
-  double bf16_slack = 1;  // clamps and caps bend where bf16 rounds
 };
 inline void PrintTo(const ModelCase& c, std::ostream* out) { *out << c.name; }
 

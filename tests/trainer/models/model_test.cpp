@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tests/trainer/models/counting_units.h"
 #include "tests/trainer/models/decoder_oracle.h"
 #include "tests/trainer/models/model_cases.h"
 #include "trainer/kernels/dropout.h"
@@ -34,10 +35,9 @@ class ModelTest : public testing::TestWithParam<std::tuple<ModelCase, at::Scalar
     config_ = std::get<0>(GetParam()).config;
     shape_ = std::get<0>(GetParam()).shape;
     dtype_ = std::get<1>(GetParam());
-    units_ = std::make_unique<LocalUnits>(
-        make_units(model_layout(config_).units, dtype_, at::kCPU, FlatUnit::Use::kTrain));
-    for (FlatUnit& unit : units_->owned()) {
-      initialise(unit, 11);
+    units_ = std::make_unique<LocalUnits>(model_layout(config_).units, dtype_, at::kCPU, UnitUse::kTrain);
+    for (const OwnedRange& range : units_->owned()) initialise(range, 11);
+    for (GatheredUnit& unit : units_->gathered()) {
       // Biases start at 0 and norms at 1, where wrong terms would not show.
       for (const at::Tensor& param : unit.params())
         if (param.dim() == 1) param.add_(at::randn(param.sizes()).mul_(0.2));
@@ -49,25 +49,39 @@ class ModelTest : public testing::TestWithParam<std::tuple<ModelCase, at::Scalar
   int64_t vocab_size() const { return decoder_spec(config_).vocab_size; }
   DecoderOracle oracle() {
     std::map<std::string, at::Tensor> weights;
-    for (FlatUnit& unit : units_->owned())
+    for (GatheredUnit& unit : units_->gathered())
       for (size_t i = 0; i < unit.spec().params.size(); ++i)
         weights[unit.spec().params[i].name] = unit.params()[i];
     return DecoderOracle(decoder_spec(config_), weights);
   }
-  // fp32: 335 units of 2^-24 for sums of tens to hundreds of terms, some blocks deep, in any order (20 were
-  // seen). bf16 keeps 8 bits, and rounds at every op on the way.
-  double tolerance() const { return dtype_ == at::kFloat ? 2e-5 : 6e-2 * std::get<0>(GetParam()).bf16_slack; }
-  void expect_gradients(const DecoderOracle& oracle, double bf16_slack = 1) {
-    const double share = tolerance() * (dtype_ == at::kFloat ? 1 : bf16_slack);
-    for (FlatUnit& unit : units_->owned()) {
-      const double rest = cancelled(dtype_) * largest_gradient(unit.spec(), oracle);
+  /// Loss and gradients that training should give. In fp32, sums of tens to hundreds of terms, some blocks
+  /// deep, in any order: 335 units of 2^-24 (20 were seen). In bf16, a few times what rounding every kept
+  /// number does to the model itself.
+  void expect_trained(double loss, double weight, const at::Tensor& documents = {}) {
+    DecoderOracle exact = oracle(), rounded = oracle();
+    exact.documents_BT = rounded.documents_BT = documents;
+    if (dtype_ != at::kFloat) rounded.rounds_to = dtype_;
+    const at::Tensor wanted = exact.loss_sum(tokens_, targets_);
+    (wanted * weight).backward();
+    (rounded.loss_sum(tokens_, targets_) * weight).backward();
+    EXPECT_NEAR(loss, wanted.item<double>(), loss_tolerance() * std::abs(wanted.item<double>()));
+    for (GatheredUnit& unit : units_->gathered()) {
+      const double rest = cancelled(dtype_) * largest_gradient(unit.spec(), exact);
       for (size_t i = 0; i < unit.spec().params.size(); ++i) {
-        const at::Tensor wanted = oracle.weights().at(unit.spec().params[i].name).grad();
-        const double error = (unit.grads()[i].to(at::kDouble) - wanted).norm().item<double>();
-        EXPECT_LE(error, share * wanted.norm().item<double>() + rest) << unit.spec().params[i].name;
+        const std::string& name = unit.spec().params[i].name;
+        const at::Tensor gradient = exact.weights().at(name).grad();
+        const double by_rounding = (rounded.weights().at(name).grad() - gradient).norm().item<double>();
+        const double allowed =
+            dtype_ == at::kFloat ? 2e-5 * gradient.norm().item<double>() : kTimesRounding * by_rounding;
+        const double error = (unit.grads()[i].to(at::kDouble) - gradient).norm().item<double>();
+        EXPECT_LE(error, allowed + rest) << name;
       }
     }
   }
+  /// Tables and routes round at different places; 3.3 times was seen.
+  static constexpr double kTimesRounding = 5;
+  /// Of a sum over tokens, whose rounding errors partly cancel.
+  double loss_tolerance() const { return dtype_ == at::kFloat ? 2e-5 : 0x1p-7; }
 
   ModelConfig config_;
   BatchShape shape_;
@@ -81,11 +95,7 @@ TEST_P(ModelTest, LossAndEveryGradientEqualAutograd) {
   const double weight = 0.125;
   const at::Tensor loss = model.forward_backward({tokens_.reshape(-1), targets_.reshape(-1), true, true},
                                                  at::full({1}, weight, at::kFloat));
-  const DecoderOracle reference = oracle();
-  const at::Tensor wanted = reference.loss_sum(tokens_, targets_);
-  EXPECT_NEAR(loss.item<double>(), wanted.item<double>(), tolerance() * std::abs(wanted.item<double>()));
-  (wanted * weight).backward();
-  expect_gradients(reference);
+  expect_trained(loss.item<double>(), weight);
 }
 
 TEST_P(ModelTest, MicroBatchesAddUp) {
@@ -102,25 +112,25 @@ TEST_P(ModelTest, MicroBatchesAddUp) {
                       weight_1)
                   .item<double>();
   }
-  const DecoderOracle reference = oracle();
-  const at::Tensor wanted = reference.loss_sum(tokens_, targets_);
-  EXPECT_NEAR(loss, wanted.item<double>(), tolerance() * std::abs(wanted.item<double>()));
-  (wanted * 0.5).backward();
-  expect_gradients(reference);
+  expect_trained(loss, 0.5);
 }
 
 TEST_P(ModelTest, DecodingOneByOneEqualsTheWholeSequence) {
   const at::Tensor row = tokens_.narrow(0, 0, 1);
   const at::Tensor wanted = oracle().logits(row).select(0, 0);
+  DecoderOracle rounding = oracle();
+  if (dtype_ != at::kFloat) rounding.rounds_to = dtype_;
+  const at::Tensor rounded = rounding.logits(row).select(0, 0);
   Decoder decoder(config_, *units_, 1, shape_.seq, dtype_, at::kCPU);
   const int64_t prompt = std::max<int64_t>(1, shape_.seq / 2);
   for (int64_t t = 0; t < shape_.seq; t = decoder.length()) {
     const int64_t count = t == 0 ? prompt : 1;
     const at::Tensor logits = decoder.next_logits(row[0].narrow(0, t, count).contiguous());
     const at::Tensor expected = wanted[t + count - 1];
-    EXPECT_LE((logits[0].to(at::kDouble) - expected).norm().item<double>(),
-              tolerance() * expected.norm().item<double>())
-        << "position " << t;
+    const double by_rounding = (rounded[t + count - 1] - expected).norm().item<double>();
+    const double allowed =
+        dtype_ == at::kFloat ? 2e-5 * expected.norm().item<double>() : kTimesRounding * by_rounding;
+    EXPECT_LE((logits[0].to(at::kDouble) - expected).norm().item<double>(), allowed) << "position " << t;
   }
 }
 
@@ -130,9 +140,10 @@ TEST_P(ModelTest, TheSameStepTwiceGivesTheSameBits) {
   const at::Tensor weight_1 = at::ones({1}, at::kFloat);
   model.forward_backward(micro, weight_1);
   std::vector<at::Tensor> first;
-  for (FlatUnit& unit : units_->owned()) first.push_back(unit.flat_grads().clone());
+  for (GatheredUnit& unit : units_->gathered()) first.push_back(unit.flat_grads().clone());
   model.forward_backward(micro, weight_1);
-  for (size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(at::equal(first[i], units_->owned()[i].flat_grads()));
+  for (size_t i = 0; i < first.size(); ++i)
+    EXPECT_TRUE(at::equal(first[i], units_->gathered()[i].flat_grads()));
 }
 
 TEST_P(ModelTest, ComputingAgainGivesTheSameBits) {
@@ -140,14 +151,14 @@ TEST_P(ModelTest, ComputingAgainGivesTheSameBits) {
   const at::Tensor weight_1 = at::ones({1}, at::kFloat);
   Model(config_, *units_, shape_, dtype_, at::kCPU).forward_backward(micro, weight_1);
   std::vector<at::Tensor> kept;
-  for (FlatUnit& unit : units_->owned()) kept.push_back(unit.flat_grads().clone());
+  for (GatheredUnit& unit : units_->gathered()) kept.push_back(unit.flat_grads().clone());
   for (const RecomputeConfig& recompute :
        {RecomputeConfig{Recompute::kSelective, 1}, RecomputeConfig{Recompute::kFull, 1},
         RecomputeConfig{Recompute::kFull, 2}}) {
-    for (FlatUnit& unit : units_->owned()) unit.flat_grads().fill_(7);
+    for (GatheredUnit& unit : units_->gathered()) unit.flat_grads().fill_(7);
     Model(config_, *units_, shape_, dtype_, at::kCPU, recompute).forward_backward(micro, weight_1);
     for (size_t i = 0; i < kept.size(); ++i)
-      EXPECT_TRUE(at::equal(kept[i], units_->owned()[i].flat_grads())) << "unit " << i;
+      EXPECT_TRUE(at::equal(kept[i], units_->gathered()[i].flat_grads())) << "unit " << i;
   }
 }
 
@@ -171,16 +182,11 @@ at::Tensor packed_documents(BatchShape shape) {
 
 TEST_P(ModelTest, AttentionStaysWithinDocuments) {
   const at::Tensor documents = packed_documents(shape_);
-  DecoderOracle reference = oracle();
-  reference.documents_BT = documents;
-  const at::Tensor wanted = reference.loss_sum(tokens_, targets_);
-  wanted.backward();
   Model model(config_, *units_, shape_, dtype_, at::kCPU, {Recompute::kFull, 2});
   MicroBatch micro = {tokens_.reshape(-1), targets_.reshape(-1), true, true};
   micro.documents_N = documents.reshape(-1);
   const double loss = model.forward_backward(micro, at::ones({1}, at::kFloat)).item<double>();
-  EXPECT_NEAR(loss, wanted.item<double>(), tolerance() * std::abs(wanted.item<double>()));
-  expect_gradients(reference, 2);  // short documents: few scores, and each of them rounded
+  expect_trained(loss, 1, documents);
   EXPECT_EQ(model.losses(micro.tokens_N, micro.targets_N, micro.documents_N).sum(at::kDouble).item<double>(),
             loss);
 }
@@ -196,7 +202,7 @@ TEST_P(ModelTest, APackedRowIsItsDocumentsAlone) {
                           .forward_backward(packed, weight_1)
                           .item<double>();
   std::vector<at::Tensor> grads;
-  for (FlatUnit& unit : units_->owned()) grads.push_back(unit.flat_grads().clone());
+  for (GatheredUnit& unit : units_->gathered()) grads.push_back(unit.flat_grads().clone());
   double alone = 0;
   for (int64_t begin = 0, length = 1; begin < shape_.seq; begin += length, length += 4) {
     const int64_t tokens = std::min(length, shape_.seq - begin);
@@ -208,31 +214,43 @@ TEST_P(ModelTest, APackedRowIsItsDocumentsAlone) {
   }
   EXPECT_NEAR(alone, loss, 1e-5 * std::abs(loss));
   for (size_t i = 0; i < grads.size(); ++i)
-    EXPECT_LE((units_->owned()[i].flat_grads() - grads[i]).norm().item<double>(),
+    EXPECT_LE((units_->gathered()[i].flat_grads() - grads[i]).norm().item<double>(),
               2e-5 * grads[i].norm().item<double>());
 }
 
-/// Counts how often units give their parameters to backward, and are reduced.
-class CountingUnits final : public UnitStore {
- public:
-  explicit CountingUnits(LocalUnits& units)
-      : backward(static_cast<size_t>(units.num_units())), reduced(backward.size()), units_(units) {}
-  int num_units() const override { return units_.num_units(); }
-  const Views& acquire(int unit, Pass pass) override {
-    backward[static_cast<size_t>(unit)] += pass == Pass::kBackward;
-    return units_.acquire(unit, pass);
+TEST_P(ModelTest, TheHeadAcquiresTheEmbeddingOnlyWhenItIsTied) {
+  const int tied = model_layout(config_).tied ? 1 : 0;
+  CountingUnits counting(*units_);
+  Model model(config_, counting, shape_, dtype_, at::kCPU);
+  model.forward_backward({tokens_.reshape(-1), targets_.reshape(-1), true, true}, at::ones({1}, at::kFloat));
+  EXPECT_EQ(counting.forward[0], 1);
+  EXPECT_EQ(counting.backward[0], tied);
+  model.losses(tokens_.reshape(-1), targets_.reshape(-1));
+  EXPECT_EQ(counting.forward[0], 2 + tied);
+  Decoder(config_, counting, 1, 1, dtype_, at::kCPU).next_logits(tokens_[0].narrow(0, 0, 1).contiguous());
+  EXPECT_EQ(counting.forward[0], 3 + 2 * tied);
+  EXPECT_EQ(counting.held, 0);
+  EXPECT_EQ(counting.most_held, 1 + tied) << "a block computes with its own unit alone";
+}
+
+// A store that reduces after every micro-batch leaves zeros, and backward adds to those.
+TEST_P(ModelTest, GradientsMayLeaveTheirBuffersAfterEveryMicroBatch) {
+  const at::Tensor weight_1 = at::ones({1}, at::kFloat);
+  const auto two_micro_batches = [&](UnitStore& units) {
+    Model model(config_, units, shape_, dtype_, at::kCPU);
+    model.forward_backward({tokens_.reshape(-1), targets_.reshape(-1), true, false}, weight_1);
+    model.forward_backward({targets_.clamp_min(0).reshape(-1), tokens_.reshape(-1), false, true}, weight_1);
+  };
+  two_micro_batches(*units_);
+  std::vector<at::Tensor> wanted;
+  for (GatheredUnit& unit : units_->gathered()) wanted.push_back(unit.flat_grads().clone());
+  CountingUnits eager(*units_, /*eager=*/true);
+  two_micro_batches(eager);
+  for (size_t u = 0; u < wanted.size(); ++u) {
+    EXPECT_EQ(eager.reduced[u], 1);
+    EXPECT_LE((eager.sums[u] - wanted[u]).norm().item<double>(), 2e-5 * wanted[u].norm().item<double>()) << u;
   }
-  void release(int unit, Pass pass) override { units_.release(unit, pass); }
-  Views& grads(int unit) override { return units_.grads(unit); }
-  void reduce(int unit) override { ++reduced[static_cast<size_t>(unit)]; }
-  void finish() override {}
-  std::vector<FlatUnit>& owned() override { return units_.owned(); }
-
-  std::vector<int> backward, reduced;
-
- private:
-  LocalUnits& units_;
-};
+}
 
 TEST_P(ModelTest, FrozenParametersHaveNoGradientsAndTheRestHaveTheirs) {
   const MicroBatch micro = {tokens_.reshape(-1), targets_.reshape(-1), true, true};
@@ -245,12 +263,13 @@ TEST_P(ModelTest, FrozenParametersHaveNoGradientsAndTheRestHaveTheirs) {
     std::vector<UnitSpec> marked = specs;
     for (size_t u = 0; u <= last; ++u)
       for (ParamSpec& param : marked[u].params) param.frozen = frozen(u, param);
-    LocalUnits units(make_units(marked, dtype_, at::kCPU, FlatUnit::Use::kTrain));
-    for (size_t u = 0; u <= last; ++u) units.owned()[u].flat_params().copy_(units_->owned()[u].flat_params());
+    LocalUnits units(marked, dtype_, at::kCPU, UnitUse::kTrain);
+    for (size_t u = 0; u <= last; ++u)
+      units.gathered()[u].flat_params().copy_(units_->gathered()[u].flat_params());
     CountingUnits counting(units);
     Model(config_, counting, shape_, dtype_, at::kCPU).forward_backward(micro, weight_1);
     for (size_t u = 0; u <= last; ++u) {
-      FlatUnit& unit = units.owned()[u];
+      GatheredUnit& unit = units.gathered()[u];
       EXPECT_EQ(unit.flat_grads().defined(), !marked[u].frozen());
       EXPECT_EQ(counting.reduced[u], marked[u].frozen() ? 0 : 1);
       if (u > 0 && u < last) {
@@ -278,10 +297,10 @@ TEST(Dropout, OfAttentionHasTheGradientsOfItsMask) {
   gpt2.init_std = 0.2;
   gpt2.attn_dropout = 0.2;
   const ModelConfig config{gpt2};
-  LocalUnits units(make_units(model_layout(config).units, at::kFloat, at::kCPU, FlatUnit::Use::kTrain));
+  LocalUnits units(model_layout(config).units, at::kFloat, at::kCPU, UnitUse::kTrain);
   std::map<std::string, at::Tensor> weights;
-  for (FlatUnit& unit : units.owned()) {
-    initialise(unit, 3);
+  for (const OwnedRange& range : units.owned()) initialise(range, 3);
+  for (GatheredUnit& unit : units.gathered()) {
     for (size_t i = 0; i < unit.spec().params.size(); ++i)
       weights[unit.spec().params[i].name] = unit.params()[i];
   }
@@ -302,7 +321,7 @@ TEST(Dropout, OfAttentionHasTheGradientsOfItsMask) {
     const at::Tensor loss = model.forward_backward(
         {tokens.reshape(-1), targets.reshape(-1), true, true, kKey}, at::ones({1}, at::kFloat));
     EXPECT_NEAR(loss.item<double>(), wanted.item<double>(), 1e-5 * wanted.item<double>());
-    for (FlatUnit& unit : units.owned()) {
+    for (GatheredUnit& unit : units.gathered()) {
       const double rest = cancelled(at::kFloat) * largest_gradient(unit.spec(), oracle);
       for (size_t i = 0; i < unit.spec().params.size(); ++i) {
         const at::Tensor grad = oracle.weights().at(unit.spec().params[i].name).grad();
@@ -319,13 +338,13 @@ TEST(Dropout, IsDrawnFromItsKeyAndIsNotThereWithoutGradients) {
   gpt2.width = 32, gpt2.layers = 2, gpt2.heads = 2, gpt2.vocab_size = 50, gpt2.max_seq_len = 16;
   gpt2.resid_dropout = gpt2.embedding_dropout = gpt2.attn_dropout = 0.3;
   const ModelConfig config{gpt2};
-  LocalUnits units(make_units(model_layout(config).units, at::kFloat, at::kCPU, FlatUnit::Use::kTrain));
-  for (FlatUnit& unit : units.owned()) initialise(unit, 3);
+  LocalUnits units(model_layout(config).units, at::kFloat, at::kCPU, UnitUse::kTrain);
+  for (const OwnedRange& range : units.owned()) initialise(range, 3);
   const at::Tensor tokens = at::randint(50, {32}, at::kInt), weight_1 = at::ones({1}, at::kFloat);
   const auto loss = [&](uint64_t key, const RecomputeConfig& recompute) {
     Model model(config, units, {2, 16}, at::kFloat, at::kCPU, recompute);
     const double sum = model.forward_backward({tokens, tokens, true, true, key}, weight_1).item<double>();
-    return std::pair(sum, units.owned()[1].flat_grads().clone());
+    return std::pair(sum, units.gathered()[1].flat_grads().clone());
   };
   const auto [first, grads] = loss(1, {});
   EXPECT_EQ(loss(1, {}).first, first);

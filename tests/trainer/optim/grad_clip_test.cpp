@@ -7,14 +7,20 @@
 #include <cstdlib>
 #include <limits>
 
+#include "tests/trainer/aten.h"
+#include "tests/trainer/parallel/rank_threads.h"
+#include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
+#include "trainer/parallel/unit_store.h"
 
 namespace tycho {
 namespace {
 
 /// Gradients of two units, of the norm 5 together.
 std::vector<Tensor> grads_of_norm_five() { return {at::tensor({1.0f, 2.0f}), at::tensor({-4.0f, 2.0f})}; }
+
+const std::unique_ptr<Communicator> alone = make_world_of_one();
 
 TEST(SumOfSquaresTest, RunsOverAllBuffersOfEitherDtype) {
   const Tensor sum_1 = sum_of_squares({at::full({1000}, 0.5f), at::full({3}, -2.0f).to(at::kBFloat16)});
@@ -36,7 +42,7 @@ TEST(SumOfSquaresTest, IsNotFiniteWhenOneNumberIsNotAndFiniteForTheLargest) {
 
 TEST(GradClipTest, ScalesWhatIsAboveTheNormDownToIt) {
   const std::vector<Tensor> grads = grads_of_norm_five();
-  const GradNorm norm = clip_gradients({.norm = 1.0}, grads);
+  const GradNorm norm = clip_gradients({.norm = 1.0}, grads, *alone);
   EXPECT_EQ(norm.norm_1.item<float>(), 5);
   EXPECT_NEAR(norm.scale_1.item<float>(), 0.2, 1e-6);
   EXPECT_EQ(norm.norm_1.scalar_type(), at::kFloat);
@@ -45,13 +51,32 @@ TEST(GradClipTest, ScalesWhatIsAboveTheNormDownToIt) {
 }
 
 TEST(GradClipTest, LeavesWhatIsBelowTheNormAndEverythingWhenItIsOff) {
-  EXPECT_EQ(clip_gradients({.norm = 5.1}, grads_of_norm_five()).scale_1.item<float>(), 1);
-  EXPECT_EQ(clip_gradients({.norm = 0}, grads_of_norm_five()).scale_1.item<float>(), 1);
+  EXPECT_EQ(clip_gradients({.norm = 5.1}, grads_of_norm_five(), *alone).scale_1.item<float>(), 1);
+  EXPECT_EQ(clip_gradients({.norm = 0}, grads_of_norm_five(), *alone).scale_1.item<float>(), 1);
 }
 
 TEST(GradClipTest, ScalesNothingByTheNormBesideAnotherWay) {
-  EXPECT_EQ(clip_gradients({.norm = 1, .value = 2}, grads_of_norm_five()).scale_1.item<float>(), 1);
-  EXPECT_EQ(clip_gradients({.norm = 1, .adaptive = 2}, grads_of_norm_five()).norm_1.item<float>(), 5);
+  EXPECT_EQ(clip_gradients({.norm = 1, .value = 2}, grads_of_norm_five(), *alone).scale_1.item<float>(), 1);
+  EXPECT_EQ(clip_gradients({.norm = 1, .adaptive = 2}, grads_of_norm_five(), *alone).norm_1.item<float>(), 5);
+}
+
+TEST(GradClipTest, SumsOverTheRanksThatShareTheGradientsOut) {
+  const Tensor all = at::arange(-30, 70).to(at::kFloat);
+  const GradNorm whole = clip_gradients({.norm = 2.5}, {all}, *alone);
+  EXPECT_EQ(whole.norm_1.item<float>(),
+            static_cast<float>(std::sqrt(all.square().sum(at::kDouble).item<double>())));
+  expect_all_well(on_ranks(2, [&](Communicator& world) {
+    const int64_t begin = world.rank() * 37, end = world.rank() == 0 ? 37 : 100;
+    const GradNorm part = clip_gradients({.norm = 2.5}, {all.narrow(0, begin, end - begin)}, world);
+    EXPECT_TRUE(at::equal(part.norm_1, whole.norm_1)) << world.rank();
+    EXPECT_TRUE(at::equal(part.scale_1, whole.scale_1)) << world.rank();
+    // Whole replicas: each rank passes the world of one, and nothing is added.
+    const GradNorm replica = clip_gradients({.norm = 2.5}, {all}, *make_world_of_one());
+    EXPECT_TRUE(at::equal(replica.norm_1, whole.norm_1)) << world.rank();
+    // A rank that owns nothing joins in.
+    const Tensor mine = world.rank() == 0 ? all : at::empty({0});
+    EXPECT_TRUE(at::equal(clip_gradients({.norm = 2.5}, {mine}, world).scale_1, whole.scale_1));
+  }));
 }
 
 /// Weights and gradients as composer_clipping.py had them, in one unit of fp32 or of bf16 with master
@@ -62,23 +87,24 @@ struct ClipRig {
     for (const auto& [name, one] : given.items())
       unit.params.push_back({name, one["shape"].get<Shape>(), {}, true});
     specs.push_back(unit);
-    units = make_units(specs, dtype, at::kCPU, FlatUnit::Use::kTrain);
+    units = std::make_unique<LocalUnits>(specs, dtype, at::kCPU, UnitUse::kTrain);
     for (const auto& [name, one] : given.items()) {
-      fill(name, units[0].flat_master(), one["weights"]);
-      fill(name, units[0].flat_grads(), one["gradients"]);
+      fill(name, owned().master, one["weights"]);
+      fill(name, owned().grads, one["gradients"]);
     }
     rules = param_rules(OptimizerConfig{}, {}, specs);
   }
+  const OwnedRange& owned() const { return units->owned()[0]; }
   Tensor part(const std::string& name, const Tensor& flat) const {
-    for (const Extent& e : units[0].extents())
-      if (e.spec->name == name) return flat.narrow(0, e.begin, e.end - e.begin);
+    for (const Extent& e : owned().extents)
+      if (e.spec->name == name) return flat.narrow(0, e.begin, e.size());
     return {};
   }
   void fill(const std::string& name, const Tensor& flat, const Json& values) const {
     part(name, flat).copy_(at::tensor(values.get<std::vector<double>>()));
   }
   std::vector<UnitSpec> specs;
-  std::vector<FlatUnit> units;
+  std::unique_ptr<LocalUnits> units;
   ParamRules rules;
 };
 
@@ -94,9 +120,9 @@ TEST(GradClipTest, EqualsComposersByValueAndAdaptively) {
       ClipConfig clip;
       if (one["clip"].contains("value")) clip.value = one["clip"]["value"];
       if (one["clip"].contains("adaptive")) clip.adaptive = one["clip"]["adaptive"];
-      clip_in_place(clip, rig.units, rig.rules);
+      clip_in_place(clip, rig.units->owned(), rig.rules);
       for (const auto& [name, wanted] : one["gradients"].items()) {
-        const Tensor found = rig.part(name, rig.units[0].flat_grads());
+        const Tensor found = rig.part(name, rig.owned().grads);
         for (int64_t i = 0; i < found.size(0); ++i)
           EXPECT_NEAR(found[i].item<double>(), wanted[static_cast<size_t>(i)].get<double>(), 1e-6)
               << one["clip"] << " " << name << " " << i;
@@ -104,12 +130,32 @@ TEST(GradClipTest, EqualsComposersByValueAndAdaptively) {
     }
 }
 
+TEST(GradClipTest, ClipsPartsByValueAndRefusesThemByRow) {
+  UnitSpec spec{.name = "block"};
+  spec.params = {{"a", {2, 3}}, {"b", {4}}};
+  const ParamRules rules = param_rules(OptimizerConfig{}, {}, {spec});
+  const GatheredUnit unit(UnitLayout(spec), at::kFloat, at::kCPU, UnitUse::kTrain);
+  Tensor(unit.flat_grads()).fill_(5);
+  clip_in_place({.value = 1.0}, {own_range(unit, 2, 8, UnitUse::kTrain)}, rules);
+  EXPECT_TRUE(at::equal(unit.flat_grads(), at::tensor({5.f, 5.f, 1.f, 1.f, 1.f, 1.f, 1.f, 1.f, 5.f, 5.f})));
+  EXPECT_NO_THROW(clip_in_place({.adaptive = 1.0}, {own_range(unit, 6, 10, UnitUse::kTrain)}, rules));
+  try {
+    clip_in_place({.adaptive = 1.0}, {own_range(unit, 2, 8, UnitUse::kTrain)}, rules);
+    FAIL() << "half a row was clipped";
+  } catch (const Error& error) {
+    EXPECT_NE(
+        std::string(error.what()).find("clip.adaptive needs all of a, and this rank owns elements 2 to 6"),
+        std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(GradClipTest, LeavesFrozenGradientsAlone) {
   const Json given = {{"a", {{"shape", {2}}, {"weights", {1, 1}}, {"gradients", {5, -5}}}}};
   ClipRig rig(given, at::kFloat);
   rig.rules[0][0].frozen = true;
-  clip_in_place({.value = 1.0}, rig.units, rig.rules);
-  EXPECT_EQ(rig.part("a", rig.units[0].flat_grads())[0].item<float>(), 5);
+  clip_in_place({.value = 1.0}, rig.units->owned(), rig.rules);
+  EXPECT_EQ(rig.part("a", rig.owned().grads)[0].item<float>(), 5);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "trainer/optim/grad_clip.h"
 #include "trainer/optim/newton_schulz.h"
 #include "trainer/optim/segments.h"
+#include "trainer/parallel/unit_store.h"
 
 namespace tycho {
 namespace {
@@ -34,11 +35,11 @@ Tensor numbers(const Json& list) {
 /// Embedding, a block with the parameters of the golden trajectories, head.
 std::vector<UnitSpec> model() {
   UnitSpec embedding{.name = "embedding"}, block{.name = "block"}, head{.name = "head"};
-  embedding.params = {{"embedding.weight", {6, 4}, {}, true, TpSplit::kVocab}};
+  embedding.params = {{"embedding.weight", {6, 4}, {}}};
   block.params = {{"matrix", golden()["shapes"]["matrix"], {}, true},
                   {"norm", golden()["shapes"]["norm"], {}, false},
                   {"tall", golden()["shapes"]["tall"], {}, true}};
-  head.params = {{"head.norm", {4}, {}, false}, {"head.weight", {6, 4}, {}, true, TpSplit::kVocab}};
+  head.params = {{"head.norm", {4}, {}, false}, {"head.weight", {6, 4}, {}}};
   return {embedding, block, head};
 }
 
@@ -53,26 +54,27 @@ OptimizerConfig read_optimizer(const Json& json) {
 /// Units with seeded weights and gradients, their optimizer, and steps.
 struct Rig {
   explicit Rig(const OptimizerConfig& config, const std::vector<ParamGroupConfig>& groups = {},
-               at::ScalarType dtype = at::kFloat, FlatUnit::Use use = FlatUnit::Use::kTrain)
-      : units(make_units(model(), dtype, at::kCPU, use)),
+               at::ScalarType dtype = at::kFloat, UnitUse use = UnitUse::kTrain)
+      : units(model(), dtype, at::kCPU, use),
         rules(param_rules(config, groups, model())),
-        optimizer(make_optimizer(config, units, rules, 17)) {
+        optimizer(make_optimizer(config, units.owned(), rules, 17)) {
     at::manual_seed(5);
-    for (FlatUnit& unit : units) {
-      unit.flat_master().normal_();
-      unit.refresh_from_master();
+    for (OwnedRange& range : units.owned()) {
+      range.master.normal_();
+      range.refresh_from_master();
     }
   }
-  Tensor weight(size_t unit, size_t param) const {
-    const Extent& e = units[unit].extents()[param];
-    return units[unit].flat_master().narrow(0, e.begin, e.end - e.begin);
+  OwnedRange& owned(size_t unit) { return units.owned()[unit]; }
+  Tensor weight(size_t unit, size_t param) {
+    const Extent& e = owned(unit).extents[param];
+    return owned(unit).master.narrow(0, e.begin, e.size());
   }
   void step(int64_t step, double lr = 0.02, double scale = 1.0) {
     at::manual_seed(100 + static_cast<uint64_t>(step));
-    for (FlatUnit& unit : units) unit.flat_grads().normal_();
+    for (OwnedRange& range : units.owned()) range.grads.normal_();
     optimizer->step(lr, step, at::full({1}, scale, at::kFloat));
   }
-  std::vector<FlatUnit> units;
+  LocalUnits units;
   ParamRules rules;
   std::unique_ptr<Optimizer> optimizer;
 };
@@ -103,12 +105,11 @@ TEST_P(TrajectoryTest, EqualsTheReferenceAfterOneAndTwentySteps) {
     for (size_t i = 0; i < names.size(); ++i) rig.weight(1, i).copy_(numbers(golden()["weights"][names[i]]));
     for (int64_t step = 1; step <= 20; ++step) {
       const auto index = static_cast<size_t>(step - 1);
-      for (FlatUnit& unit : rig.units) unit.flat_grads().normal_();
+      for (OwnedRange& range : rig.units.owned()) range.grads.normal_();
       for (size_t i = 0; i < names.size(); ++i) {
-        const Extent& e = rig.units[1].extents()[i];
-        rig.units[1]
-            .flat_grads()
-            .narrow(0, e.begin, e.end - e.begin)
+        const Extent& e = rig.owned(1).extents[i];
+        rig.owned(1)
+            .grads.narrow(0, e.begin, e.size())
             .copy_(numbers(golden()["grads"][index][names[i]]) * 4);
       }
       const double lr = 0.02 * golden()["factors"][index].get<double>();
@@ -123,8 +124,8 @@ TEST_P(TrajectoryTest, EqualsTheReferenceAfterOneAndTwentySteps) {
             << (rig.weight(1, i).to(at::kDouble) - numbers((*wanted)[names[i]])).abs().max().item<double>();
       }
     }
-    for (const FlatUnit& unit : rig.units)
-      EXPECT_TRUE(at::equal(unit.flat_params(), unit.flat_master().to(GetParam()))) << one["name"];
+    for (const OwnedRange& range : rig.units.owned())
+      EXPECT_TRUE(at::equal(range.params, range.master.to(GetParam()))) << one["name"];
   }
 }
 INSTANTIATE_TEST_SUITE_P(Dtypes, TrajectoryTest, testing::Values(at::kFloat, at::kBFloat16));
@@ -162,11 +163,11 @@ TYPED_TEST(FreezeTest, FrozenParametersKeepTheirBitsAndTheOthersDoNotNotice) {
   TypeParam kind;
   kind.weight_decay = 0.05;
   Rig all(OptimizerConfig{kind}), some(OptimizerConfig{kind}, {{"^(matrix|norm|head\\.weight)$", true}});
-  const Tensor before = some.units[1].flat_params().clone();
+  const Tensor before = some.owned(1).params.clone();
   const Tensor head_before = some.weight(2, 1).clone();
   for (int64_t step = 1; step <= 3; ++step) all.step(step), some.step(step);
-  const int64_t frozen = some.units[1].extents()[1].end;
-  EXPECT_TRUE(at::equal(some.units[1].flat_params().narrow(0, 0, frozen), before.narrow(0, 0, frozen)));
+  const int64_t frozen = some.owned(1).extents[1].end;
+  EXPECT_TRUE(at::equal(some.owned(1).params.narrow(0, 0, frozen), before.narrow(0, 0, frozen)));
   EXPECT_TRUE(at::equal(some.weight(2, 1), head_before));
   EXPECT_TRUE(at::equal(some.weight(1, 2), all.weight(1, 2)));
   EXPECT_TRUE(at::equal(some.weight(2, 0), all.weight(2, 0)));
@@ -195,36 +196,37 @@ TEST(OptimizerTest, GroupsSetRateDecayAndBetas) {
 TEST(OptimizerTest, ARateOfZeroChangesNoWeight) {
   for (const Json& one : golden()["cases"]) {
     Rig rig(read_optimizer(one["optimizer"]));
-    const Tensor before = rig.units[1].flat_params().clone();
+    const Tensor before = rig.owned(1).params.clone();
     rig.step(1, 0.0);
-    EXPECT_TRUE(at::equal(rig.units[1].flat_params(), before)) << one["name"];
+    EXPECT_TRUE(at::equal(rig.owned(1).params, before)) << one["name"];
   }
 }
 
 TEST(OptimizerTest, StochasticRoundingFollowsFp32OnAverageAndRepeats) {
   // Steps far below half a unit in the last place: rounding to nearest would stand still.
   const OptimizerConfig sgd{SgdConfig{.lr = 1e-4}};
-  const auto run = [&](FlatUnit::Use use) {
+  const auto run = [&](UnitUse use) {
     auto rig = std::make_unique<Rig>(sgd, std::vector<ParamGroupConfig>{}, at::kBFloat16, use);
-    for (FlatUnit& unit : rig->units) unit.flat_master().fill_(1), unit.flat_grads().fill_(1);
+    for (OwnedRange& range : rig->units.owned()) range.master.fill_(1), range.grads.fill_(1);
     for (int64_t step = 1; step <= 500; ++step) rig->optimizer->step(1e-4, step, at::ones({1}));
     return rig;
   };
-  const auto nearest = run(FlatUnit::Use::kTrainInPlace), stochastic = run(FlatUnit::Use::kTrainStochastic);
-  EXPECT_EQ(nearest->units[1].flat_params().min().item<float>(), 1);
-  EXPECT_NEAR(stochastic->units[1].flat_params().to(at::kDouble).mean().item<double>(), 0.95, 5e-3);
-  EXPECT_FALSE(at::equal(stochastic->units[0].flat_params(), stochastic->weight(2, 1)));
-  const auto again = run(FlatUnit::Use::kTrainStochastic);
-  for (size_t i = 0; i < again->units.size(); ++i)
-    EXPECT_TRUE(at::equal(again->units[i].flat_params(), stochastic->units[i].flat_params()));
+  const auto nearest = run(UnitUse::kTrainInPlace), stochastic = run(UnitUse::kTrainStochastic);
+  EXPECT_EQ(nearest->owned(1).params.min().item<float>(), 1);
+  EXPECT_NEAR(stochastic->owned(1).params.to(at::kDouble).mean().item<double>(), 0.95, 5e-3);
+  EXPECT_FALSE(at::equal(stochastic->owned(0).params, stochastic->weight(2, 1)));
+  const auto again = run(UnitUse::kTrainStochastic);
+  for (size_t i = 0; i < again->units.owned().size(); ++i)
+    EXPECT_TRUE(at::equal(again->owned(i).params, stochastic->owned(i).params));
 }
 
 TEST(GradClipTest, ScalesOnlyWhatIsTooLong) {
-  std::vector<FlatUnit> units = make_units(model(), at::kFloat, at::kCPU, FlatUnit::Use::kTrain);
-  for (FlatUnit& unit : units) unit.flat_grads().fill_(2);
+  LocalUnits units(model(), at::kFloat, at::kCPU, UnitUse::kTrain);
+  for (OwnedRange& range : units.owned()) range.grads.fill_(2);
   const OptimizerConfig adamw;
   const auto clip = [&](double most, const std::vector<ParamGroupConfig>& groups = {}) {
-    return clip_gradients({most}, trained_grads(units, param_rules(adamw, groups, model())));
+    return clip_gradients({most}, trained_grads(units.owned(), param_rules(adamw, groups, model())),
+                          units.owners());
   };
   const double norm = std::sqrt((24 + 40 + 7 + 36 + 4 + 24) * 4.0);
   EXPECT_NEAR(clip(1.5).norm_1.item<float>(), norm, 1e-5);

@@ -162,6 +162,17 @@ TEST(Gloo, AWatchedGroupThatIsWholeStaysSo) {
   }));
 }
 
+// Gloo gives every message up after the time that a collective may take.
+TEST(Gloo, AWatchedGroupOutlastsTheTimeoutOfItsCollectives) {
+  expect_all_well(at_places(2, [](const RankPlace& place) {
+    const auto world = make_gloo_world(place, {.join_s = 20, .collective_s = 1});
+    EXPECT_FALSE(world->is_broken());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    EXPECT_FALSE(world->is_broken());
+    world->barrier();
+  }));
+}
+
 TEST(Gloo, RanksThatDoNotComeAreNamed) {
   const int port = free_port();
   try {

@@ -75,7 +75,7 @@ TEST_F(NcclGroupTest, AFailureOnOneGpuEndsBothRanksAndIsNamed) {
       throw;
     }
   });
-  const std::string own = "[nccl] rank 1: an all-reduce failed on its GPU: internal error";
+  const std::string own = "[nccl] rank 1: a collective failed on its GPU: internal error";
   EXPECT_EQ(ended[1].what.rfind(own, 0), 0U) << ended[1].what;
   EXPECT_EQ(ended[0].what.rfind("[parallel] rank 1 ended the run: " + own, 0), 0U) << ended[0].what;
   EXPECT_EQ(ended[0].code, ExitCode::kTopology);

@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -31,6 +32,8 @@ struct Ended {
   ExitCode code = ExitCode::kOk;
 };
 inline std::vector<Ended> at_places(int num_ranks, const std::function<void(const RankPlace&)>& body) {
+  // LibTorch's record of collectives is one map of the process, and no lock guards it: off before it begins.
+  setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1);
   const int port = free_port();
   std::vector<Ended> ended(static_cast<size_t>(num_ranks));
   std::vector<std::thread> threads;
@@ -49,6 +52,16 @@ inline std::vector<Ended> at_places(int num_ranks, const std::function<void(cons
 /// The same in one world.
 inline std::vector<Ended> on_ranks(int num_ranks, const std::function<void(Communicator&)>& body) {
   return at_places(num_ranks, [&](const RankPlace& place) { body(*make_gloo_world(place, kSoon)); });
+}
+
+/// What `verb` throws, or "no error".
+inline std::string error_of(const std::function<void()>& verb) {
+  try {
+    verb();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
 }
 
 inline void expect_all_well(const std::vector<Ended>& ended) {

@@ -30,8 +30,8 @@ TEST(ComposerSteps, AreTakenTheSameWay) {
   const Tensor &ids_SBT = oracle.wanted("ids"), &labels_SBT = oracle.wanted("labels");
   const int64_t batch = ids_SBT.size(1), seq = ids_SBT.size(2), micro = 2;
   const ParamRules rules = param_rules(optimizer_config(), groups(), model_layout(oracle.config).units);
-  LocalUnits units(make_units(with_frozen(model_layout(oracle.config).units, rules), at::kFloat, at::kCPU,
-                              FlatUnit::Use::kTrain));
+  LocalUnits units(with_frozen(model_layout(oracle.config).units, rules), at::kFloat, at::kCPU,
+                   UnitUse::kTrain);
   load_initial_weights(folder, oracle.config, units.owned());
   Model model(oracle.config, units, {micro, seq}, at::kFloat, at::kCPU);
   const std::unique_ptr<Optimizer> optimizer = make_optimizer(optimizer_config(), units.owned(), rules);
@@ -49,11 +49,11 @@ TEST(ComposerSteps, AreTakenTheSameWay) {
                   .item<double>();
     const double wanted = oracle.wanted("losses")[s].item<double>();
     EXPECT_NEAR(loss / tokens, wanted, 1e-5 * wanted) << "step " << s + 1;
-    const GradNorm norm = clip_gradients({0.5}, grads);
+    const GradNorm norm = clip_gradients({0.5}, grads, units.owners());
     EXPECT_LT(norm.scale_1.item<float>(), 1.0f);  // it clips
     optimizer->step(0.02 * oracle.wanted("factors")[s].item<double>(), s + 1, norm.scale_1);
   }
-  for (FlatUnit& unit : units.owned())
+  for (GatheredUnit& unit : units.gathered())
     for (size_t i = 0; i < unit.spec().params.size(); ++i) {
       const std::string& name = unit.spec().params[i].name;
       const Tensor& after = oracle.wanted("after." + name);

@@ -28,7 +28,7 @@ TEST_P(FoundryOracles, ABatchHasFoundrysLossesAndGradients) { model_.expect_loss
 TEST_P(FoundryOracles, DecodingTokenByTokenGivesFoundrysLogits) {
   // Generation does not tell documents apart.
   if (model_.has("sequence_id")) GTEST_SKIP() << "packed rows are not decoded";
-  LocalUnits units = model_.load(FlatUnit::Use::kInfer);
+  LocalUnits units = model_.load(UnitUse::kInfer);
   const Tensor &ids_T = model_.wanted("ids")[0], &logits_TV = model_.wanted("logits");
   Decoder decoder(model_.config, units, 1, ids_T.size(0), at::kFloat, at::kCPU);
   const double limit = 1e-5 * logits_TV.abs().max().item<double>();

@@ -34,7 +34,7 @@ std::vector<int32_t> greedy(Decoder& decoder, const Tensor& prompt_N, int64_t co
 }
 
 TEST_P(HfOracles, GreedyTextsAreTransformersTokenForToken) {
-  LocalUnits units = model_.load(FlatUnit::Use::kInfer);
+  LocalUnits units = model_.load(UnitUse::kInfer);
   for (int i = 0; i < 3; ++i) {
     const Tensor &prompt = model_.wanted("prompt." + std::to_string(i)),
                  &wanted = model_.wanted("greedy." + std::to_string(i));

@@ -27,7 +27,7 @@ ModelConfig config_of(const std::string& name) {
 }
 
 LocalUnits units_for(const ModelConfig& config) {
-  return LocalUnits(make_units(model_layout(config).units, at::kFloat, at::kCPU, FlatUnit::Use::kInfer));
+  return LocalUnits(model_layout(config).units, at::kFloat, at::kCPU, UnitUse::kInfer);
 }
 
 /// Of all positions, one token at a time through the cache: [B, T, V].
@@ -82,7 +82,7 @@ TEST_P(TransformersModel, IsTheSameThroughACheckpoint) {
   load_initial_weights(golden_model(GetParam()), config, direct.owned());
   load_initial_weights(dir / "run", config, imported.owned());
   for (size_t i = 0; i < direct.owned().size(); ++i)
-    EXPECT_TRUE(at::equal(direct.owned()[i].flat_params(), imported.owned()[i].flat_params())) << i;
+    EXPECT_TRUE(at::equal(direct.owned()[i].params, imported.owned()[i].params)) << i;
   EXPECT_EQ(files_beside_weights(golden_model(GetParam())), files_beside_weights(dir / "run"));
 }
 

@@ -36,8 +36,8 @@ class OracleModel {
 
   bool has(const std::string& name) const { return wanted_.contains(name); }
   const Tensor& wanted(const std::string& name) const { return wanted_.at(name); }
-  LocalUnits load(FlatUnit::Use use) const {
-    LocalUnits units(make_units(model_layout(config).units, at::kFloat, at::kCPU, use));
+  LocalUnits load(UnitUse use) const {
+    LocalUnits units(model_layout(config).units, at::kFloat, at::kCPU, use);
     load_initial_weights(folder_, config, units.owned());
     return units;
   }
@@ -45,7 +45,7 @@ class OracleModel {
   /// Losses of rows and every gradient, to 1e-5 relative; a bias of all keys has no gradient but what
   /// rounding leaves.
   void expect_losses_and_gradients() const {
-    LocalUnits units = load(FlatUnit::Use::kTrain);
+    LocalUnits units = load(UnitUse::kTrain);
     const Tensor& ids_BT = wanted("ids");
     const int64_t batch = ids_BT.size(0), seq = ids_BT.size(1);
     Model model(config, units, {batch, seq}, at::kFloat, at::kCPU);
@@ -59,7 +59,7 @@ class OracleModel {
     model.forward_backward(micro, at::ones({1}));
     constexpr double kRounding = 1e-5;
     int64_t compared = 0;
-    for (FlatUnit& unit : units.owned())
+    for (GatheredUnit& unit : units.gathered())
       for (size_t i = 0; i < unit.spec().params.size(); ++i) {
         const std::string& name = unit.spec().params[i].name;
         const std::vector<Tensor> parts = gradients_of(name);

@@ -10,6 +10,8 @@
 #include "tests/trainer/aten.h"
 #include "tests/trainer/base/temp_dir.h"
 #include "trainer/base/error.h"
+#include "trainer/config/config_io.h"
+#include "trainer/parallel/unit_store.h"
 #include "trainer/restore/unit_tensors.h"
 
 namespace tycho {
@@ -37,10 +39,9 @@ int64_t bytes_read() {
 /// Two units and their optimizer, whose every number follows from a step.
 struct Model {
   explicit Model(at::ScalarType dtype, int64_t rows = 900)
-      : units(
-            make_units({unit("first", rows), unit("second", 1100)}, dtype, at::kCPU, FlatUnit::Use::kTrain)),
-        optimizer(make_optimizer(OptimizerConfig{AdamWConfig{}}, units)) {
-    for (const FlatState& state : flat_states(units, optimizer.get()))
+      : units({unit("first", rows), unit("second", 1100)}, dtype, at::kCPU, UnitUse::kTrain),
+        optimizer(make_optimizer(OptimizerConfig{AdamWConfig{}}, units.owned())) {
+    for (const FlatState& state : flat_states(units.owned(), optimizer.get()))
       state.flat.fill_(std::numeric_limits<float>::quiet_NaN());
   }
   static UnitSpec unit(const std::string& name, int64_t rows) {
@@ -53,26 +54,26 @@ struct Model {
            static_cast<double>(step * 100 + static_cast<int64_t>(index));
   }
   void fill(int64_t step) {
-    const std::vector<FlatState> states = flat_states(units, optimizer.get());
+    const std::vector<FlatState> states = flat_states(units.owned(), optimizer.get());
     for (size_t i = 0; i < states.size(); ++i) states[i].flat.copy_(expected(states[i], i, step));
   }
   bool is(int64_t step) {
-    const std::vector<FlatState> states = flat_states(units, optimizer.get());
+    const std::vector<FlatState> states = flat_states(units.owned(), optimizer.get());
     bool same = true;
     for (size_t i = 0; i < states.size(); ++i)
       same &= at::equal(states[i].flat, expected(states[i], i, step));
-    for (const FlatUnit& unit : units)
-      same &= at::equal(unit.flat_params(), unit.flat_master().to(unit.flat_params().scalar_type()));
+    for (const OwnedRange& range : units.owned())
+      same &= at::equal(range.params, range.master.to(range.params.scalar_type()));
     return same;
   }
   std::vector<TensorBytes> tensors() {
     std::vector<TensorBytes> all;
-    for (const FlatState& state : flat_states(units, optimizer.get()))
+    for (const FlatState& state : flat_states(units.owned(), optimizer.get()))
       for (TensorBytes& tensor : unit_tensor_bytes(state, state.flat)) all.push_back(std::move(tensor));
     return all;
   }
 
-  std::vector<FlatUnit> units;
+  LocalUnits units;
   std::unique_ptr<Optimizer> optimizer;
 };
 
@@ -100,7 +101,7 @@ class LoadNewestTest : public testing::Test {
     file.put(static_cast<char>(byte ^ 16));
   }
   CheckpointInfo load(Model& model) {
-    return load_newest(list_checkpoints(checkpoints()), model.units, *model.optimizer, events_);
+    return load_newest(list_checkpoints(checkpoints()), model.units.owned(), *model.optimizer, events_);
   }
   Error load_error(Model& model) {
     try {
@@ -207,7 +208,7 @@ TEST_F(LoadNewestTest, ReadsEveryByteOnce) {
   const std::vector<CheckpointInfo> candidates = list_checkpoints(checkpoints());
   Model model(at::kFloat);
   const int64_t before = bytes_read();
-  load_newest(candidates, model.units, *model.optimizer, events_);
+  load_newest(candidates, model.units.owned(), *model.optimizer, events_);
   const int64_t read = bytes_read() - before;
   EXPECT_GE(read, static_cast<int64_t>(fs::file_size(shard(info))));
   EXPECT_LT(read, static_cast<int64_t>(fs::file_size(shard(info))) + 65536);
@@ -245,7 +246,7 @@ TEST_F(LoadNewestTest, ADamagedManifestOfTheNewestIsSaidWhenAnOlderOneIsTaken) {
   const std::vector<CheckpointInfo> candidates =
       resume_candidates(TrainConfig{.resume = "auto"}, dir_.path());
   Model model(at::kFloat);
-  EXPECT_EQ(load_newest(candidates, model.units, *model.optimizer, events_).step, 1);
+  EXPECT_EQ(load_newest(candidates, model.units.owned(), *model.optimizer, events_).step, 1);
   ASSERT_EQ(events_.lines.size(), 1u);
   EXPECT_EQ(events_.lines[0].rfind("warning: left out " + fs::path(newest.path).filename().string(), 0), 0u)
       << events_.lines[0];
@@ -272,6 +273,19 @@ TEST_F(LoadNewestTest, AChangedRouteIsSaidAndAnUnknownOneIsNot) {
             "  kernels    cpu avx2 -> cpu generic\n"
             "  processor  - -> EPYC\n"
             "  threads    2 -> -");
+}
+
+TEST(Resume, TheMeshMayDifferAndMayBeMissingInOldCheckpoints) {
+  TrainConfig config;
+  config.parallel.dp_replicate = 4;
+  const Json recipe = config_to_json(config);
+  Json old = recipe, other = recipe;
+  old.erase("parallel");
+  other["seed"] = 18;
+  EXPECT_EQ(recipe_changes(old, recipe, kNotTrained), "");
+  EXPECT_EQ(recipe_changes(old, recipe, kOfTheProcess), "");
+  EXPECT_EQ(config_hash(old), config_hash(recipe));
+  EXPECT_NE(recipe_changes(old, other, kNotTrained).find("seed"), std::string::npos);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "tests/trainer/run/run_fixture.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/run/enough_memory.h"
 
 namespace tycho {
 namespace {
@@ -283,6 +284,24 @@ TEST_F(OpenSessionTest, TheOnlySetIsEvaluatedByItsNameToo) {
   session->evaluate("val");
   EXPECT_EQ(session->state().train.eval.total->last.loss,
             session->state().train.eval.sets.at("val").last.loss);
+}
+
+TEST_F(OpenSessionTest, AModelThatCannotFitIsRefusedBeforeAnythingIsTaken) {
+  LlamaConfig wide = config_.model.as<LlamaConfig>();
+  wide.width = 1 << 20;
+  config_.model.value = wide;
+  config_.run_dir = dir_ / "too_big";
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kNumerics);
+  const std::string text = error.what();
+  for (const char* part :
+       {"[memory] not enough memory: this run takes ", " free\nmemory per rank\n  parameters ", "\n  total ",
+        "`tycho run --force` starts it all the same"})
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  EXPECT_FALSE(std::filesystem::exists(run_dir()));
+  RunRequest forced = request();
+  forced.force = true;
+  EXPECT_NO_THROW(require_memory(config_, at::kCPU, forced));
 }
 
 TEST_F(OpenSessionTest, AFolderThatIsNotARunsIsLeftAsItIs) {

@@ -67,6 +67,7 @@ const std::vector<std::string_view>& MdsReader::read(int64_t sample) {
   const size_t shard_index = shard_of(sample);
   const MdsShard& shard = index_.shards[shard_index];
   const int fd = open_shard(shard_index);
+  source_->verify(shard_index, fd);
   const int64_t local = sample - index_.first_sample[shard_index];
   uint32_t range[2];
   read_shard(fd, 4 + 4 * local, range, sizeof range, shard.path);

@@ -23,7 +23,7 @@ class MdsReader {
   const MdsIndex& index() const { return index_; }
 
   /// The values of one sample, in column order, valid until the next call. The shard is compared with
-  /// the index when it is read for the first time.
+  /// the index when it is first read, and when its file has changed since.
   const std::vector<std::string_view>& read(int64_t sample);
 
   /// "sample 17 of /data/train/shard.00003.mds", for messages.

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <utility>
+#include <optional>
 #include <vector>
 
 #include "trainer/base/error.h"
@@ -19,13 +19,21 @@ namespace {
 
 constexpr size_t kHashPiece = 4 << 20;
 
-void check_size(const MdsShard& shard, int descriptor) {
+/// What tells that a file was written to or replaced.
+struct Identity {
+  uint64_t device = 0, inode = 0;
+  int64_t num_bytes = 0, modified_s = 0, modified_ns = 0;
+  bool operator==(const Identity&) const = default;
+};
+
+Identity identity_of(int descriptor, const std::string& path) {
   struct stat info {};
   if (::fstat(descriptor, &info) != 0)
-    fail(ExitCode::kUnusable, "[mds] cannot read shard {}: {}", shard.path, std::strerror(errno));
-  if (info.st_size != shard.bytes)
-    fail(ExitCode::kUnusable, "[mds] {} has {} bytes, index.json says {}; copy the shard again", shard.path,
-         static_cast<int64_t>(info.st_size), shard.bytes);
+    fail(ExitCode::kUnusable, "[mds] cannot read shard {}: {}", path, std::strerror(errno));
+  return {info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
+}
+
+void check_num_samples(const MdsShard& shard, int descriptor) {
   uint32_t samples = 0;
   read_shard(descriptor, 0, &samples, sizeof samples, shard.path);
   if (samples != shard.samples)
@@ -33,7 +41,8 @@ void check_size(const MdsShard& shard, int descriptor) {
          samples, shard.samples);
 }
 
-void check_hash(const MdsShard& shard, int descriptor) {
+/// `when`: "" or " since this run first read it".
+void check_hash(const MdsShard& shard, int descriptor, const char* when) {
   if (shard.xxh3_128.empty()) return;
   Hasher hasher;
   std::string piece(std::min(kHashPiece, static_cast<size_t>(shard.bytes)), '\0');
@@ -42,12 +51,11 @@ void check_hash(const MdsShard& shard, int descriptor) {
     read_shard(descriptor, at, piece.data(), piece.size(), shard.path);
     hasher.update(piece.data(), piece.size());
   }
-  if (hasher.hex() != shard.xxh3_128) {
+  if (hasher.hex() != shard.xxh3_128)
     fail(ExitCode::kUnusable,
-         "[mds] {} is damaged: its checksum is {}, index.json says {}; copy the shard again or convert the "
+         "[mds] {} is damaged{}: its checksum is {}, index.json says {}; copy the shard again or convert the "
          "data again",
-         shard.path, hasher.hex(), shard.xxh3_128);
-  }
+         shard.path, when, hasher.hex(), shard.xxh3_128);
 }
 
 class LocalSource final : public ShardSource {
@@ -55,26 +63,34 @@ class LocalSource final : public ShardSource {
   explicit LocalSource(const MdsIndex& index) : index_(index), verified_(index.shards.size()) {}
 
   int open(size_t index) override {
-    const MdsShard& shard = index_.shards[index];
-    const int descriptor = ::open(shard.path.c_str(), O_RDONLY | O_CLOEXEC);
+    const std::string& path = index_.shards[index].path;
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
-      fail(ExitCode::kUnusable, "[mds] cannot read shard {}: {}", shard.path, std::strerror(errno));
-    try {
-      if (!verified_[index]) {
-        check_size(shard, descriptor);
-        check_hash(shard, descriptor);
-      }
-    } catch (...) {
-      ::close(descriptor);
-      throw;
-    }
-    verified_[index] = true;
+      fail(ExitCode::kUnusable, "[mds] cannot read shard {}: {}", path, std::strerror(errno));
     return descriptor;
+  }
+
+  void verify(size_t index, int descriptor) override {
+    const MdsShard& shard = index_.shards[index];
+    std::optional<Identity>& verified = verified_[index];
+    const Identity now = identity_of(descriptor, shard.path);
+    if (verified == now) return;
+    if (now.num_bytes != shard.bytes)
+      fail(ExitCode::kUnusable, "[mds] {} has {} bytes{}, index.json says {}; copy the shard again",
+           shard.path, now.num_bytes, verified ? " now" : "", shard.bytes);
+    if (verified && shard.xxh3_128.empty())
+      fail(ExitCode::kUnusable,
+           "[mds] {} was written to while this run reads it, and no checksum tells whether it is the same; "
+           "start the run again when the data is complete",
+           shard.path);
+    check_num_samples(shard, descriptor);
+    check_hash(shard, descriptor, verified ? " since this run first read it" : "");
+    verified = now;  // of before: what is written meanwhile is noticed at the next read
   }
 
  private:
   const MdsIndex& index_;
-  std::vector<bool> verified_;
+  std::vector<std::optional<Identity>> verified_;  // the file that was compared, by shard
 };
 
 }  // namespace

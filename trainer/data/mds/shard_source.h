@@ -13,9 +13,11 @@ namespace tycho {
 class ShardSource {
  public:
   virtual ~ShardSource() = default;
-  /// A descriptor of the raw bytes of a shard, for pread; the caller closes it. The shard is whole: size,
-  /// number of samples and, the first time, the checksum are compared with the index.
+  /// A descriptor of the raw bytes of a shard, for pread; the caller closes it.
   virtual int open(size_t shard) = 0;
+  /// Compares an open shard with the index: size, number of samples and checksum, the first time and whenever
+  /// its file has changed since. Called before each read.
+  virtual void verify(size_t shard, int descriptor) = 0;
 };
 
 /// Shards that lie in the folder of the index, which outlives the source. Nothing is looked at before it is

@@ -1,7 +1,9 @@
 // Reading MDS shards, whole and damaged.
 #include "trainer/data/mds/mds_reader.h"
 
+#include <chrono>
 #include <cstring>
+#include <fstream>
 
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/base/json.h"
@@ -122,7 +124,7 @@ TEST_F(DamagedMdsTest, ShardThatShrinksWhileItIsRead) {
   MdsReader reader(read_mds_index(dir_));
   reader.read(10);
   std::filesystem::resize_file(dir_ + "/shard.00002.mds", 100);
-  expect_error(ExitCode::kUnusable, {"shard.00002.mds", "the file ends at byte"}, [&] { reader.read(10); });
+  expect_error(ExitCode::kUnusable, {"shard.00002.mds", "has 100 bytes now"}, [&] { reader.read(10); });
 }
 
 TEST_F(DamagedMdsTest, ShardsThatNobodyReadsAreNotLookedAt) {
@@ -131,6 +133,52 @@ TEST_F(DamagedMdsTest, ShardsThatNobodyReadsAreNotLookedAt) {
   EXPECT_FALSE(reader.read(0).empty());
   expect_error(ExitCode::kUnusable, {"cannot read shard", "shard.00001.mds"},
                [&] { reader.read(reader.index().first_sample[1]); });
+}
+
+class ChangingMdsTest : public DamagedMdsTest {
+ protected:
+  std::string shard() const { return dir_ + "/shard.00000.mds"; }
+  /// Turns over one bit in the last byte of the shard, a second later.
+  void flip_bit() {
+    const auto time = std::filesystem::last_write_time(shard());
+    std::string bytes = read_file(shard());
+    bytes.back() = static_cast<char>(bytes.back() ^ 1);
+    std::fstream(shard(), std::ios::in | std::ios::out | std::ios::binary) << bytes;
+    std::filesystem::last_write_time(shard(), time + std::chrono::seconds(1));
+  }
+  static int64_t last_of(const MdsReader& reader) { return reader.index().first_sample[1] - 1; }
+};
+
+TEST_F(ChangingMdsTest, AShardThatIsWrittenToWhileItIsReadIsNoticed) {
+  MdsReader reader(read_mds_index(dir_));
+  reader.read(0);
+  flip_bit();
+  expect_error(ExitCode::kUnusable, {"shard.00000.mds is damaged since this run first read it", "checksum"},
+               [&] { reader.read(last_of(reader)); });
+  flip_bit();
+  EXPECT_EQ(tokens_of(reader, last_of(reader)).size(), 10u) << "whole again";
+}
+
+TEST_F(ChangingMdsTest, AShardThatIsTheSameAfterAChangeOfItsTimeIsReadOn) {
+  MdsReader reader(read_mds_index(dir_));
+  reader.read(0);
+  std::filesystem::last_write_time(shard(),
+                                   std::filesystem::last_write_time(shard()) + std::chrono::hours(1));
+  EXPECT_EQ(tokens_of(reader, 0), counting(0, 10));
+  std::filesystem::copy_file(shard(), shard() + ".new");  // put in its place: who reads has the old one
+  std::filesystem::rename(shard() + ".new", shard());
+  EXPECT_EQ(tokens_of(reader, 1), counting(1, 10));
+}
+
+TEST_F(ChangingMdsTest, WithoutAChecksumAChangeEndsTheReading) {
+  change_index([](SortedJson& json) {
+    for (SortedJson& one : json["shards"]) one["raw_data"]["hashes"] = SortedJson::object();
+  });
+  MdsReader reader(read_mds_index(dir_));
+  reader.read(0);
+  flip_bit();
+  expect_error(ExitCode::kUnusable, {"shard.00000.mds was written to while this run reads it"},
+               [&] { reader.read(0); });
 }
 
 TEST_F(DamagedMdsTest, IndexThatMakesNoSense) {

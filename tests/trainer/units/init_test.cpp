@@ -1,48 +1,12 @@
-// Views of flat buffers, and first weights.
-#include "trainer/units/flat_unit.h"
+// First weights: distributions, and that they are a function of seed, name and element alone.
+#include "trainer/units/init.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/trainer/aten.h"
-#include "trainer/units/init.h"
 
 namespace tycho {
 namespace {
-
-UnitSpec two_matrices() {
-  UnitSpec unit{.name = "unit"};
-  unit.params = {{"norm", {6}, {Init::Kind::kOnes, 0}, false},
-                 {"q", {4, 6}, {Init::Kind::kNormal, 0.5}},
-                 {"k", {2, 6}, {Init::Kind::kNormal, 0.5}}};
-  unit.stacks = {{1, 2}};
-  return unit;
-}
-
-TEST(FlatUnitTest, ParametersAndStacksAreViewsOfOneBuffer) {
-  FlatUnit unit(two_matrices(), at::kFloat, at::kCPU, FlatUnit::Use::kTrain);
-  unit.flat_params().copy_(at::arange(42));
-  EXPECT_EQ(unit.params()[1].sizes(), (std::vector<int64_t>{4, 6}));
-  EXPECT_EQ(unit.params()[2][0][0].item<float>(), 30);
-  ASSERT_EQ(unit.params()[3].sizes(), (std::vector<int64_t>{6, 6}));
-  EXPECT_TRUE(at::equal(unit.params()[3], at::concat({unit.params()[1], unit.params()[2]})));
-  unit.grads()[3].fill_(2);
-  EXPECT_EQ(unit.flat_grads().sum().item<float>(), 72);
-  EXPECT_TRUE(unit.flat_master().is_same(unit.flat_params()));
-}
-
-TEST(FlatUnitTest, Bf16ParametersAreTheRoundedMaster) {
-  FlatUnit unit(two_matrices(), at::kBFloat16, at::kCPU, FlatUnit::Use::kTrain);
-  initialise(unit, 3);
-  EXPECT_EQ(unit.flat_master().scalar_type(), at::kFloat);
-  EXPECT_TRUE(at::equal(unit.flat_params(), unit.flat_master().to(at::kBFloat16)));
-  EXPECT_FALSE(at::equal(unit.flat_params().to(at::kFloat), unit.flat_master()));
-}
-
-TEST(FlatUnitTest, AUnitThatOnlyInfersHasNoGradients) {
-  FlatUnit unit(two_matrices(), at::kFloat, at::kCPU, FlatUnit::Use::kInfer);
-  EXPECT_FALSE(unit.flat_grads().defined());
-  EXPECT_FALSE(unit.flat_master().defined());
-}
 
 TEST(InitTest, IsNormalWithTheSpecsDeviation) {
   const ParamSpec spec = {"weight", {400, 500}, {Init::Kind::kNormal, 0.02}};
@@ -92,15 +56,33 @@ TEST(InitTest, AnyPieceIsAFunctionOfSeedNameAndElement) {
 TEST(InitTest, DoesNotDependOnThreads) {
   UnitSpec spec{.name = "big"};
   spec.params = {{"w", {600, 500}, {Init::Kind::kNormal, 0.1}}};
-  FlatUnit one(spec, at::kFloat, at::kCPU, FlatUnit::Use::kTrain),
-      two(spec, at::kFloat, at::kCPU, FlatUnit::Use::kTrain);
+  const GatheredUnit one(UnitLayout(spec), at::kFloat, at::kCPU, UnitUse::kTrain),
+      two(UnitLayout(spec), at::kFloat, at::kCPU, UnitUse::kTrain);
   const int threads = at::get_num_threads();
   at::set_num_threads(1);
-  initialise(one, 9);
+  initialise(own_unit(one, UnitUse::kTrain), 9);
   at::set_num_threads(2);
-  initialise(two, 9);
+  initialise(own_unit(two, UnitUse::kTrain), 9);
   at::set_num_threads(threads);
   EXPECT_TRUE(at::equal(one.flat_params(), two.flat_params()));
+}
+
+TEST(InitTest, PartsOfAUnitGetWhatTheWholeGets) {
+  UnitSpec spec{.name = "unit"};
+  spec.params = {{"norm", {7}, {Init::Kind::kOnes, 0}},
+                 {"q", {33, 9}, {Init::Kind::kNormal, 0.5}},
+                 {"k", {5, 9}, {Init::Kind::kCutNormal, 0.5}},
+                 {"bias", {11}, {Init::Kind::kUniform, 0.3}}};
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    const GatheredUnit whole(UnitLayout(spec), dtype, at::kCPU, UnitUse::kTrain);
+    initialise(own_unit(whole, UnitUse::kTrain), 9);
+    const GatheredUnit parts(UnitLayout(spec), dtype, at::kCPU, UnitUse::kTrain);
+    const int64_t numel = parts.layout().numel();
+    const std::vector<int64_t> cuts = {0, 3, 7, 7, 50, 305, 351, numel};
+    for (size_t i = 0; i + 1 < cuts.size(); ++i)
+      initialise(own_range(parts, cuts[i], cuts[i + 1], UnitUse::kTrain), 9);
+    EXPECT_TRUE(at::equal(parts.flat_params(), whole.flat_params())) << dtype;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,124 @@
+// One rank that calls every verb of the communicator with tensors on its GPU, and compares with what it can
+// say of the others' numbers. Prints what differs.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/InferenceMode.h>
+#include <fmt/core.h>
+
+#include "trainer/base/error.h"
+#include "trainer/device/device.h"
+#include "trainer/parallel/world.h"
+#include "trainer/rendezvous/rank_place.h"
+
+namespace tycho {
+namespace {
+
+constexpr int64_t kCount = 140'001;  // of a piece: 8-byte numbers fill more than a slot
+int num_failed = 0;
+
+void expect_equal(const Tensor& x, const Tensor& wanted, const std::string& what) {
+  if (at::equal(x.cpu(), wanted)) return;
+  fmt::print("{} differs\n", what);
+  ++num_failed;
+}
+
+/// Of a rank, whole and different at every place; in host memory.
+Tensor numbers(int rank, int64_t count, at::ScalarType dtype) {
+  Tensor x = at::empty({count}, at::kInt);
+  for (int64_t i = 0; i < count; ++i) x.data_ptr<int>()[i] = static_cast<int>((rank * 37 + i * 11) % 61);
+  return x.to(dtype);
+}
+
+void check_collectives(Communicator& group, const std::vector<int>& ranks, const at::Device& device,
+                       at::ScalarType dtype) {
+  const auto size = static_cast<int64_t>(ranks.size());
+  const int own = ranks.at(static_cast<size_t>(group.rank()));
+  const std::string of = fmt::format(" of {} over {} ranks", c10::toString(dtype), size);
+  Tensor all = at::empty({size, kCount}, dtype), sum = at::zeros({size * kCount}, at::kInt);
+  for (int64_t r = 0; r < size; ++r) {
+    all[r].copy_(numbers(ranks[static_cast<size_t>(r)], kCount, dtype));
+    sum.add_(numbers(ranks[static_cast<size_t>(r)], size * kCount, at::kInt));
+  }
+  const Tensor piece = sum.view({size, kCount})[group.rank()].to(dtype);
+  const Tensor mine = numbers(own, kCount, dtype).to(device),
+               whole = numbers(own, size * kCount, dtype).to(device);
+  Tensor gathered = at::zeros({size, kCount}, mine.options()),
+         scattered = at::zeros({kCount}, mine.options());
+  group.all_gather(gathered, mine);
+  expect_equal(gathered, all, "all_gather" + of);
+  group.reduce_scatter(scattered, whole);
+  expect_equal(scattered, piece, "reduce_scatter" + of);
+  gathered.zero_(), scattered.zero_();
+  gathered[group.rank()].copy_(mine);
+  Tensor summed = whole.clone();
+  const auto gathering = group.start_all_gather(gathered, gathered[group.rank()]);
+  const auto scattering = group.start_reduce_scatter(scattered, whole);
+  const auto summing = group.start_all_reduce(summed);
+  gathering->wait(), scattering->wait(), summing->wait();
+  expect_equal(gathered, all, "start_all_gather in place" + of);
+  expect_equal(scattered, piece, "start_reduce_scatter" + of);
+  expect_equal(summed, sum.to(dtype), "start_all_reduce" + of);
+  Tensor copy = mine.clone();
+  group.broadcast(copy, static_cast<int>(size) - 1);
+  expect_equal(copy, all[size - 1], "broadcast" + of);
+}
+
+void check_messages(Communicator& world, const at::Device& device) {
+  const int next = (world.rank() + 1) % world.size(),
+            previous = (world.rank() + world.size() - 1) % world.size();
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16, at::kLong}) {
+    const Tensor mine = numbers(world.rank(), kCount, dtype).to(device);
+    Tensor theirs = at::zeros({kCount}, mine.options());
+    if (world.rank() == 0)
+      world.send(mine, next), world.recv(theirs, previous);
+    else
+      world.recv(theirs, previous), world.send(mine, next);
+    expect_equal(theirs, numbers(previous, kCount, dtype),
+                 fmt::format("a message of {}", c10::toString(dtype)));
+  }
+}
+
+void run() {
+  const c10::InferenceMode no_autograd;
+  const RankPlace place = find_rank_place(process_environment());
+  const at::Device device = choose_device(DeviceKind::kCuda, place.local_rank);
+  const auto world = with_device(open_world(place), device);
+  std::vector<int> everyone, half;  // in reverse
+  for (int r = 0; r < world->size(); ++r) {
+    everyone.push_back(r);
+    if (r % 2 == world->rank() % 2) half.insert(half.begin(), r);
+  }
+  const auto group = world->split(world->rank() % 2, -world->rank());
+  for (const at::ScalarType dtype :
+       {at::kFloat, at::kDouble, at::kBFloat16, at::kInt, at::kLong, at::kByte}) {
+    check_collectives(*world, everyone, device, dtype);
+    check_collectives(*group, half, device, dtype);
+  }
+  check_messages(*world, device);
+  Tensor host = at::full({3}, 1, at::kFloat), gathered = at::zeros({group->size() * 3}, host.options());
+  group->all_gather(gathered, host);
+  expect_equal(gathered, at::full({group->size() * 3}, 1, at::kFloat), "all_gather in host memory");
+  try {
+    group->all_gather(gathered, host.to(device));
+    fmt::print("host memory and a GPU's went together\n"), ++num_failed;
+  } catch (const Error&) {
+  }
+  world->check();
+  world->barrier();
+  fmt::print("rank {} of {}: {} failed\n", world->rank(), world->size(), num_failed);
+}
+
+}  // namespace
+}  // namespace tycho
+
+int main() {
+  try {
+    tycho::run();
+    return tycho::num_failed == 0 ? 0 : 1;
+  } catch (const tycho::Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return static_cast<int>(error.code());
+  }
+}

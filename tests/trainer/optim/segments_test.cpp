@@ -1,0 +1,161 @@
+// Ranks that own parts of units: together they do what one rank does with the whole, to the bit.
+#include "trainer/optim/segments.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+
+#include "tests/trainer/aten.h"
+#include "trainer/base/error.h"
+#include "trainer/optim/grad_clip.h"
+
+namespace tycho {
+namespace {
+
+std::vector<UnitSpec> parted_model() {
+  UnitSpec embedding{.name = "embedding"}, block{.name = "block"}, head{.name = "head"};
+  embedding.params = {{"embedding.weight", {9, 45}}};
+  block.params = {
+      {"norm", {37}, {}, false}, {"matrix", {61, 45}}, {"bias", {45}, {}, false}, {"out", {45, 61}}};
+  head.params = {{"head.norm", {45}, {}, false}, {"head.weight", {101, 45}}};
+  return {embedding, block, head};
+}
+
+/// Units of which the range [share(numel).first, share(numel).second) is owned.
+struct Owner {
+  using Share = std::function<std::pair<int64_t, int64_t>(int64_t numel)>;
+  Owner(const OptimizerConfig& config, at::ScalarType dtype, const Share& share,
+        UnitUse use = UnitUse::kTrain, const std::vector<ParamGroupConfig>& groups = {})
+      : rules(param_rules(config, groups, parted_model())) {
+    for (const UnitSpec& spec : parted_model()) units.emplace_back(UnitLayout(spec), dtype, at::kCPU, use);
+    for (const GatheredUnit& unit : units) {
+      const auto [begin, end] = share(unit.layout().numel());
+      ranges.push_back(own_range(unit, begin, end, use));
+    }
+    optimizer = make_optimizer(config, ranges, rules, 17);
+  }
+  /// The owned elements of tensors as large as the units.
+  void take(const std::vector<Tensor>& weights, const std::vector<Tensor>& grads) {
+    for (size_t u = 0; u < ranges.size(); ++u) {
+      const auto mine = [&](const Tensor& all) { return all.narrow(0, ranges[u].begin, ranges[u].size()); };
+      if (weights.size() > u) ranges[u].master.copy_(mine(weights[u])), ranges[u].refresh_from_master();
+      ranges[u].grads.copy_(mine(grads[u]));
+    }
+  }
+  ParamRules rules;
+  std::vector<GatheredUnit> units;
+  std::vector<OwnedRange> ranges;
+  std::unique_ptr<Optimizer> optimizer;
+};
+
+const Owner::Share kAll = [](int64_t numel) { return std::pair<int64_t, int64_t>(0, numel); };
+/// Parts 0, 1 and 2 of a cut through the middle of matrices; the last two have nothing of one unit each.
+Owner::Share part(size_t i) {
+  return [i](int64_t numel) {
+    static const std::map<int64_t, std::vector<int64_t>> cuts = {
+        {405, {0, 100, 405, 405}}, {5572, {0, 1003, 5239, 5572}}, {4590, {0, 1003, 1003, 4590}}};
+    return std::pair(cuts.at(numel)[i], cuts.at(numel)[i + 1]);
+  };
+}
+
+std::vector<Tensor> random_flats() {
+  std::vector<Tensor> flats;
+  for (const UnitSpec& spec : parted_model()) flats.push_back(at::randn({spec.numel()}, at::kFloat));
+  return flats;
+}
+
+template <class Kind>
+class PartsTest : public testing::Test {};
+using Elementwise =
+    testing::Types<AdamWConfig, DecoupledAdamWConfig, LionConfig, DecoupledLionConfig, SgdConfig>;
+TYPED_TEST_SUITE(PartsTest, Elementwise);
+
+TYPED_TEST(PartsTest, StepAsTheWholeDoesToTheBit) {
+  TypeParam kind;
+  kind.weight_decay = 0.05;
+  const OptimizerConfig config{kind};
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    at::manual_seed(3);
+    Owner whole(config, dtype, kAll);
+    std::vector<Owner> parts;
+    for (size_t i = 0; i < 3; ++i) parts.emplace_back(config, dtype, part(i));
+    const std::vector<Tensor> weights = random_flats();
+    for (int64_t step = 1; step <= 3; ++step) {
+      const std::vector<Tensor> grads = random_flats();
+      for (Owner* owner : {&whole, &parts[0], &parts[1], &parts[2]}) {
+        owner->take(step == 1 ? weights : std::vector<Tensor>{}, grads);
+        owner->optimizer->step(0.02, step, at::full({1}, 0.25, at::kFloat));
+      }
+    }
+    for (const Owner& owner : parts)
+      for (size_t u = 0; u < owner.ranges.size(); ++u) {
+        const OwnedRange &mine = owner.ranges[u], &all = whole.ranges[u];
+        EXPECT_TRUE(at::equal(mine.master, all.master.narrow(0, mine.begin, mine.size()))) << dtype << u;
+        EXPECT_TRUE(at::equal(mine.params, all.params.narrow(0, mine.begin, mine.size()))) << dtype << u;
+      }
+  }
+}
+
+TEST(Segments, StateOfAPartIsTheStateOfItsElements) {
+  Owner owner(OptimizerConfig{AdamWConfig{}}, at::kFloat, part(0), UnitUse::kTrain, {{"norm", true}});
+  std::string text;
+  for (const StateBuffer& buffer : owner.optimizer->state()) {
+    text += buffer.name;
+    for (const Extent& e : buffer.extents)
+      text += fmt::format(" {}[{}..{}] at {}", e.spec->name, e.first, e.first + e.size(), e.begin);
+    text += "; ";
+  }
+  EXPECT_EQ(
+      text,
+      "exp_avg embedding.weight[0..100] at 0; exp_avg matrix[0..966] at 0; exp_avg head.weight[0..958] at "
+      "0; exp_avg_sq embedding.weight[0..100] at 0; exp_avg_sq matrix[0..966] at 0; exp_avg_sq "
+      "head.weight[0..958] at 0; ");
+}
+
+TEST(Segments, TrainedGradientsOfPartsAreThoseOfTheWholeOnce) {
+  const std::vector<ParamGroupConfig> groups = {{"^(matrix|head\\.norm)$", true}};
+  Owner whole(OptimizerConfig{AdamWConfig{}}, at::kFloat, kAll, UnitUse::kTrain, groups);
+  std::vector<Tensor> grads;
+  for (const UnitSpec& spec : parted_model()) grads.push_back(at::arange(1, spec.numel() + 1).to(at::kFloat));
+  whole.take({}, grads);
+  const double wanted = sum_of_squares(trained_grads(whole.ranges, whole.rules)).item<double>();
+  double sum = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    Owner owner(OptimizerConfig{AdamWConfig{}}, at::kFloat, part(i), UnitUse::kTrain, groups);
+    owner.take({}, grads);
+    sum += sum_of_squares(trained_grads(owner.ranges, owner.rules)).item<double>();
+  }
+  EXPECT_EQ(sum, wanted);  // of whole numbers: exact in fp64, in any order
+  Owner nothing(OptimizerConfig{AdamWConfig{}}, at::kFloat,
+                [](int64_t numel) { return std::pair(numel, numel); });
+  EXPECT_EQ(sum_of_squares(trained_grads(nothing.ranges, nothing.rules)).item<double>(), 0);
+  nothing.optimizer->step(0.1, 1, at::ones({1}));
+}
+
+std::string refusal(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Segments, RefuseAPartWhereTheUpdateNeedsTheWhole) {
+  EXPECT_EQ(refusal([] { Owner(OptimizerConfig{MuonConfig{}}, at::kFloat, part(0)); }),
+            "[optim] muon needs all of matrix, and this rank owns elements 0 to 966");
+  EXPECT_EQ(
+      refusal([] { Owner(OptimizerConfig{SgdConfig{}}, at::kBFloat16, part(0), UnitUse::kTrainStochastic); }),
+      "[optim] master_weights = \"stochastic\" needs all of embedding.weight, and this rank owns elements 0 "
+      "to 100");
+  // Matrices that are frozen, or that are whole in the part, are no reason.
+  EXPECT_EQ(refusal([] {
+              Owner(OptimizerConfig{MuonConfig{}}, at::kFloat, part(0), UnitUse::kTrain,
+                    {{"^(matrix|head\\.weight)$", true}});
+            }),
+            "");
+}
+
+}  // namespace
+}  // namespace tycho

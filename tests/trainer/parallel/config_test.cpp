@@ -1,0 +1,81 @@
+// The mesh that a recipe asks for.
+#include "trainer/parallel/config.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+#include "trainer/base/config_problems.h"
+#include "trainer/config/config_io.h"
+
+namespace tycho {
+namespace {
+
+std::string problems_of(const ParallelConfig& parallel, std::optional<int64_t> num_ranks = std::nullopt) {
+  ConfigProblems problems;
+  check(parallel, num_ranks, problems);
+  std::string text;
+  for (const ConfigProblem& problem : problems.take())
+    text += (text.empty() ? "" : "\n") + problem.path + ": " + problem.message;
+  return text;
+}
+
+TEST(ParallelConfig, TakesAllRanksAsReplicasByDefault) {
+  for (const int64_t num_ranks : {1, 2, 7, 4096}) {
+    EXPECT_EQ(problems_of({}, num_ranks), "");
+    EXPECT_EQ(mesh_shape({}, num_ranks), (MeshShape{{1, static_cast<int>(num_ranks), 1, 1, 1}}));
+  }
+  EXPECT_EQ(wanted_ranks({}), std::nullopt);
+}
+
+TEST(ParallelConfig, HoldsTheNumberOfRanksToTheMesh) {
+  EXPECT_EQ(problems_of({.dp_replicate = 4}, 4), "");
+  EXPECT_EQ(problems_of({.dp_replicate = 4}), "");  // ranks are not known yet
+  EXPECT_EQ(wanted_ranks({.dp_replicate = 4}), 4);
+  EXPECT_EQ(mesh_shape({.dp_replicate = 4}, 4).size(Axis::kDpReplicate), 4);
+  EXPECT_EQ(
+      problems_of({.dp_replicate = 4}, 2),
+      "parallel.dp_replicate: the mesh has 4 ranks, and the run has 2; start 4 ranks, or write -1 for as "
+      "many as there are");
+  EXPECT_EQ(problems_of({.dp_replicate = 1}, 3),
+            "parallel.dp_replicate: the mesh has 1 rank, and the run has 3; start 1 rank, or write -1 for as "
+            "many as there are");
+  EXPECT_NE(problems_of({.dp_replicate = 0}, 2).find("parallel.dp_replicate: 0 replicas cannot train"),
+            std::string::npos);
+  EXPECT_NE(problems_of({.dp_replicate = int64_t{1} << 40}, 2), "");
+}
+
+TEST(ParallelConfig, SaysWhatIsNotSupportedYet) {
+  EXPECT_EQ(problems_of({.tp = 2}),
+            "parallel.tp: tensor parallelism is not supported yet; set parallel.tp = 1");
+  EXPECT_EQ(problems_of({.pp = 4, .dp_shard = 8, .cp = 2}, 64),
+            "parallel.pp: pipeline parallelism is not supported yet; set parallel.pp = 1\n"
+            "parallel.dp_shard: sharded parameters are not supported yet; set parallel.dp_shard = 1\n"
+            "parallel.cp: context parallelism is not supported yet; set parallel.cp = 1");
+}
+
+TEST(ParallelConfig, IsReadFromARecipe) {
+  const auto problem = [](const char* parallel) {
+    Json recipe = parse_json(R"({
+      "max_duration": "100ba", "seq_len": 128, "model": {"kind": "llama", "width": 64},
+      "optimizer": {"kind": "adamw", "lr": 0.0006}, "train_data": {"kind": "mds", "local_dir": "data/x"}})",
+                             "test");
+    recipe["parallel"] = parse_json(parallel, "test");
+    std::vector<ConfigProblem> problems;
+    const TrainConfig config = read_config(recipe, problems);
+    return problems.empty() ? std::to_string(config.parallel.dp_replicate)
+                            : problems[0].path + ": " + problems[0].message;
+  };
+  EXPECT_EQ(problem("{}"), "-1");
+  EXPECT_EQ(problem(R"({"dp_replicate": 2, "tp": 1})"), "2");
+  EXPECT_EQ(problem(R"({"tp": 2})"),
+            "parallel.tp: tensor parallelism is not supported yet; set parallel.tp = 1");
+  EXPECT_EQ(problem(R"({"dp_replicate": -2})").rfind("parallel.dp_replicate: wanted a whole number >= -1", 0),
+            0U);
+  EXPECT_EQ(problem(R"({"tp": 0})").rfind("parallel.tp: wanted a whole number > 0", 0), 0U);
+  EXPECT_EQ(problem(R"({"dp": 2})").rfind("parallel.dp: unknown key", 0), 0U);
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,146 @@
+// Ranks over Gloo that die or leave: every verb says who, and why.
+#include <atomic>
+#include <thread>
+#include <utility>
+
+#include "tests/trainer/aten.h"
+#include "tests/trainer/parallel/rank_threads.h"
+#include "trainer/parallel/gloo.h"
+
+namespace tycho {
+namespace {
+
+struct NamedVerb {
+  const char* name;
+  std::function<void(Communicator&)> call;  // by the ranks that live, of three, when rank 1 has died
+};
+const std::vector<NamedVerb>& all_verbs() {
+  static const std::vector<NamedVerb> verbs = {
+      {"all_reduce",
+       [](Communicator& world) {
+         Tensor x = at::ones({4});
+         world.all_reduce(x);
+       }},
+      {"all_gather",
+       [](Communicator& world) {
+         Tensor x = at::ones({12});
+         world.all_gather(x, at::ones({4}));
+       }},
+      {"start_all_gather",
+       [](Communicator& world) {
+         Tensor x = at::ones({12});
+         world.start_all_gather(x, at::ones({4}))->wait();
+       }},
+      {"reduce_scatter",
+       [](Communicator& world) {
+         Tensor x = at::ones({4});
+         world.reduce_scatter(x, at::ones({12}));
+       }},
+      {"start_reduce_scatter",
+       [](Communicator& world) {
+         Tensor x = at::ones({4});
+         world.start_reduce_scatter(x, at::ones({12}))->wait();
+       }},
+      {"broadcast",
+       [](Communicator& world) {
+         Tensor x = at::ones({4});
+         world.broadcast(x, 1);
+       }},
+      {"barrier", [](Communicator& world) { world.barrier(); }},
+      {"send", [](Communicator& world) { world.send(at::ones({4'000'000}), 1); }},
+      {"recv",
+       [](Communicator& world) {
+         Tensor x = at::ones({4});
+         world.recv(x, 1);
+       }},
+      {"split", [](Communicator& world) { world.split(0, 0); }}};
+  return verbs;
+}
+
+/// A rank that fails says so, as it does in a run.
+void as_in_a_run(Communicator& world, const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    world.leave(error);
+    throw;
+  }
+}
+
+/// For every verb: three ranks meet, rank 1 does `last`, and the others call the verb. What they end with.
+/// The groups meet one after the other, so that their ports do not collide, and end at the same time.
+std::vector<std::pair<const char*, std::vector<Ended>>> end_in_every_verb(
+    const std::function<void(Communicator&)>& last) {
+  std::vector<std::pair<const char*, std::vector<Ended>>> all;
+  for (const NamedVerb& verb : all_verbs()) all.emplace_back(verb.name, std::vector<Ended>());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < all.size(); ++i) {
+    std::atomic<bool> have_met = false;
+    std::atomic<bool>* met = &have_met;
+    threads.emplace_back([&, i, met] {
+      bool told = false;
+      all[i].second = on_ranks(3, [&, i, met](Communicator& world) {
+        world.barrier();
+        if (world.rank() == 0) told = true, *met = true;
+        as_in_a_run(world, [&] { world.rank() == 1 ? last(world) : all_verbs()[i].call(world); });
+      });
+      if (!told) *met = true;  // they did not
+    });
+    while (!have_met) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  for (std::thread& thread : threads) thread.join();
+  return all;
+}
+
+TEST(Verbs, NameARankThatDied) {
+  for (const auto& [verb, ended] : end_in_every_verb([](Communicator&) {}))
+    for (const size_t r : {size_t{0}, size_t{2}}) {
+      EXPECT_EQ(ended[r].what.rfind("[parallel] rank 1 (", 0), 0U) << verb << ": " << ended[r].what;
+      EXPECT_EQ(ended[r].code, ExitCode::kTerminated) << verb;
+    }
+}
+
+TEST(Verbs, TellWhyARankLeft) {
+  const auto leave = [](Communicator&) { fail(ExitCode::kUnusable, "[data] shard.00003.mds is damaged"); };
+  for (const auto& [verb, ended] : end_in_every_verb(leave))
+    for (const size_t r : {size_t{0}, size_t{2}}) {
+      EXPECT_EQ(ended[r].what, "[parallel] rank 1 ended the run: [data] shard.00003.mds is damaged") << verb;
+      EXPECT_EQ(ended[r].code, ExitCode::kUnusable) << verb;
+    }
+}
+
+// Rank 3 of the world is rank 1 of its group.
+TEST(Split, ADeadRankIsNamedByItsRankInTheWorldAndBreaksEveryGroup) {
+  const std::vector<Ended> ended = on_ranks(4, [](Communicator& world) {
+    const auto group = world.split(world.rank() % 2, world.rank());
+    const auto other = world.split(world.rank() / 2, world.rank());
+    if (world.rank() == 3) return;
+    as_in_a_run(world, [&] {
+      Tensor x = at::ones({4});
+      const std::string first = error_of([&] { (world.rank() == 1 ? *group : world).all_reduce(x); });
+      for (Communicator* broken : {group.get(), other.get(), &world})
+        EXPECT_EQ(error_of([&] { broken->all_reduce(x); }), first);
+      group->check();
+    });
+  });
+  for (const size_t r : {size_t{0}, size_t{1}, size_t{2}}) {
+    EXPECT_EQ(ended[r].what.rfind("[parallel] rank 3 (", 0), 0U) << ended[r].what;
+    EXPECT_EQ(ended[r].code, ExitCode::kTerminated);
+  }
+}
+
+// A rank that computes for long is alive, and not to blame.
+TEST(Split, ABusyRankOutsideOfTheBrokenGroupIsNotNamed) {
+  const std::vector<Ended> ended = on_ranks(3, [](Communicator& world) {
+    const auto group = world.split(world.rank() / 2, world.rank());
+    group->barrier();
+    if (world.rank() == 1) return;
+    if (world.rank() == 2) return std::this_thread::sleep_for(std::chrono::seconds(4));
+    group->barrier();
+  });
+  EXPECT_EQ(ended[0].what.rfind("[parallel] rank 1 (", 0), 0U) << ended[0].what;
+  EXPECT_EQ(ended[0].what.find("rank 2"), std::string::npos) << ended[0].what;
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,60 @@
+// Where units' bytes are, and when gradients are summed over ranks.
+#include "trainer/parallel/unit_store.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/trainer/aten.h"
+#include "tests/trainer/parallel/rank_threads.h"
+
+namespace tycho {
+namespace {
+
+std::vector<UnitSpec> two_units() {
+  UnitSpec first{.name = "first"}, second{.name = "second"};
+  first.params = {{"first.a", {5, 7}}, {"first.b", {3}}};
+  second.params = {{"second.a", {40}}};
+  return {first, second};
+}
+
+TEST(UnitStore, OwnsWholeUnitsAloneWhereEveryRankHasAll) {
+  expect_all_well(on_ranks(2, [](Communicator& world) {
+    const auto units = make_unit_store(two_units(), at::kBFloat16, at::kCPU, UnitUse::kTrain, world);
+    ASSERT_EQ(units->owned().size(), 2u);
+    EXPECT_EQ(units->owned()[0].size(), units->layout(0).numel());
+    EXPECT_EQ(units->owned()[1].size(), 40);
+    EXPECT_EQ(units->owners().size(), 1);
+    units->owned()[1].master.fill_(3);
+    units->owned()[1].refresh_from_master();
+    EXPECT_EQ(units->acquire(1, Pass::kForward)[0].sum().item<float>(), 120);
+    units->release(1, Pass::kForward);
+  }));
+}
+
+TEST(UnitStore, ReplicasSumGradientsAfterTheLastMicroBatchOnly) {
+  expect_all_well(on_ranks(2, [](Communicator& world) {
+    const auto units = make_unit_store(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain, world);
+    for (int micro = 0; micro < 3; ++micro) {
+      for (int unit = 1; unit >= 0; --unit) {
+        for (Tensor& grad : units->grads(unit)) grad.add_(world.rank() + 1);
+        // Ranks would add up each other's sums again if the first calls did anything.
+        units->reduce(unit, /*last=*/micro == 2);
+      }
+    }
+    units->finish();
+    for (const OwnedRange& range : units->owned())
+      EXPECT_TRUE(at::equal(range.grads, at::full_like(range.grads, 3 * (1 + 2)))) << world.rank();
+  }));
+}
+
+TEST(UnitStore, OneRankKeepsItsGradients) {
+  LocalUnits units(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain);
+  for (const bool last : {false, true}) {
+    units.grads(0)[1].add_(2);
+    units.reduce(0, last);
+  }
+  units.finish();
+  EXPECT_EQ(units.owned()[0].grads.sum().item<float>(), 12);
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,50 @@
+// Lays the parameters of a unit out in a flat buffer.
+#include "trainer/layout/unit_layout.h"
+
+#include <algorithm>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+Shape stacked_shape(const UnitSpec& unit, const UnitSpec::Stack& stack) {
+  Shape stacked = unit.params[static_cast<size_t>(stack.first)].shape;
+  stacked.front() = 0;
+  for (int i = stack.first; i < stack.first + stack.count; ++i) {
+    const ParamSpec& param = unit.params[static_cast<size_t>(i)];
+    TYCHO_CHECK(std::equal(param.shape.begin() + 1, param.shape.end(), stacked.begin() + 1, stacked.end()),
+                "[units] {} cannot be stacked in {}", param.name, unit.name);
+    stacked.front() += param.shape.front();
+  }
+  return stacked;
+}
+
+}  // namespace
+
+UnitLayout::UnitLayout(UnitSpec spec) : spec_(std::make_shared<const UnitSpec>(std::move(spec))) {
+  int64_t begin = 0;
+  for (size_t i = 0; i < spec_->params.size(); ++i) {
+    const ParamSpec& param = spec_->params[i];
+    const int64_t end = begin + tycho::numel(param.shape);
+    extents_.push_back({begin, end, &param, i});
+    views_.push_back({begin, param.shape});
+    begin = end;
+  }
+  for (const UnitSpec::Stack& stack : spec_->stacks)
+    views_.push_back({extents_[static_cast<size_t>(stack.first)].begin, stacked_shape(*spec_, stack)});
+}
+
+std::vector<Extent> UnitLayout::extents_in(int64_t begin, int64_t end) const {
+  TYCHO_CHECK(0 <= begin && begin <= end && end <= numel(),
+              "[units] wanted elements [{}, {}) of {}, which has {}", begin, end, spec_->name, numel());
+  std::vector<Extent> parts;
+  for (const Extent& whole : extents_) {
+    const int64_t from = std::max(begin, whole.begin), to = std::min(end, whole.end);
+    if (from < to)
+      parts.push_back({from - begin, to - begin, whole.spec, whole.param, whole.first + from - whole.begin});
+  }
+  return parts;
+}
+
+}  // namespace tycho

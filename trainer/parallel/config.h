@@ -1,0 +1,46 @@
+// How the ranks of a run share the work.
+#pragma once
+#include <cstdint>
+#include <optional>
+
+#include "trainer/base/fields.h"
+#include "trainer/parallel/mesh_shape.h"
+
+namespace tycho {
+
+struct ParallelConfig {
+  int64_t pp = 1;
+  int64_t dp_replicate = kWhatIsLeft;
+  int64_t dp_shard = 1;
+  int64_t cp = 1;
+  int64_t tp = 1;
+
+  static constexpr int64_t kWhatIsLeft = -1;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("pp", pp, "Pipeline stages. Only 1 is supported so far.", positive);
+    v("dp_replicate", dp_replicate,
+      "Copies of the model, each of which trains on its own share of every global batch; -1 for all ranks "
+      "that the other sizes leave.",
+      at_least(-1));
+    v("dp_shard", dp_shard, "Ranks that share the parameters of a replica. Only 1 is supported so far.",
+      positive);
+    v("cp", cp, "Ranks that share each sequence (context parallel). Only 1 is supported so far.", positive);
+    v("tp", tp, "Ranks that share each matrix (tensor parallel). Only 1 is supported so far.", positive);
+  }
+};
+
+class ConfigProblems;
+
+/// Reports sizes that are not supported yet and, when the number of ranks is known, a mesh that does not have
+/// as many.
+void check(const ParallelConfig& parallel, std::optional<int64_t> num_ranks, ConfigProblems& problems);
+
+/// The ranks that a recipe asks for; nothing when it takes as many as there are.
+std::optional<int64_t> wanted_ranks(const ParallelConfig& parallel);
+
+/// Of a config that check() passed with `num_ranks`.
+MeshShape mesh_shape(const ParallelConfig& parallel, int64_t num_ranks);
+
+}  // namespace tycho

@@ -1,0 +1,40 @@
+// Groups of a mesh: one split of the world for each set of axes that needs one.
+#include "trainer/parallel/mesh.h"
+
+#include <algorithm>
+
+namespace tycho {
+namespace {
+
+constexpr AxisSet kGroups[] = {Axis::kPp, Axis::kDpReplicate, Axis::kDpShard, Axis::kCp,
+                               Axis::kTp, kDataAxes,          kShardAxes,     kLossAxes};
+
+}  // namespace
+
+Mesh::Mesh(const MeshShape& shape, Communicator& world)
+    : shape_(shape), coordinates_(coordinates_of(shape, world.rank())) {
+  TYCHO_CHECK(shape.num_ranks() == world.size(), "[parallel] wanted a mesh of {} ranks, given {}: {}",
+              world.size(), shape.num_ranks(), describe(shape));
+  for (const AxisSet axes : kGroups) add(used_axes(shape, axes), world);
+}
+
+void Mesh::add(AxisSet used, Communicator& world) {
+  const auto is_it = [&](const auto& group) { return group.first == used; };
+  if (std::any_of(groups_.begin(), groups_.end(), is_it)) return;
+  Communicator* group = &world;
+  if (const int size = shape_.size(used); size != world.size()) {
+    own_.push_back(size == 1 ? make_world_of_one()
+                             : world.split(ranks_of_group(shape_, used, world.rank()).front(), world.rank()));
+    group = own_.back().get();
+  }
+  groups_.emplace_back(used, group);
+}
+
+Communicator& Mesh::group(AxisSet axes) const {
+  const AxisSet used = used_axes(shape_, axes);
+  for (const auto& [made, group] : groups_)
+    if (made == used) return *group;
+  fail(ExitCode::kFailure, "[parallel] this set of axes has no group in a mesh of {}", describe(shape_));
+}
+
+}  // namespace tycho

@@ -1,0 +1,35 @@
+// The ranks of a run as a mesh: a communicator along each axis, and along those that act together.
+#pragma once
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "trainer/parallel/communicator.h"
+#include "trainer/parallel/mesh_shape.h"
+
+namespace tycho {
+
+class Mesh {
+ public:
+  /// Makes all groups. Collective; `world` has shape.num_ranks() ranks and outlives the mesh. A group of all
+  /// ranks is `world` itself, and one of this rank alone is a world of one.
+  Mesh(const MeshShape& shape, Communicator& world);
+
+  const MeshShape& shape() const { return shape_; }
+  const MeshCoordinates& coordinates() const { return coordinates_; }
+  int coordinate(Axis axis) const { return coordinates_[static_cast<size_t>(axis)]; }
+  /// The ranks that stand where this one does on every axis but `axes`, in the order of their ranks. `axes`:
+  /// one axis, kDataAxes, kShardAxes or kLossAxes, or a set that differs from these in axes of size 1.
+  Communicator& group(AxisSet axes) const;
+
+ private:
+  /// The group of axes that all have more than one rank; makes it when it is not there yet.
+  void add(AxisSet used, Communicator& world);
+
+  MeshShape shape_;
+  MeshCoordinates coordinates_;
+  std::vector<std::unique_ptr<Communicator>> own_;
+  std::vector<std::pair<AxisSet, Communicator*>> groups_;
+};
+
+}  // namespace tycho

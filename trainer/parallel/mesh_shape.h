@@ -1,0 +1,68 @@
+// Where each rank stands on the mesh: sizes to coordinates, and the ranks of a group. Torch-free.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tycho {
+
+/// From the slowest to the fastest: the ranks along tp are neighbours. The order and the names are
+/// TorchTitan's.
+enum class Axis { kPp, kDpReplicate, kDpShard, kCp, kTp };
+inline constexpr size_t kNumAxes = 5;
+/// The key below `parallel` in a recipe.
+const char* axis_name(Axis axis);
+
+/// Axes that make a group together.
+class AxisSet {
+ public:
+  constexpr AxisSet() = default;
+  constexpr AxisSet(Axis axis) : bits_(1U << static_cast<unsigned>(axis)) {}  // NOLINT: an axis is a set
+  constexpr bool has(Axis axis) const { return (bits_ & AxisSet(axis).bits_) != 0; }
+  friend constexpr AxisSet operator|(AxisSet a, AxisSet b) {
+    a.bits_ |= b.bits_;
+    return a;
+  }
+  friend constexpr bool operator==(AxisSet, AxisSet) = default;
+
+ private:
+  unsigned bits_ = 0;
+};
+constexpr AxisSet operator|(Axis a, Axis b) { return AxisSet(a) | AxisSet(b); }
+
+/// The ranks that read different data.
+inline constexpr AxisSet kDataAxes = Axis::kDpReplicate | Axis::kDpShard;
+/// The ranks that share the parameters of one copy of the model.
+inline constexpr AxisSet kShardAxes = Axis::kDpShard | Axis::kCp;
+/// The ranks whose losses are summed.
+inline constexpr AxisSet kLossAxes = kDataAxes | Axis::kCp;
+
+/// One number for each axis, in the order of Axis.
+using MeshCoordinates = std::array<int, kNumAxes>;
+
+struct MeshShape {
+  std::array<int, kNumAxes> sizes = {1, 1, 1, 1, 1};
+
+  int size(Axis axis) const { return sizes[static_cast<size_t>(axis)]; }
+  /// The product of the sizes of `axes`.
+  int size(AxisSet axes) const;
+  int num_ranks() const;
+  friend bool operator==(const MeshShape&, const MeshShape&) = default;
+};
+
+/// Of a rank from 0 to num_ranks() - 1.
+MeshCoordinates coordinates_of(const MeshShape& shape, int rank);
+/// The rank at coordinates, each from 0 to the size of its axis less one.
+int rank_at(const MeshShape& shape, const MeshCoordinates& coordinates);
+
+/// The ranks that stand where `rank` stands on every axis but `axes`, ascending, `rank` among them.
+std::vector<int> ranks_of_group(const MeshShape& shape, AxisSet axes, int rank);
+/// The same for the axes of `axes` alone that have more than one rank: sets with the same answer have the
+/// same groups.
+AxisSet used_axes(const MeshShape& shape, AxisSet axes);
+
+/// For people: "dp_replicate 4 x tp 2", or "1 rank".
+std::string describe(const MeshShape& shape);
+
+}  // namespace tycho

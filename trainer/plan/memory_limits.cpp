@@ -1,0 +1,123 @@
+// Reads what Linux says of memory that is free.
+#include "trainer/plan/memory_limits.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "trainer/base/bytes.h"
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// cgroups without a limit say "max", or a number of pages that no machine has.
+constexpr int64_t kUnlimited = int64_t{1} << 60;
+
+std::optional<int64_t> number_in(const std::string& text) {
+  std::istringstream in(text);
+  int64_t number = 0;
+  if (in >> number) return number;
+  return {};
+}
+
+/// The number after `key` at the beginning of a line; nothing where there is none ("unlimited").
+std::optional<int64_t> number_after(const fs::path& file, const std::string& key) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(key)) return number_in(line.substr(key.size()));
+  return {};
+}
+
+void add_machine(const fs::path& root, std::vector<MemoryLimit>& limits) {
+  const fs::path meminfo = root / "proc/meminfo";
+  const std::optional<int64_t> available_kib = number_after(meminfo, "MemAvailable:");
+  if (!available_kib) return;
+  const int64_t swap_kib = number_after(meminfo, "SwapFree:").value_or(0);
+  limits.push_back({"this machine", (*available_kib + swap_kib) * 1024});
+}
+
+/// How the files of a version of cgroups are called.
+struct CgroupFiles {
+  const char *limit, *use, *inactive, *active;
+};
+constexpr CgroupFiles kFirst = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file",
+                                "total_active_file"};
+constexpr CgroupFiles kSecond = {"memory.max", "memory.current", "inactive_file", "active_file"};
+
+void add_cgroup(const fs::path& folder, const std::string& name, const CgroupFiles& files,
+                std::vector<MemoryLimit>& limits) {
+  const std::optional<int64_t> limit = number_after(folder / files.limit, ""),
+                               use = number_after(folder / files.use, "");
+  if (!limit || !use || *limit >= kUnlimited) return;
+  int64_t cache = 0;
+  for (const char* kind : {files.inactive, files.active})
+    cache += number_after(folder / "memory.stat", std::string(kind) + " ").value_or(0);
+  limits.push_back({"the cgroup " + name, std::max<int64_t>(0, *limit - std::max<int64_t>(0, *use - cache))});
+}
+
+/// The process' own cgroup and those around it: each may have a limit. In a container its path may be the
+/// host's, and not to be found here: then only the root is looked at.
+void add_cgroups(const fs::path& root, std::vector<MemoryLimit>& limits) {
+  std::ifstream in(root / "proc/self/cgroup");
+  for (std::string line; std::getline(in, line);) {
+    const size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const bool is_second = controllers == ",,";
+    if (!is_second && controllers.find(",memory,") == std::string::npos) continue;
+    const fs::path tree = root / (is_second ? "sys/fs/cgroup" : "sys/fs/cgroup/memory");
+    fs::path name = fs::path(line.substr(second + 1)).lexically_normal();
+    while (true) {
+      add_cgroup(tree / name.relative_path(), name.string(), is_second ? kSecond : kFirst, limits);
+      if (!name.has_relative_path()) break;
+      name = name.parent_path();
+    }
+  }
+}
+
+void add_ulimits(const fs::path& root, std::vector<MemoryLimit>& limits) {
+  const auto add = [&](const char* option, const char* limit_name, const char* use_name) {
+    const std::optional<int64_t> limit = number_after(root / "proc/self/limits", limit_name);
+    const std::optional<int64_t> use_kib = number_after(root / "proc/self/status", use_name);
+    if (limit && use_kib)
+      limits.push_back({option, std::max<int64_t>(0, *limit - *use_kib * 1024), /*is_shared=*/false});
+  };
+  add("ulimit -v", "Max address space", "VmSize:");
+  add("ulimit -d", "Max data size", "VmData:");
+}
+
+}  // namespace
+
+std::vector<MemoryLimit> host_memory_limits(const std::string& root) {
+  const fs::path top = root + "/";
+  std::vector<MemoryLimit> limits;
+  add_machine(top, limits);
+  add_cgroups(top, limits);
+  add_ulimits(top, limits);
+  return limits;
+}
+
+std::string memory_shortage(int64_t bytes_per_rank, int num_local_ranks,
+                            const std::vector<MemoryLimit>& limits) {
+  const auto human = [](int64_t n) { return human_bytes(static_cast<double>(n)); };
+  const MemoryLimit* tightest = nullptr;
+  const auto share = [&](const MemoryLimit& limit) {
+    return limit.is_shared ? limit.free_bytes / num_local_ranks : limit.free_bytes;
+  };
+  for (const MemoryLimit& limit : limits)
+    if (bytes_per_rank > share(limit) && (tightest == nullptr || share(limit) < share(*tightest)))
+      tightest = &limit;
+  if (tightest == nullptr) return "";
+  const bool together = tightest->is_shared && num_local_ranks > 1;
+  return fmt::format("takes {}{}, and {} {} {}", human(bytes_per_rank),
+                     together ? fmt::format(" in each of {} ranks here", num_local_ranks) : "", tightest->who,
+                     tightest->is_shared ? "has" : "leaves", human(tightest->free_bytes)) +
+         (tightest->is_shared ? " free" : " to a process");
+}
+
+}  // namespace tycho

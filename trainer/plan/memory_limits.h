@@ -1,0 +1,25 @@
+// What keeps this process from taking more memory of the host: the machine, its cgroups, `ulimit`.
+// Torch-free.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tycho {
+
+struct MemoryLimit {
+  std::string who;  // for people: "this machine", "the cgroup /job_99", "ulimit -v"
+  int64_t free_bytes = 0;
+  bool is_shared = true;  // by all ranks of the machine; else each process has as much
+};
+
+/// Those that are known here. `root` is put before the paths of /proc and /sys. What the kernel would give up
+/// (its cache of files) counts as free, and so does swap.
+std::vector<MemoryLimit> host_memory_limits(const std::string& root = "");
+
+/// "takes 8.5 TB, and this machine has 13.9 GB free" when ranks that take so much each do not fit; "" when
+/// they do.
+std::string memory_shortage(int64_t bytes_per_rank, int num_local_ranks,
+                            const std::vector<MemoryLimit>& limits);
+
+}  // namespace tycho

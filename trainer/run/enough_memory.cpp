@@ -1,0 +1,30 @@
+// Compares the plan of a run with the memory that is free.
+#include "trainer/run/enough_memory.h"
+
+#include <algorithm>
+
+#include "trainer/base/error.h"
+#include "trainer/device/device.h"
+#include "trainer/plan/memory_limits.h"
+#include "trainer/plan/plan.h"
+
+namespace tycho {
+
+void require_memory(const TrainConfig& config, const at::Device& device, const RunRequest& request) {
+  if (request.force) return;
+  TrainConfig here = config;
+  here.device = device.is_cpu() ? DeviceKind::kCpu : DeviceKind::kCuda;
+  const Plan plan = plan_memory(here, request.place.num_ranks);
+  const int64_t on_host = device.is_cpu() ? plan.memory_bytes : plan.host_bytes;
+  std::string shortage = memory_shortage(on_host, request.place.num_local_ranks, host_memory_limits());
+  if (!device.is_cpu())
+    if (const int64_t free = free_memory_bytes(device); free > 0 && plan.training_bytes > free)
+      shortage = memory_shortage(plan.training_bytes, 1, {{"the GPU", free}});
+  if (shortage.empty()) return;
+  fail(ExitCode::kNumerics,
+       "[memory] not enough memory: this run {}\n{}A smaller micro_batch or recompute.mode=full take less; "
+       "`tycho run --force` starts it all the same",
+       shortage, memory_table(plan));
+}
+
+}  // namespace tycho
