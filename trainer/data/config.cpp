@@ -35,11 +35,22 @@ void check_chat(const ChatConfig& data, const std::string& path, int64_t vocab_s
 
 }  // namespace
 
+std::string MdsConfig::rows_text() const {
+  std::string text;
+  if (eos_token_id) text += fmt::format("; attention ends at token {}", *eos_token_id);
+  if (bos_token_id) text += fmt::format("; attention restarts at token {}", *bos_token_id);
+  return text;
+}
+
+std::string ChatConfig::rows_text() const {
+  return pack ? "; rows of several examples, attention stays within each" : "; rows of one example each";
+}
+
 void check(const DataConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
            ConfigProblems& problems) {
   if (data.is<ChatConfig>())
     return check_chat(data.as<ChatConfig>(), path, vocab_size, has_tokenizer, problems);
-  check_separators(data.as<MdsConfig>(), path, vocab_size, problems);
+  if (data.is<MdsConfig>()) check_separators(data.as<MdsConfig>(), path, vocab_size, problems);
 }
 
 void check_same_documents(const MdsConfig& train, const MdsConfig& eval, const std::string& path,

@@ -29,6 +29,8 @@ struct MdsConfig {
   std::string dir() const { return split.empty() ? local_dir : local_dir + "/" + split; }
   /// What messages call it.
   std::string place() const { return dir(); }
+  /// What `tycho plan` says of its rows; "" for nothing.
+  std::string rows_text() const;
 
   template <class Visitor>
   void fields(Visitor& v) {
@@ -86,6 +88,8 @@ struct ChatConfig {
 
   /// What messages call it.
   std::string place() const { return path; }
+  /// What `tycho plan` says of its rows.
+  std::string rows_text() const;
 
   template <class Visitor>
   void fields(Visitor& v) {

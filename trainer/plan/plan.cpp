@@ -219,21 +219,10 @@ std::string length_line(const Plan& plan) {
   return text;
 }
 
-std::string rows_text(const MdsConfig& data) {
-  std::string text;
-  if (data.eos_token_id) text += fmt::format("; attention ends at token {}", *data.eos_token_id);
-  if (data.bos_token_id) text += fmt::format("; attention restarts at token {}", *data.bos_token_id);
-  return text;
-}
-
-std::string rows_text(const ChatConfig& data) {
-  return data.pack ? "; rows of several examples, attention stays within each" : "; rows of one example each";
-}
-
 std::string data_line(const Plan& plan, const DataConfig& data) {
   const std::string samples =
       plan.num_samples > 0 ? grouped(plan.num_samples) + " samples" : "does not exist yet, see below";
-  return samples + std::visit([](const auto& kind) { return rows_text(kind); }, data.value);
+  return samples + std::visit([](const auto& kind) { return kind.rows_text(); }, data.value);
 }
 
 std::string size_line(const std::string& name, int64_t num_bytes, const std::string& note) {

@@ -19,6 +19,7 @@ DataConfig read_as(const DataConfig& trained, const DataConfig& data) {
     same.path = data.as<ChatConfig>().path;
     return {{same}};
   }
+  if (!trained.is<MdsConfig>()) return data;
   MdsConfig separated = data.as<MdsConfig>();
   separated.eos_token_id = trained.as<MdsConfig>().eos_token_id;
   separated.bos_token_id = trained.as<MdsConfig>().bos_token_id;
