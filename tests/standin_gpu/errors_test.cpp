@@ -88,7 +88,7 @@ TEST_F(Errors, AKernelThatFailsOnOneRankEndsBoth) {
            by_hand("x.lua device=cuda run_dir=run", "x.lua device=cuda run_dir=run", ":"));
   EXPECT_CONTAINS(outcome.output, "codes 1 1");
   EXPECT_CONTAINS(text("rank_0.log"),
-                  "[parallel] rank 1 ended the run: [adamw_step] the GPU refused the kernel");
+                  "[parallel] rank 1 ended the run: [adamw_step] the GPU rejected the kernel");
 }
 
 TEST_F(Errors, AKilledRankIsNamedAndTheOtherEnds) {
