@@ -1,4 +1,4 @@
-// The hooks of the training loop. Torch-free.
+// When the events of the training loop happen, and what callbacks are given. Torch-free.
 //
 //   setup                      everything is built
 //   load                       weights and state are there

@@ -22,8 +22,8 @@ class LineFile {
   std::unique_ptr<OutputFile> file_;
 };
 
-/// The number of the process that begins now in this run folder: 1 + the attempt of the last record in its
-/// events.jsonl, for every attempt begins with one.
+/// The attempt that starts now in this run folder: one more than the last record of events.jsonl has. Every
+/// attempt writes a record when it starts.
 int64_t next_attempt(const std::string& run_dir);
 
 /// Seconds since 1970, to the microsecond.
