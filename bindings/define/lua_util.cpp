@@ -8,6 +8,7 @@
 #include <optional>
 #include <typeinfo>
 
+#include "bindings/define/standard_functions.h"
 #include "trainer/base/secrets.h"
 
 namespace tycho {
@@ -157,17 +158,22 @@ Json read_at(lua_State* L, int index, int depth) {
 }  // namespace
 
 void* LuaState::allocate(void* budget, void* block, size_t old_bytes, size_t new_bytes) {
-  size_t& left = static_cast<Budget*>(budget)->left;
-  if (new_bytes > old_bytes && new_bytes - old_bytes > left) return nullptr;
-  left += old_bytes;
-  left -= new_bytes;
+  Budget& of = *static_cast<Budget*>(budget);
+  const size_t used = of.used - old_bytes + new_bytes;
+  if (new_bytes > old_bytes && used > 2 * of.max) return nullptr;
+  of.used = used;
+  // The watch collects garbage, and ends what still uses too much.
+  const bool is_above = used > of.max;
+  if (is_above && !of.is_above) LuaWatch::look_soon();
+  of.is_above = is_above;
   if (new_bytes != 0) return std::realloc(block, new_bytes);
   std::free(block);
   return nullptr;
 }
 
-LuaState::LuaState(size_t max_bytes)
-    : budget_(std::make_unique<Budget>(Budget{max_bytes})), state_(lua_newstate(&allocate, budget_.get())) {
+LuaState::LuaState(int64_t max_bytes)
+    : budget_(std::make_unique<Budget>(Budget{.max = static_cast<size_t>(max_bytes)})),
+      state_(lua_newstate(&allocate, budget_.get())) {
   lua_State* L = state_.get();
   if (L == nullptr) fail(ExitCode::kFailure, "[lua] not enough memory for a Lua state");
   const luaL_Reg libraries[] = {{"", luaopen_base},
@@ -182,6 +188,7 @@ LuaState::LuaState(size_t max_bytes)
     lua_pushstring(L, library.name);
     call_lua(L, 1, 0);
   }
+  replace_standard_functions(L);
   luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
   luaL_newmetatable(L, kErrorMeta);
   lua_pushcfunction(L, error_text);

@@ -6,18 +6,21 @@
 #include <optional>
 #include <string>
 
+#include "bindings/define/watch.h"
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
 
 namespace tycho {
 
 /// A Lua state with base, table, string, math, bit, debug and package, and with the JIT off: compiled loops
-/// could not be interrupted. Allocations past `max_bytes` fail with Lua's "not enough memory": one
-/// instruction can double a text, so a hook alone would see it too late. Owned by one thread.
+/// could not be interrupted. Past `max_bytes` the watch looks at once whether they are in use
+/// (LuaLimits::max_bytes); past twice as many, allocations fail with Lua's "not enough memory". Owned by one
+/// thread.
 class LuaState {
  public:
-  explicit LuaState(size_t max_bytes = size_t{5} << 28);
+  explicit LuaState(int64_t max_bytes = kLuaBytes);
   lua_State* get() const { return state_.get(); }
+  void set_max_bytes(int64_t bytes) { budget_->max = static_cast<size_t>(bytes); }
   /// Must outlive the state: finalisers use it.
   void keep(std::shared_ptr<void> thing) { kept_ = std::move(thing); }
 
@@ -26,7 +29,8 @@ class LuaState {
     void operator()(lua_State* L) const { lua_close(L); }
   };
   struct Budget {
-    size_t left;
+    size_t max = 0, used = 0;
+    bool is_above = false;
   };
   static void* allocate(void* budget, void* block, size_t old_bytes, size_t new_bytes);
   std::unique_ptr<Budget> budget_;  // outlives the state

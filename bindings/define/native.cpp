@@ -350,6 +350,8 @@ int load_native(lua_State* L) {
     lua_setfield(L, -2, "version");
     lua_pushinteger(L, static_cast<int>(ExitCode::kRecipe));
     lua_setfield(L, -2, "exit_recipe");
+    lua_pushinteger(L, static_cast<int>(ExitCode::kInterrupted));
+    lua_setfield(L, -2, "exit_interrupted");
     lua_pushinteger(L, static_cast<int>(ExitCode::kUsage));
     lua_setfield(L, -2, "exit_usage");
     push_strings(L);

@@ -17,6 +17,7 @@ Json ask_lua(const char* module, const char* function, const Json& request, cons
   lua_State* L = state->get();
   open_library(L);
   const LuaWatch watch(L, limits);
+  lua_settop(L, 0);
   lua_getglobal(L, "require");
   lua_pushstring(L, module);
   call_lua(L, 1, 1, trace);
@@ -56,6 +57,7 @@ Json recipe_request_json(const RecipeRequest& recipe) {
   for (const PinArgument& pin : recipe.pins)
     arguments.push_back({{"argument", pin.number}, {"text", pin.text}});
   Json request = {{"arguments", arguments}, {"trace", recipe.trace}, {"lint", recipe.lint}};
+  if (recipe.quiet) request["quiet"] = true;
   if (!recipe.file.empty()) request["file"] = recipe.file;
   for (const auto& [name, text] : recipe.files) request["files"][name] = text;
   request["only_files"] = recipe.only_files;
@@ -99,8 +101,16 @@ ResolvedRecipe resolve_recipe(const RecipeRequest& request) {
   return *std::move(verdict.recipe);
 }
 
-RecipeVerdict try_recipe(const RecipeRequest& request) {
-  const auto state = std::make_shared<LuaState>();
+ResolvedRecipe in_own_state(const ResolvedRecipe& recipe) {
+  RecipeRequest request = {
+      .file = "recipe.lua", .files = {{"recipe.lua", recipe.lua}}, .only_files = true, .quiet = true};
+  std::vector<std::string> names;
+  for (const auto& [name, text] : recipe.sources) names.push_back(name);
+  for (const auto& [name, place] : source_places(names)) request.files[place] = recipe.sources.at(name);
+  return resolve_recipe(request);
+}
+
+RecipeVerdict try_recipe(const RecipeRequest& request, const std::shared_ptr<LuaState>& state) {
   const Json result =
       ask_lua("tycho.session", "load", recipe_request_json(request), {}, request.trace, state);
   RecipeVerdict verdict;

@@ -31,6 +31,7 @@ struct RecipeRequest {
   bool only_files = false;                      // read nothing else from the disk
   std::map<std::string, RecipeOrigin> origins;  // what `files` was made from: kept among the sources
   bool trace = false;                           // show Lua frames with errors
+  bool quiet = false;                           // print nothing
   bool lint = false;                            // warn of locals that nothing reads, too
 };
 
@@ -54,6 +55,10 @@ Json recipe_request_json(const RecipeRequest& request);
 /// kInterrupted after LuaWatch::interrupt().
 ResolvedRecipe resolve_recipe(const RecipeRequest& request);
 
+/// The recipe once more, in a Lua state of its own: code that runs in one cannot harm the other. Reads no
+/// files and prints nothing.
+ResolvedRecipe in_own_state(const ResolvedRecipe& recipe);
+
 /// The result of checking one recipe, for `tycho test`.
 struct RecipeVerdict {
   std::optional<ResolvedRecipe> recipe;  // none when anything is wrong
@@ -64,7 +69,9 @@ struct RecipeVerdict {
   bool open_on_purpose = false;   // one of them is t.required in a file
   std::vector<std::string> files;  // that it was read from
 };
-RecipeVerdict try_recipe(const RecipeRequest& request);
+/// `state`: where it runs; one that earlier recipes ran in saves loading the library, and is for one thread.
+RecipeVerdict try_recipe(const RecipeRequest& request,
+                         const std::shared_ptr<LuaState>& state = std::make_shared<LuaState>());
 
 /// A resolved recipe from what tycho.session returns for a finished recipe: tree, name, lua, history,
 /// sources, environment, schedule. `origins` as in RecipeRequest.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "bindings/define/c_stack.h"
 #include "bindings/define/pattern.h"
 #include "bindings/define/watch.h"
 
@@ -179,6 +180,7 @@ int gsub(lua_State* L) {
                 3, "string/function/table expected");
   const lua_Integer most = luaL_optinteger(L, 4, static_cast<lua_Integer>(subject.size()) + 1);
   const bool by_text = kind == LUA_TNUMBER || kind == LUA_TSTRING;
+  if (!by_text) ensure_c_stack(L);
   Room room;
   Pattern pattern = read_pattern(L, text, true, room);
   const char* const last = subject.data() + subject.size();

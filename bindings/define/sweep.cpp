@@ -9,6 +9,8 @@
 namespace tycho {
 namespace {
 
+constexpr int64_t kSweepBytes = int64_t{1} << 30;  // of 10,000 trials with their values
+
 Json to_json(const SweepRequest& sweep) {
   Json arguments = Json::array();
   for (const PinArgument& one : sweep.arguments)
@@ -26,7 +28,8 @@ Json to_json(const SweepRequest& sweep) {
 
 }  // namespace
 
-SweepProgram::SweepProgram(const SweepRequest& request) : state_(new LuaState), trace_(request.trace) {
+SweepProgram::SweepProgram(const SweepRequest& request)
+    : state_(new LuaState(kSweepBytes)), trace_(request.trace) {
   open_library(state_->get());
   const Json result = ask("load", to_json(request));
   if (result.at("problems") != 0) throw Error(result.at("report").get<std::string>(), ExitCode::kRecipe);
@@ -49,7 +52,8 @@ SweepProgram::~SweepProgram() = default;
 Json SweepProgram::ask(const char* function, const Json& request) const {
   lua_State* L = state_->get();
   // 10,000 points with a function call for each take a while.
-  const LuaWatch watch(L, {.max_instructions = int64_t{1} << 33, .max_seconds = 60});
+  const LuaWatch watch(L,
+                       {.max_instructions = int64_t{1} << 33, .max_seconds = 60, .max_bytes = kSweepBytes});
   lua_settop(L, 0);
   lua_getglobal(L, "require");
   lua_pushstring(L, "tycho.sweep");

@@ -132,10 +132,14 @@ std::string brief(const DocNode& node) {
   return out.substr(0, end) + "...";
 }
 
-void NodeBudget::take(int depth) {
+void NodeBudget::check_depth(int depth) const {
   constexpr int kMostLevels = 64;
   if (depth > kMostLevels)
     fail(ExitCode::kUnusable, "[{}] is nested more than {} levels deep", place_, kMostLevels);
+}
+
+void NodeBudget::take(int depth) {
+  check_depth(depth);
   if (--left_ < 0)
     fail(ExitCode::kUnusable,
          "[{}] expands to more than 20,000 values: is an alias (*name) repeated inside others?", place_);

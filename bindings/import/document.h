@@ -66,6 +66,7 @@ class NodeBudget {
  public:
   explicit NodeBudget(std::string place) : place_(std::move(place)) {}
   void take(int depth);
+  void check_depth(int depth) const;
 
  private:
   std::string place_;

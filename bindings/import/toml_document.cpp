@@ -29,6 +29,73 @@ struct TomlStumble {};
 namespace tycho {
 namespace {
 
+/// Measures how deep a text nests before it is parsed, because toml++ follows dotted keys without a limit:
+/// the parts of the keys around a place count, and the brackets. Reads strings and comments only to skip
+/// them.
+class TomlDepth {
+ public:
+  TomlDepth(std::string_view text, NodeBudget& budget) : text_(text), budget_(budget) {}
+
+  void measure() {
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '"' || c == '\'')
+        skip_string(c);
+      else if (c == '#')
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      else
+        read(c), ++at_;
+    }
+  }
+
+ private:
+  void read(char c) {
+    switch (c) {
+      case '.': ++here_; break;
+      case '[':
+      case '{': open(); break;
+      case ']':
+      case '}': close(); break;
+      case ',': here_ = 0; break;
+      case '\n':
+        // At the left margin again: what follows lies in the table of the last header.
+        if (around_.empty()) here_ = 0;
+        break;
+      default: break;
+    }
+    // A header may have 64 parts, and what is under it as much again.
+    budget_.check_depth(static_cast<int>(sum_ + here_));
+  }
+  void open() {
+    around_.push_back(here_ + 1);
+    sum_ += here_ + 1;
+    here_ = 0;
+  }
+  void close() {
+    here_ = 0;
+    if (around_.empty()) return;
+    sum_ -= around_.back();
+    around_.pop_back();
+  }
+  void skip_string(char quote) {
+    const std::string end(text_.substr(at_, 3) == std::string(3, quote) ? 3 : 1, quote);
+    for (at_ += end.size(); at_ < text_.size(); ++at_) {
+      if (text_.substr(at_, end.size()) == end) {
+        at_ += end.size();
+        return;
+      }
+      if (end.size() == 1 && text_[at_] == '\n') return;
+      if (quote == '"' && text_[at_] == '\\') ++at_;
+    }
+  }
+
+  std::string_view text_;
+  NodeBudget& budget_;
+  size_t at_ = 0;
+  std::vector<size_t> around_;  // levels of each bracket that is open
+  size_t sum_ = 0, here_ = 0;   // of all of them, and of the key that is being read
+};
+
 class TomlReader {
  public:
   explicit TomlReader(const std::string& place) : budget_(place) {}
@@ -87,6 +154,8 @@ class TomlReader {
 
 DocNode read_toml(const std::string& text, const std::string& place) {
   try {
+    NodeBudget budget(place);
+    TomlDepth(text, budget).measure();
     return TomlReader(place).read(toml::parse(text, place), {.line = 1, .col = 1}, 0);
   } catch (const toml::parse_error& error) {
     const toml::source_position& begin = error.source().begin;

@@ -14,7 +14,10 @@ namespace tycho {
 namespace {
 
 constexpr double kGrace_s = 0.02;  // a call that is about to end when Ctrl-C is pressed ends by itself
-constexpr double kScheduleLimit_s = 10;
+constexpr double kScheduleLimit_s = 10, kEntryLimit_s = 10, kSetUpLimit_s = 60;
+constexpr double kWarn_s = 5;
+constexpr int kKeptEntryKiB = 16 << 10;  // of garbage of operators that may wait for the next entry
+constexpr const char* kSchedule = "the schedule";
 
 CallbackKind kind_of(const std::string& name) {
   if (name == "control") return CallbackKind::kControl;
@@ -59,12 +62,12 @@ class LuaCallbacks::Code final : public CallbackCode {
     // math.random gives the same again when a run is resumed.
     lua_pushnumber(L, static_cast<double>(seed_ + 16 * static_cast<uint64_t>(info.metrics.step) +
                                           static_cast<uint64_t>(info.event)));
-    of_.call("run", 4, 0, limit_s_);
+    of_.call("run", 4, 0, limit_s_, calls_.at(info.event).c_str());
   }
 
   Json state() const override {
     push_text(of_.L_, name_);
-    of_.call("state", 1, 1, limit_s_);
+    of_.call("state", 1, 1, limit_s_, name_.c_str());
     Json state = read_json(of_.L_, -1);
     lua_pop(of_.L_, 1);
     return state.empty() ? Json(nullptr) : state;
@@ -73,7 +76,7 @@ class LuaCallbacks::Code final : public CallbackCode {
   void set_state(const Json& state) override {
     push_text(of_.L_, name_);
     push_json(of_.L_, state);
-    of_.call("set_state", 2, 0, limit_s_);
+    of_.call("set_state", 2, 0, limit_s_, name_.c_str());
   }
 
  private:
@@ -96,7 +99,7 @@ class LuaCallbacks::Schedule final : public ScheduleCode {
                    {"frac", static_cast<double>(steps_done) / static_cast<double>(total_steps)}};
     if (last_loss) moment["loss"] = *last_loss;
     push_json(of_.L_, moment);
-    of_.call("factor", 1, 1, kScheduleLimit_s);
+    of_.call("factor", 1, 1, kScheduleLimit_s, kSchedule);
     const double factor = lua_tonumber(of_.L_, -1);
     lua_pop(of_.L_, 1);
     return factor;
@@ -104,7 +107,7 @@ class LuaCallbacks::Schedule final : public ScheduleCode {
 
   Json state() const override {
     lua_pushnil(of_.L_);
-    of_.call("state", 1, 1, kScheduleLimit_s);
+    of_.call("state", 1, 1, kScheduleLimit_s, kSchedule);
     Json state = read_json(of_.L_, -1);
     lua_pop(of_.L_, 1);
     return state;
@@ -113,7 +116,7 @@ class LuaCallbacks::Schedule final : public ScheduleCode {
   void set_state(const Json& state) override {
     lua_pushnil(of_.L_);
     push_json(of_.L_, state);
-    of_.call("set_state", 2, 0, kScheduleLimit_s);
+    of_.call("set_state", 2, 0, kScheduleLimit_s, kSchedule);
   }
 
  private:
@@ -121,12 +124,21 @@ class LuaCallbacks::Schedule final : public ScheduleCode {
 };
 
 LuaCallbacks::LuaCallbacks(const ResolvedRecipe& recipe)
-    : state_(recipe.state),
+    : recipe_(recipe),
+      state_(recipe.state),
       L_(state_->get()),
-      config_(recipe.config.callbacks),
       session_(std::make_shared<SessionRef>()),
       context_(std::make_shared<CallbackContext>()),
+      warn_([session = session_](const std::string& text) {
+        if (session->session == nullptr) return;
+        const std::string warning = text + "; training waits for it";
+        const int rank = session->session->facts().rank;
+        session->session->event("warning", warning, Json::object());
+        // The record of another rank reaches rank 0 only with the next step, which this one holds up.
+        if (rank != 0) fmt::print(stderr, "warning: rank {}: {}\n", rank, warning);
+      }),
       dynamic_(recipe.config.scheduler.is<DynamicScheduleConfig>()) {
+  state_->set_max_bytes(recipe_.config.lua_memory.value);
   objects_ = std::make_shared<Objects>();
   objects_->attach(L_);
   state_->keep(objects_);
@@ -146,14 +158,14 @@ std::vector<Callback> LuaCallbacks::callbacks() {
   for (const EventEntry& entry : kEvents) events.push_back(entry.name);
   push_json(L_, events);
   push_json(L_, ctx_values());
-  call("begin", 2, 1, std::numeric_limits<double>::infinity());
+  call("begin", 2, 1, kSetUpLimit_s, "the set-up of callbacks");
   const Json begun = read_json(L_, -1);
   lua_pop(L_, 1);
   seed_ = begun.at("seed").get<uint64_t>();
   std::vector<Callback> callbacks;
   for (const Json& entry : begun.at("callbacks")) {
     const std::string name = entry.at("name");
-    const CallbackConfig& config = config_.at(name);
+    const CallbackConfig& config = recipe_.config.callbacks.at(name);
     Callback callback{name, kind_of(entry.at("kind")), callback_options(config), nullptr};
     if (config.is<ObserveConfig>()) callback.ranks = config.as<ObserveConfig>().ranks;
     callback.code = std::make_unique<Code>(*this, name, callback.kind, entry.at("events"),
@@ -167,12 +179,15 @@ std::unique_ptr<ScheduleCode> LuaCallbacks::schedule() {
   return dynamic_ ? std::make_unique<Schedule>(*this) : nullptr;
 }
 
-void LuaCallbacks::set_session(TrainingSession* session) { session_->session = session; }
+void LuaCallbacks::set_session(TrainingSession* session) {
+  session_->session = session;
+  if (visitor_) visitor_->set_session(session);
+}
 
 bool LuaCallbacks::has_session() const { return session_->session != nullptr; }
 
 Json LuaCallbacks::take_failure() {
-  call("take_failure", 0, 1, std::numeric_limits<double>::infinity());
+  call("take_failure", 0, 1, kEntryLimit_s, "the report of a failure");
   Json failure = read_json(L_, -1);
   lua_pop(L_, 1);
   return failure;
@@ -190,19 +205,26 @@ void LuaCallbacks::push_function(const char* name) {
   functions_[name] = luaL_ref(L_, LUA_REGISTRYINDEX);
 }
 
-void LuaCallbacks::call(const char* name, int num_args, int num_results, double limit_s) {
+void LuaCallbacks::call(const char* name, int num_args, int num_results, double limit_s, const char* what) {
   push_function(name);
   lua_insert(L_, -num_args - 1);
   const LuaWatch watch(L_, {.max_instructions = std::numeric_limits<int64_t>::max(),
                             .max_seconds = limit_s,
                             .max_is_wall_clock = true,
-                            .grace_s = kGrace_s});
+                            .max_bytes = recipe_.config.lua_memory.value,
+                            .grace_s = kGrace_s,
+                            .warn_s = named_.contains(what) ? kNever_s : kWarn_s,
+                            .what = what,
+                            .bytes_hint = ", the limit of lua_memory",
+                            .warn = &warn_});
   try {
     call_lua(L_, num_args, num_results);
   } catch (...) {
+    if (watch.was_named()) named_.insert(what);
     if (scope_) scope_->close();
     throw;
   }
+  if (watch.was_named()) named_.insert(what);
   if (scope_) scope_->close();
   objects_->drain();
 }
@@ -220,10 +242,35 @@ void LuaCallbacks::push_context(std::string scope, CallbackKind kind, const Even
 
 std::string LuaCallbacks::evaluate(const std::string& code, bool may_command, const EventInfo& info,
                                    CallbackPort& port) {
+  if (!visitor_) {
+    auto visitor = std::make_unique<LuaCallbacks>(in_own_state(recipe_));
+    visitor->callbacks();
+    visitor->set_session(session_->session);
+    visitor_ = std::move(visitor);
+  }
+  try {
+    std::string text = visitor_->evaluate_here(code, may_command, info, port);
+    visitor_->is_full_after_collection();
+    return text;
+  } catch (const Error& error) {
+    if (!visitor_->is_full_after_collection()) throw;
+    visitor_.reset();
+    throw Error(fmt::format("{}; the names that entries had set are gone", error.what()), error.code());
+  }
+}
+
+bool LuaCallbacks::is_full_after_collection() {
+  if (lua_gc(L_, LUA_GCCOUNT, 0) <= kKeptEntryKiB) return false;
+  lua_gc(L_, LUA_GCCOLLECT, 0);
+  return int64_t{lua_gc(L_, LUA_GCCOUNT, 0)} * 1024 > recipe_.config.lua_memory.value / 2;
+}
+
+std::string LuaCallbacks::evaluate_here(const std::string& code, bool may_command, const EventInfo& info,
+                                        CallbackPort& port) {
   push_text(L_, code);
   push_context("the line that was typed", may_command ? CallbackKind::kControl : CallbackKind::kObserve, info,
                port);
-  call("evaluate", 2, 1, 10);
+  call("evaluate", 2, 1, kEntryLimit_s, "an entry of tycho attach");
   std::string text = lua_tostring(L_, -1);
   lua_pop(L_, 1);
   return without_secrets(std::move(text));

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "bindings/define/lua_util.h"
 #include "bindings/define/recipe.h"
@@ -47,6 +48,7 @@ class LuaCallbacks final : public CallbackSource {
   void set_session(TrainingSession* session) override;
   /// Whether a session may still call these.
   bool has_session() const;
+  /// In a Lua state of its own: what operators type takes no memory from the recipe's callbacks.
   std::string evaluate(const std::string& code, bool may_command, const EventInfo& info,
                        CallbackPort& port) override;
   /// Of the newest call that failed, once: {frames: [{file, line, name, locals: [{name, text, value}]}],
@@ -56,20 +58,28 @@ class LuaCallbacks final : public CallbackSource {
  private:
   class Code;
   class Schedule;
-  /// Calls tycho.running's function `name` with what is above it on the stack and the context last.
-  void call(const char* name, int num_args, int num_results, double limit_s);
+  /// Calls tycho.running's function `name` with what is above it on the stack and the context last. `what`:
+  /// what people call this, for warnings; stays until the call returns.
+  void call(const char* name, int num_args, int num_results, double limit_s, const char* what);
+  std::string evaluate_here(const std::string& code, bool may_command, const EventInfo& info,
+                            CallbackPort& port);
+  /// Frees what an entry left; whether what stays is too much for further entries.
+  bool is_full_after_collection();
   void push_function(const char* name);
   /// `scope`: what the call is called.
   void push_context(std::string scope, CallbackKind kind, const EventInfo& info, CallbackPort& port);
 
+  const ResolvedRecipe recipe_;
   std::shared_ptr<LuaState> state_;
   lua_State* L_;
-  std::shared_ptr<Objects> objects_;  // the state's
-  std::map<std::string, CallbackConfig> config_;
+  std::shared_ptr<Objects> objects_;                   // the state's
   std::map<std::string, int, std::less<>> functions_;  // of tycho.running, as references of the registry
   std::shared_ptr<SessionRef> session_;
   std::shared_ptr<Scope> scope_;  // of the call that runs
   const std::shared_ptr<CallbackContext> context_;
+  const std::function<void(const std::string& text)> warn_;
+  std::set<const char*> named_;            // what took so long that it was reported: once is enough
+  std::unique_ptr<LuaCallbacks> visitor_;  // for operators; made for the first one
   uint64_t seed_ = 0;
   bool dynamic_ = false;
 };

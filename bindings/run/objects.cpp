@@ -153,11 +153,13 @@ int Objects::index(lua_State* L) {
     lua_pop(L, 1);
     if (field != nullptr) {
       Handle& handle = handle_at(L, object, field->name);
+      const LuaWatch::EngineCall waits;
       Call call(L, *handle.objects, handle.scope, handle.target.get());
       return field->read(call);
     }
     const std::string key = given_key(L, 2);
     Handle& handle = handle_at(L, object, key.c_str());
+    const LuaWatch::EngineCall waits;
     Call call(L, *handle.objects, handle.scope, handle.target.get());
     if (object.index != nullptr) {
       object.index(call);
@@ -190,6 +192,7 @@ int Objects::call_method(lua_State* L) {
     // The body may close the scope, or collect: what it works on stays until it returns.
     const std::shared_ptr<Scope> scope = handle.scope;
     const std::shared_ptr<void> target = handle.target;
+    const LuaWatch::EngineCall waits;
     Call call(L, *handle.objects, scope, target.get());
     return method.call(call);
   });

@@ -16,7 +16,8 @@
 namespace tycho {
 namespace {
 
-constexpr LuaLimits kNoLimits = {.max_instructions = int64_t{1} << 62, .max_seconds = 1e18};
+constexpr LuaLimits kNoLimits = {
+    .max_instructions = int64_t{1} << 62, .max_seconds = 1e18, .max_bytes = kPromptBytes, .exit_s = kNever_s};
 
 // An exception that escapes the REPL is a bug of its own.
 constexpr bool kTrace = true;
@@ -52,15 +53,6 @@ std::string brief(const std::string& text) {
     is_cut = true;
   }
   return line + (is_cut ? " ..." : "");
-}
-
-/// The recipe once more, in a Lua state where its callbacks run apart from the prompt.
-ResolvedRecipe in_own_state(const ResolvedRecipe& recipe) {
-  RecipeRequest request = {.file = "recipe.lua", .files = {{"recipe.lua", recipe.lua}}, .only_files = true};
-  std::vector<std::string> names;
-  for (const auto& [name, text] : recipe.sources) names.push_back(name);
-  for (const auto& [name, place] : source_places(names)) request.files[place] = recipe.sources.at(name);
-  return resolve_recipe(request);
 }
 
 }  // namespace

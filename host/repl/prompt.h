@@ -21,6 +21,8 @@
 
 namespace tycho {
 
+inline constexpr int64_t kPromptBytes = int64_t{1} << 30;  // of Lua's memory, for people who look at much
+
 /// Who is at a prompt, and where its text goes.
 struct PromptSeat {
   bool interactive = false;   // a person: reports are shortened to the screen
@@ -91,7 +93,7 @@ class Prompt {
   ReplHistory history_;
   ReplOutput output_;
   ReplHost host_;
-  LuaState state_;
+  LuaState state_{kPromptBytes};
 };
 
 }  // namespace tycho

@@ -8,7 +8,8 @@
 namespace tycho {
 namespace {
 
-constexpr LuaLimits kUnlimited = {.max_instructions = int64_t{1} << 62, .max_seconds = 1e18};
+constexpr LuaLimits kUnlimited = {
+    .max_instructions = int64_t{1} << 62, .max_seconds = 1e18, .exit_s = kNever_s};
 constexpr const char* kReplModule = "tycho.repl";
 
 std::unique_ptr<TrainingSession> refuse_build(const Json&) {

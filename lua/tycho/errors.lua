@@ -18,11 +18,16 @@ end
 
 local Own = { __tostring = function(raised) return raised.code .. "  " .. raised.message end, __metatable = "error" }
 
+local kMaxText = 16384   -- bytes of a message: longer ones are for nobody
+
+local function cut(text) return #text <= kMaxText and text or text:sub(1, kMaxText) .. "..." end
+
 -- Without addresses: they differ from run to run. What t.fail raises begins with its code.
 function M.text(raised)
-  if debug.getmetatable(raised) == Own then return tostring(raised) end
-  if type(raised) == "table" and type(raised.message) == "string" then return raised.message end
+  if debug.getmetatable(raised) == Own then return cut(tostring(raised)) end
+  if type(raised) == "table" and type(raised.message) == "string" then return cut(raised.message) end
   if type(raised) == "string" then
+    raised = cut(raised)
     local at = raised:find(kYield, 1, true)
     return at and raised:sub(1, at - 1) .. kYieldHere .. raised:sub(at + #kYield) or raised
   end

@@ -95,18 +95,20 @@ local kOpeners = { ["("] = true, ["["] = true, ["function"] = true, ["if"] = tru
   ["repeat"] = true }
 local kClosers = { [")"] = true, ["]"] = true, ["end"] = true, ["until"] = true }
 
+local kMaxValue = 100   -- tokens of a value that is shown as one
+
 -- The position of the last token of the value that begins at i, as far as it can be told and on the same line: a number
--- with its sign, a name with the names behind its dots, braces with what is in them.
+-- with its sign, a name with the names behind its dots, braces with what is in them. A longer value ends where it begins.
 local function value_end(tokens, i)
   local token, following = tokens[i], tokens[i + 1]
   if token.text == "-" and following and following.kind == "number" then return i + 1 end
   local at = i
   if token.kind == "name" then
     local function is_field(k) return tokens[k + 1] and tokens[k].text == "." and tokens[k + 1].kind == "name" end
-    while is_field(at + 1) do at = at + 2 end
+    while is_field(at + 1) and at - i < kMaxValue do at = at + 2 end
   elseif token.text == "{" then
     local depth = 0
-    for k = i, #tokens do
+    for k = i, math.min(#tokens, i + kMaxValue) do
       if tokens[k].line ~= token.line then return i end
       depth = depth + (tokens[k].text == "{" and 1 or tokens[k].text == "}" and -1 or 0)
       if depth == 0 then return k end

@@ -32,6 +32,21 @@ function M.copy(x, at, depth)
   return out
 end
 
+local kSmall = 10000   -- values, and 64 bytes of text count as one
+
+local function left_after(x, left, depth)
+  if type(x) == "string" then return left - math.floor(#x / 64) end
+  if type(x) ~= "table" or depth > kMaxDepth then return left end
+  for _, value in next, x do
+    left = left_after(value, left - 1, depth + 1)
+    if left < 0 then return left end
+  end
+  return left
+end
+
+-- Whether a value is little enough to be copied and shown when memory may be short.
+function M.is_small(x) return left_after(x, kSmall, 1) >= 0 end
+
 -- True when x differs from a copy in numbers, texts and booleans alone, and these are plain.
 local function alike(copy, x)
   local more = 0

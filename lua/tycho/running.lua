@@ -20,7 +20,11 @@ local event_names = {}   -- of the loop, from C++
 local ctx_values = {}    -- members of ctx that are plain values
 
 -- A local as text, and as a value where it is plain data: what outlives the call.
-local function kept_local(name, value) return { name = name, text = show.brief(value), value = plain.copy(value) } end
+-- The call may have failed because memory is short, so what is large is only named.
+local function kept_local(name, value)
+  if not plain.is_small(value) then return { name = name, text = "a large " .. type(value) } end
+  return { name = name, text = show.brief(value), value = plain.copy(value) }
+end
 
 -- What there is to see of a call that fails, while it is still on the stack.
 local function remember_failure(level, ctx)
@@ -58,6 +62,14 @@ local function on_error(raised, fn)
   local at = type(raised) == "table" and raised.where or place() or fn and begin_of(fn)
   if at and not text:find(at, 1, true) then text = at .. ": " .. text end
   return native.with_exit({ message = text }, native.exit_of(raised))
+end
+
+-- Raised where no handler could run.
+local function without_handler(raised, fn)
+  if type(raised) ~= "string" then return raised end
+  local why = raised:find("not enough memory", 1, true) and "stopped: this call needs more memory than lua_memory allows"
+    or raised
+  return { message = begin_of(fn) .. ": " .. why }
 end
 
 local called, called_with   -- the function that runs, and its argument
@@ -139,7 +151,7 @@ local function guarded(entry, fn, argument)
   local wrong = ok and keep_state(entry, fn)
   if ok and not wrong then return true, result end
   entry.state, entry.before = entry.before, nil
-  return false, wrong or result
+  return false, wrong or without_handler(result, fn)
 end
 
 -- Calls the function of an event. Raises { message = "file:line: ...", exit }; the state is then what it was before.

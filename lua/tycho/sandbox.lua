@@ -137,10 +137,13 @@ local function libraries(refuse)
   return views, text
 end
 
+local kMaxChunk = 2 ^ 20   -- bytes, as of a recipe's file
+
 local function safe_load(env, chunk, name)
-  if type(chunk) ~= "string" or chunk:sub(1, 1) == "\27" then error("load: only text can be loaded", 3) end
+  if type(chunk) ~= "string" or chunk:sub(1, 1) == "\27" then error("load: only text can be loaded", 2) end
+  if #chunk > kMaxChunk then error("load: more than 1 MiB of text", 2) end
   if type(name) ~= "string" or name:find("^=") then name = "=(load)" end   -- names with = are the host's, which nothing stops
-  local made, message = loadstring(chunk, name)
+  local made, message = load(chunk, name, "t")
   if made then setfenv(made, env) end
   return made, message
 end

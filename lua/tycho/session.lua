@@ -167,6 +167,7 @@ local function guarded(session, fn)
   if ok or result == session.stop_mark then return ok, result end
   if type(result) ~= "string" then error(result, 0) end
   local why = result:find("not enough memory", 1, true) and "it uses too much memory: is there an endless loop?"
+    or result:find("error in error handling", 1, true) and "its error could not be reported: does a __tostring fail?"
     or result:find("stack overflow", 1, true) and "too many nested calls: is there an endless recursion?" or result
   session:problem { file = session.sites.running, message = "stopped: " .. why }   -- raised where no handler could run
   return false
@@ -250,13 +251,14 @@ local function resolved(session, made, arguments)
     schedule = made.schedule, sources = session.sources, environment = session.environment }
 end
 
--- options: file, arguments = { { argument, text } }, trace, lint (look for what is never read, too), files = { name = text }, only_files, made_from = { name = { file, text, lines } of
+-- options: file, arguments = { { argument, text } }, trace, quiet (print nothing), lint (look for what is never read, too), files = { name = text }, only_files, made_from = { name = { file, text, lines } of
 -- the file of another system that it was made of: line of the recipe -> { line, col, len } there or { argument } }; and what tests replace:
 -- read_file(path) -> text or nil and message, schema, check_tree(tree) -> { { path, message } }, facts(tree),
 -- kind ("recipe" or "sweep"), on_finished(session, recipe) for a recipe without problems,
 -- output(text). Returns { problems = count, report = text, verdict } or, when there are none, tree, name, lua and history;
 -- sources, environment and warnings in both cases.
 local function load(options)
+  if options.quiet then options.output = function() end end
   local session, made, text = run_passes(options)
   local output = options.output or native.output
   for _, printed in ipairs(session.printed) do output(printed) end

@@ -66,7 +66,7 @@ end
 -- Runs one source file in the sandbox and returns what it returns; a file that does not parse stops the
 -- recipe.
 function M.run_file(session, file, text)
-  local chunk, message = loadstring((text:gsub("^#[^\n]*", "")), "@" .. file)
+  local chunk, message = load((text:gsub("^#[^\n]*", "")), "@" .. file, "t")
   if not chunk then
     report_syntax(session, file, message)
     session:stop()

@@ -56,7 +56,19 @@ mkdir run/ctl
 echo 'ctx.step' >run/ctl/001.lua
 wait_for test -e run/ctl/001.out
 expect "$after" "$(cat run/ctl/001.out)"
+# No line can crash the run: not by the C stack, not by bytecode, not by memory.
+expect "nested too deep" "$("$tycho" attach run -e 'local function f() return coroutine.wrap(f)() end f()' || true)"
+printf '\033LJ\002\n' >run/ctl/002.lua
+wait_for test -e run/ctl/002.out
+expect "this is Lua bytecode" "$(cat run/ctl/002.out)"
+expect "Lua uses more than 256 MiB here" "$("$tycho" attach run -e 'kept = {} for i = 1, 1000 do kept[i] = (i .. "x"):rep(2^20) end' || true)"
+expect "$after" "$("$tycho" attach run -e ctx.step)"
 "$tycho" ctl run resume >/dev/null
+# Skipping does not read what it skips.
+expect "skip_batches(1000000000000) after step" "$("$tycho" attach run --control -e 'cmd.skip_batches(1e12)')"
+before=$("$tycho" attach run -e ctx.step)
+wait_for eval "[[ \$(\"$tycho\" attach run -e ctx.step) -gt $((before + 1)) ]]"
+[[ $("$tycho" attach run -e 'data.epoch > 1e6') == true ]] || fail "nothing was skipped"
 "$tycho" ctl run stop 'seen enough' >/dev/null
 wait "$pid" || fail "the run failed"
 pid=

@@ -94,8 +94,8 @@ TrainConfig read_trained_config(const Json& recipe, TrainedUse use, const std::s
 }
 
 std::string config_hash(const Json& resolved) {
-  static constexpr std::array kWithoutEffect = {"run_name",  "run_dir", "resume", "threads", "parallel",
-                                                "eval_data", "eval",    "ckpt",   "log"};
+  static constexpr std::array kWithoutEffect = {"run_name",   "run_dir",   "resume", "threads", "parallel",
+                                                "lua_memory", "eval_data", "eval",   "ckpt",    "log"};
   Json kept = resolved;
   for (const char* key : kWithoutEffect) kept.erase(key);
   return hash_hex(canonical_json(without_places(kept)));

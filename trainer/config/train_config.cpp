@@ -142,7 +142,15 @@ void check_data(const TrainConfig& config, ConfigProblems& problems) {
   check_sets(config.eval_data, config.train_data, vocab_size, has_tokenizer, problems);
 }
 
+constexpr size_t kMostCallbacks = 1000;
+constexpr int64_t kLeastLuaBytes = int64_t{16} << 20, kMostLuaBytes = int64_t{1} << 40;
+
 void check_callbacks(const TrainConfig& config, ConfigProblems& problems) {
+  if (config.lua_memory.value < kLeastLuaBytes || config.lua_memory.value > kMostLuaBytes)
+    problems.add("lua_memory", "wanted 16MiB to 1TiB, given {}", config.lua_memory.str());
+  if (config.callbacks.size() > kMostCallbacks)
+    return problems.add("callbacks", "wanted at most {}, given {}; one callback can do several things",
+                        kMostCallbacks, config.callbacks.size());
   const std::vector<std::string> metrics = eval_metrics(config.eval_data);
   for (const auto& [name, callback] : config.callbacks)
     check(callback, "callbacks." + name, metrics, !config.tokenizer.empty(), problems);

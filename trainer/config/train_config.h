@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/bytes.h"
 #include "trainer/base/config_problems.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/fields.h"
@@ -61,6 +62,7 @@ struct TrainConfig {
   LogConfig log;
   ProfileConfig profile;
   std::map<std::string, CallbackConfig> callbacks;
+  Bytes lua_memory = {int64_t{256} << 20};
 
   template <class Visitor>
   void fields(Visitor& v) {
@@ -71,7 +73,7 @@ struct TrainConfig {
       "a checkpoint.");
     v("seed", seed, "Seed for the initial weights and the data order.", in_range(0, 9007199254740991.0));
     v("device", device, "Where to train; auto uses a GPU if there is one.");
-    v("threads", threads, "CPU threads; 0 for one per core.", at_least(0));
+    v("threads", threads, "CPU threads; 0 for one per core.", in_range(0, 4096));
     v("parallel", parallel, "How the ranks of the run share the work.");
     v("precision", precision, "Dtype that the model computes in; master weights and reductions are fp32.");
     v("master_weights", master_weights,
@@ -102,6 +104,7 @@ struct TrainConfig {
     v("log", log, "Metrics.");
     v("profile", profile, "Traces of selected steps.");
     v("callbacks", callbacks, "Functions that run on events of the training loop, under names you choose.");
+    v("lua_memory", lua_memory, "Memory that the recipe's Lua code may use during the run, 16MiB to 1TiB.");
   }
 };
 

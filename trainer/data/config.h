@@ -52,7 +52,7 @@ struct MdsConfig {
       "Samples per epoch: the first ones in its order, which starts again at the end of the data. Default: "
       "all.",
       positive);
-    v("prefetch", prefetch, "Batches prepared ahead by the loader's thread.", positive);
+    v("prefetch", prefetch, "Batches prepared ahead by the loader's thread.", in_range(1, 1024));
   }
 };
 
@@ -110,7 +110,7 @@ struct ChatConfig {
     v("shuffle", shuffle,
       "Visit the rows of an epoch in a random order, fixed by shuffle_seed and the epoch.");
     v("shuffle_seed", shuffle_seed, "Default: the recipe's seed.", at_least(0));
-    v("prefetch", prefetch, "Batches prepared ahead by the loader's thread.", positive);
+    v("prefetch", prefetch, "Batches prepared ahead by the loader's thread.", in_range(1, 1024));
   }
 };
 

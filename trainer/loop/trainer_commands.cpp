@@ -89,8 +89,8 @@ void Trainer::apply(const Command& command) {
   } else if (name == "enable" || name == "disable") {
     hooks_.enable(text_argument(command, "callback"), name == "enable");
   } else if (name == "skip_batches") {
-    for (int64_t i = 0; i < command.arguments.at("count").get<int64_t>(); ++i) data_->next();
-    state_.data = data_->cursor();
+    state_.data = data_->cursor_after(command.arguments.at("count").get<int64_t>());
+    data_ = loader_at(state_.data);
   } else if (name == "save") {
     context_.saver.want(text_argument(command, "tag"));
   } else if (name == "eval") {

@@ -18,7 +18,8 @@ local function ends_early(message)
 end
 
 -- Line numbers of stdin count from the start of the prompt.
-local function compile(text, first_line, file) return loadstring(("\n"):rep(first_line - 1) .. text, "@" .. file) end
+-- As text only: bytecode can do anything to the process.
+local function compile(text, first_line, file) return load(("\n"):rep(first_line - 1) .. text, "@" .. file, "t") end
 
 local function without_first(_, ...) return ... end
 
@@ -31,6 +32,7 @@ end
 -- places in errors call it; stdin by default.
 function M.compile(text, first_line, variables, file)
   file = file or kFile
+  if text:sub(1, 1) == "\27" then return nil, "this is Lua bytecode; an entry is Lua text" end
   local as_value, value_message = compile("return " .. text, first_line, file)
   if as_value then
     -- `return f()` would be a tail call, and the entry no longer on the stack when f fails.
@@ -78,7 +80,7 @@ local function problem_of(session, raised, frames)
   end
   local token, hint = token_of(session, file, line, message, given)
   local code = given and raised.code and not kPlain[raised.code] and message == given and raised.code .. "  " or ""
-  if given and raised.code == "E_INTERRUPTED" then return { message = " " .. message } end   -- behind the terminal's ^C
+  if given and native.exit_of(raised) == native.exit_interrupted then return { message = " " .. message } end   -- behind the terminal's ^C
   return { file = file, line = line, col = token and token.col, len = token and token.len,
     message = code .. message, hint = given and raised.hint or hint }
 end

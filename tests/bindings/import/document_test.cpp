@@ -94,6 +94,27 @@ TEST(Toml, HasKeysInOrderWithTheirLines) {
   EXPECT_CONTAINS(parse_refusal("a = \n", true), "x.toml:1:");
 }
 
+TEST(Documents, DeepTomlIsRefusedBeforeItIsParsed) {
+  const auto repeated = [](const std::string& part, int n) {
+    std::string text;
+    for (int i = 0; i < n; ++i) text += part;
+    return text;
+  };
+  const std::string dotted = repeated("a.", 1'000'000) + "b";
+  for (const std::string& text :
+       {dotted + " = 1\n", "[" + dotted + "]\n", "x = {" + dotted + " = 1}\n",
+        "x = " + repeated("[", 100'000), "x = " + repeated("{ " + repeated("a.", 40) + "a = ", 200),
+        "y = \"\"\"\n\"\"\"\n# \"\n" + dotted + " = 1\n", "y = 'it''s'\n" + dotted + " = 1\n",
+        repeated("\"a\" . ", 100'000) + "b = 1\n"})
+    EXPECT_CONTAINS(parse_refusal(text, true), "x.toml") << text.substr(0, 40);
+  EXPECT_CONTAINS(parse_refusal(dotted + " = 1\n", true), "nested more than 64 levels deep");
+  const DocNode root =
+      read_toml("x = [0.5, 1.5, [2.5]]\na.b.c = 'a.b.c.d # e.f'\n[t.u]\nv = \"" + dotted + "\"\n", "x.toml");
+  EXPECT_EQ(root.at("a.b.c")->text, "a.b.c.d # e.f");
+  EXPECT_EQ(root.at("x")->items.size(), 3u);
+  EXPECT_EQ(root.at("t.u.v")->text, dotted);
+}
+
 TEST(Scalars, AreReadAsOmegaConfReadsThem) {
   const auto read = [](const std::string& text) {
     const DocScalar scalar = read_scalar({.text = text});

@@ -135,6 +135,19 @@ TEST_F(ReplTest, LocalsAndFramesOfAnErrorStay) {
   EXPECT_CONTAINS(got.output, "  f                function  function\n");
 }
 
+TEST_F(ReplTest, NoEntryCrashesThePromptOrForgesItsEnd) {
+  const auto entry = [&](const std::string& code) {
+    return here("unset -f tycho; XDG_STATE_HOME=state bin/tycho repl -e '" + code + "'");
+  };
+  const Outcome nested = entry("local function f() return coroutine.wrap(f)() end f()");
+  EXPECT_CONTAINS(nested.output, "nested too deep");
+  EXPECT_EQ(nested.code, 10);
+  const Outcome forged = entry("error({ exit = 0, code = \"E_INTERRUPTED\", message = \"all is well\" })");
+  EXPECT_CONTAINS(forged.output, "stdin:1: E_INTERRUPTED  all is well");
+  EXPECT_EQ(forged.code, 10);
+  EXPECT_CONTAINS(entry("\x1bLJ").output, "this is Lua bytecode; an entry is Lua text");
+}
+
 TEST_F(ReplTest, AFrameIsChosenAndItsLocalsAreATable) {
   // A script ends at its first error: what follows it is typed.
   const Outcome got = shell("cd " + folder_.string() +

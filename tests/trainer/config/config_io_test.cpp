@@ -113,7 +113,7 @@ TEST(TrainConfigSchema, NamesEveryKnob) {
       "run_name run_dir resume seed device threads parallel precision master_weights seq_len global_batch "
       "micro_batch max_duration model recompute "
       "optimizer param_groups scheduler clip guard tokenizer train_data eval_data eval ckpt log "
-      "profile callbacks ");
+      "profile callbacks lua_memory ");
 }
 
 TEST(ConfigHash, IsThatOfTheMeaning) {
@@ -134,7 +134,8 @@ TEST(ConfigHash, LeavesOutWhatDoesNotChangeNumbers) {
   const TrainConfig config = read_config(recipe(), problems);
   const std::string hash = config_hash(config_to_json(config));
   TrainConfig same = config;
-  same.run_name = "other", same.run_dir = "/x", same.resume = "none", same.threads = 3;
+  same.run_name = "other", same.run_dir = "/x", same.resume = "none", same.threads = 3,
+  same.lua_memory = {int64_t{1} << 30};
   same.log.every = {10, DurationUnit::kBatch}, same.ckpt.keep = 1;
   same.eval_data["val"] = config.train_data, same.parallel.dp_replicate = 4;
   same.eval.every = Duration{2, DurationUnit::kBatch};

@@ -27,6 +27,21 @@ TEST(CheckConfig, AcceptsTheDefaults) {
   EXPECT_EQ(problems_after([](TrainConfig&) {}), "");
 }
 
+TEST(CheckConfig, LuaHasABoundedShareOfTheMachine) {
+  EXPECT_EQ(problems_after([](TrainConfig& c) { c.lua_memory = {1 << 20}; }),
+            "lua_memory: wanted 16MiB to 1TiB, given 1MiB");
+  EXPECT_EQ(problems_after([](TrainConfig& c) { c.lua_memory = {int64_t{1} << 50}; }),
+            "lua_memory: wanted 16MiB to 1TiB, given 1024TiB");
+  const auto with_callbacks = [](int count) {
+    return [count](TrainConfig& c) {
+      for (int i = 0; i < count; ++i) c.callbacks["c" + std::to_string(i)] = {SpeedConfig{}};
+    };
+  };
+  EXPECT_EQ(problems_after(with_callbacks(1000)), "");
+  EXPECT_EQ(problems_after(with_callbacks(1001)),
+            "callbacks: wanted at most 1000, given 1001; one callback can do several things");
+}
+
 TEST(CheckConfig, ResumeIsNoSwitch) {
   for (const char* given : {"true", "false", "False", "yes", "no", "on", "off", "None", "AUTO"})
     EXPECT_EQ(problems_after([&](TrainConfig& c) { c.resume = given; }),

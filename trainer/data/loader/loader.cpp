@@ -77,6 +77,15 @@ class BatchMaker {
     return epoch_samples_ / shape_.global_sequences * shape_.global_sequences;
   }
 
+  /// A cursor moved on by so many batches.
+  DataCursor after(const DataCursor& from, int64_t num_batches) const {
+    const int64_t step = shape_.global_sequences;
+    const int64_t left = (epoch_samples_ - from.sample) / step, per_epoch = epoch_samples_ / step;
+    if (num_batches < left) return {from.epoch, from.sample + num_batches * step};
+    const int64_t beyond = num_batches - left;
+    return {from.epoch + 1 + beyond / per_epoch, beyond % per_epoch * step};
+  }
+
   /// This rank's share of the global batch at the cursor, which moves on to the next one.
   Batch make() {
     if (epoch_ != cursor_.epoch) {
@@ -130,6 +139,7 @@ class PrefetchingLoader final : public DataLoader {
   }
 
   DataCursor cursor() const override { return cursor_; }
+  DataCursor cursor_after(int64_t num_batches) const override { return maker_.after(cursor_, num_batches); }
   int64_t samples_per_epoch() const override { return samples_per_epoch_; }
 
  private:

@@ -29,6 +29,8 @@ class DataLoader {
   virtual Batch next() = 0;
   /// Where the batch after the one returned last begins.
   virtual DataCursor cursor() const = 0;
+  /// Where the batch begins that would be next after `num_batches` more calls of next().
+  virtual DataCursor cursor_after(int64_t num_batches) const = 0;
   virtual int64_t samples_per_epoch() const = 0;
 };
 

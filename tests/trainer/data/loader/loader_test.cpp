@@ -69,6 +69,22 @@ class LoaderTest : public ::testing::Test {
   LoaderShape shape_{.seq_len = kTokens, .global_sequences = 4, .vocab_size = 10 * kSamples, .seed = 17};
 };
 
+TEST_F(LoaderTest, SkippingLandsWhereReadingDoes) {
+  for (const DataCursor start : {DataCursor{0, 0}, DataCursor{0, 12}, DataCursor{2, 3}}) {
+    const auto read = open(start);
+    const auto skipped = open(start);
+    for (int64_t n = 0; n < 17; ++n) {
+      const DataCursor there = skipped->cursor_after(n);
+      EXPECT_EQ(there.epoch, read->cursor().epoch) << n;
+      EXPECT_EQ(there.sample, read->cursor().sample) << n;
+      read->next();
+    }
+  }
+  const DataCursor far = open()->cursor_after(1'000'000'000'000);  // 5 batches an epoch
+  EXPECT_EQ(far.epoch, 200'000'000'000);
+  EXPECT_EQ(far.sample, 0);
+}
+
 TEST_F(LoaderTest, AnEpochMayBeShorterThanTheData) {
   config_.epoch_size = 9;
   EXPECT_EQ(count_samples({{config_}}, {}), 9);

@@ -1,0 +1,11 @@
+// How much of the C stack Lua code may use: coroutines and functions of C that call Lua lie in it inside each
+// other.
+#pragma once
+#include <lua.hpp>
+
+namespace tycho {
+
+/// Raises a Lua error when too little is left, long before the end. For functions in C that call Lua.
+void ensure_c_stack(lua_State* L);
+
+}  // namespace tycho
