@@ -24,8 +24,6 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 find_package(ZLIB REQUIRED)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
-# Declarations only: the code is LibTorch's own Gloo, and two of them in one process do not mix.
-find_path(GLOO_INCLUDE_DIR gloo/config.h REQUIRED)
 if(TYCHO_TESTS)
   find_package(GTest REQUIRED)
 endif()

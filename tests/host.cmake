@@ -18,7 +18,7 @@ tycho_test(verbs_test SOURCES host/verbs/ckpt_test.cpp host/verbs/completion_tes
   host/verbs/doctor_test.cpp host/verbs/import_test.cpp host/verbs/init_test.cpp host/verbs/launch_test.cpp host/verbs/plan_test.cpp host/verbs/rerun_test.cpp host/verbs/run_test.cpp host/verbs/test_test.cpp host/verbs/types_test.cpp host/docs_examples_test.cpp
   host/shipped_recipes_test.cpp LIBS base)
 # The launcher alone, with programs of the shell as ranks; launch_test.cpp starts the whole program.
-set(launch_sources process/child_process.cpp process/signal_queue.cpp throw_away_folder.cpp launch/local_ranks.cpp launch/prefixed_lines.cpp)
+set(launch_sources process/child_process.cpp process/signal_queue.cpp throw_away_folder.cpp launch/local_ranks.cpp launch/prefixed_lines.cpp launch/rank_reports.cpp)
 list(TRANSFORM launch_sources PREPEND ${CMAKE_SOURCE_DIR}/host/)
 tycho_test(launch_parts_test SOURCES host/launch/local_ranks_test.cpp host/launch/prefixed_lines_test.cpp host/process/signal_queue_test.cpp
   host/process/child_process_test.cpp host/throw_away_folder_test.cpp ${launch_sources} LIBS rendezvous checkpoint)

@@ -3,7 +3,8 @@ add_library(tycho_run_fixture STATIC trainer/run/run_fixture.cpp)
 target_link_libraries(tycho_run_fixture PUBLIC tycho_run tycho_flags GTest::gtest)
 tycho_compile(tycho_run_fixture TORCH CHECKS)
 tycho_test(run_test TORCH LIBS run_fixture SOURCES trainer/run/chat_run_test.cpp trainer/run/run_test.cpp trainer/run/resume_run_test.cpp trainer/run/optimizer_run_test.cpp
-  trainer/run/open_session_test.cpp trainer/restore/resume_test.cpp trainer/restore/unit_tensors_test.cpp trainer/loop/replica_check_test.cpp)
+  trainer/run/open_session_test.cpp trainer/restore/resume_test.cpp trainer/restore/unit_tensors_test.cpp trainer/loop/replica_check_test.cpp
+  trainer/loop/saver_test.cpp)
 target_compile_definitions(run_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 tycho_test(eval_test TORCH LIBS run_fixture SOURCES trainer/models/decoder_oracle.cpp
   trainer/run/evaluate_checkpoint_test.cpp trainer/run/evaluate_run_test.cpp trainer/eval/evaluate_test.cpp
@@ -12,6 +13,9 @@ tycho_test(eval_test TORCH LIBS run_fixture SOURCES trainer/models/decoder_oracl
 tycho_test(curves_test TORCH LIBS run_fixture SOURCES trainer/run/training_curves_test.cpp
   trainer/plan/plan_memory_test.cpp)
 target_compile_definitions(curves_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
+# Ranks that are threads.
+tycho_test(sharded_run_test TORCH LIBS run_fixture SOURCES trainer/run/sharded_run_test.cpp
+  trainer/run/sharded_session_test.cpp)
 # A short round; the script's default of 200 kills is for people.
 add_test(NAME run_kill9 COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/kill9/run_kill9.sh $<TARGET_FILE:tycho> 8)
 set_tests_properties(run_kill9 PROPERTIES TIMEOUT 600)

@@ -153,12 +153,27 @@ void map_token_weights(Mapper& mapper, const DocEntry& entry) {
                  "the same weight, as with true: set it to true");
 }
 
-const char* const kShards = "weights are not sharded: see the note";
+const char* const kShards = "the next unit is always gathered ahead of its use";
+
+/// What a strategy of PyTorch's FSDP is here. Degrees that stand beside it have rows of their own.
+void write_strategy(Mapper& mapper, const DocEntry& entry, const std::string& strategy, bool has_degree) {
+  const bool hybrid = strategy == "HYBRID_SHARD" || strategy == "_HYBRID_SHARD_ZERO2";
+  const bool keeps = strategy == "SHARD_GRAD_OP" || strategy == "_HYBRID_SHARD_ZERO2";
+  if (strategy == "NO_SHARD") return mapper.remark(entry, "every rank holds the whole model");
+  if (!hybrid && !keeps && strategy != "FULL_SHARD")
+    return mapper.problem(entry, "wanted FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD or NO_SHARD");
+  if (!has_degree && !hybrid) mapper.emit(entry, "parallel.dp_shard", "-1", strategy);
+  if (!has_degree && hybrid) {
+    mapper.emit(entry, "parallel.dp_shard", "8", strategy + ": the ranks of one node");
+    mapper.note(entry, "a model is shared by the ranks of one node, taken to be 8: set parallel.dp_shard");
+  }
+  if (keeps) mapper.emit(entry, "parallel.reshard_after_forward", "false");
+}
 
 const Rows kFsdp = {
-    left_out("sharding_strategy", kShards),
+    elsewhere("sharding_strategy"),
     noted("mixed_precision", {"null", "DEFAULT"}, "reductions and master weights are fp32 here"),
-    left_out("state_dict_type", "checkpoints are always sharded"),
+    left_out("state_dict_type", "every rank writes what it owns; tycho convert makes whole files"),
     by("activation_checkpointing", map_recompute),
     left_out("activation_checkpointing_reentrant", kOneWay),
     only("activation_cpu_offload", {"false"}, "is not supported"),
@@ -168,15 +183,15 @@ const Rows kFsdp = {
     left_out("forward_prefetch", kShards),
     left_out("forward_prefetch_limit", kShards),
     left_out("limit_all_gathers", kShards),
-    left_out("data_parallel_shard_degree", kShards),
-    left_out("data_parallel_replicate_degree", kShards),
-    left_out("sync_module_states", kShards),
-    left_out("use_orig_params", kShards),
+    to("data_parallel_shard_degree", "parallel.dp_shard"),
+    to("data_parallel_replicate_degree", "parallel.dp_replicate"),
+    left_out("sync_module_states", "all ranks start from the same weights"),
+    left_out("use_orig_params", "parameters keep their names and groups"),
     noted("keep_low_precision_grads", {"null", "false"}, "gradients are fp32 here"),
     left_out("load_monolith_rank0_only", "each rank reads its part"),
     left_out("sharded_ckpt_prefix_dir", kFiles),
-    left_out("process_group", kShards),
-    left_out("auto_wrap", kShards),
+    left_out("process_group", "see parallel"),
+    left_out("auto_wrap", "embedding, blocks and head are gathered one by one"),
     left_out("te_checkpoint_wrapper", kOneWay),
     left_out("te_shard_fp8_weight", kOneWay),
     left_out("verbose", kConsole),
@@ -191,7 +206,10 @@ void map_fsdp(Mapper& mapper, const DocEntry& entry) {
   mapper.walk(entry, kFsdp);
   if (!entry.node.is_map()) return;
   const DocNode* strategy = entry.node.find("sharding_strategy");
-  if (strategy == nullptr || mapper.text_of(strategy) != "NO_SHARD") mapper.note(entry, kWholeModel);
+  const bool has_degree = !mapper.is_null(entry.node.find("data_parallel_shard_degree"));
+  if (strategy == nullptr) return write_strategy(mapper, entry, "FULL_SHARD", has_degree);
+  write_strategy(mapper, {entry.path + ".sharding_strategy", *strategy}, mapper.text_of(strategy),
+                 has_degree);
 }
 
 const char* const kNoIcl = "in-context learning tasks are not supported";

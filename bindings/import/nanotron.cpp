@@ -147,9 +147,17 @@ void write_optimizer(Mapper& mapper) {
       0);
 }
 
+/// Stage 1 of ZeRO, the only one beside 0 that Nanotron has: ranks share the optimizer's state.
+void map_zero_stage(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.text_of(&entry.node) == "0") return mapper.remark(entry, "every rank holds the whole model");
+  mapper.emit(entry, "parallel.dp_shard", "-1");
+  mapper.emit(entry, "parallel.reshard_after_forward", "false");
+  mapper.emit(entry, "parallel.keep_gradients", "true");
+}
+
 const Rows kOptimizer = {
     group("optimizer_factory", kFactory),
-    noted("zero_stage", {"0"}, kWholeModel),
+    by("zero_stage", map_zero_stage),
     left_out("weight_decay", "see optimizer at the end"),
     only("weight_decay_exclude_named_params", {"[]"},
          "write param_groups = { { match = \"...\", weight_decay = 0 } } into the recipe instead"),

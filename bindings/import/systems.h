@@ -33,10 +33,6 @@ Row foundry_algorithms_row();
 Row foundry_callbacks_row();
 Row foundry_loggers_row();
 
-/// The note for files that shard a model over ranks.
-inline constexpr const char* kWholeModel =
-    "here every rank holds the whole model, its gradients and its moments: tycho plan shows whether that "
-    "fits";
 /// The note for loggers that send metrics to a service.
 inline constexpr const char* kNoLogger =
     "nothing is sent there: metrics are in the run folder's metrics.jsonl";

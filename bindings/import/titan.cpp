@@ -176,10 +176,18 @@ const Rows kCheckpoint = {
     only("load_only", {"false"}, "is not supported"),
 };
 
+std::optional<std::string> reshard_policy(Mapper& mapper, const DocEntry& entry) {
+  const std::string policy = mapper.text_of(&entry.node);
+  if (policy == "never") return "false";
+  if (policy == "default" || policy == "always") return "true";
+  mapper.problem(entry, "wanted default, always or never");
+  return std::nullopt;
+}
+
 const Rows kParallelism = {
-    left_out("data_parallel_replicate_degree", kSpread),
-    noted("data_parallel_shard_degree", {"1"}, kWholeModel),
-    left_out("fsdp_reshard_after_forward", kSpread),
+    to("data_parallel_replicate_degree", "parallel.dp_replicate"),
+    to("data_parallel_shard_degree", "parallel.dp_shard"),
+    to("fsdp_reshard_after_forward", "parallel.reshard_after_forward", reshard_policy),
     noted("tensor_parallel_degree", {"1"}, kNoTensors),
     left_out("disable_loss_parallel", kSpread),
     left_out("enable_async_tensor_parallel", kSpread),
@@ -261,6 +269,7 @@ void write_defaults(Mapper& mapper) {
       {"training.seq_len", "r.seq_len = 2048"},
       {"training.local_batch_size", "r.micro_batch = \"8sp\""},
       {"training.mixed_precision_param", "r.precision = \"bf16\""},
+      {"parallelism.data_parallel_shard_degree", "r.parallel.dp_shard = -1"},
       {"activation_checkpoint.mode", "r.recompute = { mode = \"full\", every = 2 }"}};
   for (const auto& [path, line] : defaults)
     if (absent(path)) out.write(line, 0);

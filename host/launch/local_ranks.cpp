@@ -14,11 +14,13 @@
 #include <optional>
 
 #include "host/launch/prefixed_lines.h"
+#include "host/launch/rank_reports.h"
 #include "host/process/child_process.h"
 #include "host/process/signal_queue.h"
 #include "trainer/base/error.h"
 #include "trainer/checkpoint/uuid.h"
 #include "trainer/rendezvous/free_port.h"
+#include "trainer/rendezvous/launcher_reports.h"
 
 namespace tycho {
 namespace {
@@ -48,11 +50,21 @@ bool is_stop(const ChildEnd& end) {
 }
 
 struct Rank {
-  Rank(int number_, const ChildCommand& command)
-      : number(number_), process(command), lines(fmt::format("[rank {}] ", number_)) {}
+  Rank(int number_, ChildCommand command)
+      : number(number_), process(with_reports(command)), lines(fmt::format("[rank {}] ", number_)) {
+    reports.close_rank_end();
+  }
+  const ChildCommand& with_reports(ChildCommand& command) const {
+    command.inherited = reports.rank_end();
+    command.environment.emplace_back(kReportVariable, std::to_string(reports.rank_end()));
+    return command;
+  }
+
   int number;
+  RankReports reports;
   ChildProcess process;
   PrefixedLines lines;
+  bool was_killed = false;  // for being late
 };
 
 struct BadEnd {
@@ -76,9 +88,13 @@ class Watch {
     while (any_runs()) {
       wait();
       while (const std::optional<signalfd_siginfo> signal = signals_.next()) take_signal(*signal);
-      for (const auto& rank : ranks_) show_output(*rank);
+      for (const auto& rank : ranks_) {
+        show_output(*rank);
+        rank->reports.read();
+      }
       reap();
       keep_deadlines();
+      kill_late_ranks();
     }
     for (const auto& rank : ranks_) {
       show_output(*rank);  // what it wrote last; a process that it left behind is not waited for
@@ -110,20 +126,25 @@ class Watch {
     return numbers;
   }
   bool any_runs() const { return !running().empty(); }
+  /// Also to ranks that are stopped (SIGSTOP), which would not hear of it.
   void send_all(int signal) {
-    for (const auto& rank : ranks_) rank->process.send(signal);
+    for (const auto& rank : ranks_) {
+      rank->process.send(signal);
+      rank->process.send(SIGCONT);
+    }
   }
 
   /// Until a signal, output or the next deadline.
   void wait() {
     std::vector<pollfd> files = {{signals_.file(), POLLIN, 0}};
     for (const auto& rank : ranks_)
-      if (rank->process.output() >= 0) files.push_back({rank->process.output(), POLLIN, 0});
+      for (const int file : {rank->process.output(), rank->reports.file()})
+        if (file >= 0) files.push_back({file, POLLIN, 0});
     const Clock::time_point next = std::min(note_at_, act_at_);
-    int timeout_ms = -1;
+    int timeout_ms = told_at_ ? 100 : -1;
     if (next != kForever) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
-      timeout_ms = static_cast<int>(std::clamp<int64_t>(left, 0, 60'000));
+      timeout_ms = static_cast<int>(std::clamp<int64_t>(left, 0, told_at_ ? 100 : 60'000));
     }
     poll(files.data(), files.size(), timeout_ms);
   }
@@ -133,6 +154,7 @@ class Watch {
     if (number == SIGCHLD) return;                          // reap() looks at all
     const bool from_terminal = info.ssi_code == SI_KERNEL;  // which sent it to the whole group
     if (!from_terminal) send_all(number);
+    if (number != SIGINT || !is_prompt_) tell(number);
     if (number != SIGINT || is_prompt_ || isatty(STDIN_FILENO) == 0) return;
     const auto now = Clock::now();
     if (last_interrupt_ && now - *last_interrupt_ < kImpatient) end_at_once();
@@ -160,7 +182,7 @@ class Watch {
   void reap() {
     for (const auto& rank : ranks_) {
       const std::optional<ChildEnd> end = rank->process.poll();
-      if (!end || end->code == 0 || bad_ || was_told_) continue;
+      if (!end || end->code == 0 || bad_ || rank->was_killed) continue;
       if (is_stop(*end)) {
         take_stop(end->code);
       } else if (end->signal == 0) {
@@ -200,11 +222,32 @@ class Watch {
                             bad_->how, others, std::chrono::duration<double>(grace_).count()));
     }
     if (now < act_at_) return;
-    to_stderr(
-        fmt::format("[launch] ending {}{}\n", others, was_told_ ? " for good (SIGKILL)" : " (SIGTERM)"));
-    send_all(was_told_ ? SIGKILL : SIGTERM);
-    act_at_ = was_told_ ? kForever : now + grace_;
-    was_told_ = true;
+    act_at_ = kForever;
+    to_stderr(fmt::format("[launch] ending {} (SIGTERM)\n", others));
+    send_all(SIGTERM);
+    tell(SIGTERM);
+  }
+
+  /// Ranks have been told to end, by this signal: from the first one on they have so long.
+  void tell(int signal) {
+    if (!told_at_) told_at_ = Clock::now(), told_by_ = signal;
+  }
+
+  /// Those that do not end in time, and do not save either.
+  void kill_late_ranks() {
+    if (!told_at_) return;
+    for (const auto& rank : ranks_) {
+      if (rank->was_killed || !rank->process.is_running()) continue;
+      if (Clock::now() < *told_at_ + grace_ + rank->reports.allowance()) continue;
+      const std::string phase = rank->reports.phase();
+      to_stderr(
+          fmt::format("[launch] rank {} did not end within {:g} s (--grace) after {}{}: killed (SIGKILL)\n",
+                      rank->number, std::chrono::duration<double>(grace_).count(), signal_name(told_by_),
+                      phase.empty() ? "" : ", " + phase));
+      rank->was_killed = true;
+      rank->process.send(SIGKILL);
+      if (code_ == 0) code_ = 128 + told_by_;
+    }
   }
 
   Clock::duration grace_;
@@ -214,7 +257,8 @@ class Watch {
   std::optional<Clock::time_point> last_interrupt_;
   std::optional<BadEnd> bad_;  // the first
   int code_ = 0;
-  bool was_told_ = false;  // to end, by SIGTERM
+  std::optional<Clock::time_point> told_at_;  // when all were told to end
+  int told_by_ = 0;                           // by this signal
   Clock::time_point note_at_ = kForever, act_at_ = kForever;
 };
 

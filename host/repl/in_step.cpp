@@ -135,7 +135,7 @@ std::string InStep::call(const std::string& what, const std::string& said) {
 RankPlace InStep::meeting_place(const std::string& what) {
   RankPlace place = place_;
   place.port = std::stoi(call(what, rank() == 0 ? std::to_string(free_port()) : ""));
-  place.token += fmt::format("/run {}", ++runs_);
+  place.job += fmt::format("/run {}", ++runs_);
   return place;
 }
 

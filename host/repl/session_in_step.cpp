@@ -50,22 +50,32 @@ class SessionInStep final : public TrainingSession {
     session_->close(reason);
   }
 
-  std::unique_ptr<TensorView> weight(int64_t param) override { return session_->weight(param); }
-  std::unique_ptr<TensorView> grad(int64_t param) override { return session_->grad(param); }
+  std::unique_ptr<TensorView> weight(int64_t param) override {
+    look(params().at(static_cast<size_t>(param)).name);
+    return session_->weight(param);
+  }
+  std::unique_ptr<TensorView> grad(int64_t param) override {
+    look("the gradient of " + params().at(static_cast<size_t>(param)).name);
+    return session_->grad(param);
+  }
   OptimizerState optimizer() const override { return session_->optimizer(); }
   double lr_at(int64_t steps_done) const override { return session_->lr_at(steps_done); }
   std::optional<std::string> generate(const std::string& prompt, const TextOptions& options,
                                       const std::function<void(const std::string&)>& emit) override {
+    look("model:generate");
     return session_->generate(prompt, options, emit);
   }
   std::optional<std::vector<int32_t>> generate_tokens(const std::vector<int32_t>& prompt,
                                                       const TextOptions& options) override {
+    look("model:generate");
     return session_->generate_tokens(prompt, options);
   }
   std::unique_ptr<TensorView> logits(const std::vector<int32_t>& tokens, bool every_position) override {
+    look("model:logits");
     return session_->logits(tokens, every_position);
   }
   std::vector<std::unique_ptr<TensorView>> activations(const std::vector<int32_t>& tokens) override {
+    look("model:activations");
     return session_->activations(tokens);
   }
   std::vector<int32_t> encode(const std::string& text) const override { return session_->encode(text); }
@@ -84,6 +94,11 @@ class SessionInStep final : public TrainingSession {
   void call(const std::string& what) {
     ranks_.call(what + queued_);
     queued_.clear();
+  }
+
+  // Parameters that ranks share come together for it.
+  void look(const std::string& what) {
+    if (facts().is_sharded) call(what);
   }
 
   std::unique_ptr<TrainingSession> session_;

@@ -32,10 +32,12 @@ const VerbSpec kPlanSpec = {
 namespace {
 
 Json plan_json(const Plan& plan) {
-  Json memory = Json::array();
-  for (const MemoryItem& item : plan.memory) {
-    memory.push_back({{"name", item.name}, {"num_bytes", item.num_bytes}, {"note", item.note}});
-  }
+  const auto list = [](const std::vector<ByteItem>& items) {
+    Json json = Json::array();
+    for (const ByteItem& item : items)
+      json.push_back({{"name", item.name}, {"num_bytes", item.num_bytes}, {"note", item.note}});
+    return json;
+  };
   return {{"num_params", plan.num_params},
           {"num_matmul_params", plan.num_matmul_params},
           {"steps", plan.steps},
@@ -49,7 +51,9 @@ Json plan_json(const Plan& plan) {
           {"total_flops", plan.total_flops},
           {"num_ranks", plan.num_ranks},
           {"seconds", plan.seconds},
-          {"memory", memory},
+          {"mesh", plan.mesh},
+          {"traffic", list(plan.traffic)},
+          {"memory", list(plan.memory)},
           {"memory_bytes", plan.memory_bytes},
           {"training_bytes", plan.training_bytes},
           {"checkpoint_bytes", plan.checkpoint_bytes},
@@ -153,8 +157,8 @@ int run_plan(const Arguments& arguments) {
   const ResolvedRecipe recipe = resolve(arguments);
   const bool json = arguments.has("json"), probing = arguments.has("probe");
   PlanDevices devices;
-  devices.num_ranks = arguments.all("ranks").empty() ? wanted_ranks(recipe.config.parallel).value_or(1)
-                                                     : arguments.integer("ranks", 1);
+  devices.num_ranks =
+      arguments.all("ranks").empty() ? fewest_ranks(recipe.config.parallel) : arguments.integer("ranks", 1);
   devices.mfu = arguments.number("mfu", 0.01, 1);
   if (arguments.has("gpu")) devices.gpu = arguments.text("gpu");
   const RankPlace place = probing ? find_rank_place(process_environment()) : RankPlace();

@@ -4,6 +4,8 @@ local M = {}
 
 local function observe(functions, state) return { kind = "observe", functions = functions, state = state } end
 local function control(functions, state) return { kind = "control", functions = functions, state = state } end
+-- What reads parameters needs all ranks, which may share them; rank 0 records.
+local function everywhere(functions) return { kind = "everywhere", functions = functions } end
 
 function M.speed()
   return observe { batch_end = function(ctx)
@@ -110,7 +112,7 @@ end
 function M.generate(config)
   local prompts, options = {}, { max_tokens = config.max_tokens, temperature = config.temperature }
   for i = 1, #config.prompts do prompts[i] = config.prompts[i] end   -- a proxy of the recipe: ipairs wants a table
-  return observe { batch_end = function(ctx)
+  return everywhere { batch_end = function(ctx)
     options.seed = ctx.step
     for _, prompt in ipairs(prompts) do
       ctx.log:text(prompt, ctx.model:generate(prompt, options))
@@ -126,7 +128,7 @@ end
 
 function M.grad_norm(config)
   local per_layer = config.per == "layer"
-  return observe { grads_ready = function(ctx)
+  return everywhere { grads_ready = function(ctx)
     local sums, names = {}, {}
     for name, param in ctx.model.params do
       local key, grad = per_layer and layer_of(name) or name, param.grad

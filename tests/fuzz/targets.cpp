@@ -19,6 +19,8 @@
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/rendezvous/handshake.h"
+#include "trainer/rendezvous/meet/control_messages.h"
 #include "trainer/rendezvous/slurm_lists.h"
 #include "trainer/sweep/ledger.h"
 
@@ -188,6 +190,45 @@ void slurm_lists(std::string_view bytes) {
   refused_or_taken([&] { expand_slurm_counts(bytes); });
 }
 
+/// Hands every frame to `take`, in the pieces in which a socket gives them.
+template <class Take>
+void each_frame(std::string_view bytes, size_t max_frame, Take&& take) {
+  FrameReader reader(max_frame);
+  while (!bytes.empty()) {
+    const size_t n = std::min(reader.wanted(), bytes.size());
+    if (const auto frame = reader.add(bytes.substr(0, n))) take(*frame);
+    bytes.remove_prefix(n);
+  }
+}
+
+/// Bytes from the network, as a listener, a client and a rank that has been let in get them.
+void rank_messages(std::string_view bytes) {
+  constexpr const char* kToken = "0123456789abcdef";
+  refused_or_taken([&] {
+    HandshakeServer server(kToken);
+    each_frame(bytes, kMaxStrangerFrame, [&](const Frame& frame) { server.take(frame); });
+  });
+  refused_or_taken([&] {
+    HandshakeClient client(kToken, {.purpose = "join"});
+    each_frame(bytes, kMaxStrangerFrame, [&](const Frame& frame) {
+      refused_or_taken([&] { client.verdict(frame); });
+      client.claim(frame);
+    });
+  });
+  refused_or_taken([&] {
+    each_frame(bytes, kMaxFrame, [](const Frame& frame) {
+      refused_or_taken([&] { read_claim(frame.body); });
+      refused_or_taken([&] { read_member(frame.body); });
+      refused_or_taken([&] { bytes_of(read_cause(frame.body)); });
+      refused_or_taken([&] { bytes_of(read_suspicion(frame.body)); });
+      refused_or_taken([&] { progress_text(read_report(frame.body)); });
+      refused_or_taken([&] { read_mark_question(frame.body); });
+      refused_or_taken([&] { read_mark_answer(frame.body); });
+      refused_or_taken([&] { read_text(frame.body); });
+    });
+  });
+}
+
 }  // namespace
 
 const std::vector<FuzzTarget>& fuzz_targets() {
@@ -204,7 +245,8 @@ const std::vector<FuzzTarget>& fuzz_targets() {
                                                   {"toml", toml},
                                                   {"regex", regex},
                                                   {"ledger", ledger},
-                                                  {"slurm_lists", slurm_lists}};
+                                                  {"slurm_lists", slurm_lists},
+                                                  {"rank_messages", rank_messages}};
   return targets;
 }
 

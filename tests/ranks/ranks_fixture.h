@@ -63,7 +63,8 @@ class RanksTest : public ShellTest {
                              const std::string& verb = "run",
                              const std::vector<std::string>& folders = {".", "."}) {
     const std::string common =
-        "TYCHO_NUM_RANKS=2 TYCHO_NUM_LOCAL_RANKS=2 TYCHO_ADDRESS=127.0.0.1 TYCHO_PORT=$port TYCHO_TOKEN=t ";
+        "TYCHO_NUM_RANKS=2 TYCHO_NUM_LOCAL_RANKS=2 TYCHO_ADDRESS=127.0.0.1 TYCHO_PORT=$port "
+        "TYCHO_TOKEN=0123456789abcdef ";
     const auto start = [&](int rank, const std::string& arguments) {
       const std::string r = std::to_string(rank);
       return in_background("env -C " + folders.at(static_cast<size_t>(rank)) + " " + common + "TYCHO_RANK=" +

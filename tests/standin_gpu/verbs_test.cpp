@@ -67,10 +67,11 @@ TEST_F(Verbs, AProbeMeasuresOnOneRankAndOnTwo) {
 TEST_F(Verbs, RanksCallEveryVerbOfTheCommunicator) {
   for (const int ranks : {2, 4}) {
     const std::string size = std::to_string(ranks);
-    std::string start = "export TYCHO_STANDIN_GPUS=" + size + " TYCHO_NUM_RANKS=" + size +
-                        " TYCHO_NUM_LOCAL_RANKS=" + size +
-                        " TYCHO_ADDRESS=127.0.0.1 TYCHO_PORT=$((20000 + $$ % 10000)) TYCHO_TOKEN=t; ",
-                wait = "code=0; ";
+    std::string
+        start = "export TYCHO_STANDIN_GPUS=" + size + " TYCHO_NUM_RANKS=" + size +
+                " TYCHO_NUM_LOCAL_RANKS=" + size +
+                " TYCHO_ADDRESS=127.0.0.1 TYCHO_PORT=$((20000 + $$ % 10000)) TYCHO_TOKEN=0123456789abcdef; ",
+        wait = "code=0; ";
     for (int r = 0; r < ranks; ++r) {
       const std::string rank = std::to_string(r);
       start += in_background("env TYCHO_RANK=" + rank + " TYCHO_LOCAL_RANK=" + rank + " " TYCHO_COMMUNICATOR,

@@ -9,6 +9,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/field_types.h"
 #include "trainer/base/nearest.h"
+#include "trainer/rendezvous/progress.h"
 
 namespace tycho {
 namespace {
@@ -101,9 +102,11 @@ void CallbackRunner::call(Slot& slot, const EventInfo& info) {
   using Clock = std::chrono::steady_clock;
   std::vector<Command> commands;
   CallbackPort port{commands, slot.callback.kind == CallbackKind::kEverywhere ? context_.dist : nullptr};
+  const InPhase phase("in callback " + slot.callback.name);
   const auto start = Clock::now();
   bool failed = true;
   if (port.dist != nullptr) port.dist->enter();
+  running_ = slot.callback.kind;
   try {
     slot.callback.code->run(info, port);
     failed = false;
@@ -122,6 +125,7 @@ void CallbackRunner::call(Slot& slot, const EventInfo& info) {
                            {"echo", port.dist != nullptr && port.dist->told_of_failure()}});
     }
   }
+  running_.reset();
   if (port.dist != nullptr) port.dist->leave(failed);
   account(slot, info, std::chrono::duration<double>(Clock::now() - start).count());
 }

@@ -1,6 +1,7 @@
 // Runs the callbacks of a run: when each is due, what its failure does, and what it took. Torch-free.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ class CallbackRunner {
   CallbackRunner(std::vector<Callback> callbacks, RunnerContext context);
 
   bool empty() const { return callbacks_.empty(); }
+  /// The kind of the callback that is running now; none between calls.
+  std::optional<CallbackKind> running() const { return running_; }
   /// True when some callback hears this event at this step: what is costly to prepare is prepared only then.
   bool wants(Event event, int64_t step) const;
   /// Calls every callback that is due, by order, then name. What one raises waits for the boundary.
@@ -78,6 +81,7 @@ class CallbackRunner {
   std::string handle(const Json& failure, int64_t step);
 
   RunnerContext context_;
+  std::optional<CallbackKind> running_;
   std::vector<Slot> callbacks_;
   std::map<std::string, OnError> known_;  // name -> policy after the first steps, of all ranks' callbacks
   std::map<std::string, bool> explicit_policy_;

@@ -12,6 +12,7 @@ struct CheckpointConfig {
   Duration every = {0.1, DurationUnit::kFraction};
   int64_t keep = 3;
   bool async = true;
+  Duration max_lost = {600, DurationUnit::kSecond};
 
   template <class Visitor>
   void fields(Visitor& v) {
@@ -19,6 +20,10 @@ struct CheckpointConfig {
       positive);
     v("keep", keep, "Newest checkpoints to keep; 0 keeps all.", at_least(0));
     v("async", async, "Write from a copy in memory while training continues.");
+    v("max_lost", max_lost,
+      "Training goes on for this long while checkpoints cannot be written, with a warning at every step, and "
+      "tries again; then the run ends with exit code 15.",
+      units("s m h"), at_least(0));
   }
 };
 

@@ -37,6 +37,11 @@ std::string link_in(const std::string& path, const std::vector<std::string>& nam
   return "";
 }
 
+/// What write_file_atomically() leaves when it is killed: "COMMIT.tmp-4711".
+bool is_temporary_of(std::string_view file, std::string_view name) {
+  return name.starts_with(std::string(file) + ".tmp-");
+}
+
 bool all_in(std::string_view text, std::string_view set) {
   return text.find_first_not_of(set) == std::string_view::npos;
 }
@@ -100,24 +105,32 @@ void remove_checkpoint(FileOps& files, const std::string& path) {
 std::vector<std::string> sweep_leftovers(FileOps& files, const std::string& dir, int64_t step,
                                          const std::function<void()>& check_owner) {
   std::vector<std::string> problems;
-  for (const std::string& name : names_in(dir)) {
-    const std::string path = dir + "/" + name;
-    const std::optional<int64_t> folder_step = step_of_folder_name(name);
-    std::error_code error;
-    const bool older = folder_step && *folder_step < step && !fs::is_symlink(path, error);
-    const bool leftover = older && !fs::exists(path + "/" + kCommitFile, error) && !error && !is_linked(path);
-    const bool old_hint = name.starts_with(std::string(kLatestFile) + ".tmp-");
-    if (!leftover && !old_hint) continue;
+  const auto remove = [&](const std::string& path, void (*how)(FileOps&, const std::string&)) {
     check_owner();
     try {
-      if (leftover)
-        remove_checkpoint(files, path);
-      else
-        files.remove_file(path);
+      how(files, path);
     } catch (const Error& problem) {
       if (problem.code() != ExitCode::kStorage) throw;
       problems.push_back(problem.what());
     }
+  };
+  const auto remove_file = [](FileOps& with, const std::string& path) { with.remove_file(path); };
+  for (const std::string& name : names_in(dir)) {
+    const std::string path = dir + "/" + name;
+    if (is_temporary_of(kLatestFile, name)) {
+      remove(path, remove_file);
+      continue;
+    }
+    const std::optional<int64_t> folder_step = step_of_folder_name(name);
+    std::error_code error;
+    if (!folder_step || fs::is_symlink(path, error) || !fs::is_directory(path, error) || is_linked(path))
+      continue;
+    if (*folder_step <= step && !fs::exists(path + "/" + kCommitFile, error) && !error) {
+      remove(path, remove_checkpoint);
+      continue;
+    }
+    for (const std::string& file : names_in(path))
+      if (is_temporary_of(kCommitFile, file)) remove(path + "/" + file, remove_file);
   }
   return problems;
 }

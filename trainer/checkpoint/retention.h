@@ -35,8 +35,9 @@ bool is_linked(const std::string& path);
 /// which nothing is removed.
 void remove_checkpoint(FileOps& files, const std::string& path);
 
-/// Removes folders without COMMIT of steps below `step`, and `latest.tmp-*`: what killed processes left.
-/// Links are left alone. Calls check_owner before each. Returns what could not be removed and why.
+/// Removes what killed processes left: folders without COMMIT of steps up to `step`, and `latest.tmp-*` and
+/// `COMMIT.tmp-*` of any step. Links are left alone. Calls check_owner before each. Returns what could not be
+/// removed and why.
 std::vector<std::string> sweep_leftovers(FileOps& files, const std::string& dir, int64_t step,
                                          const std::function<void()>& check_owner);
 

@@ -1,7 +1,10 @@
 // Takes LOCK by an exclusive claim, keeps it warm, and notices when it is lost.
 #include "trainer/checkpoint/run_lock.h"
 
+#include <time.h>
+
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
@@ -22,20 +25,37 @@ using Seconds = std::chrono::duration<double>;
 constexpr char kReleased[] = "\nreleased\n";
 // A claim is made by few processes at once; each round ends with one of them as the owner.
 constexpr int kMaxRounds = 100;
+constexpr int64_t kOftenNs = 500'000'000;
+
+/// Counts on while the process, or the machine, is stopped.
+int64_t boot_time_ns() {
+  timespec now = {};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+/// What messages call something that is not a file.
+const char* kind_of(std::filesystem::file_type type) {
+  switch (type) {
+    case std::filesystem::file_type::directory: return "a folder";
+    case std::filesystem::file_type::symlink: return "a link";
+    default: return "a pipe or device";
+  }
+}
 
 enum class Verdict { kFree, kAlive, kUnknown };
 
 /// The file's text; nothing when there is none.
 std::optional<std::string> read_if_there(const std::string& path) {
   std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  const std::filesystem::file_status status = std::filesystem::symlink_status(path, error);
   if (status.type() == std::filesystem::file_type::not_found) return {};
-  // Reading a pipe would wait for somebody who writes to it.
+  // Reading a pipe would wait for somebody who writes to it, and a link leads to a file of somebody else.
   if (!error && status.type() != std::filesystem::file_type::regular)
     fail(ExitCode::kUnusable,
          "[lock] wanted {} to be a file, found {}. Remove it, or use another folder for this run with "
          "run_dir=PATH",
-         path, status.type() == std::filesystem::file_type::directory ? "a folder" : "a pipe or device");
+         path, kind_of(status.type()));
   try {
     return read_file(path);
   } catch (const Error&) {
@@ -129,6 +149,7 @@ struct RunLock::State {
   std::mutex mutex = {};
   std::condition_variable changed = {};
   bool stopped = false;
+  std::atomic<int64_t> checked_ns = 0;  // when check_often() looked
   std::thread thread = {};
 
   /// One attempt to become the owner; false when another process moved and all has to be looked at again.
@@ -230,7 +251,19 @@ RunLock::~RunLock() {
 bool names_owner(const std::string& run_dir) {
   const std::string path = run_dir + "/LOCK";
   std::error_code error;
-  return std::filesystem::is_regular_file(path, error) && owner_in(read_file(path), path).has_value();
+  return std::filesystem::symlink_status(path, error).type() == std::filesystem::file_type::regular &&
+         owner_in(read_file(path), path).has_value();
+}
+
+void RunLock::check_often() const {
+  const int64_t now_ns = boot_time_ns();
+  if (now_ns - state_->checked_ns < kOftenNs) return;
+  try {
+    check();
+  } catch (const Error& error) {
+    if (error.code() == ExitCode::kFolderOwned) throw;
+  }
+  state_->checked_ns = now_ns;
 }
 
 int64_t RunLock::epoch() const { return state_->owner.epoch; }

@@ -22,8 +22,8 @@ class RunLock {
   /// Takes the folder. A live owner is an Error (kFolderOwned) naming host, pid and job. An owner that left,
   /// that is dead (same boot, no such process), that is an earlier start of the same Slurm job, or that has
   /// not refreshed for `stale_s` seconds while we watched, is replaced and the epoch grows by one. Watching
-  /// is needed only for an owner on another machine or one that was stopped. A LOCK that is not a file is an
-  /// Error (kUnusable).
+  /// is needed only for an owner on another machine or one that was stopped. A LOCK that is not a file, or is
+  /// a link, is an Error (kUnusable).
   RunLock(FileOps& files, const std::string& run_dir, double stale_s = kStale_s, Waiting waiting = {});
   ~RunLock();
   /// Grows each time the folder changes owner, above the epoch of every checkpoint in it; orders checkpoints
@@ -32,6 +32,10 @@ class RunLock {
   /// Throws Error (kFolderOwned) when the file is no longer ours, kStorage when it cannot be read. From any
   /// thread.
   void check() const;
+  /// The same, cheap enough for every write: looks at the file at most twice a second. The clock runs on
+  /// while this process is stopped, so one that is woken looks before it writes. Throws kFolderOwned alone: a
+  /// file that cannot be read just now may be readable soon. From any thread.
+  void check_often() const;
 
  private:
   struct State;

@@ -98,6 +98,7 @@ std::string config_hash(const Json& resolved) {
                                                 "lua_memory", "eval_data", "eval",   "ckpt",    "log"};
   Json kept = resolved;
   for (const char* key : kWithoutEffect) kept.erase(key);
+  if (kept.contains("train_data")) kept["train_data"].erase("verify");
   return hash_hex(canonical_json(without_places(kept)));
 }
 

@@ -12,6 +12,14 @@
 #include "trainer/families/check.h"
 
 namespace tycho {
+
+TrainConfig::TrainConfig() = default;
+TrainConfig::~TrainConfig() = default;
+TrainConfig::TrainConfig(const TrainConfig&) = default;
+TrainConfig::TrainConfig(TrainConfig&&) noexcept = default;
+TrainConfig& TrainConfig::operator=(const TrainConfig&) = default;
+TrainConfig& TrainConfig::operator=(TrainConfig&&) noexcept = default;
+
 namespace {
 
 constexpr int64_t kTokensPerPass = 16384;
@@ -142,6 +150,30 @@ void check_data(const TrainConfig& config, ConfigProblems& problems) {
   check_sets(config.eval_data, config.train_data, vocab_size, has_tokenizer, problems);
 }
 
+/// What needs whole parameters, which a rank of a sharded run never owns.
+void check_sharding(const TrainConfig& config, ConfigProblems& problems) {
+  constexpr const char* kParts = "with parallel.dp_shard a rank owns parts of parameters, but";
+  if (config.optimizer.is<MuonConfig>())
+    problems.add("optimizer",
+                 "{} muon updates whole matrices; use adamw or lion, or set parallel.dp_shard = 1", kParts);
+  if (config.master_weights == MasterWeights::kStochastic)
+    problems.add("master_weights",
+                 "{} stochastic rounding needs whole ones; use \"fp32\" or \"none\", or set "
+                 "parallel.dp_shard = 1",
+                 kParts);
+  if (config.clip.adaptive)
+    problems.add("clip.adaptive",
+                 "{} it clips by whole rows; use clip.norm or clip.value, or set parallel.dp_shard = 1",
+                 kParts);
+}
+
+/// -1 may turn out to be 1.
+bool is_sharded(const TrainConfig& config, std::optional<int64_t> num_ranks) {
+  const int64_t shard = config.parallel.dp_shard;
+  return shard > 1 ||
+         (shard < 0 && num_ranks && mesh_shape(config.parallel, *num_ranks).size(Axis::kDpShard) > 1);
+}
+
 constexpr size_t kMostCallbacks = 1000;
 constexpr int64_t kLeastLuaBytes = int64_t{16} << 20, kMostLuaBytes = int64_t{1} << 40;
 
@@ -197,7 +229,9 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, std::optional
   check(config.recompute, problems);
   check(config.profile, problems);
   check(config.log, problems);
+  const size_t before_mesh = problems.size();
   check(config.parallel, num_ranks, problems);
+  if (problems.size() == before_mesh && is_sharded(config, num_ranks)) check_sharding(config, problems);
   const bool whole_batch = check_global_batch(config, problems);
   if (whole_batch) check_batch_split(config, num_ranks.value_or(1), problems);
   const size_t before = problems.size();

@@ -14,6 +14,8 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
@@ -40,6 +42,13 @@ uid_t peer_of(int fd) {
   ucred who = {};
   socklen_t size = sizeof who;
   return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? who.uid : static_cast<uid_t>(-1);
+}
+
+/// Which file the socket is; nothing when there is none. A successor's has the same name.
+std::optional<std::pair<dev_t, ino_t>> file_at(const SocketAddress& where) {
+  struct stat info = {};
+  if (lstat(where.path(), &info) != 0) return {};
+  return std::pair(info.st_dev, info.st_ino);
 }
 
 int listen_at(const SocketAddress& where) {
@@ -69,6 +78,7 @@ struct ControlChannel::State {
   std::string run_dir;
   std::unique_ptr<SocketAddress> where;
   int listener = -1;
+  std::optional<std::pair<dev_t, ino_t>> socket_file = {};
   std::map<int, std::string> clients;  // connection -> what it has said of a line
   timespec seen_files = {};            // when the folder of files was changed last
 
@@ -133,6 +143,7 @@ ControlChannel::ControlChannel(const std::string& run_dir, std::string* warning)
   state_->run_dir = run_dir;
   state_->where = std::make_unique<SocketAddress>(run_dir);
   state_->listener = listen_at(*state_->where);
+  if (state_->listener >= 0) state_->socket_file = file_at(*state_->where);
   if (state_->listener < 0 && warning != nullptr)
     *warning = fmt::format("no socket in {}: {}; commands are read from files: {}/ctl/001.lua", run_dir,
                            std::strerror(errno), run_dir);
@@ -145,8 +156,10 @@ ControlChannel::ControlChannel(const std::string& run_dir, std::string* warning)
 ControlChannel::~ControlChannel() {
   for (const auto& [fd, said] : state_->clients) close(fd);
   if (state_->listener < 0) return;
+  // A process that was stopped may have lost the folder to another one. While ours is open, nobody's file has
+  // its number.
+  if (file_at(*state_->where) == state_->socket_file) unlink(state_->where->path());
   close(state_->listener);
-  unlink(state_->where->path());
 }
 
 std::vector<OperatorLine> ControlChannel::poll(int timeout_ms) {

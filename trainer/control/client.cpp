@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 /// machine, or a process here that runs.
 bool may_run_elsewhere(const std::string& run_dir) {
   const std::string path = run_dir + "/LOCK";
-  if (!fs::exists(path)) return false;
+  if (!fs::is_regular_file(path)) return false;  // a pipe would keep us waiting
   const std::string lock = read_file(path);
   if (lock.ends_with("released\n") || lock.ends_with("released")) return false;
   const Owner owner = parse_owner(lock, path);

@@ -9,6 +9,11 @@
 
 namespace tycho {
 
+enum class VerifyShards { kOnce, kAlways };
+constexpr EnumNames<VerifyShards, 2> enum_names(VerifyShards) {
+  return {{{"once", VerifyShards::kOnce}, {"always", VerifyShards::kAlways}}};
+}
+
 /// MDS shards of tokens, as LLM Foundry's and mosaicml-streaming's writers make them.
 struct MdsConfig {
   static constexpr const char* kKind = "mds";
@@ -22,6 +27,7 @@ struct MdsConfig {
   std::optional<int64_t> pad_token_id;
   std::optional<int64_t> epoch_size;
   int64_t prefetch = 4;
+  VerifyShards verify = VerifyShards::kOnce;
 
   /// Whether attention stays within the documents that a row of tokens is packed from.
   bool separates_documents() const { return eos_token_id || bos_token_id; }
@@ -53,6 +59,9 @@ struct MdsConfig {
       "all.",
       positive);
     v("prefetch", prefetch, "Batches prepared ahead by the loader's thread.", in_range(1, 1024));
+    v("verify", verify,
+      "When a shard is compared with its checksum: when the run first reads it and when its file changes, or "
+      "also again each time as many samples were read as it has.");
   }
 };
 

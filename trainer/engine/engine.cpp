@@ -7,7 +7,8 @@
 #include "trainer/base/field_types.h"
 #include "trainer/device/device.h"
 #include "trainer/generate/generate.h"
-#include "trainer/parallel/gloo.h"
+#include "trainer/parallel/world.h"
+#include "trainer/rendezvous/launcher_reports.h"
 #include "trainer/run/evaluate_checkpoint.h"
 #include "trainer/run/open_session.h"
 #include "trainer/run/run.h"
@@ -86,12 +87,13 @@ const EngineApi kApi = {.run = &run_training,
                         .open = &open_session,
                         .generate = &generate,
                         .evaluate = &evaluate,
-                        .meet = &make_gloo_group,
+                        .meet = &open_group,
                         .versions = &versions};
 
 }  // namespace
 }  // namespace tycho
 
 extern "C" __attribute__((visibility("default"))) const tycho::EngineApi* tycho_engine_api() {
+  static const tycho::LauncherReports reports;  // as long as this process is a rank
   return &tycho::kApi;
 }

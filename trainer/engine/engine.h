@@ -89,7 +89,7 @@ struct EngineApi {
   /// Nothing when it was stopped.
   std::optional<EvalAnswer> (*evaluate)(const EvalRequest& request, const StopFlag& stop) = nullptr;
   /// Meets the other ranks of `place`: collective, before and beside any run of theirs. `patience_s` as for
-  /// make_gloo_group. Throws Error (kTopology) that names the ranks that did not come.
+  /// open_group. Throws Error (kTopology) that names the ranks that did not come.
   std::unique_ptr<RankGroup> (*meet)(const RankPlace& place, double patience_s) = nullptr;
   /// Versions of LibTorch, BLAS, CPU capability, CUDA plug-in, as JSON.
   std::string (*versions)() = nullptr;

@@ -51,6 +51,7 @@ std::vector<Command> Hooks::serve_operators(const EventInfo& info, int wait_ms) 
   for (const OperatorLine& line : channel_->poll(wait_ms)) {
     std::vector<Command> commands;
     CallbackPort port{commands};
+    serving_ = true;
     try {
       std::string text = source_->evaluate(line.code, line.may_command, info, port);
       for (Command& command : commands) {
@@ -63,8 +64,20 @@ std::vector<Command> Hooks::serve_operators(const EventInfo& info, int wait_ms) 
     } catch (const Error& error) {
       channel_->answer(line, false, error.what());
     }
+    serving_ = false;
   }
   return all;
+}
+
+void Hooks::require_all_ranks(const std::string& what) {
+  const std::optional<CallbackKind> running = runner_.running();
+  if (serving_ || (running && *running != CallbackKind::kEverywhere))
+    fail(
+        ExitCode::kUsage,
+        "[parallel] {} needs all ranks, because they share the parameters (parallel.dp_shard), but this code "
+        "runs on one rank: use t.everywhere, and let rank 0 record the result",
+        what);
+  if (running) dist_->gather({}, what);
 }
 
 double Hooks::factor(int64_t steps_done, const std::optional<StepMetrics>& last) {

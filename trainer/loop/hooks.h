@@ -33,6 +33,10 @@ class Hooks {
   /// Collective. What to do now. Operators are answered here, who see what `info` has; waits for them no
   /// longer than `wait_ms`. `signal`: the one that this rank got, or 0.
   Agreement boundary(const EventInfo& info, int wait_ms, int signal);
+  /// Called by code that needs all ranks. Inside a callback of all ranks: agrees with them that they make the
+  /// same call, `what`. Throws Error (kUsage) in code that runs on this rank alone: other callbacks, and
+  /// lines of operators.
+  void require_all_ranks(const std::string& what);
   /// A command of who holds the run, for the next boundary. On rank 0.
   void queue(Command command) { queued_.push_back(std::move(command)); }
   bool has_queued() const { return !queued_.empty(); }
@@ -66,6 +70,7 @@ class Hooks {
   std::vector<Command> queued_;
   std::unique_ptr<ScheduleCode> schedule_;
   double factor_ = 1;
+  bool serving_ = false;                // a line of an operator is running
   std::optional<double> resumed_loss_;  // of the step before the first one of this process
 };
 

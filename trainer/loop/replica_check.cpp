@@ -35,19 +35,33 @@ RankFacts facts_of(const std::string& text) {
   return facts;
 }
 
-[[noreturn]] void fail_at_difference(const RankFacts& first, const RankFacts& other, size_t rank,
-                                     int64_t step) {
+/// What a rank has to say, and which rank says it.
+struct Said {
+  RankFacts facts;
+  size_t rank;
+};
+
+[[noreturn]] void fail_at_difference(const Said& first, const Said& other, int64_t step) {
   size_t at = 0, count = 0;
-  for (size_t i = std::min(first.size(), other.size()); i-- > 0;)
-    if (first[i] != other[i]) at = i, ++count;
-  if (first.size() != other.size())
-    fail(ExitCode::kTopology, "[paranoid] after step {} rank 0 has {} items to compare, but rank {} has {}",
-         step, first.size(), rank, other.size());
-  fail(ExitCode::kTopology,
-       "[paranoid] after step {} replicas have diverged: {} is {} on rank 0 and {} on rank {}{}. Nothing was "
-       "saved since; check the machine of rank {}, then resume from a checkpoint",
-       step, first[at].first, first[at].second, other[at].second, rank,
-       count > 1 ? fmt::format(", and {} more differ", count - 1) : "", rank);
+  for (size_t i = std::min(first.facts.size(), other.facts.size()); i-- > 0;)
+    if (first.facts[i] != other.facts[i]) at = i, ++count;
+  if (first.facts.size() != other.facts.size())
+    fail(ExitCode::kTopology, "[paranoid] after step {} rank {} has {} items to compare, but rank {} has {}",
+         step, first.rank, first.facts.size(), other.rank, other.facts.size());
+  fail(
+      ExitCode::kTopology,
+      "[paranoid] after step {} replicas have diverged: {} is {} on rank {} and {} on rank {}{}. Nothing was "
+      "saved since; check the machine of rank {}, then resume from a checkpoint",
+      step, first.facts[at].first, first.facts[at].second, first.rank, other.facts[at].second, other.rank,
+      count > 1 ? fmt::format(", and {} more differ", count - 1) : "", other.rank);
+}
+
+/// The first of the ranks that own the same piece as rank r; texts begin with the piece.
+size_t first_alike(const std::vector<std::string>& hashes, size_t r) {
+  const auto piece = [&](size_t i) { return hashes[i].substr(0, hashes[i].find(' ')); };
+  size_t first = 0;
+  while (piece(first) != piece(r)) ++first;
+  return first;
 }
 
 }  // namespace
@@ -76,15 +90,15 @@ RankFacts tensor_facts(const std::vector<OwnedRange>& ranges, Optimizer& optimiz
   return facts;
 }
 
-void require_same_facts(Communicator& world, const RankFacts& mine, int64_t step) {
+void require_same_facts(Communicator& world, const RankFacts& mine, int64_t step, int piece) {
   const std::string text = text_of(mine);
-  const std::vector<std::string> hashes = gather_texts(world, hash_hex(text));
-  const auto other =
-      std::find_if(hashes.begin(), hashes.end(), [&](const auto& h) { return h != hashes[0]; });
-  if (other == hashes.end()) return;
-  const std::vector<std::string> all = gather_texts(world, text);
-  const auto rank = static_cast<size_t>(other - hashes.begin());
-  fail_at_difference(facts_of(all[0]), facts_of(all[rank]), rank, step);
+  const std::vector<std::string> hashes = gather_texts(world, fmt::format("{} {}", piece, hash_hex(text)));
+  for (size_t r = 0; r < hashes.size(); ++r) {
+    const size_t first = first_alike(hashes, r);
+    if (hashes[r] == hashes[first]) continue;
+    const std::vector<std::string> all = gather_texts(world, text);
+    fail_at_difference({facts_of(all[first]), first}, {facts_of(all[r]), r}, step);
+  }
 }
 
 }  // namespace tycho

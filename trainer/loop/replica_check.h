@@ -23,8 +23,8 @@ RankFacts state_facts(const TrainState& state, const TrainConfig& now, double lr
 /// order: comparable between ranks that own the same ranges. Reads them all.
 RankFacts tensor_facts(const std::vector<OwnedRange>& ranges, Optimizer& optimizer);
 
-/// Collective. Throws Error (kTopology) on every rank when some differs from rank 0, with the first name that
-/// does. `step`: how many are done.
-void require_same_facts(Communicator& world, const RankFacts& mine, int64_t step);
+/// Collective. Throws Error (kTopology) on every rank when one differs from the first with the same `piece`
+/// (which part of a copy of the model it owns), with the first name that does. `step`: how many are done.
+void require_same_facts(Communicator& world, const RankFacts& mine, int64_t step, int piece = 0);
 
 }  // namespace tycho

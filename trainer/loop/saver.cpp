@@ -1,4 +1,5 @@
-// Copies the state on the trainer's thread and writes it on another.
+// Copies the state on the trainer's thread and writes it on another. Ranks that write together meet at
+// boundaries.
 #include "trainer/loop/saver.h"
 
 #include <algorithm>
@@ -7,10 +8,11 @@
 #include <utility>
 
 #include "trainer/base/bytes.h"
-#include "trainer/base/error.h"
+#include "trainer/checkpoint/shard_json.h"
 #include "trainer/kernels/host_copies.h"
 #include "trainer/optim/grad_clip.h"
 #include "trainer/parallel/gather_texts.h"
+#include "trainer/rendezvous/progress.h"
 #include "trainer/restore/unit_tensors.h"
 #include "trainer/units/arena.h"
 
@@ -18,7 +20,12 @@ namespace tycho {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kFailuresThatStop = 3;
+// A save is tried again so often before the run ends, but not less often than this.
+constexpr double kRetries = 20, kLongestRetry_s = 30;
+
+std::string short_time(double seconds) {
+  return seconds < 120 ? fmt::format("{:.3g} s", seconds) : fmt::format("{:.1f} min", seconds / 60);
+}
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -36,15 +43,28 @@ void require_finite_weights(const std::vector<OwnedRange>& ranges, int64_t step)
 
 }  // namespace
 
-Saver::Saver(std::optional<CheckpointStore> store, bool async, Communicator& world, Reporter& reporter)
-    : store_(std::move(store)), async_(async), world_(world), reporter_(reporter) {}
+Saver::Saver(std::optional<CheckpointStore> store, const CheckpointConfig& config, int num_writers,
+             FileOps& files, Communicator& world, Reporter& reporter)
+    : store_(std::move(store)),
+      async_(config.async),
+      max_lost_s_(config.max_lost.value),
+      num_writers_(num_writers),
+      files_(files),
+      world_(world),
+      reporter_(reporter) {}
 
 Saver::~Saver() {
+  const InPhase phase("saving a checkpoint");
+  if (exchange_)
+    exchange_->give_up(Error("[checkpoint] the run ended before all ranks had written", ExitCode::kStorage));
   if (writer_.joinable()) writer_.join();
 }
 
 void Saver::save(CheckpointMeta meta, const std::vector<OwnedRange>& ranges, Optimizer& optimizer) {
+  retry_step_.reset();
   std::vector<std::string> tags = std::exchange(wanted_, {});
+  for (std::string& tag : std::exchange(retry_tags_, {}))
+    if (!tag.empty()) tags.push_back(std::move(tag));
   std::sort(tags.begin(), tags.end());
   tags.erase(std::unique(tags.begin(), tags.end()), tags.end());
   if (tags.empty()) tags.emplace_back();
@@ -56,11 +76,33 @@ void Saver::save(CheckpointMeta meta, const std::vector<OwnedRange>& ranges, Opt
 }
 
 void Saver::save_one(CheckpointMeta meta, const std::vector<OwnedRange>& ranges, Optimizer& optimizer) {
-  if (!store_) return;
+  if (!is_shared() && !store_) return;
+  const InPhase phase("saving a checkpoint");
   const auto start = Clock::now();
   wait(/*last=*/false);
-  require_finite_weights(ranges, meta.step);
-  std::vector<TensorBytes> tensors;
+  step_ = meta.step;
+  tag_ = meta.tag;
+  snapshot_s_ = trained_s_;
+  if (is_shared()) {
+    together(world_, [&] { require_finite_weights(ranges, meta.step); });
+    start_together(std::move(meta), writes() ? snapshot(ranges, optimizer) : Tensors());
+    if (!async_) wait(/*last=*/false);
+  } else {
+    require_finite_weights(ranges, meta.step);
+    Tensors tensors = snapshot(ranges, optimizer);
+    if (async_) {
+      writer_ =
+          std::thread([this, meta = std::move(meta), tensors = std::move(tensors)] { write(meta, tensors); });
+    } else {
+      write(meta, tensors);
+      settle();
+    }
+  }
+  pause_s_ += seconds_since(start);
+}
+
+Saver::Tensors Saver::snapshot(const std::vector<OwnedRange>& ranges, Optimizer& optimizer) {
+  Tensors tensors;
   const std::vector<FlatState> state = flat_states(ranges, &optimizer);
   for (size_t i = 0; i < state.size(); ++i) {
     const bool copy = async_ || !state[i].flat.is_cpu() || state[i].flat.scalar_type() != at::kFloat;
@@ -72,44 +114,106 @@ void Saver::save_one(CheckpointMeta meta, const std::vector<OwnedRange>& ranges,
     for (TensorBytes& tensor : unit_tensor_bytes(state[i], copy ? copies_[i] : state[i].flat))
       tensors.push_back(std::move(tensor));
   }
-  step_ = meta.step;
-  if (async_) {
-    writer_ =
-        std::thread([this, meta = std::move(meta), tensors = std::move(tensors)] { write(meta, tensors); });
-  } else {
-    write(meta, tensors);
-    settle(/*last=*/false);
-  }
-  pause_s_ += seconds_since(start);
+  return tensors;
 }
 
 // Runs on the writer's thread; what it found is read after the join, or after written_ says that it is done.
-void Saver::write(const CheckpointMeta& meta, const std::vector<TensorBytes>& tensors) {
+void Saver::write(const CheckpointMeta& meta, const Tensors& tensors) {
   const auto start = Clock::now();
   try {
-    result_ = store_->save(meta, tensors);
+    if (!is_shared()) {
+      result_ = store_->save(meta, tensors);
+    } else {
+      int64_t num_bytes = 0;
+      for (const TensorBytes& tensor : tensors) num_bytes += tensor.num_bytes;
+      result_ = store_->save(meta, num_bytes * num_writers_, [&](const std::string& folder) {
+        exchange_->open(folder);
+        std::vector<WrittenShard> all = {write_shard(files_, folder, rank_file_name(0), tensors)};
+        for (WrittenShard& shard : exchange_->wait_for_others()) all.push_back(std::move(shard));
+        return all;
+      });
+    }
   } catch (...) {
     failure_ = std::current_exception();
   }
   write_s_ = seconds_since(start);
   written_ = true;
+  if (exchange_) exchange_->close();
+}
+
+// The folder of a save has a new name, which rank 0 finds.
+void Saver::start_together(CheckpointMeta meta, Tensors tensors) {
+  std::string folder;
+  if (store_) {
+    exchange_ = std::make_unique<ShardExchange>();
+    writer_ =
+        std::thread([this, meta = std::move(meta), tensors = std::move(tensors)] { write(meta, tensors); });
+    folder = exchange_->wait_for_folder();
+  }
+  folder = gather_texts(world_, folder).front();
+  if (folder.empty()) return;  // rank 0 knows why, and reports it
+  collecting_ = true;
+  if (!store_ && writes())
+    writer_ = std::thread([this, folder, tensors = std::move(tensors)] { write_own_shard(folder, tensors); });
+}
+
+// Runs on the writer's thread of a rank other than 0.
+void Saver::write_own_shard(const std::string& folder, const Tensors& tensors) {
+  try {
+    const WrittenShard shard = write_shard(files_, folder, rank_file_name(world_.rank()), tensors);
+    own_shard_ = shard_json(shard).dump();
+  } catch (const std::exception& error) {
+    own_shard_ = Json{{"failed", error.what()}}.dump();
+  }
+  written_ = true;
+}
+
+void Saver::collect_shards(bool wait) {
+  if (!collecting_) return;
+  if (wait && store_) exchange_->wait_until_waiting();
+  if (wait && !store_ && writer_.joinable()) writer_.join();
+  const bool is_done = store_ ? exchange_->is_waiting() : !writes() || written_;
+  for (const std::string& busy : gather_texts(world_, is_done ? "" : "busy"))
+    if (!busy.empty()) return;
+  if (!store_ && writer_.joinable()) writer_.join();
+  collecting_ = false;
+  if (!store_) written_ = false;
+  const std::vector<std::string> all = gather_texts(world_, std::exchange(own_shard_, {}));
+  if (store_) give_shards(all);
+}
+
+void Saver::give_shards(const std::vector<std::string>& of_ranks) {
+  std::vector<WrittenShard> others;
+  for (size_t r = 1; r < static_cast<size_t>(num_writers_); ++r) {
+    const std::string place = fmt::format("rank {}", r);
+    const Json shard = parse_json(of_ranks[r], place);
+    if (shard.contains("failed")) {
+      const std::string why = shard.at("failed").get<std::string>();
+      return exchange_->give_up(Error(fmt::format("{}: {}", place, why), ExitCode::kStorage));
+    }
+    others.push_back(shard_from_json(shard, place));
+  }
+  exchange_->give(std::move(others));
 }
 
 void Saver::wait(bool last) {
+  const InPhase phase("saving a checkpoint");  // where there is none in flight, this takes no time
   const auto start = Clock::now();
+  collect_shards(/*wait=*/true);
   if (writer_.joinable()) writer_.join();
-  if (written_) settle(last);
+  if (written_) settle();
+  if (last && failing_since_s_) fail(ExitCode::kStorage, "{}", why_failed_);
   pause_s_ += seconds_since(start);
 }
 
 void Saver::poll() {
-  if (written_) wait(/*last=*/false);
+  if (written_ && !collecting_) wait(/*last=*/false);
 }
 
-void Saver::settle(bool last) {
+void Saver::settle() {
   written_ = false;
   if (result_) {
-    failures_in_a_row_ = 0;
+    failing_since_s_.reset();
     reporter_.event(
         "checkpoint",
         fmt::format("step {} saved{}, {} in {:.1f} s", step_,
@@ -125,33 +229,82 @@ void Saver::settle(bool last) {
   try {
     std::rethrow_exception(failure);
   } catch (const Error& error) {
-    ++failures_in_a_row_;
-    if (last || failures_in_a_row_ >= kFailuresThatStop || error.code() != ExitCode::kStorage) throw;
-    reporter_.event("error", fmt::format("step {} was not saved: {}", step_, error.what()),
-                    {{"step", step_}});
+    if (error.code() != ExitCode::kStorage) throw;
+    note_failure(error);
   }
+}
+
+void Saver::note_failure(const Error& error) {
+  if (!failing_since_s_) failing_since_s_ = snapshot_s_;
+  why_failed_ = error.what();
+  failed_tags_.push_back(tag_);
+  reporter_.event("error", fmt::format("step {} was not saved: {}", step_, why_failed_), {{"step", step_}});
+}
+
+double Saver::lost_s() const { return trained_s_ - failing_since_s_.value_or(trained_s_); }
+
+double Saver::retry_s() const { return std::min(kLongestRetry_s, max_lost_s_ / kRetries); }
+
+void Saver::give_up(const std::string& why) const {
+  fail(ExitCode::kStorage,
+       "[checkpoint] {}: {} of training are not saved, and the last try failed: {}. The same command resumes "
+       "from the newest checkpoint once the folder can be written",
+       why, short_time(lost_s()), why_failed_);
+}
+
+void Saver::trained(int64_t step, double seconds) {
+  trained_s_ += seconds;
+  trained_step_ = step;
+  ++num_trained_;
+  if (!failing_since_s_) return;
+  if (lost_s() > max_lost_s_)
+    give_up(fmt::format("no checkpoint could be written for ckpt.max_lost = {}", short_time(max_lost_s_)));
+  reporter_.screen_warning(fmt::format("{} of training are not saved; after {} the run ends: {}",
+                                       short_time(lost_s()), short_time(max_lost_s_), why_failed_));
+}
+
+void Saver::wait_before_retry(int64_t step, const std::atomic<int>& stop) {
+  if (!failing_since_s_) return;
+  const auto start = Clock::now();
+  while (seconds_since(start) < retry_s()) {
+    if (stop != 0) give_up("stopped before the last checkpoint could be written");
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  trained(step, seconds_since(start));
+}
+
+Json Saver::news() {
+  Json news = Json::object();
+  if (const std::optional<CheckpointInfo> saved = std::exchange(saved_, std::nullopt))
+    news["saved"] = {{"tag", saved->tag},
+                     {"path", saved->path},
+                     {"bytes", saved->num_bytes},
+                     {"saved_step", saved->step},
+                     {"seconds", write_s_}};
+  if (failed_tags_.empty()) return news;
+  const double step_s = num_trained_ > 0 ? trained_s_ / static_cast<double>(num_trained_) : 0;
+  const double steps = step_s > 0 ? std::min(std::ceil(retry_s() / step_s), 1e9) : 1;
+  news["retry_step"] = std::max(trained_step_, step_) + std::max<int64_t>(1, static_cast<int64_t>(steps));
+  news["tags"] = std::exchange(failed_tags_, {});
+  return news;
 }
 
 Json Saver::take_news() {
   if (!is_open_) return {};
+  collect_shards(/*wait=*/false);
   std::string mine;
-  if (world_.rank() == 0 && !writer_.joinable()) {
-    const std::optional<CheckpointInfo> saved = std::exchange(saved_, std::nullopt);
-    mine = saved ? Json{{"tag", saved->tag},
-                        {"path", saved->path},
-                        {"bytes", saved->num_bytes},
-                        {"saved_step", saved->step},
-                        {"seconds", write_s_}}
-                       .dump()
-                 : "{}";
-  }
+  if (world_.rank() == 0 && !writer_.joinable()) mine = news().dump();
   const std::string all = gather_texts(world_, mine).front();
   if (all.empty()) return {};
   is_open_ = false;
   Json news = parse_json(all, "checkpoint");
-  if (news.empty()) return {};
-  saved_step_ = news.at("saved_step");
-  return news;
+  if (news.contains("retry_step")) {
+    retry_step_ = news.at("retry_step");
+    retry_tags_ = news.at("tags").get<std::vector<std::string>>();
+  }
+  if (!news.contains("saved")) return {};
+  saved_step_ = news.at("saved").at("saved_step");
+  return news.at("saved");
 }
 
 double Saver::take_pause_s() { return std::exchange(pause_s_, 0.0); }

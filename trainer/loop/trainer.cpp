@@ -20,6 +20,8 @@
 #include "trainer/loop/replica_check.h"
 #include "trainer/metrics/format.h"
 #include "trainer/parallel/gather_texts.h"
+#include "trainer/parallel/shard_rules.h"
+#include "trainer/rendezvous/progress.h"
 
 namespace tycho {
 namespace {
@@ -37,6 +39,15 @@ UnitUse training_use(MasterWeights master) {
     case MasterWeights::kStochastic: return UnitUse::kTrainStochastic;
   }
   return UnitUse::kTrain;
+}
+
+std::unique_ptr<UnitStore> make_units(const TrainConfig& config, const ParamRules& rules,
+                                      const TrainerContext& context) {
+  const ModelLayout layout = model_layout(config.model);
+  return make_unit_store(with_frozen(layout.units, rules), compute_dtype(config.precision), context.device,
+                         training_use(config.master_weights),
+                         shard_rules(config.parallel, layout, context.world.size()),
+                         {context.mesh.group(kShardAxes), context.mesh.group(Axis::kDpReplicate)});
 }
 
 [[noreturn]] void stop_diverged(const TrainState& state, const std::string& what) {
@@ -69,8 +80,7 @@ int Trainer::fit() {
     failed_together_ = together;
     throw Error(std::string(error.what()) + ". The run stopped with a checkpoint", error.code());
   }
-  if (state_.step > info_.first_step || context_.saver.has_wanted()) save_now();
-  wait_for_save();
+  save_last();
   hooks_.report_costs(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   return finished() ? 0 : signal_;
 }
@@ -91,7 +101,7 @@ void Trainer::advance(int64_t until_step) {
 void Trainer::between_steps(bool save_due) {
   settle_step();
   compare_ranks();
-  if (save_due || context_.saver.has_wanted()) save();
+  if (save_due || context_.saver.has_wanted() || context_.saver.is_retry_due(state_.step)) save();
   context_.saver.poll();
   announce_saved();
   wait_while_paused();
@@ -103,7 +113,8 @@ void Trainer::compare_ranks() {
   failed_together_ = true;  // should they differ
   require_same_facts(context_.world, state_facts(state_, now_, lr_at(state_.step)), state_.step);
   if (!std::exchange(compared_, true) || state_.step % kCompareEvery == 0 || finished())
-    require_same_facts(context_.world, tensor_facts(units_->owned(), *optimizer_), state_.step);
+    require_same_facts(context_.world, tensor_facts(units_->owned(), *optimizer_), state_.step,
+                       units_->owners().rank());
   failed_together_ = false;
 }
 
@@ -116,6 +127,8 @@ void Trainer::settle_step() {
 }
 
 void Trainer::step() {
+  process_progress().set_step(state_.step);
+  const InPhase phase("in a step");
   const ProfiledStep profiled(profiler_, state_.step + 1);
   const auto start = std::chrono::steady_clock::now();
   if (state_.data.sample == 0) announce(Event::kEpochStart);
@@ -143,8 +156,11 @@ void Trainer::step() {
     optimizer_->step(lr, state_.step + 1 - state_.skipped, norm.scale_1);
   }
 
+  // Before the first thing that is written of it.
+  require_owner();
   const int64_t epoch = state_.data.epoch;
   state_.step += 1;
+  process_progress().set_step(state_.step);
   state_.samples += batch.num_sequences * context_.world.size();
   state_.tokens += batch.num_sequences * batch.seq_len * context_.world.size();
   state_.data = data_->cursor();
@@ -157,6 +173,7 @@ void Trainer::step() {
 
 Batch Trainer::next_batch() {
   const Range range("data wait");
+  const InPhase phase("waiting for data");
   return data_->next();
 }
 
@@ -226,6 +243,7 @@ void Trainer::announce_saved() {
 }
 
 void Trainer::wait_for_save() {
+  const InPhase phase("saving");
   context_.saver.wait(/*last=*/true);
   announce_saved();
 }
@@ -263,9 +281,7 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       context_(std::move(context)),
       micro_shape_{micro_batch_sequences(config, context_.world.size()), config.seq_len},
       rules_(param_rules(config.optimizer, config.param_groups, model_layout(config.model).units)),
-      units_(make_unit_store(with_frozen(model_layout(config.model).units, rules_),
-                             compute_dtype(config.precision), context_.device,
-                             training_use(config.master_weights), context_.mesh.group(kDataAxes))),
+      units_(make_units(config, rules_, context_)),
       model_(config.model, *units_, micro_shape_, compute_dtype(config.precision), context_.device,
              config.recompute),
       optimizer_(
@@ -294,10 +310,11 @@ float Trainer::token_weight(const Batch& batch) {
 
 MicroBatch Trainer::micro_batch(const MicroBatch& whole, int64_t first_sequence, int64_t num_sequences) {
   MicroBatch micro = cut_micro_batch(whole, micro_shape_, first_sequence, num_sequences);
-  // The ranks of a world drop different elements of their different sequences.
+  // By the place in the global batch: what is dropped does not depend on the number of ranks. The 0 was a
+  // rank.
+  const int64_t place = context_.mesh.group(kDataAxes).rank() * num_sequences + first_sequence;
   micro.dropout_key =
-      stream_key(static_cast<uint64_t>(config_.seed),
-                 fmt::format("dropout {} {} {}", state_.step, context_.world.rank(), first_sequence));
+      stream_key(static_cast<uint64_t>(config_.seed), fmt::format("dropout {} 0 {}", state_.step, place));
   return micro;
 }
 
@@ -317,6 +334,7 @@ void Trainer::record(const Batch& batch, double loss, double lr, double grad_nor
   throughput_.fill(metrics);
   last_step_ = metrics;
   context_.reporter.step(metrics, due(now_.log.every) || finished());
+  context_.saver.trained(metrics.step, step_s);
 }
 
 void Trainer::record_metric(const std::string& name, double value) {
@@ -331,11 +349,31 @@ void Trainer::record_event(const std::string& kind, const std::string& text, con
 
 void Trainer::save() {
   const Range range("checkpoint");
+  const InPhase phase("saving");
   CheckpointMeta meta = context_.checkpoint;
   meta.step = state_.step;
   hooks_.save_state(state_, last_step_);
   meta.train_state = state_.to_json();
   context_.saver.save(std::move(meta), units_->owned(), *optimizer_);
+}
+
+void Trainer::require_owner() const {
+  if (context_.require_owner) context_.require_owner();
+}
+
+// The disk may have room again before too much is lost. A run that was told to stop tries once.
+void Trainer::save_last() {
+  context_.saver.wait(/*last=*/false);
+  announce_saved();
+  const bool is_due = state_.step > info_.first_step && !context_.saver.has_saved(state_.step);
+  if (is_due || context_.saver.has_wanted()) save();
+  while (true) {
+    context_.saver.wait(/*last=*/signal_ != 0);
+    announce_saved();
+    if (!context_.saver.must_retry()) return;
+    context_.saver.wait_before_retry(state_.step, context_.stop);
+    save();
+  }
 }
 
 void Trainer::save_now() {

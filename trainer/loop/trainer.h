@@ -1,6 +1,7 @@
 // The training loop, and the state that it advances.
 #pragma once
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -49,6 +50,8 @@ struct TrainerContext {
   CallbackSource* callbacks = nullptr;  // null: none of the recipe's run
   int local_rank = 0;                   // of this process on its machine
   bool paranoid = false;                // compare_ranks()
+  /// Throws Error (kFolderOwned) when another process owns the run folder now. Quick; null: nobody can.
+  std::function<void()> require_owner = {};
 };
 
 /// Owned by one thread. Construction takes all memory; nothing is read or drawn yet.
@@ -108,6 +111,11 @@ class Trainer {
   const TrainConfig& config() const { return now_; }
   const ParamRules& rules() const { return rules_; }
   UnitStore& units() { return *units_; }
+  /// Before a look at parameters from outside of the loop: nothing where every rank has all of them, else as
+  /// Hooks::require_all_ranks.
+  void require_all_ranks(const std::string& what) {
+    if (units_->owners().size() > 1) hooks_.require_all_ranks(what);
+  }
   Profiler& profiler() { return profiler_; }
   /// Learning rate of the step that follows `steps_done` steps, as far as it is known now.
   double lr_at(int64_t steps_done) const;
@@ -125,6 +133,10 @@ class Trainer {
   void announce_saved();
   void wait_for_save();
   void announce_signal();
+  void require_owner() const;
+  /// While weights are drawn or read there is nothing to save: a signal ends this rank at once. Throws Error
+  /// (128 + the signal), which the other ranks learn.
+  void end_if_stopped() const;
   /// Collective: applies what callbacks and operators asked for. Throws Error (kRecipe) when one is to stop
   /// the run.
   void boundary(int wait_ms = 0);
@@ -151,6 +163,7 @@ class Trainer {
   MicroBatch micro_batch(const MicroBatch& whole, int64_t first_sequence, int64_t num_sequences);
   void record(const Batch& batch, double loss, double lr, double grad_norm, double step_s);
   void save();
+  void save_last();
   bool due(const std::optional<Duration>& every) const;
   double steps_of(const Duration& length) const;
 

@@ -1,8 +1,10 @@
 // Where a trainer begins: at fresh weights or at a checkpoint, and with which data.
+#include <cstring>
 #include <utility>
 
 #include "trainer/base/error.h"
 #include "trainer/loop/trainer.h"
+#include "trainer/rendezvous/progress.h"
 #include "trainer/restore/initial_weights.h"
 #include "trainer/restore/resume.h"
 #include "trainer/units/init.h"
@@ -20,26 +22,40 @@ void keep_sets(EvalRecords& records, const EvalData& sets) {
 
 }  // namespace
 
+void Trainer::end_if_stopped() const {
+  if (const int signal = context_.stop; signal != 0)
+    fail(static_cast<ExitCode>(128 + signal),
+         "[run] stopped by SIG{} before the first step: nothing was trained", sigabbrev_np(signal));
+}
+
 void Trainer::initialise() {
   announce(Event::kSetup);
+  const InPhase phase("reading weights");
   const std::string& weights = initial_weights_path(config_.model);
-  if (!weights.empty()) load_initial_weights(weights, config_.model, units_->owned());
-  for (const OwnedRange& range : units_->owned())
-    if (weights.empty()) tycho::initialise(range, static_cast<uint64_t>(config_.seed));
+  const auto between = [this] { end_if_stopped(); };
+  if (!weights.empty()) load_initial_weights(weights, config_.model, units_->owned(), between);
+  for (const OwnedRange& range : units_->owned()) {
+    if (!weights.empty()) break;
+    between();
+    tycho::initialise(range, static_cast<uint64_t>(config_.seed));
+  }
   open_data();
   announce(Event::kLoad, {{"checkpoint", ""}});
 }
 
 CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
   announce(Event::kSetup);
-  CheckpointInfo loaded = load_newest(candidates, units_->owned(), *optimizer_, context_.reporter);
+  const InPhase phase("reading a checkpoint");
+  CheckpointInfo loaded = load_newest(candidates, units_->owned(), *optimizer_, context_.world,
+                                      context_.reporter, [this] { end_if_stopped(); });
   info_.first_step = loaded.step;
   take_state(loaded);
   return loaded;
 }
 
 void Trainer::load(const CheckpointInfo& info) {
-  load_newest({info}, units_->owned(), *optimizer_, context_.reporter);
+  const InPhase phase("reading a checkpoint");
+  load_newest({info}, units_->owned(), *optimizer_, context_.world, context_.reporter);
   stop_reason_.clear();
   context_.saver.forget_wanted();
   paused_ = false;
@@ -53,6 +69,7 @@ void Trainer::take_state(const CheckpointInfo& loaded) {
   const Controls controls = std::exchange(state_.controls, {});
   state_ = std::move(state);
   state_.controls = controls;
+  process_progress().set_step(state_.step);
   keep_sets(state_.eval, config_.eval_data);
   hooks_.load_state(state_);
   throughput_ = Throughput(info_);
@@ -75,6 +92,7 @@ std::unique_ptr<DataLoader> Trainer::loader_at(const DataCursor& cursor) const {
 }
 
 void Trainer::open_data() {
+  const InPhase phase("opening data");
   data_ = loader_at(state_.data);
   evaluators_.clear();
   for (const auto& [name, data] : config_.eval_data)

@@ -6,6 +6,7 @@
 #include "trainer/base/error.h"
 #include "trainer/loop/trainer.h"
 #include "trainer/loop/with_controls.h"
+#include "trainer/rendezvous/progress.h"
 
 namespace tycho {
 namespace {
@@ -24,6 +25,7 @@ std::string text_argument(const Command& command, const char* name) {
 }  // namespace
 
 void Trainer::boundary(int wait_ms) {
+  require_owner();
   const StepMetrics now = metrics_now();
   const Agreement agreed = hooks_.boundary(event_info(Event::kBatchEnd, now), wait_ms, context_.stop);
   signal_ = agreed.signal;
@@ -50,6 +52,7 @@ void Trainer::boundary(int wait_ms) {
 void Trainer::wait_while_paused() {
   constexpr int kWait_ms = 50;
   if (!paused_) return;
+  const InPhase phase("paused");
   const auto start = std::chrono::steady_clock::now();
   context_.reporter.event(
       "pause",

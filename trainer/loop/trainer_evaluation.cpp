@@ -9,6 +9,7 @@
 #include "trainer/base/nearest.h"
 #include "trainer/loop/trainer.h"
 #include "trainer/metrics/format.h"
+#include "trainer/rendezvous/progress.h"
 
 namespace tycho {
 namespace {
@@ -64,6 +65,7 @@ std::optional<EvalResults> Trainer::evaluate(const std::string& only) {
 
 std::optional<EvalResult> Trainer::evaluate_set(const std::string& name, Evaluator& evaluator) {
   const Range range("evaluation");
+  const InPhase phase("evaluating");
   const auto start = std::chrono::steady_clock::now();
   const std::optional<EvalResult> result = evaluator.evaluate(context_.stop);
   throughput_.add_pause(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());

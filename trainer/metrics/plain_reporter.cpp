@@ -31,6 +31,7 @@ class PlainReporter : public Reporter {
     shown_.event(kind, facts);
     print(event_line(kind, text));
   }
+  void screen_warning(const std::string& text) override { print(event_line("warning", text)); }
   void run_end(const std::string& reason) override {
     print_shown();
     const std::string missing = shown_.missing_text();

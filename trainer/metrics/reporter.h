@@ -23,6 +23,8 @@ class Reporter {
   /// facts. `text` is one line for people: "step 1000 saved, 1.5 GB in 2.1 s". The live view keeps the last
   /// of checkpoint, of warning or error, and of all others.
   virtual void event(const std::string& /*kind*/, const std::string& /*text*/, const Json& /*facts*/) {}
+  /// A warning that holds at this step and may hold at many: for the screen alone, not for files.
+  virtual void screen_warning(const std::string& /*text*/) {}
   /// The last call, also when the run stopped early. `reason` is for people: "done", "stopped by SIGTERM at
   /// step 120".
   virtual void run_end(const std::string& /*reason*/) {}

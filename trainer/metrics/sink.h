@@ -42,6 +42,6 @@ std::vector<std::unique_ptr<Reporter>> make_sink_reporters(const std::vector<Sin
 
 /// Everyone who hears of a run: its sinks, its folder and the display, which may be null.
 std::unique_ptr<Reporter> make_run_reporter(const std::string& run_dir, const LogConfig& log,
-                                            std::unique_ptr<Reporter> display);
+                                            std::unique_ptr<Reporter> display, FileOps& files = real_files());
 
 }  // namespace tycho

@@ -31,6 +31,10 @@ class Tee : public Reporter {
     const Json shown_facts = json_without_secrets(facts);
     for_each([&](Reporter& reporter) { reporter.event(kind, shown, shown_facts); });
   }
+  void screen_warning(const std::string& text) override {
+    const std::string shown = without_secrets(text);
+    for_each([&](Reporter& reporter) { reporter.screen_warning(shown); });
+  }
   void run_end(const std::string& reason) override {
     const std::string shown = without_secrets(reason);
     for_each([&](Reporter& reporter) { reporter.run_end(shown); });

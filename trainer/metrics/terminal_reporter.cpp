@@ -139,6 +139,8 @@ class TerminalReporter : public Reporter {
     draw_when_due();
   }
 
+  void screen_warning(const std::string& text) override { event("warning", text, Json::object()); }
+
   void run_end(const std::string& reason) override {
     state_.end_reason = reason;
     if (const std::string missing = shown_.missing_text(); !missing.empty() && state_.now.step > 0)

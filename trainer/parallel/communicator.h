@@ -1,4 +1,4 @@
-// Collectives and messages between ranks: a world of one, ranks over Gloo (gloo.h), ranks on GPUs (nccl.h).
+// Collectives and messages between ranks: a world of one, ranks over sockets (tcp.h), ranks on GPUs (nccl.h).
 #pragma once
 #include <memory>
 #include <string>
@@ -28,7 +28,9 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// Sums x over the group, in place. x: any shape, not empty. All ranks get the same bits.
+  /// Sums x over the group, in place. x: any shape; fp32, fp64, bf16, int32, int64 or uint8. All ranks get
+  /// the same bits. Over sockets the order of the sum is that of ranks, and bf16 is summed in fp32 and
+  /// rounded once.
   virtual void all_reduce(Tensor& x) = 0;
   /// The same in the background: nobody reads or writes x until wait().
   virtual std::unique_ptr<Pending> start_all_reduce(Tensor& x);
@@ -43,8 +45,7 @@ class Communicator {
   /// Sums `in` over the group and leaves each rank its piece: `in` is size() pieces as large as `out`, in the
   /// order of ranks. fp32, fp64, bf16, int32, int64 or uint8, the same for both. `out` may be this rank's
   /// piece of `in`, and otherwise does not overlap it. The order of the sum is fixed: the same numbers on the
-  /// same ranks give the same bits. Over Gloo it is the order of ranks, and bf16 is summed in fp32 and
-  /// rounded once. Empty pieces are fine.
+  /// same ranks give the same bits. Over sockets it is that of all_reduce. Empty pieces are fine.
   virtual void reduce_scatter(Tensor& out, const Tensor& in) = 0;
   /// The same in the background: nobody writes `in`, or reads or writes `out`, until wait().
   virtual std::unique_ptr<Pending> start_reduce_scatter(Tensor& out, const Tensor& in);
@@ -55,7 +56,8 @@ class Communicator {
 
   /// Not collective: rank `to` of the group, which calls recv, gets a copy of x. Any dtype and shape. Returns
   /// when x may be written again. Messages from one rank to another arrive in the order in which they were
-  /// sent. Two ranks that both send first and receive afterwards may wait for each other for ever.
+  /// sent. The first one waits until the other rank receives. Two ranks that both send first and receive
+  /// afterwards may wait for each other for ever.
   virtual void send(const Tensor& x, int to) = 0;
   /// Not collective: the other half of send; x has the number of bytes that rank `from` sends.
   virtual void recv(Tensor& x, int from) = 0;
@@ -72,8 +74,7 @@ class Communicator {
   /// after waiting for a device and before the numbers that it computed are believed: sums of a broken group
   /// are garbage.
   virtual void check() {}
-  /// Not collective: whether a rank of the world has left or died. The first call starts to watch; later ones
-  /// may come from any thread.
+  /// Not collective, from any thread: whether a rank of the world has left or died.
   virtual bool is_broken() { return false; }
   /// Not collective, for a group that is broken: why, in the words of the rank that left, or naming the one
   /// that is gone. `what`: how this rank noticed.

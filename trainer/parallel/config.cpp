@@ -1,55 +1,116 @@
 // The rules between the sizes of a mesh.
 #include "trainer/parallel/config.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
 #include "trainer/base/config_problems.h"
 
 namespace tycho {
 namespace {
+
+constexpr int64_t kLeft = ParallelConfig::kWhatIsLeft;
+constexpr size_t kShownMeshes = 3;
 
 void check_supported(const char* key, int64_t size, const char* what, ConfigProblems& problems) {
   if (size != 1)
     problems.add(std::string("parallel.") + key, "{} not supported yet; set parallel.{} = 1", what, key);
 }
 
+void check_data_size(const char* key, int64_t size, const char* what, ConfigProblems& problems) {
+  const std::string path = std::string("parallel.") + key;
+  problems.at_most(path.c_str(), static_cast<double>(size), 0x1p20);
+  if (size == 0)
+    problems.add(path, "{}; write how many there are, or -1 for as many as there are ranks", what);
+}
+
+std::string ranks_text(int64_t n) { return fmt::format("{} rank{}", n, n == 1 ? "" : "s"); }
+
+/// How the two sizes that may be -1 come out when `left` ranks are theirs. A recipe that writes dp_shard = -1
+/// alone wants one copy of the model.
+struct DataSizes {
+  int64_t replicate = 1, shard = 1;
+};
+DataSizes data_sizes(const ParallelConfig& parallel, int64_t left) {
+  if (parallel.dp_shard == kLeft)
+    return parallel.dp_replicate == kLeft
+               ? DataSizes{1, left}
+               : DataSizes{parallel.dp_replicate, std::max<int64_t>(1, left / parallel.dp_replicate)};
+  return {
+      parallel.dp_replicate == kLeft ? std::max<int64_t>(1, left / parallel.dp_shard) : parallel.dp_replicate,
+      parallel.dp_shard};
+}
+
+/// Meshes of so many ranks, the one most like `wanted` first.
+std::string nearest_meshes(const DataSizes& wanted, int64_t left) {
+  std::vector<DataSizes> all;
+  for (int64_t shard = 1; shard <= left; ++shard)
+    if (left % shard == 0) all.push_back({left / shard, shard});
+  const auto distance = [&](const DataSizes& mesh) {
+    const auto ratio = [](int64_t a, int64_t b) {
+      return std::abs(std::log(static_cast<double>(a) / static_cast<double>(b)));
+    };
+    return ratio(mesh.shard, wanted.shard) + ratio(mesh.replicate, wanted.replicate);
+  };
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const DataSizes& a, const DataSizes& b) { return distance(a) < distance(b) - 1e-9; });
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < std::min(all.size(), kShownMeshes); ++i)
+    texts.push_back(fmt::format("dp_replicate = {} with dp_shard = {}", all[i].replicate, all[i].shard));
+  return fmt::format("{}", fmt::join(texts, "; "));
+}
+
+int64_t other_axes(const ParallelConfig& parallel) { return parallel.pp * parallel.cp * parallel.tp; }
+
 }  // namespace
 
 void check(const ParallelConfig& parallel, std::optional<int64_t> num_ranks, ConfigProblems& problems) {
   const size_t before = problems.size();
   check_supported("pp", parallel.pp, "pipeline parallelism is", problems);
-  check_supported("dp_shard", parallel.dp_shard, "sharded parameters are", problems);
   check_supported("cp", parallel.cp, "context parallelism is", problems);
   check_supported("tp", parallel.tp, "tensor parallelism is", problems);
-  problems.at_most("parallel.dp_replicate", static_cast<double>(parallel.dp_replicate), 0x1p20);
-  if (parallel.dp_replicate == 0)
-    problems.add("parallel.dp_replicate",
-                 "0 replicas cannot train; write how many there are, or -1 for as many "
-                 "as there are ranks");
+  check_data_size("dp_replicate", parallel.dp_replicate, "0 replicas cannot train", problems);
+  check_data_size("dp_shard", parallel.dp_shard, "0 ranks cannot share a model", problems);
   if (problems.size() != before || !num_ranks) return;
-  const std::optional<int64_t> wanted = wanted_ranks(parallel);
-  if (wanted && *wanted != *num_ranks)
-    problems.add(
-        "parallel.dp_replicate",
-        "the mesh has {} rank{}, and the run has {}; start {} rank{}, or write -1 for as many as there "
-        "are",
-        *wanted, *wanted == 1 ? "" : "s", *num_ranks, *wanted, *wanted == 1 ? "" : "s");
+  const DataSizes sizes = data_sizes(parallel, *num_ranks);
+  const int64_t product = sizes.replicate * sizes.shard;
+  if (product == *num_ranks) return;
+  if (parallel.dp_shard == 1)
+    return problems.add("parallel.dp_replicate",
+                        "the mesh has {}, and the run has {}; start {}, or write -1 for as many as there are",
+                        ranks_text(product), *num_ranks, ranks_text(product));
+  const int64_t fewest = fewest_ranks(parallel);
+  const std::string rule = wanted_ranks(parallel)
+                               ? fmt::format("dp_replicate x dp_shard = {} x {} is {}", sizes.replicate,
+                                             sizes.shard, ranks_text(product))
+                               : fmt::format("the number of ranks must be a multiple of {}", fewest);
+  problems.add("parallel.dp_shard", "{}, and the run has {}. Start {}, or set one of the nearest meshes: {}",
+               rule, *num_ranks, ranks_text(fewest * std::max<int64_t>(1, *num_ranks / fewest)),
+               nearest_meshes(sizes, *num_ranks));
 }
 
 std::optional<int64_t> wanted_ranks(const ParallelConfig& parallel) {
-  if (parallel.dp_replicate == ParallelConfig::kWhatIsLeft) return std::nullopt;
-  return parallel.pp * parallel.dp_replicate * parallel.dp_shard * parallel.cp * parallel.tp;
+  if (parallel.dp_replicate == kLeft || parallel.dp_shard == kLeft) return std::nullopt;
+  return fewest_ranks(parallel);
+}
+
+int64_t fewest_ranks(const ParallelConfig& parallel) {
+  return other_axes(parallel) * std::max<int64_t>(1, parallel.dp_replicate) *
+         std::max<int64_t>(1, parallel.dp_shard);
 }
 
 MeshShape mesh_shape(const ParallelConfig& parallel, int64_t num_ranks) {
-  const int64_t others = parallel.pp * parallel.dp_shard * parallel.cp * parallel.tp;
-  const int64_t replicas =
-      parallel.dp_replicate == ParallelConfig::kWhatIsLeft ? num_ranks / others : parallel.dp_replicate;
+  const DataSizes sizes = data_sizes(parallel, num_ranks / other_axes(parallel));
   MeshShape shape;
   const auto set = [&](Axis axis, int64_t size) {
     shape.sizes[static_cast<size_t>(axis)] = static_cast<int>(size);
   };
   set(Axis::kPp, parallel.pp);
-  set(Axis::kDpReplicate, replicas);
-  set(Axis::kDpShard, parallel.dp_shard);
+  set(Axis::kDpReplicate, sizes.replicate);
+  set(Axis::kDpShard, sizes.shard);
   set(Axis::kCp, parallel.cp);
   set(Axis::kTp, parallel.tp);
   return shape;

@@ -14,6 +14,8 @@ struct ParallelConfig {
   int64_t dp_shard = 1;
   int64_t cp = 1;
   int64_t tp = 1;
+  bool reshard_after_forward = true;
+  bool keep_gradients = false;
 
   static constexpr int64_t kWhatIsLeft = -1;
 
@@ -24,21 +26,31 @@ struct ParallelConfig {
       "Copies of the model, each of which trains on its own share of every global batch; -1 for all ranks "
       "that the other sizes leave.",
       at_least(-1));
-    v("dp_shard", dp_shard, "Ranks that share the parameters of a replica. Only 1 is supported so far.",
-      positive);
+    v("dp_shard", dp_shard,
+      "Ranks that share the parameters, gradients and optimizer state of a copy (FSDP); -1 for all ranks "
+      "that the other sizes leave.",
+      at_least(-1));
     v("cp", cp, "Ranks that share each sequence (context parallel). Only 1 is supported so far.", positive);
     v("tp", tp, "Ranks that share each matrix (tensor parallel). Only 1 is supported so far.", positive);
+    v("reshard_after_forward", reshard_after_forward,
+      "With dp_shard: drop gathered parameters after the forward pass and gather them again for the backward "
+      "pass (ZeRO-3). false keeps them for the step: less traffic, more memory (ZeRO-2).");
+    v("keep_gradients", keep_gradients,
+      "With dp_shard: keep whole gradients until the last micro-batch of a step and sum them over ranks "
+      "once: less traffic, more memory (ZeRO-1).");
   }
 };
 
 class ConfigProblems;
 
 /// Reports sizes that are not supported yet and, when the number of ranks is known, a mesh that does not have
-/// as many.
+/// as many, with the nearest ones that do.
 void check(const ParallelConfig& parallel, std::optional<int64_t> num_ranks, ConfigProblems& problems);
 
 /// The ranks that a recipe asks for; nothing when it takes as many as there are.
 std::optional<int64_t> wanted_ranks(const ParallelConfig& parallel);
+/// The fewest ranks that its mesh can have.
+int64_t fewest_ranks(const ParallelConfig& parallel);
 
 /// Of a config that check() passed with `num_ranks`.
 MeshShape mesh_shape(const ParallelConfig& parallel, int64_t num_ranks);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace tycho {
 namespace {
 
@@ -67,6 +69,12 @@ std::string describe(const MeshShape& shape) {
     if (shape.sizes[i] > 1)
       text += fmt::format("{}{} {}", text.empty() ? "" : " x ", kNames[i], shape.sizes[i]);
   return text.empty() ? "1 rank" : text;
+}
+
+Json mesh_json(const MeshShape& shape) {
+  Json sizes = Json::object();
+  for (size_t i = 0; i < kNumAxes; ++i) sizes[kNames[i]] = shape.sizes[i];
+  return {{"ranks", shape.num_ranks()}, {"mesh", std::move(sizes)}};
 }
 
 }  // namespace tycho

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/json.h"
+
 namespace tycho {
 
 /// From the slowest to the fastest: the ranks along tp are neighbours. The order and the names are
@@ -64,5 +66,7 @@ AxisSet used_axes(const MeshShape& shape, AxisSet axes);
 
 /// For people: "dp_replicate 4 x tp 2", or "1 rank".
 std::string describe(const MeshShape& shape);
+/// For checkpoints: {"ranks": 8, "mesh": {"pp": 1, ...}}.
+Json mesh_json(const MeshShape& shape);
 
 }  // namespace tycho

@@ -1,7 +1,9 @@
-// Stores that keep whole units, and gradients on their way from rank to rank.
+// Stores that keep whole units, gradients on their way from rank to rank, and the choice among all stores.
 #include "trainer/parallel/unit_store.h"
 
 #include <utility>
+
+#include "trainer/parallel/sharded_units.h"
 
 namespace tycho {
 
@@ -24,10 +26,19 @@ void ReplicatedUnits::finish() {
   for (const std::unique_ptr<Pending>& pending : std::exchange(on_their_way_, {})) pending->wait();
 }
 
+Tensor UnitStore::param(int unit, size_t i) {
+  Tensor view = acquire(unit, Pass::kForward)[i];
+  release(unit, Pass::kForward);
+  return view;
+}
+
 std::unique_ptr<UnitStore> make_unit_store(const std::vector<UnitSpec>& specs, at::ScalarType dtype,
-                                           const at::Device& device, UnitUse use, Communicator& world) {
-  if (world.size() == 1) return std::make_unique<LocalUnits>(specs, dtype, device, use);
-  return std::make_unique<ReplicatedUnits>(specs, dtype, device, use, world);
+                                           const at::Device& device, UnitUse use, const ShardRules& rules,
+                                           UnitGroups groups) {
+  if (groups.owners.size() > 1)
+    return std::make_unique<ShardedUnits>(specs, dtype, device, use, rules, groups.owners, groups.replicas);
+  if (groups.replicas.size() == 1) return std::make_unique<LocalUnits>(specs, dtype, device, use);
+  return std::make_unique<ReplicatedUnits>(specs, dtype, device, use, groups.replicas);
 }
 
 }  // namespace tycho

@@ -4,8 +4,10 @@
 #include <memory>
 #include <vector>
 
+#include "trainer/kernels/tensor.h"
 #include "trainer/layout/param_spec.h"
 #include "trainer/layout/unit_layout.h"
+#include "trainer/layout/unit_shards.h"
 #include "trainer/parallel/communicator.h"
 #include "trainer/units/gathered_unit.h"
 #include "trainer/units/owned_range.h"
@@ -35,11 +37,16 @@ class UnitStore {
   /// When it returns, all gradients are final.
   virtual void finish() = 0;
   /// What this rank owns: one range per unit, in forward order. Optimizer, clipping and checkpoint walk
-  /// these.
+  /// these. Their weights may change after this call and after finish(), and are read again at the next
+  /// acquire; whoever changes them at another time calls it first.
   virtual std::vector<OwnedRange>& owned() = 0;
   /// The ranks that share a copy of the model out between them: their ranges together are all units, once.
   /// Whatever is summed over owned ranges is summed over these. This rank alone where it owns whole units.
   virtual Communicator& owners() = 0;
+  /// For a look at one tensor between two passes, collective over owners(): parameter i of a unit, and its
+  /// gradient after finish(), undefined when it is frozen. A view where units are whole, else a copy.
+  virtual Tensor param(int unit, size_t i);
+  virtual Tensor grad(int unit, size_t i) { return grads(unit)[i]; }
 };
 
 /// One rank: the bytes are here.
@@ -84,8 +91,15 @@ class ReplicatedUnits final : public LocalUnits {
   std::vector<std::unique_ptr<Pending>> on_their_way_;
 };
 
-/// For the ranks of `world`, which outlives it.
+/// Who a rank shares the work with; all of it outlives the store.
+struct UnitGroups {
+  Communicator& owners;    // share the parameters of a copy of the model
+  Communicator& replicas;  // own the same ones in other copies
+};
+
+/// One rank, replicas, or ranks that share their units by `rules`.
 std::unique_ptr<UnitStore> make_unit_store(const std::vector<UnitSpec>& specs, at::ScalarType dtype,
-                                           const at::Device& device, UnitUse use, Communicator& world);
+                                           const at::Device& device, UnitUse use, const ShardRules& rules,
+                                           UnitGroups groups);
 
 }  // namespace tycho

@@ -54,15 +54,20 @@ void check_whole(const char* verb, const Tensor& x) {
               verb);
 }
 
+void check_sum(const char* verb, const Tensor& x) {
+  check_whole(verb, x);
+  TYCHO_CHECK(can_be_summed(x.scalar_type()),
+              "[parallel] {}: wanted fp32, fp64, bf16, int32, int64 or uint8, given {}", verb,
+              c10::toString(x.scalar_type()));
+}
+
 void check_all_gather(const Tensor& out, const Tensor& in, const Communicator& group) {
   check_pieces("all_gather", "out", out, "in", in, group);
 }
 
 void check_reduce_scatter(const Tensor& out, const Tensor& in, const Communicator& group) {
   check_pieces("reduce_scatter", "in", in, "out", out, group);
-  TYCHO_CHECK(can_be_summed(in.scalar_type()),
-              "[parallel] reduce_scatter: wanted fp32, fp64, bf16, int32, int64 or uint8, given {}",
-              c10::toString(in.scalar_type()));
+  check_sum("reduce_scatter", in);
 }
 
 void check_broadcast(const Tensor& x, int root, const Communicator& group) {

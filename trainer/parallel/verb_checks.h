@@ -9,6 +9,8 @@ namespace tycho {
 
 /// x is there and contiguous.
 void check_whole(const char* verb, const Tensor& x);
+/// x is whole and can be summed.
+void check_sum(const char* verb, const Tensor& x);
 void check_all_gather(const Tensor& out, const Tensor& in, const Communicator& group);
 void check_reduce_scatter(const Tensor& out, const Tensor& in, const Communicator& group);
 void check_broadcast(const Tensor& x, int root, const Communicator& group);

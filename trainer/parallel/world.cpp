@@ -6,13 +6,19 @@
 #include <vector>
 
 #include "trainer/parallel/gather_texts.h"
-#include "trainer/parallel/gloo.h"
 #include "trainer/parallel/nccl.h"
+#include "trainer/parallel/tcp.h"
+#include "trainer/rendezvous/meet/meet_peers.h"
 
 namespace tycho {
 
-std::unique_ptr<Communicator> open_world(const RankPlace& place) {
-  return place.num_ranks > 1 ? make_gloo_world(place) : make_world_of_one();
+std::unique_ptr<Communicator> open_world(const RankPlace& place, const MeetOptions& options) {
+  return place.num_ranks > 1 ? make_tcp_world(meet_peers(place, options)) : make_world_of_one();
+}
+
+std::unique_ptr<RankGroup> open_group(const RankPlace& place, double patience_s) {
+  process_progress().set_prompt();  // somebody may wait for a person: that is not stuck
+  return make_tcp_group(meet_peers(place), patience_s);
 }
 
 std::unique_ptr<Communicator> with_device(std::unique_ptr<Communicator> world, const at::Device& device) {

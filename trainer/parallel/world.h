@@ -3,13 +3,19 @@
 #include <memory>
 
 #include "trainer/parallel/communicator.h"
+#include "trainer/rendezvous/meet/meet_options.h"
+#include "trainer/rendezvous/rank_group.h"
 #include "trainer/rendezvous/rank_place.h"
 
 namespace tycho {
 
-/// All ranks of the run, for what is in host memory: a world of one, or Gloo's. Collective; throws as
-/// make_gloo_world.
-std::unique_ptr<Communicator> open_world(const RankPlace& place);
+/// All ranks of the run, for what is in host memory: a world of one, or ranks that have met. Collective;
+/// throws as meet_peers.
+std::unique_ptr<Communicator> open_world(const RankPlace& place, const MeetOptions& options = {});
+
+/// The same meeting for texts, beside any run of theirs. `patience_s`: how long a rank waits in gather for
+/// the others, who may wait for a person.
+std::unique_ptr<RankGroup> open_group(const RankPlace& place, double patience_s);
 
 /// The same ranks for tensors on `device`, too: NCCL on GPUs. Collective. Throws Error (kTopology) when some
 /// have a GPU and others none.

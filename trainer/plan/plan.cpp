@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <map>
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
@@ -18,89 +17,17 @@
 #include "trainer/metrics/device_peak.h"
 #include "trainer/metrics/format.h"
 #include "trainer/optim/param_rules.h"
+#include "trainer/parallel/shard_rules.h"
 
 namespace tycho {
 namespace {
 
 constexpr int64_t kFp32Bytes = 4;
 
-/// Bytes of one buffer per unit, each padded to whole pages.
-int64_t unit_buffers(const std::vector<UnitSpec>& units, int64_t bytes_per_element) {
-  int64_t sum = 0;
-  for (const UnitSpec& unit : units) sum += (unit.numel() * bytes_per_element + 4095) / 4096 * 4096;
-  return sum;
-}
-
-/// Gradients of units of which something is trained.
-int64_t gradient_buffers(const TrainConfig& config, const ModelLayout& layout) {
-  std::vector<UnitSpec> units =
-      with_frozen(layout.units, param_rules(config.optimizer, config.param_groups, layout.units));
-  std::erase_if(units, [](const UnitSpec& unit) { return unit.frozen(); });
-  return unit_buffers(units, kFp32Bytes);
-}
-
 int64_t slots_bytes(const std::vector<SlotSpec>& slots, int64_t compute_bytes) {
   int64_t sum = 0;
   for (const SlotSpec& slot : slots) sum += slot_bytes(slot, compute_bytes);
   return sum;
-}
-
-/// What the optimizer keeps of each parameter, with the names of a checkpoint.
-struct OptimizerState {
-  int64_t numbers = 0;    // fp32
-  int64_t num_bytes = 0;  // of its buffers, each padded to whole pages
-  std::vector<std::string> names;
-};
-
-OptimizerState optimizer_state(const TrainConfig& config, const ModelLayout& layout) {
-  const ParamRules rules = param_rules(config.optimizer, config.param_groups, layout.units);
-  OptimizerState state;
-  for (size_t u = 0; u < layout.units.size(); ++u) {
-    std::map<std::string, int64_t> numbers;
-    for (size_t i = 0; i < rules[u].size(); ++i)
-      for (const std::string& name : state_names(config.optimizer, rules[u][i]))
-        numbers[name] += numel(layout.units[u].params[i].shape);
-    for (const auto& [name, count] : numbers) {
-      state.numbers += count;
-      state.num_bytes += (count * kFp32Bytes + 4095) / 4096 * 4096;
-      if (std::find(state.names.begin(), state.names.end(), name) == state.names.end())
-        state.names.push_back(name);
-    }
-  }
-  return state;
-}
-
-/// Muon's Newton-Schulz iterations: three copies of the largest matrix, two products of its shorter side.
-int64_t newton_schulz_bytes(const TrainConfig& config, const ModelLayout& layout) {
-  if (!config.optimizer.is<MuonConfig>()) return 0;
-  const ParamRules rules = param_rules(config.optimizer, config.param_groups, layout.units);
-  int64_t elements = 0, side = 0;
-  for (size_t u = 0; u < rules.size(); ++u)
-    for (size_t i = 0; i < rules[u].size(); ++i) {
-      const Shape& shape = layout.units[u].params[i].shape;
-      if (!rules[u][i].hidden_matrix || rules[u][i].frozen) continue;
-      elements = std::max(elements, numel(shape));
-      side = std::max(side, std::min(shape[0], shape[1]));
-    }
-  return kFp32Bytes * (3 * elements + 2 * side * side);
-}
-
-bool has_master(const TrainConfig& config) {
-  return config.precision == Precision::kBf16 && config.master_weights == MasterWeights::kFp32;
-}
-
-void add_state(const TrainConfig& config, const ModelLayout& layout, std::vector<MemoryItem>& memory) {
-  const bool bf16 = config.precision == Precision::kBf16;
-  const int64_t fp32_buffers = unit_buffers(layout.units, kFp32Bytes);
-  memory.push_back({"parameters", unit_buffers(layout.units, bf16 ? 2 : kFp32Bytes), bf16 ? "bf16" : "fp32"});
-  memory.push_back({"gradients", gradient_buffers(config, layout), "fp32"});
-  const OptimizerState state = optimizer_state(config, layout);
-  std::vector<std::string> names = state.names;
-  if (has_master(config)) names.insert(names.begin(), "fp32 master");
-  memory.push_back({"optimizer", state.num_bytes + (has_master(config) ? fp32_buffers : 0),
-                    names.empty() ? "no state" : fmt::format("{}", fmt::join(names, ", "))});
-  if (const int64_t num_bytes = newton_schulz_bytes(config, layout); num_bytes > 0)
-    memory.push_back({"optimizer scratch", num_bytes, "Newton-Schulz, one matrix at a time"});
 }
 
 const char* recompute_text(const RecomputeConfig& recompute) {
@@ -113,7 +40,7 @@ const char* recompute_text(const RecomputeConfig& recompute) {
 }
 
 void add_activations(const TrainConfig& config, const ModelLayout& layout, BatchShape shape,
-                     std::vector<MemoryItem>& memory) {
+                     std::vector<ByteItem>& memory) {
   const int64_t compute_bytes = config.precision == Precision::kBf16 ? 2 : kFp32Bytes;
   const ActivationSpecs specs =
       activation_specs(config.model, shape, compute_bytes, config.device == DeviceKind::kCuda);
@@ -143,16 +70,25 @@ bool copies_for_checkpoints(const TrainConfig& config) {
 }
 
 void add_memory(const TrainConfig& config, const ModelLayout& layout, int64_t num_ranks, Plan& plan) {
-  add_state(config, layout, plan.memory);
+  const ShardRules rules = shard_rules(config.parallel, layout, num_ranks);
+  plan.memory = state_memory(config, layout, rules);
   add_activations(config, layout, {micro_batch_sequences(config, num_ranks), config.seq_len}, plan.memory);
-  for (const MemoryItem& item : plan.memory) plan.training_bytes += item.num_bytes;
+  for (const ByteItem& item : plan.memory) plan.training_bytes += item.num_bytes;
   plan.memory_bytes = plan.training_bytes;
   if (!copies_for_checkpoints(config)) return;
-  const int64_t copy = unit_buffers(layout.units, kFp32Bytes) + optimizer_state(config, layout).num_bytes;
+  const int64_t copy = state_copy_bytes(config, layout, rules);
   const bool on_host = config.device == DeviceKind::kCuda;
   plan.memory.push_back(
       {"checkpoint copy", copy, on_host ? "on the host, not in the total" : "after the first save"});
   (on_host ? plan.host_bytes : plan.memory_bytes) += copy;
+}
+
+void add_mesh(const TrainConfig& config, const ModelLayout& layout, int64_t num_ranks, Plan& plan) {
+  const MeshShape mesh = mesh_shape(config.parallel, num_ranks);
+  if (num_ranks == 1) return;
+  plan.mesh = describe(mesh);
+  plan.traffic = step_traffic(config, layout, shard_rules(config.parallel, layout, num_ranks),
+                              mesh.size(Axis::kDpReplicate), plan.micro_batches_per_step);
 }
 
 void add_data(const TrainConfig& config, Plan& plan) {
@@ -234,6 +170,8 @@ std::string size_line(const std::string& name, int64_t num_bytes, const std::str
 void add_memory_lines(const Plan& plan, std::string& text) {
   text += memory_table(plan);
   if (!plan.fit_note.empty()) text += "  " + plan.fit_note + "\n";
+  if (!plan.traffic.empty()) text += "received from other ranks per step\n";
+  for (const ByteItem& item : plan.traffic) text += size_line(item.name, item.num_bytes, item.note);
   text += "disk\n";
   text += size_line("one checkpoint", plan.checkpoint_bytes, plan.checkpoint_note);
   text += size_line("all kept", plan.disk_bytes, "including one being written");
@@ -244,18 +182,22 @@ struct Saving {
   std::string pins;
   TrainConfig config;
 };
-std::vector<Saving> savings(const TrainConfig& config) {
+std::vector<Saving> savings(const TrainConfig& config, int64_t num_ranks) {
   std::vector<Saving> all;
   const auto add = [&](const char* pins, const auto& change) {
     TrainConfig changed = all.empty() ? config : all.back().config;
     change(changed);
     all.push_back({(all.empty() ? "" : all.back().pins + " ") + pins, changed});
   };
+  const bool can_share = num_ranks > 1 && config.parallel.dp_shard == 1 &&
+                         config.parallel.dp_replicate == ParallelConfig::kWhatIsLeft &&
+                         !config.optimizer.is<MuonConfig>() && !config.clip.adaptive;
+  if (can_share) add("parallel.dp_shard=-1", [](TrainConfig& c) { c.parallel.dp_shard = -1; });
   if (config.recompute.mode == Recompute::kNone)
     add("recompute.mode=selective", [](TrainConfig& c) { c.recompute.mode = Recompute::kSelective; });
   if (config.recompute.mode != Recompute::kFull)
     add("recompute.mode=full", [](TrainConfig& c) { c.recompute.mode = Recompute::kFull; });
-  if (has_master(config))
+  if (has_master(config) && !can_share && config.parallel.dp_shard == 1)
     add("master_weights=stochastic", [](TrainConfig& c) { c.master_weights = MasterWeights::kStochastic; });
   add("micro_batch=1sp", [](TrainConfig& c) { c.micro_batch = Duration::parse("1sp"); });
   // The last of two words for one key counts.
@@ -272,7 +214,7 @@ std::string fit_note(TrainConfig config, const PlanDevices& devices, const Plan&
   if (plan.training_bytes <= *room)
     return fmt::format("fits into the {} of one {}", bytes(*room), devices.gpu);
   const std::string text = fmt::format("more than the {} of one {}: ", bytes(*room), devices.gpu);
-  for (const Saving& saving : savings(config)) {
+  for (const Saving& saving : savings(config, devices.num_ranks)) {
     const int64_t less = plan_memory(saving.config, devices.num_ranks).training_bytes;
     if (less <= *room) return text + fmt::format("{} takes {}", saving.pins, bytes(less));
   }
@@ -310,7 +252,7 @@ Plan plan_memory(const TrainConfig& config, int64_t num_ranks) {
 
 std::string memory_table(const Plan& plan) {
   std::string text = "memory per rank\n";
-  for (const MemoryItem& item : plan.memory) text += size_line(item.name, item.num_bytes, item.note);
+  for (const ByteItem& item : plan.memory) text += size_line(item.name, item.num_bytes, item.note);
   return text + size_line("total", plan.memory_bytes, "");
 }
 
@@ -332,8 +274,9 @@ Plan make_plan(const TrainConfig& given, const PlanDevices& devices) {
   plan.num_ranks = num_ranks;
   if (!devices.gpu.empty()) add_time(config.precision, devices, plan);
   add_memory(config, layout, num_ranks, plan);
+  add_mesh(config, layout, num_ranks, plan);
   if (!devices.gpu.empty()) plan.fit_note = fit_note(config, devices, plan);
-  const OptimizerState state = optimizer_state(config, layout);
+  const OptimizerBytes state = optimizer_state(config, layout, {});
   plan.checkpoint_bytes = kFp32Bytes * (plan.num_params + state.numbers);
   std::vector<std::string> kept = state.names;
   kept.insert(kept.begin(), "weights");
@@ -356,6 +299,7 @@ std::string plan_text(const Plan& plan, const TrainConfig& config) {
                    count_text(global_batch_sequences(config)), config.seq_len,
                    plan.num_ranks > 1 ? fmt::format("{} ranks' ", plan.num_ranks) : "",
                    plan.micro_batches_per_step));
+  if (!plan.mesh.empty()) line("mesh", plan.mesh);
   line("run", length_line(plan));
   line("data", data_line(plan, config.train_data));
   line("work", fmt::format("{} per token ({} with causal attention)", flops_text(plan.flops_per_token_full),

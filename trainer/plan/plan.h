@@ -7,15 +7,9 @@
 
 #include "trainer/base/config_problems.h"
 #include "trainer/config/train_config.h"
+#include "trainer/plan/state_memory.h"
 
 namespace tycho {
-
-struct MemoryItem {
-  std::string
-      name;  // "parameters", "gradients", "optimizer", "activations", "logits chunk", "checkpoint copy"
-  int64_t num_bytes = 0;
-  std::string note;  // "fp32 master, exp_avg, exp_avg_sq"
-};
 
 /// What a run is planned for.
 struct PlanDevices {
@@ -34,16 +28,18 @@ struct Plan {
   double flops_per_token_full = 0, flops_per_token_causal = 0;
   double total_flops = 0;  // all tokens, attention in full
   int64_t num_ranks = 1;
-  double seconds = 0;              // of the whole run, without evaluation and checkpoints; 0 when unknown
-  std::string seconds_note;        // "at 40 % of the peak of 8 H200 (989 TFLOP/s in bf16 each)"
-  std::vector<MemoryItem> memory;  // per rank: what the engine takes, without LibTorch itself
-  int64_t memory_bytes = 0;        // of the device that trains
-  int64_t training_bytes = 0;      // the same without what a save takes
-  int64_t host_bytes = 0;          // of the host when a GPU trains
+  double seconds = 0;            // of the whole run, without evaluation and checkpoints; 0 when unknown
+  std::string seconds_note;      // "at 40 % of the peak of 8 H200 (989 TFLOP/s in bf16 each)"
+  std::vector<ByteItem> memory;  // per rank: what the engine takes, without LibTorch itself
+  int64_t memory_bytes = 0;      // of the device that trains
+  int64_t training_bytes = 0;    // the same without what a save takes
+  int64_t host_bytes = 0;        // of the host when a GPU trains
   std::string fit_note;  // whether that fits the GPU, and what would; "" where its memory is not known
-  int64_t checkpoint_bytes = 0;  // one checkpoint
-  std::string checkpoint_note;   // "weights, exp_avg, exp_avg_sq in fp32"
-  int64_t disk_bytes = 0;        // all that are kept, and one in flight
+  std::string mesh;      // "dp_replicate 2 x dp_shard 4"; "" for one rank
+  std::vector<ByteItem> traffic;  // what a rank receives from others in a step, by axis
+  int64_t checkpoint_bytes = 0;   // one checkpoint
+  std::string checkpoint_note;    // "weights, exp_avg, exp_avg_sq in fp32"
+  int64_t disk_bytes = 0;         // all that are kept, and one in flight
 };
 
 /// Problems of a valid config that depend on parameter names: groups that match none.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trainer/base/error.h"
+#include "trainer/base/secrets.h"
 #include "trainer/rendezvous/slurm_lists.h"
 
 namespace tycho {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int kMaxRanks = 1 << 20;
 constexpr int kMaxPort = 65535;
+constexpr size_t kShortestToken = 16;
 /// Below 32768, where Linux begins to hand out ports by itself.
 constexpr int kFirstSlurmPort = 20000, kNumSlurmPorts = 12000;
 constexpr int64_t kStepsPerJob = 64;  // of one job that may run beside each other and meet at different ports
@@ -59,6 +61,16 @@ void check_local(const RankPlace& place, const char* local_count, const char* co
        local_count, place.num_local_ranks, count, place.num_ranks);
 }
 
+/// The token itself is not shown.
+std::string checked_token(const std::string& token) {
+  register_secret(token);
+  if (token.size() >= kShortestToken) return token;
+  fail(ExitCode::kTopology,
+       "[ranks] TYCHO_TOKEN wanted a secret of {} or more characters, given {}; `openssl rand -hex 16` makes "
+       "one",
+       kShortestToken, token.size());
+}
+
 RankPlace place_of_launch(const Variables& variables) {
   RankPlace place;
   const char* count = "TYCHO_NUM_RANKS";
@@ -71,7 +83,7 @@ RankPlace place_of_launch(const Variables& variables) {
   check_local(place, local_count, count);
   place.address = variables.text("TYCHO_ADDRESS", count);
   place.port = variables.small("TYCHO_PORT", count, 1, kMaxPort);
-  place.token = variables.text("TYCHO_TOKEN", count);
+  place.token = checked_token(variables.text("TYCHO_TOKEN", count));
   place.source = "tycho launch";
   return place;
 }
@@ -126,7 +138,7 @@ RankPlace place_of_slurm(const Variables& variables) {
   const int64_t step = variables.number("SLURM_STEP_ID", count, 0, UINT32_MAX);
   place.port = kFirstSlurmPort + static_cast<int>((job * kStepsPerJob + step) % kNumSlurmPorts);
   // A job that was put back into the queue keeps its number; what is left of its last start must not join.
-  place.token = fmt::format("slurm-{}.{}-{}", job, step, variables.find("SLURM_RESTART_COUNT").value_or("0"));
+  place.job = fmt::format("slurm-{}.{}-{}", job, step, variables.find("SLURM_RESTART_COUNT").value_or("0"));
   place.source = "Slurm";
   return place;
 }
@@ -146,7 +158,8 @@ RankPlace place_of_torchrun(const Variables& variables) {
   }
   if (!variables.has("TYCHO_ADDRESS")) place.address = variables.text("MASTER_ADDR", count);
   if (!variables.has("TYCHO_PORT")) place.port = variables.small("MASTER_PORT", count, 1, kMaxPort);
-  place.token = variables.find("TORCHELASTIC_RUN_ID").value_or("");
+  place.job = fmt::format("{}-{}", variables.find("TORCHELASTIC_RUN_ID").value_or(""),
+                          variables.find("TORCHELASTIC_RESTART_COUNT").value_or("0"));
   place.source = "RANK and WORLD_SIZE";
   return place;
 }
@@ -181,7 +194,7 @@ RankPlace find_rank_place(const Environment& variable) {
   if (place.num_ranks == 1) return place;
   if (const auto address = variables.find("TYCHO_ADDRESS")) place.address = *address;
   if (variables.has("TYCHO_PORT")) place.port = variables.small("TYCHO_PORT", "TYCHO_PORT", 1, kMaxPort);
-  if (const auto token = variables.find("TYCHO_TOKEN")) place.token = *token;
+  if (const auto token = variables.find("TYCHO_TOKEN")) place.token = checked_token(*token);
   return place;
 }
 

@@ -10,8 +10,8 @@
 namespace tycho {
 namespace {
 
-void load_hf_weights(const std::string& path, const ModelConfig& model,
-                     const std::vector<OwnedRange>& ranges) {
+void load_hf_weights(const std::string& path, const ModelConfig& model, const std::vector<OwnedRange>& ranges,
+                     const std::function<void()>& between) {
   const ModelLayout layout = model_layout(model);
   const HfFolder folder = open_hf_folder(path);
   const HfMatch match = match_hf_tensors(layout, folder);
@@ -22,9 +22,11 @@ void load_hf_weights(const std::string& path, const ModelConfig& model,
   for (size_t u = 0; u < ranges.size(); ++u) {
     Tensor weights = ranges[u].weights();
     const Tensor host = at::empty(weights.sizes(), at::TensorOptions().dtype(at::kFloat)).zero_();
-    for (const Extent& e : ranges[u].extents)
+    for (const Extent& e : ranges[u].extents) {
+      if (between) between();
       read_hf_param(match.params[first_of_unit[u] + e.param], host.data_ptr<float>() + e.begin, e.first,
                     e.size());
+    }
     weights.copy_(host);
     ranges[u].refresh_from_master();
   }
@@ -37,11 +39,11 @@ const std::string& initial_weights_path(const ModelConfig& model) {
 }
 
 void load_initial_weights(const std::string& path, const ModelConfig& model,
-                          const std::vector<OwnedRange>& ranges) {
-  if (is_hf_folder(path)) return load_hf_weights(path, model, ranges);
+                          const std::vector<OwnedRange>& ranges, const std::function<void()>& between) {
+  if (is_hf_folder(path)) return load_hf_weights(path, model, ranges, between);
   const CheckpointReader reader(find_checkpoint(path));
   check_fit(reader, ranges, nullptr);
-  load_tensors(reader, ranges, nullptr);
+  load_tensors(reader, ranges, nullptr, between);
 }
 
 std::map<std::string, std::string> files_beside_weights(const std::string& path) {

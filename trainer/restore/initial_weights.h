@@ -1,5 +1,6 @@
 // The weights that a run starts from when its recipe names some: of Hugging Face, or of another run.
 #pragma once
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,8 +15,10 @@ const std::string& initial_weights_path(const ModelConfig& model);
 
 /// Fills what this rank owns of `model` from a folder of Hugging Face, a run or a checkpoint; no optimizer
 /// state is read. Throws Error (kUnusable) that lists what does not fit, before anything is filled.
+/// `between`: as
+/// in load_tensors.
 void load_initial_weights(const std::string& path, const ModelConfig& model,
-                          const std::vector<OwnedRange>& ranges);
+                          const std::vector<OwnedRange>& ranges, const std::function<void()>& between = {});
 
 /// The tokenizer's files and config.json that lie beside those weights: a run keeps them with its
 /// checkpoints.

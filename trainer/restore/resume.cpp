@@ -18,13 +18,13 @@ namespace {
 
 // What keeps a checkpoint from being read whole, after ranges and optimizer were filled as far as that went;
 // "" when nothing does.
-std::string try_load(const CheckpointInfo& info, const std::vector<OwnedRange>& ranges,
-                     Optimizer& optimizer) {
+std::string try_load(const CheckpointInfo& info, const std::vector<OwnedRange>& ranges, Optimizer& optimizer,
+                     const std::function<void()>& between) {
   const CheckpointReader reader(info);
   // Outside the try: older checkpoints are of the same model, and going back would hide the mistake.
   check_fit(reader, ranges, &optimizer);
   try {
-    load_tensors(reader, ranges, &optimizer);
+    load_tensors(reader, ranges, &optimizer, between);
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUnusable) throw;
     return error.what();
@@ -126,12 +126,15 @@ void require_same_checkpoint(Communicator& world, const CheckpointInfo& loaded) 
 }
 
 CheckpointInfo load_newest(const std::vector<CheckpointInfo>& candidates,
-                           const std::vector<OwnedRange>& ranges, Optimizer& optimizer, Reporter& reporter) {
+                           const std::vector<OwnedRange>& ranges, Optimizer& optimizer, Communicator& world,
+                           Reporter& reporter, const std::function<void()>& between) {
   std::string failures;
   for (const CheckpointInfo& info : candidates) {
     for (const std::string& warning : info.warnings)
       reporter.event("warning", warning, {{"step", info.step}, {"path", info.path}});
-    const std::string failure = try_load(info, ranges, optimizer);
+    std::string failure;
+    for (std::string& one : gather_texts(world, try_load(info, ranges, optimizer, between)))
+      if (failure.empty()) failure = std::move(one);
     if (failure.empty()) return info;
     failures += "\n  " + failure;
     reporter.event("warning",
@@ -142,6 +145,17 @@ CheckpointInfo load_newest(const std::vector<CheckpointInfo>& candidates,
        "[resume] no checkpoint can be read:{}\n"
        "Choose another with resume=PATH, or start over with resume=none",
        failures);
+}
+
+void warn_of_newer(const std::string& run_dir, int64_t step, Reporter& reporter) {
+  const std::vector<CheckpointInfo> all = list_checkpoints(run_dir + "/checkpoints");
+  if (!all.empty() && all.front().step > step)
+    reporter.event(
+        "warning",
+        fmt::format("this run's folder has a checkpoint of step {}, and a resumed run would use the "
+                    "one with the highest step",
+                    all.front().step),
+        {{"step", all.front().step}});
 }
 
 std::string recipe_changes(const Json& checkpoint_recipe, const Json& recipe,

@@ -1,5 +1,6 @@
 // Chooses where a run begins: fresh, or at a checkpoint.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,14 @@ std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const s
 /// newer one. Collective.
 void require_same_checkpoint(Communicator& world, const CheckpointInfo& loaded);
 
-/// Fills ranges and optimizer from the first of `candidates` (one or more) whose every byte is right, and
-/// returns it. Loading is the check: bytes are read once. One that cannot be read is reported, and the next
-/// overwrites all that it left behind. Throws Error (kUnusable) when none can be read, and at once for one of
-/// another model.
+/// Fills ranges and optimizer from the first of `candidates` (one or more) of which every rank of `world`
+/// finds every byte right that it reads, and returns it. Collective. Loading is the check: bytes are read
+/// once. One that some rank cannot read is reported, and the next overwrites all that it left behind. Throws
+/// Error (kUnusable) when none can be read, and at once for one of another model.
+/// `between`: as in load_tensors.
 CheckpointInfo load_newest(const std::vector<CheckpointInfo>& candidates,
-                           const std::vector<OwnedRange>& ranges, Optimizer& optimizer, Reporter& reporter);
+                           const std::vector<OwnedRange>& ranges, Optimizer& optimizer, Communicator& world,
+                           Reporter& reporter, const std::function<void()>& between = {});
 
 /// Keys that training does not depend on, and those of them that say nothing of what a run is to give.
 extern const std::vector<std::string> kNotTrained, kOfTheProcess;
@@ -38,6 +41,9 @@ extern const std::vector<std::string> kNotTrained, kOfTheProcess;
 /// people; "" when nothing does. The recipe wins for everything but the state itself.
 std::string recipe_changes(const Json& checkpoint_recipe, const Json& recipe,
                            const std::vector<std::string>& without);
+
+/// Says that a run, which goes on from step `step`, has a newer checkpoint in its folder, if it has one.
+void warn_of_newer(const std::string& run_dir, int64_t step, Reporter& reporter);
 
 /// What differs between the route that a checkpoint was computed by and this one (compute_route), as a table
 /// for people; "" when nothing does, or when the checkpoint does not say.

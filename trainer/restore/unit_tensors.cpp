@@ -101,14 +101,15 @@ void check_fit(const CheckpointReader& reader, const std::vector<OwnedRange>& ra
        more > 0 ? fmt::format("\n  and {} more", more) : "");
 }
 
-void load_tensors(const CheckpointReader& reader, const std::vector<OwnedRange>& ranges,
-                  Optimizer* optimizer) {
+void load_tensors(const CheckpointReader& reader, const std::vector<OwnedRange>& ranges, Optimizer* optimizer,
+                  const std::function<void()>& between) {
   for (const FlatState& state : flat_states(ranges, optimizer)) {
     const bool in_place = state.flat.is_cpu() && state.flat.scalar_type() == at::kFloat;
     Tensor host =
         in_place ? state.flat : at::empty(state.flat.sizes(), at::TensorOptions().dtype(at::kFloat));
     auto* data = static_cast<std::byte*>(host.data_ptr());
     for_boxes(*state.extents, [&](const Extent& e, const Box& box, int64_t begin) {
+      if (between) between();
       reader.read_box(state_name(state.buffer, e.spec->name), box, data + begin * 4, volume(box) * 4);
     });
     if (!in_place) state.flat.copy_(host);

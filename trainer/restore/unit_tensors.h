@@ -1,5 +1,6 @@
 // Converts between units and checkpoints: the names and bytes of weights and optimizer state.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,8 @@ void check_fit(const CheckpointReader& reader, const std::vector<OwnedRange>& ra
 
 /// Fills ranges, and optimizer unless null, from a checkpoint that fits. Every byte is verified as it is
 /// read, in the order of the file; an Error (kUnusable) half-way leaves some tensors filled and others not.
-void load_tensors(const CheckpointReader& reader, const std::vector<OwnedRange>& ranges,
-                  Optimizer* optimizer);
+/// `between`, if given, is called before each piece of a tensor; what it throws ends the reading.
+void load_tensors(const CheckpointReader& reader, const std::vector<OwnedRange>& ranges, Optimizer* optimizer,
+                  const std::function<void()>& between = {});
 
 }  // namespace tycho

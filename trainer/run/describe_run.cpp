@@ -4,10 +4,13 @@
 #include <cmath>
 
 #include "trainer/base/duration.h"
+#include "trainer/config/config_io.h"
 #include "trainer/data/loader/open_rows.h"
+#include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/device/device.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/metrics/device_peak.h"
+#include "trainer/restore/initial_weights.h"
 #include "trainer/run/run_data.h"
 
 namespace tycho {
@@ -47,6 +50,19 @@ RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const
   info.peak_flops = device_peak_flops(info.device, config.precision);
   if (info.peak_flops) *info.peak_flops *= static_cast<double>(info.num_ranks);
   return info;
+}
+
+CheckpointMeta describe_checkpoints(const TrainConfig& config, const RunRequest& request,
+                                    const at::Device& device, const MeshShape& mesh,
+                                    const std::string& tokenizer) {
+  CheckpointMeta meta{.recipe = config_to_json(config),
+                      .recipe_hash = request.recipe_hash,
+                      .route = compute_route(device, config.precision),
+                      .world = mesh_json(mesh)};
+  if (const std::string& weights = initial_weights_path(config.model); !weights.empty())
+    meta.files = files_beside_weights(weights);
+  if (!tokenizer.empty()) meta.files[kTokenizerFile] = tokenizer;
+  return meta;
 }
 
 }  // namespace tycho

@@ -1,10 +1,12 @@
-// Describes a run before its first step, for displays and callbacks.
+// Describes a run before its first step: for displays and callbacks, and for its checkpoints.
 #pragma once
 #include <string>
 
+#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/config/train_config.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/metrics/step_metrics.h"
+#include "trainer/parallel/mesh_shape.h"
 #include "trainer/run_folder/run_folder.h"
 
 namespace tycho {
@@ -12,5 +14,10 @@ namespace tycho {
 /// All but first_step. Counts the samples of the data. Throws Error (kUnusable) for data that is not there.
 RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const at::Device& device,
                      const std::string& run_dir);
+
+/// What every checkpoint of the run says of it. `tokenizer`: the text of its tokenizer.json, or "".
+CheckpointMeta describe_checkpoints(const TrainConfig& config, const RunRequest& request,
+                                    const at::Device& device, const MeshShape& mesh,
+                                    const std::string& tokenizer);
 
 }  // namespace tycho

@@ -8,6 +8,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/json_writer.h"
+#include "trainer/checkpoint/owned_files.h"
 #include "trainer/checkpoint/run_lock.h"
 #include "trainer/config/config_io.h"
 #include "trainer/data/tokenizer/tokenizer.h"
@@ -18,7 +19,7 @@
 #include "trainer/parallel/gather_texts.h"
 #include "trainer/parallel/mesh.h"
 #include "trainer/parallel/world.h"
-#include "trainer/restore/initial_weights.h"
+#include "trainer/rendezvous/progress.h"
 #include "trainer/restore/resume.h"
 #include "trainer/run/describe_run.h"
 #include "trainer/run/enough_memory.h"
@@ -37,7 +38,10 @@ class OpenRun final : public TrainingSession {
       : recipe_(config_to_json(request.config)),
         config_(request.config),
         stop_(stop),
-        world_(open_world(request.place)) {
+        world_(open_world(
+            request.place,
+            {.stop = &stop,
+             .shared_dir = std::filesystem::absolute(run_folder_path(request.config)).parent_path()})) {
     register_read_secrets(request);
     guarded([&] { open(request, std::move(display)); });
   }
@@ -57,7 +61,6 @@ class OpenRun final : public TrainingSession {
     return state;
   }
   const std::vector<ParamInfo>& params() const override { return params_; }
-
   void command(Command command) override { trainer_->queue(std::move(command)); }
 
   std::vector<StepMetrics> step(int64_t n) override {
@@ -109,13 +112,7 @@ class OpenRun final : public TrainingSession {
     });
     guarded([&] { trainer_->load(info); });
     report_resume(info, recipe_, compute_route(device_, config_.precision), *reporter_);
-    const std::vector<CheckpointInfo> all = list_checkpoints(facts_.run.run_dir + "/checkpoints");
-    if (!all.empty() && all.front().step > info.step)
-      reporter_->event("warning",
-                       fmt::format("this run's folder has a checkpoint of step {}, and a resumed run would "
-                                   "use the one with the highest step",
-                                   all.front().step),
-                       {{"step", all.front().step}});
+    warn_of_newer(facts_.run.run_dir, info.step, *reporter_);
     return {info.path, info.step};
   }
 
@@ -125,14 +122,14 @@ class OpenRun final : public TrainingSession {
 
   std::unique_ptr<TensorView> weight(int64_t param) override {
     const auto [unit, i] = places_.at(static_cast<size_t>(param));
-    const Tensor weight = units().acquire(static_cast<int>(unit), Pass::kForward)[i];
-    units().release(static_cast<int>(unit), Pass::kForward);
-    return make_view(weight);
+    trainer_->require_all_ranks(params_[static_cast<size_t>(param)].name);
+    return make_view(units().param(static_cast<int>(unit), i), /*owned=*/facts_.is_sharded);
   }
   std::unique_ptr<TensorView> grad(int64_t param) override {
     const auto [unit, i] = places_.at(static_cast<size_t>(param));
-    const Tensor& gradient = units().grads(static_cast<int>(unit))[i];
-    return gradient.defined() ? make_view(gradient) : nullptr;
+    trainer_->require_all_ranks("the gradient of " + params_[static_cast<size_t>(param)].name);
+    const Tensor gradient = units().grad(static_cast<int>(unit), i);
+    return gradient.defined() ? make_view(gradient, /*owned=*/facts_.is_sharded) : nullptr;
   }
 
   OptimizerState optimizer() const override {
@@ -148,12 +145,12 @@ class OpenRun final : public TrainingSession {
   std::optional<std::string> generate(const std::string& prompt, const TextOptions& text,
                                       const std::function<void(const std::string&)>& emit) override {
     need_tokenizer();
+    trainer_->require_all_ranks("text");
     return with_own_errors([&]() -> std::optional<std::string> {
       Generator generator(config_, trainer_->units(), tokenizer_.get(), device_);
       const auto result =
-          generator.generate(generator.encode(prompt), generate_options(text), 0, emit, stop_);
-      if (!result) return std::nullopt;
-      return result->text;
+          generator.generate(generator.encode(prompt), generate_options(text), 0, emit, text_stop());
+      return result ? std::optional(result->text) : std::nullopt;
     });
   }
 
@@ -162,17 +159,18 @@ class OpenRun final : public TrainingSession {
     if (!text.stop.empty()) need_tokenizer();
     GenerateOptions options = generate_options(text);
     options.logprobs = true;  // keeps the tokens
+    trainer_->require_all_ranks("text");
     return with_own_errors([&]() -> std::optional<std::vector<int32_t>> {
       Generator generator(config_, trainer_->units(), tokenizer_.get(), device_);
       generator.check_prompt(prompt);
       const auto result = generator.generate(
-          prompt, options, 0, [](const std::string&) {}, stop_);
-      if (!result) return std::nullopt;
-      return result->token_ids;
+          prompt, options, 0, [](const std::string&) {}, text_stop());
+      return result ? std::optional(result->token_ids) : std::nullopt;
     });
   }
 
   std::unique_ptr<TensorView> logits(const std::vector<int32_t>& tokens, bool every_position) override {
+    trainer_->require_all_ranks("logits");
     return with_own_errors([&] {
       const Tensor logits =
           logits_of(config_, trainer_->units(), device_, tokens, {.every_position = every_position});
@@ -181,6 +179,7 @@ class OpenRun final : public TrainingSession {
   }
 
   std::vector<std::unique_ptr<TensorView>> activations(const std::vector<int32_t>& tokens) override {
+    trainer_->require_all_ranks("activations");
     return with_own_errors([&] {
       std::vector<Tensor> streams;
       logits_of(config_, trainer_->units(), device_, tokens, {.streams = &streams});
@@ -242,6 +241,7 @@ class OpenRun final : public TrainingSession {
   }
 
   void open(const RunRequest& request, std::unique_ptr<Reporter> display) {
+    const InPhase phase("opening the run");
     require_same_recipe(*world_, request);
     const std::string run_dir = run_folder_path(config_);
     together(*world_, [&] { with_own_errors([&] { look_around(request, run_dir); }); });
@@ -292,7 +292,8 @@ class OpenRun final : public TrainingSession {
     make_dirs(files, run_dir);
     lock_ = std::make_unique<RunLock>(files, run_dir, RunLock::kStale_s,
                                       [&](const std::string& text) { wait_for_folder(text, display.get()); });
-    reporter_ = make_run_reporter(run_dir, config_.log, std::move(display));
+    files_.emplace(files, *lock_);
+    reporter_ = make_run_reporter(run_dir, config_.log, std::move(display), *files_);
   }
 
   // The owner of the folder is silent: says so once, and obeys a stop.
@@ -308,7 +309,7 @@ class OpenRun final : public TrainingSession {
     if (world_->rank() != 0) return;
     const bool is_finished = !candidates.empty() && candidates.front().step >= facts_.run.total_steps;
     if (!is_finished || !holds_record(run_dir))
-      write_run_folder(real_files(), run_dir, request, run_versions(device_, config_.precision));
+      write_run_folder(*files_, run_dir, request, run_versions(device_, config_.precision));
   }
 
   // Commands between two calls take effect before the next step.
@@ -324,21 +325,21 @@ class OpenRun final : public TrainingSession {
       reporter_->event("warning", note, Json::object());
     std::optional<CheckpointStore> store;
     if (lock_)
-      store.emplace(real_files(), facts_.run.run_dir + "/checkpoints", config_.ckpt.keep, lock_->epoch(),
+      store.emplace(*files_, facts_.run.run_dir + "/checkpoints", config_.ckpt.keep, lock_->epoch(),
                     [this] { lock_->check(); });
-    saver_ = std::make_unique<Saver>(std::move(store), config_.ckpt.async, *world_, *reporter_);
-    CheckpointMeta meta{.recipe = recipe_,
-                        .recipe_hash = request.recipe_hash,
-                        .route = compute_route(device_, config_.precision)};
-    if (const std::string& weights = initial_weights_path(config_.model); !weights.empty())
-      meta.files = files_beside_weights(weights);
-    if (!tokenizer_text_.empty()) meta.files[kTokenizerFile] = tokenizer_text_;
+    FileOps& files = files_ ? static_cast<FileOps&>(*files_) : real_files();  // rank 0 holds the lock
+    saver_ = std::make_unique<Saver>(std::move(store), config_.ckpt, mesh_->shape().size(kShardAxes), files,
+                                     *world_, *reporter_);
+    CheckpointMeta meta = describe_checkpoints(config_, request, device_, mesh_->shape(), tokenizer_text_);
     callbacks_ = request.callbacks;
     if (callbacks_ != nullptr) callbacks_->set_session(this);
-    trainer_ = std::make_unique<Trainer>(
-        config_, facts_.run,
-        TrainerContext{device_, *world_, *mesh_, *reporter_, *saver_, std::move(meta), stop_,
-                       request.callbacks, request.place.local_rank, request.paranoid});
+    TrainerContext context{device_,         *world_,           *mesh_,
+                           *reporter_,      *saver_,           std::move(meta),
+                           stop_,           request.callbacks, request.place.local_rank,
+                           request.paranoid};
+    if (lock_) context.require_owner = [this] { lock_->check_often(); };
+    trainer_ = std::make_unique<Trainer>(config_, facts_.run, std::move(context));
+    facts_.is_sharded = units().owners().size() > 1;
     params_ = list_params(units(), trainer_->rules(), facts_.num_layers);
     for (int u = 0; u < units().num_units(); ++u)
       for (const Extent& e : units().layout(u).extents()) places_.emplace_back(u, e.param);
@@ -355,6 +356,8 @@ class OpenRun final : public TrainingSession {
   }
 
   UnitStore& units() const { return trainer_->units(); }
+  // Ranks that share the parameters make every token together, and signals reach them at different ones.
+  const std::atomic<int>& text_stop() const { return facts_.is_sharded ? never_ : stop_; }
   const Tokenizer& need_tokenizer() const {
     if (!tokenizer_)
       fail(ExitCode::kUsage, "[tokenizer] this recipe has none: set tokenizer = \"PATH/tokenizer.json\"");
@@ -366,6 +369,7 @@ class OpenRun final : public TrainingSession {
   Json recipe_;
   TrainConfig config_;
   const std::atomic<int>& stop_;
+  const std::atomic<int> never_ = 0;
   std::unique_ptr<Communicator> world_;  // of the ranks of this run
   std::optional<Mesh> mesh_;
   SessionFacts facts_;
@@ -375,6 +379,7 @@ class OpenRun final : public TrainingSession {
   int64_t memory_before_ = 0;
   std::vector<std::shared_ptr<const ChatDataset>> chats_;
   std::unique_ptr<RunLock> lock_;
+  std::optional<OwnedFiles> files_;
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<Saver> saver_;
   std::unique_ptr<Trainer> trainer_;

@@ -29,6 +29,7 @@ struct SessionFacts {
   /// it does not.
   std::string asks_for_other;
   bool has_tokenizer = false;
+  bool is_sharded = false;  // ranks share the parameters: a look at them is collective
 };
 
 /// A learning rate that a command pinned.

@@ -15,14 +15,23 @@ Tensor flat_buffer(int64_t numel, at::ScalarType dtype, const at::Device& device
 GatheredUnit::GatheredUnit(UnitLayout layout, at::ScalarType dtype, const at::Device& device, UnitUse use)
     : layout_(std::move(layout)) {
   params_ = flat_buffer(layout_.numel(), dtype, device);
+  if (use != UnitUse::kInfer && !spec().frozen()) grads_ = flat_buffer(layout_.numel(), at::kFloat, device);
+  make_all_views(use != UnitUse::kInfer);
+}
+
+GatheredUnit::GatheredUnit(UnitLayout layout, Tensor params, Tensor grads)
+    : layout_(std::move(layout)), params_(std::move(params)), grads_(std::move(grads)) {
+  make_all_views(/*has_grads=*/true);
+}
+
+void GatheredUnit::make_all_views(bool has_grads) {
   param_views_ = make_views(params_);
-  if (use == UnitUse::kInfer) return;
-  if (spec().frozen()) {
-    grad_views_.resize(param_views_.size());
-  } else {
-    grads_ = flat_buffer(layout_.numel(), at::kFloat, device);
+  if (!has_grads) return;
+  if (grads_.defined()) {
     grad_views_ = make_views(grads_);
     leave_out_frozen(grad_views_);
+  } else {
+    grad_views_.resize(param_views_.size());
   }
 }
 

@@ -22,10 +22,12 @@ enum class UnitUse { kTrain, kTrainInPlace, kTrainStochastic, kInfer };
 class GatheredUnit {
  public:
   GatheredUnit(UnitLayout layout, at::ScalarType dtype, const at::Device& device, UnitUse use);
+  /// Over memory that it may share with other units: [numel] each; `grads` undefined when there are none.
+  GatheredUnit(UnitLayout layout, Tensor params, Tensor grads);
 
   const UnitLayout& layout() const { return layout_; }
   const UnitSpec& spec() const { return layout_.spec(); }
-  /// [numel], compute dtype; padded behind its end to a multiple of 4096 bytes.
+  /// [numel], compute dtype. In memory of its own it is padded to a multiple of 4096 bytes.
   const Tensor& flat_params() const { return params_; }
   /// [numel] fp32, same layout; undefined when the unit is frozen or only infers.
   const Tensor& flat_grads() const { return grads_; }
@@ -35,6 +37,7 @@ class GatheredUnit {
   Views& grads() { return grad_views_; }
 
  private:
+  void make_all_views(bool has_grads);
   Views make_views(const Tensor& flat) const;
   void leave_out_frozen(Views& grads) const;
 

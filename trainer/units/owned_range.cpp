@@ -3,17 +3,24 @@
 
 namespace tycho {
 
-OwnedRange own_range(const GatheredUnit& unit, int64_t begin, int64_t end, UnitUse use) {
-  OwnedRange range{
-      .layout = unit.layout(), .begin = begin, .end = end, .extents = unit.layout().extents_in(begin, end)};
-  range.params = unit.flat_params().narrow(0, begin, end - begin);
+OwnedRange own_shard(const UnitLayout& layout, int64_t begin, int64_t end, const Tensor& params,
+                     const Tensor& grads, UnitUse use) {
+  OwnedRange range{.layout = layout, .begin = begin, .end = end, .extents = layout.extents_in(begin, end)};
+  range.params = params;
   if (use == UnitUse::kInfer) return range;
-  if (unit.flat_grads().defined()) range.grads = unit.flat_grads().narrow(0, begin, end - begin);
-  const bool fp32 = range.params.scalar_type() == at::kFloat;
+  range.grads = grads;
+  const bool fp32 = params.scalar_type() == at::kFloat;
   range.rounds_stochastically = use == UnitUse::kTrainStochastic && !fp32;
-  range.master = fp32 || use != UnitUse::kTrain ? range.params
-                                                : flat_buffer(end - begin, at::kFloat, range.params.device());
+  range.master =
+      fp32 || use != UnitUse::kTrain ? params : flat_buffer(end - begin, at::kFloat, params.device());
   return range;
+}
+
+OwnedRange own_range(const GatheredUnit& unit, int64_t begin, int64_t end, UnitUse use) {
+  const auto part = [&](const Tensor& flat) {
+    return flat.defined() ? flat.narrow(0, begin, end - begin) : Tensor();
+  };
+  return own_shard(unit.layout(), begin, end, part(unit.flat_params()), part(unit.flat_grads()), use);
 }
 
 OwnedRange own_unit(const GatheredUnit& unit, UnitUse use) {

@@ -31,6 +31,10 @@ struct OwnedRange {
 /// Elements [begin, end) of a gathered unit: params and grads are views of its buffers, master weights of
 /// their own are taken here.
 OwnedRange own_range(const GatheredUnit& unit, int64_t begin, int64_t end, UnitUse use);
+/// The same of a unit that is whole nowhere: `params` and `grads` (undefined when it is frozen) hold its
+/// elements [begin, end) and nothing else.
+OwnedRange own_shard(const UnitLayout& layout, int64_t begin, int64_t end, const Tensor& params,
+                     const Tensor& grads, UnitUse use);
 /// All of it.
 OwnedRange own_unit(const GatheredUnit& unit, UnitUse use);
 

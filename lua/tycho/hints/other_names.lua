@@ -61,6 +61,7 @@ for name in ("epochs num_epochs max_epochs num_train_epochs trainer.max_epochs")
 local kNoBackend = "leave it out: device and shapes determine the attention kernel"
 local kInAKind = "write it in a kind of  model.blocks"
 local kRanks = "leave it out: ranks share each batch, and  tycho launch -n 8 run RECIPE  or  srun  starts them"
+local kShares = "write  parallel.dp_shard=8  for ranks that share the model, -1 for all of them"
 local kLoggers = "leave it out: every run writes metrics.jsonl, as often as log.every says"
 local kCompiled = "leave it out: Tycho's kernels are already compiled"
 local kLoader = "leave it out: batches are prepared ahead automatically"
@@ -76,8 +77,8 @@ local kAdvice = {
   ["model.seq_len"] = "leave it out: models use the recipe's seq_len; max_seq_len is the longest sequence that they are meant for",
   ["model.rope"] = "write  rope_theta  and  rope_scaling = { ... }",
   ["model.nope"] = kInAKind, ["model.reuse_kv"] = kInAKind, ["model.reuse_kv_x"] = kInAKind,
-  ["parallelism"] = kRanks, ["fsdp"] = kRanks, ["fsdp_config"] = kRanks, ["t.parallel"] = kRanks,
-  ["deepspeed"] = kRanks, ["gpus"] = kRanks, ["num_gpus"] = kRanks, ["n_gpus"] = kRanks, ["devices"] = kRanks,
+  ["parallelism"] = kShares, ["fsdp"] = kShares, ["fsdp_config"] = kShares, ["t.parallel"] = kShares,
+  ["deepspeed"] = kShares, ["gpus"] = kRanks, ["num_gpus"] = kRanks, ["n_gpus"] = kRanks, ["devices"] = kRanks,
   ["nodes"] = kRanks, ["num_nodes"] = kRanks, ["nnodes"] = kRanks, ["nproc_per_node"] = kRanks, ["world_size"] = kRanks,
   ["strategy"] = kRanks, ["accelerator"] = "write  device=auto", ["use_cuda"] = "write  device=cuda", ["no_cuda"] = "write  device=cpu",
   ["loggers"] = kLoggers, ["logger"] = kLoggers, ["t.log"] = kLoggers, ["wandb"] = kLoggers, ["report_to"] = kLoggers,

@@ -31,11 +31,38 @@ std::string imported(const std::string& text, const std::vector<PinArgument>& pi
 }
 std::string of(const std::string& lines) { return imported(with_text_loader(lines)); }
 
+TEST(FoundryImport, ShardsAsFsdpDoes) {
+  EXPECT_CONTAINS(of("fsdp_config: {sharding_strategy: FULL_SHARD}\n"), "r.parallel.dp_shard = -1");
+  EXPECT_CONTAINS(of("fsdp_config: {mixed_precision: DEFAULT}\n"), "r.parallel.dp_shard = -1");
+  EXPECT_LACKS(of("fsdp_config: {sharding_strategy: FULL_SHARD}\n"), "reshard_after_forward");
+  const std::string zero_2 = of("fsdp_config: {sharding_strategy: SHARD_GRAD_OP}\n");
+  EXPECT_CONTAINS(zero_2, "r.parallel.dp_shard = -1");
+  EXPECT_CONTAINS(zero_2, "r.parallel.reshard_after_forward = false");
+  const std::string hybrid = of("fsdp_config: {sharding_strategy: HYBRID_SHARD}\n");
+  EXPECT_CONTAINS(hybrid, "r.parallel.dp_shard = 8");
+  EXPECT_CONTAINS(hybrid, "a model is shared by the ranks of one node, taken to be 8");
+  const std::string degrees =
+      of("fsdp_config: {sharding_strategy: HYBRID_SHARD, data_parallel_shard_degree: 4, "
+         "data_parallel_replicate_degree: 2}\n");
+  EXPECT_CONTAINS(degrees, "r.parallel.dp_shard = 4");
+  EXPECT_CONTAINS(degrees, "r.parallel.dp_replicate = 2");
+  EXPECT_LACKS(degrees, "taken to be 8");
+  EXPECT_LACKS(of("fsdp_config: {sharding_strategy: NO_SHARD}\n"), "r.parallel");
+  EXPECT_CONTAINS(of("fsdp_config: {sharding_strategy: SOME}\n"), "wanted FULL_SHARD, SHARD_GRAD_OP");
+}
+
+TEST(OtherImports, ShardAsTheirSystemsDo) {
+  const std::string toml = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\n";
+  const auto titan = [&](const std::string& lines) { return import_recipe("x.toml", toml + lines, {}).lua; };
+  EXPECT_CONTAINS(titan("data_parallel_shard_degree = 8\nfsdp_reshard_after_forward = \"never\"\n"),
+                  "r.parallel.dp_shard = 8");
+  EXPECT_CONTAINS(titan("fsdp_reshard_after_forward = \"never\"\n"),
+                  "r.parallel.reshard_after_forward = false");
+  EXPECT_CONTAINS(titan("fsdp_reshard_after_forward = \"default\"\n"),
+                  "r.parallel.reshard_after_forward = true");
+}
+
 TEST(FoundryImport, TellsWhatChangesNumbers) {
-  EXPECT_CONTAINS(of("fsdp_config: {sharding_strategy: FULL_SHARD}\n"),
-                  "notes:\nline 3  fsdp_config: here every rank holds the whole model");
-  EXPECT_CONTAINS(of("fsdp_config: {sharding_strategy: NO_SHARD}\n"), "notes:\n");
-  EXPECT_LACKS(of("fsdp_config: {sharding_strategy: NO_SHARD}\n"), "every rank holds");
   EXPECT_CONTAINS(of("fsdp_config: {mixed_precision: PURE}\n"),
                   "fsdp_config.mixed_precision: reductions and master weights are fp32 here");
   EXPECT_LACKS(of("fsdp_config: {mixed_precision: DEFAULT}\n"), "fsdp_config.mixed_precision: red");
@@ -225,7 +252,7 @@ TEST(FoundryImport, WeightsReplaceFirstValues) {
   EXPECT_LACKS(imported(yaml, {{1, "model.weights=./w"}}), "init");
 }
 
-TEST(ForeignImport, NotesThatModelsAreNotSharded) {
+TEST(ForeignImport, NotesThatMatricesAndLayersAreNotShared) {
   const auto notes = [](const char* file, const std::string& text) {
     std::string out;
     for (const std::string& note : import_recipe(file, text).notes) out += note + "\n";

@@ -77,8 +77,8 @@ r.micro_batch = "8sp"
 r.precision = "bf16"
 r.seed = seed
 
--- fsdp_config.sharding_strategy: FULL_SHARD  (weights are not sharded: see the note)
 r.recompute.mode = "full"
+r.parallel.dp_shard = -1  -- FULL_SHARD
 
 r.run_dir = "./{run_name}/checkpoints"
 r.ckpt.every = "0.5dur"

@@ -26,7 +26,9 @@ r.max_duration = "1500ba"
 r.micro_batch = "4sp"
 -- tokens.batch_accumulation_per_replica: 2  (see global_batch at the end)
 -- optimizer.optimizer_factory.name: adamW  (as it is here)
--- optimizer.zero_stage: 1  (here every rank holds the whole model, its gradients and its moments: tycho plan shows whether that fits)
+r.parallel.dp_shard = -1
+r.parallel.reshard_after_forward = false
+r.parallel.keep_gradients = true
 -- optimizer.weight_decay: 0.01  (see optimizer at the end)
 r.clip.norm = 1.0
 r.scheduler = t.sched.wsd {

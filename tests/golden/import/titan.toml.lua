@@ -43,6 +43,7 @@ r.recompute.mode = "selective"
 
 -- TorchTitan's defaults for what the file does not set:
 r.precision = "bf16"
+r.parallel.dp_shard = -1
 r.train_data = t.data.mds { local_dir = t.env("TYCHO_DATA", "data/c4") }  -- made by: tycho data convert
 
 return r

@@ -171,7 +171,9 @@ TEST_F(LocalRanksTest, RanksThatDoNotEndAreToldToAndThenKilled) {
                   "[launch] ending rank 0 (SIGTERM)\n");
   EXPECT_EQ(launch(3, kSayPid + kStubborn + "[ $TYCHO_RANK = 1 ] && exit 12; " + kWait, 0.1), 12);
   EXPECT_CONTAINS(read("err"), "[launch] ending ranks 0, 2 (SIGTERM)\n");
-  EXPECT_CONTAINS(read("err"), "[launch] ending ranks 0, 2 for good (SIGKILL)\n");
+  for (const char* rank : {"0", "2"})
+    EXPECT_CONTAINS(read("err"), std::string("[launch] rank ") + rank +
+                                     " did not end within 0.1 s (--grace) after SIGTERM: killed (SIGKILL)\n");
   for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(is_gone(rank)) << rank;
 }
 
@@ -207,7 +209,72 @@ TEST_F(LocalRanksTest, SignalsArePassedOnToAllRanks) {
   }
 }
 
-TEST_F(LocalRanksTest, NobodyIsLeftWhenTheLauncherIsKilled) {
+TEST_F(LocalRanksTest, ASignalThatIsPassedOnStartsADeadline) {
+  const pid_t launcher = start(3, (kSayPid + "trap '' TERM INT USR1; ") + kWait, 0.5);
+  ASSERT_TRUE(wait_for_pids(3));
+  const auto begin = std::chrono::steady_clock::now();
+  kill(launcher, SIGUSR1);
+  EXPECT_EQ(finish(launcher), 128 + SIGUSR1);
+  const auto took = std::chrono::steady_clock::now() - begin;
+  EXPECT_GE(took, std::chrono::milliseconds(500));
+  EXPECT_LT(took, std::chrono::seconds(20));
+  EXPECT_CONTAINS(read("err"),
+                  "[launch] rank 1 did not end within 0.5 s (--grace) after SIGUSR1: killed (SIGKILL)\n");
+  for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(wait_for([&] { return is_gone(rank); })) << rank;
+}
+
+TEST_F(LocalRanksTest, AStoppedRankHearsOfTheSignal) {
+  const pid_t launcher = start(2, kSaveOnSignals + kSayPid + kWait);
+  ASSERT_TRUE(wait_for_pids(2));
+  kill(std::stoi(read("pid-1")), SIGSTOP);
+  kill(launcher, SIGTERM);
+  EXPECT_EQ(finish(launcher), 143);
+  EXPECT_EQ(read("got-1"), "TERM\n");
+  EXPECT_EQ(read("err"), "");
+}
+
+/// Says each 0.1 s for so many seconds that it is in this phase, as a rank does.
+std::string report(const std::string& phase, int seconds) {
+  return "i=0; while [ $i -lt " + std::to_string(10 * seconds) + " ]; do echo \"7 " + phase +
+         "\" > /proc/$$/fd/$TYCHO_REPORT_FD; sleep 0.1; i=$((i + 1)); done; ";
+}
+
+TEST_F(LocalRanksTest, ARankThatIsSavingIsNotKilledForIt) {
+  const std::string save = "trap '' TERM; [ $TYCHO_RANK = 1 ] && exit 143; ";
+  const pid_t launcher =
+      start(2, save + kSayPid + report("saving a checkpoint", 3) + "echo whole > saved; exit 143", 0.3);
+  ASSERT_TRUE(wait_for([&] { return !read("pid-0").empty(); }));
+  kill(launcher, SIGTERM);
+  EXPECT_EQ(finish(launcher), 143);
+  EXPECT_EQ(read("saved"), "whole\n");
+}
+
+TEST_F(LocalRanksTest, ARankThatIsInACallbackOrSilentIsKilled) {
+  for (const std::string& behaviour :
+       {report("in callback x", 60), report("saving a checkpoint", 1) + kWait}) {
+    const pid_t launcher = start(1, "trap '' TERM; " + kSayPid + behaviour, 0.3);
+    ASSERT_TRUE(wait_for_pids(1));
+    kill(launcher, SIGTERM);
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(finish(launcher), 143);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+    EXPECT_CONTAINS(read("err"), "[launch] rank 0 did not end within 0.3 s");
+  }
+  EXPECT_CONTAINS(read("err"), "after SIGTERM: killed (SIGKILL)\n");
+}
+
+TEST_F(LocalRanksTest, AStepMayEndAsLateAsTheLongestBefore) {
+  const std::string steps =
+      "for step in 1 2 3; do i=0; while [ $i -lt 15 ]; do echo \"$step training\" > "
+      "/proc/$$/fd/$TYCHO_REPORT_FD; sleep 0.1; i=$((i + 1)); done; echo $step > step; done; ";
+  const pid_t launcher = start(1, "trap 'told=1' TERM; " + kSayPid + steps + "[ \"$told\" ] && exit 143", 1);
+  ASSERT_TRUE(wait_for([&] { return read("step") == "2\n"; }));
+  kill(launcher, SIGTERM);  // at the beginning of the third, which takes 1.5 s
+  EXPECT_EQ(finish(launcher), 143);
+  EXPECT_EQ(read("step"), "3\n");
+}
+
+TEST_F(LocalRanksTest, NoRankSurvivesAKilledLauncher) {
   const pid_t launcher = start(3, kStubborn + kSayPid + kWait);
   ASSERT_TRUE(wait_for_pids(3));
   kill(launcher, SIGKILL);
@@ -215,7 +282,7 @@ TEST_F(LocalRanksTest, NobodyIsLeftWhenTheLauncherIsKilled) {
   for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(wait_for([&] { return is_gone(rank); })) << rank;
 }
 
-TEST_F(LocalRanksTest, AStderrThatIsGoneEndsNobody) {
+TEST_F(LocalRanksTest, AClosedStderrEndsNoRank) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   signal(SIGPIPE, SIG_IGN);  // as main.cpp

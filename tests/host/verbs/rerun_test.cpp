@@ -70,7 +70,7 @@ TEST_F(RerunTest, RunsAYamlAgain) {
   EXPECT_CONTAINS(here("tycho diff runs/small-4 runs/small-4-2").output, "seq_len");
 }
 
-TEST_F(RerunTest, SaysWhatIsNoRun) {
+TEST_F(RerunTest, NamesFoldersThatAreNotRuns) {
   EXPECT_EQ(run("rerun").code, 2);
   EXPECT_CONTAINS(run("rerun bin").output, "bin is not a run folder");
   run("run x.lua");

@@ -10,7 +10,7 @@ using Names = std::vector<std::string>;
 const Names kKnown = {"lr",     "betas",        "eps",         "weight_decay",
                       "warmup", "global_batch", "micro_batch", "seq_len"};
 
-TEST(Nearest, FindsTypingErrors) {
+TEST(Nearest, FindsTypos) {
   EXPECT_EQ(nearest("betaz", kKnown), Names{"betas"});
   EXPECT_EQ(nearest("rl", kKnown), Names{"lr"});  // swapped letters are one error
   EXPECT_EQ(nearest("seqlen", kKnown), Names{"seq_len"});
@@ -28,7 +28,7 @@ TEST(Nearest, GivesThreeAtMostClosestFirst) {
             (Names{"abc", "abcd1", "abcde"}));
 }
 
-TEST(Nearest, IsSilentWhenNothingIsClose) {
+TEST(Nearest, SuggestsNothingWhenNothingIsClose) {
   EXPECT_TRUE(nearest("zzz", kKnown).empty());
   EXPECT_TRUE(nearest("", kKnown).empty());
   EXPECT_TRUE(nearest("x", {}).empty());
@@ -36,7 +36,7 @@ TEST(Nearest, IsSilentWhenNothingIsClose) {
   EXPECT_EQ(did_you_mean("zzz", kKnown), "");
 }
 
-TEST(Nearest, SpeaksInASentence) {
+TEST(Nearest, WritesASentence) {
   EXPECT_EQ(did_you_mean("betaz", kKnown), "; did you mean \"betas\"?");
   EXPECT_EQ(did_you_mean("batch", kKnown), "; did you mean \"micro_batch\" or \"global_batch\"?");
   EXPECT_EQ(did_you_mean("abcd", {"abc", "abcd1", "abd"}), "; did you mean \"abc\", \"abcd1\" or \"abd\"?");

@@ -203,7 +203,7 @@ TEST(Checkpoint, AFailureAfterCommitIsAWarning) {
   EXPECT_EQ(differences(find_checkpoint(dir.path())), "");
 }
 
-TEST(Checkpoint, AFullDiskKeepsTheOldOnesAndNamesTheRoom) {
+TEST(Checkpoint, AFullDiskKeepsTheOldOnesAndReportsFreeSpace) {
   const TempDir dir;
   if (::mount("tycho-test", dir.path().c_str(), "tmpfs", 0, "size=256k") != 0) {
     GTEST_SKIP() << "a small tmpfs can be mounted by root only";

@@ -107,7 +107,7 @@ TEST(Listing, NothingReadableIsAnErrorThatListsWhatIsThere) {
   EXPECT_EQ(failure_of([&] { list_checkpoints(dir / "notes.txt"); }).code, ExitCode::kUnusable);
 }
 
-TEST(Listing, KnowsTheFreeRoom) {
+TEST(Listing, ReportsFreeSpace) {
   const TempDir dir;
   EXPECT_GT(free_bytes(dir.path()), 0);
   EXPECT_EQ(free_bytes(dir / "absent"), -1);

@@ -110,6 +110,33 @@ TEST(Retention, SweepsOnlyOldLeftovers) {
   EXPECT_FALSE(fs::exists(dir / "latest.tmp-77"));
 }
 
+TEST(Retention, WhatAKilledSaveLeftGoesAtTheNextSave) {
+  const TempDir dir, archive;
+  const auto touch = [](const std::string& path) { real_files().create(path)->close(); };
+  const auto folder = [&](const char* name) {
+    fs::create_directories(dir / name);
+    return dir / name;
+  };
+  CheckpointStore store(real_files(), dir.path(), 0, 1);
+  const CheckpointInfo whole = save_step(store, 1);
+  touch(whole.path + "/COMMIT.tmp-11");
+  const std::string same = folder("step-000000005.0123abcd"), later = folder("step-000000009.0123abcd");
+  for (const std::string& path : {same, later}) {
+    touch(path + "/rank-00000.safetensors");
+    touch(path + "/COMMIT.tmp-12");
+  }
+  touch(archive / "COMMIT.tmp-13");
+  fs::create_directory_symlink(archive.path(), dir / "step-000000002.0123abcd");
+
+  EXPECT_TRUE(save_step(store, 5).warnings.empty());
+  EXPECT_FALSE(fs::exists(whole.path + "/COMMIT.tmp-11"));
+  EXPECT_NO_THROW(CheckpointReader(whole).verify());
+  EXPECT_FALSE(fs::exists(same)) << "it was of the step that is saved now";
+  EXPECT_FALSE(fs::exists(later + "/COMMIT.tmp-12"));
+  EXPECT_TRUE(fs::exists(later + "/rank-00000.safetensors"));
+  EXPECT_TRUE(fs::exists(archive / "COMMIT.tmp-13"));
+}
+
 TEST(Retention, NothingIsRemovedThroughALink) {
   const TempDir dir, archive;
   CheckpointStore store(real_files(), dir.path(), 1, 1);

@@ -185,6 +185,27 @@ TEST(RunLock, ALockThatIsNotAFileIsAnErrorAtOnce) {
   failure = failure_of([&] { RunLock lock(real_files(), dir.path()); });
   EXPECT_EQ(failure.code, ExitCode::kUnusable);
   EXPECT_TRUE(failure.says("found a folder")) << failure.message;
+  fs::remove(dir / "LOCK");
+  const TempDir other;
+  for (const std::string& target : {other / "LOCK", other / "nothing"}) {
+    const RunLock elsewhere(real_files(), other.path());
+    fs::create_symlink(target, dir / "LOCK");
+    failure = failure_of([&] { RunLock lock(real_files(), dir.path()); });
+    EXPECT_EQ(failure.code, ExitCode::kUnusable);
+    EXPECT_TRUE(failure.says("found a link")) << failure.message;
+    EXPECT_NO_THROW(elsewhere.check());
+    fs::remove(dir / "LOCK");
+  }
+}
+
+TEST(RunLock, WhoLooksOftenNoticesWithinASecond) {
+  const TempDir dir;
+  const RunLock loser(real_files(), dir.path());
+  EXPECT_NO_THROW(loser.check_often());
+  write_file_atomically(real_files(), dir / "LOCK", owner_line(owner_elsewhere()));
+  std::this_thread::sleep_for(600ms);
+  EXPECT_EQ(failure_of([&] { loser.check_often(); }).code, ExitCode::kFolderOwned);
+  EXPECT_EQ(failure_of([&] { loser.check_often(); }).code, ExitCode::kFolderOwned) << "and again";
 }
 
 TEST(RunLock, TheLoserNoticesAndItsHeartbeatsMarkNobodyElse) {

@@ -49,6 +49,18 @@ TEST_F(ChannelTest, TheSocketIsItsOwnersAloneAndGoesWithTheRun) {
   EXPECT_THROW(ControlClient{run_dir()}, Error);
 }
 
+TEST_F(ChannelTest, TheSocketOfASuccessorStays) {
+  auto stopped = std::make_unique<ControlChannel>(run_dir());
+  const ControlChannel successor(run_dir());
+  stopped.reset();
+  EXPECT_TRUE(std::filesystem::exists(run_dir() + "/control.sock"));
+}
+
+TEST_F(ChannelTest, AClientDoesNotWaitForALockThatIsAPipe) {
+  ASSERT_EQ(mkfifo((run_dir() + "/LOCK").c_str(), 0600), 0);
+  EXPECT_THROW(ControlClient{run_dir()}, Error);
+}
+
 TEST_F(ChannelTest, PathsMayBeLongerThanAddresses) {
   const std::string deep = dir_ / (std::string(100, 'a') + "/" + std::string(100, 'b'));
   std::filesystem::create_directories(deep);

@@ -270,7 +270,7 @@ TEST(HfConfig, NamesExpertsWhereverTheyAre) {
                   "given \"torch_dmoe\"; mixtures of experts are not supported");
 }
 
-TEST(HfConfig, WantsFrequencyFactorsThatAreApart) {
+TEST(HfConfig, RejectsEqualFrequencyFactors) {
   Json json = llama3();
   json["rope_scaling"]["low_freq_factor"] = 4.0;
   expect_contains(message_of(ExitCode::kUnusable, [&] { read_hf_config(json, "c"); }),

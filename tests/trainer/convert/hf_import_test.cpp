@@ -202,7 +202,7 @@ TEST(HfImport, SaysWhatToDoAboutPickles) {
   expect_refused(dir, dir / "in", "download the weights too");
 }
 
-TEST(HfImport, RefusesDtypesThatAreNoWeights) {
+TEST(HfImport, RejectsDtypesThatCannotBeWeights) {
   const TempDir dir;
   copy_model("llama", dir / "in");
   const std::string path = dir / "in/model.safetensors";

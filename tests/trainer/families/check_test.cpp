@@ -39,7 +39,7 @@ TEST(ModelRules, HoldForTheDefaults) {
   EXPECT_EQ(problems_of(Gpt2Config{}), "");
 }
 
-TEST(ModelRules, WantHeadsThatFit) {
+TEST(ModelRules, RejectHeadsThatDoNotDivide) {
   EXPECT_EQ(problems_of(LlamaConfig{.heads = 8, .kv_heads = 3}),
             "model.heads: 8 is not a multiple of kv_heads = 3; kv_heads = 2 would work");
   EXPECT_EQ(
@@ -50,7 +50,7 @@ TEST(ModelRules, WantHeadsThatFit) {
   EXPECT_EQ(problems_of(LlamaConfig{.heads = 6, .head_width = 64}), "");
 }
 
-TEST(ModelRules, WantSizesThatCanBePlanned) {
+TEST(ModelRules, RejectSizesBeyondWhatCanBePlanned) {
   const int64_t all = (int64_t{1} << 53) - 1;
   EXPECT_EQ(problems_of(LlamaConfig{.max_seq_len = all}),
             "model.max_seq_len: 9007199254740991 is more than Tycho can plan; write at most 16777216");
@@ -59,7 +59,7 @@ TEST(ModelRules, WantSizesThatCanBePlanned) {
   EXPECT_EQ(paths_of(LlamaConfig{.width = all, .layers = all}), (Paths{"model.width", "model.layers"}));
 }
 
-TEST(ModelRules, WantFrequencyFactorsThatAreApart) {
+TEST(ModelRules, RejectEqualFrequencyFactors) {
   const RopeScalingConfig same = {.type = RopeStretch::kLlama3, .low_freq_factor = 4, .high_freq_factor = 4};
   const std::string text =
       "model.rope_scaling.low_freq_factor: 4 is not below high_freq_factor = 4; Llama 3.1 has 1 and 4";
@@ -150,7 +150,7 @@ TEST(ModelRules, HoldForBlocksThatDiffer) {
   EXPECT_EQ(problems_of(with_blocks({"default", "far"}, {{"far", {.nope = true}}})), "");
 }
 
-TEST(ModelRules, WantAnOrderOfKnownKindsThatFillsTheLayers) {
+TEST(ModelRules, RejectAnOrderWithUnknownKindsOrTheWrongLength) {
   const std::map<std::string, BlockKindConfig> near = {{"near", {.sliding_window = 8}}};
   EXPECT_EQ(problems_of(with_blocks({"near", "naer"}, near)),
             "model.blocks.order[2]: \"naer\" is not one of blocks.kinds; did you mean \"near\"?");
@@ -162,7 +162,7 @@ TEST(ModelRules, WantAnOrderOfKnownKindsThatFillsTheLayers) {
             "model.blocks.kinds.default: means the model's own settings; choose another name");
 }
 
-TEST(ModelRules, WantReusedBlocksToComeBefore) {
+TEST(ModelRules, RejectReuseOfLaterBlocks) {
   EXPECT_EQ(problems_of(with_blocks({"default", "again"}, {{"again", {.reuse_kv = 2}}})),
             "model.blocks.kinds.again.reuse_kv: needs 2 blocks before its own, but block 2 has 1; put other "
             "kinds first in blocks.order");
@@ -204,7 +204,7 @@ TEST(ModelRules, RefuseAFloorWithoutAScale) {
   EXPECT_EQ(problems_of(kind), "");
 }
 
-TEST(ModelRules, WantOneWidthOfTheFeedForward) {
+TEST(ModelRules, RejectTwoWidthsOfTheFeedForward) {
   EXPECT_EQ(problems_of(MptConfig{.expansion_ratio = 3, .ffn_width = 64}),
             "model.expansion_ratio: has no effect together with ffn_width; remove it");
   EXPECT_EQ(paths_of(MptConfig{.width = 8, .heads = 2, .expansion_ratio = 1.3}),

@@ -144,7 +144,7 @@ TEST_P(ActivationTest, StaysFiniteFarFromZeroAndLetsNaNShow) {
 
 TYCHO_ON_EVERY_TABLE(ActivationTest);
 
-TEST(ActivationOp, WantsTensorsOfOneShape) {
+TEST(ActivationOp, RejectsTensorsOfDifferentShapes) {
   Tensor y = at::empty({4, 8});
   EXPECT_EQ(error_of([&] {
               activation(Activation::kRelu, at::ones({4, 4}), y);
@@ -159,7 +159,7 @@ TEST(ActivationOp, WantsTensorsOfOneShape) {
   EXPECT_NEAR(dx[3][7].item<float>(), 0.07232949, 1e-6);
 }
 
-TEST(ActivationOp, WantsABiasOfItsWidth) {
+TEST(ActivationOp, RejectsABiasOfAnotherWidth) {
   Tensor y = at::empty({4, 8}), none;
   const Tensor x = at::full({4, 8}, -3.0);
   EXPECT_EQ(error_of([&] { bias_activation(Activation::kGelu, at::ones({4}), x, y); }),
@@ -173,7 +173,7 @@ TEST(ActivationOp, WantsABiasOfItsWidth) {
   EXPECT_EQ(dx.abs().max().item<float>(), 0.0f);
 }
 
-TEST(ActivationOp, WantsGateAndUpSideBySide) {
+TEST(ActivationOp, RejectsGateAndUpThatAreNotAdjacent) {
   Tensor y = at::empty({4, 8});
   EXPECT_EQ(error_of([&] {
               gated_activation(Activation::kSilu, at::ones({4, 8}), y);

@@ -26,7 +26,7 @@ TEST_P(ClampTest, EqualsAutogradInPlace) {
 
 TYCHO_ON_EVERY_TABLE(ClampTest);
 
-TEST(ClampOp, WantsALimitAboveZero) {
+TEST(ClampOp, RejectsALimitOfZeroOrLess) {
   const Tensor x = at::tensor({-2.0f, 0.5f, 2.0f});
   Tensor y = at::empty({3}), dx = at::empty({3});
   clamp(1.0, x, y);

@@ -87,7 +87,7 @@ TEST_P(CrossEntropyTest, HoldsUnderHugeAndMinusInfiniteLogits) {
   expect_close(r.logits, at::zeros({2, 40}));
 }
 
-TEST_P(CrossEntropyTest, LetsNaNShowInTheLoss) {
+TEST_P(CrossEntropyTest, PropagatesNaNToTheLoss) {
   Tensor logits = normal({2, 300});
   logits[1][170] = std::numeric_limits<double>::quiet_NaN();
   const Result r = run(logits, ints({2}, 0, 300), 1.0, true);

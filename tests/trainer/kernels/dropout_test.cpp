@@ -30,7 +30,7 @@ class DropoutTest : public KernelTest {
   }
 };
 
-TEST_P(DropoutTest, DropsWhatItsKeySaysAndAddsTheResidual) {
+TEST_P(DropoutTest, DropsByItsKeyAndAddsTheResidual) {
   for (const auto& [rows, dim] :
        std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {3, 33}, {5, 64}, {2, 131}, {4, 200}}) {
     SCOPED_TRACE(testing::Message() << rows << " x " << dim);
@@ -42,7 +42,7 @@ TEST_P(DropoutTest, DropsWhatItsKeySaysAndAddsTheResidual) {
   }
 }
 
-TEST_P(DropoutTest, KeepsTheShareThatItShouldAndDiffersByKeyAndRow) {
+TEST_P(DropoutTest, KeepsTheExpectedShareAndDiffersByKeyAndRow) {
   const Tensor x = on_device(at::ones({300, 500}).to(type_));
   const DropoutMask mask{.p = 0.1, .key = 7};
   const Tensor y = run(mask, x, {});
@@ -69,7 +69,7 @@ TEST_P(DropoutTest, GivesTheSameBitsOnAnyNumberOfThreadsAndInPlace) {
 
 TYCHO_ON_EVERY_TABLE(DropoutTest);
 
-TEST(DropoutOp, WantsAProbabilityBelowOne) {
+TEST(DropoutOp, RejectsAProbabilityOfOneOrMore) {
   const Tensor x = at::ones({4, 8});
   Tensor y = at::empty({4, 8});
   dropout({.p = 0.5, .key = 3}, x, x, y);

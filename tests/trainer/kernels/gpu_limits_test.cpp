@@ -45,7 +45,7 @@ TEST(GpuLimits, NormsNameTheSharedMemoryThatTheGpuLacks) {
   emulated_cuda().limit_shared(227 * 1024);
 }
 
-TEST(GpuLimits, AnErrorOfTheSortOfTokensIsToldAndNothingIsAdded) {
+TEST(GpuLimits, AFailedTokenSortIsReportedAndNothingIsAdded) {
   const RowsShape shape{50, 8};
   const Tensor tokens = at::zeros({50}, at::kInt), dy = at::ones({50, 8});
   Tensor dtable = at::zeros({3, 8});

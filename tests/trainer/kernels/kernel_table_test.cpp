@@ -14,7 +14,7 @@ namespace {
 
 class KernelTableTest : public testing::TestWithParam<std::string> {};
 
-TEST_P(KernelTableTest, LacksNothing) {
+TEST_P(KernelTableTest, HasEveryKernel) {
   const KernelTable* table = find_table(GetParam());
   if (!table) GTEST_SKIP() << "this machine cannot run the kernels of " << GetParam();
   EXPECT_EQ(missing_kernels(*table), std::vector<std::string>{});
@@ -49,7 +49,7 @@ TEST(KernelTables, ServeTheBestInstructionSetOfThisCpu) {
   EXPECT_EQ(cpu_kernels().name, "cpu " + best);
 }
 
-TEST(KernelTables, NameWhatATableLacks) {
+TEST(KernelTables, NameMissingKernels) {
   KernelTable table = cpu_kernels();
   table.rope = nullptr;
   table.cast = nullptr;

@@ -13,7 +13,7 @@ Tensor oracle(const Tensor& x, const Tensor& position_N, TemperatureRule rule) {
   return x * (1 + static_cast<double>(rule.attn_scale) * (steps + 1).log()).unsqueeze(1);
 }
 
-TEST_P(TemperatureTest, ScalesRowsByTheirPositionsAndNothingBeside) {
+TEST_P(TemperatureTest, ScalesRowsByPositionAndNothingElse) {
   struct Case {
     int64_t batch, seq, first, dim, width;
     TemperatureRule rule;

@@ -93,7 +93,7 @@ TEST_F(TeeTest, WarnsOnceOfAReporterThatFailsAndGoesOn) {
                             "step 3 true", "step 4 true", "warning: [file] cannot write: disk full"}));
 }
 
-TEST_F(TeeTest, StandsWhenAllFail) {
+TEST_F(TeeTest, SurvivesWhenAllFail) {
   first_broken_ = second_broken_ = true;
   EXPECT_NO_THROW(tee_->step(some_step(1), true));
   EXPECT_NO_THROW(tee_->run_end("done"));

@@ -167,7 +167,7 @@ TEST_F(TerminalReporterTest, FollowsTheWidthOfTheTerminal) {
   for (const std::string& line : terminal.screen()) EXPECT_LE(line.size(), 49u) << line;
 }
 
-TEST_F(TerminalReporterTest, HasNoColourWhenNobodyWantsIt) {
+TEST_F(TerminalReporterTest, HasNoColourWhenDisabled) {
   Terminal coloured(80), plain(80);
   make_terminal_reporter(coloured.fd())->run_start(some_run());
   ScopedEnv no_colour("NO_COLOR", "1");

@@ -146,7 +146,7 @@ TEST_P(ModelTest, TheSameStepTwiceGivesTheSameBits) {
     EXPECT_TRUE(at::equal(first[i], units_->gathered()[i].flat_grads()));
 }
 
-TEST_P(ModelTest, ComputingAgainGivesTheSameBits) {
+TEST_P(ModelTest, RecomputationGivesTheSameBits) {
   const MicroBatch micro = {tokens_.reshape(-1), targets_.reshape(-1), true, true};
   const at::Tensor weight_1 = at::ones({1}, at::kFloat);
   Model(config_, *units_, shape_, dtype_, at::kCPU).forward_backward(micro, weight_1);
@@ -162,7 +162,7 @@ TEST_P(ModelTest, ComputingAgainGivesTheSameBits) {
   }
 }
 
-TEST_P(ModelTest, LossesAloneAreThoseOfTraining) {
+TEST_P(ModelTest, LossesWithoutGradientsEqualThoseOfTraining) {
   Model model(config_, *units_, shape_, dtype_, at::kCPU);
   const double trained = model
                              .forward_backward({tokens_.reshape(-1), targets_.reshape(-1), true, true},

@@ -55,7 +55,7 @@ TEST(GradClipTest, LeavesWhatIsBelowTheNormAndEverythingWhenItIsOff) {
   EXPECT_EQ(clip_gradients({.norm = 0}, grads_of_norm_five(), *alone).scale_1.item<float>(), 1);
 }
 
-TEST(GradClipTest, ScalesNothingByTheNormBesideAnotherWay) {
+TEST(GradClipTest, DoesNotScaleByTheNormWhenClippingAnotherWay) {
   EXPECT_EQ(clip_gradients({.norm = 1, .value = 2}, grads_of_norm_five(), *alone).scale_1.item<float>(), 1);
   EXPECT_EQ(clip_gradients({.norm = 1, .adaptive = 2}, grads_of_norm_five(), *alone).norm_1.item<float>(), 5);
 }

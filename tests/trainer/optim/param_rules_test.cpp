@@ -90,7 +90,7 @@ TEST(ParamRulesTest, AGroupThatMatchesNothingNamesWhatThereIs) {
   EXPECT_THROW(param_rules({}, {group("qproj")}, llama()), Error);
 }
 
-TEST(ParamRulesTest, WhatAGroupCannotSayIsAnError) {
+TEST(ParamRulesTest, InvalidKeysOfAGroupAreAnError) {
   EXPECT_EQ(problems_of({group("norm"), group("layernorm")}),
             "param_groups[2].match: earlier groups already have all 4 parameters that \"layernorm\" matches; "
             "the first match wins, so move it up\n");

@@ -1,5 +1,5 @@
-// Every verb of a communicator against plain loops: alone, over threads, and over Gloo with one to four
-// ranks.
+// Every verb of a communicator against plain loops: alone, over threads, and over sockets with one to
+// four ranks.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -53,7 +53,7 @@ void with_type(at::ScalarType dtype, const Test& test) {
   }
 }
 
-/// Runs `body` in every kind of group: one rank alone, threads, and one to four ranks over Gloo.
+/// Runs `body` in every kind of group: one rank alone, threads, and one to four ranks over sockets.
 void in_every_group(const std::function<void(Communicator&)>& body) {
   body(*make_world_of_one());
   ThreadWorld(3).run(body);
@@ -239,15 +239,16 @@ void split_in_halves(Communicator& world) {
 TEST(Split, MakesGroupsOfEqualColourOrderedByKey) { in_every_group(split_in_halves); }
 
 TEST(Split, GroupsAreSplitFurtherAndOutliveWhatTheyCameFrom) {
-  expect_all_well(at_places(4, [](const RankPlace& place) {
-    auto world = make_gloo_world(place, kSoon);
-    auto half = world->split(place.rank / 2, place.rank);
-    auto own = half->split(place.rank, 0);
-    auto all = world->split(0, -place.rank);
+  expect_all_well(with_shared_peers(4, [](std::shared_ptr<Peers> peers) {
+    const int rank = peers->rank();
+    auto world = make_tcp_world(std::move(peers), kSoonS);
+    auto half = world->split(rank / 2, rank);
+    auto own = half->split(rank, 0);
+    auto all = world->split(0, -rank);
     world.reset();
-    EXPECT_EQ(seen(*half, place.rank)[2], place.rank < 2 ? 1 : 5);
-    EXPECT_EQ(seen(*own, place.rank), (std::vector<int64_t>{1, 0, place.rank}));
-    EXPECT_EQ(seen(*all, place.rank), (std::vector<int64_t>{4, 3 - place.rank, 6}));
+    EXPECT_EQ(seen(*half, rank)[2], rank < 2 ? 1 : 5);
+    EXPECT_EQ(seen(*own, rank), (std::vector<int64_t>{1, 0, rank}));
+    EXPECT_EQ(seen(*all, rank), (std::vector<int64_t>{4, 3 - rank, 6}));
     all->barrier();
   }));
 }

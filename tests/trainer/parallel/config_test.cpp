@@ -46,12 +46,71 @@ TEST(ParallelConfig, HoldsTheNumberOfRanksToTheMesh) {
   EXPECT_NE(problems_of({.dp_replicate = int64_t{1} << 40}, 2), "");
 }
 
+TEST(ParallelConfig, SharesAModelAmongRanks) {
+  const auto shape = [](const ParallelConfig& parallel, int64_t num_ranks) {
+    EXPECT_EQ(problems_of(parallel, num_ranks), "");
+    return describe(mesh_shape(parallel, num_ranks));
+  };
+  EXPECT_EQ(shape({.dp_shard = 8}, 8), "dp_shard 8");
+  EXPECT_EQ(shape({.dp_shard = 4}, 8), "dp_replicate 2 x dp_shard 4");
+  EXPECT_EQ(shape({.dp_shard = -1}, 8), "dp_shard 8") << "one copy of the model";
+  EXPECT_EQ(shape({.dp_replicate = 2, .dp_shard = -1}, 8), "dp_replicate 2 x dp_shard 4");
+  EXPECT_EQ(shape({.dp_replicate = 2, .dp_shard = 3}, 6), "dp_replicate 2 x dp_shard 3");
+  EXPECT_EQ(shape({.dp_shard = -1}, 1), "1 rank");
+  EXPECT_EQ(wanted_ranks({.dp_shard = 8}), std::nullopt);
+  EXPECT_EQ(wanted_ranks({.dp_replicate = 2, .dp_shard = 8}), 16);
+  EXPECT_EQ(fewest_ranks({.dp_shard = 8}), 8);
+  EXPECT_EQ(fewest_ranks({.dp_replicate = 2, .dp_shard = -1}), 2);
+}
+
+TEST(ParallelConfig, NamesTheNearestMeshes) {
+  EXPECT_EQ(
+      problems_of({.dp_replicate = 2, .dp_shard = 4}, 6),
+      "parallel.dp_shard: dp_replicate x dp_shard = 2 x 4 is 8 ranks, and the run has 6. Start 8 ranks, or "
+      "set one of the nearest meshes: dp_replicate = 2 with dp_shard = 3; dp_replicate = 3 with dp_shard = "
+      "2; dp_replicate = 1 with dp_shard = 6");
+  EXPECT_EQ(
+      problems_of({.dp_shard = 8}, 12),
+      "parallel.dp_shard: the number of ranks must be a multiple of 8, and the run has 12. Start 8 ranks, or "
+      "set one of the nearest meshes: dp_replicate = 1 with dp_shard = 12; dp_replicate = 2 with dp_shard = "
+      "6; dp_replicate = 3 with dp_shard = 4");
+  EXPECT_EQ(problems_of({.dp_shard = 8}, 1)
+                .rfind("parallel.dp_shard: the number of ranks must be a multiple of 8, "
+                       "and the run has 1. Start 8 ranks, or",
+                       0),
+            0U);
+  EXPECT_NE(problems_of({.dp_replicate = 4, .dp_shard = -1}, 6), "");
+  EXPECT_NE(problems_of({.dp_shard = 0}, 6).find("parallel.dp_shard: 0 ranks cannot share a model"),
+            std::string::npos);
+  EXPECT_NE(problems_of({.dp_shard = int64_t{1} << 40}, 2), "");
+}
+
+TEST(ParallelConfig, RefusesWhatNeedsWholeParameters) {
+  const auto problem = [](const char* lines) {
+    Json recipe = parse_json(R"({
+      "max_duration": "100ba", "seq_len": 128, "model": {"kind": "llama", "width": 64}, "precision": "bf16",
+      "optimizer": {"kind": "adamw", "lr": 0.0006}, "train_data": {"kind": "mds", "local_dir": "data/x"},
+      "parallel": {"dp_shard": 2}})",
+                             "test");
+    recipe.merge_patch(parse_json(lines, "test"));
+    std::vector<ConfigProblem> problems;
+    read_config(recipe, problems);
+    return problems.empty() ? std::string() : problems[0].path + ": " + problems[0].message;
+  };
+  EXPECT_EQ(problem("{}"), "");
+  EXPECT_NE(problem(R"({"optimizer": {"kind": "muon"}})").find("use adamw or lion"), std::string::npos);
+  EXPECT_NE(problem(R"({"master_weights": "stochastic"})").find("use \"fp32\" or \"none\""),
+            std::string::npos);
+  EXPECT_EQ(problem(R"({"master_weights": "none"})"), "");
+  EXPECT_NE(problem(R"({"clip": {"adaptive": 0.1}})").find("use clip.norm or clip.value"), std::string::npos);
+  EXPECT_EQ(problem(R"({"clip": {"adaptive": 0.1}, "parallel": {"dp_shard": 1}})"), "");
+}
+
 TEST(ParallelConfig, SaysWhatIsNotSupportedYet) {
   EXPECT_EQ(problems_of({.tp = 2}),
             "parallel.tp: tensor parallelism is not supported yet; set parallel.tp = 1");
   EXPECT_EQ(problems_of({.pp = 4, .dp_shard = 8, .cp = 2}, 64),
             "parallel.pp: pipeline parallelism is not supported yet; set parallel.pp = 1\n"
-            "parallel.dp_shard: sharded parameters are not supported yet; set parallel.dp_shard = 1\n"
             "parallel.cp: context parallelism is not supported yet; set parallel.cp = 1");
 }
 

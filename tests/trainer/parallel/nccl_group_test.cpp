@@ -77,19 +77,20 @@ TEST_F(NcclGroupTest, AFailureOnOneGpuEndsBothRanksAndIsNamed) {
   });
   const std::string own = "[nccl] rank 1: a collective failed on its GPU: internal error";
   EXPECT_EQ(ended[1].what.rfind(own, 0), 0U) << ended[1].what;
-  EXPECT_EQ(ended[0].what.rfind("[parallel] rank 1 ended the run: " + own, 0), 0U) << ended[0].what;
+  expect_ended_by(1, own, ended[0]);
   EXPECT_EQ(ended[0].code, ExitCode::kTopology);
   EXPECT_EQ(fake_.aborted[0], 1);
 }
 
 TEST_F(NcclGroupTest, ARankThatDiesWhileOthersComputeIsNamed) {
-  const std::vector<Ended> ended = on_ranks(2, [&](Communicator& world) {
+  const auto body = [&](Communicator& world) {
     auto group = std::make_unique<NcclGroup>(world, at::kCPU);
     world.barrier();
     if (world.rank() == 1) return;
     wait_until_aborted(0);
     group->check();
-  });
+  };
+  const std::vector<Ended> ended = on_ranks(2, body, missed_at_once());
   EXPECT_EQ(ended[0].what.rfind("[parallel] rank 1 (", 0), 0U) << ended[0].what;
   EXPECT_EQ(ended[0].code, ExitCode::kTerminated);
 }
@@ -99,7 +100,7 @@ TEST_F(NcclGroupTest, AFailureWhileJoiningReachesTheOthers) {
   fake_.states[0] = NcclTable::State::kJoining;  // for ever, as NCCL itself would
   const std::vector<Ended> ended = on_ranks(2, [](Communicator& world) { NcclGroup group(world, at::kCPU); });
   EXPECT_EQ(ended[1].what, "[nccl] no way to the others");
-  EXPECT_EQ(ended[0].what, "[parallel] rank 1 ended the run: [nccl] no way to the others");
+  expect_ended_by(1, "[nccl] no way to the others", ended[0]);
   EXPECT_EQ(fake_.aborted[0], 1);
 }
 

@@ -1,57 +1,40 @@
-// Ranks over TCP that are threads of this process, each with a connection of its own.
+// Ranks that are threads of this process and meet over loopback.
 #pragma once
-#include <gtest/gtest.h>
-
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
-#include <vector>
+#include <utility>
 
-#include "trainer/parallel/gloo.h"
-#include "trainer/rendezvous/free_port.h"
+#include "tests/trainer/rendezvous/rank_threads.h"
+#include "trainer/parallel/tcp.h"
 
 namespace tycho {
 
-inline constexpr GlooTimeouts kSoon = {.join_s = 20, .collective_s = 20};
+inline constexpr double kSoonS = 20;
 
-inline RankPlace place_of(int rank, int num_ranks, int port) {
-  return {.rank = rank,
-          .num_ranks = num_ranks,
-          .local_rank = rank,
-          .num_local_ranks = num_ranks,
-          .port = port,
-          .token = "test",
-          .source = "a test"};
-}
+/// A rank that has gone is missed at once, though it ended well.
+inline MeetOptions missed_at_once() { return {.goodbye_s = 0.1, .beat_s = 0.1}; }
 
-/// Runs `body` at the place of every rank at once; what each threw, "" for nothing, and its code.
-struct Ended {
-  std::string what;
-  ExitCode code = ExitCode::kOk;
-};
-inline std::vector<Ended> at_places(int num_ranks, const std::function<void(const RankPlace&)>& body) {
-  // LibTorch's record of collectives is one map of the process, and no lock guards it: off before it begins.
-  setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1);
-  const int port = free_port();
-  std::vector<Ended> ended(static_cast<size_t>(num_ranks));
-  std::vector<std::thread> threads;
-  for (int r = 0; r < num_ranks; ++r)
-    threads.emplace_back([&, r] {
-      try {
-        body(place_of(r, num_ranks, port));
-      } catch (const Error& error) {
-        ended[static_cast<size_t>(r)] = {error.what(), error.code()};
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-  return ended;
+/// Runs `body` with the peers of every rank at once.
+inline std::vector<Ended> with_shared_peers(int num_ranks,
+                                            const std::function<void(std::shared_ptr<Peers>)>& body,
+                                            const MeetOptions& options = {}) {
+  return at_places(num_ranks, [&](const RankPlace& place) { body(meet_peers(place, options)); });
 }
 
 /// The same in one world.
-inline std::vector<Ended> on_ranks(int num_ranks, const std::function<void(Communicator&)>& body) {
-  return at_places(num_ranks, [&](const RankPlace& place) { body(*make_gloo_world(place, kSoon)); });
+inline std::vector<Ended> on_ranks(int num_ranks, const std::function<void(Communicator&)>& body,
+                                   const MeetOptions& options = {}, double timeout_s = kSoonS) {
+  const auto in_world = [&](std::shared_ptr<Peers> peers) {
+    body(*make_tcp_world(std::move(peers), timeout_s));
+  };
+  return with_shared_peers(num_ranks, in_world, options);
+}
+
+/// What others say of a rank that left with `words`; what it was doing follows.
+inline void expect_ended_by(int rank, const std::string& words, const Ended& ended) {
+  EXPECT_EQ(ended.what.rfind(fmt::format("[parallel] rank {} ended the run: {}", rank, words), 0), 0U)
+      << ended.what;
 }
 
 /// What `verb` throws, or "no error".
@@ -62,10 +45,6 @@ inline std::string error_of(const std::function<void()>& verb) {
     return error.what();
   }
   return "no error";
-}
-
-inline void expect_all_well(const std::vector<Ended>& ended) {
-  for (size_t r = 0; r < ended.size(); ++r) EXPECT_EQ(ended[r].what, "") << "rank " << r;
 }
 
 }  // namespace tycho

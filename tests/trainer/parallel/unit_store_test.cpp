@@ -18,7 +18,9 @@ std::vector<UnitSpec> two_units() {
 
 TEST(UnitStore, OwnsWholeUnitsAloneWhereEveryRankHasAll) {
   expect_all_well(on_ranks(2, [](Communicator& world) {
-    const auto units = make_unit_store(two_units(), at::kBFloat16, at::kCPU, UnitUse::kTrain, world);
+    const auto alone = make_world_of_one();
+    const auto units =
+        make_unit_store(two_units(), at::kBFloat16, at::kCPU, UnitUse::kTrain, {}, {*alone, world});
     ASSERT_EQ(units->owned().size(), 2u);
     EXPECT_EQ(units->owned()[0].size(), units->layout(0).numel());
     EXPECT_EQ(units->owned()[1].size(), 40);
@@ -32,7 +34,9 @@ TEST(UnitStore, OwnsWholeUnitsAloneWhereEveryRankHasAll) {
 
 TEST(UnitStore, ReplicasSumGradientsAfterTheLastMicroBatchOnly) {
   expect_all_well(on_ranks(2, [](Communicator& world) {
-    const auto units = make_unit_store(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain, world);
+    const auto alone = make_world_of_one();
+    const auto units =
+        make_unit_store(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain, {}, {*alone, world});
     for (int micro = 0; micro < 3; ++micro) {
       for (int unit = 1; unit >= 0; --unit) {
         for (Tensor& grad : units->grads(unit)) grad.add_(world.rank() + 1);
@@ -54,6 +58,52 @@ TEST(UnitStore, OneRankKeepsItsGradients) {
   }
   units.finish();
   EXPECT_EQ(units.owned()[0].grads.sum().item<float>(), 12);
+}
+
+TEST(UnitStore, RanksThatShareUnitsOwnPartsAndGatherTheWhole) {
+  expect_all_well(on_ranks(2, [](Communicator& world) {
+    const auto alone = make_world_of_one();
+    const auto units = make_unit_store(two_units(), at::kBFloat16, at::kCPU, UnitUse::kTrain,
+                                       {.num_ranks = 2}, {world, *alone});
+    EXPECT_EQ(units->owners().size(), 2);
+    const bool first = world.rank() == 0;
+    EXPECT_EQ(units->owned()[0].size(), first ? 32 : 6) << "of 38, in whole vectors";
+    EXPECT_EQ(units->owned()[1].size(), first ? 32 : 8);
+    EXPECT_TRUE(units->owned()[0].has_own_master());
+    for (int update = 0; update < 2; ++update) {
+      for (OwnedRange& range : units->owned()) {
+        Tensor(range.master).fill_(world.rank() + 2 * update);
+        range.refresh_from_master();
+      }
+      EXPECT_EQ(units->acquire(0, Pass::kForward)[0].sum().item<float>(), 3 + 35 * 2 * update);
+      units->release(0, Pass::kForward);
+      EXPECT_EQ(units->param(1, 0).sum().item<float>(), 8 + 40 * 2 * update);
+    }
+  }));
+}
+
+TEST(UnitStore, RanksThatShareUnitsKeepTheirPartsOfTheSumOfGradients) {
+  for (const bool keep : {false, true})
+    expect_all_well(on_ranks(4, [&](Communicator& world) {
+      const auto owners = world.split(world.rank() / 2, world.rank()),
+                 replicas = world.split(world.rank() % 2, world.rank());
+      const auto units = make_unit_store(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain,
+                                         {.num_ranks = 2, .keep_grads = keep}, {*owners, *replicas});
+      for (int step = 1; step < 3; ++step) {
+        for (int micro = 0; micro < 3; ++micro)
+          for (int unit = 1; unit >= 0; --unit) {
+            for (Tensor& grad : units->grads(unit)) {
+              if (micro == 0) grad.zero_();  // as backward overwrites
+              grad.add_(step * (world.rank() + 1));
+            }
+            units->reduce(unit, /*last=*/micro == 2);
+          }
+        units->finish();
+        for (const OwnedRange& range : units->owned())
+          EXPECT_TRUE(at::equal(range.grads, at::full_like(range.grads, step * 3 * (1 + 2 + 3 + 4)))) << keep;
+        EXPECT_EQ(units->grad(0, 1).sum().item<float>(), 3 * step * 30);
+      }
+    }));
 }
 
 }  // namespace

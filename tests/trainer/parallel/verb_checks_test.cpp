@@ -26,6 +26,8 @@ TEST(Verbs, WrongTensorsAreErrorsThatSayWhatWasWanted) {
     Tensor flags = at::zeros({n}, at::kBool), flag = at::zeros({1}, at::kBool);
     EXPECT_EQ(error_of([&] { world.reduce_scatter(flag, flags); }),
               "[parallel] reduce_scatter: wanted fp32, fp64, bf16, int32, int64 or uint8, given Bool");
+    EXPECT_EQ(error_of([&] { world.all_reduce(flag); }),
+              "[parallel] all_reduce: wanted fp32, fp64, bf16, int32, int64 or uint8, given Bool");
     Tensor columns = at::zeros({n * 4, 2}).select(1, 0);
     EXPECT_EQ(error_of([&] { world.all_gather(columns, piece); }),
               "[parallel] all_gather: wanted a contiguous tensor; copy it with contiguous()");

@@ -31,8 +31,8 @@ TrainConfig llama_1b() {
   return config;
 }
 
-const MemoryItem& item(const Plan& plan, const std::string& name) {
-  for (const MemoryItem& item : plan.memory) {
+const ByteItem& item(const Plan& plan, const std::string& name) {
+  for (const ByteItem& item : plan.memory) {
     if (item.name == name) return item;
   }
   throw std::runtime_error("no item " + name);
@@ -84,7 +84,7 @@ TEST(Plan, SumsTheMemoryOfTheEngine) {
   EXPECT_NEAR(item(plan, "optimizer").num_bytes, 8 * n, 2 * padding);
   EXPECT_NEAR(item(plan, "checkpoint copy").num_bytes, 12 * n, 3 * padding);
   int64_t sum = 0;
-  for (const MemoryItem& one : plan.memory) sum += one.num_bytes;
+  for (const ByteItem& one : plan.memory) sum += one.num_bytes;
   EXPECT_EQ(plan.memory_bytes, sum);
 }
 
@@ -275,6 +275,83 @@ TEST(Plan, SaysWhetherARunFitsAGpuAndWhatWould) {
             std::string::npos);
   EXPECT_EQ(make_plan(config, {.gpu = "A100"}).fit_note, "");  // of 40 GB, or of 80
   EXPECT_EQ(make_plan(config).fit_note, "");
+}
+
+/// Llama 3 8B as the engine lays it out: embedding and head of 525,336,576, blocks of 218,112,000 numbers;
+/// the head has its norm, too.
+constexpr int64_t kEmbedding = 525336576, kBlock = 218112000, kHead = kEmbedding + 4096;
+constexpr int64_t kAll = kEmbedding + 32 * kBlock + kHead;
+
+TEST(Plan, SharesTheStateOfAModel) {
+  TrainConfig config = llama_8b_over_1e12_tokens();
+  config.precision = Precision::kBf16;
+  config.parallel.dp_shard = 8;
+  const Plan plan = make_plan(config, {.num_ranks = 8});
+  EXPECT_EQ(plan.mesh, "dp_shard 8");
+  const auto expect_near = [&](const char* name, double wanted) {  // buffers are whole pages
+    EXPECT_NEAR(static_cast<double>(item(plan, name).num_bytes), wanted, 1e6) << name;
+  };
+  expect_near("parameters", kAll / 8.0 * 2);
+  EXPECT_EQ(item(plan, "whole units").num_bytes, (2 * kBlock + kHead) * 2);
+  expect_near("gradients", kAll / 8.0 * 4);
+  EXPECT_EQ(item(plan, "whole gradients").num_bytes, (2 * kBlock + kHead) * 4);
+  expect_near("optimizer", kAll / 8.0 * 12);
+  expect_near("checkpoint copy", kAll / 8.0 * 12);
+  EXPECT_EQ(plan.checkpoint_bytes, kAll * 12) << "all ranks' together";
+  const Plan whole = make_plan(llama_8b_over_1e12_tokens(), {.num_ranks = 8});
+  EXPECT_LT(plan.memory_bytes, whole.memory_bytes / 3);
+  config.parallel.reshard_after_forward = false;
+  EXPECT_EQ(item(make_plan(config, {.num_ranks = 8}), "whole units").num_bytes, kAll * 2);
+  config.parallel.keep_gradients = true;
+  EXPECT_EQ(item(make_plan(config, {.num_ranks = 8}), "whole gradients").num_bytes, kAll * 4);
+}
+
+TEST(Plan, CountsWhatMovesBetweenRanks) {
+  TrainConfig config = llama_8b_over_1e12_tokens();
+  config.precision = Precision::kBf16;
+  const auto traffic = [&](int64_t ranks) {
+    std::map<std::string, int64_t> bytes;
+    for (const ByteItem& one : make_plan(config, {.num_ranks = ranks}).traffic)
+      bytes[one.name + ": " + one.note] = one.num_bytes;
+    return bytes;
+  };
+  EXPECT_TRUE(traffic(1).empty());
+  const std::string across = "dp_replicate: gradients summed over copies, once";
+  EXPECT_EQ(traffic(8), (std::map<std::string, int64_t>{{across, 2 * (kAll * 4 / 8 * 7)}}));
+  config.parallel.dp_shard = 8;
+  config.global_batch = {16, DurationUnit::kSample}, config.micro_batch = Duration::parse("1sp");
+  // Two micro-batches on 8 ranks, one on 16. Between two uses of block 31 and of block 32 nothing else is in
+  // their buffers, and the embedding's is the head's.
+  const int64_t first = kAll + 30 * kBlock, second = kAll + 30 * kBlock - 2 * kBlock;
+  EXPECT_EQ(traffic(8),
+            (std::map<std::string, int64_t>{{"dp_shard: parameters gathered", (first + second) * 2 / 8 * 7},
+                                            {"dp_shard: gradients summed, 2 times", 2 * kAll * 4 / 8 * 7}}));
+  EXPECT_EQ(traffic(16),
+            (std::map<std::string, int64_t>{{"dp_shard: parameters gathered", first * 2 / 8 * 7},
+                                            {"dp_shard: gradients summed, once", kAll * 4 / 8 * 7},
+                                            {across, 2 * (kAll / 8 * 4 / 2)}}));
+  config.parallel.reshard_after_forward = false, config.parallel.keep_gradients = true;
+  EXPECT_EQ(traffic(8),
+            (std::map<std::string, int64_t>{{"dp_shard: parameters gathered", kAll * 2 / 8 * 7},
+                                            {"dp_shard: gradients summed, once", kAll * 4 / 8 * 7}}));
+}
+
+TEST(PlanText, ShowsTheMeshAndWhatMoves) {
+  TrainConfig config = llama_8b_over_1e12_tokens();
+  config.parallel.dp_shard = 4;
+  const std::string text = plan_text(make_plan(config, {.num_ranks = 8}), config);
+  EXPECT_NE(text.find("mesh        dp_replicate 2 x dp_shard 4\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("received from other ranks per step\n  dp_shard "), std::string::npos) << text;
+  EXPECT_NE(text.find("1/4 of every unit"), std::string::npos) << text;
+}
+
+TEST(Plan, SuggestsToShareAModelThatDoesNotFit) {
+  TrainConfig config = llama_8b_over_1e12_tokens();
+  config.precision = Precision::kBf16;
+  config.micro_batch = Duration::parse("1sp");
+  EXPECT_EQ(make_plan(config, {.num_ranks = 8, .gpu = "H200"})
+                .fit_note.rfind("more than the 149 GB of one H200: parallel.dp_shard=-1 takes ", 0),
+            0U);
 }
 
 }  // namespace

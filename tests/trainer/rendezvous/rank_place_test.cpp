@@ -6,10 +6,13 @@
 #include <cstdlib>
 #include <map>
 
+#include "tests/trainer/rendezvous/refusal.h"
 #include "trainer/base/error.h"
 
 namespace tycho {
 namespace {
+
+constexpr const char* kToken = "0123456789abcdef0123456789abcdef";
 
 using Set = std::map<std::string, std::string>;
 
@@ -41,8 +44,6 @@ Set without(Set base, const std::string& name) {
   return base;
 }
 
-#define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
-
 void expect_alone(const Set& variables) {
   const RankPlace place = place_of(variables);
   EXPECT_EQ(place.rank, 0);
@@ -54,7 +55,7 @@ void expect_alone(const Set& variables) {
 const Set kLaunch = {{"TYCHO_RANK", "2"},           {"TYCHO_NUM_RANKS", "4"},
                      {"TYCHO_LOCAL_RANK", "1"},     {"TYCHO_NUM_LOCAL_RANKS", "2"},
                      {"TYCHO_ADDRESS", "10.0.0.1"}, {"TYCHO_PORT", "4242"},
-                     {"TYCHO_TOKEN", "secret"}};
+                     {"TYCHO_TOKEN", kToken}};
 
 /// The sixth of seven tasks on four nodes, in a step that left the first node of the job out.
 const Set kSlurm = {{"SLURM_JOB_ID", "812345"},
@@ -89,7 +90,7 @@ TEST(RankPlaceTest, ReadsWhatTychoLaunchSets) {
   EXPECT_EQ(place.num_local_ranks, 2);
   EXPECT_EQ(place.address, "10.0.0.1");
   EXPECT_EQ(place.port, 4242);
-  EXPECT_EQ(place.token, "secret");
+  EXPECT_EQ(place.token, kToken);
   EXPECT_EQ(place.source, "tycho launch");
 }
 
@@ -127,7 +128,7 @@ TEST(RankPlaceTest, ReadsASlurmStep) {
   EXPECT_EQ(place.num_local_ranks, 2);
   EXPECT_EQ(place.address, "gpu02");
   EXPECT_EQ(place.port, 20000 + (812345 * 64 + 3) % 12000);
-  EXPECT_EQ(place.token, "slurm-812345.3-0");
+  EXPECT_EQ(place.job, "slurm-812345.3-0");
   EXPECT_EQ(place.source, "Slurm");
 }
 
@@ -144,14 +145,14 @@ TEST(RankPlaceTest, AllRanksOfASlurmStepMeetAtOnePlace) {
   const RankPlace other = place_of(kSlurm);
   EXPECT_EQ(first.address, other.address);
   EXPECT_EQ(first.port, other.port);
-  EXPECT_EQ(first.token, other.token);
+  EXPECT_EQ(first.job, other.job);
 }
 
 TEST(RankPlaceTest, StepsAndRestartsOfOneJobAreToldApart) {
   const RankPlace other_step = place_of(kSlurm + Set{{"SLURM_STEP_ID", "4"}});
   EXPECT_NE(other_step.port, place_of(kSlurm).port);
-  EXPECT_NE(other_step.token, place_of(kSlurm).token);
-  EXPECT_NE(place_of(kSlurm + Set{{"SLURM_RESTART_COUNT", "1"}}).token, place_of(kSlurm).token);
+  EXPECT_NE(other_step.job, place_of(kSlurm).job);
+  EXPECT_NE(place_of(kSlurm + Set{{"SLURM_RESTART_COUNT", "1"}}).job, place_of(kSlurm).job);
 }
 
 TEST(RankPlaceTest, TheBatchScriptAndAnSallocShellAreNoRanks) {
@@ -191,7 +192,7 @@ TEST(RankPlaceTest, ReadsTorchrunsVariables) {
   EXPECT_EQ(place.num_local_ranks, 8);
   EXPECT_EQ(place.address, "head");
   EXPECT_EQ(place.port, 29500);
-  EXPECT_EQ(place.token, "run-7");
+  EXPECT_EQ(place.job, "run-7-0");
   EXPECT_EQ(place.source, "RANK and WORLD_SIZE");
 }
 
@@ -201,7 +202,7 @@ TEST(RankPlaceTest, WithoutLocalRanksEveryMachineHasOne) {
   EXPECT_EQ(place.rank, 9);
   EXPECT_EQ(place.local_rank, 0);
   EXPECT_EQ(place.num_local_ranks, 1);
-  EXPECT_EQ(place.token, "");
+  EXPECT_EQ(place.job, "-0");
 }
 
 TEST(RankPlaceTest, AWorldOfOneIsAlone) {
@@ -227,15 +228,28 @@ TEST(RankPlaceTest, SlurmGoesBeforeTorchrunAndTheyMustAgree) {
 }
 
 TEST(RankPlaceTest, AddressPortAndTokenOfTychoWinOverTheScheduler) {
-  const Set own = {{"TYCHO_ADDRESS", "10.1.1.1"}, {"TYCHO_PORT", "777"}, {"TYCHO_TOKEN", "mine"}};
+  const Set own = {{"TYCHO_ADDRESS", "10.1.1.1"}, {"TYCHO_PORT", "777"}, {"TYCHO_TOKEN", kToken}};
   for (const Set& base : {kSlurm, kTorchrun, without(without(kTorchrun, "MASTER_ADDR"), "MASTER_PORT")}) {
     const RankPlace place = place_of(base + own);
     EXPECT_GT(place.num_ranks, 1);
     EXPECT_EQ(place.address, "10.1.1.1");
     EXPECT_EQ(place.port, 777);
-    EXPECT_EQ(place.token, "mine");
+    EXPECT_EQ(place.token, kToken);
   }
   expect_alone(own);
+}
+
+TEST(RankPlaceTest, NothingThatOthersCanGuessIsAToken) {
+  EXPECT_EQ(place_of(kSlurm).token, "");
+  EXPECT_EQ(place_of(kTorchrun).token, "");
+}
+
+TEST(RankPlaceTest, ATokenThatIsTooShortIsRefusedAndNotShown) {
+  for (const Set& base : {kSlurm, kTorchrun, kLaunch}) {
+    const std::string text = refusal(base + Set{{"TYCHO_TOKEN", "hunter2hunter2"}});
+    EXPECT_CONTAINS(text, "TYCHO_TOKEN wanted a secret of 16 or more characters, given 14");
+    EXPECT_EQ(text.find("hunter2"), std::string::npos) << text;
+  }
 }
 
 TEST(RankPlaceTest, AnEmptyVariableIsNotSet) {

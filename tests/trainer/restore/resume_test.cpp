@@ -101,7 +101,8 @@ class LoadNewestTest : public testing::Test {
     file.put(static_cast<char>(byte ^ 16));
   }
   CheckpointInfo load(Model& model) {
-    return load_newest(list_checkpoints(checkpoints()), model.units.owned(), *model.optimizer, events_);
+    return load_newest(list_checkpoints(checkpoints()), model.units.owned(), *model.optimizer, *alone_,
+                       events_);
   }
   Error load_error(Model& model) {
     try {
@@ -115,13 +116,20 @@ class LoadNewestTest : public testing::Test {
 
   TempDir dir_;
   Events events_;
+  const std::unique_ptr<Communicator> alone_ = make_world_of_one();
 };
 
 class LoadNewestByDtypeTest : public LoadNewestTest, public testing::WithParamInterface<at::ScalarType> {};
 
+TrainConfig resuming(const std::string& resume) {
+  TrainConfig config;
+  config.resume = resume;
+  return config;
+}
+
 std::string candidates_error(const std::string& run_dir, const std::string& resume = "auto") {
   try {
-    resume_candidates(TrainConfig{.resume = resume}, run_dir);
+    resume_candidates(resuming(resume), run_dir);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kUnusable);
     return error.what();
@@ -208,7 +216,7 @@ TEST_F(LoadNewestTest, ReadsEveryByteOnce) {
   const std::vector<CheckpointInfo> candidates = list_checkpoints(checkpoints());
   Model model(at::kFloat);
   const int64_t before = bytes_read();
-  load_newest(candidates, model.units.owned(), *model.optimizer, events_);
+  load_newest(candidates, model.units.owned(), *model.optimizer, *alone_, events_);
   const int64_t read = bytes_read() - before;
   EXPECT_GE(read, static_cast<int64_t>(fs::file_size(shard(info))));
   EXPECT_LT(read, static_cast<int64_t>(fs::file_size(shard(info))) + 65536);
@@ -243,10 +251,9 @@ TEST_F(LoadNewestTest, ADamagedManifestOfTheNewestIsSaidWhenAnOlderOneIsTaken) {
   save(1);
   const CheckpointInfo newest = save(2);
   flip_bit(newest.path + "/COMMIT", 40);
-  const std::vector<CheckpointInfo> candidates =
-      resume_candidates(TrainConfig{.resume = "auto"}, dir_.path());
+  const std::vector<CheckpointInfo> candidates = resume_candidates(resuming("auto"), dir_.path());
   Model model(at::kFloat);
-  EXPECT_EQ(load_newest(candidates, model.units.owned(), *model.optimizer, events_).step, 1);
+  EXPECT_EQ(load_newest(candidates, model.units.owned(), *model.optimizer, *alone_, events_).step, 1);
   ASSERT_EQ(events_.lines.size(), 1u);
   EXPECT_EQ(events_.lines[0].rfind("warning: left out " + fs::path(newest.path).filename().string(), 0), 0u)
       << events_.lines[0];

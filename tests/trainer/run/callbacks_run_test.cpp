@@ -5,6 +5,7 @@
 #include "tests/trainer/run/run_fixture.h"
 #include "trainer/base/field_types.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/rendezvous/progress.h"
 
 namespace tycho {
 namespace {
@@ -82,6 +83,20 @@ TEST_F(CallbacksRunTest, EventsComeInTheOrderThatIsDrawn) {
   const std::string step = "batch_start after_forward grads_ready batch_end ";
   EXPECT_EQ(order_of_events, "setup load fit_start epoch_start " + step + step + step +
                                  "epoch_end epoch_start " + step + "fit_end ");
+}
+
+// What other ranks are told when this one does not come.
+TEST_F(CallbacksRunTest, TheProcessSaysWhatItIsDoing) {
+  config_.max_duration = {3, DurationUnit::kBatch};
+  std::vector<std::string> told;
+  control([&](const EventInfo&, CallbackPort&,
+              Json&) { told.push_back(progress_text(process_progress().report())); },
+          {Event::kBatchStart, Event::kBatchEnd});
+  run();
+  EXPECT_EQ(told, (std::vector<std::string>{"step 0, in callback x", "step 1, in callback x",
+                                            "step 1, in callback x", "step 2, in callback x",
+                                            "step 2, in callback x", "step 3, in callback x"}));
+  EXPECT_EQ(process_progress().report().step, 3);
 }
 
 TEST_F(CallbacksRunTest, CommandsActFromTheNextStepOn) {

@@ -100,7 +100,7 @@ TEST_F(LedgerTest, LinesOfManyProcessesDoNotMixAlsoWhileOneCompacts) {
   EXPECT_EQ(ledger_.damaged(), 0);
 }
 
-TEST_F(LedgerTest, RubbishIsSkipped) {
+TEST_F(LedgerTest, GarbageIsSkipped) {
   write_raw("\n\n{}\n[1]\nnull\n\x01\xff\n{\"type\":1,\"sum\":\"00000000\"}\n" + std::string(100000, '{') +
             "\n");
   ledger_.append({{"type", "good"}});

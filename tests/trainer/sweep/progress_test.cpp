@@ -71,7 +71,7 @@ TEST_F(ProgressTest, TheOnlySetIsTheTotal) {
   EXPECT_EQ(progress_.newest().at("eval").at("loss"), 2);
 }
 
-TEST_F(ProgressTest, HalfALineWaitsAndRubbishIsSkipped) {
+TEST_F(ProgressTest, AnIncompleteLineWaitsAndGarbageIsSkipped) {
   std::ofstream(dir_ / "metrics.jsonl") << "{\"step\": 1, \"loss\"";
   EXPECT_FALSE(progress_.update());
   std::ofstream(dir_ / "metrics.jsonl", std::ios::app) << ": 4}\nnot json\n[]\n{\"step\": \"x\"}\n";

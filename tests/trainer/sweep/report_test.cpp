@@ -20,7 +20,7 @@ TEST_F(ReportTest, OfASweepThatHasNotBegunIsAPage) {
   EXPECT_NE(pages.html.find("</html>"), std::string::npos);
 }
 
-TEST_F(ReportTest, TextsCannotLeaveTheirPlace) {
+TEST_F(ReportTest, TextsAreEscaped) {
   SweepDefinition definition = define(2);
   definition.name = "<script>";
   definition.trials[0].values["optimizer.lr"] = "\"><b>";

@@ -16,8 +16,10 @@ constexpr int kMaxOpen = 256;
 
 }  // namespace
 
-MdsReader::MdsReader(MdsIndex index)
-    : index_(std::move(index)), source_(make_local_source(index_)), descriptors_(index_.shards.size(), -1) {}
+MdsReader::MdsReader(MdsIndex index, VerifyShards verify)
+    : index_(std::move(index)),
+      source_(make_local_source(index_, verify)),
+      descriptors_(index_.shards.size(), -1) {}
 
 MdsReader::~MdsReader() {
   for (const int fd : descriptors_)

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trainer/data/config.h"
 #include "trainer/data/mds/mds_index.h"
 #include "trainer/data/mds/shard_source.h"
 
@@ -16,14 +17,14 @@ namespace tycho {
 class MdsReader {
  public:
   /// Opens no shard yet.
-  explicit MdsReader(MdsIndex index);
+  explicit MdsReader(MdsIndex index, VerifyShards verify = VerifyShards::kOnce);
   ~MdsReader();
   MdsReader(const MdsReader&) = delete;
 
   const MdsIndex& index() const { return index_; }
 
   /// The values of one sample, in column order, valid until the next call. The shard is compared with
-  /// the index when it is first read, and when its file has changed since.
+  /// the index when it is first read, when its file has changed since, and as `verify` says.
   const std::vector<std::string_view>& read(int64_t sample);
 
   /// "sample 17 of /data/train/shard.00003.mds", for messages.

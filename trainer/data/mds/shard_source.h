@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "trainer/data/config.h"
 #include "trainer/data/mds/mds_index.h"
 
 namespace tycho {
@@ -16,13 +17,14 @@ class ShardSource {
   /// A descriptor of the raw bytes of a shard, for pread; the caller closes it.
   virtual int open(size_t shard) = 0;
   /// Compares an open shard with the index: size, number of samples and checksum, the first time and whenever
-  /// its file has changed since. Called before each read.
+  /// its file has changed since. Called before each read of a sample.
   virtual void verify(size_t shard, int descriptor) = 0;
 };
 
 /// Shards that lie in the folder of the index, which outlives the source. Nothing is looked at before it is
-/// opened: a data set may have a million shards.
-std::unique_ptr<ShardSource> make_local_source(const MdsIndex& index);
+/// opened: a data set may have a million shards. kAlways: after as many reads as a shard has samples its
+/// checksum is compared again, which finds what changed without a trace in the file's time and size.
+std::unique_ptr<ShardSource> make_local_source(const MdsIndex& index, VerifyShards verify);
 
 /// Reads all of [offset, offset + num_bytes). A file that is cut short meanwhile is an Error, never a signal.
 /// `place`: the file, for messages.

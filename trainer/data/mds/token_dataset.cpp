@@ -37,7 +37,7 @@ void check_vocabulary(const std::string& dir, int64_t vocab_size) {
 }  // namespace
 
 TokenDataset::TokenDataset(const MdsConfig& config, int64_t seq_len, int64_t vocab_size)
-    : reader_(read_mds_index(config.dir())),
+    : reader_(read_mds_index(config.dir()), config.verify),
       column_(reader_.column("tokens")),
       config_(config),
       seq_len_(seq_len),

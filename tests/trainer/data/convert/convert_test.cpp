@@ -260,7 +260,7 @@ TEST_F(ConvertTest, ChecksumsAreInTheIndexWhenTheyAreAskedFor) {
   EXPECT_EQ(index.shards[0].xxh3_128, hash_hex(read_file(index.shards[0].path)));
 }
 
-TEST_F(ConvertTest, KeepsWhatIsThere) {
+TEST_F(ConvertTest, NeverOverwritesASplit) {
   convert_text(options_);
   const std::string before = read_file(options_.out_dir + "/train/index.json");
   expect_error(ExitCode::kUsage, {"train is already there"}, [&] { convert_text(options_); });
@@ -321,7 +321,7 @@ TEST_F(ConvertTest, NoFailingWriteLeavesAHalfSplit) {
   }
 }
 
-TEST_F(ConvertTest, RefusesOptionsThatMakeNoSense) {
+TEST_F(ConvertTest, RejectsContradictoryOptions) {
   const auto refuses = [&](ExitCode code, std::string_view part, auto change) {
     ConvertOptions options = options_;
     change(options);

@@ -55,7 +55,7 @@ class DatasetDamageTest : public ::testing::Test {
   std::string dir_, shard_, good_;
 };
 
-TEST_F(DatasetDamageTest, OffsetsThatMakeNoSense) {
+TEST_F(DatasetDamageTest, InconsistentOffsets) {
   const uint32_t samples = word(0), size = static_cast<uint32_t>(good_.size());
   ASSERT_GT(samples, 5u);
   for (const bool quick : {true, false}) {
@@ -106,7 +106,7 @@ TEST_F(DatasetDamageTest, FilesAndIndexThatDisagree) {
   EXPECT_NE(findings[1].find("tycho.json"), std::string::npos);
 }
 
-TEST_F(DatasetDamageTest, WhatOnlyReadingShows) {
+TEST_F(DatasetDamageTest, DamageThatOnlyReadingReveals) {
   const uint32_t first = word(4);
   const size_t token = first + 4 + 2 + 4 * 5;  // after the sample's length, and its array's head
   put(token, 7);

@@ -139,12 +139,12 @@ class ChangingMdsTest : public DamagedMdsTest {
  protected:
   std::string shard() const { return dir_ + "/shard.00000.mds"; }
   /// Turns over one bit in the last byte of the shard, a second later.
-  void flip_bit() {
+  void flip_bit(std::chrono::seconds later = std::chrono::seconds(1)) {
     const auto time = std::filesystem::last_write_time(shard());
     std::string bytes = read_file(shard());
     bytes.back() = static_cast<char>(bytes.back() ^ 1);
     std::fstream(shard(), std::ios::in | std::ios::out | std::ios::binary) << bytes;
-    std::filesystem::last_write_time(shard(), time + std::chrono::seconds(1));
+    std::filesystem::last_write_time(shard(), time + later);
   }
   static int64_t last_of(const MdsReader& reader) { return reader.index().first_sample[1] - 1; }
 };
@@ -170,6 +170,22 @@ TEST_F(ChangingMdsTest, AShardThatIsTheSameAfterAChangeOfItsTimeIsReadOn) {
   EXPECT_EQ(tokens_of(reader, 1), counting(1, 10));
 }
 
+TEST_F(ChangingMdsTest, WhatChangesWithoutATraceIsFoundWhenShardsAreAlwaysVerified) {
+  MdsReader once(read_mds_index(dir_)), always(read_mds_index(dir_), VerifyShards::kAlways);
+  const int64_t num_samples = last_of(once) + 1;
+  for (MdsReader* reader : {&once, &always}) reader->read(0);
+  flip_bit(std::chrono::seconds(0));  // as a disk does, which keeps the file's time
+  for (int64_t i = 1; i < num_samples; ++i) {
+    once.read(0);
+    EXPECT_NO_THROW(always.read(0)) << i;
+  }
+  EXPECT_NO_THROW(once.read(0));
+  expect_error(ExitCode::kUnusable, {"shard.00000.mds is damaged since this run first read it"},
+               [&] { always.read(0); });
+  flip_bit(std::chrono::seconds(0));
+  for (int64_t i = 0; i < 3 * num_samples; ++i) EXPECT_NO_THROW(always.read(0)) << "whole again";
+}
+
 TEST_F(ChangingMdsTest, WithoutAChecksumAChangeEndsTheReading) {
   change_index([](SortedJson& json) {
     for (SortedJson& one : json["shards"]) one["raw_data"]["hashes"] = SortedJson::object();
@@ -181,7 +197,7 @@ TEST_F(ChangingMdsTest, WithoutAChecksumAChangeEndsTheReading) {
                [&] { reader.read(0); });
 }
 
-TEST_F(DamagedMdsTest, IndexThatMakesNoSense) {
+TEST_F(DamagedMdsTest, AnInconsistentIndex) {
   using Json = SortedJson;
   const auto refuses = [&](std::initializer_list<std::string_view> parts, auto change) {
     change_index(change);
@@ -213,7 +229,7 @@ TEST_F(DamagedMdsTest, CompressedShardsAreNamed) {
   expect_unusable({"index.json: shard 0", "compressed", "without compression"});
 }
 
-TEST(MdsArrayTest, RefusesWhatDoesNotAddUp) {
+TEST(MdsArrayTest, RejectsAnInconsistentIndex) {
   const auto refuses = [](std::string_view encoding, std::string value) {
     expect_error(ExitCode::kUnusable, {"[here]"}, [&] { decode_mds_array(encoding, value, "[here]"); });
   };

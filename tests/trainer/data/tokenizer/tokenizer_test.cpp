@@ -141,7 +141,7 @@ TEST_F(TokenizerFileTest, NormalisesAsHuggingFaceDoes) {
   }
 }
 
-TEST_F(TokenizerFileTest, LeavesBytesThatAreNoTextAsTheyAre) {
+TEST_F(TokenizerFileTest, KeepsInvalidUtf8Unchanged) {
   EXPECT_EQ(normalized(NormalForm::kNfc,
                        "\xff"
                        "e\xcc\x81\xc3"),

@@ -78,7 +78,7 @@ TEST(Attention, HasOneDefinitionOnEveryTable) {
   }
 }
 
-TEST(Attention, TakesTheRouteThatKnowsItsRules) {
+TEST(Attention, ChoosesTheRouteThatSupportsItsRules) {
   const AttentionShape even = {1, 8, 2, 1, 16}, odd = {1, 8, 2, 1, 12};
   const ScoreRules capped{.softcap = 2.0f}, windowed{.window = 4, .dropout = {.p = 0.5}};
   using enum AttentionRoute;
@@ -162,7 +162,7 @@ TEST_P(AttentionTest, TheCheckOfMasksSeesAnotherMaskInBackward) {
 INSTANTIATE_TEST_SUITE_P(Shapes, AttentionTest, testing::ValuesIn(attention_cases()), attention_case_name);
 INSTANTIATE_TEST_SUITE_P(Shapes, AttentionOnGpu, testing::ValuesIn(attention_cases()), attention_case_name);
 
-TEST(AttentionOp, NamesWhatDoesNotFit) {
+TEST(AttentionOp, NamesArgumentsThatDoNotFit) {
   const Tensor qkv = at::ones({6, 20});
   const auto error = [&](const AttentionShape& s) {
     return error_of([&] {

@@ -22,7 +22,7 @@ TEST(PackedDocuments, OnACpuAreTheirNumbers) {
   EXPECT_FALSE(documents_on(at::kCPU, {}, 2).number_N.defined());
 }
 
-TEST(PackedDocuments, NameWhatDoesNotFit) {
+TEST(PackedDocuments, NameArgumentsThatDoNotFit) {
   const auto error = [](const Tensor& number_N, int64_t seq) {
     return error_of([&] { documents_on(at::kCPU, number_N, seq); });
   };

@@ -94,7 +94,7 @@ TEST(CachedAttention, ALongPromptHoldsScoresOfAFewQueries) {
   }
 }
 
-TEST(CachedAttention, NamesWhatDoesNotFit) {
+TEST(CachedAttention, NamesArgumentsThatDoNotFit) {
   const Tensor q = at::ones({1, 2, 2, 4}), cache = at::ones({1, 1, 8, 4});
   EXPECT_NE(error_of([&] {
               attention_cached({1, 2, 2, 1, 4}, {}, q, cache, cache, 9);

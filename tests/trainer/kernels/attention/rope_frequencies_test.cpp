@@ -40,7 +40,7 @@ TEST(RopeFrequencies, StayAsTheyAreUpToTheTrainedLengthOfDynamicScaling) {
   EXPECT_LT(rope_frequencies(8, 10000, dynamic, 101)[3], rope_frequencies(8, 10000, {}, 101)[3]);
 }
 
-TEST(RopeFrequencies, NameWhatIsOutOfRange) {
+TEST(RopeFrequencies, NameValuesOutOfRange) {
   try {
     rope_frequencies(3, 10000, {}, 16);
     FAIL() << "an odd head dim was taken";

@@ -48,7 +48,7 @@ TEST_P(RopeTest, EqualsHuggingFaceAndIsUndoneByItsInverse) {
 
 TYCHO_ON_EVERY_TABLE(RopeTest);
 
-TEST(RopeTable, HoldsCosThenSinOfEachPosition) {
+TEST(RopeTable, StoresCosThenSinForEachPosition) {
   const Tensor table = rope_table(4, rope_frequencies(4, 100.0, {}, 4));
   EXPECT_EQ(table.sizes(), at::IntArrayRef({4, 2, 2}));
   EXPECT_FLOAT_EQ(table[3][0][1].item<float>(), std::cos(0.3));
@@ -71,7 +71,7 @@ TEST(XposTables, AScoreFadesByItsPairsFactorToTheDistance) {
   EXPECT_TRUE(at::equal(tables.queries[4], tables.keys[4])) << "the middle is not scaled";
 }
 
-TEST(RopeOp, TurnsTheHeadsThatItIsGiven) {
+TEST(RopeOp, RotatesTheGivenHeads) {
   const Tensor table = rope_table(4, rope_frequencies(4, 100.0, {}, 4));
   const Tensor given = at::randn({4, 12});
   Tensor all = given.clone(), last = given.clone();

@@ -62,7 +62,7 @@ TEST_P(AdamWStepTest, KeepsNaNGradientsVisible) {
 
 TYCHO_ON_EVERY_TABLE(AdamWStepTest);
 
-TEST(AdamWStepOp, WantsAMasterForBf16AtMost) {
+TEST(AdamWStepOp, RejectsMasterWeightsOfAnotherShapeOrDtype) {
   Tensor params = at::ones({4}, at::kBFloat16), master = at::ones({4}), m = at::zeros({4}),
          v = at::zeros({4});
   const Tensor grads = at::ones({4}), scale = at::ones({1});

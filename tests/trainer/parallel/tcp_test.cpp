@@ -1,5 +1,5 @@
-// Ranks over TCP: here they are threads of one process, each with a connection of its own.
-#include "trainer/parallel/gloo.h"
+// Ranks over sockets: what they exchange, and how they end.
+#include "trainer/parallel/tcp.h"
 
 #include <gtest/gtest.h>
 
@@ -8,12 +8,11 @@
 #include "tests/trainer/parallel/rank_threads.h"
 #include "trainer/parallel/gather_texts.h"
 #include "trainer/parallel/unit_store.h"
-#include "trainer/rendezvous/free_port.h"
 
 namespace tycho {
 namespace {
 
-TEST(Gloo, SumsAndCopies) {
+TEST(Tcp, SumsAndCopies) {
   expect_all_well(on_ranks(3, [](Communicator& world) {
     EXPECT_EQ(world.size(), 3);
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kLong}) {
@@ -28,7 +27,7 @@ TEST(Gloo, SumsAndCopies) {
   }));
 }
 
-TEST(Gloo, SumsInTheBackgroundInTheOrderOfTheirStart) {
+TEST(Tcp, SumsInTheBackgroundInTheOrderOfTheirStart) {
   expect_all_well(on_ranks(2, [](Communicator& world) {
     std::vector<Tensor> tensors;
     std::vector<std::unique_ptr<Pending>> pending;
@@ -39,30 +38,64 @@ TEST(Gloo, SumsInTheBackgroundInTheOrderOfTheirStart) {
   }));
 }
 
-TEST(Gloo, AGroupTellsTextsAndShowsMarks) {
-  expect_all_well(at_places(3, [](const RankPlace& place) {
-    const std::unique_ptr<RankGroup> group = make_gloo_group(place, /*patience_s=*/20);
-    EXPECT_FALSE(group->is_marked("a"));
-    const std::string mine(static_cast<size_t>(place.rank), 'x');
-    EXPECT_EQ(group->gather(mine), (std::vector<std::string>{"", "x", "xx"}));
-    if (place.rank == 1) group->mark("a");
-    group->gather("");
-    EXPECT_TRUE(group->is_marked("a"));
-    EXPECT_FALSE(group->is_marked("b"));
+// Rank 1 can only finish its sum, and say so, when rank 0's goes on without rank 0 waiting for it.
+TEST(Tcp, SumsInTheBackgroundWhileTheCallerDoesSomethingElse) {
+  expect_all_well(on_ranks(2, [](Communicator& world) {
+    const auto other = world.split(0, world.rank());
+    Tensor x = at::full({3'000'000}, world.rank() + 1, at::kFloat), said = at::zeros({1}, at::kInt);
+    if (world.rank() == 1) {
+      world.all_reduce(x);
+      other->send(said, 0);
+    } else {
+      const auto pending = world.start_all_reduce(x);
+      other->recv(said, 1);
+      pending->wait();
+    }
+    EXPECT_TRUE(at::equal(x, at::full_like(x, 3)));
   }));
 }
 
-TEST(Gloo, AGroupNamesARankThatHasGone) {
-  const std::vector<Ended> ended = at_places(2, [](const RankPlace& place) {
-    const std::unique_ptr<RankGroup> group = make_gloo_group(place, /*patience_s=*/1e8);
+TEST(Tcp, Bf16IsSummedInFp32AndRoundedOnceHoweverItIsSummed) {
+  expect_all_well(on_ranks(3, [](Communicator& world) {
+    // 256 + 1 + 1: adding in bf16 would stay at 256.
+    for (const int64_t count : {int64_t{5}, int64_t{100'000}}) {
+      const at::Tensor mine = at::full({3 * count}, world.rank() == 0 ? 256 : 1, at::kBFloat16);
+      Tensor sum = mine.clone(), piece = at::zeros({count}, at::kBFloat16);
+      world.all_reduce(sum);
+      world.reduce_scatter(piece, mine);
+      EXPECT_TRUE(at::equal(sum, at::full_like(sum, 258)));
+      EXPECT_TRUE(at::equal(piece, at::full_like(piece, 258)));
+    }
+  }));
+}
+
+TEST(Tcp, AGroupTellsTextsAndShowsMarks) {
+  expect_all_well(with_shared_peers(3, [](std::shared_ptr<Peers> peers) {
+    const int rank = peers->rank();
+    const std::unique_ptr<RankGroup> group = make_tcp_group(std::move(peers), /*patience_s=*/20);
+    EXPECT_FALSE(group->is_marked("a"));
+    const std::string mine(static_cast<size_t>(rank), 'x');
+    EXPECT_EQ(group->gather(mine), (std::vector<std::string>{"", "x", "xx"}));
+    if (rank == 1) group->mark("a");
+    group->gather("");
+    EXPECT_TRUE(group->is_marked("a"));
+    EXPECT_FALSE(group->is_marked("b"));
+    group->gather("");  // rank 0, which keeps the marks, stays until all have looked
+  }));
+}
+
+TEST(Tcp, AGroupNamesARankThatHasGone) {
+  const std::vector<Ended> ended = with_shared_peers(2, [](std::shared_ptr<Peers> peers) {
+    const int rank = peers->rank();
+    const std::unique_ptr<RankGroup> group = make_tcp_group(std::move(peers), /*patience_s=*/1e8);
     group->gather("");  // both are there
-    if (place.rank == 1) group->gather("");
+    if (rank == 1) group->gather("");
   });
   EXPECT_EQ(ended[1].code, ExitCode::kTerminated);
   EXPECT_NE(ended[1].what.find("rank 0"), std::string::npos) << ended[1].what;
 }
 
-TEST(Gloo, AllRanksGetTheSameBits) {
+TEST(Tcp, AllRanksGetTheSameBits) {
   std::vector<Tensor> sums(3);
   expect_all_well(on_ranks(3, [&](Communicator& world) {
     Tensor x = at::empty({100003}, at::kFloat);
@@ -75,14 +108,14 @@ TEST(Gloo, AllRanksGetTheSameBits) {
   EXPECT_TRUE(at::equal(sums[0], sums[2]));
 }
 
-TEST(Gloo, TextsTravel) {
+TEST(Tcp, TextsTravel) {
   expect_all_well(on_ranks(2, [](Communicator& world) {
     const std::string mine = world.rank() == 1 ? std::string(100000, 'x') : "";
     EXPECT_EQ(gather_texts(world, mine), (std::vector<std::string>{"", std::string(100000, 'x')}));
   }));
 }
 
-TEST(Gloo, WhoWaitsForARankThatLeftLearnsWhyAndWithWhichCode) {
+TEST(Tcp, WhoWaitsForARankThatLeftLearnsWhyAndWithWhichCode) {
   const std::vector<Ended> ended = on_ranks(3, [](Communicator& world) {
     Tensor x = at::ones({1000});
     world.all_reduce(x);
@@ -100,12 +133,12 @@ TEST(Gloo, WhoWaitsForARankThatLeftLearnsWhyAndWithWhichCode) {
   });
   EXPECT_EQ(ended[1].what, "[data] shard.00003.mds is damaged");
   for (const size_t r : {size_t{0}, size_t{2}}) {
-    EXPECT_EQ(ended[r].what, "[parallel] rank 1 ended the run: [data] shard.00003.mds is damaged");
+    expect_ended_by(1, "[data] shard.00003.mds is damaged", ended[r]);
     EXPECT_EQ(ended[r].code, ExitCode::kUnusable);
   }
 }
 
-TEST(Gloo, RankZeroMayLeaveFirst) {
+TEST(Tcp, RankZeroMayLeaveFirst) {
   const std::vector<Ended> ended = on_ranks(2, [](Communicator& world) {
     const Error error("[storage] the disk is full", ExitCode::kStorage);
     Tensor x = at::ones({1000});
@@ -117,11 +150,11 @@ TEST(Gloo, RankZeroMayLeaveFirst) {
       throw;
     }
   });
-  EXPECT_EQ(ended[1].what, "[parallel] rank 0 ended the run: [storage] the disk is full");
+  expect_ended_by(0, "[storage] the disk is full", ended[1]);
   EXPECT_EQ(ended[1].code, ExitCode::kStorage);
 }
 
-TEST(Gloo, ARankThatGoesWithoutAWordIsNamed) {
+TEST(Tcp, ARankThatGoesWithoutAWordIsNamed) {
   const std::vector<Ended> ended = on_ranks(2, [](Communicator& world) {
     if (world.rank() == 1) return;  // as if it was killed
     Tensor x = at::ones({1000});
@@ -132,9 +165,9 @@ TEST(Gloo, ARankThatGoesWithoutAWordIsNamed) {
 }
 
 // Ranks on GPUs wait for each other in NCCL, which tells nobody: somebody else must see that one has gone.
-TEST(Gloo, ARankThatGoesIsSeenWithoutACollective) {
+TEST(Tcp, ARankThatGoesIsSeenWithoutACollective) {
   for (const bool says_why : {false, true}) {
-    const std::vector<Ended> ended = on_ranks(2, [&](Communicator& world) {
+    const auto body = [&](Communicator& world) {
       world.barrier();
       if (world.rank() == 1) {
         const Error error("[data] shard.00003.mds is damaged", ExitCode::kUnusable);
@@ -143,7 +176,8 @@ TEST(Gloo, ARankThatGoesIsSeenWithoutACollective) {
       }
       while (!world.is_broken()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
       throw world.why_broken("it left");
-    });
+    };
+    const std::vector<Ended> ended = on_ranks(2, body, missed_at_once());
     const std::string begin =
         says_why ? "[parallel] rank 1 ended the run: [data] shard" : "[parallel] rank 1 (";
     EXPECT_EQ(ended[0].what.rfind(begin, 0), 0U) << ended[0].what;
@@ -151,7 +185,7 @@ TEST(Gloo, ARankThatGoesIsSeenWithoutACollective) {
   }
 }
 
-TEST(Gloo, AWatchedGroupThatIsWholeStaysSo) {
+TEST(Tcp, AWatchedGroupThatIsWholeStaysSo) {
   expect_all_well(on_ranks(3, [](Communicator& world) {
     for (int i = 0; i < 20; ++i) {
       Tensor x = at::ones({1000});
@@ -160,55 +194,6 @@ TEST(Gloo, AWatchedGroupThatIsWholeStaysSo) {
     }
     world.barrier();
   }));
-}
-
-// Gloo gives every message up after the time that a collective may take.
-TEST(Gloo, AWatchedGroupOutlastsTheTimeoutOfItsCollectives) {
-  expect_all_well(at_places(2, [](const RankPlace& place) {
-    const auto world = make_gloo_world(place, {.join_s = 20, .collective_s = 1});
-    EXPECT_FALSE(world->is_broken());
-    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-    EXPECT_FALSE(world->is_broken());
-    world->barrier();
-  }));
-}
-
-TEST(Gloo, RanksThatDoNotComeAreNamed) {
-  const int port = free_port();
-  try {
-    make_gloo_world(place_of(0, 3, port), {.join_s = 0.3});
-    FAIL() << "rank 0 began alone";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "[parallel] 2 of 3 ranks did not arrive within 0.3 s: 1, 2");
-    EXPECT_EQ(error.code(), ExitCode::kTopology);
-  }
-}
-
-TEST(Gloo, ARankWithoutRankZeroSaysWhereItLooked) {
-  const int port = free_port();
-  try {
-    make_gloo_world(place_of(1, 2, port), {.join_s = 0.5});
-    FAIL() << "rank 1 began without rank 0";
-  } catch (const Error& error) {
-    const std::string text = error.what();
-    EXPECT_EQ(text.rfind(fmt::format("[parallel] rank 1 did not find rank 0 at 127.0.0.1:{}", port), 0), 0U)
-        << text;
-    EXPECT_EQ(error.code(), ExitCode::kTopology);
-  }
-}
-
-TEST(Gloo, APortThatIsTakenIsNamed) {
-  const int port = free_port();
-  make_gloo_world(place_of(0, 1, port), kSoon).reset();  // one after the other is no conflict
-  const std::unique_ptr<Communicator> first = make_gloo_world(place_of(0, 1, port), kSoon);
-  try {
-    make_gloo_world(place_of(0, 1, port), kSoon);
-    FAIL() << "two runs listened on one port";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find(fmt::format("cannot listen on port {}", port)),
-              std::string::npos)
-        << error.what();
-  }
 }
 
 TEST(Together, AFailureOfOneRankIsThatOfAll) {

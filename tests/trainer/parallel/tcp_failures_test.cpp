@@ -1,11 +1,10 @@
-// Ranks over Gloo that die or leave: every verb says who, and why.
-#include <atomic>
+// Ranks over sockets that die or leave: every verb says who, and why.
 #include <thread>
 #include <utility>
 
 #include "tests/trainer/aten.h"
 #include "tests/trainer/parallel/rank_threads.h"
-#include "trainer/parallel/gloo.h"
+#include "trainer/parallel/tcp.h"
 
 namespace tycho {
 namespace {
@@ -68,26 +67,21 @@ void as_in_a_run(Communicator& world, const std::function<void()>& body) {
 }
 
 /// For every verb: three ranks meet, rank 1 does `last`, and the others call the verb. What they end with.
-/// The groups meet one after the other, so that their ports do not collide, and end at the same time.
 std::vector<std::pair<const char*, std::vector<Ended>>> end_in_every_verb(
     const std::function<void(Communicator&)>& last) {
   std::vector<std::pair<const char*, std::vector<Ended>>> all;
   for (const NamedVerb& verb : all_verbs()) all.emplace_back(verb.name, std::vector<Ended>());
   std::vector<std::thread> threads;
-  for (size_t i = 0; i < all.size(); ++i) {
-    std::atomic<bool> have_met = false;
-    std::atomic<bool>* met = &have_met;
-    threads.emplace_back([&, i, met] {
-      bool told = false;
-      all[i].second = on_ranks(3, [&, i, met](Communicator& world) {
-        world.barrier();
-        if (world.rank() == 0) told = true, *met = true;
-        as_in_a_run(world, [&] { world.rank() == 1 ? last(world) : all_verbs()[i].call(world); });
-      });
-      if (!told) *met = true;  // they did not
+  for (size_t i = 0; i < all.size(); ++i)
+    threads.emplace_back([&, i] {
+      all[i].second = on_ranks(
+          3,
+          [&](Communicator& world) {
+            world.barrier();
+            as_in_a_run(world, [&] { world.rank() == 1 ? last(world) : all_verbs()[i].call(world); });
+          },
+          missed_at_once());
     });
-    while (!have_met) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
   for (std::thread& thread : threads) thread.join();
   return all;
 }
@@ -104,7 +98,8 @@ TEST(Verbs, TellWhyARankLeft) {
   const auto leave = [](Communicator&) { fail(ExitCode::kUnusable, "[data] shard.00003.mds is damaged"); };
   for (const auto& [verb, ended] : end_in_every_verb(leave))
     for (const size_t r : {size_t{0}, size_t{2}}) {
-      EXPECT_EQ(ended[r].what, "[parallel] rank 1 ended the run: [data] shard.00003.mds is damaged") << verb;
+      SCOPED_TRACE(verb);
+      expect_ended_by(1, "[data] shard.00003.mds is damaged", ended[r]);
       EXPECT_EQ(ended[r].code, ExitCode::kUnusable) << verb;
     }
 }
@@ -127,6 +122,51 @@ TEST(Split, ADeadRankIsNamedByItsRankInTheWorldAndBreaksEveryGroup) {
     EXPECT_EQ(ended[r].what.rfind("[parallel] rank 3 (", 0), 0U) << ended[r].what;
     EXPECT_EQ(ended[r].code, ExitCode::kTerminated);
   }
+}
+
+TEST(Tcp, ARankThatDoesNotComeInTimeIsNamedWithTheVerb) {
+  const std::vector<Ended> ended = on_ranks(
+      3,
+      [](Communicator& world) {
+        if (world.rank() == 2) return std::this_thread::sleep_for(std::chrono::milliseconds(3000));
+        Tensor x = at::ones({4});
+        world.all_reduce(x);
+      },
+      {}, /*timeout_s=*/0.1);
+  // Which of the two reports first is open; the other repeats it.
+  const std::string what = ended[0].what + ended[1].what;
+  EXPECT_NE(what.find("rank 2 ("), std::string::npos) << what;
+  EXPECT_NE(what.find("all_reduce: nothing came for 0.1 s"), std::string::npos) << what;
+  for (const size_t r : {size_t{0}, size_t{1}}) EXPECT_EQ(ended[r].code, ExitCode::kTerminated);
+}
+
+TEST(Tcp, DifferentVerbsAreAnErrorThatNamesBothAndBreaksEveryGroup) {
+  const std::vector<Ended> ended = on_ranks(2, [](Communicator& world) {
+    const auto group = world.split(0, world.rank());
+    Tensor x = at::ones({4}), all = at::ones({8});
+    as_in_a_run(world, [&] {
+      const std::string first =
+          error_of([&] { world.rank() == 0 ? group->all_reduce(x) : group->all_gather(all, x); });
+      EXPECT_EQ(error_of([&] { world.barrier(); }), first);
+      group->check();
+    });
+  });
+  const std::string both =
+      "[parallel] rank 0 calls all_reduce of 16 bytes (fp32) (number 0 in this group), but "
+      "rank 1 calls all_gather of 16 bytes (number 0): every rank must make the same calls "
+      "in the same order";
+  const bool first_says_both = ended[0].what.find(both) != std::string::npos;
+  EXPECT_TRUE(first_says_both || ended[1].what.find("rank 1 calls all_gather") != std::string::npos)
+      << ended[0].what << "\n"
+      << ended[1].what;
+  for (const Ended& one : ended) EXPECT_EQ(one.code, ExitCode::kTopology) << one.what;
+}
+
+TEST(Tcp, AWorldThatEndsWhileACollectiveIsUnderWayDoesNotHang) {
+  on_ranks(2, [](Communicator& world) {
+    Tensor x = at::ones({1'000'000});
+    if (world.rank() == 0) world.start_all_reduce(x);  // and nobody answers
+  });
 }
 
 // A rank that computes for long is alive, and not to blame.

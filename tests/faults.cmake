@@ -1,0 +1,17 @@
+# Faults in the middle of whole runs.
+add_library(fault_shim MODULE faults/fault_shim.cpp)
+target_link_libraries(fault_shim PRIVATE tycho_flags ${CMAKE_DL_LIBS})
+tycho_compile(fault_shim COLD)
+add_executable(fault_runs faults/fault_runs.cpp faults/trial.cpp)
+target_link_libraries(fault_runs PRIVATE tycho_base tycho_flags)
+tycho_compile(fault_runs COLD)
+add_dependencies(fault_runs tycho tycho_engine fault_shim)
+tycho_test(phases_test SOURCES ranks/phases_test.cpp LIBS checkpoint)
+target_compile_definitions(phases_test PRIVATE TYCHO_PROGRAM="$<TARGET_FILE:tycho>" TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+  TYCHO_FAULT_SHIM="$<TARGET_FILE:fault_shim>")
+add_dependencies(phases_test tycho tycho_engine fault_shim)
+if(NOT TYCHO_SANITIZE)  # whose runtime must be loaded before the shim
+  add_test(NAME fault_runs
+    COMMAND fault_runs --tycho $<TARGET_FILE:tycho> --shim $<TARGET_FILE:fault_shim> --trials 200)
+  set_tests_properties(fault_runs PROPERTIES TIMEOUT 1800 LABELS torch ENVIRONMENT "${environment}")
+endif()

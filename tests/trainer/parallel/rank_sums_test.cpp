@@ -1,0 +1,86 @@
+// Sums over ranks against plain loops.
+#include "trainer/parallel/rank_sums.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+namespace tycho {
+namespace {
+
+template <class T>
+void expect_sums(SumType type, int num_rows, int64_t count) {
+  std::vector<std::vector<T>> rows;
+  std::vector<T> wanted(static_cast<size_t>(count), T{0});
+  for (int r = 0; r < num_rows; ++r) {
+    rows.emplace_back();
+    for (int64_t i = 0; i < count; ++i) {
+      const auto x =
+          static_cast<T>(static_cast<double>((r * 37 + i * 11) % 61) / (std::is_integral_v<T> ? 1 : 7));
+      rows.back().push_back(x);
+      T& sum = wanted[static_cast<size_t>(i)];
+      sum = static_cast<T>(sum + x);
+    }
+  }
+  for (int in_place = -1; in_place < num_rows; ++in_place) {
+    auto copies = rows;
+    std::vector<T> out(static_cast<size_t>(count));
+    std::vector<const void*> pointers;
+    for (auto& row : copies) pointers.push_back(row.data());
+    T* to = in_place < 0 ? out.data() : copies[static_cast<size_t>(in_place)].data();
+    sum_rows(type, to, pointers.data(), num_rows, count);
+    EXPECT_EQ(std::memcmp(to, wanted.data(), wanted.size() * sizeof(T)), 0) << num_rows << " " << count;
+  }
+}
+
+TEST(SumRows, AddsInTheOrderOfRowsIntoAnyOfThem) {
+  for (const int num_rows : {1, 2, 3, 7})
+    for (const int64_t count : {0, 1, 511, 512, 1543}) {
+      expect_sums<float>(SumType::kFp32, num_rows, count);
+      expect_sums<double>(SumType::kFp64, num_rows, count);
+      expect_sums<int32_t>(SumType::kInt32, num_rows, count);
+      expect_sums<int64_t>(SumType::kInt64, num_rows, count);
+      expect_sums<uint8_t>(SumType::kByte, num_rows, count);
+    }
+}
+
+uint16_t bf16(float x) {  // truncates: for numbers that bf16 holds exactly
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return static_cast<uint16_t>(bits >> 16);
+}
+
+uint16_t bf16_sum(const std::vector<float>& xs) {
+  std::vector<uint16_t> numbers;
+  for (const float x : xs) numbers.push_back(bf16(x));
+  std::vector<const void*> rows;
+  for (const uint16_t& number : numbers) rows.push_back(&number);
+  uint16_t out = 0;
+  sum_rows(SumType::kBf16, &out, rows.data(), static_cast<int>(rows.size()), 1);
+  return out;
+}
+
+TEST(SumRows, Bf16IsSummedInFp32AndRoundedOnceToNearestEven) {
+  EXPECT_EQ(bf16_sum({256, 1, 1}), bf16(258));  // in bf16 alone, 256 + 1 would be 256 each time
+  EXPECT_EQ(bf16_sum({256, 1}), bf16(256));     // a tie: to even
+  EXPECT_EQ(bf16_sum({258, 1}), bf16(260));
+  EXPECT_EQ(bf16_sum({256, 1, 0.5F}), bf16(258));
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(bf16_sum({infinity, 1}), bf16(infinity));
+  EXPECT_EQ(bf16_sum({infinity, -infinity}), 0x7fc0);
+  EXPECT_EQ(bf16_sum({0x1.fep127F, 0x1.fep127F}), bf16(infinity));
+}
+
+TEST(SumRows, IntegersWrapAround) {
+  const int32_t most = std::numeric_limits<int32_t>::max(), one = 1;
+  const void* rows[] = {&most, &one};
+  int32_t out = 0;
+  sum_rows(SumType::kInt32, &out, rows, 2, 1);
+  EXPECT_EQ(out, std::numeric_limits<int32_t>::min());
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,172 @@
+// A listener under people who knock without a key.
+#include "trainer/rendezvous/listener.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <mutex>
+#include <vector>
+
+#include "tests/trainer/rendezvous/strangers.h"
+#include "trainer/rendezvous/dial.h"
+
+namespace tycho {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kToken = "0123456789abcdef0123456789abcdef";
+const RankClaim kClaim{.rank = 1, .num_ranks = 2, .purpose = "data"};
+
+/// A listener that welcomes whoever proves itself.
+struct OpenHouse {
+  explicit OpenHouse(ListenerLimits limits = {})
+      : listener(listen_at(numeric_endpoint("127.0.0.1", 0)), kToken,
+                 {[](const RankClaim&) {
+                    return DoorVerdict{Answer::kWelcome, ""};
+                  },
+                  [this](Socket socket, const RankClaim&) {
+                    const std::lock_guard lock(mutex);
+                    guests.push_back(std::move(socket));
+                  }},
+                 limits) {}
+  DialResult call(const std::string& token = kToken) {
+    return dial(listener.address(), token, kClaim, 5s, [] { return false; });
+  }
+  size_t num_guests() {
+    const std::lock_guard lock(mutex);
+    return guests.size();
+  }
+  std::mutex mutex;
+  std::vector<Socket> guests;
+  Listener listener;  // last: it calls what stands above
+};
+
+int num_descriptors() {
+  int count = 0;
+  for ([[maybe_unused]] const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+  return count;
+}
+
+template <class Condition>
+bool becomes_true(const Condition& condition) {
+  for (int i = 0; i < 1000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(10ms);
+  }
+  return false;
+}
+
+TEST(Listener, LetsInWhoKnowsTheToken) {
+  OpenHouse house;
+  const DialResult result = house.call();
+  EXPECT_EQ(result.how, DialResult::How::kOpen) << result.why;
+  EXPECT_TRUE(becomes_true([&] { return house.num_guests() == 1; }));
+  EXPECT_EQ(house.listener.num_turned_away(), 0);
+}
+
+TEST(Listener, NothingOfWhatFollowsTheHandshakeIsLost) {
+  OpenHouse house;
+  const DialResult result = house.call();
+  ASSERT_EQ(send(result.socket.fd(), "hello", 5, 0), 5);
+  ASSERT_TRUE(becomes_true([&] { return house.num_guests() == 1; }));
+  char bytes[5];
+  EXPECT_TRUE(
+      becomes_true([&] { return recv(house.guests[0].fd(), bytes, 5, MSG_PEEK | MSG_DONTWAIT) == 5; }));
+}
+
+TEST(Listener, AWrongTokenIsTurnedAwayWithoutAWordAndCounted) {
+  OpenHouse house;
+  const DialResult result = house.call("another token, and a long one");
+  EXPECT_EQ(result.how, DialResult::How::kTryAgain);
+  EXPECT_NE(result.why.find("it hung up during the handshake"), std::string::npos) << result.why;
+  EXPECT_TRUE(becomes_true([&] { return house.listener.num_turned_away() == 1; }));
+  EXPECT_EQ(house.num_guests(), 0U);
+}
+
+TEST(Listener, AVerdictReachesTheCaller) {
+  Listener listener(listen_at(numeric_endpoint("127.0.0.1", 0)), kToken,
+                    {[](const RankClaim& claim) {
+                       return DoorVerdict{claim.rank == 1 ? Answer::kRefused : Answer::kLater, "why not"};
+                     },
+                     [](Socket, const RankClaim&) { FAIL() << "nobody is welcome"; }});
+  RankClaim claim = kClaim;
+  for (const auto how : {DialResult::How::kRefused, DialResult::How::kTryAgain}) {
+    const DialResult result = dial(listener.address(), kToken, claim, 5s, [] { return false; });
+    EXPECT_EQ(result.how, how);
+    EXPECT_EQ(result.why, "why not");
+    claim.rank = 2;
+  }
+  EXPECT_EQ(listener.num_turned_away(), 0);  // they know the token
+}
+
+TEST(Listener, StrangersAreClosedAfterTheirTime) {
+  OpenHouse house({.stranger = 200ms});
+  std::vector<Socket> silent;
+  for (int i = 0; i < 10; ++i) silent.push_back(knock(house.listener.address()));
+  EXPECT_TRUE(becomes_true([&] { return house.listener.num_turned_away() == 10; }));
+  for (const Socket& one : silent) {
+    char byte = 0;
+    EXPECT_LE(recv(one.fd(), &byte, 1, 0), 0);
+  }
+}
+
+TEST(Listener, OneWhoSendsByteByByteGetsNoMoreTime) {
+  OpenHouse house({.stranger = 300ms});
+  const Socket slow = knock(house.listener.address());
+  const std::string hello = HandshakeClient(kToken, kClaim).hello();
+  bool closed = false;
+  for (size_t i = 0; i < hello.size() && !closed; ++i) {
+    closed = send(slow.fd(), &hello[i], 1, MSG_NOSIGNAL) != 1;
+    std::this_thread::sleep_for(50ms);
+  }
+  EXPECT_TRUE(closed);
+}
+
+TEST(Listener, ARankGetsInThoughSilentStrangersHoldEveryPlace) {
+  OpenHouse house({.stranger = std::chrono::minutes(10)});
+  std::vector<Socket> silent;
+  for (int i = 0; i < 300; ++i) silent.push_back(knock(house.listener.address()));
+  EXPECT_EQ(house.call().how, DialResult::How::kOpen);
+  EXPECT_TRUE(becomes_true([&] { return house.num_guests() == 1; }));
+  EXPECT_GE(house.listener.num_turned_away(), 300 - 64);
+}
+
+TEST(Listener, ARankGetsInThoughStrangersStopAfterTheHello) {
+  OpenHouse house({.stranger = std::chrono::minutes(10)});
+  std::vector<Socket> strangers;
+  for (int i = 0; i < 200; ++i) {
+    strangers.push_back(knock(house.listener.address()));
+    shout(strangers.back(), HandshakeClient(kToken, kClaim).hello());
+  }
+  EXPECT_EQ(house.call().how, DialResult::How::kOpen);
+}
+
+TEST(Listener, ItSurvivesWithoutDescriptorsAndLosesNone) {
+  OpenHouse house;
+  EXPECT_EQ(house.call().how, DialResult::How::kOpen);
+  const int before = num_descriptors();
+  rlimit limit = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  {
+    // Connections that have been begun, and no descriptor left to accept them with.
+    std::vector<Socket> begun;
+    for (int i = 0; i < 20; ++i) begun.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    rlimit none = limit;
+    none.rlim_cur = 1;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const Endpoint there = house.listener.address();
+    for (const Socket& one : begun) connect(one.fd(), there.address(), there.size);
+    std::this_thread::sleep_for(300ms);
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  }
+  EXPECT_EQ(house.call().how, DialResult::How::kOpen);
+  EXPECT_TRUE(becomes_true([&] { return house.num_guests() == 2; }));
+  EXPECT_TRUE(becomes_true([&] { return num_descriptors() == before + 1; }))
+      << before << ", " << num_descriptors();
+}
+
+}  // namespace
+}  // namespace tycho

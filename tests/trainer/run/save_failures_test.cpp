@@ -1,0 +1,214 @@
+// Checkpoints that cannot be written for a while: training goes on, says so, and ends when too much is at
+// stake.
+#include <gtest/gtest.h>
+#include <algorithm>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tests/trainer/callbacks/fake_callback.h"
+#include "tests/trainer/run/run_fixture.h"
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/run/open_session.h"
+#include "trainer/session/train_to_end.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// One callback in C++.
+class OneCallback final : public CallbackSource {
+ public:
+  explicit OneCallback(FakeCode::Body body) : body_(std::move(body)) {}
+  std::vector<Callback> callbacks() override {
+    std::vector<Callback> all;
+    all.push_back(fake_callback("x", {Event::kBatchEnd, Event::kCkptSaved}, body_, {}, Json::object()));
+    return all;
+  }
+  std::unique_ptr<ScheduleCode> schedule() override { return nullptr; }
+  void set_session(TrainingSession*) override {}
+  std::string evaluate(const std::string&, bool, const EventInfo&, CallbackPort&) override { return ""; }
+
+ private:
+  FakeCode::Body body_;
+};
+
+/// What a person at the screen is told.
+class Screen final : public Reporter {
+ public:
+  explicit Screen(std::vector<std::string>& warnings) : warnings_(warnings) {}
+  void screen_warning(const std::string& text) override { warnings_.push_back(text); }
+
+ private:
+  std::vector<std::string>& warnings_;
+};
+
+class SaveFailuresTest : public RunTest {
+ protected:
+  SaveFailuresTest() {
+    write_data(64, config_.seq_len, 64);
+    config_.max_duration = {12, DurationUnit::kBatch};
+    config_.ckpt.every = {1, DurationUnit::kBatch};
+    config_.ckpt.max_lost = {60, DurationUnit::kSecond};
+    config_.log.every = {1, DurationUnit::kBatch};
+  }
+
+  /// A file where the folder of checkpoints belongs: no save can begin. It works for root, too.
+  void break_disk() const {
+    fs::rename(run_dir() + "/checkpoints", run_dir() + "/moved");
+    std::ofstream(run_dir() + "/checkpoints") << "in the way";
+  }
+  void repair_disk() const {
+    fs::remove(run_dir() + "/checkpoints");
+    fs::rename(run_dir() + "/moved", run_dir() + "/checkpoints");
+  }
+  void at_steps(std::map<int64_t, std::function<void()>> actions) {
+    source_ = std::make_unique<OneCallback>(
+        [actions = std::move(actions)](const EventInfo& info, CallbackPort&, Json&) {
+          const auto action = actions.find(info.metrics.step);
+          if (info.event == Event::kBatchEnd && action != actions.end()) action->second();
+        });
+    callbacks_ = source_.get();
+  }
+  int64_t newest_step() const {
+    const std::vector<CheckpointInfo> all = list_checkpoints(run_dir() + "/checkpoints");
+    return all.empty() ? 0 : all.front().step;
+  }
+  size_t num_failed_saves() const {
+    size_t count = 0;
+    for (const Json& event : lines("events.jsonl"))
+      count += event.at("kind") == "error" &&
+               std::string(event.at("text")).find("was not saved") != std::string::npos;
+    return count;
+  }
+
+  std::unique_ptr<OneCallback> source_;
+};
+
+TEST_F(SaveFailuresTest, ManyFailedSavesDoNotEndTheRunAndTheNextOneThatWorksIsWhole) {
+  for (const bool async : {false, true}) {
+    config_.run_dir = dir_ / (async ? "async" : "sync");
+    config_.ckpt.async = async;
+    at_steps({{3, [&] { break_disk(); }}, {10, [&] { repair_disk(); }}});
+    EXPECT_EQ(run(), 0);
+    EXPECT_GE(num_failed_saves(), 5u) << "it ended with the third one before";
+    EXPECT_EQ(newest_step(), 12);
+    CheckpointReader(find_checkpoint(run_dir())).verify();
+    EXPECT_EQ(losses().size(), 12u);
+  }
+}
+
+TEST_F(SaveFailuresTest, EveryStepWarnsOnTheScreenAndNotInTheFiles) {
+  config_.ckpt.async = false;
+  at_steps({{3, [&] { break_disk(); }}, {10, [&] { repair_disk(); }}});
+  std::vector<std::string> warnings;
+  const auto session = open_session(request(), std::make_unique<Screen>(warnings), stop_);
+  EXPECT_EQ(train_to_end(*session), 0);
+  ASSERT_EQ(warnings.size(), 7u) << "steps 4 to 10";
+  EXPECT_NE(warnings[0].find("of training are not saved; after 60 s the run ends: [checkpoint] step 3"),
+            std::string::npos)
+      << warnings[0];
+  for (const Json& event : lines("events.jsonl"))
+    EXPECT_EQ(std::string(event.at("text")).find("are not saved;"), std::string::npos) << event;
+}
+
+TEST_F(SaveFailuresTest, ARunEndsWhenMoreThanItsLimitWouldBeLost) {
+  config_.max_duration = {100'000, DurationUnit::kBatch};
+  config_.ckpt.max_lost = {0.3, DurationUnit::kSecond};
+  at_steps({{3, [&] { break_disk(); }}});
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kStorage);
+  for (const char* part :
+       {"ckpt.max_lost = 0.3 s", "of training are not saved", "resumes from the newest checkpoint"})
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  repair_disk();
+  EXPECT_GE(newest_step(), 1) << "what was committed is still there";
+  double trained_s = 0;
+  for (const Json& line : lines("metrics.jsonl"))
+    if (line.value("step", 0) > 3) trained_s += line.value("step_s", 0.0);
+  EXPECT_GT(trained_s, 0.2) << "not before the limit; the step that passed it may have left no record";
+}
+
+TEST_F(SaveFailuresTest, WithoutALimitTheFirstFailureEndsTheRun) {
+  config_.ckpt.max_lost = {0, DurationUnit::kSecond};
+  config_.ckpt.async = false;
+  at_steps({{3, [&] { break_disk(); }}});
+  EXPECT_EQ(run_error().code(), ExitCode::kStorage);
+  EXPECT_EQ(losses().size(), 4u);
+}
+
+TEST_F(SaveFailuresTest, TheLastSaveIsTriedAgainUntilThereIsRoom) {
+  config_.ckpt.max_lost = {20, DurationUnit::kSecond};  // tried again each second
+  std::thread person;
+  at_steps({{12, [&] {
+               break_disk();
+               person = std::thread([&] {
+                 std::this_thread::sleep_for(std::chrono::milliseconds(700));
+                 repair_disk();
+               });
+             }}});
+  EXPECT_EQ(run(), 0);
+  person.join();
+  EXPECT_EQ(newest_step(), 12);
+  EXPECT_GE(num_failed_saves(), 2u);
+}
+
+TEST_F(SaveFailuresTest, ARunThatIsToStopDoesNotWaitForRoom) {
+  config_.ckpt.async = false;
+  at_steps({{5, [&] {
+               break_disk();
+               stop_ = 15;
+             }}});
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(run_error().code(), ExitCode::kStorage);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(40)) << "the limit is a minute";
+  repair_disk();
+  EXPECT_EQ(newest_step(), 4);
+}
+
+TEST_F(SaveFailuresTest, ASaveThatAPersonAsksForFailsAtOnce) {
+  for (const bool async : {false, true}) {
+    config_.run_dir = dir_ / (async ? "async" : "sync");
+    config_.ckpt.async = async;
+    config_.ckpt.every = {100, DurationUnit::kBatch};
+    const auto session = open_session(request(), nullptr, stop_);
+    session->step(1);
+    session->save();
+    session->step(1);
+    break_disk();
+    try {
+      session->save();
+      FAIL() << "nothing was saved";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kStorage);
+    }
+    repair_disk();
+    EXPECT_EQ(session->save().step, 2);
+  }
+}
+
+TEST_F(SaveFailuresTest, ANamedCheckpointThatFailedGetsItsNameLater) {
+  config_.ckpt.every = {100, DurationUnit::kBatch};
+  std::vector<std::string> tags;
+  source_ = std::make_unique<OneCallback>([&](const EventInfo& info, CallbackPort& port, Json&) {
+    if (info.event == Event::kCkptSaved) return tags.push_back(info.facts.at("tag"));
+    if (info.metrics.step == 3) {
+      fs::create_directories(run_dir() + "/checkpoints");
+      break_disk();
+      port.commands.push_back(make_command("save", Json::array({"mine"}), nullptr, ""));
+    }
+    if (info.metrics.step == 4) repair_disk();
+  });
+  callbacks_ = source_.get();
+  EXPECT_EQ(run(), 0);
+  // A retry before the last step is followed by that step's own checkpoint.
+  EXPECT_EQ(std::count(tags.begin(), tags.end(), "mine"), 1);
+  const std::vector<CheckpointInfo> all = list_checkpoints(run_dir() + "/checkpoints");
+  EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const auto& info) { return info.tag == "mine"; }), 1);
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,109 @@
+// Runs whose ranks share the parameters, each rank a thread.
+#pragma once
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "tests/trainer/aten.h"
+#include "tests/trainer/parallel/rank_threads.h"
+#include "tests/trainer/run/run_fixture.h"
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/run/open_session.h"
+
+namespace tycho {
+struct TestMesh {
+  int64_t replicate = 1, shard = 1;
+  int num_ranks() const { return static_cast<int>(replicate * shard); }
+  std::string name() const { return fmt::format("{}x{}", replicate, shard); }
+};
+inline constexpr TestMesh kOneRank = {}, kTwo = {1, 2}, kFour = {1, 4}, kTwoByTwo = {2, 2};
+
+class ShardedRun : public RunTest {
+ protected:
+  ShardedRun() {
+    config_.global_batch = {8, DurationUnit::kSample};
+    config_.micro_batch = Duration{1, DurationUnit::kSample};
+    config_.max_duration = {20, DurationUnit::kBatch};
+    config_.ckpt.every = {20, DurationUnit::kBatch};
+    config_.log.every = {1, DurationUnit::kBatch};
+    config_.optimizer.value = AdamWConfig{.lr = 3e-3, .eps = 1e-6};
+    config_.threads = 1;
+    write_data(256, 16, 64);
+  }
+
+  /// Runs `body` with an open run on every rank of a mesh, each a thread; what they threw.
+  std::vector<Ended> on_mesh(const TestMesh& mesh, const std::function<void(TrainingSession&)>& body,
+                             const std::string& until = "") {
+    config_.parallel.dp_replicate = mesh.replicate, config_.parallel.dp_shard = mesh.shard;
+    return at_places(mesh.num_ranks(), [&](const RankPlace& place) {
+      RunRequest one = request(until);
+      one.place = place;
+      const auto session = open_session(one, nullptr, stop_);
+      body(*session);
+    });
+  }
+  void train(const TestMesh& mesh, const std::string& until = "") {
+    expect_all_well(on_mesh(
+        mesh, [](TrainingSession& session) { EXPECT_EQ(session.fit(), 0); }, until));
+  }
+  /// In a folder of its own.
+  void train_in(const std::string& name, const TestMesh& mesh) {
+    config_.run_dir = dir_ / name;
+    std::filesystem::remove_all(run_dir());
+    train(mesh);
+  }
+
+  /// Losses of every step and the final weights of a run, against those of one rank.
+  void expect_as_one_rank(const char* what, const std::vector<TestMesh>& meshes, double tolerance = 1e-6) {
+    SCOPED_TRACE(what);
+    train_in("one", kOneRank);
+    const std::map<int64_t, double> wanted = losses();
+    const auto weights = newest_tensors();
+    ASSERT_EQ(wanted.size(), 20U);
+    for (const TestMesh& mesh : meshes) {
+      SCOPED_TRACE(mesh.name());
+      train_in("several", mesh);
+      const std::map<int64_t, double> given = losses();
+      ASSERT_EQ(given.size(), wanted.size());
+      EXPECT_NEAR(given.at(1) / wanted.at(1), 1, tolerance / 10);
+      for (const auto& [step, loss] : wanted)
+        EXPECT_NEAR(given.at(step) / loss, 1, tolerance) << "step " << step;
+      expect_close(newest_tensors(), weights, tolerance);
+    }
+  }
+  /// Rounding differences of the first step grow; Adam divides by the root of squares that may be tiny.
+  static void expect_close(const std::map<std::string, std::string>& given,
+                           const std::map<std::string, std::string>& wanted, double tolerance) {
+    ASSERT_EQ(given.size(), wanted.size());
+    for (const auto& [name, bytes] : wanted) {
+      ASSERT_EQ(given.at(name).size(), bytes.size()) << name;
+      if (name.starts_with("optimizer.")) continue;
+      const Tensor a = floats(given.at(name)), b = floats(bytes);
+      EXPECT_LE((a - b).norm().item<double>(), 100 * tolerance * b.norm().item<double>()) << name;
+    }
+  }
+  static Tensor floats(const std::string& bytes) {
+    Tensor values = at::empty({static_cast<int64_t>(bytes.size() / 4)}, at::kFloat);
+    std::memcpy(values.data_ptr(), bytes.data(), bytes.size());
+    return values.to(at::kDouble);
+  }
+  LlamaConfig& llama() { return std::get<LlamaConfig>(config_.model.value); }
+  /// Files of the newest checkpoint that hold tensors.
+  int num_shards() const {
+    int count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(find_checkpoint(run_dir()).path))
+      count += entry.path().extension() == ".safetensors" ? 1 : 0;
+    return count;
+  }
+  /// What a mesh that loads the checkpoint at `path` saves right away, in a folder of its own.
+  std::map<std::string, std::string> saved_again(const std::string& path, const TestMesh& mesh) {
+    config_.run_dir = dir_ / ("again-" + mesh.name());
+    std::filesystem::remove_all(run_dir());
+    config_.resume = path;
+    expect_all_well(on_mesh(mesh, [](TrainingSession& session) { session.save(); }));
+    config_.resume = "auto";
+    return newest_tensors();
+  }
+};
+
+}  // namespace tycho

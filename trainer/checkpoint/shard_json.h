@@ -1,0 +1,15 @@
+// What one rank tells another of the shard that it has written. Torch-free.
+#pragma once
+#include <string>
+
+#include "trainer/base/json.h"
+#include "trainer/checkpoint/shard_writer.h"
+
+namespace tycho {
+
+Json shard_json(const WrittenShard& shard);
+/// Throws Error (kUnusable) tagged with `place` when a field is missing or has another type. Whether shards
+/// make a whole checkpoint is checked when that is committed.
+WrittenShard shard_from_json(const Json& json, const std::string& place);
+
+}  // namespace tycho

@@ -1,0 +1,78 @@
+// Blocks take turns in two buffers, the units around them in one or two more.
+#include "trainer/layout/unit_shards.h"
+
+#include <algorithm>
+
+namespace tycho {
+namespace {
+
+constexpr int64_t kVector = 32;  // elements: 64 bytes of bf16
+
+int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
+// The turn that a unit has: blocks alternate; the units at both ends share, unless they are used together.
+size_t turn_of(size_t unit, size_t num_units, const ShardRules& rules, bool keep) {
+  if (keep) return unit;
+  if (unit > 0 && unit + 1 < num_units) return unit % 2;
+  return unit == 0 || !rules.tied ? 2 : 3;
+}
+
+template <class Needs>
+UnitBuffers take_turns(const std::vector<UnitSpec>& units, const ShardRules& rules, bool keep, Needs needs) {
+  UnitBuffers buffers{.of_unit = std::vector<int>(units.size(), UnitBuffers::kNone), .elements = {}};
+  std::vector<int> of_turn(std::max<size_t>(units.size(), 4), UnitBuffers::kNone);
+  for (size_t u = 0; u < units.size(); ++u) {
+    if (!needs(units[u])) continue;
+    int& buffer = of_turn[turn_of(u, units.size(), rules, keep)];
+    if (buffer == UnitBuffers::kNone) {
+      buffer = static_cast<int>(buffers.elements.size());
+      buffers.elements.push_back(0);
+    }
+    int64_t& elements = buffers.elements[static_cast<size_t>(buffer)];
+    elements = std::max(elements, rules.num_ranks * shard_elements(units[u].numel(), rules.num_ranks));
+    buffers.of_unit[u] = buffer;
+  }
+  return buffers;
+}
+
+}  // namespace
+
+int64_t shard_elements(int64_t unit_numel, int64_t num_ranks) {
+  return divide_up(divide_up(unit_numel, num_ranks), kVector) * kVector;
+}
+
+ShardRange shard_range(int64_t unit_numel, int64_t num_ranks, int64_t rank) {
+  const int64_t each = shard_elements(unit_numel, num_ranks);
+  return {std::min(rank * each, unit_numel), std::min((rank + 1) * each, unit_numel)};
+}
+
+UnitBuffers param_buffers(const std::vector<UnitSpec>& units, const ShardRules& rules) {
+  return take_turns(units, rules, rules.keep_params, [](const UnitSpec&) { return true; });
+}
+
+UnitBuffers grad_buffers(const std::vector<UnitSpec>& units, const ShardRules& rules) {
+  return take_turns(units, rules, rules.keep_grads, [](const UnitSpec& unit) { return !unit.frozen(); });
+}
+
+int64_t gathered_elements(const std::vector<UnitSpec>& units, const ShardRules& rules,
+                          int64_t micro_batches) {
+  const UnitBuffers buffers = param_buffers(units, rules);
+  std::vector<size_t> held(buffers.elements.size(), units.size());
+  int64_t sum = 0;
+  const auto use = [&](size_t unit) {
+    size_t& holds = held[static_cast<size_t>(buffers.of_unit[unit])];
+    if (holds == unit) return;
+    holds = unit;
+    sum += rules.num_ranks * shard_elements(units[unit].numel(), rules.num_ranks);
+  };
+  size_t lowest_trained = 0;
+  while (lowest_trained + 1 < units.size() && units[lowest_trained].frozen()) ++lowest_trained;
+  for (int64_t i = 0; i < micro_batches; ++i) {
+    for (size_t u = 0; u < units.size(); ++u) use(u);
+    if (rules.tied) use(0);
+    for (size_t u = units.size() - 1; u-- > std::max<size_t>(lowest_trained, 1);) use(u);
+  }
+  return sum;
+}
+
+}  // namespace tycho

@@ -1,0 +1,47 @@
+// How the ranks of a group share the parameters of a model: equal ranges of every unit, and the few buffers
+// in which whole units come and go. Torch-free: `tycho plan` and the engine count the same bytes.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "trainer/layout/param_spec.h"
+
+namespace tycho {
+
+struct ShardRules {
+  int64_t num_ranks = 1;     // that share every unit
+  bool keep_params = false;  // units stay whole between forward and backward
+  bool keep_grads = false;   // gradients stay whole until the last micro-batch of a step
+  bool tied = false;         // the first unit and the last one are used together
+};
+
+/// Elements [begin, end) of a unit.
+struct ShardRange {
+  int64_t begin = 0, end = 0;
+  int64_t size() const { return end - begin; }
+};
+
+/// Elements that each rank holds of a unit, padding included: the same number on all ranks, and whole vectors
+/// of the kernels.
+int64_t shard_elements(int64_t unit_numel, int64_t num_ranks);
+/// What of a unit rank `rank` owns, without padding; perhaps nothing.
+ShardRange shard_range(int64_t unit_numel, int64_t num_ranks, int64_t rank);
+
+/// Buffers that units take turns in.
+struct UnitBuffers {
+  static constexpr int kNone = -1;
+  std::vector<int> of_unit;       // kNone for a unit that needs no buffer
+  std::vector<int64_t> elements;  // of each buffer: the largest of its units, padded
+};
+
+/// For whole parameters. Two neighbouring blocks never share a buffer, so that one can arrive while the other
+/// computes; neither do the first and the last unit when they are used together.
+UnitBuffers param_buffers(const std::vector<UnitSpec>& units, const ShardRules& rules);
+/// The same for whole gradients. Frozen units have none.
+UnitBuffers grad_buffers(const std::vector<UnitSpec>& units, const ShardRules& rules);
+
+/// Elements of all parameters that come together on a rank in a step of so many micro-batches, padding
+/// included: those that are still whole from an earlier use are not counted again.
+int64_t gathered_elements(const std::vector<UnitSpec>& units, const ShardRules& rules, int64_t micro_batches);
+
+}  // namespace tycho

@@ -1,0 +1,47 @@
+// Calls of a group that run one after the other on a thread of their own. Torch-free.
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "trainer/parallel/lanes.h"
+
+namespace tycho {
+
+/// Used by one thread, but for its own. The thread starts with the first call.
+class Background {
+ public:
+  using Call = std::function<std::optional<Trouble>()>;
+  struct State {
+    Call call;
+    bool is_done = false;
+    std::optional<Trouble> trouble;
+  };
+
+  Background() = default;
+  /// Waits for the call that runs, which somebody must have stopped if it could take long. The others never
+  /// run.
+  ~Background();
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+  std::shared_ptr<State> start(Call call);
+  std::optional<Trouble> wait(const State& state);
+  /// Until all calls are done.
+  void wait_for_all();
+
+ private:
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable added_, done_;
+  std::deque<std::shared_ptr<State>> calls_;  // the first one runs
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tycho

@@ -1,0 +1,71 @@
+// Blocks small enough for the first-level cache are summed over all ranks before the next one is touched.
+#include "trainer/parallel/rank_sums.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+namespace tycho {
+namespace {
+
+/// The upper half of an fp32's bits.
+struct Bf16 {
+  uint16_t bits;
+};
+
+float widen(Bf16 x) {
+  const uint32_t bits = static_cast<uint32_t>(x.bits) << 16;
+  float wide;
+  std::memcpy(&wide, &bits, sizeof wide);
+  return wide;
+}
+template <class T>
+T widen(T x) {
+  return x;
+}
+
+/// Rounds to nearest even; NaN stays NaN.
+void narrow(float x, Bf16& out) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  const uint32_t rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
+  out.bits = static_cast<uint16_t>(x == x ? rounded : 0x7fc0U);
+}
+template <class T>
+void narrow(T x, T& out) {
+  out = x;
+}
+
+template <class T, class Sum>
+void sum_of(T* out, const void* const* rows, int num_rows, int64_t count) {
+  constexpr int64_t kBlock = 512;
+  Sum sum[kBlock];
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    const int64_t n = std::min(kBlock, count - begin);
+    const T* first = static_cast<const T*>(rows[0]) + begin;
+    for (int64_t i = 0; i < n; ++i) sum[i] = widen(first[i]);
+    for (int r = 1; r < num_rows; ++r) {
+      const T* row = static_cast<const T*>(rows[r]) + begin;
+      for (int64_t i = 0; i < n; ++i) sum[i] += widen(row[i]);
+    }
+    for (int64_t i = 0; i < n; ++i) narrow(sum[i], out[begin + i]);
+  }
+}
+
+}  // namespace
+
+void sum_rows(SumType type, void* out, const void* const* rows, int num_rows, int64_t count) {
+  switch (type) {
+    case SumType::kFp32: return sum_of<float, float>(static_cast<float*>(out), rows, num_rows, count);
+    case SumType::kFp64: return sum_of<double, double>(static_cast<double*>(out), rows, num_rows, count);
+    case SumType::kBf16: return sum_of<Bf16, float>(static_cast<Bf16*>(out), rows, num_rows, count);
+    // Unsigned, since their overflow is defined.
+    case SumType::kInt32:
+      return sum_of<uint32_t, uint32_t>(static_cast<uint32_t*>(out), rows, num_rows, count);
+    case SumType::kInt64:
+      return sum_of<uint64_t, uint64_t>(static_cast<uint64_t*>(out), rows, num_rows, count);
+    case SumType::kByte: return sum_of<uint8_t, uint8_t>(static_cast<uint8_t*>(out), rows, num_rows, count);
+  }
+}
+
+}  // namespace tycho

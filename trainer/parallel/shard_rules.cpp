@@ -1,0 +1,13 @@
+// From the keys of a recipe to the rules of the unit store.
+#include "trainer/parallel/shard_rules.h"
+
+namespace tycho {
+
+ShardRules shard_rules(const ParallelConfig& parallel, const ModelLayout& model, int64_t num_ranks) {
+  return {.num_ranks = mesh_shape(parallel, num_ranks).size(kShardAxes),
+          .keep_params = !parallel.reshard_after_forward,
+          .keep_grads = parallel.keep_gradients,
+          .tied = model.tied};
+}
+
+}  // namespace tycho

@@ -1,0 +1,160 @@
+// Gathers units ahead of their use, and scatters their gradients behind it.
+#include "trainer/parallel/sharded_units.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+
+ShardedUnits::ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
+                           UnitUse use, const ShardRules& rules, Communicator& owners, Communicator& replicas)
+    : rules_(rules), owners_(owners), replicas_(replicas) {
+  TYCHO_CHECK(rules.num_ranks == owners.size(), "[parallel] wanted {} ranks that share the model, given {}",
+              rules.num_ranks, owners.size());
+  const UnitBuffers of_params = param_buffers(specs, rules), of_grads = grad_buffers(specs, rules);
+  for (const int64_t elements : of_params.elements)
+    param_buffers_.push_back({.flat = flat_buffer(elements, dtype, device)});
+  if (use != UnitUse::kInfer)
+    for (const int64_t elements : of_grads.elements)
+      grad_buffers_.push_back({.flat = flat_buffer(elements, at::kFloat, device)});
+  units_.reserve(specs.size());
+  for (size_t u = 0; u < specs.size(); ++u) {
+    UnitLayout layout(specs[u]);
+    const int64_t numel = layout.numel(), each = shard_elements(numel, rules.num_ranks);
+    const int grad_buffer = use == UnitUse::kInfer ? UnitBuffers::kNone : of_grads.of_unit[u];
+    const auto part = [&](const Tensor& flat) { return flat.narrow(0, 0, numel); };
+    const Tensor whole_params = part(param_buffers_[static_cast<size_t>(of_params.of_unit[u])].flat);
+    const Tensor whole_grads = grad_buffer == UnitBuffers::kNone
+                                   ? Tensor()
+                                   : part(grad_buffers_[static_cast<size_t>(grad_buffer)].flat);
+    units_.push_back({.layout = layout,
+                      .params = flat_buffer(each, dtype, device),
+                      .grads = whole_grads.defined() ? flat_buffer(each, at::kFloat, device) : Tensor(),
+                      .gathered = GatheredUnit(layout, whole_params, whole_grads),
+                      .param_buffer = of_params.of_unit[u],
+                      .grad_buffer = grad_buffer});
+    const ShardRange range = shard_range(numel, rules.num_ranks, owners.rank());
+    const auto own = [&](const Tensor& flat) {
+      return flat.defined() ? flat.narrow(0, 0, range.size()) : Tensor();
+    };
+    owned_.push_back(
+        own_shard(layout, range.begin, range.end, own(units_.back().params), own(units_.back().grads), use));
+  }
+  while (lowest_trained_ + 1 < num_units() && at(lowest_trained_).grad_buffer == UnitBuffers::kNone)
+    ++lowest_trained_;
+}
+
+Tensor ShardedUnits::stretch(const Tensor& flat, const Unit& unit) const {
+  return flat.narrow(0, 0, unit.params.numel() * rules_.num_ranks);
+}
+
+const Views& ShardedUnits::acquire(int unit, Pass pass) {
+  ParamBuffer& buffer = params_of(unit);
+  start_gather(unit);
+  start_next(unit, pass);
+  wait_for(buffer);
+  ++buffer.num_holders;
+  return at(unit).gathered.params();
+}
+
+void ShardedUnits::release(int unit, Pass) { --params_of(unit).num_holders; }
+
+void ShardedUnits::start_gather(int unit) {
+  ParamBuffer& buffer = params_of(unit);
+  if (buffer.unit == unit && buffer.version == version_) return;
+  TYCHO_CHECK(buffer.num_holders == 0, "[parallel] {} is wanted while {} is in use",
+              at(unit).layout.spec().name, at(buffer.unit).layout.spec().name);
+  wait_for(buffer);
+  buffer.unit = unit;
+  buffer.version = version_;
+  Tensor whole = stretch(buffer.flat, at(unit));
+  buffer.arrival = owners_.start_all_gather(whole, at(unit).params);
+}
+
+void ShardedUnits::wait_for(ParamBuffer& buffer) {
+  if (buffer.arrival) std::exchange(buffer.arrival, nullptr)->wait();
+}
+
+// In the order in which models use units. A tied head takes the first unit once more, behind all others.
+void ShardedUnits::start_next(int unit, Pass pass) {
+  const auto start = [&](int next) {
+    if (params_of(next).num_holders == 0) start_gather(next);
+  };
+  const int head = num_units() - 1;
+  const bool of_head = rules_.tied && unit == 0 && params_of(head).num_holders > 0;
+  if (pass == Pass::kBackward && unit > std::max(lowest_trained_, 1)) start(unit - 1);
+  if (pass == Pass::kForward && unit < head && !of_head) start(unit + 1);
+  if (pass == Pass::kForward && unit + 1 == head && rules_.tied) start(0);
+}
+
+Views& ShardedUnits::grads(int unit) {
+  Unit& own = at(unit);
+  if (own.grad_buffer == UnitBuffers::kNone) return own.gathered.grads();
+  GradBuffer& buffer = grads_of(unit);
+  if (buffer.unit == unit && !buffer.reduction) return own.gathered.grads();
+  settle(buffer);
+  buffer.unit = unit;
+  if (own.has_sum) Tensor(own.gathered.flat_grads()).zero_();  // backward adds to what is there
+  return own.gathered.grads();
+}
+
+void ShardedUnits::reduce(int unit, bool last) {
+  if (rules_.keep_grads && !last) return;
+  Unit& own = at(unit);
+  GradBuffer& buffer = grads_of(unit);
+  const Tensor whole = stretch(buffer.flat, own);
+  // Later micro-batches are reduced in place and then added.
+  Tensor to =
+      own.has_sum ? whole.narrow(0, owners_.rank() * own.grads.numel(), own.grads.numel()) : own.grads;
+  buffer.last = last;
+  buffer.reduction = owners_.start_reduce_scatter(to, whole);
+}
+
+void ShardedUnits::settle(GradBuffer& buffer) {
+  if (!buffer.reduction) return;
+  std::exchange(buffer.reduction, nullptr)->wait();
+  Unit& own = at(buffer.unit);
+  const int64_t each = own.grads.numel();
+  if (std::exchange(own.has_sum, true)) own.grads.add_(buffer.flat.narrow(0, owners_.rank() * each, each));
+  if (buffer.last && replicas_.size() > 1) across_.push_back(replicas_.start_all_reduce(own.grads));
+}
+
+void ShardedUnits::finish() {
+  for (GradBuffer& buffer : grad_buffers_) {
+    settle(buffer);
+    buffer.unit = UnitBuffers::kNone;
+  }
+  for (const std::unique_ptr<Pending>& pending : std::exchange(across_, {})) pending->wait();
+  for (Unit& unit : units_) unit.has_sum = false;
+  forget_gathered();
+}
+
+// Who asks for the ranges may change them.
+std::vector<OwnedRange>& ShardedUnits::owned() {
+  forget_gathered();
+  return owned_;
+}
+
+void ShardedUnits::forget_gathered() {
+  for (ParamBuffer& buffer : param_buffers_) wait_for(buffer);
+  ++version_;
+}
+
+Tensor ShardedUnits::param(int unit, size_t i) {
+  start_gather(unit);
+  wait_for(params_of(unit));
+  return at(unit).gathered.params()[i].clone();
+}
+
+Tensor ShardedUnits::grad(int unit, size_t i) {
+  Unit& own = at(unit);
+  if (!own.gathered.grads()[i].defined()) return {};
+  Tensor whole = flat_buffer(own.grads.numel() * rules_.num_ranks, at::kFloat, own.grads.device());
+  owners_.all_gather(whole, own.grads);
+  const FlatView& view = own.layout.views()[i];
+  return whole.narrow(0, view.begin, numel(view.shape)).view(view.shape).clone();
+}
+
+}  // namespace tycho

@@ -1,0 +1,88 @@
+// Fully sharded data parallel: ranks share every unit, which is whole only while a block computes with it.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "trainer/kernels/tensor.h"
+#include "trainer/layout/param_spec.h"
+#include "trainer/layout/unit_layout.h"
+#include "trainer/layout/unit_shards.h"
+#include "trainer/parallel/communicator.h"
+#include "trainer/parallel/unit_store.h"
+#include "trainer/units/gathered_unit.h"
+#include "trainer/units/owned_range.h"
+
+namespace tycho {
+
+/// The ranks of a copy of the model, `owners`, hold equal ranges of each unit: weights, gradients and the
+/// optimizer's state. acquire gathers a unit into one of a few buffers, while the next one in the order of
+/// use is on its way. Gradients of a unit are summed over the owners, each of which keeps its range, while
+/// the backward pass goes on below; `replicas`, the ranks that own the same ranges of other copies, add
+/// theirs after the last micro-batch.
+class ShardedUnits final : public UnitStore {
+ public:
+  /// `rules.num_ranks` is owners.size(). Both groups outlive the store.
+  ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
+               UnitUse use, const ShardRules& rules, Communicator& owners, Communicator& replicas);
+
+  int num_units() const override { return static_cast<int>(units_.size()); }
+  const UnitLayout& layout(int unit) const override { return units_[static_cast<size_t>(unit)].layout; }
+  const Views& acquire(int unit, Pass pass) override;
+  void release(int unit, Pass pass) override;
+  Views& grads(int unit) override;
+  void reduce(int unit, bool last) override;
+  void finish() override;
+  std::vector<OwnedRange>& owned() override;
+  Communicator& owners() override { return owners_; }
+  Tensor param(int unit, size_t i) override;
+  Tensor grad(int unit, size_t i) override;
+
+ private:
+  struct Unit {
+    UnitLayout layout;
+    Tensor params, grads;   // what this rank owns, padded; grads undefined when it is frozen
+    GatheredUnit gathered;  // views of the buffers below
+    int param_buffer = 0, grad_buffer = UnitBuffers::kNone;
+    bool has_sum = false;  // `grads` holds those of earlier micro-batches of this step
+  };
+  struct ParamBuffer {
+    Tensor flat;
+    int unit = UnitBuffers::kNone;  // whose parameters are there, or on their way
+    int64_t version = 0;            // of those parameters
+    int num_holders = 0;
+    std::unique_ptr<Pending> arrival;
+  };
+  struct GradBuffer {
+    Tensor flat;
+    int unit = UnitBuffers::kNone;  // which writes there
+    bool last = false;              // the reduction is of the step's last micro-batch
+    std::unique_ptr<Pending> reduction;
+  };
+
+  Unit& at(int unit) { return units_[static_cast<size_t>(unit)]; }
+  ParamBuffer& params_of(int unit) { return param_buffers_[static_cast<size_t>(at(unit).param_buffer)]; }
+  GradBuffer& grads_of(int unit) { return grad_buffers_[static_cast<size_t>(at(unit).grad_buffer)]; }
+  /// The stretch of a buffer that a unit fills, padding included.
+  Tensor stretch(const Tensor& flat, const Unit& unit) const;
+  /// Parameters on their way, unless they are there.
+  void start_gather(int unit);
+  void wait_for(ParamBuffer& buffer);
+  void start_next(int unit, Pass pass);
+  /// Waits until what the buffer holds is in the owned range of its unit.
+  void settle(GradBuffer& buffer);
+  /// Gathered parameters are old from now on.
+  void forget_gathered();
+
+  ShardRules rules_;
+  Communicator& owners_;
+  Communicator& replicas_;
+  std::vector<ParamBuffer> param_buffers_;
+  std::vector<GradBuffer> grad_buffers_;
+  std::vector<Unit> units_;
+  std::vector<OwnedRange> owned_;
+  std::vector<std::unique_ptr<Pending>> across_;  // sums over replicas
+  int lowest_trained_ = 0;
+  int64_t version_ = 1;
+};
+
+}  // namespace tycho

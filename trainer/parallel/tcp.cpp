@@ -1,0 +1,263 @@
+// Tensors over Wires: what runs at once runs on the caller's thread, since handing it over costs more than a
+// small sum.
+#include "trainer/parallel/tcp.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "trainer/base/hash.h"
+#include "trainer/parallel/background.h"
+#include "trainer/parallel/gather_texts.h"
+#include "trainer/parallel/verb_checks.h"
+#include "trainer/parallel/wires.h"
+#include "trainer/rendezvous/progress.h"
+
+namespace tycho {
+namespace {
+
+int64_t bytes_in(const Tensor& x) { return static_cast<int64_t>(x.nbytes()); }
+
+SumType sum_type(const Tensor& x) {
+  switch (x.scalar_type()) {
+    case at::kFloat: return SumType::kFp32;
+    case at::kDouble: return SumType::kFp64;
+    case at::kBFloat16: return SumType::kBf16;
+    case at::kInt: return SumType::kInt32;
+    case at::kLong: return SumType::kInt64;
+    case at::kByte: return SumType::kByte;
+    default: fail(ExitCode::kFailure, "[parallel] cannot sum {}", c10::toString(x.scalar_type()));
+  }
+}
+
+/// What a world and the groups that were split from it share: when one of them breaks, all have.
+struct TcpRun {
+  std::shared_ptr<Peers> peers;
+  double timeout_s;
+  std::optional<Error> failure;  // what the first group of this rank that noticed said
+};
+
+class TcpCommunicator final : public Communicator {
+ public:
+  /// Those ranks of the world, of which this one is `ranks[rank]`. `name` is that of the group, and no other
+  /// has it. Collective over them.
+  TcpCommunicator(std::shared_ptr<TcpRun> run, std::string name, std::vector<int> ranks, int rank)
+      : run_(std::move(run)),
+        name_(std::move(name)),
+        ranks_(std::move(ranks)),
+        rank_(rank),
+        wires_(rank_, run_->peers->connect(short_name(name_), ranks_), limits()) {}
+  ~TcpCommunicator() override { wires_.stop(); }
+
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(ranks_.size()); }
+
+  void all_reduce(Tensor& x) override { now(sum_of(x)); }
+  std::unique_ptr<Pending> start_all_reduce(Tensor& x) override { return start(sum_of(x)); }
+  void all_gather(Tensor& out, const Tensor& in) override { now(gather(out, in)); }
+  std::unique_ptr<Pending> start_all_gather(Tensor& out, const Tensor& in) override {
+    return start(gather(out, in));
+  }
+  void reduce_scatter(Tensor& out, const Tensor& in) override { now(scatter(out, in)); }
+  std::unique_ptr<Pending> start_reduce_scatter(Tensor& out, const Tensor& in) override {
+    return start(scatter(out, in));
+  }
+  void broadcast(Tensor& x, int root) override {
+    check_broadcast(x, root, *this);
+    check_host("broadcast", x);
+    now({"broadcast", [&] { return wires_.broadcast(x.data_ptr(), bytes_in(x), root); }});
+  }
+  void barrier() override {
+    now({"barrier", [&] { return wires_.barrier(); }});
+  }
+  void send(const Tensor& x, int to) override {
+    check_message("send", x, to, *this);
+    check_host("send", x);
+    check();
+    const InCollective collective("send");
+    throw_if("send", wire_to(to).send(x.data_ptr(), bytes_in(x)));
+  }
+  void recv(Tensor& x, int from) override {
+    check_message("recv", x, from, *this);
+    check_host("recv", x);
+    check();
+    const InCollective collective("recv");
+    throw_if("recv", wire_to(from).recv(x.data_ptr(), bytes_in(x)));
+  }
+  std::unique_ptr<Communicator> split(int colour, int key) override;
+
+  void leave(const Error& error) override {
+    if (!run_->failure)
+      run_->failure = Error("[parallel] this rank has left the group", ExitCode::kTerminated);
+    run_->peers->leave(error);
+  }
+  void check() override {
+    if (run_->failure) throw *run_->failure;
+  }
+  bool is_broken() override { return run_->peers->is_broken(); }
+  Error why_broken(const std::string& what) override {
+    if (!run_->failure) run_->failure = run_->peers->why_broken(what, {});
+    return *run_->failure;
+  }
+
+ private:
+  struct Call {
+    const char* verb;
+    Background::Call run;
+  };
+  class InBackground;
+
+  /// For a connection's purpose, which people see when a rank waits for it.
+  static std::string short_name(const std::string& name) {
+    return name.size() <= 32 ? name : "group " + hash_hex(name).substr(0, 16);
+  }
+
+  static void check_host(const char* verb, const Tensor& x) {
+    check_whole(verb, x);
+    TYCHO_CHECK(x.is_cpu(), "[parallel] {}: wanted a tensor in host memory, given one on {}", verb,
+                x.device().str());
+  }
+
+  WaitLimits limits() const { return {.broken_fd = run_->peers->broken_fd(), .timeout_s = run_->timeout_s}; }
+
+  // The calls hold their tensors: those that run in the background outlive the caller's.
+  Call sum_of(const Tensor& x) {
+    check_sum("all_reduce", x);
+    check_host("all_reduce", x);
+    return {"all_reduce", [this, x] { return wires_.all_reduce(sum_type(x), x.data_ptr(), x.numel()); }};
+  }
+  Call gather(const Tensor& out, const Tensor& in) {
+    check_all_gather(out, in, *this);
+    check_host("all_gather", in);
+    return {"all_gather",
+            [this, out, in] { return wires_.all_gather(out.data_ptr(), in.data_ptr(), bytes_in(in)); }};
+  }
+  Call scatter(const Tensor& out, const Tensor& in) {
+    check_reduce_scatter(out, in, *this);
+    check_host("reduce_scatter", in);
+    return {"reduce_scatter", [this, out, in] {
+              return wires_.reduce_scatter(sum_type(in), out.data_ptr(), in.data_ptr(), out.numel());
+            }};
+  }
+
+  void now(const Call& call) {
+    check();
+    const InCollective collective(call.verb);
+    background_.wait_for_all();
+    throw_if(call.verb, call.run());
+  }
+  std::unique_ptr<Pending> start(Call call);
+
+  void throw_if(const char* verb, const std::optional<Trouble>& trouble) {
+    if (!trouble) return;
+    check();
+    run_->failure = explain(verb, *trouble);
+    throw *run_->failure;
+  }
+  Error explain(const char* verb, const Trouble& trouble) const;
+
+  MessageWire& wire_to(int other);
+
+  std::shared_ptr<TcpRun> run_;
+  std::string name_;
+  std::vector<int> ranks_;  // in the world
+  int rank_, num_splits_ = 0;
+  Wires wires_;
+  std::map<int, MessageWire> messages_;  // with those ranks that there were any
+  Background background_;                // last: its thread ends before what it uses
+};
+
+class TcpCommunicator::InBackground final : public Pending {
+ public:
+  InBackground(TcpCommunicator& group, const char* verb, std::shared_ptr<Background::State> state)
+      : group_(group), verb_(verb), state_(std::move(state)) {}
+  void wait() override {
+    const InCollective collective(verb_);
+    group_.throw_if(verb_, group_.background_.wait(*state_));
+  }
+
+ private:
+  TcpCommunicator& group_;
+  const char* verb_;
+  std::shared_ptr<Background::State> state_;
+};
+
+std::unique_ptr<Pending> TcpCommunicator::start(Call call) {
+  check();
+  return std::make_unique<InBackground>(*this, call.verb, background_.start(std::move(call.run)));
+}
+
+Error TcpCommunicator::explain(const char* verb, const Trouble& trouble) const {
+  if (trouble.kind == Trouble::Kind::kMismatch)
+    return Error(
+        fmt::format("[parallel] {}: every rank must make the same calls in the same order", trouble.what),
+        ExitCode::kTopology);
+  std::vector<int> suspects;
+  for (const int r : trouble.ranks) suspects.push_back(ranks_[static_cast<size_t>(r)]);
+  return run_->peers->why_broken(fmt::format("{}: {}", verb, trouble.what), suspects);
+}
+
+MessageWire& TcpCommunicator::wire_to(int other) {
+  const auto found = messages_.find(other);
+  if (found != messages_.end()) return found->second;
+  const int low = std::min(rank_, other), high = std::max(rank_, other);
+  const std::vector<int> both = {ranks_[static_cast<size_t>(low)], ranks_[static_cast<size_t>(high)]};
+  std::vector<Socket> sockets =
+      run_->peers->connect(fmt::format("{}, messages {}-{}", short_name(name_), low, high), both);
+  Socket& socket = sockets[other == low ? 0 : 1];
+  return messages_.try_emplace(other, rank_, other, std::move(socket), limits()).first->second;
+}
+
+std::unique_ptr<Communicator> TcpCommunicator::split(int colour, int key) {
+  const Tensor mine = at::tensor({int64_t{colour}, int64_t{key}}, at::kLong);
+  Tensor asked = at::empty({size(), 2}, at::kLong);
+  all_gather(asked, mine);
+  const auto all = asked.accessor<int64_t, 2>();
+  std::vector<int> members;  // by rank here
+  for (int r = 0; r < size(); ++r)
+    if (all[r][0] == colour) members.push_back(r);
+  std::stable_sort(members.begin(), members.end(), [&](int a, int b) { return all[a][1] < all[b][1]; });
+  const auto rank = std::find(members.begin(), members.end(), rank_) - members.begin();
+  for (int& member : members) member = ranks_[static_cast<size_t>(member)];
+  return std::make_unique<TcpCommunicator>(run_, fmt::format("{}/{}.{}", name_, num_splits_++, colour),
+                                           std::move(members), static_cast<int>(rank));
+}
+
+class TcpRankGroup final : public RankGroup {
+ public:
+  TcpRankGroup(std::shared_ptr<Peers> peers, double patience_s)
+      : peers_(peers), world_(make_tcp_world(std::move(peers), patience_s)) {}
+  std::vector<std::string> gather(const std::string& mine) override { return gather_texts(*world_, mine); }
+  void mark(const std::string& name) override { peers_->mark(name); }
+  bool is_marked(const std::string& name) override {
+    const bool marked = peers_->is_marked(name);
+    if (!marked && peers_->is_broken()) fail(ExitCode::kTerminated, "[parallel] a rank has gone");
+    return marked;
+  }
+
+ private:
+  std::shared_ptr<Peers> peers_;
+  std::unique_ptr<Communicator> world_;
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_tcp_world(std::shared_ptr<Peers> peers, double timeout_s) {
+  std::vector<int> ranks(static_cast<size_t>(peers->num_ranks()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  const int rank = peers->rank();
+  return std::make_unique<TcpCommunicator>(std::make_shared<TcpRun>(TcpRun{std::move(peers), timeout_s, {}}),
+                                           "world", std::move(ranks), rank);
+}
+
+std::unique_ptr<RankGroup> make_tcp_group(std::shared_ptr<Peers> peers, double patience_s) {
+  return std::make_unique<TcpRankGroup>(std::move(peers), patience_s);
+}
+
+}  // namespace tycho

@@ -1,0 +1,169 @@
+// Adds up the buffers that the unit stores and the optimizers take.
+#include "trainer/plan/state_memory.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "trainer/layout/unit_layout.h"
+#include "trainer/optim/param_rules.h"
+
+namespace tycho {
+namespace {
+
+constexpr int64_t kMasterBytes = 4, kPage = 4096;
+
+int64_t paged(int64_t num_bytes) { return (num_bytes + kPage - 1) / kPage * kPage; }
+
+ParamRules rules_of(const TrainConfig& config, const ModelLayout& layout) {
+  return param_rules(config.optimizer, config.param_groups, layout.units);
+}
+
+/// One buffer per unit with what a rank owns of it, padded.
+int64_t own_buffers(const std::vector<UnitSpec>& units, const ShardRules& rules, int64_t bytes_per_element) {
+  int64_t sum = 0;
+  for (const UnitSpec& unit : units) {
+    const int64_t numel = rules.num_ranks == 1 ? unit.numel() : shard_elements(unit.numel(), rules.num_ranks);
+    sum += paged(numel * bytes_per_element);
+  }
+  return sum;
+}
+
+int64_t shared_buffers(const UnitBuffers& buffers, int64_t bytes_per_element) {
+  int64_t sum = 0;
+  for (const int64_t elements : buffers.elements) sum += paged(elements * bytes_per_element);
+  return sum;
+}
+
+std::vector<UnitSpec> trained_units(const TrainConfig& config, const ModelLayout& layout) {
+  std::vector<UnitSpec> units = with_frozen(layout.units, rules_of(config, layout));
+  std::erase_if(units, [](const UnitSpec& unit) { return unit.frozen(); });
+  return units;
+}
+
+/// Bytes of the optimizer's buffers on one rank: by unit and name, for what it owns.
+int64_t optimizer_bytes(const TrainConfig& config, const std::vector<UnitLayout>& units,
+                        const ParamRules& params, const ShardRules& rules, int64_t rank) {
+  int64_t sum = 0;
+  for (size_t u = 0; u < units.size(); ++u) {
+    const ShardRange range = rules.num_ranks == 1 ? ShardRange{0, units[u].numel()}
+                                                  : shard_range(units[u].numel(), rules.num_ranks, rank);
+    std::map<std::string, int64_t> numbers;
+    for (const Extent& e : units[u].extents_in(range.begin, range.end))
+      for (const std::string& name : state_names(config.optimizer, params[u][e.param]))
+        numbers[name] += e.size();
+    for (const auto& [name, count] : numbers) sum += paged(count * kMasterBytes);
+  }
+  return sum;
+}
+
+/// Muon's Newton-Schulz iterations: three copies of the largest matrix, two products of its shorter side.
+int64_t newton_schulz_bytes(const TrainConfig& config, const ModelLayout& layout) {
+  if (!config.optimizer.is<MuonConfig>()) return 0;
+  const ParamRules rules = rules_of(config, layout);
+  int64_t elements = 0, side = 0;
+  for (size_t u = 0; u < rules.size(); ++u)
+    for (size_t i = 0; i < rules[u].size(); ++i) {
+      const Shape& shape = layout.units[u].params[i].shape;
+      if (!rules[u][i].hidden_matrix || rules[u][i].frozen) continue;
+      elements = std::max(elements, numel(shape));
+      side = std::max(side, std::min(shape[0], shape[1]));
+    }
+  return kMasterBytes * (3 * elements + 2 * side * side);
+}
+
+int64_t compute_bytes(const TrainConfig& config) {
+  return config.precision == Precision::kBf16 ? 2 : kMasterBytes;
+}
+
+/// What of n bytes a rank gets from others when all of a group end with all of them.
+int64_t from_others(int64_t num_bytes, int64_t num_ranks) { return num_bytes / num_ranks * (num_ranks - 1); }
+
+}  // namespace
+
+bool has_master(const TrainConfig& config) {
+  return config.precision == Precision::kBf16 && config.master_weights == MasterWeights::kFp32;
+}
+
+OptimizerBytes optimizer_state(const TrainConfig& config, const ModelLayout& layout,
+                               const ShardRules& rules) {
+  const ParamRules params = rules_of(config, layout);
+  OptimizerBytes state;
+  for (size_t u = 0; u < layout.units.size(); ++u)
+    for (size_t i = 0; i < params[u].size(); ++i)
+      for (const std::string& name : state_names(config.optimizer, params[u][i])) {
+        state.numbers += numel(layout.units[u].params[i].shape);
+        if (std::find(state.names.begin(), state.names.end(), name) == state.names.end())
+          state.names.push_back(name);
+      }
+  std::sort(state.names.begin(), state.names.end());
+  const std::vector<UnitLayout> units(layout.units.begin(), layout.units.end());
+  for (int64_t rank = 0; rank < rules.num_ranks; ++rank)
+    state.num_bytes = std::max(state.num_bytes, optimizer_bytes(config, units, params, rules, rank));
+  return state;
+}
+
+std::vector<ByteItem> state_memory(const TrainConfig& config, const ModelLayout& layout,
+                                   const ShardRules& rules) {
+  const bool shared = rules.num_ranks > 1;
+  const std::string type = config.precision == Precision::kBf16 ? "bf16" : "fp32";
+  const auto note = [&](const std::string& text) {
+    return shared ? fmt::format("{}, 1/{} of every unit", text, rules.num_ranks) : text;
+  };
+  const std::vector<UnitSpec> units = with_frozen(layout.units, rules_of(config, layout));
+  std::vector<ByteItem> items;
+  items.push_back({"parameters", own_buffers(units, rules, compute_bytes(config)), note(type)});
+  if (shared) {
+    const UnitBuffers buffers = param_buffers(units, rules);
+    items.push_back({"whole units", shared_buffers(buffers, compute_bytes(config)),
+                     fmt::format("{}, {} at a time", type, buffers.elements.size())});
+  }
+  items.push_back(
+      {"gradients", own_buffers(trained_units(config, layout), rules, kMasterBytes), note("fp32")});
+  if (shared) {
+    const UnitBuffers buffers = grad_buffers(units, rules);
+    items.push_back({"whole gradients", shared_buffers(buffers, kMasterBytes),
+                     fmt::format("fp32, {} units at a time", buffers.elements.size())});
+  }
+  const OptimizerBytes state = optimizer_state(config, layout, rules);
+  std::vector<std::string> names = state.names;
+  if (has_master(config)) names.insert(names.begin(), "fp32 master");
+  items.push_back({"optimizer",
+                   state.num_bytes + (has_master(config) ? own_buffers(units, rules, kMasterBytes) : 0),
+                   names.empty() ? "no state" : fmt::format("{}", fmt::join(names, ", "))});
+  if (const int64_t num_bytes = newton_schulz_bytes(config, layout); num_bytes > 0)
+    items.push_back({"optimizer scratch", num_bytes, "Newton-Schulz, one matrix at a time"});
+  return items;
+}
+
+int64_t state_copy_bytes(const TrainConfig& config, const ModelLayout& layout, const ShardRules& rules) {
+  return own_buffers(layout.units, rules, kMasterBytes) + optimizer_state(config, layout, rules).num_bytes;
+}
+
+std::vector<ByteItem> step_traffic(const TrainConfig& config, const ModelLayout& layout,
+                                   const ShardRules& rules, int64_t num_replicas, int64_t micro_batches) {
+  const std::vector<UnitSpec> trained = trained_units(config, layout);
+  int64_t reduced = 0, own = 0;  // elements
+  for (const UnitSpec& unit : trained) {
+    const int64_t each = rules.num_ranks == 1 ? unit.numel() : shard_elements(unit.numel(), rules.num_ranks);
+    reduced += each * rules.num_ranks;
+    own += each;
+  }
+  std::vector<ByteItem> items;
+  if (rules.num_ranks > 1) {
+    const std::vector<UnitSpec> units = with_frozen(layout.units, rules_of(config, layout));
+    const int64_t gathered = gathered_elements(units, rules, micro_batches) * compute_bytes(config);
+    const int64_t times = rules.keep_grads ? 1 : micro_batches;
+    items.push_back({"dp_shard", from_others(gathered, rules.num_ranks), "parameters gathered"});
+    items.push_back(
+        {"dp_shard", from_others(reduced * kMasterBytes * times, rules.num_ranks),
+         fmt::format("gradients summed, {}", times == 1 ? "once" : std::to_string(times) + " times")});
+  }
+  if (num_replicas > 1)
+    items.push_back({"dp_replicate", 2 * from_others(own * kMasterBytes, num_replicas),
+                     "gradients summed over copies, once"});
+  return items;
+}
+
+}  // namespace tycho

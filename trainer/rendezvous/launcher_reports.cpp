@@ -1,0 +1,56 @@
+// Writes reports into the launcher's pipe.
+#include "trainer/rendezvous/launcher_reports.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "trainer/rendezvous/progress.h"
+
+namespace tycho {
+namespace {
+
+constexpr auto kInterval = std::chrono::seconds(1);
+
+/// -1 without a launcher, or when the variable names something that is no pipe of ours.
+int report_file() {
+  const char* text = std::getenv(kReportVariable);
+  int file = -1;
+  if (text == nullptr || std::from_chars(text, text + std::strlen(text), file).ec != std::errc()) return -1;
+  // Programs that this process starts must not hold the pipe open, and a full pipe must not hold this one up.
+  if (file <= STDERR_FILENO || fcntl(file, F_SETFD, FD_CLOEXEC) != 0) return -1;
+  fcntl(file, F_SETFL, O_NONBLOCK);
+  return file;
+}
+
+}  // namespace
+
+LauncherReports::LauncherReports() {
+  if (const int file = report_file(); file >= 0) thread_ = std::thread([this, file] { run(file); });
+}
+
+LauncherReports::~LauncherReports() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void LauncherReports::run(int file) {
+  std::unique_lock lock(mutex_);
+  do {
+    const ProgressReport report = process_progress().report();
+    const std::string line = fmt::format("{} {}\n", report.step, report.phase);
+    if (write(file, line.data(), line.size()) < 0 && errno == EPIPE) return;  // the launcher is gone
+  } while (!changed_.wait_for(lock, kInterval, [this] { return is_over_; }));
+}
+
+}  // namespace tycho

@@ -1,0 +1,31 @@
+// A rank's reports to `tycho launch`: a line each second with its step and phase. Torch-free.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace tycho {
+
+/// Names the descriptor of the pipe that the launcher left open for a rank.
+inline constexpr const char* kReportVariable = "TYCHO_REPORT_FD";
+
+/// While it lives, a thread reports what process_progress() says, also while the main thread waits or
+/// computes. Nothing without a launcher. One in a process.
+class LauncherReports {
+ public:
+  LauncherReports();
+  ~LauncherReports();
+  LauncherReports(const LauncherReports&) = delete;
+  LauncherReports& operator=(const LauncherReports&) = delete;
+
+ private:
+  void run(int file);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tycho

@@ -1,0 +1,81 @@
+// The one socket at which a rank listens: lets in who proves that it belongs to the run. Torch-free.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "trainer/rendezvous/endpoint.h"
+#include "trainer/rendezvous/frames.h"
+#include "trainer/rendezvous/handshake.h"
+#include "trainer/rendezvous/socket.h"
+
+namespace tycho {
+
+struct ListenerLimits {
+  size_t num_strangers = 64;  // connections that have not proved themselves
+  std::chrono::milliseconds stranger{5000};
+  std::chrono::milliseconds proved{60'000};  // for its last word, which it sends at once
+};
+
+/// Called on the listener's thread.
+struct ListenerCalls {
+  /// Of a client that knows the token.
+  std::function<DoorVerdict(const RankClaim& claim)> judge;
+  /// It was welcomed. Non-blocking, without Nagle's delay; nothing beyond the handshake has been read.
+  std::function<void(Socket socket, const RankClaim& claim)> admit;
+};
+
+/// A thread of its own serves all clients at once and waits for none of them. When too many strangers knock,
+/// those go first that have said least, from the address that has most of them.
+class Listener {
+ public:
+  Listener(Socket listener, std::string token, ListenerCalls calls, ListenerLimits limits = {});
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  Endpoint address() const { return local_end(listener_.fd()); }
+  /// Clients that were turned away: silent, talking nonsense, or without the token.
+  int64_t num_turned_away() const { return num_turned_away_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Guest {
+    Guest(Socket socket_, const std::string& token, Clock::time_point until_)
+        : socket(std::move(socket_)), host(remote_end(socket.fd()).host()), server(token), until(until_) {}
+    Socket socket;
+    std::string host;
+    HandshakeServer server;
+    FrameReader reader{kMaxStrangerFrame};
+    Clock::time_point until;
+    std::string out;       // still to be sent
+    bool is_last = false;  // closed when it is sent
+  };
+
+  void run();
+  void accept_some();
+  bool accept_one();
+  bool serve(Guest& guest);
+  bool take_frame(Guest& guest, const Frame& frame);
+  bool flush(Guest& guest);
+  void drop_late(Clock::time_point now);
+  void make_room();
+
+  Socket listener_;
+  std::string token_;
+  ListenerCalls calls_;
+  ListenerLimits limits_;
+  Socket wake_, reserve_;  // the reserve is given up when there are no descriptors left
+  std::list<Guest> guests_;
+  Clock::time_point rest_until_;  // from accepting
+  std::atomic<int64_t> num_turned_away_ = 0;
+  std::atomic<bool> ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tycho

@@ -1,0 +1,37 @@
+// An open connection between a rank and rank 0, which never blocks. Torch-free.
+#pragma once
+#include <functional>
+#include <string>
+
+#include "trainer/rendezvous/frames.h"
+#include "trainer/rendezvous/meet/control_messages.h"
+#include "trainer/rendezvous/socket.h"
+
+namespace tycho {
+
+/// Used by one thread.
+class ControlLine {
+ public:
+  ControlLine() = default;
+  /// `socket`: non-blocking.
+  explicit ControlLine(Socket socket) : socket_(std::move(socket)) {}
+
+  int fd() const { return socket_.fd(); }
+  bool is_open() const { return socket_.is_open(); }
+  void close() { socket_.close(); }
+
+  /// Sends it, or keeps it for flush(). Nothing on a line that is closed.
+  void say(Says what, std::string_view body = "");
+  bool has_unsent() const { return is_open() && !out_.empty(); }
+  void flush();
+  /// Passes every whole message that has come to `take`, which may close this line. False when the other end
+  /// is gone, or sends what is no message.
+  bool read(const std::function<void(Says what, const std::string& body)>& take);
+
+ private:
+  Socket socket_;
+  FrameReader reader_{kMaxFrame};
+  std::string out_;
+};
+
+}  // namespace tycho

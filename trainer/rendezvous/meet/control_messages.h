@@ -1,0 +1,77 @@
+// What ranks tell each other on their connections with rank 0. Torch-free.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainer/base/error.h"
+#include "trainer/rendezvous/frames.h"
+#include "trainer/rendezvous/progress.h"
+
+namespace tycho {
+
+enum class Says : uint8_t {
+  kIntroduction = 1,  // to rank 0: Member, the first message
+  kMember,            // Member, one for each rank, then:
+  kAllHere,           // all have come; text: the name of this world
+  kTurnedAway,        // text: why this rank cannot join
+  kBeat,              // ProgressReport, every second, both ways
+  kLeave,             // to rank 0: Cause
+  kSuspect,           // to rank 0: Suspicion
+  kBroken,            // Cause: what all ranks report
+  kHeard,             // to rank 0: kBroken has come
+  kAsk,               // to rank 0: MarkQuestion
+  kTold,              // its MarkAnswer
+  kBye,               // this rank is done, and all is well
+};
+
+/// A rank, and where it listens.
+struct Member {
+  int rank = 0, pid = 0;
+  std::string host;  // its machine, for people
+  std::string address;
+  int port = 0;
+};
+
+/// Why a world is broken.
+struct Cause {
+  int rank = 0;  // that of the first of those who caused it
+  ExitCode code = ExitCode::kTerminated;
+  std::string text;
+};
+
+/// A rank has lost its connection with others, or waits for them in vain.
+struct Suspicion {
+  std::vector<int> ranks;
+  std::string what;
+};
+
+/// About a mark: whether it is set, after setting it if wished.
+struct MarkQuestion {
+  uint32_t number = 0;
+  bool sets = false;
+  std::string name;
+};
+struct MarkAnswer {
+  uint32_t number = 0;
+  bool is_marked = false;
+};
+
+std::string bytes_of(const Member& member);
+std::string bytes_of(const Cause& cause);
+std::string bytes_of(const Suspicion& suspicion);
+std::string bytes_of(const ProgressReport& report);
+std::string bytes_of(const MarkQuestion& question);
+std::string bytes_of(const MarkAnswer& answer);
+std::string bytes_of_text(std::string_view text);
+
+/// These throw Error for bytes that are none of theirs.
+Member read_member(std::string_view bytes);
+Cause read_cause(std::string_view bytes);
+Suspicion read_suspicion(std::string_view bytes);
+ProgressReport read_report(std::string_view bytes);
+MarkQuestion read_mark_question(std::string_view bytes);
+MarkAnswer read_mark_answer(std::string_view bytes);
+std::string read_text(std::string_view bytes);
+
+}  // namespace tycho

@@ -1,0 +1,31 @@
+// How ranks meet, and how long they wait for each other. Torch-free.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <string>
+
+#include "trainer/rendezvous/progress.h"
+#include "trainer/rendezvous/rank_place.h"
+
+namespace tycho {
+
+struct MeetOptions {
+  /// A signal's number when this process is to stop: the wait for the others listens to it.
+  const std::atomic<int>* stop = nullptr;
+  /// A folder that all ranks see, for the token of ranks that were given none; "" when there is none.
+  std::string shared_dir;
+  double join_s = 600;      // for all ranks to come
+  double connect_s = 1800;  // for the slowest rank to come to Peers::connect
+  double silence_s = 30;    // without a sign of life: a rank is hung, or its machine gone
+  double end_s = 30;  // for the main thread to leave a broken world before its process is ended; 0: no limit
+  double goodbye_s = 5;  // a rank that ended well is missed after this time
+  double beat_s = 1;     // between two signs of life
+  Environment variable = process_environment();
+  Progress* progress = &process_progress();
+  /// Lines for people; nothing: standard error.
+  std::function<void(const std::string& line)> say;
+  /// Nothing: _exit.
+  std::function<void(int code)> end_process;
+};
+
+}  // namespace tycho

@@ -1,0 +1,315 @@
+// Rank 0 opens its listener; the others find it; all wait until everybody is there.
+#include "trainer/rendezvous/meet/meet_peers.h"
+
+#include <fcntl.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "trainer/base/hash.h"
+#include "trainer/base/secrets.h"
+#include "trainer/rendezvous/dial.h"
+#include "trainer/rendezvous/listener.h"
+#include "trainer/rendezvous/meet/hub.h"
+#include "trainer/rendezvous/meet/leaf.h"
+#include "trainer/rendezvous/meet/lobby.h"
+#include "trainer/rendezvous/token_file.h"
+
+namespace tycho {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr auto kLook = milliseconds(50);         // between looks for a stop
+constexpr auto kFirstLine = milliseconds(5000);  // of waiting without a word
+constexpr auto kNextLine = milliseconds(30'000);
+constexpr auto kDial = milliseconds(5000);
+constexpr auto kFirstPause = milliseconds(20), kLongestPause = milliseconds(1000);  // between two calls
+constexpr auto kToldLate = milliseconds(10'000);  // rank 0 says who is missing; later than that it is gone
+constexpr const char* kJoin = "join";
+constexpr const char* kData = "data ";
+
+Clock::duration seconds(double value) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(value));
+}
+
+std::string host_name() {
+  char host[256] = "?";
+  gethostname(host, sizeof host - 1);
+  return host;
+}
+
+std::string names(const std::vector<int>& ranks) {
+  return fmt::format("rank{} {}", ranks.size() > 1 ? "s" : "", fmt::join(ranks, ", "));
+}
+
+std::string world_name(const RankPlace& place, const std::string& world) {
+  return hash_hex(place.job + "/" + world);
+}
+
+class MetPeers final : public Peers {
+ public:
+  MetPeers(const RankPlace& place, const MeetOptions& options) : place_(place), options_(options) {
+    const InPhase phase("meeting the other ranks", *options_.progress);
+    if (place_.rank == 0)
+      host();
+    else
+      join();
+  }
+
+  int rank() const override { return place_.rank; }
+  int num_ranks() const override { return place_.num_ranks; }
+  std::vector<Socket> connect(const std::string& purpose, const std::vector<int>& ranks) override;
+  int broken_fd() const override { return monitor_->broken_fd(); }
+  bool is_broken() const override { return monitor_->is_broken(); }
+  Error why_broken(const std::string& what, const std::vector<int>& suspects) override {
+    return monitor_->why_broken(what, suspects);
+  }
+  void leave(const Error& error) override { monitor_->leave(error); }
+  void mark(const std::string& name) override { monitor_->mark(name); }
+  bool is_marked(const std::string& name) override { return monitor_->is_marked(name); }
+
+ private:
+  void host();
+  void join();
+  void find_rank_0(Clock::time_point deadline, Socket& line, Endpoint& there);
+  void wait_for_all(Clock::time_point deadline);
+  void check_stop(const std::string& waiting_for);
+  std::optional<std::string> token();
+  void start_listening(Socket listener);
+  DoorVerdict judge(const RankClaim& claim);
+  std::optional<std::string> objection(const RankClaim& claim) const;
+  Socket call(int rank, const std::string& purpose, Clock::time_point deadline);
+  Socket await(int rank, const std::string& purpose, Clock::time_point deadline);
+  Member self(const Endpoint& endpoint) const {
+    return {place_.rank, getpid(), host_name(), endpoint.host(), endpoint.port()};
+  }
+  void say(const std::string& line) const {
+    if (options_.say) return options_.say(line);
+    std::fprintf(stderr, "%s\n", line.c_str());
+  }
+
+  const RankPlace place_;
+  const MeetOptions options_;
+  std::string token_;
+  Endpoint rank_0_;  // as this rank reaches it
+  Lobby lobby_;
+  std::unique_ptr<Monitor> monitor_;
+  Hub* hub_ = nullptr;                   // it, on rank 0
+  std::unique_ptr<Listener> listening_;  // calls what stands above
+};
+
+void MetPeers::host() {
+  const auto deadline = Clock::now() + seconds(options_.join_s);
+  Socket listener = listen_at(rendezvous_endpoint(place_, options_.variable));
+  std::unique_ptr<TokenFile> file;
+  token_ = place_.token;
+  if (token_.empty() && place_.num_ranks > 1) {
+    file = std::make_unique<TokenFile>(token_path(place_, options_.shared_dir), place_.job);
+    token_ = file->token();
+  }
+  auto hub = std::make_unique<Hub>(place_, options_, self(local_end(listener.fd())));
+  hub_ = hub.get();
+  monitor_ = std::move(hub);
+  start_listening(std::move(listener));
+  wait_for_all(deadline);
+}
+
+void MetPeers::join() {
+  const auto deadline = Clock::now() + seconds(options_.join_s);
+  Socket line;
+  find_rank_0(deadline, line, rank_0_);
+  Socket listener = listen_at(own_endpoint(place_, local_end(line.fd()), options_.variable));
+  monitor_ = std::make_unique<Leaf>(place_, options_, self(local_end(listener.fd())), std::move(line));
+  start_listening(std::move(listener));
+  wait_for_all(deadline + kToldLate);
+}
+
+/// Nothing while rank 0 has left none.
+std::optional<std::string> MetPeers::token() {
+  if (!place_.token.empty()) return place_.token;
+  return find_token(token_path(place_, options_.shared_dir), place_.job);
+}
+
+void MetPeers::find_rank_0(Clock::time_point deadline, Socket& line, Endpoint& there) {
+  const std::string address = on_one_machine(place_) ? "127.0.0.1" : place_.address;
+  const std::string goal = fmt::format("rank 0 at {}:{} ({})", address, place_.port, place_.source);
+  const RankClaim claim{
+      .rank = place_.rank, .num_ranks = place_.num_ranks, .run = hash_hex(place_.job), .purpose = kJoin};
+  const auto gives_up = [this] { return options_.stop != nullptr && *options_.stop != 0; };
+  auto next_line = Clock::now() + kFirstLine;
+  milliseconds pause = kFirstPause;
+  std::string why;
+  while (true) {
+    check_stop(goal);
+    if (const auto found = token()) {
+      token_ = *found;
+      for (const Endpoint& endpoint : resolve(address, place_.port, why)) {
+        DialResult result = dial(endpoint, token_, claim, kDial, gives_up);
+        if (result.how == DialResult::How::kRefused) throw Error(result.why, ExitCode::kTopology);
+        why = result.why;
+        there = endpoint;
+        line = std::move(result.socket);
+        if (line.is_open()) return;
+      }
+    } else {
+      why = "it has not left its token at " + token_path(place_, options_.shared_dir);
+    }
+    const auto now = Clock::now();
+    if (now >= deadline)
+      fail(ExitCode::kTopology, "[parallel] rank {} did not find {} within {:g} s: {}", place_.rank, goal,
+           options_.join_s, why);
+    if (now >= next_line) {
+      say(fmt::format("[ranks] rank {} waits for {}: {}; gives up in {:.0f} s", place_.rank, goal, why,
+                      std::chrono::duration<double>(deadline - now).count()));
+      next_line = now + kNextLine;
+    }
+    std::this_thread::sleep_for(std::min(pause, kLook));
+    pause = std::min(2 * pause, kLongestPause);
+  }
+}
+
+void MetPeers::wait_for_all(Clock::time_point deadline) {
+  auto next_line = Clock::now() + kFirstLine;
+  while (!monitor_->wait_until_met(kLook)) {
+    const std::vector<int> missing = monitor_->missing();
+    const auto now = Clock::now();
+    try {
+      check_stop(place_.rank == 0 ? names(missing) : "the other ranks");
+      if (now >= deadline && place_.rank == 0)
+        fail(ExitCode::kTopology, "[parallel] {} of {} ranks did not arrive within {:g} s: {}",
+             missing.size(), place_.num_ranks, options_.join_s, fmt::join(missing, ", "));
+      if (now >= deadline)
+        fail(ExitCode::kTopology, "[parallel] rank 0 has not said within {:g} s that all ranks are there",
+             options_.join_s);
+    } catch (const Error& error) {
+      monitor_->leave(error);
+      throw;
+    }
+    if (now < next_line || place_.rank != 0) continue;
+    next_line = now + kNextLine;
+    const int64_t strangers = listening_->num_turned_away();
+    say(fmt::format("[ranks] waiting for {} of {}; gives up in {:.0f} s{}", names(missing), place_.num_ranks,
+                    std::chrono::duration<double>(deadline - now).count(),
+                    strangers == 0 ? "" : fmt::format(". {} clients did not know the token", strangers)));
+  }
+  if (const auto cause = monitor_->cause()) throw Error(cause->text, cause->code);
+}
+
+void MetPeers::check_stop(const std::string& waiting_for) {
+  const int signal = options_.stop == nullptr ? 0 : options_.stop->load();
+  if (signal == 0) return;
+  const char* name = sigabbrev_np(signal);
+  fail(static_cast<ExitCode>(128 + signal), "[ranks] stopped by SIG{} while rank {} was waiting for {}",
+       name == nullptr ? std::to_string(signal) : name, place_.rank, waiting_for);
+}
+
+void MetPeers::start_listening(Socket listener) {
+  register_secret(token_);
+  if (place_.num_ranks == 1) return;
+  ListenerCalls calls;
+  calls.judge = [this](const RankClaim& claim) { return judge(claim); };
+  calls.admit = [this](Socket socket, const RankClaim& claim) {
+    if (claim.purpose == kJoin)
+      hub_->admit(std::move(socket));
+    else
+      lobby_.put(claim.purpose, claim.rank, std::move(socket));
+  };
+  listening_ = std::make_unique<Listener>(std::move(listener), token_, std::move(calls));
+}
+
+/// Why a client that knows the token cannot belong to this run; that of a rank that joins is everybody's.
+std::optional<std::string> MetPeers::objection(const RankClaim& claim) const {
+  if (claim.version != kProtocolVersion)
+    return fmt::format(
+        "[ranks] rank {} speaks version {} of the protocol between ranks, rank {} speaks {}: start all "
+        "ranks with the same build of Tycho",
+        claim.rank, claim.version, place_.rank, kProtocolVersion);
+  if (claim.num_ranks != place_.num_ranks)
+    return fmt::format("[ranks] rank {} was started as one of {} ranks, rank {} as one of {}", claim.rank,
+                       claim.num_ranks, place_.rank, place_.num_ranks);
+  return std::nullopt;
+}
+
+DoorVerdict MetPeers::judge(const RankClaim& claim) {
+  const bool joins = claim.purpose == kJoin;
+  if (claim.to_rank != place_.rank || claim.rank < 0 || claim.rank == place_.rank ||
+      (joins && place_.rank != 0))
+    return {Answer::kRefused,
+            fmt::format("[ranks] rank {} does not expect rank {}", place_.rank, claim.rank)};
+  const std::string world = monitor_->world();
+  if (!joins && world.empty()) return {Answer::kLater, "the ranks have not met yet"};
+  if (claim.run != (joins ? hash_hex(place_.job) : world_name(place_, world)))
+    return {Answer::kRefused,
+            fmt::format("[ranks] rank {} belongs to another job than rank {}, or to an earlier start "
+                        "of it",
+                        claim.rank, place_.rank)};
+  if (const auto text = objection(claim)) {
+    monitor_->break_world({claim.rank, ExitCode::kTopology, *text});
+    return {Answer::kRefused, *text};
+  }
+  if (claim.rank >= place_.num_ranks) return {Answer::kRefused, "[ranks] there is no such rank"};
+  return {Answer::kWelcome, ""};
+}
+
+std::vector<Socket> MetPeers::connect(const std::string& purpose, const std::vector<int>& ranks) {
+  const auto deadline = Clock::now() + seconds(options_.connect_s);
+  const InCollective collective("connect " + purpose, *options_.progress);
+  std::vector<Socket> sockets(ranks.size());
+  // The higher rank calls the lower one, whose listener answers by itself: no order can make two ranks wait
+  // for each other.
+  for (const bool calls : {true, false})
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      if (ranks[i] == place_.rank || (ranks[i] < place_.rank) != calls) continue;
+      sockets[i] =
+          calls ? call(ranks[i], kData + purpose, deadline) : await(ranks[i], kData + purpose, deadline);
+      fcntl(sockets[i].fd(), F_SETFL, fcntl(sockets[i].fd(), F_GETFL) & ~O_NONBLOCK);
+    }
+  return sockets;
+}
+
+Socket MetPeers::call(int rank, const std::string& purpose, Clock::time_point deadline) {
+  const RankClaim claim{.rank = place_.rank,
+                        .num_ranks = place_.num_ranks,
+                        .to_rank = rank,
+                        .run = world_name(place_, monitor_->world()),
+                        .purpose = purpose};
+  const Member member = monitor_->members().at(static_cast<size_t>(rank));
+  const Endpoint endpoint = rank == 0 ? rank_0_ : numeric_endpoint(member.address, member.port);
+  const auto gives_up = [this] { return is_broken(); };
+  milliseconds pause = kFirstPause;
+  while (true) {
+    DialResult result = dial(endpoint, token_, claim, kDial, gives_up);
+    if (result.socket.is_open()) return std::move(result.socket);
+    if (result.how == DialResult::How::kRefused) throw Error(result.why, ExitCode::kTopology);
+    if (is_broken() || Clock::now() >= deadline)
+      throw why_broken(
+          fmt::format("rank {} cannot connect to {}: {}", place_.rank, endpoint.text(), result.why), {rank});
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+}
+
+Socket MetPeers::await(int rank, const std::string& purpose, Clock::time_point deadline) {
+  while (true) {
+    Socket socket = lobby_.take(purpose, rank, kLook);
+    if (socket.is_open()) return socket;
+    if (is_broken() || Clock::now() >= deadline)
+      throw why_broken(fmt::format("it has not connected to rank {}", place_.rank), {rank});
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Peers> meet_peers(const RankPlace& place, const MeetOptions& options) {
+  return std::make_unique<MetPeers>(place, options);
+}
+
+}  // namespace tycho

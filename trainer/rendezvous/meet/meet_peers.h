@@ -1,0 +1,18 @@
+// Brings the ranks of a run together. Torch-free.
+#pragma once
+#include <memory>
+
+#include "trainer/rendezvous/meet/meet_options.h"
+#include "trainer/rendezvous/peers.h"
+#include "trainer/rendezvous/rank_place.h"
+
+namespace tycho {
+
+/// Returns when all ranks of `place` have come; collective. A rank without a token waits for the one that
+/// rank 0 leaves for it (token_file.h). From then on a thread watches over the ranks, and another one lets
+/// connections of this world in. Throws Error (kTopology) that names the ranks that did not come in time, or
+/// says why this one is turned away; with 128 + signal when it is to stop; and as Peers::why_broken when a
+/// rank is lost meanwhile.
+std::unique_ptr<Peers> meet_peers(const RankPlace& place, const MeetOptions& options = {});
+
+}  // namespace tycho

@@ -1,0 +1,251 @@
+// The thread's loop, and what other threads ask of it.
+#include "trainer/rendezvous/meet/monitor.h"
+
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "trainer/base/secrets.h"
+
+namespace tycho {
+namespace {
+
+constexpr auto kNews = std::chrono::milliseconds(3000);    // for rank 0 to say why the world is broken
+constexpr auto kHeard = std::chrono::milliseconds(2000);   // for the others to hear why
+constexpr auto kAnswer = std::chrono::milliseconds(2000);  // about a mark
+constexpr auto kFarewell = std::chrono::milliseconds(1000);
+
+Socket event_counter() { return Socket(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
+
+/// Never blocks, as a full pipe would: this may be the last thread of the process that still moves.
+void write_line(const std::string& line) {
+  pollfd file = {STDERR_FILENO, POLLOUT, 0};
+  if (poll(&file, 1, 100) > 0 && (file.revents & POLLOUT) != 0) {
+    const ssize_t ignored = write(STDERR_FILENO, line.data(), line.size());
+    static_cast<void>(ignored);
+  }
+}
+
+}  // namespace
+
+Monitor::Monitor(const RankPlace& place, MeetOptions options, Member self)
+    : place_(place),
+      options_(std::move(options)),
+      self_(std::move(self)),
+      members_({{place.rank, self_}}),
+      wake_(event_counter()),
+      broken_(event_counter()) {}
+
+void Monitor::begin() {
+  thread_ = std::thread([this] { run(); });
+  pthread_setname_np(thread_.native_handle(), "tycho monitor");
+}
+
+void Monitor::end() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  wake();
+  thread_.join();
+}
+
+void Monitor::wake() { eventfd_write(wake_.fd(), 1); }
+
+void Monitor::run() {
+  std::unique_lock lock(mutex_);
+  auto next_beat = Clock::now();
+  std::optional<Clock::time_point> last_moment;
+  while (true) {
+    const auto now = Clock::now();
+    if (now >= next_beat) {
+      beat();
+      next_beat =
+          now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.beat_s));
+    }
+    obey();
+    if (ends_) {
+      // A cause is passed on for a little longer than a goodbye.
+      if (!last_moment) last_moment = now + (cause_ ? kHeard : kFarewell);
+      if (may_end() || now >= *last_moment) return;
+    }
+    std::vector<pollfd> files = {{wake_.fd(), POLLIN, 0}};
+    std::vector<ControlLine*> polled = lines();
+    for (const ControlLine* line : polled)
+      files.push_back({line->fd(), static_cast<short>(POLLIN | (line->has_unsent() ? POLLOUT : 0)), 0});
+    auto until = std::min(next_beat, next());
+    if (last_moment) until = std::min(until, *last_moment);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
+    lock.unlock();
+    poll(files.data(), files.size(), static_cast<int>(std::max<int64_t>(left, 0)));
+    lock.lock();
+    eventfd_t ignored = 0;
+    if (files[0].revents != 0) eventfd_read(wake_.fd(), &ignored);
+    for (size_t i = 0; i < polled.size(); ++i) {
+      if ((files[i + 1].revents & POLLOUT) != 0) polled[i]->flush();
+      if ((files[i + 1].revents & ~POLLOUT) != 0) serve(*polled[i]);
+    }
+    changed_.notify_all();
+  }
+}
+
+void Monitor::beat() {
+  reports_[place_.rank] = options_.progress->report();
+  for (ControlLine* line : lines()) line->say(Says::kBeat, bytes_of(reports_[place_.rank]));
+  tick();
+  const auto is_missed = [&](const auto& one) {
+    return Clock::now() - one.second > std::chrono::duration<double>(options_.goodbye_s);
+  };
+  if (!ends_ && std::any_of(ended_.begin(), ended_.end(), is_missed)) signal_broken();
+  end_process_if_stuck();
+}
+
+/// How many beats of this process may pass without one of another. They are counted, and not measured by the
+/// clock, because this process may have been stopped itself.
+int Monitor::num_silent_beats() const {
+  return std::max(1, static_cast<int>(std::ceil(options_.silence_s / options_.beat_s)));
+}
+
+void Monitor::end_process_if_stuck() {
+  if (!cause_ || ends_ || options_.end_s <= 0 || options_.progress->is_prompt()) return;
+  if (Clock::now() - broken_at_ < std::chrono::duration<double>(options_.end_s)) return;
+  const int code = static_cast<int>(cause_->code);
+  write_line(fmt::format(
+      "[ranks] rank {} did not end within {:g} s after the run broke ({}); it ends now with exit "
+      "code {}. Why it broke: {}\n",
+      place_.rank, options_.end_s, progress_text(options_.progress->report()), code, cause_->text));
+  broken_at_ = Clock::now();  // in tests the process goes on
+  if (options_.end_process)
+    options_.end_process(code);
+  else
+    _exit(code);
+}
+
+void Monitor::set_cause(Cause cause) {
+  if (cause_) return;
+  cause_ = std::move(cause);
+  broken_at_ = Clock::now();
+  signal_broken();
+  on_broken();
+  changed_.notify_all();
+}
+
+void Monitor::signal_broken() {
+  if (!is_broken_.exchange(true)) eventfd_write(broken_.fd(), 1);
+}
+
+void Monitor::set_ended(int rank) { ended_.emplace(rank, Clock::now()); }
+
+std::optional<Cause> Monitor::cause() const {
+  const std::lock_guard lock(mutex_);
+  return cause_;
+}
+
+std::vector<Member> Monitor::members() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Member> all;
+  if (!world_.empty())
+    for (const auto& [rank, member] : members_) all.push_back(member);
+  return all;
+}
+
+std::string Monitor::world() const {
+  const std::lock_guard lock(mutex_);
+  return world_;
+}
+
+std::vector<int> Monitor::missing() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<int> ranks;
+  for (int r = 0; r < place_.num_ranks; ++r)
+    if (members_.count(r) == 0) ranks.push_back(r);
+  return ranks;
+}
+
+bool Monitor::wait_until_met(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, time, [&] { return !world_.empty() || cause_; });
+}
+
+Error Monitor::why_broken(const std::string& what, const std::vector<int>& suspects) {
+  std::unique_lock lock(mutex_);
+  if (!cause_) {
+    suspicion_ = {suspects, what};
+    wake();
+    changed_.wait_for(lock, kNews, [&] { return cause_.has_value(); });
+  }
+  if (!cause_) set_cause(unreachable(suspects, what));
+  return Error(cause_->text, cause_->code);
+}
+
+void Monitor::leave(const Error& error) {
+  std::unique_lock lock(mutex_);
+  if (!cause_) {
+    const std::string who = members_.at(place_.rank).host;
+    leaving_ = {place_.rank, error.code(),
+                fmt::format("[parallel] rank {} ended the run: {} ({}, pid {}; {})", place_.rank,
+                            without_secrets(error.what()), who, self_.pid,
+                            progress_text(options_.progress->report()))};
+  }
+  wake();
+  changed_.wait_for(lock, kHeard, [&] { return cause_ && all_have_heard_; });
+}
+
+void Monitor::break_world(Cause cause) {
+  const std::lock_guard lock(mutex_);
+  set_cause(std::move(cause));
+  wake();
+}
+
+bool Monitor::ask(MarkQuestion question) {
+  std::unique_lock lock(mutex_);
+  question.number = ++num_questions_;
+  if (const auto known = answer(question)) return *known;
+  questions_.push_back(question);
+  wake();
+  changed_.wait_for(lock, kAnswer, [&] { return answers_.count(question.number) > 0 || cause_; });
+  const auto found = answers_.find(question.number);
+  if (found == answers_.end() && cause_) throw Error(cause_->text, cause_->code);
+  const bool is_marked = found != answers_.end() && found->second;
+  answers_.erase(question.number);
+  return is_marked;
+}
+
+std::string Monitor::describe(int rank) const {
+  const auto member = members_.find(rank);
+  if (member == members_.end()) return fmt::format("rank {}", rank);
+  const auto report = reports_.find(rank);
+  return fmt::format("rank {} ({}, pid {}{}{})", rank, member->second.host, member->second.pid,
+                     report == reports_.end() ? "" : "; ",
+                     report == reports_.end() ? "" : progress_text(report->second));
+}
+
+std::string Monitor::describe(const std::vector<int>& ranks) const {
+  constexpr size_t kShown = 8;  // a machine's
+  std::string text = ranks.empty() ? "a rank" : "";
+  for (size_t i = 0; i < std::min(ranks.size(), kShown); ++i)
+    text += (i > 0 ? ", " : "") + describe(ranks[i]);
+  if (ranks.size() > kShown) text += fmt::format(" and {} more", ranks.size() - kShown);
+  return text;
+}
+
+Cause Monitor::unreachable(const std::vector<int>& ranks, const std::string& what) const {
+  std::vector<int> ended;
+  for (const auto& one : ended_)
+    if (ranks.empty() || std::find(ranks.begin(), ranks.end(), one.first) != ranks.end())
+      ended.push_back(one.first);
+  if (!ended.empty()) return gone(ended, "has ended, but others still need it");
+  return gone(ranks, "has ended or does not answer: " + what.substr(0, what.find('\n')));
+}
+
+Cause Monitor::gone(const std::vector<int>& ranks, const std::string& how) const {
+  return {ranks.empty() ? 0 : ranks.front(), ExitCode::kTerminated,
+          fmt::format("[parallel] {} {}. The same command resumes from the newest checkpoint",
+                      describe(ranks), how)};
+}
+
+}  // namespace tycho

@@ -1,0 +1,77 @@
+// What this process is doing: its step, its phase and the collective that it waits in. Torch-free.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace tycho {
+
+/// What others are told about a process.
+struct ProgressReport {
+  int64_t step = -1;       // the newest that is complete; -1 before the first is known
+  std::string phase;       // "starting", "in callback loss_watch"
+  double phase_s = 0;      // how long it has been in this phase
+  std::string collective;  // "" outside of one
+  double collective_s = 0;
+};
+
+/// "step 12, evaluating for 31 s, all_reduce for 30 s": times from two seconds on.
+std::string progress_text(const ProgressReport& report);
+
+/// Written by the threads that work, read by those that report. All functions from any thread.
+class Progress {
+ public:
+  void set_step(int64_t step);
+  /// Returns the phase before.
+  std::string set_phase(std::string phase);
+  /// Returns the collective before; "" when it has ended.
+  std::string set_collective(std::string_view name);
+  /// A person sits at a prompt of this process, which may wait for hours: it is never ended because its main
+  /// thread does not move.
+  void set_prompt();
+  bool is_prompt() const;
+  ProgressReport report() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  mutable std::mutex mutex_;
+  int64_t step_ = -1;
+  bool is_prompt_ = false;
+  std::string phase_ = "starting", collective_;
+  Clock::time_point phase_begin_ = Clock::now(), collective_begin_ = Clock::now();
+};
+
+/// That of this process. The program and its engine have one each.
+Progress& process_progress();
+
+/// A process is in a phase while it lives.
+class InPhase {
+ public:
+  explicit InPhase(std::string phase, Progress& progress = process_progress())
+      : progress_(progress), before_(progress.set_phase(std::move(phase))) {}
+  ~InPhase() { progress_.set_phase(std::move(before_)); }
+  InPhase(const InPhase&) = delete;
+  InPhase& operator=(const InPhase&) = delete;
+
+ private:
+  Progress& progress_;
+  std::string before_;
+};
+
+/// A process is in a collective while it lives.
+class InCollective {
+ public:
+  explicit InCollective(std::string_view name, Progress& progress = process_progress())
+      : progress_(progress), before_(progress.set_collective(name)) {}
+  ~InCollective() { progress_.set_collective(before_); }
+  InCollective(const InCollective&) = delete;
+  InCollective& operator=(const InCollective&) = delete;
+
+ private:
+  Progress& progress_;
+  std::string before_;
+};
+
+}  // namespace tycho

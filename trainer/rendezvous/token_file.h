@@ -1,0 +1,34 @@
+// How rank 0 hands a token to ranks whose launcher gave them none: a file that only this user can read.
+// Torch-free.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "trainer/rendezvous/rank_place.h"
+
+namespace tycho {
+
+/// Where it is: in a private folder of this user when all ranks are on this machine, else in `shared_dir`,
+/// which all of them see. Throws Error (kTopology) when there is no such place, and says what to do.
+std::string token_path(const RankPlace& place, const std::string& shared_dir);
+
+/// A new token in a file, which is there while this lives.
+class TokenFile {
+ public:
+  /// Takes the place of a file that an earlier start has left. Throws Error (kTopology) when it cannot be
+  /// written, or lies where others could have put it.
+  TokenFile(std::string path, const std::string& job);
+  ~TokenFile();
+  TokenFile(const TokenFile&) = delete;
+  TokenFile& operator=(const TokenFile&) = delete;
+  const std::string& token() const { return token_; }
+
+ private:
+  std::string path_, token_;
+};
+
+/// The token of the job; nothing while there is none. It may be an old one: ask again when it does not open
+/// the listener. Throws Error (kTopology) when the file is a link, not this user's, or can be read by others.
+std::optional<std::string> find_token(const std::string& path, const std::string& job);
+
+}  // namespace tycho
