@@ -1,16 +1,21 @@
 // Times training a tokenizer and encoding with one, without the start of a process and the reading of files.
-//   bench_tokenizer train FILE VOCABULARY THREADS OUT      bench_tokenizer encode TOKENIZER FILE IDS
+//   bench_tokenizer train FILE VOCABULARY THREADS OUT   bench_tokenizer encode TOKENIZER FILE IDS THREADS
 // Prints seconds; `encode` three passes, the first with an empty cache.
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <thread>
 
 #include "bench/timing.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/data/text/pretokenize.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace {
+
+constexpr size_t kPartBytes = 1 << 20;
 
 void train(char** arguments) {
   tycho::BpeTrainOptions options;
@@ -23,14 +28,39 @@ void train(char** arguments) {
   std::ofstream(arguments[3], std::ios::binary) << text;
 }
 
+/// Parts that can be encoded alone.
+std::vector<std::string_view> cut(std::string_view text) {
+  std::vector<std::string_view> parts;
+  while (text.size() > kPartBytes) {
+    const size_t end = std::min(tycho::find_safe_cut(text, kPartBytes), text.size());
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  parts.push_back(text);
+  return parts;
+}
+
 void encode(char** arguments) {
   const std::string text = tycho::read_file(arguments[1]);
   const auto tokenizer = tycho::load_tokenizer(arguments[0]);
-  std::vector<int32_t> ids;
-  for (int pass = 0; pass < 3; ++pass) std::cout << seconds([&] { ids = tokenizer->encode(text); }) << "\n";
-  std::ofstream(arguments[2], std::ios::binary)
-      .write(reinterpret_cast<const char*>(ids.data()),
-             static_cast<std::streamsize>(ids.size() * sizeof ids[0]));
+  const int threads = std::atoi(arguments[3]);
+  const std::vector<std::string_view> parts = cut(text);
+  std::vector<std::vector<int32_t>> ids(parts.size());
+  for (int pass = 0; pass < 3; ++pass) {
+    std::cout << seconds([&] {
+      std::atomic<size_t> next = 0;
+      const auto work = [&] {
+        for (size_t i = next++; i < parts.size(); i = next++) ids[i] = tokenizer->encode(parts[i]);
+      };
+      std::vector<std::jthread> helpers;
+      for (int i = 1; i < threads; ++i) helpers.emplace_back(work);
+      work();
+    }) << "\n";
+  }
+  std::ofstream out(arguments[2], std::ios::binary);
+  for (const auto& part : ids)
+    out.write(reinterpret_cast<const char*>(part.data()),
+              static_cast<std::streamsize>(part.size() * sizeof part[0]));
 }
 
 }  // namespace
@@ -39,10 +69,10 @@ int main(int count, char** words) {
   const std::string verb = count > 1 ? words[1] : "";
   if (verb == "train" && count == 6) {
     train(words + 2);
-  } else if (verb == "encode" && count == 5) {
+  } else if (verb == "encode" && count == 6) {
     encode(words + 2);
   } else {
-    std::cerr << "bench_tokenizer train FILE VOCABULARY THREADS OUT | encode TOKENIZER FILE IDS\n";
+    std::cerr << "bench_tokenizer train FILE VOCABULARY THREADS OUT | encode TOKENIZER FILE IDS THREADS\n";
     return 2;
   }
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Speed of training a tokenizer (20 MB, vocabulary 8192, 2 threads) and of encoding (one thread): Tycho against
-Hugging Face's `tokenizers`, side by side, on the text of LibTorch's headers.
+"""Speed of training a tokenizer (20 MB, vocabulary 32,768, 2 threads) and of encoding with it (one thread and two): Tycho against
+Hugging Face's `tokenizers` and, for encoding, tiktoken, side by side, on the text of LibTorch's headers or of another folder.
 
     ninja -C build/cpu bench_tokenizer
     TYCHO_PEERS=/path/to/peers/bin/python python3 bench/tokenizer.py
 
-Fresh processes alternate. Both must give the same tokenizer.json and the same ids, or nothing is printed but that. Writes
+Fresh processes alternate. All must give the same tokenizer.json and the same ids, or nothing is printed but that. Writes
 every number to bench/results/tokenizer.json. Standard library only.
 """
 import argparse
@@ -23,12 +23,14 @@ BENCH = pathlib.Path(__file__).resolve().parent
 HEADERS = "~/.cache/tycho/libtorch-2.11.0/lib/python3.11/site-packages/torch/include"
 
 
-def gather_text(folder, path, num_bytes):
-    """Whole UTF-8 headers in sorted order, up to num_bytes."""
+def gather_text(folder, endings, path, num_bytes):
+    """Whole UTF-8 files in sorted order, up to num_bytes."""
     size = 0
     with open(path, "wb") as out:
-        for header in sorted(pathlib.Path(folder).expanduser().rglob("*.h")):
-            text = header.read_bytes()
+        for file in sorted(pathlib.Path(folder).expanduser().rglob("*")):
+            if not file.is_file() or not file.name.endswith(tuple(endings.split(","))):
+                continue
+            text = file.read_bytes()
             try:
                 text.decode()
             except UnicodeDecodeError:
@@ -38,7 +40,7 @@ def gather_text(folder, path, num_bytes):
             out.write(text)
             size += len(text)
     if size < num_bytes / 2:
-        sys.exit(f"{folder} has only {size} bytes of headers; name another folder with --text-from")
+        sys.exit(f"{folder} has only {size} bytes of {endings} files; name another folder with --text-from")
     return size
 
 
@@ -67,35 +69,48 @@ def processor():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bench", default="build/cpu/bin/bench_tokenizer", help="Tycho's measuring program")
-    parser.add_argument("--text-from", default=HEADERS, help="folder of .h files")
+    parser.add_argument("--text-from", default=HEADERS, help="folder of text")
+    parser.add_argument("--endings", default=".h", help="of its files, such as .txt,.rst")
     parser.add_argument("--megabytes", type=float, default=20)
+    parser.add_argument("--vocabulary", type=int, default=32768)
     parser.add_argument("--processes", type=int, default=5)
     args = parser.parse_args()
-    peer = [os.environ.get("TYCHO_PEERS", "python3"), BENCH / "peers" / "tokenizers_bpe.py"]
-    seconds = {"tycho train": [], "peer train": [], "tycho encode": [], "peer encode": []}
+    python = os.environ.get("TYCHO_PEERS", "python3")
+    sides = {"tycho": [args.bench], "tokenizers": [python, BENCH / "peers" / "tokenizers_bpe.py"],
+             "tiktoken": [python, BENCH / "peers" / "tiktoken_bpe.py"]}
+    train = {"tycho": [], "tokenizers": []}
+    encode = {side: {1: [], 2: []} for side in sides}
     with tempfile.TemporaryDirectory() as work:
         text = f"{work}/text"
-        size = gather_text(args.text_from, text, int(args.megabytes * 1e6))
+        size = gather_text(args.text_from, args.endings, text, int(args.megabytes * 1e6))
         for _ in range(args.processes):
-            seconds["tycho train"] += run([args.bench, "train", text, 8192, 2, f"{work}/a.json"])
-            seconds["peer train"] += run([*peer, "train", text, 8192, 2, f"{work}/b.json"], RAYON_NUM_THREADS="2")
-            seconds["tycho encode"].append(run([args.bench, "encode", f"{work}/a.json", text, f"{work}/a.ids"]))
-            seconds["peer encode"].append(run([*peer, "encode", f"{work}/b.json", text, f"{work}/b.ids"],
-                                              TOKENIZERS_PARALLELISM="false", RAYON_NUM_THREADS="1"))
-        if not same(f"{work}/a.json", f"{work}/b.json") or not same(f"{work}/a.ids", f"{work}/b.ids"):
-            sys.exit("the two sides do not agree on the tokenizer or on the ids: nothing is compared")
-    train = {side: statistics.median(seconds[f"{side} train"]) for side in ("tycho", "peer")}
-    # The first pass of a process has cold caches; the best of its passes is what a long conversion sees.
-    encode = {side: statistics.median(min(passes) for passes in seconds[f"{side} encode"]) for side in ("tycho", "peer")}
-    print("| what | Tycho | tokenizers | ratio |\n|---|---|---|---|")
-    print(f"| train, {size / 1e6:.0f} MB, vocabulary 8192, 2 threads | {train['tycho']:.2f} s | {train['peer']:.2f} s | "
-          f"{train['peer'] / train['tycho']:.1f}x |")
-    print(f"| encode, one thread | {size / encode['tycho'] / 1e6:.1f} MB/s | {size / encode['peer'] / 1e6:.1f} MB/s | "
-          f"{encode['peer'] / encode['tycho']:.1f}x |")
-    versions = {"python and tokenizers": text_of(peer[0], "-c", "import sys, tokenizers; print(sys.version.split()[0], tokenizers.__version__)"),
+            for side in train:
+                train[side] += run([*sides[side], "train", text, args.vocabulary, 2, f"{work}/{side}.json"], RAYON_NUM_THREADS="2")
+            if not same(f"{work}/tycho.json", f"{work}/tokenizers.json"):
+                sys.exit("the two sides do not agree on the tokenizer: nothing is compared")
+            for threads in (1, 2):
+                for side in sides:
+                    parallel = "false" if threads == 1 else "true"
+                    encode[side][threads].append(run([*sides[side], "encode", f"{work}/tycho.json", text, f"{work}/{side}.ids", threads],
+                                                     TOKENIZERS_PARALLELISM=parallel, RAYON_NUM_THREADS=str(threads)))
+                    if not same(f"{work}/tycho.ids", f"{work}/{side}.ids"):
+                        sys.exit(f"{side} gives other ids: nothing is compared")
+    median = {side: statistics.median(values) for side, values in train.items()}
+    print("| what | Tycho | tokenizers | ratio | tiktoken | ratio |\n|---|---|---|---|---|---|")
+    print(f"| train, {size / 1e6:.0f} MB, vocabulary {args.vocabulary}, 2 threads | {median['tycho']:.2f} s | {median['tokenizers']:.2f} s | "
+          f"{median['tokenizers'] / median['tycho']:.1f}x | | |")
+    for threads in (1, 2):
+        # The first pass of a process has cold caches; the best of its passes is what a long conversion sees.
+        best = {side: statistics.median(min(passes) for passes in encode[side][threads]) for side in sides}
+        speed = {side: f"{size / value / 1e6:.1f} MB/s" for side, value in best.items()}
+        print(f"| encode, threads: {threads} | {speed['tycho']} | {speed['tokenizers']} | {best['tokenizers'] / best['tycho']:.1f}x | "
+              f"{speed['tiktoken']} | {best['tiktoken'] / best['tycho']:.1f}x |")
+    versions = {"python, tokenizers, tiktoken": text_of(python, "-c", "import sys, tokenizers, tiktoken; print(sys.version.split()[0], "
+                                                        "tokenizers.__version__, tiktoken.__version__)"),
                 "commit": text_of("git", "-C", BENCH, "rev-parse", "HEAD")}
     report = {"versions": versions, "date": datetime.datetime.now().isoformat(timespec="seconds"), "processor": processor(),
-              "cores": os.cpu_count(), "load": os.getloadavg(), "text_bytes": size, "command": sys.argv, "seconds": seconds}
+              "cores": os.cpu_count(), "load": os.getloadavg(), "text_bytes": size, "command": sys.argv,
+              "seconds": {"train": train, "encode": encode}}
     (BENCH / "results").mkdir(exist_ok=True)
     (BENCH / "results" / "tokenizer.json").write_text(json.dumps(report, indent=1) + "\n")
 

@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstring>
+#include <exception>
 #include <string_view>
 
 #include "bindings/define/watch.h"
@@ -15,11 +18,12 @@
 namespace tycho {
 namespace {
 
+constexpr std::array<int, 3> kStopSignals = {SIGINT, SIGTERM, SIGUSR1};
 constexpr int64_t kImpatientNs = 2'000'000'000;
 
 StopFlag g_stop{0};
 std::atomic<int64_t> g_last_interrupt_ns{0};
-std::atomic<bool> g_prompting{false}, g_live_view{false};
+std::atomic<bool> g_prompting{false}, g_live_view{false}, g_define_interrupted{false};
 static_assert(StopFlag::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
 struct sigaction action_of(void (*handler)(int)) {
@@ -49,6 +53,7 @@ void say(std::string_view text) {
 }
 
 void on_define_interrupt(int) {
+  g_define_interrupted = true;
   if (!LuaWatch::interrupt()) _exit(static_cast<int>(ExitCode::kInterrupted));
 }
 
@@ -71,6 +76,11 @@ void on_run_signal(int number) {
   say("\nsaving after this step, then stopping; Ctrl-C again within 2 s ends at once\n");
 }
 
+void on_wait_signal(int number) {
+  int expected = 0;
+  g_stop.compare_exchange_strong(expected, number);
+}
+
 void on_repl_interrupt(int) {
   g_stop = SIGINT;
   if (!LuaWatch::interrupt() && !g_prompting) _exit(static_cast<int>(ExitCode::kInterrupted));
@@ -89,19 +99,38 @@ InterruptRepl::~InterruptRepl() { sigaction(SIGINT, &before_, nullptr); }
 
 StopFlag& InterruptRepl::stop() { return g_stop; }
 
+StopWait::StopWait() {
+  g_stop = 0;
+  const struct sigaction action = action_of(on_wait_signal);
+  for (size_t i = 0; i < kStopSignals.size(); ++i) sigaction(kStopSignals[i], &action, &before_[i]);
+}
+
+StopWait::~StopWait() {
+  for (size_t i = 0; i < kStopSignals.size(); ++i) sigaction(kStopSignals[i], &before_[i], nullptr);
+  if (const int number = g_stop.exchange(0); number != 0 && std::uncaught_exceptions() == 0) raise(number);
+}
+
+StopFlag& StopWait::stop() { return g_stop; }
+
 bool take_interrupt() { return g_stop.exchange(0) != 0; }
 
 InterruptLua::InterruptLua() {
+  g_define_interrupted = false;
   const struct sigaction action = action_of(on_define_interrupt);
   sigaction(SIGINT, &action, &before_);
 }
 
-InterruptLua::~InterruptLua() { sigaction(SIGINT, &before_, nullptr); }
+InterruptLua::~InterruptLua() {
+  sigaction(SIGINT, &before_, nullptr);
+  if (!g_define_interrupted || std::uncaught_exceptions() > 0) return;
+  std::fflush(nullptr);
+  _exit(static_cast<int>(ExitCode::kInterrupted));
+}
 
 StopFlag& stop_on_signals(bool live_view) {
   g_live_view = live_view;
   const struct sigaction action = action_of(on_run_signal);
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaction(number, &action, nullptr);
+  for (const int number : kStopSignals) sigaction(number, &action, nullptr);
   return g_stop;
 }
 

@@ -1,5 +1,6 @@
 // What signals do: end Lua code in the define phase, ask the trainer to stop in the run phase.
 #pragma once
+#include <array>
 #include <csignal>
 
 #include "trainer/engine/engine.h"
@@ -7,7 +8,7 @@
 namespace tycho {
 
 /// While it lives, Ctrl-C ends running Lua code with "interrupted at file:line"; the old action comes back
-/// after it.
+/// after it. Where no Lua code raised it, because the last that ran was Tycho's own, the process ends (130).
 class InterruptLua {
  public:
   InterruptLua();
@@ -33,6 +34,20 @@ class InterruptRepl {
 
  private:
   struct sigaction before_ = {};
+};
+
+/// While it lives, SIGINT, SIGTERM and SIGUSR1 store their number in stop(), which ends a wait by an
+/// Error. The old actions come back after it, and what came too late for the wait is raised again.
+class StopWait {
+ public:
+  StopWait();
+  ~StopWait();
+  StopWait(const StopWait&) = delete;
+  StopWait& operator=(const StopWait&) = delete;
+  StopFlag& stop();
+
+ private:
+  std::array<struct sigaction, 3> before_ = {};
 };
 
 /// Whether Ctrl-C was pressed since the last call; forgets it.

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "bindings/run/lua_callbacks.h"
+#include "host/choose_mesh.h"
 #include "host/engine.h"
 #include "host/git_facts.h"
 #include "host/signals.h"
@@ -64,7 +65,8 @@ int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins
   LuaCallbacks callbacks(recipe);
   request.callbacks = &callbacks;
   request.place = find_rank_place(process_environment());
-  if (request.place.rank == 0) std::fputs(folder_warning(recipe).c_str(), stderr);
+  if (request.place.rank == 0)
+    std::fputs((folder_warning(recipe) + mesh_picture(recipe.config, request.place)).c_str(), stderr);
   if (request.place.rank == 0) request.provenance_json = with_git_facts(recipe.history).dump(1);
   const bool live = isatty(STDOUT_FILENO) != 0 && !options.plain;
   const StopFlag& stop = stop_on_signals(live && request.place.rank == 0 && can_redraw());

@@ -37,6 +37,7 @@ const std::vector<Verb>& all_verbs() {
       {"convert", kConvertSpec, run_convert},
       {"ckpt", kCkptSpec, run_ckpt},
       {"doctor", kDoctorSpec, run_doctor},
+      {"bench", kBenchSpec, run_bench},
       {"completion", kCompletionSpec, run_completion},
       {"version", kVersionSpec, run_version},
   };

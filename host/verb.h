@@ -93,6 +93,7 @@ int run_rerun(const Arguments& arguments);
 int run_launch(const Arguments& arguments);
 int run_attach(const Arguments& arguments);
 int run_ctl(const Arguments& arguments);
+int run_bench(const Arguments& arguments);
 int run_check(const Arguments& arguments);
 int run_completion(const Arguments& arguments);
 int run_config(const Arguments& arguments);
@@ -112,9 +113,9 @@ int run_doctor(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
 int run_ckpt(const Arguments& arguments);
 int run_version(const Arguments& arguments);
-extern const VerbSpec kAttachSpec, kCtlSpec, kRunSpec, kRerunSpec, kDiffSpec, kInitSpec, kImportSpec,
-    kCheckSpec, kCompletionSpec, kTypesSpec, kConfigSpec, kPlanSpec, kReplSpec, kSweepSpec, kTestSpec,
-    kDataSpec, kTokenizerSpec, kLaunchSpec, kEvalSpec, kGenerateSpec, kConvertSpec, kCkptSpec, kDoctorSpec,
-    kVersionSpec;
+extern const VerbSpec kAttachSpec, kBenchSpec, kCtlSpec, kRunSpec, kRerunSpec, kDiffSpec, kInitSpec,
+    kImportSpec, kCheckSpec, kCompletionSpec, kTypesSpec, kConfigSpec, kPlanSpec, kReplSpec, kSweepSpec,
+    kTestSpec, kDataSpec, kTokenizerSpec, kLaunchSpec, kEvalSpec, kGenerateSpec, kConvertSpec, kCkptSpec,
+    kDoctorSpec, kVersionSpec;
 
 }  // namespace tycho

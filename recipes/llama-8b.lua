@@ -13,6 +13,7 @@ r.model = t.model.llama {
   vocab_size = 128256, max_seq_len = 8192, rope_theta = 500000,
 }
 r.recompute.mode = "selective"
+r.parallel.dp_shard = -1                                   -- all ranks share the model (FSDP)
 
 r.optimizer = t.optim.adamw { lr = 3e-4, betas = { 0.9, 0.95 }, weight_decay = 0.1 }
 r.scheduler = t.sched.linear { t_warmup = "200ba" }

@@ -10,5 +10,6 @@ r.optimizer.lr = 1.0e-4
 r.ckpt.every   = "10000ba"
 r.eval.every   = "10000ba"
 r.recompute.mode = "full"
+r.parallel.dp_shard = -1                                    -- all ranks share the model (FSDP)
 
 return r

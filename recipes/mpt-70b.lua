@@ -10,5 +10,6 @@ r.optimizer.lr = 8.0e-5
 r.ckpt.every   = "10000ba"
 r.eval.every   = "10000ba"
 r.recompute.mode = "full"
+r.parallel.dp_shard = -1                                    -- all ranks share the model (FSDP)
 
 return r

@@ -10,5 +10,6 @@ r.optimizer.lr = 1.2e-4
 r.ckpt.every   = "5000ba"
 r.eval.every   = "5000ba"
 r.recompute.mode = "full"
+r.parallel.dp_shard = -1                                    -- all ranks share the model (FSDP)
 
 return r

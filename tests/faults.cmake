@@ -13,5 +13,8 @@ add_dependencies(phases_test tycho tycho_engine fault_shim)
 if(NOT TYCHO_SANITIZE)  # whose runtime must be loaded before the shim
   add_test(NAME fault_runs
     COMMAND fault_runs --tycho $<TARGET_FILE:tycho> --shim $<TARGET_FILE:fault_shim> --trials 200)
-  set_tests_properties(fault_runs PROPERTIES TIMEOUT 1800 LABELS torch ENVIRONMENT "${environment}")
+  # Half a minute each, in which ranks wait for one that does not answer.
+  add_test(NAME fault_runs_stops
+    COMMAND fault_runs --tycho $<TARGET_FILE:tycho> --shim $<TARGET_FILE:fault_shim> --stops --trials 24 --jobs 8)
+  set_tests_properties(fault_runs fault_runs_stops PROPERTIES TIMEOUT 1800 LABELS torch ENVIRONMENT "${environment}")
 endif()

@@ -3,16 +3,17 @@ tycho_test(parallel_test TORCH LIBS parallel SOURCES trainer/parallel/communicat
   trainer/parallel/mesh_test.cpp trainer/parallel/nccl_group_test.cpp trainer/parallel/recording_test.cpp
   trainer/parallel/tcp_failures_test.cpp
   trainer/parallel/tcp_test.cpp trainer/parallel/unit_store_test.cpp trainer/parallel/verb_checks_test.cpp)
-tycho_test(wires_test LIBS wires SOURCES trainer/parallel/lanes_test.cpp trainer/parallel/rank_sums_test.cpp
-  trainer/parallel/wires_test.cpp)
+tycho_test(socket_verbs_test LIBS socket_verbs SOURCES trainer/parallel/transfers_test.cpp trainer/parallel/rank_sums_test.cpp
+  trainer/parallel/socket_verbs_test.cpp)
 tycho_test(ranks_test SOURCES ranks/ranks_test.cpp LIBS base)
 tycho_test(prompt_ranks_test SOURCES ranks/prompt_test.cpp LIBS base)
+tycho_test(network_ranks_test SOURCES ranks/network_test.cpp LIBS base)
 tycho_test(sharded_ranks_test SOURCES ranks/sharded_ranks_test.cpp LIBS base)
-foreach(name ranks_test prompt_ranks_test sharded_ranks_test)
+foreach(name ranks_test prompt_ranks_test network_ranks_test sharded_ranks_test)
   target_compile_definitions(${name} PRIVATE TYCHO_PROGRAM="$<TARGET_FILE:tycho>" TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   add_dependencies(${name} tycho tycho_engine)
 endforeach()
 if(TYCHO_SANITIZE)
   # They load LibTorch, whose threads may end while the leak checker looks at them: it then dies itself, now and then.
-  set_tests_properties(ranks_test prompt_ranks_test sharded_ranks_test PROPERTIES ENVIRONMENT "${environment};ASAN_OPTIONS=detect_leaks=0")
+  set_tests_properties(ranks_test prompt_ranks_test network_ranks_test sharded_ranks_test PROPERTIES ENVIRONMENT "${environment};ASAN_OPTIONS=detect_leaks=0")
 endif()

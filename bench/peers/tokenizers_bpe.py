@@ -22,14 +22,17 @@ def train(path, vocabulary, _threads, out):
     tokenizer.save(out, pretty=True)
 
 
-def encode(path, text_path, ids_path):
+def encode(path, text_path, ids_path, threads):
     with open(text_path, encoding="utf-8", newline="") as file:
         text = file.read()
     tokenizer = Tokenizer.from_file(path)
     pieces = cut(text)   # one text of many megabytes takes it longer than parts that fit the processor's caches
     for _ in range(3):
         start = time.perf_counter()
-        encodings = [tokenizer.encode(piece, add_special_tokens=False) for piece in pieces]
+        if int(threads) == 1:
+            encodings = [tokenizer.encode(piece, add_special_tokens=False) for piece in pieces]
+        else:
+            encodings = tokenizer.encode_batch(pieces, add_special_tokens=False)
         print(time.perf_counter() - start)
     with open(ids_path, "wb") as file:
         for encoding in encodings:
@@ -48,4 +51,5 @@ def cut(text, size=100_000):
     return pieces + [text[begin:]]
 
 
-{"train": train, "encode": encode}[sys.argv[1]](*sys.argv[2:])
+if __name__ == "__main__":
+    {"train": train, "encode": encode}[sys.argv[1]](*sys.argv[2:])

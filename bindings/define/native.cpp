@@ -242,17 +242,20 @@ int hf_model(lua_State* L) {
   });
 }
 
-/// tokenizer_beside(folder, vocab_size) -> path of the folder's tokenizer.json, when Tycho can use it for a
-/// model of that vocabulary | nil
+/// tokenizer_beside(folder, vocab_size) -> path of the folder's tokenizer.json, else of its tokenizer.model,
+/// when Tycho can use it for a model of that vocabulary | nil
 int tokenizer_beside(lua_State* L) {
   return protect(L, [&] {
-    const std::string path = string_argument(L, 1) + "/" + kTokenizerFile;
+    const std::string folder = string_argument(L, 1);
     const auto vocab_size = static_cast<int64_t>(luaL_checknumber(L, 2));
-    try {
-      if (std::filesystem::exists(path) && load_tokenizer(path)->size() <= vocab_size)
-        return push_text(L, path);
-    } catch (const Error&) {
-      // An unsupported kind: the recipe goes without one.
+    for (const char* name : {kTokenizerFile, kSentencePieceFile}) {
+      const std::string path = folder + "/" + name;
+      try {
+        if (std::filesystem::exists(path) && load_tokenizer(path)->size() <= vocab_size)
+          return push_text(L, path);
+      } catch (const Error&) {
+        // An unsupported kind: the recipe goes without this one.
+      }
     }
     return 0;
   });

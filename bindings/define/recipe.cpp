@@ -101,14 +101,16 @@ ResolvedRecipe resolve_recipe(const RecipeRequest& request) {
   return *std::move(verdict.recipe);
 }
 
-ResolvedRecipe in_own_state(const ResolvedRecipe& recipe) {
+RecipeRequest own_request(const ResolvedRecipe& recipe) {
   RecipeRequest request = {
       .file = "recipe.lua", .files = {{"recipe.lua", recipe.lua}}, .only_files = true, .quiet = true};
   std::vector<std::string> names;
   for (const auto& [name, text] : recipe.sources) names.push_back(name);
   for (const auto& [name, place] : source_places(names)) request.files[place] = recipe.sources.at(name);
-  return resolve_recipe(request);
+  return request;
 }
+
+ResolvedRecipe in_own_state(const ResolvedRecipe& recipe) { return resolve_recipe(own_request(recipe)); }
 
 RecipeVerdict try_recipe(const RecipeRequest& request, const std::shared_ptr<LuaState>& state) {
   const Json result =

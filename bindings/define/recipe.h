@@ -55,6 +55,8 @@ Json recipe_request_json(const RecipeRequest& request);
 /// kInterrupted after LuaWatch::interrupt().
 ResolvedRecipe resolve_recipe(const RecipeRequest& request);
 
+/// What resolves a recipe once more without a file of the disk.
+RecipeRequest own_request(const ResolvedRecipe& recipe);
 /// The recipe once more, in a Lua state of its own: code that runs in one cannot harm the other. Reads no
 /// files and prints nothing.
 ResolvedRecipe in_own_state(const ResolvedRecipe& recipe);

@@ -173,7 +173,8 @@ void write_strategy(Mapper& mapper, const DocEntry& entry, const std::string& st
 const Rows kFsdp = {
     elsewhere("sharding_strategy"),
     noted("mixed_precision", {"null", "DEFAULT"}, "reductions and master weights are fp32 here"),
-    left_out("state_dict_type", "every rank writes what it owns; tycho convert makes whole files"),
+    to("state_dict_type", "ckpt.state",
+       words({{"full", "full"}, {"sharded", "sharded"}, {"local", "sharded"}})),
     by("activation_checkpointing", map_recompute),
     left_out("activation_checkpointing_reentrant", kOneWay),
     only("activation_cpu_offload", {"false"}, "is not supported"),

@@ -152,19 +152,55 @@ Rows callback_rows() {
           by("generate_callback", map_generate, generate_rows())};
 }
 
-/// Tycho ignores their keys.
+const char* const kFromRankZero = "rank 0 writes";
+
+Rows wandb_rows() {
+  return {to("project", "project"),
+          to("entity", "entity"),
+          to("group", "group"),
+          to("tags", "tags"),
+          left_out("name", "the run name"),
+          left_out("log_artifacts", "checkpoints stay in the run folder"),
+          left_out("rank_zero_only", kFromRankZero),
+          noted("init_kwargs", {"null", "{}"}, "not passed on: write what you need into t.log.wandb")};
+}
+
+/// A name of its own is the recipe's run_name here, so that the run folder has it too.
+void map_wandb(Mapper& mapper, const DocEntry& entry) {
+  mapper.note(entry, kOfflineWandb);
+  std::vector<std::string> fields = {"names = \"composer\""};
+  if (mapper.is_null(entry.node.find("project"))) fields.emplace_back("project = \"uncategorized\"");
+  list_component(mapper, entry, "t.log.wandb", wandb_rows(), fields);
+}
+
+void map_tensorboard(Mapper& mapper, const DocEntry& entry) {
+  std::vector<std::string> fields = {"names = \"composer\""};
+  if (mapper.is_null(entry.node.find("log_dir"))) fields.emplace_back("dir = \"tensorboard_logs\"");
+  list_component(mapper, entry, "t.log.tensorboard",
+                 {to("log_dir", "dir"), left_out("flush_interval", "records are written at once"),
+                  left_out("rank_zero_only", kFromRankZero)},
+                 fields);
+}
+
 Rows logger_rows() {
-  Rows rows;
-  for (const char* key : {"wandb", "mlflow", "mosaicml", "tensorboard"})
-    rows.push_back(noted(key, {}, kNoLogger));
+  Rows rows = {by("wandb", map_wandb, wandb_rows()), by("tensorboard", map_tensorboard)};
+  for (const char* key : {"mlflow", "mosaicml"}) rows.push_back(noted(key, {}, kNoLogger));
   for (const char* key : {"inmemory", "in_memory_logger"}) rows.push_back(left_out(key, kMetrics));
   return rows;
+}
+
+void map_loggers(Mapper& mapper, const DocEntry& entry) {
+  const bool any = entry.node.find("wandb") != nullptr || entry.node.find("tensorboard") != nullptr;
+  mapper.out().comments_before(entry.node.line);
+  if (any) open_sinks(mapper, entry);
+  mapper.walk(entry, logger_rows());
+  if (any) mapper.out().close("}");
 }
 
 }  // namespace
 
 Row foundry_callbacks_row() { return group("callbacks", callback_rows()); }
 
-Row foundry_loggers_row() { return group("loggers", logger_rows()); }
+Row foundry_loggers_row() { return by("loggers", map_loggers, logger_rows()); }
 
 }  // namespace tycho

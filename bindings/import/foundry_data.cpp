@@ -7,27 +7,33 @@
 #include <set>
 
 #include "bindings/import/systems.h"
+#include "trainer/data/remote_place.h"
 #include "trainer/eval/sets.h"
 
 namespace tycho {
 namespace {
 
+const char* const kChecked = "sizes are always checked";
 const char* const kLoader = "Tycho has its own loader";
 
-/// Data is read where it is: `remote` when it is a folder, else `local`.
+/// Data in a folder is read where it is. `remote` with a URL has its cache in `local`, as there.
 void map_remote(Mapper& mapper, const DocEntry& entry) {
   if (mapper.is_null(&entry.node)) return mapper.remark(entry, "the data is in local");
-  if (is_remote_place(mapper.text_of(&entry.node)))
-    return mapper.problem(
-        entry,
-        "reading from object stores is not supported: copy the data to a folder and leave remote empty");
-  mapper.emit(entry, "local_dir", mapper.expression(entry));
+  if (!is_remote_place(mapper.text_of(&entry.node)))
+    return mapper.emit(entry, "local_dir", mapper.expression(entry));
+  if (const std::string problem = remote_problem(mapper.text_of(&entry.node)); !problem.empty())
+    return mapper.problem(entry, problem);
+  const std::string beside = entry.path.substr(0, entry.path.rfind('.'));
+  if (mapper.is_null(mapper.root().at(beside + ".local")))
+    return mapper.problem(entry, "wanted local too: the folder of this machine that keeps what is fetched");
+  mapper.emit(entry, "remote", mapper.expression(entry));
 }
 
 void map_local(Mapper& mapper, const DocEntry& entry) {
   const std::string beside = entry.path.substr(0, entry.path.rfind('.'));
   const DocNode* remote = mapper.root().at(beside + ".remote");
-  if (!mapper.is_null(remote)) return mapper.remark(entry, "read where it is, without a copy");
+  if (!mapper.is_null(remote) && !is_remote_place(mapper.text_of(remote)))
+    return mapper.remark(entry, "read where it is, without a copy");
   if (mapper.is_null(&entry.node)) return mapper.problem(entry, "wanted the folder of the data");
   mapper.emit(entry, "local_dir", mapper.expression(entry));
 }
@@ -75,20 +81,174 @@ void map_drop_last(Mapper& mapper, const DocEntry& entry) {
               "one step shorter than in LLM Foundry");
 }
 
-/// One data set under another name is no mix.
+const char* const kEverySample = "evaluations take every sample once";
+
+bool is_training(const DocEntry& entry) { return entry.path.starts_with("train_loader"); }
+
+/// A key of the order of samples, which means the same there. `unused`: why it does nothing; "" when it does
+/// something.
+Row order_key(const char* key, std::string (*unused)(Mapper&)) {
+  return by(key, [=](Mapper& mapper, const DocEntry& entry) {
+    if (!is_training(entry)) return mapper.remark(entry, kEverySample);
+    if (mapper.is_null(&entry.node)) return mapper.remark(entry, "the default");
+    const std::string why = unused(mapper);
+    if (!why.empty()) return mapper.remark(entry, why);
+    mapper.emit(entry, key, mapper.expression(entry));
+  });
+}
+
+std::string train_value(Mapper& mapper, const char* key, const char* usual) {
+  const DocNode* node = mapper.root().at(std::string("train_loader.dataset.") + key);
+  return mapper.is_null(node) ? usual : mapper.text_of(node);
+}
+
+bool shuffles(Mapper& mapper) { return train_value(mapper, "shuffle", "false") == "true"; }
+
+std::string no_reason(Mapper&) { return ""; }
+std::string unless_shuffled(Mapper& mapper) { return shuffles(mapper) ? "" : "samples are not shuffled"; }
+std::string unless_in_blocks(Mapper& mapper) {
+  const std::string algo = train_value(mapper, "shuffle_algo", "py1e");
+  if (!shuffles(mapper)) return "samples are not shuffled";
+  return algo == "py1e" || algo == "py1br" ? "" : algo + " has no blocks";
+}
+
+/// Whether the data set of a key, or one of its streams, is at a URL.
+bool is_fetched(Mapper& mapper, const DocEntry& entry) {
+  const DocNode* dataset = mapper.root().at(entry.path.substr(0, entry.path.find(".dataset.") + 8));
+  const auto has_url = [&](const DocNode* node) {
+    const DocNode* remote = node == nullptr ? nullptr : node->find("remote");
+    return !mapper.is_null(remote) && is_remote_place(mapper.text_of(remote));
+  };
+  const DocNode* streams = dataset == nullptr ? nullptr : dataset->find("streams");
+  bool found = has_url(dataset);
+  if (streams != nullptr) {
+    for (const auto& [name, stream] : streams->entries) found = found || has_url(&stream);
+    for (const DocNode& stream : streams->items) found = found || has_url(&stream);
+  }
+  return found;
+}
+
+/// A key that matters where data is fetched.
+Row fetch_key(const char* key, const char* target, Convert convert = nullptr) {
+  return by(key, [=](Mapper& mapper, const DocEntry& entry) {
+    if (mapper.is_null(&entry.node)) return mapper.remark(entry, "the default");
+    if (!is_fetched(mapper, entry)) return mapper.remark(entry, "data is read in place");
+    const std::optional<std::string> value = convert ? convert(mapper, entry) : mapper.expression(entry);
+    if (value) mapper.emit(entry, target, *value);
+  });
+}
+
+/// "10gb" means 10 GiB there.
+std::optional<std::string> cache_bytes(Mapper& mapper, const DocEntry& entry) {
+  static const std::map<std::string, const char*> kUnits = {{"", "B"},     {"b", "B"},    {"kb", "KiB"},
+                                                            {"mb", "MiB"}, {"gb", "GiB"}, {"tb", "TiB"}};
+  const std::string text = mapper.text_of(&entry.node);
+  const size_t digits = text.find_first_not_of("0123456789._");
+  std::string number = text.substr(0, digits), unit = digits == std::string::npos ? "" : text.substr(digits);
+  for (char& c : unit) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::erase(number, '_');
+  if (!entry.node.is_scalar() || number.empty() || !kUnits.contains(unit)) {
+    mapper.problem(entry, "wanted a size such as 100gb or a number of bytes");
+    return std::nullopt;
+  }
+  return lua_quoted(number + kUnits.at(unit));
+}
+
+size_t num_streams(const DocNode& streams) {
+  return streams.is_map() ? streams.entries.size() : streams.items.size();
+}
+
+std::string unless_mixed(Mapper& mapper) {
+  const DocNode* streams = mapper.root().at("train_loader.dataset.streams");
+  return streams != nullptr && num_streams(*streams) > 1 ? "" : "there is one data set";
+}
+
+void map_shuffle_algo(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.text_of(&entry.node) == "py1b" && is_training(entry))
+    return mapper.problem(entry, "mosaicml-streaming has no py1b any more: write py1br");
+  order_key("shuffle_algo", unless_shuffled).act(mapper, entry);
+}
+
+/// A stream of several as a line of the recipe; "" after a problem.
+std::string stream_line(Mapper& mapper, const DocEntry& streams, const std::string& name,
+                        const DocNode& stream) {
+  const std::string path = streams.path + "." + name;
+  std::string fields = fmt::format("name = {}", lua_quoted(name));
+  const auto add = [&](const char* key, const char* target) {
+    const DocNode* node = stream.find(key);
+    if (mapper.is_null(node)) return false;
+    fields += fmt::format(", {} = {}", target, mapper.expression({path + "." + key, *node}));
+    return true;
+  };
+  const DocNode* remote = stream.find("remote");
+  const bool is_url = !mapper.is_null(remote) && is_remote_place(mapper.text_of(remote));
+  if (is_url) {
+    if (const std::string problem = remote_problem(mapper.text_of(remote)); !problem.empty()) {
+      mapper.problem({path + ".remote", *remote}, problem);
+      return "";
+    }
+    add("remote", "remote");
+  }
+  if (!(!is_url && add("remote", "local_dir")) && !add("local", "local_dir")) {
+    mapper.problem({path, stream}, "wanted the folder of the data");
+    return "";
+  }
+  const DocNode* whole = mapper.root().at(streams.path.substr(0, streams.path.rfind('.')) + ".split");
+  if (!add("split", "split"))
+    fields += ", split = " + (mapper.is_null(whole) ? "\"\"" : mapper.expression({path + ".split", *whole}));
+  for (const char* weight : {"proportion", "repeat", "choose"})
+    if (is_training(streams)) add(weight, weight);
+  return fmt::format("{{ {} }}", fields);
+}
+
+/// Whether a stream is a data set of which an epoch has every sample once, or as many as epoch_size says.
+bool is_whole(Mapper& mapper, const DocNode& stream) {
+  const DocNode* repeat = stream.find("repeat");
+  const std::string times = mapper.is_null(repeat) ? "1" : mapper.text_of(repeat);
+  return mapper.is_null(stream.find("choose")) && (times == "1" || times == "1.0");
+}
+
+const std::set<std::string> kStreamKeys = {
+    "local",          "remote",           "split",    "proportion",   "repeat", "choose", "name",
+    "download_retry", "download_timeout", "keep_zip", "validate_hash"};
+
 void map_streams(Mapper& mapper, const DocEntry& entry) {
   if (entry.node.is_scalar() && mapper.is_null(&entry.node)) return mapper.remark(entry, "one data set");
-  const bool one = entry.node.is_map() ? entry.node.entries.size() == 1 : entry.node.items.size() == 1;
-  if (!one) return mapper.problem(entry, "mixing data sets is not supported");
-  const DocNode& stream = entry.node.is_map() ? entry.node.entries[0].node : entry.node.items[0];
-  const std::string name = entry.node.is_map() ? entry.node.entries[0].key : "0";
-  const char* const kWhole = "an epoch contains every sample once: write epoch_size";
-  mapper.walk({entry.path + "." + name, stream},
-              {by("local", map_local), by("remote", map_remote), to("split", "split"),
-               left_out("proportion", "there is one data set"), only("repeat", {"1", "1.0", "null"}, kWhole),
-               only("choose", {"null"}, kWhole), left_out("download_retry", kLoader),
-               left_out("download_timeout", kLoader), left_out("validate_hash", "sizes are always checked"),
-               left_out("keep_zip", kLoader)});
+  std::vector<std::pair<std::string, const DocNode*>> streams;
+  for (const auto& [name, stream] : entry.node.entries) streams.emplace_back(name, &stream);
+  for (size_t i = 0; i < entry.node.items.size(); ++i)
+    streams.emplace_back(std::to_string(i), &entry.node.items[i]);
+  if (streams.size() == 1 && is_whole(mapper, *streams[0].second)) {
+    const char* const kWhole = "an epoch contains every sample once";
+    return mapper.walk({entry.path + "." + streams[0].first, *streams[0].second},
+                       {by("local", map_local), by("remote", map_remote), to("split", "split"),
+                        left_out("proportion", "there is one data set"), left_out("repeat", kWhole),
+                        left_out("choose", kWhole), fetch_key("download_retry", "download_retry"),
+                        fetch_key("download_timeout", "download_timeout_s"),
+                        left_out("validate_hash", kChecked), left_out("keep_zip", kLoader)});
+  }
+  std::string list;
+  for (const auto& [name, stream] : streams) {
+    for (const auto& [key, node] : stream->entries)
+      if (!kStreamKeys.contains(key))
+        mapper.problem({entry.path + "." + name + "." + key, node}, "unknown key");
+    list += (list.empty() ? " " : ", ") + stream_line(mapper, entry, name, *stream);
+  }
+  mapper.emit(entry, "streams", fmt::format("{{{} }}", list));
+}
+
+/// What a loader for training does there when keys are not written.
+std::vector<std::string> order_defaults(Mapper& mapper, const DocEntry& loader) {
+  std::vector<std::string> fields;
+  const auto absent = [&](const char* key) {
+    return mapper.root().at(loader.path + ".dataset." + key) == nullptr;
+  };
+  if (absent("shuffle")) fields.emplace_back("shuffle = false");
+  if (shuffles(mapper) && train_value(mapper, "shuffle_algo", "") == "")
+    fields.emplace_back("shuffle_algo = \"py1e\"");
+  if (absent("shuffle_seed")) fields.emplace_back("shuffle_seed = 9176");
+  fields.emplace_back("compat = \"streaming\"");
+  return fields;
 }
 
 const Rows kDataset = {
@@ -98,26 +258,26 @@ const Rows kDataset = {
     to("shuffle", "shuffle"),
     to("shuffle_seed", "shuffle_seed"),
     by("max_seq_len", map_data_length),
-    noted("shuffle_algo", {"null", "naive"}, "samples of an epoch are in the order of shuffle_algo naive"),
-    left_out("shuffle_block_size", "Tycho has its own order"),
-    left_out("num_canonical_nodes", "the order does not depend on nodes"),
-    left_out("partition_algo", "Tycho has its own order"),
-    left_out("predownload", kLoader),
-    left_out("cache_limit", "data is read in place"),
+    by("shuffle_algo", map_shuffle_algo),
+    order_key("shuffle_block_size", unless_in_blocks),
+    order_key("num_canonical_nodes", no_reason),
+    only("partition_algo", {"null", "relaxed", "orig"}, "is not supported"),
+    fetch_key("predownload", "predownload"),
+    fetch_key("cache_limit", "cache_limit", cache_bytes),
     left_out("keep_zip", kLoader),
-    left_out("download_retry", kLoader),
-    left_out("download_timeout", kLoader),
-    left_out("validate_hash", "sizes are always checked"),
-    left_out("batching_method", kLoader),
+    fetch_key("download_retry", "download_retry"),
+    fetch_key("download_timeout", "download_timeout_s"),
+    left_out("validate_hash", kChecked),
+    order_key("batching_method", unless_mixed),
     left_out("allow_unsafe_types", "pickles are not read"),
     left_out("token_encoding_type", "taken from index.json"),
     by("eos_token_id", map_separator),
     by("bos_token_id", map_separator),
     by("streams", map_streams),
     to("epoch_size", "epoch_size", epoch_samples),
-    only("sampling_method", {"balanced"}, "is not supported"),
-    left_out("sampling_granularity", "Tycho has its own order"),
-    only("replication", {"null"}, "is not supported"),
+    order_key("sampling_method", no_reason),
+    order_key("sampling_granularity", no_reason),
+    only("replication", {"null", "1"}, "is not supported: every rank has sequences of its own"),
     only("mlm_probability", {"null"}, "masked language models are not supported"),
 };
 
@@ -153,7 +313,10 @@ Rows foundry_loader_rows() {
 void map_foundry_loader(Mapper& mapper, const DocEntry& entry, const std::string& target) {
   const DocNode* name = entry.node.find("name");
   const std::string kind = mapper.text_of(name);
-  if (kind == "text") return mapper.component(entry, target, "t.data.mds", loader_of(kDataset));
+  if (kind == "text")
+    return mapper.component(
+        entry, target, "t.data.mds", loader_of(kDataset),
+        target == "train_data" ? order_defaults(mapper, entry) : std::vector<std::string>());
   if (kind == "finetuning")
     return mapper.component(entry, target, "t.data.chat", loader_of(foundry_chat_rows()));
   mapper.problem(name == nullptr ? entry : DocEntry{entry.path + ".name", *name},

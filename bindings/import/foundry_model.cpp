@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <filesystem>
 
 #include "bindings/import/systems.h"
 
@@ -280,9 +279,10 @@ const Rows kHf = {
     group("config_overrides", kHfOverrides),
     left_out("use_flash_attention_2", kKernel),
     left_out("attn_implementation", kKernel),
-    only("peft_config", {"null"}, "LoRA is not supported"),
-    only("pretrained_lora_id_or_path", {"null"}, "LoRA is not supported"),
-    left_out("should_save_peft_only", "no LoRA here"),
+    foundry_peft_row(),
+    only("pretrained_lora_id_or_path", {"null"},
+         "adapters start anew: merge those with peft's merge_and_unload() first"),
+    left_out("should_save_peft_only", "checkpoints of adapters hold nothing else"),
     left_out("trust_remote_code", "no code is downloaded"),
     left_out("use_auth_token", "nothing is downloaded"),
     only("load_in_8bit", {"false"}, "is for inference"),
@@ -350,7 +350,8 @@ void map_hf_model(Mapper& mapper, const DocEntry& entry) {
   if (is_local_folder(name)) {
     std::vector<std::string> fields = {"path = " + mapper.expression(path_entry)};
     if (!pretrained) fields.emplace_back("pretrained = false");
-    return mapper.component(entry, "model", "t.model.hf", kHf, fields);
+    mapper.component(entry, "model", "t.model.hf", kHf, fields);
+    return map_foundry_peft(mapper, entry);
   }
   const auto shape =
       std::find_if(shapes().begin(), shapes().end(), [&](const Shape& one) { return name == one.name; });
@@ -364,15 +365,11 @@ void map_hf_model(Mapper& mapper, const DocEntry& entry) {
       return rows;
     }());
   }
+  refuse_foundry_peft(mapper, entry);
   mapper.component(entry, "model", shape->constructor, kHf, shape_fields(*shape, entry.node));
 }
 
 }  // namespace
-
-bool is_local_folder(const std::string& name) {
-  std::error_code error;
-  return name.starts_with('/') || name.starts_with('.') || std::filesystem::is_directory(name, error);
-}
 
 const DocNode* foundry_sequence_ids(Mapper& mapper) {
   const DocNode* of_mpt = mapper.root().at("model.attn_config.attn_uses_sequence_id");

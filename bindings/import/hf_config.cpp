@@ -1,6 +1,8 @@
 // config.json of Hugging Face -> a recipe to extend.
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "bindings/import/lua_writer.h"
 #include "bindings/import/systems.h"
 #include "trainer/base/json_writer.h"
@@ -20,6 +22,11 @@ Json usual_model(const ModelConfig& model) {
 }
 
 }  // namespace
+
+bool is_local_folder(const std::string& name) {
+  std::error_code error;
+  return name.starts_with('/') || name.starts_with('.') || std::filesystem::is_directory(name, error);
+}
 
 std::string recipe_of_hf_config(const Json& json, const std::string& name, const std::string& place,
                                 std::vector<std::string>& notes) {

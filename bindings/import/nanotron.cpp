@@ -8,9 +8,8 @@ namespace {
 
 using Kind = DocScalar::Kind;
 
-const char* const kSpread = "ranks train data parallel here";
-const char* const kNoTensors =
-    "ranks train data parallel here, each with the whole model and its own sequences";
+const char* const kSpread = "Tycho chooses how ranks communicate";
+const char* const kWhole = "every rank has all layers and whole sequences here";
 const char* const kComputed = "see the end";
 const char* const kConsole = "Tycho has its own console output";
 const char* const kOneWay = "Tycho has only one way to do this";
@@ -166,21 +165,116 @@ const Rows kOptimizer = {
     by("learning_rate_scheduler", map_schedule, kSchedule),
 };
 
+/// Stages are written at the end; here is what is wrong with them.
 void map_stages(Mapper& mapper, const DocEntry& entry) {
-  if (entry.node.items.size() > 1)
-    return mapper.problem(entry, "only one data stage is supported; run the others afterwards, with resume");
+  if (!entry.node.is_list() || entry.node.items.empty())
+    return mapper.problem(entry, "wanted a list of stages");
+  double before = 0;
+  for (size_t i = 0; i < entry.node.items.size(); ++i) {
+    const std::string path = fmt::format("{}.{}", entry.path, i);
+    const DocNode* start = entry.node.items[i].find("start_training_step");
+    const double step = number_at(mapper, (path + ".start_training_step").c_str(), i == 0 ? 1 : 0);
+    const DocEntry at = {path + ".start_training_step", start == nullptr ? entry.node.items[i] : *start};
+    if (i == 0 && step != 1) mapper.problem(at, "the first stage must begin at step 1");
+    if (step <= before) mapper.problem(at, "stages must begin one after the other");
+    before = step;
+  }
   mapper.note(entry, "Nanotron's data has another format: create shards with tycho data convert");
-  mapper.remark(entry, "see train_data at the end");
+  mapper.remark(entry, entry.node.items.size() == 1 ? "see train_data at the end"
+                                                    : "see train_data and data_stages at the end");
+}
+
+/// Data sets with weights, as streams; "" when the stage names one at most.
+std::string mixed_sets(Mapper& mapper, const std::string& path) {
+  std::string list;
+  const auto add = [&](const std::string& name, const std::string& folder, const std::string& weight) {
+    list += fmt::format("{}{{ name = {}, local_dir = {}{} }}", list.empty() ? " " : ", ", lua_quoted(name),
+                        lua_quoted(folder), weight.empty() ? "" : ", proportion = " + weight);
+  };
+  const auto base = [](const std::string& folder) { return folder.substr(folder.find_last_of('/') + 1); };
+  const DocNode* sets = mapper.root().at(path + ".hf_dataset_or_datasets");
+  const DocNode* folders = mapper.root().at(path + ".dataset_folder");
+  const DocNode* weights = mapper.root().at(path + ".dataset_weights");
+  if (sets != nullptr && sets->is_map())
+    for (const auto& [name, weight] : sets->entries)
+      add(base(name), "data/" + base(name), mapper.text_of(&weight));
+  if (folders != nullptr && folders->is_map())
+    for (const auto& [name, weight] : folders->entries) add(base(name), name, mapper.text_of(&weight));
+  if (folders != nullptr && folders->is_list())
+    for (size_t i = 0; i < folders->items.size(); ++i) {
+      const std::string folder = mapper.text_of(&folders->items[i]);
+      const bool weighted = weights != nullptr && i < weights->items.size();
+      add(base(folder), folder, weighted ? mapper.text_of(&weights->items[i]) : "");
+    }
+  return list.empty() ? "" : fmt::format("streams = {{{} }}", list);
+}
+
+/// The data of a stage as a component.
+std::string stage_text(Mapper& mapper, size_t stage) {
+  const std::string path = fmt::format("data_stages.{}.data", stage);
+  std::string fields = mixed_sets(mapper, path + ".dataset");
+  const DocNode* folder = mapper.root().at(path + ".dataset.dataset_folder");
+  if (fields.empty() && folder != nullptr && folder->is_scalar() && !mapper.is_null(folder))
+    fields = "local_dir = " + lua_quoted(mapper.text_of(folder));
+  const std::string nth = stage == 0 ? "" : std::to_string(stage + 1);
+  if (fields.empty())
+    fields =
+        fmt::format("local_dir = t.env(\"TYCHO_DATA{}\", \"data{}\")", nth.empty() ? "" : "_" + nth, nth);
+  const DocNode* seed = mapper.root().at(path + ".seed");
+  const std::string whole = mapper.text_of(mapper.root().at("general.seed"));
+  if (!mapper.is_null(seed) && mapper.text_of(seed) != whole)
+    fields += ", shuffle_seed = " + mapper.text_of(seed);
+  return fmt::format("t.data.mds {{ {} }}", fields);
+}
+
+/// After the keys of the file. A stage begins with its step; here counts how many are done.
+void write_stages(Mapper& mapper) {
+  mapper.out().write(fmt::format("r.train_data = {}  -- made by: tycho data convert", stage_text(mapper, 0)),
+                     0);
+  const DocNode* stages = mapper.root().find("data_stages");
+  if (stages == nullptr || stages->items.size() < 2) return;
+  mapper.out().write("r.data_stages = {", 0);
+  for (size_t i = 1; i < stages->items.size(); ++i) {
+    const std::string path = fmt::format("data_stages.{}", i);
+    const DocNode* name = stages->items[i].find("name");
+    mapper.out().write(
+        fmt::format(
+            "  {{ name = {}, start = \"{}ba\", data = {} }},",
+            lua_quoted(mapper.is_null(name) ? "stage " + std::to_string(i + 1) : mapper.text_of(name)),
+            number_at(mapper, (path + ".start_training_step").c_str(), 2) - 1, stage_text(mapper, i)),
+        0);
+  }
+  mapper.out().write("}", 0);
 }
 
 void map_checkpoints_path(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "run_dir", mapper.expression_with(entry, "/{run_name}"));
 }
 
+/// The folder that it writes to itself is where a run resumes from anyway.
+void map_resume(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.is_null(&entry.node)) return mapper.remark(entry, "a run resumes from its newest checkpoint");
+  const DocNode* own = mapper.root().at("checkpoints.checkpoints_path");
+  if (own != nullptr && mapper.text_of(own) == mapper.text_of(&entry.node))
+    return mapper.remark(entry, "a run resumes from its newest checkpoint there");
+  mapper.problem(entry, "resume = PATH takes a Tycho checkpoint");
+}
+
 void map_run(Mapper& mapper, const DocEntry& entry) {
   const std::string name = mapper.text_of(&entry.node);
   if (name.find('%') != std::string::npos) return mapper.remark(entry, "the recipe's name");
   mapper.emit(entry, "run_name", mapper.expression(entry));
+}
+
+/// Nanotron sends metrics to W&B where that is installed.
+void map_project(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.is_null(&entry.node)) return mapper.remark(entry, "no project of W&B");
+  mapper.note(entry, kOfflineWandb);
+  open_sinks(mapper, entry);
+  mapper.out().write(
+      fmt::format("t.log.wandb {{ project = {}, names = \"nanotron\" }},", mapper.expression(entry)),
+      entry.node.line, "", entry.node.place());
+  mapper.out().close("}");
 }
 
 void map_tokenizer(Mapper& mapper, const DocEntry& entry) {
@@ -195,17 +289,26 @@ void map_recompute(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "recompute.mode", "\"full\"");
 }
 
+/// Nanotron reads these names in upper and lower case.
+void map_tp_mode(Mapper& mapper, const DocEntry& entry) {
+  const std::string mode = mapper.text_of(&entry.node);
+  const bool scatters = mode == "REDUCE_SCATTER" || mode == "reduce_scatter";
+  if (!scatters && mode != "ALL_REDUCE" && mode != "all_reduce")
+    return mapper.problem(entry, "wanted REDUCE_SCATTER or ALL_REDUCE");
+  mapper.emit(entry, "parallel.sequence_parallel", scatters ? "true" : "false", mode);
+}
+
 Rows make_rows() {
   return {
-      group("general", {left_out("project", "the run name is enough"), by("run", map_run), to("seed", "seed"),
+      group("general", {by("project", map_project), by("run", map_run), to("seed", "seed"),
                         left_out("step", kComputed), left_out("consumed_train_samples", kComputed),
                         left_out("benchmark_csv_path", kConsole), left_out("ignore_sanity_checks", kOneWay)}),
-      group("parallelism", {left_out("dp", "see global_batch at the end"), noted("pp", {"1"}, kNoTensors),
-                            noted("tp", {"1"}, kNoTensors), left_out("pp_engine", kSpread),
-                            left_out("tp_mode", kSpread), left_out("tp_linear_async_communication", kSpread),
+      group("parallelism", {left_out("dp", "see global_batch at the end"), noted("pp", {"1"}, kWhole),
+                            to("tp", "parallel.tp"), left_out("pp_engine", kWhole),
+                            by("tp_mode", map_tp_mode), left_out("tp_linear_async_communication", kSpread),
                             left_out("tp_recompute_allgather", kSpread), by("recompute_layer", map_recompute),
                             only("expert_parallel_size", {"1"}, "mixtures of experts are not supported"),
-                            noted("context_parallel_size", {"1"}, kNoTensors)}),
+                            noted("context_parallel_size", {"1"}, kWhole)}),
       group("model", kModel),
       group("tokenizer",
             {by("tokenizer_name_or_path", map_tokenizer), left_out("tokenizer_revision", kOneWay),
@@ -217,12 +320,11 @@ Rows make_rows() {
             {by("checkpoints_path", map_checkpoints_path),
              to("checkpoint_interval", "ckpt.every", count_of("ba")),
              noted("save_initial_state", {"false"}, "the first checkpoint follows from ckpt.every"),
-             left_out("save_final_state", "always"),
-             only("resume_checkpoint_path", {"null"}, "resume = PATH takes a Tycho checkpoint"),
+             left_out("save_final_state", "always"), by("resume_checkpoint_path", map_resume),
              left_out("load_lr_scheduler", kOneWay), left_out("load_optimizer", kOneWay),
              left_out("checkpoints_path_is_shared_file_system", kOneWay)}),
       left_out("logging", kConsole),
-      noted("metrics_logging", {"null"}, kNoLogger),
+      noted("metrics_logging", {"null"}, "statistics of single layers are not recorded"),
       nanotron_profiler_row(),
       only("lighteval", {"null"}, "is not supported"),
       only("s3_upload", {"null"}, "writing to object stores is not supported"),
@@ -239,10 +341,7 @@ void write_the_rest(Mapper& mapper) {
                                  batch),
                      0);
   write_optimizer(mapper);
-  mapper.out().write(
-      "r.train_data = t.data.mds { local_dir = t.env(\"TYCHO_DATA\", \"data\") }  -- made by: tycho data "
-      "convert",
-      0);
+  write_stages(mapper);
 }
 
 }  // namespace

@@ -37,10 +37,25 @@ Row foundry_loggers_row();
 inline constexpr const char* kNoLogger =
     "nothing is sent there: metrics are in the run folder's metrics.jsonl";
 
+/// The note for a logger that becomes t.log.wandb.
+inline constexpr const char* kOfflineWandb =
+    "runs are written offline here: upload them with `wandb sync`, during the run or after it";
+
+/// r.log.sinks = { t.log.jsonl {}, and what is written before close("}").
+void open_sinks(Mapper& mapper, const DocEntry& entry);
+/// constructor { rows, last_fields }, as an item of a list.
+void list_component(Mapper& mapper, const DocEntry& entry, const std::string& constructor, const Rows& rows,
+                    const std::vector<std::string>& last_fields);
+
 /// Its `init_config:`.
 Row foundry_init_row();
 /// Its `block_overrides:`.
 Row foundry_blocks_row();
+/// Its `peft_config:` of hf_causal_lm, which stands in `model:` and is written beside the model, after it.
+Row foundry_peft_row();
+void map_foundry_peft(Mapper& mapper, const DocEntry& model);
+/// For a model that starts anew, which has none.
+void refuse_foundry_peft(Mapper& mapper, const DocEntry& model);
 
 /// LLM Foundry's train_loader, and its eval_loader or eval_loaders; `target` is train_data or a set of
 /// eval_data.

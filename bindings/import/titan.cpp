@@ -10,10 +10,8 @@
 namespace tycho {
 namespace {
 
-const char* const kSpread = "ranks train data parallel here";
-const char* const kNoTensors =
-    "ranks train data parallel here, each with the whole model and its own sequences";
-const char* const kMetrics = "metrics are always written to the run folder";
+const char* const kSpread = "Tycho chooses how ranks communicate";
+const char* const kWhole = "every rank has all layers and whole sequences here";
 const char* const kMemory = "Tycho manages memory itself";
 const char* const kOneWay = "Tycho has only one way to do this";
 
@@ -92,12 +90,20 @@ std::vector<std::string> optimizer_defaults(Mapper& mapper) {
   return fields;
 }
 
+/// A warm-up longer than the schedule ends with it, as there.
+void map_warmup(Mapper& mapper, const DocEntry& entry) {
+  const std::string run = value_or(mapper, "training.steps", "10000");
+  const std::string total = value_or(mapper, "lr_scheduler.total_steps", run.c_str());
+  if (std::stod("0" + mapper.text_of(&entry.node)) <= std::stod("0" + total))
+    return to("", "t_warmup", count_of("ba")).act(mapper, entry);
+  mapper.emit(entry, "t_warmup", lua_quoted(total + "ba"));
+  mapper.note(entry,
+              "the warm-up is longer than the run: it takes all " + total + " steps, as in TorchTitan");
+}
+
 const Rows kScheduler = {
-    to("warmup_steps", "t_warmup", count_of("ba")),
-    elsewhere("total_steps"),
-    elsewhere("decay_ratio"),
-    to("decay_type", "decay_type"),
-    to("min_lr_factor", "alpha_f"),
+    by("warmup_steps", map_warmup), elsewhere("total_steps"),       elsewhere("decay_ratio"),
+    to("decay_type", "decay_type"), to("min_lr_factor", "alpha_f"),
 };
 
 /// t_decay, and t_max when the schedule is not as long as the run.
@@ -188,21 +194,70 @@ const Rows kParallelism = {
     to("data_parallel_replicate_degree", "parallel.dp_replicate"),
     to("data_parallel_shard_degree", "parallel.dp_shard"),
     to("fsdp_reshard_after_forward", "parallel.reshard_after_forward", reshard_policy),
-    noted("tensor_parallel_degree", {"1"}, kNoTensors),
+    to("tensor_parallel_degree", "parallel.tp"),
     left_out("disable_loss_parallel", kSpread),
     left_out("enable_async_tensor_parallel", kSpread),
-    noted("pipeline_parallel_degree", {"1"}, kNoTensors),
-    left_out("pipeline_parallel_schedule", kSpread),
-    left_out("pipeline_parallel_microbatch_size", kSpread),
-    left_out("pipeline_parallel_layers_per_stage", kSpread),
-    noted("context_parallel_degree", {"1"}, kNoTensors),
-    left_out("context_parallel_rotate_method", kSpread),
+    noted("pipeline_parallel_degree", {"1"}, kWhole),
+    left_out("pipeline_parallel_schedule", kWhole),
+    left_out("pipeline_parallel_microbatch_size", kWhole),
+    left_out("pipeline_parallel_layers_per_stage", kWhole),
+    noted("context_parallel_degree", {"1"}, kWhole),
+    left_out("context_parallel_rotate_method", kWhole),
     only("expert_parallel_degree", {"1"}, "mixtures of experts are not supported"),
     only("expert_tensor_parallel_degree", {"1"}, "mixtures of experts are not supported"),
 };
 
 void map_dump_folder(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "run_dir", mapper.expression_with(entry, "/{run_name}"));
+}
+
+bool is_on(Mapper& mapper, const char* path) { return value_or(mapper, path, "false") == "true"; }
+
+void map_wandb(Mapper& mapper, const DocEntry& entry) {
+  if (!is_on(mapper, "metrics.enable_wandb")) return mapper.remark(entry, "as it is here");
+  mapper.note(entry, kOfflineWandb);
+  mapper.keep_comments(entry);
+}
+
+void map_tensorboard(Mapper& mapper, const DocEntry& entry) {
+  if (!is_on(mapper, "metrics.enable_tensorboard")) return mapper.remark(entry, "as it is here");
+  mapper.keep_comments(entry);
+}
+
+void map_tensorboard_folder(Mapper& mapper, const DocEntry& entry) {
+  if (!is_on(mapper, "metrics.enable_tensorboard")) return mapper.remark(entry, "TensorBoard is off");
+  mapper.keep_comments(entry);
+}
+
+const Rows kMetricKeys = {
+    to("log_freq", "log.every", count_of("ba")),
+    by("enable_tensorboard", map_tensorboard),
+    by("save_tb_folder", map_tensorboard_folder),
+    noted("save_for_all_ranks", {"false"}, "numbers are of all ranks together, and rank 0 writes them"),
+    by("enable_wandb", map_wandb),
+    left_out("disable_color_printing", "use NO_COLOR=1"),
+};
+
+/// Their folder lies in dump_folder; the rest of what W&B is told comes from variables.
+void map_metrics(Mapper& mapper, const DocEntry& entry) {
+  mapper.out().comments_before(entry.node.line);
+  mapper.walk(entry, kMetricKeys);
+  const bool tensorboard = is_on(mapper, "metrics.enable_tensorboard");
+  const bool wandb = is_on(mapper, "metrics.enable_wandb");
+  if (!tensorboard && !wandb) return;
+  open_sinks(mapper, entry);
+  if (tensorboard)
+    mapper.out().write(fmt::format("t.log.tensorboard {{ dir = {}, names = \"torchtitan\" }},",
+                                   lua_quoted(value_or(mapper, "job.dump_folder", "./outputs") + "/" +
+                                              value_or(mapper, "metrics.save_tb_folder", "tb"))),
+                       0, "", entry.node.place());
+  if (wandb)
+    mapper.out().write(
+        "t.log.wandb { project = t.env(\"WANDB_PROJECT\", \"torchtitan\"), entity = t.env(\"WANDB_TEAM\", "
+        "\"\"), "
+        "names = \"torchtitan\" },",
+        0, "", entry.node.place());
+  mapper.out().close("}");
 }
 
 Rows make_rows() {
@@ -212,11 +267,7 @@ Rows make_rows() {
                     left_out("save_config_file", "it is in the run folder"),
                     only("custom_config_module", {""}, "Python cannot be loaded")}),
       titan_profiling_row(),
-      group("metrics",
-            {to("log_freq", "log.every", count_of("ba")), noted("enable_tensorboard", {"false"}, kNoLogger),
-             left_out("save_tb_folder", kMetrics), left_out("save_for_all_ranks", kMetrics),
-             noted("enable_wandb", {"false"}, kNoLogger),
-             left_out("disable_color_printing", "use NO_COLOR=1")}),
+      by("metrics", map_metrics, kMetricKeys),
       by("model", map_model, kModel),
       by(
           "optimizer",

@@ -18,16 +18,17 @@
 #include "host/process/child_process.h"
 #include "host/process/signal_queue.h"
 #include "trainer/base/error.h"
-#include "trainer/checkpoint/uuid.h"
-#include "trainer/rendezvous/free_port.h"
+#include "trainer/base/random/random_bytes.h"
+#include "trainer/rendezvous/endpoint.h"
 #include "trainer/rendezvous/launcher_reports.h"
+#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/socket.h"
 
 namespace tycho {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kAddress = "127.0.0.1";
 constexpr auto kImpatient = std::chrono::seconds(2);    // as host/signals.cpp
 constexpr auto kNoteAfter = std::chrono::seconds(1);    // ranks that fail together need no note
 constexpr auto kSavingTime = std::chrono::minutes(10);  // of others, when a rank stopped and saved
@@ -55,7 +56,7 @@ struct Rank {
     reports.close_rank_end();
   }
   const ChildCommand& with_reports(ChildCommand& command) const {
-    command.inherited = reports.rank_end();
+    command.inherited.push_back(reports.rank_end());
     command.environment.emplace_back(kReportVariable, std::to_string(reports.rank_end()));
     return command;
   }
@@ -79,9 +80,18 @@ class Watch {
         is_prompt_(what.is_prompt),
         signals_({SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) {
     std::signal(SIGCHLD, SIG_DFL);  // whoever started this may have ignored it, and ends would not be told
-    const std::string port = std::to_string(free_port()), token = new_uuid();
-    for (int rank = 0; rank < what.num_ranks; ++rank)
-      ranks_.push_back(std::make_unique<Rank>(rank, command_of(what, rank, port, token)));
+    LocalRanks given = what;
+    if (given.token.empty()) given.token = random_hex(16);
+    // With one machine rank 0 gets its listening socket as it is, so that no stranger can take the port; here
+    // it closes when the ranks have it.
+    Socket listener;
+    if (given.port.empty()) {
+      listener = listen_at(numeric_endpoint(given.address, 0));
+      given.port = std::to_string(local_end(listener.fd()).port());
+    }
+    for (int local = 0; local < given.num_ranks; ++local)
+      ranks_.push_back(
+          std::make_unique<Rank>(given.node * given.num_ranks + local, command_of(given, local, listener)));
   }
 
   int run() {
@@ -104,19 +114,24 @@ class Watch {
   }
 
  private:
-  static ChildCommand command_of(const LocalRanks& what, int rank, const std::string& port,
-                                 const std::string& token) {
-    const std::string number = std::to_string(rank), count = std::to_string(what.num_ranks);
-    return {.argv = what.argv,
-            .environment = {{"TYCHO_RANK", number},
-                            {"TYCHO_NUM_RANKS", count},
-                            {"TYCHO_LOCAL_RANK", number},
-                            {"TYCHO_NUM_LOCAL_RANKS", count},
-                            {"TYCHO_ADDRESS", kAddress},
-                            {"TYCHO_PORT", port},
-                            {"TYCHO_TOKEN", token}},
-            .is_piped = rank > 0,
-            .orphan_signal = SIGKILL};
+  static ChildCommand command_of(const LocalRanks& what, int local_rank, const Socket& listener) {
+    const int rank = what.node * what.num_ranks + local_rank;
+    ChildCommand command = {
+        .argv = what.argv,
+        .environment = {{"TYCHO_RANK", std::to_string(rank)},
+                        {"TYCHO_NUM_RANKS", std::to_string(what.num_nodes * what.num_ranks)},
+                        {"TYCHO_LOCAL_RANK", std::to_string(local_rank)},
+                        {"TYCHO_NUM_LOCAL_RANKS", std::to_string(what.num_ranks)},
+                        {"TYCHO_ADDRESS", what.address},
+                        {"TYCHO_PORT", what.port},
+                        {"TYCHO_TOKEN", what.token}},
+        .is_piped = rank > 0,
+        .orphan_signal = SIGKILL};
+    if (rank == 0 && listener.fd() >= 0) {
+      command.inherited.push_back(listener.fd());
+      command.environment.emplace_back(kListenerVariable, std::to_string(listener.fd()));
+    }
+    return command;
   }
 
   std::vector<int> running() const {

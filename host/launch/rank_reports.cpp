@@ -13,6 +13,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/rendezvous/launcher_reports.h"
+#include "trainer/rendezvous/progress.h"
 
 namespace tycho {
 namespace {
@@ -21,10 +22,9 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr auto kReportLives = seconds(4);  // a rank reports each second
-constexpr auto kTimeToSave = minutes(10), kLongestAllowance = minutes(10);
+constexpr auto kLongestAllowance = minutes(10);
 constexpr size_t kLongestReport = 4096;
 
-bool is_saving(std::string_view phase) { return phase.starts_with("saving"); }
 bool is_in_callback(std::string_view phase) { return phase.find("callback") != std::string_view::npos; }
 
 }  // namespace

@@ -37,7 +37,7 @@ bool redirect(int output) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (command.inherited >= 0) fcntl(command.inherited, F_SETFD, 0);
+  for (const int file : command.inherited) fcntl(file, F_SETFD, 0);
   if (command.is_piped && !redirect(pipe_end)) _exit(kCannotStart);
   if (!command.output.empty() &&
       !redirect(open(command.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)))

@@ -19,7 +19,7 @@ struct ChildCommand {
   std::vector<std::pair<std::string, std::string>> environment;  // set beside what is there
   std::string output;           // file that takes stdout and stderr, appended
   bool is_piped = false;        // they come to ChildProcess::output()
-  int inherited = -1;           // a descriptor that stays open in it
+  std::vector<int> inherited;   // descriptors that stay open in it
   bool own_group = false;       // Ctrl-C at the terminal does not reach it
   int orphan_signal = SIGTERM;  // what it gets when the thread that started it dies, however it dies
 };

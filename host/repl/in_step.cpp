@@ -9,7 +9,8 @@
 #include <utility>
 
 #include "bindings/define/lua_util.h"
-#include "trainer/rendezvous/free_port.h"
+#include "trainer/rendezvous/endpoint.h"
+#include "trainer/rendezvous/handed_listener.h"
 
 namespace tycho {
 namespace {
@@ -57,8 +58,8 @@ InStep::Relay::Relay(RankGroup& group, int64_t entry, bool sends, const StopFlag
         }
       }) {}
 
-InStep::InStep(const EngineApi& engine, const RankPlace& place, double patience_s)
-    : place_(place), group_(engine.meet(place, patience_s)) {}
+InStep::InStep(const EngineApi& engine, const RankPlace& place, double patience_s, const StopFlag& stop)
+    : place_(place), group_(engine.meet(place, patience_s, stop)) {}
 
 std::vector<Json> InStep::gather(const Json& mine) {
   std::vector<Json> all;
@@ -134,7 +135,15 @@ std::string InStep::call(const std::string& what, const std::string& said) {
 
 RankPlace InStep::meeting_place(const std::string& what) {
   RankPlace place = place_;
-  place.port = std::stoi(call(what, rank() == 0 ? std::to_string(free_port()) : ""));
+  place.port = 0;  // any
+  place.listener = -1;
+  Socket listener;
+  if (rank() == 0) {
+    listener = listen_at(rendezvous_endpoint(place, process_environment()));
+    place.port = local_end(listener.fd()).port();
+  }
+  place.port = std::stoi(call(what, std::to_string(place.port)));
+  if (listener.is_open()) place.listener = hand_over(std::move(listener));
   place.job += fmt::format("/run {}", ++runs_);
   return place;
 }

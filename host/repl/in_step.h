@@ -32,7 +32,8 @@ struct EntryEnd {
 class InStep {
  public:
   /// Meets the other ranks; collective. An entry may take `patience_s` longer on one rank than on another.
-  InStep(const EngineApi& engine, const RankPlace& place, double patience_s);
+  /// `stop` ends the wait for them.
+  InStep(const EngineApi& engine, const RankPlace& place, double patience_s, const StopFlag& stop);
 
   int rank() const { return place_.rank; }
   int size() const { return place_.num_ranks; }

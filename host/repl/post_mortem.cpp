@@ -75,7 +75,7 @@ int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, const R
   const EngineApi& engine = open_engine(threads_of_rank(recipe.config.threads, repl.place));
   std::unique_ptr<InStep> ranks;
   if (repl.place.num_ranks > 1) {
-    ranks = std::make_unique<InStep>(engine, repl.place, kPatience_s);
+    ranks = std::make_unique<InStep>(engine, repl.place, kPatience_s, stop);
     request.place = ranks->meeting_place("run");
   }
   std::unique_ptr<TrainingSession> session = engine.open(request, std::move(view), stop);

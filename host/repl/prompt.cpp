@@ -7,6 +7,7 @@
 
 #include "bindings/define/native.h"
 #include "bindings/define/watch.h"
+#include "host/choose_mesh.h"
 #include "host/engine.h"
 #include "host/repl/session_in_step.h"
 #include "host/start_run.h"
@@ -277,7 +278,11 @@ Json Prompt::request() const {
 
 // What may fail on one rank alone comes before the ranks meet.
 std::unique_ptr<TrainingSession> Prompt::open(const Json& resolved) {
-  const ResolvedRecipe recipe = to_resolved(resolved, options_.recipe.origins);
+  ResolvedRecipe drafted = to_resolved(resolved, options_.recipe.origins);
+  const RecipeRequest again = own_request(drafted);
+  const ChosenRecipe chosen = choose_mesh(std::move(drafted), again, devices_of(options_.place));
+  const ResolvedRecipe& recipe = chosen.recipe;
+  if (!chosen.text.empty()) output_.print(chosen.text);
   RunRequest request = make_run_request(recipe, options_.recipe.pins, options_.argv);
   newest_callbacks_ = nullptr;
   std::erase_if(callbacks_, [](const auto& one) { return !one->has_session(); });

@@ -14,6 +14,7 @@
 #include "host/repl/json_lines.h"
 #include "host/repl/line_editor.h"
 #include "host/repl/prompt.h"
+#include "host/signals.h"
 #include "trainer/rendezvous/rank_cores.h"
 
 namespace tycho {
@@ -133,12 +134,17 @@ int run_loop(const ReplOptions& options, std::optional<FailedRun> failed, InStep
   return prompt.lost_ranks() ? static_cast<int>(ExitCode::kTerminated) : code;
 }
 
+InStep meet(const RankPlace& place) {
+  StopWait wait;
+  return InStep(open_engine(threads_of_rank(0, place)), place, kYear_s, wait.stop());
+}
+
 }  // namespace
 
 int run_repl_loop(const ReplOptions& options) {
   if (options.place.rank == 0 && of_a_person(options)) print_banner(options.place);
   if (options.place.num_ranks == 1) return run_loop(options, std::nullopt, nullptr);
-  InStep ranks(open_engine(threads_of_rank(0, options.place)), options.place, kYear_s);
+  InStep ranks = meet(options.place);
   return run_loop(options, std::nullopt, &ranks);
 }
 

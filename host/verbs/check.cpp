@@ -1,6 +1,8 @@
 // tycho check: checks a recipe.
 #include "host/signals.h"
 #include "host/verb.h"
+#include "trainer/config/config_io.h"
+#include "trainer/config/train_config.h"
 
 namespace tycho {
 
@@ -14,6 +16,8 @@ int run_check(const Arguments& arguments) {
   RecipeRequest request = recipe_request(arguments);
   request.lint = true;
   const ResolvedRecipe recipe = resolve_recipe(request);
+  // A mesh that cannot be is known before there are ranks.
+  require_no_problems(check_config(recipe.config, fewest_ranks(recipe.config.parallel)), ExitCode::kTopology);
   if (arguments.has("json")) {
     Json shown = recipe_identity(recipe);
     shown["warnings"] = recipe.warnings;

@@ -1,4 +1,4 @@
-// tycho ckpt: lists and verifies checkpoints.
+// tycho ckpt: lists, verifies, compares and rewrites checkpoints.
 #include <fmt/ranges.h>
 
 #include <filesystem>
@@ -7,14 +7,25 @@
 #include "host/verb.h"
 #include "trainer/base/bytes.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/compare.h"
+#include "trainer/checkpoint/manifest.h"
+#include "trainer/checkpoint/reshard.h"
+#include "trainer/config/config_io.h"
 
 namespace tycho {
 
 const VerbSpec kCkptSpec = {
-    "ckpt ls RUN\n       tycho ckpt info RUN_OR_CHECKPOINT\n       tycho ckpt verify RUN_OR_CHECKPOINT ...",
-    "Lists, describes and verifies checkpoints.",
-    "  tycho ckpt ls runs/demo\n  tycho ckpt verify runs/demo  # all of its checkpoints",
-    {kJsonOption}};
+    "ckpt ls RUN\n       tycho ckpt info RUN_OR_CHECKPOINT\n       tycho ckpt verify RUN_OR_CHECKPOINT ...\n"
+    "       tycho ckpt diff A B\n       tycho ckpt reshard RUN_OR_CHECKPOINT --out FOLDER [--files N]",
+    "Lists, describes, verifies, compares and reshards checkpoints. diff: exit status 0: no difference, 1: "
+    "some.",
+    "  tycho ckpt ls runs/demo\n"
+    "  tycho ckpt verify runs/demo  # all of its checkpoints\n"
+    "  tycho ckpt diff runs/demo runs/demo-2\n"
+    "  tycho ckpt reshard runs/demo --out one-file  # whole tensors, whatever the ranks wrote",
+    {{"out", "For reshard: a new or empty folder, in which the copy is written.", "FOLDER"},
+     {"files", "For reshard: the number of files, all of the same size.", "N", "1"},
+     kJsonOption}};
 
 namespace {
 
@@ -116,10 +127,96 @@ int verify(const Arguments& arguments) {
        broken.size() + verified.size(), broken.size() == 1 ? "is" : "are", fmt::join(broken, "\n  "));
 }
 
+/// Small files kept beside the shards, by name, with their hashes.
+std::vector<std::string> files_that_differ(const CheckpointInfo& a, const CheckpointInfo& b) {
+  std::map<std::string, std::string> in_a, in_b;
+  for (const auto& [info, hashes] : {std::pair(&a, &in_a), std::pair(&b, &in_b)})
+    for (const FileRecord& file : manifest_from_json(info->manifest, info->path).files)
+      if (!file.name.ends_with(".safetensors")) (*hashes)[file.name] = file.hash;
+  std::vector<std::string> names;
+  for (const auto& [name, hash] : in_a)
+    if (const auto found = in_b.find(name); found == in_b.end() || found->second != hash)
+      names.push_back(name);
+  for (const auto& [name, hash] : in_b)
+    if (!in_a.contains(name)) names.push_back(name);
+  return names;
+}
+
+std::string difference_text(const TensorDifference& one) {
+  if (one.a.empty()) return "only in B: " + one.b;
+  if (one.b.empty()) return "only in A: " + one.a;
+  if (one.a != one.b) return fmt::format("{} in A, {} in B", one.a, one.b);
+  const std::string count = fmt::format("{} of {} elements differ", one.num_different, one.num_elements);
+  return one.max_difference ? fmt::format("{}, by at most {:.3g}", count, *one.max_difference) : count;
+}
+
+Json difference_json(const TensorDifference& one) {
+  const auto type = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+  return {{"name", one.name},
+          {"a", type(one.a)},
+          {"b", type(one.b)},
+          {"num_elements", one.num_elements},
+          {"num_different", one.num_different},
+          {"max_difference", one.max_difference ? Json(*one.max_difference) : Json(nullptr)}};
+}
+
+int diff(const Arguments& arguments) {
+  const CheckpointReader a(find_checkpoint(word(arguments, 1, "two runs or checkpoints")));
+  const CheckpointReader b(find_checkpoint(word(arguments, 2, "a second run or checkpoint")));
+  no_more_words(arguments, 3);
+  const TensorComparison tensors = compare_tensors(a, b);
+  const std::vector<std::string> files = files_that_differ(a.info(), b.info());
+  Json json = {{"a", summary(a.info())},   {"b", summary(b.info())}, {"equal_tensors", tensors.num_equal},
+               {"tensors", Json::array()}, {"files", files},         {"train_state", Json::array()},
+               {"recipe", Json::array()}};
+  std::vector<std::vector<std::string>> rows;
+  for (const TensorDifference& one : tensors.differences) {
+    json["tensors"].push_back(difference_json(one));
+    rows.push_back({one.name, difference_text(one)});
+  }
+  for (const std::string& name : files) rows.push_back({name, "the files differ"});
+  for (const char* part : {"train_state", "recipe"}) {
+    const Json empty = Json::object();
+    for (const ConfigDifference& one :
+         diff_configs(a.info().manifest.value(part, empty), b.info().manifest.value(part, empty))) {
+      const auto shown = [](const std::string& value) { return value.empty() ? "(none)" : value; };
+      json[part].push_back({{"key", one.path}, {"a", one.old_value}, {"b", one.new_value}});
+      rows.push_back({fmt::format("{}.{}", part, one.path),
+                      fmt::format("{} -> {}", shown(one.old_value), shown(one.new_value))});
+    }
+  }
+  if (wants_json(arguments)) {
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    fmt::print("A  {}\nB  {}\n{} tensors are equal, {} differ\n", a.info().path, b.info().path,
+               tensors.num_equal, tensors.differences.size());
+    if (!rows.empty()) fmt::print("{}", text_table(rows));
+  }
+  return rows.empty() ? 0 : 1;
+}
+
+int reshard_copy(const Arguments& arguments) {
+  const CheckpointReader from(find_checkpoint(word(arguments, 1, "a run folder or a checkpoint")));
+  no_more_words(arguments, 2);
+  const std::string out = arguments.text("out");
+  const auto num_files = static_cast<int>(arguments.integer("files", 1, 100'000));
+  if (std::filesystem::exists(out) && !(std::filesystem::is_directory(out) && std::filesystem::is_empty(out)))
+    fail(ExitCode::kFolderOwned, "[ckpt] {} is not an empty folder; name a new one for the copy", out);
+  const CheckpointInfo copy = reshard(from, real_files(), out, num_files);
+  if (wants_json(arguments))
+    fmt::print("{}\n", summary(copy).dump(2));
+  else
+    fmt::print("{}: step {}, {} in {} file{}\n", copy.path, copy.step,
+               human_bytes(static_cast<double>(copy.num_bytes)), num_files, num_files == 1 ? "" : "s");
+  return 0;
+}
+
 }  // namespace
 
 int run_ckpt(const Arguments& arguments) {
-  return pick_subverb(arguments, "ckpt", {{"ls", list}, {"info", info}, {"verify", verify}});
+  return pick_subverb(
+      arguments, "ckpt",
+      {{"ls", list}, {"info", info}, {"verify", verify}, {"diff", diff}, {"reshard", reshard_copy}});
 }
 
 }  // namespace tycho

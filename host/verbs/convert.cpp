@@ -8,6 +8,7 @@
 #include "trainer/base/bytes.h"
 #include "trainer/convert/hf_export.h"
 #include "trainer/convert/hf_import.h"
+#include "trainer/convert/peft_export.h"
 
 namespace tycho {
 
@@ -17,7 +18,10 @@ const VerbSpec kConvertSpec = {
     "folder, depending on FROM. TO must not exist yet.",
     "  tycho convert ~/models/Llama-3.2-1B runs/llama-1b\n  tycho convert runs/demo exports/demo --dtype "
     "bf16",
-    {{"dtype", "Dtype of an export: fp32, bf16, fp16, or as-is for the dtype of the import, otherwise fp32.",
+    {{"merge",
+      "Of a run with adapters (lora): export the model with the adapters merged into it, instead of the "
+      "adapters in peft's form."},
+     {"dtype", "Dtype of an export: fp32, bf16, fp16, or as-is for the dtype of the import, otherwise fp32.",
       "NAME", "as-is"},
      {"shard-size", "Maximum size of each exported file.", "SIZE", "5GB"}}};
 
@@ -68,8 +72,19 @@ int import_folder(const std::string& from, const std::string& to) {
   return 0;
 }
 
+int export_peft(const CheckpointReader& checkpoint, const std::string& to) {
+  const AdapterReport report = export_adapters(real_files(), checkpoint, to);
+  fmt::print("read {}: step {}, adapters of {} parameters\n", checkpoint.info().path, checkpoint.info().step,
+             human_count(static_cast<double>(report.num_params)));
+  fmt::print("wrote {}: fp32, {}, {}\n", to, human_bytes(static_cast<double>(report.num_bytes)),
+             fmt::join(report.files, " "));
+  fmt::print("next: peft's PeftModel.from_pretrained(base, \"{}\"); their model is {}\n", to, report.base);
+  return 0;
+}
+
 int export_checkpoint(const std::string& from, const std::string& to, const ExportOptions& options) {
   const CheckpointReader checkpoint(find_checkpoint(from));
+  if (!options.merge && holds_adapters(checkpoint)) return export_peft(checkpoint, to);
   const ExportReport report = export_hf(real_files(), checkpoint, to, options);
   fmt::print("read {}: step {}, {} parameters\n", checkpoint.info().path, checkpoint.info().step,
              human_count(static_cast<double>(report.num_params)));
@@ -88,7 +103,8 @@ int run_convert(const Arguments& arguments) {
       without_slash(word(arguments, 0, "what to convert: a Hugging Face folder, a run or a checkpoint"));
   const std::string to = without_slash(word(arguments, 1, "the folder to write"));
   no_more_words(arguments, 2);
-  const ExportOptions options = {arguments.text("dtype"), shard_bytes(arguments.text("shard-size"))};
+  const ExportOptions options = {arguments.text("dtype"), shard_bytes(arguments.text("shard-size")),
+                                 arguments.has("merge")};
   if (is_hf_folder(from)) return import_folder(from, to);
   const bool holds_checkpoints = std::filesystem::is_directory(from + "/checkpoints") ||
                                  std::filesystem::exists(from + "/COMMIT") || !list_checkpoints(from).empty();

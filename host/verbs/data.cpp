@@ -4,6 +4,7 @@
 #include "host/input_options.h"
 #include "host/text_table.h"
 #include "host/verb.h"
+#include "host/verbs/data_preload.h"
 #include "trainer/base/bytes.h"
 #include "trainer/data/convert/convert.h"
 #include "trainer/data/convert/dataset_damage.h"
@@ -11,12 +12,16 @@
 namespace tycho {
 
 const VerbSpec kDataSpec = {
-    "data convert INPUT ... --tokenizer FILE --out DIR\n       tycho data inspect DIR",
+    "data convert INPUT ... --tokenizer FILE --out DIR\n"
+    "       tycho data inspect DIR\n"
+    "       tycho data preload URL DIR\n"
+    "       tycho data preload RECIPE [KEY=VALUE ...]",
     "Converts text and JSONL, also .gz and .zst, to MDS shards of tokens; shows what a data set contains and "
-    "checks it.",
+    "checks it; copies remote data to a disk of this machine.",
     "  tycho data convert books/ --tokenizer tokenizer.json --eos-text '<|endoftext|>' --out data/books\n"
     "  tycho data convert c4.jsonl.gz --tokenizer tokenizer.json --eos-text '<|endoftext|>' --out data/c4\n"
-    "  tycho data inspect data/books",
+    "  tycho data inspect data/books\n"
+    "  srun tycho data preload s3://bucket/c4 /nvme/c4 --split train,val",
     {{"tokenizer", "convert: a tokenizer.json.", "FILE"},
      {"out", "convert: folder of the new data set.", "DIR"},
      {"concat-tokens", "convert: tokens per sample.", "N", "2048"},
@@ -29,12 +34,18 @@ const VerbSpec kDataSpec = {
      {"no-added-tokens", "convert: leave out the tokens that the tokenizer adds around every text."},
      {"keep-newlines", "convert: keep CR and CR LF in text files; otherwise they become LF."},
      {"no-wrap", "convert: drop the part of a document that does not fit into its sample."},
-     {"split", "convert: name of the split.", "NAME", "train"},
+     {"split",
+      "convert: name of the split. preload: splits to copy, separated by commas; '' for the folder itself.",
+      "NAME", "train"},
      {"val-split", "convert: name of the split that --val-fraction fills.", "NAME", "val"},
      {"val-fraction", "convert: share of the documents for the validation split.", "X", "0"},
-     {"hashes", "convert: checksums that index.json records: xxh3_128, or none.", "LIST", ""},
+     {"hashes", "convert: checksums that index.json records, such as xxh3_128,sha256. Default: none.", "LIST",
+      ""},
+     {"compression", "convert: compress shards: zstd, gz, br, bz2 (each also with a level, zstd:9), snappy.",
+      "NAME", ""},
      {"quick", "inspect: check index.json and the shards' offsets, not every token."},
-     {"threads", "convert: CPU threads; 0 for one per core.", "N", "0"},
+     {"threads", "convert: CPU threads; 0 for one per core. preload: downloads at a time; 0 for 8.", "N",
+      "0"},
      kJsonOption}};
 
 namespace {
@@ -48,6 +59,7 @@ ConvertOptions to_options(const Arguments& arguments) {
   options.no_added_tokens = arguments.has("no-added-tokens");
   options.no_separator = arguments.has("no-separator");
   if (!arguments.text("hashes").empty()) options.hashes = arguments.list("hashes");
+  options.compression = arguments.text("compression");
   options.tokenizer = arguments.text("tokenizer");
   options.out_dir = arguments.text("out");
   options.split = arguments.text("split");
@@ -141,7 +153,8 @@ int inspect(const Arguments& arguments) {
 }  // namespace
 
 int run_data(const Arguments& arguments) {
-  return pick_subverb(arguments, "data", {{"convert", convert}, {"inspect", inspect}});
+  return pick_subverb(arguments, "data",
+                      {{"convert", convert}, {"inspect", inspect}, {"preload", preload_data}});
 }
 
 }  // namespace tycho

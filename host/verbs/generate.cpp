@@ -25,6 +25,7 @@ const VerbSpec kGenerateSpec = {
      {"ignore-eos", "Continue past the model's end of text."},
      {"seed", "The same seed generates the same texts.", "N", "0"},
      {"tokenizer", "A tokenizer.json; default: the checkpoint's own.", "FILE", ""},
+     {"without-adapters", "Of a run with adapters (lora): generate with the model that they are for."},
      {"threads", "CPU threads; 0 for one per core.", "N", "0"},
      {"device", "auto, cpu or cuda.", "NAME", "auto"},
      {"json", "Print one JSON line per text when it is complete."},
@@ -100,6 +101,7 @@ GenerateRequest to_request(const Arguments& arguments) {
   request.prompts = prompts_of(arguments);
   request.samples = arguments.integer("samples", 1);
   request.tokenizer = arguments.text("tokenizer");
+  request.without_adapters = arguments.has("without-adapters");
   request.max_tokens = arguments.integer("max-tokens", 1);
   request.temperature = arguments.number("temperature", 0, 1e6);
   request.top_k = arguments.integer("top-k", 0);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "host/choose_mesh.h"
 #include "host/machine.h"
 #include "host/probe.h"
 #include "host/signals.h"
@@ -21,8 +22,14 @@ const VerbSpec kPlanSpec = {
     "Shows what a run will take: parameters, memory, FLOPs, steps, disk.",
     "  tycho plan recipes/demo.lua model.layers=8\n"
     "  tycho plan recipes/demo.lua --probe\n"
-    "  tycho plan recipes/mpt-7b.lua --ranks 64 --gpu H200 --mfu 0.45",
-    {{"ranks", "Number of ranks. Default: what the recipe's parallel asks for, or 1.", "N"},
+    "  tycho plan recipes/mpt-7b.lua --ranks 64 --gpu H200 --mfu 0.45\n"
+    "  tycho plan recipes/mpt-7b.lua --ranks 64 machine=h100 parallel=auto",
+    {{"ranks",
+      "Number of ranks. Default: what the recipe's parallel asks for; a node of its machine for \"auto\"; or "
+      "1.",
+      "N"},
+     {"ranks-per-node", "Ranks on each node. Default: the GPUs of a node of the recipe's machine, or all.",
+      "N"},
      {"gpu", "Estimate the time on this GPU: A100, \"H100 HBM3\", H200 and others.", "NAME"},
      {"mfu", "Assumed share of the GPU's peak.", "F", "0.4"},
      {"probe", "Train three steps here in a temporary folder, and compare memory and speed with the plan."},
@@ -30,6 +37,18 @@ const VerbSpec kPlanSpec = {
      kTraceOption}};
 
 namespace {
+
+Json estimate_json(const StepTime& time) {
+  Json axes = Json::array();
+  for (const AxisTime& axis : time.axes)
+    axes.push_back({{"axis", axis.axis},
+                    {"crosses", axis.crosses},
+                    {"transfer_s", axis.transfer_s},
+                    {"wait_s", axis.wait_s}});
+  return {{"step_s", time.step_s},     {"compute_s", time.compute_s},       {"wait_s", time.waits_s()},
+          {"bubble_s", time.bubble_s}, {"tokens_per_s", time.tokens_per_s}, {"mfu", time.mfu},
+          {"axes", std::move(axes)}};
+}
 
 Json plan_json(const Plan& plan) {
   const auto list = [](const std::vector<ByteItem>& items) {
@@ -51,6 +70,8 @@ Json plan_json(const Plan& plan) {
           {"total_flops", plan.total_flops},
           {"num_ranks", plan.num_ranks},
           {"seconds", plan.seconds},
+          {"machine", plan.machine},
+          {"estimate", plan.estimate ? estimate_json(*plan.estimate) : Json()},
           {"mesh", plan.mesh},
           {"traffic", list(plan.traffic)},
           {"memory", list(plan.memory)},
@@ -130,9 +151,26 @@ std::string probe_text(const Plan& plan, const Probe& probe, const RunInfo& run)
   return text;
 }
 
-ResolvedRecipe resolve(const Arguments& arguments) {
+ResolvedRecipe resolve(const RecipeRequest& request) {
   const InterruptLua interruptible;
-  return resolve_recipe(recipe_request(arguments));
+  return resolve_recipe(request);
+}
+
+/// The ranks to plan for when nobody says: one node for a mesh that is to be chosen.
+int64_t usual_ranks(const TrainConfig& config) {
+  if (config.parallel.mesh != MeshSizes::kAuto) return fewest_ranks(config.parallel);
+  return config.machine.name.empty() ? 1 : machine_of(config.machine).gpus_per_node;
+}
+
+PlanDevices devices_of(const Arguments& arguments, const TrainConfig& config) {
+  PlanDevices devices;
+  devices.num_ranks =
+      arguments.all("ranks").empty() ? usual_ranks(config) : arguments.integer("ranks", 1, 1 << 20);
+  if (arguments.has("ranks-per-node"))
+    devices.ranks_per_machine = std::min(devices.num_ranks, arguments.integer("ranks-per-node", 1, 1 << 14));
+  devices.mfu = arguments.number("mfu", 0.01, 1);
+  if (arguments.has("gpu")) devices.gpu = arguments.text("gpu");
+  return devices;
 }
 
 /// The ranks of the plan are those that measure.
@@ -143,6 +181,7 @@ void take_ranks_of(const RankPlace& place, const Arguments& arguments, PlanDevic
          "tycho launch -n {} plan RECIPE --probe",
          place.num_ranks, devices.num_ranks, devices.num_ranks);
   devices.num_ranks = place.num_ranks;
+  devices.ranks_per_machine = place.num_local_ranks;
 }
 
 /// What `auto` will choose, for the memory that only a GPU takes.
@@ -154,21 +193,20 @@ TrainConfig on_this_device(TrainConfig config) {
 }  // namespace
 
 int run_plan(const Arguments& arguments) {
-  const ResolvedRecipe recipe = resolve(arguments);
+  const RecipeRequest request = recipe_request(arguments);
+  ResolvedRecipe resolved = resolve(request);
   const bool json = arguments.has("json"), probing = arguments.has("probe");
-  PlanDevices devices;
-  devices.num_ranks =
-      arguments.all("ranks").empty() ? fewest_ranks(recipe.config.parallel) : arguments.integer("ranks", 1);
-  devices.mfu = arguments.number("mfu", 0.01, 1);
-  if (arguments.has("gpu")) devices.gpu = arguments.text("gpu");
+  PlanDevices devices = devices_of(arguments, resolved.config);
   const RankPlace place = probing ? find_rank_place(process_environment()) : RankPlace();
   if (probing) take_ranks_of(place, arguments, devices);
+  const ChosenRecipe chosen = choose_mesh(std::move(resolved), request, devices);
+  const ResolvedRecipe& recipe = chosen.recipe;
   require_no_problems(check_config(recipe.config, devices.num_ranks), ExitCode::kTopology);
   const TrainConfig config = probing ? on_this_device(recipe.config) : recipe.config;
   const Plan plan = make_plan(config, devices);
   if (json && !probing) fmt::print("{}\n", plan_json(plan).dump(2));
   if (!json && place.rank == 0) {
-    fmt::print("{}", plan_text(plan, config));
+    fmt::print("{}{}{}", chosen.text, chosen.text.empty() ? "" : "\n", plan_text(plan, config));
     print_schedule(config, plan);
   }
   if (!probing) return 0;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "bindings/import/import.h"
+#include "host/choose_mesh.h"
 #include "host/signals.h"
 #include "host/start_run.h"
 #include "host/verb.h"
@@ -120,12 +121,16 @@ int run_rerun(const Arguments& arguments) {
     request = stored_request(argv, sources, trace);
     recipe = resolve_recipe(request);
   }
+  const RankPlace place = find_rank_place(process_environment());
+  const ChosenRecipe chosen = choose_mesh(std::move(recipe), request, devices_of(place));
+  if (place.rank == 0) fmt::print(stderr, "{}", chosen.text);
   argv.insert(argv.begin(), {"tycho", "run"});
+  argv.insert(argv.end(), chosen.chosen.begin(), chosen.chosen.end());
   if (arguments.has("print")) {
     fmt::print("# with the files in {}/sources\n{}\n", record.folder, shell_line(argv));
     return 0;
   }
-  return start_run(recipe, request.pins, argv, {.plain = arguments.has("plain")});
+  return start_run(chosen.recipe, chosen.pins, argv, {.plain = arguments.has("plain")});
 }
 
 }  // namespace tycho

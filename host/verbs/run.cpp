@@ -1,4 +1,5 @@
 // tycho run: resolves the recipe, then hands it to the engine.
+#include "host/choose_mesh.h"
 #include "host/repl/post_mortem.h"
 #include "host/signals.h"
 #include "host/start_run.h"
@@ -24,9 +25,12 @@ const VerbSpec kRunSpec = {
 
 namespace {
 
-ResolvedRecipe resolve(const RecipeRequest& request) {
+/// With the mesh chosen for the ranks of this run; rank 0 says how.
+ChosenRecipe resolve(const RecipeRequest& request, const RankPlace& place) {
   const InterruptLua interruptible;
-  return resolve_recipe(request);
+  ChosenRecipe chosen = choose_mesh(resolve_recipe(request), request, devices_of(place));
+  if (place.rank == 0) fmt::print(stderr, "{}", chosen.text);
+  return chosen;
 }
 
 std::string read_until(const std::string& text) {
@@ -72,17 +76,20 @@ int run_run(const Arguments& arguments) {
                               .until = arguments.has("until") ? read_until(arguments.text("until")) : "",
                               .paranoid = arguments.has("paranoid"),
                               .force = arguments.has("force")};
-  if (arguments.has("print-only")) {
-    print_run(resolve(request), request, argv);
-    return 0;
-  }
   ReplOptions repl;
   repl.place = find_rank_place(process_environment());
-  if (!wants_to_look(arguments.text("on-error"), repl.place.rank))
-    return start_run(resolve(request), request.pins, argv, options);
+  const bool looks = wants_to_look(arguments.text("on-error"), repl.place.rank);
+  const ChosenRecipe chosen = resolve(request, repl.place);
   repl.recipe = request;
+  repl.recipe.pins = chosen.pins;
+  argv.insert(argv.end(), chosen.chosen.begin(), chosen.chosen.end());
+  if (arguments.has("print-only")) {
+    print_run(chosen.recipe, repl.recipe, argv);
+    return 0;
+  }
+  if (!looks) return start_run(chosen.recipe, chosen.pins, argv, options);
   repl.argv = argv;
-  return run_then_look(resolve(request), repl, options);
+  return run_then_look(chosen.recipe, repl, options);
 }
 
 }  // namespace tycho

@@ -97,6 +97,13 @@ end
 local function set_group(node, key, spec, value, site, by)
   local request = component.request(value)
   local given = request and request.given or as_table(value)
+  if type(value) == "string" and spec.shorthand then
+    local fits, message = schema.check(schema.field(spec.fields, spec.shorthand), value)
+    if fits == nil then
+      return write().refuse(node, key, value, site, ("wanted %s, or a %s"):format(message, schema.describe(spec)))
+    end
+    given = { [spec.shorthand] = value }
+  end
   if not given or (request and spec.type ~= "map") then
     return write().refuse(node, key, value, site, "wanted a " .. schema.describe(spec))
   end

@@ -4,8 +4,9 @@
 //   [--keep]
 // After each trial: nobody hangs; the ranks that are left end with one exit code and name the cause; no
 // committed checkpoint is lost or damaged; the next start resumes from the newest; and the weights at a run's
-// end are those of an undisturbed run, bit for bit. --stops adds ranks that stop answering (SIGSTOP) and are
-// to be noticed by the others, and ranks that are lost before all have met.
+// end are those of an undisturbed run, bit for bit. --stops: only ranks that stop answering (SIGSTOP) and are
+// to be noticed by the others, and ranks that are lost before all have met, so that the others wait, say so,
+// and obey a signal. These take up to half a minute each, but no processor: give them many --jobs.
 #include <unistd.h>
 
 #include <algorithm>
@@ -128,8 +129,8 @@ Trial draw(int64_t number, const Options& options) {
     if (options.stops && trial.num_ranks > 1 && !trial.launched) kinds.emplace_back("stop");
     trial.kind = kinds[below(kinds.size())];
     const bool alone = trial.num_ranks == 1 || trial.launched;
-    if (trial.moment.before_meeting && !alone && !options.stops) continue;
-    return trial;
+    const bool is_lost_early = trial.moment.before_meeting && !alone;
+    if (options.stops == (is_lost_early || trial.kind == "stop")) return trial;
   }
 }
 

@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr int kKilled = 137, kTerminated = 143;
 constexpr double kStopBeforeTerm_s = 0.3;
+constexpr double kWaitIsSaid_s = 7;  // ranks that wait for others say so after 5 s
 
 double now_s() {
   timespec now = {};
@@ -203,14 +204,45 @@ class Runner {
     bool told = false;
     while (!reap(all_)) {
       const std::optional<double> mark = mark_s(mark_);
-      if (!told && mark && trial_.kind == "stop, term" && now_s() - *mark > kStopBeforeTerm_s) {
+      const double since_s = mark ? now_s() - *mark : 0;
+      if (!told && trial_.kind == "stop, term" && since_s > kStopBeforeTerm_s) {
         kill(all_[0].pid, SIGTERM);
         told = true;
       }
+      if (!told && is_lost_before_meeting() && since_s > kWaitIsSaid_s) {
+        tell_those_who_wait();
+        told = true;
+      }
+      if (trial_.kind == "stop" && all_.size() > 1 && mark && only_the_struck_one_is_left()) wake();
       if (now_s() - begin > place_.limit_s) return give_up();
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    ended_s_ = now_s();
+    if (others_ended_s_ == 0) others_ended_s_ = now_s();
+  }
+
+  /// Nobody can know of such a rank: the others wait for it, say so, and obey a signal.
+  bool is_lost_before_meeting() const { return trial_.moment.before_meeting && all_.size() > 1; }
+  /// Rank 0 tells the others, unless it is the one that is lost: then each is told.
+  void tell_those_who_wait() {
+    for (size_t i = 0; i < all_.size(); ++i) {
+      const bool is_struck = static_cast<int>(i) == trial_.struck_rank;
+      if (all_[i].code >= 0 || is_struck || (i > 0 && trial_.struck_rank != 0)) continue;
+      kill(all_[i].pid, SIGTERM);
+    }
+  }
+  bool only_the_struck_one_is_left() const {
+    for (size_t i = 0; i < all_.size(); ++i)
+      if ((all_[i].code < 0) != (static_cast<int>(i) == trial_.struck_rank)) return false;
+    return true;
+  }
+  /// The one that was stopped, when the others have gone on without it. Before the meeting it would look for
+  /// them.
+  void wake() {
+    if (others_ended_s_ != 0) return;
+    others_ended_s_ = now_s();
+    const pid_t pid = all_[static_cast<size_t>(trial_.struck_rank)].pid;
+    if (trial_.moment.before_meeting) kill(pid, SIGTERM);
+    kill(pid, SIGCONT);
   }
 
   /// Also one that is stopped, which is only ended by this.
@@ -227,6 +259,10 @@ class Runner {
   bool is_signal() const {
     return std::set<std::string>{"term", "int", "usr1", "stop, term"}.contains(trial_.kind);
   }
+  /// The struck rank fails by an error of its own, which the others hear of.
+  bool knows_why() const {
+    return (trial_.kind == "eio" || trial_.kind == "enospc") && !is_lost_before_meeting();
+  }
   int signal_code() const { return trial_.kind == "int" ? 130 : trial_.kind == "usr1" ? 138 : kTerminated; }
 
   /// What a process may end with.
@@ -234,15 +270,17 @@ class Runner {
     if (!result_.has_struck) return {0};
     const bool struck = trial_.launched || trial_.num_ranks == 1 || rank == trial_.struck_rank;
     if (trial_.kind == "kill") return struck ? std::set<int>{kKilled} : std::set<int>{kTerminated};
-    if (trial_.kind == "stop")
-      return struck ? std::set<int>{kKilled, kTerminated} : std::set<int>{kTerminated};
+    if (trial_.kind == "stop") return {0, kTerminated};  // 0: at the very end nobody needs it any more
     if (is_signal()) {
       // Too late to stop anything, or so early that there was no handler and the others lost a rank.
       std::set<int> codes = {0, signal_code()};
       if (!struck) codes.insert(kTerminated);
       return codes;
     }
-    return trial_.moment.codes_of_file_faults;
+    std::set<int> codes = trial_.moment.codes_of_file_faults;
+    if (is_lost_before_meeting() && !struck)
+      codes.insert(kTerminated);  // or the struck one could tell them why
+    return codes;
   }
 
   void judge() {
@@ -254,10 +292,10 @@ class Runner {
       const int rank = static_cast<int>(i), code = all_[i].code;
       if (!allowed(rank).contains(code))
         fail("rank " + std::to_string(rank) + " ended with " + std::to_string(code));
-      if (rank != trial_.struck_rank || all_.size() == 1) survivors.insert(code);
+      if (rank != trial_.struck_rank || all_.size() == 1 || knows_why()) survivors.insert(code);
     }
     if (survivors.size() > 1) fail("ranks disagree on the exit code");
-    if (mark && *survivors.begin() != 0) result_.ended_s = ended_s_ - *mark;
+    if (mark && *survivors.begin() != 0) result_.ended_s = others_ended_s_ - *mark;
     judge_names();
     judge_checkpoints();
     if (const std::string problem = metrics_problem(run_); !problem.empty()) fail(problem);
@@ -296,7 +334,7 @@ class Runner {
   std::vector<Process> all_;
   std::vector<int64_t> before_, after_;
   size_t events_before_ = 0;
-  double ended_s_ = 0;
+  double others_ended_s_ = 0;  // all but one that was stopped
   TrialResult result_;
 };
 

@@ -18,6 +18,8 @@
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/data/mds/mds_reader.h"
+#include "trainer/data/text/split_regex.h"
+#include "trainer/data/tokenizer/sentencepiece.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/rendezvous/handshake.h"
 #include "trainer/rendezvous/meet/control_messages.h"
@@ -68,6 +70,26 @@ void tokenizer(std::string_view bytes) {
   refused_or_taken([&] {
     const auto made = tokenizer_from_text(bytes, "fuzz");
     made->decode(made->encode("The quick brown fox, 12 345 \xC3\xA9\xFF <|endoftext|>"));
+  });
+}
+
+void tokenizer_model(std::string_view bytes) {
+  refused_or_taken([&] {
+    const TokenizerParts parts = parse_sentencepiece(bytes, "fuzz");
+    const BpeTokenizer made(parts);
+    made.decode(made.encode("The quick brown fox, 12 345 \xC3\xA9\xFF <s> \xE2\x96\x81"));
+  });
+}
+
+/// A pattern, a zero byte, a text.
+void split_regex(std::string_view bytes) {
+  refused_or_taken([&] {
+    const size_t end = bytes.find('\0');
+    const SplitRegex regex(bytes.substr(0, end));
+    const std::string_view text = end == std::string_view::npos ? "aab 12\n" : bytes.substr(end + 1);
+    SplitRegex::Effort effort;
+    for (size_t from = 0; from <= text.size(); ++from)
+      if (const auto match = regex.find(text, from, effort)) from = match->end;
   });
 }
 
@@ -236,6 +258,8 @@ const std::vector<FuzzTarget>& fuzz_targets() {
                                                   {"manifest", manifest},
                                                   {"mds_index", mds_index},
                                                   {"tokenizer", tokenizer},
+                                                  {"tokenizer_model", tokenizer_model},
+                                                  {"split_regex", split_regex},
                                                   {"import_yaml", import_yaml},
                                                   {"import_toml", import_toml},
                                                   {"overrides", overrides},

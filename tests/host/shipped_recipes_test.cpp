@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <tuple>
 
 #include "tests/host/shell.h"
 #include "trainer/base/json.h"
@@ -54,6 +55,38 @@ TEST_F(ShippedRecipesTest, PlanWhatIsPublished) {
            wanted.gib_of_checkpoint, 0.02);
     expect("FLOP in all", plan.at("total_flops").get<double>(), wanted.total_flops, 5e-3);
   }
+}
+
+TEST_F(ShippedRecipesTest, CheckpointsTakeWhatWasMeasuredOn256Gpus) {
+  // LLM Foundry's walk-through on Slurm: "30b 1.31GiB x 256 = 336GiB", "70b 2.83GiB x 256 = 725GiB".
+  for (const auto& [recipe, gib, gib_of_rank] :
+       {std::tuple{"mpt-30b", 336.0, 1.31}, {"mpt-70b", 725.0, 2.83}}) {
+    const Outcome planned =
+        shell(std::string("tycho plan --json --ranks 256 " TYCHO_SOURCE_DIR "/recipes/") + recipe + ".lua");
+    ASSERT_EQ(planned.code, 0) << planned.output;
+    const Json plan = Json::parse(planned.output);
+    EXPECT_EQ(plan.at("num_ranks"), 256);
+    const double bytes = plan.at("checkpoint_bytes").get<double>();
+    EXPECT_NEAR(bytes / (1 << 30) / gib, 1, 0.01) << recipe;
+    EXPECT_NEAR(bytes / (1 << 30) / 256 / gib_of_rank, 1, 0.01) << recipe;
+  }
+}
+
+/// Nodes of 8 H100 with which each recipe fits by some mesh; its micro-batch and recompute are as shipped.
+TEST_F(ShippedRecipesTest, HaveAMeshWithWhichTheyFitH100Nodes) {
+  const std::map<std::string, int> more_nodes = {{"mpt-70b", 2}, {"llama-70b", 2}};
+  int count = 0;
+  for (const Published& one : kPublished) {
+    const auto more = more_nodes.find(one.recipe);
+    const int ranks = 8 * (more == more_nodes.end() ? 1 : more->second);
+    const Outcome planned =
+        shell("tycho plan --json machine=h100 parallel=auto --ranks " + std::to_string(ranks) +
+              " " TYCHO_SOURCE_DIR "/recipes/" + one.recipe + ".lua");
+    ASSERT_EQ(planned.code, 0) << one.recipe << "\n" << planned.output;
+    EXPECT_LE(Json::parse(planned.output).at("training_bytes"), int64_t{79} << 30) << one.recipe;
+    ++count;
+  }
+  EXPECT_EQ(count, 16);
 }
 
 TEST_F(ShippedRecipesTest, GiveCheckNothingToWarnOf) {

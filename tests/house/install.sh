@@ -8,7 +8,7 @@ fail() { echo "$*"; exit 1; }
 cmake --install "$TYCHO_BUILD" --prefix "$scratch/first" >"$scratch/log" || { cat "$scratch/log"; exit 1; }
 mv "$scratch/first" "$scratch/moved"
 cd "$scratch/moved"
-for file in bin/tycho lib/libtycho_engine.so share/tycho/recipes/demo.lua share/tycho/LICENSE; do
+for file in bin/tycho bin/tycho-job bin/tycho-convert lib/libtycho_engine.so share/tycho/recipes/demo.lua share/tycho/LICENSE; do
   [[ -e $file ]] || fail "the installed tree has no $file"
 done
 size_mib=$(du -sm . | cut -f1)
@@ -19,3 +19,4 @@ for file in bin/tycho lib/*.so; do
 done
 bin/tycho check share/tycho/recipes/demo.lua
 bin/tycho version
+PATH=$PWD/bin:$PATH tycho-job --plan 8 mpt-1b | grep -q 'in 8 ranks' || fail "tycho-job does not find the shipped recipes"

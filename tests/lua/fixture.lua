@@ -48,6 +48,7 @@ M.schema = { type = "struct", fields = {
     text = { fields = { field("path", "string"), field("len", "integer", 8) } },
   } }),
   field("clip_norm", "number", 1, { former = { { name = "grad_clip", since = "0.2" }, { name = "optimizer.clip" } } }),
+  field("machine", "struct", {}, { shorthand = "name", fields = { field("name", "string", ""), field("gpus", "integer", 8) } }),
   field("legacy", "boolean", false, { deprecated = "write precision" }),
 } }
 

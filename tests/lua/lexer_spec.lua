@@ -51,6 +51,12 @@ describe("lexer", function()
     expect(lexer.assignment(index, 11, "y").col).to_equal(12)
   end)
 
+  -- A lexer that looked from each to its end would need 10^9 steps, and the limits of this run would end it.
+  it("takes no longer for braces in braces", function()
+    expect(#lexer.index(("x = {"):rep(30000)).constructors).to_equal(30000)
+    expect(#lexer.index(("{"):rep(45000) .. ("}"):rep(45000)).constructors).to_equal(45000)
+  end)
+
   it("recognises habits of other languages", function()
     local function advice(text)
       local _, hint = require("tycho.hints.habits").at_load(lexer.index(text), 1)

@@ -29,6 +29,15 @@ r.buffer = "1MiB"]])
     expect({ x.tags.owner, x.buffer }).to_equal { "me", "1MiB" }
   end)
 
+  it("takes a text for a group that has a key for it", function()
+    expect(tree(whole 'r.machine = "h100"').machine).to_equal { name = "h100", gpus = 8 }
+    expect(tree(whole 'r.machine = { name = "h100", gpus = 4 }').machine).to_equal { name = "h100", gpus = 4 }
+    expect(tree(whole(), { "machine=h200", "machine.gpus=2" }).machine).to_equal { name = "h200", gpus = 2 }
+    expect(report(whole 'r.machine = "h100"\nr.machine = 3')).to_contain "wanted a table of name, gpus"
+    expect(report(whole 'r.ckpt = "often"')).to_contain "wanted a table of every, keep"
+    expect(report(whole(), { "ckpt=often" })).to_contain "wanted a table such as {every=...}"
+  end)
+
   it("reads back what it wrote, with units", function()
     local x = tree(whole [[
 r.max_duration = "200ba"

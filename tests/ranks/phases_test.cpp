@@ -38,6 +38,12 @@ TEST_F(SignalTest, WhileDataIsOpenedNothingIsTrained) {
   EXPECT_TRUE(numbers("r", "loss").empty());
 }
 
+TEST_F(SignalTest, CtrlCWhileTheRecipeIsCheckedIsNotLost) {
+  const Outcome outcome = interrupt(sleep_at("open", "index.json"), "test -e mark", "INT");
+  EXPECT_CONTAINS(outcome.output, "code 130\n");
+  EXPECT_FALSE(fs::exists(folder_ / "r")) << "it ran";
+}
+
 TEST_F(SignalTest, WhileACheckpointIsReadNothingIsTrained) {
   ASSERT_EQ(here("tycho run x.lua run_dir=r --until 8ba").code, 0);
   const Outcome outcome = interrupt(sleep_at("pread", "/rank-00000.safetensors"), "test -e mark");
@@ -63,6 +69,24 @@ TEST_F(SignalTest, WhileItSavesTheSaveIsCompleted) {
         interrupt(sleep_at("fsync", "/rank-00000.safetensors"), "test -e mark", name, "ckpt.async=false");
     EXPECT_CONTAINS(outcome.output, std::string("code ") + code + "\n");
     ASSERT_FALSE(events("r", "checkpoint").empty());
+    EXPECT_EQ(events("r", "checkpoint").at(0).at("facts").at("step"), 8);
+  }
+}
+
+TEST_F(SignalTest, RanksThatSaveToASlowDiskAreNotKilledForIt) {
+  for (const std::string rank : {"0", "1"}) {
+    fs::remove_all(folder_ / "r");
+    const Outcome outcome = here("rm -f mark; (exec env LD_PRELOAD=" TYCHO_FAULT_SHIM
+                                 " TYCHO_FAULT_MARK=mark TYCHO_FAULT=call=fsync," +
+                                 ("path=rank-0000" + rank + ",nth=1,do=sleep,ms=8000,rank=" + rank) +
+                                 " " TYCHO_PROGRAM
+                                 " launch -n 2 --grace 2 run x.lua run_dir=r parallel.dp_shard=2"
+                                 " max_duration=100000ba) >log 2>&1 & pid=$!; for i in $(seq 1200); do test "
+                                 "-e mark && break; sleep 0.05;"
+                                 " done; kill -TERM $pid; wait $pid; echo code $?; cat log");
+    EXPECT_CONTAINS(outcome.output, "code 143\n");
+    EXPECT_EQ(outcome.output.find("SIGKILL"), std::string::npos) << outcome.output;
+    ASSERT_FALSE(events("r", "checkpoint").empty()) << outcome.output;
     EXPECT_EQ(events("r", "checkpoint").at(0).at("facts").at("step"), 8);
   }
 }

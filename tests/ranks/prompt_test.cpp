@@ -156,6 +156,31 @@ TEST_F(PromptRanksTest, ARankEndsWhenRankZeroIsGone) {
   }
 }
 
+TEST_F(PromptRanksTest, ASignalEndsTheWaitForTheOtherRanks) {
+  const auto alone = [&](const std::string& rank, const std::string& signal, const std::string& verb) {
+    return here("port=$((20000 + $$ % 10000)); " +
+                in_background(
+                    "env TYCHO_NUM_RANKS=2 TYCHO_NUM_LOCAL_RANKS=2 TYCHO_ADDRESS=127.0.0.1 TYCHO_PORT=$port "
+                    "TYCHO_TOKEN=0123456789abcdef TYCHO_RANK=" +
+                        rank + " TYCHO_LOCAL_RANK=" + rank + " " TYCHO_PROGRAM " " + verb,
+                    "alone") +
+                "for i in $(seq 1200); do grep -q 'wait' alone.log && break; sleep 0.05; done; kill -" +
+                signal + " $alone; wait $alone; echo code $?; cat alone.log");
+  };
+  for (const auto& [signal, code] : {std::pair{"TERM", "143"}, {"INT", "130"}, {"USR1", "138"}}) {
+    const Outcome ended = alone("0", signal, "repl x.lua");
+    EXPECT_CONTAINS(ended.output, std::string("code ") + code + "\n");
+    EXPECT_CONTAINS(ended.output,
+                    std::string("[ranks] stopped by SIG") + signal + " while rank 0 was waiting for rank 1");
+  }
+  for (const char* verb : {"repl x.lua", "run x.lua --on-error repl"}) {
+    const Outcome ended = alone("1", "TERM", verb);
+    EXPECT_CONTAINS(ended.output, "code 143\n");
+    EXPECT_CONTAINS(ended.output,
+                    "[ranks] stopped by SIGTERM while rank 1 was waiting for rank 0 at 127.0.0.1");
+  }
+}
+
 TEST_F(PromptRanksTest, AScriptEndsWhenARankIsGone) {
   const Outcome outcome =
       here("mkfifo pipe; " +

@@ -27,6 +27,22 @@ TEST_F(RanksTest, TwoAndFourRanksTrainWhatOneDoes) {
   }
 }
 
+TEST_F(RanksTest, LaunchersOfTwoMachinesTrainOneRun) {
+  ASSERT_EQ(run(4, "together").code, 0);
+  const Outcome outcome = here(
+      "export MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 12000)) TYCHO_TOKEN=0123456789abcdef; "
+      "(exec " TYCHO_PROGRAM
+      " launch -n 2 --nodes 2 --node 1 run x.lua run_dir=r) >second.log 2>&1 & second=$!; "
+      "tycho launch -n 2 --nodes 2 --node 0 run x.lua run_dir=r; echo first $?; wait $second; echo second "
+      "$?; "
+      "cat second.log");
+  EXPECT_CONTAINS(outcome.output, "first 0\n");
+  EXPECT_CONTAINS(outcome.output, "second 0\n");
+  EXPECT_CONTAINS(outcome.output, "ranks=4");
+  EXPECT_EQ(numbers("together", "loss"), numbers("r", "loss"));
+  EXPECT_EQ(final_weights("together"), final_weights("r"));
+}
+
 TEST_F(RanksTest, ResumeIsExactAndTheNumberOfRanksMayChange) {
   ASSERT_EQ(run(2, "whole").code, 0);
   ASSERT_EQ(run(2, "parts", "--until 10ba").code, 0);

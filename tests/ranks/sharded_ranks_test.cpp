@@ -28,6 +28,24 @@ TEST_F(ShardedRanksTest, TrainWhatOneRankDoesAndResumeOnAnyNumber) {
   EXPECT_EQ(here("tycho ckpt verify parts").code, 0);
 }
 
+TEST_F(ShardedRanksTest, FullStateIsOneFileWithTheSameCheckpoint) {
+  ASSERT_EQ(run(2, "many", "parallel.dp_shard=2 --until 10ba").code, 0);
+  const Outcome full = run(2, "full", "parallel.dp_shard=2 ckpt.state=full --until 10ba");
+  ASSERT_EQ(full.code, 0) << full.output;
+  EXPECT_EQ(here("cd full/checkpoints && ls step-*/*.safetensors | xargs -n 1 basename | sort -u").output,
+            "rank-00000.safetensors\n");
+  EXPECT_EQ(here("tycho ckpt verify full").code, 0);
+  const Outcome difference = here("tycho ckpt diff many full");
+  EXPECT_EQ(difference.code, 1);  // of the recipes
+  EXPECT_CONTAINS(difference.output, " tensors are equal, 0 differ");
+  EXPECT_CONTAINS(difference.output, "recipe.ckpt.state");
+  ASSERT_EQ(run(2, "many", "parallel.dp_shard=2").code, 0);
+  const Outcome resumed = run(2, "full", "parallel.dp_shard=2 ckpt.state=full");
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_CONTAINS(resumed.output, "resumed from step 10");
+  EXPECT_CONTAINS(here("tycho ckpt diff many full").output, " tensors are equal, 0 differ");
+}
+
 TEST_F(ShardedRanksTest, AMeshThatDoesNotFitIsRefusedWithTheNearest) {
   for (const Outcome& refused :
        {run(2, "run", "parallel.dp_shard=3"), here("tycho plan x.lua --ranks 2 parallel.dp_shard=3")}) {
@@ -40,6 +58,42 @@ TEST_F(ShardedRanksTest, AMeshThatDoesNotFitIsRefusedWithTheNearest) {
   EXPECT_EQ(planned.code, 0) << planned.output;
   EXPECT_CONTAINS(planned.output, "dp_shard 4");
   EXPECT_CONTAINS(planned.output, "received from other ranks per step");
+}
+
+TEST_F(ShardedRanksTest, ShareMatricesAndResumeOnAnyMesh) {
+  ASSERT_EQ(run(1, "one").code, 0);
+  const Outcome whole = run(2, "two", "parallel.tp=2");
+  ASSERT_EQ(whole.code, 0) << whole.output;
+  expect_close(numbers("one", "loss"), numbers("two", "loss"));
+  ASSERT_EQ(run(4, "parts", "parallel.tp=2 parallel.dp_shard=2 --until 10ba").code, 0);
+  const Outcome four = run(4, "parts", "parallel.tp=4 parallel.sequence_parallel=false --until 17ba");
+  ASSERT_EQ(four.code, 0) << four.output;
+  EXPECT_CONTAINS(four.output, "resumed from step 10");
+  ASSERT_EQ(run(2, "parts", "parallel.dp_shard=2").code, 0);
+  expect_close(numbers("one", "loss"), numbers("parts", "loss"));
+  EXPECT_EQ(here("tycho ckpt verify parts").code, 0);
+}
+
+TEST_F(ShardedRanksTest, HeadsThatDoNotDivideAreRefusedBeforeAnythingStarts) {
+  for (const Outcome& refused : {run(3, "run", "parallel.tp=3"), here("tycho plan x.lua parallel.tp=3"),
+                                 here("tycho check x.lua parallel.tp=3")}) {
+    EXPECT_EQ(refused.code, 11) << refused.output;
+    EXPECT_CONTAINS(refused.output, "3 ranks cannot evenly share 4 heads with 2 for keys and values");
+    EXPECT_CONTAINS(refused.output, "can be shared by 1, 2, 4");
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
+  const Outcome planned = here("tycho plan x.lua --ranks 8 parallel.tp=4");
+  EXPECT_EQ(planned.code, 0) << planned.output;
+  EXPECT_CONTAINS(planned.output, "dp_replicate 2 x tp 4");
+  EXPECT_CONTAINS(planned.output, "activations, and gradients of them");
+}
+
+TEST_F(ShardedRanksTest, ARankOfSharedMatricesThatIsKilledIsNamed) {
+  const std::string arguments = "x.lua run_dir=run max_duration=4000ba parallel.tp=2";
+  const Outcome ended = here(by_hand(arguments, arguments, until_it_trains("run") + "kill -9 $rank_1"));
+  EXPECT_CONTAINS(ended.output, "codes 143 137");
+  EXPECT_CONTAINS(text("rank_0.log"), "rank 1 (");
+  EXPECT_CONTAINS(text("rank_0.log"), "has died");
 }
 
 TEST_F(ShardedRanksTest, KilledAnywhereTheyLoseNothingThatWasCommitted) {

@@ -10,7 +10,8 @@
 //   enum                                              "values": [name, ...]
 //   list                                              "item": type, and "length" when it is fixed
 //   map                                               "item": type of every value; keys are free
-//   struct                                            "fields"
+//   struct                                            "fields", and "shorthand": the key that a text alone
+//                                                     sets, of structs with kShorthand
 //   component                                         "namespace": "optim", "usual": kind, "kinds": {kind:
 //   {"help", "type", "fields"}}
 // A field that had other names has "former": [{"name", "since"}]; one that should no longer be written has
@@ -67,7 +68,9 @@ Json describe_struct() {
   T defaults;
   SchemaWriter writer(fields);
   defaults.fields(writer);
-  return struct_description(std::move(fields));
+  Json description = struct_description(std::move(fields));
+  if constexpr (requires { T::kShorthand; }) description["shorthand"] = T::kShorthand;
+  return description;
 }
 
 template <class T>

@@ -109,9 +109,9 @@ const std::vector<CommandSpec>& all_commands() {
        {{"scheduler", Type::kScheduler, kOptional}}},
       {"set_mix",
        "set_mix({ code = 0.2 })",
-       "Changes the mix of data.",
-       {{"mix", Type::kTable}},
-       "mixing data is not supported yet"},
+       "Sets proportions of the streams of train_data; the others share the rest. A new epoch begins. nil "
+       "restores the recipe's.",
+       {{"mix", Type::kTable, kOptional}}},
       {"skip_batches", "skip_batches(10)", "Skips the next batches.", {{"count", Type::kCount}}},
       {"save",
        "save(\"spike\")",
@@ -143,7 +143,6 @@ const std::vector<CommandSpec>& all_commands() {
 
 Command make_command(const std::string& name, const Json& values, const Json& named, const std::string& by) {
   const CommandSpec& spec = spec_of(name);
-  if (spec.missing != nullptr) fail(ExitCode::kRecipe, "[cmd.{}] is not possible: {}", name, spec.missing);
   Command command{name, Json::object(), by};
   size_t next = 0;
   std::vector<std::string> known;
@@ -207,6 +206,7 @@ Json Controls::to_json() const {
   if (clip_norm) json["clip_norm"] = *clip_norm;
   if (!scheduler.is_null()) json["scheduler"] = scheduler;
   if (log_every) json["log_every"] = log_every->str();
+  for (const auto& [name, proportion] : mix) json["mix"][name] = proportion;
   for (const auto& [name, on] : enabled) json["enabled"][name] = on;
   return json;
 }
@@ -235,6 +235,8 @@ Controls Controls::from_json(const Json& json) {
       controls.scheduler = value;
     } else if (key == "log_every") {
       controls.log_every = Duration::parse(value.get<std::string>());
+    } else if (key == "mix") {
+      for (const auto& [name, proportion] : value.items()) controls.mix[name] = proportion.get<double>();
     } else if (key == "enabled") {
       for (const auto& [name, on] : value.items()) controls.enabled[name] = on.get<bool>();
     } else {

@@ -33,7 +33,6 @@ struct CommandSpec {
   const char* usage;  // "scale_lr(factor, { for_next = \"200ba\" })"
   const char* help;
   std::vector<CommandArgument> arguments;
-  const char* missing = nullptr;  // why it is refused: the part of the engine that is not there
 };
 const std::vector<CommandSpec>& all_commands();
 
@@ -62,6 +61,7 @@ struct Controls {
   std::optional<double> weight_decay, clip_norm;
   Json scheduler;  // as in a recipe; null: the recipe's
   std::optional<Duration> log_every;
+  std::map<std::string, double> mix;    // proportions of all streams of the data; none: the recipe's
   std::map<std::string, bool> enabled;  // callbacks that were switched on or off
 
   bool operator==(const Controls&) const = default;

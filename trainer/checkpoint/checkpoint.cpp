@@ -1,17 +1,14 @@
 // A save: shards, COMMIT, the hint, retention, in an order that loses nothing if it is interrupted anywhere.
 #include "trainer/checkpoint/checkpoint.h"
 
-#include <fmt/ranges.h>
-
 #include <filesystem>
-#include <unordered_map>
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
+#include "trainer/base/random/random_bytes.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/retention.h"
 #include "trainer/checkpoint/shard_writer.h"
-#include "trainer/checkpoint/uuid.h"
 
 namespace tycho {
 namespace {
@@ -42,23 +39,6 @@ std::string free_text(const std::string& dir) {
   return free < 0 ? "an unknown number of bytes" : human_bytes(static_cast<double>(free));
 }
 
-/// Adds what a shard holds to the tensors of a checkpoint, which may have other pieces in other shards.
-void add_pieces(std::vector<TensorRecord> shard, std::vector<TensorRecord>& tensors,
-                std::unordered_map<std::string, size_t>& places) {
-  for (TensorRecord& one : shard) {
-    const auto [place, is_new] = places.try_emplace(one.name, tensors.size());
-    if (is_new) {
-      tensors.push_back(std::move(one));
-      continue;
-    }
-    TensorRecord& tensor = tensors[place->second];
-    TYCHO_CHECK(tensor.dtype == one.dtype && tensor.shape == one.shape,
-                "[checkpoint] pieces of {} are of two tensors: {} [{}] and {} [{}]", one.name, tensor.dtype,
-                fmt::join(tensor.shape, ", "), one.dtype, fmt::join(one.shape, ", "));
-    for (TensorPiece& piece : one.pieces) tensor.pieces.push_back(std::move(piece));
-  }
-}
-
 /// Runs what may fail after the commit and keeps what it said.
 template <class Step>
 void tolerate(CheckpointInfo& saved, Step step) {
@@ -87,7 +67,7 @@ CheckpointInfo CheckpointStore::save(const CheckpointMeta& meta, const std::vect
 
 CheckpointInfo CheckpointStore::save(const CheckpointMeta& meta, int64_t num_bytes,
                                      const WriteShards& write) {
-  const std::string uuid = new_uuid();
+  const std::string uuid = random_hex(16);
   const std::string folder = dir_ + "/" + checkpoint_folder_name(meta.step, uuid);
   CheckpointInfo saved;
   try {
@@ -125,11 +105,7 @@ CheckpointInfo CheckpointStore::commit(const CheckpointMeta& meta, const WriteSh
                     .recipe_hash = meta.recipe_hash,
                     .tag = meta.tag,
                     .route = meta.route};
-  std::unordered_map<std::string, size_t> places;
-  for (WrittenShard& shard : write(folder)) {
-    add_pieces(std::move(shard.tensors), manifest.tensors, places);
-    manifest.files.push_back(std::move(shard.file));
-  }
+  add_shards(write(folder), manifest);
   for (const auto& [name, text] : meta.files) {
     TYCHO_CHECK(is_plain_file_name(name), "[checkpoint] '{}' is not a valid file name in a checkpoint", name);
     manifest.files.push_back(write_text(files_, folder, name, text));

@@ -8,10 +8,16 @@
 
 namespace tycho {
 
+enum class CheckpointState { kSharded, kFull };
+constexpr EnumNames<CheckpointState, 2> enum_names(CheckpointState) {
+  return {{{"sharded", CheckpointState::kSharded}, {"full", CheckpointState::kFull}}};
+}
+
 struct CheckpointConfig {
   Duration every = {0.1, DurationUnit::kFraction};
   int64_t keep = 3;
   bool async = true;
+  CheckpointState state = CheckpointState::kSharded;
   Duration max_lost = {600, DurationUnit::kSecond};
 
   template <class Visitor>
@@ -20,6 +26,9 @@ struct CheckpointConfig {
       positive);
     v("keep", keep, "Newest checkpoints to keep; 0 keeps all.", at_least(0));
     v("async", async, "Write from a copy in memory while training continues.");
+    v("state", state,
+      "When ranks share the parameters: each writes a file of its own, or rank 0 joins these files into one "
+      "with whole tensors before it commits, which takes twice the room meanwhile.");
     v("max_lost", max_lost,
       "Training goes on for this long while checkpoints cannot be written, with a warning at every step, and "
       "tries again; then the run ends with exit code 15.",

@@ -9,8 +9,9 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/host_name.h"
 #include "trainer/base/json.h"
-#include "trainer/checkpoint/uuid.h"
+#include "trainer/base/random/random_bytes.h"
 
 namespace tycho {
 namespace {
@@ -20,11 +21,6 @@ constexpr size_t kMaxLineBytes = 4096;
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
 std::string boot_id() {
@@ -66,7 +62,7 @@ ProcessStat read_stat(int64_t pid) {
 }  // namespace
 
 Owner this_process(int64_t epoch) {
-  return {.uuid = new_uuid(),
+  return {.uuid = random_hex(16),
           .epoch = epoch,
           .host = host_name(),
           .boot_id = boot_id(),

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <new>
 #include <thread>
+#include <unordered_map>
 
 #include "trainer/base/error.h"
 #include "trainer/base/hash.h"
@@ -226,6 +227,25 @@ WrittenShard write_shard(FileOps& files, const std::string& dir, const std::stri
   }
   shard.file = write_pieces(files, dir, name, std::move(pieces), /*direct=*/true);
   return shard;
+}
+
+void add_shards(std::vector<WrittenShard> shards, Manifest& manifest) {
+  std::unordered_map<std::string, size_t> places;
+  for (WrittenShard& shard : shards) {
+    manifest.files.push_back(std::move(shard.file));
+    for (TensorRecord& one : shard.tensors) {
+      const auto [place, is_new] = places.try_emplace(one.name, manifest.tensors.size());
+      if (is_new) {
+        manifest.tensors.push_back(std::move(one));
+        continue;
+      }
+      TensorRecord& tensor = manifest.tensors[place->second];
+      TYCHO_CHECK(tensor.dtype == one.dtype && tensor.shape == one.shape,
+                  "[checkpoint] pieces of {} are of two tensors: {} [{}] and {} [{}]", one.name, tensor.dtype,
+                  fmt::join(tensor.shape, ", "), one.dtype, fmt::join(one.shape, ", "));
+      for (TensorPiece& piece : one.pieces) tensor.pieces.push_back(std::move(piece));
+    }
+  }
 }
 
 FileRecord write_text(FileOps& files, const std::string& dir, const std::string& name,

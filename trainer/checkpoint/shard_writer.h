@@ -28,6 +28,10 @@ std::string rank_file_name(int rank);
 WrittenShard write_shard(FileOps& files, const std::string& dir, const std::string& name,
                          const std::vector<TensorBytes>& tensors, int64_t data_alignment = kDataAlignment);
 
+/// Adds the shards' files and tensors to a manifest. A tensor may have pieces in several shards; its dtype
+/// and shape must be the same in all.
+void add_shards(std::vector<WrittenShard> shards, Manifest& manifest);
+
 /// Creates dir/name with this text, durable likewise.
 FileRecord write_text(FileOps& files, const std::string& dir, const std::string& name,
                       const std::string& text);

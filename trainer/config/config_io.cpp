@@ -94,11 +94,14 @@ TrainConfig read_trained_config(const Json& recipe, TrainedUse use, const std::s
 }
 
 std::string config_hash(const Json& resolved) {
-  static constexpr std::array kWithoutEffect = {"run_name",   "run_dir",   "resume", "threads", "parallel",
-                                                "lua_memory", "eval_data", "eval",   "ckpt",    "log"};
+  static constexpr std::array kWithoutEffect = {"/run_name", "/run_dir", "/resume",     "/threads",
+                                                "/parallel", "/machine", "/lua_memory", "/eval_data",
+                                                "/eval",     "/ckpt",    "/log",        "/train_data/verify"};
   Json kept = resolved;
-  for (const char* key : kWithoutEffect) kept.erase(key);
-  if (kept.contains("train_data")) kept["train_data"].erase("verify");
+  for (const char* key : kWithoutEffect) {
+    const Json::json_pointer path(key);
+    if (kept.contains(path)) kept.at(path.parent_pointer()).erase(path.back());
+  }
   return hash_hex(canonical_json(without_places(kept)));
 }
 

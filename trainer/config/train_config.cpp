@@ -8,8 +8,11 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/field_types.h"
+#include "trainer/config/data_stages.h"
 #include "trainer/config/schedule.h"
+#include "trainer/config/tensor_parallel.h"
 #include "trainer/families/check.h"
+#include "trainer/metrics/run_name.h"
 
 namespace tycho {
 
@@ -23,21 +26,12 @@ TrainConfig& TrainConfig::operator=(TrainConfig&&) noexcept = default;
 namespace {
 
 constexpr int64_t kTokensPerPass = 16384;
-const std::string kRunName = "{run_name}";
 
 bool is_whole(const Duration& duration) { return duration.value == std::floor(duration.value); }
 
 /// The multiple of `step` that is nearest to x, at least one step.
 int64_t nearest_multiple(int64_t x, int64_t step) {
   return std::max<int64_t>(1, (x + step / 2) / step) * step;
-}
-
-std::string with_run_name(std::string path, const std::string& run_name) {
-  for (size_t at = path.find(kRunName); at != std::string::npos;
-       at = path.find(kRunName, at + run_name.size())) {
-    path.replace(at, kRunName.size(), run_name);
-  }
-  return path;
 }
 
 /// Yes and no are what other systems take; neither is the path of a checkpoint.
@@ -62,7 +56,7 @@ void check_names(const TrainConfig& config, ConfigProblems& problems) {
   }
   if (config.run_dir.empty()) {
     problems.add("run_dir", "is empty: write a folder, such as \"runs/{{run_name}}\"");
-  } else if (with_run_name(config.run_dir, "").find_first_of("{}") != std::string::npos) {
+  } else if (has_other_braces(config.run_dir)) {
     problems.add("run_dir", "\"{}\": only {{run_name}} can be in braces", config.run_dir);
   }
   check_resume(config.resume, problems);
@@ -229,13 +223,20 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, std::optional
   check(config.recompute, problems);
   check(config.profile, problems);
   check(config.log, problems);
+  check(config.machine, problems);
   const size_t before_mesh = problems.size();
   check(config.parallel, num_ranks, problems);
-  if (problems.size() == before_mesh && is_sharded(config, num_ranks)) check_sharding(config, problems);
+  const bool has_sizes = problems.size() == before_mesh, is_mesh = num_ranks && has_sizes;
+  if (has_sizes && is_sharded(config, num_ranks)) check_sharding(config, problems);
+  check_whole_parameters(config, problems);
   const bool whole_batch = check_global_batch(config, problems);
-  if (whole_batch) check_batch_split(config, num_ranks.value_or(1), problems);
+  if (is_mesh) check_tensor_parallel(config, *num_ranks, problems);
+  if (whole_batch)
+    check_batch_split(config, is_mesh ? data_ranks(config.parallel, *num_ranks) : num_ranks.value_or(1),
+                      problems);
   const size_t before = problems.size();
   check_durations(config, problems);
+  if (whole_batch && problems.size() == before) check_stages(config, problems);
   if (whole_batch && problems.size() == before) check_schedule(config, problems);
   return problems.take();
 }

@@ -18,6 +18,7 @@
 #include "trainer/eval/sets.h"
 #include "trainer/families/config.h"
 #include "trainer/families/recompute_config.h"
+#include "trainer/machine/config.h"
 #include "trainer/metrics/config.h"
 #include "trainer/optim/config.h"
 #include "trainer/optim/schedule_config.h"
@@ -50,6 +51,7 @@ struct TrainConfig {
   DeviceKind device = DeviceKind::kAuto;
   int64_t threads = 0;
   ParallelConfig parallel;
+  MachineConfig machine;
   Precision precision = Precision::kFp32;
   MasterWeights master_weights = MasterWeights::kFp32;
   int64_t seq_len = 1024;
@@ -65,6 +67,7 @@ struct TrainConfig {
   GuardConfig guard;
   std::string tokenizer;
   DataConfig train_data;
+  std::vector<DataStageConfig> data_stages;
   EvalData eval_data;
   EvalConfig eval;
   CheckpointConfig ckpt;
@@ -84,6 +87,7 @@ struct TrainConfig {
     v("device", device, "Where to train; auto uses a GPU if there is one.");
     v("threads", threads, "CPU threads; 0 for one per core.", in_range(0, 4096));
     v("parallel", parallel, "How the ranks of the run share the work.");
+    v("machine", machine, "The machines to plan for: a name, or a table.");
     v("precision", precision, "Dtype that the model computes in; master weights and reductions are fp32.");
     v("master_weights", master_weights,
       "What bf16 training updates: fp32 master weights, or the bf16 weights themselves, rounded to nearest "
@@ -97,6 +101,7 @@ struct TrainConfig {
       units("sp"), positive);
     v("max_duration", max_duration, "Length of the run.", units("ba tok sp ep"), positive, required);
     v("model", model, "The network.", required);
+    v("lora", model.lora, "Adapters of the model's linear layers, trained instead of the model.");
     v("recompute", recompute, "Which activations are recomputed instead of kept.");
     v("optimizer", optimizer, "How weights are updated.", required);
     v("param_groups", param_groups, "Parameters with settings of their own; the first matching group wins.");
@@ -106,6 +111,8 @@ struct TrainConfig {
     v("tokenizer", tokenizer,
       "A tokenizer.json; checked against the data and kept with every checkpoint. \"\" for none.");
     v("train_data", train_data, "What to train on.", required);
+    v("data_stages", data_stages,
+      "Data to change to during the run, in the order of their starts; each begins with its first epoch.");
     v("eval_data", eval_data,
       "What to evaluate on, under names you choose; never shuffled. None: no evaluation.");
     v("eval", eval, "When to measure the loss on eval_data, and on how much of it.");

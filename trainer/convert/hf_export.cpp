@@ -4,26 +4,22 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <memory>
 
 #include "trainer/base/error.h"
 #include "trainer/checkpoint/safetensors.h"
-#include "trainer/checkpoint/shard_writer.h"
 #include "trainer/config/config_io.h"
+#include "trainer/convert/export_folder.h"
 #include "trainer/convert/float_types.h"
 #include "trainer/convert/hf_config.h"
 #include "trainer/convert/hf_import.h"
 #include "trainer/convert/hf_tokenizer.h"
+#include "trainer/convert/weight_source.h"
 #include "trainer/layout/model_layout.h"
-
-namespace fs = std::filesystem;
 
 namespace tycho {
 namespace {
-
-constexpr int64_t kHfAlignment = 8;  // of data in files that the safetensors library writes
 
 /// The name of a dtype in recipes, in safetensors and in config.json.
 struct DtypeNames {
@@ -42,65 +38,34 @@ const DtypeNames& choose_dtype(const std::string& wanted, const Json& kept_confi
   return kDtypes[0];
 }
 
-/// Elements of a tensor of the checkpoint, which is read whole when the first byte is asked for.
+/// Elements of a tensor, whose parameter is read whole when the first byte is asked for.
 class Source {
  public:
-  Source(const CheckpointReader& checkpoint, std::string name, const TensorRows& rows, std::string dtype)
-      : checkpoint_(checkpoint),
-        name_(std::move(name)),
-        first_(rows.first),
-        count_(numel(rows.shape)),
-        dtype_(std::move(dtype)) {}
+  Source(const ReadWeights& read, const ParamSpec& spec, const TensorRows& rows, std::string dtype)
+      : read_(read), spec_(spec), first_(rows.first), count_(numel(rows.shape)), dtype_(std::move(dtype)) {}
 
   void fill(int64_t begin, void* to, int64_t n) {
     if (begin == 0) load();
     const int64_t width = safetensors_dtype_bytes(dtype_);
     if (!narrow_floats(dtype_, values_.data() + begin / width, to, n / width))
-      fail(ExitCode::kUnusable, "[convert] {} has weights that {} cannot hold: export as bf16 or fp32", name_,
-           dtype_);
+      fail(ExitCode::kUnusable, "[convert] {} has weights that {} cannot hold: export as bf16 or fp32",
+           spec_.name, dtype_);
     if ((begin + n) / width == static_cast<int64_t>(values_.size())) std::vector<float>().swap(values_);
   }
 
  private:
   void load() {
-    const TensorBytes& tensor = checkpoint_.describe(name_);
-    const int64_t num_values = numel(tensor.shape);
-    values_.resize(static_cast<size_t>(num_values));
-    if (tensor.dtype == "F32") {
-      checkpoint_.read(name_, values_.data(), tensor.num_bytes);
-    } else {
-      std::vector<char> bytes(static_cast<size_t>(tensor.num_bytes));
-      checkpoint_.read(name_, bytes.data(), tensor.num_bytes);
-      widen_floats(tensor.dtype, bytes.data(), values_.data(), num_values);
-    }
+    values_ = read_(spec_);
     values_.erase(values_.begin() + first_ + count_, values_.end());
     values_.erase(values_.begin(), values_.begin() + first_);
   }
 
-  const CheckpointReader& checkpoint_;
-  std::string name_;
+  const ReadWeights& read_;
+  const ParamSpec& spec_;
   int64_t first_, count_;
   std::string dtype_;
   std::vector<float> values_;
 };
-
-void check_weights(const CheckpointReader& checkpoint, const ModelLayout& layout) {
-  std::string problems;
-  for (const UnitSpec& unit : layout.units)
-    for (const ParamSpec& spec : unit.params) {
-      if (!checkpoint.has(spec.name)) {
-        problems += fmt::format("\n  {} is missing", spec.name);
-        continue;
-      }
-      const TensorBytes& found = checkpoint.describe(spec.name);
-      if (found.shape != spec.shape || !is_float_dtype(found.dtype))
-        problems += fmt::format("\n  {}: wanted [{}], found {} [{}]", spec.name, fmt::join(spec.shape, ", "),
-                                found.dtype, fmt::join(found.shape, ", "));
-    }
-  if (!problems.empty())
-    fail(ExitCode::kUnusable, "[convert] {} does not contain the model of its own recipe:{}",
-         checkpoint.info().path, problems);
-}
 
 using Shard = std::vector<TensorBytes>;
 
@@ -129,7 +94,7 @@ std::vector<Exported> exported_tensors(const ModelConfig& model, const ModelLayo
 }
 
 /// Fills shards in order, and sorts each by name, as transformers does.
-std::vector<Shard> plan_shards(const CheckpointReader& checkpoint, const std::vector<Exported>& tensors,
+std::vector<Shard> plan_shards(const ReadWeights& read, const std::vector<Exported>& tensors,
                                const std::string& dtype, int64_t shard_bytes) {
   std::vector<Shard> shards(1);
   int64_t filled = 0;
@@ -140,7 +105,7 @@ std::vector<Shard> plan_shards(const CheckpointReader& checkpoint, const std::ve
       filled = 0;
     }
     filled += num_bytes;
-    const auto source = std::make_shared<Source>(checkpoint, spec->name, rows, dtype);
+    const auto source = std::make_shared<Source>(read, *spec, rows, dtype);
     const auto fill = [source](int64_t begin, void* to, int64_t n) { source->fill(begin, to, n); };
     shards.back().push_back({rows.name, dtype, rows.shape, nullptr, num_bytes, fill});
   }
@@ -160,43 +125,6 @@ std::string index_text(const std::vector<Shard>& shards, const ExportReport& rep
   return Json{{"metadata", metadata}, {"weight_map", map}}.dump(2) + "\n";
 }
 
-/// Writes the files of one export, and removes them all unless it came to its end.
-class ExportFolder {
- public:
-  ExportFolder(FileOps& files, std::string path) : files_(files), path_(std::move(path)) {}
-  ~ExportFolder() {
-    if (done_) return;
-    for (const std::string& name : names_) {
-      std::error_code error;
-      fs::remove(path_ + "/" + name, error);
-    }
-    std::error_code error;
-    fs::remove(path_, error);
-  }
-  ExportFolder(const ExportFolder&) = delete;
-  ExportFolder& operator=(const ExportFolder&) = delete;
-
-  void begin() { make_dirs(files_, path_); }
-  void text(const std::string& name, const std::string& text) {
-    names_.push_back(name);
-    write_text(files_, path_, name, text);
-  }
-  void shard(const std::string& name, const Shard& tensors) {
-    names_.push_back(name);
-    write_shard(files_, path_, name, tensors, kHfAlignment);
-  }
-  void finish() {
-    files_.sync_dir(path_);
-    done_ = true;
-  }
-
- private:
-  FileOps& files_;
-  std::string path_;
-  std::vector<std::string> names_;
-  bool done_ = false;
-};
-
 Json kept_config(const CheckpointReader& checkpoint) {
   if (!checkpoint.has_file(kKeptHfConfig)) return Json::object();
   return parse_json(checkpoint.read_text_file(kKeptHfConfig), checkpoint.info().path + "/" + kKeptHfConfig);
@@ -209,6 +137,17 @@ std::string config_text(const HfConfigText& config, const Json& token_ids, const
   return json.dump(2) + "\n";
 }
 
+ReadWeights weights_to_export(const CheckpointReader& checkpoint, const ModelConfig& model, bool merge) {
+  if (!model.lora.is_used() && merge)
+    fail(ExitCode::kUsage,
+         "[convert] --merge wanted adapters to merge, and {} holds a whole model: leave it out",
+         checkpoint.info().path);
+  std::vector<UnitSpec> units = model_layout(model).units;
+  std::erase_if(units, [](const UnitSpec& unit) { return unit.base; });
+  check_weights(checkpoint, units);
+  return merge ? merged_weights(checkpoint, model) : weights_of(checkpoint);
+}
+
 }  // namespace
 
 ExportReport export_hf(FileOps& files, const CheckpointReader& checkpoint, const std::string& to,
@@ -216,16 +155,17 @@ ExportReport export_hf(FileOps& files, const CheckpointReader& checkpoint, const
   require_free_folder(to);
   const TrainConfig recipe = read_trained_config(checkpoint.info().manifest.at("recipe"), TrainedUse::kModel,
                                                  checkpoint.info().path);
-  const ModelLayout layout = model_layout(recipe.model);
-  check_weights(checkpoint, layout);
+  const ReadWeights read = weights_to_export(checkpoint, recipe.model, options.merge);
+  ModelConfig model = recipe.model;
+  model.lora = {};
+  const ModelLayout layout = model_layout(model);
   const Json kept = kept_config(checkpoint);
   const DtypeNames& dtype = choose_dtype(options.dtype, kept);
-  const HfConfigText config = write_hf_config(recipe.model, recipe.seq_len, kept);
+  const HfConfigText config = write_hf_config(model, recipe.seq_len, kept);
   const HfTokenizerFiles tokenizer = tokenizer_files(checkpoint, kept);
 
   const std::vector<Shard> shards =
-      plan_shards(checkpoint, exported_tensors(recipe.model, layout, config.json), dtype.safetensors,
-                  options.shard_bytes);
+      plan_shards(read, exported_tensors(model, layout, config.json), dtype.safetensors, options.shard_bytes);
   ExportReport report{.architecture = config.json["architectures"][0],
                       .dtype = dtype.ours,
                       .num_params = layout.num_params(),

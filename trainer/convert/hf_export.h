@@ -12,6 +12,7 @@ namespace tycho {
 struct ExportOptions {
   std::string dtype = "as-is";                            // fp32, bf16, fp16; as-is: of the import, else fp32
   int64_t shard_bytes = int64_t{5} * 1000 * 1000 * 1000;  // most bytes of tensors in one file
+  bool merge = false;                                     // adapters, into the model that they are for
 };
 
 struct ExportReport {

@@ -46,16 +46,17 @@ std::vector<TensorBytes> tensors_of(const HfMatch& match) {
 /// Whether Tycho can use the folder's tokenizer. One of another kind is kept all the same, with a note.
 /// Throws Error (kUnusable) for one that is damaged.
 bool check_kept_tokenizer(const HfFolder& folder, std::vector<std::string>& notes) {
-  const auto found = folder.files.find(kTokenizerFile);
+  auto found = folder.files.find(kTokenizerFile);
+  if (found == folder.files.end()) found = folder.files.find(kSentencePieceFile);
   if (found == folder.files.end()) return false;
-  const std::string place = folder.path + "/" + kTokenizerFile;
-  if (!SortedJson::accept(found->second))
+  const std::string place = folder.path + "/" + found->first;
+  if (found->first == kTokenizerFile && !SortedJson::accept(found->second))
     fail(ExitCode::kUnusable, "[convert] {} is not valid JSON: download the folder again", place);
   try {
     tokenizer_from_text(found->second, place);
     return true;
   } catch (const Error& error) {
-    notes.push_back(fmt::format("tokenizer.json is kept, but Tycho cannot use it: {}", error.what()));
+    notes.push_back(fmt::format("{} is kept, but Tycho cannot use it: {}", found->first, error.what()));
     return false;
   }
 }
@@ -102,7 +103,7 @@ ImportReport import_hf(FileOps& files, const std::string& from, const std::strin
   report.notes = source->config.notes;
   report.has_tokenizer = check_kept_tokenizer(source->folder, report.notes);
   const Json recipe = config_to_json(recipe_of(source->config.model, to));
-  read_config_or_fail(recipe);
+  read_trained_config(recipe, TrainedUse::kModel, from);  // there is no data yet
   CheckpointMeta meta{.train_state = TrainState{}.to_json(),
                       .recipe = recipe,
                       .recipe_hash = config_hash(recipe),

@@ -66,6 +66,11 @@ MptTable mpt_attention_table() {
   bias_max.write = [](const MptConfig& model) -> std::optional<Json> {
     return whole_if_possible(model.alibi_bias_max);
   };
+  // transformers 5 refuses 0.0 here, for its type says int.
+  MptKey dropout = mapped("attn_pdrop", &MptConfig::attn_dropout, below(0, 1));
+  dropout.write = [](const MptConfig& model) -> std::optional<Json> {
+    return whole_if_possible(model.attn_dropout);
+  };
   MptTable table = {
       {"attn_type", read_attention_type, attention_type},
       std::move(kv_heads),
@@ -75,7 +80,7 @@ MptTable mpt_attention_table() {
       mapped("clip_qkv", &MptConfig::clip_qkv, positive),
       mapped("qk_ln", &MptConfig::qk_ln),
       mapped("qk_gn", &MptConfig::qk_gn),
-      mapped("attn_pdrop", &MptConfig::attn_dropout, below(0, 1)),
+      std::move(dropout),
       mapped("softmax_scale", &MptConfig::softmax_scale, positive),
       mapped("attn_logit_softcapping", &MptConfig::attn_softcap, positive),
       mapped("sliding_window_size", &MptConfig::sliding_window, at_least(-1)),

@@ -48,9 +48,10 @@ HfTokenizerFiles tokenizer_files(const CheckpointReader& checkpoint, const Json&
     if (checkpoint.has_file(name)) out.files[name] = checkpoint.read_text_file(name);
   for (const char* key : kIdKeys)
     if (kept_config.contains(key)) out.token_ids[key] = kept_config[key];
-  if (out.files.contains(kTokenizerFile) && !out.files.contains("tokenizer_config.json")) {
-    const std::string place = checkpoint.info().path + "/" + kTokenizerFile;
-    const SpecialTokens tokens = find_special_tokens(*tokenizer_from_text(out.files[kTokenizerFile], place));
+  const std::string kept = kept_tokenizer(checkpoint);
+  if (!kept.empty() && !out.files.contains(kTokenizerConfigFile)) {
+    const std::string place = checkpoint.info().path + "/" + kept;
+    const SpecialTokens tokens = find_special_tokens(*tokenizer_from_text(out.files[kept], place));
     describe_tokenizer(tokens, out);
     if (kept_config.empty()) out.token_ids = tokens.ids;
   }

@@ -1,9 +1,13 @@
 // The rules between the keys of training data.
 #include "trainer/data/config.h"
 
+#include <algorithm>
+#include <set>
 #include <utility>
 
 #include "trainer/base/config_problems.h"
+#include "trainer/base/field_types.h"
+#include "trainer/data/remote_place.h"
 
 namespace tycho {
 namespace {
@@ -21,6 +25,96 @@ void check_separators(const MdsConfig& data, const std::string& path, int64_t vo
       problems.add(path + key, "{} is outside the model's vocabulary of {}", *id, vocab_size);
 }
 
+/// What the order of samples takes from a recipe: a key that would do nothing is an error.
+void check_order(const MdsConfig& data, const std::string& path, ConfigProblems& problems) {
+  const bool blocks = data.shuffle_algo == ShuffleAlgo::kPy1br || data.shuffle_algo == ShuffleAlgo::kPy1e;
+  problems.idle(path + ".shuffle_algo", data.shuffle_algo != ShuffleAlgo::kNaive, data.shuffle,
+                "with shuffle = false");
+  problems.idle(path + ".shuffle_block_size", data.shuffle_block_size.has_value(), data.shuffle && blocks,
+                "unless shuffle_algo is py1br or py1e");
+  if (data.shuffle_algo == ShuffleAlgo::kPy1br && data.shuffle_block_size == 1)
+    problems.add(path + ".shuffle_block_size", "1 leaves py1br nothing to shuffle; write at least 2");
+  problems.idle(path + ".batching_method", data.batching_method != BatchingMethod::kRandom,
+                !data.streams.empty(), "without streams");
+}
+
+void check_stream_names(const MdsConfig& data, const std::string& path, ConfigProblems& problems) {
+  std::set<std::string> names;
+  for (size_t i = 0; i < data.streams.size(); ++i) {
+    const StreamConfig& stream = data.streams[i];
+    const std::string at = fmt::format("{}.streams[{}]", path, i + 1);
+    if (stream.name.empty()) problems.add(at + ".name", "is empty: write a name, such as \"code\"");
+    if (!names.insert(stream.name).second)
+      problems.add(at + ".name", "another stream is called \"{}\" too", stream.name);
+    if (stream.local_dir.empty()) problems.add(at + ".local_dir", "is empty: write a folder");
+  }
+}
+
+/// At most one weight for each stream, all of one family.
+void check_weights(const MdsConfig& data, const std::string& path, ConfigProblems& problems) {
+  double sum = 0;
+  size_t with_proportion = 0, weighted = 0;
+  for (size_t i = 0; i < data.streams.size(); ++i) {
+    const StreamConfig& stream = data.streams[i];
+    const int weights = stream.proportion.has_value() + stream.repeat.has_value() + stream.choose.has_value();
+    if (weights > 1)
+      problems.add(fmt::format("{}.streams[{}]", path, i + 1),
+                   "has more than one of proportion, repeat and choose; keep one");
+    sum += stream.proportion.value_or(0);
+    with_proportion += stream.proportion.has_value();
+    weighted += weights > 0;
+  }
+  for (size_t i = 0; i < data.streams.size(); ++i)
+    if (with_proportion > 0 && !data.streams[i].proportion)
+      problems.add(fmt::format("{}.streams[{}].proportion", path, i + 1),
+                   "is missing, but other streams have one: give all streams a proportion, or none");
+  if (with_proportion > 0 && !(sum > 0))
+    problems.add(path + ".streams[1].proportion",
+                 "the proportions of all streams are 0; write at least one above 0");
+  if (data.epoch_size && weighted > 0 && with_proportion == 0)
+    problems.add(
+        path + ".epoch_size",
+        "cannot be combined with repeat and choose, which say how long an epoch is; write proportions");
+}
+
+void check_streams(const MdsConfig& data, const std::string& path, ConfigProblems& problems) {
+  constexpr size_t kMost = 60000;
+  if (data.streams.empty()) {
+    if (data.local_dir.empty())
+      problems.add(path + ".local_dir", "is required: set it to the folder of the data, or write streams");
+    return;
+  }
+  if (!data.local_dir.empty())
+    problems.add(path + ".local_dir", "cannot be combined with streams, which have their own");
+  if (data.streams.size() > kMost) return problems.add(path + ".streams", "wanted at most {}", kMost);
+  check_stream_names(data, path, problems);
+  check_weights(data, path, problems);
+}
+
+void check_remote(const std::string& remote, const std::string& path, ConfigProblems& problems) {
+  if (remote.empty()) return;
+  if (const std::string problem = remote_problem(remote); !problem.empty())
+    problems.add(path + ".remote", "{}", problem);
+}
+
+void check_remotes(const MdsConfig& data, const std::string& path, ConfigProblems& problems) {
+  check_remote(data.remote, path, problems);
+  for (size_t i = 0; i < data.streams.size(); ++i)
+    check_remote(data.streams[i].remote, fmt::format("{}.streams[{}]", path, i + 1), problems);
+  if (!data.remote.empty() && !data.streams.empty())
+    problems.add(path + ".remote", "cannot be combined with streams, which have their own");
+  const MdsConfig defaults;
+  const bool is_remote = data.is_remote();
+  const auto idle = [&](const char* key, bool is_set) {
+    problems.idle(path + key, is_set, is_remote, "without remote");
+  };
+  idle(".cache_limit", data.cache_limit.has_value());
+  idle(".predownload", data.predownload.has_value());
+  idle(".download_retry", data.download_retry != defaults.download_retry);
+  idle(".download_timeout_s", data.download_timeout_s != defaults.download_timeout_s);
+  idle(".remote_sas_env", !data.remote_sas_env.empty());
+}
+
 void check_chat(const ChatConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
                 ConfigProblems& problems) {
   if (data.path.empty()) problems.add(path + ".path", "is empty: write a .jsonl or a folder of them");
@@ -34,6 +128,38 @@ void check_chat(const ChatConfig& data, const std::string& path, int64_t vocab_s
 }
 
 }  // namespace
+
+bool MdsConfig::is_remote() const {
+  if (!remote.empty()) return true;
+  return std::any_of(streams.begin(), streams.end(),
+                     [](const auto& stream) { return !stream.remote.empty(); });
+}
+
+int64_t MdsConfig::batches_ahead(int64_t global_sequences) const {
+  constexpr int64_t kUsual = 64;
+  if (!is_remote()) return 0;
+  return predownload ? (*predownload + global_sequences - 1) / global_sequences : kUsual;
+}
+
+std::vector<MdsConfig> MdsConfig::each_stream() const {
+  if (streams.empty()) return {*this};
+  std::vector<MdsConfig> all;
+  for (const StreamConfig& stream : streams) {
+    all.push_back(*this);
+    all.back().streams.clear();
+    all.back().local_dir = stream.local_dir;
+    all.back().remote = stream.remote;
+    all.back().split = stream.split;
+  }
+  return all;
+}
+
+std::string MdsConfig::place() const {
+  if (streams.empty()) return dir();
+  std::string names;
+  for (const StreamConfig& stream : streams) names += (names.empty() ? "" : ", ") + stream.name;
+  return "streams " + names;
+}
 
 std::string MdsConfig::rows_text() const {
   std::string text;
@@ -50,7 +176,11 @@ void check(const DataConfig& data, const std::string& path, int64_t vocab_size, 
            ConfigProblems& problems) {
   if (data.is<ChatConfig>())
     return check_chat(data.as<ChatConfig>(), path, vocab_size, has_tokenizer, problems);
-  if (data.is<MdsConfig>()) check_separators(data.as<MdsConfig>(), path, vocab_size, problems);
+  const auto& mds = data.as<MdsConfig>();
+  check_separators(mds, path, vocab_size, problems);
+  check_streams(mds, path, problems);
+  check_remotes(mds, path, problems);
+  check_order(mds, path, problems);
 }
 
 void check_same_documents(const MdsConfig& train, const MdsConfig& eval, const std::string& path,

@@ -4,7 +4,10 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
+#include "trainer/base/bytes.h"
+#include "trainer/base/duration.h"
 #include "trainer/base/fields.h"
 
 namespace tycho {
@@ -14,11 +17,63 @@ constexpr EnumNames<VerifyShards, 2> enum_names(VerifyShards) {
   return {{{"once", VerifyShards::kOnce}, {"always", VerifyShards::kAlways}}};
 }
 
+enum class ShuffleAlgo { kNaive, kPy1s, kPy2s, kPy1br, kPy1e };
+constexpr EnumNames<ShuffleAlgo, 5> enum_names(ShuffleAlgo) {
+  return {{{"naive", ShuffleAlgo::kNaive},
+           {"py1s", ShuffleAlgo::kPy1s},
+           {"py2s", ShuffleAlgo::kPy2s},
+           {"py1br", ShuffleAlgo::kPy1br},
+           {"py1e", ShuffleAlgo::kPy1e}}};
+}
+
+enum class SamplingMethod { kBalanced, kFixed };
+constexpr EnumNames<SamplingMethod, 2> enum_names(SamplingMethod) {
+  return {{{"balanced", SamplingMethod::kBalanced}, {"fixed", SamplingMethod::kFixed}}};
+}
+
+enum class BatchingMethod { kRandom, kStratified, kPerStream, kDevicePerStream };
+constexpr EnumNames<BatchingMethod, 4> enum_names(BatchingMethod) {
+  return {{{"random", BatchingMethod::kRandom},
+           {"stratified", BatchingMethod::kStratified},
+           {"per_stream", BatchingMethod::kPerStream},
+           {"device_per_stream", BatchingMethod::kDevicePerStream}}};
+}
+
+enum class OrderCompat { kNone, kStreaming };
+constexpr EnumNames<OrderCompat, 2> enum_names(OrderCompat) {
+  return {{{"none", OrderCompat::kNone}, {"streaming", OrderCompat::kStreaming}}};
+}
+
+/// One of several data sets that are mixed.
+struct StreamConfig {
+  std::string name;
+  std::string local_dir;
+  std::string remote;
+  std::string split = "train";
+  std::optional<double> proportion;
+  std::optional<double> repeat;
+  std::optional<int64_t> choose;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("name", name, "What messages and cmd.set_mix call it.", required);
+    v("local_dir", local_dir, "Folder of the data set; each split is a folder in it.", required);
+    v("remote", remote, "Where the data set is, as train_data.remote; local_dir is then its cache.");
+    v("split", split, "Folder inside local_dir that holds index.json; \"\" for local_dir itself.");
+    v("proportion", proportion,
+      "Its share of an epoch, relative to the proportions of the others; all streams have one, or none has.",
+      at_least(0));
+    v("repeat", repeat, "How often an epoch contains it; 0.5 for half of it. Default: once.", positive);
+    v("choose", choose, "How many of its samples an epoch contains.", positive);
+  }
+};
+
 /// MDS shards of tokens, as LLM Foundry's and mosaicml-streaming's writers make them.
 struct MdsConfig {
   static constexpr const char* kKind = "mds";
   static constexpr const char* kHelp = "MDS shards of token sequences.";
   std::string local_dir;
+  std::string remote;
   std::string split = "train";
   bool shuffle = true;
   std::optional<int64_t> shuffle_seed;
@@ -26,21 +81,44 @@ struct MdsConfig {
   std::optional<int64_t> bos_token_id;
   std::optional<int64_t> pad_token_id;
   std::optional<int64_t> epoch_size;
+  std::vector<StreamConfig> streams;
+  BatchingMethod batching_method = BatchingMethod::kRandom;
+  SamplingMethod sampling_method = SamplingMethod::kBalanced;
+  int64_t sampling_granularity = 1;
+  ShuffleAlgo shuffle_algo = ShuffleAlgo::kNaive;
+  std::optional<int64_t> shuffle_block_size;
+  std::optional<int64_t> num_canonical_nodes;
+  OrderCompat compat = OrderCompat::kNone;
   int64_t prefetch = 4;
   VerifyShards verify = VerifyShards::kOnce;
+  std::optional<Bytes> cache_limit;
+  std::optional<int64_t> predownload;
+  int64_t download_retry = 6;
+  double download_timeout_s = 60;
+  std::string remote_sas_env;
 
   /// Whether attention stays within the documents that a row of tokens is packed from.
   bool separates_documents() const { return eos_token_id || bos_token_id; }
   /// The folder that holds index.json.
   std::string dir() const { return split.empty() ? local_dir : local_dir + "/" + split; }
+  /// Whether any of it comes from a remote.
+  bool is_remote() const;
+  /// Batches whose shards are fetched before they are needed.
+  int64_t batches_ahead(int64_t global_sequences) const;
+  /// Itself, or each of its streams as data of its own.
+  std::vector<MdsConfig> each_stream() const;
   /// What messages call it.
-  std::string place() const { return dir(); }
+  std::string place() const;
   /// What `tycho plan` says of its rows; "" for nothing.
   std::string rows_text() const;
 
   template <class Visitor>
   void fields(Visitor& v) {
-    v("local_dir", local_dir, "Folder of the data set; each split is a folder in it.", required);
+    v("local_dir", local_dir,
+      "Folder of the data set; each split is a folder in it. Required unless there are streams.");
+    v("remote", remote,
+      "Where the data set is, if not in local_dir: a folder, or a URL that begins with file://, https://, "
+      "http://, s3:// or hf://. local_dir is then the cache of this machine, which its ranks share.");
     v("split", split, "Folder inside local_dir that holds index.json; \"\" for local_dir itself.");
     v("shuffle", shuffle,
       "Visit the samples of an epoch in a random order, fixed by shuffle_seed and the epoch.");
@@ -55,13 +133,52 @@ struct MdsConfig {
       "all tokens.",
       at_least(0));
     v("epoch_size", epoch_size,
-      "Samples per epoch: the first ones in its order, which starts again at the end of the data. Default: "
-      "all.",
+      "Samples per epoch, drawn anew for each from all shards, or more than once where there are too few. "
+      "Default: all.",
       positive);
+    v("streams", streams, "Several data sets that are mixed, instead of local_dir.");
+    v("batching_method", batching_method,
+      "How streams share batches: at random; every batch in the same proportions (stratified); every global "
+      "batch of one stream (per_stream); every rank's batch of one stream (device_per_stream).");
+    v("sampling_method", sampling_method,
+      "Whether epochs that do not contain every sample draw them anew (balanced) or are the same (fixed).");
+    v("sampling_granularity", sampling_granularity,
+      "Where an epoch contains part of a data set: samples drawn from the same shard at a time.", positive);
+    v("shuffle_algo", shuffle_algo,
+      "How samples are shuffled: all over the data (naive; 4 bytes per sample in memory), or so that few "
+      "shards "
+      "are read at a time, as mosaicml-streaming does under these names.");
+    v("shuffle_block_size", shuffle_block_size,
+      "Samples that py1br and py1e shuffle with each other. Default: 4000000 / num_canonical_nodes, at least "
+      "262144.",
+      positive);
+    v("num_canonical_nodes", num_canonical_nodes,
+      "Parts of the data that every batch takes from by turns. Default: 64 for py1s and py2s, else 1; with "
+      "compat = \"streaming\" times the machines.",
+      in_range(1, 1 << 20));
+    v("compat", compat,
+      "streaming: each rank gets the batches that mosaicml-streaming gives it on as many ranks and machines. "
+      "none: the order of samples within a step does not depend on them.");
     v("prefetch", prefetch, "Batches prepared ahead by the loader's thread.", in_range(1, 1024));
     v("verify", verify,
       "When a shard is compared with its checksum: when the run first reads it and when its file changes, or "
       "also again each time as many samples were read as it has.");
+    v("cache_limit", cache_limit,
+      "Room for the shards of remote data on this machine: those not used for the longest time are removed "
+      "for "
+      "others. Default: no limit.",
+      positive);
+    v("predownload", predownload,
+      "How many samples before their turn the shards of remote data are fetched. Default: those of 64 "
+      "batches.",
+      positive);
+    v("download_retry", download_retry,
+      "How often a download is tried again after an error, with growing waits.", in_range(0, 1000));
+    v("download_timeout_s", download_timeout_s,
+      "Seconds without data after which a download is given up and tried again.", in_range(1, 3600));
+    v("remote_sas_env", remote_sas_env,
+      "Variable of the environment that holds the query of every URL of the remote, such as an Azure SAS. "
+      "Default: AZURE_STORAGE_SAS_TOKEN for https://*.blob.core.windows.net.");
   }
 };
 
@@ -130,6 +247,21 @@ struct DataConfig : OneOf<MdsConfig, ChatConfig> {
   /// What messages call it.
   std::string place() const {
     return std::visit([](const auto& data) { return data.place(); }, value);
+  }
+};
+
+/// Data that a run changes to.
+struct DataStageConfig {
+  std::string name;
+  Duration start = {1, DurationUnit::kBatch};
+  DataConfig data;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("name", name, "What messages call it.", required);
+    v("start", start, "How much of the run is trained on what comes before.", units("ba tok sp dur"),
+      positive, required);
+    v("data", data, "What to train on from there.", required);
   }
 };
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "trainer/data/batch.h"
 
@@ -20,6 +21,14 @@ class RowReader {
  public:
   virtual ~RowReader() = default;
   virtual int64_t num_samples() const = 0;
+  /// Samples of each shard, for each stream: what the order of samples is made of.
+  virtual std::vector<std::vector<uint32_t>> shard_sizes() const {
+    return {{static_cast<uint32_t>(num_samples())}};
+  }
+  /// These samples will be read soon, in this order. Returns at once.
+  virtual void prefetch(std::span<const uint32_t> /*samples*/) {}
+  /// Ends waits for data that is fetched, now and later, with an Error. From any thread.
+  virtual void cancel() {}
   /// These samples, their targets and documents as a batch of `num_sequences`. Rows without a sample have no
   /// target.
   virtual Batch read_batch(std::span<const uint32_t> samples, int64_t num_sequences) = 0;

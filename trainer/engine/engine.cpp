@@ -5,6 +5,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/field_types.h"
+#include "trainer/bench/comm_bench.h"
 #include "trainer/device/device.h"
 #include "trainer/generate/generate.h"
 #include "trainer/parallel/world.h"
@@ -34,8 +35,8 @@ GenerateOptions options_of(const GenerateRequest& request) {
 }
 
 bool has_other_tokenizer(const CheckpointReader& checkpoint, const std::string& path) {
-  return !path.empty() && checkpoint.has_file(kTokenizerFile) &&
-         checkpoint.read_text_file(kTokenizerFile) != read_file(path);
+  const std::string kept = kept_tokenizer(checkpoint);
+  return !path.empty() && !kept.empty() && checkpoint.read_text_file(kept) != read_file(path);
 }
 
 void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag& stop) {
@@ -43,7 +44,7 @@ void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag
   set_threads(request.threads);
   const at::Device device = choose_device(device_kind("generate", request.device));
   const CheckpointReader checkpoint(find_checkpoint(request.path));
-  Generator generator(checkpoint, request.tokenizer, device);
+  Generator generator(checkpoint, request.tokenizer, device, request.without_adapters);
   std::vector<std::vector<int32_t>> prompts;
   for (const std::string& prompt : request.prompts) prompts.push_back(generator.encode(prompt));
   if (has_other_tokenizer(checkpoint, request.tokenizer))
@@ -81,6 +82,17 @@ std::optional<EvalAnswer> evaluate(const EvalRequest& request, const StopFlag& s
       .checkpoint = checkpoint.info().path, .step = checkpoint.info().step, .results = std::move(*results)};
 }
 
+int measure_comm(const CommBenchRequest& request, const RankPlace& place, const StopFlag& stop,
+                 const ShowCommTiming& show) {
+  const c10::InferenceMode no_autograd;
+  set_threads(0, place);
+  const at::Device device = choose_device(device_kind("bench", request.device), place.local_rank);
+  MeetOptions options;
+  options.stop = &stop;
+  const std::unique_ptr<Communicator> world = with_device(open_world(place, options), device);
+  return bench_comm(request, *world, device, stop, show);
+}
+
 std::string versions() { return engine_versions().dump(); }
 
 const EngineApi kApi = {.run = &run_training,
@@ -88,6 +100,7 @@ const EngineApi kApi = {.run = &run_training,
                         .generate = &generate,
                         .evaluate = &evaluate,
                         .meet = &open_group,
+                        .bench_comm = &measure_comm,
                         .versions = &versions};
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/bench/comm_timing.h"
 #include "trainer/eval/result.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/rendezvous/rank_group.h"
@@ -22,8 +23,9 @@ using StopFlag = std::atomic<int>;
 struct GenerateRequest {
   std::string path;  // run folder or checkpoint
   std::vector<std::string> prompts;
-  int64_t samples = 1;    // texts for each prompt
-  std::string tokenizer;  // "" for the checkpoint's own
+  int64_t samples = 1;            // texts for each prompt
+  std::string tokenizer;          // "" for the checkpoint's own
+  bool without_adapters = false;  // the model that they are for
   int64_t max_tokens = 128;
   double temperature = 1.0;  // 0: greedy
   int64_t top_k = 0;         // 0: off
@@ -74,7 +76,7 @@ struct EvalAnswer {
 };
 
 /// Changes with every change to this file: program and engine are built together.
-inline constexpr int kApiVersion = 6;
+inline constexpr int kApiVersion = 8;
 
 struct EngineApi {
   int version = kApiVersion;
@@ -89,8 +91,14 @@ struct EngineApi {
   /// Nothing when it was stopped.
   std::optional<EvalAnswer> (*evaluate)(const EvalRequest& request, const StopFlag& stop) = nullptr;
   /// Meets the other ranks of `place`: collective, before and beside any run of theirs. `patience_s` as for
-  /// open_group. Throws Error (kTopology) that names the ranks that did not come.
-  std::unique_ptr<RankGroup> (*meet)(const RankPlace& place, double patience_s) = nullptr;
+  /// open_group. Throws Error (kTopology) that names the ranks that did not come, and 128 + signal for a
+  /// `stop`.
+  std::unique_ptr<RankGroup> (*meet)(const RankPlace& place, double patience_s,
+                                     const StopFlag& stop) = nullptr;
+  /// Meets the other ranks of `place` and measures their collectives; rank 0 calls `show`. Collective.
+  /// Returns the signal that ended it, 0 for none.
+  int (*bench_comm)(const CommBenchRequest& request, const RankPlace& place, const StopFlag& stop,
+                    const ShowCommTiming& show) = nullptr;
   /// Versions of LibTorch, BLAS, CPU capability, CUDA plug-in, as JSON.
   std::string (*versions)() = nullptr;
 };

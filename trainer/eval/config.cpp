@@ -24,6 +24,12 @@ void check_sets(const EvalData& sets, const DataConfig& train_data, int64_t voca
     const auto& mds = data.as<MdsConfig>();
     if (mds.epoch_size)
       problems.add(path + ".epoch_size", "has no effect in an evaluation; use eval.batches");
+    for (size_t i = 0; i < mds.streams.size(); ++i)
+      if (const StreamConfig& stream = mds.streams[i]; stream.proportion || stream.repeat || stream.choose)
+        problems.add(
+            fmt::format("{}.streams[{}]", path, i + 1),
+            "has a proportion, repeat or choose, which have no effect in an evaluation: it takes every "
+            "sample once");
     if (train_data.is<MdsConfig>()) check_same_documents(train_data.as<MdsConfig>(), mds, path, problems);
   }
 }

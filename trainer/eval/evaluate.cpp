@@ -24,10 +24,12 @@ int64_t sequences_to_take(int64_t num_samples, int64_t max_sequences) {
 }  // namespace
 
 Evaluator::Evaluator(const DataConfig& data, int64_t max_sequences, BatchShape shape, Model& model,
-                     Communicator& world, const at::Device& device, const std::string& tokenizer)
+                     Communicator& data_ranks, Communicator& world, const at::Device& device,
+                     const std::string& tokenizer)
     : place_(data.place()),
       shape_(shape),
       model_(model),
+      data_ranks_(data_ranks),
       world_(world),
       device_(device),
       data_(open_rows(data, {shape.seq, model.layout().vocab_size, tokenizer})),
@@ -36,11 +38,11 @@ Evaluator::Evaluator(const DataConfig& data, int64_t max_sequences, BatchShape s
 std::optional<EvalResult> Evaluator::evaluate(const std::atomic<int>& stop) {
   const auto start = std::chrono::steady_clock::now();
   Tensor total_2 = at::zeros({2}, at::TensorOptions().dtype(at::kDouble).device(device_));
-  for (int64_t begin = 0; begin < num_sequences_; begin += shape_.batch * world_.size()) {
+  for (int64_t begin = 0; begin < num_sequences_; begin += shape_.batch * data_ranks_.size()) {
     if (first_signal(world_, stop) != 0) return std::nullopt;  // every rank leaves at the same place
-    total_2 += sums(begin + shape_.batch * world_.rank());
+    total_2 += sums(begin + shape_.batch * data_ranks_.rank());
   }
-  world_.all_reduce(total_2);
+  data_ranks_.all_reduce(total_2);
   const Tensor totals = total_2.cpu();
   world_.check();
   const auto tokens = static_cast<int64_t>(totals[1].item<double>());

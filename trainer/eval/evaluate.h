@@ -22,8 +22,11 @@ class Evaluator {
   /// `shape` is the model's, `tokenizer` the path of one, for data that is text. Takes the first
   /// `max_sequences` of the split, all for 0. Throws Error (kUnusable) when the data is not there or does not
   /// fit the model.
+  /// `data_ranks`: those that share the sequences out; ranks along tp read the same ones. They and `world`,
+  /// all ranks, outlive it.
   Evaluator(const DataConfig& data, int64_t max_sequences, BatchShape shape, Model& model,
-            Communicator& world, const at::Device& device, const std::string& tokenizer = "");
+            Communicator& data_ranks, Communicator& world, const at::Device& device,
+            const std::string& tokenizer = "");
 
   /// One pass, shared by all ranks, which get the same result. The last passes are filled up with ignored
   /// targets. Nothing when `stop` is not 0 on some rank before the end. Throws Error (kUnusable) when no
@@ -37,6 +40,7 @@ class Evaluator {
   std::string place_;
   BatchShape shape_;
   Model& model_;
+  Communicator& data_ranks_;
   Communicator& world_;
   at::Device device_;
   std::unique_ptr<RowReader> data_;

@@ -265,6 +265,19 @@ void check_family(const MptConfig& model, ConfigProblems& problems) {
   check_mpt_embeddings(model.init, problems);
 }
 
+void check_lora(const LoraConfig& lora, const std::string& weights, ConfigProblems& problems) {
+  constexpr const char* kWithoutRank = "unless lora.rank is set";
+  problems.idle("lora.alpha", lora.alpha.has_value(), lora.is_used(), kWithoutRank);
+  problems.idle("lora.dropout", lora.dropout > 0, lora.is_used(), kWithoutRank);
+  problems.idle("lora.rslora", lora.rslora, lora.is_used(), kWithoutRank);
+  problems.idle("lora.targets", !lora.targets.empty(), lora.is_used(), kWithoutRank);
+  if (lora.is_used() && weights.empty())
+    problems.add(
+        "lora.rank",
+        "adapters are trained for a model that exists: name its folder with model.weights, or remove "
+        "lora");
+}
+
 }  // namespace
 
 void check(const ModelConfig& config, ConfigProblems& problems) {
@@ -273,6 +286,7 @@ void check(const ModelConfig& config, ConfigProblems& problems) {
         const size_t before = problems.size();
         check_sizes(model, problems);
         if (problems.size() == before) check_family(model, problems);
+        check_lora(config.lora, model.weights, problems);
       },
       config.value);
 }

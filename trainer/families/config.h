@@ -6,12 +6,14 @@
 #include "trainer/base/fields.h"
 #include "trainer/families/gpt2_config.h"
 #include "trainer/families/llama_config.h"
+#include "trainer/families/lora_config.h"
 #include "trainer/families/mpt_config.h"
 
 namespace tycho {
 
 struct ModelConfig : OneOf<LlamaConfig, MptConfig, Gpt2Config> {
   static constexpr const char* kNamespace = "model";
+  LoraConfig lora = {};  // of any family; a key of the recipe beside the model's
   int64_t vocab_size() const {
     return std::visit([](const auto& family) { return family.vocab_size; }, value);
   }

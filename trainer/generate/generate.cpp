@@ -9,19 +9,32 @@
 #include "trainer/base/random/philox.h"
 #include "trainer/config/config_io.h"
 #include "trainer/generate/text_stream.h"
-#include "trainer/restore/unit_tensors.h"
+#include "trainer/restore/initial_weights.h"
 
 namespace tycho {
 namespace {
 
 std::unique_ptr<Tokenizer> tokenizer_of(const CheckpointReader& checkpoint, const std::string& path) {
   if (!path.empty()) return load_tokenizer(path);
-  if (!checkpoint.has_file(kTokenizerFile))
+  const std::string kept = kept_tokenizer(checkpoint);
+  if (kept.empty())
     fail(ExitCode::kUnusable,
          "[generate] {} was trained without a tokenizer: name one with --tokenizer PATH/tokenizer.json",
          checkpoint.info().path);
-  return tokenizer_from_text(checkpoint.read_text_file(kTokenizerFile),
-                             checkpoint.info().path + "/" + kTokenizerFile);
+  const bool has_config = checkpoint.has_file(kTokenizerConfigFile);
+  return tokenizer_from_text(checkpoint.read_text_file(kept), checkpoint.info().path + "/" + kept,
+                             has_config ? checkpoint.read_text_file(kTokenizerConfigFile) : "");
+}
+
+TrainConfig config_of(const CheckpointReader& checkpoint, bool without_adapters) {
+  const std::string& path = checkpoint.info().path;
+  TrainConfig config = read_trained_config(checkpoint.info().manifest.at("recipe"), TrainedUse::kModel, path);
+  if (!without_adapters) return config;
+  if (!config.model.lora.is_used())
+    fail(ExitCode::kUsage,
+         "[generate] --without-adapters wanted adapters to leave out, and {} holds a whole model", path);
+  config.model.lora = {};
+  return config;
 }
 
 int64_t longest_sequence(const TrainConfig& config) {
@@ -59,22 +72,23 @@ std::vector<float> host_row(const Tensor& logits_BV) {
 }  // namespace
 
 Generator::Generator(const CheckpointReader& checkpoint, const std::string& tokenizer,
-                     const at::Device& device)
-    : config_(read_trained_config(checkpoint.info().manifest.at("recipe"), TrainedUse::kModel,
-                                  checkpoint.info().path)),
+                     const at::Device& device, bool without_adapters)
+    : config_(config_of(checkpoint, without_adapters)),
       device_(device),
       own_units_(std::make_unique<LocalUnits>(model_layout(config_.model).units,
                                               compute_dtype(config_.precision), device, UnitUse::kInfer)),
       own_tokenizer_(tokenizer_of(checkpoint, tokenizer)),
       units_(*own_units_),
       tokenizer_(own_tokenizer_.get()) {
-  check_fit(checkpoint, own_units_->owned(), nullptr);
-  load_tensors(checkpoint, own_units_->owned(), nullptr);
+  if (without_adapters)
+    load_initial_weights(initial_weights_path(config_.model), config_.model, own_units_->owned());
+  else
+    load_trained(checkpoint, config_.model, own_units_->owned());
 }
 
 Generator::Generator(const TrainConfig& config, UnitStore& units, const Tokenizer* tokenizer,
-                     const at::Device& device)
-    : config_(config), device_(device), units_(units), tokenizer_(tokenizer) {}
+                     const at::Device& device, const ParallelRegion& region)
+    : config_(config), device_(device), units_(units), region_(region), tokenizer_(tokenizer) {}
 
 void Generator::check_prompt(const std::vector<int32_t>& ids) const {
   const int64_t longest = longest_sequence(config_);
@@ -87,6 +101,11 @@ void Generator::check_prompt(const std::vector<int32_t>& ids) const {
 
 std::vector<int32_t> Generator::encode(const std::string& prompt) const {
   std::vector<int32_t> ids = tokenizer_->encode(prompt);
+  // What the tokenizer puts before every text, a model has seen before every text; a prompt may have it
+  // already.
+  const std::vector<int32_t> begin = tokenizer_->text_begin();
+  const bool has_it = ids.size() >= begin.size() && std::equal(begin.begin(), begin.end(), ids.begin());
+  if (!has_it) ids.insert(ids.begin(), begin.begin(), begin.end());
   check_prompt(ids);
   return ids;
 }
@@ -97,7 +116,8 @@ std::optional<Generated> Generator::generate(const std::vector<int32_t>& prompt,
                                              const std::atomic<int>& stop) {
   const auto num_prompt = static_cast<int64_t>(prompt.size());
   const int64_t limit = std::min(options.max_tokens, longest_sequence(config_) - num_prompt);
-  Decoder decoder(config_.model, units_, 1, num_prompt + limit, compute_dtype(config_.precision), device_);
+  Decoder decoder(config_.model, units_, 1, num_prompt + limit, compute_dtype(config_.precision), device_,
+                  region_);
   Generated result;
   TextStream stream(options.stop, [&](const std::string& piece) {
     result.text += piece;
@@ -135,14 +155,14 @@ std::optional<Generated> Generator::generate(const std::vector<int32_t>& prompt,
 }
 
 Tensor logits_of(const TrainConfig& config, UnitStore& units, const at::Device& device,
-                 const std::vector<int32_t>& tokens, const DecoderLook& look) {
+                 const std::vector<int32_t>& tokens, const DecoderLook& look, const ParallelRegion& region) {
   const auto count = static_cast<int64_t>(tokens.size());
   const int64_t longest = longest_sequence(config);
   if (count == 0 || count > longest)
     fail(ExitCode::kUsage, "[logits] wanted 1 to {} tokens (the model's longest sequence), given {}", longest,
          count);
   check_ids("logits", tokens, config);
-  Decoder decoder(config.model, units, 1, count, compute_dtype(config.precision), device);
+  Decoder decoder(config.model, units, 1, count, compute_dtype(config.precision), device, region);
   return decoder.next_logits(token_tensor(tokens, device), look);
 }
 

@@ -14,6 +14,7 @@
 #include "trainer/generate/sampling.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/models/model.h"
+#include "trainer/models/parallel_region.h"
 #include "trainer/parallel/unit_store.h"
 
 namespace tycho {
@@ -47,12 +48,15 @@ struct Generated {
 class Generator {
  public:
   /// `tokenizer` names a tokenizer.json, "" takes the checkpoint's own. Throws Error (kUnusable) when there
-  /// is none.
-  Generator(const CheckpointReader& checkpoint, const std::string& tokenizer, const at::Device& device);
+  /// is none. `without_adapters`: the model that a checkpoint of adapters is for; Error (kUsage) for another
+  /// checkpoint.
+  Generator(const CheckpointReader& checkpoint, const std::string& tokenizer, const at::Device& device,
+            bool without_adapters = false);
   /// With existing weights, such as those of an open run; both outlive it. Without a tokenizer, prompts are
   /// ids, no text is emitted, and generation continues to max_tokens.
-  Generator(const TrainConfig& config, UnitStore& units, const Tokenizer* tokenizer,
-            const at::Device& device);
+  /// `region`: the ranks along tp that have the weights together and make the text together.
+  Generator(const TrainConfig& config, UnitStore& units, const Tokenizer* tokenizer, const at::Device& device,
+            const ParallelRegion& region = {});
 
   /// The tokens of a prompt. Throws Error (kUsage) when they are none, or leave no room in the model's
   /// longest sequence.
@@ -76,12 +80,14 @@ class Generator {
   std::unique_ptr<LocalUnits> own_units_;     // none when they are another's
   std::unique_ptr<Tokenizer> own_tokenizer_;  // likewise
   UnitStore& units_;
+  ParallelRegion region_;
   const Tokenizer* tokenizer_;  // null: none
 };
 
 /// fp32 logits [1, V] on the device, after the last of these tokens, one or more; what `look` asks for beside
 /// that. Throws Error (kUsage) when they are more than the model's longest sequence.
 Tensor logits_of(const TrainConfig& config, UnitStore& units, const at::Device& device,
-                 const std::vector<int32_t>& tokens, const DecoderLook& look = {});
+                 const std::vector<int32_t>& tokens, const DecoderLook& look = {},
+                 const ParallelRegion& region = {});
 
 }  // namespace tycho

@@ -79,6 +79,7 @@ struct ScoreRules {
   const int32_t* document_BT = nullptr;  // tokens see their own document only
   // Of the softmax, [B H T, T]: row (b H + h) T + query, element key. Tiles of any size drop the same ones.
   DropoutMask dropout;
+  int64_t dropout_heads = 0;  // that H, where these heads are some of a model's; 0: the shape's
 };
 
 /// The weights that an optimizer updates: `params` alone (fp32 or bf16), or fp32 `master` with params its

@@ -1,10 +1,14 @@
 // Builds the units of a decoder and the activation slots that its code uses.
 #include "trainer/layout/decoder_layout.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include "trainer/base/nearest.h"
+#include "trainer/base/regex.h"
+#include "trainer/layout/adapters.h"
 
 namespace tycho {
 namespace {
@@ -12,10 +16,19 @@ namespace {
 const Init kOnes = {Init::Kind::kOnes, 0};
 const Init kZeros = {Init::Kind::kZeros, 0};
 
+using Sections = std::vector<TpCut::Section>;
+
+int64_t size_of(const Sections& sections) {
+  int64_t size = 0;
+  for (const TpCut::Section& section : sections) size += section.count * section.width;
+  return size;
+}
+
 /// A block's unit, and where its parts are.
 struct BlockUnit {
   UnitSpec unit;
   BlockParams at;
+  std::vector<LinearLayer> layers;
 };
 
 class BlockBuilder {
@@ -33,85 +46,134 @@ class BlockBuilder {
     attention();
     norm(s_.names.norm2, built_.at.norm2_weight, built_.at.norm2_bias, s_.width, s_.norm_bias);
     feed_forward();
+    built_.unit.base = s_.lora.is_used();
+    place_adapters();
     return std::move(built_);
   }
 
  private:
-  int add(const std::string& name, Shape shape, Init init, bool decay) {
-    built_.unit.params.push_back(
-        {fmt::format("{}.{}", built_.unit.name, name), std::move(shape), init, decay});
-    return static_cast<int>(built_.unit.params.size()) - 1;
+  int add(const std::string& name, Shape shape, Init init, bool decay, TpCut tp) {
+    built_.unit.params.push_back({.name = full_name(name),
+                                  .shape = std::move(shape),
+                                  .init = init,
+                                  .decay = decay,
+                                  .tp = std::move(tp)});
+    return num_params() - 1;
   }
-  /// [out, in], or [in, out].
-  int matrix(const std::string& name, int64_t out, int64_t in, Init init) {
-    return add(name + ".weight", s_.in_out ? Shape{in, out} : Shape{out, in}, init, true);
+  int num_params() const { return static_cast<int>(built_.unit.params.size()); }
+  std::string full_name(const std::string& name) const {
+    return fmt::format("{}.{}", built_.unit.name, name);
   }
-  int bias(const std::string& name, int64_t out, int64_t in) {
-    const Init drawn = {Init::Kind::kUniform, 1 / std::sqrt(static_cast<double>(in))};
-    return add(name + ".bias", {out}, init_.draws_biases ? drawn : kZeros, false);
+  /// From all of the stream to sections of heads or hidden features: [sections, width], or [width, sections].
+  int matrix(const std::string& name, const Sections& out, Init init) {
+    const int64_t rows = size_of(out);
+    built_.layers.push_back({full_name(name), num_params(), s_.width, rows, {}, out});
+    return add(name + ".weight", s_.in_out ? Shape{s_.width, rows} : Shape{rows, s_.width}, init, true,
+               {.sections = out, .dim = s_.in_out ? 1 : 0});
   }
-  void norm(const std::string& name, int& weight, int& norm_bias, int64_t width, bool has_bias) {
-    weight = add(name + ".weight", {width}, kOnes, false);
-    if (has_bias) norm_bias = add(name + ".bias", {width}, kZeros, false);
+  /// And back: [width, sections], or [sections, width].
+  int matrix_back(const std::string& name, const Sections& in, Init init) {
+    const int64_t columns = size_of(in);
+    built_.layers.push_back({full_name(name), num_params(), columns, s_.width, in, {}});
+    return add(name + ".weight", s_.in_out ? Shape{columns, s_.width} : Shape{s_.width, columns}, init, true,
+               {.sections = in, .dim = s_.in_out ? 0 : 1});
+  }
+  int bias(const std::string& name, const Sections& out) {
+    return add(name + ".bias", {size_of(out)}, bias_init(s_.width), false, {.sections = out});
+  }
+  /// Added where all ranks' shares have been summed.
+  int bias_back(const std::string& name, const Sections& in) {
+    return add(name + ".bias", {s_.width}, bias_init(size_of(in)), false, {});
+  }
+  Init bias_init(int64_t fan_in) const {
+    const Init drawn = {Init::Kind::kUniform, 1 / std::sqrt(static_cast<double>(fan_in))};
+    return init_.draws_biases ? drawn : kZeros;
+  }
+  void norm(const std::string& name, int& weight, int& norm_bias, int64_t width, bool has_bias,
+            TpCut tp = {.sections = {}, .gradient = TpCut::Gradient::kOfTokens}) {
+    weight = add(name + ".weight", {width}, kOnes, false, tp);
+    if (has_bias) norm_bias = add(name + ".bias", {width}, kZeros, false, tp);
+  }
+  /// Of all heads together, or of each.
+  void head_norm(const std::string& name, int& weight, int& norm_bias, const Sections& heads) {
+    const bool each = s_.qk_norm == QkNorm::kPerHead;
+    const TpCut tp =
+        each ? TpCut{.sections = {}, .gradient = TpCut::Gradient::kOfHeads} : TpCut{.sections = heads};
+    norm(name, weight, norm_bias, each ? s_.head_dim : size_of(heads), s_.qk_norm_bias, tp);
   }
   void attention() {
-    const int64_t q = s_.attention_width(), kv = s_.kv_heads * s_.head_dim;
+    const TpCut::Section heads = {s_.heads, s_.head_dim}, kv_heads = {s_.kv_heads, s_.head_dim};
+    const Sections q = {heads}, kv = {kv_heads}, qkv = {heads, kv_heads, kv_heads};
     const DecoderNames& n = s_.names;
     if (reuses_kv_) {
-      built_.at.qkv_weight = matrix(n.q_alone, q, s_.width, init_.qkv);
-      if (s_.qkv_bias) built_.at.qkv_bias = bias(n.q_alone, q, s_.width);
+      built_.at.qkv_weight = matrix(n.q_alone, q, init_.qkv);
+      if (s_.qkv_bias) built_.at.qkv_bias = bias(n.q_alone, q);
     } else if (n.k.empty()) {
-      built_.at.qkv_weight = matrix(n.q, s_.qkv_width(), s_.width, init_.qkv);
-      if (s_.qkv_bias) built_.at.qkv_bias = bias(n.q, s_.qkv_width(), s_.width);
+      built_.at.qkv_weight = matrix(n.q, qkv, init_.qkv);
+      if (s_.qkv_bias) built_.at.qkv_bias = bias(n.q, qkv);
     } else if (reuses_x_) {
-      built_.at.qkv_weight = matrix(n.q, q, s_.width, init_.qkv);
-      stacks_.push_back({&built_.at.kv_weight, matrix(n.k, kv, s_.width, init_.qkv), 2});
-      matrix(n.v, kv, s_.width, init_.qkv);
+      built_.at.qkv_weight = matrix(n.q, q, init_.qkv);
+      stacks_.push_back({&built_.at.kv_weight, matrix(n.k, kv, init_.qkv), 2});
+      matrix(n.v, kv, init_.qkv);
       if (s_.qkv_bias) {
-        built_.at.qkv_bias = bias(n.q, q, s_.width);
-        stacks_.push_back({&built_.at.kv_bias, bias(n.k, kv, s_.width), 2});
-        bias(n.v, kv, s_.width);
+        built_.at.qkv_bias = bias(n.q, q);
+        stacks_.push_back({&built_.at.kv_bias, bias(n.k, kv), 2});
+        bias(n.v, kv);
       }
     } else {
-      stacks_.push_back({&built_.at.qkv_weight, matrix(n.q, q, s_.width, init_.qkv), 3});
-      matrix(n.k, kv, s_.width, init_.qkv);
-      matrix(n.v, kv, s_.width, init_.qkv);
+      stacks_.push_back({&built_.at.qkv_weight, matrix(n.q, q, init_.qkv), 3});
+      matrix(n.k, kv, init_.qkv);
+      matrix(n.v, kv, init_.qkv);
       if (s_.qkv_bias) {
-        stacks_.push_back({&built_.at.qkv_bias, bias(n.q, q, s_.width), 3});
-        bias(n.k, kv, s_.width);
-        bias(n.v, kv, s_.width);
+        stacks_.push_back({&built_.at.qkv_bias, bias(n.q, q), 3});
+        bias(n.k, kv);
+        bias(n.v, kv);
       }
     }
     if (s_.qk_norm != QkNorm::kNone) {
-      const bool each = s_.qk_norm == QkNorm::kPerHead;
-      norm(n.q_norm, built_.at.q_norm_weight, built_.at.q_norm_bias, each ? s_.head_dim : q, s_.qk_norm_bias);
-      if (!reuses_kv_)
-        norm(n.k_norm, built_.at.k_norm_weight, built_.at.k_norm_bias, each ? s_.head_dim : kv,
-             s_.qk_norm_bias);
+      head_norm(n.q_norm, built_.at.q_norm_weight, built_.at.q_norm_bias, q);
+      if (!reuses_kv_) head_norm(n.k_norm, built_.at.k_norm_weight, built_.at.k_norm_bias, kv);
     }
-    built_.at.out_weight = matrix(n.out, s_.width, q, init_.out);
-    if (s_.out_bias) built_.at.out_bias = bias(n.out, s_.width, q);
+    built_.at.out_weight = matrix_back(n.out, q, init_.out);
+    if (s_.out_bias) built_.at.out_bias = bias_back(n.out, q);
   }
 
   void feed_forward() {
     const DecoderNames& n = s_.names;
+    const Sections hidden = {{s_.ffn_width, 1}};
     if (s_.gated) {
-      stacks_.push_back({&built_.at.up_weight, matrix(n.gate, s_.ffn_width, s_.width, init_.gate), 2});
-      matrix(n.up, s_.ffn_width, s_.width, init_.up);
+      stacks_.push_back({&built_.at.up_weight, matrix(n.gate, hidden, init_.gate), 2});
+      matrix(n.up, hidden, init_.up);
       if (s_.ffn_bias) {
-        stacks_.push_back({&built_.at.up_bias, bias(n.gate, s_.ffn_width, s_.width), 2});
-        bias(n.up, s_.ffn_width, s_.width);
+        stacks_.push_back({&built_.at.up_bias, bias(n.gate, hidden), 2});
+        bias(n.up, hidden);
       }
     } else {
-      built_.at.up_weight = matrix(n.up, s_.ffn_width, s_.width, init_.up);
-      if (s_.ffn_bias) built_.at.up_bias = bias(n.up, s_.ffn_width, s_.width);
+      built_.at.up_weight = matrix(n.up, hidden, init_.up);
+      if (s_.ffn_bias) built_.at.up_bias = bias(n.up, hidden);
     }
-    built_.at.down_weight = matrix(n.down, s_.width, s_.ffn_width, init_.down);
-    if (s_.ffn_bias) built_.at.down_bias = bias(n.down, s_.width, s_.ffn_width);
+    built_.at.down_weight = matrix_back(n.down, hidden, init_.down);
+    if (s_.ffn_bias) built_.at.down_bias = bias_back(n.down, hidden);
     for (const auto& [index, first, count] : stacks_) {
       *index = static_cast<int>(built_.unit.params.size() + built_.unit.stacks.size());
       built_.unit.stacks.push_back({first, count});
     }
+  }
+
+  /// Behind the block's own views.
+  void place_adapters() {
+    int view = num_params() + static_cast<int>(built_.unit.stacks.size());
+    for (const LinearLayer& layer : adapted_layers(built_.layers, s_.lora)) {
+      const LayerOutputs outputs = layer_outputs(built_.unit, layer);
+      built_.at.adapters.push_back({.weight = outputs.view,
+                                    .a = view,
+                                    .b = view + 1,
+                                    .first = outputs.first,
+                                    .rows = layer.rows,
+                                    .columns = layer.columns});
+      view += 2;
+    }
+    built_.at.adapter_scale = s_.lora.is_used() ? s_.lora.scale() : 0;
   }
 
   struct PendingStack {
@@ -125,41 +187,84 @@ class BlockBuilder {
   std::vector<PendingStack> stacks_;
 };
 
+ParamSpec vocabulary_matrix(const DecoderSpec& s, const std::string& name, Init init) {
+  return {.name = name + ".weight",
+          .shape = {s.vocab_size, s.width},
+          .init = init,
+          .tp = {.sections = {{s.vocab_size, 1}}}};
+}
+
 UnitSpec embedding_unit(const DecoderSpec& s) {
   UnitSpec unit{.name = s.names.embedding};
-  unit.params.push_back({s.names.embedding + ".weight", {s.vocab_size, s.width}, s.init.embedding, true});
+  unit.params.push_back(vocabulary_matrix(s, s.names.embedding, s.init.embedding));
   if (s.learned_positions > 0)
-    unit.params.push_back(
-        {s.names.positions + ".weight", {s.learned_positions, s.width}, s.init.positions, true});
+    unit.params.push_back({.name = s.names.positions + ".weight",
+                           .shape = {s.learned_positions, s.width},
+                           .init = s.init.positions});
   return unit;
 }
 
 UnitSpec head_unit(const DecoderSpec& s) {
   UnitSpec unit{.name = s.names.head};
-  unit.params.push_back({s.names.final_norm + ".weight", {s.width}, kOnes, false});
-  if (s.norm_bias) unit.params.push_back({s.names.final_norm + ".bias", {s.width}, kZeros, false});
-  if (!s.tied) unit.params.push_back({s.names.head + ".weight", {s.vocab_size, s.width}, s.init.head, true});
+  const auto norm = [&](const char* name, Init init) {
+    unit.params.push_back({.name = s.names.final_norm + name,
+                           .shape = {s.width},
+                           .init = init,
+                           .decay = false,
+                           .tp = {.sections = {}, .gradient = TpCut::Gradient::kOfTokens}});
+  };
+  norm(".weight", kOnes);
+  if (s.norm_bias) norm(".bias", kZeros);
+  if (!s.tied) unit.params.push_back(vocabulary_matrix(s, s.names.head, s.init.head));
   return unit;
+}
+
+/// Each block's adapters as a unit; the model's own units are their base.
+void add_adapters(const DecoderSpec& s, std::vector<UnitSpec>& units) {
+  for (UnitSpec& unit : units) unit.base = true;
+  for (int64_t i = 0; i < s.layers; ++i) {
+    const BlockUnit block = BlockBuilder(s, i).build();
+    const std::vector<LinearLayer> adapted = adapted_layers(block.layers, s.lora);
+    if (!adapted.empty())
+      units.push_back(adapter_unit(block.unit.name, static_cast<int>(i) + 1, adapted, s.lora.rank));
+  }
+}
+
+/// What the adapters of any one block need, in the order of block_scratch.
+std::vector<SlotSpec> adapter_slots(const DecoderSpec& s, int64_t tokens) {
+  int64_t columns = 0, rows = 0, rank = 0;
+  for (int64_t i = 0; s.lora.is_used() && i < s.layers; ++i) {
+    const BlockUnit block = BlockBuilder(s, i).build();
+    for (const AdapterPlace& place : block.at.adapters) {
+      rank = s.lora.rank;
+      if (s.lora.dropout > 0) columns = std::max(columns, place.columns);
+      if (static_cast<size_t>(place.weight) >= block.unit.params.size()) rows = std::max(rows, place.rows);
+    }
+  }
+  return {{"adapter_input", {tokens, columns}},
+          {"low", {tokens, rank}},
+          {"d_low", {tokens, rank}},
+          {"adapter_output", {tokens, rows}}};
 }
 
 SlotSpec fp32(const char* name, int64_t n) { return {name, {n}, SlotType::kFp32}; }
 
 /// In the order of block_saved.
-std::vector<SlotSpec> saved_slots(const DecoderSpec& s, BatchShape shape, int64_t block) {
-  const int64_t N = shape.tokens(), D = s.width, F = s.ffn_width;
+std::vector<SlotSpec> saved_slots(const DecoderSpec& s, BatchShape shape, int64_t block, const TpShape& tp) {
+  const int64_t N = shape.tokens(), D = s.width, F = s.ffn_width, S = tp.own_tokens(N);
   const int64_t E = s.attention_width(), KV = 2 * s.kv_heads * s.head_dim;
   const bool reuses = s.reuses_kv(block), reused = !reuses && s.last_user_of_kv(block) != block;
   const bool reuses_x = s.reuses_x(block), x_reused = !reuses_x && s.last_user_of_x(block) != block;
-  const int64_t C = reuses ? E : E + KV, means = s.norm == NormKind::kLayer ? N : 0;
+  const int64_t C = reuses ? E : E + KV, means = s.norm == NormKind::kLayer ? S : 0;
   const int64_t groups_q = s.qk_norm == QkNorm::kPerHead    ? s.heads
                            : s.qk_norm == QkNorm::kTogether ? 1
                                                             : 0,
                 groups_k = reuses                          ? 0
                            : s.qk_norm == QkNorm::kPerHead ? s.kv_heads
                                                            : groups_q;
-  return {{"normed1", {N, D}, SlotType::kCompute, /*cheap=*/true},
+  return {{"normed1", {S, D}, SlotType::kCompute, /*cheap=*/true},
           fp32("mean1", means),
-          fp32("inv1", N),
+          fp32("inv1", S),
           {"qkv_raw", {s.changes_qkv() ? N : 0, C}},
           fp32("q_mean", N * groups_q),
           fp32("q_inv", N * groups_q),
@@ -168,16 +273,16 @@ std::vector<SlotSpec> saved_slots(const DecoderSpec& s, BatchShape shape, int64_
           {"qkv", {N, C}, SlotType::kCompute, /*cheap=*/false, /*kept=*/reused},
           {"attention", {N, E}},
           {"log_sum_exp", {shape.batch, s.heads, shape.seq}, SlotType::kFp32},
-          {"middle", {N, D}},
-          {"normed2", {N, D}, SlotType::kCompute, /*cheap=*/true},
+          {"middle", {S, D}},
+          {"normed2", {S, D}, SlotType::kCompute, /*cheap=*/true},
           fp32("mean2", means),
-          fp32("inv2", N),
+          fp32("inv2", S),
           {"up", {N, s.gated ? 2 * F : F}, SlotType::kCompute, /*cheap=*/true},
           {"d_kv", {reused ? N : 0, KV}, SlotType::kCompute, /*cheap=*/false, /*kept=*/true},
-          {"normed_kv", {reuses_x ? N : 0, D}, SlotType::kCompute, /*cheap=*/true},
+          {"normed_kv", {reuses_x ? S : 0, D}, SlotType::kCompute, /*cheap=*/true},
           fp32("mean_kv", reuses_x ? means : 0),
-          fp32("inv_kv", reuses_x ? N : 0),
-          {"d_x", {x_reused ? N : 0, D}, SlotType::kCompute, /*cheap=*/false, /*kept=*/true}};
+          fp32("inv_kv", reuses_x ? S : 0),
+          {"d_x", {x_reused ? S : 0, D}, SlotType::kCompute, /*cheap=*/false, /*kept=*/true}};
 }
 
 }  // namespace
@@ -205,38 +310,78 @@ ModelLayout decoder_layout(const DecoderSpec& s) {
   layout.units.push_back(head_unit(s));
   // The look-up is not a product; a tied table takes part in one as the head.
   layout.num_matmul_params = layout.num_params() - (s.tied ? 0 : s.vocab_size * s.width);
+  if (s.lora.is_used()) add_adapters(s, layout.units);
   return layout;
 }
 
-ActivationSpecs decoder_activations(const DecoderSpec& s, BatchShape shape, int64_t compute_bytes,
-                                    bool on_gpu) {
-  const int64_t N = shape.tokens(), D = s.width, F = s.ffn_width, V = s.vocab_size;
+std::vector<std::string> linear_layer_names(const DecoderSpec& s) {
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < s.layers; ++i)
+    for (const LinearLayer& layer : BlockBuilder(s, i).build().layers) names.push_back(layer.name);
+  return names;
+}
+
+std::vector<ConfigProblem> adapter_problems(const DecoderSpec& s) {
+  if (s.lora.targets.empty()) return {};
+  const std::vector<std::string> names = linear_layer_names(s);
+  std::vector<std::string> words;
+  for (const std::string& name : names) {
+    const std::string word = name.substr(name.rfind('.') + 1);
+    if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+  }
+  std::vector<ConfigProblem> problems;
+  for (size_t i = 0; i < s.lora.targets.size(); ++i) {
+    const std::string& target = s.lora.targets[i];
+    const std::string path = fmt::format("lora.targets[{}]", i + 1);
+    if (const Regex given(target); !given.problem().empty()) {
+      problems.push_back(
+          {path, fmt::format("\"{}\" is not a regular expression: {}", target, given.problem())});
+      continue;
+    }
+    const Regex pattern(target_pattern(target));
+    if (std::none_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return pattern.is_found_in(name); }))
+      problems.push_back({path, fmt::format("\"{}\" matches no linear layer of a block{}; there are {}",
+                                            target, did_you_mean(target, words), fmt::join(words, ", "))});
+  }
+  return problems;
+}
+
+ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape shape, int64_t compute_bytes,
+                                    bool on_gpu, const TpShape& tp) {
+  const DecoderSpec s = tp_spec(spec, tp);
+  const int64_t N = shape.tokens(), D = s.width, F = s.ffn_width, V = s.vocab_size, S = tp.own_tokens(N);
+  const bool shared = tp.size > 1, cut = tp.cuts_tokens();
   const int64_t E = s.attention_width(), C = s.qkv_width();
   ActivationSpecs specs;
-  for (int64_t i = 0; i < s.layers; ++i) specs.saved.push_back(saved_slots(s, shape, i));
+  for (int64_t i = 0; i < s.layers; ++i) specs.saved.push_back(saved_slots(s, shape, i, tp));
   specs.scratch = {{"hidden", {N, F}},
                    {"d_hidden", {N, F}},
                    {"d_qkv", {N, C}},
                    {"d_attention", {N, E}},
-                   {"d_normed", {N, D}},
-                   {"added", {s.resid_dropout > 0 ? N : 0, D}},
+                   {"d_normed", {S, D}},
+                   {"added", {s.resid_dropout > 0 || shared ? S : 0, D}},
                    {"packed_qkv", {s.shares_kv() || s.shares_x() ? N : 0, C}},
-                   {"d_normed_kv", {s.shares_x() ? N : 0, D}}};
+                   {"d_normed_kv", {s.shares_x() ? S : 0, D}},
+                   {"all_tokens", {cut ? N : 0, D}},
+                   {"partial", {cut ? N : 0, D}}};
+  for (SlotSpec& slot : adapter_slots(s, N)) specs.scratch.push_back(std::move(slot));
   // Big chunks read the head's weights seldom; 64 MiB of logits is where more stops to pay on a CPU. A GPU
   // wants products of some thousand rows, whatever the vocabulary.
   constexpr int64_t kChunkBytes = int64_t{64} << 20;
   const int64_t fewest = on_gpu ? 4096 : 64;
+  const int64_t most = tp_items(spec.vocab_size, {tp.size, 0}).size();  // of all ranks, which cut alike
   specs.head_chunk =
-      std::clamp<int64_t>(kChunkBytes / (V * compute_bytes) / 64 * 64, std::min<int64_t>(N, fewest), N);
-  const int64_t means = s.norm == NormKind::kLayer ? N : 0;
-  specs.model = {{"stream", {s.layers + 1, N, D}},
-                 {"normed_final", {N, D}},
+      std::clamp<int64_t>(kChunkBytes / (most * compute_bytes) / 64 * 64, std::min<int64_t>(N, fewest), N);
+  const int64_t means = s.norm == NormKind::kLayer ? S : 0;
+  specs.model = {{"stream", {s.layers + 1, S, D}},
+                 {"normed_final", {S, D}},
                  fp32("mean_final", means),
-                 fp32("inv_final", N),
+                 fp32("inv_final", S),
                  {"logits", {specs.head_chunk, V}},
                  fp32("losses", N),
-                 {"d_stream", {N, D}},
-                 {"d_normed", {N, D}}};
+                 {"d_stream", {S, D}},
+                 {"d_normed", {S, D}}};
   return specs;
 }
 

@@ -1,7 +1,13 @@
 // The units and activation slots of a decoder, with the numbers that its code knows them by.
 #pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trainer/base/config_problems.h"
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
+#include "trainer/layout/tp_parts.h"
 
 namespace tycho {
 
@@ -9,11 +15,20 @@ namespace tycho {
 /// is gated.
 /// qkv_* is the queries' alone in a block that reuses keys and values or another block's input; the latter
 /// has kv_* beside it.
+/// The adapter of a linear layer, y += scale B A x, in views that follow those of the block's unit.
+struct AdapterPlace {
+  int weight = -1;     // view of the block that has the layer's matrix, perhaps with others in a stack
+  int a = -1, b = -1;  // A is [rank, columns], B is [rows, rank]
+  int64_t first = 0, rows = 0;  // outputs of that view which are the layer's
+  int64_t columns = 0;          // inputs
+};
 struct BlockParams {
   int norm1_weight = -1, norm1_bias = -1, norm2_weight = -1, norm2_bias = -1;
   int qkv_weight = -1, qkv_bias = -1, kv_weight = -1, kv_bias = -1, out_weight = -1, out_bias = -1;
   int q_norm_weight = -1, q_norm_bias = -1, k_norm_weight = -1, k_norm_bias = -1;
   int up_weight = -1, up_bias = -1, down_weight = -1, down_bias = -1;
+  std::vector<AdapterPlace> adapters;
+  double adapter_scale = 0;
 };
 BlockParams block_params(const DecoderSpec& spec, int64_t block);
 
@@ -56,7 +71,22 @@ enum : int {
 }
 /// Slots that blocks share.
 namespace block_scratch {
-enum : int { kHidden, kDHidden, kDQkv, kDAttention, kDNormed, kAdded, kPackedQkv, kDNormedKv };
+enum : int {
+  kHidden,
+  kDHidden,
+  kDQkv,
+  kDAttention,
+  kDNormed,
+  kAdded,
+  kPackedQkv,
+  kDNormedKv,
+  kAllTokens,
+  kPartial,
+  kAdapterInput,  // after dropout, and the gradient of it
+  kLow,           // of rank
+  kDLow,
+  kAdapterOutput  // of a layer in a stack, and the gradient of it
+};
 }
 /// Slots around the blocks.
 namespace model_slot {
@@ -64,7 +94,12 @@ enum : int { kStream, kNormedFinal, kMeanFinal, kInvFinal, kLogits, kLosses, kDS
 }
 
 ModelLayout decoder_layout(const DecoderSpec& spec);
+/// All linear layers of the blocks: what may have adapters.
+std::vector<std::string> linear_layer_names(const DecoderSpec& spec);
+/// Targets of adapters that are not regular expressions, or match no linear layer.
+std::vector<ConfigProblem> adapter_problems(const DecoderSpec& spec);
+/// `spec` is the model's; the slots are those of a rank along tp.
 ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape shape, int64_t compute_bytes,
-                                    bool on_gpu = false);
+                                    bool on_gpu = false, const TpShape& tp = {});
 
 }  // namespace tycho

@@ -31,7 +31,7 @@ DecoderInit torchtitan_init(const LlamaConfig& c) {
 template <class Family>
 DecoderSpec sized(const Family& c, int64_t ffn_width) {
   DecoderSpec s;
-  s.width = c.width, s.layers = c.layers, s.heads = c.heads, s.kv_heads = c.num_kv_heads();
+  s.width = c.width, s.layers = c.layers, s.heads = s.all_heads = c.heads, s.kv_heads = c.num_kv_heads();
   s.head_dim = c.head_dim(), s.ffn_width = ffn_width, s.vocab_size = c.vocab_size;
   s.norm_eps = c.norm_eps;
   s.softmax_scale = 1.0 / std::sqrt(static_cast<double>(s.head_dim));
@@ -251,7 +251,9 @@ bool DecoderSpec::shares_x() const {
 }
 
 DecoderSpec decoder_spec(const ModelConfig& config) {
-  return std::visit([](const auto& family) { return spec_of(family); }, config.value);
+  DecoderSpec spec = std::visit([](const auto& family) { return spec_of(family); }, config.value);
+  spec.lora = config.lora;
+  return spec;
 }
 
 std::vector<float> alibi_slopes(int64_t heads, double bias_max) {

@@ -5,6 +5,7 @@
 
 #include "trainer/base/activation.h"
 #include "trainer/families/config.h"
+#include "trainer/families/lora_config.h"
 #include "trainer/families/rope_config.h"
 #include "trainer/layout/param_spec.h"
 
@@ -73,6 +74,11 @@ struct DecoderSpec {
   bool tied = false;
 
   std::vector<BlockSpec> blocks;  // one per layer
+  LoraConfig lora;
+
+  /// Where a rank along tp has some of the model's heads and of its vocabulary: its first ones, and how many
+  /// heads all ranks have together.
+  int64_t first_head = 0, all_heads = 0, first_vocab = 0;
 
   DecoderNames names;
   DecoderInit init;

@@ -29,16 +29,26 @@ int64_t ModelLayout::num_params() const {
   return n;
 }
 
+int64_t ModelLayout::num_adapter_params() const {
+  int64_t n = 0;
+  for (const UnitSpec& unit : units) n += unit.adapts < 0 ? 0 : unit.numel();
+  return n;
+}
+
+double ModelLayout::product_flops() const {
+  const int64_t adapters = num_adapter_params();
+  return (adapters > 0 ? 4.0 : 6.0) * static_cast<double>(num_matmul_params) +
+         6.0 * static_cast<double>(adapters);
+}
+
 double ModelLayout::flops_per_token_full(int64_t seq) const {
-  return 6.0 * static_cast<double>(num_matmul_params) + 12.0 * static_cast<double>(num_blocks) *
-                                                            static_cast<double>(attention_width) *
-                                                            static_cast<double>(seq);
+  return product_flops() + 12.0 * static_cast<double>(num_blocks) * static_cast<double>(attention_width) *
+                               static_cast<double>(seq);
 }
 
 double ModelLayout::flops_per_token_causal(int64_t seq) const {
-  return 6.0 * static_cast<double>(num_matmul_params) + 6.0 * static_cast<double>(num_blocks) *
-                                                            static_cast<double>(attention_width) *
-                                                            static_cast<double>(seq);
+  return product_flops() + 6.0 * static_cast<double>(num_blocks) * static_cast<double>(attention_width) *
+                               static_cast<double>(seq);
 }
 
 int64_t slot_bytes(const SlotSpec& slot, int64_t compute_bytes) {
@@ -75,8 +85,8 @@ SavedBytes saved_bytes(const ActivationSpecs& specs, const RecomputeConfig& reco
 ModelLayout model_layout(const ModelConfig& config) { return decoder_layout(decoder_spec(config)); }
 
 ActivationSpecs activation_specs(const ModelConfig& config, BatchShape shape, int64_t compute_bytes,
-                                 bool on_gpu) {
-  return decoder_activations(decoder_spec(config), shape, compute_bytes, on_gpu);
+                                 bool on_gpu, const TpShape& tp) {
+  return decoder_activations(decoder_spec(config), shape, compute_bytes, on_gpu, tp);
 }
 
 }  // namespace tycho

@@ -7,6 +7,7 @@
 #include "trainer/families/config.h"
 #include "trainer/families/recompute_config.h"
 #include "trainer/layout/param_spec.h"
+#include "trainer/layout/tp_parts.h"
 
 namespace tycho {
 
@@ -30,9 +31,11 @@ struct ActivationSpecs {
 int64_t slot_bytes(const SlotSpec& slot, int64_t compute_bytes);
 
 struct ModelLayout {
-  std::vector<UnitSpec> units;  // in forward order: embedding, blocks, head
+  std::vector<UnitSpec> units;  // in forward order: embedding, blocks, head; then the adapters of blocks
   int64_t num_blocks = 0;
   int64_t num_params() const;
+  /// Those of adapters.
+  int64_t num_adapter_params() const;
   /// Parameters that take part in a matrix product per token: the head counts, the embedding look-up does
   /// not.
   int64_t num_matmul_params = 0;
@@ -41,10 +44,14 @@ struct ModelLayout {
   int64_t width = 0, vocab_size = 0;
   bool tied = false;  // the head multiplies by the embedding table of unit 0
 
-  /// 6 N + 12 L (H d) T: attention counted as if not causal (PaLM, arXiv:2204.02311 appendix B).
+  /// 6 N + 12 L (H d) T: attention counted as if not causal (PaLM, arXiv:2204.02311 appendix B). With
+  /// adapters 4 N + 6 A + 12 L (H d) T: no gradient of the N parameters below the A of adapters.
   double flops_per_token_full(int64_t seq) const;
   /// 6 N + 6 L (H d) T: the work a causal model must do.
   double flops_per_token_causal(int64_t seq) const;
+
+ private:
+  double product_flops() const;
 };
 
 /// Bytes of what all blocks keep, and of the one set that those which compute again share, each slot as large
@@ -62,6 +69,6 @@ bool is_recomputed(const SlotSpec& slot, Recompute mode);
 /// Any family, by its config.
 ModelLayout model_layout(const ModelConfig& config);
 ActivationSpecs activation_specs(const ModelConfig& config, BatchShape shape, int64_t compute_bytes,
-                                 bool on_gpu = false);
+                                 bool on_gpu = false, const TpShape& tp = {});
 
 }  // namespace tycho

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "trainer/layout/adapters.h"
+
 namespace tycho {
 namespace {
 
@@ -10,9 +12,11 @@ constexpr int64_t kVector = 32;  // elements: 64 bytes of bf16
 
 int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
-// The turn that a unit has: blocks alternate; the units at both ends share, unless they are used together.
+// The turn that a unit has among the model's own `num_units` and adapters: blocks alternate; the units at
+// both ends share, unless they are used together.
 size_t turn_of(size_t unit, size_t num_units, const ShardRules& rules, bool keep) {
   if (keep) return unit;
+  if (unit >= num_units) return 4 + unit % 2;  // adapters alternate as their blocks do
   if (unit > 0 && unit + 1 < num_units) return unit % 2;
   return unit == 0 || !rules.tied ? 2 : 3;
 }
@@ -20,10 +24,10 @@ size_t turn_of(size_t unit, size_t num_units, const ShardRules& rules, bool keep
 template <class Needs>
 UnitBuffers take_turns(const std::vector<UnitSpec>& units, const ShardRules& rules, bool keep, Needs needs) {
   UnitBuffers buffers{.of_unit = std::vector<int>(units.size(), UnitBuffers::kNone), .elements = {}};
-  std::vector<int> of_turn(std::max<size_t>(units.size(), 4), UnitBuffers::kNone);
+  std::vector<int> of_turn(std::max<size_t>(units.size(), 6), UnitBuffers::kNone);
   for (size_t u = 0; u < units.size(); ++u) {
     if (!needs(units[u])) continue;
-    int& buffer = of_turn[turn_of(u, units.size(), rules, keep)];
+    int& buffer = of_turn[turn_of(u, num_own_units(units), rules, keep)];
     if (buffer == UnitBuffers::kNone) {
       buffer = static_cast<int>(buffers.elements.size());
       buffers.elements.push_back(0);
@@ -65,12 +69,13 @@ int64_t gathered_elements(const std::vector<UnitSpec>& units, const ShardRules& 
     holds = unit;
     sum += rules.num_ranks * shard_elements(units[unit].numel(), rules.num_ranks);
   };
-  size_t lowest_trained = 0;
-  while (lowest_trained + 1 < units.size() && units[lowest_trained].frozen()) ++lowest_trained;
+  const size_t lowest_trained = lowest_trained_unit(units), own = num_own_units(units);
   for (int64_t i = 0; i < micro_batches; ++i) {
     for (size_t u = 0; u < units.size(); ++u) use(u);
     if (rules.tied) use(0);
-    for (size_t u = units.size() - 1; u-- > std::max<size_t>(lowest_trained, 1);) use(u);
+    for (size_t u = own - 1; u-- > std::max<size_t>(lowest_trained, 1);) use(u);
+    for (size_t u = units.size(); u-- > own;)
+      if (static_cast<size_t>(units[u].adapts) >= lowest_trained) use(u);
   }
   return sum;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "trainer/base/bytes.h"
+#include "trainer/checkpoint/reshard.h"
 #include "trainer/checkpoint/shard_json.h"
 #include "trainer/kernels/host_copies.h"
 #include "trainer/optim/grad_clip.h"
@@ -47,6 +48,7 @@ Saver::Saver(std::optional<CheckpointStore> store, const CheckpointConfig& confi
              FileOps& files, Communicator& world, Reporter& reporter)
     : store_(std::move(store)),
       async_(config.async),
+      joins_(config.state == CheckpointState::kFull),
       max_lost_s_(config.max_lost.value),
       num_writers_(num_writers),
       files_(files),
@@ -105,7 +107,8 @@ Saver::Tensors Saver::snapshot(const std::vector<OwnedRange>& ranges, Optimizer&
   Tensors tensors;
   const std::vector<FlatState> state = flat_states(ranges, &optimizer);
   for (size_t i = 0; i < state.size(); ++i) {
-    const bool copy = async_ || !state[i].flat.is_cpu() || state[i].flat.scalar_type() != at::kFloat;
+    const bool copy =
+        async_ || !state[i].flat.is_cpu() || state[i].flat.scalar_type() != at::kFloat || reorders(state[i]);
     if (copies_.size() == i)
       copies_.push_back(copy ? arena_view(make_arena(state[i].flat.numel() * 4, at::kCPU), 0,
                                           state[i].flat.sizes(), at::kFloat)
@@ -126,10 +129,12 @@ void Saver::write(const CheckpointMeta& meta, const Tensors& tensors) {
     } else {
       int64_t num_bytes = 0;
       for (const TensorBytes& tensor : tensors) num_bytes += tensor.num_bytes;
-      result_ = store_->save(meta, num_bytes * num_writers_, [&](const std::string& folder) {
+      num_bytes *= joins_ ? 2 * num_writers_ : num_writers_;
+      result_ = store_->save(meta, num_bytes, [&](const std::string& folder) {
         exchange_->open(folder);
-        std::vector<WrittenShard> all = {write_shard(files_, folder, rank_file_name(0), tensors)};
+        std::vector<WrittenShard> all = {write_shard(files_, folder, shard_name(), tensors)};
         for (WrittenShard& shard : exchange_->wait_for_others()) all.push_back(std::move(shard));
+        if (joins_) all = {join_shards(files_, folder, std::move(all), rank_file_name(0))};
         return all;
       });
     }
@@ -157,10 +162,15 @@ void Saver::start_together(CheckpointMeta meta, Tensors tensors) {
     writer_ = std::thread([this, folder, tensors = std::move(tensors)] { write_own_shard(folder, tensors); });
 }
 
+std::string Saver::shard_name() const {
+  const std::string name = rank_file_name(world_.rank());
+  return joins_ ? "part-of-" + name : name;
+}
+
 // Runs on the writer's thread of a rank other than 0.
 void Saver::write_own_shard(const std::string& folder, const Tensors& tensors) {
   try {
-    const WrittenShard shard = write_shard(files_, folder, rank_file_name(world_.rank()), tensors);
+    const WrittenShard shard = write_shard(files_, folder, shard_name(), tensors);
     own_shard_ = shard_json(shard).dump();
   } catch (const std::exception& error) {
     own_shard_ = Json{{"failed", error.what()}}.dump();

@@ -83,6 +83,8 @@ class Saver {
   void write(const CheckpointMeta& meta, const Tensors& tensors);
   /// Begins what several ranks write.
   void start_together(CheckpointMeta meta, Tensors tensors);
+  /// Of this rank: part of a checkpoint until shards are joined.
+  std::string shard_name() const;
   void write_own_shard(const std::string& folder, const Tensors& tensors);
   /// Hands the shards that all ranks have written to the one that commits. `wait`: for those that have not
   /// yet; else nothing happens then.
@@ -97,6 +99,7 @@ class Saver {
 
   std::optional<CheckpointStore> store_;
   bool async_;
+  bool joins_;  // shards of several ranks become one file
   double max_lost_s_;
   int num_writers_;
   FileOps& files_;

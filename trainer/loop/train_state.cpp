@@ -90,6 +90,7 @@ Json TrainState::to_json() const {
                {"samples", samples},
                {"tokens", tokens},
                {"data", {{"epoch", data.epoch}, {"sample", data.sample}}}};
+  if (stage > 0) json["data"]["stage"] = stage;
   if (skipped > 0) json["skipped"] = {{"total", skipped}, {"in_a_row", skipped_in_a_row}};
   if (const Json changed = controls.to_json(); !changed.is_null()) json["controls"] = changed;
   if (!callbacks.empty()) json["callbacks"] = callbacks;
@@ -108,6 +109,7 @@ TrainState TrainState::from_json(const Json& json) {
   Json cursor = take(rest, "data");
   state.data.epoch = take_count(cursor, "epoch");
   state.data.sample = take_count(cursor, "sample");
+  if (cursor.contains("stage")) state.stage = take_count(cursor, "stage");
   check_empty(cursor);
   if (rest.contains("skipped")) {
     Json skips = take(rest, "skipped");

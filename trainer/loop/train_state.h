@@ -12,7 +12,8 @@ namespace tycho {
 
 struct TrainState {
   int64_t step = 0, samples = 0, tokens = 0;
-  DataCursor data;                            // of the next batch
+  int64_t stage = 0;                          // of the data: 0 is train_data, i is data_stages[i - 1]
+  DataCursor data;                            // of the next batch, in the stage
   int64_t skipped = 0, skipped_in_a_row = 0;  // steps whose update the guard left out
   Controls controls;                          // what commands changed
   Json callbacks = Json::object();            // what callbacks remember, by name

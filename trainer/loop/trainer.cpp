@@ -18,10 +18,11 @@
 #include "trainer/kernels/host_copies.h"
 #include "trainer/loop/micro_batches.h"
 #include "trainer/loop/replica_check.h"
+#include "trainer/loop/train_units.h"
 #include "trainer/metrics/format.h"
 #include "trainer/parallel/gather_texts.h"
-#include "trainer/parallel/shard_rules.h"
 #include "trainer/rendezvous/progress.h"
+#include "trainer/restore/unit_tensors.h"
 
 namespace tycho {
 namespace {
@@ -30,24 +31,6 @@ constexpr int64_t kCompareEvery = 100;  // steps between two looks at all tensor
 
 double peak_lr(const OptimizerConfig& config) {
   return std::visit([](const auto& kind) { return kind.lr; }, config.value);
-}
-
-UnitUse training_use(MasterWeights master) {
-  switch (master) {
-    case MasterWeights::kFp32: return UnitUse::kTrain;
-    case MasterWeights::kNone: return UnitUse::kTrainInPlace;
-    case MasterWeights::kStochastic: return UnitUse::kTrainStochastic;
-  }
-  return UnitUse::kTrain;
-}
-
-std::unique_ptr<UnitStore> make_units(const TrainConfig& config, const ParamRules& rules,
-                                      const TrainerContext& context) {
-  const ModelLayout layout = model_layout(config.model);
-  return make_unit_store(with_frozen(layout.units, rules), compute_dtype(config.precision), context.device,
-                         training_use(config.master_weights),
-                         shard_rules(config.parallel, layout, context.world.size()),
-                         {context.mesh.group(kShardAxes), context.mesh.group(Axis::kDpReplicate)});
 }
 
 [[noreturn]] void stop_diverged(const TrainState& state, const std::string& what) {
@@ -113,8 +96,7 @@ void Trainer::compare_ranks() {
   failed_together_ = true;  // should they differ
   require_same_facts(context_.world, state_facts(state_, now_, lr_at(state_.step)), state_.step);
   if (!std::exchange(compared_, true) || state_.step % kCompareEvery == 0 || finished())
-    require_same_facts(context_.world, tensor_facts(units_->owned(), *optimizer_), state_.step,
-                       units_->owners().rank());
+    require_same_facts(context_.world, tensor_facts(units_->owned(), *optimizer_), state_.step, copy_.rank());
   failed_together_ = false;
 }
 
@@ -131,6 +113,7 @@ void Trainer::step() {
   const InPhase phase("in a step");
   const ProfiledStep profiled(profiler_, state_.step + 1);
   const auto start = std::chrono::steady_clock::now();
+  enter_stage();
   if (state_.data.sample == 0) announce(Event::kEpochStart);
   announce(Event::kBatchStart,
            {{"batch", {{"sequences", global_batch_sequences(config_)}, {"seq_len", config_.seq_len}}}});
@@ -140,7 +123,7 @@ void Trainer::step() {
   accumulate(batch, weight, loss_sum);
   units_->finish();
   const GradNorm norm = clipped();
-  context_.world.all_reduce(loss_sum);
+  data_ranks_.all_reduce(loss_sum);
 
   // The one place of a step where the host waits for the device.
   const Tensor numbers_2 = at::stack({loss_sum, norm.norm_1.to(at::kDouble)}).cpu();
@@ -161,8 +144,8 @@ void Trainer::step() {
   const int64_t epoch = state_.data.epoch;
   state_.step += 1;
   process_progress().set_step(state_.step);
-  state_.samples += batch.num_sequences * context_.world.size();
-  state_.tokens += batch.num_sequences * batch.seq_len * context_.world.size();
+  state_.samples += batch.num_sequences * data_ranks_.size();
+  state_.tokens += batch.num_sequences * batch.seq_len * data_ranks_.size();
   state_.data = data_->cursor();
   state_.controls.expire(state_.step);
   record(batch, loss, lr, grad_norm,
@@ -179,7 +162,7 @@ Batch Trainer::next_batch() {
 
 GradNorm Trainer::clipped() {
   const Range range("gradient norm");
-  return clip_gradients(now_.clip, trained_grads_, units_->owners());
+  return clip_gradients(now_.clip, trained_grads_, copy_);
 }
 
 void Trainer::accumulate(const Batch& batch, float weight, Tensor& loss_sum) {
@@ -200,11 +183,14 @@ void Trainer::accumulate(const Batch& batch, float weight, Tensor& loss_sum) {
   }
 }
 
-// Of the stream before each block and after the last one, over the first tokens of the micro-batch.
+// Of the stream before each block and after the last one, over the first tokens of the micro-batch: those of
+// them that this rank has.
 Json Trainer::stream_statistics(int64_t num_tokens) {
   Json list = Json::array();
   for (int64_t i = 0; i <= model_.layout().num_blocks; ++i) {
-    const Tensor stream = model_.stream(i).narrow(0, 0, num_tokens).to(at::kFloat);
+    const Tensor all = model_.stream(i);
+    const int64_t here = std::clamp<int64_t>(num_tokens - model_.first_token(), 1, all.size(0));
+    const Tensor stream = all.narrow(0, 0, here).to(at::kFloat);
     list.push_back(
         {{"rms", stream.square().mean().sqrt().item<double>()}, {"max", stream.abs().max().item<double>()}});
   }
@@ -279,11 +265,13 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       now_(config),
       info_(info),
       context_(std::move(context)),
-      micro_shape_{micro_batch_sequences(config, context_.world.size()), config.seq_len},
+      copy_(context_.mesh.group(kCopyAxes)),
+      data_ranks_(context_.mesh.group(kLossAxes)),
+      micro_shape_{micro_batch_sequences(config, data_ranks_.size()), config.seq_len},
       rules_(param_rules(config.optimizer, config.param_groups, model_layout(config.model).units)),
-      units_(make_units(config, rules_, context_)),
+      units_(make_train_units(config, rules_, context_.mesh, context_.device)),
       model_(config.model, *units_, micro_shape_, compute_dtype(config.precision), context_.device,
-             config.recompute),
+             config.recompute, region()),
       optimizer_(
           make_optimizer(config.optimizer, units_->owned(), rules_, static_cast<uint64_t>(config.seed))),
       trained_grads_(trained_grads(units_->owned(), rules_)),
@@ -292,6 +280,8 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       profiler_(config.profile, {info.run_dir + "/profile", context_.world.rank(), !context_.device.is_cpu()},
                 context_.reporter),
       hooks_(config_, info_, context_.callbacks, context_.world, context_.local_rank, context_.reporter) {}
+
+ParallelRegion Trainer::region() const { return tp_region(config_, context_.mesh); }
 
 double Trainer::lr_at(int64_t steps_done) const {
   return state_.controls.lr_of(scheduled_lr(steps_done), steps_done);
@@ -304,7 +294,7 @@ double Trainer::scheduled_lr(int64_t steps_done) const {
 float Trainer::token_weight(const Batch& batch) {
   Tensor tokens_1 =
       at::full({1}, static_cast<double>(batch.valid_tokens), at::TensorOptions().dtype(at::kDouble));
-  context_.world.all_reduce(tokens_1);
+  data_ranks_.all_reduce(tokens_1);
   return static_cast<float>(1.0 / tokens_1.item<double>());
 }
 
@@ -319,7 +309,7 @@ MicroBatch Trainer::micro_batch(const MicroBatch& whole, int64_t first_sequence,
 }
 
 void Trainer::record(const Batch& batch, double loss, double lr, double grad_norm, double step_s) {
-  throughput_.add_step(batch.num_sequences * batch.seq_len * context_.world.size(), step_s);
+  throughput_.add_step(batch.num_sequences * batch.seq_len * data_ranks_.size(), step_s);
   StepMetrics metrics;
   metrics.step = state_.step;
   metrics.tokens = state_.tokens;
@@ -354,7 +344,7 @@ void Trainer::save() {
   meta.step = state_.step;
   hooks_.save_state(state_, last_step_);
   meta.train_state = state_.to_json();
-  context_.saver.save(std::move(meta), units_->owned(), *optimizer_);
+  context_.saver.save(std::move(meta), saved_ranges(units_->owned()), *optimizer_);
 }
 
 void Trainer::require_owner() const {

@@ -16,6 +16,7 @@
 #include "trainer/config/train_config.h"
 #include "trainer/data/batch.h"
 #include "trainer/data/loader/loader.h"
+#include "trainer/data/mix.h"
 #include "trainer/eval/evaluate.h"
 #include "trainer/eval/result.h"
 #include "trainer/kernels/tensor.h"
@@ -27,6 +28,7 @@
 #include "trainer/metrics/step_metrics.h"
 #include "trainer/metrics/throughput.h"
 #include "trainer/models/model.h"
+#include "trainer/models/parallel_region.h"
 #include "trainer/optim/grad_clip.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/optim/param_rules.h"
@@ -52,6 +54,7 @@ struct TrainerContext {
   bool paranoid = false;                // compare_ranks()
   /// Throws Error (kFolderOwned) when another process owns the run folder now. Quick; null: nobody can.
   std::function<void()> require_owner = {};
+  int num_machines = 1;  // that ranks are spread over
 };
 
 /// Owned by one thread. Construction takes all memory; nothing is read or drawn yet.
@@ -111,10 +114,14 @@ class Trainer {
   const TrainConfig& config() const { return now_; }
   const ParamRules& rules() const { return rules_; }
   UnitStore& units() { return *units_; }
+  /// The ranks along tp, as a model of units() wants them.
+  ParallelRegion region() const;
+  /// Whether ranks have parts of the model, so that a whole tensor is known to all of them together alone.
+  bool is_shared() const { return copy_.size() > 1; }
   /// Before a look at parameters from outside of the loop: nothing where every rank has all of them, else as
   /// Hooks::require_all_ranks.
   void require_all_ranks(const std::string& what) {
-    if (units_->owners().size() > 1) hooks_.require_all_ranks(what);
+    if (is_shared()) hooks_.require_all_ranks(what);
   }
   Profiler& profiler() { return profiler_; }
   /// Learning rate of the step that follows `steps_done` steps, as far as it is known now.
@@ -127,6 +134,11 @@ class Trainer {
  private:
   void take_state(const CheckpointInfo& loaded);
   void open_data();
+  /// Changes to the data of the next step, where that is another stage than so far.
+  void enter_stage();
+  std::unique_ptr<DataLoader> open_loader(const DataCursor& cursor, const Mix& mix) const;
+  /// A loader from the next epoch on, in which streams have these proportions. Throws Error (kRecipe).
+  std::unique_ptr<DataLoader> remixed_loader(const Mix& mix) const;
   void announce(Event event, Json facts = Json::object(), double grad_norm = -1);
   StepMetrics metrics_now() const;
   EventInfo event_info(Event event, const StepMetrics& metrics, Json facts = Json::object()) const;
@@ -171,6 +183,8 @@ class Trainer {
   TrainConfig now_;     // as commands have changed it
   RunInfo info_;
   TrainerContext context_;
+  Communicator& copy_;        // the ranks that hold this copy of the model between them
+  Communicator& data_ranks_;  // this rank, and one for each other part of the global batch
   BatchShape micro_shape_;
   ParamRules rules_;
   std::unique_ptr<UnitStore> units_;

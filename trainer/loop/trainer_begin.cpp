@@ -3,10 +3,12 @@
 #include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/config/data_stages.h"
 #include "trainer/loop/trainer.h"
 #include "trainer/rendezvous/progress.h"
 #include "trainer/restore/initial_weights.h"
 #include "trainer/restore/resume.h"
+#include "trainer/restore/unit_tensors.h"
 #include "trainer/units/init.h"
 
 namespace tycho {
@@ -35,7 +37,7 @@ void Trainer::initialise() {
   const auto between = [this] { end_if_stopped(); };
   if (!weights.empty()) load_initial_weights(weights, config_.model, units_->owned(), between);
   for (const OwnedRange& range : units_->owned()) {
-    if (!weights.empty()) break;
+    if (!weights.empty() && range.layout.spec().adapts < 0) continue;  // read above
     between();
     tycho::initialise(range, static_cast<uint64_t>(config_.seed));
   }
@@ -46,8 +48,10 @@ void Trainer::initialise() {
 CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
   announce(Event::kSetup);
   const InPhase phase("reading a checkpoint");
-  CheckpointInfo loaded = load_newest(candidates, units_->owned(), *optimizer_, context_.world,
-                                      context_.reporter, [this] { end_if_stopped(); });
+  const auto between = [this] { end_if_stopped(); };
+  load_base(config_.model, units_->owned(), between);
+  CheckpointInfo loaded = load_newest(candidates, saved_ranges(units_->owned()), *optimizer_, context_.world,
+                                      context_.reporter, between);
   info_.first_step = loaded.step;
   take_state(loaded);
   return loaded;
@@ -55,7 +59,7 @@ CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
 
 void Trainer::load(const CheckpointInfo& info) {
   const InPhase phase("reading a checkpoint");
-  load_newest({info}, units_->owned(), *optimizer_, context_.world, context_.reporter);
+  load_newest({info}, saved_ranges(units_->owned()), *optimizer_, context_.world, context_.reporter);
   stop_reason_.clear();
   context_.saver.forget_wanted();
   paused_ = false;
@@ -80,24 +84,63 @@ void Trainer::take_state(const CheckpointInfo& loaded) {
 }
 
 std::unique_ptr<DataLoader> Trainer::loader_at(const DataCursor& cursor) const {
+  return open_loader(cursor, state_.controls.mix);
+}
+
+std::unique_ptr<DataLoader> Trainer::open_loader(const DataCursor& cursor, const Mix& mix) const {
   LoaderShape shape;
   shape.seq_len = config_.seq_len;
   shape.global_sequences = global_batch_sequences(config_);
   shape.rank = context_.mesh.group(kDataAxes).rank();
   shape.num_ranks = context_.mesh.group(kDataAxes).size();
+  shape.num_machines = context_.num_machines;
   shape.vocab_size = model_.layout().vocab_size;
   shape.tokenizer = config_.tokenizer;
   shape.seed = static_cast<uint64_t>(config_.seed);
-  return make_loader(config_.train_data, shape, cursor);
+  return make_loader(with_mix(stage_data(config_, state_.stage), mix), shape, cursor);
+}
+
+// What a command asks for and the data cannot do is refused; what cannot be read ends the run at the next
+// batch.
+std::unique_ptr<DataLoader> Trainer::remixed_loader(const Mix& mix) const {
+  const DataCursor next = state_.data.sample == 0 ? state_.data : DataCursor{state_.data.epoch + 1, 0};
+  try {
+    return open_loader(next, mix);
+  } catch (const Error& error) {
+    fail(ExitCode::kRecipe, "{}", error.what());
+  }
+}
+
+void Trainer::enter_stage() {
+  const int64_t stage = stage_at(config_, state_.step, info_.total_steps);
+  if (stage == state_.stage) return;
+  if (stage < state_.stage)
+    fail(ExitCode::kUnusable,
+         "[data] step {} belongs to data stage {} by the recipe, but the checkpoint is in stage {} already: "
+         "stages "
+         "that have begun cannot be moved",
+         state_.step + 1, stage, state_.stage);
+  const std::string& name = config_.data_stages[static_cast<size_t>(stage - 1)].name;
+  context_.reporter.event("data", fmt::format("data stage {} begins with step {}", name, state_.step + 1),
+                          {{"step", state_.step}, {"stage", name}});
+  state_.stage = stage;
+  state_.data = {};
+  state_.controls.mix.clear();  // of other streams
+  data_.reset();
+  data_ = loader_at(state_.data);
 }
 
 void Trainer::open_data() {
   const InPhase phase("opening data");
+  if (state_.stage > static_cast<int64_t>(config_.data_stages.size()))
+    fail(ExitCode::kUnusable,
+         "[data] the checkpoint is in data stage {}, but the recipe has only {} data_stages", state_.stage,
+         config_.data_stages.size());
   data_ = loader_at(state_.data);
   evaluators_.clear();
   for (const auto& [name, data] : config_.eval_data)
     evaluators_.try_emplace(name, data, config_.eval.batches * global_batch_sequences(config_), micro_shape_,
-                            model_, context_.world, context_.device, config_.tokenizer);
+                            model_, data_ranks_, context_.world, context_.device, config_.tokenizer);
 }
 
 }  // namespace tycho

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "trainer/base/error.h"
+#include "trainer/config/data_stages.h"
 #include "trainer/loop/trainer.h"
 #include "trainer/loop/with_controls.h"
 #include "trainer/rendezvous/progress.h"
@@ -70,6 +71,7 @@ void Trainer::wait_while_paused() {
 void Trainer::apply(const Command& command) {
   const std::string& name = command.name;
   Controls next = state_.controls;
+  std::unique_ptr<DataLoader> remixed;
   if (name == "set_lr") {
     next.lr = argument<double>(command, "lr");
     next.lr_by = next.lr ? command.by : "";
@@ -91,6 +93,10 @@ void Trainer::apply(const Command& command) {
     next.log_every = every.empty() ? std::nullopt : std::optional<Duration>(Duration::parse(every));
   } else if (name == "enable" || name == "disable") {
     hooks_.enable(text_argument(command, "callback"), name == "enable");
+  } else if (name == "set_mix") {
+    const DataConfig now = with_mix(stage_data(config_, state_.stage), next.mix);
+    next.mix = command.arguments.contains("mix") ? changed_mix(now, command.arguments.at("mix")) : Mix();
+    remixed = remixed_loader(next.mix);
   } else if (name == "skip_batches") {
     state_.data = data_->cursor_after(command.arguments.at("count").get<int64_t>());
     data_ = loader_at(state_.data);
@@ -109,6 +115,10 @@ void Trainer::apply(const Command& command) {
     paused_ = name == "pause";
   }
   take_effect(std::move(next));
+  if (remixed) {
+    state_.data = remixed->cursor();
+    data_ = std::move(remixed);
+  }
 }
 
 void Trainer::take_effect(Controls controls) {

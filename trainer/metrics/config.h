@@ -10,6 +10,18 @@
 
 namespace tycho {
 
+/// Whose names a logger gives to metrics, so that dashboards made for another system go on working.
+enum class MetricNames { kTycho, kComposer, kTorchtitan, kNanotron };
+constexpr EnumNames<MetricNames, 4> enum_names(MetricNames) {
+  return {{{"tycho", MetricNames::kTycho},
+           {"composer", MetricNames::kComposer},
+           {"torchtitan", MetricNames::kTorchtitan},
+           {"nanotron", MetricNames::kNanotron}}};
+}
+
+inline constexpr const char* kNamesHelp =
+    "Names of the metrics: Tycho's own, or those of Composer, TorchTitan or Nanotron.";
+
 /// metrics.jsonl in the run folder: what plots, sweeps and `tycho ctl` read.
 struct JsonlSinkConfig {
   static constexpr const char* kKind = "jsonl";
@@ -18,13 +30,85 @@ struct JsonlSinkConfig {
   void fields(Visitor&) {}
 };
 
+/// Event files for TensorBoard.
+struct TensorboardSinkConfig {
+  static constexpr const char* kKind = "tensorboard";
+  static constexpr const char* kHelp = "Event files for TensorBoard: numbers, and the recipe as text.";
+  std::string dir;
+  MetricNames names = MetricNames::kTycho;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("dir", dir,
+      "Folder of the event files of many runs: each has a folder of its name there. Empty: tensorboard/ in "
+      "the run folder.");
+    v("names", names, kNamesHelp);
+  }
+};
+
+/// A table for spreadsheets.
+struct CsvSinkConfig {
+  static constexpr const char* kKind = "csv";
+  static constexpr const char* kHelp = "A table with a column for each metric, for spreadsheets.";
+  std::string file;
+  MetricNames names = MetricNames::kTycho;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("file", file,
+      "The file; {run_name} is filled in. Two runs must not share one. Empty: metrics.csv in the run "
+      "folder.");
+    v("names", names, kNamesHelp);
+  }
+};
+
+/// The newest numbers, for node_exporter's textfile collector.
+struct PrometheusSinkConfig {
+  static constexpr const char* kKind = "prometheus";
+  static constexpr const char* kHelp =
+      "A file with the newest numbers for Prometheus, which node_exporter's textfile collector reads.";
+  std::string file;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("file", file,
+      "The file, in the folder that node_exporter reads, ending in .prom; {run_name} is filled in. Two runs "
+      "must not share one.",
+      required);
+  }
+};
+
+/// Offline runs of Weights & Biases.
+struct WandbSinkConfig {
+  static constexpr const char* kKind = "wandb";
+  static constexpr const char* kHelp =
+      "Offline runs of Weights & Biases: `wandb sync` uploads them, during the run or after it.";
+  std::string project, entity, group;
+  std::vector<std::string> tags;
+  std::string dir;
+  std::string mode = "offline";
+  MetricNames names = MetricNames::kTycho;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("project", project, "Project that the run belongs to.", required);
+    v("entity", entity, "User or team that owns the project. Empty: the one that `wandb sync` logs in as.");
+    v("group", group, "Group that the run belongs to; empty for none.");
+    v("tags", tags, "Tags of the run.");
+    v("dir", dir, "Folder with a folder wandb/ for the files of many runs. Empty: the run folder.");
+    v("mode", mode, "\"offline\": the run sends nothing.");
+    v("names", names, kNamesHelp);
+  }
+};
+
 class MetricSink;
 struct SinkPlace;
-/// One for each kind (sink.h).
+/// One for each kind (loggers/sink.h).
 std::unique_ptr<MetricSink> make_sink(const JsonlSinkConfig& config, const SinkPlace& place);
+std::unique_ptr<MetricSink> make_sink(const TensorboardSinkConfig& config, const SinkPlace& place);
+std::unique_ptr<MetricSink> make_sink(const CsvSinkConfig& config, const SinkPlace& place);
+std::unique_ptr<MetricSink> make_sink(const PrometheusSinkConfig& config, const SinkPlace& place);
+std::unique_ptr<MetricSink> make_sink(const WandbSinkConfig& config, const SinkPlace& place);
 
-struct SinkConfig : OneOf<JsonlSinkConfig> {
-  static constexpr const char* kNamespace = "sink";
+struct SinkConfig
+    : OneOf<JsonlSinkConfig, TensorboardSinkConfig, CsvSinkConfig, PrometheusSinkConfig, WandbSinkConfig> {
+  static constexpr const char* kNamespace = "log";
 };
 
 struct LogConfig {
@@ -41,13 +125,13 @@ struct LogConfig {
     v("show", show,
       "Additional numbers on the display, by their names in metrics.jsonl: what callbacks record, "
       "eval.NAME.loss, tflops.");
-    v("sinks", sinks, "Where numbers are recorded. t.sink.jsonl is needed: plots and sweeps read it.");
+    v("sinks", sinks, "Where numbers are recorded. t.log.jsonl is needed: plots and sweeps read it.");
   }
 };
 
 class ConfigProblems;
 
-/// Reports sinks that are missing or listed twice.
+/// Reports sinks that are missing or listed twice, and files that cannot be right.
 void check(const LogConfig& log, ConfigProblems& problems);
 
 }  // namespace tycho

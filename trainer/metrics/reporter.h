@@ -25,6 +25,9 @@ class Reporter {
   virtual void event(const std::string& /*kind*/, const std::string& /*text*/, const Json& /*facts*/) {}
   /// A warning that holds at this step and may hold at many: for the screen alone, not for files.
   virtual void screen_warning(const std::string& /*text*/) {}
+  /// The run has ended, and run_end follows: the last moment to write what is buffered, and to fail so that
+  /// the others still hear of it.
+  virtual void finish(const std::string& /*reason*/) {}
   /// The last call, also when the run stopped early. `reason` is for people: "done", "stopped by SIGTERM at
   /// step 120".
   virtual void run_end(const std::string& /*reason*/) {}
@@ -32,8 +35,8 @@ class Reporter {
 
 /// Appends events.jsonl (one object a line, written at once) and log.txt in the run folder, which must exist.
 /// Nothing that an earlier process wrote is changed: a resumed run adds records, and each carries `attempt`,
-/// 1 for the first process of the folder. Numbers go to sinks (sink.h). Throws Error (kStorage) when a file
-/// cannot be opened or written.
+/// 1 for the first process of the folder. Numbers go to sinks (loggers/sink.h). Throws Error (kStorage) when
+/// a file cannot be opened or written.
 std::unique_ptr<Reporter> make_file_reporter(const std::string& run_dir, FileOps& files = real_files());
 /// Plain key=value lines on `fd`: what a pipe or a Slurm log gets. ASCII keys, no colour, one line per record
 /// or event.

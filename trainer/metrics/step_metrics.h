@@ -102,6 +102,7 @@ struct RunInfo {
   double flops_per_token_full = 0, flops_per_token_causal = 0;
   std::optional<double> peak_flops;  // of all ranks together
   std::vector<std::string> show;     // log.show
+  std::string optimizer;             // its kind: "adamw"
 };
 
 }  // namespace tycho

@@ -35,7 +35,12 @@ class Tee : public Reporter {
     const std::string shown = without_secrets(text);
     for_each([&](Reporter& reporter) { reporter.screen_warning(shown); });
   }
+  void finish(const std::string& reason) override {
+    const std::string shown = without_secrets(reason);
+    for_each([&](Reporter& reporter) { reporter.finish(shown); });
+  }
   void run_end(const std::string& reason) override {
+    finish(reason);
     const std::string shown = without_secrets(reason);
     for_each([&](Reporter& reporter) { reporter.run_end(shown); });
   }

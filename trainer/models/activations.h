@@ -18,6 +18,7 @@ struct DropoutSource {
   double p = 0;       // of what is added to the residual stream, or of the embeddings
   double attn_p = 0;  // of attention's weights
   uint64_t key = 0;
+  double adapter_p = 0;  // of the inputs of adapters
 };
 
 /// What one block may use while it computes.
@@ -25,7 +26,7 @@ struct BlockActivations {
   Views& saved;                          // its own, from forward to backward
   Views& kv_saved;                       // of the block whose keys and values it attends to
   Views& x_saved;                        // of the block whose input they are projected from
-  Tensor x_of_kv_ND;                     // that input
+  Tensor x_of_kv_SD;                     // that input
   std::vector<Tensor>& attention_state;  // its own; the bytes are ATen's, and none on a CPU
   Views& scratch;                        // shared with the other blocks: dead when it returns
   DropoutSource dropout;
@@ -37,18 +38,20 @@ class Activations {
   Activations(const ActivationSpecs& specs, const RecomputeConfig& recompute, at::ScalarType dtype,
               const at::Device& device);
 
-  /// block: the i-th. x_of_kv_ND: what its keys and values are projected from.
-  BlockActivations block(int64_t i, const BlockSpec& block, Tensor x_of_kv_ND, DropoutSource dropout,
+  /// block: the i-th. x_of_kv_SD: what its keys and values are projected from.
+  BlockActivations block(int64_t i, const BlockSpec& block, Tensor x_of_kv_SD, DropoutSource dropout,
                          const PackedDocuments& documents) {
     return {saved_[static_cast<size_t>(i)],
             saved_[static_cast<size_t>(block.kv_block)],
             saved_[static_cast<size_t>(block.x_block)],
-            std::move(x_of_kv_ND),
+            std::move(x_of_kv_SD),
             attention_state_[static_cast<size_t>(i)],
             scratch_,
             dropout,
             documents};
   }
+  /// Slots that blocks share, dead between two of them.
+  Tensor& scratch(int slot) { return scratch_[static_cast<size_t>(slot)]; }
   /// Slots around the blocks, in the order of ActivationSpecs::model.
   Tensor& model(int slot) { return model_[static_cast<size_t>(slot)]; }
 

@@ -12,66 +12,67 @@ NormStats stats_kv(Views& saved) { return {saved[block_saved::kMeanKv], saved[bl
 }  // namespace
 
 DecoderBlock::DecoderBlock(const DecoderSpec& spec, int64_t block, BatchShape shape,
-                           const AttentionTables& tables, const at::Device& device)
+                           const AttentionTables& tables, const at::Device& device,
+                           const ParallelRegion& region)
     : at_(block_params(spec, block)),
       reuses_x_(spec.reuses_x(block)),
       last_to_reuse_x_(reuses_x_ && spec.last_user_of_x(spec.block(block).x_block) == block),
       x_reused_(!reuses_x_ && spec.last_user_of_x(block) != block),
       norm_(spec),
-      attention_(spec, block, shape, tables, device),
-      feed_forward_(spec, block) {}
+      attention_(spec, block, shape, tables, device, region),
+      feed_forward_(spec, block, region) {}
 
-std::vector<DecoderBlock> decoder_blocks(const DecoderSpec& spec, BatchShape shape,
-                                         const at::Device& device) {
+std::vector<DecoderBlock> decoder_blocks(const DecoderSpec& spec, BatchShape shape, const at::Device& device,
+                                         const ParallelRegion& region) {
   const AttentionTables tables = attention_tables(spec, shape, device);
   std::vector<DecoderBlock> blocks;
-  for (int64_t i = 0; i < spec.layers; ++i) blocks.emplace_back(spec, i, shape, tables, device);
+  for (int64_t i = 0; i < spec.layers; ++i) blocks.emplace_back(spec, i, shape, tables, device, region);
   return blocks;
 }
 
-void DecoderBlock::norm_inputs(const Views& p, const Tensor& x_ND, BlockActivations act) const {
+void DecoderBlock::norm_inputs(const Views& p, const Tensor& x_SD, BlockActivations act) const {
   Views& keep = act.saved;
-  norm_.forward(norm1(p), x_ND, stats1(keep), keep[block_saved::kNormed1]);
-  if (reuses_x_) norm_.forward(norm1(p), act.x_of_kv_ND, stats_kv(keep), keep[block_saved::kNormedKv]);
+  norm_.forward(norm1(p), x_SD, stats1(keep), keep[block_saved::kNormed1]);
+  if (reuses_x_) norm_.forward(norm1(p), act.x_of_kv_SD, stats_kv(keep), keep[block_saved::kNormedKv]);
 }
 
-void DecoderBlock::forward(const Views& p, const Tensor& x_ND, BlockActivations act, Tensor& y_ND) const {
+void DecoderBlock::forward(const Views& p, const Tensor& x_SD, BlockActivations act, Tensor& y_SD) const {
   Views& keep = act.saved;
-  Tensor &normed1_ND = keep[block_saved::kNormed1], &normed2_ND = keep[block_saved::kNormed2],
-         &middle_ND = keep[block_saved::kMiddle];
-  norm_inputs(p, x_ND, act);
-  attention_.forward(p, normed1_ND, x_ND, act, middle_ND);
-  norm_.forward(norm2(p), middle_ND, stats2(keep), normed2_ND);
-  feed_forward_.forward(p, normed2_ND, middle_ND, act, y_ND);
+  Tensor &normed1_SD = keep[block_saved::kNormed1], &normed2_SD = keep[block_saved::kNormed2],
+         &middle_SD = keep[block_saved::kMiddle];
+  norm_inputs(p, x_SD, act);
+  attention_.forward(p, normed1_SD, x_SD, act, middle_SD);
+  norm_.forward(norm2(p), middle_SD, stats2(keep), normed2_SD);
+  feed_forward_.forward(p, normed2_SD, middle_SD, act, y_SD);
 }
 
-void DecoderBlock::recompute(Recompute mode, const Views& p, const Tensor& x_ND, BlockActivations act) const {
+void DecoderBlock::recompute(Recompute mode, const Views& p, const Tensor& x_SD, BlockActivations act) const {
   if (mode == Recompute::kNone) return;
   Views& keep = act.saved;
-  Tensor &normed1_ND = keep[block_saved::kNormed1], &normed2_ND = keep[block_saved::kNormed2],
-         &middle_ND = keep[block_saved::kMiddle];
-  norm_inputs(p, x_ND, act);
-  if (mode == Recompute::kFull) attention_.forward(p, normed1_ND, x_ND, act, middle_ND);
-  norm_.forward(norm2(p), middle_ND, stats2(keep), normed2_ND);
-  feed_forward_.forward_up(p, normed2_ND, act);
+  Tensor &normed1_SD = keep[block_saved::kNormed1], &normed2_SD = keep[block_saved::kNormed2],
+         &middle_SD = keep[block_saved::kMiddle];
+  norm_inputs(p, x_SD, act);
+  if (mode == Recompute::kFull) attention_.forward(p, normed1_SD, x_SD, act, middle_SD);
+  norm_.forward(norm2(p), middle_SD, stats2(keep), normed2_SD);
+  feed_forward_.forward_up(p, normed2_SD, act);
 }
 
-void DecoderBlock::backward(const Views& p, const Tensor& x_ND, BlockActivations act, Views& g, bool add,
-                            Tensor& d_ND) const {
+void DecoderBlock::backward(const Views& p, const Tensor& x_SD, BlockActivations act, Views& g, bool add,
+                            Tensor& d_SD) const {
   Views& keep = act.saved;
-  Tensor& d_normed_ND = act.scratch[block_scratch::kDNormed];
-  feed_forward_.backward(p, keep[block_saved::kNormed2], act, d_ND, g, add, d_normed_ND);
+  Tensor& d_normed_SD = act.scratch[block_scratch::kDNormed];
+  feed_forward_.backward(p, keep[block_saved::kNormed2], act, d_SD, g, add, d_normed_SD);
   // The residual path adds: d becomes the gradient of the stream between the branches, then of x.
-  norm_.backward(norm2(p), keep[block_saved::kMiddle], stats2(keep), d_normed_ND, d_ND, /*add_to_dx=*/true,
+  norm_.backward(norm2(p), keep[block_saved::kMiddle], stats2(keep), d_normed_SD, d_SD, /*add_to_dx=*/true,
                  {g[at_.norm2_weight], view(g, at_.norm2_bias)}, add);
-  attention_.backward(p, keep[block_saved::kNormed1], act, d_ND, g, add, d_normed_ND);
-  norm_.backward(norm1(p), x_ND, stats1(keep), d_normed_ND, d_ND, /*add_to_dx=*/true,
+  attention_.backward(p, keep[block_saved::kNormed1], act, d_SD, g, add, d_normed_SD);
+  norm_.backward(norm1(p), x_SD, stats1(keep), d_normed_SD, d_SD, /*add_to_dx=*/true,
                  {g[at_.norm1_weight], view(g, at_.norm1_bias)}, add);
   if (reuses_x_)
-    norm_.backward(norm1(p), act.x_of_kv_ND, stats_kv(keep), act.scratch[block_scratch::kDNormedKv],
+    norm_.backward(norm1(p), act.x_of_kv_SD, stats_kv(keep), act.scratch[block_scratch::kDNormedKv],
                    act.x_saved[block_saved::kDX], /*add_to_dx=*/!last_to_reuse_x_,
                    {g[at_.norm1_weight], view(g, at_.norm1_bias)}, /*add=*/true);
-  if (x_reused_) d_ND.add_(keep[block_saved::kDX]);
+  if (x_reused_) d_SD.add_(keep[block_saved::kDX]);
 }
 
 Tensor DecoderBlock::forward_cached(const Views& p, const Tensor& x_ND, const Tensor& x_of_kv_ND,

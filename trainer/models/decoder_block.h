@@ -9,26 +9,29 @@
 #include "trainer/models/feed_forward.h"
 #include "trainer/models/kv_cache.h"
 #include "trainer/models/norm.h"
+#include "trainer/models/parallel_region.h"
 #include "trainer/models/self_attention.h"
 #include "trainer/units/gathered_unit.h"
 
 namespace tycho {
 
-// N tokens, D width.
-/// Block `block` of a model, counted from 0. Written for one device; no state.
+// N tokens, S those of this rank, D width.
+/// Block `block` of a model, counted from 0. Written for one device; where several share it, attention and
+/// the feed-forward are regions that the stream enters and leaves, and `spec` is that of this rank (tp_spec).
+/// No state.
 class DecoderBlock {
  public:
   /// shape.seq is the longest sequence that it will see.
   DecoderBlock(const DecoderSpec& spec, int64_t block, BatchShape shape, const AttentionTables& tables,
-               const at::Device& device);
-  /// y_ND from x_ND; keeps in `act` what backward needs besides x.
-  void forward(const Views& params, const Tensor& x_ND, BlockActivations act, Tensor& y_ND) const;
+               const at::Device& device, const ParallelRegion& region);
+  /// y_SD from x_SD; keeps in `act` what backward needs besides x.
+  void forward(const Views& params, const Tensor& x_SD, BlockActivations act, Tensor& y_SD) const;
   /// Fills the slots that a block of this mode did not keep, so that backward finds them.
-  void recompute(Recompute mode, const Views& params, const Tensor& x_ND, BlockActivations act) const;
-  /// d_ND is the gradient of y on entry and of x on return. Parameter gradients are written to `grads`, or
+  void recompute(Recompute mode, const Views& params, const Tensor& x_SD, BlockActivations act) const;
+  /// d_SD is the gradient of y on entry and of x on return. Parameter gradients are written to `grads`, or
   /// added when `add`.
-  void backward(const Views& params, const Tensor& x_ND, BlockActivations act, Views& grads, bool add,
-                Tensor& d_ND) const;
+  void backward(const Views& params, const Tensor& x_SD, BlockActivations act, Views& grads, bool add,
+                Tensor& d_SD) const;
   /// For generation: x_ND are the tokens that follow those in the cache (B sequences of N / B each); their
   /// keys and values are added to it. x_of_kv_ND: what these are projected from, where that is another
   /// block's input. Returns y_ND.
@@ -40,7 +43,7 @@ class DecoderBlock {
   NormParams norm2(const Views& p) const { return {p[at_.norm2_weight], view(p, at_.norm2_bias)}; }
 
   /// Norms for attention: this block's input, and the one of its keys and values where that is another's.
-  void norm_inputs(const Views& params, const Tensor& x_ND, BlockActivations act) const;
+  void norm_inputs(const Views& params, const Tensor& x_SD, BlockActivations act) const;
 
   BlockParams at_;
   bool reuses_x_;         // of an earlier block
@@ -52,6 +55,7 @@ class DecoderBlock {
 };
 
 /// All blocks of a model, which share their tables.
-std::vector<DecoderBlock> decoder_blocks(const DecoderSpec& spec, BatchShape shape, const at::Device& device);
+std::vector<DecoderBlock> decoder_blocks(const DecoderSpec& spec, BatchShape shape, const at::Device& device,
+                                         const ParallelRegion& region = {});
 
 }  // namespace tycho

@@ -9,8 +9,9 @@
 
 namespace tycho {
 
-FeedForward::FeedForward(const DecoderSpec& spec, int64_t block)
-    : at_(block_params(spec, block)),
+FeedForward::FeedForward(const DecoderSpec& spec, int64_t block, const ParallelRegion& region)
+    : region_(region),
+      at_(block_params(spec, block)),
       activation_(spec.activation),
       gated_(spec.gated),
       in_out_(spec.in_out),
@@ -30,30 +31,35 @@ void FeedForward::activate_backward(const Views& p, Tensor& up, Tensor& d_hidden
                : activation_backward(activation_, up, d_hidden_NF, /*dx=*/up, hidden_NF);
 }
 
-void FeedForward::forward_up(const Views& p, const Tensor& x_ND, BlockActivations act) const {
-  linear(up(p), x_ND, act.saved[block_saved::kUp]);
+void FeedForward::forward_up(const Views& p, const Tensor& x_SD, BlockActivations act) const {
+  linear(up(p, act), region_.enter(x_SD, act.scratch[block_scratch::kAllTokens]),
+         act.saved[block_saved::kUp]);
 }
 
-void FeedForward::forward(const Views& p, const Tensor& x_ND, const Tensor& residual_ND, BlockActivations act,
-                          Tensor& y_ND) const {
+void FeedForward::forward(const Views& p, const Tensor& x_SD, const Tensor& residual_SD, BlockActivations act,
+                          Tensor& y_SD) const {
   Tensor &up_NF = act.saved[block_saved::kUp], &hidden_NF = act.scratch[block_scratch::kHidden];
-  forward_up(p, x_ND, act);
+  forward_up(p, x_SD, act);
   activate(p, up_NF, hidden_NF);
-  add_to_stream(down(p), hidden_NF, residual_ND, act, DropoutSite::kFeedForward, y_ND);
+  add_to_stream(region_, down(p, act), hidden_NF, residual_SD, act, DropoutSite::kFeedForward, y_SD);
 }
 
-void FeedForward::backward(const Views& p, const Tensor& x_ND, BlockActivations act, const Tensor& dy_ND,
-                           Views& g, bool add, Tensor& dx_ND) const {
+void FeedForward::backward(const Views& p, const Tensor& x_SD, BlockActivations act, const Tensor& dy_SD,
+                           Views& g, bool add, Tensor& dx_SD) const {
   Tensor& up_NF = act.saved[block_saved::kUp];
   Tensor &hidden_NF = act.scratch[block_scratch::kHidden],
          &d_hidden_NF = act.scratch[block_scratch::kDHidden];
-  const Tensor& d_added_ND = added_gradient(dy_ND, act, DropoutSite::kFeedForward);
-  linear_input_gradient(down(p), d_added_ND, d_hidden_NF);
+  const Tensor& d_added_ND = added_gradient(region_, dy_SD, act, DropoutSite::kFeedForward);
+  linear_input_gradient(down(p, act), d_added_ND, d_hidden_NF);
   activate_backward(p, up_NF, d_hidden_NF, hidden_NF, g, add);
-  linear_weight_gradient(down(p), hidden_NF, d_added_ND, {g[at_.down_weight], view(g, at_.down_bias)}, add);
-  linear_input_gradient(up(p), up_NF, dx_ND);
-  linear_weight_gradient(up(p), x_ND, up_NF, {g[at_.up_weight], view(g, fuses_bias() ? -1 : at_.up_bias)},
+  linear_weight_gradient(down(p, act), hidden_NF, d_added_ND, {g[at_.down_weight], view(g, at_.down_bias), g},
                          add);
+  Tensor& dx_share_ND = region_.share(dx_SD, act.scratch[block_scratch::kPartial]);
+  linear_input_gradient(up(p, act), up_NF, dx_share_ND);
+  region_.leave(dx_share_ND, dx_SD);
+  const Tensor& x_ND = region_.enter(x_SD, act.scratch[block_scratch::kAllTokens]);
+  linear_weight_gradient(up(p, act), x_ND, up_NF,
+                         {g[at_.up_weight], view(g, fuses_bias() ? -1 : at_.up_bias), g}, add);
 }
 
 Tensor FeedForward::apply(const Views& p, const Tensor& x_ND, const Tensor& residual_ND) const {
@@ -62,7 +68,7 @@ Tensor FeedForward::apply(const Views& p, const Tensor& x_ND, const Tensor& resi
   Tensor y_ND = at::empty_like(residual_ND);
   linear(up(p), x_ND, up_NF);
   activate(p, up_NF, hidden_NF);
-  linear_add(down(p), hidden_NF, residual_ND, y_ND);
+  add_to_stream(region_, down(p), hidden_NF, residual_ND, y_ND);
   return y_ND;
 }
 

@@ -9,6 +9,7 @@
 
 #include "trainer/kernels/cross_entropy.h"
 #include "trainer/kernels/matmul.h"
+#include "trainer/models/shared_vocabulary.h"
 
 namespace tycho {
 namespace {
@@ -24,52 +25,70 @@ void for_chunks(int64_t num_tokens, int64_t chunk, const Body& body) {
     body(begin, std::min(chunk, num_tokens - begin));
 }
 
+/// Losses, and in place of the logits their gradient, over the whole vocabulary.
+void classify(const HeadRules& rules, Tensor& logits, const Tensor& targets, const Tensor& weight_1,
+              bool write_gradient, Tensor& losses) {
+  if (!rules.region.is_shared())
+    return cross_entropy(rules.logits, logits, targets, weight_1, write_gradient, losses);
+  shared_cross_entropy(rules.region, rules.logits, logits, rules.first_vocab, targets, weight_1,
+                       write_gradient, losses);
+}
+
+/// The final norm of all tokens.
+const Tensor& normed_input(const HeadRules& rules, HeadParams p, const Tensor& x_SD, Activations& act) {
+  Tensor& normed_SD = act.model(model_slot::kNormedFinal);
+  rules.norm.forward(p.norm, x_SD, final_stats(act), normed_SD);
+  return rules.region.enter(normed_SD, act.scratch(block_scratch::kAllTokens));
+}
+
 }  // namespace
 
-HeadRules::HeadRules(const DecoderSpec& spec)
+HeadRules::HeadRules(const DecoderSpec& spec, const ParallelRegion& with)
     : norm(spec),
       logits{.scale = static_cast<float>(spec.logit_scale),
-             .softcap = static_cast<float>(spec.final_softcap)} {}
+             .softcap = static_cast<float>(spec.final_softcap)},
+      first_vocab(spec.first_vocab),
+      region(with) {}
 
-void head_forward_backward(const HeadRules& rules, HeadParams p, const Tensor& x_ND, const Tensor& targets_N,
-                           const Tensor& weight_1, Activations& act, HeadGrads g, bool add, Tensor& d_ND) {
-  Tensor& normed_ND = act.model(model_slot::kNormedFinal);
-  Tensor& d_normed_ND = act.model(model_slot::kDNormed);
-  rules.norm.forward(p.norm, x_ND, final_stats(act), normed_ND);
-  for_chunks(x_ND.size(0), act.model(model_slot::kLogits).size(0), [&](int64_t begin, int64_t rows) {
+void head_forward_backward(const HeadRules& rules, HeadParams p, const Tensor& x_SD, const Tensor& targets_N,
+                           const Tensor& weight_1, Activations& act, HeadGrads g, bool add, Tensor& d_SD) {
+  const Tensor& normed_ND = normed_input(rules, p, x_SD, act);
+  Tensor& d_normed_SD = act.model(model_slot::kDNormed);
+  Tensor& share_ND = rules.region.share(d_normed_SD, act.scratch(block_scratch::kPartial));
+  for_chunks(normed_ND.size(0), act.model(model_slot::kLogits).size(0), [&](int64_t begin, int64_t rows) {
     const Tensor normed = normed_ND.narrow(0, begin, rows);
     Tensor logits = act.model(model_slot::kLogits).narrow(0, 0, rows);
     Tensor losses = act.model(model_slot::kLosses).narrow(0, begin, rows);
-    Tensor d_normed = d_normed_ND.narrow(0, begin, rows);
+    Tensor d_normed = share_ND.narrow(0, begin, rows);
     matmul_nt(normed, p.output_VD, logits);
-    cross_entropy(rules.logits, logits, targets_N.narrow(0, begin, rows), weight_1, /*write_gradient=*/true,
-                  losses);
+    classify(rules, logits, targets_N.narrow(0, begin, rows), weight_1, /*write_gradient=*/true, losses);
     if (g.output_VD.defined()) matmul_tn(logits, normed, g.output_VD, add || begin > 0);
     matmul_nn(logits, p.output_VD, d_normed);
   });
-  rules.norm.backward(p.norm, x_ND, final_stats(act), d_normed_ND, d_ND, /*add_to_dx=*/false, g.norm, add);
+  rules.region.leave(share_ND, d_normed_SD);
+  rules.norm.backward(p.norm, x_SD, final_stats(act), d_normed_SD, d_SD, /*add_to_dx=*/false, g.norm, add);
 }
 
-void head_losses(const HeadRules& rules, HeadParams p, const Tensor& x_ND, const Tensor& targets_N,
+void head_losses(const HeadRules& rules, HeadParams p, const Tensor& x_SD, const Tensor& targets_N,
                  Activations& act) {
-  Tensor& normed_ND = act.model(model_slot::kNormedFinal);
-  rules.norm.forward(p.norm, x_ND, final_stats(act), normed_ND);
-  const Tensor weight_1 = at::ones({1}, x_ND.options().dtype(at::kFloat));
-  for_chunks(x_ND.size(0), act.model(model_slot::kLogits).size(0), [&](int64_t begin, int64_t rows) {
+  const Tensor& normed_ND = normed_input(rules, p, x_SD, act);
+  const Tensor weight_1 = at::ones({1}, x_SD.options().dtype(at::kFloat));
+  for_chunks(normed_ND.size(0), act.model(model_slot::kLogits).size(0), [&](int64_t begin, int64_t rows) {
     Tensor logits = act.model(model_slot::kLogits).narrow(0, 0, rows);
     Tensor losses = act.model(model_slot::kLosses).narrow(0, begin, rows);
     matmul_nt(normed_ND.narrow(0, begin, rows), p.output_VD, logits);
-    cross_entropy(rules.logits, logits, targets_N.narrow(0, begin, rows), weight_1, /*write_gradient=*/false,
-                  losses);
+    classify(rules, logits, targets_N.narrow(0, begin, rows), weight_1, /*write_gradient=*/false, losses);
   });
 }
 
-Tensor head_last_logits(const HeadRules& rules, HeadParams p, const Tensor& x_ND, int64_t batch) {
+Tensor head_last_logits(const HeadRules& rules, HeadParams p, const Tensor& x_ND, int64_t batch,
+                        int64_t vocab_size) {
   const int64_t seq = x_ND.size(0) / batch;
   const Tensor last_BD = x_ND.view({batch, seq, x_ND.size(1)}).select(1, seq - 1).contiguous();
   const Tensor normed_BD = rules.norm.apply(p.norm, last_BD);
   Tensor logits_BV = at::empty({batch, p.output_VD.size(0)}, last_BD.options());
   matmul_nt(normed_BD, p.output_VD, logits_BV);
+  if (rules.region.is_shared()) logits_BV = all_logits(rules.region, logits_BV, vocab_size);
   Tensor scaled_BV = logits_BV.to(at::kFloat) * rules.logits.scale;
   return rules.logits.softcap == 0 ? scaled_BV
                                    : (scaled_BV / rules.logits.softcap).tanh_() * rules.logits.softcap;

@@ -6,34 +6,39 @@
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/norm.h"
+#include "trainer/models/parallel_region.h"
 
 namespace tycho {
 
-// N tokens, D width, V vocabulary.
+// N tokens, S those of this rank, D width, V vocabulary, or what this rank has of it.
 struct HeadParams {
   NormParams norm;
   const Tensor& output_VD;  // the embedding table when tied
 };
-/// What a family does at its end.
+/// What a family does at its end, and with whom.
 struct HeadRules {
   Norm norm;
   LogitRules logits;
-  explicit HeadRules(const DecoderSpec& spec);
+  int64_t first_vocab;  // the token of the output's first row
+  ParallelRegion region;
+  HeadRules(const DecoderSpec& spec, const ParallelRegion& with);
 };
 struct HeadGrads {
   NormGrads norm;
   Tensor& output_VD;  // undefined: not computed
 };
 
-/// Losses of all tokens (fp32, in slot kLosses), the gradient of their weighted sum with respect to x_ND (in
-/// d_ND), and the parameters' gradients, written or added.
-void head_forward_backward(const HeadRules& rules, HeadParams p, const Tensor& x_ND, const Tensor& targets_N,
-                           const Tensor& weight_1, Activations& act, HeadGrads g, bool add, Tensor& d_ND);
+/// Losses of all tokens (fp32, in slot kLosses), the gradient of their weighted sum with respect to x_SD (in
+/// d_SD), and the parameters' gradients, written or added.
+void head_forward_backward(const HeadRules& rules, HeadParams p, const Tensor& x_SD, const Tensor& targets_N,
+                           const Tensor& weight_1, Activations& act, HeadGrads g, bool add, Tensor& d_SD);
 /// Losses alone, in slot kLosses.
-void head_losses(const HeadRules& rules, HeadParams p, const Tensor& x_ND, const Tensor& targets_N,
+void head_losses(const HeadRules& rules, HeadParams p, const Tensor& x_SD, const Tensor& targets_N,
                  Activations& act);
 
-/// fp32 logits of the last position of each of `batch` sequences: [B, V].
-Tensor head_last_logits(const HeadRules& rules, HeadParams p, const Tensor& x_ND, int64_t batch);
+/// fp32 logits of the last position of each of `batch` sequences, [B, all of the vocabulary]; every rank has
+/// all tokens.
+Tensor head_last_logits(const HeadRules& rules, HeadParams p, const Tensor& x_ND, int64_t batch,
+                        int64_t vocab_size);
 
 }  // namespace tycho

@@ -19,6 +19,7 @@ Tensor& view(Views& views, int index) {
 void linear(LinearParams p, const Tensor& x_NK, Tensor& y_NM) {
   p.in_out ? matmul_nn(x_NK, p.weight, y_NM) : matmul_nt(x_NK, p.weight, y_NM);
   if (p.bias_M.defined()) add_bias(p.bias_M, y_NM, y_NM);
+  add_adapters(p.adapters, x_NK, y_NM);
 }
 
 void linear_add(LinearParams p, const Tensor& x_NK, const Tensor& residual_NM, Tensor& y_NM) {
@@ -31,10 +32,12 @@ void linear_add(LinearParams p, const Tensor& x_NK, const Tensor& residual_NM, T
     matmul_nn(x_NK, p.weight, y_NM, /*accumulate=*/true);
   else
     matmul_nt_add(x_NK, p.weight, p.bias_M.defined() ? y_NM : residual_NM, y_NM);
+  add_adapters(p.adapters, x_NK, y_NM);
 }
 
 void linear_input_gradient(LinearParams p, const Tensor& dy_NM, Tensor& dx_NK) {
   p.in_out ? matmul_nt(dy_NM, p.weight, dx_NK) : matmul_nn(dy_NM, p.weight, dx_NK);
+  add_adapters_input_gradient(p.adapters, dy_NM, dx_NK);
 }
 
 void linear_weight_gradient(LinearParams p, const Tensor& x_NK, const Tensor& dy_NM, LinearGrads g,
@@ -42,6 +45,7 @@ void linear_weight_gradient(LinearParams p, const Tensor& x_NK, const Tensor& dy
   if (g.weight.defined())
     p.in_out ? matmul_tn(x_NK, dy_NM, g.weight, add) : matmul_tn(dy_NM, x_NK, g.weight, add);
   if (g.bias_M.defined()) bias_gradient(dy_NM, g.bias_M, add);
+  adapters_weight_gradient(p.adapters, x_NK, dy_NM, g.unit, add);
 }
 
 }  // namespace tycho

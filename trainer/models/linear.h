@@ -1,6 +1,7 @@
 // A linear layer: a matrix and perhaps a bias.
 #pragma once
 #include "trainer/kernels/tensor.h"
+#include "trainer/models/adapters.h"
 #include "trainer/units/gathered_unit.h"
 
 namespace tycho {
@@ -14,12 +15,15 @@ struct LinearParams {
   const Tensor& weight;  // [M, K], or [K, M] when in_out
   const Tensor& bias_M;  // undefined: none
   bool in_out = false;
+  LayerAdapters adapters = {};
 };
 struct LinearGrads {
   Tensor& weight;
   Tensor& bias_M;
+  Views& unit;  // all of the block's: those of adapters are among them
 };
 
+// Every one of these includes the layer's adapters.
 /// y = weight x + bias (+ residual).
 void linear(LinearParams p, const Tensor& x_NK, Tensor& y_NM);
 void linear_add(LinearParams p, const Tensor& x_NK, const Tensor& residual_NM, Tensor& y_NM);

@@ -8,6 +8,7 @@
 #include "trainer/kernels/dropout.h"
 #include "trainer/kernels/embedding.h"
 #include "trainer/models/residual.h"
+#include "trainer/models/shared_vocabulary.h"
 #include "trainer/profiler/range.h"
 
 namespace tycho {
@@ -53,10 +54,6 @@ class AcquiredHead {
   const Views* table_ = nullptr;
 };
 
-bool has_gradients(const Views& grads) {
-  return std::any_of(grads.begin(), grads.end(), [](const Tensor& grad) { return grad.defined(); });
-}
-
 /// Where learned positions come from, for sequences of `seq` tokens; none for other families.
 LearnedPositions positions_of(const DecoderSpec& spec, const Views& embedding, int64_t seq,
                               int64_t first_position) {
@@ -67,19 +64,22 @@ LearnedPositions positions_of(const DecoderSpec& spec, const Views& embedding, i
 }  // namespace
 
 Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::ScalarType dtype,
-             const at::Device& device, const RecomputeConfig& recompute)
-    : spec_(decoder_spec(config)),
-      layout_(decoder_layout(spec_)),
+             const at::Device& device, const RecomputeConfig& recompute, const ParallelRegion& region)
+    : spec_(tp_spec(decoder_spec(config), region.shape())),
+      layout_(model_layout(config)),
       shape_(shape),
       device_(device),
       recompute_(recompute),
-      head_(spec_),
+      head_(spec_, region),
       units_(units),
-      activations_(
-          decoder_activations(spec_, shape, static_cast<int64_t>(at::elementSize(dtype)), !device.is_cpu()),
-          recompute, dtype, device),
-      blocks_(decoder_blocks(spec_, shape, device)) {
-  while (lowest_trained_ < head_unit() && !has_gradients(units_.grads(lowest_trained_))) ++lowest_trained_;
+      block_units_(layout_, units),
+      activations_(activation_specs(config, shape, static_cast<int64_t>(at::elementSize(dtype)),
+                                    !device.is_cpu(), region.shape()),
+                   recompute, dtype, device),
+      blocks_(decoder_blocks(spec_, shape, device, region)) {
+  if (has_gradients(units_.grads(0))) return;
+  lowest_trained_ = 1;
+  while (lowest_trained_ < head_unit() && !block_units_.has_gradients(lowest_trained_ - 1)) ++lowest_trained_;
 }
 
 Tensor Model::forward_backward(const MicroBatch& micro, const Tensor& weight_1) {
@@ -94,7 +94,7 @@ Tensor Model::forward_backward(const MicroBatch& micro, const Tensor& weight_1) 
   reduce(head_unit(), micro.last);
   for (int64_t i = layout_.num_blocks - 1; i >= 0 && trains(block_unit(i)); --i) {
     run_backward(i, add);
-    reduce(block_unit(i), micro.last);
+    block_units_.reduce(i, micro.last);
   }
   if (trains(0)) embed_backward(micro.tokens_N, add);
   reduce(0, micro.last);
@@ -118,40 +118,51 @@ const Tensor& Model::losses(const Tensor& tokens_N, const Tensor& targets_N, con
 BlockActivations Model::block_activations(int64_t i) {
   const DropoutSource dropout = {.p = dropping_ ? spec_.resid_dropout : 0.0,
                                  .attn_p = dropping_ ? spec_.attn_dropout : 0.0,
-                                 .key = dropout_key_ + static_cast<uint64_t>(i + 1) * 0x9e3779b97f4a7c15u};
+                                 .key = dropout_key_ + static_cast<uint64_t>(i + 1) * 0x9e3779b97f4a7c15u,
+                                 .adapter_p = dropping_ ? spec_.lora.dropout : 0.0};
   const BlockSpec& block = spec_.block(i);
   return activations_.block(i, block, stream(block.x_block), dropout, documents_);
 }
 
+DropoutMask Model::embedding_mask() {
+  return dropout_mask({.p = spec_.embedding_dropout, .key = dropout_key_}, DropoutSite::kEmbedding,
+                      first_token());
+}
+
 void Model::embed(const Tensor& tokens_N) {
   const Range range("embedding forward");
-  Tensor x_ND = stream(0);
+  Tensor x_SD = stream(0);
   const Views& unit = units_.acquire(0, Pass::kForward);
-  embedding(tokens_N, unit[embedding_param::kTable], x_ND, positions_of(spec_, unit, shape_.seq, 0));
-  if (dropping_ && spec_.embedding_dropout > 0)
-    dropout(dropout_mask({.p = spec_.embedding_dropout, .key = dropout_key_}, DropoutSite::kEmbedding), x_ND,
-            Tensor(), x_ND);
+  const LearnedPositions positions = positions_of(spec_, unit, shape_.seq, 0);
+  if (head_.region.is_shared()) {
+    Tensor& share_ND = head_.region.share(x_SD, activations_.scratch(block_scratch::kPartial));
+    embed_own(tokens_N, spec_.first_vocab, unit[embedding_param::kTable], positions, share_ND);
+    head_.region.leave(share_ND, x_SD);
+  } else {
+    embedding(tokens_N, unit[embedding_param::kTable], x_SD, positions);
+  }
+  if (dropping_ && spec_.embedding_dropout > 0) dropout(embedding_mask(), x_SD, Tensor(), x_SD);
   units_.release(0, Pass::kForward);
 }
 
 void Model::run_forward(int64_t i) {
   const Range range("block ", i, " forward");
-  const Views& params = units_.acquire(block_unit(i), Pass::kForward);
+  const Views& params = block_units_.acquire(i, Pass::kForward);
   Tensor y_ND = stream(i + 1);
   block(i).forward(params, stream(i), block_activations(i), y_ND);
-  units_.release(block_unit(i), Pass::kForward);
+  block_units_.release(i, Pass::kForward);
 }
 
 void Model::run_backward(int64_t i, bool add) {
-  const Views& params = units_.acquire(block_unit(i), Pass::kBackward);
+  const Views& params = block_units_.acquire(i, Pass::kBackward);
   if (recompute_.of(i) != Recompute::kNone) {
     const Range range("block ", i, " recompute");
     block(i).recompute(recompute_.of(i), params, stream(i), block_activations(i));
   }
   const Range range("block ", i, " backward");
-  block(i).backward(params, stream(i), block_activations(i), units_.grads(block_unit(i)), add,
+  block(i).backward(params, stream(i), block_activations(i), block_units_.grads(i), add,
                     activations_.model(model_slot::kDStream));
-  units_.release(block_unit(i), Pass::kBackward);
+  block_units_.release(i, Pass::kBackward);
 }
 
 Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add) {
@@ -164,11 +175,10 @@ Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool ad
 
 void Model::embed_backward(const Tensor& tokens_N, bool add) {
   const Range range("embedding backward");
-  Tensor& d_ND = activations_.model(model_slot::kDStream);
-  if (spec_.embedding_dropout > 0)
-    dropout(dropout_mask({.p = spec_.embedding_dropout, .key = dropout_key_}, DropoutSite::kEmbedding), d_ND,
-            Tensor(), d_ND);
-  if (spec_.embedding_fraction < 1) d_ND.mul_(spec_.embedding_fraction);
+  Tensor& d_SD = activations_.model(model_slot::kDStream);
+  if (spec_.embedding_dropout > 0) dropout(embedding_mask(), d_SD, Tensor(), d_SD);
+  if (spec_.embedding_fraction < 1) d_SD.mul_(spec_.embedding_fraction);
+  Tensor d_ND = head_.region.enter(d_SD, activations_.scratch(block_scratch::kAllTokens));
   Views& grads = units_.grads(0);
   if (spec_.learned_positions > 0 && grads[embedding_param::kPositions].defined())
     position_gradient(d_ND, shape_.seq, grads[embedding_param::kPositions], add);
@@ -177,18 +187,22 @@ void Model::embed_backward(const Tensor& tokens_N, bool add) {
   // Only rows of tokens that occur are written, so the first micro-batch clears; a tied table has its head's
   // gradient already.
   if (!add && !layout_.tied) d_table_VD.zero_();
-  embedding_backward(tokens_N, d_ND, d_table_VD);
+  if (head_.region.is_shared())
+    embed_own_backward(tokens_N, spec_.first_vocab, d_ND, d_table_VD);
+  else
+    embedding_backward(tokens_N, d_ND, d_table_VD);
 }
 
 Decoder::Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int64_t num_positions,
-                 at::ScalarType dtype, const at::Device& device)
-    : spec_(decoder_spec(config)),
-      layout_(decoder_layout(spec_)),
-      head_(spec_),
+                 at::ScalarType dtype, const at::Device& device, const ParallelRegion& region)
+    : spec_(tp_spec(decoder_spec(config), region.shape())),
+      layout_(model_layout(config)),
+      head_(spec_, region.of_whole_sequences()),
       units_(units),
+      block_units_(layout_, units),
       batch_(batch),
       num_positions_(num_positions),
-      blocks_(decoder_blocks(spec_, {batch, num_positions}, device)) {
+      blocks_(decoder_blocks(spec_, {batch, num_positions}, device, head_.region)) {
   TYCHO_CHECK(
       spec_.learned_positions == 0 || num_positions <= spec_.learned_positions,
       "[decoder] wanted at most the {} positions of the model's table, got {}: shorten the prompt or ask for "
@@ -211,24 +225,29 @@ Tensor Decoder::next_logits(const Tensor& tokens_N, const DecoderLook& look) {
               num_positions_);
   const Views& table = units_.acquire(0, Pass::kForward);
   Tensor x_ND = at::empty({tokens_N.numel(), layout_.width}, table[0].options());
-  embedding(tokens_N, table[embedding_param::kTable], x_ND, positions_of(spec_, table, seq, cache_.length));
+  const LearnedPositions positions = positions_of(spec_, table, seq, cache_.length);
+  if (head_.region.is_shared()) {
+    embed_own(tokens_N, spec_.first_vocab, table[embedding_param::kTable], positions, x_ND);
+    head_.region.leave(x_ND, x_ND);
+  } else {
+    embedding(tokens_N, table[embedding_param::kTable], x_ND, positions);
+  }
   units_.release(0, Pass::kForward);
   std::vector<Tensor> inputs;  // of the blocks, while later ones may project from them
   for (int64_t i = 0; i < layout_.num_blocks; ++i) {
-    const int unit = static_cast<int>(i) + 1;
     const DecoderBlock& block = blocks_[static_cast<size_t>(i)];
     inputs.push_back(spec_.shares_x() ? x_ND : Tensor());
     if (look.streams != nullptr) look.streams->push_back(x_ND.clone());
-    x_ND = block.forward_cached(units_.acquire(unit, Pass::kForward), x_ND,
+    x_ND = block.forward_cached(block_units_.acquire(i, Pass::kForward), x_ND,
                                 inputs[static_cast<size_t>(spec_.block(i).x_block)], cache_);
-    units_.release(unit, Pass::kForward);
+    block_units_.release(i, Pass::kForward);
   }
   if (look.streams != nullptr) look.streams->push_back(x_ND.clone());
   cache_.length += seq;
   const AcquiredHead head(units_, spec_, Pass::kForward);
   // Every position is the last one of a sequence of its own.
   const int64_t num_sequences = look.every_position ? tokens_N.numel() : batch_;
-  return head_last_logits(head_, head.params(), x_ND, num_sequences);
+  return head_last_logits(head_, head.params(), x_ND, num_sequences, layout_.vocab_size);
 }
 
 }  // namespace tycho

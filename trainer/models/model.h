@@ -5,13 +5,16 @@
 #include "trainer/families/config.h"
 #include "trainer/families/recompute_config.h"
 #include "trainer/kernels/attention/packed_documents.h"
+#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/models/activations.h"
+#include "trainer/models/block_units.h"
 #include "trainer/models/decoder_block.h"
 #include "trainer/models/head.h"
 #include "trainer/models/kv_cache.h"
+#include "trainer/models/parallel_region.h"
 #include "trainer/parallel/unit_store.h"
 
 namespace tycho {
@@ -31,9 +34,11 @@ struct MicroBatch {
 /// Trains. One thread; asynchronous on CUDA.
 class Model {
  public:
-  /// `units` outlives the model. All memory is taken here.
+  /// `units` outlives the model. All memory is taken here. `region`: the ranks along tp; `units` has what
+  /// this one has of the model (tp_units), and all of them call the functions below together, with the same
+  /// tokens.
   Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::ScalarType dtype,
-        const at::Device& device, const RecomputeConfig& recompute = {});
+        const at::Device& device, const RecomputeConfig& recompute = {}, const ParallelRegion& region = {});
 
   /// Adds weight_1 (fp32, one element) x the gradient of the summed token losses into the units' gradients.
   /// Goes back no further than the lowest unit that is trained.
@@ -43,9 +48,10 @@ class Model {
   const Tensor& losses(const Tensor& tokens_N, const Tensor& targets_N, const Tensor& documents_N = {});
 
   const ModelLayout& layout() const { return layout_; }
-  /// The residual stream before block i, [N, D]; after the last one for i = num_blocks. Of the newest forward
-  /// pass.
+  /// The residual stream before block i, [S, D]: of all tokens, or with sequence parallel of those from
+  /// first_token() on; after the last block for i = num_blocks. Of the newest forward pass.
   Tensor stream(int64_t i) { return activations_.model(model_slot::kStream).select(0, i); }
+  int64_t first_token() { return head_.region.first_token(stream(0).size(0)); }
 
  private:
   int block_unit(int64_t i) const { return static_cast<int>(i) + 1; }
@@ -54,19 +60,21 @@ class Model {
   const DecoderBlock& block(int64_t i) const { return blocks_[static_cast<size_t>(i)]; }
   BlockActivations block_activations(int64_t i);
   void embed(const Tensor& tokens_N);
+  DropoutMask embedding_mask();
   void run_forward(int64_t i);
   void run_backward(int64_t i, bool add);
   Tensor head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add);
   void reduce(int unit, bool last);
   void embed_backward(const Tensor& tokens_N, bool add);
 
-  DecoderSpec spec_;
+  DecoderSpec spec_;  // of this rank
   ModelLayout layout_;
   BatchShape shape_;
   at::Device device_;
   RecomputeConfig recompute_;
   HeadRules head_;
   UnitStore& units_;
+  BlockUnits block_units_;
   int lowest_trained_ = 0;  // units before it are frozen
   Activations activations_;
   std::vector<DecoderBlock> blocks_;
@@ -85,8 +93,9 @@ struct DecoderLook {
 /// Generates: forward only, with a cache of keys and values.
 class Decoder {
  public:
+  /// `region` as in Model.
   Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int64_t num_positions,
-          at::ScalarType dtype, const at::Device& device);
+          at::ScalarType dtype, const at::Device& device, const ParallelRegion& region = {});
   /// tokens_N: int32 [B * T], the tokens that follow those seen so far. Returns fp32 logits [B, V] after the
   /// last of them.
   Tensor next_logits(const Tensor& tokens_N, const DecoderLook& look = {});
@@ -94,10 +103,11 @@ class Decoder {
   int64_t num_positions() const { return num_positions_; }
 
  private:
-  DecoderSpec spec_;
+  DecoderSpec spec_;  // of this rank
   ModelLayout layout_;
   HeadRules head_;
   UnitStore& units_;
+  BlockUnits block_units_;
   int64_t batch_, num_positions_;
   std::vector<DecoderBlock> blocks_;
   KvCache cache_;

@@ -1,31 +1,69 @@
 // Fuses dropout with the addition; without dropout the matrix product adds.
 #include "trainer/models/residual.h"
 
+#include <ATen/ops/add.h>
+
 #include "trainer/base/random/philox.h"
+#include "trainer/kernels/bias.h"
 #include "trainer/kernels/dropout.h"
 #include "trainer/layout/decoder_layout.h"
 
 namespace tycho {
 
-DropoutMask dropout_mask(const DropoutSource& source, DropoutSite site) {
+namespace {
+
+/// The matrix without its bias, which is added to the sum of all ranks' shares.
+LinearParams without_bias(LinearParams p) { return {p.weight, view(Views(), -1), p.in_out, p.adapters}; }
+
+Tensor& sum_of_shares(const ParallelRegion& region, LinearParams p, const Tensor& x_NK, Tensor& room_ND,
+                      Tensor& sum_SD) {
+  Tensor& share_ND = region.share(sum_SD, room_ND);
+  linear(without_bias(p), x_NK, share_ND);
+  region.leave(share_ND, sum_SD);
+  if (p.bias_M.defined()) add_bias(p.bias_M, sum_SD, sum_SD);
+  return sum_SD;
+}
+
+}  // namespace
+
+DropoutMask dropout_mask(const DropoutSource& source, DropoutSite site, int64_t first_row) {
   const auto words = philox(source.key, static_cast<uint64_t>(site));
   return {.p = site == DropoutSite::kScores ? source.attn_p : source.p,
-          .key = uint64_t{words[0]} << 32 | words[1]};
+          .key = uint64_t{words[0]} << 32 | words[1],
+          .first_row = first_row};
 }
 
-void add_to_stream(LinearParams p, const Tensor& x_NK, const Tensor& residual_ND, BlockActivations act,
-                   DropoutSite site, Tensor& y_ND) {
-  if (act.dropout.p == 0) return linear_add(p, x_NK, residual_ND, y_ND);
-  Tensor& added_ND = act.scratch[block_scratch::kAdded];
-  linear(p, x_NK, added_ND);
-  dropout(dropout_mask(act.dropout, site), added_ND, residual_ND, y_ND);
+void add_to_stream(const ParallelRegion& region, LinearParams p, const Tensor& x_NK,
+                   const Tensor& residual_SD, BlockActivations act, DropoutSite site, Tensor& y_SD) {
+  if (act.dropout.p == 0 && !region.is_shared()) return linear_add(p, x_NK, residual_SD, y_SD);
+  Tensor& added_SD = act.scratch[block_scratch::kAdded];
+  if (region.is_shared())
+    sum_of_shares(region, p, x_NK, act.scratch[block_scratch::kPartial], added_SD);
+  else
+    linear(p, x_NK, added_SD);
+  if (act.dropout.p == 0) {
+    at::add_out(y_SD, residual_SD, added_SD);
+    return;
+  }
+  const int64_t first = region.first_token(added_SD.size(0));
+  dropout(dropout_mask(act.dropout, site, first), added_SD, residual_SD, y_SD);
 }
 
-const Tensor& added_gradient(const Tensor& dy_ND, BlockActivations act, DropoutSite site) {
-  if (act.dropout.p == 0) return dy_ND;
-  Tensor& d_added_ND = act.scratch[block_scratch::kAdded];
-  dropout(dropout_mask(act.dropout, site), dy_ND, Tensor(), d_added_ND);
-  return d_added_ND;
+void add_to_stream(const ParallelRegion& region, LinearParams p, const Tensor& x_NK,
+                   const Tensor& residual_ND, Tensor& y_ND) {
+  if (!region.is_shared()) return linear_add(p, x_NK, residual_ND, y_ND);
+  sum_of_shares(region, p, x_NK, y_ND, y_ND);
+  y_ND.add_(residual_ND);
+}
+
+const Tensor& added_gradient(const ParallelRegion& region, const Tensor& dy_SD, BlockActivations act,
+                             DropoutSite site) {
+  Tensor& room_ND = act.scratch[block_scratch::kAllTokens];
+  if (act.dropout.p == 0) return region.enter(dy_SD, room_ND);
+  Tensor& d_added_SD = act.scratch[block_scratch::kAdded];
+  const int64_t first = region.first_token(dy_SD.size(0));
+  dropout(dropout_mask(act.dropout, site, first), dy_SD, Tensor(), d_added_SD);
+  return region.enter(d_added_SD, room_ND);
 }
 
 }  // namespace tycho

@@ -4,19 +4,27 @@
 #include "trainer/kernels/tensor.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/linear.h"
+#include "trainer/models/parallel_region.h"
 
 namespace tycho {
 
+// N tokens, S those of this rank, D width.
 /// Where dropout happens; its bits differ from place to place.
 enum class DropoutSite : uint64_t { kEmbedding, kAttention, kFeedForward, kScores };
 
-/// y = residual + dropout(linear(x)).
-void add_to_stream(LinearParams p, const Tensor& x_NK, const Tensor& residual_ND, BlockActivations act,
-                   DropoutSite site, Tensor& y_ND);
-/// The gradient of what linear gave, from that of y: dy itself without dropout, else in slot kAdded.
-const Tensor& added_gradient(const Tensor& dy_ND, BlockActivations act, DropoutSite site);
+/// y = residual + dropout(linear(x)); the product leaves the region.
+void add_to_stream(const ParallelRegion& region, LinearParams p, const Tensor& x_NK,
+                   const Tensor& residual_SD, BlockActivations act, DropoutSite site, Tensor& y_SD);
+/// The same without dropout and without slots, for generation; every rank has all tokens.
+void add_to_stream(const ParallelRegion& region, LinearParams p, const Tensor& x_NK,
+                   const Tensor& residual_ND, Tensor& y_ND);
+/// The gradient of what linear gave, from that of y: dy itself without dropout, else in slot kAdded; it
+/// enters the region.
+const Tensor& added_gradient(const ParallelRegion& region, const Tensor& dy_SD, BlockActivations act,
+                             DropoutSite site);
 
-/// The mask of a place. Keys of places, blocks, micro-batches and steps differ.
-DropoutMask dropout_mask(const DropoutSource& source, DropoutSite site);
+/// The mask of a place, whose rows begin with token `first_row`. Keys of places, blocks, micro-batches and
+/// steps differ.
+DropoutMask dropout_mask(const DropoutSource& source, DropoutSite site, int64_t first_row = 0);
 
 }  // namespace tycho

@@ -37,15 +37,18 @@ AttentionTables attention_tables(const DecoderSpec& spec, BatchShape shape, cons
       if (table->defined()) *table = table->to(device);
   }
   if (spec.alibi_bias_max == 0) return tables;
-  tables.slopes_H = at::tensor(alibi_slopes(spec.heads, spec.alibi_bias_max), at::kFloat).to(device);
+  const Tensor slopes = at::tensor(alibi_slopes(spec.all_heads, spec.alibi_bias_max), at::kFloat);
+  tables.slopes_H = slopes.narrow(0, spec.first_head, spec.heads).to(device);
   if (!device.is_cpu() && shape.seq <= kMostAlibiPositions)
     tables.alibi = alibi_columns(tables.slopes_H, static_cast<float>(spec.softmax_scale), shape.seq);
   return tables;
 }
 
 SelfAttention::SelfAttention(const DecoderSpec& spec, int64_t block, BatchShape shape,
-                             const AttentionTables& tables, const at::Device& device)
+                             const AttentionTables& tables, const at::Device& device,
+                             const ParallelRegion& region)
     : spec_(spec),
+      region_(region),
       block_(spec.block(block)),
       reuses_(spec.reuses_kv(block)),
       last_to_reuse_(reuses_ && spec.last_user_of_kv(block_.kv_block) == block),
@@ -58,6 +61,7 @@ SelfAttention::SelfAttention(const DecoderSpec& spec, int64_t block, BatchShape 
   rules_.scale = static_cast<float>(spec.softmax_scale);
   rules_.softcap = static_cast<float>(spec.attn_softcap);
   rules_.window = block_.window;
+  rules_.dropout_heads = spec.all_heads;
   if (!block_.positions) return;
   cos_sin_ = tables.cos_sin, slopes_H_ = tables.slopes_H, alibi_ = tables.alibi;
   if (slopes_H_.defined()) rules_.alibi_H = slopes_H_.const_data_ptr<float>();
@@ -65,7 +69,8 @@ SelfAttention::SelfAttention(const DecoderSpec& spec, int64_t block, BatchShape 
 
 ScoreRules SelfAttention::rules_for(const BlockActivations& act) const {
   ScoreRules rules = rules_;
-  if (act.dropout.attn_p > 0) rules.dropout = dropout_mask(act.dropout, DropoutSite::kScores);
+  if (act.dropout.attn_p > 0)
+    rules.dropout = dropout_mask(act.dropout, DropoutSite::kScores, spec_.first_head * shape_.seq);
   if (const Tensor& number_N = act.documents.number_N; number_N.defined()) {
     check_tensor("model", "documents", number_N, {shape_.batch * shape_.seq}, at::kInt, device_);
     rules.document_BT = number_N.const_data_ptr<int32_t>();
@@ -154,30 +159,34 @@ SelfAttention::Apart SelfAttention::apart(BlockActivations act) const {
   return {flat.narrow(0, 0, rows * q).view({rows, q}), flat.narrow(0, rows * q, rows * kv).view({rows, kv})};
 }
 
-void SelfAttention::project(const Views& p, const Tensor& x_ND, BlockActivations act, Tensor& raw_NP) const {
-  if (!reuses_x_) return linear(qkv(p), x_ND, raw_NP);
+void SelfAttention::project(const Views& p, const Tensor& x_SD, BlockActivations act, Tensor& raw_NP) const {
+  Tensor& room_ND = act.scratch[block_scratch::kAllTokens];
+  if (!reuses_x_) return linear(qkv(p, act), region_.enter(x_SD, room_ND), raw_NP);
   Apart part = apart(act);
-  linear(qkv(p), x_ND, part.q_NE);
-  linear(kv(p), act.saved[block_saved::kNormedKv], part.kv);
+  linear(qkv(p, act), region_.enter(x_SD, room_ND), part.q_NE);
+  linear(kv(p, act), region_.enter(act.saved[block_saved::kNormedKv], room_ND), part.kv);
   heads_of(raw_NP, 0, spec_.heads).copy_(part.q_NE);
   heads_of(raw_NP, spec_.heads, 2 * spec_.kv_heads).copy_(part.kv);
 }
 
-void SelfAttention::project_backward(const Views& p, const Tensor& x_ND, BlockActivations act,
-                                     const Tensor& d_raw_NP, Views& g, bool add, Tensor& dx_ND) const {
-  const LinearGrads g_qkv = {g[at_.qkv_weight], view(g, at_.qkv_bias)};
-  if (!reuses_x_) {
-    linear_input_gradient(qkv(p), d_raw_NP, dx_ND);
-    return linear_weight_gradient(qkv(p), x_ND, d_raw_NP, g_qkv, add);
-  }
+void SelfAttention::product_backward(LinearParams p, const Tensor& x_SD, BlockActivations act,
+                                     const Tensor& dy_NM, LinearGrads g, bool add, Tensor& dx_SD) const {
+  Tensor& share_ND = region_.share(dx_SD, act.scratch[block_scratch::kPartial]);
+  linear_input_gradient(p, dy_NM, share_ND);
+  region_.leave(share_ND, dx_SD);
+  linear_weight_gradient(p, region_.enter(x_SD, act.scratch[block_scratch::kAllTokens]), dy_NM, g, add);
+}
+
+void SelfAttention::project_backward(const Views& p, const Tensor& x_SD, BlockActivations act,
+                                     const Tensor& d_raw_NP, Views& g, bool add, Tensor& dx_SD) const {
+  const LinearGrads g_qkv = {g[at_.qkv_weight], view(g, at_.qkv_bias), g};
+  if (!reuses_x_) return product_backward(qkv(p, act), x_SD, act, d_raw_NP, g_qkv, add, dx_SD);
   const Apart part = apart(act);
   part.q_NE.copy_(heads_of(d_raw_NP, 0, spec_.heads));
   part.kv.copy_(heads_of(d_raw_NP, spec_.heads, 2 * spec_.kv_heads));
-  linear_input_gradient(qkv(p), part.q_NE, dx_ND);
-  linear_weight_gradient(qkv(p), x_ND, part.q_NE, g_qkv, add);
-  linear_input_gradient(kv(p), part.kv, act.scratch[block_scratch::kDNormedKv]);
-  linear_weight_gradient(kv(p), act.saved[block_saved::kNormedKv], part.kv,
-                         {g[at_.kv_weight], view(g, at_.kv_bias)}, add);
+  product_backward(qkv(p, act), x_SD, act, part.q_NE, g_qkv, add, dx_SD);
+  product_backward(kv(p, act), act.saved[block_saved::kNormedKv], act, part.kv,
+                   {g[at_.kv_weight], view(g, at_.kv_bias), g}, add, act.scratch[block_scratch::kDNormedKv]);
 }
 
 const Tensor& SelfAttention::packed(BlockActivations act) const {
@@ -206,31 +215,32 @@ Tensor SelfAttention::own_gradient(BlockActivations act, Tensor& d_qkv_NC) const
   return d_q_NE;
 }
 
-void SelfAttention::forward(const Views& p, const Tensor& x_ND, const Tensor& residual_ND,
-                            BlockActivations act, Tensor& y_ND) const {
+void SelfAttention::forward(const Views& p, const Tensor& x_SD, const Tensor& residual_SD,
+                            BlockActivations act, Tensor& y_SD) const {
   Tensor& qkv_NP = act.saved[block_saved::kQkv];
   Tensor& raw_NP = spec_.changes_qkv() ? act.saved[block_saved::kQkvRaw] : qkv_NP;
-  project(p, x_ND, act, raw_NP);
+  project(p, x_SD, act, raw_NP);
   if (spec_.changes_qkv()) clamp_and_norm(p, raw_NP, act.saved, qkv_NP);
   apply_positions(qkv_NP, shape_.seq, 0, act.documents.position_N);
   attention(shape_, rules_for(act), packed(act), attention_saved(act), flash_rules(act));
-  add_to_stream(out(p), act.saved[block_saved::kAttention], residual_ND, act, DropoutSite::kAttention, y_ND);
+  add_to_stream(region_, out(p, act), act.saved[block_saved::kAttention], residual_SD, act,
+                DropoutSite::kAttention, y_SD);
 }
 
-void SelfAttention::backward(const Views& p, const Tensor& x_ND, BlockActivations act, const Tensor& dy_ND,
-                             Views& g, bool add, Tensor& dx_ND) const {
+void SelfAttention::backward(const Views& p, const Tensor& x_SD, BlockActivations act, const Tensor& dy_SD,
+                             Views& g, bool add, Tensor& dx_SD) const {
   Tensor &d_qkv_NC = act.scratch[block_scratch::kDQkv],
          &d_attention_NE = act.scratch[block_scratch::kDAttention];
-  const Tensor& d_added_ND = added_gradient(dy_ND, act, DropoutSite::kAttention);
-  linear_input_gradient(out(p), d_added_ND, d_attention_NE);
-  linear_weight_gradient(out(p), act.saved[block_saved::kAttention], d_added_ND,
-                         {g[at_.out_weight], view(g, at_.out_bias)}, add);
+  const Tensor& d_added_ND = added_gradient(region_, dy_SD, act, DropoutSite::kAttention);
+  linear_input_gradient(out(p, act), d_added_ND, d_attention_NE);
+  linear_weight_gradient(out(p, act), act.saved[block_saved::kAttention], d_added_ND,
+                         {g[at_.out_weight], view(g, at_.out_bias), g}, add);
   attention_backward(shape_, rules_for(act), packed(act), attention_saved(act), d_attention_NE, d_qkv_NC,
                      flash_rules(act));
   Tensor d_qkv_NP = own_gradient(act, d_qkv_NC);
   apply_positions_backward(d_qkv_NP, act.documents.position_N);
   if (spec_.changes_qkv()) clamp_and_norm_backward(p, act.saved, d_qkv_NP, g, add);
-  project_backward(p, x_ND, act, d_qkv_NP, g, add, dx_ND);
+  project_backward(p, x_SD, act, d_qkv_NP, g, add, dx_SD);
 }
 
 // A prompt's own keys lie beside its queries, as in training; later tokens find theirs in the cache alone.
@@ -289,7 +299,7 @@ Tensor SelfAttention::forward_cached(const Views& p, const Tensor& x_ND, const T
                             : attention_cached(shape, rules_, heads_BTHd.narrow(2, 0, heads).contiguous(),
                                                keys, values, cache.length + seq);
   Tensor y_ND = at::empty_like(residual_ND);
-  linear_add(out(p), out_NE, residual_ND, y_ND);
+  add_to_stream(region_, out(p), out_NE, residual_ND, y_ND);
   return y_ND;
 }
 

@@ -12,6 +12,7 @@
 #include "trainer/models/kv_cache.h"
 #include "trainer/models/linear.h"
 #include "trainer/models/norm.h"
+#include "trainer/models/parallel_region.h"
 #include "trainer/units/gathered_unit.h"
 
 namespace tycho {
@@ -24,31 +25,46 @@ struct AttentionTables {
 };
 AttentionTables attention_tables(const DecoderSpec& spec, BatchShape shape, const at::Device& device);
 
-// N tokens, D width, H query heads, K kv heads, d head width, C = (H + 2K) d, E = H d; P projected: C, or E
-// where the keys and values are another block's.
+// N tokens, S those of this rank, D width, H query heads, K kv heads, d head width, C = (H + 2K) d, E = H d;
+// P projected: C, or E where the keys and values are another block's.
 /// y = out( softmax(rules(q kᵀ)) v ) + residual; q, k, v = rope(norm(clamp(qkv(x)))), each where the family
 /// has it. (Vaswani et al. 2017; Ainslie et al. 2023, arXiv:2305.13245; keys and values of an earlier block:
 /// Brandon et al. 2024, arXiv:2405.12981.)
 class SelfAttention {
  public:
   SelfAttention(const DecoderSpec& spec, int64_t block, BatchShape shape, const AttentionTables& tables,
-                const at::Device& device);
+                const at::Device& device, const ParallelRegion& region);
 
-  void forward(const Views& p, const Tensor& x_ND, const Tensor& residual_ND, BlockActivations act,
-               Tensor& y_ND) const;
-  /// dx_ND from dy_ND; gradients written to g, or added. Blocks that reuse keys and values go before the
+  void forward(const Views& p, const Tensor& x_SD, const Tensor& residual_SD, BlockActivations act,
+               Tensor& y_SD) const;
+  /// dx_SD from dy_SD; gradients written to g, or added. Blocks that reuse keys and values go before the
   /// block that has them: they leave their gradient with it.
-  void backward(const Views& p, const Tensor& x_ND, BlockActivations act, const Tensor& dy_ND, Views& g,
-                bool add, Tensor& dx_ND) const;
+  void backward(const Views& p, const Tensor& x_SD, BlockActivations act, const Tensor& dy_SD, Views& g,
+                bool add, Tensor& dx_SD) const;
   /// For generation: the tokens of x_ND follow those in the cache.
   /// normed_kv_ND: what keys and values are projected from where it is not x_ND.
   Tensor forward_cached(const Views& p, const Tensor& x_ND, const Tensor& normed_kv_ND,
                         const Tensor& residual_ND, KvCache& cache) const;
 
  private:
-  LinearParams qkv(const Views& p) const { return {p[at_.qkv_weight], view(p, at_.qkv_bias), spec_.in_out}; }
-  LinearParams kv(const Views& p) const { return {p[at_.kv_weight], view(p, at_.kv_bias), spec_.in_out}; }
-  LinearParams out(const Views& p) const { return {p[at_.out_weight], view(p, at_.out_bias), spec_.in_out}; }
+  /// `act` is the activations of a pass; none for generation.
+  template <class... Act>
+  LinearParams qkv(const Views& p, Act... act) const {
+    return layer(at_.qkv_weight, at_.qkv_bias, p, act...);
+  }
+  template <class... Act>
+  LinearParams kv(const Views& p, Act... act) const {
+    return layer(at_.kv_weight, at_.kv_bias, p, act...);
+  }
+  template <class... Act>
+  LinearParams out(const Views& p, Act... act) const {
+    return layer(at_.out_weight, at_.out_bias, p, act...);
+  }
+  template <class... Act>
+  LinearParams layer(int weight, int bias, const Views& p, Act... act) const {
+    return {p[static_cast<size_t>(weight)], view(p, bias), spec_.in_out,
+            layer_adapters(at_, weight, p, act...)};
+  }
   /// Scratch for products of queries apart and of keys and values: [N, E] and [N, 2 K d].
   struct Apart {
     Tensor q_NE, kv;
@@ -56,10 +72,13 @@ class SelfAttention {
   Apart apart(BlockActivations act) const;
   bool starts_with_flash(const AttentionShape& shape, const Tensor& qkv_NP, const KvCache& cache) const;
   Tensor prompt_attention(const AttentionShape& shape, const Tensor& qkv_NP) const;
-  void project(const Views& p, const Tensor& x_ND, BlockActivations act, Tensor& raw_NP) const;
-  /// dx_ND, and slot kDNormedKv where keys and values come from another input.
-  void project_backward(const Views& p, const Tensor& x_ND, BlockActivations act, const Tensor& d_raw_NP,
-                        Views& g, bool add, Tensor& dx_ND) const;
+  void project(const Views& p, const Tensor& x_SD, BlockActivations act, Tensor& raw_NP) const;
+  /// dx_SD, and slot kDNormedKv where keys and values come from another input.
+  void project_backward(const Views& p, const Tensor& x_SD, BlockActivations act, const Tensor& d_raw_NP,
+                        Views& g, bool add, Tensor& dx_SD) const;
+  /// Of one product of the region with what enters it.
+  void product_backward(LinearParams p, const Tensor& x_SD, BlockActivations act, const Tensor& dy_NM,
+                        LinearGrads g, bool add, Tensor& dx_SD) const;
   /// Clamps, and norms queries and keys, from raw into qkv.
   void clamp_and_norm(const Views& p, const Tensor& raw_NP, Views& saved, Tensor& qkv_NP) const;
   void clamp_and_norm_backward(const Views& p, Views& saved, Tensor& d_qkv_NP, Views& g, bool add) const;
@@ -80,6 +99,7 @@ class SelfAttention {
   Tensor heads_of(const Tensor& qkv, int64_t first_head, int64_t heads) const;
 
   DecoderSpec spec_;
+  ParallelRegion region_;
   BlockSpec block_;
   bool reuses_;         // the keys and values of an earlier block
   bool last_to_reuse_;  // those: it is the first of them in backward

@@ -6,6 +6,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/nearest.h"
 #include "trainer/base/regex.h"
+#include "trainer/layout/adapters.h"
 
 namespace tycho {
 namespace {
@@ -53,7 +54,7 @@ ParamRule default_rule(const OptimizerConfig& optimizer, const ParamSpec& param,
 
 void apply(const OptimizerConfig& optimizer, const ParamGroupConfig& group, ParamRule& rule) {
   const double lr = std::visit([](const auto& kind) { return kind.lr; }, optimizer.value);
-  rule.frozen = group.freeze;
+  rule.frozen |= group.freeze;
   if (group.lr) rule.lr_scale = *group.lr / lr;
   if (group.lr_scale) rule.lr_scale *= *group.lr_scale;
   rule.weight_decay = group.weight_decay.value_or(rule.weight_decay);
@@ -116,7 +117,7 @@ std::vector<ConfigProblem> param_group_problems(const OptimizerConfig& optimizer
   for (const UnitSpec& unit : units)
     for (const ParamSpec& param : unit.params) {
       const int group = group_of(patterns, param.name);
-      trains |= group < 0 || !groups[static_cast<size_t>(group)].freeze;
+      if (!unit.base) trains |= group < 0 || !groups[static_cast<size_t>(group)].freeze;
       if (group >= 0) ++taken[static_cast<size_t>(group)];
       for (size_t i = 0; i < groups.size(); ++i) found[i] += patterns[i].is_found_in(param.name);
     }
@@ -148,7 +149,8 @@ ParamRules param_rules(const OptimizerConfig& optimizer, const std::vector<Param
   for (size_t i = 0; i < units.size(); ++i) {
     rules.emplace_back();
     for (const ParamSpec& param : units[i].params) {
-      ParamRule rule = default_rule(optimizer, param, i > 0 && i + 1 < units.size());
+      ParamRule rule = default_rule(optimizer, param, is_of_block(units, i));
+      rule.frozen = units[i].base;
       const int group = group_of(patterns, param.name);
       if (group >= 0) apply(optimizer, groups[static_cast<size_t>(group)], rule);
       rules.back().push_back(rule);

@@ -9,6 +9,8 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/random/philox.h"
+#include "trainer/layout/tp_parts.h"
+#include "trainer/layout/unit_shards.h"
 #include "trainer/units/arena.h"
 
 namespace tycho {
@@ -107,15 +109,21 @@ Segments make_segments(const OptimizerConfig& config, const std::vector<OwnedRan
 std::vector<Tensor> trained_grads(const std::vector<OwnedRange>& ranges, const ParamRules& rules) {
   std::vector<Tensor> grads;
   for (size_t u = 0; u < ranges.size(); ++u) {
-    const std::vector<Extent>& extents = ranges[u].extents;
-    const auto frozen = [&](size_t i) { return rules[u][extents[i].param].frozen; };
-    for (size_t first = 0, end; first < extents.size(); first = end) {
-      end = first + 1;
-      while (end < extents.size() && frozen(end) == frozen(first)) ++end;
-      if (frozen(first)) continue;
-      const int64_t begin = extents[first].begin;
-      grads.push_back(ranges[u].grads.narrow(0, begin, extents[end - 1].end - begin));
+    ShardRange joined;
+    const auto add_joined = [&] {
+      if (joined.size() > 0) grads.push_back(ranges[u].grads.narrow(0, joined.begin, joined.size()));
+    };
+    for (const Extent& extent : ranges[u].extents) {
+      if (rules[u][extent.param].frozen) continue;
+      for (const Extent& part : counted(extent)) {
+        if (part.begin != joined.end) {
+          add_joined();
+          joined.begin = part.begin;
+        }
+        joined.end = part.end;
+      }
     }
+    add_joined();
   }
   if (grads.empty() && !ranges.empty())
     grads.push_back(at::empty({0}, ranges.front().params.options().dtype(at::kFloat)));

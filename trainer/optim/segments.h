@@ -32,8 +32,8 @@ struct Segments {
 Segments make_segments(const OptimizerConfig& config, const std::vector<OwnedRange>& ranges,
                        const ParamRules& rules, uint64_t seed);
 
-/// The owned gradients that are trained by, as flat views: what the global norm is of. One that is empty
-/// when this rank owns none.
+/// The owned gradients that are trained by, as flat views: what the global norm is of. Copies of what an
+/// earlier rank along tp has are left out. One that is empty when this rank owns none.
 std::vector<Tensor> trained_grads(const std::vector<OwnedRange>& ranges, const ParamRules& rules);
 
 }  // namespace tycho

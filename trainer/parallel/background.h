@@ -8,7 +8,7 @@
 #include <optional>
 #include <thread>
 
-#include "trainer/parallel/lanes.h"
+#include "trainer/parallel/transfers.h"
 
 namespace tycho {
 

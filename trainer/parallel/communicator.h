@@ -67,8 +67,10 @@ class Communicator {
   /// because a rank is gone, those of all others throw the same.
   virtual std::unique_ptr<Communicator> split(int colour, int key) = 0;
 
-  /// Not collective: this rank ends because of `error`, and the others, who wait for it, learn why.
-  virtual void leave(const Error& /*error*/) {}
+  /// Not collective: this rank ends because of `error`, and the others, who wait for it, learn why. Returns
+  /// what this rank is to end with, so that all end with one code: `error`, or an Error that also says why
+  /// others had ended before.
+  virtual Error leave(const Error& error) { return error; }
 
   /// Not collective: throws what the verbs throw when this group, or another of its world, has broken. Called
   /// after waiting for a device and before the numbers that it computed are believed: sums of a broken group

@@ -44,8 +44,15 @@ DataSizes data_sizes(const ParallelConfig& parallel, int64_t left) {
       parallel.dp_shard};
 }
 
-/// Meshes of so many ranks, the one most like `wanted` first.
-std::string nearest_meshes(const DataSizes& wanted, int64_t left) {
+std::string divisors_text(int64_t n) {
+  std::vector<int64_t> all;
+  for (int64_t size = 1; size <= n; ++size)
+    if (n % size == 0) all.push_back(size);
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+/// Meshes whose data axes have so many ranks, the one most like `wanted` first.
+std::string nearest_meshes(const DataSizes& wanted, int64_t left, int64_t tp) {
   std::vector<DataSizes> all;
   for (int64_t shard = 1; shard <= left; ++shard)
     if (left % shard == 0) all.push_back({left / shard, shard});
@@ -59,7 +66,8 @@ std::string nearest_meshes(const DataSizes& wanted, int64_t left) {
                    [&](const DataSizes& a, const DataSizes& b) { return distance(a) < distance(b) - 1e-9; });
   std::vector<std::string> texts;
   for (size_t i = 0; i < std::min(all.size(), kShownMeshes); ++i)
-    texts.push_back(fmt::format("dp_replicate = {} with dp_shard = {}", all[i].replicate, all[i].shard));
+    texts.push_back(fmt::format("dp_replicate = {} with dp_shard = {}{}", all[i].replicate, all[i].shard,
+                                tp > 1 ? fmt::format(" and tp = {}", tp) : ""));
   return fmt::format("{}", fmt::join(texts, "; "));
 }
 
@@ -71,25 +79,38 @@ void check(const ParallelConfig& parallel, std::optional<int64_t> num_ranks, Con
   const size_t before = problems.size();
   check_supported("pp", parallel.pp, "pipeline parallelism is", problems);
   check_supported("cp", parallel.cp, "context parallelism is", problems);
-  check_supported("tp", parallel.tp, "tensor parallelism is", problems);
+  problems.at_most("parallel.tp", static_cast<double>(parallel.tp), 0x1p14);
   check_data_size("dp_replicate", parallel.dp_replicate, "0 replicas cannot train", problems);
   check_data_size("dp_shard", parallel.dp_shard, "0 ranks cannot share a model", problems);
   if (problems.size() != before || !num_ranks) return;
-  const DataSizes sizes = data_sizes(parallel, *num_ranks);
-  const int64_t product = sizes.replicate * sizes.shard;
+  const int64_t others = other_axes(parallel);
+  if (*num_ranks % others != 0)
+    return problems.add("parallel.tp",
+                        "the number of ranks must be a multiple of {}, and the run has {}. Start {}, or set "
+                        "parallel.tp to one of {}",
+                        others, *num_ranks, ranks_text(std::max<int64_t>(1, *num_ranks / others) * others),
+                        divisors_text(*num_ranks));
+  const DataSizes sizes = data_sizes(parallel, *num_ranks / others);
+  const int64_t product = sizes.replicate * sizes.shard * others;
   if (product == *num_ranks) return;
   if (parallel.dp_shard == 1)
     return problems.add("parallel.dp_replicate",
                         "the mesh has {}, and the run has {}; start {}, or write -1 for as many as there are",
                         ranks_text(product), *num_ranks, ranks_text(product));
   const int64_t fewest = fewest_ranks(parallel);
-  const std::string rule = wanted_ranks(parallel)
-                               ? fmt::format("dp_replicate x dp_shard = {} x {} is {}", sizes.replicate,
-                                             sizes.shard, ranks_text(product))
-                               : fmt::format("the number of ranks must be a multiple of {}", fewest);
+  const std::string rule =
+      wanted_ranks(parallel)
+          ? fmt::format("dp_replicate x dp_shard{} = {} x {}{} is {}", others > 1 ? " x tp" : "",
+                        sizes.replicate, sizes.shard, others > 1 ? fmt::format(" x {}", others) : "",
+                        ranks_text(product))
+          : fmt::format("the number of ranks must be a multiple of {}", fewest);
   problems.add("parallel.dp_shard", "{}, and the run has {}. Start {}, or set one of the nearest meshes: {}",
                rule, *num_ranks, ranks_text(fewest * std::max<int64_t>(1, *num_ranks / fewest)),
-               nearest_meshes(sizes, *num_ranks));
+               nearest_meshes(sizes, *num_ranks / others, parallel.tp));
+}
+
+int64_t data_ranks(const ParallelConfig& parallel, int64_t num_ranks) {
+  return mesh_shape(parallel, num_ranks).size(kDataAxes);
 }
 
 std::optional<int64_t> wanted_ranks(const ParallelConfig& parallel) {

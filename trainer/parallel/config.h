@@ -8,7 +8,14 @@
 
 namespace tycho {
 
+/// Where the sizes of the mesh come from.
+enum class MeshSizes { kGiven, kAuto };
+constexpr EnumNames<MeshSizes, 2> enum_names(MeshSizes) {
+  return {{{"given", MeshSizes::kGiven}, {"auto", MeshSizes::kAuto}}};
+}
+
 struct ParallelConfig {
+  MeshSizes mesh = MeshSizes::kGiven;
   int64_t pp = 1;
   int64_t dp_replicate = kWhatIsLeft;
   int64_t dp_shard = 1;
@@ -16,11 +23,17 @@ struct ParallelConfig {
   int64_t tp = 1;
   bool reshard_after_forward = true;
   bool keep_gradients = false;
+  bool sequence_parallel = true;
 
   static constexpr int64_t kWhatIsLeft = -1;
+  /// A text for the whole group is this key: r.parallel = "auto".
+  static constexpr const char* kShorthand = "mesh";
 
   template <class Visitor>
   void fields(Visitor& v) {
+    v("mesh", mesh,
+      "given: the sizes below. auto: those that the planner finds fastest for the number of ranks and "
+      "`machine`, among those that fit; a run prints them and keeps them in its recipe.");
     v("pp", pp, "Pipeline stages. Only 1 is supported so far.", positive);
     v("dp_replicate", dp_replicate,
       "Copies of the model, each of which trains on its own share of every global batch; -1 for all ranks "
@@ -31,13 +44,19 @@ struct ParallelConfig {
       "that the other sizes leave.",
       at_least(-1));
     v("cp", cp, "Ranks that share each sequence (context parallel). Only 1 is supported so far.", positive);
-    v("tp", tp, "Ranks that share each matrix (tensor parallel). Only 1 is supported so far.", positive);
+    v("tp", tp,
+      "Ranks that share each matrix, with a part of the heads, of the hidden features and of the vocabulary "
+      "each (tensor parallel).",
+      positive);
     v("reshard_after_forward", reshard_after_forward,
       "With dp_shard: drop gathered parameters after the forward pass and gather them again for the backward "
       "pass (ZeRO-3). false keeps them for the step: less traffic, more memory (ZeRO-2).");
     v("keep_gradients", keep_gradients,
       "With dp_shard: keep whole gradients until the last micro-batch of a step and sum them over ranks "
       "once: less traffic, more memory (ZeRO-1).");
+    v("sequence_parallel", sequence_parallel,
+      "With tp: share norms, dropout and the residual stream token by token, too: less memory, a little more "
+      "traffic. seq_len must be a multiple of tp then.");
   }
 };
 
@@ -46,6 +65,9 @@ class ConfigProblems;
 /// Reports sizes that are not supported yet and, when the number of ranks is known, a mesh that does not have
 /// as many, with the nearest ones that do.
 void check(const ParallelConfig& parallel, std::optional<int64_t> num_ranks, ConfigProblems& problems);
+
+/// Ranks that read different data, of a config that check() passed with `num_ranks`.
+int64_t data_ranks(const ParallelConfig& parallel, int64_t num_ranks);
 
 /// The ranks that a recipe asks for; nothing when it takes as many as there are.
 std::optional<int64_t> wanted_ranks(const ParallelConfig& parallel);

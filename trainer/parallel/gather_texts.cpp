@@ -2,14 +2,28 @@
 #include "trainer/parallel/gather_texts.h"
 
 #include <ATen/ops/zeros.h>
+#include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "trainer/base/error.h"
 #include "trainer/base/hash.h"
-#include "trainer/parallel/exit_reason.h"
+#include "trainer/base/secrets.h"
 
 namespace tycho {
 namespace {
+
+/// Why a rank ended, for the others: "12 [data] shard.00003.mds is damaged": the exit code, then the message.
+std::string exit_reason(const Error& error) {
+  return fmt::format("{} {}", static_cast<int>(error.code()), without_secrets(error.what()));
+}
+
+/// The error of rank `rank`, as other ranks report it. `reason`: what exit_reason wrote there.
+Error ended_by(size_t rank, const std::string& reason) {
+  const size_t space = reason.find(' ');
+  return Error(fmt::format("[parallel] rank {} ended the run: {}", rank, reason.substr(space + 1)),
+               static_cast<ExitCode>(std::stoi(reason.substr(0, space))));
+}
 
 /// Where a rank is while others call: a reduction, or past the end of the callback.
 enum class Place : int64_t { kCall = 1, kDone = 2, kFailed = 3 };
@@ -151,9 +165,16 @@ void together(Communicator& world, const std::function<void()>& part) {
     mine = exit_reason(Error(error.what()));
   }
   const std::vector<std::string> all = gather_texts(world, mine);
-  if (own) std::rethrow_exception(own);
-  for (size_t r = 0; r < all.size(); ++r)
-    if (!all[r].empty()) throw ended_by(r, all[r]);
+  const auto first =
+      std::find_if(all.begin(), all.end(), [](const std::string& one) { return !one.empty(); });
+  if (first == all.end()) return;
+  if (own && mine == *first) std::rethrow_exception(own);
+  const auto rank = static_cast<size_t>(first - all.begin());
+  const Error cause = ended_by(rank, *first);
+  if (!own) throw cause;
+  throw Error(fmt::format("{}\nRank {} failed by itself, too: {}", cause.what(), world.rank(),
+                          mine.substr(mine.find(' ') + 1)),
+              cause.code());
 }
 
 std::unique_ptr<Dist> make_dist(Communicator& world) { return std::make_unique<WorldDist>(world); }

@@ -17,7 +17,8 @@ std::vector<std::string> gather_texts(Communicator& world, const std::string& mi
 int first_signal(Communicator& world, int mine);
 
 /// Runs `part` on every rank and goes on when it worked on all of them. Collective; `part` is not. When it
-/// fails, every rank throws: its own Error, or that of the first rank that failed, which it names.
+/// fails, every rank throws, with one exit code: that of the first rank that failed, which others name. A
+/// rank that failed of something else says that, too.
 void together(Communicator& world, const std::function<void()>& part);
 
 /// Reductions for callbacks over a group, which outlives them.

@@ -6,8 +6,8 @@
 namespace tycho {
 namespace {
 
-constexpr AxisSet kGroups[] = {Axis::kPp, Axis::kDpReplicate, Axis::kDpShard, Axis::kCp,
-                               Axis::kTp, kDataAxes,          kShardAxes,     kLossAxes};
+constexpr AxisSet kGroups[] = {Axis::kPp, Axis::kDpReplicate, Axis::kDpShard, Axis::kCp, Axis::kTp,
+                               kDataAxes, kShardAxes,         kCopyAxes,      kLossAxes};
 
 }  // namespace
 

@@ -37,6 +37,8 @@ constexpr AxisSet operator|(Axis a, Axis b) { return AxisSet(a) | AxisSet(b); }
 inline constexpr AxisSet kDataAxes = Axis::kDpReplicate | Axis::kDpShard;
 /// The ranks that share the parameters of one copy of the model.
 inline constexpr AxisSet kShardAxes = Axis::kDpShard | Axis::kCp;
+/// The ranks that hold one copy of the model between them, and its gradients.
+inline constexpr AxisSet kCopyAxes = kShardAxes | Axis::kTp;
 /// The ranks whose losses are summed.
 inline constexpr AxisSet kLossAxes = kDataAxes | Axis::kCp;
 

@@ -111,7 +111,7 @@ class NcclCommunicator final : public Communicator {
     return std::make_unique<NcclCommunicator>(host_->split(colour, key), device_, groups_);
   }
 
-  void leave(const Error& error) override { host_->leave(error); }
+  Error leave(const Error& error) override { return host_->leave(error); }
   void check() override {
     for (const std::weak_ptr<NcclGroup>& one : *groups_)
       if (const std::shared_ptr<NcclGroup> group = one.lock()) group->check();

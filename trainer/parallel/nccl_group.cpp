@@ -27,8 +27,7 @@ NcclGroup::NcclGroup(Communicator& host, const at::Device& device) : host_(host)
     if (group_ != nullptr) nccl().abort(group_);
     // The others wait for this rank, and nobody else will tell them.
     const auto* own = dynamic_cast<const Error*>(&error);
-    host_.leave(own != nullptr ? *own : Error(error.what()));
-    throw;
+    throw host_.leave(own != nullptr ? *own : Error(error.what()));
   }
   thread_ = std::thread([this] { watch(); });
 }

@@ -5,12 +5,18 @@
 #include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/layout/adapters.h"
 
 namespace tycho {
 
 ShardedUnits::ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
-                           UnitUse use, const ShardRules& rules, Communicator& owners, Communicator& replicas)
-    : rules_(rules), owners_(owners), replicas_(replicas) {
+                           UnitUse use, const ShardRules& rules, Communicator& owners, Communicator& replicas,
+                           PartialGradients partial)
+    : rules_(rules),
+      owners_(owners),
+      replicas_(replicas),
+      partial_(std::move(partial)),
+      num_own_units_(static_cast<int>(num_own_units(specs))) {
   TYCHO_CHECK(rules.num_ranks == owners.size(), "[parallel] wanted {} ranks that share the model, given {}",
               rules.num_ranks, owners.size());
   const UnitBuffers of_params = param_buffers(specs, rules), of_grads = grad_buffers(specs, rules);
@@ -42,8 +48,7 @@ ShardedUnits::ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dt
     owned_.push_back(
         own_shard(layout, range.begin, range.end, own(units_.back().params), own(units_.back().grads), use));
   }
-  while (lowest_trained_ + 1 < num_units() && at(lowest_trained_).grad_buffer == UnitBuffers::kNone)
-    ++lowest_trained_;
+  lowest_trained_ = static_cast<int>(lowest_trained_unit(specs));
 }
 
 Tensor ShardedUnits::stretch(const Tensor& flat, const Unit& unit) const {
@@ -82,7 +87,13 @@ void ShardedUnits::start_next(int unit, Pass pass) {
   const auto start = [&](int next) {
     if (params_of(next).num_holders == 0) start_gather(next);
   };
-  const int head = num_units() - 1;
+  const int head = num_own_units_ - 1;
+  if (unit > head) {  // adapters, in the order of their blocks
+    if (pass == Pass::kForward && unit + 1 < num_units()) start(unit + 1);
+    if (pass == Pass::kBackward && unit > num_own_units_ && layout(unit - 1).spec().adapts >= lowest_trained_)
+      start(unit - 1);
+    return;
+  }
   const bool of_head = rules_.tied && unit == 0 && params_of(head).num_holders > 0;
   if (pass == Pass::kBackward && unit > std::max(lowest_trained_, 1)) start(unit - 1);
   if (pass == Pass::kForward && unit < head && !of_head) start(unit + 1);
@@ -103,6 +114,7 @@ Views& ShardedUnits::grads(int unit) {
 void ShardedUnits::reduce(int unit, bool last) {
   if (rules_.keep_grads && !last) return;
   Unit& own = at(unit);
+  partial_.sum(unit, own.gathered.grads());
   GradBuffer& buffer = grads_of(unit);
   const Tensor whole = stretch(buffer.flat, own);
   // Later micro-batches are reduced in place and then added.

@@ -8,6 +8,7 @@
 #include "trainer/layout/unit_layout.h"
 #include "trainer/layout/unit_shards.h"
 #include "trainer/parallel/communicator.h"
+#include "trainer/parallel/partial_gradients.h"
 #include "trainer/parallel/unit_store.h"
 #include "trainer/units/gathered_unit.h"
 #include "trainer/units/owned_range.h"
@@ -23,7 +24,8 @@ class ShardedUnits final : public UnitStore {
  public:
   /// `rules.num_ranks` is owners.size(). Both groups outlive the store.
   ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
-               UnitUse use, const ShardRules& rules, Communicator& owners, Communicator& replicas);
+               UnitUse use, const ShardRules& rules, Communicator& owners, Communicator& replicas,
+               PartialGradients partial = {});
 
   int num_units() const override { return static_cast<int>(units_.size()); }
   const UnitLayout& layout(int unit) const override { return units_[static_cast<size_t>(unit)].layout; }
@@ -76,12 +78,13 @@ class ShardedUnits final : public UnitStore {
   ShardRules rules_;
   Communicator& owners_;
   Communicator& replicas_;
+  PartialGradients partial_;
   std::vector<ParamBuffer> param_buffers_;
   std::vector<GradBuffer> grad_buffers_;
   std::vector<Unit> units_;
   std::vector<OwnedRange> owned_;
   std::vector<std::unique_ptr<Pending>> across_;  // sums over replicas
-  int lowest_trained_ = 0;
+  int lowest_trained_ = 0, num_own_units_ = 0;
   int64_t version_ = 1;
 };
 

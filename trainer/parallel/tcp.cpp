@@ -1,5 +1,5 @@
-// Tensors over Wires: what runs at once runs on the caller's thread, since handing it over costs more than a
-// small sum.
+// Tensors over SocketVerbs: what runs at once runs on the caller's thread, since handing it over costs more
+// than a small sum.
 #include "trainer/parallel/tcp.h"
 
 #include <ATen/ops/empty.h>
@@ -15,8 +15,8 @@
 #include "trainer/base/hash.h"
 #include "trainer/parallel/background.h"
 #include "trainer/parallel/gather_texts.h"
+#include "trainer/parallel/socket_verbs.h"
 #include "trainer/parallel/verb_checks.h"
-#include "trainer/parallel/wires.h"
 #include "trainer/rendezvous/progress.h"
 
 namespace tycho {
@@ -52,8 +52,8 @@ class TcpCommunicator final : public Communicator {
         name_(std::move(name)),
         ranks_(std::move(ranks)),
         rank_(rank),
-        wires_(rank_, run_->peers->connect(short_name(name_), ranks_), limits()) {}
-  ~TcpCommunicator() override { wires_.stop(); }
+        verbs_(rank_, run_->peers->connect(short_name(name_), ranks_), limits()) {}
+  ~TcpCommunicator() override { verbs_.stop(); }
 
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(ranks_.size()); }
@@ -71,10 +71,10 @@ class TcpCommunicator final : public Communicator {
   void broadcast(Tensor& x, int root) override {
     check_broadcast(x, root, *this);
     check_host("broadcast", x);
-    now({"broadcast", [&] { return wires_.broadcast(x.data_ptr(), bytes_in(x), root); }});
+    now({"broadcast", [&] { return verbs_.broadcast(x.data_ptr(), bytes_in(x), root); }});
   }
   void barrier() override {
-    now({"barrier", [&] { return wires_.barrier(); }});
+    now({"barrier", [&] { return verbs_.barrier(); }});
   }
   void send(const Tensor& x, int to) override {
     check_message("send", x, to, *this);
@@ -92,10 +92,10 @@ class TcpCommunicator final : public Communicator {
   }
   std::unique_ptr<Communicator> split(int colour, int key) override;
 
-  void leave(const Error& error) override {
+  Error leave(const Error& error) override {
     if (!run_->failure)
       run_->failure = Error("[parallel] this rank has left the group", ExitCode::kTerminated);
-    run_->peers->leave(error);
+    return run_->peers->leave(error);
   }
   void check() override {
     if (run_->failure) throw *run_->failure;
@@ -130,19 +130,19 @@ class TcpCommunicator final : public Communicator {
   Call sum_of(const Tensor& x) {
     check_sum("all_reduce", x);
     check_host("all_reduce", x);
-    return {"all_reduce", [this, x] { return wires_.all_reduce(sum_type(x), x.data_ptr(), x.numel()); }};
+    return {"all_reduce", [this, x] { return verbs_.all_reduce(sum_type(x), x.data_ptr(), x.numel()); }};
   }
   Call gather(const Tensor& out, const Tensor& in) {
     check_all_gather(out, in, *this);
     check_host("all_gather", in);
     return {"all_gather",
-            [this, out, in] { return wires_.all_gather(out.data_ptr(), in.data_ptr(), bytes_in(in)); }};
+            [this, out, in] { return verbs_.all_gather(out.data_ptr(), in.data_ptr(), bytes_in(in)); }};
   }
   Call scatter(const Tensor& out, const Tensor& in) {
     check_reduce_scatter(out, in, *this);
     check_host("reduce_scatter", in);
     return {"reduce_scatter", [this, out, in] {
-              return wires_.reduce_scatter(sum_type(in), out.data_ptr(), in.data_ptr(), out.numel());
+              return verbs_.reduce_scatter(sum_type(in), out.data_ptr(), in.data_ptr(), out.numel());
             }};
   }
 
@@ -168,7 +168,7 @@ class TcpCommunicator final : public Communicator {
   std::string name_;
   std::vector<int> ranks_;  // in the world
   int rank_, num_splits_ = 0;
-  Wires wires_;
+  SocketVerbs verbs_;
   std::map<int, MessageWire> messages_;  // with those ranks that there were any
   Background background_;                // last: its thread ends before what it uses
 };

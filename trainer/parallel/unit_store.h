@@ -2,6 +2,7 @@
 // thousand.
 #pragma once
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "trainer/kernels/tensor.h"
@@ -9,6 +10,7 @@
 #include "trainer/layout/unit_layout.h"
 #include "trainer/layout/unit_shards.h"
 #include "trainer/parallel/communicator.h"
+#include "trainer/parallel/partial_gradients.h"
 #include "trainer/units/gathered_unit.h"
 #include "trainer/units/owned_range.h"
 
@@ -52,13 +54,14 @@ class UnitStore {
 /// One rank: the bytes are here.
 class LocalUnits : public UnitStore {
  public:
-  LocalUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device, UnitUse use);
+  LocalUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device, UnitUse use,
+             PartialGradients partial = {});
   int num_units() const override { return static_cast<int>(units_.size()); }
   const UnitLayout& layout(int unit) const override { return units_[static_cast<size_t>(unit)].layout(); }
   const Views& acquire(int unit, Pass) override { return at(unit).params(); }
   void release(int, Pass) override {}
   Views& grads(int unit) override { return at(unit).grads(); }
-  void reduce(int, bool) override {}
+  void reduce(int unit, bool last) override;
   void finish() override {}
   std::vector<OwnedRange>& owned() override { return owned_; }
   Communicator& owners() override { return *alone_; }
@@ -72,6 +75,7 @@ class LocalUnits : public UnitStore {
  private:
   std::vector<GatheredUnit> units_;
   std::vector<OwnedRange> owned_;
+  PartialGradients partial_;
   std::unique_ptr<Communicator> alone_ = make_world_of_one();
 };
 
@@ -81,8 +85,8 @@ class ReplicatedUnits final : public LocalUnits {
  public:
   /// `world` outlives the store.
   ReplicatedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
-                  UnitUse use, Communicator& world)
-      : LocalUnits(specs, dtype, device, use), world_(world) {}
+                  UnitUse use, Communicator& world, PartialGradients partial = {})
+      : LocalUnits(specs, dtype, device, use, std::move(partial)), world_(world) {}
   void reduce(int unit, bool last) override;
   void finish() override;
 
@@ -95,9 +99,12 @@ class ReplicatedUnits final : public LocalUnits {
 struct UnitGroups {
   Communicator& owners;    // share the parameters of a copy of the model
   Communicator& replicas;  // own the same ones in other copies
+  /// Ranks along tp: each has a part of the model's matrices as its units (tp_units), and shares those out as
+  /// if they were a model. Null: this one alone.
+  Communicator* tp = nullptr;
 };
 
-/// One rank, replicas, or ranks that share their units by `rules`.
+/// One rank, replicas, or ranks that share their units by `rules`. Collective on the group along tp.
 std::unique_ptr<UnitStore> make_unit_store(const std::vector<UnitSpec>& specs, at::ScalarType dtype,
                                            const at::Device& device, UnitUse use, const ShardRules& rules,
                                            UnitGroups groups);

@@ -16,9 +16,10 @@ std::unique_ptr<Communicator> open_world(const RankPlace& place, const MeetOptio
   return place.num_ranks > 1 ? make_tcp_world(meet_peers(place, options)) : make_world_of_one();
 }
 
-std::unique_ptr<RankGroup> open_group(const RankPlace& place, double patience_s) {
+std::unique_ptr<RankGroup> open_group(const RankPlace& place, double patience_s,
+                                      const std::atomic<int>& stop) {
   process_progress().set_prompt();  // somebody may wait for a person: that is not stuck
-  return make_tcp_group(meet_peers(place), patience_s);
+  return make_tcp_group(meet_peers(place, {.stop = &stop}), patience_s);
 }
 
 std::unique_ptr<Communicator> with_device(std::unique_ptr<Communicator> world, const at::Device& device) {

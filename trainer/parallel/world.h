@@ -1,5 +1,6 @@
 // The communicators of a run, for CPUs and GPUs.
 #pragma once
+#include <atomic>
 #include <memory>
 
 #include "trainer/parallel/communicator.h"
@@ -14,8 +15,9 @@ namespace tycho {
 std::unique_ptr<Communicator> open_world(const RankPlace& place, const MeetOptions& options = {});
 
 /// The same meeting for texts, beside any run of theirs. `patience_s`: how long a rank waits in gather for
-/// the others, who may wait for a person.
-std::unique_ptr<RankGroup> open_group(const RankPlace& place, double patience_s);
+/// the others, who may wait for a person. `stop`: as of MeetOptions.
+std::unique_ptr<RankGroup> open_group(const RankPlace& place, double patience_s,
+                                      const std::atomic<int>& stop);
 
 /// The same ranks for tensors on `device`, too: NCCL on GPUs. Collective. Throws Error (kTopology) when some
 /// have a GPU and others none.

@@ -1,6 +1,8 @@
 // Reads what Linux says of memory that is free.
 #include "trainer/plan/memory_limits.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -100,6 +102,14 @@ std::vector<MemoryLimit> host_memory_limits(const std::string& root) {
   add_cgroups(top, limits);
   add_ulimits(top, limits);
   return limits;
+}
+
+HostSize host_size(const std::string& root) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  const bool known = sched_getaffinity(0, sizeof cores, &cores) == 0;
+  return {number_after(fs::path(root + "/") / "proc/meminfo", "MemTotal:").value_or(0) * 1024,
+          known ? std::max(1, CPU_COUNT(&cores)) : 1};
 }
 
 std::string memory_shortage(int64_t bytes_per_rank, int num_local_ranks,

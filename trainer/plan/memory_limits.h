@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "trainer/machine/config.h"
+
 namespace tycho {
 
 struct MemoryLimit {
@@ -16,6 +18,9 @@ struct MemoryLimit {
 /// Those that are known here. `root` is put before the paths of /proc and /sys. What the kernel would give up
 /// (its cache of files) counts as free, and so does swap.
 std::vector<MemoryLimit> host_memory_limits(const std::string& root = "");
+
+/// All memory of this machine, used or not, and the cores that this process may use. `root` as above.
+HostSize host_size(const std::string& root = "");
 
 /// "takes 8.5 TB, and this machine has 13.9 GB free" when ranks that take so much each do not fit; "" when
 /// they do.

@@ -11,13 +11,17 @@
 #include "trainer/base/error.h"
 #include "trainer/data/loader/loader.h"
 #include "trainer/data/loader/open_rows.h"
+#include "trainer/layout/decoder_layout.h"
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/gpu_attention.h"
 #include "trainer/layout/model_layout.h"
+#include "trainer/layout/tp_parts.h"
+#include "trainer/layout/tp_traffic.h"
 #include "trainer/metrics/device_peak.h"
 #include "trainer/metrics/format.h"
 #include "trainer/optim/param_rules.h"
 #include "trainer/parallel/shard_rules.h"
+#include "trainer/plan/estimate.h"
 
 namespace tycho {
 namespace {
@@ -40,14 +44,15 @@ const char* recompute_text(const RecomputeConfig& recompute) {
 }
 
 void add_activations(const TrainConfig& config, const ModelLayout& layout, BatchShape shape,
-                     std::vector<ByteItem>& memory) {
+                     const TpShape& tp, std::vector<ByteItem>& memory) {
   const int64_t compute_bytes = config.precision == Precision::kBf16 ? 2 : kFp32Bytes;
   const ActivationSpecs specs =
-      activation_specs(config.model, shape, compute_bytes, config.device == DeviceKind::kCuda);
+      activation_specs(config.model, shape, compute_bytes, config.device == DeviceKind::kCuda, tp);
   const SavedBytes saved = saved_bytes(specs, config.recompute, compute_bytes);
   int64_t shared =
       slots_bytes(specs.scratch, compute_bytes) + slots_bytes(specs.model, compute_bytes) + saved.shared;
-  const int64_t logits = specs.head_chunk * layout.vocab_size * compute_bytes;
+  const DecoderSpec spec = tp_spec(decoder_spec(config.model), tp);
+  const int64_t logits = specs.head_chunk * spec.vocab_size * compute_bytes;
   shared -= logits;
   memory.push_back({"activations", saved.kept,
                     fmt::format("{} blocks{}", layout.num_blocks, recompute_text(config.recompute))});
@@ -55,8 +60,7 @@ void add_activations(const TrainConfig& config, const ModelLayout& layout, Batch
   memory.push_back(
       {"logits chunk", logits, fmt::format("{} of {} tokens at once", specs.head_chunk, shape.tokens())});
   if (config.device != DeviceKind::kCuda) return;
-  const GpuAttentionBytes attention =
-      gpu_attention_bytes(decoder_spec(config.model), config.precision == Precision::kBf16, shape);
+  const GpuAttentionBytes attention = gpu_attention_bytes(spec, config.precision == Precision::kBf16, shape);
   memory.push_back({"attention", attention.kept + attention.passing,
                     fmt::format("{} of it while a block is computed",
                                 human_bytes(static_cast<double>(attention.passing)))});
@@ -69,10 +73,25 @@ bool copies_for_checkpoints(const TrainConfig& config) {
          config.master_weights != MasterWeights::kFp32;
 }
 
-void add_memory(const TrainConfig& config, const ModelLayout& layout, int64_t num_ranks, Plan& plan) {
+/// The first rank along tp: none has more.
+TpShape tp_of(const TrainConfig& config) {
+  return {config.parallel.tp, 0, config.parallel.sequence_parallel};
+}
+
+ModelLayout layout_of_rank(const TrainConfig& config, ModelLayout layout) {
+  layout.units = tp_units(std::move(layout.units), tp_of(config));
+  return layout;
+}
+
+BatchShape micro_batch_of(const TrainConfig& config, int64_t num_ranks) {
+  return {micro_batch_sequences(config, data_ranks(config.parallel, num_ranks)), config.seq_len};
+}
+
+void add_memory(const TrainConfig& config, const ModelLayout& whole, int64_t num_ranks, Plan& plan) {
+  const ModelLayout layout = layout_of_rank(config, whole);
   const ShardRules rules = shard_rules(config.parallel, layout, num_ranks);
   plan.memory = state_memory(config, layout, rules);
-  add_activations(config, layout, {micro_batch_sequences(config, num_ranks), config.seq_len}, plan.memory);
+  add_activations(config, layout, micro_batch_of(config, num_ranks), tp_of(config), plan.memory);
   for (const ByteItem& item : plan.memory) plan.training_bytes += item.num_bytes;
   plan.memory_bytes = plan.training_bytes;
   if (!copies_for_checkpoints(config)) return;
@@ -83,18 +102,45 @@ void add_memory(const TrainConfig& config, const ModelLayout& layout, int64_t nu
   (on_host ? plan.host_bytes : plan.memory_bytes) += copy;
 }
 
-void add_mesh(const TrainConfig& config, const ModelLayout& layout, int64_t num_ranks, Plan& plan) {
+void add_tp_traffic(const TrainConfig& config, const ModelLayout& layout, const ShardRules& rules,
+                    Plan& plan) {
+  const TpShape tp = tp_of(config);
+  if (tp.size == 1) return;
+  const std::vector<UnitSpec> units =
+      with_frozen(layout.units, param_rules(config.optimizer, config.param_groups, layout.units));
+  const int64_t compute_bytes = config.precision == Precision::kBf16 ? 2 : kFp32Bytes;
+  const int64_t micro_batches = plan.micro_batches_per_step;
+  const TpTraffic one = tp_traffic(decoder_spec(config.model), units, micro_batch_of(config, plan.num_ranks),
+                                   config.recompute, compute_bytes, tp);
+  const int64_t times = rules.num_ranks > 1 && !rules.keep_grads ? micro_batches : 1;
+  plan.traffic.push_back({"tp", one.activations * micro_batches, "activations, and gradients of them"});
+  plan.traffic.push_back(
+      {"tp", one.losses * micro_batches + tp_gradient_bytes(units, tp) * times, "losses, gradients summed"});
+}
+
+/// The base of adapters is in no checkpoint.
+int64_t saved_params(const ModelLayout& layout) {
+  int64_t n = 0;
+  for (const UnitSpec& unit : layout.units) n += unit.base ? 0 : unit.numel();
+  return n;
+}
+
+void add_mesh(const TrainConfig& config, const ModelLayout& whole, int64_t num_ranks, Plan& plan) {
   const MeshShape mesh = mesh_shape(config.parallel, num_ranks);
   if (num_ranks == 1) return;
   plan.mesh = describe(mesh);
-  plan.traffic = step_traffic(config, layout, shard_rules(config.parallel, layout, num_ranks),
-                              mesh.size(Axis::kDpReplicate), plan.micro_batches_per_step);
+  const ModelLayout layout = layout_of_rank(config, whole);
+  const ShardRules rules = shard_rules(config.parallel, layout, num_ranks);
+  plan.traffic =
+      step_traffic(config, layout, rules, mesh.size(Axis::kDpReplicate), plan.micro_batches_per_step);
+  add_tp_traffic(config, layout, rules, plan);
 }
 
 void add_data(const TrainConfig& config, Plan& plan) {
   try {
     plan.num_samples =
-        count_samples(config.train_data, {config.seq_len, config.model.vocab_size(), config.tokenizer});
+        count_samples(config.train_data, {config.seq_len, config.model.vocab_size(), config.tokenizer},
+                      {.global_sequences = global_batch_sequences(config)});
   } catch (const Error& error) {
     plan.data_problem = error.what();
   }
@@ -172,6 +218,7 @@ void add_memory_lines(const Plan& plan, std::string& text) {
   if (!plan.fit_note.empty()) text += "  " + plan.fit_note + "\n";
   if (!plan.traffic.empty()) text += "received from other ranks per step\n";
   for (const ByteItem& item : plan.traffic) text += size_line(item.name, item.num_bytes, item.note);
+  if (!plan.drawing.empty()) text += "ranks\n" + plan.drawing;
   text += "disk\n";
   text += size_line("one checkpoint", plan.checkpoint_bytes, plan.checkpoint_note);
   text += size_line("all kept", plan.disk_bytes, "including one being written");
@@ -189,7 +236,7 @@ std::vector<Saving> savings(const TrainConfig& config, int64_t num_ranks) {
     change(changed);
     all.push_back({(all.empty() ? "" : all.back().pins + " ") + pins, changed});
   };
-  const bool can_share = num_ranks > 1 && config.parallel.dp_shard == 1 &&
+  const bool can_share = num_ranks > config.parallel.tp && config.parallel.dp_shard == 1 &&
                          config.parallel.dp_replicate == ParallelConfig::kWhatIsLeft &&
                          !config.optimizer.is<MuonConfig>() && !config.clip.adaptive;
   if (can_share) add("parallel.dp_shard=-1", [](TrainConfig& c) { c.parallel.dp_shard = -1; });
@@ -221,6 +268,25 @@ std::string fit_note(TrainConfig config, const PlanDevices& devices, const Plan&
   return text + "no setting makes it fit";
 }
 
+/// `auto` is a GPU when the plan is for one.
+TrainConfig on_planned_device(TrainConfig config, const PlanDevices& devices) {
+  const bool on_gpus = !devices.gpu.empty() || (!config.machine.name.empty() && config.machine.name != "cpu");
+  if (on_gpus && config.device == DeviceKind::kAuto) config.device = DeviceKind::kCuda;
+  return config;
+}
+
+/// What depends on the mesh.
+void add_ranks(const TrainConfig& config, const ModelLayout& layout, const PlanDevices& devices, Plan& plan) {
+  const int64_t num_ranks = devices.num_ranks;
+  plan.num_ranks = num_ranks;
+  const int64_t micro = micro_batch_of(config, num_ranks).batch;
+  plan.micro_batches_per_step =
+      (global_batch_sequences(config) / data_ranks(config.parallel, num_ranks) + micro - 1) / micro;
+  add_memory(config, layout, num_ranks, plan);
+  add_mesh(config, layout, num_ranks, plan);
+  add_estimate(config, devices, plan);
+}
+
 }  // namespace
 
 std::vector<ConfigProblem> check_files(const TrainConfig& config) {
@@ -239,6 +305,8 @@ std::vector<ConfigProblem> missing_files(const TrainConfig& config) {
 }
 
 std::vector<ConfigProblem> check_parameters(const TrainConfig& config) {
+  std::vector<ConfigProblem> problems = adapter_problems(decoder_spec(config.model));
+  if (!problems.empty()) return problems;
   if (config.param_groups.empty()) return {};
   return param_group_problems(config.optimizer, config.param_groups, model_layout(config.model).units);
 }
@@ -256,36 +324,40 @@ std::string memory_table(const Plan& plan) {
   return text + size_line("total", plan.memory_bytes, "");
 }
 
-Plan make_plan(const TrainConfig& given, const PlanDevices& devices) {
-  TrainConfig config = given;
-  if (!devices.gpu.empty() && config.device == DeviceKind::kAuto) config.device = DeviceKind::kCuda;
-  const int64_t num_ranks = devices.num_ranks;
+Plan plan_mesh(const TrainConfig& given, const PlanDevices& devices) {
+  const TrainConfig config = on_planned_device(given, devices);
+  Plan plan;
+  add_ranks(config, model_layout(config.model), devices, plan);
+  return plan;
+}
+
+Plan make_plan(const TrainConfig& given, const PlanDevices& given_devices) {
+  PlanDevices devices = given_devices;
+  if (devices.num_ranks == 0) devices.num_ranks = fewest_ranks(given.parallel);
+  const TrainConfig config = on_planned_device(given, devices);
   const ModelLayout layout = model_layout(config.model);
   Plan plan;
   plan.num_params = layout.num_params();
   plan.num_matmul_params = layout.num_matmul_params;
   add_data(config, plan);
   add_length(config, plan);
-  const int64_t micro = micro_batch_sequences(config, num_ranks);
-  plan.micro_batches_per_step = (global_batch_sequences(config) / num_ranks + micro - 1) / micro;
   plan.flops_per_token_full = layout.flops_per_token_full(config.seq_len);
   plan.flops_per_token_causal = layout.flops_per_token_causal(config.seq_len);
   plan.total_flops = plan.flops_per_token_full * static_cast<double>(plan.tokens);
-  plan.num_ranks = num_ranks;
   if (!devices.gpu.empty()) add_time(config.precision, devices, plan);
-  add_memory(config, layout, num_ranks, plan);
-  add_mesh(config, layout, num_ranks, plan);
+  add_ranks(config, layout, devices, plan);
   if (!devices.gpu.empty()) plan.fit_note = fit_note(config, devices, plan);
   const OptimizerBytes state = optimizer_state(config, layout, {});
-  plan.checkpoint_bytes = kFp32Bytes * (plan.num_params + state.numbers);
+  plan.checkpoint_bytes = kFp32Bytes * (saved_params(layout) + state.numbers);
   std::vector<std::string> kept = state.names;
-  kept.insert(kept.begin(), "weights");
+  kept.insert(kept.begin(), layout.num_adapter_params() > 0 ? "adapters" : "weights");
   plan.checkpoint_note = fmt::format("{} in fp32", fmt::join(kept, ", "));
   plan.disk_bytes = (kept_checkpoints(config, plan) + 1) * plan.checkpoint_bytes;
   return plan;
 }
 
 std::string plan_text(const Plan& plan, const TrainConfig& config) {
+  const int64_t num_data_ranks = data_ranks(config.parallel, plan.num_ranks);
   std::string text;
   const auto line = [&](const char* name, const std::string& value) {
     text += fmt::format("{:<12}{}\n", name, value);
@@ -297,7 +369,7 @@ std::string plan_text(const Plan& plan, const TrainConfig& config) {
   line("step",
        fmt::format("{} tokens: {} sequences of {}, in {}{} micro-batches", count_text(plan.tokens_per_step),
                    count_text(global_batch_sequences(config)), config.seq_len,
-                   plan.num_ranks > 1 ? fmt::format("{} ranks' ", plan.num_ranks) : "",
+                   num_data_ranks > 1 ? fmt::format("{} ranks' ", num_data_ranks) : "",
                    plan.micro_batches_per_step));
   if (!plan.mesh.empty()) line("mesh", plan.mesh);
   line("run", length_line(plan));
@@ -305,6 +377,9 @@ std::string plan_text(const Plan& plan, const TrainConfig& config) {
   line("work", fmt::format("{} per token ({} with causal attention)", flops_text(plan.flops_per_token_full),
                            flops_text(plan.flops_per_token_causal)));
   if (plan.tokens > 0) line("", flops_text(plan.total_flops) + " in all");
+  if (!plan.machine.empty()) line("machine", plan.machine);
+  if (!plan.speed.empty()) line("speed", plan.speed);
+  if (!plan.waits.empty()) line("waits", plan.waits);
   if (plan.seconds > 0) line("time", fmt::format("{} {}", clock_text(plan.seconds), plan.seconds_note));
   add_memory_lines(plan, text);
   if (!plan.data_problem.empty()) text += "\n" + plan.data_problem + "\n";

@@ -2,20 +2,23 @@
 // Torch-free.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "trainer/base/config_problems.h"
 #include "trainer/config/train_config.h"
 #include "trainer/plan/state_memory.h"
+#include "trainer/plan/step_time.h"
 
 namespace tycho {
 
 /// What a run is planned for.
 struct PlanDevices {
-  int64_t num_ranks = 1;  // that share a batch: check_config passes with them
-  std::string gpu;        // its name or a part that tells it: "H200"; "" for no estimate of time
-  double mfu = 0.4;       // share of the GPU's peak that training reaches
+  int64_t num_ranks = 0;          // check_config passes with them; 0: the fewest that the mesh can have
+  std::string gpu;                // its name or a part that tells it: "H200"; "" for no estimate of time
+  double mfu = 0.4;               // share of the GPU's peak that training reaches
+  int64_t ranks_per_machine = 0;  // 0: the GPUs of a node of the recipe's machine, or all ranks
 };
 
 struct Plan {
@@ -36,10 +39,15 @@ struct Plan {
   int64_t host_bytes = 0;        // of the host when a GPU trains
   std::string fit_note;  // whether that fits the GPU, and what would; "" where its memory is not known
   std::string mesh;      // "dp_replicate 2 x dp_shard 4"; "" for one rank
-  std::vector<ByteItem> traffic;  // what a rank receives from others in a step, by axis
-  int64_t checkpoint_bytes = 0;   // one checkpoint
-  std::string checkpoint_note;    // "weights, exp_avg, exp_avg_sq in fp32"
-  int64_t disk_bytes = 0;         // all that are kept, and one in flight
+  std::string drawing;   // of the mesh, in lines; "" for one rank
+  std::string machine;   // what `machine` of the recipe stands for; "" without one
+  std::optional<StepTime> estimate;  // on that machine
+  std::string speed;                 // of the estimate, for people
+  std::string waits;                 // of the estimate, by axis
+  std::vector<ByteItem> traffic;     // what a rank receives from others in a step, by axis
+  int64_t checkpoint_bytes = 0;      // one checkpoint
+  std::string checkpoint_note;       // "weights, exp_avg, exp_avg_sq in fp32"
+  int64_t disk_bytes = 0;            // all that are kept, and one in flight
 };
 
 /// Problems of a valid config that depend on parameter names: groups that match none.
@@ -51,6 +59,8 @@ std::vector<ConfigProblem> missing_files(const TrainConfig& config);
 /// For a config that check_config passes, on a GPU when one is named and the device is `auto`. Looks at the
 /// data set's index when it is there. Throws Error (kUsage) for a GPU whose peak is not known.
 Plan make_plan(const TrainConfig& config, const PlanDevices& devices = {});
+/// What of a plan depends on the mesh, and the estimate: needs no data set. `devices.num_ranks` is given.
+Plan plan_mesh(const TrainConfig& config, const PlanDevices& devices);
 /// Only the memory of a plan: needs no data set.
 Plan plan_memory(const TrainConfig& config, int64_t num_ranks);
 /// Its table: one line for each item, and the total.

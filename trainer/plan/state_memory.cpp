@@ -42,6 +42,12 @@ std::vector<UnitSpec> trained_units(const TrainConfig& config, const ModelLayout
   return units;
 }
 
+/// The units that have master weights, and that checkpoints hold.
+std::vector<UnitSpec> without_base(std::vector<UnitSpec> units) {
+  std::erase_if(units, [](const UnitSpec& unit) { return unit.base; });
+  return units;
+}
+
 /// Bytes of the optimizer's buffers on one rank: by unit and name, for what it owns.
 int64_t optimizer_bytes(const TrainConfig& config, const std::vector<UnitLayout>& units,
                         const ParamRules& params, const ShardRules& rules, int64_t rank) {
@@ -129,16 +135,18 @@ std::vector<ByteItem> state_memory(const TrainConfig& config, const ModelLayout&
   const OptimizerBytes state = optimizer_state(config, layout, rules);
   std::vector<std::string> names = state.names;
   if (has_master(config)) names.insert(names.begin(), "fp32 master");
-  items.push_back({"optimizer",
-                   state.num_bytes + (has_master(config) ? own_buffers(units, rules, kMasterBytes) : 0),
-                   names.empty() ? "no state" : fmt::format("{}", fmt::join(names, ", "))});
+  items.push_back(
+      {"optimizer",
+       state.num_bytes + (has_master(config) ? own_buffers(without_base(units), rules, kMasterBytes) : 0),
+       names.empty() ? "no state" : fmt::format("{}", fmt::join(names, ", "))});
   if (const int64_t num_bytes = newton_schulz_bytes(config, layout); num_bytes > 0)
     items.push_back({"optimizer scratch", num_bytes, "Newton-Schulz, one matrix at a time"});
   return items;
 }
 
 int64_t state_copy_bytes(const TrainConfig& config, const ModelLayout& layout, const ShardRules& rules) {
-  return own_buffers(layout.units, rules, kMasterBytes) + optimizer_state(config, layout, rules).num_bytes;
+  return own_buffers(without_base(layout.units), rules, kMasterBytes) +
+         optimizer_state(config, layout, rules).num_bytes;
 }
 
 std::vector<ByteItem> step_traffic(const TrainConfig& config, const ModelLayout& layout,

@@ -112,7 +112,7 @@ DialResult dial(const Endpoint& endpoint, const std::string& token, const RankCl
     call.begin();
     call.send_all(client.hello());
     call.send_all(client.claim(call.receive()));
-    const DoorVerdict verdict = client.verdict(call.receive());
+    const HandshakeVerdict verdict = client.verdict(call.receive());
     if (verdict.answer == Answer::kRefused) return {How::kRefused, {}, verdict.why};
     if (verdict.answer == Answer::kLater) return again(verdict.why);
     call.send_all(HandshakeClient::confirm());

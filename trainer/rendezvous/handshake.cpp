@@ -46,7 +46,7 @@ std::string proof(const std::string& token, const char* role, const std::string&
 constexpr const char* kClientRole = "client";
 constexpr const char* kServerRole = "server";
 
-std::string verdict_body(const DoorVerdict& verdict) {
+std::string verdict_body(const HandshakeVerdict& verdict) {
   WireWriter body;
   return body.u8(static_cast<uint8_t>(verdict.answer)).text(verdict.why).bytes();
 }
@@ -90,7 +90,7 @@ std::string HandshakeClient::claim(const Frame& challenge) {
   return frame_bytes(kClaim, message.bytes());
 }
 
-DoorVerdict HandshakeClient::verdict(const Frame& frame) const {
+HandshakeVerdict HandshakeClient::verdict(const Frame& frame) const {
   if (frame.kind != kVerdict) no_tycho("verdict");
   WireReader reader(frame.body);
   const std::string body = reader.text(kMaxStrangerFrame), given = reader.text(kDigestBytes);
@@ -100,7 +100,7 @@ DoorVerdict HandshakeClient::verdict(const Frame& frame) const {
   if (!equal_in_constant_time(given, wanted))
     fail(ExitCode::kTopology, "[ranks] whoever listens there does not know the token of this run");
   WireReader words(body);
-  DoorVerdict verdict;
+  HandshakeVerdict verdict;
   const uint8_t answer = words.u8();
   if (answer > static_cast<uint8_t>(Answer::kRefused)) no_tycho("verdict");
   verdict.answer = static_cast<Answer>(answer);
@@ -140,8 +140,8 @@ std::string HandshakeServer::take(const Frame& frame) {
   fail(ExitCode::kTopology, "[ranks] a client speaks when it is not its turn");
 }
 
-std::string HandshakeServer::give(const DoorVerdict& verdict) {
-  const DoorVerdict cut{verdict.answer, verdict.why.substr(0, kMaxWhyBytes)};
+std::string HandshakeServer::give(const HandshakeVerdict& verdict) {
+  const HandshakeVerdict cut{verdict.answer, verdict.why.substr(0, kMaxWhyBytes)};
   const std::string body = verdict_body(cut);
   WireWriter message;
   message.text(body).text(proof(token_, kServerRole, client_nonce_, nonce_, bytes_of(claim_) + body));

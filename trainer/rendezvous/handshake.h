@@ -45,7 +45,7 @@ enum class Answer : uint8_t {
   kRefused = 2,  // never
 };
 
-struct DoorVerdict {
+struct HandshakeVerdict {
   Answer answer = Answer::kRefused;
   std::string why;  // for people; "" for a welcome
 };
@@ -58,7 +58,7 @@ class HandshakeClient {
   /// What answers the challenge.
   std::string claim(const Frame& challenge);
   /// The listener knows the token: its answer.
-  DoorVerdict verdict(const Frame& frame) const;
+  HandshakeVerdict verdict(const Frame& frame) const;
   static std::string confirm();
 
  private:
@@ -76,7 +76,7 @@ class HandshakeServer {
   /// has proved that it knows the token, and claim() is what it claims.
   std::string take(const Frame& frame);
   /// In kWaitsForVerdict: what is to be sent.
-  std::string give(const DoorVerdict& verdict);
+  std::string give(const HandshakeVerdict& verdict);
 
   State state() const { return state_; }
   bool has_proved() const { return state_ >= State::kWaitsForVerdict; }

@@ -1,6 +1,5 @@
 // A rank's reports to `tycho launch`: a line each second with its step and phase. Torch-free.
 #pragma once
-#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>

@@ -52,23 +52,23 @@ void Listener::run() {
     const bool accepts = now >= rest_until_;
     files = {{wake_.fd(), POLLIN, 0}, {accepts ? listener_.fd() : -1, POLLIN, 0}};
     auto next = accepts ? now + std::chrono::seconds(60) : rest_until_;
-    for (Guest& guest : guests_) {
-      files.push_back({guest.socket.fd(), static_cast<short>(guest.out.empty() ? POLLIN : POLLOUT), 0});
-      next = std::min(next, guest.until);
+    for (Caller& caller : callers_) {
+      files.push_back({caller.socket.fd(), static_cast<short>(caller.out.empty() ? POLLIN : POLLOUT), 0});
+      next = std::min(next, caller.until);
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - now).count();
     if (poll(files.data(), files.size(), static_cast<int>(std::max<int64_t>(left, 0))) <= 0) continue;
     size_t i = 2;
-    for (auto guest = guests_.begin(); guest != guests_.end(); ++i)
-      guest = files[i].revents == 0 || serve(*guest) ? std::next(guest) : guests_.erase(guest);
+    for (auto caller = callers_.begin(); caller != callers_.end(); ++i)
+      caller = files[i].revents == 0 || serve(*caller) ? std::next(caller) : callers_.erase(caller);
     if (files[1].revents != 0) accept_some();
   }
 }
 
 void Listener::drop_late(Clock::time_point now) {
-  guests_.remove_if([&](const Guest& guest) {
-    if (guest.until > now) return false;
-    num_turned_away_ += guest.server.has_proved() ? 0 : 1;
+  callers_.remove_if([&](const Caller& caller) {
+    if (caller.until > now) return false;
+    num_turned_away_ += caller.server.has_proved() ? 0 : 1;
     return true;
   });
 }
@@ -85,8 +85,8 @@ bool Listener::accept_one() {
     const int yes = 1;
     setsockopt(socket.fd(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     make_room();
-    Guest& guest = guests_.emplace_back(std::move(socket), token_, Clock::now() + limits_.stranger);
-    if (!serve(guest)) guests_.pop_back();
+    Caller& caller = callers_.emplace_back(std::move(socket), token_, Clock::now() + limits_.stranger);
+    if (!serve(caller)) callers_.pop_back();
     return true;
   }
   const int error = errno;
@@ -102,68 +102,68 @@ bool Listener::accept_one() {
 
 /// For one more stranger.
 void Listener::make_room() {
-  if (guests_.size() < limits_.num_strangers) return;
+  if (callers_.size() < limits_.num_strangers) return;
   std::map<std::string, size_t> of_host;
   size_t num_strangers = 0;
-  for (const Guest& guest : guests_) {
-    if (guest.server.has_proved()) continue;
+  for (const Caller& caller : callers_) {
+    if (caller.server.has_proved()) continue;
     ++num_strangers;
-    ++of_host[guest.host];
+    ++of_host[caller.host];
   }
   if (num_strangers < limits_.num_strangers) return;
-  const auto rank = [&](const Guest& guest) {
-    return std::tuple(guest.server.has_proved(), guest.server.state(),
-                      -static_cast<int64_t>(of_host[guest.host]), guest.until);
+  const auto rank = [&](const Caller& caller) {
+    return std::tuple(caller.server.has_proved(), caller.server.state(),
+                      -static_cast<int64_t>(of_host[caller.host]), caller.until);
   };
-  guests_.erase(std::min_element(guests_.begin(), guests_.end(),
-                                 [&](const Guest& a, const Guest& b) { return rank(a) < rank(b); }));
+  callers_.erase(std::min_element(callers_.begin(), callers_.end(),
+                                  [&](const Caller& a, const Caller& b) { return rank(a) < rank(b); }));
   ++num_turned_away_;
 }
 
 /// Whether it stays.
-bool Listener::serve(Guest& guest) {
+bool Listener::serve(Caller& caller) {
   std::array<char, kMaxStrangerFrame> bytes;
   try {
-    while (flush(guest)) {
-      if (!guest.out.empty()) return true;
-      if (guest.is_last) return false;
-      const ssize_t n =
-          recv(guest.socket.fd(), bytes.data(), std::min(bytes.size(), guest.reader.wanted()), MSG_DONTWAIT);
+    while (flush(caller)) {
+      if (!caller.out.empty()) return true;
+      if (caller.is_last) return false;
+      const ssize_t n = recv(caller.socket.fd(), bytes.data(), std::min(bytes.size(), caller.reader.wanted()),
+                             MSG_DONTWAIT);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0 && errno == EAGAIN) return true;
       if (n <= 0) break;
-      const auto frame = guest.reader.add({bytes.data(), static_cast<size_t>(n)});
-      if (frame && !take_frame(guest, *frame)) return false;
+      const auto frame = caller.reader.add({bytes.data(), static_cast<size_t>(n)});
+      if (frame && !take_frame(caller, *frame)) return false;
     }
   } catch (const Error&) {
     // Nonsense, or a wrong token: closed without a word.
   }
-  num_turned_away_ += guest.server.has_proved() ? 0 : 1;
+  num_turned_away_ += caller.server.has_proved() ? 0 : 1;
   return false;
 }
 
-/// Whether it is still a guest.
-bool Listener::take_frame(Guest& guest, const Frame& frame) {
-  guest.out += guest.server.take(frame);
-  if (guest.server.state() == HandshakeServer::State::kWaitsForVerdict) {
-    const DoorVerdict verdict = calls_.judge(guest.server.claim());
-    guest.out += guest.server.give(verdict);
-    guest.is_last = verdict.answer != Answer::kWelcome;
-    guest.until = Clock::now() + limits_.proved;
+/// Whether it is still a caller.
+bool Listener::take_frame(Caller& caller, const Frame& frame) {
+  caller.out += caller.server.take(frame);
+  if (caller.server.state() == HandshakeServer::State::kWaitsForVerdict) {
+    const HandshakeVerdict verdict = calls_.judge(caller.server.claim());
+    caller.out += caller.server.give(verdict);
+    caller.is_last = verdict.answer != Answer::kWelcome;
+    caller.until = Clock::now() + limits_.proved;
   }
-  if (guest.server.state() != HandshakeServer::State::kOpen) return true;
-  calls_.admit(std::move(guest.socket), guest.server.claim());
+  if (caller.server.state() != HandshakeServer::State::kOpen) return true;
+  calls_.admit(std::move(caller.socket), caller.server.claim());
   return false;
 }
 
 /// Sends what it can; false when the other end is gone.
-bool Listener::flush(Guest& guest) {
-  while (!guest.out.empty()) {
+bool Listener::flush(Caller& caller) {
+  while (!caller.out.empty()) {
     const ssize_t n =
-        send(guest.socket.fd(), guest.out.data(), guest.out.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        send(caller.socket.fd(), caller.out.data(), caller.out.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return errno == EAGAIN;
-    guest.out.erase(0, static_cast<size_t>(n));
+    caller.out.erase(0, static_cast<size_t>(n));
   }
   return true;
 }

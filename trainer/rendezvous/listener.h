@@ -25,7 +25,7 @@ struct ListenerLimits {
 /// Called on the listener's thread.
 struct ListenerCalls {
   /// Of a client that knows the token.
-  std::function<DoorVerdict(const RankClaim& claim)> judge;
+  std::function<HandshakeVerdict(const RankClaim& claim)> judge;
   /// It was welcomed. Non-blocking, without Nagle's delay; nothing beyond the handshake has been read.
   std::function<void(Socket socket, const RankClaim& claim)> admit;
 };
@@ -45,8 +45,8 @@ class Listener {
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Guest {
-    Guest(Socket socket_, const std::string& token, Clock::time_point until_)
+  struct Caller {
+    Caller(Socket socket_, const std::string& token, Clock::time_point until_)
         : socket(std::move(socket_)), host(remote_end(socket.fd()).host()), server(token), until(until_) {}
     Socket socket;
     std::string host;
@@ -60,9 +60,9 @@ class Listener {
   void run();
   void accept_some();
   bool accept_one();
-  bool serve(Guest& guest);
-  bool take_frame(Guest& guest, const Frame& frame);
-  bool flush(Guest& guest);
+  bool serve(Caller& caller);
+  bool take_frame(Caller& caller, const Frame& frame);
+  bool flush(Caller& caller);
   void drop_late(Clock::time_point now);
   void make_room();
 
@@ -71,7 +71,7 @@ class Listener {
   ListenerCalls calls_;
   ListenerLimits limits_;
   Socket wake_, reserve_;  // the reserve is given up when there are no descriptors left
-  std::list<Guest> guests_;
+  std::list<Caller> callers_;
   Clock::time_point rest_until_;  // from accepting
   std::atomic<int64_t> num_turned_away_ = 0;
   std::atomic<bool> ends_ = false;

@@ -31,8 +31,10 @@ class Peers {
   /// `what`: how this rank noticed; `suspects`: ranks whose connection to this one broke, or who did not come
   /// to a collective, by their rank in the world. The world is broken from now on. From any thread.
   virtual Error why_broken(const std::string& what, const std::vector<int>& suspects) = 0;
-  /// This rank ends because of `error`; all others learn it. The first reason stays.
-  virtual void leave(const Error& error) = 0;
+  /// This rank ends because of `error`; all others learn it. The first reason stays, and all ranks end with
+  /// its code: returns what this one is to end with, `error` itself or, when the world had broken for another
+  /// reason, an Error that says both.
+  virtual Error leave(const Error& error) = 0;
 
   /// From any thread: a mark that every rank sees from now on.
   virtual void mark(const std::string& name) = 0;

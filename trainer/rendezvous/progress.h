@@ -17,6 +17,10 @@ struct ProgressReport {
   double collective_s = 0;
 };
 
+/// How long a process that is to end may save, wherever it is waited for.
+inline constexpr auto kTimeToSave = std::chrono::minutes(10);
+inline bool is_saving(std::string_view phase) { return phase.starts_with("saving"); }
+
 /// "step 12, evaluating for 31 s, all_reduce for 30 s": times from two seconds on.
 std::string progress_text(const ProgressReport& report);
 

@@ -2,6 +2,7 @@
 #include "trainer/rendezvous/rank_place.h"
 
 #include <charconv>
+#include <climits>
 #include <cstdint>
 #include <cstdlib>
 #include <numeric>
@@ -84,6 +85,8 @@ RankPlace place_of_launch(const Variables& variables) {
   place.address = variables.text("TYCHO_ADDRESS", count);
   place.port = variables.small("TYCHO_PORT", count, 1, kMaxPort);
   place.token = checked_token(variables.text("TYCHO_TOKEN", count));
+  if (place.rank == 0 && variables.has(kListenerVariable))
+    place.listener = variables.small(kListenerVariable, count, 0, INT_MAX);
   place.source = "tycho launch";
   return place;
 }

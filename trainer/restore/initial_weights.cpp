@@ -3,8 +3,11 @@
 
 #include <ATen/ops/empty.h>
 
+#include "trainer/base/error.h"
 #include "trainer/convert/hf_folder.h"
 #include "trainer/convert/hf_import.h"
+#include "trainer/convert/weight_source.h"
+#include "trainer/layout/tp_parts.h"
 #include "trainer/restore/unit_tensors.h"
 
 namespace tycho {
@@ -24,8 +27,10 @@ void load_hf_weights(const std::string& path, const ModelConfig& model, const st
     const Tensor host = at::empty(weights.sizes(), at::TensorOptions().dtype(at::kFloat)).zero_();
     for (const Extent& e : ranges[u].extents) {
       if (between) between();
-      read_hf_param(match.params[first_of_unit[u] + e.param], host.data_ptr<float>() + e.begin, e.first,
-                    e.size());
+      const HfParam& param = match.params[first_of_unit[u] + e.param];
+      for_whole_runs(*e.spec, e.first, e.size(), [&](int64_t i, int64_t j, int64_t n) {
+        read_hf_param(param, host.data_ptr<float>() + e.begin + i, j, n);
+      });
     }
     weights.copy_(host);
     ranges[u].refresh_from_master();
@@ -40,10 +45,37 @@ const std::string& initial_weights_path(const ModelConfig& model) {
 
 void load_initial_weights(const std::string& path, const ModelConfig& model,
                           const std::vector<OwnedRange>& ranges, const std::function<void()>& between) {
-  if (is_hf_folder(path)) return load_hf_weights(path, model, ranges, between);
+  std::vector<OwnedRange> own = ranges;
+  std::erase_if(own, [](const OwnedRange& range) { return range.layout.spec().adapts >= 0; });
+  ModelConfig whole = model;
+  whole.lora = {};
+  if (is_hf_folder(path)) return load_hf_weights(path, whole, own, between);
   const CheckpointReader reader(find_checkpoint(path));
-  check_fit(reader, ranges, nullptr);
-  load_tensors(reader, ranges, nullptr, between);
+  require_model(reader);
+  check_fit(reader, own, nullptr);
+  load_tensors(reader, own, nullptr, between);
+}
+
+void load_base(const ModelConfig& model, const std::vector<OwnedRange>& ranges,
+               const std::function<void()>& between) {
+  if (!model.lora.is_used()) return;
+  try {
+    load_initial_weights(initial_weights_path(model), model, ranges, between);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUnusable && error.code() != ExitCode::kUsage) throw;
+    fail(ExitCode::kUnusable,
+         "[lora] the model that the adapters are for cannot be read from model.weights = \"{}\"; put it back "
+         "there, or name its new place:\n{}",
+         initial_weights_path(model), error.what());
+  }
+}
+
+void load_trained(const CheckpointReader& checkpoint, const ModelConfig& model,
+                  const std::vector<OwnedRange>& ranges) {
+  const std::vector<OwnedRange> saved = saved_ranges(ranges);
+  check_fit(checkpoint, saved, nullptr);
+  load_base(model, ranges);
+  load_tensors(checkpoint, saved, nullptr);
 }
 
 std::map<std::string, std::string> files_beside_weights(const std::string& path) {

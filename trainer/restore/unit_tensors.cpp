@@ -11,15 +11,63 @@
 namespace tycho {
 namespace {
 
-/// Calls body(extent, box of the parameter, where the box begins in the buffer) for all that extents hold.
+/// Neighbouring elements of a buffer, and the boxes of whole parameters that they are.
+struct Piece {
+  Box here;     // in what the rank has of the parameter
+  Box whole;    // the same elements, in the whole parameter
+  bool counts;  // false: an earlier rank along tp has it too
+};
+struct Stretch {
+  Box box;        // in what the rank has of the parameter
+  int64_t begin;  // in the buffer
+  std::vector<Piece> pieces;
+  /// Whether the pieces lie in the buffer one after the other: they are cut along its outermost dim that has
+  /// more than one index.
+  bool in_order() const {
+    if (pieces.size() == 1) return true;
+    for (size_t d = 0; d < box.shape.size(); ++d) {
+      if (pieces.front().here.shape[d] != box.shape[d]) return true;
+      if (box.shape[d] > 1) return false;
+    }
+    return true;
+  }
+};
+
+std::vector<Piece> pieces_of(const ParamSpec& spec, const Box& box) {
+  if (!spec.part) return {{box, box, true}};
+  const auto dim = static_cast<size_t>(spec.part->dim);
+  std::vector<Piece> pieces;
+  for (const ParamPart::Run& run : spec.part->runs) {
+    const int64_t from = std::max(box.offsets[dim], run.here),
+                  to = std::min(box.offsets[dim] + box.shape[dim], run.here + run.size);
+    if (from >= to) continue;
+    Piece piece = {box, box, run.counts};
+    piece.here.offsets[dim] = from, piece.here.shape[dim] = piece.whole.shape[dim] = to - from;
+    piece.whole.offsets[dim] = from - run.here + run.there;
+    pieces.push_back(std::move(piece));
+  }
+  return pieces;
+}
+
+/// Calls body(extent, stretch) for all that extents hold.
 template <class Body>
-void for_boxes(const std::vector<Extent>& extents, const Body& body) {
+void for_stretches(const std::vector<Extent>& extents, const Body& body) {
   for (const Extent& e : extents) {
     int64_t begin = e.begin;
     for (const Box& box : boxes_of_range(e.spec->shape, e.first, e.first + e.size())) {
-      body(e, box, begin);
+      body(e, Stretch{box, begin, pieces_of(*e.spec, box)});
       begin += volume(box);
     }
+  }
+}
+
+/// Puts the pieces of a stretch, which begins at `data`, one after the other.
+void put_in_order(const Stretch& stretch, float* data) {
+  const std::vector<float> mixed(data, data + volume(stretch.box));
+  for (const Piece& piece : stretch.pieces) {
+    for_runs(piece.here, stretch.box, piece.here,
+             [&](int64_t i, int64_t j, int64_t n) { std::copy_n(mixed.data() + i, n, data + j); });
+    data += volume(piece.here);
   }
 }
 
@@ -27,6 +75,12 @@ void for_boxes(const std::vector<Extent>& extents, const Body& body) {
 
 std::string state_name(const std::string& buffer, const std::string& param) {
   return buffer.empty() ? param : "optimizer." + buffer + "." + param;
+}
+
+std::vector<OwnedRange> saved_ranges(const std::vector<OwnedRange>& ranges) {
+  std::vector<OwnedRange> saved = ranges;
+  std::erase_if(saved, [](const OwnedRange& range) { return range.layout.spec().base; });
+  return saved;
 }
 
 std::vector<FlatState> flat_states(const std::vector<OwnedRange>& ranges, Optimizer* optimizer) {
@@ -38,14 +92,26 @@ std::vector<FlatState> flat_states(const std::vector<OwnedRange>& ranges, Optimi
   return state;
 }
 
+bool reorders(const FlatState& state) {
+  bool any = false;
+  for_stretches(*state.extents, [&](const Extent&, const Stretch& stretch) { any |= !stretch.in_order(); });
+  return any;
+}
+
 std::vector<TensorBytes> unit_tensor_bytes(const FlatState& state, const Tensor& host) {
   std::vector<TensorBytes> tensors;
-  const auto* data = static_cast<const std::byte*>(host.data_ptr());
-  for_boxes(*state.extents, [&](const Extent& e, const Box& box, int64_t begin) {
-    TensorBytes tensor = {state_name(state.buffer, e.spec->name), "F32", box.shape, data + begin * 4,
-                          volume(box) * 4};
-    if (!e.is_whole()) tensor.global_shape = e.spec->shape, tensor.offsets = box.offsets;
-    tensors.push_back(std::move(tensor));
+  auto* data = static_cast<float*>(host.data_ptr());
+  for_stretches(*state.extents, [&](const Extent& e, const Stretch& stretch) {
+    float* at = data + stretch.begin;
+    if (!stretch.in_order()) put_in_order(stretch, at);
+    for (const Piece& piece : stretch.pieces) {
+      const int64_t count = volume(piece.whole);
+      TensorBytes tensor = {state_name(state.buffer, e.spec->name), "F32", piece.whole.shape, at, count * 4};
+      if (piece.whole.shape != e.spec->whole_shape())
+        tensor.global_shape = e.spec->whole_shape(), tensor.offsets = piece.whole.offsets;
+      at += count;
+      if (piece.counts) tensors.push_back(std::move(tensor));
+    }
   });
   return tensors;
 }
@@ -62,9 +128,10 @@ std::vector<std::string> misfits(const CheckpointReader& reader, const FlatState
     if (!reader.has(name)) {
       lines.push_back(fmt::format("{} is missing", name));
     } else if (const auto found = reader.describe(name);
-               found.shape != e.spec->shape || found.dtype != "F32") {
-      lines.push_back(fmt::format("{}: wanted F32 [{}], found {} [{}]", name, fmt::join(e.spec->shape, ", "),
-                                  found.dtype, fmt::join(found.shape, ", ")));
+               found.shape != e.spec->whole_shape() || found.dtype != "F32") {
+      lines.push_back(fmt::format("{}: wanted F32 [{}], found {} [{}]", name,
+                                  fmt::join(e.spec->whole_shape(), ", "), found.dtype,
+                                  fmt::join(found.shape, ", ")));
     }
   }
   return lines;
@@ -101,16 +168,35 @@ void check_fit(const CheckpointReader& reader, const std::vector<OwnedRange>& ra
        more > 0 ? fmt::format("\n  and {} more", more) : "");
 }
 
+namespace {
+
+// `at`: where the piece begins, or the stretch when the piece is spread over it.
+void read_piece(const CheckpointReader& reader, const std::string& name, const Piece& piece,
+                const Stretch& stretch, float* at) {
+  const int64_t count = volume(piece.whole);
+  if (stretch.in_order()) return reader.read_box(name, piece.whole, at, count * 4);
+  std::vector<float> values(static_cast<size_t>(count));
+  reader.read_box(name, piece.whole, values.data(), count * 4);
+  for_runs(piece.here, piece.here, stretch.box,
+           [&](int64_t i, int64_t j, int64_t n) { std::copy_n(values.data() + i, n, at + j); });
+}
+
+}  // namespace
+
 void load_tensors(const CheckpointReader& reader, const std::vector<OwnedRange>& ranges, Optimizer* optimizer,
                   const std::function<void()>& between) {
   for (const FlatState& state : flat_states(ranges, optimizer)) {
     const bool in_place = state.flat.is_cpu() && state.flat.scalar_type() == at::kFloat;
     Tensor host =
         in_place ? state.flat : at::empty(state.flat.sizes(), at::TensorOptions().dtype(at::kFloat));
-    auto* data = static_cast<std::byte*>(host.data_ptr());
-    for_boxes(*state.extents, [&](const Extent& e, const Box& box, int64_t begin) {
-      if (between) between();
-      reader.read_box(state_name(state.buffer, e.spec->name), box, data + begin * 4, volume(box) * 4);
+    auto* data = static_cast<float*>(host.data_ptr());
+    for_stretches(*state.extents, [&](const Extent& e, const Stretch& stretch) {
+      float* at = data + stretch.begin;
+      for (const Piece& piece : stretch.pieces) {
+        if (between) between();
+        read_piece(reader, state_name(state.buffer, e.spec->name), piece, stretch, at);
+        if (stretch.in_order()) at += volume(piece.here);
+      }
     });
     if (!in_place) state.flat.copy_(host);
   }

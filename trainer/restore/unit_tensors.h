@@ -20,12 +20,19 @@ struct FlatState {
   Tensor flat;                         // fp32; bf16 where there are no fp32 master weights
 };
 
+/// Those that checkpoints hold: all, but for the base of adapters.
+std::vector<OwnedRange> saved_ranges(const std::vector<OwnedRange>& ranges);
+
 /// All flat buffers, weights first. `optimizer` may be null: weights only.
 std::vector<FlatState> flat_states(const std::vector<OwnedRange>& ranges, Optimizer* optimizer);
 
 /// The parameters of a buffer by name, over its copy in host memory (fp32, same layout). Of a parameter that
-/// the buffer holds a part of, pieces that are boxes: at most 2 d - 1 for d dims.
+/// the buffer holds a part of, pieces that are boxes: at most 2 d - 1 for d dims, each once for every section
+/// of a parameter that ranks along tp share. What an earlier one of those ranks has too is left out. A copy
+/// that reorders() is changed: each box becomes what the checkpoint holds.
 std::vector<TensorBytes> unit_tensor_bytes(const FlatState& state, const Tensor& host);
+/// Whether boxes of the buffer are none of its stretches: unit_tensor_bytes then needs a copy of its own.
+bool reorders(const FlatState& state);
 
 /// Weights are named as Hugging Face names them, state "optimizer.<buffer>.<name>".
 std::string state_name(const std::string& buffer, const std::string& param);

@@ -37,8 +37,12 @@ RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const
   info.recipe_hash = request.recipe_hash;
   info.pins = request.pins;
   info.show = config.log.show;
+  info.optimizer = config.optimizer.kind();
   info.num_samples =
-      count_samples(config.train_data, {config.seq_len, config.model.vocab_size(), config.tokenizer});
+      count_samples(config.train_data, {config.seq_len, config.model.vocab_size(), config.tokenizer},
+                    {.global_sequences = global_batch_sequences(config),
+                     .num_ranks = request.place.num_ranks,
+                     .num_machines = request.place.num_machines()});
   info.total_steps = total_steps(config, info.num_samples);
   info.total_tokens = info.total_steps * global_batch_sequences(config) * config.seq_len;
   info.until_step = until_step(config, request, info);
@@ -61,7 +65,12 @@ CheckpointMeta describe_checkpoints(const TrainConfig& config, const RunRequest&
                       .world = mesh_json(mesh)};
   if (const std::string& weights = initial_weights_path(config.model); !weights.empty())
     meta.files = files_beside_weights(weights);
-  if (!tokenizer.empty()) meta.files[kTokenizerFile] = tokenizer;
+  if (!tokenizer.empty()) {
+    meta.files.erase(kTokenizerFile);  // of the weights, should the recipe's be a tokenizer.model
+    meta.files[tokenizer_file_name(tokenizer)] = tokenizer;
+    if (const std::string beside = tokenizer_config_beside(config.tokenizer); !beside.empty())
+      meta.files[kTokenizerConfigFile] = beside;
+  }
   return meta;
 }
 

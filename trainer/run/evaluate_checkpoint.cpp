@@ -6,7 +6,8 @@
 #include "trainer/base/error.h"
 #include "trainer/config/config_io.h"
 #include "trainer/data/mds/conversion_note.h"
-#include "trainer/restore/unit_tensors.h"
+#include "trainer/data/remote/cached_index.h"
+#include "trainer/restore/initial_weights.h"
 
 namespace tycho {
 namespace {
@@ -28,11 +29,16 @@ DataConfig read_as(const DataConfig& trained, const DataConfig& data) {
 
 /// The path of the checkpoint's tokenizer, verified, with which all sets of tokens were made; "" for none.
 std::string checked_tokenizer(const CheckpointReader& checkpoint, const EvalData& sets) {
-  if (!checkpoint.has_file(kTokenizerFile)) return "";
-  const std::string place = checkpoint.info().path + "/" + kTokenizerFile;
-  const auto tokenizer = tokenizer_from_text(checkpoint.read_text_file(kTokenizerFile), place);
-  for (const auto& [name, data] : sets)
-    if (data.is<MdsConfig>()) check_tokenizer(data.place(), *tokenizer, place);
+  const std::string kept = kept_tokenizer(checkpoint);
+  if (kept.empty()) return "";
+  const std::string place = checkpoint.info().path + "/" + kept;
+  const auto tokenizer = tokenizer_from_text(checkpoint.read_text_file(kept), place);
+  for (const auto& [name, data] : sets) {
+    if (!data.is<MdsConfig>()) continue;
+    fetch_indexes(data);
+    for (const MdsConfig& stream : data.as<MdsConfig>().each_stream())
+      check_tokenizer(stream.dir(), *tokenizer, place);
+  }
   return place;
 }
 
@@ -59,9 +65,8 @@ std::optional<EvalResults> evaluate_checkpoint(const CheckpointReader& checkpoin
       batches.value_or(data ? 0 : config.eval.batches) * global_batch_sequences(config);
   std::map<std::string, Evaluator> evaluators;  // whatever is wrong with a set is said before the first pass
   for (const auto& [name, set] : sets)
-    evaluators.try_emplace(name, set, num_sequences, shape, model, *world, device, tokenizer);
-  check_fit(checkpoint, units.owned(), nullptr);
-  load_tensors(checkpoint, units.owned(), nullptr);
+    evaluators.try_emplace(name, set, num_sequences, shape, model, *world, *world, device, tokenizer);
+  load_trained(checkpoint, config.model, units.owned());
   EvalResults results;
   for (auto& [name, evaluator] : evaluators) {
     const std::optional<EvalResult> result = evaluator.evaluate(stop);

@@ -15,11 +15,13 @@ bool alike(ParamRule a, const ParamRule& b) {
 std::vector<ParamInfo> list_params(const UnitStore& units, const ParamRules& rules, int64_t num_blocks) {
   std::vector<ParamInfo> params;
   for (int u = 0; u < units.num_units(); ++u) {
-    const int64_t block = u - 1;  // unit 0 is the embedding, the last one the head
+    // Unit 0 is the embedding, then come the blocks and the head; adapters are a block's.
+    const int adapts = units.layout(u).spec().adapts;
+    const int64_t block = (adapts < 0 ? u : adapts) - 1;
     const std::vector<ParamRule>& of_unit = rules[static_cast<size_t>(u)];
     for (const Extent& e : units.layout(u).extents())
       params.push_back(
-          {e.spec->name, e.spec->shape, block < num_blocks ? block : -1, of_unit[e.param].frozen});
+          {e.spec->name, e.spec->whole_shape(), block < num_blocks ? block : -1, of_unit[e.param].frozen});
   }
   return params;
 }

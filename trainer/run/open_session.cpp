@@ -14,8 +14,8 @@
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/device/device.h"
 #include "trainer/generate/generate.h"
+#include "trainer/loggers/sink.h"
 #include "trainer/loop/trainer.h"
-#include "trainer/metrics/sink.h"
 #include "trainer/parallel/gather_texts.h"
 #include "trainer/parallel/mesh.h"
 #include "trainer/parallel/world.h"
@@ -28,6 +28,7 @@
 #include "trainer/run/native_errors.h"
 #include "trainer/run/recipe_check.h"
 #include "trainer/run/run_data.h"
+#include "trainer/run/whole_tensor.h"
 
 namespace tycho {
 namespace {
@@ -104,8 +105,7 @@ class OpenRun final : public TrainingSession {
 
   SavedCheckpoint load(const std::string& path) override {
     CheckpointInfo info;
-    // Read completely, on every rank, before anything is changed: the current state may be all that is left
-    // of a run.
+    // Read completely, on every rank, before anything changes: the current state may be all that is left.
     together(*world_, [&] {
       info = find_checkpoint(path);
       with_own_errors([&] { CheckpointReader(info).verify(); });
@@ -123,12 +123,12 @@ class OpenRun final : public TrainingSession {
   std::unique_ptr<TensorView> weight(int64_t param) override {
     const auto [unit, i] = places_.at(static_cast<size_t>(param));
     trainer_->require_all_ranks(params_[static_cast<size_t>(param)].name);
-    return make_view(units().param(static_cast<int>(unit), i), /*owned=*/facts_.is_sharded);
+    return make_view(whole_param(units(), trainer_->region(), unit, i), /*owned=*/facts_.is_sharded);
   }
   std::unique_ptr<TensorView> grad(int64_t param) override {
     const auto [unit, i] = places_.at(static_cast<size_t>(param));
     trainer_->require_all_ranks("the gradient of " + params_[static_cast<size_t>(param)].name);
-    const Tensor gradient = units().grad(static_cast<int>(unit), i);
+    const Tensor gradient = whole_grad(units(), trainer_->region(), unit, i);
     return gradient.defined() ? make_view(gradient, /*owned=*/facts_.is_sharded) : nullptr;
   }
 
@@ -147,7 +147,7 @@ class OpenRun final : public TrainingSession {
     need_tokenizer();
     trainer_->require_all_ranks("text");
     return with_own_errors([&]() -> std::optional<std::string> {
-      Generator generator(config_, trainer_->units(), tokenizer_.get(), device_);
+      Generator generator(config_, trainer_->units(), tokenizer_.get(), device_, trainer_->region());
       const auto result =
           generator.generate(generator.encode(prompt), generate_options(text), 0, emit, text_stop());
       return result ? std::optional(result->text) : std::nullopt;
@@ -161,7 +161,7 @@ class OpenRun final : public TrainingSession {
     options.logprobs = true;  // keeps the tokens
     trainer_->require_all_ranks("text");
     return with_own_errors([&]() -> std::optional<std::vector<int32_t>> {
-      Generator generator(config_, trainer_->units(), tokenizer_.get(), device_);
+      Generator generator(config_, trainer_->units(), tokenizer_.get(), device_, trainer_->region());
       generator.check_prompt(prompt);
       const auto result = generator.generate(
           prompt, options, 0, [](const std::string&) {}, text_stop());
@@ -172,8 +172,8 @@ class OpenRun final : public TrainingSession {
   std::unique_ptr<TensorView> logits(const std::vector<int32_t>& tokens, bool every_position) override {
     trainer_->require_all_ranks("logits");
     return with_own_errors([&] {
-      const Tensor logits =
-          logits_of(config_, trainer_->units(), device_, tokens, {.every_position = every_position});
+      const Tensor logits = logits_of(config_, trainer_->units(), device_, tokens,
+                                      {.every_position = every_position}, trainer_->region());
       return make_view(every_position ? logits : logits.select(0, 0), /*owned=*/true);
     });
   }
@@ -182,7 +182,7 @@ class OpenRun final : public TrainingSession {
     trainer_->require_all_ranks("activations");
     return with_own_errors([&] {
       std::vector<Tensor> streams;
-      logits_of(config_, trainer_->units(), device_, tokens, {.streams = &streams});
+      logits_of(config_, trainer_->units(), device_, tokens, {.streams = &streams}, trainer_->region());
       std::vector<std::unique_ptr<TensorView>> views;
       for (const Tensor& stream : streams) views.push_back(make_view(stream, /*owned=*/true));
       return views;
@@ -220,24 +220,24 @@ class OpenRun final : public TrainingSession {
   }
 
  private:
-  // An error of this rank reaches the others, who would wait for it, unless they have it too. There is no
-  // world while it is made anew for GPUs.
+  // An error reaches the ranks that would wait for this one. There is no world while one is made for GPUs.
   template <class Body>
   auto guarded(Body&& body) -> decltype(body()) {
     if (trainer_) trainer_->forget_failure();
     try {
       return with_own_errors(body);
-    } catch (const Error& error) {
-      leave(error);
-      throw;
     } catch (const std::exception& error) {
-      leave(Error(error.what()));
+      const auto* own = dynamic_cast<const Error*>(&error);
+      leave(own != nullptr ? *own : Error(error.what()));
       throw;
     }
   }
 
+  /// Throws when the world had broken before, for another reason: all ranks end with that.
   void leave(const Error& error) {
-    if (world_ && !(trainer_ && trainer_->failed_together())) world_->leave(error);
+    if (!world_ || (trainer_ && trainer_->failed_together())) return;
+    const Error end = world_->leave(error);
+    if (end.code() != error.code() || std::string(end.what()) != error.what()) throw end;
   }
 
   void open(const RunRequest& request, std::unique_ptr<Reporter> display) {
@@ -273,12 +273,12 @@ class OpenRun final : public TrainingSession {
     tokenizer_text_ = read_tokenizer(config_, model_layout(config_.model));
     chats_ = open_chats(config_, stop_);
     facts_.run = describe_run(config_, request, device_, run_dir);
-    check_eval_data(config_);
+    check_later_data(config_);
     facts_.rank = world_->rank();
     facts_.recipe = recipe_;
     facts_.num_layers = model_layout(config_.model).num_blocks;
     facts_.has_tokenizer = !tokenizer_text_.empty();
-    if (facts_.has_tokenizer) tokenizer_ = tokenizer_from_text(tokenizer_text_, config_.tokenizer);
+    if (facts_.has_tokenizer) tokenizer_ = load_tokenizer(config_.tokenizer);
   }
 
   // Rank 0 owns it, and writes all that is in it.
@@ -328,7 +328,7 @@ class OpenRun final : public TrainingSession {
       store.emplace(*files_, facts_.run.run_dir + "/checkpoints", config_.ckpt.keep, lock_->epoch(),
                     [this] { lock_->check(); });
     FileOps& files = files_ ? static_cast<FileOps&>(*files_) : real_files();  // rank 0 holds the lock
-    saver_ = std::make_unique<Saver>(std::move(store), config_.ckpt, mesh_->shape().size(kShardAxes), files,
+    saver_ = std::make_unique<Saver>(std::move(store), config_.ckpt, mesh_->shape().size(kCopyAxes), files,
                                      *world_, *reporter_);
     CheckpointMeta meta = describe_checkpoints(config_, request, device_, mesh_->shape(), tokenizer_text_);
     callbacks_ = request.callbacks;
@@ -337,9 +337,10 @@ class OpenRun final : public TrainingSession {
                            *reporter_,      *saver_,           std::move(meta),
                            stop_,           request.callbacks, request.place.local_rank,
                            request.paranoid};
+    context.num_machines = request.place.num_machines();
     if (lock_) context.require_owner = [this] { lock_->check_often(); };
     trainer_ = std::make_unique<Trainer>(config_, facts_.run, std::move(context));
-    facts_.is_sharded = units().owners().size() > 1;
+    facts_.is_sharded = trainer_->is_shared();
     params_ = list_params(units(), trainer_->rules(), facts_.num_layers);
     for (int u = 0; u < units().num_units(); ++u)
       for (const Extent& e : units().layout(u).extents()) places_.emplace_back(u, e.param);

@@ -4,12 +4,14 @@
 #include "trainer/base/error.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/data/mds/conversion_note.h"
+#include "trainer/data/remote/cached_index.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {
 
 std::vector<DataConfig> all_data(const TrainConfig& config) {
   std::vector<DataConfig> all = {config.train_data};
+  for (const DataStageConfig& stage : config.data_stages) all.push_back(stage.data);
   for (const auto& [name, data] : config.eval_data) all.push_back(data);
   return all;
 }
@@ -24,7 +26,16 @@ std::vector<std::shared_ptr<const ChatDataset>> open_chats(const TrainConfig& co
   return chats;
 }
 
-void check_eval_data(const TrainConfig& config) {
+void check_later_data(const TrainConfig& config) {
+  const int64_t batch = global_batch_sequences(config);
+  for (const DataStageConfig& stage : config.data_stages) {
+    const RowShape shape = {config.seq_len, config.model.vocab_size(), config.tokenizer};
+    open_rows(stage.data, shape);
+    const int64_t samples = count_samples(stage.data, shape, {.global_sequences = batch});
+    if (samples < batch)
+      fail(ExitCode::kUnusable, "[data] an epoch of data stage {} has {} samples, one global batch needs {}",
+           stage.name, samples, batch);
+  }
   for (const auto& [name, data] : config.eval_data)
     open_rows(data, {config.seq_len, config.model.vocab_size(), config.tokenizer});
 }
@@ -44,8 +55,12 @@ std::string read_tokenizer(const TrainConfig& config, const ModelLayout& layout)
     fail(ExitCode::kUnusable,
          "[tokenizer] {} has {} tokens, the model {}: set model.vocab_size to at least {}", config.tokenizer,
          tokenizer->size(), layout.vocab_size, tokenizer->size());
-  for (const DataConfig& data : all_data(config))
-    if (data.is<MdsConfig>()) check_tokenizer(data.place(), *tokenizer, config.tokenizer);
+  for (const DataConfig& data : all_data(config)) {
+    if (!data.is<MdsConfig>()) continue;
+    fetch_indexes(data);
+    for (const MdsConfig& stream : data.as<MdsConfig>().each_stream())
+      check_tokenizer(stream.dir(), *tokenizer, config.tokenizer);
+  }
   return text;
 }
 

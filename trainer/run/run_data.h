@@ -19,9 +19,9 @@ std::vector<DataConfig> all_data(const TrainConfig& config);
 /// (kUnusable) for rows that are wrong, and one with the code 128 + signal when `stop` holds one meanwhile.
 std::vector<std::shared_ptr<const ChatDataset>> open_chats(const TrainConfig& config,
                                                            const std::atomic<int>& stop);
-/// Opens what the run is evaluated on and closes it again: it is as needed as what is trained on. Throws
-/// Error (kUnusable).
-void check_eval_data(const TrainConfig& config);
+/// Opens what the run changes to and is evaluated on, and closes it again: it is as needed as what is trained
+/// on first. Throws Error (kUnusable).
+void check_later_data(const TrainConfig& config);
 /// An event "data" for each, and a warning for each of its own.
 void report_chats(const std::vector<std::shared_ptr<const ChatDataset>>& chats, Reporter& reporter);
 

@@ -10,6 +10,7 @@
 #include "trainer/base/random/normal_numbers.h"
 #include "trainer/base/random/philox.h"
 #include "trainer/kernels/kernel_table.h"
+#include "trainer/layout/tp_parts.h"
 
 namespace tycho {
 namespace {
@@ -75,7 +76,9 @@ void initialise(const OwnedRange& range, uint64_t seed) {
   float* data = host.data_ptr<float>();
   for (const Extent& e : range.extents)
     at::parallel_for(0, e.size(), 1 << 16, [&](int64_t begin, int64_t end) {
-      draw_init(*e.spec, seed, e.first + begin, end - begin, data + e.begin + begin);
+      for_whole_runs(*e.spec, e.first + begin, end - begin, [&](int64_t i, int64_t j, int64_t n) {
+        draw_init(*e.spec, seed, j, n, data + e.begin + begin + i);
+      });
     });
   if (!in_place) master.copy_(host);
   range.refresh_from_master();

@@ -8,8 +8,8 @@
 
 namespace tycho {
 
-/// Fills elements [begin, begin + count) of a parameter as fp32 on the host. Normal numbers by Box-Muller
-/// from Philox.
+/// Fills elements [begin, begin + count) of a whole parameter as fp32 on the host. Normal numbers by
+/// Box-Muller from Philox.
 void draw_init(const ParamSpec& spec, uint64_t seed, int64_t begin, int64_t count, float* out);
 
 /// The master weights of a range, then its parameters.

@@ -11,8 +11,9 @@ OwnedRange own_shard(const UnitLayout& layout, int64_t begin, int64_t end, const
   range.grads = grads;
   const bool fp32 = params.scalar_type() == at::kFloat;
   range.rounds_stochastically = use == UnitUse::kTrainStochastic && !fp32;
-  range.master =
-      fp32 || use != UnitUse::kTrain ? params : flat_buffer(end - begin, at::kFloat, params.device());
+  range.master = fp32 || use != UnitUse::kTrain || layout.spec().base
+                     ? params
+                     : flat_buffer(end - begin, at::kFloat, params.device());
   return range;
 }
 

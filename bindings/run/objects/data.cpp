@@ -70,7 +70,12 @@ int wait_ms(Call& call) {
 }
 
 /// Where the data is, whatever its kind.
-std::string place_of(const Json& data) { return data.value("local_dir", data.value("path", "")); }
+std::string place_of(const Json& data) {
+  std::string streams;
+  for (const Json& stream : data.value("streams", Json::array()))
+    streams += (streams.empty() ? "" : ", ") + stream.at("name").get<std::string>();
+  return streams.empty() ? data.value("local_dir", data.value("path", "")) : "streams " + streams;
+}
 
 int data_text(Call& call) {
   const TrainState train = session(call).state().train;

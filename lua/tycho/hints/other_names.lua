@@ -62,7 +62,10 @@ local kNoBackend = "leave it out: device and shapes determine the attention kern
 local kInAKind = "write it in a kind of  model.blocks"
 local kRanks = "leave it out: ranks share each batch, and  tycho launch -n 8 run RECIPE  or  srun  starts them"
 local kShares = "write  parallel.dp_shard=8  for ranks that share the model, -1 for all of them"
-local kLoggers = "leave it out: every run writes metrics.jsonl, as often as log.every says"
+local kLoggers = "every run writes metrics.jsonl; for others write  r.log.sinks = { t.log.jsonl {}, t.log.tensorboard {} }"
+local kWandb = "write  r.log.sinks = { t.log.jsonl {}, t.log.wandb { project = \"...\" } }"
+local kTensorboard = "write  r.log.sinks = { t.log.jsonl {}, t.log.tensorboard {} }"
+local kMlflow = "there is no logger for MLflow: follow the run's metrics.jsonl"
 local kCompiled = "leave it out: Tycho's kernels are already compiled"
 local kLoader = "leave it out: batches are prepared ahead automatically"
 local kRecompute = "write  recompute.mode=selective  (or full)"
@@ -81,8 +84,9 @@ local kAdvice = {
   ["deepspeed"] = kShares, ["gpus"] = kRanks, ["num_gpus"] = kRanks, ["n_gpus"] = kRanks, ["devices"] = kRanks,
   ["nodes"] = kRanks, ["num_nodes"] = kRanks, ["nnodes"] = kRanks, ["nproc_per_node"] = kRanks, ["world_size"] = kRanks,
   ["strategy"] = kRanks, ["accelerator"] = "write  device=auto", ["use_cuda"] = "write  device=cuda", ["no_cuda"] = "write  device=cpu",
-  ["loggers"] = kLoggers, ["logger"] = kLoggers, ["t.log"] = kLoggers, ["wandb"] = kLoggers, ["report_to"] = kLoggers,
-  ["tensorboard"] = kLoggers, ["mlflow"] = kLoggers, ["wandb_log"] = kLoggers, ["wandb_project"] = kLoggers,
+  ["loggers"] = kLoggers, ["logger"] = kLoggers, ["wandb"] = kWandb, ["report_to"] = kLoggers,
+  ["tensorboard"] = kTensorboard, ["mlflow"] = kMlflow, ["wandb_log"] = kWandb, ["wandb_project"] = kWandb,
+  ["loggers.wandb"] = kWandb, ["loggers.tensorboard"] = kTensorboard, ["loggers.mlflow"] = kMlflow,
   ["compile"] = kCompiled, ["torch_compile"] = kCompiled, ["training.compile"] = kCompiled, ["compile_config"] = kCompiled,
   ["num_workers"] = kLoader, ["dataloader_num_workers"] = kLoader, ["dataloader.num_workers"] = kLoader, ["pin_memory"] = kLoader,
   ["prefetch_factor"] = kLoader, ["train_data.num_workers"] = kLoader, ["train_data.prefetch_factor"] = kLoader,

@@ -127,6 +127,11 @@ end
 
 function readers.struct(spec, text)
   local body = inside(text)
+  if not body and spec.shorthand then
+    local value, message = read(schema.field(spec.fields, spec.shorthand), text)
+    if value == nil then return nil, message end
+    return { [spec.shorthand] = value }
+  end
   if not body then
     return nil, ("wanted a table such as {%s=...}, or one key: %s.%s=..."):format(spec.fields[1].name, spec.name or "key",
       spec.fields[1].name)

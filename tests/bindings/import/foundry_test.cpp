@@ -51,6 +51,46 @@ TEST(FoundryImport, ShardsAsFsdpDoes) {
   EXPECT_CONTAINS(of("fsdp_config: {sharding_strategy: SOME}\n"), "wanted FULL_SHARD, SHARD_GRAD_OP");
 }
 
+TEST(FoundryImport, LoggersBecomeSinks) {
+  EXPECT_LACKS(of("loggers: {inmemory: {}}\n"), "r.log.sinks");
+  const std::string wandb =
+      of("loggers:\n  wandb:\n    project: llm  # ours\n    entity: team\n    tags: [a, b]\n    "
+         "log_artifacts: true\n"
+         "    init_kwargs: {notes: x}\n  mlflow: {}\n");
+  for (const char* part :
+       {"r.log.sinks = {\n  t.log.jsonl {},\n  t.log.wandb {\n    project = \"llm\",  -- ours\n    entity = "
+        "\"team\",",
+        "tags = { \"a\", \"b\" },", "names = \"composer\",\n  },",
+        "loggers.wandb: runs are written offline here", "loggers.wandb.init_kwargs: not passed on",
+        "loggers.mlflow: nothing is sent there"})
+    EXPECT_CONTAINS(wandb, part);
+  EXPECT_CONTAINS(of("loggers: {wandb: null}\n"), "project = \"uncategorized\"");
+  EXPECT_CONTAINS(of("loggers: {tensorboard: {}}\n"), "dir = \"tensorboard_logs\"");
+  const std::string both =
+      of("loggers: {tensorboard: {log_dir: tb, flush_interval: 5}, wandb: {project: p}}\n");
+  EXPECT_CONTAINS(both, "dir = \"tb\"");
+  EXPECT_CONTAINS(both, "project = \"p\"");
+  EXPECT_CONTAINS(of("loggers: {wandb: {proyect: p}}\n"), "did you mean \"project\"");
+}
+
+TEST(OtherImports, LoggersBecomeSinks) {
+  const std::string toml =
+      "[job]\ndump_folder = \"out\"\n[model]\nname = \"llama3\"\nflavor = \"8B\"\n[metrics]\n";
+  const auto titan = [&](const std::string& lines) { return import_recipe("x.toml", toml + lines, {}).lua; };
+  EXPECT_LACKS(titan("log_freq = 5\nenable_wandb = false\n"), "r.log.sinks");
+  EXPECT_CONTAINS(titan("enable_tensorboard = true\n"),
+                  "r.log.sinks = {\n  t.log.jsonl {},\n  t.log.tensorboard { dir = \"out/tb\", names = "
+                  "\"torchtitan\" },\n}");
+  const std::string both = titan("enable_tensorboard = true\nsave_tb_folder = \"x\"\nenable_wandb = true\n");
+  EXPECT_CONTAINS(both, "dir = \"out/x\"");
+  EXPECT_CONTAINS(both, "t.log.wandb { project = t.env(\"WANDB_PROJECT\", \"torchtitan\")");
+  const std::string yaml = "tokens: {train_steps: 5}\ngeneral: {project: words, run: a}\n";
+  EXPECT_CONTAINS(import_recipe("x.yaml", yaml, {}).lua,
+                  "t.log.wandb { project = \"words\", names = \"nanotron\" },");
+  EXPECT_LACKS(import_recipe("x.yaml", "tokens: {train_steps: 5}\ngeneral: {run: a}\n", {}).lua,
+               "r.log.sinks");
+}
+
 TEST(OtherImports, ShardAsTheirSystemsDo) {
   const std::string toml = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\n";
   const auto titan = [&](const std::string& lines) { return import_recipe("x.toml", toml + lines, {}).lua; };
@@ -68,7 +108,7 @@ TEST(FoundryImport, TellsWhatChangesNumbers) {
   EXPECT_LACKS(of("fsdp_config: {mixed_precision: DEFAULT}\n"), "fsdp_config.mixed_precision: red");
   EXPECT_CONTAINS(of("save_overwrite: true\n"), "save_overwrite: a run resumes from its newest checkpoint");
   EXPECT_CONTAINS(of("autoresume: false\n"), "autoresume: a run resumes from its newest checkpoint");
-  EXPECT_CONTAINS(of("loggers: {wandb: {project: p}}\n"), "loggers.wandb: nothing is sent there");
+  EXPECT_CONTAINS(of("loggers: {mlflow: {experiment_name: e}}\n"), "loggers.mlflow: nothing is sent there");
   EXPECT_CONTAINS(of("callbacks: {hf_checkpointer: {save_interval: 1ep}}\n"),
                   "callbacks.hf_checkpointer: nothing is exported during training");
   EXPECT_LACKS(of("callbacks: {speed_monitor: {window_size: 10}}\n"), "line 3");
@@ -131,8 +171,62 @@ TEST(FoundryImport, MapsWhereDataLies) {
   EXPECT_CONTAINS(text("local: x, epoch_size: 10k"), "epoch_size = 10000,");
   EXPECT_CONTAINS(text("local: x, epoch_size: 123"), "epoch_size = 123,");
   EXPECT_CONTAINS(text("local: x, epoch_size: lots"), "wanted a number of samples");
-  EXPECT_CONTAINS(text("streams: {a: {local: x}, b: {local: y}}"), "mixing data sets is not supported");
-  EXPECT_CONTAINS(text("streams: {a: {local: x, repeat: 2}}"), "write epoch_size");
+}
+
+TEST(FoundryImport, MapsTheOrderOfSamples) {
+  const auto text = [](const std::string& dataset) {
+    return imported("max_duration: 1ba\ntrain_loader: {name: text, dataset: {" + dataset + "}}\n");
+  };
+  const std::string usual = text("local: x, shuffle: true");
+  EXPECT_CONTAINS(usual, "shuffle_algo = \"py1e\",\n  shuffle_seed = 9176,\n  compat = \"streaming\",\n}");
+  EXPECT_CONTAINS(text("local: x"), "shuffle = false,\n  shuffle_seed = 9176,\n  compat = \"streaming\",\n}");
+  EXPECT_CONTAINS(text("local: x, shuffle: false, shuffle_algo: py1s"),
+                  "-- shuffle_algo: py1s  (samples are not shuffled)");
+  EXPECT_CONTAINS(text("local: x, shuffle: true, shuffle_algo: py1b"), "has no py1b any more: write py1br");
+  const std::string all = text(
+      "local: x, shuffle: true, shuffle_algo: py1br, shuffle_block_size: 9000, num_canonical_nodes: 4, "
+      "shuffle_seed: 3, sampling_method: fixed, sampling_granularity: 8, partition_algo: relaxed");
+  for (const char* line : {"shuffle_algo = \"py1br\"", "shuffle_block_size = 9000", "num_canonical_nodes = 4",
+                           "sampling_method = \"fixed\"", "sampling_granularity = 8"})
+    EXPECT_CONTAINS(all, line);
+  EXPECT_CONTAINS(text("local: x, shuffle: true, shuffle_algo: py1s, shuffle_block_size: 9"),
+                  "py1s has no blocks");
+  EXPECT_CONTAINS(text("local: x, batching_method: stratified"),
+                  "-- batching_method: stratified  (there is one");
+  EXPECT_CONTAINS(text("local: x, replication: 2"), "every rank has sequences of its own");
+}
+
+TEST(FoundryImport, MapsWhatFetchesData) {
+  const auto text = [](const std::string& dataset) {
+    return imported("max_duration: 1ba\ntrain_loader: {name: text, dataset: {" + dataset + "}}\n");
+  };
+  const std::string keys =
+      "cache_limit: 10gb, predownload: 500, download_retry: 2, download_timeout: 60, local: /c";
+  const std::string fetched = text("remote: 's3://b/c', " + keys);
+  for (const char* line : {"cache_limit = \"10GiB\"", "predownload = 500", "download_retry = 2",
+                           "download_timeout_s = 60", "remote = \"s3://b/c\"", "local_dir = \"/c\""})
+    EXPECT_CONTAINS(fetched, line);
+  EXPECT_CONTAINS(text("remote: /data, " + keys), "-- cache_limit: 10gb  (data is read in place)");
+  EXPECT_CONTAINS(text("remote: 'https://h/c', local: /c, cache_limit: 4096"), "cache_limit = \"4096B\"");
+  EXPECT_CONTAINS(text("remote: 'https://h/c', local: /c, cache_limit: big"), "wanted a size such as 100gb");
+}
+
+TEST(FoundryImport, MapsStreams) {
+  const auto text = [](const std::string& dataset) {
+    return imported("max_duration: 1ba\ntrain_loader: {name: text, dataset: {" + dataset + "}}\n");
+  };
+  EXPECT_CONTAINS(text("split: train, batching_method: per_stream, streams: {a: {local: x, proportion: 0.3}, "
+                       "b: {remote: y, local: z, split: v, proportion: 0.7}}"),
+                  "streams = { { name = \"a\", local_dir = \"x\", split = \"train\", proportion = 0.3 }, "
+                  "{ name = \"b\", local_dir = \"y\", split = \"v\", proportion = 0.7 } },");
+  EXPECT_CONTAINS(text("streams: [{local: x, choose: 5}, {local: y, repeat: 2}]"),
+                  "streams = { { name = \"0\", local_dir = \"x\", split = \"\", choose = 5 }, "
+                  "{ name = \"1\", local_dir = \"y\", split = \"\", repeat = 2 } },");
+  EXPECT_CONTAINS(text("streams: {a: {local: x, repeat: 2}}"), "split = \"\", repeat = 2 } },");
+  EXPECT_CONTAINS(text("streams: {a: {remote: 's3://b/c', local: x}, b: {local: y}}"),
+                  "{ name = \"a\", remote = \"s3://b/c\", local_dir = \"x\", split = \"\" }");
+  EXPECT_CONTAINS(text("streams: {a: {local: x}, b: {split: y}}"), "wanted the folder of the data");
+  EXPECT_CONTAINS(text("streams: {a: {local: x, proportoin: 1}, b: {local: y}}"), "unknown key");
 }
 
 TEST(FoundryImport, FindsModelsInFolders) {
@@ -143,6 +237,30 @@ TEST(FoundryImport, FindsModelsInFolders) {
   EXPECT_CONTAINS(of("model: {name: hf_causal_lm, pretrained_model_name_or_path: " + name + "}\n"),
                   "t.model.hf {\n  path = \"" + name + "\"");
   std::filesystem::current_path(before);
+}
+
+TEST(FoundryImport, MapsAdaptersOfPeft) {
+  const auto with = [](const std::string& peft, const char* model = "./x") {
+    return of(std::string("model: {name: hf_causal_lm, pretrained_model_name_or_path: ") + model +
+              ", pretrained: " + (model[0] == '.' ? "true" : "false") + ", peft_config: {" + peft + "}}\n");
+  };
+  const std::string all = with(
+      "peft_type: LORA, task_type: CAUSAL_LM, r: 16, lora_alpha: 32, lora_dropout: 0.05, use_rslora: true, "
+      "bias: none, target_modules: [q_proj, v_proj]");
+  for (const char* line : {"}\nr.lora = {\n", "  rank = 16,\n", "  alpha = 32,\n", "  dropout = 0.05,\n",
+                           "  rslora = true,\n", "  targets = { \"q_proj\", \"v_proj\" },\n"})
+    EXPECT_CONTAINS(all, line);
+  const std::string usual = with("target_modules: all-linear");
+  EXPECT_CONTAINS(usual, "  rank = 8,\n");
+  EXPECT_CONTAINS(usual, "  alpha = 8,\n");
+  EXPECT_LACKS(usual, "  targets = ");
+  EXPECT_CONTAINS(with("target_modules: '.*q_proj'"), "  targets = { \".*q_proj\" },\n");
+  EXPECT_CONTAINS(with("r: 4"), "peft's own choice is [q_proj, v_proj] for Llama");
+  EXPECT_CONTAINS(with("target_modules: all-linear, peft_type: IA3"), "Tycho has LoRA");
+  EXPECT_CONTAINS(with("target_modules: all-linear, bias: all"),
+                  "adapters of linear layers alone are trained");
+  EXPECT_CONTAINS(with("target_modules: all-linear, rank: 4"), "unknown key");
+  EXPECT_CONTAINS(with("target_modules: all-linear", "gpt2"), "adapters are trained for a model that exists");
 }
 
 TEST(FoundryImport, MapsGroupsOfParameters) {
@@ -230,7 +348,7 @@ TEST(FoundryImport, TakesKeysOutOfTheFile) {
   const std::string yaml = with_text_loader("callbacks: {mine: {}, speed_monitor: {}}\nseed: 3\n");
   const std::vector<PinArgument> pins = {{1, "~callbacks.mine"}, {2, "~seed"}, {3, "~model.dropout"}};
   const Imported made = import_recipe("x.yaml", yaml, pins);
-  EXPECT_LACKS(made.lua, "seed");
+  EXPECT_LACKS(made.lua, "r.seed");
   EXPECT_CONTAINS(made.lua, "speed_monitor");
   ASSERT_EQ(made.pins.size(), 1u);
   EXPECT_EQ(made.pins[0].text, "~model.dropout");
@@ -252,18 +370,25 @@ TEST(FoundryImport, WeightsReplaceFirstValues) {
   EXPECT_LACKS(imported(yaml, {{1, "model.weights=./w"}}), "init");
 }
 
-TEST(ForeignImport, NotesThatMatricesAndLayersAreNotShared) {
+TEST(ForeignImport, TakesTensorParallelAndNotesThatLayersAreNotShared) {
   const auto notes = [](const char* file, const std::string& text) {
     std::string out;
     for (const std::string& note : import_recipe(file, text).notes) out += note + "\n";
     return out;
   };
   const std::string toml = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\n";
-  EXPECT_CONTAINS(notes("x.toml", toml + "tensor_parallel_degree = 8\n"), "each with the whole model");
-  EXPECT_EQ(notes("x.toml", toml + "tensor_parallel_degree = 1\n"), "");
-  EXPECT_CONTAINS(notes("x.toml", toml + "[metrics]\nenable_wandb = true\n"), "nothing is sent there");
-  EXPECT_CONTAINS(notes("x.yaml", "parallelism: {dp: 2, tp: 4, pp: 1}\ntokens: {train_steps: 5}\n"),
-                  "parallelism.tp: ranks train data parallel");
+  const auto recipe = [](const char* file, const std::string& text) { return import_recipe(file, text).lua; };
+  EXPECT_CONTAINS(recipe("x.toml", toml + "tensor_parallel_degree = 8\n"), "r.parallel.tp = 8");
+  EXPECT_EQ(notes("x.toml", toml + "tensor_parallel_degree = 8\n"), "");
+  EXPECT_CONTAINS(notes("x.toml", toml + "pipeline_parallel_degree = 8\n"), "every rank has all layers");
+  EXPECT_EQ(notes("x.toml", toml + "pipeline_parallel_degree = 1\n"), "");
+  EXPECT_CONTAINS(notes("x.toml", toml + "[metrics]\nenable_wandb = true\n"),
+                  "upload them with `wandb sync`");
+  const std::string yaml = "tokens: {train_steps: 5}\nparallelism: {dp: 2, tp: 4, pp: 2, tp_mode: ";
+  EXPECT_CONTAINS(recipe("x.yaml", yaml + "ALL_REDUCE}\n"), "r.parallel.tp = 4");
+  EXPECT_CONTAINS(recipe("x.yaml", yaml + "ALL_REDUCE}\n"), "r.parallel.sequence_parallel = false");
+  EXPECT_CONTAINS(recipe("x.yaml", yaml + "REDUCE_SCATTER}\n"), "r.parallel.sequence_parallel = true");
+  EXPECT_CONTAINS(notes("x.yaml", yaml + "ALL_REDUCE}\n"), "parallelism.pp: every rank has all layers");
 }
 
 }  // namespace

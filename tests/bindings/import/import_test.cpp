@@ -231,7 +231,10 @@ TEST(Import, ReadsTheDataWhereItIs) {
   };
   EXPECT_CONTAINS(data("/data/c4"), "local_dir = \"/data/c4\"");
   EXPECT_CONTAINS(data("null"), "local_dir = \"/tmp/x\"");
-  EXPECT_CONTAINS(data("s3://bucket/x"), "reading from object stores is not supported");
+  EXPECT_CONTAINS(data("s3://bucket/x"), "  local_dir = \"/tmp/x\",\n  remote = \"s3://bucket/x\",\n");
+  EXPECT_CONTAINS(data("gs://bucket/x"), "AWS_ENDPOINT_URL=https://storage.googleapis.com");
+  EXPECT_CONTAINS(refusal("max_duration: 1ba\ntrain_loader: {name: text, dataset: {remote: 's3://b/x'}}\n"),
+                  "wanted local too");
 }
 
 TEST(Import, MapsModelsOfHuggingFace) {
@@ -330,6 +333,23 @@ TEST(Import, KeepsLineBreaksInsideCommentsAndStrings) {
   const std::string lua = lua_of("variables: {\"a\\nos.exit()\": \"b\\nc\"}\nrun_name: \"x\\ny\"\n");
   EXPECT_EQ(lua.find("\nos.exit"), std::string::npos) << lua;
   EXPECT_CONTAINS(lua, "r.run_name = \"x\\ny\"");
+}
+
+TEST(Import, AWarmUpOfTorchTitanEndsWithTheRun) {
+  const auto made = [](const std::string& warmup) {
+    return import_recipe("x.toml",
+                         "[model]\nname = \"llama3\"\nflavor = \"debugmodel\"\n[training]\nsteps = 100\n"
+                         "[lr_scheduler]\nwarmup_steps = " +
+                             warmup + "\n");
+  };
+  EXPECT_CONTAINS(made("200").lua, "t_warmup = \"100ba\"");
+  ASSERT_FALSE(made("200").notes.empty());
+  const std::vector<std::string> notes = made("200").notes;
+  EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+    return note.find("the warm-up is longer than the run: it takes all 100 steps") != std::string::npos;
+  }));
+  EXPECT_CONTAINS(made("100").lua, "t_warmup = \"100ba\"");
+  EXPECT_CONTAINS(made("99").lua, "t_warmup = \"99ba\"");
 }
 
 TEST(Import, RefusesFilesOfNoKnownSystem) {

@@ -41,6 +41,8 @@ r.train_data = t.data.mds {
   shuffle_seed = seed,
   -- drop_last: true  (batches are always full)
   -- num_workers: 8  (Tycho has its own loader)
+  shuffle_algo = "py1e",
+  compat = "streaming",
 }
 
 r.eval_data.val = t.data.mds {

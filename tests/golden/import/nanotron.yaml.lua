@@ -3,11 +3,14 @@ local t = require "tycho"
 local r = t.recipe "nanotron"
 
 -- A run as Nanotron would train it.
--- general.project: words  (the run name is enough)
+r.log.sinks = {
+  t.log.jsonl {},
+  t.log.wandb { project = "words", names = "nanotron" },
+}
 -- general.run: small_%date  (the recipe's name)
 r.seed = 42
 -- parallelism.dp: 2  (see global_batch at the end)
--- parallelism.tp: 4  (ranks train data parallel here, each with the whole model and its own sequences)
+r.parallel.tp = 4
 -- parallelism.pp: 1  (as it is here)
 r.precision = "bf16"
 r.model = t.model.llama {

@@ -33,7 +33,7 @@ r.seq_len = 256
 r.max_duration = "100ba"
 -- training.dataset: c4  (see train_data at the end)
 
--- parallelism.tensor_parallel_degree: 1  (as it is here)
+r.parallel.tp = 1
 
 -- checkpoint.enable: true  (as it is here)
 r.ckpt.every = "50ba"

@@ -137,6 +137,24 @@ TEST_F(LocalRanksTest, EveryRankIsToldWhereItStandsAndWhereTheyMeet) {
   EXPECT_EQ(meeting_places.begin()->find(read("env-0")), std::string::npos) << "every run has its own token";
 }
 
+/// The state and inode of the socket that listens at the port of TYCHO_PORT, "0A 12345", into a file.
+const std::string kSayListener =
+    "hex=$(printf %04X $TYCHO_PORT); awk -v at=0100007F:$hex '$2 == at { print $4, $10 }' /proc/net/tcp > "
+    "at-$TYCHO_RANK; [ \"$TYCHO_LISTENER_FD\" ] && readlink /proc/$$/fd/$TYCHO_LISTENER_FD > "
+    "fd-$TYCHO_RANK; ";
+
+TEST_F(LocalRanksTest, RankZeroIsGivenAListenerSoThatNobodyCanTakeItsPort) {
+  EXPECT_EQ(launch(2, kSayListener + "exit 0"), 0);
+  const std::string inode = read("fd-0").substr(std::string("socket:[").size());
+  EXPECT_EQ(read("at-0"), "0A " + inode.substr(0, inode.find(']')) + "\n") << "it listens already";
+  EXPECT_FALSE(fs::exists(folder_ / "fd-1"));
+}
+
+TEST_F(LocalRanksTest, ThePortClosesWithRankZero) {
+  EXPECT_EQ(launch(2, kSayPid + "[ $TYCHO_RANK = 0 ] && exit 0; " + after(0) + kSayListener + "exit 0"), 0);
+  EXPECT_EQ(read("at-1"), "") << "the launcher keeps it open, and calls to it would hang";
+}
+
 TEST_F(LocalRanksTest, RankZeroKeepsItsStreamsAndOthersAreMarkedLineByLine) {
   EXPECT_EQ(launch(3, "echo out $TYCHO_RANK; echo err $TYCHO_RANK >&2; printf 'no end'; cat"), 0);
   EXPECT_EQ(read("out"), "out 0\nno end");
@@ -210,7 +228,7 @@ TEST_F(LocalRanksTest, SignalsArePassedOnToAllRanks) {
 }
 
 TEST_F(LocalRanksTest, ASignalThatIsPassedOnStartsADeadline) {
-  const pid_t launcher = start(3, (kSayPid + "trap '' TERM INT USR1; ") + kWait, 0.5);
+  const pid_t launcher = start(3, "trap '' TERM INT USR1; " + kSayPid + kWait, 0.5);
   ASSERT_TRUE(wait_for_pids(3));
   const auto begin = std::chrono::steady_clock::now();
   kill(launcher, SIGUSR1);

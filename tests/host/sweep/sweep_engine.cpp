@@ -15,7 +15,7 @@
 #include "trainer/checkpoint/run_lock.h"
 #include "trainer/config/config_io.h"
 #include "trainer/engine/engine.h"
-#include "trainer/metrics/sink.h"
+#include "trainer/loggers/sink.h"
 #include "trainer/run_folder/run_folder.h"
 
 namespace {

@@ -52,5 +52,34 @@ TEST_F(CkptTest, ListsWhatIsBroken) {
   EXPECT_EQ(here("tycho ckpt ls runs/a --json").code, 12);
 }
 
+TEST_F(CkptTest, AReshardedCopyDoesNotDiffer) {
+  const Outcome copy = here("tycho ckpt reshard runs/a --out copy --files 3");
+  EXPECT_EQ(copy.code, 0) << copy.output;
+  EXPECT_CONTAINS(copy.output, " in 3 files");
+  EXPECT_EQ(here("ls copy/step-*/ | grep -c safetensors").output, "3\n");
+  const Outcome same = here("tycho ckpt diff runs/a copy");
+  EXPECT_EQ(same.code, 0) << same.output;
+  EXPECT_CONTAINS(same.output, " tensors are equal, 0 differ");
+  const Outcome again = here("tycho ckpt reshard runs/a --out copy");
+  EXPECT_EQ(again.code, 13);
+  EXPECT_CONTAINS(again.output, "[ckpt] copy is not an empty folder; name a new one for the copy");
+  EXPECT_EQ(here("tycho ckpt reshard runs/a --out other --files 0").code, 2);
+  EXPECT_EQ(here("tycho ckpt reshard runs/a").code, 2);
+  EXPECT_EQ(here("tycho ckpt diff runs/a").code, 2);
+}
+
+TEST_F(CkptTest, DiffNamesWhatIsNotTheSame) {
+  ASSERT_EQ(here("tycho convert " TYCHO_SOURCE_DIR "/tests/golden/hf/gpt2 runs/b").code, 0);
+  const Outcome found = here("tycho ckpt diff runs/a runs/b");
+  EXPECT_EQ(found.code, 1);
+  EXPECT_CONTAINS(found.output, "0 tensors are equal");
+  EXPECT_CONTAINS(found.output, "only in A: F32 [");
+  EXPECT_CONTAINS(found.output, "only in B: F32 [");
+  EXPECT_CONTAINS(found.output, "recipe.model.");
+  const Outcome json = here("tycho ckpt diff runs/a runs/b --json");
+  EXPECT_EQ(json.code, 1);
+  EXPECT_CONTAINS(json.output, "\"max_difference\": null");
+}
+
 }  // namespace
 }  // namespace tycho

@@ -33,6 +33,34 @@ TEST_F(LaunchTest, RunsOneRecipeOnSeveralRanks) {
   EXPECT_CONTAINS(launch("--ranks=1 run x.lua").output, "\nrank 0 of 1\n");
 }
 
+TEST_F(LaunchTest, SeveralMachinesNumberTheirRanksOneAfterTheOther) {
+  const std::string where =
+      "RANK=1 WORLD_SIZE=3 MASTER_ADDR=node-a MASTER_PORT=29500 TYCHO_TOKEN=0123456789abcdef";
+  const Outcome run = launch("-n 2 --nodes 3 --node 1 run x.lua", where);
+  EXPECT_EQ(run.code, 0) << run.output;
+  EXPECT_CONTAINS(run.output, "[rank 2] rank 2 of 6\n");
+  EXPECT_CONTAINS(run.output, "[rank 3] rank 3 of 6\n");
+  EXPECT_EQ(run.output.find("rank 0 of"), std::string::npos) << run.output;
+}
+
+TEST_F(LaunchTest, SeveralMachinesNeedAPlaceToMeetAndASecret) {
+  const std::string token = "TYCHO_TOKEN=0123456789abcdef ", address = "MASTER_ADDR=a ",
+                    port = "TYCHO_PORT=29500 ";
+  const auto refused = [&](const std::string& environment, const std::string& text, int code,
+                           const std::string& node = "0") {
+    const Outcome run = launch("-n 2 --nodes 2 --node " + node + " run x.lua", environment);
+    EXPECT_EQ(run.code, code) << run.output;
+    EXPECT_CONTAINS(run.output, text);
+    EXPECT_EQ(run.output.find("[rank "), std::string::npos) << run.output;
+  };
+  refused(token + port, "--nodes 2 needs TYCHO_ADDRESS or MASTER_ADDR", 11);
+  refused(token + address, "--nodes 2 needs TYCHO_PORT or MASTER_PORT", 11);
+  refused(address + port, "--nodes 2 needs TYCHO_TOKEN", 11);
+  refused(address + port + "TYCHO_TOKEN=short", "a secret of 16 or more characters, given 5", 11);
+  refused(address + token + "TYCHO_PORT=many", "TYCHO_PORT wanted a whole number", 11);
+  refused(token + address + port, "--node wanted a number from 0 to 1 (--nodes 2), given 2", 2, "2");
+}
+
 TEST_F(LaunchTest, TheExitCodeIsThatOfARankThatFailed) {
   const Outcome run = launch("-n 2 run x.lua seed=99 resume=none");
   EXPECT_EQ(run.code, 15);
@@ -51,7 +79,7 @@ TEST_F(LaunchTest, WhatIsWrongIsSaidOnce) {
   EXPECT_EQ(said(launch("-n 4 run x.lua --on-error repl"), "--on-error repl needs a terminal"), 2);
   EXPECT_EQ(said(launch("-n 4 run x.lua --on-error ask"), "--on-error must be stop or repl, given ask"), 2);
   EXPECT_EQ(said(launch("-n 4 check x.lua"),
-                 "wanted run, rerun, repl or plan --probe after the options, given \"check\""),
+                 "wanted run, rerun, repl, plan --probe or bench comm after the options, given \"check\""),
             2);
   EXPECT_EQ(said(launch("-n 4"), "wanted a command for every rank"), 2);
   EXPECT_EQ(said(launch("run x.lua"), "wanted --ranks"), 2);

@@ -91,6 +91,58 @@ TEST_F(PlanProbeTest, PlansForTheRanksThatTheRecipeAsksFor) {
   EXPECT_CONTAINS(other.output, "parallel.dp_replicate: the mesh has 2 ranks, and the run has 4");
 }
 
+TEST_F(PlanProbeTest, EstimatesTheSpeedOnNamedMachines) {
+  const Outcome outcome = plan("plan x.lua --ranks 16 global_batch=16sp machine=h100 --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  const Json estimate = parse_json(outcome.output, "plan").at("estimate");
+  EXPECT_GT(estimate.at("tokens_per_s"), 0);
+  EXPECT_EQ(estimate.at("axes").at(0).at("axis"), "dp_replicate");
+  EXPECT_EQ(estimate.at("axes").at(0).at("crosses"), true);
+  const Outcome one_node = plan(
+      "plan x.lua --ranks 16 global_batch=16sp --ranks-per-node 16 machine=h100 machine.gpus_per_node=16");
+  EXPECT_CONTAINS(one_node.output, "all ranks are on one machine");
+  const Outcome crowded = plan("plan x.lua --ranks 16 global_batch=16sp --ranks-per-node 16 machine=h100");
+  EXPECT_EQ(crowded.code, 2);
+  EXPECT_CONTAINS(crowded.output, "has 8 GPUs, and 16 ranks are to be on it");
+  EXPECT_CONTAINS(plan("plan x.lua machine=v100").output,
+                  "machine.name: wanted one of h100, h200, gb200, cpu, custom, given \"v100\"");
+}
+
+TEST_F(PlanProbeTest, ProposesAMeshAndPlansForIt) {
+  const Outcome outcome = plan("plan x.lua --ranks 8 machine=h100 parallel=auto");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_CONTAINS(outcome.output, "parallel = \"auto\", 8 ranks\nh100: 8 a node");
+  EXPECT_CONTAINS(outcome.output, "\ntaken: dp_replicate 8\n");
+  EXPECT_CONTAINS(outcome.output, "\nmesh        dp_replicate 8\n");
+  const Outcome node = plan("plan x.lua machine=h100 parallel=auto --json");
+  ASSERT_EQ(node.code, 0) << node.output;
+  EXPECT_EQ(Json::parse(node.output).at("num_ranks"), 8) << "of one node";
+  const Outcome small = plan("plan x.lua --ranks 2 machine=h100 machine.memory=1MiB parallel=auto");
+  EXPECT_EQ(small.code, 11);
+  EXPECT_CONTAINS(small.output, "wanted a mesh that fits into 1.05 MB a rank, and none does");
+  const Outcome wrong = plan("plan x.lua parallel=fsdp");
+  EXPECT_EQ(wrong.code, 10);
+  EXPECT_CONTAINS(wrong.output, "one of  \"given\"  \"auto\"");
+}
+
+TEST_F(PlanProbeTest, ARunKeepsTheMeshThatWasChosen) {
+  const Outcome first = plan("launch -n 2 run x.lua device=cpu parallel=auto");
+  ASSERT_EQ(first.code, 0) << first.output;
+  EXPECT_CONTAINS(first.output, "taken: dp_replicate 2\n");
+  EXPECT_CONTAINS(first.output, "\"mesh\":\"given\"");
+  EXPECT_CONTAINS(first.output, "\"dp_replicate\":2");
+  EXPECT_CONTAINS(first.output, "  machine 0  0 | 1\n");
+  EXPECT_EQ(first.output.find("\"mesh\":\"auto\""), std::string::npos) << first.output;
+  const Outcome saved = here("cat runs/x/recipe.lua; cat runs/x/argv.txt");
+  EXPECT_CONTAINS(saved.output, "dp_replicate = 2");
+  EXPECT_CONTAINS(saved.output, "parallel.dp_replicate=2");
+  const Outcome again = plan("launch -n 2 run x.lua device=cpu parallel=auto");
+  EXPECT_CONTAINS(again.output, "mesh: dp_replicate 2, as this run had it before\n");
+  const Outcome gpu = plan("run x.lua device=cuda parallel=auto");
+  EXPECT_EQ(gpu.code, 10);
+  EXPECT_CONTAINS(gpu.output, "parallel = \"auto\" needs to know the machines: set machine = \"h100\"");
+}
+
 TEST_F(PlanProbeTest, RanksMeasureTogetherAndRankZeroSaysIt) {
   const Outcome outcome = plan("launch -n 2 plan x.lua --probe");
   ASSERT_EQ(outcome.code, 0) << outcome.output;

@@ -36,8 +36,7 @@ TEST(CommandTest, WhatDoesNotFitIsRefusedByName) {
   EXPECT_NE(refusal("scale_lr", {0.5}, {{"for_nxt", "2ba"}}).find("did you mean \"for_next\""),
             std::string::npos);
   EXPECT_NE(refusal("resume", {1}).find("takes at most 0 values"), std::string::npos);
-  EXPECT_EQ(refusal("set_mix", {Json::object()}),
-            "[cmd.set_mix] is not possible: mixing data is not supported yet");
+  EXPECT_EQ(refusal("set_mix", {3}), "[cmd.set_mix] mix = 3: wanted a table");
   EXPECT_EQ(command_text(make_command("profile", {"3ba"}, nullptr, "")), "profile(3ba)");
 }
 
@@ -62,6 +61,7 @@ TEST(ControlsTest, ComeBackFromJsonAsTheyWere) {
   controls.clip_norm = 3;
   controls.scheduler = {{"kind", "linear"}};
   controls.log_every = Duration{5, DurationUnit::kBatch};
+  controls.mix = {{"code", 0.25}, {"web", 0.75}};
   controls.enabled = {{"a", false}};
   EXPECT_EQ(Controls::from_json(controls.to_json()), controls);
   EXPECT_THROW(Controls::from_json({{"moon", 1}}), Error);

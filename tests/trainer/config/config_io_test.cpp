@@ -110,9 +110,9 @@ TEST(TrainConfigSchema, NamesEveryKnob) {
   }
   EXPECT_EQ(
       names,
-      "run_name run_dir resume seed device threads parallel precision master_weights seq_len global_batch "
-      "micro_batch max_duration model recompute "
-      "optimizer param_groups scheduler clip guard tokenizer train_data eval_data eval ckpt log "
+      "run_name run_dir resume seed device threads parallel machine precision master_weights seq_len "
+      "global_batch micro_batch max_duration model lora recompute "
+      "optimizer param_groups scheduler clip guard tokenizer train_data data_stages eval_data eval ckpt log "
       "profile callbacks lua_memory ");
 }
 

@@ -51,6 +51,18 @@ TEST(IdleKeys, SkipsNeedAGuardThatSkips) {
   EXPECT_EQ(idle_after(skips, [](TrainConfig& c) { c.guard.action = GuardAction::kSkip; }), "");
 }
 
+TEST(IdleKeys, OfAdaptersNeedARank) {
+  const Change keys = [](TrainConfig& c) {
+    c.model.lora = {.alpha = 2, .dropout = 0.1, .rslora = true, .targets = {"q_proj"}};
+  };
+  EXPECT_EQ(idle_after(keys),
+            "lora.alpha: has no effect unless lora.rank is set; remove it\n"
+            "lora.dropout: has no effect unless lora.rank is set; remove it\n"
+            "lora.rslora: has no effect unless lora.rank is set; remove it\n"
+            "lora.targets: has no effect unless lora.rank is set; remove it");
+  EXPECT_EQ(idle_after(keys, [](TrainConfig& c) { c.model.lora.rank = 4; }), "");
+}
+
 TEST(IdleKeys, OfRecomputationAndOptimizers) {
   const Change every = [](TrainConfig& c) { c.recompute.every = 2; };
   EXPECT_NE(idle_after(every).find("recompute.every: has no effect unless recompute.mode"),

@@ -3,23 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
-
+#include "tests/trainer/config/problems_after.h"
 #include "trainer/base/error.h"
 
 namespace tycho {
 namespace {
-
-/// "path: message" of what check_config finds after `change`, one per line.
-std::string problems_after(const std::function<void(TrainConfig&)>& change, int64_t num_ranks = 1) {
-  TrainConfig config;
-  change(config);
-  std::string text;
-  for (const ConfigProblem& problem : check_config(config, num_ranks)) {
-    text += (text.empty() ? "" : "\n") + problem.path + ": " + problem.message;
-  }
-  return text;
-}
 
 LlamaConfig& llama(TrainConfig& config) { return std::get<LlamaConfig>(config.model.value); }
 
@@ -123,6 +111,26 @@ TEST(CheckConfig, WantsBf16ForWeightsWithoutAMaster) {
             "");
 }
 
+TEST(CheckConfig, WantsAModelForAdapters) {
+  const auto adapters = [](TrainConfig& c) { c.model.lora.rank = 4; };
+  EXPECT_EQ(problems_after(adapters),
+            "lora.rank: adapters are trained for a model that exists: name its folder with model.weights, or "
+            "remove "
+            "lora");
+  const auto shared = [](double dropout) {
+    return [=](TrainConfig& c) {
+      llama(c).weights = "runs/base";
+      c.model.lora = {.rank = 4, .dropout = dropout};
+      c.parallel.tp = 2;
+    };
+  };
+  EXPECT_EQ(problems_after(shared(0), 2), "");
+  EXPECT_EQ(problems_after(shared(0.1), 2),
+            "lora.dropout: with parallel.tp a rank has parts of matrices, but it draws its bits for whole "
+            "inputs of "
+            "layers; set lora.dropout = 0 or parallel.tp = 1");
+}
+
 TEST(CheckConfig, WantsNamesThatCanBeFolders) {
   EXPECT_NE(problems_after([](TrainConfig& c) {
               c.run_name = "a/b";
@@ -155,44 +163,6 @@ TEST(CheckConfig, RefusesSizesThatNoMachineHas) {
   }
   EXPECT_NE(problems_after([](TrainConfig& c) { c.max_duration = Duration::parse("1e300tok"); }), "");
   EXPECT_NE(problems_after([](TrainConfig& c) { c.seq_len = 9007199254740991; }), "");
-}
-
-TEST(CheckConfig, WantsOneTokenThatSeparatesDocumentsEverywhere) {
-  const auto data = [](TrainConfig& c) -> MdsConfig& { return std::get<MdsConfig>(c.train_data.value); };
-  EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).eos_token_id = 0; }), "");
-  EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).eos_token_id = data(c).bos_token_id = 1; }),
-            "train_data.bos_token_id: cannot be combined with eos_token_id: documents either begin or end "
-            "with a token; remove one of them");
-  EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).bos_token_id = 8192; }),
-            "train_data.bos_token_id: 8192 is outside the model's vocabulary of 8192");
-  EXPECT_EQ(problems_after([&](TrainConfig& c) {
-              c.eval_data["val"] = c.train_data;
-              data(c).eos_token_id = 3;
-            }),
-            "eval_data.val.eos_token_id: is nothing, but train_data's is 3: their losses would not be "
-            "comparable; use the same");
-}
-
-TEST(CheckConfig, WantsATokenizerForConversations) {
-  const auto chat = [](ChatConfig data, const char* tokenizer) {
-    return [data, tokenizer](TrainConfig& c) {
-      c.train_data.value = data;
-      c.tokenizer = tokenizer;
-    };
-  };
-  EXPECT_EQ(problems_after(chat({.path = "x.jsonl"}, "tokenizer.json")), "");
-  EXPECT_EQ(problems_after(chat({.path = "x.jsonl"}, "")),
-            "tokenizer: is missing, but train_data is text: set tokenizer = \"PATH/tokenizer.json\"");
-  EXPECT_EQ(problems_after(chat({.path = ""}, "t.json")),
-            "train_data.path: is empty: write a .jsonl or a folder of them");
-  EXPECT_EQ(problems_after(chat({.path = "x.jsonl", .eos_token_id = 8192}, "t.json")),
-            "train_data.eos_token_id: 8192 is outside the model's vocabulary of 8192");
-  EXPECT_EQ(problems_after([](TrainConfig& c) {
-              std::get<MdsConfig>(c.train_data.value).eos_token_id = 0;
-              c.tokenizer = "t.json";
-              c.eval_data["dev"].value = ChatConfig{.path = "x.jsonl"};
-            }),
-            "");
 }
 
 TEST(CheckConfig, WantsDataForEvaluation) {

@@ -67,7 +67,8 @@ TEST(HfImport, RecordsARecipeAndAFreshState) {
   copy_model("llama", dir / "in");
   write_text_file(dir / "in/tokenizer_config.json", "{}");
   const ImportReport report = import_hf(real_files(), dir / "in", dir / "out");
-  const TrainConfig config = read_config_or_fail(report.checkpoint.manifest.at("recipe"));
+  const TrainConfig config =
+      read_trained_config(report.checkpoint.manifest.at("recipe"), TrainedUse::kModel, "imported");
   EXPECT_EQ(config.model.as<LlamaConfig>().num_kv_heads(), 1);
   EXPECT_EQ(config.run_name, "out");
   EXPECT_EQ(config.seq_len, 128);

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
@@ -34,6 +37,23 @@ inline std::string golden(const std::string& name) { return std::string(TYCHO_GO
 inline void write_text(const std::string& path, std::string_view text) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
   std::ofstream(path, std::ios::binary) << text;
+}
+
+/// CRC-32 of numbers as 64-bit words, little endian.
+inline uint32_t crc32_of(const std::vector<uint32_t>& numbers) {
+  static const std::array<uint32_t, 256> table = [] {
+    std::array<uint32_t, 256> made{};
+    for (uint32_t byte = 0; byte < 256; ++byte) {
+      uint32_t crc = byte;
+      for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320u : 0);
+      made[byte] = crc;
+    }
+    return made;
+  }();
+  uint32_t crc = UINT32_MAX;
+  for (const uint64_t number : numbers)
+    for (int byte = 0; byte < 8; ++byte) crc = crc >> 8 ^ table[(crc ^ number >> 8 * byte) & 0xFF];
+  return ~crc;
 }
 
 /// Runs `act` and expects an Error of this code whose text has all these parts.

@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "tests/trainer/aten.h"
 #include "tests/trainer/base/faulty_files.h"
@@ -45,7 +47,10 @@ class SharedSave : public testing::Test {
       for (const OwnedRange& range : units.owned()) Tensor(range.params).fill_(step);
       for (const StateBuffer& buffer : optimizer->state()) Tensor(buffer.flat).fill_(step + 0.5);
       saver.save({.step = step}, units.owned(), *optimizer);
-      while (saver.take_news().is_null() && ++boundaries < 300) saver.poll();
+      while (saver.take_news().is_null() && !saver.must_retry() && ++boundaries < 30'000) {
+        saver.poll();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
       saver.wait(/*last=*/false);
     }
 

@@ -39,7 +39,7 @@ TEST(TrainState, ReadsBackWhatWasWritten) {
 // A field that to_json or from_json forgets is lost at the next resume.
 TEST(TrainState, KeepsEveryField) {
   TrainState state;
-  state.step = 1, state.samples = 2, state.tokens = 3, state.data = {4, 5};
+  state.step = 1, state.samples = 2, state.tokens = 3, state.data = {4, 5}, state.stage = 2;
   state.skipped = 6, state.skipped_in_a_row = 7;
   state.controls.lr = 0.25, state.controls.lr_by = "someone";
   state.controls.lr_windows = {{0.5, 8}, {0.75, std::nullopt}};
@@ -47,6 +47,7 @@ TEST(TrainState, KeepsEveryField) {
   state.controls.weight_decay = 0.1, state.controls.clip_norm = 2.0;
   state.controls.scheduler = {{"kind", "constant"}};
   state.controls.log_every = Duration::parse("10ba");
+  state.controls.mix = {{"web", 0.75}, {"code", 0.25}};
   state.controls.enabled = {{"mine", false}};
   state.callbacks = {{"mine", {{"count", 9}}}};
   state.schedule = {{"state", {{"x", 10}}}, {"loss", 11.5}};
@@ -57,6 +58,7 @@ TEST(TrainState, KeepsEveryField) {
   EXPECT_EQ(
       std::tie(back.step, back.samples, back.tokens, back.data, back.skipped, back.skipped_in_a_row),
       std::tie(state.step, state.samples, state.tokens, state.data, state.skipped, state.skipped_in_a_row));
+  EXPECT_EQ(back.stage, state.stage);
   EXPECT_EQ(back.controls, state.controls);
   EXPECT_EQ(back.callbacks, state.callbacks);
   EXPECT_EQ(back.schedule, state.schedule);

@@ -7,7 +7,7 @@
 #include "tests/trainer/metrics/fixtures.h"
 #include "trainer/base/error.h"
 #include "trainer/base/regex.h"
-#include "trainer/metrics/sink.h"
+#include "trainer/loggers/sink.h"
 
 namespace tycho {
 namespace {

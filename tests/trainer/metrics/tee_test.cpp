@@ -19,6 +19,7 @@ class Listener : public Reporter {
   void event(const std::string& kind, const std::string& text, const Json&) override {
     hear(kind + ": " + text);
   }
+  void finish(const std::string& reason) override { hear("finish " + reason); }
   void run_end(const std::string& reason) override { hear("end " + reason); }
 
  private:
@@ -49,7 +50,7 @@ TEST_F(TeeTest, TellsAll) {
   tee_->step(some_step(7), true);
   tee_->event("stop", "why", {});
   tee_->run_end("done");
-  const Heard all = {"start mpt-125m", "step 7 true", "stop: why", "end done"};
+  const Heard all = {"start mpt-125m", "step 7 true", "stop: why", "finish done", "end done"};
   EXPECT_EQ(first_, all);
   EXPECT_EQ(second_, all);
 }

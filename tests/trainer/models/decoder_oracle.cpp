@@ -46,7 +46,10 @@ DecoderOracle::DecoderOracle(const DecoderSpec& spec, const std::map<std::string
 at::Tensor DecoderOracle::linear(const at::Tensor& x, const std::string& name) const {
   const at::Tensor matrix = weight(name + ".weight");
   const at::Tensor y = at::matmul(x, spec_.in_out ? matrix : matrix.t());
-  return kept(weights_.count(name + ".bias") ? y + weight(name + ".bias") : y);
+  const at::Tensor with_bias = kept(weights_.count(name + ".bias") ? y + weight(name + ".bias") : y);
+  if (!weights_.count(name + ".lora_A.weight")) return with_bias;
+  const at::Tensor low = kept(kept(at::matmul(x, weight(name + ".lora_A.weight").t())) * spec_.lora.scale());
+  return kept(with_bias + kept(at::matmul(low, weight(name + ".lora_B.weight").t())));
 }
 
 at::Tensor DecoderOracle::norm(const at::Tensor& x, const std::string& name, NormKind kind,

@@ -22,6 +22,24 @@ MptConfig mpt(PositionKind positions) {
   return c;
 }
 
+ModelCase adapted(const char* name, ModelConfig config, BatchShape shape, LoraConfig lora) {
+  config.lora = std::move(lora);
+  return {name, std::move(config), shape};
+}
+
+std::vector<ModelCase> adapter_cases(const Gpt2Config& gpt2, MptConfig reused_inputs) {
+  reused_inputs.clip_qkv.reset();  // larger queries would be clipped more often, and a clip's gradient jumps
+  return {
+      adapted("adapters_llama", {llama(32, 2, 4, 2, 64, 97, true)}, {2, 16}, {.rank = 3, .alpha = 2}),
+      // The middle one of three blocks; some layers of a stack.
+      adapted("adapters_of_one_block", {llama(48, 3, 6, 1, 40, 130, false)}, {1, 33},
+              {.rank = 4, .alpha = 3, .rslora = true, .targets = {"1.self_attn.v_proj", "1.mlp.up_proj"}}),
+      adapted("adapters_gpt2", {gpt2}, {1, 40}, {.rank = 2}),
+      adapted("adapters_mpt_fused", {mpt(PositionKind::kAlibi)}, {1, 50},
+              {.rank = 5, .targets = {"Wqkv", "ffn..*"}}),
+      adapted("adapters_mpt_reused_inputs", {reused_inputs}, {2, 16}, {.rank = 3})};
+}
+
 }  // namespace
 
 std::vector<ModelCase> model_cases() {
@@ -91,6 +109,7 @@ std::vector<ModelCase> model_cases() {
   all.push_back({"gpt2", {gpt2}, {2, 35}});
   gpt2.tied = false, gpt2.ffn_width = 24;
   all.push_back({"gpt2_untied", {gpt2}, {1, 40}});
+  for (ModelCase& adapted : adapter_cases(gpt2, inputs)) all.push_back(std::move(adapted));
   return all;
 }
 

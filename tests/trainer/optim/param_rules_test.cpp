@@ -106,5 +106,23 @@ TEST(ParamRulesTest, InvalidKeysOfAGroupAreAnError) {
   EXPECT_EQ(problems_of({frozen}), "param_groups: all parameters are frozen: nothing is left to train\n");
 }
 
+TEST(ParamRulesTest, UnderAdaptersOnlyTheseAreTrained) {
+  ModelConfig config{LlamaConfig{.width = 8, .layers = 1, .heads = 2, .ffn_width = 16, .vocab_size = 12}};
+  config.lora = {.rank = 2, .targets = {"q_proj"}};
+  const std::vector<UnitSpec> units = model_layout(config).units;
+  const OptimizerConfig muon{MuonConfig{.lr = 0.02, .adamw_lr = 0.005}};
+  const ParamRules rules = param_rules(muon, {}, units);
+  for (size_t u = 0; u < units.size(); ++u)
+    for (const ParamRule& rule : rules[u]) {
+      EXPECT_EQ(rule.frozen, units[u].base);
+      EXPECT_TRUE(rule.frozen || rule.hidden_matrix) << "adapters are matrices of a block";
+    }
+  ParamGroupConfig frozen = group("lora_");
+  frozen.freeze = true;
+  const std::vector<ConfigProblem> problems = param_group_problems({}, {frozen}, units);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0].message, "all parameters are frozen: nothing is left to train");
+}
+
 }  // namespace
 }  // namespace tycho

@@ -63,6 +63,61 @@ TEST(ParallelConfig, SharesAModelAmongRanks) {
   EXPECT_EQ(fewest_ranks({.dp_replicate = 2, .dp_shard = -1}), 2);
 }
 
+TEST(ParallelConfig, SharesMatricesAmongRanks) {
+  EXPECT_EQ(problems_of({.dp_shard = 2, .tp = 2}, 8), "");
+  EXPECT_EQ(describe(mesh_shape({.dp_shard = 2, .tp = 2}, 8)), "dp_replicate 2 x dp_shard 2 x tp 2");
+  EXPECT_EQ(data_ranks({.dp_shard = 2, .tp = 2}, 8), 4);
+  EXPECT_EQ(data_ranks({.tp = 8}, 8), 1);
+  EXPECT_EQ(fewest_ranks({.dp_shard = 2, .tp = 4}), 8);
+  EXPECT_EQ(problems_of({.tp = 4}, 6),
+            "parallel.tp: the number of ranks must be a multiple of 4, and the run has 6. Start 4 ranks, or "
+            "set parallel.tp to one of 1, 2, 3, 6");
+  EXPECT_NE(problems_of({.dp_replicate = 1, .dp_shard = 3, .tp = 2}, 8)
+                .find("dp_replicate x dp_shard x tp = 1 x 3 x 2 is 6 ranks"),
+            std::string::npos);
+}
+
+TEST(ParallelConfig, NamesThoseThatCanShareAModel) {
+  const auto problem = [](const char* lines, int64_t num_ranks) {
+    Json recipe = parse_json(R"({
+      "max_duration": "100ba", "seq_len": 128, "global_batch": "8sp", "precision": "bf16",
+      "model": {"kind": "llama", "width": 96, "heads": 12, "kv_heads": 4},
+      "optimizer": {"kind": "adamw", "lr": 0.0006}, "train_data": {"kind": "mds", "local_dir": "data/x"}})",
+                             "test");
+    recipe.merge_patch(parse_json(lines, "test"));
+    std::vector<ConfigProblem> problems;
+    const TrainConfig config = read_config(recipe, problems);
+    if (problems.empty()) problems = check_config(config, num_ranks);
+    return problems.empty() ? std::string() : problems[0].path + ": " + problems[0].message;
+  };
+  for (const int tp : {1, 2, 4, 12})
+    EXPECT_EQ(problem(fmt::format(R"({{"seq_len": 96, "parallel": {{"tp": {}}}}})", tp).c_str(), tp), "");
+  EXPECT_EQ(problem(R"({"parallel": {"tp": 8}})", 8),
+            "parallel.tp: 8 ranks cannot evenly share 12 heads with 4 for keys and values. This model can be "
+            "shared by 1, 2, 4; with 8 ranks, the nearest meshes: tp = 4 and 2 for data; tp = 2 and 4 for "
+            "data; tp = 1 and 8 for data");
+  EXPECT_NE(problem(R"({"seq_len": 130, "parallel": {"tp": 4}})", 4)
+                .find("seq_len = 130 is not a multiple of 4, which sequence parallel needs; set "
+                      "parallel.sequence_parallel = false"),
+            std::string::npos);
+  EXPECT_EQ(problem(R"({"seq_len": 130, "parallel": {"tp": 4, "sequence_parallel": false}})", 4), "");
+  EXPECT_NE(
+      problem(R"({"model": {"vocab_size": 3}, "parallel": {"tp": 4}})", 4).find("4 ranks are more than"),
+      std::string::npos);
+  EXPECT_NE(
+      problem(R"({"optimizer": {"kind": "muon"}, "parallel": {"tp": 2}})", 2).find("set parallel.tp = 1"),
+      std::string::npos);
+  EXPECT_NE(problem(R"({"master_weights": "stochastic", "parallel": {"tp": 2}})", 2).find("master_weights: "),
+            std::string::npos);
+  EXPECT_NE(problem(R"({"clip": {"adaptive": 0.1}, "parallel": {"tp": 2}})", 2).find("clip.adaptive: "),
+            std::string::npos);
+  EXPECT_NE(problem(R"({"model": {"kind": "mpt", "width": 96, "heads": 12, "kv_heads": null, "qk_ln": true},
+                        "parallel": {"tp": 2}})",
+                    2)
+                .find("model.qk_ln: normalises all heads together"),
+            std::string::npos);
+}
+
 TEST(ParallelConfig, NamesTheNearestMeshes) {
   EXPECT_EQ(
       problems_of({.dp_replicate = 2, .dp_shard = 4}, 6),
@@ -107,8 +162,6 @@ TEST(ParallelConfig, RefusesWhatNeedsWholeParameters) {
 }
 
 TEST(ParallelConfig, SaysWhatIsNotSupportedYet) {
-  EXPECT_EQ(problems_of({.tp = 2}),
-            "parallel.tp: tensor parallelism is not supported yet; set parallel.tp = 1");
   EXPECT_EQ(problems_of({.pp = 4, .dp_shard = 8, .cp = 2}, 64),
             "parallel.pp: pipeline parallelism is not supported yet; set parallel.pp = 1\n"
             "parallel.cp: context parallelism is not supported yet; set parallel.cp = 1");
@@ -128,8 +181,8 @@ TEST(ParallelConfig, IsReadFromARecipe) {
   };
   EXPECT_EQ(problem("{}"), "-1");
   EXPECT_EQ(problem(R"({"dp_replicate": 2, "tp": 1})"), "2");
-  EXPECT_EQ(problem(R"({"tp": 2})"),
-            "parallel.tp: tensor parallelism is not supported yet; set parallel.tp = 1");
+  EXPECT_EQ(problem(R"({"dp_replicate": 2, "tp": 2, "sequence_parallel": false})"), "2");
+  EXPECT_EQ(problem(R"({"pp": 2})").rfind("parallel.pp: ", 0), 0U);
   EXPECT_EQ(problem(R"({"dp_replicate": -2})").rfind("parallel.dp_replicate: wanted a whole number >= -1", 0),
             0U);
   EXPECT_EQ(problem(R"({"tp": 0})").rfind("parallel.tp: wanted a whole number > 0", 0), 0U);

@@ -128,7 +128,7 @@ class RecordingCommunicator final : public Communicator {
         inner, std::move(group), schedule_, fmt::format("{}/{}.{}", name_, num_splits_++, colour),
         {first, first + members.numel()}));
   }
-  void leave(const Error& error) override { inner_->leave(error); }
+  Error leave(const Error& error) override { return inner_->leave(error); }
   void check() override { inner_->check(); }
   bool is_broken() override { return inner_->is_broken(); }
   Error why_broken(const std::string& what) override { return inner_->why_broken(what); }

@@ -196,6 +196,27 @@ TEST(Tcp, AWatchedGroupThatIsWholeStaysSo) {
   }));
 }
 
+TEST(Together, DifferentFailuresEndWithTheCodeOfTheFirstRankThatFailed) {
+  const std::vector<Ended> ended = on_ranks(3, [](Communicator& world) {
+    together(world, [&] {
+      if (world.rank() == 1) throw Error("[data] no shards", ExitCode::kUnusable);
+      if (world.rank() == 2) throw Error("[storage] no room", ExitCode::kStorage);
+    });
+  });
+  for (const Ended& one : ended) EXPECT_EQ(one.code, ExitCode::kUnusable) << one.what;
+  EXPECT_EQ(ended[0].what, "[parallel] rank 1 ended the run: [data] no shards");
+  EXPECT_EQ(ended[1].what, "[data] no shards");
+  EXPECT_EQ(
+      ended[2].what,
+      "[parallel] rank 1 ended the run: [data] no shards\nRank 2 failed by itself, too: [storage] no room");
+}
+
+TEST(Together, TheSameFailureOnAllRanksIsSaidOnce) {
+  const std::vector<Ended> ended = on_ranks(
+      2, [](Communicator& world) { together(world, [] { throw Error("[check] bad", ExitCode::kRecipe); }); });
+  for (const Ended& one : ended) EXPECT_EQ(one.what, "[check] bad");
+}
+
 TEST(Together, AFailureOfOneRankIsThatOfAll) {
   const std::vector<Ended> ended = on_ranks(2, [](Communicator& world) {
     together(world, [] {});

@@ -354,5 +354,25 @@ TEST(Plan, SuggestsToShareAModelThatDoesNotFit) {
             0U);
 }
 
+TEST(Plan, AdaptersHaveGradientsStateAndCheckpointsAlone) {
+  TrainConfig config = llama_8b();
+  llama(config).weights = "llama-3-8b";
+  config.precision = Precision::kBf16;
+  config.model.lora = {.rank = 16, .alpha = 32, .targets = {"q_proj", "v_proj"}};
+  // By hand: A and B of q [4096, 4096] and v [1024, 4096] in 32 blocks.
+  const int64_t base = 8030261248, adapters = 32 * 16 * (4096 + 4096 + 4096 + 1024);
+  const Plan plan = make_plan(config, {});
+  EXPECT_EQ(plan.num_params, base + adapters);
+  const auto about = [](int64_t given, int64_t wanted) {
+    return std::abs(static_cast<double>(given - wanted)) <
+           0.001 * static_cast<double>(wanted);  // whole pages
+  };
+  EXPECT_TRUE(about(item(plan, "parameters").num_bytes, 2 * (base + adapters)));
+  EXPECT_TRUE(about(item(plan, "gradients").num_bytes, 4 * adapters));
+  EXPECT_TRUE(about(item(plan, "optimizer").num_bytes, 3 * 4 * adapters)) << "master weights and two moments";
+  EXPECT_EQ(plan.checkpoint_bytes, 3 * 4 * adapters);
+  EXPECT_EQ(plan.checkpoint_note, "adapters, exp_avg, exp_avg_sq in fp32");
+}
+
 }  // namespace
 }  // namespace tycho

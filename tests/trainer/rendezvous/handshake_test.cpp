@@ -41,7 +41,8 @@ TEST(Handshake, OpensForTheSameTokenAndTellsWhoCalls) {
   EXPECT_EQ(meeting.server.claim().run, "run");
   EXPECT_EQ(meeting.server.claim().purpose, "data world");
   EXPECT_EQ(meeting.server.claim().version, kProtocolVersion);
-  const DoorVerdict verdict = meeting.client.verdict(frame_of(meeting.server.give({Answer::kWelcome, ""})));
+  const HandshakeVerdict verdict =
+      meeting.client.verdict(frame_of(meeting.server.give({Answer::kWelcome, ""})));
   EXPECT_EQ(verdict.answer, Answer::kWelcome);
   meeting.server.take(frame_of(HandshakeClient::confirm()));
   EXPECT_EQ(meeting.server.state(), HandshakeServer::State::kOpen);
@@ -51,7 +52,8 @@ TEST(Handshake, ARefusalSaysWhy) {
   Meeting meeting;
   meeting.server.take(frame_of(meeting.claim));
   const std::string why(500, 'x');
-  const DoorVerdict verdict = meeting.client.verdict(frame_of(meeting.server.give({Answer::kRefused, why})));
+  const HandshakeVerdict verdict =
+      meeting.client.verdict(frame_of(meeting.server.give({Answer::kRefused, why})));
   EXPECT_EQ(verdict.answer, Answer::kRefused);
   EXPECT_EQ(verdict.why, why.substr(0, 200));
 }

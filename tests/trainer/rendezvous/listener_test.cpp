@@ -25,22 +25,22 @@ struct OpenHouse {
   explicit OpenHouse(ListenerLimits limits = {})
       : listener(listen_at(numeric_endpoint("127.0.0.1", 0)), kToken,
                  {[](const RankClaim&) {
-                    return DoorVerdict{Answer::kWelcome, ""};
+                    return HandshakeVerdict{Answer::kWelcome, ""};
                   },
                   [this](Socket socket, const RankClaim&) {
                     const std::lock_guard lock(mutex);
-                    guests.push_back(std::move(socket));
+                    callers.push_back(std::move(socket));
                   }},
                  limits) {}
   DialResult call(const std::string& token = kToken) {
     return dial(listener.address(), token, kClaim, 5s, [] { return false; });
   }
-  size_t num_guests() {
+  size_t num_callers() {
     const std::lock_guard lock(mutex);
-    return guests.size();
+    return callers.size();
   }
   std::mutex mutex;
-  std::vector<Socket> guests;
+  std::vector<Socket> callers;
   Listener listener;  // last: it calls what stands above
 };
 
@@ -63,7 +63,7 @@ TEST(Listener, LetsInWhoKnowsTheToken) {
   OpenHouse house;
   const DialResult result = house.call();
   EXPECT_EQ(result.how, DialResult::How::kOpen) << result.why;
-  EXPECT_TRUE(becomes_true([&] { return house.num_guests() == 1; }));
+  EXPECT_TRUE(becomes_true([&] { return house.num_callers() == 1; }));
   EXPECT_EQ(house.listener.num_turned_away(), 0);
 }
 
@@ -71,10 +71,10 @@ TEST(Listener, NothingOfWhatFollowsTheHandshakeIsLost) {
   OpenHouse house;
   const DialResult result = house.call();
   ASSERT_EQ(send(result.socket.fd(), "hello", 5, 0), 5);
-  ASSERT_TRUE(becomes_true([&] { return house.num_guests() == 1; }));
+  ASSERT_TRUE(becomes_true([&] { return house.num_callers() == 1; }));
   char bytes[5];
   EXPECT_TRUE(
-      becomes_true([&] { return recv(house.guests[0].fd(), bytes, 5, MSG_PEEK | MSG_DONTWAIT) == 5; }));
+      becomes_true([&] { return recv(house.callers[0].fd(), bytes, 5, MSG_PEEK | MSG_DONTWAIT) == 5; }));
 }
 
 TEST(Listener, AWrongTokenIsTurnedAwayWithoutAWordAndCounted) {
@@ -83,15 +83,16 @@ TEST(Listener, AWrongTokenIsTurnedAwayWithoutAWordAndCounted) {
   EXPECT_EQ(result.how, DialResult::How::kTryAgain);
   EXPECT_NE(result.why.find("it hung up during the handshake"), std::string::npos) << result.why;
   EXPECT_TRUE(becomes_true([&] { return house.listener.num_turned_away() == 1; }));
-  EXPECT_EQ(house.num_guests(), 0U);
+  EXPECT_EQ(house.num_callers(), 0U);
 }
 
 TEST(Listener, AVerdictReachesTheCaller) {
-  Listener listener(listen_at(numeric_endpoint("127.0.0.1", 0)), kToken,
-                    {[](const RankClaim& claim) {
-                       return DoorVerdict{claim.rank == 1 ? Answer::kRefused : Answer::kLater, "why not"};
-                     },
-                     [](Socket, const RankClaim&) { FAIL() << "nobody is welcome"; }});
+  Listener listener(
+      listen_at(numeric_endpoint("127.0.0.1", 0)), kToken,
+      {[](const RankClaim& claim) {
+         return HandshakeVerdict{claim.rank == 1 ? Answer::kRefused : Answer::kLater, "why not"};
+       },
+       [](Socket, const RankClaim&) { FAIL() << "nobody is welcome"; }});
   RankClaim claim = kClaim;
   for (const auto how : {DialResult::How::kRefused, DialResult::How::kTryAgain}) {
     const DialResult result = dial(listener.address(), kToken, claim, 5s, [] { return false; });
@@ -130,7 +131,7 @@ TEST(Listener, ARankGetsInThoughSilentStrangersHoldEveryPlace) {
   std::vector<Socket> silent;
   for (int i = 0; i < 300; ++i) silent.push_back(knock(house.listener.address()));
   EXPECT_EQ(house.call().how, DialResult::How::kOpen);
-  EXPECT_TRUE(becomes_true([&] { return house.num_guests() == 1; }));
+  EXPECT_TRUE(becomes_true([&] { return house.num_callers() == 1; }));
   EXPECT_GE(house.listener.num_turned_away(), 300 - 64);
 }
 
@@ -163,7 +164,7 @@ TEST(Listener, ItSurvivesWithoutDescriptorsAndLosesNone) {
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
   }
   EXPECT_EQ(house.call().how, DialResult::How::kOpen);
-  EXPECT_TRUE(becomes_true([&] { return house.num_guests() == 2; }));
+  EXPECT_TRUE(becomes_true([&] { return house.num_callers() == 2; }));
   EXPECT_TRUE(becomes_true([&] { return num_descriptors() == before + 1; }))
       << before << ", " << num_descriptors();
 }

@@ -10,7 +10,6 @@
 
 #include "trainer/base/error.h"
 #include "trainer/rendezvous/endpoint.h"
-#include "trainer/rendezvous/free_port.h"
 #include "trainer/rendezvous/meet/meet_peers.h"
 
 namespace tycho {
@@ -26,6 +25,9 @@ inline RankPlace test_place(int rank, int num_ranks, int port) {
           .token = kTestToken,
           .source = "a test"};
 }
+
+/// A port of loopback at which nobody listens now; the system hands it out to nobody else for a while.
+inline int free_port() { return local_end(listen_at(numeric_endpoint("127.0.0.1", 0)).fd()).port(); }
 
 /// What a rank threw, "" for nothing, and its code.
 struct Ended {

@@ -36,6 +36,11 @@ class OracleModel {
 
   bool has(const std::string& name) const { return wanted_.contains(name); }
   const Tensor& wanted(const std::string& name) const { return wanted_.at(name); }
+  /// Tensors whose names begin so.
+  size_t count(const std::string& prefix) const {
+    return static_cast<size_t>(std::count_if(wanted_.begin(), wanted_.end(),
+                                             [&](const auto& one) { return one.first.starts_with(prefix); }));
+  }
   LocalUnits load(UnitUse use) const {
     LocalUnits units(model_layout(config).units, at::kFloat, at::kCPU, use);
     load_initial_weights(folder_, config, units.owned());
@@ -58,19 +63,18 @@ class OracleModel {
               1e-5 * wanted("losses").max().item<double>());
     model.forward_backward(micro, at::ones({1}));
     constexpr double kRounding = 1e-5;
-    int64_t compared = 0;
+    size_t compared = 0;
     for (GatheredUnit& unit : units.gathered())
       for (size_t i = 0; i < unit.spec().params.size(); ++i) {
         const std::string& name = unit.spec().params[i].name;
         const std::vector<Tensor> parts = gradients_of(name);
         const Tensor gradient = at::concat(parts, 0);
-        compared += std::ssize(parts);
+        compared += parts.size();
         EXPECT_LE((unit.grads()[i] - gradient).norm().item<double>(),
                   1e-5 * gradient.norm().item<double>() + kRounding)
             << name;
       }
-    EXPECT_EQ(compared, std::count_if(wanted_.begin(), wanted_.end(),
-                                      [](const auto& one) { return one.first.starts_with("grad."); }));
+    EXPECT_EQ(compared, count("grad."));
   }
 
   ModelConfig config;

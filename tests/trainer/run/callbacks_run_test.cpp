@@ -147,6 +147,76 @@ TEST_F(CallbacksRunTest, AResumedRunHasTheSameWindowsStatesAndBitsAsOneThatNever
   EXPECT_TRUE(newest_tensors() == undisturbed);
 }
 
+TEST_F(CallbacksRunTest, AMixHoldsFromTheNextStepOnAndAcrossAResume) {
+  write_data(40, config_.seq_len, 8, "low");
+  write_data(40, config_.seq_len, 64, "high");
+  auto& data = std::get<MdsConfig>(config_.train_data.value);
+  data.streams = {{.name = "low", .local_dir = data.local_dir, .split = "low", .proportion = 1},
+                  {.name = "high", .local_dir = data.local_dir, .split = "high", .proportion = 1}};
+  data.local_dir.clear();
+  const auto body = [this](int64_t stop_at) {
+    return [=, this](const EventInfo& info, CallbackPort& port, Json&) {
+      if (info.metrics.step == 2) order(port, "set_mix", Json::array({Json{{"low", 2}}}));
+      if (info.metrics.step == 3) order(port, "set_mix", Json::array({Json{{"low", 1.0}}}));
+      if (info.metrics.step == 9) order(port, "set_mix", Json::array({nullptr}));
+      if (info.metrics.step == stop_at) stop_ = 15;
+    };
+  };
+  control(body(-1));
+  EXPECT_EQ(run(), 0);
+  const auto undisturbed = losses();
+  const auto tensors = newest_tensors();
+  EXPECT_NE(texts("warning").back().find("was rejected: [data] the proportions given add up to 2"),
+            std::string::npos);
+  EXPECT_EQ(texts("command").front(), "set_mix({\"low\":1.0}) by x");
+  const std::map<int64_t, double> epochs = values("epoch");
+  EXPECT_EQ(epochs.at(3), 0);
+  EXPECT_EQ(epochs.at(5), 1) << "a mix begins an epoch";
+  EXPECT_EQ(epochs.at(11), 2);
+  config_.run_dir = dir_ / "other";
+  for (const int64_t stop_at : {3, 6, 9}) {
+    control(body(stop_at));
+    EXPECT_EQ(run(), 143);
+    stop_ = 0;
+  }
+  control(body(-1));
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(losses(), undisturbed);
+  EXPECT_TRUE(newest_tensors() == tensors);
+}
+
+TEST_F(CallbacksRunTest, StagesOfDataBeginWithTheirStepAlsoAfterAResume) {
+  write_data(40, config_.seq_len, 8, "low");
+  DataStageConfig stage{.name = "anneal", .start = {5, DurationUnit::kBatch}, .data = config_.train_data};
+  std::get<MdsConfig>(stage.data.value).split = "low";
+  config_.data_stages = {stage};
+  stage.name = "end";
+  stage.start = {static_cast<double>(9 * 4 * config_.seq_len), DurationUnit::kToken};
+  stage.data = config_.train_data;
+  config_.data_stages.push_back(stage);
+  const auto stopping = [this](int64_t stop_at) {
+    return [=, this](const EventInfo& info, CallbackPort&, Json&) {
+      if (info.metrics.step == stop_at) stop_ = 15;
+    };
+  };
+  control(stopping(-1));
+  EXPECT_EQ(run(), 0);
+  const auto undisturbed = losses();
+  const auto tensors = newest_tensors();
+  EXPECT_EQ(texts("data"), (std::vector<std::string>{"data stage anneal begins with step 6",
+                                                     "data stage end begins with step 10"}));
+  config_.run_dir = dir_ / "other";
+  for (const int64_t stop_at : {4, 5, 6, 9}) {
+    control(stopping(stop_at));
+    EXPECT_EQ(run(), 143);
+    stop_ = 0;
+  }
+  control(stopping(-1));
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(losses(), undisturbed);
+  EXPECT_TRUE(newest_tensors() == tensors);
+}
+
 TEST_F(CallbacksRunTest, AnEvaluationThatAStopPreventedIsMadeWhenTheRunResumes) {
   write_data(16, config_.seq_len, 64, "val");
   MdsConfig val;

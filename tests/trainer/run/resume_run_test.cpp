@@ -71,6 +71,33 @@ TEST_P(ResumeTest, StoppedAndResumedEqualsUninterruptedBitForBit) {
   EXPECT_EQ(resumed_at, (std::vector<int64_t>{3, 7}));
 }
 
+TEST_P(ResumeTest, AdaptersGoOnBitForBitOverTheModelThatTheyAreFor) {
+  write_data(40, 16, 64);
+  config_.precision = GetParam();
+  config_.max_duration = {2, DurationUnit::kBatch};
+  ASSERT_EQ(run(), 0);
+  std::get<LlamaConfig>(config_.model.value).weights = run_dir();
+  config_.max_duration = {12, DurationUnit::kBatch};
+  config_.run_dir = dir_ / "adapters";
+  config_.model.lora = {.rank = 2, .alpha = 4, .dropout = 0.1, .targets = {"q_proj", "mlp..*"}};
+  ASSERT_EQ(run(), 0);
+  const auto whole = newest_tensors();
+  for (const auto& [name, bytes] : whole) EXPECT_NE(name.find(".lora_"), std::string::npos) << name;
+  EXPECT_EQ(whole.size(), 3U * 2 * 2 * 4) << "A and B with two moments each, of four layers in two blocks";
+  fs::remove_all(run_dir());
+
+  EXPECT_EQ(run("5ba"), 0);
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(newest_tensors(), whole);
+
+  fs::remove_all(run_dir() + "/checkpoints");
+  fs::rename(dir_ / "run", dir_ / "moved");
+  config_.resume = "none";
+  const Error lost = run_error();
+  EXPECT_EQ(lost.code(), ExitCode::kUnusable) << lost.what();
+  EXPECT_NE(std::string(lost.what()).find(dir_ / "run"), std::string::npos) << lost.what();
+}
+
 TEST_P(ResumeTest, ADamagedNewestCheckpointFallsBackToTheOlderAndSaysSo) {
   write_data(40, 16, 64);
   config_.precision = GetParam();

@@ -46,6 +46,19 @@ TEST_F(RunTest, LearnsAndRecordsEveryStep) {
     EXPECT_TRUE(fs::exists(run_dir() + "/" + name)) << name;
 }
 
+TEST_F(RunTest, AdaptersLearnDataThatTheirModelHasNotSeen) {
+  write_data(200, 16, 64);
+  config_.max_duration = {20, DurationUnit::kBatch};
+  ASSERT_EQ(run(), 0);
+  std::get<LlamaConfig>(config_.model.value).weights = run_dir();
+  config_.run_dir = dir_ / "adapters";
+  config_.max_duration = {60, DurationUnit::kBatch};
+  config_.model.lora = {.rank = 8};
+  write_data(200, 16, 8);
+  ASSERT_EQ(run(), 0);
+  EXPECT_LT(losses().at(60), losses().at(1) - 0.3);  // 3.47 to 2.87 was seen
+}
+
 TEST_F(RunTest, LeftOnTheWayItSavesEvaluatesAndGoesOnWithTheScheduleOfTheWholeRun) {
   write_data(40, 16, 64);
   write_data(8, 16, 64, "val");

@@ -12,11 +12,18 @@
 
 namespace tycho {
 struct TestMesh {
-  int64_t replicate = 1, shard = 1;
-  int num_ranks() const { return static_cast<int>(replicate * shard); }
-  std::string name() const { return fmt::format("{}x{}", replicate, shard); }
+  int64_t replicate = 1, shard = 1, tp = 1;
+  bool sequence = true;
+  int num_ranks() const { return static_cast<int>(replicate * shard * tp); }
+  std::string name() const {
+    return fmt::format("{}x{}x{}{}", replicate, shard, tp, sequence ? "" : "-whole-sequences");
+  }
+  void set(ParallelConfig& parallel) const {
+    parallel.dp_replicate = replicate, parallel.dp_shard = shard, parallel.tp = tp;
+    parallel.sequence_parallel = sequence;
+  }
 };
-inline constexpr TestMesh kOneRank = {}, kTwo = {1, 2}, kFour = {1, 4}, kTwoByTwo = {2, 2};
+inline constexpr TestMesh kOneRank = {}, kTwo = {1, 2}, kFour = {1, 4}, kTwoByTwo = {2, 2}, kTp = {1, 1, 2};
 
 class ShardedRun : public RunTest {
  protected:
@@ -34,7 +41,7 @@ class ShardedRun : public RunTest {
   /// Runs `body` with an open run on every rank of a mesh, each a thread; what they threw.
   std::vector<Ended> on_mesh(const TestMesh& mesh, const std::function<void(TrainingSession&)>& body,
                              const std::string& until = "") {
-    config_.parallel.dp_replicate = mesh.replicate, config_.parallel.dp_shard = mesh.shard;
+    mesh.set(config_.parallel);
     return at_places(mesh.num_ranks(), [&](const RankPlace& place) {
       RunRequest one = request(until);
       one.place = place;

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "tests/trainer/callbacks/fake_callback.h"
 #include "tests/trainer/run/sharded_fixture.h"
@@ -51,7 +52,7 @@ class ShardedSession : public ShardedRun {
     config_.max_duration = {2, DurationUnit::kBatch};
     config_.scheduler.value = ConstantConfig{};
     config_.ckpt.every = {2, DurationUnit::kBatch};
-    config_.parallel.dp_replicate = mesh.replicate, config_.parallel.dp_shard = mesh.shard;
+    mesh.set(config_.parallel);
     config_.run_dir = dir_ / "look";
     std::filesystem::remove_all(run_dir());
     return at_places(mesh.num_ranks(), [&](const RankPlace& place) {
@@ -89,7 +90,8 @@ TEST_F(ShardedSession, CallbacksOfAllRanksSeeWholeTensors) {
       look(kOneRank, CallbackKind::kEverywhere,
            [&](TrainingSession& session, const EventInfo& info) { look_at_all(session, info, wanted); }));
   EXPECT_GT(wanted.size(), 50U);
-  for (const TestMesh& mesh : {kTwo, kTwoByTwo}) {
+  for (const TestMesh& mesh : {kTwo, kTwoByTwo, kTp, TestMesh{1, 2, 2}, TestMesh{1, 1, 4, false}}) {
+    SCOPED_TRACE(mesh.name());
     std::mutex mutex;
     std::map<int, Seen> of_ranks;
     expect_all_well(
@@ -113,11 +115,12 @@ TEST_F(ShardedSession, CallbacksOfAllRanksSeeWholeTensors) {
 
 TEST_F(ShardedSession, CallbacksOfOneRankAreToldToRunOnAll) {
   const std::string advice =
-      "share the parameters (parallel.dp_shard), but this code runs on one rank: use t.everywhere";
+      "share the parameters (parallel.dp_shard or tp), but this code runs on one rank: use t.everywhere";
   const auto expect_told = [&](const char* what, const std::function<void(TrainingSession&)>& body) {
-    for (const CallbackKind kind : {CallbackKind::kObserve, CallbackKind::kControl}) {
+    for (const auto& [kind, mesh] :
+         {std::pair(CallbackKind::kObserve, kTwo), std::pair(CallbackKind::kControl, kTp)}) {
       const std::vector<Ended> ended =
-          look(kTwo, kind, [&](TrainingSession& session, const EventInfo&) { body(session); });
+          look(mesh, kind, [&](TrainingSession& session, const EventInfo&) { body(session); });
       for (const Ended& one : ended) {
         EXPECT_NE(one.what.find(advice), std::string::npos) << what << one.what;
         EXPECT_EQ(one.code, ExitCode::kRecipe);
@@ -154,7 +157,7 @@ TEST_F(ShardedSession, EvaluatesAsOneRankDoes) {
   };
   const std::vector<double> wanted = evaluations(kOneRank);
   ASSERT_EQ(wanted.size(), 2U);
-  for (const TestMesh& mesh : {kTwo, kTwoByTwo}) {
+  for (const TestMesh& mesh : {kTwo, kTwoByTwo, kTp, TestMesh{2, 1, 2}}) {
     const std::vector<double> given = evaluations(mesh);
     ASSERT_EQ(given.size(), 2U);
     for (size_t i = 0; i < 2; ++i) EXPECT_NEAR(given[i] / wanted[i], 1, 1e-6);
@@ -169,17 +172,19 @@ TEST_F(ShardedSession, ExportsWhatOneRankWouldExport) {
   config_.max_duration = {2, DurationUnit::kBatch};
   config_.scheduler.value = ConstantConfig{};
   config_.ckpt.every = {2, DurationUnit::kBatch};
-  train_in("sharded", kFour);
-  const std::string sharded = find_checkpoint(run_dir()).path;
-  saved_again(sharded, kOneRank);
-  const auto exported = [&](const std::string& checkpoint, const std::string& to) {
-    const ExportReport report =
-        export_hf(real_files(), CheckpointReader(find_checkpoint(checkpoint)), to, {});
-    std::map<std::string, std::string> files;
-    for (const std::string& name : report.shards) files[name] = read_file(to + "/" + name);
-    return files;
-  };
-  EXPECT_EQ(exported(sharded, dir_ / "a"), exported(run_dir(), dir_ / "b"));
+  for (const TestMesh& mesh : {kFour, TestMesh{1, 2, 2}}) {
+    train_in("sharded-" + mesh.name(), mesh);
+    const std::string sharded = find_checkpoint(run_dir()).path;
+    saved_again(sharded, kOneRank);
+    const auto exported = [&](const std::string& checkpoint, const std::string& to) {
+      const ExportReport report =
+          export_hf(real_files(), CheckpointReader(find_checkpoint(checkpoint)), to, {});
+      std::map<std::string, std::string> files;
+      for (const std::string& name : report.shards) files[name] = read_file(to + "/" + name);
+      return files;
+    };
+    EXPECT_EQ(exported(sharded, dir_ / ("a" + mesh.name())), exported(run_dir(), dir_ / ("b" + mesh.name())));
+  }
 }
 
 TEST_F(ShardedSession, TakesTheMemoryThatWasPlanned) {
@@ -194,7 +199,7 @@ TEST_F(ShardedSession, TakesTheMemoryThatWasPlanned) {
     SCOPED_TRACE(mesh.name());
     config_.run_dir = dir_ / "memory";
     std::filesystem::remove_all(run_dir());
-    config_.parallel.dp_replicate = mesh.replicate, config_.parallel.dp_shard = mesh.shard;
+    mesh.set(config_.parallel);
     const Plan plan = plan_memory(config_, mesh.num_ranks());
     std::barrier all(mesh.num_ranks());
     const int64_t before = arena_bytes();
@@ -206,9 +211,9 @@ TEST_F(ShardedSession, TakesTheMemoryThatWasPlanned) {
       all.arrive_and_wait();
     }));
     // Copies beside the first write no checkpoints.
-    const double planned =
-        static_cast<double>(plan.training_bytes) * mesh.num_ranks() +
-        static_cast<double>(plan.memory_bytes - plan.training_bytes) * static_cast<double>(mesh.shard);
+    const double planned = static_cast<double>(plan.training_bytes) * mesh.num_ranks() +
+                           static_cast<double>(plan.memory_bytes - plan.training_bytes) *
+                               static_cast<double>(mesh.shard * mesh.tp);
     EXPECT_NEAR(static_cast<double>(taken) / planned, 1, 0.05) << memory_table(plan);
     return static_cast<double>(plan.memory_bytes);
   };
@@ -216,6 +221,9 @@ TEST_F(ShardedSession, TakesTheMemoryThatWasPlanned) {
   EXPECT_LT(half, 0.75 * whole);
   EXPECT_LT(expect_agreement(kFour), 0.6 * whole);
   expect_agreement(kTwoByTwo);
+  EXPECT_LT(expect_agreement(kTp), 0.6 * whole);
+  EXPECT_LT(expect_agreement({1, 1, 2, false}), 0.75 * whole);
+  expect_agreement({1, 2, 2});
   config_.precision = Precision::kBf16, llama().tied = false;
   expect_agreement(kTwo);
   config_.parallel.reshard_after_forward = false, config_.parallel.keep_gradients = true;
@@ -227,12 +235,15 @@ TEST_F(ShardedSession, ParanoidRunsCompareCopiesPartByPart) {
   config_.max_duration = {3, DurationUnit::kBatch};
   config_.scheduler.value = ConstantConfig{};
   config_.ckpt.every = {3, DurationUnit::kBatch};
-  config_.parallel.dp_replicate = 2, config_.parallel.dp_shard = 2;
-  expect_all_well(at_places(4, [&](const RankPlace& place) {
-    RunRequest one = request();
-    one.place = place, one.paranoid = true;
-    EXPECT_EQ(open_session(one, nullptr, stop_)->fit(), 0);
-  }));
+  for (const TestMesh& mesh : {kTwoByTwo, TestMesh{2, 1, 2}}) {
+    mesh.set(config_.parallel);
+    config_.run_dir = dir_ / mesh.name();
+    expect_all_well(at_places(4, [&](const RankPlace& place) {
+      RunRequest one = request();
+      one.place = place, one.paranoid = true;
+      EXPECT_EQ(open_session(one, nullptr, stop_)->fit(), 0);
+    }));
+  }
 }
 
 }  // namespace

@@ -4,16 +4,19 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <thread>
 
 #include "trainer/base/error.h"
+#include "trainer/data/compression/compression.h"
 #include "trainer/data/convert/chunk_tokenizer.h"
 #include "trainer/data/convert/token_packer.h"
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/mds/mds_writer.h"
+#include "trainer/data/mds/shard_hash.h"
 #include "trainer/data/tokenizer/special_tokens.h"
 
 namespace tycho {
@@ -22,6 +25,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kProgressEvery = std::chrono::milliseconds(100);
+
+std::vector<std::string> sorted(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
 
 /// One split being written: its packer, its shards in a temporary folder, its counts.
 class SplitInProgress {
@@ -39,7 +48,8 @@ class SplitInProgress {
     writer_.emplace(files, work_dir_,
                     MdsWriterOptions{.columns = {{"tokens", "ndarray:int32"}},
                                      .size_limit = options.size_limit,
-                                     .hashes = options.hashes});
+                                     .hashes = sorted(options.hashes),
+                                     .compression = options.compression});
   }
 
   ~SplitInProgress() {
@@ -111,7 +121,10 @@ void check_options(const ConvertOptions& options) {
   if (options.concat_tokens < 2)
     refuse(fmt::format("a sample needs at least 2 tokens, got {}", options.concat_tokens));
   for (const std::string& name : options.hashes)
-    if (name != "xxh3_128") refuse(fmt::format("index.json can record the checksum xxh3_128, not {}", name));
+    if (shard_hash_digits(name) == 0)
+      refuse(fmt::format("index.json can record the checksums {}, not {}",
+                         fmt::join(shard_hash_names(), ", "), name));
+  if (!options.compression.empty()) parse_compression(options.compression, "[data] --compression");
   if (!(options.val_fraction >= 0 && options.val_fraction < 1))
     refuse(fmt::format("val_fraction must be from 0 to less than 1, got {}", options.val_fraction));
   for (const std::string& split : {options.split, options.val_split})
@@ -131,12 +144,12 @@ void check_free(const std::string& dir) {
 
 /// The data set keeps its tokenizer; one that has another already is left alone.
 void copy_tokenizer(FileOps& files, const ConvertOptions& options) {
-  const std::string text = read_file(options.tokenizer), path = options.out_dir + "/" + kTokenizerFile;
-  const std::string config = fs::path(options.tokenizer).replace_filename(kTokenizerConfigFile);
+  const std::string text = read_file(options.tokenizer);
+  const std::string path = options.out_dir + "/" + tokenizer_file_name(text);
+  const std::string config = tokenizer_config_beside(options.tokenizer);
   std::error_code error;
   if (!fs::exists(path, error)) {
-    if (fs::path(options.tokenizer).filename() == kTokenizerFile && fs::exists(config, error))
-      write_file_atomically(files, options.out_dir + "/" + kTokenizerConfigFile, read_file(config));
+    if (!config.empty()) write_file_atomically(files, options.out_dir + "/" + kTokenizerConfigFile, config);
     return write_file_atomically(files, path, text);
   }
   if (read_file(path) != text) {
@@ -164,11 +177,18 @@ bool has_many_documents(const std::vector<InputFile>& files) {
   return files.size() > 1 || (!files.empty() && files[0].format == TextFormat::kJsonl);
 }
 
+/// Ids of what stands between documents: a special token where the text is one, also for a tokenizer.model,
+/// whose encode takes the text of a control token for ordinary characters.
+std::vector<int32_t> separator_ids(const Tokenizer& tokenizer, const std::string& text) {
+  const int32_t id = tokenizer.find(text);
+  return id >= 0 && tokenizer.is_special(id) ? std::vector{id} : tokenizer.encode(text);
+}
+
 TokenPacker::Rules make_rules(const ConvertOptions& options, const Tokenizer& tokenizer,
                               const std::vector<InputFile>& files, std::vector<std::string>& warnings) {
   TokenPacker::Rules rules{.sample_tokens = options.concat_tokens, .no_wrap = options.no_wrap};
-  rules.bos = tokenizer.encode(options.bos_text);
-  rules.eos = tokenizer.encode(options.eos_text);
+  rules.bos = separator_ids(tokenizer, options.bos_text);
+  rules.eos = separator_ids(tokenizer, options.eos_text);
   const auto begin = tokenizer.text_begin(), end = tokenizer.text_end();
   const bool adds_tokens = !options.no_added_tokens && !(begin.empty() && end.empty());
   if (rules.bos.empty() && rules.eos.empty() && !adds_tokens && !options.no_separator &&

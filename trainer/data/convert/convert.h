@@ -33,7 +33,8 @@ struct ConvertOptions {
   std::string bos_text, eos_text;   // text put before and after every document; usually one special token
   bool no_wrap = false;             // drop the rest of a sample's document instead of continuing it
   int64_t size_limit = 64 << 20;    // bytes per shard
-  std::vector<std::string> hashes;  // that index.json records of every shard: none, or "xxh3_128"
+  std::vector<std::string> hashes;  // that index.json records of every file: of shard_hash_names()
+  std::string compression;          // of shards: parse_compression's names; "": none
   int threads = 0;                  // 0: one per core
   /// Called by the caller's thread, at most ten times a second.
   std::function<void(const ConvertProgress&)> progress;

@@ -8,6 +8,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/data/mds/compressed_shard.h"
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/mds/mds_reader.h"
 
@@ -58,6 +59,7 @@ class DamageFinder {
 
   /// Size, number of samples, offsets and columns; false when the samples cannot be read.
   bool check_head(const MdsShard& shard) {
+    if (shard.zip) return check_compressed(shard);
     std::error_code error;
     const auto bytes = static_cast<int64_t>(fs::file_size(shard.path, error));
     if (error) {
@@ -80,6 +82,17 @@ class DamageFinder {
       return false;
     }
     return check_offsets(shard, head, table_end) && check_columns(shard, head[1], table_end);
+  }
+
+  /// Of a compressed shard, the file as a whole; what is in it is checked when its samples are read.
+  bool check_compressed(const MdsShard& shard) {
+    try {
+      check_zip(shard);
+      return true;
+    } catch (const Error& error) {
+      add("{}", error.what());
+      return false;
+    }
   }
 
   bool check_offsets(const MdsShard& shard, const std::vector<uint32_t>& head, int64_t table_end) {
@@ -120,7 +133,7 @@ class DamageFinder {
   }
 
   void check_samples() {
-    MdsReader reader(index_);
+    MdsReader reader(index_, VerifyShards::kOnce, RawShards::kInMemory);
     const auto& columns = index_.shards.empty() ? std::vector<MdsColumn>() : index_.shards[0].columns;
     const auto tokens = std::find_if(columns.begin(), columns.end(), [](const MdsColumn& column) {
       return column.name == "tokens" && column.encoding.starts_with("ndarray");

@@ -8,11 +8,13 @@
 #include <mutex>
 #include <span>
 #include <thread>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "trainer/base/error.h"
+#include "trainer/data/loader/data_order.h"
 #include "trainer/data/loader/open_rows.h"
-#include "trainer/data/loader/sampler.h"
 
 namespace tycho {
 namespace {
@@ -21,32 +23,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// The order of rows, for all kinds of data.
-struct Order {
-  bool shuffle;
-  uint64_t seed;
-  size_t prefetch;
-};
-
-Order order_of(const DataConfig& config, uint64_t seed) {
-  return std::visit(
-      [&](const auto& data) {
-        return Order{data.shuffle, data.shuffle_seed ? static_cast<uint64_t>(*data.shuffle_seed) : seed,
-                     static_cast<size_t>(data.prefetch)};
-      },
-      config.value);
-}
-
-std::optional<int64_t> epoch_size_of(const DataConfig& config) {
-  return config.is<MdsConfig>() ? config.as<MdsConfig>().epoch_size : std::nullopt;
-}
-
-/// The order of an epoch of another length than the data's: cut short, or begun again.
-std::vector<uint32_t> order_of_length(std::vector<uint32_t> order, int64_t length) {
-  const size_t all = order.size();
-  order.resize(static_cast<size_t>(length));
-  for (size_t i = all; i < order.size(); ++i) order[i] = order[i - all];
-  return order;
+size_t prefetch_of(const DataConfig& config) {
+  return std::visit([](const auto& data) { return static_cast<size_t>(data.prefetch); }, config.value);
 }
 
 /// Makes the batches one after the other; the loader's thread owns it.
@@ -54,9 +32,10 @@ class BatchMaker {
  public:
   BatchMaker(const DataConfig& config, const LoaderShape& shape, const DataCursor& cursor)
       : shape_(shape),
-        order_(order_of(config, shape.seed)),
         data_(open_rows(config, {shape.seq_len, shape.vocab_size, shape.tokenizer})),
-        epoch_samples_(epoch_size_of(config).value_or(data_->num_samples())),
+        order_(data_order(config, data_->shard_sizes(),
+                          {shape.global_sequences, shape.num_ranks, shape.num_machines, shape.seed})),
+        epoch_samples_(order_.length()),
         cursor_(cursor) {
     if (epoch_samples_ < shape.global_sequences) {
       fail(
@@ -69,8 +48,14 @@ class BatchMaker {
            "[data] cannot resume at sample {} of epoch {}: {} has {} samples; is it a different data set?",
            cursor.sample, cursor.epoch, config.place(), epoch_samples_);
     }
-    skip_finished_epoch();
+    cursor_.sample = order_.start_at(cursor_.sample);
+    skip_finished_epoch(cursor_);
+    ahead_ = cursor_;
+    if (config.is<MdsConfig>()) num_ahead_ = config.as<MdsConfig>().batches_ahead(shape.global_sequences);
   }
+
+  /// Ends waits for remote data. From any thread.
+  void cancel() { data_->cancel(); }
 
   const DataCursor& cursor() const { return cursor_; }
   int64_t samples_per_epoch() const {
@@ -88,31 +73,47 @@ class BatchMaker {
 
   /// This rank's share of the global batch at the cursor, which moves on to the next one.
   Batch make() {
-    if (epoch_ != cursor_.epoch) {
-      samples_ = order_of_length(
-          epoch_order(data_->num_samples(), order_.shuffle, order_.seed, cursor_.epoch), epoch_samples_);
-      epoch_ = cursor_.epoch;
-    }
-    const int64_t local = shape_.global_sequences / shape_.num_ranks;
-    const auto samples = std::span<const uint32_t>(samples_).subspan(
-        static_cast<size_t>(cursor_.sample + shape_.rank * local), static_cast<size_t>(local));
-    Batch batch = data_->read_batch(samples, local);
+    while (std::cmp_less_equal(batches_.size(), num_ahead_)) read_ahead();
+    Batch batch = data_->read_batch(batches_.front(), local_sequences());
+    batches_.pop_front();
     cursor_.sample += shape_.global_sequences;
-    skip_finished_epoch();
+    skip_finished_epoch(cursor_);
     return batch;
   }
 
  private:
-  void skip_finished_epoch() {
-    if (cursor_.sample + shape_.global_sequences > epoch_samples_) cursor_ = {cursor_.epoch + 1, 0};
+  int64_t local_sequences() const { return shape_.global_sequences / shape_.num_ranks; }
+
+  void skip_finished_epoch(DataCursor& cursor) const {
+    if (cursor.sample + shape_.global_sequences > epoch_samples_) cursor = {cursor.epoch + 1, 0};
+  }
+
+  /// Which samples the batch at ahead_ has, for this rank; their shards are fetched meanwhile.
+  void read_ahead() {
+    if (epoch_ != ahead_.epoch) {
+      samples_.reset();  // before there are two
+      samples_ = order_.epoch(ahead_.epoch);
+      samples_->skip(ahead_.sample);
+      epoch_ = ahead_.epoch;
+    }
+    global_batch_.resize(static_cast<size_t>(shape_.global_sequences));
+    samples_->read(global_batch_);
+    const auto first = global_batch_.begin() + shape_.rank * local_sequences();
+    batches_.emplace_back(first, first + local_sequences());
+    if (num_ahead_ > 0) data_->prefetch(batches_.back());
+    ahead_.sample += shape_.global_sequences;
+    skip_finished_epoch(ahead_);
   }
 
   LoaderShape shape_;
-  Order order_;
   std::unique_ptr<RowReader> data_;
+  SampleOrder order_;
   int64_t epoch_samples_;
-  DataCursor cursor_;
-  std::vector<uint32_t> samples_;  // of the epoch, in order
+  DataCursor cursor_, ahead_;
+  int64_t num_ahead_ = 0;                      // batches whose samples are known before they are read
+  std::deque<std::vector<uint32_t>> batches_;  // samples of this rank, from cursor_ to ahead_
+  std::unique_ptr<IdStream> samples_;          // of the epoch of ahead_, from there on
+  std::vector<uint32_t> global_batch_;
   int64_t epoch_ = -1;
 };
 
@@ -121,9 +122,14 @@ class PrefetchingLoader final : public DataLoader {
   PrefetchingLoader(const DataConfig& config, const LoaderShape& shape, const DataCursor& cursor)
       : maker_(config, shape, cursor),
         samples_per_epoch_(maker_.samples_per_epoch()),
-        capacity_(order_of(config, shape.seed).prefetch),
+        capacity_(prefetch_of(config)),
         cursor_(maker_.cursor()),
         thread_([this](std::stop_token stop) { fill(stop); }) {}
+
+  ~PrefetchingLoader() override {
+    thread_.request_stop();
+    maker_.cancel();
+  }
 
   Batch next() override {
     const auto start = std::chrono::steady_clock::now();

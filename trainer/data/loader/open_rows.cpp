@@ -1,22 +1,55 @@
 // One case per kind of data.
 #include "trainer/data/loader/open_rows.h"
 
+#include <utility>
+#include <vector>
+
+#include "trainer/base/error.h"
 #include "trainer/data/chat/chat_dataset.h"
+#include "trainer/data/loader/streams_reader.h"
 #include "trainer/data/mds/token_dataset.h"
+#include "trainer/data/remote/cached_index.h"
+#include "trainer/data/remote/cached_source.h"
 
 namespace tycho {
+namespace {
+
+/// Nothing for shards in a local folder.
+MakeShardSource source_of(const MdsConfig& stream) {
+  if (stream.remote.empty()) return {};
+  return [verify = stream.verify, spec = cache_spec(stream)](const MdsIndex& index) {
+    return make_cached_source(index, verify, spec);
+  };
+}
+
+std::unique_ptr<RowReader> open_mds(const MdsConfig& data, const RowShape& shape) {
+  std::vector<std::unique_ptr<RowReader>> streams;
+  fetch_indexes({{data}});
+  for (const MdsConfig& stream : data.each_stream())
+    streams.push_back(
+        std::make_unique<TokenDataset>(stream, shape.seq_len, shape.vocab_size, source_of(stream)));
+  return streams.size() == 1 ? std::move(streams[0]) : make_streams_reader(std::move(streams));
+}
+
+}  // namespace
 
 std::unique_ptr<RowReader> open_rows(const DataConfig& data, const RowShape& shape) {
   if (data.is<ChatConfig>())
     return std::make_unique<ChatReader>(open_chat_dataset(data.as<ChatConfig>(), shape));
-  return std::make_unique<TokenDataset>(data.as<MdsConfig>(), shape.seq_len, shape.vocab_size);
+  return open_mds(data.as<MdsConfig>(), shape);
 }
 
-int64_t count_samples(const DataConfig& data, const RowShape& shape) {
-  if (data.is<ChatConfig>()) return open_chat_dataset(data.as<ChatConfig>(), shape)->num_rows();
-  const auto& mds = data.as<MdsConfig>();
-  const int64_t stored = read_mds_index(mds.dir()).num_samples();
-  return mds.epoch_size.value_or(stored);
+int64_t count_samples(const DataConfig& data, const RowShape& shape, const OrderShape& order) {
+  std::vector<ShardSizes> sizes;
+  if (data.is<ChatConfig>()) {
+    const int64_t rows = open_chat_dataset(data.as<ChatConfig>(), shape)->num_rows();
+    sizes = {{static_cast<uint32_t>(rows)}};
+  } else {
+    fetch_indexes(data);
+    for (const MdsConfig& stream : data.as<MdsConfig>().each_stream())
+      sizes.push_back(shard_sizes(read_mds_index(stream.dir())));
+  }
+  return data_order(data, std::move(sizes), order).length();
 }
 
 }  // namespace tycho

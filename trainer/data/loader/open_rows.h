@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "trainer/data/config.h"
+#include "trainer/data/loader/data_order.h"
 #include "trainer/data/row_reader.h"
 
 namespace tycho {
@@ -11,8 +12,8 @@ namespace tycho {
 /// Opens data of any kind. Throws Error (kUnusable) when it is not there or does not fit.
 std::unique_ptr<RowReader> open_rows(const DataConfig& data, const RowShape& shape);
 
-/// Rows of an epoch: of MDS from index.json alone; text is tokenised and packed for it. Throws as open_rows
-/// does.
-int64_t count_samples(const DataConfig& data, const RowShape& shape);
+/// Samples of an epoch: of MDS from index.json alone; text is tokenised and packed for it. Throws as
+/// open_rows and data_order do.
+int64_t count_samples(const DataConfig& data, const RowShape& shape, const OrderShape& order = {});
 
 }  // namespace tycho

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -31,6 +32,9 @@ constexpr std::array<Dtype, 11> kDtypes = {{{"uint8", 1, 8},
                                             {"float64", 8, 66}}};
 
 constexpr std::string_view kArray = "ndarray";
+constexpr std::array<std::string_view, 14> kVariable = {
+    "bytes", "str", "json",       "str_int",   "str_float",  "str_decimal", "jpeg",
+    "png",   "pil", "jpeg_array", "jpegarray", "list[jpeg]", "list[png]",   "list[pil]"};
 
 /// "ndarray:int32:2,3" in its parts. Empty parts are not fixed by the encoding.
 struct ArrayEncoding {
@@ -44,8 +48,6 @@ ArrayEncoding split_array_encoding(std::string_view encoding) {
   if (colon == std::string_view::npos) return {rest, {}};
   return {rest.substr(0, colon), rest.substr(colon + 1)};
 }
-
-bool is_array(std::string_view encoding) { return encoding == kArray || encoding.starts_with("ndarray:"); }
 
 /// Elements of a shape "2,3"; 0 when it is malformed or too large.
 int64_t shape_elements(std::string_view shape) {
@@ -79,17 +81,50 @@ int64_t mds_dtype_bytes(std::string_view dtype) {
 
 std::optional<int64_t> mds_column_size(const MdsColumn& column) {
   const std::string& encoding = column.encoding;
-  if (encoding == "bytes" || encoding == "str" || encoding == "json") return std::nullopt;
+  if (std::find(kVariable.begin(), kVariable.end(), encoding) != kVariable.end()) return std::nullopt;
   if (encoding == "int") return 8;
   if (const int64_t bytes = mds_dtype_bytes(encoding)) return bytes;
-  if (is_array(encoding)) {
+  if (is_mds_array(encoding)) {
     const auto [dtype, shape] = split_array_encoding(encoding);
     const int64_t bytes = mds_dtype_bytes(dtype);
     if (shape.empty() && (bytes > 0 || dtype.empty())) return std::nullopt;
     if (bytes > 0 && shape_elements(shape) > 0) return bytes * shape_elements(shape);
   }
+  if (encoding == "pkl")
+    fail(ExitCode::kUnusable,
+         "[mds] column \"{}\" has the encoding \"pkl\", which is not supported: reading a pickle can run any "
+         "program; write the column as json, bytes or ndarray",
+         column.name);
   fail(ExitCode::kUnusable, "[mds] column \"{}\" has the encoding \"{}\", which is not supported",
        column.name, encoding);
+}
+
+bool is_mds_array(std::string_view encoding) {
+  return encoding == kArray || encoding.starts_with("ndarray:");
+}
+
+std::string_view mds_dtype_name(int code) {
+  const auto found =
+      std::find_if(kDtypes.begin(), kDtypes.end(), [&](const Dtype& d) { return d.code == code; });
+  return found == kDtypes.end() ? std::string_view() : found->name;
+}
+
+uint8_t mds_dtype_code(std::string_view dtype) {
+  const auto found =
+      std::find_if(kDtypes.begin(), kDtypes.end(), [&](const Dtype& d) { return d.name == dtype; });
+  TYCHO_CHECK(found != kDtypes.end(), "[mds] there is no dtype {}", dtype);
+  return found->code;
+}
+
+MdsArrayEncoding mds_array_encoding(std::string_view encoding) {
+  auto [dtype, text] = split_array_encoding(encoding);
+  MdsArrayEncoding parts{.dtype = dtype, .shape = {}};
+  while (!text.empty()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    std::from_chars(text.data(), text.data() + comma, parts.shape.emplace_back());
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return parts;
 }
 
 std::string encode_mds_array(const void* elements, int64_t count, int64_t element_bytes) {
@@ -110,15 +145,12 @@ MdsArrayView decode_mds_array(std::string_view encoding, std::string_view value,
   const auto malformed = [&](const char* what) {
     fail(ExitCode::kUnusable, "{}: the array {}", place, what);
   };
-  if (!is_array(encoding)) malformed("is in a column of another encoding");
+  if (!is_mds_array(encoding)) malformed("is in a column of another encoding");
   auto [dtype, shape] = split_array_encoding(encoding);
   size_t at = 0;
   if (dtype.empty()) {
-    const int code = value.empty() ? -1 : static_cast<uint8_t>(value[at++]);
-    const auto found =
-        std::find_if(kDtypes.begin(), kDtypes.end(), [&](const Dtype& d) { return d.code == code; });
-    if (found == kDtypes.end()) malformed("has an unknown dtype");
-    dtype = found->name;
+    dtype = mds_dtype_name(value.empty() ? -1 : static_cast<uint8_t>(value[at++]));
+    if (dtype.empty()) malformed("has an unknown dtype");
   }
   uint64_t count = 0;
   if (!shape.empty()) {
@@ -139,17 +171,44 @@ MdsArrayView decode_mds_array(std::string_view encoding, std::string_view value,
   return {dtype, value.data() + at, static_cast<int64_t>(count)};
 }
 
-std::string python_json(const Json& json) {
+std::string python_float(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  // The shortest digits that give this number again, and where the point is.
+  std::array<char, 32> buffer;
+  const auto end =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific);
+  std::string text(buffer.data(), end.ptr);
+  const size_t e = text.find('e');
+  int exponent = 0;
+  std::from_chars(text.data() + e + (text[e + 1] == '+' ? 2 : 1), text.data() + text.size(), exponent);
+  if (exponent < -4 || exponent >= 16) return text;
+  std::string sign = value < 0 || std::signbit(value) ? "-" : "", digits;
+  for (const char c : text.substr(0, e))
+    if (c >= '0' && c <= '9') digits += c;
+  if (exponent < 0) return sign + "0." + std::string(static_cast<size_t>(-exponent - 1), '0') + digits;
+  const auto whole = static_cast<size_t>(exponent) + 1;
+  if (digits.size() <= whole) return sign + digits + std::string(whole - digits.size(), '0') + ".0";
+  return sign + digits.substr(0, whole) + "." + digits.substr(whole);
+}
+
+std::string python_json(const Json& json, JsonKeys keys) {
+  if (json.is_number_float()) {
+    const auto value = json.get<double>();
+    if (std::isnan(value)) return "NaN";
+    if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
+    return python_float(value);
+  }
   if (!json.is_structured()) return json.dump(-1, ' ', true);
   std::string out(1, json.is_object() ? '{' : '[');
   std::vector<Json::const_iterator> items;
   for (auto it = json.begin(); it != json.end(); ++it) items.push_back(it);
-  if (json.is_object())
+  if (json.is_object() && keys == JsonKeys::kSorted)
     std::sort(items.begin(), items.end(), [](const auto& a, const auto& b) { return a.key() < b.key(); });
   for (const auto& item : items) {
     if (out.size() > 1) out += ", ";
     if (json.is_object()) out += Json(item.key()).dump(-1, ' ', true) + ": ";
-    out += python_json(*item);
+    out += python_json(*item, keys);
   }
   return out + (json.is_object() ? '}' : ']');
 }

@@ -16,13 +16,28 @@ struct MdsColumn {
   bool operator==(const MdsColumn&) const = default;
 };
 
-/// Bytes of every value of a column, or nothing when values carry their length. Known: bytes, str, int, the
-/// fixed-size scalars (uint8 .. float64), json, ndarray, ndarray:DTYPE, ndarray:DTYPE:SHAPE. Throws Error
-/// (kUnusable) otherwise.
+/// Bytes of every value of a column, or nothing when values carry their length. Known: all that
+/// mosaicml-streaming 0.13 has (bytes, str, int, uint8 .. float64, str_int, str_float, str_decimal, json,
+/// ndarray, ndarray:DTYPE, ndarray:DTYPE:SHAPE, jpeg, png, pil, jpeg_array, jpegarray, list[jpeg], list[png],
+/// list[pil]) but pkl: reading a pickle can run any program. Throws Error (kUnusable) otherwise.
 std::optional<int64_t> mds_column_size(const MdsColumn& column);
 
 /// Bytes of one element of a NumPy dtype ("int32"); 0 when MDS has no such type.
 int64_t mds_dtype_bytes(std::string_view dtype);
+
+/// The name of the dtype with this code in values of the encoding "ndarray"; "" when there is none.
+std::string_view mds_dtype_name(int code);
+
+/// The code of a dtype. It must be one of MDS.
+uint8_t mds_dtype_code(std::string_view dtype);
+
+/// "ndarray:int32:2,3" in its parts; what the encoding does not fix is empty. An encoding that is valid.
+struct MdsArrayEncoding {
+  std::string_view dtype;
+  std::vector<int64_t> shape;
+};
+MdsArrayEncoding mds_array_encoding(std::string_view encoding);
+bool is_mds_array(std::string_view encoding);
 
 /// A one-dimensional array as a value of a column "ndarray:DTYPE": its length, then its elements. Not empty.
 std::string encode_mds_array(const void* elements, int64_t count, int64_t element_bytes);
@@ -40,7 +55,11 @@ struct MdsArrayView {
 /// Takes a value of an ndarray column apart. Throws Error (kUnusable) that begins with `place`.
 MdsArrayView decode_mds_array(std::string_view encoding, std::string_view value, const std::string& place);
 
-/// JSON as Python's json.dumps(x, sort_keys=True) writes it: the bytes inside shards depend on it.
-std::string python_json(const Json& json);
+/// JSON as Python's json.dumps writes it, with or without sort_keys: the bytes inside shards depend on it.
+enum class JsonKeys { kSorted, kInOrder };
+std::string python_json(const Json& json, JsonKeys keys = JsonKeys::kSorted);
+
+/// A number as Python's repr writes it: "1e+16", "0.1", "2.0", "inf".
+std::string python_float(double value);
 
 }  // namespace tycho

@@ -5,14 +5,24 @@
 #include <string>
 #include <vector>
 
+#include "trainer/data/compression/compression.h"
 #include "trainer/data/mds/mds_format.h"
 
 namespace tycho {
 
-struct MdsShard {
+/// A compressed shard: what there is of it until somebody decompresses it.
+struct MdsZip {
   std::string path;
-  int64_t samples = 0, bytes = 0;
-  std::string xxh3_128;  // of the whole file; "" when neither index.json nor tycho.json records it
+  int64_t bytes = 0;
+  std::string hash_name, hash;  // of the compressed file
+  CompressionKind kind = CompressionKind::kZstd;
+};
+
+struct MdsShard {
+  std::string path;  // of the raw bytes: where they are, or where they are put when the shard is compressed
+  int64_t samples = 0, bytes = 0;  // of the raw file
+  std::string hash_name, hash;     // of the raw file; "" when neither index.json nor tycho.json records one
+  std::optional<MdsZip> zip;
   std::vector<MdsColumn> columns;
   std::vector<std::optional<int64_t>> column_sizes;
 };
@@ -28,7 +38,12 @@ struct MdsIndex {
   int64_t num_bytes() const;
 };
 
-/// Reads <dir>/index.json. Throws Error (kUnusable) naming the file and the field.
-MdsIndex read_mds_index(const std::string& dir);
+/// Samples of each shard.
+std::vector<uint32_t> shard_sizes(const MdsIndex& index);
+
+/// Reads <dir>/index.json. Compressed shards are to be decompressed beside themselves, as mosaicml-streaming
+/// does, or into a folder of this data set in `decompress_dir`. Throws Error (kUnusable) naming the file and
+/// the field.
+MdsIndex read_mds_index(const std::string& dir, const std::string& decompress_dir = "");
 
 }  // namespace tycho

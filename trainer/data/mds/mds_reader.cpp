@@ -10,16 +10,12 @@
 #include "trainer/base/error.h"
 
 namespace tycho {
-namespace {
 
-constexpr int kMaxOpen = 256;
+MdsReader::MdsReader(MdsIndex index, VerifyShards verify, RawShards raw)
+    : MdsReader(std::move(index), local_source(verify, raw)) {}
 
-}  // namespace
-
-MdsReader::MdsReader(MdsIndex index, VerifyShards verify)
-    : index_(std::move(index)),
-      source_(make_local_source(index_, verify)),
-      descriptors_(index_.shards.size(), -1) {}
+MdsReader::MdsReader(MdsIndex index, const MakeShardSource& make_source)
+    : index_(std::move(index)), source_(make_source(index_)), descriptors_(index_.shards.size(), -1) {}
 
 MdsReader::~MdsReader() {
   for (const int fd : descriptors_)
@@ -52,7 +48,7 @@ size_t MdsReader::column(std::string_view name) const {
 int MdsReader::open_shard(size_t shard) {
   int& fd = descriptors_[shard];
   if (fd >= 0) return fd;
-  if (num_open_ >= kMaxOpen) {
+  if (num_open_ >= source_->max_open()) {
     for (int& other : descriptors_)
       if (other >= 0) ::close(std::exchange(other, -1));
     num_open_ = 0;
@@ -60,6 +56,12 @@ int MdsReader::open_shard(size_t shard) {
   fd = source_->open(shard);
   ++num_open_;
   return fd;
+}
+
+void MdsReader::prefetch(std::span<const uint32_t> samples) {
+  std::vector<size_t> shards;
+  for (const uint32_t sample : samples) shards.push_back(shard_of(sample));
+  source_->prefetch(shards);
 }
 
 const std::vector<std::string_view>& MdsReader::read(int64_t sample) {

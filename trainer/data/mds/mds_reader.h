@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,8 +17,11 @@ namespace tycho {
 /// sample.
 class MdsReader {
  public:
-  /// Opens no shard yet.
-  explicit MdsReader(MdsIndex index, VerifyShards verify = VerifyShards::kOnce);
+  /// Opens no shard yet. kInMemory: one compressed shard is in memory at a time, which suits reading in
+  /// order.
+  explicit MdsReader(MdsIndex index, VerifyShards verify = VerifyShards::kOnce,
+                     RawShards raw = RawShards::kInFiles);
+  MdsReader(MdsIndex index, const MakeShardSource& make_source);
   ~MdsReader();
   MdsReader(const MdsReader&) = delete;
 
@@ -26,6 +30,11 @@ class MdsReader {
   /// The values of one sample, in column order, valid until the next call. The shard is compared with
   /// the index when it is first read, when its file has changed since, and as `verify` says.
   const std::vector<std::string_view>& read(int64_t sample);
+
+  /// These samples will be read soon. Returns at once.
+  void prefetch(std::span<const uint32_t> samples);
+  /// Ends waits for shards, now and later, with an Error. From any thread.
+  void cancel() { source_->cancel(); }
 
   /// "sample 17 of /data/train/shard.00003.mds", for messages.
   std::string name_of(int64_t sample) const;

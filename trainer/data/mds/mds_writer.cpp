@@ -2,9 +2,12 @@
 #include "trainer/data/mds/mds_writer.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "trainer/base/error.h"
 #include "trainer/base/hash.h"
+#include "trainer/data/compression/compress.h"
+#include "trainer/data/mds/shard_hash.h"
 
 namespace tycho {
 namespace {
@@ -21,8 +24,12 @@ MdsWriter::MdsWriter(FileOps& files, std::string dir, MdsWriterOptions options)
   TYCHO_CHECK(!options_.columns.empty(), "[mds] a data set needs at least one column");
   TYCHO_CHECK(options_.size_limit > 0 && options_.size_limit < int64_t{1} << 32,
               "[mds] the size limit of shards must be from 1 to 2^32-1 bytes, got {}", options_.size_limit);
-  for (const std::string& name : options_.hashes)
-    TYCHO_CHECK(name == "xxh3_128", "[mds] shards can record the checksum xxh3_128, not {}", name);
+  for (const std::string& name : options_.hashes) ShardHasher known(name);
+  TYCHO_CHECK(std::is_sorted(options_.hashes.begin(), options_.hashes.end(), std::less_equal<>()),
+              "[mds] the names of checksums must be sorted and different, got {}",
+              fmt::join(options_.hashes, ", "));
+  if (!options_.compression.empty())
+    compression_ = parse_compression(options_.compression, "[mds] the writer");
   std::sort(options_.columns.begin(), options_.columns.end(),
             [](const MdsColumn& a, const MdsColumn& b) { return a.name < b.name; });
   for (const MdsColumn& column : options_.columns) column_sizes_.push_back(mds_column_size(column));
@@ -38,7 +45,7 @@ Json MdsWriter::describe() const {
   for (const auto& size : column_sizes_) sizes.push_back(size ? Json(*size) : Json(nullptr));
   return {{"version", 2},
           {"format", "mds"},
-          {"compression", nullptr},
+          {"compression", compression_ ? Json(compression_->name) : Json(nullptr)},
           {"hashes", options_.hashes},
           {"size_limit", options_.size_limit},
           {"column_names", names},
@@ -81,25 +88,35 @@ void MdsWriter::flush_shard() {
   head += config_;
 
   const std::string basename = fmt::format("shard.{:05}.mds", shards_.size());
-  const auto file = files_.create(dir_ + "/" + basename);
-  file->write(head.data(), head.size());
-  file->write(data_.data(), data_.size());
-  file->sync();
-  file->close();
-
-  Json raw = {{"basename", basename}, {"bytes", head.size() + data_.size()}, {"hashes", Json::object()}};
-  Hasher hasher;
-  hasher.update(head.data(), head.size());
-  hasher.update(data_.data(), data_.size());
-  shard_hashes_.emplace_back(basename, hasher.hex());
-  if (!options_.hashes.empty()) raw["hashes"]["xxh3_128"] = shard_hashes_.back().second;
+  const std::string raw = head + data_;
+  shard_hashes_.emplace_back(basename, hash_hex(raw));
   Json shard = describe();
-  shard["raw_data"] = raw;
   shard["zip_data"] = nullptr;
+  if (compression_) {
+    shard["raw_data"] = file_entry(basename, raw);
+    shard["zip_data"] = write_file(fmt::format("{}.{}", basename, compression_extension(compression_->kind)),
+                                   compress_bytes(*compression_, raw));
+  } else {
+    shard["raw_data"] = write_file(basename, raw);
+  }
   shard["samples"] = sample_ends_.size();
   shards_.push_back(shard);
   sample_ends_.clear();
   data_.clear();
+}
+
+Json MdsWriter::file_entry(const std::string& basename, std::string_view bytes) const {
+  Json hashes = Json::object();
+  for (const std::string& name : options_.hashes) hashes[name] = shard_hash(name, bytes);
+  return {{"basename", basename}, {"bytes", bytes.size()}, {"hashes", hashes}};
+}
+
+Json MdsWriter::write_file(const std::string& basename, std::string_view bytes) {
+  const auto file = files_.create(dir_ + "/" + basename);
+  file->write(bytes.data(), bytes.size());
+  file->sync();
+  file->close();
+  return file_entry(basename, bytes);
 }
 
 void MdsWriter::finish() {

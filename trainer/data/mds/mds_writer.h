@@ -1,12 +1,15 @@
 // Writes MDS shards and their index.json, byte for byte as mosaicml-streaming's MDSWriter does.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
+#include "trainer/data/compression/compression.h"
 #include "trainer/data/mds/mds_format.h"
 
 namespace tycho {
@@ -14,10 +17,11 @@ namespace tycho {
 struct MdsWriterOptions {
   std::vector<MdsColumn> columns;   // in any order: shards hold them sorted by name
   int64_t size_limit = 64 << 20;    // bytes of a shard; below 2^32
-  std::vector<std::string> hashes;  // that index.json records of every shard: none, or "xxh3_128"
+  std::vector<std::string> hashes;  // that index.json records of every file: of shard_hash_names(), sorted
+  std::string compression;          // parse_compression's names; "": none
 };
 
-/// Writes one split. Shards are raw (not compressed) and durable once written; the split is complete when
+/// Writes one split. Shards are durable once written; the split is complete when
 /// finish() has written index.json, which comes last. Owned by one thread. Throws Error (kStorage) for
 /// failing writes.
 class MdsWriter {
@@ -32,16 +36,19 @@ class MdsWriter {
 
   int64_t num_samples() const { return num_samples_; }
   int64_t num_shards() const { return static_cast<int64_t>(shards_.size()); }
-  /// Name and XXH3-128 of every shard that is complete.
+  /// Name and XXH3-128 of the raw bytes of every shard that is complete.
   const std::vector<std::pair<std::string, std::string>>& shard_hashes() const { return shard_hashes_; }
 
  private:
   Json describe() const;
   void flush_shard();
+  Json write_file(const std::string& basename, std::string_view bytes);
+  Json file_entry(const std::string& basename, std::string_view bytes) const;
 
   FileOps& files_;
   std::string dir_;
   MdsWriterOptions options_;
+  std::optional<Compression> compression_;
   std::vector<std::optional<int64_t>> column_sizes_;
   std::string config_;                 // the JSON inside every shard
   std::vector<uint32_t> sample_ends_;  // in data_

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "trainer/base/error.h"
-#include "trainer/base/hash.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/data/mds/compressed_shard.h"
+#include "trainer/data/mds/shard_hash.h"
 
 namespace tycho {
 namespace {
@@ -43,30 +45,39 @@ void check_num_samples(const MdsShard& shard, int descriptor) {
 
 /// `when`: "" or " since this run first read it".
 void check_hash(const MdsShard& shard, int descriptor, const char* when) {
-  if (shard.xxh3_128.empty()) return;
-  Hasher hasher;
+  if (shard.hash.empty()) return;
+  ShardHasher hasher(shard.hash_name);
   std::string piece(std::min(kHashPiece, static_cast<size_t>(shard.bytes)), '\0');
   for (int64_t at = 0; at < shard.bytes; at += static_cast<int64_t>(piece.size())) {
     piece.resize(std::min(piece.size(), static_cast<size_t>(shard.bytes - at)));
     read_shard(descriptor, at, piece.data(), piece.size(), shard.path);
     hasher.update(piece.data(), piece.size());
   }
-  if (hasher.hex() != shard.xxh3_128)
+  if (const std::string hash = hasher.hex(); hash != shard.hash)
     fail(ExitCode::kUnusable,
-         "[mds] {} is damaged{}: its checksum is {}, index.json says {}; copy the shard again or convert the "
-         "data again",
-         shard.path, when, hasher.hex(), shard.xxh3_128);
+         "[mds] {} is damaged{}: its checksum is {}, index.json says {}; {} or convert the data again",
+         shard.path, when, hash, shard.hash,
+         shard.zip ? "delete it, so that it is decompressed again," : "copy the shard again");
 }
 
 class LocalSource final : public ShardSource {
  public:
-  LocalSource(const MdsIndex& index, VerifyShards verify)
-      : index_(index), always_(verify == VerifyShards::kAlways), verified_(index.shards.size()) {
+  LocalSource(const MdsIndex& index, VerifyShards verify, ShardFiles files, RawShards raw)
+      : index_(index),
+        raw_(raw),
+        always_(verify == VerifyShards::kAlways),
+        files_stay_(files == ShardFiles::kStay),
+        verified_(index.shards.size()) {
     if (always_) num_reads_.resize(index.shards.size());
   }
 
   int open(size_t index) override {
-    const std::string& path = index_.shards[index].path;
+    const MdsShard& shard = index_.shards[index];
+    const std::string& path = shard.path;
+    if (shard.zip) {
+      if (raw_ == RawShards::kInMemory) return open_in_memory(shard);
+      decompress_shard(real_files(), shard);
+    }
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
       fail(ExitCode::kUnusable, "[mds] cannot read shard {}: {}", path, std::strerror(errno));
@@ -78,18 +89,17 @@ class LocalSource final : public ShardSource {
     std::optional<Identity>& verified = verified_[index];
     const Identity now = identity_of(descriptor, shard.path);
     if (verified == now && !is_due_again(index)) return;
-    if (now.num_bytes != shard.bytes)
-      fail(ExitCode::kUnusable, "[mds] {} has {} bytes{}, index.json says {}; copy the shard again",
-           shard.path, now.num_bytes, verified ? " now" : "", shard.bytes);
-    if (verified && verified != now && shard.xxh3_128.empty())
+    if (files_stay_ && verified && now.num_bytes == shard.bytes && verified != now && shard.hash.empty())
       fail(ExitCode::kUnusable,
            "[mds] {} was written to while this run reads it, and no checksum tells whether it is the same; "
            "start the run again when the data is complete",
            shard.path);
-    check_num_samples(shard, descriptor);
-    check_hash(shard, descriptor, verified ? " since this run first read it" : "");
+    check_shard(shard, descriptor, verified ? " since this run first read it" : "");
     verified = now;  // of before: what is written meanwhile is noticed at the next read
   }
+
+  // Each open shard is in memory as a whole.
+  int max_open() const override { return raw_ == RawShards::kInMemory ? 1 : ShardSource::max_open(); }
 
  private:
   /// Counts a read.
@@ -100,15 +110,30 @@ class LocalSource final : public ShardSource {
   }
 
   const MdsIndex& index_;
-  bool always_;
+  RawShards raw_;
+  bool always_, files_stay_;
   std::vector<int64_t> num_reads_;                 // of samples since the checksum was compared, by shard
   std::vector<std::optional<Identity>> verified_;  // the file that was compared, by shard
 };
 
 }  // namespace
 
-std::unique_ptr<ShardSource> make_local_source(const MdsIndex& index, VerifyShards verify) {
-  return std::make_unique<LocalSource>(index, verify);
+std::unique_ptr<ShardSource> make_local_source(const MdsIndex& index, VerifyShards verify, ShardFiles files,
+                                               RawShards raw) {
+  return std::make_unique<LocalSource>(index, verify, files, raw);
+}
+
+MakeShardSource local_source(VerifyShards verify, RawShards raw) {
+  return [=](const MdsIndex& index) { return make_local_source(index, verify, ShardFiles::kStay, raw); };
+}
+
+void check_shard(const MdsShard& shard, int descriptor, const char* when) {
+  const int64_t num_bytes = identity_of(descriptor, shard.path).num_bytes;
+  if (num_bytes != shard.bytes)
+    fail(ExitCode::kUnusable, "[mds] {} has {} bytes{}, index.json says {}; copy the shard again", shard.path,
+         num_bytes, *when == '\0' ? "" : " now", shard.bytes);
+  check_num_samples(shard, descriptor);
+  check_hash(shard, descriptor, when);
 }
 
 void read_shard(int descriptor, int64_t offset, void* data, size_t num_bytes, const std::string& place) {

@@ -2,7 +2,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "trainer/data/config.h"
@@ -19,12 +21,37 @@ class ShardSource {
   /// Compares an open shard with the index: size, number of samples and checksum, the first time and whenever
   /// its file has changed since. Called before each read of a sample.
   virtual void verify(size_t shard, int descriptor) = 0;
+  /// Samples of these shards will be read soon: one entry for each sample. Returns at once.
+  virtual void prefetch(std::span<const size_t> /*shards*/) {}
+  /// Ends waits for shards, now and later, with an Error. From any thread.
+  virtual void cancel() {}
+  /// How many shards a reader may keep open.
+  virtual int max_open() const { return 256; }
 };
+
+/// The source of the shards of an index, which outlives it.
+using MakeShardSource = std::function<std::unique_ptr<ShardSource>(const MdsIndex&)>;
+
+/// Whether the file of a shard may be replaced by an equal one while a run reads it, as in a cache.
+enum class ShardFiles { kStay, kMayBeReplaced };
+
+/// Where a compressed shard is decompressed to when it is opened: into MdsShard::path, where it stays, or
+/// into memory, until its descriptor is closed; a reader keeps one of these open.
+enum class RawShards { kInFiles, kInMemory };
 
 /// Shards that lie in the folder of the index, which outlives the source. Nothing is looked at before it is
 /// opened: a data set may have a million shards. kAlways: after as many reads as a shard has samples its
 /// checksum is compared again, which finds what changed without a trace in the file's time and size.
-std::unique_ptr<ShardSource> make_local_source(const MdsIndex& index, VerifyShards verify);
+std::unique_ptr<ShardSource> make_local_source(const MdsIndex& index, VerifyShards verify,
+                                               ShardFiles files = ShardFiles::kStay,
+                                               RawShards raw = RawShards::kInFiles);
+
+/// The same as a MakeShardSource.
+MakeShardSource local_source(VerifyShards verify, RawShards raw = RawShards::kInFiles);
+
+/// Compares a whole file with the index: size, number of samples and checksum. Throws Error (kUnusable)
+/// naming shard.path. `when`: "" or " since this run first read it".
+void check_shard(const MdsShard& shard, int descriptor, const char* when = "");
 
 /// Reads all of [offset, offset + num_bytes). A file that is cut short meanwhile is an Error, never a signal.
 /// `place`: the file, for messages.

@@ -36,8 +36,9 @@ void check_vocabulary(const std::string& dir, int64_t vocab_size) {
 
 }  // namespace
 
-TokenDataset::TokenDataset(const MdsConfig& config, int64_t seq_len, int64_t vocab_size)
-    : reader_(read_mds_index(config.dir()), config.verify),
+TokenDataset::TokenDataset(const MdsConfig& config, int64_t seq_len, int64_t vocab_size,
+                           const MakeShardSource& make_source)
+    : reader_(read_mds_index(config.dir()), make_source ? make_source : local_source(config.verify)),
       column_(reader_.column("tokens")),
       config_(config),
       seq_len_(seq_len),

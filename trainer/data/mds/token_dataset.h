@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "trainer/data/batch.h"
 #include "trainer/data/config.h"
 #include "trainer/data/mds/mds_reader.h"
+#include "trainer/data/mds/shard_source.h"
 #include "trainer/data/row_reader.h"
 
 namespace tycho {
@@ -17,11 +19,18 @@ class TokenDataset final : public RowReader {
   /// Opens the split that `config` names. Its column "tokens" must be an integer array, or "bytes" of int64
   /// (older data sets). Tokens outside [0, vocab_size) and samples of fewer than seq_len tokens are Errors
   /// (kUnusable); the first sample is looked at here, and the note about the tokenizer where there is one.
-  TokenDataset(const MdsConfig& config, int64_t seq_len, int64_t vocab_size);
+  /// `make_source`: where shards come from; by default the folder of the index.
+  TokenDataset(const MdsConfig& config, int64_t seq_len, int64_t vocab_size,
+               const MakeShardSource& make_source = {});
 
   int64_t num_samples() const override { return reader_.index().num_samples(); }
+  std::vector<std::vector<uint32_t>> shard_sizes() const override {
+    return {tycho::shard_sizes(reader_.index())};
+  }
   /// Copies the first seq_len tokens of a sample.
   void read(int64_t sample, std::span<int32_t> tokens);
+  void prefetch(std::span<const uint32_t> samples) override { reader_.prefetch(samples); }
+  void cancel() override { reader_.cancel(); }
   Batch read_batch(std::span<const uint32_t> samples, int64_t num_sequences) override;
 
  private:

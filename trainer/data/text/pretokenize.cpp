@@ -1,4 +1,4 @@
-// The two regular expressions, written out by hand: no backtracking, one pass, one table look-up per
+// The regular expressions, written out by hand: no backtracking, one pass, one table look-up per
 // character.
 #include "trainer/data/text/pretokenize.h"
 
@@ -25,6 +25,9 @@ const char* pattern_text(SplitPattern pattern) {
     case SplitPattern::kLlama3:
       return R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|)"
              R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+    case SplitPattern::kQwen2:
+      return R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|)"
+             R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
   }
   return "";
 }
@@ -43,7 +46,8 @@ std::string_view PieceScanner::next() {
   switch (pattern_) {
     case SplitPattern::kNone: position_ = text_.size(); break;
     case SplitPattern::kGpt2: position_ = end_of_gpt2_piece(begin); break;
-    case SplitPattern::kLlama3: position_ = end_of_llama3_piece(begin); break;
+    case SplitPattern::kLlama3: position_ = end_of_llama3_piece(begin, 3); break;
+    case SplitPattern::kQwen2: position_ = end_of_llama3_piece(begin, 1); break;
   }
   return text_.substr(begin, position_ - begin);
 }
@@ -110,7 +114,7 @@ size_t PieceScanner::end_of_gpt2_piece(size_t position) const {
   return skip(start + c.length, c.char_class);
 }
 
-size_t PieceScanner::end_of_llama3_piece(size_t position) const {
+size_t PieceScanner::end_of_llama3_piece(size_t position, int max_digits) const {
   const char first = text_[position];
   if (first == '\'') {
     const size_t end = end_of_contraction(position, true);
@@ -120,7 +124,7 @@ size_t PieceScanner::end_of_llama3_piece(size_t position) const {
   if (c.char_class == kLetter) return skip(position + c.length, kLetter);
   if (c.char_class == kNumber) {
     size_t end = position + c.length;
-    for (int digits = 1; digits < 3 && end < text_.size(); ++digits) {
+    for (int digits = 1; digits < max_digits && end < text_.size(); ++digits) {
       const Char next = at(end);
       if (next.char_class != kNumber) break;
       end += next.length;

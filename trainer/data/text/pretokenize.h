@@ -1,4 +1,4 @@
-// Cuts text into the pieces that BPE may not merge across, by the patterns of GPT-2 and Llama 3.
+// Cuts text into the pieces that BPE may not merge across, by the patterns of GPT-2, Llama 3 and Qwen2.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,8 +8,9 @@ namespace tycho {
 
 /// GPT-2: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 /// Llama 3: contractions in any case, at most three digits together, and a piece may begin with one other
-/// character or end with newlines. kNone: the whole text is one piece.
-enum class SplitPattern { kNone, kGpt2, kLlama3 };
+/// character or end with newlines. Qwen 2: as Llama 3, but digits stand alone. kNone: the whole text is one
+/// piece.
+enum class SplitPattern { kNone, kGpt2, kLlama3, kQwen2 };
 
 /// The regular expression of a pattern, as tokenizer.json spells it; "" for kNone.
 const char* pattern_text(SplitPattern pattern);
@@ -29,7 +30,7 @@ class PieceScanner {
   size_t end_of_contraction(size_t position, bool any_case) const;
   size_t end_of_spaces(size_t position) const;
   size_t end_of_gpt2_piece(size_t position) const;
-  size_t end_of_llama3_piece(size_t position) const;
+  size_t end_of_llama3_piece(size_t position, int max_digits) const;
 
   SplitPattern pattern_;
   std::string_view text_;

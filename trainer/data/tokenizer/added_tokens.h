@@ -1,8 +1,8 @@
 // Tokens that are recognised in the text before anything is split: "<|endoftext|>".
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,31 +14,58 @@ struct AddedToken {
   int32_t id = 0;
   std::string content;
   bool lstrip = false, rstrip = false;  // takes the white space before or after it along
-  bool normalized = false;              // searched after those that are not
+  bool single_word = false;             // not where a letter, digit or underscore is next to it
+  bool normalized = false;              // searched in the normalised text, after those that are not
   bool special = false;
+  bool verbatim = false;  // with `normalized`: searched as it is, not normalised itself
 };
 
-/// Finds the leftmost, then longest, of some added tokens. Immutable.
+/// Cuts some added tokens out of texts. Immutable.
 class AddedTokenMatcher {
  public:
   explicit AddedTokenMatcher(std::vector<AddedToken> tokens);
 
-  struct Match {
-    size_t begin, end;
-    int32_t id;
-  };
-  /// The first match at or after `from`; white space that it takes along reaches back to `from` at most.
-  std::optional<Match> find(std::string_view text, size_t from) const;
+  /// Calls on_text(part, begin) for what lies between the matches and on_token(id) for each match, in order.
+  /// Of the matches that begin leftmost the longest counts. No on_text for nothing.
+  template <class OnText, class OnToken>
+  void split(std::string_view text, OnText on_text, OnToken on_token) const;
 
  private:
-  const AddedToken* match_at(std::string_view text, size_t position) const;
+  struct Match {
+    size_t begin, end;
+    const AddedToken* token;  // null: none
+  };
+  Match find(std::string_view text, size_t from) const;
+  const AddedToken* longest_at(std::string_view text, size_t position) const;
+  static bool stands_alone(std::string_view text, size_t begin, size_t end);
+  static size_t skip_spaces(std::string_view text, size_t position);
+  static size_t skip_spaces_back(std::string_view text, size_t position, size_t limit);
 
-  std::vector<AddedToken> tokens_;  // by first byte, then longest first
+  std::vector<AddedToken> tokens_;  // sorted by content
   struct Bucket {
     uint32_t begin = 0, end = 0;  // in tokens_
-    size_t shared = 0;            // bytes that all of them start with
   };
-  std::array<Bucket, 256> buckets_;
+  std::array<Bucket, 256> buckets_;  // by first byte
+  std::string first_bytes_;          // those with a token, when they are few; else ""
 };
+
+template <class OnText, class OnToken>
+void AddedTokenMatcher::split(std::string_view text, OnText on_text, OnToken on_token) const {
+  size_t position = 0;
+  for (size_t from = 0; from < text.size();) {
+    const Match match = find(text, from);
+    if (match.token == nullptr) break;
+    from = match.end;
+    if (match.token->single_word && !stands_alone(text, match.begin, match.end)) continue;
+    size_t begin = match.begin, end = match.end;
+    // White space that a match before took along stays with it.
+    if (match.token->lstrip) begin = skip_spaces_back(text, begin, position);
+    if (match.token->rstrip) end = skip_spaces(text, end);
+    if (position < begin) on_text(text.substr(position, begin - position), position);
+    on_token(match.token->id);
+    position = from = end;
+  }
+  if (position < text.size()) on_text(text.substr(position), position);
+}
 
 }  // namespace tycho

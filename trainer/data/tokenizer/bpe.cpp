@@ -7,6 +7,9 @@
 #include <cstring>
 #include <queue>
 
+#include "trainer/base/error.h"
+#include "trainer/data/text/utf8.h"
+
 namespace tycho {
 namespace {
 
@@ -100,11 +103,54 @@ void BpeModel::merge_piece(std::string_view piece, std::vector<int32_t>& out) co
     if (whole != parts_.whole_pieces.end()) return out.push_back(whole->second);
   }
   const size_t begin = out.size();
-  for (const char c : piece) out.push_back(parts_.byte_tokens[static_cast<uint8_t>(c)]);
-  if (piece.size() <= kScanLimit) {
+  parts_.by_character ? append_characters(piece, out) : append_bytes(piece, out);
+  if (out.size() - begin <= kScanLimit) {
     merge_short(out, begin);
   } else {
     merge_long(out, begin);
+  }
+}
+
+void BpeModel::append_unknown(std::string_view bytes, bool& after_unknown, std::vector<int32_t>& out) const {
+  if (parts_.unknown < 0)
+    fail(ExitCode::kUnusable, "[tokenizer] the vocabulary has no token for the bytes {:02x} and no unk_token",
+         fmt::join(std::vector<uint8_t>(bytes.begin(), bytes.end()), " "));
+  if (!after_unknown || !parts_.fuse_unknown) out.push_back(parts_.unknown);
+  after_unknown = true;
+}
+
+void BpeModel::append_bytes(std::string_view piece, std::vector<int32_t>& out) const {
+  bool after_unknown = false;
+  for (size_t i = 0; i < piece.size(); ++i) {
+    const int32_t token = parts_.byte_tokens[static_cast<uint8_t>(piece[i])];
+    if (token < 0) {
+      append_unknown(piece.substr(i, 1), after_unknown, out);
+      continue;
+    }
+    after_unknown = false;
+    out.push_back(token);
+  }
+}
+
+void BpeModel::append_characters(std::string_view piece, std::vector<int32_t>& out) const {
+  bool after_unknown = false;
+  for (size_t at = 0; at < piece.size();) {
+    uint32_t code;
+    const size_t length = decode_utf8(piece.data() + at, piece.size() - at, code);
+    const std::string_view bytes = piece.substr(at, length);
+    at += length;
+    const bool broken = code == 0xFFFD && length == 1;
+    const auto found = broken ? parts_.character_tokens.end() : parts_.character_tokens.find(code);
+    if (found != parts_.character_tokens.end()) {
+      out.push_back(found->second);
+      after_unknown = false;
+    } else if (std::all_of(bytes.begin(), bytes.end(),
+                           [&](char c) { return parts_.byte_tokens[static_cast<uint8_t>(c)] >= 0; })) {
+      for (const char c : bytes) out.push_back(parts_.byte_tokens[static_cast<uint8_t>(c)]);
+      after_unknown = false;
+    } else {
+      append_unknown(bytes, after_unknown, out);
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-// The merges of a byte-level BPE vocabulary, and applying them to one piece of text.
+// The merges of a BPE vocabulary, and applying them to one piece of text.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -62,7 +62,14 @@ struct TextHash {
 class BpeModel {
  public:
   struct Parts {
-    std::array<int32_t, 256> byte_tokens;  // the token of each single byte
+    Parts() { byte_tokens.fill(-1); }
+    std::array<int32_t, 256> byte_tokens;  // the token of each single byte; -1 for none
+    /// Without it a piece is its bytes. With it, the characters that are here; others are their bytes if all
+    /// have tokens, else `unknown`.
+    bool by_character = false;
+    std::unordered_map<uint32_t, int32_t> character_tokens;
+    int32_t unknown = -1;       // stands for what has no token; -1: an Error
+    bool fuse_unknown = false;  // one for neighbours together
     MergeTable merges{0};
     /// With ignore_merges: pieces (bytes) that are one token whatever the merges say. Else empty.
     std::unordered_map<std::string, int32_t, TextHash, std::equal_to<>> whole_pieces;
@@ -82,11 +89,15 @@ class BpeModel {
     std::unique_ptr<PieceCache> cache_;
   };
 
-  /// Appends the tokens of one piece.
+  /// Appends the tokens of one piece. Throws Error (kUnusable) when a part of it has no token and nothing
+  /// stands for it.
   void encode_piece(std::string_view piece, PieceCache& cache, std::vector<int32_t>& out) const;
 
  private:
   void merge_piece(std::string_view piece, std::vector<int32_t>& out) const;
+  void append_bytes(std::string_view piece, std::vector<int32_t>& out) const;
+  void append_characters(std::string_view piece, std::vector<int32_t>& out) const;
+  void append_unknown(std::string_view bytes, bool& after_unknown, std::vector<int32_t>& out) const;
   void merge_short(std::vector<int32_t>& tokens, size_t begin) const;
   void merge_long(std::vector<int32_t>& tokens, size_t begin) const;
 

@@ -8,23 +8,27 @@
 #include "trainer/data/text/pretokenize.h"
 #include "trainer/data/tokenizer/added_tokens.h"
 #include "trainer/data/tokenizer/bpe.h"
-#include "trainer/data/tokenizer/normal_form.h"
+#include "trainer/data/tokenizer/normalizer.h"
+#include "trainer/data/tokenizer/pre_tokenizer.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {
 
 using TokenIds = std::unordered_map<std::string, int32_t, TextHash, std::equal_to<>>;
 
-/// What a tokenizer.json says, read and checked.
+/// What a tokenizer file says, read and checked.
 struct TokenizerParts {
   TokenIds ids;                          // by the spelling of the file: "Ġthe"
   std::vector<std::string> token_bytes;  // by id; "" where no token has it
-  std::vector<AddedToken> added;
+  /// Bytes of the tokens that lose a space at the beginning of a text.
+  std::unordered_map<int32_t, std::string> first_bytes;
+  std::vector<AddedToken> added;  // those that are found in texts
+  std::vector<int32_t> special;   // more special tokens, which are not
   BpeModel::Parts model;
-  std::vector<NormalForm> normalizers;  // one after the other
-  SplitPattern pattern = SplitPattern::kGpt2;
-  bool add_prefix_space = false;
+  std::vector<NormalizerStep> normalizers;  // one after the other
+  std::vector<PreTokenizerStep> pre_tokenizers;
   std::vector<int32_t> text_begin, text_end;
+  TokenizerInfo info;
   std::string hash;
 };
 
@@ -37,25 +41,29 @@ class BpeTokenizer final : public Tokenizer {
   std::vector<int32_t> text_end() const override { return text_end_; }
   std::string decode(const std::vector<int32_t>& ids) const override;
   std::string token_bytes(int32_t id) const override;
+  std::string first_token_bytes(int32_t id) const override;
   bool is_special(int32_t id) const override;
   int32_t find(std::string_view token) const override;
   int32_t size() const override { return static_cast<int32_t>(token_bytes_.size()); }
   bool splits_at_words() const override { return splits_at_words_; }
   const std::string& hash() const override { return hash_; }
+  const TokenizerInfo& info() const override { return info_; }
 
  private:
-  void encode_plain(std::string_view text, PieceCache& cache, std::vector<int32_t>& out) const;
+  void encode_plain(std::string_view text, bool first, PieceCache& cache, std::vector<int32_t>& out) const;
 
   TokenIds ids_;
   std::vector<std::string> token_bytes_;
+  std::unordered_map<int32_t, std::string> first_bytes_;
   std::vector<bool> special_;  // by id
-  std::vector<NormalForm> normalizers_;
+  std::vector<NormalizerStep> normalizers_;
   AddedTokenMatcher raw_added_, normalized_added_;
   BpeModel model_;
-  SplitPattern pattern_;
-  bool add_prefix_space_;
+  PreTokenizer pre_tokenizer_;
+  const SplitPattern* pattern_;  // of pre_tokenizer_, when it is nothing else
   bool splits_at_words_;
   std::vector<int32_t> text_begin_, text_end_;
+  TokenizerInfo info_;
   std::string hash_;
 };
 

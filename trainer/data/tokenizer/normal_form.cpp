@@ -1,4 +1,4 @@
-// Normal forms by utf8proc, stretch by stretch between what is no UTF-8.
+// Normal forms by utf8proc, stretch by stretch between what is no UTF-8 or has none.
 #include "trainer/data/tokenizer/normal_form.h"
 
 #include <utf8proc.h>
@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "trainer/base/error.h"
+#include "trainer/data/text/newer_characters.h"
 #include "trainer/data/text/utf8.h"
 
 namespace tycho {
@@ -20,13 +21,13 @@ utf8proc_option_t options_of(NormalForm form) {
   return static_cast<utf8proc_option_t>(options);
 }
 
-/// Bytes at the start of the text that are valid UTF-8.
+/// Bytes at the start of the text that are characters with normal forms.
 size_t valid_length(std::string_view text) {
   size_t at = 0;
   while (at < text.size()) {
     uint32_t code;
     const size_t length = decode_utf8(text.data() + at, text.size() - at, code);
-    if (length == 1 && code == 0xFFFD) break;
+    if ((length == 1 && code == 0xFFFD) || has_no_normal_form(code)) break;
     at += length;
   }
   return at;
@@ -54,8 +55,10 @@ std::string normalized(NormalForm form, std::string_view text) {
     if (valid > 0) append_normalized(form, text.substr(0, valid), out);
     text.remove_prefix(valid);
     if (text.empty()) break;
-    out += text.front();
-    text.remove_prefix(1);
+    uint32_t code;
+    const size_t length = decode_utf8(text.data(), text.size(), code);
+    out += text.substr(0, length);
+    text.remove_prefix(length);
   }
   return out;
 }

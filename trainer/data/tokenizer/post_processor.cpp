@@ -19,6 +19,23 @@ int32_t known_token(const Reader& reader, const std::string& token, const char* 
   return found->second;
 }
 
+/// What a name in a template stands for: ids that the template lists, else the token of that name.
+std::vector<int32_t> template_ids(const Reader& reader, const Value& processor, const std::string& name,
+                                  const TokenizerParts& parts) {
+  const auto tokens = processor.find("special_tokens");
+  if (tokens == processor.end() || !tokens->is_object() || !tokens->contains(name))
+    return {known_token(reader, name, "post_processor", parts)};
+  const Value& list = reader.member((*tokens)[name], "ids", "a special token of post_processor");
+  if (!list.is_array()) reader.malformed("\"ids\" of \"{}\" in post_processor must be a list", name);
+  std::vector<int32_t> ids;
+  for (const Value& value : list) {
+    ids.push_back(reader.id(value, name));
+    if (static_cast<size_t>(ids.back()) >= parts.token_bytes.size())
+      reader.malformed("post_processor adds token {}, which the vocabulary lacks", ids.back());
+  }
+  return ids;
+}
+
 /// The special tokens that a TemplateProcessing has before and after the text itself.
 void read_template(const Reader& reader, const Value& processor, TokenizerParts& parts) {
   const Value& single = reader.member(processor, "single", "post_processor");
@@ -27,8 +44,8 @@ void read_template(const Reader& reader, const Value& processor, TokenizerParts&
   for (const Value& piece : single) {
     if (piece.is_object() && piece.contains("SpecialToken")) {
       const std::string token = reader.text(piece["SpecialToken"], "id", "SpecialToken");
-      (after ? parts.text_end : parts.text_begin)
-          .push_back(known_token(reader, token, "post_processor", parts));
+      for (const int32_t id : template_ids(reader, processor, token, parts))
+        (after ? parts.text_end : parts.text_begin).push_back(id);
     } else {
       if (after) reader.unsupported("a post_processor that repeats the text");
       after = true;
@@ -49,7 +66,7 @@ constexpr std::array kOwnTemplates = {
     OwnTemplate{"CohereTokenizer", true, "<BOS_TOKEN>", "<|END_OF_TURN_TOKEN|>"},
     OwnTemplate{"GPTNeoXTokenizer", false, "<|endoftext|>", "<|endoftext|>"}};
 
-/// The text of a special token: "<s>", or an object that has it as "content".
+/// The text of a special token of a tokenizer_config.json: "<s>", or an object that has it as "content".
 std::string token_text(const Reader& reader, const Value& config, const char* key, const char* otherwise) {
   const auto it = config.find(key);
   if (it == config.end() || it->is_null()) return otherwise;
@@ -60,15 +77,19 @@ std::string token_text(const Reader& reader, const Value& config, const char* ke
 }  // namespace
 
 void read_post_processor(const TokenizerReader& reader, const Value& processor, TokenizerParts& parts) {
-  const std::string kind = kind_of(processor);
-  if (kind == "Sequence") {
-    const Value& steps = reader.member(processor, "processors", "post_processor");
-    if (!steps.is_array()) reader.malformed("\"processors\" must be a list");
-    for (const Value& step : steps) {
-      if (kind_of(step) == "Sequence") reader.unsupported("a post_processor Sequence inside another");
+  if (kind_of(processor) == "Sequence") {
+    // Each step works on what the one before made, so it goes around that.
+    for (const Value& step : reader.flat(processor, "processors")) {
+      const std::vector<int32_t> begin = std::exchange(parts.text_begin, {});
+      const std::vector<int32_t> end = std::exchange(parts.text_end, {});
       read_post_processor(reader, step, parts);
+      parts.text_begin.insert(parts.text_begin.end(), begin.begin(), begin.end());
+      parts.text_end.insert(parts.text_end.begin(), end.begin(), end.end());
     }
-  } else if (kind == "TemplateProcessing") {
+    return;
+  }
+  const std::string kind = kind_of(processor);
+  if (kind == "TemplateProcessing") {
     read_template(reader, processor, parts);
   } else if (kind == "RobertaProcessing" || kind == "BertProcessing") {
     for (const auto& [key, ids] : {std::pair("cls", &parts.text_begin), {"sep", &parts.text_end}}) {
@@ -90,6 +111,12 @@ void read_tokenizer_config(std::string_view text, const std::string& place, Toke
     if (!config.is_object()) reader.malformed("not an object");
     std::string name = token_text(reader, config, "tokenizer_class", "");
     if (name.ends_with("Fast")) name.resize(name.size() - 4);
+    for (const auto& [key, text] : {std::pair("bos_token", &parts.info.bos),
+                                    {"eos_token", &parts.info.eos},
+                                    {"pad_token", &parts.info.pad}}) {
+      const std::string token = token_text(reader, config, key, "");
+      if (parts.ids.contains(token)) *text = token;
+    }
     for (const OwnTemplate& own : kOwnTemplates) {
       if (name != own.name) continue;
       parts.text_begin.clear();

@@ -1,4 +1,4 @@
-// Looks for well-known names, since tokenizer.json does not say which token ends a text.
+// Looks for well-known names where no tokenizer_config.json says which token ends a text.
 #include "trainer/data/tokenizer/special_tokens.h"
 
 #include <initializer_list>
@@ -15,10 +15,12 @@ std::string first_of(const Tokenizer& tokenizer, std::initializer_list<const cha
 }  // namespace
 
 std::string find_eos_token(const Tokenizer& tokenizer) {
+  if (!tokenizer.info().eos.empty()) return tokenizer.info().eos;
   return first_of(tokenizer, {"<|endoftext|>", "<|end_of_text|>", "</s>"});
 }
 
 std::string find_bos_token(const Tokenizer& tokenizer) {
+  if (!tokenizer.info().bos.empty()) return tokenizer.info().bos;
   return first_of(tokenizer, {"<|begin_of_text|>", "<s>", "<|endoftext|>"});
 }
 

@@ -6,9 +6,10 @@
 
 namespace tycho {
 
-/// "<|endoftext|>", "<|end_of_text|>" or "</s>", the first that is a special token; "" for none.
+/// As tokenizer_config.json or tokenizer.model names it; else "<|endoftext|>", "<|end_of_text|>" or "</s>",
+/// the first that is a special token; "" for none.
 std::string find_eos_token(const Tokenizer& tokenizer);
-/// "<|begin_of_text|>", "<s>" or "<|endoftext|>": one token that only separates texts is both.
+/// Likewise; else "<|begin_of_text|>", "<s>" or "<|endoftext|>": one token that only separates texts is both.
 std::string find_bos_token(const Tokenizer& tokenizer);
 
 }  // namespace tycho

@@ -1,5 +1,7 @@
-// Text to tokens and back: byte-level BPE as Hugging Face's tokenizer.json describes it.
+// Text to tokens and back: BPE as Hugging Face's tokenizer.json or a tokenizer.model of SentencePiece
+// describes it.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,22 +16,35 @@ namespace tycho {
 /// Its name in checkpoints and in folders of Hugging Face.
 inline constexpr char kTokenizerFile[] = "tokenizer.json";
 
+/// What a tokenizer says of itself, for people.
+struct TokenizerInfo {
+  std::string format;  // "tokenizer.json" or "tokenizer.model"
+  std::string kind;    // "byte-level BPE", "BPE with byte fallback"
+  int64_t num_tokens = 0, num_merges = 0;
+  std::vector<std::string> normalizers, pre_tokenizers;  // in words, in order
+  /// As tokenizer_config.json or the model file names them; "" where it does not.
+  std::string bos, eos, pad, unknown;
+};
+
 /// Immutable after loading; every method may be called from several threads at once.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
-  /// Ids of a text, special tokens in it recognised as Hugging Face's encode does; nothing is added around
-  /// it.
+  /// Ids of a text, special tokens in it recognised as Hugging Face's encode does (not those of a
+  /// tokenizer.model: as SentencePiece, only its user-defined pieces); nothing is added around it. Throws
+  /// Error (kUnusable) when the vocabulary has nothing for a part of it.
   virtual std::vector<int32_t> encode(std::string_view text) const = 0;
   /// What Hugging Face's encode puts in front of a text by itself, and after it (post_processor, or
   /// tokenizer_config.json for the classes that go by it): nothing, or <|begin_of_text|>.
   virtual std::vector<int32_t> text_begin() const { return {}; }
   virtual std::vector<int32_t> text_end() const { return {}; }
-  /// The bytes of all the tokens, special ones included: of encode(text) it is the text. Ids outside the
-  /// vocabulary are an Error.
+  /// The bytes of all the tokens, special ones included: of encode(text) it is the normalised text. Ids
+  /// outside the vocabulary are an Error.
   virtual std::string decode(const std::vector<int32_t>& ids) const = 0;
   /// The bytes of one token, for streaming (may be part of a UTF-8 character).
   virtual std::string token_bytes(int32_t id) const = 0;
+  /// The same for the first token of a text: without the space that encode puts before every text.
+  virtual std::string first_token_bytes(int32_t id) const { return token_bytes(id); }
   virtual bool is_special(int32_t id) const = 0;
   /// Id of a token by its text, or -1.
   virtual int32_t find(std::string_view token) const = 0;
@@ -40,16 +55,37 @@ class Tokenizer {
   virtual bool splits_at_words() const { return false; }
   /// XXH3-128 of the file it was read from.
   virtual const std::string& hash() const = 0;
+  virtual const TokenizerInfo& info() const = 0;
 };
 
 /// Its name beside it: how Hugging Face's classes use the tokenizer.
 inline constexpr char kTokenizerConfigFile[] = "tokenizer_config.json";
 
-/// Reads a tokenizer.json and the tokenizer_config.json beside it, if there is one. Throws Error (kUnusable)
-/// that names what is not supported.
+/// Larger files are refused.
+inline constexpr size_t kMaxTokenizerBytes = size_t{256} << 20;
+
+/// Its name beside it, or alone: the same tokenizer as SentencePiece keeps it.
+inline constexpr char kSentencePieceFile[] = "tokenizer.model";
+
+/// Reads a tokenizer.json or tokenizer.model, and the tokenizer_config.json beside it, if there is one.
+/// Throws Error (kUnusable) that names what is not supported.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
-/// The same from the file's text. `place` names it in messages.
-std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& place);
+/// The same from the file's bytes. `place` names it in messages.
+/// `config`: the text of the tokenizer_config.json that belongs to it, or "".
+std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& place,
+                                               std::string_view config = {});
+/// The text of the tokenizer_config.json that load_tokenizer reads beside a file; "" when there is none.
+std::string tokenizer_config_beside(const std::string& path);
+/// By what a file holds: kTokenizerFile or kSentencePieceFile, the name under which to keep it.
+const char* tokenizer_file_name(std::string_view bytes);
+
+/// Which of the two a checkpoint keeps; "" for none.
+template <class Checkpoint>
+std::string kept_tokenizer(const Checkpoint& checkpoint) {
+  for (const char* name : {kTokenizerFile, kSentencePieceFile})
+    if (checkpoint.has_file(name)) return name;
+  return "";
+}
 
 struct BpeTrainOptions {
   int32_t vocab_size = 8192;  // bytes, merges and specials together

@@ -1,14 +1,16 @@
 // Every field that changes what encode gives is either understood or refused by name.
 #include "trainer/data/tokenizer/tokenizer_json.h"
 
-#include <filesystem>
+#include <algorithm>
 
-#include "trainer/base/error.h"
-#include "trainer/base/file_ops.h"
 #include "trainer/base/hash.h"
 #include "trainer/base/json.h"
+#include "trainer/data/text/utf8.h"
 #include "trainer/data/tokenizer/byte_level.h"
+#include "trainer/data/tokenizer/normalizer_json.h"
 #include "trainer/data/tokenizer/post_processor.h"
+#include "trainer/data/tokenizer/pre_tokenizer_json.h"
+#include "trainer/data/tokenizer/token_decoder.h"
 #include "trainer/data/tokenizer/tokenizer_reader.h"
 
 namespace tycho {
@@ -17,51 +19,97 @@ namespace {
 using Value = TokenizerReader::Value;
 using Reader = TokenizerReader;
 
-constexpr size_t kMaxFileBytes = 256u << 20;
+constexpr size_t kMaxAddedTokens = 100'000;
+constexpr int kMaxJsonDepth = 64;
+constexpr const char* kSpaceMark = "\u2581";  // by which SentencePiece writes a space
 
-/// Puts a token's bytes at its id. Ids may have gaps.
-void place_token(const Reader& reader, TokenizerParts& parts, const std::string& spelling, int32_t id) {
-  const auto index = static_cast<size_t>(id);
-  if (index >= parts.token_bytes.size()) parts.token_bytes.resize(index + 1);
-  if (!parts.token_bytes[index].empty()) reader.malformed("two tokens have the id {}", id);
-  parts.token_bytes[index] = from_byte_level(spelling).value_or(spelling);
+/// Whether vocabularies of UTF-8 text need a token for the byte.
+bool is_in_utf8(int byte) { return byte < 0xC0 || (byte > 0xC1 && byte < 0xF5); }
+
+/// Deeper than any tokenizer, and harmless to what reads it.
+void check_depth(const Reader& reader, std::string_view text) {
+  int depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') quoted = !quoted;
+    if (quoted && c == '\\') ++i;
+    if (quoted) continue;
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    if (depth > kMaxJsonDepth) reader.malformed("nested more than {} deep at byte {}", kMaxJsonDepth, i);
+  }
+}
+
+/// Ids may have gaps, but not be so large that tables of them are mostly empty.
+void check_ids(const Reader& reader, const TokenizerParts& parts) {
+  const size_t most = 4 * parts.ids.size() + 1024;
+  for (const auto& [spelling, id] : parts.ids)
+    if (static_cast<size_t>(id) >= most)
+      reader.malformed("token \"{}\" has the id {}, too large for {} tokens", spelling, id, parts.ids.size());
+}
+
+void add_token(const Reader& reader, TokenizerParts& parts, const std::string& spelling, int32_t id) {
   if (!parts.ids.emplace(spelling, id).second) reader.malformed("token \"{}\" appears twice", spelling);
 }
 
 void read_vocabulary(const Reader& reader, const Value& model, TokenizerParts& parts) {
   const Value& vocab = reader.member(model, "vocab", "model");
   if (!vocab.is_object()) reader.malformed("\"vocab\" of model must be an object of tokens and ids");
+  parts.ids.reserve(vocab.size());
   for (const auto& [spelling, value] : vocab.items())
-    if (!spelling.empty()) place_token(reader, parts, spelling, reader.id(value, spelling));
+    if (!spelling.empty()) add_token(reader, parts, spelling, reader.id(value, spelling));
+  const auto unknown = model.find("unk_token");
+  if (unknown != model.end() && !unknown->is_null() && *unknown != "") {
+    parts.info.unknown = reader.text(model, "unk_token", "model");
+    const auto found = parts.ids.find(parts.info.unknown);
+    if (found == parts.ids.end())
+      reader.malformed("unk_token \"{}\" is not in the vocabulary", parts.info.unknown);
+    parts.model.unknown = found->second;
+  }
+  parts.model.fuse_unknown = reader.flag(model, "fuse_unk", false);
+}
+
+/// The tokens of single bytes, as the characters that stand for them.
+void find_bytes(const Reader& reader, TokenizerParts& parts) {
   for (int byte = 0; byte < 256; ++byte) {
     const char c = static_cast<char>(byte);
     const auto found = parts.ids.find(to_byte_level({&c, 1}));
-    if (found == parts.ids.end())
-      reader.unsupported(fmt::format("a vocabulary without a token for byte 0x{:02x}", byte));
-    parts.model.byte_tokens[static_cast<size_t>(byte)] = found->second;
+    if (found != parts.ids.end()) {
+      parts.model.byte_tokens[static_cast<size_t>(byte)] = found->second;
+    } else if (parts.model.unknown < 0 && is_in_utf8(byte)) {
+      reader.unsupported(
+          fmt::format("a vocabulary without a token for byte 0x{:02x} and without unk_token", byte));
+    }
   }
-  if (!reader.flag(model, "ignore_merges", false)) return;
-  for (const auto& [spelling, id] : parts.ids)
-    if (const auto bytes = from_byte_level(spelling)) parts.model.whole_pieces.emplace(*bytes, id);
 }
 
-void read_normalizer(const Reader& reader, const Value& normalizer, TokenizerParts& parts) {
-  const std::string kind = kind_of(normalizer);
-  if (kind == "Sequence") {
-    const Value& steps = reader.member(normalizer, "normalizers", "normalizer");
-    if (!steps.is_array()) reader.malformed("\"normalizers\" must be a list");
-    for (const Value& step : steps) {
-      if (kind_of(step) == "Sequence") reader.unsupported("a normalizer Sequence inside another");
-      read_normalizer(reader, step, parts);
-    }
-    return;
+/// The tokens of single characters, and with byte_fallback of bytes: "<0x0A>".
+void find_characters(const Reader& reader, bool byte_fallback, TokenizerParts& parts) {
+  parts.model.by_character = true;
+  for (const auto& [spelling, id] : parts.ids) {
+    uint32_t code;
+    if (decode_utf8(spelling.data(), spelling.size(), code) == spelling.size())
+      parts.model.character_tokens.emplace(code, id);
   }
-  for (const auto& [name, form] : {std::pair("NFC", NormalForm::kNfc),
-                                   {"NFD", NormalForm::kNfd},
-                                   {"NFKC", NormalForm::kNfkc},
-                                   {"NFKD", NormalForm::kNfkd}})
-    if (kind == name) return parts.normalizers.push_back(form);
-  reader.unsupported(fmt::format("normalizer {}", kind));
+  for (int byte = 0; byte_fallback && byte < 256; ++byte) {
+    const auto found = parts.ids.find(fmt::format("<0x{:02X}>", byte));
+    if (found == parts.ids.end())
+      reader.unsupported(fmt::format("byte_fallback without a token <0x{:02X}>", byte));
+    parts.model.byte_tokens[static_cast<size_t>(byte)] = found->second;
+  }
+  if (!byte_fallback && parts.model.unknown < 0)
+    reader.unsupported("a vocabulary of characters without byte_fallback and without unk_token");
+}
+
+void find_whole_pieces(bool byte_level, TokenizerParts& parts) {
+  for (const auto& [spelling, id] : parts.ids) {
+    if (!byte_level) {
+      parts.model.whole_pieces.emplace(spelling, id);
+    } else if (const auto bytes = from_byte_level(spelling)) {
+      parts.model.whole_pieces.emplace(*bytes, id);
+    }
+  }
 }
 
 /// A merge is "a b" or ["a", "b"].
@@ -77,21 +125,45 @@ std::pair<std::string, std::string> read_merge(const Reader& reader, const Value
   reader.malformed("merge {} must be \"a b\" or [\"a\", \"b\"]", index);
 }
 
-void read_merges(const Reader& reader, const Value& model, TokenizerParts& parts) {
+/// Reads the merges. Returns whether one joins a token to another that begins with kSpaceMark, unless the
+/// first ends with it: words cannot be merged one by one then.
+bool read_merges(const Reader& reader, const Value& model, TokenizerParts& parts) {
   const Value& merges = reader.member(model, "merges", "model");
   if (!merges.is_array()) reader.malformed("\"merges\" of model must be a list");
   parts.model.merges = MergeTable(merges.size());
+  parts.info.num_merges = static_cast<int64_t>(merges.size());
   const auto id_of = [&](const std::string& token, size_t index) {
     const auto found = parts.ids.find(token);
     if (found == parts.ids.end())
       reader.malformed("merge {} needs token \"{}\", which the vocabulary lacks", index, token);
     return found->second;
   };
+  bool spans_words = false;
   for (size_t i = 0; i < merges.size(); ++i) {
     const auto [left, right] = read_merge(reader, merges[i], i);
+    spans_words = spans_words || (right.starts_with(kSpaceMark) && !left.ends_with(kSpaceMark));
     parts.model.merges.set(id_of(left, i), id_of(right, i),
                            {static_cast<uint32_t>(i), id_of(left + right, i)});
   }
+  return spans_words;
+}
+
+bool has_byte_level(const std::vector<PreTokenizerStep>& steps) {
+  return std::any_of(steps.begin(), steps.end(), [](const PreTokenizerStep& step) {
+    return step.kind == PreTokenizerStep::Kind::kByteLevel;
+  });
+}
+
+/// Texts that would be one piece are cut into words where that changes nothing, because words repeat.
+void cut_words(bool spans_words, TokenizerParts& parts) {
+  const bool has_mark = parts.ids.contains(kSpaceMark);
+  if (spans_words || !has_mark || !parts.model.whole_pieces.empty()) return;
+  for (const PreTokenizerStep& step : parts.pre_tokenizers)
+    if (step.kind != PreTokenizerStep::Kind::kMetaspace) return;
+  PreTokenizerStep words;
+  words.kind = PreTokenizerStep::Kind::kWords;
+  words.literal = kSpaceMark;
+  parts.pre_tokenizers.push_back(words);
 }
 
 void read_model(const Reader& reader, const Value& model, TokenizerParts& parts) {
@@ -101,62 +173,24 @@ void read_model(const Reader& reader, const Value& model, TokenizerParts& parts)
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"})
     if (model.contains(key) && !model[key].is_null() && model[key] != "") reader.unsupported(key);
   if (model.contains("dropout") && !model["dropout"].is_null() && model["dropout"] != 0.0)
-    reader.unsupported("dropout");
-  if (reader.flag(model, "byte_fallback", false)) reader.unsupported("byte_fallback");
+    reader.unsupported("dropout, by which the same text gets other tokens every time,");
+  const bool byte_level = has_byte_level(parts.pre_tokenizers);
+  const bool byte_fallback = reader.flag(model, "byte_fallback", false);
+  if (byte_level && byte_fallback) reader.unsupported("byte_fallback with pre_tokenizer ByteLevel");
   read_vocabulary(reader, model, parts);
-  read_merges(reader, model, parts);
-}
-
-void read_byte_level(const Reader& reader, const Value& step, bool after_split, TokenizerParts& parts) {
-  parts.add_prefix_space = reader.flag(step, "add_prefix_space", true);
-  const bool use_regex = reader.flag(step, "use_regex", true);
-  if (!after_split) {
-    parts.pattern = use_regex ? SplitPattern::kGpt2 : SplitPattern::kNone;
-  } else if (use_regex || parts.add_prefix_space) {
-    reader.unsupported("a Split before a ByteLevel with use_regex or add_prefix_space");
-  }
-}
-
-void read_split(const Reader& reader, const Value& step, TokenizerParts& parts) {
-  const Value& pattern = reader.member(step, "pattern", "pre_tokenizer Split");
-  const std::string text = pattern.is_object() && pattern.contains("Regex") && pattern["Regex"].is_string()
-                               ? pattern["Regex"].get<std::string>()
-                               : pattern.dump(-1, ' ', false, Value::error_handler_t::replace);
-  if (text == pattern_text(SplitPattern::kGpt2)) {
-    parts.pattern = SplitPattern::kGpt2;
-  } else if (text == pattern_text(SplitPattern::kLlama3)) {
-    parts.pattern = SplitPattern::kLlama3;
-  } else {
-    reader.unsupported(fmt::format("pre_tokenizer Split with the pattern {}", text));
-  }
-  if (reader.text(step, "behavior", "pre_tokenizer Split") != "Isolated" ||
-      reader.flag(step, "invert", false))
-    reader.unsupported("a pre_tokenizer Split that is not Isolated");
-}
-
-void read_pre_tokenizer(const Reader& reader, const Value& pre_tokenizer, TokenizerParts& parts) {
-  const bool sequence = kind_of(pre_tokenizer) == "Sequence";
-  const Value steps = sequence ? reader.member(pre_tokenizer, "pretokenizers", "pre_tokenizer")
-                               : Value::array({pre_tokenizer});
-  if (!steps.is_array()) reader.malformed("\"pretokenizers\" must be a list");
-  bool split = false, byte_level = false;
-  for (const Value& step : steps) {
-    const std::string kind = kind_of(step);
-    if (kind == "Split" && !split && !byte_level) {
-      read_split(reader, step, parts);
-      split = true;
-    } else if (kind == "ByteLevel" && !byte_level) {
-      read_byte_level(reader, step, split, parts);
-      byte_level = true;
-    } else {
-      reader.unsupported(fmt::format("pre_tokenizer {} here", kind));
-    }
-  }
-  if (!byte_level) reader.unsupported("a pre_tokenizer without ByteLevel");
+  byte_level ? find_bytes(reader, parts) : find_characters(reader, byte_fallback, parts);
+  const bool spans_words = read_merges(reader, model, parts);
+  if (reader.flag(model, "ignore_merges", false)) find_whole_pieces(byte_level, parts);
+  if (!byte_level) cut_words(spans_words, parts);
+  parts.info.kind = byte_level      ? "byte-level BPE"
+                    : byte_fallback ? "BPE with byte fallback"
+                                    : "BPE of characters";
 }
 
 void read_added_tokens(const Reader& reader, const Value& list, TokenizerParts& parts) {
   if (!list.is_array()) reader.malformed("\"added_tokens\" must be a list");
+  if (list.size() > kMaxAddedTokens)
+    reader.malformed("{} added tokens: at most {} are read", list.size(), kMaxAddedTokens);
   for (const Value& item : list) {
     AddedToken token;
     token.content = reader.text(item, "content", "an added token");
@@ -164,13 +198,12 @@ void read_added_tokens(const Reader& reader, const Value& list, TokenizerParts& 
     token.lstrip = reader.flag(item, "lstrip", false);
     token.rstrip = reader.flag(item, "rstrip", false);
     token.special = reader.flag(item, "special", false);
+    token.single_word = reader.flag(item, "single_word", false);
     token.normalized = reader.flag(item, "normalized", !token.special);
-    if (reader.flag(item, "single_word", false))
-      reader.unsupported("single_word of added token " + token.content);
     if (token.content.empty()) reader.malformed("an added token is empty");
     const auto known = parts.ids.find(token.content);
     if (known == parts.ids.end()) {
-      place_token(reader, parts, token.content, token.id);
+      add_token(reader, parts, token.content, token.id);
     } else if (known->second != token.id) {
       reader.malformed("added token \"{}\" has the id {}, but {} in the vocabulary", token.content, token.id,
                        known->second);
@@ -179,45 +212,67 @@ void read_added_tokens(const Reader& reader, const Value& list, TokenizerParts& 
   }
 }
 
+void set_bytes(const TokenDecoder& decoder, const std::string& spelling, int32_t id, TokenizerParts& parts) {
+  std::string& bytes = parts.token_bytes[static_cast<size_t>(id)];
+  bytes = decoder.bytes(spelling);
+  parts.first_bytes.erase(id);
+  std::string first = decoder.first_bytes(spelling);
+  if (first != bytes) parts.first_bytes.emplace(id, std::move(first));
+}
+
+/// The bytes of every token, at its id.
+void spell_out(const Reader& reader, const TokenDecoder& decoder, TokenizerParts& parts) {
+  check_ids(reader, parts);
+  std::vector<bool> taken;
+  for (const auto& [spelling, id] : parts.ids) {
+    const auto index = static_cast<size_t>(id);
+    if (index >= taken.size()) taken.resize(index + 1), parts.token_bytes.resize(index + 1);
+    if (taken[index]) reader.malformed("two tokens have the id {}", id);
+    taken[index] = true;
+    set_bytes(decoder, spelling, id, parts);
+  }
+  // A token that is found in normalised texts comes back normalised.
+  for (const AddedToken& token : parts.added)
+    if (token.normalized && !parts.normalizers.empty())
+      set_bytes(decoder, normalized(parts.normalizers, token.content), token.id, parts);
+  parts.info.num_tokens = static_cast<int64_t>(parts.ids.size());
+}
+
+const Value& member_or_null(const Value& root, const char* key) {
+  static const Value null;
+  const auto found = root.find(key);
+  return found == root.end() ? null : *found;
+}
+
 }  // namespace
 
 TokenizerParts parse_tokenizer_json(std::string_view text, const std::string& place) {
   const Reader reader(place);
-  if (text.size() > kMaxFileBytes) reader.malformed("more than {} MiB", kMaxFileBytes >> 20);
+  if (text.size() > kMaxTokenizerBytes) reader.malformed("more than {} MiB", kMaxTokenizerBytes >> 20);
+  check_depth(reader, text);
   TokenizerParts parts;
   parts.hash = hash_hex(text);
+  parts.info.format = kTokenizerFile;
   try {
     const Value root = Value::parse(text);
-    const auto normalizer = root.is_object() ? root.find("normalizer") : root.end();
-    if (normalizer != root.end() && !normalizer->is_null()) read_normalizer(reader, *normalizer, parts);
-    read_model(reader, reader.member(root, "model", "the file"), parts);
-    read_pre_tokenizer(reader, reader.member(root, "pre_tokenizer", "the file"), parts);
-    if (root.contains("added_tokens")) read_added_tokens(reader, root["added_tokens"], parts);
-    if (root.contains("post_processor")) read_post_processor(reader, root["post_processor"], parts);
-    const std::string decoder = kind_of(reader.member(root, "decoder", "the file"));
-    if (decoder != "ByteLevel") reader.unsupported(fmt::format("decoder {}", decoder));
+    if (!root.is_object()) reader.malformed("not an object");
+    const Value& model = reader.member(root, "model", "the file");
+    parts.normalizers = read_normalizers(reader, member_or_null(root, "normalizer"));
+    parts.pre_tokenizers = read_pre_tokenizers(reader, member_or_null(root, "pre_tokenizer"));
+    parts.info.normalizers = normalizer_names(parts.normalizers);
+    parts.info.pre_tokenizers = pre_tokenizer_names(parts.pre_tokenizers);
+    read_model(reader, model, parts);
+    read_added_tokens(reader, root.contains("added_tokens") ? root["added_tokens"] : Value::array(), parts);
+    spell_out(reader,
+              TokenDecoder(reader, member_or_null(root, "decoder"), has_byte_level(parts.pre_tokenizers)),
+              parts);
+    read_post_processor(reader, member_or_null(root, "post_processor"), parts);
   } catch (const Value::parse_error& error) {
     reader.malformed("not valid JSON at byte {} of {}", error.byte, text.size());
   } catch (const Value::exception&) {
     reader.malformed("not the JSON of a tokenizer");
   }
   return parts;
-}
-
-std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  if (fs::is_directory(path, error))
-    fail(ExitCode::kUnusable, "[tokenizer] {} is a folder: name the file, {}/{}", path, path, kTokenizerFile);
-  TokenizerParts parts = parse_tokenizer_json(read_file(path), path);
-  const std::string config = fs::path(path).replace_filename(kTokenizerConfigFile);
-  if (fs::path(path).filename() == kTokenizerFile && fs::exists(config, error))
-    read_tokenizer_config(read_file(config), config, parts);
-  return std::make_unique<BpeTokenizer>(std::move(parts));
-}
-
-std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& place) {
-  return std::make_unique<BpeTokenizer>(parse_tokenizer_json(text, place));
 }
 
 std::string format_tokenizer_json(const TrainedVocabulary& vocabulary) {

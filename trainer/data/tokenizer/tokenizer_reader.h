@@ -1,6 +1,8 @@
 // Reads tokenizer files; errors name file and field.
 #pragma once
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
@@ -23,7 +25,11 @@ class TokenizerReader {
   }
 
   [[noreturn]] void unsupported(const std::string& what) const {
-    malformed("{} is not supported; byte-level BPE as of GPT-2, GPT-NeoX and Llama 3 is", what);
+    malformed(
+        "{} is not supported; BPE as of GPT-2, GPT-NeoX, Llama 2 and 3, Qwen and SmolLM is: take one of "
+        "these, or "
+        "train one with `tycho tokenizer train`",
+        what);
   }
 
   const Value& member(const Value& object, const char* key, const char* where) const {
@@ -43,6 +49,21 @@ class TokenizerReader {
     if (it == object.end() || it->is_null()) return otherwise;
     if (!it->is_boolean()) malformed("\"{}\" must be true or false", key);
     return it->get<bool>();
+  }
+
+  /// The items of a Sequence and of those inside it, in order; the component itself when it is none.
+  std::vector<Value> flat(const Value& component, const char* list, int depth = 0) const {
+    if (component.is_null()) return {};
+    if (!component.is_object() || !component.contains("type") || component["type"] != "Sequence")
+      return {component};
+    if (depth > 8) malformed("Sequences nested more than 8 deep");
+    const Value& items = member(component, list, "a Sequence");
+    if (!items.is_array()) malformed("\"{}\" must be a list", list);
+    std::vector<Value> all;
+    for (const Value& item : items)
+      for (Value& inner : flat(item, list, depth + 1)) all.push_back(std::move(inner));
+    if (all.size() > 100) malformed("a Sequence of more than 100 steps");
+    return all;
   }
 
   int32_t id(const Value& value, const std::string& token) const {

@@ -114,7 +114,9 @@ std::vector<Tensor> flash_attention(const AttentionShape& s, const ScoreRules& r
   check_flash("attention", s, rules, flash, qkv_NC);
   const Heads in = heads_of(s, flash, qkv_NC);
   const Call call(s, rules, flash);
-  if (rules.dropout.p > 0) seed(qkv_NC.device(), rules.dropout.key);
+  // Ranks with other heads of a model draw other numbers.
+  if (rules.dropout.p > 0)
+    seed(qkv_NC.device(), rules.dropout.key + static_cast<uint64_t>(rules.dropout.first_row));
   const auto [out, log_sum_exp, random_state, unused, mask] = at::_flash_attention_forward(
       in.q, in.k, in.v, call.forward_starts(), call.forward_starts(), call.longest, call.longest,
       rules.dropout.p, /*is_causal=*/true, /*return_debug_mask=*/false, rules.scale, call.left, call.right);

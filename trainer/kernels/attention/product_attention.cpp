@@ -116,7 +116,8 @@ class ProductAttention {
   Tensor kept(const Slice& slice, const Tensor& scores) const {
     if (rules_.dropout.p == 0) return {};
     DropoutMask mask = rules_.dropout;
-    mask.first_row += (slice.sequence * s_.heads + slice.first_head()) * s_.seq;
+    const int64_t heads = rules_.dropout_heads > 0 ? rules_.dropout_heads : s_.heads;
+    mask.first_row += (slice.sequence * heads + slice.first_head()) * s_.seq;
     Tensor kept = at::ones({slice.heads() * s_.seq, s_.seq}, scores.options());
     dropout(mask, kept, {}, kept);
     return kept.view(scores.sizes());

@@ -1,6 +1,7 @@
 // How ranks meet, and how long they wait for each other. Torch-free.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -18,6 +19,7 @@ struct MeetOptions {
   double connect_s = 1800;  // for the slowest rank to come to Peers::connect
   double silence_s = 30;    // without a sign of life: a rank is hung, or its machine gone
   double end_s = 30;  // for the main thread to leave a broken world before its process is ended; 0: no limit
+  double save_s = std::chrono::duration<double>(kTimeToSave).count();  // more, for one that saves meanwhile
   double goodbye_s = 5;  // a rank that ended well is missed after this time
   double beat_s = 1;     // between two signs of life
   Environment variable = process_environment();

@@ -7,18 +7,19 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "trainer/base/hash.h"
+#include "trainer/base/host_name.h"
 #include "trainer/base/secrets.h"
 #include "trainer/rendezvous/dial.h"
+#include "trainer/rendezvous/handed_listener.h"
 #include "trainer/rendezvous/listener.h"
-#include "trainer/rendezvous/meet/hub.h"
-#include "trainer/rendezvous/meet/leaf.h"
-#include "trainer/rendezvous/meet/lobby.h"
+#include "trainer/rendezvous/meet/arrived_sockets.h"
+#include "trainer/rendezvous/meet/member_monitor.h"
+#include "trainer/rendezvous/meet/root_monitor.h"
 #include "trainer/rendezvous/token_file.h"
 
 namespace tycho {
@@ -38,12 +39,6 @@ constexpr const char* kData = "data ";
 
 Clock::duration seconds(double value) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(value));
-}
-
-std::string host_name() {
-  char host[256] = "?";
-  gethostname(host, sizeof host - 1);
-  return host;
 }
 
 std::string names(const std::vector<int>& ranks) {
@@ -72,7 +67,7 @@ class MetPeers final : public Peers {
   Error why_broken(const std::string& what, const std::vector<int>& suspects) override {
     return monitor_->why_broken(what, suspects);
   }
-  void leave(const Error& error) override { monitor_->leave(error); }
+  Error leave(const Error& error) override { return monitor_->leave(error); }
   void mark(const std::string& name) override { monitor_->mark(name); }
   bool is_marked(const std::string& name) override { return monitor_->is_marked(name); }
 
@@ -84,7 +79,7 @@ class MetPeers final : public Peers {
   void check_stop(const std::string& waiting_for);
   std::optional<std::string> token();
   void start_listening(Socket listener);
-  DoorVerdict judge(const RankClaim& claim);
+  HandshakeVerdict judge(const RankClaim& claim);
   std::optional<std::string> objection(const RankClaim& claim) const;
   Socket call(int rank, const std::string& purpose, Clock::time_point deadline);
   Socket await(int rank, const std::string& purpose, Clock::time_point deadline);
@@ -100,24 +95,25 @@ class MetPeers final : public Peers {
   const MeetOptions options_;
   std::string token_;
   Endpoint rank_0_;  // as this rank reaches it
-  Lobby lobby_;
+  ArrivedSockets arrived_;
   std::unique_ptr<Monitor> monitor_;
-  Hub* hub_ = nullptr;                   // it, on rank 0
+  RootMonitor* root_ = nullptr;          // it, on rank 0
   std::unique_ptr<Listener> listening_;  // calls what stands above
 };
 
 void MetPeers::host() {
   const auto deadline = Clock::now() + seconds(options_.join_s);
-  Socket listener = listen_at(rendezvous_endpoint(place_, options_.variable));
+  Socket listener = take_listener(place_);
+  if (!listener.is_open()) listener = listen_at(rendezvous_endpoint(place_, options_.variable));
   std::unique_ptr<TokenFile> file;
   token_ = place_.token;
   if (token_.empty() && place_.num_ranks > 1) {
     file = std::make_unique<TokenFile>(token_path(place_, options_.shared_dir), place_.job);
     token_ = file->token();
   }
-  auto hub = std::make_unique<Hub>(place_, options_, self(local_end(listener.fd())));
-  hub_ = hub.get();
-  monitor_ = std::move(hub);
+  auto root = std::make_unique<RootMonitor>(place_, options_, self(local_end(listener.fd())));
+  root_ = root.get();
+  monitor_ = std::move(root);
   start_listening(std::move(listener));
   wait_for_all(deadline);
 }
@@ -127,7 +123,8 @@ void MetPeers::join() {
   Socket line;
   find_rank_0(deadline, line, rank_0_);
   Socket listener = listen_at(own_endpoint(place_, local_end(line.fd()), options_.variable));
-  monitor_ = std::make_unique<Leaf>(place_, options_, self(local_end(listener.fd())), std::move(line));
+  monitor_ =
+      std::make_unique<MemberMonitor>(place_, options_, self(local_end(listener.fd())), std::move(line));
   start_listening(std::move(listener));
   wait_for_all(deadline + kToldLate);
 }
@@ -190,8 +187,7 @@ void MetPeers::wait_for_all(Clock::time_point deadline) {
         fail(ExitCode::kTopology, "[parallel] rank 0 has not said within {:g} s that all ranks are there",
              options_.join_s);
     } catch (const Error& error) {
-      monitor_->leave(error);
-      throw;
+      throw monitor_->leave(error);
     }
     if (now < next_line || place_.rank != 0) continue;
     next_line = now + kNextLine;
@@ -218,9 +214,9 @@ void MetPeers::start_listening(Socket listener) {
   calls.judge = [this](const RankClaim& claim) { return judge(claim); };
   calls.admit = [this](Socket socket, const RankClaim& claim) {
     if (claim.purpose == kJoin)
-      hub_->admit(std::move(socket));
+      root_->admit(std::move(socket));
     else
-      lobby_.put(claim.purpose, claim.rank, std::move(socket));
+      arrived_.put(claim.purpose, claim.rank, std::move(socket));
   };
   listening_ = std::make_unique<Listener>(std::move(listener), token_, std::move(calls));
 }
@@ -238,7 +234,7 @@ std::optional<std::string> MetPeers::objection(const RankClaim& claim) const {
   return std::nullopt;
 }
 
-DoorVerdict MetPeers::judge(const RankClaim& claim) {
+HandshakeVerdict MetPeers::judge(const RankClaim& claim) {
   const bool joins = claim.purpose == kJoin;
   if (claim.to_rank != place_.rank || claim.rank < 0 || claim.rank == place_.rank ||
       (joins && place_.rank != 0))
@@ -299,7 +295,7 @@ Socket MetPeers::call(int rank, const std::string& purpose, Clock::time_point de
 
 Socket MetPeers::await(int rank, const std::string& purpose, Clock::time_point deadline) {
   while (true) {
-    Socket socket = lobby_.take(purpose, rank, kLook);
+    Socket socket = arrived_.take(purpose, rank, kLook);
     if (socket.is_open()) return socket;
     if (is_broken() || Clock::now() >= deadline)
       throw why_broken(fmt::format("it has not connected to rank {}", place_.rank), {rank});

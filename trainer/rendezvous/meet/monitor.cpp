@@ -110,15 +110,24 @@ int Monitor::num_silent_beats() const {
   return std::max(1, static_cast<int>(std::ceil(options_.silence_s / options_.beat_s)));
 }
 
+/// A main thread that saves has longer, and then as long as any other to end.
 void Monitor::end_process_if_stuck() {
   if (!cause_ || ends_ || options_.end_s <= 0 || options_.progress->is_prompt()) return;
-  if (Clock::now() - broken_at_ < std::chrono::duration<double>(options_.end_s)) return;
+  const auto now = Clock::now();
+  const ProgressReport doing = options_.progress->report();
+  const bool saves = is_saving(doing.phase);
+  if (saves) saved_at_ = now;
+  const auto begin = saves || !saved_at_ ? broken_at_ : *saved_at_;
+  const double limit_s = saves ? options_.save_s : options_.end_s;
+  if (now - begin < std::chrono::duration<double>(limit_s)) return;
   const int code = static_cast<int>(cause_->code);
   write_line(fmt::format(
-      "[ranks] rank {} did not end within {:g} s after the run broke ({}); it ends now with exit "
-      "code {}. Why it broke: {}\n",
-      place_.rank, options_.end_s, progress_text(options_.progress->report()), code, cause_->text));
-  broken_at_ = Clock::now();  // in tests the process goes on
+      "[ranks] rank {} did not {} within {:g} s after {} ({}); it ends now with exit code {}. "
+      "Why the run broke: {}\n",
+      place_.rank, saves ? "finish its save" : "end", limit_s,
+      begin == broken_at_ ? "the run broke" : "its save", progress_text(doing), code, cause_->text));
+  broken_at_ = now;  // in tests the process goes on
+  saved_at_.reset();
   if (options_.end_process)
     options_.end_process(code);
   else
@@ -182,7 +191,7 @@ Error Monitor::why_broken(const std::string& what, const std::vector<int>& suspe
   return Error(cause_->text, cause_->code);
 }
 
-void Monitor::leave(const Error& error) {
+Error Monitor::leave(const Error& error) {
   std::unique_lock lock(mutex_);
   if (!cause_) {
     const std::string who = members_.at(place_.rank).host;
@@ -193,6 +202,19 @@ void Monitor::leave(const Error& error) {
   }
   wake();
   changed_.wait_for(lock, kHeard, [&] { return cause_ && all_have_heard_; });
+  return end_of(error);
+}
+
+/// What this rank ends with because of `own`, now that the cause is known: one cause has one code on all
+/// ranks.
+Error Monitor::end_of(const Error& own) const {
+  if (!cause_) return own;  // rank 0 does not answer, and nobody else decides
+  const std::string text = without_secrets(own.what());
+  const bool is_the_same =
+      cause_->text.find(text) != std::string::npos || text.find(cause_->text) != std::string::npos;
+  if (is_the_same) return Error(text, cause_->code);
+  return Error(fmt::format("{}\nRank {} failed by itself, too: {}", cause_->text, place_.rank, text),
+               cause_->code);
 }
 
 void Monitor::break_world(Cause cause) {

@@ -22,9 +22,9 @@
 
 namespace tycho {
 
-/// Rank 0's (Hub) has a line to every rank and decides why the world is broken; that of the others (Leaf) has
-/// one to rank 0. Each tells the other ends every second how this process gets on. What a subclass adds runs
-/// on the thread, under the lock.
+/// Rank 0's (RootMonitor) has a line to every rank and decides why the world is broken; that of the others
+/// (MemberMonitor) has one to rank 0. Each tells the other ends every second how this process gets on. What a
+/// subclass adds runs on the thread, under the lock.
 class Monitor {
  public:
   virtual ~Monitor() = default;
@@ -47,8 +47,8 @@ class Monitor {
   bool wait_until_met(std::chrono::milliseconds time);
   /// As of Peers.
   Error why_broken(const std::string& what, const std::vector<int>& suspects);
-  /// Returns when all others know it, or after a moment.
-  void leave(const Error& error);
+  /// As of Peers. Returns when all others know it, or after a moment.
+  Error leave(const Error& error);
   /// The world is broken, unless it already was.
   void break_world(Cause cause);
 
@@ -115,10 +115,12 @@ class Monitor {
   void end_process_if_stuck();
   bool ask(MarkQuestion question);
   void signal_broken();
+  Error end_of(const Error& own) const;
 
   Socket wake_, broken_;  // event counters
   std::atomic<bool> is_broken_ = false;
   Clock::time_point broken_at_;
+  std::optional<Clock::time_point> saved_at_;  // since then, when it was last seen to save
   uint32_t num_questions_ = 0;
   std::thread thread_;
 };

@@ -100,7 +100,7 @@ TEST_F(ConvertTest, PacksTheDocumentsInOrder) {
   EXPECT_EQ(infos[0].eos_text, "<|endoftext|>");
   EXPECT_EQ(infos[0].column_encodings, (std::vector<std::string>{"ndarray:int32"}));
   EXPECT_TRUE(infos[0].hashes.empty());  // as LLM Foundry writes it; tycho.json has them
-  EXPECT_FALSE(read_mds_index(split.dir).shards[0].xxh3_128.empty());
+  EXPECT_FALSE(read_mds_index(split.dir).shards[0].hash.empty());
   EXPECT_EQ(dataset_info(golden("mds/two_samples"))[0].tokenizer_hash, "");
   expect_error(ExitCode::kUnusable, {"index.json"}, [&] { dataset_info(temp_.path()); });
 }
@@ -154,6 +154,16 @@ TEST_F(ConvertTest, WarnsAboutSeparators) {
   options_.no_added_tokens = true;
   options_.split = "once";
   EXPECT_TRUE(convert_text(options_).warnings.empty());
+}
+
+TEST_F(ConvertTest, ATokenizerModelHasItsOwnEndOfATextToo) {
+  options_.tokenizer = golden("tokenizer_styles/llama2.model");
+  options_.eos_text = "</s>";
+  EXPECT_TRUE(convert_text(options_).warnings.empty());
+  const std::vector<int32_t> tokens = tokens_of("train");
+  const int32_t eos = load_tokenizer(options_.tokenizer)->find("</s>");
+  EXPECT_EQ(eos, 2);
+  EXPECT_GE(std::count(tokens.begin(), tokens.end(), eos), 9);  // the last may be in the rest
 }
 
 TEST_F(ConvertTest, JsonlIsReadByItsFieldAndMixedFoldersByWhatTheirFilesAre) {
@@ -257,7 +267,7 @@ TEST_F(ConvertTest, ChecksumsAreInTheIndexWhenTheyAreAskedFor) {
   convert_text(options_);
   const MdsIndex index = read_mds_index(options_.out_dir + "/train");
   EXPECT_EQ(index.hashes, options_.hashes);
-  EXPECT_EQ(index.shards[0].xxh3_128, hash_hex(read_file(index.shards[0].path)));
+  EXPECT_EQ(index.shards[0].hash, hash_hex(read_file(index.shards[0].path)));
 }
 
 TEST_F(ConvertTest, NeverOverwritesASplit) {
@@ -321,6 +331,20 @@ TEST_F(ConvertTest, NoFailingWriteLeavesAHalfSplit) {
   }
 }
 
+TEST_F(ConvertTest, CompressedShardsHoldTheSameSamples) {
+  options_.hashes = {"xxh64", "sha256"};
+  for (const std::string name : {"zstd", "gz:1", "br:5", "bz2", "snappy"}) {
+    options_.compression = name;
+    options_.out_dir = temp_ / ("out/" + name.substr(0, 2));
+    convert_text(options_);
+    const MdsIndex index = read_mds_index(options_.out_dir + "/train");
+    EXPECT_EQ(index.hashes, (std::vector<std::string>{"sha256", "xxh64"}));
+    ASSERT_TRUE(index.shards.at(0).zip) << name;
+    EXPECT_FALSE(std::filesystem::exists(index.shards[0].path)) << "nothing has been decompressed yet";
+    EXPECT_EQ(tokens_of("train"), expected({0, 1, 2, 3, 4, 5, 6, 7, 8, 9})) << name;
+  }
+}
+
 TEST_F(ConvertTest, RejectsContradictoryOptions) {
   const auto refuses = [&](ExitCode code, std::string_view part, auto change) {
     ConvertOptions options = options_;
@@ -330,7 +354,8 @@ TEST_F(ConvertTest, RejectsContradictoryOptions) {
   refuses(ExitCode::kUsage, "at least one text file", [](auto& o) { o.inputs.clear(); });
   refuses(ExitCode::kUsage, "at least 2 tokens", [](auto& o) { o.concat_tokens = 1; });
   refuses(ExitCode::kUsage, "val_fraction", [](auto& o) { o.val_fraction = 1; });
-  refuses(ExitCode::kUsage, "checksum xxh3_128, not md5", [](auto& o) { o.hashes = {"md5"}; });
+  refuses(ExitCode::kUsage, "not crc7", [](auto& o) { o.hashes = {"crc7"}; });
+  refuses(ExitCode::kUnusable, "levels of zstd are 1 to 22", [](auto& o) { o.compression = "zstd:99"; });
   refuses(ExitCode::kUsage, "valid split name", [](auto& o) { o.split = "../x"; });
   refuses(ExitCode::kUsage, "different names", [](auto& o) { o.val_fraction = 0.5, o.val_split = "train"; });
   refuses(ExitCode::kUnusable, "no file or folder", [](auto& o) { o.inputs = {"/none"}; });

@@ -134,5 +134,23 @@ TEST_F(DatasetDamageTest, DataSetsMadeElsewhereAreFine) {
     EXPECT_TRUE(find_damage(golden(std::string("mds/") + name), false).empty()) << name;
 }
 
+TEST(CompressedDamageTest, CompressedShardsAreReadInMemoryAndDamageIsNamed) {
+  testing::TempDir temp;
+  const std::string dir = temp / "data";
+  std::filesystem::copy(testing::golden("mds_values/compressed_zstd"), dir);
+  const auto files = [&] { return std::distance(std::filesystem::directory_iterator(dir), {}); };
+  const auto before = files();
+  EXPECT_TRUE(find_damage(dir, false).empty());
+  EXPECT_TRUE(find_damage(dir, true).empty());
+  EXPECT_EQ(files(), before);
+  const std::string path = dir + "/shard.00001.mds.zstd";
+  std::string bytes = read_file(path);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  testing::write_text(path, bytes);
+  const auto found = find_damage(dir, false);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found[0].find("shard.00001.mds.zstd is damaged"), std::string::npos) << found[0];
+}
+
 }  // namespace
 }  // namespace tycho

@@ -7,9 +7,9 @@
 
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/data/loader/open_rows.h"
-#include "trainer/data/loader/sampler.h"
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/mds/mds_writer.h"
+#include "trainer/data/order/numpy_rng.h"
 
 namespace tycho {
 namespace {
@@ -19,6 +19,14 @@ using testing::golden;
 using testing::TempDir;
 
 constexpr int64_t kSamples = 23, kTokens = 8;
+
+/// numpy.random.default_rng(seed + epoch).permutation(n).
+std::vector<uint32_t> permutation(int64_t n, uint64_t seed, int64_t epoch) {
+  std::vector<uint32_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0u);
+  NumpyRng(seed + static_cast<uint64_t>(epoch)).shuffle(std::span(order));
+  return order;
+}
 
 /// Sample s holds the tokens 10 s, 10 s + 1, … in several shards.
 class LoaderTest : public ::testing::Test {
@@ -92,12 +100,10 @@ TEST_F(LoaderTest, AnEpochMayBeShorterThanTheData) {
   EXPECT_EQ(loader->samples_per_epoch(), 8);
   std::set<int32_t> seen;
   for (int64_t epoch = 0; epoch < 3; ++epoch) {
-    const std::vector<uint32_t> order = epoch_order(kSamples, true, shape_.seed, epoch);
-    for (int64_t batch = 0; batch < 2; ++batch) {
-      const std::vector<int32_t> samples = samples_of(loader->next());
-      EXPECT_EQ(samples, (std::vector<int32_t>(order.begin() + 4 * batch, order.begin() + 4 * batch + 4)));
-      seen.insert(samples.begin(), samples.end());
-    }
+    std::set<int32_t> now;
+    for (int64_t batch = 0; batch < 2; ++batch)
+      for (const int32_t sample : samples_of(loader->next())) EXPECT_TRUE(now.insert(sample).second);
+    seen.insert(now.begin(), now.end());
   }
   EXPECT_GT(seen.size(), 9u) << "each epoch has samples of its own";
 }
@@ -107,12 +113,12 @@ TEST_F(LoaderTest, AnEpochMayBeLongerThanTheData) {
   config_.shuffle = false;
   const auto loader = open();
   EXPECT_EQ(loader->samples_per_epoch(), 52);
-  for (int64_t batch = 0; batch < 13; ++batch) {
-    const std::vector<int32_t> samples = samples_of(loader->next());
-    for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(samples[static_cast<size_t>(i)], (4 * batch + i) % kSamples);
-  }
+  std::vector<int> times(kSamples);
+  for (int64_t batch = 0; batch < 13; ++batch)
+    for (const int32_t sample : samples_of(loader->next())) ++times[static_cast<size_t>(sample)];
+  EXPECT_EQ(std::count(times.begin(), times.end(), 2), kSamples - 6);
+  EXPECT_EQ(std::count(times.begin(), times.end(), 3), 6);
   EXPECT_EQ(loader->cursor(), (DataCursor{1, 0}));
-  EXPECT_EQ(samples_of(open({0, 24})->next()), (std::vector<int32_t>{1, 2, 3, 4}));
 }
 
 TEST_F(LoaderTest, APadTokenIsNoTarget) {
@@ -130,7 +136,7 @@ TEST_F(LoaderTest, FollowsTheOrderOfTheSampler) {
   EXPECT_EQ(loader->samples_per_epoch(), 20);
   EXPECT_EQ(count_samples({{config_}}, {}), kSamples);
   for (int64_t epoch = 0; epoch < 3; ++epoch) {
-    const auto order = epoch_order(kSamples, true, 17, epoch);
+    const auto order = permutation(kSamples, 17, epoch);
     for (int64_t at = 0; at < 20; at += 4) {
       EXPECT_EQ(loader->cursor(), (DataCursor{epoch, at}));
       const Batch batch = loader->next();
@@ -143,7 +149,7 @@ TEST_F(LoaderTest, FollowsTheOrderOfTheSampler) {
 
 TEST_F(LoaderTest, ShuffleSeedAndFileOrder) {
   config_.shuffle_seed = 99;
-  const auto order = epoch_order(kSamples, true, 99, 0);
+  const auto order = permutation(kSamples, 99, 0);
   EXPECT_EQ(samples_of(open()->next())[0], static_cast<int32_t>(order[0]));
   config_.shuffle = false;
   EXPECT_EQ(samples_of(open()->next()), (std::vector<int32_t>{0, 1, 2, 3}));
@@ -206,6 +212,83 @@ TEST_F(LoaderTest, ShorterSequencesTakeTheFirstTokens) {
   samples_of(open()->next());
   shape_.seq_len = 9;
   expect_unusable({"sample 0 of", "8 tokens", "sequence length is 9", "seq_len = 8", "--concat-tokens 9"});
+}
+
+/// Two data sets of the fixture's tokens: samples below 23, and the same again as stream two.
+class StreamsLoaderTest : public LoaderTest {
+ protected:
+  void SetUp() override {
+    LoaderTest::SetUp();
+    std::filesystem::create_directory(temp_ / "two");
+    MdsWriter writer(real_files(), temp_ / "two",
+                     {.columns = {{"tokens", "ndarray:uint16"}}, .size_limit = 300, .hashes = {}});
+    for (uint16_t s = 0; s < 11; ++s) {
+      std::vector<uint16_t> tokens(kTokens);
+      std::iota(tokens.begin(), tokens.end(), static_cast<uint16_t>(10 * (kSamples + s)));
+      writer.write({encode_mds_array(tokens.data(), kTokens, sizeof(uint16_t))});
+    }
+    writer.finish();
+    config_.streams = {{.name = "one", .local_dir = temp_.path()},
+                       {.name = "two", .local_dir = temp_.path(), .split = "two"}};
+    config_.local_dir.clear();
+    shape_.vocab_size = 400;
+  }
+};
+
+TEST_F(StreamsLoaderTest, RowsOfSeveralDataSetsShareABatch) {
+  const auto order = permutation(34, 17, 0);
+  const auto loader = open();
+  EXPECT_EQ(loader->samples_per_epoch(), 32);
+  EXPECT_EQ(count_samples({{config_}}, {}), 34);
+  for (int64_t at = 0; at < 32; at += 4) {
+    const auto samples = samples_of(loader->next());
+    EXPECT_TRUE(std::equal(samples.begin(), samples.end(), order.begin() + at));
+  }
+}
+
+TEST_F(StreamsLoaderTest, ResumesInEveryBatchOfEveryMethod) {
+  config_.streams[0].proportion = 0.5;
+  config_.streams[1].proportion = 0.5;
+  config_.shuffle_algo = ShuffleAlgo::kPy1e;
+  config_.shuffle_block_size = 9;
+  for (const BatchingMethod method : {BatchingMethod::kRandom, BatchingMethod::kStratified,
+                                      BatchingMethod::kPerStream, BatchingMethod::kDevicePerStream}) {
+    config_.batching_method = method;
+    const auto loader = open();
+    std::vector<DataCursor> cursors;
+    std::vector<std::vector<int32_t>> batches;
+    for (int i = 0; i < 12; ++i) {
+      cursors.push_back(loader->cursor());
+      batches.push_back(samples_of(loader->next()));
+      const auto of_two =
+          std::count_if(batches[i].begin(), batches[i].end(), [](int32_t s) { return s >= kSamples; });
+      if (method == BatchingMethod::kStratified) {
+        EXPECT_EQ(of_two, 2);
+      }
+      if (method == BatchingMethod::kPerStream || method == BatchingMethod::kDevicePerStream) {
+        EXPECT_TRUE(of_two == 0 || of_two == 4);
+      }
+    }
+    for (size_t i = 0; i < cursors.size(); ++i)
+      EXPECT_EQ(samples_of(open(cursors[i])->next()), batches[i]) << i;
+  }
+}
+
+TEST_F(StreamsLoaderTest, DocumentsAreToldApartInAllRows) {
+  config_.shuffle = false;
+  config_.eos_token_id = 232;
+  shape_.global_sequences = 34;
+  const Batch batch = open()->next();
+  ASSERT_EQ(batch.documents.size(), 34u * kTokens);
+  EXPECT_EQ(batch.documents[23 * kTokens + 3], 1);
+  EXPECT_EQ(batch.documents[22 * kTokens + 3], 0);
+}
+
+TEST_F(StreamsLoaderTest, StreamsMustFitTheRun) {
+  config_.streams[1].split = "nowhere";
+  expect_unusable({"nowhere/index.json does not exist"});
+  config_.streams[1] = {.name = "text", .local_dir = golden("mds"), .split = "text_and_id"};
+  expect_unusable({"no column \"tokens\"", "text_and_id"});
 }
 
 size_t num_threads() {

@@ -224,11 +224,6 @@ TEST_F(DamagedMdsTest, AnInconsistentIndex) {
   expect_unusable({"index.json"});
 }
 
-TEST_F(DamagedMdsTest, CompressedShardsAreNamed) {
-  copy("compressed");
-  expect_unusable({"index.json: shard 0", "compressed", "without compression"});
-}
-
 TEST(MdsArrayTest, RejectsAnInconsistentIndex) {
   const auto refuses = [](std::string_view encoding, std::string value) {
     expect_error(ExitCode::kUnusable, {"[here]"}, [&] { decode_mds_array(encoding, value, "[here]"); });

@@ -76,6 +76,18 @@ TEST_F(MdsWriterTest, RefusesValuesThatDoNotFit) {
   EXPECT_THROW(MdsWriter(real_files(), temp_.path(), {.columns = {{"id", "ndarray:int32:0,2"}}}), Error);
 }
 
+TEST_F(MdsWriterTest, RefusesUnknownCompressionsAndChecksums) {
+  const auto refuses = [&](MdsWriterOptions options, std::string_view part) {
+    options.columns = {{"id", "int"}};
+    expect_error(options.hashes.size() == 2 ? ExitCode::kFailure : ExitCode::kUnusable, {part},
+                 [&] { MdsWriter(real_files(), temp_.path(), options); });
+  };
+  refuses({.columns = {}, .compression = "lz4"}, "\"lz4\"");
+  refuses({.columns = {}, .hashes = {"crc32"}}, "\"crc32\"");
+  refuses({.columns = {}, .hashes = {"xxh64", "sha1"}}, "sorted");
+  refuses({.columns = {}, .hashes = {"sha1", "sha1"}}, "different");
+}
+
 /// A disk with room for some bytes.
 class FullDisk : public FileOps {
  public:

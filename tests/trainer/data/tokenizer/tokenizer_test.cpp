@@ -5,6 +5,7 @@
 
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/base/json.h"
+#include "trainer/data/tokenizer/decode_stream.h"
 #include "trainer/data/tokenizer/normal_form.h"
 
 namespace tycho {
@@ -174,23 +175,36 @@ TEST_F(TokenizerFileTest, NamesWhatIsNotSupported) {
     expect_error(ExitCode::kUnusable, {"tokenizer.json", name, "not supported"}, [&] { load(change); });
   };
   using Json = SortedJson;
-  refuses("normalizer Lowercase", [](Json& json) { json["normalizer"] = {{"type", "Lowercase"}}; });
-  refuses("normalizer Sequence inside", [](Json& json) {
-    const Json inner = {{"type", "Sequence"}, {"normalizers", Json::array()}};
-    json["normalizer"] = {{"type", "Sequence"}, {"normalizers", {inner}}};
-  });
+  const auto with_steps = [](Json& json, std::initializer_list<Json> steps) {
+    json["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", Json(steps)}};
+  };
+  const Json bytes = {{"type", "ByteLevel"}};
+  refuses("normalizer Nmt", [](Json& json) { json["normalizer"] = {{"type", "Nmt"}}; });
+  refuses("normalizer Precompiled", [](Json& json) { json["normalizer"] = {{"type", "Precompiled"}}; });
   refuses("WordPiece", [](Json& json) { json["model"]["type"] = "WordPiece"; });
+  refuses("Unigram", [](Json& json) { json["model"]["type"] = "Unigram"; });
   refuses("dropout", [](Json& json) { json["model"]["dropout"] = 0.1; });
   refuses("byte_fallback", [](Json& json) { json["model"]["byte_fallback"] = true; });
   refuses("end_of_word_suffix", [](Json& json) { json["model"]["end_of_word_suffix"] = "</w>"; });
-  refuses("Metaspace", [](Json& json) { json["pre_tokenizer"] = {{"type", "Metaspace"}}; });
-  refuses("decoder BPEDecoder", [](Json& json) { json["decoder"] = {{"type", "BPEDecoder"}}; });
-  refuses("single_word", [](Json& json) { json["added_tokens"][0]["single_word"] = true; });
+  refuses("continuing_subword_prefix", [](Json& json) { json["model"]["continuing_subword_prefix"] = "##"; });
+  refuses("BertPreTokenizer", [](Json& json) { json["pre_tokenizer"] = {{"type", "BertPreTokenizer"}}; });
+  refuses("UnicodeScripts", [&](Json& json) { with_steps(json, {Json{{"type", "UnicodeScripts"}}, bytes}); });
+  refuses("second pre_tokenizer ByteLevel", [&](Json& json) { with_steps(json, {bytes, bytes}); });
+  refuses("decoder WordPiece", [](Json& json) { json["decoder"] = {{"type", "WordPiece"}}; });
+  refuses("without decoder ByteLevel", [](Json& json) { json["decoder"] = {{"type", "ByteFallback"}}; });
+  refuses("without a decoder", [](Json& json) { json["decoder"] = nullptr; });
+  refuses("post_processor Foo", [](Json& json) { json["post_processor"] = {{"type", "Foo"}}; });
   refuses("byte 0x21", [](Json& json) { json["model"]["vocab"].erase("!"); });
-  refuses("\\d+", [](Json& json) {
-    json["pre_tokenizer"] = {{"type", "Sequence"},
-                             {"pretokenizers", {{{"type", "Split"}, {"pattern", {{"Regex", "\\d+"}}}}}}};
-  });
+  for (const auto& [pattern, what] : {std::pair("(?<=a)b", "\"(?<=\""),
+                                      {"\\p{Han}", "\\p{Han}"},
+                                      {"\\bx", "\\b"},
+                                      {"[a&&b]", "&&"},
+                                      {"(?i:ss)", "ss"}}) {
+    refuses(what, [&](Json& json) {
+      with_steps(json, {Json{{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}},
+                        bytes});
+    });
+  }
 }
 
 TEST_F(TokenizerFileTest, NamesWhatIsMalformed) {
@@ -198,6 +212,25 @@ TEST_F(TokenizerFileTest, NamesWhatIsMalformed) {
     expect_error(ExitCode::kUnusable, parts, [&] { load(change); });
   };
   using Json = SortedJson;
+  const auto nested = [](int depth) {
+    Json json = {{"type", "NFC"}};
+    for (int i = 0; i < depth; ++i) json = {{"type", "Sequence"}, {"normalizers", {json}}};
+    return json;
+  };
+  refuses({"nested more than 8 deep"}, [&](Json& json) { json["normalizer"] = nested(10); });
+  refuses({"nested more than 64 deep at byte"}, [&](Json& json) { json["normalizer"] = nested(100); });
+  refuses({"too large for"}, [](Json& json) { json["model"]["vocab"]["zzz"] = 16'000'000; });
+  refuses({"unk_token", "no such"}, [](Json& json) { json["model"]["unk_token"] = "no such"; });
+  refuses({"100001 added tokens", "100000"}, [](Json& json) {
+    for (int i = 0; i < 100'000; ++i)
+      json["added_tokens"].push_back({{"id", 1000 + i}, {"content", std::to_string(i) + "~"}});
+  });
+  for (const char* pattern :
+       {"(", "a)", "[a", "*", "a{2000}", "(?", "\\p{L", "[z-a]", "((((a{99}){99}){99}){99})"}) {
+    refuses({"regex"}, [&](Json& json) {
+      json["normalizer"] = {{"type", "Replace"}, {"pattern", {{"Regex", pattern}}}, {"content", ""}};
+    });
+  }
   refuses({"\"model\""}, [](Json& json) { json.erase("model"); });
   refuses({"\"vocab\""}, [](Json& json) { json["model"]["vocab"] = 3; });
   refuses({"two tokens have the id 1"}, [](Json& json) { json["model"]["vocab"]["zzz"] = 1; });
@@ -212,6 +245,77 @@ TEST_F(TokenizerFileTest, NamesWhatIsMalformed) {
   expect_error(ExitCode::kUnusable, {"text.json", "not valid JSON at byte 2 of 8"},
                [&] { load_tokenizer(dir_ / "text.json"); });
 }
+
+TEST_F(TokenizerFileTest, ReadsHolesBetweenIds) {
+  const auto tokenizer = load([](SortedJson& json) {
+    json["added_tokens"].push_back({{"id", 600}, {"content", "<far>"}, {"special", true}});
+  });
+  EXPECT_EQ(tokenizer->size(), 601);
+  EXPECT_EQ(tokenizer->info().num_tokens, 495);
+  EXPECT_EQ(tokenizer->token_bytes(550), "");
+  EXPECT_EQ(tokenizer->encode("<far>"), std::vector<int32_t>{600});
+}
+
+TEST_F(TokenizerFileTest, APatternThatTakesTooLongIsAnError) {
+  const auto tokenizer = load([](SortedJson& json) {
+    json["pre_tokenizer"] = {
+        {"type", "Sequence"},
+        {"pretokenizers",
+         {{{"type", "Split"}, {"pattern", {{"Regex", "(a+)+b"}}}, {"behavior", "Isolated"}},
+          {{"type", "ByteLevel"}, {"use_regex", false}, {"add_prefix_space", false}}}}};
+  });
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode(" aaaaab b")), " aaaaab b");
+  expect_error(ExitCode::kUnusable, {"pattern takes too long", "40 bytes"},
+               [&] { tokenizer->encode(" " + std::string(39, 'a')); });
+}
+
+TEST_F(TokenizerFileTest, TakesTheIdsThatATemplateLists) {
+  const auto tokenizer = load([](SortedJson& json) {
+    const SortedJson begin = {{"SpecialToken", {{"id", "both"}, {"type_id", 0}}}};
+    json["post_processor"] = {{"type", "TemplateProcessing"},
+                              {"single", {begin, {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}}},
+                              {"special_tokens", {{"both", {{"id", "both"}, {"ids", {0, 5}}}}}}};
+  });
+  EXPECT_EQ(tokenizer->text_begin(), (std::vector<int32_t>{0, 5}));
+  EXPECT_TRUE(tokenizer->text_end().empty());
+}
+
+TEST_F(TokenizerFileTest, KnowsTheNamesInTokenizerConfig) {
+  write_text(
+      dir_ / "tokenizer_config.json",
+      R"({"eos_token": {"content": "<|endoftext|>"}, "bos_token": "<none of these>", "pad_token": null})");
+  const auto tokenizer = load([](SortedJson&) {});
+  EXPECT_EQ(tokenizer->info().eos, "<|endoftext|>");
+  EXPECT_EQ(tokenizer->info().bos, "");
+  EXPECT_EQ(tokenizer->info().pad, "");
+}
+
+/// Every style against the library, whose answers tests/golden/tokenizer_styles.py recorded.
+class StyleTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(StyleTest, EqualsHuggingFace) {
+  const auto golden_texts = SortedJson::parse(read_file(golden("tokenizer_styles/encoded.json")));
+  const auto tokenizer = load_tokenizer(golden(std::string("tokenizer_styles/") + GetParam() + ".json"));
+  const auto& wanted = golden_texts[GetParam()];
+  for (size_t i = 0; i < golden_texts["texts"].size(); ++i) {
+    const auto text = golden_texts["texts"][i].get<std::string>();
+    const auto ids = tokenizer->encode(text);
+    EXPECT_EQ(ids, wanted["ids"][i].get<std::vector<int32_t>>()) << golden_texts["texts"][i];
+    DecodeStream stream(*tokenizer);
+    std::string decoded;
+    for (const int32_t id : ids) decoded += stream.add(id);
+    EXPECT_EQ(decoded + stream.finish(), wanted["texts"][i].get<std::string>()) << golden_texts["texts"][i];
+  }
+  std::vector<int32_t> added = tokenizer->text_begin();
+  for (const int32_t id : tokenizer->encode("a")) added.push_back(id);
+  for (const int32_t id : tokenizer->text_end()) added.push_back(id);
+  EXPECT_EQ(added, wanted["added"].get<std::vector<int32_t>>());
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, StyleTest,
+                         ::testing::Values("gpt2", "gpt2_prefix", "neox", "llama3", "qwen2", "smollm",
+                                           "gpt4o", "deepseek", "falcon", "nfkc", "odd", "invert", "llama2",
+                                           "llama2_first", "metaspace", "metaspace_never"));
 
 TEST_F(TokenizerFileTest, IsTheSameFromTheText) {
   const std::string path = golden("tokenizer/lines.json");

@@ -41,7 +41,9 @@ void attack(const Endpoint& listener, int first, int count, int num_ranks) {
 TEST(Hostile, TenThousandStrangersNeitherJoinNorStallNorLeakAnything) {
   const int before = num_descriptors();
   const int64_t memory_before = resident_kib();
-  std::atomic<bool> attacked = false;
+  constexpr int64_t kRounds = 3;
+  std::atomic<bool> attacked = false, broken = false;
+  const auto give_up_at = Clock::now() + 60s;
   std::atomic<int64_t> rounds = 0, slowest_ms = 0, join_ms = 0;
   expect_all_well(at_places(4, [&](const RankPlace& place) {
     constexpr int kRanks = 3;
@@ -50,7 +52,9 @@ TEST(Hostile, TenThousandStrangersNeitherJoinNorStallNorLeakAnything) {
       for (int a = 0; a < kAttackers; ++a)
         attackers.emplace_back([&, a] {
           Endpoint listener = numeric_endpoint("127.0.0.1", place.port);
-          attack(listener, a * 7, kStrangers / kAttackers, kRanks);
+          do attack(listener, a * 7, kStrangers / kAttackers, kRanks);
+          while (rounds <= kRounds && !broken &&
+                 Clock::now() < give_up_at);  // a fast machine is done before the ranks are
         });
       for (std::thread& attacker : attackers) attacker.join();
       attacked = true;
@@ -66,6 +70,7 @@ TEST(Hostile, TenThousandStrangersNeitherJoinNorStallNorLeakAnything) {
     // Rank 0 says when it is over, so that all make as many rounds.
     int round = 0;
     for (bool over = false; !over; ++round) {
+      if (place.rank == 0) rounds = round;
       const auto begin = Clock::now();
       over = place.rank == 0 && attacked;
       const std::vector<Socket> sockets = peers->connect(fmt::format("round {}", round), {0, 1, 2});
@@ -80,11 +85,11 @@ TEST(Hostile, TenThousandStrangersNeitherJoinNorStallNorLeakAnything) {
         EXPECT_EQ(recv(sockets[0].fd(), &word, 1, 0), 1);
         over = word == 'e';
       }
-      EXPECT_FALSE(peers->is_broken());
+      if (peers->is_broken()) broken = true;
+      EXPECT_FALSE(broken);
     }
-    if (place.rank == 0) rounds = round;
   }));
-  EXPECT_GT(rounds, 3);
+  EXPECT_GT(rounds, kRounds);
   EXPECT_LT(join_ms, 5000);
   EXPECT_LT(slowest_ms, 5000);
   EXPECT_EQ(num_descriptors(), before);

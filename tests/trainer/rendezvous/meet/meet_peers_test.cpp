@@ -114,6 +114,53 @@ TEST(MeetPeers, TheFirstReasonStays) {
   }
 }
 
+TEST(MeetPeers, RanksThatFailAtOnceEndWithOneCodeAndSayBoth) {
+  for (const int first : {0, 2}) {
+    const std::vector<Ended> ended = with_peers(3, [&](Peers& peers) {
+      const Error own(fmt::format("[own] words of rank {}", peers.rank()),
+                      peers.rank() == first ? ExitCode::kUnusable : ExitCode::kStorage);
+      peers.connect("so that all have met", {0, 1, 2});
+      while (peers.rank() != first && !peers.is_broken()) std::this_thread::sleep_for(1ms);
+      throw peers.leave(own);
+    });
+    EXPECT_EQ(ended[first].what, fmt::format("[own] words of rank {}", first));
+    for (int r = 0; r < 3; ++r) {
+      EXPECT_EQ(ended[r].code, ExitCode::kUnusable);
+      if (r == first) continue;
+      EXPECT_TRUE(
+          says(ended[r], fmt::format("[parallel] rank {0} ended the run: [own] words of rank {0} (", first)))
+          << ended[r].what;
+      EXPECT_TRUE(says(ended[r], fmt::format("\nRank {0} failed by itself, too: [own] words of rank {0}", r)))
+          << ended[r].what;
+    }
+  }
+}
+
+TEST(MeetPeers, RanksThatFailAtTheSameMomentAgree) {
+  for (int round = 0; round < 20; ++round) {
+    const std::vector<Ended> ended = with_peers(3, [&](Peers& peers) {
+      peers.connect("so that all have met", {0, 1, 2});
+      throw peers.leave(
+          Error(fmt::format("[own] {}", peers.rank()), static_cast<ExitCode>(10 + peers.rank())));
+    });
+    for (const Ended& one : ended) EXPECT_EQ(one.code, ended[0].code) << one.what;
+    const int cause = static_cast<int>(ended[0].code) - 10;
+    for (const Ended& one : ended) EXPECT_TRUE(says(one, fmt::format("[own] {}", cause))) << one.what;
+  }
+}
+
+TEST(MeetPeers, ARankThatRepeatsTheCauseSaysItOnce) {
+  const std::vector<Ended> ended = with_peers(2, [](Peers& peers) {
+    if (peers.rank() == 1) throw peers.leave(Error("the first", ExitCode::kStorage));
+    while (!peers.is_broken()) std::this_thread::sleep_for(1ms);
+    throw peers.leave(Error(std::string("in a callback: ") + peers.why_broken("", {}).what()));
+  });
+  EXPECT_TRUE(ended[0].what.starts_with("in a callback: [parallel] rank 1 ended the run: the first ("))
+      << ended[0].what;
+  EXPECT_FALSE(says(ended[0], "failed by itself")) << ended[0].what;
+  EXPECT_EQ(ended[0].code, ExitCode::kStorage);
+}
+
 TEST(MeetPeers, ARankThatEndedWellIsNamedWhenOthersNeedItAndMissedAfterAWhile) {
   MeetOptions options;
   options.goodbye_s = 0.3;

@@ -103,8 +103,7 @@ int train(const RankPlace& place, const MeetOptions& options) {
   pollfd file = {peers->broken_fd(), POLLIN, 0};
   poll(&file, 1, -1);
   const Error error = peers->why_broken("somebody left", {});
-  peers->leave(error);
-  throw error;
+  throw peers->leave(error);
 }
 
 struct World {
@@ -180,27 +179,29 @@ TEST(Monitor, RanksThatWereAllStoppedAndContinuedGoOn) {
   for (const auto& rank : run.ranks) EXPECT_EQ(rank->end(20ms), 1000) << rank->text();
 }
 
+/// Ranks 0 and 1 of three, after a while in which the third has not come.
+struct TwoOfThree {
+  int port = free_port();
+  RankProcess zero{[this] { return train(test_place(0, 3, port), {}); }};
+  RankProcess one{[this] { return train(test_place(1, 3, port), {}); }};
+  TwoOfThree() { std::this_thread::sleep_for(1500ms); }
+};
+
 TEST(Monitor, ARankThatDiesWhileOthersAreMissingIsNamedAtOnce) {
-  const int port = free_port();
-  RankProcess zero([&] { return train(test_place(0, 3, port), {}); });
-  RankProcess one([&] { return train(test_place(1, 3, port), {}); });
-  std::this_thread::sleep_for(1500ms);
-  one.send(SIGKILL);
-  EXPECT_EQ(zero.end(), static_cast<int>(ExitCode::kTerminated));
-  EXPECT_SAYS(zero, "[parallel] rank 1 (");
-  EXPECT_SAYS(zero, "meeting the other ranks");
-  EXPECT_SAYS(zero, "has died: its connection to rank 0 closed, while rank 2 had not come yet");
+  TwoOfThree ranks;
+  ranks.one.send(SIGKILL);
+  EXPECT_EQ(ranks.zero.end(), static_cast<int>(ExitCode::kTerminated));
+  EXPECT_SAYS(ranks.zero, "[parallel] rank 1 (");
+  EXPECT_SAYS(ranks.zero, "meeting the other ranks");
+  EXPECT_SAYS(ranks.zero, "has died: its connection to rank 0 closed, while rank 2 had not come yet");
 }
 
 TEST(Monitor, RankZeroThatDiesWhileOthersAreMissingIsNamedAtOnce) {
-  const int port = free_port();
-  RankProcess zero([&] { return train(test_place(0, 3, port), {}); });
-  RankProcess one([&] { return train(test_place(1, 3, port), {}); });
-  std::this_thread::sleep_for(1500ms);
-  zero.send(SIGKILL);
-  EXPECT_EQ(one.end(), static_cast<int>(ExitCode::kTerminated));
-  EXPECT_SAYS(one, "[parallel] rank 0 (");
-  EXPECT_SAYS(one, "has died: its connection closed");
+  TwoOfThree ranks;
+  ranks.zero.send(SIGKILL);
+  EXPECT_EQ(ranks.one.end(), static_cast<int>(ExitCode::kTerminated));
+  EXPECT_SAYS(ranks.one, "[parallel] rank 0 (");
+  EXPECT_SAYS(ranks.one, "has died: its connection closed");
 }
 
 TEST(Monitor, AMainThreadThatDoesNotLeaveABrokenWorldIsEnded) {
@@ -224,9 +225,67 @@ TEST(Monitor, AMainThreadThatDoesNotLeaveABrokenWorldIsEnded) {
     EXPECT_SAYS(
         run[r],
         fmt::format("[ranks] rank {} did not end within 0.5 s after the run broke (in callback forever", r));
-    EXPECT_SAYS(run[r],
-                "it ends now with exit code 12. Why it broke: [parallel] rank 1 ended the run: [data] shard");
+    EXPECT_SAYS(
+        run[r],
+        "it ends now with exit code 12. Why the run broke: [parallel] rank 1 ended the run: [data] shard");
   }
+}
+
+/// What rank 0 of two says and ends with, when rank 1 has failed and rank 0 does `work` then.
+World after_a_failure(const MeetOptions& options, const std::function<void()>& work) {
+  return World(2, [&](const RankPlace& place) -> int {
+    const auto peers = meet_peers(place, options);
+    peers->connect("both", {0, 1});
+    const Error error("[data] shard.00003.mds is damaged", ExitCode::kUnusable);
+    if (place.rank == 1) {
+      std::this_thread::sleep_for(500ms);  // until rank 0, too, has connected
+      throw peers->leave(error);
+    }
+    work();
+    throw peers->why_broken("", {});
+  });
+}
+
+TEST(Monitor, AMainThreadThatSavesHasTheTimeToSave) {
+  MeetOptions options = quick();
+  options.end_s = 0.5;
+  options.save_s = 60;
+  World run = after_a_failure(options, [] {
+    const InPhase phase("saving a checkpoint");
+    std::this_thread::sleep_for(2s);
+    std::fputs("saved\n", stderr);
+  });
+  EXPECT_EQ(run[0].end(), static_cast<int>(ExitCode::kUnusable));
+  EXPECT_SAYS(run[0], "saved\n[parallel] rank 1 ended the run: ");
+}
+
+TEST(Monitor, AMainThreadThatNeverFinishesItsSaveIsEnded) {
+  MeetOptions options = quick();
+  options.end_s = 0.2;
+  options.save_s = 1;
+  World run = after_a_failure(options, [] {
+    const InPhase phase("saving a checkpoint");
+    std::this_thread::sleep_for(1h);
+  });
+  EXPECT_EQ(run[0].end(), static_cast<int>(ExitCode::kUnusable));
+  EXPECT_SAYS(run[0],
+              "[ranks] rank 0 did not finish its save within 1 s after the run broke (saving a checkpoint");
+}
+
+TEST(Monitor, AMainThreadThatIsStuckAfterItsSaveIsEnded) {
+  MeetOptions options = quick();
+  options.end_s = 0.4;
+  options.save_s = 60;
+  World run = after_a_failure(options, [] {
+    {
+      const InPhase phase("saving a checkpoint");
+      std::this_thread::sleep_for(1s);
+    }
+    const InPhase phase("in callback forever");
+    std::this_thread::sleep_for(1h);
+  });
+  EXPECT_EQ(run[0].end(), static_cast<int>(ExitCode::kUnusable));
+  EXPECT_SAYS(run[0], "[ranks] rank 0 did not end within 0.4 s after its save (in callback forever");
 }
 
 TEST(Monitor, AProcessWithAPromptIsNotEnded) {

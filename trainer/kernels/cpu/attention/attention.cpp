@@ -97,7 +97,7 @@ struct Forward {
                     keys_T + (tile - all.first) * k_floats, first_key, keys, scores, nullptr);
           soften(queries, width, is_first, scores, running, sum);
           if (rules.dropout.p > 0)
-            drop(first_row(sequence, head, query), queries, first_key, scores, factors);
+            drop(mask_row(shape, rules, sequence, head, query), queries, first_key, scores, factors);
           const float* value = values + (tile - all.first) * q_floats;
           if (is_first)
             tile_product<false>(queries, width, keys, {scores, kTileTokens, 1}, value, width, sum, width);

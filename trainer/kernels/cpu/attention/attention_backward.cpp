@@ -99,7 +99,8 @@ struct Backward {
                 keys, work.p, work.cap_slope);
       tile_product<false>(queries, kTileTokens, d, {work.dout, width, 1}, work.values_T + first * d,
                           kTileTokens, work.dp, kTileTokens);
-      if (rules.dropout.p > 0) dropout_tile(rules, first_row, queries, first, work.kept);
+      if (rules.dropout.p > 0)
+        dropout_tile(rules, mask_row(shape, rules, sequence, head, query), queries, first, work.kept);
       score_gradients(work, queries, log_sum_exp_BHT + first_row, dot);
       tile_product<true>(keys, width, queries, {work.p, 1, kTileTokens}, work.dout, width,
                          work.dvalues + first * width, width);

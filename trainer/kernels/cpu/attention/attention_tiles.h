@@ -94,6 +94,13 @@ static void score_tile(const ScoreRules& rules, int64_t head, const int32_t* doc
   }
 }
 
+/// The row of dropout's mask that decides about a query.
+TYCHO_SIMD int64_t mask_row(const AttentionShape& shape, const ScoreRules& rules, int64_t sequence,
+                            int64_t head, int64_t query) {
+  const int64_t heads = rules.dropout_heads > 0 ? rules.dropout_heads : shape.heads;
+  return (sequence * heads + head) * shape.seq + query;
+}
+
 /// What a tile's probabilities are multiplied with: 0 where dropout drops, else 1 / (1 - p).
 TYCHO_SIMD void dropout_tile(const ScoreRules& rules, int64_t first_row, int64_t rows, int64_t first_key,
                              float* factors) {

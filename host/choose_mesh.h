@@ -1,0 +1,30 @@
+// parallel = "auto": sizes in its place, before a run or a plan.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "bindings/define/recipe.h"
+#include "trainer/config/train_config.h"
+#include "trainer/plan/plan.h"
+#include "trainer/rendezvous/rank_place.h"
+
+namespace tycho {
+
+/// A recipe without "auto".
+struct ChosenRecipe {
+  ResolvedRecipe recipe;
+  std::vector<PinArgument> pins;    // the request's, and those that stand for the choice
+  std::vector<std::string> chosen;  // their texts: "parallel.dp_shard=8"
+  std::string text;  // why: the table of the planner, in lines; "" when there was nothing to choose
+};
+
+/// The recipe of a request, resolved once more with the sizes that the planner finds for devices.num_ranks.
+/// All ranks choose the same. A run folder that has been on as many ranks keeps its mesh. Throws Error
+/// (kTopology) when no mesh fits, kRecipe when the recipe does not say which machine.
+ChosenRecipe choose_mesh(ResolvedRecipe recipe, const RecipeRequest& request, const PlanDevices& devices);
+/// The ranks of a run.
+PlanDevices devices_of(const RankPlace& place);
+/// Where the ranks of a run are, for its start; "" for one rank, and for a mesh that the run will refuse.
+std::string mesh_picture(const TrainConfig& config, const RankPlace& place);
+
+}  // namespace tycho

@@ -1,0 +1,82 @@
+// What a Nanotron YAML says that others do not: stages of data, and where a run resumes.
+#include <gtest/gtest.h>
+
+#include "bindings/import/import.h"
+#include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+
+namespace tycho {
+namespace {
+
+#define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+const std::string kUsual = read_file(TYCHO_SOURCE_DIR "/tests/golden/import/nanotron.yaml");
+
+std::string lua_or_refusal(const std::string& text) {
+  try {
+    return "imported:\n" + import_recipe("nanotron.yaml", text).lua;
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(Nanotron, StagesBecomeStages) {
+  const auto with = [&](const std::string& stages) {
+    const size_t begin = kUsual.find("data_stages:"), end = kUsual.find("checkpoints:");
+    return lua_or_refusal(kUsual.substr(0, begin) + "data_stages:\n" + stages + kUsual.substr(end));
+  };
+  const std::string two = with(
+      "  - {name: stable, start_training_step: 1, data: {seed: 7, dataset: {dataset_folder: [/d/web, "
+      "/d/code], "
+      "dataset_weights: [0.8, 0.2]}}}\n"
+      "  - {name: anneal, start_training_step: 1001, data: {seed: 42, dataset: {dataset_folder: "
+      "/d/best}}}\n");
+  EXPECT_CONTAINS(
+      two,
+      "r.train_data = t.data.mds { streams = { { name = \"web\", local_dir = \"/d/web\", proportion = 0.8 }, "
+      "{ name = \"code\", local_dir = \"/d/code\", proportion = 0.2 } }, shuffle_seed = 7 }");
+  EXPECT_CONTAINS(
+      two,
+      "r.data_stages = {\n  { name = \"anneal\", start = \"1000ba\", data = t.data.mds { local_dir = "
+      "\"/d/best\" } },\n}\n");
+  EXPECT_CONTAINS(with("  - {name: a, start_training_step: 1, data: {dataset: {hf_dataset_or_datasets: "
+                       "{org/x: 1, y: 3}}}}\n"),
+                  "{ name = \"x\", local_dir = \"data/x\", proportion = 1 }");
+  EXPECT_CONTAINS(with("  - {name: a, start_training_step: 5}\n"), "the first stage must begin at step 1");
+  EXPECT_CONTAINS(with("  - {name: a, start_training_step: 1}\n  - {name: b, start_training_step: 1}\n"),
+                  "stages must begin one after the other");
+}
+
+TEST(Nanotron, MayResumeFromWhereItSaves) {
+  std::string text = kUsual;
+  const size_t at = text.find("checkpoints_path:"), end = text.find('\n', at);
+  ASSERT_NE(at, std::string::npos);
+  const std::string indent = text.substr(text.rfind('\n', at) + 1, at - text.rfind('\n', at) - 1);
+  const std::string path = text.substr(at + 17, end - at - 17);
+  const auto with = [&](const std::string& folder) {
+    std::string changed = text;
+    const size_t old = changed.find("resume_checkpoint_path:");
+    if (old != std::string::npos)
+      changed.erase(old - indent.size(), changed.find('\n', old) - old + indent.size() + 1);
+    return changed.insert(changed.find('\n', changed.find("checkpoints_path:")) + 1,
+                          indent + "resume_checkpoint_path:" + folder + "\n");
+  };
+  EXPECT_CONTAINS(import_recipe("x.yaml", with(path)).lua, "a run resumes from its newest checkpoint there");
+  EXPECT_CONTAINS(lua_or_refusal(with(" elsewhere")), "resume = PATH takes a Tycho checkpoint");
+}
+
+TEST(Nanotron, KindsOfTensorParallel) {
+  const auto with = [](const std::string& mode) {
+    std::string text = kUsual;
+    const size_t at = text.find("  tp: "), end = text.find('\n', at);
+    return lua_or_refusal(text.insert(end + 1, "  tp_mode: " + mode + "\n"));
+  };
+  ASSERT_EQ(kUsual.find("tp_mode"), std::string::npos);
+  EXPECT_CONTAINS(with("ALL_REDUCE"), "r.parallel.sequence_parallel = false");
+  EXPECT_CONTAINS(with("REDUCE_SCATTER"), "r.parallel.sequence_parallel = true");
+  EXPECT_CONTAINS(with("reduce_scatter"), "r.parallel.sequence_parallel = true");
+  EXPECT_CONTAINS(with("RING"), "wanted REDUCE_SCATTER or ALL_REDUCE");
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,131 @@
+// The rules of data: separators, streams, remotes, orders, tokenizers.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <vector>
+
+#include "tests/trainer/config/problems_after.h"
+#include "trainer/config/train_config.h"
+
+namespace tycho {
+namespace {
+
+TEST(CheckConfig, WantsOneTokenThatSeparatesDocumentsEverywhere) {
+  const auto data = [](TrainConfig& c) -> MdsConfig& { return std::get<MdsConfig>(c.train_data.value); };
+  EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).eos_token_id = 0; }), "");
+  EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).eos_token_id = data(c).bos_token_id = 1; }),
+            "train_data.bos_token_id: cannot be combined with eos_token_id: documents either begin or end "
+            "with a token; remove one of them");
+  EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).bos_token_id = 8192; }),
+            "train_data.bos_token_id: 8192 is outside the model's vocabulary of 8192");
+  EXPECT_EQ(problems_after([&](TrainConfig& c) {
+              c.eval_data["val"] = c.train_data;
+              data(c).eos_token_id = 3;
+            }),
+            "eval_data.val.eos_token_id: is nothing, but train_data's is 3: their losses would not be "
+            "comparable; use the same");
+}
+
+TEST(CheckConfig, WantsStreamsWhoseWeightsGoTogether) {
+  const auto with = [](std::vector<StreamConfig> streams, std::optional<int64_t> epoch_size = {}) {
+    return problems_after([&](TrainConfig& c) {
+      auto& data = std::get<MdsConfig>(c.train_data.value);
+      data.local_dir.clear();
+      data.streams = std::move(streams);
+      data.epoch_size = epoch_size;
+    });
+  };
+  const StreamConfig web{.name = "web", .local_dir = "w"}, code{.name = "code", .local_dir = "c"};
+  const auto share = [](StreamConfig stream, double proportion) {
+    stream.proportion = proportion;
+    return stream;
+  };
+  const auto times = [](StreamConfig stream, double repeat) {
+    stream.repeat = repeat;
+    return stream;
+  };
+  EXPECT_EQ(with({web, code}), "");
+  EXPECT_EQ(with({share(web, 0), share(code, 1)}, 500), "");
+  EXPECT_EQ(with({times(web, 0.5), code}), "");
+  EXPECT_EQ(with({web, web}), "train_data.streams[2].name: another stream is called \"web\" too");
+  EXPECT_EQ(with({share(web, 1), code}),
+            "train_data.streams[2].proportion: is missing, but other streams have one: give all streams a "
+            "proportion, or none");
+  EXPECT_EQ(
+      with({share(web, 0), share(code, 0)}),
+      "train_data.streams[1].proportion: the proportions of all streams are 0; write at least one above 0");
+  EXPECT_EQ(with({times(share(web, 1), 2), share(code, 1)}),
+            "train_data.streams[1]: has more than one of proportion, repeat and choose; keep one");
+  EXPECT_EQ(
+      with({times(web, 2), code}, 100),
+      "train_data.epoch_size: cannot be combined with repeat and choose, which say how long an epoch is; "
+      "write proportions");
+  EXPECT_EQ(problems_after([&](TrainConfig& c) { std::get<MdsConfig>(c.train_data.value).streams = {web}; }),
+            "train_data.local_dir: cannot be combined with streams, which have their own");
+  EXPECT_EQ(problems_after([](TrainConfig& c) { c.train_data.value = MdsConfig(); }),
+            "train_data.local_dir: is required: set it to the folder of the data, or write streams");
+}
+
+TEST(CheckConfig, RefusesRemotesThatCannotBeReadAndKeysThatWouldDoNothing) {
+  const auto data = [](TrainConfig& c) -> MdsConfig& { return std::get<MdsConfig>(c.train_data.value); };
+  EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).remote = "s3://bucket/x"; }), "");
+  EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).remote = "s3:///x"; }),
+            "train_data.remote: wanted s3://BUCKET/PREFIX");
+  EXPECT_EQ(problems_after([&](TrainConfig& c) {
+              data(c).remote = "https://h/x";
+              data(c).local_dir.clear();
+            }),
+            "train_data.local_dir: is required: set it to the folder of the data, or write streams");
+  EXPECT_EQ(
+      problems_after([&](TrainConfig& c) {
+        data(c).local_dir.clear();
+        data(c).streams = {{.name = "web", .local_dir = "w", .remote = "https://me:pw@h"}};
+      }),
+      "train_data.streams[1].remote: holds a user name or password, which every file of a run would show: "
+      "leave it out");
+  EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).cache_limit = Bytes{1 << 30}; }),
+            "train_data.cache_limit: has no effect without remote; remove it");
+}
+
+TEST(CheckConfig, RefusesAnOrderThatWouldNotBeUsed) {
+  const auto data = [](TrainConfig& c) -> MdsConfig& { return std::get<MdsConfig>(c.train_data.value); };
+  EXPECT_EQ(problems_after([&](TrainConfig& c) {
+              data(c).shuffle = false;
+              data(c).shuffle_algo = ShuffleAlgo::kPy1e;
+            }),
+            "train_data.shuffle_algo: has no effect with shuffle = false; remove it");
+  EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).shuffle_block_size = 100; }),
+            "train_data.shuffle_block_size: has no effect unless shuffle_algo is py1br or py1e; remove it");
+  EXPECT_EQ(problems_after([&](TrainConfig& c) {
+              data(c).shuffle_algo = ShuffleAlgo::kPy1br;
+              data(c).shuffle_block_size = 1;
+            }),
+            "train_data.shuffle_block_size: 1 leaves py1br nothing to shuffle; write at least 2");
+  EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).batching_method = BatchingMethod::kStratified; }),
+            "train_data.batching_method: has no effect without streams; remove it");
+}
+
+TEST(CheckConfig, WantsATokenizerForConversations) {
+  const auto chat = [](ChatConfig data, const char* tokenizer) {
+    return [data, tokenizer](TrainConfig& c) {
+      c.train_data.value = data;
+      c.tokenizer = tokenizer;
+    };
+  };
+  EXPECT_EQ(problems_after(chat({.path = "x.jsonl"}, "tokenizer.json")), "");
+  EXPECT_EQ(problems_after(chat({.path = "x.jsonl"}, "")),
+            "tokenizer: is missing, but train_data is text: set tokenizer = \"PATH/tokenizer.json\"");
+  EXPECT_EQ(problems_after(chat({.path = ""}, "t.json")),
+            "train_data.path: is empty: write a .jsonl or a folder of them");
+  EXPECT_EQ(problems_after(chat({.path = "x.jsonl", .eos_token_id = 8192}, "t.json")),
+            "train_data.eos_token_id: 8192 is outside the model's vocabulary of 8192");
+  EXPECT_EQ(problems_after([](TrainConfig& c) {
+              std::get<MdsConfig>(c.train_data.value).eos_token_id = 0;
+              c.tokenizer = "t.json";
+              c.eval_data["dev"].value = ChatConfig{.path = "x.jsonl"};
+            }),
+            "");
+}
+
+}  // namespace
+}  // namespace tycho

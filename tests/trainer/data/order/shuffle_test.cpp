@@ -1,0 +1,100 @@
+// Shuffles against mosaicml-streaming's (tests/golden/make_order_goldens.py).
+#include "trainer/data/order/shuffle.h"
+
+#include "tests/trainer/data/data_testing.h"
+#include "trainer/base/field_types.h"
+#include "trainer/base/json.h"
+
+namespace tycho {
+namespace {
+
+using testing::crc32_of;
+using testing::golden;
+
+constexpr ShuffleAlgo kAll[] = {ShuffleAlgo::kNaive, ShuffleAlgo::kPy1s, ShuffleAlgo::kPy2s,
+                                ShuffleAlgo::kPy1br, ShuffleAlgo::kPy1e};
+
+int64_t total(const std::vector<uint32_t>& units) {
+  int64_t sum = 0;
+  for (const uint32_t unit : units) sum += unit;
+  return sum;
+}
+
+/// The ids of all canonical nodes, read `step` at a time after `skipped` of each.
+std::vector<uint32_t> ids_of(const std::vector<uint32_t>& units, const Shuffle& shuffle,
+                             int64_t step = 1 << 30, int64_t skipped = 0) {
+  const int64_t all = total(units), nodes = shuffle.num_canonical_nodes;
+  const auto streams = shuffled_nodes(units, shuffle);
+  std::vector<uint32_t> ids;
+  for (int64_t node = 0; node < nodes; ++node) {
+    int64_t left = all * (node + 1) / nodes - all * node / nodes - skipped;
+    streams[static_cast<size_t>(node)]->skip(skipped);
+    for (; left > 0; left -= step) {
+      std::vector<uint32_t> part(static_cast<size_t>(std::min(left, step)));
+      streams[static_cast<size_t>(node)]->read(part);
+      ids.insert(ids.end(), part.begin(), part.end());
+    }
+  }
+  return ids;
+}
+
+TEST(ShuffleTest, SmallOrders) {
+  const std::vector<uint32_t> units = {7, 5, 6, 4};
+  const auto of = [&](ShuffleAlgo algo) { return ids_of(units, {algo, 2, 17, 1, 12}); };
+  using Ids = std::vector<uint32_t>;
+  EXPECT_EQ(of(ShuffleAlgo::kPy1s),
+            (Ids{5, 3, 0, 2, 6, 4, 1, 14, 13, 15, 12, 16, 17, 19, 18, 21, 20, 7, 10, 8, 9, 11}));
+  EXPECT_EQ(of(ShuffleAlgo::kPy1e),
+            (Ids{5, 3, 0, 2, 14, 6, 13, 4, 15, 1, 12, 17, 20, 16, 18, 21, 19, 9, 11, 10, 8, 7}));
+  EXPECT_EQ(of(ShuffleAlgo::kPy1br),
+            (Ids{2, 6, 1, 5, 3, 0, 13, 4, 15, 14, 12, 8, 20, 16, 17, 18, 9, 19, 7, 10, 21, 11}));
+  EXPECT_EQ(of(ShuffleAlgo::kPy2s),
+            (Ids{1, 2, 4, 5, 6, 0, 3, 14, 17, 16, 15, 21, 19, 18, 20, 11, 7, 10, 9, 8, 12, 13}));
+  EXPECT_EQ(of(ShuffleAlgo::kNaive),
+            (Ids{13, 8, 20, 10, 2, 18, 21, 12, 7, 16, 5, 15, 11, 0, 6, 4, 14, 1, 17, 9, 3, 19}));
+}
+
+TEST(ShuffleTest, OrdersOfAMillionSamples) {
+  const Json json = parse_json(read_file(golden("order/large.json")), "large.json");
+  std::vector<uint32_t> units(json.at("shards").get<size_t>(), json.at("shard").get<uint32_t>());
+  units.push_back(json.at("last").get<uint32_t>());
+  for (const Json& one : json.at("orders")) {
+    Shuffle shuffle{ShuffleAlgo::kNaive, one[1], one[2], one[3], one[4]};
+    for (const ShuffleAlgo algo : kAll)
+      if (enum_name(algo) == one[0].get<std::string>()) shuffle.algo = algo;
+    EXPECT_EQ(crc32_of(ids_of(units, shuffle)), one[5].get<uint32_t>()) << one;
+  }
+}
+
+TEST(ShuffleTest, AnyPositionCanBeSkippedTo) {
+  std::vector<uint32_t> units;
+  for (uint32_t i = 0; i < 60; ++i) units.push_back(100 + 37 * i % 500);
+  for (const ShuffleAlgo algo : kAll)
+    for (const int64_t nodes : {1, 3}) {
+      const Shuffle shuffle = {algo, nodes, 5, 2, 700};
+      const std::vector<uint32_t> all = ids_of(units, shuffle);
+      EXPECT_EQ(ids_of(units, shuffle, 17), all) << enum_name(algo);
+      const auto n = static_cast<int64_t>(all.size());
+      for (const int64_t skipped : {1, 699, 4096, 5000, static_cast<int>(n / nodes) - 1}) {
+        if (skipped >= n / nodes) continue;
+        std::vector<uint32_t> expected;
+        for (int64_t node = 0; node < nodes; ++node)
+          expected.insert(expected.end(), all.begin() + n * node / nodes + skipped,
+                          all.begin() + n * (node + 1) / nodes);
+        EXPECT_EQ(ids_of(units, shuffle, 100, skipped), expected) << enum_name(algo) << " " << skipped;
+      }
+    }
+}
+
+TEST(ShuffleTest, EveryIdComesOnce) {
+  const std::vector<uint32_t> units(50, 333);
+  for (const ShuffleAlgo algo : kAll)
+    for (const int64_t epoch : {0, 1}) {
+      std::vector<uint32_t> ids = ids_of(units, {algo, 4, 3, epoch, 1500});
+      std::sort(ids.begin(), ids.end());
+      for (size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(ids[i], i) << enum_name(algo);
+    }
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,73 @@
+// Tests of the files of offline runs, byte for byte against those of wandb's own classes.
+#include "trainer/loggers/wandb_file.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/trainer/metrics/fixtures.h"
+
+namespace tycho {
+namespace {
+
+// Written by tests/golden/loggers/wandb_records.py.
+std::string golden() {
+  return text_of(std::string(TYCHO_SOURCE_DIR) + "/tests/golden/loggers/records.wandb");
+}
+
+TEST(WandbFile, HasTheBytesOfWandbsOwnWriter) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN(),
+                   kInf = std::numeric_limits<double>::infinity();
+  WandbRun run{.id = "abcd1234",
+               .project = "proj",
+               .entity = "team",
+               .group = "g",
+               .name = "mpt-125m",
+               .host = "node1",
+               .tags = {"a", "größer"},
+               .start_s = 1700000000.25,
+               .resumes = true,
+               .config = {{"lr", 1e-3}, {"model", {{"kind", "mpt"}, {"width", 64}}}}};
+  NamedNumbers many;
+  for (int i = 0; i < 2500; ++i) many.emplace_back(fmt::format("metric number {:05}", i), i + 0.5);
+  WandbBlocks blocks;
+  std::string file = blocks.header();
+  for (const std::string& message :
+       {wandb_header_message(1), wandb_run_message(2, run),
+        wandb_summary_message(3, {1, 1700000001.5, {{"loss", 3.5}}}, 1.25),
+        wandb_history_message(4, {1, 1700000001.5, {{"loss", 3.5}, {"x", kNan}, {"y", -kInf}}}, 1.25),
+        wandb_history_message(5, {70000, 1700000002.0, many}, 1.75), wandb_exit_message(6, 1, 7.9)})
+    file += blocks.record(message);
+  ASSERT_GT(golden().size(), 2u * 32768);
+  EXPECT_TRUE(file == golden());
+}
+
+TEST(WandbFile, PadsABlockThatHasNoRoomForAnotherRecord) {
+  for (size_t left = 0; left < 9; ++left) {
+    WandbBlocks blocks;
+    std::string file = blocks.header();
+    file += blocks.record(std::string(32768 - 7 - 7 - left, 'x'));
+    file += blocks.record(wandb_history_message(1, {42, 0, {}}, 0));
+    EXPECT_EQ(last_wandb_step(file), 42) << left;
+  }
+}
+
+TEST(WandbFile, FindsTheLastStepOfAFile) { EXPECT_EQ(last_wandb_step(golden()), 70000); }
+
+TEST(WandbFile, ReadsADamagedFileAsFarAsItsChecksumsHold) {
+  const std::string whole = golden();
+  EXPECT_EQ(last_wandb_step(""), -1);
+  EXPECT_EQ(last_wandb_step("no such file"), -1);
+  EXPECT_EQ(last_wandb_step(whole.substr(0, 20)), -1);
+  EXPECT_EQ(last_wandb_step(whole.substr(0, whole.size() - 100)), 1);
+  for (size_t at = 0; at < 2000; ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
+    EXPECT_LE(last_wandb_step(damaged), 70000) << at;
+    EXPECT_LE(last_wandb_step(whole.substr(0, at * 50)), 70000) << at;
+  }
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,133 @@
+// Estimates against sums done by hand.
+#include "trainer/plan/step_time.h"
+
+#include <gtest/gtest.h>
+
+namespace tycho {
+namespace {
+
+/// Round figures: 1 TFLOP/s at half of it, 100 GB/s inside a node of 4, 10 GB/s outside, no least times.
+Machine machine() {
+  Machine one;
+  one.name = "test", one.gpu = "GPU";
+  one.memory_bytes = int64_t{80} << 30;
+  one.peak_bf16 = one.peak_fp32 = 1e12;
+  one.gpus_per_node = one.nvlink_gpus = 4;
+  one.nvlink_rate = 100e9, one.network_rate = 10e9;
+  one.efficiency = 0.5;
+  return one;
+}
+
+TrainConfig config() {
+  TrainConfig config;
+  config.seq_len = 128;
+  config.global_batch = Duration::parse("8sp");
+  std::get<LlamaConfig>(config.model.value) = {
+      .width = 64, .layers = 2, .heads = 4, .ffn_width = 128, .vocab_size = 1000};
+  return config;
+}
+
+double flops(const TrainConfig& config) {
+  return model_layout(config.model).flops_per_token_full(config.seq_len) * 8 * 128;
+}
+
+MeshShape mesh(int replicate, int shard, int tp = 1) { return {{1, replicate, shard, 1, tp}}; }
+
+TEST(StepTime, IsFlopsOverTheRateForOneRank) {
+  const StepTime time = step_time(config(), {}, machine());
+  EXPECT_DOUBLE_EQ(time.compute_s, flops(config()) / 0.5e12);
+  EXPECT_DOUBLE_EQ(time.step_s, time.compute_s);
+  EXPECT_DOUBLE_EQ(time.tokens_per_s, 8 * 128 / time.compute_s);
+  EXPECT_DOUBLE_EQ(time.mfu, 0.5);
+  EXPECT_EQ(time.waits_s(), 0);
+}
+
+TEST(StepTime, CountsWhatIsComputedAgain) {
+  TrainConfig again = config();
+  again.recompute.mode = Recompute::kFull;
+  const double tokens = 8 * 128, D = 64, F = 128, T = 128;
+  // Queries, keys, values and the output's product, scores and their sum of values, gate and up; not down.
+  const double block = 2 * D * (3 * D + D) + 4 * D * T + 2 * D * 2 * F;
+  EXPECT_DOUBLE_EQ(step_time(again, {}, machine()).compute_s, (flops(again) + 2 * block * tokens) / 0.5e12);
+  again.recompute.mode = Recompute::kSelective;
+  EXPECT_DOUBLE_EQ(step_time(again, {}, machine()).compute_s,
+                   (flops(again) + 2 * (2 * D * 2 * F) * tokens) / 0.5e12);
+}
+
+TEST(StepTime, SmallProductsReachLess) {
+  Machine one = machine();
+  one.half_width = 64;  // the model's width
+  EXPECT_DOUBLE_EQ(step_time(config(), {}, one).mfu, 0.25);
+  one.half_width = 0, one.half_tokens = 8 * 128;
+  EXPECT_DOUBLE_EQ(step_time(config(), {}, one).mfu, 0.25);
+  EXPECT_LT(step_time(config(), {.micro_batches = 4}, one).mfu, 0.25);
+}
+
+TEST(StepTime, TensorParallelWaitsForEveryByte) {
+  const StepWork work = {.mesh = mesh(1, 1, 2), .traffic = {{"tp", 200'000'000, ""}}};
+  const StepTime time = step_time(config(), work, machine());
+  ASSERT_EQ(time.axes.size(), 1u);
+  EXPECT_FALSE(time.axes[0].crosses);
+  EXPECT_DOUBLE_EQ(time.axes[0].wait_s, 0.002);
+  EXPECT_DOUBLE_EQ(time.step_s, time.compute_s + 0.002);
+}
+
+TEST(StepTime, AGroupOverMachinesUsesTheNetworkOfAllItsRanks) {
+  const auto transfer = [&](const MeshShape& shape) {
+    const StepTime time =
+        step_time(config(), {.mesh = shape, .traffic = {{"dp_shard", 1'000'000'000, ""}}}, machine());
+    return time.axes.at(0).transfer_s;
+  };
+  EXPECT_DOUBLE_EQ(transfer(mesh(2, 4)), 1e9 / 100e9) << "inside a machine";
+  EXPECT_DOUBLE_EQ(transfer(mesh(1, 8)), 1e9 / 40e9) << "four ranks of the group on a machine";
+  Machine fast = machine();
+  fast.network_rate = 50e9;
+  EXPECT_DOUBLE_EQ(
+      step_time(config(), {.mesh = mesh(1, 8), .traffic = {{"dp_shard", 1'000'000'000, ""}}}, fast)
+          .axes.at(0)
+          .transfer_s,
+      1e9 / 100e9)
+      << "not faster than NVLink";
+  const StepTime copies =
+      step_time(config(), {.mesh = mesh(2, 4), .traffic = {{"dp_replicate", 1'000'000'000, ""}}}, machine());
+  EXPECT_TRUE(copies.axes.at(0).crosses);
+  EXPECT_DOUBLE_EQ(copies.axes.at(0).transfer_s, 1e9 / 10e9) << "one rank of the group on a machine";
+}
+
+TEST(StepTime, ShardingHidesBehindComputing) {
+  const auto time = [&](int64_t num_bytes) {
+    return step_time(config(), {.mesh = mesh(1, 4), .traffic = {{"dp_shard", num_bytes, ""}}}, machine());
+  };
+  const StepTime little = time(10'000'000);                      // 0.1 ms of 0.6 ms
+  const double all = little.axes[0].transfer_s, ends = all / 4;  // of four units
+  ASSERT_LT(all, little.compute_s);
+  EXPECT_DOUBLE_EQ(little.axes[0].wait_s, ends + 0.1 * (all - ends));
+  const StepTime much = time(1'000'000'000);
+  EXPECT_DOUBLE_EQ(much.axes[0].wait_s, much.axes[0].transfer_s - 0.9 * much.compute_s);
+}
+
+TEST(StepTime, CountsCallsThatTakeTheirTimeWhateverTheirSize) {
+  Machine slow = machine();
+  slow.nvlink_s = 1e-3;
+  const auto transfer = [&](TrainConfig config, int64_t passes) {
+    return step_time(config, {.mesh = mesh(1, 4), .micro_batches = passes, .traffic = {{"dp_shard", 0, ""}}},
+                     slow)
+        .axes.at(0)
+        .transfer_s;
+  };
+  TrainConfig zero = config();
+  EXPECT_DOUBLE_EQ(transfer(zero, 2), 4 * (2 * 2 + 2) * 1e-3)
+      << "four units, each gathered twice and summed once a pass";
+  zero.parallel.reshard_after_forward = false;
+  EXPECT_DOUBLE_EQ(transfer(zero, 2), 4 * (1 + 2) * 1e-3);
+  zero.parallel.keep_gradients = true;
+  EXPECT_DOUBLE_EQ(transfer(zero, 2), 4 * (1 + 1) * 1e-3);
+}
+
+TEST(StepTime, StagesWithoutWorkTakeTime) {
+  const StepTime time = step_time(config(), {.mesh = {{4, 1, 1, 1, 1}}, .micro_batches = 8}, machine());
+  EXPECT_DOUBLE_EQ(time.bubble_s, time.compute_s * 3 / 8);
+}
+
+}  // namespace
+}  // namespace tycho

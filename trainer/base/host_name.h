@@ -1,0 +1,17 @@
+// The name of this machine.
+#pragma once
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+namespace tycho {
+
+/// As gethostname has it; "unknown" when it has none.
+inline std::string host_name() {
+  std::array<char, 256> name{};
+  const bool known = ::gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0';
+  return known ? name.data() : "unknown";
+}
+
+}  // namespace tycho

@@ -1,0 +1,17 @@
+// The rules between parallel.tp and what its ranks share: the model's heads, and all that wants whole
+// parameters.
+#pragma once
+#include <cstdint>
+
+#include "trainer/base/config_problems.h"
+#include "trainer/config/train_config.h"
+
+namespace tycho {
+
+/// Reports what needs whole parameters.
+void check_whole_parameters(const TrainConfig& config, ConfigProblems& problems);
+/// Reports a number of ranks that cannot share the model, with those that can, and the meshes of `num_ranks`
+/// nearest to the one that is asked for.
+void check_tensor_parallel(const TrainConfig& config, int64_t num_ranks, ConfigProblems& problems);
+
+}  // namespace tycho

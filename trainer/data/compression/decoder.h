@@ -1,0 +1,25 @@
+// Takes a compressed stream apart, piece by piece.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "trainer/data/compression/compression.h"
+
+namespace tycho {
+
+/// Owned by one thread. Works in bounded memory: the window of the format, at most 128 MiB.
+class Decoder {
+ public:
+  virtual ~Decoder() = default;
+  /// Takes bytes from the front of `in` and fills the front of `out`; both shrink by what was used. True at
+  /// the end of a stream (a member of gzip and bzip2, a frame of zstd), after which a further one may begin;
+  /// false when it wants more input or more room. Throws Error (kUnusable) with the library's words.
+  virtual bool decode(std::string_view& in, std::span<char>& out) = 0;
+};
+
+/// For every kind but snappy, which has no pieces.
+std::unique_ptr<Decoder> make_decoder(CompressionKind kind);
+
+}  // namespace tycho

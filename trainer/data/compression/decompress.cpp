@@ -1,0 +1,148 @@
+// One loop for all formats: input by pieces, output by pieces, and a count of what came out.
+#include "trainer/data/compression/decompress.h"
+
+#include <fcntl.h>
+#include <snappy.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <string_view>
+
+#include "trainer/base/error.h"
+#include "trainer/data/compression/decoder.h"
+
+namespace tycho {
+namespace {
+
+constexpr size_t kPieceBytes = 256 << 10;
+using Sink = std::function<void(std::string_view)>;
+
+/// A compressed file being read, and its errors.
+class ZipFile {
+ public:
+  explicit ZipFile(const std::string& path)
+      : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (descriptor_ < 0)
+      fail(ExitCode::kUnusable, "[mds] cannot read shard {}: {}", path, std::strerror(errno));
+  }
+  ~ZipFile() { ::close(descriptor_); }
+  ZipFile(const ZipFile&) = delete;
+
+  /// 0 at the end.
+  size_t read(char* data, size_t size) {
+    while (true) {
+      const ssize_t n = ::read(descriptor_, data, size);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) fail(ExitCode::kUnusable, "[mds] cannot read shard {}: {}", path_, std::strerror(errno));
+      num_read_ += n;
+      return static_cast<size_t>(n);
+    }
+  }
+
+  [[noreturn]] void damaged(std::string_view why, size_t unread = 0) const {
+    fail(ExitCode::kUnusable, "[mds] {} is damaged near byte {}: {}; copy the shard again", path_,
+         num_read_ - static_cast<int64_t>(unread), why);
+  }
+  [[noreturn]] void cut_short() const {
+    fail(ExitCode::kUnusable, "[mds] {} ends in the middle of its data, after {} bytes; copy the shard again",
+         path_, num_read_);
+  }
+  void check_size(int64_t given, int64_t wanted) const {
+    if (given > wanted)
+      fail(ExitCode::kUnusable,
+           "[mds] {} gives more than the {} bytes that index.json says; copy the shard again", path_, wanted);
+    if (given < wanted)
+      fail(ExitCode::kUnusable,
+           "[mds] {} gives {} bytes, index.json says {}; copy the shard again or write the data again", path_,
+           given, wanted);
+  }
+
+ private:
+  std::string path_;
+  int descriptor_;
+  int64_t num_read_ = 0;
+};
+
+void decode_stream(ZipFile& file, CompressionKind kind, int64_t raw_bytes, const Sink& sink) {
+  const std::unique_ptr<Decoder> decoder = make_decoder(kind);
+  std::string input(kPieceBytes, '\0'), output(kPieceBytes, '\0');
+  std::string_view in;
+  int64_t made = 0;
+  bool ended = false;
+  while (true) {
+    if (in.empty()) in = {input.data(), file.read(input.data(), input.size())};
+    if (in.empty() && ended) break;
+    const bool last_input = in.empty();
+    std::span<char> room(output);
+    const size_t before = in.size();
+    try {
+      ended = decoder->decode(in, room);
+    } catch (const Error& error) {
+      file.damaged(error.what(), in.size());
+    }
+    const size_t num_made = output.size() - room.size();
+    made += static_cast<int64_t>(num_made);
+    if (made > raw_bytes) file.check_size(made, raw_bytes);
+    if (num_made > 0) sink({output.data(), num_made});
+    if (last_input && num_made == 0 && !ended) file.cut_short();
+    if (!last_input && num_made == 0 && in.size() == before && !ended)
+      file.damaged("it cannot go on", before);
+  }
+  file.check_size(made, raw_bytes);
+}
+
+/// In one piece: a file of this format begins with its raw size, and it has no checksum.
+void decode_snappy(ZipFile& file, int64_t raw_bytes, const Sink& sink) {
+  const auto most = static_cast<int64_t>(snappy::MaxCompressedLength(static_cast<size_t>(raw_bytes)));
+  std::string zip;
+  while (true) {
+    const size_t begin = zip.size();
+    zip.resize(begin + kPieceBytes);
+    const size_t n = file.read(zip.data() + begin, kPieceBytes);
+    zip.resize(begin + n);
+    if (n == 0) break;
+    if (std::ssize(zip) > most) file.check_size(raw_bytes + 1, raw_bytes);
+  }
+  size_t given = 0;
+  if (!snappy::GetUncompressedLength(zip.data(), zip.size(), &given)) file.damaged("it is not snappy data");
+  file.check_size(static_cast<int64_t>(given), raw_bytes);
+  std::string raw(given, '\0');
+  if (!snappy::RawUncompress(zip.data(), zip.size(), raw.data())) file.damaged("it is not snappy data");
+  sink(raw);
+}
+
+void decode_file(const std::string& path, CompressionKind kind, int64_t raw_bytes, const Sink& sink) {
+  ZipFile file(path);
+  if (kind == CompressionKind::kSnappy) return decode_snappy(file, raw_bytes, sink);
+  decode_stream(file, kind, raw_bytes, sink);
+}
+
+}  // namespace
+
+std::string decompress_to_memory(const std::string& zip_path, CompressionKind kind, int64_t raw_bytes) {
+  std::string raw;
+  decode_file(zip_path, kind, raw_bytes, [&](std::string_view piece) { raw += piece; });
+  return raw;
+}
+
+void decompress_to_file(FileOps& files, const std::string& zip_path, CompressionKind kind, int64_t raw_bytes,
+                        const std::string& raw_path) {
+  static std::atomic<int> number = 0;  // of this process's threads
+  const std::string partial = fmt::format("{}.tmp-{}-{}", raw_path, ::getpid(), ++number);
+  const auto file = files.create(partial);
+  try {
+    decode_file(zip_path, kind, raw_bytes,
+                [&](std::string_view piece) { file->write(piece.data(), piece.size()); });
+    file->close();
+    files.rename(partial, raw_path);
+  } catch (...) {
+    ::unlink(partial.c_str());
+    throw;
+  }
+}
+
+}  // namespace tycho

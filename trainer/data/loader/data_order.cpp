@@ -1,0 +1,77 @@
+// From keys of a recipe to an OrderSpec, with the defaults of mosaicml-streaming.
+#include "trainer/data/loader/data_order.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+uint64_t seed_of(std::optional<int64_t> seed, const OrderShape& shape) {
+  return seed ? static_cast<uint64_t>(*seed) : shape.seed;
+}
+
+/// Ranks that a batch is arranged for.
+RankGrid grid_of(const MdsConfig& data, const OrderShape& shape) {
+  if (data.compat == OrderCompat::kStreaming) {
+    // Ranks that are not spread evenly count as one machine.
+    const int64_t machines = shape.num_ranks % shape.num_machines == 0 ? shape.num_machines : 1;
+    return {machines, shape.num_ranks / machines};
+  }
+  if (data.batching_method == BatchingMethod::kDevicePerStream) return {1, shape.num_ranks};
+  return {};
+}
+
+int64_t canonical_nodes(const MdsConfig& data, const RankGrid& grid) {
+  if (data.num_canonical_nodes) return *data.num_canonical_nodes;
+  const bool many = data.shuffle_algo == ShuffleAlgo::kPy1s || data.shuffle_algo == ShuffleAlgo::kPy2s;
+  return (many ? 64 : 1) * grid.nodes;
+}
+
+OrderSpec mds_spec(const MdsConfig& data, const OrderShape& shape) {
+  constexpr int64_t kBlocks = 4'000'000, kLeastBlock = 1 << 18;
+  OrderSpec spec;
+  for (const StreamConfig& stream : data.streams) {
+    spec.weights.push_back({stream.proportion, stream.repeat, stream.choose});
+    spec.names.push_back(stream.name);
+  }
+  if (data.streams.empty()) {
+    spec.weights.emplace_back();
+    spec.names.push_back(data.place());
+  }
+  spec.shuffle = data.shuffle;
+  spec.algo = data.shuffle_algo;
+  spec.seed = seed_of(data.shuffle_seed, shape);
+  spec.grid = grid_of(data, shape);
+  spec.num_canonical_nodes = canonical_nodes(data, spec.grid);
+  spec.block_size =
+      data.shuffle_block_size.value_or(std::max(kBlocks / spec.num_canonical_nodes, kLeastBlock));
+  spec.sampling = data.sampling_method;
+  spec.granularity = data.sampling_granularity;
+  spec.epoch_size = data.epoch_size;
+  spec.batching = data.batching_method;
+  return spec;
+}
+
+OrderSpec chat_spec(const ChatConfig& data, const OrderShape& shape) {
+  OrderSpec spec;
+  spec.weights.emplace_back();
+  spec.names.push_back(data.place());
+  spec.shuffle = data.shuffle;
+  spec.seed = seed_of(data.shuffle_seed, shape);
+  return spec;
+}
+
+}  // namespace
+
+SampleOrder data_order(const DataConfig& data, std::vector<ShardSizes> shard_sizes, const OrderShape& shape) {
+  OrderSpec spec =
+      data.is<MdsConfig>() ? mds_spec(data.as<MdsConfig>(), shape) : chat_spec(data.as<ChatConfig>(), shape);
+  spec.streams = std::move(shard_sizes);
+  spec.global_sequences = shape.global_sequences;
+  return SampleOrder(std::move(spec));
+}
+
+}  // namespace tycho

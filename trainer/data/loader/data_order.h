@@ -1,0 +1,23 @@
+// The order of samples that a recipe asks for.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "trainer/data/config.h"
+#include "trainer/data/order/epoch_samples.h"
+#include "trainer/data/order/sample_order.h"
+
+namespace tycho {
+
+/// What the order of samples depends on beside the data and its config.
+struct OrderShape {
+  int64_t global_sequences = 1;
+  int64_t num_ranks = 1, num_machines = 1;
+  uint64_t seed = 0;  // used when the config has no shuffle_seed
+};
+
+/// `shard_sizes`: RowReader's. Throws as SampleOrder does. Ranks and machines count only where the config
+/// says so: compat = "streaming" and batching_method = "device_per_stream".
+SampleOrder data_order(const DataConfig& data, std::vector<ShardSizes> shard_sizes, const OrderShape& shape);
+
+}  // namespace tycho

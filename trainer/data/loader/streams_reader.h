@@ -1,0 +1,17 @@
+// Rows of several data sets under one numbering.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "trainer/data/batch.h"
+#include "trainer/data/row_reader.h"
+
+namespace tycho {
+
+/// The samples of the second stream follow those of the first, and so on. Fewer than 2^32 in all. Where only
+/// some streams tell documents apart, the rows of the others are one document.
+std::unique_ptr<RowReader> make_streams_reader(std::vector<std::unique_ptr<RowReader>> streams);
+
+}  // namespace tycho

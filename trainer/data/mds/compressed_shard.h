@@ -1,0 +1,23 @@
+// From the compressed file of a shard to its raw bytes.
+#pragma once
+#include "trainer/base/file_ops.h"
+#include "trainer/data/mds/mds_index.h"
+
+namespace tycho {
+
+// For shards with a `zip`; may be called from any thread. The compressed file is compared with the index
+// first (its size, and its checksum when there is one), and must give exactly shard.bytes bytes. Error
+// (kUnusable) otherwise, naming the file.
+
+/// Makes the file shard.path unless it is there, has shard.bytes bytes and is not older than the compressed
+/// file. What is in it is for ShardSource::verify. Folders that are missing are made. The compressed file
+/// stays. Error (kStorage) when it cannot be written.
+void decompress_shard(FileOps& files, const MdsShard& shard);
+
+/// A descriptor of the raw bytes in memory, which is freed when the caller closes it.
+int open_in_memory(const MdsShard& shard);
+
+/// Compares the compressed file with the index.
+void check_zip(const MdsShard& shard);
+
+}  // namespace tycho

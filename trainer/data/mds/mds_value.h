@@ -1,0 +1,58 @@
+// Values of MDS columns, whatever their encoding: taken apart, checked, and made.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainer/base/json.h"
+#include "trainer/data/mds/mds_format.h"
+
+namespace tycho {
+
+/// A value for people. Numbers and texts as themselves; str_int, str_float and str_decimal as the text they
+/// are; arrays as {"dtype", "shape", "values"}, with at most `most_elements` values; bytes and images as
+/// {"num_bytes", "begins"} (16 bytes in hexadecimal digits), a pil image also with its size and mode; lists
+/// of images as a list of these. Throws Error (kUnusable) "PLACE: ..." for bytes that the encoding cannot
+/// have: lengths that do not add up, text that is not UTF-8, json that does not parse.
+Json show_mds_value(std::string_view encoding, std::string_view value, int64_t most_elements,
+                    const std::string& place);
+
+/// The same check without a result.
+void check_mds_value(std::string_view encoding, std::string_view value, const std::string& place);
+
+/// The bytes of a value that JSON can hold: numbers, texts (str, str_int, str_decimal, and bytes as the
+/// text's UTF-8), json (anything), and arrays of one or more dimensions (nested lists of numbers; the
+/// encoding must name the dtype). As mosaicml-streaming writes it. Throws Error (kUnusable) "PLACE: ..." for
+/// numbers out of range, lists that are no array, and images, which JSON cannot hold.
+std::string make_mds_value(std::string_view encoding, const Json& value, const std::string& place);
+
+/// An array inside a value, which must outlive it.
+struct MdsArray {
+  std::string_view dtype;
+  std::vector<int64_t> shape;
+  const char* elements = nullptr;  // unaligned, the last dimension next to each other
+  int64_t count = 0;
+};
+MdsArray read_mds_array(std::string_view encoding, std::string_view value, const std::string& place);
+
+/// An array for a column of any array encoding that allows it. `elements` holds the product of `shape`
+/// elements. Throws Error (kUnusable) "PLACE: ..." for another dtype or shape than the encoding has, more
+/// than 63 dimensions, and dimensions of zero.
+std::string make_mds_array(std::string_view encoding, std::string_view dtype,
+                           const std::vector<int64_t>& shape, const void* elements, const std::string& place);
+
+/// A picture of a column "pil": its raw pixels, in Pillow's mode ("RGB").
+struct MdsPicture {
+  uint32_t width = 0, height = 0;
+  std::string_view mode, pixels;
+};
+MdsPicture read_mds_picture(std::string_view value, const std::string& place);
+std::string make_mds_picture(const MdsPicture& picture);
+
+/// Items of a column "list[...]", or of "jpeg_array", which counts without the word in front.
+std::vector<std::string_view> read_mds_list(std::string_view encoding, std::string_view value,
+                                            const std::string& place);
+std::string make_mds_list(std::string_view encoding, const std::vector<std::string>& items);
+
+}  // namespace tycho

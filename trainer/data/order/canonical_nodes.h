@@ -1,0 +1,30 @@
+// Canonical nodes: the equal parts of an epoch that mosaicml-streaming's shuffles keep apart, so that the
+// order does not depend on how many nodes there are.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trainer/data/order/numpy_rng.h"
+
+namespace tycho {
+
+/// Ids that come from one shard: [begin, end).
+struct IdSpan {
+  uint32_t begin = 0, end = 0;
+  size_t size() const { return end - begin; }
+};
+
+using NodeSpans = std::vector<IdSpan>;
+
+/// Ids 0, 1, … divided into units of these sizes.
+std::vector<IdSpan> unit_spans(std::span<const uint32_t> unit_sizes);
+/// Cuts spans at n * p / num_nodes of all their n ids, in the order in which they stand.
+std::vector<NodeSpans> divide_spans(const std::vector<IdSpan>& spans, int64_t num_nodes);
+/// How py1s, py1br and py1e begin: units shuffled by default_rng(seed), cut into nodes, and then the spans of
+/// each node in turn shuffled by `epoch_rng`.
+std::vector<NodeSpans> shuffled_node_spans(std::span<const uint32_t> unit_sizes, int64_t num_nodes,
+                                           uint64_t seed, NumpyRng& epoch_rng);
+
+}  // namespace tycho

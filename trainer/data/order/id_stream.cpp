@@ -1,0 +1,80 @@
+// What streams of ids have in common, and the two simple ones.
+#include "trainer/data/order/id_stream.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace tycho {
+namespace {
+
+class CountingStream final : public IdStream {
+ public:
+  explicit CountingStream(uint32_t begin) : next_(begin) {}
+  void skip(int64_t count) override { next_ += static_cast<uint32_t>(count); }
+  void read(std::span<uint32_t> ids) override {
+    std::iota(ids.begin(), ids.end(), next_);
+    next_ += static_cast<uint32_t>(ids.size());
+  }
+
+ private:
+  uint32_t next_;
+};
+
+class ListStream final : public IdStream {
+ public:
+  ListStream(std::shared_ptr<const std::vector<uint32_t>> list, size_t begin)
+      : list_(std::move(list)), at_(begin) {}
+  void skip(int64_t count) override { at_ += static_cast<size_t>(count); }
+  void read(std::span<uint32_t> ids) override {
+    std::copy_n(list_->begin() + static_cast<int64_t>(at_), ids.size(), ids.begin());
+    at_ += ids.size();
+  }
+
+ private:
+  std::shared_ptr<const std::vector<uint32_t>> list_;
+  size_t at_;
+};
+
+}  // namespace
+
+void ChunkedStream::skip(int64_t count) {
+  const auto here = std::min<int64_t>(count, static_cast<int64_t>(chunk_.size() - at_));
+  at_ += static_cast<size_t>(here);
+  count -= here;
+  if (count > 0) count -= leap(count);
+  while (count > 0) {
+    const auto size = static_cast<int64_t>(next_size());
+    if (size > 0 && size <= count) {
+      pass();
+      count -= size;
+      continue;
+    }
+    make(chunk_);
+    at_ = static_cast<size_t>(std::min<int64_t>(count, static_cast<int64_t>(chunk_.size())));
+    count -= static_cast<int64_t>(at_);
+  }
+}
+
+void ChunkedStream::read(std::span<uint32_t> ids) {
+  while (!ids.empty()) {
+    if (at_ == chunk_.size()) {
+      make(chunk_);
+      at_ = 0;
+    }
+    const size_t count = std::min(ids.size(), chunk_.size() - at_);
+    std::copy_n(chunk_.begin() + static_cast<int64_t>(at_), count, ids.begin());
+    at_ += count;
+    ids = ids.subspan(count);
+  }
+}
+
+std::unique_ptr<IdStream> make_counting_stream(uint32_t begin) {
+  return std::make_unique<CountingStream>(begin);
+}
+
+std::unique_ptr<IdStream> make_list_stream(std::shared_ptr<const std::vector<uint32_t>> list, size_t begin) {
+  return std::make_unique<ListStream>(std::move(list), begin);
+}
+
+}  // namespace tycho

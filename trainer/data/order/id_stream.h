@@ -1,0 +1,44 @@
+// Numbers in an order that is made while it is read, so that an epoch of any size takes little memory.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace tycho {
+
+/// Ids front to back. Owned by one thread. The caller never asks for more than there are.
+class IdStream {
+ public:
+  virtual ~IdStream() = default;
+  virtual void skip(int64_t count) = 0;
+  virtual void read(std::span<uint32_t> ids) = 0;
+};
+
+/// Ids that come in chunks.
+class ChunkedStream : public IdStream {
+ public:
+  void skip(int64_t count) final;
+  void read(std::span<uint32_t> ids) final;
+
+ protected:
+  /// Of the next chunk, at least 1; 0 when that is not known before it is made.
+  virtual size_t next_size() const = 0;
+  virtual void make(std::vector<uint32_t>& chunk) = 0;
+  /// As make(), without the ids. Not called when next_size() is 0.
+  virtual void pass() = 0;
+  /// Skips ahead, by `count` ids at most, where that is quicker than chunk by chunk; returns by how many.
+  virtual int64_t leap(int64_t /*count*/) { return 0; }
+
+ private:
+  std::vector<uint32_t> chunk_;
+  size_t at_ = 0;
+};
+
+/// begin, begin + 1, …
+std::unique_ptr<IdStream> make_counting_stream(uint32_t begin);
+/// Part of a list that several streams share, from `begin` on.
+std::unique_ptr<IdStream> make_list_stream(std::shared_ptr<const std::vector<uint32_t>> list, size_t begin);
+
+}  // namespace tycho

@@ -1,0 +1,120 @@
+// The blocks at the front of a node may overlap; what no later block shuffles again is handed out.
+#include "trainer/data/order/py1br.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "trainer/data/order/canonical_nodes.h"
+#include "trainer/data/order/numpy_rng.h"
+
+namespace tycho {
+namespace {
+
+struct Block {
+  int64_t begin = 0, end = 0;  // positions in the node
+};
+
+int64_t size_of(const NodeSpans& spans) {
+  int64_t size = 0;
+  for (const IdSpan& span : spans) size += static_cast<int64_t>(span.size());
+  return size;
+}
+
+class BlockStream final : public ChunkedStream {
+ public:
+  BlockStream(NodeSpans spans, std::vector<Block> blocks, const NumpyRng& rng)
+      : spans_(std::move(spans)), blocks_(std::move(blocks)), size_(size_of(spans_)), rng_(rng) {}
+
+ protected:
+  size_t next_size() const override {
+    const bool alone = open_.empty() && end_of(at_) == blocks_[at_].end;
+    return alone ? static_cast<size_t>(blocks_[at_].end - blocks_[at_].begin) : 0;
+  }
+
+  void make(std::vector<uint32_t>& chunk) override {
+    chunk.clear();
+    while (chunk.empty()) {
+      const Block block = blocks_[at_];
+      const int64_t end = end_of(at_++);
+      fill(block.end - block.begin);
+      rng_.shuffle(std::span(open_).first(static_cast<size_t>(block.end - block.begin)));
+      fill(end - block.begin);  // a tail that no block reaches is not shuffled
+      const auto done = open_.begin() + (end - block.begin);
+      chunk.assign(open_.begin(), done);
+      open_.erase(open_.begin(), done);
+    }
+  }
+
+  void pass() override {
+    const auto size = next_size();
+    rng_.skip_shuffle(size);
+    take(size, nullptr);
+    ++at_;
+  }
+
+ private:
+  /// Up to where nothing shuffles after this block.
+  int64_t end_of(size_t block) const { return block + 1 < blocks_.size() ? blocks_[block + 1].begin : size_; }
+
+  /// Makes `open_`, which begins where the block does, at least so long.
+  void fill(int64_t size) {
+    const auto missing = size - static_cast<int64_t>(open_.size());
+    if (missing > 0) take(static_cast<size_t>(missing), &open_);
+  }
+
+  /// The next ids of the spans.
+  void take(size_t count, std::vector<uint32_t>* ids) {
+    while (count > 0) {
+      IdSpan& span = spans_[span_];
+      const size_t here = std::min(count, span.size());
+      for (size_t i = 0; i < here && ids != nullptr; ++i)
+        ids->push_back(span.begin + static_cast<uint32_t>(i));
+      span.begin += static_cast<uint32_t>(here);
+      span_ += span.size() == 0;
+      count -= here;
+    }
+  }
+
+  NodeSpans spans_;  // what of them is not taken yet
+  size_t span_ = 0;
+  std::vector<Block> blocks_;
+  size_t at_ = 0;
+  int64_t size_;
+  NumpyRng rng_;
+  std::vector<uint32_t> open_;
+};
+
+std::vector<Block> draw_blocks(int64_t size, int64_t stagger, int64_t block_size, NumpyRng& rng) {
+  const auto least = static_cast<int64_t>(0.75 * static_cast<double>(block_size));
+  const auto most = static_cast<int64_t>(1.25 * static_cast<double>(block_size));
+  std::vector<Block> blocks;
+  for (int64_t end = 0; end < size;) {
+    const int64_t length = rng.integers(least, most);
+    const Block block = {std::max<int64_t>(end - stagger, 0), std::min(end + length - stagger, size)};
+    blocks.push_back(block);
+    end += block.end - block.begin;
+  }
+  return blocks;
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<IdStream>> py1br_nodes(std::span<const uint32_t> unit_sizes,
+                                                   const Shuffle& shuffle) {
+  NumpyRng rng(shuffle.seed + static_cast<uint64_t>(shuffle.epoch));
+  auto nodes = shuffled_node_spans(unit_sizes, shuffle.num_canonical_nodes, shuffle.seed, rng);
+  std::vector<int64_t> staggers;
+  for (size_t i = 0; i < nodes.size(); ++i)
+    staggers.push_back(rng.integers(0, static_cast<int64_t>(0.75 * static_cast<double>(shuffle.block_size))));
+  std::vector<std::unique_ptr<IdStream>> streams;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    std::vector<Block> blocks = draw_blocks(size_of(nodes[i]), staggers[i], shuffle.block_size, rng);
+    const NumpyRng here = rng;
+    if (i + 1 < nodes.size())
+      for (const Block& block : blocks) rng.skip_shuffle(static_cast<size_t>(block.end - block.begin));
+    streams.push_back(std::make_unique<BlockStream>(std::move(nodes[i]), std::move(blocks), here));
+  }
+  return streams;
+}
+
+}  // namespace tycho

@@ -1,0 +1,17 @@
+// The shuffle py1br: blocks of random size that begin at a random offset, each shuffled.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "trainer/data/order/id_stream.h"
+#include "trainer/data/order/shuffle.h"
+
+namespace tycho {
+
+/// As shuffled_nodes().
+std::vector<std::unique_ptr<IdStream>> py1br_nodes(std::span<const uint32_t> unit_sizes,
+                                                   const Shuffle& shuffle);
+
+}  // namespace tycho

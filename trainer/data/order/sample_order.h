@@ -1,0 +1,71 @@
+// The order of samples: global batches as a function of (spec, epoch), for one or several streams.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/data/config.h"
+#include "trainer/data/order/epoch_samples.h"
+#include "trainer/data/order/flat_order.h"
+#include "trainer/data/order/id_stream.h"
+#include "trainer/data/order/shuffle.h"
+#include "trainer/data/order/stream_weights.h"
+
+namespace tycho {
+
+struct OrderSpec {
+  std::vector<ShardSizes> streams;
+  std::vector<StreamWeight> weights;  // of each stream
+  std::vector<std::string> names;     // of each stream, for messages
+  bool shuffle = true;
+  ShuffleAlgo algo = ShuffleAlgo::kNaive;
+  uint64_t seed = 0;
+  int64_t num_canonical_nodes = 1;
+  int64_t block_size = 1 << 18;
+  SamplingMethod sampling = SamplingMethod::kBalanced;
+  int64_t granularity = 1;
+  std::optional<int64_t> epoch_size;
+  BatchingMethod batching = BatchingMethod::kRandom;
+  int64_t global_sequences = 1;
+  /// Ranks that batches are arranged for; they must divide global_sequences.
+  RankGrid grid;
+};
+
+/// Immutable. What it orders are stored samples, numbered through all streams.
+class SampleOrder {
+ public:
+  /// Throws Error (kUnusable) that says what does not fit: fewer samples than canonical nodes, a stream
+  /// without a sample in a batch, blocks that are too small.
+  explicit SampleOrder(OrderSpec spec);
+
+  /// Samples of an epoch, the same in each. The last ones may not fill a global batch.
+  int64_t length() const { return length_; }
+  /// Samples that a resumed epoch can begin at: whole batches where batches are composed by stream.
+  int64_t start_at(int64_t sample) const;
+  /// The samples of an epoch. Read a global batch at a time: first the samples of rank 0 of the grid, then
+  /// those of rank 1, …; skip to a start_at().
+  std::unique_ptr<IdStream> epoch(int64_t epoch) const;
+  const std::vector<StreamShare>& shares() const { return shares_; }
+
+ private:
+  void check_sizes() const;
+  int64_t padded(size_t stream, const RankGrid& grid) const;
+  std::vector<int64_t> batch_parts() const;
+  std::vector<int64_t> stream_batches() const;
+  int64_t compute_length() const;
+  Sampling sampling_of(int64_t epoch) const;
+  uint64_t labels_seed(int64_t epoch) const;
+  int64_t block_size_of(size_t stream) const;
+  std::unique_ptr<IdStream> flat(const EpochSamples& samples, int64_t epoch, int64_t block_size,
+                                 const RankGrid& grid) const;
+
+  OrderSpec spec_;
+  std::vector<StreamShare> shares_;
+  std::vector<int64_t> wanted_;  // samples of each stream
+  int64_t epoch_size_ = 0;       // together
+  int64_t length_ = 0;
+};
+
+}  // namespace tycho

@@ -1,0 +1,88 @@
+// Chooses the shuffle; naive and py1s stand here, the others in files of their own.
+#include "trainer/data/order/shuffle.h"
+
+#include <numeric>
+#include <utility>
+
+#include "trainer/base/error.h"
+#include "trainer/data/order/canonical_nodes.h"
+#include "trainer/data/order/numpy_rng.h"
+#include "trainer/data/order/py1br.h"
+#include "trainer/data/order/py1e.h"
+#include "trainer/data/order/py2s.h"
+
+namespace tycho {
+namespace {
+
+/// py1s: spans one after the other, each shuffled.
+class SpanStream final : public ChunkedStream {
+ public:
+  SpanStream(NodeSpans spans, const NumpyRng& rng) : spans_(std::move(spans)), rng_(rng) {}
+
+ protected:
+  size_t next_size() const override { return spans_[at_].size(); }
+  void make(std::vector<uint32_t>& chunk) override {
+    const IdSpan span = spans_[at_++];
+    chunk.resize(span.size());
+    std::iota(chunk.begin(), chunk.end(), span.begin);
+    rng_.shuffle(std::span(chunk));
+  }
+  void pass() override { rng_.skip_shuffle(spans_[at_++].size()); }
+
+ private:
+  NodeSpans spans_;
+  size_t at_ = 0;
+  NumpyRng rng_;
+};
+
+std::vector<std::unique_ptr<IdStream>> py1s_nodes(std::span<const uint32_t> unit_sizes,
+                                                  const Shuffle& shuffle) {
+  NumpyRng rng(shuffle.seed + static_cast<uint64_t>(shuffle.epoch));
+  std::vector<std::unique_ptr<IdStream>> streams;
+  auto nodes = shuffled_node_spans(unit_sizes, shuffle.num_canonical_nodes, shuffle.seed, rng);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const NumpyRng here = rng;
+    if (i + 1 < nodes.size())
+      for (const IdSpan& span : nodes[i]) rng.skip_shuffle(span.size());
+    streams.push_back(std::make_unique<SpanStream>(std::move(nodes[i]), here));
+  }
+  return streams;
+}
+
+std::vector<std::unique_ptr<IdStream>> naive_nodes(int64_t num_ids, const Shuffle& shuffle) {
+  auto list = std::make_shared<std::vector<uint32_t>>(static_cast<size_t>(num_ids));
+  std::iota(list->begin(), list->end(), 0u);
+  NumpyRng(shuffle.seed + static_cast<uint64_t>(shuffle.epoch)).shuffle(std::span(*list));
+  std::vector<std::unique_ptr<IdStream>> streams;
+  for (int64_t node = 0; node < shuffle.num_canonical_nodes; ++node)
+    streams.push_back(
+        make_list_stream(list, static_cast<size_t>(num_ids * node / shuffle.num_canonical_nodes)));
+  return streams;
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<IdStream>> shuffled_nodes(std::span<const uint32_t> unit_sizes,
+                                                      const Shuffle& shuffle) {
+  const int64_t num_ids = std::accumulate(unit_sizes.begin(), unit_sizes.end(), int64_t{0});
+  TYCHO_CHECK(num_ids < int64_t{1} << 32 && num_ids >= shuffle.num_canonical_nodes,
+              "[order] {} samples cannot be shuffled over {} canonical nodes", num_ids,
+              shuffle.num_canonical_nodes);
+  switch (shuffle.algo) {
+    case ShuffleAlgo::kNaive: return naive_nodes(num_ids, shuffle);
+    case ShuffleAlgo::kPy1s: return py1s_nodes(unit_sizes, shuffle);
+    case ShuffleAlgo::kPy2s: return py2s_nodes(unit_sizes, shuffle);
+    case ShuffleAlgo::kPy1br: return py1br_nodes(unit_sizes, shuffle);
+    case ShuffleAlgo::kPy1e: return py1e_nodes(unit_sizes, shuffle);
+  }
+  return {};
+}
+
+std::vector<std::unique_ptr<IdStream>> nodes_in_order(int64_t num_ids, int64_t num_canonical_nodes) {
+  std::vector<std::unique_ptr<IdStream>> streams;
+  for (int64_t node = 0; node < num_canonical_nodes; ++node)
+    streams.push_back(make_counting_stream(static_cast<uint32_t>(num_ids * node / num_canonical_nodes)));
+  return streams;
+}
+
+}  // namespace tycho

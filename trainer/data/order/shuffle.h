@@ -1,0 +1,31 @@
+// The shuffles of mosaicml-streaming, id by id the same (its releases 0.12 and 0.13).
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "trainer/data/config.h"
+#include "trainer/data/order/id_stream.h"
+
+namespace tycho {
+
+/// How the ids of an epoch are shuffled.
+struct Shuffle {
+  ShuffleAlgo algo = ShuffleAlgo::kNaive;
+  int64_t num_canonical_nodes = 1;
+  uint64_t seed = 0;
+  int64_t epoch = 0;
+  int64_t block_size = 0;  // of py1br and py1e
+};
+
+/// The ids of each canonical node in their order; together 0, 1, … up to the sum of `unit_sizes`, which is
+/// less than 2^32 and at least the number of nodes. A unit is a shard, or one pass over it. py1s, py2s, py1br
+/// and py1e need memory for a shard or a few blocks per node, naive 4 bytes per id. py1br needs block_size
+/// >= 2.
+std::vector<std::unique_ptr<IdStream>> shuffled_nodes(std::span<const uint32_t> unit_sizes,
+                                                      const Shuffle& shuffle);
+/// The same, not shuffled.
+std::vector<std::unique_ptr<IdStream>> nodes_in_order(int64_t num_ids, int64_t num_canonical_nodes);
+
+}  // namespace tycho

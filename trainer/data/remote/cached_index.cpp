@@ -1,0 +1,133 @@
+// Downloads go to memory first: a cache that has the files already need not be writable.
+#include "trainer/data/remote/cached_index.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/data/remote/part_file.h"
+
+namespace tycho {
+namespace {
+
+constexpr int64_t kMostIndexBytes = int64_t{2} << 30;
+
+/// Nothing when the remote has no such file.
+std::optional<std::string> download_text(RemoteFiles& files, const std::string& name, const CacheSpec& spec,
+                                         const std::stop_token& stop) {
+  const int memory = ::memfd_create(name.c_str(), MFD_CLOEXEC);
+  if (memory < 0) fail(ExitCode::kStorage, "[data] no memory for {}: {}", name, std::strerror(errno));
+  DownloadTarget target{memory, name, 0, kMostIndexBytes};
+  std::optional<std::string> text;
+  try {
+    if (download(files, name, target, spec.policy, stop)) {
+      text.emplace(static_cast<size_t>(target.num_bytes), '\0');
+      read_exactly(fmt::format("/proc/self/fd/{}", memory), 0, text->data(), text->size());
+    }
+  } catch (...) {
+    ::close(memory);
+    throw;
+  }
+  ::close(memory);
+  return text;
+}
+
+void fail_changed(const std::string& remote, const std::string& cached) {
+  fail(ExitCode::kUnusable,
+       "[data] {} and {} differ: the remote has changed, or the cache is another data set's. Choose another "
+       "local_dir, or delete that folder to fetch the data again",
+       remote, cached);
+}
+
+void compare_or_write(const RemoteFiles& files, const std::string& name, const std::string& text,
+                      const CacheSpec& spec, const std::stop_token& stop) {
+  const std::string path = spec.dir + "/" + name;
+  const auto compare = [&] {
+    if (read_file(path) != text) fail_changed(files.place_of(name), path);
+  };
+  if (::access(path.c_str(), F_OK) == 0) return compare();
+  make_dirs(real_files(), work_folder(spec.dir));
+  std::optional<PartFile> part = PartFile::claim(work_folder(spec.dir) + "/" + name + ".part", path, stop);
+  if (!part) return compare();
+  part->cut(0);
+  for (size_t done = 0; done < text.size();) {
+    const ssize_t n = ::write(part->descriptor(), text.data() + done, text.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(ExitCode::kStorage, "[data] cannot write {}: {}", part->path(), std::strerror(errno));
+    done += static_cast<size_t>(n);
+  }
+  part->publish(path);
+}
+
+/// A cache that is the remote's own folder would be evicted from.
+void check_not_itself(const CacheSpec& spec) {
+  const RemotePlace place = parse_remote(spec.remote);
+  struct stat remote {
+  }, cache{};
+  if (place.kind == RemotePlace::Kind::kFolder && ::stat(place.folder.c_str(), &remote) == 0 &&
+      ::stat(spec.dir.c_str(), &cache) == 0 && remote.st_ino == cache.st_ino && remote.st_dev == cache.st_dev)
+    fail(ExitCode::kUnusable, "[data] remote and local_dir are the same folder, {}: leave remote out",
+         spec.dir);
+}
+
+}  // namespace
+
+CacheSpec cache_spec(const MdsConfig& stream) {
+  CacheSpec spec;
+  spec.remote = parse_remote(stream.remote).below(stream.split).text;
+  spec.dir = stream.dir();
+  spec.sas_env = stream.remote_sas_env;
+  spec.policy = {stream.download_retry, stream.download_timeout_s};
+  if (stream.cache_limit) spec.limit_bytes = stream.cache_limit->value;
+  return spec;
+}
+
+std::string work_folder(const std::string& cache_dir) { return cache_dir + "/.tycho-cache"; }
+
+void fetch_index(const CacheSpec& spec, const std::stop_token& stop) {
+  check_not_itself(spec);
+  const std::unique_ptr<RemoteFiles> files = open_remote_files(parse_remote(spec.remote), spec.sas_env);
+  const std::optional<std::string> index = download_text(*files, "index.json", spec, stop);
+  if (!index)
+    fail(ExitCode::kUnusable,
+         "[data] {} does not exist: is the remote the folder of a data set, and split one of its folders?",
+         files->place_of("index.json"));
+  std::optional<std::string> note;
+  try {
+    note = download_text(*files, "tycho.json", spec, stop);
+  } catch (const Error& error) {
+    // S3 answers 403 for a file that does not exist, to those who may not list the bucket. Few data sets have
+    // it.
+    if (error.code() != ExitCode::kUnusable ||
+        std::string_view(error.what()).find("answers 403") == std::string_view::npos)
+      throw;
+  }
+  // First the note: whoever sees the index takes its checksums from there.
+  if (note) compare_or_write(*files, "tycho.json", *note, spec, stop);
+  compare_or_write(*files, "index.json", *index, spec, stop);
+}
+
+void fetch_indexes(const DataConfig& data) {
+  if (!data.is<MdsConfig>()) return;
+  static std::mutex mutex;
+  static std::set<std::pair<std::string, std::string>> fetched;
+  const std::lock_guard lock(mutex);
+  for (const MdsConfig& stream : data.as<MdsConfig>().each_stream()) {
+    if (stream.remote.empty()) continue;
+    const CacheSpec spec = cache_spec(stream);
+    if (fetched.contains({spec.remote, spec.dir}) && ::access((spec.dir + "/index.json").c_str(), F_OK) == 0)
+      continue;
+    fetch_index(spec);
+    fetched.emplace(spec.remote, spec.dir);
+  }
+}
+
+}  // namespace tycho

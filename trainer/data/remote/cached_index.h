@@ -1,0 +1,35 @@
+// index.json and tycho.json of a remote data set, brought to its cache and compared with what is there.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "trainer/data/config.h"
+#include "trainer/data/remote/download.h"
+
+namespace tycho {
+
+/// A remote data set and its cache: one split of one stream.
+struct CacheSpec {
+  std::string remote, dir;  // both with the split
+  std::string sas_env;
+  DownloadPolicy policy;
+  std::optional<int64_t> limit_bytes;  // for the shards in `dir`
+};
+
+/// `stream`: one of MdsConfig::each_stream(), with a remote.
+CacheSpec cache_spec(const MdsConfig& stream);
+
+/// Folder of a cache for what is not a file of the data set: shards that are being fetched, and bad ones.
+std::string work_folder(const std::string& cache_dir);
+
+/// Fetches both, and writes those that the cache does not have yet. Several processes may do so at once.
+/// Throws Error: as download() and PartFile do; kUnusable when the cache has other files than the remote,
+/// naming both.
+void fetch_index(const CacheSpec& spec, const std::stop_token& stop = {});
+
+/// The same for all remote data of a config, once per process; nothing for local data.
+void fetch_indexes(const DataConfig& data);
+
+}  // namespace tycho

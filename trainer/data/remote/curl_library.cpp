@@ -1,0 +1,49 @@
+// Opens libcurl.so.4 by name. It stays open: libraries below it do not survive being closed.
+#include "trainer/data/remote/curl_library.h"
+
+#include <dlfcn.h>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+template <class Function>
+void find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(::dlsym(library, name));
+  if (function == nullptr)
+    fail(ExitCode::kUnusable, "[data] libcurl.so.4 has no {}; install libcurl 7.85 or newer", name);
+}
+
+CurlLibrary open_library() {
+  void* library = ::dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr)
+    fail(
+        ExitCode::kUnusable,
+        "[data] remote data over HTTP and S3 needs libcurl, which cannot be opened ({}); install the package "
+        "libcurl4",
+        ::dlerror());
+  CurlLibrary curl;
+  find(library, "curl_global_init", curl.global_init);
+  find(library, "curl_easy_init", curl.easy_init);
+  find(library, "curl_easy_reset", curl.easy_reset);
+  find(library, "curl_easy_cleanup", curl.easy_cleanup);
+  find(library, "curl_easy_perform", curl.easy_perform);
+  find(library, "curl_easy_strerror", curl.easy_strerror);
+  find(library, "curl_slist_append", curl.slist_append);
+  find(library, "curl_slist_free_all", curl.slist_free_all);
+  find(library, "curl_easy_setopt", curl.easy_setopt);
+  find(library, "curl_easy_getinfo", curl.easy_getinfo);
+  if (curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+    fail(ExitCode::kUnusable, "[data] libcurl cannot be initialised");
+  return curl;
+}
+
+}  // namespace
+
+const CurlLibrary& curl_library() {
+  static const CurlLibrary library = open_library();
+  return library;
+}
+
+}  // namespace tycho

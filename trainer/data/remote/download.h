@@ -1,0 +1,38 @@
+// Fetches one file of a remote into an open file, however often the connection breaks.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <stop_token>
+#include <string>
+
+#include "trainer/data/remote/remote_files.h"
+
+namespace tycho {
+
+/// How patient a download is.
+struct DownloadPolicy {
+  int64_t retries = 6;      // after the first try
+  double timeout_s = 60;    // without a byte
+  double first_wait_s = 1;  // before the first retry; doubles from one to the next
+};
+
+struct DownloadTarget {
+  int descriptor = -1;     // for writing
+  std::string path;        // of it, for messages
+  int64_t num_bytes = 0;   // that it holds: what is fetched comes behind them
+  int64_t most_bytes = 0;  // a longer file is an Error
+};
+
+/// The number of bytes added since the last call; negative where bytes are fetched again. From the thread
+/// that downloads.
+using DownloadProgress = std::function<void(int64_t)>;
+
+/// Waits between tries with exponential back-off and jitter, and continues behind the bytes that have come.
+/// Returns false when there is no such file. Throws Error: kUnusable naming the URL (without secrets) and
+/// what to do, kStorage when the target cannot be written, kTerminated when `stop` was requested.
+/// target.num_bytes is kept up to date.
+bool download(RemoteFiles& files, const std::string& name, DownloadTarget& target,
+              const DownloadPolicy& policy, const std::stop_token& stop,
+              const DownloadProgress& progress = {});
+
+}  // namespace tycho

@@ -1,0 +1,18 @@
+// Where normalizers and pre-tokenizers of Hugging Face's `tokenizers` go by other versions of Unicode than
+// its regular expressions do: 9 for normal forms, 8 for punctuation, 17 for numbers.
+#pragma once
+#include <cstdint>
+
+#include "trainer/data/text/unicode_categories.h"
+
+namespace tycho {
+
+/// Normal forms leave the character as it is, and reorder nothing across it.
+bool has_no_normal_form(uint32_t code);
+
+/// StripAccents, Punctuation and Digits judge the character otherwise than its general category says.
+bool is_other_mark(uint32_t code);
+bool is_other_punctuation(uint32_t code);
+bool is_other_number(uint32_t code);
+
+}  // namespace tycho

@@ -1,0 +1,18 @@
+// The file tokenizer.model of SentencePiece, as Llama 2 and Mistral use it: BPE with byte fallback.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "trainer/data/tokenizer/bpe_tokenizer.h"
+
+namespace tycho {
+
+/// Whether the bytes are a model of SentencePiece rather than JSON.
+bool is_sentencepiece(std::string_view bytes);
+
+/// Reads a ModelProto (sentencepiece_model.proto of SentencePiece 0.2). `place` names it in messages. Throws
+/// Error (kUnusable) for what is damaged and for what is not supported, naming it. The parts encode as
+/// SentencePiece does: of special pieces only user-defined ones are found in texts.
+TokenizerParts parse_sentencepiece(std::string_view bytes, const std::string& place);
+
+}  // namespace tycho

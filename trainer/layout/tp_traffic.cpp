@@ -1,0 +1,61 @@
+// Counts gathers and sums in the order in which a pass makes them.
+#include "trainer/layout/tp_traffic.h"
+
+#include <algorithm>
+
+#include "trainer/layout/adapters.h"
+
+namespace tycho {
+namespace {
+
+/// With sequence parallel what enters a region is gathered and what leaves is scattered; without, the latter
+/// is summed, which moves twice as much, and the former is there.
+struct Crossings {
+  int64_t enter = 0, leave = 0;
+};
+
+Crossings of_block(bool reuses_x, Recompute mode, bool trained) {
+  const int64_t inputs = reuses_x ? 3 : 2;
+  Crossings all = {.enter = inputs, .leave = 2};
+  if (!trained) return all;
+  // Gradients of both results enter, the inputs enter once more, and their gradients leave.
+  all.enter += 2 + inputs, all.leave += inputs;
+  if (mode == Recompute::kSelective) all.enter += 1;
+  if (mode == Recompute::kFull) all.enter += inputs, all.leave += 1;
+  return all;
+}
+
+}  // namespace
+
+TpTraffic tp_traffic(const DecoderSpec& spec, const std::vector<UnitSpec>& units, BatchShape shape,
+                     const RecomputeConfig& recompute, int64_t compute_bytes, const TpShape& tp) {
+  if (tp.size == 1) return {};
+  const size_t lowest = lowest_trained_unit(units);
+  Crossings sum = {.enter = 1, .leave = 2};  // the head, and the embedding's tokens
+  if (lowest == 0) sum.enter += 1;
+  for (int64_t i = 0; i < spec.layers; ++i) {
+    const bool trained = static_cast<size_t>(i) + 1 >= lowest;
+    const Crossings block = of_block(spec.reuses_x(i), recompute.of(i), trained);
+    sum.enter += block.enter, sum.leave += block.leave;
+  }
+  const int64_t of_others = shape.tokens() / tp.size * spec.width * compute_bytes * (tp.size - 1);
+  return {of_others * (tp.sequence ? sum.enter + sum.leave : 2 * sum.leave),
+          shape.tokens() * 2 * 4 * (tp.size - 1)};
+}
+
+int64_t tp_gradient_bytes(const std::vector<UnitSpec>& units, const TpShape& tp) {
+  double bytes = 0;
+  for (const UnitSpec& unit : units)
+    for (const ParamSpec& param : unit.params) {
+      if (param.frozen || !param.part) continue;
+      const int64_t along = param.shape[static_cast<size_t>(param.part->dim)];
+      for (const ParamPart::Run& run : param.part->runs) {
+        if (run.sum == ParamPart::Sum::kNone) continue;
+        const auto ranks = static_cast<double>(run.sum == ParamPart::Sum::kAll ? tp.size : run.copies);
+        bytes += 2 * 4 * static_cast<double>(numel(param.shape) / along * run.size) * (ranks - 1) / ranks;
+      }
+    }
+  return static_cast<int64_t>(bytes);
+}
+
+}  // namespace tycho

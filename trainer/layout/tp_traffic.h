@@ -1,0 +1,27 @@
+// What a rank receives from the others along tp. Torch-free: `tycho plan` prints what the engine is tested to
+// move.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "trainer/families/recompute_config.h"
+#include "trainer/layout/decoder_spec.h"
+#include "trainer/layout/model_layout.h"
+#include "trainer/layout/param_spec.h"
+#include "trainer/layout/tp_parts.h"
+
+namespace tycho {
+
+/// Bytes of one micro-batch. A gather or a scatter brings what the other ranks have; a sum does both.
+struct TpTraffic {
+  int64_t activations = 0;  // what enters and leaves regions, and gradients of it
+  int64_t losses = 0;       // two numbers for each token and rank
+};
+/// `spec`: the model's; `units`: a rank's, with what is frozen.
+TpTraffic tp_traffic(const DecoderSpec& spec, const std::vector<UnitSpec>& units, BatchShape shape,
+                     const RecomputeConfig& recompute, int64_t compute_bytes, const TpShape& tp);
+
+/// Bytes of gradients (fp32) that ranks have parts of, once for all units.
+int64_t tp_gradient_bytes(const std::vector<UnitSpec>& units, const TpShape& tp);
+
+}  // namespace tycho

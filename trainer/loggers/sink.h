@@ -1,0 +1,51 @@
+// Where the numbers of a run go, beside the display: one sink for each entry of log.sinks. A new kind is its
+// config in metrics/config.h and one source with its make_sink. Torch-free.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/base/file_ops.h"
+#include "trainer/metrics/config.h"
+#include "trainer/metrics/reporter.h"
+#include "trainer/metrics/step_metrics.h"
+
+namespace tycho {
+
+/// Called by the trainer's thread on rank 0, which must not wait in it: a kind that may be slow is a
+/// RecordWriter behind make_background_sink. What it throws is shown as a warning, and the run goes on.
+class MetricSink {
+ public:
+  virtual ~MetricSink() = default;
+  /// Throws when it cannot work. On the first start of a run, that ends it before its first step; when a run
+  /// is started again, it goes on without the sink.
+  virtual void run_start(const RunInfo&) {}
+  /// The run goes on from this step: numbers of later ones that an earlier attempt wrote are void.
+  virtual void resume(int64_t /*step*/) {}
+  /// A step of log.every.
+  virtual void step(const StepMetrics& metrics) = 0;
+  /// A number of an evaluation ("eval.loss") or of a callback.
+  virtual void metric(int64_t step, const std::string& name, double value) = 0;
+  /// The last call, also when the run stopped early, with the reason that people read.
+  virtual void finish(const std::string& /*reason*/) {}
+};
+
+/// The run that a sink is for.
+struct SinkPlace {
+  std::string run_dir;  // exists
+  int64_t attempt = 1;  // number of this process among those of the folder
+  FileOps& files;       // outlives the sink; from any thread
+};
+
+/// A reporter for each sink, so that one that fails does not keep numbers from the others. Throws Error
+/// (kStorage) when a file cannot be opened.
+std::vector<std::unique_ptr<Reporter>> make_sink_reporters(const std::vector<SinkConfig>& sinks,
+                                                           const std::string& run_dir,
+                                                           FileOps& files = real_files());
+
+/// Everyone who hears of a run: its sinks, its folder and the display, which may be null.
+std::unique_ptr<Reporter> make_run_reporter(const std::string& run_dir, const LogConfig& log,
+                                            std::unique_ptr<Reporter> display, FileOps& files = real_files());
+
+}  // namespace tycho

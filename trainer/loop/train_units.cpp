@@ -1,0 +1,35 @@
+// Cuts the model along tp first; ranks along the other axes share what is left.
+#include "trainer/loop/train_units.h"
+
+#include "trainer/layout/model_layout.h"
+#include "trainer/layout/tp_parts.h"
+#include "trainer/parallel/shard_rules.h"
+
+namespace tycho {
+namespace {
+
+UnitUse training_use(MasterWeights master) {
+  switch (master) {
+    case MasterWeights::kFp32: return UnitUse::kTrain;
+    case MasterWeights::kNone: return UnitUse::kTrainInPlace;
+    case MasterWeights::kStochastic: return UnitUse::kTrainStochastic;
+  }
+  return UnitUse::kTrain;
+}
+
+}  // namespace
+
+ParallelRegion tp_region(const TrainConfig& config, const Mesh& mesh) {
+  return {mesh.group(Axis::kTp), config.parallel.sequence_parallel};
+}
+
+std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const ParamRules& rules,
+                                            const Mesh& mesh, const at::Device& device) {
+  const ModelLayout layout = model_layout(config.model);
+  return make_unit_store(tp_units(with_frozen(layout.units, rules), tp_region(config, mesh).shape()),
+                         compute_dtype(config.precision), device, training_use(config.master_weights),
+                         shard_rules(config.parallel, layout, mesh.shape().num_ranks()),
+                         {mesh.group(kShardAxes), mesh.group(Axis::kDpReplicate), &mesh.group(Axis::kTp)});
+}
+
+}  // namespace tycho

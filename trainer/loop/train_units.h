@@ -1,0 +1,21 @@
+// What a rank trains: its part of the model, in a store shared with the ranks that have the same part.
+#pragma once
+#include <memory>
+
+#include "trainer/config/train_config.h"
+#include "trainer/kernels/tensor.h"
+#include "trainer/models/parallel_region.h"
+#include "trainer/optim/param_rules.h"
+#include "trainer/parallel/mesh.h"
+#include "trainer/parallel/unit_store.h"
+
+namespace tycho {
+
+/// The ranks along tp, as the recipe wants them to share blocks. The mesh outlives it.
+ParallelRegion tp_region(const TrainConfig& config, const Mesh& mesh);
+
+/// Takes the memory of parameters and gradients. Collective; the mesh outlives the store.
+std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const ParamRules& rules,
+                                            const Mesh& mesh, const at::Device& device);
+
+}  // namespace tycho

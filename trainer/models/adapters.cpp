@@ -1,0 +1,113 @@
+// Every adapter of a stack works on its own columns of the outputs.
+#include "trainer/models/adapters.h"
+
+#include <ATen/ops/empty.h>
+
+#include "trainer/base/random/philox.h"
+#include "trainer/kernels/dropout.h"
+#include "trainer/kernels/matmul.h"
+
+namespace tycho {
+namespace {
+
+constexpr uint64_t kFirstSite = 16;  // of dropout's places: those before it are a block's own (DropoutSite)
+
+/// [N, width] in a slot, or in memory of its own.
+Tensor room(const LayerAdapters& adapters, int slot, const Tensor& like_NX, int64_t width) {
+  const int64_t rows = like_NX.size(0);
+  if (adapters.scratch == nullptr) return at::empty({rows, width}, like_NX.options());
+  const Tensor& memory = (*adapters.scratch)[static_cast<size_t>(slot)];
+  return memory.view(-1).narrow(0, 0, rows * width).view({rows, width});
+}
+
+DropoutMask mask_of(const LayerAdapters& adapters, const AdapterPlace& place) {
+  const auto words = philox(adapters.key, kFirstSite + static_cast<uint64_t>(place.a));
+  return {.p = adapters.dropout, .key = uint64_t{words[0]} << 32 | words[1]};
+}
+
+const Tensor& param(const LayerAdapters& adapters, int view) {
+  return (*adapters.params)[static_cast<size_t>(view)];
+}
+
+/// What an adapter multiplies.
+Tensor input_of(const LayerAdapters& adapters, const AdapterPlace& place, const Tensor& x_NK) {
+  if (adapters.dropout == 0) return x_NK;
+  Tensor kept_NK = room(adapters, block_scratch::kAdapterInput, x_NK, place.columns);
+  dropout(mask_of(adapters, place), x_NK, Tensor(), kept_NK);
+  return kept_NK;
+}
+
+/// scale A x.
+Tensor low_of(const LayerAdapters& adapters, const AdapterPlace& place, const Tensor& kept_NK) {
+  const Tensor& a_RK = param(adapters, place.a);
+  Tensor low_NR = room(adapters, block_scratch::kLow, kept_NK, a_RK.size(0));
+  matmul_nt(kept_NK, a_RK, low_NR);
+  return low_NR.mul_(adapters.at->adapter_scale);
+}
+
+/// The layer's columns of dy, touching, as products want them.
+Tensor own_columns(const LayerAdapters& adapters, const AdapterPlace& place, const Tensor& dy_NM) {
+  if (place.rows == dy_NM.size(1)) return dy_NM;
+  Tensor own = room(adapters, block_scratch::kAdapterOutput, dy_NM, place.rows);
+  return own.copy_(dy_NM.narrow(1, place.first, place.rows));
+}
+
+/// The gradient of A x.
+Tensor low_gradient(const LayerAdapters& adapters, const AdapterPlace& place, const Tensor& own_dy) {
+  const Tensor& b = param(adapters, place.b);
+  Tensor d_low_NR = room(adapters, block_scratch::kDLow, own_dy, b.size(1));
+  matmul_nn(own_dy, b, d_low_NR);
+  return d_low_NR.mul_(adapters.at->adapter_scale);
+}
+
+template <class Body>
+void for_places(const LayerAdapters& adapters, const Body& body) {
+  if (!adapters.any()) return;
+  for (const AdapterPlace& place : adapters.at->adapters)
+    if (place.weight == adapters.weight) body(place);
+}
+
+}  // namespace
+
+LayerAdapters layer_adapters(const BlockParams& at, int weight, const Views& params, BlockActivations act) {
+  return {&at, weight, &params, &act.scratch, act.dropout.adapter_p, act.dropout.key};
+}
+
+LayerAdapters layer_adapters(const BlockParams& at, int weight, const Views& params) {
+  return {&at, weight, &params};
+}
+
+void add_adapters(const LayerAdapters& adapters, const Tensor& x_NK, Tensor& y_NM) {
+  for_places(adapters, [&](const AdapterPlace& place) {
+    const Tensor& b = param(adapters, place.b);
+    const Tensor low_NR = low_of(adapters, place, input_of(adapters, place, x_NK));
+    if (place.rows == y_NM.size(1)) return matmul_nt_add(low_NR, b, y_NM, y_NM);
+    Tensor own = room(adapters, block_scratch::kAdapterOutput, y_NM, place.rows);
+    matmul_nt(low_NR, b, own);
+    y_NM.narrow(1, place.first, place.rows).add_(own);
+  });
+}
+
+void add_adapters_input_gradient(const LayerAdapters& adapters, const Tensor& dy_NM, Tensor& dx_NK) {
+  for_places(adapters, [&](const AdapterPlace& place) {
+    const Tensor& a_RK = param(adapters, place.a);
+    const Tensor d_low_NR = low_gradient(adapters, place, own_columns(adapters, place, dy_NM));
+    if (adapters.dropout == 0) return matmul_nn(d_low_NR, a_RK, dx_NK, /*accumulate=*/true);
+    Tensor d_kept_NK = room(adapters, block_scratch::kAdapterInput, dx_NK, place.columns);
+    matmul_nn(d_low_NR, a_RK, d_kept_NK);
+    dropout(mask_of(adapters, place), d_kept_NK, dx_NK, dx_NK);
+  });
+}
+
+void adapters_weight_gradient(const LayerAdapters& adapters, const Tensor& x_NK, const Tensor& dy_NM,
+                              Views& grads, bool add) {
+  for_places(adapters, [&](const AdapterPlace& place) {
+    Tensor &da_RK = grads[static_cast<size_t>(place.a)], &db = grads[static_cast<size_t>(place.b)];
+    if (!da_RK.defined() && !db.defined()) return;
+    const Tensor kept_NK = input_of(adapters, place, x_NK), own_dy = own_columns(adapters, place, dy_NM);
+    if (db.defined()) matmul_tn(own_dy, low_of(adapters, place, kept_NK), db, add);
+    if (da_RK.defined()) matmul_tn(low_gradient(adapters, place, own_dy), kept_NK, da_RK, add);
+  });
+}
+
+}  // namespace tycho

@@ -1,0 +1,94 @@
+// Every rank takes the softmax of its own logits; what it is of the whole one is known once all have told
+// their sums.
+#include "trainer/models/shared_vocabulary.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/IListRef.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/exp.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <vector>
+
+#include "trainer/kernels/cross_entropy.h"
+
+namespace tycho {
+namespace {
+
+/// Which tokens this rank has, and its rows for them: the first one for all others.
+struct OwnRows {
+  Tensor is_own_N, row_N;
+};
+OwnRows own_rows(const Tensor& tokens_N, int64_t first_vocab, int64_t rows) {
+  const Tensor shifted = tokens_N - first_vocab, is_own = shifted.ge(0).logical_and_(shifted.lt(rows));
+  return {is_own, at::where(is_own, shifted, at::zeros_like(shifted))};
+}
+
+/// Logits as the softmax takes them, of fp32 ones.
+Tensor ruled(const LogitRules& rules, const Tensor& logits_N) {
+  const Tensor scaled = logits_N * rules.scale;
+  return rules.softcap == 0 ? scaled : (scaled / rules.softcap).tanh_() * rules.softcap;
+}
+
+/// The slope of that at its results.
+Tensor slope(const LogitRules& rules, const Tensor& ruled_N) {
+  const Tensor ones = at::zeros_like(ruled_N).add_(1);
+  if (rules.softcap == 0) return ones.mul_(rules.scale);
+  const Tensor part = ruled_N / rules.softcap;
+  return (ones - part * part).mul_(rules.scale);
+}
+
+}  // namespace
+
+void embed_own(const Tensor& tokens_N, int64_t first_vocab, const Tensor& table_VD,
+               const LearnedPositions& positions, Tensor& y_ND) {
+  const OwnRows own = own_rows(tokens_N, first_vocab, table_VD.size(0));
+  embedding(own.row_N, table_VD, y_ND, positions);
+  y_ND.masked_fill_(own.is_own_N.logical_not().unsqueeze(1), 0);
+}
+
+void embed_own_backward(const Tensor& tokens_N, int64_t first_vocab, Tensor& d_ND, Tensor& dtable_VD) {
+  const OwnRows own = own_rows(tokens_N, first_vocab, dtable_VD.size(0));
+  d_ND.masked_fill_(own.is_own_N.logical_not().unsqueeze(1), 0);
+  embedding_backward(own.row_N, d_ND, dtable_VD);
+}
+
+// With r for this rank, t for the target, z for logits after the rules, L for log sum exp: the kernel gives
+// L_r - z of some own token, and weight (softmax_r - 1 at that token) slope. All logits' softmax is
+// softmax_r exp(L_r - L).
+void shared_cross_entropy(const ParallelRegion& region, const LogitRules& rules, Tensor& logits_NV,
+                          int64_t first_vocab, const Tensor& targets_N, const Tensor& weight_1,
+                          bool write_gradient, Tensor& losses_N) {
+  const Tensor is_target_N = targets_N.ne(kIgnoredTarget);
+  const OwnRows own = own_rows(targets_N, first_vocab, logits_NV.size(1));
+  const Tensor kernel_targets = at::where(is_target_N, own.row_N, targets_N);
+  const Tensor row_N1 = own.row_N.to(at::kLong).unsqueeze(1);
+  const Tensor at_row_N = ruled(rules, logits_NV.gather(1, row_N1).squeeze(1).to(at::kFloat));
+  cross_entropy(rules, logits_NV, kernel_targets, weight_1, write_gradient, losses_N);
+  const Tensor own_sum_N = losses_N + at_row_N;  // L_r; no matter where ignored
+  const Tensor of_target_N = at_row_N * own.is_own_N;
+  const Tensor told_R2N = region.gathered(at::stack({own_sum_N, of_target_N}));
+  const Tensor sum_N = told_R2N.select(1, 0).logsumexp(0);
+  losses_N.copy_((sum_N - told_R2N.select(1, 1).sum(0)).masked_fill_(is_target_N.logical_not(), 0));
+  if (!write_gradient) return;
+  logits_NV.mul_((own_sum_N - sum_N).exp_().unsqueeze(1).to(logits_NV.scalar_type()));
+  // The kernel took 1 away at the row that it was given, which was then scaled.
+  const Tensor at_row = (at_row_N - sum_N).exp_().sub_(own.is_own_N.to(at::kFloat));
+  const Tensor exact_N = at_row.mul_(weight_1).mul_(slope(rules, at_row_N)).mul_(is_target_N);
+  logits_NV.scatter_(1, row_N1, exact_N.unsqueeze(1).to(logits_NV.scalar_type()));
+}
+
+Tensor all_logits(const ParallelRegion& region, const Tensor& logits_NV, int64_t vocab_size) {
+  const TpShape tp = region.shape();
+  const int64_t most = tp_items(vocab_size, {tp.size, 0}).size();
+  const Tensor all = region.gathered(at::constant_pad_nd(logits_NV, {0, most - logits_NV.size(1)}));
+  std::vector<Tensor> parts;
+  for (int64_t rank = 0; rank < tp.size; ++rank)
+    parts.push_back(all[rank].narrow(1, 0, tp_items(vocab_size, {tp.size, rank}).size()));
+  return at::cat(parts, 1);
+}
+
+}  // namespace tycho

@@ -1,0 +1,44 @@
+// Sums of the gradients that ranks along tp have parts of, though each has the parameter: norms over a rank's
+// own tokens, key heads that several ranks attend to.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "trainer/kernels/tensor.h"
+#include "trainer/layout/param_spec.h"
+#include "trainer/parallel/communicator.h"
+#include "trainer/units/gathered_unit.h"
+
+namespace tycho {
+
+/// What of a unit's gradients is summed, and over whom. One thread; verbs of one group in one order.
+class PartialGradients {
+ public:
+  /// Nothing is summed.
+  PartialGradients() = default;
+  /// `specs`: the units of this rank (tp_units); `tp`: the ranks along tp, which outlive this. Collective on
+  /// them.
+  PartialGradients(const std::vector<UnitSpec>& specs, Communicator& tp);
+
+  /// Collective on tp. `grads`: of all parameters of the unit (GatheredUnit::grads).
+  void sum(int unit, Views& grads);
+
+ private:
+  /// Neighbours along the dim of a parameter.
+  struct Stretch {
+    size_t param = 0;
+    int dim = 0;
+    int64_t begin = 0, size = 0;
+  };
+  struct Sums {
+    std::vector<Stretch> copies, all;
+  };
+  static Sums sums_of(const UnitSpec& unit);
+  static void sum_together(const std::vector<Stretch>& stretches, Views& grads, Communicator& ranks);
+
+  std::vector<Sums> units_;
+  Communicator* tp_ = nullptr;
+  std::unique_ptr<Communicator> copies_;  // the ranks that have the same key heads
+};
+
+}  // namespace tycho

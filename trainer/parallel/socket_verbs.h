@@ -1,0 +1,95 @@
+// The verbs of a group of ranks, over one socket with each of them. Torch-free.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/parallel/rank_sums.h"
+#include "trainer/parallel/transfers.h"
+#include "trainer/rendezvous/socket.h"
+
+namespace tycho {
+
+enum class Verb : uint8_t { kAllReduce = 1, kAllGather, kReduceScatter, kBroadcast, kBarrier, kMessage };
+const char* name_of(Verb verb);
+
+/// What a rank says before anything else: that of all ranks must be equal.
+struct Announcement {
+  uint32_t magic = 0;
+  Verb verb = Verb::kBarrier;
+  uint8_t type = 0;  // of a sum, SumType
+  uint16_t unused = 0;
+  uint32_t number = 0;  // of verbs before it in the group
+  int32_t root = 0;
+  int64_t num_bytes = 0;
+  bool operator==(const Announcement&) const = default;
+};
+
+/// Each verb returns when this rank's part is done; what it returns otherwise is why the group has broken,
+/// and later calls return the same. One call at a time, except stop().
+class SocketVerbs {
+ public:
+  /// sockets[r]: the connection with rank r of the group; that of this rank is not open.
+  SocketVerbs(int rank, std::vector<Socket> sockets, const WaitLimits& limits);
+  SocketVerbs(const SocketVerbs&) = delete;
+  SocketVerbs& operator=(const SocketVerbs&) = delete;
+
+  std::optional<Trouble> all_reduce(SumType type, void* x, int64_t count);
+  /// num_bytes, count: of a rank's piece.
+  std::optional<Trouble> all_gather(void* out, const void* in, int64_t num_bytes);
+  std::optional<Trouble> reduce_scatter(SumType type, void* out, const void* in, int64_t count);
+  std::optional<Trouble> broadcast(void* x, int64_t num_bytes, int root);
+  std::optional<Trouble> barrier();
+  /// From any thread: ends the call that runs and all later ones.
+  void stop();
+
+ private:
+  struct Reduction;
+
+  int size() const { return static_cast<int>(sockets_.size()); }
+  void begin(Announcement mine);
+  Transfer& add_transfer(int rank, bool sends, bool receives);
+  std::optional<Trouble> finish(const std::function<void()>& moved = {});
+  std::optional<Trouble> check_announcements();
+  std::optional<Trouble> sum_whole(SumType type, uint8_t* x, int64_t count);
+  std::optional<Trouble> sum_pieces(SumType type, uint8_t* x, int64_t count);
+  void sum_arrived(Reduction& sum);
+  uint8_t* scratch(int64_t num_bytes);
+
+  int rank_;
+  std::vector<Socket> sockets_;
+  Socket stop_;
+  WaitLimits limits_;
+  std::optional<Trouble> trouble_;
+  uint32_t num_calls_ = 0;
+  // Of the call that runs; kept so that small calls allocate nothing.
+  Announcement mine_;
+  std::vector<Announcement> theirs_;  // by rank
+  std::vector<bool> is_checked_;
+  std::vector<Transfer> transfers_;
+  std::vector<const void*> rows_;
+  std::unique_ptr<uint8_t[]> scratch_;
+  int64_t scratch_bytes_ = 0;
+};
+
+/// Messages between this rank and one other, each way in the order in which they were sent. One call at a
+/// time.
+class MessageWire {
+ public:
+  /// `own` and `other` are ranks of the group.
+  MessageWire(int own, int other, Socket socket, const WaitLimits& limits);
+  std::optional<Trouble> send(const void* x, int64_t num_bytes);
+  std::optional<Trouble> recv(void* x, int64_t num_bytes);
+
+ private:
+  int own_, other_;
+  Socket socket_;
+  WaitLimits limits_;
+  uint32_t num_sent_ = 0, num_received_ = 0;
+  std::vector<Transfer> transfers_;
+};
+
+}  // namespace tycho

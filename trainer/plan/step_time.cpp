@@ -1,0 +1,155 @@
+// FLOPs over a rate, bytes over a rate, and what of the second hides behind the first.
+#include "trainer/plan/step_time.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "trainer/layout/decoder_spec.h"
+#include "trainer/layout/model_layout.h"
+
+namespace tycho {
+namespace {
+
+/// Streaming multiprocessors that NCCL takes from a product beside it: 16 of 132 on an H100.
+constexpr double kSlowedBy = 0.1;
+/// Of forward and backward.
+constexpr double kBackwardShare = 2.0 / 3;
+constexpr double kTpCallsPerBlock = 8;
+
+/// FLOPs per token that blocks compute a second time.
+double recomputed_flops(const TrainConfig& config, const DecoderSpec& spec) {
+  const auto width = static_cast<double>(spec.width), ffn = static_cast<double>(spec.ffn_width);
+  const double up = 2 * width * ffn * (spec.gated ? 2 : 1);
+  const double attention = 2 * width * static_cast<double>(spec.qkv_width() + spec.attention_width()) +
+                           4 * static_cast<double>(spec.attention_width() * config.seq_len);
+  double sum = 0;
+  for (int64_t i = 0; i < spec.layers; ++i) {
+    const Recompute mode = config.recompute.of(i);
+    if (mode == Recompute::kSelective) sum += up;
+    if (mode == Recompute::kFull) sum += up + attention;
+  }
+  return sum;
+}
+
+double share(double x, double half) { return x / (x + half); }
+
+/// Ranks of rank 0's group that are in its own domain; `crosses` when some are not.
+int64_t group_in_domain(const MeshShape& mesh, AxisSet axes, int64_t per_domain, bool& crosses) {
+  int64_t inside = 0;
+  crosses = false;
+  for (const int rank : ranks_of_group(mesh, axes, 0)) {
+    if (rank < per_domain)
+      ++inside;
+    else
+      crosses = true;
+  }
+  return inside;
+}
+
+struct Link {
+  bool crosses = false;
+  double rate = 0, least_s = 0;
+};
+
+Link link_of(const MeshShape& mesh, AxisSet axes, const Machine& machine) {
+  Link link;
+  const int64_t inside = group_in_domain(mesh, axes, ranks_per_domain(machine), link.crosses);
+  const double over_network = machine.network_rate * static_cast<double>(inside);
+  link.rate = !link.crosses ? machine.nvlink_rate
+              : inside > 1  ? std::min(machine.nvlink_rate, over_network)
+                            : over_network;
+  link.least_s = link.crosses ? machine.network_s : machine.nvlink_s;
+  return link;
+}
+
+/// Collectives of a step along an axis.
+double calls_of(const std::string& axis, const TrainConfig& config, int64_t num_units,
+                int64_t micro_batches) {
+  const auto units = static_cast<double>(num_units), passes = static_cast<double>(micro_batches);
+  if (axis == "dp_replicate") return units;
+  if (axis == "dp_shard")
+    return units * ((config.parallel.reshard_after_forward ? 2 * passes : 1) +
+                    (config.parallel.keep_gradients ? 1 : passes));
+  return units * kTpCallsPerBlock * passes;
+}
+
+AxisSet axes_named(const std::string& name) {
+  for (const Axis axis : {Axis::kPp, Axis::kDpReplicate, Axis::kCp, Axis::kTp})
+    if (name == axis_name(axis)) return axis;
+  return kShardAxes;
+}
+
+/// What of a transfer shows, given the time to hide behind.
+double exposed(const AxisTime& axis, double compute_s, int64_t num_units, int64_t micro_batches) {
+  if (axis.axis == "dp_shard") {
+    const double ends = axis.transfer_s / static_cast<double>(num_units * micro_batches);
+    const double hidden = std::min(axis.transfer_s - ends, compute_s);
+    return axis.transfer_s - hidden + kSlowedBy * hidden;
+  }
+  if (axis.axis == "dp_replicate") {
+    const double last = compute_s * kBackwardShare / static_cast<double>(micro_batches);
+    const double ends = axis.transfer_s / static_cast<double>(num_units);
+    const double hidden = std::min(axis.transfer_s - ends, last);
+    return axis.transfer_s - hidden + kSlowedBy * hidden;
+  }
+  return axis.transfer_s;
+}
+
+}  // namespace
+
+double StepTime::waits_s() const {
+  double sum = 0;
+  for (const AxisTime& axis : axes) sum += axis.wait_s;
+  return sum;
+}
+
+int64_t ranks_per_domain(const Machine& machine) { return std::max(machine.nvlink_gpus, int64_t{1}); }
+
+bool axis_crosses(const MeshShape& mesh, AxisSet axes, int64_t ranks_per_machine) {
+  bool crosses = false;
+  group_in_domain(mesh, axes, ranks_per_machine, crosses);
+  return crosses;
+}
+
+StepTime step_time(const TrainConfig& config, const StepWork& work, const Machine& machine) {
+  const double peak = machine.peak(config.precision);
+  const DecoderSpec spec = decoder_spec(config.model);
+  const ModelLayout layout = model_layout(config.model);
+  const MeshShape& mesh = work.mesh;
+  const auto ranks = static_cast<double>(mesh.num_ranks());
+  const auto sequences = static_cast<double>(global_batch_sequences(config));
+  const double tokens = sequences * static_cast<double>(config.seq_len);
+  const double model_flops = layout.flops_per_token_full(config.seq_len) * tokens;
+  const double all_flops = model_flops + recomputed_flops(config, spec) * tokens;
+
+  const auto cut = static_cast<double>(mesh.size(Axis::kTp));
+  const double tokens_at_once = tokens / static_cast<double>(mesh.size(kDataAxes)) /
+                                static_cast<double>(work.micro_batches) /
+                                static_cast<double>(mesh.size(Axis::kCp));
+  const double reached = machine.efficiency *
+                         share(static_cast<double>(spec.width), machine.half_width * std::sqrt(cut)) *
+                         share(tokens_at_once, machine.half_tokens * std::sqrt(cut));
+  StepTime time;
+  time.compute_s = all_flops / ranks / (peak * reached);
+  const int stages = mesh.size(Axis::kPp);
+  time.bubble_s = time.compute_s * (stages - 1) / static_cast<double>(work.micro_batches);
+
+  std::map<std::string, int64_t> bytes;
+  for (const ByteItem& item : work.traffic) bytes[item.name] += item.num_bytes;
+  const auto num_units = static_cast<int64_t>(layout.units.size());
+  for (const auto& [name, num_bytes] : bytes) {
+    const Link link = link_of(mesh, axes_named(name), machine);
+    AxisTime axis = {name, link.crosses, 0, 0};
+    axis.transfer_s = static_cast<double>(num_bytes) / link.rate +
+                      calls_of(name, config, num_units, work.micro_batches) * link.least_s;
+    axis.wait_s = exposed(axis, time.compute_s, num_units, work.micro_batches);
+    time.axes.push_back(axis);
+  }
+  time.step_s = time.compute_s + time.bubble_s + time.waits_s();
+  time.tokens_per_s = tokens / time.step_s;
+  time.mfu = model_flops / time.step_s / (peak * ranks);
+  return time;
+}
+
+}  // namespace tycho

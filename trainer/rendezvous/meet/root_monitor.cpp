@@ -1,0 +1,177 @@
+// Who was lost first is the cause; the others are told.
+#include "trainer/rendezvous/meet/root_monitor.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "trainer/base/random/random_bytes.h"
+#include "trainer/rendezvous/endpoint.h"
+
+namespace tycho {
+namespace {
+
+constexpr auto kTogether = std::chrono::milliseconds(100);  // ranks of one machine are lost together
+constexpr auto kOwnWords =
+    std::chrono::milliseconds(1000);  // for a suspect to say why, or to be seen to be gone
+constexpr size_t kWorldBytes = 16;
+
+}  // namespace
+
+RootMonitor::RootMonitor(const RankPlace& place, MeetOptions options, Member self)
+    : Monitor(place, std::move(options), std::move(self)) {
+  if (place.num_ranks == 1) complete();
+  begin();
+}
+
+void RootMonitor::admit(Socket socket) {
+  const std::lock_guard lock(mutex_);
+  lines_.emplace_back(std::move(socket));
+  wake();
+}
+
+std::vector<ControlLine*> RootMonitor::lines() {
+  lines_.remove_if([](const Line& line) { return !line.is_open(); });
+  std::vector<ControlLine*> all;
+  for (Line& line : lines_) all.push_back(&line);
+  return all;
+}
+
+void RootMonitor::serve(ControlLine& which) {
+  auto& line = static_cast<Line&>(which);
+  if (line.read([&](Says what, const std::string& body) { take(line, what, body); })) return;
+  line.close();
+  if (line.rank >= 0 && !has_ended(line.rank)) lose(line.rank, "has died: its connection to rank 0 closed");
+}
+
+void RootMonitor::take(Line& line, Says what, const std::string& body) {
+  line.silent_beats = 0;
+  if (what == Says::kIntroduction) return introduce(line, read_member(body));
+  if (line.rank < 0) return line.close();
+  switch (what) {
+    case Says::kBeat: reports_[line.rank] = read_report(body); return;
+    case Says::kLeave: return set_cause(read_cause(body));
+    case Says::kSuspect: return suspect(read_suspicion(body));
+    case Says::kHeard: line.has_heard = true; return;
+    case Says::kAsk: {
+      const MarkQuestion question = read_mark_question(body);
+      return line.say(Says::kTold, bytes_of(MarkAnswer{question.number, *answer(question)}));
+    }
+    case Says::kBye: set_ended(line.rank); return line.close();
+    default: return;  // of a rank, so nothing to fear
+  }
+}
+
+void RootMonitor::introduce(Line& line, Member member) {
+  if (line.rank >= 0 || member.rank <= 0 || member.rank >= place_.num_ranks) return line.close();
+  if (cause_) {
+    line.say(Says::kBroken, bytes_of(*cause_));
+    return line.close();
+  }
+  const auto before = members_.find(member.rank);
+  if (before != members_.end()) {
+    line.say(Says::kTurnedAway,
+             bytes_of_text(
+                 fmt::format("[ranks] rank {} of this run is already there: {}. Two processes have the same "
+                             "rank, or one of them was started again",
+                             member.rank, describe(member.rank))));
+    return line.close();
+  }
+  if (member.address == "0.0.0.0" || member.address == "::") member.address = remote_end(line.fd()).host();
+  line.rank = member.rank;
+  line.say(Says::kMember, bytes_of(self_));  // so that it can name rank 0 before all have come
+  members_[member.rank] = std::move(member);
+  if (static_cast<int>(members_.size()) == place_.num_ranks) complete();
+}
+
+void RootMonitor::complete() {
+  world_ = random_hex(kWorldBytes);
+  for (Line& line : lines_) {
+    if (line.rank < 0) continue;
+    for (const auto& [rank, member] : members_) line.say(Says::kMember, bytes_of(member));
+    line.say(Says::kAllHere, bytes_of_text(world_));
+  }
+}
+
+void RootMonitor::tick() {
+  for (Line& line : lines_)
+    if (line.rank >= 0 && ++line.silent_beats == num_silent_beats() + 1) {
+      lose(line.rank, fmt::format("has not answered for {:g} s", options_.silence_s));
+      line.close();
+    }
+}
+
+void RootMonitor::lose(int rank, const std::string& how) {
+  if (cause_) return;
+  if (lost_.empty()) {
+    how_lost_ = how;
+    decide_at_ = Clock::now() + kTogether;
+  }
+  lost_.push_back(rank);
+}
+
+void RootMonitor::suspect(Suspicion suspicion) {
+  if (!suspected_) suspected_ = {std::move(suspicion), Clock::now() + kOwnWords};
+}
+
+void RootMonitor::decide() {
+  const auto now = Clock::now();
+  if (cause_) return;
+  if (!lost_.empty() && now >= decide_at_) {
+    std::sort(lost_.begin(), lost_.end());
+    std::string how = how_lost_;
+    if (world_.empty()) {
+      std::vector<int> others;
+      for (int r = 0; r < place_.num_ranks; ++r)
+        if (members_.count(r) == 0) others.push_back(r);
+      how += fmt::format(", while rank{} {} had not come yet", others.size() > 1 ? "s" : "",
+                         fmt::join(others, ", "));
+    }
+    return set_cause(gone(lost_, how));
+  }
+  if (!suspected_) return;
+  const std::vector<int>& ranks = suspected_->suspicion.ranks;
+  const bool has_one_ended =
+      ranks.empty() ? !ended_.empty()
+                    : std::any_of(ranks.begin(), ranks.end(), [&](int r) { return has_ended(r); });
+  if (has_one_ended || now >= suspected_->decide_at)
+    set_cause(unreachable(ranks, suspected_->suspicion.what));
+}
+
+void RootMonitor::obey() {
+  if (auto cause = std::exchange(leaving_, std::nullopt)) set_cause(std::move(*cause));
+  if (auto suspicion = std::exchange(suspicion_, std::nullopt)) suspect(std::move(*suspicion));
+  decide();
+  if (!cause_) return;
+  const bool before = all_have_heard_;
+  all_have_heard_ = std::all_of(lines_.begin(), lines_.end(), [](const Line& line) {
+    return !line.is_open() || line.rank < 0 || line.has_heard;
+  });
+  if (all_have_heard_ != before) changed_.notify_all();
+}
+
+RootMonitor::Clock::time_point RootMonitor::next() const {
+  if (cause_) return Clock::time_point::max();
+  auto next = Clock::time_point::max();
+  if (!lost_.empty()) next = decide_at_;
+  if (suspected_) next = std::min(next, suspected_->decide_at);
+  return next;
+}
+
+void RootMonitor::on_broken() {
+  for (Line& line : lines_) line.say(Says::kBroken, bytes_of(*cause_));
+}
+
+bool RootMonitor::may_end() {
+  if (cause_) return all_have_heard_;
+  if (!std::exchange(said_bye_, true))
+    for (Line& line : lines_) line.say(Says::kBye);
+  return lines().empty();  // each closes its line when it has heard
+}
+
+std::optional<bool> RootMonitor::answer(const MarkQuestion& question) {
+  if (question.sets) marks_.insert(question.name);
+  return marks_.count(question.name) > 0;
+}
+
+}  // namespace tycho

@@ -1,0 +1,59 @@
+// The monitor of rank 0: takes in the ranks that come, hears what becomes of them, and decides. Torch-free.
+#pragma once
+#include <list>
+#include <set>
+
+#include "trainer/rendezvous/meet/control_line.h"
+#include "trainer/rendezvous/meet/control_messages.h"
+#include "trainer/rendezvous/meet/meet_options.h"
+#include "trainer/rendezvous/meet/monitor.h"
+#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/socket.h"
+
+namespace tycho {
+
+class RootMonitor final : public Monitor {
+ public:
+  RootMonitor(const RankPlace& place, MeetOptions options, Member self);
+  ~RootMonitor() override { end(); }
+
+  /// From any thread: a rank that has proved itself.
+  void admit(Socket socket);
+
+ private:
+  struct Line final : ControlLine {
+    explicit Line(Socket socket) : ControlLine(std::move(socket)) {}
+    int rank = -1;  // until it has introduced itself
+    int silent_beats = 0;
+    bool has_heard = false;
+  };
+  struct Suspected {
+    Suspicion suspicion;
+    Clock::time_point decide_at;
+  };
+
+  std::vector<ControlLine*> lines() override;
+  void serve(ControlLine& line) override;
+  void tick() override;
+  void obey() override;
+  Clock::time_point next() const override;
+  void on_broken() override;
+  bool may_end() override;
+  std::optional<bool> answer(const MarkQuestion& question) override;
+
+  void take(Line& line, Says what, const std::string& body);
+  void introduce(Line& line, Member member);
+  void complete();
+  void suspect(Suspicion suspicion);
+  void lose(int rank, const std::string& how);
+  void decide();
+
+  std::list<Line> lines_;
+  std::set<std::string> marks_;
+  std::vector<int> lost_;  // ranks, for the moment in which others may be lost with them
+  std::string how_lost_;
+  Clock::time_point decide_at_ = Clock::time_point::max();
+  std::optional<Suspected> suspected_;
+};
+
+}  // namespace tycho
