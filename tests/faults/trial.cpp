@@ -2,10 +2,8 @@
 #include "tests/faults/trial.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +14,7 @@
 #include <map>
 #include <thread>
 
+#include "tests/trainer/rendezvous/reserved_port.h"
 #include "trainer/base/json.h"
 
 extern char** environ;
@@ -38,18 +37,6 @@ double now_s() {
 std::string text_of(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
-}
-
-int free_port() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  const bool bound = bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                     getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  close(fd);
-  return bound ? ntohs(address.sin_port) : 0;
 }
 
 struct Process {
@@ -185,7 +172,7 @@ class Runner {
       all_.push_back(faults::start(argv, variables, log_of(0)));
       return;
     }
-    const std::string port = std::to_string(free_port()), count = std::to_string(trial_.num_ranks);
+    const std::string port = std::to_string(port_.number()), count = std::to_string(trial_.num_ranks);
     command.insert(command.begin(), place_.tycho);
     for (int rank = 0; rank < trial_.num_ranks; ++rank) {
       const std::string number = std::to_string(rank);
@@ -330,6 +317,7 @@ class Runner {
 
   const Trial& trial_;
   const Place& place_;
+  ReservedPort port_;
   fs::path run_, mark_;
   std::vector<Process> all_;
   std::vector<int64_t> before_, after_;

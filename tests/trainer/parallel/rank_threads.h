@@ -15,14 +15,7 @@ inline constexpr double kSoonS = 20;
 /// A rank that has gone is missed at once, though it ended well.
 inline MeetOptions missed_at_once() { return {.goodbye_s = 0.1, .beat_s = 0.1}; }
 
-/// Runs `body` with the peers of every rank at once.
-inline std::vector<Ended> with_shared_peers(int num_ranks,
-                                            const std::function<void(std::shared_ptr<Peers>)>& body,
-                                            const MeetOptions& options = {}) {
-  return at_places(num_ranks, [&](const RankPlace& place) { body(meet_peers(place, options)); });
-}
-
-/// The same in one world.
+/// Runs `body` on every rank of one world at once.
 inline std::vector<Ended> on_ranks(int num_ranks, const std::function<void(Communicator&)>& body,
                                    const MeetOptions& options = {}, double timeout_s = kSoonS) {
   const auto in_world = [&](std::shared_ptr<Peers> peers) {

@@ -2,14 +2,16 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <functional>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "tests/trainer/rendezvous/reserved_port.h"
 #include "trainer/base/error.h"
-#include "trainer/rendezvous/endpoint.h"
 #include "trainer/rendezvous/meet/meet_peers.h"
 
 namespace tycho {
@@ -26,9 +28,6 @@ inline RankPlace test_place(int rank, int num_ranks, int port) {
           .source = "a test"};
 }
 
-/// A port of loopback at which nobody listens now; the system hands it out to nobody else for a while.
-inline int free_port() { return local_end(listen_at(numeric_endpoint("127.0.0.1", 0)).fd()).port(); }
-
 /// What a rank threw, "" for nothing, and its code.
 struct Ended {
   std::string what;
@@ -37,13 +36,13 @@ struct Ended {
 
 /// Runs `body` at the place of every rank at once.
 inline std::vector<Ended> at_places(int num_ranks, const std::function<void(const RankPlace&)>& body) {
-  const int port = free_port();
+  const ReservedPort port;
   std::vector<Ended> ended(static_cast<size_t>(num_ranks));
   std::vector<std::thread> threads;
   for (int r = 0; r < num_ranks; ++r)
     threads.emplace_back([&, r] {
       try {
-        body(test_place(r, num_ranks, port));
+        body(test_place(r, num_ranks, port.number()));
       } catch (const Error& error) {
         ended[static_cast<size_t>(r)] = {error.what(), error.code()};
       }
@@ -52,10 +51,29 @@ inline std::vector<Ended> at_places(int num_ranks, const std::function<void(cons
   return ended;
 }
 
-/// The same with ranks that have met. Nobody goes before all have.
+/// The same with ranks that have met. All have returned from meet_peers before any goes on: one that leaves
+/// at once would otherwise end another that is still in it.
+inline std::vector<Ended> with_shared_peers(int num_ranks,
+                                            const std::function<void(std::shared_ptr<Peers>)>& body,
+                                            const MeetOptions& options = {}) {
+  std::barrier all_have_met(num_ranks);
+  return at_places(num_ranks, [&](const RankPlace& place) {
+    std::shared_ptr<Peers> peers;
+    try {
+      peers = meet_peers(place, options);
+    } catch (...) {
+      all_have_met.arrive_and_drop();
+      throw;
+    }
+    all_have_met.arrive_and_wait();
+    body(std::move(peers));
+  });
+}
+
 inline std::vector<Ended> with_peers(int num_ranks, const std::function<void(Peers&)>& body,
                                      const MeetOptions& options = {}) {
-  return at_places(num_ranks, [&](const RankPlace& place) { body(*meet_peers(place, options)); });
+  return with_shared_peers(
+      num_ranks, [&](const std::shared_ptr<Peers>& peers) { body(*peers); }, options);
 }
 
 inline void expect_all_well(const std::vector<Ended>& ended) {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/trainer/rendezvous/rank_threads.h"
+#include "trainer/rendezvous/endpoint.h"
 
 namespace tycho {
 namespace {
@@ -119,7 +120,6 @@ TEST(MeetPeers, RanksThatFailAtOnceEndWithOneCodeAndSayBoth) {
     const std::vector<Ended> ended = with_peers(3, [&](Peers& peers) {
       const Error own(fmt::format("[own] words of rank {}", peers.rank()),
                       peers.rank() == first ? ExitCode::kUnusable : ExitCode::kStorage);
-      peers.connect("so that all have met", {0, 1, 2});
       while (peers.rank() != first && !peers.is_broken()) std::this_thread::sleep_for(1ms);
       throw peers.leave(own);
     });
@@ -139,7 +139,6 @@ TEST(MeetPeers, RanksThatFailAtOnceEndWithOneCodeAndSayBoth) {
 TEST(MeetPeers, RanksThatFailAtTheSameMomentAgree) {
   for (int round = 0; round < 20; ++round) {
     const std::vector<Ended> ended = with_peers(3, [&](Peers& peers) {
-      peers.connect("so that all have met", {0, 1, 2});
       throw peers.leave(
           Error(fmt::format("[own] {}", peers.rank()), static_cast<ExitCode>(10 + peers.rank())));
     });

@@ -108,14 +108,15 @@ int train(const RankPlace& place, const MeetOptions& options) {
 
 struct World {
   explicit World(int num_ranks, const std::function<int(const RankPlace&)>& body) {
-    const int port = free_port();
     for (int r = 0; r < num_ranks; ++r)
-      ranks.push_back(std::make_unique<RankProcess>([&, r] { return body(test_place(r, num_ranks, port)); }));
+      ranks.push_back(
+          std::make_unique<RankProcess>([&, r] { return body(test_place(r, num_ranks, port.number())); }));
   }
   void expect_met() {
     for (const auto& rank : ranks) ASSERT_TRUE(rank->says("met\n")) << rank->text();
   }
   RankProcess& operator[](int rank) { return *ranks[static_cast<size_t>(rank)]; }
+  ReservedPort port;
   std::vector<std::unique_ptr<RankProcess>> ranks;
 };
 
@@ -181,9 +182,9 @@ TEST(Monitor, RanksThatWereAllStoppedAndContinuedGoOn) {
 
 /// Ranks 0 and 1 of three, after a while in which the third has not come.
 struct TwoOfThree {
-  int port = free_port();
-  RankProcess zero{[this] { return train(test_place(0, 3, port), {}); }};
-  RankProcess one{[this] { return train(test_place(1, 3, port), {}); }};
+  ReservedPort port;
+  RankProcess zero{[this] { return train(test_place(0, 3, port.number()), {}); }};
+  RankProcess one{[this] { return train(test_place(1, 3, port.number()), {}); }};
   TwoOfThree() { std::this_thread::sleep_for(1500ms); }
 };
 
