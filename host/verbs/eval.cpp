@@ -1,5 +1,9 @@
 // tycho eval: evaluates a checkpoint.
+#include <unistd.h>
+
 #include <algorithm>
+#include <iostream>
+#include <iterator>
 
 #include "host/engine.h"
 #include "host/signals.h"
@@ -9,10 +13,11 @@
 namespace tycho {
 
 const VerbSpec kEvalSpec = {
-    "eval RUN_OR_CHECKPOINT [--data DIR]",
+    "eval RUN_OR_CHECKPOINT [--data DIR | --loglikelihood]",
     "Prints the loss and the perplexity of a trained model on its recipe's eval_data, or on other data.",
     "  tycho eval runs/demo\n"
-    "  tycho eval runs/demo --data runs/demo-data --split val",
+    "  tycho eval runs/demo --data runs/demo-data --split val\n"
+    "  tycho eval runs/demo --loglikelihood < requests.jsonl",
     {{"data",
       "Folder of MDS shards, with a folder for each split; or a .jsonl of conversations. Default: the "
       "recipe's eval_data.",
@@ -22,6 +27,9 @@ const VerbSpec kEvalSpec = {
       "Number of batches of the recipe's global_batch to take from the start; 0 takes all. Default: all of "
       "--data, or eval.batches for the recipe's sets.",
       "N"},
+     {"loglikelihood",
+      "Answer requests of lm-evaluation-harness instead: read {\"context\", \"continuation\"} lines, write "
+      "{\"logprob\", \"is_greedy\"} lines."},
      {"threads", "CPU threads; 0 for one per core.", "N", "0"},
      {"device", "auto, cpu or cuda.", "NAME", "auto"},
      kJsonOption}};
@@ -66,9 +74,33 @@ void print_json(const EvalAnswer& answer) {
   fmt::print("{}\n", json.dump(2));
 }
 
+/// Lines in, lines out, in the same order.
+int answer_harness(const Arguments& arguments) {
+  LoglikelihoodRequest request;
+  request.path = word(arguments, 0, "a run folder or a checkpoint");
+  no_more_words(arguments, 1);
+  for (const char* other : {"data", "split", "batches"})
+    if (!arguments.all(other).empty())
+      fail(ExitCode::kUsage, "[eval] --{} is about data to evaluate on, and --loglikelihood answers requests",
+           other);
+  if (isatty(STDIN_FILENO) != 0)
+    fail(ExitCode::kUsage, "[eval] --loglikelihood reads requests from standard input: add < requests.jsonl");
+  const std::string text((std::istreambuf_iterator<char>(std::cin)), {});
+  request.requests = read_harness_requests(text, "standard input");
+  request.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
+  request.device = arguments.text("device");
+  const StopFlag& stop = stop_on_signals();
+  const auto scores = open_engine(request.threads).loglikelihoods(request, stop);
+  if (!scores) return 128 + stop;
+  for (const ContinuationScore& score : *scores)
+    fmt::print("{}\n", Json{{"logprob", score.logprob}, {"is_greedy", score.is_greedy}}.dump());
+  return 0;
+}
+
 }  // namespace
 
 int run_eval(const Arguments& arguments) {
+  if (arguments.has("loglikelihood")) return answer_harness(arguments);
   const EvalRequest request = request_of(arguments);
   const StopFlag& stop = stop_on_signals();
   const std::optional<EvalAnswer> answer = open_engine(request.threads).evaluate(request, stop);

@@ -11,6 +11,7 @@
 #include "trainer/parallel/world.h"
 #include "trainer/rendezvous/launcher_reports.h"
 #include "trainer/run/evaluate_checkpoint.h"
+#include "trainer/run/loglikelihood.h"
 #include "trainer/run/open_session.h"
 #include "trainer/run/run.h"
 
@@ -82,6 +83,14 @@ std::optional<EvalAnswer> evaluate(const EvalRequest& request, const StopFlag& s
       .checkpoint = checkpoint.info().path, .step = checkpoint.info().step, .results = std::move(*results)};
 }
 
+std::optional<std::vector<ContinuationScore>> answer_harness(const LoglikelihoodRequest& request,
+                                                             const StopFlag& stop) {
+  const c10::InferenceMode no_autograd;
+  set_threads(request.threads);
+  const at::Device device = choose_device(device_kind("eval", request.device));
+  return loglikelihoods(CheckpointReader(find_checkpoint(request.path)), request.requests, device, stop);
+}
+
 int measure_comm(const CommBenchRequest& request, const RankPlace& place, const StopFlag& stop,
                  const ShowCommTiming& show) {
   const c10::InferenceMode no_autograd;
@@ -99,6 +108,7 @@ const EngineApi kApi = {.run = &run_training,
                         .open = &open_session,
                         .generate = &generate,
                         .evaluate = &evaluate,
+                        .loglikelihoods = &answer_harness,
                         .meet = &open_group,
                         .bench_comm = &measure_comm,
                         .versions = &versions};

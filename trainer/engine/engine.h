@@ -8,6 +8,8 @@
 
 #include "trainer/bench/comm_timing.h"
 #include "trainer/eval/result.h"
+#include "trainer/icl/continuation.h"
+#include "trainer/icl/harness_requests.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/rendezvous/rank_group.h"
 #include "trainer/rendezvous/rank_place.h"
@@ -75,8 +77,15 @@ struct EvalAnswer {
   EvalResults results;  // of data_dir under the name ""
 };
 
+struct LoglikelihoodRequest {
+  std::string path;  // run folder or checkpoint
+  std::vector<HarnessRequest> requests;
+  int threads = 0;
+  std::string device = "auto";
+};
+
 /// Changes with every change to this file: program and engine are built together.
-inline constexpr int kApiVersion = 8;
+inline constexpr int kApiVersion = 9;
 
 struct EngineApi {
   int version = kApiVersion;
@@ -90,6 +99,9 @@ struct EngineApi {
   void (*generate)(const GenerateRequest& request, GenerateSink& sink, const StopFlag& stop) = nullptr;
   /// Nothing when it was stopped.
   std::optional<EvalAnswer> (*evaluate)(const EvalRequest& request, const StopFlag& stop) = nullptr;
+  /// A score for each request, in order; nothing when it was stopped.
+  std::optional<std::vector<ContinuationScore>> (*loglikelihoods)(const LoglikelihoodRequest& request,
+                                                                  const StopFlag& stop) = nullptr;
   /// Meets the other ranks of `place`: collective, before and beside any run of theirs. `patience_s` as for
   /// open_group. Throws Error (kTopology) that names the ranks that did not come, and 128 + signal for a
   /// `stop`.

@@ -37,12 +37,6 @@ TrainConfig config_of(const CheckpointReader& checkpoint, bool without_adapters)
   return config;
 }
 
-int64_t longest_sequence(const TrainConfig& config) {
-  return std::visit(
-      [&](const auto& family) { return std::optional<int64_t>(family.max_seq_len).value_or(config.seq_len); },
-      config.model.value);
-}
-
 Tensor token_tensor(const std::vector<int32_t>& ids, const at::Device& device) {
   return at::from_blob(const_cast<int32_t*>(ids.data()), {static_cast<int64_t>(ids.size())},
                        at::TensorOptions().dtype(at::kInt))
@@ -70,6 +64,12 @@ std::vector<float> host_row(const Tensor& logits_BV) {
 }
 
 }  // namespace
+
+int64_t longest_sequence(const TrainConfig& config) {
+  return std::visit(
+      [&](const auto& family) { return std::optional<int64_t>(family.max_seq_len).value_or(config.seq_len); },
+      config.model.value);
+}
 
 Generator::Generator(const CheckpointReader& checkpoint, const std::string& tokenizer,
                      const at::Device& device, bool without_adapters)

@@ -54,6 +54,8 @@ class AcquiredHead {
   const Views* table_ = nullptr;
 };
 
+constexpr int64_t kChosenAtOnce = 512;  // rows of logits that DecoderLook::chosen gets
+
 /// Where learned positions come from, for sequences of `seq` tokens; none for other families.
 LearnedPositions positions_of(const DecoderSpec& spec, const Views& embedding, int64_t seq,
                               int64_t first_position) {
@@ -245,6 +247,15 @@ Tensor Decoder::next_logits(const Tensor& tokens_N, const DecoderLook& look) {
   if (look.streams != nullptr) look.streams->push_back(x_ND.clone());
   cache_.length += seq;
   const AcquiredHead head(units_, spec_, Pass::kForward);
+  if (look.rows_R.defined()) {
+    for (int64_t begin = 0; begin < look.rows_R.numel(); begin += kChosenAtOnce) {
+      const int64_t rows = std::min(kChosenAtOnce, look.rows_R.numel() - begin);
+      look.chosen(head_last_logits(head_, head.params(),
+                                   x_ND.index_select(0, look.rows_R.narrow(0, begin, rows)), rows,
+                                   layout_.vocab_size));
+    }
+    return {};
+  }
   // Every position is the last one of a sequence of its own.
   const int64_t num_sequences = look.every_position ? tokens_N.numel() : batch_;
   return head_last_logits(head_, head.params(), x_ND, num_sequences, layout_.vocab_size);

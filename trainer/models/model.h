@@ -88,6 +88,10 @@ class Model {
 struct DecoderLook {
   bool every_position = false;             // logits of all tokens: [B * T, V]
   std::vector<Tensor>* streams = nullptr;  // gets the stream before each block and after the last, [B * T, D]
+  // Instead of the logits after the last token: int64 on the device, rows of [B * T]. `chosen` gets the fp32
+  // logits of consecutive parts of them, [P, V], and nothing is returned.
+  Tensor rows_R = {};
+  std::function<void(const Tensor& logits_PV)> chosen = {};
 };
 
 /// Generates: forward only, with a cache of keys and values.

@@ -1,0 +1,114 @@
+// Follows TemplateLM._encode_pair and HFLM._loglikelihood_tokens of lm-evaluation-harness 0.4.
+#include "trainer/icl/harness_requests.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "trainer/base/error.h"
+#include "trainer/base/json.h"
+#include "trainer/data/tokenizer/special_tokens.h"
+#include "trainer/icl/python_text.h"
+
+namespace tycho {
+namespace {
+
+HarnessText text_of(const Json& object, const char* field, const std::string& place) {
+  const auto found = object.find(field);
+  if (found != object.end() && found->is_string()) return found->get<std::string>();
+  const auto is_id = [](const Json& one) {
+    return one.is_number_integer() && one.get<int64_t>() >= 0 && one.get<int64_t>() <= INT32_MAX;
+  };
+  if (found == object.end() || !found->is_array() || !std::all_of(found->begin(), found->end(), is_id))
+    fail(
+        ExitCode::kUsage,
+        "[eval] {} wanted \"{}\" as a string or a list of token ids, given {}: write {{\"context\": \"...\", "
+        "\"continuation\": \"...\"}}",
+        place, field, found == object.end() ? "no such field" : found->dump().substr(0, 80));
+  return found->get<std::vector<int32_t>>();
+}
+
+bool is_empty(const HarnessText& text) {
+  return std::visit([](const auto& one) { return one.empty(); }, text);
+}
+
+/// Text is encoded, tokens are what they are.
+std::vector<int32_t> tokens_of(const HarnessText& text, const Tokenizer* tokenizer,
+                               const std::string& place) {
+  if (const auto* ids = std::get_if<std::vector<int32_t>>(&text)) return *ids;
+  if (tokenizer == nullptr)
+    fail(ExitCode::kUsage, "[eval] {} is text, but the model was trained without a tokenizer: give token ids",
+         place);
+  return tokenizer->encode(std::get<std::string>(text));
+}
+
+std::vector<int32_t> instead_of_nothing(const Tokenizer* tokenizer, const std::string& place) {
+  if (tokenizer != nullptr)
+    for (const std::string& token : {find_bos_token(*tokenizer), find_eos_token(*tokenizer)})
+      if (!token.empty()) return {tokenizer->find(token)};
+  fail(ExitCode::kUsage,
+       "[eval] {} has an empty context, and the model's tokenizer has no token that begins or ends texts: "
+       "write one token of context",
+       place);
+}
+
+struct EncodedPair {
+  std::vector<int32_t> context, continuation;
+};
+
+EncodedPair encode_pair(const HarnessRequest& request, const Tokenizer* tokenizer) {
+  const auto* context = std::get_if<std::string>(&request.context);
+  const auto* continuation = std::get_if<std::string>(&request.continuation);
+  if (context == nullptr || continuation == nullptr || tokenizer == nullptr)
+    return {tokens_of(request.context, tokenizer, request.place),
+            tokens_of(request.continuation, tokenizer, request.place)};
+  if (context->empty()) return {{}, tokenizer->encode(*continuation)};
+  std::vector<int32_t> before = tokenizer->encode(python_rstrip(*context));
+  const std::vector<int32_t> whole = tokenizer->encode(*context + *continuation);
+  const size_t cut = std::min(before.size(), whole.size());
+  return {std::move(before), {whole.begin() + static_cast<std::ptrdiff_t>(cut), whole.end()}};
+}
+
+}  // namespace
+
+std::vector<HarnessRequest> read_harness_requests(std::string_view text, const std::string& name) {
+  std::vector<HarnessRequest> requests;
+  size_t number = 1;
+  for (size_t begin = 0; begin < text.size(); ++number) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (python_strip(line).empty()) continue;
+    const std::string place = fmt::format("{}:{}", name, number);
+    const Json object = parse_json(line, place);
+    if (!object.is_object())
+      fail(ExitCode::kUsage, "[eval] {} wanted a JSON object, given {}", place, object.dump().substr(0, 80));
+    requests.push_back({text_of(object, "context", place), text_of(object, "continuation", place), place});
+  }
+  if (requests.empty())
+    fail(ExitCode::kUsage, "[eval] wanted requests, one JSON object per line, and {} has none", name);
+  return requests;
+}
+
+Continuation encode_request(const HarnessRequest& request, const Tokenizer* tokenizer, int64_t vocab_size,
+                            int64_t longest) {
+  auto [context, asked] = encode_pair(request, tokenizer);
+  if (context.empty()) context = instead_of_nothing(tokenizer, request.place);
+  if (asked.empty() || std::cmp_greater(asked.size(), longest))
+    fail(ExitCode::kUsage,
+         "[eval] {} wanted a continuation of 1 to {} tokens (the model's longest sequence), given {}{}",
+         request.place, longest, asked.size(),
+         is_empty(request.continuation) || !asked.empty() ? ""
+                                                          : ": its text merges into the context's tokens");
+  Continuation made{.tokens = std::move(context), .num_asked = static_cast<int64_t>(asked.size())};
+  made.tokens.insert(made.tokens.end(), asked.begin(), asked.end());
+  for (const int32_t id : made.tokens)
+    if (id >= vocab_size)
+      fail(ExitCode::kUsage, "[eval] {} wanted tokens from 0 to {}, given {}", request.place, vocab_size - 1,
+           id);
+  // The last token is asked about and no input.
+  const int64_t excess = static_cast<int64_t>(made.tokens.size()) - (longest + 1);
+  if (excess > 0) made.tokens.erase(made.tokens.begin(), made.tokens.begin() + excess);
+  return made;
+}
+
+}  // namespace tycho

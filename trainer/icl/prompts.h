@@ -1,0 +1,35 @@
+// Tasks as tokens: what a model is asked for each item, cut and encoded as LLM Foundry does.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/icl/config.h"
+#include "trainer/icl/continuation.h"
+
+namespace tycho {
+
+/// One item, ready to be asked.
+struct IclQuestion {
+  std::vector<Continuation> sequences;  // one for each choice; of language modeling one; of generation none
+  int64_t gold = 0;                     // the right one
+  std::vector<int32_t> prompt;          // of generation
+  std::vector<std::string> answers;     // right ones, of generation
+};
+
+/// What a task asks with one number of examples, in one category.
+struct IclQuestions {
+  std::string name;  // "LABEL/5-shot", "LABEL/5-shot/CATEGORY"
+  IclTaskConfig task;
+  std::vector<IclQuestion> questions;
+  int64_t max_new_tokens = 0;  // of generation
+};
+
+/// Reads a task and encodes it for each of its numbers of examples. `longest`: the tokens that the model
+/// takes; `vocab_size`: those that it knows. Throws Error (kUnusable) for what read_task_items refuses, and
+/// for an item without context, whose answer has no tokens, or whose answer leaves no room for its context.
+std::vector<IclQuestions> icl_questions(const IclTaskConfig& task, const Tokenizer& tokenizer,
+                                        int64_t vocab_size, int64_t longest);
+
+}  // namespace tycho

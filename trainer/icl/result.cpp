@@ -1,0 +1,202 @@
+// Accuracies, calibration errors (Guo et al. 2017, arXiv:1706.04599), and their weighted means.
+#include "trainer/icl/result.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "trainer/icl/answers.h"
+
+namespace tycho {
+namespace {
+
+constexpr const char* kLmAccuracy = "InContextLearningLMAccuracy";
+constexpr const char* kChoiceAccuracy = "InContextLearningMultipleChoiceAccuracy";
+constexpr const char* kMatchAccuracy = "InContextLearningGenerationExactMatchAccuracy";
+constexpr const char* kLmCalibration = "InContextLearningLMExpectedCalibrationError";
+constexpr const char* kChoiceCalibration = "InContextLearningMCExpectedCalibrationError";
+
+/// How sure a model was and how often it was right, in ten classes of sureness.
+class Calibration {
+ public:
+  void add(double confidence, bool right) {
+    const auto bucket = std::min<size_t>(buckets_.size() - 1, static_cast<size_t>(confidence * 10));
+    ++buckets_[bucket].total;
+    buckets_[bucket].right += right;
+    ++total_;
+  }
+  /// The mean distance between a class's middle and its share of right answers.
+  double error() const {
+    double error = 0;
+    for (size_t i = 0; i < buckets_.size(); ++i) {
+      const auto [total, right] = buckets_[i];
+      if (total == 0) continue;
+      const double middle = (static_cast<double>(i) + 0.5) / static_cast<double>(buckets_.size());
+      error += total / total_ * std::abs(right / total - middle);
+    }
+    return error;
+  }
+
+ private:
+  struct Bucket {
+    double total = 0, right = 0;
+  };
+  std::array<Bucket, 10> buckets_;
+  double total_ = 0;
+};
+
+/// Of one question, by the scores of its sequences.
+struct Judged {
+  bool right = false, confidently_right = false;  // by mean log-likelihood, and by mean probability
+  double confidence = 0;
+};
+
+Judged judge_choice(const IclQuestion& question, const ContinuationScore* scores) {
+  std::vector<double> mean_logprobs, probabilities;
+  double sum = 0;
+  for (size_t i = 0; i < question.sequences.size(); ++i) {
+    mean_logprobs.push_back(scores[i].logprob / static_cast<double>(question.sequences[i].num_asked));
+    probabilities.push_back(scores[i].mean_probability);
+    sum += scores[i].mean_probability;
+  }
+  const auto best = [](const std::vector<double>& values) {
+    return std::max_element(values.begin(), values.end()) - values.begin();
+  };
+  const auto surest = best(probabilities);
+  return {best(mean_logprobs) == question.gold, surest == question.gold,
+          sum > 0 ? probabilities[static_cast<size_t>(surest)] / sum : 0};
+}
+
+/// The accuracy of each benchmark, "LABEL/5-shot", and its number of items; categories of a task count alike.
+struct BenchmarkFigures {
+  double accuracy_sum = 0, parts = 0;
+  int64_t items = 0;
+};
+
+std::map<std::string, BenchmarkFigures> benchmarks_of(const std::vector<IclTaskResult>& tasks) {
+  std::map<std::string, BenchmarkFigures> all;
+  for (const IclTaskResult& task : tasks) {
+    const size_t shots = task.name.find('/') + 1;
+    BenchmarkFigures& figures = all[task.name.substr(0, task.name.find('/', shots))];
+    figures.items += task.items;
+    figures.parts += 1;
+    for (const char* accuracy : {kLmAccuracy, kChoiceAccuracy, kMatchAccuracy})
+      if (const auto found = task.metrics.find(accuracy); found != task.metrics.end())
+        figures.accuracy_sum += found->second;
+  }
+  return all;
+}
+
+double weight_of(GauntletWeighting weighting, int64_t items) {
+  switch (weighting) {
+    case GauntletWeighting::kEqual: return 1;
+    case GauntletWeighting::kSampleSize: return static_cast<double>(items);
+    case GauntletWeighting::kLogSampleSize: return std::max(std::log2(static_cast<double>(items)), 1.0);
+  }
+  return 1;
+}
+
+double above_guessing(const GauntletConfig& gauntlet, double accuracy, double baseline) {
+  if (!gauntlet.subtract_random_baseline) return accuracy;
+  return gauntlet.rescale_accuracy ? (accuracy - baseline) / (1 - baseline) : accuracy - baseline;
+}
+
+}  // namespace
+
+IclTaskResult result_of_scores(const IclQuestions& asked, const std::vector<ContinuationScore>& scores) {
+  const bool chooses = asked.task.type != IclType::kLanguageModeling;
+  double right = 0;
+  Calibration calibration;
+  const ContinuationScore* at = scores.data();
+  for (const IclQuestion& question : asked.questions) {
+    const Judged judged = chooses ? judge_choice(question, at)
+                                  : Judged{at->is_greedy, at->is_greedy, at->least_top_probability};
+    right += judged.right;
+    calibration.add(judged.confidence, judged.confidently_right);
+    at += question.sequences.size();
+  }
+  IclTaskResult result{.name = asked.name, .items = std::ssize(asked.questions)};
+  result.metrics[chooses ? kChoiceAccuracy : kLmAccuracy] = right / static_cast<double>(result.items);
+  if (asked.task.calibration_error)
+    result.metrics[chooses ? kChoiceCalibration : kLmCalibration] = calibration.error();
+  return result;
+}
+
+IclTaskResult result_of_texts(const IclQuestions& asked, const std::vector<std::string>& texts) {
+  double right = 0;
+  for (size_t i = 0; i < texts.size(); ++i)
+    right += is_right(asked.task, texts[i], asked.questions[i].answers);
+  const int64_t items = std::ssize(texts);
+  return {
+      .name = asked.name, .metrics = {{kMatchAccuracy, right / static_cast<double>(items)}}, .items = items};
+}
+
+void add_gauntlet(const GauntletConfig& gauntlet, IclResults& results) {
+  if (gauntlet.categories.empty()) return;
+  const std::map<std::string, BenchmarkFigures> measured = benchmarks_of(results.tasks);
+  std::map<std::string, double> scores;
+  for (const auto& [category, benchmarks] : gauntlet.categories) {
+    double sum = 0, weights = 0;
+    bool complete = true;
+    for (const GauntletBenchmark& benchmark : benchmarks) {
+      const auto found = measured.find(fmt::format("{}/{}-shot", benchmark.name, benchmark.num_fewshot));
+      complete = complete && found != measured.end();
+      if (!complete) break;
+      const auto& [accuracy_sum, parts, items] = found->second;
+      const double weight = weight_of(gauntlet.weighting, items);
+      sum += weight * above_guessing(gauntlet, accuracy_sum / parts, benchmark.random_baseline);
+      weights += weight;
+    }
+    if (complete)
+      scores[category] = sum / weights;
+    else
+      results.left_out.push_back(category);
+  }
+  std::map<std::string, std::vector<std::string>> averages = gauntlet.averages;
+  if (averages.empty())
+    for (const auto& [category, benchmarks] : gauntlet.categories)
+      averages["default_average"].push_back(category);
+  results.gauntlet = scores;
+  for (const auto& [name, categories] : averages) {
+    double sum = 0, count = 0;
+    for (const std::string& category : categories)
+      if (const auto found = scores.find(category); found != scores.end()) sum += found->second, count += 1;
+    results.gauntlet[name] = count > 0 ? sum / count : 0;
+  }
+}
+
+std::map<std::string, double> icl_metrics(const IclResults& results) {
+  std::map<std::string, double> all;
+  for (const IclTaskResult& task : results.tasks)
+    for (const auto& [metric, value] : task.metrics) all["metrics/" + task.name + "/" + metric] = value;
+  for (const auto& [name, score] : results.gauntlet) all["icl/metrics/eval_gauntlet/" + name] = score;
+  return all;
+}
+
+Json icl_json(const IclResults& results) {
+  Json json = {{"metrics", Json::object()}, {"items", Json::object()}};
+  for (const auto& [name, value] : icl_metrics(results)) json["metrics"][name] = value;
+  for (const IclTaskResult& task : results.tasks) json["items"][task.name] = task.items;
+  if (!results.left_out.empty()) json["left_out"] = results.left_out;
+  json["seconds"] = results.seconds;
+  return json;
+}
+
+std::string icl_summary(const IclResults& results) {
+  std::string text;
+  const auto add = [&](const std::string& name, double value) {
+    text += fmt::format("{}{} {:.4f}", text.empty() ? "" : ", ", name, value);
+  };
+  for (const IclTaskResult& task : results.tasks)
+    for (const auto& [metric, value] : task.metrics)
+      if (metric.ends_with("Accuracy")) add(task.name, value);
+  for (const auto& [name, score] : results.gauntlet) add(name, score);
+  if (!results.left_out.empty())
+    text += fmt::format("; categories left out, since not all of their benchmarks are tasks: {}",
+                        fmt::join(results.left_out, ", "));
+  return text;
+}
+
+}  // namespace tycho

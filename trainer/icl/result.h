@@ -1,0 +1,45 @@
+// What in-context evaluation gives: metrics of tasks, under LLM Foundry's names, and the gauntlet's scores.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "trainer/base/json.h"
+#include "trainer/icl/config.h"
+#include "trainer/icl/continuation.h"
+#include "trainer/icl/prompts.h"
+
+namespace tycho {
+
+struct IclTaskResult {
+  std::string name;                       // "LABEL/5-shot", "LABEL/5-shot/CATEGORY"
+  std::map<std::string, double> metrics;  // "InContextLearningLMAccuracy"
+  int64_t items = 0;
+};
+
+struct IclResults {
+  std::vector<IclTaskResult> tasks;
+  std::map<std::string, double> gauntlet;  // of categories and averages
+  std::vector<std::string> left_out;       // categories with a benchmark that was not measured
+  double seconds = 0;
+};
+
+/// Of every type but generation; `scores` of all sequences, question after question. A choice is made by the
+/// highest mean log-likelihood of its tokens; the first of equals.
+IclTaskResult result_of_scores(const IclQuestions& asked, const std::vector<ContinuationScore>& scores);
+/// Of generation: what was written for each question.
+IclTaskResult result_of_texts(const IclQuestions& asked, const std::vector<std::string>& texts);
+
+/// Adds the gauntlet's scores to the results of tasks; nothing without categories.
+void add_gauntlet(const GauntletConfig& gauntlet, IclResults& results);
+
+/// Every number under the name that LLM Foundry logs it by:
+/// "metrics/LABEL/5-shot/InContextLearningLMAccuracy", "icl/metrics/eval_gauntlet/NAME".
+std::map<std::string, double> icl_metrics(const IclResults& results);
+/// {metrics, items, left_out, seconds}.
+Json icl_json(const IclResults& results);
+/// The accuracy of each task and the gauntlet's scores, in few words.
+std::string icl_summary(const IclResults& results);
+
+}  // namespace tycho

@@ -1,0 +1,22 @@
+// How likely continuations are to a trained model: what lm-evaluation-harness asks.
+#pragma once
+#include <atomic>
+#include <optional>
+#include <vector>
+
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/icl/continuation.h"
+#include "trainer/icl/harness_requests.h"
+#include "trainer/kernels/tensor.h"
+
+namespace tycho {
+
+/// A score for each request, in order, by the checkpoint's model and tokenizer. All requests are checked
+/// before the first is answered. Nothing when `stop` is not 0 before the end. Throws Error as encode_request
+/// and score.
+std::optional<std::vector<ContinuationScore>> loglikelihoods(const CheckpointReader& checkpoint,
+                                                             const std::vector<HarnessRequest>& requests,
+                                                             const at::Device& device,
+                                                             const std::atomic<int>& stop);
+
+}  // namespace tycho

@@ -1,0 +1,34 @@
+// The model of a checkpoint, to be asked questions, on one rank.
+#pragma once
+#include <memory>
+
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/config/train_config.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/icl/scorer.h"
+#include "trainer/parallel/communicator.h"
+#include "trainer/parallel/unit_store.h"
+
+namespace tycho {
+
+class TrainedModel {
+ public:
+  /// Reads the weights, adapters included. Throws Error (kUnusable) for a damaged checkpoint.
+  TrainedModel(const CheckpointReader& checkpoint, const at::Device& device);
+
+  const TrainConfig& config() const { return config_; }
+  /// The checkpoint's own; null when the model was trained without one.
+  const Tokenizer* tokenizer() const { return tokenizer_.get(); }
+  int64_t vocab_size() const { return config_.model.vocab_size(); }
+  /// This object outlives it.
+  AskedModel asked();
+
+ private:
+  TrainConfig config_;
+  at::Device device_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  LocalUnits units_;
+  std::unique_ptr<Communicator> world_;
+};
+
+}  // namespace tycho
