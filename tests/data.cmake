@@ -18,6 +18,6 @@ target_compile_definitions(mds_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SO
 target_compile_definitions(data_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 tycho_test(remote_test LIBS data SOURCES
   trainer/data/remote/aws_signature_test.cpp trainer/data/remote/download_test.cpp trainer/data/remote/http_server.cpp
-  trainer/data/remote_place_test.cpp trainer/data/remote/shard_cache_test.cpp)
+  trainer/data/remote/compressed_cache_test.cpp trainer/data/remote_place_test.cpp trainer/data/remote/shard_cache_test.cpp)
 target_compile_definitions(remote_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 tycho_script_test(remote_s3 SCRIPT host/remote_s3.sh)

@@ -225,7 +225,7 @@ void map_streams(Mapper& mapper, const DocEntry& entry) {
                         left_out("proportion", "there is one data set"), left_out("repeat", kWhole),
                         left_out("choose", kWhole), fetch_key("download_retry", "download_retry"),
                         fetch_key("download_timeout", "download_timeout_s"),
-                        left_out("validate_hash", kChecked), left_out("keep_zip", kLoader)});
+                        left_out("validate_hash", kChecked), fetch_key("keep_zip", "keep_zip")});
   }
   std::string list;
   for (const auto& [name, stream] : streams) {
@@ -264,7 +264,7 @@ const Rows kDataset = {
     only("partition_algo", {"null", "relaxed", "orig"}, "is not supported"),
     fetch_key("predownload", "predownload"),
     fetch_key("cache_limit", "cache_limit", cache_bytes),
-    left_out("keep_zip", kLoader),
+    fetch_key("keep_zip", "keep_zip"),
     fetch_key("download_retry", "download_retry"),
     fetch_key("download_timeout", "download_timeout_s"),
     left_out("validate_hash", kChecked),

@@ -109,10 +109,12 @@ void check_remotes(const MdsConfig& data, const std::string& path, ConfigProblem
     problems.idle(path + key, is_set, is_remote, "without remote");
   };
   idle(".cache_limit", data.cache_limit.has_value());
-  idle(".predownload", data.predownload.has_value());
+  idle(".keep_zip", data.keep_zip);
   idle(".download_retry", data.download_retry != defaults.download_retry);
   idle(".download_timeout_s", data.download_timeout_s != defaults.download_timeout_s);
   idle(".remote_sas_env", !data.remote_sas_env.empty());
+  problems.idle(path + ".decompress_dir", !data.decompress_dir.empty(), !is_remote,
+                "with remote, where local_dir holds what is decompressed");
 }
 
 void check_chat(const ChatConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
@@ -137,7 +139,6 @@ bool MdsConfig::is_remote() const {
 
 int64_t MdsConfig::batches_ahead(int64_t global_sequences) const {
   constexpr int64_t kUsual = 64;
-  if (!is_remote()) return 0;
   return predownload ? (*predownload + global_sequences - 1) / global_sequences : kUsual;
 }
 

@@ -92,6 +92,8 @@ struct MdsConfig {
   int64_t prefetch = 4;
   VerifyShards verify = VerifyShards::kOnce;
   std::optional<Bytes> cache_limit;
+  bool keep_zip = false;
+  std::string decompress_dir;
   std::optional<int64_t> predownload;
   int64_t download_retry = 6;
   double download_timeout_s = 60;
@@ -103,7 +105,7 @@ struct MdsConfig {
   std::string dir() const { return split.empty() ? local_dir : local_dir + "/" + split; }
   /// Whether any of it comes from a remote.
   bool is_remote() const;
-  /// Batches whose shards are fetched before they are needed.
+  /// Batches whose shards are fetched or decompressed before they are needed.
   int64_t batches_ahead(int64_t global_sequences) const;
   /// Itself, or each of its streams as data of its own.
   std::vector<MdsConfig> each_stream() const;
@@ -168,9 +170,14 @@ struct MdsConfig {
       "for "
       "others. Default: no limit.",
       positive);
+    v("keep_zip", keep_zip,
+      "Keep the compressed file of a shard of remote data beside what was decompressed from it.");
+    v("decompress_dir", decompress_dir,
+      "Folder for what compressed shards are decompressed to, where local_dir cannot be written to. Default: "
+      "beside them.");
     v("predownload", predownload,
-      "How many samples before their turn the shards of remote data are fetched. Default: those of 64 "
-      "batches.",
+      "How many samples before their turn the shards of remote data are fetched, and compressed shards "
+      "decompressed. Default: those of 64 batches.",
       positive);
     v("download_retry", download_retry,
       "How often a download is tried again after an error, with growing waits.", in_range(0, 1000));

@@ -27,6 +27,8 @@ class RowReader {
   }
   /// These samples will be read soon, in this order. Returns at once.
   virtual void prefetch(std::span<const uint32_t> /*samples*/) {}
+  /// Whether prefetch() does something.
+  virtual bool prefetches() const { return false; }
   /// Ends waits for data that is fetched, now and later, with an Error. From any thread.
   virtual void cancel() {}
   /// These samples, their targets and documents as a batch of `num_sequences`. Rows without a sample have no

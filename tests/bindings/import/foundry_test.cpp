@@ -201,10 +201,12 @@ TEST(FoundryImport, MapsWhatFetchesData) {
     return imported("max_duration: 1ba\ntrain_loader: {name: text, dataset: {" + dataset + "}}\n");
   };
   const std::string keys =
-      "cache_limit: 10gb, predownload: 500, download_retry: 2, download_timeout: 60, local: /c";
+      "cache_limit: 10gb, predownload: 500, download_retry: 2, download_timeout: 60, keep_zip: true, local: "
+      "/c";
   const std::string fetched = text("remote: 's3://b/c', " + keys);
-  for (const char* line : {"cache_limit = \"10GiB\"", "predownload = 500", "download_retry = 2",
-                           "download_timeout_s = 60", "remote = \"s3://b/c\"", "local_dir = \"/c\""})
+  for (const char* line :
+       {"cache_limit = \"10GiB\"", "predownload = 500", "download_retry = 2", "download_timeout_s = 60",
+        "keep_zip = true", "remote = \"s3://b/c\"", "local_dir = \"/c\""})
     EXPECT_CONTAINS(fetched, line);
   EXPECT_CONTAINS(text("remote: /data, " + keys), "-- cache_limit: 10gb  (data is read in place)");
   EXPECT_CONTAINS(text("remote: 'https://h/c', local: /c, cache_limit: 4096"), "cache_limit = \"4096B\"");

@@ -85,6 +85,15 @@ TEST(CheckConfig, RefusesRemotesThatCannotBeReadAndKeysThatWouldDoNothing) {
       "leave it out");
   EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).cache_limit = Bytes{1 << 30}; }),
             "train_data.cache_limit: has no effect without remote; remove it");
+  EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).keep_zip = true; }),
+            "train_data.keep_zip: has no effect without remote; remove it");
+  EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).decompress_dir = "/tmp/x"; }), "");
+  EXPECT_EQ(problems_after([&](TrainConfig& c) {
+              data(c).decompress_dir = "/tmp/x";
+              data(c).remote = "https://h/x";
+            }),
+            "train_data.decompress_dir: has no effect with remote, where local_dir holds what is "
+            "decompressed; remove it");
 }
 
 TEST(CheckConfig, RefusesAnOrderThatWouldNotBeUsed) {

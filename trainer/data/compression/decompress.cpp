@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <functional>
@@ -115,34 +114,18 @@ void decode_snappy(ZipFile& file, int64_t raw_bytes, const Sink& sink) {
   sink(raw);
 }
 
-void decode_file(const std::string& path, CompressionKind kind, int64_t raw_bytes, const Sink& sink) {
-  ZipFile file(path);
-  if (kind == CompressionKind::kSnappy) return decode_snappy(file, raw_bytes, sink);
-  decode_stream(file, kind, raw_bytes, sink);
-}
-
 }  // namespace
 
 std::string decompress_to_memory(const std::string& zip_path, CompressionKind kind, int64_t raw_bytes) {
   std::string raw;
-  decode_file(zip_path, kind, raw_bytes, [&](std::string_view piece) { raw += piece; });
+  decompress(zip_path, kind, raw_bytes, [&](std::string_view piece) { raw += piece; });
   return raw;
 }
 
-void decompress_to_file(FileOps& files, const std::string& zip_path, CompressionKind kind, int64_t raw_bytes,
-                        const std::string& raw_path) {
-  static std::atomic<int> number = 0;  // of this process's threads
-  const std::string partial = fmt::format("{}.tmp-{}-{}", raw_path, ::getpid(), ++number);
-  const auto file = files.create(partial);
-  try {
-    decode_file(zip_path, kind, raw_bytes,
-                [&](std::string_view piece) { file->write(piece.data(), piece.size()); });
-    file->close();
-    files.rename(partial, raw_path);
-  } catch (...) {
-    ::unlink(partial.c_str());
-    throw;
-  }
+void decompress(const std::string& zip_path, CompressionKind kind, int64_t raw_bytes, const Sink& sink) {
+  ZipFile file(zip_path);
+  if (kind == CompressionKind::kSnappy) return decode_snappy(file, raw_bytes, sink);
+  decode_stream(file, kind, raw_bytes, sink);
 }
 
 }  // namespace tycho

@@ -1,9 +1,10 @@
 // Decompresses a file whose size is known before, in bounded memory and without trusting it.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 
-#include "trainer/base/file_ops.h"
 #include "trainer/data/compression/compression.h"
 
 namespace tycho {
@@ -16,10 +17,8 @@ namespace tycho {
 /// Into memory.
 std::string decompress_to_memory(const std::string& zip_path, CompressionKind kind, int64_t raw_bytes);
 
-/// Into the file `raw_path`, which is replaced when it is there: by a file beside it that gets its name when
-/// it is whole. Several processes may do it at once. Throws Error (kStorage) when it cannot be written;
-/// nothing is left behind then.
-void decompress_to_file(FileOps& files, const std::string& zip_path, CompressionKind kind, int64_t raw_bytes,
-                        const std::string& raw_path);
+/// Piece by piece into `sink`, whose errors reach the caller. What came before an error is not to be used.
+void decompress(const std::string& zip_path, CompressionKind kind, int64_t raw_bytes,
+                const std::function<void(std::string_view)>& sink);
 
 }  // namespace tycho

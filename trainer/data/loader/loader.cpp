@@ -51,7 +51,8 @@ class BatchMaker {
     cursor_.sample = order_.start_at(cursor_.sample);
     skip_finished_epoch(cursor_);
     ahead_ = cursor_;
-    if (config.is<MdsConfig>()) num_ahead_ = config.as<MdsConfig>().batches_ahead(shape.global_sequences);
+    if (data_->prefetches() && config.is<MdsConfig>())
+      num_ahead_ = config.as<MdsConfig>().batches_ahead(shape.global_sequences);
   }
 
   /// Ends waits for remote data. From any thread.

@@ -39,6 +39,11 @@ class StreamsReader final : public RowReader {
       if (!of_stream[i].empty()) streams_[i]->prefetch(of_stream[i]);
   }
 
+  bool prefetches() const override {
+    return std::any_of(streams_.begin(), streams_.end(),
+                       [](const auto& stream) { return stream->prefetches(); });
+  }
+
   void cancel() override {
     for (const auto& stream : streams_) stream->cancel();
   }

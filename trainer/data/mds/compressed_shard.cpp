@@ -10,16 +10,26 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
+#include <unordered_set>
+#include <vector>
 
 #include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
 #include "trainer/data/compression/decompress.h"
 #include "trainer/data/mds/shard_hash.h"
 #include "trainer/data/mds/shard_source.h"
+#include "trainer/data/part_file.h"
 
 namespace tycho {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr size_t kHashPieceBytes = 1 << 20;
+constexpr const char* kUnfinished = ".part";
+constexpr PartAdvice kAdvice = {"free room on that disk, or name a folder on another one in decompress_dir",
+                                "make the folder writable, or name another one in decompress_dir"};
 
 bool is_older(const struct stat& file, const struct stat& other) {
   const auto time = [](const struct stat& info) {
@@ -72,17 +82,42 @@ void check_zip(const MdsShard& shard) {
          zip.hash);
 }
 
-void decompress_shard(FileOps& files, const MdsShard& shard) {
-  if (is_there(shard)) return;
+void decompress_shard(const MdsShard& shard, const std::stop_token& stop) {
+  const auto is_made = [&] { return is_there(shard); };
+  if (is_made()) return;
   check_zip(shard);
+  std::optional<PartFile> part;
   try {
-    make_dirs(files, std::filesystem::path(shard.path).parent_path());
-    decompress_to_file(files, shard.zip->path, shard.zip->kind, shard.bytes, shard.path);
+    make_dirs(real_files(), fs::path(shard.path).parent_path());
+    part = PartFile::claim(shard.path + kUnfinished, is_made, stop, kAdvice);
+    if (!part) return;
+    part->cut(0);
+    part->reserve(shard.bytes);
+    decompress(shard.zip->path, shard.zip->kind, shard.bytes, [&](std::string_view piece) {
+      if (stop.stop_requested())
+        fail(ExitCode::kTerminated, "[mds] stopped while {} was decompressed", shard.zip->path);
+      part->write(piece.data(), piece.size());
+    });
+    part->publish(shard.path);
   } catch (const Error& error) {
+    if (part) part->remove();
     if (error.code() != ExitCode::kStorage) throw;
-    fail(ExitCode::kStorage,
-         "{}: {} cannot be decompressed there; make room there, or make the folder writable", error.what(),
-         shard.zip->path);
+    fail(ExitCode::kStorage, "{}: {} cannot be decompressed there", error.what(), shard.zip->path);
+  }
+}
+
+void sweep_left_overs(const MdsIndex& index, const MdsShard& shard) {
+  std::vector<std::string> parts;
+  std::error_code error;
+  for (fs::directory_iterator it(fs::path(shard.path).parent_path(), error), end; !error && it != end;
+       it.increment(error))
+    if (it->path().extension() == kUnfinished) parts.push_back(it->path().string());
+  if (parts.empty()) return;
+  std::unordered_set<std::string> ours;
+  for (const MdsShard& other : index.shards) ours.insert(other.path + kUnfinished);
+  for (const std::string& path : parts) {
+    if (!ours.contains(path)) continue;
+    if (std::optional<PartFile> part = PartFile::claim_left_over(path)) part->remove();
   }
 }
 

@@ -1,6 +1,7 @@
 // From the compressed file of a shard to its raw bytes.
 #pragma once
-#include "trainer/base/file_ops.h"
+#include <stop_token>
+
 #include "trainer/data/mds/mds_index.h"
 
 namespace tycho {
@@ -11,8 +12,12 @@ namespace tycho {
 
 /// Makes the file shard.path unless it is there, has shard.bytes bytes and is not older than the compressed
 /// file. What is in it is for ShardSource::verify. Folders that are missing are made. The compressed file
-/// stays. Error (kStorage) when it cannot be written.
-void decompress_shard(FileOps& files, const MdsShard& shard);
+/// stays. One process does it, the others wait for it; a kill leaves at most shard.path + ".part", which the
+/// next one takes over. Error: kStorage when it cannot be written, kTerminated on a stop.
+void decompress_shard(const MdsShard& shard, const std::stop_token& stop);
+
+/// Removes what killed processes have left of shards of `index` beside `shard`.
+void sweep_left_overs(const MdsIndex& index, const MdsShard& shard);
 
 /// A descriptor of the raw bytes in memory, which is freed when the caller closes it.
 int open_in_memory(const MdsShard& shard);

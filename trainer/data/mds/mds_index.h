@@ -25,6 +25,12 @@ struct MdsShard {
   std::optional<MdsZip> zip;
   std::vector<MdsColumn> columns;
   std::vector<std::optional<int64_t>> column_sizes;
+
+  // Of the file that was written: the compressed one where there is one.
+  const std::string& stored_path() const { return zip ? zip->path : path; }
+  int64_t stored_bytes() const { return zip ? zip->bytes : bytes; }
+  /// Whether other bytes would be noticed.
+  bool has_checksum() const { return !hash.empty() || (zip && !zip->hash.empty()); }
 };
 
 /// What index.json says, checked for sense but not against the shards.

@@ -33,6 +33,8 @@ class MdsReader {
 
   /// These samples will be read soon. Returns at once.
   void prefetch(std::span<const uint32_t> samples);
+  /// Whether that does something.
+  bool prefetches() const { return source_->prefetches(); }
   /// Ends waits for shards, now and later, with an Error. From any thread.
   void cancel() { source_->cancel(); }
 

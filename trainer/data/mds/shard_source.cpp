@@ -9,17 +9,20 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <stop_token>
+#include <utility>
 #include <vector>
 
 #include "trainer/base/error.h"
-#include "trainer/base/file_ops.h"
 #include "trainer/data/mds/compressed_shard.h"
 #include "trainer/data/mds/shard_hash.h"
+#include "trainer/data/mds/shard_prefetch.h"
 
 namespace tycho {
 namespace {
 
 constexpr size_t kHashPiece = 4 << 20;
+constexpr int kDecompressThreads = 4;
 
 /// What tells that a file was written to or replaced.
 struct Identity {
@@ -67,8 +70,14 @@ class LocalSource final : public ShardSource {
         raw_(raw),
         always_(verify == VerifyShards::kAlways),
         files_stay_(files == ShardFiles::kStay),
-        verified_(index.shards.size()) {
+        verified_(index.shards.size()),
+        prefetch_(kDecompressThreads, [this](size_t shard, const std::stop_token& stop, const MayEvict&) {
+          if (index_.shards[shard].zip) decompress_shard(index_.shards[shard], stop);
+        }) {
     if (always_) num_reads_.resize(index.shards.size());
+    has_zips_ = raw_ == RawShards::kInFiles &&
+                std::any_of(index.shards.begin(), index.shards.end(),
+                            [](const MdsShard& shard) { return shard.zip.has_value(); });
   }
 
   int open(size_t index) override {
@@ -76,7 +85,8 @@ class LocalSource final : public ShardSource {
     const std::string& path = shard.path;
     if (shard.zip) {
       if (raw_ == RawShards::kInMemory) return open_in_memory(shard);
-      decompress_shard(real_files(), shard);
+      if (!std::exchange(swept_, true)) sweep_left_overs(index_, shard);
+      decompress_shard(shard, stop_.get_token());
     }
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
@@ -86,6 +96,7 @@ class LocalSource final : public ShardSource {
 
   void verify(size_t index, int descriptor) override {
     const MdsShard& shard = index_.shards[index];
+    if (has_zips_) prefetch_.was_read(index);
     std::optional<Identity>& verified = verified_[index];
     const Identity now = identity_of(descriptor, shard.path);
     if (verified == now && !is_due_again(index)) return;
@@ -96,6 +107,16 @@ class LocalSource final : public ShardSource {
            shard.path);
     check_shard(shard, descriptor, verified ? " since this run first read it" : "");
     verified = now;  // of before: what is written meanwhile is noticed at the next read
+  }
+
+  void prefetch(std::span<const size_t> shards) override {
+    if (has_zips_) prefetch_.announce(shards);
+  }
+  bool prefetches() const override { return has_zips_; }
+
+  void cancel() override {
+    stop_.request_stop();
+    prefetch_.stop();
   }
 
   // Each open shard is in memory as a whole.
@@ -112,8 +133,12 @@ class LocalSource final : public ShardSource {
   const MdsIndex& index_;
   RawShards raw_;
   bool always_, files_stay_;
+  bool has_zips_ = false;  // shards to be decompressed to files
+  bool swept_ = false;
   std::vector<int64_t> num_reads_;                 // of samples since the checksum was compared, by shard
   std::vector<std::optional<Identity>> verified_;  // the file that was compared, by shard
+  std::stop_source stop_;
+  ShardPrefetch prefetch_;  // last: its threads use the rest
 };
 
 }  // namespace

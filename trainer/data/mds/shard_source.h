@@ -23,6 +23,8 @@ class ShardSource {
   virtual void verify(size_t shard, int descriptor) = 0;
   /// Samples of these shards will be read soon: one entry for each sample. Returns at once.
   virtual void prefetch(std::span<const size_t> /*shards*/) {}
+  /// Whether prefetch() does something: shards are fetched or decompressed.
+  virtual bool prefetches() const { return false; }
   /// Ends waits for shards, now and later, with an Error. From any thread.
   virtual void cancel() {}
   /// How many shards a reader may keep open.
@@ -35,8 +37,9 @@ using MakeShardSource = std::function<std::unique_ptr<ShardSource>(const MdsInde
 /// Whether the file of a shard may be replaced by an equal one while a run reads it, as in a cache.
 enum class ShardFiles { kStay, kMayBeReplaced };
 
-/// Where a compressed shard is decompressed to when it is opened: into MdsShard::path, where it stays, or
-/// into memory, until its descriptor is closed; a reader keeps one of these open.
+/// Where a compressed shard is decompressed to when it is opened, or by other threads when it was announced:
+/// into MdsShard::path, where it stays; or into memory, until its descriptor is closed; a reader keeps one of
+/// these open.
 enum class RawShards { kInFiles, kInMemory };
 
 /// Shards that lie in the folder of the index, which outlives the source. Nothing is looked at before it is

@@ -38,7 +38,8 @@ void check_vocabulary(const std::string& dir, int64_t vocab_size) {
 
 TokenDataset::TokenDataset(const MdsConfig& config, int64_t seq_len, int64_t vocab_size,
                            const MakeShardSource& make_source)
-    : reader_(read_mds_index(config.dir()), make_source ? make_source : local_source(config.verify)),
+    : reader_(read_mds_index(config.dir(), config.decompress_dir),
+              make_source ? make_source : local_source(config.verify)),
       column_(reader_.column("tokens")),
       config_(config),
       seq_len_(seq_len),

@@ -30,6 +30,7 @@ class TokenDataset final : public RowReader {
   /// Copies the first seq_len tokens of a sample.
   void read(int64_t sample, std::span<int32_t> tokens);
   void prefetch(std::span<const uint32_t> samples) override { reader_.prefetch(samples); }
+  bool prefetches() const override { return reader_.prefetches(); }
   void cancel() override { reader_.cancel(); }
   Batch read_batch(std::span<const uint32_t> samples, int64_t num_sequences) override;
 

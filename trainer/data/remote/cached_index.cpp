@@ -13,7 +13,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
-#include "trainer/data/remote/part_file.h"
+#include "trainer/data/part_file.h"
 
 namespace tycho {
 namespace {
@@ -53,17 +53,14 @@ void compare_or_write(const RemoteFiles& files, const std::string& name, const s
   const auto compare = [&] {
     if (read_file(path) != text) fail_changed(files.place_of(name), path);
   };
-  if (::access(path.c_str(), F_OK) == 0) return compare();
+  const auto is_there = [&] { return ::access(path.c_str(), F_OK) == 0; };
+  if (is_there()) return compare();
   make_dirs(real_files(), work_folder(spec.dir));
-  std::optional<PartFile> part = PartFile::claim(work_folder(spec.dir) + "/" + name + ".part", path, stop);
+  std::optional<PartFile> part =
+      PartFile::claim(work_folder(spec.dir) + "/" + name + ".part", is_there, stop);
   if (!part) return compare();
   part->cut(0);
-  for (size_t done = 0; done < text.size();) {
-    const ssize_t n = ::write(part->descriptor(), text.data() + done, text.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(ExitCode::kStorage, "[data] cannot write {}: {}", part->path(), std::strerror(errno));
-    done += static_cast<size_t>(n);
-  }
+  part->write(text.data(), text.size());
   part->publish(path);
 }
 
@@ -87,6 +84,7 @@ CacheSpec cache_spec(const MdsConfig& stream) {
   spec.sas_env = stream.remote_sas_env;
   spec.policy = {stream.download_retry, stream.download_timeout_s};
   if (stream.cache_limit) spec.limit_bytes = stream.cache_limit->value;
+  spec.keep_zip = stream.keep_zip;
   return spec;
 }
 

@@ -16,6 +16,7 @@ struct CacheSpec {
   std::string sas_env;
   DownloadPolicy policy;
   std::optional<int64_t> limit_bytes;  // for the shards in `dir`
+  bool keep_zip = false;               // compressed files, beside what was decompressed from them
 };
 
 /// `stream`: one of MdsConfig::each_stream(), with a remote.

@@ -7,11 +7,13 @@
 #include <stop_token>
 
 #include "trainer/base/error.h"
+#include "trainer/data/mds/shard_prefetch.h"
 #include "trainer/data/remote/shard_cache.h"
-#include "trainer/data/remote/shard_prefetch.h"
 
 namespace tycho {
 namespace {
+
+constexpr int kFetchThreads = 4;
 
 class CachedSource final : public ShardSource {
  public:
@@ -19,7 +21,10 @@ class CachedSource final : public ShardSource {
       : cache_(spec, index),
         local_(make_local_source(index, verify, ShardFiles::kMayBeReplaced)),
         max_open_(most_open(index, spec)),
-        prefetch_(cache_) {}
+        prefetch_(kFetchThreads,
+                  [this](size_t shard, const std::stop_token& stop, const MayEvict& may_evict) {
+                    cache_.prefetch(shard, stop, may_evict);
+                  }) {}
 
   int open(size_t shard) override { return cache_.open(shard, stop_.get_token()); }
 
@@ -38,6 +43,7 @@ class CachedSource final : public ShardSource {
   }
 
   void prefetch(std::span<const size_t> shards) override { prefetch_.announce(shards); }
+  bool prefetches() const override { return true; }
 
   void cancel() override {
     stop_.request_stop();
@@ -51,7 +57,8 @@ class CachedSource final : public ShardSource {
   static int most_open(const MdsIndex& index, const CacheSpec& spec) {
     constexpr int kMost = 256;
     int64_t largest = 1;
-    for (const MdsShard& shard : index.shards) largest = std::max(largest, shard.bytes);
+    for (const MdsShard& shard : index.shards)
+      largest = std::max(largest, shard.bytes + (shard.zip ? shard.zip->bytes : 0));
     if (!spec.limit_bytes) return kMost;
     return static_cast<int>(std::clamp<int64_t>(*spec.limit_bytes / (8 * largest), 1, kMost));
   }

@@ -31,10 +31,11 @@ double seconds_after(Clock::time_point start) {
 }
 
 /// Before hours of downloads, rather than after them.
-void check_room(const MdsIndex& index) {
+void check_room(const MdsIndex& index, bool keep_zip) {
   int64_t missing = 0;
   for (const MdsShard& shard : index.shards)
-    if (::access(shard.path.c_str(), F_OK) != 0) missing += shard.bytes;
+    if (::access(shard.path.c_str(), F_OK) != 0)
+      missing += shard.bytes + (shard.zip && keep_zip ? shard.zip->bytes : 0);
   struct statvfs disk {};
   if (::statvfs(index.dir.c_str(), &disk) != 0) return;
   const auto room = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
@@ -46,7 +47,9 @@ void check_room(const MdsIndex& index) {
 
 class Preload {
  public:
-  Preload(const CacheSpec& spec, const MdsIndex& index) : index_(index), cache_(spec, index) {}
+  Preload(const CacheSpec& spec, const MdsIndex& index) : index_(index), cache_(spec, index) {
+    for (const MdsShard& shard : index.shards) bytes_total_ += shard.stored_bytes();
+  }
 
   void run(int num_threads, const std::function<void(const PreloadProgress&)>& progress) {
     std::vector<std::jthread> threads;
@@ -68,7 +71,7 @@ class Preload {
 
  private:
   PreloadProgress progress_after(double seconds) const {
-    PreloadProgress progress{bytes_done_, index_.num_bytes(), static_cast<double>(bytes_done_) / seconds, 0};
+    PreloadProgress progress{bytes_done_, bytes_total_, static_cast<double>(bytes_done_) / seconds, 0};
     if (progress.bytes_per_s > 0)
       progress.left_s =
           static_cast<double>(progress.bytes_total - progress.bytes_done) / progress.bytes_per_s;
@@ -92,13 +95,13 @@ class Preload {
     const auto count = [this](int64_t num_bytes) { bytes_done_ += num_bytes; };
     if (!cache_.fetch(shard, stop_.get_token(), count)) {
       if (is_whole(shard)) {
-        count(index_.shards[shard].bytes);
+        count(index_.shards[shard].stored_bytes());
         return;
       }
       cache_.fetch(shard, stop_.get_token(), count);
     }
     ++fetched_shards_;
-    fetched_bytes_ += index_.shards[shard].bytes;
+    fetched_bytes_ += index_.shards[shard].stored_bytes();
   }
 
   /// A shard that is there and damaged is set aside.
@@ -117,6 +120,7 @@ class Preload {
 
   const MdsIndex& index_;
   ShardCache cache_;
+  int64_t bytes_total_ = 0;  // to fetch
   std::stop_source stop_;
   std::atomic<size_t> next_ = 0;
   std::atomic<int64_t> bytes_done_ = 0, fetched_shards_ = 0, fetched_bytes_ = 0;
@@ -134,9 +138,9 @@ PreloadReport preload(const CacheSpec& spec, int num_threads,
   const auto start = Clock::now();
   fetch_index(spec);
   const MdsIndex index = read_mds_index(spec.dir);
-  check_room(index);
+  check_room(index, spec.keep_zip);
   PreloadReport report{spec.remote, spec.dir, static_cast<int64_t>(index.shards.size()), index.num_bytes()};
-  for (const MdsShard& shard : index.shards) report.with_checksum += !shard.hash.empty();
+  for (const MdsShard& shard : index.shards) report.with_checksum += shard.has_checksum();
   Preload all(spec, index);
   all.run(static_cast<int>(std::min<int64_t>(num_threads, report.shards)), progress);
   all.add_to(report);

@@ -19,6 +19,8 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/hash.h"
+#include "trainer/data/compression/decompress.h"
+#include "trainer/data/mds/compressed_shard.h"
 #include "trainer/data/mds/shard_source.h"
 
 namespace tycho {
@@ -28,16 +30,16 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPart = ".part";
 
-/// A shard in the cache, for eviction.
+/// A shard in the cache, for eviction: its raw and its compressed file.
 struct CachedShard {
-  size_t shard = 0;
   int64_t num_bytes = 0;
-  timespec used{};
+  std::pair<int64_t, int64_t> used;  // s, ns
 };
 
-bool used_before(const CachedShard& a, const CachedShard& b) {
-  return std::pair(a.used.tv_sec, a.used.tv_nsec) < std::pair(b.used.tv_sec, b.used.tv_nsec);
-}
+/// While it is decompressed, both files are there.
+int64_t bytes_at_most(const MdsShard& shard) { return shard.bytes + (shard.zip ? shard.zip->bytes : 0); }
+
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 /// One process at a time counts what is there and removes some of it.
 class EvictionLock {
@@ -55,7 +57,7 @@ class EvictionLock {
   int descriptor_;
 };
 
-/// Removes a shard unless somebody reads it.
+/// Removes a file unless somebody reads it.
 bool evict(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return false;
@@ -70,17 +72,13 @@ ShardCache::ShardCache(CacheSpec spec, const MdsIndex& index)
     : spec_(std::move(spec)),
       index_(index),
       files_(open_remote_files(parse_remote(spec_.remote), spec_.sas_env)) {
-  for (const MdsShard& shard : index_.shards)
-    if (shard.zip)
-      fail(ExitCode::kUnusable,
-           "[data] shards of {} are compressed: from a remote only uncompressed shards are read so far. Copy "
-           "the data set to a folder and name that as local_dir, without remote",
-           spec_.remote);
   if (spec_.limit_bytes) {
     int64_t largest = 0;
     for (size_t i = 0; i < index_.shards.size(); ++i) {
-      largest = std::max(largest, index_.shards[i].bytes);
-      shard_of_path_.emplace(index_.shards[i].path, i);
+      const MdsShard& shard = index_.shards[i];
+      largest = std::max(largest, bytes_at_most(shard));
+      shard_of_path_.emplace(shard.path, i);
+      if (shard.zip) shard_of_path_.emplace(shard.zip->path, i);
     }
     if (*spec_.limit_bytes < 4 * largest)
       fail(ExitCode::kUnusable, "[data] cache_limit is {}, but a shard of {} has {}: set it to at least {}",
@@ -91,14 +89,14 @@ ShardCache::ShardCache(CacheSpec spec, const MdsIndex& index)
 }
 
 std::string ShardCache::name_of(size_t shard) const {
-  return index_.shards[shard].path.substr(index_.dir.size() + 1);
+  return index_.shards[shard].stored_path().substr(index_.dir.size() + 1);
 }
 
 std::string ShardCache::place_of(size_t shard) const { return files_->place_of(name_of(shard)); }
 
-std::string ShardCache::work_path(size_t shard, std::string_view ending) const {
+std::string ShardCache::work_path(const std::string& path, std::string_view ending) const {
   // Shards of merged data sets are in folders; their work files are all in one.
-  std::string name = name_of(shard);
+  std::string name = path.substr(index_.dir.size() + 1);
   if (const size_t slash = name.rfind('/'); slash != std::string::npos)
     name = hash_hex(name).substr(0, 8) + "-" + name.substr(slash + 1);
   return fmt::format("{}/{}{}", work_folder(spec_.dir), name, ending);
@@ -111,7 +109,7 @@ int ShardCache::open(size_t shard, const std::stop_token& stop) {
     if (descriptor < 0) {
       if (errno != ENOENT)
         fail(ExitCode::kUnusable, "[data] cannot read shard {}: {}", path, std::strerror(errno));
-      make_room(index_.shards[shard].bytes, [](size_t) { return true; });
+      make_room(shard, [](size_t) { return true; });
       fetch(shard, stop);
       continue;
     }
@@ -129,85 +127,141 @@ int ShardCache::open(size_t shard, const std::stop_token& stop) {
 
 bool ShardCache::touch(size_t shard) const {
   const std::string& path = index_.shards[shard].path;
-  if (!spec_.limit_bytes) return ::access(path.c_str(), F_OK) == 0;
+  if (!spec_.limit_bytes) return exists(path);
   const timespec times[2] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};
   return ::utimensat(AT_FDCWD, path.c_str(), times, 0) == 0 || errno != ENOENT;
 }
 
 void ShardCache::prefetch(size_t shard, const std::stop_token& stop, const MayEvict& may_evict) {
-  if (touch(shard) || !make_room(index_.shards[shard].bytes, may_evict)) return;
+  if (touch(shard) || !make_room(shard, may_evict)) return;
   fetch(shard, stop);
 }
 
-bool ShardCache::make_room(int64_t num_bytes, const MayEvict& may_evict) const {
+bool ShardCache::make_room(size_t shard, const MayEvict& may_evict) const {
   if (!spec_.limit_bytes) return true;
   make_dirs(real_files(), work_folder(spec_.dir));
   const EvictionLock lock(work_folder(spec_.dir) + "/lock");
-  std::vector<CachedShard> cached;
-  int64_t used_bytes = num_bytes;
+  std::unordered_map<size_t, CachedShard> cached;
+  int64_t used_bytes = bytes_at_most(index_.shards[shard]);
   std::error_code error;
   for (fs::recursive_directory_iterator it(spec_.dir, error), end; !error && it != end; it.increment(error)) {
     struct stat info {};
     const std::string path = it->path().string();
     if (::lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
     if (const auto found = shard_of_path_.find(path); found != shard_of_path_.end()) {
-      cached.push_back({found->second, info.st_size, info.st_atim});
+      CachedShard& entry = cached[found->second];
+      entry.num_bytes += info.st_size;
+      entry.used = std::max(entry.used, {info.st_atim.tv_sec, info.st_atim.tv_nsec});
       used_bytes += info.st_size;
     } else if (path.starts_with(work_folder(spec_.dir) + "/") && path.ends_with(kPart)) {
       used_bytes += std::max<int64_t>(info.st_size, info.st_blocks * 512);  // with what is reserved
     }
   }
-  std::sort(cached.begin(), cached.end(), used_before);
-  for (const CachedShard& candidate : cached) {
+  std::vector<std::pair<size_t, CachedShard>> oldest_first(cached.begin(), cached.end());
+  std::sort(oldest_first.begin(), oldest_first.end(),
+            [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
+  for (const auto& [candidate, entry] : oldest_first) {
     if (used_bytes <= *spec_.limit_bytes) break;
-    if (may_evict(candidate.shard) && evict(index_.shards[candidate.shard].path))
-      used_bytes -= candidate.num_bytes;
+    if (may_evict(candidate) && evict_shard(candidate)) used_bytes -= entry.num_bytes;
   }
   return used_bytes <= *spec_.limit_bytes;
 }
 
+bool ShardCache::evict_shard(size_t shard) const {
+  const MdsShard& evicted = index_.shards[shard];
+  if (exists(evicted.path) && !evict(evicted.path)) return false;
+  return !evicted.zip || !exists(evicted.zip->path) || evict(evicted.zip->path);
+}
+
 bool ShardCache::fetch(size_t shard, const std::stop_token& stop, const DownloadProgress& progress) {
-  const std::string& path = index_.shards[shard].path;
-  if (::access(path.c_str(), F_OK) == 0) return false;
+  const MdsShard& wanted = index_.shards[shard];
+  const auto is_there = [&] { return exists(wanted.path); };
+  if (is_there()) return false;
   make_dirs(real_files(), work_folder(spec_.dir));
-  make_dirs(real_files(), fs::path(path).parent_path().string());
+  for (const std::string& path : {wanted.path, wanted.stored_path()})
+    make_dirs(real_files(), fs::path(path).parent_path().string());
   std::string problem;
   for (int attempt = 1; attempt <= 2; ++attempt) {
-    std::optional<PartFile> part = PartFile::claim(work_path(shard, kPart), path, stop);
+    std::optional<PartFile> part = PartFile::claim(work_path(wanted.path, kPart), is_there, stop);
     if (!part) return false;
-    problem = fill(shard, *part, stop, progress);
-    if (problem.empty()) {
-      part->publish(path);
-      return true;
-    }
-    if (progress) progress(-part->num_bytes());
-    part->set_aside(work_path(shard, ".bad"));
+    problem = wanted.zip ? fetch_zip(shard, *part, stop, progress) : fetch_raw(shard, *part, stop, progress);
+    if (problem.empty()) return true;
   }
   fail(ExitCode::kUnusable,
        "[data] {} was fetched twice and is not what its index.json says: {}. What came is in {}. Is the "
        "remote "
        "complete, and of the same version as its index.json?",
-       place_of(shard), problem, work_path(shard, ".bad"));
+       place_of(shard), problem, work_path(wanted.stored_path(), ".bad"));
 }
 
-std::string ShardCache::fill(size_t shard, PartFile& part, const std::stop_token& stop,
-                             const DownloadProgress& progress) {
-  MdsShard expected = index_.shards[shard];
+void ShardCache::fill(size_t shard, PartFile& part, const std::stop_token& stop,
+                      const DownloadProgress& progress) {
+  const MdsShard& wanted = index_.shards[shard];
+  const int64_t num_bytes = wanted.stored_bytes();
   // What a killed process has left is continued only where a checksum would tell that it does not fit.
-  if (expected.hash.empty() || part.num_bytes() > expected.bytes) part.cut(0);
-  DownloadTarget target{part.descriptor(), part.path(), part.num_bytes(), expected.bytes};
+  if (!wanted.has_checksum() || part.num_bytes() > num_bytes) part.cut(0);
+  DownloadTarget target{part.descriptor(), part.path(), part.num_bytes(), num_bytes};
   if (progress && target.num_bytes > 0) progress(target.num_bytes);
-  part.reserve(expected.bytes);
-  if (target.num_bytes < expected.bytes &&
+  part.reserve(num_bytes);
+  if (target.num_bytes < num_bytes &&
       !download(*files_, name_of(shard), target, spec_.policy, stop, progress))
     fail(ExitCode::kUnusable, "[data] {} does not exist, but index.json names it; is the remote complete?",
          place_of(shard));
-  expected.path = part.path();
+}
+
+std::string ShardCache::fetch_raw(size_t shard, PartFile& part, const std::stop_token& stop,
+                                  const DownloadProgress& progress) {
+  MdsShard fetched = index_.shards[shard];
+  fetched.path = part.path();
+  fill(shard, part, stop, progress);
   try {
-    check_shard(expected, part.descriptor());
+    check_shard(fetched, part.descriptor());
   } catch (const Error& error) {
+    if (progress) progress(-part.num_bytes());
+    part.set_aside(work_path(index_.shards[shard].path, ".bad"));
     return error.what();
   }
+  part.publish(index_.shards[shard].path);
+  return "";
+}
+
+std::string ShardCache::fetch_zip(size_t shard, PartFile& part, const std::stop_token& stop,
+                                  const DownloadProgress& progress) {
+  const MdsShard& wanted = index_.shards[shard];
+  const std::string& zip_path = wanted.zip->path;
+  // One that was kept is used first. Nobody else fetches: whoever does has `part`.
+  std::optional<PartFile> zip = PartFile::claim_left_over(zip_path);
+  if (zip && progress) progress(zip->num_bytes());
+  if (!zip) {
+    zip = PartFile::claim(
+        work_path(zip_path, kPart), [] { return false; }, stop);
+    fill(shard, *zip, stop, progress);
+  }
+  MdsShard fetched = wanted;
+  fetched.path = part.path();
+  fetched.zip->path = zip->path();
+  try {
+    check_zip(fetched);
+    part.cut(0);
+    part.reserve(wanted.bytes);
+    decompress(fetched.zip->path, fetched.zip->kind, wanted.bytes, [&](std::string_view piece) {
+      if (stop.stop_requested())
+        fail(ExitCode::kTerminated, "[data] stopped while {} was decompressed", place_of(shard));
+      part.write(piece.data(), piece.size());
+    });
+    check_shard(fetched, part.descriptor());
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUnusable) throw;
+    if (progress) progress(-zip->num_bytes());
+    zip->set_aside(work_path(zip_path, ".bad"));
+    part.remove();
+    return error.what();
+  }
+  part.publish(wanted.path);
+  if (spec_.keep_zip)
+    zip->publish(zip_path);
+  else
+    zip->remove();
   return "";
 }
 
@@ -215,7 +269,7 @@ void ShardCache::set_aside(size_t shard, int descriptor) const {
   const std::string& path = index_.shards[shard].path;
   if (!names_file(path, descriptor)) return;  // another process was quicker
   make_dirs(real_files(), work_folder(spec_.dir));
-  real_files().rename(path, work_path(shard, ".bad"));
+  real_files().rename(path, work_path(path, ".bad"));
 }
 
 void ShardCache::clean() const {
@@ -227,10 +281,11 @@ void ShardCache::clean() const {
     if (it->path().extension() == kPart) parts.push_back(it->path().string());
   if (parts.empty()) return;
   for (size_t i = 0; i < index_.shards.size(); ++i)
-    if (!index_.shards[i].hash.empty()) resumable.emplace(work_path(i, kPart), i);
+    if (index_.shards[i].has_checksum())
+      resumable.emplace(work_path(index_.shards[i].stored_path(), kPart), i);
   for (const std::string& path : parts) {
     const auto shard = resumable.find(path);
-    if (shard != resumable.end() && ::access(index_.shards[shard->second].path.c_str(), F_OK) != 0) continue;
+    if (shard != resumable.end() && !exists(index_.shards[shard->second].path)) continue;
     if (std::optional<PartFile> part = PartFile::claim_left_over(path)) part->remove();
   }
 }

@@ -1,7 +1,6 @@
 // The shards of a remote data set in a folder that the processes of a machine share.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -10,18 +9,18 @@
 #include <unordered_map>
 
 #include "trainer/data/mds/mds_index.h"
+#include "trainer/data/mds/shard_prefetch.h"
+#include "trainer/data/part_file.h"
 #include "trainer/data/remote/cached_index.h"
 #include "trainer/data/remote/download.h"
-#include "trainer/data/remote/part_file.h"
 #include "trainer/data/remote/remote_files.h"
 
 namespace tycho {
 
-/// Whether a shard may be removed from the cache.
-using MayEvict = std::function<bool(size_t)>;
-
 /// From any thread of any process. A shard has its final name only when it is whole and equals the index;
-/// readers hold a shared lock on the file while it is open, and what is locked is not evicted.
+/// readers hold a shared lock on the file while it is open, and what is locked is not evicted. A compressed
+/// shard is fetched, compared with the index, decompressed and compared again; its compressed file is then
+/// removed, or kept and evicted together with the raw one.
 class ShardCache {
  public:
   /// Removes what killed processes have left and nobody can continue. `index` outlives the cache.
@@ -43,12 +42,19 @@ class ShardCache {
   std::optional<int64_t> limit_bytes() const { return spec_.limit_bytes; }
 
  private:
+  /// The name of what is fetched.
   std::string name_of(size_t shard) const;
-  std::string work_path(size_t shard, std::string_view ending) const;
-  bool make_room(int64_t num_bytes, const MayEvict& may_evict) const;
-  /// What is wrong with what came; "" when nothing is.
-  std::string fill(size_t shard, PartFile& part, const std::stop_token& stop,
-                   const DownloadProgress& progress);
+  /// Of a file of the cache, while it is not whole.
+  std::string work_path(const std::string& path, std::string_view ending) const;
+  bool make_room(size_t shard, const MayEvict& may_evict) const;
+  bool evict_shard(size_t shard) const;
+  /// Downloads what is fetched of a shard.
+  void fill(size_t shard, PartFile& part, const std::stop_token& stop, const DownloadProgress& progress);
+  // Both publish the shard, by `part`, and return what is wrong with what came; "" when nothing is.
+  std::string fetch_raw(size_t shard, PartFile& part, const std::stop_token& stop,
+                        const DownloadProgress& progress);
+  std::string fetch_zip(size_t shard, PartFile& part, const std::stop_token& stop,
+                        const DownloadProgress& progress);
   void clean() const;
 
   CacheSpec spec_;

@@ -1,12 +1,16 @@
 // Compressed shards: those of mosaicml-streaming are read, Tycho's hold the same bytes, and damage is found.
 #include "trainer/data/mds/compressed_shard.h"
 
+#include <unistd.h>
+
 #include <chrono>
+#include <thread>
 
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/data/compression/decompress.h"
 #include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/mds/mds_writer.h"
+#include "trainer/data/part_file.h"
 
 namespace tycho {
 namespace {
@@ -136,8 +140,57 @@ TEST_F(CompressedShardTest, ShardsOfDataThatCannotBeWrittenToGoElsewhere) {
   fs::copy(dir_, temp_ / "other", fs::copy_options::recursive);
   EXPECT_NE(read_mds_index(temp_ / "other", temp_ / "fast/disk").shards[0].path, here.shards[0].path);
   write_text(temp_ / "file", "");
-  expect_error(ExitCode::kStorage, {"cannot be decompressed there"},
+  expect_error(ExitCode::kStorage, {"cannot be decompressed there", "shard.00000.mds.gz"},
                [&] { read_all(RawShards::kInFiles, temp_ / "file/x"); });
+}
+
+TEST_F(CompressedShardTest, ABatchOfShardsIsDecompressedAheadByOtherThreads) {
+  copy("zstd");
+  MdsReader reader(read_mds_index(dir_));
+  ASSERT_TRUE(reader.prefetches());
+  const std::vector<uint32_t> samples = {0, 11};
+  reader.prefetch(samples);
+  const std::string last = reader.index().shards.back().path;
+  for (int i = 0; i < 30000 && !(fs::exists(raw()) && fs::exists(last)); ++i) ::usleep(1000);
+  EXPECT_TRUE(fs::exists(raw()));
+  EXPECT_TRUE(fs::exists(last));
+  EXPECT_EQ(reader.read(11)[0], sample_of(11));
+  fs::remove_all(dir_);
+  fs::copy(golden("mds_values/" + folder_of("zstd")), dir_, fs::copy_options::recursive);
+  EXPECT_FALSE(MdsReader(read_mds_index(dir_), VerifyShards::kOnce, RawShards::kInMemory).prefetches());
+}
+
+TEST_F(CompressedShardTest, WhatAKilledDecompressionLeftIsTakenOverOrRemoved) {
+  copy("zstd");
+  const MdsIndex index = read_mds_index(dir_);
+  ASSERT_GT(index.shards.size(), 2u);
+  write_text(raw() + ".part", "the beginning of other bytes that is longer than" + std::string(9999, '.'));
+  write_text(index.shards[2].path + ".part", "left over");
+  write_text(dir_ + "/mine.part", "of no shard");
+  MdsReader reader(index);
+  EXPECT_EQ(reader.read(0)[0], sample_of(0));
+  EXPECT_FALSE(fs::exists(raw() + ".part"));
+  EXPECT_FALSE(fs::exists(index.shards[2].path + ".part")) << "before the shard is needed";
+  EXPECT_TRUE(fs::exists(dir_ + "/mine.part"));
+  read_all();
+}
+
+TEST_F(CompressedShardTest, AProcessThatDecompressesIsWaitedFor) {
+  copy("zstd");
+  const MdsIndex index = read_mds_index(dir_);
+  std::optional<PartFile> other = PartFile::claim(raw() + ".part", [] { return false; }, {});
+  const std::string bytes = decompress_to_memory(zip(), CompressionKind::kZstd, index.shards[0].bytes);
+  std::jthread reader([&] { read_all(); });
+  other->write(bytes.data(), bytes.size());
+  other->publish(raw());
+  other.reset();
+  reader.join();
+  std::stop_source stop;
+  stop.request_stop();
+  fs::remove(raw());
+  other = PartFile::claim(raw() + ".part", [] { return false; }, {});
+  expect_error(ExitCode::kTerminated, {"shard.00000.mds"},
+               [&] { decompress_shard(index.shards[0], stop.get_token()); });
 }
 
 TEST_F(CompressedShardTest, TruncatedAndFlippedFilesAreFound) {

@@ -1,8 +1,9 @@
-// Threads that fetch shards before they are read.
+// Threads that fetch or decompress shards before they are read.
 #pragma once
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <span>
 #include <stop_token>
@@ -10,27 +11,30 @@
 #include <unordered_map>
 #include <vector>
 
-#include "trainer/data/remote/shard_cache.h"
-
 namespace tycho {
 
+/// Brings a shard that is not there, and makes room for it only with shards that `may_evict` allows. From any
+/// thread.
+using MayEvict = std::function<bool(size_t)>;
+using BringShard = std::function<void(size_t shard, const std::stop_token& stop, const MayEvict& may_evict)>;
+
 /// Its memory is bounded by the samples that are announced and not yet read. An error of a thread is left to
-/// the reader, which meets it when it fetches the shard itself.
+/// the reader, which meets it when it brings the shard itself.
 class ShardPrefetch {
  public:
-  /// `cache` outlives it.
-  explicit ShardPrefetch(ShardCache& cache);
+  ShardPrefetch(int num_threads, BringShard bring);
   /// Samples of these shards, one entry for each, will be read.
   void announce(std::span<const size_t> shards);
   /// A sample of this shard was read.
   void was_read(size_t shard);
-  /// Ends downloads, without waiting. From any thread.
+  /// Ends the work, without waiting. From any thread.
   void stop();
 
  private:
   void work(const std::stop_token& stop);
 
-  ShardCache& cache_;
+  int num_threads_;
+  BringShard bring_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<size_t> queue_;

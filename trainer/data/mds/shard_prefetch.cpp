@@ -1,23 +1,21 @@
 // A queue of shards in the order in which they are first needed.
-#include "trainer/data/remote/shard_prefetch.h"
+#include "trainer/data/mds/shard_prefetch.h"
+
+#include <utility>
 
 #include "trainer/base/error.h"
 
 namespace tycho {
-namespace {
 
-constexpr int kThreads = 4;
-
-}  // namespace
-
-ShardPrefetch::ShardPrefetch(ShardCache& cache) : cache_(cache) {}
+ShardPrefetch::ShardPrefetch(int num_threads, BringShard bring)
+    : num_threads_(num_threads), bring_(std::move(bring)) {}
 
 void ShardPrefetch::announce(std::span<const size_t> shards) {
   const std::lock_guard lock(mutex_);
   for (const size_t shard : shards)
     if (++unread_[shard] == 1) queue_.push_back(shard);
   // Not before there is something to do: many readers read local data or one sample.
-  while (!queue_.empty() && threads_.size() < kThreads)
+  while (!queue_.empty() && std::ssize(threads_) < num_threads_)
     threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
   changed_.notify_all();
 }
@@ -46,9 +44,9 @@ void ShardPrefetch::work(const std::stop_token& stop) {
     lock.unlock();
     if (stop.stop_requested()) return;
     try {
-      if (!is_not_needed(shard)) cache_.prefetch(shard, stop, is_not_needed);
+      if (!is_not_needed(shard)) bring_(shard, stop, is_not_needed);
     } catch (const Error&) {
-      // The reader fetches it again, and reports what is wrong.
+      // The reader brings it itself, and reports what is wrong.
     }
   }
 }

@@ -1,5 +1,5 @@
 // A lock on a file whose name changes hands: after each lock, the name must still be the file's.
-#include "trainer/data/remote/part_file.h"
+#include "trainer/data/part_file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -20,26 +20,23 @@ namespace {
 
 constexpr auto kPoll = std::chrono::milliseconds(20);
 
-[[noreturn]] void fail_file(const char* what, const std::string& path) {
+[[noreturn]] void fail_with(const char* what, const std::string& path, const PartAdvice& advice) {
   const int error = errno;
-  const char* advice = "";
-  if (error == ENOSPC || error == EDQUOT)
-    advice = "; free room on that disk, set cache_limit, or choose another local_dir";
-  if (error == EROFS || error == EACCES || error == EPERM)
-    advice =
-        "; the cache must be writable until every shard is in it: choose another local_dir, or fill it with "
-        "`tycho data preload`";
+  std::string to_do;
+  if (error == ENOSPC || error == EDQUOT) to_do = advice.no_room;
+  if (error == EROFS || error == EACCES || error == EPERM) to_do = advice.not_writable;
   if (error == ENOLCK || error == EOPNOTSUPP)
-    advice = "; this file system has no locks: choose a local_dir on a disk of this machine";
-  fail(ExitCode::kStorage, "[data] cannot {} {}: {}{}", what, path, std::strerror(error), advice);
+    to_do = "this file system has no locks: choose a folder on a disk of this machine";
+  fail(ExitCode::kStorage, "[data] cannot {} {}: {}{}{}", what, path, std::strerror(error),
+       to_do.empty() ? "" : "; ", to_do);
 }
 
 /// False when another has it.
-bool try_lock(int descriptor, const std::string& path) {
+bool try_lock(int descriptor, const std::string& path, const PartAdvice& advice) {
   while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno == EWOULDBLOCK) return false;
-    fail_file("lock", path);
+    fail_with("lock", path, advice);
   }
   return true;
 }
@@ -53,20 +50,20 @@ bool names_file(const std::string& path, int descriptor) {
          named.st_ino == open.st_ino && named.st_dev == open.st_dev;
 }
 
-std::optional<PartFile> PartFile::claim(const std::string& path, const std::string& final_path,
-                                        const std::stop_token& stop) {
+std::optional<PartFile> PartFile::claim(const std::string& path, const std::function<bool()>& is_made,
+                                        const std::stop_token& stop, const PartAdvice& advice) {
   while (true) {
     const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (descriptor < 0) fail_file("create", path);
-    PartFile part(path, descriptor);
+    if (descriptor < 0) fail_with("create", path, advice);
+    PartFile part(path, descriptor, advice);
     bool locked = false;
-    while (!(locked = try_lock(descriptor, path)) && names_file(path, descriptor)) {
+    while (!(locked = try_lock(descriptor, path, advice)) && names_file(path, descriptor)) {
       if (stop.stop_requested())
-        fail(ExitCode::kTerminated, "[data] stopped while another process fetched {}", final_path);
+        fail(ExitCode::kTerminated, "[data] stopped while another process made {}", path);
       std::this_thread::sleep_for(kPoll);
     }
     if (!locked || !names_file(path, descriptor)) continue;  // it has been published or removed meanwhile
-    if (::access(final_path.c_str(), F_OK) != 0) return part;
+    if (!is_made()) return part;
     part.remove();
     return std::nullopt;
   }
@@ -75,23 +72,28 @@ std::optional<PartFile> PartFile::claim(const std::string& path, const std::stri
 std::optional<PartFile> PartFile::claim_left_over(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (descriptor < 0) return std::nullopt;
-  PartFile part(path, descriptor);
+  PartFile part(path, descriptor, kCacheAdvice);
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 || !names_file(path, descriptor)) return std::nullopt;
   return part;
 }
 
 PartFile::PartFile(PartFile&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      advice_(other.advice_) {}
 
 PartFile& PartFile::operator=(PartFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(descriptor_, other.descriptor_);
+  std::swap(advice_, other.advice_);
   return *this;
 }
 
 PartFile::~PartFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
+
+void PartFile::fail_file(const char* what, const std::string& path) const { fail_with(what, path, advice_); }
 
 int64_t PartFile::num_bytes() const {
   struct stat info {};
@@ -100,7 +102,17 @@ int64_t PartFile::num_bytes() const {
 }
 
 void PartFile::cut(int64_t num_bytes) {
-  if (::ftruncate(descriptor_, num_bytes) != 0) fail_file("write", path_);
+  if (::ftruncate(descriptor_, num_bytes) != 0 || ::lseek(descriptor_, num_bytes, SEEK_SET) < 0)
+    fail_file("write", path_);
+}
+
+void PartFile::write(const char* data, size_t num_bytes) {
+  while (num_bytes > 0) {
+    const ssize_t n = ::write(descriptor_, data, num_bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_file("write", path_);
+    data += n, num_bytes -= static_cast<size_t>(n);
+  }
 }
 
 void PartFile::reserve(int64_t num_bytes) {
