@@ -2,18 +2,18 @@
 tycho_test(data_test LIBS data SOURCES
   trainer/data/tokenizer/bpe_trainer_test.cpp trainer/data/text/byte_source_test.cpp trainer/data/chat/chat_dataset_test.cpp trainer/data/chat/chat_example_test.cpp
   trainer/data/chat/chat_row_test.cpp trainer/data/chat/chat_template_test.cpp trainer/data/convert/convert_test.cpp
-  trainer/data/convert/dataset_damage_test.cpp trainer/data/text/document_reader_test.cpp trainer/data/text/input_files_test.cpp trainer/data/text/json_line_test.cpp
+  trainer/data/convert/dataset_damage_test.cpp trainer/data/convert/dataset_stats_test.cpp trainer/data/text/document_reader_test.cpp trainer/data/text/input_files_test.cpp trainer/data/text/json_line_test.cpp
   trainer/data/documents_test.cpp trainer/data/chat/example_packer_test.cpp
   trainer/data/loader/loader_test.cpp
   trainer/data/text/pretokenize_test.cpp trainer/data/mix_test.cpp trainer/data/order/numpy_rng_test.cpp
   trainer/data/order/sample_order_test.cpp trainer/data/order/shuffle_test.cpp
   trainer/data/convert/token_packer_test.cpp trainer/data/text/split_regex_test.cpp
-  trainer/data/tokenizer/decode_stream_test.cpp trainer/data/tokenizer/sentencepiece_test.cpp
+  trainer/data/token_files/token_file_test.cpp trainer/data/token_files/token_files_reader_test.cpp trainer/data/tokenizer/decode_stream_test.cpp trainer/data/tokenizer/sentencepiece_test.cpp
   trainer/data/tokenizer/tokenizer_test.cpp)
 # Data sets of mosaicml-streaming's formats, against those that it wrote.
 tycho_test(mds_test LIBS data SOURCES
   trainer/data/compression/compression_test.cpp trainer/data/compression/decompress_test.cpp trainer/data/mds/compressed_shard_test.cpp
-  trainer/data/mds/mds_reader_test.cpp trainer/data/mds/mds_value_test.cpp trainer/data/mds/mds_writer_test.cpp trainer/data/mds/shard_hash_test.cpp)
+  trainer/data/mds/mds_reader_test.cpp trainer/data/mds/merge_index_test.cpp trainer/data/mds/mds_value_test.cpp trainer/data/mds/mds_writer_test.cpp trainer/data/mds/shard_hash_test.cpp)
 target_compile_definitions(mds_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 target_compile_definitions(data_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 tycho_test(remote_test LIBS data SOURCES
@@ -21,3 +21,4 @@ tycho_test(remote_test LIBS data SOURCES
   trainer/data/remote/compressed_cache_test.cpp trainer/data/remote_place_test.cpp trainer/data/remote/shard_cache_test.cpp)
 target_compile_definitions(remote_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 tycho_script_test(remote_s3 SCRIPT host/remote_s3.sh)
+tycho_script_test(streaming_peer SCRIPT host/streaming_peer.sh)

@@ -1,4 +1,4 @@
-// tycho bench: measures the collectives between ranks, and a folder.
+// tycho bench: measures the collectives between ranks, a folder, and training data.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "host/signals.h"
 #include "host/text_table.h"
 #include "host/verb.h"
+#include "host/verbs/bench_data.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
 #include "trainer/bench/storage_bench.h"
@@ -22,11 +23,14 @@
 namespace tycho {
 
 const VerbSpec kBenchSpec = {
-    "bench comm\n       tycho bench storage FOLDER",
-    "Measures this cluster: the collectives between ranks, or a folder for data and checkpoints.",
+    "bench comm\n       tycho bench storage FOLDER\n       tycho bench data RECIPE [key=value ...]",
+    "Measures this cluster: the collectives between ranks, a folder for data and checkpoints, or how fast a "
+    "recipe's "
+    "training data is read.",
     "  tycho launch -n 2 bench comm -b 1K -e 64M -f 4\n"
     "  srun --ntasks-per-node=8 --gpus-per-node=8 tycho bench comm -b 8 -e 8G\n"
-    "  tycho bench storage runs --size 1GiB --files 8",
+    "  tycho bench storage runs --size 1GiB --files 8\n"
+    "  tycho bench data pretrain.lua --batches 500",
     {{"b,min-bytes", "For comm: the smallest size; K, M and G are powers of 1024.", "SIZE", "8"},
      {"e,max-bytes", "For comm: the largest size.", "SIZE", "64M"},
      {"f,factor", "For comm: between one size and the next.", "N", "2"},
@@ -38,6 +42,8 @@ const VerbSpec kBenchSpec = {
      {"device", "For comm: auto, cpu or cuda.", "NAME", "auto"},
      {"size", "For storage: of each file.", "SIZE", "256MiB"},
      {"files", "For storage: files that are written or read at once.", "N", "4"},
+     {"batches", "For data: batches to read; 0 for an epoch.", "N", "0"},
+     {"ranks", "For data: ranks of the run; this process reads the share of the first.", "N", "1"},
      kJsonOption}};
 
 namespace {
@@ -228,7 +234,7 @@ int storage(const Arguments& arguments) {
 }  // namespace
 
 int run_bench(const Arguments& arguments) {
-  return pick_subverb(arguments, "bench", {{"comm", comm}, {"storage", storage}});
+  return pick_subverb(arguments, "bench", {{"comm", comm}, {"storage", storage}, {"data", bench_data_verb}});
 }
 
 }  // namespace tycho

@@ -1,9 +1,10 @@
-// tycho data: converts text and JSONL to data sets, and inspects data sets.
+// tycho data: converts text and JSONL to data sets, and says what is in data sets.
 #include <unistd.h>
 
 #include "host/input_options.h"
 #include "host/text_table.h"
 #include "host/verb.h"
+#include "host/verbs/data_contents.h"
 #include "host/verbs/data_preload.h"
 #include "trainer/base/bytes.h"
 #include "trainer/data/convert/convert.h"
@@ -14,15 +15,23 @@ namespace tycho {
 const VerbSpec kDataSpec = {
     "data convert INPUT ... --tokenizer FILE --out DIR\n"
     "       tycho data inspect DIR\n"
+    "       tycho data verify DIR\n"
+    "       tycho data stats DIR\n"
+    "       tycho data sample DIR\n"
+    "       tycho data merge DIR [FOLDER ...]\n"
     "       tycho data preload URL DIR\n"
     "       tycho data preload RECIPE [KEY=VALUE ...]",
-    "Converts text and JSONL, also .gz and .zst, to MDS shards of tokens; shows what a data set contains and "
-    "checks it; copies remote data to a disk of this machine.",
+    "Converts text and JSONL, also .gz and .zst, to MDS shards of tokens; shows, counts and "
+    "checks what a data set contains; joins data sets; copies remote data to a disk of this machine.",
     "  tycho data convert books/ --tokenizer tokenizer.json --eos-text '<|endoftext|>' --out data/books\n"
     "  tycho data convert c4.jsonl.gz --tokenizer tokenizer.json --eos-text '<|endoftext|>' --out data/c4\n"
     "  tycho data inspect data/books\n"
+    "  tycho data verify data/books\n"
+    "  tycho data stats data/books --eos-token 0\n"
+    "  tycho data sample data/books/train --from 100 --number 2\n"
+    "  tycho data merge data/web 2023 2024\n"
     "  srun tycho data preload s3://bucket/c4 /nvme/c4 --split train,val",
-    {{"tokenizer", "convert: a tokenizer.json.", "FILE"},
+    {{"tokenizer", "convert: a tokenizer.json. stats, sample: instead of the data set's own.", "FILE"},
      {"out", "convert: folder of the new data set.", "DIR"},
      {"concat-tokens", "convert: tokens per sample.", "N", "2048"},
      {"ext", "convert: endings of the files to read in folders. Default: text and JSONL.", "LIST", ""},
@@ -43,9 +52,13 @@ const VerbSpec kDataSpec = {
       ""},
      {"compression", "convert: compress shards: zstd, gz, br, bz2 (each also with a level, zstd:9), snappy.",
       "NAME", ""},
-     {"quick", "inspect: check index.json and the shards' offsets, not every token."},
-     {"threads", "convert: CPU threads; 0 for one per core. preload: downloads at a time; 0 for 8.", "N",
-      "0"},
+     {"eos-token", "stats: the token that ends every document. Default: as the data was converted.", "N"},
+     {"bos-token", "stats: the token that begins every document.", "N"},
+     {"from", "sample: the first one to show, counted from 0.", "N", "0"},
+     {"number", "sample: how many to show.", "N", "3"},
+     {"quick", "inspect, verify: check index.json and the shards' offsets, not every token."},
+     {"threads", "convert, verify: CPU threads; 0 for one per core. preload: downloads at a time; 0 for 8.",
+      "N", "0"},
      kJsonOption}};
 
 namespace {
@@ -143,18 +156,21 @@ int inspect(const Arguments& arguments) {
                     joined(info.column_names, info.column_encodings)});
   }
   fmt::print("{}", arguments.has("json") ? list.dump(2) + "\n" : text_table(rows));
-  if (damage.empty()) return 0;
-  std::fflush(stdout);
-  fail(ExitCode::kUnusable,
-       "[data] {} {} found in the data; copy the files again, or convert the text again:\n  {}",
-       damage.size(), damage.size() == 1 ? "problem" : "problems", fmt::join(damage, "\n  "));
+  report_damage(damage);
+  return 0;
 }
 
 }  // namespace
 
 int run_data(const Arguments& arguments) {
   return pick_subverb(arguments, "data",
-                      {{"convert", convert}, {"inspect", inspect}, {"preload", preload_data}});
+                      {{"convert", convert},
+                       {"inspect", inspect},
+                       {"verify", verify_data},
+                       {"stats", show_data_stats},
+                       {"sample", show_samples},
+                       {"merge", merge_data},
+                       {"preload", preload_data}});
 }
 
 }  // namespace tycho

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 from streaming import MDSWriter, StreamingDataset
+from streaming.base.util import merge_index
 
 OUT = pathlib.Path(__file__).parent / "mds"
 
@@ -36,6 +37,9 @@ def main():
     write("fixed_shape", {"tokens": "ndarray:int32:10"}, tokens(5, 10, np.int32))
     write("raw_bytes", {"tokens": "bytes"}, [{"tokens": s["tokens"].tobytes()} for s in tokens(5, 10, np.int64)])
     write("compressed", int32, tokens(5, 10, np.int32), compression="zstd:3")
+    write("merged/b", int32, tokens(5, 10, np.int32), hashes=["sha1"])
+    write("merged/a", int32, tokens(11, 10, np.int32), size_limit=400, compression="gz", hashes=["xxh64"])
+    merge_index([str(OUT / "merged" / part / "index.json") for part in "ab"], str(OUT / "merged"))
 
 
 def show(folder):

@@ -21,6 +21,12 @@ struct Batch {
   double wait_s = 0;         // how long next() waited for it
 };
 
+/// Shards of remote data that this process has used so far. Those that were not fetched were in the cache.
+struct FetchCounts {
+  int64_t opened = 0, fetched = 0;
+  int64_t fetched_bytes = 0;
+};
+
 /// Where the data stands: plain data, saved in checkpoints. O(1) to restore.
 struct DataCursor {
   int64_t epoch = 0;

@@ -129,6 +129,19 @@ void check_chat(const ChatConfig& data, const std::string& path, int64_t vocab_s
     problems.add("tokenizer", "is missing, but {} is text: set tokenizer = \"PATH/tokenizer.json\"", path);
 }
 
+void check_token_files(const TokenFilesConfig& data, const std::string& path, int64_t vocab_size,
+                       ConfigProblems& problems) {
+  if (data.path.empty())
+    problems.add(path + ".path", "is empty: write a .bin or .ds file, or a folder of them");
+  if (data.token_bytes == 3) problems.add(path + ".token_bytes", "is 3, wanted 2 or 4");
+  problems.idle(path + ".token_bytes", data.token_bytes.has_value(),
+                data.format == TokenFormat::kNanoset || data.format == TokenFormat::kAuto,
+                "unless the files are a Nanoset");
+  if (data.eos_token_id.value_or(0) >= vocab_size)
+    problems.add(path + ".eos_token_id", "{} is outside the model's vocabulary of {}", *data.eos_token_id,
+                 vocab_size);
+}
+
 }  // namespace
 
 bool MdsConfig::is_remote() const {
@@ -173,8 +186,14 @@ std::string ChatConfig::rows_text() const {
   return pack ? "; rows of several examples, attention stays within each" : "; rows of one example each";
 }
 
+std::string TokenFilesConfig::rows_text() const {
+  return eos_token_id ? fmt::format("; attention ends at token {}", *eos_token_id) : "";
+}
+
 void check(const DataConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
            ConfigProblems& problems) {
+  if (data.is<TokenFilesConfig>())
+    return check_token_files(data.as<TokenFilesConfig>(), path, vocab_size, problems);
   if (data.is<ChatConfig>())
     return check_chat(data.as<ChatConfig>(), path, vocab_size, has_tokenizer, problems);
   const auto& mds = data.as<MdsConfig>();

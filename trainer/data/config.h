@@ -247,9 +247,54 @@ struct ChatConfig {
   }
 };
 
+enum class TokenFormat { kAuto, kMegatron, kNanoset, kLlmc };
+constexpr EnumNames<TokenFormat, 4> enum_names(TokenFormat) {
+  return {{{"auto", TokenFormat::kAuto},
+           {"megatron", TokenFormat::kMegatron},
+           {"nanoset", TokenFormat::kNanoset},
+           {"llmc", TokenFormat::kLlmc}}};
+}
+
+/// Files of tokens that other systems wrote, read where they are.
+struct TokenFilesConfig {
+  static constexpr const char* kKind = "tokens";
+  static constexpr const char* kHelp = "Token files of Megatron-LM, Nanotron and llm.c.";
+  std::string path;
+  TokenFormat format = TokenFormat::kAuto;
+  std::optional<int64_t> token_bytes;
+  std::optional<int64_t> eos_token_id;
+  bool shuffle = true;
+  std::optional<int64_t> shuffle_seed;
+  int64_t prefetch = 4;
+
+  /// What messages call it.
+  std::string place() const { return path; }
+  /// What `tycho plan` says of its rows.
+  std::string rows_text() const;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("path", path, "A .bin or .ds file, or a folder of them, read in the order of their paths.", required);
+    v("format", format,
+      "Whose files they are. auto: .bin with an .idx beside it is Megatron-LM's, .bin with llm.c's header is "
+      "llm.c's, .ds is a Nanoset.");
+    v("token_bytes", token_bytes,
+      "Bytes of a token in a Nanoset without .metadata: 2, or 4 for vocabularies above 65536.",
+      in_range(2, 4));
+    v("eos_token_id", eos_token_id,
+      "Documents end with this token, and attention stays within documents. Default: attention spans the "
+      "whole row.",
+      at_least(0));
+    v("shuffle", shuffle,
+      "Visit the rows of an epoch in a random order, fixed by shuffle_seed and the epoch.");
+    v("shuffle_seed", shuffle_seed, "Default: the recipe's seed.", at_least(0));
+    v("prefetch", prefetch, "Batches prepared ahead by the loader's thread.", in_range(1, 1024));
+  }
+};
+
 class ConfigProblems;
 
-struct DataConfig : OneOf<MdsConfig, ChatConfig> {
+struct DataConfig : OneOf<MdsConfig, ChatConfig, TokenFilesConfig> {
   static constexpr const char* kNamespace = "data";
   /// What messages call it.
   std::string place() const {

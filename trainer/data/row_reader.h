@@ -31,6 +31,8 @@ class RowReader {
   virtual bool prefetches() const { return false; }
   /// Ends waits for data that is fetched, now and later, with an Error. From any thread.
   virtual void cancel() {}
+  /// Of data that is fetched. From any thread.
+  virtual FetchCounts fetch_counts() const { return {}; }
   /// These samples, their targets and documents as a batch of `num_sequences`. Rows without a sample have no
   /// target.
   virtual Batch read_batch(std::span<const uint32_t> samples, int64_t num_sequences) = 0;

@@ -1,16 +1,22 @@
 // The head of every shard is compared with index.json; then every sample is read as training would read it.
 #include "trainer/data/convert/dataset_damage.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/data/mds/compressed_shard.h"
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/mds/mds_reader.h"
+#include "trainer/data/mds/mds_value.h"
 
 namespace tycho {
 namespace {
@@ -23,13 +29,13 @@ class DamageFinder {
  public:
   DamageFinder(MdsIndex index, ConversionNote note) : index_(std::move(index)), note_(std::move(note)) {}
 
-  std::vector<std::string> find(bool quick) {
+  std::vector<std::string> find(bool quick, int num_threads) {
     check_names();
     bool readable = true;
     for (const MdsShard& shard : index_.shards) readable &= check_head(shard);
     if (note_.samples > 0 && note_.samples != index_.num_samples())
       add("{}: index.json lists {} samples, tycho.json {}", index_.dir, index_.num_samples(), note_.samples);
-    if (!quick && readable) check_samples();
+    if (!quick && readable) check_samples(num_threads);
     return std::move(findings_);
   }
 
@@ -40,7 +46,6 @@ class DamageFinder {
     if (findings_.size() < kMaxFindings)
       findings_.push_back(fmt::format(format, std::forward<Args>(args)...));
   }
-  bool full() const { return findings_.size() >= kMaxFindings; }
 
   /// Shards that are listed twice, and shards beside them that are not listed.
   void check_names() {
@@ -132,29 +137,61 @@ class DamageFinder {
     return same;
   }
 
-  void check_samples() {
-    MdsReader reader(index_, VerifyShards::kOnce, RawShards::kInMemory);
-    const auto& columns = index_.shards.empty() ? std::vector<MdsColumn>() : index_.shards[0].columns;
-    const auto tokens = std::find_if(columns.begin(), columns.end(), [](const MdsColumn& column) {
-      return column.name == "tokens" && column.encoding.starts_with("ndarray");
-    });
-    const auto column = static_cast<size_t>(tokens - columns.begin());
-    for (int64_t sample = 0; sample < index_.num_samples() && !full(); ++sample) {
-      try {
-        const auto& values = reader.read(sample);
-        if (tokens != columns.end()) check_tokens(reader.name_of(sample), tokens->encoding, values[column]);
-      } catch (const Error& error) {
-        add("{}", error.what());
-        sample = end_of_shard(sample) - 1;  // one finding for each
-      }
+  /// Whoever is free takes the next shard; findings are in the order of shards all the same.
+  void check_samples(int num_threads) {
+    std::vector<std::string> found(index_.shards.size());
+    std::atomic<size_t> next = 0;
+    const auto work = [&] {
+      MdsReader reader(index_, VerifyShards::kOnce, RawShards::kInMemory);
+      for (size_t shard; (shard = next++) < found.size();) found[shard] = damage_of(reader, shard);
+    };
+    {
+      std::vector<std::jthread> threads;
+      for (int i = 1; i < num_threads; ++i) threads.emplace_back(work);
+      work();
+    }
+    for (const std::string& finding : found)
+      if (!finding.empty()) add("{}", finding);
+  }
+
+  /// The first thing that is wrong with a shard; "" when nothing is.
+  std::string damage_of(MdsReader& reader, size_t shard) const {
+    try {
+      if (index_.shards[shard].zip) check_raw_file(index_.shards[shard]);
+      for (int64_t sample = index_.first_sample[shard]; sample < index_.first_sample[shard + 1]; ++sample)
+        check_values(reader, sample);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  /// A run reads what was decompressed before, where it is there.
+  static void check_raw_file(const MdsShard& shard) {
+    const int descriptor = ::open(shard.path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return;
+    try {
+      check_shard(shard, descriptor);
+    } catch (...) {
+      ::close(descriptor);
+      throw;
+    }
+    ::close(descriptor);
+  }
+
+  void check_values(MdsReader& reader, int64_t sample) const {
+    const auto& values = reader.read(sample);
+    const auto& columns = index_.shards[0].columns;
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (columns[i].name == "tokens" && is_mds_array(columns[i].encoding))
+        check_tokens(reader.name_of(sample), columns[i].encoding, values[i]);
+      else
+        check_mds_value(columns[i].encoding, values[i],
+                        fmt::format("[mds] column \"{}\" of {}", columns[i].name, reader.name_of(sample)));
     }
   }
 
-  int64_t end_of_shard(int64_t sample) const {
-    return *std::upper_bound(index_.first_sample.begin(), index_.first_sample.end(), sample);
-  }
-
-  void check_tokens(const std::string& place, const std::string& encoding, std::string_view value) {
+  void check_tokens(const std::string& place, const std::string& encoding, std::string_view value) const {
     const MdsArrayView array = decode_mds_array(encoding, value, "[mds] " + place);
     if (note_.concat_tokens > 0 && array.count != note_.concat_tokens)
       fail(ExitCode::kUnusable, "[mds] {} has {} tokens, tycho.json says {}", place, array.count,
@@ -179,8 +216,8 @@ class DamageFinder {
 
 }  // namespace
 
-std::vector<std::string> find_damage(const std::string& dir, bool quick) {
-  return DamageFinder(read_mds_index(dir), read_conversion_note(dir)).find(quick);
+std::vector<std::string> find_damage(const std::string& dir, bool quick, int num_threads) {
+  return DamageFinder(read_mds_index(dir), read_conversion_note(dir)).find(quick, num_threads);
 }
 
 }  // namespace tycho

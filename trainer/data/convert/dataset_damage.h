@@ -7,9 +7,11 @@ namespace tycho {
 
 /// What is wrong with the split in `dir`, for people: shards that are missing, of another size or number of
 /// samples than index.json says, listed twice or not at all; offsets that are out of order; checksums;
-/// samples of another length than tycho.json says; tokens outside the vocabulary. Empty when all is well.
-/// `quick` reads the heads of shards alone, which hold the offsets. At most twenty findings. Throws Error
-/// (kUnusable) when index.json or tycho.json cannot be read at all.
-std::vector<std::string> find_damage(const std::string& dir, bool quick);
+/// values that their column's encoding cannot have; samples of another length than tycho.json says; tokens
+/// outside the vocabulary. Of a compressed shard, the compressed file, and the raw one where it is there.
+/// Empty when all is well. `quick` reads the heads of shards alone, which hold the offsets. At most twenty
+/// findings, one for each shard. Throws Error (kUnusable) when index.json or tycho.json cannot be read at
+/// all.
+std::vector<std::string> find_damage(const std::string& dir, bool quick, int num_threads = 1);
 
 }  // namespace tycho

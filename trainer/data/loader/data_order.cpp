@@ -2,7 +2,9 @@
 #include "trainer/data/loader/data_order.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "trainer/base/error.h"
 
@@ -55,7 +57,9 @@ OrderSpec mds_spec(const MdsConfig& data, const OrderShape& shape) {
   return spec;
 }
 
-OrderSpec chat_spec(const ChatConfig& data, const OrderShape& shape) {
+/// For kinds with one order: all over the data.
+template <class Config>
+OrderSpec plain_spec(const Config& data, const OrderShape& shape) {
   OrderSpec spec;
   spec.weights.emplace_back();
   spec.names.push_back(data.place());
@@ -67,8 +71,14 @@ OrderSpec chat_spec(const ChatConfig& data, const OrderShape& shape) {
 }  // namespace
 
 SampleOrder data_order(const DataConfig& data, std::vector<ShardSizes> shard_sizes, const OrderShape& shape) {
-  OrderSpec spec =
-      data.is<MdsConfig>() ? mds_spec(data.as<MdsConfig>(), shape) : chat_spec(data.as<ChatConfig>(), shape);
+  OrderSpec spec = std::visit(
+      [&](const auto& config) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(config)>, MdsConfig>)
+          return mds_spec(config, shape);
+        else
+          return plain_spec(config, shape);
+      },
+      data.value);
   spec.streams = std::move(shard_sizes);
   spec.global_sequences = shape.global_sequences;
   return SampleOrder(std::move(spec));

@@ -58,6 +58,9 @@ class BatchMaker {
   /// Ends waits for remote data. From any thread.
   void cancel() { data_->cancel(); }
 
+  /// From any thread.
+  FetchCounts fetch_counts() const { return data_->fetch_counts(); }
+
   const DataCursor& cursor() const { return cursor_; }
   int64_t samples_per_epoch() const {
     return epoch_samples_ / shape_.global_sequences * shape_.global_sequences;
@@ -148,6 +151,7 @@ class PrefetchingLoader final : public DataLoader {
   DataCursor cursor() const override { return cursor_; }
   DataCursor cursor_after(int64_t num_batches) const override { return maker_.after(cursor_, num_batches); }
   int64_t samples_per_epoch() const override { return samples_per_epoch_; }
+  FetchCounts fetch_counts() const override { return maker_.fetch_counts(); }
 
  private:
   struct Ready {

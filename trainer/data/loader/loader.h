@@ -33,6 +33,8 @@ class DataLoader {
   /// Where the batch begins that would be next after `num_batches` more calls of next().
   virtual DataCursor cursor_after(int64_t num_batches) const = 0;
   virtual int64_t samples_per_epoch() const = 0;
+  /// Of remote data, with what is fetched ahead.
+  virtual FetchCounts fetch_counts() const = 0;
 };
 
 /// Opens the data set (see open_rows) and starts at `cursor`.

@@ -48,6 +48,17 @@ class StreamsReader final : public RowReader {
     for (const auto& stream : streams_) stream->cancel();
   }
 
+  FetchCounts fetch_counts() const override {
+    FetchCounts sum;
+    for (const auto& stream : streams_) {
+      const FetchCounts counts = stream->fetch_counts();
+      sum.opened += counts.opened;
+      sum.fetched += counts.fetched;
+      sum.fetched_bytes += counts.fetched_bytes;
+    }
+    return sum;
+  }
+
   Batch read_batch(std::span<const uint32_t> samples, int64_t num_sequences) override {
     std::vector<std::vector<uint32_t>> of_stream(streams_.size()), places(streams_.size());
     divide(samples, of_stream, places);

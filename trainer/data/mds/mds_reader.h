@@ -35,6 +35,7 @@ class MdsReader {
   void prefetch(std::span<const uint32_t> samples);
   /// Whether that does something.
   bool prefetches() const { return source_->prefetches(); }
+  FetchCounts fetch_counts() const { return source_->fetch_counts(); }
   /// Ends waits for shards, now and later, with an Error. From any thread.
   void cancel() { source_->cancel(); }
 

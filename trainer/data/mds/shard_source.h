@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "trainer/data/batch.h"
 #include "trainer/data/config.h"
 #include "trainer/data/mds/mds_index.h"
 
@@ -27,6 +28,8 @@ class ShardSource {
   virtual bool prefetches() const { return false; }
   /// Ends waits for shards, now and later, with an Error. From any thread.
   virtual void cancel() {}
+  /// Of shards that are fetched. From any thread.
+  virtual FetchCounts fetch_counts() const { return {}; }
   /// How many shards a reader may keep open.
   virtual int max_open() const { return 256; }
 };

@@ -32,6 +32,7 @@ class TokenDataset final : public RowReader {
   void prefetch(std::span<const uint32_t> samples) override { reader_.prefetch(samples); }
   bool prefetches() const override { return reader_.prefetches(); }
   void cancel() override { reader_.cancel(); }
+  FetchCounts fetch_counts() const override { return reader_.fetch_counts(); }
   Batch read_batch(std::span<const uint32_t> samples, int64_t num_sequences) override;
 
  private:

@@ -50,6 +50,7 @@ class CachedSource final : public ShardSource {
     prefetch_.stop();
   }
 
+  FetchCounts fetch_counts() const override { return cache_.counts(); }
   int max_open() const override { return max_open_; }
 
  private:

@@ -117,6 +117,7 @@ int ShardCache::open(size_t shard, const std::stop_token& stop) {
     const bool locked = ::flock(descriptor, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK;
     if (locked && names_file(path, descriptor)) {
       const timespec times[2] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};
+      ++num_opened_;
       ::futimens(descriptor, times);  // what is evicted goes by it; not possible in a cache of another user
       return descriptor;
     }
@@ -185,7 +186,11 @@ bool ShardCache::fetch(size_t shard, const std::stop_token& stop, const Download
     std::optional<PartFile> part = PartFile::claim(work_path(wanted.path, kPart), is_there, stop);
     if (!part) return false;
     problem = wanted.zip ? fetch_zip(shard, *part, stop, progress) : fetch_raw(shard, *part, stop, progress);
-    if (problem.empty()) return true;
+    if (problem.empty()) {
+      ++num_fetched_;
+      fetched_bytes_ += wanted.stored_bytes();
+      return true;
+    }
   }
   fail(ExitCode::kUnusable,
        "[data] {} was fetched twice and is not what its index.json says: {}. What came is in {}. Is the "

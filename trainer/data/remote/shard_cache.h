@@ -1,5 +1,6 @@
 // The shards of a remote data set in a folder that the processes of a machine share.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "trainer/data/batch.h"
 #include "trainer/data/mds/mds_index.h"
 #include "trainer/data/mds/shard_prefetch.h"
 #include "trainer/data/part_file.h"
@@ -39,6 +41,8 @@ class ShardCache {
   void set_aside(size_t shard, int descriptor) const;
   /// "https://host/data/shard.00003.mds"
   std::string place_of(size_t shard) const;
+  /// Shards opened by open(), and fetched.
+  FetchCounts counts() const { return {num_opened_, num_fetched_, fetched_bytes_}; }
   std::optional<int64_t> limit_bytes() const { return spec_.limit_bytes; }
 
  private:
@@ -58,6 +62,7 @@ class ShardCache {
   void clean() const;
 
   CacheSpec spec_;
+  std::atomic<int64_t> num_opened_ = 0, num_fetched_ = 0, fetched_bytes_ = 0;
   const MdsIndex& index_;
   std::unique_ptr<RemoteFiles> files_;
   std::unordered_map<std::string_view, size_t> shard_of_path_;  // only with a limit

@@ -140,7 +140,7 @@ TEST_F(CompressedShardTest, ShardsOfDataThatCannotBeWrittenToGoElsewhere) {
   fs::copy(dir_, temp_ / "other", fs::copy_options::recursive);
   EXPECT_NE(read_mds_index(temp_ / "other", temp_ / "fast/disk").shards[0].path, here.shards[0].path);
   write_text(temp_ / "file", "");
-  expect_error(ExitCode::kStorage, {"cannot be decompressed there", "shard.00000.mds.gz"},
+  expect_error(ExitCode::kStorage, {"cannot be decompressed there", ".mds.gz"},
                [&] { read_all(RawShards::kInFiles, temp_ / "file/x"); });
 }
 

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Tokens per second of a loader over MDS shards, plain and zstd, T=2048, py1e: `tycho bench data` against mosaicml-streaming with
+PyTorch's DataLoader, on data that mosaicml-streaming wrote.
+
+    python3 bench/data_loader.py --peers PEERS/bin/python
+
+Fresh processes alternate; the peer has the number of workers with which it was fastest in a probe. Compressed shards are decompressed
+anew by each process: what the last one left is removed before. Files are in the page cache. Time begins with the second batch on
+both sides, but the peer's processor time includes its start, which is given. Writes bench/results/data_loader.json. Standard library only.
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from sample_order import processor
+
+BENCH = pathlib.Path(__file__).resolve().parent
+RECIPE = """local t = require "tycho"
+local r = t.recipe "data"
+r.seq_len, r.global_batch, r.max_duration = 2048, "8sp", "10ba"
+r.model = t.model.llama { width = 64, layers = 1, heads = 2, ffn_width = 64, vocab_size = 32768, max_seq_len = 2048 }
+r.optimizer = t.optim.adamw { lr = 1e-3 }
+r.train_data = t.data.mds { local_dir = "%s", shuffle_algo = "py1e", shuffle_seed = 9176 }
+return r
+"""
+
+
+def run(*command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"failed with exit code {done.returncode}: {command}\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout[done.stdout.index("{") :]) if "{" in done.stdout else None
+
+
+def forget(folder):
+    """Removes what was decompressed."""
+    for zipped in folder.glob("train/*.mds.zstd"):
+        zipped.with_suffix("").unlink(missing_ok=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tycho", default=BENCH.parent / "build/cpu/bin/tycho")
+    parser.add_argument("--peers", default=os.environ.get("TYCHO_PEERS"), required="TYCHO_PEERS" not in os.environ)
+    parser.add_argument("--tokens", type=int, default=100_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--results", type=pathlib.Path, default=BENCH / "results/data_loader.json")
+    options = parser.parse_args()
+    peer = BENCH / "peers/streaming_loader.py"
+    report = {"date": datetime.datetime.now().isoformat(timespec="seconds"), "processor": processor(), "cores": os.cpu_count(),
+              "load_before": os.getloadavg(), "tokens": options.tokens, "rows": []}
+    with tempfile.TemporaryDirectory() as scratch:
+        for kind in ("none", "zstd"):
+            folder = pathlib.Path(scratch) / kind
+            run(options.peers, peer, "write", folder, options.tokens, kind)
+            recipe = pathlib.Path(scratch) / f"{kind}.lua"
+            recipe.write_text(RECIPE % folder)
+
+            def theirs(workers):
+                forget(folder)
+                return run(options.peers, peer, "read", folder, workers, 8)
+
+            def ours():
+                forget(folder)
+                return run(options.tycho, "bench", "data", recipe, "--json")
+
+            probes = {workers: theirs(workers) for workers in (0, 1, 2)}
+            best = max(probes, key=lambda workers: probes[workers]["tokens"] / probes[workers]["seconds"])
+            rounds = [(ours(), theirs(best)) for _ in range(options.rounds)]
+            row = {"compression": kind, "peer_workers": best, "probes": probes, "rounds": rounds}
+            for name, seconds in (("per_s", "seconds"), ("per_cpu_s", "cpu_s")):
+                us = statistics.median(a["tokens"] / a[seconds] for a, _ in rounds)
+                them = statistics.median(b["tokens"] / b[seconds] for _, b in rounds)
+                row[name] = {"tycho": us, "peer": them, "ratio": us / them}
+                print(f"{kind:5} tokens {name:10} tycho {us / 1e6:8.1f} M   peer ({best} workers) {them / 1e6:8.1f} M   {us / them:5.1f} times")
+            report["rows"].append(row)
+    report["load_after"] = os.getloadavg()
+    options.results.write_text(json.dumps(report, indent=1) + "\n")
+
+
+main()

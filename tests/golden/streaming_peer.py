@@ -1,0 +1,49 @@
+"""What the real mosaicml-streaming reads and writes, for tests/host/streaming_peer.sh. Tokens are lines of numbers.
+
+    python streaming_peer.py read FOLDER                     prints the tokens of every sample, with checksums compared
+    python streaming_peer.py write FOLDER COMPRESSION FILE   writes these samples, several shards
+    python streaming_peer.py tokens < JSON                   the tokens that `tycho data sample --json` shows
+"""
+import json
+import os
+import shutil
+import sys
+
+import numpy as np
+
+
+def read(folder):
+    from streaming import StreamingDataset
+    from streaming.base.util import clean_stale_shared_memory
+
+    clean_stale_shared_memory()
+    copy = folder + "-copy"  # it puts decompressed files beside the others
+    shutil.copytree(folder, copy)
+    shard = json.load(open(os.path.join(folder, "index.json")))["shards"][0]
+    name = (shard["hashes"] or [None])[0]
+    dataset = StreamingDataset(local=copy, shuffle=False, batch_size=1, validate_hash=name)
+    for i in range(dataset.num_samples):
+        print(*dataset[i]["tokens"])
+    shutil.rmtree(copy)
+
+
+def write(folder, compression, file):
+    from streaming import MDSWriter
+
+    columns = {"tokens": "ndarray:int32"}
+    with MDSWriter(out=folder, columns=columns, compression=compression, hashes=["sha1", "xxh64"], size_limit=20000) as writer:
+        for line in open(file):
+            writer.write({"tokens": np.array(line.split(), np.int32)})
+
+
+def main():
+    if sys.argv[1] == "read":
+        read(sys.argv[2])
+    elif sys.argv[1] == "write":
+        write(*sys.argv[2:])
+    else:
+        for sample in json.load(sys.stdin):
+            print(*sample["tokens"])
+
+
+main()

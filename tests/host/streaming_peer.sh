@@ -1,0 +1,52 @@
+#!/bin/bash
+# Data sets between Tycho and the real mosaicml-streaming, both ways. Skipped unless TYCHO_STREAMING_PYTHON names a Python with it:
+#   python3 -m venv v && v/bin/pip install mosaicml-streaming==0.13.0 && TYCHO_STREAMING_PYTHON=v/bin/python ctest -R streaming_peer
+set -euo pipefail
+[[ -n ${TYCHO_STREAMING_PYTHON:-} ]] || { echo "skipped: TYCHO_STREAMING_PYTHON names no Python with mosaicml-streaming"; exit 77; }
+root=$(realpath "${TYCHO_SOURCE_DIR:-$(dirname "$0")/../..}")
+export PATH=${TYCHO_BUILD:-$root/build/cpu}/bin:$PATH
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+peer() { "$TYCHO_STREAMING_PYTHON" "$root/tests/golden/streaming_peer.py" "$@"; }
+
+seq 3000 >a.txt
+tycho tokenizer train a.txt --vocab-size 300 --out tok.json >/dev/null
+convert() { tycho data convert a.txt --tokenizer tok.json --no-separator --concat-tokens 16 --out "$@" >/dev/null; }
+convert ours --hashes sha1,xxh64
+rm ours/tokenizer.json
+
+passed=0 failed=0
+check() { if "${@:2}" >out.txt 2>&1; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $1"; cat out.txt; fi; }
+they_read() { peer read "$1" | cmp - wanted; }
+they_read_twice() { cat wanted wanted >twice && peer read "$1" | cmp - twice; }
+we_read() { tycho data verify "$1" && tycho data sample "$1" --number 1000000 --json | peer tokens | cmp - wanted; }
+we_train_on() {
+  cat >recipe.lua <<EOF
+local t = require "tycho"
+local r = t.recipe "peer"
+r.seq_len, r.global_batch, r.max_duration = 16, "8sp", "2ba"
+r.model = t.model.llama { width = 32, layers = 1, heads = 2, ffn_width = 32, vocab_size = 512, max_seq_len = 16 }
+r.optimizer = t.optim.adamw { lr = 1e-3 }
+r.train_data = t.data.mds { remote = "$1", local_dir = "cache-$2", split = "" }
+return r
+EOF
+  tycho bench data recipe.lua && ! ls "cache-$2"/*."$2" 2>/dev/null
+}
+
+tycho data sample ours/train --number 1000000 --json | peer tokens >wanted
+check 'they read ours' they_read ours/train
+for kind in zstd zstd:9 gz gz:1 br br:5 bz2 bz2:1 snappy; do
+  name=${kind%%:*}-${kind##*:}
+  convert "ours-$name" --hashes sha1,xxh64 --compression "$kind"
+  check "they read ours, $kind" they_read "ours-$name/train"
+  check "they write $kind" peer write "theirs-$name" "$kind" wanted
+  check "we read theirs, $kind" we_read "theirs-$name"
+  check "we fetch theirs, $kind" we_train_on "$PWD/theirs-$name" "${kind%%:*}"
+  rm -rf cache-*
+done
+mkdir all && cp -r ours/train all/one && cp -r theirs-zstd-zstd all/two
+check 'we merge' tycho data merge all
+check 'they read what we merged' they_read_twice all
+echo "$passed passed, $failed failed" | tee "${TYCHO_RESULT:-/dev/null}"
+((failed == 0))

@@ -1,0 +1,126 @@
+// Headers and indexes of token files, whole and damaged.
+#include "trainer/data/token_files/token_file.h"
+
+#include "tests/trainer/data/data_testing.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::expect_error;
+using testing::golden;
+using testing::TempDir;
+using testing::write_text;
+
+class TokenFileTest : public ::testing::Test {
+ protected:
+  TokenFileTest() { fs::copy(golden("token_files"), temp_ / "t"); }
+  std::string path(const std::string& name) const { return temp_ / ("t/" + name); }
+  TokenFile read(const std::string& name, std::optional<int64_t> token_bytes = {}) const {
+    return find_token_files({.path = path(name), .token_bytes = token_bytes}).at(0);
+  }
+  /// Writes bytes into a file of the test.
+  template <class T>
+  void put(const std::string& name, size_t at, T value) const {
+    std::string bytes = read_file(path(name));
+    bytes.replace(at, sizeof value, reinterpret_cast<const char*>(&value), sizeof value);
+    write_text(path(name), bytes);
+  }
+  void cut(const std::string& name, int64_t less) const {
+    fs::resize_file(path(name), fs::file_size(path(name)) - static_cast<uintmax_t>(less));
+  }
+  void expect_unusable(const std::string& name, std::initializer_list<std::string_view> parts) const {
+    expect_error(ExitCode::kUnusable, parts, [&] { read(name); });
+  }
+  TempDir temp_;
+};
+
+TEST_F(TokenFileTest, TellsTheFormatsApart) {
+  const auto expect = [&](const std::string& name, TokenFormat format, std::string_view dtype,
+                          int64_t begin) {
+    const TokenFile file = read(name);
+    EXPECT_EQ(file.format, format) << name;
+    EXPECT_EQ(file.dtype, dtype) << name;
+    EXPECT_EQ(file.begin, begin) << name;
+    EXPECT_EQ(file.num_tokens, 87) << name;
+  };
+  expect("megatron_uint16.bin", TokenFormat::kMegatron, "uint16", 0);
+  expect("megatron_int32.bin", TokenFormat::kMegatron, "int32", 0);
+  expect("fairseq.bin", TokenFormat::kMegatron, "int64", 0);
+  expect("nanoset.ds", TokenFormat::kNanoset, "uint16", 0);
+  expect("nanoset_large.ds", TokenFormat::kNanoset, "uint32", 0);
+  expect("llmc_gpt2.bin", TokenFormat::kLlmc, "uint16", 1024);
+  expect("llmc_llama3.bin", TokenFormat::kLlmc, "uint32", 1024);
+}
+
+TEST_F(TokenFileTest, AFolderIsReadInTheOrderOfItsPaths) {
+  fs::create_directories(temp_ / "f/b");
+  fs::copy(path("nanoset.ds"), temp_ / "f/b/one.ds");
+  fs::copy(path("llmc_gpt2.bin"), temp_ / "f/a.bin");
+  write_text(temp_ / "f/readme.txt", "not read");
+  const auto files = find_token_files({.path = temp_ / "f", .token_bytes = 2});
+  ASSERT_EQ(files.size(), 2u);
+  EXPECT_EQ(files[0].path, temp_ / "f/a.bin");
+  EXPECT_EQ(files[1].path, temp_ / "f/b/one.ds");
+  fs::create_directories(temp_ / "empty");
+  expect_error(ExitCode::kUnusable, {"no file that ends in .bin or .ds"},
+               [&] { find_token_files({.path = temp_ / "empty"}); });
+  expect_error(ExitCode::kUnusable, {"/nowhere"}, [&] { find_token_files({.path = temp_ / "nowhere"}); });
+}
+
+TEST_F(TokenFileTest, WhatIsNoneOfThemIsRefused) {
+  write_text(path("other.bin"), std::string(2000, 'x'));
+  expect_unusable("other.bin", {"other.bin is not known", "other.idx", "llm.c", ".ds"});
+  expect_error(ExitCode::kUnusable, {"does not begin with the header of llm.c"},
+               [&] { find_token_files({.path = path("other.bin"), .format = TokenFormat::kLlmc}); });
+  expect_error(ExitCode::kUnusable, {"other.idx"},
+               [&] { find_token_files({.path = path("other.bin"), .format = TokenFormat::kMegatron}); });
+}
+
+TEST_F(TokenFileTest, AnIndexOfMegatronThatLiesIsRefused) {
+  const std::string bin = "megatron_uint16.bin", idx = "megatron_uint16.idx", good = read_file(path(idx));
+  const auto refuses = [&](std::initializer_list<std::string_view> parts, auto change) {
+    write_text(path(idx), good);
+    change();
+    expect_unusable(bin, parts);
+  };
+  refuses({idx, "is not an index"}, [&] { put(idx, 0, 'X'); });
+  refuses({idx, "is not an index"}, [&] { write_text(path(idx), good.substr(0, 20)); });
+  refuses({idx, "version 2"}, [&] { put(idx, 9, uint64_t{2}); });
+  refuses({idx, "type 7, which is no integer"}, [&] { put(idx, 17, uint8_t{7}); });
+  refuses({idx, "type 99"}, [&] { put(idx, 17, uint8_t{99}); });
+  refuses({idx, "do not fill"}, [&] { put(idx, 18, int64_t{1} << 60); });
+  refuses({idx, "do not fill"}, [&] { put(idx, 18, int64_t{-1}); });
+  refuses({idx, "do not fill"}, [&] { put(idx, 26, int64_t{-5}); });
+  refuses({idx, "do not fill"}, [&] { cut(idx, 1); });
+  refuses({idx, "sequence 0 has -1 tokens"}, [&] { put(idx, 34, int32_t{-1}); });
+  refuses({idx, "sequence 1 has"}, [&] { put(idx, 34, int32_t{1000}); });
+  refuses({idx, "no whole tokens"}, [&] { cut(bin, 1); });
+  refuses({bin, "holds 86 tokens", "says 87"}, [&] { cut(bin, 1); });
+}
+
+TEST_F(TokenFileTest, AHeaderOfLlmcThatLiesIsRefused) {
+  put("llmc_gpt2.bin", 4, int32_t{2});
+  expect_unusable("llmc_gpt2.bin", {"version 2", "version 1 is read"});
+  cut("llmc_llama3.bin", 4);
+  expect_unusable("llmc_llama3.bin", {"holds 86 tokens", "header says 87"});
+  cut("llmc_llama3.bin", 1);
+  expect_unusable("llmc_llama3.bin", {"no whole tokens of 4 bytes"});
+}
+
+TEST_F(TokenFileTest, ANanosetNeedsTheSizeOfItsTokens) {
+  expect_error(ExitCode::kUnusable, {"says 2 bytes per token, token_bytes is 4"},
+               [&] { read("nanoset.ds", 4); });
+  write_text(path("nanoset.ds.metadata"), "gpt2|3\n87");
+  expect_unusable("nanoset.ds", {"3 bytes per token"});
+  write_text(path("nanoset.ds.metadata"), "gpt2\n");
+  expect_unusable("nanoset.ds", {"nanoset.ds.metadata must begin with"});
+  write_text(path("nanoset.ds.metadata"), "gpt2|2\n88\n");
+  expect_unusable("nanoset.ds", {"holds 87 tokens", "says 88"});
+  fs::remove(path("nanoset.ds.metadata"));
+  expect_unusable("nanoset.ds", {"nanoset.ds.metadata does not exist", "token_bytes = 2"});
+  EXPECT_EQ(read("nanoset.ds", 2).num_tokens, 87);
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,31 @@
+// One file of tokens that another system wrote, and where its tokens are.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainer/data/config.h"
+
+namespace tycho {
+
+/// Tokens one after the other, little endian.
+struct TokenFile {
+  std::string path;
+  TokenFormat format = TokenFormat::kAuto;  // never kAuto once it is read
+  std::string_view dtype;                   // of mds_format.h: "uint16", "int32" ...
+  int64_t token_bytes = 0;
+  int64_t begin = 0;  // byte of the first token
+  int64_t num_tokens = 0;
+};
+
+/// The files of `config.path`: that file, or those in the folder and below it whose names end in .bin or .ds,
+/// sorted by path. Headers, indexes and sizes are compared with each other. Throws Error (kUnusable) naming
+/// the file and what is wrong with it.
+///   megatron: NAME.bin with NAME.idx, as Megatron-LM's and fairseq's MMapIndexedDataset write them
+///             (megatron/core/datasets/indexed_dataset.py; fairseq's has no list of documents)
+///   nanoset:  NAME.ds of datatrove's tokenizers, with NAME.ds.metadata or token_bytes
+///   llmc:     NAME.bin with llm.c's header of 1024 bytes (dev/data/data_common.py), GPT-2's or Llama 3's
+std::vector<TokenFile> find_token_files(const TokenFilesConfig& config);
+
+}  // namespace tycho
