@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trainer/data/batch.h"
 #include "trainer/data/config.h"
 #include "trainer/data/mds/mds_index.h"
 #include "trainer/data/mds/shard_source.h"

@@ -95,7 +95,7 @@ TEST_F(TokenFileTest, AnIndexOfMegatronThatLiesIsRefused) {
   refuses({idx, "do not fill"}, [&] { cut(idx, 1); });
   refuses({idx, "sequence 0 has -1 tokens"}, [&] { put(idx, 34, int32_t{-1}); });
   refuses({idx, "sequence 1 has"}, [&] { put(idx, 34, int32_t{1000}); });
-  refuses({idx, "no whole tokens"}, [&] { cut(bin, 1); });
+  refuses({bin, "no whole tokens"}, [&] { cut(bin, 1); });
   refuses({bin, "holds 86 tokens", "says 87"}, [&] { cut(bin, 1); });
 }
 
