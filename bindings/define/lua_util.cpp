@@ -131,8 +131,9 @@ Json read_table(lua_State* L, int index, int depth) {
       fail(ExitCode::kRecipe, "[lua] wanted names as keys of a table of data");
     sorted[lua_tostring(L, -2)] = read_at(L, lua_gettop(L), depth + 1);
   }
-  Json object = Json::object();
-  for (auto& [key, value] : sorted) object[key] = std::move(value);
+  Json::object_t object;  // its own [] looks through all keys, of which a history has many thousand
+  object.reserve(sorted.size());
+  for (auto& [key, value] : sorted) object.emplace_back(key, std::move(value));
   return object;
 }
 

@@ -138,7 +138,7 @@ LuaCallbacks::LuaCallbacks(const ResolvedRecipe& recipe)
         if (rank != 0) fmt::print(stderr, "warning: rank {}: {}\n", rank, warning);
       }),
       dynamic_(recipe.config.scheduler.is<DynamicScheduleConfig>()) {
-  state_->set_max_bytes(recipe_.config.lua_memory.value);
+  limit_memory();
   objects_ = std::make_shared<Objects>();
   objects_->attach(L_);
   state_->keep(objects_);
@@ -147,6 +147,19 @@ LuaCallbacks::LuaCallbacks(const ResolvedRecipe& recipe)
   context_->commands->add = [context = context_.get()](Command command) {
     context->port->commands.push_back(std::move(command));
   };
+}
+
+void LuaCallbacks::limit_memory() {
+  const int64_t max_bytes = recipe_.config.lua_memory.value;
+  lua_gc(L_, LUA_GCCOLLECT, 0);  // what reading the recipe has left does not count
+  const int64_t kept_bytes = int64_t{lua_gc(L_, LUA_GCCOUNT, 0)} * 1024;
+  if (kept_bytes > max_bytes)
+    fail(ExitCode::kRecipe,
+         "[callbacks] wanted at most lua_memory = {} in use when training starts, given {} MiB that the "
+         "recipe "
+         "itself keeps: set lua_memory higher, or keep less in states and tables",
+         recipe_.config.lua_memory.str(), kept_bytes >> 20);
+  state_->set_max_bytes(max_bytes);
 }
 
 LuaCallbacks::~LuaCallbacks() {

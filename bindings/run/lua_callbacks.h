@@ -65,6 +65,8 @@ class LuaCallbacks final : public CallbackSource {
                             CallbackPort& port);
   /// Frees what an entry left; whether what stays is too much for further entries.
   bool is_full_after_collection();
+  /// From here on lua_memory holds. Throws Error (kRecipe) when what the recipe keeps is more.
+  void limit_memory();
   void push_function(const char* name);
   /// `scope`: what the call is called.
   void push_context(std::string scope, CallbackKind kind, const EventInfo& info, CallbackPort& port);

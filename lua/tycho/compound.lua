@@ -82,9 +82,8 @@ function M.group_at(node, key, spec)
     group = spec.type == "struct" and build().struct(node.owner, spec, join(node.path, key), node.pins.children[key])
       or node_of.new(node.owner, spec, join(node.path, key), node.pins.children[key])
     build().apply_pins(group)
+    node_of.add_key(node, key)
     node.values[key] = group
-    if node.spec.type ~= "struct" then table.insert(node.keys, key) end
-    if node.spec.type == "map" then table.sort(node.keys) end
   end
   return group
 end
@@ -133,12 +132,6 @@ local function component_parts(node, key, value, site)
   if as_table(value) and (present or value.kind) then return value.kind or present.kind, value, site end
 end
 
-local function place_component(node, key, made)
-  if node.spec.type ~= "struct" and node.values[key] == nil then table.insert(node.keys, key) end
-  if node.spec.type == "map" then table.sort(node.keys) end
-  node.values[key] = made
-end
-
 local function set_component(node, key, spec, value, site, by)
   local kind, given, parts_site, namespace = component_parts(node, key, value, site)
   if not kind or (namespace and namespace ~= spec.namespace) or not spec.kinds[kind] then
@@ -160,7 +153,8 @@ local function set_component(node, key, spec, value, site, by)
   end
   if not present or present.kind ~= kind then
     present = build().component(node.owner, spec, kind, path, node.pins.children[key])
-    place_component(node, key, present)
+    node_of.add_key(node, key)
+    node.values[key] = present
   end
   present.pinned_kind = present.pinned_kind or by == "argument"
   node.state[key] = (by == "argument" or node.state[key] == "pinned") and "pinned" or "set"

@@ -13,18 +13,28 @@ function M.register(env, session) sessions[env] = session end
 
 function M.is(x) return debug.getmetatable(x) == Ref end
 
+local lines_of = setmetatable({}, { __mode = "k" })   -- session -> text -> its lines without the blanks around them
+
+-- Split once for all functions of a text: a recipe may have a thousand.
+local function split(session, text)
+  local known = lines_of[session] or {}
+  lines_of[session] = known
+  if known[text] then return known[text] end
+  local lines = {}
+  for one in (text .. "\n"):gmatch("(.-)\n") do lines[#lines + 1] = one:match("^%s*(.-)%s*$") end
+  known[text] = lines
+  return lines
+end
+
 -- The lines that a function stands on, and where; nil for one that no recipe file wrote.
 local function text_of(fn)
   local info, session = debug.getinfo(fn, "S"), sessions[debug.getfenv(fn)]
   local file = info.source:match("^@(.*)$")
   local text = session and file and session.sources[file]
   if not text then return nil end
-  local lines, line = {}, 0
-  for one in (text .. "\n"):gmatch("(.-)\n") do
-    line = line + 1
-    if line >= info.linedefined and line <= info.lastlinedefined then lines[#lines + 1] = one:match("^%s*(.-)%s*$") end
-  end
-  return table.concat(lines, "\n"), ("%s:%d"):format(file, info.linedefined)
+  local lines = split(session, text)
+  return table.concat(lines, "\n", info.linedefined, math.min(info.lastlinedefined, #lines)),
+    ("%s:%d"):format(file, info.linedefined)
 end
 
 local describe   -- of any value, below

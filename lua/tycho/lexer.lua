@@ -19,8 +19,9 @@ local function read_quoted(text, at)
   return #text
 end
 
-local kOperators = { "^%.%.%.", "^%.%.", "^==", "^~=", "^<=", "^>=", "^!=", "^%+=", "^%-=", "^%*=", "^/=", "^%+%+", "^%*%*",
-  "^//", "^&&", "^||", "^%?%?", "^." }
+local kOperators = { ["..."] = true, [".."] = true, ["=="] = true, ["~="] = true, ["<="] = true, [">="] = true, ["!="] = true,
+  ["+="] = true, ["-="] = true, ["*="] = true, ["/="] = true, ["++"] = true, ["**"] = true, ["//"] = true, ["&&"] = true,
+  ["||"] = true, ["??"] = true }   -- longer than one character
 
 -- Where the token that starts at `at` ends, and its kind; comments and blanks have the kind "blank".
 local function next_token(text, at)
@@ -43,10 +44,11 @@ local function next_token(text, at)
   if text:find("^[\"']", at) then return read_quoted(text, at), "string" end
   stop = read_long_bracket(text, at)
   if stop then return stop, "string" end
-  for _, pattern in ipairs(kOperators) do
-    _, stop = text:find(pattern, at)
-    if stop then return stop, "op" end
+  for more = 2, 1, -1 do
+    local piece = text:sub(at, at + more)
+    if kOperators[piece] then return at + #piece - 1, "op" end
   end
+  return at, "op"
 end
 
 local kMaxTokens = 100000   -- of a file; what stands behind them is known by its line only
@@ -178,7 +180,14 @@ function M.index(text)
     by_line[token.line] = by_line[token.line] or {}
     table.insert(by_line[token.line], i)
   end
-  return { tokens = tokens, by_line = by_line, constructors = constructors(tokens) }
+  local found, by_head = constructors(tokens), {}
+  for _, one in ipairs(found) do
+    if one.head then
+      by_head[one.head] = by_head[one.head] or {}
+      table.insert(by_head[one.head], one)
+    end
+  end
+  return { tokens = tokens, by_line = by_line, constructors = found, by_head = by_head }
 end
 
 local function has_all(entries, keys)
@@ -190,11 +199,16 @@ end
 
 -- The constructor of `head { ... }` or `head = { ... }` around a line that has all these keys.
 function M.constructor(index, line, head, keys)
-  local best
-  for _, c in ipairs(index.constructors) do
-    if c.head == head and c.first_line <= line and line <= c.last_line and has_all(c.entries, keys) then
-      if not best or c.first_line > best.first_line then best = c end
-    end
+  local made, best = index.by_head[head] or {}, nil
+  local low, high = 0, #made   -- first lines only grow: the last that begins at the line or before it
+  while low < high do
+    local middle = math.ceil((low + high) / 2)
+    if made[middle].first_line <= line then low = middle else high = middle - 1 end
+  end
+  for i = low, 1, -1 do
+    local c = made[i]
+    if best and c.first_line < best.first_line then break end
+    if line <= c.last_line and has_all(c.entries, keys) then best = c end
   end
   return best
 end

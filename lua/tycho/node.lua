@@ -55,6 +55,23 @@ function M.spec_of(node, key)
   if type(key) == "number" and key >= 1 and key <= last and key % 1 == 0 then return node.spec.item end
 end
 
+-- The place of a name in a sorted list of others.
+local function place_in(names, name)
+  local low, high = 1, #names + 1
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if names[middle] < name then low = middle + 1 else high = middle end
+  end
+  return low
+end
+
+-- Notes that a list or an open table is about to have one more key. Names stay sorted.
+function M.add_key(node, key)
+  if node.spec.type == "struct" or node.values[key] ~= nil then return end
+  if node.spec.type ~= "map" then return table.insert(node.keys, key) end
+  table.insert(node.keys, place_in(node.keys, key), key)
+end
+
 -- The dotted path of a node's key, as people write it.
 function M.named(node, key)
   return node.path == "" and tostring(key) or ("%s.%s"):format(node.path, tostring(key))

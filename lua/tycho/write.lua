@@ -22,8 +22,7 @@ function M.keep(node, key, value, site, by, changed)
     return
   end
   if by == "argument" and node.state[key] ~= "pinned" then node.written[key] = node.values[key] end
-  if node.spec.type ~= "struct" and node.values[key] == nil then table.insert(node.keys, key) end
-  if node.spec.type == "map" then table.sort(node.keys) end
+  node_of.add_key(node, key)
   node.values[key] = value
   node.state[key] = by == "argument" and "pinned" or "set"
 end

@@ -149,7 +149,13 @@ Json json_without_secrets(Json json) {
   if (json.is_array())
     for (Json& part : json) part = json_without_secrets(std::move(part));
   if (!json.is_object()) return json;
-  Json result = Json::object();
+  const auto is_clear = [](const auto& member) { return without_secrets(member.key()) == member.key(); };
+  const auto members = json.items();
+  if (std::all_of(members.begin(), members.end(), is_clear)) {
+    for (auto& [key, part] : json.items()) part = json_without_secrets(std::move(part));
+    return json;
+  }
+  Json result = Json::object();  // two names may have become one
   for (auto& [key, part] : json.items()) result[without_secrets(key)] = json_without_secrets(std::move(part));
   return result;
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <string_view>
 
 #include "trainer/base/error.h"
 #include "trainer/base/function_ref.h"
@@ -36,10 +38,13 @@ Leaves leaves_of(const Json& json) {
   return leaves;
 }
 
-std::string value_at(const Leaves& leaves, const std::string& path) {
-  const auto found =
-      std::find_if(leaves.begin(), leaves.end(), [&](const auto& leaf) { return leaf.first == path; });
-  return found == leaves.end() ? "" : found->second;
+using LeavesByPath = std::map<std::string_view, std::string_view>;
+
+LeavesByPath by_path(const Leaves& leaves) { return {leaves.begin(), leaves.end()}; }
+
+std::string value_at(const LeavesByPath& leaves, const std::string& path) {
+  const auto found = leaves.find(path);
+  return std::string(found == leaves.end() ? "" : found->second);
 }
 
 }  // namespace
@@ -107,13 +112,14 @@ std::string config_hash(const Json& resolved) {
 
 std::vector<ConfigDifference> diff_configs(const Json& a, const Json& b) {
   const Leaves old_leaves = leaves_of(a), new_leaves = leaves_of(b);
+  const LeavesByPath old_by_path = by_path(old_leaves), new_by_path = by_path(new_leaves);
   std::vector<ConfigDifference> differences;
   for (const auto& [path, value] : old_leaves) {
-    const std::string new_value = value_at(new_leaves, path);
+    const std::string new_value = value_at(new_by_path, path);
     if (new_value != value) differences.push_back({path, value, new_value});
   }
   for (const auto& [path, value] : new_leaves) {
-    if (value_at(old_leaves, path).empty()) differences.push_back({path, "", value});
+    if (value_at(old_by_path, path).empty()) differences.push_back({path, "", value});
   }
   return differences;
 }

@@ -1,10 +1,93 @@
 // What callbacks and operators may use: memory of their own, time with a warning, and no exit codes.
+#include <atomic>
+#include <csignal>
+#include <thread>
+
+#include "bindings/define/watch.h"
 #include "tests/bindings/run/lua_callbacks_fixture.h"
 
 namespace tycho {
 namespace {
 
 using LuaLimitsTest = LuaCallbacksTest;
+
+/// Presses Ctrl-C again and again for this thread while it lives.
+class CtrlC {
+ public:
+  CtrlC() {
+    std::signal(SIGUSR2, [](int) { LuaWatch::interrupt(); });
+    impatient_ = std::thread([this, target = pthread_self()] {
+      while (!done_) {
+        pthread_kill(target, SIGUSR2);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+  }
+  ~CtrlC() {
+    done_ = true;
+    impatient_.join();
+  }
+
+ private:
+  std::atomic<bool> done_ = false;
+  std::thread impatient_;
+};
+
+TEST_F(LuaLimitsTest, AsManyCallbacksAsARecipeMayHaveAreReadAndSetUpWithinTheLimits) {
+  std::string lines;
+  for (int i = 0; i < 1000; ++i)
+    lines += fmt::format(
+        "r.callbacks.c{} = t.observe {{ state = {{ n = {} }},\n"
+        "  batch_end = function(ctx, st)\n    st.n = st.n + 1\n  end }}\n",
+        i, i);
+  load(lines);
+  ASSERT_EQ(callbacks_.size(), 1000u);
+  EXPECT_EQ(callbacks_[0].name, "c0");
+  EXPECT_EQ(callbacks_[999].name, "c999");
+  EXPECT_EQ(call(), "");
+  EXPECT_EQ(callbacks_[0].code->state().at("n"), 1);
+}
+
+/// A state that has little in it and is endless once it is copied, as states are: 8^13 numbers.
+constexpr const char* kGrows =
+    "local state = { 1 }\nfor i = 1, 13 do\n  local s = state\n  state = { s, s, s, s, s, s, s, s }\nend\n"
+    "r.callbacks.a = t.observe { state = state, batch_end = function() end }";
+
+TEST_F(LuaLimitsTest, AStateThatGrowsWhenItIsCopiedIsStopped) {
+  try {
+    load(kGrows);
+    FAIL() << "it was copied";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kRecipe);
+    EXPECT_NE(std::string(error.what()).find("stopped"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("x.lua:12"), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(LuaLimitsTest, CtrlCEndsTheReadingOfCallbacks) {
+  const CtrlC pressed;
+  try {
+    load(kGrows);
+    FAIL() << "it was copied";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kInterrupted) << error.what();
+  }
+}
+
+TEST_F(LuaLimitsTest, ARecipeThatKeepsMoreThanCallbacksMayUseSaysSo) {
+  try {
+    load(
+        "r.lua_memory = \"16MiB\"\nlocal text = (\"x\"):rep(2^24)\n"
+        "r.callbacks.a = t.observe { batch_end = function() print(text) end }");
+    FAIL() << "it was set up";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kRecipe);
+    EXPECT_TRUE(std::string(error.what())
+                    .starts_with("[callbacks] wanted at most lua_memory = 16MiB in use when training starts, "
+                                 "given "))
+        << error.what();
+  }
+}
 
 TEST_F(LuaLimitsTest, WhatOperatorsLeaveInMemoryIsNotTheRecipes) {
   load(
