@@ -140,7 +140,9 @@ std::string problem_report(const std::vector<SourceProblem>& problems,
     one["message"] = problem.message;
     request["problems"].push_back(std::move(one));
   }
-  return ask_lua("tycho.report", "of_list", request, {}, false).at("text");
+  // Kept: making a state takes far longer than the report.
+  thread_local const auto state = std::make_shared<LuaState>();
+  return ask_lua("tycho.report", "of_list", request, {}, false, state).at("text");
 }
 
 Json recipe_identity(const ResolvedRecipe& recipe) {

@@ -211,7 +211,9 @@ Json Controls::to_json() const {
   return json;
 }
 
-Controls Controls::from_json(const Json& json) {
+namespace {
+
+Controls read_controls(const Json& json) {
   Controls controls;
   for (const auto& [key, value] : json.items()) {
     if (key == "lr") {
@@ -247,6 +249,19 @@ Controls Controls::from_json(const Json& json) {
     }
   }
   return controls;
+}
+
+}  // namespace
+
+Controls Controls::from_json(const Json& json) {
+  try {
+    return read_controls(json);
+  } catch (const Json::exception& error) {
+    fail(ExitCode::kUnusable,
+         "[train state] wanted what commands changed, given something else ({}): resume from another "
+         "checkpoint",
+         error.what());
+  }
 }
 
 }  // namespace tycho

@@ -306,6 +306,7 @@ MdsPicture read_mds_picture(std::string_view value, const std::string& place) {
   const size_t mode_bytes = word_at(value, 8);
   if (mode_bytes > kLongestMode || mode_bytes > value.size() - kHead)
     wrong(place, "the picture has a mode of {} bytes", mode_bytes);
+  check_utf8(value.substr(kHead, mode_bytes), place);
   MdsPicture picture{word_at(value, 0), word_at(value, 4), value.substr(kHead, mode_bytes),
                      value.substr(kHead + mode_bytes)};
   // Modes have from one bit to four bytes for a pixel.

@@ -1,0 +1,203 @@
+// Fuzz targets: data sets, tokenizers, and the configs of other libraries' models.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <string>
+
+#include "tests/fuzz/targets.h"
+#include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/base/json.h"
+#include "trainer/convert/hf_config.h"
+#include "trainer/data/chat/chat_row.h"
+#include "trainer/data/compression/decompress.h"
+#include "trainer/data/mds/mds_format.h"
+#include "trainer/data/mds/mds_reader.h"
+#include "trainer/data/mds/mds_value.h"
+#include "trainer/data/mds/shard_source.h"
+#include "trainer/data/remote_place.h"
+#include "trainer/data/text/json_line.h"
+#include "trainer/data/text/split_regex.h"
+#include "trainer/data/tokenizer/sentencepiece.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+
+namespace tycho {
+namespace {
+
+/// A file that is in memory alone.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view bytes) : descriptor_(::memfd_create("tycho-fuzz", MFD_CLOEXEC)) {
+    must(descriptor_ >= 0 && ::pwrite(descriptor_, bytes.data(), bytes.size(), 0) == std::ssize(bytes),
+         "no file in memory");
+  }
+  ~MemoryFile() { ::close(descriptor_); }
+  MemoryFile(const MemoryFile&) = delete;
+  int descriptor() const { return descriptor_; }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
+/// The index of a data set whose shards are not there.
+void mds_index(std::string_view bytes) {
+  static const std::string dir = [] {
+    std::string name = (std::filesystem::temp_directory_path() / "tycho-fuzz-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) fail(ExitCode::kStorage, "no temporary folder");
+    return name;
+  }();
+  const std::string path = dir + "/index.json";
+  std::filesystem::remove(path);
+  const auto file = real_files().create(path);
+  file->write(bytes.data(), bytes.size());
+  file->close();
+  refused_or_taken([&] { MdsReader reader(read_mds_index(dir)); });
+}
+
+class OneShard final : public ShardSource {
+ public:
+  OneShard(const MdsIndex& index, const MemoryFile& file) : index_(index), file_(file) {}
+  int open(size_t) override { return ::dup(file_.descriptor()); }
+  void verify(size_t shard, int descriptor) override { check_shard(index_.shards[shard], descriptor); }
+
+ private:
+  const MdsIndex& index_;
+  const MemoryFile& file_;
+};
+
+constexpr std::array kEncodings = {"ndarray:int32", "str",         "bytes",      "int",
+                                   "json",          "str_decimal", "ndarray",    "ndarray:uint8:2,3",
+                                   "float32",       "pil",         "list[jpeg]", "str_float",
+                                   "str_int",       "jpeg_array",  "jpeg",       "list[pil]",
+                                   "uint64",        "float64"};
+
+/// A shard of samples of three columns, as an index with the first byte's number of samples describes it.
+void mds_shard(std::string_view bytes) {
+  if (bytes.size() < 2) return;
+  const auto first = static_cast<size_t>(static_cast<unsigned char>(bytes[0]));
+  const auto second = static_cast<size_t>(static_cast<unsigned char>(bytes[1]));
+  const MemoryFile file(bytes.substr(2));
+  MdsShard shard{.path = "fuzz.mds",
+                 .samples = 1 + static_cast<int64_t>(first % 4),
+                 .bytes = std::ssize(bytes) - 2,
+                 .columns = {{"a", kEncodings[second % kEncodings.size()]}, {"b", "str"}, {"c", "int"}}};
+  for (const MdsColumn& column : shard.columns) shard.column_sizes.push_back(mds_column_size(column));
+  MdsReader reader({"fuzz", {shard}, {0, shard.samples}, {}},
+                   [&](const MdsIndex& index) { return std::make_unique<OneShard>(index, file); });
+  for (int64_t sample = 0; sample < shard.samples; ++sample)
+    refused_or_taken([&] {
+      const std::vector<std::string_view>& values = reader.read(sample);
+      for (size_t i = 0; i < values.size(); ++i)
+        refused_or_taken([&] { show_mds_value(shard.columns[i].encoding, values[i], 8, "fuzz"); });
+    });
+}
+
+/// The first byte chooses the encoding. As a value of a shard, and as JSON that becomes one.
+void mds_value(std::string_view bytes) {
+  if (bytes.empty()) return;
+  const std::string encoding = kEncodings[static_cast<unsigned char>(bytes[0]) % kEncodings.size()];
+  bytes.remove_prefix(1);
+  refused_or_taken([&] { python_json(show_mds_value(encoding, bytes, 8, "fuzz")); });
+  if (is_mds_array(encoding)) refused_or_taken([&] { decode_mds_array(encoding, bytes, "fuzz"); });
+  std::string made;
+  try {
+    made = make_mds_value(encoding, parse_json(bytes, "fuzz"), "fuzz");
+  } catch (const Error&) {
+    return;
+  }
+  try {
+    check_mds_value(encoding, made, "fuzz");
+  } catch (const Error&) {
+    must(false, "a value that was made does not read");
+  }
+}
+
+/// The first byte chooses the format, the second how many bytes are expected.
+void decompress(std::string_view bytes) {
+  if (bytes.size() < 2) return;
+  constexpr std::array kKinds = {CompressionKind::kBrotli, CompressionKind::kBzip2, CompressionKind::kGzip,
+                                 CompressionKind::kSnappy, CompressionKind::kZstd};
+  const MemoryFile file(bytes.substr(2));
+  refused_or_taken([&] {
+    decompress_to_memory(file.path(), kKinds[static_cast<unsigned char>(bytes[0]) % kKinds.size()],
+                         static_cast<unsigned char>(bytes[1]));
+  });
+}
+
+/// A line of JSONL: a document, or a conversation.
+void json_lines(std::string_view bytes) {
+  read_json_line(bytes, "text");
+  refused_or_taken([&] { text_of_json_line(bytes, "text", "fuzz"); });
+  refused_or_taken([&] { parse_chat_row(bytes, "fuzz"); });
+}
+
+/// config.json of a Hugging Face folder.
+void hf_config(std::string_view bytes) {
+  refused_or_taken([&] {
+    const Json json = parse_json(bytes, "fuzz");
+    refused_or_taken([&] { read_hf_config(json, "fuzz", HfStart::kItsWeights); });
+    const HfConfig read = read_hf_config(json, "fuzz");
+    write_hf_config(read.model, 128, json);
+  });
+}
+
+/// Where a remote data set is.
+void remote(std::string_view bytes) {
+  const std::string text(bytes);
+  const bool is_right = remote_problem(text).empty();
+  try {
+    const RemotePlace place = parse_remote(text);
+    must(is_right, "a remote with a problem was taken");
+    place.below("train");
+    percent_encoded(place.prefix);
+  } catch (const Error&) {
+    must(!is_right, "a remote without a problem was refused");
+  }
+}
+
+void tokenizer(std::string_view bytes) {
+  refused_or_taken([&] {
+    const auto made = tokenizer_from_text(bytes, "fuzz");
+    made->decode(made->encode("The quick brown fox, 12 345 \xC3\xA9\xFF <|endoftext|>"));
+  });
+}
+
+void tokenizer_model(std::string_view bytes) {
+  refused_or_taken([&] {
+    const TokenizerParts parts = parse_sentencepiece(bytes, "fuzz");
+    const BpeTokenizer made(parts);
+    made.decode(made.encode("The quick brown fox, 12 345 \xC3\xA9\xFF <s> \xE2\x96\x81"));
+  });
+}
+
+/// A pattern, a zero byte, a text.
+void split_regex(std::string_view bytes) {
+  refused_or_taken([&] {
+    const size_t end = bytes.find('\0');
+    const SplitRegex regex(bytes.substr(0, end));
+    const std::string_view text = end == std::string_view::npos ? "aab 12\n" : bytes.substr(end + 1);
+    SplitRegex::Effort effort{.steps = 900'000};  // of the million that are free: slow patterns end sooner
+    for (size_t from = 0; from <= text.size(); ++from)
+      if (const auto match = regex.find(text, from, effort)) from = match->end;
+  });
+}
+
+}  // namespace
+
+std::vector<FuzzTarget> data_fuzz_targets() {
+  return {{"mds_index", mds_index},
+          {"mds_shard", mds_shard, 256},
+          {"mds_value", mds_value, 256},
+          {"decompress", decompress, 512},
+          {"json_lines", json_lines, 512},
+          {"hf_config", hf_config, 2048},
+          {"remote", remote, 128},
+          {"tokenizer", tokenizer, 16384},
+          {"tokenizer_model", tokenizer_model, 4096},
+          {"split_regex", split_regex, 128}};
+}
+
+}  // namespace tycho
