@@ -94,9 +94,6 @@ void check_whole_parameters(const TrainConfig& config, ConfigProblems& problems)
     problems.add("master_weights",
                  "{} stochastic rounding needs whole ones; use \"fp32\" or \"none\", or set parallel.tp = 1",
                  kParts);
-  if (config.clip.adaptive)
-    problems.add("clip.adaptive",
-                 "{} it clips by whole rows; use clip.norm or clip.value, or set parallel.tp = 1", kParts);
   if (config.model.lora.dropout > 0)
     problems.add("lora.dropout",
                  "{} it draws its bits for whole inputs of layers; set lora.dropout = 0 or parallel.tp = 1",

@@ -155,10 +155,6 @@ void check_sharding(const TrainConfig& config, ConfigProblems& problems) {
                  "{} stochastic rounding needs whole ones; use \"fp32\" or \"none\", or set "
                  "parallel.dp_shard = 1",
                  kParts);
-  if (config.clip.adaptive)
-    problems.add("clip.adaptive",
-                 "{} it clips by whole rows; use clip.norm or clip.value, or set parallel.dp_shard = 1",
-                 kParts);
 }
 
 /// -1 may turn out to be 1.

@@ -135,7 +135,7 @@ void Trainer::step() {
   const double lr = lr_at(state_.step);
   if (may_update(loss, grad_norm)) {
     const Range range("optimizer");
-    clip_in_place(now_.clip, units_->owned(), rules_);
+    clip_in_place(now_.clip, units_->owned(), rules_, copy_);
     optimizer_->step(lr, state_.step + 1 - state_.skipped, norm.scale_1);
   }
 

@@ -4,24 +4,111 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/zeros.h>
+#include <algorithm>
 
-#include "trainer/base/error.h"
 #include "trainer/kernels/optimizer/grad_norm.h"
+#include "trainer/layout/tp_parts.h"
 
 namespace tycho {
-
 namespace {
 
-/// Rows of a matrix, and a vector as a whole, scaled to `ratio` of their weights' norm.
-void clip_rows(double ratio, const Shape& shape, const Tensor& weights, Tensor& grad) {
-  const bool vector = shape.size() <= 1;
-  const int64_t rows = vector ? 1 : shape[0];
-  const auto norms = [&](const Tensor& flat) {
-    return at::linalg_vector_norm(flat.view({rows, -1}).to(at::kFloat), 2, at::IntArrayRef({1}),
-                                  /*keepdim=*/true);
+/// Neighbouring rows of a parameter, or neighbouring parts of them, in a buffer.
+struct RowStretch {
+  int64_t begin = 0, rows = 0, width = 0;
+  int64_t row = 0;  // the first one in the whole parameter
+};
+
+/// A vector counts as one row.
+int64_t num_rows(const ParamSpec& spec) {
+  const Shape& whole = spec.whole_shape();
+  return whole.size() <= 1 ? 1 : whole[0];
+}
+
+/// Adds elements [first, first + count) of rows of `width`, which lie at `begin`: the end of a row, whole
+/// rows, the beginning of one.
+void add_stretches(int64_t begin, int64_t first, int64_t count, int64_t width,
+                   std::vector<RowStretch>& list) {
+  while (count > 0) {
+    const int64_t inside = first % width, rows = inside == 0 ? std::max<int64_t>(1, count / width) : 1;
+    const int64_t taken = std::min(count, rows * width - inside);
+    list.push_back({begin, rows, taken / rows, first / width});
+    begin += taken, first += taken, count -= taken;
+  }
+}
+
+/// What lies in an extent, row by row of the whole parameter.
+std::vector<RowStretch> stretches_of(const Extent& extent) {
+  const ParamSpec& spec = *extent.spec;
+  if (spec.whole_shape().size() <= 1) return {{extent.begin, 1, extent.size(), 0}};
+  std::vector<RowStretch> list;
+  if (spec.part && spec.part->dim > 0) {  // every row is here, and a part of each
+    add_stretches(extent.begin, extent.first, extent.size(), numel(spec.shape) / spec.shape[0], list);
+    return list;
+  }
+  const int64_t width = numel(spec.whole_shape()) / num_rows(spec);
+  for_whole_runs(spec, extent.first, extent.size(), [&](int64_t i, int64_t j, int64_t n) {
+    add_stretches(extent.begin + i, j, n, width, list);
+  });
+  return list;
+}
+
+Tensor view_of(const Tensor& flat, const RowStretch& stretch) {
+  return flat.narrow(0, stretch.begin, stretch.rows * stretch.width).view({stretch.rows, stretch.width});
+}
+
+/// Where the rows of each parameter of each unit are in a list of all rows. All ranks have the same.
+class RowList {
+ public:
+  explicit RowList(const std::vector<OwnedRange>& ranges) {
+    for (const OwnedRange& range : ranges) {
+      first_.emplace_back();
+      for (const Extent& param : range.layout.extents()) {
+        first_.back().push_back(size_);
+        size_ += num_rows(*param.spec);
+      }
+    }
+  }
+  int64_t size() const { return size_; }
+  Tensor rows_of(const Tensor& of_all, size_t unit, const Extent& extent, const RowStretch& stretch) const {
+    return of_all.narrow(0, first_[unit][extent.param] + stretch.row, stretch.rows);
+  }
+
+ private:
+  std::vector<std::vector<int64_t>> first_;
+  int64_t size_ = 0;
+};
+
+/// Rows of matrices, and vectors as a whole, scaled to `ratio` of their weights' norm. Ranks may have any
+/// parts of a row: squares are summed over all of them.
+void clip_rows(double ratio, const std::vector<OwnedRange>& ranges, const ParamRules& rules,
+               Communicator& owners) {
+  if (ranges.empty()) return;
+  const RowList list(ranges);
+  const auto options = ranges.front().params.options().dtype(at::kDouble);
+  Tensor squares_2R = at::zeros({2, list.size()}, options);
+  const auto each = [&](const auto& take) {
+    for (size_t u = 0; u < ranges.size(); ++u)
+      for (const Extent& extent : ranges[u].extents)
+        if (!rules[u][extent.param].frozen) take(u, extent);
   };
-  const Tensor scale = norms(weights).mul_(ratio).div_(norms(grad)).nan_to_num_(1.0).clamp_max_(1.0);
-  grad.view({rows, -1}).mul_(scale);
+  each([&](size_t u, const Extent& extent) {
+    for (const Extent& part : counted(extent))
+      for (const RowStretch& stretch : stretches_of(part))
+        for (const int64_t which : {0, 1}) {
+          const Tensor rows = view_of(which == 0 ? ranges[u].master : ranges[u].grads, stretch);
+          list.rows_of(squares_2R[which], u, extent, stretch)
+              .add_(at::linalg_vector_norm(rows, 2, at::IntArrayRef({1}), /*keepdim=*/false, at::kDouble)
+                        .square_());
+        }
+  });
+  owners.all_reduce(squares_2R);
+  const Tensor norms_2R = squares_2R.sqrt_();
+  const Tensor scale_R =
+      norms_2R[0].mul(ratio).div_(norms_2R[1]).nan_to_num_(1.0).clamp_max_(1.0).to(at::kFloat);
+  each([&](size_t u, const Extent& extent) {
+    for (const RowStretch& stretch : stretches_of(extent))
+      view_of(ranges[u].grads, stretch).mul_(list.rows_of(scale_R, u, extent, stretch).unsqueeze(1));
+  });
 }
 
 }  // namespace
@@ -42,18 +129,14 @@ GradNorm clip_gradients(const ClipConfig& config, const std::vector<Tensor>& gra
   return result;
 }
 
-void clip_in_place(const ClipConfig& config, const std::vector<OwnedRange>& ranges, const ParamRules& rules) {
-  if (!config.by_element_or_row()) return;
-  for (size_t u = 0; u < ranges.size(); ++u)
-    for (const Extent& e : ranges[u].extents) {
-      if (rules[u][e.param].frozen) continue;
-      Tensor grad = ranges[u].grads.narrow(0, e.begin, e.size());
-      if (config.value) grad.clamp_(-*config.value, *config.value);
-      if (!config.adaptive) continue;
-      TYCHO_CHECK(e.is_whole(), "[clip] clip.adaptive needs all of {}, and this rank owns elements {} to {}",
-                  e.spec->name, e.first, e.first + e.size());
-      clip_rows(*config.adaptive, e.spec->shape, ranges[u].master.narrow(0, e.begin, e.size()), grad);
-    }
+void clip_in_place(const ClipConfig& config, const std::vector<OwnedRange>& ranges, const ParamRules& rules,
+                   Communicator& owners) {
+  if (config.value)
+    for (size_t u = 0; u < ranges.size(); ++u)
+      for (const Extent& e : ranges[u].extents)
+        if (!rules[u][e.param].frozen)
+          ranges[u].grads.narrow(0, e.begin, e.size()).clamp_(-*config.value, *config.value);
+  if (config.adaptive) clip_rows(*config.adaptive, ranges, rules, owners);
 }
 
 }  // namespace tycho

@@ -29,8 +29,9 @@ GradNorm clip_gradients(const ClipConfig& config, const std::vector<Tensor>& gra
 
 /// The other two ways, which change the gradients of what is trained in place. clip.value: each number to
 /// [-value, value]. clip.adaptive: each row of a matrix, and each vector, by min(1, adaptive |weights| /
-/// |gradient|), as Composer does: a vector of zeros has its gradient taken away. The adaptive way needs whole
-/// parameters: Error (kFailure) for a part of one.
-void clip_in_place(const ClipConfig& config, const std::vector<OwnedRange>& ranges, const ParamRules& rules);
+/// |gradient|), as Composer does: a vector of zeros has its gradient taken away. Ranks may own parts of rows:
+/// the adaptive way sums their squares over `owners`, as above, and is collective there.
+void clip_in_place(const ClipConfig& config, const std::vector<OwnedRange>& ranges, const ParamRules& rules,
+                   Communicator& owners);
 
 }  // namespace tycho

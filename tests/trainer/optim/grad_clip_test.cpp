@@ -9,7 +9,6 @@
 
 #include "tests/trainer/aten.h"
 #include "tests/trainer/parallel/rank_threads.h"
-#include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
 #include "trainer/parallel/unit_store.h"
@@ -120,7 +119,7 @@ TEST(GradClipTest, EqualsComposersByValueAndAdaptively) {
       ClipConfig clip;
       if (one["clip"].contains("value")) clip.value = one["clip"]["value"];
       if (one["clip"].contains("adaptive")) clip.adaptive = one["clip"]["adaptive"];
-      clip_in_place(clip, rig.units->owned(), rig.rules);
+      clip_in_place(clip, rig.units->owned(), rig.rules, *alone);
       for (const auto& [name, wanted] : one["gradients"].items()) {
         const Tensor found = rig.part(name, rig.owned().grads);
         for (int64_t i = 0; i < found.size(0); ++i)
@@ -130,31 +129,58 @@ TEST(GradClipTest, EqualsComposersByValueAndAdaptively) {
     }
 }
 
-TEST(GradClipTest, ClipsPartsByValueAndRefusesThemByRow) {
+TEST(GradClipTest, ClipsPartsByValue) {
   UnitSpec spec{.name = "block"};
   spec.params = {{"a", {2, 3}}, {"b", {4}}};
   const ParamRules rules = param_rules(OptimizerConfig{}, {}, {spec});
   const GatheredUnit unit(UnitLayout(spec), at::kFloat, at::kCPU, UnitUse::kTrain);
   Tensor(unit.flat_grads()).fill_(5);
-  clip_in_place({.value = 1.0}, {own_range(unit, 2, 8, UnitUse::kTrain)}, rules);
+  clip_in_place({.value = 1.0}, {own_range(unit, 2, 8, UnitUse::kTrain)}, rules, *alone);
   EXPECT_TRUE(at::equal(unit.flat_grads(), at::tensor({5.f, 5.f, 1.f, 1.f, 1.f, 1.f, 1.f, 1.f, 5.f, 5.f})));
-  EXPECT_NO_THROW(clip_in_place({.adaptive = 1.0}, {own_range(unit, 6, 10, UnitUse::kTrain)}, rules));
-  try {
-    clip_in_place({.adaptive = 1.0}, {own_range(unit, 2, 8, UnitUse::kTrain)}, rules);
-    FAIL() << "half a row was clipped";
-  } catch (const Error& error) {
-    EXPECT_NE(
-        std::string(error.what()).find("clip.adaptive needs all of a, and this rank owns elements 2 to 6"),
-        std::string::npos)
-        << error.what();
-  }
+}
+
+TEST(GradClipTest, ClipsRowsThatRanksShareAsIfTheyWereWhole) {
+  std::vector<UnitSpec> specs(2, {.name = "block"});
+  specs[0].params = {{"a", {5, 7}}, {"b", {9}}, {"c", {1, 30}}};
+  specs[1].params = {{"d", {20, 2}}, {"e", {3}}};
+  const ParamRules rules = param_rules(OptimizerConfig{}, {}, specs);
+  const auto make_units = [&] {
+    std::vector<GatheredUnit> units;
+    for (const UnitSpec& spec : specs) {
+      units.emplace_back(UnitLayout(spec), at::kFloat, at::kCPU, UnitUse::kTrain);
+      const int64_t n = units.back().layout().numel();
+      Tensor(units.back().flat_params()).copy_(at::arange(n).add(1).sin());
+      Tensor(units.back().flat_grads()).copy_(at::arange(n).mul(0.7).cos());
+      Tensor(units.back().flat_grads()).narrow(0, 0, 7).zero_();
+    }
+    return units;
+  };
+  const std::vector<GatheredUnit> whole = make_units();
+  clip_in_place({.adaptive = 0.3}, {own_unit(whole[0], UnitUse::kTrain), own_unit(whole[1], UnitUse::kTrain)},
+                rules, *alone);
+  for (const int num_ranks : {2, 3})
+    expect_all_well(on_ranks(num_ranks, [&](Communicator& world) {
+      const std::vector<GatheredUnit> units = make_units();
+      std::vector<OwnedRange> ranges;
+      for (const GatheredUnit& unit : units) {
+        const auto range = shard_range(unit.layout().numel(), world.size(), world.rank());
+        ranges.push_back(own_range(unit, range.begin, range.end, UnitUse::kTrain));
+      }
+      clip_in_place({.adaptive = 0.3}, ranges, rules, world);
+      for (size_t u = 0; u < units.size(); ++u) {
+        const int64_t begin = ranges[u].begin, size = ranges[u].size();
+        EXPECT_TRUE(at::allclose(units[u].flat_grads().narrow(0, begin, size),
+                                 whole[u].flat_grads().narrow(0, begin, size), 1e-6, 1e-9))
+            << num_ranks << " ranks, unit " << u;
+      }
+    }));
 }
 
 TEST(GradClipTest, LeavesFrozenGradientsAlone) {
   const Json given = {{"a", {{"shape", {2}}, {"weights", {1, 1}}, {"gradients", {5, -5}}}}};
   ClipRig rig(given, at::kFloat);
   rig.rules[0][0].frozen = true;
-  clip_in_place({.value = 1.0}, rig.units->owned(), rig.rules);
+  clip_in_place({.value = 1.0}, rig.units->owned(), rig.rules, *alone);
   EXPECT_EQ(rig.part("a", rig.owned().grads)[0].item<float>(), 5);
 }
 

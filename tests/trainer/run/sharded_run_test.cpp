@@ -37,6 +37,8 @@ TEST_F(ShardedRun, HasTheCurveOfOneRankWithSizesThatDoNotDivide) {
   config_.param_groups = {{.match = "embed|layers\\.1\\.", .freeze = true}};
   config_.clip.value = 1e-3;
   expect_as_one_rank("frozen embedding, clipped by value", {kTwo});
+  config_.clip = {.adaptive = 1e-3};
+  expect_as_one_rank("clipped by row", {kTwo, kFour, kTwoByTwo});
 }
 
 TEST_F(ShardedRun, OfMptAndGpt2HasTheCurveOfOneRank) {

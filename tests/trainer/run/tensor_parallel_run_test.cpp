@@ -45,6 +45,8 @@ TEST_F(TensorParallelRun, HasTheCurveOfOneRankWithSizesThatDoNotDivide) {
   expect_as_one_rank("odd sizes", {{1, 1, 3}, {1, 1, 6}, whole_sequences({1, 1, 3})});
   config_.param_groups = {{.match = "norm", .lr_scale = 0.5}, {.match = "layers\\.0\\.", .freeze = true}};
   expect_as_one_rank("groups and a frozen block", {{1, 1, 3}, whole_sequences({1, 1, 6})});
+  config_.clip = {.adaptive = 1e-3};
+  expect_as_one_rank("clipped by row", {{1, 1, 3}, whole_sequences({1, 1, 6}), {1, 2, 3}});
 }
 
 TEST_F(TensorParallelRun, OfMptAndGpt2HasTheCurveOfOneRank) {
