@@ -87,9 +87,6 @@ void check_shared(const Shared& shared, int64_t tp, int64_t num_ranks, ConfigPro
 void check_whole_parameters(const TrainConfig& config, ConfigProblems& problems) {
   if (config.parallel.tp == 1) return;
   constexpr const char* kParts = "with parallel.tp a rank has parts of matrices, but";
-  if (config.optimizer.is<MuonConfig>())
-    problems.add("optimizer", "{} muon updates whole ones; use adamw or lion, or set parallel.tp = 1",
-                 kParts);
   if (config.master_weights == MasterWeights::kStochastic)
     problems.add("master_weights",
                  "{} stochastic rounding needs whole ones; use \"fp32\" or \"none\", or set parallel.tp = 1",

@@ -147,9 +147,6 @@ void check_data(const TrainConfig& config, ConfigProblems& problems) {
 /// What needs whole parameters, which a rank of a sharded run never owns.
 void check_sharding(const TrainConfig& config, ConfigProblems& problems) {
   constexpr const char* kParts = "with parallel.dp_shard a rank owns parts of parameters, but";
-  if (config.optimizer.is<MuonConfig>())
-    problems.add("optimizer",
-                 "{} muon updates whole matrices; use adamw or lion, or set parallel.dp_shard = 1", kParts);
   if (config.master_weights == MasterWeights::kStochastic)
     problems.add("master_weights",
                  "{} stochastic rounding needs whole ones; use \"fp32\" or \"none\", or set "

@@ -135,7 +135,7 @@ void Trainer::step() {
   const double lr = lr_at(state_.step);
   if (may_update(loss, grad_norm)) {
     const Range range("optimizer");
-    clip_in_place(now_.clip, units_->owned(), rules_, copy_);
+    clip_in_place(now_.clip, units_->owned(), rules_, context_.mesh.group(kPartAxes));
     optimizer_->step(lr, state_.step + 1 - state_.skipped, norm.scale_1);
   }
 
@@ -272,14 +272,19 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       units_(make_train_units(config, rules_, context_.mesh, context_.device)),
       model_(config.model, *units_, micro_shape_, compute_dtype(config.precision), context_.device,
              config.recompute, region()),
-      optimizer_(
-          make_optimizer(config.optimizer, units_->owned(), rules_, static_cast<uint64_t>(config.seed))),
+      optimizer_(make_optimizer(config.optimizer, units_->owned(), rules_, static_cast<uint64_t>(config.seed),
+                                part_owners())),
       trained_grads_(trained_grads(units_->owned(), rules_)),
       schedule_(make_schedule(config, info.total_steps, info.num_samples)),
       throughput_(info),
       profiler_(config.profile, {info.run_dir + "/profile", context_.world.rank(), !context_.device.is_cpu()},
                 context_.reporter),
       hooks_(config_, info_, context_.callbacks, context_.world, context_.local_rank, context_.reporter) {}
+
+Communicator* Trainer::part_owners() const {
+  Communicator& owners = context_.mesh.group(kPartAxes);
+  return owners.size() > 1 ? &owners : nullptr;
+}
 
 ParallelRegion Trainer::region() const { return tp_region(config_, context_.mesh); }
 

@@ -114,6 +114,8 @@ class Trainer {
   const TrainConfig& config() const { return now_; }
   const ParamRules& rules() const { return rules_; }
   UnitStore& units() { return *units_; }
+  /// The ranks that have parts of the same parameters; null where this one has all of each.
+  Communicator* part_owners() const;
   /// The ranks along tp, as a model of units() wants them.
   ParallelRegion region() const;
   /// Whether ranks have parts of the model, so that a whole tensor is known to all of them together alone.

@@ -144,8 +144,8 @@ void Trainer::remake_optimizer(const TrainConfig& changed) {
     kept.push_back(buffer.flat.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true));
   optimizer_.reset();
   rules_ = param_rules(changed.optimizer, changed.param_groups, model_layout(changed.model).units);
-  optimizer_ =
-      make_optimizer(changed.optimizer, units_->owned(), rules_, static_cast<uint64_t>(changed.seed));
+  optimizer_ = make_optimizer(changed.optimizer, units_->owned(), rules_, static_cast<uint64_t>(changed.seed),
+                              part_owners());
   const std::vector<StateBuffer> state = optimizer_->state();
   for (size_t i = 0; i < kept.size(); ++i) state[i].flat.copy_(kept[i]);
 }

@@ -4,57 +4,13 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/zeros.h>
-#include <algorithm>
 
 #include "trainer/kernels/optimizer/grad_norm.h"
 #include "trainer/layout/tp_parts.h"
+#include "trainer/optim/row_blocks.h"
 
 namespace tycho {
 namespace {
-
-/// Neighbouring rows of a parameter, or neighbouring parts of them, in a buffer.
-struct RowStretch {
-  int64_t begin = 0, rows = 0, width = 0;
-  int64_t row = 0;  // the first one in the whole parameter
-};
-
-/// A vector counts as one row.
-int64_t num_rows(const ParamSpec& spec) {
-  const Shape& whole = spec.whole_shape();
-  return whole.size() <= 1 ? 1 : whole[0];
-}
-
-/// Adds elements [first, first + count) of rows of `width`, which lie at `begin`: the end of a row, whole
-/// rows, the beginning of one.
-void add_stretches(int64_t begin, int64_t first, int64_t count, int64_t width,
-                   std::vector<RowStretch>& list) {
-  while (count > 0) {
-    const int64_t inside = first % width, rows = inside == 0 ? std::max<int64_t>(1, count / width) : 1;
-    const int64_t taken = std::min(count, rows * width - inside);
-    list.push_back({begin, rows, taken / rows, first / width});
-    begin += taken, first += taken, count -= taken;
-  }
-}
-
-/// What lies in an extent, row by row of the whole parameter.
-std::vector<RowStretch> stretches_of(const Extent& extent) {
-  const ParamSpec& spec = *extent.spec;
-  if (spec.whole_shape().size() <= 1) return {{extent.begin, 1, extent.size(), 0}};
-  std::vector<RowStretch> list;
-  if (spec.part && spec.part->dim > 0) {  // every row is here, and a part of each
-    add_stretches(extent.begin, extent.first, extent.size(), numel(spec.shape) / spec.shape[0], list);
-    return list;
-  }
-  const int64_t width = numel(spec.whole_shape()) / num_rows(spec);
-  for_whole_runs(spec, extent.first, extent.size(), [&](int64_t i, int64_t j, int64_t n) {
-    add_stretches(extent.begin + i, j, n, width, list);
-  });
-  return list;
-}
-
-Tensor view_of(const Tensor& flat, const RowStretch& stretch) {
-  return flat.narrow(0, stretch.begin, stretch.rows * stretch.width).view({stretch.rows, stretch.width});
-}
 
 /// Where the rows of each parameter of each unit are in a list of all rows. All ranks have the same.
 class RowList {
@@ -69,8 +25,8 @@ class RowList {
     }
   }
   int64_t size() const { return size_; }
-  Tensor rows_of(const Tensor& of_all, size_t unit, const Extent& extent, const RowStretch& stretch) const {
-    return of_all.narrow(0, first_[unit][extent.param] + stretch.row, stretch.rows);
+  Tensor rows_of(const Tensor& of_all, size_t unit, const Extent& extent, const RowBlock& block) const {
+    return of_all.narrow(0, first_[unit][extent.param] + block.row, block.rows);
   }
 
  private:
@@ -93,10 +49,10 @@ void clip_rows(double ratio, const std::vector<OwnedRange>& ranges, const ParamR
   };
   each([&](size_t u, const Extent& extent) {
     for (const Extent& part : counted(extent))
-      for (const RowStretch& stretch : stretches_of(part))
+      for (const RowBlock& block : row_blocks(part))
         for (const int64_t which : {0, 1}) {
-          const Tensor rows = view_of(which == 0 ? ranges[u].master : ranges[u].grads, stretch);
-          list.rows_of(squares_2R[which], u, extent, stretch)
+          const Tensor rows = in_buffer(which == 0 ? ranges[u].master : ranges[u].grads, block);
+          list.rows_of(squares_2R[which], u, extent, block)
               .add_(at::linalg_vector_norm(rows, 2, at::IntArrayRef({1}), /*keepdim=*/false, at::kDouble)
                         .square_());
         }
@@ -106,8 +62,8 @@ void clip_rows(double ratio, const std::vector<OwnedRange>& ranges, const ParamR
   const Tensor scale_R =
       norms_2R[0].mul(ratio).div_(norms_2R[1]).nan_to_num_(1.0).clamp_max_(1.0).to(at::kFloat);
   each([&](size_t u, const Extent& extent) {
-    for (const RowStretch& stretch : stretches_of(extent))
-      view_of(ranges[u].grads, stretch).mul_(list.rows_of(scale_R, u, extent, stretch).unsqueeze(1));
+    for (const RowBlock& block : row_blocks(extent))
+      in_buffer(ranges[u].grads, block).mul_(list.rows_of(scale_R, u, extent, block).unsqueeze(1));
   });
 }
 

@@ -11,8 +11,8 @@ double decay_share(const ParamRule& rule, double lr, double peak, bool decoupled
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
                                           const std::vector<OwnedRange>& ranges, const ParamRules& rules,
-                                          uint64_t seed) {
-  Segments segments = make_segments(config, ranges, rules, seed);
+                                          uint64_t seed, Communicator* owners) {
+  Segments segments = make_segments(config, ranges, rules, seed, owners);
   return std::visit([&](const auto& kind) { return make_kind(kind, std::move(segments)); }, config.value);
 }
 

@@ -8,6 +8,7 @@
 #include "trainer/layout/unit_layout.h"
 #include "trainer/optim/config.h"
 #include "trainer/optim/param_rules.h"
+#include "trainer/parallel/communicator.h"
 #include "trainer/units/owned_range.h"
 
 namespace tycho {
@@ -33,11 +34,13 @@ class Optimizer {
 };
 
 /// `ranges`: what this rank owns of each unit of a model, in forward order. `seed`: of stochastic rounding.
-/// Throws Error (kFailure) for a part of a parameter where the update needs all of it: matrices of Muon, and
-/// stochastic rounding.
+/// `owners`: the ranks that have parts of the same parameters, which outlive it; null where this rank has all
+/// of each. Muon brings the parts of a matrix together: its step() is collective there. Throws Error
+/// (kFailure) for a part of a parameter where the update needs all of it: stochastic rounding, and matrices
+/// of Muon without owners.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
                                           const std::vector<OwnedRange>& ranges, const ParamRules& rules,
-                                          uint64_t seed = 0);
+                                          uint64_t seed = 0, Communicator* owners = nullptr);
 /// The same without groups.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
                                           const std::vector<OwnedRange>& ranges);

@@ -66,13 +66,25 @@ Segment make_segment(const OwnedRange& range, size_t first, size_t end, const Pa
                      uint64_t seed) {
   const Extent& opening = range.extents[first];
   const int64_t begin = opening.begin, length = range.extents[end - 1].end - begin;
-  Segment segment{.rule = rule, .shape = opening.spec->shape};
+  Segment segment{.rule = rule, .extent = {0, opening.size(), opening.spec, opening.param, opening.first}};
   segment.weights.params = range.params.narrow(0, begin, length);
   if (range.has_own_master()) segment.weights.master = range.master.narrow(0, begin, length);
   segment.weights.stochastic = range.rounds_stochastically;
   segment.weights.key = stream_key(seed, "rounding of " + opening.spec->name);
   segment.grads = range.grads.narrow(0, begin, length);
   return segment;
+}
+
+/// Adds those of a unit that are trained; the place of each of its parameters in the list, -1 for others.
+std::vector<int> add_matrices(size_t unit, const UnitLayout& layout, const std::vector<ParamRule>& rules,
+                              std::vector<WholeMatrix>& list) {
+  std::vector<int> place_of;
+  for (const Extent& param : layout.extents()) {
+    const bool is_one = rules[param.param].hidden_matrix && !rules[param.param].frozen;
+    place_of.push_back(is_one ? static_cast<int>(list.size()) : -1);
+    if (is_one) list.push_back({unit, param.spec->whole_shape()});
+  }
+  return place_of;
 }
 
 void require_whole(const Extent& extent, const char* what) {
@@ -83,9 +95,13 @@ void require_whole(const Extent& extent, const char* what) {
 }  // namespace
 
 Segments make_segments(const OptimizerConfig& config, const std::vector<OwnedRange>& ranges,
-                       const ParamRules& rules, uint64_t seed) {
-  Segments segments{.state = make_state(config, ranges, rules), .list = {}};
+                       const ParamRules& rules, uint64_t seed, Communicator* owners) {
+  Segments segments{.state = make_state(config, ranges, rules), .list = {}, .matrices = {}, .owners = owners};
+  if (!ranges.empty()) segments.device = ranges.front().params.device();
   for (size_t u = 0; u < ranges.size(); ++u) {
+    const std::vector<int> matrix_of = updates_whole_matrices(config)
+                                           ? add_matrices(u, ranges[u].layout, rules[u], segments.matrices)
+                                           : std::vector<int>();
     const std::vector<Extent>& extents = ranges[u].extents;
     const auto rule_of = [&](size_t i) -> const ParamRule& { return rules[u][extents[i].param]; };
     for (size_t first = 0, end; first < extents.size(); first = end) {
@@ -95,9 +111,10 @@ Segments make_segments(const OptimizerConfig& config, const std::vector<OwnedRan
       end = first + 1;
       while (!alone && end < extents.size() && rule_of(end) == rule) ++end;
       if (rule.frozen) continue;
-      if (whole) require_whole(extents[first], config.kind());
+      if (whole && owners == nullptr) require_whole(extents[first], config.kind());
       if (ranges[u].rounds_stochastically) require_whole(extents[first], "master_weights = \"stochastic\"");
       Segment segment = make_segment(ranges[u], first, end, rule, seed);
+      if (whole) segment.matrix = matrix_of[extents[first].param];
       for (const std::string& name : state_names(config, rule))
         segment.state.push_back(state_view(segments.state, name, extents[first].spec, segment.grads.numel()));
       segments.list.push_back(std::move(segment));

@@ -7,7 +7,7 @@ namespace tycho {
 namespace {
 
 constexpr AxisSet kGroups[] = {Axis::kPp, Axis::kDpReplicate, Axis::kDpShard, Axis::kCp, Axis::kTp,
-                               kDataAxes, kShardAxes,         kCopyAxes,      kLossAxes};
+                               kDataAxes, kShardAxes,         kCopyAxes,      kLossAxes, kPartAxes};
 
 }  // namespace
 

@@ -9,6 +9,9 @@
 
 namespace tycho {
 
+/// The ranks that hold the same layers of one copy of the model between them: parts of the same parameters.
+inline constexpr AxisSet kPartAxes = kShardAxes | Axis::kTp;
+
 class Mesh {
  public:
   /// Makes all groups. Collective; `world` has shape.num_ranks() ranks and outlives the mesh. A group of all

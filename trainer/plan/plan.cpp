@@ -237,8 +237,7 @@ std::vector<Saving> savings(const TrainConfig& config, int64_t num_ranks) {
     all.push_back({(all.empty() ? "" : all.back().pins + " ") + pins, changed});
   };
   const bool can_share = num_ranks > config.parallel.tp && config.parallel.dp_shard == 1 &&
-                         config.parallel.dp_replicate == ParallelConfig::kWhatIsLeft &&
-                         !config.optimizer.is<MuonConfig>();
+                         config.parallel.dp_replicate == ParallelConfig::kWhatIsLeft;
   if (can_share) add("parallel.dp_shard=-1", [](TrainConfig& c) { c.parallel.dp_shard = -1; });
   if (config.recompute.mode == Recompute::kNone)
     add("recompute.mode=selective", [](TrainConfig& c) { c.recompute.mode = Recompute::kSelective; });

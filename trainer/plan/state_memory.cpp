@@ -64,19 +64,66 @@ int64_t optimizer_bytes(const TrainConfig& config, const std::vector<UnitLayout>
   return sum;
 }
 
-/// Muon's Newton-Schulz iterations: three copies of the largest matrix, two products of its shorter side.
-int64_t newton_schulz_bytes(const TrainConfig& config, const ModelLayout& layout) {
+/// The matrices that Muon updates, of all units.
+bool is_muon_matrix(const ParamRule& rule) { return rule.hidden_matrix && !rule.frozen; }
+
+bool has_parts(const ModelLayout& layout, const ShardRules& rules) {
+  return rules.num_ranks > 1 ||
+         std::any_of(layout.units.begin(), layout.units.end(), [](const UnitSpec& unit) {
+           return std::any_of(unit.params.begin(), unit.params.end(),
+                              [](const ParamSpec& param) { return param.part.has_value(); });
+         });
+}
+
+/// Where ranks share matrices: the largest part that a rank has of one, and, of the unit where that is most,
+/// the whole ones of which it has parts, and another.
+int64_t brought_together(const ModelLayout& layout, const ParamRules& params, const ShardRules& rules,
+                         int64_t rank) {
+  int64_t largest_part = 0, most = 0;
+  for (size_t u = 0; u < layout.units.size(); ++u) {
+    const UnitLayout unit(layout.units[u]);
+    const ShardRange range =
+        rules.num_ranks == 1 ? ShardRange{0, unit.numel()} : shard_range(unit.numel(), rules.num_ranks, rank);
+    std::vector<bool> own(params[u].size());
+    for (const Extent& e : unit.extents_in(range.begin, range.end)) {
+      if (!is_muon_matrix(params[u][e.param])) continue;
+      own[e.param] = true;
+      largest_part = std::max(largest_part, e.size());
+    }
+    int64_t together = 0, other = 0;
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (!is_muon_matrix(params[u][i])) continue;
+      const int64_t whole = numel(layout.units[u].params[i].whole_shape());
+      if (own[i])
+        together += whole;
+      else
+        other = std::max(other, whole);
+    }
+    most = std::max(most, together + other);
+  }
+  return largest_part + most;
+}
+
+/// Muon's Newton-Schulz iterations: two copies of the largest matrix, two products of its shorter side, and
+/// the matrices that are being updated.
+int64_t newton_schulz_bytes(const TrainConfig& config, const ModelLayout& layout, const ShardRules& shared) {
   if (!config.optimizer.is<MuonConfig>()) return 0;
   const ParamRules rules = rules_of(config, layout);
   int64_t elements = 0, side = 0;
   for (size_t u = 0; u < rules.size(); ++u)
     for (size_t i = 0; i < rules[u].size(); ++i) {
-      const Shape& shape = layout.units[u].params[i].shape;
-      if (!rules[u][i].hidden_matrix || rules[u][i].frozen) continue;
+      const Shape& shape = layout.units[u].params[i].whole_shape();
+      if (!is_muon_matrix(rules[u][i])) continue;
       elements = std::max(elements, numel(shape));
       side = std::max(side, std::min(shape[0], shape[1]));
     }
-  return kMasterBytes * (3 * elements + 2 * side * side);
+  int64_t updated = elements;
+  if (has_parts(layout, shared)) {
+    updated = 0;
+    for (int64_t rank = 0; rank < shared.num_ranks; ++rank)
+      updated = std::max(updated, brought_together(layout, rules, shared, rank));
+  }
+  return kMasterBytes * (2 * elements + 2 * side * side + updated);
 }
 
 int64_t compute_bytes(const TrainConfig& config) {
@@ -139,8 +186,10 @@ std::vector<ByteItem> state_memory(const TrainConfig& config, const ModelLayout&
       {"optimizer",
        state.num_bytes + (has_master(config) ? own_buffers(without_base(units), rules, kMasterBytes) : 0),
        names.empty() ? "no state" : fmt::format("{}", fmt::join(names, ", "))});
-  if (const int64_t num_bytes = newton_schulz_bytes(config, layout); num_bytes > 0)
-    items.push_back({"optimizer scratch", num_bytes, "Newton-Schulz, one matrix at a time"});
+  if (const int64_t num_bytes = newton_schulz_bytes(config, layout, rules); num_bytes > 0)
+    items.push_back({"optimizer scratch", num_bytes,
+                     has_parts(layout, rules) ? "Newton-Schulz, whole matrices of one unit at a time"
+                                              : "Newton-Schulz, one matrix at a time"});
   return items;
 }
 

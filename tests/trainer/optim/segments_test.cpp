@@ -7,6 +7,7 @@
 #include <map>
 
 #include "tests/trainer/aten.h"
+#include "tests/trainer/parallel/rank_threads.h"
 #include "trainer/base/error.h"
 #include "trainer/optim/grad_clip.h"
 
@@ -26,14 +27,15 @@ std::vector<UnitSpec> parted_model() {
 struct Owner {
   using Share = std::function<std::pair<int64_t, int64_t>(int64_t numel)>;
   Owner(const OptimizerConfig& config, at::ScalarType dtype, const Share& share,
-        UnitUse use = UnitUse::kTrain, const std::vector<ParamGroupConfig>& groups = {})
+        UnitUse use = UnitUse::kTrain, const std::vector<ParamGroupConfig>& groups = {},
+        Communicator* owners = nullptr)
       : rules(param_rules(config, groups, parted_model())) {
     for (const UnitSpec& spec : parted_model()) units.emplace_back(UnitLayout(spec), dtype, at::kCPU, use);
     for (const GatheredUnit& unit : units) {
       const auto [begin, end] = share(unit.layout().numel());
       ranges.push_back(own_range(unit, begin, end, use));
     }
-    optimizer = make_optimizer(config, ranges, rules, 17);
+    optimizer = make_optimizer(config, ranges, rules, 17, owners);
   }
   /// The owned elements of tensors as large as the units.
   void take(const std::vector<Tensor>& weights, const std::vector<Tensor>& grads) {
@@ -94,6 +96,34 @@ TYPED_TEST(PartsTest, StepAsTheWholeDoesToTheBit) {
         EXPECT_TRUE(at::equal(mine.master, all.master.narrow(0, mine.begin, mine.size()))) << dtype << u;
         EXPECT_TRUE(at::equal(mine.params, all.params.narrow(0, mine.begin, mine.size()))) << dtype << u;
       }
+  }
+}
+
+TEST(Segments, MuonBringsTheMatricesThatRanksShareTogether) {
+  const OptimizerConfig config{MuonConfig{.lr = 0.02, .weight_decay = 0.05}};
+  constexpr int64_t kSteps = 3;
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    at::manual_seed(3);
+    const std::vector<Tensor> weights = random_flats();
+    std::vector<std::vector<Tensor>> grads;
+    for (int64_t step = 0; step < kSteps; ++step) grads.push_back(random_flats());
+    const auto train = [&](Owner& owner) {
+      for (int64_t step = 1; step <= kSteps; ++step) {
+        owner.take(step == 1 ? weights : std::vector<Tensor>{}, grads[static_cast<size_t>(step - 1)]);
+        owner.optimizer->step(0.02, step, at::full({1}, 0.25, at::kFloat));
+      }
+    };
+    Owner whole(config, dtype, kAll);
+    train(whole);
+    expect_all_well(on_ranks(3, [&](Communicator& world) {
+      Owner owner(config, dtype, part(static_cast<size_t>(world.rank())), UnitUse::kTrain, {}, &world);
+      train(owner);
+      for (size_t u = 0; u < owner.ranges.size(); ++u) {
+        const OwnedRange &mine = owner.ranges[u], &all = whole.ranges[u];
+        EXPECT_TRUE(at::equal(mine.master, all.master.narrow(0, mine.begin, mine.size()))) << dtype << u;
+        EXPECT_TRUE(at::equal(mine.params, all.params.narrow(0, mine.begin, mine.size()))) << dtype << u;
+      }
+    }));
   }
 }
 

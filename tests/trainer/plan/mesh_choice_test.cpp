@@ -78,7 +78,7 @@ TEST(MeshChoice, KeepsWholeCopiesWhereTheyFit) {
 
 TEST(MeshChoice, LeavesOutMeshesThatARecipeRefuses) {
   TrainConfig config = llama_8b();
-  config.optimizer.value = MuonConfig{};
+  config.master_weights = MasterWeights::kStochastic;
   for (const MeshChoice& one : rank_meshes(config, {.num_ranks = 8}))
     EXPECT_EQ(one.mesh.size(kCopyAxes), 1) << describe(one.mesh);
 }

@@ -17,6 +17,13 @@ TEST_F(ShardedRun, HasTheCurveOfOneRank) {
   expect_as_one_rank("SGD, always clipped", {kFour, kTwoByTwo});
 }
 
+TEST_F(ShardedRun, OfMuonHasTheCurveOfOneRank) {
+  // Matrices of three heads' width are shared by two and by four.
+  llama().width = 36, llama().heads = 3, llama().kv_heads = 1, llama().ffn_width = 37;
+  config_.optimizer.value = MuonConfig{.lr = 0.02, .adamw_lr = 3e-3};
+  expect_as_one_rank("Muon", {kTwo, kFour, kTwoByTwo}, muon_tolerance());
+}
+
 TEST_F(ShardedRun, HasTheCurveOfOneRankWhateverIsKept) {
   config_.parallel.reshard_after_forward = false;
   expect_as_one_rank("parameters", {kTwo, kTwoByTwo});

@@ -26,6 +26,12 @@ TEST_F(TensorParallelRun, HasTheCurveOfOneRank) {
   expect_as_one_rank("untied, SGD, always clipped", {kTp, whole_sequences({1, 1, 4}), {1, 2, 2}});
 }
 
+TEST_F(TensorParallelRun, OfMuonHasTheCurveOfOneRank) {
+  config_.optimizer.value = MuonConfig{.lr = 0.02, .adamw_lr = 3e-3};
+  expect_as_one_rank("two for one key head each", {kTp, whole_sequences({1, 1, 4}), {1, 2, 2}},
+                     muon_tolerance());
+}
+
 TEST_F(TensorParallelRun, HasTheCurveOfOneRankTogetherWithOtherAxes) {
   expect_as_one_rank("replicas and shards", {{2, 1, 2}, {1, 2, 2}, whole_sequences({1, 2, 2})});
   config_.recompute = {Recompute::kFull, 1};
