@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include "bindings/import/systems.h"
@@ -108,8 +109,8 @@ void map_optimizer(Mapper& mapper, const DocEntry& entry) {
                           "Tycho has decoupled_adamw and decoupled_lionw of LLM Foundry's optimizers");
   }
   const DocNode* decay = entry.node.find("weight_decay");
-  const bool decays =
-      decay == nullptr ? kind == "decoupled_adamw" : std::stod("0" + mapper.text_of(decay)) != 0;
+  const bool decays = decay == nullptr ? kind == "decoupled_adamw"
+                                       : std::strtod(("0" + mapper.text_of(decay)).c_str(), nullptr) != 0;
   std::vector<std::string> fields;
   if (decays) fields.emplace_back("decay_mask = \"all\"");
   mapper.component(entry, "optimizer", "t.optim." + kind, optimizer_rows(), fields);

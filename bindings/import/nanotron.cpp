@@ -1,6 +1,8 @@
 // Nanotron's YAML -> a recipe.
 #include <fmt/ranges.h>
 
+#include <charconv>
+
 #include "bindings/import/systems.h"
 
 namespace tycho {
@@ -19,7 +21,10 @@ double number_at(Mapper& mapper, const char* path, double usual) {
   const DocNode* node = mapper.root().at(path);
   const DocScalar scalar = mapper.value(node);
   if (scalar.is(Kind::kNull)) return usual;
-  if (scalar.is(Kind::kInteger) || scalar.is(Kind::kNumber)) return std::stod(scalar.text);
+  double number = 0;
+  const char* const end = scalar.text.data() + scalar.text.size();
+  const bool is_number = scalar.is(Kind::kInteger) || scalar.is(Kind::kNumber);
+  if (is_number && std::from_chars(scalar.text.data(), end, number).ec == std::errc()) return number;
   mapper.problem({path, *node}, "wanted a number");
   return usual;
 }

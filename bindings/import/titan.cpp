@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 #include <fmt/ranges.h>
 
@@ -90,11 +91,14 @@ std::vector<std::string> optimizer_defaults(Mapper& mapper) {
   return fields;
 }
 
+/// 0 for what is no number, and infinite for one that is too large: the recipe's own checks name them.
+double count_in(const std::string& text) { return std::strtod(("0" + text).c_str(), nullptr); }
+
 /// A warm-up longer than the schedule ends with it, as there.
 void map_warmup(Mapper& mapper, const DocEntry& entry) {
   const std::string run = value_or(mapper, "training.steps", "10000");
   const std::string total = value_or(mapper, "lr_scheduler.total_steps", run.c_str());
-  if (std::stod("0" + mapper.text_of(&entry.node)) <= std::stod("0" + total))
+  if (count_in(mapper.text_of(&entry.node)) <= count_in(total))
     return to("", "t_warmup", count_of("ba")).act(mapper, entry);
   mapper.emit(entry, "t_warmup", lua_quoted(total + "ba"));
   mapper.note(entry,
@@ -110,11 +114,10 @@ const Rows kScheduler = {
 std::vector<std::string> decay_fields(Mapper& mapper) {
   const std::string run = value_or(mapper, "training.steps", "10000");
   const std::string total = value_or(mapper, "lr_scheduler.total_steps", run.c_str());
-  const double steps = std::stod("0" + total);
-  const double warmup =
-      std::min(steps, std::stod("0" + value_or(mapper, "lr_scheduler.warmup_steps", "200")));
+  const double steps = count_in(total);
+  const double warmup = std::min(steps, count_in(value_or(mapper, "lr_scheduler.warmup_steps", "200")));
   const std::string ratio = value_or(mapper, "lr_scheduler.decay_ratio", "");
-  const double share = ratio.empty() ? steps : std::round(steps * std::stod("0" + ratio));
+  const double share = ratio.empty() ? steps : std::round(steps * count_in(ratio));
   std::vector<std::string> fields = {fmt::format("t_decay = \"{:.0f}ba\"", std::min(share, steps - warmup))};
   if (total != run) fields.push_back(fmt::format("t_max = \"{:.0f}ba\"", steps));
   if (mapper.root().at("lr_scheduler.warmup_steps") == nullptr)
