@@ -129,6 +129,17 @@ void check_chat(const ChatConfig& data, const std::string& path, int64_t vocab_s
     problems.add("tokenizer", "is missing, but {} is text: set tokenizer = \"PATH/tokenizer.json\"", path);
 }
 
+void check_text(const TextConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
+                ConfigProblems& problems) {
+  if (data.path.empty()) problems.add(path + ".path", "is empty: write a file or a folder of text or JSONL");
+  for (const auto& [key, id] :
+       {std::pair(".bos_token_id", data.bos_token_id), {".eos_token_id", data.eos_token_id}})
+    if (id.value_or(0) >= vocab_size)
+      problems.add(path + key, "{} is outside the model's vocabulary of {}", *id, vocab_size);
+  if (!has_tokenizer)
+    problems.add("tokenizer", "is missing, but {} is text: set tokenizer = \"PATH/tokenizer.json\"", path);
+}
+
 void check_token_files(const TokenFilesConfig& data, const std::string& path, int64_t vocab_size,
                        ConfigProblems& problems) {
   if (data.path.empty())
@@ -186,12 +197,18 @@ std::string ChatConfig::rows_text() const {
   return pack ? "; rows of several examples, attention stays within each" : "; rows of one example each";
 }
 
+std::string TextConfig::rows_text() const {
+  return separate_documents ? "; attention stays within documents" : "";
+}
+
 std::string TokenFilesConfig::rows_text() const {
   return eos_token_id ? fmt::format("; attention ends at token {}", *eos_token_id) : "";
 }
 
 void check(const DataConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
            ConfigProblems& problems) {
+  if (data.is<TextConfig>())
+    return check_text(data.as<TextConfig>(), path, vocab_size, has_tokenizer, problems);
   if (data.is<TokenFilesConfig>())
     return check_token_files(data.as<TokenFilesConfig>(), path, vocab_size, problems);
   if (data.is<ChatConfig>())

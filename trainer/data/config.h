@@ -292,9 +292,47 @@ struct TokenFilesConfig {
   }
 };
 
+/// Text and JSONL that is tokenised when the run starts.
+struct TextConfig {
+  static constexpr const char* kKind = "text";
+  static constexpr const char* kHelp = "Text and JSONL, tokenised at the start as TorchTitan does.";
+  std::string path;
+  std::string field = "text";
+  std::optional<int64_t> bos_token_id;
+  std::optional<int64_t> eos_token_id;
+  bool separate_documents = false;
+  bool shuffle = false;
+  std::optional<int64_t> shuffle_seed;
+  int64_t prefetch = 4;
+
+  /// What messages call it.
+  std::string place() const { return path; }
+  /// What `tycho plan` says of its rows.
+  std::string rows_text() const;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("path", path, "A text or JSONL file, also .gz or .zst, or a folder of them.", required);
+    v("field", field, "Field of a JSONL line that holds the text.");
+    v("bos_token_id", bos_token_id,
+      "Token before every document, unless the tokenizer adds its own. Default: the tokenizer's.",
+      at_least(0));
+    v("eos_token_id", eos_token_id,
+      "Token after every document, unless the tokenizer adds its own. Default: the tokenizer's.",
+      at_least(0));
+    v("separate_documents", separate_documents, "Attention stays within documents.");
+    v("shuffle", shuffle,
+      "Visit the rows of an epoch in a random order, fixed by shuffle_seed and the epoch; else in that of "
+      "the "
+      "texts.");
+    v("shuffle_seed", shuffle_seed, "Default: the recipe's seed.", at_least(0));
+    v("prefetch", prefetch, "Batches prepared ahead by the loader's thread.", in_range(1, 1024));
+  }
+};
+
 class ConfigProblems;
 
-struct DataConfig : OneOf<MdsConfig, ChatConfig, TokenFilesConfig> {
+struct DataConfig : OneOf<MdsConfig, ChatConfig, TokenFilesConfig, TextConfig> {
   static constexpr const char* kNamespace = "data";
   /// What messages call it.
   std::string place() const {

@@ -10,6 +10,7 @@
 #include "trainer/data/mds/token_dataset.h"
 #include "trainer/data/remote/cached_index.h"
 #include "trainer/data/remote/cached_source.h"
+#include "trainer/data/text_rows/text_dataset.h"
 #include "trainer/data/token_files/token_files_reader.h"
 
 namespace tycho {
@@ -37,6 +38,8 @@ std::unique_ptr<RowReader> open_mds(const MdsConfig& data, const RowShape& shape
 std::unique_ptr<RowReader> open_rows(const DataConfig& data, const RowShape& shape) {
   if (data.is<ChatConfig>())
     return std::make_unique<ChatReader>(open_chat_dataset(data.as<ChatConfig>(), shape));
+  if (data.is<TextConfig>())
+    return std::make_unique<TextReader>(open_text_dataset(data.as<TextConfig>(), shape));
   if (data.is<TokenFilesConfig>()) return open_token_files(data.as<TokenFilesConfig>(), shape);
   return open_mds(data.as<MdsConfig>(), shape);
 }
@@ -45,6 +48,9 @@ int64_t count_samples(const DataConfig& data, const RowShape& shape, const Order
   std::vector<ShardSizes> sizes;
   if (data.is<ChatConfig>()) {
     const int64_t rows = open_chat_dataset(data.as<ChatConfig>(), shape)->num_rows();
+    sizes = {{static_cast<uint32_t>(rows)}};
+  } else if (data.is<TextConfig>()) {
+    const int64_t rows = open_text_dataset(data.as<TextConfig>(), shape)->num_rows();
     sizes = {{static_cast<uint32_t>(rows)}};
   } else if (data.is<TokenFilesConfig>()) {
     const int64_t rows = count_token_file_rows(data.as<TokenFilesConfig>(), shape.seq_len);

@@ -1,0 +1,164 @@
+// Tokens and targets of all documents, each in one vector; a row is a window of both.
+#include "trainer/data/text_rows/text_dataset.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "trainer/base/error.h"
+#include "trainer/data/convert/chunk_tokenizer.h"
+#include "trainer/data/tokenizer/special_tokens.h"
+
+namespace tycho {
+namespace {
+
+std::unique_ptr<Tokenizer> tokenizer_for(const TextConfig& config, const RowShape& shape) {
+  if (shape.tokenizer.empty())
+    fail(ExitCode::kUnusable, "[data] {} is text, but there is no tokenizer", config.path);
+  std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(shape.tokenizer);
+  if (tokenizer->size() > shape.vocab_size)
+    fail(ExitCode::kUnusable,
+         "[data] {} has {} tokens, the model's vocabulary {}: set vocab_size to {} or more, or name the "
+         "model's "
+         "tokenizer",
+         shape.tokenizer, tokenizer->size(), shape.vocab_size, tokenizer->size());
+  return tokenizer;
+}
+
+InputFiles text_files(const TextConfig& config) {
+  return find_input_files({config.path}, {.field = config.field});
+}
+
+/// The token that `name` is, when the tokenizer's own encoding does not add one and there is a name.
+std::optional<int32_t> added_token(const Tokenizer& tokenizer, const std::vector<int32_t>& own,
+                                   std::optional<int64_t> chosen, const std::string& name) {
+  if (!own.empty()) return std::nullopt;
+  if (chosen) return static_cast<int32_t>(*chosen);
+  const int32_t id = name.empty() ? -1 : tokenizer.find(name);
+  return id >= 0 ? std::optional(id) : std::nullopt;
+}
+
+/// Changes when a file does.
+std::string version_of(const std::string& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (error) return path;
+  const auto time = std::filesystem::last_write_time(path, error).time_since_epoch().count();
+  return fmt::format("{}|{}|{}", path, size, time);
+}
+
+/// Equal for two that would read the same rows.
+std::string key_of(const TextConfig& config, const RowShape& shape) {
+  std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}", config.path, config.field,
+                                config.bos_token_id.value_or(-1), config.eos_token_id.value_or(-1),
+                                config.separate_documents, shape.seq_len, shape.vocab_size);
+  key += "|" + version_of(shape.tokenizer);
+  for (const InputFile& file : text_files(config).files) key += "|" + version_of(file.path);
+  return key;
+}
+
+}  // namespace
+
+TextDataset::TextDataset(const TextConfig& config, const RowShape& shape)
+    : seq_len_(shape.seq_len), separates_documents_(config.separate_documents) {
+  const std::unique_ptr<Tokenizer> tokenizer = tokenizer_for(config, shape);
+  begin_ = added_token(*tokenizer, tokenizer->text_begin(), config.bos_token_id, tokenizer->info().bos);
+  end_ = added_token(*tokenizer, tokenizer->text_end(), config.eos_token_id, find_eos_token(*tokenizer));
+  if (!begin_ && !end_ && tokenizer->text_begin().empty() && tokenizer->text_end().empty())
+    fail(ExitCode::kUnusable,
+         "[data] nothing would separate the documents of {}: {} names no token that begins or ends a text; "
+         "set "
+         "eos_token_id",
+         config.path, shape.tokenizer);
+  read(config, *tokenizer);
+  if (num_rows() == 0)
+    fail(ExitCode::kUnusable,
+         "[data] {} has {} tokens, fewer than a row of {}; use more text or a smaller seq_len", config.path,
+         tokens_.size(), seq_len_);
+  if (num_rows() >= int64_t{1} << 32)
+    fail(ExitCode::kUnusable, "[data] {} has more than 2^32-1 rows; convert it: tycho data convert",
+         config.path);
+}
+
+void TextDataset::read(const TextConfig& config, const Tokenizer& tokenizer) {
+  const InputFiles inputs = text_files(config);
+  DocumentReader reader(inputs.files,
+                        {.field = config.field,
+                         .cut = tokenizer.splits_at_words() ? CutAt::kWords : CutAt::kMillionCharacters});
+  const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  ChunkTokenizer chunks(tokenizer, reader, true, threads);
+  const auto add = [&](std::span<const int32_t> tokens, bool first, bool last) {
+    if (first && begin_) add_token(*begin_);
+    for (const int32_t token : tokens) add_token(token);
+    if (last && end_) add_token(*end_);
+    if (last) end_document();
+  };
+  while (const auto chunk = chunks.next()) {
+    const std::span<const int32_t> tokens(chunk->tokens);
+    if (chunk->format == TextFormat::kText) {
+      add(tokens, chunk->first, chunk->last);
+      continue;
+    }
+    size_t from = 0;
+    for (const ChunkTokens::Document& document : chunk->documents) {
+      add(tokens.subspan(from, document.end - from), true, true);
+      from = document.end;
+    }
+  }
+}
+
+void TextDataset::add_token(int32_t token) {
+  if (last_) {
+    tokens_.push_back(*last_);
+    targets_.push_back(token);
+  }
+  last_ = token;
+}
+
+void TextDataset::end_document() {
+  last_.reset();
+  if (separates_documents_) document_ends_.push_back(std::ssize(tokens_));
+}
+
+Batch TextDataset::read_batch(std::span<const uint32_t> rows, int64_t num_sequences) const {
+  const auto size = static_cast<size_t>(seq_len_);
+  Batch batch;
+  batch.num_sequences = num_sequences;
+  batch.seq_len = seq_len_;
+  batch.tokens.assign(static_cast<size_t>(num_sequences) * size, 0);
+  batch.targets.assign(batch.tokens.size(), kNoTarget);
+  if (separates_documents_) batch.documents.resize(batch.tokens.size());
+  for (size_t b = 0; b < rows.size(); ++b) {
+    const int64_t begin = static_cast<int64_t>(rows[b]) * seq_len_;
+    const auto at = static_cast<int64_t>(b * size);
+    std::copy_n(tokens_.begin() + begin, size, batch.tokens.begin() + at);
+    std::copy_n(targets_.begin() + begin, size, batch.targets.begin() + at);
+    if (!separates_documents_) continue;
+    auto end = std::upper_bound(document_ends_.begin(), document_ends_.end(), begin);
+    int32_t document = 0;
+    for (int64_t t = 0; t < seq_len_; ++t) {
+      for (; end != document_ends_.end() && *end <= begin + t; ++end) ++document;
+      batch.documents[static_cast<size_t>(at + t)] = document;
+    }
+  }
+  batch.valid_tokens = static_cast<int64_t>(rows.size()) * seq_len_;
+  return batch;
+}
+
+std::shared_ptr<const TextDataset> open_text_dataset(const TextConfig& config, const RowShape& shape) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<const TextDataset>> opened;
+  const std::string key = key_of(config, shape);
+  const std::lock_guard lock(mutex);
+  std::erase_if(opened, [](const auto& entry) { return entry.second.expired(); });
+  if (const auto found = opened.find(key); found != opened.end())
+    if (auto data = found->second.lock()) return data;
+  auto data = std::make_shared<const TextDataset>(config, shape);
+  opened[key] = data;
+  return data;
+}
+
+}  // namespace tycho

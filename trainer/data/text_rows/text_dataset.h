@@ -1,0 +1,59 @@
+// Texts as rows of tokens, without a conversion: read and tokenised once, then kept in memory.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trainer/data/batch.h"
+#include "trainer/data/config.h"
+#include "trainer/data/row_reader.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+
+namespace tycho {
+
+/// Immutable; read by several threads at once. Rows are those of TorchTitan 0.3's HuggingFaceTextDataset on
+/// one rank: of each document, in their order, every token but the last with the token after it as its
+/// target; these one after the other, cut every seq_len. What is left at the end is in no row.
+class TextDataset {
+ public:
+  /// Reads all files and tokenises them with a thread per core. Throws Error (kUnusable) naming file and line
+  /// for what is not text, when nothing separates documents, and when there is no row.
+  TextDataset(const TextConfig& config, const RowShape& shape);
+
+  int64_t num_rows() const { return std::ssize(tokens_) / seq_len_; }
+  /// RowReader's.
+  Batch read_batch(std::span<const uint32_t> rows, int64_t num_sequences) const;
+
+ private:
+  void read(const TextConfig& config, const Tokenizer& tokenizer);
+  void add_token(int32_t token);
+  void end_document();
+
+  int64_t seq_len_;
+  bool separates_documents_;
+  std::optional<int32_t> begin_, end_;  // around every document, where the tokenizer adds none
+  std::optional<int32_t> last_;         // of the document that is being read
+  std::vector<int32_t> tokens_, targets_;
+  std::vector<int64_t> document_ends_;  // in tokens_
+};
+
+/// The same object as before as long as someone holds it and the files are unchanged: a run that counts,
+/// trains and looks ahead tokenises once. May be called from any thread.
+std::shared_ptr<const TextDataset> open_text_dataset(const TextConfig& config, const RowShape& shape);
+
+class TextReader final : public RowReader {
+ public:
+  explicit TextReader(std::shared_ptr<const TextDataset> data) : data_(std::move(data)) {}
+  int64_t num_samples() const override { return data_->num_rows(); }
+  Batch read_batch(std::span<const uint32_t> samples, int64_t num_sequences) override {
+    return data_->read_batch(samples, num_sequences);
+  }
+
+ private:
+  std::shared_ptr<const TextDataset> data_;
+};
+
+}  // namespace tycho
