@@ -7,7 +7,7 @@ namespace tycho {
 
 void SessionRef::close(const std::string& reason) {
   if (session == nullptr) return;
-  session->close(reason);
+  session->close(reason, {});
   scope->close();
   session = nullptr;
   owned.reset();

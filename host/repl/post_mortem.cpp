@@ -30,8 +30,8 @@ class ViewOfRun final : public Reporter {
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
     if (view_) view_->event(kind, text, facts);
   }
-  void run_end(const std::string& reason) override {
-    if (view_) view_->run_end(reason);
+  void run_end(const std::string& reason, std::optional<ExitCode> failure) override {
+    if (view_) view_->run_end(reason, failure);
     view_.reset();
   }
 

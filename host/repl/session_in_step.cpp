@@ -45,9 +45,9 @@ class SessionInStep final : public TrainingSession {
     call(fmt::format("ckpt:load(\"{}\")", path));
     return session_->load(path);
   }
-  void close(const std::string& reason) override {
+  void close(const std::string& reason, std::optional<ExitCode> failure) override {
     ranks_.call("trainer:close()");
-    session_->close(reason);
+    session_->close(reason, failure);
   }
 
   std::unique_ptr<TensorView> weight(int64_t param) override {

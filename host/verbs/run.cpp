@@ -19,7 +19,9 @@ const VerbSpec kRunSpec = {
      {"until", "Save and end after this much of the run (300ba, 0.5dur), without changing its schedule.",
       "DURATION"},
      {"paranoid", "Check after every step that ranks agree, and compare their weights every 100 steps."},
-     {"force", "Start even if `tycho plan` counts more memory than is free."},
+     {"force",
+      "Start even if `tycho plan` counts more memory than is free, or if the last three starts died before "
+      "they saved."},
      {"print-only", "Print the resolved recipe, with the effect of each argument, without running it."},
      kTraceOption}};
 

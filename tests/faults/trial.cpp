@@ -160,8 +160,9 @@ class Runner {
 
   void start_all() {
     const int64_t until = (before_.empty() ? 0 : before_.front()) + place_.steps_per_trial;
-    std::vector<std::string> command = {"run", (place_.folder / "x.lua").string(),
-                                        "run_dir=" + run_.string()};
+    // --force: several trials in a row may die before anything is saved.
+    std::vector<std::string> command = {"run", (place_.folder / "x.lua").string(), "run_dir=" + run_.string(),
+                                        "--force"};
     if (until < place_.total_steps) command.insert(command.end(), {"--until", std::to_string(until) + "ba"});
     std::map<std::string, std::string> variables = fault_variables();
     if (trial_.launched || trial_.num_ranks == 1) {

@@ -9,7 +9,8 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/tycho-kill9-XXXXXX")
 cd "$work"
 "$tycho" tokenizer train "$here/../../trainer" --ext .h,.cpp --vocab-size 512 --out data/tokenizer.json >/dev/null
 "$tycho" data convert "$here/../../trainer" --ext .h,.cpp --tokenizer data/tokenizer.json --concat-tokens 64 --eos-text '<|endoftext|>' --out data >/dev/null
-train() { exec "$tycho" run "$here/tiny.lua" run_dir="$work/$1" threads=1; }
+# --force: several kills in a row before anything was saved are meant here.
+train() { exec "$tycho" run "$here/tiny.lua" run_dir="$work/$1" threads=1 --force; }
 (train undisturbed) >undisturbed.log
 
 final_shard() { ls -d "$work/$1"/checkpoints/step-000000600.*/rank-00000.safetensors 2>/dev/null || true; }

@@ -42,8 +42,8 @@ class FileReporter : public Reporter {
     log(event_line(kind, text));
   }
 
-  void run_end(const std::string& reason) override {
-    write_event("run_end", reason, nullptr);
+  void run_end(const std::string& reason, std::optional<ExitCode> failure) override {
+    write_event("run_end", reason, failure ? Json{{"exit_code", static_cast<int>(*failure)}} : Json());
     log(end_line(reason));
   }
 

@@ -32,7 +32,7 @@ class PlainReporter : public Reporter {
     print(event_line(kind, text));
   }
   void screen_warning(const std::string& text) override { print(event_line("warning", text)); }
-  void run_end(const std::string& reason) override {
+  void run_end(const std::string& reason, std::optional<ExitCode> /*failure*/) override {
     print_shown();
     const std::string missing = shown_.missing_text();
     if (!missing.empty() && step_ > 0) print(event_line("warning", missing));

@@ -1,9 +1,11 @@
 // Who hears what happens in a run: its folder, sinks of numbers, the terminal. Torch-free.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
 #include "trainer/metrics/step_metrics.h"
@@ -29,8 +31,8 @@ class Reporter {
   /// the others still hear of it.
   virtual void finish(const std::string& /*reason*/) {}
   /// The last call, also when the run stopped early. `reason` is for people: "done", "stopped by SIGTERM at
-  /// step 120".
-  virtual void run_end(const std::string& /*reason*/) {}
+  /// step 120". `failure`: the error's exit code, when one ended it.
+  virtual void run_end(const std::string& /*reason*/, std::optional<ExitCode> /*failure*/) {}
 };
 
 /// Appends events.jsonl (one object a line, written at once) and log.txt in the run folder, which must exist.

@@ -39,10 +39,10 @@ class Tee : public Reporter {
     const std::string shown = without_secrets(reason);
     for_each([&](Reporter& reporter) { reporter.finish(shown); });
   }
-  void run_end(const std::string& reason) override {
+  void run_end(const std::string& reason, std::optional<ExitCode> failure) override {
     finish(reason);
     const std::string shown = without_secrets(reason);
-    for_each([&](Reporter& reporter) { reporter.run_end(shown); });
+    for_each([&](Reporter& reporter) { reporter.run_end(shown, failure); });
   }
 
  private:

@@ -141,7 +141,7 @@ class TerminalReporter : public Reporter {
 
   void screen_warning(const std::string& text) override { event("warning", text, Json::object()); }
 
-  void run_end(const std::string& reason) override {
+  void run_end(const std::string& reason, std::optional<ExitCode> /*failure*/) override {
     state_.end_reason = reason;
     if (const std::string missing = shown_.missing_text(); !missing.empty() && state_.now.step > 0)
       warning_ = {missing, Clock::now()};

@@ -29,6 +29,7 @@
 #include "trainer/run/recipe_check.h"
 #include "trainer/run/run_data.h"
 #include "trainer/run/whole_tensor.h"
+#include "trainer/run_folder/restarts.h"
 
 namespace tycho {
 namespace {
@@ -48,7 +49,7 @@ class OpenRun final : public TrainingSession {
   }
 
   ~OpenRun() override {
-    close("closed");
+    close("closed", {});
     if (callbacks_ != nullptr) callbacks_->set_session(nullptr);
   }
 
@@ -116,8 +117,8 @@ class OpenRun final : public TrainingSession {
     return {info.path, info.step};
   }
 
-  void close(const std::string& reason) override {
-    if (!std::exchange(closed_, true)) reporter_->run_end(reason);
+  void close(const std::string& reason, std::optional<ExitCode> failure) override {
+    if (!std::exchange(closed_, true)) reporter_->run_end(reason, failure);
   }
 
   std::unique_ptr<TensorView> weight(int64_t param) override {
@@ -256,7 +257,9 @@ class OpenRun final : public TrainingSession {
     try {
       with_own_errors([&] { make_trainer(request, candidates); });
     } catch (const std::exception& error) {
-      reporter_->run_end(std::string("failed: ") + error.what());
+      const auto* own = dynamic_cast<const Error*>(&error);
+      reporter_->run_end(std::string("failed: ") + error.what(),
+                         own != nullptr ? own->code() : ExitCode::kFailure);
       if (callbacks_ != nullptr) callbacks_->set_session(nullptr);
       throw;
     }
@@ -308,6 +311,7 @@ class OpenRun final : public TrainingSession {
                     const std::vector<CheckpointInfo>& candidates) {
     if (world_->rank() != 0) return;
     const bool is_finished = !candidates.empty() && candidates.front().step >= facts_.run.total_steps;
+    if (!is_finished && !request.force) require_progress(run_dir, facts_.run.first_step);
     if (!is_finished || !holds_record(run_dir))
       write_run_folder(*files_, run_dir, request, run_versions(device_, config_.precision));
   }

@@ -26,7 +26,7 @@ struct RunRequest {
   CallbackSource* callbacks = nullptr;  // outlives the run; none: the recipe's callbacks do not run
   RankPlace place;                      // of this process
   std::string until;   // a duration where this process ends with the run to be gone on with; "" for its end
-  bool force = false;  // start even if memory does not suffice
+  bool force = false;  // start even if memory does not suffice, or earlier starts died without progress
   bool paranoid = false;  // ranks compare their state (replica_check.h); the run computes the same
 };
 

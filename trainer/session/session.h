@@ -134,8 +134,9 @@ class TrainingSession {
   /// Takes all state from a checkpoint of this model, instead of what there is now: its folder, or a run's
   /// for the newest one. Throws Error (kUnusable) and changes nothing when it cannot be read whole.
   virtual SavedCheckpoint load(const std::string& path) = 0;
-  /// Ends the run's record; the memory goes with the session. `reason` is for people.
-  virtual void close(const std::string& reason) = 0;
+  /// Ends the run's record; the memory goes with the session. `reason` is for people; `failure`: the error's
+  /// exit code, when one ended it.
+  virtual void close(const std::string& reason, std::optional<ExitCode> failure) = 0;
 
   /// By position in params(). Views: they hold while the session lives, and change with every step.
   virtual std::unique_ptr<TensorView> weight(int64_t param) = 0;

@@ -63,12 +63,14 @@ int train_to_end(TrainingSession& session) {
     if (was_finished && !session.facts().asks_for_other.empty()) refuse_other_recipe(session);
     signal = session.fit();
   } catch (const std::exception& error) {
-    session.close(std::string("failed: ") + error.what());
+    const auto* own = dynamic_cast<const Error*>(&error);
+    session.close(std::string("failed: ") + error.what(), own != nullptr ? own->code() : ExitCode::kFailure);
     throw;
   }
   session.close(was_finished && signal == 0
                     ? nothing_left_text(session.facts())
-                    : end_text(signal, session.state(), session.facts().run.total_steps));
+                    : end_text(signal, session.state(), session.facts().run.total_steps),
+                {});
   const bool wanted = session.facts().recipe.at("log").at("plot");
   if (wanted && signal == 0 && session.facts().rank == 0) draw_losses(session.facts().run.run_dir);
   return signal == 0 ? 0 : 128 + signal;

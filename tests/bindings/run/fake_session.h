@@ -193,7 +193,7 @@ class FakeSession final : public TrainingSession {
     state_.train.step = 7;
     return {path, 7};
   }
-  void close(const std::string& reason) override { closed_ = reason; }
+  void close(const std::string& reason, std::optional<ExitCode> /*failure*/) override { closed_ = reason; }
   std::unique_ptr<TensorView> weight(int64_t param) override {
     return FakeTensor::counting(params_.at(static_cast<size_t>(param)).shape);
   }

@@ -77,7 +77,7 @@ int run(const RunRequest& request, bool, const StopFlag& stop) {
       write_file_atomically(real_files(), run_dir + "/saved", std::to_string(step));
     }
   } catch (const std::exception& error) {
-    reporter->run_end(std::string("failed: ") + error.what());
+    reporter->run_end(std::string("failed: ") + error.what(), ExitCode::kFailure);
     throw;
   }
   if (stop == 0) {
@@ -87,7 +87,7 @@ int run(const RunRequest& request, bool, const StopFlag& stop) {
           {{"loss", std::abs(std::log10(optimizer.lr / 1e-2))}, {"name", name}, {"total", false}});
     reporter->event("eval", "evaluated", {{"loss", loss_at(step) + 0.01}, {"total", true}});
   }
-  reporter->run_end("done");
+  reporter->run_end("done", {});
   return stop == 0 ? 0 : 128 + stop;
 }
 

@@ -58,7 +58,7 @@ TEST(CsvSink, GetsAColumnWhenANumberIsNew) {
   reporter->step(some_step(1), true);
   reporter->metric(1, "eval.val.loss", 2.5);
   reporter->step(some_step(2), true);
-  reporter->run_end("done");
+  reporter->run_end("done", {});
   EXPECT_EQ(column(dir / "metrics.csv", "eval.val.loss").at(1), "1:2.5");
   EXPECT_EQ(lines_of(text_of(dir / "metrics.csv")).size(), 4u);
 }
@@ -71,7 +71,7 @@ TEST(CsvSink, QuotesNamesAndReadsThemAgain) {
     const auto reporter = make_run_reporter(dir.path(), log, nullptr);
     reporter->run_start(some_run());
     reporter->metric(attempt, "odd, \"name\"\n", attempt);
-    reporter->run_end("done");
+    reporter->run_end("done", {});
   }
   const std::vector<std::string> lines = lines_of(text_of(dir / "metrics.csv"));
   ASSERT_EQ(lines.size(), 2u);  // the second attempt began anew

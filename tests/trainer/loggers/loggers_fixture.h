@@ -29,7 +29,9 @@ class ToldReporter final : public Reporter {
   void event(const std::string& kind, const std::string& text, const Json&) override {
     if (kind == "warning") told_.warnings.push_back(text);
   }
-  void run_end(const std::string& reason) override { told_.end = reason; }
+  void run_end(const std::string& reason, std::optional<ExitCode> /*failure*/) override {
+    told_.end = reason;
+  }
 
  private:
   Told& told_;
@@ -60,7 +62,7 @@ inline Told run_attempt(const std::string& dir, std::vector<SinkConfig> sinks, c
     metrics.loss = static_cast<double>(step) + 0.1 * static_cast<double>(number);
     reporter->step(metrics, true);
   }
-  if (!attempt.end.empty()) reporter->run_end(attempt.end);
+  if (!attempt.end.empty()) reporter->run_end(attempt.end, {});
   return told;
 }
 

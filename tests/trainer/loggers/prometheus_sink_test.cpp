@@ -42,7 +42,7 @@ TEST(PrometheusSink, LabelsSetsAndNamesOfCallbacks) {
   reporter->metric(1, "eval.c4.loss", NAN);
   reporter->metric(1, "my \"own\".name\\", 7);
   reporter->metric(1, "my_own_name", -INFINITY);
-  reporter->run_end("done");
+  reporter->run_end("done", {});
   const std::string text = text_of(dir / "a.prom");
   EXPECT_TRUE(has_line(text, "tycho_eval_loss{run=\"mpt-125m\"} 2.5")) << text;
   EXPECT_TRUE(has_line(text, "tycho_eval_loss{run=\"mpt-125m\",set=\"c4\"} NaN")) << text;

@@ -55,7 +55,7 @@ TEST(WandbSink, AStepHasOneRow) {
   reporter->step(some_step(1), true);
   reporter->metric(1, "eval.loss", 2.25);
   reporter->step(some_step(2), true);
-  reporter->run_end("done");
+  reporter->run_end("done", {});
   const std::string file = text_of(files_below(dir / "shared", ".wandb").at(0));
   EXPECT_EQ(count_of(file, "2.25"), 2);
   EXPECT_EQ(count_of(file, "_step"), 4);

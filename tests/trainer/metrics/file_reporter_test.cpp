@@ -31,8 +31,8 @@ class Recorder final : public Reporter {
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
     for (auto& part : parts_) part->event(kind, text, facts);
   }
-  void run_end(const std::string& reason) override {
-    for (auto& part : parts_) part->run_end(reason);
+  void run_end(const std::string& reason, std::optional<ExitCode> failure) override {
+    for (auto& part : parts_) part->run_end(reason, failure);
   }
 
  private:
@@ -103,7 +103,7 @@ TEST(FileReporterTest, RecordsEventsWithTheirStepAndFacts) {
   reporter->run_start(some_run());
   reporter->step(some_step(8), false);
   reporter->event("checkpoint", "step 8 saved", {{"num_bytes", 1500}});
-  reporter->run_end("done");
+  reporter->run_end("done", {});
   const std::vector<Json> events = records_of(dir / "events.jsonl");
   ASSERT_EQ(events.size(), 3u);
   EXPECT_EQ(events[0]["kind"], "run_start");

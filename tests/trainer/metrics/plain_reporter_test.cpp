@@ -29,7 +29,7 @@ TEST(PlainReporterTest, WritesBannerRecordsEventsAndEnd) {
     reporter.step(some_step(1239), false);
     reporter.step(some_step(1240), true);
     reporter.event("warning", "data retry x2 (s3 slow)", {});
-    reporter.run_end("done");
+    reporter.run_end("done", {});
   });
   EXPECT_EQ(text,
             "run=mpt-125m dir=runs/mpt-125m device=\"NVIDIA H200\" precision=bf16 ranks=1\n"
@@ -94,7 +94,7 @@ TEST(PlainReporterTest, ShowsWhatTheRecipeAsksForUnderItsOwnStep) {
     reporter.metric(1240, "another", 1);
     reporter.step(some_step(1241), true);
     reporter.event("eval", "step 1241 evaluated", {{"loss", 3.6}, {"name", "val"}, {"total", true}});
-    reporter.run_end("done");
+    reporter.run_end("done", {});
   });
   const std::string shown = text.substr(text.find("step=1240"));
   EXPECT_EQ(

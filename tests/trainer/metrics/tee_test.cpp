@@ -20,7 +20,9 @@ class Listener : public Reporter {
     hear(kind + ": " + text);
   }
   void finish(const std::string& reason) override { hear("finish " + reason); }
-  void run_end(const std::string& reason) override { hear("end " + reason); }
+  void run_end(const std::string& reason, std::optional<ExitCode> /*failure*/) override {
+    hear("end " + reason);
+  }
 
  private:
   void hear(const std::string& what) {
@@ -49,7 +51,7 @@ TEST_F(TeeTest, TellsAll) {
   tee_->run_start(some_run());
   tee_->step(some_step(7), true);
   tee_->event("stop", "why", {});
-  tee_->run_end("done");
+  tee_->run_end("done", {});
   const Heard all = {"start mpt-125m", "step 7 true", "stop: why", "finish done", "end done"};
   EXPECT_EQ(first_, all);
   EXPECT_EQ(second_, all);
@@ -64,7 +66,7 @@ TEST_F(TeeTest, NoReporterIsShownASecret) {
     void event(const std::string&, const std::string& text, const Json& facts) override {
       told += text + " " + facts.dump() + " ";
     }
-    void run_end(const std::string& reason) override { told += reason; }
+    void run_end(const std::string& reason, std::optional<ExitCode> /*failure*/) override { told += reason; }
     std::string& told;
   };
   register_secret("canary-of-tee");
@@ -77,7 +79,7 @@ TEST_F(TeeTest, NoReporterIsShownASecret) {
   tee->run_start(run);
   tee->metric(1, "m.canary-of-tee", 2);
   tee->event("text", "canary-of-tee!", {{"canary-of-tee", {"canary-of-tee"}}});
-  tee->run_end("failed: canary-of-tee");
+  tee->run_end("failed: canary-of-tee", {});
   EXPECT_EQ(told, R"(a=***,b=http://***@h m.*** ***! {"***":["***"]} failed: ***)");
 }
 
@@ -97,7 +99,7 @@ TEST_F(TeeTest, WarnsOnceOfAReporterThatFailsAndGoesOn) {
 TEST_F(TeeTest, SurvivesWhenAllFail) {
   first_broken_ = second_broken_ = true;
   EXPECT_NO_THROW(tee_->step(some_step(1), true));
-  EXPECT_NO_THROW(tee_->run_end("done"));
+  EXPECT_NO_THROW(tee_->run_end("done", std::nullopt));
 }
 
 TEST_F(TeeTest, DoesNotLetARunBeginThatCannotBeRecorded) {

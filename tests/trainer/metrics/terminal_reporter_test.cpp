@@ -111,7 +111,7 @@ TEST_F(TerminalReporterTest, RedrawsInPlaceAndLeavesTheLastState) {
     reporter->event("resume", "from step 0", {{"step", 0}});
     reporter->event("warning", "slow disk", {});
     reporter->step(some_step(4800), true);
-    reporter->run_end("done");
+    reporter->run_end("done", {});
   }
   const std::vector<std::string> expected = {
       " mpt-125m  runs/mpt-125m  NVIDIA H200  bf16  recipe 7c1e91d0  pins: seq_len=81~",
@@ -134,7 +134,7 @@ TEST_F(TerminalReporterTest, ShowsTheStepOfTheCheckpointThatCouldBeRead) {
   const auto reporter = make_terminal_reporter(terminal.fd());
   reporter->run_start(run);
   reporter->event("resume", "resumed from step 500", {{"step", 500}});
-  reporter->run_end("stopped");
+  reporter->run_end("stopped", {});
   EXPECT_EQ(terminal.screen()[1].rfind("  500/4800 ba ", 0), 0u) << terminal.screen()[1];
 }
 
@@ -145,7 +145,7 @@ TEST_F(TerminalReporterTest, DrawsAtMostTenTimesASecond) {
     const auto reporter = make_terminal_reporter(terminal.fd());
     reporter->run_start(some_run());
     for (int step = 1; step <= 20000; ++step) reporter->step(some_step(step), true);
-    reporter->run_end("done");
+    reporter->run_end("done", {});
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const size_t draws = count(terminal.finish(), "recipe");
@@ -159,7 +159,7 @@ TEST_F(TerminalReporterTest, FollowsTheWidthOfTheTerminal) {
     const auto reporter = make_terminal_reporter(terminal.fd());
     reporter->run_start(some_run());
     terminal.resize(50);
-    reporter->run_end("done");
+    reporter->run_end("done", {});
   }
   const std::string& output = terminal.finish();
   // The terminal wrapped the two wide lines into four rows: the next drawing begins three rows up.
@@ -202,7 +202,8 @@ TEST_F(TerminalReporterTest, ShowsTheWholeReasonOfAStop) {
     const auto reporter = make_terminal_reporter(terminal.fd());
     reporter->run_start(some_run());
     reporter->run_end(
-        "stopped by SIGINT after step 120, saved; the same command resumes from there, whenever you like");
+        "stopped by SIGINT after step 120, saved; the same command resumes from there, whenever you like",
+        {});
   }
   const std::vector<std::string> lines = terminal.screen();
   ASSERT_EQ(lines.size(), 5u);
@@ -222,7 +223,7 @@ TEST_F(TerminalReporterTest, LeavesNothingOfAnInterruptBehind) {
     const std::string echo =
         "^C\r\x1b[K saving after this step, then stopping; Ctrl-C again within 2 s ends at once\r";
     ASSERT_EQ(::write(terminal.fd(), echo.data(), echo.size()), static_cast<ssize_t>(echo.size()));
-    reporter->run_end("stopped by SIGINT after step 2, saved");
+    reporter->run_end("stopped by SIGINT after step 2, saved", {});
   }
   for (const std::string& line : terminal.screen()) {
     EXPECT_EQ(line.find("^C"), std::string::npos) << line;
@@ -242,7 +243,7 @@ TEST_F(TerminalReporterTest, ShowsWhatTheRecipeAsksFor) {
     reporter->step(some_step(1), true);
     reporter->metric(1, "loss_ema", 3.44);
     reporter->event("eval", "evaluated", {{"loss", 3.6}, {"name", "val"}, {"total", false}});
-    reporter->run_end("done");
+    reporter->run_end("done", {});
   }
   const std::vector<std::string> lines = terminal.screen();
   EXPECT_EQ(lines[4], " loss_ema 3.440  eval.val.loss 3.600  typo none yet");
@@ -254,7 +255,7 @@ TEST_F(TerminalReporterTest, OutlivesATerminalThatIsGone) {
     const auto reporter = make_terminal_reporter(-1);
     reporter->run_start(some_run());
     reporter->step(some_step(), true);
-    reporter->run_end("done");
+    reporter->run_end("done", {});
   });
 }
 

@@ -178,6 +178,24 @@ TEST_F(RunTest, AFinishedRunStartedAgainIsDoneAtOnceAndALongerOneGoesOn) {
   EXPECT_EQ(losses().rbegin()->first, 15);
 }
 
+TEST_F(RunTest, AJobThatDiesFromOneStepAgainAndAgainIsNotStartedAgain) {
+  write_data(40, 16, 64);
+  ASSERT_EQ(run("2ba"), 0);
+  const std::string events = run_dir() + "/events.jsonl";
+  for (int start = 0; start < 3; ++start)  // killed without a word
+    std::ofstream(events, std::ios::app) << R"({"kind":"run_start","facts":{"first_step":2}})"
+                                         << "\n";
+  const size_t num_lines = lines("events.jsonl").size();
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kNoProgress);
+  EXPECT_NE(std::string(error.what()).find("was started 3 times from step 2"), std::string::npos)
+      << error.what();
+  EXPECT_EQ(lines("events.jsonl").size(), num_lines) << "a refused start is not one more that died";
+  std::ofstream(events, std::ios::app) << R"({"kind":"run_end","facts":{"exit_code":14}})"
+                                       << "\n";
+  EXPECT_EQ(run(), 0) << "somebody has looked at it";
+}
+
 TEST_F(RunTest, ResumeNoneStartsOver) {
   write_data(40, 16, 64);
   ASSERT_EQ(run(), 0);
@@ -249,6 +267,7 @@ TEST_F(RunTest, ALossThatIsNotANumberStopsWithNothingLost) {
   const Error error = run_error();
   EXPECT_EQ(error.code(), ExitCode::kNumerics) << error.what();
   EXPECT_NE(std::string(error.what()).find("optimizer.lr"), std::string::npos);
+  EXPECT_EQ(lines("events.jsonl").back()["facts"]["exit_code"], 14);
   for (const CheckpointInfo& info : list_checkpoints(run_dir() + "/checkpoints"))
     EXPECT_NO_THROW(CheckpointReader(info).verify());
 }
