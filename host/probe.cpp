@@ -31,10 +31,11 @@ std::string folder_of(const RankPlace& place) {
 }
 
 /// The recipe in another folder, from its beginning.
-RunRequest request_of(ResolvedRecipe recipe, const RankPlace& place, const std::string& folder) {
+RunRequest request_of(ResolvedRecipe recipe, const RankPlace& place, const std::string& folder,
+                      const ProfileConfig& profile) {
   recipe.config.run_dir = folder;
   recipe.config.resume = "none";
-  recipe.config.profile = {};
+  recipe.config.profile = profile;
   RunRequest request = make_run_request(recipe, {}, {"tycho", "plan", "--probe"});
   request.place = place;
   return request;
@@ -42,16 +43,23 @@ RunRequest request_of(ResolvedRecipe recipe, const RankPlace& place, const std::
 
 }  // namespace
 
-int probe_recipe(const ResolvedRecipe& recipe, const RankPlace& place,
-                 const std::function<void(const Probe&, const RunInfo&)>& show) {
+int try_recipe(const ResolvedRecipe& recipe, const RankPlace& place, const ProfileConfig& profile,
+               const std::function<void(TrainingSession&)>& body) {
   const std::string folder = folder_of(place);
   return in_throw_away_folder(folder, place.rank == 0, [&] {
     static const StopFlag kNeverStops{0};  // a signal ends this process at once: there is nothing to save
     const EngineApi& engine = open_engine(threads_of_rank(recipe.config.threads, place));
-    const auto session = engine.open(request_of(recipe, place, folder), nullptr, kNeverStops);
-    const Probe measured = probe(*session, kSteps);
-    if (place.rank == 0) show(measured, session->facts().run);
+    const auto session = engine.open(request_of(recipe, place, folder, profile), nullptr, kNeverStops);
+    body(*session);
     return 0;
+  });
+}
+
+int probe_recipe(const ResolvedRecipe& recipe, const RankPlace& place,
+                 const std::function<void(const Probe&, const RunInfo&)>& show) {
+  return try_recipe(recipe, place, {}, [&](TrainingSession& session) {
+    const Probe measured = probe(session, kSteps);
+    if (place.rank == 0) show(measured, session.facts().run);
   });
 }
 

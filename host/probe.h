@@ -4,10 +4,18 @@
 
 #include "bindings/define/recipe.h"
 #include "trainer/metrics/step_metrics.h"
+#include "trainer/profiler/config.h"
 #include "trainer/rendezvous/rank_place.h"
 #include "trainer/session/probe.h"
+#include "trainer/session/session.h"
 
 namespace tycho {
+
+/// Opens a recipe in a folder for temporary files that is gone afterwards, without its callbacks, and calls
+/// `body` with the open run; `profile` takes the place of the recipe's. Collective over the ranks of `place`.
+/// Returns the exit code: 0, or 128 + signal when one ended it, which it does at once. Throws Error.
+int try_recipe(const ResolvedRecipe& recipe, const RankPlace& place, const ProfileConfig& profile,
+               const std::function<void(TrainingSession&)>& body);
 
 /// Trains three steps of a recipe on its own data, in a folder for temporary files that is gone afterwards:
 /// without its callbacks, checkpoints and profiles. Collective over the ranks of `place`; rank 0 calls

@@ -99,6 +99,7 @@ int run_completion(const Arguments& arguments);
 int run_config(const Arguments& arguments);
 int run_plan(const Arguments& arguments);
 int run_repl(const Arguments& arguments);
+int run_report(const Arguments& arguments);
 int run_diff(const Arguments& arguments);
 int run_init(const Arguments& arguments);
 int run_import(const Arguments& arguments);
@@ -114,8 +115,8 @@ int run_sweep(const Arguments& arguments);
 int run_ckpt(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 extern const VerbSpec kAttachSpec, kBenchSpec, kCtlSpec, kRunSpec, kRerunSpec, kDiffSpec, kInitSpec,
-    kImportSpec, kCheckSpec, kCompletionSpec, kTypesSpec, kConfigSpec, kPlanSpec, kReplSpec, kSweepSpec,
-    kTestSpec, kDataSpec, kTokenizerSpec, kLaunchSpec, kEvalSpec, kGenerateSpec, kConvertSpec, kCkptSpec,
-    kDoctorSpec, kVersionSpec;
+    kImportSpec, kCheckSpec, kCompletionSpec, kTypesSpec, kConfigSpec, kPlanSpec, kReplSpec, kReportSpec,
+    kSweepSpec, kTestSpec, kDataSpec, kTokenizerSpec, kLaunchSpec, kEvalSpec, kGenerateSpec, kConvertSpec,
+    kCkptSpec, kDoctorSpec, kVersionSpec;
 
 }  // namespace tycho

@@ -34,3 +34,4 @@ tycho_script_test(repl_memory SCRIPT host/repl/memory.sh TIMEOUT 120 LABELS torc
 tycho_script_test(route SCRIPT host/route.sh TIMEOUT 240 LABELS torch)
 tycho_script_test(lua_specs SCRIPT house/lua_specs.sh TIMEOUT 60)
 tycho_test(objects_test SOURCES bindings/run/objects_test.cpp LIBS bindings_run)
+tycho_script_test(follow SCRIPT host/follow.sh)

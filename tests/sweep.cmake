@@ -11,3 +11,7 @@ tycho_test(sweep_verb_test SOURCES host/sweep/slurm_array_test.cpp host/sweep/st
 target_compile_definitions(sweep_verb_test PRIVATE TYCHO_PROGRAM="$<TARGET_FILE:tycho>" TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
   TYCHO_SWEEP_ENGINE="$<TARGET_FILE:sweep_engine>")
 add_dependencies(sweep_verb_test tycho sweep_engine)
+
+# Runs side by side.
+tycho_test(report_test LIBS report SOURCES trainer/report/run_page_test.cpp trainer/report/run_summary_test.cpp
+  trainer/report/run_table_test.cpp)

@@ -12,7 +12,8 @@ namespace tycho {
 namespace {
 
 const char* const kMetrics = "metrics are always written to the run folder";
-const char* const kByHand = "nothing is exported during training: tycho convert exports any checkpoint";
+const char* const kByHand =
+    "a run exports nothing itself: tycho convert RUN FOLDER --follow exports every checkpoint beside it";
 
 // ---- early_stopper ----
 
@@ -140,6 +141,7 @@ Rows callback_rows() {
           noted("activation_monitor_full_model", {},
                 "t.cb.activations {} records the residual stream between layers"),
           noted("loss_perp_v_len", {}, "these numbers are not recorded"),
+          noted("async_eval", {}, "tycho eval RUN --follow evaluates every checkpoint beside the run"),
           noted("eval_output_logging", {}, "outputs of evaluations are not recorded"),
           noted("memory_snapshot", {}, "r.profile with memory = true records memory allocations"),
           noted("kill_loss_spike", {},

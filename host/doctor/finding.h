@@ -17,6 +17,8 @@ struct Finding {
 // Each checks one part of the machine; findings are never exceptions.
 std::vector<Finding> check_processor();
 std::vector<Finding> check_gpus();
+/// Persistence mode and clocks; nothing where there is no nvidia-smi.
+std::vector<Finding> check_gpu_settings();
 std::vector<Finding> check_engine();
 std::vector<Finding> check_memory();
 std::vector<Finding> check_limits();

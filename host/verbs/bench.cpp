@@ -1,4 +1,4 @@
-// tycho bench: measures the collectives between ranks, a folder, and training data.
+// tycho bench: measures the collectives between ranks, a folder, training data, steps, and how runs scale.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "host/text_table.h"
 #include "host/verb.h"
 #include "host/verbs/bench_data.h"
+#include "host/verbs/bench_runs.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
 #include "trainer/bench/storage_bench.h"
@@ -23,19 +24,22 @@
 namespace tycho {
 
 const VerbSpec kBenchSpec = {
-    "bench comm\n       tycho bench storage FOLDER\n       tycho bench data RECIPE [key=value ...]",
-    "Measures this cluster: the collectives between ranks, a folder for data and checkpoints, or how fast a "
-    "recipe's "
-    "training data is read.",
+    "bench comm\n       tycho bench storage FOLDER\n       tycho bench data RECIPE [key=value ...]\n"
+    "       tycho bench step RECIPE [key=value ...]\n       tycho bench scale RUN...",
+    "Measures this cluster: the collectives between ranks, a folder for data and checkpoints, how fast a "
+    "recipe's training data is read, its steps, or how runs that were made on several numbers of ranks "
+    "scale.",
     "  tycho launch -n 2 bench comm -b 1K -e 64M -f 4\n"
     "  srun --ntasks-per-node=8 --gpus-per-node=8 tycho bench comm -b 8 -e 8G\n"
     "  tycho bench storage runs --size 1GiB --files 8\n"
-    "  tycho bench data pretrain.lua --batches 500",
+    "  tycho bench data pretrain.lua --batches 500\n"
+    "  tycho bench step recipes/demo.lua --iterations 20\n"
+    "  tycho bench scale runs/nodes-1 runs/nodes-2 runs/nodes-4",
     {{"b,min-bytes", "For comm: the smallest size; K, M and G are powers of 1024.", "SIZE", "8"},
      {"e,max-bytes", "For comm: the largest size.", "SIZE", "64M"},
      {"f,factor", "For comm: between one size and the next.", "N", "2"},
-     {"n,iterations", "For comm: timed calls of each.", "N", "20"},
-     {"w,warmup", "For comm: calls before these.", "N", "5"},
+     {"n,iterations", "Timed calls of each collective, or timed steps.", "N", "20"},
+     {"w,warmup", "Calls or steps before these.", "N", "5"},
      {"verbs", "For comm: which to measure, split at commas. Default: all.", "NAMES"},
      {"mesh", "For comm: dp_replicate=2,dp_shard=4 measures along each axis. Default: all ranks together.",
       "SIZES"},
@@ -44,7 +48,8 @@ const VerbSpec kBenchSpec = {
      {"files", "For storage: files that are written or read at once.", "N", "4"},
      {"batches", "For data: batches to read; 0 for an epoch.", "N", "0"},
      {"ranks", "For data: ranks of the run; this process reads the share of the first.", "N", "1"},
-     kJsonOption}};
+     kJsonOption,
+     kTraceOption}};
 
 namespace {
 
@@ -234,7 +239,12 @@ int storage(const Arguments& arguments) {
 }  // namespace
 
 int run_bench(const Arguments& arguments) {
-  return pick_subverb(arguments, "bench", {{"comm", comm}, {"storage", storage}, {"data", bench_data_verb}});
+  return pick_subverb(arguments, "bench",
+                      {{"comm", comm},
+                       {"storage", storage},
+                       {"data", bench_data_verb},
+                       {"step", bench_step},
+                       {"scale", bench_scale}});
 }
 
 }  // namespace tycho

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "host/follow_run.h"
+#include "host/signals.h"
 #include "host/verb.h"
 #include "trainer/base/bytes.h"
 #include "trainer/convert/hf_export.h"
@@ -16,11 +18,16 @@ const VerbSpec kConvertSpec = {
     "convert FROM TO",
     "Imports a Hugging Face folder as a checkpoint, or exports a run or a checkpoint as a Hugging Face "
     "folder, depending on FROM. TO must not exist yet.",
-    "  tycho convert ~/models/Llama-3.2-1B runs/llama-1b\n  tycho convert runs/demo exports/demo --dtype "
-    "bf16",
+    "  tycho convert ~/models/Llama-3.2-1B runs/llama-1b\n"
+    "  tycho convert runs/demo exports/demo --dtype bf16\n"
+    "  tycho convert runs/demo exports/demo --follow    # ba100, ba200 and so on, while the run goes on "
+    "elsewhere",
     {{"merge",
       "Of a run with adapters (lora): export the model with the adapters merged into it, instead of the "
       "adapters in peft's form."},
+     {"follow",
+      "Export every checkpoint of a run as TO/baSTEP, and wait for more until the run ends; folders that are "
+      "there stay as they are."},
      {"dtype", "Dtype of an export: fp32, bf16, fp16, or as-is for the dtype of the import, otherwise fp32.",
       "NAME", "as-is"},
      {"shard-size", "Maximum size of each exported file.", "SIZE", "5GB"}}};
@@ -96,6 +103,16 @@ int export_checkpoint(const std::string& from, const std::string& to, const Expo
   return 0;
 }
 
+/// A folder of Hugging Face's for each checkpoint, as LLM Foundry's hf_checkpointer names them.
+int follow_exports(const std::string& from, const std::string& to, const ExportOptions& options) {
+  const auto folder_of = [&](const CheckpointInfo& info) { return fmt::format("{}/ba{}", to, info.step); };
+  make_dirs(real_files(), to);
+  return follow_checkpoints(
+      from, stop_on_signals(),
+      [&](const CheckpointInfo& info) { return !std::filesystem::exists(folder_of(info)); },
+      [&](const CheckpointInfo& info) { export_checkpoint(info.path, folder_of(info), options); });
+}
+
 }  // namespace
 
 int run_convert(const Arguments& arguments) {
@@ -105,6 +122,7 @@ int run_convert(const Arguments& arguments) {
   no_more_words(arguments, 2);
   const ExportOptions options = {arguments.text("dtype"), shard_bytes(arguments.text("shard-size")),
                                  arguments.has("merge")};
+  if (arguments.has("follow")) return follow_exports(from, to, options);
   if (is_hf_folder(from)) return import_folder(from, to);
   const bool holds_checkpoints = std::filesystem::is_directory(from + "/checkpoints") ||
                                  std::filesystem::exists(from + "/COMMIT") || !list_checkpoints(from).empty();

@@ -23,8 +23,9 @@ const char* name_of(Health health) { return kNames[static_cast<size_t>(health)];
 
 std::vector<Finding> all_findings(const std::string& folder) {
   std::vector<Finding> findings;
-  for (const auto& some : {check_processor(), check_memory(), check_gpus(), check_engine(), check_lua(),
-                           check_disk(folder), check_limits(), check_slurm(), check_own()})
+  for (const auto& some :
+       {check_processor(), check_memory(), check_gpus(), check_gpu_settings(), check_engine(), check_lua(),
+        check_disk(folder), check_limits(), check_slurm(), check_own()})
     findings.insert(findings.end(), some.begin(), some.end());
   return findings;
 }

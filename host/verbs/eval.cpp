@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "host/engine.h"
+#include "host/follow_run.h"
 #include "host/signals.h"
 #include "host/verb.h"
 #include "trainer/base/error.h"
@@ -17,7 +18,8 @@ const VerbSpec kEvalSpec = {
     "Prints the loss and the perplexity of a trained model on its recipe's eval_data, or on other data.",
     "  tycho eval runs/demo\n"
     "  tycho eval runs/demo --data runs/demo-data --split val\n"
-    "  tycho eval runs/demo --loglikelihood < requests.jsonl",
+    "  tycho eval runs/demo --loglikelihood < requests.jsonl\n"
+    "  tycho eval runs/demo --follow                    # every checkpoint of a run that goes on elsewhere",
     {{"data",
       "Folder of MDS shards, with a folder for each split; or a .jsonl of conversations. Default: the "
       "recipe's eval_data.",
@@ -30,6 +32,9 @@ const VerbSpec kEvalSpec = {
      {"loglikelihood",
       "Answer requests of lm-evaluation-harness instead: read {\"context\", \"continuation\"} lines, write "
       "{\"logprob\", \"is_greedy\"} lines."},
+     {"follow",
+      "Evaluate every checkpoint of a run, and wait for more until the run ends; the numbers go to "
+      "evals.jsonl in its folder."},
      {"threads", "CPU threads; 0 for one per core.", "N", "0"},
      {"device", "auto, cpu or cuda.", "NAME", "auto"},
      kJsonOption}};
@@ -103,6 +108,7 @@ int run_eval(const Arguments& arguments) {
   if (arguments.has("loglikelihood")) return answer_harness(arguments);
   const EvalRequest request = request_of(arguments);
   const StopFlag& stop = stop_on_signals();
+  if (arguments.has("follow")) return follow_evaluations(request, stop);
   const std::optional<EvalAnswer> answer = open_engine(request.threads).evaluate(request, stop);
   if (!answer) return 128 + stop;
   if (arguments.has("json"))

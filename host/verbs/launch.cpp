@@ -9,6 +9,7 @@
 #include "host/repl/post_mortem.h"
 #include "host/signals.h"
 #include "host/verb.h"
+#include "host/verbs/bench_runs.h"
 #include "trainer/rendezvous/rank_place.h"
 
 namespace tycho {
@@ -104,10 +105,12 @@ bool check_command(const Verb& verb, const std::vector<std::string>& argv, bool&
   const Arguments command = parse_arguments(verb, argv, help);
   if (help) return false;
   if (verb.run == run_rerun || verb.run == run_repl) return true;
-  if (verb.run == run_bench) {
-    if (command.words.empty() || command.words[0] != "comm")
-      fail(ExitCode::kUsage, "[tycho launch] only `bench comm` runs on several ranks");
-    return true;
+  const bool is_bench = verb.run == run_bench;
+  if (is_bench) {
+    const std::string what = command.words.empty() ? "" : command.words[0];
+    if (what == "comm") return true;
+    if (what != "step")
+      fail(ExitCode::kUsage, "[tycho launch] only `bench comm` and `bench step` run on several ranks");
   }
   if (verb.run == run_plan && !command.has("probe"))
     fail(ExitCode::kUsage,
@@ -115,7 +118,7 @@ bool check_command(const Verb& verb, const std::vector<std::string>& argv, bool&
          "starting ranks");
   if (verb.run == run_run) is_prompt = wants_to_look(command.text("on-error"), /*rank=*/0);
   const InterruptLua interruptible;
-  resolve_recipe(recipe_request(command));
+  resolve_recipe(recipe_request(is_bench ? without_subverb(command) : command));
   return true;
 }
 

@@ -124,6 +124,12 @@ const char kMpt7b[] =
   "n_layers": 32, "expansion_ratio": 4, "max_seq_len": 2048, "vocab_size": 50432, "no_bias": true,
   "norm_type": "low_precision_layernorm", "attn_config": {"alibi": true, "alibi_bias_max": 8, "attn_impl": "torch",
   "attn_pdrop": 0, "attn_type": "multihead_attention", "attn_uses_sequence_id": false, "clip_qkv": null}})";
+/// What it says of mosaicml/mpt-30b.
+const char kMpt30b[] =
+    R"({"model_type": "mpt", "architectures": ["MPTForCausalLM"], "d_model": 7168, "n_heads": 64,
+  "n_layers": 48, "expansion_ratio": 4, "max_seq_len": 8192, "vocab_size": 50432, "no_bias": true,
+  "norm_type": "low_precision_layernorm", "attn_config": {"alibi": true, "alibi_bias_max": 8, "attn_impl": "torch",
+  "attn_pdrop": 0, "attn_type": "multihead_attention", "attn_uses_sequence_id": false, "clip_qkv": null}})";
 const char kLlama3[] = R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096,
   "intermediate_size": 14336, "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
   "vocab_size": 128256, "max_position_embeddings": 8192, "rms_norm_eps": 1e-05, "rope_theta": 500000.0,
@@ -140,6 +146,7 @@ TEST_F(ShippedRecipesTest, FinetuneTheModelsThatTheyName) {
     return planned.code == 0 ? Json::parse(planned.output) : Json();
   };
   EXPECT_EQ(plan("mpt-7b", kMpt7b).value("num_params", 0LL), 6649286656);
+  EXPECT_EQ(plan("mpt-30b", kMpt30b).value("num_params", 0LL), 29957200896);
   EXPECT_EQ(plan("llama-3-8b", kLlama3).value("num_params", 0LL), 8030261248);
 }
 

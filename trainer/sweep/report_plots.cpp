@@ -7,9 +7,9 @@
 #include <cmath>
 #include <map>
 
+#include "trainer/drawing/svg.h"
 #include "trainer/sweep/progress.h"
 #include "trainer/sweep/search.h"
-#include "trainer/sweep/svg.h"
 #include "trainer/sweep/table.h"
 
 namespace tycho {

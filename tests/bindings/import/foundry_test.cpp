@@ -109,8 +109,9 @@ TEST(FoundryImport, TellsWhatChangesNumbers) {
   EXPECT_CONTAINS(of("save_overwrite: true\n"), "save_overwrite: a run resumes from its newest checkpoint");
   EXPECT_CONTAINS(of("autoresume: false\n"), "autoresume: a run resumes from its newest checkpoint");
   EXPECT_CONTAINS(of("loggers: {mlflow: {experiment_name: e}}\n"), "loggers.mlflow: nothing is sent there");
-  EXPECT_CONTAINS(of("callbacks: {hf_checkpointer: {save_interval: 1ep}}\n"),
-                  "callbacks.hf_checkpointer: nothing is exported during training");
+  EXPECT_CONTAINS(
+      of("callbacks: {hf_checkpointer: {save_interval: 1ep}}\n"),
+      "callbacks.hf_checkpointer: a run exports nothing itself: tycho convert RUN FOLDER --follow");
   EXPECT_LACKS(of("callbacks: {speed_monitor: {window_size: 10}}\n"), "line 3");
 }
 

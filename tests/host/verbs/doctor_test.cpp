@@ -43,6 +43,42 @@ TEST_F(DoctorTest, ChecksOfAProjectSayHowThingsStand) {
   EXPECT_CONTAINS(found["f"].at("text").get<std::string>(), "it must return \"ok\"");
 }
 
+/// Puts a program nvidia-smi before all others, which answers with these lines.
+std::string nvidia_smi_says(const std::string& lines, int code = 0) {
+  return fmt::format(
+      "mkdir -p bin && printf '#!/bin/sh\\necho \"$@\" >asked.txt\\ncat answer.txt\\nexit {}\\n' "
+      ">bin/nvidia-smi && "
+      "printf '{}' >answer.txt && chmod +x bin/nvidia-smi && export PATH=$PWD/bin:$PATH && tycho doctor "
+      "--json "
+      "2>/dev/null",
+      code, lines);
+}
+
+TEST_F(DoctorTest, GpusWithFixedClocksAreFine) {
+  const std::string lines = "0, Enabled, 1980, 2619, 1980, 2619\\n1, Enabled, 1980, 2619, 1980, 2619";
+  auto found = findings(here(nvidia_smi_says(lines)));
+  EXPECT_EQ(found["persistence"].at("level"), "ok");
+  EXPECT_EQ(found["gpu clocks"].at("text"), "applications run at up to 1980 MHz");
+  EXPECT_CONTAINS(here("cat asked.txt").output, "--query-gpu=index,persistence_mode,clocks.max.sm");
+}
+
+TEST_F(DoctorTest, GpusThatAreNotSetUpSayHow) {
+  const std::string lines = "0, Enabled, 1980, 2619, 1980, 2619\\n1, Disabled, 1980, 2619, 1755, 2619";
+  auto found = findings(here(nvidia_smi_says(lines)));
+  EXPECT_EQ(found["persistence"].at("level"), "warn");
+  EXPECT_EQ(found["persistence"].at("text"), "not enabled on GPU 1");
+  EXPECT_EQ(found["gpu clocks"].at("text"), "GPU 1: 1755 of 1980 MHz");
+  EXPECT_CONTAINS(found["gpu clocks"].at("advice").get<std::string>(), "sudo nvidia-smi -ac 2619,1980");
+}
+
+TEST_F(DoctorTest, AnAnswerOfNvidiaSmiMayLackClocksOrBeAnError) {
+  auto found = findings(here(nvidia_smi_says("0, Enabled, 1980, 2619, [N/A], [N/A]")));
+  EXPECT_EQ(found["persistence"].at("level"), "ok");
+  EXPECT_FALSE(found.contains("gpu clocks"));
+  found = findings(here(nvidia_smi_says("No devices were found", 6)));
+  EXPECT_EQ(found["gpu settings"].at("text"), "nvidia-smi fails: No devices were found");
+}
+
 TEST_F(DoctorTest, AFolderThatCannotBeWrittenIsAFailure) {
   const Outcome seen = here("tycho doctor /proc/1");
   EXPECT_EQ(seen.code, 1);

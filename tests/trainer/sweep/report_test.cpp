@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "tests/trainer/sweep/sweep_fixture.h"
+#include "trainer/drawing/svg.h"
 #include "trainer/sweep/report_plots.h"
-#include "trainer/sweep/svg.h"
 
 namespace tycho {
 namespace {

@@ -1,5 +1,5 @@
 // Writes SVG.
-#include "trainer/sweep/svg.h"
+#include "trainer/drawing/svg.h"
 
 #include <fmt/format.h>
 

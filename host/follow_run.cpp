@@ -1,0 +1,129 @@
+// Looks at a run's folder once a second.
+#include "host/follow_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "host/engine.h"
+#include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/metrics/line_file.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::chrono::milliseconds kPause{200};
+constexpr int kPausesBetweenLooks = 5;
+
+/// Whether the newest process of the run has said that it ended. One that was killed says nothing.
+bool has_ended(const std::string& run_dir) {
+  const std::string path = run_dir + "/events.jsonl";
+  if (!fs::exists(path)) return false;
+  constexpr int64_t kMostBytes = 1 << 16;
+  const auto size = static_cast<int64_t>(fs::file_size(path));
+  const int64_t begin = std::max<int64_t>(0, size - kMostBytes);
+  std::string text(static_cast<size_t>(size - begin), '\0');
+  read_exactly(path, begin, text.data(), text.size());
+  bool ended = false;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const Json record = Json::parse(line, nullptr, false);
+    if (!record.is_object()) continue;  // the first one may be cut
+    const std::string kind = record.value("kind", "");
+    if (kind == "run_end") ended = true;
+    if (kind == "run_start") ended = false;
+  }
+  return ended;
+}
+
+/// The oldest checkpoint that is wanted and not done.
+std::optional<CheckpointInfo> next_checkpoint(const std::string& run_dir, const std::set<std::string>& done,
+                                              const std::function<bool(const CheckpointInfo&)>& is_wanted) {
+  std::optional<CheckpointInfo> next;
+  for (CheckpointInfo& info : list_checkpoints(run_dir + "/checkpoints"))  // the newest first
+    if (!done.contains(info.path) && is_wanted(info)) next = std::move(info);
+  return next;
+}
+
+std::set<int64_t> steps_in(const std::string& path) {
+  std::set<int64_t> steps;
+  if (!fs::exists(path)) return steps;
+  std::istringstream lines(read_file(path));
+  for (std::string line; std::getline(lines, line);) {
+    const Json record = Json::parse(line, nullptr, false);
+    if (record.is_object() && record.contains("step") && record["step"].is_number())
+      steps.insert(record["step"].get<int64_t>());
+  }
+  return steps;
+}
+
+Json record_of(const EvalAnswer& answer) {
+  Json record = {{"step", answer.step}, {"time", now_s()}, {"checkpoint", answer.checkpoint}};
+  const EvalResult total = total_of(answer.results);
+  record["eval.loss"] = total.loss;
+  record["eval.perplexity"] = total.perplexity;
+  for (const auto& [name, result] : answer.results) {
+    if (name.empty()) continue;
+    record["eval." + name + ".loss"] = result.loss;
+    record["eval." + name + ".perplexity"] = result.perplexity;
+  }
+  return record;
+}
+
+}  // namespace
+
+int follow_checkpoints(const std::string& run_dir, const StopFlag& stop,
+                       const std::function<bool(const CheckpointInfo&)>& is_wanted,
+                       const std::function<void(const CheckpointInfo&)>& take) {
+  if (fs::exists(run_dir) && !fs::is_directory(run_dir))
+    fail(ExitCode::kUsage, "[follow] {} is not a folder; give that of a run", run_dir);
+  if (!fs::exists(run_dir + "/events.jsonl"))
+    fmt::print(stderr, "waiting for a run in {}; Ctrl-C ends this\n", run_dir);
+  std::set<std::string> done;
+  while (stop == 0) {
+    const bool ended = has_ended(run_dir);  // before the look, so that the last checkpoint is not missed
+    const std::optional<CheckpointInfo> next = next_checkpoint(run_dir, done, is_wanted);
+    if (next) {
+      done.insert(next->path);
+      try {
+        take(*next);
+      } catch (const Error&) {
+        if (fs::exists(next->path + "/COMMIT")) throw;
+        fmt::print(stderr, "step {}: the checkpoint was removed meanwhile; ckpt.keep says how many stay\n",
+                   next->step);
+      }
+      continue;
+    }
+    if (ended) return 0;
+    for (int i = 0; i < kPausesBetweenLooks && stop == 0; ++i) std::this_thread::sleep_for(kPause);
+  }
+  return 128 + stop;
+}
+
+int follow_evaluations(EvalRequest request, const StopFlag& stop) {
+  const std::string run_dir = request.path, path = run_dir + "/evals.jsonl";
+  const EngineApi& engine = open_engine(request.threads);
+  std::set<int64_t> steps = steps_in(path);
+  const auto is_wanted = [&](const CheckpointInfo& info) { return !steps.contains(info.step); };
+  return follow_checkpoints(run_dir, stop, is_wanted, [&](const CheckpointInfo& info) {
+    request.path = info.path;
+    const std::optional<EvalAnswer> answer = engine.evaluate(request, stop);
+    if (!answer) return;
+    const Json record = record_of(*answer);
+    LineFile(real_files(), path).write(record.dump());
+    steps.insert(info.step);
+    fmt::print("step {}: loss {:.6f}  perplexity {:.4f}\n", info.step, record["eval.loss"].get<double>(),
+               record["eval.perplexity"].get<double>());
+    std::fflush(stdout);
+  });
+}
+
+}  // namespace tycho

@@ -1,0 +1,31 @@
+// tycho report: one page about runs.
+#include "host/run_report.h"
+#include "host/verb.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/report/run_page.h"
+#include "trainer/report/run_table.h"
+
+namespace tycho {
+
+const VerbSpec kReportSpec = {
+    "report RUN...",
+    "Shows what runs took and reached, side by side, and writes a page with plots of them.",
+    "  tycho report runs/demo\n"
+    "  tycho report runs/nodes-1 runs/nodes-2 runs/nodes-4 --out scaling.html\n"
+    "  tycho report runs/demo --json",
+    {{"out", "The page to write.", "FILE", "report.html"}, kJsonOption}};
+
+int run_report(const Arguments& arguments) {
+  const std::vector<RunSummary> runs = read_runs(arguments.words);
+  const std::string& out = arguments.text("out");
+  write_file_atomically(real_files(), out, run_page(runs));
+  if (arguments.has("json")) {
+    fmt::print("{}\n", runs_json(runs).dump(2));
+    return 0;
+  }
+  print_runs(runs);
+  fmt::print("\n{} has plots of {}\n", out, runs.size() == 1 ? "it" : "them");
+  return 0;
+}
+
+}  // namespace tycho

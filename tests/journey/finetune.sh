@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Pretraining, finetuning on a task that can be learnt, adapters, export, and answers: the share of right ones rises from that of
+# a guess.
+set -euo pipefail
+root=$(realpath "${TYCHO_SOURCE_DIR:-$(dirname "$0")/../..}")
+export PATH=${TYCHO_BUILD:-$root/build/cpu}/bin:$PATH
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+fail() { echo "finetune: $1"; [[ ! -e out ]] || tail -30 out; exit 1; }
+step() { "$@" >out 2>&1 || fail "$* ended with $?"; }
+
+# The task: which letter comes next. Numbers that mean nothing stand before the question; those of the test are not in the training.
+rows() { # FIRST LAST: for each number a question about each letter
+  for n in $(seq "$1" "$2"); do
+    for i in $(seq 0 25); do
+      printf '{"prompt": "item %d: after %s comes", "response": " %s"}\n' "$n" "${letters:i:1}" "${letters:(i + 1) % 26:1}"
+    done
+  done
+}
+letters=abcdefghijklmnopqrstuvwxyz
+mkdir data
+rows 10 49 >data/train.jsonl
+rows 77 78 >data/test.jsonl
+{ cat "$root"/docs/*.md; sed 's/.*"prompt": "\([^"]*\)".*/\1/' data/train.jsonl; for i in $(seq 0 25); do printf ' %s' "${letters:i:1}"; done; } >text.md
+
+step tycho tokenizer train text.md --vocab-size 512 --out data/tokenizer.json
+step tycho data convert "$root/docs" --ext .md --tokenizer data/tokenizer.json --concat-tokens 64 --eos-text '<|endoftext|>' --out data
+cat >base.lua <<'END'
+local t = require "tycho"
+local r = t.recipe "base"
+r.model = t.model.mpt { layers = 2, width = 64, heads = 2, vocab_size = 512, max_seq_len = 64, positions = "alibi" }
+r.tokenizer, r.train_data = "data/tokenizer.json", t.data.mds { local_dir = "data" }
+r.seq_len, r.global_batch, r.max_duration = 64, "8sp", "40ba"
+r.optimizer, r.log.every = t.optim.adamw { lr = 3e-3 }, "20ba"
+return r
+END
+cat >tuned.lua <<'END'
+local t = require "tycho"
+local r = t.recipe "tuned"
+r.model, r.tokenizer = t.model.hf { path = "base-hf" }, "data/tokenizer.json"
+r.seq_len, r.global_batch, r.max_duration = 64, "8sp", "20ep"
+r.train_data, r.eval_data.test = t.data.chat { path = "data/train.jsonl", pack = true }, t.data.chat { path = "data/test.jsonl" }
+r.eval, r.ckpt.every, r.log.every = { every = "10ep", first = true }, "0.5dur", "20ba"
+r.optimizer, r.scheduler = t.optim.adamw { lr = 5e-3 }, t.sched.linear {}
+return r
+END
+step tycho run base.lua
+step tycho convert runs/base base-hf
+step tycho run tuned.lua
+step tycho run tuned.lua run_name=adapters lora.rank=16 lora.alpha=32 optimizer.lr=1e-2 max_duration=30ep
+
+# right MODEL [OPTION...]: how many of the 52 questions of the test it answers; a letter may be two tokens, the blank and itself.
+sed 's/, "response".*/}/' data/test.jsonl >questions.jsonl
+right() {
+  tycho generate "$@" --prompts questions.jsonl --max-tokens 2 -t 0 --json >answers.json 2>err.txt || { cat err.txt; fail "generate $1"; }
+  local wanted given n=0
+  while read -r wanted && read -r given <&3; do [[ $wanted == "$given" ]] && n=$((n + 1)); done \
+    < <(sed 's/.*"response": " \(.\)".*/\1/' data/test.jsonl) 3< <(grep -o '"text": *"[^"]*"' answers.json | sed 's/.*: *" *\([^"]\{0,1\}\).*/\1/')
+  echo $n
+}
+before=$(right runs/base) after=$(right runs/tuned) adapters=$(right runs/adapters) without=$(right runs/adapters --without-adapters)
+step tycho convert runs/tuned tuned-hf
+step tycho convert tuned-hf runs/again
+exported=$(right runs/again)
+step tycho convert runs/adapters merged-hf --merge
+step tycho convert merged-hf runs/merged
+merged=$(right runs/merged)
+echo "finetune: of 52 questions, right before $before, after $after, from the export $exported; with adapters $adapters, without them $without, merged $merged"
+# A guess is right twice in 52.
+((before <= 8)) || fail "the base model knows the task already"
+((after >= 40)) || fail "finetuning did not teach the task"
+((adapters >= 30)) || fail "adapters did not learn the task"
+((exported == after)) || fail "the export answers otherwise than the run"
+((merged == adapters)) || fail "the merged model answers otherwise than the run with adapters"
+((without == before)) || fail "without its adapters the model is not the base"

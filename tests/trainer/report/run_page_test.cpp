@@ -1,0 +1,60 @@
+// The page about runs: whole in every state of them, and safe for whatever text is in them.
+#include "trainer/report/run_page.h"
+
+#include <cmath>
+
+#include "tests/trainer/report/report_fixture.h"
+
+namespace tycho {
+namespace {
+
+int count_in(const std::string& text, const std::string& part) {
+  int n = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+TEST(RunPage, DrawsEveryRun) {
+  RunFolders runs;
+  runs.add_run("one", 1, 2, 100);
+  runs.add_run("two", 2, 1, 180);
+  runs.add("two", "metrics.jsonl", {{"time", 1008}, {"attempt", 1}, {"step", 8}, {"eval.loss", 2.5}});
+  const std::string page = run_page({summarize_run(runs / "one"), summarize_run(runs / "two")});
+  EXPECT_EQ(count_in(page, "<svg"), 5);  // loss, evaluations, speed, scaling, waiting
+  EXPECT_NE(page.find("<h1>Runs one, two</h1>"), std::string::npos);
+  EXPECT_NE(page.find("<td>2.00x</td>"), std::string::npos);
+  EXPECT_NE(page.find("<td>90.0 %</td>"), std::string::npos);
+  EXPECT_NE(page.find("2 ranks: 180 tokens/s"), std::string::npos);
+  EXPECT_TRUE(page.ends_with("</html>\n"));
+  EXPECT_EQ(count_in(page, "nan"), 0);
+}
+
+TEST(RunPage, OfARunWithoutStepsIsAPage) {
+  RunFolders runs;
+  runs.add_start("new", 1000, 1, 1);
+  const std::string page = run_page({summarize_run(runs / "new")});
+  EXPECT_NE(page.find("not yet"), std::string::npos);
+  EXPECT_EQ(count_in(page, "nan"), 0);
+}
+
+TEST(RunPage, LossesThatAreNotFiniteAreLeftOut) {
+  RunSummary run;
+  run.name = "diverged";
+  run.losses = {{1, 2, 3}, {2.0, INFINITY, NAN}};
+  const std::string page = run_page({run});
+  EXPECT_EQ(count_in(page, "nan"), 0);
+  EXPECT_EQ(count_in(page, "inf"), 0);
+}
+
+TEST(RunPage, TextsAreEscaped) {
+  RunSummary run;
+  run.name = "<script>alert(1)</script>";
+  run.end = "failed: <img src=x>";
+  run.losses = {{1, 2}, {2, 1}};
+  const std::string page = run_page({run});
+  EXPECT_EQ(page.find("<script>"), std::string::npos);
+  EXPECT_EQ(page.find("<img"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,23 @@
+// A page of HTML in one file: tables and drawings, no script and nothing beside it. Torch-free.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace tycho {
+
+/// A number that stands out at the top of a page, and what it is.
+struct PageFact {
+  std::string value, name;
+};
+
+/// Texts are escaped; `body` is HTML. `summary`: a line below the title.
+std::string html_page(const std::string& title, const std::string& summary,
+                      const std::vector<PageFact>& facts, const std::string& body, const std::string& footer);
+/// A heading and the HTML below it; "" for no content.
+std::string html_section(const std::string& title, const std::string& content);
+/// Drawings side by side, as far as there is room.
+std::string html_plots(const std::string& drawings);
+/// The first row is the header.
+std::string html_table(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace tycho

@@ -1,0 +1,225 @@
+// Reads events.jsonl, metrics.jsonl and env.json line by line; torn lines are skipped.
+#include "trainer/report/run_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/base/json.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+void for_each_record(const std::string& path, const std::function<void(const Json&)>& take) {
+  if (!fs::exists(path)) return;
+  const std::string text = read_file(path);
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const Json record = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                    text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    if (record.is_object()) take(record);
+    begin = end + 1;
+  }
+}
+
+std::optional<double> number_in(const Json& record, const char* key) {
+  const auto found = record.find(key);
+  return found != record.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+}
+
+std::string text_in(const Json& record, const char* key) {
+  const auto found = record.find(key);
+  return found != record.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Values by step; a later attempt replaces what it trained again.
+class Series {
+ public:
+  void add(int64_t step, int64_t attempt, double value) {
+    if (attempt > attempt_) by_step_.erase(by_step_.lower_bound(step), by_step_.end());
+    attempt_ = std::max(attempt, attempt_);
+    by_step_[step] = value;
+  }
+  Curve curve() const {
+    Curve curve;
+    for (const auto& [step, value] : by_step_) {
+      curve.x.push_back(static_cast<double>(step));
+      curve.y.push_back(value);
+    }
+    return curve;
+  }
+  bool empty() const { return by_step_.empty(); }
+  double last() const { return by_step_.rbegin()->second; }
+
+ private:
+  int64_t attempt_ = 0;
+  std::map<int64_t, double> by_step_;
+};
+
+/// The steps of the newest attempt, of which the steady numbers are taken.
+struct SteadySteps {
+  int64_t attempt = 0;
+  std::vector<double> tokens_per_s, mfu, step_s, data_wait_s;
+
+  static std::vector<double> without_start(const std::vector<double>& values) {
+    return {values.begin() + static_cast<std::ptrdiff_t>(values.size() / 4), values.end()};
+  }
+  static std::optional<double> steady(const std::vector<double>& values) {
+    return values.empty() ? std::nullopt : std::optional(median_of(without_start(values)));
+  }
+  static double sum(const std::vector<double>& values) {
+    double total = 0;
+    for (const double value : without_start(values)) total += value;
+    return total;
+  }
+};
+
+class FolderReader {
+ public:
+  explicit FolderReader(const std::string& folder) {
+    run_.folder = folder;
+    for_each_record(folder + "/events.jsonl", [&](const Json& record) { take_event(record); });
+    if (run_.num_attempts == 0)
+      fail(ExitCode::kUnusable, "[report] {} holds no run that was started; give folders such as runs/demo",
+           folder);
+    for_each_record(folder + "/metrics.jsonl", [&](const Json& record) { take_metrics(record); });
+    // Of a process beside the run, which evaluates each step once.
+    for_each_record(folder + "/evals.jsonl", [&](const Json& record) {
+      if (const auto loss = number_in(record, "eval.loss"))
+        eval_losses_.add(static_cast<int64_t>(number_in(record, "step").value_or(0)), 0, *loss);
+    });
+    for (const auto& [attempt, span] : spans_) run_.runtime_s += span.second - span.first;
+    find_nodes();
+  }
+
+  RunSummary summary() {
+    run_.losses = losses_.curve();
+    run_.eval_losses = eval_losses_.curve();
+    run_.speeds = speeds_.curve();
+    if (!losses_.empty()) {
+      const std::vector<double>& y = run_.losses.y;
+      const size_t num = std::max<size_t>(1, y.size() / 10);
+      double total = 0;
+      for (size_t i = y.size() - num; i < y.size(); ++i) total += y[i];
+      run_.loss = total / static_cast<double>(num);
+    }
+    if (!eval_losses_.empty()) run_.eval_loss = eval_losses_.last();
+    if (!accuracies_.empty()) {
+      double total = 0;
+      for (const auto& [name, value] : accuracies_) total += value;
+      run_.accuracy = total / static_cast<double>(accuracies_.size());
+    }
+    run_.tokens_per_s = SteadySteps::steady(steady_.tokens_per_s);
+    run_.mfu = SteadySteps::steady(steady_.mfu);
+    if (const double seconds = SteadySteps::sum(steady_.step_s); seconds > 0)
+      run_.data_wait_share = SteadySteps::sum(steady_.data_wait_s) / seconds;
+    return std::move(run_);
+  }
+
+ private:
+  void take_event(const Json& record) {
+    see(record);
+    const std::string kind = text_in(record, "kind");
+    const auto facts = record.find("facts");
+    if (kind == "run_end") run_.end = text_in(record, "text");
+    if (facts == record.end() || !facts->is_object()) return;
+    const auto count = [&](const char* key) {
+      return static_cast<int64_t>(number_in(*facts, key).value_or(0));
+    };
+    if (kind == "run_start") {
+      run_.name = text_in(*facts, "run_name");
+      run_.device = text_in(*facts, "device");
+      run_.precision = text_in(*facts, "precision");
+      run_.num_ranks = std::max<int64_t>(1, count("num_ranks"));
+      run_.num_params = count("num_params");
+      run_.total_steps = count("total_steps");
+      run_.num_attempts += 1;
+      run_.end.clear();
+    }
+    if (kind == "checkpoint") run_.checkpoint_bytes = count("bytes");
+  }
+
+  void take_metrics(const Json& record) {
+    see(record);
+    const auto step = static_cast<int64_t>(number_in(record, "step").value_or(0));
+    const auto attempt = static_cast<int64_t>(number_in(record, "attempt").value_or(0));
+    if (const auto loss = number_in(record, "eval.loss")) eval_losses_.add(step, attempt, *loss);
+    for (const auto& [key, value] : record.items()) {
+      std::string lower = key;
+      std::transform(lower.begin(), lower.end(), lower.begin(),
+                     [](unsigned char c) { return std::tolower(c); });
+      if (value.is_number() && lower.find("accuracy") != std::string::npos)
+        accuracies_[key] = value.get<double>();
+    }
+    const auto loss = number_in(record, "loss");
+    if (!loss) return;
+    losses_.add(step, attempt, *loss);
+    run_.step = step;
+    run_.tokens = static_cast<int64_t>(number_in(record, "tokens").value_or(0));
+    run_.memory_bytes =
+        std::max(run_.memory_bytes, static_cast<int64_t>(number_in(record, "memory_bytes").value_or(0)));
+    if (attempt != steady_.attempt) steady_ = {attempt, {}, {}, {}, {}};
+    if (const auto speed = number_in(record, "tokens_per_s")) {
+      speeds_.add(step, attempt, *speed);
+      steady_.tokens_per_s.push_back(*speed);
+    }
+    if (const auto mfu = number_in(record, "mfu")) steady_.mfu.push_back(*mfu);
+    steady_.step_s.push_back(number_in(record, "step_s").value_or(0));
+    steady_.data_wait_s.push_back(number_in(record, "data_wait_s").value_or(0));
+  }
+
+  /// Widens the time of its attempt.
+  void see(const Json& record) {
+    const auto time = number_in(record, "time");
+    const auto attempt = static_cast<int64_t>(number_in(record, "attempt").value_or(0));
+    if (!time || attempt == 0) return;
+    const auto [span, is_new] = spans_.try_emplace(attempt, *time, *time);
+    span->second.second = std::max(span->second.second, *time);
+  }
+
+  /// From what the launcher told the processes, which env.json keeps.
+  void find_nodes() {
+    const std::string path = run_.folder + "/env.json";
+    if (!fs::exists(path)) return;
+    const Json environment = Json::parse(read_file(path), nullptr, false);
+    if (!environment.is_object()) return;
+    const auto count = [&](const char* name) -> int64_t {
+      const std::string text = text_in(environment, name);
+      int64_t value = 0;
+      std::from_chars(text.data(), text.data() + text.size(), value);
+      return value;
+    };
+    if (const int64_t per_node = count("LOCAL_WORLD_SIZE"); per_node > 0)
+      run_.num_nodes = (run_.num_ranks + per_node - 1) / per_node;
+    else if (const int64_t nodes = count("SLURM_STEP_NUM_NODES"); nodes > 0)
+      run_.num_nodes = nodes;
+  }
+
+  RunSummary run_;
+  std::map<int64_t, std::pair<double, double>> spans_;  // of each attempt, in seconds since 1970
+  Series losses_, eval_losses_, speeds_;
+  std::map<std::string, double> accuracies_;
+  SteadySteps steady_;
+};
+
+}  // namespace
+
+RunSummary summarize_run(const std::string& folder) { return FolderReader(folder).summary(); }
+
+}  // namespace tycho

@@ -1,0 +1,34 @@
+// What a run took and reached, read from its folder. Torch-free.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "trainer/metrics/curve.h"
+
+namespace tycho {
+
+/// Numbers that the folder does not have are none or 0.
+struct RunSummary {
+  std::string folder, name, device, precision;
+  std::optional<int64_t> num_nodes;  // as Slurm, torchrun or tycho launch said; none for a single rank that
+                                     // nobody launched
+  int64_t num_ranks = 1, num_params = 0, num_attempts = 0;
+  int64_t step = 0, total_steps = 0, tokens = 0;
+  double runtime_s = 0;                // of all attempts together: from each start to the last sign of it
+  std::optional<double> tokens_per_s;  // steady: the median of the newest attempt without its first quarter
+  std::optional<double> mfu;           // likewise
+  std::optional<double> data_wait_share;  // of the time of those steps
+  int64_t memory_bytes = 0;               // peak of rank 0's device
+  int64_t checkpoint_bytes = 0;           // of the newest checkpoint
+  std::optional<double> loss;             // mean of the last tenth of the steps
+  std::optional<double> eval_loss;        // newest
+  std::optional<double> accuracy;  // mean of the newest values of all metrics with "accuracy" in their names
+  std::string end;                 // why it ended; "" while it goes on, or after a kill
+  Curve losses, eval_losses, speeds;
+};
+
+/// Throws Error (kUnusable) for a folder in which no run was started, and names it.
+RunSummary summarize_run(const std::string& folder);
+
+}  // namespace tycho

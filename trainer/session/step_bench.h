@@ -1,0 +1,36 @@
+// The steady speed of a run's steps, and where their time goes. Torch-free.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainer/metrics/throughput.h"
+#include "trainer/session/session.h"
+
+namespace tycho {
+
+struct StepBench {
+  int64_t num_steps = 0;  // that were timed
+  double fastest_s = 0, median_s = 0, slowest_s = 0;
+  double data_wait_s = 0;  // mean of a step
+  Speed speed;             // of the median step, of all ranks together
+  int64_t tokens_per_step = 0, memory_bytes = 0;
+};
+
+/// Trains `warmup` steps and then `num_steps` that are timed, fewer when the run is shorter. Collective over
+/// the ranks of the session. Throws Error (kFailure) when no step is left to time.
+StepBench bench_steps(TrainingSession& session, int64_t warmup, int64_t num_steps);
+
+/// A kind of work, and its part of the profiled time.
+struct StepPart {
+  std::string name;  // "forward", "backward", ...
+  double seconds = 0, share = 0;
+};
+
+/// From a trace that a profile wrote (docs/profiling.md): the time of rank 0's training thread in our ranges,
+/// each kind of work once, the most first; "other" is what lies in no range. Empty for a trace without steps.
+/// Throws Error (kUnusable) for text that is no trace.
+std::vector<StepPart> parts_of_trace(std::string_view trace);
+
+}  // namespace tycho
