@@ -10,8 +10,8 @@ tycho_test(eval_test TORCH LIBS run_fixture SOURCES trainer/models/decoder_oracl
   trainer/run/evaluate_checkpoint_test.cpp trainer/run/evaluate_run_test.cpp trainer/eval/evaluate_test.cpp
   trainer/generate/generate_test.cpp trainer/generate/sampling_test.cpp trainer/generate/text_stream_test.cpp)
 # Questions put to a model, against LLM Foundry and lm-evaluation-harness.
-tycho_test(icl_test TORCH LIBS run_fixture SOURCES trainer/icl/answers_test.cpp trainer/icl/few_shot_test.cpp
-  trainer/icl/prompts_test.cpp trainer/icl/python_text_test.cpp trainer/icl/result_test.cpp trainer/run/loglikelihood_test.cpp)
+tycho_test(icl_test TORCH LIBS run_fixture SOURCES trainer/icl/answers_test.cpp trainer/icl/few_shot_test.cpp trainer/icl/icl_evaluator_test.cpp
+  trainer/icl/prompts_test.cpp trainer/icl/python_text_test.cpp trainer/icl/result_test.cpp trainer/run/icl_run_test.cpp trainer/run/loglikelihood_test.cpp)
 target_compile_definitions(icl_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 # Two hundred steps each, and the memory of whole runs.
 tycho_test(curves_test TORCH LIBS run_fixture SOURCES trainer/run/training_curves_test.cpp

@@ -17,6 +17,7 @@
 #include "trainer/base/duration.h"
 #include "trainer/base/hash.h"
 #include "trainer/base/json.h"
+#include "trainer/base/json_reader.h"
 #include "trainer/base/json_writer.h"
 #include "trainer/base/nearest.h"
 #include "trainer/base/random/philox.h"
@@ -26,6 +27,7 @@
 #include "trainer/convert/hf_config.h"
 #include "trainer/convert/hf_folder.h"
 #include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/icl/task_items.h"
 #include "trainer/plan/plan.h"
 #include "trainer/run_folder/run_folder.h"
 #include "trainer/run_folder/run_record.h"
@@ -185,12 +187,14 @@ int check_tree(lua_State* L) {
     const TrainConfig config = read_config(read_json(L, 1), problems);
     if (problems.empty()) problems = check_parameters(config);
     if (problems.empty() && with_files) problems = check_files(config);
+    if (problems.empty() && with_files) problems = task_file_problems(config.icl);
     Json list = Json::array();
     for (const ConfigProblem& problem : problems)
       list.push_back({{"path", problem.path}, {"message", problem.message}});
     if (problems.empty() && with_files)
-      for (const ConfigProblem& missing : missing_files(config))
-        list.push_back({{"path", missing.path}, {"message", missing.message}, {"warning", true}});
+      for (const auto& missing_ones : {missing_files(config), missing_task_files(config.icl)})
+        for (const ConfigProblem& missing : missing_ones)
+          list.push_back({{"path", missing.path}, {"message", missing.message}, {"warning", true}});
     push_json(L, list);
     return 1;
   });
@@ -314,6 +318,30 @@ int sweep_schema(lua_State* L) {
   });
 }
 
+/// icl_schema() -> what a file of in-context tasks is checked against
+int icl_schema(lua_State* L) {
+  return protect(L, [&] {
+    push_json(L, schema_of<IclConfig>());
+    return 1;
+  });
+}
+
+/// check_icl(tree) -> list of { path, message }: the rules between the keys of such a file
+int check_icl(lua_State* L) {
+  return protect(L, [&] {
+    std::vector<ConfigProblem> all;
+    const auto config = from_json<IclConfig>(read_json(L, 1), all);
+    ConfigProblems problems;
+    if (all.empty()) check(config, "", problems);
+    problems.add_all(all);
+    Json list = Json::array();
+    for (const ConfigProblem& one : problems.take())
+      list.push_back({{"path", one.path}, {"message", one.message}});
+    push_json(L, list);
+    return 1;
+  });
+}
+
 int load_native(lua_State* L) {
   return protect(L, [&] {
     const luaL_Reg functions[] = {{"duration", duration},
@@ -339,6 +367,8 @@ int load_native(lua_State* L) {
                                   {"uniform", uniform},
                                   {"applied_commands", commands_of},
                                   {"sweep_schema", sweep_schema},
+                                  {"icl_schema", icl_schema},
+                                  {"check_icl", check_icl},
                                   {"exit_of", exit_of_raised},
                                   {"with_exit", with_exit}};
     lua_newtable(L);

@@ -4,6 +4,7 @@
 #include "bindings/define/native.h"
 #include "bindings/define/watch.h"
 #include "trainer/base/hash.h"
+#include "trainer/base/json_reader.h"
 #include "trainer/base/secrets.h"
 #include "trainer/config/config_io.h"
 #include "trainer/run_folder/run_folder.h"
@@ -99,6 +100,16 @@ ResolvedRecipe resolve_recipe(const RecipeRequest& request) {
   RecipeVerdict verdict = try_recipe(request);
   if (!verdict.recipe) throw Error(verdict.report, ExitCode::kRecipe);
   return *std::move(verdict.recipe);
+}
+
+IclConfig read_tasks_file(const std::string& file, bool trace) {
+  const Json result = ask_lua("tycho.tasks", "load", {{"file", file}, {"trace", trace}}, {}, trace);
+  throw_report(result);
+  std::vector<ConfigProblem> problems;
+  auto config = from_json<IclConfig>(result.at("tree"), problems);
+  if (!problems.empty())
+    fail(ExitCode::kRecipe, "[icl] {}: {}: {}", file, problems[0].path, problems[0].message);
+  return config;
 }
 
 RecipeRequest own_request(const ResolvedRecipe& recipe) {

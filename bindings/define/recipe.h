@@ -97,6 +97,10 @@ std::string problem_report(const std::vector<SourceProblem>& problems,
 /// the tree.
 Json recipe_identity(const ResolvedRecipe& recipe);
 
+/// In-context tasks from a Lua file that returns a table like that of the key icl. Throws Error (kRecipe)
+/// with the whole report when anything is wrong.
+IclConfig read_tasks_file(const std::string& file, bool trace);
+
 /// What `tycho config` shows. The result has "text" and "rows". Throws like resolve_recipe, kUsage for a key
 /// that is not there.
 struct ConfigQuery {

@@ -213,8 +213,6 @@ void map_fsdp(Mapper& mapper, const DocEntry& entry) {
                  has_degree);
 }
 
-const char* const kNoIcl = "in-context learning tasks are not supported";
-
 /// Made at its first use: it takes tables of other sources.
 Rows parts_of_the_run() {
   return {
@@ -257,10 +255,6 @@ const Rows kNumbers = {
     when_evaluating("eval_interval", "eval.every", duration_in("ep")),
     when_evaluating("eval_first", "eval.first", as_is),
     by("eval_subset_num_batches", map_eval_batches),
-    only("icl_tasks", {"null"}, kNoIcl),
-    only("icl_subset_num_batches", {"null"}, kNoIcl),
-    left_out("icl_seq_len", kNoIcl),
-    only("eval_gauntlet", {"null"}, kNoIcl),
     only("train_subset_num_batches", {"-1"}, "taken from max_duration"),
 };
 
@@ -302,7 +296,8 @@ const Rows kOutputs = {
 const Rows& foundry_rows() {
   static const Rows rows = [] {
     Rows all = parts_of_the_run();
-    for (const Rows* part : {&kNumbers, &kOutputs}) all.insert(all.end(), part->begin(), part->end());
+    const Rows icl = foundry_icl_rows();
+    for (const Rows* part : {&kNumbers, &icl, &kOutputs}) all.insert(all.end(), part->begin(), part->end());
     return all;
   }();
   return rows;

@@ -53,6 +53,8 @@ Row foundry_init_row();
 Row foundry_blocks_row();
 /// Its `peft_config:` of hf_causal_lm, which stands in `model:` and is written beside the model, after it.
 Row foundry_peft_row();
+/// icl_tasks, eval_gauntlet and their lengths, as r.icl.
+Rows foundry_icl_rows();
 void map_foundry_peft(Mapper& mapper, const DocEntry& model);
 /// For a model that starts anew, which has none.
 void refuse_foundry_peft(Mapper& mapper, const DocEntry& model);

@@ -14,10 +14,11 @@
 namespace tycho {
 
 const VerbSpec kEvalSpec = {
-    "eval RUN_OR_CHECKPOINT [--data DIR | --loglikelihood]",
+    "eval RUN_OR_CHECKPOINT [--data DIR | --icl FILE | --loglikelihood]",
     "Prints the loss and the perplexity of a trained model on its recipe's eval_data, or on other data.",
     "  tycho eval runs/demo\n"
     "  tycho eval runs/demo --data runs/demo-data --split val\n"
+    "  tycho eval runs/demo --icl tasks.lua\n"
     "  tycho eval runs/demo --loglikelihood < requests.jsonl\n"
     "  tycho eval runs/demo --follow                    # every checkpoint of a run that goes on elsewhere",
     {{"data",
@@ -29,6 +30,8 @@ const VerbSpec kEvalSpec = {
       "Number of batches of the recipe's global_batch to take from the start; 0 takes all. Default: all of "
       "--data, or eval.batches for the recipe's sets.",
       "N"},
+     {"icl", "Measure in-context tasks instead: a Lua file that returns a table like the recipe's key icl.",
+      "FILE"},
      {"loglikelihood",
       "Answer requests of lm-evaluation-harness instead: read {\"context\", \"continuation\"} lines, write "
       "{\"logprob\", \"is_greedy\"} lines."},
@@ -37,7 +40,8 @@ const VerbSpec kEvalSpec = {
       "evals.jsonl in its folder."},
      {"threads", "CPU threads; 0 for one per core.", "N", "0"},
      {"device", "auto, cpu or cuda.", "NAME", "auto"},
-     kJsonOption}};
+     kJsonOption,
+     kTraceOption}};
 
 namespace {
 
@@ -79,21 +83,58 @@ void print_json(const EvalAnswer& answer) {
   fmt::print("{}\n", json.dump(2));
 }
 
-/// Lines in, lines out, in the same order.
-int answer_harness(const Arguments& arguments) {
-  LoglikelihoodRequest request;
+/// What every way of asking a model has; `mode` is its option.
+template <class Request>
+Request without_data(const Arguments& arguments, const char* mode) {
+  Request request;
   request.path = word(arguments, 0, "a run folder or a checkpoint");
   no_more_words(arguments, 1);
   for (const char* other : {"data", "split", "batches"})
     if (!arguments.all(other).empty())
-      fail(ExitCode::kUsage, "[eval] --{} is about data to evaluate on, and --loglikelihood answers requests",
-           other);
+      fail(ExitCode::kUsage,
+           "[eval] --{} is about data to evaluate on, and has no effect with --{}; remove one", other, mode);
+  request.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
+  request.device = arguments.text("device");
+  return request;
+}
+
+void print_tasks(const IclAnswer& answer) {
+  fmt::print("{}: step {}\n", answer.checkpoint, answer.step);
+  size_t width = 0;
+  for (const IclTaskResult& task : answer.results.tasks) width = std::max(width, task.name.size());
+  for (const auto& [name, score] : answer.results.gauntlet) width = std::max(width, name.size());
+  for (const IclTaskResult& task : answer.results.tasks)
+    for (const auto& [metric, value] : task.metrics)
+      fmt::print("{:<{}}  {:.4f}  {} of {} items\n", task.name, width, value, metric, task.items);
+  for (const auto& [name, score] : answer.results.gauntlet)
+    fmt::print("{:<{}}  {:.4f}  gauntlet\n", name, width, score);
+  for (const std::string& name : answer.results.left_out)
+    fmt::print("{:<{}}  left out: not all of its benchmarks are tasks\n", name, width);
+}
+
+int measure_tasks(const Arguments& arguments) {
+  auto request = without_data<IclRequest>(arguments, "icl");
+  request.tasks = read_tasks_file(arguments.text("icl"), arguments.has("trace"));
+  if (request.tasks.tasks.empty())
+    fail(ExitCode::kUsage, "[eval] {} has no tasks: return {{ tasks = {{ {{ label = ..., path = ... }} }} }}",
+         arguments.text("icl"));
+  const StopFlag& stop = stop_on_signals();
+  const std::optional<IclAnswer> answer = open_engine(request.threads).measure_icl(request, stop);
+  if (!answer) return 128 + stop;
+  if (!arguments.has("json")) return print_tasks(*answer), 0;
+  Json json = {{"checkpoint", answer->checkpoint}, {"step", answer->step}};
+  json.update(icl_json(answer->results));
+  fmt::print("{}\n", json.dump(2));
+  return 0;
+}
+
+/// Lines in, lines out, in the same order.
+int answer_harness(const Arguments& arguments) {
+  auto request = without_data<LoglikelihoodRequest>(arguments, "loglikelihood");
   if (isatty(STDIN_FILENO) != 0)
     fail(ExitCode::kUsage, "[eval] --loglikelihood reads requests from standard input: add < requests.jsonl");
   const std::string text((std::istreambuf_iterator<char>(std::cin)), {});
   request.requests = read_harness_requests(text, "standard input");
-  request.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
-  request.device = arguments.text("device");
   const StopFlag& stop = stop_on_signals();
   const auto scores = open_engine(request.threads).loglikelihoods(request, stop);
   if (!scores) return 128 + stop;
@@ -105,6 +146,9 @@ int answer_harness(const Arguments& arguments) {
 }  // namespace
 
 int run_eval(const Arguments& arguments) {
+  if (arguments.has("icl") && arguments.has("loglikelihood"))
+    fail(ExitCode::kUsage, "[eval] --icl and --loglikelihood ask different things: give one of them");
+  if (arguments.has("icl")) return measure_tasks(arguments);
   if (arguments.has("loglikelihood")) return answer_harness(arguments);
   const EvalRequest request = request_of(arguments);
   const StopFlag& stop = stop_on_signals();

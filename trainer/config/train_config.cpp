@@ -129,6 +129,15 @@ void check_durations(const TrainConfig& config, ConfigProblems& problems) {
   problems.within_run("ckpt.every", config.ckpt.every);
   problems.within_run("log.every", config.log.every);
   if (config.eval.every) problems.within_run("eval.every", *config.eval.every);
+  if (config.icl.every) problems.within_run("icl.every", *config.icl.every);
+}
+
+void check_icl(const TrainConfig& config, ConfigProblems& problems) {
+  check(config.icl, "icl", problems);
+  if (!config.icl.tasks.empty() && config.tokenizer.empty())
+    problems.add(
+        "icl.tasks",
+        "are text, but there is no tokenizer; set tokenizer = \"PATH/tokenizer.json\", the one of the data");
 }
 
 /// How long a run of epochs is, only the data tells.
@@ -208,6 +217,7 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, std::optional
   check_master(config, problems);
   check(config.eval, config.eval_data, problems);
   check_names(config.eval_data, problems);
+  check_icl(config, problems);
   check_callbacks(config, problems);
   check_data(config, problems);
   check(config.optimizer, problems);
@@ -242,6 +252,12 @@ int64_t global_batch_sequences(const TrainConfig& config) {
 int64_t micro_batch_sequences(const TrainConfig& config, int64_t num_ranks) {
   if (config.micro_batch) return config.micro_batch->count();
   return largest_divisor(global_batch_sequences(config) / num_ranks, kTokensPerPass / config.seq_len);
+}
+
+int64_t longest_sequence(const TrainConfig& config) {
+  return std::visit(
+      [&](const auto& family) { return std::optional<int64_t>(family.max_seq_len).value_or(config.seq_len); },
+      config.model.value);
 }
 
 int64_t total_steps(const TrainConfig& config, int64_t num_samples) {

@@ -18,6 +18,7 @@
 #include "trainer/eval/sets.h"
 #include "trainer/families/config.h"
 #include "trainer/families/recompute_config.h"
+#include "trainer/icl/config.h"
 #include "trainer/machine/config.h"
 #include "trainer/metrics/config.h"
 #include "trainer/optim/config.h"
@@ -70,6 +71,7 @@ struct TrainConfig {
   std::vector<DataStageConfig> data_stages;
   EvalData eval_data;
   EvalConfig eval;
+  IclConfig icl;
   CheckpointConfig ckpt;
   LogConfig log;
   ProfileConfig profile;
@@ -116,6 +118,7 @@ struct TrainConfig {
     v("eval_data", eval_data,
       "What to evaluate on, under names you choose; never shuffled. None: no evaluation.");
     v("eval", eval, "When to measure the loss on eval_data, and on how much of it.");
+    v("icl", icl, "In-context evaluation: tasks of LLM Foundry's form, as text.");
     v("ckpt", ckpt, "Checkpoints.");
     v("log", log, "Metrics.");
     v("profile", profile, "Traces of selected steps.");
@@ -135,6 +138,8 @@ std::vector<ConfigProblem> check_evaluation(const TrainConfig& config);
 /// global_batch and micro_batch as sequences, after check_config passed.
 int64_t global_batch_sequences(const TrainConfig& config);
 int64_t micro_batch_sequences(const TrainConfig& config, int64_t num_ranks = 1);
+/// The most tokens that the model takes: its max_seq_len, or the seq_len that it is trained with.
+int64_t longest_sequence(const TrainConfig& config);
 /// max_duration and others as optimizer steps, rounded up. Epochs need the data set's samples, 0 when
 /// unknown.
 int64_t total_steps(const TrainConfig& config, int64_t num_samples);

@@ -11,6 +11,7 @@
 #include "trainer/parallel/world.h"
 #include "trainer/rendezvous/launcher_reports.h"
 #include "trainer/run/evaluate_checkpoint.h"
+#include "trainer/run/icl_checkpoint.h"
 #include "trainer/run/loglikelihood.h"
 #include "trainer/run/open_session.h"
 #include "trainer/run/run.h"
@@ -83,6 +84,16 @@ std::optional<EvalAnswer> evaluate(const EvalRequest& request, const StopFlag& s
       .checkpoint = checkpoint.info().path, .step = checkpoint.info().step, .results = std::move(*results)};
 }
 
+std::optional<IclAnswer> answer_tasks(const IclRequest& request, const StopFlag& stop) {
+  const c10::InferenceMode no_autograd;
+  set_threads(request.threads);
+  const at::Device device = choose_device(device_kind("eval", request.device));
+  const CheckpointReader checkpoint(find_checkpoint(request.path));
+  auto results = measure_icl(checkpoint, request.tasks, device, stop);
+  if (!results) return std::nullopt;
+  return IclAnswer{checkpoint.info().path, checkpoint.info().step, std::move(*results)};
+}
+
 std::optional<std::vector<ContinuationScore>> answer_harness(const LoglikelihoodRequest& request,
                                                              const StopFlag& stop) {
   const c10::InferenceMode no_autograd;
@@ -108,6 +119,7 @@ const EngineApi kApi = {.run = &run_training,
                         .open = &open_session,
                         .generate = &generate,
                         .evaluate = &evaluate,
+                        .measure_icl = &answer_tasks,
                         .loglikelihoods = &answer_harness,
                         .meet = &open_group,
                         .bench_comm = &measure_comm,

@@ -8,8 +8,10 @@
 
 #include "trainer/bench/comm_timing.h"
 #include "trainer/eval/result.h"
+#include "trainer/icl/config.h"
 #include "trainer/icl/continuation.h"
 #include "trainer/icl/harness_requests.h"
+#include "trainer/icl/result.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/rendezvous/rank_group.h"
 #include "trainer/rendezvous/rank_place.h"
@@ -77,6 +79,19 @@ struct EvalAnswer {
   EvalResults results;  // of data_dir under the name ""
 };
 
+struct IclRequest {
+  std::string path;  // run folder or checkpoint
+  IclConfig tasks;
+  int threads = 0;
+  std::string device = "auto";
+};
+
+struct IclAnswer {
+  std::string checkpoint;  // the one that was asked
+  int64_t step = 0;
+  IclResults results;
+};
+
 struct LoglikelihoodRequest {
   std::string path;  // run folder or checkpoint
   std::vector<HarnessRequest> requests;
@@ -85,7 +100,7 @@ struct LoglikelihoodRequest {
 };
 
 /// Changes with every change to this file: program and engine are built together.
-inline constexpr int kApiVersion = 9;
+inline constexpr int kApiVersion = 10;
 
 struct EngineApi {
   int version = kApiVersion;
@@ -99,6 +114,8 @@ struct EngineApi {
   void (*generate)(const GenerateRequest& request, GenerateSink& sink, const StopFlag& stop) = nullptr;
   /// Nothing when it was stopped.
   std::optional<EvalAnswer> (*evaluate)(const EvalRequest& request, const StopFlag& stop) = nullptr;
+  /// Nothing when it was stopped.
+  std::optional<IclAnswer> (*measure_icl)(const IclRequest& request, const StopFlag& stop) = nullptr;
   /// A score for each request, in order; nothing when it was stopped.
   std::optional<std::vector<ContinuationScore>> (*loglikelihoods)(const LoglikelihoodRequest& request,
                                                                   const StopFlag& stop) = nullptr;

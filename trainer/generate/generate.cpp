@@ -65,12 +65,6 @@ std::vector<float> host_row(const Tensor& logits_BV) {
 
 }  // namespace
 
-int64_t longest_sequence(const TrainConfig& config) {
-  return std::visit(
-      [&](const auto& family) { return std::optional<int64_t>(family.max_seq_len).value_or(config.seq_len); },
-      config.model.value);
-}
-
 Generator::Generator(const CheckpointReader& checkpoint, const std::string& tokenizer,
                      const at::Device& device, bool without_adapters)
     : config_(config_of(checkpoint, without_adapters)),

@@ -84,9 +84,6 @@ class Generator {
   const Tokenizer* tokenizer_;  // null: none
 };
 
-/// The most tokens that the model takes: its max_seq_len, or the seq_len that it was trained with.
-int64_t longest_sequence(const TrainConfig& config);
-
 /// fp32 logits [1, V] on the device, after the last of these tokens, one or more; what `look` asks for beside
 /// that. Throws Error (kUsage) when they are more than the model's longest sequence.
 Tensor logits_of(const TrainConfig& config, UnitStore& units, const at::Device& device,

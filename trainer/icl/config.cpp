@@ -50,20 +50,21 @@ void check_gauntlet(const GauntletConfig& gauntlet, const std::string& path, Con
 
 }  // namespace
 
-void check(const IclConfig& icl, const std::string& path, ConfigProblems& problems) {
+void check(const IclConfig& icl, const std::string& place, ConfigProblems& problems) {
+  const std::string path = place.empty() ? "" : place + ".";
   if (icl.tasks.empty()) {
-    problems.idle(path + ".every", icl.every.has_value(), false, "without tasks");
-    problems.idle(path + ".first", icl.first, false, "without tasks");
-    problems.idle(path + ".gauntlet.categories", !icl.gauntlet.categories.empty(), false, "without tasks");
+    problems.idle(path + "every", icl.every.has_value(), false, "without tasks");
+    problems.idle(path + "first", icl.first, false, "without tasks");
+    problems.idle(path + "gauntlet.categories", !icl.gauntlet.categories.empty(), false, "without tasks");
   }
   std::set<std::string> labels;
   for (size_t i = 0; i < icl.tasks.size(); ++i) {
-    const std::string task = fmt::format("{}.tasks[{}]", path, i + 1);
+    const std::string task = fmt::format("{}tasks[{}]", path, i + 1);
     check_task(icl.tasks[i], task, problems);
     if (!labels.insert(icl.tasks[i].label).second)
       problems.add(task + ".label", "\"{}\" is the label of two tasks; rename one", icl.tasks[i].label);
   }
-  check_gauntlet(icl.gauntlet, path + ".gauntlet", problems);
+  check_gauntlet(icl.gauntlet, path + "gauntlet", problems);
 }
 
 }  // namespace tycho

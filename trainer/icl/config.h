@@ -111,7 +111,8 @@ struct IclConfig {
   }
 };
 
-/// Reports what is wrong with tasks and the gauntlet. `path`: where the config stands, such as "icl".
-void check(const IclConfig& icl, const std::string& path, ConfigProblems& problems);
+/// Reports what is wrong with tasks and the gauntlet. `place`: the key of the config, such as "icl"; "" when
+/// it is a file of its own.
+void check(const IclConfig& icl, const std::string& place, ConfigProblems& problems);
 
 }  // namespace tycho

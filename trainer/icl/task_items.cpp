@@ -2,6 +2,7 @@
 #include "trainer/icl/task_items.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "trainer/base/error.h"
 #include "trainer/base/field_types.h"
@@ -85,6 +86,13 @@ IclItem item_of(const ItemLine& line, const IclTaskConfig& task) {
   return item;
 }
 
+bool exists(const IclTaskConfig& task) {
+  std::error_code error;
+  return std::filesystem::exists(task.path, error);
+}
+
+std::string path_key(size_t task) { return fmt::format("icl.tasks[{}].path", task + 1); }
+
 }  // namespace
 
 std::vector<IclItem> read_task_items(const IclTaskConfig& task) {
@@ -106,6 +114,27 @@ std::vector<IclItem> read_task_items(const IclTaskConfig& task) {
   if (items.empty())
     fail(ExitCode::kUnusable, "[icl] {} has no items: wanted one JSON object per line", task.path);
   return items;
+}
+
+std::vector<ConfigProblem> task_file_problems(const IclConfig& icl) {
+  std::vector<ConfigProblem> problems;
+  for (size_t i = 0; i < icl.tasks.size(); ++i) {
+    if (!exists(icl.tasks[i])) continue;
+    try {
+      read_task_items(icl.tasks[i]);
+    } catch (const Error& error) {
+      problems.push_back({path_key(i), error.what()});
+    }
+  }
+  return problems;
+}
+
+std::vector<ConfigProblem> missing_task_files(const IclConfig& icl) {
+  std::vector<ConfigProblem> missing;
+  for (size_t i = 0; i < icl.tasks.size(); ++i)
+    if (!exists(icl.tasks[i]))
+      missing.push_back({path_key(i), icl.tasks[i].path + " does not exist yet, but a run needs it"});
+  return missing;
 }
 
 }  // namespace tycho

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/config_problems.h"
 #include "trainer/icl/config.h"
 
 namespace tycho {
@@ -22,5 +23,9 @@ struct IclItem {
 /// All items of a task. Throws Error (kUnusable) that names the line and the field for one that lacks what
 /// its type needs, and for a file without items.
 std::vector<IclItem> read_task_items(const IclTaskConfig& task);
+
+/// What is wrong in the files of tasks that are there, and which are not, by their keys: "icl.tasks[1].path".
+std::vector<ConfigProblem> task_file_problems(const IclConfig& icl);
+std::vector<ConfigProblem> missing_task_files(const IclConfig& icl);
 
 }  // namespace tycho

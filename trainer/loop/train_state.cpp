@@ -96,6 +96,7 @@ Json TrainState::to_json() const {
   if (!callbacks.empty()) json["callbacks"] = callbacks;
   if (!schedule.is_null()) json["schedule"] = schedule;
   if (eval_open) json["eval_open"] = true;
+  if (icl_open) json["icl_open"] = true;
   if (!eval.sets.empty()) json["eval"] = records_json(eval);
   return json;
 }
@@ -121,6 +122,7 @@ TrainState TrainState::from_json(const Json& json) {
   if (rest.contains("callbacks")) state.callbacks = take(rest, "callbacks");
   if (rest.contains("schedule")) state.schedule = take(rest, "schedule");
   if (rest.contains("eval_open")) state.eval_open = take(rest, "eval_open");
+  if (rest.contains("icl_open")) state.icl_open = take(rest, "icl_open");
   if (rest.contains("eval")) state.eval = read_records(take(rest, "eval"));
   check_empty(rest);
   return state;

@@ -20,6 +20,7 @@ struct TrainState {
   Json schedule;                              // what a dynamic schedule is asked with; null for another
   EvalRecords eval;
   bool eval_open = false;  // an evaluation that is due at this step was not made: a stop came first
+  bool icl_open = false;   // likewise for in-context evaluation
 
   Json to_json() const;
   static TrainState from_json(const Json& json);

@@ -47,10 +47,11 @@ int Trainer::fit() {
   const auto start = std::chrono::steady_clock::now();
   announce(Event::kFitStart);
   if (config_.eval.first && state_.step == 0) state_.eval_open = true;
+  if (config_.icl.first && state_.step == 0) state_.icl_open = true;
   go_on();
   compare_ranks();
   try {
-    if (state_.eval_open) settle_step();
+    if (state_.eval_open || state_.icl_open) settle_step();
     advance(info_.total_steps);
     profiler_.end();
     announce_signal();
@@ -77,6 +78,7 @@ void Trainer::advance(int64_t until_step) {
   while (state_.step < until_step && going_on()) {
     step();
     if (due(config_.eval.every) || finished()) state_.eval_open = true;
+    if (icl_ != nullptr && (due(config_.icl.every) || finished())) state_.icl_open = true;
     between_steps(due(config_.ckpt.every) && !finished());
   }
 }
@@ -100,11 +102,12 @@ void Trainer::compare_ranks() {
   failed_together_ = false;
 }
 
-// The boundary between two steps: what was asked for, and an evaluation that is due, which may ask for more.
+// The boundary between two steps: what was asked for, and evaluations that are due, which may ask for more.
 void Trainer::settle_step() {
   boundary();
-  if (!state_.eval_open || signal_ != 0) return;
-  if (evaluate() || evaluators_.empty()) state_.eval_open = false;
+  if (!(state_.eval_open || state_.icl_open) || signal_ != 0) return;
+  if (state_.eval_open && (evaluate() || evaluators_.empty())) state_.eval_open = false;
+  if (state_.icl_open && measure_icl()) state_.icl_open = false;
   boundary();
 }
 

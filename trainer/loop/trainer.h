@@ -19,6 +19,7 @@
 #include "trainer/data/mix.h"
 #include "trainer/eval/evaluate.h"
 #include "trainer/eval/result.h"
+#include "trainer/icl/icl_evaluator.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/loop/hooks.h"
@@ -173,6 +174,8 @@ class Trainer {
   std::optional<EvalResult> evaluate_set(const std::string& name, Evaluator& evaluator);
   void report_eval(const std::string& name, const EvalResult& result);
   void record_figures(const std::string& prefix, const EvalResult& result);
+  /// In-context evaluation, reported. False when it was stopped; true without tasks, too.
+  bool measure_icl();
   bool may_update(double loss, double grad_norm);
   MicroBatch micro_batch(const MicroBatch& whole, int64_t first_sequence, int64_t num_sequences);
   void record(const Batch& batch, double loss, double lr, double grad_norm, double step_s);
@@ -195,6 +198,7 @@ class Trainer {
   std::vector<Tensor> trained_grads_;
   std::unique_ptr<DataLoader> data_;
   std::map<std::string, Evaluator> evaluators_;  // of eval_data
+  std::unique_ptr<IclEvaluator> icl_;            // null without tasks
   Schedule schedule_;
   Throughput throughput_;
   Profiler profiler_;

@@ -61,7 +61,7 @@ void Trainer::wait_while_paused() {
       {{"step", state_.step}});
   while (paused_ && going_on()) {
     boundary(kWait_ms);
-    if (state_.eval_open) settle_step();
+    if (state_.eval_open || state_.icl_open) settle_step();
     if (context_.saver.has_wanted()) save();
     context_.saver.poll();
   }

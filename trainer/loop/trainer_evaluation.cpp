@@ -34,6 +34,31 @@ EvalScore score_of(const EvalResult& result, int64_t step) {
 
 }  // namespace
 
+bool Trainer::measure_icl() {
+  if (icl_ == nullptr) return true;
+  const Range range("in-context evaluation");
+  const InPhase phase("evaluating");
+  const auto start = std::chrono::steady_clock::now();
+  const std::optional<IclResults> results =
+      icl_->evaluate({.model = config_.model,
+                      .units = *units_,
+                      .dtype = compute_dtype(config_.precision),
+                      .device = context_.device,
+                      .region = region(),
+                      .data_ranks = data_ranks_,
+                      .world = context_.world,
+                      .batch_tokens = micro_shape_.batch * micro_shape_.seq},
+                     context_.stop);
+  throughput_.add_pause(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  if (!results) return false;
+  context_.reporter.event("icl",
+                          fmt::format("step {} measured in context: {}, in {:.1f} s", state_.step,
+                                      icl_summary(*results), results->seconds),
+                          icl_json(*results));
+  for (const auto& [name, value] : icl_metrics(*results)) context_.reporter.metric(state_.step, name, value);
+  return true;
+}
+
 std::optional<EvalResults> Trainer::evaluate(const std::string& only) {
   if (evaluators_.empty()) return std::nullopt;
   const auto found = evaluators_.find(only);

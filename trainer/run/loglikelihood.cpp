@@ -1,7 +1,6 @@
 // Encodes requests with the checkpoint's tokenizer and asks its model.
 #include "trainer/run/loglikelihood.h"
 
-#include "trainer/generate/generate.h"
 #include "trainer/run/trained_model.h"
 
 namespace tycho {
@@ -14,7 +13,8 @@ std::optional<std::vector<ContinuationScore>> loglikelihoods(const CheckpointRea
   const int64_t longest = longest_sequence(trained.config());
   std::vector<Continuation> continuations;
   for (const HarnessRequest& request : requests)
-    continuations.push_back(encode_request(request, trained.tokenizer(), trained.vocab_size(), longest));
+    continuations.push_back(
+        encode_request(request, trained.tokenizer().get(), trained.vocab_size(), longest));
   return score(trained.asked(), continuations, stop);
 }
 

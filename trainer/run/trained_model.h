@@ -18,7 +18,7 @@ class TrainedModel {
 
   const TrainConfig& config() const { return config_; }
   /// The checkpoint's own; null when the model was trained without one.
-  const Tokenizer* tokenizer() const { return tokenizer_.get(); }
+  const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }
   int64_t vocab_size() const { return config_.model.vocab_size(); }
   /// This object outlives it.
   AskedModel asked();
@@ -26,7 +26,7 @@ class TrainedModel {
  private:
   TrainConfig config_;
   at::Device device_;
-  std::unique_ptr<Tokenizer> tokenizer_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
   LocalUnits units_;
   std::unique_ptr<Communicator> world_;
 };

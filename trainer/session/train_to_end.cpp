@@ -30,7 +30,7 @@ std::string end_text(int signal, const SessionState& state, int64_t total_steps)
 /// Every step was done before this process began, and no evaluation is left either.
 bool has_nothing_left(const TrainingSession& session) {
   const TrainState state = session.state().train;
-  return state.step >= session.facts().run.total_steps && !state.eval_open;
+  return state.step >= session.facts().run.total_steps && !state.eval_open && !state.icl_open;
 }
 
 std::string nothing_left_text(const SessionFacts& facts) {

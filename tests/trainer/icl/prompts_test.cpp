@@ -9,6 +9,7 @@
 #include "tests/trainer/base/temp_dir.h"
 #include "tests/trainer/icl/icl_golden.h"
 #include "trainer/base/error.h"
+#include "trainer/icl/task_items.h"
 
 namespace tycho {
 namespace {
@@ -104,6 +105,19 @@ TEST(Prompts, SayWhichItemCannotBeAsked) {
   expect(refusal(IclType::kSchema, R"({"context_options": ["b", 4]})"), "\"context_options\"");
   expect(refusal(IclType::kGeneration, R"({"context": "a", "answer": "b", "aliases": "c"})"),
          "a list of strings");
+}
+
+TEST(Prompts, FilesAreCheckedBeforeARun) {
+  const TempDir dir;
+  std::ofstream(dir / "items.jsonl") << R"({"context": "a"})";
+  const IclConfig icl = {
+      .tasks = {{.label = "gone", .path = dir / "gone.jsonl"}, {.label = "x", .path = dir / "items.jsonl"}}};
+  const std::vector<ConfigProblem> wrong = task_file_problems(icl), missing = missing_task_files(icl);
+  ASSERT_EQ(wrong.size(), 1u);
+  EXPECT_EQ(wrong[0].path, "icl.tasks[2].path");
+  EXPECT_NE(wrong[0].message.find("items.jsonl:1: an item of type language_modeling"), std::string::npos);
+  ASSERT_EQ(missing.size(), 1u);
+  EXPECT_EQ(missing[0].path, "icl.tasks[1].path");
 }
 
 }  // namespace

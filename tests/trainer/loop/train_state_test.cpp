@@ -54,6 +54,7 @@ TEST(TrainState, KeepsEveryField) {
   state.eval.total = {{1.5, std::exp(1.5), 12, 13}, {1.25, std::exp(1.25), 14, 15}};
   state.eval.sets["a"] = {{2.5, std::exp(2.5), 16, 17}, {2.25, std::exp(2.25), 18, 19}};
   state.eval_open = true;
+  state.icl_open = true;
   const TrainState back = TrainState::from_json(parse_json(state.to_json().dump(), "test"));
   EXPECT_EQ(
       std::tie(back.step, back.samples, back.tokens, back.data, back.skipped, back.skipped_in_a_row),
@@ -63,6 +64,7 @@ TEST(TrainState, KeepsEveryField) {
   EXPECT_EQ(back.callbacks, state.callbacks);
   EXPECT_EQ(back.schedule, state.schedule);
   EXPECT_EQ(back.eval_open, state.eval_open);
+  EXPECT_EQ(back.icl_open, state.icl_open);
   const auto numbers = [](const EvalRecord& record) {
     std::vector<double> all;
     for (const EvalScore& score : {record.last, record.best})

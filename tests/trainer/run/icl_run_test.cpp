@@ -1,0 +1,85 @@
+// In-context evaluation during training: when it happens, what it reports, on one rank and on several.
+#include "tests/trainer/icl/icl_golden.h"
+#include "tests/trainer/run/sharded_fixture.h"
+#include "trainer/config/config_io.h"
+#include "trainer/convert/hf_import.h"
+
+namespace tycho {
+namespace {
+
+class IclRunTest : public ShardedRun {
+ protected:
+  IclRunTest() {
+    import_hf(real_files(), kIclGoldens + "/model", dir_ / "model");
+    const Json recipe = find_checkpoint(dir_ / "model").manifest.at("recipe");
+    config_.model = read_trained_config(recipe, TrainedUse::kModel, "model").model;
+    llama().weights = kIclGoldens + "/model";
+    llama().init_std = LlamaConfig().init_std;
+    config_.tokenizer = kIclGoldens + "/model/tokenizer.json";
+    config_.max_duration = {4, DurationUnit::kBatch};
+    config_.ckpt.every = {4, DurationUnit::kBatch};
+    config_.icl.first = true;
+    for (const auto& [label, type, shots] : {std::tuple{"words", IclType::kLanguageModeling, 2},
+                                             {"colours", IclType::kMultipleChoice, 1},
+                                             {"pronouns", IclType::kSchema, 0},
+                                             {"sums", IclType::kGeneration, 0}})
+      config_.icl.tasks.push_back({.label = label,
+                                   .path = kIclGoldens + "/tasks/" + label + ".jsonl",
+                                   .type = type,
+                                   .num_fewshot = {shots}});
+    config_.icl.gauntlet.categories["all"] = {{"words", 2, 0.0}, {"colours", 1, 0.25}};
+  }
+  std::vector<Json> evaluations() const {
+    std::vector<Json> found;
+    for (const Json& event : lines("events.jsonl"))
+      if (event.at("kind") == "icl") found.push_back(event);
+    return found;
+  }
+};
+
+TEST_F(IclRunTest, ReportsAtIntervalsBeforeTheFirstStepAndAtTheEnd) {
+  config_.icl.every = Duration{3, DurationUnit::kBatch};
+  train(kOneRank);
+  std::vector<int64_t> steps;
+  for (const Json& event : evaluations()) steps.push_back(event.at("step").get<int64_t>());
+  EXPECT_EQ(steps, (std::vector<int64_t>{0, 3, 4}));
+  std::map<std::string, double> first;
+  for (const Json& line : lines("metrics.jsonl"))
+    for (const auto& [name, value] : line.items())
+      if (name.find("metrics/") != std::string::npos && line.at("step") == 0)
+        first[name] = value.get<double>();
+  for (const Json& expected : icl_golden("results.json"))
+    for (const auto& [name, value] : expected.at("metrics").items()) {
+      const auto found =
+          first.find(fmt::format("metrics/{}/{}-shot/{}", expected.at("case").get<std::string>(),
+                                 expected.at("num_fewshot").get<int>(), name));
+      if (found == first.end()) continue;
+      EXPECT_NEAR(found->second, value.get<double>(), 1e-6) << found->first;
+      first.erase(found);
+    }
+  EXPECT_EQ(first.size(), 2u);  // the gauntlet's
+  EXPECT_NEAR(first.at("icl/metrics/eval_gauntlet/all"), (0.5 + (22.0 / 30 - 0.25) / 0.75) / 2, 1e-6);
+}
+
+TEST_F(IclRunTest, SeveralRanksMeasureWhatOneDoes) {
+  train(kOneRank);
+  const Json wanted = evaluations().at(0).at("facts");
+  for (const TestMesh& mesh : {TestMesh{2, 1}, TestMesh{1, 3}, kTwoByTwo, kTp}) {
+    SCOPED_TRACE(mesh.name());
+    config_.global_batch = {mesh.shard == 3 ? 9.0 : 8.0, DurationUnit::kSample};
+    train_in("several", mesh);
+    ASSERT_EQ(evaluations().size(), 2u);
+    EXPECT_EQ(evaluations()[0].at("facts").at("metrics"), wanted.at("metrics"));
+  }
+}
+
+TEST_F(IclRunTest, ATaskThatIsWrongEndsTheRunBeforeTheFirstStep) {
+  config_.icl.tasks[0].path = dir_ / "absent.jsonl";
+  EXPECT_NE(std::string(run_error().what()).find("absent.jsonl"), std::string::npos);
+  config_.icl.tasks[0].path = kIclGoldens + "/tasks/sums.jsonl";
+  EXPECT_NE(std::string(run_error().what()).find("sums.jsonl:1: an item of type language_modeling"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,40 @@
+// In-context evaluation of a model: all tasks, by all ranks.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/icl/config.h"
+#include "trainer/icl/prompts.h"
+#include "trainer/icl/result.h"
+#include "trainer/icl/scorer.h"
+
+namespace tycho {
+
+/// Keeps the encoded tasks, so that they are read once in a run.
+class IclEvaluator {
+ public:
+  /// Reads and encodes all tasks. `longest`: the tokens that the model takes. Throws
+  /// Error as icl_questions, so that a task that is wrong is known before the first pass.
+  IclEvaluator(const IclConfig& config, std::shared_ptr<const Tokenizer> tokenizer, int64_t vocab_size,
+               int64_t longest);
+
+  /// The same results on every rank, whatever their number. Changes nothing that training reads. Nothing when
+  /// `stop` is not 0 on some rank before the end. Collective.
+  std::optional<IclResults> evaluate(const AskedModel& asked, const std::atomic<int>& stop) const;
+
+ private:
+  std::optional<IclTaskResult> ask(const AskedModel& asked, const IclQuestions& questions,
+                                   const std::atomic<int>& stop) const;
+  std::optional<std::vector<std::string>> write(const AskedModel& asked, const IclQuestions& questions,
+                                                const std::atomic<int>& stop) const;
+
+  GauntletConfig gauntlet_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  int32_t eos_;  // -1 for none
+  std::vector<IclQuestions> tasks_;
+};
+
+}  // namespace tycho

@@ -1,0 +1,18 @@
+// In-context evaluation of a checkpoint.
+#pragma once
+#include <atomic>
+#include <optional>
+
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/icl/config.h"
+#include "trainer/icl/result.h"
+#include "trainer/kernels/tensor.h"
+
+namespace tycho {
+
+/// By the checkpoint's own tokenizer; prompts are as long as its model takes. Nothing when `stop` is not 0
+/// before the end. Throws Error: kUsage for a checkpoint without a tokenizer, and as icl_questions and score.
+std::optional<IclResults> measure_icl(const CheckpointReader& checkpoint, const IclConfig& config,
+                                      const at::Device& device, const std::atomic<int>& stop);
+
+}  // namespace tycho
