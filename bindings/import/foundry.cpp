@@ -170,9 +170,19 @@ void write_strategy(Mapper& mapper, const DocEntry& entry, const std::string& st
   if (keeps) mapper.emit(entry, "parallel.reshard_after_forward", "false");
 }
 
+/// In which numbers gradients travel. PURE: in those that the model computes with.
+void map_fsdp_precision(Mapper& mapper, const DocEntry& entry) {
+  const std::string mode = mapper.text_of(&entry.node);
+  if (mode == "PURE" && mapper.root().at("precision") != nullptr &&
+      mapper.text_of(mapper.root().at("precision")) == "amp_bf16")
+    return mapper.emit(entry, "parallel.reduce_dtype", "\"bf16\"", mode);
+  noted("mixed_precision", {"null", "DEFAULT"}, "reductions and master weights are fp32 here")
+      .act(mapper, entry);
+}
+
 const Rows kFsdp = {
     elsewhere("sharding_strategy"),
-    noted("mixed_precision", {"null", "DEFAULT"}, "reductions and master weights are fp32 here"),
+    by("mixed_precision", map_fsdp_precision),
     to("state_dict_type", "ckpt.state",
        words({{"full", "full"}, {"sharded", "sharded"}, {"local", "sharded"}})),
     by("activation_checkpointing", map_recompute),

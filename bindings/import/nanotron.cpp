@@ -11,7 +11,7 @@ namespace {
 using Kind = DocScalar::Kind;
 
 const char* const kSpread = "Tycho chooses how ranks communicate";
-const char* const kWhole = "every rank has all layers and whole sequences here";
+const char* const kWhole = "every rank has all layers here";
 const char* const kComputed = "see the end";
 const char* const kConsole = "Tycho has its own console output";
 const char* const kOneWay = "Tycho has only one way to do this";
@@ -313,7 +313,7 @@ Rows make_rows() {
                             by("tp_mode", map_tp_mode), left_out("tp_linear_async_communication", kSpread),
                             left_out("tp_recompute_allgather", kSpread), by("recompute_layer", map_recompute),
                             only("expert_parallel_size", {"1"}, "mixtures of experts are not supported"),
-                            noted("context_parallel_size", {"1"}, kWhole)}),
+                            to("context_parallel_size", "parallel.cp")}),
       group("model", kModel),
       group("tokenizer",
             {by("tokenizer_name_or_path", map_tokenizer), left_out("tokenizer_revision", kOneWay),

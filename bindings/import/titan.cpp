@@ -12,7 +12,7 @@ namespace tycho {
 namespace {
 
 const char* const kSpread = "Tycho chooses how ranks communicate";
-const char* const kWhole = "every rank has all layers and whole sequences here";
+const char* const kWhole = "every rank has all layers here";
 const char* const kMemory = "Tycho manages memory itself";
 const char* const kOneWay = "Tycho has only one way to do this";
 
@@ -148,7 +148,7 @@ const Rows kTraining = {
     only("enable_cpu_offload", {"false"}, "is not supported"),
     by("dtype", map_dtype),
     to("mixed_precision_param", "precision", words({{"bfloat16", "bf16"}, {"float32", "fp32"}})),
-    noted("mixed_precision_reduce", {"float32"}, "reductions are fp32 here"),
+    to("mixed_precision_reduce", "parallel.reduce_dtype", words({{"bfloat16", "bf16"}, {"float32", "fp32"}})),
     left_out("gc_freq", "there is no garbage collector"),
     left_out("gc_debug", "there is no garbage collector"),
     left_out("dataloader", "Tycho has its own loader"),
@@ -204,8 +204,8 @@ const Rows kParallelism = {
     left_out("pipeline_parallel_schedule", kWhole),
     left_out("pipeline_parallel_microbatch_size", kWhole),
     left_out("pipeline_parallel_layers_per_stage", kWhole),
-    noted("context_parallel_degree", {"1"}, kWhole),
-    left_out("context_parallel_rotate_method", kWhole),
+    to("context_parallel_degree", "parallel.cp"),
+    noted("context_parallel_rotate_method", {"allgather"}, "keys and values are gathered"),
     only("expert_parallel_degree", {"1"}, "mixtures of experts are not supported"),
     only("expert_tensor_parallel_degree", {"1"}, "mixtures of experts are not supported"),
 };

@@ -74,6 +74,20 @@ TEST_F(ShardedRanksTest, ShareMatricesAndResumeOnAnyMesh) {
   EXPECT_EQ(here("tycho ckpt verify parts").code, 0);
 }
 
+TEST_F(ShardedRanksTest, ShareSequencesAndResumeOnAnyMesh) {
+  ASSERT_EQ(run(1, "one").code, 0);
+  ASSERT_EQ(run(2, "parts", "parallel.cp=2 --until 10ba").code, 0);
+  const Outcome four = run(4, "parts", "parallel.cp=2 parallel.tp=2 --until 17ba");
+  ASSERT_EQ(four.code, 0) << four.output;
+  EXPECT_CONTAINS(four.output, "resumed from step 10");
+  ASSERT_EQ(run(2, "parts", "parallel.dp_shard=2").code, 0);
+  expect_close(numbers("one", "loss"), numbers("parts", "loss"));
+  EXPECT_EQ(here("tycho ckpt verify parts").code, 0);
+  const Outcome refused = here("tycho plan x.lua parallel.cp=5");
+  EXPECT_EQ(refused.code, 11) << refused.output;
+  EXPECT_CONTAINS(refused.output, "cannot be shared evenly by parallel.cp = 5: wanted a multiple of 10");
+}
+
 TEST_F(ShardedRanksTest, HeadsThatDoNotDivideAreRefusedBeforeAnythingStarts) {
   for (const Outcome& refused : {run(3, "run", "parallel.tp=3"), here("tycho plan x.lua parallel.tp=3"),
                                  here("tycho check x.lua parallel.tp=3")}) {

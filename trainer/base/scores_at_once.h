@@ -13,9 +13,11 @@ inline int64_t queries_at_once(int64_t heads, int64_t keys) {
   return std::max<int64_t>(1, kMostScores / std::max<int64_t>(1, heads * keys));
 }
 
-/// Key heads of one sequence whose fp32 scores, T x T for every query head, fit into 64 MiB; at least one.
-inline int64_t kv_heads_at_once(int64_t heads, int64_t kv_heads, int64_t seq) {
-  return std::clamp<int64_t>(kMostScores / std::max<int64_t>(1, heads / kv_heads * seq * seq), 1, kv_heads);
+/// Key heads of one sequence whose fp32 scores, queries x keys for every query head, fit into 64 MiB; at
+/// least one.
+inline int64_t kv_heads_at_once(int64_t heads, int64_t kv_heads, int64_t queries, int64_t keys) {
+  return std::clamp<int64_t>(kMostScores / std::max<int64_t>(1, heads / kv_heads * queries * keys), 1,
+                             kv_heads);
 }
 
 }  // namespace tycho

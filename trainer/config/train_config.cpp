@@ -8,6 +8,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/field_types.h"
+#include "trainer/config/context_parallel.h"
 #include "trainer/config/data_stages.h"
 #include "trainer/config/schedule.h"
 #include "trainer/config/tensor_parallel.h"
@@ -155,18 +156,19 @@ void check_data(const TrainConfig& config, ConfigProblems& problems) {
 
 /// What needs whole parameters, which a rank of a sharded run never owns.
 void check_sharding(const TrainConfig& config, ConfigProblems& problems) {
-  constexpr const char* kParts = "with parallel.dp_shard a rank owns parts of parameters, but";
+  const char* key = config.parallel.cp > 1 ? "parallel.cp" : "parallel.dp_shard";
   if (config.master_weights == MasterWeights::kStochastic)
-    problems.add("master_weights",
-                 "{} stochastic rounding needs whole ones; use \"fp32\" or \"none\", or set "
-                 "parallel.dp_shard = 1",
-                 kParts);
+    problems.add(
+        "master_weights",
+        "with {} a rank owns parts of parameters, but stochastic rounding needs whole ones; use \"fp32\" "
+        "or \"none\", or set {} = 1",
+        key, key);
 }
 
 /// -1 may turn out to be 1.
 bool is_sharded(const TrainConfig& config, std::optional<int64_t> num_ranks) {
   const int64_t shard = config.parallel.dp_shard;
-  return shard > 1 ||
+  return shard > 1 || config.parallel.cp > 1 ||
          (shard < 0 && num_ranks && mesh_shape(config.parallel, *num_ranks).size(Axis::kDpShard) > 1);
 }
 
@@ -232,6 +234,7 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, std::optional
   const bool has_sizes = problems.size() == before_mesh, is_mesh = num_ranks && has_sizes;
   if (has_sizes && is_sharded(config, num_ranks)) check_sharding(config, problems);
   check_whole_parameters(config, problems);
+  check_context_parallel(config, problems);
   const bool whole_batch = check_global_batch(config, problems);
   if (is_mesh) check_tensor_parallel(config, *num_ranks, problems);
   if (whole_batch)

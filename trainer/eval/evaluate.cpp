@@ -24,12 +24,13 @@ int64_t sequences_to_take(int64_t num_samples, int64_t max_sequences) {
 }  // namespace
 
 Evaluator::Evaluator(const DataConfig& data, int64_t max_sequences, BatchShape shape, Model& model,
-                     Communicator& data_ranks, Communicator& world, const at::Device& device,
-                     const std::string& tokenizer)
+                     Communicator& data_ranks, Communicator& loss_ranks, Communicator& world,
+                     const at::Device& device, const std::string& tokenizer)
     : place_(data.place()),
       shape_(shape),
       model_(model),
       data_ranks_(data_ranks),
+      loss_ranks_(loss_ranks),
       world_(world),
       device_(device),
       data_(open_rows(data, {shape.seq, model.layout().vocab_size, tokenizer})),
@@ -42,7 +43,9 @@ std::optional<EvalResult> Evaluator::evaluate(const std::atomic<int>& stop) {
     if (first_signal(world_, stop) != 0) return std::nullopt;  // every rank leaves at the same place
     total_2 += sums(begin + shape_.batch * data_ranks_.rank());
   }
-  data_ranks_.all_reduce(total_2);
+  Tensor loss_1 = total_2.narrow(0, 0, 1), tokens_1 = total_2.narrow(0, 1, 1);
+  loss_ranks_.all_reduce(loss_1);
+  data_ranks_.all_reduce(tokens_1);
   const Tensor totals = total_2.cpu();
   world_.check();
   const auto tokens = static_cast<int64_t>(totals[1].item<double>());

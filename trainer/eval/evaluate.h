@@ -22,10 +22,10 @@ class Evaluator {
   /// `shape` is the model's, `tokenizer` the path of one, for data that is text. Takes the first
   /// `max_sequences` of the split, all for 0. Throws Error (kUnusable) when the data is not there or does not
   /// fit the model.
-  /// `data_ranks`: those that share the sequences out; ranks along tp read the same ones. They and `world`,
-  /// all ranks, outlive it.
+  /// `data_ranks`: those that share the sequences out; ranks along tp and cp read the same ones.
+  /// `loss_ranks`: those whose losses are summed, along cp too. They and `world`, all ranks, outlive it.
   Evaluator(const DataConfig& data, int64_t max_sequences, BatchShape shape, Model& model,
-            Communicator& data_ranks, Communicator& world, const at::Device& device,
+            Communicator& data_ranks, Communicator& loss_ranks, Communicator& world, const at::Device& device,
             const std::string& tokenizer = "");
 
   /// One pass, shared by all ranks, which get the same result. The last passes are filled up with ignored
@@ -34,13 +34,14 @@ class Evaluator {
   std::optional<EvalResult> evaluate(const std::atomic<int>& stop);
 
  private:
-  /// Sums, fp64 [2], of the losses and the targets of this rank's sequences from `begin` on.
+  /// Sums, fp64 [2], of the losses of this rank's tokens and of the targets of its sequences from `begin` on.
   Tensor sums(int64_t begin);
 
   std::string place_;
   BatchShape shape_;
   Model& model_;
   Communicator& data_ranks_;
+  Communicator& loss_ranks_;
   Communicator& world_;
   at::Device device_;
   std::unique_ptr<RowReader> data_;

@@ -65,9 +65,34 @@ struct TemperatureRule {
   float attn_scale = 0.0f, floor_scale = 8192.0f;
 };
 
-/// Queries are the T tokens of a sequence, and so are keys; heads of q, then k, then v lie in a row of qkv.
+/// Neighbouring tokens of a sequence, from position `first` on.
+struct TokenStretch {
+  int64_t first = 0, count = 0;
+};
+
+/// B sequences with T queries and S keys each. Without `keys` queries are the tokens of a sequence, and so
+/// are keys. With it a sequence has `keys` tokens, and its queries are those of two stretches, which do not
+/// overlap, one after the other: T is the sum of their counts.
 struct AttentionShape {
   int64_t batch = 0, seq = 0, heads = 0, kv_heads = 0, head_dim = 0;
+  int64_t keys = 0;
+  TokenStretch early, late;
+};
+
+/// Where attention finds rows: those of q have H heads, those of kv the K heads of k, then of v. A step is
+/// the elements between two rows.
+struct AttentionInputs {
+  const void* q = nullptr;
+  int64_t q_step = 0;
+  const void* kv = nullptr;
+  int64_t kv_step = 0;
+};
+/// Where their gradients go.
+struct AttentionGradients {
+  void* dq = nullptr;
+  int64_t q_step = 0;
+  void* dkv = nullptr;
+  int64_t kv_step = 0;
 };
 
 /// What a score is made of besides q kᵀ, and which keys a query sees besides those after it.
@@ -76,8 +101,9 @@ struct ScoreRules {
   float softcap = 0.0f;                  // c: scores become c tanh(score / c); 0: as they are
   int64_t window = -1;                   // a query sees this many keys before its own; -1: all
   const float* alibi_H = nullptr;        // slopes: slope x (key position - query position) is added
-  const int32_t* document_BT = nullptr;  // tokens see their own document only
-  // Of the softmax, [B H T, T]: row (b H + h) T + query, element key. Tiles of any size drop the same ones.
+  const int32_t* document_BT = nullptr;  // [B, S]: tokens see their own document only
+  // Of the softmax of all tokens, [B H S, S]: row (b H + h) S + position of the query, element key. Tiles of
+  // any size, and any stretches, drop the same ones.
   DropoutMask dropout;
   int64_t dropout_heads = 0;  // that H, where these heads are some of a model's; 0: the shape's
 };
@@ -209,10 +235,11 @@ struct KernelTable {
 
   /// Sums in fp32, rounds once.
   void (*matmul)(MatmulShape, MatmulOperand left, MatmulOperand right, MatmulResult, Stream) = nullptr;
-  void (*attention)(AttentionShape, ScoreRules, Dtype, const void* qkv, void* out, float* log_sum_exp_BHT,
+  void (*attention)(AttentionShape, ScoreRules, Dtype, AttentionInputs, void* out, float* log_sum_exp_BHT,
                     Stream) = nullptr;
-  void (*attention_backward)(AttentionShape, ScoreRules, Dtype, const void* qkv, const void* out,
-                             const float* log_sum_exp_BHT, const void* dout, void* dqkv, Stream) = nullptr;
+  void (*attention_backward)(AttentionShape, ScoreRules, Dtype, AttentionInputs, const void* out,
+                             const float* log_sum_exp_BHT, const void* dout, AttentionGradients,
+                             Stream) = nullptr;
 
   /// out [4 groups]: the numbers of counters first_counter, first_counter + 1, ... to the bit
   /// (base/random/normal_numbers.h). By the calling thread alone.

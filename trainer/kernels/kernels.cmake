@@ -47,13 +47,13 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
 endif()
 
 tycho_library(kernels TORCH
-  SOURCES kernels/activation.cpp kernels/optimizer/adamw_step.cpp kernels/attention/alibi_columns.cpp kernels/attention/attention.cpp kernels/bias.cpp kernels/clamp.cpp
+  SOURCES kernels/activation.cpp kernels/optimizer/adamw_step.cpp kernels/attention/alibi_columns.cpp kernels/attention/attention.cpp kernels/attention/attention_rows.cpp kernels/bias.cpp kernels/clamp.cpp
           kernels/cross_entropy.cpp kernels/dispatch.cpp kernels/attention/packed_documents.cpp kernels/dropout.cpp kernels/embedding.cpp
           kernels/attention/flash_attention.cpp kernels/optimizer/grad_norm.cpp kernels/host_copies.cpp kernels/kernel_table.cpp kernels/layer_norm.cpp kernels/optimizer/lion_step.cpp
           kernels/matmul.cpp kernels/matmul_route.cpp kernels/optimizer/muon_step.cpp kernels/norm_shape.cpp
           kernels/optimizer/optimized_weights.cpp kernels/attention/product_attention.cpp kernels/rms_norm.cpp kernels/attention/rope.cpp kernels/attention/rope_frequencies.cpp
           kernels/optimizer/sgd_step.cpp kernels/temperature.cpp
-  HEADERS kernels/activation.h kernels/optimizer/adamw_step.h kernels/attention/alibi_columns.h kernels/attention/attention.h kernels/bias.h kernels/clamp.h
+  HEADERS kernels/activation.h kernels/optimizer/adamw_step.h kernels/attention/alibi_columns.h kernels/attention/attention.h kernels/attention/attention_rows.h kernels/bias.h kernels/clamp.h
           kernels/cross_entropy.h kernels/dispatch.h kernels/attention/packed_documents.h kernels/dropout.h kernels/embedding.h kernels/attention/flash_attention.h kernels/optimizer/grad_norm.h kernels/host_copies.h
           kernels/layer_norm.h kernels/optimizer/lion_step.h kernels/matmul.h kernels/optimizer/muon_step.h kernels/norm_shape.h
           kernels/optimizer/optimized_weights.h kernels/attention/product_attention.h kernels/optimizer/sgd_step.h kernels/rms_norm.h kernels/attention/rope.h

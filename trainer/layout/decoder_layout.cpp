@@ -347,9 +347,10 @@ std::vector<ConfigProblem> adapter_problems(const DecoderSpec& s) {
   return problems;
 }
 
-ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape shape, int64_t compute_bytes,
-                                    bool on_gpu, const TpShape& tp) {
+ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, int64_t compute_bytes,
+                                    bool on_gpu, const TpShape& tp, int64_t cp) {
   const DecoderSpec s = tp_spec(spec, tp);
+  const BatchShape shape = {whole.batch, whole.seq / cp};
   const int64_t N = shape.tokens(), D = s.width, F = s.ffn_width, V = s.vocab_size, S = tp.own_tokens(N);
   const bool shared = tp.size > 1, cut = tp.cuts_tokens();
   const int64_t E = s.attention_width(), C = s.qkv_width();
@@ -364,7 +365,9 @@ ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape shape, i
                    {"packed_qkv", {s.shares_kv() || s.shares_x() ? N : 0, C}},
                    {"d_normed_kv", {s.shares_x() ? S : 0, D}},
                    {"all_tokens", {cut ? N : 0, D}},
-                   {"partial", {cut ? N : 0, D}}};
+                   {"partial", {cut ? N : 0, D}},
+                   {"all_kv", {cp > 1 ? whole.tokens() : 0, C - E}},
+                   {"kv_room", {cp > 1 ? whole.tokens() : 0, C - E}}};
   for (SlotSpec& slot : adapter_slots(s, N)) specs.scratch.push_back(std::move(slot));
   // Big chunks read the head's weights seldom; 64 MiB of logits is where more stops to pay on a CPU. A GPU
   // wants products of some thousand rows, whatever the vocabulary.

@@ -82,6 +82,8 @@ enum : int {
   kDNormedKv,
   kAllTokens,
   kPartial,
+  kAllKv,         // keys and values of whole sequences, of ranks that share them
+  kKvRoom,        // as large: their gradient, or those on their way
   kAdapterInput,  // after dropout, and the gradient of it
   kLow,           // of rank
   kDLow,
@@ -98,8 +100,8 @@ ModelLayout decoder_layout(const DecoderSpec& spec);
 std::vector<std::string> linear_layer_names(const DecoderSpec& spec);
 /// Targets of adapters that are not regular expressions, or match no linear layer.
 std::vector<ConfigProblem> adapter_problems(const DecoderSpec& spec);
-/// `spec` is the model's; the slots are those of a rank along tp.
+/// `spec` is the model's; the slots are those of a rank along tp, and along cp with as many ranks.
 ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape shape, int64_t compute_bytes,
-                                    bool on_gpu = false, const TpShape& tp = {});
+                                    bool on_gpu = false, const TpShape& tp = {}, int64_t cp = 1);
 
 }  // namespace tycho

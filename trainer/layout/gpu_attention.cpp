@@ -25,16 +25,22 @@ int64_t flash_bytes(const DecoderSpec& s, bool alibi, BatchShape shape) {
 
 /// Products, scores, weights and their gradient in fp32, weights and gradient in bf16, tanh or dropout on
 /// top.
-int64_t product_bytes(const DecoderSpec& s, BatchShape shape) {
+int64_t product_bytes(const DecoderSpec& s, BatchShape shape, int64_t cp) {
   constexpr int64_t kMatricesFp32 = 5;
-  const int64_t query_heads = kv_heads_at_once(s.heads, s.kv_heads, shape.seq) * (s.heads / s.kv_heads);
-  return kMatricesFp32 * kFp32 * query_heads * shape.seq * shape.seq;
+  const int64_t queries = shape.seq / cp;
+  const int64_t query_heads =
+      kv_heads_at_once(s.heads, s.kv_heads, queries, shape.seq) * (s.heads / s.kv_heads);
+  return kMatricesFp32 * kFp32 * query_heads * queries * shape.seq;
 }
 
 /// Of blocks with or without ALiBi.
-const char* obstacle_of(const DecoderSpec& s, bool alibi, bool bf16, int64_t seq) {
-  return flash_obstacle(
-      {.bf16 = bf16, .softcap = s.attn_softcap > 0, .alibi = alibi, .head_dim = s.head_dim, .seq = seq});
+const char* obstacle_of(const DecoderSpec& s, bool alibi, bool bf16, int64_t seq, int64_t cp) {
+  return flash_obstacle({.bf16 = bf16,
+                         .softcap = s.attn_softcap > 0,
+                         .alibi = alibi,
+                         .head_dim = s.head_dim,
+                         .seq = seq,
+                         .cut = cp > 1});
 }
 
 bool has_alibi(const DecoderSpec& s, const BlockSpec& block) {
@@ -43,18 +49,19 @@ bool has_alibi(const DecoderSpec& s, const BlockSpec& block) {
 
 }  // namespace
 
-const char* gpu_attention_obstacle(const DecoderSpec& s, bool bf16, int64_t seq) {
+const char* gpu_attention_obstacle(const DecoderSpec& s, bool bf16, int64_t seq, int64_t cp) {
   for (const BlockSpec& block : s.blocks)
-    if (const char* obstacle = obstacle_of(s, has_alibi(s, block), bf16, seq)) return obstacle;
+    if (const char* obstacle = obstacle_of(s, has_alibi(s, block), bf16, seq, cp)) return obstacle;
   return nullptr;
 }
 
-GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& s, bool bf16, BatchShape shape) {
+GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& s, bool bf16, BatchShape shape, int64_t cp) {
   GpuAttentionBytes bytes;
   for (const BlockSpec& block : s.blocks) {
-    const bool alibi = has_alibi(s, block), flash = !obstacle_of(s, alibi, bf16, shape.seq);
+    const bool alibi = has_alibi(s, block), flash = !obstacle_of(s, alibi, bf16, shape.seq, cp);
     if (flash) bytes.kept += kFp32 * shape.tokens() * s.heads;
-    bytes.passing = std::max(bytes.passing, flash ? flash_bytes(s, alibi, shape) : product_bytes(s, shape));
+    bytes.passing =
+        std::max(bytes.passing, flash ? flash_bytes(s, alibi, shape) : product_bytes(s, shape, cp));
   }
   return bytes;
 }

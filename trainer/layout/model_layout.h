@@ -68,7 +68,8 @@ bool is_recomputed(const SlotSpec& slot, Recompute mode);
 
 /// Any family, by its config.
 ModelLayout model_layout(const ModelConfig& config);
+/// Of a micro-batch of `shape`, whole sequences, that `cp` ranks share.
 ActivationSpecs activation_specs(const ModelConfig& config, BatchShape shape, int64_t compute_bytes,
-                                 bool on_gpu = false, const TpShape& tp = {});
+                                 bool on_gpu = false, const TpShape& tp = {}, int64_t cp = 1);
 
 }  // namespace tycho

@@ -13,6 +13,8 @@ struct ShardRules {
   bool keep_params = false;  // units stay whole between forward and backward
   bool keep_grads = false;   // gradients stay whole until the last micro-batch of a step
   bool tied = false;         // the first unit and the last one are used together
+  bool reduce_bf16 = false;  // gradients travel as bf16
+  int64_t num_replicas = 1;  // ranks that hold the same of other copies, in plans
 };
 
 /// Elements [begin, end) of a unit.

@@ -19,14 +19,15 @@ UnitUse training_use(MasterWeights master) {
 
 }  // namespace
 
-ParallelRegion tp_region(const TrainConfig& config, const Mesh& mesh) {
-  return {mesh.group(Axis::kTp), config.parallel.sequence_parallel};
+ParallelRegion parallel_region(const TrainConfig& config, const Mesh& mesh) {
+  return {mesh.group(Axis::kTp), config.parallel.sequence_parallel,
+          ContextRegion(mesh.context(), config.seq_len)};
 }
 
 std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const ParamRules& rules,
                                             const Mesh& mesh, const at::Device& device) {
   const ModelLayout layout = model_layout(config.model);
-  return make_unit_store(tp_units(with_frozen(layout.units, rules), tp_region(config, mesh).shape()),
+  return make_unit_store(tp_units(with_frozen(layout.units, rules), parallel_region(config, mesh).shape()),
                          compute_dtype(config.precision), device, training_use(config.master_weights),
                          shard_rules(config.parallel, layout, mesh.shape().num_ranks()),
                          {mesh.group(kShardAxes), mesh.group(Axis::kDpReplicate), &mesh.group(Axis::kTp)});

@@ -11,8 +11,8 @@
 
 namespace tycho {
 
-/// The ranks along tp, as the recipe wants them to share blocks. The mesh outlives it.
-ParallelRegion tp_region(const TrainConfig& config, const Mesh& mesh);
+/// The ranks along tp and cp, as the recipe wants them to share blocks and sequences. The mesh outlives it.
+ParallelRegion parallel_region(const TrainConfig& config, const Mesh& mesh);
 
 /// Takes the memory of parameters and gradients. Collective; the mesh outlives the store.
 std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const ParamRules& rules,

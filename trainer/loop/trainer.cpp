@@ -126,7 +126,7 @@ void Trainer::step() {
   accumulate(batch, weight, loss_sum);
   units_->finish();
   const GradNorm norm = clipped();
-  data_ranks_.all_reduce(loss_sum);
+  loss_ranks_.all_reduce(loss_sum);
 
   // The one place of a step where the host waits for the device.
   const Tensor numbers_2 = at::stack({loss_sum, norm.norm_1.to(at::kDouble)}).cpu();
@@ -179,7 +179,7 @@ void Trainer::accumulate(const Batch& batch, float weight, Tensor& loss_sum) {
     MicroBatch micro = micro_batch(all, b, batch.num_sequences);
     const int64_t sequences = std::min(micro_shape_.batch, batch.num_sequences - b);
     if (look && micro.last)
-      micro.after_forward = [this, tokens = sequences * batch.seq_len] {
+      micro.after_forward = [this, tokens = sequences * batch.seq_len / config_.parallel.cp] {
         announce(Event::kAfterForward, {{"activations", stream_statistics(tokens)}});
       };
     loss_sum += model_.forward_backward(micro, weight_1);
@@ -269,7 +269,8 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       info_(info),
       context_(std::move(context)),
       copy_(context_.mesh.group(kCopyAxes)),
-      data_ranks_(context_.mesh.group(kLossAxes)),
+      data_ranks_(context_.mesh.group(kDataAxes)),
+      loss_ranks_(context_.mesh.group(kLossAxes)),
       micro_shape_{micro_batch_sequences(config, data_ranks_.size()), config.seq_len},
       rules_(param_rules(config.optimizer, config.param_groups, model_layout(config.model).units)),
       units_(make_train_units(config, rules_, context_.mesh, context_.device)),
@@ -289,7 +290,7 @@ Communicator* Trainer::part_owners() const {
   return owners.size() > 1 ? &owners : nullptr;
 }
 
-ParallelRegion Trainer::region() const { return tp_region(config_, context_.mesh); }
+ParallelRegion Trainer::region() const { return parallel_region(config_, context_.mesh); }
 
 double Trainer::lr_at(int64_t steps_done) const {
   return state_.controls.lr_of(scheduled_lr(steps_done), steps_done);
@@ -310,7 +311,7 @@ MicroBatch Trainer::micro_batch(const MicroBatch& whole, int64_t first_sequence,
   MicroBatch micro = cut_micro_batch(whole, micro_shape_, first_sequence, num_sequences);
   // By the place in the global batch: what is dropped does not depend on the number of ranks. The 0 was a
   // rank.
-  const int64_t place = context_.mesh.group(kDataAxes).rank() * num_sequences + first_sequence;
+  const int64_t place = data_ranks_.rank() * num_sequences + first_sequence;
   micro.dropout_key =
       stream_key(static_cast<uint64_t>(config_.seed), fmt::format("dropout {} 0 {}", state_.step, place));
   return micro;

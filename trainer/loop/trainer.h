@@ -190,6 +190,7 @@ class Trainer {
   TrainerContext context_;
   Communicator& copy_;        // the ranks that hold this copy of the model between them
   Communicator& data_ranks_;  // this rank, and one for each other part of the global batch
+  Communicator& loss_ranks_;  // and those that share its sequences
   BatchShape micro_shape_;
   ParamRules rules_;
   std::unique_ptr<UnitStore> units_;

@@ -91,8 +91,8 @@ std::unique_ptr<DataLoader> Trainer::open_loader(const DataCursor& cursor, const
   LoaderShape shape;
   shape.seq_len = config_.seq_len;
   shape.global_sequences = global_batch_sequences(config_);
-  shape.rank = context_.mesh.group(kDataAxes).rank();
-  shape.num_ranks = context_.mesh.group(kDataAxes).size();
+  shape.rank = data_ranks_.rank();
+  shape.num_ranks = data_ranks_.size();
   shape.num_machines = context_.num_machines;
   shape.vocab_size = model_.layout().vocab_size;
   shape.tokenizer = config_.tokenizer;
@@ -140,7 +140,8 @@ void Trainer::open_data() {
   evaluators_.clear();
   for (const auto& [name, data] : config_.eval_data)
     evaluators_.try_emplace(name, data, config_.eval.batches * global_batch_sequences(config_), micro_shape_,
-                            model_, data_ranks_, context_.world, context_.device, config_.tokenizer);
+                            model_, data_ranks_, loss_ranks_, context_.world, context_.device,
+                            config_.tokenizer);
   if (icl_ == nullptr && !config_.icl.tasks.empty())
     icl_ = std::make_unique<IclEvaluator>(config_.icl, load_tokenizer(config_.tokenizer),
                                           model_.layout().vocab_size, longest_sequence(config_));

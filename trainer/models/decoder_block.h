@@ -21,7 +21,7 @@ namespace tycho {
 /// No state.
 class DecoderBlock {
  public:
-  /// shape.seq is the longest sequence that it will see.
+  /// shape.seq is the longest sequence that it will see, of whole sequences.
   DecoderBlock(const DecoderSpec& spec, int64_t block, BatchShape shape, const AttentionTables& tables,
                const at::Device& device, const ParallelRegion& region);
   /// y_SD from x_SD; keeps in `act` what backward needs besides x.

@@ -1,11 +1,11 @@
 // The loop over units: embedding, blocks, head, and back.
 #include "trainer/models/model.h"
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <algorithm>
 
 #include "trainer/base/error.h"
-#include "trainer/kernels/dropout.h"
 #include "trainer/kernels/embedding.h"
 #include "trainer/models/residual.h"
 #include "trainer/models/shared_vocabulary.h"
@@ -63,6 +63,22 @@ LearnedPositions positions_of(const DecoderSpec& spec, const Views& embedding, i
   return {embedding[embedding_param::kPositions], seq, first_position};
 }
 
+/// The same for the tokens that ranks along cp leave this one.
+LearnedPositions positions_of(const DecoderSpec& spec, const Views& embedding, int64_t seq,
+                              const ContextRegion& context) {
+  if (spec.learned_positions == 0 || !context.is_shared()) return positions_of(spec, embedding, seq, 0);
+  return {context.own_rows(embedding[embedding_param::kPositions]), seq / context.shape().size, 0};
+}
+
+void learned_gradient(const ContextRegion& context, const Tensor& d_ND, int64_t seq, Tensor& d_table_PD,
+                      bool add) {
+  if (!context.is_shared()) return position_gradient(d_ND, seq, d_table_PD, add);
+  const int64_t own = seq / context.shape().size;
+  Tensor d_own_TD = at::empty({own, d_table_PD.size(1)}, d_table_PD.options());
+  position_gradient(d_ND, own, d_own_TD, /*add=*/false);
+  context.put_rows(d_own_TD, d_table_PD, add);
+}
+
 }  // namespace
 
 Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::ScalarType dtype,
@@ -76,9 +92,11 @@ Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::
       units_(units),
       block_units_(layout_, units),
       activations_(activation_specs(config, shape, static_cast<int64_t>(at::elementSize(dtype)),
-                                    !device.is_cpu(), region.shape()),
+                                    !device.is_cpu(), region.shape(), region.context().shape().size),
                    recompute, dtype, device),
       blocks_(decoder_blocks(spec_, shape, device, region)) {
+  if (context().is_shared())
+    position_N_ = context().own(at::arange(shape.seq, at::kInt).repeat({shape.batch})).to(device);
   if (has_gradients(units_.grads(0))) return;
   lowest_trained_ = 1;
   while (lowest_trained_ < head_unit() && !block_units_.has_gradients(lowest_trained_ - 1)) ++lowest_trained_;
@@ -86,19 +104,20 @@ Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::
 
 Tensor Model::forward_backward(const MicroBatch& micro, const Tensor& weight_1) {
   const bool add = !micro.first;
-  documents_ = documents_on(device_, micro.documents_N, shape_.seq);
+  const Tensor tokens_N = context().own(micro.tokens_N);
+  take_documents(micro.documents_N);
   dropout_key_ = micro.dropout_key;
   dropping_ = true;
-  embed(micro.tokens_N);
+  embed(tokens_N);
   for (int64_t i = 0; i < layout_.num_blocks; ++i) run_forward(i);
   if (micro.after_forward) micro.after_forward();
-  Tensor loss = head_loss(micro.targets_N, weight_1, add);
+  Tensor loss = head_loss(context().own(micro.targets_N), weight_1, add);
   reduce(head_unit(), micro.last);
   for (int64_t i = layout_.num_blocks - 1; i >= 0 && trains(block_unit(i)); --i) {
     run_backward(i, add);
     block_units_.reduce(i, micro.last);
   }
-  if (trains(0)) embed_backward(micro.tokens_N, add);
+  if (trains(0)) embed_backward(tokens_N, add);
   reduce(0, micro.last);
   return loss;
 }
@@ -107,13 +126,20 @@ void Model::reduce(int unit, bool last) {
   if (has_gradients(units_.grads(unit))) units_.reduce(unit, last);
 }
 
+void Model::take_documents(const Tensor& documents_BT) {
+  documents_ = documents_on(device_, documents_BT, shape_.seq);
+  if (!context().is_shared()) return;
+  documents_.position_N =
+      documents_.position_N.defined() ? context().own(documents_.position_N) : position_N_;
+}
+
 const Tensor& Model::losses(const Tensor& tokens_N, const Tensor& targets_N, const Tensor& documents_N) {
-  documents_ = documents_on(device_, documents_N, shape_.seq);
+  take_documents(documents_N);
   dropping_ = false;
-  embed(tokens_N);
+  embed(context().own(tokens_N));
   for (int64_t i = 0; i < layout_.num_blocks; ++i) run_forward(i);
   const AcquiredHead head(units_, spec_, Pass::kForward);
-  head_losses(head_, head.params(), stream(layout_.num_blocks), targets_N, activations_);
+  head_losses(head_, head.params(), stream(layout_.num_blocks), context().own(targets_N), activations_);
   return activations_.model(model_slot::kLosses);
 }
 
@@ -126,16 +152,11 @@ BlockActivations Model::block_activations(int64_t i) {
   return activations_.block(i, block, stream(block.x_block), dropout, documents_);
 }
 
-DropoutMask Model::embedding_mask() {
-  return dropout_mask({.p = spec_.embedding_dropout, .key = dropout_key_}, DropoutSite::kEmbedding,
-                      first_token());
-}
-
 void Model::embed(const Tensor& tokens_N) {
   const Range range("embedding forward");
   Tensor x_SD = stream(0);
   const Views& unit = units_.acquire(0, Pass::kForward);
-  const LearnedPositions positions = positions_of(spec_, unit, shape_.seq, 0);
+  const LearnedPositions positions = positions_of(spec_, unit, shape_.seq, context());
   if (head_.region.is_shared()) {
     Tensor& share_ND = head_.region.share(x_SD, activations_.scratch(block_scratch::kPartial));
     embed_own(tokens_N, spec_.first_vocab, unit[embedding_param::kTable], positions, share_ND);
@@ -143,7 +164,8 @@ void Model::embed(const Tensor& tokens_N) {
   } else {
     embedding(tokens_N, unit[embedding_param::kTable], x_SD, positions);
   }
-  if (dropping_ && spec_.embedding_dropout > 0) dropout(embedding_mask(), x_SD, Tensor(), x_SD);
+  if (dropping_ && spec_.embedding_dropout > 0)
+    drop_tokens(head_.region, embedding_dropout(), DropoutSite::kEmbedding, x_SD, Tensor(), x_SD);
   units_.release(0, Pass::kForward);
 }
 
@@ -178,12 +200,13 @@ Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool ad
 void Model::embed_backward(const Tensor& tokens_N, bool add) {
   const Range range("embedding backward");
   Tensor& d_SD = activations_.model(model_slot::kDStream);
-  if (spec_.embedding_dropout > 0) dropout(embedding_mask(), d_SD, Tensor(), d_SD);
+  if (spec_.embedding_dropout > 0)
+    drop_tokens(head_.region, embedding_dropout(), DropoutSite::kEmbedding, d_SD, Tensor(), d_SD);
   if (spec_.embedding_fraction < 1) d_SD.mul_(spec_.embedding_fraction);
   Tensor d_ND = head_.region.enter(d_SD, activations_.scratch(block_scratch::kAllTokens));
   Views& grads = units_.grads(0);
   if (spec_.learned_positions > 0 && grads[embedding_param::kPositions].defined())
-    position_gradient(d_ND, shape_.seq, grads[embedding_param::kPositions], add);
+    learned_gradient(context(), d_ND, shape_.seq, grads[embedding_param::kPositions], add);
   Tensor& d_table_VD = grads[embedding_param::kTable];
   if (!d_table_VD.defined()) return;
   // Only rows of tokens that occur are written, so the first micro-batch clears; a tied table has its head's

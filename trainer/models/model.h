@@ -11,6 +11,7 @@
 #include "trainer/layout/model_layout.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/block_units.h"
+#include "trainer/models/context_region.h"
 #include "trainer/models/decoder_block.h"
 #include "trainer/models/head.h"
 #include "trainer/models/kv_cache.h"
@@ -34,17 +35,18 @@ struct MicroBatch {
 /// Trains. One thread; asynchronous on CUDA.
 class Model {
  public:
-  /// `units` outlives the model. All memory is taken here. `region`: the ranks along tp; `units` has what
-  /// this one has of the model (tp_units), and all of them call the functions below together, with the same
-  /// tokens.
+  /// `units` outlives the model. All memory is taken here. `region`: the ranks along tp and cp; `units` has
+  /// what this one has of the model (tp_units), and all of them call the functions below together, with the
+  /// same tokens, of whole sequences of `shape`.
   Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::ScalarType dtype,
         const at::Device& device, const RecomputeConfig& recompute = {}, const ParallelRegion& region = {});
 
   /// Adds weight_1 (fp32, one element) x the gradient of the summed token losses into the units' gradients.
   /// Goes back no further than the lowest unit that is trained.
-  /// Returns the summed loss of the micro-batch, fp64, one element, on the device.
+  /// Returns the summed loss of the tokens that ranks along cp leave this one, fp64, one element, on the
+  /// device; so are the gradients.
   Tensor forward_backward(const MicroBatch& micro, const Tensor& weight_1);
-  /// Losses of the tokens, fp32 [B * T] on the device, valid until the next call. Nothing is dropped.
+  /// Losses of those tokens, fp32 [B T / cp] on the device, valid until the next call. Nothing is dropped.
   const Tensor& losses(const Tensor& tokens_N, const Tensor& targets_N, const Tensor& documents_N = {});
 
   const ModelLayout& layout() const { return layout_; }
@@ -58,9 +60,12 @@ class Model {
   int head_unit() const { return static_cast<int>(layout_.num_blocks) + 1; }
   bool trains(int unit) const { return unit >= lowest_trained_; }
   const DecoderBlock& block(int64_t i) const { return blocks_[static_cast<size_t>(i)]; }
+  const ContextRegion& context() const { return head_.region.context(); }
   BlockActivations block_activations(int64_t i);
+  /// documents_BT of whole sequences.
+  void take_documents(const Tensor& documents_BT);
   void embed(const Tensor& tokens_N);
-  DropoutMask embedding_mask();
+  DropoutSource embedding_dropout() const { return {.p = spec_.embedding_dropout, .key = dropout_key_}; }
   void run_forward(int64_t i);
   void run_backward(int64_t i, bool add);
   Tensor head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add);
@@ -69,7 +74,7 @@ class Model {
 
   DecoderSpec spec_;  // of this rank
   ModelLayout layout_;
-  BatchShape shape_;
+  BatchShape shape_;  // of whole sequences
   at::Device device_;
   RecomputeConfig recompute_;
   HeadRules head_;
@@ -80,6 +85,7 @@ class Model {
   std::vector<DecoderBlock> blocks_;
   // Of the pass that is under way.
   PackedDocuments documents_;
+  Tensor position_N_;  // int32: this rank's tokens; undefined when it has all
   uint64_t dropout_key_ = 0;
   bool dropping_ = false;
 };

@@ -15,11 +15,19 @@ TpShape ParallelRegion::shape() const {
 ParallelRegion ParallelRegion::of_whole_sequences() const {
   ParallelRegion whole = *this;
   whole.sequence_ = false;
+  whole.context_ = {};
   return whole;
 }
 
 int64_t ParallelRegion::first_token(int64_t own_tokens) const {
   return cuts_tokens() ? ranks_->rank() * own_tokens : 0;
+}
+
+void ParallelRegion::for_token_runs(int64_t own_tokens,
+                                    const std::function<void(int64_t i, int64_t j, int64_t n)>& run) const {
+  const int64_t first = first_token(own_tokens);
+  for_cp_runs(context_.seq(), context_.shape(), first, own_tokens,
+              [&](int64_t i, int64_t j, int64_t n) { run(i - first, j, n); });
 }
 
 const Tensor& ParallelRegion::enter(const Tensor& x_SD, Tensor& room_ND) const {

@@ -2,13 +2,17 @@
 // heads or hidden features, outside all have the same numbers, or, with sequence parallel, their own tokens.
 // For one rank these calls do nothing.
 #pragma once
+#include <functional>
+
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/tp_parts.h"
+#include "trainer/models/context_region.h"
 #include "trainer/parallel/communicator.h"
 
 namespace tycho {
 
-// N tokens of a micro-batch, S those of this rank (N without sequence parallel), D width.
+// N tokens of a micro-batch, of those that ranks along cp leave each other; S those of this rank (N without
+// sequence parallel), D width.
 /// The functions f and g of Megatron-LM (Shoeybi et al. 2019, arXiv:1909.08053; sequence parallel:
 /// Korthikanti et al. 2022, arXiv:2205.05198). Their backwards are one another: the gradient of what enters
 /// leaves, and the gradient of what leaves enters. Copies share the group.
@@ -16,15 +20,21 @@ class ParallelRegion {
  public:
   /// One rank.
   ParallelRegion() = default;
-  /// `ranks`, those along tp, outlive the region.
-  ParallelRegion(Communicator& ranks, bool sequence) : ranks_(&ranks), sequence_(sequence) {}
+  /// `ranks`, those along tp, outlive the region. `context`: those that share its sequences.
+  ParallelRegion(Communicator& ranks, bool sequence, const ContextRegion& context = {})
+      : ranks_(&ranks), sequence_(sequence), context_(context) {}
 
   bool is_shared() const { return ranks_ != nullptr && ranks_->size() > 1; }
   TpShape shape() const;
+  const ContextRegion& context() const { return context_; }
   /// For generation, where few tokens pass at once: every rank has all of them.
   ParallelRegion of_whole_sequences() const;
-  /// Of a micro-batch of N tokens, the first that this rank's stream has.
+  /// Of the N tokens, the first that this rank's stream has.
   int64_t first_token(int64_t own_tokens) const;
+  /// Calls run(i, j, n): the n tokens from the i-th on of this rank's stream are those from the j-th on of
+  /// the micro-batch, whole sequences.
+  void for_token_runs(int64_t own_tokens,
+                      const std::function<void(int64_t i, int64_t j, int64_t n)>& run) const;
 
   /// All tokens of what enters: x itself, or, with sequence parallel, gathered into `room_ND`. Collective.
   const Tensor& enter(const Tensor& x_SD, Tensor& room_ND) const;
@@ -42,6 +52,7 @@ class ParallelRegion {
 
   Communicator* ranks_ = nullptr;
   bool sequence_ = false;
+  ContextRegion context_;
 };
 
 }  // namespace tycho

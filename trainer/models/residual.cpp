@@ -33,6 +33,15 @@ DropoutMask dropout_mask(const DropoutSource& source, DropoutSite site, int64_t 
           .first_row = first_row};
 }
 
+void drop_tokens(const ParallelRegion& region, const DropoutSource& source, DropoutSite site,
+                 const Tensor& x_SD, const Tensor& residual_SD, Tensor& y_SD) {
+  region.for_token_runs(x_SD.size(0), [&](int64_t i, int64_t j, int64_t n) {
+    Tensor y = y_SD.narrow(0, i, n);
+    dropout(dropout_mask(source, site, j), x_SD.narrow(0, i, n),
+            residual_SD.defined() ? residual_SD.narrow(0, i, n) : residual_SD, y);
+  });
+}
+
 void add_to_stream(const ParallelRegion& region, LinearParams p, const Tensor& x_NK,
                    const Tensor& residual_SD, BlockActivations act, DropoutSite site, Tensor& y_SD) {
   if (act.dropout.p == 0 && !region.is_shared()) return linear_add(p, x_NK, residual_SD, y_SD);
@@ -45,8 +54,7 @@ void add_to_stream(const ParallelRegion& region, LinearParams p, const Tensor& x
     at::add_out(y_SD, residual_SD, added_SD);
     return;
   }
-  const int64_t first = region.first_token(added_SD.size(0));
-  dropout(dropout_mask(act.dropout, site, first), added_SD, residual_SD, y_SD);
+  drop_tokens(region, act.dropout, site, added_SD, residual_SD, y_SD);
 }
 
 void add_to_stream(const ParallelRegion& region, LinearParams p, const Tensor& x_NK,
@@ -61,8 +69,7 @@ const Tensor& added_gradient(const ParallelRegion& region, const Tensor& dy_SD, 
   Tensor& room_ND = act.scratch[block_scratch::kAllTokens];
   if (act.dropout.p == 0) return region.enter(dy_SD, room_ND);
   Tensor& d_added_SD = act.scratch[block_scratch::kAdded];
-  const int64_t first = region.first_token(dy_SD.size(0));
-  dropout(dropout_mask(act.dropout, site, first), dy_SD, Tensor(), d_added_SD);
+  drop_tokens(region, act.dropout, site, dy_SD, Tensor(), d_added_SD);
   return region.enter(d_added_SD, room_ND);
 }
 

@@ -26,5 +26,8 @@ const Tensor& added_gradient(const ParallelRegion& region, const Tensor& dy_SD, 
 /// The mask of a place, whose rows begin with token `first_row`. Keys of places, blocks, micro-batches and
 /// steps differ.
 DropoutMask dropout_mask(const DropoutSource& source, DropoutSite site, int64_t first_row = 0);
+/// Dropout (kernels/dropout.h) of this rank's tokens: each is dropped as it would be on one rank.
+void drop_tokens(const ParallelRegion& region, const DropoutSource& source, DropoutSite site,
+                 const Tensor& x_SD, const Tensor& residual_SD, Tensor& y_SD);
 
 }  // namespace tycho

@@ -20,6 +20,16 @@ AttentionSaved attention_saved(BlockActivations act) {
   return {act.saved[block_saved::kAttention], act.saved[block_saved::kLogSumExp], act.attention_state};
 }
 
+/// Queries of this rank over all keys.
+AttentionShape attention_shape(const DecoderSpec& spec, BatchShape shape, const CpShape& cp) {
+  AttentionShape s = {shape.batch, shape.seq / cp.size, spec.heads, spec.kv_heads, spec.head_dim};
+  if (cp.size == 1) return s;
+  const auto [early, late] = cp_stretches(shape.seq, cp);
+  s.keys = shape.seq;
+  s.early = {early.first, early.count}, s.late = {late.first, late.count};
+  return s;
+}
+
 RopeTables rope_tables(const DecoderSpec& spec, int64_t seq) {
   const std::vector<double> frequencies =
       rope_frequencies(spec.head_dim, spec.rope_theta, spec.rope_scaling, seq);
@@ -29,12 +39,13 @@ RopeTables rope_tables(const DecoderSpec& spec, int64_t seq) {
 
 }  // namespace
 
-AttentionTables attention_tables(const DecoderSpec& spec, BatchShape shape, const at::Device& device) {
+AttentionTables attention_tables(const DecoderSpec& spec, BatchShape shape, const at::Device& device,
+                                 const ContextRegion& context) {
   AttentionTables tables;
   if (spec.rope_theta > 0) {
     tables.cos_sin = rope_tables(spec, shape.seq);
     for (Tensor* table : {&tables.cos_sin.queries, &tables.cos_sin.keys})
-      if (table->defined()) *table = table->to(device);
+      if (table->defined()) *table = (context.is_shared() ? context.own_rows(*table) : *table).to(device);
   }
   if (spec.alibi_bias_max == 0) return tables;
   const Tensor slopes = at::tensor(alibi_slopes(spec.all_heads, spec.alibi_bias_max), at::kFloat);
@@ -56,7 +67,7 @@ SelfAttention::SelfAttention(const DecoderSpec& spec, int64_t block, BatchShape 
       reuses_x_(spec.reuses_x(block)),
       at_(block_params(spec, block)),
       norm_(NormKind::kLayer, spec.qk_norm_eps),
-      shape_{shape.batch, shape.seq, spec.heads, spec.kv_heads, spec.head_dim},
+      shape_(attention_shape(spec, shape, region.context().shape())),
       device_(device) {
   rules_.scale = static_cast<float>(spec.softmax_scale);
   rules_.softcap = static_cast<float>(spec.attn_softcap);
@@ -70,9 +81,9 @@ SelfAttention::SelfAttention(const DecoderSpec& spec, int64_t block, BatchShape 
 ScoreRules SelfAttention::rules_for(const BlockActivations& act) const {
   ScoreRules rules = rules_;
   if (act.dropout.attn_p > 0)
-    rules.dropout = dropout_mask(act.dropout, DropoutSite::kScores, spec_.first_head * shape_.seq);
+    rules.dropout = dropout_mask(act.dropout, DropoutSite::kScores, spec_.first_head * num_keys(shape_));
   if (const Tensor& number_N = act.documents.number_N; number_N.defined()) {
-    check_tensor("model", "documents", number_N, {shape_.batch * shape_.seq}, at::kInt, device_);
+    check_tensor("model", "documents", number_N, {shape_.batch * num_keys(shape_)}, at::kInt, device_);
     rules.document_BT = number_N.const_data_ptr<int32_t>();
   }
   return rules;
@@ -189,14 +200,26 @@ void SelfAttention::project_backward(const Views& p, const Tensor& x_SD, BlockAc
                    {g[at_.kv_weight], view(g, at_.kv_bias), g}, add, act.scratch[block_scratch::kDNormedKv]);
 }
 
-const Tensor& SelfAttention::packed(BlockActivations act) const {
-  const Tensor& own_NP = act.saved[block_saved::kQkv];
-  if (!reuses_) return own_NP;
-  const Tensor& packed_NC = act.scratch[block_scratch::kPackedQkv];
-  heads_of(packed_NC, 0, spec_.heads).copy_(own_NP);
-  heads_of(packed_NC, spec_.heads, 2 * spec_.kv_heads)
-      .copy_(heads_of(act.kv_saved[block_saved::kQkv], spec_.heads, 2 * spec_.kv_heads));
-  return packed_NC;
+AttentionRows SelfAttention::rows(BlockActivations act) const {
+  const Tensor q_NE = heads_of(act.saved[block_saved::kQkv], 0, spec_.heads);
+  const Tensor own_kv = heads_of(act.kv_saved[block_saved::kQkv], spec_.heads, 2 * spec_.kv_heads);
+  if (!region_.context().is_shared()) return {q_NE, own_kv};
+  Tensor& all_kv = act.scratch[block_scratch::kAllKv];
+  region_.context().gather(own_kv, act.scratch[block_scratch::kKvRoom], all_kv);
+  return {q_NE, all_kv};
+}
+
+void SelfAttention::attention_gradient(BlockActivations act, const Tensor& d_attention_NE,
+                                       Tensor& d_qkv_NC) const {
+  const AttentionRows in = rows(act);
+  const Tensor d_q_NE = heads_of(d_qkv_NC, 0, spec_.heads),
+               d_own_kv = heads_of(d_qkv_NC, spec_.heads, 2 * spec_.kv_heads);
+  const bool shared = region_.context().is_shared();
+  const AttentionRows gradients = {d_q_NE, shared ? act.scratch[block_scratch::kKvRoom] : d_own_kv};
+  attention_backward(shape_, rules_for(act), in, attention_saved(act), d_attention_NE, gradients,
+                     flash_rules(act));
+  // Attention is done with the keys: their memory is the room.
+  if (shared) region_.context().scatter(gradients.kv, act.scratch[block_scratch::kAllKv], d_own_kv);
 }
 
 Tensor SelfAttention::own_gradient(BlockActivations act, Tensor& d_qkv_NC) const {
@@ -208,8 +231,7 @@ Tensor SelfAttention::own_gradient(BlockActivations act, Tensor& d_qkv_NC) const
     return d_qkv_NC;
   }
   last_to_reuse_ ? d_kv.copy_(own_d_kv) : d_kv.add_(own_d_kv);
-  // Attention is done with the packed rows: their memory takes the queries' gradient, for a product wants
-  // rows that touch.
+  // A product wants rows that touch.
   Tensor d_q_NE = apart(act).q_NE;
   d_q_NE.copy_(heads_of(d_qkv_NC, 0, spec_.heads));
   return d_q_NE;
@@ -222,7 +244,7 @@ void SelfAttention::forward(const Views& p, const Tensor& x_SD, const Tensor& re
   project(p, x_SD, act, raw_NP);
   if (spec_.changes_qkv()) clamp_and_norm(p, raw_NP, act.saved, qkv_NP);
   apply_positions(qkv_NP, shape_.seq, 0, act.documents.position_N);
-  attention(shape_, rules_for(act), packed(act), attention_saved(act), flash_rules(act));
+  attention(shape_, rules_for(act), rows(act), attention_saved(act), flash_rules(act));
   add_to_stream(region_, out(p, act), act.saved[block_saved::kAttention], residual_SD, act,
                 DropoutSite::kAttention, y_SD);
 }
@@ -235,8 +257,7 @@ void SelfAttention::backward(const Views& p, const Tensor& x_SD, BlockActivation
   linear_input_gradient(out(p, act), d_added_ND, d_attention_NE);
   linear_weight_gradient(out(p, act), act.saved[block_saved::kAttention], d_added_ND,
                          {g[at_.out_weight], view(g, at_.out_bias), g}, add);
-  attention_backward(shape_, rules_for(act), packed(act), attention_saved(act), d_attention_NE, d_qkv_NC,
-                     flash_rules(act));
+  attention_gradient(act, d_attention_NE, d_qkv_NC);
   Tensor d_qkv_NP = own_gradient(act, d_qkv_NC);
   apply_positions_backward(d_qkv_NP, act.documents.position_N);
   if (spec_.changes_qkv()) clamp_and_norm_backward(p, act.saved, d_qkv_NP, g, add);
@@ -254,7 +275,7 @@ Tensor SelfAttention::prompt_attention(const AttentionShape& shape, const Tensor
   Tensor out_NE = at::empty({qkv_NP.size(0), shape.heads * shape.head_dim}, qkv_NP.options());
   FlashRules flash;
   if (alibi_.defined()) flash.alibi = {alibi_.query_H8, alibi_.key_T8.narrow(0, 0, shape.seq)};
-  flash_attention(shape, rules_, flash, qkv_NP, out_NE);
+  flash_attention(shape, rules_, flash, packed_rows(shape, qkv_NP), out_NE);
   return out_NE;
 }
 

@@ -1,6 +1,7 @@
 // Causal self-attention of a decoder: projections, positions, scores.
 #pragma once
 #include "trainer/kernels/attention/alibi_columns.h"
+#include "trainer/kernels/attention/attention_rows.h"
 #include "trainer/kernels/attention/flash_attention.h"
 #include "trainer/kernels/attention/rope.h"
 #include "trainer/kernels/kernel_table.h"
@@ -9,6 +10,7 @@
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/models/activations.h"
+#include "trainer/models/context_region.h"
 #include "trainer/models/kv_cache.h"
 #include "trainer/models/linear.h"
 #include "trainer/models/norm.h"
@@ -19,11 +21,13 @@ namespace tycho {
 
 /// Of positions and heads, the same for all blocks of a model, on its device; undefined where it has none.
 struct AttentionTables {
-  RopeTables cos_sin;
+  RopeTables cos_sin;  // of this rank's positions
   Tensor slopes_H;
   AlibiColumns alibi;  // of slopes_H, for flash attention
 };
-AttentionTables attention_tables(const DecoderSpec& spec, BatchShape shape, const at::Device& device);
+/// shape: of whole sequences.
+AttentionTables attention_tables(const DecoderSpec& spec, BatchShape shape, const at::Device& device,
+                                 const ContextRegion& context);
 
 // N tokens, S those of this rank, D width, H query heads, K kv heads, d head width, C = (H + 2K) d, E = H d;
 // P projected: C, or E where the keys and values are another block's.
@@ -82,8 +86,11 @@ class SelfAttention {
   /// Clamps, and norms queries and keys, from raw into qkv.
   void clamp_and_norm(const Views& p, const Tensor& raw_NP, Views& saved, Tensor& qkv_NP) const;
   void clamp_and_norm_backward(const Views& p, Views& saved, Tensor& d_qkv_NP, Views& g, bool add) const;
-  /// Rows that attention takes: of this block, or its queries beside the keys and values of another.
-  const Tensor& packed(BlockActivations act) const;
+  /// Rows that attention takes: of this block, or its queries and the keys and values of another; these of
+  /// all ranks that share the sequences.
+  AttentionRows rows(BlockActivations act) const;
+  /// Attention's gradient, in d_qkv_NC.
+  void attention_gradient(BlockActivations act, const Tensor& d_attention_NE, Tensor& d_qkv_NC) const;
   /// Of attention's gradient what belongs to this block's projection; the rest goes to the block that is
   /// reused.
   Tensor own_gradient(BlockActivations act, Tensor& d_qkv_NC) const;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "trainer/base/config_problems.h"
@@ -52,7 +53,7 @@ std::string divisors_text(int64_t n) {
 }
 
 /// Meshes whose data axes have so many ranks, the one most like `wanted` first.
-std::string nearest_meshes(const DataSizes& wanted, int64_t left, int64_t tp) {
+std::string nearest_meshes(const DataSizes& wanted, int64_t left, const std::string& others) {
   std::vector<DataSizes> all;
   for (int64_t shard = 1; shard <= left; ++shard)
     if (left % shard == 0) all.push_back({left / shard, shard});
@@ -66,30 +67,39 @@ std::string nearest_meshes(const DataSizes& wanted, int64_t left, int64_t tp) {
                    [&](const DataSizes& a, const DataSizes& b) { return distance(a) < distance(b) - 1e-9; });
   std::vector<std::string> texts;
   for (size_t i = 0; i < std::min(all.size(), kShownMeshes); ++i)
-    texts.push_back(fmt::format("dp_replicate = {} with dp_shard = {}{}", all[i].replicate, all[i].shard,
-                                tp > 1 ? fmt::format(" and tp = {}", tp) : ""));
+    texts.push_back(
+        fmt::format("dp_replicate = {} with dp_shard = {}{}", all[i].replicate, all[i].shard, others));
   return fmt::format("{}", fmt::join(texts, "; "));
 }
 
 int64_t other_axes(const ParallelConfig& parallel) { return parallel.pp * parallel.cp * parallel.tp; }
+
+/// Those axes that have more than one rank, each as `pattern` with its name and size.
+std::string others_text(const ParallelConfig& parallel, const char* pattern) {
+  std::string text;
+  const std::pair<Axis, int64_t> others[] = {{Axis::kCp, parallel.cp}, {Axis::kTp, parallel.tp}};
+  for (const auto& [axis, size] : others)
+    if (size > 1) text += fmt::format(fmt::runtime(pattern), axis_name(axis), size);
+  return text;
+}
 
 }  // namespace
 
 void check(const ParallelConfig& parallel, std::optional<int64_t> num_ranks, ConfigProblems& problems) {
   const size_t before = problems.size();
   check_supported("pp", parallel.pp, "pipeline parallelism is", problems);
-  check_supported("cp", parallel.cp, "context parallelism is", problems);
+  problems.at_most("parallel.cp", static_cast<double>(parallel.cp), 0x1p14);
   problems.at_most("parallel.tp", static_cast<double>(parallel.tp), 0x1p14);
   check_data_size("dp_replicate", parallel.dp_replicate, "0 replicas cannot train", problems);
   check_data_size("dp_shard", parallel.dp_shard, "0 ranks cannot share a model", problems);
   if (problems.size() != before || !num_ranks) return;
   const int64_t others = other_axes(parallel);
   if (*num_ranks % others != 0)
-    return problems.add("parallel.tp",
+    return problems.add(parallel.tp > 1 ? "parallel.tp" : "parallel.cp",
                         "the number of ranks must be a multiple of {}, and the run has {}. Start {}, or set "
-                        "parallel.tp to one of {}",
+                        "parallel.{} to one of {}",
                         others, *num_ranks, ranks_text(std::max<int64_t>(1, *num_ranks / others) * others),
-                        divisors_text(*num_ranks));
+                        parallel.tp > 1 ? "tp" : "cp", divisors_text(*num_ranks));
   const DataSizes sizes = data_sizes(parallel, *num_ranks / others);
   const int64_t product = sizes.replicate * sizes.shard * others;
   if (product == *num_ranks) return;
@@ -100,13 +110,12 @@ void check(const ParallelConfig& parallel, std::optional<int64_t> num_ranks, Con
   const int64_t fewest = fewest_ranks(parallel);
   const std::string rule =
       wanted_ranks(parallel)
-          ? fmt::format("dp_replicate x dp_shard{} = {} x {}{} is {}", others > 1 ? " x tp" : "",
-                        sizes.replicate, sizes.shard, others > 1 ? fmt::format(" x {}", others) : "",
-                        ranks_text(product))
+          ? fmt::format("dp_replicate x dp_shard{} = {} x {}{} is {}", others_text(parallel, " x {0}"),
+                        sizes.replicate, sizes.shard, others_text(parallel, " x {1}"), ranks_text(product))
           : fmt::format("the number of ranks must be a multiple of {}", fewest);
   problems.add("parallel.dp_shard", "{}, and the run has {}. Start {}, or set one of the nearest meshes: {}",
                rule, *num_ranks, ranks_text(fewest * std::max<int64_t>(1, *num_ranks / fewest)),
-               nearest_meshes(sizes, *num_ranks / others, parallel.tp));
+               nearest_meshes(sizes, *num_ranks / others, others_text(parallel, " and {0} = {1}")));
 }
 
 int64_t data_ranks(const ParallelConfig& parallel, int64_t num_ranks) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "trainer/base/fields.h"
+#include "trainer/base/precision.h"
 #include "trainer/parallel/mesh_shape.h"
 
 namespace tycho {
@@ -23,6 +24,7 @@ struct ParallelConfig {
   int64_t tp = 1;
   bool reshard_after_forward = true;
   bool keep_gradients = false;
+  Precision reduce_dtype = Precision::kFp32;
   bool sequence_parallel = true;
 
   static constexpr int64_t kWhatIsLeft = -1;
@@ -43,7 +45,10 @@ struct ParallelConfig {
       "Ranks that share the parameters, gradients and optimizer state of a copy (FSDP); -1 for all ranks "
       "that the other sizes leave.",
       at_least(-1));
-    v("cp", cp, "Ranks that share each sequence (context parallel). Only 1 is supported so far.", positive);
+    v("cp", cp,
+      "Ranks that share the tokens of each sequence (context parallel), and the parameters with those of "
+      "dp_shard. seq_len must be a multiple of 2 cp.",
+      positive);
     v("tp", tp,
       "Ranks that share each matrix, with a part of the heads, of the hidden features and of the vocabulary "
       "each (tensor parallel).",
@@ -54,6 +59,10 @@ struct ParallelConfig {
     v("keep_gradients", keep_gradients,
       "With dp_shard: keep whole gradients until the last micro-batch of a step and sum them over ranks "
       "once: less traffic, more memory (ZeRO-1).");
+    v("reduce_dtype", reduce_dtype,
+      "Gradients travel between ranks as these numbers: bf16 is half the traffic of fp32, and rounds what "
+      "each "
+      "rank sends and what arrives. They are added in fp32 in either case.");
     v("sequence_parallel", sequence_parallel,
       "With tp: share norms, dropout and the residual stream token by token, too: less memory, a little more "
       "traffic. seq_len must be a multiple of tp then.");

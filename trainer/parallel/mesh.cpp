@@ -16,6 +16,10 @@ Mesh::Mesh(const MeshShape& shape, Communicator& world)
   TYCHO_CHECK(shape.num_ranks() == world.size(), "[parallel] wanted a mesh of {} ranks, given {}: {}",
               world.size(), shape.num_ranks(), describe(shape));
   for (const AxisSet axes : kGroups) add(used_axes(shape, axes), world);
+  context_ = &group(Axis::kCp);
+  if (shape.size(Axis::kCp) == 1 || used_axes(shape, kShardAxes) != AxisSet(Axis::kCp)) return;
+  own_.push_back(world.split(ranks_of_group(shape, Axis::kCp, world.rank()).front(), world.rank()));
+  context_ = own_.back().get();
 }
 
 void Mesh::add(AxisSet used, Communicator& world) {

@@ -25,6 +25,8 @@ class Mesh {
   /// one axis, kDataAxes, kShardAxes, kCopyAxes or kLossAxes, or a set that differs from these in axes of
   /// size 1.
   Communicator& group(AxisSet axes) const;
+  /// The ranks along cp in a group of their own: their keys travel while the parameters that they share do.
+  Communicator& context() const { return *context_; }
 
  private:
   /// The group of axes that all have more than one rank; makes it when it is not there yet.
@@ -34,6 +36,7 @@ class Mesh {
   MeshCoordinates coordinates_;
   std::vector<std::unique_ptr<Communicator>> own_;
   std::vector<std::pair<AxisSet, Communicator*>> groups_;
+  Communicator* context_ = nullptr;
 };
 
 }  // namespace tycho

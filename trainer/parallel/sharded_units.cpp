@@ -24,7 +24,9 @@ ShardedUnits::ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dt
     param_buffers_.push_back({.flat = flat_buffer(elements, dtype, device)});
   if (use != UnitUse::kInfer)
     for (const int64_t elements : of_grads.elements)
-      grad_buffers_.push_back({.flat = flat_buffer(elements, at::kFloat, device)});
+      grad_buffers_.push_back(
+          {.flat = flat_buffer(elements, at::kFloat, device),
+           .sent = rules.reduce_bf16 ? flat_buffer(elements, at::kBFloat16, device) : Tensor()});
   units_.reserve(specs.size());
   for (size_t u = 0; u < specs.size(); ++u) {
     UnitLayout layout(specs[u]);
@@ -47,6 +49,7 @@ ShardedUnits::ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dt
     };
     owned_.push_back(
         own_shard(layout, range.begin, range.end, own(units_.back().params), own(units_.back().grads), use));
+    across_.emplace_back(replicas_.size() > 1 ? units_.back().grads : Tensor(), rules.reduce_bf16);
   }
   lowest_trained_ = static_cast<int>(lowest_trained_unit(specs));
 }
@@ -116,10 +119,11 @@ void ShardedUnits::reduce(int unit, bool last) {
   Unit& own = at(unit);
   partial_.sum(unit, own.gathered.grads());
   GradBuffer& buffer = grads_of(unit);
-  const Tensor whole = stretch(buffer.flat, own);
-  // Later micro-batches are reduced in place and then added.
-  Tensor to =
-      own.has_sum ? whole.narrow(0, owners_.rank() * own.grads.numel(), own.grads.numel()) : own.grads;
+  const Tensor whole = stretch(sent_of(buffer), own);
+  if (rules_.reduce_bf16) whole.copy_(stretch(buffer.flat, own));
+  // Later micro-batches are reduced in place and then added; so are all that travel as bf16.
+  const bool in_place = own.has_sum || rules_.reduce_bf16;
+  Tensor to = in_place ? whole.narrow(0, owners_.rank() * own.grads.numel(), own.grads.numel()) : own.grads;
   buffer.last = last;
   buffer.reduction = owners_.start_reduce_scatter(to, whole);
 }
@@ -129,8 +133,12 @@ void ShardedUnits::settle(GradBuffer& buffer) {
   std::exchange(buffer.reduction, nullptr)->wait();
   Unit& own = at(buffer.unit);
   const int64_t each = own.grads.numel();
-  if (std::exchange(own.has_sum, true)) own.grads.add_(buffer.flat.narrow(0, owners_.rank() * each, each));
-  if (buffer.last && replicas_.size() > 1) across_.push_back(replicas_.start_all_reduce(own.grads));
+  const Tensor sum = sent_of(buffer).narrow(0, owners_.rank() * each, each);
+  if (std::exchange(own.has_sum, true))
+    own.grads.add_(sum);
+  else if (rules_.reduce_bf16)
+    own.grads.copy_(sum);
+  if (buffer.last) across_[static_cast<size_t>(buffer.unit)].start(replicas_);
 }
 
 void ShardedUnits::finish() {
@@ -138,7 +146,7 @@ void ShardedUnits::finish() {
     settle(buffer);
     buffer.unit = UnitBuffers::kNone;
   }
-  for (const std::unique_ptr<Pending>& pending : std::exchange(across_, {})) pending->wait();
+  for (GradientSum& sum : across_) sum.finish();
   for (Unit& unit : units_) unit.has_sum = false;
   forget_gathered();
 }

@@ -56,6 +56,7 @@ class ShardedUnits final : public UnitStore {
   };
   struct GradBuffer {
     Tensor flat;
+    Tensor sent;                    // the same as bf16, where gradients travel so; else undefined
     int unit = UnitBuffers::kNone;  // which writes there
     bool last = false;              // the reduction is of the step's last micro-batch
     std::unique_ptr<Pending> reduction;
@@ -64,6 +65,8 @@ class ShardedUnits final : public UnitStore {
   Unit& at(int unit) { return units_[static_cast<size_t>(unit)]; }
   ParamBuffer& params_of(int unit) { return param_buffers_[static_cast<size_t>(at(unit).param_buffer)]; }
   GradBuffer& grads_of(int unit) { return grad_buffers_[static_cast<size_t>(at(unit).grad_buffer)]; }
+  /// The memory of gradients that travel.
+  static Tensor& sent_of(GradBuffer& buffer) { return buffer.sent.defined() ? buffer.sent : buffer.flat; }
   /// The stretch of a buffer that a unit fills, padding included.
   Tensor stretch(const Tensor& flat, const Unit& unit) const;
   /// Parameters on their way, unless they are there.
@@ -83,7 +86,7 @@ class ShardedUnits final : public UnitStore {
   std::vector<GradBuffer> grad_buffers_;
   std::vector<Unit> units_;
   std::vector<OwnedRange> owned_;
-  std::vector<std::unique_ptr<Pending>> across_;  // sums over replicas
+  std::vector<GradientSum> across_;  // sums over replicas, of each unit
   int lowest_trained_ = 0, num_own_units_ = 0;
   int64_t version_ = 1;
 };

@@ -7,6 +7,22 @@
 
 namespace tycho {
 
+GradientSum::GradientSum(const Tensor& grads, bool bf16) : grads_(grads) {
+  if (grads.defined() && bf16) sent_ = flat_buffer(grads.numel(), at::kBFloat16, grads.device());
+}
+
+void GradientSum::start(Communicator& ranks) {
+  if (!grads_.defined()) return;
+  if (sent_.defined()) sent_.copy_(grads_);
+  pending_ = ranks.start_all_reduce(sent_.defined() ? sent_ : grads_);
+}
+
+void GradientSum::finish() {
+  if (!pending_) return;
+  std::exchange(pending_, nullptr)->wait();
+  if (sent_.defined()) grads_.copy_(sent_);
+}
+
 LocalUnits::LocalUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
                        UnitUse use, PartialGradients partial)
     : partial_(std::move(partial)) {
@@ -21,15 +37,21 @@ void LocalUnits::reduce(int unit, bool last) {
   if (last) partial_.sum(unit, at(unit).grads());
 }
 
+ReplicatedUnits::ReplicatedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype,
+                                 const at::Device& device, UnitUse use, Communicator& world, bool reduce_bf16,
+                                 PartialGradients partial)
+    : LocalUnits(specs, dtype, device, use, std::move(partial)), world_(world) {
+  for (const GatheredUnit& unit : gathered()) sums_.emplace_back(unit.flat_grads(), reduce_bf16);
+}
+
 void ReplicatedUnits::reduce(int unit, bool last) {
   if (!last) return;
   LocalUnits::reduce(unit, last);
-  Tensor flat = at(unit).flat_grads();
-  on_their_way_.push_back(world_.start_all_reduce(flat));
+  sums_[static_cast<size_t>(unit)].start(world_);
 }
 
 void ReplicatedUnits::finish() {
-  for (const std::unique_ptr<Pending>& pending : std::exchange(on_their_way_, {})) pending->wait();
+  for (GradientSum& sum : sums_) sum.finish();
 }
 
 Tensor UnitStore::param(int unit, size_t i) {
@@ -48,7 +70,8 @@ std::unique_ptr<UnitStore> make_unit_store(const std::vector<UnitSpec>& specs, a
                                           std::move(partial));
   if (groups.replicas.size() == 1)
     return std::make_unique<LocalUnits>(specs, dtype, device, use, std::move(partial));
-  return std::make_unique<ReplicatedUnits>(specs, dtype, device, use, groups.replicas, std::move(partial));
+  return std::make_unique<ReplicatedUnits>(specs, dtype, device, use, groups.replicas, rules.reduce_bf16,
+                                           std::move(partial));
 }
 
 }  // namespace tycho

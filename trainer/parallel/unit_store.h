@@ -79,20 +79,36 @@ class LocalUnits : public UnitStore {
   std::unique_ptr<Communicator> alone_ = make_world_of_one();
 };
 
+/// One sum of gradients over the ranks that have the same, in the background, as fp32 or as bf16 on the way:
+/// every rank gets the same bits. Used by one thread. finish() comes before the group and the gradients go.
+class GradientSum {
+ public:
+  /// grads: fp32, which become the sum; undefined: there is nothing to sum. bf16: the memory of what travels
+  /// is taken here.
+  GradientSum(const Tensor& grads, bool bf16);
+  /// Collective on `ranks`. Nobody reads or writes the gradients until finish().
+  void start(Communicator& ranks);
+  /// Waits for the sum; nothing where none is on its way.
+  void finish();
+
+ private:
+  Tensor grads_, sent_;  // sent: bf16, or undefined
+  std::unique_ptr<Pending> pending_;
+};
+
 /// Data parallel: every rank has all parameters and computes on its own sequences. Gradients are summed over
 /// the ranks unit by unit, while the backward pass of the last micro-batch goes on below.
 class ReplicatedUnits final : public LocalUnits {
  public:
-  /// `world` outlives the store.
+  /// `world` outlives the store. reduce_bf16: gradients travel as bf16.
   ReplicatedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
-                  UnitUse use, Communicator& world, PartialGradients partial = {})
-      : LocalUnits(specs, dtype, device, use, std::move(partial)), world_(world) {}
+                  UnitUse use, Communicator& world, bool reduce_bf16, PartialGradients partial = {});
   void reduce(int unit, bool last) override;
   void finish() override;
 
  private:
   Communicator& world_;
-  std::vector<std::unique_ptr<Pending>> on_their_way_;
+  std::vector<GradientSum> sums_;  // of each unit; empty ones for what is frozen
 };
 
 /// Who a rank shares the work with; all of it outlives the store.

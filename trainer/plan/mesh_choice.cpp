@@ -23,13 +23,14 @@ std::vector<int64_t> divisors(int64_t n) {
 }
 
 /// Every mesh of so many ranks; tp stays within what NVLink joins, for it waits several times in each block.
-std::vector<MeshShape> all_meshes(int64_t num_ranks, int64_t most_tp) {
+/// cp is the recipe's: it is for sequences that are too long for one rank.
+std::vector<MeshShape> all_meshes(int64_t num_ranks, int64_t most_tp, int64_t wanted_cp) {
   std::vector<MeshShape> all;
   const auto size = [](int64_t n) { return static_cast<int>(n); };
   for (const int64_t pp : divisors(num_ranks))
     for (const int64_t cp : divisors(num_ranks / pp))
       for (const int64_t tp : divisors(num_ranks / pp / cp)) {
-        if (tp > most_tp) continue;
+        if (tp > most_tp || cp != wanted_cp) continue;
         const int64_t data = num_ranks / pp / cp / tp;
         for (const int64_t shard : divisors(data))
           all.push_back({{size(pp), size(data / shard), size(shard), size(cp), size(tp)}});
@@ -83,7 +84,7 @@ ParallelConfig with_sizes(ParallelConfig parallel, const MeshShape& mesh) {
 std::vector<MeshChoice> rank_meshes(const TrainConfig& config, const PlanDevices& devices) {
   const Machine machine = planned_machine(config, devices);
   std::vector<MeshChoice> choices;
-  for (const MeshShape& mesh : all_meshes(devices.num_ranks, ranks_per_domain(machine))) {
+  for (const MeshShape& mesh : all_meshes(devices.num_ranks, ranks_per_domain(machine), config.parallel.cp)) {
     const TrainConfig changed = with_mesh(config, mesh);
     if (!is_legal(changed, devices.num_ranks)) continue;
     const Plan plan = plan_mesh(changed, devices);

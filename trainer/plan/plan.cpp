@@ -16,12 +16,12 @@
 #include "trainer/layout/gpu_attention.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/tp_parts.h"
-#include "trainer/layout/tp_traffic.h"
 #include "trainer/metrics/device_peak.h"
 #include "trainer/metrics/format.h"
 #include "trainer/optim/param_rules.h"
 #include "trainer/parallel/shard_rules.h"
 #include "trainer/plan/estimate.h"
+#include "trainer/plan/region_traffic.h"
 
 namespace tycho {
 namespace {
@@ -46,8 +46,8 @@ const char* recompute_text(const RecomputeConfig& recompute) {
 void add_activations(const TrainConfig& config, const ModelLayout& layout, BatchShape shape,
                      const TpShape& tp, std::vector<ByteItem>& memory) {
   const int64_t compute_bytes = config.precision == Precision::kBf16 ? 2 : kFp32Bytes;
-  const ActivationSpecs specs =
-      activation_specs(config.model, shape, compute_bytes, config.device == DeviceKind::kCuda, tp);
+  const ActivationSpecs specs = activation_specs(config.model, shape, compute_bytes,
+                                                 config.device == DeviceKind::kCuda, tp, config.parallel.cp);
   const SavedBytes saved = saved_bytes(specs, config.recompute, compute_bytes);
   int64_t shared =
       slots_bytes(specs.scratch, compute_bytes) + slots_bytes(specs.model, compute_bytes) + saved.shared;
@@ -58,9 +58,11 @@ void add_activations(const TrainConfig& config, const ModelLayout& layout, Batch
                     fmt::format("{} blocks{}", layout.num_blocks, recompute_text(config.recompute))});
   memory.push_back({"shared activations", shared, "residual stream, scratch of one block"});
   memory.push_back(
-      {"logits chunk", logits, fmt::format("{} of {} tokens at once", specs.head_chunk, shape.tokens())});
+      {"logits chunk", logits,
+       fmt::format("{} of {} tokens at once", specs.head_chunk, shape.tokens() / config.parallel.cp)});
   if (config.device != DeviceKind::kCuda) return;
-  const GpuAttentionBytes attention = gpu_attention_bytes(spec, config.precision == Precision::kBf16, shape);
+  const GpuAttentionBytes attention =
+      gpu_attention_bytes(spec, config.precision == Precision::kBf16, shape, config.parallel.cp);
   memory.push_back({"attention", attention.kept + attention.passing,
                     fmt::format("{} of it while a block is computed",
                                 human_bytes(static_cast<double>(attention.passing)))});
@@ -102,22 +104,6 @@ void add_memory(const TrainConfig& config, const ModelLayout& whole, int64_t num
   (on_host ? plan.host_bytes : plan.memory_bytes) += copy;
 }
 
-void add_tp_traffic(const TrainConfig& config, const ModelLayout& layout, const ShardRules& rules,
-                    Plan& plan) {
-  const TpShape tp = tp_of(config);
-  if (tp.size == 1) return;
-  const std::vector<UnitSpec> units =
-      with_frozen(layout.units, param_rules(config.optimizer, config.param_groups, layout.units));
-  const int64_t compute_bytes = config.precision == Precision::kBf16 ? 2 : kFp32Bytes;
-  const int64_t micro_batches = plan.micro_batches_per_step;
-  const TpTraffic one = tp_traffic(decoder_spec(config.model), units, micro_batch_of(config, plan.num_ranks),
-                                   config.recompute, compute_bytes, tp);
-  const int64_t times = rules.num_ranks > 1 && !rules.keep_grads ? micro_batches : 1;
-  plan.traffic.push_back({"tp", one.activations * micro_batches, "activations, and gradients of them"});
-  plan.traffic.push_back(
-      {"tp", one.losses * micro_batches + tp_gradient_bytes(units, tp) * times, "losses, gradients summed"});
-}
-
 /// The base of adapters is in no checkpoint.
 int64_t saved_params(const ModelLayout& layout) {
   int64_t n = 0;
@@ -133,7 +119,9 @@ void add_mesh(const TrainConfig& config, const ModelLayout& whole, int64_t num_r
   const ShardRules rules = shard_rules(config.parallel, layout, num_ranks);
   plan.traffic =
       step_traffic(config, layout, rules, mesh.size(Axis::kDpReplicate), plan.micro_batches_per_step);
-  add_tp_traffic(config, layout, rules, plan);
+  for (ByteItem& item : region_traffic(config, layout, tp_of(config), rules,
+                                       micro_batch_of(config, num_ranks), plan.micro_batches_per_step))
+    plan.traffic.push_back(std::move(item));
 }
 
 void add_data(const TrainConfig& config, Plan& plan) {
@@ -236,14 +224,15 @@ std::vector<Saving> savings(const TrainConfig& config, int64_t num_ranks) {
     change(changed);
     all.push_back({(all.empty() ? "" : all.back().pins + " ") + pins, changed});
   };
-  const bool can_share = num_ranks > config.parallel.tp && config.parallel.dp_shard == 1 &&
+  const bool can_share = num_ranks > config.parallel.tp * config.parallel.cp &&
+                         config.parallel.dp_shard == 1 &&
                          config.parallel.dp_replicate == ParallelConfig::kWhatIsLeft;
   if (can_share) add("parallel.dp_shard=-1", [](TrainConfig& c) { c.parallel.dp_shard = -1; });
   if (config.recompute.mode == Recompute::kNone)
     add("recompute.mode=selective", [](TrainConfig& c) { c.recompute.mode = Recompute::kSelective; });
   if (config.recompute.mode != Recompute::kFull)
     add("recompute.mode=full", [](TrainConfig& c) { c.recompute.mode = Recompute::kFull; });
-  if (has_master(config) && !can_share && config.parallel.dp_shard == 1)
+  if (has_master(config) && !can_share && config.parallel.dp_shard == 1 && config.parallel.cp == 1)
     add("master_weights=stochastic", [](TrainConfig& c) { c.master_weights = MasterWeights::kStochastic; });
   add("micro_batch=1sp", [](TrainConfig& c) { c.micro_batch = Duration::parse("1sp"); });
   // The last of two words for one key counts.

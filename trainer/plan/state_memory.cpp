@@ -126,6 +126,16 @@ int64_t newton_schulz_bytes(const TrainConfig& config, const ModelLayout& layout
   return kMasterBytes * (2 * elements + 2 * side * side + updated);
 }
 
+int64_t reduced_bytes(const ShardRules& rules) { return rules.reduce_bf16 ? 2 : kMasterBytes; }
+
+/// Copies of gradients in the numbers that travel, where those are not the gradients' own.
+int64_t sent_bytes(const std::vector<UnitSpec>& trained, const std::vector<UnitSpec>& all,
+                   const ShardRules& rules) {
+  if (!rules.reduce_bf16) return 0;
+  return (rules.num_ranks > 1 ? shared_buffers(grad_buffers(all, rules), reduced_bytes(rules)) : 0) +
+         (rules.num_replicas > 1 ? own_buffers(trained, rules, reduced_bytes(rules)) : 0);
+}
+
 int64_t compute_bytes(const TrainConfig& config) {
   return config.precision == Precision::kBf16 ? 2 : kMasterBytes;
 }
@@ -179,6 +189,8 @@ std::vector<ByteItem> state_memory(const TrainConfig& config, const ModelLayout&
     items.push_back({"whole gradients", shared_buffers(buffers, kMasterBytes),
                      fmt::format("fp32, {} units at a time", buffers.elements.size())});
   }
+  if (const int64_t num_bytes = sent_bytes(trained_units(config, layout), units, rules); num_bytes > 0)
+    items.push_back({"gradients sent", num_bytes, "bf16"});
   const OptimizerBytes state = optimizer_state(config, layout, rules);
   std::vector<std::string> names = state.names;
   if (has_master(config)) names.insert(names.begin(), "fp32 master");
@@ -214,11 +226,11 @@ std::vector<ByteItem> step_traffic(const TrainConfig& config, const ModelLayout&
     const int64_t times = rules.keep_grads ? 1 : micro_batches;
     items.push_back({"dp_shard", from_others(gathered, rules.num_ranks), "parameters gathered"});
     items.push_back(
-        {"dp_shard", from_others(reduced * kMasterBytes * times, rules.num_ranks),
+        {"dp_shard", from_others(reduced * reduced_bytes(rules) * times, rules.num_ranks),
          fmt::format("gradients summed, {}", times == 1 ? "once" : std::to_string(times) + " times")});
   }
   if (num_replicas > 1)
-    items.push_back({"dp_replicate", 2 * from_others(own * kMasterBytes, num_replicas),
+    items.push_back({"dp_replicate", 2 * from_others(own * reduced_bytes(rules), num_replicas),
                      "gradients summed over copies, once"});
   return items;
 }

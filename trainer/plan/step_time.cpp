@@ -16,6 +16,7 @@ constexpr double kSlowedBy = 0.1;
 /// Of forward and backward.
 constexpr double kBackwardShare = 2.0 / 3;
 constexpr double kTpCallsPerBlock = 8;
+constexpr double kCpCallsPerBlock = 3;  // two gathers and a sum of gradients
 
 /// FLOPs per token that blocks compute a second time.
 double recomputed_flops(const TrainConfig& config, const DecoderSpec& spec) {
@@ -71,7 +72,7 @@ double calls_of(const std::string& axis, const TrainConfig& config, int64_t num_
   if (axis == "dp_shard")
     return units * ((config.parallel.reshard_after_forward ? 2 * passes : 1) +
                     (config.parallel.keep_gradients ? 1 : passes));
-  return units * kTpCallsPerBlock * passes;
+  return units * (axis == "cp" ? kCpCallsPerBlock : kTpCallsPerBlock) * passes;
 }
 
 AxisSet axes_named(const std::string& name) {

@@ -65,7 +65,7 @@ std::optional<EvalResults> evaluate_checkpoint(const CheckpointReader& checkpoin
       batches.value_or(data ? 0 : config.eval.batches) * global_batch_sequences(config);
   std::map<std::string, Evaluator> evaluators;  // whatever is wrong with a set is said before the first pass
   for (const auto& [name, set] : sets)
-    evaluators.try_emplace(name, set, num_sequences, shape, model, *world, *world, device, tokenizer);
+    evaluators.try_emplace(name, set, num_sequences, shape, model, *world, *world, *world, device, tokenizer);
   load_trained(checkpoint, config.model, units.owned());
   EvalResults results;
   for (auto& [name, evaluator] : evaluators) {

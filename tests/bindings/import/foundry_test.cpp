@@ -103,8 +103,10 @@ TEST(OtherImports, ShardAsTheirSystemsDo) {
 }
 
 TEST(FoundryImport, TellsWhatChangesNumbers) {
-  EXPECT_CONTAINS(of("fsdp_config: {mixed_precision: PURE}\n"),
+  EXPECT_CONTAINS(of("fsdp_config: {mixed_precision: FULL}\n"),
                   "fsdp_config.mixed_precision: reductions and master weights are fp32 here");
+  EXPECT_CONTAINS(of("precision: amp_bf16\nfsdp_config: {mixed_precision: PURE}\n"),
+                  "r.parallel.reduce_dtype = \"bf16\"");
   EXPECT_LACKS(of("fsdp_config: {mixed_precision: DEFAULT}\n"), "fsdp_config.mixed_precision: red");
   EXPECT_CONTAINS(of("save_overwrite: true\n"), "save_overwrite: a run resumes from its newest checkpoint");
   EXPECT_CONTAINS(of("autoresume: false\n"), "autoresume: a run resumes from its newest checkpoint");

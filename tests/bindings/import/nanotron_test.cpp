@@ -65,6 +65,19 @@ TEST(Nanotron, MayResumeFromWhereItSaves) {
   EXPECT_CONTAINS(lua_or_refusal(with(" elsewhere")), "resume = PATH takes a Tycho checkpoint");
 }
 
+TEST(ForeignImport, TakesContextParallel) {
+  const std::string yaml = "tokens: {train_steps: 5}\nparallelism: {dp: 2, context_parallel_size: 2}\n";
+  EXPECT_CONTAINS(import_recipe("x.yaml", yaml).lua, "r.parallel.cp = 2");
+  const auto titan = [](const std::string& line) {
+    const Imported made =
+        import_recipe("x.toml", "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\n" + line);
+    return made.lua + (made.notes.empty() ? "no notes" : made.notes[0]);
+  };
+  EXPECT_CONTAINS(titan("context_parallel_degree = 4\n"), "r.parallel.cp = 4");
+  EXPECT_CONTAINS(titan("context_parallel_rotate_method = \"allgather\"\n"), "no notes");
+  EXPECT_CONTAINS(titan("context_parallel_rotate_method = \"alltoall\"\n"), "keys and values are gathered");
+}
+
 TEST(Nanotron, KindsOfTensorParallel) {
   const auto with = [](const std::string& mode) {
     std::string text = kUsual;

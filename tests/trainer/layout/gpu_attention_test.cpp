@@ -83,5 +83,14 @@ TEST(GpuAttention, NamesWhatFlashAttentionCannotDo) {
   EXPECT_EQ(gpu_attention_bytes(decoder_spec({mpt_7b()}), /*bf16=*/false, {2, 2048}).kept, 0);
 }
 
+TEST(GpuAttention, OfSequencesThatRanksShareIsProducts) {
+  const DecoderSpec spec = decoder_spec({mpt_7b()});
+  EXPECT_STREQ(gpu_attention_obstacle(spec, true, 2048, 2),
+               "it takes whole sequences, and parallel.cp shares them");
+  const GpuAttentionBytes bytes = gpu_attention_bytes(spec, /*bf16=*/true, {1, 32768}, 4);
+  EXPECT_EQ(bytes.kept, 0);
+  EXPECT_EQ(bytes.passing, 5 * 4 * int64_t{32768} / 4 * 32768) << "of one head";
+}
+
 }  // namespace
 }  // namespace tycho

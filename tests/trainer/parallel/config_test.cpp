@@ -159,8 +159,20 @@ TEST(ParallelConfig, RefusesWhatNeedsWholeParameters) {
 
 TEST(ParallelConfig, SaysWhatIsNotSupportedYet) {
   EXPECT_EQ(problems_of({.pp = 4, .dp_shard = 8, .cp = 2}, 64),
-            "parallel.pp: pipeline parallelism is not supported yet; set parallel.pp = 1\n"
-            "parallel.cp: context parallelism is not supported yet; set parallel.cp = 1");
+            "parallel.pp: pipeline parallelism is not supported yet; set parallel.pp = 1");
+}
+
+TEST(ParallelConfig, SharesSequencesAmongRanks) {
+  EXPECT_EQ(problems_of({.dp_shard = 2, .cp = 2, .tp = 2}, 16), "");
+  EXPECT_EQ(describe(mesh_shape({.dp_shard = 2, .cp = 4}, 16)), "dp_replicate 2 x dp_shard 2 x cp 4");
+  EXPECT_EQ(data_ranks({.dp_shard = 2, .cp = 4}, 16), 4);
+  EXPECT_EQ(fewest_ranks({.dp_shard = 2, .cp = 4}), 8);
+  EXPECT_EQ(problems_of({.cp = 4}, 6),
+            "parallel.cp: the number of ranks must be a multiple of 4, and the run has 6. Start 4 ranks, or "
+            "set parallel.cp to one of 1, 2, 3, 6");
+  EXPECT_NE(problems_of({.dp_replicate = 1, .dp_shard = 3, .cp = 2, .tp = 2}, 16)
+                .find("dp_replicate x dp_shard x cp x tp = 1 x 3 x 2 x 2 is 12 ranks"),
+            std::string::npos);
 }
 
 TEST(ParallelConfig, IsReadFromARecipe) {

@@ -70,6 +70,20 @@ TEST(Mesh, OfReplicasAloneIsTheWorldItself) {
   });
 }
 
+TEST(Mesh, RanksOfASequenceHaveAGroupBesideThatOfTheirParameters) {
+  for (const MeshShape& shape :
+       {MeshShape{{1, 1, 1, 4, 1}}, MeshShape{{1, 2, 1, 2, 1}}, MeshShape{{1, 1, 2, 2, 1}}})
+    ThreadWorld(4).run([&](Communicator& world) {
+      const Mesh mesh(shape, world);
+      EXPECT_NE(&mesh.context(), &mesh.group(kShardAxes)) << describe(shape);
+      EXPECT_EQ(summed_ranks(mesh.context(), world.rank()), ranks_of_group(shape, Axis::kCp, world.rank()));
+    });
+  ThreadWorld(2).run([](Communicator& world) {
+    const Mesh mesh({{1, 1, 2, 1, 1}}, world);
+    EXPECT_EQ(mesh.context().size(), 1);
+  });
+}
+
 TEST(Mesh, NeedsAsManyRanksAsItHasAndNamesSetsWithoutAGroup) {
   ThreadWorld(2).run([](Communicator& world) {
     try {

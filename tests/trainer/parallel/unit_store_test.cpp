@@ -106,5 +106,58 @@ TEST(UnitStore, RanksThatShareUnitsKeepTheirPartsOfTheSumOfGradients) {
     }));
 }
 
+/// What is left of a number that travels as bf16.
+float rounded(double x) { return at::full({1}, x, at::kDouble).to(at::kBFloat16).item<float>(); }
+
+// Thirds of whole numbers: rounded by each rank, added in fp32, and rounded once more.
+TEST(UnitStore, GradientsMayTravelAsBf16) {
+  const auto fill = [](UnitStore& units, int rank, int micro) {
+    for (int unit = 1; unit >= 0; --unit) {
+      for (Tensor& grad : units.grads(unit)) {
+        if (micro == 0) grad.zero_();
+        grad.add_((rank + 1) / 3.0);
+      }
+      units.reduce(unit, /*last=*/micro == 1);
+    }
+  };
+  const auto sum_of = [](double a, double b) { return rounded(rounded(a) + rounded(b)); };
+  expect_all_well(on_ranks(2, [&](Communicator& world) {
+    const auto alone = make_world_of_one();
+    const auto replicas = make_unit_store(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain,
+                                          {.reduce_bf16 = true}, {*alone, world});
+    const auto shards = make_unit_store(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain,
+                                        {.num_ranks = 2, .reduce_bf16 = true}, {world, *alone});
+    for (int step = 0; step < 2; ++step) {
+      for (int micro = 0; micro < 2; ++micro) {
+        fill(*replicas, world.rank(), micro);
+        fill(*shards, world.rank(), micro);
+      }
+      replicas->finish(), shards->finish();
+      for (const OwnedRange& range : replicas->owned())  // once for both micro-batches
+        EXPECT_TRUE(at::equal(range.grads, at::full_like(range.grads, sum_of(2 / 3.0, 4 / 3.0))));
+      for (const OwnedRange& range : shards->owned())
+        EXPECT_TRUE(at::equal(range.grads, at::full_like(range.grads, 2 * sum_of(1 / 3.0, 2 / 3.0))));
+    }
+  }));
+}
+
+TEST(UnitStore, Bf16IsRoundedAlongEachAxis) {
+  expect_all_well(on_ranks(4, [&](Communicator& world) {
+    const auto owners = world.split(world.rank() / 2, world.rank()),
+               replicas = world.split(world.rank() % 2, world.rank());
+    const auto units = make_unit_store(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain,
+                                       {.num_ranks = 2, .reduce_bf16 = true}, {*owners, *replicas});
+    for (int unit = 1; unit >= 0; --unit) {
+      for (Tensor& grad : units->grads(unit)) grad.fill_((world.rank() + 1) / 3.0);
+      units->reduce(unit, /*last=*/true);
+    }
+    units->finish();
+    const float low = rounded(rounded(1 / 3.0) + rounded(2 / 3.0)),
+                high = rounded(rounded(1.0) + rounded(4 / 3.0));
+    for (const OwnedRange& range : units->owned())
+      EXPECT_TRUE(at::equal(range.grads, at::full_like(range.grads, rounded(low + high))));
+  }));
+}
+
 }  // namespace
 }  // namespace tycho

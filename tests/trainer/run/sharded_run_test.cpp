@@ -70,6 +70,13 @@ TEST_F(ShardedRun, InBf16StaysNearOneRank) {
   expect_as_one_rank("none", {kTwo}, 3e-3);
 }
 
+TEST_F(ShardedRun, WithGradientsThatTravelAsBf16StaysNearOneRank) {
+  config_.parallel.reduce_dtype = Precision::kBf16;
+  expect_as_one_rank("fp32 otherwise", {kTwo, {2, 1}, kTwoByTwo}, 3e-3);
+  config_.precision = Precision::kBf16;
+  expect_as_one_rank("bf16", {kTwoByTwo}, 3e-3);
+}
+
 TEST_F(ShardedRun, SavesWhatEachRankOwnsAndResumesExactly) {
   config_.ckpt.every = {4, DurationUnit::kBatch};
   train_in("straight", kTwo);

@@ -35,20 +35,24 @@ AlibiColumns alibi_columns(const Tensor& slopes_H, float scale, int64_t seq) {
   return columns;
 }
 
-Tensor with_alibi_columns(const AttentionShape& s, const AlibiColumns& alibi, const Tensor& qkv_NC) {
-  const int64_t heads = s.heads + 2 * s.kv_heads, d = s.head_dim;
-  check_tensor("alibi", "query columns", alibi.query_H8, {s.heads, kAlibiColumns}, at::kBFloat16,
-               qkv_NC.device());
-  check_tensor("alibi", "key columns", alibi.key_T8, {s.seq, kAlibiColumns}, at::kBFloat16, qkv_NC.device());
-  Tensor packed = at::empty({s.batch, s.seq, heads, d + kAlibiColumns}, qkv_NC.options());
-  packed.narrow(3, 0, d).copy_(qkv_NC.view({s.batch, s.seq, heads, d}));
-  Tensor columns = packed.narrow(3, d, kAlibiColumns);
-  const auto of = [&](int64_t first, int64_t count) { return columns.narrow(2, first, count); };
-  of(0, s.heads).copy_(alibi.query_H8.expand({s.batch, s.seq, s.heads, kAlibiColumns}));
-  of(s.heads, s.kv_heads)
+AttentionRows with_alibi_columns(const AttentionShape& s, const AlibiColumns& alibi,
+                                 const AttentionRows& rows) {
+  const int64_t d = s.head_dim;
+  const auto device = rows.q_NE.device();
+  check_tensor("alibi", "query columns", alibi.query_H8, {s.heads, kAlibiColumns}, at::kBFloat16, device);
+  check_tensor("alibi", "key columns", alibi.key_T8, {s.seq, kAlibiColumns}, at::kBFloat16, device);
+  const auto widened = [&](const Tensor& x, int64_t heads) {
+    Tensor wide = at::empty({s.batch, s.seq, heads, d + kAlibiColumns}, x.options());
+    wide.narrow(3, 0, d).copy_(x.view({s.batch, s.seq, heads, d}));
+    return wide;
+  };
+  const Tensor q = widened(rows.q_NE, s.heads), kv = widened(rows.kv, 2 * s.kv_heads);
+  q.narrow(3, d, kAlibiColumns).copy_(alibi.query_H8.expand({s.batch, s.seq, s.heads, kAlibiColumns}));
+  const Tensor columns = kv.narrow(3, d, kAlibiColumns);
+  columns.narrow(2, 0, s.kv_heads)
       .copy_(alibi.key_T8.unsqueeze(1).expand({s.batch, s.seq, s.kv_heads, kAlibiColumns}));
-  of(s.heads + s.kv_heads, s.kv_heads).zero_();
-  return packed.view({s.batch * s.seq, heads, d + kAlibiColumns});
+  columns.narrow(2, s.kv_heads, s.kv_heads).zero_();
+  return {q.view({s.batch * s.seq, -1}), kv.view({s.batch * s.seq, -1})};
 }
 
 }  // namespace tycho

@@ -1,6 +1,7 @@
 // ALiBi for an attention that knows products only: columns of queries and keys whose product is the bias.
 #pragma once
 #include "trainer/base/flash_limits.h"
+#include "trainer/kernels/attention/attention_rows.h"
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
 
@@ -17,8 +18,9 @@ struct AlibiColumns {
 /// slopes_H: fp32 on the device that the columns shall be on. Throws Error for more than 65,536 positions.
 AlibiColumns alibi_columns(const Tensor& slopes_H, float scale, int64_t seq);
 
-/// Packed rows [B * T, H + 2K, d + 8]: heads of q, k and v with the columns behind them; values get zeros.
-/// qkv_NC: [B * T, (H + 2K) d], bf16 or fp32, of the columns' device.
-Tensor with_alibi_columns(const AttentionShape& shape, const AlibiColumns& alibi, const Tensor& qkv_NC);
+/// Rows whose heads, of d + 8, have the columns behind them; values get zeros. bf16 or fp32, of the columns'
+/// device.
+AttentionRows with_alibi_columns(const AttentionShape& shape, const AlibiColumns& alibi,
+                                 const AttentionRows& rows);
 
 }  // namespace tycho

@@ -10,18 +10,40 @@
 namespace tycho {
 namespace {
 
-void check_attention(const char* op, const AttentionShape& s, const ScoreRules& rules, const Tensor& qkv_NC,
-                     AttentionSaved saved) {
+void check_stretches(const char* op, const AttentionShape& s) {
+  if (s.keys == 0) return;
+  const auto ends = [](const TokenStretch& stretch) { return stretch.first + stretch.count; };
+  TYCHO_CHECK(s.early.first >= 0 && s.early.count >= 0 && s.late.count >= 0 &&
+                  ends(s.early) <= s.late.first && ends(s.late) <= s.keys &&
+                  s.early.count + s.late.count == s.seq,
+              "[{}] wanted {} queries as two stretches of {} tokens, one after the other, got {} from {} on "
+              "and {} from {} on",
+              op, s.seq, s.keys, s.early.count, s.early.first, s.late.count, s.late.first);
+}
+
+/// What kernels are told of rows.
+struct Steps {
+  int64_t q, kv;
+};
+Steps check_rows(const char* op, const AttentionShape& s, const AttentionRows& rows, at::ScalarType dtype,
+                 const at::Device& device) {
+  return {row_step(op, "q", rows.q_NE, {s.batch * s.seq, s.heads * s.head_dim}, dtype, device),
+          row_step(op, "kv", rows.kv, {s.batch * num_keys(s), 2 * s.kv_heads * s.head_dim}, dtype, device)};
+}
+
+AttentionInputs check_attention(const char* op, const AttentionShape& s, const ScoreRules& rules,
+                                const AttentionRows& rows, AttentionSaved saved) {
   TYCHO_CHECK(s.kv_heads > 0 && s.heads % s.kv_heads == 0,
               "[{}] {} query heads cannot evenly share {} key heads", op, s.heads, s.kv_heads);
   TYCHO_CHECK(rules.dropout.p >= 0 && rules.dropout.p < 1,
               "[{}] wanted a probability of dropout in [0, 1), got {}", op, rules.dropout.p);
-  const auto dtype = qkv_NC.scalar_type();
-  const auto device = qkv_NC.device();
-  check_tensor(op, "qkv", qkv_NC, {s.batch * s.seq, (s.heads + 2 * s.kv_heads) * s.head_dim}, dtype, device);
-  check_tensor(op, "out", saved.out_NE, {s.batch * s.seq, s.heads * s.head_dim}, dtype, device);
+  check_stretches(op, s);
+  const auto device = rows.q_NE.device();
+  const Steps steps = check_rows(op, s, rows, rows.q_NE.scalar_type(), device);
+  check_tensor(op, "out", saved.out_NE, {s.batch * s.seq, s.heads * s.head_dim}, rows.q_NE.scalar_type(),
+               device);
   check_tensor(op, "log_sum_exp", saved.log_sum_exp_BHT, {s.batch, s.heads, s.seq}, at::kFloat, device);
-  dtype_of(op, qkv_NC);
+  return {rows.q_NE.const_data_ptr(), steps.q, rows.kv.const_data_ptr(), steps.kv};
 }
 
 }  // namespace
@@ -33,45 +55,48 @@ AttentionRoute attention_route(const at::Device& device, at::ScalarType type, co
                            .softcap = rules.softcap != 0.0f,
                            .alibi = rules.alibi_H != nullptr,
                            .head_dim = s.head_dim,
-                           .seq = s.seq};
+                           .seq = s.seq,
+                           .cut = s.keys > 0};
   return flash_obstacle(flash) == nullptr ? AttentionRoute::kFlash : AttentionRoute::kProducts;
 }
 
-void attention(const AttentionShape& s, const ScoreRules& rules, const Tensor& qkv_NC, AttentionSaved saved,
-               const FlashRules& flash) {
+void attention(const AttentionShape& s, const ScoreRules& rules, const AttentionRows& rows,
+               AttentionSaved saved, const FlashRules& flash) {
   const Range range("tycho::attention");
   const char* op = "attention";
-  check_attention(op, s, rules, qkv_NC, saved);
-  switch (attention_route(qkv_NC.device(), qkv_NC.scalar_type(), s, rules)) {
+  const AttentionInputs in = check_attention(op, s, rules, rows, saved);
+  switch (attention_route(rows.q_NE.device(), rows.q_NE.scalar_type(), s, rules)) {
     case AttentionRoute::kTiles:
-      return kernels(qkv_NC).attention(s, rules, dtype_of(op, qkv_NC), qkv_NC.const_data_ptr(),
-                                       saved.out_NE.mutable_data_ptr(),
-                                       saved.log_sum_exp_BHT.mutable_data_ptr<float>(), nullptr);
-    case AttentionRoute::kFlash: saved.state = flash_attention(s, rules, flash, qkv_NC, saved.out_NE); return;
+      return kernels(rows.q_NE).attention(s, rules, dtype_of(op, rows.q_NE), in,
+                                          saved.out_NE.mutable_data_ptr(),
+                                          saved.log_sum_exp_BHT.mutable_data_ptr<float>(), nullptr);
+    case AttentionRoute::kFlash: saved.state = flash_attention(s, rules, flash, rows, saved.out_NE); return;
     case AttentionRoute::kProducts:
-      return product_attention(s, rules, qkv_NC, saved.out_NE, saved.log_sum_exp_BHT);
+      return product_attention(s, rules, rows, saved.out_NE, saved.log_sum_exp_BHT);
   }
 }
 
-void attention_backward(const AttentionShape& s, const ScoreRules& rules, const Tensor& qkv_NC,
-                        AttentionSaved saved, const Tensor& dout_NE, Tensor& dqkv_NC,
+void attention_backward(const AttentionShape& s, const ScoreRules& rules, const AttentionRows& rows,
+                        AttentionSaved saved, const Tensor& dout_NE, const AttentionRows& gradients,
                         const FlashRules& flash) {
   const Range range("tycho::attention_backward");
   const char* op = "attention_backward";
-  check_attention(op, s, rules, qkv_NC, saved);
-  check_tensor(op, "dout", dout_NE, saved.out_NE.sizes(), qkv_NC.scalar_type(), qkv_NC.device());
-  check_tensor(op, "dqkv", dqkv_NC, qkv_NC.sizes(), qkv_NC.scalar_type(), qkv_NC.device());
-  switch (attention_route(qkv_NC.device(), qkv_NC.scalar_type(), s, rules)) {
+  const AttentionInputs in = check_attention(op, s, rules, rows, saved);
+  const auto dtype = rows.q_NE.scalar_type();
+  const auto device = rows.q_NE.device();
+  check_tensor(op, "dout", dout_NE, saved.out_NE.sizes(), dtype, device);
+  const Steps steps = check_rows(op, s, gradients, dtype, device);
+  switch (attention_route(device, dtype, s, rules)) {
     case AttentionRoute::kTiles:
-      return kernels(qkv_NC).attention_backward(
-          s, rules, dtype_of(op, qkv_NC), qkv_NC.const_data_ptr(), saved.out_NE.const_data_ptr(),
-          saved.log_sum_exp_BHT.const_data_ptr<float>(), dout_NE.const_data_ptr(), dqkv_NC.mutable_data_ptr(),
-          nullptr);
+      return kernels(rows.q_NE).attention_backward(
+          s, rules, dtype_of(op, rows.q_NE), in, saved.out_NE.const_data_ptr(),
+          saved.log_sum_exp_BHT.const_data_ptr<float>(), dout_NE.const_data_ptr(),
+          {gradients.q_NE.mutable_data_ptr(), steps.q, gradients.kv.mutable_data_ptr(), steps.kv}, nullptr);
     case AttentionRoute::kFlash:
-      return flash_attention_backward(s, rules, flash, qkv_NC, saved.out_NE, saved.state, dout_NE, dqkv_NC);
+      return flash_attention_backward(s, rules, flash, rows, saved.out_NE, saved.state, dout_NE, gradients);
     case AttentionRoute::kProducts:
-      return product_attention_backward(s, rules, qkv_NC, saved.out_NE, saved.log_sum_exp_BHT, dout_NE,
-                                        dqkv_NC);
+      return product_attention_backward(s, rules, rows, saved.out_NE, saved.log_sum_exp_BHT, dout_NE,
+                                        gradients);
   }
 }
 

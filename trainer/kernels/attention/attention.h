@@ -1,6 +1,7 @@
-// Causal self-attention over packed query, key and value rows: our own tiles on a CPU, ATen's flash attention
+// Causal self-attention over rows of queries, keys and values: our own tiles on a CPU, ATen's flash attention
 // or plain products on a GPU. fp32 and bf16; bf16 is computed in fp32 on a CPU.
 #pragma once
+#include "trainer/kernels/attention/attention_rows.h"
 #include "trainer/kernels/attention/flash_attention.h"
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
@@ -15,18 +16,19 @@ struct AttentionSaved {
 };
 
 enum class AttentionRoute { kTiles, kFlash, kProducts };
-/// Tiles on a CPU; on a GPU flash attention where it can (base/flash_limits.h).
+/// Tiles on a CPU; on a GPU flash attention where it can (base/flash_limits.h), and plain products where
+/// queries are not all tokens of their sequences.
 AttentionRoute attention_route(const at::Device& device, at::ScalarType type, const AttentionShape& shape,
                                const ScoreRules& rules);
 
-/// saved.out_NE = dropout(softmax(rules(q kᵀ))) v, causal. qkv_NC: [B*T, (H + 2K) * d], heads of q, then k,
-/// then v; already rotated. `flash` says again what `rules` points to, and is used on a GPU only.
-void attention(const AttentionShape& shape, const ScoreRules& rules, const Tensor& qkv_NC,
+/// saved.out_NE = dropout(softmax(rules(q kᵀ))) v, causal by positions; rows are already rotated. `flash`
+/// says again what `rules` points to, and is used on a GPU only.
+void attention(const AttentionShape& shape, const ScoreRules& rules, const AttentionRows& rows,
                AttentionSaved saved, const FlashRules& flash = {});
 
-/// dqkv_NC from dout_NE.
-void attention_backward(const AttentionShape& shape, const ScoreRules& rules, const Tensor& qkv_NC,
-                        AttentionSaved saved, const Tensor& dout_NE, Tensor& dqkv_NC,
+/// `gradients` of the rows, written, from dout_NE. Keys that no query sees get zeros.
+void attention_backward(const AttentionShape& shape, const ScoreRules& rules, const AttentionRows& rows,
+                        AttentionSaved saved, const Tensor& dout_NE, const AttentionRows& gradients,
                         const FlashRules& flash = {});
 
 }  // namespace tycho

@@ -1,5 +1,5 @@
-// ATen's flash attention, called explicitly on views of the packed rows: [B, T, heads, d], or [B * T, heads,
-// d] with the starts of documents.
+// ATen's flash attention, called explicitly on views of the rows: [B, T, heads, d], or [B * T, heads, d] with
+// the starts of documents.
 #include "trainer/kernels/attention/flash_attention.h"
 
 #include <ATen/Context.h>
@@ -16,12 +16,13 @@ namespace tycho {
 namespace {
 
 void check_flash(const char* op, const AttentionShape& s, const ScoreRules& rules, const FlashRules& flash,
-                 const Tensor& qkv_NC) {
-  const char* obstacle = flash_obstacle({.bf16 = qkv_NC.scalar_type() == at::kBFloat16,
+                 const AttentionRows& rows) {
+  const char* obstacle = flash_obstacle({.bf16 = rows.q_NE.scalar_type() == at::kBFloat16,
                                          .softcap = rules.softcap != 0.0f,
                                          .alibi = rules.alibi_H != nullptr,
                                          .head_dim = s.head_dim,
-                                         .seq = s.seq});
+                                         .seq = s.seq,
+                                         .cut = s.keys > 0});
   TYCHO_CHECK(obstacle == nullptr, "[{}] flash attention cannot compute this: {}", op, obstacle);
   TYCHO_CHECK(flash.alibi.defined() == (rules.alibi_H != nullptr),
               "[{}] ALiBi: wanted columns and slopes together, got one without the other", op);
@@ -40,11 +41,11 @@ struct Heads {
   Tensor q, k, v;
 };
 
-Heads heads_of(const AttentionShape& s, const FlashRules& flash, const Tensor& qkv_NC) {
-  const Tensor packed = flash.alibi.defined() ? with_alibi_columns(s, flash.alibi, qkv_NC) : qkv_NC;
-  const Tensor all = rows_of_heads(s, flash, packed, s.heads + 2 * s.kv_heads);
-  return {all.narrow(-2, 0, s.heads), all.narrow(-2, s.heads, s.kv_heads),
-          all.narrow(-2, s.heads + s.kv_heads, s.kv_heads)};
+Heads heads_of(const AttentionShape& s, const FlashRules& flash, const AttentionRows& rows) {
+  const AttentionRows wide = flash.alibi.defined() ? with_alibi_columns(s, flash.alibi, rows) : rows;
+  const Tensor kv = rows_of_heads(s, flash, wide.kv, 2 * s.kv_heads);
+  return {rows_of_heads(s, flash, wide.q_NE, s.heads), kv.narrow(-2, 0, s.kv_heads),
+          kv.narrow(-2, s.kv_heads, s.kv_heads)};
 }
 
 /// [B*T, H*d] with zeros behind every head where keys have the columns of ALiBi.
@@ -56,7 +57,7 @@ Tensor widened(const AttentionShape& s, const FlashRules& flash, const Tensor& x
 }
 
 /// Heads [first, first + heads) of rows = x, without the columns of ALiBi.
-void narrow_into(const AttentionShape& s, const Tensor& x, Tensor& rows, int64_t first, int64_t heads) {
+void narrow_into(const AttentionShape& s, const Tensor& x, const Tensor& rows, int64_t first, int64_t heads) {
   rows.view({s.batch * s.seq, -1, s.head_dim})
       .narrow(1, first, heads)
       .copy_(x.reshape({s.batch * s.seq, heads, -1}).narrow(2, 0, s.head_dim));
@@ -110,13 +111,13 @@ class InFixedOrder {
 }  // namespace
 
 std::vector<Tensor> flash_attention(const AttentionShape& s, const ScoreRules& rules, const FlashRules& flash,
-                                    const Tensor& qkv_NC, Tensor& out_NE) {
-  check_flash("attention", s, rules, flash, qkv_NC);
-  const Heads in = heads_of(s, flash, qkv_NC);
+                                    const AttentionRows& rows, Tensor& out_NE) {
+  check_flash("attention", s, rules, flash, rows);
+  const Heads in = heads_of(s, flash, rows);
   const Call call(s, rules, flash);
   // Ranks with other heads of a model draw other numbers.
   if (rules.dropout.p > 0)
-    seed(qkv_NC.device(), rules.dropout.key + static_cast<uint64_t>(rules.dropout.first_row));
+    seed(rows.q_NE.device(), rules.dropout.key + static_cast<uint64_t>(rules.dropout.first_row));
   const auto [out, log_sum_exp, random_state, unused, mask] = at::_flash_attention_forward(
       in.q, in.k, in.v, call.forward_starts(), call.forward_starts(), call.longest, call.longest,
       rules.dropout.p, /*is_causal=*/true, /*return_debug_mask=*/false, rules.scale, call.left, call.right);
@@ -125,21 +126,22 @@ std::vector<Tensor> flash_attention(const AttentionShape& s, const ScoreRules& r
 }
 
 void flash_attention_backward(const AttentionShape& s, const ScoreRules& rules, const FlashRules& flash,
-                              const Tensor& qkv_NC, const Tensor& out_NE, const std::vector<Tensor>& state,
-                              const Tensor& dout_NE, Tensor& dqkv_NC) {
-  check_flash("attention_backward", s, rules, flash, qkv_NC);
+                              const AttentionRows& rows, const Tensor& out_NE,
+                              const std::vector<Tensor>& state, const Tensor& dout_NE,
+                              const AttentionRows& gradients) {
+  check_flash("attention_backward", s, rules, flash, rows);
   TYCHO_CHECK(state.size() == 3, "[attention_backward] wanted the state of a forward pass, got {} tensors",
               state.size());
-  const Heads in = heads_of(s, flash, qkv_NC);
+  const Heads in = heads_of(s, flash, rows);
   const Call call(s, rules, flash);
   const InFixedOrder fixed;
   const auto [dq, dk, dv] = at::_flash_attention_backward(
       widened(s, flash, dout_NE), in.q, in.k, in.v, widened(s, flash, out_NE), state[0], call.starts,
       call.starts, call.longest, call.longest, rules.dropout.p, /*is_causal=*/true, state[1], state[2],
       rules.scale, call.left, call.right);
-  narrow_into(s, dq, dqkv_NC, 0, s.heads);
-  narrow_into(s, dk, dqkv_NC, s.heads, s.kv_heads);
-  narrow_into(s, dv, dqkv_NC, s.heads + s.kv_heads, s.kv_heads);
+  narrow_into(s, dq, gradients.q_NE, 0, s.heads);
+  narrow_into(s, dk, gradients.kv, 0, s.kv_heads);
+  narrow_into(s, dv, gradients.kv, s.kv_heads, s.kv_heads);
 }
 
 }  // namespace tycho

@@ -1,6 +1,7 @@
 // Attention on a GPU: ATen's flash attention with windows, documents, dropout, and ALiBi as columns.
 #pragma once
 #include "trainer/kernels/attention/alibi_columns.h"
+#include "trainer/kernels/attention/attention_rows.h"
 #include "trainer/kernels/attention/packed_documents.h"
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
@@ -13,15 +14,17 @@ struct FlashRules {
   PackedDocuments documents;  // of document_BT
 };
 
-// All of bf16 on a GPU, head widths a multiple of 8 up to 256, 248 with ALiBi; no soft cap. Anything else is
-// an Error. What is dropped is drawn from rules.dropout.key by ATen: other bits than on a CPU, and the same
-// ones whenever the pass is repeated. out_NE and dqkv_NC are checked by attention().
+// All of bf16 on a GPU; queries are all tokens of their sequences; head widths a multiple of 8 up to 256, 248
+// with ALiBi; no soft cap. Anything else is an Error. What is dropped is drawn from rules.dropout.key by
+// ATen: other bits than on a CPU, and the same ones whenever the pass is repeated. Rows, out_NE and gradients
+// are checked by attention().
 
-/// out_NE [B*T, H*d] from qkv_NC [B*T, (H + 2K) * d]. Returns what the backward needs, in ATen's memory.
+/// out_NE [B*T, H*d] from rows. Returns what the backward needs, in ATen's memory.
 std::vector<Tensor> flash_attention(const AttentionShape& shape, const ScoreRules& rules,
-                                    const FlashRules& flash, const Tensor& qkv_NC, Tensor& out_NE);
+                                    const FlashRules& flash, const AttentionRows& rows, Tensor& out_NE);
 void flash_attention_backward(const AttentionShape& shape, const ScoreRules& rules, const FlashRules& flash,
-                              const Tensor& qkv_NC, const Tensor& out_NE, const std::vector<Tensor>& state,
-                              const Tensor& dout_NE, Tensor& dqkv_NC);
+                              const AttentionRows& rows, const Tensor& out_NE,
+                              const std::vector<Tensor>& state, const Tensor& dout_NE,
+                              const AttentionRows& gradients);
 
 }  // namespace tycho

@@ -9,7 +9,7 @@ namespace tycho {
 /// The documents that B rows of T tokens were packed from. Default: every row is one.
 struct PackedDocuments {
   Tensor number_N;        // int32 [B * T] on the model's device: tokens see equal numbers only; or undefined
-  Tensor position_N;      // int32 [B * T] beside number_N: of tokens within their documents
+  Tensor position_N;      // int32: of a rank's tokens within their documents; undefined: all of whole rows
   Tensor first_token_S1;  // int32 [S + 1] on a GPU, undefined on a CPU: see document_starts
   int64_t num_longest = 0;  // tokens of the longest document; with first_token_S1
 };

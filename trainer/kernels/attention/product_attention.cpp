@@ -27,19 +27,17 @@ struct Slice {
   int64_t heads() const { return kv_heads * group; }
 };
 
-/// Adds ALiBi to scores [.., K, G, T, S] of the last T of S positions, and hides keys that a query must not
-/// see.
-Tensor placed(const ScoreRules& rules, int64_t first_head, Tensor scores) {
-  const int64_t queries = scores.size(-2), keys = scores.size(-1);
-  if (queries == 1 && !rules.alibi_H && rules.window < 0) return scores;
-  const auto options = scores.options().dtype(at::kLong);
-  const Tensor behind = at::arange(keys, options) - at::arange(keys - queries, keys, options).unsqueeze(1);
+/// Adds ALiBi to scores [.., K, G, T, S] of queries at the positions position_T of S, and hides keys that a
+/// query must not see.
+Tensor placed(const ScoreRules& rules, int64_t first_head, const Tensor& position_T, Tensor scores) {
+  const Tensor behind =
+      at::arange(scores.size(-1), scores.options().dtype(at::kLong)) - position_T.unsqueeze(1);
   if (rules.alibi_H) {
     const Tensor slopes = at::from_blob(const_cast<float*>(rules.alibi_H + first_head),
                                         {scores.size(-4), scores.size(-3), 1, 1}, scores.options());
     scores = scores + slopes * behind.to(at::kFloat);
   }
-  if (queries > 1) scores = scores.masked_fill(behind > 0, -INFINITY);
+  scores = scores.masked_fill(behind > 0, -INFINITY);
   if (rules.window >= 0) scores = scores.masked_fill(behind < -rules.window, -INFINITY);
   return scores;
 }
@@ -58,75 +56,96 @@ Tensor product(const Tensor& a, const Tensor& b) {
 /// A sequence's rows of some heads, [K, G * T, d] or [K, T, d].
 class PackedHeads {
  public:
-  PackedHeads(const AttentionShape& s, const Tensor& rows, int64_t heads)
-      : s_(s), rows_(rows.view({s.batch, s.seq, heads, s.head_dim})) {}
+  PackedHeads(const AttentionShape& s, const Tensor& rows, int64_t tokens, int64_t heads)
+      : tokens_(tokens), dim_(s.head_dim), rows_(rows.view({s.batch, tokens, heads, s.head_dim})) {}
   Tensor get(const Slice& slice, int64_t first, int64_t group) const {
-    return view(slice, first, group).reshape({slice.kv_heads, group * s_.seq, s_.head_dim});
+    return view(slice, first, group).reshape({slice.kv_heads, group * tokens_, dim_});
   }
   void set(const Slice& slice, int64_t first, int64_t group, const Tensor& value) const {
-    view(slice, first, group).copy_(value.view({slice.kv_heads, group, s_.seq, s_.head_dim}));
+    view(slice, first, group).copy_(value.view({slice.kv_heads, group, tokens_, dim_}));
   }
 
  private:
   Tensor view(const Slice& slice, int64_t first, int64_t group) const {
     return rows_[slice.sequence]
         .narrow(1, first + slice.first_kv * group, slice.kv_heads * group)
-        .view({s_.seq, slice.kv_heads, group, s_.head_dim})
+        .view({tokens_, slice.kv_heads, group, dim_})
         .permute({1, 2, 0, 3});
   }
-  const AttentionShape& s_;
+  int64_t tokens_, dim_;
   Tensor rows_;
 };
 
 class ProductAttention {
  public:
-  ProductAttention(const AttentionShape& s, const ScoreRules& rules, const Tensor& qkv_NC)
-      : s_(s), rules_(rules), qkv_(s, qkv_NC, s.heads + 2 * s.kv_heads) {}
+  ProductAttention(const AttentionShape& s, const ScoreRules& rules, const AttentionRows& rows)
+      : s_(s),
+        rules_(rules),
+        keys_(num_keys(s)),
+        position_T_(query_positions(s).to(rows.q_NE.device())),
+        q_(s, rows.q_NE, s.seq, s.heads),
+        kv_(s, rows.kv, keys_, 2 * s.kv_heads) {}
 
   template <class Body>
   void for_slices(const Body& body) const {
     const int64_t group = s_.heads / s_.kv_heads;
-    const int64_t count = kv_heads_at_once(s_.heads, s_.kv_heads, s_.seq);
+    const int64_t count = kv_heads_at_once(s_.heads, s_.kv_heads, s_.seq, keys_);
     for (int64_t sequence = 0; sequence < s_.batch; ++sequence)
       for (int64_t first = 0; first < s_.kv_heads; first += count)
         body(Slice{sequence, first, std::min(count, s_.kv_heads - first), group});
   }
 
-  Tensor queries(const Slice& slice) const { return qkv_.get(slice, 0, slice.group); }
-  Tensor keys(const Slice& slice) const { return qkv_.get(slice, s_.heads, 1); }
-  Tensor values(const Slice& slice) const { return qkv_.get(slice, s_.heads + s_.kv_heads, 1); }
+  Tensor queries(const Slice& slice) const { return q_.get(slice, 0, slice.group); }
+  Tensor keys(const Slice& slice) const { return kv_.get(slice, 0, 1); }
+  Tensor values(const Slice& slice) const { return kv_.get(slice, s_.kv_heads, 1); }
 
-  /// q kᵀ scale, [K, G * T, T].
+  /// q kᵀ scale, [K, G * T, S].
   Tensor products(const Slice& slice) const {
     return product(queries(slice), keys(slice).transpose(1, 2)).mul_(rules_.scale);
   }
   /// Scores of products, with -infinity where a query must not look.
   Tensor scores(const Slice& slice, const Tensor& products) const {
-    Tensor scores = placed(rules_, slice.first_head(),
-                           capped(rules_, products).view({slice.kv_heads, slice.group, s_.seq, s_.seq}));
+    Tensor scores = placed(rules_, slice.first_head(), position_T_,
+                           capped(rules_, products).view({slice.kv_heads, slice.group, s_.seq, keys_}));
     if (rules_.document_BT) {
-      const Tensor number_T =
-          at::from_blob(const_cast<int32_t*>(rules_.document_BT + slice.sequence * s_.seq), {s_.seq},
-                        products.options().dtype(at::kInt));
-      scores = scores.masked_fill(number_T.unsqueeze(1) != number_T, -INFINITY);
+      const Tensor number_S = at::from_blob(const_cast<int32_t*>(rules_.document_BT + slice.sequence * keys_),
+                                            {keys_}, products.options().dtype(at::kInt));
+      const Tensor number_T = number_S.index_select(0, position_T_);
+      scores = scores.masked_fill(number_T.unsqueeze(1) != number_S, -INFINITY);
     }
-    return scores.view({slice.kv_heads, slice.group * s_.seq, s_.seq});
+    return scores.view({slice.kv_heads, slice.group * s_.seq, keys_});
   }
   /// What weights are multiplied with: 0 where dropout drops, else 1 / (1 - p); undefined without dropout.
   Tensor kept(const Slice& slice, const Tensor& scores) const {
     if (rules_.dropout.p == 0) return {};
-    DropoutMask mask = rules_.dropout;
-    const int64_t heads = rules_.dropout_heads > 0 ? rules_.dropout_heads : s_.heads;
-    mask.first_row += (slice.sequence * heads + slice.first_head()) * s_.seq;
-    Tensor kept = at::ones({slice.heads() * s_.seq, s_.seq}, scores.options());
-    dropout(mask, kept, {}, kept);
+    Tensor kept = at::ones({slice.heads() * s_.seq, keys_}, scores.options());
+    if (s_.keys == 0) {
+      drop(slice, 0, 0, kept);
+      return kept.view(scores.sizes());
+    }
+    for (int64_t head = 0; head < slice.heads(); ++head) {
+      const Tensor rows = kept.narrow(0, head * s_.seq, s_.seq);
+      Tensor early = rows.narrow(0, 0, s_.early.count), late = rows.narrow(0, s_.early.count, s_.late.count);
+      drop(slice, head, s_.early.first, early);
+      drop(slice, head, s_.late.first, late);
+    }
     return kept.view(scores.sizes());
   }
 
  private:
+  /// Rows of the mask from a head of the slice and a position on.
+  void drop(const Slice& slice, int64_t head, int64_t position, Tensor& kept) const {
+    DropoutMask mask = rules_.dropout;
+    const int64_t heads = rules_.dropout_heads > 0 ? rules_.dropout_heads : s_.heads;
+    mask.first_row += (slice.sequence * heads + slice.first_head() + head) * keys_ + position;
+    dropout(mask, kept, {}, kept);
+  }
+
   const AttentionShape& s_;
   const ScoreRules& rules_;
-  PackedHeads qkv_;
+  int64_t keys_;
+  Tensor position_T_;
+  PackedHeads q_, kv_;
 };
 
 /// Queries of [B, T, H, d] over the first num_keys positions of a cache; [B*T, H*d].
@@ -141,7 +160,13 @@ Tensor attend(const AttentionShape& s, const ScoreRules& rules, const Tensor& q_
   Tensor scores =
       at::matmul(q.reshape({s.batch, s.kv_heads, group * s.seq, s.head_dim}), keys.transpose(2, 3));
   scores = scores.to(at::kFloat).mul_(rules.scale).view({s.batch, s.kv_heads, group, s.seq, num_keys});
-  scores = placed(rules, 0, capped(rules, scores)).view({s.batch, s.kv_heads, group * s.seq, num_keys});
+  scores = capped(rules, scores);
+  // One query at the end sees all keys.
+  if (s.seq > 1 || rules.alibi_H || rules.window >= 0) {
+    const auto positions = scores.options().dtype(at::kLong);
+    scores = placed(rules, 0, at::arange(num_keys - s.seq, num_keys, positions), scores);
+  }
+  scores = scores.view({s.batch, s.kv_heads, group * s.seq, num_keys});
   const Tensor out = at::matmul(scores.softmax(-1).to(compute), values);
   return out.view({s.batch, s.kv_heads, group, s.seq, s.head_dim})
       .permute({0, 3, 1, 2, 4})
@@ -158,27 +183,27 @@ Tensor statistics(const Slice& slice, const Tensor& x_BHT) {
 
 }  // namespace
 
-void product_attention(const AttentionShape& s, const ScoreRules& rules, const Tensor& qkv_NC, Tensor& out_NE,
-                       Tensor& log_sum_exp_BHT) {
-  const ProductAttention attention(s, rules, qkv_NC);
-  const PackedHeads out(s, out_NE, s.heads);
+void product_attention(const AttentionShape& s, const ScoreRules& rules, const AttentionRows& rows,
+                       Tensor& out_NE, Tensor& log_sum_exp_BHT) {
+  const ProductAttention attention(s, rules, rows);
+  const PackedHeads out(s, out_NE, s.seq, s.heads);
   attention.for_slices([&](const Slice& slice) {
     const Tensor scores = attention.scores(slice, attention.products(slice));
     const Tensor log_sum_exp = scores.logsumexp(-1, /*keepdim=*/true);
     statistics(slice, log_sum_exp_BHT).copy_(log_sum_exp);
     Tensor weights = (scores - log_sum_exp).exp_();
     if (const Tensor kept = attention.kept(slice, scores); kept.defined()) weights.mul_(kept);
-    out.set(slice, 0, slice.group, product(weights.to(qkv_NC.scalar_type()), attention.values(slice)));
+    out.set(slice, 0, slice.group, product(weights.to(rows.q_NE.scalar_type()), attention.values(slice)));
   });
 }
 
-void product_attention_backward(const AttentionShape& s, const ScoreRules& rules, const Tensor& qkv_NC,
+void product_attention_backward(const AttentionShape& s, const ScoreRules& rules, const AttentionRows& rows,
                                 const Tensor& out_NE, const Tensor& log_sum_exp_BHT, const Tensor& dout_NE,
-                                Tensor& dqkv_NC) {
-  const ProductAttention attention(s, rules, qkv_NC);
-  const PackedHeads out(s, out_NE, s.heads), dout(s, dout_NE, s.heads),
-      dqkv(s, dqkv_NC, s.heads + 2 * s.kv_heads);
-  const auto dtype = qkv_NC.scalar_type();
+                                const AttentionRows& gradients) {
+  const ProductAttention attention(s, rules, rows);
+  const PackedHeads out(s, out_NE, s.seq, s.heads), dout(s, dout_NE, s.seq, s.heads),
+      dq(s, gradients.q_NE, s.seq, s.heads), dkv(s, gradients.kv, num_keys(s), 2 * s.kv_heads);
+  const auto dtype = rows.q_NE.scalar_type();
   attention.for_slices([&](const Slice& slice) {
     const Tensor products = attention.products(slice), scores = attention.scores(slice, products);
     Tensor weights = (scores - statistics(slice, log_sum_exp_BHT)).exp_();
@@ -193,9 +218,9 @@ void product_attention_backward(const AttentionShape& s, const ScoreRules& rules
     }
     if (kept.defined()) weights.mul_(kept);
     d_scores = d_scores.mul_(rules.scale).to(dtype);
-    dqkv.set(slice, 0, slice.group, product(d_scores, attention.keys(slice)));
-    dqkv.set(slice, s.heads, 1, product(d_scores.transpose(1, 2), attention.queries(slice)));
-    dqkv.set(slice, s.heads + s.kv_heads, 1, product(weights.to(dtype).transpose(1, 2), d_out));
+    dq.set(slice, 0, slice.group, product(d_scores, attention.keys(slice)));
+    dkv.set(slice, 0, 1, product(d_scores.transpose(1, 2), attention.queries(slice)));
+    dkv.set(slice, s.kv_heads, 1, product(weights.to(dtype).transpose(1, 2), d_out));
   });
 }
 

@@ -1,20 +1,22 @@
 // Attention as plain products and a softmax: every rule on any device, for a few queries over a cache, and
 // where a GPU's flash attention does not know a rule.
 #pragma once
+#include "trainer/kernels/attention/attention_rows.h"
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
 
 namespace tycho {
 
-/// out_NE [B*T, H*d] from qkv_NC [B*T, (H + 2K) * d], fp32 or bf16; scores and softmax in fp32. Heads of a
-/// sequence are taken a few at a time: scores of at most 64 MiB exist at once, or of one key head.
-/// Pointers of `rules` are to memory of qkv's device. log_sum_exp_BHT: fp32, for backward.
-void product_attention(const AttentionShape& shape, const ScoreRules& rules, const Tensor& qkv_NC,
+/// out_NE [B*T, H*d] from rows, fp32 or bf16; scores and softmax in fp32. Heads of a sequence are taken a few
+/// at a time: scores of at most 64 MiB exist at once, or of one key head. Pointers of `rules` are to memory
+/// of the rows' device. log_sum_exp_BHT: fp32, for backward.
+void product_attention(const AttentionShape& shape, const ScoreRules& rules, const AttentionRows& rows,
                        Tensor& out_NE, Tensor& log_sum_exp_BHT);
-/// dqkv_NC from dout_NE.
-void product_attention_backward(const AttentionShape& shape, const ScoreRules& rules, const Tensor& qkv_NC,
-                                const Tensor& out_NE, const Tensor& log_sum_exp_BHT, const Tensor& dout_NE,
-                                Tensor& dqkv_NC);
+/// Gradients of rows from dout_NE.
+void product_attention_backward(const AttentionShape& shape, const ScoreRules& rules,
+                                const AttentionRows& rows, const Tensor& out_NE,
+                                const Tensor& log_sum_exp_BHT, const Tensor& dout_NE,
+                                const AttentionRows& gradients);
 
 /// For generation: q_BTHd attends to the first num_keys positions of a cache [B, K, num_positions, d], the
 /// last T of which are q's own (causal among them). Computed in the cache's dtype. Returns [B*T, H*d] of q's.

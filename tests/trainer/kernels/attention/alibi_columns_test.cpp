@@ -33,12 +33,12 @@ TEST(AlibiColumns, GiveAttentionItsBias) {
     rules.alibi_H = slopes_H.const_data_ptr<float>();
     rules.window = products.window = 90;
     const Tensor qkv = at::randn({s.batch * s.seq, 12 * s.head_dim}).to(type);
-    const Tensor packed =
-        with_alibi_columns(s, alibi_columns(slopes_H, rules.scale, s.seq), qkv).view({s.batch * s.seq, -1});
+    const AttentionRows widened =
+        with_alibi_columns(s, alibi_columns(slopes_H, rules.scale, s.seq), packed_rows(s, qkv));
     Tensor out = at::empty({s.batch * s.seq, s.heads * wide.head_dim}, qkv.options()),
            log_sum_exp = at::empty({s.batch, s.heads, s.seq});
     std::vector<Tensor> state;
-    attention(wide, products, packed, {out, log_sum_exp, state});
+    attention(wide, products, widened, {out, log_sum_exp, state});
     const Tensor heads = out.view({s.batch * s.seq, s.heads, wide.head_dim});
     const Tensor oracle = oracle_packed(s, rules, as_double(qkv));
     expect_near(heads.narrow(2, 0, s.head_dim).reshape(oracle.sizes()), oracle, 1e-5, 0x1p-7);

@@ -42,11 +42,12 @@ void expect_equals_autograd(const AttentionShape& s, const ScoreRules& rules, at
   std::vector<Tensor> state;
   const AttentionPair pair = {
       [&](const Tensor& qkv, Tensor& out, Tensor& log_sum_exp) {
-        attention(s, on.rules, qkv, {out, log_sum_exp, state}, on.flash);
+        attention(s, on.rules, packed_rows(s, qkv), {out, log_sum_exp, state}, on.flash);
       },
       [&](const Tensor& qkv, const Tensor& out, const Tensor& log_sum_exp, const Tensor& dout, Tensor& dqkv) {
         Tensor kept_out = out, kept_log_sum_exp = log_sum_exp;
-        attention_backward(s, on.rules, qkv, {kept_out, kept_log_sum_exp, state}, dout, dqkv, on.flash);
+        attention_backward(s, on.rules, packed_rows(s, qkv), {kept_out, kept_log_sum_exp, state}, dout,
+                           packed_rows(s, dqkv), on.flash);
       }};
   // Flash attention's backward adds in any order.
   expect_equals_autograd(s, rules, type, pair, device, /*repeats=*/device.is_cpu());
@@ -64,16 +65,20 @@ TEST(Attention, HasOneDefinitionOnEveryTable) {
   ScoreRules rules = plain_rules(s);
   rules.dropout = {.p = 0.2, .key = 9};
   const Tensor oracle = oracle_packed(s, rules, as_double(qkv));
+  constexpr int64_t kStep = 8 * 24, kKeysFrom = 4 * 24;
+  const float* rows = qkv.const_data_ptr<float>();
+  const AttentionInputs in = {rows, kStep, rows + kKeysFrom, kStep};
   for (const KernelTable* table : cpu_tables()) {
     Memory saved(s, qkv);
-    table->attention(s, rules, Dtype::kFp32, qkv.const_data_ptr(), saved.out_NE.mutable_data_ptr(),
+    table->attention(s, rules, Dtype::kFp32, in, saved.out_NE.mutable_data_ptr(),
                      saved.log_sum_exp_BHT.mutable_data_ptr<float>(), nullptr);
     expect_near(saved.out_NE, oracle, 1e-5, 0);
     Tensor leaf_qkv = leaf(qkv), dqkv = at::empty_like(qkv);
     oracle_packed(s, rules, leaf_qkv).backward(as_double(dout));
-    table->attention_backward(s, rules, Dtype::kFp32, qkv.const_data_ptr(), saved.out_NE.const_data_ptr(),
+    auto* gradients = dqkv.mutable_data_ptr<float>();
+    table->attention_backward(s, rules, Dtype::kFp32, in, saved.out_NE.const_data_ptr(),
                               saved.log_sum_exp_BHT.const_data_ptr<float>(), dout.const_data_ptr(),
-                              dqkv.mutable_data_ptr(), nullptr);
+                              {gradients, kStep, gradients + kKeysFrom, kStep}, nullptr);
     expect_near(dqkv, leaf_qkv.grad(), 2e-5, 0);
   }
 }
@@ -88,6 +93,62 @@ TEST(Attention, ChoosesTheRouteThatSupportsItsRules) {
   EXPECT_EQ(attention_route(at::kCUDA, at::kBFloat16, even, capped), kProducts);
   EXPECT_EQ(attention_route(at::kCUDA, at::kFloat, even, {}), kProducts);
   EXPECT_EQ(attention_route(at::kCUDA, at::kBFloat16, odd, {}), kProducts);
+  const AttentionShape cut = {1, 4, 2, 1, 16, 8, {0, 2}, {6, 2}};
+  EXPECT_EQ(attention_route(at::kCPU, at::kBFloat16, cut, {}), kTiles);
+  EXPECT_EQ(attention_route(at::kCUDA, at::kBFloat16, cut, {}), kProducts);
+}
+
+/// Stretches of a whole shape's tokens as the queries of a shape of their own.
+AttentionShape cut_shape(const AttentionShape& whole, TokenStretch early, TokenStretch late) {
+  AttentionShape cut = whole;
+  cut.seq = early.count + late.count, cut.keys = whole.seq, cut.early = early, cut.late = late;
+  return cut;
+}
+
+/// Pairs of stretches that name every token once, in as many parts as two `pairs`.
+std::vector<AttentionShape> cuts(const AttentionShape& whole, int64_t pairs) {
+  std::vector<AttentionShape> all;
+  const auto start = [&](int64_t part) { return part * whole.seq / (2 * pairs); };
+  const auto stretch = [&](int64_t part) { return TokenStretch{start(part), start(part + 1) - start(part)}; };
+  for (int64_t i = 0; i < pairs; ++i) {
+    const AttentionShape cut = cut_shape(whole, stretch(i), stretch(2 * pairs - 1 - i));
+    if (cut.seq > 0) all.push_back(cut);
+  }
+  return all;
+}
+
+// Output rows are those of the whole, and so are gradients: of queries in their places, of keys in sum.
+TEST_P(AttentionTest, OfStretchesIsThatOfTheWhole) {
+  const auto& [s, type] = GetParam();
+  at::manual_seed(4);
+  const int64_t q = s.heads * s.head_dim, kv = 2 * s.kv_heads * s.head_dim, tokens = s.batch * s.seq;
+  const Tensor qkv = at::randn({tokens, q + kv}).to(type), dout = at::randn({tokens, q}).to(type);
+  const EveryRule every(s);
+  for (const ScoreRules& rules : every.rules()) {
+    Tensor leaf_qkv = leaf(qkv);
+    const Tensor oracle = oracle_packed(s, rules, leaf_qkv);
+    oracle.backward(as_double(dout));
+    for (const int64_t pairs : {2, 3}) {
+      Tensor gradient = at::zeros({s.batch, s.seq, q + kv}, at::kDouble);
+      for (const AttentionShape& cut : cuts(s, pairs)) {
+        const Tensor position_T = query_positions(cut);
+        const auto take = [&](const Tensor& x) {
+          return x.reshape({s.batch, s.seq, q}).index_select(1, position_T).view({s.batch * cut.seq, q});
+        };
+        const AttentionRows rows = {take(qkv.narrow(1, 0, q)), qkv.narrow(1, q, kv)};
+        const AttentionRows given = {at::full_like(rows.q_NE, 7.0),
+                                     at::full({tokens, kv}, 7.0, qkv.options())};
+        Memory saved(cut, qkv);
+        attention(cut, rules, rows, saved);
+        expect_near(saved.out_NE, take(oracle), 1e-5, 0x1p-7);
+        attention_backward(cut, rules, rows, saved, take(dout), given);
+        gradient.narrow(2, 0, q).index_copy_(1, position_T,
+                                             as_double(given.q_NE).view({s.batch, cut.seq, q}));
+        gradient.narrow(2, q, kv).add_(as_double(given.kv).view({s.batch, s.seq, kv}));
+      }
+      expect_near(gradient.view({tokens, q + kv}).to(type), leaf_qkv.grad(), 2e-5, 0x1p-5);
+    }
+  }
 }
 
 class AttentionOnGpu : public testing::TestWithParam<AttentionCase> {
@@ -134,10 +195,10 @@ TEST_P(AttentionOnGpu, DropsTheSameTwiceAndInBackward) {
   Tensor log_sum_exp = at::empty({s.batch, s.heads, s.seq}, options.dtype(at::kFloat));
   Tensor first = at::empty_like(dout), again = at::empty_like(dout), dqkv = at::empty_like(qkv);
   std::vector<Tensor> state;
-  attention(s, rules, qkv, {first, log_sum_exp, state});
-  attention(s, rules, qkv, {again, log_sum_exp, state});
+  attention(s, rules, packed_rows(s, qkv), {first, log_sum_exp, state});
+  attention(s, rules, packed_rows(s, qkv), {again, log_sum_exp, state});
   EXPECT_TRUE(at::equal(first, again));
-  attention_backward(s, rules, qkv, {again, log_sum_exp, state}, dout, dqkv);
+  attention_backward(s, rules, packed_rows(s, qkv), {again, log_sum_exp, state}, dout, packed_rows(s, dqkv));
   EXPECT_LT(mask_difference(s, qkv, again, dout, dqkv), kOneMask);
 }
 
@@ -150,12 +211,12 @@ TEST_P(AttentionTest, TheCheckOfMasksSeesAnotherMaskInBackward) {
   ScoreRules rules = plain_rules(s);
   rules.dropout = {.p = 0.3, .key = 5};
   Memory saved(s, qkv);
-  attention(s, rules, qkv, saved);
+  attention(s, rules, packed_rows(s, qkv), saved);
   Tensor dqkv = at::empty_like(qkv);
-  attention_backward(s, rules, qkv, saved, dout, dqkv);
+  attention_backward(s, rules, packed_rows(s, qkv), saved, dout, packed_rows(s, dqkv));
   EXPECT_LT(mask_difference(s, qkv, saved.out_NE, dout, dqkv), kOneMask);
   rules.dropout.key = 6;
-  attention_backward(s, rules, qkv, saved, dout, dqkv);
+  attention_backward(s, rules, packed_rows(s, qkv), saved, dout, packed_rows(s, dqkv));
   EXPECT_GT(mask_difference(s, qkv, saved.out_NE, dout, dqkv), 4 * kOneMask);
 }
 
@@ -167,15 +228,20 @@ TEST(AttentionOp, NamesArgumentsThatDoNotFit) {
   const auto error = [&](const AttentionShape& s) {
     return error_of([&] {
       Memory saved(s, qkv);
-      attention(s, plain_rules(s), qkv, saved);
+      attention(s, plain_rules(s), {qkv.narrow(1, 0, 8), qkv.narrow(1, 8, 8)}, saved);
     });
   };
   EXPECT_EQ(error({2, 3, 3, 2, 4}), "[attention] 3 query heads cannot evenly share 2 key heads");
-  EXPECT_NE(error({2, 3, 2, 1, 4}).find("[6, 16]"), std::string::npos);
+  EXPECT_NE(error({2, 3, 3, 1, 4}).find("[6, 12]"), std::string::npos);
+  EXPECT_EQ(error({2, 3, 2, 1, 4, 6, {0, 1}, {3, 1}}),
+            "[attention] wanted 3 queries as two stretches of 6 tokens, one after the other, got 1 from 0 on "
+            "and 1 from 3 on");
+  EXPECT_NE(error({2, 3, 2, 1, 4, 6, {2, 2}, {3, 1}}), "");
+  EXPECT_NE(error({2, 3, 2, 1, 4, 6, {0, 2}, {6, 1}}), "");
   EXPECT_NE(error_of([&] {
               const AttentionShape s = {2, 3, 3, 1, 4};
               Memory saved(s, qkv);
-              attention(s, {.dropout = {.p = 1.0}}, qkv, saved);
+              attention(s, {.dropout = {.p = 1.0}}, packed_rows(s, qkv), saved);
             }).find("probability of dropout in [0, 1), got 1"),
             std::string::npos);
 }

@@ -1,6 +1,8 @@
 // Attention as plain products against autograd, under every rule and over a cache.
 #include "trainer/kernels/attention/product_attention.h"
 
+#include <ATen/core/IListRef.h>
+#include <ATen/ops/cat.h>
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 
@@ -15,12 +17,14 @@ TEST_P(ProductAttentionTest, EqualsAutogradUnderEveryRule) {
   const auto& [s, type] = GetParam();
   const EveryRule every(s);
   for (const ScoreRules& rules : every.rules()) {
-    const AttentionPair pair = {
-        [&](const Tensor& qkv, Tensor& out, Tensor& log_sum_exp) {
-          product_attention(s, rules, qkv, out, log_sum_exp);
-        },
-        [&](const Tensor& qkv, const Tensor& out, const Tensor& log_sum_exp, const Tensor& dout,
-            Tensor& dqkv) { product_attention_backward(s, rules, qkv, out, log_sum_exp, dout, dqkv); }};
+    const AttentionPair pair = {[&](const Tensor& qkv, Tensor& out, Tensor& log_sum_exp) {
+                                  product_attention(s, rules, packed_rows(s, qkv), out, log_sum_exp);
+                                },
+                                [&](const Tensor& qkv, const Tensor& out, const Tensor& log_sum_exp,
+                                    const Tensor& dout, Tensor& dqkv) {
+                                  product_attention_backward(s, rules, packed_rows(s, qkv), out, log_sum_exp,
+                                                             dout, packed_rows(s, dqkv));
+                                }};
     expect_equals_autograd(s, rules, type, pair);
   }
 }
@@ -31,8 +35,39 @@ TEST(ProductAttention, TakesHeadsAFewAtATime) {
   const ScoreRules rules{.scale = 0.3f, .softcap = 2.0f, .window = 300, .dropout = {.p = 0.2, .key = 3}};
   const Tensor qkv = at::randn({s.seq, 12 * 8});
   Tensor out = at::empty({s.seq, 64}), log_sum_exp = at::empty({1, 8, s.seq});
-  product_attention(s, rules, qkv, out, log_sum_exp);
+  product_attention(s, rules, packed_rows(s, qkv), out, log_sum_exp);
   expect_near(out, oracle_packed(s, rules, as_double(qkv)), 1e-5, 0);
+}
+
+TEST_P(ProductAttentionTest, OfStretchesIsThatOfTheWhole) {
+  const auto& [s, type] = GetParam();
+  if (s.seq < 4) GTEST_SKIP() << "too few tokens for two stretches";
+  AttentionShape cut = s;
+  cut.keys = s.seq, cut.early = {1, s.seq / 3}, cut.late = {s.seq - 2, 2}, cut.seq = s.seq / 3 + 2;
+  const int64_t q = s.heads * s.head_dim, kv = 2 * s.kv_heads * s.head_dim;
+  const Tensor qkv = at::randn({s.batch * s.seq, q + kv}).to(type), position_T = query_positions(cut);
+  const auto take = [&](const Tensor& x) {
+    return x.reshape({s.batch, s.seq, q}).index_select(1, position_T).reshape({s.batch * cut.seq, q});
+  };
+  // Only these rows have a gradient.
+  Tensor dout = at::zeros({s.batch, s.seq, q});
+  dout.index_copy_(1, position_T, at::randn({s.batch, cut.seq, q}).to(type).to(at::kFloat));
+  dout = dout.view({-1, q}).to(type);
+  const EveryRule every(s);
+  for (const ScoreRules& rules : every.rules()) {
+    Tensor leaf_qkv = leaf(qkv);
+    const Tensor oracle = oracle_packed(s, rules, leaf_qkv);
+    oracle.backward(as_double(dout));
+    const AttentionRows rows = {take(qkv.narrow(1, 0, q)), qkv.narrow(1, q, kv)},
+                        gradients = {at::empty_like(rows.q_NE), at::empty({s.batch * s.seq, kv}, type)};
+    Tensor out = at::empty_like(rows.q_NE), log_sum_exp = at::empty({s.batch, s.heads, cut.seq});
+    product_attention(cut, rules, rows, out, log_sum_exp);
+    expect_near(out, take(oracle), 1e-5, 0x1p-7);
+    product_attention_backward(cut, rules, rows, out, log_sum_exp, take(dout), gradients);
+    Tensor gradient = at::zeros({s.batch, s.seq, q}, type);
+    gradient.index_copy_(1, position_T, gradients.q_NE.view({s.batch, cut.seq, q}));
+    expect_near(at::cat({gradient.view({-1, q}), gradients.kv}, 1), leaf_qkv.grad(), 2e-5, 0x1p-6);
+  }
 }
 
 TEST_P(ProductAttentionTest, CachedEqualsTheLastRowsOfTheWhole) {

@@ -47,24 +47,24 @@ template <class T>
 struct Forward {
   AttentionShape shape;
   ScoreRules rules;
-  const T* qkv;
+  AttentionInputs in;
   T* out;
   float* log_sum_exp_BHT;
 
   int64_t group() const { return shape.heads / shape.kv_heads; }
   /// Of a query among all: [B H T].
-  int64_t first_row(int64_t sequence, int64_t head, int64_t query) const {
-    return (sequence * shape.heads + head) * shape.seq + query;
+  int64_t first_row(int64_t sequence, int64_t head, int64_t row) const {
+    return (sequence * shape.heads + head) * shape.seq + row;
   }
   int64_t block_tokens() const {
     return ceil_div(larger(kTileTokens, kBlockQueries / group()), kTileTokens) * kTileTokens;
   }
 
-  /// Queries [first, first + count) of a sequence, for all query heads of one key head.
-  void block(int64_t sequence, int64_t kv_head, int64_t first, int64_t count) const {
-    const HeadRows<T> rows{shape, qkv + sequence * shape.seq * packed_width(shape), kv_head};
+  /// Queries of a sequence, for all query heads of one key head.
+  void block(int64_t sequence, int64_t kv_head, Queries block) const {
+    const HeadRows<T> rows(shape, in, sequence, kv_head);
     const int64_t d = shape.head_dim, width = tile_width(d);
-    const KeyTiles all = visible_tiles(rules, first, count);
+    const KeyTiles all = visible_tiles(rules, block.position, block.count);
     const int64_t key_tiles = all.last - all.first;
     const int64_t q_floats = kTileTokens * width, k_floats = d * kTileTokens;
     auto* memory = static_cast<float*>(thread_memory(
@@ -76,22 +76,23 @@ struct Forward {
     float* scores = sum + q_floats;
     float* factors = scores + kTileTokens * kTileTokens;
     for (int64_t tile = all.first; tile < all.last; ++tile) {
-      const int64_t first_key = tile * kTileTokens, keys = smaller(kTileTokens, shape.seq - first_key);
-      transpose_tile<kTileTokens>(rows.key(first_key), rows.row_step(), keys, d,
+      const int64_t first_key = tile * kTileTokens, keys = smaller(kTileTokens, shape.keys - first_key);
+      transpose_tile<kTileTokens>(rows.key(first_key), rows.kv_step, keys, d,
                                   keys_T + (tile - all.first) * k_floats);
-      copy_tile(rows.value(first_key), rows.row_step(), keys, d, 1.0f, values + (tile - all.first) * q_floats,
+      copy_tile(rows.value(first_key), rows.kv_step, keys, d, 1.0f, values + (tile - all.first) * q_floats,
                 width);
     }
-    const int32_t* document_T = rules.document_BT ? rules.document_BT + sequence * shape.seq : nullptr;
+    const int32_t* document_T = rules.document_BT ? rules.document_BT + sequence * shape.keys : nullptr;
     for (int64_t head = kv_head * group(); head < (kv_head + 1) * group(); ++head)
-      for (int64_t query = first; query < first + count; query += kTileTokens) {
-        const int64_t queries = smaller(kTileTokens, first + count - query);
-        copy_tile(rows.query(query, head), rows.row_step(), queries, d, rules.scale, q, width);
+      for (int64_t done = 0; done < block.count; done += kTileTokens) {
+        const int64_t row = block.row + done, query = block.position + done;
+        const int64_t queries = smaller(kTileTokens, block.count - done);
+        copy_tile(rows.query(row, head), rows.q_step, queries, d, rules.scale, q, width);
         const KeyTiles seen = visible_tiles(rules, query, queries);
         Running running;
         bool is_first = true;
         for (int64_t tile = seen.first; tile < seen.last; ++tile) {
-          const int64_t first_key = tile * kTileTokens, keys = smaller(kTileTokens, shape.seq - first_key);
+          const int64_t first_key = tile * kTileTokens, keys = smaller(kTileTokens, shape.keys - first_key);
           if (!share_documents(document_T, query, queries, first_key, keys)) continue;
           scores_of(rules, head, d, document_T, q, width, query, queries,
                     keys_T + (tile - all.first) * k_floats, first_key, keys, scores, nullptr);
@@ -105,7 +106,7 @@ struct Forward {
             tile_product<true>(queries, width, keys, {scores, kTileTokens, 1}, value, width, sum, width);
           is_first = false;
         }
-        finish(sequence, head, query, queries, running, sum, width);
+        finish(sequence, head, row, queries, running, sum, width);
       }
   }
 
@@ -116,42 +117,48 @@ struct Forward {
       store(p + i, load(p + i, Full{}) * load(factors + i, Full{}), Full{});
   }
 
-  void finish(int64_t sequence, int64_t head, int64_t query, int64_t queries, const Running& running,
+  void finish(int64_t sequence, int64_t head, int64_t first, int64_t queries, const Running& running,
               const float* sum, int64_t width) const {
     for (int64_t row = 0; row < queries; ++row) {
-      T* to = out + ((sequence * shape.seq + query + row) * shape.heads + head) * shape.head_dim;
+      T* to = out + ((sequence * shape.seq + first + row) * shape.heads + head) * shape.head_dim;
       const float scale = 1.0f / running.sum[row];
       for_lanes(shape.head_dim, [&](int64_t i, auto lanes) {
         store(to + i, load(sum + row * width + i, lanes) * scale, lanes);
       });
-      log_sum_exp_BHT[first_row(sequence, head, query) + row] =
+      log_sum_exp_BHT[first_row(sequence, head, first) + row] =
           running.most[row] + __builtin_logf(running.sum[row]);
     }
   }
 
+  /// At most `most` queries of a stretch whose rows begin at `row`, from its `first` one on.
+  Queries queries_of(const TokenStretch& stretch, int64_t row, int64_t first, int64_t most) const {
+    return {row + first, stretch.first + first, smaller(most, stretch.count - first)};
+  }
+
   void run() const {
-    const int64_t tokens = block_tokens(), blocks = ceil_div(shape.seq, tokens);
-    for_blocks(shape.batch * shape.kv_heads * blocks, shape.batch * shape.heads * shape.seq * shape.seq,
+    const int64_t tokens = block_tokens(), early = ceil_div(shape.early.count, tokens);
+    const int64_t blocks = early + ceil_div(shape.late.count, tokens);
+    for_blocks(shape.batch * shape.kv_heads * blocks, shape.batch * shape.heads * shape.seq * shape.keys,
                [&](int64_t number) {
                  // Late queries see most keys: they go first, so that the threads end together.
-                 const int64_t first = (blocks - 1 - number / (shape.batch * shape.kv_heads)) * tokens;
+                 const int64_t at = blocks - 1 - number / (shape.batch * shape.kv_heads);
                  const int64_t rest = number % (shape.batch * shape.kv_heads);
-                 block(rest / shape.kv_heads, rest % shape.kv_heads, first,
-                       smaller(tokens, shape.seq - first));
+                 block(rest / shape.kv_heads, rest % shape.kv_heads,
+                       at < early ? queries_of(shape.early, 0, at * tokens, tokens)
+                                  : queries_of(shape.late, shape.early.count, (at - early) * tokens, tokens));
                });
   }
 };
 
 }  // namespace
 
-void attention(AttentionShape shape, ScoreRules rules, Dtype dtype, const void* qkv, void* out,
+void attention(AttentionShape given, ScoreRules rules, Dtype dtype, AttentionInputs in, void* out,
                float* log_sum_exp_BHT, Stream) {
+  const AttentionShape shape = with_stretches(given);
   if (dtype == Dtype::kFp32)
-    Forward<float>{shape, rules, static_cast<const float*>(qkv), static_cast<float*>(out), log_sum_exp_BHT}
-        .run();
+    Forward<float>{shape, rules, in, static_cast<float*>(out), log_sum_exp_BHT}.run();
   else
-    Forward<Bf16>{shape, rules, static_cast<const Bf16*>(qkv), static_cast<Bf16*>(out), log_sum_exp_BHT}
-        .run();
+    Forward<Bf16>{shape, rules, in, static_cast<Bf16*>(out), log_sum_exp_BHT}.run();
 }
 
 }  // namespace tycho::TYCHO_ISA

@@ -31,19 +31,19 @@ template <class T>
 struct Backward {
   AttentionShape shape;
   ScoreRules rules;
-  const T* qkv;
+  AttentionInputs in;
   const T* out;
   const float* log_sum_exp_BHT;
   const T* dout;
-  T* dqkv;
+  AttentionGradients gradients;
 
   void lay_out_keys(const HeadRows<T>& rows, const Workspace& work, int64_t width) const {
     const int64_t d = shape.head_dim;
-    for (int64_t first = 0; first < shape.seq; first += kTileTokens) {
-      const int64_t keys = smaller(kTileTokens, shape.seq - first);
-      transpose_tile<kTileTokens>(rows.value(first), rows.row_step(), keys, d, work.values_T + first * d);
+    for (int64_t first = 0; first < shape.keys; first += kTileTokens) {
+      const int64_t keys = smaller(kTileTokens, shape.keys - first);
+      transpose_tile<kTileTokens>(rows.value(first), rows.kv_step, keys, d, work.values_T + first * d);
       float* key_tile = work.keys + first * width;
-      copy_tile(rows.key(first), rows.row_step(), keys, d, 1.0f, key_tile, width);
+      copy_tile(rows.key(first), rows.kv_step, keys, d, 1.0f, key_tile, width);
       transpose_tile<kTileTokens>(key_tile, width, keys, d, work.keys_T + first * d);
       for (int64_t i = first * width; i < (first + keys) * width; i += kLanes) {
         store(work.dkeys + i, Vec{}, Full{});
@@ -69,10 +69,10 @@ struct Backward {
 
   /// dot[row] = out · dout of a query: the sum over keys of kept p dp.
   void rows_of_queries(const HeadRows<T>& rows, const Workspace& work, int64_t sequence, int64_t head,
-                       int64_t query, int64_t queries, int64_t width, float* dot) const {
+                       int64_t first, int64_t queries, int64_t width, float* dot) const {
     const int64_t d = shape.head_dim, step = shape.heads * d;
-    const int64_t offset = (sequence * shape.seq + query) * step + head * d;
-    copy_tile(rows.query(query, head), rows.row_step(), queries, d, rules.scale, work.q, width);
+    const int64_t offset = (sequence * shape.seq + first) * step + head * d;
+    copy_tile(rows.query(first, head), rows.q_step, queries, d, rules.scale, work.q, width);
     copy_tile(dout + offset, step, queries, d, 1.0f, work.dout, width);
     for (int64_t row = 0; row < queries; ++row) {
       Vec sum{};
@@ -85,15 +85,15 @@ struct Backward {
   }
 
   void query_tile(const HeadRows<T>& rows, const Workspace& work, int64_t sequence, int64_t head,
-                  int64_t query, int64_t width) const {
-    const int64_t d = shape.head_dim, queries = smaller(kTileTokens, shape.seq - query);
-    const int32_t* document_T = rules.document_BT ? rules.document_BT + sequence * shape.seq : nullptr;
-    const int64_t first_row = (sequence * shape.heads + head) * shape.seq + query;
+                  Queries tile, int64_t width) const {
+    const int64_t d = shape.head_dim, queries = tile.count, query = tile.position;
+    const int32_t* document_T = rules.document_BT ? rules.document_BT + sequence * shape.keys : nullptr;
+    const int64_t first_row = (sequence * shape.heads + head) * shape.seq + tile.row;
     float dot[kTileTokens];
-    rows_of_queries(rows, work, sequence, head, query, queries, width, dot);
+    rows_of_queries(rows, work, sequence, head, tile.row, queries, width, dot);
     const KeyTiles seen = visible_tiles(rules, query, queries);
     for (int64_t first = seen.first * kTileTokens; first < seen.last * kTileTokens; first += kTileTokens) {
-      const int64_t keys = smaller(kTileTokens, shape.seq - first);
+      const int64_t keys = smaller(kTileTokens, shape.keys - first);
       if (!share_documents(document_T, query, queries, first, keys)) continue;
       scores_of(rules, head, d, document_T, work.q, width, query, queries, work.keys_T + first * d, first,
                 keys, work.p, work.cap_slope);
@@ -109,14 +109,14 @@ struct Backward {
       tile_product<true>(queries, width, keys, {work.dp, kTileTokens, 1}, work.keys + first * width, width,
                          work.dq, width);
     }
-    write(work.dq, width, rules.scale, sequence, query, queries, head);
+    T* dq = static_cast<T*>(gradients.dq) + (sequence * shape.seq + tile.row) * gradients.q_step;
+    write(work.dq, width, rules.scale, queries, dq + head * d, gradients.q_step);
   }
 
-  /// Rows of one head of dqkv.
-  void write(const float* x, int64_t width, float factor, int64_t sequence, int64_t first, int64_t count,
-             int64_t head) const {
+  /// Rows of one head, which are `step` elements apart.
+  void write(const float* x, int64_t width, float factor, int64_t count, T* first, int64_t step) const {
     for (int64_t row = 0; row < count; ++row) {
-      T* to = dqkv + (sequence * shape.seq + first + row) * packed_width(shape) + head * shape.head_dim;
+      T* to = first + row * step;
       for_lanes(shape.head_dim, [&](int64_t i, auto lanes) {
         store(to + i, load(x + row * width + i, lanes) * factor, lanes);
       });
@@ -125,44 +125,47 @@ struct Backward {
 
   /// One key head of one sequence: no other block writes its gradients.
   void block(int64_t sequence, int64_t kv_head) const {
-    const HeadRows<T> rows{shape, qkv + sequence * shape.seq * packed_width(shape), kv_head};
-    const int64_t width = tile_width(shape.head_dim), group = shape.heads / shape.kv_heads;
-    const Workspace work(ceil_div(shape.seq, kTileTokens), shape.head_dim, width);
+    const HeadRows<T> rows(shape, in, sequence, kv_head);
+    const int64_t d = shape.head_dim, width = tile_width(d), group = shape.heads / shape.kv_heads;
+    const Workspace work(ceil_div(shape.keys, kTileTokens), d, width);
     lay_out_keys(rows, work, width);
-    for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head)
-      for (int64_t query = 0; query < shape.seq; query += kTileTokens)
-        query_tile(rows, work, sequence, head, query, width);
-    write(work.dkeys, width, 1.0f, sequence, 0, shape.seq, shape.heads + kv_head);
-    write(work.dvalues, width, 1.0f, sequence, 0, shape.seq, shape.heads + shape.kv_heads + kv_head);
+    for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+      const TokenStretch stretches[] = {shape.early, shape.late};
+      int64_t row = 0;
+      for (const TokenStretch& stretch : stretches)
+        for (int64_t done = 0; done < stretch.count; done += kTileTokens) {
+          const int64_t queries = smaller(kTileTokens, stretch.count - done);
+          query_tile(rows, work, sequence, head, {row, stretch.first + done, queries}, width);
+          row += queries;
+        }
+    }
+    const int64_t step = gradients.kv_step;
+    T* dkeys = static_cast<T*>(gradients.dkv) + sequence * shape.keys * step + kv_head * d;
+    write(work.dkeys, width, 1.0f, shape.keys, dkeys, step);
+    write(work.dvalues, width, 1.0f, shape.keys, dkeys + shape.kv_heads * d, step);
   }
 
   void run() const {
-    for_blocks(shape.batch * shape.kv_heads, shape.batch * shape.heads * shape.seq * shape.seq,
+    for_blocks(shape.batch * shape.kv_heads, shape.batch * shape.heads * shape.seq * shape.keys,
                [&](int64_t number) { block(number / shape.kv_heads, number % shape.kv_heads); });
   }
 };
 
 }  // namespace
 
-void attention_backward(AttentionShape shape, ScoreRules rules, Dtype dtype, const void* qkv, const void* out,
-                        const float* log_sum_exp_BHT, const void* dout, void* dqkv, Stream) {
+void attention_backward(AttentionShape given, ScoreRules rules, Dtype dtype, AttentionInputs in,
+                        const void* out, const float* log_sum_exp_BHT, const void* dout,
+                        AttentionGradients gradients, Stream) {
+  const AttentionShape shape = with_stretches(given);
   if (dtype == Dtype::kFp32)
-    Backward<float>{shape,
-                    rules,
-                    static_cast<const float*>(qkv),
-                    static_cast<const float*>(out),
-                    log_sum_exp_BHT,
-                    static_cast<const float*>(dout),
-                    static_cast<float*>(dqkv)}
+    Backward<float>{
+        shape,    rules, in, static_cast<const float*>(out), log_sum_exp_BHT, static_cast<const float*>(dout),
+        gradients}
         .run();
   else
-    Backward<Bf16>{shape,
-                   rules,
-                   static_cast<const Bf16*>(qkv),
-                   static_cast<const Bf16*>(out),
-                   log_sum_exp_BHT,
-                   static_cast<const Bf16*>(dout),
-                   static_cast<Bf16*>(dqkv)}
+    Backward<Bf16>{
+        shape,    rules, in, static_cast<const Bf16*>(out), log_sum_exp_BHT, static_cast<const Bf16*>(dout),
+        gradients}
         .run();
 }
 

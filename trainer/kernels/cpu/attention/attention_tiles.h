@@ -17,24 +17,38 @@ struct KeyTiles {
   int64_t first, last;
 };
 
-/// Elements of a token's row: heads of q, k and v.
-TYCHO_SIMD int64_t packed_width(const AttentionShape& shape) {
-  return (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
+/// Neighbouring queries of a sequence: from its row `row` on, the tokens from `position` on.
+struct Queries {
+  int64_t row, position, count;
+};
+
+/// The same shape with its stretches written out.
+TYCHO_SIMD AttentionShape with_stretches(AttentionShape shape) {
+  if (shape.keys > 0) return shape;
+  shape.keys = shape.seq;
+  shape.early = {0, shape.seq}, shape.late = {0, 0};
+  return shape;
 }
 
 /// One sequence, one key head: where its rows lie.
 template <class T>
 struct HeadRows {
   const AttentionShape& shape;
-  const T* qkv;  // row of the sequence's first token
+  const T* q;   // of the sequence's first query
+  const T* kv;  // and of its first key
+  int64_t q_step, kv_step;
   int64_t kv_head;
 
-  int64_t row_step() const { return packed_width(shape); }
-  const T* query(int64_t token, int64_t head) const {
-    return qkv + token * row_step() + head * shape.head_dim;
-  }
-  const T* key(int64_t token) const { return query(token, shape.heads + kv_head); }
-  const T* value(int64_t token) const { return query(token, shape.heads + shape.kv_heads + kv_head); }
+  HeadRows(const AttentionShape& of, const AttentionInputs& in, int64_t sequence, int64_t head)
+      : shape(of),
+        q(static_cast<const T*>(in.q) + sequence * of.seq * in.q_step),
+        kv(static_cast<const T*>(in.kv) + sequence * of.keys * in.kv_step),
+        q_step(in.q_step),
+        kv_step(in.kv_step),
+        kv_head(head) {}
+  const T* query(int64_t row, int64_t head) const { return q + row * q_step + head * shape.head_dim; }
+  const T* key(int64_t token) const { return kv + token * kv_step + kv_head * shape.head_dim; }
+  const T* value(int64_t token) const { return key(token) + shape.kv_heads * shape.head_dim; }
 };
 
 TYCHO_SIMD KeyTiles visible_tiles(const ScoreRules& rules, int64_t first_query, int64_t queries) {
@@ -94,11 +108,11 @@ static void score_tile(const ScoreRules& rules, int64_t head, const int32_t* doc
   }
 }
 
-/// The row of dropout's mask that decides about a query.
+/// The row of dropout's mask that decides about the query at a position.
 TYCHO_SIMD int64_t mask_row(const AttentionShape& shape, const ScoreRules& rules, int64_t sequence,
-                            int64_t head, int64_t query) {
+                            int64_t head, int64_t position) {
   const int64_t heads = rules.dropout_heads > 0 ? rules.dropout_heads : shape.heads;
-  return (sequence * heads + head) * shape.seq + query;
+  return (sequence * heads + head) * shape.keys + position;
 }
 
 /// What a tile's probabilities are multiplied with: 0 where dropout drops, else 1 / (1 - p).

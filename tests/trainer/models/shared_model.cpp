@@ -1,0 +1,149 @@
+// Steps on threads against steps on one rank, and what of a whole parameter a rank has.
+#include "tests/trainer/models/shared_model.h"
+
+#include <ATen/core/IListRef.h>
+#include <ATen/ops/cat.h>
+
+#include <atomic>
+
+#include "tests/trainer/parallel/late_world.h"
+#include "tests/trainer/parallel/thread_world.h"
+#include "trainer/layout/tp_parts.h"
+#include "trainer/units/init.h"
+
+namespace tycho {
+namespace {
+
+/// The elements of a whole tensor that lie on a rank, in the rank's order.
+Tensor part_of(const ParamSpec& spec, const Tensor& whole) {
+  Tensor part = at::empty(spec.shape, whole.options());
+  for_whole_runs(spec, 0, part.numel(), [&](int64_t i, int64_t j, int64_t n) {
+    part.view(-1).narrow(0, i, n).copy_(whole.reshape({-1}).narrow(0, j, n));
+  });
+  return part;
+}
+
+void expect_same_gradients(UnitStore& units, const std::vector<UnitSpec>& specs, LocalUnits& one, int rank) {
+  for (int u = 0; u < units.num_units(); ++u)
+    for (size_t i = 0; i < specs[static_cast<size_t>(u)].params.size(); ++i) {
+      const ParamSpec& spec = specs[static_cast<size_t>(u)].params[i];
+      const Tensor given = units.grad(u, i), whole_grad = one.grads(u)[i];
+      ASSERT_EQ(given.defined(), whole_grad.defined());
+      if (!given.defined()) continue;
+      const double scale = whole_grad.norm().item<double>();
+      EXPECT_LE((given - part_of(spec, whole_grad)).norm().item<double>(), 2e-5 * scale + 1e-9)
+          << spec.name << " on rank " << rank;
+    }
+}
+
+}  // namespace
+
+bool divides(const DecoderSpec& spec, int64_t tp) {
+  return tp == 1 || (spec.heads % tp == 0 && (spec.kv_heads % tp == 0 || tp % spec.kv_heads == 0) &&
+                     spec.qk_norm != QkNorm::kTogether);
+}
+
+MptConfig with_dropout(PositionKind positions) {
+  MptConfig c;
+  c.width = 48, c.layers = 2, c.heads = 6, c.vocab_size = 91, c.max_seq_len = 70, c.expansion_ratio = 2;
+  c.positions = positions;
+  c.attn_dropout = 0.2, c.resid_dropout = 0.3, c.embedding_dropout = 0.1;
+  return c;
+}
+
+void SharedModel::SetUp() {
+  at::manual_seed(5);
+  config_ = GetParam().config, shape_ = GetParam().shape;
+  prepare();
+}
+
+void SharedModel::prepare() {
+  layout_ = model_layout(config_);
+  whole_ = std::make_unique<LocalUnits>(layout_.units, at::kFloat, at::kCPU, UnitUse::kTrain);
+  for (GatheredUnit& unit : whole_->gathered())
+    unit.flat_params().copy_(at::randn({unit.layout().numel()}).mul_(0.1));
+  tokens_.clear();
+  for (int i = 0; i < 10; ++i)
+    tokens_.push_back(at::randint(layout_.vocab_size, {shape_.tokens()}, at::kInt));
+}
+
+MicroBatch SharedModel::micro_batch(int64_t i, bool first, bool last) const {
+  Tensor targets = tokens_[static_cast<size_t>(i) + 1].clone();
+  if (targets.numel() > 1) targets[0] = -100;  // ignored
+  return {.tokens_N = tokens_[static_cast<size_t>(i)],
+          .targets_N = targets,
+          .first = first,
+          .last = last,
+          .dropout_key = static_cast<uint64_t>(i) + 99,
+          .documents_N = documents_};
+}
+
+double SharedModel::step(Model& model, UnitStore& units, int64_t first, int64_t count) const {
+  const Tensor weight_1 = at::full({1}, 1.0 / 64, at::kFloat);
+  double loss = 0;
+  for (int64_t i = 0; i < count; ++i)
+    loss += model.forward_backward(micro_batch(first + i, i == 0, i + 1 == count), weight_1).item<double>();
+  units.finish();
+  return loss;
+}
+
+std::unique_ptr<UnitStore> SharedModel::store_of(const std::vector<UnitSpec>& specs, const TpShape& tp,
+                                                 const Mesh& mesh, const Sharing& sharing) const {
+  auto units = make_unit_store(specs, at::kFloat, at::kCPU, UnitUse::kTrain,
+                               {mesh.group(kShardAxes).size(), false, sharing.keep_grads, layout_.tied},
+                               {mesh.group(kShardAxes), mesh.group(Axis::kDpReplicate),
+                                tp.size > 1 ? &mesh.group(Axis::kTp) : nullptr});
+  for (size_t u = 0; u < specs.size(); ++u) {
+    std::vector<Tensor> flat;
+    for (size_t i = 0; i < specs[u].params.size(); ++i)
+      flat.push_back(
+          part_of(specs[u].params[i], whole_->acquire(static_cast<int>(u), Pass::kForward)[i]).view(-1));
+    const OwnedRange& range = units->owned()[u];
+    Tensor(range.params).copy_(at::cat(flat).narrow(0, range.begin, range.size()));
+  }
+  return units;
+}
+
+void SharedModel::expect_as_one_rank(const Sharing& sharing) {
+  SCOPED_TRACE(sharing.name);
+  if (!divides(decoder_spec(config_), sharing.tp)) return;
+  if (sharing.cp > 1 && shape_.seq % (2 * sharing.cp) != 0) return;
+  if (sharing.sequence && shape_.tokens() / sharing.cp % sharing.tp != 0) return;
+  std::vector<UnitSpec> whole = layout_.units;
+  for (UnitSpec& unit : whole)
+    for (ParamSpec& param : unit.params) param.frozen = sharing.frozen && sharing.frozen(param);
+  const MeshShape mesh_shape{
+      {1, sharing.replicate, sharing.shard, static_cast<int>(sharing.cp), static_cast<int>(sharing.tp)}};
+  const int data_ranks = sharing.replicate * sharing.shard;
+  LocalUnits one(whole, at::kFloat, at::kCPU, UnitUse::kTrain);
+  for (size_t u = 0; u < whole.size(); ++u)
+    Tensor(one.gathered()[u].flat_params()).copy_(whole_->gathered()[u].flat_params());
+  Model alone(config_, one, shape_, at::kFloat, at::kCPU, sharing.recompute);
+  double wanted_loss = 0;
+  for (int repeat = 0; repeat < 2; ++repeat)  // nothing of a step is left for the next one
+    wanted_loss = step(alone, one, 0, int64_t{data_ranks} * sharing.micro_batches);
+  const Tensor wanted_losses =
+      alone.losses(tokens_[0], micro_batch(0, true, true).targets_N, documents_).clone();
+  std::atomic<double> loss = 0;
+  ThreadWorld(mesh_shape.num_ranks()).run([&](Communicator& world) {
+    LateWorld late(world);
+    const Mesh mesh(mesh_shape, late);
+    const ContextRegion context(mesh.context(), shape_.seq);
+    const ParallelRegion region(mesh.group(Axis::kTp), sharing.sequence, context);
+    const TpShape tp = region.shape();
+    const std::vector<UnitSpec> specs = tp_units(whole, tp);
+    const auto units = store_of(specs, tp, mesh, sharing);
+    Model model(config_, *units, shape_, at::kFloat, at::kCPU, sharing.recompute, region);
+    const int64_t data_rank = world.rank() / (sharing.tp * sharing.cp);
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      const double own = step(model, *units, data_rank * sharing.micro_batches, sharing.micro_batches);
+      if (repeat == 1 && tp.rank == 0) loss += own;
+    }
+    expect_same_gradients(*units, specs, one, world.rank());
+    const Tensor losses = model.losses(tokens_[0], micro_batch(0, true, true).targets_N, documents_);
+    EXPECT_LE((losses - context.own(wanted_losses)).abs().max().item<double>(), 2e-5);
+  });
+  EXPECT_NEAR(loss / wanted_loss, 1, 1e-6);
+}
+
+}  // namespace tycho

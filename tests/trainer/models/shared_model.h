@@ -1,0 +1,56 @@
+// A model that several ranks share along any axes, each a thread, and the same one on one rank: what tests of
+// tensor and context parallel have in common.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "tests/trainer/aten.h"
+#include "tests/trainer/models/model_cases.h"
+#include "trainer/models/model.h"
+#include "trainer/parallel/mesh.h"
+#include "trainer/parallel/unit_store.h"
+
+namespace tycho {
+
+struct Sharing {
+  const char* name;
+  int64_t tp = 2;
+  int64_t cp = 1;
+  bool sequence = true;
+  int replicate = 1, shard = 1;
+  bool keep_grads = false;
+  int micro_batches = 1;  // of each rank that reads data of its own
+  RecomputeConfig recompute = {};
+  std::function<bool(const ParamSpec&)> frozen = {};
+};
+
+/// Whether ranks can share the heads of a model.
+bool divides(const DecoderSpec& spec, int64_t tp);
+
+class SharedModel : public testing::TestWithParam<ModelCase> {
+ protected:
+  void SetUp() override;
+  void prepare();
+  MicroBatch micro_batch(int64_t i, bool first, bool last) const;
+  double step(Model& model, UnitStore& units, int64_t first, int64_t count) const;
+  /// Losses and gradients of two steps; nothing where such ranks cannot share the model.
+  void expect_as_one_rank(const Sharing& sharing);
+  /// A store of a rank's part of the model, filled, and the region around it.
+  std::unique_ptr<UnitStore> store_of(const std::vector<UnitSpec>& specs, const TpShape& tp, const Mesh& mesh,
+                                      const Sharing& sharing) const;
+
+  ModelConfig config_;
+  BatchShape shape_;
+  ModelLayout layout_;
+  std::unique_ptr<LocalUnits> whole_;
+  std::vector<Tensor> tokens_;
+  Tensor documents_;
+};
+
+/// MPT with every kind of dropout.
+MptConfig with_dropout(PositionKind positions);
+
+}  // namespace tycho

@@ -1,0 +1,79 @@
+// What ranks that share sequences receive and keep, and gradients that travel as bf16.
+#include "trainer/plan/region_traffic.h"
+
+#include <gtest/gtest.h>
+
+#include "trainer/plan/plan.h"
+
+namespace tycho {
+namespace {
+
+/// 32 sequences of 4,096 tokens a step, one at a time.
+TrainConfig small_llama() {
+  TrainConfig config;
+  std::get<LlamaConfig>(config.model.value) = {.width = 1024,
+                                               .layers = 6,
+                                               .heads = 16,
+                                               .kv_heads = 4,
+                                               .ffn_width = 4096,
+                                               .vocab_size = 32000,
+                                               .tied = false};
+  config.train_data.value = MdsConfig{.local_dir = "data"};
+  config.seq_len = 4096;
+  config.precision = Precision::kBf16;
+  config.global_batch = {32, DurationUnit::kSample}, config.micro_batch = Duration{1, DurationUnit::kSample};
+  return config;
+}
+
+const ByteItem& item(const std::vector<ByteItem>& items, const std::string& name) {
+  for (const ByteItem& one : items)
+    if (one.name == name) return one;
+  throw std::runtime_error("no item " + name);
+}
+
+TEST(RegionTraffic, SharesActivationsAndMovesKeysAndValues) {
+  TrainConfig config = small_llama();
+  const Plan whole = make_plan(config, {.num_ranks = 1});
+  config.parallel.cp = 4, config.parallel.dp_shard = 2;
+  const Plan plan = make_plan(config, {.num_ranks = 8});
+  EXPECT_EQ(plan.mesh, "dp_shard 2 x cp 4");
+  EXPECT_EQ(plan.micro_batches_per_step, 16);
+  EXPECT_EQ(item(plan.memory, "activations").num_bytes, item(whole.memory, "activations").num_bytes / 4);
+  EXPECT_NEAR(static_cast<double>(item(plan.memory, "parameters").num_bytes),
+              static_cast<double>(item(whole.memory, "parameters").num_bytes) / 8, 1e5);
+  // Two gathers and a sum in each block, of 4 heads of keys and of values, from three ranks of four.
+  const int64_t one = 4096 / 4 * 3 * (2 * 4 * 64) * 2;
+  EXPECT_EQ(item(plan.traffic, "cp").num_bytes, 16 * 6 * 3 * one);
+  config.recompute = {Recompute::kFull, 1};
+  EXPECT_EQ(item(make_plan(config, {.num_ranks = 8}).traffic, "cp").num_bytes, 16 * 6 * 4 * one);
+}
+
+TEST(RegionTraffic, OfMatricesIsThatOfARanksTokens) {
+  TrainConfig config = small_llama();
+  config.parallel.tp = 2;
+  const int64_t alone = item(make_plan(config, {.num_ranks = 2}).traffic, "tp").num_bytes;
+  config.parallel.cp = 2;
+  EXPECT_EQ(item(make_plan(config, {.num_ranks = 4}).traffic, "tp").num_bytes, alone / 2);
+}
+
+TEST(RegionTraffic, OfGradientsIsHalvedByBf16) {
+  for (const int64_t shard : {1, 4}) {
+    TrainConfig config = small_llama();
+    config.parallel.dp_shard = shard;
+    const Plan fp32 = make_plan(config, {.num_ranks = 8});
+    config.parallel.reduce_dtype = Precision::kBf16;
+    const Plan bf16 = make_plan(config, {.num_ranks = 8});
+    EXPECT_EQ(bf16.traffic.back().name, "dp_replicate");
+    EXPECT_EQ(bf16.traffic.back().num_bytes, fp32.traffic.back().num_bytes / 2);
+    const auto sent = static_cast<double>(item(bf16.memory, "gradients sent").num_bytes);
+    double wanted = static_cast<double>(item(fp32.memory, "gradients").num_bytes) / 2;
+    if (shard > 1) {
+      EXPECT_EQ(bf16.traffic[1].num_bytes, fp32.traffic[1].num_bytes / 2);
+      wanted += static_cast<double>(item(fp32.memory, "whole gradients").num_bytes) / 2;
+    }
+    EXPECT_NEAR(sent, wanted, 1e5);
+  }
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,27 @@
+// A rank has two equal parts of 2 cp; with sequence parallel ranks along tp share these in turn.
+#include "trainer/config/context_parallel.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+namespace tycho {
+
+void check_context_parallel(const TrainConfig& config, ConfigProblems& problems) {
+  const int64_t cp = config.parallel.cp, seq_len = config.seq_len;
+  if (cp == 1) return;
+  const int64_t tp = config.parallel.sequence_parallel ? config.parallel.tp : 1;
+  const int64_t step = cp * std::lcm(int64_t{2}, tp), below = seq_len / step * step;
+  if (seq_len % step != 0)
+    problems.add("seq_len",
+                 "{} tokens cannot be shared evenly by parallel.cp = {}{}: wanted a multiple of {}; "
+                 "write {}{}, or set parallel.cp = 1",
+                 seq_len, cp, tp > 1 ? fmt::format(" and parallel.tp = {}", tp) : "", step,
+                 below > 0 ? fmt::format("{} or ", below) : "", below + step);
+  if (config.model.lora.dropout > 0)
+    problems.add("lora.dropout",
+                 "draws its bits for whole sequences, and with parallel.cp a rank has a part of them; set "
+                 "lora.dropout = 0 or parallel.cp = 1");
+}
+
+}  // namespace tycho

@@ -1,0 +1,21 @@
+// Where the queries, keys and values of attention lie: together in packed rows, or apart.
+#pragma once
+#include "trainer/kernels/kernel_table.h"
+#include "trainer/kernels/tensor.h"
+
+namespace tycho {
+
+/// B sequences with T queries and S keys each (AttentionShape). The rows of both need not touch.
+struct AttentionRows {
+  Tensor q_NE;  // [B*T, H*d]
+  Tensor kv;    // [B*S, 2 K*d]: heads of k, then of v
+};
+/// Views of rows that hold heads of q, then k, then v: qkv_NC is [B*T, (H + 2K) * d], T = S.
+AttentionRows packed_rows(const AttentionShape& shape, const Tensor& qkv_NC);
+
+/// S.
+int64_t num_keys(const AttentionShape& shape);
+/// int64 [T] on the CPU: positions of a sequence's queries among its keys.
+Tensor query_positions(const AttentionShape& shape);
+
+}  // namespace tycho

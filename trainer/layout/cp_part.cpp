@@ -1,0 +1,40 @@
+// Early parts see few keys and late ones many: the sum of a pair is the same for every rank.
+#include "trainer/layout/cp_part.h"
+
+#include <algorithm>
+
+#include "trainer/layout/adapters.h"
+
+namespace tycho {
+
+std::array<CpStretch, 2> cp_stretches(int64_t seq, const CpShape& cp) {
+  if (cp.size == 1) return {{{0, seq}, {seq, 0}}};
+  const int64_t part = seq / (2 * cp.size);
+  return {{{cp.rank * part, part}, {(2 * cp.size - 1 - cp.rank) * part, part}}};
+}
+
+void for_cp_runs(int64_t seq, const CpShape& cp, int64_t first, int64_t count,
+                 const std::function<void(int64_t i, int64_t j, int64_t n)>& run) {
+  if (cp.size == 1) return run(first, first, count);
+  const std::array<CpStretch, 2> stretches = cp_stretches(seq, cp);
+  const int64_t part = stretches[0].count, end = first + count;
+  for (int64_t i = first; i < end;) {
+    const int64_t number = i / part, inside = i % part, n = std::min(part - inside, end - i);
+    run(i, number / 2 * seq + stretches[static_cast<size_t>(number % 2)].first + inside, n);
+    i += n;
+  }
+}
+
+int64_t cp_traffic(const DecoderSpec& spec, const std::vector<UnitSpec>& units, BatchShape shape,
+                   const RecomputeConfig& recompute, int64_t compute_bytes, int64_t cp) {
+  const size_t lowest = lowest_trained_unit(units);
+  int64_t calls = 0;
+  for (int64_t i = 0; i < spec.layers; ++i) {
+    calls += 1;
+    if (static_cast<size_t>(i) + 1 < lowest) continue;
+    calls += recompute.of(i) == Recompute::kFull ? 3 : 2;
+  }
+  return calls * (shape.tokens() / cp * (cp - 1)) * 2 * spec.kv_heads * spec.head_dim * compute_bytes;
+}
+
+}  // namespace tycho

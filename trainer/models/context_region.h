@@ -1,0 +1,46 @@
+// The ranks that share each sequence: which tokens of a batch this rank has, and where keys and values of all
+// tokens meet. For one rank these calls do nothing.
+#pragma once
+#include "trainer/kernels/tensor.h"
+#include "trainer/layout/cp_part.h"
+#include "trainer/parallel/communicator.h"
+
+namespace tycho {
+
+// N tokens of this rank (N = B T / cp), B sequences of T tokens, W numbers of a token's keys and values.
+/// Context parallel by gathered keys (Llama 3, arXiv:2407.21783 section 3.3.2; balanced stretches: Brandon et
+/// al. 2023, arXiv:2311.09431). Copies share the group.
+class ContextRegion {
+ public:
+  /// One rank.
+  ContextRegion() = default;
+  /// `ranks`, those along cp, outlive the region. seq: T, a multiple of 2 cp.
+  ContextRegion(Communicator& ranks, int64_t seq) : ranks_(&ranks), seq_(seq) {}
+
+  bool is_shared() const { return ranks_ != nullptr && ranks_->size() > 1; }
+  CpShape shape() const;
+  int64_t seq() const { return seq_; }
+
+  /// [N] of this rank from [B T], the same on every rank.
+  Tensor own(const Tensor& x_BT) const;
+  /// Rows of this rank's positions in a table of positions, [T / cp, D]; and the way back: they are written,
+  /// or added, to table_PD, whose other rows become 0 when they are not added to.
+  Tensor own_rows(const Tensor& table_PD) const;
+  void put_rows(const Tensor& own_TD, Tensor& table_PD, bool add) const;
+
+  /// all [B T, W]: those of every rank, in the order of positions, from own_NW, whose rows need not touch.
+  /// room: as large. Only where is_shared(). Collective.
+  void gather(const Tensor& own_NW, Tensor& room, Tensor& all) const;
+  /// own_NW: this rank's rows of the sum over ranks of all [B T, W]. room: as large. Only where is_shared().
+  /// Collective.
+  void scatter(const Tensor& all, Tensor& room, const Tensor& own_NW) const;
+
+ private:
+  /// The rows that a rank has of all [B T, ...], as views [B, T / 2 cp, ...] of its two stretches.
+  std::array<Tensor, 2> stretches_of(const Tensor& all, int64_t rank) const;
+
+  Communicator* ranks_ = nullptr;
+  int64_t seq_ = 0;
+};
+
+}  // namespace tycho

@@ -1,0 +1,19 @@
+// What moves between ranks while blocks compute: along tp, which share matrices, and cp, which share
+// sequences. Torch-free.
+#pragma once
+#include <vector>
+
+#include "trainer/config/train_config.h"
+#include "trainer/layout/model_layout.h"
+#include "trainer/layout/tp_parts.h"
+#include "trainer/layout/unit_shards.h"
+#include "trainer/plan/state_memory.h"
+
+namespace tycho {
+
+/// Bytes that a rank receives in a step, named after their axes. layout: of a rank along tp; shape: of a
+/// micro-batch, whole sequences.
+std::vector<ByteItem> region_traffic(const TrainConfig& config, const ModelLayout& layout, const TpShape& tp,
+                                     const ShardRules& rules, BatchShape shape, int64_t micro_batches);
+
+}  // namespace tycho
