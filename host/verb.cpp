@@ -92,7 +92,7 @@ std::string long_name(const OptionSpec& option) {
 bool takes_next(const OptionSpec& option, const std::string& argument) {
   const std::string name = option.name;
   const bool has_short = name.find(',') == 1;
-  return option.placeholder != nullptr &&
+  return option.placeholder != nullptr && option.bare_text == nullptr &&
          (argument == "--" + long_name(option) || (has_short && argument == "-" + name.substr(0, 1)));
 }
 
@@ -107,6 +107,7 @@ cxxopts::Options describe(const Verb& verb) {
       continue;
     }
     if (option.default_text != nullptr) value->default_value(option.default_text);
+    if (option.bare_text != nullptr) value->implicit_value(option.bare_text);
     add(option.name, option.help, value, option.placeholder);
   }
   if (takes_overrides(verb)) {  // parse_arguments has spelt them out: only help sees them

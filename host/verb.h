@@ -16,6 +16,7 @@ struct OptionSpec {
   const char* help;                    // one sentence
   const char* placeholder = nullptr;   // "N"; none for a switch
   const char* default_text = nullptr;  // none: the option has no value when it is not given
+  const char* bare_text = nullptr;  // its value when it is given without one; others are written --name=VALUE
 };
 
 /// --json and --trace mean the same everywhere.

@@ -22,6 +22,7 @@ tycho_test(sharded_run_test TORCH LIBS run_fixture SOURCES trainer/run/sharded_r
   trainer/run/sharded_session_test.cpp)
 tycho_test(tensor_parallel_run_test TORCH LIBS run_fixture SOURCES trainer/run/tensor_parallel_run_test.cpp)
 tycho_test(context_parallel_run_test TORCH LIBS run_fixture SOURCES trainer/run/context_parallel_run_test.cpp)
+tycho_test(pipeline_run_test TORCH LIBS run_fixture SOURCES trainer/run/pipeline_run_test.cpp)
 # A short round; the script's default of 200 kills is for people.
 add_test(NAME run_kill9 COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/kill9/run_kill9.sh $<TARGET_FILE:tycho> 8)
 set_tests_properties(run_kill9 PROPERTIES TIMEOUT 600)

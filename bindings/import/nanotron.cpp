@@ -11,7 +11,6 @@ namespace {
 using Kind = DocScalar::Kind;
 
 const char* const kSpread = "Tycho chooses how ranks communicate";
-const char* const kWhole = "every rank has all layers here";
 const char* const kComputed = "see the end";
 const char* const kConsole = "Tycho has its own console output";
 const char* const kOneWay = "Tycho has only one way to do this";
@@ -303,13 +302,23 @@ void map_tp_mode(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "parallel.sequence_parallel", scatters ? "true" : "false", mode);
 }
 
+/// Of the names that Nanotron knows.
+void map_pp_engine(Mapper& mapper, const DocEntry& entry) {
+  const std::string engine = mapper.text_of(&entry.node);
+  const DocNode* stages = mapper.root().at("parallelism.pp");
+  if (stages == nullptr || mapper.text_of(stages) == "1") return mapper.remark(entry, "there are no stages");
+  if (engine == "1f1b") return mapper.emit(entry, "parallel.pp_schedule", "\"1f1b\"");
+  if (engine == "afab") return mapper.emit(entry, "parallel.pp_schedule", "\"gpipe\"");
+  mapper.problem(entry, "wanted 1f1b or afab");
+}
+
 Rows make_rows() {
   return {
       group("general", {by("project", map_project), by("run", map_run), to("seed", "seed"),
                         left_out("step", kComputed), left_out("consumed_train_samples", kComputed),
                         left_out("benchmark_csv_path", kConsole), left_out("ignore_sanity_checks", kOneWay)}),
-      group("parallelism", {left_out("dp", "see global_batch at the end"), noted("pp", {"1"}, kWhole),
-                            to("tp", "parallel.tp"), left_out("pp_engine", kWhole),
+      group("parallelism", {left_out("dp", "see global_batch at the end"), to("pp", "parallel.pp"),
+                            to("tp", "parallel.tp"), by("pp_engine", map_pp_engine),
                             by("tp_mode", map_tp_mode), left_out("tp_linear_async_communication", kSpread),
                             left_out("tp_recompute_allgather", kSpread), by("recompute_layer", map_recompute),
                             only("expert_parallel_size", {"1"}, "mixtures of experts are not supported"),

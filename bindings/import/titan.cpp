@@ -12,7 +12,6 @@ namespace tycho {
 namespace {
 
 const char* const kSpread = "Tycho chooses how ranks communicate";
-const char* const kWhole = "every rank has all layers here";
 const char* const kMemory = "Tycho manages memory itself";
 const char* const kOneWay = "Tycho has only one way to do this";
 
@@ -137,10 +136,20 @@ void map_dtype(Mapper& mapper, const DocEntry& entry) {
   mapper.problem(entry, "Tycho has float32 and bfloat16");
 }
 
+bool has_stages(Mapper& mapper) {
+  return value_or(mapper, "parallelism.pipeline_parallel_degree", "1") != "1";
+}
+
+void map_local_batch(Mapper& mapper, const DocEntry& entry) {
+  if (has_stages(mapper))
+    return mapper.remark(entry, "with stages micro-batches are of pipeline_parallel_microbatch_size");
+  to("", "micro_batch", count_of("sp")).act(mapper, entry);
+}
+
 const Rows kTraining = {
     left_out("dataset", "see train_data at the end"),
     left_out("dataset_path", "see train_data at the end"),
-    to("local_batch_size", "micro_batch", count_of("sp")),
+    by("local_batch_size", map_local_batch),
     by("global_batch_size", map_global_batch),
     to("seq_len", "seq_len"),
     to("max_norm", "clip.norm"),
@@ -193,6 +202,28 @@ std::optional<std::string> reshard_policy(Mapper& mapper, const DocEntry& entry)
   return std::nullopt;
 }
 
+/// TorchTitan has two chunks on a stage unless it is told how many layers one has.
+void map_pp_schedule(Mapper& mapper, const DocEntry& entry) {
+  if (!has_stages(mapper)) return mapper.remark(entry, "there are no stages");
+  const std::string schedule = mapper.text_of(&entry.node);
+  if (schedule == "1F1B") return mapper.emit(entry, "parallel.pp_schedule", "\"1f1b\"");
+  if (schedule == "GPipe") return mapper.emit(entry, "parallel.pp_schedule", "\"gpipe\"");
+  if (schedule != "Interleaved1F1B")
+    return mapper.problem(entry, "Tycho has 1F1B, GPipe and Interleaved1F1B");
+  mapper.emit(entry, "parallel.pp_schedule", "\"interleaved\"");
+  mapper.emit(entry, "parallel.pp_chunks", "2");
+}
+
+void map_pp_micro_batch(Mapper& mapper, const DocEntry& entry) {
+  if (!has_stages(mapper)) return mapper.remark(entry, "there are no stages");
+  to("", "micro_batch", count_of("sp")).act(mapper, entry);
+}
+
+void map_layers_per_stage(Mapper& mapper, const DocEntry& entry) {
+  if (!has_stages(mapper)) return mapper.remark(entry, "there are no stages");
+  mapper.note(entry, "parts have about the same work here; parallel.pp_chunks and pp_layers say it by hand");
+}
+
 const Rows kParallelism = {
     to("data_parallel_replicate_degree", "parallel.dp_replicate"),
     to("data_parallel_shard_degree", "parallel.dp_shard"),
@@ -200,10 +231,10 @@ const Rows kParallelism = {
     to("tensor_parallel_degree", "parallel.tp"),
     left_out("disable_loss_parallel", kSpread),
     left_out("enable_async_tensor_parallel", kSpread),
-    noted("pipeline_parallel_degree", {"1"}, kWhole),
-    left_out("pipeline_parallel_schedule", kWhole),
-    left_out("pipeline_parallel_microbatch_size", kWhole),
-    left_out("pipeline_parallel_layers_per_stage", kWhole),
+    to("pipeline_parallel_degree", "parallel.pp"),
+    by("pipeline_parallel_schedule", map_pp_schedule),
+    by("pipeline_parallel_microbatch_size", map_pp_micro_batch),
+    by("pipeline_parallel_layers_per_stage", map_layers_per_stage),
     to("context_parallel_degree", "parallel.cp"),
     noted("context_parallel_rotate_method", {"allgather"}, "keys and values are gathered"),
     only("expert_parallel_degree", {"1"}, "mixtures of experts are not supported"),
@@ -321,12 +352,14 @@ void write_defaults(Mapper& mapper) {
   const std::pair<const char*, const char*> defaults[] = {
       {"training.steps", "r.max_duration = \"10000ba\""},
       {"training.seq_len", "r.seq_len = 2048"},
-      {"training.local_batch_size", "r.micro_batch = \"8sp\""},
       {"training.mixed_precision_param", "r.precision = \"bf16\""},
       {"parallelism.data_parallel_shard_degree", "r.parallel.dp_shard = -1"},
       {"activation_checkpoint.mode", "r.recompute = { mode = \"full\", every = 2 }"}};
   for (const auto& [path, line] : defaults)
     if (absent(path)) out.write(line, 0);
+  const char* size =
+      has_stages(mapper) ? "parallelism.pipeline_parallel_microbatch_size" : "training.local_batch_size";
+  if (absent(size)) out.write(has_stages(mapper) ? "r.micro_batch = \"1sp\"" : "r.micro_batch = \"8sp\"", 0);
   if (value_or(mapper, "training.global_batch_size", "-1") == "-1")
     out.write("r.global_batch = t.required  -- training.local_batch_size times the number of ranks", 0);
   out.write(

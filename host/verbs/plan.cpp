@@ -2,12 +2,14 @@
 #include "trainer/plan/plan.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "host/choose_mesh.h"
 #include "host/machine.h"
 #include "host/probe.h"
 #include "host/signals.h"
 #include "host/verb.h"
+#include "host/verbs/plan_schedule.h"
 #include "trainer/base/bytes.h"
 #include "trainer/config/config_io.h"
 #include "trainer/config/schedule.h"
@@ -23,7 +25,8 @@ const VerbSpec kPlanSpec = {
     "  tycho plan recipes/demo.lua model.layers=8\n"
     "  tycho plan recipes/demo.lua --probe\n"
     "  tycho plan recipes/mpt-7b.lua --ranks 64 --gpu H200 --mfu 0.45\n"
-    "  tycho plan recipes/mpt-7b.lua --ranks 64 machine=h100 parallel=auto",
+    "  tycho plan recipes/mpt-7b.lua --ranks 64 machine=h100 parallel=auto\n"
+    "  tycho plan recipes/mpt-7b.lua --schedule=1f1b:4x8",
     {{"ranks",
       "Number of ranks. Default: what the recipe's parallel asks for; a node of its machine for \"auto\"; or "
       "1.",
@@ -32,6 +35,10 @@ const VerbSpec kPlanSpec = {
       "N"},
      {"gpu", "Estimate the time on this GPU: A100, \"H100 HBM3\", H200 and others.", "NAME"},
      {"mfu", "Assumed share of the GPU's peak.", "F", "0.4"},
+     {"schedule",
+      "Draw the recipe's pipeline schedule, or the one given: gpipe, 1f1b or interleaved, stages x "
+      "micro-batches x chunks.",
+      "1f1b:4x8", nullptr, "recipe"},
      {"probe", "Train three steps here in a temporary folder, and compare memory and speed with the plan."},
      kJsonOption,
      kTraceOption}};
@@ -151,6 +158,20 @@ std::string probe_text(const Plan& plan, const Probe& probe, const RunInfo& run)
   return text;
 }
 
+/// What --schedule asks for; nothing for a recipe without stages.
+std::optional<PipelineShape> asked_pipeline(const Arguments& arguments, const Plan& plan) {
+  const std::string& text = arguments.text("schedule");
+  if (text == "recipe") return {};
+  return pipeline_shape(text, plan.micro_batches_per_step);
+}
+
+void print_pipeline(const std::optional<PipelineShape>& shape) {
+  fmt::print("\n{}", shape
+                         ? pipeline_text(*shape)
+                         : "pipeline: parallel.pp is 1, so there is nothing to draw; --schedule=1f1b:4 draws "
+                           "one of four stages\n");
+}
+
 ResolvedRecipe resolve(const RecipeRequest& request) {
   const InterruptLua interruptible;
   return resolve_recipe(request);
@@ -204,17 +225,21 @@ int run_plan(const Arguments& arguments) {
   require_no_problems(check_config(recipe.config, devices.num_ranks), ExitCode::kTopology);
   const TrainConfig config = probing ? on_this_device(recipe.config) : recipe.config;
   const Plan plan = make_plan(config, devices);
-  if (json && !probing) fmt::print("{}\n", plan_json(plan).dump(2));
+  const bool drawing = arguments.has("schedule");
+  const std::optional<PipelineShape> pipeline = drawing ? asked_pipeline(arguments, plan) : std::nullopt;
+  Json planned = plan_json(plan);
+  if (drawing) planned["pipeline"] = pipeline ? pipeline_json(*pipeline) : Json();
+  if (json && !probing) fmt::print("{}\n", planned.dump(2));
   if (!json && place.rank == 0) {
     fmt::print("{}{}{}", chosen.text, chosen.text.empty() ? "" : "\n", plan_text(plan, config));
     print_schedule(config, plan);
+    if (drawing) print_pipeline(pipeline);
   }
   if (!probing) return 0;
   return probe_recipe(recipe, place, [&](const Probe& probe, const RunInfo& run) {
     if (!json) return fmt::print("{}", probe_text(plan, probe, run));
-    Json all = plan_json(plan);
-    all["probe"] = probe_json(probe, run);
-    fmt::print("{}\n", all.dump(2));
+    planned["probe"] = probe_json(probe, run);
+    fmt::print("{}\n", planned.dump(2));
   });
 }
 

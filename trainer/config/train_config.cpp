@@ -10,6 +10,7 @@
 #include "trainer/base/field_types.h"
 #include "trainer/config/context_parallel.h"
 #include "trainer/config/data_stages.h"
+#include "trainer/config/pipeline_parallel.h"
 #include "trainer/config/schedule.h"
 #include "trainer/config/tensor_parallel.h"
 #include "trainer/families/check.h"
@@ -235,6 +236,7 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, std::optional
   if (has_sizes && is_sharded(config, num_ranks)) check_sharding(config, problems);
   check_whole_parameters(config, problems);
   check_context_parallel(config, problems);
+  if (has_sizes) check_pipeline(config, problems);
   const bool whole_batch = check_global_batch(config, problems);
   if (is_mesh) check_tensor_parallel(config, *num_ranks, problems);
   if (whole_batch)
@@ -261,6 +263,11 @@ int64_t longest_sequence(const TrainConfig& config) {
   return std::visit(
       [&](const auto& family) { return std::optional<int64_t>(family.max_seq_len).value_or(config.seq_len); },
       config.model.value);
+}
+
+int64_t micro_batches_per_step(const TrainConfig& config, int64_t num_ranks) {
+  const int64_t micro = micro_batch_sequences(config, num_ranks);
+  return (global_batch_sequences(config) / num_ranks + micro - 1) / micro;
 }
 
 int64_t total_steps(const TrainConfig& config, int64_t num_samples) {

@@ -140,6 +140,8 @@ int64_t global_batch_sequences(const TrainConfig& config);
 int64_t micro_batch_sequences(const TrainConfig& config, int64_t num_ranks = 1);
 /// The most tokens that the model takes: its max_seq_len, or the seq_len that it is trained with.
 int64_t longest_sequence(const TrainConfig& config);
+/// Passes of a rank's share of the global batch, when so many ranks read different data.
+int64_t micro_batches_per_step(const TrainConfig& config, int64_t num_ranks);
 /// max_duration and others as optimizer steps, rounded up. Epochs need the data set's samples, 0 when
 /// unknown.
 int64_t total_steps(const TrainConfig& config, int64_t num_samples);

@@ -43,9 +43,7 @@ std::optional<EvalResult> Evaluator::evaluate(const std::atomic<int>& stop) {
     if (first_signal(world_, stop) != 0) return std::nullopt;  // every rank leaves at the same place
     total_2 += sums(begin + shape_.batch * data_ranks_.rank());
   }
-  Tensor loss_1 = total_2.narrow(0, 0, 1), tokens_1 = total_2.narrow(0, 1, 1);
-  loss_ranks_.all_reduce(loss_1);
-  data_ranks_.all_reduce(tokens_1);
+  loss_ranks_.all_reduce(total_2);
   const Tensor totals = total_2.cpu();
   world_.check();
   const auto tokens = static_cast<int64_t>(totals[1].item<double>());
@@ -66,8 +64,11 @@ Tensor Evaluator::sums(int64_t begin) {
   const Tensor& losses_N =
       model_.losses(numbers_on(device_, batch.tokens), numbers_on(device_, batch.targets),
                     numbers_on(at::kCPU, batch.documents));
-  const Tensor tokens = at::scalar_tensor(static_cast<double>(batch.valid_tokens),
-                                          at::TensorOptions().dtype(at::kDouble).device(device_));
+  // Once for each sequence: ranks along cp and stages read the same ones.
+  const bool counts = model_.part().is_last() && model_.context().shape().rank == 0;
+  const int64_t counted = counts ? batch.valid_tokens : 0;
+  const Tensor tokens =
+      at::scalar_tensor(static_cast<double>(counted), at::TensorOptions().dtype(at::kDouble).device(device_));
   return at::stack({losses_N.sum(at::kDouble), tokens});
 }
 

@@ -22,8 +22,9 @@ class Evaluator {
   /// `shape` is the model's, `tokenizer` the path of one, for data that is text. Takes the first
   /// `max_sequences` of the split, all for 0. Throws Error (kUnusable) when the data is not there or does not
   /// fit the model.
-  /// `data_ranks`: those that share the sequences out; ranks along tp and cp read the same ones.
-  /// `loss_ranks`: those whose losses are summed, along cp too. They and `world`, all ranks, outlive it.
+  /// `data_ranks`: those that share the sequences out; ranks along tp, cp and pp read the same ones.
+  /// `loss_ranks`: those whose losses are summed, along cp and pp too. They and `world`, all ranks,
+  /// outlive it.
   Evaluator(const DataConfig& data, int64_t max_sequences, BatchShape shape, Model& model,
             Communicator& data_ranks, Communicator& loss_ranks, Communicator& world, const at::Device& device,
             const std::string& tokenizer = "");

@@ -81,8 +81,13 @@ Generator::Generator(const CheckpointReader& checkpoint, const std::string& toke
 }
 
 Generator::Generator(const TrainConfig& config, UnitStore& units, const Tokenizer* tokenizer,
-                     const at::Device& device, const ParallelRegion& region)
-    : config_(config), device_(device), units_(units), region_(region), tokenizer_(tokenizer) {}
+                     const at::Device& device, const ParallelRegion& region, const PipelineStage& stage)
+    : config_(config),
+      device_(device),
+      units_(units),
+      region_(region),
+      stage_(stage),
+      tokenizer_(tokenizer) {}
 
 void Generator::check_prompt(const std::vector<int32_t>& ids) const {
   const int64_t longest = longest_sequence(config_);
@@ -111,7 +116,7 @@ std::optional<Generated> Generator::generate(const std::vector<int32_t>& prompt,
   const auto num_prompt = static_cast<int64_t>(prompt.size());
   const int64_t limit = std::min(options.max_tokens, longest_sequence(config_) - num_prompt);
   Decoder decoder(config_.model, units_, 1, num_prompt + limit, compute_dtype(config_.precision), device_,
-                  region_);
+                  region_, stage_);
   Generated result;
   TextStream stream(options.stop, [&](const std::string& piece) {
     result.text += piece;
@@ -149,14 +154,15 @@ std::optional<Generated> Generator::generate(const std::vector<int32_t>& prompt,
 }
 
 Tensor logits_of(const TrainConfig& config, UnitStore& units, const at::Device& device,
-                 const std::vector<int32_t>& tokens, const DecoderLook& look, const ParallelRegion& region) {
+                 const std::vector<int32_t>& tokens, const DecoderLook& look, const ParallelRegion& region,
+                 const PipelineStage& stage) {
   const auto count = static_cast<int64_t>(tokens.size());
   const int64_t longest = longest_sequence(config);
   if (count == 0 || count > longest)
     fail(ExitCode::kUsage, "[logits] wanted 1 to {} tokens (the model's longest sequence), given {}", longest,
          count);
   check_ids("logits", tokens, config);
-  Decoder decoder(config.model, units, 1, count, compute_dtype(config.precision), device, region);
+  Decoder decoder(config.model, units, 1, count, compute_dtype(config.precision), device, region, stage);
   return decoder.next_logits(token_tensor(tokens, device), look);
 }
 

@@ -15,6 +15,7 @@
 #include "trainer/kernels/tensor.h"
 #include "trainer/models/model.h"
 #include "trainer/models/parallel_region.h"
+#include "trainer/models/pipeline_stage.h"
 #include "trainer/parallel/unit_store.h"
 
 namespace tycho {
@@ -54,9 +55,10 @@ class Generator {
             bool without_adapters = false);
   /// With existing weights, such as those of an open run; both outlive it. Without a tokenizer, prompts are
   /// ids, no text is emitted, and generation continues to max_tokens.
-  /// `region`: the ranks along tp that have the weights together and make the text together.
+  /// `region` and `stage`: the ranks along tp and pp that have the weights together and make the text
+  /// together.
   Generator(const TrainConfig& config, UnitStore& units, const Tokenizer* tokenizer, const at::Device& device,
-            const ParallelRegion& region = {});
+            const ParallelRegion& region = {}, const PipelineStage& stage = {});
 
   /// The tokens of a prompt. Throws Error (kUsage) when they are none, or leave no room in the model's
   /// longest sequence.
@@ -81,6 +83,7 @@ class Generator {
   std::unique_ptr<Tokenizer> own_tokenizer_;  // likewise
   UnitStore& units_;
   ParallelRegion region_;
+  PipelineStage stage_;
   const Tokenizer* tokenizer_;  // null: none
 };
 
@@ -88,6 +91,6 @@ class Generator {
 /// that. Throws Error (kUsage) when they are more than the model's longest sequence.
 Tensor logits_of(const TrainConfig& config, UnitStore& units, const at::Device& device,
                  const std::vector<int32_t>& tokens, const DecoderLook& look = {},
-                 const ParallelRegion& region = {});
+                 const ParallelRegion& region = {}, const PipelineStage& stage = {});
 
 }  // namespace tycho

@@ -26,10 +26,12 @@ void for_cp_runs(int64_t seq, const CpShape& cp, int64_t first, int64_t count,
 }
 
 int64_t cp_traffic(const DecoderSpec& spec, const std::vector<UnitSpec>& units, BatchShape shape,
-                   const RecomputeConfig& recompute, int64_t compute_bytes, int64_t cp) {
+                   const RecomputeConfig& recompute, int64_t compute_bytes, int64_t cp,
+                   const StagePart& part) {
   const size_t lowest = lowest_trained_unit(units);
   int64_t calls = 0;
   for (int64_t i = 0; i < spec.layers; ++i) {
+    if (!part.has_block(i)) continue;
     calls += 1;
     if (static_cast<size_t>(i) + 1 < lowest) continue;
     calls += recompute.of(i) == Recompute::kFull ? 3 : 2;

@@ -10,6 +10,7 @@
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/param_spec.h"
+#include "trainer/layout/stages.h"
 
 namespace tycho {
 
@@ -31,8 +32,10 @@ void for_cp_runs(int64_t seq, const CpShape& cp, int64_t first, int64_t count,
                  const std::function<void(int64_t i, int64_t j, int64_t n)>& run);
 
 /// Bytes that a rank receives from the others for one micro-batch of `shape`, whole sequences: keys and
-/// values gathered, and their gradients summed. `spec`: of a rank along tp; `units` with what is frozen.
+/// values gathered, and their gradients summed. `spec`: of a rank along tp; `units`: of all stages, with what
+/// is frozen; `part`: what its own stage computes.
 int64_t cp_traffic(const DecoderSpec& spec, const std::vector<UnitSpec>& units, BatchShape shape,
-                   const RecomputeConfig& recompute, int64_t compute_bytes, int64_t cp);
+                   const RecomputeConfig& recompute, int64_t compute_bytes, int64_t cp,
+                   const StagePart& part);
 
 }  // namespace tycho

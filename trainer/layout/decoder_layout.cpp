@@ -383,7 +383,7 @@ ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, i
                  fp32("inv_final", S),
                  {"logits", {specs.head_chunk, V}},
                  fp32("losses", N),
-                 {"d_stream", {S, D}},
+                 {"d_stream", {1, S, D}},  // of each micro-batch on its way back
                  {"d_normed", {S, D}}};
   return specs;
 }

@@ -76,7 +76,8 @@ SavedBytes saved_bytes(const ActivationSpecs& specs, const RecomputeConfig& reco
   SavedBytes bytes;
   for (int64_t i = 0; i < std::ssize(specs.saved); ++i)
     for (const SlotSpec& slot : specs.saved[static_cast<size_t>(i)])
-      if (!is_recomputed(slot, recompute.of(i))) bytes.kept += slot_bytes(slot, compute_bytes);
+      if (!is_recomputed(slot, recompute.of(i)))
+        bytes.kept += specs.sets_of(i) * slot_bytes(slot, compute_bytes);
   for (size_t slot = 0; !specs.saved.empty() && slot < specs.saved[0].size(); ++slot)
     bytes.shared += shared_slot_bytes(specs, recompute, slot, compute_bytes);
   return bytes;

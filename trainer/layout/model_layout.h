@@ -26,6 +26,10 @@ struct ActivationSpecs {
   std::vector<SlotSpec>
       model;               // around the blocks: final norm, logits chunk, gradients of the residual stream
   int64_t head_chunk = 0;  // tokens whose logits exist at once
+  std::vector<int64_t>
+      num_sets;  // of each block's saved slots: one for each micro-batch that a stage keeps; empty: one
+
+  int64_t sets_of(int64_t block) const { return num_sets.empty() ? 1 : num_sets[static_cast<size_t>(block)]; }
 };
 /// Bytes of a slot when the compute dtype has compute_bytes; slots start at whole cache lines.
 int64_t slot_bytes(const SlotSpec& slot, int64_t compute_bytes);

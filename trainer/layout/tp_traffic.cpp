@@ -28,19 +28,23 @@ Crossings of_block(bool reuses_x, Recompute mode, bool trained) {
 }  // namespace
 
 TpTraffic tp_traffic(const DecoderSpec& spec, const std::vector<UnitSpec>& units, BatchShape shape,
-                     const RecomputeConfig& recompute, int64_t compute_bytes, const TpShape& tp) {
+                     const RecomputeConfig& recompute, int64_t compute_bytes, const TpShape& tp,
+                     const StagePart& part) {
   if (tp.size == 1) return {};
   const size_t lowest = lowest_trained_unit(units);
-  Crossings sum = {.enter = 1, .leave = 2};  // the head, and the embedding's tokens
-  if (lowest == 0) sum.enter += 1;
+  Crossings sum;
+  if (part.is_last()) sum = {.enter = 1, .leave = 1};  // the head
+  if (part.is_first()) sum.leave += 1;                 // the embedding's tokens
+  if (part.is_first() && lowest == 0) sum.enter += 1;
   for (int64_t i = 0; i < spec.layers; ++i) {
+    if (!part.has_block(i)) continue;
     const bool trained = static_cast<size_t>(i) + 1 >= lowest;
     const Crossings block = of_block(spec.reuses_x(i), recompute.of(i), trained);
     sum.enter += block.enter, sum.leave += block.leave;
   }
   const int64_t of_others = shape.tokens() / tp.size * spec.width * compute_bytes * (tp.size - 1);
   return {of_others * (tp.sequence ? sum.enter + sum.leave : 2 * sum.leave),
-          shape.tokens() * 2 * 4 * (tp.size - 1)};
+          part.is_last() ? shape.tokens() * 2 * 4 * (tp.size - 1) : 0};
 }
 
 int64_t tp_gradient_bytes(const std::vector<UnitSpec>& units, const TpShape& tp) {

@@ -8,6 +8,7 @@
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/param_spec.h"
+#include "trainer/layout/stages.h"
 #include "trainer/layout/tp_parts.h"
 
 namespace tycho {
@@ -17,9 +18,11 @@ struct TpTraffic {
   int64_t activations = 0;  // what enters and leaves regions, and gradients of it
   int64_t losses = 0;       // two numbers for each token and rank
 };
-/// `spec`: the model's; `units`: a rank's, with what is frozen.
+/// `spec`: the model's; `units`: a rank's, with what is frozen, of all stages; `part`: what its own stage
+/// computes.
 TpTraffic tp_traffic(const DecoderSpec& spec, const std::vector<UnitSpec>& units, BatchShape shape,
-                     const RecomputeConfig& recompute, int64_t compute_bytes, const TpShape& tp);
+                     const RecomputeConfig& recompute, int64_t compute_bytes, const TpShape& tp,
+                     const StagePart& part);
 
 /// Bytes of gradients (fp32) that ranks have parts of, once for all units.
 int64_t tp_gradient_bytes(const std::vector<UnitSpec>& units, const TpShape& tp);

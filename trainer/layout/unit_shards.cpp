@@ -65,7 +65,7 @@ int64_t gathered_elements(const std::vector<UnitSpec>& units, const ShardRules& 
   int64_t sum = 0;
   const auto use = [&](size_t unit) {
     size_t& holds = held[static_cast<size_t>(buffers.of_unit[unit])];
-    if (holds == unit) return;
+    if (holds == unit || units[unit].params.empty()) return;
     holds = unit;
     sum += rules.num_ranks * shard_elements(units[unit].numel(), rules.num_ranks);
   };

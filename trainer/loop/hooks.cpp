@@ -73,8 +73,8 @@ void Hooks::require_all_ranks(const std::string& what) {
   const std::optional<CallbackKind> running = runner_.running();
   if (serving_ || (running && *running != CallbackKind::kEverywhere))
     fail(ExitCode::kUsage,
-         "[parallel] {} needs all ranks, because they share the parameters (parallel.dp_shard, cp or tp), "
-         "but this code runs on one rank: use t.everywhere, and let rank 0 record the result",
+         "[parallel] {} needs all ranks, because they share the parameters (parallel.dp_shard, cp, tp or "
+         "pp), but this code runs on one rank: use t.everywhere, and let rank 0 record the result",
          what);
   if (running) dist_->gather({}, what);
 }

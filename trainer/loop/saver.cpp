@@ -44,13 +44,13 @@ void require_finite_weights(const std::vector<OwnedRange>& ranges, int64_t step)
 
 }  // namespace
 
-Saver::Saver(std::optional<CheckpointStore> store, const CheckpointConfig& config, int num_writers,
+Saver::Saver(std::optional<CheckpointStore> store, const CheckpointConfig& config, std::vector<int> writers,
              FileOps& files, Communicator& world, Reporter& reporter)
     : store_(std::move(store)),
       async_(config.async),
       joins_(config.state == CheckpointState::kFull),
       max_lost_s_(config.max_lost.value),
-      num_writers_(num_writers),
+      writers_(std::move(writers)),
       files_(files),
       world_(world),
       reporter_(reporter) {}
@@ -129,7 +129,7 @@ void Saver::write(const CheckpointMeta& meta, const Tensors& tensors) {
     } else {
       int64_t num_bytes = 0;
       for (const TensorBytes& tensor : tensors) num_bytes += tensor.num_bytes;
-      num_bytes *= joins_ ? 2 * num_writers_ : num_writers_;
+      num_bytes *= (joins_ ? 2 : 1) * std::ssize(writers_);
       result_ = store_->save(meta, num_bytes, [&](const std::string& folder) {
         exchange_->open(folder);
         std::vector<WrittenShard> all = {write_shard(files_, folder, shard_name(), tensors)};
@@ -194,9 +194,10 @@ void Saver::collect_shards(bool wait) {
 
 void Saver::give_shards(const std::vector<std::string>& of_ranks) {
   std::vector<WrittenShard> others;
-  for (size_t r = 1; r < static_cast<size_t>(num_writers_); ++r) {
-    const std::string place = fmt::format("rank {}", r);
-    const Json shard = parse_json(of_ranks[r], place);
+  for (const int rank : writers_) {
+    if (rank == 0) continue;
+    const std::string place = fmt::format("rank {}", rank);
+    const Json shard = parse_json(of_ranks[static_cast<size_t>(rank)], place);
     if (shard.contains("failed")) {
       const std::string why = shard.at("failed").get<std::string>();
       return exchange_->give_up(Error(fmt::format("{}: {}", place, why), ExitCode::kStorage));

@@ -1,5 +1,6 @@
 // Checkpoints during training: a copy in memory, written while training continues, by one rank or by several.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <memory>
@@ -26,11 +27,11 @@ namespace tycho {
 /// writers save, wait and take_news are collective.
 class Saver {
  public:
-  /// The store is rank 0's. Ranks 0 to num_writers - 1 write what they own through `files`, each a file of
-  /// its own, and rank 0 commits; all others own the same again. With one writer rank 0 owns everything. All
-  /// references outlive the saver.
-  Saver(std::optional<CheckpointStore> store, const CheckpointConfig& config, int num_writers, FileOps& files,
-        Communicator& world, Reporter& reporter);
+  /// The store is rank 0's. `writers`, ranks of the world, ascending from 0, write what they own through
+  /// `files`, each a file of its own, and rank 0 commits; all others own the same again. With one writer rank
+  /// 0 owns everything. All references outlive the saver.
+  Saver(std::optional<CheckpointStore> store, const CheckpointConfig& config, std::vector<int> writers,
+        FileOps& files, Communicator& world, Reporter& reporter);
   /// Waits for a save in flight that needs no other rank, and gives one up that does. A failure is not
   /// reported any more.
   ~Saver();
@@ -75,8 +76,8 @@ class Saver {
  private:
   using Tensors = std::vector<TensorBytes>;
 
-  bool is_shared() const { return num_writers_ > 1; }
-  bool writes() const { return world_.rank() < num_writers_; }
+  bool is_shared() const { return writers_.size() > 1; }
+  bool writes() const { return std::binary_search(writers_.begin(), writers_.end(), world_.rank()); }
   void save_one(CheckpointMeta meta, const std::vector<OwnedRange>& ranges, Optimizer& optimizer);
   /// The state of this rank in host memory.
   Tensors snapshot(const std::vector<OwnedRange>& ranges, Optimizer& optimizer);
@@ -101,7 +102,7 @@ class Saver {
   bool async_;
   bool joins_;  // shards of several ranks become one file
   double max_lost_s_;
-  int num_writers_;
+  std::vector<int> writers_;
   FileOps& files_;
   Communicator& world_;
   Reporter& reporter_;

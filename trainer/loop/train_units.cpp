@@ -2,6 +2,7 @@
 #include "trainer/loop/train_units.h"
 
 #include "trainer/layout/model_layout.h"
+#include "trainer/layout/stages.h"
 #include "trainer/layout/tp_parts.h"
 #include "trainer/parallel/shard_rules.h"
 
@@ -24,13 +25,21 @@ ParallelRegion parallel_region(const TrainConfig& config, const Mesh& mesh) {
           ContextRegion(mesh.context(), config.seq_len)};
 }
 
+PipelineStage pp_stage(const TrainConfig& config, const Mesh& mesh) {
+  const int64_t micro_batches = micro_batches_per_step(config, mesh.shape().size(kDataAxes));
+  return {stage_part(config, mesh.coordinate(Axis::kPp), micro_batches), mesh.group(Axis::kPp)};
+}
+
 std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const ParamRules& rules,
                                             const Mesh& mesh, const at::Device& device) {
   const ModelLayout layout = model_layout(config.model);
-  return make_unit_store(tp_units(with_frozen(layout.units, rules), parallel_region(config, mesh).shape()),
-                         compute_dtype(config.precision), device, training_use(config.master_weights),
-                         shard_rules(config.parallel, layout, mesh.shape().num_ranks()),
-                         {mesh.group(kShardAxes), mesh.group(Axis::kDpReplicate), &mesh.group(Axis::kTp)});
+  const StagePart part = pp_stage(config, mesh).part(layout.num_blocks);
+  return make_unit_store(
+      stage_units(tp_units(with_frozen(layout.units, rules), parallel_region(config, mesh).shape()), part,
+                  layout.tied),
+      compute_dtype(config.precision), device, training_use(config.master_weights),
+      shard_rules(config.parallel, layout, mesh.shape().num_ranks()),
+      {mesh.group(kShardAxes), mesh.group(Axis::kDpReplicate), &mesh.group(Axis::kTp)});
 }
 
 }  // namespace tycho

@@ -5,6 +5,7 @@
 #include "trainer/config/train_config.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/models/parallel_region.h"
+#include "trainer/models/pipeline_stage.h"
 #include "trainer/optim/param_rules.h"
 #include "trainer/parallel/mesh.h"
 #include "trainer/parallel/unit_store.h"
@@ -13,6 +14,8 @@ namespace tycho {
 
 /// The ranks along tp and cp, as the recipe wants them to share blocks and sequences. The mesh outlives it.
 ParallelRegion parallel_region(const TrainConfig& config, const Mesh& mesh);
+/// The part of the model that this rank has along pp. The mesh outlives it.
+PipelineStage pp_stage(const TrainConfig& config, const Mesh& mesh);
 
 /// Takes the memory of parameters and gradients. Collective; the mesh outlives the store.
 std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const ParamRules& rules,

@@ -13,10 +13,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/field_types.h"
-#include "trainer/base/random/philox.h"
 #include "trainer/device/device.h"
-#include "trainer/kernels/host_copies.h"
-#include "trainer/loop/micro_batches.h"
 #include "trainer/loop/replica_check.h"
 #include "trainer/loop/train_units.h"
 #include "trainer/metrics/format.h"
@@ -122,9 +119,9 @@ void Trainer::step() {
            {{"batch", {{"sequences", global_batch_sequences(config_)}, {"seq_len", config_.seq_len}}}});
   const Batch batch = next_batch();          // a pure function of (recipe, step)
   const float weight = token_weight(batch);  // exact mean over the valid tokens of micro-batches and ranks
-  Tensor loss_sum = at::zeros({1}, at::TensorOptions().dtype(at::kDouble).device(context_.device));
-  accumulate(batch, weight, loss_sum);
+  Tensor loss_sum = accumulate(batch, weight);
   units_->finish();
+  tied_.sum(*units_);
   const GradNorm norm = clipped();
   loss_ranks_.all_reduce(loss_sum);
 
@@ -157,55 +154,28 @@ void Trainer::step() {
   if (state_.data.epoch != epoch) announce(Event::kEpochEnd, {{"ended", epoch}});
 }
 
-Batch Trainer::next_batch() {
-  const Range range("data wait");
-  const InPhase phase("waiting for data");
-  return data_->next();
-}
-
 GradNorm Trainer::clipped() {
   const Range range("gradient norm");
   return clip_gradients(now_.clip, trained_grads_, copy_);
 }
 
-void Trainer::accumulate(const Batch& batch, float weight, Tensor& loss_sum) {
-  const auto& device = context_.device;
-  const Tensor weight_1 = at::full({1}, weight, at::TensorOptions().dtype(at::kFloat).device(device));
-  const MicroBatch all = {.tokens_N = numbers_on(device, batch.tokens),
-                          .targets_N = numbers_on(device, batch.targets),
-                          .documents_N = numbers_on(at::kCPU, batch.documents)};
-  const bool look = hooks_.wants(Event::kAfterForward, state_.step + 1);
-  for (int64_t b = 0; b < batch.num_sequences; b += micro_shape_.batch) {
-    MicroBatch micro = micro_batch(all, b, batch.num_sequences);
-    const int64_t sequences = std::min(micro_shape_.batch, batch.num_sequences - b);
-    if (look && micro.last)
-      micro.after_forward = [this, tokens = sequences * batch.seq_len / config_.parallel.cp] {
-        announce(Event::kAfterForward, {{"activations", stream_statistics(tokens)}});
-      };
-    loss_sum += model_.forward_backward(micro, weight_1);
-  }
-}
-
-// Of the stream before each block and after the last one, over the first tokens of the micro-batch: those of
-// them that this rank has.
-Json Trainer::stream_statistics(int64_t num_tokens) {
-  Json list = Json::array();
-  for (int64_t i = 0; i <= model_.layout().num_blocks; ++i) {
-    const Tensor all = model_.stream(i);
-    const int64_t here = std::clamp<int64_t>(num_tokens - model_.first_token(), 1, all.size(0));
-    const Tensor stream = all.narrow(0, 0, here).to(at::kFloat);
-    list.push_back(
-        {{"rms", stream.square().mean().sqrt().item<double>()}, {"max", stream.abs().max().item<double>()}});
-  }
-  return list;
+void Trainer::require_all_ranks(const std::string& what) {
+  if (pipeline_ && after_forward_)
+    fail(ExitCode::kUsage,
+         "[parallel] {} needs all ranks at once, and with parallel.pp each comes to after_forward when its "
+         "own "
+         "stage is done: look in grads_ready or batch_end",
+         what);
+  if (is_shared()) hooks_.require_all_ranks(what);
 }
 
 void Trainer::announce(Event event, Json facts, double grad_norm) {
-  in_step_ = event == Event::kBatchStart || event == Event::kAfterForward || event == Event::kGradsReady;
+  after_forward_ = event == Event::kAfterForward;
+  in_step_ = event == Event::kBatchStart || after_forward_ || event == Event::kGradsReady;
   const struct Reset {
-    bool& flag;
-    ~Reset() { flag = false; }
-  } reset{in_step_};
+    bool &in_step, &after_forward;
+    ~Reset() { in_step = after_forward = false; }
+  } reset{in_step_, after_forward_};
   if (!hooks_.wants(event, recorded_step())) return;
   const Range range("callbacks of ", enum_name(event));
   StepMetrics metrics = metrics_now();
@@ -270,12 +240,14 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       context_(std::move(context)),
       copy_(context_.mesh.group(kCopyAxes)),
       data_ranks_(context_.mesh.group(kDataAxes)),
-      loss_ranks_(context_.mesh.group(kLossAxes)),
+      loss_ranks_(context_.mesh.group(kStagedLossAxes)),
+      stage_(pp_stage(config, context_.mesh)),
       micro_shape_{micro_batch_sequences(config, data_ranks_.size()), config.seq_len},
       rules_(param_rules(config.optimizer, config.param_groups, model_layout(config.model).units)),
       units_(make_train_units(config, rules_, context_.mesh, context_.device)),
       model_(config.model, *units_, micro_shape_, compute_dtype(config.precision), context_.device,
-             config.recompute, region()),
+             config.recompute, region(), stage_),
+      tied_(stage_, model_.layout().tied),
       optimizer_(make_optimizer(config.optimizer, units_->owned(), rules_, static_cast<uint64_t>(config.seed),
                                 part_owners())),
       trained_grads_(trained_grads(units_->owned(), rules_)),
@@ -283,7 +255,11 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       throughput_(info),
       profiler_(config.profile, {info.run_dir + "/profile", context_.world.rank(), !context_.device.is_cpu()},
                 context_.reporter),
-      hooks_(config_, info_, context_.callbacks, context_.world, context_.local_rank, context_.reporter) {}
+      hooks_(config_, info_, context_.callbacks, context_.world, context_.local_rank, context_.reporter) {
+  if (!stage_.is_shared()) return;
+  const int64_t micro_batches = micro_batches_per_step(config, context_.mesh.shape().size(kDataAxes));
+  pipeline_.emplace(model_, stage_, pipeline_shape(config.parallel, micro_batches));
+}
 
 Communicator* Trainer::part_owners() const {
   Communicator& owners = context_.mesh.group(kPartAxes);
@@ -298,23 +274,6 @@ double Trainer::lr_at(int64_t steps_done) const {
 
 double Trainer::scheduled_lr(int64_t steps_done) const {
   return peak_lr(now_.optimizer) * schedule_factor(schedule_, steps_done) * hooks_.last_factor();
-}
-
-float Trainer::token_weight(const Batch& batch) {
-  Tensor tokens_1 =
-      at::full({1}, static_cast<double>(batch.valid_tokens), at::TensorOptions().dtype(at::kDouble));
-  data_ranks_.all_reduce(tokens_1);
-  return static_cast<float>(1.0 / tokens_1.item<double>());
-}
-
-MicroBatch Trainer::micro_batch(const MicroBatch& whole, int64_t first_sequence, int64_t num_sequences) {
-  MicroBatch micro = cut_micro_batch(whole, micro_shape_, first_sequence, num_sequences);
-  // By the place in the global batch: what is dropped does not depend on the number of ranks. The 0 was a
-  // rank.
-  const int64_t place = data_ranks_.rank() * num_sequences + first_sequence;
-  micro.dropout_key =
-      stream_key(static_cast<uint64_t>(config_.seed), fmt::format("dropout {} 0 {}", state_.step, place));
-  return micro;
 }
 
 void Trainer::record(const Batch& batch, double loss, double lr, double grad_norm, double step_s) {

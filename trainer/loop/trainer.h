@@ -30,6 +30,8 @@
 #include "trainer/metrics/throughput.h"
 #include "trainer/models/model.h"
 #include "trainer/models/parallel_region.h"
+#include "trainer/models/pipeline.h"
+#include "trainer/models/pipeline_stage.h"
 #include "trainer/optim/grad_clip.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/optim/param_rules.h"
@@ -119,13 +121,13 @@ class Trainer {
   Communicator* part_owners() const;
   /// The ranks along tp, as a model of units() wants them.
   ParallelRegion region() const;
+  /// The part of the model that units() has, and the ranks along pp with the others.
+  const PipelineStage& stage() const { return stage_; }
   /// Whether ranks have parts of the model, so that a whole tensor is known to all of them together alone.
   bool is_shared() const { return copy_.size() > 1; }
   /// Before a look at parameters from outside of the loop: nothing where every rank has all of them, else as
   /// Hooks::require_all_ranks.
-  void require_all_ranks(const std::string& what) {
-    if (is_shared()) hooks_.require_all_ranks(what);
-  }
+  void require_all_ranks(const std::string& what);
   Profiler& profiler() { return profiler_; }
   /// Learning rate of the step that follows `steps_done` steps, as far as it is known now.
   double lr_at(int64_t steps_done) const;
@@ -168,7 +170,8 @@ class Trainer {
   void compare_ranks();
   Batch next_batch();
   GradNorm clipped();
-  void accumulate(const Batch& batch, float weight, Tensor& loss_sum);
+  /// Gradients of the batch, and its summed losses: zero on stages without the head.
+  Tensor accumulate(const Batch& batch, float weight);
   Json stream_statistics(int64_t num_tokens);
   float token_weight(const Batch& batch);
   std::optional<EvalResult> evaluate_set(const std::string& name, Evaluator& evaluator);
@@ -190,11 +193,14 @@ class Trainer {
   TrainerContext context_;
   Communicator& copy_;        // the ranks that hold this copy of the model between them
   Communicator& data_ranks_;  // this rank, and one for each other part of the global batch
-  Communicator& loss_ranks_;  // and those that share its sequences
+  Communicator& loss_ranks_;  // and those that share its sequences, on all stages
+  PipelineStage stage_;
   BatchShape micro_shape_;
   ParamRules rules_;
   std::unique_ptr<UnitStore> units_;
   Model model_;
+  std::optional<Pipeline> pipeline_;  // with several stages
+  TiedCopies tied_;
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<Tensor> trained_grads_;
   std::unique_ptr<DataLoader> data_;
@@ -207,7 +213,8 @@ class Trainer {
   TrainState state_;
   std::optional<StepMetrics> last_step_;
   std::string stop_reason_;
-  bool in_step_ = false;  // an event of a step that is not done yet is announced
+  bool after_forward_ = false;  // that event is announced
+  bool in_step_ = false;        // an event of a step that is not done yet is announced
   bool paused_ = false;
   bool failed_together_ = false;
   int signal_ = 0;         // that all ranks agreed to stop for, or 0

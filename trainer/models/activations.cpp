@@ -32,13 +32,18 @@ Activations::Activations(const ActivationSpecs& specs, const RecomputeConfig& re
     return view_at(begin, slot);
   };
   saved_.resize(specs.saved.size());
+  for (size_t i = 0; i < saved_.size(); ++i) {
+    const auto sets = static_cast<size_t>(specs.sets_of(static_cast<int64_t>(i)));
+    saved_[i].resize(sets), attention_state_[i].resize(sets);
+  }
   for (size_t slot = 0; !specs.saved.empty() && slot < specs.saved[0].size(); ++slot) {
     const int64_t shared = offset;
     offset += shared_slot_bytes(specs, recompute, slot, compute_bytes);
     for (int64_t i = 0; i < std::ssize(specs.saved); ++i) {
       const SlotSpec& spec = specs.saved[static_cast<size_t>(i)][slot];
       const bool again = is_recomputed(spec, recompute.of(i));
-      saved_[static_cast<size_t>(i)].push_back(again ? view_at(shared, spec) : lay_out(spec));
+      for (Views& set : saved_[static_cast<size_t>(i)])
+        set.push_back(again ? view_at(shared, spec) : lay_out(spec));
     }
   }
   for (const SlotSpec& slot : specs.scratch) scratch_.push_back(lay_out(slot));

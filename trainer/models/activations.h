@@ -38,14 +38,17 @@ class Activations {
   Activations(const ActivationSpecs& specs, const RecomputeConfig& recompute, at::ScalarType dtype,
               const at::Device& device);
 
-  /// block: the i-th. x_of_kv_SD: what its keys and values are projected from.
-  BlockActivations block(int64_t i, const BlockSpec& block, Tensor x_of_kv_SD, DropoutSource dropout,
-                         const PackedDocuments& documents) {
-    return {saved_[static_cast<size_t>(i)],
-            saved_[static_cast<size_t>(block.kv_block)],
-            saved_[static_cast<size_t>(block.x_block)],
+  /// block: the i-th, in one of its sets. x_of_kv_SD: what its keys and values are projected from.
+  BlockActivations block(int64_t i, int64_t set, const BlockSpec& block, Tensor x_of_kv_SD,
+                         DropoutSource dropout, const PackedDocuments& documents) {
+    const auto at = [&](int64_t other) -> Views& {
+      return saved_[static_cast<size_t>(other)][static_cast<size_t>(set)];
+    };
+    return {at(i),
+            at(block.kv_block),
+            at(block.x_block),
             std::move(x_of_kv_SD),
-            attention_state_[static_cast<size_t>(i)],
+            attention_state_[static_cast<size_t>(i)][static_cast<size_t>(set)],
             scratch_,
             dropout,
             documents};
@@ -57,8 +60,8 @@ class Activations {
 
  private:
   Tensor arena_;
-  std::vector<Views> saved_;
-  std::vector<std::vector<Tensor>> attention_state_;
+  std::vector<std::vector<Views>> saved_;  // of each block, its sets
+  std::vector<std::vector<std::vector<Tensor>>> attention_state_;
   Views scratch_, model_;
 };
 

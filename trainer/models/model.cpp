@@ -4,6 +4,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <algorithm>
+#include <utility>
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/embedding.h"
@@ -82,42 +83,64 @@ void learned_gradient(const ContextRegion& context, const Tensor& d_ND, int64_t 
 }  // namespace
 
 Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::ScalarType dtype,
-             const at::Device& device, const RecomputeConfig& recompute, const ParallelRegion& region)
+             const at::Device& device, const RecomputeConfig& recompute, const ParallelRegion& region,
+             const PipelineStage& stage)
     : spec_(tp_spec(decoder_spec(config), region.shape())),
       layout_(model_layout(config)),
       shape_(shape),
       device_(device),
       recompute_(recompute),
       head_(spec_, region),
+      stage_(stage),
+      part_(stage.part(layout_.num_blocks)),
       units_(units),
       block_units_(layout_, units),
-      activations_(activation_specs(config, shape, static_cast<int64_t>(at::elementSize(dtype)),
-                                    !device.is_cpu(), region.shape(), region.context().shape().size),
-                   recompute, dtype, device),
+      activations_(
+          stage_activations(activation_specs(config, shape, static_cast<int64_t>(at::elementSize(dtype)),
+                                             !device.is_cpu(), region.shape(), region.context().shape().size),
+                            part_),
+          recompute, dtype, device),
       blocks_(decoder_blocks(spec_, shape, device, region)) {
   if (context().is_shared())
     position_N_ = context().own(at::arange(shape.seq, at::kInt).repeat({shape.batch})).to(device);
-  if (has_gradients(units_.grads(0))) return;
-  lowest_trained_ = 1;
-  while (lowest_trained_ < head_unit() && !block_units_.has_gradients(lowest_trained_ - 1)) ++lowest_trained_;
+  for (const Tensor& d_SD : activations_.model(model_slot::kDStream).unbind(0)) d_streams_.push_back(d_SD);
+  for (const StagePart::Chunk& chunk : part_.chunks)
+    passing_.emplace_back(static_cast<size_t>(chunk.num_sets));
+  newest_sets_.resize(part_.chunks.size());
+  if (!has_gradients(units_.grads(0))) {
+    lowest_trained_ = 1;
+    while (lowest_trained_ < head_unit() && !block_units_.has_gradients(lowest_trained_ - 1))
+      ++lowest_trained_;
+  }
+  lowest_trained_ = static_cast<int>(stage_.least(lowest_trained_));
 }
 
 Tensor Model::forward_backward(const MicroBatch& micro, const Tensor& weight_1) {
-  const bool add = !micro.first;
-  const Tensor tokens_N = context().own(micro.tokens_N);
-  take_documents(micro.documents_N);
-  dropout_key_ = micro.dropout_key;
-  dropping_ = true;
-  embed(tokens_N);
-  for (int64_t i = 0; i < layout_.num_blocks; ++i) run_forward(i);
+  forward(micro, {});
   if (micro.after_forward) micro.after_forward();
-  Tensor loss = head_loss(context().own(micro.targets_N), weight_1, add);
-  reduce(head_unit(), micro.last);
-  for (int64_t i = layout_.num_blocks - 1; i >= 0 && trains(block_unit(i)); --i) {
-    run_backward(i, add);
+  return backward(micro, weight_1, {});
+}
+
+void Model::forward(const MicroBatch& micro, const PassPlace& place) {
+  passing(place) = {documents_of(micro.documents_N), micro.dropout_key, /*dropping=*/true};
+  run_chunk(context().own(micro.tokens_N), place);
+}
+
+Tensor Model::backward(const MicroBatch& micro, const Tensor& weight_1, const PassPlace& place) {
+  const bool add = !micro.first;
+  const StagePart::Chunk& chunk = part_.chunks[place.chunk];
+  Tensor loss;
+  if (part_.has_head(place.chunk)) {
+    loss = head_loss(context().own(micro.targets_N), weight_1, add, place);
+    reduce(head_unit(), micro.last);
+    if (layout_.tied && !part_.is_first()) reduce(0, micro.last);  // of its copy of the table
+  }
+  for (int64_t i = chunk.end - 1; i >= chunk.begin && trains(block_unit(i)); --i) {
+    run_backward(i, add, place);
     block_units_.reduce(i, micro.last);
   }
-  if (trains(0)) embed_backward(tokens_N, add);
+  if (!part_.has_embedding(place.chunk)) return loss;
+  if (trains(0)) embed_backward(context().own(micro.tokens_N), add, place);
   reduce(0, micro.last);
   return loss;
 }
@@ -126,35 +149,64 @@ void Model::reduce(int unit, bool last) {
   if (has_gradients(units_.grads(unit))) units_.reduce(unit, last);
 }
 
-void Model::take_documents(const Tensor& documents_BT) {
-  documents_ = documents_on(device_, documents_BT, shape_.seq);
-  if (!context().is_shared()) return;
-  documents_.position_N =
-      documents_.position_N.defined() ? context().own(documents_.position_N) : position_N_;
+PackedDocuments Model::documents_of(const Tensor& documents_BT) const {
+  PackedDocuments documents = documents_on(device_, documents_BT, shape_.seq);
+  if (context().is_shared())
+    documents.position_N = documents.position_N.defined() ? context().own(documents.position_N) : position_N_;
+  return documents;
 }
 
 const Tensor& Model::losses(const Tensor& tokens_N, const Tensor& targets_N, const Tensor& documents_N) {
-  take_documents(documents_N);
-  dropping_ = false;
-  embed(context().own(tokens_N));
-  for (int64_t i = 0; i < layout_.num_blocks; ++i) run_forward(i);
-  const AcquiredHead head(units_, spec_, Pass::kForward);
-  head_losses(head_, head.params(), stream(layout_.num_blocks), context().own(targets_N), activations_);
-  return activations_.model(model_slot::kLosses);
+  Tensor& losses_N = activations_.model(model_slot::kLosses);
+  if (!part_.is_last()) losses_N.zero_();
+  for (size_t c = 0; c < part_.chunks.size(); ++c) {
+    const PassPlace place = {.chunk = c};
+    passing(place) = {documents_of(documents_N)};
+    Tensor input_SD = input(place);
+    stage_.receive_input(c, input_SD);
+    run_chunk(context().own(tokens_N), place);
+    stage_.send_output(c, output(place));
+    if (!part_.has_head(c)) continue;
+    const AcquiredHead head(units_, spec_, Pass::kForward);
+    head_losses(head_, head.params(), output(place), context().own(targets_N), activations_);
+  }
+  return losses_N;
 }
 
-BlockActivations Model::block_activations(int64_t i) {
-  const DropoutSource dropout = {.p = dropping_ ? spec_.resid_dropout : 0.0,
-                                 .attn_p = dropping_ ? spec_.attn_dropout : 0.0,
-                                 .key = dropout_key_ + static_cast<uint64_t>(i + 1) * 0x9e3779b97f4a7c15u,
-                                 .adapter_p = dropping_ ? spec_.lora.dropout : 0.0};
+Tensor Model::stream(int64_t i) {
+  size_t c = 0;
+  const auto ends_here = [&](const StagePart::Chunk& chunk) {
+    return chunk.end == i && i == layout_.num_blocks;
+  };
+  while (!part_.chunks[c].has(i) && !ends_here(part_.chunks[c])) ++c;
+  return stream_at({.chunk = c, .set = newest_sets_[c]}, i);
+}
+
+Tensor Model::row(const PassPlace& place, int64_t i) {
+  const int64_t of_set = place.set * (part_.chunks[place.chunk].size() + 1);
+  return activations_.model(model_slot::kStream).select(0, part_.first_row(place.chunk) + of_set + i);
+}
+
+BlockActivations Model::block_activations(int64_t i, const PassPlace& place) {
+  const Passing& pass = passing(place);
+  const DropoutSource dropout = {.p = pass.dropping ? spec_.resid_dropout : 0.0,
+                                 .attn_p = pass.dropping ? spec_.attn_dropout : 0.0,
+                                 .key = pass.dropout_key + static_cast<uint64_t>(i + 1) * 0x9e3779b97f4a7c15u,
+                                 .adapter_p = pass.dropping ? spec_.lora.dropout : 0.0};
   const BlockSpec& block = spec_.block(i);
-  return activations_.block(i, block, stream(block.x_block), dropout, documents_);
+  return activations_.block(i, place.set, block, stream_at(place, block.x_block), dropout, pass.documents);
 }
 
-void Model::embed(const Tensor& tokens_N) {
+void Model::run_chunk(const Tensor& tokens_N, const PassPlace& place) {
+  const StagePart::Chunk& chunk = part_.chunks[place.chunk];
+  newest_sets_[place.chunk] = place.set;
+  if (part_.has_embedding(place.chunk)) embed(tokens_N, place);
+  for (int64_t i = chunk.begin; i < chunk.end; ++i) run_forward(i, place);
+}
+
+void Model::embed(const Tensor& tokens_N, const PassPlace& place) {
   const Range range("embedding forward");
-  Tensor x_SD = stream(0);
+  Tensor x_SD = input(place);
   const Views& unit = units_.acquire(0, Pass::kForward);
   const LearnedPositions positions = positions_of(spec_, unit, shape_.seq, context());
   if (head_.region.is_shared()) {
@@ -164,44 +216,48 @@ void Model::embed(const Tensor& tokens_N) {
   } else {
     embedding(tokens_N, unit[embedding_param::kTable], x_SD, positions);
   }
-  if (dropping_ && spec_.embedding_dropout > 0)
-    drop_tokens(head_.region, embedding_dropout(), DropoutSite::kEmbedding, x_SD, Tensor(), x_SD);
+  if (passing(place).dropping && spec_.embedding_dropout > 0)
+    drop_tokens(head_.region, embedding_dropout(place), DropoutSite::kEmbedding, x_SD, Tensor(), x_SD);
   units_.release(0, Pass::kForward);
 }
 
-void Model::run_forward(int64_t i) {
+void Model::run_forward(int64_t i, const PassPlace& place) {
   const Range range("block ", i, " forward");
   const Views& params = block_units_.acquire(i, Pass::kForward);
-  Tensor y_ND = stream(i + 1);
-  block(i).forward(params, stream(i), block_activations(i), y_ND);
+  Tensor y_ND = stream_at(place, i + 1);
+  block(i).forward(params, stream_at(place, i), block_activations(i, place), y_ND);
   block_units_.release(i, Pass::kForward);
 }
 
-void Model::run_backward(int64_t i, bool add) {
+void Model::run_backward(int64_t i, bool add, const PassPlace& place) {
   const Views& params = block_units_.acquire(i, Pass::kBackward);
+  const Tensor x_SD = stream_at(place, i);
   if (recompute_.of(i) != Recompute::kNone) {
     const Range range("block ", i, " recompute");
-    block(i).recompute(recompute_.of(i), params, stream(i), block_activations(i));
+    block(i).recompute(recompute_.of(i), params, x_SD, block_activations(i, place));
   }
   const Range range("block ", i, " backward");
-  block(i).backward(params, stream(i), block_activations(i), block_units_.grads(i), add,
-                    activations_.model(model_slot::kDStream));
+  block(i).backward(params, x_SD, block_activations(i, place), block_units_.grads(i), add, gradient(place));
   block_units_.release(i, Pass::kBackward);
 }
 
-Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add) {
+Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add, const PassPlace& place) {
   const Range range("head forward and backward");
   const AcquiredHead head(units_, spec_, Pass::kBackward);
-  head_forward_backward(head_, head.params(), stream(layout_.num_blocks), targets_N, weight_1, activations_,
-                        head.grads(), add, activations_.model(model_slot::kDStream));
+  // The copy of a tied table lies beside positions, whose gradient is computed where the tokens are.
+  if (layout_.tied && !part_.is_first() && spec_.learned_positions > 0 && !add)
+    if (Tensor& positions = units_.grads(0)[embedding_param::kPositions]; positions.defined())
+      positions.zero_();
+  head_forward_backward(head_, head.params(), output(place), targets_N, weight_1, activations_, head.grads(),
+                        add, gradient(place));
   return activations_.model(model_slot::kLosses).sum(at::kDouble);
 }
 
-void Model::embed_backward(const Tensor& tokens_N, bool add) {
+void Model::embed_backward(const Tensor& tokens_N, bool add, const PassPlace& place) {
   const Range range("embedding backward");
-  Tensor& d_SD = activations_.model(model_slot::kDStream);
+  Tensor& d_SD = gradient(place);
   if (spec_.embedding_dropout > 0)
-    drop_tokens(head_.region, embedding_dropout(), DropoutSite::kEmbedding, d_SD, Tensor(), d_SD);
+    drop_tokens(head_.region, embedding_dropout(place), DropoutSite::kEmbedding, d_SD, Tensor(), d_SD);
   if (spec_.embedding_fraction < 1) d_SD.mul_(spec_.embedding_fraction);
   Tensor d_ND = head_.region.enter(d_SD, activations_.scratch(block_scratch::kAllTokens));
   Views& grads = units_.grads(0);
@@ -209,9 +265,9 @@ void Model::embed_backward(const Tensor& tokens_N, bool add) {
     learned_gradient(context(), d_ND, shape_.seq, grads[embedding_param::kPositions], add);
   Tensor& d_table_VD = grads[embedding_param::kTable];
   if (!d_table_VD.defined()) return;
-  // Only rows of tokens that occur are written, so the first micro-batch clears; a tied table has its head's
-  // gradient already.
-  if (!add && !layout_.tied) d_table_VD.zero_();
+  // Only rows of tokens that occur are written, so the first micro-batch clears; a tied table has the
+  // gradient of its head already, where that is on the same stage.
+  if (!add && !(layout_.tied && part_.is_last())) d_table_VD.zero_();
   if (head_.region.is_shared())
     embed_own_backward(tokens_N, spec_.first_vocab, d_ND, d_table_VD);
   else
@@ -219,24 +275,28 @@ void Model::embed_backward(const Tensor& tokens_N, bool add) {
 }
 
 Decoder::Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int64_t num_positions,
-                 at::ScalarType dtype, const at::Device& device, const ParallelRegion& region)
+                 at::ScalarType dtype, const at::Device& device, const ParallelRegion& region,
+                 const PipelineStage& stage)
     : spec_(tp_spec(decoder_spec(config), region.shape())),
       layout_(model_layout(config)),
       head_(spec_, region.of_whole_sequences()),
+      stage_(stage),
+      part_(stage.part(layout_.num_blocks)),
       units_(units),
       block_units_(layout_, units),
       batch_(batch),
       num_positions_(num_positions),
+      options_(at::TensorOptions().dtype(dtype).device(device)),
       blocks_(decoder_blocks(spec_, {batch, num_positions}, device, head_.region)) {
   TYCHO_CHECK(
       spec_.learned_positions == 0 || num_positions <= spec_.learned_positions,
       "[decoder] wanted at most the {} positions of the model's table, got {}: shorten the prompt or ask for "
       "fewer tokens",
       spec_.learned_positions, num_positions);
-  const auto options = at::TensorOptions().dtype(device.is_cpu() ? at::kFloat : dtype).device(device);
+  const auto options = options_.dtype(device.is_cpu() ? at::kFloat : dtype);
   cache_.keys.resize(blocks_.size()), cache_.values.resize(blocks_.size());
   for (int64_t i = 0; i < layout_.num_blocks; ++i) {
-    if (spec_.reuses_kv(i)) continue;
+    if (spec_.reuses_kv(i) || !part_.has_block(i)) continue;
     for (std::vector<Tensor>* side : {&cache_.keys, &cache_.values})
       (*side)[static_cast<size_t>(i)] =
           at::empty({batch, spec_.kv_heads, num_positions, spec_.head_dim}, options);
@@ -244,13 +304,44 @@ Decoder::Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int
 }
 
 Tensor Decoder::next_logits(const Tensor& tokens_N, const DecoderLook& look) {
-  const int64_t seq = tokens_N.numel() / batch_;
+  const int64_t num_tokens = tokens_N.numel(), seq = num_tokens / batch_;
   TYCHO_CHECK(cache_.length + seq <= num_positions_,
               "[decoder] wanted room for {} more tokens after {}, the cache has {}", seq, cache_.length,
               num_positions_);
+  std::vector<Tensor> inputs(blocks_.size());  // of the blocks, while later ones may project from them
+  Tensor x_ND;
+  for (size_t c = 0; c < part_.chunks.size(); ++c) {
+    x_ND = part_.has_embedding(c) ? embed(tokens_N) : at::empty({num_tokens, layout_.width}, options_);
+    stage_.receive_input(c, x_ND);
+    x_ND = run_chunk(part_.chunks[c], x_ND, inputs, look);
+    stage_.send_output(c, x_ND);
+  }
+  if (look.streams != nullptr && part_.is_last()) look.streams->push_back(x_ND.clone());
+  if (look.streams != nullptr) share_streams(*look.streams, x_ND);
+  cache_.length += seq;
+  // Every position is the last one of a sequence of its own.
+  if (!look.rows_R.defined()) return head_logits(x_ND, look.every_position ? num_tokens : batch_);
+  for (int64_t begin = 0; begin < look.rows_R.numel(); begin += kChosenAtOnce) {
+    const int64_t rows = std::min(kChosenAtOnce, look.rows_R.numel() - begin);
+    look.chosen(head_logits(x_ND.index_select(0, look.rows_R.narrow(0, begin, rows)), rows));
+  }
+  return {};
+}
+
+Tensor Decoder::head_logits(const Tensor& x_ND, int64_t num_sequences) {
+  Tensor logits = at::empty({num_sequences, layout_.vocab_size}, options_.dtype(at::kFloat));
+  if (part_.is_last()) {
+    const AcquiredHead head(units_, spec_, Pass::kForward);
+    logits = head_last_logits(head_, head.params(), x_ND, num_sequences, layout_.vocab_size);
+  }
+  stage_.share(logits, part_.num_stages - 1);
+  return logits;
+}
+
+Tensor Decoder::embed(const Tensor& tokens_N) {
   const Views& table = units_.acquire(0, Pass::kForward);
-  Tensor x_ND = at::empty({tokens_N.numel(), layout_.width}, table[0].options());
-  const LearnedPositions positions = positions_of(spec_, table, seq, cache_.length);
+  Tensor x_ND = at::empty({tokens_N.numel(), layout_.width}, options_);
+  const LearnedPositions positions = positions_of(spec_, table, tokens_N.numel() / batch_, cache_.length);
   if (head_.region.is_shared()) {
     embed_own(tokens_N, spec_.first_vocab, table[embedding_param::kTable], positions, x_ND);
     head_.region.leave(x_ND, x_ND);
@@ -258,30 +349,32 @@ Tensor Decoder::next_logits(const Tensor& tokens_N, const DecoderLook& look) {
     embedding(tokens_N, table[embedding_param::kTable], x_ND, positions);
   }
   units_.release(0, Pass::kForward);
-  std::vector<Tensor> inputs;  // of the blocks, while later ones may project from them
-  for (int64_t i = 0; i < layout_.num_blocks; ++i) {
-    const DecoderBlock& block = blocks_[static_cast<size_t>(i)];
-    inputs.push_back(spec_.shares_x() ? x_ND : Tensor());
+  return x_ND;
+}
+
+Tensor Decoder::run_chunk(const StagePart::Chunk& chunk, Tensor x_ND, std::vector<Tensor>& inputs,
+                          const DecoderLook& look) {
+  for (int64_t i = chunk.begin; i < chunk.end; ++i) {
+    if (spec_.shares_x()) inputs[static_cast<size_t>(i)] = x_ND;
     if (look.streams != nullptr) look.streams->push_back(x_ND.clone());
-    x_ND = block.forward_cached(block_units_.acquire(i, Pass::kForward), x_ND,
-                                inputs[static_cast<size_t>(spec_.block(i).x_block)], cache_);
+    x_ND = blocks_[static_cast<size_t>(i)].forward_cached(block_units_.acquire(i, Pass::kForward), x_ND,
+                                                          inputs[static_cast<size_t>(spec_.block(i).x_block)],
+                                                          cache_);
     block_units_.release(i, Pass::kForward);
   }
-  if (look.streams != nullptr) look.streams->push_back(x_ND.clone());
-  cache_.length += seq;
-  const AcquiredHead head(units_, spec_, Pass::kForward);
-  if (look.rows_R.defined()) {
-    for (int64_t begin = 0; begin < look.rows_R.numel(); begin += kChosenAtOnce) {
-      const int64_t rows = std::min(kChosenAtOnce, look.rows_R.numel() - begin);
-      look.chosen(head_last_logits(head_, head.params(),
-                                   x_ND.index_select(0, look.rows_R.narrow(0, begin, rows)), rows,
-                                   layout_.vocab_size));
-    }
-    return {};
+  return x_ND;
+}
+
+void Decoder::share_streams(std::vector<Tensor>& streams, const Tensor& like) const {
+  if (!stage_.is_shared()) return;
+  const std::vector<Tensor> own = std::exchange(streams, {});
+  size_t next = 0;
+  for (int64_t i = 0; i <= layout_.num_blocks; ++i) {
+    const bool is_own = part_.has_block(i) || (i == layout_.num_blocks && part_.is_last());
+    streams.push_back(is_own ? own[next++] : at::empty(like.sizes(), like.options()));
+    // Only its owner knows whose it is.
+    stage_.share(streams.back(), -stage_.least(is_own ? -part_.stage : 0));
   }
-  // Every position is the last one of a sequence of its own.
-  const int64_t num_sequences = look.every_position ? tokens_N.numel() : batch_;
-  return head_last_logits(head_, head.params(), x_ND, num_sequences, layout_.vocab_size);
 }
 
 }  // namespace tycho

@@ -16,6 +16,7 @@
 #include "trainer/models/head.h"
 #include "trainer/models/kv_cache.h"
 #include "trainer/models/parallel_region.h"
+#include "trainer/models/pipeline_stage.h"
 #include "trainer/parallel/unit_store.h"
 
 namespace tycho {
@@ -32,45 +33,89 @@ struct MicroBatch {
   std::function<void()> after_forward = {};  // called between forward and backward
 };
 
+/// Where the activations of a micro-batch lie on a stage, from its forward to its backward.
+struct PassPlace {
+  size_t chunk = 0;
+  int64_t set = 0;       // of the chunk's
+  int64_t gradient = 0;  // of the stage's gradients of the stream
+};
+
 /// Trains. One thread; asynchronous on CUDA.
 class Model {
  public:
   /// `units` outlives the model. All memory is taken here. `region`: the ranks along tp and cp; `units` has
   /// what this one has of the model (tp_units), and all of them call the functions below together, with the
-  /// same tokens, of whole sequences of `shape`.
+  /// same tokens, of whole sequences of `shape`. `stage`: the part of the model that this rank computes;
+  /// `units` has those units alone (stage_units). Collective on the ranks along pp.
   Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::ScalarType dtype,
-        const at::Device& device, const RecomputeConfig& recompute = {}, const ParallelRegion& region = {});
+        const at::Device& device, const RecomputeConfig& recompute = {}, const ParallelRegion& region = {},
+        const PipelineStage& stage = {});
 
-  /// Adds weight_1 (fp32, one element) x the gradient of the summed token losses into the units' gradients.
-  /// Goes back no further than the lowest unit that is trained.
-  /// Returns the summed loss of the tokens that ranks along cp leave this one, fp64, one element, on the
+  /// Of a rank that has the whole model. Adds weight_1 (fp32, one element) x the gradient of the summed token
+  /// losses into the units' gradients. Goes back no further than the lowest unit that is trained. Returns the
+  /// summed loss of the tokens that ranks along cp leave this one, fp64, one element, on the
   /// device; so are the gradients.
   Tensor forward_backward(const MicroBatch& micro, const Tensor& weight_1);
-  /// Losses of those tokens, fp32 [B T / cp] on the device, valid until the next call. Nothing is dropped.
+  /// Both halves of that for one chunk of a stage: from its input to its output, and from the gradient of its
+  /// output to that of its input. The first chunk of the model begins with the tokens, and the last one ends
+  /// with the loss, which backward returns; others return a tensor that is not defined.
+  void forward(const MicroBatch& micro, const PassPlace& place);
+  Tensor backward(const MicroBatch& micro, const Tensor& weight_1, const PassPlace& place);
+  /// What goes from stage to stage, [S, D].
+  Tensor input(const PassPlace& place) { return row(place, 0); }
+  Tensor output(const PassPlace& place) { return row(place, part_.chunks[place.chunk].size()); }
+  Tensor& gradient(const PassPlace& place) { return d_streams_[static_cast<size_t>(place.gradient)]; }
+  /// Whether something is trained before this chunk, so that the gradient of its input is wanted; and the
+  /// same for what comes before its end, its own blocks included.
+  bool trains_before(size_t chunk) const { return trains(block_unit(part_.chunks[chunk].begin) - 1); }
+  bool trains_until(size_t chunk) const { return trains(block_unit(part_.chunks[chunk].end) - 1); }
+
+  /// Losses of those tokens, fp32 [B T / cp] on the device, valid until the next call; zeros on stages
+  /// without the head. Nothing is dropped. Collective on the ranks along pp.
   const Tensor& losses(const Tensor& tokens_N, const Tensor& targets_N, const Tensor& documents_N = {});
 
   const ModelLayout& layout() const { return layout_; }
+  const ContextRegion& context() const { return head_.region.context(); }
+  const StagePart& part() const { return part_; }
   /// The residual stream before block i, [S, D]: of all tokens, or with sequence parallel of those from
-  /// first_token() on; after the last block for i = num_blocks. Of the newest forward pass.
-  Tensor stream(int64_t i) { return activations_.model(model_slot::kStream).select(0, i); }
-  int64_t first_token() { return head_.region.first_token(stream(0).size(0)); }
+  /// first_token() on; after the last block for i = num_blocks. Of the newest forward pass. Only for blocks
+  /// of this rank's stage, and after the last one where the head is.
+  Tensor stream(int64_t i);
+  bool has_stream(int64_t i) const {
+    return part_.has_block(i) || (i == layout_.num_blocks && part_.is_last());
+  }
+  int64_t first_token() { return head_.region.first_token(gradient({}).size(0)); }
 
  private:
   int block_unit(int64_t i) const { return static_cast<int>(i) + 1; }
   int head_unit() const { return static_cast<int>(layout_.num_blocks) + 1; }
   bool trains(int unit) const { return unit >= lowest_trained_; }
   const DecoderBlock& block(int64_t i) const { return blocks_[static_cast<size_t>(i)]; }
-  const ContextRegion& context() const { return head_.region.context(); }
-  BlockActivations block_activations(int64_t i);
-  /// documents_BT of whole sequences.
-  void take_documents(const Tensor& documents_BT);
-  void embed(const Tensor& tokens_N);
-  DropoutSource embedding_dropout() const { return {.p = spec_.embedding_dropout, .key = dropout_key_}; }
-  void run_forward(int64_t i);
-  void run_backward(int64_t i, bool add);
-  Tensor head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add);
+  /// What a pass forward leaves for the one back.
+  struct Passing {
+    PackedDocuments documents;
+    uint64_t dropout_key = 0;
+    bool dropping = false;
+  };
+  Passing& passing(const PassPlace& place) { return passing_[place.chunk][static_cast<size_t>(place.set)]; }
+  /// Row i of the stream of a chunk: before its i-th block.
+  Tensor row(const PassPlace& place, int64_t i);
+  Tensor stream_at(const PassPlace& place, int64_t block) {
+    return row(place, block - part_.chunks[place.chunk].begin);
+  }
+  /// documents_BT of whole sequences; with the positions of this rank's tokens.
+  PackedDocuments documents_of(const Tensor& documents_BT) const;
+  BlockActivations block_activations(int64_t i, const PassPlace& place);
+  void run_chunk(const Tensor& tokens_N, const PassPlace& place);
+  void embed(const Tensor& tokens_N, const PassPlace& place);
+  DropoutSource embedding_dropout(const PassPlace& place) {
+    return {.p = spec_.embedding_dropout, .key = passing(place).dropout_key};
+  }
+  void run_forward(int64_t i, const PassPlace& place);
+  void run_backward(int64_t i, bool add, const PassPlace& place);
+  Tensor head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add, const PassPlace& place);
   void reduce(int unit, bool last);
-  void embed_backward(const Tensor& tokens_N, bool add);
+  void embed_backward(const Tensor& tokens_N, bool add, const PassPlace& place);
 
   DecoderSpec spec_;  // of this rank
   ModelLayout layout_;
@@ -78,16 +123,17 @@ class Model {
   at::Device device_;
   RecomputeConfig recompute_;
   HeadRules head_;
+  PipelineStage stage_;
+  StagePart part_;
   UnitStore& units_;
   BlockUnits block_units_;
-  int lowest_trained_ = 0;  // units before it are frozen
+  int lowest_trained_ = 0;  // units before it are frozen, on all stages
   Activations activations_;
+  std::vector<Tensor> d_streams_;
   std::vector<DecoderBlock> blocks_;
-  // Of the pass that is under way.
-  PackedDocuments documents_;
-  Tensor position_N_;  // int32: this rank's tokens; undefined when it has all
-  uint64_t dropout_key_ = 0;
-  bool dropping_ = false;
+  Tensor position_N_;                          // int32: this rank's tokens; undefined when it has all
+  std::vector<std::vector<Passing>> passing_;  // of each set of each chunk
+  std::vector<int64_t> newest_sets_;           // of each chunk: of its newest pass forward
 };
 
 /// What a pass of a Decoder gives beside the logits after the last token.
@@ -103,22 +149,34 @@ struct DecoderLook {
 /// Generates: forward only, with a cache of keys and values.
 class Decoder {
  public:
-  /// `region` as in Model.
+  /// `region` and `stage` as in Model.
   Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int64_t num_positions,
-          at::ScalarType dtype, const at::Device& device, const ParallelRegion& region = {});
+          at::ScalarType dtype, const at::Device& device, const ParallelRegion& region = {},
+          const PipelineStage& stage = {});
   /// tokens_N: int32 [B * T], the tokens that follow those seen so far. Returns fp32 logits [B, V] after the
-  /// last of them.
+  /// last of them. Collective on the ranks along tp and pp.
   Tensor next_logits(const Tensor& tokens_N, const DecoderLook& look = {});
   int64_t length() const { return cache_.length; }
   int64_t num_positions() const { return num_positions_; }
 
  private:
+  Tensor embed(const Tensor& tokens_N);
+  Tensor run_chunk(const StagePart::Chunk& chunk, Tensor x_ND, std::vector<Tensor>& inputs,
+                   const DecoderLook& look);
+  /// fp32 [num_sequences, V], on all stages.
+  Tensor head_logits(const Tensor& x_ND, int64_t num_sequences);
+  /// The streams of all stages, on all of them.
+  void share_streams(std::vector<Tensor>& streams, const Tensor& like) const;
+
   DecoderSpec spec_;  // of this rank
   ModelLayout layout_;
   HeadRules head_;
+  PipelineStage stage_;
+  StagePart part_;
   UnitStore& units_;
   BlockUnits block_units_;
   int64_t batch_, num_positions_;
+  at::TensorOptions options_;  // of the stream
   std::vector<DecoderBlock> blocks_;
   KvCache cache_;
 };

@@ -161,7 +161,7 @@ ParamRules param_rules(const OptimizerConfig& optimizer, const std::vector<Param
 
 std::vector<UnitSpec> with_frozen(std::vector<UnitSpec> units, const ParamRules& rules) {
   for (size_t u = 0; u < units.size(); ++u)
-    for (size_t i = 0; i < rules[u].size(); ++i) units[u].params[i].frozen = rules[u][i].frozen;
+    for (size_t i = 0; i < units[u].params.size(); ++i) units[u].params[i].frozen = rules[u][i].frozen;
   return units;
 }
 

@@ -16,16 +16,22 @@ namespace {
 constexpr int64_t kLeft = ParallelConfig::kWhatIsLeft;
 constexpr size_t kShownMeshes = 3;
 
-void check_supported(const char* key, int64_t size, const char* what, ConfigProblems& problems) {
-  if (size != 1)
-    problems.add(std::string("parallel.") + key, "{} not supported yet; set parallel.{} = 1", what, key);
-}
-
 void check_data_size(const char* key, int64_t size, const char* what, ConfigProblems& problems) {
   const std::string path = std::string("parallel.") + key;
   problems.at_most(path.c_str(), static_cast<double>(size), 0x1p20);
   if (size == 0)
     problems.add(path, "{}; write how many there are, or -1 for as many as there are ranks", what);
+}
+
+/// Sizes that the planner chooses are checked when it has.
+void check_schedule(const ParallelConfig& parallel, ConfigProblems& problems) {
+  if (parallel.mesh == MeshSizes::kAuto) return;
+  const bool has_stages = parallel.pp > 1;
+  problems.idle("parallel.pp_chunks", parallel.pp_chunks != 1, has_stages, "with parallel.pp = 1");
+  problems.idle("parallel.pp_layers", !parallel.pp_layers.empty(), has_stages, "with parallel.pp = 1");
+  if (!has_stages) return;
+  if (const std::string problem = shape_problem(pipeline_shape(parallel, 1)); !problem.empty())
+    problems.add("parallel.pp_schedule", "{}", problem);
 }
 
 std::string ranks_text(int64_t n) { return fmt::format("{} rank{}", n, n == 1 ? "" : "s"); }
@@ -74,32 +80,44 @@ std::string nearest_meshes(const DataSizes& wanted, int64_t left, const std::str
 
 int64_t other_axes(const ParallelConfig& parallel) { return parallel.pp * parallel.cp * parallel.tp; }
 
-/// Those axes that have more than one rank, each as `pattern` with its name and size.
-std::string others_text(const ParallelConfig& parallel, const char* pattern) {
+/// `format` of the name and size of each axis but those of data that has more than one rank.
+std::string for_other_axes(const ParallelConfig& parallel, const std::string& format) {
   std::string text;
-  const std::pair<Axis, int64_t> others[] = {{Axis::kCp, parallel.cp}, {Axis::kTp, parallel.tp}};
-  for (const auto& [axis, size] : others)
-    if (size > 1) text += fmt::format(fmt::runtime(pattern), axis_name(axis), size);
+  for (const auto& [axis, size] :
+       {std::pair(Axis::kPp, parallel.pp), {Axis::kCp, parallel.cp}, {Axis::kTp, parallel.tp}})
+    if (size > 1) text += fmt::format(fmt::runtime(format), axis_name(axis), size);
   return text;
+}
+
+void check_multiple(const ParallelConfig& parallel, int64_t num_ranks, ConfigProblems& problems) {
+  const int64_t others = other_axes(parallel);
+  const std::string start = ranks_text(std::max<int64_t>(1, num_ranks / others) * others);
+  const char* axis = parallel.tp > 1 ? "tp" : "cp";
+  if (parallel.pp == 1)
+    return problems.add(fmt::format("parallel.{}", axis),
+                        "the number of ranks must be a multiple of {}, and the run has {}. Start {}, or set "
+                        "parallel.{} to one of {}",
+                        others, num_ranks, start, axis, divisors_text(num_ranks));
+  problems.add("parallel.pp",
+               "the number of ranks must be a multiple of{} = {}, and the run has {}. Start {}, or set "
+               "parallel.pp = 1",
+               for_other_axes(parallel, " x {}").substr(2), others, num_ranks, start);
 }
 
 }  // namespace
 
 void check(const ParallelConfig& parallel, std::optional<int64_t> num_ranks, ConfigProblems& problems) {
   const size_t before = problems.size();
-  check_supported("pp", parallel.pp, "pipeline parallelism is", problems);
+  problems.at_most("parallel.pp", static_cast<double>(parallel.pp), 0x1p14);
+  problems.at_most("parallel.pp_chunks", static_cast<double>(parallel.pp_chunks), 0x1p14);
   problems.at_most("parallel.cp", static_cast<double>(parallel.cp), 0x1p14);
   problems.at_most("parallel.tp", static_cast<double>(parallel.tp), 0x1p14);
+  if (problems.size() == before) check_schedule(parallel, problems);
   check_data_size("dp_replicate", parallel.dp_replicate, "0 replicas cannot train", problems);
   check_data_size("dp_shard", parallel.dp_shard, "0 ranks cannot share a model", problems);
   if (problems.size() != before || !num_ranks) return;
   const int64_t others = other_axes(parallel);
-  if (*num_ranks % others != 0)
-    return problems.add(parallel.tp > 1 ? "parallel.tp" : "parallel.cp",
-                        "the number of ranks must be a multiple of {}, and the run has {}. Start {}, or set "
-                        "parallel.{} to one of {}",
-                        others, *num_ranks, ranks_text(std::max<int64_t>(1, *num_ranks / others) * others),
-                        parallel.tp > 1 ? "tp" : "cp", divisors_text(*num_ranks));
+  if (*num_ranks % others != 0) return check_multiple(parallel, *num_ranks, problems);
   const DataSizes sizes = data_sizes(parallel, *num_ranks / others);
   const int64_t product = sizes.replicate * sizes.shard * others;
   if (product == *num_ranks) return;
@@ -110,12 +128,19 @@ void check(const ParallelConfig& parallel, std::optional<int64_t> num_ranks, Con
   const int64_t fewest = fewest_ranks(parallel);
   const std::string rule =
       wanted_ranks(parallel)
-          ? fmt::format("dp_replicate x dp_shard{} = {} x {}{} is {}", others_text(parallel, " x {0}"),
-                        sizes.replicate, sizes.shard, others_text(parallel, " x {1}"), ranks_text(product))
+          ? fmt::format("dp_replicate x dp_shard{} = {} x {}{} is {}", for_other_axes(parallel, " x {0}"),
+                        sizes.replicate, sizes.shard, for_other_axes(parallel, " x {1}"), ranks_text(product))
           : fmt::format("the number of ranks must be a multiple of {}", fewest);
   problems.add("parallel.dp_shard", "{}, and the run has {}. Start {}, or set one of the nearest meshes: {}",
                rule, *num_ranks, ranks_text(fewest * std::max<int64_t>(1, *num_ranks / fewest)),
-               nearest_meshes(sizes, *num_ranks / others, others_text(parallel, " and {0} = {1}")));
+               nearest_meshes(sizes, *num_ranks / others, for_other_axes(parallel, " and {} = {}")));
+}
+
+PipelineShape pipeline_shape(const ParallelConfig& parallel, int64_t num_micro_batches) {
+  return {.schedule = parallel.pp_schedule,
+          .num_stages = static_cast<int>(parallel.pp),
+          .num_micro_batches = static_cast<int>(num_micro_batches),
+          .num_chunks = static_cast<int>(parallel.pp_chunks)};
 }
 
 int64_t data_ranks(const ParallelConfig& parallel, int64_t num_ranks) {

@@ -2,10 +2,12 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "trainer/base/fields.h"
 #include "trainer/base/precision.h"
 #include "trainer/parallel/mesh_shape.h"
+#include "trainer/pipeline/schedule.h"
 
 namespace tycho {
 
@@ -26,6 +28,9 @@ struct ParallelConfig {
   bool keep_gradients = false;
   Precision reduce_dtype = Precision::kFp32;
   bool sequence_parallel = true;
+  PipelineSchedule pp_schedule = PipelineSchedule::k1f1b;
+  int64_t pp_chunks = 1;
+  std::vector<int64_t> pp_layers;
 
   static constexpr int64_t kWhatIsLeft = -1;
   /// A text for the whole group is this key: r.parallel = "auto".
@@ -36,7 +41,11 @@ struct ParallelConfig {
     v("mesh", mesh,
       "given: the sizes below. auto: those that the planner finds fastest for the number of ranks and "
       "`machine`, among those that fit; a run prints them and keeps them in its recipe.");
-    v("pp", pp, "Pipeline stages. Only 1 is supported so far.", positive);
+    v("pp", pp,
+      "Ranks that have a stage of the model each, one behind the other: some of its blocks, the first with "
+      "the "
+      "embedding, the last with the head (pipeline parallel).",
+      positive);
     v("dp_replicate", dp_replicate,
       "Copies of the model, each of which trains on its own share of every global batch; -1 for all ranks "
       "that the other sizes leave.",
@@ -66,6 +75,17 @@ struct ParallelConfig {
     v("sequence_parallel", sequence_parallel,
       "With tp: share norms, dropout and the residual stream token by token, too: less memory, a little more "
       "traffic. seq_len must be a multiple of tp then.");
+    v("pp_schedule", pp_schedule,
+      "With pp: the order in which a stage computes its micro-batches. 1f1b keeps activations of few of "
+      "them, gpipe "
+      "those of all; interleaved waits less, with pp_chunks of the model on every stage.");
+    v("pp_chunks", pp_chunks, "With pp_schedule = \"interleaved\": parts of the model on every stage.",
+      positive);
+    v("pp_layers", pp_layers,
+      "With pp: the number of blocks of each part of the model, in its order; with pp_chunks = 2 the second "
+      "half is "
+      "that of the second parts. Empty: parts of about the same work.",
+      positive);
   }
 };
 
@@ -74,6 +94,9 @@ class ConfigProblems;
 /// Reports sizes that are not supported yet and, when the number of ranks is known, a mesh that does not have
 /// as many, with the nearest ones that do.
 void check(const ParallelConfig& parallel, std::optional<int64_t> num_ranks, ConfigProblems& problems);
+
+/// The pipeline of a step of so many micro-batches.
+PipelineShape pipeline_shape(const ParallelConfig& parallel, int64_t num_micro_batches);
 
 /// Ranks that read different data, of a config that check() passed with `num_ranks`.
 int64_t data_ranks(const ParallelConfig& parallel, int64_t num_ranks);

@@ -6,8 +6,9 @@
 namespace tycho {
 namespace {
 
-constexpr AxisSet kGroups[] = {Axis::kPp, Axis::kDpReplicate, Axis::kDpShard, Axis::kCp, Axis::kTp,
-                               kDataAxes, kShardAxes,         kCopyAxes,      kLossAxes, kPartAxes};
+constexpr AxisSet kGroups[] = {Axis::kPp, Axis::kDpReplicate, Axis::kDpShard, Axis::kCp,
+                               Axis::kTp, kDataAxes,          kShardAxes,     kCopyAxes,
+                               kLossAxes, kPartAxes,          kStagedLossAxes};
 
 }  // namespace
 

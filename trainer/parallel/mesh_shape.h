@@ -38,9 +38,11 @@ inline constexpr AxisSet kDataAxes = Axis::kDpReplicate | Axis::kDpShard;
 /// The ranks that share the parameters of one copy of the model.
 inline constexpr AxisSet kShardAxes = Axis::kDpShard | Axis::kCp;
 /// The ranks that hold one copy of the model between them, and its gradients.
-inline constexpr AxisSet kCopyAxes = kShardAxes | Axis::kTp;
+inline constexpr AxisSet kCopyAxes = Axis::kPp | kShardAxes | Axis::kTp;
 /// The ranks whose losses are summed.
 inline constexpr AxisSet kLossAxes = kDataAxes | Axis::kCp;
+/// The same with all stages: the last one has the loss.
+inline constexpr AxisSet kStagedLossAxes = kLossAxes | Axis::kPp;
 
 /// One number for each axis, in the order of Axis.
 using MeshCoordinates = std::array<int, kNumAxes>;

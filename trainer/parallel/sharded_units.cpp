@@ -88,7 +88,8 @@ void ShardedUnits::wait_for(ParamBuffer& buffer) {
 // In the order in which models use units. A tied head takes the first unit once more, behind all others.
 void ShardedUnits::start_next(int unit, Pass pass) {
   const auto start = [&](int next) {
-    if (params_of(next).num_holders == 0) start_gather(next);
+    const bool is_here = layout(next).numel() > 0;  // else it is another stage's
+    if (is_here && params_of(next).num_holders == 0) start_gather(next);
   };
   const int head = num_own_units_ - 1;
   if (unit > head) {  // adapters, in the order of their blocks

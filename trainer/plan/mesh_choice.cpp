@@ -7,6 +7,7 @@
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
 #include "trainer/config/config_io.h"
+#include "trainer/layout/stages.h"
 #include "trainer/metrics/format.h"
 #include "trainer/plan/estimate.h"
 
@@ -47,7 +48,7 @@ TrainConfig with_mesh(TrainConfig config, const MeshShape& mesh) {
 bool is_legal(const TrainConfig& config, int64_t num_ranks) {
   ConfigProblems problems;
   check(config.parallel, num_ranks, problems);
-  return problems.empty() && check_config(config, num_ranks).empty();
+  return problems.empty() && check_config(config, num_ranks).empty() && stage_problems(config).empty();
 }
 
 std::string memory_text(int64_t n) { return human_bytes(static_cast<double>(n)); }

@@ -13,115 +13,24 @@
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/layout/decoder_spec.h"
-#include "trainer/layout/gpu_attention.h"
 #include "trainer/layout/model_layout.h"
-#include "trainer/layout/tp_parts.h"
+#include "trainer/layout/stages.h"
 #include "trainer/metrics/device_peak.h"
 #include "trainer/metrics/format.h"
 #include "trainer/optim/param_rules.h"
-#include "trainer/parallel/shard_rules.h"
 #include "trainer/plan/estimate.h"
-#include "trainer/plan/region_traffic.h"
+#include "trainer/plan/rank_share.h"
 
 namespace tycho {
 namespace {
 
 constexpr int64_t kFp32Bytes = 4;
 
-int64_t slots_bytes(const std::vector<SlotSpec>& slots, int64_t compute_bytes) {
-  int64_t sum = 0;
-  for (const SlotSpec& slot : slots) sum += slot_bytes(slot, compute_bytes);
-  return sum;
-}
-
-const char* recompute_text(const RecomputeConfig& recompute) {
-  switch (recompute.mode) {
-    case Recompute::kNone: return "";
-    case Recompute::kSelective: return ", norms and feed-forward inputs recomputed";
-    case Recompute::kFull: return ", all but block inputs recomputed";
-  }
-  return "";
-}
-
-void add_activations(const TrainConfig& config, const ModelLayout& layout, BatchShape shape,
-                     const TpShape& tp, std::vector<ByteItem>& memory) {
-  const int64_t compute_bytes = config.precision == Precision::kBf16 ? 2 : kFp32Bytes;
-  const ActivationSpecs specs = activation_specs(config.model, shape, compute_bytes,
-                                                 config.device == DeviceKind::kCuda, tp, config.parallel.cp);
-  const SavedBytes saved = saved_bytes(specs, config.recompute, compute_bytes);
-  int64_t shared =
-      slots_bytes(specs.scratch, compute_bytes) + slots_bytes(specs.model, compute_bytes) + saved.shared;
-  const DecoderSpec spec = tp_spec(decoder_spec(config.model), tp);
-  const int64_t logits = specs.head_chunk * spec.vocab_size * compute_bytes;
-  shared -= logits;
-  memory.push_back({"activations", saved.kept,
-                    fmt::format("{} blocks{}", layout.num_blocks, recompute_text(config.recompute))});
-  memory.push_back({"shared activations", shared, "residual stream, scratch of one block"});
-  memory.push_back(
-      {"logits chunk", logits,
-       fmt::format("{} of {} tokens at once", specs.head_chunk, shape.tokens() / config.parallel.cp)});
-  if (config.device != DeviceKind::kCuda) return;
-  const GpuAttentionBytes attention =
-      gpu_attention_bytes(spec, config.precision == Precision::kBf16, shape, config.parallel.cp);
-  memory.push_back({"attention", attention.kept + attention.passing,
-                    fmt::format("{} of it while a block is computed",
-                                human_bytes(static_cast<double>(attention.passing)))});
-}
-
-/// A GPU's weights are copied to the host in any case, and bf16 ones as fp32; the CPU's only for a save in
-/// the background.
-bool copies_for_checkpoints(const TrainConfig& config) {
-  return config.ckpt.async || config.device == DeviceKind::kCuda ||
-         config.master_weights != MasterWeights::kFp32;
-}
-
-/// The first rank along tp: none has more.
-TpShape tp_of(const TrainConfig& config) {
-  return {config.parallel.tp, 0, config.parallel.sequence_parallel};
-}
-
-ModelLayout layout_of_rank(const TrainConfig& config, ModelLayout layout) {
-  layout.units = tp_units(std::move(layout.units), tp_of(config));
-  return layout;
-}
-
-BatchShape micro_batch_of(const TrainConfig& config, int64_t num_ranks) {
-  return {micro_batch_sequences(config, data_ranks(config.parallel, num_ranks)), config.seq_len};
-}
-
-void add_memory(const TrainConfig& config, const ModelLayout& whole, int64_t num_ranks, Plan& plan) {
-  const ModelLayout layout = layout_of_rank(config, whole);
-  const ShardRules rules = shard_rules(config.parallel, layout, num_ranks);
-  plan.memory = state_memory(config, layout, rules);
-  add_activations(config, layout, micro_batch_of(config, num_ranks), tp_of(config), plan.memory);
-  for (const ByteItem& item : plan.memory) plan.training_bytes += item.num_bytes;
-  plan.memory_bytes = plan.training_bytes;
-  if (!copies_for_checkpoints(config)) return;
-  const int64_t copy = state_copy_bytes(config, layout, rules);
-  const bool on_host = config.device == DeviceKind::kCuda;
-  plan.memory.push_back(
-      {"checkpoint copy", copy, on_host ? "on the host, not in the total" : "after the first save"});
-  (on_host ? plan.host_bytes : plan.memory_bytes) += copy;
-}
-
 /// The base of adapters is in no checkpoint.
 int64_t saved_params(const ModelLayout& layout) {
   int64_t n = 0;
   for (const UnitSpec& unit : layout.units) n += unit.base ? 0 : unit.numel();
   return n;
-}
-
-void add_mesh(const TrainConfig& config, const ModelLayout& whole, int64_t num_ranks, Plan& plan) {
-  const MeshShape mesh = mesh_shape(config.parallel, num_ranks);
-  if (num_ranks == 1) return;
-  plan.mesh = describe(mesh);
-  const ModelLayout layout = layout_of_rank(config, whole);
-  const ShardRules rules = shard_rules(config.parallel, layout, num_ranks);
-  plan.traffic =
-      step_traffic(config, layout, rules, mesh.size(Axis::kDpReplicate), plan.micro_batches_per_step);
-  for (ByteItem& item : region_traffic(config, layout, tp_of(config), rules,
-                                       micro_batch_of(config, num_ranks), plan.micro_batches_per_step))
-    plan.traffic.push_back(std::move(item));
 }
 
 void add_data(const TrainConfig& config, Plan& plan) {
@@ -224,7 +133,7 @@ std::vector<Saving> savings(const TrainConfig& config, int64_t num_ranks) {
     change(changed);
     all.push_back({(all.empty() ? "" : all.back().pins + " ") + pins, changed});
   };
-  const bool can_share = num_ranks > config.parallel.tp * config.parallel.cp &&
+  const bool can_share = num_ranks > config.parallel.pp * config.parallel.tp * config.parallel.cp &&
                          config.parallel.dp_shard == 1 &&
                          config.parallel.dp_replicate == ParallelConfig::kWhatIsLeft;
   if (can_share) add("parallel.dp_shard=-1", [](TrainConfig& c) { c.parallel.dp_shard = -1; });
@@ -267,11 +176,9 @@ TrainConfig on_planned_device(TrainConfig config, const PlanDevices& devices) {
 void add_ranks(const TrainConfig& config, const ModelLayout& layout, const PlanDevices& devices, Plan& plan) {
   const int64_t num_ranks = devices.num_ranks;
   plan.num_ranks = num_ranks;
-  const int64_t micro = micro_batch_of(config, num_ranks).batch;
-  plan.micro_batches_per_step =
-      (global_batch_sequences(config) / data_ranks(config.parallel, num_ranks) + micro - 1) / micro;
+  plan.micro_batches_per_step = micro_batches_per_step(config, data_ranks(config.parallel, num_ranks));
   add_memory(config, layout, num_ranks, plan);
-  add_mesh(config, layout, num_ranks, plan);
+  add_traffic(config, layout, num_ranks, plan);
   add_estimate(config, devices, plan);
 }
 
@@ -294,6 +201,7 @@ std::vector<ConfigProblem> missing_files(const TrainConfig& config) {
 
 std::vector<ConfigProblem> check_parameters(const TrainConfig& config) {
   std::vector<ConfigProblem> problems = adapter_problems(decoder_spec(config.model));
+  if (problems.empty()) problems = stage_problems(config);
   if (!problems.empty()) return problems;
   if (config.param_groups.empty()) return {};
   return param_group_problems(config.optimizer, config.param_groups, model_layout(config.model).units);

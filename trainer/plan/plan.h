@@ -33,7 +33,8 @@ struct Plan {
   int64_t num_ranks = 1;
   double seconds = 0;            // of the whole run, without evaluation and checkpoints; 0 when unknown
   std::string seconds_note;      // "at 40 % of the peak of 8 H200 (989 TFLOP/s in bf16 each)"
-  std::vector<ByteItem> memory;  // per rank: what the engine takes, without LibTorch itself
+  int64_t stage = 0;             // along pp, of the rank that takes most
+  std::vector<ByteItem> memory;  // of that rank: what the engine takes, without LibTorch itself
   int64_t memory_bytes = 0;      // of the device that trains
   int64_t training_bytes = 0;    // the same without what a save takes
   int64_t host_bytes = 0;        // of the host when a GPU trains

@@ -8,26 +8,27 @@
 
 namespace tycho {
 
-std::vector<ByteItem> region_traffic(const TrainConfig& config, const ModelLayout& layout, const TpShape& tp,
-                                     const ShardRules& rules, BatchShape shape, int64_t micro_batches) {
+std::vector<ByteItem> region_traffic(const TrainConfig& config, const ModelLayout& whole,
+                                     const RankShare& share, const TpShape& tp, BatchShape shape,
+                                     int64_t micro_batches) {
   const int64_t compute_bytes = config.precision == Precision::kBf16 ? 2 : 4, cp = config.parallel.cp;
   const DecoderSpec spec = decoder_spec(config.model);
-  const std::vector<UnitSpec> units =
-      with_frozen(layout.units, param_rules(config.optimizer, config.param_groups, layout.units));
+  const ParamRules params = param_rules(config.optimizer, config.param_groups, whole.units);
+  const std::vector<UnitSpec> units = with_frozen(tp_units(whole.units, tp), params);
   std::vector<ByteItem> items;
   if (tp.size > 1) {
-    const TpTraffic one =
-        tp_traffic(spec, units, {shape.batch, shape.seq / cp}, config.recompute, compute_bytes, tp);
-    const int64_t times = rules.num_ranks > 1 && !rules.keep_grads ? micro_batches : 1;
+    const TpTraffic one = tp_traffic(spec, units, {shape.batch, shape.seq / cp}, config.recompute,
+                                     compute_bytes, tp, share.part);
+    const int64_t times = share.rules.num_ranks > 1 && !share.rules.keep_grads ? micro_batches : 1;
+    const int64_t gradients = tp_gradient_bytes(with_frozen(share.layout.units, params), tp);
     items.push_back({"tp", one.activations * micro_batches, "activations, and gradients of them"});
-    items.push_back({"tp", one.losses * micro_batches + tp_gradient_bytes(units, tp) * times,
-                     "losses, gradients summed"});
+    items.push_back({"tp", one.losses * micro_batches + gradients * times, "losses, gradients summed"});
   }
-  if (cp > 1)
-    items.push_back(
-        {"cp",
-         cp_traffic(tp_spec(spec, tp), units, shape, config.recompute, compute_bytes, cp) * micro_batches,
-         "keys and values, and gradients of them"});
+  if (cp > 1) {
+    const int64_t one =
+        cp_traffic(tp_spec(spec, tp), units, shape, config.recompute, compute_bytes, cp, share.part);
+    items.push_back({"cp", one * micro_batches, "keys and values, and gradients of them"});
+  }
   return items;
 }
 

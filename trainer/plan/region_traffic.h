@@ -6,14 +6,15 @@
 #include "trainer/config/train_config.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/tp_parts.h"
-#include "trainer/layout/unit_shards.h"
-#include "trainer/plan/state_memory.h"
+#include "trainer/plan/plan.h"
+#include "trainer/plan/rank_share.h"
 
 namespace tycho {
 
-/// Bytes that a rank receives in a step, named after their axes. layout: of a rank along tp; shape: of a
+/// Bytes that a rank receives in a step, named after their axes. whole: the model's layout; shape: of a
 /// micro-batch, whole sequences.
-std::vector<ByteItem> region_traffic(const TrainConfig& config, const ModelLayout& layout, const TpShape& tp,
-                                     const ShardRules& rules, BatchShape shape, int64_t micro_batches);
+std::vector<ByteItem> region_traffic(const TrainConfig& config, const ModelLayout& whole,
+                                     const RankShare& share, const TpShape& tp, BatchShape shape,
+                                     int64_t micro_batches);
 
 }  // namespace tycho

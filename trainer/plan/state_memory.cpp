@@ -16,8 +16,9 @@ constexpr int64_t kMasterBytes = 4, kPage = 4096;
 
 int64_t paged(int64_t num_bytes) { return (num_bytes + kPage - 1) / kPage * kPage; }
 
-ParamRules rules_of(const TrainConfig& config, const ModelLayout& layout) {
-  return param_rules(config.optimizer, config.param_groups, layout.units);
+/// Groups are of the whole model's parameters, of which a stage may have none.
+ParamRules rules_of(const TrainConfig& config) {
+  return param_rules(config.optimizer, config.param_groups, model_layout(config.model).units);
 }
 
 /// One buffer per unit with what a rank owns of it, padded.
@@ -37,7 +38,7 @@ int64_t shared_buffers(const UnitBuffers& buffers, int64_t bytes_per_element) {
 }
 
 std::vector<UnitSpec> trained_units(const TrainConfig& config, const ModelLayout& layout) {
-  std::vector<UnitSpec> units = with_frozen(layout.units, rules_of(config, layout));
+  std::vector<UnitSpec> units = with_frozen(layout.units, rules_of(config));
   std::erase_if(units, [](const UnitSpec& unit) { return unit.frozen(); });
   return units;
 }
@@ -71,7 +72,7 @@ bool has_parts(const ModelLayout& layout, const ShardRules& rules) {
   return rules.num_ranks > 1 ||
          std::any_of(layout.units.begin(), layout.units.end(), [](const UnitSpec& unit) {
            return std::any_of(unit.params.begin(), unit.params.end(),
-                              [](const ParamSpec& param) { return param.part.has_value(); });
+                              [](const ParamSpec& param) { return param.whole_shape() != param.shape; });
          });
 }
 
@@ -84,7 +85,7 @@ int64_t brought_together(const ModelLayout& layout, const ParamRules& params, co
     const UnitLayout unit(layout.units[u]);
     const ShardRange range =
         rules.num_ranks == 1 ? ShardRange{0, unit.numel()} : shard_range(unit.numel(), rules.num_ranks, rank);
-    std::vector<bool> own(params[u].size());
+    std::vector<bool> own(layout.units[u].params.size());
     for (const Extent& e : unit.extents_in(range.begin, range.end)) {
       if (!is_muon_matrix(params[u][e.param])) continue;
       own[e.param] = true;
@@ -108,10 +109,10 @@ int64_t brought_together(const ModelLayout& layout, const ParamRules& params, co
 /// the matrices that are being updated.
 int64_t newton_schulz_bytes(const TrainConfig& config, const ModelLayout& layout, const ShardRules& shared) {
   if (!config.optimizer.is<MuonConfig>()) return 0;
-  const ParamRules rules = rules_of(config, layout);
+  const ParamRules rules = rules_of(config);
   int64_t elements = 0, side = 0;
   for (size_t u = 0; u < rules.size(); ++u)
-    for (size_t i = 0; i < rules[u].size(); ++i) {
+    for (size_t i = 0; i < layout.units[u].params.size(); ++i) {
       const Shape& shape = layout.units[u].params[i].whole_shape();
       if (!is_muon_matrix(rules[u][i])) continue;
       elements = std::max(elements, numel(shape));
@@ -151,10 +152,10 @@ bool has_master(const TrainConfig& config) {
 
 OptimizerBytes optimizer_state(const TrainConfig& config, const ModelLayout& layout,
                                const ShardRules& rules) {
-  const ParamRules params = rules_of(config, layout);
+  const ParamRules params = rules_of(config);
   OptimizerBytes state;
   for (size_t u = 0; u < layout.units.size(); ++u)
-    for (size_t i = 0; i < params[u].size(); ++i)
+    for (size_t i = 0; i < layout.units[u].params.size(); ++i)
       for (const std::string& name : state_names(config.optimizer, params[u][i])) {
         state.numbers += numel(layout.units[u].params[i].shape);
         if (std::find(state.names.begin(), state.names.end(), name) == state.names.end())
@@ -174,7 +175,7 @@ std::vector<ByteItem> state_memory(const TrainConfig& config, const ModelLayout&
   const auto note = [&](const std::string& text) {
     return shared ? fmt::format("{}, 1/{} of every unit", text, rules.num_ranks) : text;
   };
-  const std::vector<UnitSpec> units = with_frozen(layout.units, rules_of(config, layout));
+  const std::vector<UnitSpec> units = with_frozen(layout.units, rules_of(config));
   std::vector<ByteItem> items;
   items.push_back({"parameters", own_buffers(units, rules, compute_bytes(config)), note(type)});
   if (shared) {
@@ -221,7 +222,7 @@ std::vector<ByteItem> step_traffic(const TrainConfig& config, const ModelLayout&
   }
   std::vector<ByteItem> items;
   if (rules.num_ranks > 1) {
-    const std::vector<UnitSpec> units = with_frozen(layout.units, rules_of(config, layout));
+    const std::vector<UnitSpec> units = with_frozen(layout.units, rules_of(config));
     const int64_t gathered = gathered_elements(units, rules, micro_batches) * compute_bytes(config);
     const int64_t times = rules.keep_grads ? 1 : micro_batches;
     items.push_back({"dp_shard", from_others(gathered, rules.num_ranks), "parameters gathered"});

@@ -7,6 +7,7 @@
 
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
+#include "trainer/layout/stages.h"
 
 namespace tycho {
 namespace {
@@ -69,6 +70,7 @@ double calls_of(const std::string& axis, const TrainConfig& config, int64_t num_
                 int64_t micro_batches) {
   const auto units = static_cast<double>(num_units), passes = static_cast<double>(micro_batches);
   if (axis == "dp_replicate") return units;
+  if (axis == "pp") return 2 * static_cast<double>(config.parallel.pp_chunks) * passes;
   if (axis == "dp_shard")
     return units * ((config.parallel.reshard_after_forward ? 2 * passes : 1) +
                     (config.parallel.keep_gradients ? 1 : passes));
@@ -132,9 +134,10 @@ StepTime step_time(const TrainConfig& config, const StepWork& work, const Machin
                          share(static_cast<double>(spec.width), machine.half_width * std::sqrt(cut)) *
                          share(tokens_at_once, machine.half_tokens * std::sqrt(cut));
   StepTime time;
-  time.compute_s = all_flops / ranks / (peak * reached);
+  time.compute_s = all_flops / ranks / (peak * reached) * stage_imbalance(config);
   const int stages = mesh.size(Axis::kPp);
-  time.bubble_s = time.compute_s * (stages - 1) / static_cast<double>(work.micro_batches);
+  time.bubble_s =
+      time.compute_s * (stages - 1) / static_cast<double>(work.micro_batches * config.parallel.pp_chunks);
 
   std::map<std::string, int64_t> bytes;
   for (const ByteItem& item : work.traffic) bytes[item.name] += item.num_bytes;

@@ -1,6 +1,8 @@
 // What a prompt reads from an open run.
 #include "trainer/run/inspect.h"
 
+#include <algorithm>
+
 namespace tycho {
 namespace {
 
@@ -12,18 +14,33 @@ bool alike(ParamRule a, const ParamRule& b) {
 
 }  // namespace
 
-std::vector<ParamInfo> list_params(const UnitStore& units, const ParamRules& rules, int64_t num_blocks) {
+SessionState session_state(const Trainer& trainer) {
+  SessionState state{
+      trainer.state(), trainer.recorded_step(), trainer.last_step(), trainer.stop_reason(), {}};
+  const Controls& controls = state.train.controls;
+  const int64_t newest = std::max<int64_t>(state.train.step - 1, 0);
+  if (controls.lr) state.lr_pin = {trainer.scheduled_lr(newest), controls.lr_by};
+  return state;
+}
+
+std::vector<ParamInfo> list_params(const ModelLayout& layout, const ParamRules& rules) {
   std::vector<ParamInfo> params;
-  for (int u = 0; u < units.num_units(); ++u) {
+  for (size_t u = 0; u < layout.units.size(); ++u) {
     // Unit 0 is the embedding, then come the blocks and the head; adapters are a block's.
-    const int adapts = units.layout(u).spec().adapts;
-    const int64_t block = (adapts < 0 ? u : adapts) - 1;
-    const std::vector<ParamRule>& of_unit = rules[static_cast<size_t>(u)];
-    for (const Extent& e : units.layout(u).extents())
-      params.push_back(
-          {e.spec->name, e.spec->whole_shape(), block < num_blocks ? block : -1, of_unit[e.param].frozen});
+    const UnitSpec& unit = layout.units[u];
+    const int64_t block = (unit.adapts < 0 ? static_cast<int64_t>(u) : unit.adapts) - 1;
+    for (size_t i = 0; i < unit.params.size(); ++i)
+      params.push_back({unit.params[i].name, unit.params[i].shape, block < layout.num_blocks ? block : -1,
+                        rules[u][i].frozen});
   }
   return params;
+}
+
+std::vector<std::pair<size_t, size_t>> list_places(const ModelLayout& layout) {
+  std::vector<std::pair<size_t, size_t>> places;
+  for (size_t u = 0; u < layout.units.size(); ++u)
+    for (size_t i = 0; i < layout.units[u].params.size(); ++i) places.emplace_back(u, i);
+  return places;
 }
 
 std::vector<OptimizerGroup> list_groups(const std::vector<ParamInfo>& params,

@@ -5,14 +5,18 @@
 
 #include "trainer/data/loader/loader.h"
 #include "trainer/generate/generate.h"
+#include "trainer/layout/model_layout.h"
+#include "trainer/loop/trainer.h"
 #include "trainer/optim/param_rules.h"
-#include "trainer/parallel/unit_store.h"
 #include "trainer/session/session.h"
 
 namespace tycho {
 
-/// The parameters in forward order.
-std::vector<ParamInfo> list_params(const UnitStore& units, const ParamRules& rules, int64_t num_blocks);
+SessionState session_state(const Trainer& trainer);
+/// The parameters of the whole model in forward order.
+std::vector<ParamInfo> list_params(const ModelLayout& layout, const ParamRules& rules);
+/// The unit of each, and its position there.
+std::vector<std::pair<size_t, size_t>> list_places(const ModelLayout& layout);
 /// The parameters that the optimizer treats alike. `places`: of each parameter its unit, and its position
 /// there.
 std::vector<OptimizerGroup> list_groups(const std::vector<ParamInfo>& params,

@@ -54,14 +54,7 @@ class OpenRun final : public TrainingSession {
   }
 
   const SessionFacts& facts() const override { return facts_; }
-  SessionState state() const override {
-    SessionState state{
-        trainer_->state(), trainer_->recorded_step(), trainer_->last_step(), trainer_->stop_reason(), {}};
-    const Controls& controls = state.train.controls;
-    const int64_t newest = std::max<int64_t>(state.train.step - 1, 0);
-    if (controls.lr) state.lr_pin = {trainer_->scheduled_lr(newest), controls.lr_by};
-    return state;
-  }
+  SessionState state() const override { return session_state(*trainer_); }
   const std::vector<ParamInfo>& params() const override { return params_; }
   void command(Command command) override { trainer_->queue(std::move(command)); }
 
@@ -124,21 +117,20 @@ class OpenRun final : public TrainingSession {
   std::unique_ptr<TensorView> weight(int64_t param) override {
     const auto [unit, i] = places_.at(static_cast<size_t>(param));
     trainer_->require_all_ranks(params_[static_cast<size_t>(param)].name);
-    return make_view(whole_param(units(), trainer_->region(), unit, i), /*owned=*/facts_.is_sharded);
+    return make_view(whole_tensors().param(unit, i), /*owned=*/facts_.is_sharded);
   }
   std::unique_ptr<TensorView> grad(int64_t param) override {
     const auto [unit, i] = places_.at(static_cast<size_t>(param));
     trainer_->require_all_ranks("the gradient of " + params_[static_cast<size_t>(param)].name);
-    const Tensor gradient = whole_grad(units(), trainer_->region(), unit, i);
+    const Tensor gradient = whole_tensors().grad(unit, i);
     return gradient.defined() ? make_view(gradient, /*owned=*/facts_.is_sharded) : nullptr;
   }
 
   OptimizerState optimizer() const override {
-    OptimizerState result{.config = to_json(trainer_->config().optimizer),
-                          .lr = trainer_->lr_at(trainer_->state().step),
-                          .clip_norm = trainer_->config().clip.norm};
-    result.groups = list_groups(params_, places_, trainer_->rules());
-    return result;
+    return {.config = to_json(trainer_->config().optimizer),
+            .lr = trainer_->lr_at(trainer_->state().step),
+            .clip_norm = trainer_->config().clip.norm,
+            .groups = list_groups(params_, places_, trainer_->rules())};
   }
 
   double lr_at(int64_t steps_done) const override { return trainer_->lr_at(steps_done); }
@@ -148,7 +140,7 @@ class OpenRun final : public TrainingSession {
     need_tokenizer();
     trainer_->require_all_ranks("text");
     return with_own_errors([&]() -> std::optional<std::string> {
-      Generator generator(config_, trainer_->units(), tokenizer_.get(), device_, trainer_->region());
+      Generator generator = this->generator();
       const auto result =
           generator.generate(generator.encode(prompt), generate_options(text), 0, emit, text_stop());
       return result ? std::optional(result->text) : std::nullopt;
@@ -162,7 +154,7 @@ class OpenRun final : public TrainingSession {
     options.logprobs = true;  // keeps the tokens
     trainer_->require_all_ranks("text");
     return with_own_errors([&]() -> std::optional<std::vector<int32_t>> {
-      Generator generator(config_, trainer_->units(), tokenizer_.get(), device_, trainer_->region());
+      Generator generator = this->generator();
       generator.check_prompt(prompt);
       const auto result = generator.generate(
           prompt, options, 0, [](const std::string&) {}, text_stop());
@@ -173,8 +165,9 @@ class OpenRun final : public TrainingSession {
   std::unique_ptr<TensorView> logits(const std::vector<int32_t>& tokens, bool every_position) override {
     trainer_->require_all_ranks("logits");
     return with_own_errors([&] {
-      const Tensor logits = logits_of(config_, trainer_->units(), device_, tokens,
-                                      {.every_position = every_position}, trainer_->region());
+      const Tensor logits =
+          logits_of(config_, trainer_->units(), device_, tokens, {.every_position = every_position},
+                    trainer_->region(), trainer_->stage());
       return make_view(every_position ? logits : logits.select(0, 0), /*owned=*/true);
     });
   }
@@ -183,7 +176,8 @@ class OpenRun final : public TrainingSession {
     trainer_->require_all_ranks("activations");
     return with_own_errors([&] {
       std::vector<Tensor> streams;
-      logits_of(config_, trainer_->units(), device_, tokens, {.streams = &streams}, trainer_->region());
+      logits_of(config_, trainer_->units(), device_, tokens, {.streams = &streams}, trainer_->region(),
+                trainer_->stage());
       std::vector<std::unique_ptr<TensorView>> views;
       for (const Tensor& stream : streams) views.push_back(make_view(stream, /*owned=*/true));
       return views;
@@ -332,8 +326,9 @@ class OpenRun final : public TrainingSession {
       store.emplace(*files_, facts_.run.run_dir + "/checkpoints", config_.ckpt.keep, lock_->epoch(),
                     [this] { lock_->check(); });
     FileOps& files = files_ ? static_cast<FileOps&>(*files_) : real_files();  // rank 0 holds the lock
-    saver_ = std::make_unique<Saver>(std::move(store), config_.ckpt, mesh_->shape().size(kCopyAxes), files,
-                                     *world_, *reporter_);
+    saver_ =
+        std::make_unique<Saver>(std::move(store), config_.ckpt, ranks_of_group(mesh_->shape(), kCopyAxes, 0),
+                                files, *world_, *reporter_);
     CheckpointMeta meta = describe_checkpoints(config_, request, device_, mesh_->shape(), tokenizer_text_);
     callbacks_ = request.callbacks;
     if (callbacks_ != nullptr) callbacks_->set_session(this);
@@ -345,9 +340,9 @@ class OpenRun final : public TrainingSession {
     if (lock_) context.require_owner = [this] { lock_->check_often(); };
     trainer_ = std::make_unique<Trainer>(config_, facts_.run, std::move(context));
     facts_.is_sharded = trainer_->is_shared();
-    params_ = list_params(units(), trainer_->rules(), facts_.num_layers);
-    for (int u = 0; u < units().num_units(); ++u)
-      for (const Extent& e : units().layout(u).extents()) places_.emplace_back(u, e.param);
+    const ModelLayout layout = model_layout(config_.model);
+    params_ = list_params(layout, trainer_->rules());
+    places_ = list_places(layout);
     if (candidates.empty()) {
       trainer_->initialise();
     } else {
@@ -360,7 +355,12 @@ class OpenRun final : public TrainingSession {
     }
   }
 
-  UnitStore& units() const { return trainer_->units(); }
+  Generator generator() const {
+    return {config_, trainer_->units(), tokenizer_.get(), device_, trainer_->region(), trainer_->stage()};
+  }
+  WholeTensors whole_tensors() const {
+    return {config_, trainer_->units(), trainer_->region(), trainer_->stage()};
+  }
   // Ranks that share the parameters make every token together, and signals reach them at different ones.
   const std::atomic<int>& text_stop() const { return facts_.is_sharded ? never_ : stop_; }
   const Tokenizer& need_tokenizer() const {

@@ -4,7 +4,10 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
+#include "trainer/layout/model_layout.h"
+#include "trainer/layout/stages.h"
 #include "trainer/layout/tp_parts.h"
+#include "trainer/units/gathered_unit.h"
 
 namespace tycho {
 namespace {
@@ -27,19 +30,37 @@ Tensor whole_of(const ParallelRegion& region, const ParamSpec& spec, const Tenso
   return whole;
 }
 
-const ParamSpec& spec_of(const UnitStore& units, size_t unit, size_t i) {
-  return units.layout(static_cast<int>(unit)).spec().params[i];
-}
-
 }  // namespace
 
-Tensor whole_param(UnitStore& units, const ParallelRegion& region, size_t unit, size_t i) {
-  return whole_of(region, spec_of(units, unit, i), units.param(static_cast<int>(unit), i));
+Tensor WholeTensors::of_stage(size_t unit, size_t i, at::ScalarType dtype,
+                              const std::function<Tensor()>& read) const {
+  const auto whole = [&] {
+    const Tensor part = read();
+    const UnitLayout& layout = units_.layout(static_cast<int>(unit));
+    return part.defined() ? whole_of(region_, layout.spec().params[i], part) : part;
+  };
+  if (!stage_.is_shared()) return whole();
+  const int64_t owner = stage_of_unit(config_, static_cast<int64_t>(unit));
+  const bool is_here = stage_.part(0).stage == owner;
+  Tensor tensor = is_here ? whole() : Tensor();
+  if (stage_.least(!is_here || tensor.defined() ? 1 : 0) == 0) return {};
+  if (is_here) {
+    tensor = tensor.clone();
+  } else {
+    const Shape& shape = model_layout(config_.model).units[unit].params[i].shape;
+    tensor = at::empty(shape, units_.owned().front().params.options().dtype(dtype));
+  }
+  stage_.share(tensor, owner);
+  return tensor;
 }
 
-Tensor whole_grad(UnitStore& units, const ParallelRegion& region, size_t unit, size_t i) {
-  const Tensor part = units.grad(static_cast<int>(unit), i);
-  return part.defined() ? whole_of(region, spec_of(units, unit, i), part) : part;
+Tensor WholeTensors::param(size_t unit, size_t i) const {
+  return of_stage(unit, i, compute_dtype(config_.precision),
+                  [&] { return units_.param(static_cast<int>(unit), i); });
+}
+
+Tensor WholeTensors::grad(size_t unit, size_t i) const {
+  return of_stage(unit, i, at::kFloat, [&] { return units_.grad(static_cast<int>(unit), i); });
 }
 
 }  // namespace tycho

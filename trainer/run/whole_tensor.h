@@ -1,15 +1,36 @@
-// A parameter, or its gradient, from the parts that ranks along tp have, for a look at it.
+// A parameter, or its gradient, on every rank, from those that have parts of it, for a look at it.
 #pragma once
+#include <functional>
+
+#include "trainer/config/train_config.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/models/parallel_region.h"
+#include "trainer/models/pipeline_stage.h"
 #include "trainer/parallel/unit_store.h"
 
 namespace tycho {
 
-/// Parameter i of a unit on every rank, and its gradient after UnitStore::finish, undefined when it is
-/// frozen: the store's own where no rank shares matrices, else a copy. Collective on the region's ranks and
-/// the store's.
-Tensor whole_param(UnitStore& units, const ParallelRegion& region, size_t unit, size_t i);
-Tensor whole_grad(UnitStore& units, const ParallelRegion& region, size_t unit, size_t i);
+/// The ranks that have a model together, and what this one has of it; all of it outlives this. Functions are
+/// collective on the region's ranks, the store's, and those along pp.
+class WholeTensors {
+ public:
+  WholeTensors(const TrainConfig& config, UnitStore& units, const ParallelRegion& region,
+               const PipelineStage& stage)
+      : config_(config), units_(units), region_(region), stage_(stage) {}
+
+  /// Parameter i of a unit, and its gradient after UnitStore::finish, undefined when it is frozen: the
+  /// store's own where this rank has all of the model, else a copy.
+  Tensor param(size_t unit, size_t i) const;
+  Tensor grad(size_t unit, size_t i) const;
+
+ private:
+  /// What the stage that has the unit gets from `read`, on all stages.
+  Tensor of_stage(size_t unit, size_t i, at::ScalarType dtype, const std::function<Tensor()>& read) const;
+
+  const TrainConfig& config_;
+  UnitStore& units_;
+  const ParallelRegion region_;
+  const PipelineStage& stage_;
+};
 
 }  // namespace tycho

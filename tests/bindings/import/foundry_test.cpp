@@ -409,26 +409,5 @@ TEST(FoundryImport, WeightsReplaceFirstValues) {
   EXPECT_LACKS(imported(yaml, {{1, "model.weights=./w"}}), "init");
 }
 
-TEST(ForeignImport, TakesTensorParallelAndNotesThatLayersAreNotShared) {
-  const auto notes = [](const char* file, const std::string& text) {
-    std::string out;
-    for (const std::string& note : import_recipe(file, text).notes) out += note + "\n";
-    return out;
-  };
-  const std::string toml = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\n";
-  const auto recipe = [](const char* file, const std::string& text) { return import_recipe(file, text).lua; };
-  EXPECT_CONTAINS(recipe("x.toml", toml + "tensor_parallel_degree = 8\n"), "r.parallel.tp = 8");
-  EXPECT_EQ(notes("x.toml", toml + "tensor_parallel_degree = 8\n"), "");
-  EXPECT_CONTAINS(notes("x.toml", toml + "pipeline_parallel_degree = 8\n"), "every rank has all layers");
-  EXPECT_EQ(notes("x.toml", toml + "pipeline_parallel_degree = 1\n"), "");
-  EXPECT_CONTAINS(notes("x.toml", toml + "[metrics]\nenable_wandb = true\n"),
-                  "upload them with `wandb sync`");
-  const std::string yaml = "tokens: {train_steps: 5}\nparallelism: {dp: 2, tp: 4, pp: 2, tp_mode: ";
-  EXPECT_CONTAINS(recipe("x.yaml", yaml + "ALL_REDUCE}\n"), "r.parallel.tp = 4");
-  EXPECT_CONTAINS(recipe("x.yaml", yaml + "ALL_REDUCE}\n"), "r.parallel.sequence_parallel = false");
-  EXPECT_CONTAINS(recipe("x.yaml", yaml + "REDUCE_SCATTER}\n"), "r.parallel.sequence_parallel = true");
-  EXPECT_CONTAINS(notes("x.yaml", yaml + "ALL_REDUCE}\n"), "parallelism.pp: every rank has all layers");
-}
-
 }  // namespace
 }  // namespace tycho

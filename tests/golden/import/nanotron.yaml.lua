@@ -11,7 +11,7 @@ r.log.sinks = {
 r.seed = 42
 -- parallelism.dp: 2  (see global_batch at the end)
 r.parallel.tp = 4
--- parallelism.pp: 1  (as it is here)
+r.parallel.pp = 1
 r.precision = "bf16"
 r.model = t.model.llama {
   width = 64,

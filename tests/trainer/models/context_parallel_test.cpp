@@ -86,8 +86,8 @@ TEST_P(ContextParallel, MovesWhatThePlanCounts) {
         Model model(config_, units, shape_, at::kFloat, at::kCPU, recompute, region);
         schedule.clear();
         step(model, units, 0, 1);
-        EXPECT_EQ(received(schedule),
-                  cp_traffic(decoder_spec(config_), layout_.units, shape_, recompute, 4, size))
+        EXPECT_EQ(received(schedule), cp_traffic(decoder_spec(config_), layout_.units, shape_, recompute, 4,
+                                                 size, whole_model(layout_.num_blocks)))
             << size << " ranks, recompute " << static_cast<int>(mode);
       });
       EXPECT_EQ(first_fault(schedules), "");

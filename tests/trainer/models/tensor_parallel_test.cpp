@@ -72,7 +72,8 @@ TEST_P(TensorParallel, MovesWhatThePlanCounts) {
           Model model(config_, *units, shape_, at::kFloat, at::kCPU, recompute, region);
           schedule.clear();
           step(model, *units, 0, 1);
-          const TpTraffic planned = tp_traffic(spec, specs, shape_, recompute, 4, region.shape());
+          const TpTraffic planned =
+              tp_traffic(spec, specs, shape_, recompute, 4, region.shape(), whole_model(spec.layers));
           const int64_t all = planned.activations + planned.losses + tp_gradient_bytes(specs, region.shape());
           EXPECT_NEAR(static_cast<double>(received(schedule)), static_cast<double>(all), 2)
               << size << " ranks, sequence " << sequence << ", recompute " << static_cast<int>(mode);

@@ -157,11 +157,6 @@ TEST(ParallelConfig, RefusesWhatNeedsWholeParameters) {
   EXPECT_EQ(problem(R"({"clip": {"adaptive": 0.1}})"), "");
 }
 
-TEST(ParallelConfig, SaysWhatIsNotSupportedYet) {
-  EXPECT_EQ(problems_of({.pp = 4, .dp_shard = 8, .cp = 2}, 64),
-            "parallel.pp: pipeline parallelism is not supported yet; set parallel.pp = 1");
-}
-
 TEST(ParallelConfig, SharesSequencesAmongRanks) {
   EXPECT_EQ(problems_of({.dp_shard = 2, .cp = 2, .tp = 2}, 16), "");
   EXPECT_EQ(describe(mesh_shape({.dp_shard = 2, .cp = 4}, 16)), "dp_replicate 2 x dp_shard 2 x cp 4");
@@ -173,6 +168,35 @@ TEST(ParallelConfig, SharesSequencesAmongRanks) {
   EXPECT_NE(problems_of({.dp_replicate = 1, .dp_shard = 3, .cp = 2, .tp = 2}, 16)
                 .find("dp_replicate x dp_shard x cp x tp = 1 x 3 x 2 x 2 is 12 ranks"),
             std::string::npos);
+}
+
+TEST(ParallelConfig, HasStages) {
+  EXPECT_EQ(problems_of({.pp = 4}, 8), "");
+  EXPECT_EQ(describe(mesh_shape({.pp = 4, .dp_shard = -1, .tp = 2}, 16)), "pp 4 x dp_shard 2 x tp 2");
+  EXPECT_EQ(data_ranks({.pp = 4}, 8), 2);
+  EXPECT_EQ(fewest_ranks({.pp = 4, .tp = 2}), 8);
+  EXPECT_EQ(problems_of({.pp = 4, .tp = 2}, 12),
+            "parallel.pp: the number of ranks must be a multiple of pp x tp = 8, and the run has 12. Start 8 "
+            "ranks, or set parallel.pp = 1");
+  EXPECT_NE(problems_of({.pp = 2, .dp_replicate = 1, .dp_shard = 3}, 8)
+                .find("dp_replicate x dp_shard x pp = 1 x 3 x 2 is 6 ranks"),
+            std::string::npos);
+  EXPECT_NE(problems_of({.pp = 2, .dp_replicate = 1, .dp_shard = 3}, 8)
+                .find("dp_replicate = 1 with dp_shard = 4 and pp = 2"),
+            std::string::npos);
+}
+
+TEST(ParallelConfig, NamesKeysOfAPipelineThatDoNotFitEachOther) {
+  ParallelConfig parallel = {.pp = 2, .pp_chunks = 2};
+  EXPECT_EQ(problems_of(parallel).rfind("parallel.pp_schedule: ", 0), 0U);
+  parallel.pp_schedule = PipelineSchedule::kInterleaved;
+  EXPECT_EQ(problems_of(parallel), "");
+  parallel.pp_chunks = 1;
+  EXPECT_EQ(problems_of(parallel).rfind("parallel.pp_schedule: ", 0), 0U);
+  EXPECT_EQ(problems_of({.pp_chunks = 2}),
+            "parallel.pp_chunks: has no effect with parallel.pp = 1; remove it");
+  EXPECT_EQ(problems_of({.pp_layers = {3}}),
+            "parallel.pp_layers: has no effect with parallel.pp = 1; remove it");
 }
 
 TEST(ParallelConfig, IsReadFromARecipe) {
@@ -190,7 +214,8 @@ TEST(ParallelConfig, IsReadFromARecipe) {
   EXPECT_EQ(problem("{}"), "-1");
   EXPECT_EQ(problem(R"({"dp_replicate": 2, "tp": 1})"), "2");
   EXPECT_EQ(problem(R"({"dp_replicate": 2, "tp": 2, "sequence_parallel": false})"), "2");
-  EXPECT_EQ(problem(R"({"pp": 2})").rfind("parallel.pp: ", 0), 0U);
+  EXPECT_EQ(problem(R"({"pp": 2, "pp_schedule": "gpipe"})"), "-1");
+  EXPECT_EQ(problem(R"({"pp_schedule": "zero"})").rfind("parallel.pp_schedule: ", 0), 0U);
   EXPECT_EQ(problem(R"({"dp_replicate": -2})").rfind("parallel.dp_replicate: wanted a whole number >= -1", 0),
             0U);
   EXPECT_EQ(problem(R"({"tp": 0})").rfind("parallel.tp: wanted a whole number > 0", 0), 0U);

@@ -1,0 +1,285 @@
+// Stages on several ranks compute what one rank does: every option of every family, loss and gradients.
+#include "trainer/models/pipeline.h"
+
+#include <ATen/core/IListRef.h>
+#include <ATen/ops/cat.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+
+#include "tests/trainer/aten.h"
+#include "tests/trainer/models/model_cases.h"
+#include "tests/trainer/parallel/recording.h"
+#include "tests/trainer/parallel/thread_world.h"
+#include "trainer/layout/stages.h"
+#include "trainer/layout/tp_parts.h"
+#include "trainer/models/model.h"
+#include "trainer/parallel/mesh.h"
+#include "trainer/parallel/unit_store.h"
+
+namespace tycho {
+namespace {
+
+struct Cut {
+  const char* name;
+  int64_t stages = 2;
+  PipelineSchedule schedule = PipelineSchedule::k1f1b;
+  int64_t chunks = 1;
+  std::vector<int64_t> layers = {};
+  int tp = 1, shard = 1, replicate = 1;
+  bool keep_grads = false;
+  int micro_batches = 3;  // of each rank that reads data of its own
+  RecomputeConfig recompute = {};
+  std::function<bool(const UnitSpec&, const ParamSpec&)> frozen = {};
+};
+
+class PipelineStages : public testing::TestWithParam<ModelCase> {
+ protected:
+  void SetUp() override {
+    at::manual_seed(5);
+    config_.model = GetParam().config, shape_ = GetParam().shape;
+    config_.seq_len = shape_.seq;
+    layout_ = model_layout(config_.model);
+    whole_ = std::make_unique<LocalUnits>(layout_.units, at::kFloat, at::kCPU, UnitUse::kTrain);
+    for (GatheredUnit& unit : whole_->gathered())
+      unit.flat_params().copy_(at::randn({unit.layout().numel()}).mul_(0.1));
+    for (int i = 0; i < 12; ++i)
+      tokens_.push_back(at::randint(layout_.vocab_size, {shape_.tokens()}, at::kInt));
+  }
+
+  MicroBatch micro_batch(int64_t i, bool first, bool last) const {
+    Tensor targets = tokens_[static_cast<size_t>(i) + 1].clone();
+    if (targets.numel() > 1) targets[0] = -100;  // ignored
+    return {.tokens_N = tokens_[static_cast<size_t>(i)],
+            .targets_N = targets,
+            .first = first,
+            .last = last,
+            .dropout_key = static_cast<uint64_t>(i) + 99};
+  }
+  std::vector<MicroBatch> micro_batches(int64_t first, int64_t count) const {
+    std::vector<MicroBatch> all;
+    for (int64_t i = 0; i < count; ++i) all.push_back(micro_batch(first + i, i == 0, i + 1 == count));
+    return all;
+  }
+  static Tensor weight() { return at::full({1}, 1.0 / 64, at::kFloat); }
+
+  /// The elements of a whole tensor that lie on a rank, in the rank's order.
+  static Tensor part_of(const ParamSpec& spec, const Tensor& whole) {
+    Tensor part = at::empty(spec.shape, whole.options());
+    for_whole_runs(spec, 0, part.numel(), [&](int64_t i, int64_t j, int64_t n) {
+      part.view(-1).narrow(0, i, n).copy_(whole.reshape({-1}).narrow(0, j, n));
+    });
+    return part;
+  }
+  std::unique_ptr<UnitStore> store_of(const std::vector<UnitSpec>& specs, const Mesh& mesh,
+                                      const Cut& cut) const {
+    auto units = make_unit_store(specs, at::kFloat, at::kCPU, UnitUse::kTrain,
+                                 {cut.shard, false, cut.keep_grads, layout_.tied},
+                                 {mesh.group(kShardAxes), mesh.group(Axis::kDpReplicate),
+                                  cut.tp > 1 ? &mesh.group(Axis::kTp) : nullptr});
+    for (size_t u = 0; u < specs.size(); ++u) {
+      std::vector<Tensor> flat = {at::empty({0})};
+      for (size_t i = 0; i < specs[u].params.size(); ++i)
+        flat.push_back(
+            part_of(specs[u].params[i], whole_->acquire(static_cast<int>(u), Pass::kForward)[i]).view(-1));
+      const OwnedRange& range = units->owned()[u];
+      Tensor(range.params).copy_(at::cat(flat).narrow(0, range.begin, range.size()));
+    }
+    return units;
+  }
+  bool can_be(const Cut& cut) {
+    const DecoderSpec spec = decoder_spec(config_.model);
+    const bool shares_heads =
+        spec.heads % cut.tp == 0 && spec.kv_heads % cut.tp == 0 && spec.qk_norm != QkNorm::kTogether;
+    if ((cut.tp > 1 && !shares_heads) || shape_.tokens() % cut.tp != 0 || spec.lora.is_used()) return false;
+    if (cut.stages * cut.chunks > spec.layers) return false;
+    config_.parallel.pp = cut.stages, config_.parallel.pp_chunks = cut.chunks;
+    config_.parallel.pp_schedule = cut.schedule, config_.parallel.pp_layers = cut.layers;
+    return stage_problems(config_).empty();
+  }
+  void expect_as_one_rank(const Cut& cut);
+  void expect_gradients(const std::vector<UnitSpec>& specs, UnitStore& units, LocalUnits& one) const;
+
+  TrainConfig config_;
+  BatchShape shape_;
+  ModelLayout layout_;
+  std::unique_ptr<LocalUnits> whole_;
+  std::vector<Tensor> tokens_;
+  int num_tried_ = 0;
+};
+
+void PipelineStages::expect_gradients(const std::vector<UnitSpec>& specs, UnitStore& units,
+                                      LocalUnits& one) const {
+  for (int u = 0; u < units.num_units(); ++u)
+    for (size_t i = 0; i < specs[static_cast<size_t>(u)].params.size(); ++i) {
+      const ParamSpec& spec = specs[static_cast<size_t>(u)].params[i];
+      const Tensor given = units.grad(u, i), wanted = one.grads(u)[i];
+      ASSERT_EQ(given.defined(), wanted.defined());
+      if (!given.defined()) continue;
+      EXPECT_LE((given - part_of(spec, wanted)).norm().item<double>(),
+                2e-5 * wanted.norm().item<double>() + 1e-9)
+          << spec.name;
+    }
+}
+
+void PipelineStages::expect_as_one_rank(const Cut& cut) {
+  SCOPED_TRACE(cut.name);
+  if (!can_be(cut)) return;
+  ++num_tried_;
+  std::vector<UnitSpec> whole = layout_.units;
+  for (UnitSpec& unit : whole)
+    for (ParamSpec& param : unit.params) param.frozen = cut.frozen && cut.frozen(unit, param);
+  const MeshShape mesh_shape{{static_cast<int>(cut.stages), cut.replicate, cut.shard, 1, cut.tp}};
+  const int data_ranks = cut.replicate * cut.shard;
+  LocalUnits one(whole, at::kFloat, at::kCPU, UnitUse::kTrain);
+  for (size_t u = 0; u < whole.size(); ++u)
+    Tensor(one.gathered()[u].flat_params()).copy_(whole_->gathered()[u].flat_params());
+  Model alone(config_.model, one, shape_, at::kFloat, at::kCPU, cut.recompute);
+  double wanted_loss = 0;
+  for (const MicroBatch& micro : micro_batches(0, int64_t{data_ranks} * cut.micro_batches))
+    wanted_loss += alone.forward_backward(micro, weight()).item<double>();
+  const Tensor wanted_losses = alone.losses(tokens_[0], micro_batch(0, true, true).targets_N).clone();
+  std::atomic<double> loss = 0;
+  std::vector<Schedule> schedules(static_cast<size_t>(mesh_shape.num_ranks()));
+  ThreadWorld(mesh_shape.num_ranks()).run([&](Communicator& world) {
+    RecordingCommunicator recording(world, schedules[static_cast<size_t>(world.rank())]);
+    const Mesh mesh(mesh_shape, recording);
+    const ParallelRegion region(mesh.group(Axis::kTp), true);
+    const PipelineStage stage(stage_part(config_, mesh.coordinate(Axis::kPp), cut.micro_batches),
+                              mesh.group(Axis::kPp));
+    const std::vector<UnitSpec> specs =
+        stage_units(tp_units(whole, region.shape()), stage.part(layout_.num_blocks), layout_.tied);
+    const auto units = store_of(specs, mesh, cut);
+    Model model(config_.model, *units, shape_, at::kFloat, at::kCPU, cut.recompute, region, stage);
+    Pipeline pipeline(model, stage, pipeline_shape(config_.parallel, cut.micro_batches));
+    TiedCopies tied(stage, layout_.tied);
+    const int64_t data_rank = mesh.group(kDataAxes).rank();
+    for (int repeat = 0; repeat < 2; ++repeat) {  // nothing of a step is left for the next one
+      const Tensor own = pipeline.forward_backward(
+          micro_batches(data_rank * cut.micro_batches, cut.micro_batches), weight());
+      units->finish();
+      tied.sum(*units);
+      if (repeat == 1 && mesh.coordinate(Axis::kTp) == 0) loss += own.item<double>();
+    }
+    expect_gradients(specs, *units, one);
+    const Tensor losses = model.losses(tokens_[0], micro_batch(0, true, true).targets_N);
+    if (stage.part(0).is_last())
+      EXPECT_LE((losses - wanted_losses).abs().max().item<double>(), 2e-5);
+    else
+      EXPECT_EQ(losses.abs().max().item<double>(), 0);
+  });
+  EXPECT_NEAR(loss / wanted_loss, 1, 1e-6);
+  EXPECT_EQ(first_fault(schedules), "");
+}
+
+TEST_P(PipelineStages, ComputeWhatOneRankDoes) {
+  for (const PipelineSchedule schedule : {PipelineSchedule::kGpipe, PipelineSchedule::k1f1b})
+    for (const int64_t stages : {2, 3, 4})
+      for (const int micro_batches : {1, 2, 5})
+        expect_as_one_rank(
+            {.name = "stages", .stages = stages, .schedule = schedule, .micro_batches = micro_batches});
+}
+
+TEST_P(PipelineStages, ComputeWhatOneRankDoesInSeveralChunks) {
+  for (const int64_t stages : {2, 3})
+    for (const int micro_batches : {1, 4, 5})
+      expect_as_one_rank({.name = "chunks",
+                          .stages = stages,
+                          .schedule = PipelineSchedule::kInterleaved,
+                          .chunks = 2,
+                          .micro_batches = micro_batches});
+}
+
+TEST_P(PipelineStages, ComputeWhatOneRankDoesTogetherWithOtherAxes) {
+  expect_as_one_rank({.name = "replicas", .replicate = 2});
+  expect_as_one_rank({.name = "shards", .shard = 2});
+  expect_as_one_rank({.name = "kept gradients", .shard = 2, .keep_grads = true});
+  expect_as_one_rank({.name = "tensor parallel", .tp = 2});
+  expect_as_one_rank({.name = "all", .tp = 2, .shard = 2, .micro_batches = 2});
+}
+
+TEST_P(PipelineStages, ComputeWhatOneRankDoesWhenBlocksComputeAgain) {
+  for (const Recompute mode : {Recompute::kSelective, Recompute::kFull})
+    expect_as_one_rank({.name = "again", .recompute = {mode, 1}});
+}
+
+TEST_P(PipelineStages, ComputeWhatOneRankDoesWithFrozenParameters) {
+  const auto first_blocks = [&](const UnitSpec& unit, const ParamSpec&) {
+    return unit.name != layout_.units.back().name &&
+           unit.name != layout_.units[layout_.units.size() - 2].name;
+  };
+  expect_as_one_rank({.name = "vectors", .frozen = [](const UnitSpec&, const ParamSpec& param) {
+                        return param.shape.size() == 1;
+                      }});
+  expect_as_one_rank({.name = "all before the last block", .frozen = first_blocks});
+  expect_as_one_rank({.name = "a sharded one", .shard = 2, .frozen = first_blocks});
+}
+
+TEST_P(PipelineStages, GenerateWhatOneRankDoes) {
+  const auto logits_of = [&](UnitStore& units, const PipelineStage& stage, std::vector<Tensor>& streams) {
+    Decoder decoder(config_.model, units, 1, 3, at::kFloat, at::kCPU, {}, stage);
+    decoder.next_logits(tokens_[0].narrow(0, 0, 1).contiguous());
+    return decoder.next_logits(tokens_[1].narrow(0, 0, 1).contiguous(),
+                               {.every_position = true, .streams = &streams});
+  };
+  std::vector<Tensor> wanted_streams;
+  const Tensor wanted = logits_of(*whole_, {}, wanted_streams);
+  for (const Cut& cut :
+       {Cut{.name = "two"}, Cut{.name = "chunks", .schedule = PipelineSchedule::kInterleaved, .chunks = 2}}) {
+    if (!can_be(cut)) continue;
+    ThreadWorld(2).run([&](Communicator& world) {
+      const Mesh mesh({{2, 1, 1, 1, 1}}, world);
+      const PipelineStage stage(stage_part(config_, world.rank(), 1), world);
+      const auto units =
+          store_of(stage_units(layout_.units, stage.part(layout_.num_blocks), layout_.tied), mesh, cut);
+      std::vector<Tensor> streams;
+      const Tensor given = logits_of(*units, stage, streams);
+      EXPECT_LE((given - wanted).abs().max().item<double>(), 1e-5 * wanted.abs().max().item<double>());
+      ASSERT_EQ(streams.size(), wanted_streams.size());
+      for (size_t i = 0; i < streams.size(); ++i)
+        EXPECT_LE((streams[i] - wanted_streams[i]).abs().max().item<double>(), 1e-5) << i;
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, PipelineStages, testing::ValuesIn(model_cases()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+/// Models with as many blocks as there are parts, and dropout.
+class PipelineOptions : public PipelineStages {};
+
+MptConfig deep(PositionKind positions, bool tied) {
+  MptConfig c;
+  c.width = 48, c.layers = 7, c.heads = 6, c.vocab_size = 91, c.max_seq_len = 70, c.expansion_ratio = 2;
+  c.positions = positions;
+  c.tied = tied;
+  c.attn_dropout = 0.2, c.resid_dropout = 0.3, c.embedding_dropout = 0.1;
+  return c;
+}
+
+TEST_P(PipelineOptions, DropWhatOneRankDrops) {
+  expect_as_one_rank({.name = "four stages", .stages = 4, .micro_batches = 6});
+  expect_as_one_rank({.name = "by hand", .stages = 3, .layers = {1, 4, 2}, .micro_batches = 4});
+  expect_as_one_rank({.name = "three chunks",
+                      .schedule = PipelineSchedule::kInterleaved,
+                      .chunks = 3,
+                      .micro_batches = 4,
+                      .recompute = {Recompute::kFull, 1}});
+  expect_as_one_rank({.name = "all axes",
+                      .schedule = PipelineSchedule::kInterleaved,
+                      .chunks = 2,
+                      .tp = 2,
+                      .shard = 2,
+                      .micro_batches = 2});
+  EXPECT_EQ(num_tried_, 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Mpt, PipelineOptions,
+                         testing::Values(ModelCase{"alibi", {deep(PositionKind::kAlibi, true)}, {3, 12}},
+                                         ModelCase{"learned", {deep(PositionKind::kLearned, true)}, {2, 10}},
+                                         ModelCase{"untied", {deep(PositionKind::kLearned, false)}, {2, 10}}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,81 @@
+// How a step computes its batch: as micro-batches, on one stage or through several.
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "trainer/base/random/philox.h"
+#include "trainer/kernels/host_copies.h"
+#include "trainer/loop/micro_batches.h"
+#include "trainer/loop/trainer.h"
+#include "trainer/rendezvous/progress.h"
+
+namespace tycho {
+
+Batch Trainer::next_batch() {
+  const Range range("data wait");
+  const InPhase phase("waiting for data");
+  return data_->next();
+}
+
+float Trainer::token_weight(const Batch& batch) {
+  Tensor tokens_1 =
+      at::full({1}, static_cast<double>(batch.valid_tokens), at::TensorOptions().dtype(at::kDouble));
+  data_ranks_.all_reduce(tokens_1);
+  return static_cast<float>(1.0 / tokens_1.item<double>());
+}
+
+MicroBatch Trainer::micro_batch(const MicroBatch& whole, int64_t first_sequence, int64_t num_sequences) {
+  MicroBatch micro = cut_micro_batch(whole, micro_shape_, first_sequence, num_sequences);
+  // By the place in the global batch: what is dropped does not depend on the number of ranks. The 0 was a
+  // rank.
+  const int64_t place = data_ranks_.rank() * num_sequences + first_sequence;
+  micro.dropout_key =
+      stream_key(static_cast<uint64_t>(config_.seed), fmt::format("dropout {} 0 {}", state_.step, place));
+  return micro;
+}
+
+Tensor Trainer::accumulate(const Batch& batch, float weight) {
+  const auto& device = context_.device;
+  const Tensor weight_1 = at::full({1}, weight, at::TensorOptions().dtype(at::kFloat).device(device));
+  const MicroBatch all = {.tokens_N = numbers_on(device, batch.tokens),
+                          .targets_N = numbers_on(device, batch.targets),
+                          .documents_N = numbers_on(at::kCPU, batch.documents)};
+  const bool look = hooks_.wants(Event::kAfterForward, state_.step + 1);
+  std::vector<MicroBatch> micro_batches;
+  for (int64_t b = 0; b < batch.num_sequences; b += micro_shape_.batch) {
+    MicroBatch micro = micro_batch(all, b, batch.num_sequences);
+    const int64_t sequences = std::min(micro_shape_.batch, batch.num_sequences - b);
+    if (look && micro.last)
+      micro.after_forward = [this, tokens = sequences * batch.seq_len / config_.parallel.cp] {
+        announce(Event::kAfterForward, {{"activations", stream_statistics(tokens)}});
+      };
+    micro_batches.push_back(std::move(micro));
+  }
+  if (pipeline_) return pipeline_->forward_backward(micro_batches, weight_1);
+  Tensor loss_sum = at::zeros({1}, at::TensorOptions().dtype(at::kDouble).device(device));
+  for (const MicroBatch& micro : micro_batches) loss_sum += model_.forward_backward(micro, weight_1);
+  return loss_sum;
+}
+
+// Of the stream before each block and after the last one, over the first tokens of the micro-batch: those of
+// them that this rank has, and nothing of what another stage computes.
+Json Trainer::stream_statistics(int64_t num_tokens) {
+  Json list = Json::array();
+  for (int64_t i = 0; i <= model_.layout().num_blocks; ++i) {
+    if (!model_.has_stream(i)) {
+      list.push_back(Json::object());
+      continue;
+    }
+    const Tensor all = model_.stream(i);
+    const int64_t here = std::clamp<int64_t>(num_tokens - model_.first_token(), 1, all.size(0));
+    const Tensor stream = all.narrow(0, 0, here).to(at::kFloat);
+    list.push_back(
+        {{"rms", stream.square().mean().sqrt().item<double>()}, {"max", stream.abs().max().item<double>()}});
+  }
+  return list;
+}
+
+}  // namespace tycho

@@ -1,0 +1,186 @@
+// Adds up the lists that the engine allocates by, for the stage of a pipeline that takes most.
+#include "trainer/plan/rank_share.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trainer/base/bytes.h"
+#include "trainer/layout/decoder_layout.h"
+#include "trainer/layout/decoder_spec.h"
+#include "trainer/layout/gpu_attention.h"
+#include "trainer/layout/stages.h"
+#include "trainer/layout/tp_parts.h"
+#include "trainer/parallel/shard_rules.h"
+#include "trainer/plan/region_traffic.h"
+#include "trainer/plan/state_memory.h"
+
+namespace tycho {
+namespace {
+
+constexpr int64_t kGradientBytes = 4;  // of fp32
+
+int64_t compute_bytes_of(const TrainConfig& config) { return config.precision == Precision::kBf16 ? 2 : 4; }
+
+int64_t slots_bytes(const std::vector<SlotSpec>& slots, int64_t compute_bytes) {
+  int64_t sum = 0;
+  for (const SlotSpec& slot : slots) sum += slot_bytes(slot, compute_bytes);
+  return sum;
+}
+
+const char* recompute_text(const RecomputeConfig& recompute) {
+  switch (recompute.mode) {
+    case Recompute::kNone: return "";
+    case Recompute::kSelective: return ", norms and feed-forward inputs recomputed";
+    case Recompute::kFull: return ", all but block inputs recomputed";
+  }
+  return "";
+}
+
+std::string blocks_text(const StagePart& part) {
+  int64_t blocks = 0, sets = 0;
+  for (const StagePart::Chunk& chunk : part.chunks)
+    blocks += chunk.size(), sets = std::max(sets, chunk.num_sets);
+  if (part.num_stages == 1) return fmt::format("{} blocks", blocks);
+  return fmt::format("{} blocks of stage {}, {} micro-batches", blocks, part.stage, sets);
+}
+
+void add_activations(const TrainConfig& config, const StagePart& part, BatchShape shape, const TpShape& tp,
+                     std::vector<ByteItem>& memory) {
+  const int64_t compute_bytes = compute_bytes_of(config);
+  const ActivationSpecs specs =
+      stage_activations(activation_specs(config.model, shape, compute_bytes,
+                                         config.device == DeviceKind::kCuda, tp, config.parallel.cp),
+                        part);
+  const SavedBytes saved = saved_bytes(specs, config.recompute, compute_bytes);
+  int64_t shared =
+      slots_bytes(specs.scratch, compute_bytes) + slots_bytes(specs.model, compute_bytes) + saved.shared;
+  const DecoderSpec spec = tp_spec(decoder_spec(config.model), tp);
+  const int64_t logits = specs.head_chunk * spec.vocab_size * compute_bytes;
+  shared -= logits;
+  memory.push_back(
+      {"activations", saved.kept, fmt::format("{}{}", blocks_text(part), recompute_text(config.recompute))});
+  memory.push_back({"shared activations", shared, "residual stream, scratch of one block"});
+  if (part.is_last())
+    memory.push_back(
+        {"logits chunk", logits,
+         fmt::format("{} of {} tokens at once", specs.head_chunk, shape.tokens() / config.parallel.cp)});
+  if (config.device != DeviceKind::kCuda) return;
+  const GpuAttentionBytes attention =
+      gpu_attention_bytes(spec, config.precision == Precision::kBf16, shape, config.parallel.cp);
+  int64_t kept_blocks = 0;
+  for (const StagePart::Chunk& chunk : part.chunks) kept_blocks += chunk.num_sets * chunk.size();
+  memory.push_back({"attention", attention.kept * kept_blocks / spec.layers + attention.passing,
+                    fmt::format("{} of it while a block is computed",
+                                human_bytes(static_cast<double>(attention.passing)))});
+}
+
+/// A GPU's weights are copied to the host in any case, and bf16 ones as fp32; the CPU's only for a save in
+/// the background.
+bool copies_for_checkpoints(const TrainConfig& config) {
+  return config.ckpt.async || config.device == DeviceKind::kCuda ||
+         config.master_weights != MasterWeights::kFp32;
+}
+
+/// The first rank along tp: none has more.
+TpShape tp_of(const TrainConfig& config) {
+  return {config.parallel.tp, 0, config.parallel.sequence_parallel};
+}
+
+RankShare share_of_stage(const TrainConfig& config, ModelLayout layout, int64_t num_ranks, StagePart part) {
+  layout.units = stage_units(tp_units(std::move(layout.units), tp_of(config)), part, layout.tied);
+  const ShardRules rules = shard_rules(config.parallel, layout, num_ranks);
+  return {std::move(part), std::move(layout), rules};
+}
+
+std::vector<StagePart> parts_of(const TrainConfig& config, int64_t num_ranks) {
+  return stage_parts(config, micro_batches_per_step(config, data_ranks(config.parallel, num_ranks)));
+}
+
+/// Stages of which one may need most: those at both ends, and between them those that no other has as many
+/// blocks and sets of activations as.
+std::vector<StagePart> heaviest(const std::vector<StagePart>& parts) {
+  const auto weight_of = [](const StagePart& part) {
+    std::pair<int64_t, int64_t> weight;  // blocks, and sets of their activations
+    for (const StagePart::Chunk& chunk : part.chunks)
+      weight.first += chunk.size(), weight.second += chunk.num_rows();
+    return weight;
+  };
+  std::vector<StagePart> some;
+  std::vector<std::pair<int64_t, int64_t>> between;
+  for (const StagePart& part : parts) {
+    const auto weight = weight_of(part);
+    const auto is_as_heavy = [&](const auto& other) {
+      return other.first >= weight.first && other.second >= weight.second;
+    };
+    const bool at_an_end = part.is_first() || part.is_last();
+    if (!at_an_end && std::any_of(between.begin(), between.end(), is_as_heavy)) continue;
+    if (!at_an_end) between.push_back(weight);
+    some.push_back(part);
+  }
+  return some;
+}
+
+BatchShape micro_batch_of(const TrainConfig& config, int64_t num_ranks) {
+  return {micro_batch_sequences(config, data_ranks(config.parallel, num_ranks)), config.seq_len};
+}
+
+/// Activations that come from the stage before each chunk, and gradients from behind it; the sum of a tied
+/// embedding's gradient.
+void add_pp_traffic(const TrainConfig& config, const RankShare& share, Plan& plan) {
+  const StagePart& part = share.part;
+  if (part.num_stages == 1) return;
+  int64_t messages = 0;
+  for (size_t c = 0; c < part.chunks.size(); ++c)
+    messages += (part.has_embedding(c) ? 0 : 1) + (part.has_head(c) ? 0 : 1);
+  const int64_t tokens =
+      tp_of(config).own_tokens(micro_batch_of(config, plan.num_ranks).tokens() / config.parallel.cp);
+  plan.traffic.push_back(
+      {"pp", messages * plan.micro_batches_per_step * tokens * share.layout.width * compute_bytes_of(config),
+       "activations, and gradients of them"});
+  const UnitSpec& embedding = share.layout.units.front();
+  if (!share.layout.tied || embedding.params.empty()) return;
+  const int64_t own = share.rules.num_ranks == 1 ? embedding.numel()
+                                                 : shard_elements(embedding.numel(), share.rules.num_ranks);
+  plan.traffic.push_back({"pp", own * kGradientBytes, "gradients of the tied embedding, summed"});
+}
+
+}  // namespace
+
+void add_memory(const TrainConfig& config, const ModelLayout& whole, int64_t num_ranks, Plan& plan) {
+  RankShare most;
+  for (const StagePart& part : heaviest(parts_of(config, num_ranks))) {
+    const RankShare share = share_of_stage(config, whole, num_ranks, part);
+    std::vector<ByteItem> memory = state_memory(config, share.layout, share.rules);
+    add_activations(config, share.part, micro_batch_of(config, num_ranks), tp_of(config), memory);
+    int64_t num_bytes = 0;
+    for (const ByteItem& item : memory) num_bytes += item.num_bytes;
+    if (num_bytes <= plan.training_bytes) continue;
+    plan.memory = std::move(memory), plan.training_bytes = num_bytes, most = share;
+  }
+  plan.memory_bytes = plan.training_bytes;
+  plan.stage = most.part.stage;
+  if (!copies_for_checkpoints(config)) return;
+  const int64_t copy = state_copy_bytes(config, most.layout, most.rules);
+  const bool on_host = config.device == DeviceKind::kCuda;
+  plan.memory.push_back(
+      {"checkpoint copy", copy, on_host ? "on the host, not in the total" : "after the first save"});
+  (on_host ? plan.host_bytes : plan.memory_bytes) += copy;
+}
+
+void add_traffic(const TrainConfig& config, const ModelLayout& whole, int64_t num_ranks, Plan& plan) {
+  if (num_ranks == 1) return;
+  const MeshShape mesh = mesh_shape(config.parallel, num_ranks);
+  plan.mesh = describe(mesh);
+  const RankShare share =
+      share_of_stage(config, whole, num_ranks, parts_of(config, num_ranks)[static_cast<size_t>(plan.stage)]);
+  plan.traffic = step_traffic(config, share.layout, share.rules, mesh.size(Axis::kDpReplicate),
+                              plan.micro_batches_per_step);
+  add_pp_traffic(config, share, plan);
+  for (ByteItem& item : region_traffic(config, whole, share, tp_of(config), micro_batch_of(config, num_ranks),
+                                       plan.micro_batches_per_step))
+    plan.traffic.push_back(std::move(item));
+}
+
+}  // namespace tycho

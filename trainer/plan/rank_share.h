@@ -1,0 +1,26 @@
+// What one rank has of a run, and receives from others. Torch-free.
+#pragma once
+#include <cstdint>
+
+#include "trainer/config/train_config.h"
+#include "trainer/layout/model_layout.h"
+#include "trainer/layout/stages.h"
+#include "trainer/layout/unit_shards.h"
+#include "trainer/plan/plan.h"
+
+namespace tycho {
+
+/// What a rank has of a model, and how its ranges are shared.
+struct RankShare {
+  StagePart part;
+  ModelLayout layout;  // of its place along tp and its stage
+  ShardRules rules;
+};
+
+/// Fills in the memory of the rank that takes most, and along pp its stage. `whole`: the model's layout.
+void add_memory(const TrainConfig& config, const ModelLayout& whole, int64_t num_ranks, Plan& plan);
+/// Fills in the mesh, and the bytes that such a rank receives in a step. After add_memory, with the number of
+/// micro-batches.
+void add_traffic(const TrainConfig& config, const ModelLayout& whole, int64_t num_ranks, Plan& plan);
+
+}  // namespace tycho
