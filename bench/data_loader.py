@@ -6,13 +6,15 @@ PyTorch's DataLoader, on data that mosaicml-streaming wrote.
 
 Fresh processes alternate; the peer has the number of workers with which it was fastest in a probe. Compressed shards are decompressed
 anew by each process: what the last one left is removed before. Files are in the page cache. Time begins with the second batch on
-both sides, but the peer's processor time includes its start, which is given. Writes bench/results/data_loader.json. Standard library only.
+both sides. Processor time is that of the whole process for Tycho, with its start and all that is decompressed; for the peer it begins
+after Python has loaded its modules. Writes bench/results/data_loader.json. Standard library only.
 """
 import argparse
 import datetime
 import json
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -36,6 +38,11 @@ def run(*command):
     if done.returncode != 0:
         sys.exit(f"failed with exit code {done.returncode}: {command}\n{done.stderr[-2000:]}")
     return json.loads(done.stdout[done.stdout.index("{") :]) if "{" in done.stdout else None
+
+
+def children_cpu_s():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def forget(folder):
@@ -68,7 +75,9 @@ def main():
 
             def ours():
                 forget(folder)
-                return run(options.tycho, "bench", "data", recipe, "--json")
+                before = children_cpu_s()
+                report = run(options.tycho, "bench", "data", recipe, "--json")
+                return {**report, "cpu_s": children_cpu_s() - before}
 
             probes = {workers: theirs(workers) for workers in (0, 1, 2)}
             best = max(probes, key=lambda workers: probes[workers]["tokens"] / probes[workers]["seconds"])

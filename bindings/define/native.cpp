@@ -9,6 +9,7 @@
 #include "bindings/define/embedded.h"
 #include "bindings/define/lua_util.h"
 #include "bindings/define/machine_functions.h"
+#include "bindings/define/schema_functions.h"
 #include "bindings/define/source_file.h"
 #include "bindings/define/strings.h"
 #include "bindings/define/watch.h"
@@ -17,7 +18,6 @@
 #include "trainer/base/duration.h"
 #include "trainer/base/hash.h"
 #include "trainer/base/json.h"
-#include "trainer/base/json_reader.h"
 #include "trainer/base/json_writer.h"
 #include "trainer/base/nearest.h"
 #include "trainer/base/random/philox.h"
@@ -31,7 +31,6 @@
 #include "trainer/plan/plan.h"
 #include "trainer/run_folder/run_folder.h"
 #include "trainer/run_folder/run_record.h"
-#include "trainer/sweep/config.h"
 
 namespace tycho {
 namespace {
@@ -310,38 +309,6 @@ int with_exit(lua_State* L) {
   return 1;
 }
 
-/// sweep_schema() -> what t.sweep checks against
-int sweep_schema(lua_State* L) {
-  return protect(L, [&] {
-    push_json(L, schema_of<SweepConfig>());
-    return 1;
-  });
-}
-
-/// icl_schema() -> what a file of in-context tasks is checked against
-int icl_schema(lua_State* L) {
-  return protect(L, [&] {
-    push_json(L, schema_of<IclConfig>());
-    return 1;
-  });
-}
-
-/// check_icl(tree) -> list of { path, message }: the rules between the keys of such a file
-int check_icl(lua_State* L) {
-  return protect(L, [&] {
-    std::vector<ConfigProblem> all;
-    const auto config = from_json<IclConfig>(read_json(L, 1), all);
-    ConfigProblems problems;
-    if (all.empty()) check(config, "", problems);
-    problems.add_all(all);
-    Json list = Json::array();
-    for (const ConfigProblem& one : problems.take())
-      list.push_back({{"path", one.path}, {"message", one.message}});
-    push_json(L, list);
-    return 1;
-  });
-}
-
 int load_native(lua_State* L) {
   return protect(L, [&] {
     const luaL_Reg functions[] = {{"duration", duration},
@@ -366,9 +333,6 @@ int load_native(lua_State* L) {
                                   {"absent", absent},
                                   {"uniform", uniform},
                                   {"applied_commands", commands_of},
-                                  {"sweep_schema", sweep_schema},
-                                  {"icl_schema", icl_schema},
-                                  {"check_icl", check_icl},
                                   {"exit_of", exit_of_raised},
                                   {"with_exit", with_exit}};
     lua_newtable(L);
@@ -377,6 +341,7 @@ int load_native(lua_State* L) {
       lua_setfield(L, -2, function.name);
     }
     add_machine_functions(L);
+    add_schema_functions(L);
     lua_pushlightuserdata(L, nullptr);
     lua_setfield(L, -2, "null");
     push_text(L, TYCHO_VERSION);

@@ -9,6 +9,7 @@
 #include "bindings/define/source_file.h"
 #include "trainer/base/json.h"
 #include "trainer/config/train_config.h"
+#include "trainer/icl/config.h"
 
 namespace tycho {
 

@@ -7,8 +7,8 @@ shift 2
 corpus=$(cd "$(dirname "$0")/corpus" && pwd)
 fuzz=${TYCHO_FUZZ:-$corpus/../../../build/fuzz/bin/tycho_fuzz}
 found=0
-[[ $# -gt 0 ]] || set -- $(ls "$corpus")
-for target in "$@"; do
+[[ $# -gt 0 ]] || mapfile -t all < <(ls "$corpus")
+for target in "${all[@]-$@}"; do
   mkdir -p "$folder/$target"
   TYCHO_FUZZ_TARGET=$target "$fuzz" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=4096 -print_final_stats=1 \
     -artifact_prefix="$folder/$target-" "$folder/$target" "$corpus/$target" >"$folder/$target.log" 2>&1

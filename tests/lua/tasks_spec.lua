@@ -25,7 +25,7 @@ return { tasks = { { label = "lambada", path = "lambada.jsonl", type = "language
     expect(load("return { task = {} }").report).to_contain "tasks"
     expect(load("return { tasks = { { label = 'a', type = 'schema' } } }").report).to_contain "path"
     local both = load("local one = { label = 'a', path = 'a.jsonl', type = 'schema' }\nreturn { tasks = { one, one } }")
-    expect(both.report).to_contain 'tasks[2].label: "a" is the label of two tasks'
+    expect(both.report).to_contain 'tasks.2.label: "a" is the label of two tasks'
   end)
   it("says when it is not a table, not Lua or not there", function()
     expect(load("local x = 1").report).to_contain "mine/tasks.lua returned a boolean, not a table"

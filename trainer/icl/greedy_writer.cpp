@@ -26,7 +26,7 @@ bool all_done(const AskedModel& asked, bool done) {
 std::vector<int32_t> write_one(const AskedModel& asked, const std::vector<int32_t>& prompt,
                                int64_t max_tokens, const IsWholeAnswer& is_whole, bool done) {
   Decoder decoder(asked.model, asked.units, 1, std::ssize(prompt) + max_tokens, asked.dtype, asked.device,
-                  asked.region);
+                  asked.region, asked.stage);
   std::vector<int32_t> written, next = prompt;
   for (int64_t passes = 0; passes < max_tokens; ++passes) {
     const Tensor logits_1V = decoder.next_logits(numbers_on(asked.device, next));

@@ -77,7 +77,7 @@ Tensor indices_on(const at::Device& device, const std::vector<int64_t>& values) 
 /// one, and whether they are the same.
 Tensor row_figures(const AskedModel& asked, const AskedRows& made, const AskedBatch& batch) {
   Decoder decoder(asked.model, asked.units, static_cast<int64_t>(batch.items.size()), batch.length,
-                  asked.dtype, asked.device, asked.region);
+                  asked.dtype, asked.device, asked.region, asked.stage);
   const Tensor followed_R = indices_on(asked.device, made.followed);
   std::vector<Tensor> parts;
   int64_t done = 0;

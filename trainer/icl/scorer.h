@@ -22,6 +22,7 @@ struct AskedModel {
   at::ScalarType dtype;
   at::Device device;
   ParallelRegion region;     // the ranks along tp, which are asked the same together
+  PipelineStage stage;       // the part of the model that this rank computes; all stages are asked the same
   Communicator& data_ranks;  // those that are asked different things
   Communicator& world;       // all of them
   int64_t batch_tokens;      // that pass through the model at once; a longer text passes alone

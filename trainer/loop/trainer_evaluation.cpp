@@ -45,6 +45,7 @@ bool Trainer::measure_icl() {
                       .dtype = compute_dtype(config_.precision),
                       .device = context_.device,
                       .region = region(),
+                      .stage = stage_,
                       .data_ranks = data_ranks_,
                       .world = context_.world,
                       .batch_tokens = micro_shape_.batch * micro_shape_.seq},

@@ -137,6 +137,17 @@ int64_t sent_bytes(const std::vector<UnitSpec>& trained, const std::vector<UnitS
          (rules.num_replicas > 1 ? own_buffers(trained, rules, reduced_bytes(rules)) : 0);
 }
 
+/// Elements of all of them.
+int64_t muon_elements(const TrainConfig& config, const ModelLayout& layout) {
+  if (!config.optimizer.is<MuonConfig>()) return 0;
+  const ParamRules rules = rules_of(config);
+  int64_t sum = 0;
+  for (size_t u = 0; u < rules.size(); ++u)
+    for (size_t i = 0; i < layout.units[u].params.size(); ++i)
+      if (is_muon_matrix(rules[u][i])) sum += numel(layout.units[u].params[i].whole_shape());
+  return sum;
+}
+
 int64_t compute_bytes(const TrainConfig& config) {
   return config.precision == Precision::kBf16 ? 2 : kMasterBytes;
 }
@@ -229,6 +240,12 @@ std::vector<ByteItem> step_traffic(const TrainConfig& config, const ModelLayout&
     items.push_back(
         {"dp_shard", from_others(reduced * reduced_bytes(rules) * times, rules.num_ranks),
          fmt::format("gradients summed, {}", times == 1 ? "once" : std::to_string(times) + " times")});
+  }
+  if (const int64_t elements = muon_elements(config, layout); elements > 0 && has_parts(layout, rules)) {
+    const bool sharded = rules.num_ranks > 1;
+    const int64_t num_ranks = sharded ? rules.num_ranks : config.parallel.tp;
+    items.push_back({sharded ? "dp_shard" : "tp", 2 * from_others(elements * kMasterBytes, num_ranks),
+                     "matrices of muon brought together, once"});
   }
   if (num_replicas > 1)
     items.push_back({"dp_replicate", 2 * from_others(own * reduced_bytes(rules), num_replicas),

@@ -33,6 +33,7 @@ AskedModel TrainedModel::asked() {
           .dtype = compute_dtype(config_.precision),
           .device = device_,
           .region = {},
+          .stage = {},
           .data_ranks = *world_,
           .world = *world_,
           .batch_tokens = micro_batch_sequences(config_) * config_.seq_len};

@@ -334,6 +334,9 @@ TEST(Plan, CountsWhatMovesBetweenRanks) {
   EXPECT_EQ(traffic(8),
             (std::map<std::string, int64_t>{{"dp_shard: parameters gathered", kAll * 2 / 8 * 7},
                                             {"dp_shard: gradients summed, once", kAll * 4 / 8 * 7}}));
+  config.optimizer.value = MuonConfig{};
+  const int64_t matrices = 32 * (kBlock - 2 * 4096);  // all but the norms
+  EXPECT_EQ(traffic(8).at("dp_shard: matrices of muon brought together, once"), 2 * (matrices * 4 / 8 * 7));
 }
 
 TEST(PlanText, ShowsTheMeshAndWhatMoves) {
