@@ -13,6 +13,7 @@
 #include "trainer/convert/hf_config.h"
 #include "trainer/data/chat/chat_row.h"
 #include "trainer/data/compression/decompress.h"
+#include "trainer/data/jinja/template.h"
 #include "trainer/data/mds/mds_format.h"
 #include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/mds/mds_value.h"
@@ -134,6 +135,22 @@ void json_lines(std::string_view bytes) {
   refused_or_taken([&] { parse_chat_row(bytes, "fuzz"); });
 }
 
+/// A template of a chat, with two messages.
+void chat_template(std::string_view bytes) {
+  refused_or_taken([&] {
+    jinja::Rendering rendering;
+    std::vector<jinja::Value> messages;
+    for (const char* role : {"user", "assistant"})
+      messages.push_back(jinja::make_dict({{"role", jinja::Value(std::string(role))},
+                                           {"content", jinja::Value(std::string(" a\n\xC3\xA9 "))}},
+                                          rendering));
+    jinja::Template(bytes, "fuzz")
+        .render({{"messages", jinja::make_list(messages, jinja::ListKind::kList, rendering)},
+                 {"bos_token", jinja::Value(std::string("<s>"))}},
+                jinja::Date());
+  });
+}
+
 /// config.json of a Hugging Face folder.
 void hf_config(std::string_view bytes) {
   refused_or_taken([&] {
@@ -197,7 +214,8 @@ std::vector<FuzzTarget> data_fuzz_targets() {
           {"remote", remote, 128},
           {"tokenizer", tokenizer, 16384},
           {"tokenizer_model", tokenizer_model, 4096},
-          {"split_regex", split_regex, 128}};
+          {"split_regex", split_regex, 128},
+          {"chat_template", chat_template, 2048}};
 }
 
 }  // namespace tycho

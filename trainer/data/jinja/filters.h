@@ -1,0 +1,13 @@
+// Jinja's filters, as far as chat templates use them.
+#pragma once
+#include <string_view>
+
+#include "trainer/data/jinja/arguments.h"
+
+namespace tycho::jinja {
+
+/// `value | name(arguments)`. Throws Error for filters that are not supported.
+Value apply_filter(std::string_view name, const Value& value, const Arguments& arguments,
+                   Rendering& rendering);
+
+}  // namespace tycho::jinja

@@ -1,0 +1,37 @@
+// A template's text as tokens, its white space cut as transformers sets Jinja to do.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainer/data/jinja/rendering.h"
+
+namespace tycho::jinja {
+
+enum class TokenKind {
+  kText,      // what stands outside of tags
+  kPrint,     // {{
+  kPrintEnd,  // }}
+  kBlock,     // {%
+  kBlockEnd,  // %}
+  kName,
+  kString,  // `text` is its value
+  kInteger,
+  kFloat,
+  kOperator,
+  kEnd,
+};
+
+struct Token {
+  TokenKind kind = TokenKind::kEnd;
+  std::string text;
+  int line = 1;
+};
+
+/// The tokens of a template, the last one kEnd; comments are left out. As Jinja with trim_blocks and
+/// lstrip_blocks: a line break behind a block goes, and so does white space before a block that begins its
+/// line; "-" takes all white space on its side, "+" leaves it. Throws Error (kUnusable) with the line of what
+/// is not closed or not known.
+std::vector<Token> lex(std::string_view source, Rendering& rendering);
+
+}  // namespace tycho::jinja

@@ -1,0 +1,15 @@
+// The methods of texts and dicts.
+#pragma once
+#include <string_view>
+
+#include "trainer/data/jinja/arguments.h"
+
+namespace tycho::jinja {
+
+/// Whether Python's type of `value` has a method of this name that templates may call.
+bool has_method(const Value& value, std::string_view name);
+/// Throws Error for methods that are not there or not supported.
+Value call_method(const Value& value, std::string_view name, const Arguments& arguments,
+                  Rendering& rendering);
+
+}  // namespace tycho::jinja

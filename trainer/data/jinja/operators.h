@@ -1,0 +1,21 @@
+// What operators do with values, as in Python. All throw Error for operands that they are not meant for.
+#pragma once
+#include <string_view>
+
+#include "trainer/data/jinja/value.h"
+
+namespace tycho::jinja {
+
+/// "+", "-", "*", "/", "//" or "%".
+Value arithmetic(std::string_view op, const Value& a, const Value& b, Rendering& rendering);
+/// "==", "!=", "<", "<=", ">", ">=", "in" or "not in".
+bool compares(std::string_view op, const Value& a, const Value& b, Rendering& rendering);
+/// Python's `needle in heap`.
+bool contains(const Value& heap, const Value& needle, Rendering& rendering);
+/// value[key], or undefined. Namespaces and loops have no keys.
+Value subscript(const Value& value, const Value& key, Rendering& rendering);
+/// value[first:end:step]; bounds that are none are left out.
+Value slice(const Value& value, const Value& first, const Value& end, const Value& step,
+            Rendering& rendering);
+
+}  // namespace tycho::jinja

@@ -1,0 +1,17 @@
+// Filters that walk a sequence.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+
+#include "trainer/data/jinja/arguments.h"
+
+namespace tycho::jinja {
+
+using Filter = Value (*)(const Value& value, const Arguments& arguments, Rendering& rendering);
+using Filters = std::map<std::string, Filter, std::less<>>;
+
+/// By name: first, join, map, selectattr…
+const Filters& sequence_filters();
+
+}  // namespace tycho::jinja

@@ -1,0 +1,13 @@
+// Reads the statements of a template.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "trainer/data/jinja/syntax.h"
+
+namespace tycho::jinja {
+
+/// Throws Error (kUnusable) with the line of what is wrong or not supported.
+std::vector<Statement> parse_template(std::string_view source, Rendering& rendering);
+
+}  // namespace tycho::jinja

@@ -1,0 +1,20 @@
+// Values as JSON, as Python's json.dumps writes them.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "trainer/data/jinja/value.h"
+
+namespace tycho::jinja {
+
+struct JsonStyle {
+  bool ensure_ascii = false;
+  std::optional<std::string> indent;  // of one level; without it, all is one line
+  std::string item_separator = ", ", key_separator = ": ";
+  bool sort_keys = false;
+};
+
+/// Throws Error for what JSON has no form for: what is undefined, functions, generators.
+std::string json_text(const Value& value, const JsonStyle& style, Rendering& rendering);
+
+}  // namespace tycho::jinja

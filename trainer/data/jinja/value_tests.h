@@ -1,0 +1,12 @@
+// Jinja's tests: what stands behind "is".
+#pragma once
+#include <string_view>
+
+#include "trainer/data/jinja/arguments.h"
+
+namespace tycho::jinja {
+
+/// `value is name(arguments)`. Throws Error for tests that are not supported.
+bool apply_test(std::string_view name, const Value& value, const Arguments& arguments, Rendering& rendering);
+
+}  // namespace tycho::jinja
