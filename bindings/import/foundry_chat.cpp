@@ -47,6 +47,14 @@ void map_data_files(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "path", mapper.expression({path, *files}));
 }
 
+/// The split's folder of an MDS data set.
+void map_mds_folder(Mapper& mapper, const DocEntry& entry, const char* key) {
+  if (mapper.is_null(&entry.node)) return mapper.remark(entry, "not set");
+  const DocNode* split = sibling(mapper, entry, "split");
+  const std::string suffix = mapper.is_null(split) ? "" : "/" + mapper.text_of(split);
+  mapper.emit(entry, key, mapper.expression_with(entry, suffix));
+}
+
 void map_chat_length(Mapper& mapper, const DocEntry& entry) {
   const DocNode* whole = mapper.root().find("max_seq_len");
   if (whole == nullptr || mapper.text_of(whole) == mapper.text_of(&entry.node))
@@ -95,17 +103,17 @@ const Rows kChatDataset = {
     only("decoder_only_format", {"true"}, "models are decoders"),
     only("preprocessing_fn", {"null"},
          "no Python runs: write rows with \"prompt\" and \"response\" yourself"),
-    only("local", {"null"}, "conversations are read from JSONL, not from MDS: set hf_name"),
-    only("remote", {"null"}, "conversations are read from JSONL, not from MDS: set hf_name"),
+    by("local", [](Mapper& mapper, const DocEntry& entry) { map_mds_folder(mapper, entry, "path"); }),
+    by("remote", [](Mapper& mapper, const DocEntry& entry) { map_mds_folder(mapper, entry, "remote"); }),
     only("streams", {"null"}, "mixing data sets is not supported"),
-    left_out("safe_load", "rows are JSONL"),
+    left_out("safe_load", "no code in data is run"),
     left_out("allow_pad_trimming", "padding does not change any number"),
     left_out("pad_to_longest", "padding does not change any number"),
     noted("max_leftover_bins_to_keep", {"null"}, "no example is dropped here"),
     left_out("auto_packing_replication", kItsLoader),
     left_out("seq_parallel_replication", kItsLoader),
     left_out("allow_unsafe_types", "pickles are not read"),
-    left_out("token_encoding_type", "rows are JSONL"),
+    left_out("token_encoding_type", "bytes are read as int64"),
 };
 
 }  // namespace

@@ -120,6 +120,16 @@ void check_remotes(const MdsConfig& data, const std::string& path, ConfigProblem
 void check_chat(const ChatConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
                 ConfigProblems& problems) {
   if (data.path.empty()) problems.add(path + ".path", "is empty: write a .jsonl or a folder of them");
+  check_remote(data.remote, path, problems);
+  const bool is_known = data.chat_template == "chatml" || data.chat_template == "llama3";
+  if (!is_known && data.chat_template != "tokenizer" && !data.has_template_file())
+    problems.add(path + ".template",
+                 "is \"{}\": write chatml, llama3, tokenizer, or a path that ends in .jinja",
+                 data.chat_template);
+  problems.idle(path + ".template_date", !data.template_date.empty(), !is_known,
+                "with the templates chatml and llama3");
+  if (!data.template_date.empty() && !data.template_day())
+    problems.add(path + ".template_date", "is \"{}\": write a day as \"2026-03-09\"", data.template_date);
   if (data.min_target_prompt > 0 && data.target_prompts != TargetPrompts::kAll)
     problems.add(path + ".min_target_prompt", "has no effect unless target_prompts = \"all\"; remove it");
   if (data.eos_token_id.value_or(0) >= vocab_size)
@@ -191,6 +201,20 @@ std::string MdsConfig::rows_text() const {
   if (eos_token_id) text += fmt::format("; attention ends at token {}", *eos_token_id);
   if (bos_token_id) text += fmt::format("; attention restarts at token {}", *bos_token_id);
   return text;
+}
+
+std::optional<std::chrono::year_month_day> ChatConfig::template_day() const {
+  constexpr std::string_view kForm = "dddd-dd-dd";
+  if (template_date.size() != kForm.size()) return std::nullopt;
+  for (size_t i = 0; i < kForm.size(); ++i) {
+    const bool is_digit = template_date[i] >= '0' && template_date[i] <= '9';
+    if (kForm[i] == 'd' ? !is_digit : template_date[i] != '-') return std::nullopt;
+  }
+  const std::chrono::year_month_day day(
+      std::chrono::year(std::stoi(template_date.substr(0, 4))),
+      std::chrono::month(static_cast<unsigned>(std::stoi(template_date.substr(5, 2)))),
+      std::chrono::day(static_cast<unsigned>(std::stoi(template_date.substr(8, 2)))));
+  return day.ok() ? std::optional(day) : std::nullopt;
 }
 
 std::string ChatConfig::rows_text() const {

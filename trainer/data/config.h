@@ -1,5 +1,6 @@
 // Configuration of training data.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -189,11 +190,6 @@ struct MdsConfig {
   }
 };
 
-enum class ChatTemplate { kChatml, kLlama3 };
-constexpr EnumNames<ChatTemplate, 2> enum_names(ChatTemplate) {
-  return {{{"chatml", ChatTemplate::kChatml}, {"llama3", ChatTemplate::kLlama3}}};
-}
-
 enum class TargetResponses { kLast, kAll };
 constexpr EnumNames<TargetResponses, 2> enum_names(TargetResponses) {
   return {{{"last", TargetResponses::kLast}, {"all", TargetResponses::kAll}}};
@@ -204,12 +200,14 @@ constexpr EnumNames<TargetPrompts, 2> enum_names(TargetPrompts) {
   return {{{"none", TargetPrompts::kNone}, {"all", TargetPrompts::kAll}}};
 }
 
-/// Conversations, and prompts with responses, as JSONL: what LLM Foundry calls finetuning.
+/// Conversations, and prompts with responses, as JSONL or MDS: what LLM Foundry calls finetuning.
 struct ChatConfig {
   static constexpr const char* kKind = "chat";
-  static constexpr const char* kHelp = "Conversations, and prompts with responses, as JSONL.";
+  static constexpr const char* kHelp = "Conversations, and prompts with responses, as JSONL or MDS.";
   std::string path;
-  ChatTemplate chat_template = ChatTemplate::kChatml;
+  std::string remote;
+  std::string chat_template = "chatml";
+  std::string template_date;
   TargetResponses target_responses = TargetResponses::kLast;
   TargetPrompts target_prompts = TargetPrompts::kNone;
   int64_t min_target_prompt = 0;
@@ -223,11 +221,27 @@ struct ChatConfig {
   std::string place() const { return path; }
   /// What `tycho plan` says of its rows.
   std::string rows_text() const;
+  /// Whether `chat_template` is the path of a file.
+  bool has_template_file() const { return chat_template.ends_with(".jinja"); }
+  /// Of template_date; nothing when there is none, or it is not a day.
+  std::optional<std::chrono::year_month_day> template_day() const;
 
   template <class Visitor>
   void fields(Visitor& v) {
-    v("path", path, "A .jsonl file, or a folder whose .jsonl files are read, sorted by path.", required);
-    v("template", chat_template, "How the messages of a conversation become one text.");
+    v("path", path,
+      "A .jsonl file, a folder whose .jsonl files are read, sorted by path, or the folder of an MDS data "
+      "set.",
+      required);
+    v("remote", remote,
+      "Where the MDS data set is, if not in path, which is then its cache: a folder, or a URL that begins "
+      "with "
+      "file://, https://, http://, s3:// or hf://.");
+    v("template", chat_template,
+      "How the messages of a conversation become one text: chatml, llama3, tokenizer (the tokenizer's own), "
+      "or "
+      "the path of a .jinja file.");
+    v("template_date", template_date,
+      "The day that a template prints as today, such as \"2026-03-09\". Default: templates have no date.");
     v("target_responses", target_responses,
       "Which responses of a conversation to train on: the last one or all of them.");
     v("target_prompts", target_prompts, "Whether to train on prompts too.");

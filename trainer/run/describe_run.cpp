@@ -5,6 +5,7 @@
 
 #include "trainer/base/duration.h"
 #include "trainer/config/config_io.h"
+#include "trainer/data/chat/chat_template.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/device/device.h"
@@ -71,6 +72,9 @@ CheckpointMeta describe_checkpoints(const TrainConfig& config, const RunRequest&
     if (const std::string beside = tokenizer_config_beside(config.tokenizer); !beside.empty())
       meta.files[kTokenizerConfigFile] = beside;
   }
+  // The session holds them open.
+  if (const std::string text = used_template(open_chats(config, never_stopped)); !text.empty())
+    meta.files[kChatTemplateFile] = text;
   return meta;
 }
 

@@ -15,7 +15,8 @@ namespace tycho {
 RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const at::Device& device,
                      const std::string& run_dir);
 
-/// What every checkpoint of the run says of it. `tokenizer`: the text of its tokenizer.json, or "".
+/// What every checkpoint of the run says of it, and the small files that it keeps: the tokenizer's, whose
+/// text is `tokenizer`, or "", and the chat template with which conversations were written.
 CheckpointMeta describe_checkpoints(const TrainConfig& config, const RunRequest& request,
                                     const at::Device& device, const MeshShape& mesh,
                                     const std::string& tokenizer);

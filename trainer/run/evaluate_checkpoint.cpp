@@ -5,6 +5,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/config/config_io.h"
+#include "trainer/data/chat/chat_template.h"
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/remote/cached_index.h"
 #include "trainer/restore/initial_weights.h"
@@ -25,6 +26,16 @@ DataConfig read_as(const DataConfig& trained, const DataConfig& data) {
   separated.eos_token_id = trained.as<MdsConfig>().eos_token_id;
   separated.bos_token_id = trained.as<MdsConfig>().bos_token_id;
   return {{separated}};
+}
+
+/// The checkpoint keeps the template of its training: its file need not be there any more.
+void use_kept_template(const CheckpointReader& checkpoint, const DataConfig& trained, EvalData& sets) {
+  if (!trained.is<ChatConfig>() || !checkpoint.has_file(kChatTemplateFile)) return;
+  const ChatConfig& chat = trained.as<ChatConfig>();
+  if (!chat.has_template_file()) return;
+  for (auto& [name, data] : sets)
+    if (data.is<ChatConfig>() && data.as<ChatConfig>().chat_template == chat.chat_template)
+      std::get<ChatConfig>(data.value).chat_template = "tokenizer";
 }
 
 /// The path of the checkpoint's tokenizer, verified, with which all sets of tokens were made; "" for none.
@@ -51,7 +62,8 @@ std::optional<EvalResults> evaluate_checkpoint(const CheckpointReader& checkpoin
   const std::string& path = checkpoint.info().path;
   const TrainConfig config =
       read_trained_config(checkpoint.info().manifest.at("recipe"), TrainedUse::kEvaluation, path);
-  const EvalData sets = data ? EvalData{{"", read_as(config.train_data, *data)}} : config.eval_data;
+  EvalData sets = data ? EvalData{{"", read_as(config.train_data, *data)}} : config.eval_data;
+  use_kept_template(checkpoint, config.train_data, sets);
   if (sets.empty())
     fail(ExitCode::kUsage, "[eval] the recipe of {} has no eval_data: name the data with --data DIR", path);
   const std::string tokenizer = checked_tokenizer(checkpoint, sets);

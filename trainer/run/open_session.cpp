@@ -247,7 +247,7 @@ class OpenRun final : public TrainingSession {
     if (!candidates.empty()) facts_.run.first_step = candidates.front().step;
     together(*world_, [&] { record_start(request, run_dir, candidates); });
     reporter_->run_start(facts_.run);
-    report_chats(chats_, *reporter_);
+    report_chats(chats_, candidates, *reporter_);
     try {
       with_own_errors([&] { make_trainer(request, candidates); });
     } catch (const std::exception& error) {

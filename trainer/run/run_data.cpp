@@ -2,6 +2,7 @@
 #include "trainer/run/run_data.h"
 
 #include "trainer/base/error.h"
+#include "trainer/data/chat/chat_template.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/remote/cached_index.h"
@@ -40,11 +41,26 @@ void check_later_data(const TrainConfig& config) {
     open_rows(data, {config.seq_len, config.model.vocab_size(), config.tokenizer});
 }
 
-void report_chats(const std::vector<std::shared_ptr<const ChatDataset>>& chats, Reporter& reporter) {
+std::string used_template(const std::vector<std::shared_ptr<const ChatDataset>>& chats) {
+  for (const auto& chat : chats)
+    if (std::string text = chat->used_template(); !text.empty()) return text;
+  return "";
+}
+
+void report_chats(const std::vector<std::shared_ptr<const ChatDataset>>& chats,
+                  const std::vector<CheckpointInfo>& candidates, Reporter& reporter) {
   for (const auto& chat : chats) {
     reporter.event("data", chat->summary(), Json::object());
     for (const std::string& warning : chat->warnings()) reporter.event("warning", warning, Json::object());
   }
+  const std::string text = used_template(chats);
+  if (text.empty() || candidates.empty()) return;
+  const CheckpointReader reader(candidates.front());
+  if (reader.has_file(kChatTemplateFile) && reader.read_text_file(kChatTemplateFile) != text)
+    reporter.event("warning",
+                   "the chat template is another one than that of " + candidates.front().path +
+                       ": conversations have another text from here on",
+                   Json::object());
 }
 
 std::string read_tokenizer(const TrainConfig& config, const ModelLayout& layout) {

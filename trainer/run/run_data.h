@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/config/train_config.h"
 #include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/config.h"
@@ -22,8 +23,13 @@ std::vector<std::shared_ptr<const ChatDataset>> open_chats(const TrainConfig& co
 /// Opens what the run changes to and is evaluated on, and closes it again: it is as needed as what is trained
 /// on first. Throws Error (kUnusable).
 void check_later_data(const TrainConfig& config);
-/// An event "data" for each, and a warning for each of its own.
-void report_chats(const std::vector<std::shared_ptr<const ChatDataset>>& chats, Reporter& reporter);
+/// An event "data" for each, and a warning for each of its own; one too when the checkpoint that the run goes
+/// on from, the first of `candidates`, was trained with another chat template.
+void report_chats(const std::vector<std::shared_ptr<const ChatDataset>>& chats,
+                  const std::vector<CheckpointInfo>& candidates, Reporter& reporter);
+
+/// The template that wrote their conversations, of the first that have any; "" for none.
+std::string used_template(const std::vector<std::shared_ptr<const ChatDataset>>& chats);
 
 /// The text of the recipe's tokenizer, "" when it names none. Throws Error (kUnusable) when it does not fit
 /// the model or the data.

@@ -166,6 +166,9 @@ TEST(FoundryImport, MapsWhereDataLies) {
   EXPECT_CONTAINS(finetuning("hf_name: ./d, split: train, target_prompts: length>=12"),
                   "target_prompts = \"all\",\n  min_target_prompt = 12,");
   EXPECT_CONTAINS(finetuning("hf_name: ./d, split: train, target_prompts: length>=x"), "wanted none, all or");
+  const std::string mds = finetuning("local: /cache, remote: 's3://b/sft', split: train");
+  EXPECT_CONTAINS(mds, "path = \"/cache/train\"");
+  EXPECT_CONTAINS(mds, "remote = \"s3://b/sft/train\"");
   const auto text = [](const std::string& dataset) {
     return imported("max_duration: 1ba\ntrain_loader: {name: text, dataset: {" + dataset + "}}\n");
   };

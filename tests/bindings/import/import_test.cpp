@@ -188,7 +188,7 @@ TEST(Import, MapsTheFinetuningLoader) {
   EXPECT_CONTAINS(lua("hf_name: json"), "needs hf_kwargs.data_files");
   EXPECT_CONTAINS(lua("hf_name: ./x, split: a, preprocessing_fn: mine:f"), "no Python runs");
   EXPECT_CONTAINS(lua("hf_name: ./x, split: a, target_prompts: longest"), "Tycho has none, all");
-  EXPECT_CONTAINS(lua("local: /data/mds"), "read from JSONL, not from MDS");
+  EXPECT_CONTAINS(lua("local: /data/mds"), "path = \"/data/mds\"");
   EXPECT_CONTAINS(lua("hf_name: ./x, split: a, max_seq_len: 512"), "differs from max_seq_len = 2048");
 }
 

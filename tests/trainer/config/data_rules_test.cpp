@@ -126,6 +126,16 @@ TEST(CheckConfig, WantsATokenizerForConversations) {
             "tokenizer: is missing, but train_data is text: set tokenizer = \"PATH/tokenizer.json\"");
   EXPECT_EQ(problems_after(chat({.path = ""}, "t.json")),
             "train_data.path: is empty: write a .jsonl or a folder of them");
+  EXPECT_EQ(problems_after(chat({.path = "x.jsonl", .chat_template = "templates/own.jinja"}, "t.json")), "");
+  EXPECT_EQ(
+      problems_after(chat({.path = "x.jsonl", .chat_template = "zephyr"}, "t.json")),
+      "train_data.template: is \"zephyr\": write chatml, llama3, tokenizer, or a path that ends in .jinja");
+  EXPECT_EQ(problems_after(chat(
+                {.path = "x.jsonl", .chat_template = "tokenizer", .template_date = "2026-03-09"}, "t.json")),
+            "");
+  EXPECT_EQ(problems_after(chat(
+                {.path = "x.jsonl", .chat_template = "tokenizer", .template_date = "2026-02-30"}, "t.json")),
+            "train_data.template_date: is \"2026-02-30\": write a day as \"2026-03-09\"");
   EXPECT_EQ(problems_after(chat({.path = "x.jsonl", .eos_token_id = 8192}, "t.json")),
             "train_data.eos_token_id: 8192 is outside the model's vocabulary of 8192");
   EXPECT_EQ(problems_after([](TrainConfig& c) {

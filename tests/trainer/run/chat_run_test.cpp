@@ -100,6 +100,30 @@ TEST_F(ChatRunTest, TheLossOfPackedRowsIsThatOfTheExamplesAlone) {
   EXPECT_NEAR(facts[true].at("loss"), facts[false].at("loss"), 1e-5);
 }
 
+TEST_F(ChatRunTest, CheckpointsKeepTheTemplate) {
+  const std::string file = dir_ / "own.jinja",
+                    text =
+                        "{% for m in messages %}{{ m.role + ':' + m.content + ' ' }}{% endfor %}"
+                        "{% if add_generation_prompt %}assistant:{% endif %}";
+  std::ofstream(file) << text;
+  data_.chat_template = file;
+  config_.train_data.value = data_;
+  write_rows(60);
+  ASSERT_EQ(run("2ba"), 0);
+  const CheckpointReader kept(find_checkpoint(run_dir()));
+  EXPECT_EQ(kept.read_text_file("chat_template.jinja"), text);
+  // Its own file is not needed to evaluate.
+  std::filesystem::remove(file);
+  const DataConfig same{{ChatConfig{.path = data_.path}}};
+  EXPECT_GT(evaluate_checkpoint(kept, same, 0, at::kCPU, stop_).value().at("").loss, 0);
+  std::ofstream(file) << text << " ";
+  ASSERT_EQ(run("4ba"), 0);
+  std::string told;
+  for (const Json& event : lines("events.jsonl"))
+    if (event.at("kind") == "warning") told += event.at("text").get<std::string>() + "\n";
+  EXPECT_NE(told.find("the chat template is another one than that of"), std::string::npos) << told;
+}
+
 TEST_F(ChatRunTest, SessionsPeekAtRows) {
   write_rows(60);
   const auto session = open_session(request(), nullptr, stop_);

@@ -12,6 +12,7 @@
 #include "trainer/data/chat/chat_template.h"
 #include "trainer/data/chat/encode_lines.h"
 #include "trainer/data/chat/example_packer.h"
+#include "trainer/data/chat/mds_rows.h"
 #include "trainer/data/documents.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
@@ -40,17 +41,18 @@ std::string stamp(const std::string& path) {
 }
 
 std::vector<std::string> files_of(const ChatConfig& config) {
+  if (has_mds_rows(config)) return {config.path + "/index.json"};
   return list_documents({config.path}, {".jsonl"});
 }
 
 /// Equal for two that would read the same rows.
 std::string identity(const ChatConfig& config, const RowShape& shape) {
   std::string text =
-      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", config.path, static_cast<int>(config.chat_template),
-                  static_cast<int>(config.target_responses), static_cast<int>(config.target_prompts),
-                  config.min_target_prompt, config.eos_token_id.value_or(-1), config.pack, shape.seq_len,
-                  shape.vocab_size);
-  text += "|" + stamp(shape.tokenizer);
+      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", config.path, config.remote, config.chat_template,
+                  config.template_date, static_cast<int>(config.target_responses),
+                  static_cast<int>(config.target_prompts), config.min_target_prompt,
+                  config.eos_token_id.value_or(-1), config.pack, shape.seq_len, shape.vocab_size);
+  text += "|" + stamp(shape.tokenizer) + "|" + chat_template_text(config, shape.tokenizer);
   for (const std::string& path : files_of(config)) text += "|" + stamp(path);
   return text;
 }
@@ -60,9 +62,16 @@ std::string identity(const ChatConfig& config, const RowShape& shape) {
 ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const std::atomic<int>& stop)
     : place_(config.path), pack_(config.pack), seq_len_(shape.seq_len) {
   const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(shape, place_);
-  const ChatEncoder encoder(config, *tokenizer, seq_len_);
+  template_text_ = chat_template_text(config, shape.tokenizer);
+  const ChatEncoder encoder(config, template_text_, *tokenizer, seq_len_);
   filler_ = encoder.eos_token_id();
-  for (const std::string& path : files_of(config)) read_file_rows(path, encoder, stop);
+  if (has_mds_rows(config)) {
+    fetch_rows(config);
+    for (ChatExample& example : encode_mds_rows(config, encoder, shape.vocab_size, stop))
+      keep(std::move(example));
+  } else {
+    for (const std::string& path : files_of(config)) read_file_rows(path, encoder, stop);
+  }
   if (num_read_ == 0)
     fail(ExitCode::kUnusable, "[data] {} has no rows: wanted one JSON object per line", place_);
   note_losses();
@@ -86,6 +95,8 @@ void ChatDataset::keep(ChatExample example) {
   ++num_read_;
   num_templated_ += example.templated;
   num_truncated_ += example.truncated;
+  num_tokens_read_ += std::ssize(example.tokens) + example.num_cut;
+  num_tokens_cut_ += example.num_cut;
   if (!example.has_target()) {
     ++num_dropped_;
     return;
@@ -102,8 +113,11 @@ void ChatDataset::note_losses() {
          num_read_, place_, seq_len_);
   const int64_t shortened = num_truncated_ - num_dropped_;
   if (shortened > 0)
-    warnings_.push_back(fmt::format("{} of {} examples of {} are longer than seq_len = {} and are cut",
-                                    shortened, num_read_, place_, seq_len_));
+    warnings_.push_back(fmt::format(
+        "{} of {} examples of {} are longer than seq_len = {} and are cut: of all tokens, {:.1f} % "
+        "are lost by cuts",
+        shortened, num_read_, place_, seq_len_,
+        100 * static_cast<double>(num_tokens_cut_) / static_cast<double>(num_tokens_read_)));
   if (num_dropped_ > 0)
     warnings_.push_back(
         fmt::format("{} of {} examples of {} have no target within seq_len = {} and are dropped",
@@ -111,7 +125,7 @@ void ChatDataset::note_losses() {
 }
 
 void ChatDataset::note_template(const ChatConfig& config, const Tokenizer& tokenizer) {
-  const std::vector<std::string> missing = missing_template_tokens(config.chat_template, tokenizer);
+  const std::vector<std::string> missing = missing_template_tokens(config, tokenizer);
   if (num_templated_ > 0 && !missing.empty())
     warnings_.push_back(fmt::format(
         "{} are not in the tokenizer's vocabulary: in the messages of {} they are encoded as text",
@@ -165,6 +179,7 @@ std::shared_ptr<const ChatDataset> open_chat_dataset(const ChatConfig& config, c
                                                      const std::atomic<int>& stop) {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<const ChatDataset>> opened;
+  fetch_rows(config);
   const std::string key = identity(config, shape);
   const std::lock_guard lock(mutex);
   std::erase_if(opened, [](const auto& entry) { return entry.second.expired(); });

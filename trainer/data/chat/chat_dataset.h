@@ -30,6 +30,8 @@ class ChatDataset {
   int64_t num_rows() const { return static_cast<int64_t>(rows_.size()); }
   /// RowReader's; with `pack`, documents number the examples of a row and at last what fills it up.
   Batch read_batch(std::span<const uint32_t> rows, int64_t num_sequences) const;
+  /// The template that wrote its conversations as text; "" when it has none.
+  std::string used_template() const { return num_templated_ > 0 ? template_text_ : ""; }
   /// What was read and how it was used, in one line.
   std::string summary() const;
   /// Warnings: examples that were cut or dropped, and a template whose special tokens are not in the
@@ -43,7 +45,7 @@ class ChatDataset {
   void note_template(const ChatConfig& config, const Tokenizer& tokenizer);
   std::span<const int32_t> tokens_of(uint32_t example) const;
 
-  std::string place_;
+  std::string place_, template_text_;
   bool pack_;
   int64_t seq_len_;
   int32_t filler_ = 0;           // eos, as in LLM Foundry: no target, and seen by nothing that has one
@@ -52,6 +54,7 @@ class ChatDataset {
   std::vector<size_t> ends_;     // in tokens_, by example
   std::vector<std::vector<uint32_t>> rows_;  // examples
   int64_t num_read_ = 0, num_templated_ = 0, num_truncated_ = 0, num_dropped_ = 0;
+  int64_t num_tokens_read_ = 0, num_tokens_cut_ = 0;
   std::vector<std::string> warnings_;
 };
 

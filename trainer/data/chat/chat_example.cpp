@@ -2,17 +2,17 @@
 #include "trainer/data/chat/chat_example.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "trainer/base/error.h"
-#include "trainer/data/chat/chat_template.h"
 #include "trainer/data/tokenizer/special_tokens.h"
 
 namespace tycho {
 namespace {
 
 void check_template(const ChatConfig& config, const Tokenizer& tokenizer) {
-  if (config.chat_template != ChatTemplate::kLlama3) return;
-  const std::vector<std::string> missing = missing_template_tokens(config.chat_template, tokenizer);
+  if (config.chat_template != "llama3") return;
+  const std::vector<std::string> missing = missing_template_tokens(config, tokenizer);
   if (!missing.empty())
     fail(ExitCode::kUnusable,
          "[data] the template llama3 of {} needs tokens that the tokenizer lacks: {}; write template = "
@@ -22,7 +22,7 @@ void check_template(const ChatConfig& config, const Tokenizer& tokenizer) {
 
 int32_t find_eos(const ChatConfig& config, const Tokenizer& tokenizer) {
   if (config.eos_token_id) return static_cast<int32_t>(*config.eos_token_id);
-  if (config.chat_template == ChatTemplate::kLlama3) return tokenizer.find("<|eot_id|>");
+  if (config.chat_template == "llama3") return tokenizer.find("<|eot_id|>");
   const std::string token = find_eos_token(tokenizer);
   if (token.empty())
     fail(ExitCode::kUnusable,
@@ -37,35 +37,50 @@ bool ChatExample::has_target() const {
   return std::find(learnt.begin() + !learnt.empty(), learnt.end(), 1) != learnt.end();
 }
 
-ChatEncoder::ChatEncoder(const ChatConfig& config, const Tokenizer& tokenizer, int64_t seq_len)
-    : config_(config), tokenizer_(tokenizer), seq_len_(static_cast<size_t>(seq_len)) {
+ChatEncoder::ChatEncoder(const ChatConfig& config, const std::string& template_text,
+                         const Tokenizer& tokenizer, int64_t seq_len)
+    : config_(config),
+      template_(config, template_text, tokenizer),
+      tokenizer_(tokenizer),
+      seq_len_(static_cast<size_t>(seq_len)) {
   check_template(config, tokenizer);
   eos_ = find_eos(config, tokenizer);
 }
 
 ChatExample ChatEncoder::encode(const ChatRow& row) const {
+  const bool templated = !row.messages.empty();
+  const std::vector<ChatTurn> texts =
+      templated ? template_.turns(row) : std::vector<ChatTurn>{{row.prompt, row.response}};
+  std::vector<TokenTurn> turns;
+  for (const ChatTurn& text : texts) {
+    // A template has its special tokens; a prompt alone gets those that the tokenizer puts before any text.
+    TokenTurn turn{templated ? std::vector<int32_t>() : tokenizer_.text_begin(),
+                   tokenizer_.encode(text.response)};
+    const std::vector<int32_t> prompt = tokenizer_.encode(text.prompt);
+    turn.prompt.insert(turn.prompt.end(), prompt.begin(), prompt.end());
+    turns.push_back(std::move(turn));
+  }
+  ChatExample example = join(std::move(turns));
+  example.templated = templated;
+  return example;
+}
+
+ChatExample ChatEncoder::join(std::vector<TokenTurn> turns) const {
   ChatExample example;
   const auto add = [&](const std::vector<int32_t>& ids, bool learnt) {
     example.tokens.insert(example.tokens.end(), ids.begin(), ids.end());
     example.learnt.resize(example.tokens.size(), learnt);
   };
-  example.templated = !row.messages.empty();
-  const std::vector<ChatTurn> turns = example.templated ? chat_turns(row, config_.chat_template)
-                                                        : std::vector<ChatTurn>{{row.prompt, row.response}};
-  for (const ChatTurn& turn : turns) {
+  for (TokenTurn& turn : turns) {
     const bool last = &turn == &turns.back();
-    // A template has its special tokens; a prompt alone gets those that the tokenizer puts before any text.
-    std::vector<int32_t> prompt = example.templated ? std::vector<int32_t>() : tokenizer_.text_begin();
-    const std::vector<int32_t> text = tokenizer_.encode(turn.prompt);
-    prompt.insert(prompt.end(), text.begin(), text.end());
-    add(prompt,
-        config_.target_prompts == TargetPrompts::kAll && std::ssize(prompt) >= config_.min_target_prompt);
-    std::vector<int32_t> response = tokenizer_.encode(turn.response);
-    if (last && (response.empty() || response.back() != eos_)) response.push_back(eos_);
-    add(response, last || config_.target_responses == TargetResponses::kAll);
+    add(turn.prompt, config_.target_prompts == TargetPrompts::kAll &&
+                         std::ssize(turn.prompt) >= config_.min_target_prompt);
+    if (last && (turn.response.empty() || turn.response.back() != eos_)) turn.response.push_back(eos_);
+    add(turn.response, last || config_.target_responses == TargetResponses::kAll);
   }
   example.truncated = example.tokens.size() > seq_len_;
   if (example.truncated) {
+    example.num_cut = std::ssize(example.tokens) - static_cast<int64_t>(seq_len_);
     example.tokens.resize(seq_len_);
     example.learnt.resize(seq_len_);
   }

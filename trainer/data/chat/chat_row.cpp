@@ -93,6 +93,7 @@ ChatRow parse_chat_row(std::string_view text, std::string_view place) {
   const Json json = parse_json(text, place);
   if (!json.is_object()) line.wrong("wanted a JSON object, is {}", json.type_name());
   ChatRow row;
+  row.place = place;
   const char* response = json.contains("completion") ? "completion" : "response";
   if (json.size() == 1 && json.contains("messages")) {
     row.messages = read_messages(line, json.at("messages"));

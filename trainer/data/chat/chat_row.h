@@ -16,6 +16,7 @@ struct ChatRow {
   // for a prompt with a response.
   std::vector<ChatMessage> messages;
   std::string prompt, response;
+  std::string place;  // for messages: "file:line"
 };
 
 /// Reads {"messages": [{"role", "content"}, ...]} or {"prompt", "response"}; "completion" is another name of

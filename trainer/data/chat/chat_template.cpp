@@ -1,68 +1,133 @@
-// The templates, written out by hand; tests compare them with Hugging Face's.
+// The known templates are Jinja too: there is one way from messages to text.
 #include "trainer/data/chat/chat_template.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
 
-#include "trainer/data/text/utf8.h"
+#include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/base/json.h"
 
 namespace tycho {
 namespace {
 
-/// As Python's str.strip(), which is Jinja's trim.
-bool is_python_space(uint32_t code) {
-  return (code >= 0x09 && code <= 0x0D) || (code >= 0x1C && code <= 0x20) || code == 0x85 || code == 0xA0 ||
-         code == 0x1680 || (code >= 0x2000 && code <= 0x200A) || code == 0x2028 || code == 0x2029 ||
-         code == 0x202F || code == 0x205F || code == 0x3000;
+/// What LLM Foundry uses for a tokenizer without a template.
+constexpr std::string_view kChatmlText =
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + "
+    "'<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+/// Llama 3's.
+constexpr std::string_view kLlama3Text =
+    "{{ '<|begin_of_text|>' }}{% for message in messages %}{{ '<|start_header_id|>' + message['role'] + "
+    "'<|end_header_id|>\\n\\n' + message['content'] | trim + '<|eot_id|>' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{% endif %}";
+
+/// tokenizer_config.json has one template, or a list of them with names.
+std::string template_of(const Json& config) {
+  const auto found = config.find("chat_template");
+  if (found == config.end()) return "";
+  if (found->is_string()) return found->get<std::string>();
+  if (!found->is_array()) return "";
+  for (const Json& one : *found)
+    if (one.is_object() && one.value("name", Json()) == "default" && one.contains("template") &&
+        one.at("template").is_string())
+      return one.at("template").get<std::string>();
+  return "";
 }
 
-std::string_view trimmed(std::string_view text) {
-  size_t first = text.size(), end = 0;
-  for (size_t at = 0; at < text.size();) {
-    uint32_t code = 0;
-    const size_t length = decode_utf8(text.data() + at, text.size() - at, code);
-    if (!is_python_space(code)) {
-      first = std::min(first, at);
-      end = at + length;
-    }
-    at += length;
+std::string template_beside(const std::string& tokenizer_path) {
+  namespace fs = std::filesystem;
+  const std::string file = fs::path(tokenizer_path).replace_filename(kChatTemplateFile);
+  std::error_code error;
+  if (fs::exists(file, error)) return read_file(file);
+  const std::string config = tokenizer_config_beside(tokenizer_path);
+  std::string text;
+  if (!config.empty()) {
+    const Json json = parse_json(config, kTokenizerConfigFile);
+    if (json.is_object()) text = template_of(json);
   }
-  return first < end ? text.substr(first, end - first) : std::string_view();
+  if (text.empty())
+    fail(
+        ExitCode::kUnusable,
+        "[data] template = \"tokenizer\", but beside {} there is neither {} nor a chat_template in {}: write "
+        "template = \"chatml\", or the path of a .jinja file",
+        tokenizer_path, kChatTemplateFile, kTokenizerConfigFile);
+  return text;
 }
 
-// What stands before a message, and the message with what stands behind it.
-std::string head_of(ChatTemplate chat_template, const std::string& role, bool first) {
-  if (chat_template == ChatTemplate::kChatml) return "<|im_start|>" + role + "\n";
-  return std::string(first ? "<|begin_of_text|>" : "") + "<|start_header_id|>" + role +
-         "<|end_header_id|>\n\n";
-}
-
-std::string body_of(ChatTemplate chat_template, const std::string& content) {
-  if (chat_template == ChatTemplate::kChatml) return content + "<|im_end|>\n";
-  return std::string(trimmed(content)) + "<|eot_id|>";
-}
+jinja::Value jinja_text(std::string text) { return jinja::Value(std::move(text)); }
 
 }  // namespace
 
-std::vector<ChatTurn> chat_turns(const ChatRow& row, ChatTemplate chat_template) {
-  std::vector<ChatTurn> turns;
-  std::string prompt;
-  for (const ChatMessage& message : row.messages) {
-    prompt += head_of(chat_template, message.role, &message == &row.messages.front());
-    std::string body = body_of(chat_template, message.content);
-    if (message.role != "assistant") {
-      prompt += body;
-      continue;
-    }
-    turns.push_back({std::move(prompt), std::move(body)});
-    prompt.clear();
-  }
-  return turns;
+std::string chat_template_text(const ChatConfig& config, const std::string& tokenizer_path) {
+  if (config.chat_template == "chatml") return std::string(kChatmlText);
+  if (config.chat_template == "llama3") return std::string(kLlama3Text);
+  return config.chat_template == "tokenizer" ? template_beside(tokenizer_path)
+                                             : read_file(config.chat_template);
 }
 
-std::vector<std::string> missing_template_tokens(ChatTemplate chat_template, const Tokenizer& tokenizer) {
-  std::vector<std::string> tokens = {"<|im_start|>", "<|im_end|>"};
-  if (chat_template == ChatTemplate::kLlama3)
+ChatTemplate::ChatTemplate(const ChatConfig& config, const std::string& text, const Tokenizer& tokenizer)
+    : template_(text, config.chat_template == "tokenizer" ? "the tokenizer's chat template"
+                                                          : config.chat_template) {
+  jinja::Rendering rendering;
+  const TokenizerInfo& info = tokenizer.info();
+  for (const auto& [name, token] : {std::pair("bos_token", &info.bos),
+                                    {"eos_token", &info.eos},
+                                    {"pad_token", &info.pad},
+                                    {"unk_token", &info.unknown}})
+    if (!token->empty()) names_.emplace_back(name, jinja_text(*token));
+  names_.emplace_back("tools", jinja::Value());
+  names_.emplace_back("documents", jinja::Value());
+  if (const auto day = config.template_day()) {
+    date_ = jinja::Date{static_cast<int>(day->year()), static_cast<int>(static_cast<unsigned>(day->month())),
+                        static_cast<int>(static_cast<unsigned>(day->day()))};
+    // As LLM Foundry passes it.
+    names_.emplace_back(
+        "date_string",
+        jinja_text(jinja::Template("{{ strftime_now('%d %b %Y') }}", "date").render({}, date_)));
+  }
+}
+
+std::string ChatTemplate::rendered(const std::vector<jinja::Value>& messages, size_t count,
+                                   bool generation) const {
+  jinja::Rendering rendering;
+  auto names = names_;
+  const auto end = messages.begin() + static_cast<int64_t>(count);
+  names.emplace_back("messages",
+                     jinja::make_list({messages.begin(), end}, jinja::ListKind::kList, rendering));
+  names.emplace_back("add_generation_prompt", jinja::Value::Data(generation));
+  return template_.render(names, date_);
+}
+
+std::vector<ChatTurn> ChatTemplate::turns(const ChatRow& row) const try {
+  jinja::Rendering rendering;
+  std::vector<jinja::Value> messages;
+  for (const ChatMessage& message : row.messages)
+    messages.push_back(jinja::make_dict(
+        {{"role", jinja_text(message.role)}, {"content", jinja_text(message.content)}}, rendering));
+  std::vector<ChatTurn> turns;
+  std::string before;
+  for (size_t i = 0; i < messages.size(); ++i) {
+    if (row.messages[i].role != "assistant") continue;
+    const std::string prompt = rendered(messages, i, true);
+    std::string whole = rendered(messages, i + 1, false);
+    if (!prompt.starts_with(before) || !whole.starts_with(prompt))
+      fail(ExitCode::kUnusable,
+           "the template writes what comes before message {} in another way when it follows, so that prompts "
+           "and responses cannot be told apart: use a template that only adds text",
+           i + 1);
+    turns.push_back({prompt.substr(before.size()), whole.substr(prompt.size())});
+    before = std::move(whole);
+  }
+  return turns;
+} catch (const Error& error) {
+  fail(ExitCode::kUnusable, "[{}] {}", row.place, error.what());
+}
+
+std::vector<std::string> missing_template_tokens(const ChatConfig& config, const Tokenizer& tokenizer) {
+  std::vector<std::string> tokens;
+  if (config.chat_template == "chatml") tokens = {"<|im_start|>", "<|im_end|>"};
+  if (config.chat_template == "llama3")
     tokens = {"<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"};
   std::erase_if(tokens, [&](const std::string& token) { return tokenizer.find(token) >= 0; });
   return tokens;

@@ -1,4 +1,4 @@
-// Threads take blocks of lines in order; when one fails, the blocks before it have been taken and are
+// Threads take blocks of rows in order; when one fails, the blocks before it have been taken and are
 // finished.
 #include "trainer/data/chat/encode_lines.h"
 
@@ -13,7 +13,7 @@
 namespace tycho {
 namespace {
 
-constexpr size_t kLinesPerBlock = 64;
+constexpr size_t kRowsPerBlock = 64;
 
 struct NumberedLine {
   size_t number;  // from 1
@@ -34,22 +34,20 @@ std::vector<NumberedLine> split_lines(std::string_view text) {
 
 }  // namespace
 
-std::vector<ChatExample> encode_lines(std::string_view text, const std::string& path,
-                                      const ChatEncoder& encoder, const std::atomic<int>& stop) {
-  const std::vector<NumberedLine> lines = split_lines(text);
-  std::vector<ChatExample> examples(lines.size());
-  const size_t num_blocks = (lines.size() + kLinesPerBlock - 1) / kLinesPerBlock;
+std::vector<ChatExample> encode_rows(size_t count, const std::function<ChatExample(size_t)>& encode,
+                                     const std::string& place, const std::atomic<int>& stop) {
+  std::vector<ChatExample> examples(count);
+  const size_t num_blocks = (count + kRowsPerBlock - 1) / kRowsPerBlock;
   std::atomic<size_t> next_block = 0;
   std::mutex mutex;
   std::exception_ptr first_error;
-  size_t first_wrong = lines.size();
+  size_t first_wrong = count;
   const auto work = [&] {
     for (size_t block = next_block++; block < num_blocks && stop == 0; block = next_block++) {
-      const size_t end = std::min(lines.size(), (block + 1) * kLinesPerBlock);
-      for (size_t i = block * kLinesPerBlock; i < end; ++i) {
+      const size_t end = std::min(count, (block + 1) * kRowsPerBlock);
+      for (size_t i = block * kRowsPerBlock; i < end; ++i) {
         try {
-          examples[i] =
-              encoder.encode(parse_chat_row(lines[i].text, fmt::format("{}:{}", path, lines[i].number)));
+          examples[i] = encode(i);
         } catch (...) {
           const std::lock_guard lock(mutex);
           if (i < first_wrong) {
@@ -71,8 +69,17 @@ std::vector<ChatExample> encode_lines(std::string_view text, const std::string& 
   if (first_error) std::rethrow_exception(first_error);
   if (const int signal = stop; signal != 0)
     fail(static_cast<ExitCode>(128 + signal),
-         "[data] stopped by SIG{} while {} was tokenised: nothing was started", sigabbrev_np(signal), path);
+         "[data] stopped by SIG{} while {} was tokenised: nothing was started", sigabbrev_np(signal), place);
   return examples;
+}
+
+std::vector<ChatExample> encode_lines(std::string_view text, const std::string& path,
+                                      const ChatEncoder& encoder, const std::atomic<int>& stop) {
+  const std::vector<NumberedLine> lines = split_lines(text);
+  const auto encode = [&](size_t i) {
+    return encoder.encode(parse_chat_row(lines[i].text, fmt::format("{}:{}", path, lines[i].number)));
+  };
+  return encode_rows(lines.size(), encode, path, stop);
 }
 
 }  // namespace tycho

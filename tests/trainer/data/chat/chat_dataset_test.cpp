@@ -54,7 +54,7 @@ TEST_F(ChatDatasetTest, PacksARowAsLlmFoundryDoes) {
     for (const std::string line : wanted.at("rows")) text += line + "\n";
     write_text(config_.path, text);
     config_.pack = true;
-    if (wanted.at("template") == "llama3") config_.chat_template = ChatTemplate::kLlama3;
+    if (wanted.at("template") == "llama3") config_.chat_template = "llama3";
     if (wanted.at("target_prompts") == "all") config_.target_prompts = TargetPrompts::kAll;
     shape_ = {wanted.at("seq_len"), 512, golden(wanted.at("tokenizer"))};
     const ChatDataset data = open();
@@ -123,8 +123,13 @@ TEST_F(ChatDatasetTest, CountsWhatIsCutAndLeftOut) {
   const ChatDataset data = open();
   EXPECT_EQ(data.num_rows(), 2);
   ASSERT_EQ(data.warnings().size(), 2u);
+  // Each of the long examples has 400 digits, which are tokens of their own.
+  const double lost = 100.0 * (2 * (1 + 400 + 1 - 64)) / (3 + 2 * (1 + 400 + 1));
   EXPECT_EQ(data.warnings()[0],
-            "1 of 3 examples of " + config_.path + " are longer than seq_len = 64 and are cut");
+            "1 of 3 examples of " + config_.path +
+                fmt::format(" are longer than seq_len = 64 and are cut: of all tokens, {:.1f} % "
+                            "are lost by cuts",
+                            lost));
   EXPECT_EQ(data.warnings()[1],
             "1 of 3 examples of " + config_.path + " have no target within seq_len = 64 and are dropped");
   EXPECT_NE(data.summary().find("2 examples in 2 rows of 64 tokens"), std::string::npos) << data.summary();
