@@ -10,6 +10,7 @@
 #include "trainer/icl/continuation.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/models/parallel_region.h"
+#include "trainer/models/pipeline_stage.h"
 #include "trainer/parallel/communicator.h"
 #include "trainer/parallel/unit_store.h"
 

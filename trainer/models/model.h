@@ -9,6 +9,7 @@
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
+#include "trainer/layout/stages.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/block_units.h"
 #include "trainer/models/context_region.h"

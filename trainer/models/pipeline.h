@@ -11,6 +11,7 @@
 #include "trainer/parallel/communicator.h"
 #include "trainer/parallel/unit_store.h"
 #include "trainer/pipeline/program.h"
+#include "trainer/pipeline/schedule.h"
 
 namespace tycho {
 

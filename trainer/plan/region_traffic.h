@@ -8,6 +8,7 @@
 #include "trainer/layout/tp_parts.h"
 #include "trainer/plan/plan.h"
 #include "trainer/plan/rank_share.h"
+#include "trainer/plan/state_memory.h"
 
 namespace tycho {
 

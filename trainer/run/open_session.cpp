@@ -1,4 +1,4 @@
-// An open run.
+// An open run. long because: it is one class, every function of TrainingSession in a few lines.
 #include "trainer/run/open_session.h"
 
 #include <c10/core/InferenceMode.h>

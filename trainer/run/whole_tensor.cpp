@@ -47,7 +47,7 @@ Tensor WholeTensors::of_stage(size_t unit, size_t i, at::ScalarType dtype,
   if (is_here) {
     tensor = tensor.clone();
   } else {
-    const Shape& shape = model_layout(config_.model).units[unit].params[i].shape;
+    const Shape shape = model_layout(config_.model).units[unit].params[i].shape;
     tensor = at::empty(shape, units_.owned().front().params.options().dtype(dtype));
   }
   stage_.share(tensor, owner);

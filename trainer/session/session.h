@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trainer/base/duration.h"
+#include "trainer/base/error.h"
 #include "trainer/base/json.h"
 #include "trainer/callbacks/command.h"
 #include "trainer/eval/result.h"

@@ -51,13 +51,13 @@ TEST(Interpolation, GivesTheValuesOfOmegaConf) {
   }
 }
 
-std::string lua_of(const std::string& lines) {
+std::string lua_of_lines(const std::string& lines) {
   return import_recipe("x.yaml", "max_duration: 10ba\ntrain_loader: {name: text}\n" + lines).lua;
 }
 
-std::string refusal(const std::string& lines) {
+std::string line_refusal(const std::string& lines) {
   try {
-    return lua_of(lines);
+    return lua_of_lines(lines);
   } catch (const Error& error) {
     return error.what();
   }
@@ -66,24 +66,26 @@ std::string refusal(const std::string& lines) {
 #define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
 TEST(Interpolation, JoinsValuesInLuaAsPythonDoes) {
-  EXPECT_CONTAINS(lua_of("variables: {b: true}\nrun_name: x-${variables.b}\n"), "\"x-\" .. \"True\"");
-  EXPECT_CONTAINS(lua_of("variables: {l: [1, a]}\nrun_name: x-${variables.l}\n"), "\"x-\" .. \"[1, 'a']\"");
-  EXPECT_CONTAINS(lua_of("variables: {f: 1.0}\nrun_name: x-${variables.f}\n"), "\"x-\" .. \"1.0\"");
-  EXPECT_CONTAINS(lua_of("variables: {f: 0.5}\nrun_name: x-${variables.f}\n"), "\"x-\" .. f\n");
-  EXPECT_CONTAINS(lua_of("run_name: 'a\\${x}'\n"), "r.run_name = \"a${x}\"\n");
+  EXPECT_CONTAINS(lua_of_lines("variables: {b: true}\nrun_name: x-${variables.b}\n"), "\"x-\" .. \"True\"");
+  EXPECT_CONTAINS(lua_of_lines("variables: {l: [1, a]}\nrun_name: x-${variables.l}\n"),
+                  "\"x-\" .. \"[1, 'a']\"");
+  EXPECT_CONTAINS(lua_of_lines("variables: {f: 1.0}\nrun_name: x-${variables.f}\n"), "\"x-\" .. \"1.0\"");
+  EXPECT_CONTAINS(lua_of_lines("variables: {f: 0.5}\nrun_name: x-${variables.f}\n"), "\"x-\" .. f\n");
+  EXPECT_CONTAINS(lua_of_lines("run_name: 'a\\${x}'\n"), "r.run_name = \"a${x}\"\n");
 }
 
 TEST(Interpolation, FollowsReferencesInReferences) {
-  EXPECT_CONTAINS(lua_of("variables: {a: b, b: 5}\nseed: ${variables.${variables.a}}\n"), "r.seed = b\n");
-  EXPECT_CONTAINS(lua_of("variables: {l: [3, 4]}\nseed: ${variables.l[1]}\n"), "local l_1 = 4\n");
-  EXPECT_CONTAINS(lua_of("variables: {a: \"${.b}\", b: 5}\nseed: ${variables.a}\n"), "r.seed = b\n");
-  EXPECT_CONTAINS(refusal("seed: ${variables.${x}}\n"), "${x} refers to a key that does not exist");
-  EXPECT_CONTAINS(refusal("run_name: x${seed\n"), "run_name = x${seed: has a ${ that is never closed");
+  EXPECT_CONTAINS(lua_of_lines("variables: {a: b, b: 5}\nseed: ${variables.${variables.a}}\n"),
+                  "r.seed = b\n");
+  EXPECT_CONTAINS(lua_of_lines("variables: {l: [3, 4]}\nseed: ${variables.l[1]}\n"), "local l_1 = 4\n");
+  EXPECT_CONTAINS(lua_of_lines("variables: {a: \"${.b}\", b: 5}\nseed: ${variables.a}\n"), "r.seed = b\n");
+  EXPECT_CONTAINS(line_refusal("seed: ${variables.${x}}\n"), "${x} refers to a key that does not exist");
+  EXPECT_CONTAINS(line_refusal("run_name: x${seed\n"), "run_name = x${seed: has a ${ that is never closed");
 }
 
 TEST(Interpolation, RefusesAListWhereAValueBelongs) {
-  EXPECT_CONTAINS(refusal("run_name: [a, b]\n"), "run_name: wanted a value, found a list");
-  EXPECT_CONTAINS(refusal("variables: {l: [1]}\nseed: ${variables.l}\nrun_name: ${variables.l}\n"),
+  EXPECT_CONTAINS(line_refusal("run_name: [a, b]\n"), "run_name: wanted a value, found a list");
+  EXPECT_CONTAINS(line_refusal("variables: {l: [1]}\nseed: ${variables.l}\nrun_name: ${variables.l}\n"),
                   "run_name: wanted a value, found a list");
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <mutex>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -36,13 +37,19 @@ class SharedSave : public testing::Test {
     return config;
   }
 
+  static std::vector<int> all_ranks(const Communicator& world) {
+    std::vector<int> ranks(static_cast<size_t>(world.size()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return ranks;
+  }
+
   struct Rank {
     Rank(Communicator& world, const std::string& dir, FileOps& files, bool async)
         : units(specs(), at::kFloat, at::kCPU, UnitUse::kTrain, {.num_ranks = world.size()}, world, *alone),
           optimizer(make_optimizer(adamw(), units.owned())),
           saver(world.rank() == 0 ? std::optional<CheckpointStore>(std::in_place, files, dir, 0, 1)
                                   : std::nullopt,
-                CheckpointConfig{.async = async}, world.size(), files, world, reporter) {}
+                CheckpointConfig{.async = async}, all_ranks(world), files, world, reporter) {}
     void save(int64_t step) {
       for (const OwnedRange& range : units.owned()) Tensor(range.params).fill_(step);
       for (const StateBuffer& buffer : optimizer->state()) Tensor(buffer.flat).fill_(step + 0.5);

@@ -94,8 +94,8 @@ TEST(Mesh, NeedsAsManyRanksAsItHasAndNamesSetsWithoutAGroup) {
     }
   });
   ThreadWorld(4).run([](Communicator& world) {
-    const Mesh mesh({{2, 1, 1, 1, 2}}, world);
-    EXPECT_THROW(mesh.group(Axis::kPp | Axis::kTp), Error);
+    const Mesh mesh({{1, 2, 1, 1, 2}}, world);
+    EXPECT_THROW(mesh.group(Axis::kDpReplicate | Axis::kTp), Error);
   });
 }
 

@@ -58,6 +58,7 @@ TEST_F(ContextParallelRun, InBf16StaysNearOneRank) {
 }
 
 TEST_F(ContextParallelRun, EvaluatesAsOneRank) {
+  config_.scheduler.value = ConstantConfig{};
   config_.max_duration = {1, DurationUnit::kBatch};
   config_.eval_data = {{"held", config_.train_data}};
   config_.eval.batches = 3;

@@ -115,7 +115,8 @@ TEST_F(ShardedSession, CallbacksOfAllRanksSeeWholeTensors) {
 
 TEST_F(ShardedSession, CallbacksOfOneRankAreToldToRunOnAll) {
   const std::string advice =
-      "share the parameters (parallel.dp_shard, cp or tp), but this code runs on one rank: use t.everywhere";
+      "share the parameters (parallel.dp_shard, cp, tp or pp), but this code runs on one rank: use "
+      "t.everywhere";
   const auto expect_told = [&](const char* what, const std::function<void(TrainingSession&)>& body) {
     for (const auto& [kind, mesh] :
          {std::pair(CallbackKind::kObserve, kTwo), std::pair(CallbackKind::kControl, kTp)}) {

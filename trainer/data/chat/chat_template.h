@@ -7,7 +7,9 @@
 
 #include "trainer/data/chat/chat_row.h"
 #include "trainer/data/config.h"
+#include "trainer/data/jinja/expression_evaluator.h"
 #include "trainer/data/jinja/template.h"
+#include "trainer/data/jinja/value.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "trainer/data/jinja/rendering.h"
 #include "trainer/data/jinja/value.h"
 
 namespace tycho::jinja {

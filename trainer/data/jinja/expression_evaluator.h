@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "trainer/data/jinja/arguments.h"
+#include "trainer/data/jinja/rendering.h"
 #include "trainer/data/jinja/syntax.h"
+#include "trainer/data/jinja/value.h"
 
 namespace tycho::jinja {
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "trainer/data/jinja/lexer.h"
+#include "trainer/data/jinja/rendering.h"
 #include "trainer/data/jinja/syntax.h"
 
 namespace tycho::jinja {

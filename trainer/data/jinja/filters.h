@@ -3,6 +3,8 @@
 #include <string_view>
 
 #include "trainer/data/jinja/arguments.h"
+#include "trainer/data/jinja/rendering.h"
+#include "trainer/data/jinja/value.h"
 
 namespace tycho::jinja {
 

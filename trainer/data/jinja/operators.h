@@ -2,6 +2,7 @@
 #pragma once
 #include <string_view>
 
+#include "trainer/data/jinja/rendering.h"
 #include "trainer/data/jinja/value.h"
 
 namespace tycho::jinja {

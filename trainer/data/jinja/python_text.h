@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trainer/data/jinja/rendering.h"
 #include "trainer/data/jinja/value.h"
 
 namespace tycho::jinja {

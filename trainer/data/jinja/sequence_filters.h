@@ -5,6 +5,8 @@
 #include <string>
 
 #include "trainer/data/jinja/arguments.h"
+#include "trainer/data/jinja/rendering.h"
+#include "trainer/data/jinja/value.h"
 
 namespace tycho::jinja {
 

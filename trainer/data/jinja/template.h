@@ -8,6 +8,7 @@
 
 #include "trainer/data/jinja/expression_evaluator.h"
 #include "trainer/data/jinja/syntax.h"
+#include "trainer/data/jinja/value.h"
 
 namespace tycho::jinja {
 

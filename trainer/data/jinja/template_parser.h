@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trainer/data/jinja/rendering.h"
 #include "trainer/data/jinja/syntax.h"
 
 namespace tycho::jinja {

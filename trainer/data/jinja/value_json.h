@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "trainer/data/jinja/rendering.h"
 #include "trainer/data/jinja/value.h"
 
 namespace tycho::jinja {

@@ -14,10 +14,11 @@ AttentionRows packed_rows(const AttentionShape& s, const Tensor& qkv_NC) {
 
 int64_t num_keys(const AttentionShape& s) { return s.keys > 0 ? s.keys : s.seq; }
 
-Tensor query_positions(const AttentionShape& s) {
-  if (s.keys == 0) return at::arange(s.seq, at::kLong);
-  const auto of = [](const TokenStretch& stretch) {
-    return at::arange(stretch.first, stretch.first + stretch.count, at::kLong);
+Tensor query_positions(const AttentionShape& s, const at::Device& device) {
+  const auto options = at::TensorOptions().dtype(at::kLong).device(device);
+  if (s.keys == 0) return at::arange(s.seq, options);
+  const auto of = [&](const TokenStretch& stretch) {
+    return at::arange(stretch.first, stretch.first + stretch.count, options);
   };
   return at::cat({of(s.early), of(s.late)});
 }

@@ -15,7 +15,7 @@ AttentionRows packed_rows(const AttentionShape& shape, const Tensor& qkv_NC);
 
 /// S.
 int64_t num_keys(const AttentionShape& shape);
-/// int64 [T] on the CPU: positions of a sequence's queries among its keys.
-Tensor query_positions(const AttentionShape& shape);
+/// int64 [T], made on the device: positions of a sequence's queries among its keys.
+Tensor query_positions(const AttentionShape& shape, const at::Device& device = at::kCPU);
 
 }  // namespace tycho

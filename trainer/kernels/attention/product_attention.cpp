@@ -82,7 +82,7 @@ class ProductAttention {
       : s_(s),
         rules_(rules),
         keys_(num_keys(s)),
-        position_T_(query_positions(s).to(rows.q_NE.device())),
+        position_T_(query_positions(s, rows.q_NE.device())),
         q_(s, rows.q_NE, s.seq, s.heads),
         kv_(s, rows.kv, keys_, 2 * s.kv_heads) {}
 
