@@ -1,4 +1,4 @@
-// The choice is pins, so that the resolved recipe, its text and its history have it like any other argument.
+// Choices are pins, so that the resolved recipe, its text and its history have them like any other argument.
 #include "host/choose_mesh.h"
 
 #include <algorithm>
@@ -8,24 +8,31 @@
 #include "host/machine.h"
 #include "trainer/base/error.h"
 #include "trainer/config/config_io.h"
+#include "trainer/families/check.h"
 #include "trainer/plan/estimate.h"
 #include "trainer/plan/mesh_choice.h"
 #include "trainer/plan/mesh_drawing.h"
+#include "trainer/plan/micro_batch_choice.h"
 #include "trainer/run_folder/run_folder.h"
 #include "trainer/run_folder/run_record.h"
 
 namespace tycho {
 namespace {
 
+bool leaves_mesh(const TrainConfig& config) { return config.parallel.mesh == MeshSizes::kAuto; }
+bool leaves_micro_batch(const TrainConfig& config) {
+  return config.micro_batch && config.micro_batch->is_auto;
+}
+
 /// Of a run that has begun on as many ranks.
-std::optional<MeshShape> mesh_of_folder(const TrainConfig& config, int64_t num_ranks) {
+std::optional<TrainConfig> kept_choices(const TrainConfig& config, int64_t num_ranks) {
   const std::string folder = run_folder_path(config);
   if (config.resume == "none" || !holds_record(folder)) return {};
   std::vector<ConfigProblem> problems;
   const TrainConfig kept = read_config(read_run_record(folder).config, problems);
-  if (!problems.empty() || kept.parallel.mesh != MeshSizes::kGiven) return {};
+  if (!problems.empty() || leaves_mesh(kept) || leaves_micro_batch(kept)) return {};
   if (!check_config(kept, num_ranks).empty()) return {};
-  return mesh_shape(kept.parallel, num_ranks);
+  return kept;
 }
 
 /// A machine without GPUs plans for itself; which GPUs it will have, a recipe says.
@@ -33,19 +40,27 @@ TrainConfig with_machine(TrainConfig config) {
   if (!config.machine.name.empty()) return config;
   if (config.device == DeviceKind::kCuda || (config.device == DeviceKind::kAuto && !visible_gpus().empty()))
     fail(ExitCode::kRecipe,
-         "[recipe] parallel = \"auto\" needs to know the machines: set machine = \"h100\", \"h200\" or "
+         "[recipe] {} = \"auto\" needs to know the machines: set machine = \"h100\", \"h200\" or "
          "\"gb200\", or "
-         "machine.name = \"custom\" with its figures");
+         "machine.name = \"custom\" with its figures",
+         leaves_mesh(config) ? "parallel" : "micro_batch");
   config.machine.name = "cpu";
   return config;
 }
 
-ChosenRecipe with_pins(const RecipeRequest& request, const MeshShape& mesh, std::string text) {
+std::vector<std::string> mesh_pins(const MeshShape& mesh) {
+  std::vector<std::string> pins = {"parallel.mesh=given"};
+  for (size_t i = 0; i < kNumAxes; ++i)
+    pins.push_back(fmt::format("parallel.{}={}", axis_name(static_cast<Axis>(i)), mesh.sizes[i]));
+  return pins;
+}
+
+std::string micro_batch_pin(int64_t sequences) { return fmt::format("micro_batch={}sp", sequences); }
+
+ChosenRecipe with_pins(const RecipeRequest& request, std::vector<std::string> pins, std::string text) {
   ChosenRecipe chosen;
   chosen.text = std::move(text);
-  chosen.chosen = {"parallel.mesh=given"};
-  for (size_t i = 0; i < kNumAxes; ++i)
-    chosen.chosen.push_back(fmt::format("parallel.{}={}", axis_name(static_cast<Axis>(i)), mesh.sizes[i]));
+  chosen.chosen = std::move(pins);
   RecipeRequest again = request;
   again.quiet = true;
   int number = 0;
@@ -66,17 +81,56 @@ PlanDevices devices_of(const RankPlace& place) {
 }
 
 ChosenRecipe choose_mesh(ResolvedRecipe recipe, const RecipeRequest& request, const PlanDevices& devices) {
-  if (recipe.config.parallel.mesh == MeshSizes::kGiven) return {std::move(recipe), request.pins, {}, ""};
-  if (const std::optional<MeshShape> mesh = mesh_of_folder(recipe.config, devices.num_ranks))
-    return with_pins(request, *mesh, fmt::format("mesh: {}, as this run had it before\n", describe(*mesh)));
-  const TrainConfig config = with_machine(recipe.config);
-  const Machine machine = planned_machine(config, devices);
-  const std::vector<MeshChoice> choices = rank_meshes(config, devices);
-  const MeshChoice best = best_mesh(choices, machine);
-  return with_pins(request, best.mesh,
-                   fmt::format("parallel = \"auto\", {} rank{}\n{}\n{}taken: {}\n", devices.num_ranks,
-                               devices.num_ranks == 1 ? "" : "s", machine_line(machine),
-                               choices_text(choices, machine), describe(best.mesh)));
+  const bool mesh_open = leaves_mesh(recipe.config), micro_open = leaves_micro_batch(recipe.config);
+  if (!mesh_open && !micro_open) return {std::move(recipe), request.pins, {}, ""};
+  std::vector<std::string> pins;
+  std::string text;
+  TrainConfig config = recipe.config;
+  const std::optional<TrainConfig> kept = kept_choices(config, devices.num_ranks);
+  if (mesh_open && kept) {
+    const MeshShape mesh = mesh_shape(kept->parallel, devices.num_ranks);
+    pins = mesh_pins(mesh);
+    config.parallel = kept->parallel;
+    text = fmt::format("mesh: {}, as this run had it before\n", describe(mesh));
+  } else if (mesh_open) {
+    config = with_machine(config);
+    const Machine machine = planned_machine(config, devices);
+    const std::vector<MeshChoice> choices = rank_meshes(config, devices);
+    const MeshChoice best = best_mesh(choices, machine);
+    pins = mesh_pins(best.mesh);
+    config.parallel = with_sizes(config.parallel, best.mesh);
+    text = fmt::format("parallel = \"auto\", {} rank{}\n{}\n{}taken: {}\n", devices.num_ranks,
+                       devices.num_ranks == 1 ? "" : "s", machine_line(machine),
+                       choices_text(choices, machine), describe(best.mesh));
+  }
+  if (micro_open) {
+    require_no_problems(check_config(config, devices.num_ranks), ExitCode::kTopology);
+    const int64_t share = data_ranks(config.parallel, devices.num_ranks);
+    int64_t sequences = 0;
+    if (kept && data_ranks(kept->parallel, devices.num_ranks) == share) {
+      sequences = micro_batch_sequences(*kept, share);
+      text += fmt::format("micro_batch: {}sp, as this run had it before\n", sequences);
+    } else {
+      const MicroBatchChoice choice = largest_micro_batch(with_machine(config), devices);
+      sequences = choice.sequences;
+      text += choice_text(choice);
+    }
+    pins.push_back(micro_batch_pin(sequences));
+  }
+  return with_pins(request, std::move(pins), std::move(text));
+}
+
+std::optional<ChosenRecipe> with_smaller_micro_batch(const ChosenRecipe& chosen, const RecipeRequest& request,
+                                                     const PlanDevices& devices) {
+  const TrainConfig& config = chosen.recipe.config;
+  const int64_t share = data_ranks(config.parallel, devices.num_ranks);
+  const int64_t sequences = micro_batch_sequences(config, share);
+  const std::string pin = micro_batch_pin(sequences);
+  if (sequences == 1 || chosen.chosen.empty() || chosen.chosen.back() != pin) return {};
+  std::vector<std::string> pins = chosen.chosen;
+  pins.back() = micro_batch_pin(largest_divisor(global_batch_sequences(config) / share, sequences / 2));
+  const std::string text = fmt::format("again from the start with {} in the place of {}\n", pins.back(), pin);
+  return with_pins(request, std::move(pins), text);
 }
 
 std::string mesh_picture(const TrainConfig& config, const RankPlace& place) {

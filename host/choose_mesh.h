@@ -1,5 +1,6 @@
-// parallel = "auto": sizes in its place, before a run or a plan.
+// parallel = "auto" and micro_batch = "auto": numbers in their places, before a run or a plan.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,14 +15,18 @@ namespace tycho {
 struct ChosenRecipe {
   ResolvedRecipe recipe;
   std::vector<PinArgument> pins;    // the request's, and those that stand for the choice
-  std::vector<std::string> chosen;  // their texts: "parallel.dp_shard=8"
+  std::vector<std::string> chosen;  // their texts: "parallel.dp_shard=8"; that of micro_batch is the last
   std::string text;  // why: the table of the planner, in lines; "" when there was nothing to choose
 };
 
 /// The recipe of a request, resolved once more with the sizes that the planner finds for devices.num_ranks.
-/// All ranks choose the same. A run folder that has been on as many ranks keeps its mesh. Throws Error
-/// (kTopology) when no mesh fits, kRecipe when the recipe does not say which machine.
+/// All ranks choose the same. A run folder that has been on as many ranks keeps its mesh and its micro_batch.
+/// Throws Error (kTopology) when no mesh fits, kRecipe when the recipe does not say which machine.
 ChosenRecipe choose_mesh(ResolvedRecipe recipe, const RecipeRequest& request, const PlanDevices& devices);
+/// The same choice with half as many sequences in a micro-batch, or the next number below that divides a
+/// rank's share; nothing when the recipe gave the number, or when it is one.
+std::optional<ChosenRecipe> with_smaller_micro_batch(const ChosenRecipe& chosen, const RecipeRequest& request,
+                                                     const PlanDevices& devices);
 /// The ranks of a run.
 PlanDevices devices_of(const RankPlace& place);
 /// Where the ranks of a run are, for its start; "" for one rank, and for a mesh that the run will refuse.

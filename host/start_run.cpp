@@ -6,15 +6,17 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "bindings/run/lua_callbacks.h"
-#include "host/choose_mesh.h"
 #include "host/engine.h"
 #include "host/git_facts.h"
 #include "host/signals.h"
 #include "trainer/base/error.h"
+#include "trainer/base/secrets.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/rendezvous/rank_cores.h"
+#include "trainer/sweep/policy.h"
 
 namespace tycho {
 
@@ -55,13 +57,14 @@ Json with_git_facts(Json history) {
   return history;
 }
 
-}  // namespace
-
-int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
-              const std::vector<std::string>& argv, const RunOptions& options) {
-  RunRequest request = make_run_request(recipe, pins, argv, options.until);
+int run_once(const ChosenRecipe& chosen, std::vector<std::string> argv, const RunOptions& options,
+             bool& before_first_step) {
+  const ResolvedRecipe& recipe = chosen.recipe;
+  argv.insert(argv.end(), chosen.chosen.begin(), chosen.chosen.end());
+  RunRequest request = make_run_request(recipe, chosen.pins, argv, options.until);
   request.paranoid = options.paranoid;
   request.force = options.force;
+  request.before_first_step = &before_first_step;
   LuaCallbacks callbacks(recipe);
   request.callbacks = &callbacks;
   request.place = find_rank_place(process_environment());
@@ -72,6 +75,34 @@ int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins
   const StopFlag& stop = stop_on_signals(live && request.place.rank == 0 && can_redraw());
   const int threads = threads_of_rank(recipe.config.threads, request.place);
   return open_engine(threads).run(request, live, stop);
+}
+
+/// What to start after this error; nothing when it ends the run.
+std::optional<ChosenRecipe> after_error(const Error& error, const ChosenRecipe& chosen,
+                                        const RecipeRequest& recipe_request) {
+  const RankPlace place = find_rank_place(process_environment());
+  if (place.num_ranks > 1 || error.code() != ExitCode::kNumerics || !is_out_of_memory(error.what()))
+    return {};
+  return with_smaller_micro_batch(chosen, recipe_request, devices_of(place));
+}
+
+}  // namespace
+
+int start_run(const ChosenRecipe& chosen, const RecipeRequest& recipe_request,
+              const std::vector<std::string>& argv, const RunOptions& options) {
+  ChosenRecipe now = chosen;
+  while (true) {
+    bool before_first_step = true;
+    try {
+      return run_once(now, argv, options, before_first_step);
+    } catch (const Error& error) {
+      std::optional<ChosenRecipe> next =
+          before_first_step ? after_error(error, now, recipe_request) : std::nullopt;
+      if (!next) throw;
+      fmt::print(stderr, "{}\n{}", without_secrets(error.what()), next->text);
+      now = std::move(*next);
+    }
+  }
 }
 
 }  // namespace tycho

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "bindings/define/recipe.h"
+#include "host/choose_mesh.h"
 #include "trainer/run_folder/run_folder.h"
 
 namespace tycho {
@@ -24,8 +25,10 @@ struct RunOptions {
   bool force = false;     // likewise
 };
 
-/// Trains, and returns the exit code. Throws Error.
-int start_run(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
+/// Trains, and returns the exit code. `argv` is without the choices, which are added to it. A micro_batch
+/// that was chosen is halved, and the run started again, when one rank alone has too little memory before its
+/// first step. Throws Error.
+int start_run(const ChosenRecipe& chosen, const RecipeRequest& recipe_request,
               const std::vector<std::string>& argv, const RunOptions& options);
 
 }  // namespace tycho

@@ -135,7 +135,7 @@ void map_run_name(Mapper& mapper, const DocEntry& entry) {
 }
 
 void map_micro_batch(Mapper& mapper, const DocEntry& entry) {
-  if (mapper.text_of(&entry.node) == "auto") return mapper.remark(entry, "the default: near 16384 tokens");
+  if (mapper.text_of(&entry.node) == "auto") return mapper.emit(entry, "micro_batch", "\"auto\"");
   to("", "micro_batch", count_of("sp")).act(mapper, entry);
 }
 

@@ -228,6 +228,7 @@ int run_plan(const Arguments& arguments) {
   const bool drawing = arguments.has("schedule");
   const std::optional<PipelineShape> pipeline = drawing ? asked_pipeline(arguments, plan) : std::nullopt;
   Json planned = plan_json(plan);
+  planned["micro_batch"] = micro_batch_sequences(config, data_ranks(config.parallel, plan.num_ranks));
   if (drawing) planned["pipeline"] = pipeline ? pipeline_json(*pipeline) : Json();
   if (json && !probing) fmt::print("{}\n", planned.dump(2));
   if (!json && place.rank == 0) {

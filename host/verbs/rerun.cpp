@@ -125,12 +125,12 @@ int run_rerun(const Arguments& arguments) {
   const ChosenRecipe chosen = choose_mesh(std::move(recipe), request, devices_of(place));
   if (place.rank == 0) fmt::print(stderr, "{}", chosen.text);
   argv.insert(argv.begin(), {"tycho", "run"});
-  argv.insert(argv.end(), chosen.chosen.begin(), chosen.chosen.end());
   if (arguments.has("print")) {
+    argv.insert(argv.end(), chosen.chosen.begin(), chosen.chosen.end());
     fmt::print("# with the files in {}/sources\n{}\n", record.folder, shell_line(argv));
     return 0;
   }
-  return start_run(chosen.recipe, chosen.pins, argv, {.plain = arguments.has("plain")});
+  return start_run(chosen, request, argv, {.plain = arguments.has("plain")});
 }
 
 }  // namespace tycho

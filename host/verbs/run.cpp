@@ -84,13 +84,13 @@ int run_run(const Arguments& arguments) {
   const ChosenRecipe chosen = resolve(request, repl.place);
   repl.recipe = request;
   repl.recipe.pins = chosen.pins;
-  argv.insert(argv.end(), chosen.chosen.begin(), chosen.chosen.end());
+  repl.argv = argv;
+  repl.argv.insert(repl.argv.end(), chosen.chosen.begin(), chosen.chosen.end());
   if (arguments.has("print-only")) {
-    print_run(chosen.recipe, repl.recipe, argv);
+    print_run(chosen.recipe, repl.recipe, repl.argv);
     return 0;
   }
-  if (!looks) return start_run(chosen.recipe, chosen.pins, argv, options);
-  repl.argv = argv;
+  if (!looks) return start_run(chosen, request, argv, options);
   return run_then_look(chosen.recipe, repl, options);
 }
 

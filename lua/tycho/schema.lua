@@ -145,7 +145,8 @@ function M.describe(spec)
   if kind == "duration" then
     local text = "duration in " .. table.concat(spec.units or {}, ", ")
     local range = limits(spec)
-    return range == "" and text or text .. ", " .. range
+    if range ~= "" then text = text .. ", " .. range end
+    return spec.word and ('%s, or "%s"'):format(text, spec.word) or text
   end
   if kind == "bytes" then return spaced('size like "64MiB"', limits(spec)) end
   if kind == "list" then
@@ -329,6 +330,7 @@ function check.enum(spec, value)
 end
 
 function check.duration(spec, value)
+  if spec.word and value == spec.word then return value end
   if type(value) == "number" or (type(value) == "string" and tonumber(value)) then
     local number = type(value) == "number" and values.number_text(value) or value
     local meant = unit_examples(spec, number)

@@ -1,5 +1,6 @@
 // An engine that computes nothing: shows what the host hands over, and waits for a stop when the seed is 99;
-// writes a run folder when TYCHO_FAKE_RUN_FOLDER is set.
+// writes a run folder when TYCHO_FAKE_RUN_FOLDER is set; has memory for TYCHO_FAKE_MEMORY_SP sequences, if
+// that is.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -41,6 +42,11 @@ int run(const RunRequest& request, bool tty, const StopFlag& stop) {
               environment("OMP_WAIT_POLICY"));
   std::fflush(stdout);
   write_folder_when_asked(request);
+  const char* most_sequences = environment("TYCHO_FAKE_MEMORY_SP");
+  if (*most_sequences != 0 && micro_batch_sequences(request.config) > std::atoi(most_sequences)) {
+    *request.before_first_step = std::getenv("TYCHO_FAKE_STEPS") == nullptr;
+    throw Error("[memory] CUDA out of memory", ExitCode::kNumerics);
+  }
   if (recipe_json(request).find("\"seed\":99") == std::string::npos) return 0;
   if (recipe_json(request).find("\"resume\":\"none\"") != std::string::npos)
     throw Error("[fake] full", ExitCode::kStorage);

@@ -28,4 +28,15 @@ struct Duration {
   int64_t count() const;
 };
 
+/// A duration, or "auto" in its place: Tycho finds one.
+struct DurationOrAuto : Duration {
+  static constexpr const char* kAuto = "auto";
+  bool is_auto = false;
+
+  DurationOrAuto() = default;
+  DurationOrAuto(const Duration& given) : Duration(given) {}  // NOLINT: a duration is one
+  std::string str() const { return is_auto ? kAuto : Duration::str(); }
+  bool operator==(const DurationOrAuto&) const = default;
+};
+
 }  // namespace tycho

@@ -101,6 +101,11 @@ void read_value(const JsonPlace& place, const Rule& rule, Duration& out) {
   }
 }
 
+void read_value(const JsonPlace& place, const Rule& rule, DurationOrAuto& out) {
+  out.is_auto = place.json == DurationOrAuto::kAuto;
+  if (!out.is_auto) read_value(place, rule, static_cast<Duration&>(out));
+}
+
 void read_value(const JsonPlace& place, const Rule& rule, Bytes& out) {
   try {
     const Bytes bytes = place.json.is_string() ? Bytes::parse(place.json.get<std::string>()) : Bytes{-1};

@@ -33,6 +33,7 @@ void read_value(const JsonPlace& place, const Rule& rule, int64_t& out);
 void read_value(const JsonPlace& place, const Rule& rule, double& out);
 void read_value(const JsonPlace& place, const Rule& rule, std::string& out);
 void read_value(const JsonPlace& place, const Rule& rule, Duration& out);
+void read_value(const JsonPlace& place, const Rule& rule, DurationOrAuto& out);
 void read_value(const JsonPlace& place, const Rule& rule, Bytes& out);
 void read_value(const JsonPlace& place, const Rule& rule, FunctionRef& out);
 void read_value(const JsonPlace& place, const Rule& rule, Json& out);

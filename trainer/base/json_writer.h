@@ -56,7 +56,8 @@ Json to_json(const T& value) {
     Json object = Json::object();
     for (const auto& [key, item] : value) object[key] = to_json(item);
     return object;
-  } else if constexpr (std::same_as<T, Duration> || std::same_as<T, Bytes>) {
+  } else if constexpr (std::same_as<T, Duration> || std::same_as<T, DurationOrAuto> ||
+                       std::same_as<T, Bytes>) {
     return value.str();
   } else if constexpr (NamedEnum<T>) {
     return enum_name(value);

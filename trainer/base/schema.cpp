@@ -48,6 +48,12 @@ Json number_description(const char* type, const Rule& rule) {
   return description;
 }
 
+Json duration_or_auto_description(const Rule& rule) {
+  Json description = number_description("duration", rule);
+  description["word"] = DurationOrAuto::kAuto;
+  return description;
+}
+
 Json list_description(Json item, size_t length) {
   Json description = {{"type", "list"}, {"item", std::move(item)}};
   if (length > 0) description["length"] = length;

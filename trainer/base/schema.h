@@ -37,6 +37,7 @@ Json describe_type(const Rule& rule);
 Json simple_description(const char* type);
 /// Of an integer, a number, a duration or a size.
 Json number_description(const char* type, const Rule& rule);
+Json duration_or_auto_description(const Rule& rule);
 Json optional_description(Json description);
 /// `length`: 0 when it is not fixed.
 Json list_description(Json item, size_t length);
@@ -105,6 +106,8 @@ Json describe_type(const Rule& rule) {
     return simple_description("boolean");
   } else if constexpr (std::same_as<T, std::string>) {
     return simple_description("string");
+  } else if constexpr (std::same_as<T, DurationOrAuto>) {
+    return duration_or_auto_description(rule);
   } else {
     return number_description(std::same_as<T, Duration>  ? "duration"
                               : std::same_as<T, Bytes>   ? "bytes"

@@ -110,7 +110,7 @@ void check_batch_split(const TrainConfig& config, int64_t num_ranks, ConfigProbl
                  sequences, num_ranks, nearest_multiple(sequences, num_ranks));
     return;
   }
-  if (!config.micro_batch) return;
+  if (!config.micro_batch || config.micro_batch->is_auto) return;
   const int64_t per_rank = sequences / num_ranks;
   if (!is_whole(*config.micro_batch)) {
     problems.add("micro_batch", "{} is not a whole number of sequences", config.micro_batch->str());
@@ -255,7 +255,7 @@ int64_t global_batch_sequences(const TrainConfig& config) {
 }
 
 int64_t micro_batch_sequences(const TrainConfig& config, int64_t num_ranks) {
-  if (config.micro_batch) return config.micro_batch->count();
+  if (config.micro_batch && !config.micro_batch->is_auto) return config.micro_batch->count();
   return largest_divisor(global_batch_sequences(config) / num_ranks, kTokensPerPass / config.seq_len);
 }
 

@@ -57,7 +57,7 @@ struct TrainConfig {
   MasterWeights master_weights = MasterWeights::kFp32;
   int64_t seq_len = 1024;
   Duration global_batch = {8, DurationUnit::kSample};
-  std::optional<Duration> micro_batch;
+  std::optional<DurationOrAuto> micro_batch;
   Duration max_duration = {100, DurationUnit::kBatch};
   ModelConfig model;
   RecomputeConfig recompute;
@@ -98,8 +98,9 @@ struct TrainConfig {
     v("global_batch", global_batch, "Sequences (sp) or tokens (tok) per optimizer step, over all ranks.",
       units("sp tok"), positive);
     v("micro_batch", micro_batch,
-      "Sequences per forward and backward pass; the last pass of a step may have fewer. Default: as many as "
-      "keep a pass near 16384 tokens.",
+      "Sequences per forward and backward pass; the last pass of a step may have fewer. auto: as many as fit "
+      "into memory; a run prints them and keeps them in its recipe. Default: as many as keep a pass near "
+      "16384 tokens.",
       units("sp"), positive);
     v("max_duration", max_duration, "Length of the run.", units("ba tok sp ep"), positive, required);
     v("model", model, "The network.", required);
@@ -135,7 +136,8 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config,
 std::vector<ConfigProblem> check_model(const TrainConfig& config);
 std::vector<ConfigProblem> check_evaluation(const TrainConfig& config);
 
-/// global_batch and micro_batch as sequences, after check_config passed.
+/// global_batch and micro_batch as sequences, after check_config passed. A micro_batch of "auto" counts as
+/// the default until a run or a plan has chosen it (plan/micro_batch_choice.h).
 int64_t global_batch_sequences(const TrainConfig& config);
 int64_t micro_batch_sequences(const TrainConfig& config, int64_t num_ranks = 1);
 /// The most tokens that the model takes: its max_seq_len, or the seq_len that it is trained with.

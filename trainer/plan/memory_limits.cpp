@@ -59,7 +59,8 @@ void add_cgroup(const fs::path& folder, const std::string& name, const CgroupFil
   int64_t cache = 0;
   for (const char* kind : {files.inactive, files.active})
     cache += number_after(folder / "memory.stat", std::string(kind) + " ").value_or(0);
-  limits.push_back({"the cgroup " + name, std::max<int64_t>(0, *limit - std::max<int64_t>(0, *use - cache))});
+  limits.push_back({"the cgroup " + name, std::max<int64_t>(0, *limit - std::max<int64_t>(0, *use - cache)),
+                    /*is_shared=*/true, *limit});
 }
 
 /// The process' own cgroup and those around it: each may have a limit. In a container its path may be the
@@ -108,8 +109,10 @@ HostSize host_size(const std::string& root) {
   cpu_set_t cores;
   CPU_ZERO(&cores);
   const bool known = sched_getaffinity(0, sizeof cores, &cores) == 0;
-  return {number_after(fs::path(root + "/") / "proc/meminfo", "MemTotal:").value_or(0) * 1024,
-          known ? std::max(1, CPU_COUNT(&cores)) : 1};
+  int64_t memory_bytes = number_after(fs::path(root + "/") / "proc/meminfo", "MemTotal:").value_or(0) * 1024;
+  for (const MemoryLimit& limit : host_memory_limits(root))
+    if (limit.all_bytes > 0) memory_bytes = std::min(memory_bytes, limit.all_bytes);
+  return {memory_bytes, known ? std::max(1, CPU_COUNT(&cores)) : 1};
 }
 
 std::string memory_shortage(int64_t bytes_per_rank, int num_local_ranks,

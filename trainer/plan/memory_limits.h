@@ -13,13 +13,15 @@ struct MemoryLimit {
   std::string who;  // for people: "this machine", "the cgroup /job_99", "ulimit -v"
   int64_t free_bytes = 0;
   bool is_shared = true;  // by all ranks of the machine; else each process has as much
+  int64_t all_bytes = 0;  // used or not, where that is known
 };
 
 /// Those that are known here. `root` is put before the paths of /proc and /sys. What the kernel would give up
 /// (its cache of files) counts as free, and so does swap.
 std::vector<MemoryLimit> host_memory_limits(const std::string& root = "");
 
-/// All memory of this machine, used or not, and the cores that this process may use. `root` as above.
+/// All memory that processes may have here, used or not: that of the machine, or of a cgroup that has less;
+/// and the cores that this process may use. `root` as above.
 HostSize host_size(const std::string& root = "");
 
 /// "takes 8.5 TB, and this machine has 13.9 GB free" when ranks that take so much each do not fit; "" when

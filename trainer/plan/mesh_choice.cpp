@@ -10,6 +10,7 @@
 #include "trainer/layout/stages.h"
 #include "trainer/metrics/format.h"
 #include "trainer/plan/estimate.h"
+#include "trainer/plan/micro_batch_choice.h"
 
 namespace tycho {
 namespace {
@@ -86,11 +87,14 @@ std::vector<MeshChoice> rank_meshes(const TrainConfig& config, const PlanDevices
   const Machine machine = planned_machine(config, devices);
   std::vector<MeshChoice> choices;
   for (const MeshShape& mesh : all_meshes(devices.num_ranks, ranks_per_domain(machine), config.parallel.cp)) {
-    const TrainConfig changed = with_mesh(config, mesh);
+    TrainConfig changed = with_mesh(config, mesh);
     if (!is_legal(changed, devices.num_ranks)) continue;
+    const bool has_choice = config.micro_batch && config.micro_batch->is_auto;
+    const int64_t micro_batch = has_choice ? largest_micro_batch(changed, devices).sequences : 0;
+    if (has_choice) changed = with_micro_batch(changed, micro_batch);
     const Plan plan = plan_mesh(changed, devices);
     const int64_t bytes = device_bytes(plan, machine);
-    choices.push_back({mesh, *plan.estimate, plan.waits, bytes, bytes <= machine.memory_bytes});
+    choices.push_back({mesh, *plan.estimate, plan.waits, bytes, micro_batch, bytes <= machine.memory_bytes});
   }
   if (choices.empty()) {
     MeshShape replicas;
@@ -117,6 +121,7 @@ std::string choices_text(const std::vector<MeshChoice>& choices, const Machine& 
         fmt::format("  {:<36}{:>10}{:>10}{:>9}{:>10}\n", fmt::format("{}. {}", i + 1, describe(one.mesh)),
                     human_count(one.time.tokens_per_s), fmt::format("{:.3g} s", one.time.step_s),
                     machine.gpu.empty() ? "-" : percent_text(one.time.mfu), memory_text(one.device_bytes));
+    if (one.micro_batch > 0) text += fmt::format("     micro_batch {}sp\n", one.micro_batch);
     if (!one.waits.empty()) text += wrapped("waits: " + one.waits, 5);
   }
   for (size_t i = num_fitting; i < std::min(choices.size(), num_fitting + kShownTooLarge); ++i)

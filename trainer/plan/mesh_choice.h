@@ -19,13 +19,14 @@ struct MeshChoice {
   StepTime time;
   std::string waits;         // as of waits_text
   int64_t device_bytes = 0;  // of a rank
+  int64_t micro_batch = 0;   // sequences, where the recipe leaves it to Tycho
   bool fits = false;
 };
 
 /// Those that fit by falling tokens/s, then those that do not by growing memory; of equals the one with more
-/// copies first. All other settings are as given. For a config that check_config passes, with
-/// machine.name; `devices.num_ranks` is given. Throws Error (kTopology) when not one mesh is legal, with
-/// what is wrong with plain data parallel.
+/// copies first. All other settings are as given, but for micro_batch = "auto", which is the largest that
+/// fits each mesh. For a config that check_config passes, with machine.name; `devices.num_ranks` is given.
+/// Throws Error (kTopology) when not one mesh is legal, with what is wrong with plain data parallel.
 std::vector<MeshChoice> rank_meshes(const TrainConfig& config, const PlanDevices& devices);
 
 /// The three best with reasons, and the smallest that do not fit. Lines of at most 80 columns.

@@ -27,6 +27,7 @@ struct RunRequest {
   RankPlace place;                      // of this process
   std::string until;   // a duration where this process ends with the run to be gone on with; "" for its end
   bool force = false;  // start even if memory does not suffice, or earlier starts died without progress
+  bool* before_first_step = nullptr;  // of the caller; false once this start has done an optimizer step
   bool paranoid = false;  // ranks compare their state (replica_check.h); the run computes the same
 };
 

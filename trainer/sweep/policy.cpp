@@ -13,12 +13,6 @@ constexpr int kFirstSignal = 128;
 
 constexpr int code(ExitCode exit_code) { return static_cast<int>(exit_code); }
 
-bool is_memory(const std::string& words) {
-  for (const char* text : {"out of memory", "not enough memory", "can't allocate memory", "bad_alloc"})
-    if (words.find(text) != std::string::npos) return true;
-  return false;
-}
-
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 TrialEnd retry_elsewhere(TrialEnd end, const std::string& what) {
@@ -49,6 +43,13 @@ TrialEnd stopped_early(const Departure& departure, TrialEnd end) {
 
 }  // namespace
 
+bool is_out_of_memory(const std::string& words) {
+  for (const char* text :
+       {"out of memory", "not enough memory", "can't allocate memory", "could not allocate", "bad_alloc"})
+    if (words.find(text) != std::string::npos) return true;
+  return false;
+}
+
 TrialEnd judge(const Trial& trial, const Departure& departure) {
   TrialEnd end{.exit_code = departure.exit_code,
                .retries = departure.steps_gained > 0 ? 0 : trial.retries,
@@ -65,7 +66,7 @@ TrialEnd judge(const Trial& trial, const Departure& departure) {
     return stopped_early(departure, end);
   const std::string words = first_line(departure.last_words);
   if (exit_code == code(ExitCode::kNumerics)) {
-    if (is_memory(departure.last_words)) return out_of_memory(trial, departure, end);
+    if (is_out_of_memory(departure.last_words)) return out_of_memory(trial, departure, end);
     end.state = TrialState::kStopped;
     end.note = "diverged";
     return end;

@@ -18,6 +18,9 @@ struct Departure {
   int64_t steps_gained = 0;  // since it was taken
 };
 
+/// Whether a run that ended with kNumerics and these words found too little memory, and did not diverge.
+bool is_out_of_memory(const std::string& words);
+
 /// The state, note and counters that the ledger records; the result is the caller's. Memory: once more with
 /// half the micro-batch. Storage, data, node: elsewhere, twice. The recipe: failed. NaN: stopped, as bad as
 /// can be.

@@ -121,7 +121,6 @@ local kNamesAKind = { name = true, type = true, kind = true, _target_ = true, cl
 
 -- Path -> value -> what to write instead of it.
 local kValues = {
-  micro_batch = { auto = "leave it out: without it a pass is near 16384 tokens" },
   recompute = { ["true"] = "write  recompute.mode=full", ["false"] = "write  recompute.mode=none" },
 }
 

@@ -143,6 +143,60 @@ TEST_F(PlanProbeTest, ARunKeepsTheMeshThatWasChosen) {
   EXPECT_CONTAINS(gpu.output, "parallel = \"auto\" needs to know the machines: set machine = \"h100\"");
 }
 
+TEST_F(PlanProbeTest, ChoosesTheLargestMicroBatchThatFits) {
+  const Outcome outcome = plan("plan x.lua device=cpu global_batch=12sp micro_batch=auto");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_CONTAINS(outcome.output,
+                  "micro_batch = \"auto\": 12 of the 12 sequences of a rank, with which it takes ");
+  const Outcome mesh =
+      plan("plan x.lua --ranks 4 machine=h100 global_batch=48sp micro_batch=auto parallel=auto");
+  ASSERT_EQ(mesh.code, 0) << mesh.output;
+  EXPECT_CONTAINS(mesh.output, "     micro_batch 12sp\n");
+  EXPECT_CONTAINS(mesh.output, "\nmicro_batch = \"auto\": 12 of the 12 sequences of a rank");
+  EXPECT_EQ(plan("check x.lua micro_batch=auto").code, 0);
+  const Outcome gpu = plan("run x.lua device=cuda micro_batch=auto");
+  EXPECT_EQ(gpu.code, 10);
+  EXPECT_CONTAINS(gpu.output, "micro_batch = \"auto\" needs to know the machines: set machine = \"h100\"");
+  const Outcome wrong = plan("check x.lua micro_batch=automatic");
+  EXPECT_EQ(wrong.code, 10);
+  EXPECT_EQ(plan("check x.lua max_duration=auto").code, 10) << "no other duration is chosen";
+}
+
+TEST_F(PlanProbeTest, ARunKeepsTheMicroBatchThatWasChosen) {
+  const Outcome first = plan("run x.lua device=cpu global_batch=12sp micro_batch=auto");
+  ASSERT_EQ(first.code, 0) << first.output;
+  EXPECT_CONTAINS(first.output, "\"micro_batch\":\"12sp\"");
+  EXPECT_CONTAINS(here("cat runs/x/recipe.lua").output, "micro_batch = \"12sp\"");
+  EXPECT_CONTAINS(here("cat runs/x/argv.txt").output, "micro_batch=12sp");
+  const Outcome given = plan("run x.lua device=cpu global_batch=12sp micro_batch=3sp");
+  ASSERT_EQ(given.code, 0) << given.output;
+  const Outcome again = plan("run x.lua device=cpu global_batch=12sp micro_batch=auto");
+  EXPECT_CONTAINS(again.output, "micro_batch: 3sp, as this run had it before\n");
+}
+
+TEST_F(PlanProbeTest, HalvesAChosenMicroBatchThatDoesNotFitAfterAll) {
+  const std::string arguments = "run x.lua device=cpu global_batch=12sp micro_batch=auto run_name=";
+  const Outcome halved = plan(arguments + "a", "TYCHO_FAKE_MEMORY_SP=4");
+  EXPECT_EQ(halved.code, 0) << halved.output;
+  EXPECT_CONTAINS(halved.output,
+                  "[memory] CUDA out of memory\n"
+                  "again from the start with micro_batch=6sp in the place of micro_batch=12sp\n");
+  EXPECT_CONTAINS(halved.output,
+                  "again from the start with micro_batch=3sp in the place of micro_batch=6sp\n");
+  EXPECT_CONTAINS(here("cat runs/a/recipe.lua").output, "micro_batch = \"3sp\"");
+  EXPECT_CONTAINS(here("cat runs/a/argv.txt").output, "micro_batch=3sp");
+  EXPECT_EQ(here("cat runs/a/argv.txt").output.find("micro_batch=12sp"), std::string::npos);
+  const Outcome never = plan(arguments + "b", "TYCHO_FAKE_MEMORY_SP=0");
+  EXPECT_EQ(never.code, 14);
+  EXPECT_CONTAINS(never.output, "with micro_batch=1sp in the place of micro_batch=3sp\n");
+  const Outcome later = plan(arguments + "c", "TYCHO_FAKE_STEPS=1 TYCHO_FAKE_MEMORY_SP=4");
+  EXPECT_EQ(later.code, 14) << "a run that has trained ends";
+  EXPECT_EQ(later.output.find("again from the start"), std::string::npos);
+  const Outcome given =
+      plan("run x.lua device=cpu global_batch=12sp micro_batch=12sp run_name=d", "TYCHO_FAKE_MEMORY_SP=4");
+  EXPECT_EQ(given.code, 14) << "what the recipe says is kept";
+}
+
 TEST_F(PlanProbeTest, RanksMeasureTogetherAndRankZeroSaysIt) {
   const Outcome outcome = plan("launch -n 2 plan x.lua --probe");
   ASSERT_EQ(outcome.code, 0) << outcome.output;

@@ -47,6 +47,15 @@ TEST(Duration, NamesTheUnitsWhenThereIsNone) {
   }
 }
 
+TEST(Duration, MayBeLeftToTycho) {
+  DurationOrAuto length = Duration::parse("8sp");
+  EXPECT_FALSE(length.is_auto);
+  EXPECT_EQ(length.str(), "8sp");
+  length.is_auto = true;
+  EXPECT_EQ(length.str(), "auto");
+  EXPECT_FALSE(length == DurationOrAuto(Duration::parse("8sp")));
+}
+
 TEST(Duration, CountsOnlyWholeNumbers) {
   EXPECT_EQ(Duration::parse("2e9tok").count(), 2000000000);
   EXPECT_THROW(Duration::parse("0.5ba").count(), Error);

@@ -5,6 +5,7 @@
 
 #include "tests/trainer/base/sample_config.h"
 #include "trainer/base/json_writer.h"
+#include "trainer/base/schema.h"
 
 namespace tycho {
 namespace {
@@ -109,6 +110,36 @@ TEST(JsonReader, ChecksUnits) {
   EXPECT_EQ(problem_of(R"({"size": "64mb"})"),
             "size: wanted a size with a unit out of B KB MB GB TB KiB MiB GiB TiB, such as \"64MiB\", given "
             "\"64mb\"");
+}
+
+struct LeftToTycho {
+  std::optional<DurationOrAuto> length;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("length", length, "How long.", units("sp"), positive);
+  }
+};
+
+TEST(JsonReader, TakesAutoInThePlaceOfADurationThatMayBeLeftToTycho) {
+  std::vector<ConfigProblem> problems;
+  const auto read = [&](const char* text) {
+    problems.clear();
+    return from_json<LeftToTycho>(parse_json(text, "test"), problems).length;
+  };
+  EXPECT_TRUE(read(R"({"length": "auto"})")->is_auto);
+  EXPECT_TRUE(problems.empty());
+  EXPECT_EQ(read(R"({"length": "8sp"})"), DurationOrAuto(Duration{8, DurationUnit::kSample}));
+  EXPECT_FALSE(read(R"({"length": null})").has_value());
+  for (const char* wrong : {R"({"length": "automatic"})", R"({"length": "8ba"})", R"({"length": "0sp"})"}) {
+    read(wrong);
+    EXPECT_EQ(problems.size(), 1u) << wrong;
+  }
+  LeftToTycho open;
+  open.length.emplace().is_auto = true;
+  EXPECT_EQ(to_json(open).dump(), R"({"length":"auto"})");
+  const Json described = schema_of<LeftToTycho>()["fields"][0];
+  EXPECT_EQ(described.at("type"), "duration");
+  EXPECT_EQ(described.at("word"), "auto");
 }
 
 TEST(JsonReader, NamesTheNearestKeyKindAndValue) {

@@ -57,6 +57,16 @@ TEST_F(MemoryLimitsTest, EveryCgroupAroundTheProcessCountsAndItsCacheIsFree) {
   EXPECT_EQ(limits(), (Free{{"the cgroup /slurm/job_99", 3 * kGiB}, {"the cgroup /", 0}}));
 }
 
+TEST_F(MemoryLimitsTest, TheHostHasNoMoreThanItsCgroup) {
+  EXPECT_EQ(host_size(dir_.path()).memory_bytes, 0) << "nothing is known";
+  write("proc/meminfo", "MemTotal:  8388608 kB\nMemAvailable:    4194304 kB\n");
+  EXPECT_EQ(host_size(dir_.path()).memory_bytes, 8 * kGiB) << "used or not";
+  write("proc/self/cgroup", "0::/job\n");
+  write("sys/fs/cgroup/job/memory.max", "3221225472\n");
+  write("sys/fs/cgroup/job/memory.current", "1073741824\n");
+  EXPECT_EQ(host_size(dir_.path()).memory_bytes, 3 * kGiB);
+}
+
 TEST_F(MemoryLimitsTest, CgroupsOfTheFirstVersionAreReadToo) {
   write("proc/self/cgroup", "12:cpu,cpuacct:/a\n9:memory:/docker/of-the-host\n0::/\n");
   write("sys/fs/cgroup/memory/memory.limit_in_bytes", "2147483648\n");

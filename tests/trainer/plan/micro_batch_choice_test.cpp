@@ -1,0 +1,94 @@
+// Which micro-batch is the largest that fits, compared with the plan of every divisor.
+#include "trainer/plan/micro_batch_choice.h"
+
+#include <gtest/gtest.h>
+
+#include "trainer/plan/estimate.h"
+#include "trainer/plan/mesh_choice.h"
+
+namespace tycho {
+namespace {
+
+TrainConfig mpt_1b() {
+  TrainConfig config;
+  std::get<MdsConfig>(config.train_data.value).local_dir = "/nowhere";
+  config.model.value = MptConfig{.width = 2048, .layers = 24, .heads = 16};
+  config.precision = Precision::kBf16;
+  config.seq_len = 2048;
+  config.global_batch = Duration::parse("96sp");
+  config.micro_batch.emplace().is_auto = true;
+  config.machine.name = "h100";
+  return config;
+}
+
+int64_t bytes_with(const TrainConfig& config, int64_t sequences, int64_t num_ranks) {
+  const PlanDevices devices = {.num_ranks = num_ranks};
+  return device_bytes(plan_mesh(with_micro_batch(config, sequences), devices),
+                      planned_machine(config, devices));
+}
+
+TEST(MicroBatchChoice, IsTheLargestDivisorThatFits) {
+  for (const int64_t ranks : {1, 2, 8}) {
+    const TrainConfig config = mpt_1b();
+    const MicroBatchChoice choice = largest_micro_batch(config, {.num_ranks = ranks});
+    ASSERT_TRUE(choice.fits);
+    EXPECT_EQ(choice.of_sequences, 96 / ranks);
+    EXPECT_EQ(choice.room_bytes, int64_t{79} << 30);
+    EXPECT_EQ(choice.device_bytes, bytes_with(config, choice.sequences, ranks));
+    int64_t largest = 0;
+    for (int64_t n = 1; n <= 96 / ranks; ++n)
+      if (96 / ranks % n == 0 && bytes_with(config, n, ranks) <= choice.room_bytes) largest = n;
+    EXPECT_EQ(choice.sequences, largest);
+    EXPECT_GT(largest, 1);
+  }
+}
+
+TEST(MicroBatchChoice, GrowsWithTheMachineAndEndsWithTheShareOfARank) {
+  TrainConfig config = mpt_1b();
+  int64_t before = 0;
+  for (const int64_t gib : {30, 40, 60, 100, 400, 4000}) {
+    config.machine.memory = Bytes{gib << 30};
+    const int64_t sequences = largest_micro_batch(config, {.num_ranks = 2}).sequences;
+    EXPECT_GE(sequences, before) << gib;
+    EXPECT_EQ(48 % sequences, 0);
+    before = sequences;
+  }
+  EXPECT_EQ(before, 48);
+}
+
+TEST(MicroBatchChoice, SaysSoWhenNotEvenOneSequenceFits) {
+  TrainConfig config = mpt_1b();
+  config.machine.memory = Bytes{int64_t{1} << 30};
+  const MicroBatchChoice choice = largest_micro_batch(config, {.num_ranks = 1});
+  EXPECT_EQ(choice.sequences, 1);
+  EXPECT_FALSE(choice.fits);
+  EXPECT_NE(choice_text(choice).find(": too much, and one sequence is the least\n"), std::string::npos);
+}
+
+TEST(MicroBatchChoice, EveryMeshHasItsOwn) {
+  const TrainConfig config = mpt_1b();
+  const PlanDevices devices = {.num_ranks = 8};
+  const std::vector<MeshChoice> choices = rank_meshes(config, devices);
+  ASSERT_GT(choices.size(), 3u);
+  for (const MeshChoice& one : choices) {
+    TrainConfig with_mesh = config;
+    with_mesh.parallel = with_sizes(config.parallel, one.mesh);
+    const MicroBatchChoice choice = largest_micro_batch(with_mesh, devices);
+    EXPECT_EQ(one.micro_batch, choice.sequences) << describe(one.mesh);
+    EXPECT_EQ(one.device_bytes, choice.device_bytes);
+    EXPECT_EQ(one.fits, choice.fits);
+  }
+  EXPECT_NE(choices_text(choices, planned_machine(config, devices)).find("\n     micro_batch "),
+            std::string::npos);
+}
+
+TEST(MicroBatchChoice, CountsAsTheDefaultUntilItIsMade) {
+  TrainConfig config = mpt_1b();
+  EXPECT_TRUE(check_config(config, 8).empty()) << "it is a valid recipe";
+  const int64_t open = micro_batch_sequences(config);
+  config.micro_batch.reset();
+  EXPECT_EQ(open, micro_batch_sequences(config));
+}
+
+}  // namespace
+}  // namespace tycho
