@@ -240,7 +240,7 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       context_(std::move(context)),
       copy_(context_.mesh.group(kCopyAxes)),
       data_ranks_(context_.mesh.group(kDataAxes)),
-      loss_ranks_(context_.mesh.group(kStagedLossAxes)),
+      loss_ranks_(context_.mesh.group(kLossAxes)),
       stage_(pp_stage(config, context_.mesh)),
       micro_shape_{micro_batch_sequences(config, data_ranks_.size()), config.seq_len},
       rules_(param_rules(config.optimizer, config.param_groups, model_layout(config.model).units)),

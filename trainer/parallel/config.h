@@ -91,8 +91,8 @@ struct ParallelConfig {
 
 class ConfigProblems;
 
-/// Reports sizes that are not supported yet and, when the number of ranks is known, a mesh that does not have
-/// as many, with the nearest ones that do.
+/// Reports sizes and schedules that cannot be and, when the number of ranks is known, a mesh that does not
+/// have as many, with the nearest ones that do.
 void check(const ParallelConfig& parallel, std::optional<int64_t> num_ranks, ConfigProblems& problems);
 
 /// The pipeline of a step of so many micro-batches.

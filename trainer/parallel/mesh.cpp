@@ -6,9 +6,8 @@
 namespace tycho {
 namespace {
 
-constexpr AxisSet kGroups[] = {Axis::kPp, Axis::kDpReplicate, Axis::kDpShard, Axis::kCp,
-                               Axis::kTp, kDataAxes,          kShardAxes,     kCopyAxes,
-                               kLossAxes, kPartAxes,          kStagedLossAxes};
+constexpr AxisSet kGroups[] = {Axis::kPp, Axis::kDpReplicate, Axis::kDpShard, Axis::kCp, Axis::kTp,
+                               kDataAxes, kShardAxes,         kCopyAxes,      kLossAxes, kPartAxes};
 
 }  // namespace
 

@@ -22,7 +22,7 @@ class Mesh {
   const MeshCoordinates& coordinates() const { return coordinates_; }
   int coordinate(Axis axis) const { return coordinates_[static_cast<size_t>(axis)]; }
   /// The ranks that stand where this one does on every axis but `axes`, in the order of their ranks. `axes`:
-  /// one axis, kDataAxes, kShardAxes, kCopyAxes, kLossAxes or kStagedLossAxes, or a set that differs from
+  /// one axis, kDataAxes, kShardAxes, kCopyAxes, kLossAxes or kPartAxes, or a set that differs from
   /// these in axes of size 1.
   Communicator& group(AxisSet axes) const;
   /// The ranks along cp in a group of their own: their keys travel while the parameters that they share do.

@@ -39,10 +39,8 @@ inline constexpr AxisSet kDataAxes = Axis::kDpReplicate | Axis::kDpShard;
 inline constexpr AxisSet kShardAxes = Axis::kDpShard | Axis::kCp;
 /// The ranks that hold one copy of the model between them, and its gradients.
 inline constexpr AxisSet kCopyAxes = Axis::kPp | kShardAxes | Axis::kTp;
-/// The ranks whose losses are summed.
-inline constexpr AxisSet kLossAxes = kDataAxes | Axis::kCp;
-/// The same with all stages: the last one has the loss.
-inline constexpr AxisSet kStagedLossAxes = kLossAxes | Axis::kPp;
+/// The ranks whose losses are summed: all stages among them, though only the last one has a loss.
+inline constexpr AxisSet kLossAxes = kDataAxes | Axis::kCp | Axis::kPp;
 
 /// One number for each axis, in the order of Axis.
 using MeshCoordinates = std::array<int, kNumAxes>;
