@@ -14,6 +14,7 @@
 #include "host/engine.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/checkpoint/owner_watch.h"
 #include "trainer/metrics/line_file.h"
 
 namespace tycho {
@@ -78,6 +79,33 @@ Json record_of(const EvalAnswer& answer) {
   return record;
 }
 
+/// Tells once that the owner of the run is gone; true when the run counts as killed.
+class KilledRun {
+ public:
+  explicit KilledRun(const std::string& run_dir) : watch_(run_dir) {}
+  bool is_final() {
+    const std::optional<OwnerWatch::Absence> absence = watch_.look();
+    const std::string owner = absence ? absence->owner : "";
+    if (absence && absence->is_final) {
+      fmt::print(
+          stderr,
+          "the run did not say that it ended, and {} is gone: this ends too. Give the same command again "
+          "when the run goes on\n",
+          owner);
+      return true;
+    }
+    if (owner != told_ && absence)
+      fmt::print(stderr, "{} is gone: waiting {:.0f} s for the run to be started again\n", owner,
+                 RunLock::kStale_s);
+    told_ = owner;
+    return false;
+  }
+
+ private:
+  OwnerWatch watch_;
+  std::string told_;
+};
+
 }  // namespace
 
 int follow_checkpoints(const std::string& run_dir, const StopFlag& stop,
@@ -88,6 +116,7 @@ int follow_checkpoints(const std::string& run_dir, const StopFlag& stop,
   if (!fs::exists(run_dir + "/events.jsonl"))
     fmt::print(stderr, "waiting for a run in {}; Ctrl-C ends this\n", run_dir);
   std::set<std::string> done;
+  KilledRun killed(run_dir);
   while (stop == 0) {
     const bool ended = has_ended(run_dir);  // before the look, so that the last checkpoint is not missed
     const std::optional<CheckpointInfo> next = next_checkpoint(run_dir, done, is_wanted);
@@ -102,7 +131,7 @@ int follow_checkpoints(const std::string& run_dir, const StopFlag& stop,
       }
       continue;
     }
-    if (ended) return 0;
+    if (ended || killed.is_final()) return 0;
     for (int i = 0; i < kPausesBetweenLooks && stop == 0; ++i) std::this_thread::sleep_for(kPause);
   }
   return 128 + stop;

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Evaluations and exports of every checkpoint, by processes beside a run that started before it.
+# Evaluations and exports of every checkpoint, by processes beside a run that started before it; and what becomes of
+# them when the run is killed.
 set -euo pipefail
 root=$(realpath "${TYCHO_SOURCE_DIR:-$(dirname "$0")/../..}")
 export PATH=${TYCHO_BUILD:-$root/build/cpu}/bin:$PATH
@@ -24,6 +25,18 @@ END
 passed=0 failed=0
 check() { if "${@:2}"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $1"; fi; }
 
+# A run that is killed: what follows it notices in a minute, while the checks below run.
+sed 's/"12ba"/"1000000ba"/' tiny.lua >killed.lua
+tycho run killed.lua run_name=killed >killed.txt 2>&1 &
+victim=$!
+until [[ -n $(ls runs/killed/checkpoints/*/COMMIT 2>/dev/null) ]]; do
+  kill -0 $victim || { cat killed.txt; exit 1; }
+  sleep 0.1
+done
+kill -9 $victim
+tycho convert runs/killed killed-exports --follow >follows.txt 2>&1 &
+follows=$!
+
 tycho eval runs/tiny --follow >eval.txt 2>&1 &
 evaluates=$!
 tycho convert runs/tiny exports --follow >convert.txt 2>&1 &
@@ -43,5 +56,9 @@ tycho convert runs/tiny exports --follow >/dev/null
 check 'what is done is not done again' test "$before" = "$(cat runs/tiny/evals.jsonl)"
 status=0; tycho eval tiny.lua --follow >not.txt 2>&1 || status=$?
 check 'a file is refused' test $status = 2
+check 'what follows a killed run ends' wait $follows
+check 'and says why' grep -q "process $victim on host .* is gone: this ends too" follows.txt
+check 'after it said that it waits' grep -q 'is gone: waiting 60 s' follows.txt
+check 'and took the checkpoints' test -n "$(ls -d killed-exports/ba*)"
 echo "$passed passed, $failed failed" | tee "${TYCHO_RESULT:-/dev/null}"
 ((failed == 0))

@@ -22,7 +22,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-constexpr char kReleased[] = "\nreleased\n";
 // A claim is made by few processes at once; each round ends with one of them as the owner.
 constexpr int kMaxRounds = 100;
 constexpr int64_t kOftenNs = 500'000'000;
@@ -73,7 +72,7 @@ std::optional<Owner> owner_in(const std::string& text, const std::string& path) 
 }
 
 Verdict judge(const std::string& text, const std::optional<Owner>& owner, const Owner& ours) {
-  if (text.ends_with(kReleased)) return Verdict::kFree;
+  if (text.ends_with(RunLock::kReleased)) return Verdict::kFree;
   if (!owner) return Verdict::kUnknown;
   if (is_later_start(ours, *owner)) return Verdict::kFree;
   if (!same_machine(*owner)) return Verdict::kUnknown;
@@ -123,7 +122,7 @@ std::optional<std::string> wait_until_free(const std::string& path, const Owner&
     if (now == text) continue;
     const std::optional<Owner> new_owner = now ? owner_in(*now, path) : std::nullopt;
     const bool heartbeat = owner && new_owner && owner->uuid == new_owner->uuid;
-    if (heartbeat && !now->ends_with(kReleased)) fail_owned(path, owner);
+    if (heartbeat && !now->ends_with(RunLock::kReleased)) fail_owned(path, owner);
     text = std::move(now);
     owner = new_owner;
     unchanged_since = Clock::now();
@@ -241,7 +240,7 @@ RunLock::~RunLock() {
   state_->changed.notify_all();
   state_->thread.join();
   try {
-    state_->file->write(kReleased, sizeof kReleased - 1);
+    state_->file->write(kReleased.data(), kReleased.size());
     state_->file->close();
   } catch (...) {
     // Without the mark the next owner finds out by itself.

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "trainer/base/file_ops.h"
 
@@ -15,6 +16,8 @@ namespace tycho {
 class RunLock {
  public:
   static constexpr double kStale_s = 60;
+  /// The end of a LOCK whose owner left the folder.
+  static constexpr std::string_view kReleased = "\nreleased\n";
   /// Called about once a second while a silent owner is watched, with a line for people that says what is
   /// waited for. What it throws ends the wait.
   using Waiting = std::function<void(const std::string& text)>;
