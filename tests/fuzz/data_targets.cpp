@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <string>
@@ -21,6 +22,8 @@
 #include "trainer/data/remote_place.h"
 #include "trainer/data/text/json_line.h"
 #include "trainer/data/text/split_regex.h"
+#include "trainer/data/token_files/token_file.h"
+#include "trainer/data/token_files/token_files_reader.h"
 #include "trainer/data/tokenizer/sentencepiece.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
@@ -43,19 +46,56 @@ class MemoryFile {
   int descriptor_;
 };
 
-/// The index of a data set whose shards are not there.
-void mds_index(std::string_view bytes) {
+/// A folder for files whose names matter.
+const std::string& temporary_folder() {
   static const std::string dir = [] {
     std::string name = (std::filesystem::temp_directory_path() / "tycho-fuzz-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) fail(ExitCode::kStorage, "no temporary folder");
     return name;
   }();
-  const std::string path = dir + "/index.json";
+  return dir;
+}
+
+/// A file in that folder, instead of the one of the last input.
+std::string put_file(const std::string& name, std::string_view bytes) {
+  const std::string path = temporary_folder() + "/" + name;
   std::filesystem::remove(path);
   const auto file = real_files().create(path);
   file->write(bytes.data(), bytes.size());
   file->close();
-  refused_or_taken([&] { MdsReader reader(read_mds_index(dir)); });
+  return path;
+}
+
+/// The index of a data set whose shards are not there.
+void mds_index(std::string_view bytes) {
+  put_file("index.json", bytes);
+  refused_or_taken([&] { MdsReader reader(read_mds_index(temporary_folder())); });
+}
+
+/// The first byte chooses the format, the second is the length of the file beside the tokens, which comes
+/// first: Megatron-LM's .idx or a Nanoset's .metadata.
+void token_files(std::string_view bytes) {
+  if (bytes.size() < 2) return;
+  const int kind = bytes[0] & 3;
+  const size_t beside = std::min<size_t>(static_cast<unsigned char>(bytes[1]), bytes.size() - 2);
+  const std::string_view first = bytes.substr(2, beside), tokens = bytes.substr(2 + beside);
+  TokenFilesConfig config;
+  if (kind == 0) {
+    put_file("tokens.idx", first);
+    config.path = put_file("tokens.bin", tokens);
+  } else if (kind == 1) {
+    put_file("tokens.ds.metadata", first);
+    config.path = put_file("tokens.ds", tokens);
+  } else {
+    config.path = put_file("llmc.bin", bytes.substr(1));
+  }
+  refused_or_taken([&] {
+    const RowShape shape{.seq_len = 3, .vocab_size = 1 << 16, .tokenizer = ""};
+    const auto reader = open_token_files(config, shape);
+    must(reader->num_samples() == count_token_file_rows(config, shape.seq_len), "rows were counted twice");
+    const auto last = static_cast<uint32_t>(reader->num_samples() - 1);
+    reader->read_batch(std::array{last}, 1);
+  });
 }
 
 class OneShard final : public ShardSource {
@@ -205,17 +245,12 @@ void split_regex(std::string_view bytes) {
 }  // namespace
 
 std::vector<FuzzTarget> data_fuzz_targets() {
-  return {{"mds_index", mds_index},
-          {"mds_shard", mds_shard, 256},
-          {"mds_value", mds_value, 256},
-          {"decompress", decompress, 512},
-          {"json_lines", json_lines, 512},
-          {"hf_config", hf_config, 2048},
-          {"remote", remote, 128},
-          {"tokenizer", tokenizer, 16384},
-          {"tokenizer_model", tokenizer_model, 4096},
-          {"split_regex", split_regex, 128},
-          {"chat_template", chat_template, 2048}};
+  return {{"mds_index", mds_index},          {"mds_shard", mds_shard, 256},
+          {"mds_value", mds_value, 256},     {"token_files", token_files, 1536},
+          {"decompress", decompress, 512},   {"json_lines", json_lines, 512},
+          {"hf_config", hf_config, 2048},    {"remote", remote, 128},
+          {"tokenizer", tokenizer, 16384},   {"tokenizer_model", tokenizer_model, 4096},
+          {"split_regex", split_regex, 128}, {"chat_template", chat_template, 2048}};
 }
 
 }  // namespace tycho
