@@ -26,6 +26,7 @@ const VerbSpec kPlanSpec = {
     "  tycho plan recipes/demo.lua --probe\n"
     "  tycho plan recipes/mpt-7b.lua --ranks 64 --gpu H200 --mfu 0.45\n"
     "  tycho plan recipes/mpt-7b.lua --ranks 64 machine=h100 parallel=auto\n"
+    "  tycho plan recipes/mpt-7b.lua --schedule parallel.pp=4\n"
     "  tycho plan recipes/mpt-7b.lua --schedule=1f1b:4x8",
     {{"ranks",
       "Number of ranks. Default: what the recipe's parallel asks for; a node of its machine for \"auto\"; or "
@@ -158,11 +159,14 @@ std::string probe_text(const Plan& plan, const Probe& probe, const RunInfo& run)
   return text;
 }
 
-/// What --schedule asks for; nothing for a recipe without stages.
-std::optional<PipelineShape> asked_pipeline(const Arguments& arguments, const Plan& plan) {
+/// What --schedule asks for: the pipeline of the recipe unless it names one; nothing for a recipe without
+/// stages.
+std::optional<PipelineShape> asked_pipeline(const Arguments& arguments, const TrainConfig& config,
+                                            const Plan& plan) {
   const std::string& text = arguments.text("schedule");
-  if (text == "recipe") return {};
-  return pipeline_shape(text, plan.micro_batches_per_step);
+  if (text != "recipe") return pipeline_shape(text, plan.micro_batches_per_step);
+  if (config.parallel.pp == 1) return {};
+  return pipeline_shape(config.parallel, plan.micro_batches_per_step);
 }
 
 void print_pipeline(const std::optional<PipelineShape>& shape) {
@@ -226,7 +230,8 @@ int run_plan(const Arguments& arguments) {
   const TrainConfig config = probing ? on_this_device(recipe.config) : recipe.config;
   const Plan plan = make_plan(config, devices);
   const bool drawing = arguments.has("schedule");
-  const std::optional<PipelineShape> pipeline = drawing ? asked_pipeline(arguments, plan) : std::nullopt;
+  const std::optional<PipelineShape> pipeline =
+      drawing ? asked_pipeline(arguments, config, plan) : std::nullopt;
   Json planned = plan_json(plan);
   planned["micro_batch"] = micro_batch_sequences(config, data_ranks(config.parallel, plan.num_ranks));
   if (drawing) planned["pipeline"] = pipeline ? pipeline_json(*pipeline) : Json();

@@ -31,6 +31,24 @@ TEST_F(PlanScheduleTest, TakesTheMicroBatchesOfTheRecipe) {
   EXPECT_CONTAINS(outcome.output, "pipeline: gpipe, 2 stages, 3 micro-batches\n");
 }
 
+TEST_F(PlanScheduleTest, DrawsThePipelineOfTheRecipe) {
+  const std::string stages = "--schedule parallel.pp=2 model.layers=4 micro_batch=2sp ";
+  const Outcome outcome = plan(stages + "global_batch=6sp");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_CONTAINS(outcome.output, "pipeline: 1f1b, 2 stages, 3 micro-batches\n");
+  const Json pipeline = Json::parse(plan(stages + "--json --ranks 2 global_batch=6sp").output).at("pipeline");
+  EXPECT_EQ(pipeline.at("schedule"), "1f1b");
+  EXPECT_EQ(pipeline.at("held_activations"), Json::parse("[2, 1]"));
+  const std::string interleaved = "parallel.pp_schedule=interleaved parallel.pp_chunks=2 global_batch=6sp";
+  EXPECT_CONTAINS(plan(stages + interleaved).output,
+                  "pipeline: interleaved, 2 stages, 3 micro-batches, 2 chunks on each stage\n");
+  // Copies of the model share the batch.
+  const Json shared =
+      Json::parse(plan(stages + "--json --ranks 4 global_batch=16sp parallel.pp_schedule=gpipe").output);
+  EXPECT_EQ(shared.at("pipeline").at("schedule"), "gpipe");
+  EXPECT_EQ(shared.at("pipeline").at("micro_batches"), 4);
+}
+
 TEST_F(PlanScheduleTest, SaysThatARecipeWithoutStagesHasNothingToDraw) {
   const Outcome outcome = plan("--schedule");
   ASSERT_EQ(outcome.code, 0) << outcome.output;
