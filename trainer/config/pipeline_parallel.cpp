@@ -17,11 +17,6 @@ void check_pipeline(const TrainConfig& config, ConfigProblems& problems) {
                         "parallel.pp to {} or less",
                         parallel.pp, parallel.pp_chunks, parallel.pp_chunks == 1 ? "" : "s", parts, layers,
                         std::max<int64_t>(1, layers / parallel.pp_chunks));
-  if (config.model.lora.is_used())
-    problems.add(
-        "lora",
-        "adapters are trained without a pipeline; set parallel.pp = 1, and parallel.dp_shard to share "
-        "the memory of the model");
   const auto given = static_cast<int64_t>(parallel.pp_layers.size());
   if (given == 0) return;
   if (given != parts)

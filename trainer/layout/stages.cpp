@@ -45,6 +45,8 @@ Work work_of(const TrainConfig& config) {
       2 * static_cast<double>(layout.attention_width) * static_cast<double>(config.seq_len);
   for (int64_t i = 0; i < layout.num_blocks; ++i)
     work.blocks.push_back(products(layout.units[static_cast<size_t>(i) + 1]) + attention);
+  for (const UnitSpec& unit : layout.units)
+    if (unit.adapts >= 0) work.blocks[static_cast<size_t>(unit.adapts) - 1] += products(unit);
   work.head = 2 * static_cast<double>(layout.vocab_size) * static_cast<double>(layout.width);
   return work;
 }
@@ -183,6 +185,8 @@ StagePart stage_part(const TrainConfig& config, int64_t stage, int64_t num_micro
 
 int64_t stage_of_unit(const TrainConfig& config, int64_t unit) {
   const int64_t stages = config.parallel.pp;
+  if (const int adapts = model_layout(config.model).units[static_cast<size_t>(unit)].adapts; adapts >= 0)
+    unit = adapts;
   if (unit == 0 || stages == 1) return 0;
   const std::vector<int64_t> sizes = blocks_of_parts(config);
   int64_t begin = 0;
@@ -227,10 +231,11 @@ std::vector<UnitSpec> stage_units(std::vector<UnitSpec> units, const StagePart& 
   if (part.num_stages == 1) return units;
   const size_t head = num_own_units(units) - 1;
   for (size_t u = 0; u < units.size(); ++u) {
+    const size_t of = units[u].adapts < 0 ? u : static_cast<size_t>(units[u].adapts);
     const bool is_copy = u == 0 && tied && part.is_last();
     const bool is_own = u == 0      ? part.is_first()
                         : u == head ? part.is_last()
-                                    : part.has_block(static_cast<int64_t>(u) - 1);
+                                    : part.has_block(static_cast<int64_t>(of) - 1);
     if (!is_own && !is_copy) units[u].params.clear(), units[u].stacks.clear();
     if (is_own || !is_copy) continue;
     for (ParamSpec& param : units[u].params) {

@@ -49,7 +49,7 @@ std::vector<ConfigProblem> stage_problems(const TrainConfig& config);
 /// What each stage has, in a step of so many micro-batches; and the one of that number.
 std::vector<StagePart> stage_parts(const TrainConfig& config, int64_t num_micro_batches);
 StagePart stage_part(const TrainConfig& config, int64_t stage, int64_t num_micro_batches);
-/// The stage that has a unit of the model's own.
+/// The stage that has a unit; adapters are with their blocks.
 int64_t stage_of_unit(const TrainConfig& config, int64_t unit);
 
 /// Where the activations of each op of a stage's program lie.

@@ -12,6 +12,7 @@
 #include "trainer/layout/gpu_attention.h"
 #include "trainer/layout/stages.h"
 #include "trainer/layout/tp_parts.h"
+#include "trainer/optim/param_rules.h"
 #include "trainer/parallel/shard_rules.h"
 #include "trainer/plan/region_traffic.h"
 #include "trainer/plan/state_memory.h"
@@ -139,8 +140,10 @@ void add_pp_traffic(const TrainConfig& config, const RankShare& share, Plan& pla
   plan.traffic.push_back(
       {"pp", messages * plan.micro_batches_per_step * tokens * share.layout.width * compute_bytes_of(config),
        "activations, and gradients of them"});
-  const UnitSpec& embedding = share.layout.units.front();
-  if (!share.layout.tied || embedding.params.empty()) return;
+  const ParamRules rules =
+      param_rules(config.optimizer, config.param_groups, model_layout(config.model).units);
+  const UnitSpec embedding = with_frozen(share.layout.units, rules).front();
+  if (!share.layout.tied || embedding.frozen()) return;
   const int64_t own = share.rules.num_ranks == 1 ? embedding.numel()
                                                  : shard_elements(embedding.numel(), share.rules.num_ranks);
   plan.traffic.push_back({"pp", own * kGradientBytes, "gradients of the tied embedding, summed"});

@@ -9,12 +9,11 @@
 namespace tycho {
 namespace {
 
-std::string problems_of(int64_t layers, const ParallelConfig& parallel, int64_t lora_rank = 0) {
+std::string problems_of(int64_t layers, const ParallelConfig& parallel) {
   TrainConfig config;
   LlamaConfig llama;
   llama.layers = layers;
   config.model.value = llama;
-  config.model.lora.rank = lora_rank;
   config.parallel = parallel;
   ConfigProblems problems;
   check_pipeline(config, problems);
@@ -44,14 +43,6 @@ TEST(PipelineParallel, HoldsPartsByHandToTheModel) {
             "order of the model, or leave it empty");
   EXPECT_EQ(problems_of(4, {.pp = 2, .pp_layers = {2, 1}}),
             "parallel.pp_layers: adds up to 3 blocks, and the model has 4; write numbers that add up to 4");
-}
-
-TEST(PipelineParallel, RefusesAdapters) {
-  EXPECT_EQ(problems_of(4, {}, 8), "");
-  EXPECT_EQ(problems_of(4, {.pp = 2}, 8),
-            "lora: adapters are trained without a pipeline; set parallel.pp = 1, and parallel.dp_shard to "
-            "share the "
-            "memory of the model");
 }
 
 }  // namespace

@@ -44,6 +44,12 @@ TEST(Stages, HaveFewerBlocksBesideAHeadThatTakesLong) {
   EXPECT_EQ(blocks_of_parts(config), (std::vector<int64_t>{7, 1}));
 }
 
+TEST(Stages, HaveFewerBlocksBesideAdaptersThatTakeLong) {
+  TrainConfig config = config_of(8, 2);
+  config.model.lora = {.rank = 256, .targets = {"layers.[01]..*"}};  // as much work as ten blocks each
+  EXPECT_EQ(blocks_of_parts(config).front(), 1);
+}
+
 TEST(Stages, KnowHowUnequalTheyAre) {
   EXPECT_EQ(stage_imbalance(config_of(8, 1)), 1);
   TrainConfig config = config_of(8, 2);
@@ -87,8 +93,10 @@ TEST(Stages, KeepBlocksTogetherThatReuseKeys) {
 TEST(Stages, HaveEachUnitOnce) {
   for (const auto& [pp, chunks] : {std::pair<int64_t, int64_t>{2, 1}, {3, 1}, {2, 2}, {4, 2}})
     for (const bool tied : {false, true}) {
-      const TrainConfig config = config_of(9, pp, chunks);
+      TrainConfig config = config_of(9, pp, chunks);
+      config.model.lora = {.rank = 2, .targets = {"layers.[1-7]..*"}};
       const std::vector<UnitSpec> whole = model_layout(config.model).units;
+      ASSERT_EQ(whole.size(), 11U + 7U) << "embedding, blocks, head, adapters of seven blocks";
       std::vector<int> stages(whole.size());
       for (int64_t stage = 0; stage < pp; ++stage) {
         const StagePart part = stage_part(config, stage, 4);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/trainer/run/sharded_fixture.h"
+#include "trainer/convert/peft_export.h"
 #include "trainer/plan/plan.h"
 #include "trainer/units/arena.h"
 
@@ -22,7 +23,32 @@ class PipelineRun : public ShardedRun {
  protected:
   PipelineRun() { llama().layers = 4; }
   ParallelConfig& parallel() { return config_.parallel; }
+  /// Trains adapters of a model that one rank has trained.
+  void use_adapters(const LoraConfig& lora) {
+    config_.max_duration = {2, DurationUnit::kBatch};
+    train_in("base", kOneRank);
+    llama().weights = run_dir();
+    config_.max_duration = {20, DurationUnit::kBatch};
+    config_.model.lora = lora;
+  }
+  void expect_moves(const char* what, const std::vector<TestMesh>& meshes);
+  void expect_shown_as_by_one_rank(const std::vector<TestMesh>& meshes);
 };
+
+/// A checkpoint of any of the meshes, loaded on any other.
+void PipelineRun::expect_moves(const char* what, const std::vector<TestMesh>& meshes) {
+  SCOPED_TRACE(what);
+  config_.max_duration = {2, DurationUnit::kBatch};
+  config_.ckpt.every = {2, DurationUnit::kBatch};
+  config_.scheduler.value = ConstantConfig{};
+  for (const TestMesh& mesh : meshes) {
+    train_in("from-" + mesh.name(), mesh);
+    const std::string path = find_checkpoint(run_dir()).path;
+    const auto wanted = newest_tensors();
+    for (const TestMesh& to : meshes)
+      EXPECT_TRUE(saved_again(path, to) == wanted) << mesh.name() << " on " << to.name();
+  }
+}
 
 TEST_F(PipelineRun, HasTheCurveOfOneRank) {
   expect_as_one_rank("tied", {staged(2), staged(4)});
@@ -93,6 +119,17 @@ TEST_F(PipelineRun, OfMptAndGpt2HasTheCurveOfOneRank) {
   expect_as_one_rank("GPT-2", {staged(2), staged(3), staged(2, 1, 2), staged(2, 1, 1, 2)});
 }
 
+TEST_F(PipelineRun, OfAdaptersHasTheCurveOfOneRank) {
+  use_adapters({.rank = 2, .alpha = 4, .dropout = 0.1});
+  expect_as_one_rank("of all layers", {staged(2), staged(4), staged(2, 1, 2), staged(2, 2)});
+  config_.model.lora.targets = {"layers.[02].self_attn..*", "layers.2.mlp.down_proj"};
+  config_.recompute = {Recompute::kFull, 1};
+  expect_as_one_rank("of some, which one of four stages has none of", {staged(2), staged(4)});
+  config_.model.lora.targets = {"layers.1..*"};
+  config_.model.lora.dropout = 0;
+  expect_as_one_rank("of one block", {staged(2), staged(4), staged(2, 1, 2), staged(2, 1, 1, 2)});
+}
+
 TEST_F(PipelineRun, InBf16StaysNearOneRank) {
   config_.precision = Precision::kBf16;
   expect_as_one_rank("fp32 masters", {staged(2), staged(2, 1, 2)}, 1e-2);
@@ -123,26 +160,26 @@ TEST_F(PipelineRun, SavesEveryTensorOnceAndResumesExactly) {
 }
 
 TEST_F(PipelineRun, LoadsOnAnyOtherMeshBitForBit) {
-  config_.max_duration = {2, DurationUnit::kBatch};
-  config_.ckpt.every = {2, DurationUnit::kBatch};
-  config_.scheduler.value = ConstantConfig{};
-  const auto expect_moves = [&](const char* family, const std::vector<TestMesh>& meshes) {
-    SCOPED_TRACE(family);
-    for (const TestMesh& mesh : meshes) {
-      train_in("from-" + mesh.name(), mesh);
-      const std::string path = find_checkpoint(run_dir()).path;
-      const auto wanted = newest_tensors();
-      for (const TestMesh& to : meshes)
-        EXPECT_TRUE(saved_again(path, to) == wanted) << mesh.name() << " on " << to.name();
-      config_.resume = "auto";
-    }
-  };
   expect_moves("Llama", {kOneRank, staged(2), staged(4), staged(2, 1, 2), staged(2, 1, 1, 2)});
   Gpt2Config gpt2;
   gpt2.width = 32, gpt2.layers = 3, gpt2.heads = 4, gpt2.vocab_size = 65, gpt2.max_seq_len = 16;
   config_.model.value = gpt2;
   config_.ckpt.state = CheckpointState::kFull;
   expect_moves("GPT-2, one file", {kOneRank, staged(3), staged(2, 1, 2)});
+}
+
+TEST_F(PipelineRun, LoadsAdaptersOnAnyOtherMeshAndExportsThem) {
+  use_adapters({.rank = 2, .alpha = 4, .targets = {"layers.[12]..*"}});
+  expect_moves("adapters", {kOneRank, staged(2), staged(4), staged(2, 1, 2), staged(2, 1, 1, 2)});
+  const auto exported = [&](const TestMesh& mesh) {
+    const std::string to = dir_ / ("peft-" + mesh.name());
+    export_adapters(real_files(), CheckpointReader(find_checkpoint(run_dir())), to);
+    return read_file(to + "/adapter_model.safetensors");
+  };
+  train_in("four stages", staged(4));
+  const std::string from_four = exported(staged(4));
+  saved_again(find_checkpoint(run_dir()).path, kOneRank);
+  EXPECT_EQ(exported(kOneRank), from_four);
 }
 
 TEST_F(PipelineRun, StartsFromTheWeightsOfOneRank) {
@@ -186,7 +223,7 @@ TEST_F(PipelineRun, TakesTheMemoryThatWasPlanned) {
   }
 }
 
-TEST_F(PipelineRun, EvaluatesAndShowsWhatOneRankDoes) {
+void PipelineRun::expect_shown_as_by_one_rank(const std::vector<TestMesh>& meshes) {
   config_.eval_data = {{"held", config_.train_data}};
   config_.eval.every = {10, DurationUnit::kBatch};
   config_.max_duration = {2, DurationUnit::kBatch};
@@ -208,7 +245,8 @@ TEST_F(PipelineRun, EvaluatesAndShowsWhatOneRankDoes) {
       for (const auto& one : session.activations({1, 2, 3})) seen.activations.push_back(one->values());
       for (int64_t p = 0; p < std::ssize(session.params()); ++p) {
         for (const double x : session.weight(p)->values()) seen.weights.push_back(x);
-        for (const double x : session.grad(p)->values()) seen.gradients.push_back(x);
+        if (const auto gradient = session.grad(p))  // null where nothing is trained
+          for (const double x : gradient->values()) seen.gradients.push_back(x);
       }
       const std::lock_guard lock(mutex);
       all.push_back(std::move(seen));
@@ -222,7 +260,7 @@ TEST_F(PipelineRun, EvaluatesAndShowsWhatOneRankDoes) {
   const std::vector<Seen> alone = seen_by(kOneRank);
   ASSERT_EQ(alone.size(), 1U);
   const Seen& wanted = alone.front();
-  for (const TestMesh& mesh : {staged(2), staged(3), staged(2, 1, 2), staged(2, 1, 1, 2)})
+  for (const TestMesh& mesh : meshes)
     for (const Seen& given : seen_by(mesh)) {  // on every rank
       SCOPED_TRACE(mesh.name());
       EXPECT_NEAR(given.loss / wanted.loss, 1, 1e-6);
@@ -233,6 +271,15 @@ TEST_F(PipelineRun, EvaluatesAndShowsWhatOneRankDoes) {
       for (size_t i = 0; i < wanted.activations.size(); ++i)
         expect_near(given.activations[i], wanted.activations[i]);
     }
+}
+
+TEST_F(PipelineRun, EvaluatesAndShowsWhatOneRankDoes) {
+  expect_shown_as_by_one_rank({staged(2), staged(3), staged(2, 1, 2), staged(2, 1, 1, 2)});
+}
+
+TEST_F(PipelineRun, EvaluatesAndShowsAdaptersAsOneRankDoes) {
+  use_adapters({.rank = 2, .alpha = 4, .targets = {"layers.[12]..*"}});
+  expect_shown_as_by_one_rank({staged(2), staged(4)});
 }
 
 }  // namespace
