@@ -49,8 +49,8 @@ int order(const T& a, const T& b) {
 }  // namespace
 
 const Value* Dict::find(std::string_view key) const {
-  const auto found =
-      std::find_if(members.begin(), members.end(), [&](const auto& member) { return member.first == key; });
+  const auto found = std::find_if(members.begin(), members.end(),
+                                  [&name = key](const auto& member) { return member.first == name; });
   return found == members.end() ? nullptr : &found->second;
 }
 
@@ -77,7 +77,7 @@ Value make_dict(std::vector<std::pair<std::string, Value>> members, Rendering& r
     check_size(dict->bytes, dict->depth, rendering);
     rendering.charge(kItemBytes + std::ssize(dict->members));
     const auto earlier = std::find_if(dict->members.begin(), dict->members.end(),
-                                      [&](const auto& member) { return member.first == key; });
+                                      [&name = key](const auto& member) { return member.first == name; });
     if (earlier != dict->members.end()) {
       earlier->second = std::move(value);
     } else {

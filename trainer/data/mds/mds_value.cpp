@@ -13,7 +13,29 @@
 namespace tycho {
 namespace {
 
-using Half = _Float16;
+/// NumPy's float16 (IEEE 754 binary16). Not every compiler has a type for it.
+struct Half {
+  static constexpr int kInfinity = 0x7c00;
+  uint16_t bits = 0;
+
+  Half() = default;
+  /// Rounds to the nearest, ties to even, as NumPy does.
+  explicit Half(double number) {
+    const double size = std::abs(number);
+    const int exponent = size < 0x1p-14 ? -14 : std::min(std::ilogb(size), 16);
+    const double steps = std::isinf(size) ? 0x1p20 : std::nearbyint(std::ldexp(size, 10 - exponent));
+    const double place = std::min((exponent + 14) * 1024 + steps, double{kInfinity});
+    bits = std::isnan(number) ? 0x7e00 : static_cast<uint16_t>(place);
+    if (std::signbit(number)) bits |= 0x8000;
+  }
+
+  explicit operator double() const {
+    const int exponent = bits >> 10 & 0x1f, fraction = bits & 0x3ff;
+    double size = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+    if (exponent == 0x1f) size = fraction == 0 ? HUGE_VAL : std::nan("");
+    return (bits & 0x8000) != 0 ? -size : size;
+  }
+};
 
 /// Calls `act` with a zero of the type that NumPy calls so.
 template <class Act>
