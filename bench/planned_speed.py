@@ -11,7 +11,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TYCHO = sys.argv[1] if len(sys.argv) > 1 else str(ROOT / "build/cpu/bin/tycho")
 
-# recipe, GPUs, sequences of a micro-batch, micro-batches, recompute, further pins, published tokens/s per GPU
+# recipe, GPUs, sequences of a micro-batch, micro-batches, recompute, further pins, published tokens/s per GPU, published MFU
 SHARD, ZERO2 = ["parallel.dp_shard=-1"], ["parallel.dp_shard=-1", "parallel.reshard_after_forward=false"]
 TABLES = {
     "LLM Foundry's README, H100 80GB, 2048 tokens": ("h100", 2048, [
@@ -33,17 +33,23 @@ TABLES = {
         ("mpt-70b", 512, 8, 1, "full", SHARD, 1007),
     ]),
     "LLM Foundry on 8 nodes of 8 H100 over RoCE (a vendor's walk-through), 2048 tokens": ("h100", 2048, [
-        ("mpt-125m", 64, 4, 1, "none", SHARD, 6589902 / 64),
-        ("mpt-350m", 64, 4, 1, "none", SHARD, 3351644 / 64),
-        ("mpt-760m", 64, 8, 1, "none", SHARD, 2737276 / 64),
-        ("mpt-1b", 64, 8, 1, "none", SHARD, 2368224 / 64),
+        ("mpt-125m", 64, 4, 1, "none", SHARD, 6589902 / 64, 0.1),
+        ("mpt-350m", 64, 4, 1, "none", SHARD, 3351644 / 64, 0.145),
+        ("mpt-760m", 64, 8, 1, "none", SHARD, 2737276 / 64, 0.27),
+        ("mpt-1b", 64, 8, 1, "none", SHARD, 2368224 / 64, 0.33),
     ]),
     "TorchTitan on GB200 nodes of 4 (a vendor's walk-through), 8192 tokens": ("gb200", 8192, [
-        ("llama-8b", 12, 5, 1, "selective", SHARD, 18284),
-        ("llama-8b", 36, 5, 1, "selective", SHARD, 17975),
-        ("llama-8b", 68, 5, 1, "selective", SHARD, 17581),
+        ("llama-8b", 12, 5, 1, "selective", SHARD, 18284, 0.4706),
+        ("llama-8b", 36, 5, 1, "selective", SHARD, 17975, 0.4627),
+        ("llama-8b", 68, 5, 1, "selective", SHARD, 17581, 0.4525),
     ]),
 }
+
+
+# Finetuning in the same walk-through: nodes, and tokens/s of all GPUs. LLM Foundry counts tokens without padding there, and most of a row
+# of mpt-7b's is padding, so that only speed-ups compare. The batches are not published: either each GPU had as many
+# sequences on any number of nodes, or all together had LLM Foundry's 48.
+FINETUNED_7B, FINETUNED_30B = [(1, 7124), (2, 13844), (4, 28959), (8, 50708)], 52022
 
 
 def planned(machine, seq_len, recipe, gpus, micro, passes, recompute, pins):
@@ -56,12 +62,30 @@ def planned(machine, seq_len, recipe, gpus, micro, passes, recompute, pins):
 def main():
     for title, (machine, seq_len, rows) in TABLES.items():
         print(title)
-        print(f"  {'':10}{'GPUs':>5}{'passes':>9}{'recompute':>11}{'published':>11}{'planned':>9}{'ratio':>7}{'MFU':>8}{'waits':>8}")
-        for recipe, gpus, micro, passes, recompute, pins, tokens_per_s in rows:
+        print(f"  {'':10}{'GPUs':>5}{'passes':>9}{'recompute':>11}{'published':>11}{'planned':>9}{'ratio':>7}{'published MFU':>15}{'MFU':>8}{'waits':>8}")
+        for recipe, gpus, micro, passes, recompute, pins, tokens_per_s, *mfu in rows:
             time = planned(machine, seq_len, recipe, gpus, micro, passes, recompute, pins)["estimate"]
             mine = time["tokens_per_s"] / gpus
             print(f"  {recipe:10}{gpus:5}{f'{micro}x{passes}':>9}{recompute:>11}{tokens_per_s:11.0f}{mine:9.0f}"
-                  f"{mine / tokens_per_s:7.2f}{time['mfu']:8.1%}{time['wait_s'] / time['step_s']:8.1%}")
+                  f"{mine / tokens_per_s:7.2f}{f'{mfu[0]:.1%}' if mfu else '-':>15}{time['mfu']:8.1%}{time['wait_s'] / time['step_s']:8.1%}")
+    finetuning()
+
+
+def finetuning():
+    print("LLM Foundry's finetuning of mpt-7b (the same walk-through): speed-up over one node")
+    print(f"  {'nodes':>7}{'published':>11}{'6 a GPU':>9}{'ratio':>7}{'48 in all':>11}{'of the tokens, published':>26}")
+    first = {}
+    for nodes, tokens_per_s in FINETUNED_7B:
+        each = {"6 a GPU": 6, "48 in all": -(-48 // (8 * nodes))}  # 64 GPUs have one each: 64 in all
+        speeds = {"published": tokens_per_s}
+        for name, sequences in each.items():
+            speeds[name] = planned("h100", 2048, "mpt-7b", 8 * nodes, sequences, 1, "full", SHARD)["estimate"]["tokens_per_s"]
+        first = first or speeds
+        up = {name: speed / first[name] for name, speed in speeds.items()}
+        print(f"  {nodes:7}{up['published']:11.2f}{up['6 a GPU']:9.2f}{up['6 a GPU'] / up['published']:7.2f}{up['48 in all']:11.2f}"
+              f"{tokens_per_s / speeds['6 a GPU']:26.1%}")
+    packed = planned("h100", 8192, "mpt-30b", 64, 1, 1, "full", SHARD + ["model.max_seq_len=8192"])["estimate"]["tokens_per_s"]
+    print(f"  mpt-30b on 8 nodes, packed rows of 8192: published {FINETUNED_30B}, planned {packed:.0f}, {FINETUNED_30B / packed:.1%} of the tokens")
 
 
 main()
