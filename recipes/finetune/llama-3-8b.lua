@@ -13,6 +13,7 @@ r.max_duration = "3195ba"                                  -- 13.4B tokens
 r.precision    = "bf16"
 r.seed         = 17
 r.recompute.mode = "full"
+r.parallel.dp_shard = -1                                   -- all ranks share the model (FSDP)
 
 r.optimizer = t.optim.decoupled_adamw { lr = 5e-5, betas = { 0.9, 0.95 }, eps = 1e-8, weight_decay = 0 }
 r.scheduler = t.sched.cosine { t_warmup = "100ba", alpha_f = 0.1, compat = "composer" }

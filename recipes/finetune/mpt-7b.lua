@@ -8,11 +8,12 @@ local folder = t.env("TYCHO_MODEL", "models/mpt-7b")
 r.model        = t.model.hf { path = folder }
 r.seq_len      = 2048
 r.global_batch = "48sp"
-r.micro_batch  = "8sp"
+r.micro_batch  = "6sp"                                     -- 8 in the YAML, but each of eight GPUs has 6 of the 48
 r.max_duration = "2ep"
 r.precision    = "bf16"
 r.seed         = 17
 r.recompute.mode = "full"
+r.parallel.dp_shard = -1                                   -- all ranks share the model (FSDP)
 
 r.optimizer = t.optim.decoupled_adamw { lr = 5e-6, betas = { 0.9, 0.999 }, eps = 1e-8, weight_decay = 0 }
 r.scheduler = t.sched.linear { t_warmup = "50ba", alpha_f = 0, compat = "composer" }
