@@ -4,6 +4,7 @@
 #include "trainer/base/file_ops.h"
 #include "trainer/report/run_page.h"
 #include "trainer/report/run_table.h"
+#include "trainer/report/waiting_ranks.h"
 
 namespace tycho {
 
@@ -12,10 +13,30 @@ const VerbSpec kReportSpec = {
     "Shows what runs took and reached, side by side, and writes a page with plots of them.",
     "  tycho report runs/demo\n"
     "  tycho report runs/nodes-1 runs/nodes-2 runs/nodes-4 --out scaling.html\n"
-    "  tycho report runs/demo --json",
-    {{"out", "The page to write.", "FILE", "report.html"}, kJsonOption}};
+    "  tycho report runs/demo --json\n"
+    "  tycho report runs/demo --collectives            # which rank the others waited for",
+    {{"out", "The page to write.", "FILE", "report.html"},
+     {"collectives", "Of a run whose ranks broke: the last collective of each, and who waited for whom."},
+     kJsonOption}};
+
+namespace {
+
+int report_collectives(const Arguments& arguments) {
+  no_more_words(arguments, 1);
+  if (arguments.words.empty())
+    fail(ExitCode::kUsage, "[tycho report] --collectives wanted the folder of a run");
+  const WaitingRanks waiting = waiting_ranks(arguments.words[0]);
+  if (arguments.has("json"))
+    fmt::print("{}\n", waiting_json(waiting).dump(2));
+  else
+    fmt::print("{}", waiting_text(waiting));
+  return 0;
+}
+
+}  // namespace
 
 int run_report(const Arguments& arguments) {
+  if (arguments.has("collectives")) return report_collectives(arguments);
   const std::vector<RunSummary> runs = read_runs(arguments.words);
   const std::string& out = arguments.text("out");
   write_file_atomically(real_files(), out, run_page(runs));

@@ -75,6 +75,12 @@ TEST_F(RanksTest, AKilledRankIsNamedAndTheOthersEnd) {
     const std::string log = text("rank_" + std::to_string(1 - killed) + ".log");
     EXPECT_CONTAINS(log, "[parallel] rank " + std::to_string(killed) + " (");
     EXPECT_CONTAINS(log, "resumes from the newest checkpoint");
+    EXPECT_CONTAINS(log, "[ranks] each rank left its last collectives in " + run + "/collectives");
+    const Outcome report = here("tycho report --collectives " + run);
+    EXPECT_EQ(report.code, 0) << report.output;
+    EXPECT_CONTAINS(report.output, fmt::format("  rank {}    left no file", killed));
+    EXPECT_CONTAINS(report.output, fmt::format("  left no file: rank {}\n", killed));
+    EXPECT_CONTAINS(report.output, fmt::format("Look at rank {} first", killed));
   }
 }
 

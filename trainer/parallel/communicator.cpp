@@ -6,6 +6,18 @@
 namespace tycho {
 namespace {
 
+const char* name_of(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kFloat: return "fp32";
+    case at::kDouble: return "fp64";
+    case at::kBFloat16: return "bf16";
+    case at::kInt: return "int32";
+    case at::kLong: return "int64";
+    case at::kByte: return "uint8";
+    default: return c10::toString(dtype);
+  }
+}
+
 class Done final : public Pending {
  public:
   void wait() override {}
@@ -37,6 +49,10 @@ class WorldOfOne final : public Communicator {
 };
 
 }  // namespace
+
+CollectiveCall call_of(const char* verb, const Tensor& x, int peer) {
+  return {verb, name_of(x.scalar_type()), static_cast<int64_t>(x.nbytes()), peer};
+}
 
 std::unique_ptr<Pending> Communicator::start_all_reduce(Tensor& x) {
   all_reduce(x);

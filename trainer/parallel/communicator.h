@@ -5,6 +5,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/rendezvous/recent_collectives.h"
 
 namespace tycho {
 
@@ -76,12 +77,19 @@ class Communicator {
   /// after waiting for a device and before the numbers that it computed are believed: sums of a broken group
   /// are garbage.
   virtual void check() {}
+  /// Not collective: where the verbs of this group are noted.
+  virtual NotedGroup noted() const { return {}; }
   /// Not collective, from any thread: whether a rank of the world has left or died.
   virtual bool is_broken() { return false; }
   /// Not collective, for a group that is broken: why, in the words of the rank that left, or naming the one
   /// that is gone. `what`: how this rank noticed.
   virtual Error why_broken(const std::string& what) { return Error(what, ExitCode::kTerminated); }
+  /// Not collective: as of Peers. Nothing for a world of one.
+  virtual void keep_collectives_in(const std::string&) {}
 };
+
+/// How a verb on x is noted; `peer` is a rank of the group.
+CollectiveCall call_of(const char* verb, const Tensor& x, int peer = -1);
 
 /// The group that holds this process alone. There is nobody to send to or to receive from: both are an Error.
 std::unique_ptr<Communicator> make_world_of_one();

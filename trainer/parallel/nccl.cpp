@@ -91,6 +91,7 @@ class NcclCommunicator final : public Communicator {
   void broadcast(Tensor& x, int root) override {
     check_broadcast(x, root, *this);
     if (is_host("broadcast", x)) return host_->broadcast(x, root);
+    note(call_of("broadcast", x, root));
     nccl().broadcast(group_->get(), x.data_ptr(), num_bytes(x), root, current().native_handle());
   }
   void barrier() override { host_->barrier(); }
@@ -98,13 +99,16 @@ class NcclCommunicator final : public Communicator {
   void send(const Tensor& x, int to) override {
     check_message("send", x, to, *this);
     if (is_host("send", x)) return host_->send(x, to);
-    if (x.numel() > 0) nccl().send(group_->get(), x.data_ptr(), num_bytes(x), to, current().native_handle());
+    if (x.numel() == 0) return;
+    note(call_of("send", x, to));
+    nccl().send(group_->get(), x.data_ptr(), num_bytes(x), to, current().native_handle());
   }
   void recv(Tensor& x, int from) override {
     check_message("recv", x, from, *this);
     if (is_host("recv", x)) return host_->recv(x, from);
-    if (x.numel() > 0)
-      nccl().recv(group_->get(), x.data_ptr(), num_bytes(x), from, current().native_handle());
+    if (x.numel() == 0) return;
+    note(call_of("recv", x, from));
+    nccl().recv(group_->get(), x.data_ptr(), num_bytes(x), from, current().native_handle());
   }
 
   std::unique_ptr<Communicator> split(int colour, int key) override {
@@ -115,11 +119,17 @@ class NcclCommunicator final : public Communicator {
   void check() override {
     for (const std::weak_ptr<NcclGroup>& one : *groups_)
       if (const std::shared_ptr<NcclGroup> group = one.lock()) group->check();
+    if (const NotedGroup noted = host_->noted(); noted.calls != nullptr) noted.calls->device_is_done();
   }
+  NotedGroup noted() const override { return host_->noted(); }
+  void keep_collectives_in(const std::string& folder) override { host_->keep_collectives_in(folder); }
   bool is_broken() override { return host_->is_broken(); }
   Error why_broken(const std::string& what) override { return host_->why_broken(what); }
 
  private:
+  void note(const CollectiveCall& call) const {
+    host_->noted().add(call, RecentCollectives::State::kOnDevice);
+  }
   c10::Stream current() const { return streams_.getStream(device_); }
 
   /// Whether x lies in host memory; else it must be on this rank's device.
@@ -144,14 +154,17 @@ class NcclCommunicator final : public Communicator {
   }
 
   void sum(Tensor& x, const c10::Stream& stream) {
+    note(call_of("all_reduce", x));
     nccl().all_reduce(group_->get(), x.data_ptr(), x.numel(), number_of(x), stream.native_handle());
   }
   void gather(Tensor& out, const Tensor& in, const c10::Stream& stream) {
     if (in.numel() == 0) return;
+    note(call_of("all_gather", in));
     nccl().all_gather(group_->get(), in.data_ptr(), out.data_ptr(), num_bytes(in), stream.native_handle());
   }
   void scatter(Tensor& out, const Tensor& in, const c10::Stream& stream) {
     if (out.numel() == 0) return;
+    note(call_of("reduce_scatter", in));
     nccl().reduce_scatter(group_->get(), in.data_ptr(), out.data_ptr(), out.numel(), number_of(in),
                           stream.native_handle());
   }

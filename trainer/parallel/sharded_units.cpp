@@ -78,6 +78,7 @@ void ShardedUnits::start_gather(int unit) {
   buffer.unit = unit;
   buffer.version = version_;
   Tensor whole = stretch(buffer.flat, at(unit));
+  const ForUnit noted(at(unit).layout.spec().name);
   buffer.arrival = owners_.start_all_gather(whole, at(unit).params);
 }
 
@@ -126,6 +127,7 @@ void ShardedUnits::reduce(int unit, bool last) {
   const bool in_place = own.has_sum || rules_.reduce_bf16;
   Tensor to = in_place ? whole.narrow(0, owners_.rank() * own.grads.numel(), own.grads.numel()) : own.grads;
   buffer.last = last;
+  const ForUnit noted(own.layout.spec().name);
   buffer.reduction = owners_.start_reduce_scatter(to, whole);
 }
 
@@ -139,6 +141,7 @@ void ShardedUnits::settle(GradBuffer& buffer) {
     own.grads.add_(sum);
   else if (rules_.reduce_bf16)
     own.grads.copy_(sum);
+  const ForUnit noted(own.layout.spec().name);
   if (buffer.last) across_[static_cast<size_t>(buffer.unit)].start(replicas_);
 }
 

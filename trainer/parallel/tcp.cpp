@@ -52,6 +52,7 @@ class TcpCommunicator final : public Communicator {
         name_(std::move(name)),
         ranks_(std::move(ranks)),
         rank_(rank),
+        noted_{&run_->peers->collectives(), run_->peers->collectives().add_group(name_, ranks_)},
         verbs_(rank_, run_->peers->connect(short_name(name_), ranks_), limits()) {}
   ~TcpCommunicator() override { verbs_.stop(); }
 
@@ -71,24 +72,22 @@ class TcpCommunicator final : public Communicator {
   void broadcast(Tensor& x, int root) override {
     check_broadcast(x, root, *this);
     check_host("broadcast", x);
-    now({"broadcast", [&] { return verbs_.broadcast(x.data_ptr(), bytes_in(x), root); }});
+    now({call_of("broadcast", x, root), [&] { return verbs_.broadcast(x.data_ptr(), bytes_in(x), root); }});
   }
   void barrier() override {
-    now({"barrier", [&] { return verbs_.barrier(); }});
+    now({{.verb = "barrier"}, [&] { return verbs_.barrier(); }});
   }
   void send(const Tensor& x, int to) override {
     check_message("send", x, to, *this);
     check_host("send", x);
     check();
-    const InCollective collective("send");
-    throw_if("send", wire_to(to).send(x.data_ptr(), bytes_in(x)));
+    at_once(call_of("send", x, to), [&] { return wire_to(to).send(x.data_ptr(), bytes_in(x)); });
   }
   void recv(Tensor& x, int from) override {
     check_message("recv", x, from, *this);
     check_host("recv", x);
     check();
-    const InCollective collective("recv");
-    throw_if("recv", wire_to(from).recv(x.data_ptr(), bytes_in(x)));
+    at_once(call_of("recv", x, from), [&] { return wire_to(from).recv(x.data_ptr(), bytes_in(x)); });
   }
   std::unique_ptr<Communicator> split(int colour, int key) override;
 
@@ -100,6 +99,8 @@ class TcpCommunicator final : public Communicator {
   void check() override {
     if (run_->failure) throw *run_->failure;
   }
+  NotedGroup noted() const override { return noted_; }
+  void keep_collectives_in(const std::string& folder) override { run_->peers->keep_collectives_in(folder); }
   bool is_broken() override { return run_->peers->is_broken(); }
   Error why_broken(const std::string& what) override {
     if (!run_->failure) run_->failure = run_->peers->why_broken(what, {});
@@ -108,10 +109,11 @@ class TcpCommunicator final : public Communicator {
 
  private:
   struct Call {
-    const char* verb;
+    CollectiveCall noted;
     Background::Call run;
   };
   class InBackground;
+  using State = RecentCollectives::State;
 
   /// For a connection's purpose, which people see when a rank waits for it.
   static std::string short_name(const std::string& name) {
@@ -130,27 +132,38 @@ class TcpCommunicator final : public Communicator {
   Call sum_of(const Tensor& x) {
     check_sum("all_reduce", x);
     check_host("all_reduce", x);
-    return {"all_reduce", [this, x] { return verbs_.all_reduce(sum_type(x), x.data_ptr(), x.numel()); }};
+    return {call_of("all_reduce", x),
+            [this, x] { return verbs_.all_reduce(sum_type(x), x.data_ptr(), x.numel()); }};
   }
   Call gather(const Tensor& out, const Tensor& in) {
     check_all_gather(out, in, *this);
     check_host("all_gather", in);
-    return {"all_gather",
+    return {call_of("all_gather", in),
             [this, out, in] { return verbs_.all_gather(out.data_ptr(), in.data_ptr(), bytes_in(in)); }};
   }
   Call scatter(const Tensor& out, const Tensor& in) {
     check_reduce_scatter(out, in, *this);
     check_host("reduce_scatter", in);
-    return {"reduce_scatter", [this, out, in] {
+    return {call_of("reduce_scatter", in), [this, out, in] {
               return verbs_.reduce_scatter(sum_type(in), out.data_ptr(), in.data_ptr(), out.numel());
             }};
   }
 
   void now(const Call& call) {
     check();
+    at_once(call.noted, [&] {
+      background_.wait_for_all();
+      return call.run();
+    });
+  }
+  /// Notes the call, and runs it on this thread.
+  template <class Body>
+  void at_once(const CollectiveCall& call, Body&& body) {
     const InCollective collective(call.verb);
-    background_.wait_for_all();
-    throw_if(call.verb, call.run());
+    const uint64_t ticket = noted_.calls->add(noted_.group, call, State::kStarted);
+    const std::optional<Trouble> trouble = body();
+    noted_.calls->set_state(ticket, trouble ? State::kFailed : State::kDone);
+    throw_if(call.verb, trouble);
   }
   std::unique_ptr<Pending> start(Call call);
 
@@ -168,6 +181,7 @@ class TcpCommunicator final : public Communicator {
   std::string name_;
   std::vector<int> ranks_;  // in the world
   int rank_, num_splits_ = 0;
+  NotedGroup noted_;
   SocketVerbs verbs_;
   std::map<int, MessageWire> messages_;  // with those ranks that there were any
   Background background_;                // last: its thread ends before what it uses
@@ -190,7 +204,14 @@ class TcpCommunicator::InBackground final : public Pending {
 
 std::unique_ptr<Pending> TcpCommunicator::start(Call call) {
   check();
-  return std::make_unique<InBackground>(*this, call.verb, background_.start(std::move(call.run)));
+  const uint64_t ticket = noted_.calls->add(noted_.group, call.noted, State::kQueued);
+  auto noting = [calls = noted_.calls, ticket, run = std::move(call.run)] {
+    calls->set_state(ticket, State::kStarted);
+    std::optional<Trouble> trouble = run();
+    calls->set_state(ticket, trouble ? State::kFailed : State::kDone);
+    return trouble;
+  };
+  return std::make_unique<InBackground>(*this, call.noted.verb, background_.start(std::move(noting)));
 }
 
 Error TcpCommunicator::explain(const char* verb, const Trouble& trouble) const {

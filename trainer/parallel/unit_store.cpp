@@ -47,6 +47,7 @@ ReplicatedUnits::ReplicatedUnits(const std::vector<UnitSpec>& specs, at::ScalarT
 void ReplicatedUnits::reduce(int unit, bool last) {
   if (!last) return;
   LocalUnits::reduce(unit, last);
+  const ForUnit noted(layout(unit).spec().name);
   sums_[static_cast<size_t>(unit)].start(world_);
 }
 

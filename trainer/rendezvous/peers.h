@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "trainer/base/error.h"
+#include "trainer/rendezvous/recent_collectives.h"
 #include "trainer/rendezvous/socket.h"
 
 namespace tycho {
@@ -35,6 +36,12 @@ class Peers {
   /// its code: returns what this one is to end with, `error` itself or, when the world had broken for another
   /// reason, an Error that says both.
   virtual Error leave(const Error& error) = 0;
+
+  /// What this rank called last. From any thread.
+  virtual RecentCollectives& collectives() = 0;
+  /// When the ranks end together because of an error, each leaves a file with its last collectives in
+  /// `folder`. From any thread.
+  virtual void keep_collectives_in(const std::string& folder) = 0;
 
   /// From any thread: a mark that every rank sees from now on.
   virtual void mark(const std::string& name) = 0;

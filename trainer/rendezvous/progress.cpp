@@ -60,6 +60,12 @@ ProgressReport Progress::report() const {
           collective_.empty() ? 0 : seconds_since(collective_begin_)};
 }
 
+int64_t Progress::copy_place(std::array<char, kPhaseChars + 1>& phase) const {
+  const std::lock_guard lock(mutex_);
+  phase[phase_.copy(phase.data(), kPhaseChars)] = '\0';
+  return step_;
+}
+
 Progress& process_progress() {
   static Progress progress;
   return progress;

@@ -1,5 +1,6 @@
 // What this process is doing: its step, its phase and the collective that it waits in. Torch-free.
 #pragma once
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <mutex>
@@ -37,6 +38,9 @@ class Progress {
   void set_prompt();
   bool is_prompt() const;
   ProgressReport report() const;
+  /// The step, and the beginning of the phase into `phase`, for those who ask often: allocates nothing.
+  static constexpr size_t kPhaseChars = 31;
+  int64_t copy_place(std::array<char, kPhaseChars + 1>& phase) const;
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -246,6 +246,7 @@ class OpenRun final : public TrainingSession {
     const std::vector<CheckpointInfo> candidates = resume_candidates(config_, run_dir, *world_);
     if (!candidates.empty()) facts_.run.first_step = candidates.front().step;
     together(*world_, [&] { record_start(request, run_dir, candidates); });
+    world_->keep_collectives_in(run_dir + "/" + kCollectivesFolder);
     reporter_->run_start(facts_.run);
     report_chats(chats_, candidates, *reporter_);
     try {

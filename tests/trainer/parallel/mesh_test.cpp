@@ -1,6 +1,8 @@
 // A mesh over ranks that are connected: who sums with whom.
 #include "trainer/parallel/mesh.h"
 
+#include <algorithm>
+
 #include "tests/trainer/aten.h"
 #include "tests/trainer/parallel/rank_threads.h"
 #include "tests/trainer/parallel/thread_world.h"
@@ -48,6 +50,19 @@ TEST(Mesh, TwoByTwoRanksReduceAlongEachAxis) {
     Tensor pieces = at::zeros({2}, at::kInt);
     mesh.group(Axis::kTp).all_gather(pieces, at::full({1}, world.rank(), at::kInt));
     EXPECT_EQ(pieces[1].item<int>() - pieces[0].item<int>(), 1);
+  }));
+}
+
+TEST(Mesh, NamesItsGroupsAfterTheirAxes) {
+  expect_all_well(on_ranks(4, [](Communicator& world) {
+    const Mesh mesh({{1, 2, 1, 2, 1}}, world);  // dp_replicate 2 x cp 2
+    const Json json = world.noted().calls->json();
+    EXPECT_EQ(json.at("coordinates"), (Json{{"dp_replicate", mesh.coordinate(Axis::kDpReplicate)},
+                                            {"cp", mesh.coordinate(Axis::kCp)}}));
+    std::vector<std::string> names;
+    for (const Json& group : json.at("groups")) names.push_back(group.at("name"));
+    std::sort(names.begin(), names.end());
+    EXPECT_EQ(names, (std::vector<std::string>{"cp", "cp (keys)", "dp_replicate", "world"}));
   }));
 }
 

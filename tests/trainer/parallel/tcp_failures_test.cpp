@@ -1,9 +1,14 @@
 // Ranks over sockets that die or leave: every verb says who, and why.
+#include <chrono>
+#include <filesystem>
 #include <thread>
 #include <utility>
 
 #include "tests/trainer/aten.h"
+#include "tests/trainer/base/temp_dir.h"
 #include "tests/trainer/parallel/rank_threads.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/base/json.h"
 #include "trainer/parallel/tcp.h"
 
 namespace tycho {
@@ -160,6 +165,95 @@ TEST(Tcp, DifferentVerbsAreAnErrorThatNamesBothAndBreaksEveryGroup) {
       << ended[0].what << "\n"
       << ended[1].what;
   for (const Ended& one : ended) EXPECT_EQ(one.code, ExitCode::kTopology) << one.what;
+}
+
+/// Three ranks do `first`, then rank 1 does `odd` and the others sum. The newest call in the file of each.
+std::vector<Json> newest_calls(const std::function<void(Communicator&)>& first,
+                               const std::function<void(Communicator&)>& odd) {
+  const TempDir dir;
+  on_ranks(3, [&](Communicator& world) {
+    world.keep_collectives_in(dir / "collectives");
+    as_in_a_run(world, [&] {
+      first(world);
+      Tensor x = at::ones({4});
+      world.rank() == 1 ? odd(world) : world.all_reduce(x);
+    });
+  });
+  std::vector<Json> calls;
+  for (int rank = 0; rank < 3; ++rank) {
+    const std::string path = dir / fmt::format("collectives/rank-0000{}.json", rank);
+    const Json file = parse_json(read_file(path), path);
+    EXPECT_EQ(file.at("rank"), rank);
+    EXPECT_EQ(file.at("num_ranks"), 3);
+    EXPECT_NE(file.at("cause"), "");
+    calls.push_back(file.at("calls").back());
+  }
+  return calls;
+}
+
+TEST(Tcp, TheFilesThatRanksLeaveSayWhoDidNotCome) {
+  const std::vector<Json> calls =
+      newest_calls([](Communicator& world) { world.barrier(); },
+                   [](Communicator&) { fail(ExitCode::kUnusable, "[data] shard.00003.mds is damaged"); });
+  for (const size_t rank : {size_t{0}, size_t{2}}) {
+    EXPECT_EQ(calls[rank].at("verb"), "all_reduce");
+    EXPECT_EQ(calls[rank].at("number"), 1);
+    EXPECT_EQ(calls[rank].at("state"), "failed");
+  }
+  EXPECT_EQ(calls[1].at("verb"), "barrier");
+  EXPECT_EQ(calls[1].at("number"), 0);
+  EXPECT_EQ(calls[1].at("state"), "done");
+}
+
+TEST(Tcp, TheFilesThatRanksLeaveSayWhoCalledAnotherVerb) {
+  const std::vector<Json> calls = newest_calls([](Communicator&) {},
+                                               [](Communicator& world) {
+                                                 Tensor x = at::ones({2});
+                                                 world.broadcast(x, 2);
+                                               });
+  for (const size_t rank : {size_t{0}, size_t{2}}) EXPECT_EQ(calls[rank].at("verb"), "all_reduce");
+  EXPECT_EQ(calls[1].at("verb"), "broadcast");
+  EXPECT_EQ(calls[1].at("peer"), 2);
+  for (const Json& call : calls) {
+    EXPECT_EQ(call.at("number"), 0);
+    EXPECT_EQ(call.at("state"), "failed");
+  }
+}
+
+TEST(Tcp, ARankThatIsStuckLeavesItsFileBeforeItsProcessIsEnded) {
+  const TempDir dir;
+  const std::string path = dir / "collectives/rank-00000.json";
+  MeetOptions options = missed_at_once();
+  options.end_s = 0.1;
+  options.end_process = [](int) {};
+  on_ranks(
+      2,
+      [&](Communicator& world) {
+        world.keep_collectives_in(dir / "collectives");
+        world.barrier();
+        as_in_a_run(world, [&] {
+          if (world.rank() == 1) fail(ExitCode::kUnusable, "[data] shard.00003.mds is damaged");
+        });
+        const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(kSoonS);
+        while (!std::filesystem::exists(path) && std::chrono::steady_clock::now() < until)
+          std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      },
+      options);
+  const Json file = parse_json(read_file(path), path);
+  EXPECT_EQ(file.at("calls").back().at("verb"), "barrier");
+  EXPECT_NE(file.at("cause").get<std::string>().find("shard.00003.mds is damaged"), std::string::npos);
+}
+
+TEST(Tcp, ARunThatLostItsFolderLeavesNoFileThere) {
+  const TempDir dir;
+  on_ranks(2, [&](Communicator& world) {
+    world.keep_collectives_in(dir / "collectives");
+    as_in_a_run(world, [&] {
+      if (world.rank() == 0) fail(ExitCode::kFolderOwned, "[lock] another run has taken the folder");
+      world.barrier();
+    });
+  });
+  EXPECT_FALSE(std::filesystem::exists(dir / "collectives"));
 }
 
 TEST(Tcp, AWorldThatEndsWhileACollectiveIsUnderWayDoesNotHang) {

@@ -196,6 +196,44 @@ TEST(Tcp, AWatchedGroupThatIsWholeStaysSo) {
   }));
 }
 
+TEST(Tcp, NotesEveryVerbWithItsGroupAndItsState) {
+  expect_all_well(on_ranks(2, [](Communicator& world) {
+    const auto group = world.split(0, -world.rank());  // in the other order
+    RecentCollectives& noted = *world.noted().calls;
+    EXPECT_EQ(group->noted().calls, &noted);
+    Tensor x = at::ones({4}), all = at::ones({8}, at::kBFloat16);
+    const std::unique_ptr<Pending> sum = group->start_all_reduce(x);
+    world.all_gather(all, at::ones({4}, at::kBFloat16));
+    sum->wait();
+    if (world.rank() == 0)
+      world.send(x, 1);
+    else
+      world.recv(x, 0);
+    group->broadcast(x, 0);
+    const Json json = noted.json(), &calls = json.at("calls");
+    ASSERT_EQ(json.at("num_calls"), 5) << json.dump(1);  // with the gather by which the group was split
+    EXPECT_EQ(json.at("groups").at(0).at("ranks"), Json::parse("[0, 1]"));
+    EXPECT_EQ(json.at("groups").at(1).at("ranks"), Json::parse("[1, 0]"));
+    const char* wanted[][2] = {{"all_gather", "int64"},
+                               {"all_reduce", "fp32"},
+                               {"all_gather", "bf16"},
+                               {world.rank() == 0 ? "send" : "recv", "fp32"},
+                               {"broadcast", "fp32"}};
+    const int groups[] = {0, 1, 0, 0, 1}, bytes[] = {16, 16, 8, 16, 16};
+    for (size_t i = 0; i < 5; ++i) {
+      SCOPED_TRACE(calls.at(i).dump());
+      EXPECT_EQ(calls.at(i).at("verb"), wanted[i][0]);
+      EXPECT_EQ(calls.at(i).at("dtype"), wanted[i][1]);
+      EXPECT_EQ(calls.at(i).at("group"), groups[i]);
+      EXPECT_EQ(calls.at(i).at("num_bytes"), bytes[i]);
+      EXPECT_EQ(calls.at(i).at("state"), "done");
+    }
+    EXPECT_EQ(calls.at(2).at("number"), 1) << "the second one of the world";
+    EXPECT_EQ(calls.at(3).at("peer"), 1 - world.rank());
+    EXPECT_EQ(calls.at(4).at("peer"), 1) << "rank 0 of the group is rank 1 of the world";
+  }));
+}
+
 TEST(Together, DifferentFailuresEndWithTheCodeOfTheFirstRankThatFailed) {
   const std::vector<Ended> ended = on_ranks(3, [](Communicator& world) {
     together(world, [&] {

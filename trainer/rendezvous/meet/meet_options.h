@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "trainer/base/error.h"
 #include "trainer/rendezvous/progress.h"
 #include "trainer/rendezvous/rank_place.h"
 
@@ -26,6 +27,8 @@ struct MeetOptions {
   Progress* progress = &process_progress();
   /// Lines for people; nothing: standard error.
   std::function<void(const std::string& line)> say;
+  /// Called before the process is ended because its main thread does not leave a broken world.
+  std::function<void(const Error& cause)> before_end;
   /// Nothing: _exit.
   std::function<void(int code)> end_process;
 };

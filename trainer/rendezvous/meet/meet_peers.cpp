@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
+#include <future>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -33,6 +35,7 @@ constexpr auto kFirstLine = milliseconds(5000);  // of waiting without a word
 constexpr auto kNextLine = milliseconds(30'000);
 constexpr auto kDial = milliseconds(5000);
 constexpr auto kFirstPause = milliseconds(20), kLongestPause = milliseconds(1000);  // between two calls
+constexpr auto kLastWrite = milliseconds(2000);
 constexpr auto kToldLate = milliseconds(10'000);  // rank 0 says who is missing; later than that it is gone
 constexpr const char* kJoin = "join";
 constexpr const char* kData = "data ";
@@ -51,7 +54,10 @@ std::string world_name(const RankPlace& place, const std::string& world) {
 
 class MetPeers final : public Peers {
  public:
-  MetPeers(const RankPlace& place, const MeetOptions& options) : place_(place), options_(options) {
+  MetPeers(const RankPlace& place, const MeetOptions& options)
+      : place_(place),
+        options_(with_last_words(options)),
+        recent_(std::make_shared<RecentCollectives>(*options_.progress)) {
     const InPhase phase("meeting the other ranks", *options_.progress);
     if (place_.rank == 0)
       host();
@@ -65,9 +71,14 @@ class MetPeers final : public Peers {
   int broken_fd() const override { return monitor_->broken_fd(); }
   bool is_broken() const override { return monitor_->is_broken(); }
   Error why_broken(const std::string& what, const std::vector<int>& suspects) override {
-    return monitor_->why_broken(what, suspects);
+    return after_writing(monitor_->why_broken(what, suspects));
   }
-  Error leave(const Error& error) override { return monitor_->leave(error); }
+  Error leave(const Error& error) override { return after_writing(monitor_->leave(error)); }
+  RecentCollectives& collectives() override { return *recent_; }
+  void keep_collectives_in(const std::string& folder) override {
+    recent_->keep_in(folder, {place_.rank, place_.num_ranks, getpid(), host_name(),
+                              world_name(place_, monitor_->world())});
+  }
   void mark(const std::string& name) override { monitor_->mark(name); }
   bool is_marked(const std::string& name) override { return monitor_->is_marked(name); }
 
@@ -86,6 +97,8 @@ class MetPeers final : public Peers {
   Member self(const Endpoint& endpoint) const {
     return {place_.rank, getpid(), host_name(), endpoint.host(), endpoint.port()};
   }
+  MeetOptions with_last_words(MeetOptions options);
+  Error after_writing(const Error& end);
   void say(const std::string& line) const {
     if (options_.say) return options_.say(line);
     std::fprintf(stderr, "%s\n", line.c_str());
@@ -96,10 +109,50 @@ class MetPeers final : public Peers {
   std::string token_;
   Endpoint rank_0_;  // as this rank reaches it
   ArrivedSockets arrived_;
+  const std::shared_ptr<RecentCollectives> recent_;
+  std::atomic<bool> has_written_ = false;  // what recent_ has
   std::unique_ptr<Monitor> monitor_;
   RootMonitor* root_ = nullptr;          // it, on rank 0
   std::unique_ptr<Listener> listening_;  // calls what stands above
 };
+
+/// A process that is about to be ended writes on a thread that it can leave behind: a file system may be what
+/// its main thread is stuck in.
+MeetOptions MetPeers::with_last_words(MeetOptions options) {
+  options.before_end = [this, given = options.before_end](const Error& cause) {
+    if (given) given(cause);
+    if (has_written_.exchange(true) || cause.code() == ExitCode::kFolderOwned) return;
+    const auto done = std::make_shared<std::promise<void>>();
+    std::thread([recent = recent_, text = without_secrets(cause.what()), done] {
+      try {
+        recent->write(text);
+      } catch (const std::exception&) {  // the line that ends this process says what is wrong
+      }
+      done->set_value();
+    }).detach();
+    done->get_future().wait_for(kLastWrite);
+  };
+  return options;
+}
+
+/// Leaves this rank's last collectives in their folder, unless the run has lost that to another one.
+Error MetPeers::after_writing(const Error& end) {
+  const std::string folder = recent_->folder();
+  if (folder.empty() || end.code() == ExitCode::kFolderOwned || has_written_.exchange(true)) return end;
+  try {
+    recent_->write(without_secrets(end.what()));
+    const auto cause = monitor_->cause();
+    // One rank says so, and not one that has gone.
+    if (place_.rank == (cause && cause->rank == 0 ? 1 : 0))
+      say(fmt::format(
+          "[ranks] each rank left its last collectives in {}; tycho report --collectives says who "
+          "waits for whom",
+          folder));
+  } catch (const std::exception& error) {
+    say(fmt::format("[ranks] the last collectives of rank {} are lost: {}", place_.rank, error.what()));
+  }
+  return end;
+}
 
 void MetPeers::host() {
   const auto deadline = Clock::now() + seconds(options_.join_s);

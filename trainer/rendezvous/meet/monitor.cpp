@@ -128,6 +128,7 @@ void Monitor::end_process_if_stuck() {
       begin == broken_at_ ? "the run broke" : "its save", progress_text(doing), code, cause_->text));
   broken_at_ = now;  // in tests the process goes on
   saved_at_.reset();
+  if (options_.before_end) options_.before_end(Error(cause_->text, cause_->code));
   if (options_.end_process)
     options_.end_process(code);
   else
