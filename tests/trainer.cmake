@@ -20,6 +20,8 @@ target_compile_definitions(curves_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT
 # Ranks that are threads.
 tycho_test(sharded_run_test TORCH LIBS run_fixture SOURCES trainer/run/sharded_run_test.cpp
   trainer/run/sharded_session_test.cpp)
+tycho_test(canonical_run_test TORCH LIBS run_fixture SOURCES trainer/run/canonical_run_test.cpp
+  trainer/run/canonical_route_test.cpp)
 tycho_test(tensor_parallel_run_test TORCH LIBS run_fixture SOURCES trainer/run/tensor_parallel_run_test.cpp)
 tycho_test(context_parallel_run_test TORCH LIBS run_fixture SOURCES trainer/run/context_parallel_run_test.cpp)
 tycho_test(pipeline_run_test TORCH LIBS run_fixture SOURCES trainer/run/pipeline_run_test.cpp)

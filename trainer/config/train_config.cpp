@@ -8,6 +8,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/field_types.h"
+#include "trainer/config/canonical_order.h"
 #include "trainer/config/context_parallel.h"
 #include "trainer/config/data_stages.h"
 #include "trainer/config/pipeline_parallel.h"
@@ -242,6 +243,7 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, std::optional
   if (whole_batch)
     check_batch_split(config, is_mesh ? data_ranks(config.parallel, *num_ranks) : num_ranks.value_or(1),
                       problems);
+  if (whole_batch) check_canonical_order(config, is_mesh ? num_ranks : std::nullopt, problems);
   const size_t before = problems.size();
   check_durations(config, problems);
   if (whole_batch && problems.size() == before) check_stages(config, problems);

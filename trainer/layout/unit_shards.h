@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "trainer/layout/param_spec.h"
+#include "trainer/layout/sum_tree.h"
 
 namespace tycho {
 
@@ -14,6 +15,8 @@ struct ShardRules {
   bool keep_grads = false;   // gradients stay whole until the last micro-batch of a step
   bool tied = false;         // the first unit and the last one are used together
   bool reduce_bf16 = false;  // gradients travel as bf16
+  // Of a rank's micro-batches of a step, whose gradients it adds; one leaf: as they come.
+  SumTree tree = {};
   int64_t num_replicas = 1;  // ranks that hold the same of other copies, in plans
 };
 

@@ -38,7 +38,8 @@ std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const Par
       stage_units(tp_units(with_frozen(layout.units, rules), parallel_region(config, mesh).shape()), part,
                   layout.tied),
       compute_dtype(config.precision), device, training_use(config.master_weights),
-      shard_rules(config.parallel, layout, mesh.shape().num_ranks()),
+      shard_rules(config.parallel, layout, mesh.shape().num_ranks(),
+                  micro_batches_per_step(config, mesh.shape().size(kDataAxes))),
       {mesh.group(kShardAxes), mesh.group(Axis::kDpReplicate), &mesh.group(Axis::kTp)});
 }
 

@@ -156,7 +156,8 @@ void Trainer::step() {
 
 GradNorm Trainer::clipped() {
   const Range range("gradient norm");
-  return clip_gradients(now_.clip, trained_grads_, copy_);
+  return clip_gradients(now_.clip, trained_grads_, copy_,
+                        is_canonical() ? SquareSum::kExact : SquareSum::kFast);
 }
 
 void Trainer::require_all_ranks(const std::string& what) {

@@ -37,6 +37,7 @@
 #include "trainer/optim/param_rules.h"
 #include "trainer/optim/segments.h"
 #include "trainer/parallel/communicator.h"
+#include "trainer/parallel/config.h"
 #include "trainer/parallel/mesh.h"
 #include "trainer/parallel/unit_store.h"
 #include "trainer/profiler/profiler.h"
@@ -172,6 +173,8 @@ class Trainer {
   GradNorm clipped();
   /// Gradients of the batch, and its summed losses: zero on stages without the head.
   Tensor accumulate(const Batch& batch, float weight);
+  /// Whether sums are those of any number of ranks.
+  bool is_canonical() const { return config_.parallel.reduce == GradientOrder::kCanonical; }
   Json stream_statistics(int64_t num_tokens);
   float token_weight(const Batch& batch);
   std::optional<EvalResult> evaluate_set(const std::string& name, Evaluator& evaluator);

@@ -11,6 +11,7 @@
 #include "trainer/loop/micro_batches.h"
 #include "trainer/loop/trainer.h"
 #include "trainer/rendezvous/progress.h"
+#include "trainer/units/tree_sum.h"
 
 namespace tycho {
 
@@ -39,6 +40,7 @@ MicroBatch Trainer::micro_batch(const MicroBatch& whole, int64_t first_sequence,
 
 Tensor Trainer::accumulate(const Batch& batch, float weight) {
   const auto& device = context_.device;
+  units_->begin_step();
   const Tensor weight_1 = at::full({1}, weight, at::TensorOptions().dtype(at::kFloat).device(device));
   const MicroBatch all = {.tokens_N = numbers_on(device, batch.tokens),
                           .targets_N = numbers_on(device, batch.targets),
@@ -56,6 +58,15 @@ Tensor Trainer::accumulate(const Batch& batch, float weight) {
   }
   if (pipeline_) return pipeline_->forward_backward(micro_batches, weight_1);
   Tensor loss_sum = at::zeros({1}, at::TensorOptions().dtype(at::kDouble).device(device));
+  if (is_canonical()) {
+    TreeSum losses({static_cast<int64_t>(micro_batches.size())}, loss_sum);
+    for (MicroBatch& micro : micro_batches) {
+      micro.first = true;  // the units add what each leaves
+      loss_sum = model_.forward_backward(micro, weight_1).view({1});
+      losses.add(loss_sum);
+    }
+    return loss_sum;
+  }
   for (const MicroBatch& micro : micro_batches) loss_sum += model_.forward_backward(micro, weight_1);
   return loss_sum;
 }

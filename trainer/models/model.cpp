@@ -55,6 +55,17 @@ class AcquiredHead {
   const Views* table_ = nullptr;
 };
 
+/// LibTorch sums longer lists on several threads, and then the bits depend on their number.
+constexpr int64_t kOnOneThread = 32767;
+
+/// fp64, one number.
+Tensor sum_of(const Tensor& losses_N) {
+  Tensor sum = losses_N.narrow(0, 0, std::min(losses_N.numel(), kOnOneThread)).sum(at::kDouble);
+  for (int64_t at = kOnOneThread; at < losses_N.numel(); at += kOnOneThread)
+    sum += losses_N.narrow(0, at, std::min(losses_N.numel() - at, kOnOneThread)).sum(at::kDouble);
+  return sum;
+}
+
 constexpr int64_t kChosenAtOnce = 512;  // rows of logits that DecoderLook::chosen gets
 
 /// Where learned positions come from, for sequences of `seq` tokens; none for other families.
@@ -250,7 +261,7 @@ Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool ad
       positions.zero_();
   head_forward_backward(head_, head.params(), output(place), targets_N, weight_1, activations_, head.grads(),
                         add, gradient(place));
-  return activations_.model(model_slot::kLosses).sum(at::kDouble);
+  return sum_of(activations_.model(model_slot::kLosses));
 }
 
 void Model::embed_backward(const Tensor& tokens_N, bool add, const PassPlace& place) {

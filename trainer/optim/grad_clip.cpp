@@ -7,6 +7,7 @@
 
 #include "trainer/kernels/optimizer/grad_norm.h"
 #include "trainer/layout/tp_parts.h"
+#include "trainer/optim/exact_squares.h"
 #include "trainer/optim/row_blocks.h"
 
 namespace tycho {
@@ -76,9 +77,17 @@ Tensor sum_of_squares(const std::vector<Tensor>& flats) {
   return sum_1;
 }
 
-GradNorm clip_gradients(const ClipConfig& config, const std::vector<Tensor>& grads, Communicator& owners) {
-  Tensor sum_1 = sum_of_squares(grads);
-  owners.all_reduce(sum_1);
+GradNorm clip_gradients(const ClipConfig& config, const std::vector<Tensor>& grads, Communicator& owners,
+                        SquareSum sum) {
+  Tensor sum_1;
+  if (sum == SquareSum::kExact) {
+    Tensor parts = exact_squares(grads);
+    owners.all_reduce(parts);
+    sum_1 = total_of_squares(parts);
+  } else {
+    sum_1 = sum_of_squares(grads);
+    owners.all_reduce(sum_1);
+  }
   const auto options = sum_1.options().dtype(at::kFloat);
   GradNorm result = {at::empty({1}, options), at::empty({1}, options)};
   clip_scale(sum_1, config.by_element_or_row() ? 0 : config.norm, result.norm_1, result.scale_1);

@@ -30,7 +30,8 @@ class Communicator {
   virtual int size() const = 0;
 
   /// Sums x over the group, in place. x: any shape; fp32, fp64, bf16, int32, int64 or uint8. All ranks get
-  /// the same bits. Over sockets the order of the sum is that of ranks, and bf16 is summed in fp32 and
+  /// the same bits. Over sockets the order of the sum is that of ranks, or a tree's if the world was made
+  /// so, and bf16 is summed in fp32 and
   /// rounded once.
   virtual void all_reduce(Tensor& x) = 0;
   /// The same in the background: nobody reads or writes x until wait().

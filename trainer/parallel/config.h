@@ -17,6 +17,12 @@ constexpr EnumNames<MeshSizes, 2> enum_names(MeshSizes) {
   return {{{"given", MeshSizes::kGiven}, {"auto", MeshSizes::kAuto}}};
 }
 
+/// In which order gradients are summed over micro-batches and ranks.
+enum class GradientOrder { kRanks, kCanonical };
+constexpr EnumNames<GradientOrder, 2> enum_names(GradientOrder) {
+  return {{{"ranks", GradientOrder::kRanks}, {"canonical", GradientOrder::kCanonical}}};
+}
+
 struct ParallelConfig {
   MeshSizes mesh = MeshSizes::kGiven;
   int64_t pp = 1;
@@ -27,6 +33,7 @@ struct ParallelConfig {
   bool reshard_after_forward = true;
   bool keep_gradients = false;
   Precision reduce_dtype = Precision::kFp32;
+  GradientOrder reduce = GradientOrder::kRanks;
   bool sequence_parallel = true;
   PipelineSchedule pp_schedule = PipelineSchedule::k1f1b;
   int64_t pp_chunks = 1;
@@ -72,6 +79,10 @@ struct ParallelConfig {
       "Gradients travel between ranks as these numbers: bf16 is half the traffic of fp32, and rounds what "
       "each "
       "rank sends and what arrives. They are added in fp32 in either case.");
+    v("reduce", reduce,
+      "ranks: each rank sums the gradients of its micro-batches, and these sums are added in the order of "
+      "ranks. canonical: a fixed tree over all micro-batches, so that 1, 2, 4, 8 ... ranks train to the same "
+      "bits; takes more memory.");
     v("sequence_parallel", sequence_parallel,
       "With tp: share norms, dropout and the residual stream token by token, too: less memory, a little more "
       "traffic. seq_len must be a multiple of tp then.");

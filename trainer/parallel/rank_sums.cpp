@@ -36,35 +36,51 @@ void narrow(T x, T& out) {
   out = x;
 }
 
+constexpr int64_t kBlock = 512;
+
+/// n numbers of each row, from `begin` on.
 template <class T, class Sum>
-void sum_of(T* out, const void* const* rows, int num_rows, int64_t count) {
-  constexpr int64_t kBlock = 512;
+void sum_block(Sum* sum, const void* const* rows, int num_rows, int64_t begin, int64_t n, SumOrder order) {
+  if (order == SumOrder::kTree && num_rows % 2 == 0) {
+    Sum second[kBlock];
+    sum_block<T>(sum, rows, num_rows / 2, begin, n, order);
+    sum_block<T>(second, rows + num_rows / 2, num_rows / 2, begin, n, order);
+    for (int64_t i = 0; i < n; ++i) sum[i] += second[i];
+    return;
+  }
+  const T* first = static_cast<const T*>(rows[0]) + begin;
+  for (int64_t i = 0; i < n; ++i) sum[i] = widen(first[i]);
+  for (int r = 1; r < num_rows; ++r) {
+    const T* row = static_cast<const T*>(rows[r]) + begin;
+    for (int64_t i = 0; i < n; ++i) sum[i] += widen(row[i]);
+  }
+}
+
+template <class T, class Sum>
+void sum_of(T* out, const void* const* rows, int num_rows, int64_t count, SumOrder order) {
   Sum sum[kBlock];
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     const int64_t n = std::min(kBlock, count - begin);
-    const T* first = static_cast<const T*>(rows[0]) + begin;
-    for (int64_t i = 0; i < n; ++i) sum[i] = widen(first[i]);
-    for (int r = 1; r < num_rows; ++r) {
-      const T* row = static_cast<const T*>(rows[r]) + begin;
-      for (int64_t i = 0; i < n; ++i) sum[i] += widen(row[i]);
-    }
+    sum_block<T>(sum, rows, num_rows, begin, n, order);
     for (int64_t i = 0; i < n; ++i) narrow(sum[i], out[begin + i]);
   }
 }
 
 }  // namespace
 
-void sum_rows(SumType type, void* out, const void* const* rows, int num_rows, int64_t count) {
+void sum_rows(SumType type, void* out, const void* const* rows, int num_rows, int64_t count, SumOrder order) {
   switch (type) {
-    case SumType::kFp32: return sum_of<float, float>(static_cast<float*>(out), rows, num_rows, count);
-    case SumType::kFp64: return sum_of<double, double>(static_cast<double*>(out), rows, num_rows, count);
-    case SumType::kBf16: return sum_of<Bf16, float>(static_cast<Bf16*>(out), rows, num_rows, count);
+    case SumType::kFp32: return sum_of<float, float>(static_cast<float*>(out), rows, num_rows, count, order);
+    case SumType::kFp64:
+      return sum_of<double, double>(static_cast<double*>(out), rows, num_rows, count, order);
+    case SumType::kBf16: return sum_of<Bf16, float>(static_cast<Bf16*>(out), rows, num_rows, count, order);
     // Unsigned, since their overflow is defined.
     case SumType::kInt32:
-      return sum_of<uint32_t, uint32_t>(static_cast<uint32_t*>(out), rows, num_rows, count);
+      return sum_of<uint32_t, uint32_t>(static_cast<uint32_t*>(out), rows, num_rows, count, order);
     case SumType::kInt64:
-      return sum_of<uint64_t, uint64_t>(static_cast<uint64_t*>(out), rows, num_rows, count);
-    case SumType::kByte: return sum_of<uint8_t, uint8_t>(static_cast<uint8_t*>(out), rows, num_rows, count);
+      return sum_of<uint64_t, uint64_t>(static_cast<uint64_t*>(out), rows, num_rows, count, order);
+    case SumType::kByte:
+      return sum_of<uint8_t, uint8_t>(static_cast<uint8_t*>(out), rows, num_rows, count, order);
   }
 }
 

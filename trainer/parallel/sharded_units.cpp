@@ -42,7 +42,8 @@ ShardedUnits::ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dt
                       .grads = whole_grads.defined() ? flat_buffer(each, at::kFloat, device) : Tensor(),
                       .gathered = GatheredUnit(layout, whole_params, whole_grads),
                       .param_buffer = of_params.of_unit[u],
-                      .grad_buffer = grad_buffer});
+                      .grad_buffer = grad_buffer,
+                      .tree = TreeSum(rules.tree, whole_grads)});
     const ShardRange range = shard_range(numel, rules.num_ranks, owners.rank());
     const auto own = [&](const Tensor& flat) {
       return flat.defined() ? flat.narrow(0, 0, range.size()) : Tensor();
@@ -116,9 +117,22 @@ Views& ShardedUnits::grads(int unit) {
   return own.gathered.grads();
 }
 
+void ShardedUnits::begin_step() {
+  for (GradBuffer& buffer : grad_buffers_) {
+    if (buffer.reduction) std::exchange(buffer.reduction, nullptr)->wait();
+    buffer.unit = UnitBuffers::kNone;
+  }
+  for (Unit& unit : units_) {
+    unit.tree.restart();
+    unit.has_sum = false;
+  }
+}
+
 void ShardedUnits::reduce(int unit, bool last) {
-  if (rules_.keep_grads && !last) return;
   Unit& own = at(unit);
+  Tensor grads = own.gathered.flat_grads();
+  own.tree.add(grads);
+  if (rules_.keep_grads && !last) return;
   partial_.sum(unit, own.gathered.grads());
   GradBuffer& buffer = grads_of(unit);
   const Tensor whole = stretch(sent_of(buffer), own);

@@ -12,6 +12,7 @@
 #include "trainer/parallel/unit_store.h"
 #include "trainer/units/gathered_unit.h"
 #include "trainer/units/owned_range.h"
+#include "trainer/units/tree_sum.h"
 
 namespace tycho {
 
@@ -31,6 +32,7 @@ class ShardedUnits final : public UnitStore {
   const UnitLayout& layout(int unit) const override { return units_[static_cast<size_t>(unit)].layout; }
   const Views& acquire(int unit, Pass pass) override;
   void release(int unit, Pass pass) override;
+  void begin_step() override;
   Views& grads(int unit) override;
   void reduce(int unit, bool last) override;
   void finish() override;
@@ -45,6 +47,7 @@ class ShardedUnits final : public UnitStore {
     Tensor params, grads;   // what this rank owns, padded; grads undefined when it is frozen
     GatheredUnit gathered;  // views of the buffers below
     int param_buffer = 0, grad_buffer = UnitBuffers::kNone;
+    TreeSum tree;          // of whole gradients
     bool has_sum = false;  // `grads` holds those of earlier micro-batches of this step
   };
   struct ParamBuffer {

@@ -1,5 +1,5 @@
 // A verb is a list of transfers, and a step that runs whenever bytes have moved. Pieces go straight to the
-// rank that needs them, and sums are made in the order of ranks while the rest is still on its way.
+// rank that needs them, and sums are made in a fixed order while the rest is still on its way.
 #include "trainer/parallel/socket_verbs.h"
 
 #include <fmt/format.h>
@@ -94,11 +94,12 @@ struct SocketVerbs::Reduction {
   int64_t summed = 0;
 };
 
-SocketVerbs::SocketVerbs(int rank, std::vector<Socket> sockets, const WaitLimits& limits)
+SocketVerbs::SocketVerbs(int rank, std::vector<Socket> sockets, const WaitLimits& limits, SumOrder order)
     : rank_(rank),
       sockets_(std::move(sockets)),
       stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       limits_(limits),
+      order_(order),
       theirs_(sockets_.size()),
       is_checked_(sockets_.size()),
       rows_(sockets_.size()) {
@@ -220,7 +221,7 @@ std::optional<Trouble> SocketVerbs::sum_whole(SumType type, uint8_t* x, int64_t 
     rows_[static_cast<size_t>(transfer.rank)] = others;
   }
   if (auto trouble = finish()) return trouble;
-  sum_rows(type, x, rows_.data(), size(), count);
+  sum_rows(type, x, rows_.data(), size(), count, order_);
   return std::nullopt;
 }
 
@@ -282,7 +283,7 @@ void SocketVerbs::sum_arrived(Reduction& sum) {
       for (size_t i = 0; i < transfers_.size(); ++i)
         rows_[static_cast<size_t>(transfers_[i].rank)] =
             sum.rings + static_cast<int64_t>(i) * sum.window + at;
-      sum_rows(sum.type, sum.out + sum.summed, rows_.data(), size(), n / size_of(sum.type));
+      sum_rows(sum.type, sum.out + sum.summed, rows_.data(), size(), n / size_of(sum.type), order_);
       sum.summed += n;
     }
   }

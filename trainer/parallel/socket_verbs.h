@@ -33,7 +33,8 @@ struct Announcement {
 class SocketVerbs {
  public:
   /// sockets[r]: the connection with rank r of the group; that of this rank is not open.
-  SocketVerbs(int rank, std::vector<Socket> sockets, const WaitLimits& limits);
+  SocketVerbs(int rank, std::vector<Socket> sockets, const WaitLimits& limits,
+              SumOrder order = SumOrder::kRanks);
   SocketVerbs(const SocketVerbs&) = delete;
   SocketVerbs& operator=(const SocketVerbs&) = delete;
 
@@ -63,6 +64,7 @@ class SocketVerbs {
   std::vector<Socket> sockets_;
   Socket stop_;
   WaitLimits limits_;
+  SumOrder order_;
   std::optional<Trouble> trouble_;
   uint32_t num_calls_ = 0;
   // Of the call that runs; kept so that small calls allocate nothing.

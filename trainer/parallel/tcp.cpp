@@ -40,6 +40,7 @@ SumType sum_type(const Tensor& x) {
 struct TcpRun {
   std::shared_ptr<Peers> peers;
   double timeout_s;
+  SumOrder order;
   std::optional<Error> failure;  // what the first group of this rank that noticed said
 };
 
@@ -53,7 +54,7 @@ class TcpCommunicator final : public Communicator {
         ranks_(std::move(ranks)),
         rank_(rank),
         noted_{&run_->peers->collectives(), run_->peers->collectives().add_group(name_, ranks_)},
-        verbs_(rank_, run_->peers->connect(short_name(name_), ranks_), limits()) {}
+        verbs_(rank_, run_->peers->connect(short_name(name_), ranks_), limits(), run_->order) {}
   ~TcpCommunicator() override { verbs_.stop(); }
 
   int rank() const override { return rank_; }
@@ -269,12 +270,13 @@ class TcpRankGroup final : public RankGroup {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_tcp_world(std::shared_ptr<Peers> peers, double timeout_s) {
+std::unique_ptr<Communicator> make_tcp_world(std::shared_ptr<Peers> peers, double timeout_s, SumOrder order) {
   std::vector<int> ranks(static_cast<size_t>(peers->num_ranks()));
   std::iota(ranks.begin(), ranks.end(), 0);
   const int rank = peers->rank();
-  return std::make_unique<TcpCommunicator>(std::make_shared<TcpRun>(TcpRun{std::move(peers), timeout_s, {}}),
-                                           "world", std::move(ranks), rank);
+  return std::make_unique<TcpCommunicator>(
+      std::make_shared<TcpRun>(TcpRun{std::move(peers), timeout_s, order, {}}), "world", std::move(ranks),
+      rank);
 }
 
 std::unique_ptr<RankGroup> make_tcp_group(std::shared_ptr<Peers> peers, double patience_s) {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "trainer/parallel/communicator.h"
+#include "trainer/parallel/rank_sums.h"
 #include "trainer/rendezvous/peers.h"
 #include "trainer/rendezvous/rank_group.h"
 
@@ -12,9 +13,10 @@ namespace tycho {
 inline constexpr double kCollectiveTimeoutS = 1800;
 
 /// All ranks of `peers`; collective. For tensors in host memory. Used by one thread; what runs in the
-/// background has a thread of its own.
+/// background has a thread of its own. `order`: of the sums of all its groups.
 std::unique_ptr<Communicator> make_tcp_world(std::shared_ptr<Peers> peers,
-                                             double timeout_s = kCollectiveTimeoutS);
+                                             double timeout_s = kCollectiveTimeoutS,
+                                             SumOrder order = SumOrder::kRanks);
 
 /// The same ranks for texts. `patience_s`: how long a rank waits in gather for the others, who may wait for a
 /// person.

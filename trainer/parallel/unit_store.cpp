@@ -24,29 +24,36 @@ void GradientSum::finish() {
 }
 
 LocalUnits::LocalUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
-                       UnitUse use, PartialGradients partial)
+                       UnitUse use, PartialGradients partial, SumTree tree)
     : partial_(std::move(partial)) {
   units_.reserve(specs.size());
   for (const UnitSpec& spec : specs) {
     units_.emplace_back(UnitLayout(spec), dtype, device, use);
     owned_.push_back(own_unit(units_.back(), use));
+    trees_.emplace_back(tree, units_.back().flat_grads());
   }
 }
 
+void LocalUnits::begin_step() {
+  for (TreeSum& tree : trees_) tree.restart();
+}
+
 void LocalUnits::reduce(int unit, bool last) {
+  Tensor grads = at(unit).flat_grads();
+  trees_[static_cast<size_t>(unit)].add(grads);
   if (last) partial_.sum(unit, at(unit).grads());
 }
 
 ReplicatedUnits::ReplicatedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype,
-                                 const at::Device& device, UnitUse use, Communicator& world, bool reduce_bf16,
-                                 PartialGradients partial)
-    : LocalUnits(specs, dtype, device, use, std::move(partial)), world_(world) {
-  for (const GatheredUnit& unit : gathered()) sums_.emplace_back(unit.flat_grads(), reduce_bf16);
+                                 const at::Device& device, UnitUse use, const ShardRules& rules,
+                                 Communicator& world, PartialGradients partial)
+    : LocalUnits(specs, dtype, device, use, std::move(partial), rules.tree), world_(world) {
+  for (const GatheredUnit& unit : gathered()) sums_.emplace_back(unit.flat_grads(), rules.reduce_bf16);
 }
 
 void ReplicatedUnits::reduce(int unit, bool last) {
-  if (!last) return;
   LocalUnits::reduce(unit, last);
+  if (!last) return;
   const ForUnit noted(layout(unit).spec().name);
   sums_[static_cast<size_t>(unit)].start(world_);
 }
@@ -70,8 +77,8 @@ std::unique_ptr<UnitStore> make_unit_store(const std::vector<UnitSpec>& specs, a
     return std::make_unique<ShardedUnits>(specs, dtype, device, use, rules, groups.owners, groups.replicas,
                                           std::move(partial));
   if (groups.replicas.size() == 1)
-    return std::make_unique<LocalUnits>(specs, dtype, device, use, std::move(partial));
-  return std::make_unique<ReplicatedUnits>(specs, dtype, device, use, groups.replicas, rules.reduce_bf16,
+    return std::make_unique<LocalUnits>(specs, dtype, device, use, std::move(partial), rules.tree);
+  return std::make_unique<ReplicatedUnits>(specs, dtype, device, use, rules, groups.replicas,
                                            std::move(partial));
 }
 

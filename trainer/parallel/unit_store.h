@@ -7,12 +7,14 @@
 
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/param_spec.h"
+#include "trainer/layout/sum_tree.h"
 #include "trainer/layout/unit_layout.h"
 #include "trainer/layout/unit_shards.h"
 #include "trainer/parallel/communicator.h"
 #include "trainer/parallel/partial_gradients.h"
 #include "trainer/units/gathered_unit.h"
 #include "trainer/units/owned_range.h"
+#include "trainer/units/tree_sum.h"
 
 namespace tycho {
 
@@ -28,6 +30,8 @@ class UnitStore {
   /// keep whole units, such as the two below, they stay valid after release as well.
   virtual const Views& acquire(int unit, Pass pass) = 0;
   virtual void release(int unit, Pass pass) = 0;
+  /// Before the first micro-batch of a step: forgets what a step that failed has left.
+  virtual void begin_step() {}
   /// Where backward puts gradients (fp32, the shapes of the parameters); undefined for what is frozen
   /// (GatheredUnit::grads).
   virtual Views& grads(int unit) = 0;
@@ -35,6 +39,8 @@ class UnitStore {
   /// reduced over ranks, in the background. `last`: of the last micro-batch of a step; gradients of all are
   /// in then. A store may wait for that call and reduce the sum, as the two below do; or reduce at every
   /// call, add to what it owns, and leave zeros in grads(unit), to which backward adds the next micro-batch.
+  /// With a tree of several leaves (ShardRules) backward overwrites grads(unit) for every micro-batch, and
+  /// the last call has the sum.
   virtual void reduce(int unit, bool last) = 0;
   /// When it returns, all gradients are final.
   virtual void finish() = 0;
@@ -55,11 +61,12 @@ class UnitStore {
 class LocalUnits : public UnitStore {
  public:
   LocalUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device, UnitUse use,
-             PartialGradients partial = {});
+             PartialGradients partial = {}, SumTree tree = {});
   int num_units() const override { return static_cast<int>(units_.size()); }
   const UnitLayout& layout(int unit) const override { return units_[static_cast<size_t>(unit)].layout(); }
   const Views& acquire(int unit, Pass) override { return at(unit).params(); }
   void release(int, Pass) override {}
+  void begin_step() override;
   Views& grads(int unit) override { return at(unit).grads(); }
   void reduce(int unit, bool last) override;
   void finish() override {}
@@ -76,6 +83,7 @@ class LocalUnits : public UnitStore {
   std::vector<GatheredUnit> units_;
   std::vector<OwnedRange> owned_;
   PartialGradients partial_;
+  std::vector<TreeSum> trees_;  // of each unit
   std::unique_ptr<Communicator> alone_ = make_world_of_one();
 };
 
@@ -100,9 +108,9 @@ class GradientSum {
 /// the ranks unit by unit, while the backward pass of the last micro-batch goes on below.
 class ReplicatedUnits final : public LocalUnits {
  public:
-  /// `world` outlives the store. reduce_bf16: gradients travel as bf16.
+  /// `world` outlives the store.
   ReplicatedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
-                  UnitUse use, Communicator& world, bool reduce_bf16, PartialGradients partial = {});
+                  UnitUse use, const ShardRules& rules, Communicator& world, PartialGradients partial = {});
   void reduce(int unit, bool last) override;
   void finish() override;
 

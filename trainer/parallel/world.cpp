@@ -12,8 +12,9 @@
 
 namespace tycho {
 
-std::unique_ptr<Communicator> open_world(const RankPlace& place, const MeetOptions& options) {
-  return place.num_ranks > 1 ? make_tcp_world(meet_peers(place, options)) : make_world_of_one();
+std::unique_ptr<Communicator> open_world(const RankPlace& place, const MeetOptions& options, SumOrder order) {
+  return place.num_ranks > 1 ? make_tcp_world(meet_peers(place, options), kCollectiveTimeoutS, order)
+                             : make_world_of_one();
 }
 
 std::unique_ptr<RankGroup> open_group(const RankPlace& place, double patience_s,

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "trainer/parallel/communicator.h"
+#include "trainer/parallel/rank_sums.h"
 #include "trainer/rendezvous/meet/meet_options.h"
 #include "trainer/rendezvous/rank_group.h"
 #include "trainer/rendezvous/rank_place.h"
@@ -11,8 +12,9 @@
 namespace tycho {
 
 /// All ranks of the run, for what is in host memory: a world of one, or ranks that have met. Collective;
-/// throws as meet_peers.
-std::unique_ptr<Communicator> open_world(const RankPlace& place, const MeetOptions& options = {});
+/// throws as meet_peers. `order`: of sums of what is in host memory.
+std::unique_ptr<Communicator> open_world(const RankPlace& place, const MeetOptions& options = {},
+                                         SumOrder order = SumOrder::kRanks);
 
 /// The same meeting for texts, beside any run of theirs. `patience_s`: how long a rank waits in gather for
 /// the others, who may wait for a person. `stop`: as of MeetOptions.

@@ -137,6 +137,11 @@ int64_t sent_bytes(const std::vector<UnitSpec>& trained, const std::vector<UnitS
          (rules.num_replicas > 1 ? own_buffers(trained, rules, reduced_bytes(rules)) : 0);
 }
 
+/// Sums of gradients that wait for others in the tree: whole units.
+int64_t held_bytes(const std::vector<UnitSpec>& trained, const ShardRules& rules) {
+  return rules.tree.most_held() * own_buffers(trained, {}, kMasterBytes);
+}
+
 /// Elements of all of them.
 int64_t muon_elements(const TrainConfig& config, const ModelLayout& layout) {
   if (!config.optimizer.is<MuonConfig>()) return 0;
@@ -203,6 +208,9 @@ std::vector<ByteItem> state_memory(const TrainConfig& config, const ModelLayout&
   }
   if (const int64_t num_bytes = sent_bytes(trained_units(config, layout), units, rules); num_bytes > 0)
     items.push_back({"gradients sent", num_bytes, "bf16"});
+  if (const int64_t num_bytes = held_bytes(trained_units(config, layout), rules); num_bytes > 0)
+    items.push_back({"gradients held", num_bytes,
+                     fmt::format("fp32, {} whole for reduce = \"canonical\"", rules.tree.most_held())});
   const OptimizerBytes state = optimizer_state(config, layout, rules);
   std::vector<std::string> names = state.names;
   if (has_master(config)) names.insert(names.begin(), "fp32 master");

@@ -21,6 +21,7 @@
 #include "trainer/parallel/world.h"
 #include "trainer/rendezvous/progress.h"
 #include "trainer/restore/resume.h"
+#include "trainer/run/canonical_route.h"
 #include "trainer/run/describe_run.h"
 #include "trainer/run/enough_memory.h"
 #include "trainer/run/inspect.h"
@@ -43,7 +44,8 @@ class OpenRun final : public TrainingSession {
         world_(open_world(
             request.place,
             {.stop = &stop,
-             .shared_dir = std::filesystem::absolute(run_folder_path(request.config)).parent_path()})) {
+             .shared_dir = std::filesystem::absolute(run_folder_path(request.config)).parent_path()},
+            config_.parallel.reduce == GradientOrder::kCanonical ? SumOrder::kTree : SumOrder::kRanks)) {
     register_read_secrets(request);
     guarded([&] { open(request, std::move(display)); });
   }
@@ -266,6 +268,7 @@ class OpenRun final : public TrainingSession {
     require_no_problems(check_config(config_, world_->size()), ExitCode::kTopology);
     set_threads(config_.threads, request.place);
     device_ = choose_device(config_.device, request.place.local_rank);
+    require_canonical_route(config_, device_);
     memory_before_ = memory_bytes(device_);
     require_memory(config_, device_, request);
     tokenizer_text_ = read_tokenizer(config_, model_layout(config_.model));

@@ -78,6 +78,22 @@ TEST(GradClipTest, SumsOverTheRanksThatShareTheGradientsOut) {
   }));
 }
 
+TEST(GradClipTest, IsExactWhoeverHasTheGradientsWhenAskedTo) {
+  at::manual_seed(9);
+  const Tensor all = at::randn({4000}) * at::randn({4000}).mul_(9).exp_();
+  const GradNorm whole = clip_gradients({.norm = 2.5}, {all}, *alone, SquareSum::kExact);
+  EXPECT_NEAR(whole.norm_1.item<float>() / all.to(at::kDouble).norm().item<double>(), 1, 1e-7);
+  expect_all_well(on_ranks(4, [&](Communicator& world) {
+    const Tensor own = all.narrow(0, world.rank() * 1000, 1000);
+    for (const std::vector<Tensor>& parts :
+         {std::vector<Tensor>{own}, {own.narrow(0, 31, 969), own.narrow(0, 0, 31)}}) {
+      const GradNorm norm = clip_gradients({.norm = 2.5}, parts, world, SquareSum::kExact);
+      EXPECT_TRUE(at::equal(norm.norm_1, whole.norm_1));
+      EXPECT_TRUE(at::equal(norm.scale_1, whole.scale_1));
+    }
+  }));
+}
+
 /// Weights and gradients as composer_clipping.py had them, in one unit of fp32 or of bf16 with master
 /// weights.
 struct ClipRig {

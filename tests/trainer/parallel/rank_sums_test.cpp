@@ -47,6 +47,37 @@ TEST(SumRows, AddsInTheOrderOfRowsIntoAnyOfThem) {
     }
 }
 
+TEST(SumRows, AddsHalvesInATree) {
+  const std::vector<float> x = {1e8F, 1, -1e8F, 1, 3, 1e7F, -1e7F, 0.25F};
+  std::vector<const void*> rows;
+  for (const float& one : x) rows.push_back(&one);
+  const auto sum = [&](int num_rows) {
+    float out = 0;
+    sum_rows(SumType::kFp32, &out, rows.data(), num_rows, 1, SumOrder::kTree);
+    return out;
+  };
+  EXPECT_EQ(sum(8), ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7])));
+  EXPECT_EQ(sum(6), ((x[0] + x[1]) + x[2]) + ((x[3] + x[4]) + x[5]));
+  EXPECT_EQ(sum(3), (x[0] + x[1]) + x[2]);
+  EXPECT_EQ(sum(1), x[0]);
+  float in_order = 0;
+  sum_rows(SumType::kFp32, &in_order, rows.data(), 8, 1);
+  EXPECT_NE(sum(8), in_order) << "the numbers do not tell orders apart";
+}
+
+TEST(SumRows, AddsLongRowsInATree) {
+  std::vector<std::vector<double>> rows(4, std::vector<double>(1543));
+  std::vector<const void*> pointers;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    for (size_t i = 0; i < rows[r].size(); ++i) rows[r][i] = std::sin(static_cast<double>(31 * r + i));
+    pointers.push_back(rows[r].data());
+  }
+  const auto copies = rows;
+  sum_rows(SumType::kFp64, rows[2].data(), pointers.data(), 4, 1543, SumOrder::kTree);
+  for (size_t i = 0; i < 1543; ++i)
+    ASSERT_EQ(rows[2][i], (copies[0][i] + copies[1][i]) + (copies[2][i] + copies[3][i])) << i;
+}
+
 uint16_t bf16(float x) {  // truncates: for numbers that bf16 holds exactly
   uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);

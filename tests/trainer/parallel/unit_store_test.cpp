@@ -106,6 +106,59 @@ TEST(UnitStore, RanksThatShareUnitsKeepTheirPartsOfTheSumOfGradients) {
     }));
 }
 
+/// Numbers of micro-batch `leaf`, for which the order of additions matters.
+Tensor leaf_of(int64_t leaf, const Tensor& like) {
+  return at::arange(like.numel())
+      .to(at::kFloat)
+      .mul_(0.031)
+      .add_(0.37 * static_cast<double>(leaf))
+      .sin_()
+      .view_as(like);
+}
+
+/// Backward passes of leaves [begin, begin + count), and what is owned afterwards.
+void run_leaves(UnitStore& units, int64_t begin, int64_t count) {
+  units.begin_step();
+  for (int64_t leaf = begin; leaf < begin + count; ++leaf)
+    for (int unit = 1; unit >= 0; --unit) {
+      for (Tensor& grad : units.grads(unit)) grad.copy_(leaf_of(leaf, grad));
+      units.reduce(unit, /*last=*/leaf + 1 == begin + count);
+    }
+  units.finish();
+}
+
+TEST(UnitStore, SumsMicroBatchesAsOneTreeWhoeverHasThem) {
+  constexpr int64_t kLeaves = 8;
+  LocalUnits one(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain, {}, {kLeaves});
+  run_leaves(one, 0, 3);  // a step that failed
+  run_leaves(one, 0, kLeaves);
+  const Tensor like = one.grads(1)[0];
+  const auto leaf = [&](int64_t i) { return leaf_of(i, like); };
+  EXPECT_TRUE(at::equal(
+      like, ((leaf(0) + leaf(1)) + (leaf(2) + leaf(3))) + ((leaf(4) + leaf(5)) + (leaf(6) + leaf(7)))));
+  const auto in_world = [&](int shards, std::shared_ptr<Peers> peers) {
+    const auto world = make_tcp_world(std::move(peers), kSoonS, SumOrder::kTree);
+    const auto owners = world->split(world->rank() / shards, world->rank()),
+               replicas = world->split(world->rank() % shards, world->rank());
+    const int64_t each = kLeaves / world->size();
+    ShardRules rules = {.num_ranks = shards, .keep_grads = each > 1};
+    rules.tree = {each};
+    const auto units =
+        make_unit_store(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain, rules, {*owners, *replicas});
+    for (int step = 0; step < 2; ++step) {
+      run_leaves(*units, each * world->rank(), each);
+      for (int unit = 0; unit < 2; ++unit)
+        for (size_t i = 0; i < one.grads(unit).size(); ++i)
+          EXPECT_TRUE(at::equal(units->grad(unit, i), one.grads(unit)[i]))
+              << shards << " " << unit << " " << i;
+    }
+  };
+  for (const int num_ranks : {2, 4, 8})
+    for (int shards = 1; shards <= num_ranks; shards *= 2)
+      expect_all_well(with_shared_peers(
+          num_ranks, [&](std::shared_ptr<Peers> peers) { in_world(shards, std::move(peers)); }));
+}
+
 /// What is left of a number that travels as bf16.
 float rounded(double x) { return at::full({1}, x, at::kDouble).to(at::kBFloat16).item<float>(); }
 

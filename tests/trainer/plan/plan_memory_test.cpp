@@ -66,6 +66,15 @@ TEST_F(PlanMemory, OfLlamaIsWhatARunTakes) {
   expect_agreement("bf16 without a master, Lion");
 }
 
+TEST_F(PlanMemory, OfGradientsThatAreSummedAsATreeIsWhatARunTakes) {
+  LlamaConfig llama;
+  llama.width = 256, llama.layers = 2, llama.heads = 4, llama.ffn_width = 512, llama.vocab_size = 1000;
+  config_.model.value = llama;
+  config_.parallel.reduce = GradientOrder::kCanonical;
+  config_.micro_batch = Duration{1, DurationUnit::kSample};
+  expect_agreement("two sums of gradients wait");
+}
+
 TEST_F(PlanMemory, OfMptIsWhatARunTakes) {
   MptConfig mpt;
   mpt.width = 256, mpt.layers = 3, mpt.heads = 8, mpt.vocab_size = 2000, mpt.max_seq_len = 64;

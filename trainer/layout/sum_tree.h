@@ -1,0 +1,20 @@
+// The order in which the numbers of several micro-batches are added, whoever computes them. Torch-free.
+#pragma once
+#include <cstdint>
+
+namespace tycho {
+
+/// `leaves` is 2^k times an odd number: that many neighbours are added one after the other, and the 2^k sums
+/// as a complete binary tree. So a rank that has one of 1, 2, 4 ... 2^k equal runs of leaves adds up a whole
+/// subtree, and what is left to do between ranks is the tree above.
+struct SumTree {
+  int64_t leaves = 1;
+
+  /// A rank goes from leaf to leaf and holds the sums that are not complete. How many of these, the newest
+  /// first, are added to leaf `number` (from 0) before the result is held, or is the sum of all.
+  int64_t num_joins(int64_t number) const;
+  /// The most sums that are held at once.
+  int64_t most_held() const;
+};
+
+}  // namespace tycho
