@@ -59,7 +59,7 @@ std::vector<Finding> check_processor() {
   const auto has = [&](const char* flag) {
     return flags.find(fmt::format(" {} ", flag)) != std::string::npos;
   };
-  const int cores = usable_cores();
+  const int cores = cores_of_rank({});
   std::vector<Finding> findings = {
       {"cpu", Health::kOk,
        fmt::format("{}, {} cores usable", proc_value("/proc/cpuinfo", "model name"), cores), ""}};

@@ -71,7 +71,10 @@ std::string slurm_script(const SweepFolder& folder, const SlurmArrayLaunch& laun
       "while kill -0 $worker 2>/dev/null; do wait $worker; code=$?; done\n";
   if (launch.requeue)
     text +=
-        "if [ $code -ge 128 ]; then scontrol requeue \"${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}\"; fi\n";
+        "task=${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}\n"
+        "# Not after scancel.\n"
+        "may_continue() { scontrol show job \"$task\" | grep -qE 'JobState=RUNNING|Reason=TimeLimit'; }\n"
+        "if [ $code -ge 128 ] && may_continue; then scontrol requeue \"$task\"; fi\n";
   return text + "exit $code\n";
 }
 

@@ -23,9 +23,11 @@ printf '%s\n' "$@" >"$FAKE_LOG/run"
 "$real" run "${@:2}" --print-only || exit
 exit "${FAKE_STATUS:-0}"
 TYCHO
-for name in scontrol dcgmi; do
-  printf '#!/bin/bash\n%s\n' "echo \"\$@\" >>\"\$FAKE_LOG/$name\"" >bin/$name
-done
+printf '#!/bin/bash\n%s\n' 'echo "$@" >>"$FAKE_LOG/dcgmi"' >bin/dcgmi
+cat >bin/scontrol <<'SCONTROL'
+#!/bin/bash
+if [[ $1 == show ]]; then echo "JobState=${FAKE_STATE:-RUNNING} Reason=None"; else echo "$@" >>"$FAKE_LOG/scontrol"; fi
+SCONTROL
 chmod +x bin/*
 cd job
 mkdir -p data/train data/val
@@ -72,6 +74,9 @@ CONFIG_FILE=none.toml check "a configuration that is not there" 2 "no shipped re
 rm -f "$FAKE_LOG/scontrol"
 FAKE_STATUS=138 DATA_DIR=$PWD/data check "stopped before the time limit" 138 "" bash "$titan"
 check "it goes back into the queue" 0 "requeue 42" cat "$FAKE_LOG/scontrol"
+rm -f "$FAKE_LOG/scontrol"
+FAKE_STATUS=143 FAKE_STATE=COMPLETING DATA_DIR=$PWD/data check "cancelled" 143 "" bash "$titan"
+check "it does not" 1 "" test -e "$FAKE_LOG/scontrol"
 
 # ---- Nanotron ----
 nanotron=$root/containers/run_tiny_llama.sbatch
@@ -79,6 +84,11 @@ check "a recipe in an environment" 0 "recipe \"llama-tiny\"" bash "$nanotron" ll
 check "of the EDF" 0 "--environment=tycho" cat "$FAKE_LOG/srun"
 TYCHO_EDF=none check "or without one" 0 "seed = 7" bash "$nanotron" llama-tiny seed=7
 check "runs what is on PATH" 1 "" grep -q environment "$FAKE_LOG/srun"
+FAKE_STATUS=138 TYCHO_EDF=none check "stopped before the time limit" 138 "" bash "$nanotron" llama-tiny
+check "it goes back into the queue, too" 0 "requeue 42" cat "$FAKE_LOG/scontrol"
+rm -f "$FAKE_LOG/scontrol"
+FAKE_STATUS=143 FAKE_STATE=COMPLETING TYCHO_EDF=none check "cancelled" 143 "" bash "$nanotron" llama-tiny
+check "it stays out of the queue" 1 "" test -e "$FAKE_LOG/scontrol"
 check "no configuration" 2 "wanted a configuration as the first argument" bash "$nanotron"
 
 # ---- a data set ----

@@ -39,7 +39,7 @@ exit "${FAKE_STATUS:-0}"
 TYCHO
 cat >bin/scontrol <<'SCONTROL'
 #!/bin/bash
-echo "$@" >>"$FAKE_LOG/scontrol"
+if [[ $1 == show ]]; then echo "JobState=${FAKE_STATE:-RUNNING} Reason=None"; else echo "$@" >>"$FAKE_LOG/scontrol"; fi
 SCONTROL
 chmod +x bin/*
 export FAKE_LOG=$scratch/log TYCHO_BUILD=${TYCHO_BUILD:-$root/build/cpu}
@@ -133,6 +133,8 @@ FAKE_STATUS=143 check "a run that stopped with a checkpoint" 143 "" job 2 "-c mp
 check "goes back into the queue" 0 "requeue 42" cat "$FAKE_LOG/scontrol"
 FAKE_STATUS=12 check "a run that failed" 12 "" job 2 "-c mpt-125m $usual"
 check "does not" 1 "" test -e "$FAKE_LOG/scontrol"
+FAKE_STATUS=143 FAKE_STATE=COMPLETING check "nor one that was cancelled" 143 "" job 2 "-c mpt-125m $usual"
+check "although it saved" 1 "" test -e "$FAKE_LOG/scontrol"
 FAKE_STATUS=143 SLURM_RESTART_COUNT=20 check "nor one that was restarted too often" 143 "restarted 20 times already" job 2 "-c mpt-125m $usual"
 check "it stays out of the queue" 1 "" test -e "$FAKE_LOG/scontrol"
 

@@ -10,8 +10,9 @@ namespace tycho {
 int usable_cores();
 
 /// Those of one rank, at least 1: its own when a scheduler bound it to some, else an equal share of what the
-/// ranks of its machine have together.
-int cores_of_rank(const RankPlace& place);
+/// ranks of its machine have together. Never more than its share of the CPUs that Slurm allocated on this
+/// node (SLURM_CPUS_ON_NODE): not every cluster binds processes to them.
+int cores_of_rank(const RankPlace& place, const Environment& variable = process_environment());
 
 /// CPU threads of one rank: `wanted`, or one a core of its own when that is 0.
 int threads_of_rank(int64_t wanted, const RankPlace& place);

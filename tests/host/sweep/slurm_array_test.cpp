@@ -23,6 +23,19 @@ class SlurmArrayTest : public SweepTest {
   Outcome with_sbatch(const std::string& arguments) const {
     return here("PATH=" + (folder_ / "bin").string() + ":$PATH ./bin/tycho " + arguments);
   }
+  /// Runs the script of a task, which gets the signal when a trial runs. `state`: what scontrol says of the
+  /// job, and its calls go to the file "asked".
+  Outcome stopped_task(const std::string& signal, const std::string& state) {
+    fake_sbatch("cp \"$2\" " + (folder_ / "script.sh").string() + "; echo 1\n");
+    EXPECT_EQ(with_sbatch("sweep s.lua").code, 0);
+    fake_program("scontrol", "echo \"$@\" >> " + (folder_ / "asked").string() + "\necho " + state + "\n");
+    return here(
+        "export PATH=$PWD/bin:$PATH SLURM_ARRAY_JOB_ID=1 SLURM_ARRAY_TASK_ID=0 TYCHO_STEP_MS=100; bash "
+        "script.sh & "
+        "until cat sweeps/s/trials/*/metrics.jsonl 2>/dev/null | grep -q step; do sleep 0.05; done; kill -" +
+            signal + " $!; wait $!; echo code $?",
+        "bash");
+  }
 };
 
 TEST_F(SlurmArrayTest, PrintsTheScriptAndSubmitsNothing) {
@@ -48,15 +61,16 @@ TEST_F(SlurmArrayTest, SubmitsAndTheScriptWorksTheSweepOff) {
 }
 
 TEST_F(SlurmArrayTest, TheWarningOfTheTimeLimitPutsTrialsBackAndQueuesAgain) {
-  fake_sbatch("cp \"$2\" " + (folder_ / "script.sh").string() + "; echo 1\n");
-  ASSERT_EQ(with_sbatch("sweep s.lua").code, 0);
-  fake_program("scontrol", "echo \"$@\" >> " + (folder_ / "requeued").string() + "\n");
-  const Outcome task = here(
-      "export PATH=$PWD/bin:$PATH SLURM_ARRAY_JOB_ID=1 SLURM_ARRAY_TASK_ID=0 TYCHO_STEP_MS=100; bash "
-      "script.sh & sleep 0.8; kill -USR1 $!; wait $!; echo code $?",
-      "bash");
+  const Outcome task = stopped_task("USR1", "JobState=RUNNING Reason=None");
   EXPECT_CONTAINS(task.output, "code 138");
-  EXPECT_EQ(read("requeued"), "requeue 1_0\n");
+  EXPECT_EQ(read("asked"), "show job 1_0\nrequeue 1_0\n");
+  EXPECT_TRUE(states(table()).contains("paused")) << task.output;
+}
+
+TEST_F(SlurmArrayTest, ATaskThatIsCancelledPutsTrialsBackAndStaysOutOfTheQueue) {
+  const Outcome task = stopped_task("TERM", "JobState=COMPLETING Reason=None");
+  EXPECT_CONTAINS(task.output, "code 143");
+  EXPECT_EQ(read("asked"), "show job 1_0\n");
   EXPECT_TRUE(states(table()).contains("paused")) << task.output;
 }
 

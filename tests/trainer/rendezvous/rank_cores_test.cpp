@@ -45,5 +45,27 @@ TEST(RankCores, WhatASchedulerBoundIsARanksOwn) {
   EXPECT_EQ(cores_when_bound({}), 1);
 }
 
+/// The cores of `place` where Slurm says that the step has `cpus` on this node.
+int cores_with_slurm(const RankPlace& place, const std::string& cpus) {
+  return cores_of_rank(place, [&](const std::string& name) -> std::optional<std::string> {
+    if (name == "SLURM_CPUS_ON_NODE") return cpus;
+    return std::nullopt;
+  });
+}
+
+TEST(RankCores, NeverMoreThanSlurmAllocatedOnTheNode) {
+  const int all = usable_cores();
+  EXPECT_EQ(cores_with_slurm({}, "1"), 1);
+  EXPECT_EQ(cores_with_slurm({}, "100000"), all);
+  EXPECT_EQ(cores_with_slurm(one_of(2, "Slurm"), "2"), 1);
+  EXPECT_EQ(cores_with_slurm(one_of(4, "tycho launch"), "3"), 1) << "a rank needs one";
+}
+
+TEST(RankCores, AnAllocationThatIsNotANumberIsIgnored) {
+  const int all = usable_cores();
+  for (const char* text : {"", "0", "-4", "4(x2)", "many", "99999999999"})
+    EXPECT_EQ(cores_with_slurm({}, text), all) << text;
+}
+
 }  // namespace
 }  // namespace tycho
