@@ -95,11 +95,6 @@ void check_whole_parameters(const TrainConfig& config, ConfigProblems& problems)
     problems.add("lora.dropout",
                  "{} it draws its bits for whole inputs of layers; set lora.dropout = 0 or parallel.tp = 1",
                  kParts);
-  const auto* mpt = std::get_if<MptConfig>(&config.model.value);
-  if (mpt != nullptr && mpt->qk_ln)
-    problems.add("model.qk_ln",
-                 "normalises all heads together, and with parallel.tp a rank has some of them; use qk_gn, "
-                 "which normalises each head, or set parallel.tp = 1");
 }
 
 void check_tensor_parallel(const TrainConfig& config, int64_t num_ranks, ConfigProblems& problems) {

@@ -25,6 +25,14 @@ Crossings of_block(bool reuses_x, Recompute mode, bool trained) {
   return all;
 }
 
+/// Gathers of two numbers for each token, of norms of all heads: of queries, and of keys that are the
+/// block's.
+int64_t norm_gathers(const DecoderSpec& spec, int64_t block, Recompute mode, bool trained) {
+  if (spec.qk_norm != QkNorm::kTogether) return 0;
+  const int64_t passes = !trained ? 1 : mode == Recompute::kFull ? 3 : 2;
+  return passes * (spec.reuses_kv(block) ? 1 : 2);
+}
+
 }  // namespace
 
 TpTraffic tp_traffic(const DecoderSpec& spec, const std::vector<UnitSpec>& units, BatchShape shape,
@@ -36,15 +44,18 @@ TpTraffic tp_traffic(const DecoderSpec& spec, const std::vector<UnitSpec>& units
   if (part.is_last()) sum = {.enter = 1, .leave = 1};  // the head
   if (part.is_first()) sum.leave += 1;                 // the embedding's tokens
   if (part.is_first() && lowest == 0) sum.enter += 1;
+  int64_t norms = 0;
   for (int64_t i = 0; i < spec.layers; ++i) {
     if (!part.has_block(i)) continue;
     const bool trained = static_cast<size_t>(i) + 1 >= lowest;
     const Crossings block = of_block(spec.reuses_x(i), recompute.of(i), trained);
     sum.enter += block.enter, sum.leave += block.leave;
+    norms += norm_gathers(spec, i, recompute.of(i), trained);
   }
+  const int64_t pair = shape.tokens() * 2 * 4 * (tp.size - 1);  // fp32
   const int64_t of_others = shape.tokens() / tp.size * spec.width * compute_bytes * (tp.size - 1);
-  return {of_others * (tp.sequence ? sum.enter + sum.leave : 2 * sum.leave),
-          part.is_last() ? shape.tokens() * 2 * 4 * (tp.size - 1) : 0};
+  return {of_others * (tp.sequence ? sum.enter + sum.leave : 2 * sum.leave) + pair * norms,
+          part.is_last() ? pair : 0};
 }
 
 int64_t tp_gradient_bytes(const std::vector<UnitSpec>& units, const TpShape& tp) {

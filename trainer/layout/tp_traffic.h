@@ -15,7 +15,7 @@ namespace tycho {
 
 /// Bytes of one micro-batch. A gather or a scatter brings what the other ranks have; a sum does both.
 struct TpTraffic {
-  int64_t activations = 0;  // what enters and leaves regions, and gradients of it
+  int64_t activations = 0;  // what enters and leaves regions, gradients of it, statistics of norms
   int64_t losses = 0;       // two numbers for each token and rank
 };
 /// `spec`: the model's; `units`: a rank's, with what is frozen, of all stages; `part`: what its own stage

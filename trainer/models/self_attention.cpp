@@ -66,7 +66,7 @@ SelfAttention::SelfAttention(const DecoderSpec& spec, int64_t block, BatchShape 
       reused_(!reuses_ && spec.last_user_of_kv(block) != block),
       reuses_x_(spec.reuses_x(block)),
       at_(block_params(spec, block)),
-      norm_(NormKind::kLayer, spec.qk_norm_eps),
+      norm_(spec, at_, /*has_keys=*/!reuses_, region),
       shape_(attention_shape(spec, shape, region.context().shape())),
       device_(device) {
   rules_.scale = static_cast<float>(spec.softmax_scale);
@@ -128,37 +128,20 @@ void SelfAttention::clamp_and_norm(const Views& p, const Tensor& raw_NP, Views& 
     clamp(spec_.clip_qkv, raw_NP, qkv_NP);
   else
     qkv_NP.copy_(raw_NP);
-  if (spec_.qk_norm == QkNorm::kNone) return;
-  Tensor q = heads_of(qkv_NP, 0, spec_.heads);
-  norm_.forward({p[at_.q_norm_weight], view(p, at_.q_norm_bias)}, q,
-                {saved[block_saved::kQMean], saved[block_saved::kQInv]}, q);
-  if (reuses_) return;
-  Tensor k = heads_of(qkv_NP, spec_.heads, spec_.kv_heads);
-  norm_.forward({p[at_.k_norm_weight], view(p, at_.k_norm_bias)}, k,
-                {saved[block_saved::kKMean], saved[block_saved::kKInv]}, k);
+  if (norm_.is_used()) norm_.forward(p, qkv_NP, saved);
 }
 
 void SelfAttention::clamp_and_norm_backward(const Views& p, Views& saved, Tensor& d_qkv_NP, Views& g,
                                             bool add) const {
   const Tensor& raw_NP = saved[block_saved::kQkvRaw];
-  if (spec_.qk_norm != QkNorm::kNone) {
+  if (norm_.is_used()) {
     // Attention is done with qkv: its memory holds once more what the norms saw.
     Tensor& clamped_NP = saved[block_saved::kQkv];
     if (spec_.clip_qkv > 0)
       clamp(spec_.clip_qkv, raw_NP, clamped_NP);
     else
       clamped_NP.copy_(raw_NP);
-    Tensor dq = heads_of(d_qkv_NP, 0, spec_.heads);
-    norm_.backward({p[at_.q_norm_weight], view(p, at_.q_norm_bias)}, heads_of(clamped_NP, 0, spec_.heads),
-                   {saved[block_saved::kQMean], saved[block_saved::kQInv]}, dq, dq, /*add_to_dx=*/false,
-                   {g[at_.q_norm_weight], view(g, at_.q_norm_bias)}, add);
-    if (!reuses_) {
-      Tensor dk = heads_of(d_qkv_NP, spec_.heads, spec_.kv_heads);
-      norm_.backward({p[at_.k_norm_weight], view(p, at_.k_norm_bias)},
-                     heads_of(clamped_NP, spec_.heads, spec_.kv_heads),
-                     {saved[block_saved::kKMean], saved[block_saved::kKInv]}, dk, dk, /*add_to_dx=*/false,
-                     {g[at_.k_norm_weight], view(g, at_.k_norm_bias)}, add);
-    }
+    norm_.backward(p, clamped_NP, saved, d_qkv_NP, g, add);
   }
   if (spec_.clip_qkv > 0) clamp_backward(spec_.clip_qkv, raw_NP, d_qkv_NP, d_qkv_NP);
 }
@@ -298,14 +281,7 @@ Tensor SelfAttention::forward_cached(const Views& p, const Tensor& x_ND, const T
     linear(qkv(p), x_ND, qkv_NP);
   }
   if (spec_.clip_qkv > 0) clamp(spec_.clip_qkv, qkv_NP, qkv_NP);
-  const auto normed = [&](int weight, int bias, int64_t first, int64_t count) {
-    const Tensor rows = heads_of(qkv_NP, first, count);
-    rows.copy_(norm_.apply({p[weight], view(p, bias)}, rows));
-  };
-  if (spec_.qk_norm != QkNorm::kNone) {
-    normed(at_.q_norm_weight, at_.q_norm_bias, 0, heads);
-    if (!reuses_) normed(at_.k_norm_weight, at_.k_norm_bias, heads, kv_heads);
-  }
+  if (norm_.is_used()) norm_.apply(p, qkv_NP);
   apply_positions(qkv_NP, seq, cache.length, /*position_N=*/{});
   const Tensor heads_BTHd = qkv_NP.view({batch, seq, projected, dim});
   if (!reuses_) {

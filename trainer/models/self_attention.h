@@ -13,8 +13,8 @@
 #include "trainer/models/context_region.h"
 #include "trainer/models/kv_cache.h"
 #include "trainer/models/linear.h"
-#include "trainer/models/norm.h"
 #include "trainer/models/parallel_region.h"
+#include "trainer/models/query_key_norm.h"
 #include "trainer/units/gathered_unit.h"
 
 namespace tycho {
@@ -113,7 +113,7 @@ class SelfAttention {
   bool reused_;         // by later blocks
   bool reuses_x_;       // projects keys and values from an earlier block's input
   BlockParams at_;
-  Norm norm_;  // of queries and keys
+  QueryKeyNorm norm_;
   AttentionShape shape_;
   at::Device device_;
   RopeTables cos_sin_;  // undefined where this block does not use them, as are the slopes

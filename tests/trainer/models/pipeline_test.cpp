@@ -90,8 +90,7 @@ class PipelineStages : public testing::TestWithParam<ModelCase> {
   }
   bool can_be(const Cut& cut) {
     const DecoderSpec spec = decoder_spec(config_.model);
-    const bool shares_heads =
-        spec.heads % cut.tp == 0 && spec.kv_heads % cut.tp == 0 && spec.qk_norm != QkNorm::kTogether;
+    const bool shares_heads = spec.heads % cut.tp == 0 && spec.kv_heads % cut.tp == 0;
     if ((cut.tp > 1 && !shares_heads) || shape_.tokens() % cut.tp != 0) return false;
     if (cut.stages * cut.chunks > spec.layers) return false;
     config_.parallel.pp = cut.stages, config_.parallel.pp_chunks = cut.chunks;

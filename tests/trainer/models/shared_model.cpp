@@ -39,8 +39,7 @@ void expect_same_gradients(UnitStore& units, const std::vector<UnitSpec>& specs,
 }  // namespace
 
 bool divides(const DecoderSpec& spec, int64_t tp) {
-  return tp == 1 || (spec.heads % tp == 0 && (spec.kv_heads % tp == 0 || tp % spec.kv_heads == 0) &&
-                     spec.qk_norm != QkNorm::kTogether);
+  return tp == 1 || (spec.heads % tp == 0 && (spec.kv_heads % tp == 0 || tp % spec.kv_heads == 0));
 }
 
 MptConfig with_dropout(PositionKind positions) {

@@ -63,6 +63,10 @@ TEST_F(TensorParallelRun, OfMptAndGpt2HasTheCurveOfOneRank) {
   mpt.attn_dropout = 0.1, mpt.resid_dropout = 0.2, mpt.embedding_dropout = 0.1;
   config_.model.value = mpt;
   expect_as_one_rank("MPT with dropout", {kTp, {1, 1, 4}, whole_sequences({2, 1, 2})});
+  mpt.qk_ln = true;
+  mpt.no_bias = true;  // what is added to all keys changes no softmax: that bias moves by rounding alone
+  config_.model.value = mpt;
+  expect_as_one_rank("MPT that norms all heads", {kTp, {1, 1, 4}, whole_sequences({1, 1, 4}), {1, 2, 2}});
   Gpt2Config gpt2;
   gpt2.width = 32, gpt2.layers = 2, gpt2.heads = 4, gpt2.vocab_size = 65, gpt2.max_seq_len = 16;
   config_.model.value = gpt2;

@@ -1,0 +1,177 @@
+// Norms of heads that several ranks share, against LayerNorm of all of them by ATen and its gradients in
+// fp64.
+#include "trainer/models/query_key_norm.h"
+
+#include <ATen/ops/native_layer_norm.h>
+#include <ATen/ops/native_layer_norm_backward.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros_like.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "tests/trainer/aten.h"
+#include "tests/trainer/parallel/thread_world.h"
+
+namespace tycho {
+namespace {
+
+constexpr int64_t kRows = 5, kHeadDim = 4;
+
+/// Queries and keys of a whole model, what they are normed with, and what one rank's ATen makes of them.
+struct Whole {
+  int64_t heads, kv_heads;
+  Tensor x_NP, weight_P, bias_P;  // queries, keys, values; parameters of the values are not used
+
+  Tensor columns(const Tensor& x, bool keys) const {
+    return keys ? x.narrow(-1, heads * kHeadDim, kv_heads * kHeadDim) : x.narrow(-1, 0, heads * kHeadDim);
+  }
+};
+
+Whole whole_of(int64_t heads, int64_t kv_heads, double offset) {
+  const int64_t columns = (heads + 2 * kv_heads) * kHeadDim;
+  return {heads, kv_heads, at::randn({kRows, columns}) * 3 + offset, at::randn({columns}),
+          at::randn({columns})};
+}
+
+/// What a rank along tp has of a row of columns.
+Tensor share_of(const Whole& whole, const Tensor& row, const TpShape& tp) {
+  const TpItems q = tp_items(whole.heads, tp), kv = tp_items(whole.kv_heads, tp);
+  const auto of = [&](int64_t first_head, const TpItems& items) {
+    return row.narrow(-1, (first_head + items.begin) * kHeadDim, items.size() * kHeadDim);
+  };
+  return at::concat({of(0, q), of(whole.heads, kv), of(whole.heads + whole.kv_heads, kv)}, -1);
+}
+
+/// Adds a rank's columns to those of the whole.
+void add_share(const Whole& whole, const Tensor& part, const TpShape& tp, Tensor& sum) {
+  const TpItems q = tp_items(whole.heads, tp), kv = tp_items(whole.kv_heads, tp);
+  int64_t at = 0;
+  for (const auto& [first_head, items] :
+       {std::pair<int64_t, TpItems>{0, q}, {whole.heads, kv}, {whole.heads + whole.kv_heads, kv}}) {
+    sum.narrow(-1, (first_head + items.begin) * kHeadDim, items.size() * kHeadDim)
+        .add_(part.narrow(-1, at, items.size() * kHeadDim));
+    at += items.size() * kHeadDim;
+  }
+}
+
+constexpr BlockParams kAt = {.q_norm_weight = 0, .q_norm_bias = 1, .k_norm_weight = 2, .k_norm_bias = 3};
+
+DecoderSpec spec_of(const Whole& whole, const TpShape& tp) {
+  DecoderSpec spec;
+  spec.heads = whole.heads, spec.kv_heads = whole.kv_heads, spec.head_dim = kHeadDim;
+  spec.qk_norm = QkNorm::kTogether;
+  spec.ffn_width = spec.vocab_size = 12;  // which ranks share too
+  return tp_spec(spec, tp);
+}
+
+/// Views of the norm's parameters, or of zeros for their gradients.
+Views views_of(const DecoderSpec& spec, const Tensor& weight_P, const Tensor& bias_P) {
+  const int64_t q = spec.heads * kHeadDim, k = spec.kv_heads * kHeadDim;
+  return {weight_P.narrow(0, 0, q), bias_P.narrow(0, 0, q), weight_P.narrow(0, q, k), bias_P.narrow(0, q, k)};
+}
+
+Views saved_slots() {
+  Views saved(block_saved::kDX + 1);
+  for (const int slot : {block_saved::kQMean, block_saved::kQInv, block_saved::kKMean, block_saved::kKInv})
+    saved[static_cast<size_t>(slot)] = at::empty({kRows}, at::kFloat);
+  return saved;
+}
+
+double distance(const Tensor& given, const Tensor& wanted) {
+  return (given.to(at::kDouble) - wanted).norm().item<double>() / wanted.norm().item<double>();
+}
+
+/// Forward and backward on so many ranks; heads of keys that several have get shares of a gradient.
+void expect_layer_norm(int64_t heads, int64_t kv_heads, int tp_size, double offset, double tolerance) {
+  SCOPED_TRACE(fmt::format("{} heads, {} of keys, {} ranks", heads, kv_heads, tp_size));
+  const Whole whole = whole_of(heads, kv_heads, offset);
+  Tensor y = at::zeros_like(whole.x_NP), dy = at::zeros_like(y), dx = at::zeros_like(y),
+         dweight = at::zeros_like(whole.weight_P), dbias = at::zeros_like(dweight);
+  std::vector<Tensor> dys;
+  for (int rank = 0; rank < tp_size; ++rank) {
+    const TpShape tp = {tp_size, rank};
+    dys.push_back(at::randn(share_of(whole, whole.x_NP, tp).sizes()));
+    add_share(whole, dys.back(), tp, dy);
+  }
+  std::mutex mutex;
+  ThreadWorld(tp_size).run([&](Communicator& world) {
+    const ParallelRegion region(world, /*sequence=*/true);
+    const TpShape tp = {tp_size, world.rank()};
+    const DecoderSpec spec = spec_of(whole, tp);
+    const QueryKeyNorm norm(spec, kAt, /*has_keys=*/true, region);
+    const Views p = views_of(spec, share_of(whole, whole.weight_P, tp), share_of(whole, whole.bias_P, tp));
+    const Tensor x_NP = share_of(whole, whole.x_NP, tp);
+    Tensor y_NP = x_NP.clone(), generated_NP = x_NP.clone(), d_NP = dys[static_cast<size_t>(tp.rank)].clone();
+    Views saved = saved_slots();
+    norm.forward(p, y_NP, saved);
+    norm.apply(p, generated_NP);
+    EXPECT_TRUE(at::equal(generated_NP, y_NP));
+    Tensor own_dweight = at::full({x_NP.size(1)}, 7.0), own_dbias = at::full({x_NP.size(1)}, 7.0);
+    Views g = views_of(spec, own_dweight, own_dbias);
+    Tensor again_NP = d_NP.clone();
+    norm.backward(p, x_NP, saved, d_NP, g, /*add=*/false);
+    norm.backward(p, x_NP, saved, again_NP, g, /*add=*/true);  // twice the gradient
+    EXPECT_TRUE(at::equal(again_NP, d_NP));
+    const std::lock_guard lock(mutex);
+    Tensor counted = at::zeros_like(y);  // copies of a head have the same
+    add_share(whole, y_NP, tp, counted);
+    y = at::where(counted != 0, counted, y);
+    add_share(whole, d_NP, tp, dx);
+    add_share(whole, own_dweight / 2, tp, dweight);
+    add_share(whole, own_dbias / 2, tp, dbias);
+  });
+  for (const bool keys : {false, true}) {
+    const auto in_double = [&](const Tensor& x) {
+      return whole.columns(x, keys).to(at::kDouble).contiguous();
+    };
+    const Tensor x = in_double(whole.x_NP), weight = in_double(whole.weight_P),
+                 bias = in_double(whole.bias_P);
+    const auto [wanted, mean, inv] = at::native_layer_norm(x, {x.size(1)}, weight, bias, 1e-5);
+    const auto [wanted_dx, wanted_dweight, wanted_dbias] = at::native_layer_norm_backward(
+        in_double(dy), x, {x.size(1)}, mean, inv, weight, bias, {true, true, true});
+    EXPECT_LE(distance(whole.columns(y, keys), wanted), tolerance);
+    EXPECT_LE(distance(whole.columns(dx, keys), wanted_dx), tolerance);
+    EXPECT_LE(distance(whole.columns(dweight, keys), wanted_dweight), tolerance);
+    EXPECT_LE(distance(whole.columns(dbias, keys), wanted_dbias), tolerance);
+  }
+}
+
+TEST(QueryKeyNorm, OfHeadsOnSeveralRanksIsThatOfAllTogether) {
+  at::manual_seed(3);
+  expect_layer_norm(4, 4, 2, 0, 1e-6);
+  expect_layer_norm(6, 3, 3, 0, 1e-6);
+  expect_layer_norm(6, 3, 6, 0, 1e-6);  // two ranks have each head of keys
+  expect_layer_norm(4, 1, 4, 0, 1e-6);
+}
+
+TEST(QueryKeyNorm, HoldsForRowsFarFromZero) {
+  at::manual_seed(4);
+  // fp32 keeps differences of 3 around 1,000 to 2e-5; a difference of squares would keep nothing of them.
+  expect_layer_norm(4, 2, 2, 1000, 1e-4);
+}
+
+TEST(QueryKeyNorm, OfEachHeadNeedsNoOtherRank) {
+  at::manual_seed(5);
+  const Whole whole = whole_of(4, 2, 0);
+  ThreadWorld(2).run([&](Communicator& world) {
+    if (world.rank() == 1) return;  // would be waited for
+    DecoderSpec spec = spec_of(whole, {2, 0});
+    spec.qk_norm = QkNorm::kPerHead;
+    const QueryKeyNorm norm(spec, kAt, /*has_keys=*/false, ParallelRegion(world, true));
+    const Tensor ones = at::ones({kHeadDim}), zeros = at::zeros({kHeadDim});
+    Tensor x_NP = share_of(whole, whole.x_NP, {2, 0});
+    const Tensor before = x_NP.clone();
+    norm.apply({ones, zeros, ones, zeros}, x_NP);
+    const int64_t queries = spec.heads * kHeadDim;
+    const Tensor heads = before.narrow(1, 0, queries).reshape({kRows, spec.heads, kHeadDim});
+    const Tensor wanted = at::layer_norm(heads.to(at::kDouble), {kHeadDim}).reshape({kRows, queries});
+    EXPECT_LE(distance(x_NP.narrow(1, 0, queries), wanted), 1e-6);
+    EXPECT_TRUE(at::equal(x_NP.narrow(1, queries, before.size(1) - queries),
+                          before.narrow(1, queries, before.size(1) - queries)))
+        << "keys of another block are left alone";
+  });
+}
+
+}  // namespace
+}  // namespace tycho
