@@ -18,10 +18,6 @@ void check_context_parallel(const TrainConfig& config, ConfigProblems& problems)
                  "write {}{}, or set parallel.cp = 1",
                  seq_len, cp, tp > 1 ? fmt::format(" and parallel.tp = {}", tp) : "", step,
                  below > 0 ? fmt::format("{} or ", below) : "", below + step);
-  if (config.model.lora.dropout > 0)
-    problems.add("lora.dropout",
-                 "draws its bits for whole sequences, and with parallel.cp a rank has a part of them; set "
-                 "lora.dropout = 0 or parallel.cp = 1");
 }
 
 }  // namespace tycho

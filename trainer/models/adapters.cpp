@@ -20,9 +20,17 @@ Tensor room(const LayerAdapters& adapters, int slot, const Tensor& like_NX, int6
   return memory.view(-1).narrow(0, 0, rows * width).view({rows, width});
 }
 
-DropoutMask mask_of(const LayerAdapters& adapters, const AdapterPlace& place) {
+/// Dropout (kernels/dropout.h) of the inputs of an adapter, or of their gradient.
+void drop(const LayerAdapters& adapters, const AdapterPlace& place, const Tensor& x_NK,
+          const Tensor& residual_NK, Tensor& y_NK) {
   const auto words = philox(adapters.key, kFirstSite + static_cast<uint64_t>(place.a));
-  return {.p = adapters.dropout, .key = uint64_t{words[0]} << 32 | words[1]};
+  const ContextRegion& context = adapters.context;
+  for_cp_runs(context.seq(), context.shape(), 0, x_NK.size(0), [&](int64_t i, int64_t j, int64_t n) {
+    const DropoutMask mask = {
+        .p = adapters.dropout, .key = uint64_t{words[0]} << 32 | words[1], .first_row = j};
+    Tensor y = y_NK.narrow(0, i, n);
+    dropout(mask, x_NK.narrow(0, i, n), residual_NK.defined() ? residual_NK.narrow(0, i, n) : residual_NK, y);
+  });
 }
 
 const Tensor& param(const LayerAdapters& adapters, int view) {
@@ -33,7 +41,7 @@ const Tensor& param(const LayerAdapters& adapters, int view) {
 Tensor input_of(const LayerAdapters& adapters, const AdapterPlace& place, const Tensor& x_NK) {
   if (adapters.dropout == 0) return x_NK;
   Tensor kept_NK = room(adapters, block_scratch::kAdapterInput, x_NK, place.columns);
-  dropout(mask_of(adapters, place), x_NK, Tensor(), kept_NK);
+  drop(adapters, place, x_NK, Tensor(), kept_NK);
   return kept_NK;
 }
 
@@ -69,11 +77,12 @@ void for_places(const LayerAdapters& adapters, const Body& body) {
 
 }  // namespace
 
-LayerAdapters layer_adapters(const BlockParams& at, int weight, const Views& params, BlockActivations act) {
-  return {&at, weight, &params, &act.scratch, act.dropout.adapter_p, act.dropout.key};
+LayerAdapters layer_adapters(const BlockParams& at, int weight, const ContextRegion& context,
+                             const Views& params, BlockActivations act) {
+  return {&at, weight, &params, &act.scratch, act.dropout.adapter_p, act.dropout.key, context};
 }
 
-LayerAdapters layer_adapters(const BlockParams& at, int weight, const Views& params) {
+LayerAdapters layer_adapters(const BlockParams& at, int weight, const ContextRegion&, const Views& params) {
   return {&at, weight, &params};
 }
 
@@ -95,7 +104,7 @@ void add_adapters_input_gradient(const LayerAdapters& adapters, const Tensor& dy
     if (adapters.dropout == 0) return matmul_nn(d_low_NR, a_RK, dx_NK, /*accumulate=*/true);
     Tensor d_kept_NK = room(adapters, block_scratch::kAdapterInput, dx_NK, place.columns);
     matmul_nn(d_low_NR, a_RK, d_kept_NK);
-    dropout(mask_of(adapters, place), d_kept_NK, dx_NK, dx_NK);
+    drop(adapters, place, d_kept_NK, dx_NK, dx_NK);
   });
 }
 

@@ -3,6 +3,7 @@
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/models/activations.h"
+#include "trainer/models/context_region.h"
 #include "trainer/units/gathered_unit.h"
 
 namespace tycho {
@@ -15,13 +16,16 @@ struct LayerAdapters {
   const Views* params = nullptr;  // of the block, then of its adapters
   Views* scratch = nullptr;       // of the blocks; null: memory is taken for each call
   double dropout = 0;
-  uint64_t key = 0;  // of the dropout
+  uint64_t key = 0;            // of the dropout
+  ContextRegion context = {};  // whose tokens the rows of inputs are: each is dropped as on one rank
 
   bool any() const { return at != nullptr && !at->adapters.empty(); }
 };
 /// For a pass of training or evaluation, and for generation.
-LayerAdapters layer_adapters(const BlockParams& at, int weight, const Views& params, BlockActivations act);
-LayerAdapters layer_adapters(const BlockParams& at, int weight, const Views& params);
+LayerAdapters layer_adapters(const BlockParams& at, int weight, const ContextRegion& context,
+                             const Views& params, BlockActivations act);
+LayerAdapters layer_adapters(const BlockParams& at, int weight, const ContextRegion& context,
+                             const Views& params);
 
 /// y += what the adapters give.
 void add_adapters(const LayerAdapters& adapters, const Tensor& x_NK, Tensor& y_NM);

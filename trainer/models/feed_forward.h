@@ -35,12 +35,12 @@ class FeedForward {
   template <class... Act>
   LinearParams up(const Views& p, Act... act) const {
     return {p[static_cast<size_t>(at_.up_weight)], view(p, fuses_bias() ? -1 : at_.up_bias), in_out_,
-            layer_adapters(at_, at_.up_weight, p, act...)};
+            layer_adapters(at_, at_.up_weight, region_.context(), p, act...)};
   }
   template <class... Act>
   LinearParams down(const Views& p, Act... act) const {
     return {p[static_cast<size_t>(at_.down_weight)], view(p, at_.down_bias), in_out_,
-            layer_adapters(at_, at_.down_weight, p, act...)};
+            layer_adapters(at_, at_.down_weight, region_.context(), p, act...)};
   }
   void activate(const Views& p, const Tensor& up, Tensor& hidden_NF) const;
   void activate_backward(const Views& p, Tensor& up, Tensor& d_hidden_NF, Tensor& hidden_NF, Views& g,

@@ -67,7 +67,7 @@ class SelfAttention {
   template <class... Act>
   LinearParams layer(int weight, int bias, const Views& p, Act... act) const {
     return {p[static_cast<size_t>(weight)], view(p, bias), spec_.in_out,
-            layer_adapters(at_, weight, p, act...)};
+            layer_adapters(at_, weight, region_.context(), p, act...)};
   }
   /// Scratch for products of queries apart and of keys and values: [N, E] and [N, 2 K d].
   struct Apart {

@@ -107,6 +107,15 @@ TEST_P(ContextParallelOptions, DropWhatOneRankDrops) {
   expect_as_one_rank({.name = "all tokens", .tp = 3, .cp = 2, .sequence = false});
 }
 
+TEST_P(ContextParallelOptions, DropInputsOfAdaptersAsOneRankDoes) {
+  ModelConfig adapted = GetParam().config;
+  adapted.lora = {.rank = 3, .alpha = 2, .dropout = 0.4};
+  take(adapted, kShape);
+  expect_as_one_rank({.name = "two", .tp = 1, .cp = 2, .micro_batches = 2});
+  expect_as_one_rank({.name = "three, shards", .tp = 1, .cp = 3, .shard = 2});
+  expect_as_one_rank({.name = "and again", .tp = 1, .cp = 2, .recompute = {Recompute::kFull, 1}});
+}
+
 TEST_P(ContextParallelOptions, FreezeWhatOneRankFreezes) {
   const auto matrices = [](const ParamSpec& param) { return param.shape.size() == 2; };
   expect_as_one_rank({.name = "matrices", .tp = 1, .cp = 2, .micro_batches = 2, .frozen = matrices});

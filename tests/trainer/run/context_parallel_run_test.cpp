@@ -52,6 +52,13 @@ TEST_F(ContextParallelRun, OfMuonHasTheCurveOfOneRank) {
   expect_as_one_rank("clipped by row", {with_cp(2), with_cp(2, kTp)}, muon_tolerance());
 }
 
+TEST_F(ContextParallelRun, OfAdaptersWithDropoutHasTheCurveOfOneRank) {
+  use_adapters({.rank = 2, .alpha = 4, .dropout = 0.2});
+  TestMesh stages = with_cp(2);
+  stages.pp = 2;
+  expect_as_one_rank("dropped inputs", {with_cp(2), with_cp(4), with_cp(2, {1, 2, 1}), stages});
+}
+
 TEST_F(ContextParallelRun, InBf16StaysNearOneRank) {
   config_.precision = Precision::kBf16;
   expect_as_one_rank("fp32 masters", {with_cp(2), with_cp(2, kTp)}, 1e-2);

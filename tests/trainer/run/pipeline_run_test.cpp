@@ -23,14 +23,6 @@ class PipelineRun : public ShardedRun {
  protected:
   PipelineRun() { llama().layers = 4; }
   ParallelConfig& parallel() { return config_.parallel; }
-  /// Trains adapters of a model that one rank has trained.
-  void use_adapters(const LoraConfig& lora) {
-    config_.max_duration = {2, DurationUnit::kBatch};
-    train_in("base", kOneRank);
-    llama().weights = run_dir();
-    config_.max_duration = {20, DurationUnit::kBatch};
-    config_.model.lora = lora;
-  }
   void expect_moves(const char* what, const std::vector<TestMesh>& meshes);
   void expect_shown_as_by_one_rank(const std::vector<TestMesh>& meshes);
 };

@@ -63,6 +63,15 @@ class ShardedRun : public RunTest {
     train(mesh);
   }
 
+  /// Trains adapters of a model that one rank has trained.
+  void use_adapters(const LoraConfig& lora) {
+    config_.max_duration = {2, DurationUnit::kBatch};
+    train_in("base", kOneRank);
+    llama().weights = run_dir();
+    config_.max_duration = {20, DurationUnit::kBatch};
+    config_.model.lora = lora;
+  }
+
   /// Losses of every step and the final weights of a run, against those of one rank.
   void expect_as_one_rank(const char* what, const std::vector<TestMesh>& meshes, double tolerance = 1e-6) {
     SCOPED_TRACE(what);
