@@ -22,6 +22,16 @@ tycho_test(sharded_run_test TORCH LIBS run_fixture SOURCES trainer/run/sharded_r
   trainer/run/sharded_session_test.cpp)
 tycho_test(canonical_run_test TORCH LIBS run_fixture SOURCES trainer/run/canonical_run_test.cpp
   trainer/run/canonical_route_test.cpp)
+tycho_test(mesh_matrix_test TORCH LIBS run_fixture SOURCES trainer/run/mesh_matrix_test.cpp)
+target_compile_definitions(mesh_matrix_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
+set(mesh_matrix_parts 3)
+set_tests_properties(mesh_matrix_test PROPERTIES ENVIRONMENT "${environment};GTEST_TOTAL_SHARDS=${mesh_matrix_parts};GTEST_SHARD_INDEX=0")
+foreach(part RANGE 2 ${mesh_matrix_parts})
+  math(EXPR index "${part} - 1")
+  add_test(NAME mesh_matrix_test_${part} COMMAND mesh_matrix_test --gtest_output=xml:${results}/mesh_matrix_test_${part}.xml)
+  set_tests_properties(mesh_matrix_test_${part} PROPERTIES TIMEOUT ${timeout} LABELS torch
+    ENVIRONMENT "${environment};GTEST_TOTAL_SHARDS=${mesh_matrix_parts};GTEST_SHARD_INDEX=${index}")
+endforeach()
 tycho_test(tensor_parallel_run_test TORCH LIBS run_fixture SOURCES trainer/run/tensor_parallel_run_test.cpp)
 tycho_test(context_parallel_run_test TORCH LIBS run_fixture SOURCES trainer/run/context_parallel_run_test.cpp)
 tycho_test(pipeline_run_test TORCH LIBS run_fixture SOURCES trainer/run/pipeline_run_test.cpp)
