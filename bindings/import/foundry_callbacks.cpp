@@ -126,32 +126,53 @@ void map_generate(Mapper& mapper, const DocEntry& entry) {
   mapper.component(entry, "callbacks.generate_callback", "t.cb.generate", generate_rows(), fields);
 }
 
+// ---- kill_loss_spike ----
+
+void map_log_only(Mapper& mapper, const DocEntry& entry) {
+  mapper.emit(entry, "action", mapper.text_of(&entry.node) == "false" ? "\"stop\"" : "\"warn\"");
+}
+
+Rows kill_loss_spike_rows() {
+  return {by("log_only", map_log_only), to("patience", "patience"),
+          to("outlier_multiplier", "outlier_multiplier"), to("window_size", "window"),
+          to("loss_cap", "loss_cap")};
+}
+
+void map_kill_loss_spike(Mapper& mapper, const DocEntry& entry) {
+  mapper.component(entry, "callbacks.kill_loss_spike", "t.cb.kill_loss_spike", kill_loss_spike_rows(), {});
+}
+
+void map_system_metrics(Mapper& mapper, const DocEntry& entry) {
+  mapper.note(entry, "processors, memory and disk of rank 0's machine; GPUs are not looked at");
+  mapper.component(entry, "callbacks.system_metrics_monitor", "t.cb.machine_use",
+                   {left_out("gpu_available", "GPUs are not looked at")}, {});
+}
+
 Rows callback_rows() {
-  return {left_out("speed_monitor", kMetrics),
-          left_out("lr_monitor", kMetrics),
-          left_out("memory_monitor", kMetrics),
-          left_out("runtime_estimator", kMetrics),
-          left_out("scheduled_gc", "there is no garbage collector"),
-          left_out("nan_monitor", "a step with NaN ends the run: r.guard"),
-          left_out("oom_observer", "tycho plan and profiles show memory use"),
-          left_out("env_logging", "the run folder has versions.json"),
-          noted("optimizer_monitor", {},
-                "gradient norms by layer are recorded by r.callbacks.norms = t.cb.grad_norm {}"),
-          noted("system_metrics_monitor", {}, "these numbers are not recorded"),
-          noted("activation_monitor_full_model", {},
-                "t.cb.activations {} records the residual stream between layers"),
-          noted("loss_perp_v_len", {}, "these numbers are not recorded"),
-          noted("async_eval", {}, "tycho eval RUN --follow evaluates every checkpoint beside the run"),
-          noted("eval_output_logging", {}, "outputs of evaluations are not recorded"),
-          noted("memory_snapshot", {}, "r.profile with memory = true records memory allocations"),
-          noted("kill_loss_spike", {},
-                "this rule is not supported: r.callbacks.spikes = t.cb.loss_spike {} detects spikes by a "
-                "different rule"),
-          noted("run_timeout", {}, "a run that hangs after its end is not killed"),
-          noted("hf_checkpointer", {}, kByHand),
-          noted("mono_checkpoint_saver", {}, kByHand),
-          by("early_stopper", map_early_stopper, early_stopper_rows()),
-          by("generate_callback", map_generate, generate_rows())};
+  return {
+      left_out("speed_monitor", kMetrics),
+      left_out("lr_monitor", kMetrics),
+      left_out("memory_monitor", kMetrics),
+      left_out("runtime_estimator", kMetrics),
+      left_out("scheduled_gc", "there is no garbage collector"),
+      left_out("nan_monitor", "a step with NaN ends the run: r.guard"),
+      left_out("oom_observer", "tycho plan and profiles show memory use"),
+      left_out("env_logging", "the run folder has versions.json"),
+      noted("optimizer_monitor", {},
+            "norms by layer are recorded by r.callbacks.norms = t.cb.grad_norm {} and t.cb.param_norm {}"),
+      by("system_metrics_monitor", map_system_metrics),
+      noted("activation_monitor_full_model", {},
+            "t.cb.activations {} records the residual stream between layers"),
+      noted("loss_perp_v_len", {}, "these numbers are not recorded"),
+      noted("async_eval", {}, "tycho eval RUN --follow evaluates every checkpoint beside the run"),
+      noted("eval_output_logging", {}, "outputs of evaluations are not recorded"),
+      noted("memory_snapshot", {}, "r.profile with memory = true records memory allocations"),
+      by("kill_loss_spike", map_kill_loss_spike, kill_loss_spike_rows()),
+      noted("run_timeout", {}, "a run that hangs after its end is not killed"),
+      noted("hf_checkpointer", {}, kByHand),
+      noted("mono_checkpoint_saver", {}, kByHand),
+      by("early_stopper", map_early_stopper, early_stopper_rows()),
+      by("generate_callback", map_generate, generate_rows())};
 }
 
 const char* const kFromRankZero = "rank 0 writes";
@@ -184,15 +205,44 @@ void map_tensorboard(Mapper& mapper, const DocEntry& entry) {
                  fields);
 }
 
+Rows mlflow_rows() {
+  Rows rows = {
+      to("experiment_name", "experiment"),
+      to("tracking_uri", "tracking_uri"),
+      left_out("run_name", "the run name"),
+      left_out("rank_zero_only", kFromRankZero),
+      left_out("flush_interval", "records are sent once a second"),
+      left_out("logging_buffer_seconds", "records are sent once a second"),
+      left_out("synchronous", "a run does not wait for the server"),
+      left_out("resume", "every attempt of a run goes on with the same run of MLflow"),
+      noted("tags", {"null", "{}"}, "write them into t.log.mlflow: tags = { NAME = \"...\" }"),
+      noted("run_group", {"null"}, "write it into t.log.mlflow: tags = { run_group = \"...\" }"),
+      noted("log_system_metrics", {"false"}, "r.callbacks.machine = t.cb.machine_use {} records them")};
+  for (const char* key : {"model_registry_prefix", "model_registry_uri"})
+    rows.push_back(noted(key, {"null", ""}, "checkpoints stay in the run folder"));
+  for (const char* key : {"rename_metrics", "ignore_metrics", "ignore_hyperparameters"})
+    rows.push_back(noted(key, {"null", "{}", "[]"}, "all numbers keep Composer's names"));
+  return rows;
+}
+
+void map_mlflow(Mapper& mapper, const DocEntry& entry) {
+  std::vector<std::string> fields = {"names = \"composer\""};
+  if (mapper.is_null(entry.node.find("experiment_name")))
+    fields.emplace_back("experiment = \"my-mlflow-experiment\"");
+  list_component(mapper, entry, "t.log.mlflow", mlflow_rows(), fields);
+}
+
 Rows logger_rows() {
-  Rows rows = {by("wandb", map_wandb, wandb_rows()), by("tensorboard", map_tensorboard)};
-  for (const char* key : {"mlflow", "mosaicml"}) rows.push_back(noted(key, {}, kNoLogger));
+  Rows rows = {by("wandb", map_wandb, wandb_rows()), by("tensorboard", map_tensorboard),
+               by("mlflow", map_mlflow, mlflow_rows())};
+  rows.push_back(noted("mosaicml", {}, kNoLogger));
   for (const char* key : {"inmemory", "in_memory_logger"}) rows.push_back(left_out(key, kMetrics));
   return rows;
 }
 
 void map_loggers(Mapper& mapper, const DocEntry& entry) {
-  const bool any = entry.node.find("wandb") != nullptr || entry.node.find("tensorboard") != nullptr;
+  bool any = false;
+  for (const char* key : {"wandb", "tensorboard", "mlflow"}) any |= entry.node.find(key) != nullptr;
   mapper.out().comments_before(entry.node.line);
   if (any) open_sinks(mapper, entry);
   mapper.walk(entry, logger_rows());

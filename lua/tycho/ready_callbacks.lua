@@ -75,6 +75,14 @@ function M.early_stop(config)
   end }, { worse = 0 })
 end
 
+function M.threshold_stop(config)
+  local metric, below = config.metric, config.below
+  return control { eval_end = function(ctx)
+    local scores, figure = evaluated(ctx, metric)
+    if scores[figure] < below then ctx.cmd.stop(("%s is %g, below %g"):format(metric, scores[figure], below)) end
+  end }
+end
+
 function M.checkpoint_best(config)
   local metric, tag = config.metric, config.tag
   return control { eval_end = function(ctx)
@@ -109,6 +117,48 @@ function M.loss_spike(config)
   end }, { var = 0, quiet = 0 })
 end
 
+local function mean_of(list)
+  local sum = 0
+  for _, value in ipairs(list) do sum = sum + value end
+  return sum / #list
+end
+
+local function count_above(list, limit)
+  local count = 0
+  for _, value in ipairs(list) do if value > limit then count = count + 1 end end
+  return count
+end
+
+-- What LLM Foundry's rule has against this loss, with the losses of the steps before it; nil for nothing.
+local function high_loss(ctx, rule, st)
+  local mean = mean_of(st.losses)
+  st.outliers = ctx.loss >= mean * rule.outlier_multiplier and st.outliers + 1 or 0
+  if st.outliers > rule.patience then
+    return ("%d losses in a row were at least %g times the mean of %d steps, %g"):format(st.outliers,
+      rule.outlier_multiplier, rule.window, mean)
+  end
+  local high = count_above(st.losses, rule.loss_cap)
+  if ctx.step >= 2 * rule.window and high >= rule.window / 2 then
+    return ("%d of the last %d losses were above %g"):format(high, rule.window, rule.loss_cap)
+  end
+end
+
+function M.kill_loss_spike(config)
+  local rule = { action = config.action, patience = config.patience, window = config.window,
+    outlier_multiplier = config.outlier_multiplier, loss_cap = config.loss_cap }
+  return control({ batch_end = function(ctx, st)
+    local why = #st.losses == rule.window and high_loss(ctx, rule, st)
+    if #st.losses == rule.window then table.remove(st.losses, 1) end
+    st.losses[#st.losses + 1] = ctx.loss
+    if why and rule.action == "stop" then
+      ctx.cmd.stop(why .. "; a lower learning rate may help")
+    elseif why and not st.warned then
+      ctx.log:warn("the loss stays high: " .. why)
+    end
+    st.warned = why and true or false   -- once for each time that it stays high
+  end }, { losses = {}, outliers = 0, warned = false })
+end
+
 function M.generate(config)
   local prompts, options = {}, { max_tokens = config.max_tokens, temperature = config.temperature }
   for i = 1, #config.prompts do prompts[i] = config.prompts[i] end   -- a proxy of the recipe: ipairs wants a table
@@ -126,16 +176,57 @@ local function layer_of(name)
   return number and "layer" .. number or name
 end
 
+-- Records the norm of what tensor_of gives of each parameter, all of a layer together or each by itself.
+local function record_norms(ctx, per, prefix, tensor_of)
+  local sums, names = {}, {}
+  for name, param in ctx.model.params do
+    local key, tensor = per == "layer" and layer_of(name) or name, tensor_of(param)
+    if tensor and not sums[key] then sums[key], names[#names + 1] = 0, key end
+    if tensor then sums[key] = sums[key] + tensor:norm() ^ 2 end
+  end
+  for _, key in ipairs(names) do ctx.log:metric(prefix .. key, math.sqrt(sums[key])) end
+end
+
+local function itself(param) return param end
+local function gradient(param) return param.grad end   -- frozen ones have none
+
 function M.grad_norm(config)
-  local per_layer = config.per == "layer"
-  return everywhere { grads_ready = function(ctx)
-    local sums, names = {}, {}
-    for name, param in ctx.model.params do
-      local key, grad = per_layer and layer_of(name) or name, param.grad
-      if grad and not sums[key] then sums[key], names[#names + 1] = 0, key end
-      if grad then sums[key] = sums[key] + grad:norm() ^ 2 end   -- frozen ones have none
+  local per = config.per
+  return everywhere { grads_ready = function(ctx) record_norms(ctx, per, "grad_norm/", gradient) end }
+end
+
+function M.param_norm(config)
+  local per = config.per
+  return everywhere { batch_end = function(ctx) record_norms(ctx, per, "param_norm/", itself) end }
+end
+
+local function record_histograms(ctx, bins, prefix, tensor_of)
+  for name, param in ctx.model.params do
+    local tensor = tensor_of(param)
+    if tensor then ctx.log:histogram(prefix .. name, tensor, bins) end
+  end
+end
+
+function M.histograms(config)
+  local of, bins, functions = config.of, config.bins, {}
+  if of ~= "parameters" then
+    functions.grads_ready = function(ctx) record_histograms(ctx, bins, "gradients/", gradient) end
+  end
+  if of ~= "gradients" then
+    functions.batch_end = function(ctx) record_histograms(ctx, bins, "parameters/", itself) end
+  end
+  return everywhere(functions)
+end
+
+function M.machine_use()
+  local busy, all   -- seconds of all processors, at the call before
+  return observe { batch_end = function(ctx)
+    local use = ctx.mem:machine()
+    if all and use.cpu_s > all then ctx.log:metric("machine/cpu_share", (use.cpu_busy_s - busy) / (use.cpu_s - all)) end
+    busy, all = use.cpu_busy_s, use.cpu_s
+    for _, name in ipairs { "memory_used_bytes", "memory_free_bytes", "process_bytes", "disk_free_bytes" } do
+      ctx.log:metric("machine/" .. name, use[name])
     end
-    for _, key in ipairs(names) do ctx.log:metric("grad_norm/" .. key, math.sqrt(sums[key])) end
   end }
 end
 

@@ -31,7 +31,8 @@ bool hears_steps(const CallbackConfig& callback) {
       [](const auto& kind) {
         using Kind = std::decay_t<decltype(kind)>;
         if constexpr (std::derived_from<Kind, EventFunctions>) return may_hear_steps(kind);
-        return !std::is_same_v<Kind, EarlyStopConfig> && !std::is_same_v<Kind, CheckpointBestConfig>;
+        return !std::is_same_v<Kind, EarlyStopConfig> && !std::is_same_v<Kind, ThresholdStopConfig> &&
+               !std::is_same_v<Kind, CheckpointBestConfig>;
       },
       callback.value);
 }
@@ -83,6 +84,8 @@ void check(const CallbackConfig& callback, const std::string& path,
       },
       callback.value);
   if (const auto* stop = std::get_if<EarlyStopConfig>(&callback.value))
+    check_eval_metric(stop->metric, eval_metrics, path, problems);
+  if (const auto* stop = std::get_if<ThresholdStopConfig>(&callback.value))
     check_eval_metric(stop->metric, eval_metrics, path, problems);
   if (const auto* best = std::get_if<CheckpointBestConfig>(&callback.value)) {
     check_eval_metric(best->metric, eval_metrics, path, problems);

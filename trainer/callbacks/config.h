@@ -172,6 +172,19 @@ struct EarlyStopConfig : CallbackOptions {
   }
 };
 
+struct ThresholdStopConfig : CallbackOptions {
+  static constexpr const char* kKind = "threshold_stop";
+  static constexpr const char* kHelp = "Stops when an evaluation is good enough.";
+  std::string metric = "eval.loss";
+  double below = 0;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("metric", metric, kEvalMetricHelp);
+    v("below", below, "Stops when the metric is lower than this.", required);
+    option_fields(v);
+  }
+};
+
 struct CheckpointBestConfig : CallbackOptions {
   static constexpr const char* kKind = "checkpoint_best";
   static constexpr const char* kHelp =
@@ -206,6 +219,31 @@ struct LossSpikeConfig : CallbackOptions {
     v("factor", factor, "Factor of the learning rate for action = \"scale_lr\".", positive);
     v("for_next", for_next, "How long the factor applies, and how long further spikes are ignored.",
       units("ba"), positive);
+    option_fields(v);
+  }
+};
+
+enum class OutlierAction { kWarn, kStop };
+constexpr EnumNames<OutlierAction, 2> enum_names(OutlierAction) {
+  return {{{"warn", OutlierAction::kWarn}, {"stop", OutlierAction::kStop}}};
+}
+
+struct KillLossSpikeConfig : CallbackOptions {
+  static constexpr const char* kKind = "kill_loss_spike";
+  static constexpr const char* kHelp =
+      "Stops a run whose loss stays high, by the rule of LLM Foundry's kill_loss_spike.";
+  OutlierAction action = OutlierAction::kWarn;
+  int64_t patience = 4, window = 100;
+  double outlier_multiplier = 2, loss_cap = 10;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("action", action, "What to do about losses that stay high: warn, or stop the run.");
+    v("patience", patience, "Number of outliers in a row that are accepted.", at_least(0));
+    v("outlier_multiplier", outlier_multiplier,
+      "A loss is an outlier when it is at least this many times the mean of the window.", positive);
+    v("window", window, "Number of steps whose losses are remembered.", in_range(1, 10000));
+    v("loss_cap", loss_cap,
+      "Losses are too high when half of the window is above this, once two windows are done.", positive);
     option_fields(v);
   }
 };
@@ -245,6 +283,55 @@ struct GradNormConfig : ReadyCallback {
   }
 };
 
+struct ParamNormConfig : ReadyCallback {
+  static constexpr const char* kKind = "param_norm";
+  static constexpr const char* kHelp = "Records norms of the parameters, by layer or by parameter.";
+  ParamNormConfig() : ReadyCallback(100) {}
+  StatisticsPer per = StatisticsPer::kLayer;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("per", per, "One norm for each layer, or for each parameter.");
+    option_fields(v);
+  }
+};
+
+/// What histograms are made of.
+enum class HistogramsOf { kGradients, kParameters, kBoth };
+constexpr EnumNames<HistogramsOf, 3> enum_names(HistogramsOf) {
+  return {{{"gradients", HistogramsOf::kGradients},
+           {"parameters", HistogramsOf::kParameters},
+           {"both", HistogramsOf::kBoth}}};
+}
+
+struct HistogramsConfig : ReadyCallback {
+  static constexpr const char* kKind = "histograms";
+  static constexpr const char* kHelp =
+      "Records histograms of gradients, before clipping, and of parameters: in events.jsonl, and in "
+      "TensorBoard with t.log.tensorboard.";
+  HistogramsConfig() : ReadyCallback(500) {}
+  HistogramsOf of = HistogramsOf::kGradients;
+  int64_t bins = 30;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("of", of, "One histogram for each gradient, for each parameter, or for both.");
+    v("bins", bins, "Number of bins, of equal width.", in_range(1, 1000));
+    option_fields(v);
+  }
+};
+
+struct MachineUseConfig : ReadyCallback {
+  static constexpr const char* kKind = "machine_use";
+  static constexpr const char* kHelp =
+      "Records how busy the processors and the memory of rank 0's machine are, and the space left for the "
+      "run "
+      "folder.";
+  MachineUseConfig() : ReadyCallback(10) {}
+  template <class Visitor>
+  void fields(Visitor& v) {
+    option_fields(v);
+  }
+};
+
 struct ActivationsConfig : ReadyCallback {
   static constexpr const char* kKind = "activations";
   static constexpr const char* kHelp =
@@ -259,8 +346,9 @@ struct ActivationsConfig : ReadyCallback {
 /// t.observe, t.control, t.everywhere, and the ready-made ones of t.cb.
 struct CallbackConfig
     : OneOf<ObserveConfig, ControlConfig, EverywhereConfig, SpeedConfig, MemoryConfig, LrConfig,
-            RuntimeEstimateConfig, LossEmaConfig, EarlyStopConfig, CheckpointBestConfig, LossSpikeConfig,
-            GenerateSamplesConfig, GradNormConfig, ActivationsConfig> {
+            RuntimeEstimateConfig, LossEmaConfig, EarlyStopConfig, ThresholdStopConfig, CheckpointBestConfig,
+            LossSpikeConfig, KillLossSpikeConfig, GenerateSamplesConfig, GradNormConfig, ParamNormConfig,
+            HistogramsConfig, ActivationsConfig, MachineUseConfig> {
   static constexpr const char* kNamespace = "cb";
 };
 

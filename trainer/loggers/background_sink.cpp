@@ -10,6 +10,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <sstream>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -41,12 +42,15 @@ class BackgroundSink final : public MetricSink {
       : kind_(std::move(kind)), names_(names), limits_(limits), writer_(std::move(writer)) {}
 
   ~BackgroundSink() override {
+    if (!thread_.joinable()) return;
     {
-      const std::lock_guard lock(mutex_);
+      std::unique_lock lock(mutex_);
       quits_ = true;
+      news_.notify_all();
+      idle_.wait_for(lock, seconds(limits_.flush_s), [&] { return ended_; });
     }
-    news_.notify_all();
-    if (thread_.joinable()) thread_.join();
+    writer_->cancel();
+    thread_.join();
   }
 
   void run_start(const RunInfo& run) override {
@@ -70,13 +74,32 @@ class BackgroundSink final : public MetricSink {
     put({step, now_s(), named_numbers(printable(name, true), value, names_)});
   }
 
+  void histogram(int64_t step, const NamedHistogram& histogram) override {
+    if (!writer_->takes_more_than_numbers()) return;
+    MetricRecord record = {.step = step, .time_s = now_s(), .histograms = {histogram}};
+    record.histograms[0].name = printable(histogram.name, true);
+    put(std::move(record));
+  }
+
+  void text(int64_t step, const NamedText& text) override {
+    if (!writer_->takes_more_than_numbers()) return;
+    std::string lines;
+    std::istringstream all(text.text);
+    for (std::string line; std::getline(all, line);)
+      lines += (lines.empty() ? "" : "\n") + printable(line, true);
+    put({.step = step, .time_s = now_s(), .texts = {{printable(text.name, true), lines}}});
+  }
+
   void finish(const std::string& reason) override {
     if (!thread_.joinable()) return;
     std::unique_lock lock(mutex_);
     end_reason_ = reason;
     news_.notify_all();
     const bool done = idle_.wait_for(lock, seconds(limits_.flush_s), [&] { return ended_; });
-    if (!done) num_dropped_ += queue_.size();
+    if (!done) {
+      num_dropped_ += queue_.size();
+      writer_->cancel();
+    }
     queue_.clear();
     quits_ = true;
     news_.notify_all();
@@ -93,7 +116,8 @@ class BackgroundSink final : public MetricSink {
   void put(MetricRecord record) {
     const std::lock_guard lock(mutex_);
     throw_news();
-    if (!failure_.empty() || record.numbers.empty()) return;
+    const bool empty = record.numbers.empty() && record.histograms.empty() && record.texts.empty();
+    if (!failure_.empty() || empty) return;
     if (queue_.size() >= limits_.records) {
       if (num_dropped_++ == 0)
         fail(ExitCode::kStorage,

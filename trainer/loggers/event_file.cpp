@@ -2,6 +2,7 @@
 #include "trainer/loggers/event_file.h"
 
 #include <array>
+#include <bit>
 
 #include "trainer/loggers/wire_message.h"
 
@@ -28,13 +29,37 @@ WireMessage event_at(double time_s, int64_t step) {
   return event;
 }
 
-WireMessage text_value(std::string_view tag, std::string_view text) {
-  constexpr int64_t kTensor = 2, kString = 7;  // data_class, dtype
-  const WireMessage plugin = WireMessage().text(1, "text");
+/// A tensor, and which part of TensorBoard shows it.
+WireMessage tensor_value(std::string_view tag, const WireMessage& tensor, std::string_view shown_by) {
+  constexpr int64_t kTensor = 2;  // data_class
+  const WireMessage plugin = WireMessage().text(1, shown_by);
   const WireMessage metadata = WireMessage().message(1, plugin).integer(4, kTensor);
-  const WireMessage shape = WireMessage().message(2, WireMessage().integer(1, 1));
-  const WireMessage tensor = WireMessage().integer(1, kString).message(2, shape).text(8, text);
   return WireMessage().text(1, tag).message(8, tensor).message(9, metadata);
+}
+
+WireMessage dim(int64_t size) { return WireMessage().integer(1, size); }
+
+WireMessage text_value(std::string_view tag, std::string_view text) {
+  constexpr int64_t kString = 7;  // dtype
+  const WireMessage shape = WireMessage().message(2, dim(1));
+  return tensor_value(tag, WireMessage().integer(1, kString).message(2, shape).text(8, text), "text");
+}
+
+/// A row for each bin: its edges and its count.
+WireMessage histogram_value(const NamedHistogram& histogram) {
+  constexpr int64_t kDouble = 2;  // dtype
+  const size_t num_bins = histogram.counts.size();
+  const double width = (histogram.high - histogram.low) / static_cast<double>(num_bins);
+  const auto edge = [&](size_t i) {
+    return i == num_bins ? histogram.high : histogram.low + width * static_cast<double>(i);
+  };
+  std::string rows;
+  for (size_t i = 0; i < num_bins; ++i)
+    for (const double value : {edge(i), edge(i + 1), static_cast<double>(histogram.counts[i])})
+      rows += little_endian(std::bit_cast<uint64_t>(value), 8);
+  const WireMessage shape = WireMessage().message(2, dim(static_cast<int64_t>(num_bins))).message(2, dim(3));
+  return tensor_value(histogram.name, WireMessage().integer(1, kDouble).message(2, shape).text(4, rows),
+                      "histograms");
 }
 
 }  // namespace
@@ -66,6 +91,11 @@ std::string numbers_event(const MetricRecord& record) {
   for (const auto& [name, value] : record.numbers)
     summary.message(1, WireMessage().text(1, name).single(2, static_cast<float>(value)));
   return tf_record(event_at(record.time_s, record.step).message(5, summary).bytes());
+}
+
+std::string histogram_event(double time_s, int64_t step, const NamedHistogram& histogram) {
+  const WireMessage summary = WireMessage().message(1, histogram_value(histogram));
+  return tf_record(event_at(time_s, step).message(5, summary).bytes());
 }
 
 std::string text_event(double time_s, int64_t step, std::string_view tag, std::string_view markdown) {

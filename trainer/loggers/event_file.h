@@ -22,6 +22,8 @@ std::string version_event(double time_s);
 std::string restart_event(double time_s, int64_t step);
 /// Numbers of a step, as 32-bit floats.
 std::string numbers_event(const MetricRecord& record);
+/// Counts of a step, with the edges of their bins.
+std::string histogram_event(double time_s, int64_t step, const NamedHistogram& histogram);
 /// A text in Markdown, shown under its tag.
 std::string text_event(double time_s, int64_t step, std::string_view tag, std::string_view markdown);
 

@@ -9,10 +9,23 @@ namespace tycho {
 
 using NamedNumbers = std::vector<std::pair<std::string, double>>;
 
+/// Counts in bins of equal width from low to high.
+struct NamedHistogram {
+  std::string name;
+  double low = 0, high = 0;
+  std::vector<int64_t> counts;
+};
+
+struct NamedText {
+  std::string name, text;
+};
+
 struct MetricRecord {
   int64_t step = 0;
   double time_s = 0;  // since 1970
   NamedNumbers numbers;
+  std::vector<NamedHistogram> histograms = {};
+  std::vector<NamedText> texts = {};
 };
 
 }  // namespace tycho

@@ -1,5 +1,5 @@
-// The newest numbers in Prometheus' text format, for node_exporter's textfile collector.
-// https://prometheus.io/docs/instrumenting/exposition_formats
+// The newest numbers in Prometheus' text format: in a file for node_exporter's textfile collector, and on a
+// port. https://prometheus.io/docs/instrumenting/exposition_formats
 #include <fmt/format.h>
 
 #include <cmath>
@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "trainer/loggers/background_sink.h"
+#include "trainer/loggers/metrics_endpoint.h"
 #include "trainer/loggers/sink.h"
 #include "trainer/metrics/line_file.h"
 #include "trainer/metrics/run_name.h"
@@ -70,15 +71,17 @@ std::string family_help(const std::string& family) {
 class PrometheusWriter final : public RecordWriter {
  public:
   PrometheusWriter(const PrometheusSinkConfig& config, const SinkPlace& place)
-      : given_(config.file), place_(place) {}
+      : config_(config), place_(place) {}
 
   void start(const RunInfo& run) override {
     run_label_ = label("run", run.run_name);
-    path_ = with_run_name(given_, run.run_name);
+    path_ = with_run_name(config_.file, run.run_name);
     if (const fs::path parent = fs::path(path_).parent_path(); !parent.empty())
       make_dirs(place_.files, parent.string());
+    if (config_.port > 0)
+      endpoint_ = std::make_unique<MetricsEndpoint>(config_.host, static_cast<int>(config_.port));
     families_["running"][""] = 1;
-    write_file();
+    publish();
   }
 
   void resume(int64_t) override {}
@@ -92,19 +95,19 @@ class PrometheusWriter final : public RecordWriter {
         families_[family][labels] = value;
       }
     }
-    write_file();
+    publish();
   }
 
   void end(const std::string&) override {
     families_["running"][""] = 0;
-    write_file();
+    publish();
   }
 
   // Prometheus looks every few seconds.
   double pause_s() const override { return 1; }
 
  private:
-  void write_file() {
+  void publish() {
     std::string text;
     for (const auto& [family, series] : families_) {
       text += fmt::format("# HELP tycho_{} {}\n# TYPE tycho_{} gauge\n", family, family_help(family), family);
@@ -112,13 +115,15 @@ class PrometheusWriter final : public RecordWriter {
         text += fmt::format("tycho_{}{{{}{}{}}} {}\n", family, run_label_, labels.empty() ? "" : ",", labels,
                             number(value));
     }
-    write_file_atomically(place_.files, path_, text);
+    if (!path_.empty()) write_file_atomically(place_.files, path_, text);
+    if (endpoint_) endpoint_->set_text(std::move(text));
   }
 
-  const std::string given_;
+  const PrometheusSinkConfig config_;
   const SinkPlace place_;
   std::string path_, run_label_;
   std::map<std::string, std::map<std::string, double>> families_;  // family -> labels -> newest value
+  std::unique_ptr<MetricsEndpoint> endpoint_;                      // null without a port
 };
 
 }  // namespace

@@ -43,7 +43,12 @@ class SinkReporter final : public Reporter {
     if (sink_) sink_->metric(step, name, value);
   }
   void event(const std::string& kind, const std::string&, const Json& facts) override {
-    if (kind == "resume" && sink_) sink_->resume(facts.at("step"));
+    if (!sink_) return;
+    if (kind == "resume") sink_->resume(facts.at("step"));
+    if (kind == "histogram")
+      sink_->histogram(facts.at("step"),
+                       {facts.at("name"), facts.at("low"), facts.at("high"), facts.at("counts")});
+    if (kind == "text") sink_->text(facts.at("step"), {facts.at("name"), facts.at("text")});
   }
   void finish(const std::string& reason) override {
     tell_failure();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trainer/base/file_ops.h"
+#include "trainer/loggers/metric_record.h"
 #include "trainer/metrics/config.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/metrics/step_metrics.h"
@@ -27,6 +28,9 @@ class MetricSink {
   virtual void step(const StepMetrics& metrics) = 0;
   /// A number of an evaluation ("eval.loss") or of a callback.
   virtual void metric(int64_t step, const std::string& name, double value) = 0;
+  /// A histogram or a text of a callback.
+  virtual void histogram(int64_t /*step*/, const NamedHistogram&) {}
+  virtual void text(int64_t /*step*/, const NamedText&) {}
   /// The last call, also when the run stopped early, with the reason that people read.
   virtual void finish(const std::string& /*reason*/) {}
 };

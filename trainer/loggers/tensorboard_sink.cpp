@@ -3,13 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <string_view>
 
 #include "trainer/base/error.h"
+#include "trainer/base/host_name.h"
 #include "trainer/loggers/background_sink.h"
 #include "trainer/loggers/event_file.h"
 #include "trainer/loggers/sink.h"
@@ -37,12 +37,6 @@ int64_t newest_second(const std::string& dir) {
   return newest;
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  return name.data();
-}
-
 class TensorboardWriter final : public RecordWriter {
  public:
   TensorboardWriter(const TensorboardSinkConfig& config, const SinkPlace& place)
@@ -66,9 +60,17 @@ class TensorboardWriter final : public RecordWriter {
 
   void write(const std::vector<MetricRecord>& records) override {
     std::string events;
-    for (const MetricRecord& record : records) events += numbers_event(record);
+    for (const MetricRecord& record : records) {
+      if (!record.numbers.empty()) events += numbers_event(record);
+      for (const NamedHistogram& histogram : record.histograms)
+        events += histogram_event(record.time_s, record.step, histogram);
+      for (const auto& [name, text] : record.texts)
+        events += text_event(record.time_s, record.step, name, text);
+    }
     put(events);
   }
+
+  bool takes_more_than_numbers() const override { return true; }
 
  private:
   void put(const std::string& events) { file_->write(events.data(), events.size()); }

@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <ctime>
 #include <filesystem>
 #include <optional>
 
 #include "trainer/base/error.h"
 #include "trainer/base/hash.h"
+#include "trainer/base/host_name.h"
 #include "trainer/loggers/background_sink.h"
 #include "trainer/loggers/sink.h"
 #include "trainer/loggers/wandb_file.h"
@@ -29,12 +29,6 @@ std::string local_time() {
   std::tm local{};
   localtime_r(&now, &local);
   return fmt::format("{:%Y%m%d_%H%M%S}", local);
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  return name.data();
 }
 
 /// The highest step that earlier attempts wrote; -1 without one.

@@ -1,5 +1,7 @@
 // Configuration of logging.
 #pragma once
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <variant>
@@ -33,7 +35,8 @@ struct JsonlSinkConfig {
 /// Event files for TensorBoard.
 struct TensorboardSinkConfig {
   static constexpr const char* kKind = "tensorboard";
-  static constexpr const char* kHelp = "Event files for TensorBoard: numbers, and the recipe as text.";
+  static constexpr const char* kHelp =
+      "Event files for TensorBoard: numbers, histograms and texts of callbacks, and the recipe.";
   std::string dir;
   MetricNames names = MetricNames::kTycho;
   template <class Visitor>
@@ -60,18 +63,45 @@ struct CsvSinkConfig {
   }
 };
 
-/// The newest numbers, for node_exporter's textfile collector.
+/// The newest numbers, for Prometheus.
 struct PrometheusSinkConfig {
   static constexpr const char* kKind = "prometheus";
   static constexpr const char* kHelp =
-      "A file with the newest numbers for Prometheus, which node_exporter's textfile collector reads.";
+      "The newest numbers for Prometheus: in a file, which node_exporter's textfile collector reads, or on a "
+      "port of this machine.";
   std::string file;
+  int64_t port = 0;
+  std::string host = "127.0.0.1";
   template <class Visitor>
   void fields(Visitor& v) {
     v("file", file,
       "The file, in the folder that node_exporter reads, ending in .prom; {run_name} is filled in. Two runs "
-      "must not share one.",
-      required);
+      "must not share one. Empty: none.");
+    v("port", port, "Answers GET /metrics on this port while the run goes on; 0: on none.",
+      in_range(0, 65535));
+    v("host", host,
+      "Address of the port, as numbers. 127.0.0.1 can be reached from this machine alone, 0.0.0.0 from all "
+      "that reach this one.");
+  }
+};
+
+/// Runs of MLflow.
+struct MlflowSinkConfig {
+  static constexpr const char* kKind = "mlflow";
+  static constexpr const char* kHelp =
+      "A run of MLflow, on a tracking server or in a folder: numbers, and the recipe as parameters.";
+  std::string tracking_uri;
+  std::string experiment = "Default";
+  std::map<std::string, std::string> tags;
+  MetricNames names = MetricNames::kTycho;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("tracking_uri", tracking_uri,
+      "Address of the tracking server, http:// or https://, or a folder of MLflow's file store. Empty: the "
+      "variable MLFLOW_TRACKING_URI, or mlruns/ in the run folder.");
+    v("experiment", experiment, "Experiment that the run belongs to; it is made where there is none.");
+    v("tags", tags, "Tags of the run.");
+    v("names", names, kNamesHelp);
   }
 };
 
@@ -104,10 +134,11 @@ std::unique_ptr<MetricSink> make_sink(const JsonlSinkConfig& config, const SinkP
 std::unique_ptr<MetricSink> make_sink(const TensorboardSinkConfig& config, const SinkPlace& place);
 std::unique_ptr<MetricSink> make_sink(const CsvSinkConfig& config, const SinkPlace& place);
 std::unique_ptr<MetricSink> make_sink(const PrometheusSinkConfig& config, const SinkPlace& place);
+std::unique_ptr<MetricSink> make_sink(const MlflowSinkConfig& config, const SinkPlace& place);
 std::unique_ptr<MetricSink> make_sink(const WandbSinkConfig& config, const SinkPlace& place);
 
-struct SinkConfig
-    : OneOf<JsonlSinkConfig, TensorboardSinkConfig, CsvSinkConfig, PrometheusSinkConfig, WandbSinkConfig> {
+struct SinkConfig : OneOf<JsonlSinkConfig, TensorboardSinkConfig, CsvSinkConfig, PrometheusSinkConfig,
+                          MlflowSinkConfig, WandbSinkConfig> {
   static constexpr const char* kNamespace = "log";
 };
 
@@ -130,6 +161,9 @@ struct LogConfig {
 };
 
 class ConfigProblems;
+
+/// What is wrong with the place of MLflow's runs, and what to write instead; "" when nothing is.
+std::string tracking_uri_problem(const std::string& uri);
 
 /// Reports sinks that are missing or listed twice, and files that cannot be right.
 void check(const LogConfig& log, ConfigProblems& problems);

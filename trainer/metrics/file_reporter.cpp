@@ -39,7 +39,7 @@ class FileReporter : public Reporter {
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
     if (kind == "resume") step_ = facts.at("step");
     write_event(kind, text, facts);
-    log(event_line(kind, text));
+    if (kind != "histogram") log(event_line(kind, text));  // one for each parameter, and a name alone
   }
 
   void run_end(const std::string& reason, std::optional<ExitCode> failure) override {

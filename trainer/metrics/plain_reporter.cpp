@@ -29,7 +29,7 @@ class PlainReporter : public Reporter {
   void metric(int64_t, const std::string& name, double value) override { shown_.record(name, value); }
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
     shown_.event(kind, facts);
-    print(event_line(kind, text));
+    if (kind != "histogram") print(event_line(kind, text));  // one for each parameter, and a name alone
   }
   void screen_warning(const std::string& text) override { print(event_line("warning", text)); }
   void run_end(const std::string& reason, std::optional<ExitCode> /*failure*/) override {

@@ -130,6 +130,7 @@ class TerminalReporter : public Reporter {
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
     if (kind == "eval" && facts.at("total").get<bool>()) state_.eval_loss = facts.at("loss").get<double>();
     if (kind == "resume") state_.run.first_step = facts.at("step");
+    if (kind == "histogram") return;  // one for each parameter, and a name alone
     shown_.event(kind, facts);
     if (state_.run.run_name.empty()) return screen_.print_line(text);  // nothing is drawn yet
     const bool warning = kind == "warning" || kind == "error";

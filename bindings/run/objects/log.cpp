@@ -3,6 +3,7 @@
 #include "trainer/base/bytes.h"
 #include "trainer/base/secrets.h"
 #include "trainer/metrics/format.h"
+#include "trainer/metrics/machine_use.h"
 
 namespace tycho {
 namespace {
@@ -65,7 +66,8 @@ int note_histogram(Call& call) {
     throw ScriptError("E_ARGUMENT", "log:histogram: tensor expects a tensor");
   lua_getfield(call.L, 3, "histogram");
   lua_pushvalue(call.L, 3);
-  lua_call(call.L, 1, 1);
+  lua_pushinteger(call.L, static_cast<lua_Integer>(call.integer(3, 13)));
+  lua_call(call.L, 2, 1);
   Json facts = {{"name", call.text(1)}};
   for (const char* key : {"low", "high", "counts"}) {
     lua_getfield(call.L, -1, key);
@@ -86,6 +88,16 @@ int snapshot(Call& call) {
                         {"total", use.total},
                         {"lua", int64_t{lua_gc(call.L, LUA_GCCOUNT, 0)} * 1024},
                         {"tensors", call.objects.external_bytes()}});
+}
+
+int machine(Call& call) {
+  const MachineUse use = machine_use(session(call).facts().run.run_dir);
+  return call.push(Json{{"cpu_busy_s", use.cpu_busy_s},
+                        {"cpu_s", use.cpu_s},
+                        {"memory_used_bytes", use.memory_used_bytes},
+                        {"memory_free_bytes", use.memory_free_bytes},
+                        {"process_bytes", use.process_bytes},
+                        {"disk_free_bytes", use.disk_free_bytes}});
 }
 
 int collect(Call& call) {
@@ -133,7 +145,9 @@ const Class& log_class() {
           {"histogram",
            "",
            "Counts of a tensor's numbers.",
-           {kName, {"tensor", Kind::kAny, "", false}},
+           {kName,
+            {"tensor", Kind::kAny, "", false},
+            {"bins", Kind::kInteger, "Number of bins; default 13.", true, 1, 1000}},
            note_histogram}}};
   return object;
 }
@@ -151,12 +165,19 @@ const Class& mem_class() {
                  {"lua", "integer", "Memory of Lua itself.", lua_bytes},
                  {"tensors", "integer", "Memory of tensors that Lua keeps.",
                   [](Call& c) { return c.push(c.objects.external_bytes()); }}},
-      .methods = {{"snapshot", "table", "All of these as a table.", {}, snapshot},
-                  {"collect",
-                   "integer",
-                   "Collects Lua's garbage; returns the bytes of the remaining tensors.",
-                   {},
-                   collect}},
+      .methods =
+          {{"snapshot", "table", "All of these as a table.", {}, snapshot},
+           {"machine",
+            "table",
+            "Of this machine: cpu_busy_s and cpu_s (seconds of all processors since it started), "
+            "memory_used_bytes, memory_free_bytes, process_bytes, and disk_free_bytes for the run folder.",
+            {},
+            machine},
+           {"collect",
+            "integer",
+            "Collects Lua's garbage; returns the bytes of the remaining tensors.",
+            {},
+            collect}},
       .text = mem_text};
   return object;
 }

@@ -65,7 +65,7 @@ local kShares = "write  parallel.dp_shard=8  for ranks that share the model, -1 
 local kLoggers = "every run writes metrics.jsonl; for others write  r.log.sinks = { t.log.jsonl {}, t.log.tensorboard {} }"
 local kWandb = "write  r.log.sinks = { t.log.jsonl {}, t.log.wandb { project = \"...\" } }"
 local kTensorboard = "write  r.log.sinks = { t.log.jsonl {}, t.log.tensorboard {} }"
-local kMlflow = "there is no logger for MLflow: follow the run's metrics.jsonl"
+local kMlflow = "write  r.log.sinks = { t.log.jsonl {}, t.log.mlflow { experiment = \"...\" } }"
 local kCompiled = "leave it out: Tycho's kernels are already compiled"
 local kLoader = "leave it out: batches are prepared ahead automatically"
 local kRecompute = "write  recompute.mode=selective  (or full)"

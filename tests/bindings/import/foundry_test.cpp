@@ -62,7 +62,7 @@ TEST(FoundryImport, LoggersBecomeSinks) {
         "\"team\",",
         "tags = { \"a\", \"b\" },", "names = \"composer\",\n  },",
         "loggers.wandb: runs are written offline here", "loggers.wandb.init_kwargs: not passed on",
-        "loggers.mlflow: nothing is sent there"})
+        "t.log.mlflow {\n    names = \"composer\",\n    experiment = \"my-mlflow-experiment\",\n  },"})
     EXPECT_CONTAINS(wandb, part);
   EXPECT_CONTAINS(of("loggers: {wandb: null}\n"), "project = \"uncategorized\"");
   EXPECT_CONTAINS(of("loggers: {tensorboard: {}}\n"), "dir = \"tensorboard_logs\"");
@@ -110,7 +110,7 @@ TEST(FoundryImport, TellsWhatChangesNumbers) {
   EXPECT_LACKS(of("fsdp_config: {mixed_precision: DEFAULT}\n"), "fsdp_config.mixed_precision: red");
   EXPECT_CONTAINS(of("save_overwrite: true\n"), "save_overwrite: a run resumes from its newest checkpoint");
   EXPECT_CONTAINS(of("autoresume: false\n"), "autoresume: a run resumes from its newest checkpoint");
-  EXPECT_CONTAINS(of("loggers: {mlflow: {experiment_name: e}}\n"), "loggers.mlflow: nothing is sent there");
+  EXPECT_CONTAINS(of("loggers: {mosaicml: {}}\n"), "loggers.mosaicml: nothing is sent there");
   EXPECT_CONTAINS(
       of("callbacks: {hf_checkpointer: {save_interval: 1ep}}\n"),
       "callbacks.hf_checkpointer: a run exports nothing itself: tycho convert RUN FOLDER --follow");

@@ -251,6 +251,11 @@ TEST_F(LuaCallbacksTest, ReadyOnesThatActOnEvaluationsLookAtTheMetricThatTheyAre
     EXPECT_EQ(call(Event::kEvalEnd), "");
     return commands_.size();
   };
+  load(data + "r.callbacks.a = t.cb.threshold_stop { metric = 'eval.b.loss', below = 4.5 }");
+  EXPECT_EQ(after(1, 4.5, 1), 0u);
+  EXPECT_EQ(after(9, 4, 2), 1u);
+  EXPECT_EQ(command_text(commands_[0]), "stop(\"eval.b.loss is 4, below 4.5\")");
+  records = {};
   load(data + "r.callbacks.a = t.cb.early_stop { patience = 1, metric = 'eval.b.loss' }");
   EXPECT_EQ(after(5, 5, 1), 0u);
   EXPECT_EQ(after(9, 4, 2), 0u);
@@ -302,14 +307,53 @@ TEST_F(LuaCallbacksTest, TheReadyOnesRunOnWhatEveryCallbackHas) {
   metrics_.step = 20, metrics_.loss = 3, metrics_.lr = 0.5, metrics_.step_s = 0.1,
   metrics_.tokens_per_s = 1000, metrics_.tokens = 200, metrics_.samples = 10, metrics_.eta_s = 3700;
   const Json facts = {{"activations", {{{"rms", 1.0}, {"max", 2.0}}}}};
-  for (const char* kind :
-       {"speed", "memory", "lr", "runtime_estimate", "loss_ema", "loss_spike", "grad_norm", "activations"}) {
+  for (const char* kind : {"speed", "memory", "lr", "runtime_estimate", "loss_ema", "loss_spike", "grad_norm",
+                           "activations", "kill_loss_spike", "param_norm", "histograms", "machine_use"}) {
     load(fmt::format("r.callbacks.a = t.cb.{} {{}}", kind));
     for (const auto& [name, event] : enum_names(Event{})) {
       if (!callbacks_[0].code->handles(event)) continue;
       EXPECT_EQ(call(event, facts), "") << kind << " " << name;
     }
   }
+}
+
+// What llmfoundry/callbacks/kill_loss_spike_callback.py says, worked out by hand: a window of 4 losses of 2,
+// so that 4 and more are outliers.
+TEST_F(LuaCallbacksTest, KillLossSpikeStopsAfterMoreOutliersInARowThanItsPatience) {
+  const auto stops_at = [&](const std::vector<double>& losses) {
+    load(
+        "r.callbacks.a = t.cb.kill_loss_spike { action = 'stop', patience = 1, window = 4, loss_cap = 3.5 }");
+    metrics_.step = 0;
+    for (const double loss : losses) {
+      ++metrics_.step, metrics_.loss = loss;
+      commands_.clear();
+      EXPECT_EQ(call(), "");
+      if (!commands_.empty()) return metrics_.step;
+    }
+    return int64_t{0};
+  };
+  EXPECT_EQ(stops_at({2, 2, 2, 2, 4, 2, 2, 2, 5, 2, 2, 2, 2}), 0);  // single ones
+  EXPECT_EQ(stops_at({2, 2, 2, 2, 4, 5}), 6);                       // the mean is 2, then 2.5
+  EXPECT_EQ(
+      command_text(commands_[0]),
+      "stop(\"2 losses in a row were at least 2 times the mean of 4 steps, 2.5; a lower learning rate may "
+      "help\")");
+  EXPECT_EQ(stops_at({2, 2, 9, 9, 2, 2, 2}),
+            0);  // before the window is full, and before two windows are done
+  EXPECT_EQ(stops_at({2, 2, 2, 3, 3, 4, 4, 3, 2, 2}), 8);  // two of 3, 3, 4, 4 are above the cap
+  EXPECT_NE(command_text(commands_[0]).find("2 of the last 4 losses were above 3.5"), std::string::npos);
+}
+
+TEST_F(LuaCallbacksTest, KillLossSpikeWarnsOnceWhileTheLossStaysHigh) {
+  load("r.callbacks.a = t.cb.kill_loss_spike { patience = 0, window = 2, loss_cap = 100 }");
+  for (const double loss : {1.0, 1.0, 9.0, 99.0, 1.0, 1.0, 1.0, 9.0}) {
+    ++metrics_.step, metrics_.loss = loss;
+    ASSERT_EQ(call(), "");
+  }
+  EXPECT_TRUE(commands_.empty());
+  int num_warnings = 0;
+  for (const std::string& event : session_.events_) num_warnings += event.starts_with("warning: ");
+  EXPECT_EQ(num_warnings, 2);
 }
 
 TEST_F(LuaCallbacksTest, ASpikeLowersTheLearningRateOnceAndIsReported) {

@@ -21,6 +21,8 @@ std::vector<std::string> ready_kinds(const std::variant<Kinds...>&) {
 /// Keys without which a kind cannot be made, and those that make it act within twelve steps.
 std::string keys_of(const std::string& kind) {
   if (kind == "generate") return R"(prompts = { "the lines of", "a" }, max_tokens = 2)";
+  if (kind == "threshold_stop") return "below = 0";
+  if (kind == "histograms") return R"(of = "both", bins = 5)";
   if (kind == "loss_spike") return R"(warmup = "1ba", sigmas = 1e-9)";
   return "";
 }
@@ -42,10 +44,19 @@ TEST_F(LuaRunTest, EveryReadyCallbackRuns) {
   }
   const Json costs = events("callbacks").at(0).at("facts");
   for (const std::string& kind : kinds) EXPECT_TRUE(costs.contains(kind)) << kind << " was not called";
-  for (const char* metric :
-       {"speed/tokens_per_s", "memory/peak_bytes", "lr/group1", "time/remaining_s", "loss_ema",
-        "grad_norm/layer0", "activations/layer0/rms", "eval.loss", "eval.val.loss"})
+  for (const char* metric : {"speed/tokens_per_s", "memory/peak_bytes", "lr/group1", "time/remaining_s",
+                             "loss_ema", "grad_norm/layer0", "param_norm/layer1", "machine/cpu_share",
+                             "machine/process_bytes", "activations/layer0/rms", "eval.loss", "eval.val.loss"})
     EXPECT_FALSE(curve(metric).empty()) << metric;
+  const std::vector<Json> histograms = events("histogram");
+  ASSERT_GE(histograms.size(), 24u);  // of gradients and parameters at every step
+  std::set<std::string> names;
+  for (const Json& histogram : histograms) {
+    names.insert(histogram.at("facts").at("name"));
+    EXPECT_EQ(histogram.at("facts").at("counts").size(), 5u);
+  }
+  EXPECT_TRUE(names.contains("gradients/model.layers.0.self_attn.o_proj.weight"));
+  EXPECT_TRUE(names.contains("parameters/model.norm.weight"));
   const std::vector<Json> texts = events("text");
   ASSERT_EQ(texts.size(), 24u);
   EXPECT_EQ(texts[0].at("facts").at("name"), "the lines of");

@@ -58,6 +58,30 @@ def tensorboard_points():
     text = plugins.Tensors("recipe")[-1].tensor_proto.string_val[0].decode()
     assert (run / "recipe.lua").read_text() in text
     print("TensorBoard (text): the recipe")
+    check_histograms(plugins)
+
+
+def check_histograms(plugins):
+    """Those of t.cb.histograms, where the run has some: events.jsonl has them too."""
+    from tensorboard.util import tensor_util
+    wanted = {}  # (name, step) -> facts of the newest attempt
+    for line in open(run / "events.jsonl"):
+        record = json.loads(line)
+        if record["kind"] == "histogram":
+            wanted[record["facts"]["name"], record["facts"]["step"]] = record["facts"]
+    read = 0
+    for name in {name for name, _ in wanted}:
+        assert plugins.SummaryMetadata(name).plugin_data.plugin_name == "histograms"
+        for event in plugins.Tensors(name):
+            facts = wanted[name, event.step]
+            rows = tensor_util.make_ndarray(event.tensor_proto)
+            assert rows.shape == (len(facts["counts"]), 3), rows.shape
+            assert list(rows[:, 2]) == facts["counts"]
+            assert same(rows[0, 0], facts["low"]) and same(rows[-1, 1], facts["high"])
+            assert (rows[1:, 0] == rows[:-1, 1]).all(), "gaps between bins"
+            read += 1
+    assert read == len(wanted), f"{read} histograms of {len(wanted)}"
+    print(f"TensorBoard (histograms): {read}, as expected")
 
 
 def wandb_points():

@@ -5,6 +5,7 @@
     /tmp/tb/bin/python tests/golden/loggers/tensorboard_events.py
 """
 import pathlib
+import struct
 
 from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2, tensor_shape_pb2, types_pb2
 from tensorboard.summary.writer.record_writer import RecordWriter
@@ -27,6 +28,18 @@ def text(time_s, step, tag, markdown):
     return event_pb2.Event(wall_time=time_s, step=step, summary=summary_pb2.Summary(value=[value]))
 
 
+def histogram(time_s, step, tag, rows):
+    metadata = summary_pb2.SummaryMetadata(
+        plugin_data=summary_pb2.SummaryMetadata.PluginData(plugin_name="histograms"),
+        data_class=summary_pb2.DATA_CLASS_TENSOR)
+    dims = [tensor_shape_pb2.TensorShapeProto.Dim(size=size) for size in (len(rows), 3)]
+    content = b"".join(struct.pack("<ddd", *row) for row in rows)
+    tensor = tensor_pb2.TensorProto(dtype=types_pb2.DT_DOUBLE, tensor_shape=tensor_shape_pb2.TensorShapeProto(dim=dims),
+                                    tensor_content=content)
+    value = Value(tag=tag, tensor=tensor, metadata=metadata)
+    return event_pb2.Event(wall_time=time_s, step=step, summary=summary_pb2.Summary(value=[value]))
+
+
 events = [
     event_pb2.Event(wall_time=1700000000.25, file_version="brain.Event:2"),
     text(1700000000.5, 0, "recipe", "```lua\nreturn r  -- größer\n```"),
@@ -34,6 +47,7 @@ events = [
     numbers(1700000002.0, 3000000000, [("mfu(%)", float("nan")), ("x", float("-inf")), ("zero", 0.0)]),
     event_pb2.Event(wall_time=1700000003.0, step=2, session_log=event_pb2.SessionLog(status=event_pb2.SessionLog.START)),
     numbers(1700000004.0, 2, [("long " * 60, -1.5e-30)]),
+    histogram(1700000005.0, 3, "gradients/w", [(-1.0, -0.25, 4.0), (-0.25, 0.5, 0.0), (0.5, 1.25, 9.0)]),
 ]
 with open(pathlib.Path(__file__).parent / "tensorboard.events", "wb") as file:
     writer = RecordWriter(file)

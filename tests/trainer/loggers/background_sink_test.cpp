@@ -140,6 +140,60 @@ TEST(BackgroundSink, DoesNotHoldUpTheEndOfARun) {
   seen.set_open(true);  // or its thread would wait for ever
 }
 
+TEST(BackgroundSink, TellsTheWriterThatNobodyWaitsAnyLonger) {
+  // A writer that goes on until it is told.
+  struct StubbornWriter final : RecordWriter {
+    explicit StubbornWriter(Seen& seen) : seen(seen) { seen.open = false; }
+    void start(const RunInfo&) override {}
+    void resume(int64_t) override {}
+    void write(const std::vector<MetricRecord>&) override { seen.tell("write"); }
+    void cancel() override { seen.set_open(true); }
+    Seen& seen;
+  };
+  Seen ended, destroyed;
+  for (Seen* seen : {&ended, &destroyed}) {
+    auto sink = make_background_sink("t.log.test", MetricNames::kTycho,
+                                     std::make_unique<StubbornWriter>(*seen), {.flush_s = 0.01});
+    sink->run_start(some_run());
+    sink->step(some_step(1));
+    seen->await_writer();
+    if (seen == &ended) {
+      EXPECT_NE(message_of([&] { sink->finish("done"); }).find("was still busy 0.01 s after the end"),
+                std::string::npos);
+    }
+    sink.reset();
+    EXPECT_EQ(seen->told, std::vector<std::string>{"write"});
+  }
+}
+
+TEST(BackgroundSink, HistogramsAndTextsGoToWritersThatTakeThem) {
+  struct PictureWriter final : RecordWriter {
+    PictureWriter(Seen& seen, bool takes) : seen(seen), takes(takes) {}
+    void start(const RunInfo&) override {}
+    void resume(int64_t) override {}
+    void write(const std::vector<MetricRecord>& records) override {
+      for (const MetricRecord& record : records) {
+        for (const NamedHistogram& one : record.histograms)
+          seen.tell(one.name + std::to_string(one.counts.at(1)));
+        for (const NamedText& one : record.texts) seen.tell(one.name + "=" + one.text);
+      }
+    }
+    bool takes_more_than_numbers() const override { return takes; }
+    Seen& seen;
+    bool takes;
+  };
+  for (const bool takes : {true, false}) {
+    Seen seen;
+    const auto sink =
+        make_background_sink("t.log.test", MetricNames::kTycho, std::make_unique<PictureWriter>(seen, takes));
+    sink->run_start(some_run());
+    sink->histogram(3, {"h\n", 0, 1, {4, 5}});
+    sink->text(3, {"t\xff", "a\nb\x1b"});
+    sink->finish("done");
+    EXPECT_EQ(seen.told, takes ? (std::vector<std::string>{"h 5", "t?=a\nb?"}) : std::vector<std::string>{});
+  }
+}
+
 TEST(BackgroundSink, WritesWhatWaitsWhenItIsDestroyed) {
   Seen seen;
   make(seen)->step(some_step(1));

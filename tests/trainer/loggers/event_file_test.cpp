@@ -28,7 +28,8 @@ TEST(EventFile, HasTheBytesOfTensorBoardsOwnWriter) {
       text_event(1700000000.5, 0, "recipe", "```lua\nreturn r  -- größer\n```") +
       numbers_event({1, 1700000001.0, {{"loss", 3.4125}, {"lr", 5.8e-4}, {"tokens", 524288.0}}}) +
       numbers_event({3000000000, 1700000002.0, {{"mfu(%)", kNan}, {"x", -kInf}, {"zero", 0.0}}}) +
-      restart_event(1700000003.0, 2) + numbers_event({2, 1700000004.0, {{longest, -1.5e-30}}});
+      restart_event(1700000003.0, 2) + numbers_event({2, 1700000004.0, {{longest, -1.5e-30}}}) +
+      histogram_event(1700000005.0, 3, {"gradients/w", -1.0, 1.25, {4, 0, 9}});
   const std::string golden =
       text_of(std::string(TYCHO_SOURCE_DIR) + "/tests/golden/loggers/tensorboard.events");
   ASSERT_FALSE(golden.empty());

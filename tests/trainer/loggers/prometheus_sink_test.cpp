@@ -1,11 +1,14 @@
-// Tests of the file for node_exporter.
+// Tests of the file for node_exporter, and of the port.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "tests/trainer/loggers/loggers_fixture.h"
+#include "tests/trainer/rendezvous/reserved_port.h"
 #include "trainer/base/error.h"
+#include "trainer/http/http_exchange.h"
 
 namespace tycho {
 namespace {
@@ -57,6 +60,31 @@ TEST(PrometheusSink, SaysThatTheRunGoesOn) {
   const auto reporter = make_run_reporter(dir.path(), log, nullptr);
   reporter->run_start(some_run());
   EXPECT_TRUE(has_line(text_of(dir / "a.prom"), "tycho_running{run=\"mpt-125m\"} 1"));
+}
+
+TEST(PrometheusSink, AnswersOnItsPortWhileTheRunGoesOn) {
+  TempDir dir;
+  const ReservedPort port;
+  PrometheusSinkConfig config;
+  config.port = port.number();
+  const std::string url = "http://127.0.0.1:" + std::to_string(port.number()) + "/metrics";
+  LogConfig log;
+  log.sinks = {SinkConfig{{config}}};
+  {
+    const auto reporter = make_run_reporter(dir.path(), log, nullptr);
+    reporter->run_start(some_run());
+    EXPECT_TRUE(has_line(http_exchange({.url = url}).body, "tycho_running{run=\"mpt-125m\"} 1"));
+    reporter->step(some_step(7), true);
+    reporter->run_end("done", {});
+    const std::string text = http_exchange({.url = url}).body;
+    EXPECT_TRUE(has_line(text, "tycho_step{run=\"mpt-125m\"} 7")) << text;
+    EXPECT_TRUE(has_line(text, "tycho_running{run=\"mpt-125m\"} 0")) << text;
+    std::filesystem::create_directory(dir / "other");
+    const auto second = make_run_reporter(dir / "other", log, nullptr);
+    EXPECT_THROW(second->run_start(some_run()), Error) << "the port is taken";
+  }
+  EXPECT_EQ(http_exchange({.url = url}).status, 0) << "nobody listens after the run";
+  EXPECT_TRUE(files_below(dir.path(), ".prom").empty());
 }
 
 }  // namespace

@@ -58,6 +58,49 @@ TEST(LogConfig, FilesAreNamedAsTheirReadersNeed) {
             "log.sinks[2].file: \"tables/\" is a folder; write a file in it");
 }
 
+TEST(LogConfig, PrometheusHasAFileOrAPort) {
+  PrometheusSinkConfig config;
+  const auto problems = [&] { return problems_of({kJsonl, SinkConfig{{config}}}); };
+  EXPECT_EQ(
+      problems(),
+      "log.sinks[2]: has neither file nor port: write file = \"FOLDER/{run_name}.prom\" or port = 9400");
+  config.port = 9400;
+  EXPECT_EQ(problems(), "");
+  config.host = "localhost";
+  EXPECT_EQ(problems(),
+            "log.sinks[2].host: \"localhost\" is not an address in numbers, such as 127.0.0.1 or ::1");
+  config.host = "::1";
+  EXPECT_EQ(problems(), "");
+  EXPECT_EQ(problems_of({kJsonl, SinkConfig{{config}}, SinkConfig{{config}}}),
+            "log.sinks[3]: is a second t.log.prometheus for \"port 9400\"; list it once");
+}
+
+TEST(LogConfig, RunsOfMlflowAreOnAServerOrInAFolder) {
+  MlflowSinkConfig config;
+  const auto problems = [&](const std::string& uri) {
+    config.tracking_uri = uri;
+    return problems_of({kJsonl, SinkConfig{{config}}});
+  };
+  for (const char* uri : {"", "mlruns", "/data/mlruns", "file:///data/mlruns", "http://tracker:5000",
+                          "https://tracker.example/mlflow/"})
+    EXPECT_EQ(problems(uri), "") << uri;
+  const std::string path = "log.sinks[2].tracking_uri: ";
+  EXPECT_EQ(problems("sqlite:///mlflow.db"),
+            path +
+                "wanted http://, https:// or a folder, given \"sqlite:///mlflow.db\": start `mlflow server "
+                "--backend-store-uri sqlite:///mlflow.db`, and write its address");
+  EXPECT_EQ(problems("databricks"),
+            path + "write https://HOST of the workspace, and set MLFLOW_TRACKING_TOKEN");
+  EXPECT_EQ(problems("https://me:word@tracker"),
+            path +
+                "holds a password, which would be kept in the run folder: leave out what stands before @, "
+                "and set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD");
+  EXPECT_EQ(problems("http://"),
+            path + "\"http://\" is not the address of a server; write https://HOST:PORT");
+  config.experiment = "";
+  EXPECT_EQ(problems(""), "log.sinks[2].experiment: is empty: write the name of one");
+}
+
 TEST(LogConfig, RunsOfWandbAreOfflineAndHaveAProject) {
   WandbSinkConfig config;
   config.project = "llm";

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "trainer/base/secrets.h"
-#include "trainer/data/remote/curl_library.h"
+#include "trainer/http/curl_handle.h"
 
 namespace tycho {
 
@@ -41,11 +41,6 @@ namespace {
 
 using State = FetchOutcome::State;
 constexpr size_t kMostErrorText = 2000;
-
-std::string from_environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 /// An answer while it arrives.
 struct Answer {
@@ -173,28 +168,7 @@ FetchOutcome judged(CURLcode code, const std::string& text, const FetchWish& wis
   }
 }
 
-class Handle {
- public:
-  explicit Handle(CURL* handle) : curl_(curl_library()), handle_(handle) {}
-  template <class Value>
-  void set(CURLoption option, Value value) {
-    curl_.easy_setopt(handle_, option, value);
-  }
-  void add_header(const std::string& line) { headers_ = curl_.slist_append(headers_, line.c_str()); }
-  CURLcode perform() {
-    set(CURLOPT_HTTPHEADER, headers_);
-    return curl_.easy_perform(handle_);
-  }
-  ~Handle() { curl_.slist_free_all(headers_); }
-  Handle(const Handle&) = delete;
-
- private:
-  const CurlLibrary& curl_;
-  CURL* handle_;
-  curl_slist* headers_ = nullptr;
-};
-
-void set_limits(Handle& handle, const HttpRequest& request, double timeout_s) {
+void set_limits(CurlHandle& handle, const HttpRequest& request, double timeout_s) {
   constexpr long kSlowest = 512;  // bytes/s: less is a hang
   handle.set(CURLOPT_NOSIGNAL, 1L);
   handle.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(timeout_s * 1000));
@@ -206,15 +180,6 @@ void set_limits(Handle& handle, const HttpRequest& request, double timeout_s) {
   handle.set(CURLOPT_FOLLOWLOCATION, request.follow_redirects ? 1L : 0L);
   handle.set(CURLOPT_MAXREDIRS, 5L);
   handle.set(CURLOPT_BUFFERSIZE, 262144L);
-}
-
-void set_certificates(Handle& handle, const std::string& given) {
-  std::string file = given;
-  if (file.empty()) file = from_environment("CURL_CA_BUNDLE");
-  if (file.empty()) file = from_environment("SSL_CERT_FILE");
-  if (!file.empty()) handle.set(CURLOPT_CAINFO, file.c_str());
-  if (const std::string folder = from_environment("SSL_CERT_DIR"); !folder.empty())
-    handle.set(CURLOPT_CAPATH, folder.c_str());
 }
 
 }  // namespace
@@ -229,9 +194,9 @@ FetchOutcome HttpClient::get(const HttpRequest& request, const FetchWish& wish, 
   char text[CURL_ERROR_SIZE] = "";
   CURLcode code = CURLE_OK;
   {
-    Handle handle(easy);
+    CurlHandle handle(easy);
     set_limits(handle, request, wish.timeout_s);
-    set_certificates(handle, request.ca_file);
+    handle.set_certificates(request.ca_file);
     handle.set(CURLOPT_URL, request.url.c_str());
     handle.set(CURLOPT_USERAGENT, "tycho");
     handle.set(CURLOPT_ERRORBUFFER, text);

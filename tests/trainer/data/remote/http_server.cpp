@@ -30,24 +30,31 @@ bool send_all(int connection, const char* data, size_t num_bytes) {
   return true;
 }
 
-/// The head of a request; nothing when the connection ends.
-std::optional<SeenRequest> read_request(int connection, const std::atomic<bool>& stopping) {
-  std::string head;
-  while (head.find("\r\n\r\n") == std::string::npos) {
+/// Adds what has come; false when the connection ends.
+bool read_more(int connection, const std::atomic<bool>& stopping, std::string& text) {
+  while (!stopping) {
     pollfd waiting{connection, POLLIN, 0};
-    if (::poll(&waiting, 1, 20) == 0) {
-      if (stopping) return std::nullopt;
-      continue;
-    }
+    if (::poll(&waiting, 1, 20) == 0) continue;
     char piece[4096];
     const ssize_t n = ::recv(connection, piece, sizeof piece, 0);
-    if (n <= 0) return std::nullopt;
-    head.append(piece, static_cast<size_t>(n));
+    if (n > 0) text.append(piece, static_cast<size_t>(n));
+    return n > 0;
   }
+  return false;
+}
+
+/// A request with its body; nothing when the connection ends.
+std::optional<SeenRequest> read_request(int connection, const std::atomic<bool>& stopping) {
+  std::string head;
+  while (head.find("\r\n\r\n") == std::string::npos)
+    if (!read_more(connection, stopping, head)) return std::nullopt;
+  const size_t head_end = head.find("\r\n\r\n") + 4;
+  std::string body = head.substr(head_end);
+  head.resize(head_end);
   std::istringstream lines(head);
   SeenRequest request;
   std::string line;
-  lines >> line >> request.path;
+  lines >> request.method >> request.path;
   std::getline(lines, line);
   while (std::getline(lines, line) && line.size() > 1) {
     const size_t colon = line.find(':');
@@ -55,6 +62,12 @@ std::optional<SeenRequest> read_request(int connection, const std::atomic<bool>&
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
     request.headers[name] = line.substr(colon + 2, line.size() - colon - 3);
   }
+  const auto length = request.headers.find("content-length");
+  const size_t num_bytes =
+      length == request.headers.end() ? 0 : std::strtoull(length->second.c_str(), nullptr, 10);
+  while (body.size() < num_bytes)
+    if (!read_more(connection, stopping, body)) return std::nullopt;
+  request.body = std::move(body);
   return request;
 }
 

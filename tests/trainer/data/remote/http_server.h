@@ -15,6 +15,7 @@ namespace tycho::testing {
 struct SeenRequest {
   std::string path;                            // as it was sent, with its query
   std::map<std::string, std::string> headers;  // names in lower case
+  std::string method = "GET", body = "";
 };
 
 /// What is sent in place of the file.

@@ -1,5 +1,5 @@
-// libcurl, opened when the first remote file is fetched: it brings thirty libraries along, which would make
-// every command start 12 ms later.
+// libcurl, opened when the first request is made: it brings thirty libraries along, which would make every
+// command start 12 ms later.
 #pragma once
 #include <curl/curl.h>
 

@@ -1,5 +1,5 @@
 // Opens libcurl.so.4 by name. It stays open: libraries below it do not survive being closed.
-#include "trainer/data/remote/curl_library.h"
+#include "trainer/http/curl_library.h"
 
 #include <dlfcn.h>
 
@@ -12,17 +12,15 @@ template <class Function>
 void find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(::dlsym(library, name));
   if (function == nullptr)
-    fail(ExitCode::kUnusable, "[data] libcurl.so.4 has no {}; install libcurl 7.85 or newer", name);
+    fail(ExitCode::kUnusable, "[http] libcurl.so.4 has no {}; install libcurl 7.85 or newer", name);
 }
 
 CurlLibrary open_library() {
   void* library = ::dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
-    fail(
-        ExitCode::kUnusable,
-        "[data] remote data over HTTP and S3 needs libcurl, which cannot be opened ({}); install the package "
-        "libcurl4",
-        ::dlerror());
+    fail(ExitCode::kUnusable,
+         "[http] HTTP and S3 need libcurl, which cannot be opened ({}); install the package libcurl4",
+         ::dlerror());
   CurlLibrary curl;
   find(library, "curl_global_init", curl.global_init);
   find(library, "curl_easy_init", curl.easy_init);
@@ -35,7 +33,7 @@ CurlLibrary open_library() {
   find(library, "curl_easy_setopt", curl.easy_setopt);
   find(library, "curl_easy_getinfo", curl.easy_getinfo);
   if (curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-    fail(ExitCode::kUnusable, "[data] libcurl cannot be initialised");
+    fail(ExitCode::kUnusable, "[http] libcurl cannot be initialised");
   return curl;
 }
 

@@ -1,0 +1,51 @@
+// Loggers and callbacks of LLM Foundry that keep their rules here.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "bindings/import/import.h"
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+/// The recipe of a YAML with these lines and the notes below it, or what was wrong.
+std::string recipe_of(const std::string& lines) {
+  try {
+    const Imported made = import_recipe(
+        "x.yaml", "max_duration: 10ba\ntrain_loader: {name: text, dataset: {local: x}}\n" + lines, {});
+    std::string out = made.lua;
+    for (const std::string& note : made.notes) out += note + "\n";
+    return out;
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
+}
+
+TEST(FoundryCallbacks, MlflowKeepsItsServerAndExperiment) {
+  const std::string made = recipe_of(
+      "loggers: {mlflow: {experiment_name: words, tracking_uri: \"http://tracker:5000\", resume: true, "
+      "tags: {a: b}, rename_metrics: {x: y}}}\n");
+  for (const char* part : {"experiment = \"words\",", "tracking_uri = \"http://tracker:5000\",",
+                           "names = \"composer\",", "loggers.mlflow.tags: write them into t.log.mlflow",
+                           "loggers.mlflow.rename_metrics: all numbers keep"})
+    expect_contains(made, part);
+  expect_contains(recipe_of("loggers: {mlflow: {experiment: e}}\n"), "did you mean \"experiment_name\"");
+}
+
+TEST(FoundryCallbacks, KillLossSpikeKeepsItsRule) {
+  const std::string made = recipe_of(
+      "callbacks: {kill_loss_spike: {log_only: false, patience: 2, window_size: 50, outlier_multiplier: 3, "
+      "loss_cap: 8}, system_metrics_monitor: {}}\n");
+  for (const char* part : {"t.cb.kill_loss_spike {", "action = \"stop\"", "patience = 2", "window = 50",
+                           "outlier_multiplier = 3", "loss_cap = 8", "t.cb.machine_use {"})
+    expect_contains(made, part);
+  expect_contains(recipe_of("callbacks: {kill_loss_spike: {log_only: true}}\n"), "action = \"warn\"");
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,267 @@
+// Runs of MLflow on a tracking server that answers as MLflow 3.17 does, fails, refuses or hangs.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "tests/trainer/data/remote/http_server.h"
+#include "tests/trainer/loggers/loggers_fixture.h"
+#include "tests/trainer/rendezvous/reserved_port.h"
+#include "trainer/base/error.h"
+#include "trainer/loggers/mlflow_store.h"
+
+namespace tycho {
+namespace {
+
+using testing::HttpServer;
+using testing::SeenRequest;
+using testing::ServerReply;
+
+const std::string kApi = "/api/2.0/mlflow/";
+
+/// A tracking server with one experiment and one run.
+class Tracker {
+ public:
+  explicit Tracker(const std::string& folder) : server(folder) {
+    server.set_fault([this](const SeenRequest& request) { return answer(request); });
+  }
+  /// The bodies of requests of one kind.
+  std::vector<Json> sent(const std::string& call) const {
+    std::vector<Json> bodies;
+    for (const SeenRequest& request : server.requests())
+      if (request.path == kApi + call) bodies.push_back(Json::parse(request.body));
+    return bodies;
+  }
+  /// "value step" of all points of a metric.
+  std::vector<std::string> points(const std::string& key) const {
+    std::vector<std::string> all;
+    for (const Json& body : sent("runs/log-batch"))
+      for (const Json& point : body.value("metrics", Json::array()))
+        if (point.at("key") == key) all.push_back(point.at("value").dump() + " " + point.at("step").dump());
+    return all;
+  }
+
+  int failures_left = 0;   // answers of 503 before one that helps
+  std::string needs = "";  // the authorization, or 401
+  HttpServer server;
+
+ private:
+  ServerReply answer(const SeenRequest& request) {
+    const std::lock_guard lock(mutex_);
+    const auto given = request.headers.find("authorization");
+    if (!needs.empty() && (given == request.headers.end() || given->second != needs))
+      return {401, "You are not authenticated."};
+    if (failures_left > 0 && failures_left-- > 0) return {503, "starting"};
+    const std::string call = request.path.substr(kApi.size(), request.path.find('?') - kApi.size());
+    const Json body = request.body.empty() ? Json() : Json::parse(request.body);
+    if (call == "experiments/get-by-name")
+      return has_experiment_ ? ServerReply{200, R"({"experiment": {"experiment_id": "5"}})"}
+                             : ServerReply{404, R"({"error_code": "RESOURCE_DOES_NOT_EXIST"})"};
+    if (call == "experiments/create")
+      return has_experiment_ = true, ServerReply{200, R"({"experiment_id": "5"})"};
+    if (call == "runs/create") return {200, R"({"run": {"info": {"run_id": "abc123"}}})"};
+    if (call == "runs/log-batch")
+      for (const Json& point : body.value("metrics", Json::array())) {
+        int64_t& last = last_steps_[point.at("key")];
+        last = std::max(last, point.at("step").get<int64_t>());
+      }
+    if (call == "runs/get" && request.path.ends_with("run_id=abc123")) {
+      Json metrics = Json::array();
+      for (const auto& [key, step] : last_steps_) metrics.push_back({{"key", key}, {"step", step}});
+      return {200,
+              Json{{"run", {{"info", {{"lifecycle_stage", "active"}}}, {"data", {{"metrics", metrics}}}}}}
+                  .dump()};
+    }
+    if (call == "runs/get") return {404, R"({"message": "Run with id=x not found"})"};
+    return {200, "{}"};
+  }
+
+  std::mutex mutex_;
+  bool has_experiment_ = false;
+  std::map<std::string, int64_t> last_steps_;
+};
+
+std::vector<SinkConfig> mlflow_at(const std::string& url) {
+  MlflowSinkConfig config;
+  config.tracking_uri = url;
+  config.experiment = "my words";
+  config.tags = {{"team", "a"}};
+  return {SinkConfig{{config}}};
+}
+
+constexpr MlflowPatience kHasty = {
+    .start_tries = 2, .tries = 4, .first_wait_s = 0.001, .longest_wait_s = 0.01};
+
+std::string failure_of(const std::function<void()>& call) {
+  try {
+    call();
+    return "";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kStorage);
+    return error.what();
+  }
+}
+
+TEST(MlflowServer, SendsTheRunWithItsRecipeAndNumbers) {
+  TempDir dir;
+  Tracker tracker(dir.path());
+  write_text(dir / "recipe.json", R"({"seed": 17, "model": {"kind": "mpt"}})");
+  EXPECT_TRUE(run_attempt(dir.path(), mlflow_at(tracker.server.url() + "/"), {0, 3}).warnings.empty());
+  EXPECT_EQ(tracker.server.requests().at(0).path,
+            kApi + "experiments/get-by-name?experiment_name=my%20words");
+  EXPECT_EQ(tracker.sent("experiments/create").at(0), (Json{{"name", "my words"}}));
+  const Json created = tracker.sent("runs/create").at(0);
+  EXPECT_EQ(created.at("experiment_id"), "5");
+  EXPECT_EQ(created.at("run_name"), "mpt-125m");
+  EXPECT_EQ(created.at("tags").back(), (Json{{"key", "team"}, {"value", "a"}}));
+  EXPECT_EQ(tracker.sent("runs/log-batch").at(0).at("params"),
+            Json::parse(R"([{"key": "seed", "value": "17"}, {"key": "model.kind", "value": "mpt"}])"));
+  EXPECT_EQ(tracker.points("loss"), (std::vector<std::string>{"1.1 1", "2.1 2", "3.1 3"}));
+  const Json ended = tracker.sent("runs/update").at(0);
+  EXPECT_EQ(ended.at("status"), "FINISHED");
+  EXPECT_GT(ended.at("end_time").get<int64_t>(), 1'700'000'000'000);
+  EXPECT_EQ(text_of(dir / "mlflow_run_id.txt"), "abc123\n");
+}
+
+TEST(MlflowServer, ResumesTheSameRunWithoutDoublePoints) {
+  TempDir dir;
+  Tracker tracker(dir.path());
+  run_attempt(dir.path(), mlflow_at(tracker.server.url()), {0, 4, "stopped by SIGTERM after step 4"});
+  run_attempt(dir.path(), mlflow_at(tracker.server.url()), {2, 6});
+  EXPECT_EQ(tracker.sent("runs/create").size(), 1u);
+  EXPECT_EQ(tracker.points("loss"),
+            (std::vector<std::string>{"1.1 1", "2.1 2", "3.1 3", "4.1 4", "5.2 5", "6.2 6"}));
+  const std::vector<Json> updates = tracker.sent("runs/update");
+  ASSERT_EQ(updates.size(), 3u);
+  EXPECT_EQ(updates[0].at("status"), "KILLED");
+  EXPECT_EQ(updates[1].at("status"), "RUNNING");
+  EXPECT_EQ(updates[2].at("status"), "FINISHED");
+}
+
+TEST(MlflowServer, SendsWhatAKilledAttemptCouldNotSend) {
+  TempDir dir;
+  Tracker tracker(dir.path());
+  std::vector<SinkConfig> sinks = mlflow_at(tracker.server.url());
+  sinks.push_back(SinkConfig{{JsonlSinkConfig{}}});
+  run_attempt(dir.path(), sinks, {0, 2});
+  // Killed at step 5 with a checkpoint of step 4, and nothing sent since step 2.
+  run_attempt(dir.path(), {SinkConfig{{JsonlSinkConfig{}}}}, {2, 5, ""});
+  run_attempt(dir.path(), sinks, {4, 6});
+  EXPECT_EQ(tracker.points("loss"),
+            (std::vector<std::string>{"1.1 1", "2.1 2", "3.2 3", "4.2 4", "5.2 5", "6.2 6"}));
+}
+
+TEST(MlflowServer, ARequestHasAThousandPointsAtMost) {
+  TempDir dir;
+  Tracker tracker(dir.path());
+  std::vector<MlflowPoint> points;
+  for (int64_t step = 1; step <= 2500; ++step) points.push_back({"x", 0.5, 7, step});
+  make_mlflow_server(tracker.server.url(), kHasty)->add_points("abc123", points);
+  std::vector<size_t> sizes;
+  for (const Json& body : tracker.sent("runs/log-batch")) sizes.push_back(body.at("metrics").size());
+  EXPECT_EQ(sizes, (std::vector<size_t>{1000, 1000, 500}));
+  make_mlflow_server(tracker.server.url(), kHasty)
+      ->add_points("abc123", {{"y", NAN, 7, 1}, {"y", INFINITY, 7, 2}});
+  EXPECT_EQ(tracker.points("y"), (std::vector<std::string>{"\"NaN\" 1", "\"Infinity\" 2"}));
+}
+
+TEST(MlflowServer, TriesAgainWhereThatMayHelp) {
+  TempDir dir;
+  Tracker tracker(dir.path());
+  const auto store = make_mlflow_server(tracker.server.url(), kHasty);
+  tracker.failures_left = 1;
+  EXPECT_EQ(store->create_run({.experiment = "e", .name = "r"}), "abc123");
+  tracker.failures_left = 3;
+  store->add_points("abc123", {{"x", 1, 7, 1}});
+  EXPECT_EQ(tracker.points("x").size(), 4u);  // three of them in vain
+  tracker.failures_left = 100;
+  EXPECT_NE(failure_of([&] {
+              store->add_points("abc123", {{"x", 1, 7, 2}});
+            }).find("the server answers 503 (starting)"),
+            std::string::npos);
+  EXPECT_EQ(tracker.points("x").size(), 8u);
+}
+
+TEST(MlflowServer, SignsInFromTheEnvironmentAndNeverShowsWithWhat) {
+  TempDir dir;
+  Tracker tracker(dir.path());
+  tracker.needs = "Basic YWRtaW46Y29ycmVjdCBob3JzZQ==";  // admin:correct horse
+  const std::string refused = failure_of([&] {
+    run_attempt(dir.path(), mlflow_at(tracker.server.url()), {0, 1});
+  });
+  EXPECT_NE(refused.find("the server answers 401 (You are not authenticated.); set MLFLOW_TRACKING_USERNAME"),
+            std::string::npos)
+      << refused;
+  {
+    const ScopedEnv user("MLFLOW_TRACKING_USERNAME", "admin"),
+        password("MLFLOW_TRACKING_PASSWORD", "correct horse");
+    EXPECT_EQ(make_mlflow_server(tracker.server.url(), kHasty)->create_run({.experiment = "e", .name = "r"}),
+              "abc123");
+  }
+  tracker.needs = "Bearer 0123456789abcdef";
+  {
+    const ScopedEnv token("MLFLOW_TRACKING_TOKEN", "0123456789abcdef");
+    EXPECT_EQ(make_mlflow_server(tracker.server.url(), kHasty)->create_run({.experiment = "e", .name = "r"}),
+              "abc123");
+    tracker.server.set_fault([](const SeenRequest& request) {
+      return ServerReply{403, request.headers.at("authorization") + " may not write"};
+    });
+    const std::string text = failure_of([&] {
+      make_mlflow_server(tracker.server.url(), kHasty)->create_run({.experiment = "e", .name = "r"});
+    });
+    EXPECT_NE(text.find("Bearer *** may not write"), std::string::npos) << text;
+    EXPECT_EQ(text.find("0123456789abcdef"), std::string::npos);
+  }
+  const ScopedEnv bad("MLFLOW_TRACKING_TOKEN", "two\nlines");
+  EXPECT_NE(failure_of([&] { make_mlflow_server(tracker.server.url()); }).find("line break"),
+            std::string::npos);
+}
+
+TEST(MlflowServer, ServersThatAreNotOneEndTheRunBeforeItsFirstStep) {
+  TempDir dir;
+  const ReservedPort nobody;
+  const std::string url = "http://127.0.0.1:" + std::to_string(nobody.number());
+  EXPECT_NE(failure_of([&] {
+              make_mlflow_server(url, kHasty)->create_run({.experiment = "e", .name = "r"});
+            }).find("[mlflow] " + url + ": "),
+            std::string::npos);
+  HttpServer other(dir.path());
+  other.set_fault([](const SeenRequest&) { return ServerReply{200, "<html>"}; });
+  EXPECT_NE(failure_of([&] {
+              make_mlflow_server(other.url(), kHasty)->create_run({.experiment = "e", .name = "r"});
+            }).find("does not answer as a tracking server"),
+            std::string::npos);
+  other.set_fault([](const SeenRequest&) { return ServerReply{200, "{\"ok\": 1}"}; });
+  EXPECT_NE(failure_of([&] {
+              make_mlflow_server(other.url(), kHasty)->create_run({.experiment = "e", .name = "r"});
+            }).find("answers without /experiment/experiment_id"),
+            std::string::npos);
+  Tracker tracker(dir.path());
+  EXPECT_NE(failure_of([&] {
+              make_mlflow_server(tracker.server.url(), kHasty)->resume_run("gone");
+            }).find("the server answers 404 (Run with id=x not found)"),
+            std::string::npos);
+}
+
+TEST(MlflowServer, AServerThatHangsDoesNotHoldUpTheEnd) {
+  TempDir dir;
+  HttpServer server(dir.path());
+  std::atomic<bool> asked = false;
+  server.set_fault([&](const SeenRequest&) {
+    asked = true;
+    return ServerReply{.status = 200, .body = "{}", .hang_s = 600};
+  });
+  const auto store = make_mlflow_server(server.url(), {.timeout_s = 600});
+  std::string failure;
+  std::thread writer([&] { failure = failure_of([&] { store->add_points("abc123", {{"x", 1, 7, 1}}); }); });
+  while (!asked) std::this_thread::yield();
+  store->cancel();
+  writer.join();
+  EXPECT_NE(failure.find("stopped"), std::string::npos) << failure;
+  EXPECT_NE(failure_of([&] { store->end_run("abc123", MlflowStatus::kFinished, 1); }), "");
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,235 @@
+// A tracking server of MLflow over its REST API, version 2.0.
+// https://mlflow.org/docs/latest/api_reference/rest-api.html
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <stop_token>
+
+#include "trainer/base/error.h"
+#include "trainer/base/json.h"
+#include "trainer/base/secrets.h"
+#include "trainer/data/remote_place.h"
+#include "trainer/http/http_exchange.h"
+#include "trainer/loggers/mlflow_store.h"
+
+namespace tycho {
+namespace {
+
+// What a server takes in one request of runs/log-batch.
+constexpr size_t kMostMetrics = 1000, kMostTexts = 100;
+constexpr size_t kMostErrorText = 300;
+
+std::string from_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string base64(const std::string& bytes) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t three = 0;
+    for (size_t k = 0; k < 3; ++k)
+      three = three << 8 | (i + k < bytes.size() ? static_cast<uint8_t>(bytes[i + k]) : 0);
+    for (size_t k = 0; k < 4; ++k) text += i + k > bytes.size() ? '=' : kDigits[three >> (18 - 6 * k) & 63];
+  }
+  return text;
+}
+
+/// The header that signs in; "" where the environment has nothing for it.
+std::string authorization() {
+  const std::string token = from_variable("MLFLOW_TRACKING_TOKEN");
+  const std::string user = from_variable("MLFLOW_TRACKING_USERNAME"),
+                    password = from_variable("MLFLOW_TRACKING_PASSWORD");
+  register_secret(token);
+  register_secret(password);
+  const std::string pair = base64(user + ":" + password);
+  register_secret(pair);
+  for (const std::string& value : {token, user, password})
+    if (std::any_of(value.begin(), value.end(), [](unsigned char c) { return c < ' ' || c == 127; }))
+      fail(ExitCode::kStorage,
+           "[mlflow] a variable MLFLOW_TRACKING_TOKEN, _USERNAME or _PASSWORD has a line break or another "
+           "control character in it; set it again");
+  if (!user.empty()) return "Authorization: Basic " + pair;
+  return token.empty() ? "" : "Authorization: Bearer " + token;
+}
+
+/// Protocol Buffers' JSON has words for what JSON's numbers lack.
+Json json_number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+Json pairs(const MlflowTexts& texts, size_t begin, size_t end) {
+  Json list = Json::array();
+  for (size_t i = begin; i < std::min(end, texts.size()); ++i)
+    list.push_back({{"key", texts[i].first}, {"value", texts[i].second}});
+  return list;
+}
+
+bool may_help_again(int status) {
+  return status == 0 || status == 408 || status == 425 || status == 429 || status >= 500;
+}
+
+/// The message of an answer that says no, as one line.
+std::string text_of(const HttpAnswer& answer) {
+  if (answer.status == 0) return answer.problem;
+  const Json body = Json::parse(answer.body, nullptr, false);
+  std::string text = body.is_object() && body.contains("message") && body["message"].is_string()
+                         ? body["message"].get<std::string>()
+                         : answer.body;
+  text.resize(std::min(text.size(), kMostErrorText));
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
+  std::string shown = fmt::format("the server answers {} ({})", answer.status, without_secrets(text));
+  if (answer.status == 401 || answer.status == 403)
+    shown +=
+        "; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, to those of "
+        "an account that may write";
+  return shown;
+}
+
+class MlflowServer final : public MlflowStore {
+ public:
+  MlflowServer(const std::string& url, const MlflowPatience& patience)
+      : url_(url), authorization_(authorization()), patience_(patience), tries_(patience.start_tries) {
+    while (url_.ends_with('/')) url_.pop_back();
+  }
+
+  std::string create_run(const MlflowRun& run) override {
+    const Json created = ask("runs/create", {{"experiment_id", experiment_id(run.experiment)},
+                                             {"start_time", run.start_ms},
+                                             {"run_name", run.name},
+                                             {"user_id", run.user},
+                                             {"tags", pairs(run.tags, 0, kMostTexts)}});
+    const std::string id = text_at(created, "/run/info/run_id");
+    for (size_t i = 0; i < run.params.size(); i += kMostTexts)
+      ask("runs/log-batch", {{"run_id", id}, {"params", pairs(run.params, i, i + kMostTexts)}});
+    tries_ = patience_.tries;
+    return id;
+  }
+
+  std::map<std::string, int64_t> resume_run(const std::string& id) override {
+    const Json got = ask("runs/get?run_id=" + percent_encoded(id));
+    if (text_at(got, "/run/info/lifecycle_stage") != "active")
+      fail(ExitCode::kStorage, "[mlflow] {}: the run {} was deleted; restore it there", url_, id);
+    std::map<std::string, int64_t> last;
+    const Json metrics = got.value(Json::json_pointer("/run/data/metrics"), Json::array());
+    for (const Json& metric : metrics) {
+      const Json& step = metric.value("step", Json(0));
+      // Whole numbers of 64 bits are texts in some servers' JSON.
+      last[metric.value("key", "")] =
+          step.is_string() ? std::strtoll(step.get<std::string>().c_str(), nullptr, 10) : step.get<int64_t>();
+    }
+    ask("runs/update", {{"run_id", id}, {"status", "RUNNING"}});
+    tries_ = patience_.tries;
+    return last;
+  }
+
+  void add_points(const std::string& id, const std::vector<MlflowPoint>& points) override {
+    for (size_t begin = 0; begin < points.size(); begin += kMostMetrics) {
+      Json metrics = Json::array();
+      for (size_t i = begin; i < std::min(points.size(), begin + kMostMetrics); ++i)
+        metrics.push_back({{"key", points[i].key},
+                           {"value", json_number(points[i].value)},
+                           {"timestamp", points[i].time_ms},
+                           {"step", points[i].step}});
+      ask("runs/log-batch", {{"run_id", id}, {"metrics", std::move(metrics)}});
+    }
+  }
+
+  void end_run(const std::string& id, MlflowStatus status, int64_t end_ms) override {
+    const char* word = status == MlflowStatus::kFinished ? "FINISHED"
+                       : status == MlflowStatus::kFailed ? "FAILED"
+                                                         : "KILLED";
+    ask("runs/update", {{"run_id", id}, {"status", word}, {"end_time", end_ms}});
+  }
+
+  void cancel() override { stop_.request_stop(); }
+
+ private:
+  std::string experiment_id(const std::string& name) {
+    const std::string by_name = "experiments/get-by-name?experiment_name=" + percent_encoded(name);
+    if (const HttpAnswer found = answer_of(by_name, nullptr); found.status == 200)
+      return text_at(parsed(found), "/experiment/experiment_id");
+    else if (found.status != 404)
+      refuse(found);
+    const HttpAnswer created = answer_of("experiments/create", {{"name", name}});
+    if (created.status == 200) return text_at(parsed(created), "/experiment_id");
+    // Another run may have made it meanwhile.
+    const HttpAnswer again = answer_of(by_name, nullptr);
+    if (again.status != 200) refuse(created);
+    return text_at(parsed(again), "/experiment/experiment_id");
+  }
+
+  Json ask(const std::string& call, const Json& body = nullptr) {
+    const HttpAnswer answer = answer_of(call, body);
+    if (answer.status != 200) refuse(answer);
+    return parsed(answer);
+  }
+
+  /// A GET without a body. Waits and tries again where that may help.
+  HttpAnswer answer_of(const std::string& call, const Json& body) {
+    HttpCall request{.method = body.is_null() ? "GET" : "POST",
+                     .url = url_ + "/api/2.0/mlflow/" + call,
+                     .headers = {"Content-Type: application/json"},
+                     .body = body.is_null() ? "" : body.dump(-1, ' ', false, Json::error_handler_t::replace),
+                     .timeout_s = patience_.timeout_s,
+                     .ca_file = from_variable("MLFLOW_TRACKING_SERVER_CERT_PATH")};
+    if (!authorization_.empty()) request.headers.push_back(authorization_);
+    double wait_s = patience_.first_wait_s;
+    for (int tried = 1;; ++tried) {
+      const HttpAnswer answer = http_exchange(request, stop_.get_token());
+      if (!may_help_again(answer.status) || tried >= tries_ || stop_.stop_requested()) return answer;
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(
+          lock, stop_.get_token(),
+          std::chrono::duration<double>(std::min(std::max(wait_s, answer.wait_s), patience_.longest_wait_s)),
+          [] { return false; });
+      wait_s *= 2;
+    }
+  }
+
+  [[noreturn]] void refuse(const HttpAnswer& answer) const {
+    fail(ExitCode::kStorage, "[mlflow] {}: {}", url_, text_of(answer));
+  }
+
+  Json parsed(const HttpAnswer& answer) const {
+    Json json = Json::parse(answer.body, nullptr, false);
+    if (!json.is_object())
+      fail(ExitCode::kStorage,
+           "[mlflow] {} does not answer as a tracking server of MLflow does; is the address right?", url_);
+    return json;
+  }
+
+  std::string text_at(const Json& json, const char* path) const {
+    const Json value = json.value(Json::json_pointer(path), Json());
+    if (!value.is_string())
+      fail(ExitCode::kStorage,
+           "[mlflow] {} answers without {}, which a tracking server of MLflow has; is the address right?",
+           url_, path);
+    return value.get<std::string>();
+  }
+
+  std::string url_;
+  const std::string authorization_;
+  const MlflowPatience patience_;
+  int tries_;
+  std::stop_source stop_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+};
+
+}  // namespace
+
+std::unique_ptr<MlflowStore> make_mlflow_server(const std::string& url, const MlflowPatience& patience) {
+  return std::make_unique<MlflowServer>(url, patience);
+}
+
+}  // namespace tycho
