@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The charts of containers/helm, rendered by Helm: every --set of LLM Foundry's walk-through on Kubernetes is accepted and arrives,
 # both forms of a training job agree, wrong values are refused, and the commands that pods would run are those of a plan.
-# Needs helm, or Python with helm-python-sdk (Helm's engine); skipped where there is neither.
+# Needs helm, or Python with helm-python-sdk (Helm's engine); skipped where there is neither. With kubernetes-validate in that Python,
+# what is rendered is also held to the schemas of Kubernetes.
 set -euo pipefail
 root=$(realpath "${TYCHO_SOURCE_DIR:-$(dirname "$0")/../..}")
 python=${TYCHO_HELM_PYTHON:-python3}
@@ -18,12 +19,17 @@ source "$root/tests/containers/script_cases.sh"
 charts=$root/containers/helm
 export PATH=$root/containers:${TYCHO_BUILD:-$root/build/cpu}/bin:$PATH TYCHO_RECIPES=$root/recipes
 
-# render CHART ARGUMENT...: a template, kept in the file "rendered".
+has_schemas=0
+if "$python" -c 'import kubernetes_validate' 2>/dev/null; then has_schemas=1; fi
+# accepted: whether Kubernetes, from a version of 2023 to the newest that is known, accepts the rendered objects.
+accepted() { "$python" "$root/tests/containers/kubernetes_schemas.py" 1.29 1.31 1.37 <"$scratch/rendered" 2>&1; }
+# render CHART ARGUMENT...: a template, kept in the file "rendered", and accepted.
 render() {
   local chart=$1 status=0; shift
   helm template llm "$charts/$chart" "$@" >"$scratch/rendered" 2>"$scratch/error" || status=$?
   cat "$scratch/rendered" "$scratch/error"
-  return "$status"
+  ((status == 0 && has_schemas)) || return "$status"
+  accepted
 }
 count() { grep -cF -- "$1" "$scratch/rendered"; }
 # arguments_of_pod: the command of the first pod, a word a line.
@@ -131,6 +137,25 @@ check "a long name of a release" 0 "" render llm-training --set fullnameOverride
 check "is cut" 0 "name: a-name-that-is-much-longer-than-what-kubernet" grep -m1 "name: a-name" "$scratch/rendered"
 check "no pod runs a shell" 1 "" grep -rqE '(sh|bash)", "-c|sh -c' "$charts"
 check "secrets are in no argument" 1 "" grep -i token <(arguments_of_pod)
+
+check "where pods run, and with what" 0 "disktype: nvme
+team: research
+cpu: \"8\"
+memory: 64Gi
+@sha256:0000" render llm-training --set nodeSelector.disktype=nvme --set labels.team=research \
+  --set-file model.recipe=mine.lua --set training.kind=Job --set resources.cpu=8 --set resources.memory=64Gi --set "image.digest=sha256:$(printf '%064d' 0)"
+
+# ---- Kubernetes' schemas ----
+if ((has_schemas)); then
+  # wrong EDIT: what was rendered last, with one mistake.
+  wrong() { sed -i "$1" "$scratch/rendered"; accepted; }
+  render llm-training --set training.kind=Job >/dev/null
+  check "a key that Kubernetes does not know" 1 "'completionsMode' was unexpected" wrong 's/completionMode/completionsMode/'
+  render llm-training --set training.kind=Job >/dev/null
+  check "a number as a text" 1 "is not of type" wrong 's/parallelism: 2/parallelism: "two"/'
+  render llm-training >/dev/null
+  check "a mistake in a pod of a PyTorchJob" 1 "PyTorchJob llm" wrong 's/terminationGracePeriodSeconds/gracePeriodSeconds/'
+fi
 
 # ---- wrong values ----
 check "nodes that are no number" 1 "nodes" render llm-training --set training.nodes=many
