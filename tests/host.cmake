@@ -17,13 +17,14 @@ tycho_test(golden_errors_test SOURCES host/golden_errors_test.cpp LIBS base)
 tycho_test(verbs_test SOURCES host/verbs/ckpt_test.cpp host/verbs/completion_test.cpp host/verbs/config_test.cpp host/verbs/convert_test.cpp host/verbs/ctl_test.cpp host/verbs/diff_test.cpp
   host/verbs/data_contents_test.cpp host/verbs/data_preload_test.cpp host/verbs/doctor_test.cpp host/verbs/import_test.cpp host/verbs/init_test.cpp host/verbs/launch_test.cpp host/verbs/plan_schedule_test.cpp host/verbs/plan_test.cpp host/verbs/rerun_test.cpp host/verbs/run_test.cpp host/verbs/test_test.cpp host/verbs/tokenizer_test.cpp host/verbs/types_test.cpp host/docs_examples_test.cpp
   host/shipped_recipes_test.cpp LIBS base)
+tycho_test(mesh_table_test SOURCES host/mesh_table_test.cpp LIBS base)
 # The launcher alone, with programs of the shell as ranks; launch_test.cpp starts the whole program.
 set(launch_sources process/child_process.cpp process/signal_queue.cpp throw_away_folder.cpp launch/local_ranks.cpp launch/prefixed_lines.cpp launch/rank_reports.cpp)
 list(TRANSFORM launch_sources PREPEND ${CMAKE_SOURCE_DIR}/host/)
 tycho_test(launch_parts_test SOURCES host/launch/local_ranks_test.cpp host/launch/prefixed_lines_test.cpp host/process/signal_queue_test.cpp
   host/process/child_process_test.cpp host/throw_away_folder_test.cpp ${launch_sources} LIBS rendezvous checkpoint)
 tycho_test(repl_test SOURCES host/repl/json_lines_test.cpp host/repl/repl_test.cpp LIBS base)
-foreach(name cli_test engine_test repl_test golden_errors_test verbs_test)
+foreach(name cli_test engine_test repl_test golden_errors_test mesh_table_test verbs_test)
   target_compile_definitions(${name} PRIVATE TYCHO_PROGRAM="$<TARGET_FILE:tycho>" TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     TYCHO_FAKE_ENGINE="$<TARGET_FILE:fake_engine>")
   add_dependencies(${name} tycho fake_engine)

@@ -163,7 +163,10 @@ std::vector<ConfigProblem> stage_problems(const TrainConfig& config) {
 std::vector<StagePart> stage_parts(const TrainConfig& config, int64_t num_micro_batches) {
   const int64_t stages = config.parallel.pp, chunks = config.parallel.pp_chunks;
   if (stages == 1) return {whole_model(decoder_spec(config.model).layers)};
-  const PipelineShape shape = pipeline_shape(config.parallel, num_micro_batches);
+  PipelineShape shape = pipeline_shape(config.parallel, num_micro_batches);
+  // Between its warm-up and its end a stage repeats itself: further micro-batches need no further memory.
+  if (shape.schedule == PipelineSchedule::k1f1b)
+    shape.num_micro_batches = std::min(shape.num_micro_batches, 2 * shape.num_stages);
   const std::vector<StageProgram> programs = pipeline_programs(shape, pipeline_table(shape));
   const std::vector<int64_t> sizes = blocks_of_parts(config);
   std::vector<StagePart> parts;

@@ -85,14 +85,15 @@ ParallelConfig with_sizes(ParallelConfig parallel, const MeshShape& mesh) {
 
 std::vector<MeshChoice> rank_meshes(const TrainConfig& config, const PlanDevices& devices) {
   const Machine machine = planned_machine(config, devices);
+  const ModelLayout layout = model_layout(config.model);
   std::vector<MeshChoice> choices;
   for (const MeshShape& mesh : all_meshes(devices.num_ranks, ranks_per_domain(machine), config.parallel.cp)) {
     TrainConfig changed = with_mesh(config, mesh);
     if (!is_legal(changed, devices.num_ranks)) continue;
     const bool has_choice = config.micro_batch && config.micro_batch->is_auto;
-    const int64_t micro_batch = has_choice ? largest_micro_batch(changed, devices).sequences : 0;
+    const int64_t micro_batch = has_choice ? largest_micro_batch(changed, layout, devices).sequences : 0;
     if (has_choice) changed = with_micro_batch(changed, micro_batch);
-    const Plan plan = plan_mesh(changed, devices);
+    const Plan plan = plan_mesh(changed, layout, devices);
     const int64_t bytes = device_bytes(plan, machine);
     choices.push_back({mesh, *plan.estimate, plan.waits, bytes, micro_batch, bytes <= machine.memory_bytes});
   }

@@ -14,13 +14,18 @@ TrainConfig with_micro_batch(TrainConfig config, int64_t sequences) {
 }
 
 MicroBatchChoice largest_micro_batch(const TrainConfig& config, const PlanDevices& devices) {
+  return largest_micro_batch(config, model_layout(config.model), devices);
+}
+
+MicroBatchChoice largest_micro_batch(const TrainConfig& config, const ModelLayout& layout,
+                                     const PlanDevices& devices) {
   const Machine machine = planned_machine(config, devices);
   MicroBatchChoice choice;
   choice.room_bytes = machine.memory_bytes;
   choice.of_sequences = global_batch_sequences(config) / data_ranks(config.parallel, devices.num_ranks);
   for (int64_t most = choice.of_sequences; most > 0 && !choice.fits; most = choice.sequences - 1) {
     choice.sequences = largest_divisor(choice.of_sequences, most);
-    const Plan plan = plan_mesh(with_micro_batch(config, choice.sequences), devices);
+    const Plan plan = plan_mesh(with_micro_batch(config, choice.sequences), layout, devices);
     choice.device_bytes = device_bytes(plan, machine);
     choice.fits = choice.device_bytes <= choice.room_bytes;
   }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "trainer/config/train_config.h"
+#include "trainer/layout/model_layout.h"
 #include "trainer/plan/plan.h"
 
 namespace tycho {
@@ -20,6 +21,9 @@ struct MicroBatchChoice {
 /// the recipe's machine. All other settings are as given. For a config that check_config passes with
 /// `devices.num_ranks`, and with machine.name.
 MicroBatchChoice largest_micro_batch(const TrainConfig& config, const PlanDevices& devices);
+/// The same for who asks often: `layout` is that of the config's model.
+MicroBatchChoice largest_micro_batch(const TrainConfig& config, const ModelLayout& layout,
+                                     const PlanDevices& devices);
 
 /// "micro_batch = "auto": 8 of the 16 sequences of a rank, which take 5.1 GB of 84.8 GB". Ends its line.
 std::string choice_text(const MicroBatchChoice& choice);

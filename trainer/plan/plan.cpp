@@ -220,10 +220,14 @@ std::string memory_table(const Plan& plan) {
   return text + size_line("total", plan.memory_bytes, "");
 }
 
-Plan plan_mesh(const TrainConfig& given, const PlanDevices& devices) {
+Plan plan_mesh(const TrainConfig& config, const PlanDevices& devices) {
+  return plan_mesh(config, model_layout(config.model), devices);
+}
+
+Plan plan_mesh(const TrainConfig& given, const ModelLayout& layout, const PlanDevices& devices) {
   const TrainConfig config = on_planned_device(given, devices);
   Plan plan;
-  add_ranks(config, model_layout(config.model), devices, plan);
+  add_ranks(config, layout, devices, plan);
   return plan;
 }
 

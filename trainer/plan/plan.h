@@ -8,6 +8,7 @@
 
 #include "trainer/base/config_problems.h"
 #include "trainer/config/train_config.h"
+#include "trainer/layout/model_layout.h"
 #include "trainer/plan/state_memory.h"
 #include "trainer/plan/step_time.h"
 
@@ -62,6 +63,8 @@ std::vector<ConfigProblem> missing_files(const TrainConfig& config);
 Plan make_plan(const TrainConfig& config, const PlanDevices& devices = {});
 /// What of a plan depends on the mesh, and the estimate: needs no data set. `devices.num_ranks` is given.
 Plan plan_mesh(const TrainConfig& config, const PlanDevices& devices);
+/// The same for who asks often: `layout` is that of the config's model.
+Plan plan_mesh(const TrainConfig& config, const ModelLayout& layout, const PlanDevices& devices);
 /// Only the memory of a plan: needs no data set.
 Plan plan_memory(const TrainConfig& config, int64_t num_ranks);
 /// Its table: one line for each item, and the total.

@@ -16,8 +16,9 @@ constexpr int64_t kMasterBytes = 4, kPage = 4096;
 
 int64_t paged(int64_t num_bytes) { return (num_bytes + kPage - 1) / kPage * kPage; }
 
-/// Groups are of the whole model's parameters, of which a stage may have none.
-ParamRules rules_of(const TrainConfig& config) {
+/// Groups are of the whole model's parameters, of which a stage may have none. `layout`: what a rank has.
+ParamRules rules_of(const TrainConfig& config, const ModelLayout& layout) {
+  if (config.param_groups.empty()) return param_rules(config.optimizer, {}, layout.units);
   return param_rules(config.optimizer, config.param_groups, model_layout(config.model).units);
 }
 
@@ -38,7 +39,7 @@ int64_t shared_buffers(const UnitBuffers& buffers, int64_t bytes_per_element) {
 }
 
 std::vector<UnitSpec> trained_units(const TrainConfig& config, const ModelLayout& layout) {
-  std::vector<UnitSpec> units = with_frozen(layout.units, rules_of(config));
+  std::vector<UnitSpec> units = with_frozen(layout.units, rules_of(config, layout));
   std::erase_if(units, [](const UnitSpec& unit) { return unit.frozen(); });
   return units;
 }
@@ -109,7 +110,7 @@ int64_t brought_together(const ModelLayout& layout, const ParamRules& params, co
 /// the matrices that are being updated.
 int64_t newton_schulz_bytes(const TrainConfig& config, const ModelLayout& layout, const ShardRules& shared) {
   if (!config.optimizer.is<MuonConfig>()) return 0;
-  const ParamRules rules = rules_of(config);
+  const ParamRules rules = rules_of(config, layout);
   int64_t elements = 0, side = 0;
   for (size_t u = 0; u < rules.size(); ++u)
     for (size_t i = 0; i < layout.units[u].params.size(); ++i) {
@@ -145,7 +146,7 @@ int64_t held_bytes(const std::vector<UnitSpec>& trained, const ShardRules& rules
 /// Elements of all of them.
 int64_t muon_elements(const TrainConfig& config, const ModelLayout& layout) {
   if (!config.optimizer.is<MuonConfig>()) return 0;
-  const ParamRules rules = rules_of(config);
+  const ParamRules rules = rules_of(config, layout);
   int64_t sum = 0;
   for (size_t u = 0; u < rules.size(); ++u)
     for (size_t i = 0; i < layout.units[u].params.size(); ++i)
@@ -168,7 +169,7 @@ bool has_master(const TrainConfig& config) {
 
 OptimizerBytes optimizer_state(const TrainConfig& config, const ModelLayout& layout,
                                const ShardRules& rules) {
-  const ParamRules params = rules_of(config);
+  const ParamRules params = rules_of(config, layout);
   OptimizerBytes state;
   for (size_t u = 0; u < layout.units.size(); ++u)
     for (size_t i = 0; i < layout.units[u].params.size(); ++i)
@@ -191,7 +192,7 @@ std::vector<ByteItem> state_memory(const TrainConfig& config, const ModelLayout&
   const auto note = [&](const std::string& text) {
     return shared ? fmt::format("{}, 1/{} of every unit", text, rules.num_ranks) : text;
   };
-  const std::vector<UnitSpec> units = with_frozen(layout.units, rules_of(config));
+  const std::vector<UnitSpec> units = with_frozen(layout.units, rules_of(config, layout));
   std::vector<ByteItem> items;
   items.push_back({"parameters", own_buffers(units, rules, compute_bytes(config)), note(type)});
   if (shared) {
@@ -241,7 +242,7 @@ std::vector<ByteItem> step_traffic(const TrainConfig& config, const ModelLayout&
   }
   std::vector<ByteItem> items;
   if (rules.num_ranks > 1) {
-    const std::vector<UnitSpec> units = with_frozen(layout.units, rules_of(config));
+    const std::vector<UnitSpec> units = with_frozen(layout.units, rules_of(config, layout));
     const int64_t gathered = gathered_elements(units, rules, micro_batches) * compute_bytes(config);
     const int64_t times = rules.keep_grads ? 1 : micro_batches;
     items.push_back({"dp_shard", from_others(gathered, rules.num_ranks), "parameters gathered"});

@@ -62,6 +62,21 @@ TEST(Stages, KnowHowUnequalTheyAre) {
   EXPECT_NEAR(stage_imbalance(config), 1, 0.01);
 }
 
+TEST(Stages, KeepWhatTheirWholeProgramNeedsOnceMoreMicroBatchesThanStagesAreUnderWay) {
+  for (int64_t pp = 2; pp <= 12; ++pp)
+    for (const int64_t micro_batches : {1, 2, 3, 5, 11, 23, 24, 25, 48, 49, 100}) {
+      const TrainConfig config = config_of(12, pp);
+      const PipelineShape shape = pipeline_shape(config.parallel, micro_batches);
+      const std::vector<StageProgram> programs = pipeline_programs(shape, pipeline_table(shape));
+      const std::vector<StagePart> parts = stage_parts(config, micro_batches);
+      for (size_t stage = 0; stage < programs.size(); ++stage) {
+        const StageSlots slots = stage_slots(programs[stage], 1);
+        EXPECT_EQ(parts[stage].chunks[0].num_sets, slots.num_sets[0]) << pp << " " << micro_batches;
+        EXPECT_EQ(parts[stage].num_gradients, slots.num_gradients) << pp << " " << micro_batches;
+      }
+    }
+}
+
 TEST(Stages, AreCutByHand) {
   TrainConfig config = config_of(8, 2);
   config.parallel.pp_layers = {2, 6};
