@@ -1,15 +1,13 @@
 // Stages on several ranks compute what one rank does: every option of every family, loss and gradients.
 #include "trainer/models/pipeline.h"
 
-#include <ATen/core/IListRef.h>
-#include <ATen/ops/cat.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <functional>
 
 #include "tests/trainer/aten.h"
-#include "tests/trainer/models/model_cases.h"
+#include "tests/trainer/models/shared_model.h"
 #include "tests/trainer/parallel/recording.h"
 #include "tests/trainer/parallel/thread_world.h"
 #include "trainer/layout/stages.h"
@@ -34,93 +32,33 @@ struct Cut {
   std::function<bool(const UnitSpec&, const ParamSpec&)> frozen = {};
 };
 
-class PipelineStages : public testing::TestWithParam<ModelCase> {
+class PipelineStages : public SharedModel {
  protected:
   void SetUp() override {
-    at::manual_seed(5);
-    config_.model = GetParam().config, shape_ = GetParam().shape;
-    config_.seq_len = shape_.seq;
-    layout_ = model_layout(config_.model);
-    whole_ = std::make_unique<LocalUnits>(layout_.units, at::kFloat, at::kCPU, UnitUse::kTrain);
-    for (GatheredUnit& unit : whole_->gathered())
-      unit.flat_params().copy_(at::randn({unit.layout().numel()}).mul_(0.1));
-    for (int i = 0; i < 12; ++i)
-      tokens_.push_back(at::randint(layout_.vocab_size, {shape_.tokens()}, at::kInt));
+    SharedModel::SetUp();
+    train_.model = config_;
+    train_.seq_len = shape_.seq;
   }
 
-  MicroBatch micro_batch(int64_t i, bool first, bool last) const {
-    Tensor targets = tokens_[static_cast<size_t>(i) + 1].clone();
-    if (targets.numel() > 1) targets[0] = -100;  // ignored
-    return {.tokens_N = tokens_[static_cast<size_t>(i)],
-            .targets_N = targets,
-            .first = first,
-            .last = last,
-            .dropout_key = static_cast<uint64_t>(i) + 99};
-  }
   std::vector<MicroBatch> micro_batches(int64_t first, int64_t count) const {
     std::vector<MicroBatch> all;
     for (int64_t i = 0; i < count; ++i) all.push_back(micro_batch(first + i, i == 0, i + 1 == count));
     return all;
   }
   static Tensor weight() { return at::full({1}, 1.0 / 64, at::kFloat); }
-
-  /// The elements of a whole tensor that lie on a rank, in the rank's order.
-  static Tensor part_of(const ParamSpec& spec, const Tensor& whole) {
-    Tensor part = at::empty(spec.shape, whole.options());
-    for_whole_runs(spec, 0, part.numel(), [&](int64_t i, int64_t j, int64_t n) {
-      part.view(-1).narrow(0, i, n).copy_(whole.reshape({-1}).narrow(0, j, n));
-    });
-    return part;
-  }
-  std::unique_ptr<UnitStore> store_of(const std::vector<UnitSpec>& specs, const Mesh& mesh,
-                                      const Cut& cut) const {
-    auto units = make_unit_store(specs, at::kFloat, at::kCPU, UnitUse::kTrain,
-                                 {cut.shard, false, cut.keep_grads, layout_.tied},
-                                 {mesh.group(kShardAxes), mesh.group(Axis::kDpReplicate),
-                                  cut.tp > 1 ? &mesh.group(Axis::kTp) : nullptr});
-    for (size_t u = 0; u < specs.size(); ++u) {
-      std::vector<Tensor> flat = {at::empty({0})};
-      for (size_t i = 0; i < specs[u].params.size(); ++i)
-        flat.push_back(
-            part_of(specs[u].params[i], whole_->acquire(static_cast<int>(u), Pass::kForward)[i]).view(-1));
-      const OwnedRange& range = units->owned()[u];
-      Tensor(range.params).copy_(at::cat(flat).narrow(0, range.begin, range.size()));
-    }
-    return units;
-  }
   bool can_be(const Cut& cut) {
-    const DecoderSpec spec = decoder_spec(config_.model);
-    const bool shares_heads = spec.heads % cut.tp == 0 && spec.kv_heads % cut.tp == 0;
-    if ((cut.tp > 1 && !shares_heads) || shape_.tokens() % cut.tp != 0) return false;
+    const DecoderSpec spec = decoder_spec(config_);
+    if (!divides(spec, cut.tp) || shape_.tokens() % cut.tp != 0) return false;
     if (cut.stages * cut.chunks > spec.layers) return false;
-    config_.parallel.pp = cut.stages, config_.parallel.pp_chunks = cut.chunks;
-    config_.parallel.pp_schedule = cut.schedule, config_.parallel.pp_layers = cut.layers;
-    return stage_problems(config_).empty();
+    train_.parallel.pp = cut.stages, train_.parallel.pp_chunks = cut.chunks;
+    train_.parallel.pp_schedule = cut.schedule, train_.parallel.pp_layers = cut.layers;
+    return stage_problems(train_).empty();
   }
   void expect_as_one_rank(const Cut& cut);
-  void expect_gradients(const std::vector<UnitSpec>& specs, UnitStore& units, LocalUnits& one) const;
 
-  TrainConfig config_;
-  BatchShape shape_;
-  ModelLayout layout_;
-  std::unique_ptr<LocalUnits> whole_;
-  std::vector<Tensor> tokens_;
+  TrainConfig train_;
   int num_tried_ = 0;
 };
-
-void PipelineStages::expect_gradients(const std::vector<UnitSpec>& specs, UnitStore& units,
-                                      LocalUnits& one) const {
-  for (int u = 0; u < units.num_units(); ++u)
-    for (size_t i = 0; i < specs[static_cast<size_t>(u)].params.size(); ++i) {
-      const ParamSpec& spec = specs[static_cast<size_t>(u)].params[i];
-      const Tensor given = units.grad(u, i), wanted = one.grads(u)[i];
-      ASSERT_EQ(given.defined(), wanted.defined());
-      if (!given.defined()) continue;
-      EXPECT_LE((given - part_of(spec, wanted)).norm().item<double>(),
-                2e-5 * wanted.norm().item<double>() + 1e-9)
-          << spec.name;
-    }
-}
 
 void PipelineStages::expect_as_one_rank(const Cut& cut) {
   SCOPED_TRACE(cut.name);
@@ -134,7 +72,7 @@ void PipelineStages::expect_as_one_rank(const Cut& cut) {
   LocalUnits one(whole, at::kFloat, at::kCPU, UnitUse::kTrain);
   for (size_t u = 0; u < whole.size(); ++u)
     Tensor(one.gathered()[u].flat_params()).copy_(whole_->gathered()[u].flat_params());
-  Model alone(config_.model, one, shape_, at::kFloat, at::kCPU, cut.recompute);
+  Model alone(config_, one, shape_, at::kFloat, at::kCPU, cut.recompute);
   double wanted_loss = 0;
   for (const MicroBatch& micro : micro_batches(0, int64_t{data_ranks} * cut.micro_batches))
     wanted_loss += alone.forward_backward(micro, weight()).item<double>();
@@ -145,13 +83,13 @@ void PipelineStages::expect_as_one_rank(const Cut& cut) {
     RecordingCommunicator recording(world, schedules[static_cast<size_t>(world.rank())]);
     const Mesh mesh(mesh_shape, recording);
     const ParallelRegion region(mesh.group(Axis::kTp), true);
-    const PipelineStage stage(stage_part(config_, mesh.coordinate(Axis::kPp), cut.micro_batches),
+    const PipelineStage stage(stage_part(train_, mesh.coordinate(Axis::kPp), cut.micro_batches),
                               mesh.group(Axis::kPp));
     const std::vector<UnitSpec> specs =
         stage_units(tp_units(whole, region.shape()), stage.part(layout_.num_blocks), layout_.tied);
-    const auto units = store_of(specs, mesh, cut);
-    Model model(config_.model, *units, shape_, at::kFloat, at::kCPU, cut.recompute, region, stage);
-    Pipeline pipeline(model, stage, pipeline_shape(config_.parallel, cut.micro_batches));
+    const auto units = store_of(specs, mesh, cut.keep_grads);
+    Model model(config_, *units, shape_, at::kFloat, at::kCPU, cut.recompute, region, stage);
+    Pipeline pipeline(model, stage, pipeline_shape(train_.parallel, cut.micro_batches));
     TiedCopies tied(stage, layout_.tied);
     const int64_t data_rank = mesh.group(kDataAxes).rank();
     for (int repeat = 0; repeat < 2; ++repeat) {  // nothing of a step is left for the next one
@@ -161,7 +99,7 @@ void PipelineStages::expect_as_one_rank(const Cut& cut) {
       tied.sum(*units);
       if (repeat == 1 && mesh.coordinate(Axis::kTp) == 0) loss += own.item<double>();
     }
-    expect_gradients(specs, *units, one);
+    expect_same_gradients(*units, specs, one, world.rank());
     const Tensor losses = model.losses(tokens_[0], micro_batch(0, true, true).targets_N);
     if (stage.part(0).is_last())
       EXPECT_LE((losses - wanted_losses).abs().max().item<double>(), 2e-5);
@@ -217,7 +155,7 @@ TEST_P(PipelineStages, ComputeWhatOneRankDoesWithFrozenParameters) {
 
 TEST_P(PipelineStages, GenerateWhatOneRankDoes) {
   const auto logits_of = [&](UnitStore& units, const PipelineStage& stage, std::vector<Tensor>& streams) {
-    Decoder decoder(config_.model, units, 1, 3, at::kFloat, at::kCPU, {}, stage);
+    Decoder decoder(config_, units, 1, 3, at::kFloat, at::kCPU, {}, stage);
     decoder.next_logits(tokens_[0].narrow(0, 0, 1).contiguous());
     return decoder.next_logits(tokens_[1].narrow(0, 0, 1).contiguous(),
                                {.every_position = true, .streams = &streams});
@@ -229,9 +167,9 @@ TEST_P(PipelineStages, GenerateWhatOneRankDoes) {
     if (!can_be(cut)) continue;
     ThreadWorld(2).run([&](Communicator& world) {
       const Mesh mesh({{2, 1, 1, 1, 1}}, world);
-      const PipelineStage stage(stage_part(config_, world.rank(), 1), world);
+      const PipelineStage stage(stage_part(train_, world.rank(), 1), world);
       const auto units =
-          store_of(stage_units(layout_.units, stage.part(layout_.num_blocks), layout_.tied), mesh, cut);
+          store_of(stage_units(layout_.units, stage.part(layout_.num_blocks), layout_.tied), mesh);
       std::vector<Tensor> streams;
       const Tensor given = logits_of(*units, stage, streams);
       EXPECT_LE((given - wanted).abs().max().item<double>(), 1e-5 * wanted.abs().max().item<double>());

@@ -23,19 +23,6 @@ Tensor part_of(const ParamSpec& spec, const Tensor& whole) {
   return part;
 }
 
-void expect_same_gradients(UnitStore& units, const std::vector<UnitSpec>& specs, LocalUnits& one, int rank) {
-  for (int u = 0; u < units.num_units(); ++u)
-    for (size_t i = 0; i < specs[static_cast<size_t>(u)].params.size(); ++i) {
-      const ParamSpec& spec = specs[static_cast<size_t>(u)].params[i];
-      const Tensor given = units.grad(u, i), whole_grad = one.grads(u)[i];
-      ASSERT_EQ(given.defined(), whole_grad.defined());
-      if (!given.defined()) continue;
-      const double scale = whole_grad.norm().item<double>();
-      EXPECT_LE((given - part_of(spec, whole_grad)).norm().item<double>(), 2e-5 * scale + 1e-9)
-          << spec.name << " on rank " << rank;
-    }
-}
-
 }  // namespace
 
 bool divides(const DecoderSpec& spec, int64_t tp) {
@@ -86,14 +73,28 @@ double SharedModel::step(Model& model, UnitStore& units, int64_t first, int64_t 
   return loss;
 }
 
-std::unique_ptr<UnitStore> SharedModel::store_of(const std::vector<UnitSpec>& specs, const TpShape& tp,
-                                                 const Mesh& mesh, const Sharing& sharing) const {
+void SharedModel::expect_same_gradients(UnitStore& units, const std::vector<UnitSpec>& specs, LocalUnits& one,
+                                        int rank) {
+  for (int u = 0; u < units.num_units(); ++u)
+    for (size_t i = 0; i < specs[static_cast<size_t>(u)].params.size(); ++i) {
+      const ParamSpec& spec = specs[static_cast<size_t>(u)].params[i];
+      const Tensor given = units.grad(u, i), whole_grad = one.grads(u)[i];
+      ASSERT_EQ(given.defined(), whole_grad.defined());
+      if (!given.defined()) continue;
+      const double scale = whole_grad.norm().item<double>();
+      EXPECT_LE((given - part_of(spec, whole_grad)).norm().item<double>(), 2e-5 * scale + 1e-9)
+          << spec.name << " on rank " << rank;
+    }
+}
+
+std::unique_ptr<UnitStore> SharedModel::store_of(const std::vector<UnitSpec>& specs, const Mesh& mesh,
+                                                 bool keep_grads) const {
   auto units = make_unit_store(specs, at::kFloat, at::kCPU, UnitUse::kTrain,
-                               {mesh.group(kShardAxes).size(), false, sharing.keep_grads, layout_.tied},
+                               {mesh.group(kShardAxes).size(), false, keep_grads, layout_.tied},
                                {mesh.group(kShardAxes), mesh.group(Axis::kDpReplicate),
-                                tp.size > 1 ? &mesh.group(Axis::kTp) : nullptr});
+                                mesh.group(Axis::kTp).size() > 1 ? &mesh.group(Axis::kTp) : nullptr});
   for (size_t u = 0; u < specs.size(); ++u) {
-    std::vector<Tensor> flat;
+    std::vector<Tensor> flat = {at::empty({0})};  // another stage may have the unit
     for (size_t i = 0; i < specs[u].params.size(); ++i)
       flat.push_back(
           part_of(specs[u].params[i], whole_->acquire(static_cast<int>(u), Pass::kForward)[i]).view(-1));
@@ -131,7 +132,7 @@ void SharedModel::expect_as_one_rank(const Sharing& sharing) {
     const ParallelRegion region(mesh.group(Axis::kTp), sharing.sequence, context);
     const TpShape tp = region.shape();
     const std::vector<UnitSpec> specs = tp_units(whole, tp);
-    const auto units = store_of(specs, tp, mesh, sharing);
+    const auto units = store_of(specs, mesh, sharing.keep_grads);
     Model model(config_, *units, shape_, at::kFloat, at::kCPU, sharing.recompute, region);
     const int64_t data_rank = world.rank() / (sharing.tp * sharing.cp);
     for (int repeat = 0; repeat < 2; ++repeat) {

@@ -1,5 +1,5 @@
 // A model that several ranks share along any axes, each a thread, and the same one on one rank: what tests of
-// tensor and context parallel have in common.
+// tensor parallel, context parallel and the pipeline have in common.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -38,9 +38,12 @@ class SharedModel : public testing::TestWithParam<ModelCase> {
   double step(Model& model, UnitStore& units, int64_t first, int64_t count) const;
   /// Losses and gradients of two steps; nothing where such ranks cannot share the model.
   void expect_as_one_rank(const Sharing& sharing);
-  /// A store of a rank's part of the model, filled, and the region around it.
-  std::unique_ptr<UnitStore> store_of(const std::vector<UnitSpec>& specs, const TpShape& tp, const Mesh& mesh,
-                                      const Sharing& sharing) const;
+  /// A store of a rank's part of the model, filled.
+  std::unique_ptr<UnitStore> store_of(const std::vector<UnitSpec>& specs, const Mesh& mesh,
+                                      bool keep_grads = false) const;
+  /// Those of a rank's part of the model against those of one rank that has all of it.
+  static void expect_same_gradients(UnitStore& units, const std::vector<UnitSpec>& specs, LocalUnits& one,
+                                    int rank);
 
   ModelConfig config_;
   BatchShape shape_;

@@ -10,7 +10,10 @@
 namespace tycho {
 namespace {
 
-class TensorParallel : public SharedModel {};
+class TensorParallel : public SharedModel {
+ protected:
+  void expect_planned_traffic();
+};
 
 TEST_P(TensorParallel, ComputesWhatOneRankDoes) {
   for (const int64_t tp : {2, 3, 4, 6}) {
@@ -54,7 +57,7 @@ int64_t received(const Schedule& schedule) {
   return static_cast<int64_t>(bytes);
 }
 
-TEST_P(TensorParallel, MovesWhatThePlanCounts) {
+void TensorParallel::expect_planned_traffic() {
   const DecoderSpec spec = decoder_spec(config_);
   for (const int64_t size : {2, 4})
     for (const bool sequence : {true, false})
@@ -68,7 +71,7 @@ TEST_P(TensorParallel, MovesWhatThePlanCounts) {
           const Mesh mesh({{1, 1, 1, 1, static_cast<int>(size)}}, recording);
           const ParallelRegion region(recording, sequence);
           const std::vector<UnitSpec> specs = tp_units(layout_.units, region.shape());
-          const auto units = store_of(specs, region.shape(), mesh, {.name = "traffic"});
+          const auto units = store_of(specs, mesh);
           Model model(config_, *units, shape_, at::kFloat, at::kCPU, recompute, region);
           schedule.clear();
           step(model, *units, 0, 1);
@@ -82,6 +85,8 @@ TEST_P(TensorParallel, MovesWhatThePlanCounts) {
       }
 }
 
+TEST_P(TensorParallel, MovesWhatThePlanCounts) { expect_planned_traffic(); }
+
 TEST_P(TensorParallel, GeneratesWhatOneRankDoes) {
   const auto logits_of = [&](UnitStore& units, const ParallelRegion& region) {
     Decoder decoder(config_, units, 1, 3, at::kFloat, at::kCPU, region);
@@ -94,8 +99,7 @@ TEST_P(TensorParallel, GeneratesWhatOneRankDoes) {
     ThreadWorld(static_cast<int>(tp)).run([&](Communicator& world) {
       const Mesh mesh({{1, 1, 1, 1, static_cast<int>(tp)}}, world);
       const ParallelRegion region(world, true);
-      const auto units =
-          store_of(tp_units(layout_.units, region.shape()), region.shape(), mesh, {.name = "text"});
+      const auto units = store_of(tp_units(layout_.units, region.shape()), mesh);
       const Tensor given = logits_of(*units, region);
       ASSERT_EQ(given.sizes(), wanted.sizes());
       EXPECT_LE((given - wanted).abs().max().item<double>(), 1e-4 * wanted.abs().max().item<double>() + 1e-6);
@@ -122,6 +126,20 @@ TEST_P(TensorParallelOptions, KeepDocumentsApart) {
   documents_.narrow(1, shape_.seq / 3, shape_.seq - shape_.seq / 3).fill_(1);
   documents_ = documents_.view(-1);
   for (const bool sequence : {true, false}) expect_as_one_rank({.name = "documents", .sequence = sequence});
+}
+
+TEST_P(TensorParallelOptions, NormAllHeadsAsOneRankDoes) {
+  MptConfig mpt = std::get<MptConfig>(config_.value);
+  mpt.qk_ln = true;
+  config_ = {mpt};
+  prepare();
+  const auto norms = [](const ParamSpec& param) { return param.shape.size() == 1; };
+  for (const bool sequence : {true, false}) {
+    expect_as_one_rank({.name = "alone", .sequence = sequence, .micro_batches = 2});
+    expect_as_one_rank({.name = "again", .sequence = sequence, .recompute = {Recompute::kFull, 1}});
+  }
+  expect_as_one_rank({.name = "frozen", .shard = 2, .frozen = norms});
+  expect_planned_traffic();
 }
 
 INSTANTIATE_TEST_SUITE_P(Mpt, TensorParallelOptions,
