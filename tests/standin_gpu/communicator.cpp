@@ -77,6 +77,14 @@ void check_messages(Communicator& world, const at::Device& device) {
       world.recv(theirs, previous), world.send(mine, next);
     expect_equal(theirs, numbers(previous, kCount, dtype),
                  fmt::format("a message of {}", c10::toString(dtype)));
+    Tensor late = at::zeros({kCount}, mine.options());
+    std::unique_ptr<Pending> sent, received;
+    if (world.rank() == 0) sent = world.start_send(mine, next);
+    received = world.start_recv(late, previous);
+    if (world.rank() != 0) sent = world.start_send(mine, next);
+    received->wait(), sent->wait();
+    expect_equal(late, numbers(previous, kCount, dtype),
+                 fmt::format("a message of {} in the background", c10::toString(dtype)));
   }
 }
 

@@ -202,6 +202,7 @@ StageSlots stage_slots(const StageProgram& program, int64_t num_chunks) {
   using Kind = PipelineOp::Kind;
   std::vector<Numbers> sets(static_cast<size_t>(num_chunks));
   Numbers gradients;
+  std::optional<int64_t> on_its_way;                           // the gradient sent last
   std::map<std::pair<int, int>, int64_t> set_of, gradient_of;  // of a chunk and micro-batch
   const auto number_of = [](auto& numbers, auto& all, const PipelineOp& op) {
     const auto [found, is_new] = all.try_emplace({op.chunk, op.micro_batch}, 0);
@@ -220,9 +221,12 @@ StageSlots stage_slots(const StageProgram& program, int64_t num_chunks) {
     if (op.kind != Kind::kSendGradient) place.set = number_of(own, set_of, op);
     if (is_back) place.gradient = number_of(gradients, gradient_of, op);
     if (op.kind == Kind::kBackward) own.give_back(place.set);
-    if (op.kind == Kind::kSendGradient ||
-        (op.kind == Kind::kBackward && !sends_gradient[static_cast<size_t>(op.chunk)]))
+    if (op.kind == Kind::kSendGradient) {
+      if (on_its_way) gradients.give_back(*on_its_way);
+      on_its_way = place.gradient;
+    } else if (op.kind == Kind::kBackward && !sends_gradient[static_cast<size_t>(op.chunk)]) {
       gradients.give_back(place.gradient);
+    }
     slots.of_ops.push_back(place);
   }
   for (const Numbers& chunk : sets) slots.num_sets.push_back(chunk.most());

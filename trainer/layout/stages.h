@@ -52,7 +52,8 @@ StagePart stage_part(const TrainConfig& config, int64_t stage, int64_t num_micro
 /// The stage that has a unit; adapters are with their blocks.
 int64_t stage_of_unit(const TrainConfig& config, int64_t unit);
 
-/// Where the activations of each op of a stage's program lie.
+/// Where the activations of each op of a stage's program lie. A gradient keeps its place until the next one
+/// is sent, so that the stage computes while it is on its way.
 struct StageSlots {
   std::vector<int64_t> num_sets;  // of each chunk
   int64_t num_gradients = 1;

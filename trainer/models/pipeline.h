@@ -1,6 +1,8 @@
 // A training step of a model whose stages lie on several ranks: micro-batches pass through in the order of a
 // schedule.
 #pragma once
+#include <compare>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -15,7 +17,9 @@
 
 namespace tycho {
 
-/// Owned by the thread of the model.
+/// Messages travel in the background: a pass waits for those that it needs, or whose memory it writes to.
+/// They start in the order of the stage's program, so on GPUs, too, none waits for ever
+/// (pipeline/program.h). Owned by the thread of the model.
 class Pipeline {
  public:
   /// `model`, which outlives it, computes the part of `stage`.
@@ -27,12 +31,28 @@ class Pipeline {
   Tensor forward_backward(const std::vector<MicroBatch>& micro_batches, const Tensor& weight_1);
 
  private:
-  void send_or_receive(const PipelineOp& op, const PassPlace& place);
+  /// What messages are read from or written to: rows of the stream of a chunk's set, gradients of the stage.
+  enum class Memory { kInput, kOutput, kGradient };
+  struct Buffer {
+    Memory memory;
+    size_t chunk;
+    int64_t number;
+    auto operator<=>(const Buffer&) const = default;
+  };
+  static Buffer input(const PassPlace& place) { return {Memory::kInput, place.chunk, place.set}; }
+  static Buffer output(const PassPlace& place) { return {Memory::kOutput, place.chunk, place.set}; }
+  static Buffer gradient(const PassPlace& place) { return {Memory::kGradient, 0, place.gradient}; }
+
+  Tensor run(const PipelineOp& op, const PassPlace& place, const MicroBatch& micro, const Tensor& weight_1);
+  void start_message(const PipelineOp& op, const PassPlace& place);
+  /// Until no message uses the buffer.
+  void settle(Buffer buffer);
 
   Model& model_;
   PipelineStage stage_;
   StageProgram program_;
   StageSlots slots_;
+  std::map<Buffer, std::unique_ptr<Pending>> on_their_way_;
 };
 
 /// The ranks that have a copy of a tied embedding each: those of the first stage and of the last one. Their

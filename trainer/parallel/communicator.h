@@ -9,7 +9,7 @@
 
 namespace tycho {
 
-/// A collective that runs in the background.
+/// A verb that runs in the background.
 class Pending {
  public:
   virtual ~Pending() = default;
@@ -63,6 +63,14 @@ class Communicator {
   virtual void send(const Tensor& x, int to) = 0;
   /// Not collective: the other half of send; x has the number of bytes that rank `from` sends.
   virtual void recv(Tensor& x, int from) = 0;
+
+  /// The same in the background: nobody writes x, or reads or writes it, until wait(). Messages of one
+  /// direction between two ranks arrive in the order in which they were started, or sent without waiting in
+  /// between. Over sockets two ranks may both start to send first. On GPUs the messages of a rank move one
+  /// after the other, while its stream computes: all ranks start theirs in an order in which send and recv
+  /// would end as well.
+  virtual std::unique_ptr<Pending> start_send(const Tensor& x, int to);
+  virtual std::unique_ptr<Pending> start_recv(Tensor& x, int from);
 
   /// The ranks that call it with the same `colour`, as a group of their own, ordered by `key` and, where keys
   /// are equal, by their rank here. Groups of one world fail together: once a verb of one of them has thrown

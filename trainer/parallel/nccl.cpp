@@ -99,16 +99,22 @@ class NcclCommunicator final : public Communicator {
   void send(const Tensor& x, int to) override {
     check_message("send", x, to, *this);
     if (is_host("send", x)) return host_->send(x, to);
-    if (x.numel() == 0) return;
-    note(call_of("send", x, to));
-    nccl().send(group_->get(), x.data_ptr(), num_bytes(x), to, current().native_handle());
+    give(x, to, current());
+  }
+  std::unique_ptr<Pending> start_send(const Tensor& x, int to) override {
+    check_message("send", x, to, *this);
+    if (is_host("send", x)) return host_->start_send(x, to);
+    return start([&](const c10::Stream& stream) { give(x, to, stream); });
   }
   void recv(Tensor& x, int from) override {
     check_message("recv", x, from, *this);
     if (is_host("recv", x)) return host_->recv(x, from);
-    if (x.numel() == 0) return;
-    note(call_of("recv", x, from));
-    nccl().recv(group_->get(), x.data_ptr(), num_bytes(x), from, current().native_handle());
+    take(x, from, current());
+  }
+  std::unique_ptr<Pending> start_recv(Tensor& x, int from) override {
+    check_message("recv", x, from, *this);
+    if (is_host("recv", x)) return host_->start_recv(x, from);
+    return start([&](const c10::Stream& stream) { take(x, from, stream); });
   }
 
   std::unique_ptr<Communicator> split(int colour, int key) override {
@@ -167,6 +173,16 @@ class NcclCommunicator final : public Communicator {
     note(call_of("reduce_scatter", in));
     nccl().reduce_scatter(group_->get(), in.data_ptr(), out.data_ptr(), out.numel(), number_of(in),
                           stream.native_handle());
+  }
+  void give(const Tensor& x, int to, const c10::Stream& stream) {
+    if (x.numel() == 0) return;
+    note(call_of("send", x, to));
+    nccl().send(group_->get(), x.data_ptr(), num_bytes(x), to, stream.native_handle());
+  }
+  void take(Tensor& x, int from, const c10::Stream& stream) {
+    if (x.numel() == 0) return;
+    note(call_of("recv", x, from));
+    nccl().recv(group_->get(), x.data_ptr(), num_bytes(x), from, stream.native_handle());
   }
 
   std::unique_ptr<Communicator> host_;

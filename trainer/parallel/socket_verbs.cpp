@@ -296,25 +296,25 @@ void SocketVerbs::sum_arrived(Reduction& sum) {
 }
 
 MessageWire::MessageWire(int own, int other, Socket socket, const WaitLimits& limits)
-    : own_(own), other_(other), socket_(std::move(socket)), limits_(limits), transfers_(1) {}
+    : own_(own), other_(other), socket_(std::move(socket)), limits_(limits), out_(1), in_(1) {}
 
 std::optional<Trouble> MessageWire::send(const void* x, int64_t num_bytes) {
   Announcement header = {
       .magic = kMagic, .verb = Verb::kMessage, .number = num_sent_++, .num_bytes = num_bytes};
-  Transfer& transfer = transfers_[0] = {.fd = socket_.fd(), .rank = other_};
+  Transfer& transfer = out_[0] = {.fd = socket_.fd(), .rank = other_};
   transfer.out.add(&header, kHeader);
   transfer.out.add(const_cast<void*>(x), num_bytes);
-  return run_transfers(transfers_, limits_, []() -> std::optional<Trouble> { return std::nullopt; });
+  return run_transfers(out_, limits_, []() -> std::optional<Trouble> { return std::nullopt; });
 }
 
 std::optional<Trouble> MessageWire::recv(void* x, int64_t num_bytes) {
   const Announcement wanted = {
       .magic = kMagic, .verb = Verb::kMessage, .number = num_received_++, .num_bytes = num_bytes};
   Announcement header;
-  Transfer& transfer = transfers_[0] = {.fd = socket_.fd(), .rank = other_};
+  Transfer& transfer = in_[0] = {.fd = socket_.fd(), .rank = other_};
   transfer.in.add(&header, kHeader);
   transfer.in.add(x, num_bytes);
-  return run_transfers(transfers_, limits_, [&]() -> std::optional<Trouble> {
+  return run_transfers(in_, limits_, [&]() -> std::optional<Trouble> {
     if (transfer.in.done() < kHeader || header == wanted) return std::nullopt;
     if (!is_known(header)) return mismatch(fmt::format("rank {} sent garbage", other_), other_);
     return mismatch(fmt::format("rank {} sends a message of {} bytes, but rank {} receives one of {} bytes",

@@ -46,6 +46,8 @@ class SocketVerbs {
   std::optional<Trouble> barrier();
   /// From any thread: ends the call that runs and all later ones.
   void stop();
+  /// Readable from then on.
+  int stop_fd() const { return stop_.fd(); }
 
  private:
   struct Reduction;
@@ -78,7 +80,7 @@ class SocketVerbs {
 };
 
 /// Messages between this rank and one other, each way in the order in which they were sent. One call at a
-/// time.
+/// time in each direction; the two directions may have a thread each.
 class MessageWire {
  public:
   /// `own` and `other` are ranks of the group.
@@ -91,7 +93,7 @@ class MessageWire {
   Socket socket_;
   WaitLimits limits_;
   uint32_t num_sent_ = 0, num_received_ = 0;
-  std::vector<Transfer> transfers_;
+  std::vector<Transfer> out_, in_;  // one transfer each
 };
 
 }  // namespace tycho

@@ -82,13 +82,39 @@ class TcpCommunicator final : public Communicator {
     check_message("send", x, to, *this);
     check_host("send", x);
     check();
-    at_once(call_of("send", x, to), [&] { return wire_to(to).send(x.data_ptr(), bytes_in(x)); });
+    at_once(call_of("send", x, to), [&] {
+      Messages& messages = messages_with(to);
+      messages.sends.wait_for_all();
+      return messages.wire.send(x.data_ptr(), bytes_in(x));
+    });
+  }
+  std::unique_ptr<Pending> start_send(const Tensor& x, int to) override {
+    check_message("send", x, to, *this);
+    check_host("send", x);
+    check();
+    Messages& messages = messages_with(to);
+    return start(
+        {call_of("send", x, to), [&wire = messages.wire, x] { return wire.send(x.data_ptr(), bytes_in(x)); }},
+        messages.sends);
   }
   void recv(Tensor& x, int from) override {
     check_message("recv", x, from, *this);
     check_host("recv", x);
     check();
-    at_once(call_of("recv", x, from), [&] { return wire_to(from).recv(x.data_ptr(), bytes_in(x)); });
+    at_once(call_of("recv", x, from), [&] {
+      Messages& messages = messages_with(from);
+      messages.receives.wait_for_all();
+      return messages.wire.recv(x.data_ptr(), bytes_in(x));
+    });
+  }
+  std::unique_ptr<Pending> start_recv(Tensor& x, int from) override {
+    check_message("recv", x, from, *this);
+    check_host("recv", x);
+    check();
+    Messages& messages = messages_with(from);
+    return start({call_of("recv", x, from),
+                  [&wire = messages.wire, x] { return wire.recv(x.data_ptr(), bytes_in(x)); }},
+                 messages.receives);
   }
   std::unique_ptr<Communicator> split(int colour, int key) override;
 
@@ -115,6 +141,13 @@ class TcpCommunicator final : public Communicator {
   };
   class InBackground;
   using State = RecentCollectives::State;
+  /// With one other rank. Each direction has a thread of its own for what runs in the background.
+  struct Messages {
+    MessageWire wire;
+    Background sends = {}, receives = {};
+    Messages(int own, int other, Socket socket, const WaitLimits& limits)
+        : wire(own, other, std::move(socket), limits) {}
+  };
 
   /// For a connection's purpose, which people see when a rank waits for it.
   static std::string short_name(const std::string& name) {
@@ -166,7 +199,11 @@ class TcpCommunicator final : public Communicator {
     noted_.calls->set_state(ticket, trouble ? State::kFailed : State::kDone);
     throw_if(call.verb, trouble);
   }
-  std::unique_ptr<Pending> start(Call call);
+  std::unique_ptr<Pending> start(Call call) {
+    check();
+    return start(std::move(call), background_);
+  }
+  std::unique_ptr<Pending> start(Call call, Background& thread);
 
   void throw_if(const char* verb, const std::optional<Trouble>& trouble) {
     if (!trouble) return;
@@ -176,7 +213,7 @@ class TcpCommunicator final : public Communicator {
   }
   Error explain(const char* verb, const Trouble& trouble) const;
 
-  MessageWire& wire_to(int other);
+  Messages& messages_with(int other);
 
   std::shared_ptr<TcpRun> run_;
   std::string name_;
@@ -184,27 +221,27 @@ class TcpCommunicator final : public Communicator {
   int rank_, num_splits_ = 0;
   NotedGroup noted_;
   SocketVerbs verbs_;
-  std::map<int, MessageWire> messages_;  // with those ranks that there were any
-  Background background_;                // last: its thread ends before what it uses
+  std::map<int, Messages> messages_;  // with those ranks that there were any
+  Background background_;             // last: its thread ends before what it uses
 };
 
 class TcpCommunicator::InBackground final : public Pending {
  public:
-  InBackground(TcpCommunicator& group, const char* verb, std::shared_ptr<Background::State> state)
-      : group_(group), verb_(verb), state_(std::move(state)) {}
+  InBackground(TcpCommunicator& group, const char* verb, Background& thread, Background::Call run)
+      : group_(group), verb_(verb), thread_(thread), state_(thread.start(std::move(run))) {}
   void wait() override {
     const InCollective collective(verb_);
-    group_.throw_if(verb_, group_.background_.wait(*state_));
+    group_.throw_if(verb_, thread_.wait(*state_));
   }
 
  private:
   TcpCommunicator& group_;
   const char* verb_;
+  Background& thread_;
   std::shared_ptr<Background::State> state_;
 };
 
-std::unique_ptr<Pending> TcpCommunicator::start(Call call) {
-  check();
+std::unique_ptr<Pending> TcpCommunicator::start(Call call, Background& thread) {
   const uint64_t ticket = noted_.calls->add(noted_.group, call.noted, State::kQueued);
   auto noting = [calls = noted_.calls, ticket, run = std::move(call.run)] {
     calls->set_state(ticket, State::kStarted);
@@ -212,7 +249,7 @@ std::unique_ptr<Pending> TcpCommunicator::start(Call call) {
     calls->set_state(ticket, trouble ? State::kFailed : State::kDone);
     return trouble;
   };
-  return std::make_unique<InBackground>(*this, call.noted.verb, background_.start(std::move(noting)));
+  return std::make_unique<InBackground>(*this, call.noted.verb, thread, std::move(noting));
 }
 
 Error TcpCommunicator::explain(const char* verb, const Trouble& trouble) const {
@@ -225,7 +262,7 @@ Error TcpCommunicator::explain(const char* verb, const Trouble& trouble) const {
   return run_->peers->why_broken(fmt::format("{}: {}", verb, trouble.what), suspects);
 }
 
-MessageWire& TcpCommunicator::wire_to(int other) {
+TcpCommunicator::Messages& TcpCommunicator::messages_with(int other) {
   const auto found = messages_.find(other);
   if (found != messages_.end()) return found->second;
   const int low = std::min(rank_, other), high = std::max(rank_, other);
@@ -233,7 +270,9 @@ MessageWire& TcpCommunicator::wire_to(int other) {
   std::vector<Socket> sockets =
       run_->peers->connect(fmt::format("{}, messages {}-{}", short_name(name_), low, high), both);
   Socket& socket = sockets[other == low ? 0 : 1];
-  return messages_.try_emplace(other, rank_, other, std::move(socket), limits()).first->second;
+  WaitLimits until_stopped = limits();
+  until_stopped.stop_fd = verbs_.stop_fd();
+  return messages_.try_emplace(other, rank_, other, std::move(socket), until_stopped).first->second;
 }
 
 std::unique_ptr<Communicator> TcpCommunicator::split(int colour, int key) {

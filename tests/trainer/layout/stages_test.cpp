@@ -178,5 +178,26 @@ TEST(Stages, GiveEveryPassAPlaceOfItsOwn) {
     }
 }
 
+/// A message reads its gradient while the stage computes.
+TEST(Stages, KeepAGradientUntilTheNextOneIsSent) {
+  using Kind = PipelineOp::Kind;
+  for (const auto& [stages, chunks] : {std::pair{2, 1}, {4, 1}, {2, 2}, {3, 3}}) {
+    const PipelineShape shape = {chunks > 1 ? PipelineSchedule::kInterleaved : PipelineSchedule::k1f1b,
+                                 stages, 6, chunks};
+    for (const StageProgram& program : pipeline_programs(shape, pipeline_table(shape))) {
+      const StageSlots slots = stage_slots(program, chunks);
+      int64_t on_its_way = -1;
+      for (size_t i = 0; i < program.size(); ++i) {
+        const int64_t place = slots.of_ops[i].gradient;
+        if (program[i].kind == Kind::kSendGradient) {
+          on_its_way = place;
+        } else if (program[i].kind == Kind::kReceiveGradient || program[i].kind == Kind::kBackward) {
+          EXPECT_NE(place, on_its_way) << i;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tycho

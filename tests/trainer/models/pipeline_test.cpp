@@ -8,6 +8,7 @@
 
 #include "tests/trainer/aten.h"
 #include "tests/trainer/models/shared_model.h"
+#include "tests/trainer/parallel/late_world.h"
 #include "tests/trainer/parallel/recording.h"
 #include "tests/trainer/parallel/thread_world.h"
 #include "trainer/layout/stages.h"
@@ -81,7 +82,8 @@ void PipelineStages::expect_as_one_rank(const Cut& cut) {
   std::vector<Schedule> schedules(static_cast<size_t>(mesh_shape.num_ranks()));
   ThreadWorld(mesh_shape.num_ranks()).run([&](Communicator& world) {
     RecordingCommunicator recording(world, schedules[static_cast<size_t>(world.rank())]);
-    const Mesh mesh(mesh_shape, recording);
+    LateWorld late(recording);
+    const Mesh mesh(mesh_shape, late);
     const ParallelRegion region(mesh.group(Axis::kTp), true);
     const PipelineStage stage(stage_part(train_, mesh.coordinate(Axis::kPp), cut.micro_batches),
                               mesh.group(Axis::kPp));

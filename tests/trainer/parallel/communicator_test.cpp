@@ -216,6 +216,56 @@ TEST(Messages, ArriveInTheOrderInWhichTheyWereSent) {
   }));
 }
 
+TEST(Messages, RunInTheBackgroundInBothDirectionsAtOnce) {
+  expect_all_well(on_ranks(3, [](Communicator& world) {
+    // More than sockets buffer: sends that wait for their receiver would wait for one another here.
+    constexpr int64_t kLarge = 1'500'000, kRounds = 3;
+    const int next = (world.rank() + 1) % 3, previous = (world.rank() + 2) % 3;
+    std::vector<std::unique_ptr<Pending>> pending;
+    std::vector<Tensor> received;
+    for (int i = 0; i < kRounds; ++i) {
+      const Tensor sent = at::full({kLarge}, world.rank() * 100 + i, at::kInt);
+      for (const int to : {next, previous}) pending.push_back(world.start_send(sent, to));
+    }
+    for (int i = 0; i < kRounds; ++i)
+      for (const int from : {next, previous}) {
+        received.push_back(at::zeros({kLarge}, at::kInt));
+        pending.push_back(world.start_recv(received.back(), from));
+      }
+    for (size_t i = pending.size(); i-- > 0;) pending[i]->wait();
+    for (int i = 0; i < 2 * kRounds; ++i) {
+      const int from = i % 2 == 0 ? next : previous;
+      const Tensor& x = received[static_cast<size_t>(i)];
+      EXPECT_TRUE(at::equal(x, at::full_like(x, from * 100 + i / 2)));
+    }
+  }));
+}
+
+TEST(Messages, ArriveInTheirOrderInTheBackgroundAndOutsideOfIt) {
+  expect_all_well(on_ranks(2, [](Communicator& world) {
+    std::vector<Tensor> x;
+    for (int i = 0; i < 4; ++i) x.push_back(at::full({300'000}, world.rank() == 0 ? i : -1, at::kInt));
+    if (world.rank() == 0) {
+      const auto first = world.start_send(x[0], 1);
+      world.send(x[1], 1);
+      const auto third = world.start_send(x[2], 1);
+      world.send(x[3], 1);
+      third->wait(), first->wait();
+    } else {
+      world.recv(x[0], 0);
+      const auto second = world.start_recv(x[1], 0), third = world.start_recv(x[2], 0);
+      world.recv(x[3], 0);
+      third->wait(), second->wait();
+    }
+    for (int i = 0; i < 4; ++i)
+      EXPECT_TRUE(at::equal(x[static_cast<size_t>(i)], at::full({300'000}, i, at::kInt))) << i;
+    Tensor none = at::empty({0}, at::kFloat);
+    const int other = 1 - world.rank();
+    const auto sent = world.start_send(none, other);
+    world.start_recv(none, other)->wait(), sent->wait();
+  }));
+}
+
 /// Of a group: its size, this rank in it, and the sum of all ranks' `mine`.
 std::vector<int64_t> seen(Communicator& group, int64_t mine) {
   Tensor sum = at::full({1}, mine, at::kLong);

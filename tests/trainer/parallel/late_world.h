@@ -1,5 +1,5 @@
 // Ranks whose background verbs do nothing until somebody waits for them: what reads too early reads NaN, and
-// what overwrites too early spoils the sum.
+// what overwrites too early spoils the sum, or gets NaN in its place.
 #pragma once
 #include <functional>
 #include <limits>
@@ -46,6 +46,19 @@ class LateWorld final : public Communicator {
   std::unique_ptr<Pending> start_reduce_scatter(Tensor& out, const Tensor& in) override {
     traffic.scattered += in.numel();
     return later([this, out, in]() mutable { group_->reduce_scatter(out, in); });
+  }
+
+  std::unique_ptr<Pending> start_send(const Tensor& x, int to) override {
+    group_->send(x, to);
+    return later([x, sent = x.clone()] {
+      if (!at::equal(x, sent)) x.fill_(std::numeric_limits<float>::quiet_NaN());
+    });
+  }
+  std::unique_ptr<Pending> start_recv(Tensor& x, int from) override {
+    Tensor arrived = at::empty_like(x);  // now: messages keep their order, whichever is awaited first
+    group_->recv(arrived, from);
+    x.fill_(std::numeric_limits<float>::quiet_NaN());
+    return later([x, arrived]() mutable { x.copy_(arrived); });
   }
 
   Traffic traffic;

@@ -116,6 +116,14 @@ class RecordingCommunicator final : public Communicator {
   }
   void send(const Tensor& x, int to) override { note("send", x, to), inner_->send(x, to); }
   void recv(Tensor& x, int from) override { note("recv", x, from), inner_->recv(x, from); }
+  std::unique_ptr<Pending> start_send(const Tensor& x, int to) override {
+    note("send", x, to);
+    return inner_->start_send(x, to);
+  }
+  std::unique_ptr<Pending> start_recv(Tensor& x, int from) override {
+    note("recv", x, from);
+    return inner_->start_recv(x, from);
+  }
   std::unique_ptr<Communicator> split(int colour, int key) override {
     schedule_.push_back({"split", name_, ranks_});
     std::unique_ptr<Communicator> group = inner_->split(colour, key);

@@ -57,6 +57,12 @@ const std::vector<NamedVerb>& all_verbs() {
          Tensor x = at::ones({4});
          world.recv(x, 1);
        }},
+      {"start_send", [](Communicator& world) { world.start_send(at::ones({4'000'000}), 1)->wait(); }},
+      {"start_recv",
+       [](Communicator& world) {
+         Tensor x = at::ones({4});
+         world.start_recv(x, 1)->wait();
+       }},
       {"split", [](Communicator& world) { world.split(0, 0); }}};
   return verbs;
 }
