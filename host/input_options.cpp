@@ -13,8 +13,11 @@ InputRules input_rules(const Arguments& arguments) {
     rules.format = TextFormat::kText;
   } else if (format == "jsonl") {
     rules.format = TextFormat::kJsonl;
+  } else if (format == "parquet") {
+    rules.format = TextFormat::kParquet;
   } else if (!format.empty()) {
-    fail(ExitCode::kUsage, "[tycho {}] --format expects text or jsonl, given \"{}\"", arguments.verb, format);
+    fail(ExitCode::kUsage, "[tycho {}] --format expects text, jsonl or parquet, given \"{}\"", arguments.verb,
+         format);
   }
   return rules;
 }

@@ -21,7 +21,7 @@ const VerbSpec kDataSpec = {
     "       tycho data merge DIR [FOLDER ...]\n"
     "       tycho data preload URL DIR\n"
     "       tycho data preload RECIPE [KEY=VALUE ...]",
-    "Converts text and JSONL, also .gz and .zst, to MDS shards of tokens; shows, counts and "
+    "Converts text and JSONL, also .gz and .zst, and Parquet to MDS shards of tokens; shows, counts and "
     "checks what a data set contains; joins data sets; copies remote data to a disk of this machine.",
     "  tycho data convert books/ --tokenizer tokenizer.json --eos-text '<|endoftext|>' --out data/books\n"
     "  tycho data convert c4.jsonl.gz --tokenizer tokenizer.json --eos-text '<|endoftext|>' --out data/c4\n"
@@ -34,9 +34,10 @@ const VerbSpec kDataSpec = {
     {{"tokenizer", "convert: a tokenizer.json. stats, sample: instead of the data set's own.", "FILE"},
      {"out", "convert: folder of the new data set.", "DIR"},
      {"concat-tokens", "convert: tokens per sample.", "N", "2048"},
-     {"ext", "convert: endings of the files to read in folders. Default: text and JSONL.", "LIST", ""},
-     {"format", "convert: text or jsonl, instead of detection by name and contents.", "KIND", ""},
-     {"field", "convert: field of a JSONL line that holds the text.", "NAME", "text"},
+     {"ext", "convert: endings of the files to read in folders. Default: text, JSONL and Parquet.", "LIST",
+      ""},
+     {"format", "convert: text, jsonl or parquet, instead of detection by name and contents.", "KIND", ""},
+     {"field", "convert: field of a JSONL line, or column of Parquet, that holds the text.", "NAME", "text"},
      {"bos-text", "convert: text before every document.", "TEXT", ""},
      {"eos-text", "convert: text after every document.", "TEXT", ""},
      {"no-separator", "convert: join documents without a token between them."},
@@ -64,7 +65,7 @@ const VerbSpec kDataSpec = {
 namespace {
 
 ConvertOptions to_options(const Arguments& arguments) {
-  word(arguments, 1, "text and JSONL files, or folders, to convert");
+  word(arguments, 1, "text, JSONL or Parquet files, or folders, to convert");
   ConvertOptions options;
   options.inputs.assign(arguments.words.begin() + 1, arguments.words.end());
   options.rules = input_rules(arguments);

@@ -15,10 +15,12 @@
 #include "trainer/data/chat/chat_row.h"
 #include "trainer/data/compression/decompress.h"
 #include "trainer/data/jinja/template.h"
+#include "trainer/data/mds/line_format.h"
 #include "trainer/data/mds/mds_format.h"
 #include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/mds/mds_value.h"
 #include "trainer/data/mds/shard_source.h"
+#include "trainer/data/parquet/parquet_records.h"
 #include "trainer/data/remote_place.h"
 #include "trainer/data/text/json_line.h"
 #include "trainer/data/text/split_regex.h"
@@ -126,7 +128,11 @@ void mds_shard(std::string_view bytes) {
                  .bytes = std::ssize(bytes) - 2,
                  .columns = {{"a", kEncodings[second % kEncodings.size()]}, {"b", "str"}, {"c", "int"}}};
   for (const MdsColumn& column : shard.columns) shard.column_sizes.push_back(mds_column_size(column));
-  MdsReader reader({"fuzz", {shard}, {0, shard.samples}, {}},
+  MdsReader reader({.dir = "fuzz",
+                    .shards = {shard},
+                    .offset_files = {},
+                    .first_sample = {0, shard.samples},
+                    .hashes = {}},
                    [&](const MdsIndex& index) { return std::make_unique<OneShard>(index, file); });
   for (int64_t sample = 0; sample < shard.samples; ++sample)
     refused_or_taken([&] {
@@ -134,6 +140,40 @@ void mds_shard(std::string_view bytes) {
       for (size_t i = 0; i < values.size(); ++i)
         refused_or_taken([&] { show_mds_value(shard.columns[i].encoding, values[i], 8, "fuzz"); });
     });
+}
+
+/// The first byte chooses the format: a line of a shard of text.
+void line_shard(std::string_view bytes) {
+  if (bytes.empty()) return;
+  const int kind = bytes[0] & 3;
+  const LineFormat format{.is_json = kind == 0,
+                          .separator = kind == 0   ? ""
+                                       : kind == 1 ? ","
+                                       : kind == 2 ? "\t"
+                                                   : " | ",
+                          .newline = kind == 3 ? "\r\n" : "\n"};
+  const std::vector<MdsColumn> columns = {{"id", "str_int"}, {"score", "str_float"}, {"text", "str"}};
+  refused_or_taken([&] {
+    const std::vector<std::string> values = split_line(format, columns, bytes.substr(1), "fuzz");
+    must(values.size() == columns.size(), "a line has another number of values than columns");
+    for (size_t i = 0; i < values.size(); ++i) {
+      try {
+        check_mds_value(columns[i].encoding, values[i], "fuzz");
+      } catch (const Error&) {
+        must(false, "a value that was taken does not fit its encoding");
+      }
+    }
+  });
+}
+
+/// A Parquet file with a column "text", of a thousand rows at most.
+void parquet(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  refused_or_taken([&] {
+    const auto texts = open_parquet(file.path(), "text");
+    std::string text;
+    for (int row = 0; row < 1000 && texts->next(text); ++row) continue;
+  });
 }
 
 /// The first byte chooses the encoding. As a value of a shard, and as JSON that becomes one.
@@ -246,7 +286,8 @@ void split_regex(std::string_view bytes) {
 
 std::vector<FuzzTarget> data_fuzz_targets() {
   return {{"mds_index", mds_index},          {"mds_shard", mds_shard, 256},
-          {"mds_value", mds_value, 256},     {"token_files", token_files, 1536},
+          {"mds_value", mds_value, 256},     {"line_shard", line_shard, 256},
+          {"parquet", parquet, 2048},        {"token_files", token_files, 1536},
           {"decompress", decompress, 512},   {"json_lines", json_lines, 512},
           {"hf_config", hf_config, 2048},    {"remote", remote, 128},
           {"tokenizer", tokenizer, 16384},   {"tokenizer_model", tokenizer_model, 4096},

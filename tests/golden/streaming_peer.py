@@ -2,6 +2,9 @@
 
     python streaming_peer.py read FOLDER                     prints the tokens of every sample, with checksums compared
     python streaming_peer.py write FOLDER COMPRESSION FILE   writes these samples, several shards
+    python streaming_peer.py write_lines FOLDER FORMAT COMPRESSION FILE   writes shards of text: json, xsv, csv or tsv
+    python streaming_peer.py show FOLDER                     prints every sample of shards of text, as JSON
+    python streaming_peer.py values < JSON                   the same of what `tycho data sample --json` shows
     python streaming_peer.py tokens < JSON                   the tokens that `tycho data sample --json` shows
 """
 import json
@@ -36,9 +39,45 @@ def write(folder, compression, file):
             writer.write({"tokens": np.array(line.split(), np.int32)})
 
 
+def write_lines(folder, kind, compression, file):
+    from streaming import CSVWriter, JSONWriter, TSVWriter, XSVWriter
+
+    writers = {"json": JSONWriter, "csv": CSVWriter, "tsv": TSVWriter, "xsv": XSVWriter}
+    options = {"separator": " ~ ", "newline": "\r\n"} if kind == "xsv" else {}
+    columns = {"text": "str", "id": "int", "score": "float"}
+    with writers[kind](out=folder, columns=columns, compression=compression or None, hashes=["md5", "xxh3_64"], size_limit=9000,
+                       **options) as writer:
+        for i, line in enumerate(open(file)):
+            writer.write({"text": "größe " + line.strip(), "id": i - 5, "score": i / 7 * 10.0 ** (i % 40 - 20)})
+
+
+def show(folder):
+    from streaming import StreamingDataset
+    from streaming.base.util import clean_stale_shared_memory
+
+    clean_stale_shared_memory()
+    shutil.copytree(folder, folder + "-copy")
+    dataset = StreamingDataset(local=folder + "-copy", shuffle=False, batch_size=1)
+    for i in range(dataset.num_samples):
+        print(json.dumps(dataset[i], sort_keys=True))
+    shutil.rmtree(folder + "-copy")
+
+
+def values():
+    for sample in json.load(sys.stdin):
+        row = sample["columns"]
+        print(json.dumps({"id": int(row["id"]), "score": float(row["score"]), "text": row["text"]}))
+
+
 def main():
     if sys.argv[1] == "read":
         read(sys.argv[2])
+    elif sys.argv[1] == "write_lines":
+        write_lines(*sys.argv[2:])
+    elif sys.argv[1] == "show":
+        show(sys.argv[2])
+    elif sys.argv[1] == "values":
+        values()
     elif sys.argv[1] == "write":
         write(*sys.argv[2:])
     else:

@@ -45,6 +45,15 @@ for kind in zstd zstd:9 gz gz:1 br br:5 bz2 bz2:1 snappy; do
   check "we fetch theirs, $kind" we_train_on "$PWD/theirs-$name" "${kind%%:*}"
   rm -rf cache-*
 done
+we_show() { tycho data verify "$1" && tycho data sample "$1" --number 1000000 --json | peer values | cmp - <(peer show "$1"); }
+for kind in json json:zstd json:snappy xsv csv csv:br tsv tsv:gz; do
+  format=${kind%%:*} compression=${kind#"$format"}
+  check "they write $kind" peer write_lines "lines-$format${compression/:/-}" "$format" "${compression#:}" wanted
+  check "we read their $kind" we_show "lines-$format${compression/:/-}"
+done
+mkdir texts && cp -r lines-json texts/one && cp -r lines-tsv-gz texts/two
+check 'we merge shards of text' tycho data merge texts
+check 'we read them merged as they do' we_show texts
 mkdir all && cp -r ours/train all/one && cp -r theirs-zstd-zstd all/two
 check 'we merge' tycho data merge all
 check 'they read what we merged' they_read_twice all

@@ -306,10 +306,11 @@ struct TokenFilesConfig {
   }
 };
 
-/// Text and JSONL that is tokenised when the run starts.
+/// Texts that are tokenised when the run starts.
 struct TextConfig {
   static constexpr const char* kKind = "text";
-  static constexpr const char* kHelp = "Text and JSONL, tokenised at the start as TorchTitan does.";
+  static constexpr const char* kHelp =
+      "Text, JSONL, Parquet or a data set of texts, tokenised at the start as TorchTitan does.";
   std::string path;
   std::string field = "text";
   std::optional<int64_t> bos_token_id;
@@ -326,8 +327,11 @@ struct TextConfig {
 
   template <class Visitor>
   void fields(Visitor& v) {
-    v("path", path, "A text or JSONL file, also .gz or .zst, or a folder of them.", required);
-    v("field", field, "Field of a JSONL line that holds the text.");
+    v("path", path,
+      "A text or JSONL file, also .gz or .zst, a Parquet file, a folder of these, or a data set with a "
+      "column of texts.",
+      required);
+    v("field", field, "Field of a JSONL line, or column of the others, that holds the text.");
     v("bos_token_id", bos_token_id,
       "Token before every document, unless the tokenizer adds its own. Default: the tokenizer's.",
       at_least(0));

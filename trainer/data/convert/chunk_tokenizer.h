@@ -26,7 +26,7 @@ struct ChunkTokens {
     size_t end = 0;  // in tokens
     int64_t text_bytes = 0;
   };
-  std::vector<Document> documents;  // kJsonl
+  std::vector<Document> documents;  // of the other formats
   int64_t text_bytes = 0, file_bytes = 0;
 };
 

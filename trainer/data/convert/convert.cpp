@@ -13,6 +13,7 @@
 #include "trainer/base/error.h"
 #include "trainer/data/compression/compression.h"
 #include "trainer/data/convert/chunk_tokenizer.h"
+#include "trainer/data/convert/data_set_records.h"
 #include "trainer/data/convert/token_packer.h"
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/mds/mds_writer.h"
@@ -174,7 +175,7 @@ std::vector<std::string> find_leftovers(const ConvertOptions& options) {
 
 /// Whether there can be more documents than one, which something has to keep apart.
 bool has_many_documents(const std::vector<InputFile>& files) {
-  return files.size() > 1 || (!files.empty() && files[0].format == TextFormat::kJsonl);
+  return files.size() > 1 || (!files.empty() && files[0].format != TextFormat::kText);
 }
 
 /// Ids of what stands between documents: a special token where the text is one, also for a tokenizer.model,
@@ -252,8 +253,8 @@ class Dealer {
   std::vector<ConvertedSplit> publish(const ConversionNote& note) {
     if (period_ > documents_)
       fail(ExitCode::kUsage,
-           "[data] {} documents are too few for a share of {} in {}; each text file and each line of JSONL "
-           "is one document",
+           "[data] {} documents are too few for a share of {} in {}; each text file, each line of JSONL "
+           "and each row of the others is one document",
            documents_, options_.val_fraction, options_.val_split);
     for (const auto& split : splits_) split->finish(note);
     std::vector<ConvertedSplit> done;
@@ -273,19 +274,28 @@ class Dealer {
 };
 
 std::vector<std::string> describe_inputs(const InputFiles& inputs, const ConvertOptions& options) {
-  const auto jsonl = std::count_if(inputs.files.begin(), inputs.files.end(),
-                                   [](const InputFile& file) { return file.format == TextFormat::kJsonl; });
-  const auto text = static_cast<int64_t>(inputs.files.size()) - jsonl;
+  const auto count = [&](TextFormat format) {
+    return std::count_if(inputs.files.begin(), inputs.files.end(),
+                         [&](const InputFile& file) { return file.format == format; });
+  };
+  const auto text = count(TextFormat::kText), jsonl = count(TextFormat::kJsonl);
+  const auto parquet = count(TextFormat::kParquet), data_sets = count(TextFormat::kDataSet);
+  std::vector<std::string> kinds;
+  if (text > 0) kinds.push_back(fmt::format("{} as text", text));
+  if (jsonl > 0) kinds.push_back(fmt::format("{} as JSONL (field \"{}\")", jsonl, options.rules.field));
+  if (parquet > 0)
+    kinds.push_back(fmt::format("{} as Parquet (column \"{}\")", parquet, options.rules.field));
+  if (data_sets > 0)
+    kinds.push_back(fmt::format("{} as data sets (column \"{}\")", data_sets, options.rules.field));
   std::vector<std::string> notes;
-  if (jsonl > 0 && text > 0)
-    notes.push_back(fmt::format("{} files are read as text, {} as JSONL (field \"{}\")", text, jsonl,
-                                options.rules.field));
+  if (kinds.size() > 1) notes.push_back(fmt::format("files are read: {}", fmt::join(kinds, ", ")));
   if (inputs.skipped.empty()) return notes;
   constexpr size_t kNamesShown = 5;
   const std::vector<std::string> shown(inputs.skipped.begin(),
                                        inputs.skipped.begin() + std::min(kNamesShown, inputs.skipped.size()));
   notes.push_back(fmt::format(
-      "skipped, neither text nor JSONL by name: {}{}; --ext selects other endings", fmt::join(shown, ", "),
+      "skipped, neither text, JSONL nor Parquet by name: {}{}; --ext selects other endings",
+      fmt::join(shown, ", "),
       inputs.skipped.size() > kNamesShown ? fmt::format(" and {} more", inputs.skipped.size() - kNamesShown)
                                           : ""));
   return notes;
@@ -329,7 +339,9 @@ ConvertResult convert_text(const ConvertOptions& options, FileOps& files) {
   const int threads = options.threads > 0
                           ? options.threads
                           : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  DocumentReader reader(inputs.files, {.field = options.rules.field, .keep_newlines = options.keep_newlines});
+  DocumentReader reader(inputs.files, {.field = options.rules.field,
+                                       .keep_newlines = options.keep_newlines,
+                                       .open_data_set = open_data_set_texts});
   ChunkTokenizer chunks(*tokenizer, reader, !options.no_added_tokens, threads);
   auto reported = std::chrono::steady_clock::now();
   while (const auto chunk = chunks.next()) {

@@ -1,4 +1,5 @@
-// From text and JSONL to a data set: MDS shards of token sequences, as LLM Foundry's concat format.
+// From text, JSONL, Parquet and data sets of texts to a data set of tokens: MDS shards of token sequences, as
+// LLM Foundry's concat format.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -18,7 +19,7 @@ struct ConvertProgress {
 };
 
 struct ConvertOptions {
-  std::vector<std::string> inputs;  // text and JSONL files, and folders of them
+  std::vector<std::string> inputs;  // text, JSONL and Parquet files, folders of them, data sets
   InputRules rules;                 // which files of folders, and what files are
   bool keep_newlines = false;       // leave CR and CR LF in text files; else they become LF
   std::string tokenizer;            // path of a tokenizer.json
@@ -55,13 +56,13 @@ struct ConvertResult {
   std::vector<std::string> notes;      // for people: what was read as what, what was skipped
 };
 
-/// Tokenises the documents (a text file is one, and so is a line of JSONL; files in sorted order of their
-/// paths within each input) and writes them packed into samples of `concat_tokens`: the bytes of shards and
-/// index.json are those that LLM Foundry's converters write for the same text and flags. The result does not
-/// depend on `threads`. Splits are written to a temporary folder beside their place and renamed when
-/// complete, so an interrupted call leaves no split that looks whole. Errors: kUsage for options that make no
-/// sense, a split that is already there, and documents that nothing would separate; kUnusable for inputs and
-/// tokenizers that cannot be read, or text that gives no sample; kStorage for failing writes.
+/// Tokenises the documents (a text file is one, and so is a line of JSONL and a row of the others; files in
+/// sorted order of their paths within each input) and writes them packed into samples of `concat_tokens`: the
+/// bytes of shards and index.json are those that LLM Foundry's converters write for the same text and flags.
+/// The result does not depend on `threads`. Splits are written to a temporary folder beside their place and
+/// renamed when complete, so an interrupted call leaves no split that looks whole. Errors: kUsage for options
+/// that make no sense, a split that is already there, and documents that nothing would separate; kUnusable
+/// for inputs and tokenizers that cannot be read, or text that gives no sample; kStorage for failing writes.
 ConvertResult convert_text(const ConvertOptions& options, FileOps& files = real_files());
 
 /// What one split contains, for `tycho data inspect`.

@@ -52,41 +52,57 @@ class DamageFinder {
     std::set<std::string> listed;
     for (const MdsShard& shard : index_.shards)
       if (!listed.insert(shard.path).second) add("{} is listed twice in index.json", shard.path);
+    for (const auto* files : {&index_.shards, &index_.offset_files})
+      for (const MdsShard& file : *files) listed.insert({file.path, file.stored_path()});
     std::error_code error;
     std::vector<std::string> strangers;
-    for (fs::directory_iterator it(index_.dir, error), end; !error && it != end; it.increment(error))
-      if (it->path().extension() == ".mds" &&
-          !listed.contains(index_.dir + "/" + it->path().filename().string()))
+    for (fs::directory_iterator it(index_.dir, error), end; !error && it != end; it.increment(error)) {
+      const bool is_shard =
+          it->path().extension() == ".mds" ||
+          (!index_.offset_files.empty() && it->path().filename().string().starts_with("shard."));
+      if (is_shard && !listed.contains(index_.dir + "/" + it->path().filename().string()))
         strangers.push_back(it->path().string());
+    }
     std::sort(strangers.begin(), strangers.end());
     for (const std::string& path : strangers) add("{} is not listed in index.json", path);
   }
 
   /// Size, number of samples, offsets and columns; false when the samples cannot be read.
   bool check_head(const MdsShard& shard) {
-    if (shard.zip) return check_compressed(shard);
+    if (!shard.lines)
+      return shard.zip ? check_compressed(shard) : check_size(shard) && check_head(shard, shard);
+    const MdsShard& offsets = index_.offset_files[shard.offsets_file];
+    if (shard.zip) return check_compressed(offsets) && check_compressed(shard);
+    return check_size(offsets) && check_size(shard) && check_head(shard, offsets);
+  }
+
+  bool check_size(const MdsShard& file) {
     std::error_code error;
-    const auto bytes = static_cast<int64_t>(fs::file_size(shard.path, error));
+    const auto bytes = static_cast<int64_t>(fs::file_size(file.path, error));
     if (error) {
-      add("{}: {}", shard.path, error.message());
+      add("{}: {}", file.path, error.message());
       return false;
     }
-    if (bytes != shard.bytes) {
-      add("{} has {} bytes, index.json says {}", shard.path, bytes, shard.bytes);
-      return false;
-    }
+    if (bytes != file.bytes) add("{} has {} bytes, index.json says {}", file.path, bytes, file.bytes);
+    return bytes == file.bytes;
+  }
+
+  /// `file`: which begins with the offsets, the shard itself or its file of offsets.
+  bool check_head(const MdsShard& shard, const MdsShard& file) {
     const int64_t table_end = 4 + 4 * (shard.samples + 1);
     std::vector<uint32_t> head(static_cast<size_t>(shard.samples) + 2);
-    if (table_end > bytes) {
-      add("{} has {} bytes, too few for the offsets of {} samples", shard.path, bytes, shard.samples);
+    if (table_end > file.bytes) {
+      add("{} has {} bytes, too few for the offsets of {} samples", file.path, file.bytes, shard.samples);
       return false;
     }
-    read_exactly(shard.path, 0, head.data(), static_cast<size_t>(table_end));
+    read_exactly(file.path, 0, head.data(), static_cast<size_t>(table_end));
     if (head[0] != shard.samples) {
-      add("{} claims {} samples, index.json {}", shard.path, head[0], shard.samples);
+      add("{} claims {} samples, index.json {}", file.path, head[0], shard.samples);
       return false;
     }
-    return check_offsets(shard, head, table_end) && check_columns(shard, head[1], table_end);
+    if (shard.lines)
+      return check_offsets(shard, file.path, head, 0) && check_columns(shard, file, file.bytes, table_end);
+    return check_offsets(shard, file.path, head, table_end) && check_columns(shard, file, head[1], table_end);
   }
 
   /// Of a compressed shard, the file as a whole; what is in it is checked when its samples are read.
@@ -100,41 +116,57 @@ class DamageFinder {
     }
   }
 
-  bool check_offsets(const MdsShard& shard, const std::vector<uint32_t>& head, int64_t table_end) {
-    if (head[1] < table_end || head[1] > shard.bytes) {
-      add("{}: the first sample cannot begin at byte {}, only between {} and {}", shard.path, head[1],
-          table_end, shard.bytes);
+  /// `first`: where the first sample can begin.
+  bool check_offsets(const MdsShard& shard, const std::string& path, const std::vector<uint32_t>& head,
+                     int64_t first) {
+    if (head[1] < first || head[1] > shard.bytes) {
+      add("{}: the first sample cannot begin at byte {}, only between {} and {}", path, head[1], first,
+          shard.bytes);
       return false;
     }
     for (size_t i = 2; i < head.size(); ++i) {
       if (head[i] > head[i - 1] && head[i] <= shard.bytes) continue;
-      add("{}: offset {} of {} is {}, after {} and in a file of {} bytes", shard.path, i - 1, head.size() - 2,
+      add("{}: offset {} of {} is {}, after {} and in a file of {} bytes", path, i - 1, head.size() - 2,
           head[i], head[i - 1], shard.bytes);
       return false;
     }
     if (head.back() == shard.bytes) return true;
-    add("{}: the last sample ends at byte {} of {}", shard.path, head.back(), shard.bytes);
+    add("{}: the last sample ends at byte {} of {}", path, head.back(), shard.bytes);
     return false;
   }
 
-  /// The JSON inside the shard, between offsets and samples.
-  bool check_columns(const MdsShard& shard, uint32_t first, int64_t table_end) {
-    std::string text(first - static_cast<size_t>(table_end), '\0');
-    read_exactly(shard.path, table_end, text.data(), text.size());
-    std::vector<std::string> names, encodings;
+  /// The JSON between the offsets and `end`.
+  bool check_columns(const MdsShard& shard, const MdsShard& file, int64_t end, int64_t table_end) {
+    std::string text(static_cast<size_t>(end - table_end), '\0');
+    read_exactly(file.path, table_end, text.data(), text.size());
+    std::vector<MdsColumn> columns;
     try {
-      const Json json = parse_json(text, shard.path);
-      json.at("column_names").get_to(names);
-      json.at("column_encodings").get_to(encodings);
+      columns = described_columns(parse_json(text, file.path), shard.lines && shard.lines->is_json);
+      if (shard.lines)
+        for (MdsColumn& column : columns) column.encoding = encoding_of_line_value(column);
     } catch (const std::exception& error) {
-      add("{}: its header at byte {} is damaged", shard.path, table_end);
+      add("{}: its header at byte {} is damaged", file.path, table_end);
       return false;
     }
-    bool same = names.size() == shard.columns.size() && encodings.size() == names.size();
-    for (size_t i = 0; same && i < names.size(); ++i)
-      same = shard.columns[i] == MdsColumn{names[i], encodings[i]};
-    if (!same) add("{} has different columns than index.json: {}", shard.path, fmt::join(names, ", "));
-    return same;
+    if (columns == shard.columns) return true;
+    std::vector<std::string> names;
+    for (const MdsColumn& column : columns) names.push_back(column.name);
+    add("{} has different columns than index.json: {}", file.path, fmt::join(names, ", "));
+    return false;
+  }
+
+  static std::vector<MdsColumn> described_columns(const Json& header, bool is_json) {
+    std::vector<MdsColumn> columns;
+    if (is_json) {
+      for (const auto& [name, encoding] : header.at("columns").items())
+        columns.push_back({name, encoding.get<std::string>()});
+      return columns;
+    }
+    const auto names = header.at("column_names").get<std::vector<std::string>>();
+    const auto encodings = header.at("column_encodings").get<std::vector<std::string>>();
+    for (size_t i = 0; i < std::max(names.size(), encodings.size()); ++i)
+      columns.push_back({names.at(i), encodings.at(i)});
+    return columns;
   }
 
   /// Whoever is free takes the next shard; findings are in the order of shards all the same.
@@ -157,7 +189,9 @@ class DamageFinder {
   /// The first thing that is wrong with a shard; "" when nothing is.
   std::string damage_of(MdsReader& reader, size_t shard) const {
     try {
-      if (index_.shards[shard].zip) check_raw_file(index_.shards[shard]);
+      const MdsShard& here = index_.shards[shard];
+      if (here.zip) check_raw_file(here);
+      if (here.zip && here.lines) check_raw_file(index_.offset_files[here.offsets_file]);
       for (int64_t sample = index_.first_sample[shard]; sample < index_.first_sample[shard + 1]; ++sample)
         check_values(reader, sample);
     } catch (const Error& error) {

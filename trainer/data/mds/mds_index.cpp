@@ -59,10 +59,27 @@ void read_columns(const Fields& fields, MdsShard& shard) {
   if (names.empty() || names.size() != encodings.size())
     fail(ExitCode::kUnusable, "{}: \"column_names\" and \"column_encodings\" must have the same length",
          fields.place());
-  for (size_t i = 0; i < names.size(); ++i) {
-    shard.columns.push_back({names[i], encodings[i]});
-    shard.column_sizes.push_back(mds_column_size(shard.columns.back()));
-  }
+  for (size_t i = 0; i < names.size(); ++i) shard.columns.push_back({names[i], encodings[i]});
+}
+
+/// {"NAME": "ENCODING"}
+void read_json_columns(const Fields& fields, MdsShard& shard) {
+  const Json& columns = fields.get("columns");
+  const Fields encodings(columns, fields.place() + ": \"columns\"");
+  for (const auto& [name, encoding] : columns.items())
+    shard.columns.push_back({name, encodings.text(name.c_str())});
+  if (shard.columns.empty()) fail(ExitCode::kUnusable, "{}: \"columns\" is empty", fields.place());
+}
+
+/// Of a shard of text.
+LineFormat read_line_format(const std::string& format, const Fields& fields) {
+  LineFormat lines{.is_json = format == "json", .separator = "", .newline = fields.text("newline")};
+  if (format == "csv") lines.separator = ",";
+  if (format == "tsv") lines.separator = "\t";
+  if (format == "xsv") lines.separator = fields.text("separator");
+  if (lines.newline.empty() || (lines.separator.empty() && !lines.is_json))
+    fail(ExitCode::kUnusable, "{}: \"newline\" and \"separator\" must not be empty", fields.place());
+  return lines;
 }
 
 /// The path of a file that index.json names: never outside of the data set.
@@ -91,44 +108,84 @@ void read_hash(const Fields& file, std::string& name, std::string& hash) {
   }
 }
 
-/// What index.json itself says is the bound of what a compressed shard may give.
+/// What index.json itself says is the bound of what a compressed shard may give. The first line of a shard of
+/// text, with the names of its columns, is not counted there.
 void check_raw_size(const Fields& entry, const MdsShard& shard) {
   const Json& limit = entry.get("size_limit");
-  if (shard.samples > 1 && limit.is_number_integer() && limit.get<int64_t>() > 0 &&
-      shard.bytes > limit.get<int64_t>())
+  if (shard.samples < 2 || !limit.is_number_integer() || limit.get<int64_t>() <= 0) return;
+  size_t first_line = 0;
+  if (shard.lines)
+    for (const MdsColumn& column : shard.columns)
+      first_line += column.name.size() + shard.lines->separator.size() + shard.lines->newline.size();
+  if (shard.bytes - static_cast<int64_t>(first_line) > limit.get<int64_t>())
     fail(ExitCode::kUnusable, "{}: its raw size of {} bytes is above its \"size_limit\" of {}", entry.place(),
          shard.bytes, limit.get<int64_t>());
 }
 
-MdsShard read_shard_entry(const std::string& dir, const std::string& raw_dir, const Fields& fields) {
+/// Where the files of a data set are, and where they are decompressed to.
+struct Folders {
+  const std::string &dir, &raw_dir;
+};
+
+/// One file, which `raw_key` describes, or `raw_key` and `zip_key` when it is compressed.
+void read_file_entry(const Folders& folders, const Fields& fields, const char* raw_key, const char* zip_key,
+                     int64_t least_bytes, MdsShard& file) {
+  const Fields raw(fields.get(raw_key), fmt::format("{}: \"{}\"", fields.place(), raw_key));
+  file.bytes = raw.count("bytes", least_bytes, UINT32_MAX);
+  file.path = folders.dir + "/" + file_name(raw);
+  read_hash(raw, file.hash_name, file.hash);
+  const bool compressed = !fields.get("compression").is_null();
+  if (compressed != !fields.get(zip_key).is_null())
+    fail(ExitCode::kUnusable, "{}: a compressed shard has both \"compression\" and \"{}\", any other neither",
+         fields.place(), zip_key);
+  if (!compressed) return;
+  const Fields zip(fields.get(zip_key), fmt::format("{}: \"{}\"", fields.place(), zip_key));
+  file.zip.emplace();
+  file.zip->kind = parse_compression(fields.text("compression"), fields.place()).kind;
+  file.zip->path = folders.dir + "/" + file_name(zip);
+  file.zip->bytes = zip.count("bytes", 1, UINT32_MAX);
+  read_hash(zip, file.zip->hash_name, file.zip->hash);
+  if (file.zip->path == file.path)
+    fail(ExitCode::kUnusable, "{}: \"{}\" and \"{}\" must be different files", fields.place(), raw_key,
+         zip_key);
+  file.path = folders.raw_dir + "/" + file_name(raw);
+}
+
+/// The file with the offsets of a shard's samples, and a description of the shard behind them.
+MdsShard read_offset_file(const Folders& folders, const Fields& fields, const MdsShard& shard) {
+  constexpr int64_t kMostDescription = 1 << 20;
+  MdsShard file{.samples = shard.samples};
+  const int64_t offsets = 4 * (shard.samples + 2);
+  read_file_entry(folders, fields, "raw_meta", "zip_meta", offsets, file);
+  if (file.bytes > offsets + kMostDescription || file.path == shard.path)
+    fail(ExitCode::kUnusable, "{}: \"raw_meta\" cannot be {} with {} bytes", fields.place(), file.path,
+         file.bytes);
+  return file;
+}
+
+/// `offset_files`: where that of a shard of text is added.
+MdsShard read_shard_entry(const Folders& folders, const Fields& fields, std::vector<MdsShard>& offset_files) {
   if (fields.count("version", 0, INT32_MAX) != 2)
     fail(ExitCode::kUnusable, "{}: \"version\" must be 2", fields.place());
-  if (fields.text("format") != "mds")
-    fail(ExitCode::kUnusable, "{}: format \"{}\" is not supported, only mds is", fields.place(),
-         fields.text("format"));
+  const std::string format = fields.text("format");
+  const bool is_mds = format == "mds";
+  if (!is_mds && format != "json" && format != "xsv" && format != "csv" && format != "tsv")
+    fail(ExitCode::kUnusable, "{}: format \"{}\" is not supported; mds, json, xsv, csv and tsv are",
+         fields.place(), format);
   MdsShard shard;
-  read_columns(fields, shard);
+  format == "json" ? read_json_columns(fields, shard) : read_columns(fields, shard);
+  if (!is_mds) {
+    shard.lines = read_line_format(format, fields);
+    for (MdsColumn& column : shard.columns) column.encoding = encoding_of_line_value(column);
+  }
+  for (const MdsColumn& column : shard.columns) shard.column_sizes.push_back(mds_column_size(column));
   shard.samples = fields.count("samples", 1, UINT32_MAX / 4);
-  const Fields raw(fields.get("raw_data"), fields.place() + ": \"raw_data\"");
-  shard.bytes = raw.count("bytes", 8, UINT32_MAX);
-  shard.path = dir + "/" + file_name(raw);
-  read_hash(raw, shard.hash_name, shard.hash);
-  const bool compressed = !fields.get("compression").is_null();
-  if (compressed != !fields.get("zip_data").is_null())
-    fail(ExitCode::kUnusable,
-         "{}: a compressed shard has both \"compression\" and \"zip_data\", any other neither",
-         fields.place());
-  if (!compressed) return shard;
-  check_raw_size(fields, shard);
-  const Fields zip(fields.get("zip_data"), fields.place() + ": \"zip_data\"");
-  shard.zip.emplace();
-  shard.zip->kind = parse_compression(fields.text("compression"), fields.place()).kind;
-  shard.zip->path = dir + "/" + file_name(zip);
-  shard.zip->bytes = zip.count("bytes", 1, UINT32_MAX);
-  read_hash(zip, shard.zip->hash_name, shard.zip->hash);
-  if (shard.zip->path == shard.path)
-    fail(ExitCode::kUnusable, "{}: \"raw_data\" and \"zip_data\" must be different files", fields.place());
-  shard.path = raw_dir + "/" + file_name(raw);
+  read_file_entry(folders, fields, "raw_data", "zip_data", is_mds ? 8 : 1, shard);
+  if (shard.zip) check_raw_size(fields, shard);
+  if (shard.lines) {
+    shard.offsets_file = offset_files.size();
+    offset_files.push_back(read_offset_file(folders, fields, shard));
+  }
   return shard;
 }
 
@@ -146,6 +203,15 @@ int64_t MdsIndex::num_bytes() const {
   int64_t bytes = 0;
   for (const MdsShard& shard : shards) bytes += shard.bytes;
   return bytes;
+}
+
+MdsIndex with_offset_files(const MdsIndex& index) {
+  MdsIndex files = index;
+  for (const MdsShard& file : index.offset_files) {
+    files.shards.push_back(file);
+    files.first_sample.push_back(files.num_samples() + file.samples);
+  }
+  return files;
 }
 
 std::vector<uint32_t> shard_sizes(const MdsIndex& index) {
@@ -174,7 +240,7 @@ MdsIndex read_mds_index(const std::string& dir, const std::string& decompress_di
   index.first_sample = {0};
   for (size_t i = 0; i < shards.size(); ++i) {
     const Fields entry(shards[i], fmt::format("[mds] {}: shard {}", path, i));
-    index.shards.push_back(read_shard_entry(dir, raw_dir, entry));
+    index.shards.push_back(read_shard_entry({dir, raw_dir}, entry, index.offset_files));
     index.first_sample.push_back(index.num_samples() + index.shards.back().samples);
     if (i == 0) index.hashes = entry.texts("hashes");
     if (index.shards[i].columns != index.shards[0].columns)

@@ -1,4 +1,4 @@
-// What index.json of an MDS data set says.
+// What index.json of a data set of mosaicml-streaming says.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trainer/data/compression/compression.h"
+#include "trainer/data/mds/line_format.h"
 #include "trainer/data/mds/mds_format.h"
 
 namespace tycho {
@@ -25,6 +26,8 @@ struct MdsShard {
   std::optional<MdsZip> zip;
   std::vector<MdsColumn> columns;
   std::vector<std::optional<int64_t>> column_sizes;
+  std::optional<LineFormat> lines;  // of a shard of text; none: MDS
+  size_t offsets_file = 0;          // with `lines`: in MdsIndex::offset_files
 
   // Of the file that was written: the compressed one where there is one.
   const std::string& stored_path() const { return zip ? zip->path : path; }
@@ -37,6 +40,9 @@ struct MdsShard {
 struct MdsIndex {
   std::string dir;
   std::vector<MdsShard> shards;
+  /// The files with the offsets of samples, of shards of text: each begins as an MDS shard does. Columns are
+  /// left out.
+  std::vector<MdsShard> offset_files;
   std::vector<int64_t> first_sample;  // of each shard, and at the end the number of all samples
   std::vector<std::string> hashes;    // names of the checksums that index.json records
 
@@ -44,12 +50,16 @@ struct MdsIndex {
   int64_t num_bytes() const;
 };
 
+/// Every file as a shard: those of `index`, then its offset files. For what handles files: sources and
+/// caches.
+MdsIndex with_offset_files(const MdsIndex& index);
+
 /// Samples of each shard.
 std::vector<uint32_t> shard_sizes(const MdsIndex& index);
 
-/// Reads <dir>/index.json. Compressed shards are to be decompressed beside themselves, as mosaicml-streaming
-/// does, or into a folder of this data set in `decompress_dir`. Throws Error (kUnusable) naming the file and
-/// the field.
+/// Reads <dir>/index.json, of shards of the formats mds, json, xsv, csv and tsv. Compressed shards are to be
+/// decompressed beside themselves, as mosaicml-streaming does, or into a folder of this data set in
+/// `decompress_dir`. Throws Error (kUnusable) naming the file and the field.
 MdsIndex read_mds_index(const std::string& dir, const std::string& decompress_dir = "");
 
 }  // namespace tycho

@@ -15,7 +15,10 @@ MdsReader::MdsReader(MdsIndex index, VerifyShards verify, RawShards raw)
     : MdsReader(std::move(index), local_source(verify, raw)) {}
 
 MdsReader::MdsReader(MdsIndex index, const MakeShardSource& make_source)
-    : index_(std::move(index)), source_(make_source(index_)), descriptors_(index_.shards.size(), -1) {}
+    : index_(std::move(index)),
+      files_(index_.offset_files.empty() ? MdsIndex() : with_offset_files(index_)),
+      source_(make_source(index_.offset_files.empty() ? index_ : files_)),
+      descriptors_(index_.shards.size() + index_.offset_files.size(), -1) {}
 
 MdsReader::~MdsReader() {
   for (const int fd : descriptors_)
@@ -70,12 +73,17 @@ const std::vector<std::string_view>& MdsReader::read(int64_t sample) {
               sample);
   const size_t shard_index = shard_of(sample);
   const MdsShard& shard = index_.shards[shard_index];
+  if (shard.lines) read_offsets(shard_index);
   const int fd = open_shard(shard_index);
   source_->verify(shard_index, fd);
   const int64_t local = sample - index_.first_sample[shard_index];
   uint32_t range[2];
-  read_shard(fd, 4 + 4 * local, range, sizeof range, shard.path);
-  if (range[0] > range[1] || range[1] > shard.bytes || range[0] < 4 + 4 * (shard.samples + 1)) {
+  if (shard.lines)
+    std::copy_n(offsets_.begin() + local, 2, range);
+  else
+    read_shard(fd, 4 + 4 * local, range, sizeof range, shard.path);
+  const int64_t first = shard.lines ? 0 : 4 + 4 * (shard.samples + 1);
+  if (range[0] > range[1] || range[1] > shard.bytes || range[0] < first) {
     fail(ExitCode::kUnusable, "[mds] {} is damaged: it should be in bytes {} to {} of {}", name_of(sample),
          range[0], range[1], shard.bytes);
   }
@@ -85,12 +93,32 @@ const std::vector<std::string_view>& MdsReader::read(int64_t sample) {
   return values_;
 }
 
+/// Before its shard is opened: one file at a time may be open.
+void MdsReader::read_offsets(size_t shard) {
+  if (offsets_of_ == shard) return;
+  const size_t file = index_.shards.size() + index_.shards[shard].offsets_file;
+  const int fd = open_shard(file);
+  source_->verify(file, fd);
+  offsets_of_ = SIZE_MAX;
+  offsets_.resize(static_cast<size_t>(index_.shards[shard].samples) + 1);
+  read_shard(fd, 4, offsets_.data(), offsets_.size() * sizeof(uint32_t), files_.shards[file].path);
+  if (offsets_.back() != index_.shards[shard].bytes)
+    fail(ExitCode::kUnusable, "[mds] {}: the last sample ends at byte {} of {}; copy the shard again",
+         files_.shards[file].path, offsets_.back(), index_.shards[shard].bytes);
+  offsets_of_ = shard;
+}
+
 void MdsReader::split_sample(const MdsShard& shard, int64_t sample) {
   const auto damaged = [&] {
     fail(ExitCode::kUnusable, "[mds] {} is damaged: its columns do not add up to its {} bytes",
          name_of(sample), data_.size());
   };
   values_.clear();
+  if (shard.lines) {
+    parts_ = split_line(*shard.lines, shard.columns, data_, name_of(sample));
+    values_.assign(parts_.begin(), parts_.end());
+    return;
+  }
   const auto variable = std::count(shard.column_sizes.begin(), shard.column_sizes.end(), std::nullopt);
   size_t length_at = 0, at = 4 * static_cast<size_t>(variable);
   if (at > data_.size()) damaged();

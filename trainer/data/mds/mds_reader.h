@@ -1,4 +1,4 @@
-// Samples of MDS data sets, by number.
+// Samples of MDS data sets, and of those of mosaicml-streaming's other formats, by number.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -28,7 +28,8 @@ class MdsReader {
 
   const MdsIndex& index() const { return index_; }
 
-  /// The values of one sample, in column order, valid until the next call. The shard is compared with
+  /// The values of one sample, in column order, valid until the next call. Shards of text are for reading in
+  /// order: the offsets of one of them are in memory. The shard is compared with
   /// the index when it is first read, when its file has changed since, and as `verify` says.
   const std::vector<std::string_view>& read(int64_t sample);
 
@@ -49,13 +50,17 @@ class MdsReader {
  private:
   size_t shard_of(int64_t sample) const;
   int open_shard(size_t shard);
+  void read_offsets(size_t shard);
   void split_sample(const MdsShard& shard, int64_t sample);
 
-  MdsIndex index_;
+  MdsIndex index_, files_;  // files_: with those of offsets, if there are any
   std::unique_ptr<ShardSource> source_;
-  std::vector<int> descriptors_;  // by shard; -1: closed
+  std::vector<int> descriptors_;  // by file; -1: closed
   int num_open_ = 0;
   std::string data_;
+  std::vector<uint32_t> offsets_;   // of the samples of a shard of text
+  size_t offsets_of_ = SIZE_MAX;    // which one
+  std::vector<std::string> parts_;  // of a line
   std::vector<std::string_view> values_;
 };
 

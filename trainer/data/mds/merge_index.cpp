@@ -33,7 +33,7 @@ void add_parts(const std::string& dir, const std::string& below, std::vector<std
 void add_shards(const std::string& path, const std::string& part, Json& all) {
   Json index = parse_json(read_file(path), path);
   for (Json& shard : index["shards"]) {
-    for (const char* file : {"raw_data", "zip_data"})
+    for (const char* file : {"raw_data", "zip_data", "raw_meta", "zip_meta"})
       if (const auto found = shard.find(file); found != shard.end() && found->is_object())
         (*found)["basename"] = part + "/" + (*found)["basename"].get<std::string>();
     all.push_back(std::move(shard));

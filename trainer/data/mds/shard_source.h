@@ -55,8 +55,8 @@ std::unique_ptr<ShardSource> make_local_source(const MdsIndex& index, VerifyShar
 /// The same as a MakeShardSource.
 MakeShardSource local_source(VerifyShards verify, RawShards raw = RawShards::kInFiles);
 
-/// Compares a whole file with the index: size, number of samples and checksum. Throws Error (kUnusable)
-/// naming shard.path. `when`: "" or " since this run first read it".
+/// Compares a whole file with the index: size, number of samples (where it says one) and checksum. Throws
+/// Error (kUnusable) naming shard.path. `when`: "" or " since this run first read it".
 void check_shard(const MdsShard& shard, int descriptor, const char* when = "");
 
 /// Reads all of [offset, offset + num_bytes). A file that is cut short meanwhile is an Error, never a signal.

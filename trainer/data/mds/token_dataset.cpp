@@ -23,6 +23,21 @@ void number_documents(const MdsConfig& config, std::span<const int32_t> tokens,
   }
 }
 
+/// Position of the column with the tokens.
+size_t token_column(const MdsReader& reader) {
+  const auto has = [&](std::string_view name) {
+    const std::vector<MdsShard>& shards = reader.index().shards;
+    return !shards.empty() && std::any_of(shards[0].columns.begin(), shards[0].columns.end(),
+                                          [&](const MdsColumn& column) { return column.name == name; });
+  };
+  if (!has("tokens") && has("text"))
+    fail(ExitCode::kUnusable,
+         "[data] {} has no column \"tokens\", but texts: read it with t.data.text {{ path = ... }}, which "
+         "tokenises them at the start, or convert it once with `tycho data convert`",
+         reader.index().dir);
+  return reader.column("tokens");
+}
+
 /// A tokenizer larger than the model's vocabulary is reported before a token of it turns up.
 void check_vocabulary(const std::string& dir, int64_t vocab_size) {
   const int64_t tokenizer_size = read_conversion_note(dir).vocab_size;
@@ -40,7 +55,7 @@ TokenDataset::TokenDataset(const MdsConfig& config, int64_t seq_len, int64_t voc
                            const MakeShardSource& make_source)
     : reader_(read_mds_index(config.dir(), config.decompress_dir),
               make_source ? make_source : local_source(config.verify)),
-      column_(reader_.column("tokens")),
+      column_(token_column(reader_)),
       config_(config),
       seq_len_(seq_len),
       vocab_size_(vocab_size) {

@@ -137,7 +137,7 @@ PreloadReport preload(const CacheSpec& spec, int num_threads,
   TYCHO_CHECK(!spec.limit_bytes && num_threads > 0, "[data] a preload has threads and no limit");
   const auto start = Clock::now();
   fetch_index(spec);
-  const MdsIndex index = read_mds_index(spec.dir);
+  const MdsIndex index = with_offset_files(read_mds_index(spec.dir));
   check_room(index, spec.keep_zip);
   PreloadReport report{spec.remote, spec.dir, static_cast<int64_t>(index.shards.size()), index.num_bytes()};
   for (const MdsShard& shard : index.shards) report.with_checksum += shard.has_checksum();

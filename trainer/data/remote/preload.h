@@ -15,7 +15,7 @@ struct PreloadProgress {
 
 struct PreloadReport {
   std::string remote, dir;
-  int64_t shards = 0, bytes = 0;
+  int64_t shards = 0, bytes = 0;  // files: those with the offsets of shards of text are counted too
   int64_t fetched_shards = 0, fetched_bytes = 0;  // the others were there, and are verified too
   int64_t with_checksum = 0;                      // shards that were compared with one, beside their size
   double seconds = 0;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "trainer/base/error.h"
+#include "trainer/data/parquet/parquet_records.h"
 #include "trainer/data/text/json_line.h"
 #include "trainer/data/text/pretokenize.h"
 #include "trainer/data/text/utf8.h"
@@ -13,7 +14,7 @@ namespace tycho {
 namespace {
 
 constexpr size_t kReadBytes = 256 << 10;
-constexpr size_t kLinesBytes = 1 << 20;  // of JSONL in one chunk
+constexpr size_t kLinesBytes = 1 << 20;  // of JSONL, or of rows, in one chunk
 constexpr size_t kWordsBytes = 1 << 20;  // of text in one chunk that is cut at words
 constexpr size_t kMaxLineBytes = 256 << 20;
 constexpr size_t kPieceCharacters = 1000000;  // LLM Foundry's file.read(1000000)
@@ -50,7 +51,16 @@ DocumentReader::DocumentReader(const std::vector<InputFile>& files, ReadRules ru
     : files_(files), rules_(std::move(rules)) {}
 
 void DocumentReader::open() {
-  source_ = open_bytes(files_[file_].path);
+  const InputFile& file = files_[file_];
+  if (file.format == TextFormat::kParquet) {
+    records_ = open_parquet(file.path, rules_.field);
+  } else if (file.format == TextFormat::kDataSet) {
+    if (!rules_.open_data_set)
+      fail(ExitCode::kUnusable, "[data] {} is a data set, not text: name text files here", file.path);
+    records_ = rules_.open_data_set(file.path, rules_.field);
+  } else {
+    source_ = open_bytes(file.path);
+  }
   raw_.clear();
   pending_.clear();
   raw_offset_ = pending_offset_ = reported_bytes_ = 0;
@@ -158,20 +168,36 @@ std::optional<TextChunk> DocumentReader::next_lines() {
   return chunk;
 }
 
+std::optional<TextChunk> DocumentReader::next_rows() {
+  TextChunk chunk{.file = file_, .format = files_[file_].format};
+  chunk.line = line_;
+  std::string row;
+  for (size_t bytes = 0; bytes < kLinesBytes && records_->next(row); bytes += chunk.rows.back().size())
+    chunk.rows.push_back(std::move(row));
+  if (chunk.rows.empty()) return std::nullopt;
+  line_ += std::ssize(chunk.rows);
+  chunk.file_bytes = records_->file_bytes() - reported_bytes_;
+  reported_bytes_ = records_->file_bytes();
+  return chunk;
+}
+
 std::optional<TextChunk> DocumentReader::next() {
   while (true) {
-    if (source_ == nullptr) {
+    if (source_ == nullptr && records_ == nullptr) {
       if (file_ == files_.size()) return std::nullopt;
       open();
     }
     std::optional<TextChunk> chunk;
-    if (files_[file_].format == TextFormat::kText) {
+    if (records_ != nullptr) {
+      chunk = next_rows();
+    } else if (files_[file_].format == TextFormat::kText) {
       chunk = next_text();
     } else {
       chunk = next_lines();
     }
     if (!chunk || (chunk->format == TextFormat::kText && chunk->last)) {
       source_.reset();
+      records_.reset();
       ++file_;
     }
     if (chunk) return chunk;
@@ -180,6 +206,13 @@ std::optional<TextChunk> DocumentReader::next() {
 
 void for_each_record(const TextChunk& chunk, const InputFile& file, const std::string& field,
                      const std::function<void(std::string_view)>& on_document) {
+  for (size_t i = 0; i < chunk.rows.size(); ++i) {
+    const std::string_view row = chunk.rows[i];
+    if (const size_t bad = find_not_text(row); bad != std::string_view::npos)
+      not_text(file.path, fmt::format(" of row {}", chunk.line + static_cast<int64_t>(i)),
+               static_cast<int64_t>(bad), static_cast<uint8_t>(row[bad]));
+    on_document(row);
+  }
   std::string_view text = chunk.text;
   const char* const begin = text.data();
   for (int64_t number = chunk.line; !text.empty(); ++number) {

@@ -1,4 +1,5 @@
-// Reads text and JSONL files from front to back, in pieces that can be tokenised alone.
+// Reads text, JSONL, Parquet and data sets of texts from front to back, in pieces that can be tokenised
+// alone.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trainer/data/record_source.h"
 #include "trainer/data/text/byte_source.h"
 #include "trainer/data/text/input_files.h"
 
@@ -19,25 +21,33 @@ enum class CutAt {
   kWords,              // at a place that changes no tokens, some MiB apart
 };
 
+/// Opens the texts of a column of a data set's folder.
+using OpenDataSet =
+    std::function<std::unique_ptr<RecordSource>(const std::string& folder, const std::string& column)>;
+
 struct ReadRules {
-  std::string field = "text";  // of JSONL
+  std::string field = "text";  // of JSONL; the column of the others
   bool keep_newlines = false;  // of text files; else CR and CR LF become LF, as where Python opens them
   CutAt cut = CutAt::kMillionCharacters;
+  OpenDataSet open_data_set = {};  // none: data sets are an Error
 };
 
-/// Some text of one text file, or some lines of a JSONL file.
+/// Some text of one text file, some lines of a JSONL file, or some rows of the others.
 struct TextChunk {
   size_t file = 0;  // in the list of files
   TextFormat format = TextFormat::kText;
   std::string text;
+  std::vector<std::string> rows;   // of Parquet and data sets, instead of `text`
   bool first = true, last = true;  // kText: of its file
-  int64_t line = 1, offset = 0;    // kJsonl: where the lines begin, in the file decompressed
-  int64_t file_bytes = 0;          // read from the files for it, for progress
+  int64_t line = 1,
+          offset = 0;      // kJsonl: where the lines begin, in the file decompressed; else the first row
+  int64_t file_bytes = 0;  // read from the files for it, for progress
 };
 
-/// A text file is one document; every line of a JSONL file that is not blank is one. Memory is bounded by a
-/// few MiB, or by the longest line. Owned by one thread at a time. Errors are kUnusable and name the file,
-/// and the byte where it is not UTF-8 text.
+/// A text file is one document; every line of a JSONL file that is not blank is one, and every row of Parquet
+/// and of a data set. Memory is bounded by a
+/// few MiB, or by the longest line; of Parquet, by a page. Owned by one thread at a time. Errors are
+/// kUnusable and name the file, and the byte where it is not UTF-8 text.
 class DocumentReader {
  public:
   /// The files must outlive it.
@@ -55,20 +65,22 @@ class DocumentReader {
   size_t find_cut();
   TextChunk next_text();
   std::optional<TextChunk> next_lines();
+  std::optional<TextChunk> next_rows();
   TextChunk cut_off(size_t size);
 
   const std::vector<InputFile>& files_;
   ReadRules rules_;
   size_t file_ = 0;
-  std::unique_ptr<ByteSource> source_;
-  std::string raw_;      // read, not yet checked
-  std::string pending_;  // checked, not yet handed out
+  std::unique_ptr<ByteSource> source_;     // of text and JSONL
+  std::unique_ptr<RecordSource> records_;  // of the others
+  std::string raw_;                        // read, not yet checked
+  std::string pending_;                    // checked, not yet handed out
   int64_t raw_offset_ = 0, pending_offset_ = 0, reported_bytes_ = 0, line_ = 1;
   size_t counted_bytes_ = 0, counted_characters_ = 0;  // of pending_, how far find_cut has looked
   bool ended_ = false, first_ = true;
 };
 
-/// Calls on_document with every document of a JSONL chunk.
+/// Calls on_document with every document of a chunk that is not of a text file.
 void for_each_record(const TextChunk& chunk, const InputFile& file, const std::string& field,
                      const std::function<void(std::string_view)>& on_document);
 

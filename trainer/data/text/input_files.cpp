@@ -18,13 +18,14 @@ namespace fs = std::filesystem;
 constexpr size_t kHeadBytes = 64 << 10;
 constexpr std::array kTextEndings = {".txt", ".text"};
 constexpr std::array kJsonlEndings = {".jsonl", ".ndjson", ".json"};
+constexpr std::string_view kParquetEnding = ".parquet", kParquetMagic = "PAR1";
 
 /// Data that are text somewhere inside, and what makes text or JSONL of them.
 struct OtherKind {
   std::string_view ending, magic, name, advice;
   size_t magic_at = 0;
 };
-constexpr std::string_view kParquetAdvice =
+constexpr std::string_view kTableAdvice =
     "write it as JSONL first, for example: duckdb -c \"COPY (SELECT text FROM 'FILE') TO 'FILE.jsonl' "
     "(FORMAT "
     "json)\"";
@@ -33,14 +34,15 @@ constexpr std::string_view kDatasetsAdvice =
 constexpr std::string_view kUnpackAdvice = "unpack it and name the folder";
 constexpr std::string_view kTextAdvice = "save its text as .txt or JSONL first";
 constexpr std::array kOtherKinds = {
-    OtherKind{".parquet", "PAR1", "Parquet", kParquetAdvice},
-    OtherKind{".csv", "", "CSV", kParquetAdvice},
-    OtherKind{".tsv", "", "TSV", kParquetAdvice},
+    OtherKind{".csv", "", "CSV", kTableAdvice},
+    OtherKind{".tsv", "", "TSV", kTableAdvice},
     OtherKind{".arrow", "ARROW1", "Arrow", kDatasetsAdvice},
     OtherKind{".feather", "FEA1", "Feather", kDatasetsAdvice},
     OtherKind{".avro", "Obj\x01", "Avro", kTextAdvice},
     OtherKind{".orc", "ORC", "ORC", kTextAdvice},
-    OtherKind{".mds", "", "an MDS shard", "it is already a data set: name its folder in the recipe"},
+    OtherKind{".mds", "", "an MDS shard",
+              "it is already a data set: name its folder in the recipe; to convert its texts, name the "
+              "folder with its index.json"},
     OtherKind{".tar", "ustar", "a tar archive", kUnpackAdvice, 257},
     OtherKind{".tgz", "", "a tar archive", kUnpackAdvice},
     OtherKind{".zip", "PK\x03\x04", "a zip archive", kUnpackAdvice},
@@ -55,7 +57,7 @@ constexpr std::array kOtherKinds = {
     OtherKind{".pdf", "%PDF-", "a PDF", kTextAdvice},
     OtherKind{".docx", "", "a Word document", kTextAdvice},
     OtherKind{".epub", "", "an EPUB", kTextAdvice},
-    OtherKind{".xlsx", "", "a spreadsheet", kParquetAdvice},
+    OtherKind{".xlsx", "", "a spreadsheet", kTableAdvice},
     OtherKind{".sqlite", "SQLite format 3", "an SQLite database", kTextAdvice},
     OtherKind{".npy", "\x93NUMPY", "a NumPy array", "tokens cannot be converted: use the original text"},
 };
@@ -110,6 +112,14 @@ FirstLine look_at_first_line(std::string_view head, const std::string& field) {
   return line.text ? FirstLine::kObjectWithField : FirstLine::kObject;
 }
 
+/// Whether it is a folder with the index.json of mosaicml-streaming.
+bool is_data_set(const std::string& folder) {
+  const std::string index = folder + "/index.json";
+  std::error_code error;
+  return fs::is_regular_file(index, error) &&
+         read_head(index, kHeadBytes).find("\"shards\"") != std::string::npos;
+}
+
 /// Looks into files and says what they are.
 class Finder {
  public:
@@ -126,6 +136,12 @@ class Finder {
     found_.files.push_back({path, *format, bytes_of(path)});
   }
 
+  void add_data_set(const std::string& folder) {
+    InputFile input{.path = folder, .format = TextFormat::kDataSet};
+    for (const std::string& path : files_in(folder)) input.bytes += bytes_of(path);
+    found_.files.push_back(std::move(input));
+  }
+
   void add_folder(const std::string& folder) {
     std::vector<std::string> paths = files_in(folder);
     const size_t before = found_.files.size();
@@ -133,7 +149,8 @@ class Finder {
       const std::string name = uncompressed_name(lower_case(path));
       const bool wanted =
           rules_.extensions.empty()
-              ? ends_in(name, kTextEndings) || ends_in(name, kJsonlEndings) || other_kind_by_name(name)
+              ? ends_in(name, kTextEndings) || ends_in(name, kJsonlEndings) ||
+                    name.ends_with(kParquetEnding) || other_kind_by_name(name)
               : ends_in(uncompressed_name(path), rules_.extensions) || ends_in(path, rules_.extensions);
       const auto format = wanted ? look(path, true) : std::nullopt;
       if (format) {
@@ -145,8 +162,8 @@ class Finder {
     if (found_.files.size() > before) return;
     if (rules_.extensions.empty())
       fail(ExitCode::kUnusable,
-           "[data] folder {} has no .txt, .jsonl, .ndjson or .json (also .gz, .zst); name the files, or "
-           "their endings with --ext",
+           "[data] folder {} has no .txt, .jsonl, .ndjson or .json (also .gz, .zst) and no .parquet; "
+           "name the files, or their endings with --ext",
            folder);
     fail(ExitCode::kUnusable,
          "[data] folder {} has no file that ends in {}; choose other endings, or name the files", folder,
@@ -186,7 +203,10 @@ class Finder {
       refuse(path, *kind, in_folder);
     const std::string head = read_head(path, kHeadBytes);
     if (const OtherKind* kind = other_kind_by_content(head)) refuse(path, *kind, in_folder);
-    if (rules_.format) return rules_.format;
+    const bool is_parquet = head.starts_with(kParquetMagic);
+    if (rules_.format && is_parquet == (rules_.format == TextFormat::kParquet)) return rules_.format;
+    if (is_parquet || name.ends_with(kParquetEnding) || rules_.format == TextFormat::kParquet)
+      return look_at_parquet(path, is_parquet, in_folder);
     if (name.ends_with(".json")) {
       const FirstLine line = look_at_first_line(head, rules_.field);
       // Folders of Hugging Face hold dataset_infos.json and the like.
@@ -203,6 +223,20 @@ class Finder {
     return TextFormat::kText;
   }
 
+  /// Something of a file that is Parquet, or is said to be.
+  TextFormat look_at_parquet(const std::string& path, bool is_parquet, bool in_folder) const {
+    if (!is_parquet)
+      fail(ExitCode::kUnusable,
+           "[data] {} is not a Parquet file, despite its name or --format; "
+           "copy or download it again, or name its kind with --format{}",
+           path, in_folder ? "; or select other files of the folder with --ext" : "");
+    if (uncompressed_name(path) != path)
+      fail(ExitCode::kUnusable,
+           "[data] {} is a compressed Parquet file, whose pages cannot be found: unpack it", path);
+    if (rules_.format) fail(ExitCode::kUsage, "[data] {} is a Parquet file: leave --format out", path);
+    return TextFormat::kParquet;
+  }
+
   const InputRules& rules_;
   InputFiles found_;
 };
@@ -213,7 +247,9 @@ InputFiles find_input_files(const std::vector<std::string>& inputs, const InputR
   Finder finder(rules);
   for (const std::string& input : inputs) {
     std::error_code error;
-    if (fs::is_directory(input, error)) {
+    if (is_data_set(input)) {
+      finder.add_data_set(input);
+    } else if (fs::is_directory(input, error)) {
       finder.add_folder(input);
     } else if (fs::exists(input, error)) {
       finder.add_named(input);

@@ -1,4 +1,5 @@
-// Detects what input files are: text or JSONL, compressed or not, or something that must be converted first.
+// Detects what input files are: text, JSONL (both compressed or not), Parquet, a data set of texts, or
+// something that must be converted first.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -7,7 +8,8 @@
 
 namespace tycho {
 
-enum class TextFormat { kText, kJsonl };
+/// kDataSet: a folder of mosaicml-streaming's, with a column of texts.
+enum class TextFormat { kText, kJsonl, kParquet, kDataSet };
 
 struct InputFile {
   std::string path;
@@ -17,7 +19,7 @@ struct InputFile {
 
 struct InputRules {
   /// Endings of the files to read in folders, .gz, .zst and .zstd left out. None: whatever is known as text
-  /// or JSONL by name and content.
+  /// or JSONL by name and content, and Parquet.
   std::vector<std::string> extensions;
   std::optional<TextFormat> format;  // of every file, instead of looking
   std::string field = "text";        // of JSONL
@@ -28,10 +30,10 @@ struct InputFiles {
   std::vector<std::string> skipped;  // files in folders that are neither text nor JSONL by their names
 };
 
-/// Files as they are named, folders searched and sorted by path, hidden files left out. A named file of an
-/// unknown ending is text. Throws Error: kUnusable for an input that is not there, a folder with nothing to
-/// read, and data of a kind that cannot be read (Parquet, CSV, archives), saying what to do; kUsage for a
-/// text file that looks like JSONL.
+/// Files as they are named, folders searched and sorted by path, hidden files left out; a named folder with
+/// the index.json of a data set is one input. A named file of an unknown ending is text. Throws Error:
+/// kUnusable for an input that is not there, a folder with nothing to read, and data of a kind that cannot be
+/// read (CSV, archives), saying what to do; kUsage for a text file that looks like JSONL.
 InputFiles find_input_files(const std::vector<std::string>& inputs, const InputRules& rules);
 
 }  // namespace tycho

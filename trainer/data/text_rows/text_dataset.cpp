@@ -10,6 +10,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/data/convert/chunk_tokenizer.h"
+#include "trainer/data/convert/data_set_records.h"
 #include "trainer/data/tokenizer/special_tokens.h"
 
 namespace tycho {
@@ -56,7 +57,8 @@ std::string key_of(const TextConfig& config, const RowShape& shape) {
                                 config.bos_token_id.value_or(-1), config.eos_token_id.value_or(-1),
                                 config.separate_documents, shape.seq_len, shape.vocab_size);
   key += "|" + version_of(shape.tokenizer);
-  for (const InputFile& file : text_files(config).files) key += "|" + version_of(file.path);
+  for (const InputFile& file : text_files(config).files)
+    key += "|" + version_of(file.format == TextFormat::kDataSet ? file.path + "/index.json" : file.path);
   return key;
 }
 
@@ -87,7 +89,8 @@ void TextDataset::read(const TextConfig& config, const Tokenizer& tokenizer) {
   const InputFiles inputs = text_files(config);
   DocumentReader reader(inputs.files,
                         {.field = config.field,
-                         .cut = tokenizer.splits_at_words() ? CutAt::kWords : CutAt::kMillionCharacters});
+                         .cut = tokenizer.splits_at_words() ? CutAt::kWords : CutAt::kMillionCharacters,
+                         .open_data_set = open_data_set_texts});
   const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   ChunkTokenizer chunks(tokenizer, reader, true, threads);
   const auto add = [&](std::span<const int32_t> tokens, bool first, bool last) {

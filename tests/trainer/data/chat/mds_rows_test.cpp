@@ -67,6 +67,13 @@ class MdsRowsTest : public ::testing::Test {
   RowShape shape_{.seq_len = 128, .vocab_size = 512, .tokenizer = golden("tokenizer/lines.json")};
 };
 
+TEST_F(MdsRowsTest, ShardsOfTextThatStreamingWrote) {
+  std::vector<Json> rows;
+  for (int i = 1; i <= 5; ++i)
+    rows.push_back({{"prompt", fmt::format("What is {}?", i)}, {"response", fmt::format("{0} is {0}.", i)}});
+  expect_same(batch_of(golden("line_shards/chat")), batch_of(jsonl(rows)));
+}
+
 TEST_F(MdsRowsTest, ConversationsAndPromptsAreThoseOfJsonl) {
   std::vector<Json> talks, pairs;
   Rows talk_rows, pair_rows;

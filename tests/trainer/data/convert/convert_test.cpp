@@ -5,6 +5,7 @@
 
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/base/hash.h"
+#include "trainer/base/json.h"
 #include "trainer/data/loader/loader.h"
 #include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/tokenizer/tokenizer.h"
@@ -178,7 +179,8 @@ TEST_F(ConvertTest, JsonlIsReadByItsFieldAndMixedFoldersByWhatTheirFilesAre) {
   EXPECT_EQ(tokens_of("train"), expected({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 3}));
   EXPECT_EQ(result.splits[0].documents, 11);
   ASSERT_EQ(result.notes.size(), 2u);
-  EXPECT_NE(result.notes[0].find("1 files are read as text, 1 as JSONL (field \"body\")"), std::string::npos);
+  EXPECT_NE(result.notes[0].find("files are read: 1 as text, 1 as JSONL (field \"body\")"),
+            std::string::npos);
   EXPECT_NE(result.notes[1].find("README.md"), std::string::npos);
 }
 
@@ -364,6 +366,26 @@ TEST_F(ConvertTest, RejectsContradictoryOptions) {
   EXPECT_FALSE(std::filesystem::exists(options_.out_dir));
   refuses(ExitCode::kUsage, "10 documents are too few", [](auto& o) { o.val_fraction = 0.01; });
   EXPECT_EQ(names_in(options_.out_dir), (std::vector<std::string>{"tokenizer.json"}));
+}
+
+TEST(ConvertParquetTest, GivesTheShardsOfTheSameTextsAsJsonl) {
+  const TempDir temp;
+  std::string lines;
+  const Json texts = Json::parse(read_file(golden("parquet/texts.json"))).at("common");
+  for (const Json& text : texts) lines += Json{{"text", text}}.dump() + "\n";
+  write_text(temp / "texts.jsonl", lines);
+  const auto convert = [&](const std::string& input, const std::string& out) {
+    ConvertOptions options{
+        .inputs = {input}, .tokenizer = golden("tokenizer/whole.json"), .out_dir = temp / out};
+    options.concat_tokens = 16;
+    options.no_separator = true;
+    return convert_text(options).splits.at(0);
+  };
+  const ConvertedSplit wanted = convert(temp / "texts.jsonl", "jsonl");
+  const ConvertedSplit split = convert(golden("parquet/groups.parquet"), "parquet");
+  EXPECT_EQ(split.documents, std::ssize(texts));
+  EXPECT_EQ(split.tokens, wanted.tokens);
+  EXPECT_EQ(read_file(split.dir + "/shard.00000.mds"), read_file(wanted.dir + "/shard.00000.mds"));
 }
 
 }  // namespace

@@ -207,7 +207,7 @@ TEST_F(DamagedMdsTest, AnInconsistentIndex) {
   refuses({"no \"shards\""}, [](Json& json) { json.erase("shards"); });
   refuses({"\"shards\" must be a list"}, [](Json& json) { json["shards"] = 1; });
   refuses({"shard 1", "must be an object"}, [](Json& json) { json["shards"][1] = 1; });
-  refuses({"shard 0", "csv"}, [](Json& json) { json["shards"][0]["format"] = "csv"; });
+  refuses({"shard 0", "arrow"}, [](Json& json) { json["shards"][0]["format"] = "arrow"; });
   refuses({"shard 2", "\"samples\""}, [](Json& json) { json["shards"][2]["samples"] = -1; });
   refuses({"shard 2", "\"samples\""}, [](Json& json) { json["shards"][2]["samples"] = 1.5; });
   refuses({"claims 4 samples", "index.json 5"}, [](Json& json) { json["shards"][0]["samples"] = 5; });

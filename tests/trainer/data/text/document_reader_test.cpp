@@ -3,6 +3,8 @@
 
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/base/json.h"
+#include "trainer/data/convert/data_set_records.h"
+#include "trainer/data/mds/mds_writer.h"
 
 namespace tycho {
 namespace {
@@ -149,6 +151,52 @@ TEST_F(DocumentReaderTest, WrongLinesAreNamed) {
   refuses("{", {"x.jsonl:100002: not JSON at byte"});
   refuses("{\"text\": \"a\xFF\"}", {"not UTF-8 at byte 2200012, line 100002"});
   refuses(std::string("{\"text\": \"a") + '\0' + "\"}", {"binary at byte 2200012, line 100002"});
+}
+
+TEST_F(DocumentReaderTest, RowsOfParquetAndOfDataSets) {
+  const auto rows_of = [&](const InputFile& file, const OpenDataSet& open = {}) {
+    std::vector<std::string> rows;
+    const std::vector<InputFile> twice = {file, file};
+    DocumentReader reader(twice, {.open_data_set = open});
+    while (const auto chunk = reader.next()) {
+      EXPECT_EQ(chunk->line, 1 + std::ssize(rows) % 1000);
+      for_each_record(*chunk, reader.file(*chunk), "text",
+                      [&](std::string_view text) { rows.emplace_back(text); });
+    }
+    return rows;
+  };
+  const std::vector<std::string> same(2000, "always the same");
+  EXPECT_EQ(rows_of({golden("parquet/same.parquet"), TextFormat::kParquet}), same);
+
+  const std::vector<InputFile> data = {{golden("line_shards/json_zstd"), TextFormat::kDataSet}};
+  DocumentReader reader(data, {.open_data_set = open_data_set_texts});
+  const auto chunk = reader.next();
+  ASSERT_TRUE(chunk);
+  const Json samples = Json::parse(read_file(golden("line_shards/samples.json"))).at("json_zstd");
+  ASSERT_EQ(chunk->rows.size(), samples.size());
+  for (size_t i = 0; i < samples.size(); ++i) EXPECT_EQ(chunk->rows[i], samples[i]["text"]);
+  EXPECT_GT(chunk->file_bytes, 500);
+  EXPECT_FALSE(reader.next());
+  expect_error(ExitCode::kUnusable, {"line_shards/json_zstd is a data set, not text"},
+               [&] { rows_of(data[0]); });
+}
+
+TEST_F(DocumentReaderTest, RowsThatAreNotText) {
+  const std::string dir = dir_ / "data";
+  std::filesystem::create_directories(dir);
+  MdsWriter writer(real_files(), dir, {.columns = {{"text", "str"}, {"n", "int"}}});
+  writer.write({encode_mds_int(1), "good"});
+  writer.write({encode_mds_int(2), "not \xff good"});
+  writer.finish();
+  const auto read = [&](const std::string& column) {
+    const std::vector<InputFile> data = {{dir, TextFormat::kDataSet}};
+    DocumentReader reader(data, {.field = column, .open_data_set = open_data_set_texts});
+    while (const auto chunk = reader.next())
+      for_each_record(*chunk, reader.file(*chunk), column, [](std::string_view) {});
+  };
+  expect_error(ExitCode::kUnusable, {dir, "is not UTF-8 at byte 4 of row 2"}, [&] { read("text"); });
+  expect_error(ExitCode::kUnusable, {"column \"n\"", "encoding int, not str", "--field"}, [&] { read("n"); });
+  expect_error(ExitCode::kUnusable, {"no column \"body\"; it has: n, text"}, [&] { read("body"); });
 }
 
 }  // namespace

@@ -87,10 +87,10 @@ TEST_F(InputFilesTest, OtherKindsOfDataAreNamedWithWhatToDo) {
     expect_error(ExitCode::kUnusable, {"--ext"}, [&] { found({}, "other"); });
     std::filesystem::remove_all(dir_ / "other");
   };
-  refuses("a.parquet", "PAR1", {"a.parquet is Parquet", "duckdb", "a.parquet.jsonl"});
-  refuses("a.csv", "text\nx", {"a.csv is CSV", "JSONL"});
+  refuses("a.parquet", "text", {"a.parquet is not a Parquet file", "--format"});
+  refuses("a.parquet.gz", read_file(golden("conversion/d.txt.gz")), {"is not a Parquet file"});
+  refuses("a.csv", "text\nx", {"a.csv is CSV", "duckdb", "a.csv.jsonl"});
   refuses("a.CSV.gz", "text\nx", {"a.CSV.gz is CSV"});
-  refuses("a.txt", "PAR1....", {"a.txt is Parquet"});
   refuses("a.jsonl", "ARROW1..", {"a.jsonl is Arrow", "to_json"});
   refuses("a.txt", "%PDF-1.7", {"is a PDF"});
   refuses("a.txt", "BZh9", {"bzip2", "bunzip2"});
@@ -98,6 +98,24 @@ TEST_F(InputFilesTest, OtherKindsOfDataAreNamedWithWhatToDo) {
   refuses("x.txt", std::string(257, 'x') + "ustar", {"is a tar archive"});
   refuses("a.zip", "PK\x03\x04", {"zip archive"});
   refuses("shard.00000.mds", "x", {"an MDS shard", "already a data set"});
+}
+
+TEST_F(InputFilesTest, ParquetAndDataSetsOfTexts) {
+  std::filesystem::copy(golden("parquet/zstd.parquet"), dir_ / "a.parquet");
+  std::filesystem::copy(golden("parquet/zstd.parquet"), dir_ / "b.bin");
+  for (const char* name : {"a.parquet", "b.bin"}) {
+    const InputFiles files = find_input_files({dir_ / name}, {});
+    ASSERT_EQ(files.files.size(), 1u);
+    EXPECT_EQ(files.files[0].format, TextFormat::kParquet) << name;
+  }
+  EXPECT_EQ(find_input_files({dir_ / "b.bin"}, {.format = TextFormat::kParquet}).files.size(), 1u);
+  expect_error(ExitCode::kUsage, {"is a Parquet file: leave --format out"},
+               [&] { find_input_files({dir_ / "b.bin"}, {.format = TextFormat::kJsonl}); });
+
+  const InputFiles data = find_input_files({golden("line_shards/json_zstd")}, {});
+  ASSERT_EQ(data.files.size(), 1u);
+  EXPECT_EQ(data.files[0].format, TextFormat::kDataSet);
+  EXPECT_GT(data.files[0].bytes, 1000);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/base/json.h"
 #include "trainer/data/loader/open_rows.h"
+#include "trainer/data/mds/mds_writer.h"
 
 namespace tycho {
 namespace {
@@ -92,6 +93,26 @@ TEST_F(TextDatasetTest, WhatCannotBeUsedIsNamed) {
   refuses({"nowhere"});
   shape_.tokenizer.clear();
   refuses({"there is no tokenizer"});
+}
+
+TEST_F(TextDatasetTest, ADataSetOfTextsGivesTheSameRows) {
+  const std::string dir = temp_ / "as_mds";
+  fs::create_directories(dir);
+  MdsWriter writer(real_files(), dir, {.columns = {{"text", "str"}}, .compression = "zstd"});
+  const std::string lines = read_file(config_.path);
+  for (size_t at = 0; at < lines.size();) {
+    const size_t end = std::min(lines.find('\n', at), lines.size());
+    if (end > at) writer.write({Json::parse(lines.substr(at, end - at)).at("text").get<std::string>()});
+    at = end + 1;
+  }
+  writer.finish();
+  const TextDataset wanted(config_, shape_);
+  config_.path = dir;
+  const TextDataset data(config_, shape_);
+  ASSERT_EQ(data.num_rows(), wanted.num_rows());
+  for (uint32_t i = 0; i < data.num_rows(); ++i)
+    EXPECT_EQ(data.read_batch(std::vector<uint32_t>{i}, 1).tokens,
+              wanted.read_batch(std::vector<uint32_t>{i}, 1).tokens);
 }
 
 }  // namespace

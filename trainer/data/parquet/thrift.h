@@ -1,0 +1,53 @@
+// Thrift's compact protocol, as far as the footer and the page headers of Parquet use it.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+namespace tycho {
+
+/// Reads values in the order in which they were written. Owned by one thread; the bytes must outlive it.
+/// Throws Error (kUnusable) for bytes that end too early, lengths beyond them, and structs nested deeper than
+/// 32. (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md)
+class ThriftReader {
+ public:
+  enum class Type {
+    kTrue = 1,
+    kFalse,
+    kByte,
+    kI16,
+    kI32,
+    kI64,
+    kDouble,
+    kBinary,
+    kList,
+    kSet,
+    kMap,
+    kStruct
+  };
+
+  explicit ThriftReader(std::string_view bytes) : bytes_(bytes) {}
+
+  /// Calls `field` with the number and type of every field of a struct. It reads the value or returns false;
+  /// then the value is skipped.
+  void read_struct(const std::function<bool(int id, Type type)>& field);
+  /// Calls `item` for every item of a list. A list of another type is an Error.
+  void read_list(Type type, const std::function<void()>& item);
+  /// Of the types kByte to kI64.
+  int64_t read_int();
+  std::string_view read_binary();
+  /// How many bytes have been read.
+  size_t position() const { return at_; }
+
+ private:
+  uint8_t read_byte();
+  uint64_t read_varint();
+  void skip(Type type);
+
+  std::string_view bytes_;
+  size_t at_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace tycho
