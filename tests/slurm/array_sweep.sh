@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A sweep as a job array: a worker that is killed comes back, one that is cancelled does not, and all trials end with the
-# losses of runs outside of Slurm.
+# losses of runs outside of Slurm. Then one whose trials take two nodes each.
 set -euo pipefail
 # shellcheck source=tests/slurm/story.sh
 source "$(dirname "$0")/story.sh" 3
@@ -46,4 +46,13 @@ for rate in 1e-3 2e-3 6e-3; do
   check "a run outside of Slurm, $rate" 0 "" tycho run patient.lua run_dir="plain-$rate" --plain optimizer.lr=$rate
   check "has the losses of the trial" 0 "" cmp <(losses "plain-$rate") <(losses "$(dirname "$run")")
 done
+
+# ---- trials of several nodes ----
+sed -e 's/t.sweep "rates"/t.sweep "wide"/' -e 's/{ 1e-3, .* 6e-3 }/{ 2e-3, 6e-3 }/' -e 's/gpus = 0,/gpus = 0, nodes = 2,/' -e 's/patient.lua/tiny.lua/' rates.lua >wide.lua
+check "a sweep whose trials take two nodes" 0 "submitted as job" tycho sweep wide.lua
+array=$(squeue --noheader --format %F | head -1)
+check "its array ends" 0 "" wait_until 200 over
+wide_trials() { cat sweeps/wide/trials/*/log.txt | grep -oE 'ranks=2|done, 12 steps' | sort | uniq -c; }
+check "each of the two trials has two ranks, and ends" 0 "2 ranks=2
+2 done, 12 steps" wide_trials
 finish
