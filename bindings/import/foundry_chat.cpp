@@ -63,13 +63,19 @@ void map_chat_length(Mapper& mapper, const DocEntry& entry) {
                             ": rows must be as long as the model's sequences");
 }
 
-/// Bins are filled batch by batch there, from as many examples as the ratio says; once, from all, here.
+/// Batches are packed one by one, in the groups that its ranks are; an evaluation sees every example once.
 void map_packing_ratio(Mapper& mapper, const DocEntry& entry) {
   const std::string ratio = mapper.text_of(&entry.node);
   if (mapper.is_null(&entry.node) || ratio == "1" || ratio == "1.0")
     return mapper.remark(entry, "every example has a row of its own");
   mapper.emit(entry, "pack", "true");
-  mapper.note(entry, "rows are packed once, from all examples, which determines the length of an epoch");
+  if (entry.path.starts_with("eval_loader")) {
+    mapper.note(entry, "all examples are packed once, so none is left out of an evaluation");
+  } else {
+    mapper.emit(entry, "packing_ratio",
+                ratio == "auto" ? "\"auto\"" : mapper.expression({entry.path, entry.node}));
+    mapper.note(entry, "its rows on N GPUs need packing_groups = N");
+  }
   const DocNode* isolated = foundry_sequence_ids(mapper);
   if (isolated == nullptr || mapper.text_of(isolated) != "true")
     mapper.note(entry,

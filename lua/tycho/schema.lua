@@ -136,17 +136,19 @@ end
 
 local function spaced(head, tail) return tail == "" and head or head .. " " .. tail end
 
+local function or_word(spec, text) return spec.word and ('%s, or "%s"'):format(text, spec.word) or text end
+
 -- What a value of this spec is, in user words: "number > 0", 'one of  "fp32"  "bf16"'.
 function M.describe(spec)
   local kind = spec.type
-  if kind == "number" or kind == "integer" then return spaced(kind, limits(spec)) end
+  if kind == "number" or kind == "integer" then return or_word(spec, spaced(kind, limits(spec))) end
   if kind == "boolean" then return "true or false" end
   if kind == "enum" then return "one of  " .. quoted(spec.values) end
   if kind == "duration" then
     local text = "duration in " .. table.concat(spec.units or {}, ", ")
     local range = limits(spec)
     if range ~= "" then text = text .. ", " .. range end
-    return spec.word and ('%s, or "%s"'):format(text, spec.word) or text
+    return or_word(spec, text)
   end
   if kind == "bytes" then return spaced('size like "64MiB"', limits(spec)) end
   if kind == "list" then
@@ -296,6 +298,7 @@ function check.boolean(spec, value)
 end
 
 function check.number(spec, value)
+  if spec.word and value == spec.word then return value end
   local percent = M.is_ratio(spec) and type(value) == "string" and tonumber(value:match("^([%d%.]+)%%$"))
   if percent then value = percent / 100 end
   if type(value) ~= "number" or value ~= value or not in_limits(spec, value) then return nil, wanted(spec) end

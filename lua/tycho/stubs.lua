@@ -98,6 +98,7 @@ function type_text(spec, class)
   elseif spec.type == "struct" then
     text = class
   end
+  if spec.word then text = ("%s|%q"):format(text, spec.word) end
   return spec.optional and text .. "|nil" or text
 end
 

@@ -6,10 +6,10 @@
 //
 // Readers and writers (json_reader.h, json_writer.h, schema.h) derive from FieldVisitor and are handed every
 // field with its rules merged into one. Types a field can have: bool, int64_t, double, std::string, an enum
-// with enum_names(), Duration, DurationOrAuto, Bytes, std::optional<T> (t.null in Lua), std::vector<T>,
-// std::array<T, N>, std::map<std::string, T> (an open map), a struct with fields(), OneOf<Kinds...> (a
-// component), FunctionRef (a function of the recipe), and Json (plain data of any shape: tables, numbers,
-// text).
+// with enum_names(), NumberOrAuto, Duration, DurationOrAuto, Bytes, std::optional<T> (t.null in Lua),
+// std::vector<T>, std::array<T, N>, std::map<std::string, T> (an open map), a struct with fields(),
+// OneOf<Kinds...> (a component), FunctionRef (a function of the recipe), and Json (plain data of any shape:
+// tables, numbers, text).
 #pragma once
 #include <array>
 #include <initializer_list>
@@ -21,6 +21,14 @@
 #include <vector>
 
 namespace tycho {
+
+/// A number, or "auto" in its place: Tycho finds one.
+struct NumberOrAuto {
+  static constexpr const char* kAuto = "auto";
+  double value = 0;
+  bool is_auto = false;
+  bool operator==(const NumberOrAuto&) const = default;
+};
 
 /// A former name of a field, and the version that renamed it ("" if irrelevant).
 struct FormerName {

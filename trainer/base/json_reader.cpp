@@ -81,6 +81,11 @@ void read_value(const JsonPlace& place, const Rule& rule, double& out) {
   out = x;
 }
 
+void read_value(const JsonPlace& place, const Rule& rule, NumberOrAuto& out) {
+  out.is_auto = place.json == NumberOrAuto::kAuto;
+  if (!out.is_auto) read_value(place, rule, out.value);
+}
+
 void read_value(const JsonPlace& place, const Rule&, std::string& out) {
   if (!place.json.is_string()) return place.wanted("text");
   out = place.json.get<std::string>();

@@ -31,6 +31,7 @@ struct JsonPlace {
 void read_value(const JsonPlace& place, const Rule& rule, bool& out);
 void read_value(const JsonPlace& place, const Rule& rule, int64_t& out);
 void read_value(const JsonPlace& place, const Rule& rule, double& out);
+void read_value(const JsonPlace& place, const Rule& rule, NumberOrAuto& out);
 void read_value(const JsonPlace& place, const Rule& rule, std::string& out);
 void read_value(const JsonPlace& place, const Rule& rule, Duration& out);
 void read_value(const JsonPlace& place, const Rule& rule, DurationOrAuto& out);

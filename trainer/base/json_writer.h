@@ -59,6 +59,8 @@ Json to_json(const T& value) {
   } else if constexpr (std::same_as<T, Duration> || std::same_as<T, DurationOrAuto> ||
                        std::same_as<T, Bytes>) {
     return value.str();
+  } else if constexpr (std::same_as<T, NumberOrAuto>) {
+    return value.is_auto ? Json(T::kAuto) : Json(value.value);
   } else if constexpr (NamedEnum<T>) {
     return enum_name(value);
   } else {

@@ -48,9 +48,9 @@ Json number_description(const char* type, const Rule& rule) {
   return description;
 }
 
-Json duration_or_auto_description(const Rule& rule) {
-  Json description = number_description("duration", rule);
-  description["word"] = DurationOrAuto::kAuto;
+Json number_or_auto_description(const char* type, const Rule& rule) {
+  Json description = number_description(type, rule);
+  description["word"] = NumberOrAuto::kAuto;
   return description;
 }
 

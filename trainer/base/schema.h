@@ -15,7 +15,8 @@
 //   component                                         "namespace": "optim", "usual": kind, "kinds": {kind:
 //   {"help", "type", "fields"}}
 // A field that had other names has "former": [{"name", "since"}]; one that should no longer be written has
-// "deprecated": advice. A field that may be null has "optional": true. Rules of a list or a map hold for its
+// "deprecated": advice. A field that may be null has "optional": true; a number or a duration that may be a
+// word instead, "word": "auto". Rules of a list or a map hold for its
 // items and stand there.
 #pragma once
 #include "trainer/base/bytes.h"
@@ -37,7 +38,8 @@ Json describe_type(const Rule& rule);
 Json simple_description(const char* type);
 /// Of an integer, a number, a duration or a size.
 Json number_description(const char* type, const Rule& rule);
-Json duration_or_auto_description(const Rule& rule);
+/// The same of one that may be "auto" instead.
+Json number_or_auto_description(const char* type, const Rule& rule);
 Json optional_description(Json description);
 /// `length`: 0 when it is not fixed.
 Json list_description(Json item, size_t length);
@@ -107,7 +109,9 @@ Json describe_type(const Rule& rule) {
   } else if constexpr (std::same_as<T, std::string>) {
     return simple_description("string");
   } else if constexpr (std::same_as<T, DurationOrAuto>) {
-    return duration_or_auto_description(rule);
+    return number_or_auto_description("duration", rule);
+  } else if constexpr (std::same_as<T, NumberOrAuto>) {
+    return number_or_auto_description("number", rule);
   } else {
     return number_description(std::same_as<T, Duration>  ? "duration"
                               : std::same_as<T, Bytes>   ? "bytes"

@@ -9,6 +9,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/field_types.h"
 #include "trainer/config/canonical_order.h"
+#include "trainer/config/chat_rows.h"
 #include "trainer/config/context_parallel.h"
 #include "trainer/config/data_stages.h"
 #include "trainer/config/pipeline_parallel.h"
@@ -154,6 +155,7 @@ void check_data(const TrainConfig& config, ConfigProblems& problems) {
   const bool has_tokenizer = !config.tokenizer.empty();
   check(config.train_data, "train_data", vocab_size, has_tokenizer, problems);
   check_sets(config.eval_data, config.train_data, vocab_size, has_tokenizer, problems);
+  check_chat_rows(config, problems);
 }
 
 /// What needs whole parameters, which a rank of a sharded run never owns.
@@ -208,7 +210,10 @@ std::vector<ConfigProblem> check_evaluation(const TrainConfig& config) {
   check_network(config, problems);
   check_names(config.eval_data, problems);
   check_data(config, problems);
-  if (check_global_batch(config, problems)) check_batch_split(config, /*num_ranks=*/1, problems);
+  if (check_global_batch(config, problems)) {
+    check_batch_split(config, /*num_ranks=*/1, problems);
+    check_packing_groups(config, problems);
+  }
   return problems.take();
 }
 
@@ -244,6 +249,7 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, std::optional
     check_batch_split(config, is_mesh ? data_ranks(config.parallel, *num_ranks) : num_ranks.value_or(1),
                       problems);
   if (whole_batch) check_canonical_order(config, is_mesh ? num_ranks : std::nullopt, problems);
+  if (whole_batch) check_packing_groups(config, problems);
   const size_t before = problems.size();
   check_durations(config, problems);
   if (whole_batch && problems.size() == before) check_stages(config, problems);

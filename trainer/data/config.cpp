@@ -130,6 +130,9 @@ void check_chat(const ChatConfig& data, const std::string& path, int64_t vocab_s
                 "with the templates chatml and llama3");
   if (!data.template_date.empty() && !data.template_day())
     problems.add(path + ".template_date", "is \"{}\": write a day as \"2026-03-09\"", data.template_date);
+  problems.idle(path + ".packing_ratio", data.packing_ratio.has_value(), data.pack, "without pack = true");
+  problems.idle(path + ".packing_groups", data.packing_groups != 1, data.packing_ratio.has_value(),
+                "without packing_ratio");
   if (data.min_target_prompt > 0 && data.target_prompts != TargetPrompts::kAll)
     problems.add(path + ".min_target_prompt", "has no effect unless target_prompts = \"all\"; remove it");
   if (data.eos_token_id.value_or(0) >= vocab_size)
@@ -218,6 +221,7 @@ std::optional<std::chrono::year_month_day> ChatConfig::template_day() const {
 }
 
 std::string ChatConfig::rows_text() const {
+  if (packs_batches()) return "; rows packed batch by batch, attention stays within each example";
   return pack ? "; rows of several examples, attention stays within each" : "; rows of one example each";
 }
 

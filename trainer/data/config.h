@@ -200,6 +200,11 @@ constexpr EnumNames<TargetPrompts, 2> enum_names(TargetPrompts) {
   return {{{"none", TargetPrompts::kNone}, {"all", TargetPrompts::kAll}}};
 }
 
+enum class PaddingSide { kRight, kLeft };
+constexpr EnumNames<PaddingSide, 2> enum_names(PaddingSide) {
+  return {{{"right", PaddingSide::kRight}, {"left", PaddingSide::kLeft}}};
+}
+
 /// Conversations, and prompts with responses, as JSONL or MDS: what LLM Foundry calls finetuning.
 struct ChatConfig {
   static constexpr const char* kKind = "chat";
@@ -213,6 +218,9 @@ struct ChatConfig {
   int64_t min_target_prompt = 0;
   std::optional<int64_t> eos_token_id;
   bool pack = false;
+  std::optional<NumberOrAuto> packing_ratio;
+  int64_t packing_groups = 1;
+  PaddingSide padding_side = PaddingSide::kRight;
   bool shuffle = true;
   std::optional<int64_t> shuffle_seed;
   int64_t prefetch = 4;
@@ -221,6 +229,8 @@ struct ChatConfig {
   std::string place() const { return path; }
   /// What `tycho plan` says of its rows.
   std::string rows_text() const;
+  /// Whether its examples are packed batch by batch, so that every epoch has rows of its own.
+  bool packs_batches() const { return pack && packing_ratio.has_value(); }
   /// Whether `chat_template` is the path of a file.
   bool has_template_file() const { return chat_template.ends_with(".jinja"); }
   /// Of template_date; nothing when there is none, or it is not a day.
@@ -254,8 +264,19 @@ struct ChatConfig {
       at_least(0));
     v("pack", pack,
       "Pack several whole examples into a row, with attention within each; otherwise one row per example.");
+    v("packing_ratio", packing_ratio,
+      "Pack batch by batch, as LLM Foundry does: this many examples for each row of a batch; auto: as many "
+      "as "
+      "leave nothing over. Default: all examples are packed once.",
+      at_least(1));
+    v("packing_groups", packing_groups,
+      "With packing_ratio: equal parts of a global batch that are packed each by itself. As many as LLM "
+      "Foundry had GPUs give its rows.",
+      in_range(1, 1 << 20));
+    v("padding_side", padding_side, "Where a row is filled up.");
     v("shuffle", shuffle,
-      "Visit the rows of an epoch in a random order, fixed by shuffle_seed and the epoch.");
+      "Visit the rows of an epoch in a random order, fixed by shuffle_seed and the epoch; with packing_ratio "
+      "the examples, before they are packed.");
     v("shuffle_seed", shuffle_seed, "Default: the recipe's seed.", at_least(0));
     v("prefetch", prefetch, "Batches prepared ahead by the loader's thread.", in_range(1, 1024));
   }

@@ -25,6 +25,8 @@ class RowReader {
   virtual std::vector<std::vector<uint32_t>> shard_sizes() const {
     return {{static_cast<uint32_t>(num_samples())}};
   }
+  /// The samples that are read next are of this epoch. Only for data whose rows differ from epoch to epoch.
+  virtual void start_epoch(int64_t /*epoch*/) {}
   /// These samples will be read soon, in this order. Returns at once.
   virtual void prefetch(std::span<const uint32_t> /*samples*/) {}
   /// Whether prefetch() does something.

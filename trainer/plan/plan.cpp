@@ -9,6 +9,8 @@
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
+#include "trainer/data/chat/chat_dataset.h"
+#include "trainer/data/loader/chat_rows.h"
 #include "trainer/data/loader/loader.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/layout/decoder_layout.h"
@@ -34,10 +36,17 @@ int64_t saved_params(const ModelLayout& layout) {
 }
 
 void add_data(const TrainConfig& config, Plan& plan) {
+  const RowShape shape = {config.seq_len, config.model.vocab_size(), config.tokenizer};
+  const OrderShape order = {.global_sequences = global_batch_sequences(config),
+                            .seed = static_cast<uint64_t>(config.seed)};
   try {
-    plan.num_samples =
-        count_samples(config.train_data, {config.seq_len, config.model.vocab_size(), config.tokenizer},
-                      {.global_sequences = global_batch_sequences(config)});
+    if (!config.train_data.is<ChatConfig>()) {
+      plan.num_samples = count_samples(config.train_data, shape, order);
+      return;
+    }
+    const ChatRows rows = chat_rows(open_chat_dataset(config.train_data.as<ChatConfig>(), shape), order);
+    plan.num_samples = rows.rows;
+    plan.rows = rows.lines();
   } catch (const Error& error) {
     plan.data_problem = error.what();
   }
@@ -274,6 +283,7 @@ std::string plan_text(const Plan& plan, const TrainConfig& config) {
   if (!plan.mesh.empty()) line("mesh", plan.mesh);
   line("run", length_line(plan));
   line("data", data_line(plan, config.train_data));
+  for (const std::string& rows : plan.rows) line("", rows);
   line("work", fmt::format("{} per token ({} with causal attention)", flops_text(plan.flops_per_token_full),
                            flops_text(plan.flops_per_token_causal)));
   if (plan.tokens > 0) line("", flops_text(plan.total_flops) + " in all");

@@ -26,9 +26,10 @@ struct Plan {
   int64_t num_params = 0, num_matmul_params = 0;
   int64_t steps = 0;  // 0 when it is a matter of epochs and the data set is not there
   int64_t tokens = 0, tokens_per_step = 0, micro_batches_per_step = 0;
-  int64_t num_samples = 0;   // of the data set; 0 when it is not there
-  std::string data_problem;  // why it is not there
-  double data_epochs = 0;    // 0 when unknown
+  int64_t num_samples = 0;        // of the data set; 0 when it is not there
+  std::string data_problem;       // why it is not there
+  std::vector<std::string> rows;  // of conversations: how long they are, and how much of the rows is padding
+  double data_epochs = 0;         // 0 when unknown
   double flops_per_token_full = 0, flops_per_token_causal = 0;
   double total_flops = 0;  // all tokens, attention in full
   int64_t num_ranks = 1;

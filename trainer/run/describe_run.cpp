@@ -43,7 +43,8 @@ RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const
       count_samples(config.train_data, {config.seq_len, config.model.vocab_size(), config.tokenizer},
                     {.global_sequences = global_batch_sequences(config),
                      .num_ranks = request.place.num_ranks,
-                     .num_machines = request.place.num_machines()});
+                     .num_machines = request.place.num_machines(),
+                     .seed = static_cast<uint64_t>(config.seed)});
   info.total_steps = total_steps(config, info.num_samples);
   info.total_tokens = info.total_steps * global_batch_sequences(config) * config.seq_len;
   info.until_step = until_step(config, request, info);

@@ -250,7 +250,7 @@ class OpenRun final : public TrainingSession {
     together(*world_, [&] { record_start(request, run_dir, candidates); });
     world_->keep_collectives_in(run_dir + "/" + kCollectivesFolder);
     reporter_->run_start(facts_.run);
-    report_chats(chats_, candidates, *reporter_);
+    report_chats(config_, chats_, candidates, *reporter_);
     try {
       with_own_errors([&] { make_trainer(request, candidates); });
     } catch (const std::exception& error) {

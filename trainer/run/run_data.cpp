@@ -3,12 +3,21 @@
 
 #include "trainer/base/error.h"
 #include "trainer/data/chat/chat_template.h"
+#include "trainer/data/loader/chat_rows.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/remote/cached_index.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {
+namespace {
+
+/// What rows that are packed batch by batch depend on.
+OrderShape order_shape(const TrainConfig& config) {
+  return {.global_sequences = global_batch_sequences(config), .seed = static_cast<uint64_t>(config.seed)};
+}
+
+}  // namespace
 
 std::vector<DataConfig> all_data(const TrainConfig& config) {
   std::vector<DataConfig> all = {config.train_data};
@@ -28,14 +37,14 @@ std::vector<std::shared_ptr<const ChatDataset>> open_chats(const TrainConfig& co
 }
 
 void check_later_data(const TrainConfig& config) {
-  const int64_t batch = global_batch_sequences(config);
+  const OrderShape order = order_shape(config);
   for (const DataStageConfig& stage : config.data_stages) {
     const RowShape shape = {config.seq_len, config.model.vocab_size(), config.tokenizer};
-    open_rows(stage.data, shape);
-    const int64_t samples = count_samples(stage.data, shape, {.global_sequences = batch});
-    if (samples < batch)
+    open_rows(stage.data, shape, order);
+    const int64_t samples = count_samples(stage.data, shape, order);
+    if (samples < order.global_sequences)
       fail(ExitCode::kUnusable, "[data] an epoch of data stage {} has {} samples, one global batch needs {}",
-           stage.name, samples, batch);
+           stage.name, samples, order.global_sequences);
   }
   for (const auto& [name, data] : config.eval_data)
     open_rows(data, {config.seq_len, config.model.vocab_size(), config.tokenizer});
@@ -47,10 +56,10 @@ std::string used_template(const std::vector<std::shared_ptr<const ChatDataset>>&
   return "";
 }
 
-void report_chats(const std::vector<std::shared_ptr<const ChatDataset>>& chats,
+void report_chats(const TrainConfig& config, const std::vector<std::shared_ptr<const ChatDataset>>& chats,
                   const std::vector<CheckpointInfo>& candidates, Reporter& reporter) {
   for (const auto& chat : chats) {
-    reporter.event("data", chat->summary(), Json::object());
+    reporter.event("data", chat_rows(chat, order_shape(config)).summary(), Json::object());
     for (const std::string& warning : chat->warnings()) reporter.event("warning", warning, Json::object());
   }
   const std::string text = used_template(chats);

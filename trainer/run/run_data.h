@@ -23,9 +23,10 @@ std::vector<std::shared_ptr<const ChatDataset>> open_chats(const TrainConfig& co
 /// Opens what the run changes to and is evaluated on, and closes it again: it is as needed as what is trained
 /// on first. Throws Error (kUnusable).
 void check_later_data(const TrainConfig& config);
-/// An event "data" for each, and a warning for each of its own; one too when the checkpoint that the run goes
-/// on from, the first of `candidates`, was trained with another chat template.
-void report_chats(const std::vector<std::shared_ptr<const ChatDataset>>& chats,
+/// An event "data" for each, which says how rows are filled, and a warning for each of its own; one too when
+/// the checkpoint that the run goes on from, the first of `candidates`, was trained with another chat
+/// template.
+void report_chats(const TrainConfig& config, const std::vector<std::shared_ptr<const ChatDataset>>& chats,
                   const std::vector<CheckpointInfo>& candidates, Reporter& reporter);
 
 /// The template that wrote their conversations, of the first that have any; "" for none.

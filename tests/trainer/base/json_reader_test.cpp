@@ -142,6 +142,35 @@ TEST(JsonReader, TakesAutoInThePlaceOfADurationThatMayBeLeftToTycho) {
   EXPECT_EQ(described.at("word"), "auto");
 }
 
+struct RatioLeftToTycho {
+  std::optional<NumberOrAuto> ratio;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("ratio", ratio, "How many.", at_least(1));
+  }
+};
+
+TEST(JsonReader, TakesAutoInThePlaceOfANumberThatMayBeLeftToTycho) {
+  std::vector<ConfigProblem> problems;
+  const auto read = [&](const char* text) {
+    problems.clear();
+    return from_json<RatioLeftToTycho>(parse_json(text, "test"), problems);
+  };
+  EXPECT_TRUE(read(R"({"ratio": "auto"})").ratio->is_auto);
+  EXPECT_EQ(read(R"({"ratio": 2.5})").ratio, (NumberOrAuto{2.5, false}));
+  EXPECT_FALSE(read(R"({"ratio": null})").ratio.has_value());
+  EXPECT_TRUE(problems.empty());
+  for (const char* wrong : {R"({"ratio": "automatic"})", R"({"ratio": 0.5})", R"({"ratio": "2"})"}) {
+    read(wrong);
+    EXPECT_EQ(problems.size(), 1u) << wrong;
+  }
+  EXPECT_EQ(to_json(read(R"({"ratio": "auto"})")).dump(), R"({"ratio":"auto"})");
+  EXPECT_EQ(to_json(read(R"({"ratio": 2.5})")).dump(), R"({"ratio":2.5})");
+  const Json described = schema_of<RatioLeftToTycho>()["fields"][0];
+  EXPECT_EQ(described.at("type"), "number");
+  EXPECT_EQ(described.at("word"), "auto");
+}
+
 TEST(JsonReader, NamesTheNearestKeyKindAndValue) {
   EXPECT_EQ(problem_of(R"({"numbre": 1})"), "numbre: unknown key; did you mean \"number\"?");
   EXPECT_EQ(problem_of(R"({"inner": {"zzz": 1}})"), "inner.zzz: unknown key; known here: x, pair");

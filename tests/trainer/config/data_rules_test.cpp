@@ -1,6 +1,7 @@
 // The rules of data: separators, streams, remotes, orders, tokenizers.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -24,6 +25,51 @@ TEST(CheckConfig, WantsOneTokenThatSeparatesDocumentsEverywhere) {
             }),
             "eval_data.val.eos_token_id: is nothing, but train_data's is 3: their losses would not be "
             "comparable; use the same");
+}
+
+TEST(CheckConfig, WantsRowsOfConversationsThatFitTheRun) {
+  const auto with = [](const std::function<void(TrainConfig&, ChatConfig&)>& change) {
+    return problems_after([&](TrainConfig& c) {
+      c.tokenizer = "tokenizer.json";
+      c.global_batch = Duration::parse("8sp");
+      ChatConfig chat{.path = "sft.jsonl", .pack = true};
+      change(c, chat);
+      c.train_data.value = chat;
+    });
+  };
+  const NumberOrAuto found{0, true};
+  EXPECT_EQ(with([&](auto&, ChatConfig& chat) {
+              chat.packing_ratio = found;
+              chat.packing_groups = 4;
+              chat.padding_side = PaddingSide::kLeft;
+            }),
+            "");
+  EXPECT_EQ(with([&](auto&, ChatConfig& chat) {
+              chat.packing_ratio = found;
+              chat.packing_groups = 3;
+            }),
+            "train_data.packing_groups: 3 cannot divide a global batch of 8 sequences; write a divisor of 8");
+  EXPECT_EQ(with([&](auto&, ChatConfig& chat) {
+              chat.packing_ratio = found;
+              chat.pack = false;
+            }),
+            "train_data.packing_ratio: has no effect without pack = true; remove it");
+  EXPECT_EQ(with([&](auto&, ChatConfig& chat) { chat.packing_groups = 2; }),
+            "train_data.packing_groups: has no effect without packing_ratio; remove it");
+  EXPECT_EQ(
+      with([&](TrainConfig& c, ChatConfig& chat) {
+        chat.padding_side = PaddingSide::kLeft;
+        c.model.value = Gpt2Config();
+      }),
+      "train_data.padding_side: \"left\" would move every example to other positions, which gpt2 learns "
+      "from the start of a row; write \"right\"");
+  EXPECT_EQ(with([&](TrainConfig& c, ChatConfig& chat) {
+              ChatConfig eval = chat;
+              eval.packing_ratio = found;
+              c.eval_data["dev"].value = eval;
+            }),
+            "eval_data.dev.packing_ratio: packs batches of training, and an evaluation takes every example "
+            "once; remove it: pack = true packs all examples");
 }
 
 TEST(CheckConfig, WantsStreamsWhoseWeightsGoTogether) {

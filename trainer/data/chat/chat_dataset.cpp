@@ -48,10 +48,11 @@ std::vector<std::string> files_of(const ChatConfig& config) {
 /// Equal for two that would read the same rows.
 std::string identity(const ChatConfig& config, const RowShape& shape) {
   std::string text =
-      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", config.path, config.remote, config.chat_template,
+      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", config.path, config.remote, config.chat_template,
                   config.template_date, static_cast<int>(config.target_responses),
                   static_cast<int>(config.target_prompts), config.min_target_prompt,
-                  config.eos_token_id.value_or(-1), config.pack, shape.seq_len, shape.vocab_size);
+                  config.eos_token_id.value_or(-1), config.pack, config.packs_batches(),
+                  static_cast<int>(config.padding_side), shape.seq_len, shape.vocab_size);
   text += "|" + stamp(shape.tokenizer) + "|" + chat_template_text(config, shape.tokenizer);
   for (const std::string& path : files_of(config)) text += "|" + stamp(path);
   return text;
@@ -60,7 +61,7 @@ std::string identity(const ChatConfig& config, const RowShape& shape) {
 }  // namespace
 
 ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const std::atomic<int>& stop)
-    : place_(config.path), pack_(config.pack), seq_len_(shape.seq_len) {
+    : config_(config), place_(config.path), seq_len_(shape.seq_len) {
   const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(shape, place_);
   template_text_ = chat_template_text(config, shape.tokenizer);
   const ChatEncoder encoder(config, template_text_, *tokenizer, seq_len_);
@@ -76,13 +77,11 @@ ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const 
     fail(ExitCode::kUnusable, "[data] {} has no rows: wanted one JSON object per line", place_);
   note_losses();
   note_template(config, *tokenizer);
-  std::vector<int32_t> lengths;
-  for (size_t i = 0; i < ends_.size(); ++i)
-    lengths.push_back(static_cast<int32_t>(tokens_of(static_cast<uint32_t>(i)).size()));
-  if (pack_) {
-    rows_ = pack_examples(lengths, seq_len_);
+  if (config.packs_batches()) return;
+  if (config.pack) {
+    rows_ = pack_examples(lengths_, seq_len_);
   } else {
-    for (uint32_t i = 0; i < lengths.size(); ++i) rows_.push_back({i});
+    for (uint32_t i = 0; i < lengths_.size(); ++i) rows_.push_back({i});
   }
 }
 
@@ -101,22 +100,22 @@ void ChatDataset::keep(ChatExample example) {
     ++num_dropped_;
     return;
   }
+  begins_.push_back(tokens_.size());
+  lengths_.push_back(static_cast<int32_t>(example.tokens.size()));
   tokens_.insert(tokens_.end(), example.tokens.begin(), example.tokens.end());
   learnt_.insert(learnt_.end(), example.learnt.begin(), example.learnt.end());
-  ends_.push_back(tokens_.size());
 }
 
 void ChatDataset::note_losses() {
-  if (ends_.empty())
+  if (lengths_.empty())
     fail(ExitCode::kUnusable,
          "[data] none of the {} examples of {} has a target within seq_len = {} tokens: raise seq_len",
          num_read_, place_, seq_len_);
-  const int64_t shortened = num_truncated_ - num_dropped_;
-  if (shortened > 0)
+  if (num_cut() > 0)
     warnings_.push_back(fmt::format(
         "{} of {} examples of {} are longer than seq_len = {} and are cut: of all tokens, {:.1f} % "
         "are lost by cuts",
-        shortened, num_read_, place_, seq_len_,
+        num_cut(), num_read_, place_, seq_len_,
         100 * static_cast<double>(num_tokens_cut_) / static_cast<double>(num_tokens_read_)));
   if (num_dropped_ > 0)
     warnings_.push_back(
@@ -132,47 +131,50 @@ void ChatDataset::note_template(const ChatConfig& config, const Tokenizer& token
         fmt::join(missing, " and "), place_));
 }
 
-std::string ChatDataset::summary() const {
-  const double filled = static_cast<double>(tokens_.size()) / static_cast<double>(num_rows() * seq_len_);
-  return fmt::format("{}: {} examples in {} rows of {} tokens, {:.1f} % of which are not padding", place_,
-                     ends_.size(), num_rows(), seq_len_, 100 * filled);
-}
-
-std::span<const int32_t> ChatDataset::tokens_of(uint32_t example) const {
-  const size_t begin = example == 0 ? 0 : ends_[example - 1];
-  return std::span(tokens_).subspan(begin, ends_[example] - begin);
-}
-
 Batch ChatDataset::read_batch(std::span<const uint32_t> rows, int64_t num_sequences) const {
+  std::vector<std::span<const uint32_t>> examples;
+  for (const uint32_t row : rows) examples.emplace_back(rows_[row]);
+  return read_rows(examples, num_sequences);
+}
+
+Batch ChatDataset::read_rows(std::span<const std::span<const uint32_t>> rows, int64_t num_sequences) const {
   TYCHO_CHECK(std::cmp_less_equal(rows.size(), num_sequences),
               "[data] {} samples do not fit into a batch of {}", rows.size(), num_sequences);
   Batch batch;
   batch.num_sequences = num_sequences;
   batch.seq_len = seq_len_;
-  const auto row_size = static_cast<size_t>(seq_len_);
-  batch.tokens.assign(static_cast<size_t>(num_sequences) * row_size, filler_);
+  batch.tokens.assign(static_cast<size_t>(num_sequences * seq_len_), filler_);
   batch.targets.assign(batch.tokens.size(), kNoTarget);
-  if (pack_) batch.documents.assign(batch.tokens.size(), 0);
-  for (size_t b = 0; b < rows.size(); ++b) {
-    size_t at = b * row_size;
-    int32_t document = 0;
-    for (const uint32_t example : rows_[rows[b]]) {
-      const std::span<const int32_t> tokens = tokens_of(example);
-      const uint8_t* learnt = learnt_.data() + (tokens.data() - tokens_.data());
-      for (size_t t = 0; t < tokens.size(); ++t, ++at) {
-        batch.tokens[at] = tokens[t];
-        if (pack_) batch.documents[at] = document;
-        if (t + 1 == tokens.size() || learnt[t + 1] == 0) continue;
-        batch.targets[at] = tokens[t + 1];
-        ++batch.valid_tokens;
-      }
-      ++document;
-    }
-    if (pack_)
-      std::fill(batch.documents.begin() + static_cast<int64_t>(at),
-                batch.documents.begin() + static_cast<int64_t>((b + 1) * row_size), document);
-  }
+  // Behind an example the filler is seen by none of its tokens; before it, only documents keep it away.
+  if (config_.pack || config_.padding_side == PaddingSide::kLeft)
+    batch.documents.assign(batch.tokens.size(), 0);
+  for (size_t b = 0; b < rows.size(); ++b) fill_row(rows[b], b, batch);
   return batch;
+}
+
+void ChatDataset::fill_row(std::span<const uint32_t> examples, size_t row, Batch& batch) const {
+  int64_t free = seq_len_;
+  for (const uint32_t example : examples) free -= lengths_[example];
+  TYCHO_CHECK(free >= 0, "[data] the examples of a row have {} tokens more than seq_len = {}", -free,
+              seq_len_);
+  const bool left = config_.padding_side == PaddingSide::kLeft;
+  size_t at = row * static_cast<size_t>(seq_len_) + static_cast<size_t>(left ? free : 0);
+  int32_t document = left && free > 0 ? 1 : 0;
+  for (const uint32_t example : examples) {
+    const auto size = static_cast<size_t>(lengths_[example]);
+    const int32_t* tokens = tokens_.data() + begins_[example];
+    const uint8_t* learnt = learnt_.data() + begins_[example];
+    for (size_t t = 0; t < size; ++t, ++at) {
+      batch.tokens[at] = tokens[t];
+      if (!batch.documents.empty()) batch.documents[at] = document;
+      if (t + 1 == size || learnt[t + 1] == 0) continue;
+      batch.targets[at] = tokens[t + 1];
+      ++batch.valid_tokens;
+    }
+    ++document;
+  }
+  if (!left && !batch.documents.empty())
+    std::fill_n(batch.documents.begin() + static_cast<int64_t>(at), free, document);
 }
 
 std::shared_ptr<const ChatDataset> open_chat_dataset(const ChatConfig& config, const RowShape& shape,

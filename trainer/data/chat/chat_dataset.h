@@ -27,13 +27,24 @@ class ChatDataset {
   /// when it is stopped.
   ChatDataset(const ChatConfig& config, const RowShape& shape, const std::atomic<int>& stop);
 
+  const ChatConfig& config() const { return config_; }
+  int64_t seq_len() const { return seq_len_; }
+  /// Of all examples, by which they are known below; each from 1 to seq_len.
+  std::span<const int32_t> lengths() const { return lengths_; }
+  /// Examples that seq_len cuts and that still have a target, and those without one, which are left out.
+  int64_t num_cut() const { return num_truncated_ - num_dropped_; }
+  int64_t num_dropped() const { return num_dropped_; }
+
+  /// Rows that do not change from epoch to epoch; 0 with config().packs_batches().
   int64_t num_rows() const { return static_cast<int64_t>(rows_.size()); }
-  /// RowReader's; with `pack`, documents number the examples of a row and at last what fills it up.
+  /// RowReader's, of those rows.
   Batch read_batch(std::span<const uint32_t> rows, int64_t num_sequences) const;
+  /// Rows of these examples, which fit into it, as a batch of `num_sequences`. Rows without any have no
+  /// target. With `pack` and where rows are filled up on the left, documents number the examples and what
+  /// fills the row up, from left to right.
+  Batch read_rows(std::span<const std::span<const uint32_t>> rows, int64_t num_sequences) const;
   /// The template that wrote its conversations as text; "" when it has none.
   std::string used_template() const { return num_templated_ > 0 ? template_text_ : ""; }
-  /// What was read and how it was used, in one line.
-  std::string summary() const;
   /// Warnings: examples that were cut or dropped, and a template whose special tokens are not in the
   /// tokenizer's vocabulary.
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -43,15 +54,16 @@ class ChatDataset {
   void keep(ChatExample example);
   void note_losses();
   void note_template(const ChatConfig& config, const Tokenizer& tokenizer);
-  std::span<const int32_t> tokens_of(uint32_t example) const;
+  void fill_row(std::span<const uint32_t> examples, size_t row, Batch& batch) const;
 
+  ChatConfig config_;
   std::string place_, template_text_;
-  bool pack_;
   int64_t seq_len_;
   int32_t filler_ = 0;           // eos, as in LLM Foundry: no target, and seen by nothing that has one
   std::vector<int32_t> tokens_;  // of all examples
   std::vector<uint8_t> learnt_;  // by token
-  std::vector<size_t> ends_;     // in tokens_, by example
+  std::vector<size_t> begins_;   // in tokens_, by example
+  std::vector<int32_t> lengths_;
   std::vector<std::vector<uint32_t>> rows_;  // examples
   int64_t num_read_ = 0, num_templated_ = 0, num_truncated_ = 0, num_dropped_ = 0;
   int64_t num_tokens_read_ = 0, num_tokens_cut_ = 0;

@@ -70,6 +70,12 @@ OrderSpec plain_spec(const Config& data, const OrderShape& shape) {
 
 }  // namespace
 
+SampleOrder example_order(const ChatConfig& data, int64_t num_examples, const OrderShape& shape) {
+  OrderSpec spec = plain_spec(data, shape);
+  spec.streams = {{static_cast<uint32_t>(num_examples)}};
+  return SampleOrder(std::move(spec));
+}
+
 SampleOrder data_order(const DataConfig& data, std::vector<ShardSizes> shard_sizes, const OrderShape& shape) {
   OrderSpec spec = std::visit(
       [&](const auto& config) {
@@ -79,6 +85,7 @@ SampleOrder data_order(const DataConfig& data, std::vector<ShardSizes> shard_siz
           return plain_spec(config, shape);
       },
       data.value);
+  if (data.is<ChatConfig>() && data.as<ChatConfig>().packs_batches()) spec.shuffle = false;
   spec.streams = std::move(shard_sizes);
   spec.global_sequences = shape.global_sequences;
   return SampleOrder(std::move(spec));

@@ -20,4 +20,7 @@ struct OrderShape {
 /// says so: compat = "streaming" and batching_method = "device_per_stream".
 SampleOrder data_order(const DataConfig& data, std::vector<ShardSizes> shard_sizes, const OrderShape& shape);
 
+/// The order in which examples are packed batch by batch; that of the rows is then the one they are made in.
+SampleOrder example_order(const ChatConfig& data, int64_t num_examples, const OrderShape& shape);
+
 }  // namespace tycho

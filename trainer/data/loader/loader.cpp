@@ -27,14 +27,17 @@ size_t prefetch_of(const DataConfig& config) {
   return std::visit([](const auto& data) { return static_cast<size_t>(data.prefetch); }, config.value);
 }
 
+OrderShape order_shape(const LoaderShape& shape) {
+  return {shape.global_sequences, shape.num_ranks, shape.num_machines, shape.seed};
+}
+
 /// Makes the batches one after the other; the loader's thread owns it.
 class BatchMaker {
  public:
   BatchMaker(const DataConfig& config, const LoaderShape& shape, const DataCursor& cursor)
       : shape_(shape),
-        data_(open_rows(config, {shape.seq_len, shape.vocab_size, shape.tokenizer})),
-        order_(data_order(config, data_->shard_sizes(),
-                          {shape.global_sequences, shape.num_ranks, shape.num_machines, shape.seed})),
+        data_(open_rows(config, {shape.seq_len, shape.vocab_size, shape.tokenizer}, order_shape(shape))),
+        order_(data_order(config, data_->shard_sizes(), order_shape(shape))),
         epoch_samples_(order_.length()),
         cursor_(cursor) {
     if (epoch_samples_ < shape.global_sequences) {
@@ -78,7 +81,8 @@ class BatchMaker {
   /// This rank's share of the global batch at the cursor, which moves on to the next one.
   Batch make() {
     while (std::cmp_less_equal(batches_.size(), num_ahead_)) read_ahead();
-    Batch batch = data_->read_batch(batches_.front(), local_sequences());
+    data_->start_epoch(batches_.front().epoch);
+    Batch batch = data_->read_batch(batches_.front().samples, local_sequences());
     batches_.pop_front();
     cursor_.sample += shape_.global_sequences;
     skip_finished_epoch(cursor_);
@@ -86,6 +90,11 @@ class BatchMaker {
   }
 
  private:
+  struct BatchAhead {
+    int64_t epoch;
+    std::vector<uint32_t> samples;
+  };
+
   int64_t local_sequences() const { return shape_.global_sequences / shape_.num_ranks; }
 
   void skip_finished_epoch(DataCursor& cursor) const {
@@ -103,8 +112,8 @@ class BatchMaker {
     global_batch_.resize(static_cast<size_t>(shape_.global_sequences));
     samples_->read(global_batch_);
     const auto first = global_batch_.begin() + shape_.rank * local_sequences();
-    batches_.emplace_back(first, first + local_sequences());
-    if (num_ahead_ > 0) data_->prefetch(batches_.back());
+    batches_.push_back({epoch_, {first, first + local_sequences()}});
+    if (num_ahead_ > 0) data_->prefetch(batches_.back().samples);
     ahead_.sample += shape_.global_sequences;
     skip_finished_epoch(ahead_);
   }
@@ -114,9 +123,9 @@ class BatchMaker {
   SampleOrder order_;
   int64_t epoch_samples_;
   DataCursor cursor_, ahead_;
-  int64_t num_ahead_ = 0;                      // batches whose samples are known before they are read
-  std::deque<std::vector<uint32_t>> batches_;  // samples of this rank, from cursor_ to ahead_
-  std::unique_ptr<IdStream> samples_;          // of the epoch of ahead_, from there on
+  int64_t num_ahead_ = 0;              // batches whose samples are known before they are read
+  std::deque<BatchAhead> batches_;     // samples of this rank, from cursor_ to ahead_
+  std::unique_ptr<IdStream> samples_;  // of the epoch of ahead_, from there on
   std::vector<uint32_t> global_batch_;
   int64_t epoch_ = -1;
 };

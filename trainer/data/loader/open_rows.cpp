@@ -6,6 +6,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/data/chat/chat_dataset.h"
+#include "trainer/data/loader/packed_chat_reader.h"
 #include "trainer/data/loader/streams_reader.h"
 #include "trainer/data/mds/token_dataset.h"
 #include "trainer/data/remote/cached_index.h"
@@ -33,11 +34,16 @@ std::unique_ptr<RowReader> open_mds(const MdsConfig& data, const RowShape& shape
   return streams.size() == 1 ? std::move(streams[0]) : make_streams_reader(std::move(streams));
 }
 
+std::unique_ptr<RowReader> open_chat(const ChatConfig& data, const RowShape& shape, const OrderShape& order) {
+  auto examples = open_chat_dataset(data, shape);
+  if (data.packs_batches()) return std::make_unique<PackedChatReader>(std::move(examples), order);
+  return std::make_unique<ChatReader>(std::move(examples));
+}
+
 }  // namespace
 
-std::unique_ptr<RowReader> open_rows(const DataConfig& data, const RowShape& shape) {
-  if (data.is<ChatConfig>())
-    return std::make_unique<ChatReader>(open_chat_dataset(data.as<ChatConfig>(), shape));
+std::unique_ptr<RowReader> open_rows(const DataConfig& data, const RowShape& shape, const OrderShape& order) {
+  if (data.is<ChatConfig>()) return open_chat(data.as<ChatConfig>(), shape, order);
   if (data.is<TextConfig>())
     return std::make_unique<TextReader>(open_text_dataset(data.as<TextConfig>(), shape));
   if (data.is<TokenFilesConfig>()) return open_token_files(data.as<TokenFilesConfig>(), shape);
@@ -47,7 +53,10 @@ std::unique_ptr<RowReader> open_rows(const DataConfig& data, const RowShape& sha
 int64_t count_samples(const DataConfig& data, const RowShape& shape, const OrderShape& order) {
   std::vector<ShardSizes> sizes;
   if (data.is<ChatConfig>()) {
-    const int64_t rows = open_chat_dataset(data.as<ChatConfig>(), shape)->num_rows();
+    const auto& config = data.as<ChatConfig>();
+    const auto examples = open_chat_dataset(config, shape);
+    const int64_t rows =
+        config.packs_batches() ? batch_packing(*examples, order).rows_per_epoch() : examples->num_rows();
     sizes = {{static_cast<uint32_t>(rows)}};
   } else if (data.is<TextConfig>()) {
     const int64_t rows = open_text_dataset(data.as<TextConfig>(), shape)->num_rows();

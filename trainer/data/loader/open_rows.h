@@ -9,8 +9,10 @@
 
 namespace tycho {
 
-/// Opens data of any kind. Throws Error (kUnusable) when it is not there or does not fit.
-std::unique_ptr<RowReader> open_rows(const DataConfig& data, const RowShape& shape);
+/// Opens data of any kind. `order`: for rows that are packed batch by batch. Throws Error (kUnusable) when it
+/// is not there or does not fit.
+std::unique_ptr<RowReader> open_rows(const DataConfig& data, const RowShape& shape,
+                                     const OrderShape& order = {});
 
 /// Samples of an epoch: of MDS from index.json alone; text is tokenised and packed for it. Throws as
 /// open_rows and data_order do.

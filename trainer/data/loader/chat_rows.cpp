@@ -1,0 +1,86 @@
+// Counts over lengths: no token is looked at.
+#include "trainer/data/loader/chat_rows.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+double padding_share(int64_t tokens, int64_t rows, int64_t row_tokens) {
+  return 1 - static_cast<double>(tokens) / static_cast<double>(rows * row_tokens);
+}
+
+int64_t sum_of(std::span<const int32_t> lengths) {
+  return std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
+}
+
+void add_packed_batches(const std::shared_ptr<const ChatDataset>& data, const OrderShape& shape,
+                        ChatRows& found) {
+  const PackedChatReader reader(data, shape);
+  found.batches = reader.packing();
+  found.rows = reader.num_samples();
+  found.waiting = reader.waiting_examples();
+  int64_t tokens = 0;
+  for (int64_t row = 0; row < found.rows; ++row)
+    for (const uint32_t example : reader.row(static_cast<uint32_t>(row))) tokens += data->lengths()[example];
+  found.padding = padding_share(tokens, found.rows, found.row_tokens);
+}
+
+std::string batches_text(const BatchPacking& packing) {
+  return fmt::format("{} examples for {} rows at a time, packing_ratio {:g}", packing.group_examples,
+                     packing.group_rows, packing.ratio);
+}
+
+}  // namespace
+
+ChatRows chat_rows(const std::shared_ptr<const ChatDataset>& data, const OrderShape& shape) {
+  std::vector<int32_t> lengths(data->lengths().begin(), data->lengths().end());
+  std::sort(lengths.begin(), lengths.end());
+  ChatRows found{.place = data->config().place(),
+                 .examples = std::ssize(lengths),
+                 .cut = data->num_cut(),
+                 .dropped = data->num_dropped()};
+  found.shortest = lengths.front();
+  found.median = lengths[(lengths.size() - 1) / 2];
+  found.longest = lengths.back();
+  found.row_tokens = data->seq_len();
+  found.packed = data->config().pack;
+  found.padding_alone = padding_share(sum_of(lengths), found.examples, found.row_tokens);
+  if (data->config().packs_batches()) {
+    add_packed_batches(data, shape, found);
+  } else {
+    found.rows = data->num_rows();
+    found.padding = padding_share(sum_of(lengths), found.rows, found.row_tokens);
+  }
+  return found;
+}
+
+std::string ChatRows::summary() const {
+  std::string text = fmt::format("{}: {} examples of {} to {} tokens, half of them at most {}", place,
+                                 examples, shortest, longest, median);
+  if (batches) text += fmt::format("; packed {}", batches_text(*batches));
+  text += fmt::format("; {} rows of {} tokens{}, {:.1f} % of which are padding", rows, row_tokens,
+                      batches ? " in the first epoch" : "", 100 * padding);
+  if (packed) text += fmt::format(" ({:.1f} % with one example each)", 100 * padding_alone);
+  if (waiting > 0) text += fmt::format("; {} examples go on into the second epoch", waiting);
+  return text;
+}
+
+std::vector<std::string> ChatRows::lines() const {
+  std::vector<std::string> text = {
+      fmt::format("{} examples of {} to {} tokens, half at most {}", examples, shortest, longest, median)};
+  if (cut > 0 || dropped > 0)
+    text.push_back(
+        fmt::format("{} cut at {} tokens, {} left out: no target remains", cut, row_tokens, dropped));
+  if (batches) text.push_back("packed " + batches_text(*batches));
+  text.push_back(
+      fmt::format("{:.1f} % padding{}", 100 * padding,
+                  packed ? fmt::format(", {:.1f} % with one example in each row", 100 * padding_alone) : ""));
+  if (waiting > 0) text.push_back(fmt::format("{} examples go on into the second epoch", waiting));
+  return text;
+}
+
+}  // namespace tycho

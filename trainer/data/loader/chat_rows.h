@@ -1,0 +1,36 @@
+// How conversations fill their rows: lengths, what is cut, and how much is padding.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/data/chat/chat_dataset.h"
+#include "trainer/data/loader/data_order.h"
+#include "trainer/data/loader/packed_chat_reader.h"
+
+namespace tycho {
+
+/// Counts of a data set. With packing batch by batch, rows are those of the first epoch.
+struct ChatRows {
+  std::string place;
+  int64_t examples = 0, cut = 0, dropped = 0;
+  int64_t shortest = 0, median = 0, longest = 0;  // tokens of an example, after cuts
+  int64_t rows = 0, row_tokens = 0;
+  double padding = 0;        // share of the rows
+  double padding_alone = 0;  // the same if every example had a row
+  bool packed = false;
+  std::optional<BatchPacking> batches;
+  int64_t waiting = 0;  // examples that go on into the next epoch
+
+  /// One line.
+  std::string summary() const;
+  /// The same for a table, in lines of at most 68 columns.
+  std::vector<std::string> lines() const;
+};
+
+/// Packs the first epoch for it where rows are packed batch by batch. Throws as batch_packing does.
+ChatRows chat_rows(const std::shared_ptr<const ChatDataset>& data, const OrderShape& shape);
+
+}  // namespace tycho
