@@ -1,10 +1,8 @@
 // tycho data: converts text and JSONL to data sets, and says what is in data sets.
-#include <unistd.h>
-
-#include "host/input_options.h"
 #include "host/text_table.h"
 #include "host/verb.h"
 #include "host/verbs/data_contents.h"
+#include "host/verbs/data_convert.h"
 #include "host/verbs/data_preload.h"
 #include "trainer/base/bytes.h"
 #include "trainer/data/convert/convert.h"
@@ -14,6 +12,7 @@ namespace tycho {
 
 const VerbSpec kDataSpec = {
     "data convert INPUT ... --tokenizer FILE --out DIR\n"
+    "       tycho data convert INPUT ... --chat [--tokenizer FILE] --out DIR\n"
     "       tycho data inspect DIR\n"
     "       tycho data verify DIR\n"
     "       tycho data stats DIR\n"
@@ -21,10 +20,11 @@ const VerbSpec kDataSpec = {
     "       tycho data merge DIR [FOLDER ...]\n"
     "       tycho data preload URL DIR\n"
     "       tycho data preload RECIPE [KEY=VALUE ...]",
-    "Converts text and JSONL, also .gz and .zst, and Parquet to MDS shards of tokens; shows, counts and "
+    "Converts text, JSONL and conversations, also .gz and .zst, and Parquet to MDS shards; shows, counts and "
     "checks what a data set contains; joins data sets; copies remote data to a disk of this machine.",
     "  tycho data convert books/ --tokenizer tokenizer.json --eos-text '<|endoftext|>' --out data/books\n"
     "  tycho data convert c4.jsonl.gz --tokenizer tokenizer.json --eos-text '<|endoftext|>' --out data/c4\n"
+    "  tycho data convert sft.jsonl --chat --out data/sft\n"
     "  tycho data inspect data/books\n"
     "  tycho data verify data/books\n"
     "  tycho data stats data/books --eos-token 0\n"
@@ -33,6 +33,12 @@ const VerbSpec kDataSpec = {
     "  srun tycho data preload s3://bucket/c4 /nvme/c4 --split train,val",
     {{"tokenizer", "convert: a tokenizer.json. stats, sample: instead of the data set's own.", "FILE"},
      {"out", "convert: folder of the new data set.", "DIR"},
+     {"chat",
+      "convert: lines of JSONL are conversations, or prompts with responses. They stay text, or become "
+      "tokens "
+      "with --tokenizer."},
+     {"template", "convert --chat --tokenizer: as template of t.data.chat.", "NAME", "chatml"},
+     {"template-date", "convert --chat --tokenizer: the day that a template prints as today.", "DAY", ""},
      {"concat-tokens", "convert: tokens per sample.", "N", "2048"},
      {"ext", "convert: endings of the files to read in folders. Default: text, JSONL and Parquet.", "LIST",
       ""},
@@ -63,62 +69,6 @@ const VerbSpec kDataSpec = {
      kJsonOption}};
 
 namespace {
-
-ConvertOptions to_options(const Arguments& arguments) {
-  word(arguments, 1, "text, JSONL or Parquet files, or folders, to convert");
-  ConvertOptions options;
-  options.inputs.assign(arguments.words.begin() + 1, arguments.words.end());
-  options.rules = input_rules(arguments);
-  options.keep_newlines = arguments.has("keep-newlines");
-  options.no_added_tokens = arguments.has("no-added-tokens");
-  options.no_separator = arguments.has("no-separator");
-  if (!arguments.text("hashes").empty()) options.hashes = arguments.list("hashes");
-  options.compression = arguments.text("compression");
-  options.tokenizer = arguments.text("tokenizer");
-  options.out_dir = arguments.text("out");
-  options.split = arguments.text("split");
-  options.val_split = arguments.text("val-split");
-  options.val_fraction = arguments.number("val-fraction", 0, 1);
-  options.concat_tokens = arguments.integer("concat-tokens", 1);
-  options.bos_text = arguments.text("bos-text");
-  options.eos_text = arguments.text("eos-text");
-  options.no_wrap = arguments.has("no-wrap");
-  options.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
-  return options;
-}
-
-void show_progress(const ConvertProgress& progress) {
-  const double share = progress.bytes_total > 0 ? 100.0 * progress.bytes_done / progress.bytes_total : 0;
-  fmt::print(stderr, "\r{:5.1f} %  {} tokens  {} samples ", share, human_count(progress.tokens),
-             progress.samples);
-}
-
-Json split_json(const ConvertedSplit& split) {
-  return {{"dir", split.dir},       {"documents", split.documents}, {"bytes", split.bytes},
-          {"tokens", split.tokens}, {"samples", split.samples},     {"dropped_tokens", split.dropped_tokens},
-          {"shards", split.shards}};
-}
-
-int convert(const Arguments& arguments) {
-  ConvertOptions options = to_options(arguments);
-  const bool live = isatty(STDERR_FILENO) != 0;
-  if (live) options.progress = show_progress;
-  const ConvertResult result = convert_text(options);
-  if (live) fmt::print(stderr, "\r{:60}\r", "");
-  for (const std::string& note : result.notes) fmt::print(stderr, "note: {}\n", note);
-  for (const std::string& warning : result.warnings) fmt::print(stderr, "warning: {}\n", warning);
-  Json splits = Json::array();
-  std::vector<std::vector<std::string>> rows = {
-      {"split", "documents", "bytes", "tokens", "samples", "shards"}};
-  for (const ConvertedSplit& split : result.splits) {
-    splits.push_back(split_json(split));
-    rows.push_back({split.dir, fmt::to_string(split.documents), human_bytes(static_cast<double>(split.bytes)),
-                    human_count(static_cast<double>(split.tokens)), fmt::to_string(split.samples),
-                    fmt::to_string(split.shards)});
-  }
-  fmt::print("{}", arguments.has("json") ? splits.dump(2) + "\n" : text_table(rows));
-  return 0;
-}
 
 std::string joined(const std::vector<std::string>& names, const std::vector<std::string>& kinds) {
   std::string text;
@@ -165,7 +115,7 @@ int inspect(const Arguments& arguments) {
 
 int run_data(const Arguments& arguments) {
   return pick_subverb(arguments, "data",
-                      {{"convert", convert},
+                      {{"convert", convert_data},
                        {"inspect", inspect},
                        {"verify", verify_data},
                        {"stats", show_data_stats},

@@ -5,6 +5,8 @@
     python streaming_peer.py write_lines FOLDER FORMAT COMPRESSION FILE   writes shards of text: json, xsv, csv or tsv
     python streaming_peer.py show FOLDER                     prints every sample of shards of text, as JSON
     python streaming_peer.py values < JSON                   the same of what `tycho data sample --json` shows
+    python streaming_peer.py rows FOLDER COLUMN              prints a column of every sample as JSON
+    python streaming_peer.py write-rows FOLDER FILE          writes lines of JSON as LLM Foundry's convert_finetuning_dataset does
     python streaming_peer.py tokens < JSON                   the tokens that `tycho data sample --json` shows
 """
 import json
@@ -69,8 +71,32 @@ def values():
         print(json.dumps({"id": int(row["id"]), "score": float(row["score"]), "text": row["text"]}))
 
 
+def rows(folder, column):
+    from streaming import StreamingDataset
+    from streaming.base.util import clean_stale_shared_memory
+
+    clean_stale_shared_memory()
+    dataset = StreamingDataset(local=folder, shuffle=False, batch_size=1)
+    for i in range(dataset.num_samples):
+        print(json.dumps(dataset[i][column]))
+
+
+def write_rows(folder, file):
+    from streaming import MDSWriter
+
+    lines = [json.loads(line) for line in open(file)]
+    columns = {name: "json" if name == "messages" else "str" for name in lines[0]}
+    with MDSWriter(out=folder, columns=columns, hashes=["sha1", "xxh64"]) as writer:
+        for line in lines:
+            writer.write(line)
+
+
 def main():
-    if sys.argv[1] == "read":
+    if sys.argv[1] == "rows":
+        rows(*sys.argv[2:])
+    elif sys.argv[1] == "write-rows":
+        write_rows(*sys.argv[2:])
+    elif sys.argv[1] == "read":
         read(sys.argv[2])
     elif sys.argv[1] == "write_lines":
         write_lines(*sys.argv[2:])

@@ -54,6 +54,25 @@ done
 mkdir texts && cp -r lines-json texts/one && cp -r lines-tsv-gz texts/two
 check 'we merge shards of text' tycho data merge texts
 check 'we read them merged as they do' we_show texts
+cat >talks.jsonl <<'EOF'
+{"messages": [{"role": "system", "content": ""}, {"role": "user", "content": "größe \"1\"\n\t"}, {"role": "assistant", "content": "модель \u007f 🚀"}]}
+{"messages": [{"role": "user", "content": "12"}, {"role": "assistant", "content": "34"}]}
+EOF
+cat >pairs.jsonl <<'EOF'
+{"prompt": "größe", "response": "34"}
+{"prompt": "12", "response": " 🚀"}
+EOF
+they_write_the_same() {
+  tycho data convert "$1.jsonl" --chat --hashes sha1,xxh64 --out "chat-$1" && peer write-rows "peer-$1" "$1.jsonl" &&
+    cmp "chat-$1/train/shard.00000.mds" "peer-$1/shard.00000.mds" && cmp "chat-$1/train/index.json" "peer-$1/index.json"
+}
+they_read_tokens() {
+  tycho data convert pairs.jsonl --chat --tokenizer tok.json --out chat-tokens && peer rows chat-tokens/train turns >turns &&
+    [[ $(wc -l <turns) == 2 && $(head -1 turns) == '[{"input_ids": ['* ]]
+}
+check 'they write conversations as we do' they_write_the_same talks
+check 'they write prompts with responses as we do' they_write_the_same pairs
+check 'they read our tokens of prompts and responses' they_read_tokens
 mkdir all && cp -r ours/train all/one && cp -r theirs-zstd-zstd all/two
 check 'we merge' tycho data merge all
 check 'they read what we merged' they_read_twice all

@@ -117,10 +117,26 @@ void check_remotes(const MdsConfig& data, const std::string& path, ConfigProblem
                 "with remote, where local_dir holds what is decompressed");
 }
 
+/// "sha256:" and hex digits; which names there are, and how many digits, the data library knows.
+bool is_checksum(const std::string& text) {
+  const size_t colon = text.find(':');
+  return colon != std::string::npos && colon > 0 && colon + 1 < text.size() &&
+         text.find_first_not_of("0123456789abcdef", colon + 1) == std::string::npos;
+}
+
 void check_chat(const ChatConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
                 ConfigProblems& problems) {
   if (data.path.empty()) problems.add(path + ".path", "is empty: write a .jsonl or a folder of them");
   check_remote(data.remote, path, problems);
+  if (data.has_remote_jsonl() && !data.path.ends_with(".jsonl"))
+    problems.add(path + ".path",
+                 "\"{}\" is where the file of remote is kept: write a path that ends in .jsonl", data.path);
+  problems.idle(path + ".remote_hash", !data.remote_hash.empty(), data.has_remote_jsonl(),
+                "unless remote is a .jsonl file: an MDS data set has checksums of its own");
+  if (!data.remote_hash.empty() && !is_checksum(data.remote_hash))
+    problems.add(path + ".remote_hash",
+                 "is \"{}\": write a name, a colon and hex digits, as in \"sha256:9f86d0...\"",
+                 data.remote_hash);
   const bool is_known = data.chat_template == "chatml" || data.chat_template == "llama3";
   if (!is_known && data.chat_template != "tokenizer" && !data.has_template_file())
     problems.add(path + ".template",
@@ -221,7 +237,7 @@ std::optional<std::chrono::year_month_day> ChatConfig::template_day() const {
 }
 
 std::string ChatConfig::rows_text() const {
-  if (packs_batches()) return "; rows packed batch by batch, attention stays within each example";
+  if (packs_batches()) return "; packed batch by batch, attention within examples";
   return pack ? "; rows of several examples, attention stays within each" : "; rows of one example each";
 }
 

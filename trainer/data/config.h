@@ -149,8 +149,7 @@ struct MdsConfig {
       "Where an epoch contains part of a data set: samples drawn from the same shard at a time.", positive);
     v("shuffle_algo", shuffle_algo,
       "How samples are shuffled: all over the data (naive; 4 bytes per sample in memory), or so that few "
-      "shards "
-      "are read at a time, as mosaicml-streaming does under these names.");
+      "shards are read at a time, as mosaicml-streaming does under these names.");
     v("shuffle_block_size", shuffle_block_size,
       "Samples that py1br and py1e shuffle with each other. Default: 4000000 / num_canonical_nodes, at least "
       "262144.",
@@ -168,8 +167,7 @@ struct MdsConfig {
       "also again each time as many samples were read as it has.");
     v("cache_limit", cache_limit,
       "Room for the shards of remote data on this machine: those not used for the longest time are removed "
-      "for "
-      "others. Default: no limit.",
+      "for others. Default: no limit.",
       positive);
     v("keep_zip", keep_zip,
       "Keep the compressed file of a shard of remote data beside what was decompressed from it.");
@@ -211,6 +209,7 @@ struct ChatConfig {
   static constexpr const char* kHelp = "Conversations, and prompts with responses, as JSONL or MDS.";
   std::string path;
   std::string remote;
+  std::string remote_hash;
   std::string chat_template = "chatml";
   std::string template_date;
   TargetResponses target_responses = TargetResponses::kLast;
@@ -231,6 +230,8 @@ struct ChatConfig {
   std::string rows_text() const;
   /// Whether its examples are packed batch by batch, so that every epoch has rows of its own.
   bool packs_batches() const { return pack && packing_ratio.has_value(); }
+  /// Whether what is fetched is one file of JSONL.
+  bool has_remote_jsonl() const { return remote.ends_with(".jsonl"); }
   /// Whether `chat_template` is the path of a file.
   bool has_template_file() const { return chat_template.ends_with(".jinja"); }
   /// Of template_date; nothing when there is none, or it is not a day.
@@ -243,13 +244,14 @@ struct ChatConfig {
       "set.",
       required);
     v("remote", remote,
-      "Where the MDS data set is, if not in path, which is then its cache: a folder, or a URL that begins "
-      "with "
-      "file://, https://, http://, s3:// or hf://.");
+      "Where the data is, if not in path, which is then its cache on this machine: a folder or a URL that "
+      "begins with file://, https://, http://, s3:// or hf://, of an MDS data set; or the same of one .jsonl "
+      "file, with a .jsonl as path.");
+    v("remote_hash", remote_hash,
+      "Checksum of a .jsonl at remote, such as \"sha256:9f86d0...\": another file is refused.");
     v("template", chat_template,
       "How the messages of a conversation become one text: chatml, llama3, tokenizer (the tokenizer's own), "
-      "or "
-      "the path of a .jinja file.");
+      "or the path of a .jinja file.");
     v("template_date", template_date,
       "The day that a template prints as today, such as \"2026-03-09\". Default: templates have no date.");
     v("target_responses", target_responses,
@@ -266,8 +268,7 @@ struct ChatConfig {
       "Pack several whole examples into a row, with attention within each; otherwise one row per example.");
     v("packing_ratio", packing_ratio,
       "Pack batch by batch, as LLM Foundry does: this many examples for each row of a batch; auto: as many "
-      "as "
-      "leave nothing over. Default: all examples are packed once.",
+      "as leave nothing over. Default: all examples are packed once.",
       at_least(1));
     v("packing_groups", packing_groups,
       "With packing_ratio: equal parts of a global batch that are packed each by itself. As many as LLM "
@@ -362,8 +363,7 @@ struct TextConfig {
     v("separate_documents", separate_documents, "Attention stays within documents.");
     v("shuffle", shuffle,
       "Visit the rows of an epoch in a random order, fixed by shuffle_seed and the epoch; else in that of "
-      "the "
-      "texts.");
+      "the texts.");
     v("shuffle_seed", shuffle_seed, "Default: the recipe's seed.", at_least(0));
     v("prefetch", prefetch, "Batches prepared ahead by the loader's thread.", in_range(1, 1024));
   }

@@ -89,6 +89,7 @@ local function number_hint(spec, text)
 end
 
 function readers.number(spec, text)
+  if spec.word and unquoted(text) == spec.word then return spec.word end
   local number = text:find("^[%+%-]?[%d%.]") and tonumber(text)
   if number then return number end
   local percent = schema.is_ratio(spec) and tonumber(text:match("^([%d%.]+)%%$"))

@@ -58,7 +58,7 @@ TEST_F(ChatRunTest, LearnsAndTellsWhatItReads) {
   for (const Json& event : lines("events.jsonl"))
     if (event.at("kind") == "data" || event.at("kind") == "warning")
       told += event.at("text").get<std::string>() + "\n";
-  EXPECT_NE(told.find("60 examples in "), std::string::npos) << told;
+  EXPECT_NE(told.find("60 examples of "), std::string::npos) << told;
   EXPECT_NE(told.find("<|im_start|> and <|im_end|> are not in the tokenizer's vocabulary"), std::string::npos)
       << told;
 }
@@ -73,6 +73,42 @@ TEST_F(ChatRunTest, ResumesInTheMiddleOfAnEpochBitForBit) {
   ASSERT_EQ(run(), 0);
   EXPECT_EQ(newest_tensors(), whole);
   EXPECT_EQ(losses(), whole_losses);
+}
+
+TEST_F(ChatRunTest, GoesOnWithRowsThatWaitForTheNextBatch) {
+  write_rows(90);
+  data_.packing_ratio = NumberOrAuto{6, false};
+  data_.packing_groups = 2;
+  data_.padding_side = PaddingSide::kLeft;
+  config_.train_data.value = data_;
+  ASSERT_EQ(run(), 0);
+  const auto whole = newest_tensors();
+  const auto whole_losses = losses();
+  std::filesystem::remove_all(run_dir());
+  ASSERT_EQ(run("5ba"), 0);
+  ASSERT_EQ(run(), 0);
+  EXPECT_EQ(newest_tensors(), whole);
+  EXPECT_EQ(losses(), whole_losses);
+  std::string told;
+  for (const Json& event : lines("events.jsonl"))
+    if (event.at("kind") == "data") told += event.at("text").get<std::string>() + "\n";
+  EXPECT_NE(told.find("packed 12 examples for 2 rows at a time, packing_ratio 6"), std::string::npos) << told;
+}
+
+TEST_F(ChatRunTest, TheLossIsTheSameWhicheverSideIsFilledUp) {
+  write_rows(60);
+  ASSERT_EQ(run("3ba"), 0);
+  const CheckpointReader trained(find_checkpoint(run_dir()));
+  for (const bool pack : {false, true}) {
+    std::map<PaddingSide, EvalResult> results;
+    for (const PaddingSide side : {PaddingSide::kRight, PaddingSide::kLeft}) {
+      DataConfig data;
+      data.value = ChatConfig{.path = data_.path, .pack = pack, .padding_side = side};
+      results[side] = evaluate_checkpoint(trained, data, 0, at::kCPU, stop_).value().at("");
+    }
+    EXPECT_EQ(results[PaddingSide::kLeft].tokens, results[PaddingSide::kRight].tokens);
+    EXPECT_NEAR(results[PaddingSide::kLeft].loss, results[PaddingSide::kRight].loss, 1e-5);
+  }
 }
 
 // RoPE looks at distances alone and attention stays within an example, so neighbours and filler change

@@ -14,6 +14,7 @@
 #include "trainer/data/chat/example_packer.h"
 #include "trainer/data/chat/mds_rows.h"
 #include "trainer/data/documents.h"
+#include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {
@@ -66,8 +67,9 @@ ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const 
   template_text_ = chat_template_text(config, shape.tokenizer);
   const ChatEncoder encoder(config, template_text_, *tokenizer, seq_len_);
   filler_ = encoder.eos_token_id();
+  fetch_rows(config);
   if (has_mds_rows(config)) {
-    fetch_rows(config);
+    check_tokenizer(config.path, *tokenizer, shape.tokenizer);
     for (ChatExample& example : encode_mds_rows(config, encoder, shape.vocab_size, stop))
       keep(std::move(example));
   } else {

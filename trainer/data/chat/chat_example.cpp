@@ -47,7 +47,7 @@ ChatEncoder::ChatEncoder(const ChatConfig& config, const std::string& template_t
   eos_ = find_eos(config, tokenizer);
 }
 
-ChatExample ChatEncoder::encode(const ChatRow& row) const {
+std::vector<TokenTurn> ChatEncoder::tokenize(const ChatRow& row) const {
   const bool templated = !row.messages.empty();
   const std::vector<ChatTurn> texts =
       templated ? template_.turns(row) : std::vector<ChatTurn>{{row.prompt, row.response}};
@@ -60,8 +60,12 @@ ChatExample ChatEncoder::encode(const ChatRow& row) const {
     turn.prompt.insert(turn.prompt.end(), prompt.begin(), prompt.end());
     turns.push_back(std::move(turn));
   }
-  ChatExample example = join(std::move(turns));
-  example.templated = templated;
+  return turns;
+}
+
+ChatExample ChatEncoder::encode(const ChatRow& row) const {
+  ChatExample example = join(tokenize(row));
+  example.templated = !row.messages.empty();
   return example;
 }
 

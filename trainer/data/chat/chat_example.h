@@ -38,6 +38,8 @@ class ChatEncoder {
   /// As LLM Foundry: prompts and responses are encoded one by one and joined, the last response ends with
   /// eos, and what is behind seq_len tokens is cut off, eos included. Throws as ChatTemplate::turns.
   ChatExample encode(const ChatRow& row) const;
+  /// The tokens of each turn of a row, of which encode() joins all. Throws as ChatTemplate::turns.
+  std::vector<TokenTurn> tokenize(const ChatRow& row) const;
   /// The same from the tokens of each turn; the list is not empty.
   ChatExample join(std::vector<TokenTurn> turns) const;
   int32_t eos_token_id() const { return eos_; }

@@ -15,14 +15,11 @@ namespace {
 
 constexpr size_t kRowsPerBlock = 64;
 
-struct NumberedLine {
-  size_t number;  // from 1
-  std::string_view text;
-};
+}  // namespace
 
-std::vector<NumberedLine> split_lines(std::string_view text) {
+std::vector<NumberedLine> split_lines(std::string_view text, int64_t first) {
   std::vector<NumberedLine> lines;
-  size_t number = 1;
+  int64_t number = first;
   for (size_t begin = 0; begin < text.size(); ++number) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     const std::string_view line = text.substr(begin, end - begin);
@@ -32,11 +29,8 @@ std::vector<NumberedLine> split_lines(std::string_view text) {
   return lines;
 }
 
-}  // namespace
-
-std::vector<ChatExample> encode_rows(size_t count, const std::function<ChatExample(size_t)>& encode,
-                                     const std::string& place, const std::atomic<int>& stop) {
-  std::vector<ChatExample> examples(count);
+void for_each_row(size_t count, const std::function<void(size_t)>& work_on, int threads,
+                  const std::string& place, const std::atomic<int>& stop) {
   const size_t num_blocks = (count + kRowsPerBlock - 1) / kRowsPerBlock;
   std::atomic<size_t> next_block = 0;
   std::mutex mutex;
@@ -47,7 +41,7 @@ std::vector<ChatExample> encode_rows(size_t count, const std::function<ChatExamp
       const size_t end = std::min(count, (block + 1) * kRowsPerBlock);
       for (size_t i = block * kRowsPerBlock; i < end; ++i) {
         try {
-          examples[i] = encode(i);
+          work_on(i);
         } catch (...) {
           const std::lock_guard lock(mutex);
           if (i < first_wrong) {
@@ -62,7 +56,8 @@ std::vector<ChatExample> encode_rows(size_t count, const std::function<ChatExamp
   };
   {
     std::vector<std::jthread> helpers;
-    const size_t wanted = std::min<size_t>(std::thread::hardware_concurrency(), num_blocks);
+    const size_t most = threads > 0 ? static_cast<size_t>(threads) : std::thread::hardware_concurrency();
+    const size_t wanted = std::min(most, num_blocks);
     for (size_t i = 1; i < wanted; ++i) helpers.emplace_back(work);
     work();
   }
@@ -70,6 +65,13 @@ std::vector<ChatExample> encode_rows(size_t count, const std::function<ChatExamp
   if (const int signal = stop; signal != 0)
     fail(static_cast<ExitCode>(128 + signal),
          "[data] stopped by SIG{} while {} was tokenised: nothing was started", sigabbrev_np(signal), place);
+}
+
+std::vector<ChatExample> encode_rows(size_t count, const std::function<ChatExample(size_t)>& encode,
+                                     const std::string& place, const std::atomic<int>& stop) {
+  std::vector<ChatExample> examples(count);
+  for_each_row(
+      count, [&](size_t i) { examples[i] = encode(i); }, /*threads=*/0, place, stop);
   return examples;
 }
 

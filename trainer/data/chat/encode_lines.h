@@ -1,6 +1,7 @@
 // Rows of finetuning data as examples, by several threads.
 #pragma once
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -10,9 +11,22 @@
 
 namespace tycho {
 
-/// The examples that `encode` makes of the rows 0 to count - 1, by several threads, in order. Throws the
-/// Error of the first row that is wrong, whichever thread met it; and one with the code 128 + signal soon
-/// after `stop` holds one. `place`: of the rows, for messages.
+/// A line of a file that is not blank.
+struct NumberedLine {
+  int64_t number = 1;
+  std::string_view text;
+};
+
+/// `first`: the number of the first line of `text`.
+std::vector<NumberedLine> split_lines(std::string_view text, int64_t first = 1);
+
+/// Calls work_on(i) for the rows 0 to count - 1, by several threads (0: one per core). Throws the Error of
+/// the first row that is wrong, whichever thread met it; and one with the code 128 + signal soon after `stop`
+/// holds one. `place`: of the rows, for messages.
+void for_each_row(size_t count, const std::function<void(size_t)>& work_on, int threads,
+                  const std::string& place, const std::atomic<int>& stop);
+
+/// The examples that `encode` makes of the rows 0 to count - 1, in order, by for_each_row.
 std::vector<ChatExample> encode_rows(size_t count, const std::function<ChatExample(size_t)>& encode,
                                      const std::string& place, const std::atomic<int>& stop);
 

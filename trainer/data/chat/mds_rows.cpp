@@ -14,6 +14,7 @@
 #include "trainer/data/chat/encode_lines.h"
 #include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/mds/mds_value.h"
+#include "trainer/data/remote/cached_file.h"
 #include "trainer/data/remote/cached_index.h"
 #include "trainer/data/remote/cached_source.h"
 
@@ -183,11 +184,14 @@ class RowColumns {
 
 bool has_mds_rows(const ChatConfig& config) {
   std::error_code error;
-  return !config.remote.empty() || std::filesystem::exists(config.path + "/index.json", error);
+  if (!config.remote.empty()) return !config.has_remote_jsonl();
+  return std::filesystem::exists(config.path + "/index.json", error);
 }
 
 void fetch_rows(const ChatConfig& config) {
-  if (!config.remote.empty()) fetch_indexes({{as_mds(config)}});
+  if (config.remote.empty()) return;
+  if (config.has_remote_jsonl()) return fetch_file(config.remote, config.path, config.remote_hash);
+  fetch_indexes({{as_mds(config)}});
 }
 
 std::vector<ChatExample> encode_mds_rows(const ChatConfig& config, const ChatEncoder& encoder,

@@ -9,10 +9,10 @@
 
 namespace tycho {
 
-/// Whether the rows are MDS: they have a remote, or index.json lies in the folder.
+/// Whether the rows are MDS: they have a remote that is no .jsonl, or index.json lies in the folder.
 bool has_mds_rows(const ChatConfig& config);
-/// Brings index.json of a remote to its cache, once per process; nothing for local data. Throws Error as
-/// fetch_index does.
+/// Brings a .jsonl of a remote to its path, or index.json to its cache; nothing for local data. Throws Error
+/// as fetch_file and fetch_index do.
 void fetch_rows(const ChatConfig& config);
 
 /// The examples of all samples, in order. Columns, of which others may stand beside them: "messages" (json);

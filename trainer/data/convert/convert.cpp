@@ -1,62 +1,31 @@
-// Worker threads tokenise, the caller's thread packs and writes; a split gets its final name when it is
-// complete.
+// Worker threads tokenise; the caller's thread packs and writes.
 #include "trainer/data/convert/convert.h"
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <filesystem>
 #include <thread>
 
 #include "trainer/base/error.h"
-#include "trainer/data/compression/compression.h"
 #include "trainer/data/convert/chunk_tokenizer.h"
 #include "trainer/data/convert/data_set_records.h"
+#include "trainer/data/convert/split_writer.h"
 #include "trainer/data/convert/token_packer.h"
 #include "trainer/data/mds/conversion_note.h"
-#include "trainer/data/mds/mds_writer.h"
-#include "trainer/data/mds/shard_hash.h"
 #include "trainer/data/tokenizer/special_tokens.h"
 
 namespace tycho {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr auto kProgressEvery = std::chrono::milliseconds(100);
 
-std::vector<std::string> sorted(std::vector<std::string> names) {
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
-}
-
-/// One split being written: its packer, its shards in a temporary folder, its counts.
+/// One split being written: its packer, its shards, its counts.
 class SplitInProgress {
  public:
-  SplitInProgress(FileOps& files, const ConvertOptions& options, const std::string& split,
-                  TokenPacker::Rules rules)
-      : files_(files),
-        final_dir_(options.out_dir + "/" + split),
-        work_dir_(fmt::format("{}/.{}.partial-{}", options.out_dir, split, ::getpid())),
-        split_({.dir = final_dir_}),
-        packer_(std::move(rules), [this](std::span<const int32_t> sample) { write(sample); }) {
-    std::error_code error;
-    fs::remove_all(work_dir_, error);  // only an earlier process of the same number can have left it
-    files.make_dir(work_dir_);
-    writer_.emplace(files, work_dir_,
-                    MdsWriterOptions{.columns = {{"tokens", "ndarray:int32"}},
-                                     .size_limit = options.size_limit,
-                                     .hashes = sorted(options.hashes),
-                                     .compression = options.compression});
-  }
-
-  ~SplitInProgress() {
-    std::error_code error;
-    fs::remove_all(work_dir_, error);
-  }
+  SplitInProgress(FileOps& files, const SplitRules& rules, const std::string& split,
+                  TokenPacker::Rules packing)
+      : writer_(files, rules, split, {{"tokens", "ndarray:int32"}}),
+        split_({.dir = writer_.dir()}),
+        packer_(std::move(packing), [this](std::span<const int32_t> sample) { write(sample); }) {}
 
   /// Some text of one document.
   void add_part(const ChunkTokens& part) {
@@ -81,96 +50,44 @@ class SplitInProgress {
       fail(ExitCode::kUnusable,
            "[data] the text for {} has {} tokens, too few for one sample of {}; use more text or smaller "
            "--concat-tokens",
-           final_dir_, packer_.num_tokens(), note.concat_tokens);
+           split_.dir, packer_.num_tokens(), note.concat_tokens);
     }
-    writer_->finish();
     split_.tokens = packer_.num_tokens();
     split_.dropped_tokens = packer_.dropped_tokens();
     split_.samples = packer_.num_samples();
-    split_.shards = writer_->num_shards();
     note.documents = split_.documents;
     note.text_bytes = split_.bytes;
     note.tokens = split_.tokens;
     note.dropped_tokens = split_.dropped_tokens;
-    note.samples = split_.samples;
-    note.shards = {writer_->shard_hashes().begin(), writer_->shard_hashes().end()};
-    write_conversion_note(files_, work_dir_, note);
-    files_.sync_dir(work_dir_);
+    writer_.finish(std::move(note));
+    split_.shards = writer_.num_shards();
   }
 
   ConvertedSplit publish() {
-    files_.rename(work_dir_, final_dir_);
+    writer_.publish();
     return split_;
   }
 
  private:
   void write(std::span<const int32_t> sample) {
-    writer_->write({encode_mds_array(sample.data(), static_cast<int64_t>(sample.size()), sizeof(int32_t))});
+    writer_.write({encode_mds_array(sample.data(), static_cast<int64_t>(sample.size()), sizeof(int32_t))});
   }
 
-  FileOps& files_;
-  std::string final_dir_, work_dir_;
+  SplitWriter writer_;
   ConvertedSplit split_;
   TokenPacker packer_;
-  std::optional<MdsWriter> writer_;
 };
+
+SplitRules split_rules(const ConvertOptions& options) {
+  return {options.out_dir,    options.split,  options.val_split,  options.val_fraction,
+          options.size_limit, options.hashes, options.compression};
+}
 
 void check_options(const ConvertOptions& options) {
   const auto refuse = [](const std::string& what) { fail(ExitCode::kUsage, "[data] {}", what); };
   if (options.inputs.empty()) refuse("name at least one text file or folder to convert");
-  if (options.out_dir.empty()) refuse("name a folder for the data set");
   if (options.concat_tokens < 2)
     refuse(fmt::format("a sample needs at least 2 tokens, got {}", options.concat_tokens));
-  for (const std::string& name : options.hashes)
-    if (shard_hash_digits(name) == 0)
-      refuse(fmt::format("index.json can record the checksums {}, not {}",
-                         fmt::join(shard_hash_names(), ", "), name));
-  if (!options.compression.empty()) parse_compression(options.compression, "[data] --compression");
-  if (!(options.val_fraction >= 0 && options.val_fraction < 1))
-    refuse(fmt::format("val_fraction must be from 0 to less than 1, got {}", options.val_fraction));
-  for (const std::string& split : {options.split, options.val_split})
-    if (split.empty() || split[0] == '.' || split.find('/') != std::string::npos)
-      refuse(fmt::format("\"{}\" is not a valid split name", split));
-  if (options.split == options.val_split && options.val_fraction > 0)
-    refuse("the split and the validation split need different names");
-}
-
-void check_free(const std::string& dir) {
-  std::error_code error;
-  if (fs::exists(dir, error) && !fs::is_empty(dir, error)) {
-    fail(ExitCode::kUsage, "[data] {} is already there; choose another folder or split, or delete it first",
-         dir);
-  }
-}
-
-/// The data set keeps its tokenizer; one that has another already is left alone.
-void copy_tokenizer(FileOps& files, const ConvertOptions& options) {
-  const std::string text = read_file(options.tokenizer);
-  const std::string path = options.out_dir + "/" + tokenizer_file_name(text);
-  const std::string config = tokenizer_config_beside(options.tokenizer);
-  std::error_code error;
-  if (!fs::exists(path, error)) {
-    if (!config.empty()) write_file_atomically(files, options.out_dir + "/" + kTokenizerConfigFile, config);
-    return write_file_atomically(files, path, text);
-  }
-  if (read_file(path) != text) {
-    fail(ExitCode::kUsage,
-         "[data] {} is a different tokenizer than {}; use the existing one, or another folder for the data "
-         "set",
-         path, options.tokenizer);
-  }
-}
-
-std::vector<std::string> find_leftovers(const ConvertOptions& options) {
-  std::vector<std::string> warnings;
-  std::error_code error;
-  for (fs::directory_iterator it(options.out_dir, error), end; !error && it != end; it.increment(error))
-    if (it->path().filename().string().find(".partial-") != std::string::npos)
-      warnings.push_back(
-          fmt::format("{} is left over from an interrupted conversion, or belongs to one that is running; "
-                      "delete it if nothing is running",
-                      it->path().string()));
-  return warnings;
 }
 
 /// Whether there can be more documents than one, which something has to keep apart.
@@ -214,20 +131,15 @@ TokenPacker::Rules make_rules(const ConvertOptions& options, const Tokenizer& to
   return rules;
 }
 
-/// Every how many documents one goes to the validation split; 0: none does.
-int64_t validation_period(const ConvertOptions& options) {
-  if (options.val_fraction == 0) return 0;
-  return std::max<int64_t>(2, std::llround(1 / options.val_fraction));
-}
-
 /// Deals the documents out to the splits, in order.
 class Dealer {
  public:
-  Dealer(FileOps& files, const ConvertOptions& options, const TokenPacker::Rules& rules)
-      : options_(options), period_(validation_period(options)) {
-    splits_.push_back(std::make_unique<SplitInProgress>(files, options, options.split, rules));
+  Dealer(FileOps& files, const ConvertOptions& options, const TokenPacker::Rules& packing)
+      : options_(options), period_(split_rules(options).validation_period()) {
+    const SplitRules rules = split_rules(options);
+    splits_.push_back(std::make_unique<SplitInProgress>(files, rules, options.split, packing));
     if (period_ > 0)
-      splits_.push_back(std::make_unique<SplitInProgress>(files, options, options.val_split, rules));
+      splits_.push_back(std::make_unique<SplitInProgress>(files, rules, options.val_split, packing));
   }
 
   void add(const ChunkTokens& chunk) {
@@ -319,15 +231,15 @@ ConversionNote make_note(const ConvertOptions& options, const Tokenizer& tokeniz
 
 ConvertResult convert_text(const ConvertOptions& options, FileOps& files) {
   check_options(options);
+  check_splits(split_rules(options));
   const auto tokenizer = load_tokenizer(options.tokenizer);
   const InputFiles inputs = find_input_files(options.inputs, options.rules);
-  check_free(options.out_dir + "/" + options.split);
-  if (options.val_fraction > 0) check_free(options.out_dir + "/" + options.val_split);
   ConvertResult result{.notes = describe_inputs(inputs, options)};
   const TokenPacker::Rules rules = make_rules(options, *tokenizer, inputs.files, result.warnings);
   make_dirs(files, options.out_dir);
-  for (std::string& leftover : find_leftovers(options)) result.warnings.push_back(std::move(leftover));
-  copy_tokenizer(files, options);
+  for (std::string& leftover : find_leftovers(options.out_dir))
+    result.warnings.push_back(std::move(leftover));
+  keep_tokenizer(files, options.out_dir, options.tokenizer);
 
   Dealer dealer(files, options, rules);
   ConvertProgress progress;

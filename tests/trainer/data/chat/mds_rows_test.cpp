@@ -8,6 +8,7 @@
 #include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/mds/mds_value.h"
 #include "trainer/data/mds/mds_writer.h"
+#include "trainer/data/mds/shard_hash.h"
 
 namespace tycho {
 namespace {
@@ -129,6 +130,38 @@ TEST_F(MdsRowsTest, ARemoteIsReadThroughItsCache) {
   // What is there is not fetched again.
   std::filesystem::remove(remote + "/shard.00000.mds");
   expect_same(batch_of(temp_ / "cache", remote), wanted);
+}
+
+TEST_F(MdsRowsTest, ARemoteFileOfLinesIsFetchedOnceAndCompared) {
+  const std::string remote = jsonl({{{"messages", kMessages[0]}}, {{"messages", kMessages[1]}}});
+  const Batch wanted = batch_of(remote);
+  const std::string cached = temp_ / "cache/deep/copy.jsonl";
+  config_.remote_hash = "sha256:" + shard_hash("sha256", read_file(remote));
+  expect_same(batch_of(cached, remote), wanted);
+  EXPECT_EQ(read_file(cached), read_file(remote));
+  EXPECT_FALSE(std::filesystem::exists(cached + ".part"));
+  // What is there is not fetched again, and still compared.
+  std::filesystem::remove(remote);
+  expect_same(batch_of(cached, "file://" + remote), wanted);
+  write_text(cached, "{}");
+  expect_error(ExitCode::kUnusable,
+               {"copy.jsonl has the sha256 ", ", and remote_hash is ", "delete the file"},
+               [&] { batch_of(cached, remote); });
+}
+
+TEST_F(MdsRowsTest, ARemoteFileThatIsAnotherOneIsNotKept) {
+  const std::string remote = jsonl({{{"messages", kMessages[0]}}});
+  const auto refuse = [&](ExitCode code, const std::string& hash,
+                          std::initializer_list<std::string_view> parts) {
+    config_.remote_hash = hash;
+    expect_error(code, parts, [&] { batch_of(temp_ / "copy.jsonl", remote); });
+    EXPECT_FALSE(std::filesystem::exists(temp_ / "copy.jsonl"));
+    EXPECT_FALSE(std::filesystem::exists(temp_ / "copy.jsonl.part"));
+  };
+  refuse(ExitCode::kUnusable, "md5:00000000000000000000000000000000",
+         {"rows.jsonl has the md5 ", "it is another file; correct remote_hash"});
+  expect_error(ExitCode::kUnusable, {"none.jsonl does not exist: correct remote"},
+               [&] { batch_of(temp_ / "copy.jsonl", temp_ / "none.jsonl"); });
 }
 
 TEST_F(MdsRowsTest, SaysWhichSampleIsWrong) {

@@ -1,0 +1,200 @@
+// Threads turn the lines of a chunk into values; the caller's thread writes them in their order.
+#include "trainer/data/convert/convert_chat.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "trainer/base/error.h"
+#include "trainer/base/json.h"
+#include "trainer/data/chat/chat_dataset.h"
+#include "trainer/data/chat/chat_example.h"
+#include "trainer/data/chat/encode_lines.h"
+#include "trainer/data/text/document_reader.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+
+namespace tycho {
+namespace {
+
+constexpr auto kReportEvery = std::chrono::milliseconds(100);
+
+/// A sample: values in the order of the columns.
+struct ChatSample {
+  std::vector<std::string> values;
+  int64_t tokens = 0;
+};
+
+/// Text as json.dumps of Python writes it.
+std::string python_json(const std::string& text) { return Json(text).dump(-1, ' ', /*ensure_ascii=*/true); }
+
+std::string messages_json(const ChatRow& row) {
+  std::string text;
+  for (const ChatMessage& message : row.messages)
+    text += fmt::format("{}{{\"role\": {}, \"content\": {}}}", text.empty() ? "" : ", ",
+                        python_json(message.role), python_json(message.content));
+  return "[" + text + "]";
+}
+
+ChatSample tokens_of_turns(const std::vector<TokenTurn>& turns) {
+  ChatSample sample;
+  std::string text;
+  for (const TokenTurn& turn : turns) {
+    text += fmt::format("{}{{\"input_ids\": [{}], \"labels\": [{}]}}", text.empty() ? "" : ", ",
+                        fmt::join(turn.prompt, ", "), fmt::join(turn.response, ", "));
+    sample.tokens += std::ssize(turn.prompt) + std::ssize(turn.response);
+  }
+  sample.values = {"[" + text + "]"};
+  return sample;
+}
+
+/// What lines become. Immutable; used by several threads at once.
+class SampleMaker {
+ public:
+  explicit SampleMaker(const ConvertChatOptions& options) {
+    if (options.tokenizer.empty()) return;
+    tokenizer_ = load_tokenizer(options.tokenizer);
+    ChatConfig config{.path = options.inputs.front(),
+                      .chat_template = options.chat_template,
+                      .template_date = options.template_date};
+    config.eos_token_id = 0;  // readers add their own: none is looked for
+    encoder_.emplace(config, chat_template_text(config, options.tokenizer), *tokenizer_, INT32_MAX);
+  }
+
+  const Tokenizer* tokenizer() const { return tokenizer_.get(); }
+
+  std::vector<MdsColumn> columns(bool conversations) const {
+    if (encoder_) return {{"turns", "json"}};
+    if (conversations) return {{"messages", "json"}};
+    return {{"prompt", "str"}, {"response", "str"}};
+  }
+
+  ChatSample make(const ChatRow& row, bool conversations) const {
+    if (encoder_) return tokens_of_turns(encoder_->tokenize(row));
+    if (row.messages.empty() == conversations)
+      fail(ExitCode::kUnusable,
+           "[{}] is a {}, and the first line is a {}: convert them apart, or to tokens with --tokenizer",
+           row.place, conversations ? "prompt with a response" : "conversation",
+           conversations ? "conversation" : "prompt with a response");
+    if (conversations) return {{messages_json(row)}};
+    return {{row.prompt, row.response}};
+  }
+
+ private:
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::optional<ChatEncoder> encoder_;
+};
+
+/// The splits while they are written. They begin with the first line, which says what columns there are.
+class ChatSplits {
+ public:
+  ChatSplits(FileOps& files, const SplitRules& rules) : files_(files), rules_(rules) {}
+
+  bool is_open() const { return !writers_.empty(); }
+  void open(const std::vector<MdsColumn>& columns) {
+    add(rules_.split, columns);
+    if (rules_.validation_period() > 0) add(rules_.val_split, columns);
+  }
+
+  void write(const ChatSample& sample, int64_t text_bytes) {
+    const int64_t period = rules_.validation_period();
+    const size_t split = period > 0 && lines_++ % period == period - 1 ? 1 : 0;
+    writers_[split]->write(sample.values);
+    ConvertedSplit& counts = counts_[split];
+    ++counts.documents;
+    counts.bytes += text_bytes;
+    counts.tokens += sample.tokens;
+  }
+
+  void count(ConvertProgress& progress) const {
+    progress.tokens = progress.samples = 0;
+    for (const ConvertedSplit& split : counts_)
+      progress.tokens += split.tokens, progress.samples += split.documents;
+  }
+
+  std::vector<ConvertedSplit> publish(const Tokenizer* tokenizer) {
+    for (size_t i = 0; i < writers_.size(); ++i) {
+      ConvertedSplit& split = counts_[i];
+      if (split.documents == 0)
+        fail(ExitCode::kUsage, "[data] {} lines are too few for a share of {} in {}", lines_,
+             rules_.val_fraction, rules_.val_split);
+      ConversionNote note{.documents = split.documents, .text_bytes = split.bytes, .tokens = split.tokens};
+      if (tokenizer != nullptr) note.tokenizer_hash = tokenizer->hash(), note.vocab_size = tokenizer->size();
+      writers_[i]->finish(note);
+      split.samples = writers_[i]->num_samples();
+      split.shards = writers_[i]->num_shards();
+    }
+    for (const auto& writer : writers_) writer->publish();
+    return counts_;
+  }
+
+ private:
+  void add(const std::string& split, const std::vector<MdsColumn>& columns) {
+    writers_.push_back(std::make_unique<SplitWriter>(files_, rules_, split, columns));
+    counts_.push_back({.dir = writers_.back()->dir()});
+  }
+
+  FileOps& files_;
+  SplitRules rules_;
+  std::vector<std::unique_ptr<SplitWriter>> writers_;
+  std::vector<ConvertedSplit> counts_;
+  int64_t lines_ = 0;
+};
+
+void convert_lines(const TextChunk& chunk, const std::string& path, const SampleMaker& maker, int threads,
+                   std::optional<bool>& conversations, ChatSplits& splits) {
+  const std::vector<NumberedLine> lines = split_lines(chunk.text, chunk.line);
+  if (lines.empty()) return;
+  const auto parse = [&](size_t i) {
+    return parse_chat_row(lines[i].text, fmt::format("{}:{}", path, lines[i].number));
+  };
+  if (!conversations) {
+    conversations = !parse(0).messages.empty();
+    splits.open(maker.columns(*conversations));
+  }
+  std::vector<ChatSample> samples(lines.size());
+  for_each_row(
+      lines.size(), [&](size_t i) { samples[i] = maker.make(parse(i), *conversations); }, threads, path,
+      never_stopped);
+  for (size_t i = 0; i < samples.size(); ++i) splits.write(samples[i], std::ssize(lines[i].text));
+}
+
+}  // namespace
+
+ConvertResult convert_chat(const ConvertChatOptions& options, FileOps& files) {
+  if (options.inputs.empty())
+    fail(ExitCode::kUsage, "[data] name at least one JSONL file or folder to convert");
+  check_splits(options.splits);
+  const SampleMaker maker(options);
+  const InputFiles inputs =
+      find_input_files(options.inputs, {.extensions = {".jsonl"}, .format = TextFormat::kJsonl});
+  ConvertResult result;
+  const std::string& out_dir = options.splits.out_dir;
+  make_dirs(files, out_dir);
+  result.warnings = find_leftovers(out_dir);
+  if (!options.tokenizer.empty()) keep_tokenizer(files, out_dir, options.tokenizer);
+  ConvertProgress progress;
+  for (const InputFile& file : inputs.files) progress.bytes_total += file.bytes;
+  ChatSplits splits(files, options.splits);
+  std::optional<bool> conversations;
+  DocumentReader reader(inputs.files, {});
+  auto reported = std::chrono::steady_clock::now();
+  while (const auto chunk = reader.next()) {
+    convert_lines(*chunk, reader.file(*chunk).path, maker, options.threads, conversations, splits);
+    progress.bytes_done += chunk->file_bytes;
+    splits.count(progress);
+    const auto now = std::chrono::steady_clock::now();
+    if (!options.progress || now - reported < kReportEvery) continue;
+    reported = now;
+    options.progress(progress);
+  }
+  if (!splits.is_open())
+    fail(ExitCode::kUnusable, "[data] {} has no lines to convert", options.inputs.front());
+  result.splits = splits.publish(maker.tokenizer());
+  files.sync_dir(out_dir);
+  if (options.progress) options.progress(progress);
+  return result;
+}
+
+}  // namespace tycho

@@ -1,0 +1,118 @@
+// A split gets its final name when it is complete, so an interrupted conversion leaves none that looks whole.
+#include "trainer/data/convert/split_writer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "trainer/base/error.h"
+#include "trainer/data/compression/compression.h"
+#include "trainer/data/mds/shard_hash.h"
+#include "trainer/data/tokenizer/special_tokens.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> sorted_names(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+void check_free(const std::string& dir) {
+  std::error_code error;
+  if (fs::exists(dir, error) && !fs::is_empty(dir, error)) {
+    fail(ExitCode::kUsage, "[data] {} is already there; choose another folder or split, or delete it first",
+         dir);
+  }
+}
+
+}  // namespace
+
+int64_t SplitRules::validation_period() const {
+  if (val_fraction == 0) return 0;
+  return std::max<int64_t>(2, std::llround(1 / val_fraction));
+}
+
+void check_splits(const SplitRules& rules) {
+  const auto refuse = [](const std::string& what) { fail(ExitCode::kUsage, "[data] {}", what); };
+  if (rules.out_dir.empty()) refuse("name a folder for the data set");
+  for (const std::string& name : rules.hashes)
+    if (shard_hash_digits(name) == 0)
+      refuse(fmt::format("index.json can record the checksums {}, not {}",
+                         fmt::join(shard_hash_names(), ", "), name));
+  if (!rules.compression.empty()) parse_compression(rules.compression, "[data] --compression");
+  if (!(rules.val_fraction >= 0 && rules.val_fraction < 1))
+    refuse(fmt::format("val_fraction must be from 0 to less than 1, got {}", rules.val_fraction));
+  for (const std::string& split : {rules.split, rules.val_split})
+    if (split.empty() || split[0] == '.' || split.find('/') != std::string::npos)
+      refuse(fmt::format("\"{}\" is not a valid split name", split));
+  if (rules.split == rules.val_split && rules.val_fraction > 0)
+    refuse("the split and the validation split need different names");
+  check_free(rules.out_dir + "/" + rules.split);
+  if (rules.val_fraction > 0) check_free(rules.out_dir + "/" + rules.val_split);
+}
+
+void keep_tokenizer(FileOps& files, const std::string& out_dir, const std::string& tokenizer) {
+  const std::string text = read_file(tokenizer);
+  const std::string path = out_dir + "/" + tokenizer_file_name(text);
+  const std::string config = tokenizer_config_beside(tokenizer);
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    if (!config.empty()) write_file_atomically(files, out_dir + "/" + kTokenizerConfigFile, config);
+    return write_file_atomically(files, path, text);
+  }
+  if (read_file(path) != text) {
+    fail(ExitCode::kUsage,
+         "[data] {} is a different tokenizer than {}; use the existing one, or another folder for the data "
+         "set",
+         path, tokenizer);
+  }
+}
+
+std::vector<std::string> find_leftovers(const std::string& out_dir) {
+  std::vector<std::string> warnings;
+  std::error_code error;
+  for (fs::directory_iterator it(out_dir, error), end; !error && it != end; it.increment(error))
+    if (it->path().filename().string().find(".partial-") != std::string::npos)
+      warnings.push_back(
+          fmt::format("{} is left over from an interrupted conversion, or belongs to one that is running; "
+                      "delete it if nothing is running",
+                      it->path().string()));
+  return warnings;
+}
+
+SplitWriter::SplitWriter(FileOps& files, const SplitRules& rules, const std::string& split,
+                         std::vector<MdsColumn> columns)
+    : files_(files),
+      final_dir_(rules.out_dir + "/" + split),
+      work_dir_(fmt::format("{}/.{}.partial-{}", rules.out_dir, split, ::getpid())) {
+  std::error_code error;
+  fs::remove_all(work_dir_, error);  // only an earlier process of the same number can have left it
+  files.make_dir(work_dir_);
+  writer_.emplace(files, work_dir_,
+                  MdsWriterOptions{.columns = std::move(columns),
+                                   .size_limit = rules.size_limit,
+                                   .hashes = sorted_names(rules.hashes),
+                                   .compression = rules.compression});
+}
+
+SplitWriter::~SplitWriter() {
+  std::error_code error;
+  fs::remove_all(work_dir_, error);
+}
+
+void SplitWriter::finish(ConversionNote note) {
+  writer_->finish();
+  note.samples = writer_->num_samples();
+  note.shards = {writer_->shard_hashes().begin(), writer_->shard_hashes().end()};
+  write_conversion_note(files_, work_dir_, note);
+  files_.sync_dir(work_dir_);
+}
+
+}  // namespace tycho

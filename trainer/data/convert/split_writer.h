@@ -1,0 +1,59 @@
+// Splits of a data set while they are written, and what every conversion says about them.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/base/file_ops.h"
+#include "trainer/data/mds/conversion_note.h"
+#include "trainer/data/mds/mds_writer.h"
+
+namespace tycho {
+
+/// Where samples go and how shards are written.
+struct SplitRules {
+  std::string out_dir;  // the data set: <out_dir>/<split>/index.json
+  std::string split = "train", val_split = "val";
+  double val_fraction = 0;          // in [0, 1): share of the documents (every k-th) that goes to val_split
+  int64_t size_limit = 64 << 20;    // bytes per shard
+  std::vector<std::string> hashes;  // that index.json records of every file: of shard_hash_names()
+  std::string compression;          // of shards: parse_compression's names; "": none
+
+  /// Every how many documents one goes to the validation split; 0: none does.
+  int64_t validation_period() const;
+};
+
+/// Throws Error (kUsage) for rules that make no sense, and for a split that is already there.
+void check_splits(const SplitRules& rules);
+/// The data set gets a copy of its tokenizer. Throws Error (kUsage) when it has another one already.
+void keep_tokenizer(FileOps& files, const std::string& out_dir, const std::string& tokenizer);
+/// Warnings about folders of conversions that were interrupted.
+std::vector<std::string> find_leftovers(const std::string& out_dir);
+
+/// One split, in a temporary folder beside its place until publish(). Removes that folder otherwise. Owned by
+/// one thread. Throws Error (kStorage) for failing writes.
+class SplitWriter {
+ public:
+  SplitWriter(FileOps& files, const SplitRules& rules, const std::string& split,
+              std::vector<MdsColumn> columns);
+  ~SplitWriter();
+  SplitWriter(const SplitWriter&) = delete;
+
+  /// As MdsWriter::write.
+  void write(const std::vector<std::string>& values) { writer_->write(values); }
+  /// Completes the files, and writes the note with the number and the hashes of the shards.
+  void finish(ConversionNote note);
+  void publish() { files_.rename(work_dir_, final_dir_); }
+
+  const std::string& dir() const { return final_dir_; }
+  int64_t num_samples() const { return writer_->num_samples(); }
+  int64_t num_shards() const { return writer_->num_shards(); }
+
+ private:
+  FileOps& files_;
+  std::string final_dir_, work_dir_;
+  std::optional<MdsWriter> writer_;
+};
+
+}  // namespace tycho
