@@ -5,4 +5,4 @@ tycho_test(tensor_parallel_test TORCH LIBS models SOURCES trainer/models/model_c
   trainer/models/query_key_norm_test.cpp trainer/models/shared_vocabulary_test.cpp trainer/models/tensor_parallel_test.cpp)
 tycho_test(context_parallel_test TORCH LIBS models SOURCES trainer/models/model_cases.cpp trainer/models/shared_model.cpp
   trainer/models/context_region_test.cpp trainer/models/context_parallel_test.cpp)
-tycho_test(pipeline_model_test TORCH LIBS models SOURCES trainer/models/model_cases.cpp trainer/models/pipeline_test.cpp trainer/models/shared_model.cpp)
+tycho_test(pipeline_model_test TORCH LIBS models plan SOURCES trainer/models/model_cases.cpp trainer/models/pipeline_test.cpp trainer/models/shared_model.cpp)

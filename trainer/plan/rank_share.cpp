@@ -20,7 +20,7 @@
 namespace tycho {
 namespace {
 
-constexpr int64_t kGradientBytes = 4;  // of fp32
+constexpr int64_t kFloatBytes = 4;  // of fp32
 
 int64_t compute_bytes_of(const TrainConfig& config) { return config.precision == Precision::kBf16 ? 2 : 4; }
 
@@ -128,6 +128,17 @@ BatchShape micro_batch_of(const TrainConfig& config, int64_t num_ranks) {
   return {micro_batch_sequences(config, data_ranks(config.parallel, num_ranks)), config.seq_len};
 }
 
+/// The base of adapters is read unit by unit as fp32, also where the run has it as bf16.
+int64_t reading_bytes(const TrainConfig& config, const RankShare& share) {
+  if (config.precision != Precision::kBf16) return 0;
+  int64_t most = 0;
+  for (const UnitSpec& unit : share.layout.units)
+    if (unit.base)
+      most = std::max(most, share.rules.num_ranks == 1 ? unit.numel()
+                                                       : shard_elements(unit.numel(), share.rules.num_ranks));
+  return most * kFloatBytes;
+}
+
 /// Activations that come from the stage before each chunk, and gradients from behind it; the sum of a tied
 /// embedding's gradient.
 void add_pp_traffic(const TrainConfig& config, const RankShare& share, Plan& plan) {
@@ -147,7 +158,7 @@ void add_pp_traffic(const TrainConfig& config, const RankShare& share, Plan& pla
   if (!share.layout.tied || embedding.frozen()) return;
   const int64_t own = share.rules.num_ranks == 1 ? embedding.numel()
                                                  : shard_elements(embedding.numel(), share.rules.num_ranks);
-  plan.traffic.push_back({"pp", own * kGradientBytes, "gradients of the tied embedding, summed"});
+  plan.traffic.push_back({"pp", own * kFloatBytes, "gradients of the tied embedding, summed"});
 }
 
 }  // namespace
@@ -163,11 +174,17 @@ void add_memory(const TrainConfig& config, const ModelLayout& whole, int64_t num
     if (num_bytes <= plan.training_bytes) continue;
     plan.memory = std::move(memory), plan.training_bytes = num_bytes, most = share;
   }
-  plan.memory_bytes = plan.training_bytes;
   plan.stage = most.part.stage;
-  if (!copies_for_checkpoints(config)) return;
-  const int64_t copy = state_copy_bytes(config, most.layout, most.rules);
   const bool on_host = config.device == DeviceKind::kCuda;
+  const bool copies = copies_for_checkpoints(config);
+  const int64_t copy = copies ? state_copy_bytes(config, most.layout, most.rules) : 0;
+  // Before the first save, so only what it takes beyond the copy counts.
+  if (const int64_t reading = reading_bytes(config, most); !on_host && reading > copy) {
+    plan.memory.push_back({"reading the base", reading - copy, "a unit of it in fp32, at the start"});
+    plan.training_bytes += reading - copy;
+  }
+  plan.memory_bytes = plan.training_bytes;
+  if (!copies) return;
   plan.memory.push_back(
       {"checkpoint copy", copy, on_host ? "on the host, not in the total" : "after the first save"});
   (on_host ? plan.host_bytes : plan.memory_bytes) += copy;

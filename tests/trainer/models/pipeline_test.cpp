@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 
@@ -16,6 +17,7 @@
 #include "trainer/models/model.h"
 #include "trainer/parallel/mesh.h"
 #include "trainer/parallel/unit_store.h"
+#include "trainer/plan/plan.h"
 
 namespace tycho {
 namespace {
@@ -153,6 +155,65 @@ TEST_P(PipelineStages, ComputeWhatOneRankDoesWithFrozenParameters) {
                       }});
   expect_as_one_rank({.name = "all before the last block", .frozen = first_blocks});
   expect_as_one_rank({.name = "a sharded one", .shard = 2, .frozen = first_blocks});
+}
+
+/// What a rank received of a step's messages, and its share of a sum between two: for the first and the last
+/// stage's tied embedding.
+int64_t received_along_pp(const Schedule& schedule, bool is_tied) {
+  int64_t bytes = 0;
+  for (const RecordedCall& call : schedule)
+    if (call.verb == "recv" || (is_tied && call.verb == "all_reduce")) bytes += call.num_bytes;
+  return bytes;
+}
+
+TEST_P(PipelineStages, MoveWhatThePlanCounts) {
+  // Where nothing before a stage is trained no gradient is sent to it, which the plan counts all the same.
+  const bool has_adapters = decoder_spec(config_.model).lora.is_used();
+  const auto expect_planned = [&](const Cut& cut) {
+    SCOPED_TRACE(fmt::format("{}, {} stages", cut.name, cut.stages));
+    if (!can_be(cut) || has_adapters) return;
+    ++num_tried_;
+    config_.precision = Precision::kFp32;
+    config_.micro_batch = Duration{static_cast<double>(shape_.batch), DurationUnit::kSample};
+    config_.global_batch = {static_cast<double>(shape_.batch * cut.micro_batches * cut.shard),
+                            DurationUnit::kSample};
+    config_.parallel.dp_shard = cut.shard, config_.parallel.tp = cut.tp;
+    const MeshShape mesh_shape{{static_cast<int>(cut.stages), 1, cut.shard, 1, cut.tp}};
+    const Plan plan = plan_mesh(config_, {.num_ranks = mesh_shape.num_ranks()});
+    int64_t planned = 0;
+    for (const ByteItem& item : plan.traffic) planned += item.name == "pp" ? item.num_bytes : 0;
+    std::vector<Schedule> schedules(static_cast<size_t>(mesh_shape.num_ranks()));
+    ThreadWorld(mesh_shape.num_ranks()).run([&](Communicator& world) {
+      const Mesh mesh(mesh_shape, world);
+      Schedule& schedule = schedules[static_cast<size_t>(world.rank())];
+      RecordingCommunicator along_pp(mesh.group(Axis::kPp), schedule);
+      const ParallelRegion region(mesh.group(Axis::kTp), true);
+      const PipelineStage stage(stage_part(config_, mesh.coordinate(Axis::kPp), cut.micro_batches), along_pp);
+      const auto units = store_of(
+          stage_units(tp_units(layout_.units, region.shape()), stage.part(layout_.num_blocks), layout_.tied),
+          mesh, cut);
+      Model model(config_.model, *units, shape_, at::kFloat, at::kCPU, {}, region, stage);
+      Pipeline pipeline(model, stage, pipeline_shape(config_.parallel, cut.micro_batches));
+      TiedCopies tied(stage, layout_.tied);
+      schedule.clear();
+      pipeline.forward_backward(micro_batches(0, cut.micro_batches), weight());
+      units->finish();
+      tied.sum(*units);
+      if (mesh.coordinate(Axis::kPp) != plan.stage) schedule.clear();
+    });
+    int64_t received = 0;  // by the rank that has most of the parameters
+    for (const Schedule& schedule : schedules)
+      received = std::max(received, received_along_pp(schedule, layout_.tied));
+    EXPECT_EQ(received, planned);
+  };
+  for (const int64_t stages : {2, 3, 4}) {
+    expect_planned({.name = "1f1b", .stages = stages, .micro_batches = 4});
+    expect_planned({.name = "gpipe", .stages = stages, .schedule = PipelineSchedule::kGpipe});
+  }
+  expect_planned({.name = "chunks", .schedule = PipelineSchedule::kInterleaved, .chunks = 2});
+  expect_planned({.name = "shards", .shard = 2});
+  expect_planned({.name = "tensor parallel", .tp = 2});
+  EXPECT_TRUE(num_tried_ > 0 || has_adapters || !can_be({.name = "two stages"}));
 }
 
 TEST_P(PipelineStages, GenerateWhatOneRankDoes) {

@@ -3,7 +3,12 @@
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 
+#include <algorithm>
+#include <barrier>
+#include <vector>
+
 #include "tests/trainer/run/run_fixture.h"
+#include "tests/trainer/run/sharded_fixture.h"
 #include "trainer/plan/plan.h"
 #include "trainer/units/arena.h"
 
@@ -13,15 +18,17 @@ namespace {
 /// Hears of every tensor that LibTorch allocates and frees on this thread.
 class PeakBytes final : public c10::MemoryReportingInfoBase {
  public:
+  explicit PeakBytes(bool with_arenas = true) : with_arenas_(with_arenas) {}
   void reportMemoryUsage(void*, int64_t alloc_size, size_t, size_t, c10::Device) override {
     tensors_ += alloc_size;
-    peak = std::max(peak, tensors_ + arena_bytes());
+    peak = std::max(peak, tensors_ + (with_arenas_ ? arena_bytes() : 0));
   }
   bool memoryProfilingEnabled() const override { return true; }
 
   int64_t peak = 0;
 
  private:
+  const bool with_arenas_;
   int64_t tensors_ = 0;
 };
 
@@ -110,6 +117,78 @@ TEST_F(PlanMemory, OfGpt2IsWhatARunTakes) {
   expect_agreement("SGD");
   config_.param_groups = {{.match = "wte|wpe|h\\.[01]\\.", .freeze = true}};
   expect_agreement("frozen up to the last block");
+}
+
+TEST_F(PlanMemory, OfAdaptersIsWhatARunTakes) {
+  LlamaConfig llama;
+  llama.width = 256, llama.layers = 3, llama.heads = 4, llama.kv_heads = 2, llama.ffn_width = 512;
+  llama.vocab_size = 2000;
+  config_.model.value = llama;
+  ASSERT_EQ(run(), 0);
+  std::get<LlamaConfig>(config_.model.value).weights = run_dir();
+  config_.run_dir = dir_ / "adapters";
+  config_.model.lora = {.rank = 8};
+  expect_agreement("of all layers");
+  config_.model.lora = {.rank = 64, .dropout = 0.1, .targets = {"q_proj", "v_proj"}};
+  config_.precision = Precision::kBf16;
+  config_.recompute = {Recompute::kSelective, 1};
+  expect_agreement("of two layers, with dropout, bf16, computing again");
+  config_.ckpt.async = true;
+  config_.recompute = {Recompute::kFull, 1};
+  expect_agreement("checkpoints in the background");
+}
+
+/// The same for ranks that are threads and share the parameters.
+class ShardedPlanMemory : public ShardedRun {
+ protected:
+  ShardedPlanMemory() {
+    llama().width = 256, llama().layers = 5, llama().heads = 4, llama().ffn_width = 512;
+    llama().vocab_size = 1003;
+    config_.seq_len = 64;
+    write_data(64, 64, 64);
+    config_.max_duration = {2, DurationUnit::kBatch};
+    config_.scheduler.value = ConstantConfig{};
+    config_.ckpt.every = {1, DurationUnit::kBatch};
+  }
+
+  /// Their arenas, which are equal, and the tensors of the rank that has most.
+  void expect_agreement(int64_t num_ranks) {
+    SCOPED_TRACE(num_ranks);
+    config_.run_dir = dir_ / "memory";
+    std::filesystem::remove_all(run_dir());
+    const TestMesh mesh = {.shard = num_ranks};
+    mesh.set(config_.parallel);
+    const auto planned = static_cast<double>(plan_memory(config_, num_ranks).memory_bytes);
+    std::vector<int64_t> tensors(static_cast<size_t>(num_ranks));
+    int64_t arenas = 0;
+    std::barrier all(num_ranks);
+    const int64_t before = arena_bytes();
+    expect_all_well(at_places(static_cast<int>(num_ranks), [&](const RankPlace& place) {
+      const auto peak = std::make_shared<PeakBytes>(/*with_arenas=*/false);
+      const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, peak);
+      RunRequest one = request();
+      one.place = place;
+      const auto session = open_session(one, nullptr, stop_);
+      EXPECT_EQ(session->fit(), 0);
+      all.arrive_and_wait();
+      if (place.rank == 0) arenas = arena_bytes() - before;
+      tensors[static_cast<size_t>(place.rank)] = peak->peak;
+      all.arrive_and_wait();
+    }));
+    const double taken = static_cast<double>(arenas) / static_cast<double>(num_ranks) +
+                         static_cast<double>(*std::max_element(tensors.begin(), tensors.end()));
+    EXPECT_NEAR(taken / planned, 1.0, 0.05) << planned << " planned, " << taken << " taken";
+  }
+};
+
+TEST_F(ShardedPlanMemory, OfARankIsWhatItTakes) {
+  for (const int64_t num_ranks : {1, 2, 4, 8}) expect_agreement(num_ranks);
+}
+
+TEST_F(ShardedPlanMemory, OfARankInBf16IsWhatItTakes) {
+  config_.precision = Precision::kBf16;
+  config_.recompute = {Recompute::kFull, 1};
+  for (const int64_t num_ranks : {2, 8}) expect_agreement(num_ranks);
 }
 
 }  // namespace
