@@ -109,6 +109,8 @@ class MlflowServer final : public MlflowStore {
                                              {"user_id", run.user},
                                              {"tags", pairs(run.tags, 0, kMostTexts)}});
     const std::string id = text_at(created, "/run/info/run_id");
+    for (size_t i = kMostTexts; i < run.tags.size(); i += kMostTexts)
+      ask("runs/log-batch", {{"run_id", id}, {"tags", pairs(run.tags, i, i + kMostTexts)}});
     for (size_t i = 0; i < run.params.size(); i += kMostTexts)
       ask("runs/log-batch", {{"run_id", id}, {"params", pairs(run.params, i, i + kMostTexts)}});
     tries_ = patience_.tries;

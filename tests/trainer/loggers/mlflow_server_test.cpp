@@ -167,6 +167,18 @@ TEST(MlflowServer, ARequestHasAThousandPointsAtMost) {
   EXPECT_EQ(tracker.points("y"), (std::vector<std::string>{"\"NaN\" 1", "\"Infinity\" 2"}));
 }
 
+TEST(MlflowServer, ARequestHasAHundredTagsAtMost) {
+  TempDir dir;
+  Tracker tracker(dir.path());
+  MlflowRun run = {.experiment = "e", .name = "r"};
+  for (int i = 0; i < 230; ++i) run.tags.emplace_back("tag" + std::to_string(i), "x");
+  make_mlflow_server(tracker.server.url(), kHasty)->create_run(run);
+  EXPECT_EQ(tracker.sent("runs/create").at(0).at("tags").size(), 100u);
+  std::vector<size_t> sizes;
+  for (const Json& body : tracker.sent("runs/log-batch")) sizes.push_back(body.at("tags").size());
+  EXPECT_EQ(sizes, (std::vector<size_t>{100, 30}));
+}
+
 TEST(MlflowServer, TriesAgainWhereThatMayHelp) {
   TempDir dir;
   Tracker tracker(dir.path());
