@@ -1,8 +1,8 @@
 // tycho data: converts text and JSONL to data sets, and says what is in data sets.
+#include "host/data_convert.h"
 #include "host/text_table.h"
 #include "host/verb.h"
 #include "host/verbs/data_contents.h"
-#include "host/verbs/data_convert.h"
 #include "host/verbs/data_preload.h"
 #include "trainer/base/bytes.h"
 #include "trainer/data/convert/convert.h"

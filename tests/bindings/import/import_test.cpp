@@ -179,7 +179,6 @@ TEST(Import, MapsTheFinetuningLoader) {
   EXPECT_CONTAINS(folder, "path = \"./data/dolly/train.jsonl\",");
   EXPECT_CONTAINS(folder, "pack = true,");
   EXPECT_CONTAINS(folder, "packing_ratio = \"auto\",");
-  EXPECT_CONTAINS(folder, "its rows on N GPUs need packing_groups = N");
   EXPECT_CONTAINS(lua("local: /data/mds, packing_ratio: 4.5"), "packing_ratio = 4.5,");
   EXPECT_CONTAINS(folder, "target_responses = \"all\",");
   const std::string file = lua("hf_name: json, hf_kwargs: {data_files: sft.jsonl}, packing_ratio: null");

@@ -7,6 +7,7 @@
 
 #include "trainer/base/file_ops.h"
 #include "trainer/data/mds/conversion_note.h"
+#include "trainer/data/mds/mds_format.h"
 #include "trainer/data/mds/mds_writer.h"
 
 namespace tycho {

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "trainer/data/batch.h"
 #include "trainer/data/chat/batch_packer.h"
 #include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/loader/data_order.h"

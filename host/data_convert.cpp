@@ -1,5 +1,5 @@
 // tycho data convert: text to samples of tokens, and conversations to samples of their own.
-#include "host/verbs/data_convert.h"
+#include "host/data_convert.h"
 
 #include <unistd.h>
 
