@@ -87,10 +87,6 @@ void check_shared(const Shared& shared, int64_t tp, int64_t num_ranks, ConfigPro
 void check_whole_parameters(const TrainConfig& config, ConfigProblems& problems) {
   if (config.parallel.tp == 1) return;
   constexpr const char* kParts = "with parallel.tp a rank has parts of matrices, but";
-  if (config.master_weights == MasterWeights::kStochastic)
-    problems.add("master_weights",
-                 "{} stochastic rounding needs whole ones; use \"fp32\" or \"none\", or set parallel.tp = 1",
-                 kParts);
   if (config.model.lora.dropout > 0)
     problems.add("lora.dropout",
                  "{} it draws its bits for whole inputs of layers; set lora.dropout = 0 or parallel.tp = 1",

@@ -158,24 +158,6 @@ void check_data(const TrainConfig& config, ConfigProblems& problems) {
   check_chat_rows(config, problems);
 }
 
-/// What needs whole parameters, which a rank of a sharded run never owns.
-void check_sharding(const TrainConfig& config, ConfigProblems& problems) {
-  const char* key = config.parallel.cp > 1 ? "parallel.cp" : "parallel.dp_shard";
-  if (config.master_weights == MasterWeights::kStochastic)
-    problems.add(
-        "master_weights",
-        "with {} a rank owns parts of parameters, but stochastic rounding needs whole ones; use \"fp32\" "
-        "or \"none\", or set {} = 1",
-        key, key);
-}
-
-/// -1 may turn out to be 1.
-bool is_sharded(const TrainConfig& config, std::optional<int64_t> num_ranks) {
-  const int64_t shard = config.parallel.dp_shard;
-  return shard > 1 || config.parallel.cp > 1 ||
-         (shard < 0 && num_ranks && mesh_shape(config.parallel, *num_ranks).size(Axis::kDpShard) > 1);
-}
-
 constexpr size_t kMostCallbacks = 1000;
 constexpr int64_t kLeastLuaBytes = int64_t{16} << 20, kMostLuaBytes = int64_t{1} << 40;
 
@@ -239,7 +221,6 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, std::optional
   const size_t before_mesh = problems.size();
   check(config.parallel, num_ranks, problems);
   const bool has_sizes = problems.size() == before_mesh, is_mesh = num_ranks && has_sizes;
-  if (has_sizes && is_sharded(config, num_ranks)) check_sharding(config, problems);
   check_whole_parameters(config, problems);
   check_context_parallel(config, problems);
   if (has_sizes) check_pipeline(config, problems);

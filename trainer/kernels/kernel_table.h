@@ -108,15 +108,27 @@ struct ScoreRules {
   int64_t dropout_heads = 0;  // that H, where these heads are some of a model's; 0: the shape's
 };
 
+/// Where the elements of a buffer lie in the parameter that they are part of, in row-major order. Without
+/// rows, one after the other from `first` on. Else the part has rows of `row` elements, of which the buffer
+/// begins at element `first`; in the parameter rows are `whole_row` apart, and a row is up to kMostRuns runs
+/// of neighbours, which begin at here[k] in the part's row and at there[k] in the parameter's.
+struct WholePlace {
+  static constexpr int kMostRuns = 4;
+  int64_t first = 0;
+  int64_t row = 0, whole_row = 0;
+  int64_t here[kMostRuns] = {0, INT64_MAX, INT64_MAX, INT64_MAX}, there[kMostRuns] = {};
+};
+
 /// The weights that an optimizer updates: `params` alone (fp32 or bf16), or fp32 `master` with params its
 /// bf16 copy. bf16 without a master is rounded to nearest even, or, when stochastic, up with the probability
-/// of what would be cut off: the bits are a function of (key, step, element).
+/// of what would be cut off: the bits are a function of (key, step, element of the whole parameter).
 struct OptimizedWeights {
   Dtype dtype = Dtype::kFp32;
   void* params = nullptr;
   float* master = nullptr;
   bool stochastic = false;
   uint64_t key = 0, step = 0;
+  WholePlace place = {};
 };
 
 /// result [rows, columns] = left [rows, depth] · right [columns, depth]ᵀ.

@@ -61,6 +61,22 @@ Tensor state_view(const std::vector<StateBuffer>& state, const std::string& name
   fail(ExitCode::kFailure, "[optim] {} has no {}", param->name, name);
 }
 
+// The noise of rounding is that of the elements of the whole parameter.
+WholePlace whole_place(const ParamSpec& param, int64_t first) {
+  WholePlace place{.first = first};
+  if (!param.part) return place;
+  const auto dim = static_cast<size_t>(param.part->dim);
+  int64_t step = 1;  // elements of an item along the dim
+  for (size_t d = dim + 1; d < param.shape.size(); ++d) step *= param.shape[d];
+  place.row = param.shape[dim] * step, place.whole_row = param.part->whole[dim] * step;
+  const std::vector<ParamPart::Run>& runs = param.part->runs;
+  TYCHO_CHECK(runs.size() <= WholePlace::kMostRuns, "[optim] {} has {} parts on a rank, wanted at most {}",
+              param.name, runs.size(), WholePlace::kMostRuns);
+  for (size_t k = 0; k < runs.size(); ++k)
+    place.here[k] = runs[k].here * step, place.there[k] = runs[k].there * step;
+  return place;
+}
+
 // Extents [first, end) of a range as one segment.
 Segment make_segment(const OwnedRange& range, size_t first, size_t end, const ParamRule& rule,
                      uint64_t seed) {
@@ -71,6 +87,7 @@ Segment make_segment(const OwnedRange& range, size_t first, size_t end, const Pa
   if (range.has_own_master()) segment.weights.master = range.master.narrow(0, begin, length);
   segment.weights.stochastic = range.rounds_stochastically;
   segment.weights.key = stream_key(seed, "rounding of " + opening.spec->name);
+  segment.weights.place = whole_place(*opening.spec, opening.first);
   segment.grads = range.grads.narrow(0, begin, length);
   return segment;
 }
@@ -112,7 +129,6 @@ Segments make_segments(const OptimizerConfig& config, const std::vector<OwnedRan
       while (!alone && end < extents.size() && rule_of(end) == rule) ++end;
       if (rule.frozen) continue;
       if (whole && owners == nullptr) require_whole(extents[first], config.kind());
-      if (ranges[u].rounds_stochastically) require_whole(extents[first], "master_weights = \"stochastic\"");
       Segment segment = make_segment(ranges[u], first, end, rule, seed);
       if (whole) segment.matrix = matrix_of[extents[first].param];
       for (const std::string& name : state_names(config, rule))

@@ -39,8 +39,8 @@ struct Segments {
 };
 
 /// Takes zeroed memory for all state. Neighbours with the same rule share a segment, but for matrices of
-/// Muon and for weights that are rounded stochastically. The latter must be whole, and the former where there
-/// are no `owners`, or Error (kFailure) is thrown.
+/// Muon and for weights that are rounded stochastically. The former must be whole where there are no
+/// `owners`, or Error (kFailure) is thrown.
 Segments make_segments(const OptimizerConfig& config, const std::vector<OwnedRange>& ranges,
                        const ParamRules& rules, uint64_t seed, Communicator* owners);
 

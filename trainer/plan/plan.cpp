@@ -150,7 +150,7 @@ std::vector<Saving> savings(const TrainConfig& config, int64_t num_ranks) {
     add("recompute.mode=selective", [](TrainConfig& c) { c.recompute.mode = Recompute::kSelective; });
   if (config.recompute.mode != Recompute::kFull)
     add("recompute.mode=full", [](TrainConfig& c) { c.recompute.mode = Recompute::kFull; });
-  if (has_master(config) && !can_share && config.parallel.dp_shard == 1 && config.parallel.cp == 1)
+  if (has_master(config) && !can_share)
     add("master_weights=stochastic", [](TrainConfig& c) { c.master_weights = MasterWeights::kStochastic; });
   add("micro_batch=1sp", [](TrainConfig& c) { c.micro_batch = Duration::parse("1sp"); });
   // The last of two words for one key counts.

@@ -9,6 +9,7 @@
 #include "tests/trainer/aten.h"
 #include "tests/trainer/parallel/rank_threads.h"
 #include "trainer/base/error.h"
+#include "trainer/layout/tp_parts.h"
 #include "trainer/optim/grad_clip.h"
 
 namespace tycho {
@@ -61,6 +62,10 @@ Owner::Share part(size_t i) {
   };
 }
 
+const std::pair<at::ScalarType, UnitUse> kUses[] = {{at::kFloat, UnitUse::kTrain},
+                                                    {at::kBFloat16, UnitUse::kTrain},
+                                                    {at::kBFloat16, UnitUse::kTrainStochastic}};
+
 std::vector<Tensor> random_flats() {
   std::vector<Tensor> flats;
   for (const UnitSpec& spec : parted_model()) flats.push_back(at::randn({spec.numel()}, at::kFloat));
@@ -77,11 +82,11 @@ TYPED_TEST(PartsTest, StepAsTheWholeDoesToTheBit) {
   TypeParam kind;
   kind.weight_decay = 0.05;
   const OptimizerConfig config{kind};
-  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+  for (const auto& [dtype, use] : kUses) {
     at::manual_seed(3);
-    Owner whole(config, dtype, kAll);
+    Owner whole(config, dtype, kAll, use);
     std::vector<Owner> parts;
-    for (size_t i = 0; i < 3; ++i) parts.emplace_back(config, dtype, part(i));
+    for (size_t i = 0; i < 3; ++i) parts.emplace_back(config, dtype, part(i), use);
     const std::vector<Tensor> weights = random_flats();
     for (int64_t step = 1; step <= 3; ++step) {
       const std::vector<Tensor> grads = random_flats();
@@ -102,7 +107,8 @@ TYPED_TEST(PartsTest, StepAsTheWholeDoesToTheBit) {
 TEST(Segments, MuonBringsTheMatricesThatRanksShareTogether) {
   const OptimizerConfig config{MuonConfig{.lr = 0.02, .weight_decay = 0.05}};
   constexpr int64_t kSteps = 3;
-  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+  for (const auto& one : kUses) {
+    const auto [dtype, use] = one;
     at::manual_seed(3);
     const std::vector<Tensor> weights = random_flats();
     std::vector<std::vector<Tensor>> grads;
@@ -113,18 +119,66 @@ TEST(Segments, MuonBringsTheMatricesThatRanksShareTogether) {
         owner.optimizer->step(0.02, step, at::full({1}, 0.25, at::kFloat));
       }
     };
-    Owner whole(config, dtype, kAll);
+    Owner whole(config, dtype, kAll, use);
     train(whole);
-    expect_all_well(on_ranks(3, [&](Communicator& world) {
-      Owner owner(config, dtype, part(static_cast<size_t>(world.rank())), UnitUse::kTrain, {}, &world);
+    expect_all_well(on_ranks(3, [&, type = dtype, as = use](Communicator& world) {
+      Owner owner(config, type, part(static_cast<size_t>(world.rank())), as, {}, &world);
       train(owner);
       for (size_t u = 0; u < owner.ranges.size(); ++u) {
         const OwnedRange &mine = owner.ranges[u], &all = whole.ranges[u];
-        EXPECT_TRUE(at::equal(mine.master, all.master.narrow(0, mine.begin, mine.size()))) << dtype << u;
-        EXPECT_TRUE(at::equal(mine.params, all.params.narrow(0, mine.begin, mine.size()))) << dtype << u;
+        EXPECT_TRUE(at::equal(mine.master, all.master.narrow(0, mine.begin, mine.size()))) << type << u;
+        EXPECT_TRUE(at::equal(mine.params, all.params.narrow(0, mine.begin, mine.size()))) << type << u;
       }
     }));
   }
+}
+
+/// A matrix that ranks along tp cut by rows, one by columns in three sections, and a vector that all have.
+UnitSpec cut_unit() {
+  UnitSpec unit{.name = "block"};
+  unit.params = {{"norm", {36}, {}, false}, {"rows", {24, 36}}, {"columns", {20, 24}}};
+  unit.params[1].tp = {.sections = {{8, 2}, {4, 1}, {4, 1}}};
+  unit.params[2].tp = {.sections = {{8, 1}, {4, 2}, {8, 1}}, .dim = 1};
+  return unit;
+}
+
+/// What is here of a unit's flat buffer.
+Tensor part_of(const Tensor& whole, const UnitLayout& all, const UnitLayout& here) {
+  Tensor part = at::empty({here.numel()}, whole.options());
+  for (size_t p = 0; p < here.extents().size(); ++p) {
+    const Extent& extent = here.extents()[p];
+    const Tensor from = whole.narrow(0, all.extents()[p].begin, all.extents()[p].size());
+    for_whole_runs(*extent.spec, 0, extent.size(), [&](int64_t i, int64_t j, int64_t n) {
+      part.narrow(0, extent.begin + i, n).copy_(from.narrow(0, j, n));
+    });
+  }
+  return part;
+}
+
+TEST(Segments, RanksAlongTpRoundStochasticallyAsOneRank) {
+  const OptimizerConfig config{AdamWConfig{.lr = 0.02}};
+  at::manual_seed(4);
+  const UnitLayout all(cut_unit());
+  const Tensor weights = at::randn({all.numel()}, at::kFloat), grads = at::randn({all.numel()}, at::kFloat);
+  const auto trained = [&](const UnitSpec& spec, const std::pair<int64_t, int64_t>& range) {
+    const GatheredUnit unit(UnitLayout(spec), at::kBFloat16, at::kCPU, UnitUse::kTrainStochastic);
+    std::vector<OwnedRange> ranges = {own_range(unit, range.first, range.second, UnitUse::kTrainStochastic)};
+    Tensor(unit.flat_params()).copy_(part_of(weights, all, unit.layout()));
+    Tensor(unit.flat_grads()).copy_(part_of(grads, all, unit.layout()));
+    const auto optimizer = make_optimizer(config, ranges, param_rules(config, {}, {spec}), 17, nullptr);
+    for (int64_t step = 1; step <= 3; ++step) optimizer->step(0.02, step, at::ones({1}));
+    return unit.flat_params().narrow(0, range.first, range.second - range.first).clone();
+  };
+  const Tensor wanted = trained(cut_unit(), {0, all.numel()});
+  for (const int64_t size : {2, 3, 4})
+    for (int64_t rank = 0; rank < size; ++rank) {
+      const UnitSpec spec = tp_units({cut_unit()}, {size, rank}).front();
+      const Tensor part = part_of(wanted, all, UnitLayout(spec));
+      const int64_t cut = part.numel() / 3 + 1;
+      EXPECT_TRUE(at::equal(trained(spec, {0, part.numel()}), part)) << rank << " of " << size;
+      EXPECT_TRUE(at::equal(trained(spec, {cut, part.numel()}), part.narrow(0, cut, part.numel() - cut)))
+          << "a shard of rank " << rank << " of " << size;
+    }
 }
 
 TEST(Segments, StateOfAPartIsTheStateOfItsElements) {
@@ -175,10 +229,6 @@ std::string refusal(const std::function<void()>& action) {
 TEST(Segments, RefuseAPartWhereTheUpdateNeedsTheWhole) {
   EXPECT_EQ(refusal([] { Owner(OptimizerConfig{MuonConfig{}}, at::kFloat, part(0)); }),
             "[optim] muon needs all of matrix, and this rank owns elements 0 to 966");
-  EXPECT_EQ(
-      refusal([] { Owner(OptimizerConfig{SgdConfig{}}, at::kBFloat16, part(0), UnitUse::kTrainStochastic); }),
-      "[optim] master_weights = \"stochastic\" needs all of embedding.weight, and this rank owns elements 0 "
-      "to 100");
   // Matrices that are frozen, or that are whole in the part, are no reason.
   EXPECT_EQ(refusal([] {
               Owner(OptimizerConfig{MuonConfig{}}, at::kFloat, part(0), UnitUse::kTrain,

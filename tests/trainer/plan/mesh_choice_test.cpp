@@ -78,9 +78,9 @@ TEST(MeshChoice, KeepsWholeCopiesWhereTheyFit) {
 
 TEST(MeshChoice, LeavesOutMeshesThatARecipeRefuses) {
   TrainConfig config = llama_8b();
-  config.master_weights = MasterWeights::kStochastic;
+  config.parallel.reduce = GradientOrder::kCanonical, config.micro_batch = Duration::parse("1sp");
   for (const MeshChoice& one : rank_meshes(config, {.num_ranks = 8}))
-    EXPECT_EQ(one.mesh.size(kShardAxes | Axis::kTp), 1) << "stages alone have whole matrices";
+    EXPECT_EQ(one.mesh.size(Axis::kPp | Axis::kTp), 1) << describe(one.mesh);
 }
 
 TEST(MeshChoice, SaysHowMuchIsMissingWhenNothingFits) {

@@ -70,6 +70,8 @@ TEST_F(CanonicalRun, HasTheBitsOfOneRankInBf16) {
   expect_bits_of_one_rank("masters", {kReplicas4, kShards8, kTwoByTwo});
   config_.master_weights = MasterWeights::kNone;
   expect_bits_of_one_rank("none", {kReplicas8, kFour});
+  config_.master_weights = MasterWeights::kStochastic;
+  expect_bits_of_one_rank("rounded stochastically", {kFour, kMixed8});
 }
 
 TEST_F(CanonicalRun, OfMptAndGpt2HasTheBitsOfOneRank) {

@@ -76,6 +76,8 @@ TEST_F(TensorParallelRun, OfMptAndGpt2HasTheCurveOfOneRank) {
 TEST_F(TensorParallelRun, InBf16StaysNearOneRank) {
   config_.precision = Precision::kBf16;
   expect_as_one_rank("fp32 masters", {kTp, whole_sequences(kTp), {1, 2, 2}}, 1e-2);
+  config_.master_weights = MasterWeights::kStochastic;
+  expect_as_one_rank("rounded stochastically", {kTp, {1, 2, 2}}, 1e-2);
 }
 
 TEST_F(TensorParallelRun, SavesWhatEachRankOwnsOnceAndResumesExactly) {

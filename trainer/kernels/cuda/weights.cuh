@@ -31,11 +31,18 @@ struct Weights {
     if constexpr (form == WeightForm::kFp32) {
       store<width>(static_cast<float*>(weights.params) + i, x);
     } else if constexpr (form == WeightForm::kStochasticBf16) {
-      uint32_t words[4];  // a pack never straddles two blocks of noise
-      rounding_noise(weights.key, static_cast<uint64_t>(i / kNoiseElements), weights.step, words);
       Pack<__nv_bfloat16, width> raw;
+      uint32_t words[4];
+      int64_t block = -1;  // that the words are of
 #pragma unroll
-      for (int k = 0; k < width; ++k) raw.at[k] = rounded(x.at[k], noise_of(words, i + k));
+      for (int k = 0; k < width; ++k) {
+        const int64_t e = whole_element(weights.place, i + k);
+        if (e / kNoiseElements != block) {
+          block = e / kNoiseElements;
+          rounding_noise(weights.key, static_cast<uint64_t>(block), weights.step, words);
+        }
+        raw.at[k] = rounded(x.at[k], noise_of(words, e % kNoiseElements));
+      }
       *reinterpret_cast<Pack<__nv_bfloat16, width>*>(bf16) = raw;
     } else {
       if constexpr (form == WeightForm::kMixed) store<width>(weights.master + i, x);

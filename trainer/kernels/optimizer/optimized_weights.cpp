@@ -19,6 +19,7 @@ OptimizedWeights optimized_weights(std::string_view op, const WeightTensors& wei
   TYCHO_CHECK(!weights.stochastic || (raw.dtype == Dtype::kBf16 && raw.master == nullptr),
               "[{}] only bf16 params without a master can be rounded stochastically", op);
   raw.stochastic = weights.stochastic, raw.key = weights.key, raw.step = weights.step;
+  raw.place = weights.place;
   return raw;
 }
 

@@ -12,6 +12,7 @@ struct WeightTensors {
   Tensor params, master;
   bool stochastic = false;
   uint64_t key = 0, step = 0;
+  WholePlace place = {};
 };
 
 /// The raw form. Throws Error that names the op when a tensor is not what it has to be, or when fp32 params

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/philox_words.h"
 
 namespace tycho {
@@ -15,9 +16,19 @@ TYCHO_ANYWHERE static inline void rounding_noise(uint64_t key, uint64_t block, u
   philox_words(key, block, step, words);
 }
 
-/// The 16 bits of element e: block e / 8.
+/// The 16 bits of element e of a block, 0 to 7.
 TYCHO_ANYWHERE static inline uint32_t noise_of(const uint32_t words[4], int64_t e) {
-  return words[e % kNoiseElements / 2] >> (e % 2 * 16) & 0xffffu;
+  return words[e / 2] >> (e % 2 * 16) & 0xffffu;
+}
+
+/// The element of the parameter that is element i of the buffer.
+TYCHO_ANYWHERE static inline int64_t whole_element(const WholePlace& place, int64_t i) {
+  const int64_t at = place.first + i;
+  if (place.row == 0) return at;
+  const int64_t inside = at % place.row;
+  int run = 0;
+  while (run + 1 < WholePlace::kMostRuns && place.here[run + 1] <= inside) ++run;
+  return at / place.row * place.whole_row + place.there[run] + inside - place.here[run];
 }
 
 }  // namespace tycho

@@ -1,4 +1,7 @@
 // Lion, SGD, Muon's passes and the forms of weights, against their formulas in double.
+#include <ATen/core/IListRef.h>
+#include <ATen/ops/cat.h>
+
 #include <cmath>
 
 #include "tests/trainer/kernels/kernel_test.h"
@@ -111,6 +114,40 @@ TEST_P(OptimizerStepsTest, InPlaceBf16IsTheRoundedResult) {
                      scale.const_data_ptr<float>(), optimized_weights("test", *made),
                      grads.const_data_ptr<float>(), nullptr, stream_of(grads));
   EXPECT_TRUE(at::equal(alone.params, pair.params));
+}
+
+TEST_P(OptimizerStepsTest, StochasticRoundingOfAPartIsThatOfTheWhole) {
+  if (dtype_ != Dtype::kBf16) GTEST_SKIP() << "about bf16";
+  const int64_t rows = 37, row = 211;
+  const Tensor params = normal({rows, row}), grads = normal_fp32({rows, row}), scale = half();
+  const auto step = [&](const Tensor& weights, const Tensor& with, const WholePlace& place) {
+    WeightTensors made{weights.contiguous(), {}, true, 42, 7};
+    made.place = place;
+    const Tensor own = with.contiguous();
+    table_->sgd_step(own.numel(), {.lr = 0.1, .momentum = 0, .weight_decay = 0, .nesterov = false},
+                     scale.const_data_ptr<float>(), optimized_weights("test", made),
+                     own.const_data_ptr<float>(), nullptr, stream_of(own));
+    return made.params;
+  };
+  const Tensor whole = step(params.clone(), grads, {});
+  const auto flat = [](const Tensor& x, int64_t first, int64_t count) {
+    return x.reshape({-1}).narrow(0, first, count).clone();
+  };
+  for (const int64_t first : {1, 8, 13, 211, 3001})
+    for (const int64_t count : {1, 5, 64, 1000})
+      EXPECT_TRUE(at::equal(step(flat(params, first, count), flat(grads, first, count), {.first = first}),
+                            flat(whole, first, count)))
+          << first << " " << count;
+  // Columns 5 to 11, 20 to 28 and 100 to 160 of every row, from the third element of the part on.
+  const auto part = [&](const Tensor& x) {
+    return flat(at::cat(std::vector<Tensor>{x.narrow(1, 5, 7), x.narrow(1, 20, 9), x.narrow(1, 100, 61)}, 1),
+                3, rows * 77 - 3);
+  };
+  WholePlace columns{.first = 3, .row = 77, .whole_row = row};
+  columns.here[1] = 7, columns.here[2] = 16;
+  columns.there[0] = 5, columns.there[1] = 20, columns.there[2] = 100;
+  EXPECT_TRUE(at::equal(step(part(params), part(grads), columns), part(whole)));
+  EXPECT_FALSE(at::equal(step(part(params), part(grads), {}), part(whole))) << "the noise does not matter";
 }
 
 TEST_P(OptimizerStepsTest, StochasticRoundingGoesUpAsOftenAsMuchIsCutOff) {
