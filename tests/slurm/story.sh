@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # How each story of this folder begins: a Slurm of several nodes on this machine (cluster), a tiny data set, two recipes, and
-# functions that wait for what becomes of a job. Skipped without Slurm, or not as root. Sourced, with the arguments of `cluster up`:
+# functions that wait for what becomes of a job. Skipped without Slurm, where it does not start, or not as root. Sourced, with the arguments of `cluster up`:
 #   source "$(dirname "$0")/story.sh" NODES [CPUS]
 root=$(realpath "${TYCHO_SOURCE_DIR:-$(dirname "$0")/../..}")
 for program in slurmctld slurmd munged sbatch; do
@@ -10,7 +10,11 @@ done
 # shellcheck source=tests/containers/script_cases.sh
 source "$root/tests/containers/script_cases.sh"
 cluster=$root/tests/slurm/cluster
-"$cluster" up "$scratch/slurm" "$@" >/dev/null
+if ! "$cluster" up "$scratch/slurm" "$@" >/dev/null 2>cluster.log; then
+  cat cluster.log
+  echo "skipped: Slurm did not start on this machine"
+  exit 77
+fi
 trap '"$cluster" down "$scratch/slurm"; rm -rf "$scratch"' EXIT
 export SLURM_CONF=$scratch/slurm/etc/slurm.conf TYCHO_ADDRESS=127.0.0.1
 export PATH=$root/containers:${TYCHO_BUILD:-$root/build/cpu}/bin:$PATH TYCHO_RECIPES=$root/recipes
