@@ -168,18 +168,18 @@ int64_t received_along_pp(const Schedule& schedule, bool is_tied) {
 
 TEST_P(PipelineStages, MoveWhatThePlanCounts) {
   // Where nothing before a stage is trained no gradient is sent to it, which the plan counts all the same.
-  const bool has_adapters = decoder_spec(config_.model).lora.is_used();
+  const bool has_adapters = decoder_spec(config_).lora.is_used();
   const auto expect_planned = [&](const Cut& cut) {
     SCOPED_TRACE(fmt::format("{}, {} stages", cut.name, cut.stages));
     if (!can_be(cut) || has_adapters) return;
     ++num_tried_;
-    config_.precision = Precision::kFp32;
-    config_.micro_batch = Duration{static_cast<double>(shape_.batch), DurationUnit::kSample};
-    config_.global_batch = {static_cast<double>(shape_.batch * cut.micro_batches * cut.shard),
-                            DurationUnit::kSample};
-    config_.parallel.dp_shard = cut.shard, config_.parallel.tp = cut.tp;
+    train_.precision = Precision::kFp32;
+    train_.micro_batch = Duration{static_cast<double>(shape_.batch), DurationUnit::kSample};
+    train_.global_batch = {static_cast<double>(shape_.batch * cut.micro_batches * cut.shard),
+                           DurationUnit::kSample};
+    train_.parallel.dp_shard = cut.shard, train_.parallel.tp = cut.tp;
     const MeshShape mesh_shape{{static_cast<int>(cut.stages), 1, cut.shard, 1, cut.tp}};
-    const Plan plan = plan_mesh(config_, {.num_ranks = mesh_shape.num_ranks()});
+    const Plan plan = plan_mesh(train_, {.num_ranks = mesh_shape.num_ranks()});
     int64_t planned = 0;
     for (const ByteItem& item : plan.traffic) planned += item.name == "pp" ? item.num_bytes : 0;
     std::vector<Schedule> schedules(static_cast<size_t>(mesh_shape.num_ranks()));
@@ -188,12 +188,12 @@ TEST_P(PipelineStages, MoveWhatThePlanCounts) {
       Schedule& schedule = schedules[static_cast<size_t>(world.rank())];
       RecordingCommunicator along_pp(mesh.group(Axis::kPp), schedule);
       const ParallelRegion region(mesh.group(Axis::kTp), true);
-      const PipelineStage stage(stage_part(config_, mesh.coordinate(Axis::kPp), cut.micro_batches), along_pp);
+      const PipelineStage stage(stage_part(train_, mesh.coordinate(Axis::kPp), cut.micro_batches), along_pp);
       const auto units = store_of(
           stage_units(tp_units(layout_.units, region.shape()), stage.part(layout_.num_blocks), layout_.tied),
-          mesh, cut);
-      Model model(config_.model, *units, shape_, at::kFloat, at::kCPU, {}, region, stage);
-      Pipeline pipeline(model, stage, pipeline_shape(config_.parallel, cut.micro_batches));
+          mesh, cut.keep_grads);
+      Model model(config_, *units, shape_, at::kFloat, at::kCPU, {}, region, stage);
+      Pipeline pipeline(model, stage, pipeline_shape(train_.parallel, cut.micro_batches));
       TiedCopies tied(stage, layout_.tied);
       schedule.clear();
       pipeline.forward_backward(micro_batches(0, cut.micro_batches), weight());
