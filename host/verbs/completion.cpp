@@ -108,7 +108,7 @@ Words subverbs(const Verb& verb) {
     while (std::getline(choices, one, '|')) {
       const bool plain =
           std::all_of(one.begin(), one.end(), [](char c) { return c == '-' || (c >= 'a' && c <= 'z'); });
-      if (plain && !one.empty()) out.push_back(one);
+      if (plain && !one.empty() && std::find(out.begin(), out.end(), one) == out.end()) out.push_back(one);
     }
   }
   return out;

@@ -23,7 +23,10 @@ printf '%s\n' "$@" >"$FAKE_LOG/run"
 "$real" run "${@:2}" --print-only || exit
 exit "${FAKE_STATUS:-0}"
 TYCHO
-printf '#!/bin/bash\n%s\n' 'echo "$@" >>"$FAKE_LOG/dcgmi"' >bin/dcgmi
+cat >bin/dcgmi <<'DCGMI'
+#!/bin/bash
+echo "$@" >>"$FAKE_LOG/dcgmi"
+DCGMI
 cat >bin/scontrol <<'SCONTROL'
 #!/bin/bash
 if [[ $1 == show ]]; then echo "JobState=${FAKE_STATE:-RUNNING} Reason=None"; else echo "$@" >>"$FAKE_LOG/scontrol"; fi

@@ -31,7 +31,7 @@ local t = require "tycho"
 local r = t.recipe "base"
 r.model = t.model.mpt { layers = 2, width = 64, heads = 2, vocab_size = 512, max_seq_len = 64, positions = "alibi" }
 r.tokenizer, r.train_data = "data/tokenizer.json", t.data.mds { local_dir = "data" }
-r.seq_len, r.global_batch, r.max_duration = 64, "8sp", "40ba"
+r.seq_len, r.global_batch, r.max_duration = 64, "8sp", "200ba"
 r.optimizer, r.log.every = t.optim.adamw { lr = 3e-3 }, "20ba"
 return r
 END
@@ -39,16 +39,16 @@ cat >tuned.lua <<'END'
 local t = require "tycho"
 local r = t.recipe "tuned"
 r.model, r.tokenizer = t.model.hf { path = "base-hf" }, "data/tokenizer.json"
-r.seq_len, r.global_batch, r.max_duration = 64, "8sp", "20ep"
+r.seq_len, r.global_batch, r.max_duration = 64, "8sp", "40ep"
 r.train_data, r.eval_data.test = t.data.chat { path = "data/train.jsonl", pack = true }, t.data.chat { path = "data/test.jsonl" }
-r.eval, r.ckpt.every, r.log.every = { every = "10ep", first = true }, "0.5dur", "20ba"
-r.optimizer, r.scheduler = t.optim.adamw { lr = 5e-3 }, t.sched.linear {}
+r.eval, r.ckpt.every, r.log.every = { every = "20ep", first = true }, "0.5dur", "20ba"
+r.optimizer, r.scheduler = t.optim.adamw { lr = 2e-3 }, t.sched.linear {}
 return r
 END
 step tycho run base.lua
 step tycho convert runs/base base-hf
 step tycho run tuned.lua
-step tycho run tuned.lua run_name=adapters lora.rank=16 lora.alpha=32 optimizer.lr=1e-2 max_duration=30ep
+step tycho run tuned.lua run_name=adapters lora.rank=16 lora.alpha=32 optimizer.lr=5e-3 max_duration=60ep
 
 # right MODEL [OPTION...]: how many of the 52 questions of the test it answers; a letter may be two tokens, the blank and itself.
 sed 's/, "response".*/}/' data/test.jsonl >questions.jsonl

@@ -10,7 +10,7 @@
 
 #include "trainer/data/batch.h"
 #include "trainer/data/chat/chat_example.h"
-#include "trainer/data/config.h"
+#include "trainer/data/chat_config.h"
 #include "trainer/data/row_reader.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 

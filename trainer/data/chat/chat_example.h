@@ -6,7 +6,7 @@
 
 #include "trainer/data/chat/chat_row.h"
 #include "trainer/data/chat/chat_template.h"
-#include "trainer/data/config.h"
+#include "trainer/data/chat_config.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "trainer/data/chat/chat_row.h"
-#include "trainer/data/config.h"
+#include "trainer/data/chat_config.h"
 #include "trainer/data/jinja/expression_evaluator.h"
 #include "trainer/data/jinja/template.h"
 #include "trainer/data/jinja/value.h"

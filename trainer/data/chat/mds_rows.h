@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "trainer/data/chat/chat_example.h"
-#include "trainer/data/config.h"
+#include "trainer/data/chat_config.h"
 
 namespace tycho {
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "trainer/data/chat_config.h"
 #include "trainer/data/config.h"
 #include "trainer/data/order/epoch_samples.h"
 #include "trainer/data/order/sample_order.h"

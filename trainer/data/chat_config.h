@@ -1,0 +1,107 @@
+// Configuration of data for finetuning.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "trainer/base/fields.h"
+
+namespace tycho {
+
+enum class TargetResponses { kLast, kAll };
+constexpr EnumNames<TargetResponses, 2> enum_names(TargetResponses) {
+  return {{{"last", TargetResponses::kLast}, {"all", TargetResponses::kAll}}};
+}
+
+enum class TargetPrompts { kNone, kAll };
+constexpr EnumNames<TargetPrompts, 2> enum_names(TargetPrompts) {
+  return {{{"none", TargetPrompts::kNone}, {"all", TargetPrompts::kAll}}};
+}
+
+enum class PaddingSide { kRight, kLeft };
+constexpr EnumNames<PaddingSide, 2> enum_names(PaddingSide) {
+  return {{{"right", PaddingSide::kRight}, {"left", PaddingSide::kLeft}}};
+}
+
+/// Conversations, and prompts with responses, as JSONL or MDS: what LLM Foundry calls finetuning.
+struct ChatConfig {
+  static constexpr const char* kKind = "chat";
+  static constexpr const char* kHelp = "Conversations, and prompts with responses, as JSONL or MDS.";
+  std::string path;
+  std::string remote;
+  std::string remote_hash;
+  std::string chat_template = "chatml";
+  std::string template_date;
+  TargetResponses target_responses = TargetResponses::kLast;
+  TargetPrompts target_prompts = TargetPrompts::kNone;
+  int64_t min_target_prompt = 0;
+  std::optional<int64_t> eos_token_id;
+  bool pack = false;
+  std::optional<NumberOrAuto> packing_ratio;
+  int64_t packing_groups = 1;
+  PaddingSide padding_side = PaddingSide::kRight;
+  bool shuffle = true;
+  std::optional<int64_t> shuffle_seed;
+  int64_t prefetch = 4;
+
+  /// What messages call it.
+  std::string place() const { return path; }
+  /// What `tycho plan` says of its rows.
+  std::string rows_text() const;
+  /// Whether its examples are packed batch by batch, so that every epoch has rows of its own.
+  bool packs_batches() const { return pack && packing_ratio.has_value(); }
+  /// Whether what is fetched is one file of JSONL.
+  bool has_remote_jsonl() const { return remote.ends_with(".jsonl"); }
+  /// Whether `chat_template` is the path of a file.
+  bool has_template_file() const { return chat_template.ends_with(".jinja"); }
+  /// Of template_date; nothing when there is none, or it is not a day.
+  std::optional<std::chrono::year_month_day> template_day() const;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("path", path,
+      "A .jsonl file, a folder whose .jsonl files are read, sorted by path, or the folder of an MDS data "
+      "set.",
+      required);
+    v("remote", remote,
+      "Where the data is, if not in path, which is then its cache on this machine: a folder or a URL that "
+      "begins with file://, https://, http://, s3:// or hf://, of an MDS data set; or the same of one .jsonl "
+      "file, with a .jsonl as path.");
+    v("remote_hash", remote_hash,
+      "Checksum of a .jsonl at remote, such as \"sha256:9f86d0...\": another file is refused.");
+    v("template", chat_template,
+      "How the messages of a conversation become one text: chatml, llama3, tokenizer (the tokenizer's own), "
+      "or the path of a .jinja file.");
+    v("template_date", template_date,
+      "The day that a template prints as today, such as \"2026-03-09\". Default: templates have no date.");
+    v("target_responses", target_responses,
+      "Which responses of a conversation to train on: the last one or all of them.");
+    v("target_prompts", target_prompts, "Whether to train on prompts too.");
+    v("min_target_prompt", min_target_prompt,
+      "With target_prompts = \"all\", only prompts of at least this many tokens (LLM Foundry's length>=N).",
+      at_least(0));
+    v("eos_token_id", eos_token_id,
+      "Token that ends every example. Default: taken from the tokenizer; with the template llama3, the token "
+      "that ends a turn.",
+      at_least(0));
+    v("pack", pack,
+      "Pack several whole examples into a row, with attention within each; otherwise one row per example.");
+    v("packing_ratio", packing_ratio,
+      "Pack batch by batch, as LLM Foundry does: this many examples for each row of a batch; auto: as many "
+      "as leave nothing over. Default: all examples are packed once.",
+      at_least(1));
+    v("packing_groups", packing_groups,
+      "With packing_ratio: equal parts of a global batch that are packed each by itself. As many as LLM "
+      "Foundry had GPUs give its rows.",
+      in_range(1, 1 << 20));
+    v("padding_side", padding_side, "Where a row is filled up.");
+    v("shuffle", shuffle,
+      "Visit the rows of an epoch in a random order, fixed by shuffle_seed and the epoch; with packing_ratio "
+      "the examples, before they are packed.");
+    v("shuffle_seed", shuffle_seed, "Default: the recipe's seed.", at_least(0));
+    v("prefetch", prefetch, "Batches prepared ahead by the loader's thread.", in_range(1, 1024));
+  }
+};
+
+}  // namespace tycho
