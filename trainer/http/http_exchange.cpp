@@ -1,22 +1,15 @@
 // Performs a request with a handle of its own: trackers are asked once a second at most.
 #include "trainer/http/http_exchange.h"
 
-#include <strings.h>
-
-#include <algorithm>
-#include <cstdlib>
 #include <memory>
-#include <string_view>
 
 #include "trainer/base/error.h"
-#include "trainer/base/secrets.h"
 #include "trainer/http/curl_handle.h"
 
 namespace tycho {
 namespace {
 
 constexpr size_t kMostBodyBytes = 4 << 20;
-constexpr double kMostWait_s = 3600;
 
 /// An answer while it arrives.
 struct Arriving {
@@ -26,11 +19,8 @@ struct Arriving {
 };
 
 size_t take_header(char* data, size_t size, size_t count, void* context) {
-  constexpr std::string_view kName = "retry-after:";
-  const std::string line(data, size * count);
-  if (::strncasecmp(line.c_str(), kName.data(), kName.size()) == 0)
-    static_cast<Arriving*>(context)->answer.wait_s =
-        std::clamp(std::strtod(line.c_str() + kName.size(), nullptr), 0.0, kMostWait_s);
+  const std::string_view line(data, size * count);
+  if (const auto wait_s = retry_after_s(line)) static_cast<Arriving*>(context)->answer.wait_s = *wait_s;
   return line.size();
 }
 
@@ -49,14 +39,10 @@ int look_at_stop(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) 
 
 void set_request(CurlHandle& handle, const HttpCall& call) {
   const auto timeout_ms = static_cast<long>(call.timeout_s * 1000);
-  handle.set(CURLOPT_NOSIGNAL, 1L);
   handle.set(CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
   handle.set(CURLOPT_TIMEOUT_MS, timeout_ms);
-  handle.set(CURLOPT_PROTOCOLS_STR, "http,https");
   handle.set(CURLOPT_FOLLOWLOCATION, 0L);
-  handle.set(CURLOPT_URL, call.url.c_str());
-  handle.set(CURLOPT_USERAGENT, "tycho");
-  handle.set_certificates(call.ca_file);
+  handle.set_target(call.url, call.ca_file);
   for (const std::string& line : call.headers) handle.add_header(line);
   if (call.method == "GET") return;
   handle.set(CURLOPT_CUSTOMREQUEST, call.method.c_str());
@@ -76,17 +62,9 @@ HttpAnswer http_exchange(const HttpCall& call, std::stop_token stop) {
   const CurlLibrary& curl = curl_library();
   const std::unique_ptr<CURL, decltype(curl.easy_cleanup)> easy(curl.easy_init(), curl.easy_cleanup);
   Arriving arriving{answer, stop};
-  char text[CURL_ERROR_SIZE] = "";
   CurlHandle handle(easy.get());
   set_request(handle, call);
-  handle.set(CURLOPT_ERRORBUFFER, text);
-  handle.set(CURLOPT_HEADERFUNCTION, &take_header);
-  handle.set(CURLOPT_HEADERDATA, &arriving);
-  handle.set(CURLOPT_WRITEFUNCTION, &take_body);
-  handle.set(CURLOPT_WRITEDATA, &arriving);
-  handle.set(CURLOPT_NOPROGRESS, 0L);
-  handle.set(CURLOPT_XFERINFOFUNCTION, &look_at_stop);
-  handle.set(CURLOPT_XFERINFODATA, &arriving);
+  handle.set_receiver({&arriving, &take_header, &take_body, &look_at_stop});
   const CURLcode code = handle.perform();
   if (code == CURLE_OK) {
     long status = 0;
@@ -102,7 +80,7 @@ HttpAnswer http_exchange(const HttpCall& call, std::stop_token stop) {
   else if (arriving.too_long)
     answer.problem = fmt::format("the answer is longer than {} bytes", kMostBodyBytes);
   else
-    answer.problem = without_secrets(text[0] != '\0' ? text : curl.easy_strerror(code));
+    answer.problem = handle.problem(code);
   return answer;
 }
 

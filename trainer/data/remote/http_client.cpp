@@ -85,8 +85,8 @@ size_t on_header(char* data, size_t size, size_t count, void* context) {
   } else if (has_name(line, "content-range")) {
     const std::string range = value_of(line);
     if (range.starts_with("bytes ")) answer.range_begin = std::strtoll(range.c_str() + 6, nullptr, 10);
-  } else if (has_name(line, "retry-after")) {
-    answer.wait_s = std::clamp(std::strtod(value_of(line).c_str(), nullptr), 0.0, 3600.0);
+  } else if (const auto wait_s = retry_after_s(line)) {
+    answer.wait_s = *wait_s;
   }
   return line.size();
 }
@@ -170,12 +170,10 @@ FetchOutcome judged(CURLcode code, const std::string& text, const FetchWish& wis
 
 void set_limits(CurlHandle& handle, const HttpRequest& request, double timeout_s) {
   constexpr long kSlowest = 512;  // bytes/s: less is a hang
-  handle.set(CURLOPT_NOSIGNAL, 1L);
   handle.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(timeout_s * 1000));
   handle.set(CURLOPT_LOW_SPEED_LIMIT, kSlowest);
   handle.set(CURLOPT_LOW_SPEED_TIME, std::max(1L, static_cast<long>(timeout_s)));
   const bool encrypted = request.url.starts_with("https:");
-  handle.set(CURLOPT_PROTOCOLS_STR, "http,https");
   handle.set(CURLOPT_REDIR_PROTOCOLS_STR, encrypted ? "https" : "http,https");
   handle.set(CURLOPT_FOLLOWLOCATION, request.follow_redirects ? 1L : 0L);
   handle.set(CURLOPT_MAXREDIRS, 5L);
@@ -191,28 +189,20 @@ FetchOutcome HttpClient::get(const HttpRequest& request, const FetchWish& wish, 
   if (wish.stop.stop_requested()) return {State::kStopped, "stopped"};
   CURL* easy = pool_->take();
   Answer answer{wish, sink};
-  char text[CURL_ERROR_SIZE] = "";
   CURLcode code = CURLE_OK;
+  std::string problem;
   {
     CurlHandle handle(easy);
     set_limits(handle, request, wish.timeout_s);
-    handle.set_certificates(request.ca_file);
-    handle.set(CURLOPT_URL, request.url.c_str());
-    handle.set(CURLOPT_USERAGENT, "tycho");
-    handle.set(CURLOPT_ERRORBUFFER, text);
-    handle.set(CURLOPT_HEADERFUNCTION, &on_header);
-    handle.set(CURLOPT_HEADERDATA, &answer);
-    handle.set(CURLOPT_WRITEFUNCTION, &on_data);
-    handle.set(CURLOPT_WRITEDATA, &answer);
-    handle.set(CURLOPT_NOPROGRESS, 0L);
-    handle.set(CURLOPT_XFERINFOFUNCTION, &on_progress);
-    handle.set(CURLOPT_XFERINFODATA, &answer);
+    handle.set_target(request.url, request.ca_file);
+    handle.set_receiver({&answer, &on_header, &on_data, &on_progress});
     for (const std::string& line : request.headers) handle.add_header(line);
     if (wish.offset > 0) {
       handle.add_header(fmt::format("Range: bytes={}-", wish.offset));
       if (!wish.version.empty()) handle.add_header("If-Range: " + wish.version);
     }
     code = handle.perform();
+    problem = handle.problem(code);
   }
   pool_->give_back(easy);
   if (answer.error) std::rethrow_exception(answer.error);
@@ -224,8 +214,7 @@ FetchOutcome HttpClient::get(const HttpRequest& request, const FetchWish& wish, 
     outcome = judged(answer);
     if (answer.status == 416 && wish.offset > 0) sink.begin(0);
   } else if (code != CURLE_OK) {
-    outcome =
-        judged(code, without_secrets(text[0] != '\0' ? text : curl_library().easy_strerror(code)), wish);
+    outcome = judged(code, problem, wish);
   } else if (!answer.began) {
     sink.begin(answer.status == 206 ? wish.offset : 0);  // an empty file
   }
