@@ -135,11 +135,10 @@ TokenPacker::Rules make_rules(const ConvertOptions& options, const Tokenizer& to
 class Dealer {
  public:
   Dealer(FileOps& files, const ConvertOptions& options, const TokenPacker::Rules& packing)
-      : options_(options), period_(split_rules(options).validation_period()) {
-    const SplitRules rules = split_rules(options);
-    splits_.push_back(std::make_unique<SplitInProgress>(files, rules, options.split, packing));
-    if (period_ > 0)
-      splits_.push_back(std::make_unique<SplitInProgress>(files, rules, options.val_split, packing));
+      : rules_(split_rules(options)) {
+    splits_.push_back(std::make_unique<SplitInProgress>(files, rules_, rules_.split, packing));
+    if (rules_.validation_period() > 0)
+      splits_.push_back(std::make_unique<SplitInProgress>(files, rules_, rules_.val_split, packing));
   }
 
   void add(const ChunkTokens& chunk) {
@@ -163,11 +162,11 @@ class Dealer {
   }
 
   std::vector<ConvertedSplit> publish(const ConversionNote& note) {
-    if (period_ > documents_)
+    if (rules_.validation_period() > documents_)
       fail(ExitCode::kUsage,
            "[data] {} documents are too few for a share of {} in {}; each text file, each line of JSONL "
            "and each row of the others is one document",
-           documents_, options_.val_fraction, options_.val_split);
+           documents_, rules_.val_fraction, rules_.val_split);
     for (const auto& split : splits_) split->finish(note);
     std::vector<ConvertedSplit> done;
     for (const auto& split : splits_) done.push_back(split->publish());
@@ -175,13 +174,10 @@ class Dealer {
   }
 
  private:
-  SplitInProgress& split() {
-    const bool validation = period_ > 0 && documents_ % period_ == period_ - 1;
-    return *splits_[validation ? 1 : 0];
-  }
+  SplitInProgress& split() { return *splits_[rules_.split_of(documents_)]; }
 
-  const ConvertOptions& options_;
-  int64_t period_, documents_ = 0;
+  const SplitRules rules_;
+  int64_t documents_ = 0;
   std::vector<std::unique_ptr<SplitInProgress>> splits_;
 };
 

@@ -98,8 +98,7 @@ class ChatSplits {
   }
 
   void write(const ChatSample& sample, int64_t text_bytes) {
-    const int64_t period = rules_.validation_period();
-    const size_t split = period > 0 && lines_++ % period == period - 1 ? 1 : 0;
+    const size_t split = rules_.split_of(lines_++);
     writers_[split]->write(sample.values);
     ConvertedSplit& counts = counts_[split];
     ++counts.documents;

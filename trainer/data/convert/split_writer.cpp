@@ -39,6 +39,11 @@ int64_t SplitRules::validation_period() const {
   return std::max<int64_t>(2, std::llround(1 / val_fraction));
 }
 
+size_t SplitRules::split_of(int64_t number) const {
+  const int64_t period = validation_period();
+  return period > 0 && number % period == period - 1 ? 1 : 0;
+}
+
 void check_splits(const SplitRules& rules) {
   const auto refuse = [](const std::string& what) { fail(ExitCode::kUsage, "[data] {}", what); };
   if (rules.out_dir.empty()) refuse("name a folder for the data set");

@@ -23,6 +23,8 @@ struct SplitRules {
 
   /// Every how many documents one goes to the validation split; 0: none does.
   int64_t validation_period() const;
+  /// Where document `number` (from 0) goes: 0 for `split`, 1 for `val_split`.
+  size_t split_of(int64_t number) const;
 };
 
 /// Throws Error (kUsage) for rules that make no sense, and for a split that is already there.
