@@ -19,6 +19,10 @@ std::string problems_with(int64_t num_ranks, const std::function<void(TrainConfi
       num_ranks);
 }
 
+auto micro_batch_of(double sequences) {
+  return [=](TrainConfig& c) { c.micro_batch = Duration{sequences, DurationUnit::kSample}; };
+}
+
 TEST(CanonicalOrder, TakesRanksThatHaveWholeSubtrees) {
   for (const int64_t ranks : {1, 2, 4, 8}) {
     EXPECT_EQ(problems_with(ranks), "") << ranks;
@@ -29,10 +33,7 @@ TEST(CanonicalOrder, TakesRanksThatHaveWholeSubtrees) {
             "parallel.reduce: \"canonical\" works for 1, 2, 4, 8 and so on ranks, and this mesh has 3; start "
             "2, or set parallel.reduce = \"ranks\"");
   EXPECT_EQ(
-      problems_with(4,
-                    [](TrainConfig& c) {
-                      c.micro_batch = Duration{4, DurationUnit::kSample};
-                    }),
+      problems_with(4, micro_batch_of(4)),
       "micro_batch: parallel.reduce = \"canonical\" needs whole micro-batches on every rank, and each of "
       "4 ranks has 6 sequences of a step, which is not a multiple of 4; write a number that divides 6");
 }
@@ -43,10 +44,7 @@ TEST(CanonicalOrder, NeedsMicroBatchesOfOneSizeThatIsGiven) {
       "micro_batch: parallel.reduce = \"canonical\" needs micro-batches that do not depend on the number "
       "of ranks; write a number, such as 1sp");
   EXPECT_EQ(
-      problems_with(1,
-                    [](TrainConfig& c) {
-                      c.micro_batch = Duration{5, DurationUnit::kSample};
-                    }),
+      problems_with(1, micro_batch_of(5)),
       "micro_batch: parallel.reduce = \"canonical\" needs micro-batches of one size, and global_batch has "
       "24 sequences, which is not a multiple of 5; write a number that divides 24");
 }

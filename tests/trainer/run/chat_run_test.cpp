@@ -39,6 +39,17 @@ class ChatRunTest : public RunTest {
       }
     }
   }
+  /// A run that stops after five steps and goes on ends with the bits of one that does not stop.
+  void expect_exact_resume() {
+    ASSERT_EQ(run(), 0);
+    const auto whole = newest_tensors();
+    const auto whole_losses = losses();
+    std::filesystem::remove_all(run_dir());
+    ASSERT_EQ(run("5ba"), 0);
+    ASSERT_EQ(run(), 0);
+    EXPECT_EQ(newest_tensors(), whole);
+    EXPECT_EQ(losses(), whole_losses);
+  }
   Json last_evaluation() const {
     Json facts;
     for (const Json& event : lines("events.jsonl"))
@@ -65,14 +76,7 @@ TEST_F(ChatRunTest, LearnsAndTellsWhatItReads) {
 
 TEST_F(ChatRunTest, ResumesInTheMiddleOfAnEpochBitForBit) {
   write_rows(90);
-  ASSERT_EQ(run(), 0);
-  const auto whole = newest_tensors();
-  const auto whole_losses = losses();
-  std::filesystem::remove_all(run_dir());
-  ASSERT_EQ(run("5ba"), 0);
-  ASSERT_EQ(run(), 0);
-  EXPECT_EQ(newest_tensors(), whole);
-  EXPECT_EQ(losses(), whole_losses);
+  expect_exact_resume();
 }
 
 TEST_F(ChatRunTest, GoesOnWithRowsThatWaitForTheNextBatch) {
@@ -81,14 +85,7 @@ TEST_F(ChatRunTest, GoesOnWithRowsThatWaitForTheNextBatch) {
   data_.packing_groups = 2;
   data_.padding_side = PaddingSide::kLeft;
   config_.train_data.value = data_;
-  ASSERT_EQ(run(), 0);
-  const auto whole = newest_tensors();
-  const auto whole_losses = losses();
-  std::filesystem::remove_all(run_dir());
-  ASSERT_EQ(run("5ba"), 0);
-  ASSERT_EQ(run(), 0);
-  EXPECT_EQ(newest_tensors(), whole);
-  EXPECT_EQ(losses(), whole_losses);
+  ASSERT_NO_FATAL_FAILURE(expect_exact_resume());
   std::string told;
   for (const Json& event : lines("events.jsonl"))
     if (event.at("kind") == "data") told += event.at("text").get<std::string>() + "\n";

@@ -1,5 +1,6 @@
 // Runs whose ranks share the parameters, each rank a thread.
 #pragma once
+#include <barrier>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/optim/newton_schulz.h"
 #include "trainer/run/open_session.h"
+#include "trainer/units/arena.h"
 
 namespace tycho {
 struct TestMesh {
@@ -124,6 +126,39 @@ class ShardedRun : public RunTest {
     expect_all_well(on_mesh(mesh, [](TrainingSession& session) { session.save(); }));
     config_.resume = "auto";
     return newest_tensors();
+  }
+  /// A checkpoint of any of the meshes, loaded on any other, has the same bits.
+  void expect_moves(const char* what, const std::vector<TestMesh>& meshes) {
+    SCOPED_TRACE(what);
+    for (const TestMesh& mesh : meshes) {
+      train_in("from-" + mesh.name(), mesh);
+      const std::string path = find_checkpoint(run_dir()).path;
+      const auto wanted = newest_tensors();
+      for (const TestMesh& to : meshes)
+        EXPECT_TRUE(saved_again(path, to) == wanted) << mesh.name() << " on " << to.name();
+    }
+  }
+  /// What a mesh begins with, in a folder of its own.
+  std::map<std::string, std::string> first_weights(const TestMesh& mesh) {
+    config_.run_dir = dir_ / mesh.name();
+    std::filesystem::remove_all(run_dir());
+    expect_all_well(on_mesh(mesh, [](TrainingSession& session) { session.save(); }));
+    return newest_tensors();
+  }
+  /// Bytes of the arenas of all ranks together, when they have trained.
+  int64_t trained_arena_bytes(const TestMesh& mesh) {
+    config_.run_dir = dir_ / "memory";
+    std::filesystem::remove_all(run_dir());
+    std::barrier all(mesh.num_ranks());
+    const int64_t before = arena_bytes();
+    int64_t taken = 0;
+    expect_all_well(on_mesh(mesh, [&](TrainingSession& session) {
+      session.fit();
+      all.arrive_and_wait();
+      if (session.facts().rank == 0) taken = arena_bytes() - before;
+      all.arrive_and_wait();
+    }));
+    return taken;
   }
 };
 

@@ -100,17 +100,6 @@ TEST_F(TensorParallelRun, LoadsOnAnyOtherMeshBitForBit) {
   config_.max_duration = {2, DurationUnit::kBatch};
   config_.ckpt.every = {2, DurationUnit::kBatch};
   config_.scheduler.value = ConstantConfig{};
-  const auto expect_moves = [&](const char* family, const std::vector<TestMesh>& meshes) {
-    SCOPED_TRACE(family);
-    for (const TestMesh& mesh : meshes) {
-      train_in("from-" + mesh.name(), mesh);
-      const std::string path = find_checkpoint(run_dir()).path;
-      const auto wanted = newest_tensors();
-      for (const TestMesh& to : meshes)
-        EXPECT_TRUE(saved_again(path, to) == wanted) << mesh.name() << to.name();
-      config_.resume = "auto";
-    }
-  };
   llama().vocab_size = 67;
   expect_moves("Llama", {kOneRank, kTwo, kTp, {1, 1, 4}, {1, 2, 2}});
   Gpt2Config gpt2;  // queries, keys and values are columns of one matrix
@@ -125,12 +114,6 @@ TEST_F(TensorParallelRun, LoadsOnAnyOtherMeshBitForBit) {
 }
 
 TEST_F(TensorParallelRun, StartsFromTheWeightsOfAnyMesh) {
-  const auto first_weights = [&](const TestMesh& mesh) {
-    config_.run_dir = dir_ / mesh.name();
-    std::filesystem::remove_all(run_dir());
-    expect_all_well(on_mesh(mesh, [](TrainingSession& session) { session.save(); }));
-    return newest_tensors();
-  };
   const auto expect_same_on = [&](const char* what, const std::vector<TestMesh>& meshes) {
     SCOPED_TRACE(what);
     const auto wanted = first_weights(kOneRank);
