@@ -35,8 +35,7 @@ const VerbSpec kDataSpec = {
      {"out", "convert: folder of the new data set.", "DIR"},
      {"chat",
       "convert: lines of JSONL are conversations, or prompts with responses. They stay text, or become "
-      "tokens "
-      "with --tokenizer."},
+      "tokens with --tokenizer."},
      {"template", "convert --chat --tokenizer: as template of t.data.chat.", "NAME", "chatml"},
      {"template-date", "convert --chat --tokenizer: the day that a template prints as today.", "DAY", ""},
      {"concat-tokens", "convert: tokens per sample.", "N", "2048"},

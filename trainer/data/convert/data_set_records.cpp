@@ -16,8 +16,7 @@ class DataSetRecords final : public RecordSource {
     if (encoding != "str")
       fail(ExitCode::kUnusable,
            "[data] column \"{}\" of {} has the encoding {}, not str; name the one that contains the text: "
-           "--field "
-           "NAME",
+           "--field NAME",
            name, folder, encoding);
   }
 

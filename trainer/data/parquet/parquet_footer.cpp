@@ -171,8 +171,7 @@ ParquetChunk checked_chunk(const ColumnMeta& column, int64_t num_rows, int64_t p
   if (codec.starts_with("LZ"))
     fail(ExitCode::kUnusable,
          "{}: column \"{}\" is compressed with {}, which is not read; write the file with zstd, snappy, gzip "
-         "or "
-         "brotli",
+         "or brotli",
          place, column.path, codec);
   if (num_rows == 0 && column.num_values == 0) return {};
   ParquetChunk chunk{.codec = static_cast<ParquetCodec>(column.codec), .num_values = column.num_values};
