@@ -57,6 +57,7 @@ def main():
     parser.add_argument("--peers", default=os.environ.get("TYCHO_PEERS"), required="TYCHO_PEERS" not in os.environ)
     parser.add_argument("--tokens", type=int, default=100_000_000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--data", type=pathlib.Path, help="a folder for the data sets, kept for the next time")
     parser.add_argument("--results", type=pathlib.Path, default=BENCH / "results/data_loader.json")
     options = parser.parse_args()
     peer = BENCH / "peers/streaming_loader.py"
@@ -64,8 +65,9 @@ def main():
               "load_before": os.getloadavg(), "tokens": options.tokens, "rows": []}
     with tempfile.TemporaryDirectory() as scratch:
         for kind in ("none", "zstd"):
-            folder = pathlib.Path(scratch) / kind
-            run(options.peers, peer, "write", folder, options.tokens, kind)
+            folder = (options.data or pathlib.Path(scratch)) / kind
+            if not (folder / "train" / "index.json").exists():
+                run(options.peers, peer, "write", folder, options.tokens, kind)
             recipe = pathlib.Path(scratch) / f"{kind}.lua"
             recipe.write_text(RECIPE % folder)
 

@@ -17,7 +17,12 @@ find_path(FMT_INCLUDE_DIR fmt/format.h NO_CACHE REQUIRED)
 file(CREATE_LINK ${FMT_INCLUDE_DIR}/fmt ${CMAKE_BINARY_DIR}/own_fmt/fmt SYMBOLIC)
 target_include_directories(tycho_flags SYSTEM BEFORE INTERFACE ${CMAKE_BINARY_DIR}/own_fmt)
 if(TYCHO_SANITIZE)
-  target_compile_options(tycho_flags INTERFACE -O1 -g1 -fsanitize=${TYCHO_SANITIZE} -fno-omit-frame-pointer)
+  # fuzzer-no-link alone watches which code an input reaches, and checks nothing: for many inputs.
+  set(optimisation -O1)
+  if(TYCHO_SANITIZE STREQUAL "fuzzer-no-link")
+    set(optimisation -O2)
+  endif()
+  target_compile_options(tycho_flags INTERFACE ${optimisation} -g1 -fsanitize=${TYCHO_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(tycho_flags INTERFACE -fsanitize=${TYCHO_SANITIZE})
   # What a sanitizer adds hides from GCC that a value was set: it warns of std::regex itself.
   target_compile_options(tycho_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)

@@ -9,42 +9,35 @@
 
 #include "host/other_words.h"
 #include "host/verb.h"
+#include "host/verb_help.h"
 #include "trainer/base/secrets.h"
 
 namespace tycho {
 namespace {
 
-void print_help() {
-  fmt::print(
-      "tycho trains, finetunes and samples language models. A run is a recipe: a Lua program.\n\n"
-      "  tycho VERB [arguments]\n\n");
-  for (const Verb& verb : all_verbs()) fmt::print("  {:<10}  {}\n", verb.name, verb.spec.summary);
-  fmt::print(
-      "\n"
-      "`tycho VERB --help` explains a verb. Example:\n"
-      "  tycho run recipes/demo.lua optimizer.lr=1e-3\n");
-}
-
-const Verb& find_verb(const std::string& name) {
+/// `next`: what follows the verb, "" for nothing.
+const Verb& find_verb(const std::string& name, const std::string& next) {
   for (const Verb& verb : all_verbs()) {
     if (name == verb.name) return verb;
   }
-  refuse_verb(name);
+  refuse_verb(name, next);
 }
 
 bool asks_for_help(const std::string& word) { return word == "--help" || word == "-h" || word == "help"; }
 
 int run_command(const std::vector<std::string>& argv) {
   bool help = false;
-  if (argv.size() > 1 && asks_for_help(argv[0])) {  // tycho help run
-    parse_arguments(find_verb(argv[1]), {"--help"}, help);
+  if (argv.size() > 1 && asks_for_help(argv[0])) {  // tycho help run, tycho help data convert
+    std::vector<std::string> words(argv.begin() + 2, argv.end());
+    words.emplace_back("--help");
+    parse_arguments(find_verb(argv[1], ""), words, help);
     return 0;
   }
   if (argv.empty() || asks_for_help(argv[0])) {
-    print_help();
+    fmt::print("{}", help_of_all_verbs());
     return static_cast<int>(argv.empty() ? ExitCode::kUsage : ExitCode::kOk);
   }
-  const Verb& verb = find_verb(argv[0] == "--version" ? "version" : argv[0]);
+  const Verb& verb = find_verb(argv[0] == "--version" ? "version" : argv[0], argv.size() > 1 ? argv[1] : "");
   const Arguments arguments = parse_arguments(verb, {argv.begin() + 1, argv.end()}, help);
   return help ? 0 : verb.run(arguments);
 }
@@ -53,20 +46,20 @@ constexpr int kReaderGone = 128 + SIGPIPE;  // what a shell shows when a pipe's 
 
 int report(const std::string& message, ExitCode code) {
   std::fflush(stdout);
-  // Where nobody reads it, the code still tells.
+  // If nobody reads the message, the exit code still tells.
   std::fputs((without_secrets(message) + "\n").c_str(), stderr);
   return static_cast<int>(code);
 }
 
-/// The output is complete only when it could be flushed. A reader that left (`tycho config | head`) is no
-/// news.
+/// The output is complete only when it could be flushed. A reader that left (`tycho config | head`) needs no
+/// message.
 int report_output(int error_number) {
   if (error_number == EPIPE) return kReaderGone;
   return report(fmt::format("[tycho] cannot write the output: {}", std::strerror(error_number)),
                 ExitCode::kStorage);
 }
 
-/// What the system refused. fmt's errors are of a write to stdout; the others of memory, threads or files.
+/// What the system refused: fmt reports a failed write to stdout, others report memory, threads or files.
 int report_refusal(const std::system_error& error) {
   const int error_number = error.code().value();
   const std::string text = error.what();

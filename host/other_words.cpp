@@ -19,21 +19,36 @@ struct OtherWords {
 
 constexpr OtherWords kVerbs[] = {
     {"train fit pretrain finetune start", "run"},
-    {"resume continue restart", "run"},
     {"evaluate validate score", "eval"},
     {"infer inference predict chat complete", "generate"},
     {"export convert-hf", "convert"},
     {"tokenize preprocess prepare dataset", "data"},
     {"show print cfg keys", "config"},
-    {"estimate profile memory", "plan"},
+    {"estimate memory", "plan"},
     {"shell console python prompt", "repl"},
     {"new create", "init"},
-    {"lint verify", "check"},
-    {"stop kill status tail logs log pause plot tensorboard wandb", "ctl"},
+    {"lint validate-config", "check"},
+    {"control", "ctl"},
+    {"tensorboard wandb mlflow compare", "report"},
     {"torchrun mpirun srun distributed accelerate", "launch"},
-    {"multirun tune search", "sweep"},
+    {"multirun tune search optuna", "sweep"},
     {"checkpoint checkpoints", "ckpt"},
     {"info env", "doctor"},
+};
+
+/// What else people type first, and the command that does it; {} stands for the word behind it.
+constexpr OtherWords kCommands[] = {
+    {"stop kill cancel", "ctl {} stop"},
+    {"save", "ctl {} save"},
+    {"pause", "ctl {} pause"},
+    {"tail logs log", "ctl {} tail"},
+    {"plot curve curves", "ctl {} plot loss"},
+    {"profile trace", "ctl {} profile 3ba"},
+    {"status ps ls list runs top", "report runs/*"},
+    {"resume continue restart", "run {}/recipe.lua"},
+    {"verify", "ckpt verify {}"},
+    {"watch", "attach {}"},
+    {"set", "ctl {} set lr=2e-4"},
 };
 
 constexpr OtherWords kOptions[] = {
@@ -114,15 +129,22 @@ bool takes_keys(const Verb& verb) {
 
 }  // namespace
 
-void refuse_verb(const std::string& given) {
+void refuse_verb(const std::string& given, const std::string& next) {
   if (is_file(given))
     fail(ExitCode::kUsage, "[tycho] wanted a verb first, given the file {}; write  tycho run {}", given,
          given);
+  if (given == "-v" || given == "-V")
+    fail(ExitCode::kUsage, "[tycho] wanted a verb first, given the option {}; write  tycho version", given);
   if (given.starts_with("-"))
     fail(ExitCode::kUsage, "[tycho] wanted a verb first, given the option {}; `tycho --help` lists the verbs",
          given);
   std::vector<std::string> names;
   for (const Verb& verb : all_verbs()) names.emplace_back(verb.name);
+  if (const OtherWords* command = find_word(kCommands, given)) {
+    const std::string run = next.empty() || next.starts_with("-") ? "runs/NAME" : next;
+    fail(ExitCode::kUsage, "[tycho] no verb \"{}\"; write  tycho {}", given,
+         replaced(command->answer, "{}", run));
+  }
   const OtherWords* other = find_word(kVerbs, given);
   if (other == nullptr && nearest(given, names).empty()) {
     std::vector<std::string> others;

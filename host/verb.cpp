@@ -1,14 +1,10 @@
-// The table of verbs, and reading their arguments.
+// The table of verbs.
 #include "host/verb.h"
 
-#include <algorithm>
-#include <charconv>
-#define CXXOPTS_NO_REGEX  // its own parser instead: <regex> takes seconds to compile
-#include <cxxopts.hpp>
-#include <sstream>
+#include <string>
 
-#include "bindings/import/import.h"
-#include "host/other_words.h"
+#include "host/verb_help.h"
+#include "trainer/base/error.h"
 #include "trainer/base/nearest.h"
 
 namespace tycho {
@@ -45,228 +41,17 @@ const std::vector<Verb>& all_verbs() {
   return verbs;
 }
 
-namespace {
-
-constexpr OptionSpec kSetOption = {"set", "Same as key=value.", "KEY=VALUE"};
-constexpr OptionSpec kUnsetOption = {"unset", "Same as ~key, for shells that expand ~.", "KEY"};
-
-bool takes_overrides(const Verb& verb) {
-  return std::string_view(verb.spec.usage).find("key=value") != std::string_view::npos;
-}
-
-/// Arguments with --set and --unset as the overrides that they stand for, and where each stood, from 1.
-struct NumberedWords {
-  std::vector<std::string> words;
-  std::vector<int> numbers;
-};
-
-/// The argument at `i`, or the override that it begins; moves `i` to the last argument that belongs to it.
-std::string spelled_override(const Verb& verb, const std::vector<std::string>& argv, size_t& i) {
-  for (const auto& [option, mark] : {std::pair<std::string, std::string>{"--set", ""}, {"--unset", "~"}}) {
-    if (argv[i].starts_with(option + "=")) return mark + argv[i].substr(option.size() + 1);
-    if (argv[i] != option) continue;
-    if (i + 1 == argv.size()) fail(ExitCode::kUsage, "[tycho {}] {} needs a key after it", verb.name, option);
-    return mark + argv[++i];
-  }
-  return argv[i];
-}
-
-NumberedWords spell_overrides(const Verb& verb, const std::vector<std::string>& argv) {
-  NumberedWords out;
-  const auto end = takes_overrides(verb) ? std::find(argv.begin(), argv.end(), "--") : argv.begin();
-  const auto num_spelled = static_cast<size_t>(end - argv.begin());
-  for (size_t i = 0; i < argv.size(); ++i) {
-    out.words.push_back(i < num_spelled ? spelled_override(verb, argv, i) : argv[i]);
-    out.numbers.push_back(static_cast<int>(i) + 1);
-  }
-  return out;
-}
-
-std::string long_name(const OptionSpec& option) {
-  const std::string name = option.name;
-  const size_t comma = name.find(',');
-  return comma == std::string::npos ? name : name.substr(comma + 1);
-}
-
-/// Whether the argument after this one is its value: "--grace" and "-n", not "--grace=5" nor "-n2".
-bool takes_next(const OptionSpec& option, const std::string& argument) {
-  const std::string name = option.name;
-  const bool has_short = name.find(',') == 1;
-  return option.placeholder != nullptr && option.bare_text == nullptr &&
-         (argument == "--" + long_name(option) || (has_short && argument == "-" + name.substr(0, 1)));
-}
-
-/// Every option is read as text here; what it must be is the verb's to say.
-cxxopts::Options describe(const Verb& verb) {
-  cxxopts::Options options(std::string("tycho ") + verb.name, "");
-  cxxopts::OptionAdder add = options.add_options();
-  for (const OptionSpec& option : verb.spec.options) {
-    auto value = option.placeholder != nullptr ? cxxopts::value<std::string>() : nullptr;
-    if (value == nullptr) {
-      add(option.name, option.help);
-      continue;
-    }
-    if (option.default_text != nullptr) value->default_value(option.default_text);
-    if (option.bare_text != nullptr) value->implicit_value(option.bare_text);
-    add(option.name, option.help, value, option.placeholder);
-  }
-  if (takes_overrides(verb)) {  // parse_arguments has spelt them out: only help sees them
-    for (const OptionSpec& option : {kSetOption, kUnsetOption})
-      add(option.name, option.help, cxxopts::value<std::string>(), option.placeholder);
-  }
-  add("h,help", "Show this help.");
-  options.allow_unrecognised_options().set_width(100);
-  return options;
-}
-
-void print_verb_help(const Verb& verb, const cxxopts::Options& options) {
-  std::string listed = options.help({""});
-  listed.erase(0, listed.rfind('\n', listed.find("--")) + 1);  // cxxopts puts its own usage line first
-  fmt::print("tycho {}\n\n{}\n\n{}\nExample:\n{}\n", verb.spec.usage, verb.spec.summary, listed,
-             verb.spec.example);
-}
-
-}  // namespace
-
-size_t first_word(const Verb& verb, const std::vector<std::string>& argv) {
-  const std::vector<OptionSpec>& options = verb.spec.options;
-  for (size_t i = 0; i < argv.size(); ++i) {
-    if (argv[i].empty() || argv[i][0] != '-') return i;
-    if (std::any_of(options.begin(), options.end(),
-                    [&](const OptionSpec& option) { return takes_next(option, argv[i]); }))
-      ++i;
-  }
-  return argv.size();
-}
-
-Arguments parse_arguments(const Verb& verb, const std::vector<std::string>& argv, bool& help) {
-  cxxopts::Options options = describe(verb);
-  const size_t num_own = verb.spec.passes_on ? first_word(verb, argv) : argv.size();
-  const auto own_end = argv.begin() + static_cast<std::ptrdiff_t>(num_own);
-  const NumberedWords given = spell_overrides(verb, {argv.begin(), own_end});
-  std::vector<const char*> pointers = {verb.name};
-  for (const std::string& argument : given.words) pointers.push_back(argument.c_str());
-  Arguments arguments = {.verb = verb.name, .argv = argv};
-  try {
-    const cxxopts::ParseResult parsed = options.parse(static_cast<int>(pointers.size()), pointers.data());
-    help = parsed.count("help") > 0;
-    if (help) print_verb_help(verb, options);
-    for (const OptionSpec& option : verb.spec.options) {
-      const std::string name = long_name(option);
-      const bool is_switch = option.placeholder == nullptr;
-      if (is_switch && parsed.count(name) > 0) arguments.options[name] = "true";
-      if (!is_switch && (parsed.count(name) > 0 || option.default_text != nullptr)) {
-        arguments.options[name] = parsed[name].as<std::string>();
-      }
-    }
-    for (const auto& one : parsed.arguments()) arguments.given[one.key()].push_back(one.value());
-    arguments.words = parsed.unmatched();
-  } catch (const cxxopts::exceptions::exception& error) {
-    fail(ExitCode::kUsage, "[tycho {}] {}; `tycho {} --help` lists the options", verb.name, error.what(),
-         verb.name);
-  }
-  size_t position = 0;
-  bool only_words = false;  // after "--"
-  for (size_t i = 0; i < arguments.words.size(); ++i) {
-    const std::string& one = arguments.words[i];
-    for (; position < given.words.size() && given.words[position] != one; ++position)
-      only_words |= given.words[position] == "--";
-    if (!only_words && one.size() > 1 && one[0] == '-')
-      refuse_option(verb, one, position + 1 < given.words.size() ? given.words[position + 1] : "");
-    arguments.numbers.push_back(position < given.numbers.size() ? given.numbers[position] : 0);
-    ++position;
-  }
-  for (size_t i = num_own; i < argv.size(); ++i) {
-    arguments.words.push_back(argv[i]);
-    arguments.numbers.push_back(static_cast<int>(i) + 1);
-  }
-  return arguments;
-}
-
-const std::string& Arguments::text(const std::string& option) const {
-  const auto found = options.find(option);
-  if (found == options.end()) fail(ExitCode::kUsage, "[tycho {}] wanted --{}; see --help", verb, option);
-  return found->second;
-}
-
-std::vector<std::string> Arguments::all(const std::string& option) const {
-  const auto found = given.find(option);
-  return found == given.end() ? std::vector<std::string>() : found->second;
-}
-
-int64_t Arguments::integer(const std::string& option, int64_t low, int64_t high) const {
-  const std::string& given = text(option);
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
-  if (error == std::errc() && end == given.data() + given.size() && value >= low && value <= high)
-    return value;
-  const std::string range =
-      high == INT64_MAX ? fmt::format("of at least {}", low) : fmt::format("from {} to {}", low, high);
-  fail(ExitCode::kUsage, "[tycho {}] --{} wanted a whole number {}, given \"{}\"", verb, option, range,
-       given);
-}
-
-double Arguments::number(const std::string& option, double low, double high) const {
-  const std::string& given = text(option);
-  double value = 0;
-  const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
-  if (error == std::errc() && end == given.data() + given.size() && value >= low && value <= high)
-    return value;
-  fail(ExitCode::kUsage, "[tycho {}] --{} wanted a number from {} to {}, given \"{}\"", verb, option, low,
-       high, given);
-}
-
-std::vector<std::string> Arguments::list(const std::string& option) const {
-  std::vector<std::string> items;
-  std::istringstream text_stream(text(option));
-  for (std::string item; std::getline(text_stream, item, ',');) items.push_back(item);
-  return items;
-}
-
-bool is_override(const std::string& word) {
-  return word.find('=') != std::string::npos || word.find_first_of("~+@") == 0;
-}
-
-RecipeRequest recipe_words(const Arguments& arguments) {
-  RecipeRequest request;
-  request.trace = arguments.has("trace");
-  for (size_t i = 0; i < arguments.words.size(); ++i) {
-    if (request.file.empty() && !is_override(arguments.words[i])) {
-      request.file = arguments.words[i];
-    } else {
-      request.pins.push_back({arguments.numbers[i], arguments.words[i]});
-    }
-  }
-  if (request.file.empty()) fail(ExitCode::kUsage, "[tycho {}] wanted a recipe; see --help", arguments.verb);
-  return request;
-}
-
-RecipeRequest recipe_request(const Arguments& arguments) {
-  RecipeRequest request = recipe_words(arguments);
-  import_request(request);
-  return request;
-}
-
-const std::string& word(const Arguments& arguments, size_t index, const char* what) {
-  if (index < arguments.words.size()) return arguments.words[index];
-  fail(ExitCode::kUsage, "[tycho] wanted {}; see --help", what);
-}
-
-void no_more_words(const Arguments& arguments, size_t count) {
-  if (arguments.words.size() <= count) return;
-  fail(ExitCode::kUsage, "[tycho] did not expect \"{}\"; see --help", arguments.words[count]);
-}
-
 int pick_subverb(const Arguments& arguments, const char* verb, const std::vector<Subverb>& subverbs) {
   std::vector<std::string> names;
   for (const Subverb& one : subverbs) {
     if (!arguments.words.empty() && arguments.words[0] == one.first) return one.second(arguments);
     names.emplace_back(one.first);
   }
-  const std::string given = arguments.words.empty() ? "nothing" : fmt::format("\"{}\"", arguments.words[0]);
-  const std::string near = arguments.words.empty() ? "" : did_you_mean(arguments.words[0], names);
-  fail(ExitCode::kUsage, "[tycho {}] wanted one of {}, given {}{}", verb, fmt::join(names, ", "), given,
-       near);
+  if (arguments.words.empty())
+    fail(ExitCode::kUsage, "[tycho {}] wanted one of {}; {}", verb, fmt::join(names, ", "),
+         example_of_verb(verb, {}));
+  fail(ExitCode::kUsage, "[tycho {}] wanted one of {}, given \"{}\"{}", verb, fmt::join(names, ", "),
+       arguments.words[0], did_you_mean(arguments.words[0], names));
 }
 
 }  // namespace tycho

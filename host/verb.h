@@ -1,12 +1,9 @@
-// One verb of the command line, and how its arguments are read.
+// The verbs of the command line, and how each describes itself.
 #pragma once
-#include <cstdint>
-#include <map>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "bindings/define/recipe.h"
+#include "host/arguments.h"
 
 namespace tycho {
 
@@ -24,8 +21,7 @@ inline constexpr OptionSpec kJsonOption = {"json", "Print JSON instead of text."
 inline constexpr OptionSpec kTraceOption = {"trace", "Show where in Lua an error was raised."};
 
 /// How a verb describes itself; `--help` is made from it. A verb with "key=value" in its usage takes
-/// overrides, and so has
-/// --set key=value and --unset key as other spellings of them.
+/// overrides, and --set key=value and --unset key, which are other spellings of them.
 struct VerbSpec {
   const char* usage;    // "run RECIPE [key=value ...]"
   const char* summary;  // one sentence
@@ -34,28 +30,7 @@ struct VerbSpec {
   bool passes_on = false;  // options end at the first word: it and all after it belong to another verb
 };
 
-/// What follows the verb: options, and the words that are none, in order.
-struct Arguments {
-  std::string verb;
-  std::map<std::string, std::string> options;             // by long name; a switch that was given is "true"
-  std::map<std::string, std::vector<std::string>> given;  // the values of each, as often as it was given
-  std::vector<std::string> words;
-  std::vector<int> numbers;       // position of each word after the verb, from 1
-  std::vector<std::string> argv;  // all of it, as given
-
-  bool has(const std::string& option) const { return options.contains(option); }
-  /// The value of an option that has a default or was given; throws Error (kUsage) that asks for it
-  /// otherwise.
-  const std::string& text(const std::string& option) const;
-  /// Every value that was given, in order; none when the option was not.
-  std::vector<std::string> all(const std::string& option) const;
-  /// The value as a number from `low` to `high`; throws Error (kUsage) on anything else.
-  int64_t integer(const std::string& option, int64_t low, int64_t high = INT64_MAX) const;
-  double number(const std::string& option, double low, double high) const;
-  /// The same, split at commas.
-  std::vector<std::string> list(const std::string& option) const;
-};
-
+/// A verb, and what runs it.
 struct Verb {
   const char* name;
   const VerbSpec& spec;
@@ -65,25 +40,6 @@ struct Verb {
 
 /// All verbs, in the order of `tycho --help`.
 const std::vector<Verb>& all_verbs();
-
-/// Reads what follows the verb. Throws Error (kUsage). True in `help` when the user asked for help and it was
-/// printed.
-Arguments parse_arguments(const Verb& verb, const std::vector<std::string>& argv, bool& help);
-
-/// True for key=value and its like, +key=value, ~key and @file.
-bool is_override(const std::string& word);
-/// The recipe and its pins from the words: the first that is no override is the file, all others are
-/// overrides.
-RecipeRequest recipe_words(const Arguments& arguments);
-/// The same with a file of another system made into a recipe.
-RecipeRequest recipe_request(const Arguments& arguments);
-/// The word at an index; throws Error (kUsage) that names what is missing.
-const std::string& word(const Arguments& arguments, size_t index, const char* what);
-/// Throws Error (kUsage) when there are more words than the verb takes.
-void no_more_words(const Arguments& arguments, size_t count);
-
-/// The index of the first argument that is neither an option nor the value of one; their number when all are.
-size_t first_word(const Verb& verb, const std::vector<std::string>& argv);
 
 /// Calls what the first word names; throws Error (kUsage) with a suggestion for other words.
 using Subverb = std::pair<const char*, int (*)(const Arguments&)>;

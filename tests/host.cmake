@@ -4,7 +4,7 @@ tycho_test(strings_test SOURCES bindings/define/pattern_test.cpp bindings/define
 tycho_test(recipe_test SOURCES bindings/define/recipe_test.cpp LIBS bindings_define)
 tycho_test(source_file_test SOURCES bindings/define/source_file_test.cpp LIBS bindings_define)
 tycho_test(lua_callbacks_test SOURCES bindings/run/lua_callbacks_test.cpp bindings/run/lua_limits_test.cpp LIBS bindings_run)
-tycho_test(import_test SOURCES bindings/import/comments_test.cpp bindings/import/document_test.cpp bindings/import/foundry_callbacks_test.cpp bindings/import/foundry_icl_test.cpp bindings/import/foundry_test.cpp bindings/import/import_test.cpp bindings/import/interpolation_test.cpp bindings/import/nanotron_test.cpp bindings/import/profiles_test.cpp bindings/import/titan_test.cpp
+tycho_test(import_test SOURCES bindings/import/comments_test.cpp bindings/import/document_test.cpp bindings/import/foundry_callbacks_test.cpp bindings/import/foundry_chat_test.cpp bindings/import/foundry_icl_test.cpp bindings/import/foundry_test.cpp bindings/import/import_test.cpp bindings/import/interpolation_test.cpp bindings/import/nanotron_test.cpp bindings/import/profiles_test.cpp bindings/import/titan_test.cpp
   LIBS bindings_import)
 target_compile_definitions(import_test PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 
@@ -15,7 +15,7 @@ tycho_test(cli_test SOURCES host/cli_test.cpp host/prompts_test.cpp LIBS base)
 tycho_test(engine_test SOURCES host/engine_test.cpp LIBS base)
 tycho_test(golden_errors_test SOURCES host/golden_errors_test.cpp LIBS base)
 tycho_test(verbs_test SOURCES host/verbs/ckpt_test.cpp host/verbs/completion_test.cpp host/verbs/config_test.cpp host/verbs/convert_test.cpp host/verbs/ctl_test.cpp host/verbs/diff_test.cpp
-  host/verbs/data_contents_test.cpp host/verbs/data_preload_test.cpp host/verbs/doctor_test.cpp host/verbs/import_test.cpp host/verbs/init_test.cpp host/verbs/launch_test.cpp host/verbs/plan_schedule_test.cpp host/verbs/plan_test.cpp host/verbs/rerun_test.cpp host/verbs/run_test.cpp host/verbs/test_test.cpp host/verbs/tokenizer_test.cpp host/verbs/types_test.cpp host/docs_examples_test.cpp
+  host/data/contents_test.cpp host/data/preload_test.cpp host/verbs/doctor_test.cpp host/verbs/import_test.cpp host/verbs/init_test.cpp host/verbs/launch_test.cpp host/plan/schedule_test.cpp host/verbs/plan_test.cpp host/verbs/rerun_test.cpp host/verbs/run_test.cpp host/verbs/test_test.cpp host/verbs/tokenizer_test.cpp host/verbs/types_test.cpp host/docs_examples_test.cpp
   host/shipped_recipes_test.cpp LIBS base)
 tycho_test(mesh_table_test SOURCES host/mesh_table_test.cpp LIBS base)
 # The launcher alone, with programs of the shell as ranks; launch_test.cpp starts the whole program.
@@ -33,6 +33,6 @@ endforeach()
 tycho_script_test(repl_terminal SCRIPT host/repl/terminal.sh TIMEOUT 240 LABELS torch)
 tycho_script_test(repl_memory SCRIPT host/repl/memory.sh TIMEOUT 120 LABELS torch)
 tycho_script_test(route SCRIPT host/route.sh TIMEOUT 240 LABELS torch)
-tycho_script_test(lua_specs SCRIPT house/lua_specs.sh TIMEOUT 60)
+tycho_script_test(lua_specs SCRIPT house/lua_specs.sh TIMEOUT 240)
 tycho_test(objects_test SOURCES bindings/run/objects_test.cpp LIBS bindings_run)
 tycho_script_test(follow SCRIPT host/follow.sh)

@@ -2,10 +2,14 @@
 tycho_test(metrics_test
   SOURCES
     trainer/metrics/config_test.cpp trainer/metrics/curve_test.cpp trainer/metrics/device_peak_test.cpp trainer/metrics/file_reporter_test.cpp
-    trainer/metrics/format_test.cpp trainer/metrics/live_view_test.cpp trainer/metrics/machine_use_test.cpp trainer/metrics/plain_reporter_test.cpp
+    trainer/metrics/format_test.cpp trainer/metrics/gpu_use_test.cpp trainer/metrics/live_view_test.cpp trainer/metrics/machine_use_test.cpp trainer/metrics/plain_reporter_test.cpp
     trainer/metrics/plot_test.cpp trainer/metrics/run_name_test.cpp trainer/metrics/shown_metrics_test.cpp trainer/metrics/tee_test.cpp trainer/metrics/terminal_reporter_test.cpp
     trainer/metrics/step_metrics_test.cpp trainer/metrics/throughput_test.cpp
   LIBS loggers)
+add_library(fake_nvml SHARED trainer/metrics/fake_nvml.cpp)
+set_target_properties(fake_nvml PROPERTIES CXX_VISIBILITY_PRESET default)
+add_dependencies(metrics_test fake_nvml)
+target_compile_definitions(metrics_test PRIVATE TYCHO_FAKE_NVML="$<TARGET_FILE:fake_nvml>")
 
 # Loggers beside metrics.jsonl.
 tycho_test(loggers_test
@@ -18,6 +22,7 @@ tycho_test(loggers_test
   LIBS loggers http)
 target_compile_definitions(loggers_test PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 
-# Requests to trackers, and MLflow itself.
+# Requests to trackers, MLflow itself, and the uploader of W&B.
 tycho_test(http_test SOURCES trainer/http/http_exchange_test.cpp trainer/data/remote/http_server.cpp LIBS http)
 tycho_script_test(mlflow_peer SCRIPT host/mlflow_peer.sh TIMEOUT 900)
+tycho_script_test(wandb_peer SCRIPT host/wandb_peer.sh TIMEOUT 900)

@@ -9,6 +9,8 @@ target_compile_definitions(run_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SO
 tycho_test(eval_test TORCH LIBS run_fixture SOURCES trainer/models/decoder_oracle.cpp
   trainer/run/evaluate_checkpoint_test.cpp trainer/run/evaluate_run_test.cpp trainer/eval/evaluate_test.cpp
   trainer/generate/generate_test.cpp trainer/generate/sampling_test.cpp trainer/generate/text_stream_test.cpp)
+# Ranks that are processes, forked before any thread starts.
+tycho_test(saver_kill_test TORCH LIBS run_fixture SOURCES trainer/loop/saver_kill_test.cpp)
 # Questions put to a model, against LLM Foundry and lm-evaluation-harness.
 tycho_test(icl_test TORCH LIBS run_fixture SOURCES trainer/icl/answers_test.cpp trainer/icl/few_shot_test.cpp trainer/icl/icl_evaluator_test.cpp
   trainer/icl/prompts_test.cpp trainer/icl/python_text_test.cpp trainer/icl/result_test.cpp trainer/run/icl_run_test.cpp trainer/run/loglikelihood_test.cpp)
@@ -32,6 +34,7 @@ foreach(part RANGE 2 ${mesh_matrix_parts})
   set_tests_properties(mesh_matrix_test_${part} PROPERTIES TIMEOUT ${timeout} LABELS torch
     ENVIRONMENT "${environment};GTEST_TOTAL_SHARDS=${mesh_matrix_parts};GTEST_SHARD_INDEX=${index}")
 endforeach()
+tycho_test(mesh_checkpoints_test TORCH LIBS run_fixture SOURCES trainer/run/mesh_checkpoints_test.cpp)
 tycho_test(tensor_parallel_run_test TORCH LIBS run_fixture SOURCES trainer/run/tensor_parallel_run_test.cpp)
 tycho_test(context_parallel_run_test TORCH LIBS run_fixture SOURCES trainer/run/context_parallel_run_test.cpp)
 tycho_test(pipeline_run_test TORCH LIBS run_fixture SOURCES trainer/run/pipeline_run_test.cpp)

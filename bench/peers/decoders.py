@@ -19,25 +19,38 @@ class LlamaBlock(nn.Module):
         kv_width = self.kv_heads * self.head_width
         self.attention_norm = nn.Parameter(torch.ones(args.width))
         self.ffn_norm = nn.Parameter(torch.ones(args.width))
-        self.qkv = nn.Linear(args.width, args.width + 2 * kv_width, bias=False)
+        # Tensor parallel cuts each projection by itself; otherwise those that share an input are one matrix.
+        self.is_split = getattr(args, "split_projections", False)
+        outputs = {"qkv": args.width + 2 * kv_width, "gate_up": 2 * args.ffn_width}
+        if self.is_split:
+            outputs = {"q": args.width, "k": kv_width, "v": kv_width, "gate": args.ffn_width, "up": args.ffn_width}
+        for name, width in outputs.items():
+            setattr(self, name, nn.Linear(args.width, width, bias=False))
         self.out = nn.Linear(args.width, args.width, bias=False)
-        self.gate_up = nn.Linear(args.width, 2 * args.ffn_width, bias=False)
         self.down = nn.Linear(args.ffn_width, args.width, bias=False)
+        self.attention_input, self.ffn_input = nn.Identity(), nn.Identity()  # where tensor parallel begins
+
+    def queries_keys_values(self, x_BTD):
+        B, T, _ = x_BTD.shape
+        if self.is_split:
+            return (x.view(B, T, -1, self.head_width).transpose(1, 2) for x in (self.q(x_BTD), self.k(x_BTD), self.v(x_BTD)))
+        return self.qkv(x_BTD).view(B, T, -1, self.head_width).transpose(1, 2).split(
+            [self.heads, self.kv_heads, self.kv_heads], dim=1)
 
     def attention(self, x_BTD, cos, sin):
-        B, T, D = x_BTD.shape
-        q, k, v = self.qkv(x_BTD).view(B, T, -1, self.head_width).transpose(1, 2).split(
-            [self.heads, self.kv_heads, self.kv_heads], dim=1)
+        B, T, _ = x_BTD.shape
+        q, k, v = self.queries_keys_values(self.attention_input(x_BTD))
         q, k = rotate(q, cos, sin), rotate(k, cos, sin)
         if self.repeat_kv and self.heads != self.kv_heads:
             k, v = (x.repeat_interleave(self.heads // self.kv_heads, dim=1) for x in (k, v))
         grouped = k.shape[1] != self.heads
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=grouped)
-        return self.out(y.transpose(1, 2).reshape(B, T, D))
+        return self.out(y.transpose(1, 2).reshape(B, T, -1))
 
     def forward(self, x, cos, sin):
         x = x + self.attention(F.rms_norm(x, x.shape[-1:], self.attention_norm.to(x.dtype), self.eps), cos, sin)
-        gate, up = self.gate_up(F.rms_norm(x, x.shape[-1:], self.ffn_norm.to(x.dtype), self.eps)).chunk(2, dim=-1)
+        normed = self.ffn_input(F.rms_norm(x, x.shape[-1:], self.ffn_norm.to(x.dtype), self.eps))
+        gate, up = (self.gate(normed), self.up(normed)) if self.is_split else self.gate_up(normed).chunk(2, dim=-1)
         return x + self.down(F.silu(gate) * up)
 
 
@@ -79,6 +92,26 @@ class Llama(nn.Module):
         for block in self.blocks:
             x = block(x, cos, sin)
         return token_loss(self.head(F.rms_norm(x, x.shape[-1:], self.norm.to(x.dtype), self.eps)), targets_BT)
+
+
+class LlamaStage(nn.Module):
+    """Blocks [begin, end) of a Llama: with its embedding if they are the first, with its head if they are the last."""
+
+    def __init__(self, model, begin, end):
+        super().__init__()
+        self.eps = model.eps
+        self.embedding = model.embedding if begin == 0 else None
+        self.blocks = model.blocks[begin:end]
+        self.has_head = end == len(model.blocks)
+        self.norm, self.head = (model.norm, model.head) if self.has_head else (None, None)
+        self.register_buffer("cos", model.cos, persistent=False)
+        self.register_buffer("sin", model.sin, persistent=False)
+
+    def forward(self, x):
+        x = self.embedding(x) if self.embedding is not None else x
+        for block in self.blocks:
+            x = block(x, self.cos, self.sin)
+        return self.head(F.rms_norm(x, x.shape[-1:], self.norm, self.eps)) if self.has_head else x
 
 
 def token_loss(logits, targets_BT):

@@ -4,7 +4,7 @@ import torch
 from safetensors import safe_open
 
 
-def llama_names(layers):
+def llama_names(layers, split_projections):
     """Our parameter -> theirs, those that are one matrix here in their order."""
     names = {"embedding.weight": ["model.embed_tokens.weight"], "norm": ["model.norm.weight"], "head.weight": ["lm_head.weight"]}
     for i in range(layers):
@@ -17,6 +17,10 @@ def llama_names(layers):
             ours + "gate_up.weight": [f"{theirs}mlp.{x}_proj.weight" for x in ("gate", "up")],
             ours + "down.weight": [theirs + "mlp.down_proj.weight"],
         }
+        if split_projections:
+            del names[ours + "qkv.weight"], names[ours + "gate_up.weight"]
+            names |= {f"{ours}{x}.weight": [f"{theirs}self_attn.{x}_proj.weight"] for x in "qkv"}
+            names |= {f"{ours}{x}.weight": [f"{theirs}mlp.{x}_proj.weight"] for x in ("gate", "up")}
     return names
 
 
@@ -28,7 +32,7 @@ def gpt_names(layers, block, parts):
 
 def names_of(args):
     if args.family == "llama":
-        return llama_names(args.layers)
+        return llama_names(args.layers, getattr(args, "split_projections", False))
     if args.family == "gpt2":
         return gpt_names(args.layers, "h", {"attention_norm": "ln_1", "qkv": "attn.c_attn", "out": "attn.c_proj",
                                             "ffn_norm": "ln_2", "up": "mlp.c_fc", "down": "mlp.c_proj"})

@@ -72,7 +72,10 @@ std::string did_you_mean_file(const std::string& wanted) {
     if (entry.path().extension() == ".lua") names.push_back(entry.path().filename());
   }
   std::sort(names.begin(), names.end());
-  return did_you_mean(path.stem().string() + ".lua", names);
+  const std::vector<std::string> near = nearest(path.stem().string() + ".lua", names);
+  if (!near.empty()) return fmt::format("; did you mean {}?", (path.parent_path() / near.front()).string());
+  const std::filesystem::path usual = std::filesystem::path("recipes") / (path.stem().string() + ".lua");
+  return std::filesystem::exists(usual, ignored) ? fmt::format("; did you mean {}?", usual.string()) : "";
 }
 
 std::optional<size_t> find_utf8_error(std::string_view text) {

@@ -145,7 +145,7 @@ LuaWatch::EngineCall::~EngineCall() {
   if (code_ != nullptr) code_->engine_calls.store(code_->engine_calls.load() - 1, std::memory_order_release);
 }
 
-// Garbage is no use of memory: it may be what another call left, or an operator.
+// Garbage does not count: another call may have left it, or an operator.
 bool LuaWatch::uses_too_much(lua_State* L) const {
   const auto bytes = [L] { return int64_t{lua_gc(L, LUA_GCCOUNT, 0)} * 1024; };
   if (bytes() <= limits_.max_bytes) return false;

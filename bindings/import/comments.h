@@ -12,8 +12,8 @@ struct CommentLine {
   std::string trailing;   // the comment behind data, as Lua
 };
 
-/// Line n at n - 1. A # inside quotes is no comment; inside a block of text over many lines it looks like
-/// one.
+/// Line n at n - 1. A # inside quotes does not begin a comment; inside a block of text over many lines
+/// it looks as if it did.
 std::vector<CommentLine> read_comments(const std::string& text);
 
 }  // namespace tycho

@@ -223,6 +223,9 @@ void map_fsdp(Mapper& mapper, const DocEntry& entry) {
                  has_degree);
 }
 
+/// LLM Foundry takes keys at the top that it does not know for variables, and warns.
+const char* const kVariable = "a variable: what refers to it has its value";
+
 /// Made at its first use: it takes tables of other sources.
 Rows parts_of_the_run() {
   return {
@@ -256,6 +259,9 @@ const Rows kNumbers = {
     to("seed", "seed"),
     to("precision", "precision", words({{"amp_bf16", "bf16"}, {"bf16", "bf16"}, {"fp32", "fp32"}})),
     only("code_paths", {"null", "[]"}, "Python cannot be loaded"),
+    left_out("global_seed", kVariable),
+    left_out("icl_max_seq_len", kVariable),
+    left_out("dataset", kVariable),
     left_out("max_split_size_mb", "Tycho manages memory itself"),
     left_out("expandable_segments", "Tycho manages memory itself"),
     left_out("cuda_load_lazy", "Tycho manages memory itself"),

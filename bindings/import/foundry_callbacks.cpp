@@ -143,36 +143,59 @@ void map_kill_loss_spike(Mapper& mapper, const DocEntry& entry) {
 }
 
 void map_system_metrics(Mapper& mapper, const DocEntry& entry) {
-  mapper.note(entry, "processors, memory and disk of rank 0's machine; GPUs are not looked at");
+  mapper.note(entry, "processors, memory, disk and GPUs of rank 0's machine");
   mapper.component(entry, "callbacks.system_metrics_monitor", "t.cb.machine_use",
-                   {left_out("gpu_available", "GPUs are not looked at")}, {});
+                   {left_out("gpu_available", "GPUs are looked at where NVIDIA's driver is")}, {});
+}
+
+void map_optimizer_interval(Mapper& mapper, const DocEntry& entry) {
+  mapper.emit(entry, "every", lua_quoted(mapper.text_of(&entry.node) + "ba"));
+}
+
+void map_optimizer_metrics(Mapper& mapper, const DocEntry& entry) {
+  mapper.remark(entry, "moments and updates are recorded in any case");
+}
+
+void map_optimizer_monitor(Mapper& mapper, const DocEntry& entry) {
+  mapper.component(
+      entry, "callbacks.optimizer_monitor", "t.cb.optimizer_monitor",
+      {by("batch_log_interval", map_optimizer_interval), by("log_optimizer_metrics", map_optimizer_metrics)},
+      {});
+}
+
+Rows eval_output_rows() {
+  return {left_out("log_tokens", "texts are recorded, not tokens"),
+          left_out("log_output_text", "texts are always recorded")};
+}
+
+void map_eval_outputs(Mapper& mapper, const DocEntry& entry) {
+  mapper.walk(entry, eval_output_rows());
+  mapper.emit(entry, "icl.outputs", "true");
 }
 
 Rows callback_rows() {
-  return {
-      left_out("speed_monitor", kMetrics),
-      left_out("lr_monitor", kMetrics),
-      left_out("memory_monitor", kMetrics),
-      left_out("runtime_estimator", kMetrics),
-      left_out("scheduled_gc", "there is no garbage collector"),
-      left_out("nan_monitor", "a step with NaN ends the run: r.guard"),
-      left_out("oom_observer", "tycho plan and profiles show memory use"),
-      left_out("env_logging", "the run folder has versions.json"),
-      noted("optimizer_monitor", {},
-            "norms by layer are recorded by r.callbacks.norms = t.cb.grad_norm {} and t.cb.param_norm {}"),
-      by("system_metrics_monitor", map_system_metrics),
-      noted("activation_monitor_full_model", {},
-            "t.cb.activations {} records the residual stream between layers"),
-      noted("loss_perp_v_len", {}, "these numbers are not recorded"),
-      noted("async_eval", {}, "tycho eval RUN --follow evaluates every checkpoint beside the run"),
-      noted("eval_output_logging", {}, "outputs of evaluations are not recorded"),
-      noted("memory_snapshot", {}, "r.profile with memory = true records memory allocations"),
-      by("kill_loss_spike", map_kill_loss_spike, kill_loss_spike_rows()),
-      noted("run_timeout", {}, "a run that hangs after its end is not killed"),
-      noted("hf_checkpointer", {}, kByHand),
-      noted("mono_checkpoint_saver", {}, kByHand),
-      by("early_stopper", map_early_stopper, early_stopper_rows()),
-      by("generate_callback", map_generate, generate_rows())};
+  return {left_out("speed_monitor", kMetrics),
+          left_out("lr_monitor", kMetrics),
+          left_out("memory_monitor", kMetrics),
+          left_out("runtime_estimator", kMetrics),
+          left_out("scheduled_gc", "there is no garbage collector"),
+          left_out("nan_monitor", "a step with NaN ends the run: r.guard"),
+          left_out("oom_observer", "tycho plan and profiles show memory use"),
+          left_out("env_logging", "the run folder has versions.json"),
+          by("optimizer_monitor", map_optimizer_monitor),
+          by("system_metrics_monitor", map_system_metrics),
+          noted("activation_monitor_full_model", {},
+                "t.cb.activations {} records the residual stream between layers"),
+          noted("loss_perp_v_len", {}, "these numbers are not recorded"),
+          noted("async_eval", {}, "tycho eval RUN --follow evaluates every checkpoint beside the run"),
+          by("eval_output_logging", map_eval_outputs, eval_output_rows()),
+          noted("memory_snapshot", {}, "r.profile with memory = true records memory allocations"),
+          by("kill_loss_spike", map_kill_loss_spike, kill_loss_spike_rows()),
+          noted("run_timeout", {}, "a run that hangs after its end is not killed"),
+          noted("hf_checkpointer", {}, kByHand),
+          noted("mono_checkpoint_saver", {}, kByHand),
+          by("early_stopper", map_early_stopper, early_stopper_rows()),
+          by("generate_callback", map_generate, generate_rows())};
 }
 
 const char* const kFromRankZero = "rank 0 writes";

@@ -16,8 +16,11 @@ const DocNode* sibling(Mapper& mapper, const DocEntry& entry, const std::string&
 void map_hf_name(Mapper& mapper, const DocEntry& entry) {
   const std::string name = mapper.text_of(&entry.node);
   if (name == "json") {
-    if (sibling(mapper, entry, "hf_kwargs.data_files") == nullptr)
-      return mapper.problem(entry, "needs hf_kwargs.data_files: one .jsonl, or a folder of them");
+    if (sibling(mapper, entry, "hf_kwargs.data_files") == nullptr &&
+        sibling(mapper, entry, "hf_kwargs.data_dir") == nullptr)
+      return mapper.problem(entry,
+                            "needs hf_kwargs.data_files, one .jsonl or a folder of them, or "
+                            "hf_kwargs.data_dir, a folder with SPLIT.jsonl");
     return mapper.remark(entry, "rows are JSONL");
   }
   if (!is_local_folder(name))
@@ -28,6 +31,16 @@ void map_hf_name(Mapper& mapper, const DocEntry& entry) {
   const DocNode* split = sibling(mapper, entry, "split");
   if (mapper.is_null(split)) return mapper.problem(entry, "needs split, the name of the file in that folder");
   mapper.emit(entry, "path", mapper.expression_with(entry, "/" + mapper.text_of(split) + ".jsonl"));
+}
+
+/// A folder with a file for each split.
+void map_data_dir(Mapper& mapper, const DocEntry& entry) {
+  if (sibling(mapper, entry, "hf_kwargs.data_files") != nullptr)
+    return mapper.problem(entry, "is more than data_files: write the path of the file there alone");
+  const DocNode* split = sibling(mapper, entry, "split");
+  const std::string name = mapper.is_null(split) ? "train" : mapper.text_of(split);
+  const bool ends_in_slash = mapper.text_of(&entry.node).ends_with('/');
+  mapper.emit(entry, "path", mapper.expression_with(entry, (ends_in_slash ? "" : "/") + name + ".jsonl"));
 }
 
 /// A file, a list of one, or such of each split.
@@ -53,6 +66,31 @@ void map_mds_folder(Mapper& mapper, const DocEntry& entry, const char* key) {
   const DocNode* split = sibling(mapper, entry, "split");
   const std::string suffix = mapper.is_null(split) ? "" : "/" + mapper.text_of(split);
   mapper.emit(entry, key, mapper.expression_with(entry, suffix));
+}
+
+/// One data set that is written as a list of streams.
+void map_chat_streams(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.is_null(&entry.node)) return mapper.remark(entry, "there are none");
+  const bool is_list = entry.node.is_list();
+  if ((is_list ? entry.node.items.size() : entry.node.entries.size()) != 1)
+    return mapper.problem(entry,
+                          "mixing data sets of conversations is not supported: join them in one folder");
+  const std::string name = is_list ? "0" : entry.node.entries.front().key;
+  const DocNode& stream = is_list ? entry.node.items[0] : entry.node.entries.front().node;
+  const DocNode* split = stream.find("split");
+  if (split == nullptr) split = sibling(mapper, entry, "split");
+  const std::string suffix = mapper.is_null(split) ? "" : "/" + mapper.text_of(split);
+  const auto place = [&](const char* target) {
+    return [=](Mapper& in, const DocEntry& at) {
+      if (!in.is_null(&at.node)) in.emit(at, target, in.expression_with(at, suffix));
+    };
+  };
+  constexpr const char* kAlone = "there is one stream alone";
+  mapper.walk(
+      {entry.path + "." + name, stream},
+      {by("local", place("path")), by("remote", place("remote")), left_out("split", "taken from path"),
+       left_out("proportion", kAlone), only("repeat", {"null", "1", "1.0"}, "use max_duration"),
+       only("choose", {"null"}, "use max_duration")});
 }
 
 void map_chat_length(Mapper& mapper, const DocEntry& entry) {
@@ -83,6 +121,17 @@ void map_packing_ratio(Mapper& mapper, const DocEntry& entry) {
                 "earlier ones unless attn_uses_sequence_id is set");
 }
 
+/// Rows are left over only where batches are packed one by one.
+void map_leftover_rows(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.is_null(&entry.node)) return mapper.remark(entry, "all rows go on into the next batch");
+  const DocNode* ratio = sibling(mapper, entry, "packing_ratio");
+  if (mapper.is_null(ratio)) return mapper.problem(entry, "needs packing_ratio, as in LLM Foundry");
+  const std::string packing = mapper.text_of(ratio);
+  if (entry.path.starts_with("eval_loader") || packing == "1" || packing == "1.0")
+    return mapper.remark(entry, "no row is left over");
+  mapper.emit(entry, "max_leftover_rows", mapper.expression({entry.path, entry.node}));
+}
+
 /// "length>=N" is a number here.
 void map_target_prompts(Mapper& mapper, const DocEntry& entry) {
   constexpr std::string_view kLength = "length>=";
@@ -98,7 +147,7 @@ void map_target_prompts(Mapper& mapper, const DocEntry& entry) {
 
 const Rows kChatDataset = {
     by("hf_name", map_hf_name),
-    group("hf_kwargs", {by("data_files", map_data_files)}),
+    group("hf_kwargs", {by("data_files", map_data_files), by("data_dir", map_data_dir)}),
     left_out("split", "taken from path"),
     by("max_seq_len", map_chat_length),
     by("packing_ratio", map_packing_ratio),
@@ -111,11 +160,12 @@ const Rows kChatDataset = {
          "no Python runs: write rows with \"prompt\" and \"response\" yourself"),
     by("local", [](Mapper& mapper, const DocEntry& entry) { map_mds_folder(mapper, entry, "path"); }),
     by("remote", [](Mapper& mapper, const DocEntry& entry) { map_mds_folder(mapper, entry, "remote"); }),
-    only("streams", {"null"}, "mixing data sets is not supported"),
+    by("streams", map_chat_streams),
+    left_out("eos_token_id", "not read there: examples end with the tokenizer's eos token"),
     left_out("safe_load", "no code in data is run"),
     left_out("allow_pad_trimming", "padding does not change any number"),
     left_out("pad_to_longest", "padding does not change any number"),
-    noted("max_leftover_bins_to_keep", {"null"}, "no example is dropped here"),
+    by("max_leftover_bins_to_keep", map_leftover_rows),
     left_out("auto_packing_replication", kItsLoader),
     left_out("seq_parallel_replication", kItsLoader),
     left_out("allow_unsafe_types", "pickles are not read"),

@@ -299,6 +299,15 @@ Rows loader_of(const Rows& dataset) {
   return rows;
 }
 
+/// Rows are filled up on the tokenizer's side there, which is the right one unless it says otherwise.
+std::vector<std::string> padding_of_tokenizer(Mapper& mapper) {
+  const DocNode* side = mapper.root().at("tokenizer.kwargs.padding_side");
+  if (mapper.is_null(side) || mapper.text_of(side) == "right") return {};
+  if (mapper.text_of(side) == "left") return {"padding_side = \"left\""};
+  mapper.problem({"tokenizer.kwargs.padding_side", *side}, "wanted left or right");
+  return {};
+}
+
 }  // namespace
 
 bool is_remote_place(const std::string& place) { return place.find("://") != std::string::npos; }
@@ -318,7 +327,8 @@ void map_foundry_loader(Mapper& mapper, const DocEntry& entry, const std::string
         entry, target, "t.data.mds", loader_of(kDataset),
         target == "train_data" ? order_defaults(mapper, entry) : std::vector<std::string>());
   if (kind == "finetuning")
-    return mapper.component(entry, target, "t.data.chat", loader_of(foundry_chat_rows()));
+    return mapper.component(entry, target, "t.data.chat", loader_of(foundry_chat_rows()),
+                            padding_of_tokenizer(mapper));
   mapper.problem(name == nullptr ? entry : DocEntry{entry.path + ".name", *name},
                  "wanted the loader text (MDS shards of tokens) or finetuning (JSONL)");
 }

@@ -1,6 +1,11 @@
 // icl_tasks and eval_gauntlet of LLM Foundry as r.icl.
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "bindings/import/mapper.h"
 #include "bindings/import/systems.h"
@@ -138,11 +143,43 @@ void map_categories(Mapper& mapper, const DocEntry& entry) {
   }
 }
 
+std::set<std::string> category_names(Mapper& mapper) {
+  std::set<std::string> names;
+  const DocNode* list = mapper.root().at("eval_gauntlet.categories");
+  if (list == nullptr) return names;
+  for (const DocNode& one : list->items)
+    if (const DocNode* name = one.find("name")) names.insert(mapper.text_of(name));
+  return names;
+}
+
+/// Published gauntlets name categories that are commented out there; LLM Foundry averages what is left.
+void map_average(Mapper& mapper, const DocEntry& average, const std::string& name,
+                 const std::set<std::string>& categories) {
+  std::vector<std::string> there, missing;
+  for (const DocNode& item : average.node.items) {
+    const std::string category = mapper.text_of(&item);
+    if (categories.contains(category))
+      there.push_back(lua_quoted(category));
+    else
+      missing.push_back(category);
+  }
+  if (!missing.empty())
+    mapper.note(average, fmt::format("without {}, of which there {} no {}, as LLM Foundry has it",
+                                     fmt::join(missing, ", "), missing.size() == 1 ? "is" : "are",
+                                     missing.size() == 1 ? "category" : "categories"));
+  if (there.empty()) return mapper.remark(average, "none of its categories is there");
+  mapper.emit(average, fmt::format("icl.gauntlet.averages[{}]", lua_quoted(name)),
+              fmt::format("{{ {} }}", fmt::join(there, ", ")));
+}
+
 void map_averages(Mapper& mapper, const DocEntry& entry) {
+  const std::set<std::string> categories = category_names(mapper);
   for (const KeyedNode& one : entry.node.entries) {
     const DocEntry average = {entry.path + "." + one.key, one.node};
-    if (const auto list = as_is(mapper, average))
-      mapper.emit(average, fmt::format("icl.gauntlet.averages[{}]", lua_quoted(one.key)), *list);
+    if (!one.node.is_list())
+      mapper.problem(average, "wanted a list of categories");
+    else
+      map_average(mapper, average, one.key, categories);
   }
 }
 

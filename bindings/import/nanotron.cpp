@@ -49,6 +49,24 @@ const Rows kLlama = {
     left_out("pretraining_tp", kSpread),
     left_out("use_cache", "generation always does this"),
     left_out("is_llama_config", "it is"),
+    left_out("is_qwen2_config", "without biases it is Llama"),
+    only("attention_bias", {"false"}, "biases of attention are not supported"),
+    left_out("interleaved_rotary", "weights have Hugging Face's order"),
+    only("rope_seq_len_interpolation_factor", {"null"}, "write rope_scaling into the recipe"),
+    only("no_rope_layer", {"null"}, "layers without positions are not supported"),
+    only("sliding_window_size", {"null"}, "windows of Llama are not supported"),
+    only("flex_attention_mask", {"null"}, "masks are not supported"),
+    only("moe_config", {"null"}, "mixtures of experts are not supported"),
+    only("z_loss_enabled", {"false"}, "z-loss is not supported"),
+    left_out("z_loss_coefficient", "used with z_loss_enabled alone"),
+    noted("_use_doc_masking", {"false"},
+          "set eos_token_id of train_data: attention stays within documents then"),
+    left_out("_attn_implementation", kOneWay),
+    left_out("_fused_rms_norm", kOneWay),
+    left_out("_fused_rotary_emb", kOneWay),
+    left_out("_use_qkv_packed", kOneWay),
+    left_out("ring_attn_heads_k_stride", kSpread),
+    left_out("log_attn_probs", "not logged"),
 };
 
 /// What Nanotron takes for keys that are not there, and the initial deviation.
@@ -139,14 +157,16 @@ const Rows kFactory = {
 /// The optimizer in one statement, from keys that lie apart.
 void write_optimizer(Mapper& mapper) {
   const auto number = [&](const char* path, double usual) { return number_at(mapper, path, usual); };
+  const bool has_factory = mapper.root().at("optimizer.optimizer_factory") != nullptr;
+  const auto factory = [&](const std::string& key, double usual) {
+    return number(("optimizer." + (has_factory ? "optimizer_factory." + key : key)).c_str(), usual);
+  };
   mapper.out().write(
       fmt::format(
           "r.optimizer = t.optim.adamw {{ lr = {}, betas = {{ {}, {} }}, eps = {}, weight_decay = {}, "
           "decay_mask = \"all\" }}",
-          number("optimizer.learning_rate_scheduler.learning_rate", 0),
-          number("optimizer.optimizer_factory.adam_beta1", 0.9),
-          number("optimizer.optimizer_factory.adam_beta2", 0.999),
-          number("optimizer.optimizer_factory.adam_eps", 1e-8), number("optimizer.weight_decay", 0)),
+          number("optimizer.learning_rate_scheduler.learning_rate", 0), factory("adam_beta1", 0.9),
+          factory("adam_beta2", 0.999), factory("adam_eps", 1e-8), number("optimizer.weight_decay", 0)),
       0);
 }
 
@@ -160,6 +180,11 @@ void map_zero_stage(Mapper& mapper, const DocEntry& entry) {
 
 const Rows kOptimizer = {
     group("optimizer_factory", kFactory),
+    // Beside it in files of Nanotron 0.3.
+    elsewhere("adam_beta1"),
+    elsewhere("adam_beta2"),
+    elsewhere("adam_eps"),
+    left_out("torch_adam_is_fused", kOneWay),
     by("zero_stage", map_zero_stage),
     left_out("weight_decay", "see optimizer at the end"),
     only("weight_decay_exclude_named_params", {"[]"},

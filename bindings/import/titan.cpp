@@ -90,7 +90,7 @@ std::vector<std::string> optimizer_defaults(Mapper& mapper) {
   return fields;
 }
 
-/// 0 for what is no number, and infinite for one that is too large: the recipe's own checks name them.
+/// 0 for what is not a number, and infinite for one that is too large: the recipe's own checks name them.
 double count_in(const std::string& text) { return std::strtod(("0" + text).c_str(), nullptr); }
 
 /// A warm-up longer than the schedule ends with it, as there.

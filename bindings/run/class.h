@@ -56,7 +56,7 @@ struct Class {
   std::vector<Field> fields;
   std::vector<Method> methods;
   Body text = nullptr;         // what tostring gives; name and sentence without
-  Body index = nullptr;        // keys that are no members: argument 1 is the key; nil for an unknown name
+  Body index = nullptr;        // keys that are not members: argument 1 is the key; nil for an unknown name
   Body iterate = nullptr;      // `for k, v in object do`: argument 1 is the last key or nil
   Body length = nullptr;       // #object
   const char* hint = nullptr;  // added to the error for an unknown member

@@ -13,7 +13,7 @@ inline constexpr const char* kGpuSettingsQuery =
     "clocks.applications.memory";
 
 /// Findings from the answer to --query-gpu with --format=csv,noheader,nounits: persistence mode, and clocks
-/// of applications below the highest. Lines that are none are left out.
+/// of applications below the highest. Lines of another form are left out.
 std::vector<Finding> gpu_settings_findings(const std::string& answer);
 
 }  // namespace tycho

@@ -5,7 +5,6 @@
 #include <luajit.h>
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 
@@ -14,6 +13,7 @@
 #include "host/engine.h"
 #include "host/signals.h"
 #include "trainer/base/bytes.h"
+#include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 
@@ -23,11 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 constexpr size_t kProbeBytes = size_t{32} << 20;
 constexpr double kSlowBytesPerS = 100e6, kLittleBytes = 10e9;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 fs::path existing_parent(fs::path path) {
   path = fs::absolute(path);
@@ -102,15 +97,15 @@ std::vector<Finding> check_engine() {
 }
 
 std::vector<Finding> check_slurm() {
-  const std::string job = environment("SLURM_JOB_ID");
+  const std::string job = environment_variable("SLURM_JOB_ID");
   if (job.empty()) return {{"slurm", Health::kOk, "not inside a job", ""}};
-  std::string text = fmt::format("job {}, {} nodes", job, environment("SLURM_JOB_NUM_NODES"));
-  if (const std::string end = environment("SLURM_JOB_END_TIME"); !end.empty()) {
+  std::string text = fmt::format("job {}, {} nodes", job, environment_variable("SLURM_JOB_NUM_NODES"));
+  if (const std::string end = environment_variable("SLURM_JOB_END_TIME"); !end.empty()) {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     const double left = std::stod(end) - std::chrono::duration<double>(now).count();
     text += fmt::format(", {:.0f} minutes left", left / 60);
   }
-  const bool alone = environment("SLURM_STEP_ID").empty();
+  const bool alone = environment_variable("SLURM_STEP_ID").empty();
   return {{"slurm", alone ? Health::kWarn : Health::kOk, text,
            alone ? "this is the batch script: start runs with srun to use all tasks" : ""}};
 }
@@ -118,7 +113,7 @@ std::vector<Finding> check_slurm() {
 std::vector<Finding> check_lua() {
   std::vector<Finding> findings = {
       {"lua", Health::kOk, LUAJIT_VERSION ", compiler off, so that Ctrl-C always ends a recipe", ""}};
-  std::istringstream folders(environment("TYCHO_PATH"));
+  std::istringstream folders(environment_variable("TYCHO_PATH"));
   for (std::string folder; std::getline(folders, folder, ':');) {
     const bool there = fs::is_directory(folder);
     findings.push_back({"recipe path", there ? Health::kOk : Health::kWarn,

@@ -63,7 +63,7 @@ void RankReports::take(std::string_view line) {
   phase_ = std::string(end + 1, line.data() + line.size());
   heard_at_ = Clock::now();
   if (step == step_) return;
-  // What came before the first step is no measure of one.
+  // The time before the first step does not measure a step.
   if (step_ >= 0 && step > step_)
     longest_step_ = std::max(longest_step_, (heard_at_ - step_at_) / (step - step_));
   step_ = step;

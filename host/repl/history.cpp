@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 
+#include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
 
@@ -83,10 +83,10 @@ std::string ReplHistory::matching(const std::string& part) const {
 }
 
 std::string history_path() {
-  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && *state != '\0')
-    return std::string(state) + "/tycho/history.jsonl";
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
-    return std::string(home) + "/.local/state/tycho/history.jsonl";
+  if (const std::string state = environment_variable("XDG_STATE_HOME"); !state.empty())
+    return state + "/tycho/history.jsonl";
+  if (const std::string home = environment_variable("HOME"); !home.empty())
+    return home + "/.local/state/tycho/history.jsonl";
   return "";
 }
 

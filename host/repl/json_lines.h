@@ -15,8 +15,8 @@ class JsonLines {
  public:
   /// {"output": text}
   void output(std::string_view text);
-  /// Reads requests from standard input until its end or :quit, and answers each; what is no request is
-  /// answered by an error. Interrupts reach the entry that runs. Returns 0.
+  /// Reads requests from standard input until its end or :quit, and answers each; a line that is not a
+  /// request is answered by an error. Interrupts reach the entry that runs. Returns 0.
   int serve(Prompt& prompt, const Prompt::Start& start);
 
  private:

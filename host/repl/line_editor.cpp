@@ -15,6 +15,7 @@
 #include <readline/readline.h>
 
 #include "host/signals.h"
+#include "trainer/base/environment.h"
 #include "trainer/base/file_ops.h"
 
 namespace tycho {
@@ -88,9 +89,9 @@ int edit_outside(int, int) {
   const ssize_t ignored = write(fd, rl_line_buffer, static_cast<size_t>(rl_end));
   static_cast<void>(ignored);
   close(fd);
-  const char* editor = std::getenv("VISUAL");
-  if (editor == nullptr) editor = std::getenv("EDITOR");
-  const int status = std::system((std::string(editor != nullptr ? editor : "vi") + " " + path).c_str());
+  std::string editor = first_environment_variable({"VISUAL", "EDITOR"});
+  if (editor.empty()) editor = "vi";
+  const int status = std::system((editor + " " + path).c_str());
   std::ifstream in(path);
   std::string text((std::istreambuf_iterator<char>(in)), {});
   unlink(path);

@@ -4,7 +4,7 @@
 
 #include "bindings/define/recipe.h"
 #include "host/repl/repl.h"
-#include "host/start_run.h"
+#include "host/start/start_run.h"
 
 namespace tycho {
 

@@ -7,10 +7,10 @@
 
 #include "bindings/define/native.h"
 #include "bindings/define/watch.h"
-#include "host/choose_mesh.h"
 #include "host/engine.h"
 #include "host/repl/session_in_step.h"
-#include "host/start_run.h"
+#include "host/start/choose_mesh.h"
+#include "host/start/start_run.h"
 #include "trainer/metrics/format.h"
 #include "trainer/rendezvous/rank_cores.h"
 

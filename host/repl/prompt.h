@@ -26,7 +26,7 @@ inline constexpr int64_t kPromptBytes = int64_t{1} << 30;  // of Lua's memory, f
 /// Who is at a prompt, and where its text goes.
 struct PromptSeat {
   bool interactive = false;   // a person: reports are shortened to the screen
-  bool mends_recipe = false;  // a broken recipe and lost ranks are no end
+  bool mends_recipe = false;  // a broken recipe or lost ranks do not end the prompt
   bool prompting = false;     // Ctrl-C between entries is for who reads, and does not end the process
   bool apart = false;         // values and failures are only returned, not printed
   bool redraws = false;       // as for ReplOutput

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <iostream>
 #include <optional>
 #include <sstream>
@@ -15,17 +14,13 @@
 #include "host/repl/line_editor.h"
 #include "host/repl/prompt.h"
 #include "host/signals.h"
+#include "trainer/metrics/reporter.h"
 #include "trainer/rendezvous/rank_cores.h"
 
 namespace tycho {
 namespace {
 
 constexpr double kYear_s = 365 * 24 * 3600.0;  // for people who think
-
-bool can_redraw() {
-  const char* terminal = std::getenv("TERM");
-  return isatty(STDOUT_FILENO) != 0 && terminal != nullptr && std::string_view(terminal) != "dumb";
-}
 
 bool of_a_person(const ReplOptions& options) {
   return options.entries.empty() && !options.json && isatty(STDIN_FILENO) != 0;
@@ -121,7 +116,7 @@ int run_loop(const ReplOptions& options, std::optional<FailedRun> failed, InStep
                           .mends_recipe = interactive || options.json,
                           .prompting = interactive || options.json || !reads,
                           .apart = options.json,
-                          .redraws = reads && interactive && can_redraw(),
+                          .redraws = reads && interactive && isatty(STDOUT_FILENO) != 0 && can_redraw(),
                           .sink = options.json ? ReplOutput::Sink(to_json) : to_stdout,
                           .ranks = ranks});
   const Prompt::Start start = prompt.start();

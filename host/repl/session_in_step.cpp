@@ -58,6 +58,10 @@ class SessionInStep final : public TrainingSession {
     look("the gradient of " + params().at(static_cast<size_t>(param)).name);
     return session_->grad(param);
   }
+  std::unique_ptr<TensorView> moment(int64_t param, const std::string& name) override {
+    look(name + " of " + params().at(static_cast<size_t>(param)).name);
+    return session_->moment(param, name);
+  }
   OptimizerState optimizer() const override { return session_->optimizer(); }
   double lr_at(int64_t steps_done) const override { return session_->lr_at(steps_done); }
   std::optional<std::string> generate(const std::string& prompt, const TextOptions& options,

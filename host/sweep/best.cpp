@@ -7,7 +7,7 @@
 #include "bindings/import/import.h"
 #include "host/sweep/slot.h"
 #include "trainer/base/error.h"
-#include "trainer/base/shell_words.h"
+#include "trainer/base/text/shell_words.h"
 #include "trainer/config/config_io.h"
 #include "trainer/sweep/search.h"
 

@@ -7,7 +7,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/secrets.h"
-#include "trainer/base/shell_words.h"
+#include "trainer/base/text/shell_words.h"
 #include "trainer/run_folder/run_folder.h"
 
 namespace tycho {

@@ -10,7 +10,7 @@
 
 #include "host/process/child_process.h"
 #include "trainer/base/error.h"
-#include "trainer/base/shell_words.h"
+#include "trainer/base/text/shell_words.h"
 
 namespace tycho {
 namespace {

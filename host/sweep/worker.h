@@ -15,7 +15,7 @@ struct WorkerOptions {
   int64_t slots = 1;             // trials at once
   int64_t gpus_per_trial = 0;    // 0: they see all
   bool use_srun = false;         // a trial is a step of the Slurm job
-  bool leave_when_idle = false;  // do not wait for trials of others that may have to be gone on with
+  bool leave_when_idle = false;  // do not wait for other workers' trials, which may have to be continued
 };
 
 /// Works until nothing is left to do, or `stop` asks to end: then all trials save and are put back. `program`

@@ -8,12 +8,12 @@
 #include <optional>
 #include <string_view>
 
+#include "host/bench/loader.h"
+#include "host/bench/runs.h"
 #include "host/engine.h"
 #include "host/signals.h"
 #include "host/text_table.h"
 #include "host/verb.h"
-#include "host/verbs/bench_data.h"
-#include "host/verbs/bench_runs.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
 #include "trainer/bench/storage_bench.h"

@@ -1,4 +1,5 @@
 // tycho ctl: one command to a running run, or a look at what it wrote.
+#include <chrono>
 #include <deque>
 #include <fstream>
 
@@ -7,21 +8,24 @@
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
 #include "trainer/base/nearest.h"
+#include "trainer/control/channel.h"
 #include "trainer/metrics/curve.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/plot.h"
+#include "trainer/report/waiting_ranks.h"
 
 namespace tycho {
 
 const VerbSpec kCtlSpec = {
-    "ctl RUN stop|save|eval|profile|set|pause|resume|tail|plot [arguments]",
+    "ctl RUN stop|save|eval|profile|set|pause|resume|tail|plot|collectives [arguments]",
     "Sends a command to a live run, or shows what it wrote. Commands take effect at the next step boundary.",
     "  tycho ctl runs/demo save before-lunch\n"
     "  tycho ctl runs/demo set lr=2e-4            # lr= alone returns it to the schedule\n"
     "  tycho ctl runs/demo set clip=0.5 log_every=10ba\n"
     "  tycho ctl runs/demo profile 3ba            # a trace of the next three steps\n"
     "  tycho ctl runs/demo stop 'the loss is flat'\n"
-    "  tycho ctl runs/demo plot loss",
+    "  tycho ctl runs/demo plot loss\n"
+    "  tycho ctl runs/demo collectives            # of a run that hangs: which rank the others wait for",
     {{"lines", "tail: number of lines.", "N", "10"}}};
 
 namespace {
@@ -36,6 +40,8 @@ constexpr Setting kSettings[] = {{"lr", "set_lr", false},
                                  {"weight_decay", "set_weight_decay", false},
                                  {"clip", "set_clip", false},
                                  {"log_every", "set_log_every", true}};
+
+constexpr auto kWaitForRanks = std::chrono::seconds(10);  // for the next of them; file systems may be late
 
 const std::string& run_dir(const Arguments& arguments) { return word(arguments, 0, "the folder of a run"); }
 
@@ -120,15 +126,31 @@ int run_plot(const Arguments& arguments) {
   return 0;
 }
 
+/// Needs no step boundary: a run that hangs reaches none.
+int run_collectives(const Arguments& arguments) {
+  no_more_words(arguments, 2);
+  const std::string& run = run_dir(arguments);
+  if (!is_owned(run))
+    fail(
+        ExitCode::kUnusable,
+        "[tycho ctl] nothing runs in {}; `tycho report {} --collectives` shows what ranks left when it broke",
+        run, run);
+  ask_for_collectives(run, kWaitForRanks);
+  fmt::print("{}", waiting_text(waiting_ranks(run)));
+  return 0;
+}
+
 }  // namespace
 
 int run_ctl(const Arguments& arguments) {
   run_dir(arguments);
-  const std::string& what =
-      word(arguments, 1, "what to do: stop, save, eval, profile, set, pause, resume, tail or plot");
-  const std::vector<Subverb> subverbs = {{"stop", run_stop},       {"save", run_save}, {"eval", run_eval_now},
-                                         {"profile", run_profile}, {"set", run_set},   {"pause", run_pause},
-                                         {"resume", run_resume},   {"tail", run_tail}, {"plot", run_plot}};
+  const std::string& what = word(
+      arguments, 1, "what to do: stop, save, eval, profile, set, pause, resume, tail, plot or collectives");
+  const std::vector<Subverb> subverbs = {{"stop", run_stop},     {"save", run_save},
+                                         {"eval", run_eval_now}, {"profile", run_profile},
+                                         {"set", run_set},       {"pause", run_pause},
+                                         {"resume", run_resume}, {"tail", run_tail},
+                                         {"plot", run_plot},     {"collectives", run_collectives}};
   std::vector<std::string> names;
   for (const auto& [name, run] : subverbs) {
     if (what == name) return run(arguments);

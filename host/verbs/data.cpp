@@ -1,9 +1,9 @@
 // tycho data: converts text and JSONL to data sets, and says what is in data sets.
-#include "host/data_convert.h"
+#include "host/data/contents.h"
+#include "host/data/convert.h"
+#include "host/data/preload.h"
 #include "host/text_table.h"
 #include "host/verb.h"
-#include "host/verbs/data_contents.h"
-#include "host/verbs/data_preload.h"
 #include "trainer/base/bytes.h"
 #include "trainer/data/convert/convert.h"
 #include "trainer/data/convert/dataset_damage.h"
@@ -15,12 +15,13 @@ const VerbSpec kDataSpec = {
     "       tycho data convert INPUT ... --chat [--tokenizer FILE] --out DIR\n"
     "       tycho data inspect DIR\n"
     "       tycho data verify DIR\n"
-    "       tycho data stats DIR\n"
+    "       tycho data stats DIR | INPUT ...\n"
     "       tycho data sample DIR\n"
     "       tycho data merge DIR [FOLDER ...]\n"
     "       tycho data preload URL DIR\n"
     "       tycho data preload RECIPE [KEY=VALUE ...]",
-    "Converts text, JSONL and conversations, also .gz and .zst, and Parquet to MDS shards; shows, counts and "
+    "Converts text, JSONL, CSV and conversations, also .gz and .zst, and Parquet to MDS shards; shows, "
+    "counts and "
     "checks what a data set contains; joins data sets; copies remote data to a disk of this machine.",
     "  tycho data convert books/ --tokenizer tokenizer.json --eos-text '<|endoftext|>' --out data/books\n"
     "  tycho data convert c4.jsonl.gz --tokenizer tokenizer.json --eos-text '<|endoftext|>' --out data/c4\n"
@@ -28,21 +29,29 @@ const VerbSpec kDataSpec = {
     "  tycho data inspect data/books\n"
     "  tycho data verify data/books\n"
     "  tycho data stats data/books --eos-token 0\n"
+    "  tycho data stats books/ c4.jsonl.gz --tokenizer tokenizer.json\n"
     "  tycho data sample data/books/train --from 100 --number 2\n"
     "  tycho data merge data/web 2023 2024\n"
     "  srun tycho data preload s3://bucket/c4 /nvme/c4 --split train,val",
-    {{"tokenizer", "convert: a tokenizer.json. stats, sample: instead of the data set's own.", "FILE"},
+    {{"tokenizer",
+      "convert: a tokenizer.json. stats, sample: instead of the data set's own; of texts, counts tokens.",
+      "FILE"},
      {"out", "convert: folder of the new data set.", "DIR"},
      {"chat",
-      "convert: lines of JSONL are conversations, or prompts with responses. They stay text, or become "
+      "convert: lines of JSONL, or rows of Parquet, are conversations, or prompts with responses. They stay "
+      "text, or become "
       "tokens with --tokenizer."},
      {"template", "convert --chat --tokenizer: as template of t.data.chat.", "NAME", "chatml"},
      {"template-date", "convert --chat --tokenizer: the day that a template prints as today.", "DAY", ""},
      {"concat-tokens", "convert: tokens per sample.", "N", "2048"},
-     {"ext", "convert: endings of the files to read in folders. Default: text, JSONL and Parquet.", "LIST",
-      ""},
-     {"format", "convert: text, jsonl or parquet, instead of detection by name and contents.", "KIND", ""},
-     {"field", "convert: field of a JSONL line, or column of Parquet, that holds the text.", "NAME", "text"},
+     {"ext",
+      "convert, stats: endings of the files to read in folders. Default: text, JSONL, CSV and Parquet.",
+      "LIST", ""},
+     {"format",
+      "convert, stats: what the inputs are: text, jsonl, csv, tsv or parquet. Default: by name and contents.",
+      "KIND", ""},
+     {"field", "convert, stats: field of a JSONL line, or column of CSV or Parquet, that holds the text.",
+      "NAME", "text"},
      {"bos-text", "convert: text before every document.", "TEXT", ""},
      {"eos-text", "convert: text after every document.", "TEXT", ""},
      {"no-separator", "convert: join documents without a token between them."},

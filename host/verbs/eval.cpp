@@ -124,6 +124,8 @@ int measure_tasks(const Arguments& arguments) {
   if (!arguments.has("json")) return print_tasks(*answer), 0;
   Json json = {{"checkpoint", answer->checkpoint}, {"step", answer->step}};
   json.update(icl_json(answer->results));
+  for (const IclTaskResult& task : answer->results.tasks)
+    if (!task.outputs.empty()) json["outputs"][task.name] = task.outputs;
   fmt::print("{}\n", json.dump(2));
   return 0;
 }

@@ -4,12 +4,12 @@
 #include <string>
 
 #include "bindings/define/recipe.h"
+#include "host/bench/runs.h"
 #include "host/launch/local_ranks.h"
 #include "host/process/child_process.h"
 #include "host/repl/post_mortem.h"
 #include "host/signals.h"
 #include "host/verb.h"
-#include "host/verbs/bench_runs.h"
 #include "trainer/rendezvous/rank_place.h"
 
 namespace tycho {

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <optional>
 
-#include "host/choose_mesh.h"
 #include "host/machine.h"
-#include "host/probe.h"
+#include "host/plan/schedule.h"
 #include "host/signals.h"
+#include "host/start/choose_mesh.h"
+#include "host/start/probe.h"
 #include "host/verb.h"
-#include "host/verbs/plan_schedule.h"
 #include "trainer/base/bytes.h"
 #include "trainer/config/config_io.h"
 #include "trainer/config/schedule.h"

@@ -5,11 +5,11 @@
 #include <optional>
 
 #include "bindings/import/import.h"
-#include "host/choose_mesh.h"
 #include "host/signals.h"
-#include "host/start_run.h"
+#include "host/start/choose_mesh.h"
+#include "host/start/start_run.h"
 #include "host/verb.h"
-#include "trainer/base/shell_words.h"
+#include "trainer/base/text/shell_words.h"
 #include "trainer/rendezvous/rank_place.h"
 #include "trainer/run_folder/run_record.h"
 
@@ -126,7 +126,7 @@ int run_rerun(const Arguments& arguments) {
   if (place.rank == 0) fmt::print(stderr, "{}", chosen.text);
   argv.insert(argv.begin(), {"tycho", "run"});
   if (arguments.has("print")) {
-    argv.insert(argv.end(), chosen.chosen.begin(), chosen.chosen.end());
+    argv.insert(argv.end(), chosen.choices.begin(), chosen.choices.end());
     fmt::print("# with the files in {}/sources\n{}\n", record.folder, shell_line(argv));
     return 0;
   }

@@ -1,10 +1,10 @@
 // tycho run: resolves the recipe, then hands it to the engine.
-#include "host/choose_mesh.h"
 #include "host/repl/post_mortem.h"
 #include "host/signals.h"
-#include "host/start_run.h"
+#include "host/start/choose_mesh.h"
+#include "host/start/start_run.h"
 #include "host/verb.h"
-#include "trainer/base/shell_words.h"
+#include "trainer/base/text/shell_words.h"
 
 namespace tycho {
 
@@ -40,7 +40,7 @@ std::string read_until(const std::string& text) {
     const Duration duration = Duration::parse(text);
     if (duration.value > 0 && duration.unit != DurationUnit::kSecond) return text;
   } catch (const Error&) {
-    // Said below, with what was wanted here.
+    // The message below says what is wanted here.
   }
   fail(ExitCode::kUsage,
        "[tycho run] --until wanted a duration such as 300ba, 1e9tok or 0.5dur, given \"{}\"", text);
@@ -61,10 +61,10 @@ std::string argument_lines(const PinArgument& pin, const Json& history) {
 }
 
 /// A recipe that runs as this command would; comments say how it came about.
-void print_run(const ResolvedRecipe& recipe, const RecipeRequest& request,
-               const std::vector<std::string>& argv) {
+void print_run(const ChosenRecipe& chosen, const std::vector<std::string>& argv) {
+  const ResolvedRecipe& recipe = chosen.recipe;
   fmt::print("-- {}\n", shell_line(argv));
-  for (const PinArgument& pin : request.pins) fmt::print("{}", argument_lines(pin, recipe.history));
+  for (const PinArgument& pin : chosen.pins) fmt::print("{}", argument_lines(pin, recipe.history));
   fmt::print("-- run folder {}, hash {}\n\n{}", run_folder_path(recipe.config), recipe.hash, recipe.lua);
 }
 
@@ -72,26 +72,26 @@ void print_run(const ResolvedRecipe& recipe, const RecipeRequest& request,
 
 int run_run(const Arguments& arguments) {
   const RecipeRequest request = recipe_request(arguments);
-  std::vector<std::string> argv = {"tycho", "run"};
-  argv.insert(argv.end(), arguments.argv.begin(), arguments.argv.end());
   const RunOptions options = {.plain = arguments.has("plain"),
                               .until = arguments.has("until") ? read_until(arguments.text("until")) : "",
                               .paranoid = arguments.has("paranoid"),
                               .force = arguments.has("force")};
-  ReplOptions repl;
-  repl.place = find_rank_place(process_environment());
-  const bool looks = wants_to_look(arguments.text("on-error"), repl.place.rank);
-  const ChosenRecipe chosen = resolve(request, repl.place);
-  repl.recipe = request;
-  repl.recipe.pins = chosen.pins;
-  repl.argv = argv;
-  repl.argv.insert(repl.argv.end(), chosen.chosen.begin(), chosen.chosen.end());
+  const RankPlace place = find_rank_place(process_environment());
+  const bool looks_at_failures = wants_to_look(arguments.text("on-error"), place.rank);
+  const ChosenRecipe chosen = resolve(request, place);
+
+  std::vector<std::string> argv = {"tycho", "run"};
+  argv.insert(argv.end(), arguments.argv.begin(), arguments.argv.end());
+  if (!looks_at_failures && !arguments.has("print-only")) return start_run(chosen, request, argv, options);
+
+  argv.insert(argv.end(), chosen.choices.begin(), chosen.choices.end());
   if (arguments.has("print-only")) {
-    print_run(chosen.recipe, repl.recipe, repl.argv);
+    print_run(chosen, argv);
     return 0;
   }
-  if (!looks) return start_run(chosen, request, argv, options);
-  return run_then_look(chosen.recipe, repl, options);
+  ReplOptions prompt = {.recipe = request, .argv = argv, .place = place};
+  prompt.recipe.pins = chosen.pins;
+  return run_then_look(chosen.recipe, prompt, options);
 }
 
 }  // namespace tycho

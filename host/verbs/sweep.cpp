@@ -4,13 +4,13 @@
 #include "host/machine.h"
 #include "host/process/child_process.h"
 #include "host/signals.h"
+#include "host/sweep/results.h"
 #include "host/sweep/slot.h"
 #include "host/sweep/slurm_array.h"
 #include "host/sweep/start.h"
 #include "host/sweep/worker.h"
 #include "host/verb.h"
-#include "host/verbs/sweep_results.h"
-#include "trainer/base/shell_words.h"
+#include "trainer/base/text/shell_words.h"
 #include "trainer/sweep/table.h"
 
 namespace tycho {

@@ -5,8 +5,8 @@
 
 #include "bindings/import/import.h"
 #include "host/signals.h"
+#include "host/test/try_recipes.h"
 #include "host/verb.h"
-#include "host/verbs/test_recipes.h"
 #include "trainer/base/file_ops.h"
 
 namespace tycho {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <sstream>
 
-#include "host/input_options.h"
+#include "host/data/input_options.h"
 #include "host/verb.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
@@ -35,12 +35,14 @@ const VerbSpec kTokenizerSpec = {
      {"vocab-size", "train: total size: bytes, merges and special tokens.", "N", "8192"},
      {"special", "train: special tokens.", "LIST", "<|endoftext|>"},
      {"min-frequency", "train: pairs rarer than this are not merged.", "N", "2"},
-     {"ext", "train, compare: endings of the files to read in folders. Default: text, JSONL and Parquet.",
+     {"ext",
+      "train, compare: endings of the files to read in folders. Default: text, JSONL, CSV and Parquet.",
       "LIST", ""},
-     {"format", "train, compare: text, jsonl or parquet, instead of detection by name and contents.", "KIND",
-      ""},
-     {"field", "train, compare: field of a JSONL line, or column of Parquet, that holds the text.", "NAME",
-      "text"},
+     {"format",
+      "train, compare: what the inputs are: text, jsonl, csv, tsv or parquet. Default: by name and contents.",
+      "KIND", ""},
+     {"field", "train, compare: field of a JSONL line, or column of CSV or Parquet, that holds the text.",
+      "NAME", "text"},
      {"threads", "train: CPU threads; 0 for one per core.", "N", "0"},
      {"added-tokens", "encode: with the tokens that the tokenizer adds around every text."},
      {"skip-special", "decode: leave special tokens out."},

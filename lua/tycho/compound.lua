@@ -18,7 +18,7 @@ local function build() return require "tycho.build" end
 -- The same recipe for values that are only checked: writes through it leave no history.
 local function without_history(owner) return setmetatable({ history = false }, { __index = owner }) end
 
--- The items or keys of what was assigned; nil when it is no table.
+-- The items or keys of what was assigned; nil when it is not a table.
 local function as_table(value)
   local behind = node_of.behind(value)
   if behind then return node_of.plain(behind) end

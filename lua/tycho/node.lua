@@ -89,6 +89,7 @@ end
 local function index_hint(node, key)
   local name = node.path:match("[^%.]*$")
   if key == 0 then return ("Lua indices start at 1; %s[1] is the first value"):format(name) end
+  if type(key) == "string" then return ("%s is a list, without names: { { ... }, { ... } }"):format(name) end
   return ("indices of %s are 1 to %d"):format(name, node.spec.length or #node.keys + 1)
 end
 

@@ -200,6 +200,60 @@ function M.param_norm(config)
   return everywhere { batch_end = function(ctx) record_norms(ctx, per, "param_norm/", itself) end }
 end
 
+-- What AdamW took from a parameter in the step that is done: its weights before, minus those after. nil for what is not
+-- updated by AdamW.
+local function adamw_update(ctx, group, param)
+  local first, second = param:moment("exp_avg"), param:moment("exp_avg_sq")
+  if not second then return nil end
+  local opt, lr = ctx.opt, ctx.lr * group.lr_scale
+  local mean = first / (1 - group.betas[1] ^ ctx.step)
+  local update = mean / ((second / (1 - group.betas[2] ^ ctx.step)):sqrt() + opt.eps) * lr
+  local decay = group.weight_decay * (opt.kind == "adamw" and lr or ctx.lr / opt.peak_lr)
+  return decay > 0 and update + (param + update) * (decay / (1 - decay)) or update
+end
+
+-- Sums of squares, and of products of moment and gradient, of the parameters that are recorded together.
+local function add_norms(sums, tensors, grad_norm)
+  for kind, tensor in pairs(tensors) do sums[kind] = (sums[kind] or 0) + tensor:norm() ^ 2 end
+  sums.grad = (sums.grad or 0) + grad_norm ^ 2
+end
+
+local function optimizer_sums(ctx, per)
+  local sums, names, group_of = {}, {}, {}
+  for _, group in ipairs(ctx.opt.groups) do
+    for _, name in ipairs(group.params) do group_of[name] = group end
+  end
+  local is_adamw = ctx.opt.kind:find("adamw", 1, true)
+  for name, param in ctx.model.params do
+    local grad, key = param.grad, per == "layer" and layer_of(name) or name
+    if grad then   -- frozen ones have none
+      if not sums[key] then sums[key], names[#names + 1] = { product = 0 }, key end
+      local moment = param:moment("exp_avg") or param:moment("momentum_buffer")
+      add_norms(sums[key], { param = param, moment = moment,
+        update = is_adamw and adamw_update(ctx, group_of[name], param) or nil }, grad:norm())
+      if moment then sums[key].product = sums[key].product + (moment * grad):mean() * grad.numel end
+    end
+  end
+  return sums, names
+end
+
+function M.optimizer_monitor(config)
+  local per = config.per
+  return everywhere { batch_end = function(ctx)
+    local sums, names = optimizer_sums(ctx, per)
+    for _, key in ipairs(names) do
+      local of = sums[key]
+      for _, kind in ipairs { "grad", "moment", "param", "update" } do
+        if of[kind] then ctx.log:metric(("l2_norm/%s/%s"):format(kind, key), math.sqrt(of[kind])) end
+      end
+      if of.moment and of.moment * of.grad > 0 then
+        ctx.log:metric("cosine/moment_grad/" .. key, of.product / math.sqrt(of.moment * of.grad))
+      end
+    end
+    ctx.log:metric("l2_norm/grad/global", ctx.grad_norm)
+  end }
+end
+
 local function record_histograms(ctx, bins, prefix, tensor_of)
   for name, param in ctx.model.params do
     local tensor = tensor_of(param)
@@ -226,6 +280,11 @@ function M.machine_use()
     busy, all = use.cpu_busy_s, use.cpu_s
     for _, name in ipairs { "memory_used_bytes", "memory_free_bytes", "process_bytes", "disk_free_bytes" } do
       ctx.log:metric("machine/" .. name, use[name])
+    end
+    for i, gpu in ipairs(use.gpus) do
+      for _, name in ipairs { "busy_share", "memory_used_bytes", "memory_free_bytes", "power_w", "temperature_c" } do
+        if gpu[name] >= 0 then ctx.log:metric(("machine/gpu%d/%s"):format(i - 1, name), gpu[name]) end
+      end
     end
   end }
 end

@@ -86,7 +86,12 @@ local function set_path(self, path, value)
 end
 
 local function attach_methods(self)
-  self.root.methods.extend = function(_, name) return M.extend(self, name) end
+  self.root.methods.extend = function(this, name)
+    if name == nil and type(this) == "string" then
+      self:refuse("extend", "extend is called with a colon", ('write  r:extend "%s"'):format(this))
+    end
+    return M.extend(self, name)
+  end
   self.root.methods.set = function(_, path, value) return set_path(self, path, value) end
   self.root.methods.why = function(_, path)
     local text, message = show.why(self, path)
@@ -277,6 +282,18 @@ local function run_checks(self)
   end
 end
 
+-- Where the value of a path was written; where a rule names another key beside it ("not a multiple of kv_heads = 3") that
+-- an argument set, that argument: it is what is new.
+local function site_to_blame(self, path, message)
+  local site = history.site(self, path) or self.site
+  local above = path:match "^(.*%.)[^.]*$" or ""
+  for name in message:gmatch "([%a_][%w_]*) = " do
+    local other = not site.argument and history.site(self, above .. name)
+    if other and other.argument then return other end
+  end
+  return site
+end
+
 -- Runs every rule of a finished recipe; problems go to the report. check_tree(tree) gives the rules between keys, as a list
 -- of { path, message, warning = true when the run may still be started }.
 function M.finish(self, check_tree)
@@ -289,9 +306,12 @@ function M.finish(self, check_tree)
   take_tokenizer(self)
   for _, one in ipairs(check_tree(M.tree(self))) do
     local path = one.path:gsub("%[(%d+)%]", ".%1")
-    local site = history.site(self, path) or self.site
+    local site = site_to_blame(self, path, one.message)
+    local says_key = site.argument and site.text and site.text:sub(1, #path + 1) == path .. "="
     local say = one.warning and self.warning or self.problem
-    say(self, site_of.problem(site, "value", path .. ": " .. one.message))
+    local said = site_of.problem(site, "value", says_key and one.message or path .. ": " .. one.message)
+    said.of_valid = one.warning
+    say(self, said)
   end
   if self:problem_count() > 0 then return end
   self.known = self.facts(M.tree(self))

@@ -22,6 +22,15 @@ function M.add(report, problem)
   report.list[#report.list + 1] = problem
 end
 
+-- Leaves out what is only worth saying of a recipe without problems, such as files that are not there yet.
+function M.drop_of_valid(report)
+  local kept = {}
+  for _, problem in ipairs(report.list) do
+    if not problem.of_valid then kept[#kept + 1] = problem end
+  end
+  report.list = kept
+end
+
 -- Sources first, by file and place; then arguments by number; then what has no place.
 local function before(a, b)
   local rank_a, rank_b = a.file and 1 or a.argument and 2 or 3, b.file and 1 or b.argument and 2 or 3
@@ -148,15 +157,17 @@ local function where_keys_are(kind, file, made_from)
   if made_from then
     return ("`tycho import %s` writes its recipe, `tycho config %s` lists every key"):format(made_from, made_from)
   end
+  if not file then return nil end
   if kind == "sweep" then return "docs/sweeps.md has the keys of a sweep" end
-  return ("`tycho config%s` lists every key"):format(file and " " .. file or "")
+  return ("`tycho config %s` lists every key"):format(file)
 end
 
--- The whole report as text; its last line says where the keys of the "recipe" or the "sweep" are.
+-- The whole report as text; its last line says where the keys of the "recipe" or the "sweep" are, when it could be read.
 function M.text(report, sources, kind, file, made_from)
   local out, count = entries(report, sources), #report.list
-  out[#out + 1] = ("%d %s; nothing was started. %s."):format(count, count == 1 and "problem" or "problems",
-    where_keys_are(kind, file, made_from))
+  local where = where_keys_are(kind, file, made_from)
+  out[#out + 1] = ("%d %s; nothing was started.%s"):format(count, count == 1 and "problem" or "problems",
+    where and " " .. where .. "." or "")
   return table.concat(out)
 end
 

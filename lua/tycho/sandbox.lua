@@ -196,6 +196,8 @@ function M.environment(output, require_recipe, refuse)
       if value ~= nil then return value end
       if kWhyNot[name] then refuse(name, name .. " is not available in a recipe: " .. kWhyNot[name]) end
       if habits.names[name] then refuse(name, "undeclared name  " .. name, habits.names[name]) end
+      local quoted = tostring(name):find "^\226\128[\152\153\156\157]"
+      if quoted then refuse(name, "typographic quotes around a text", 'write  "..."  with plain quotes') end
       local near = schema.did_you_mean(name, schema.sorted_keys(content))
       refuse(name, "undeclared name  " .. tostring(name),
         near and ("did you mean  %s?"):format(near) or ("declare it first:  local %s = ..."):format(tostring(name)))

@@ -10,8 +10,14 @@ local M = {}
 local kChecked = 64   -- steps that are asked again, in another order
 local kHint = "a schedule may depend only on s; one that keeps state is  t.sched.dynamic(name, function(s, state) ... end)"
 
+-- The loss and other results of steps are not known when all steps are asked.
+local kStrict = { __index = function(_, name)
+  error(("s has step, total, frac and warmup, not %s; a schedule that reads s.loss or keeps state is  t.sched.dynamic")
+    :format(tostring(name)), 0)
+end }
+
 local function moment(step, total, warmup)
-  return { step = step, total = total, frac = step / total, warmup = warmup }
+  return setmetatable({ step = step, total = total, frac = step / total, warmup = warmup }, kStrict)
 end
 
 -- What the function gives at a step; nil and what is wrong with it.

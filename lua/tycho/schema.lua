@@ -264,7 +264,7 @@ end
 -- What people write for units elsewhere.
 local kOtherUnits = { steps = "ba", step = "ba", it = "ba", iters = "ba", iterations = "ba", batches = "ba", batch = "ba",
   epochs = "ep", epoch = "ep", tokens = "tok", token = "tok", T = "tok", t = "tok", samples = "sp", sample = "sp",
-  sequences = "sp", sec = "s", seconds = "s", min = "m", minutes = "m", hr = "h", hours = "h" }
+  sequences = "sp", sequence = "sp", seq = "sp", seqs = "sp", sec = "s", seconds = "s", min = "m", minutes = "m", hr = "h", hours = "h" }
 
 local kMultiples = { k = "e3", K = "e3", M = "e6", B = "e9", G = "e9" }
 
@@ -277,6 +277,8 @@ local function meant_unit(spec, text)
   end
   local number, word = text:match("^([%d%.eE%+%-_,]*%d)%s*([%a%%]+)$")
   if kMultiples[word] and is_unit "tok" and not number:find "[eE_,]" then return ('; write "%s%stok"'):format(number, kMultiples[word]) end
+  local multiple = word and word:match "^([kKMBG])tok$"
+  if multiple and is_unit "tok" and tonumber(number) then return ('; write "%s%stok"'):format(number, kMultiples[multiple]) end
   local unit = word and (kUnitWords[word] and word or kOtherUnits[word] or kOtherUnits[word:lower()])
   if not unit or not is_unit(unit) or not tonumber((number:gsub("[_,]", ""))) then return "" end
   return ('; write "%s%s"'):format(number:gsub("[_,]", ""), unit)
@@ -288,6 +290,16 @@ local function in_limits(spec, x)
   if spec.min and (x < spec.min or (spec.min_exclusive and x == spec.min)) then return false end
   if spec.max and (x > spec.max or (spec.max_exclusive and x == spec.max)) then return false end
   return not spec.multiple_of or x % spec.multiple_of == 0
+end
+
+-- "; write 96 or 104" for 100 where a multiple of 8 is wanted; "" where none fits.
+local function nearest_multiples(spec, value)
+  local step, out = spec.multiple_of, {}
+  if not step or type(value) ~= "number" or value % step == 0 or value ~= value then return "" end
+  for _, one in ipairs { math.floor(value / step) * step, math.ceil(value / step) * step } do
+    if in_limits(spec, one) then out[#out + 1] = ("%.0f"):format(one) end
+  end
+  return #out > 0 and "; write " .. table.concat(out, " or ") or ""
 end
 
 local check = {}
@@ -307,7 +319,9 @@ function check.number(spec, value)
 end
 
 function check.integer(spec, value)
-  if type(value) ~= "number" or value % 1 ~= 0 or not in_limits(spec, value) then return nil, wanted(spec) end
+  if type(value) ~= "number" or value % 1 ~= 0 or not in_limits(spec, value) then
+    return nil, wanted(spec) .. nearest_multiples(spec, value)
+  end
   if math.abs(value) > 2 ^ 53 then return nil, "wanted an integer that a double holds exactly, at most 2^53" end
   return value
 end

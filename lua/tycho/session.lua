@@ -263,6 +263,7 @@ local function load(options)
   local output = options.output or native.output
   for _, printed in ipairs(session.printed) do output(printed) end
   if options.lint and session:problem_count() == 0 then sources_of.lint(session) end
+  if session:problem_count() > 0 then report.drop_of_valid(session.warnings) end
   local result = { problems = session:problem_count(), sources = session.sources, environment = session.environment,
     warnings = report.as_data(session.warnings) }
   local warnings = report.warnings(session.warnings, session.sources)

@@ -23,7 +23,7 @@ local function report_syntax(session, file, message)
   session:problem { file = file, line = line, message = "not Lua: " .. (text or message) }
 end
 
--- Keeps a text among the sources; false after reporting what is no text.
+-- Keeps a text among the sources; false after reporting what is not a text.
 function M.takes(session, file, text)
   if text:sub(1, 1) == "\27" then
     session:problem { file = file, message = "this is Lua bytecode; a recipe is Lua text" }

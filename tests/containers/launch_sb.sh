@@ -125,6 +125,9 @@ YAML
 check "a YAML, with its own keys as updates" 0 "max_duration = \"50ba\"" job 2 "-c tiny.yaml $usual -y max_duration=50ba"
 check "its data is that of -d" 0 "variables.data_local=$disk/lustre-fs-480/paedwar/data/my-copy-c4-full" cat "$FAKE_LOG/run"
 check "without a container" 0 "125,311,488" job 1 "-c mpt-125m -i none $lustre"
+SLURM_CPUS_ON_NODE=8 check "a CPU for each rank" 0 "Slurm gave this job 8 CPUs of $(hostname -s) for 8 ranks; --cpus-per-task=12 asks for more" \
+  job 2 "-c mpt-125m $usual"
+check "CPUs enough are not worth a note" 1 "" grep "Slurm gave" <(SLURM_CPUS_ON_NODE=96 job 2 "-c mpt-125m $usual" 2>&1)
 check "a dry run prints the commands" 0 "tycho-job --plan 16 -d" job 2 "-c mpt-125m $usual --dry-run"
 check "and starts nothing" 1 "" test -e "$FAKE_LOG/srun"
 
@@ -163,6 +166,6 @@ check "a batch that the ranks cannot share" 11 "cannot be divided evenly" job 3 
 mkdir -p "$disk/data/empty"
 check "a folder without shards" 2 "wanted $disk/data/empty/train_small/index.json or $disk/data/empty/train/index.json" \
   job 2 "-c mpt-125m $image -d /data/empty $auto"
-check "outside of Slurm" 2 "this is no Slurm job" env -u SLURM_JOB_ID bash "$root/containers/launch.sb" -c mpt-125m -i none -d "$disk/data"
+check "outside of Slurm" 2 "this is not a Slurm job" env -u SLURM_JOB_ID bash "$root/containers/launch.sb" -c mpt-125m -i none -d "$disk/data"
 check "help" 0 "-c CONFIG" bash "$root/containers/launch.sb" --help
 finish

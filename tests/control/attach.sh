@@ -12,8 +12,7 @@ fail() { echo "attach: $1"; cat run.log; exit 1; }
 expect() { [[ $2 == *"$1"* ]] || fail "wanted \"$1\", got \"$2\""; }
 wait_for() { for ((i = 0; i < 600; ++i)); do if "$@"; then return; fi; sleep 0.1; done; fail "waited for $*"; }
 
-"$tycho" tokenizer train "$root/trainer/base" --ext .h,.cpp --vocab-size 512 --out data/tokenizer.json >/dev/null
-"$tycho" data convert "$root/trainer/base" --ext .h,.cpp --tokenizer data/tokenizer.json --concat-tokens 64 --eos-text '<|endoftext|>' --out data >/dev/null 2>&1
+PATH=$(dirname "$tycho"):$PATH "$root/tests/make_tiny_data" 64
 start() { "$tycho" run "$root/tests/kill9/tiny.lua" run_dir=run threads=1 max_duration=1000000ba log.every=1000ba "$@" >run.log 2>&1 & pid=$!; }
 
 start
@@ -80,10 +79,10 @@ expect "nothing runs in run" "$(cat error.log)"
 # A line without an end is ended; the run goes on, and SIGTERM reaches it while another such line runs.
 start
 wait_for test -S run/control.sock
-expect "stopped after" "$(timeout 60 "$tycho" attach run -e 'while true do end' || true)"
+expect "stopped after" "$(timeout 200 "$tycho" attach run -e 'while true do end' || true)"
 before=$("$tycho" attach run -e ctx.step)
 expect "$((before + 1))" "$(while [[ $("$tycho" attach run -e ctx.step) == "$before" ]]; do sleep 0.1; done; echo $((before + 1)))"
-timeout 60 "$tycho" attach run -e 'while true do pcall(function() while true do end end) end' >line.log 2>&1 & line=$!
+timeout 200 "$tycho" attach run -e 'while true do pcall(function() while true do end end) end' >line.log 2>&1 & line=$!
 sleep 1
 kill -TERM "$pid"
 status=0

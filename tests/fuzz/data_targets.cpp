@@ -1,15 +1,19 @@
 // Fuzz targets: data sets, tokenizers, and the configs of other libraries' models.
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include "tests/fuzz/targets.h"
 #include "trainer/base/error.h"
-#include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
 #include "trainer/convert/hf_config.h"
 #include "trainer/data/chat/chat_row.h"
@@ -21,7 +25,9 @@
 #include "trainer/data/mds/mds_value.h"
 #include "trainer/data/mds/shard_source.h"
 #include "trainer/data/parquet/parquet_records.h"
+#include "trainer/data/parquet/parquet_rows.h"
 #include "trainer/data/remote_place.h"
+#include "trainer/data/text/csv_reader.h"
 #include "trainer/data/text/json_line.h"
 #include "trainer/data/text/split_regex.h"
 #include "trainer/data/token_files/token_file.h"
@@ -48,23 +54,31 @@ class MemoryFile {
   int descriptor_;
 };
 
-/// A folder for files whose names matter.
+/// A folder for files whose names matter; in memory where there is such a place, and gone with the process.
 const std::string& temporary_folder() {
-  static const std::string dir = [] {
-    std::string name = (std::filesystem::temp_directory_path() / "tycho-fuzz-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) fail(ExitCode::kStorage, "no temporary folder");
-    return name;
-  }();
-  return dir;
+  struct Folder {
+    std::string path;
+    Folder() {
+      const bool has_memory = ::access("/dev/shm", W_OK) == 0;
+      path = (has_memory ? std::string("/dev/shm") : std::filesystem::temp_directory_path().string()) +
+             "/tycho-fuzz-XXXXXX";
+      must(::mkdtemp(path.data()) != nullptr, "no temporary folder");
+    }
+    ~Folder() {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+  };
+  static const Folder folder;
+  return folder.path;
 }
 
 /// A file in that folder, instead of the one of the last input.
 std::string put_file(const std::string& name, std::string_view bytes) {
-  const std::string path = temporary_folder() + "/" + name;
-  std::filesystem::remove(path);
-  const auto file = real_files().create(path);
-  file->write(bytes.data(), bytes.size());
-  file->close();
+  std::string path = temporary_folder() + "/" + name;
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  must(file >= 0 && ::write(file, bytes.data(), bytes.size()) == std::ssize(bytes), "no temporary file");
+  ::close(file);
   return path;
 }
 
@@ -166,14 +180,50 @@ void line_shard(std::string_view bytes) {
   });
 }
 
-/// A Parquet file with a column "text", of a thousand rows at most.
+/// A Parquet file, of a thousand rows at most: its column "text", and all of its columns as JSON.
 void parquet(std::string_view bytes) {
   const MemoryFile file(bytes);
+  refused_or_taken([&] {
+    const auto open = std::make_shared<const ParquetFile>(file.path());
+    std::vector<std::string> columns;
+    for (const ParquetNode& node : open->footer().schema.children) columns.push_back(node.name);
+    ParquetRows rows(open, columns);
+    std::vector<Json> values;
+    for (int row = 0; row < 1000 && rows.next(values); ++row) continue;
+  });
   refused_or_taken([&] {
     const auto texts = open_parquet(file.path(), "text");
     std::string text;
     for (int row = 0; row < 1000 && texts->next(text); ++row) continue;
   });
+}
+
+std::vector<std::vector<std::string>> csv_rows(std::string_view bytes, char separator) {
+  const MemoryFile file(bytes);
+  CsvReader reader(file.path(), separator);
+  std::vector<std::vector<std::string>> rows = {reader.columns()};
+  for (std::vector<std::string> values; reader.next(values);) rows.push_back(values);
+  return rows;
+}
+
+/// Rows that are written with every value in quotes read back the same.
+void csv(std::string_view bytes) {
+  if (bytes.starts_with("\x1f\x8b") || bytes.starts_with("\x28\xb5\x2f\xfd"))
+    return;  // decompress has its own
+  for (const char separator : {',', '\t'}) {
+    refused_or_taken([&] {
+      const auto rows = csv_rows(bytes, separator);
+      std::string written;
+      for (const auto& row : rows)
+        for (size_t i = 0; i < row.size(); ++i) {
+          written += '"';
+          for (const char c : row[i]) written += c == '"' ? "\"\"" : std::string(1, c);
+          written += '"';
+          written += i + 1 == row.size() ? '\n' : separator;
+        }
+      must(csv_rows(written, separator) == rows, "rows of CSV do not read back");
+    });
+  }
 }
 
 /// The first byte chooses the encoding. As a value of a shard, and as JSON that becomes one.
@@ -285,13 +335,21 @@ void split_regex(std::string_view bytes) {
 }  // namespace
 
 std::vector<FuzzTarget> data_fuzz_targets() {
-  return {{"mds_index", mds_index},          {"mds_shard", mds_shard, 256},
-          {"mds_value", mds_value, 256},     {"line_shard", line_shard, 256},
-          {"parquet", parquet, 2048},        {"token_files", token_files, 1536},
-          {"decompress", decompress, 512},   {"json_lines", json_lines, 512},
-          {"hf_config", hf_config, 2048},    {"remote", remote, 128},
-          {"tokenizer", tokenizer, 16384},   {"tokenizer_model", tokenizer_model, 4096},
-          {"split_regex", split_regex, 128}, {"chat_template", chat_template, 2048}};
+  return {{"mds_index", mds_index},
+          {"mds_shard", mds_shard, 256},
+          {"mds_value", mds_value, 256},
+          {"line_shard", line_shard, 256},
+          {"csv", csv, 512},
+          {"parquet", parquet, 2048},
+          {"token_files", token_files, 1536},
+          {"decompress", decompress, 512},
+          {"json_lines", json_lines, 512},
+          {"hf_config", hf_config, 2048},
+          {"remote", remote, 128},
+          {"tokenizer", tokenizer, 16384},
+          {"tokenizer_model", tokenizer_model, 4096},
+          {"split_regex", split_regex, 128},
+          {"chat_template", chat_template, 2048}};
 }
 
 }  // namespace tycho

@@ -1,4 +1,4 @@
-// One binary for all targets: TYCHO_FUZZ_TARGET names the one that libFuzzer calls.
+// A program for the targets of one source: TYCHO_FUZZ_TARGET names the one that libFuzzer calls.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace {
 
 const tycho::FuzzTarget& chosen_target() {
-  static const std::vector<tycho::FuzzTarget> targets = tycho::fuzz_targets();
+  static const std::vector<tycho::FuzzTarget> targets = tycho::TYCHO_FUZZ_GROUP();
   const char* name = std::getenv("TYCHO_FUZZ_TARGET");
   for (const tycho::FuzzTarget& target : targets)
     if (name != nullptr && std::strcmp(name, target.name) == 0) return target;

@@ -9,7 +9,6 @@
 #include "bindings/import/import.h"
 #include "tests/fuzz/targets.h"
 #include "trainer/base/error.h"
-#include "trainer/base/regex.h"
 
 namespace tycho {
 namespace {
@@ -109,16 +108,6 @@ void toml(std::string_view bytes) {
   refused_or_taken([&] { read_toml(std::string(bytes), "fuzz"); });
 }
 
-/// A pattern, and from the second line on the text that it is looked for in.
-void regex(std::string_view bytes) {
-  const size_t end = std::min(bytes.find('\n'), bytes.size());
-  const Regex pattern{std::string(bytes.substr(0, end))};
-  const std::string text(bytes.substr(end));
-  pattern.is_found_in(text);
-  pattern.matches_all_of(text);
-  pattern.replaced_in(text, "<\\1>");
-}
-
 }  // namespace
 
 std::vector<FuzzTarget> recipe_fuzz_targets() {
@@ -128,8 +117,7 @@ std::vector<FuzzTarget> recipe_fuzz_targets() {
           {"recipe", recipe},
           {"sandbox", sandbox, 512},
           {"lexer", lexer},
-          {"toml", toml, 512},
-          {"regex", regex, 256}};
+          {"toml", toml, 512}};
 }
 
 }  // namespace tycho

@@ -1,20 +1,14 @@
-// Fuzz targets: checkpoints, records of runs, commands, and what ranks send each other.
+// Fuzz targets: checkpoints, records of runs, and commands.
 #include <string>
 
 #include "tests/fuzz/targets.h"
-#include "trainer/base/bytes.h"
-#include "trainer/base/duration.h"
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
-#include "trainer/base/shell_words.h"
 #include "trainer/callbacks/command.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/owner.h"
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/config/config_io.h"
-#include "trainer/rendezvous/handshake.h"
-#include "trainer/rendezvous/meet/control_messages.h"
-#include "trainer/rendezvous/slurm_lists.h"
 #include "trainer/sweep/ledger.h"
 
 namespace tycho {
@@ -74,22 +68,6 @@ void lock_owner(std::string_view bytes) {
   });
 }
 
-/// Lengths, sizes and command lines: their text reads back the same.
-void quantities(std::string_view bytes) {
-  refused_or_taken([&] {
-    const Duration duration = Duration::parse(bytes);
-    must(Duration::parse(duration.str()) == duration, "a duration reads back as another");
-  });
-  refused_or_taken([&] {
-    const Bytes size = Bytes::parse(bytes);
-    must(Bytes::parse(size.str()) == size, "a size reads back as another");
-  });
-  refused_or_taken([&] {
-    const std::vector<std::string> words = split_shell_line(std::string(bytes));
-    must(split_shell_line(shell_line(words)) == words, "words read back as others");
-  });
-}
-
 void ledger(std::string_view bytes) {
   for (size_t begin = 0; begin < bytes.size();) {
     const size_t end = std::min(bytes.find('\n', begin), bytes.size());
@@ -99,57 +77,11 @@ void ledger(std::string_view bytes) {
   }
 }
 
-void slurm_lists(std::string_view bytes) {
-  refused_or_taken([&] { expand_slurm_hosts(bytes); });
-  refused_or_taken([&] { expand_slurm_counts(bytes); });
-}
-
-/// Hands every frame to `take`, in the pieces in which a socket gives them.
-template <class Take>
-void each_frame(std::string_view bytes, size_t max_frame, Take&& take) {
-  FrameReader reader(max_frame);
-  while (!bytes.empty()) {
-    const size_t n = std::min(reader.wanted(), bytes.size());
-    if (const auto frame = reader.add(bytes.substr(0, n))) take(*frame);
-    bytes.remove_prefix(n);
-  }
-}
-
-/// Bytes from the network, as a listener, a client and a rank that has been let in get them.
-void rank_messages(std::string_view bytes) {
-  constexpr const char* kToken = "0123456789abcdef";
-  refused_or_taken([&] {
-    HandshakeServer server(kToken);
-    each_frame(bytes, kMaxStrangerFrame, [&](const Frame& frame) { server.take(frame); });
-  });
-  refused_or_taken([&] {
-    HandshakeClient client(kToken, {.purpose = "join"});
-    each_frame(bytes, kMaxStrangerFrame, [&](const Frame& frame) {
-      refused_or_taken([&] { client.verdict(frame); });
-      client.claim(frame);
-    });
-  });
-  refused_or_taken([&] {
-    each_frame(bytes, kMaxFrame, [](const Frame& frame) {
-      refused_or_taken([&] { read_claim(frame.body); });
-      refused_or_taken([&] { read_member(frame.body); });
-      refused_or_taken([&] { bytes_of(read_cause(frame.body)); });
-      refused_or_taken([&] { bytes_of(read_suspicion(frame.body)); });
-      refused_or_taken([&] { progress_text(read_report(frame.body)); });
-      refused_or_taken([&] { read_mark_question(frame.body); });
-      refused_or_taken([&] { read_mark_answer(frame.body); });
-      refused_or_taken([&] { read_text(frame.body); });
-    });
-  });
-}
-
 }  // namespace
 
 std::vector<FuzzTarget> record_fuzz_targets() {
-  return {
-      {"safetensors", safetensors}, {"manifest", manifest},           {"config_json", config_json, 4096},
-      {"commands", commands, 256},  {"lock_owner", lock_owner, 512},  {"quantities", quantities, 64},
-      {"ledger", ledger, 256},      {"slurm_lists", slurm_lists, 64}, {"rank_messages", rank_messages, 512}};
+  return {{"safetensors", safetensors}, {"manifest", manifest},          {"config_json", config_json, 4096},
+          {"commands", commands, 256},  {"lock_owner", lock_owner, 512}, {"ledger", ledger, 256}};
 }
 
 }  // namespace tycho

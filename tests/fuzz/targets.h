@@ -22,12 +22,14 @@ struct FuzzTarget {
 std::vector<FuzzTarget> recipe_fuzz_targets();
 /// Of data sets, tokenizers and models of others.
 std::vector<FuzzTarget> data_fuzz_targets();
-/// Of checkpoints, records of runs, and what ranks send each other.
+/// Of checkpoints, records of runs, and commands.
 std::vector<FuzzTarget> record_fuzz_targets();
+/// Of short texts and patterns, and of what ranks send each other.
+std::vector<FuzzTarget> text_fuzz_targets();
 
 inline std::vector<FuzzTarget> fuzz_targets() {
   std::vector<FuzzTarget> all = recipe_fuzz_targets();
-  for (const auto& more : {data_fuzz_targets(), record_fuzz_targets()})
+  for (const auto& more : {data_fuzz_targets(), record_fuzz_targets(), text_fuzz_targets()})
     all.insert(all.end(), more.begin(), more.end());
   return all;
 }

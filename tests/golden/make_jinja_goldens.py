@@ -6,6 +6,8 @@ expressions.json is {names, cases}: cases is a list of [expression, text], where
 blocks.json is a list of [template, text]: white space, loops, scopes, macros.
 Made with jinja2 3.1.6 and transformers 5.23.0 (they need no torch):
   python tests/golden/make_jinja_goldens.py
+With a folder that has templates/*.jinja of real models, only its renders.json is written, for
+  TYCHO_JINJA_FOLDER=folder build/cpu/bin/data_test --gtest_filter='JinjaTemplate.*'
 """
 import copy
 import datetime
@@ -13,6 +15,7 @@ import itertools
 import json
 import pathlib
 import random
+import sys
 
 import jinja2
 import transformers
@@ -66,6 +69,9 @@ EXTRA = [
     "range(200000)|length", "a(1)", "s()", "l|map", "l|map('nothing')|list", "a|length", "l|upper", "d|upper", "n|upper", "n|string", "t|upper", "a|string|length", "[1, 2][true]", "l['x']", "l[1.0]", "s['upper']", "d[1]", "d[none]",
 ]
 BLOCKS = [
+    "{% macro m(x, y=2) %}{{ x }}-{{ y }};{% endmacro %}{{ m(*[1]) }}{{ m(*[1, 3]) }}{{ m(0, *(5,)) }}{{ m(*'ab') }}{{ m(*[1], y=4) }}{{ m(*[]) }}",
+    "{% macro m(x) %}{{ x }}{% endmacro %}{{ m(*[1, 2]) }}", "{{ range(*[1, 4])|list }}", "{{ range(*[1], *[4])|list }}", "{{ range(*[1], 4)|list }}", "{{ range(*5)|list }}",
+    "{{ d|tojson|safe }}{{ '<b>'|safe }}{{ missing|safe }}{{ n|safe }}",
     "{% if a %}x{% endif %}\ny", "{% if a -%}  x  {%- endif %}\ny", "  {% if a %}\n  x\n  {% endif %}\n y", "  {%+ if a %}\n  x\n  {%+ endif +%}\n y", "a  {{- 1 -}}  b", "a\n  {{ 1 }}\n  b", "a\n  {#- c -#}\n  b",
     "a\n  {# c #}\n  b", "a\n  {# c +#}\n  b", "a {# c #} b", "x\n\n{%- if a %}\n\ny\n{%- endif -%}\n\n z", "{% if a %}\n\n\nx{% endif %}", "x\r\ny\rz\r\n", "x\n", "x\n\n", "\n x {% if a %} y{% endif %}", "\n\t {% if a %} y{% endif %}",
     "x {% if a %} y{% endif %}", "{{ a }} {% if a %} y{% endif %}", "{{ a }}\n {% if a %} y{% endif %}", "{{ a -}}\n {% if a %} y{% endif %}", "{# c #}  {% if a %} y{% endif %}", "{# c #}\n  {% if a %} y{% endif %}",
@@ -151,22 +157,33 @@ class Clock(datetime.datetime):
         return DATE
 
 
-def main():
-    chat_template_utils.datetime = Clock
-    names = {**NAMES, **TOKENS}
-    cases = [[source, text_or_none("{{ " + source + " }}", names)] for source in expressions()]
-    cases = [case for case in cases if is_settled(case[1])]
-    blocks = [[source, text_or_none(source, names)] for source in BLOCKS]
+def renders_of(folder):
     renders = []
-    for path in sorted((OUT / "templates").glob("*.jinja")):
+    for path in sorted((folder / "templates").glob("*.jinja")):
         source = path.read_text(encoding="utf-8")
         for (number, talk), generation, tools in itertools.product(enumerate(TALKS), [False, True], TOOLS):
             names_of_talk = {"messages": talk, "add_generation_prompt": generation, "tools": tools, "documents": None, **TOKENS}
             renders.append({"template": path.name, "talk": number, "generation": generation, "tools": TOOLS.index(tools),
                             "text": text_or_none(source, names_of_talk)})
-    write = lambda name, value, indent=None: (OUT / name).write_text(
+    return renders
+
+
+def write(name, value, folder=OUT):
+    (folder / name).write_text(
         "[\n" + ",\n".join(json.dumps(one, ensure_ascii=False) for one in value) + "\n]\n" if isinstance(value, list) else
-        json.dumps(value, ensure_ascii=False, indent=indent) + "\n", encoding="utf-8")
+        json.dumps(value, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def main():
+    chat_template_utils.datetime = Clock
+    if len(sys.argv) > 1:
+        folder = pathlib.Path(sys.argv[1])
+        return write("renders.json", renders_of(folder), folder)
+    names = {**NAMES, **TOKENS}
+    cases = [[source, text_or_none("{{ " + source + " }}", names)] for source in expressions()]
+    cases = [case for case in cases if is_settled(case[1])]
+    blocks = [[source, text_or_none(source, names)] for source in BLOCKS]
+    renders = renders_of(OUT)
     write("names.json", names)
     write("expressions.json", cases)
     write("blocks.json", blocks)

@@ -1,7 +1,8 @@
 """Writes tests/golden/packing/cases.json: rows and ratios of LLM Foundry's own packing code.
 
 batches: BinPackCollator fed by torch's DistributedSampler and DataLoader as its finetuning loader does, one of each for every rank,
-over several epochs: {ranks, rows, row_tokens, ratio, side, lengths, epochs}; epochs[e][rank][batch] is a list of rows, and a row a
+over several epochs: {ranks, rows, row_tokens, ratio, side, kept, lengths, epochs},
+where `kept` is max_leftover_bins_to_keep, or null; epochs[e][rank][batch] is a list of rows, and a row a
 list of examples; `first_row` is the first row of the first rank as {input_ids, labels, sequence_id}, where example i has tokens i + 1.
 ratios: what auto_packing_ratio gives for device batches of `rows` rows: {rows, row_tokens, lengths, ratio}.
 Made with llm-foundry 0.22.0 (`pip download --no-deps llm-foundry==0.22.0`, unpacked), torch 2.11.0 and numpy. Its packing.py runs as it
@@ -64,9 +65,9 @@ def examples_of(row):
     return [int(row["input_ids"][row["sequence_id"] == n][0]) - 1 for n in range(int(row["sequence_id"].max()) + 1)]
 
 
-def batches(packing, ranks, rows, row_tokens, ratio, lengths, side="right", epochs=2):
+def batches(packing, ranks, rows, row_tokens, ratio, lengths, side="right", epochs=2, kept=None):
     def rank_epochs(rank):
-        collator = packing.BinPackCollator(lambda ids: padded(ids, lengths, row_tokens, side), rows, row_tokens, 0, side)
+        collator = packing.BinPackCollator(lambda ids: padded(ids, lengths, row_tokens, side), rows, row_tokens, 0, side, kept)
         sampler = torch.utils.data.DistributedSampler(range(len(lengths)), ranks, rank, shuffle=False, drop_last=True)
         loader = torch.utils.data.DataLoader(range(len(lengths)), batch_size=int(rows * ratio), sampler=sampler, drop_last=True,
                                              collate_fn=collator)
@@ -76,7 +77,7 @@ def batches(packing, ranks, rows, row_tokens, ratio, lengths, side="right", epoc
     first = made[0][0][0]
     lists = [[[[examples_of({key: value[i] for key, value in batch.items()}) for i in range(rows)] for batch in made[rank][epoch]]
               for rank in range(ranks)] for epoch in range(epochs)]
-    return {"ranks": ranks, "rows": rows, "row_tokens": row_tokens, "ratio": ratio, "side": side, "lengths": lengths, "epochs": lists,
+    return {"ranks": ranks, "rows": rows, "row_tokens": row_tokens, "ratio": ratio, "side": side, "kept": kept, "lengths": lengths, "epochs": lists,
             "first_row": {key: first[key][0].tolist() for key in ["input_ids", "labels", "sequence_id"]}}
 
 
@@ -100,6 +101,11 @@ def main():
     def skewed(count, most):
         return [int(min(most, 3 + x)) for x in random.exponential(most / 9, count)]
 
+    # Drawn after all others, which keeps theirs.
+    def with_leftovers():
+        return [batches(packing, 1, 4, 48, 2.9, drawn(140, 3, 48), epochs=3, kept=kept) for kept in (0, 1, 3)] + [
+            batches(packing, 2, 3, 64, 7.0, skewed(260, 64), epochs=3, kept=2)]
+
     made = {
         "batches": [
             batches(packing, 1, 2, 32, 3.0, drawn(40, 3, 20)),
@@ -115,6 +121,7 @@ def main():
             (2, 333, drawn(700, 100, 333)), (8, 1024, drawn(30, 3, 20)), (8, 1024, drawn(5, 3, 20)), (4, 100, drawn(50, 3, 20)),
             (3, 101, drawn(400, 3, 101)), (6, 4096, skewed(9000, 800)), (5, 700, [700] * 100)]],
     }
+    made["batches"] += with_leftovers()
     OUT.mkdir(exist_ok=True)
     (OUT / "cases.json").write_text(json.dumps(made, separators=(",", ":")) + "\n", encoding="utf-8")
     print([len(case["epochs"][0][0]) for case in made["batches"]], [case["ratio"] for case in made["ratios"]])

@@ -1,4 +1,5 @@
-"""Writes tests/golden/parquet/: small Parquet files in every form that is read, and texts.json with their texts.
+"""Writes tests/golden/parquet/: small Parquet files in every form that is read, texts.json with their texts, and nested/rows.json with the rows of
+those in nested/, whose columns are lists and structs, or the name of a file with the same; members of structs that are null are left out.
 Made with pyarrow 26.0.1.
 
     python tests/golden/make_parquet_goldens.py
@@ -24,8 +25,71 @@ def write(name, data=None, **options):
     pq.write_table(table() if data is None else data, OUT / f"{name}.parquet", **options)
 
 
+def chats(count=40):
+    """Conversations as list<struct>, with members that are null, and what else data sets of the hub have beside them."""
+    rows = []
+    for i in range(count):
+        turns = [{"role": "user", "content": f"Question {i}: größe?", "name": None}, {"role": "assistant", "content": "Answer. " * (i % 5 + 1), "name": None}]
+        rows.append({"messages": ([{"role": "system", "content": "", "name": None}] if i % 3 == 0 else []) + turns * (1 + i % 4),
+                     "prompt_id": f"{i:032x}", "score": None if i % 7 == 0 else i / 4, "tags": None if i % 5 == 0 else [f"t{j}" for j in range(i % 3)]})
+    return rows
+
+
+MESSAGE = pa.struct([("role", pa.string()), ("content", pa.string()), ("name", pa.string())])
+CHAT = pa.schema([("messages", pa.list_(MESSAGE)), ("prompt_id", pa.string()), ("score", pa.float64()), ("tags", pa.list_(pa.string()))])
+DEEP = pa.schema([
+    ("a", pa.list_(pa.list_(pa.int32()))), ("b", pa.struct([("x", pa.list_(pa.bool_())), ("y", pa.struct([("z", pa.int64())]))])),
+    ("c", pa.list_(pa.struct([("k", pa.list_(pa.struct([("n", pa.float32())])))]))), ("d", pa.bool_()), ("e", pa.int64())])
+
+
+def deep(count=60):
+    """Every place where something can be missing or empty."""
+    def maybe(i, value):
+        return None if i % 4 == 3 else value
+
+    return [{"a": maybe(i, [maybe(j, list(range(i % 3))) for j in range(i % 5)]),
+             "b": maybe(i + 1, {"x": maybe(i // 2, [maybe(j, j % 2 == 0) for j in range(i % 4)]), "y": maybe(i // 3, {"z": maybe(i // 5, 2**40 * i)})}),
+             "c": maybe(i + 2, [maybe(j, {"k": maybe(i + j, [maybe(j + m, {"n": m / 8}) for m in range(j)])}) for j in range(i % 5)]),
+             "d": maybe(i, i % 3 == 0), "e": i * i - 900} for i in range(count)]
+
+
+def without_nulls(value):
+    if isinstance(value, dict):
+        return {key: without_nulls(member) for key, member in value.items() if member is not None}
+    return [without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def write_nested():
+    (OUT / "nested").mkdir(exist_ok=True)
+    chat, nested = pa.Table.from_pylist(chats(), schema=CHAT), pa.Table.from_pylist(deep(), schema=DEEP)
+    turns = pa.schema([("input_ids", pa.list_(pa.int32())), ("labels", pa.list_(pa.int64()))])
+    tokens = pa.Table.from_pylist([{"input_ids": list(range(3, 9)), "labels": [10 + i, 11]} for i in range(30)], schema=turns)
+    files = {
+        "chat": (chat, {"compression": "zstd", "use_dictionary": True}),
+        "chat_v2": (chat, {"data_page_version": "2.0", "compression": "snappy", "use_dictionary": True}),
+        "chat_pages": (chat, {"data_page_size": 100, "write_batch_size": 3, "row_group_size": 13}),
+        "chat_old_lists": (chat, {"use_compliant_nested_type": False, "compression": "lz4"}),
+        "deep": (nested, {}),
+        "deep_v2": (nested, {"data_page_version": "2.0", "compression": "gzip", "data_page_size": 60, "write_batch_size": 4}),
+        "deep_dictionary": (nested.drop_columns(["d"]), {"use_dictionary": True, "row_group_size": 11}),
+        "deep_delta": (nested.select(["a", "e"]), {"column_encoding": {"a.list.element.list.element": "DELTA_BINARY_PACKED", "e": "DELTA_BINARY_PACKED"}}),
+        "tokens": (tokens, {"compression": "brotli", "use_dictionary": True}),
+        "empty": (chat.slice(0, 0), {}),
+    }
+    rows = {}
+    for name, (data, options) in files.items():
+        write("nested/" + name, data, **options)
+        made = pq.read_table(OUT / "nested" / f"{name}.parquet").to_pylist()
+        assert made == data.to_pylist()
+        wanted = [{key: without_nulls(value) for key, value in row.items()} for row in made]
+        rows[name] = next((other for other, same in rows.items() if same == wanted), wanted)
+    lines = [f"{json.dumps(name)}: {json.dumps(made, separators=(',', ':'))}" for name, made in rows.items()]
+    (OUT / "nested" / "rows.json").write_text("{" + ",\n".join(lines) + "}\n")
+
+
 def main():
     OUT.mkdir(exist_ok=True)
+    write_nested()
     for codec in ("snappy", "gzip", "brotli", "zstd", "lz4"):
         write(codec, compression=codec, use_dictionary=["text"])
     write("plain")

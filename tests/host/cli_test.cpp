@@ -47,6 +47,20 @@ TEST_F(CliTest, HelpOfAVerbIsTheSameInEveryOrder) {
   EXPECT_EQ(shell("tycho help").output, shell("tycho --help").output);
 }
 
+TEST_F(CliTest, HelpOfASubverbHasItsOptionsAlone) {
+  const std::string convert = shell("tycho data convert --help").output;
+  EXPECT_CONTAINS(convert, "--concat-tokens");
+  EXPECT_EQ(convert.find("--eos-token "), std::string::npos) << "it is an option of stats";
+  EXPECT_EQ(convert.find("tycho data inspect"), std::string::npos);
+  EXPECT_EQ(shell("tycho help data convert").output, convert);
+  const std::string all = shell("tycho data --help").output;
+  EXPECT_CONTAINS(all, "tycho data inspect DIR");
+  EXPECT_EQ(all.find("--concat-tokens"), std::string::npos);
+  for (const char* help : {"tycho --help", "tycho run --help", "tycho data convert --help"})
+    EXPECT_EQ(shell(std::string(help) + " | grep -c ' $'").output, "0\n")
+        << help << ": blanks at the end of a line";
+}
+
 TEST_F(CliTest, UsageErrorsExitWithTwo) {
   EXPECT_EQ(shell("tycho").code, 2);
   const Outcome unknown = shell("tycho chek x.lua");

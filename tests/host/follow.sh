@@ -8,13 +8,11 @@ scratch=$(mktemp -d)
 cd "$scratch"
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$scratch"' EXIT
 
-seq 2000 >a.txt
-tycho tokenizer train a.txt --vocab-size 260 --out tok.json >/dev/null
-tycho data convert a.txt --tokenizer tok.json --no-separator --concat-tokens 16 --out data >/dev/null
+"$root/tests/make_tiny_data" 16
 cat >tiny.lua <<'END'
 local t = require "tycho"
 local r = t.recipe "tiny"
-r.model, r.tokenizer = t.model.llama { layers = 1, width = 16, heads = 2, ffn_width = 32, vocab_size = 512 }, "tok.json"
+r.model, r.tokenizer = t.model.llama { layers = 1, width = 16, heads = 2, ffn_width = 32, vocab_size = 384 }, "data/tokenizer.json"
 r.seq_len, r.global_batch, r.max_duration = 16, "2sp", "12ba"
 r.train_data, r.eval_data.val = t.data.mds { local_dir = "data" }, t.data.mds { local_dir = "data" }
 r.eval = { every = "4ba", batches = 4 }

@@ -1,4 +1,4 @@
-// The table of docs/meshes.md against what `tycho plan` says now. To write it anew:
+// The table of docs/parallel/meshes.md against what `tycho plan` says now. To write it anew:
 //   TYCHO_UPDATE_GOLDENS=1 build/cpu/bin/mesh_table_test
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace tycho {
 namespace {
 
-constexpr const char* kPage = TYCHO_SOURCE_DIR "/docs/meshes.md";
+constexpr const char* kPage = TYCHO_SOURCE_DIR "/docs/parallel/meshes.md";
 constexpr const char* kBegin = "<!-- written by mesh_table_test -->\n";
 constexpr const char* kEnd = "<!-- end -->\n";
 constexpr const char* kRecipes[] = {"mpt-7b", "mpt-13b", "mpt-30b", "mpt-70b", "llama-8b", "llama-70b"};
@@ -62,7 +62,7 @@ TEST_F(MeshTable, IsWhatThePlannerSays) {
     return;
   }
   EXPECT_EQ(page.substr(first, end - first), wanted)
-      << "docs/meshes.md is stale: TYCHO_UPDATE_GOLDENS=1 build/cpu/bin/mesh_table_test";
+      << "docs/parallel/meshes.md is stale: TYCHO_UPDATE_GOLDENS=1 build/cpu/bin/mesh_table_test";
 }
 
 }  // namespace

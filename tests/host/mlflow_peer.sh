@@ -14,13 +14,11 @@ trap 'kill -- $(jobs -p) $server 2>/dev/null || true; rm -rf "$scratch"' EXIT
 export no_proxy=127.0.0.1 NO_PROXY=127.0.0.1
 unset MLFLOW_TRACKING_URI MLFLOW_TRACKING_TOKEN MLFLOW_TRACKING_USERNAME MLFLOW_TRACKING_PASSWORD
 
-seq 2000 >a.txt
-tycho tokenizer train a.txt --vocab-size 260 --out tok.json >/dev/null
-tycho data convert a.txt --tokenizer tok.json --no-separator --concat-tokens 16 --out data >/dev/null
+"$root/tests/make_tiny_data" 16
 cat >tiny.lua <<'LUA'
 local t = require "tycho"
 local r = t.recipe "tiny"
-r.model, r.tokenizer = t.model.llama { layers = 1, width = 16, heads = 2, ffn_width = 32, vocab_size = 512 }, "tok.json"
+r.model, r.tokenizer = t.model.llama { layers = 1, width = 16, heads = 2, ffn_width = 32, vocab_size = 384 }, "data/tokenizer.json"
 r.seq_len, r.global_batch, r.max_duration = 16, "2sp", "400ba"
 r.train_data = t.data.mds { local_dir = "data" }
 r.optimizer = t.optim.adamw { lr = 1e-3 }

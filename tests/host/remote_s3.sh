@@ -11,9 +11,7 @@ export AWS_CONFIG_FILE=$scratch/none AWS_SHARED_CREDENTIALS_FILE=$scratch/none
 unset AWS_PROFILE AWS_SESSION_TOKEN S3_ENDPOINT_URL AWS_ENDPOINT_URL_S3
 export no_proxy=127.0.0.1 NO_PROXY=127.0.0.1
 
-seq 2000 >a.txt
-tycho tokenizer train a.txt --vocab-size 260 --out tok.json >/dev/null
-tycho data convert a.txt --tokenizer tok.json --no-separator --concat-tokens 16 --out data >/dev/null
+"$root/tests/make_tiny_data" 16
 
 coproc server { "$TYCHO_S3_PYTHON" "$root/tests/golden/s3_server.py" data $((20000 + RANDOM % 20000)) 2>server.log; }
 # shellcheck disable=SC2034  # used in the trap

@@ -11,8 +11,7 @@ wants() { grep -qF -- "$1" "$2" || fail "wanted \"$1\" in $2"; passed=$((passed 
 wants_none() { ! grep -qF -- "$1" "$2" || fail "wanted no \"$1\" in $2"; passed=$((passed + 1)); }
 unset TYCHO_CPU TYCHO_GEMM
 
-"$tycho" tokenizer train "$TYCHO_SOURCE_DIR/trainer/base" --ext .h,.cpp --vocab-size 384 --out data/tokenizer.json >out 2>&1
-"$tycho" data convert "$TYCHO_SOURCE_DIR/trainer/base" --ext .h,.cpp --tokenizer data/tokenizer.json --concat-tokens 32 --eos-text '<|endoftext|>' --out data >out 2>&1
+PATH=$TYCHO_BUILD/bin:$PATH "$TYCHO_SOURCE_DIR/tests/make_tiny_data" 32
 cat >tiny.lua <<'RECIPE'
 local t = require "tycho"
 local r = t.recipe "tiny"

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <map>
+#include <sstream>
+#include <string>
 #include <tuple>
 
 #include "tests/host/shell.h"
@@ -121,7 +123,7 @@ TEST_F(ShippedRecipesTest, FitNodesOfEightH100) {
   EXPECT_GE(count, 21);
 }
 
-TEST_F(ShippedRecipesTest, GiveCheckNothingToWarnOf) {
+TEST_F(ShippedRecipesTest, GiveCheckNothingToWarnOfButMissingData) {
   int count = 0;
   for (const char* data : {"data", "runs/demo-data"}) {  // where the recipes expect them
     std::filesystem::create_directories(folder_ / data);
@@ -130,7 +132,11 @@ TEST_F(ShippedRecipesTest, GiveCheckNothingToWarnOf) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(TYCHO_SOURCE_DIR "/recipes")) {
     if (entry.path().extension() != ".lua") continue;
     const Outcome checked = here("tycho check " + entry.path().string());
-    EXPECT_EQ(checked.output.find("warning:"), std::string::npos) << checked.output;
+    std::istringstream lines(checked.output);
+    for (std::string line; std::getline(lines, line);) {
+      const bool is_of_data = line.find("index.json does not exist yet") != std::string::npos;
+      EXPECT_TRUE(is_of_data || line.find("warning:") == std::string::npos) << line;
+    }
     ++count;
   }
   EXPECT_GT(count, 16);

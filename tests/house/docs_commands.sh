@@ -54,6 +54,6 @@ run_page() {
 
 failures=0
 cd "$root"
-if (($#)); then pages=("$@"); else pages=(README.md CONTRIBUTING.md docs/*.md docs/walkthroughs/*.md); fi
+if (($#)); then pages=("$@"); else pages=(README.md CONTRIBUTING.md docs/*.md docs/*/*.md); fi
 for page in "${pages[@]}"; do run_page "$page"; done
 ((failures == 0)) || { echo "$failures blocks failed"; exit 1; }

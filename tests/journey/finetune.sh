@@ -20,12 +20,13 @@ rows() { # FIRST LAST: for each number a question about each letter
 }
 letters=abcdefghijklmnopqrstuvwxyz
 mkdir data
-rows 10 49 >data/train.jsonl
+rows 10 69 >data/train.jsonl
 rows 77 78 >data/test.jsonl
-{ cat "$root"/docs/*.md; sed 's/.*"prompt": "\([^"]*\)".*/\1/' data/train.jsonl; for i in $(seq 0 25); do printf ' %s' "${letters:i:1}"; done; } >text.md
+"$root/tests/make_text" 1 1200 >text.txt
+{ cat text.txt; sed 's/.*"prompt": "\([^"]*\)".*/\1/' data/train.jsonl; for i in $(seq 0 25); do printf ' %s' "${letters:i:1}"; done; } >words.txt
 
-step tycho tokenizer train text.md --vocab-size 512 --out data/tokenizer.json
-step tycho data convert "$root/docs" --ext .md --tokenizer data/tokenizer.json --concat-tokens 64 --eos-text '<|endoftext|>' --out data
+step tycho tokenizer train words.txt --vocab-size 512 --out data/tokenizer.json
+step tycho data convert text.txt --tokenizer data/tokenizer.json --concat-tokens 64 --eos-text '<|endoftext|>' --out data
 cat >base.lua <<'END'
 local t = require "tycho"
 local r = t.recipe "base"
@@ -39,16 +40,16 @@ cat >tuned.lua <<'END'
 local t = require "tycho"
 local r = t.recipe "tuned"
 r.model, r.tokenizer = t.model.hf { path = "base-hf" }, "data/tokenizer.json"
-r.seq_len, r.global_batch, r.max_duration = 64, "8sp", "40ep"
+r.seq_len, r.global_batch, r.max_duration = 64, "8sp", "30ep"
 r.train_data, r.eval_data.test = t.data.chat { path = "data/train.jsonl", pack = true }, t.data.chat { path = "data/test.jsonl" }
-r.eval, r.ckpt.every, r.log.every = { every = "20ep", first = true }, "0.5dur", "20ba"
-r.optimizer, r.scheduler = t.optim.adamw { lr = 2e-3 }, t.sched.linear {}
+r.eval, r.ckpt.every, r.log.every = { every = "15ep", first = true }, "0.5dur", "20ba"
+r.optimizer, r.scheduler = t.optim.adamw { lr = 4e-3 }, t.sched.linear {}
 return r
 END
 step tycho run base.lua
 step tycho convert runs/base base-hf
 step tycho run tuned.lua
-step tycho run tuned.lua run_name=adapters lora.rank=16 lora.alpha=32 optimizer.lr=5e-3 max_duration=60ep
+step tycho run tuned.lua run_name=adapters lora.rank=16 lora.alpha=32 optimizer.lr=3e-3 max_duration=40ep
 
 # right MODEL [OPTION...]: how many of the 52 questions of the test it answers; a letter may be two tokens, the blank and itself.
 sed 's/, "response".*/}/' data/test.jsonl >questions.jsonl

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The journey of a user on real text: a base recipe and a short one over it, its model out to Hugging Face's format, finetuned
+# The journey of a user: a base recipe and a short one over it, its model out to Hugging Face's format, finetuned
 # with a schedule and a guard of one's own, and a sweep by three methods.
 set -euo pipefail
 root=$(realpath "${TYCHO_SOURCE_DIR:-$(dirname "$0")/../..}")
@@ -12,9 +12,11 @@ fail() { echo "journey: $1"; [[ ! -e out ]] || cat out; exit 1; }
 step() { "$@" >out 2>&1 || fail "$* ended with $?"; }
 wants() { grep -qF -- "$1" "$2" || { cat "$2" | tail -40; fail "wanted \"$1\" in $2"; }; }
 
-step "$tycho" tokenizer train "$root/docs" --ext .md --vocab-size 1024 --out data/tokenizer.json
-step "$tycho" data convert "$root/docs" --ext .md --tokenizer data/tokenizer.json --concat-tokens 64 --eos-text '<|endoftext|>' --out data
-step "$tycho" data convert "$root/README.md" --tokenizer data/tokenizer.json --concat-tokens 64 --eos-text '<|endoftext|>' --split val --out data
+"$root/tests/make_text" 1 1200 >train.txt
+"$root/tests/make_text" 2 40 >val.txt
+step "$tycho" tokenizer train train.txt --vocab-size 1024 --out data/tokenizer.json
+step "$tycho" data convert train.txt --tokenizer data/tokenizer.json --concat-tokens 64 --eos-text '<|endoftext|>' --out data
+step "$tycho" data convert val.txt --tokenizer data/tokenizer.json --concat-tokens 64 --eos-text '<|endoftext|>' --split val --out data
 
 # One argument changes all that depends on it: the factor applies to what the recipe writes, and the name follows.
 step "$tycho" config mpt-small.lua seq_len=128 'optimizer.lr*=0.5'
@@ -30,10 +32,10 @@ ls "$run"/profile/*.pt.trace.json >out || fail "no trace"
 wants 'evaluated on c4' "$run/events.jsonl"
 step "$tycho" convert "$run" hf
 
-# Finetuning: the instructions are about the files of this repository, the answers their first lines.
-for file in "$root"/docs/*.md; do
-  printf '{"messages": [{"role": "user", "content": "What is %s about?"}, {"role": "assistant", "content": "%s"}]}\n' \
-    "$(basename "$file" .md)" "$(head -n 1 "$file" | tr -d '#"\\')"
+# Finetuning: each instruction quotes the first words of a sentence, the answer is the sentence.
+"$root/tests/make_text" 3 40 | sed -n 's/^\([^.]*\.\).*/\1/p' | while read -r sentence; do
+  printf '{"messages": [{"role": "user", "content": "How does \\"%s\\" go on?"}, {"role": "assistant", "content": "%s"}]}\n' \
+    "$(cut -d ' ' -f 1-3 <<<"$sentence")" "$sentence"
 done >sft.jsonl
 head -n 4 sft.jsonl >dev.jsonl
 step "$tycho" run sft.lua

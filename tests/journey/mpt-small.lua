@@ -1,4 +1,4 @@
--- A small MPT on real text, in 25 lines over its base.
+-- A small MPT, in 25 lines over its base.
 local t = require "tycho"
 local r = require "base.mpt" :extend "mpt-small"
 

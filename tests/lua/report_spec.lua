@@ -27,7 +27,7 @@ recipes/x.lua:6:15: precision = "fp17": one of  "fp32"  "bf16"
 recipes/x.lua:7:18: max_duration = 4800: a duration needs a unit: 4800ba (batches), 4800tok (tokens), 4800sp (samples), 4800ep (epochs)
    7 | r.max_duration = 4800
      |                  ^^^^
-recipes/x.lua:9:11: model.width = 100: wanted integer > 0, a multiple of 8
+recipes/x.lua:9:11: model.width = 100: wanted integer > 0, a multiple of 8; write 96 or 104
    9 |   width = 100,
      |           ^^^
 recipes/x.lua:10:3: unknown key  model.lyers (llama)

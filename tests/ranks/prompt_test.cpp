@@ -158,7 +158,7 @@ TEST_F(PromptRanksTest, ARankEndsWhenRankZeroIsGone) {
 
 TEST_F(PromptRanksTest, ASignalEndsTheWaitForTheOtherRanks) {
   const auto alone = [&](const std::string& rank, const std::string& signal, const std::string& verb) {
-    return here("port=$((20000 + $$ % 10000)); " +
+    return here("rm -f alone.log; port=$((20000 + $$ % 10000)); " +
                 in_background(
                     "env TYCHO_NUM_RANKS=2 TYCHO_NUM_LOCAL_RANKS=2 TYCHO_ADDRESS=127.0.0.1 TYCHO_PORT=$port "
                     "TYCHO_TOKEN=0123456789abcdef TYCHO_RANK=" +

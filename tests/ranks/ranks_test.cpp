@@ -27,6 +27,24 @@ TEST_F(RanksTest, TwoAndFourRanksTrainWhatOneDoes) {
   }
 }
 
+TEST_F(RanksTest, StepsSayHowLongTheyWaitedForOtherRanks) {
+  ASSERT_EQ(run(1, "one").code, 0);
+  EXPECT_CONTAINS(text("one/metrics.jsonl"), "\"comm_wait_s\":null,\"comm_s\":null");
+  for (const char* mesh : {"dp_replicate", "dp_shard", "tp", "pp"}) {
+    ASSERT_EQ(run(2, mesh, "micro_batch=2sp parallel." + std::string(mesh) + "=2").code, 0);
+    const auto step_s = numbers(mesh, "step_s"), wait_s = numbers(mesh, "comm_wait_s"),
+               comm_s = numbers(mesh, "comm_s");
+    ASSERT_EQ(step_s.size(), 24U);
+    ASSERT_EQ(wait_s.size(), 24U);
+    ASSERT_EQ(comm_s.size(), 24U);
+    for (const auto& [step, seconds] : step_s) {
+      EXPECT_GT(wait_s.at(step), 0) << mesh;
+      EXPECT_LT(wait_s.at(step), seconds) << mesh;
+      EXPECT_GT(comm_s.at(step), 0) << mesh;
+    }
+  }
+}
+
 TEST_F(RanksTest, LaunchersOfTwoMachinesTrainOneRun) {
   ASSERT_EQ(run(4, "together").code, 0);
   const Outcome outcome = here(
@@ -82,6 +100,33 @@ TEST_F(RanksTest, AKilledRankIsNamedAndTheOthersEnd) {
     EXPECT_CONTAINS(report.output, fmt::format("  left no file: rank {}\n", killed));
     EXPECT_CONTAINS(report.output, fmt::format("Look at rank {} first", killed));
   }
+}
+
+// No step boundary is ever reached: rank 1 loops in a callback, and the others wait for it in a collective.
+TEST_F(RanksTest, ARunThatHangsSaysWhichRankTheOthersWaitFor) {
+  write(
+      recipe("r.max_duration = \"100000ba\"\n"
+             "r.callbacks.stuck = t.everywhere { time_limit = \"600s\", batch_end = function(ctx)\n"
+             "  if ctx.step == 5 and ctx.dist.rank == 1 then while true do end end\nend }\n"));
+  const Outcome outcome = here(
+      "true; " +
+      in_background(TYCHO_PROGRAM " launch -n 3 --grace 1 run x.lua run_dir=run global_batch=6sp", "all") +
+      "for i in $(seq 1200); do grep -q '\"step\":5' run/metrics.jsonl 2>/dev/null && break; sleep 0.05; "
+      "done; sleep 1; "
+      "for i in $(seq 60); do tycho ctl run collectives >answer 2>&1; echo code $?; "
+      "grep -q 'has not called it: rank 1' answer && break; sleep 1; done; "
+      "tycho report run --collectives >again; echo report $?; "
+      "kill -TERM $all; wait $all");
+  EXPECT_CONTAINS(outcome.output, "code 0\n");
+  EXPECT_CONTAINS(outcome.output, "report 0\n");
+  for (const char* file : {"answer", "again"}) {
+    EXPECT_CONTAINS(text(file), "  rank 1    step 5, in callback stuck");
+    EXPECT_CONTAINS(text(file), "has not called it: rank 1");
+    EXPECT_CONTAINS(text(file), "Look at rank 1 first");
+  }
+  const Outcome after = here("tycho ctl run collectives");
+  EXPECT_EQ(after.code, 12);
+  EXPECT_CONTAINS(after.output, "[tycho ctl] nothing runs in run; `tycho report run --collectives` shows");
 }
 
 TEST_F(RanksTest, ASignalEndsTheWaitForRanksThatDoNotCome) {

@@ -8,9 +8,16 @@ job() {
   number=$(sbatch --parsable --output="$scratch/job-%j.out" "$@")
   outcome "$number" "$scratch/job-$number.out"
 }
+newest_job() { squeue --noheader --states=all --format=%i | sort -n | tail -1; }
 check "launch.sb" 0 "in 4 ranks
 ranks=4
 state COMPLETED" job -N2 --ntasks-per-node=2 "$launch" -c ./tiny.lua -i none -d "$scratch/data" -s -I 4 -N 2 -F "$scratch/wrapped"
+check "has its nodes to itself" 0 "NumCPUs=32
+OverSubscribe=NO" scontrol show job "$(newest_job)"
+check "and shares them where it is told to, with the CPUs that it asks for" 0 "ranks=2
+state COMPLETED" job -N1 --ntasks-per-node=2 --oversubscribe --cpus-per-task=3 "$launch" -c ./tiny.lua -i none -d "$scratch/data" -y "run_dir=$scratch/shared"
+check "three for each rank" 0 "NumCPUs=6
+OverSubscribe=YES" scontrol show job "$(newest_job)"
 check "saves where -F says" 0 "8
 12" sh -c "tycho ckpt ls '$scratch/wrapped/tiny' | awk '{ print \$1 }'"
 check "a mistake ends the job on one node" 0 "unknown key  optimizer.lrr

@@ -4,6 +4,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/core.h>
 
@@ -85,6 +86,20 @@ void check_messages(Communicator& world, const at::Device& device) {
     received->wait(), sent->wait();
     expect_equal(late, numbers(previous, kCount, dtype),
                  fmt::format("a message of {} in the background", c10::toString(dtype)));
+    // All ranks list what they send first.
+    Tensor together = at::zeros({kCount}, mine.options()),
+           everything = at::zeros({world.size() * kCount}, mine.options()), sum = mine.clone();
+    const auto all =
+        world.start_together({GroupedCall::send(mine, next), GroupedCall::recv(together, previous),
+                              GroupedCall::all_gather(everything, mine), GroupedCall::all_reduce(sum)});
+    for (const auto& one : all) one->wait();
+    expect_equal(together, numbers(previous, kCount, dtype), "a message both ways");
+    Tensor wanted = at::zeros({kCount}, at::kInt);
+    for (int r = 0; r < world.size(); ++r) wanted.add_(numbers(r, kCount, at::kInt));
+    expect_equal(sum, wanted.to(dtype), "all_reduce together with others");
+    for (int r = 0; r < world.size(); ++r)
+      expect_equal(everything.narrow(0, r * kCount, kCount), numbers(r, kCount, dtype),
+                   "all_gather together with others");
   }
 }
 
@@ -108,11 +123,21 @@ void run() {
   Tensor host = at::full({3}, 1, at::kFloat), gathered = at::zeros({group->size() * 3}, host.options());
   group->all_gather(gathered, host);
   expect_equal(gathered, at::full({group->size() * 3}, 1, at::kFloat), "all_gather in host memory");
-  try {
-    group->all_gather(gathered, host.to(device));
-    fmt::print("host memory and a GPU's went together\n"), ++num_failed;
-  } catch (const Error&) {
-  }
+  Tensor at_once = at::zeros_like(gathered);
+  for (const auto& one : group->start_together({GroupedCall::all_gather(at_once, host)})) one->wait();
+  expect_equal(at_once, gathered, "start_together in host memory");
+  const auto expect_refused = [](const auto& call) {
+    try {
+      call();
+      fmt::print("host memory and a GPU's went together\n"), ++num_failed;
+    } catch (const Error&) {
+    }
+  };
+  expect_refused([&] { group->all_gather(gathered, host.to(device)); });
+  Tensor there = host.to(device);
+  expect_refused([&] {
+    group->start_together({GroupedCall::all_reduce(host), GroupedCall::all_reduce(there)});
+  });
   world->check();
   world->barrier();
   fmt::print("rank {} of {}: {} failed\n", world->rank(), world->size(), num_failed);

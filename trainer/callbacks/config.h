@@ -295,6 +295,20 @@ struct ParamNormConfig : ReadyCallback {
   }
 };
 
+struct OptimizerMonitorConfig : ReadyCallback {
+  static constexpr const char* kKind = "optimizer_monitor";
+  static constexpr const char* kHelp =
+      "Records norms of gradients, before clipping, of the optimizer's moments, of parameters and of their "
+      "updates, under the names of Composer's optimizer_monitor.";
+  OptimizerMonitorConfig() : ReadyCallback(10) {}
+  StatisticsPer per = StatisticsPer::kParam;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("per", per, "One norm for each layer, or for each parameter.");
+    option_fields(v);
+  }
+};
+
 /// What histograms are made of.
 enum class HistogramsOf { kGradients, kParameters, kBoth };
 constexpr EnumNames<HistogramsOf, 3> enum_names(HistogramsOf) {
@@ -322,9 +336,8 @@ struct HistogramsConfig : ReadyCallback {
 struct MachineUseConfig : ReadyCallback {
   static constexpr const char* kKind = "machine_use";
   static constexpr const char* kHelp =
-      "Records how busy the processors and the memory of rank 0's machine are, and the space left for the "
-      "run "
-      "folder.";
+      "Records how busy the processors, the memory and the GPUs of rank 0's machine are, and the space left "
+      "for the run folder.";
   MachineUseConfig() : ReadyCallback(10) {}
   template <class Visitor>
   void fields(Visitor& v) {
@@ -348,7 +361,7 @@ struct CallbackConfig
     : OneOf<ObserveConfig, ControlConfig, EverywhereConfig, SpeedConfig, MemoryConfig, LrConfig,
             RuntimeEstimateConfig, LossEmaConfig, EarlyStopConfig, ThresholdStopConfig, CheckpointBestConfig,
             LossSpikeConfig, KillLossSpikeConfig, GenerateSamplesConfig, GradNormConfig, ParamNormConfig,
-            HistogramsConfig, ActivationsConfig, MachineUseConfig> {
+            OptimizerMonitorConfig, HistogramsConfig, ActivationsConfig, MachineUseConfig> {
   static constexpr const char* kNamespace = "cb";
 };
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/host_name.h"
@@ -17,11 +18,6 @@ namespace tycho {
 namespace {
 
 constexpr size_t kMaxLineBytes = 4096;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 std::string boot_id() {
   std::string text = read_file("/proc/sys/kernel/random/boot_id");
@@ -69,8 +65,8 @@ Owner this_process(int64_t epoch) {
           .pid_namespace = pid_namespace(),
           .pid = ::getpid(),
           .start_ticks = read_stat(::getpid()).start_ticks,
-          .job = environment("SLURM_JOB_ID"),
-          .restarts = std::strtoll(environment("SLURM_RESTART_COUNT").c_str(), nullptr, 10)};
+          .job = environment_variable("SLURM_JOB_ID"),
+          .restarts = std::strtoll(environment_variable("SLURM_RESTART_COUNT").c_str(), nullptr, 10)};
 }
 
 std::string owner_line(const Owner& owner) {

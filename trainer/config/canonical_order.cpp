@@ -26,12 +26,13 @@ void check_leaves(const TrainConfig& config, ConfigProblems& problems) {
 /// A rank has a whole subtree.
 void check_ranks(const TrainConfig& config, int64_t num_ranks, ConfigProblems& problems) {
   const int64_t data = data_ranks(config.parallel, num_ranks), micro = micro_batch_sequences(config);
+  const int64_t fewer = num_ranks / data * static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(data)));
   if (!std::has_single_bit(static_cast<uint64_t>(data)))
     return problems.add(
         "parallel.reduce",
-        "\"canonical\" works for 1, 2, 4, 8 and so on ranks, and this mesh has {}; start {}, or "
-        "set parallel.reduce = \"ranks\"",
-        data, std::bit_floor(static_cast<uint64_t>(data)));
+        "\"canonical\" works for 1, 2, 4, 8 and so on ranks that read different data, and this mesh has {}; "
+        "start {} rank{}, or set parallel.reduce = \"ranks\"",
+        data, fewer, fewer == 1 ? "" : "s");
   const int64_t batch = global_batch_sequences(config);
   if (batch % data == 0 && batch / data > micro && batch / data % micro != 0)
     problems.add(
@@ -57,14 +58,6 @@ void check_data_order(const std::string& path, const DataConfig& data, ConfigPro
         kOrder);
 }
 
-void check_axis(const char* axis, int64_t size, ConfigProblems& problems) {
-  if (size > 1)
-    problems.add(
-        std::string("parallel.") + axis,
-        "{} works along dp_replicate and dp_shard; set parallel.{} = 1, or parallel.reduce = \"ranks\"",
-        kOrder, axis);
-}
-
 }  // namespace
 
 void check_canonical_order(const TrainConfig& config, std::optional<int64_t> num_ranks,
@@ -73,9 +66,6 @@ void check_canonical_order(const TrainConfig& config, std::optional<int64_t> num
   if (parallel.reduce != GradientOrder::kCanonical) return;
   const size_t before = problems.size();
   check_leaves(config, problems);
-  check_axis("tp", parallel.tp, problems);
-  check_axis("cp", parallel.cp, problems);
-  check_axis("pp", parallel.pp, problems);
   if (parallel.reduce_dtype != Precision::kFp32)
     problems.add("parallel.reduce_dtype", "{} sums in fp32; write reduce_dtype = \"fp32\"", kOrder);
   if (config.clip.adaptive)

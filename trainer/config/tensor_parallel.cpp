@@ -84,15 +84,6 @@ void check_shared(const Shared& shared, int64_t tp, int64_t num_ranks, ConfigPro
 
 }  // namespace
 
-void check_whole_parameters(const TrainConfig& config, ConfigProblems& problems) {
-  if (config.parallel.tp == 1) return;
-  constexpr const char* kParts = "with parallel.tp a rank has parts of matrices, but";
-  if (config.model.lora.dropout > 0)
-    problems.add("lora.dropout",
-                 "{} it draws its bits for whole inputs of layers; set lora.dropout = 0 or parallel.tp = 1",
-                 kParts);
-}
-
 void check_tensor_parallel(const TrainConfig& config, int64_t num_ranks, ConfigProblems& problems) {
   if (const int64_t tp = config.parallel.tp; tp > 1) check_shared(shared_of(config), tp, num_ranks, problems);
 }

@@ -8,8 +8,6 @@
 
 namespace tycho {
 
-/// Reports what needs whole parameters.
-void check_whole_parameters(const TrainConfig& config, ConfigProblems& problems);
 /// Reports a number of ranks that cannot share the model, with those that can, and the meshes of `num_ranks`
 /// nearest to the one that is asked for.
 void check_tensor_parallel(const TrainConfig& config, int64_t num_ranks, ConfigProblems& problems);

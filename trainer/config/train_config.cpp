@@ -221,7 +221,6 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, std::optional
   const size_t before_mesh = problems.size();
   check(config.parallel, num_ranks, problems);
   const bool has_sizes = problems.size() == before_mesh, is_mesh = num_ranks && has_sizes;
-  check_whole_parameters(config, problems);
   check_context_parallel(config, problems);
   if (has_sizes) check_pipeline(config, problems);
   const bool whole_batch = check_global_batch(config, problems);

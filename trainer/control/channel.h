@@ -36,6 +36,9 @@ class ControlChannel {
   std::unique_ptr<State> state_;
 };
 
+/// Whether a process that is alive, or on another machine, owns the folder; one that is stopped is alive.
+bool is_owned(const std::string& run_dir);
+
 /// What came back of a line.
 struct ControlAnswer {
   bool ok = false;

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "trainer/base/error.h"
@@ -22,15 +24,19 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
+std::optional<Owner> owner_of(const std::string& run_dir) {
+  const std::string path = run_dir + "/LOCK";
+  if (!fs::is_regular_file(path)) return {};  // a pipe would keep us waiting
+  const std::string lock = read_file(path);
+  if (lock.ends_with("released\n") || lock.ends_with("released")) return {};
+  return parse_owner(lock, path);
+}
+
 /// True when a run that this machine's sockets do not reach may own the folder: its LOCK names another
 /// machine, or a process here that runs.
 bool may_run_elsewhere(const std::string& run_dir) {
-  const std::string path = run_dir + "/LOCK";
-  if (!fs::is_regular_file(path)) return false;  // a pipe would keep us waiting
-  const std::string lock = read_file(path);
-  if (lock.ends_with("released\n") || lock.ends_with("released")) return false;
-  const Owner owner = parse_owner(lock, path);
-  return !same_machine(owner) || process_state(owner) == ProcessState::kRuns;
+  const std::optional<Owner> owner = owner_of(run_dir);
+  return owner && (!same_machine(*owner) || process_state(*owner) == ProcessState::kRuns);
 }
 
 /// Writes a line as the next file and waits for the file that answers it.
@@ -58,6 +64,11 @@ ControlAnswer ask_by_file(const std::string& run_dir, const std::string& code, d
 }
 
 }  // namespace
+
+bool is_owned(const std::string& run_dir) {
+  const std::optional<Owner> owner = owner_of(run_dir);
+  return owner && (!same_machine(*owner) || process_state(*owner) != ProcessState::kGone);
+}
 
 struct ControlClient::State {
   std::string run_dir;

@@ -24,10 +24,10 @@ constexpr EnumNames<PaddingSide, 2> enum_names(PaddingSide) {
   return {{{"right", PaddingSide::kRight}, {"left", PaddingSide::kLeft}}};
 }
 
-/// Conversations, and prompts with responses, as JSONL or MDS: what LLM Foundry calls finetuning.
+/// Conversations, and prompts with responses, as JSONL, Parquet or MDS: what LLM Foundry calls finetuning.
 struct ChatConfig {
   static constexpr const char* kKind = "chat";
-  static constexpr const char* kHelp = "Conversations, and prompts with responses, as JSONL or MDS.";
+  static constexpr const char* kHelp = "Conversations, and prompts with responses, as JSONL, Parquet or MDS.";
   std::string path;
   std::string remote;
   std::string remote_hash;
@@ -40,6 +40,7 @@ struct ChatConfig {
   bool pack = false;
   std::optional<NumberOrAuto> packing_ratio;
   int64_t packing_groups = 1;
+  std::optional<int64_t> max_leftover_rows;
   PaddingSide padding_side = PaddingSide::kRight;
   bool shuffle = true;
   std::optional<int64_t> shuffle_seed;
@@ -51,8 +52,8 @@ struct ChatConfig {
   std::string rows_text() const;
   /// Whether its examples are packed batch by batch, so that every epoch has rows of its own.
   bool packs_batches() const { return pack && packing_ratio.has_value(); }
-  /// Whether what is fetched is one file of JSONL.
-  bool has_remote_jsonl() const { return remote.ends_with(".jsonl"); }
+  /// Whether what is fetched is one file of JSONL or Parquet.
+  bool has_remote_file() const { return remote.ends_with(".jsonl") || remote.ends_with(".parquet"); }
   /// Whether `chat_template` is the path of a file.
   bool has_template_file() const { return chat_template.ends_with(".jinja"); }
   /// Of template_date; nothing when there is none, or it is not a day.
@@ -61,15 +62,16 @@ struct ChatConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     v("path", path,
-      "A .jsonl file, a folder whose .jsonl files are read, sorted by path, or the folder of an MDS data "
-      "set.",
+      "A .jsonl or .parquet file, a folder whose files of these are read, sorted by path, or the folder of "
+      "an "
+      "MDS data set.",
       required);
     v("remote", remote,
       "Where the data is, if not in path, which is then its cache on this machine: a folder or a URL that "
       "begins with file://, https://, http://, s3:// or hf://, of an MDS data set; or the same of one .jsonl "
-      "file, with a .jsonl as path.");
+      "or .parquet file, with the same ending in path.");
     v("remote_hash", remote_hash,
-      "Checksum of a .jsonl at remote, such as \"sha256:9f86d0...\": another file is refused.");
+      "Checksum of a file at remote, such as \"sha256:9f86d0...\": another file is refused.");
     v("template", chat_template,
       "How the messages of a conversation become one text: chatml, llama3, tokenizer (the tokenizer's own), "
       "or the path of a .jinja file.");
@@ -95,6 +97,10 @@ struct ChatConfig {
       "With packing_ratio: equal parts of a global batch that are packed each by itself. As many as LLM "
       "Foundry had GPUs give its rows.",
       in_range(1, 1 << 20));
+    v("max_leftover_rows", max_leftover_rows,
+      "With packing_ratio: how many rows that are left over of a batch, the fullest of them, go on into the "
+      "next one; examples in others are lost. Default: all go on.",
+      at_least(0));
     v("padding_side", padding_side, "Where a row is filled up.");
     v("shuffle", shuffle,
       "Visit the rows of an epoch in a random order, fixed by shuffle_seed and the epoch; with packing_ratio "

@@ -124,19 +124,24 @@ bool is_checksum(const std::string& text) {
          text.find_first_not_of("0123456789abcdef", colon + 1) == std::string::npos;
 }
 
+void check_remote_hash(const std::string& hash, const std::string& path, ConfigProblems& problems) {
+  if (!hash.empty() && !is_checksum(hash))
+    problems.add(path + ".remote_hash",
+                 "is \"{}\": write a name, a colon and hex digits, as in \"sha256:9f86d0...\"", hash);
+}
+
 void check_chat(const ChatConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
                 ConfigProblems& problems) {
-  if (data.path.empty()) problems.add(path + ".path", "is empty: write a .jsonl or a folder of them");
+  if (data.path.empty())
+    problems.add(path + ".path", "is empty: write a .jsonl or .parquet, or a folder of them");
   check_remote(data.remote, path, problems);
-  if (data.has_remote_jsonl() && !data.path.ends_with(".jsonl"))
-    problems.add(path + ".path",
-                 "\"{}\" is where the file of remote is kept: write a path that ends in .jsonl", data.path);
-  problems.idle(path + ".remote_hash", !data.remote_hash.empty(), data.has_remote_jsonl(),
-                "unless remote is a .jsonl file: an MDS data set has checksums of its own");
-  if (!data.remote_hash.empty() && !is_checksum(data.remote_hash))
-    problems.add(path + ".remote_hash",
-                 "is \"{}\": write a name, a colon and hex digits, as in \"sha256:9f86d0...\"",
-                 data.remote_hash);
+  const std::string ending = data.remote.ends_with(".parquet") ? ".parquet" : ".jsonl";
+  if (data.has_remote_file() && !data.path.ends_with(ending))
+    problems.add(path + ".path", "\"{}\" is where the file of remote is kept: write a path that ends in {}",
+                 data.path, ending);
+  problems.idle(path + ".remote_hash", !data.remote_hash.empty(), data.has_remote_file(),
+                "unless remote is a .jsonl or .parquet file: an MDS data set has checksums of its own");
+  check_remote_hash(data.remote_hash, path, problems);
   const bool is_known = data.chat_template == "chatml" || data.chat_template == "llama3";
   if (!is_known && data.chat_template != "tokenizer" && !data.has_template_file())
     problems.add(path + ".template",
@@ -149,6 +154,8 @@ void check_chat(const ChatConfig& data, const std::string& path, int64_t vocab_s
   problems.idle(path + ".packing_ratio", data.packing_ratio.has_value(), data.pack, "without pack = true");
   problems.idle(path + ".packing_groups", data.packing_groups != 1, data.packing_ratio.has_value(),
                 "without packing_ratio");
+  problems.idle(path + ".max_leftover_rows", data.max_leftover_rows.has_value(),
+                data.packing_ratio.has_value(), "without packing_ratio: nothing is left over");
   if (data.min_target_prompt > 0 && data.target_prompts != TargetPrompts::kAll)
     problems.add(path + ".min_target_prompt", "has no effect unless target_prompts = \"all\"; remove it");
   if (data.eos_token_id.value_or(0) >= vocab_size)
@@ -161,6 +168,9 @@ void check_chat(const ChatConfig& data, const std::string& path, int64_t vocab_s
 void check_text(const TextConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
                 ConfigProblems& problems) {
   if (data.path.empty()) problems.add(path + ".path", "is empty: write a file or a folder of text or JSONL");
+  check_remote(data.remote, path, problems);
+  problems.idle(path + ".remote_hash", !data.remote_hash.empty(), !data.remote.empty(), "without remote");
+  check_remote_hash(data.remote_hash, path, problems);
   for (const auto& [key, id] :
        {std::pair(".bos_token_id", data.bos_token_id), {".eos_token_id", data.eos_token_id}})
     if (id.value_or(0) >= vocab_size)

@@ -237,8 +237,10 @@ struct TokenFilesConfig {
 struct TextConfig {
   static constexpr const char* kKind = "text";
   static constexpr const char* kHelp =
-      "Text, JSONL, Parquet or a data set of texts, tokenised at the start as TorchTitan does.";
+      "Text, JSONL, CSV, Parquet or a data set of texts, tokenised at the start as TorchTitan does.";
   std::string path;
+  std::string remote;
+  std::string remote_hash;
   std::string field = "text";
   std::optional<int64_t> bos_token_id;
   std::optional<int64_t> eos_token_id;
@@ -255,9 +257,15 @@ struct TextConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     v("path", path,
-      "A text or JSONL file, also .gz or .zst, a Parquet file, a folder of these, or a data set with a "
+      "A text, JSONL or CSV file, also .gz or .zst, a Parquet file, a folder of these, or a data set with a "
       "column of texts.",
       required);
+    v("remote", remote,
+      "Where the file is, if not in path, which is then its copy on this machine: a path or a URL that "
+      "begins "
+      "with file://, https://, http://, s3:// or hf://, of one file.");
+    v("remote_hash", remote_hash,
+      "Checksum of the file at remote, such as \"sha256:9f86d0...\": another file is refused.");
     v("field", field, "Field of a JSONL line, or column of the others, that holds the text.");
     v("bos_token_id", bos_token_id,
       "Token before every document, unless the tokenizer adds its own. Default: the tokenizer's.",

@@ -6,17 +6,13 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "trainer/base/environment.h"
 #include "trainer/base/secrets.h"
 
 namespace tycho {
 namespace {
 
 constexpr double kMostWait_s = 3600;
-
-std::string value_of_variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 }  // namespace
 
@@ -38,10 +34,10 @@ void CurlHandle::set_target(const std::string& url, const std::string& ca_file) 
   set(CURLOPT_URL, url.c_str());
   set(CURLOPT_USERAGENT, "tycho");
   std::string file = ca_file;
-  if (file.empty()) file = value_of_variable("CURL_CA_BUNDLE");
-  if (file.empty()) file = value_of_variable("SSL_CERT_FILE");
+  if (file.empty()) file = environment_variable("CURL_CA_BUNDLE");
+  if (file.empty()) file = environment_variable("SSL_CERT_FILE");
   if (!file.empty()) set(CURLOPT_CAINFO, file.c_str());
-  if (const std::string folder = value_of_variable("SSL_CERT_DIR"); !folder.empty())
+  if (const std::string folder = environment_variable("SSL_CERT_DIR"); !folder.empty())
     set(CURLOPT_CAPATH, folder.c_str());
 }
 

@@ -100,6 +100,7 @@ struct IclConfig {
   bool first = false;
   std::vector<IclTaskConfig> tasks;
   GauntletConfig gauntlet;
+  bool outputs = false;
   template <class Visitor>
   void fields(Visitor& v) {
     v("every", every,
@@ -108,6 +109,10 @@ struct IclConfig {
     v("first", first, "Measure before the first step too.");
     v("tasks", tasks, "What to measure. None: nothing.");
     v("gauntlet", gauntlet, "Scores over several tasks.");
+    v("outputs", outputs,
+      "Record every item, too: prompt, answer, and what the model chose or wrote, in icl_outputs.jsonl in "
+      "the "
+      "run folder, and the first ones of each task as a table in TensorBoard.");
   }
 };
 

@@ -6,6 +6,7 @@
 
 #include "trainer/data/tokenizer/special_tokens.h"
 #include "trainer/icl/greedy_writer.h"
+#include "trainer/icl/outputs.h"
 
 namespace tycho {
 namespace {
@@ -27,7 +28,10 @@ std::string text_of(const Tokenizer& tokenizer, const std::vector<int32_t>& ids)
 
 IclEvaluator::IclEvaluator(const IclConfig& config, std::shared_ptr<const Tokenizer> tokenizer,
                            int64_t vocab_size, int64_t longest)
-    : gauntlet_(config.gauntlet), tokenizer_(std::move(tokenizer)), eos_(eos_of(*tokenizer_)) {
+    : gauntlet_(config.gauntlet),
+      outputs_(config.outputs),
+      tokenizer_(std::move(tokenizer)),
+      eos_(eos_of(*tokenizer_)) {
   for (const IclTaskConfig& task : config.tasks)
     for (IclQuestions& one : icl_questions(task, *tokenizer_, vocab_size, longest))
       tasks_.push_back(std::move(one));
@@ -51,13 +55,19 @@ std::optional<IclTaskResult> IclEvaluator::ask(const AskedModel& asked, const Ic
                                                const std::atomic<int>& stop) const {
   if (questions.task.type == IclType::kGeneration) {
     const auto texts = write(asked, questions, stop);
-    return texts ? std::optional(result_of_texts(questions, *texts)) : std::nullopt;
+    if (!texts) return std::nullopt;
+    IclTaskResult result = result_of_texts(questions, *texts);
+    if (outputs_) result.outputs = outputs_of_texts(questions, *texts, *tokenizer_);
+    return result;
   }
   std::vector<Continuation> sequences;
   for (const IclQuestion& question : questions.questions)
     sequences.insert(sequences.end(), question.sequences.begin(), question.sequences.end());
   const auto scores = score(asked, sequences, stop);
-  return scores ? std::optional(result_of_scores(questions, *scores)) : std::nullopt;
+  if (!scores) return std::nullopt;
+  IclTaskResult result = result_of_scores(questions, *scores);
+  if (outputs_) result.outputs = outputs_of_scores(questions, *scores, *tokenizer_);
+  return result;
 }
 
 std::optional<std::vector<std::string>> IclEvaluator::write(const AskedModel& asked,

@@ -32,6 +32,7 @@ class IclEvaluator {
                                                 const std::atomic<int>& stop) const;
 
   GauntletConfig gauntlet_;
+  bool outputs_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   int32_t eos_;  // -1 for none
   std::vector<IclQuestions> tasks_;

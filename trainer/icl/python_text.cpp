@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "trainer/data/text/utf8.h"
+#include "trainer/base/text/utf8.h"
 
 namespace tycho {
 namespace {

@@ -53,19 +53,19 @@ struct Judged {
   double confidence = 0;
 };
 
+int64_t best_of(const std::vector<double>& values) {
+  return std::max_element(values.begin(), values.end()) - values.begin();
+}
+
 Judged judge_choice(const IclQuestion& question, const ContinuationScore* scores) {
-  std::vector<double> mean_logprobs, probabilities;
+  std::vector<double> probabilities;
   double sum = 0;
   for (size_t i = 0; i < question.sequences.size(); ++i) {
-    mean_logprobs.push_back(scores[i].logprob / static_cast<double>(question.sequences[i].num_asked));
     probabilities.push_back(scores[i].mean_probability);
     sum += scores[i].mean_probability;
   }
-  const auto best = [](const std::vector<double>& values) {
-    return std::max_element(values.begin(), values.end()) - values.begin();
-  };
-  const auto surest = best(probabilities);
-  return {best(mean_logprobs) == question.gold, surest == question.gold,
+  const int64_t surest = best_of(probabilities);
+  return {chosen_by(question, scores) == question.gold, surest == question.gold,
           sum > 0 ? probabilities[static_cast<size_t>(surest)] / sum : 0};
 }
 
@@ -105,6 +105,13 @@ double above_guessing(const GauntletConfig& gauntlet, double accuracy, double ba
 
 }  // namespace
 
+int64_t chosen_by(const IclQuestion& question, const ContinuationScore* scores) {
+  std::vector<double> mean_logprobs;
+  for (size_t i = 0; i < question.sequences.size(); ++i)
+    mean_logprobs.push_back(scores[i].logprob / static_cast<double>(question.sequences[i].num_asked));
+  return best_of(mean_logprobs);
+}
+
 IclTaskResult result_of_scores(const IclQuestions& asked, const std::vector<ContinuationScore>& scores) {
   const bool chooses = asked.task.type != IclType::kLanguageModeling;
   double right = 0;
@@ -117,7 +124,8 @@ IclTaskResult result_of_scores(const IclQuestions& asked, const std::vector<Cont
     calibration.add(judged.confidence, judged.confidently_right);
     at += question.sequences.size();
   }
-  IclTaskResult result{.name = asked.name, .items = std::ssize(asked.questions)};
+  IclTaskResult result{
+      .name = asked.name, .metrics = {}, .items = std::ssize(asked.questions), .outputs = {}};
   result.metrics[chooses ? kChoiceAccuracy : kLmAccuracy] = right / static_cast<double>(result.items);
   if (asked.task.calibration_error)
     result.metrics[chooses ? kChoiceCalibration : kLmCalibration] = calibration.error();
@@ -129,8 +137,10 @@ IclTaskResult result_of_texts(const IclQuestions& asked, const std::vector<std::
   for (size_t i = 0; i < texts.size(); ++i)
     right += is_right(asked.task, texts[i], asked.questions[i].answers);
   const int64_t items = std::ssize(texts);
-  return {
-      .name = asked.name, .metrics = {{kMatchAccuracy, right / static_cast<double>(items)}}, .items = items};
+  return {.name = asked.name,
+          .metrics = {{kMatchAccuracy, right / static_cast<double>(items)}},
+          .items = items,
+          .outputs = {}};
 }
 
 void add_gauntlet(const GauntletConfig& gauntlet, IclResults& results) {

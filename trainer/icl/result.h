@@ -16,6 +16,7 @@ struct IclTaskResult {
   std::string name;                       // "LABEL/5-shot", "LABEL/5-shot/CATEGORY"
   std::map<std::string, double> metrics;  // "InContextLearningLMAccuracy"
   int64_t items = 0;
+  std::vector<Json> outputs;  // of each item, where they are wanted (outputs.h)
 };
 
 struct IclResults {
@@ -24,6 +25,10 @@ struct IclResults {
   std::vector<std::string> left_out;       // categories with a benchmark that was not measured
   double seconds = 0;
 };
+
+/// The choice with the highest mean log-likelihood of its tokens, the first of equals; `scores` of the
+/// question's sequences.
+int64_t chosen_by(const IclQuestion& question, const ContinuationScore* scores);
 
 /// Of every type but generation; `scores` of all sequences, question after question. A choice is made by the
 /// highest mean log-likelihood of its tokens; the first of equals.

@@ -15,6 +15,7 @@ struct LinearLayer {
   int param = 0;                                  // its matrix, in the block's unit
   int64_t columns = 0, rows = 0;                  // inputs and outputs
   std::vector<TpCut::Section> in = {}, out = {};  // of them; one of the two is empty: every rank has all
+  int64_t first_column = 0;  // of what a rank along tp has of `in`: its place in the whole
 };
 
 /// Where the layer's outputs are among the unit's views (UnitLayout::views).

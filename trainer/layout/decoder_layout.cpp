@@ -72,9 +72,9 @@ class BlockBuilder {
                {.sections = out, .dim = s_.in_out ? 1 : 0});
   }
   /// And back: [width, sections], or [sections, width].
-  int matrix_back(const std::string& name, const Sections& in, Init init) {
+  int matrix_back(const std::string& name, const Sections& in, Init init, int64_t first_column) {
     const int64_t columns = size_of(in);
-    built_.layers.push_back({full_name(name), num_params(), columns, s_.width, in, {}});
+    built_.layers.push_back({full_name(name), num_params(), columns, s_.width, in, {}, first_column});
     return add(name + ".weight", s_.in_out ? Shape{columns, s_.width} : Shape{s_.width, columns}, init, true,
                {.sections = in, .dim = s_.in_out ? 0 : 1});
   }
@@ -134,7 +134,7 @@ class BlockBuilder {
       head_norm(n.q_norm, built_.at.q_norm_weight, built_.at.q_norm_bias, q);
       if (!reuses_kv_) head_norm(n.k_norm, built_.at.k_norm_weight, built_.at.k_norm_bias, kv);
     }
-    built_.at.out_weight = matrix_back(n.out, q, init_.out);
+    built_.at.out_weight = matrix_back(n.out, q, init_.out, s_.first_head * s_.head_dim);
     if (s_.out_bias) built_.at.out_bias = bias_back(n.out, q);
   }
 
@@ -152,7 +152,7 @@ class BlockBuilder {
       built_.at.up_weight = matrix(n.up, hidden, init_.up);
       if (s_.ffn_bias) built_.at.up_bias = bias(n.up, hidden);
     }
-    built_.at.down_weight = matrix_back(n.down, hidden, init_.down);
+    built_.at.down_weight = matrix_back(n.down, hidden, init_.down, s_.first_hidden);
     if (s_.ffn_bias) built_.at.down_bias = bias_back(n.down, hidden);
     for (const auto& [index, first, count] : stacks_) {
       *index = static_cast<int>(built_.unit.params.size() + built_.unit.stacks.size());
@@ -170,7 +170,8 @@ class BlockBuilder {
                                     .b = view + 1,
                                     .first = outputs.first,
                                     .rows = layer.rows,
-                                    .columns = layer.columns});
+                                    .columns = layer.columns,
+                                    .first_column = layer.first_column});
       view += 2;
     }
     built_.at.adapter_scale = s_.lora.is_used() ? s_.lora.scale() : 0;

@@ -21,6 +21,7 @@ struct AdapterPlace {
   int a = -1, b = -1;  // A is [rank, columns], B is [rows, rank]
   int64_t first = 0, rows = 0;  // outputs of that view which are the layer's
   int64_t columns = 0;          // inputs
+  int64_t first_column = 0;     // of a rank along tp: their place among all inputs of the layer
 };
 struct BlockParams {
   int norm1_weight = -1, norm1_bias = -1, norm2_weight = -1, norm2_bias = -1;

@@ -76,9 +76,9 @@ struct DecoderSpec {
   std::vector<BlockSpec> blocks;  // one per layer
   LoraConfig lora;
 
-  /// Where a rank along tp has some of the model's heads and of its vocabulary: its first ones, and how many
-  /// heads all ranks have together.
-  int64_t first_head = 0, all_heads = 0, first_vocab = 0;
+  /// Where a rank along tp has some of the heads, hidden features and vocabulary: its first ones, and how
+  /// many heads all ranks have together.
+  int64_t first_head = 0, all_heads = 0, first_vocab = 0, first_hidden = 0;
 
   DecoderNames names;
   DecoderInit init;

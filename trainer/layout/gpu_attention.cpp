@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-#include "trainer/base/flash_limits.h"
-#include "trainer/base/scores_at_once.h"
+#include "trainer/base/attention_limits.h"
 
 namespace tycho {
 namespace {

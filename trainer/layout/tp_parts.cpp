@@ -64,7 +64,8 @@ DecoderSpec tp_spec(DecoderSpec spec, const TpShape& tp) {
   const TpItems heads = tp_items(spec.heads, tp), tokens = tp_items(spec.vocab_size, tp);
   spec.first_head = heads.begin, spec.heads = heads.size();
   spec.kv_heads = tp_items(spec.kv_heads, tp).size();
-  spec.ffn_width = tp_items(spec.ffn_width, tp).size();
+  const TpItems hidden = tp_items(spec.ffn_width, tp);
+  spec.first_hidden = hidden.begin, spec.ffn_width = hidden.size();
   spec.first_vocab = tokens.begin, spec.vocab_size = tokens.size();
   return spec;
 }

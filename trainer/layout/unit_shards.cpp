@@ -45,6 +45,11 @@ int64_t shard_elements(int64_t unit_numel, int64_t num_ranks) {
   return divide_up(divide_up(unit_numel, num_ranks), kVector) * kVector;
 }
 
+int64_t leaf_elements(int64_t unit_numel, const ShardRules& rules) {
+  if (rules.cp == 1) return unit_numel;
+  return shard_elements(unit_numel, rules.num_ranks) * rules.num_ranks / rules.cp;
+}
+
 ShardRange shard_range(int64_t unit_numel, int64_t num_ranks, int64_t rank) {
   const int64_t each = shard_elements(unit_numel, num_ranks);
   return {std::min(rank * each, unit_numel), std::min((rank + 1) * each, unit_numel)};

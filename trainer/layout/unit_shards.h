@@ -18,7 +18,12 @@ struct ShardRules {
   // Of a rank's micro-batches of a step, whose gradients it adds; one leaf: as they come.
   SumTree tree = {};
   int64_t num_replicas = 1;  // ranks that hold the same of other copies, in plans
+  // Of num_ranks, neighbours that have parts of the same sequences. In a tree each leaf is summed over them.
+  int64_t cp = 1;
 };
+
+/// With a tree of several leaves: elements of a unit whose sums a rank holds. Ranks along cp share a leaf.
+int64_t leaf_elements(int64_t unit_numel, const ShardRules& rules);
 
 /// Elements [begin, end) of a unit.
 struct ShardRange {

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <stop_token>
 
+#include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
 #include "trainer/base/secrets.h"
@@ -23,11 +24,6 @@ namespace {
 // What a server takes in one request of runs/log-batch.
 constexpr size_t kMostMetrics = 1000, kMostTexts = 100;
 constexpr size_t kMostErrorText = 300;
-
-std::string from_variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 std::string base64(const std::string& bytes) {
   constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -43,9 +39,9 @@ std::string base64(const std::string& bytes) {
 
 /// The header that signs in; "" where the environment has nothing for it.
 std::string authorization() {
-  const std::string token = from_variable("MLFLOW_TRACKING_TOKEN");
-  const std::string user = from_variable("MLFLOW_TRACKING_USERNAME"),
-                    password = from_variable("MLFLOW_TRACKING_PASSWORD");
+  const std::string token = environment_variable("MLFLOW_TRACKING_TOKEN");
+  const std::string user = environment_variable("MLFLOW_TRACKING_USERNAME"),
+                    password = environment_variable("MLFLOW_TRACKING_PASSWORD");
   register_secret(token);
   register_secret(password);
   const std::string pair = base64(user + ":" + password);
@@ -183,7 +179,7 @@ class MlflowServer final : public MlflowStore {
                      .headers = {"Content-Type: application/json"},
                      .body = body.is_null() ? "" : body.dump(-1, ' ', false, Json::error_handler_t::replace),
                      .timeout_s = patience_.timeout_s,
-                     .ca_file = from_variable("MLFLOW_TRACKING_SERVER_CERT_PATH")};
+                     .ca_file = environment_variable("MLFLOW_TRACKING_SERVER_CERT_PATH")};
     if (!authorization_.empty()) request.headers.push_back(authorization_);
     double wait_s = patience_.first_wait_s;
     for (int tried = 1;; ++tried) {

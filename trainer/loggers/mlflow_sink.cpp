@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <utility>
 
+#include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
 #include "trainer/loggers/background_sink.h"
@@ -26,12 +26,6 @@ constexpr const char* kMlflowIdFile = "/mlflow_run_id.txt";
 constexpr size_t kMostParamBytes = 500;  // older servers take no longer ones
 
 int64_t milliseconds(double seconds) { return static_cast<int64_t>(seconds * 1000); }
-
-/// "" for a process whose user has no name, as in containers.
-std::string user_name() {
-  const char* name = std::getenv("USER");
-  return name == nullptr ? "" : name;
-}
 
 /// A value of the recipe; lists as JSON.
 std::string param_text(const Json& value) {
@@ -53,9 +47,7 @@ MlflowStatus status_of(const std::string& reason) {
 }
 
 std::unique_ptr<MlflowStore> open_store(const std::string& given, const SinkPlace& place) {
-  std::string uri = given;
-  if (const char* variable = std::getenv("MLFLOW_TRACKING_URI"); uri.empty() && variable != nullptr)
-    uri = variable;
+  std::string uri = given.empty() ? environment_variable("MLFLOW_TRACKING_URI") : given;
   if (uri.empty()) uri = place.run_dir + "/mlruns";
   if (const std::string problem = tracking_uri_problem(uri); !problem.empty())
     fail(ExitCode::kStorage, "[mlflow] MLFLOW_TRACKING_URI: {}", problem);
@@ -78,7 +70,8 @@ class MlflowWriter final : public RecordWriter {
       written_before_ = last_steps_;
       return;
     }
-    MlflowRun run = {config_.experiment, info.run_name, user_name(), milliseconds(now_s()), {}, {}};
+    MlflowRun run = {
+        config_.experiment, info.run_name, environment_variable("USER"), milliseconds(now_s()), {}, {}};
     if (const std::string recipe = place_.run_dir + "/recipe.json"; fs::exists(recipe))
       add_params("", Json::parse(read_file(recipe)), run.params);
     run.tags = {{"mlflow.source.name", "tycho"}, {"mlflow.user", run.user}};

@@ -162,6 +162,9 @@ std::string wandb_run_message(int64_t number, const WandbRun& run) {
   for (const auto& [key, value] : run.config.items())
     config.message(
         1, WireMessage().text(1, key).text(16, value.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  // wandb fills this in, and W&B takes a run without it for one that never began: a later attempt would
+  // replace what an earlier one has sent.
+  config.message(1, WireMessage().text(1, "_wandb").text(16, "{}"));
   message.text(1, run.id);
   if (!run.entity.empty()) message.text(2, run.entity);
   message.text(3, run.project).message(4, config);

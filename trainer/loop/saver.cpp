@@ -315,6 +315,7 @@ Json Saver::take_news() {
   }
   if (!news.contains("saved")) return {};
   saved_step_ = news.at("saved").at("saved_step");
+  saved_path_ = news.at("saved").at("path");
   return news.at("saved");
 }
 

@@ -70,6 +70,8 @@ class Saver {
   Json take_news();
   /// Whether the newest checkpoint that take_news() told of is of this step.
   bool has_saved(int64_t step) const { return saved_step_ == step; }
+  /// The folder of that checkpoint.
+  const std::string& saved_path() const { return saved_path_; }
   /// Training goes on from another state.
   void forget_saved() { saved_step_.reset(); }
 
@@ -129,6 +131,7 @@ class Saver {
   std::vector<std::string> wanted_;
   bool is_open_ = false;  // a save was begun, and not all ranks know what came of it
   std::optional<int64_t> saved_step_;
+  std::string saved_path_;
   double pause_s_ = 0;
 };
 

@@ -43,7 +43,7 @@ Json score_json(const EvalScore& score) {
 
 EvalScore take_score(Json& object, const std::string& key) {
   Json score = take(object, key);
-  const Json given = take(score, "loss");  // what is no number is null in JSON
+  const Json given = take(score, "loss");  // what is not a number is null in JSON
   if (!given.is_number() && !given.is_null())
     fail(ExitCode::kUnusable, "[train state] wanted a number for loss, given {}", given.dump());
   const double loss = given.is_null() ? NAN : given.get<double>();

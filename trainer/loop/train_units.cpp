@@ -40,7 +40,7 @@ std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const Par
       compute_dtype(config.precision), device, training_use(config.master_weights),
       shard_rules(config.parallel, layout, mesh.shape().num_ranks(),
                   micro_batches_per_step(config, mesh.shape().size(kDataAxes))),
-      {mesh.group(kShardAxes), mesh.group(Axis::kDpReplicate), &mesh.group(Axis::kTp)});
+      {mesh.group(kShardAxes), mesh.group(Axis::kDpReplicate), &mesh.group(Axis::kTp), &mesh.context()});
 }
 
 }  // namespace tycho

@@ -111,6 +111,7 @@ void Trainer::settle_step() {
 void Trainer::step() {
   process_progress().set_step(state_.step);
   const InPhase phase("in a step");
+  comm_before_ = process_progress().comm_time();
   const ProfiledStep profiled(profiler_, state_.step + 1);
   const auto start = std::chrono::steady_clock::now();
   enter_stage();
@@ -119,11 +120,11 @@ void Trainer::step() {
            {{"batch", {{"sequences", global_batch_sequences(config_)}, {"seq_len", config_.seq_len}}}});
   const Batch batch = next_batch();          // a pure function of (recipe, step)
   const float weight = token_weight(batch);  // exact mean over the valid tokens of micro-batches and ranks
-  Tensor loss_sum = accumulate(batch, weight);
+  const Tensor losses_M = accumulate(batch, weight);
   units_->finish();
   tied_.sum(*units_);
   const GradNorm norm = clipped();
-  loss_ranks_.all_reduce(loss_sum);
+  const Tensor loss_sum = summed(losses_M);
 
   // The one place of a step where the host waits for the device.
   const Tensor numbers_2 = at::stack({loss_sum, norm.norm_1.to(at::kDouble)}).cpu();
@@ -161,22 +162,15 @@ GradNorm Trainer::clipped() {
 }
 
 void Trainer::require_all_ranks(const std::string& what) {
-  if (pipeline_ && after_forward_)
-    fail(ExitCode::kUsage,
-         "[parallel] {} needs all ranks at once, and with parallel.pp each comes to after_forward when its "
-         "own "
-         "stage is done: look in grads_ready or batch_end",
-         what);
   if (is_shared()) hooks_.require_all_ranks(what);
 }
 
 void Trainer::announce(Event event, Json facts, double grad_norm) {
-  after_forward_ = event == Event::kAfterForward;
-  in_step_ = event == Event::kBatchStart || after_forward_ || event == Event::kGradsReady;
+  in_step_ = event == Event::kBatchStart || event == Event::kAfterForward || event == Event::kGradsReady;
   const struct Reset {
-    bool &in_step, &after_forward;
-    ~Reset() { in_step = after_forward = false; }
-  } reset{in_step_, after_forward_};
+    bool& in_step;
+    ~Reset() { in_step = false; }
+  } reset{in_step_};
   if (!hooks_.wants(event, recorded_step())) return;
   const Range range("callbacks of ", enum_name(event));
   StepMetrics metrics = metrics_now();
@@ -289,6 +283,11 @@ void Trainer::record(const Batch& batch, double loss, double lr, double grad_nor
   metrics.grad_norm = grad_norm;
   metrics.step_s = step_s;
   metrics.data_wait_s = batch.wait_s;
+  if (context_.world.size() > 1 && context_.device.is_cpu()) {
+    const CommTime comm = process_progress().comm_time();
+    metrics.comm_wait_s = comm.wait_s - comm_before_.wait_s;
+    metrics.comm_s = comm.transfer_s - comm_before_.transfer_s;
+  }
   metrics.memory_bytes = peak_memory_bytes(context_.device);
   throughput_.fill(metrics);
   last_step_ = metrics;
@@ -335,11 +334,12 @@ void Trainer::save_last() {
   }
 }
 
-void Trainer::save_now() {
+std::string Trainer::save_now() {
   context_.saver.wait(/*last=*/false);
   announce_saved();
   if (!context_.saver.has_saved(state_.step) || context_.saver.has_wanted()) save();
   wait_for_save();
+  return context_.saver.saved_path();
 }
 
 double Trainer::steps_of(const Duration& length) const {

@@ -20,6 +20,7 @@
 #include "trainer/eval/evaluate.h"
 #include "trainer/eval/result.h"
 #include "trainer/icl/icl_evaluator.h"
+#include "trainer/icl/result.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/loop/hooks.h"
@@ -41,6 +42,7 @@
 #include "trainer/parallel/mesh.h"
 #include "trainer/parallel/unit_store.h"
 #include "trainer/profiler/profiler.h"
+#include "trainer/rendezvous/progress.h"
 
 namespace tycho {
 
@@ -100,8 +102,9 @@ class Trainer {
   /// one of several sets: a look, which callbacks do not hear of and state() does not remember. Throws Error
   /// (kUsage) for a name that is not there.
   std::optional<EvalResults> evaluate(const std::string& only = "");
-  /// Saves what there is now, unless that was done, and waits until it is written.
-  void save_now();
+  /// Saves what there is now, unless that was done, and waits until it is written. Returns the checkpoint's
+  /// folder.
+  std::string save_now();
 
   const TrainState& state() const { return state_; }
   /// Why a command stopped the run, or "".
@@ -117,6 +120,7 @@ class Trainer {
   /// As commands have changed it.
   const TrainConfig& config() const { return now_; }
   const ParamRules& rules() const { return rules_; }
+  const std::vector<StateBuffer>& optimizer_state() const { return optimizer_->state(); }
   UnitStore& units() { return *units_; }
   /// The ranks that have parts of the same parameters; null where this one has all of each.
   Communicator* part_owners() const;
@@ -171,8 +175,10 @@ class Trainer {
   void compare_ranks();
   Batch next_batch();
   GradNorm clipped();
-  /// Gradients of the batch, and its summed losses: zero on stages without the head.
+  /// Gradients of the batch, and the summed losses of each micro-batch: zeros on stages without the head.
   Tensor accumulate(const Batch& batch, float weight);
+  /// The loss of a step, from those of this rank's micro-batches. Collective.
+  Tensor summed(const Tensor& losses_M);
   /// Whether sums are those of any number of ranks.
   bool is_canonical() const { return config_.parallel.reduce == GradientOrder::kCanonical; }
   Json stream_statistics(int64_t num_tokens);
@@ -182,6 +188,7 @@ class Trainer {
   void record_figures(const std::string& prefix, const EvalResult& result);
   /// In-context evaluation, reported. False when it was stopped; true without tasks, too.
   bool measure_icl();
+  void record_outputs(const IclResults& results);
   bool may_update(double loss, double grad_norm);
   MicroBatch micro_batch(const MicroBatch& whole, int64_t first_sequence, int64_t num_sequences);
   void record(const Batch& batch, double loss, double lr, double grad_norm, double step_s);
@@ -215,9 +222,9 @@ class Trainer {
   Hooks hooks_;
   TrainState state_;
   std::optional<StepMetrics> last_step_;
+  CommTime comm_before_;  // at the beginning of the step
   std::string stop_reason_;
-  bool after_forward_ = false;  // that event is announced
-  bool in_step_ = false;        // an event of a step that is not done yet is announced
+  bool in_step_ = false;  // an event of a step that is not done yet is announced
   bool paused_ = false;
   bool failed_together_ = false;
   int signal_ = 0;         // that all ranks agreed to stop for, or 0

@@ -1,4 +1,6 @@
 // How a step computes its batch: as micro-batches, on one stage or through several.
+#include <ATen/core/IListRef.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
@@ -56,19 +58,34 @@ Tensor Trainer::accumulate(const Batch& batch, float weight) {
       };
     micro_batches.push_back(std::move(micro));
   }
+  if (is_canonical())
+    for (MicroBatch& micro : micro_batches) micro.first = true;  // the units add what each leaves
   if (pipeline_) return pipeline_->forward_backward(micro_batches, weight_1);
-  Tensor loss_sum = at::zeros({1}, at::TensorOptions().dtype(at::kDouble).device(device));
-  if (is_canonical()) {
-    TreeSum losses({static_cast<int64_t>(micro_batches.size())}, loss_sum);
-    for (MicroBatch& micro : micro_batches) {
-      micro.first = true;  // the units add what each leaves
-      loss_sum = model_.forward_backward(micro, weight_1).view({1});
-      losses.add(loss_sum);
-    }
-    return loss_sum;
+  std::vector<Tensor> losses;
+  for (const MicroBatch& micro : micro_batches)
+    losses.push_back(model_.forward_backward(micro, weight_1).view({1}).clone());
+  return at::cat(losses);
+}
+
+Tensor Trainer::summed(const Tensor& losses_M) {
+  Tensor sum = at::zeros({1}, losses_M.options());
+  if (!is_canonical()) {
+    for (int64_t i = 0; i < losses_M.numel(); ++i) sum += losses_M[i];
+    loss_ranks_.all_reduce(sum);
+    return sum;
   }
-  for (const MicroBatch& micro : micro_batches) loss_sum += model_.forward_backward(micro, weight_1);
-  return loss_sum;
+  // In the order of gradients: what ranks have of a micro-batch, micro-batches, and ranks with others.
+  const Mesh& mesh = context_.mesh;
+  Tensor of_leaves_M = losses_M.contiguous();
+  mesh.context().all_reduce(of_leaves_M);
+  TreeSum tree({of_leaves_M.numel()}, sum);
+  for (int64_t i = 0; i < of_leaves_M.numel(); ++i) {
+    sum.copy_(of_leaves_M.narrow(0, i, 1));
+    tree.add(sum);
+  }
+  data_ranks_.all_reduce(sum);
+  mesh.group(Axis::kPp).all_reduce(sum);  // zeros, but for the stage with the head
+  return sum;
 }
 
 // Of the stream before each block and after the last one, over the first tokens of the micro-batch: those of

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "trainer/base/config_problems.h"
 #include "trainer/base/error.h"
@@ -71,6 +72,14 @@ Machine named(const std::string& name, const HostSize& host, int64_t ranks_per_n
   return cpu(host, ranks_per_node);
 }
 
+/// "; write "h100"" for another spelling, or how machines get figures of their own.
+std::string what_to_write(std::string name, const std::vector<std::string>& names) {
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (const std::string& known : names)
+    if (name.starts_with(known)) return fmt::format("; write \"{}\"", known);
+  return "; figures of your own: machine = { name = \"custom\", memory = ..., peak_tflops = ... }";
+}
+
 }  // namespace
 
 std::vector<std::string> machine_names() { return {"h100", "h200", "gb200", "cpu", "custom"}; }
@@ -79,7 +88,8 @@ void check(const MachineConfig& machine, ConfigProblems& problems) {
   const std::vector<std::string> names = machine_names();
   const bool is_known = std::find(names.begin(), names.end(), machine.name) != names.end();
   if (!machine.name.empty() && !is_known)
-    problems.add("machine.name", "wanted one of {}, given \"{}\"", fmt::join(names, ", "), machine.name);
+    problems.add("machine.name", "wanted one of {}, given \"{}\"{}", fmt::join(names, ", "), machine.name,
+                 what_to_write(machine.name, names));
   const auto key = [&](const char* name, bool given, bool needed) {
     const std::string path = std::string("machine.") + name;
     problems.idle(path, given, !machine.name.empty(), "without machine.name");

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "trainer/base/environment.h"
+
 namespace tycho {
 namespace {
 
@@ -151,15 +153,10 @@ std::vector<std::string> wrap_to_width(const std::string& text, int width) {
 }
 
 bool locale_is_utf8() {
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* value = std::getenv(name);
-    if (value == nullptr || *value == '\0') continue;
-    std::string lower(value);
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char c) { return std::tolower(c); });
-    return lower.find("utf-8") != std::string::npos || lower.find("utf8") != std::string::npos;
-  }
-  return false;
+  std::string locale = first_environment_variable({"LC_ALL", "LC_CTYPE", "LANG"});
+  std::transform(locale.begin(), locale.end(), locale.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
 }
 
 }  // namespace tycho

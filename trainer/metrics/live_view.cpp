@@ -145,6 +145,14 @@ std::string memory_text(const ViewState& state) {
                      human_bytes(static_cast<double>(state.run.device_memory_bytes)));
 }
 
+/// "407 TFLOP/s (361 causal)", or in GFLOP/s where these would be 0.02.
+std::string work_text(const StepMetrics& metrics) {
+  const bool small = metrics.tflops < 1;
+  const double scale = small ? 1e3 : 1;
+  return fmt::format("{:.3g} {} ({:.3g} causal)", metrics.tflops * scale, small ? "GFLOP/s" : "TFLOP/s",
+                     metrics.tflops_causal * scale);
+}
+
 void add_metrics(const ViewState& state, const ViewStyle& style, std::vector<ViewLine>& out) {
   const StepMetrics& m = state.now;
   Flow flow(style);
@@ -159,10 +167,9 @@ void add_metrics(const ViewState& state, const ViewStyle& style, std::vector<Vie
   flow.add({{"lr " + short_text(m.lr)}});
   flow.add({{"grad " + short_text(m.grad_norm)}});
   flow.add({{human_count(m.tokens_per_s) + " tok/s"}});
-  flow.add({{fmt::format("{:.3g} TFLOP/s ({:.3g} causal)", m.tflops, m.tflops_causal)}});
-  flow.add({{m.mfu && m.mfu_causal
-                 ? fmt::format("mfu {} ({} causal)", percent_text(*m.mfu), percent_text(*m.mfu_causal))
-                 : "mfu n/a"}});
+  flow.add({{work_text(m)}});
+  if (m.mfu && m.mfu_causal)
+    flow.add({{fmt::format("mfu {} ({} causal)", percent_text(*m.mfu), percent_text(*m.mfu_causal))}});
   flow.add({{"data wait " + percent_text(state.data_wait_share)}});
   flow.add({{memory_text(state)}});
   for (const ShownMetric& one : state.shown)

@@ -141,14 +141,16 @@ struct Tick {
   std::string label;
 };
 
-std::vector<Tick> ticks_of(Range range, int count) {
+/// `least`: the smallest distance, such as 1 for steps; 0 for any.
+std::vector<Tick> ticks_of(Range range, int count, double least = 0) {
   // Below the precision of the labels there is one value; ticks closer than doubles are would never end.
   const double size = std::max(std::abs(range.low), std::abs(range.high));
   if (range.high - range.low <= 1e-9 * size) return {{range.low, short_text(range.low)}};
-  double distance = tick_distance(range, count);
+  double distance = std::max(least, tick_distance(range, count));
   // One tick tells no scale: a short axis gets a second one.
-  for (int more = count; std::floor(range.high / distance) - std::ceil(range.low / distance) < 1;) {
-    distance = tick_distance(range, ++more);
+  for (int more = count;
+       distance > least && std::floor(range.high / distance) - std::ceil(range.low / distance) < 1;) {
+    distance = std::max(least, tick_distance(range, ++more));
   }
   const int decimals = std::max(0, -static_cast<int>(std::floor(std::log10(distance) + 1e-9)));
   const bool wide = size >= 1e6 || decimals > 5;
@@ -167,7 +169,8 @@ std::string x_axis(Range x, int columns, int margin, const PlotOptions& options)
   std::string labels(static_cast<size_t>(margin + 1 + columns), ' ');
   const size_t room = labels.size() - (options.x_label.empty() ? 0 : options.x_label.size() + 2);
   size_t free_from = 0;
-  for (const Tick& tick : ticks_of(x, columns / 9)) {
+  const double least = options.x_label == "step" ? 1 : 0;  // there is no step 1.5
+  for (const Tick& tick : ticks_of(x, columns / 9, least)) {
     const double at = x.high > x.low ? (tick.value - x.low) / (x.high - x.low) : 0;
     const auto column = static_cast<size_t>(std::lround(at * (columns - 1)));
     axis[column] = '+';

@@ -39,6 +39,7 @@ struct StepMetrics {
   double grad_norm = 0;
   double step_s = 0;
   double data_wait_s = 0;
+  std::optional<double> comm_wait_s, comm_s;
   double tokens_per_s = 0;
   double tflops = 0;
   double tflops_causal = 0;
@@ -63,6 +64,13 @@ struct StepMetrics {
             "grad_norm", &M::grad_norm, "Norm of the gradient, before clipping.", {"grad", As::kShort, 5}},
         MetricField{"step_s", &M::step_s, "Wall time of the step in seconds, including the wait for data."},
         MetricField{"data_wait_s", &M::data_wait_s, "Seconds of the step spent waiting for data."},
+        MetricField{"comm_wait_s", &M::comm_wait_s,
+                    "Seconds of the step that rank 0 waited for other ranks and for what moves between them; "
+                    "none on one rank and on GPUs."},
+        MetricField{
+            "comm_s", &M::comm_s,
+            "Seconds that collectives and messages of the step took on rank 0, hidden behind computing "
+            "or not; none on one rank and on GPUs."},
         MetricField{"tokens_per_s",
                     &M::tokens_per_s,
                     "Tokens per second over the last steps, without evaluations and checkpoints.",

@@ -8,10 +8,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <ctime>
 #include <string_view>
 
+#include "trainer/base/environment.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/live_view.h"
 #include "trainer/metrics/reporter.h"
@@ -20,11 +20,6 @@ namespace tycho {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0';
-}
 
 double seconds_since(Clock::time_point then) {
   return std::chrono::duration<double>(Clock::now() - then).count();
@@ -101,7 +96,8 @@ class Screen {
 
 class TerminalReporter : public Reporter {
  public:
-  explicit TerminalReporter(int fd) : screen_(fd), unicode_(locale_is_utf8()), colour_(!is_set("NO_COLOR")) {}
+  explicit TerminalReporter(int fd)
+      : screen_(fd), unicode_(locale_is_utf8()), colour_(environment_variable("NO_COLOR").empty()) {}
   ~TerminalReporter() override { screen_.release(); }
 
   void run_start(const RunInfo& run) override {
@@ -187,8 +183,8 @@ class TerminalReporter : public Reporter {
 }  // namespace
 
 bool can_redraw() {
-  const char* term = std::getenv("TERM");
-  return term != nullptr && *term != '\0' && std::string_view(term) != "dumb";
+  const std::string term = environment_variable("TERM");
+  return !term.empty() && term != "dumb";
 }
 
 std::unique_ptr<Reporter> make_terminal_reporter(int fd) {

@@ -2,6 +2,9 @@
 #include "trainer/models/adapters.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
 
 #include "trainer/base/random/philox.h"
 #include "trainer/kernels/dropout.h"
@@ -20,7 +23,29 @@ Tensor room(const LayerAdapters& adapters, int slot, const Tensor& like_NX, int6
   return memory.view(-1).narrow(0, 0, rows * width).view({rows, width});
 }
 
-/// Dropout (kernels/dropout.h) of the inputs of an adapter, or of their gradient.
+/// Dropout of columns `first` and those after it of a wider matrix, of which x has no others.
+void drop_columns(DropoutMask mask, int64_t first, const Tensor& x_NK, const Tensor& residual_NK,
+                  Tensor& y_NK) {
+  constexpr int64_t kElements = int64_t{1} << 22;  // that lie in wide rows at once
+  const int64_t rows = x_NK.size(0), columns = x_NK.size(1), width = first + columns;
+  const int64_t most = std::clamp<int64_t>(kElements / width, 1, std::max<int64_t>(rows, 1));
+  Tensor wide = at::zeros({most, width}, x_NK.options()), wide_residual;
+  if (residual_NK.defined()) wide_residual = at::zeros({most, width}, x_NK.options());
+  for (int64_t i = 0; i < rows; i += most) {
+    const int64_t n = std::min(most, rows - i);
+    const auto part = [&](const Tensor& of) { return of.defined() ? of.narrow(0, 0, n) : of; };
+    const auto own = [&](const Tensor& of) { return part(of).narrow(1, first, columns); };
+    own(wide).copy_(x_NK.narrow(0, i, n));
+    if (residual_NK.defined()) own(wide_residual).copy_(residual_NK.narrow(0, i, n));
+    Tensor dropped = part(wide);
+    dropout(mask, dropped, part(wide_residual), dropped);
+    y_NK.narrow(0, i, n).copy_(own(wide));
+    mask.first_row += n;
+  }
+}
+
+/// Dropout (kernels/dropout.h) of the inputs of an adapter, or of their gradient: each is dropped as it would
+/// be on one rank.
 void drop(const LayerAdapters& adapters, const AdapterPlace& place, const Tensor& x_NK,
           const Tensor& residual_NK, Tensor& y_NK) {
   const auto words = philox(adapters.key, kFirstSite + static_cast<uint64_t>(place.a));
@@ -28,8 +53,10 @@ void drop(const LayerAdapters& adapters, const AdapterPlace& place, const Tensor
   for_cp_runs(context.seq(), context.shape(), 0, x_NK.size(0), [&](int64_t i, int64_t j, int64_t n) {
     const DropoutMask mask = {
         .p = adapters.dropout, .key = uint64_t{words[0]} << 32 | words[1], .first_row = j};
-    Tensor y = y_NK.narrow(0, i, n);
-    dropout(mask, x_NK.narrow(0, i, n), residual_NK.defined() ? residual_NK.narrow(0, i, n) : residual_NK, y);
+    const auto rows = [&](const Tensor& of) { return of.defined() ? of.narrow(0, i, n) : of; };
+    Tensor y = rows(y_NK);
+    if (place.first_column == 0) return dropout(mask, rows(x_NK), rows(residual_NK), y);
+    drop_columns(mask, place.first_column, rows(x_NK), rows(residual_NK), y);
   });
 }
 

@@ -16,59 +16,87 @@ Pipeline::Pipeline(Model& model, const PipelineStage& stage, const PipelineShape
       slots_(stage_slots(program_, shape.num_chunks)) {}
 
 Tensor Pipeline::forward_backward(const std::vector<MicroBatch>& micro_batches, const Tensor& weight_1) {
-  Tensor loss = at::zeros({1}, weight_1.options().dtype(at::kDouble));
+  Tensor losses_M =
+      at::zeros({static_cast<int64_t>(micro_batches.size())}, weight_1.options().dtype(at::kDouble));
   on_their_way_.clear();  // of a step that failed
-  for (size_t i = 0; i < program_.size(); ++i) {
+  for (size_t i = 0; i < program_.size();) {
     const PipelineOp& op = program_[i];
-    const PassPlace place = {static_cast<size_t>(op.chunk), slots_.of_ops[i].set, slots_.of_ops[i].gradient};
     TYCHO_CHECK(static_cast<size_t>(op.micro_batch) < micro_batches.size(),
                 "[pipeline] wanted as many micro-batches as the schedule has, given {}",
                 micro_batches.size());
-    const Tensor own = run(op, place, micro_batches[static_cast<size_t>(op.micro_batch)], weight_1);
-    if (own.defined()) loss += own;
+    if (op.peer >= 0) {
+      i += start_messages(i);
+      continue;
+    }
+    const Tensor own = run(i++, micro_batches[static_cast<size_t>(op.micro_batch)], weight_1);
+    if (own.defined()) losses_M.narrow(0, op.micro_batch, 1).copy_(own.view({1}));
   }
   while (!on_their_way_.empty()) settle(on_their_way_.begin()->first);
-  return loss;
+  // Not between its passes: who looks may talk to the other stages, which would wait for this one's messages.
+  if (const auto& look = micro_batches.back().after_forward) look();
+  return losses_M;
+}
+
+PassPlace Pipeline::place_of(size_t i) const {
+  return {static_cast<size_t>(program_[i].chunk), slots_.of_ops[i].set, slots_.of_ops[i].gradient};
 }
 
 /// What a backward pass of the head returns.
-Tensor Pipeline::run(const PipelineOp& op, const PassPlace& place, const MicroBatch& micro,
-                     const Tensor& weight_1) {
-  switch (op.kind) {
-    case PipelineOp::Kind::kForward:
-      settle(input(place)), settle(output(place));
-      model_.forward(micro, place);
-      if (micro.after_forward && place.chunk + 1 == model_.part().chunks.size()) micro.after_forward();
-      return {};
-    case PipelineOp::Kind::kBackward: settle(gradient(place)); return model_.backward(micro, weight_1, place);
-    default: start_message(op, place); return {};
+Tensor Pipeline::run(size_t i, const MicroBatch& micro, const Tensor& weight_1) {
+  const PassPlace place = place_of(i);
+  if (program_[i].kind == PipelineOp::Kind::kBackward) {
+    settle(gradient(place));
+    return model_.backward(micro, weight_1, place);
   }
+  settle(input(place)), settle(output(place));
+  model_.forward(micro, place);
+  return {};
 }
 
 // Both sides of a message decide alike: they know the lowest unit that is trained.
-void Pipeline::start_message(const PipelineOp& op, const PassPlace& place) {
-  Communicator& ranks = stage_.ranks();
+std::optional<Pipeline::Message> Pipeline::message_of(size_t i) {
+  const PipelineOp& op = program_[i];
+  const PassPlace place = place_of(i);
   switch (op.kind) {
-    case PipelineOp::Kind::kReceiveActivation: {
-      Tensor input_SD = model_.input(place);
-      on_their_way_[input(place)] = ranks.start_recv(input_SD, op.peer);
-      return;
-    }
+    case PipelineOp::Kind::kReceiveActivation:
+      return Message{input(place), GroupedCall::recv(model_.input(place), op.peer)};
     case PipelineOp::Kind::kSendActivation:
-      on_their_way_[output(place)] = ranks.start_send(model_.output(place), op.peer);
-      return;
+      return Message{output(place), GroupedCall::send(model_.output(place), op.peer)};
     case PipelineOp::Kind::kReceiveGradient:
-      if (!model_.trains_until(place.chunk)) return;
-      settle(gradient(place));
-      on_their_way_[gradient(place)] = ranks.start_recv(model_.gradient(place), op.peer);
-      return;
+      if (!model_.trains_until(place.chunk)) return {};
+      return Message{gradient(place), GroupedCall::recv(model_.gradient(place), op.peer)};
     case PipelineOp::Kind::kSendGradient:
-      if (model_.trains_before(place.chunk))
-        on_their_way_[gradient(place)] = ranks.start_send(model_.gradient(place), op.peer);
-      return;
+      if (!model_.trains_before(place.chunk)) return {};
+      return Message{gradient(place), GroupedCall::send(model_.gradient(place), op.peer)};
     case PipelineOp::Kind::kForward:
-    case PipelineOp::Kind::kBackward: return;
+    case PipelineOp::Kind::kBackward: break;
   }
+  return {};
+}
+
+// On GPUs what starts together is done together, and one after the other messages would be done in their
+// order: a pass that needs what comes back waits no longer than it would have.
+size_t Pipeline::start_messages(size_t i) {
+  std::vector<Message> messages;
+  if (auto message = message_of(i)) messages.push_back(std::move(*message));
+  size_t num_ops = 1;
+  if (!messages.empty() && messages[0].call.verb == GroupedCall::Verb::kSend && i + 1 < program_.size() &&
+      program_[i + 1].peer == program_[i].peer) {
+    auto back = message_of(i + 1);
+    const bool is_free = back && back->buffer != messages[0].buffer && !on_their_way_.contains(back->buffer);
+    if (is_free && back->call.verb == GroupedCall::Verb::kRecv) {
+      messages.push_back(std::move(*back));
+      num_ops = 2;
+    }
+  }
+  std::vector<GroupedCall> calls;
+  for (const Message& message : messages) {
+    settle(message.buffer);
+    calls.push_back(message.call);
+  }
+  auto pending = stage_.ranks().start_together(calls);
+  for (size_t m = 0; m < messages.size(); ++m) on_their_way_[messages[m].buffer] = std::move(pending[m]);
+  return num_ops;
 }
 
 void Pipeline::settle(Buffer buffer) {

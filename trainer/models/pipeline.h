@@ -4,6 +4,7 @@
 #include <compare>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "trainer/kernels/tensor.h"
@@ -19,15 +20,16 @@ namespace tycho {
 
 /// Messages travel in the background: a pass waits for those that it needs, or whose memory it writes to.
 /// They start in the order of the stage's program, so on GPUs, too, none waits for ever
-/// (pipeline/program.h). Owned by the thread of the model.
+/// (pipeline/program.h); one to a stage and the next one from it start together. Owned by the
+/// thread of the model.
 class Pipeline {
  public:
   /// `model`, which outlives it, computes the part of `stage`.
   Pipeline(Model& model, const PipelineStage& stage, const PipelineShape& shape);
 
   /// As Model::forward_backward, for all micro-batches of a step, which are the same on all ranks along pp.
-  /// Returns their summed losses, fp64, one element, on the stage with the head; zero on the others.
-  /// Collective on the ranks along pp.
+  /// Returns the loss of each, fp64, on the stage with the head; zeros on the others. Collective on the ranks
+  /// along pp.
   Tensor forward_backward(const std::vector<MicroBatch>& micro_batches, const Tensor& weight_1);
 
  private:
@@ -43,8 +45,18 @@ class Pipeline {
   static Buffer output(const PassPlace& place) { return {Memory::kOutput, place.chunk, place.set}; }
   static Buffer gradient(const PassPlace& place) { return {Memory::kGradient, 0, place.gradient}; }
 
-  Tensor run(const PipelineOp& op, const PassPlace& place, const MicroBatch& micro, const Tensor& weight_1);
-  void start_message(const PipelineOp& op, const PassPlace& place);
+  struct Message {
+    Buffer buffer;
+    GroupedCall call;
+  };
+
+  Tensor run(size_t i, const MicroBatch& micro, const Tensor& weight_1);
+  PassPlace place_of(size_t i) const;
+  /// Nothing for a pass, or when nobody wants the gradient.
+  std::optional<Message> message_of(size_t i);
+  /// Starts the message of op i, and that of the next one where both start together. Returns the number of
+  /// ops.
+  size_t start_messages(size_t i);
   /// Until no message uses the buffer.
   void settle(Buffer buffer);
 

@@ -79,6 +79,25 @@ std::unique_ptr<Pending> Communicator::start_recv(Tensor& x, int from) {
   return std::make_unique<Done>();
 }
 
+std::vector<std::unique_ptr<Pending>> Communicator::start_together(const std::vector<GroupedCall>& calls) {
+  const auto start = [this](GroupedCall call) {
+    switch (call.verb) {
+      case GroupedCall::Verb::kAllReduce: return start_all_reduce(call.out);
+      case GroupedCall::Verb::kAllGather: return start_all_gather(call.out, call.in);
+      case GroupedCall::Verb::kReduceScatter: return start_reduce_scatter(call.out, call.in);
+      case GroupedCall::Verb::kSend: return start_send(call.in, call.peer);
+      case GroupedCall::Verb::kRecv: break;
+    }
+    return start_recv(call.out, call.peer);
+  };
+  // What is sent goes first: others receive it, even where receiving runs at once.
+  std::vector<std::unique_ptr<Pending>> all(calls.size());
+  for (const bool sends : {true, false})
+    for (size_t i = 0; i < calls.size(); ++i)
+      if ((calls[i].verb == GroupedCall::Verb::kSend) == sends) all[i] = start(calls[i]);
+  return all;
+}
+
 std::unique_ptr<Communicator> make_world_of_one() { return std::make_unique<WorldOfOne>(); }
 
 }  // namespace tycho

@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/tensor.h"
@@ -15,6 +16,28 @@ class Pending {
   virtual ~Pending() = default;
   /// Returns when it is done. Throws what the verb throws. Call it once, before the communicator goes.
   virtual void wait() = 0;
+};
+
+/// One of several verbs that start together (Communicator::start_together).
+struct GroupedCall {
+  enum class Verb { kAllReduce, kAllGather, kReduceScatter, kSend, kRecv };
+  Verb verb = Verb::kAllReduce;
+  Tensor out, in;  // what the verb writes, and what it reads; one of them where it has one tensor
+  int peer = -1;   // of a message
+
+  static GroupedCall all_reduce(const Tensor& x) { return {.verb = Verb::kAllReduce, .out = x, .in = {}}; }
+  static GroupedCall all_gather(const Tensor& out, const Tensor& in) {
+    return {.verb = Verb::kAllGather, .out = out, .in = in};
+  }
+  static GroupedCall reduce_scatter(const Tensor& out, const Tensor& in) {
+    return {.verb = Verb::kReduceScatter, .out = out, .in = in};
+  }
+  static GroupedCall send(const Tensor& x, int to) {
+    return {.verb = Verb::kSend, .out = {}, .in = x, .peer = to};
+  }
+  static GroupedCall recv(const Tensor& x, int from) {
+    return {.verb = Verb::kRecv, .out = x, .in = {}, .peer = from};
+  }
 };
 
 /// A group of ranks. Verbs are collective unless they say otherwise: all ranks of the group call them in the
@@ -59,7 +82,7 @@ class Communicator {
   /// Not collective: rank `to` of the group, which calls recv, gets a copy of x. Any dtype and shape. Returns
   /// when x may be written again. Messages from one rank to another arrive in the order in which they were
   /// sent. The first one waits until the other rank receives. Two ranks that both send first and receive
-  /// afterwards may wait for each other for ever.
+  /// afterwards may wait for each other for ever; start_together is for that.
   virtual void send(const Tensor& x, int to) = 0;
   /// Not collective: the other half of send; x has the number of bytes that rank `from` sends.
   virtual void recv(Tensor& x, int from) = 0;
@@ -71,6 +94,11 @@ class Communicator {
   /// would end as well.
   virtual std::unique_ptr<Pending> start_send(const Tensor& x, int to);
   virtual std::unique_ptr<Pending> start_recv(Tensor& x, int from);
+
+  /// Several verbs in the background, one result for each, as one launch on GPUs: none waits for another, so
+  /// messages both ways move at the same time, and ranks may list theirs in any order. Collectives are in the
+  /// same order on all ranks of the group. All tensors are in host memory, or all on the device.
+  virtual std::vector<std::unique_ptr<Pending>> start_together(const std::vector<GroupedCall>& calls);
 
   /// The ranks that call it with the same `colour`, as a group of their own, ordered by `key` and, where keys
   /// are equal, by their rank here. Groups of one world fail together: once a verb of one of them has thrown

@@ -4,6 +4,7 @@
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -30,12 +31,31 @@ int64_t num_bytes(const Tensor& x) { return static_cast<int64_t>(x.nbytes()); }
 /// The current stream goes on when what the event marks is done; the host does not wait.
 class OnStream final : public Pending {
  public:
-  OnStream(c10::Event event, c10::Stream waits) : event_(std::move(event)), waits_(waits) {}
-  void wait() override { event_.block(waits_); }
+  OnStream(std::shared_ptr<c10::Event> event, c10::Stream waits) : event_(std::move(event)), waits_(waits) {}
+  void wait() override { event_->block(waits_); }
 
  private:
-  c10::Event event_;
+  std::shared_ptr<c10::Event> event_;  // of all that start together
   c10::Stream waits_;
+};
+
+/// What is enqueued while it lives starts when end() is called.
+class Together {
+ public:
+  explicit Together(NcclTable::Group group) : group_(group) { nccl().begin_together(); }
+  ~Together() {
+    if (group_ == nullptr) return;
+    try {
+      nccl().end_together(group_);
+    } catch (const std::exception&) {  // of a call that failed before, which is on its way up
+    }
+  }
+  Together(const Together&) = delete;
+  Together& operator=(const Together&) = delete;
+  void end() { nccl().end_together(std::exchange(group_, nullptr)); }
+
+ private:
+  NcclTable::Group group_;
 };
 
 /// The groups of NCCL that were made of one world.
@@ -117,6 +137,23 @@ class NcclCommunicator final : public Communicator {
     return start([&](const c10::Stream& stream) { take(x, from, stream); });
   }
 
+  std::vector<std::unique_ptr<Pending>> start_together(const std::vector<GroupedCall>& calls) override {
+    size_t num_host = 0;
+    for (const GroupedCall& call : calls) num_host += is_host_call(call) ? 1 : 0;
+    if (num_host == calls.size()) return host_->start_together(calls);
+    TYCHO_CHECK(num_host == 0,
+                "[nccl] start_together: wanted all tensors on {}, given {} of {} in host memory",
+                device_.str(), num_host, calls.size());
+    const std::shared_ptr<c10::Event> done = enqueued([&](const c10::Stream& stream) {
+      Together together(group_->get());
+      for (const GroupedCall& call : calls) enqueue(call, stream);
+      together.end();
+    });
+    std::vector<std::unique_ptr<Pending>> all;
+    for (size_t i = 0; i < calls.size(); ++i) all.push_back(std::make_unique<OnStream>(done, current()));
+    return all;
+  }
+
   std::unique_ptr<Communicator> split(int colour, int key) override {
     return std::make_unique<NcclCommunicator>(host_->split(colour, key), device_, groups_);
   }
@@ -147,16 +184,50 @@ class NcclCommunicator final : public Communicator {
     return x.is_cpu();
   }
 
-  /// Runs `enqueue` on a stream of its own, after what the current stream has done so far.
+  /// The same of a call among others, which is checked.
+  bool is_host_call(const GroupedCall& call) const {
+    switch (call.verb) {
+      case GroupedCall::Verb::kAllReduce: return is_host("all_reduce", call.out);
+      case GroupedCall::Verb::kAllGather:
+        check_all_gather(call.out, call.in, *this);
+        return is_host("all_gather", call.in);
+      case GroupedCall::Verb::kReduceScatter:
+        check_reduce_scatter(call.out, call.in, *this);
+        return is_host("reduce_scatter", call.in);
+      case GroupedCall::Verb::kSend:
+        check_message("send", call.in, call.peer, *this);
+        return is_host("send", call.in);
+      case GroupedCall::Verb::kRecv: break;
+    }
+    check_message("recv", call.out, call.peer, *this);
+    return is_host("recv", call.out);
+  }
+
+  void enqueue(GroupedCall call, const c10::Stream& stream) {
+    switch (call.verb) {
+      case GroupedCall::Verb::kAllReduce: return sum(call.out, stream);
+      case GroupedCall::Verb::kAllGather: return gather(call.out, call.in, stream);
+      case GroupedCall::Verb::kReduceScatter: return scatter(call.out, call.in, stream);
+      case GroupedCall::Verb::kSend: return give(call.in, call.peer, stream);
+      case GroupedCall::Verb::kRecv: return take(call.out, call.peer, stream);
+    }
+  }
+
+  /// Runs `enqueue` on a stream of its own, after what the current stream has done so far; what marks its
+  /// end.
   template <class Enqueue>
-  std::unique_ptr<Pending> start(Enqueue&& enqueue) {
-    const c10::Stream waits = current();
-    c10::Event written(device_.type()), done(device_.type());
-    written.record(waits);
+  std::shared_ptr<c10::Event> enqueued(Enqueue&& enqueue) {
+    c10::Event written(device_.type());
+    written.record(current());
     written.block(own_stream_);
     enqueue(own_stream_);
-    done.record(own_stream_);
-    return std::make_unique<OnStream>(std::move(done), waits);
+    auto done = std::make_shared<c10::Event>(device_.type());
+    done->record(own_stream_);
+    return done;
+  }
+  template <class Enqueue>
+  std::unique_ptr<Pending> start(Enqueue&& enqueue) {
+    return std::make_unique<OnStream>(enqueued(std::forward<Enqueue>(enqueue)), current());
   }
 
   void sum(Tensor& x, const c10::Stream& stream) {

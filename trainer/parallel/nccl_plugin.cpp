@@ -62,9 +62,12 @@ NcclTable::State state(NcclTable::Group group, std::string& text) {
   return result == ncclRemoteError ? NcclTable::State::kPeerLost : NcclTable::State::kFailed;
 }
 
+thread_local bool is_together = false;
+
 /// A group that does not block may still be busy when a collective returns: it is enqueued when that has
-/// passed.
+/// passed. One of several that start together is enqueued with them.
 void check_enqueued(NcclTable::Group group, ncclResult_t status, const char* what) {
+  if (is_together && status == ncclInProgress) return;
   while (status == ncclInProgress) {
     std::this_thread::sleep_for(std::chrono::microseconds(20));
     const ncclResult_t asked = ncclCommGetAsyncError(comm_of(group), &status);
@@ -115,6 +118,16 @@ void recv(NcclTable::Group group, void* data, int64_t num_bytes, int from, Strea
       "recv");
 }
 
+void begin_together() {
+  check(ncclGroupStart(), "calls that start together");
+  is_together = true;
+}
+
+void end_together(NcclTable::Group group) {
+  is_together = false;
+  check_enqueued(group, ncclGroupEnd(), "calls that start together");
+}
+
 void abort(NcclTable::Group group) { ncclCommAbort(comm_of(group)); }
 
 constexpr NcclTable kTable = {.make_id = make_id,
@@ -126,6 +139,8 @@ constexpr NcclTable kTable = {.make_id = make_id,
                               .reduce_scatter = reduce_scatter,
                               .send = send,
                               .recv = recv,
+                              .begin_together = begin_together,
+                              .end_together = end_together,
                               .abort = abort};
 
 }  // namespace

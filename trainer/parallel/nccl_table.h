@@ -31,6 +31,9 @@ struct NcclTable {
   /// Called by two ranks, one each, in the order of `stream`.
   void (*send)(Group group, const void* data, int64_t num_bytes, int to, Stream stream) = nullptr;
   void (*recv)(Group group, void* data, int64_t num_bytes, int from, Stream stream) = nullptr;
+  /// The calls between these two start together, when the second one is called. Of one thread.
+  void (*begin_together)() = nullptr;
+  void (*end_together)(Group group) = nullptr;
   /// Ends what is in flight, without the others, and the group. From any thread; what it computed is garbage.
   void (*abort)(Group group) = nullptr;
 };

@@ -15,7 +15,8 @@ ShardRules shard_rules(const ParallelConfig& parallel, const ModelLayout& model,
           .tied = model.tied,
           .reduce_bf16 = parallel.reduce_dtype == Precision::kBf16,
           .tree = tree,
-          .num_replicas = mesh.size(Axis::kDpReplicate)};
+          .num_replicas = mesh.size(Axis::kDpReplicate),
+          .cp = mesh.size(Axis::kCp)};
 }
 
 }  // namespace tycho

@@ -10,15 +10,16 @@
 namespace tycho {
 
 ShardedUnits::ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
-                           UnitUse use, const ShardRules& rules, Communicator& owners, Communicator& replicas,
+                           UnitUse use, const ShardRules& rules, const UnitGroups& groups,
                            PartialGradients partial)
     : rules_(rules),
-      owners_(owners),
-      replicas_(replicas),
+      owners_(groups.owners),
+      replicas_(groups.replicas),
+      cp_(groups.cp),
       partial_(std::move(partial)),
       num_own_units_(static_cast<int>(num_own_units(specs))) {
-  TYCHO_CHECK(rules.num_ranks == owners.size(), "[parallel] wanted {} ranks that share the model, given {}",
-              rules.num_ranks, owners.size());
+  TYCHO_CHECK(rules.num_ranks == owners_.size(), "[parallel] wanted {} ranks that share the model, given {}",
+              rules.num_ranks, owners_.size());
   const UnitBuffers of_params = param_buffers(specs, rules), of_grads = grad_buffers(specs, rules);
   for (const int64_t elements : of_params.elements)
     param_buffers_.push_back({.flat = flat_buffer(elements, dtype, device)});
@@ -34,17 +35,19 @@ ShardedUnits::ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dt
     const int grad_buffer = use == UnitUse::kInfer ? UnitBuffers::kNone : of_grads.of_unit[u];
     const auto part = [&](const Tensor& flat) { return flat.narrow(0, 0, numel); };
     const Tensor whole_params = part(param_buffers_[static_cast<size_t>(of_params.of_unit[u])].flat);
-    const Tensor whole_grads = grad_buffer == UnitBuffers::kNone
-                                   ? Tensor()
-                                   : part(grad_buffers_[static_cast<size_t>(grad_buffer)].flat);
+    const Tensor flat_grads =
+        grad_buffer == UnitBuffers::kNone ? Tensor() : grad_buffers_[static_cast<size_t>(grad_buffer)].flat;
+    const Tensor whole_grads = flat_grads.defined() ? part(flat_grads) : Tensor();
+    const Tensor leaf =
+        flat_grads.defined() ? flat_grads.narrow(0, 0, leaf_elements(numel, rules)) : Tensor();
     units_.push_back({.layout = layout,
                       .params = flat_buffer(each, dtype, device),
                       .grads = whole_grads.defined() ? flat_buffer(each, at::kFloat, device) : Tensor(),
                       .gathered = GatheredUnit(layout, whole_params, whole_grads),
                       .param_buffer = of_params.of_unit[u],
                       .grad_buffer = grad_buffer,
-                      .tree = TreeSum(rules.tree, whole_grads)});
-    const ShardRange range = shard_range(numel, rules.num_ranks, owners.rank());
+                      .tree = TreeSum(rules.tree, leaf)});
+    const ShardRange range = shard_range(numel, rules.num_ranks, owners_.rank());
     const auto own = [&](const Tensor& flat) {
       return flat.defined() ? flat.narrow(0, 0, range.size()) : Tensor();
     };
@@ -61,8 +64,8 @@ Tensor ShardedUnits::stretch(const Tensor& flat, const Unit& unit) const {
 
 const Views& ShardedUnits::acquire(int unit, Pass pass) {
   ParamBuffer& buffer = params_of(unit);
-  start_gather(unit);
-  start_next(unit, pass);
+  start_gather({unit});
+  start_gather(next_after(unit, pass));
   wait_for(buffer);
   ++buffer.num_holders;
   return at(unit).gathered.params();
@@ -70,17 +73,24 @@ const Views& ShardedUnits::acquire(int unit, Pass pass) {
 
 void ShardedUnits::release(int unit, Pass) { --params_of(unit).num_holders; }
 
-void ShardedUnits::start_gather(int unit) {
-  ParamBuffer& buffer = params_of(unit);
-  if (buffer.unit == unit && buffer.version == version_) return;
-  TYCHO_CHECK(buffer.num_holders == 0, "[parallel] {} is wanted while {} is in use",
-              at(unit).layout.spec().name, at(buffer.unit).layout.spec().name);
-  wait_for(buffer);
-  buffer.unit = unit;
-  buffer.version = version_;
-  Tensor whole = stretch(buffer.flat, at(unit));
-  const ForUnit noted(at(unit).layout.spec().name);
-  buffer.arrival = owners_.start_all_gather(whole, at(unit).params);
+void ShardedUnits::start_gather(const std::vector<int>& units) {
+  std::vector<GroupedCall> calls;
+  std::vector<ParamBuffer*> buffers;
+  for (const int unit : units) {
+    ParamBuffer& buffer = params_of(unit);
+    if (buffer.unit == unit && buffer.version == version_) continue;
+    TYCHO_CHECK(buffer.num_holders == 0, "[parallel] {} is wanted while {} is in use",
+                at(unit).layout.spec().name, at(buffer.unit).layout.spec().name);
+    wait_for(buffer);
+    buffer.unit = unit;
+    buffer.version = version_;
+    calls.push_back(GroupedCall::all_gather(stretch(buffer.flat, at(unit)), at(unit).params));
+    buffers.push_back(&buffer);
+  }
+  if (calls.empty()) return;
+  const ForUnit noted(at(buffers.front()->unit).layout.spec().name);
+  auto arrivals = owners_.start_together(calls);
+  for (size_t i = 0; i < buffers.size(); ++i) buffers[i]->arrival = std::move(arrivals[i]);
 }
 
 void ShardedUnits::wait_for(ParamBuffer& buffer) {
@@ -88,22 +98,24 @@ void ShardedUnits::wait_for(ParamBuffer& buffer) {
 }
 
 // In the order in which models use units. A tied head takes the first unit once more, behind all others.
-void ShardedUnits::start_next(int unit, Pass pass) {
-  const auto start = [&](int next) {
+std::vector<int> ShardedUnits::next_after(int unit, Pass pass) {
+  std::vector<int> units;
+  const auto add = [&](int next) {
     const bool is_here = layout(next).numel() > 0;  // else it is another stage's
-    if (is_here && params_of(next).num_holders == 0) start_gather(next);
+    if (is_here && params_of(next).num_holders == 0) units.push_back(next);
   };
   const int head = num_own_units_ - 1;
   if (unit > head) {  // adapters, in the order of their blocks
-    if (pass == Pass::kForward && unit + 1 < num_units()) start(unit + 1);
+    if (pass == Pass::kForward && unit + 1 < num_units()) add(unit + 1);
     if (pass == Pass::kBackward && unit > num_own_units_ && layout(unit - 1).spec().adapts >= lowest_trained_)
-      start(unit - 1);
-    return;
+      add(unit - 1);
+    return units;
   }
   const bool of_head = rules_.tied && unit == 0 && params_of(head).num_holders > 0;
-  if (pass == Pass::kBackward && unit > std::max(lowest_trained_, 1)) start(unit - 1);
-  if (pass == Pass::kForward && unit < head && !of_head) start(unit + 1);
-  if (pass == Pass::kForward && unit + 1 == head && rules_.tied) start(0);
+  if (pass == Pass::kBackward && unit > std::max(lowest_trained_, 1)) add(unit - 1);
+  if (pass == Pass::kForward && unit < head && !of_head) add(unit + 1);
+  if (pass == Pass::kForward && unit + 1 == head && rules_.tied) add(0);
+  return units;
 }
 
 Views& ShardedUnits::grads(int unit) {
@@ -130,10 +142,10 @@ void ShardedUnits::begin_step() {
 
 void ShardedUnits::reduce(int unit, bool last) {
   Unit& own = at(unit);
-  Tensor grads = own.gathered.flat_grads();
-  own.tree.add(grads);
+  const bool has_leaves = rules_.tree.leaves > 1;
+  if (has_leaves) add_leaf(unit, last);
   if (rules_.keep_grads && !last) return;
-  partial_.sum(unit, own.gathered.grads());
+  if (!has_leaves) partial_.sum(unit, own.gathered.grads());
   GradBuffer& buffer = grads_of(unit);
   const Tensor whole = stretch(sent_of(buffer), own);
   if (rules_.reduce_bf16) whole.copy_(stretch(buffer.flat, own));
@@ -143,6 +155,26 @@ void ShardedUnits::reduce(int unit, bool last) {
   buffer.last = last;
   const ForUnit noted(own.layout.spec().name);
   buffer.reduction = owners_.start_reduce_scatter(to, whole);
+}
+
+// Along cp each rank adds up its own part of the leaves. The others' parts then leave the sum over all owners
+// as it is: x + -0 is x, whichever x.
+void ShardedUnits::add_leaf(int unit, bool last) {
+  Unit& own = at(unit);
+  partial_.sum(unit, own.gathered.grads());
+  if (rules_.cp == 1) {
+    Tensor grads = own.gathered.flat_grads();
+    return own.tree.add(grads);
+  }
+  const Tensor whole = stretch(grads_of(unit).flat, own);
+  const int64_t each = whole.numel() / rules_.cp, begin = cp_->rank() * each;
+  Tensor leaf = whole.narrow(0, begin, each);
+  const ForUnit noted(own.layout.spec().name);
+  cp_->reduce_scatter(leaf, whole);
+  own.tree.add(leaf);
+  if (!last) return;
+  whole.narrow(0, 0, begin).fill_(-0.0);
+  whole.narrow(0, begin + each, whole.numel() - begin - each).fill_(-0.0);
 }
 
 void ShardedUnits::settle(GradBuffer& buffer) {
@@ -181,7 +213,7 @@ void ShardedUnits::forget_gathered() {
 }
 
 Tensor ShardedUnits::param(int unit, size_t i) {
-  start_gather(unit);
+  start_gather({unit});
   wait_for(params_of(unit));
   return at(unit).gathered.params()[i].clone();
 }
@@ -193,6 +225,16 @@ Tensor ShardedUnits::grad(int unit, size_t i) {
   owners_.all_gather(whole, own.grads);
   const FlatView& view = own.layout.views()[i];
   return whole.narrow(0, view.begin, numel(view.shape)).view(view.shape).clone();
+}
+
+Tensor ShardedUnits::whole(int unit, const Tensor& owned) {
+  const int64_t each = at(unit).params.numel();
+  Tensor padded = flat_buffer(each, at::kFloat, owned.device());
+  padded.zero_();
+  padded.narrow(0, 0, owned.numel()).copy_(owned);
+  Tensor all = flat_buffer(each * rules_.num_ranks, at::kFloat, owned.device());
+  owners_.all_gather(all, padded);
+  return all.narrow(0, 0, at(unit).layout.numel());
 }
 
 }  // namespace tycho

@@ -23,10 +23,9 @@ namespace tycho {
 /// theirs after the last micro-batch.
 class ShardedUnits final : public UnitStore {
  public:
-  /// `rules.num_ranks` is owners.size(). Both groups outlive the store.
+  /// `rules.num_ranks` is that of groups.owners, and `rules.cp` that of groups.cp.
   ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
-               UnitUse use, const ShardRules& rules, Communicator& owners, Communicator& replicas,
-               PartialGradients partial = {});
+               UnitUse use, const ShardRules& rules, const UnitGroups& groups, PartialGradients partial = {});
 
   int num_units() const override { return static_cast<int>(units_.size()); }
   const UnitLayout& layout(int unit) const override { return units_[static_cast<size_t>(unit)].layout; }
@@ -40,6 +39,7 @@ class ShardedUnits final : public UnitStore {
   Communicator& owners() override { return owners_; }
   Tensor param(int unit, size_t i) override;
   Tensor grad(int unit, size_t i) override;
+  Tensor whole(int unit, const Tensor& owned) override;
 
  private:
   struct Unit {
@@ -47,7 +47,7 @@ class ShardedUnits final : public UnitStore {
     Tensor params, grads;   // what this rank owns, padded; grads undefined when it is frozen
     GatheredUnit gathered;  // views of the buffers below
     int param_buffer = 0, grad_buffer = UnitBuffers::kNone;
-    TreeSum tree;          // of whole gradients
+    TreeSum tree;          // of gradients, or of this rank's part of them (add_leaf)
     bool has_sum = false;  // `grads` holds those of earlier micro-batches of this step
   };
   struct ParamBuffer {
@@ -72,10 +72,13 @@ class ShardedUnits final : public UnitStore {
   static Tensor& sent_of(GradBuffer& buffer) { return buffer.sent.defined() ? buffer.sent : buffer.flat; }
   /// The stretch of a buffer that a unit fills, padding included.
   Tensor stretch(const Tensor& flat, const Unit& unit) const;
-  /// Parameters on their way, unless they are there.
-  void start_gather(int unit);
+  /// Parameters on their way together, unless they are there.
+  void start_gather(const std::vector<int>& units);
   void wait_for(ParamBuffer& buffer);
-  void start_next(int unit, Pass pass);
+  /// What is used after this unit, and may come meanwhile.
+  std::vector<int> next_after(int unit, Pass pass);
+  /// In a tree: adds the gradients of a micro-batch, which ranks along tp and cp have parts of.
+  void add_leaf(int unit, bool last);
   /// Waits until what the buffer holds is in the owned range of its unit.
   void settle(GradBuffer& buffer);
   /// Gathered parameters are old from now on.
@@ -84,6 +87,7 @@ class ShardedUnits final : public UnitStore {
   ShardRules rules_;
   Communicator& owners_;
   Communicator& replicas_;
+  Communicator* cp_;
   PartialGradients partial_;
   std::vector<ParamBuffer> param_buffers_;
   std::vector<GradBuffer> grad_buffers_;

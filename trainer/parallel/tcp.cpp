@@ -6,6 +6,7 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -34,6 +35,15 @@ SumType sum_type(const Tensor& x) {
     case at::kByte: return SumType::kByte;
     default: fail(ExitCode::kFailure, "[parallel] cannot sum {}", c10::toString(x.scalar_type()));
   }
+}
+
+template <class Body>
+std::optional<Trouble> timed(Body& body) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::optional<Trouble> trouble = body();
+  process_progress().add_transfer(
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  return trouble;
 }
 
 /// What a world and the groups that were split from it share: when one of them breaks, all have.
@@ -195,7 +205,7 @@ class TcpCommunicator final : public Communicator {
   void at_once(const CollectiveCall& call, Body&& body) {
     const InCollective collective(call.verb);
     const uint64_t ticket = noted_.calls->add(noted_.group, call, State::kStarted);
-    const std::optional<Trouble> trouble = body();
+    const std::optional<Trouble> trouble = timed(body);
     noted_.calls->set_state(ticket, trouble ? State::kFailed : State::kDone);
     throw_if(call.verb, trouble);
   }
@@ -245,7 +255,7 @@ std::unique_ptr<Pending> TcpCommunicator::start(Call call, Background& thread) {
   const uint64_t ticket = noted_.calls->add(noted_.group, call.noted, State::kQueued);
   auto noting = [calls = noted_.calls, ticket, run = std::move(call.run)] {
     calls->set_state(ticket, State::kStarted);
-    std::optional<Trouble> trouble = run();
+    std::optional<Trouble> trouble = timed(run);
     calls->set_state(ticket, trouble ? State::kFailed : State::kDone);
     return trouble;
   };

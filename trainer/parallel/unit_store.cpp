@@ -25,7 +25,7 @@ void GradientSum::finish() {
 
 LocalUnits::LocalUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
                        UnitUse use, PartialGradients partial, SumTree tree)
-    : partial_(std::move(partial)) {
+    : partial_(std::move(partial)), has_leaves_(tree.leaves > 1) {
   units_.reserve(specs.size());
   for (const UnitSpec& spec : specs) {
     units_.emplace_back(UnitLayout(spec), dtype, device, use);
@@ -39,9 +39,9 @@ void LocalUnits::begin_step() {
 }
 
 void LocalUnits::reduce(int unit, bool last) {
+  if (has_leaves_ || last) partial_.sum(unit, at(unit).grads());
   Tensor grads = at(unit).flat_grads();
   trees_[static_cast<size_t>(unit)].add(grads);
-  if (last) partial_.sum(unit, at(unit).grads());
 }
 
 ReplicatedUnits::ReplicatedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype,
@@ -74,8 +74,7 @@ std::unique_ptr<UnitStore> make_unit_store(const std::vector<UnitSpec>& specs, a
   PartialGradients partial;
   if (groups.tp != nullptr && groups.tp->size() > 1) partial = PartialGradients(specs, *groups.tp);
   if (groups.owners.size() > 1)
-    return std::make_unique<ShardedUnits>(specs, dtype, device, use, rules, groups.owners, groups.replicas,
-                                          std::move(partial));
+    return std::make_unique<ShardedUnits>(specs, dtype, device, use, rules, groups, std::move(partial));
   if (groups.replicas.size() == 1)
     return std::make_unique<LocalUnits>(specs, dtype, device, use, std::move(partial), rules.tree);
   return std::make_unique<ReplicatedUnits>(specs, dtype, device, use, rules, groups.replicas,

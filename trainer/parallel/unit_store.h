@@ -40,7 +40,8 @@ class UnitStore {
   /// in then. A store may wait for that call and reduce the sum, as the two below do; or reduce at every
   /// call, add to what it owns, and leave zeros in grads(unit), to which backward adds the next micro-batch.
   /// With a tree of several leaves (ShardRules) backward overwrites grads(unit) for every micro-batch, and
-  /// the last call has the sum.
+  /// the last call has the sum. What ranks along tp and cp have of a micro-batch is then summed at once, so
+  /// that leaves do not depend on the number of ranks.
   virtual void reduce(int unit, bool last) = 0;
   /// When it returns, all gradients are final.
   virtual void finish() = 0;
@@ -55,6 +56,9 @@ class UnitStore {
   /// gradient after finish(), undefined when it is frozen. A view where units are whole, else a copy.
   virtual Tensor param(int unit, size_t i);
   virtual Tensor grad(int unit, size_t i) { return grads(unit)[i]; }
+  /// For the same: of all elements of a unit what `owned`, fp32, has of those that this rank owns. Itself
+  /// where units are whole, else a copy.
+  virtual Tensor whole(int /*unit*/, const Tensor& owned) { return owned; }
 };
 
 /// One rank: the bytes are here.
@@ -84,6 +88,7 @@ class LocalUnits : public UnitStore {
   std::vector<OwnedRange> owned_;
   PartialGradients partial_;
   std::vector<TreeSum> trees_;  // of each unit
+  bool has_leaves_ = false;     // several of them
   std::unique_ptr<Communicator> alone_ = make_world_of_one();
 };
 
@@ -126,6 +131,9 @@ struct UnitGroups {
   /// Ranks along tp: each has a part of the model's matrices as its units (tp_units), and shares those out as
   /// if they were a model. Null: this one alone.
   Communicator* tp = nullptr;
+  /// Ranks along cp, neighbours in `owners`: each has the gradients of its part of every sequence. Null: this
+  /// one alone.
+  Communicator* cp = nullptr;
 };
 
 /// One rank, replicas, or ranks that share their units by `rules`. Collective on the group along tp.

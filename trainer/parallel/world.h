@@ -1,6 +1,7 @@
 // The communicators of a run, for CPUs and GPUs.
 #pragma once
 #include <atomic>
+#include <functional>
 #include <memory>
 
 #include "trainer/parallel/communicator.h"
@@ -15,6 +16,10 @@ namespace tycho {
 /// throws as meet_peers. `order`: of sums of what is in host memory.
 std::unique_ptr<Communicator> open_world(const RankPlace& place, const MeetOptions& options = {},
                                          SumOrder order = SumOrder::kRanks);
+
+/// open_world, or a test's own that listens to what the ranks call.
+using WorldMaker =
+    std::function<std::unique_ptr<Communicator>(const RankPlace&, const MeetOptions&, SumOrder)>;
 
 /// The same meeting for texts, beside any run of theirs. `patience_s`: how long a rank waits in gather for
 /// the others, who may wait for a person. `stop`: as of MeetOptions.

@@ -191,6 +191,46 @@ void add_ranks(const TrainConfig& config, const ModelLayout& layout, const PlanD
   add_estimate(config, devices, plan);
 }
 
+bool is_missing(const std::string& path) {
+  std::error_code error;
+  return !std::filesystem::exists(path, error);
+}
+
+/// "gpt2" and "meta-llama/Llama-3.1-8B" are names of a hub, from which Tycho downloads nothing.
+std::string how_to_get_tokenizer(const std::string& path) {
+  if (path.find('.') == std::string::npos || !path.ends_with(".json"))
+    return "Write the path of a tokenizer.json or a tokenizer.model: names of a hub are not downloaded";
+  return "Name the tokenizer.json of the data, or train one with `tycho tokenizer train`";
+}
+
+/// What of a data set is not on this machine: the message, or "". Remote data comes later.
+std::string missing_data(const MdsConfig& data) {
+  if (data.is_remote()) return "";
+  if (data.streams.empty())
+    return is_missing(data.dir() + "/index.json") ? data.dir() + "/index.json" : std::string();
+  for (const StreamConfig& stream : data.streams) {
+    const std::string folder =
+        stream.split.empty() ? stream.local_dir : stream.local_dir + "/" + stream.split;
+    if (is_missing(folder + "/index.json")) return folder + "/index.json";
+  }
+  return "";
+}
+
+std::string missing_data(const ChatConfig& data) {
+  return data.remote.empty() && is_missing(data.path) ? data.path : "";
+}
+
+template <class Config>
+std::string missing_data(const Config& data) {
+  return is_missing(data.path) ? data.path : "";
+}
+
+void add_missing_data(const DataConfig& data, const std::string& path, std::vector<ConfigProblem>& missing) {
+  const std::string file = std::visit([](const auto& one) { return missing_data(one); }, data.value);
+  const std::string key = data.is<MdsConfig>() ? ".local_dir" : ".path";
+  if (!file.empty()) missing.push_back({path + key, file + " does not exist yet, but a run needs it"});
+}
+
 }  // namespace
 
 std::vector<ConfigProblem> check_files(const TrainConfig& config) {
@@ -201,11 +241,15 @@ std::vector<ConfigProblem> check_files(const TrainConfig& config) {
 }
 
 std::vector<ConfigProblem> missing_files(const TrainConfig& config) {
-  std::error_code error;
-  if (config.tokenizer.empty() || std::filesystem::exists(config.tokenizer, error)) return {};
-  return {{"tokenizer", fmt::format("{} does not exist yet, but a run needs it. Name the tokenizer.json of "
-                                    "the data, or train one with `tycho tokenizer train`",
-                                    config.tokenizer)}};
+  std::vector<ConfigProblem> missing;
+  if (!config.tokenizer.empty() && is_missing(config.tokenizer))
+    missing.push_back({"tokenizer", fmt::format("{} does not exist yet, but a run needs it. {}",
+                                                config.tokenizer, how_to_get_tokenizer(config.tokenizer))});
+  add_missing_data(config.train_data, "train_data", missing);
+  for (const auto& [name, data] : config.eval_data) add_missing_data(data, "eval_data." + name, missing);
+  for (size_t i = 0; i < config.data_stages.size(); ++i)
+    add_missing_data(config.data_stages[i].data, fmt::format("data_stages[{}].data", i + 1), missing);
+  return missing;
 }
 
 std::vector<ConfigProblem> check_parameters(const TrainConfig& config) {

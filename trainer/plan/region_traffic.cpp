@@ -1,12 +1,25 @@
 // Counts of one micro-batch, times those of a step.
 #include "trainer/plan/region_traffic.h"
 
+#include <fmt/format.h>
+
 #include "trainer/layout/cp_part.h"
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/tp_traffic.h"
 #include "trainer/optim/param_rules.h"
 
 namespace tycho {
+namespace {
+
+/// What a rank receives of others' gradients of a micro-batch, of which it keeps a part.
+int64_t leaf_bytes(const std::vector<UnitSpec>& units, const ShardRules& rules) {
+  int64_t sum = 0;
+  for (const UnitSpec& unit : units)
+    if (!unit.frozen()) sum += leaf_elements(unit.numel(), rules) * 4 * (rules.cp - 1);
+  return sum;
+}
+
+}  // namespace
 
 std::vector<ByteItem> region_traffic(const TrainConfig& config, const ModelLayout& whole,
                                      const RankShare& share, const TpShape& tp, BatchShape shape,
@@ -19,7 +32,9 @@ std::vector<ByteItem> region_traffic(const TrainConfig& config, const ModelLayou
   if (tp.size > 1) {
     const TpTraffic one = tp_traffic(spec, units, {shape.batch, shape.seq / cp}, config.recompute,
                                      compute_bytes, tp, share.part);
-    const int64_t times = share.rules.num_ranks > 1 && !share.rules.keep_grads ? micro_batches : 1;
+    const bool every_time =
+        share.rules.tree.leaves > 1 || (share.rules.num_ranks > 1 && !share.rules.keep_grads);
+    const int64_t times = every_time ? micro_batches : 1;
     const int64_t gradients = tp_gradient_bytes(with_frozen(share.layout.units, params), tp);
     items.push_back({"tp", one.activations * micro_batches, "activations, and gradients of them"});
     items.push_back({"tp", one.losses * micro_batches + gradients * times, "losses, gradients summed"});
@@ -28,6 +43,9 @@ std::vector<ByteItem> region_traffic(const TrainConfig& config, const ModelLayou
     const int64_t one =
         cp_traffic(tp_spec(spec, tp), units, shape, config.recompute, compute_bytes, cp, share.part);
     items.push_back({"cp", one * micro_batches, "keys and values, and gradients of them"});
+    if (share.rules.tree.leaves > 1)
+      items.push_back({"cp", leaf_bytes(with_frozen(share.layout.units, params), share.rules) * micro_batches,
+                       fmt::format("gradients summed, {} times", micro_batches)});
   }
   return items;
 }

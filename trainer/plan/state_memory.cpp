@@ -138,9 +138,11 @@ int64_t sent_bytes(const std::vector<UnitSpec>& trained, const std::vector<UnitS
          (rules.num_replicas > 1 ? own_buffers(trained, rules, reduced_bytes(rules)) : 0);
 }
 
-/// Sums of gradients that wait for others in the tree: whole units.
+/// Sums of gradients that wait for others in the tree: whole units, or a rank's part of them.
 int64_t held_bytes(const std::vector<UnitSpec>& trained, const ShardRules& rules) {
-  return rules.tree.most_held() * own_buffers(trained, {}, kMasterBytes);
+  int64_t sum = 0;
+  for (const UnitSpec& unit : trained) sum += paged(leaf_elements(unit.numel(), rules) * kMasterBytes);
+  return rules.tree.most_held() * sum;
 }
 
 /// Elements of all of them.
@@ -211,7 +213,8 @@ std::vector<ByteItem> state_memory(const TrainConfig& config, const ModelLayout&
     items.push_back({"gradients sent", num_bytes, "bf16"});
   if (const int64_t num_bytes = held_bytes(trained_units(config, layout), rules); num_bytes > 0)
     items.push_back({"gradients held", num_bytes,
-                     fmt::format("fp32, {} whole for reduce = \"canonical\"", rules.tree.most_held())});
+                     fmt::format("fp32, {} {} for reduce = \"canonical\"", rules.tree.most_held(),
+                                 rules.cp == 1 ? "whole" : fmt::format("times 1/{}", rules.cp))});
   const OptimizerBytes state = optimizer_state(config, layout, rules);
   std::vector<std::string> names = state.names;
   if (has_master(config)) names.insert(names.begin(), "fp32 master");

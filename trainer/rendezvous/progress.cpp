@@ -38,7 +38,20 @@ std::string Progress::set_phase(std::string phase) {
 std::string Progress::set_collective(std::string_view name) {
   const std::lock_guard lock(mutex_);
   collective_begin_ = Clock::now();
+  if (collective_.empty()) wait_begin_ = collective_begin_;
+  if (name.empty() && !collective_.empty())
+    comm_time_.wait_s += std::chrono::duration<double>(collective_begin_ - wait_begin_).count();
   return std::exchange(collective_, std::string(name));
+}
+
+void Progress::add_transfer(double seconds) {
+  const std::lock_guard lock(mutex_);
+  comm_time_.transfer_s += seconds;
+}
+
+CommTime Progress::comm_time() const {
+  const std::lock_guard lock(mutex_);
+  return comm_time_;
 }
 
 void Progress::set_prompt() {

@@ -18,6 +18,12 @@ struct ProgressReport {
   double collective_s = 0;
 };
 
+/// Seconds of a process with other ranks, since it started.
+struct CommTime {
+  double wait_s = 0;      // in which a thread that computes was in a collective
+  double transfer_s = 0;  // that collectives and messages took, beside computing or not
+};
+
 /// How long a process that is to end may save, wherever it is waited for.
 inline constexpr auto kTimeToSave = std::chrono::minutes(10);
 inline bool is_saving(std::string_view phase) { return phase.starts_with("saving"); }
@@ -33,6 +39,9 @@ class Progress {
   std::string set_phase(std::string phase);
   /// Returns the collective before; "" when it has ended.
   std::string set_collective(std::string_view name);
+  /// A collective or a message took so long, on whichever thread.
+  void add_transfer(double seconds);
+  CommTime comm_time() const;
   /// A person sits at a prompt of this process, which may wait for hours: it is never ended because its main
   /// thread does not move.
   void set_prompt();
@@ -49,6 +58,8 @@ class Progress {
   bool is_prompt_ = false;
   std::string phase_ = "starting", collective_;
   Clock::time_point phase_begin_ = Clock::now(), collective_begin_ = Clock::now();
+  Clock::time_point wait_begin_;  // of the outermost collective
+  CommTime comm_time_;
 };
 
 /// That of this process. The program and its engine have one each.

@@ -98,11 +98,26 @@ std::string RecentCollectives::folder() const {
   return folder_;
 }
 
-void RecentCollectives::write(const std::string& cause) const {
+void RecentCollectives::write(const std::string& cause) {
   const std::string folder = this->folder();
   if (folder.empty()) return;
+  const std::lock_guard lock(file_mutex_);
+  has_ended_ = true;
+  write_file(folder, cause, "");
+}
+
+void RecentCollectives::answer(const std::string& request) {
+  const std::string folder = this->folder();
+  if (folder.empty()) return;
+  const std::lock_guard lock(file_mutex_);
+  if (!has_ended_) write_file(folder, "", request);
+}
+
+void RecentCollectives::write_file(const std::string& folder, const std::string& cause,
+                                   const std::string& request) const {
   Json all = json();
   all["cause"] = cause;
+  all["request"] = request;
   make_dirs(real_files(), folder);
   const auto rank = all.at("rank").get<int>();
   write_file_atomically(real_files(), fmt::format("{}/rank-{:05}.json", folder, rank),
@@ -137,6 +152,7 @@ Json RecentCollectives::json() const {
           {"world", origin_.world},
           {"time", std::chrono::duration<double>(since_1970).count()},
           {"cause", ""},
+          {"request", ""},
           {"doing", progress_text(doing)},
           {"coordinates", std::move(coordinates)},
           {"num_calls", num_calls_},

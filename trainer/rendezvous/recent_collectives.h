@@ -17,6 +17,8 @@ namespace tycho {
 
 /// Below the run folder: one file for each rank.
 inline constexpr const char* kCollectivesFolder = "collectives";
+/// A file in that folder: someone asks the ranks of a live run for theirs. Its text names the request.
+inline constexpr const char* kCollectivesRequest = "request";
 
 /// A collective or a message, as its rank calls it. The texts are constants of the program.
 struct CollectiveCall {
@@ -33,7 +35,7 @@ struct CollectivesOrigin {
   std::string world;  // the same for all ranks of one start, and another for the next one
 };
 
-/// Of one rank. All functions from any thread. None but write() waits for more than a lock.
+/// Of one rank. All functions from any thread. None but write() and answer() waits for more than a lock.
 class RecentCollectives {
  public:
   static constexpr size_t kKept = 64;
@@ -64,12 +66,14 @@ class RecentCollectives {
   /// The calls of this thread are for this part of the model; the text before. At most kUnitChars are kept.
   static std::string_view set_unit(std::string_view unit);
 
-  /// From now on write() writes, to <folder>/rank-00000.json.
+  /// From now on write() and answer() write, to <folder>/rank-00000.json.
   void keep_in(std::string folder, CollectivesOrigin origin);
   /// The folder; "" before keep_in.
   std::string folder() const;
   /// `cause`: why the ranks end. Nothing before keep_in. Throws Error (kStorage) when it cannot be written.
-  void write(const std::string& cause) const;
+  void write(const std::string& cause);
+  /// The same for someone who asks while the ranks run; nothing after write().
+  void answer(const std::string& request);
   Json json() const;
 
  private:
@@ -98,6 +102,7 @@ class RecentCollectives {
   };
 
   int64_t& count_of(Group& group, const CollectiveCall& call);
+  void write_file(const std::string& folder, const std::string& cause, const std::string& request) const;
   Json entry_json(const Entry& entry, Clock::time_point now) const;
 
   const Progress& progress_;
@@ -108,6 +113,8 @@ class RecentCollectives {
   std::vector<std::pair<std::string, int>> coordinates_;
   std::string folder_;
   CollectivesOrigin origin_;
+  std::mutex file_mutex_;  // one thread writes at a time
+  bool has_ended_ = false;
 };
 
 /// Where the calls of one group are noted; nowhere for a group of one.

@@ -9,17 +9,21 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/random/random_bytes.h"
 #include "trainer/rendezvous/recent_collectives.h"
 
 namespace tycho {
 namespace {
 
 constexpr int kMostRanks = 1 << 20;
+constexpr auto kLookForAnswers = std::chrono::milliseconds(100);
 
 /// A group as one rank sees it, or messages on one way between two ranks.
 struct Side {
@@ -153,9 +157,11 @@ std::map<std::string, Json> read_files(const std::string& folder) {
     if (const std::string path = entry.path(); path.ends_with(".json"))
       files[path] = parse_json(read_file(path), path);
   if (files.empty())
-    fail(ExitCode::kUnusable,
-         "[report] no rank left its last collectives in {}: ranks do so when a run of several of them breaks",
-         folder);
+    fail(
+        ExitCode::kUnusable,
+        "[report] no rank left its last collectives in {}: ranks do so when a run of several of them breaks, "
+        "and when `tycho ctl RUN collectives` asks for them",
+        folder);
   return files;
 }
 
@@ -194,6 +200,24 @@ WaitingRanks compare(const std::vector<const Json*>& files) {
   return waiting;
 }
 
+bool is_of_one_look(const Json& a, const Json& b) {
+  return a.at("world") == b.at("world") && a.at("request") == b.at("request");
+}
+
+/// The number of ranks, from the files that answer the request; adds the ranks that wrote them.
+int find_answers(const std::string& folder, const std::string& request, std::set<int>& ranks) {
+  int num_ranks = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string path = entry.path();
+    if (!path.ends_with(".json")) continue;
+    const Json file = parse_json(read_file(path), path);
+    if (!file.is_object() || file.value("request", Json()) != Json(request)) continue;
+    num_ranks = file.at("num_ranks").get<int>();
+    ranks.insert(file.at("rank").get<int>());
+  }
+  return num_ranks;
+}
+
 std::string conclusion(const WaitingRanks& waiting) {
   if (waiting.calls.empty()) return "No rank waited for another one.\n";
   if (waiting.first.empty())
@@ -205,6 +229,31 @@ std::string conclusion(const WaitingRanks& waiting) {
 
 }  // namespace
 
+void ask_for_collectives(const std::string& run_dir, std::chrono::milliseconds wait) {
+  using Clock = std::chrono::steady_clock;
+  const std::string folder = run_dir + "/" + kCollectivesFolder, request = random_hex(16);
+  make_dirs(real_files(), folder);
+  const std::string asked = folder + "/" + kCollectivesRequest;
+  write_file_atomically(real_files(), asked, request);
+  std::set<int> ranks;
+  int num_ranks = 0;
+  for (auto until = Clock::now() + wait; Clock::now() < until;) {
+    std::this_thread::sleep_for(kLookForAnswers);
+    const size_t before = ranks.size();
+    num_ranks = find_answers(folder, request, ranks);
+    if (num_ranks > 0 && std::ssize(ranks) >= num_ranks) return;
+    if (ranks.size() > before) until = Clock::now() + wait;
+  }
+  if (num_ranks > 0) return;
+  std::error_code ignored;
+  std::filesystem::remove(asked, ignored);
+  fail(ExitCode::kUnusable,
+       "[report] no rank of {} answered within {:.0f} s. Rank 0 passes the question on: it is stopped, has "
+       "not "
+       "met the others yet, or cannot reach the folder; a run of one rank does not answer at all",
+       run_dir, std::chrono::duration<double>(wait).count());
+}
+
 WaitingRanks waiting_ranks(const std::string& run_dir) {
   const std::string folder = run_dir + "/" + kCollectivesFolder;
   const std::map<std::string, Json> files = read_files(folder);
@@ -215,7 +264,7 @@ WaitingRanks waiting_ranks(const std::string& run_dir) {
     std::vector<const Json*> of_one_start;
     std::vector<std::string> ignored;
     for (const auto& [path, file] : files)
-      if (file.at("world") == newest->second.at("world"))
+      if (is_of_one_look(file, newest->second))
         of_one_start.push_back(&file);
       else
         ignored.push_back(path);
@@ -252,7 +301,7 @@ std::string waiting_text(const WaitingRanks& waiting) {
   }
   text += conclusion(waiting);
   if (!waiting.ignored.empty())
-    text += fmt::format("Left out, of an earlier start: {}\n", fmt::join(waiting.ignored, ", "));
+    text += fmt::format("Left out, of an earlier start or look: {}\n", fmt::join(waiting.ignored, ", "));
   return text;
 }
 

@@ -1,5 +1,7 @@
-// Which rank the others waited for when a run broke, from the files that its ranks left. Torch-free.
+// Which rank the others waited for when a run broke, or wait for now, from the files that its ranks left.
+// Torch-free.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,11 +34,15 @@ struct WaitingRanks {
   std::vector<RankAtTheEnd> ranks;
   std::vector<OpenCall> calls;
   std::vector<int> first;            // others wait for them, and they wait for nobody
-  std::vector<std::string> ignored;  // files of an earlier start
+  std::vector<std::string> ignored;  // files of an earlier start, or of an earlier look at this one
 };
 
-/// Of the newest start that left files in <run_dir>/collectives. Throws Error (kUnusable) when none did, or
-/// for a file that is damaged.
+/// Asks the ranks of a live run, which may hang, for their files, and waits until all have left them, or no
+/// other one has come for `wait`. Throws Error (kUnusable) when none comes.
+void ask_for_collectives(const std::string& run_dir, std::chrono::milliseconds wait);
+
+/// Of the newest start that left files in <run_dir>/collectives: when it broke, or what the last one who
+/// asked was given. Throws Error (kUnusable) when there are none, or for a file that is damaged.
 WaitingRanks waiting_ranks(const std::string& run_dir);
 
 /// For people.

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "trainer/metrics/reporter.h"
+#include "trainer/parallel/world.h"
 #include "trainer/run_folder/run_folder.h"
 #include "trainer/session/session.h"
 
@@ -14,5 +15,9 @@ namespace tycho {
 /// 0, and outlives the session. Throws Error.
 std::unique_ptr<TrainingSession> open_session(const RunRequest& request, std::unique_ptr<Reporter> display,
                                               const std::atomic<int>& stop);
+
+/// The same with ranks that meet as `make_world` says.
+std::unique_ptr<TrainingSession> open_session(const RunRequest& request, std::unique_ptr<Reporter> display,
+                                              const std::atomic<int>& stop, const WorldMaker& make_world);
 
 }  // namespace tycho

@@ -7,7 +7,9 @@
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/stages.h"
 #include "trainer/layout/tp_parts.h"
+#include "trainer/layout/unit_layout.h"
 #include "trainer/units/gathered_unit.h"
+#include "trainer/units/owned_range.h"
 
 namespace tycho {
 namespace {
@@ -28,6 +30,14 @@ Tensor whole_of(const ParallelRegion& region, const ParamSpec& spec, const Tenso
           .copy_(values.narrow(its.part->dim, run.here, run.size));
   }
   return whole;
+}
+
+/// What a buffer has of parameter i of the range, to where the range has it.
+void copy_extents(const StateBuffer& buffer, const OwnedRange& range, size_t i, Tensor& owned) {
+  for (const Extent& there : range.extents)
+    for (const Extent& here : buffer.extents)
+      if (there.param == i && here.spec == there.spec && here.first == there.first)
+        owned.narrow(0, there.begin, there.size()).copy_(buffer.flat.narrow(0, here.begin, here.size()));
 }
 
 }  // namespace
@@ -61,6 +71,21 @@ Tensor WholeTensors::param(size_t unit, size_t i) const {
 
 Tensor WholeTensors::grad(size_t unit, size_t i) const {
   return of_stage(unit, i, at::kFloat, [&] { return units_.grad(static_cast<int>(unit), i); });
+}
+
+Tensor WholeTensors::moment(size_t unit, size_t i, const std::string& name,
+                            const std::vector<StateBuffer>& state) const {
+  return of_stage(unit, i, at::kFloat, [&] {
+    const OwnedRange& range = units_.owned()[unit];
+    Tensor owned = at::zeros({range.size()}, range.params.options().dtype(at::kFloat));
+    for (const StateBuffer& buffer : state)
+      if (buffer.name == name) copy_extents(buffer, range, i, owned);
+    const UnitLayout& layout = units_.layout(static_cast<int>(unit));
+    const FlatView& view = layout.views()[i];
+    return units_.whole(static_cast<int>(unit), owned)
+        .narrow(0, view.begin, numel(view.shape))
+        .view(view.shape);
+  });
 }
 
 }  // namespace tycho

@@ -1,11 +1,15 @@
-// A parameter, or its gradient, on every rank, from those that have parts of it, for a look at it.
+// A parameter, its gradient, or its optimizer's state, on every rank, from those that have parts of it, for a
+// look at it.
 #pragma once
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "trainer/config/train_config.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/models/parallel_region.h"
 #include "trainer/models/pipeline_stage.h"
+#include "trainer/optim/optimizer.h"
 #include "trainer/parallel/unit_store.h"
 
 namespace tycho {
@@ -22,6 +26,8 @@ class WholeTensors {
   /// store's own where this rank has all of the model, else a copy.
   Tensor param(size_t unit, size_t i) const;
   Tensor grad(size_t unit, size_t i) const;
+  /// What `state` has of it under this name, fp32: a copy. Zeros where no rank has any.
+  Tensor moment(size_t unit, size_t i, const std::string& name, const std::vector<StateBuffer>& state) const;
 
  private:
   /// What the stage that has the unit gets from `read`, on all stages.

@@ -13,7 +13,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/json_writer.h"
 #include "trainer/base/secrets.h"
-#include "trainer/base/shell_words.h"
+#include "trainer/base/text/shell_words.h"
 #include "trainer/checkpoint/retention.h"
 #include "trainer/checkpoint/run_lock.h"
 #include "trainer/config/config_io.h"

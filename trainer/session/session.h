@@ -143,6 +143,9 @@ class TrainingSession {
   virtual std::unique_ptr<TensorView> weight(int64_t param) = 0;
   /// What the newest step left; fp32. Null for a frozen parameter.
   virtual std::unique_ptr<TensorView> grad(int64_t param) = 0;
+  /// What the optimizer keeps of it, fp32, under the name that a checkpoint has: "exp_avg". A copy; null
+  /// where it keeps nothing of that name.
+  virtual std::unique_ptr<TensorView> moment(int64_t param, const std::string& name) = 0;
 
   virtual OptimizerState optimizer() const = 0;
   /// Peak learning rate times the schedule, for the optimizer step that follows `steps_done` steps.

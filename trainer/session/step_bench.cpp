@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
@@ -22,6 +23,10 @@ std::string part_named(const std::string& range) {
   return "";
 }
 
+void add_mean(std::optional<double>& mean, const std::optional<double>& value, size_t count) {
+  if (value) mean = mean.value_or(0) + *value / static_cast<double>(count);
+}
+
 }  // namespace
 
 StepBench bench_steps(TrainingSession& session, int64_t warmup, int64_t num_steps) {
@@ -37,6 +42,8 @@ StepBench bench_steps(TrainingSession& session, int64_t warmup, int64_t num_step
   for (const StepMetrics& step : steps) {
     seconds.push_back(step.step_s);
     bench.data_wait_s += step.data_wait_s / static_cast<double>(steps.size());
+    add_mean(bench.comm_wait_s, step.comm_wait_s, steps.size());
+    add_mean(bench.comm_s, step.comm_s, steps.size());
   }
   std::sort(seconds.begin(), seconds.end());
   bench.fastest_s = seconds.front();

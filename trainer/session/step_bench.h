@@ -1,6 +1,7 @@
 // The steady speed of a run's steps, and where their time goes. Torch-free.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,9 @@ struct StepBench {
   int64_t num_steps = 0;  // that were timed
   double fastest_s = 0, median_s = 0, slowest_s = 0;
   double data_wait_s = 0;  // mean of a step
-  Speed speed;             // of the median step, of all ranks together
+  /// StepMetrics::comm_wait_s and comm_s, means of a step. Nothing on one rank and on GPUs.
+  std::optional<double> comm_wait_s, comm_s;
+  Speed speed;  // of the median step, of all ranks together
   int64_t tokens_per_step = 0, memory_bytes = 0;
 };
 

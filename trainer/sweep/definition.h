@@ -43,7 +43,7 @@ std::string trial_id(std::vector<std::string> pins, const std::string& recipe_ha
 std::string definition_hash(const SweepDefinition& definition);
 /// Writes <sweep_dir>/definitions/<hash>.json unless it is there, and returns the hash.
 std::string write_definition(FileOps& files, const std::string& sweep_dir, const SweepDefinition& definition);
-/// Throws Error (kUnusable) for a file that cannot be read or is no definition.
+/// Throws Error (kUnusable) for a file that cannot be read or is not a definition.
 SweepDefinition read_definition(const std::string& sweep_dir, const std::string& hash);
 
 /// What changed between two recipes of one sweep, file by file; "" when nothing did.

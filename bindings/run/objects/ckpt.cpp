@@ -28,7 +28,7 @@ std::optional<double> eval_loss(const CheckpointInfo& info) {
   static const Json::json_pointer last("/eval/total/last");
   const Json& train = info.manifest.at("train_state");
   if (!train.contains(last) || train.at(last).at("step") != info.step) return std::nullopt;
-  const Json& loss = train.at(last).at("loss");  // null for what is no number
+  const Json& loss = train.at(last).at("loss");  // null for what is not a number
   return loss.is_number() ? std::optional(loss.get<double>()) : std::nullopt;
 }
 
@@ -77,7 +77,7 @@ int best(Call& call) {
   return call.push(result);
 }
 
-// What is no name of one of this run's is a path.
+// A text that does not name a checkpoint of this run is a path.
 int load(Call& call) {
   const auto found = find(call, 1);
   if (!found && lua_type(call.L, 2) == LUA_TNUMBER)

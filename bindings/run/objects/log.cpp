@@ -3,6 +3,7 @@
 #include "trainer/base/bytes.h"
 #include "trainer/base/secrets.h"
 #include "trainer/metrics/format.h"
+#include "trainer/metrics/gpu_use.h"
 #include "trainer/metrics/machine_use.h"
 
 namespace tycho {
@@ -92,12 +93,20 @@ int snapshot(Call& call) {
 
 int machine(Call& call) {
   const MachineUse use = machine_use(session(call).facts().run.run_dir);
+  Json gpus = Json::array();
+  for (const GpuUse& gpu : gpu_use())
+    gpus.push_back({{"busy_share", gpu.busy_share},
+                    {"memory_used_bytes", gpu.memory_used_bytes},
+                    {"memory_free_bytes", gpu.memory_free_bytes},
+                    {"power_w", gpu.power_w},
+                    {"temperature_c", gpu.temperature_c}});
   return call.push(Json{{"cpu_busy_s", use.cpu_busy_s},
                         {"cpu_s", use.cpu_s},
                         {"memory_used_bytes", use.memory_used_bytes},
                         {"memory_free_bytes", use.memory_free_bytes},
                         {"process_bytes", use.process_bytes},
-                        {"disk_free_bytes", use.disk_free_bytes}});
+                        {"disk_free_bytes", use.disk_free_bytes},
+                        {"gpus", gpus}});
 }
 
 int collect(Call& call) {
@@ -165,19 +174,21 @@ const Class& mem_class() {
                  {"lua", "integer", "Memory of Lua itself.", lua_bytes},
                  {"tensors", "integer", "Memory of tensors that Lua keeps.",
                   [](Call& c) { return c.push(c.objects.external_bytes()); }}},
-      .methods =
-          {{"snapshot", "table", "All of these as a table.", {}, snapshot},
-           {"machine",
-            "table",
-            "Of this machine: cpu_busy_s and cpu_s (seconds of all processors since it started), "
-            "memory_used_bytes, memory_free_bytes, process_bytes, and disk_free_bytes for the run folder.",
-            {},
-            machine},
-           {"collect",
-            "integer",
-            "Collects Lua's garbage; returns the bytes of the remaining tensors.",
-            {},
-            collect}},
+      .methods = {{"snapshot", "table", "All of these as a table.", {}, snapshot},
+                  {"machine",
+                   "table",
+                   "Of this machine: cpu_busy_s and cpu_s (seconds of all processors since it started), "
+                   "memory_used_bytes, memory_free_bytes, process_bytes, disk_free_bytes for the run folder, "
+                   "and gpus: a "
+                   "list of busy_share, memory_used_bytes, memory_free_bytes, power_w, temperature_c. -1: "
+                   "not known.",
+                   {},
+                   machine},
+                  {"collect",
+                   "integer",
+                   "Collects Lua's garbage; returns the bytes of the remaining tensors.",
+                   {},
+                   collect}},
       .text = mem_text};
   return object;
 }

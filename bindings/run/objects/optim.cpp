@@ -83,6 +83,8 @@ const Class& opt_class() {
           {{"kind", "string", "adamw, lion, ...", [](Call& c) { return config_field(c, "kind"); }},
            {"lr", "number", "Learning rate of the next step.",
             [](Call& c) { return c.push(session(c).optimizer().lr); }},
+           {"peak_lr", "number", "The recipe's learning rate, which the schedule scales.",
+            [](Call& c) { return config_field(c, "lr"); }},
            {"betas", "number[]?", "Decay of the moments.", [](Call& c) { return config_field(c, "betas"); }},
            {"eps", "number?", "Added to the square root of the second moment.",
             [](Call& c) { return config_field(c, "eps"); }},

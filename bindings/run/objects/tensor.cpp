@@ -87,6 +87,15 @@ int push_gradient(Call& call) {
   return 1;
 }
 
+int moment(Call& call) {
+  const TensorObject& tensor = self(call);
+  if (tensor.param < 0) return call.push_nil();
+  std::unique_ptr<TensorView> kept = tensor.of->session->moment(tensor.param, call.text(1));
+  if (!kept) return call.push_nil();
+  push_tensor(call, std::move(kept), tensor.of);
+  return 1;
+}
+
 int name(Call& call) {
   const TensorObject& tensor = self(call);
   if (tensor.param < 0) return call.push_nil();
@@ -221,6 +230,12 @@ const Class& tensor_class() {
             "Counts of its elements in bins of equal width.",
             {{"n", Kind::kInteger, "Parts; default 13.", true, 1, 1000}},
             histogram},
+           {"moment",
+            "tycho.run.Tensor?",
+            "What the optimizer keeps of a trained parameter, as a copy; nil where it keeps nothing of that "
+            "name.",
+            {{"name", Kind::kText, "As in checkpoints: exp_avg, exp_avg_sq, momentum_buffer.", false}},
+            moment},
            {"slice",
             "tycho.run.Tensor",
             "A range of one dimension, as a view.",

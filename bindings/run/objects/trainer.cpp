@@ -1,5 +1,6 @@
 // The Lua objects of a trainer and of the steps that it did.
 #include "bindings/run/session_objects.h"
+#include "trainer/base/bytes.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/plot.h"
 
@@ -124,7 +125,7 @@ int steps_text(Call& call) {
   std::string text =
       fmt::format("  {}/{} ba  loss {}  lr {}{}  grad {}  {} s/ba  {} tok/s", last.step, all.total_steps,
                   loss, short_text(last.lr), pin_text(all), short_text(last.grad_norm),
-                  short_text(seconds / static_cast<double>(all.list.size())), short_text(last.tokens_per_s));
+                  short_text(seconds / static_cast<double>(all.list.size())), human_count(last.tokens_per_s));
   if (last.mfu) text += fmt::format("  {} mfu", percent_text(*last.mfu));
   if (all.list.size() < 3) return call.push(text);
   std::vector<double> curve;

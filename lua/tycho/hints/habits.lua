@@ -73,6 +73,10 @@ local function by_place(index, i, first, last)
     return index.tokens[last], ("%s lines end with  %s  in Lua, and the block with  end"):format(text,
       text == "if" and "then" or "do")
   end
+  local keyword = text == "(" and following and following.kind == "name" and text_at(index, i + 2) == "="
+  if keyword and i > 1 and index.tokens[i - 1].kind == "name" then
+    return token, ("keys stand in braces in Lua: %s { %s = ... }"):format(text_at(index, i - 1), after)
+  end
   if token.kind == "number" and after and after:find("^_%d") then
     return following, "numbers have no underscores in Lua: 10000 or 1e4"
   end
@@ -117,6 +121,7 @@ local kRaised = {
   { "attempt to perform arithmetic on .*a nil value", "this name has no value yet" },
   { "attempt to concatenate .*a nil value", "this name has no value yet" },
   { "attempt to index .*a nil value", "this name has no value, so it has no keys" },
+  { "attempt to call method 'extend'", "what it is called on is not a recipe: the file that require read must end with  return r" },
   { "attempt to call .*a nil value", "there is no function of this name" },
   { "attempt to call .*a table value", "a table is not a function: is a comma or a name missing before ( or { ?" },
   { "attempt to compare number with table", "compare durations and sizes with the same kind: r.max_duration > t.ba(50)" },

@@ -14,7 +14,7 @@ local kCalled = {
   ["global_batch"] = "global_train_batch_size train_batch_size batch_size global_batch_size training.global_batch_size",
   ["micro_batch"] = "device_train_microbatch_size device_train_batch_size micro_batch_size per_device_train_batch_size "
     .. "local_batch_size training.local_batch_size",
-  ["max_duration"] = "max_steps num_steps train_steps total_steps max_iters training.steps trainer.max_steps "
+  ["max_duration"] = "steps iterations max_steps num_steps train_steps total_steps max_iters training.steps trainer.max_steps "
     .. "epochs num_epochs max_epochs num_train_epochs trainer.max_epochs",
   ["precision"] = "dtype torch_dtype training.mixed_precision_param model.dtype",
   ["optimizer"] = "optim",
@@ -95,6 +95,7 @@ local kAdvice = {
   ["gradient_accumulation_steps"] = "write  global_batch=64sp  (sequences of a step, all ranks together) and  micro_batch=8sp  "
     .. "(of a pass): the rest is accumulated",
   ["bf16"] = kBf16, ["fp16"] = "there is no fp16; " .. kBf16, ["amp"] = kBf16, ["mixed_precision"] = kBf16, ["autocast"] = kBf16,
+  ["dropout"] = "write  model.attn_dropout=0.1;  mpt and gpt2 also have  resid_dropout  and  gpt2  embedding_dropout",
   ["tf32"] = "leave it out: products of fp32 weights stay fp32",
   ["min_lr"] = "write  scheduler.alpha_f=0.1  (a share of optimizer.lr)",
   ["warmup_ratio"] = "write  scheduler.t_warmup=0.03dur  (a share of the run)",
@@ -111,7 +112,7 @@ local kAdvice = {
   ["t.sched.linear_decay_with_warmup"] = "write  t.sched.linear { t_warmup = ... }",
 }
 
--- Slurm's options of a sweep's array that are no keys of their own.
+-- Slurm's options of a sweep's array that are not keys of their own.
 local kSlurmOptions = {}
 for name in ("qos constraint mem cpus_per_task exclude nodelist gres reservation exclusive mail_user mail_type job_name output "
   .. "ntasks_per_node gpus_per_node comment licenses nice begin dependency"):gmatch "%S+" do kSlurmOptions[name] = true end
@@ -122,6 +123,9 @@ local kNamesAKind = { name = true, type = true, kind = true, _target_ = true, cl
 -- Path -> value -> what to write instead of it.
 local kValues = {
   recompute = { ["true"] = "write  recompute.mode=full", ["false"] = "write  recompute.mode=none" },
+  parallel = { fsdp = "write  parallel.dp_shard=-1", zero3 = "write  parallel.dp_shard=-1", ddp = kRanks, dp = kRanks,
+    tp = "write  parallel.tp=8", pp = "write  parallel.pp=4", cp = "write  parallel.cp=2" },
+  ["ckpt.keep"] = { all = "write  0  to keep all" },
 }
 
 local path_of = {}   -- the path of another -> Tycho's
@@ -236,6 +240,13 @@ local function space_of(spec, value)
   return ("%s(%s,%s)"):format(wide and "log" or "range", low, high)
 end
 
+-- train_data=folder, train_data=sft.jsonl: the kind is chosen by what the files are.
+local function data_hint(path, value)
+  local ending = value:match "%.(%w+)$"
+  local kind = ending == "bin" and "tokens{path=" or ending == "txt" and "text{path=" or ending and "chat{path=" or "mds{local_dir="
+  return "write  " .. overrides.shell_word(("%s=%s%s}"):format(path, kind, value))
+end
+
 -- What to write instead of a value that does not fit, or nil. `spec` is of the key that it was given for, when that is known.
 function M.value_hint(path, value, spec)
   if kValues[path] and kValues[path][value] then return kValues[path][value] end
@@ -245,6 +256,7 @@ function M.value_hint(path, value, spec)
   if spec.namespace == "model" and value:find "[%-/]" then
     return "whole models are recipes, such as recipes/mpt-125m.lua; to load weights from a folder:  model.weights=FOLDER"
   end
+  if spec.namespace == "data" and value:find "^[%w%./~_-]+$" then return data_hint(path, value) end
   local parts = literal.split(value:match "^%a+%((.*)%)$" or value:gsub("[%s,]+$", ""))
   local is_range = value:find "^%l+%(.*%)$"
   local fits = #parts > 1

@@ -57,6 +57,20 @@ function M.kind(word, kinds)
   return ours and kinds[ours] and ours or nil
 end
 
+-- Keys of data elsewhere -> those that ours may have, the likeliest first.
+local kFolder = { "local_dir", "path" }
+local kKeys = { path = kFolder, paths = kFolder, dir = kFolder, folder = kFolder, root = kFolder, data_path = kFolder,
+  data_dir = kFolder, local_path = kFolder, file = { "path", "local_dir" }, url = { "remote" }, max_seq_len = { "seq_len" } }
+
+-- The key among `fields` that a key of another system means; nil for one that says nothing.
+function M.key_among(key, fields)
+  for _, ours in ipairs(kKeys[key] or {}) do
+    for _, field in ipairs(fields) do
+      if field.name == ours then return ours end
+    end
+  end
+end
+
 -- The first ${...} of a text that another system would fill in, or nil.
 function M.interpolation(text) return text:match "%${[%a_][%w_%.]*}" or text:match "%${[%a_][%w_%.]*:[^}]*}" end
 

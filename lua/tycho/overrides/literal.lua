@@ -57,10 +57,19 @@ local function read_map(text, field_spec)
   return out
 end
 
+local function first_names(fields)
+  local names = {}
+  for i = 1, math.min(#fields, 6) do names[i] = fields[i].name end
+  return table.concat(names, ", ")
+end
+
 local function known_field(fields)
   return function(key)
     local near = schema.did_you_mean(key, schema.names(fields))
-    return schema.field(fields, key), ("unknown key %s%s"):format(key, near and ("; did you mean %s?"):format(near) or "")
+    local others = other_values.key_among(key, fields)
+    local hint = others and ("; write %s"):format(others) or near and ("; did you mean %s?"):format(near)
+      or "; its keys begin with " .. first_names(fields)
+    return schema.field(fields, key), ("unknown key %s%s"):format(key, hint)
   end
 end
 
@@ -76,14 +85,26 @@ function readers.boolean(spec, text)
   return nil, "wanted " .. schema.describe(spec) .. (meant and ("; write %s"):format(meant) or "")
 end
 
+local kThousands = { k = 1, K = 1, M = 2, B = 3, G = 3 }
+
+-- "2k" as people mean it: 2000 or 2048.
+local function multiple_text(count, word)
+  local power = kThousands[word]
+  return ("%d or %d"):format(count * 1000 ^ power, count * 1024 ^ power)
+end
+
 -- What was probably meant by a text that is not a number: 1_000, 1,000, 3–4e-4 with a typographic dash, "3e-4" in quotes,
 -- 1/3.
 local function number_hint(spec, text)
   local plain = (other_values.plain(text) or text):gsub("^[\"'](.*)[\"']$", "%1")
+  local fraction = plain:gsub("^([%+%-]?%d+),(%d+)$", "%1.%2")   -- 0,001; but 1,000 is a thousand
+  if fraction ~= plain and (plain:find "^[%+%-]?0," or not plain:find ",%d%d%d$") then plain = fraction end
   local is_grouped = plain:find "^[%+%-]?%d[%d_]*[%d_%.eE%-]*,?$" or plain:find "^%d%d?%d?,%d%d%d,?[%d,]*$"
   plain = is_grouped and plain:gsub("[_,]", "") or plain
   local fits = tonumber(plain) and schema.check(spec, tonumber(plain)) ~= nil
   if fits and plain ~= text then return ("; write %s"):format(plain) end
+  local count, word = plain:match "^(%d+)([kKMBG])$"
+  if count and spec.type == "integer" then return "; write " .. multiple_text(tonumber(count), word) end
   local computes = text:find("[%*/%^%(]") and not text:find("[,{}]") and not text:find("^%l+%(")
   return computes and "; write an expression as  key:=expression" or ""
 end
@@ -126,6 +147,17 @@ function readers.map(spec, text)
   return read_map(body, function() return spec.item end)
 end
 
+-- The field of a group that a single value was probably meant for, with the value: the first that chooses among words, or
+-- a first field of numbers. Without a value when none takes it.
+local function meant_field(spec, text)
+  for _, field in ipairs(spec.fields) do
+    if field.type == "enum" and M.read(field, text) ~= nil then return field, text end
+  end
+  local first = spec.fields[1]
+  local takes = (first.type == "number" or first.type == "integer") and M.read(first, text) ~= nil
+  return first, takes and text or nil
+end
+
 function readers.struct(spec, text)
   local body = inside(text)
   if not body and spec.shorthand then
@@ -134,8 +166,9 @@ function readers.struct(spec, text)
     return { [spec.shorthand] = value }
   end
   if not body then
-    return nil, ("wanted a table such as {%s=...}, or one key: %s.%s=..."):format(spec.fields[1].name, spec.name or "key",
-      spec.fields[1].name)
+    local field, value = meant_field(spec, text)
+    if value then return nil, ("wanted a table; write one key:  %s.%s=%s"):format(spec.name or "key", field.name, value) end
+    return nil, ("wanted a table such as {%s=...}, or one key: %s.%s=..."):format(field.name, spec.name or "key", field.name)
   end
   return read_map(body, known_field(spec.fields))
 end
@@ -154,6 +187,7 @@ function readers.component(spec, text)
   if prefix then text = text:gsub("^t?%.?" .. spec.namespace .. "%.", "", 1) end
   local kind, body = text:match("^([%w_]+)%s*{(.*)}$")
   if not kind then kind, body = text:match("^{%s*([%w_]+)%s*,?(.*)}$") end
+  if not kind and text:find "^[%w_]*{[^}]*$" then return nil, "the closing } is missing" end
   if not kind then kind, body = text, "" end
   if not spec.kinds[kind] then
     local names = schema.sorted_keys(spec.kinds)

@@ -3,6 +3,7 @@ local commands = require "tycho.repl.commands"
 local host = require "tycho.repl.host"
 local native = require "tycho.native"
 local schema = require "tycho.schema"
+local show = require "tycho.repl.show"
 local site_of = require "tycho.site"
 local stubs = require "tycho.stubs"
 
@@ -57,6 +58,38 @@ local function of_t(name)
   return table.concat(out, "\n")
 end
 
+local kMostLines = 40   -- of a function's text
+
+-- The lines of a function that was typed or read from a recipe's file.
+local function function_text(repl, name, fn)
+  local info = debug.getinfo(fn, "S")
+  local file = info.source:gsub("^@", "")
+  local source = info.what ~= "C" and repl.session.sources[file]
+  if not source then return ("%s is a function of Lua's library or of Tycho"):format(name) end
+  local out, number = { ("%s is a function of %s:%d"):format(name, file, info.linedefined) }, 0
+  for line in (source .. "\n"):gmatch "(.-)\r?\n" do
+    number = number + 1
+    local inside = number >= info.linedefined and number <= info.lastlinedefined
+    if inside and #out <= kMostLines then out[#out + 1] = ("%6d | %s"):format(number, line) end
+  end
+  return table.concat(out, "\n")
+end
+
+-- What a name at the prompt holds: f, or lib.f of a table; nil when it holds nothing.
+local function value_text(repl, name)
+  local value
+  for part in name:gmatch "[^%.]+" do
+    local from = value == nil and repl.vars or value
+    if type(from) ~= "table" and type(from) ~= "userdata" then return nil end
+    local ok, found = pcall(function() return from[part] end)   -- strict tables raise
+    value = from == repl.vars and rawget(from, part) or from ~= repl.vars and ok and found or nil
+    if value == nil and from == repl.vars then value = debug.getmetatable(repl.session.env).__names[part] end
+    if value == nil then return nil end
+  end
+  if type(value) == "function" then return function_text(repl, name, value) end
+  return ("%s is a %s: %s"):format(name, host.class_of(value) or type(value), show.value(value))
+end
+
 -- The page of a name; nil when nothing has it.
 local function page(repl, name)
   if name == "t" then return "t makes components and values: t.model, t.optim, t.sched, t.lazy, ...  Press tab after t." end
@@ -78,11 +111,11 @@ local function page(repl, name)
   local class = value ~= nil and host.class_of(value) or repl.classes[object or name] or object or name:gsub("^ctx%.", "")
   local text = host.class_help(class, member or "")
   if text ~= "" then return text end
-  return commands.help_of(name:gsub("^:", ""))
+  return commands.help_of(name:gsub("^:", "")) or value_text(repl, name)
 end
 
 function M.of_text(repl, text)
-  local name = text:match("^%s*%??%s*(.-)%s*$")
+  local name = text:match("^[%s%?]*(.-)%s*$")
   if name == "" then return kOverview .. commands.overview() end
   local found = page(repl, name)
   if found then return found end

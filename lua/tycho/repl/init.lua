@@ -116,6 +116,15 @@ local function add_functions(self)
   vars.build = function(recipe) return build(self, recipe) end
   vars.plot = function(...) return self:say(draw.plot(...)) end
   vars.hist = function(...) return self:say(draw.histogram(...)) end
+  -- Texts as they are, all else as an expression shows it.
+  vars.print = function(...)
+    local out = {}
+    for i = 1, select("#", ...) do
+      local value = select(i, ...)
+      out[i] = type(value) == "string" and value or show.value(value)
+    end
+    host.print(table.concat(out, "\t") .. "\n")
+  end
   vars.help = function(value) return self:say(help.of_value(self, value)) end
   self.given = {}   -- names that :who leaves out
   for name in pairs(vars) do self.given[name] = true end
@@ -244,6 +253,19 @@ end
 -- What other prompts run instead.
 local kLeave = { exit = true, quit = true, ["exit()"] = true, ["quit()"] = true, logout = true, bye = true, ["os.exit()"] = true }
 
+-- What IPython calls a command.
+local kMagics = { time = "time", timeit = "bench", prun = "prof", who = "who", whos = "who", hist = "history", history = "history",
+  save = "save", logstart = "log", debug = "bt", tb = "bt", reload = "reload", quit = "quit", exit = "quit" }
+
+-- What to type instead of %time x, !ls, or nil.
+local function habit(text)
+  local magic, rest = text:match "^%s*%%%%?(%a+)%s*(.-)%s*$"
+  if kMagics[magic] then return ("a command begins with a colon here:  :%s%s"):format(kMagics[magic], rest ~= "" and " " .. rest or "") end
+  if magic then return "a command begins with a colon here;  ?  lists them" end
+  local command = text:match "^%s*!%s*(.-)%s*$"
+  return command and ("a shell command begins with a semicolon here:  ;%s"):format(command)
+end
+
 local function leaves(self, text)
   local word = text:match "^%s*(.-)%s*;?%s*$"
   return kLeave[word] and rawget(self.vars, word) == nil
@@ -254,6 +276,13 @@ local function enter(self, text)
   text = without_prompts(text)
   if text:find("^%s*$") then return "ok" end
   if leaves(self, text) then return "quit" end
+  local instead = habit(text)
+  if instead then
+    host.print(instead .. "\n")
+    return "error", native.exit_usage
+  end
+  local asked = text:match "^%s*([%a_][%w_%.:]*)%s*%?%??%s*$"   -- name? and name??, as in IPython
+  if asked then text = "?" .. asked end
   local mode, rest = text:match("^%s*([%?;:=])(.*)$")
   if mode == "?" then
     self:say(help.of_text(self, rest))

@@ -133,18 +133,20 @@ end
 -- The text of a value; text of several lines stands as it is.
 function M.value(value)
   if type(value) == "string" and value:find("\n") then return value end
+  local file = type(value) == "function" and debug.getinfo(value, "S").source:match "^@(.*)$"   -- of a recipe or the prompt
+  if file then return ("function     -- %s:%d"):format(file, debug.getinfo(value, "S").linedefined) end
   return show(value, kMaxDepth, {})
 end
 
 -- A value's text without what clocks say, which differs between ranks: of trainer:step, of trainer:eval.
 function M.without_times(text)
-  return (text:gsub("seconds = [%w%.%+%-]+", "seconds"):gsub("%S+ s/ba", "s/ba"):gsub("%S+ tok/s", "tok/s")
+  return (text:gsub("seconds = [%w%.%+%-]+", "seconds"):gsub("%S+ s/ba", "s/ba"):gsub("%S+ ?%u? tok/s", "tok/s")
     :gsub("[%d%.]+ ?%% mfu", "mfu"))
 end
 
 -- One short line: for lists of variables.
 function M.brief(value)
-  local text = M.value(value):gsub("\n.*", " ...")
+  local text = (type(value) == "function" and "function" or M.value(value)):gsub("\n.*", " ...")
   return #text > 60 and text:sub(1, 57) .. "..." or text
 end
 

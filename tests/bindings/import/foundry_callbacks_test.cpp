@@ -47,5 +47,19 @@ TEST(FoundryCallbacks, KillLossSpikeKeepsItsRule) {
   expect_contains(recipe_of("callbacks: {kill_loss_spike: {log_only: true}}\n"), "action = \"warn\"");
 }
 
+TEST(FoundryCallbacks, TheOptimizerMonitorKeepsItsInterval) {
+  const std::string made =
+      recipe_of("callbacks: {optimizer_monitor: {batch_log_interval: 25, log_optimizer_metrics: true}}\n");
+  expect_contains(made, "t.cb.optimizer_monitor {");
+  expect_contains(made, "every = \"25ba\"");
+  expect_contains(recipe_of("callbacks: {optimizer_monitor: {}}\n"), "t.cb.optimizer_monitor {");
+}
+
+TEST(FoundryCallbacks, EvalOutputLoggingRecordsOutputsOfTasks) {
+  const std::string made = recipe_of("callbacks: {eval_output_logging: {log_tokens: false}}\n");
+  expect_contains(made, "icl.outputs = true");
+  expect_contains(made, "callbacks.eval_output_logging.log_tokens: false  (texts are recorded, not tokens)");
+}
+
 }  // namespace
 }  // namespace tycho

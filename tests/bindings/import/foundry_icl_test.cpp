@@ -43,6 +43,13 @@ TEST(FoundryIcl, MapsTasksAndTheGauntlet) {
         "= 0.0 }, { name "
         "= \"gsm8k\", num_fewshot = 8, random_baseline = 0.25 } }"})
     EXPECT_CONTAINS(text, part);
+  const std::string published = recipe_with(
+      "eval_gauntlet: {averages: {core: [a, programming], lite: [a_lite]}, categories: [{name: a, "
+      "benchmarks: "
+      "[{name: b, num_fewshot: 0, random_baseline: 0}]}]}\n");
+  EXPECT_CONTAINS(published, "r.icl.gauntlet.averages[\"core\"] = { \"a\" }");
+  EXPECT_CONTAINS(published, "eval_gauntlet.averages.lite: [a_lite]  (none of its categories is there)");
+  EXPECT_EQ(published.find("averages[\"lite\"]"), std::string::npos);
   EXPECT_CONTAINS(recipe_with("icl_tasks: eval/yamls/tasks.yaml\n"),
                   "copy the list icl_tasks of that file here");
   EXPECT_CONTAINS(recipe_with("icl_tasks: [{label: a, dataset_uri: 's3://x/a.jsonl'}]\n"),

@@ -91,5 +91,30 @@ TEST(Nanotron, KindsOfTensorParallel) {
   EXPECT_CONTAINS(with("RING"), "wanted REDUCE_SCATTER or ALL_REDUCE");
 }
 
+/// Nanotron 0.3 has the optimizer's numbers beside optimizer_factory.
+TEST(Nanotron, OlderFilesHaveNoOptimizerFactory) {
+  std::string text = kUsual;
+  const size_t at = text.find("  optimizer_factory:"), end = text.find("  zero_stage:");
+  text.replace(at, end - at,
+               "  adam_beta1: 0.8\n  adam_beta2: 0.95\n  adam_eps: 1.0e-07\n  torch_adam_is_fused: true\n");
+  EXPECT_CONTAINS(lua_or_refusal(text), "betas = { 0.8, 0.95 }, eps = 1e-07");
+}
+
+TEST(Nanotron, QwenWithoutBiasesIsLlama) {
+  const auto with = [](const std::string& lines) {
+    std::string text = kUsual;
+    return lua_or_refusal(text.insert(text.find("    hidden_size:"), lines));
+  };
+  const std::string qwen = with(
+      "    is_qwen2_config: true\n    _attn_implementation: sdpa\n    _fused_rms_norm: true\n"
+      "    _fused_rotary_emb: true\n    _use_qkv_packed: true\n    attention_bias: false\n"
+      "    no_rope_layer: null\n    sliding_window_size: null\n    flex_attention_mask: null\n"
+      "    moe_config: null\n    z_loss_enabled: false\n    z_loss_coefficient: 0.0001\n");
+  EXPECT_CONTAINS(qwen, "r.model = t.model.llama {");
+  EXPECT_CONTAINS(with("    attention_bias: true\n"), "biases of attention are not supported");
+  EXPECT_CONTAINS(with("    no_rope_layer: 4\n"), "layers without positions are not supported");
+  EXPECT_CONTAINS(with("    z_loss_enabled: true\n"), "z-loss is not supported");
+}
+
 }  // namespace
 }  // namespace tycho

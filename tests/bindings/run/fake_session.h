@@ -198,6 +198,9 @@ class FakeSession final : public TrainingSession {
     return FakeTensor::counting(params_.at(static_cast<size_t>(param)).shape);
   }
   std::unique_ptr<TensorView> grad(int64_t param) override { return weight(param); }
+  std::unique_ptr<TensorView> moment(int64_t param, const std::string& name) override {
+    return name == "exp_avg" ? weight(param) : nullptr;
+  }
   OptimizerState optimizer() const override {
     return {{{"kind", "adamw"}, {"betas", {0.9, 0.95}}, {"eps", 1e-8}, {"weight_decay", 0.1}},
             lr_at(state_.train.step),

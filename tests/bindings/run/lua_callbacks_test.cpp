@@ -307,8 +307,9 @@ TEST_F(LuaCallbacksTest, TheReadyOnesRunOnWhatEveryCallbackHas) {
   metrics_.step = 20, metrics_.loss = 3, metrics_.lr = 0.5, metrics_.step_s = 0.1,
   metrics_.tokens_per_s = 1000, metrics_.tokens = 200, metrics_.samples = 10, metrics_.eta_s = 3700;
   const Json facts = {{"activations", {{{"rms", 1.0}, {"max", 2.0}}}}};
-  for (const char* kind : {"speed", "memory", "lr", "runtime_estimate", "loss_ema", "loss_spike", "grad_norm",
-                           "activations", "kill_loss_spike", "param_norm", "histograms", "machine_use"}) {
+  for (const char* kind :
+       {"speed", "memory", "lr", "runtime_estimate", "loss_ema", "loss_spike", "grad_norm", "activations",
+        "kill_loss_spike", "param_norm", "optimizer_monitor", "histograms", "machine_use"}) {
     load(fmt::format("r.callbacks.a = t.cb.{} {{}}", kind));
     for (const auto& [name, event] : enum_names(Event{})) {
       if (!callbacks_[0].code->handles(event)) continue;

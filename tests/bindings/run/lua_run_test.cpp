@@ -1,7 +1,10 @@
 // Callbacks in Lua on real runs: every ready one, and what they record.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <map>
 #include <set>
+#include <string>
 
 #include "tests/bindings/run/lua_run_fixture.h"
 
@@ -60,6 +63,64 @@ TEST_F(LuaRunTest, EveryReadyCallbackRuns) {
   const std::vector<Json> texts = events("text");
   ASSERT_EQ(texts.size(), 24u);
   EXPECT_EQ(texts[0].at("facts").at("name"), "the lines of");
+}
+
+/// The monitor at every step, and what each step took from each parameter as a callback of one's own sees it.
+const char* const kWatched = R"(
+  r.clip.norm = 0
+  r.callbacks.monitor = t.cb.optimizer_monitor { every = "1ba" }
+  r.callbacks.norms = t.cb.grad_norm { per = "param", every = "1ba" }
+  local before = {}
+  r.callbacks.own = t.everywhere {
+    grads_ready = function(ctx) for name, param in ctx.model.params do before[name] = param:keep() end end,
+    batch_end = function(ctx)
+      for name, param in ctx.model.params do ctx.log:metric("taken/" .. name, (before[name] - param):norm()) end
+    end,
+  }
+)";
+
+TEST_F(LuaRunTest, TheOptimizerMonitorRecordsWhatAStepTookFromEachParameter) {
+  const std::string name = "model.layers.1.mlp.down_proj.weight";
+  // Each with what the first moment has of the first gradient.
+  for (const auto& [optimizer, share] : std::map<std::string, double>{
+           {"r.optimizer = t.optim.adamw { lr = 1e-2, weight_decay = 0.1 }", 0.1},
+           {"r.optimizer = t.optim.decoupled_adamw { lr = 1e-2, weight_decay = 0.01, betas = { 0.8, 0.9 } }",
+            0.2}}) {
+    SCOPED_TRACE(optimizer);
+    std::filesystem::remove_all(dir_ / "run");
+    load(optimizer + kWatched);
+    ASSERT_EQ(run(), 0);
+    const auto taken = curve("taken/" + name), recorded = curve("l2_norm/update/" + name);
+    ASSERT_EQ(recorded.size(), 12u);
+    for (const auto& [step, norm] : taken) EXPECT_NEAR(recorded.at(step), norm, 1e-4 * norm) << step;
+    EXPECT_EQ(curve("l2_norm/grad/" + name), curve("grad_norm/" + name));
+    EXPECT_EQ(curve("l2_norm/grad/global"), curve("grad_norm"));
+    EXPECT_NEAR(curve("l2_norm/moment/" + name).at(1), share * curve("grad_norm/" + name).at(1),
+                1e-5 * curve("grad_norm/" + name).at(1));
+    EXPECT_NEAR(curve("cosine/moment_grad/" + name).at(1), 1, 1e-5);
+    EXPECT_LT(curve("cosine/moment_grad/" + name).at(12), 0.999);
+  }
+}
+
+TEST_F(LuaRunTest, TheOptimizerMonitorKnowsWhatOtherOptimizersKeep) {
+  const std::string matrix = "model.layers.1.mlp.down_proj.weight", embedding = "model.embed_tokens.weight";
+  const auto trained_with = [&](const std::string& optimizer) {
+    std::filesystem::remove_all(dir_ / "run");
+    load("r.optimizer = " + optimizer +
+         R"( r.callbacks.m = t.cb.optimizer_monitor { every = "1ba", from = "10ba" })");
+    ASSERT_EQ(run(), 0);
+  };
+  trained_with("t.optim.muon { lr = 1e-2 }");
+  EXPECT_GT(curve("l2_norm/moment/" + matrix).at(12), 0);
+  EXPECT_GT(curve("l2_norm/moment/" + embedding).at(12), 0);
+  EXPECT_TRUE(curve("l2_norm/update/" + matrix).empty());
+  trained_with("t.optim.sgd { lr = 1e-2 }");
+  EXPECT_TRUE(curve("l2_norm/moment/" + matrix).empty());
+  EXPECT_GT(curve("l2_norm/param/" + matrix).at(12), 0);
+  trained_with(
+      R"(t.optim.adamw { lr = 1e-2 } r.param_groups = { { match = "embed_tokens", freeze = true } })");
+  EXPECT_TRUE(curve("l2_norm/param/" + embedding).empty());
+  EXPECT_GT(curve("l2_norm/update/" + matrix).at(12), 0);
 }
 
 TEST_F(LuaRunTest, ALossSpikeActsAsItIsTold) {

@@ -38,6 +38,7 @@ def records():
     run.start_time.seconds, run.start_time.nanos = 1700000000, 250000000
     run.config.update.add(key="lr", value_json="0.001")
     run.config.update.add(key="model", value_json='{"kind":"mpt","width":64}')
+    run.config.update.add(key="_wandb", value_json="{}")
     yield pb.Record(num=2, run=run)
     # Long enough for three blocks.
     long = {f"metric number {i:05d}": f"{i}.5" for i in range(2500)}

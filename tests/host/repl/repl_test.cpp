@@ -185,6 +185,33 @@ TEST_F(ReplTest, EveryCommandRuns) {
   EXPECT_EQ(here("tycho diff x.lua saved.lua").output, "");
 }
 
+TEST_F(ReplTest, HelpOfANameShowsWhatItHolds) {
+  const Outcome got = script(
+      "function f(x)\n  return x + 1\nend\n?f\nf??\n?string.rep\nbook = { f = f, 3 }\n?book.f\nbook?\nf\n");
+  EXPECT_EQ(got.code, 0) << got.output;
+  const std::string text =
+      "f is a function of stdin:1\n     1 | function f(x)\n     2 |   return x + 1\n     3 | end\n";
+  EXPECT_CONTAINS(got.output, text + text);
+  EXPECT_CONTAINS(got.output, "string.rep is a function of Lua's library");
+  EXPECT_CONTAINS(got.output, "book.f is a function of stdin:1");
+  EXPECT_CONTAINS(got.output, "book is a table: { 3, f = function }");
+  EXPECT_CONTAINS(got.output, "\nfunction     -- stdin:1\n");
+  EXPECT_CONTAINS(script("?nothing_like_it\n").output, "no help for nothing_like_it");
+}
+
+TEST_F(ReplTest, PrintShowsWhatTablesHold) {
+  EXPECT_EQ(script("print({ 1, a = { 2 } }, \"x\", nil, 2^53)\n").output,
+            "{ 1, a = { 2 } }\tx\tnil\t9007199254740992\n");
+}
+
+TEST_F(ReplTest, HabitsOfIPythonAreAnswered) {
+  EXPECT_CONTAINS(script("%timeit 1 + 1\n").output, ":bench 1 + 1");
+  EXPECT_CONTAINS(script("%matplotlib inline\n").output, "?  lists them");
+  const Outcome shell_command = script("!ls\n");
+  EXPECT_CONTAINS(shell_command.output, ";ls");
+  EXPECT_EQ(shell_command.code, 2);
+}
+
 TEST_F(ReplTest, ReloadSaysWhatChanged) {
   const std::string changed = whole("r.seed = 99\n");
   write(changed, "y.lua");

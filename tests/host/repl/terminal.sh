@@ -7,9 +7,7 @@ tycho=$TYCHO_BUILD/bin/tycho work=$(mktemp -d "${TMPDIR:-/tmp}/tycho-repl-XXXXXX
 tm() { tmux -L "tycho-$$" -f /dev/null "$@"; }
 trap 'tm kill-server 2>/dev/null || true; rm -rf "$work"' EXIT
 cd "$work"
-"$tycho" tokenizer train "$TYCHO_SOURCE_DIR/trainer/base" --ext .h,.cpp --vocab-size 384 --out data/tokenizer.json >/dev/null
-"$tycho" data convert "$TYCHO_SOURCE_DIR/trainer/base" --ext .h,.cpp --tokenizer data/tokenizer.json --concat-tokens 32 --eos-text '<|endoftext|>' \
-  --out data >/dev/null
+PATH=$TYCHO_BUILD/bin:$PATH "$TYCHO_SOURCE_DIR/tests/make_tiny_data" 32
 cat >tiny.lua <<'RECIPE'
 local t = require "tycho"
 local r = t.recipe "tiny"

@@ -10,9 +10,13 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <initializer_list>
 #include <limits>
+#include <map>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "tests/standin_gpu/runtime/state.h"
 
@@ -153,6 +157,38 @@ bool wait_until(const Communicator& own, const IsSo& is_so) {
   return true;
 }
 
+/// What this thread has called since ncclGroupStart, and does at ncclGroupEnd.
+struct Later {
+  Communicator* own;
+  int way;  // of a message: its peer, and kMostRanks more for one that comes; -1: a collective
+  std::function<void()> run;
+};
+thread_local int group_depth = 0;
+thread_local std::vector<Later> later;
+
+ncclResult_t now_or_later(Communicator& own, int way, std::function<void()> run) {
+  if (group_depth > 0)
+    later.push_back({&own, way, std::move(run)});
+  else
+    run();
+  return ncclSuccess;
+}
+
+/// Collectives in their order; messages of each way in theirs, beside those of all other ways.
+void run_together(const std::vector<Later>& calls) {
+  std::map<std::pair<Communicator*, int>, std::vector<const Later*>> ways;
+  for (const Later& call : calls)
+    if (call.way >= 0) ways[{call.own, call.way}].push_back(&call);
+  std::vector<std::thread> threads;
+  for (const auto& way : ways)
+    threads.emplace_back([&way] {
+      for (const Later* call : way.second) call->run();
+    });
+  for (const Later& call : calls)
+    if (call.way < 0) call.run();
+  for (std::thread& thread : threads) thread.join();
+}
+
 void wait_for_all(Communicator* own) {
   while (own->shared->joined < own->num_ranks && !own->ended) usleep(200);
   int expected = ncclInProgress;
@@ -226,14 +262,15 @@ ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataTyp
   if (const ncclResult_t no = refused("ncclAllReduce", own, {to}, stream); no != ncclSuccess) return no;
   if (fails_on_gpu(own)) return ncclSuccess;
   const size_t width = bytes_of(type);
-  in_parts(own, to, count * width, count, width, [&](size_t begin, size_t elements) {
-    char* part = static_cast<char*>(to) + begin * width;
-    std::memcpy(own.shared->slots[own.rank], part, elements * width);
-    if (!meet(own)) return false;
-    add(own, part, elements, type);
-    return true;
+  return now_or_later(own, -1, [=, &own] {
+    in_parts(own, to, count * width, count, width, [&](size_t begin, size_t elements) {
+      char* part = static_cast<char*>(to) + begin * width;
+      std::memcpy(own.shared->slots[own.rank], part, elements * width);
+      if (!meet(own)) return false;
+      add(own, part, elements, type);
+      return true;
+    });
   });
-  return ncclSuccess;
 }
 
 ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataType_t type, int root,
@@ -259,17 +296,18 @@ ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataTyp
   if (const ncclResult_t no = refused("ncclAllGather", own, {from, to}, stream); no != ncclSuccess) return no;
   if (fails_on_gpu(own)) return ncclSuccess;
   const size_t width = bytes_of(type), piece = count * width;
-  in_parts(own, to, piece * static_cast<size_t>(own.num_ranks), count, width,
-           [&](size_t begin, size_t elements) {
-             std::memcpy(own.shared->slots[own.rank], static_cast<const char*>(from) + begin * width,
-                         elements * width);
-             if (!meet(own)) return false;
-             for (int r = 0; r < own.num_ranks; ++r)
-               std::memcpy(static_cast<char*>(to) + static_cast<size_t>(r) * piece + begin * width,
-                           own.shared->slots[r], elements * width);
-             return true;
-           });
-  return ncclSuccess;
+  return now_or_later(own, -1, [=, &own] {
+    in_parts(own, to, piece * static_cast<size_t>(own.num_ranks), count, width,
+             [&](size_t begin, size_t elements) {
+               std::memcpy(own.shared->slots[own.rank], static_cast<const char*>(from) + begin * width,
+                           elements * width);
+               if (!meet(own)) return false;
+               for (int r = 0; r < own.num_ranks; ++r)
+                 std::memcpy(static_cast<char*>(to) + static_cast<size_t>(r) * piece + begin * width,
+                             own.shared->slots[r], elements * width);
+               return true;
+             });
+  });
 }
 
 ncclResult_t ncclReduceScatter(const void* from, void* to, size_t count, ncclDataType_t type,
@@ -280,15 +318,16 @@ ncclResult_t ncclReduceScatter(const void* from, void* to, size_t count, ncclDat
     return no;
   if (fails_on_gpu(own)) return ncclSuccess;
   const size_t width = bytes_of(type), piece = count * width;
-  for (int r = 0; r < own.num_ranks; ++r)  // the pieces one after the other
-    in_parts(own, to, piece, count, width, [&](size_t begin, size_t elements) {
-      const size_t at = static_cast<size_t>(r) * piece + begin * width;
-      std::memcpy(own.shared->slots[own.rank], static_cast<const char*>(from) + at, elements * width);
-      if (!meet(own)) return false;
-      if (r == own.rank) add(own, static_cast<char*>(to) + begin * width, elements, type);
-      return true;
-    });
-  return ncclSuccess;
+  return now_or_later(own, -1, [=, &own] {
+    for (int r = 0; r < own.num_ranks; ++r)  // the pieces one after the other
+      in_parts(own, to, piece, count, width, [&](size_t begin, size_t elements) {
+        const size_t at = static_cast<size_t>(r) * piece + begin * width;
+        std::memcpy(own.shared->slots[own.rank], static_cast<const char*>(from) + at, elements * width);
+        if (!meet(own)) return false;
+        if (r == own.rank) add(own, static_cast<char*>(to) + begin * width, elements, type);
+        return true;
+      });
+  });
 }
 
 // As NCCL's own it waits for the receiver.
@@ -299,13 +338,14 @@ ncclResult_t ncclSend(const void* from, size_t count, ncclDataType_t type, int p
   if (const ncclResult_t no = refused("ncclSend", own, {from}, stream); no != ncclSuccess) return no;
   Channel& channel = own.shared->channels[own.rank][peer];
   const size_t bytes = count * bytes_of(type);
-  for (size_t begin = 0; begin < bytes; begin += kMessageBytes) {
-    std::memcpy(channel.bytes, static_cast<const char*>(from) + begin,
-                std::min(kMessageBytes, bytes - begin));
-    ++channel.sent;
-    if (!wait_until(own, [&] { return channel.taken == channel.sent; })) break;
-  }
-  return ncclSuccess;
+  return now_or_later(own, peer, [=, &own, &channel] {
+    for (size_t begin = 0; begin < bytes; begin += kMessageBytes) {
+      std::memcpy(channel.bytes, static_cast<const char*>(from) + begin,
+                  std::min(kMessageBytes, bytes - begin));
+      ++channel.sent;
+      if (!wait_until(own, [&] { return channel.taken == channel.sent; })) break;
+    }
+  });
 }
 
 ncclResult_t ncclRecv(void* to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
@@ -315,14 +355,26 @@ ncclResult_t ncclRecv(void* to, size_t count, ncclDataType_t type, int peer, ncc
   if (const ncclResult_t no = refused("ncclRecv", own, {to}, stream); no != ncclSuccess) return no;
   Channel& channel = own.shared->channels[peer][own.rank];
   const size_t bytes = count * bytes_of(type);
-  for (size_t begin = 0; begin < bytes; begin += kMessageBytes) {
-    if (!wait_until(own, [&] { return channel.sent > channel.taken; })) {
-      std::memset(to, 0xff, bytes);
-      break;
+  return now_or_later(own, kMostRanks + peer, [=, &own, &channel] {
+    for (size_t begin = 0; begin < bytes; begin += kMessageBytes) {
+      if (!wait_until(own, [&] { return channel.sent > channel.taken; })) {
+        std::memset(to, 0xff, bytes);
+        break;
+      }
+      std::memcpy(static_cast<char*>(to) + begin, channel.bytes, std::min(kMessageBytes, bytes - begin));
+      ++channel.taken;
     }
-    std::memcpy(static_cast<char*>(to) + begin, channel.bytes, std::min(kMessageBytes, bytes - begin));
-    ++channel.taken;
-  }
+  });
+}
+
+ncclResult_t ncclGroupStart() {
+  ++group_depth;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd() {
+  if (group_depth == 0) return ncclInvalidUsage;
+  if (--group_depth == 0) run_together(std::exchange(later, {}));
   return ncclSuccess;
 }
 

@@ -1,6 +1,7 @@
 // A process that dies in the middle of a call: the n-th change of the file system, and every one after it,
 // never happens.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -11,7 +12,7 @@ namespace tycho {
 /// Thrown instead of an Error: nobody may catch it and tidy up, as nobody can after SIGKILL.
 struct Died {};
 
-/// Dies at call `at` (from 1; 0 never). A write at that call leaves `half` of its bytes, or none.
+/// Dies at call `at` (from 1; 0: never). A write at that call leaves `half` of its bytes, or none.
 class DyingFiles : public FileOps {
  public:
   explicit DyingFiles(int at = 0, bool half = false) : at_(at), half_(half) {}
@@ -31,18 +32,17 @@ class DyingFiles : public FileOps {
   void remove_dir(const std::string& path) override { live(), FileOps::remove_dir(path); }
   void sync_dir(const std::string&) override { live(); }
 
+ protected:
+  virtual void die() { throw Died(); }
+
  private:
   class File : public OutputFile {
    public:
     File(DyingFiles& process, std::unique_ptr<OutputFile> file) : process_(process), file_(std::move(file)) {}
     void write(const void* data, size_t num_bytes) override {
-      try {
-        process_.live();
-      } catch (const Died&) {
-        if (process_.calls_ == process_.at_ && process_.half_)
-          file_->write(data, num_bytes / 2), file_->close();
-        throw;
-      }
+      if (process_.half_ && process_.calls_ + 1 == process_.at_)
+        file_->write(data, num_bytes / 2), file_->close();
+      process_.live();
       file_->write(data, num_bytes);
     }
     void sync() override { process_.live(); }  // memory outlives a process
@@ -54,10 +54,10 @@ class DyingFiles : public FileOps {
   };
 
   void live() {
-    if (++calls_ >= at_ && at_ > 0) throw Died();
+    if (++calls_ >= at_ && at_ > 0) die();
   }
 
-  int calls_ = 0;
+  std::atomic<int> calls_ = 0;
   int at_;
   bool half_;
 };

@@ -125,10 +125,7 @@ TEST(CheckConfig, WantsAModelForAdapters) {
     };
   };
   EXPECT_EQ(problems_after(shared(0), 2), "");
-  EXPECT_EQ(problems_after(shared(0.1), 2),
-            "lora.dropout: with parallel.tp a rank has parts of matrices, but it draws its bits for whole "
-            "inputs of "
-            "layers; set lora.dropout = 0 or parallel.tp = 1");
+  EXPECT_EQ(problems_after(shared(0.1), 2), "");
 }
 
 TEST(CheckConfig, WantsNamesThatCanBeFolders) {

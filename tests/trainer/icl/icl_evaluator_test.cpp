@@ -11,6 +11,7 @@
 #include "tests/trainer/icl/icl_golden.h"
 #include "trainer/convert/hf_import.h"
 #include "trainer/icl/greedy_writer.h"
+#include "trainer/icl/outputs.h"
 #include "trainer/run/icl_checkpoint.h"
 #include "trainer/run/trained_model.h"
 
@@ -83,6 +84,55 @@ TEST_F(IclEvaluatorTest, LogLikelihoodsAreThoseOfTransformers) {
     }
   }
   EXPECT_GT(compared, 500u);
+}
+
+TEST_F(IclEvaluatorTest, RecordsWhatItAskedAndWhatWasAnswered) {
+  size_t compared = 0;
+  for (const Json& expected : icl_golden("results.json")) {
+    if (expected.contains("category")) continue;
+    const IclTaskConfig task = task_of(expected);
+    const IclTaskResult result = measure({.tasks = {task}, .outputs = true}).tasks.at(0);
+    SCOPED_TRACE(result.name);
+    ASSERT_EQ(std::ssize(result.outputs), result.items);
+    double right = 0;
+    size_t at = 0;
+    for (const Json& output : result.outputs) {
+      right += output.at("right").get<bool>() ? 1 : 0;
+      if (task.type == IclType::kGeneration) {
+        EXPECT_EQ(output.at("output").get<std::string>().substr(0, 1),
+                  expected.at("texts")[at].get<std::string>().substr(0, 1));
+        ++at;
+        continue;
+      }
+      for (const Json& logprob : output.at("logprobs")) {
+        const double wanted = expected.at("loglikelihoods")[at++].get<double>();
+        EXPECT_NEAR(logprob.get<double>(), wanted, 1e-5 * std::max(1.0, -wanted));
+      }
+      if (output.contains("choices")) {
+        EXPECT_EQ(output.at("right"), output.at("output") == output.at("answer"));
+      }
+    }
+    const auto found = std::find_if(result.metrics.begin(), result.metrics.end(),
+                                    [](const auto& metric) { return metric.first.ends_with("Accuracy"); });
+    ASSERT_NE(found, result.metrics.end());
+    EXPECT_NEAR(right / static_cast<double>(result.items), found->second, 1e-12);
+    ++compared;
+  }
+  EXPECT_GT(compared, 10u);
+}
+
+TEST_F(IclEvaluatorTest, RecordsTextsAsTheModelSawThem) {
+  IclTaskConfig task{
+      .label = "colours", .path = kIclGoldens + "/tasks/colours.jsonl", .type = IclType::kMultipleChoice};
+  task.question_prelude = "Question: ";
+  const IclTaskResult result = measure({.tasks = {task}, .outputs = true}).tasks.at(0);
+  EXPECT_EQ(result.outputs[0].at("prompt"), "Question: The colour of grass is");
+  EXPECT_EQ(result.outputs[0].at("choices").size(), 4u);
+  EXPECT_EQ(result.outputs[0].at("answer"), " green");
+  const std::string table = output_table(result);
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 22);  // the head and the first twenty
+  EXPECT_NE(table.find("| Question: The colour of grass is | "), std::string::npos) << table;
+  EXPECT_TRUE(measure({.tasks = {task}}).tasks.at(0).outputs.empty());
 }
 
 TEST_F(IclEvaluatorTest, WritesWhatTransformersWrites) {

@@ -45,7 +45,7 @@ class SharedSave : public testing::Test {
 
   struct Rank {
     Rank(Communicator& world, const std::string& dir, FileOps& files, bool async)
-        : units(specs(), at::kFloat, at::kCPU, UnitUse::kTrain, {.num_ranks = world.size()}, world, *alone),
+        : units(specs(), at::kFloat, at::kCPU, UnitUse::kTrain, {.num_ranks = world.size()}, {world, *alone}),
           optimizer(make_optimizer(adamw(), units.owned())),
           saver(world.rank() == 0 ? std::optional<CheckpointStore>(std::in_place, files, dir, 0, 1)
                                   : std::nullopt,

@@ -71,6 +71,8 @@ TEST(FileReporterTest, RecordsAStepWithEveryNumber) {
                          {"grad_norm", 0.71},
                          {"step_s", 1.25},
                          {"data_wait_s", 0.00375},
+                         {"comm_wait_s", 0.0125},
+                         {"comm_s", 0.25},
                          {"tokens_per_s", 419430.4},
                          {"tflops", 406.8},
                          {"tflops_causal", 360.7},

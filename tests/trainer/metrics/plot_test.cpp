@@ -22,6 +22,16 @@ Curve decay() {
   return curve;
 }
 
+TEST(PlotTest, StepsHaveNoFractions) {
+  PlotOptions options;
+  options.x_label = "step";
+  options.width = 100;
+  const std::string text = plot(Curve{.x = {1, 2, 3, 4}, .y = {4, 3, 2, 1}}, options);
+  const std::string labels = text.substr(text.rfind('\n', text.size() - 2));
+  EXPECT_EQ(labels.find('.'), std::string::npos) << text;
+  EXPECT_NE(labels.find('2'), std::string::npos) << text;
+}
+
 TEST(PlotTest, DrawsACurveInBraille) {
   PlotOptions options;
   options.width = 60;

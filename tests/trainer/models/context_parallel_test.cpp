@@ -20,10 +20,6 @@ class ContextParallel : public SharedModel {
     SharedModel::SetUp();
     take(GetParam().config, kShape);
   }
-  void take(const ModelConfig& config, BatchShape shape) {
-    config_ = config, shape_ = shape;
-    prepare();
-  }
   /// Documents whose ends are no ends of parts.
   void pack_documents() {
     documents_ = at::zeros({shape_.batch, shape_.seq}, at::kInt);

@@ -101,7 +101,7 @@ void PipelineStages::expect_as_one_rank(const Cut& cut) {
           micro_batches(data_rank * cut.micro_batches, cut.micro_batches), weight());
       units->finish();
       tied.sum(*units);
-      if (repeat == 1 && mesh.coordinate(Axis::kTp) == 0) loss += own.item<double>();
+      if (repeat == 1 && mesh.coordinate(Axis::kTp) == 0) loss += own.sum().item<double>();
     }
     expect_same_gradients(*units, specs, one, world.rank());
     const Tensor losses = model.losses(tokens_[0], micro_batch(0, true, true).targets_N);

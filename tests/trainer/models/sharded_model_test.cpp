@@ -95,8 +95,8 @@ void ShardedModel::expect_as_one_rank(const Sharing& sharing) {
     LateWorld late(world);
     const Mesh mesh(shape, late);
     const ShardRules rules{sharing.shard, sharing.keep_params, sharing.keep_grads, layout_.tied};
-    ShardedUnits units(specs, at::kFloat, at::kCPU, UnitUse::kTrain, rules, mesh.group(Axis::kDpShard),
-                       mesh.group(Axis::kDpReplicate));
+    ShardedUnits units(specs, at::kFloat, at::kCPU, UnitUse::kTrain, rules,
+                       {mesh.group(Axis::kDpShard), mesh.group(Axis::kDpReplicate)});
     fill(units);
     for (int repeat = 0; repeat < 2; ++repeat) {
       const double own = step(units, int64_t{world.rank()} * sharing.micro_batches, sharing.micro_batches);
@@ -162,7 +162,7 @@ TEST_P(ShardedModel, LooksAtLossesAndLogitsAsOneRankDoes) {
     LateWorld late(world);
     const auto alone = make_world_of_one();
     ShardedUnits units(layout_.units, at::kFloat, at::kCPU, UnitUse::kTrain, {2, false, false, layout_.tied},
-                       late, *alone);
+                       {late, *alone});
     fill(units);
     const auto given = look(units);
     EXPECT_TRUE(at::equal(given.first, losses));

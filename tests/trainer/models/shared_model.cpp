@@ -39,11 +39,11 @@ MptConfig with_dropout(PositionKind positions) {
 
 void SharedModel::SetUp() {
   at::manual_seed(5);
-  config_ = GetParam().config, shape_ = GetParam().shape;
-  prepare();
+  take(GetParam().config, GetParam().shape);
 }
 
-void SharedModel::prepare() {
+void SharedModel::take(const ModelConfig& config, BatchShape shape) {
+  config_ = config, shape_ = shape;
   layout_ = model_layout(config_);
   whole_ = std::make_unique<LocalUnits>(layout_.units, at::kFloat, at::kCPU, UnitUse::kTrain);
   for (GatheredUnit& unit : whole_->gathered())

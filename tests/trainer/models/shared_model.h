@@ -33,7 +33,8 @@ bool divides(const DecoderSpec& spec, int64_t tp);
 class SharedModel : public testing::TestWithParam<ModelCase> {
  protected:
   void SetUp() override;
-  void prepare();
+  /// Another model than the case's.
+  void take(const ModelConfig& config, BatchShape shape);
   MicroBatch micro_batch(int64_t i, bool first, bool last) const;
   double step(Model& model, UnitStore& units, int64_t first, int64_t count) const;
   /// Losses and gradients of two steps; nothing where such ranks cannot share the model.

@@ -113,6 +113,26 @@ INSTANTIATE_TEST_SUITE_P(Families, TensorParallel, testing::ValuesIn(model_cases
 /// Options that those models leave out.
 class TensorParallelOptions : public TensorParallel {};
 
+// Of layers back to the stream each rank has some of the inputs: its heads, its hidden features.
+TEST_P(TensorParallelOptions, DropInputsOfAdaptersAsOneRankDoes) {
+  ModelConfig adapted = GetParam().config;
+  adapted.lora = {.rank = 3, .alpha = 2, .dropout = 0.4};
+  take(adapted, GetParam().shape);
+  for (const bool sequence : {true, false}) {
+    expect_as_one_rank({.name = "two", .sequence = sequence, .micro_batches = 2});
+    expect_as_one_rank({.name = "three", .tp = 3, .sequence = sequence});
+    expect_as_one_rank({.name = "and again", .sequence = sequence, .recompute = {Recompute::kFull, 1}});
+  }
+  expect_as_one_rank({.name = "shards", .shard = 2});
+  LlamaConfig uneven;  // 37 hidden features
+  uneven.width = 24, uneven.layers = 1, uneven.heads = 6, uneven.kv_heads = 3, uneven.ffn_width = 37,
+  uneven.vocab_size = 67;
+  ModelConfig llama = {uneven};
+  llama.lora = adapted.lora;
+  take(llama, {2, 6});
+  for (const int64_t tp : {2, 3}) expect_as_one_rank({.name = "uneven parts", .tp = tp});
+}
+
 TEST_P(TensorParallelOptions, DropWhatOneRankDrops) {
   for (const bool sequence : {true, false}) {
     expect_as_one_rank({.name = "dropout", .sequence = sequence, .micro_batches = 2});
@@ -131,8 +151,7 @@ TEST_P(TensorParallelOptions, KeepDocumentsApart) {
 TEST_P(TensorParallelOptions, NormAllHeadsAsOneRankDoes) {
   MptConfig mpt = std::get<MptConfig>(config_.value);
   mpt.qk_ln = true;
-  config_ = {mpt};
-  prepare();
+  take({mpt}, shape_);
   const auto norms = [](const ParamSpec& param) { return param.shape.size() == 1; };
   for (const bool sequence : {true, false}) {
     expect_as_one_rank({.name = "alone", .sequence = sequence, .micro_batches = 2});

@@ -241,6 +241,37 @@ TEST(Messages, RunInTheBackgroundInBothDirectionsAtOnce) {
   }));
 }
 
+// More than sockets buffer, both ways: where one of them waited for the other, this would not end.
+TEST(StartTogether, MessagesBothWaysAndCollectivesDoNotWaitForOneAnother) {
+  for (const bool sends_first : {true, false})
+    in_every_group([&](Communicator& group) {
+      constexpr int64_t kLarge = 1'500'000;
+      const int size = group.size(), next = (group.rank() + 1) % size,
+                previous = (group.rank() + size - 1) % size;
+      const Tensor sent = at::full({kLarge}, group.rank(), at::kInt),
+                   piece = at::full({5}, group.rank(), at::kInt);
+      Tensor received = at::full({kLarge}, -1, at::kInt), pieces = at::zeros({5 * size}, at::kInt),
+             sum = at::full({3}, group.rank() + 1, at::kInt), part = at::zeros({2}, at::kInt);
+      const Tensor parts = at::full({2 * size}, group.rank(), at::kInt);
+      std::vector<GroupedCall> calls = {GroupedCall::all_gather(pieces, piece), GroupedCall::all_reduce(sum),
+                                        GroupedCall::reduce_scatter(part, parts)};
+      if (size > 1) {
+        const GroupedCall out = GroupedCall::send(sent, next), in = GroupedCall::recv(received, previous);
+        calls.insert(calls.begin(), {sends_first ? out : in, sends_first ? in : out});
+      }
+      const auto pending = group.start_together(calls);
+      ASSERT_EQ(pending.size(), calls.size());
+      for (size_t i = pending.size(); i-- > 0;) pending[i]->wait();
+      if (size > 1) {
+        EXPECT_TRUE(at::equal(received, at::full_like(received, previous)));
+      }
+      for (int r = 0; r < size; ++r)
+        EXPECT_TRUE(at::equal(pieces.narrow(0, 5 * r, 5), at::full({5}, r, at::kInt)));
+      EXPECT_TRUE(at::equal(sum, at::full({3}, size * (size + 1) / 2, at::kInt)));
+      EXPECT_TRUE(at::equal(part, at::full({2}, size * (size - 1) / 2, at::kInt)));
+    });
+}
+
 TEST(Messages, ArriveInTheirOrderInTheBackgroundAndOutsideOfIt) {
   expect_all_well(on_ranks(2, [](Communicator& world) {
     std::vector<Tensor> x;

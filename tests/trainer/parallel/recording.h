@@ -86,6 +86,10 @@ class RecordingCommunicator final : public Communicator {
       : RecordingCommunicator(&inner, nullptr, schedule, "world", {}) {
     for (int r = 0; r < inner.size(); ++r) ranks_.push_back(r);
   }
+  RecordingCommunicator(std::unique_ptr<Communicator> inner, Schedule& schedule)
+      : RecordingCommunicator(*inner, schedule) {
+    own_ = std::move(inner);
+  }
 
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
@@ -124,6 +128,16 @@ class RecordingCommunicator final : public Communicator {
     note("recv", x, from);
     return inner_->start_recv(x, from);
   }
+  std::vector<std::unique_ptr<Pending>> start_together(const std::vector<GroupedCall>& calls) override {
+    for (const GroupedCall& call : calls) switch (call.verb) {
+        case GroupedCall::Verb::kAllReduce: note("all_reduce", call.out); break;
+        case GroupedCall::Verb::kAllGather: note("all_gather", call.in); break;
+        case GroupedCall::Verb::kReduceScatter: note("reduce_scatter", call.out); break;
+        case GroupedCall::Verb::kSend: note("send", call.in, call.peer); break;
+        case GroupedCall::Verb::kRecv: note("recv", call.out, call.peer); break;
+      }
+    return inner_->start_together(calls);
+  }
   std::unique_ptr<Communicator> split(int colour, int key) override {
     schedule_.push_back({"split", name_, ranks_});
     std::unique_ptr<Communicator> group = inner_->split(colour, key);
@@ -140,6 +154,8 @@ class RecordingCommunicator final : public Communicator {
   void check() override { inner_->check(); }
   bool is_broken() override { return inner_->is_broken(); }
   Error why_broken(const std::string& what) override { return inner_->why_broken(what); }
+  NotedGroup noted() const override { return inner_->noted(); }
+  void keep_collectives_in(const std::string& folder) override { inner_->keep_collectives_in(folder); }
 
  private:
   RecordingCommunicator(Communicator* inner, std::unique_ptr<Communicator> own, Schedule& schedule,

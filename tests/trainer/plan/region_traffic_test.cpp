@@ -48,6 +48,28 @@ TEST(RegionTraffic, SharesActivationsAndMovesKeysAndValues) {
   EXPECT_EQ(item(make_plan(config, {.num_ranks = 8}).traffic, "cp").num_bytes, 16 * 6 * 4 * one);
 }
 
+int64_t sum_of(const std::vector<ByteItem>& items, const std::string& name, const std::string& note) {
+  int64_t sum = 0;
+  for (const ByteItem& one : items)
+    if (one.name == name && one.note.starts_with(note)) sum += one.num_bytes;
+  return sum;
+}
+
+// Ranks along cp have parts of each micro-batch, and sum them before they go into the tree.
+TEST(RegionTraffic, OfATreeSumsEveryMicroBatchOverRanksThatShareSequences) {
+  TrainConfig config = small_llama();
+  config.parallel.reduce = GradientOrder::kCanonical;
+  config.parallel.cp = 4, config.parallel.dp_shard = 2;
+  const Plan plan = make_plan(config, {.num_ranks = 8});
+  const auto all = static_cast<double>(plan.num_params) * 4;  // fp32
+  EXPECT_NEAR(static_cast<double>(sum_of(plan.traffic, "cp", "gradients summed, 16 times")), 16 * all / 4 * 3,
+              1e6);
+  // Sixteen leaves: four sums wait, of the quarter that a rank has.
+  EXPECT_NEAR(static_cast<double>(item(plan.memory, "gradients held").num_bytes), 4 * all / 4, 1e6);
+  config.parallel.dp_shard = 32;  // a micro-batch on each rank is a leaf, which all owners sum
+  EXPECT_EQ(sum_of(make_plan(config, {.num_ranks = 128}).traffic, "cp", "gradients summed"), 0);
+}
+
 TEST(RegionTraffic, OfMatricesIsThatOfARanksTokens) {
   TrainConfig config = small_llama();
   config.parallel.tp = 2;

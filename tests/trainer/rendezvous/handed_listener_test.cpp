@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include "trainer/base/error.h"
 #include "trainer/rendezvous/endpoint.h"
 
 namespace tycho {

@@ -50,6 +50,26 @@ TEST(Progress, PhasesNest) {
   EXPECT_EQ(progress_text(progress.report()), "starting");
 }
 
+TEST(Progress, AddsUpTheTimeInCollectives) {
+  Progress progress;
+  const auto sleep = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+  {
+    const InCollective outer("send", progress);
+    sleep();
+    EXPECT_EQ(progress.comm_time().wait_s, 0) << "it has not ended";
+    const InCollective inner("connect", progress);
+    sleep();
+  }
+  const double waited_s = progress.comm_time().wait_s;
+  EXPECT_GE(waited_s, 0.04);
+  sleep();
+  EXPECT_EQ(progress.comm_time().wait_s, waited_s) << "outside of collectives";
+  progress.add_transfer(1.5);
+  progress.add_transfer(2);
+  EXPECT_EQ(progress.comm_time().transfer_s, 3.5);
+  EXPECT_EQ(progress.comm_time().wait_s, waited_s);
+}
+
 TEST(Progress, AProcessWithAPromptSaysSo) {
   Progress progress;
   EXPECT_FALSE(progress.is_prompt());

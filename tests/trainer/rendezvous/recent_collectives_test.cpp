@@ -116,6 +116,25 @@ TEST_F(RecentCollectivesTest, LeavesAFileWhereItIsTold) {
   EXPECT_EQ(json.at("cause"), "[parallel] rank 2 has died");
 }
 
+TEST_F(RecentCollectivesTest, AnswersWhileItsRankRunsAndNotAfterItsEnd) {
+  recent_.answer("nowhere to write to");
+  const std::string folder = std::string(dir_.path()) + "/collectives", path = folder + "/rank-00000.json";
+  recent_.keep_in(folder, {.rank = 0, .num_ranks = 2});
+  recent_.add(recent_.add_group("world", {0, 1}), kSum, State::kStarted);
+  recent_.answer("first");
+  const Json asked = parse_json(read_file(path), path);
+  EXPECT_EQ(asked.at("request"), "first");
+  EXPECT_EQ(asked.at("cause"), "");
+  EXPECT_EQ(asked.at("calls").at(0).at("state"), "started");
+  recent_.answer("second");
+  EXPECT_EQ(parse_json(read_file(path), path).at("request"), "second");
+  recent_.write("[parallel] rank 1 has died");
+  recent_.answer("third");
+  const Json last = parse_json(read_file(path), path);
+  EXPECT_EQ(last.at("request"), "");
+  EXPECT_EQ(last.at("cause"), "[parallel] rank 1 has died");
+}
+
 TEST_F(RecentCollectivesTest, SaysWhichFileItCannotWrite) {
   const std::string blocked = std::string(dir_.path()) + "/file";
   write_file_atomically(real_files(), blocked, "not a folder");

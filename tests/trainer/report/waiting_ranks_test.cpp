@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <thread>
 
 #include "tests/trainer/base/temp_dir.h"
 #include "trainer/base/error.h"
@@ -28,7 +31,8 @@ void call(RecentCollectives& rank, int group, State state, int64_t num_bytes = 1
 class WaitingRanksTest : public testing::Test {
  protected:
   /// Rank `rank` of three, in groups "world" (0) and "pp" (1), makes these calls and leaves its file.
-  void leave(int rank, const Calls& calls, const std::string& world = "second") {
+  void leave(int rank, const Calls& calls, const std::string& world = "second",
+             const std::string& request = "") {
     Progress progress;
     progress.set_step(4);
     RecentCollectives recent(progress);
@@ -36,7 +40,10 @@ class WaitingRanksTest : public testing::Test {
     recent.add_group("pp", {0, 1, 2});
     calls(recent);
     recent.keep_in(folder(), {.rank = rank, .num_ranks = 3, .pid = 1, .host = "node1", .world = world});
-    recent.write("[parallel] it broke");
+    if (request.empty())
+      recent.write("[parallel] it broke");
+    else
+      recent.answer(request);
   }
   std::string folder() const { return run_dir() + "/" + kCollectivesFolder; }
   std::string run_dir() const { return std::string(dir_.path()) + "/run"; }
@@ -85,6 +92,47 @@ TEST_F(WaitingRanksTest, NamesTheRankThatDidNotComeToACollective) {
   EXPECT_EQ(json.at("first"), Json::parse("[1]"));
   EXPECT_EQ(json.at("calls").at(0).at("not_there"), Json::parse("[1]"));
   EXPECT_EQ(json.at("ranks").at(2).at("in"), "all_reduce 2 of world");
+}
+
+// Rank 1 was asked while all ran, and was killed later: what it answered then is not how it ended.
+TEST_F(WaitingRanksTest, AnEarlierLookAtALiveRunIsNotItsEnd) {
+  leave(1, kInTheThird, "second", "look");
+  leave(0, kInTheThird);
+  leave(2, kInTheThird);
+  const WaitingRanks waiting = waiting_ranks(run_dir());
+  EXPECT_FALSE(waiting.ranks[1].has_file);
+  EXPECT_EQ(waiting.first, std::vector<int>{1});
+  ASSERT_EQ(waiting.ignored.size(), 1U);
+  EXPECT_NE(waiting_text(waiting).find("Left out, of an earlier start or look: " + waiting.ignored[0]),
+            std::string::npos);
+}
+
+TEST_F(WaitingRanksTest, WaitsForTheAnswersOfAllRanks) {
+  leave(0, kTwoDone, "second", "an earlier request");
+  std::thread ranks([&] {
+    const std::string path = folder() + "/" + kCollectivesRequest;
+    while (!std::filesystem::exists(path)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const std::string request = read_file(path);
+    leave(0, kInTheThird, "second", request);
+    leave(1, kTwoDone, "second", request);
+    leave(2, kInTheThird, "second", request);
+  });
+  ask_for_collectives(run_dir(), std::chrono::seconds(60));
+  ranks.join();
+  const WaitingRanks waiting = waiting_ranks(run_dir());
+  EXPECT_EQ(waiting.first, std::vector<int>{1});
+  EXPECT_TRUE(waiting.ignored.empty());
+}
+
+TEST_F(WaitingRanksTest, SaysWhenNobodyAnswers) {
+  try {
+    ask_for_collectives(run_dir(), std::chrono::milliseconds(200));
+    FAIL() << "wanted an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUnusable);
+    EXPECT_NE(std::string(error.what()).find("no rank of " + run_dir() + " answered"), std::string::npos);
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder() + "/" + kCollectivesRequest));
 }
 
 TEST_F(WaitingRanksTest, NamesARankThatWasKilledByItsMissingFile) {
@@ -160,7 +208,7 @@ TEST_F(WaitingRanksTest, LeavesOutFilesOfAnEarlierStart) {
   EXPECT_FALSE(waiting.ranks[1].has_file);
   ASSERT_EQ(waiting.ignored.size(), 1U);
   EXPECT_NE(waiting.ignored[0].find("rank-00001.json"), std::string::npos);
-  EXPECT_NE(waiting_text(waiting).find("Left out, of an earlier start: "), std::string::npos);
+  EXPECT_NE(waiting_text(waiting).find("Left out, of an earlier start or look: "), std::string::npos);
 }
 
 TEST_F(WaitingRanksTest, RefusesFoldersAndFilesThatSayNothing) {

@@ -61,10 +61,35 @@ TEST_F(IclRunTest, ReportsAtIntervalsBeforeTheFirstStepAndAtTheEnd) {
   EXPECT_NEAR(first.at("icl/metrics/eval_gauntlet/all"), (0.5 + (22.0 / 30 - 0.25) / 0.75) / 2, 1e-6);
 }
 
+TEST_F(IclRunTest, RecordsOutputsInAFileAndAsATable) {
+  config_.icl.outputs = true;
+  train_in("several", TestMesh{2, 1});
+  std::map<std::pair<int64_t, std::string>, int> items;
+  for (const Json& line : lines("icl_outputs.jsonl")) {
+    EXPECT_TRUE(line.contains("right") && line.contains("item")) << line;
+    ++items[{line.at("step"), line.at("task")}];
+  }
+  const std::map<std::pair<int64_t, std::string>, int> wanted = {
+      {{0, "words/2-shot"}, 24},   {{0, "colours/1-shot"}, 30}, {{0, "pronouns/0-shot"}, 9},
+      {{0, "sums/0-shot"}, 14},    {{4, "words/2-shot"}, 24},   {{4, "colours/1-shot"}, 30},
+      {{4, "pronouns/0-shot"}, 9}, {{4, "sums/0-shot"}, 14}};
+  EXPECT_EQ(items, wanted);
+  int tables = 0;
+  for (const Json& event : lines("events.jsonl"))
+    if (event.at("kind") == "text") {
+      EXPECT_TRUE(event.at("facts").at("name").get<std::string>().starts_with("icl/"));
+      EXPECT_TRUE(event.at("facts").at("text").get<std::string>().starts_with("| right | prompt |"));
+      ++tables;
+    }
+  EXPECT_EQ(tables, 8);
+}
+
 TEST_F(IclRunTest, SeveralRanksMeasureWhatOneDoes) {
   train(kOneRank);
   const Json wanted = evaluations().at(0).at("facts");
-  for (const TestMesh& mesh : {TestMesh{2, 1}, TestMesh{1, 3}, kTwoByTwo, kTp}) {
+  for (const TestMesh& mesh :
+       {TestMesh{2, 1}, TestMesh{1, 3}, kTwoByTwo, kTp, TestMesh{.cp = 2}, TestMesh{.pp = 2},
+        TestMesh{.shard = 2, .cp = 2}, TestMesh{.tp = 2, .pp = 2}, TestMesh{.cp = 2, .pp = 2}}) {
     SCOPED_TRACE(mesh.name());
     config_.global_batch = {mesh.shard == 3 ? 9.0 : 8.0, DurationUnit::kSample};
     train_in("several", mesh);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/trainer/parallel/recording.h"
 #include "tests/trainer/run/sharded_fixture.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json_writer.h"
@@ -133,6 +134,10 @@ const std::vector<std::string> kTable = {
     "llama-adamw rep4 shard2 micro1 keep_params",
     "llama-adamw rep2 shard2 micro1 canonical",
     "llama-adamw shard4 micro2 canonical",
+    "llama-adamw rep2 tp4 micro1 canonical",
+    "llama-adamw shard2 cp2 micro1 canonical",
+    "llama-adamw pp2 rep2 micro1 canonical",
+    "llama-adamw shard2 cp2 tp2 micro2 canonical",
     "llama-adamw tp2 micro2",
     "llama-adamw tp4 micro1 selective",
     "llama-adamw tp4 micro4 whole full",
@@ -288,6 +293,11 @@ class MeshMatrix : public ShardedRun, public testing::WithParamInterface<std::st
     words.erase(words.begin());
     TestMesh mesh;
     for (const std::string& word : words) set(word, mesh);
+    schedules_.assign(static_cast<size_t>(mesh.num_ranks()), {});
+    make_world_ = [&](const RankPlace& place, const MeetOptions& options, SumOrder order) {
+      return std::make_unique<RecordingCommunicator>(open_world(place, options, order),
+                                                     schedules_[static_cast<size_t>(place.rank)]);
+    };
     Outcome outcome;
     expect_all_well(on_mesh(mesh, [&](TrainingSession& session) {
       const bool looks = session.facts().rank == 0;
@@ -308,6 +318,8 @@ class MeshMatrix : public ShardedRun, public testing::WithParamInterface<std::st
     }));
     return outcome;
   }
+
+  std::vector<Schedule> schedules_;  // of all ranks of the newest run: all that they called, in order
 };
 
 Json json_of(const std::map<std::string, Traits>& tensors) {
@@ -349,6 +361,7 @@ TEST_P(MeshMatrix, IsOneRank) {
   const Bounds bounds = recipes().at(recipe).bounds;
   const Json& wanted = goldens().at(recipe);
   const Outcome given = outcome_of(GetParam());
+  EXPECT_EQ(first_fault(schedules_), "");
   ASSERT_EQ(given.losses.size(), static_cast<size_t>(kSteps));
   for (size_t i = 0; i < given.losses.size(); ++i)
     EXPECT_NEAR(given.losses[i] / wanted["losses"][i].get<double>(), 1,

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <functional>
 #include <numeric>
+#include <set>
+#include <string>
 
 #include "tests/trainer/run/run_fixture.h"
 #include "trainer/checkpoint/checkpoint.h"
@@ -102,6 +104,22 @@ TEST_F(OpenSessionTest, SavesOnRequestAndGoesOnFromThere) {
   session->run_for({2, DurationUnit::kBatch});  // saves at step 4, as the recipe says
   EXPECT_EQ(session->state().train.step, 5);
   EXPECT_EQ(session->save().step, 5);
+}
+
+TEST_F(OpenSessionTest, ASaveReturnsItsOwnFolderWhereOthersAreNewerOrOfTheSameStep) {
+  const auto session = open();
+  session->step(1);
+  const SavedCheckpoint first = session->save();
+  session->step(1);
+  const SavedCheckpoint second = session->save();
+  std::set<std::string> paths = {first.path, second.path};
+  for (const SavedCheckpoint& loaded : {first, second, first, second}) {
+    session->load(loaded.path);
+    const SavedCheckpoint again = session->save();
+    EXPECT_EQ(again.step, loaded.step);
+    EXPECT_TRUE(paths.insert(again.path).second) << again.path;
+    EXPECT_TRUE(tensors_of(again.path) == tensors_of(loaded.path));
+  }
 }
 
 TEST_F(OpenSessionTest, CommandsActBeforeTheNextStep) {

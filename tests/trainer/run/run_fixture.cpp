@@ -105,8 +105,8 @@ std::map<int64_t, double> RunTest::losses() const {
   return result;
 }
 
-std::map<std::string, std::string> RunTest::newest_tensors() const {
-  const CheckpointReader reader(find_checkpoint(run_dir()));
+std::map<std::string, std::string> RunTest::tensors_of(const std::string& path) {
+  const CheckpointReader reader(find_checkpoint(path));
   std::map<std::string, std::string> result;
   for (const std::string& name : reader.names()) {
     std::string bytes(static_cast<size_t>(reader.describe(name).num_bytes), '\0');

@@ -32,7 +32,9 @@ class RunTest : public testing::Test {
   /// Losses by step, from metrics.jsonl: later records replace earlier ones.
   std::map<int64_t, double> losses() const;
   /// Bytes of every tensor of the newest checkpoint, by name.
-  std::map<std::string, std::string> newest_tensors() const;
+  std::map<std::string, std::string> newest_tensors() const { return tensors_of(run_dir()); }
+  /// Of a checkpoint, or the newest of a run.
+  static std::map<std::string, std::string> tensors_of(const std::string& path);
   std::string run_dir() const { return config_.run_dir; }
 
   TempDir dir_;

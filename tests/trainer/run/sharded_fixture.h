@@ -43,6 +43,8 @@ class ShardedRun : public RunTest {
     write_data(256, 16, 64);
   }
 
+  WorldMaker make_world_ = open_world;  // of the next runs
+
   /// Runs `body` with an open run on every rank of a mesh, each a thread; what they threw.
   std::vector<Ended> on_mesh(const TestMesh& mesh, const std::function<void(TrainingSession&)>& body,
                              const std::string& until = "") {
@@ -50,7 +52,7 @@ class ShardedRun : public RunTest {
     return at_places(mesh.num_ranks(), [&](const RankPlace& place) {
       RunRequest one = request(until);
       one.place = place;
-      const auto session = open_session(one, nullptr, stop_);
+      const auto session = open_session(one, nullptr, stop_, make_world_);
       body(*session);
     });
   }

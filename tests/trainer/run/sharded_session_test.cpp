@@ -12,6 +12,7 @@
 #include "tests/trainer/callbacks/fake_callback.h"
 #include "tests/trainer/run/sharded_fixture.h"
 #include "trainer/base/field_types.h"
+#include "trainer/base/json.h"
 #include "trainer/convert/hf_export.h"
 #include "trainer/plan/plan.h"
 #include "trainer/run/evaluate_checkpoint.h"
@@ -88,7 +89,9 @@ TEST_F(ShardedSession, CallbacksOfAllRanksSeeWholeTensors) {
       look(kOneRank, CallbackKind::kEverywhere,
            [&](TrainingSession& session, const EventInfo& info) { look_at_all(session, info, wanted); }));
   EXPECT_GT(wanted.size(), 50U);
-  for (const TestMesh& mesh : {kTwo, kTwoByTwo, kTp, TestMesh{1, 2, 2}, TestMesh{1, 1, 4, false}}) {
+  for (const TestMesh& mesh : {kTwo, kTwoByTwo, kTp, TestMesh{1, 2, 2}, TestMesh{1, 1, 4, false},
+                               TestMesh{.cp = 2}, TestMesh{.shard = 2, .tp = 2, .cp = 2}, TestMesh{.pp = 2},
+                               TestMesh{.cp = 2, .pp = 2}, TestMesh{.replicate = 2, .tp = 2, .pp = 2}}) {
     SCOPED_TRACE(mesh.name());
     std::mutex mutex;
     std::map<int, Seen> of_ranks;
@@ -109,6 +112,38 @@ TEST_F(ShardedSession, CallbacksOfAllRanksSeeWholeTensors) {
       }
     }
   }
+}
+
+// Stages announce after_forward when backward is done, too: the streams must still be those of the forward
+// pass.
+TEST_F(ShardedSession, StagesTellTheStatisticsOfTheirBlocks) {
+  llama().layers = 4;
+  const auto told_by = [&](const TestMesh& mesh) {
+    std::mutex mutex;
+    std::map<int, Json> of_ranks;  // of the second step
+    expect_all_well(
+        look(mesh, CallbackKind::kEverywhere, [&](TrainingSession& session, const EventInfo& info) {
+          if (info.event != Event::kAfterForward) return;
+          const std::lock_guard lock(mutex);
+          of_ranks[session.facts().rank] = info.facts.at("activations");
+        }));
+    return of_ranks;
+  };
+  const Json wanted = told_by(kOneRank).at(0);
+  ASSERT_EQ(wanted.size(), 5U);
+  std::set<size_t> told;
+  for (const auto& [rank, given] : told_by({.pp = 2})) {
+    ASSERT_EQ(given.size(), wanted.size());
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (given[i].empty()) continue;
+      told.insert(i);
+      for (const char* what : {"rms", "max"}) {
+        const double value = wanted[i].at(what);
+        EXPECT_NEAR(given[i].at(what).get<double>(), value, 1e-6 * value) << what << " before layer " << i;
+      }
+    }
+  }
+  EXPECT_EQ(told.size(), wanted.size());
 }
 
 TEST_F(ShardedSession, CallbacksOfOneRankAreToldToRunOnAll) {

@@ -26,6 +26,10 @@ std::vector<std::vector<uint32_t>> BatchPacker::pack(std::span<const uint32_t> e
   std::vector<std::vector<uint32_t>> batch;
   for (int64_t i = 0; i < num_rows_; ++i) batch.push_back(std::move(rows_[static_cast<size_t>(i)].examples));
   rows_.erase(rows_.begin(), rows_.begin() + num_rows_);
+  while (most_waiting_ && std::ssize(rows_) > *most_waiting_) {
+    lost_examples_ += std::ssize(rows_.back().examples);
+    rows_.pop_back();
+  }
   return batch;
 }
 

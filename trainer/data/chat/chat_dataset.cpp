@@ -13,6 +13,7 @@
 #include "trainer/data/chat/encode_lines.h"
 #include "trainer/data/chat/example_packer.h"
 #include "trainer/data/chat/mds_rows.h"
+#include "trainer/data/chat/parquet_chat.h"
 #include "trainer/data/documents.h"
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/tokenizer/tokenizer.h"
@@ -43,7 +44,7 @@ std::string stamp(const std::string& path) {
 
 std::vector<std::string> files_of(const ChatConfig& config) {
   if (has_mds_rows(config)) return {config.path + "/index.json"};
-  return list_documents({config.path}, {".jsonl"});
+  return list_documents({config.path}, {".jsonl", ".parquet"});
 }
 
 /// Equal for two that would read the same rows.
@@ -62,7 +63,7 @@ std::string identity(const ChatConfig& config, const RowShape& shape) {
 }  // namespace
 
 ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const std::atomic<int>& stop)
-    : config_(config), place_(config.path), seq_len_(shape.seq_len) {
+    : config_(config), place_(config.path), seq_len_(shape.seq_len), vocab_size_(shape.vocab_size) {
   const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(shape, place_);
   template_text_ = chat_template_text(config, shape.tokenizer);
   const ChatEncoder encoder(config, template_text_, *tokenizer, seq_len_);
@@ -70,13 +71,13 @@ ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const 
   fetch_rows(config);
   if (has_mds_rows(config)) {
     check_tokenizer(config.path, *tokenizer, shape.tokenizer);
-    for (ChatExample& example : encode_mds_rows(config, encoder, shape.vocab_size, stop))
-      keep(std::move(example));
+    for (ChatExample& example : encode_mds_rows(config, encoder, vocab_size_, stop)) keep(std::move(example));
   } else {
     for (const std::string& path : files_of(config)) read_file_rows(path, encoder, stop);
   }
   if (num_read_ == 0)
-    fail(ExitCode::kUnusable, "[data] {} has no rows: wanted one JSON object per line", place_);
+    fail(ExitCode::kUnusable, "[data] {} has no rows: wanted one JSON object per line, or rows of Parquet",
+         place_);
   note_losses();
   note_template(config, *tokenizer);
   if (config.packs_batches()) return;
@@ -89,7 +90,9 @@ ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const 
 
 void ChatDataset::read_file_rows(const std::string& path, const ChatEncoder& encoder,
                                  const std::atomic<int>& stop) {
-  for (ChatExample& example : encode_lines(read_file(path), path, encoder, stop)) keep(std::move(example));
+  auto examples = path.ends_with(".parquet") ? encode_parquet_rows(path, encoder, vocab_size_, stop)
+                                             : encode_lines(read_file(path), path, encoder, stop);
+  for (ChatExample& example : examples) keep(std::move(example));
 }
 
 void ChatDataset::keep(ChatExample example) {

@@ -58,7 +58,7 @@ class ChatDataset {
 
   ChatConfig config_;
   std::string place_, template_text_;
-  int64_t seq_len_;
+  int64_t seq_len_, vocab_size_;
   int32_t filler_ = 0;           // eos, as in LLM Foundry: no target, and seen by nothing that has one
   std::vector<int32_t> tokens_;  // of all examples
   std::vector<uint8_t> learnt_;  // by token

@@ -9,9 +9,9 @@
 
 namespace tycho {
 
-/// Whether the rows are MDS: they have a remote that is no .jsonl, or index.json lies in the folder.
+/// Whether the rows are MDS: they have a remote that is not one file, or index.json lies in the folder.
 bool has_mds_rows(const ChatConfig& config);
-/// Brings a .jsonl of a remote to its path, or index.json to its cache; nothing for local data. Throws Error
+/// Brings a file of a remote to its path, or index.json to its cache; nothing for local data. Throws Error
 /// as fetch_file and fetch_index do.
 void fetch_rows(const ChatConfig& config);
 

@@ -187,10 +187,12 @@ std::vector<std::string> describe_inputs(const InputFiles& inputs, const Convert
                          [&](const InputFile& file) { return file.format == format; });
   };
   const auto text = count(TextFormat::kText), jsonl = count(TextFormat::kJsonl);
+  const auto csv = count(TextFormat::kCsv) + count(TextFormat::kTsv);
   const auto parquet = count(TextFormat::kParquet), data_sets = count(TextFormat::kDataSet);
   std::vector<std::string> kinds;
   if (text > 0) kinds.push_back(fmt::format("{} as text", text));
   if (jsonl > 0) kinds.push_back(fmt::format("{} as JSONL (field \"{}\")", jsonl, options.rules.field));
+  if (csv > 0) kinds.push_back(fmt::format("{} as CSV (column \"{}\")", csv, options.rules.field));
   if (parquet > 0)
     kinds.push_back(fmt::format("{} as Parquet (column \"{}\")", parquet, options.rules.field));
   if (data_sets > 0)
@@ -202,7 +204,7 @@ std::vector<std::string> describe_inputs(const InputFiles& inputs, const Convert
   const std::vector<std::string> shown(inputs.skipped.begin(),
                                        inputs.skipped.begin() + std::min(kNamesShown, inputs.skipped.size()));
   notes.push_back(fmt::format(
-      "skipped, neither text, JSONL nor Parquet by name: {}{}; --ext selects other endings",
+      "skipped, neither text, JSONL, CSV nor Parquet by name: {}{}; --ext selects other endings",
       fmt::join(shown, ", "),
       inputs.skipped.size() > kNamesShown ? fmt::format(" and {} more", inputs.skipped.size() - kNamesShown)
                                           : ""));

@@ -1,4 +1,4 @@
-// From text, JSONL, Parquet and data sets of texts to a data set of tokens: MDS shards of token sequences, as
+// From text, JSONL, CSV, Parquet and data sets of texts to a data set of tokens: MDS shards of sequences, as
 // LLM Foundry's concat format.
 #pragma once
 #include <cstdint>
@@ -19,7 +19,7 @@ struct ConvertProgress {
 };
 
 struct ConvertOptions {
-  std::vector<std::string> inputs;  // text, JSONL and Parquet files, folders of them, data sets
+  std::vector<std::string> inputs;  // text, JSONL, CSV and Parquet files, folders of them, data sets
   InputRules rules;                 // which files of folders, and what files are
   bool keep_newlines = false;       // leave CR and CR LF in text files; else they become LF
   std::string tokenizer;            // path of a tokenizer.json

@@ -12,6 +12,7 @@
 #include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/chat/chat_example.h"
 #include "trainer/data/chat/encode_lines.h"
+#include "trainer/data/chat/parquet_chat.h"
 #include "trainer/data/text/document_reader.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
@@ -19,6 +20,7 @@ namespace tycho {
 namespace {
 
 constexpr auto kReportEvery = std::chrono::milliseconds(100);
+constexpr size_t kRowsAtOnce = 4096;  // of Parquet
 
 /// A sample: values in the order of the columns.
 struct ChatSample {
@@ -141,23 +143,85 @@ class ChatSplits {
   int64_t lines_ = 0;
 };
 
-void convert_lines(const TextChunk& chunk, const std::string& path, const SampleMaker& maker, int threads,
-                   std::optional<bool>& conversations, ChatSplits& splits) {
-  const std::vector<NumberedLine> lines = split_lines(chunk.text, chunk.line);
-  if (lines.empty()) return;
-  const auto parse = [&](size_t i) {
-    return parse_chat_row(lines[i].text, fmt::format("{}:{}", path, lines[i].number));
-  };
-  if (!conversations) {
-    conversations = !parse(0).messages.empty();
-    splits.open(maker.columns(*conversations));
+/// Makes samples of rows, a block at a time.
+class ChatConversion {
+ public:
+  ChatConversion(const ConvertChatOptions& options, const SampleMaker& maker, FileOps& files)
+      : options_(options), maker_(maker), splits_(files, options.splits) {}
+
+  void convert_jsonl(const InputFile& file) {
+    const std::vector<InputFile> alone = {file};
+    DocumentReader reader(alone, {});
+    while (const auto chunk = reader.next()) {
+      const std::vector<NumberedLine> lines = split_lines(chunk->text, chunk->line);
+      const auto parse = [&](size_t i) {
+        return parse_chat_row(lines[i].text, fmt::format("{}:{}", file.path, lines[i].number));
+      };
+      const auto bytes = [&](size_t i) { return std::ssize(lines[i].text); };
+      convert(lines.size(), file.path, parse, bytes);
+      report(chunk->file_bytes);
+    }
   }
-  std::vector<ChatSample> samples(lines.size());
-  for_each_row(
-      lines.size(), [&](size_t i) { samples[i] = maker.make(parse(i), *conversations); }, threads, path,
-      never_stopped);
-  for (size_t i = 0; i < samples.size(); ++i) splits.write(samples[i], std::ssize(lines[i].text));
-}
+
+  void convert_parquet(const InputFile& file) {
+    ParquetChat chat(file.path);
+    if (chat.columns().has_tokens())
+      fail(ExitCode::kUsage, "[data] {} holds tokens already: name it, or its folder, as path of t.data.chat",
+           file.path);
+    int64_t first = 0, bytes_before = 0;
+    std::vector<RowCell> cells;
+    for (bool more = true; more;) {
+      std::vector<std::vector<RowCell>> rows;
+      while (rows.size() < kRowsAtOnce && (more = chat.next(cells))) rows.push_back(std::move(cells));
+      const auto parse = [&](size_t i) {
+        return chat.columns().row(rows[i], chat.place(first + static_cast<int64_t>(i)));
+      };
+      const auto bytes = [&](size_t i) {
+        int64_t sum = 0;
+        for (const RowCell& cell : rows[i]) sum += std::ssize(cell.value);
+        return sum;
+      };
+      convert(rows.size(), file.path, parse, bytes);
+      first += std::ssize(rows);
+      report(chat.file_bytes() - bytes_before);
+      bytes_before = chat.file_bytes();
+    }
+  }
+
+  ConvertProgress& progress() { return progress_; }
+  ChatSplits& splits() { return splits_; }
+
+ private:
+  void convert(size_t count, const std::string& path, const std::function<ChatRow(size_t)>& parse,
+               const std::function<int64_t(size_t)>& text_bytes) {
+    if (count == 0) return;
+    if (!conversations_) {
+      conversations_ = !parse(0).messages.empty();
+      splits_.open(maker_.columns(*conversations_));
+    }
+    std::vector<ChatSample> samples(count);
+    for_each_row(
+        count, [&](size_t i) { samples[i] = maker_.make(parse(i), *conversations_); }, options_.threads, path,
+        never_stopped);
+    for (size_t i = 0; i < count; ++i) splits_.write(samples[i], text_bytes(i));
+  }
+
+  void report(int64_t file_bytes) {
+    progress_.bytes_done += file_bytes;
+    splits_.count(progress_);
+    const auto now = std::chrono::steady_clock::now();
+    if (!options_.progress || now - reported_ < kReportEvery) return;
+    reported_ = now;
+    options_.progress(progress_);
+  }
+
+  const ConvertChatOptions& options_;
+  const SampleMaker& maker_;
+  ChatSplits splits_;
+  ConvertProgress progress_;
+  std::optional<bool> conversations_;  // what the first row is
+  std::chrono::steady_clock::time_point reported_ = std::chrono::steady_clock::now();
+};
 
 }  // namespace
 
@@ -166,33 +230,23 @@ ConvertResult convert_chat(const ConvertChatOptions& options, FileOps& files) {
     fail(ExitCode::kUsage, "[data] name at least one JSONL file or folder to convert");
   check_splits(options.splits);
   const SampleMaker maker(options);
-  const InputFiles inputs =
-      find_input_files(options.inputs, {.extensions = {".jsonl"}, .format = TextFormat::kJsonl});
+  const InputFiles inputs = find_input_files(
+      options.inputs,
+      {.extensions = {".jsonl", ".parquet"}, .format = TextFormat::kJsonl, .parquet_too = true});
   ConvertResult result;
   const std::string& out_dir = options.splits.out_dir;
   make_dirs(files, out_dir);
   result.warnings = find_leftovers(out_dir);
   if (!options.tokenizer.empty()) keep_tokenizer(files, out_dir, options.tokenizer);
-  ConvertProgress progress;
-  for (const InputFile& file : inputs.files) progress.bytes_total += file.bytes;
-  ChatSplits splits(files, options.splits);
-  std::optional<bool> conversations;
-  DocumentReader reader(inputs.files, {});
-  auto reported = std::chrono::steady_clock::now();
-  while (const auto chunk = reader.next()) {
-    convert_lines(*chunk, reader.file(*chunk).path, maker, options.threads, conversations, splits);
-    progress.bytes_done += chunk->file_bytes;
-    splits.count(progress);
-    const auto now = std::chrono::steady_clock::now();
-    if (!options.progress || now - reported < kReportEvery) continue;
-    reported = now;
-    options.progress(progress);
-  }
-  if (!splits.is_open())
-    fail(ExitCode::kUnusable, "[data] {} has no lines to convert", options.inputs.front());
-  result.splits = splits.publish(maker.tokenizer());
+  ChatConversion conversion(options, maker, files);
+  for (const InputFile& file : inputs.files) conversion.progress().bytes_total += file.bytes;
+  for (const InputFile& file : inputs.files)
+    file.format == TextFormat::kParquet ? conversion.convert_parquet(file) : conversion.convert_jsonl(file);
+  if (!conversion.splits().is_open())
+    fail(ExitCode::kUnusable, "[data] {} has no rows to convert", options.inputs.front());
+  result.splits = conversion.splits().publish(maker.tokenizer());
   files.sync_dir(out_dir);
-  if (options.progress) options.progress(progress);
+  if (options.progress) options.progress(conversion.progress());
   return result;
 }
 

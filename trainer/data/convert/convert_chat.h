@@ -1,4 +1,4 @@
-// From JSONL of conversations, and of prompts with responses, to MDS: what LLM Foundry's
+// From JSONL and Parquet of conversations, and of prompts with responses, to MDS: what LLM Foundry's
 // convert_finetuning_dataset.py writes and t.data.chat reads.
 #pragma once
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace tycho {
 
 struct ConvertChatOptions {
-  std::vector<std::string> inputs;  // JSONL files, also .gz and .zst, and folders of them
+  std::vector<std::string> inputs;  // JSONL files, also .gz and .zst, Parquet files, and folders of them
   SplitRules splits;
   std::string tokenizer;                 // path of a tokenizer.json; "": texts are written, not tokens
   std::string chat_template = "chatml";  // as ChatConfig::chat_template; with a tokenizer
@@ -23,12 +23,12 @@ struct ConvertChatOptions {
   std::function<void(const ConvertProgress&)> progress;
 };
 
-/// Every line that is not blank is a sample, in its order. Without a tokenizer conversations become the
-/// column "messages" (json), prompts with responses "prompt" and "response" (str); the first line says which
-/// of both all lines are. With one both become "turns" (json): the tokens of each prompt and response, as
-/// runs would make them, without the end of the text, which readers add. The bytes do not depend on
-/// `threads`. Splits appear when they are complete. Errors: as convert_text, and as parse_chat_row and
-/// ChatTemplate::turns naming file and line.
+/// Every line that is not blank, and every row of Parquet, is a sample, in its order. Without a tokenizer
+/// conversations become the column "messages" (json), prompts with responses "prompt" and "response" (str);
+/// the first line says which of both all lines are. With one both become "turns" (json): the tokens of each
+/// prompt and response, as runs would make them, without the end of the text, which readers add. The bytes do
+/// not depend on `threads`. Splits appear when they are complete. Errors: as convert_text, and as
+/// parse_chat_row and ChatTemplate::turns naming file and line.
 ConvertResult convert_chat(const ConvertChatOptions& options, FileOps& files = real_files());
 
 }  // namespace tycho

@@ -117,6 +117,7 @@ Value ExpressionEvaluator::evaluate_kind(const Expr& expr) {
       const Value value = part(expr, 0);
       return Value::Data(apply_test(expr.name, value, arguments_of(expr), rendering_));
     }
+    case ExprKind::kSpread: return part(expr, 0);
   }
   return {};
 }
@@ -181,7 +182,13 @@ Value ExpressionEvaluator::attribute(const Value& value, const std::string& name
 
 Arguments ExpressionEvaluator::arguments_of(const Expr& expr) {
   Arguments arguments;
-  for (size_t i = 1; i < expr.parts.size(); ++i) arguments.values.push_back(part(expr, i));
+  for (size_t i = 1; i < expr.parts.size(); ++i) {
+    if (expr.parts[i]->kind == ExprKind::kSpread) {
+      for (Value& item : items_of(part(expr, i), rendering_)) arguments.values.push_back(std::move(item));
+    } else {
+      arguments.values.push_back(part(expr, i));
+    }
+  }
   for (const auto& [name, value] : expr.named) arguments.named.emplace_back(name, evaluate(*value));
   rendering_.line = expr.line;
   return arguments;

@@ -364,20 +364,26 @@ ExprPtr ExpressionParser::test(ExprPtr value) {
 
 void ExpressionParser::arguments(Expr& call) {
   expect_operator("(");
-  bool is_first = true;
+  bool is_first = true, has_spread = false;
   while (!is_operator(")")) {
     if (!is_first) expect_operator(",");
     if (is_operator(")")) break;
     is_first = false;
-    if (is_operator("*") || is_operator("**"))
-      rendering_.wrong("arguments with {} are not supported", current().text);
+    if (is_operator("**")) rendering_.wrong("arguments with ** are not supported");
+    if (is_operator("*") && !has_spread) {
+      has_spread = true;
+      const int line = take().line;
+      call.parts.push_back(make(ExprKind::kSpread, line, parts_of(expression())));
+      continue;
+    }
     const Token& next = tokens_[std::min(at_ + 1, tokens_.size() - 1)];
     if (current().kind == TokenKind::kName && next.kind == TokenKind::kOperator && next.text == "=") {
       std::string name = take().text;
       take();
       call.named.emplace_back(std::move(name), expression());
     } else {
-      if (!call.named.empty()) rendering_.wrong("an argument without a name follows one with a name");
+      if (!call.named.empty() || has_spread)
+        rendering_.wrong("an argument without a name follows one with a name, or with *");
       call.parts.push_back(expression());
     }
   }

@@ -171,6 +171,7 @@ Value apply_filter(std::string_view name, const Value& value, const Arguments& a
   for (const Filters* filters : {&value_filters(), &sequence_filters()})
     if (const auto found = filters->find(name); found != filters->end())
       return found->second(value, arguments, rendering);
+  if (name == "safe") rendering.wrong("the filter safe is supported at the end of what is printed alone");
   rendering.wrong("the filter {} is not supported", name);
 }
 

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <utility>
 
+#include "trainer/base/text/utf8.h"
 #include "trainer/data/jinja/python_text.h"
-#include "trainer/data/text/utf8.h"
 
 namespace tycho::jinja {
 namespace {

@@ -8,7 +8,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "trainer/data/text/utf8.h"
+#include "trainer/base/text/utf8.h"
 
 namespace tycho::jinja {
 namespace {

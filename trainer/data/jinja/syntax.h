@@ -30,6 +30,7 @@ enum class ExprKind {
   kCall,       // parts: what is called, then arguments
   kFilter,     // parts: value, then arguments; the value is null at the start of {% set x | filter %}
   kTest,       // likewise
+  kSpread,     // parts: a list whose items are arguments
 };
 
 struct Expr;

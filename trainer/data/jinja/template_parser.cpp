@@ -42,6 +42,10 @@ class TemplateParser {
       } else if (kind == TokenKind::kPrint) {
         made.kind = StatementKind::kPrint;
         made.expr = in_.tuple(true);
+        // Nothing is escaped here, so what is marked as safe is printed as it is.
+        while (made.expr->kind == ExprKind::kFilter && made.expr->name == "safe" &&
+               made.expr->parts.size() == 1 && made.expr->named.empty())
+          made.expr = ExprPtr(std::move(made.expr->parts[0]));
         in_.expect(TokenKind::kPrintEnd);
       } else {
         if (std::any_of(ends.begin(), ends.end(), [&](auto end) { return in_.is_name(end); })) break;

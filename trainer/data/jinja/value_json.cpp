@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trainer/base/text/utf8.h"
 #include "trainer/data/jinja/python_text.h"
-#include "trainer/data/text/utf8.h"
 
 namespace tycho::jinja {
 namespace {

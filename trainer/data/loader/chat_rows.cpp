@@ -23,6 +23,7 @@ void add_packed_batches(const std::shared_ptr<const ChatDataset>& data, const Or
   found.batches = reader.packing();
   found.rows = reader.num_samples();
   found.waiting = reader.waiting_examples();
+  found.lost = reader.lost_examples();
   int64_t tokens = 0;
   for (int64_t row = 0; row < found.rows; ++row)
     for (const uint32_t example : reader.row(static_cast<uint32_t>(row))) tokens += data->lengths()[example];
@@ -66,6 +67,7 @@ std::string ChatRows::summary() const {
                       batches ? " in the first epoch" : "", 100 * padding);
   if (packed) text += fmt::format(" ({:.1f} % with one example each)", 100 * padding_alone);
   if (waiting > 0) text += fmt::format("; {} examples go on into the second epoch", waiting);
+  if (lost > 0) text += fmt::format("; {} examples are lost by max_leftover_rows", lost);
   return text;
 }
 
@@ -80,6 +82,7 @@ std::vector<std::string> ChatRows::lines() const {
       fmt::format("{:.1f} % padding{}", 100 * padding,
                   packed ? fmt::format(", {:.1f} % with one example in each row", 100 * padding_alone) : ""));
   if (waiting > 0) text.push_back(fmt::format("{} examples go on into the second epoch", waiting));
+  if (lost > 0) text.push_back(fmt::format("{} examples are lost by max_leftover_rows", lost));
   return text;
 }
 

@@ -23,6 +23,7 @@ struct ChatRows {
   bool packed = false;
   std::optional<BatchPacking> batches;
   int64_t waiting = 0;  // examples that go on into the next epoch
+  int64_t lost = 0;     // examples that max_leftover_rows leaves out
 
   /// One line.
   std::string summary() const;

@@ -69,7 +69,7 @@ void PackedChatReader::start_epoch(int64_t epoch) {
   if (epoch == epoch_) return;
   if (epoch < epoch_ || epoch_ < 0) {
     packers_.assign(static_cast<size_t>(packing_.num_groups),
-                    BatchPacker(packing_.group_rows, data_->seq_len()));
+                    BatchPacker(packing_.group_rows, data_->seq_len(), data_->config().max_leftover_rows));
     epoch_ = -1;
   }
   while (epoch_ < epoch) pack_next_epoch();
@@ -104,6 +104,11 @@ int64_t PackedChatReader::waiting_examples() const {
   return std::accumulate(
       packers_.begin(), packers_.end(), int64_t{0},
       [](int64_t sum, const BatchPacker& packer) { return sum + packer.waiting_examples(); });
+}
+
+int64_t PackedChatReader::lost_examples() const {
+  return std::accumulate(packers_.begin(), packers_.end(), int64_t{0},
+                         [](int64_t sum, const BatchPacker& packer) { return sum + packer.lost_examples(); });
 }
 
 }  // namespace tycho

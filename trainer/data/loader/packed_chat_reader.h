@@ -51,6 +51,8 @@ class PackedChatReader final : public RowReader {
   std::span<const uint32_t> row(uint32_t sample) const { return rows_[sample]; }
   /// Examples that wait for the next epoch.
   int64_t waiting_examples() const;
+  /// Examples of all epochs so far that were left over and, with max_leftover_rows, did not wait.
+  int64_t lost_examples() const;
 
  private:
   void pack_next_epoch();

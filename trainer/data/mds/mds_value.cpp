@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "trainer/base/error.h"
-#include "trainer/data/text/utf8.h"
+#include "trainer/base/text/utf8.h"
 
 namespace tycho {
 namespace {

@@ -1,5 +1,6 @@
 // numpy.random.default_rng, bit for bit: sample orders must be those that mosaicml-streaming's users know.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -18,8 +19,7 @@ class NumpyRng {
 
   uint64_t next64() {
     state_ = state_ * kMultiplier + increment_;
-    const auto high = static_cast<uint64_t>(state_ >> 64), low = static_cast<uint64_t>(state_);
-    return std::rotr(high ^ low, static_cast<int>(high >> 58));
+    return output(state_);
   }
   /// The low half of a 64-bit draw, then its high half.
   uint32_t next32() {
@@ -47,63 +47,78 @@ class NumpyRng {
   template <class T>
   void shuffle(std::span<T> items) {
     T* const data = items.data();
-    if (items.size_bytes() < kInCache) {
-      draw_shuffle(items.size(), [data](uint32_t i, uint32_t j) { std::swap(data[i], data[j]); });
-      return;
-    }
-    // Swaps wait until memory has what was drawn before them.
-    std::array<std::pair<uint32_t, uint32_t>, kAhead> drawn;
-    size_t num_drawn = 0;
-    const auto swap_drawn = [&] {
-      for (size_t k = 0; k < num_drawn; ++k) std::swap(data[drawn[k].first], data[drawn[k].second]);
-      num_drawn = 0;
+    const auto swap_all = [data](uint32_t i, std::span<const uint32_t> others) {
+      for (const uint32_t other : others) std::swap(data[i--], data[other]);
     };
-    draw_shuffle(items.size(), [&](uint32_t i, uint32_t j) {
-      __builtin_prefetch(data + j, 1);
-      drawn[num_drawn++] = {i, j};
-      if (num_drawn == kAhead) swap_drawn();
+    if (items.size_bytes() < kInCache) return draw_swaps(items.size(), swap_all);
+    // Swaps wait until memory has what was drawn before them.
+    std::array<uint32_t, kDrawn> waiting;
+    uint32_t first = 0;
+    size_t num_waiting = 0;
+    draw_swaps(items.size(), [&](uint32_t i, std::span<const uint32_t> others) {
+      for (const uint32_t other : others) __builtin_prefetch(data + other, 1);
+      swap_all(first, std::span(waiting).first(num_waiting));
+      std::copy(others.begin(), others.end(), waiting.begin());
+      first = i;
+      num_waiting = others.size();
     });
-    swap_drawn();
+    swap_all(first, std::span(waiting).first(num_waiting));
   }
   /// Draws what the shuffle of so many items draws.
   void skip_shuffle(size_t num_items) {
-    draw_shuffle(num_items, [](uint32_t, uint32_t) {});
+    draw_swaps(num_items, [](uint32_t, std::span<const uint32_t>) {});
   }
   /// Draws next64() so many times, in a time that does not depend on it.
   void skip64(uint64_t count);
 
  private:
   using u128 = unsigned __int128;
-  static constexpr size_t kInCache = 256 << 10, kAhead = 32;
+  static constexpr size_t kInCache = 256 << 10, kDrawn = 128;
   static constexpr u128 kMultiplier =
       static_cast<u128>(2549297995355413924ull) << 64 | 4865540595714422341ull;
+  static constexpr u128 kTwice = kMultiplier * kMultiplier;  // two steps
+  static constexpr uint32_t kTogether = 4;                   // words
 
-  /// Calls swap(i, j) for i from the last item to the second. A word that does not fit swaps an item with
-  /// itself: a quarter of all words, so that a branch would be mispredicted as often.
-  template <class Swap>
-  void draw_shuffle(size_t num_items, Swap swap) {
-    if (num_items < 2) return;
-    NumpyRng rng = *this;  // in registers
-    auto i = static_cast<uint32_t>(num_items - 1);
-    uint32_t mask = 0;
-    const auto use = [&](uint32_t word) {
-      const uint32_t drawn = word & mask;
-      const bool fits = drawn <= i;
-      swap(i, fits ? drawn : i);
-      i -= fits;
-    };
+  static uint64_t output(u128 state) {
+    const auto high = static_cast<uint64_t>(state >> 64), low = static_cast<uint64_t>(state);
+    return std::rotr(high ^ low, static_cast<int>(high >> 58));
+  }
+
+  /// Calls swaps(i, others), until every item but the first has had its turn: items i, i - 1, … swap with
+  /// others[0], others[1], …, at most kDrawn of them. A word that does not fit is overwritten by the next
+  /// one: a quarter of all words, so that a branch would be mispredicted as often.
+  template <class Swaps>
+  void draw_swaps(size_t num_items, Swaps swaps) {
+    std::array<uint32_t, kDrawn + kTogether> others;
+    const u128 twice_increment = (kMultiplier + 1) * increment_;
+    auto i = static_cast<uint32_t>(std::max<size_t>(num_items, 1) - 1);
     while (i > 0) {
-      mask = UINT32_MAX >> std::countl_zero(i);
-      const uint32_t last = mask >> 1;  // where a narrower mask begins
-      if (rng.has_spare_) use(rng.next32());
-      while (i > last + 1) {
-        const uint64_t words = rng.next64();
+      const uint32_t mask = UINT32_MAX >> std::countl_zero(i);
+      const uint32_t first = i;
+      // Where a narrower mask begins, or `others` is full.
+      const uint32_t last = std::max(mask >> 1, i - std::min<uint32_t>(i, kDrawn));
+      const auto use = [&](uint32_t word) {
+        const uint32_t drawn = word & mask;
+        others[first - i] = drawn;
+        i = i - 1 + (i < drawn);
+      };
+      if (has_spare_) use(next32());
+      // Two states at once: each is a product that takes longer than all that is done with it.
+      u128 odd = state_ * kMultiplier + increment_, even = odd * kMultiplier + increment_, newest = state_;
+      while (i > last + kTogether) {
+        const uint64_t words = output(odd), more = output(even);
         use(static_cast<uint32_t>(words));
         use(static_cast<uint32_t>(words >> 32));
+        use(static_cast<uint32_t>(more));
+        use(static_cast<uint32_t>(more >> 32));
+        newest = even;
+        odd = odd * kTwice + twice_increment;
+        even = even * kTwice + twice_increment;
       }
-      if (i > last && !rng.has_spare_) use(rng.next32());
+      state_ = newest;
+      while (i > last) use(next32());
+      swaps(first, std::span<const uint32_t>(others).first(first - i));
     }
-    *this = rng;
   }
 
   u128 state_, increment_;

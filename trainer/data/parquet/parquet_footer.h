@@ -1,6 +1,8 @@
 // What the footer of a Parquet file says: its columns, and where their pages are.
 #pragma once
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,26 +20,60 @@ enum class ParquetCodec {
   kLz4Raw = 7
 };
 
+enum class ParquetType {
+  kBoolean = 0,
+  kInt32 = 1,
+  kInt64 = 2,
+  kInt96 = 3,
+  kFloat = 4,
+  kDouble = 5,
+  kBytes = 6,
+  kFixedBytes = 7
+};
+
+/// A column of values, or a struct or list of more nodes. Levels are those of a value that is there: how many
+/// of the optional and repeated nodes down to this one exist, and how many of them are repeated.
+struct ParquetNode {
+  std::string name, path;           // path: with those above it, joined by dots
+  std::optional<ParquetType> type;  // none: it has children
+  bool is_optional = false, is_repeated = false;
+  bool is_list = false;  // its only child is repeated
+  int definition = 0, repetition = 0;
+  std::vector<ParquetNode> children;
+};
+
 /// The pages of one column in one group of rows.
 struct ParquetChunk {
   ParquetCodec codec = ParquetCodec::kNone;
   int64_t begin = 0, end = 0;  // bytes in the file
-  int64_t num_values = 0;      // nulls included: the rows of the group
+  int64_t num_values = 0;      // nulls and empty lists included
 };
 
-/// A column of texts, and all its chunks.
-struct ParquetTextColumn {
+/// What a group of rows says of one column; not checked.
+struct ParquetColumnMeta {
+  int64_t codec = 0, num_values = 0, size = 0, data_begin = 0, dictionary_begin = 0;
+  bool elsewhere = false;  // in another file, or encrypted
+};
+
+struct ParquetGroup {
   int64_t num_rows = 0;
-  int max_definition = 0;  // 0: required; a value is null when its level is lower
-  std::vector<ParquetChunk> chunks;
+  std::map<std::string, ParquetColumnMeta> columns;  // by path
 };
 
-/// Finds the column `name` ("text"; of a struct, "meta.text") in the footer, without its length and magic, of
-/// a file whose pages end at byte `pages_end`. It must be of type BYTE_ARRAY, not repeated, and not
-/// compressed with LZO or LZ4, which is not read. Throws
-/// Error (kUnusable) that begins with `place` and lists the columns where there is none of that name.
+struct ParquetFooter {
+  int64_t num_rows = 0;  // of all groups
+  int64_t pages_end = 0;
+  ParquetNode schema;  // the columns are its children
+  std::vector<ParquetGroup> groups;
+
+  /// The chunks of a column of values. Throws Error (kUnusable) that begins with `place` when they are not
+  /// all within the pages, or compressed with LZO, which is not read.
+  std::vector<ParquetChunk> chunks(const ParquetNode& column, const std::string& place) const;
+};
+
+/// Reads the footer, without its length and magic, of a file whose pages end at byte `pages_end`. Throws
+/// Error (kUnusable) that begins with `place`, or with [parquet] where it is malformed.
 /// (https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift)
-ParquetTextColumn read_parquet_footer(std::string_view footer, const std::string& name, int64_t pages_end,
-                                      const std::string& place);
+ParquetFooter read_parquet_footer(std::string_view footer, int64_t pages_end, const std::string& place);
 
 }  // namespace tycho

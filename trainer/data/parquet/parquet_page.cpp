@@ -1,4 +1,4 @@
-// PageHeader of parquet.thrift, and the encodings of byte arrays.
+// PageHeader of parquet.thrift, and the encodings of values.
 #include "trainer/data/parquet/parquet_page.h"
 
 #include <snappy.h>
@@ -10,6 +10,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/data/compression/decoder.h"
+#include "trainer/data/compression/lz4_block.h"
 #include "trainer/data/parquet/thrift.h"
 
 namespace tycho {
@@ -19,7 +20,8 @@ using Type = ThriftReader::Type;
 
 constexpr int64_t kMostPageBytes = int64_t{512} << 20;
 constexpr int64_t kMostPageValues = int64_t{64} << 20;
-constexpr int64_t kPlain = 0, kPlainDictionary = 2, kDeltaLength = 6, kDeltaText = 7, kDictionary = 8;
+constexpr int64_t kPlain = 0, kPlainDictionary = 2, kRuns = 3, kDelta = 5, kDeltaLength = 6, kDeltaText = 7,
+                  kDictionary = 8;
 
 template <class... Args>
 [[noreturn]] void damaged(fmt::format_string<Args...> what, Args&&... args) {
@@ -59,6 +61,27 @@ std::string_view take_bytes(std::string_view& bytes, uint64_t count) {
   return taken;
 }
 
+template <class T>
+T take_number(std::string_view& bytes) {
+  T value;
+  std::memcpy(&value, take_bytes(bytes, sizeof value).data(), sizeof value);
+  return value;
+}
+
+/// A value as PLAIN writes it; booleans, which are single bits, are not among them.
+ParquetValue take_plain(ParquetType type, std::string_view& bytes) {
+  ParquetValue value;
+  switch (type) {
+    case ParquetType::kBytes: value.text = take_bytes(bytes, take_word(bytes)); break;
+    case ParquetType::kInt32: value.whole = take_number<int32_t>(bytes); break;
+    case ParquetType::kInt64: value.whole = take_number<int64_t>(bytes); break;
+    case ParquetType::kFloat: value.number = take_number<float>(bytes); break;
+    case ParquetType::kDouble: value.number = take_number<double>(bytes); break;
+    default: damaged("values of type {} are not read", static_cast<int>(type));
+  }
+  return value;
+}
+
 /// Room grows with what comes: a header may claim any size.
 std::string decompress_with(CompressionKind kind, std::string_view in, size_t raw_bytes) {
   constexpr size_t kFirstRoom = 64 << 10;
@@ -82,6 +105,30 @@ std::string decompress_with(CompressionKind kind, std::string_view in, size_t ra
   return raw;
 }
 
+std::string decompress_lz4_block(std::string_view in, size_t raw_bytes) {
+  std::string raw;
+  if (!decode_lz4_block(in, raw_bytes, raw) || raw.size() != raw_bytes)
+    damaged("a page is not LZ4 data of {} bytes", raw_bytes);
+  return raw;
+}
+
+uint32_t take_big_endian(std::string_view& bytes) { return __builtin_bswap32(take_word(bytes)); }
+
+/// Blocks as Hadoop writes them, each behind its sizes, raw and stored; or one block alone, which older
+/// writers called by the same name.
+std::string decompress_hadoop_lz4(std::string_view in, size_t raw_bytes) {
+  constexpr size_t kSizes = 2 * sizeof(uint32_t);
+  std::string raw;
+  std::string_view rest = in;
+  while (rest.size() >= kSizes) {
+    const size_t block = take_big_endian(rest), stored = take_big_endian(rest), before = raw.size();
+    if (stored > rest.size() || block > raw_bytes - before) break;
+    if (!decode_lz4_block(take_bytes(rest, stored), block, raw) || raw.size() - before != block) break;
+    if (rest.empty() && raw.size() == raw_bytes) return raw;
+  }
+  return decompress_lz4_block(in, raw_bytes);
+}
+
 std::string decompress_block(ParquetCodec codec, std::string_view in, size_t raw_bytes) {
   switch (codec) {
     case ParquetCodec::kNone:
@@ -101,6 +148,8 @@ std::string decompress_block(ParquetCodec codec, std::string_view in, size_t raw
     case ParquetCodec::kGzip: return decompress_with(CompressionKind::kGzip, in, raw_bytes);
     case ParquetCodec::kBrotli: return decompress_with(CompressionKind::kBrotli, in, raw_bytes);
     case ParquetCodec::kZstd: return decompress_with(CompressionKind::kZstd, in, raw_bytes);
+    case ParquetCodec::kLz4: return decompress_hadoop_lz4(in, raw_bytes);
+    case ParquetCodec::kLz4Raw: return decompress_lz4_block(in, raw_bytes);
     default: break;
   }
   damaged("compression {} is not read", static_cast<int>(codec));
@@ -145,43 +194,55 @@ std::string decompress_page(const ParquetPageHeader& header, ParquetCodec codec,
   return body;
 }
 
-std::vector<std::string_view> read_dictionary(const ParquetPageHeader& header, std::string_view body) {
+std::vector<ParquetValue> read_dictionary(const ParquetPageHeader& header, ParquetType type,
+                                          std::string_view body) {
   if (header.encoding != kPlain && header.encoding != kPlainDictionary)
     damaged("a dictionary has encoding {}, which is not known", header.encoding);
-  std::vector<std::string_view> texts;
-  for (int64_t i = 0; i < header.num_values; ++i) texts.push_back(take_bytes(body, take_word(body)));
-  return texts;
+  std::vector<ParquetValue> values;
+  for (int64_t i = 0; i < header.num_values; ++i) values.push_back(take_plain(type, body));
+  return values;
 }
 
-ParquetTexts::ParquetTexts(const ParquetPageHeader& header, int max_definition, std::string_view body,
-                           const std::vector<std::string_view>& dictionary)
+ParquetEntries::ParquetEntries(const ParquetPageHeader& header, const ParquetNode& column,
+                               std::string_view body, const std::vector<ParquetValue>& dictionary)
     : num_left_(header.num_values),
-      max_definition_(static_cast<uint32_t>(max_definition)),
+      type_(*column.type),
+      definition_(column.definition),
+      repetition_(column.repetition),
       dictionary_(dictionary) {
-  const int width = std::bit_width(max_definition_);
-  if (header.kind == ParquetPageKind::kDataV2) {
-    take_bytes(body, static_cast<uint64_t>(header.repetition_bytes));
-    const std::string_view levels = take_bytes(body, static_cast<uint64_t>(header.definition_bytes));
-    if (max_definition > 0) levels_.emplace(levels, width);
-  } else if (max_definition > 0) {
-    levels_.emplace(take_bytes(body, take_word(body)), width);
-  }
+  const bool v2 = header.kind == ParquetPageKind::kDataV2;
+  // Levels that are all zero are not written in version 1.
+  const auto levels = [&](int most, int64_t v2_bytes, std::optional<RunReader>& reader) {
+    if (!v2 && most == 0) return;
+    const std::string_view bytes = take_bytes(body, v2 ? static_cast<uint64_t>(v2_bytes) : take_word(body));
+    if (most > 0) reader.emplace(bytes, std::bit_width(static_cast<unsigned>(most)));
+  };
+  levels(repetition_, header.repetition_bytes, repetitions_);
+  levels(definition_, header.definition_bytes, definitions_);
   open_values(body, header.encoding);
 }
 
-void ParquetTexts::open_values(std::string_view values, int64_t encoding) {
-  switch (encoding) {
-    case kPlain: plain_ = values; return;
-    case kPlainDictionary:
-    case kDictionary:
-      if (values.empty()) return;  // all are null
+void ParquetEntries::open_values(std::string_view values, int64_t encoding) {
+  const bool is_whole = type_ == ParquetType::kInt32 || type_ == ParquetType::kInt64;
+  if (encoding == kPlain) {
+    plain_ = values;
+  } else if (encoding == kPlainDictionary || encoding == kDictionary) {
+    if (!values.empty())  // else nothing is there
       indices_.emplace(values.substr(1), static_cast<uint8_t>(values[0]));
-      return;
-    case kDeltaText: prefixes_.emplace(values); break;
-    case kDeltaLength: break;
-    default: damaged("texts have encoding {}, which is not read", encoding);
+  } else if (encoding == kRuns && type_ == ParquetType::kBoolean) {
+    if (!values.empty()) booleans_.emplace(take_bytes(values, take_word(values)), 1);
+  } else if (encoding == kDelta && is_whole) {
+    wholes_.emplace(values);
+  } else if ((encoding == kDeltaLength || encoding == kDeltaText) && type_ == ParquetType::kBytes) {
+    if (encoding == kDeltaText) prefixes_.emplace(values);
+    open_lengths(values);
+  } else {
+    damaged("its values have encoding {}, which is not read", encoding);
   }
-  // All lengths come before the bytes: where these begin is known when the lengths have been read once.
+}
+
+/// All lengths come before the bytes: where these begin is known when the lengths have been read once.
+void ParquetEntries::open_lengths(std::string_view values) {
   const auto skip = [&](const DeltaReader& numbers) {
     DeltaReader all = numbers;
     if (all.num_values() > static_cast<uint64_t>(num_left_)) damaged("a page has more lengths than values");
@@ -194,24 +255,35 @@ void ParquetTexts::open_values(std::string_view values, int64_t encoding) {
   plain_ = values;
 }
 
-std::optional<std::string_view> ParquetTexts::next() {
+ParquetEntry ParquetEntries::next() {
   --num_left_;
-  if (levels_) {
-    const uint32_t level = levels_->next();
-    if (level > max_definition_) damaged("a page has a level that its column cannot have");
-    if (level < max_definition_) return std::nullopt;
-  }
-  return next_value();
+  ParquetEntry entry{.repetition = 0, .definition = definition_, .value = {}};
+  if (repetitions_) entry.repetition = static_cast<int>(repetitions_->next());
+  if (definitions_) entry.definition = static_cast<int>(definitions_->next());
+  if (entry.repetition > repetition_ || entry.definition > definition_ || entry.repetition < 0)
+    damaged("a page has a level that its column cannot have");
+  if (entry.definition == definition_) entry.value = next_value();
+  return entry;
 }
 
-std::string_view ParquetTexts::next_value() {
+ParquetValue ParquetEntries::next_value() {
   if (indices_) {
     const uint32_t index = indices_->next();
     if (index >= dictionary_.size())
-      damaged("a page wants text {} of a dictionary of {}", index, dictionary_.size());
+      damaged("a page wants value {} of a dictionary of {}", index, dictionary_.size());
     return dictionary_[index];
   }
-  if (!lengths_) return take_bytes(plain_, take_word(plain_));
+  if (wholes_) return {.text = {}, .whole = wholes_->next()};
+  if (booleans_) return {.text = {}, .whole = booleans_->next()};
+  if (lengths_) return {.text = next_cut_text()};
+  if (type_ != ParquetType::kBoolean) return take_plain(type_, plain_);
+  if (bit_at_ / 8 >= plain_.size()) damaged("a page ends too early");
+  const int64_t bit = static_cast<uint8_t>(plain_[bit_at_ / 8]) >> (bit_at_ % 8) & 1;
+  ++bit_at_;
+  return {.text = {}, .whole = bit};
+}
+
+std::string_view ParquetEntries::next_cut_text() {
   const int64_t length = lengths_->next();
   if (length < 0) damaged("a text has a negative length");
   const std::string_view rest = take_bytes(plain_, static_cast<uint64_t>(length));

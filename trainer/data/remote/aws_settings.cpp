@@ -3,22 +3,16 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <map>
 #include <sstream>
 
+#include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/secrets.h"
 
 namespace tycho {
 namespace {
-
-std::string variable_or(std::initializer_list<const char*> names) {
-  for (const char* name : names)
-    if (const char* value = std::getenv(name); value != nullptr && *value != '\0') return value;
-  return "";
-}
 
 std::string trimmed(const std::string& text) {
   const size_t begin = text.find_first_not_of(" \t\r"), end = text.find_last_not_of(" \t\r");
@@ -47,12 +41,12 @@ bool read_profile(const std::string& path, const std::string& name, Profile& pro
 }
 
 Profile find_profile() {
-  const std::string folder = variable_or({"HOME"}) + "/.aws/";
-  std::string credentials = variable_or({"AWS_SHARED_CREDENTIALS_FILE"});
-  std::string config = variable_or({"AWS_CONFIG_FILE"});
+  const std::string folder = first_environment_variable({"HOME"}) + "/.aws/";
+  std::string credentials = first_environment_variable({"AWS_SHARED_CREDENTIALS_FILE"});
+  std::string config = first_environment_variable({"AWS_CONFIG_FILE"});
   if (credentials.empty()) credentials = folder + "credentials";
   if (config.empty()) config = folder + "config";
-  const std::string wanted = variable_or({"AWS_PROFILE"});
+  const std::string wanted = first_environment_variable({"AWS_PROFILE"});
   Profile profile;
   const bool here = read_profile(credentials, wanted.empty() ? "default" : wanted, profile);
   const bool there = read_profile(config, wanted.empty() ? "default" : wanted, profile);
@@ -68,8 +62,9 @@ AwsSettings find_aws_settings() {
   Profile profile = find_profile();
   AwsSettings settings;
   AwsCredentials& keys = settings.credentials;
-  keys = {variable_or({"AWS_ACCESS_KEY_ID"}), variable_or({"AWS_SECRET_ACCESS_KEY"}),
-          variable_or({"AWS_SESSION_TOKEN"})};
+  keys = {first_environment_variable({"AWS_ACCESS_KEY_ID"}),
+          first_environment_variable({"AWS_SECRET_ACCESS_KEY"}),
+          first_environment_variable({"AWS_SESSION_TOKEN"})};
   std::string source = "the environment";
   if (keys.key_id.empty() && keys.secret.empty()) {
     source = "the AWS profile";
@@ -79,17 +74,18 @@ AwsSettings find_aws_settings() {
     fail(ExitCode::kUnusable, "[data] {} has {} of an AWS key without the other half", source,
          keys.secret.empty() ? "the id" : "the secret");
   for (const std::string& secret : {keys.secret, keys.session_token}) register_secret(secret);
-  std::string region = variable_or({"AWS_REGION", "AWS_DEFAULT_REGION"});
+  std::string region = first_environment_variable({"AWS_REGION", "AWS_DEFAULT_REGION"});
   if (region.empty()) region = profile["region"];
   if (!region.empty()) settings.region = region;
-  settings.endpoint = variable_or({"S3_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"});
+  settings.endpoint =
+      first_environment_variable({"S3_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"});
   if (settings.endpoint.empty()) settings.endpoint = profile["endpoint_url"];
   while (settings.endpoint.ends_with('/')) settings.endpoint.pop_back();
   if (!settings.endpoint.empty() && !settings.endpoint.starts_with("http://") &&
       !settings.endpoint.starts_with("https://"))
     fail(ExitCode::kUnusable, "[data] the S3 endpoint {} is not a URL: write https://HOST",
          without_secrets(settings.endpoint));
-  settings.ca_file = variable_or({"AWS_CA_BUNDLE"});
+  settings.ca_file = first_environment_variable({"AWS_CA_BUNDLE"});
   return settings;
 }
 

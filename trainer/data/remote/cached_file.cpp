@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -18,6 +19,8 @@
 namespace tycho {
 namespace {
 
+constexpr int64_t kHashBlockBytes = 4 << 20;
+
 constexpr PartAdvice kFileAdvice = {"free room on that disk, or choose another path",
                                     "choose another path, or put the file there yourself"};
 
@@ -30,8 +33,13 @@ std::string hash_problem(const std::string& path, const std::string& wanted) {
   if (digits.size() != shard_hash_digits(name))
     fail(ExitCode::kRecipe, "[data] remote_hash has {} digits, and {} has {}", digits.size(), name,
          shard_hash_digits(name));
-  const std::string text = read_file(path);
-  hasher.update(text.data(), text.size());
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(path));
+  std::string block(static_cast<size_t>(std::min(size, kHashBlockBytes)), '\0');
+  for (int64_t at = 0; at < size; at += kHashBlockBytes) {
+    const auto count = static_cast<size_t>(std::min(size - at, kHashBlockBytes));
+    read_exactly(path, at, block.data(), count);
+    hasher.update(block.data(), count);
+  }
   const std::string given = hasher.hex();
   return given == digits ? "" : fmt::format("has the {} {}, and remote_hash is {}", name, given, digits);
 }

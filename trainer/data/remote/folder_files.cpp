@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
+#include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 
@@ -72,15 +72,10 @@ class FolderFiles final : public RemoteFiles {
   std::string folder_;
 };
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 std::string hub_cache() {
-  if (std::string cache = variable("HF_HUB_CACHE"); !cache.empty()) return cache;
-  if (const std::string home = variable("HF_HOME"); !home.empty()) return home + "/hub";
-  return variable("HOME") + "/.cache/huggingface/hub";
+  if (std::string cache = environment_variable("HF_HUB_CACHE"); !cache.empty()) return cache;
+  if (const std::string home = environment_variable("HF_HOME"); !home.empty()) return home + "/hub";
+  return environment_variable("HOME") + "/.cache/huggingface/hub";
 }
 
 }  // namespace

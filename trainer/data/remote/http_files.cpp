@@ -1,9 +1,9 @@
 // URLs of files below a URL.
 #include "trainer/data/remote/http_files.h"
 
-#include <cstdlib>
 #include <utility>
 
+#include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/base/secrets.h"
 #include "trainer/data/remote/http_client.h"
@@ -33,13 +33,13 @@ std::string sas_of(const RemotePlace& place, const std::string& given) {
   const bool is_azure = place.text.starts_with("https:") && host.ends_with(".blob.core.windows.net");
   const std::string name = !given.empty() ? given : is_azure ? "AZURE_STORAGE_SAS_TOKEN" : "";
   if (name.empty()) return "";
-  const char* value = std::getenv(name.c_str());
-  if (value == nullptr || *value == '\0') {
+  std::string query = environment_variable(name.c_str());
+  if (query.empty()) {
     if (given.empty()) return "";  // a container that everybody may read
     fail(ExitCode::kUnusable, "[data] {}: the variable {}, which remote_sas_env names, is not set",
          place.text, name);
   }
-  std::string query = *value == '?' ? value + 1 : value;
+  if (query.front() == '?') query.erase(0, 1);
   for (const char c : query)
     if (c <= ' ' || c == '#')
       fail(ExitCode::kUnusable, "[data] {}: the value of {} is not the query of a URL", place.text, name);

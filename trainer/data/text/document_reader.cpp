@@ -5,10 +5,11 @@
 #include <cstring>
 
 #include "trainer/base/error.h"
+#include "trainer/base/text/utf8.h"
 #include "trainer/data/parquet/parquet_records.h"
+#include "trainer/data/text/csv_reader.h"
 #include "trainer/data/text/json_line.h"
 #include "trainer/data/text/pretokenize.h"
-#include "trainer/data/text/utf8.h"
 
 namespace tycho {
 namespace {
@@ -54,6 +55,8 @@ void DocumentReader::open() {
   const InputFile& file = files_[file_];
   if (file.format == TextFormat::kParquet) {
     records_ = open_parquet(file.path, rules_.field);
+  } else if (file.format == TextFormat::kCsv || file.format == TextFormat::kTsv) {
+    records_ = open_csv(file.path, file.format == TextFormat::kTsv ? '\t' : ',', rules_.field);
   } else if (file.format == TextFormat::kDataSet) {
     if (!rules_.open_data_set)
       fail(ExitCode::kUnusable, "[data] {} is a data set, not text: name text files here", file.path);

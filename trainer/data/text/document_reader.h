@@ -1,5 +1,5 @@
-// Reads text, JSONL, Parquet and data sets of texts from front to back, in pieces that can be tokenised
-// alone.
+// Reads text, JSONL, CSV, Parquet and data sets of texts from front to back, in pieces that can be
+// tokenised alone.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -37,16 +37,16 @@ struct TextChunk {
   size_t file = 0;  // in the list of files
   TextFormat format = TextFormat::kText;
   std::string text;
-  std::vector<std::string> rows;   // of Parquet and data sets, instead of `text`
+  std::vector<std::string> rows;   // of CSV, Parquet and data sets, instead of `text`
   bool first = true, last = true;  // kText: of its file
   int64_t line = 1,
           offset = 0;      // kJsonl: where the lines begin, in the file decompressed; else the first row
   int64_t file_bytes = 0;  // read from the files for it, for progress
 };
 
-/// A text file is one document; every line of a JSONL file that is not blank is one, and every row of Parquet
-/// and of a data set. Memory is bounded by a
-/// few MiB, or by the longest line; of Parquet, by a page. Owned by one thread at a time. Errors are
+/// A text file is one document; every line of a JSONL file that is not blank is one, and every row of CSV,
+/// Parquet and a data set. Memory is bounded by a
+/// few MiB, or by the longest line or row; of Parquet, by a page. Owned by one thread at a time. Errors are
 /// kUnusable and name the file, and the byte where it is not UTF-8 text.
 class DocumentReader {
  public:

@@ -19,23 +19,18 @@ constexpr size_t kHeadBytes = 64 << 10;
 constexpr std::array kTextEndings = {".txt", ".text"};
 constexpr std::array kJsonlEndings = {".jsonl", ".ndjson", ".json"};
 constexpr std::string_view kParquetEnding = ".parquet", kParquetMagic = "PAR1";
+constexpr std::string_view kCsvEnding = ".csv", kTsvEnding = ".tsv";
 
 /// Data that are text somewhere inside, and what makes text or JSONL of them.
 struct OtherKind {
   std::string_view ending, magic, name, advice;
   size_t magic_at = 0;
 };
-constexpr std::string_view kTableAdvice =
-    "write it as JSONL first, for example: duckdb -c \"COPY (SELECT text FROM 'FILE') TO 'FILE.jsonl' "
-    "(FORMAT "
-    "json)\"";
 constexpr std::string_view kDatasetsAdvice =
     "write it as JSONL first, for example with datasets: Dataset.from_file('FILE').to_json('FILE.jsonl')";
 constexpr std::string_view kUnpackAdvice = "unpack it and name the folder";
 constexpr std::string_view kTextAdvice = "save its text as .txt or JSONL first";
 constexpr std::array kOtherKinds = {
-    OtherKind{".csv", "", "CSV", kTableAdvice},
-    OtherKind{".tsv", "", "TSV", kTableAdvice},
     OtherKind{".arrow", "ARROW1", "Arrow", kDatasetsAdvice},
     OtherKind{".feather", "FEA1", "Feather", kDatasetsAdvice},
     OtherKind{".avro", "Obj\x01", "Avro", kTextAdvice},
@@ -57,7 +52,7 @@ constexpr std::array kOtherKinds = {
     OtherKind{".pdf", "%PDF-", "a PDF", kTextAdvice},
     OtherKind{".docx", "", "a Word document", kTextAdvice},
     OtherKind{".epub", "", "an EPUB", kTextAdvice},
-    OtherKind{".xlsx", "", "a spreadsheet", kTableAdvice},
+    OtherKind{".xlsx", "", "a spreadsheet", "save it as CSV first"},
     OtherKind{".sqlite", "SQLite format 3", "an SQLite database", kTextAdvice},
     OtherKind{".npy", "\x93NUMPY", "a NumPy array", "tokens cannot be converted: use the original text"},
 };
@@ -150,7 +145,8 @@ class Finder {
       const bool wanted =
           rules_.extensions.empty()
               ? ends_in(name, kTextEndings) || ends_in(name, kJsonlEndings) ||
-                    name.ends_with(kParquetEnding) || other_kind_by_name(name)
+                    name.ends_with(kParquetEnding) || name.ends_with(kCsvEnding) ||
+                    name.ends_with(kTsvEnding) || other_kind_by_name(name)
               : ends_in(uncompressed_name(path), rules_.extensions) || ends_in(path, rules_.extensions);
       const auto format = wanted ? look(path, true) : std::nullopt;
       if (format) {
@@ -162,7 +158,8 @@ class Finder {
     if (found_.files.size() > before) return;
     if (rules_.extensions.empty())
       fail(ExitCode::kUnusable,
-           "[data] folder {} has no .txt, .jsonl, .ndjson or .json (also .gz, .zst) and no .parquet; "
+           "[data] folder {} has no .txt, .jsonl, .ndjson or .json, .csv or .tsv (also .gz, .zst) and no "
+           ".parquet; "
            "name the files, or their endings with --ext",
            folder);
     fail(ExitCode::kUnusable,
@@ -214,6 +211,8 @@ class Finder {
       return TextFormat::kJsonl;
     }
     if (ends_in(name, kJsonlEndings)) return TextFormat::kJsonl;
+    if (name.ends_with(kCsvEnding)) return TextFormat::kCsv;
+    if (name.ends_with(kTsvEnding)) return TextFormat::kTsv;
     if (look_at_first_line(head, rules_.field) == FirstLine::kObjectWithField) {
       fail(ExitCode::kUsage,
            "[data] {} looks like JSONL with the field \"{}\": add --format jsonl, or --format text to train "
@@ -233,7 +232,8 @@ class Finder {
     if (uncompressed_name(path) != path)
       fail(ExitCode::kUnusable,
            "[data] {} is a compressed Parquet file, whose pages cannot be found: unpack it", path);
-    if (rules_.format) fail(ExitCode::kUsage, "[data] {} is a Parquet file: leave --format out", path);
+    if (rules_.format && !rules_.parquet_too)
+      fail(ExitCode::kUsage, "[data] {} is a Parquet file: leave --format out", path);
     return TextFormat::kParquet;
   }
 

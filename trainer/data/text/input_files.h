@@ -1,4 +1,4 @@
-// Detects what input files are: text, JSONL (both compressed or not), Parquet, a data set of texts, or
+// Detects what input files are: text, JSONL, CSV (all compressed or not), Parquet, a data set of texts, or
 // something that must be converted first.
 #pragma once
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace tycho {
 
-/// kDataSet: a folder of mosaicml-streaming's, with a column of texts.
-enum class TextFormat { kText, kJsonl, kParquet, kDataSet };
+/// kTsv: CSV with tabs. kDataSet: a folder of mosaicml-streaming's, with a column of texts.
+enum class TextFormat { kText, kJsonl, kCsv, kTsv, kParquet, kDataSet };
 
 struct InputFile {
   std::string path;
@@ -19,21 +19,22 @@ struct InputFile {
 
 struct InputRules {
   /// Endings of the files to read in folders, .gz, .zst and .zstd left out. None: whatever is known as text
-  /// or JSONL by name and content, and Parquet.
+  /// or JSONL by name and content, CSV and Parquet.
   std::vector<std::string> extensions;
   std::optional<TextFormat> format;  // of every file, instead of looking
-  std::string field = "text";        // of JSONL
+  bool parquet_too = false;          // a format is of every file that is not Parquet
+  std::string field = "text";        // of JSONL; the column of CSV and Parquet
 };
 
 struct InputFiles {
   std::vector<InputFile> files;
-  std::vector<std::string> skipped;  // files in folders that are neither text nor JSONL by their names
+  std::vector<std::string> skipped;  // files in folders whose names are of no kind that is read
 };
 
 /// Files as they are named, folders searched and sorted by path, hidden files left out; a named folder with
 /// the index.json of a data set is one input. A named file of an unknown ending is text. Throws Error:
 /// kUnusable for an input that is not there, a folder with nothing to read, and data of a kind that cannot be
-/// read (CSV, archives), saying what to do; kUsage for a text file that looks like JSONL.
+/// read (Arrow, archives), saying what to do; kUsage for a text file that looks like JSONL.
 InputFiles find_input_files(const std::vector<std::string>& inputs, const InputRules& rules);
 
 }  // namespace tycho

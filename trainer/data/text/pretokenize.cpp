@@ -2,8 +2,8 @@
 // character.
 #include "trainer/data/text/pretokenize.h"
 
+#include "trainer/base/text/utf8.h"
 #include "trainer/data/text/unicode_classes.h"
-#include "trainer/data/text/utf8.h"
 
 namespace tycho {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "trainer/base/error.h"
-#include "trainer/data/text/utf8.h"
+#include "trainer/base/text/utf8.h"
 
 namespace tycho {
 namespace {

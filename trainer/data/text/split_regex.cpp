@@ -3,7 +3,7 @@
 #include "trainer/data/text/split_regex.h"
 
 #include "trainer/base/error.h"
-#include "trainer/data/text/utf8.h"
+#include "trainer/base/text/utf8.h"
 
 namespace tycho {
 namespace {

@@ -11,6 +11,7 @@
 #include "trainer/base/error.h"
 #include "trainer/data/convert/chunk_tokenizer.h"
 #include "trainer/data/convert/data_set_records.h"
+#include "trainer/data/remote/cached_file.h"
 #include "trainer/data/tokenizer/special_tokens.h"
 
 namespace tycho {
@@ -30,6 +31,7 @@ std::unique_ptr<Tokenizer> tokenizer_for(const TextConfig& config, const RowShap
 }
 
 InputFiles text_files(const TextConfig& config) {
+  if (!config.remote.empty()) fetch_file(config.remote, config.path, config.remote_hash);
   return find_input_files({config.path}, {.field = config.field});
 }
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "trainer/base/text/utf8.h"
 #include "trainer/data/text/unicode_categories.h"
-#include "trainer/data/text/utf8.h"
 
 namespace tycho {
 namespace {

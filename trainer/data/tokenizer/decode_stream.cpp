@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "trainer/data/text/utf8.h"
+#include "trainer/base/text/utf8.h"
 
 namespace tycho {
 namespace {

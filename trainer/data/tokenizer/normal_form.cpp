@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "trainer/base/error.h"
+#include "trainer/base/text/utf8.h"
 #include "trainer/data/text/newer_characters.h"
-#include "trainer/data/text/utf8.h"
 
 namespace tycho {
 namespace {

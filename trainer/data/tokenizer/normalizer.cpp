@@ -5,9 +5,9 @@
 
 #include <array>
 
+#include "trainer/base/text/utf8.h"
 #include "trainer/data/text/newer_characters.h"
 #include "trainer/data/text/unicode_categories.h"
-#include "trainer/data/text/utf8.h"
 
 namespace tycho {
 namespace {

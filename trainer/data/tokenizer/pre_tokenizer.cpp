@@ -3,9 +3,9 @@
 
 #include <utility>
 
+#include "trainer/base/text/utf8.h"
 #include "trainer/data/text/newer_characters.h"
 #include "trainer/data/text/unicode_categories.h"
-#include "trainer/data/text/utf8.h"
 #include "trainer/data/tokenizer/byte_level.h"
 
 namespace tycho {

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "trainer/data/text/utf8.h"
+#include "trainer/base/text/utf8.h"
 #include "trainer/data/tokenizer/pattern_json.h"
 
 namespace tycho {

@@ -8,7 +8,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/hash.h"
-#include "trainer/data/text/utf8.h"
+#include "trainer/base/text/utf8.h"
 #include "trainer/data/tokenizer/normalizer_json.h"
 #include "trainer/data/tokenizer/pre_tokenizer_json.h"
 #include "trainer/data/tokenizer/protobuf.h"

@@ -5,7 +5,7 @@
 
 #include "trainer/base/hash.h"
 #include "trainer/base/json.h"
-#include "trainer/data/text/utf8.h"
+#include "trainer/base/text/utf8.h"
 #include "trainer/data/tokenizer/byte_level.h"
 #include "trainer/data/tokenizer/normalizer_json.h"
 #include "trainer/data/tokenizer/post_processor.h"

@@ -1,6 +1,6 @@
 // ALiBi for an attention that knows products only: columns of queries and keys whose product is the bias.
 #pragma once
-#include "trainer/base/flash_limits.h"
+#include "trainer/base/attention_limits.h"
 #include "trainer/kernels/attention/attention_rows.h"
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"

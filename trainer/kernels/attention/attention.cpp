@@ -1,8 +1,8 @@
 // Checks of attention, and which of its three implementations a call takes.
 #include "trainer/kernels/attention/attention.h"
 
+#include "trainer/base/attention_limits.h"
 #include "trainer/base/error.h"
-#include "trainer/base/flash_limits.h"
 #include "trainer/kernels/attention/product_attention.h"
 #include "trainer/kernels/dispatch.h"
 #include "trainer/profiler/range.h"

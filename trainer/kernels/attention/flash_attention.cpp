@@ -9,8 +9,8 @@
 
 #include <mutex>
 
+#include "trainer/base/attention_limits.h"
 #include "trainer/base/error.h"
-#include "trainer/base/flash_limits.h"
 
 namespace tycho {
 namespace {

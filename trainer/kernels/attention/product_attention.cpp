@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trainer/base/attention_limits.h"
 #include "trainer/base/error.h"
-#include "trainer/base/scores_at_once.h"
 #include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/dropout.h"
 

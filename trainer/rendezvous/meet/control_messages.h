@@ -23,6 +23,7 @@ enum class Says : uint8_t {
   kAsk,               // to rank 0: MarkQuestion
   kTold,              // its MarkAnswer
   kBye,               // this rank is done, and all is well
+  kAnswerRequest,     // text: a request for this rank's last collectives
 };
 
 /// A rank, and where it listens.

@@ -25,6 +25,8 @@ struct MeetOptions {
   double beat_s = 1;     // between two signs of life
   Environment variable = process_environment();
   Progress* progress = &process_progress();
+  /// Someone asks for the last collectives of every rank. Called on the monitor's thread: must not wait.
+  std::function<void(const std::string& request)> on_request;
   /// Lines for people; nothing: standard error.
   std::function<void(const std::string& line)> say;
   /// Called before the process is ended because its main thread does not leave a broken world.

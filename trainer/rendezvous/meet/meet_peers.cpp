@@ -19,6 +19,7 @@
 #include "trainer/rendezvous/dial.h"
 #include "trainer/rendezvous/handed_listener.h"
 #include "trainer/rendezvous/listener.h"
+#include "trainer/rendezvous/meet/answered_requests.h"
 #include "trainer/rendezvous/meet/arrived_sockets.h"
 #include "trainer/rendezvous/meet/member_monitor.h"
 #include "trainer/rendezvous/meet/root_monitor.h"
@@ -57,13 +58,17 @@ class MetPeers final : public Peers {
   MetPeers(const RankPlace& place, const MeetOptions& options)
       : place_(place),
         options_(with_last_words(options)),
-        recent_(std::make_shared<RecentCollectives>(*options_.progress)) {
+        recent_(std::make_shared<RecentCollectives>(*options_.progress)),
+        requests_(recent_, place.rank == 0 ? [this](const std::string& request) { root_->pass_on(request); }
+                                           : AnsweredRequests::PassOn()) {
     const InPhase phase("meeting the other ranks", *options_.progress);
     if (place_.rank == 0)
       host();
     else
       join();
   }
+
+  ~MetPeers() override { requests_.end(); }
 
   int rank() const override { return place_.rank; }
   int num_ranks() const override { return place_.num_ranks; }
@@ -110,6 +115,7 @@ class MetPeers final : public Peers {
   Endpoint rank_0_;  // as this rank reaches it
   ArrivedSockets arrived_;
   const std::shared_ptr<RecentCollectives> recent_;
+  AnsweredRequests requests_;
   std::atomic<bool> has_written_ = false;  // what recent_ has
   std::unique_ptr<Monitor> monitor_;
   RootMonitor* root_ = nullptr;          // it, on rank 0
@@ -132,6 +138,7 @@ MeetOptions MetPeers::with_last_words(MeetOptions options) {
     }).detach();
     done->get_future().wait_for(kLastWrite);
   };
+  options.on_request = [this](const std::string& request) { requests_.answer(request); };
   return options;
 }
 

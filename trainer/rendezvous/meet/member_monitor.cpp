@@ -38,6 +38,9 @@ void MemberMonitor::take(Says what, const std::string& body) {
       answers_[answer.number] = answer.is_marked;
       return;
     }
+    case Says::kAnswerRequest:
+      if (options_.on_request) options_.on_request(read_text(body));
+      return;
     case Says::kBye: set_ended(0); return line_.close();
     default: return;
   }

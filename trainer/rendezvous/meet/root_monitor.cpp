@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "trainer/base/random/random_bytes.h"
 #include "trainer/rendezvous/endpoint.h"
@@ -27,6 +28,12 @@ RootMonitor::RootMonitor(const RankPlace& place, MeetOptions options, Member sel
 void RootMonitor::admit(Socket socket) {
   const std::lock_guard lock(mutex_);
   lines_.emplace_back(std::move(socket));
+  wake();
+}
+
+void RootMonitor::pass_on(const std::string& request) {
+  const std::lock_guard lock(mutex_);
+  requests_.push_back(request);
   wake();
 }
 
@@ -141,6 +148,9 @@ void RootMonitor::decide() {
 void RootMonitor::obey() {
   if (auto cause = std::exchange(leaving_, std::nullopt)) set_cause(std::move(*cause));
   if (auto suspicion = std::exchange(suspicion_, std::nullopt)) suspect(std::move(*suspicion));
+  for (const std::string& request : std::exchange(requests_, {}))
+    for (Line& line : lines_)
+      if (line.rank >= 0) line.say(Says::kAnswerRequest, bytes_of_text(request));
   decide();
   if (!cause_) return;
   const bool before = all_have_heard_;

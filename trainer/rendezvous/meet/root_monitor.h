@@ -2,6 +2,8 @@
 #pragma once
 #include <list>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "trainer/rendezvous/meet/control_line.h"
 #include "trainer/rendezvous/meet/control_messages.h"
@@ -19,6 +21,8 @@ class RootMonitor final : public Monitor {
 
   /// From any thread: a rank that has proved itself.
   void admit(Socket socket);
+  /// From any thread: asks the other ranks for their last collectives.
+  void pass_on(const std::string& request);
 
  private:
   struct Line final : ControlLine {
@@ -54,6 +58,7 @@ class RootMonitor final : public Monitor {
   std::string how_lost_;
   Clock::time_point decide_at_ = Clock::time_point::max();
   std::optional<Suspected> suspected_;
+  std::vector<std::string> requests_;  // for obey()
 };
 
 }  // namespace tycho

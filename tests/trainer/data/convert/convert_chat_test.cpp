@@ -138,7 +138,7 @@ TEST_F(ConvertChatTest, NamesTheLineThatIsWrong) {
   expect_unusable({"rows.jsonl:4] is a prompt with a response, and the first line is a conversation",
                    "convert them apart, or to tokens with --tokenizer"});
   write_text(options_.inputs[0], "\n \n");
-  expect_unusable({"rows.jsonl has no lines to convert"});
+  expect_unusable({"rows.jsonl has no rows to convert"});
   options_.splits.val_fraction = 0.5;
   write_text(options_.inputs[0], lines(1, true));
   expect_error(ExitCode::kUsage, {"[data] 1 lines are too few for a share of 0.5 in val"},

@@ -59,13 +59,15 @@ class PackedChatReaderTest : public ::testing::Test {
 
 TEST_F(PackedChatReaderTest, GivesTheRowsOfLlmFoundryOnAsManyRanksAsThereAreGroups) {
   const Json cases = Json::parse(read_file(golden("packing/cases.json"))).at("batches");
-  ASSERT_GE(cases.size(), 7u);
+  ASSERT_GE(cases.size(), 11u);
   for (const Json& wanted : cases) {
     const int64_t ranks = wanted.at("ranks"), rows = wanted.at("rows");
     write_examples(wanted.at("lengths"));
     shape_.seq_len = wanted.at("row_tokens");
     config_.packing_ratio->value = wanted.at("ratio");
     config_.packing_groups = ranks;
+    config_.max_leftover_rows.reset();
+    if (!wanted.at("kept").is_null()) config_.max_leftover_rows = wanted.at("kept").get<int64_t>();
     config_.padding_side = wanted.at("side") == "left" ? PaddingSide::kLeft : PaddingSide::kRight;
     PackedChatReader reader(open(), {.global_sequences = ranks * rows});
     const Json& epochs = wanted.at("epochs");
@@ -127,6 +129,20 @@ TEST_F(PackedChatReaderTest, EveryExampleIsSeenOnceAnEpochOrWaitsForTheNext) {
   EXPECT_GT(reader.waiting_examples(), 0);
   EXPECT_EQ(std::ssize(seen) + reader.waiting_examples(), 3 * 72);
   for (const uint32_t example : seen) EXPECT_LE(seen.count(example), 3u);
+}
+
+TEST_F(PackedChatReaderTest, ExamplesInRowsThatDoNotWaitAreCountedAsLost) {
+  write_examples(some_lengths(72));
+  config_.packing_ratio->value = 6;
+  config_.max_leftover_rows = 1;
+  PackedChatReader reader(open(), {.global_sequences = 4});
+  int64_t seen = 0;
+  for (uint32_t row = 0; row < reader.num_samples(); ++row) seen += std::ssize(reader.row(row));
+  EXPECT_GT(reader.lost_examples(), 0);
+  EXPECT_EQ(seen + reader.waiting_examples() + reader.lost_examples(), 72);
+  const ChatRows rows = chat_rows(open(), {.global_sequences = 4});
+  EXPECT_EQ(rows.lost, reader.lost_examples());
+  EXPECT_EQ(rows.lines().back(), fmt::format("{} examples are lost by max_leftover_rows", rows.lost));
 }
 
 TEST_F(PackedChatReaderTest, ALoaderResumesAtEveryPositionAndOnAnyNumberOfRanks) {

@@ -31,7 +31,7 @@ Json wanted(const std::string& name) {
 }
 
 TEST(ParquetRecordsTest, ReadsWhatPyarrowReads) {
-  for (const char* name : {"plain", "plain_v2", "snappy", "gzip", "brotli", "zstd", "zstd_v2",
+  for (const char* name : {"plain", "plain_v2", "snappy", "gzip", "brotli", "lz4", "zstd", "zstd_v2",
                            "dictionary_v2", "groups", "dictionary_too_large", "delta_length", "delta_text",
                            "delta_text_v2", "required", "required_v2", "empty"})
     EXPECT_EQ(Json(read_all(path_of(name))), wanted(name)) << name;
@@ -58,8 +58,6 @@ TEST(ParquetRecordsTest, ColumnsThatHoldNoTexts) {
                [&] { read_all(path, "id"); });
   expect_error(ExitCode::kUnusable, {"column \"more.list.element\"", "but holds lists"},
                [&] { read_all(path, "more.list.element"); });
-  expect_error(ExitCode::kUnusable, {"is compressed with LZ4_RAW, which is not read", "zstd"},
-               [] { read_all(path_of("lz4")); });
 }
 
 TEST(ParquetRecordsTest, FilesThatAreCutOff) {

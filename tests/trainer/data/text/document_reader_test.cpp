@@ -3,6 +3,7 @@
 
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/base/json.h"
+#include "trainer/data/compression/compress.h"
 #include "trainer/data/convert/data_set_records.h"
 #include "trainer/data/mds/mds_writer.h"
 
@@ -153,6 +154,27 @@ TEST_F(DocumentReaderTest, WrongLinesAreNamed) {
   refuses(std::string("{\"text\": \"a") + '\0' + "\"}", {"binary at byte 2200012, line 100002"});
 }
 
+/// A hole in a file reads as zeros and takes no room on the disk.
+TEST_F(DocumentReaderTest, ALineOfAGigabyteIsNamedAndNotReadToItsEnd) {
+  write_text(dir_ / "a.jsonl", "{\"text\": \"x\"}\n");
+  std::filesystem::resize_file(dir_ / "a.jsonl", 1 << 30);
+  const auto read = [&](const char* name) {
+    const std::vector<InputFile> files = {{dir_ / name, TextFormat::kJsonl}};
+    DocumentReader reader(files, {});
+    while (reader.next()) {
+    }
+  };
+  expect_error(ExitCode::kUnusable, {"a.jsonl:2 is longer than 256 MiB", "one JSON object per line"},
+               [&] { read("a.jsonl"); });
+  // 300 MiB in 300 KiB.
+  const std::string member =
+      compress_bytes(parse_compression("gz", "test"), std::string(size_t{1} << 20, 'x'));
+  std::string bomb;
+  for (int i = 0; i < 300; ++i) bomb += member;
+  write_text(dir_ / "b.jsonl.gz", bomb);
+  expect_error(ExitCode::kUnusable, {"b.jsonl.gz:1 is longer than 256 MiB"}, [&] { read("b.jsonl.gz"); });
+}
+
 TEST_F(DocumentReaderTest, RowsOfParquetAndOfDataSets) {
   const auto rows_of = [&](const InputFile& file, const OpenDataSet& open = {}) {
     std::vector<std::string> rows;
@@ -179,6 +201,27 @@ TEST_F(DocumentReaderTest, RowsOfParquetAndOfDataSets) {
   EXPECT_FALSE(reader.next());
   expect_error(ExitCode::kUnusable, {"line_shards/json_zstd is a data set, not text"},
                [&] { rows_of(data[0]); });
+}
+
+TEST_F(DocumentReaderTest, RowsOfCsvAndTsv) {
+  write_text(dir_ / "a.csv", "id,text\n1,\"one, two\"\n2,\"three\nfour\"\n");
+  write_text(dir_ / "b.tsv", "text\tid\nfive\t1\n");
+  const std::vector<InputFile> files = {{dir_ / "a.csv", TextFormat::kCsv},
+                                        {dir_ / "b.tsv", TextFormat::kTsv}};
+  std::vector<std::string> rows;
+  DocumentReader reader(files, {});
+  while (const auto chunk = reader.next())
+    for_each_record(*chunk, reader.file(*chunk), "text",
+                    [&](std::string_view text) { rows.emplace_back(text); });
+  EXPECT_EQ(rows, (std::vector<std::string>{"one, two", "three\nfour", "five"}));
+
+  write_text(dir_ / "c.csv", "text\nx\na\xFFz\n");
+  const std::vector<InputFile> wrong = {{dir_ / "c.csv", TextFormat::kCsv}};
+  DocumentReader damaged(wrong, {});
+  const auto chunk = damaged.next();
+  ASSERT_TRUE(chunk);
+  expect_error(ExitCode::kUnusable, {"c.csv is not UTF-8 at byte 1 of row 2"},
+               [&] { for_each_record(*chunk, wrong[0], "text", [](std::string_view) {}); });
 }
 
 TEST_F(DocumentReaderTest, RowsThatAreNotText) {

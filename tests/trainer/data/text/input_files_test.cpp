@@ -89,8 +89,8 @@ TEST_F(InputFilesTest, OtherKindsOfDataAreNamedWithWhatToDo) {
   };
   refuses("a.parquet", "text", {"a.parquet is not a Parquet file", "--format"});
   refuses("a.parquet.gz", read_file(golden("conversion/d.txt.gz")), {"is not a Parquet file"});
-  refuses("a.csv", "text\nx", {"a.csv is CSV", "duckdb", "a.csv.jsonl"});
-  refuses("a.CSV.gz", "text\nx", {"a.CSV.gz is CSV"});
+  refuses("a.xlsx", "x", {"a.xlsx is a spreadsheet", "save it as CSV first"});
+  refuses("a.csv", "PK\x03\x04", {"a.csv is a zip archive"});
   refuses("a.jsonl", "ARROW1..", {"a.jsonl is Arrow", "to_json"});
   refuses("a.txt", "%PDF-1.7", {"is a PDF"});
   refuses("a.txt", "BZh9", {"bzip2", "bunzip2"});
@@ -98,6 +98,23 @@ TEST_F(InputFilesTest, OtherKindsOfDataAreNamedWithWhatToDo) {
   refuses("x.txt", std::string(257, 'x') + "ustar", {"is a tar archive"});
   refuses("a.zip", "PK\x03\x04", {"zip archive"});
   refuses("shard.00000.mds", "x", {"an MDS shard", "already a data set"});
+}
+
+TEST_F(InputFilesTest, CsvAndTsv) {
+  write_text(dir_ / "a.csv", "text\nx\n");
+  write_text(dir_ / "b.TSV", "text\nx\n");
+  write_text(dir_ / "table", "text\nx\n");
+  const auto format_of = [&](const std::string& name, const InputRules& rules = {}) {
+    return find_input_files({dir_ / name}, rules).files.at(0).format;
+  };
+  EXPECT_EQ(format_of("a.csv"), TextFormat::kCsv);
+  EXPECT_EQ(format_of("b.TSV"), TextFormat::kTsv);
+  EXPECT_EQ(format_of("table"), TextFormat::kText);
+  EXPECT_EQ(format_of("table", {.format = TextFormat::kTsv}), TextFormat::kTsv);
+  EXPECT_EQ(format_of("a.csv", {.format = TextFormat::kText}), TextFormat::kText);
+  const InputFiles all = find_input_files({dir_.path()}, {});
+  EXPECT_EQ(all.files.size(), 2u);
+  EXPECT_EQ(all.skipped, Names{dir_ / "table"});
 }
 
 TEST_F(InputFilesTest, ParquetAndDataSetsOfTexts) {

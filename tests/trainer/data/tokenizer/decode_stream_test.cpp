@@ -2,7 +2,7 @@
 #include "trainer/data/tokenizer/decode_stream.h"
 
 #include "tests/trainer/data/data_testing.h"
-#include "trainer/data/text/utf8.h"
+#include "trainer/base/text/utf8.h"
 
 namespace tycho {
 namespace {

@@ -1,0 +1,114 @@
+// tycho data convert: text to samples of tokens, and conversations to samples of their own.
+#include "host/data/convert.h"
+
+#include <unistd.h>
+
+#include <initializer_list>
+
+#include "host/data/input_options.h"
+#include "host/text_table.h"
+#include "trainer/base/bytes.h"
+#include "trainer/base/error.h"
+#include "trainer/data/convert/convert.h"
+#include "trainer/data/convert/convert_chat.h"
+
+namespace tycho {
+namespace {
+
+/// Throws Error (kUsage) for the first of these options that was given.
+void refuse_options(const Arguments& arguments, std::initializer_list<const char*> names, const char* why) {
+  for (const char* name : names)
+    if (arguments.given.contains(name)) fail(ExitCode::kUsage, "[data] --{} {}", name, why);
+}
+
+ConvertOptions to_options(const Arguments& arguments) {
+  word(arguments, 1, "text, JSONL, CSV or Parquet files, or folders, to convert");
+  ConvertOptions options;
+  options.inputs.assign(arguments.words.begin() + 1, arguments.words.end());
+  options.rules = input_rules(arguments);
+  options.keep_newlines = arguments.has("keep-newlines");
+  options.no_added_tokens = arguments.has("no-added-tokens");
+  options.no_separator = arguments.has("no-separator");
+  if (!arguments.text("hashes").empty()) options.hashes = arguments.list("hashes");
+  options.compression = arguments.text("compression");
+  options.tokenizer = arguments.text("tokenizer");
+  options.out_dir = arguments.text("out");
+  options.split = arguments.text("split");
+  options.val_split = arguments.text("val-split");
+  options.val_fraction = arguments.number("val-fraction", 0, 1);
+  options.concat_tokens = arguments.integer("concat-tokens", 1);
+  options.bos_text = arguments.text("bos-text");
+  options.eos_text = arguments.text("eos-text");
+  options.no_wrap = arguments.has("no-wrap");
+  options.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
+  return options;
+}
+
+void show_progress(const ConvertProgress& progress) {
+  const double share = progress.bytes_total > 0 ? 100.0 * progress.bytes_done / progress.bytes_total : 0;
+  fmt::print(stderr, "\r{:5.1f} %  {} tokens  {} samples ", share, human_count(progress.tokens),
+             progress.samples);
+}
+
+Json split_json(const ConvertedSplit& split) {
+  return {{"dir", split.dir},       {"documents", split.documents}, {"bytes", split.bytes},
+          {"tokens", split.tokens}, {"samples", split.samples},     {"dropped_tokens", split.dropped_tokens},
+          {"shards", split.shards}};
+}
+
+ConvertResult convert_documents(const Arguments& arguments, bool live) {
+  refuse_options(arguments, {"template", "template-date"}, "needs --chat and --tokenizer");
+  ConvertOptions options = to_options(arguments);
+  if (live) options.progress = show_progress;
+  return convert_text(options);
+}
+
+ConvertResult convert_conversations(const Arguments& arguments, bool live) {
+  refuse_options(arguments,
+                 {"concat-tokens", "ext", "format", "field", "bos-text", "eos-text", "no-separator",
+                  "no-added-tokens", "keep-newlines", "no-wrap"},
+                 "has no effect with --chat");
+  word(arguments, 1, "JSONL or Parquet files, or folders of them, to convert");
+  ConvertChatOptions options;
+  options.inputs.assign(arguments.words.begin() + 1, arguments.words.end());
+  options.splits = {.out_dir = arguments.text("out"),
+                    .split = arguments.text("split"),
+                    .val_split = arguments.text("val-split"),
+                    .val_fraction = arguments.number("val-fraction", 0, 1),
+                    .compression = arguments.text("compression")};
+  if (!arguments.text("hashes").empty()) options.splits.hashes = arguments.list("hashes");
+  if (arguments.has("tokenizer"))
+    options.tokenizer = arguments.text("tokenizer");
+  else
+    refuse_options(arguments, {"template", "template-date"},
+                   "needs --tokenizer: without it, texts are written");
+  options.chat_template = arguments.text("template");
+  options.template_date = arguments.text("template-date");
+  options.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
+  if (live) options.progress = show_progress;
+  return convert_chat(options);
+}
+
+}  // namespace
+
+int convert_data(const Arguments& arguments) {
+  const bool live = isatty(STDERR_FILENO) != 0;
+  const ConvertResult result =
+      arguments.has("chat") ? convert_conversations(arguments, live) : convert_documents(arguments, live);
+  if (live) fmt::print(stderr, "\r{:60}\r", "");
+  for (const std::string& note : result.notes) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& warning : result.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  Json splits = Json::array();
+  std::vector<std::vector<std::string>> rows = {
+      {"split", "documents", "bytes", "tokens", "samples", "shards"}};
+  for (const ConvertedSplit& split : result.splits) {
+    splits.push_back(split_json(split));
+    rows.push_back({split.dir, fmt::to_string(split.documents), human_bytes(static_cast<double>(split.bytes)),
+                    human_count(static_cast<double>(split.tokens)), fmt::to_string(split.samples),
+                    fmt::to_string(split.shards)});
+  }
+  fmt::print("{}", arguments.has("json") ? splits.dump(2) + "\n" : text_table(rows));
+  return 0;
+}
+
+}  // namespace tycho

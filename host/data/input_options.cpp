@@ -1,0 +1,35 @@
+// Maps --ext, --format and --field to the rules by which input files are found.
+#include "host/data/input_options.h"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "trainer/base/error.h"
+
+namespace tycho {
+
+InputRules input_rules(const Arguments& arguments) {
+  InputRules rules{.field = arguments.text("field")};
+  if (!arguments.text("ext").empty()) rules.extensions = arguments.list("ext");
+  const std::string& format = arguments.text("format");
+  constexpr std::array<std::pair<std::string_view, TextFormat>, 5> kFormats = {
+      {{"text", TextFormat::kText},
+       {"jsonl", TextFormat::kJsonl},
+       {"csv", TextFormat::kCsv},
+       {"tsv", TextFormat::kTsv},
+       {"parquet", TextFormat::kParquet}}};
+  for (const auto& [name, kind] : kFormats)
+    if (format == name) rules.format = kind;
+  if (!format.empty() && !rules.format)
+    fail(ExitCode::kUsage, "[tycho {}] --format expects text, jsonl, csv, tsv or parquet, given \"{}\"",
+         arguments.verb, format);
+  return rules;
+}
+
+InputFiles named_inputs(const Arguments& arguments, const char* what) {
+  word(arguments, 1, what);
+  return find_input_files({arguments.words.begin() + 1, arguments.words.end()}, input_rules(arguments));
+}
+
+}  // namespace tycho

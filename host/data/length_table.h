@@ -1,0 +1,13 @@
+// Lengths of samples and documents, for people and as JSON.
+#pragma once
+#include "trainer/base/json.h"
+#include "trainer/data/convert/dataset_stats.h"
+
+namespace tycho {
+
+/// Number, quantiles, and how many lengths there are from each power of two up to the next.
+Json lengths_json(const LengthCounts& lengths);
+/// The same as lines with bars. `what` has these lengths, counted in `unit`: "documents", "tokens".
+void print_lengths(const char* what, const char* unit, const LengthCounts& lengths);
+
+}  // namespace tycho

@@ -1,0 +1,159 @@
+// Choices are pins, so that the resolved recipe, its text and its history have them like any other argument.
+#include "host/start/choose_mesh.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "host/machine.h"
+#include "trainer/base/error.h"
+#include "trainer/config/config_io.h"
+#include "trainer/families/check.h"
+#include "trainer/plan/estimate.h"
+#include "trainer/plan/mesh_choice.h"
+#include "trainer/plan/mesh_drawing.h"
+#include "trainer/plan/micro_batch_choice.h"
+#include "trainer/run_folder/run_folder.h"
+#include "trainer/run_folder/run_record.h"
+
+namespace tycho {
+namespace {
+
+bool leaves_mesh(const TrainConfig& config) { return config.parallel.mesh == MeshSizes::kAuto; }
+bool leaves_micro_batch(const TrainConfig& config) {
+  return config.micro_batch && config.micro_batch->is_auto;
+}
+
+/// The config of this run's last start, if it was on as many ranks.
+std::optional<TrainConfig> kept_choices(const TrainConfig& config, int64_t num_ranks) {
+  const std::string folder = run_folder_path(config);
+  if (config.resume == "none" || !holds_record(folder)) return {};
+  std::vector<ConfigProblem> problems;
+  const TrainConfig kept = read_config(read_run_record(folder).config, problems);
+  if (!problems.empty() || leaves_mesh(kept) || leaves_micro_batch(kept)) return {};
+  if (!check_config(kept, num_ranks).empty()) return {};
+  return kept;
+}
+
+/// A machine without GPUs plans for itself; for one with GPUs the recipe says which they are.
+TrainConfig with_machine(TrainConfig config) {
+  if (!config.machine.name.empty()) return config;
+  if (config.device == DeviceKind::kCuda || (config.device == DeviceKind::kAuto && !visible_gpus().empty()))
+    fail(ExitCode::kRecipe,
+         "[recipe] {} = \"auto\" needs to know the machines: set machine = \"h100\", \"h200\" or \"gb200\", "
+         "or "
+         "machine.name = \"custom\" with its figures",
+         leaves_mesh(config) ? "parallel" : "micro_batch");
+  config.machine.name = "cpu";
+  return config;
+}
+
+std::vector<std::string> mesh_pins(const MeshShape& mesh) {
+  std::vector<std::string> pins = {"parallel.mesh=given"};
+  for (size_t i = 0; i < kNumAxes; ++i)
+    pins.push_back(fmt::format("parallel.{}={}", axis_name(static_cast<Axis>(i)), mesh.sizes[i]));
+  return pins;
+}
+
+std::string micro_batch_pin(int64_t sequences) { return fmt::format("micro_batch={}sp", sequences); }
+
+/// Pins that stand for "auto", and why they have these values.
+struct Choices {
+  std::vector<std::string> pins;
+  std::string text;
+};
+
+/// The request resolved once more with the choices as its last arguments.
+ChosenRecipe resolve_with(const RecipeRequest& request, Choices choices) {
+  RecipeRequest again = request;
+  again.quiet = true;
+  int number = 0;
+  for (const PinArgument& pin : again.pins) number = std::max(number, pin.number);
+  for (const std::string& pin : choices.pins) again.pins.push_back({++number, pin});
+  ChosenRecipe chosen;
+  chosen.recipe = resolve_recipe(again);
+  chosen.pins = std::move(again.pins);
+  chosen.choices = std::move(choices.pins);
+  chosen.text = std::move(choices.text);
+  return chosen;
+}
+
+/// The mesh, also as `config` has it afterwards. `kept`: the choices of the same run's last start, if it had
+/// any.
+void choose_axes(TrainConfig& config, const std::optional<TrainConfig>& kept, const PlanDevices& devices,
+                 Choices& choices) {
+  if (kept) {
+    const MeshShape mesh = mesh_shape(kept->parallel, devices.num_ranks);
+    choices.pins = mesh_pins(mesh);
+    config.parallel = kept->parallel;
+    choices.text = fmt::format("mesh: {}, as this run had it before\n", describe(mesh));
+    return;
+  }
+  config = with_machine(config);
+  const Machine machine = planned_machine(config, devices);
+  const std::vector<MeshChoice> meshes = rank_meshes(config, devices);
+  const MeshShape mesh = best_mesh(meshes, machine).mesh;
+  choices.pins = mesh_pins(mesh);
+  config.parallel = with_sizes(config.parallel, mesh);
+  choices.text = fmt::format("parallel = \"auto\", {} rank{}\n{}\n{}taken: {}\n", devices.num_ranks,
+                             devices.num_ranks == 1 ? "" : "s", machine_line(machine),
+                             choices_text(meshes, machine), describe(mesh));
+}
+
+/// The sequences of a micro-batch, on the mesh that `config` has.
+void choose_micro_batch(const TrainConfig& config, const std::optional<TrainConfig>& kept,
+                        const PlanDevices& devices, Choices& choices) {
+  require_no_problems(check_config(config, devices.num_ranks), ExitCode::kTopology);
+  const int64_t share = data_ranks(config.parallel, devices.num_ranks);
+  int64_t sequences = 0;
+  if (kept && data_ranks(kept->parallel, devices.num_ranks) == share) {
+    sequences = micro_batch_sequences(*kept, share);
+    choices.text += fmt::format("micro_batch: {}sp, as this run had it before\n", sequences);
+  } else {
+    const MicroBatchChoice choice = largest_micro_batch(with_machine(config), devices);
+    sequences = choice.sequences;
+    choices.text += choice_text(choice);
+  }
+  choices.pins.push_back(micro_batch_pin(sequences));
+}
+
+}  // namespace
+
+PlanDevices devices_of(const RankPlace& place) {
+  PlanDevices devices;
+  devices.num_ranks = place.num_ranks;
+  devices.ranks_per_machine = place.num_local_ranks;
+  return devices;
+}
+
+ChosenRecipe choose_mesh(ResolvedRecipe recipe, const RecipeRequest& request, const PlanDevices& devices) {
+  const bool mesh_open = leaves_mesh(recipe.config), micro_open = leaves_micro_batch(recipe.config);
+  if (!mesh_open && !micro_open) return {std::move(recipe), request.pins, {}, ""};
+  TrainConfig config = recipe.config;
+  const std::optional<TrainConfig> kept = kept_choices(config, devices.num_ranks);
+  Choices choices;
+  if (mesh_open) choose_axes(config, kept, devices, choices);
+  if (micro_open) choose_micro_batch(config, kept, devices, choices);
+  return resolve_with(request, std::move(choices));
+}
+
+std::optional<ChosenRecipe> with_smaller_micro_batch(const ChosenRecipe& chosen, const RecipeRequest& request,
+                                                     const PlanDevices& devices) {
+  const TrainConfig& config = chosen.recipe.config;
+  const int64_t share = data_ranks(config.parallel, devices.num_ranks);
+  const int64_t sequences = micro_batch_sequences(config, share);
+  const std::string pin = micro_batch_pin(sequences);
+  if (sequences == 1 || chosen.choices.empty() || chosen.choices.back() != pin) return {};
+  std::vector<std::string> pins = chosen.choices;
+  pins.back() = micro_batch_pin(largest_divisor(global_batch_sequences(config) / share, sequences / 2));
+  const std::string text = fmt::format("again from the start with {} in the place of {}\n", pins.back(), pin);
+  return resolve_with(request, {std::move(pins), text});
+}
+
+std::string mesh_picture(const TrainConfig& config, const RankPlace& place) {
+  if (place.num_ranks == 1 || !check_config(config, place.num_ranks).empty()) return "";
+  const MeshShape mesh = mesh_shape(config.parallel, place.num_ranks);
+  return fmt::format("mesh: {}\n{}", describe(mesh), draw_mesh(mesh, place.num_local_ranks));
+}
+
+}  // namespace tycho

@@ -1,0 +1,35 @@
+// Replaces parallel = "auto" and micro_batch = "auto" by numbers, before a run or a plan.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bindings/define/recipe.h"
+#include "trainer/config/train_config.h"
+#include "trainer/plan/plan.h"
+#include "trainer/rendezvous/rank_place.h"
+
+namespace tycho {
+
+/// A recipe without "auto".
+struct ChosenRecipe {
+  ResolvedRecipe recipe;
+  std::vector<PinArgument> pins;     // the request's, then the choices
+  std::vector<std::string> choices;  // such as "parallel.dp_shard=8"; that of micro_batch is the last
+  std::string text;  // why: the planner's table, in lines; "" when there was nothing to choose
+};
+
+/// The recipe of a request, resolved once more with the sizes that the planner finds for devices.num_ranks.
+/// All ranks choose the same. A run folder that has been on as many ranks keeps its mesh and its micro_batch.
+/// Throws Error (kTopology) when no mesh fits, kRecipe when the recipe does not say which machine.
+ChosenRecipe choose_mesh(ResolvedRecipe recipe, const RecipeRequest& request, const PlanDevices& devices);
+/// The same choice with half as many sequences in a micro-batch, or the next number below that divides a
+/// rank's share; nothing when the recipe gave the number, or when it is one.
+std::optional<ChosenRecipe> with_smaller_micro_batch(const ChosenRecipe& chosen, const RecipeRequest& request,
+                                                     const PlanDevices& devices);
+/// As a plan needs them: the ranks of a run, and how many of them are on each machine.
+PlanDevices devices_of(const RankPlace& place);
+/// Where the ranks of a run are, for its start; "" for one rank, and for a mesh that the run will refuse.
+std::string mesh_picture(const TrainConfig& config, const RankPlace& place);
+
+}  // namespace tycho

@@ -1,0 +1,108 @@
+// Runs a resolved recipe in the engine; starts again with a smaller micro_batch where that can help.
+#include "host/start/start_run.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+
+#include "bindings/run/lua_callbacks.h"
+#include "host/engine.h"
+#include "host/git_facts.h"
+#include "host/signals.h"
+#include "trainer/base/error.h"
+#include "trainer/base/secrets.h"
+#include "trainer/metrics/reporter.h"
+#include "trainer/rendezvous/rank_cores.h"
+#include "trainer/sweep/policy.h"
+
+namespace tycho {
+
+RunRequest make_run_request(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
+                            const std::vector<std::string>& argv, const std::string& until) {
+  RunRequest request;
+  request.config = recipe.config;
+  request.recipe_lua = recipe.lua;
+  request.provenance_json = recipe.history.dump(1);
+  request.recipe_hash = recipe.hash;
+  request.sources = recipe.sources;
+  request.argv = argv;
+  request.until = until;
+  for (const PinArgument& pin : pins) request.pins.push_back(pin.text);
+  return request;
+}
+
+std::string folder_warning(const ResolvedRecipe& recipe) {
+  namespace fs = std::filesystem;
+  const fs::path here = fs::current_path();
+  const fs::path folder = (here / run_folder_path(recipe.config)).lexically_normal();
+  const bool is_outside = *folder.lexically_relative(here).begin() == "..";
+  if (!is_outside || holds_record(folder.string())) return "";
+  const Json writes = recipe.history.value("run_dir", Json::array());
+  const auto newest = std::find_if(writes.rbegin(), writes.rend(),
+                                   [](const Json& one) { return !one.value("shadowed", false); });
+  if (newest == writes.rend() || newest->at("by") != "recipe") return "";
+  return fmt::format(
+      "warning: {} puts this run outside of the working directory, into {}. run_dir=PATH as an argument "
+      "chooses another folder\n",
+      newest->at("at").get<std::string>(), folder.string());
+}
+
+namespace {
+
+Json with_git_facts(Json history) {
+  history.update(git_facts(std::filesystem::current_path().string()));
+  return history;
+}
+
+int run_once(const ChosenRecipe& chosen, std::vector<std::string> argv, const RunOptions& options,
+             bool& before_first_step) {
+  const ResolvedRecipe& recipe = chosen.recipe;
+  argv.insert(argv.end(), chosen.choices.begin(), chosen.choices.end());
+  RunRequest request = make_run_request(recipe, chosen.pins, argv, options.until);
+  request.paranoid = options.paranoid;
+  request.force = options.force;
+  request.before_first_step = &before_first_step;
+  LuaCallbacks callbacks(recipe);
+  request.callbacks = &callbacks;
+  request.place = find_rank_place(process_environment());
+  if (request.place.rank == 0)
+    std::fputs((folder_warning(recipe) + mesh_picture(recipe.config, request.place)).c_str(), stderr);
+  if (request.place.rank == 0) request.provenance_json = with_git_facts(recipe.history).dump(1);
+  const bool live = isatty(STDOUT_FILENO) != 0 && !options.plain;
+  const StopFlag& stop = stop_on_signals(live && request.place.rank == 0 && can_redraw());
+  const int threads = threads_of_rank(recipe.config.threads, request.place);
+  return open_engine(threads).run(request, live, stop);
+}
+
+/// What to start after this error; nothing when it ends the run.
+std::optional<ChosenRecipe> after_error(const Error& error, const ChosenRecipe& chosen,
+                                        const RecipeRequest& recipe_request) {
+  const RankPlace place = find_rank_place(process_environment());
+  if (place.num_ranks > 1 || error.code() != ExitCode::kNumerics || !is_out_of_memory(error.what()))
+    return {};
+  return with_smaller_micro_batch(chosen, recipe_request, devices_of(place));
+}
+
+}  // namespace
+
+int start_run(const ChosenRecipe& chosen, const RecipeRequest& recipe_request,
+              const std::vector<std::string>& argv, const RunOptions& options) {
+  ChosenRecipe now = chosen;
+  while (true) {
+    bool before_first_step = true;
+    try {
+      return run_once(now, argv, options, before_first_step);
+    } catch (const Error& error) {
+      std::optional<ChosenRecipe> next =
+          before_first_step ? after_error(error, now, recipe_request) : std::nullopt;
+      if (!next) throw;
+      fmt::print(stderr, "{}\n{}", without_secrets(error.what()), next->text);
+      now = std::move(*next);
+    }
+  }
+}
+
+}  // namespace tycho

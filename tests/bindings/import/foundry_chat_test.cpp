@@ -1,0 +1,76 @@
+// LLM Foundry's finetuning loader: where its rows are, and how they are packed and filled up.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "bindings/import/import.h"
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+#define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+#define EXPECT_LACKS(text, part) EXPECT_EQ((text).find(part), std::string::npos) << (text)
+
+/// The recipe, or what was wrong.
+std::string chat_recipe(const std::string& dataset, const std::string& more = "") {
+  try {
+    return import_recipe("x.yaml", "max_duration: 1ba\ntrain_loader: {name: finetuning, dataset: {" +
+                                       dataset + "}}\n" + more)
+        .lua;
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(FoundryChat, AFolderOfDataHasAFileForEachSplit) {
+  EXPECT_CONTAINS(chat_recipe("hf_name: json, split: dev, hf_kwargs: {data_dir: /data/sft/}"),
+                  "path = \"/data/sft/dev.jsonl\"");
+  EXPECT_CONTAINS(chat_recipe("hf_name: json, hf_kwargs: {data_dir: sft}"), "path = \"sft/train.jsonl\"");
+  EXPECT_CONTAINS(chat_recipe("hf_name: json, hf_kwargs: {data_dir: sft, data_files: a.jsonl}"),
+                  "is more than data_files");
+  EXPECT_CONTAINS(chat_recipe("hf_name: json"), "needs hf_kwargs.data_files");
+}
+
+TEST(FoundryChat, OneStreamIsADataSet) {
+  const std::string one =
+      chat_recipe("streams: {mine: {remote: 's3://b/sft', local: /cache, split: train, proportion: 1.0}}");
+  EXPECT_CONTAINS(one, "path = \"/cache/train\"");
+  EXPECT_CONTAINS(one, "remote = \"s3://b/sft/train\"");
+  EXPECT_CONTAINS(chat_recipe("split: dev, streams: [{local: /cache}]"), "path = \"/cache/dev\"");
+  EXPECT_CONTAINS(chat_recipe("streams: {a: {local: x}, b: {local: y}}"), "join them in one folder");
+  EXPECT_CONTAINS(chat_recipe("streams: {a: {local: x, repeat: 2}}"), "use max_duration");
+  EXPECT_CONTAINS(chat_recipe("streams: {a: {lokal: x}}"), "unknown key");
+}
+
+TEST(FoundryChat, RowsThatAreLeftOver) {
+  const std::string local = "local: x, split: train, ";
+  EXPECT_CONTAINS(chat_recipe(local + "packing_ratio: 4.5, max_leftover_bins_to_keep: 8"),
+                  "max_leftover_rows = 8,");
+  EXPECT_LACKS(chat_recipe(local + "packing_ratio: auto, max_leftover_bins_to_keep: null"),
+               "max_leftover_rows =");
+  EXPECT_LACKS(chat_recipe(local + "packing_ratio: 1.0, max_leftover_bins_to_keep: 8"),
+               "max_leftover_rows =");
+  EXPECT_CONTAINS(chat_recipe(local + "max_leftover_bins_to_keep: 8"), "needs packing_ratio");
+}
+
+TEST(FoundryChat, RowsAreFilledUpOnTheSideOfTheTokenizer) {
+  const auto with_side = [](const std::string& side) {
+    return chat_recipe("local: x, split: train",
+                       "tokenizer: {name: gpt2, kwargs: {padding_side: " + side + "}}\n");
+  };
+  EXPECT_CONTAINS(with_side("left"), "padding_side = \"left\"");
+  EXPECT_LACKS(with_side("right"), "padding_side = \"");
+  EXPECT_CONTAINS(with_side("top"), "wanted left or right");
+}
+
+TEST(FoundryChat, KeysThatDoNothingThereDoNothingHere) {
+  const std::string recipe =
+      chat_recipe("local: x, split: train, eos_token_id: 0", "global_seed: 17\nicl_max_seq_len: 1024\n");
+  EXPECT_CONTAINS(recipe, "examples end with the tokenizer's eos token");
+  EXPECT_CONTAINS(recipe, "what refers to it has its value");
+  EXPECT_CONTAINS(chat_recipe("local: x, split: train", "global_seed: 17\nseed: ${global_seed}\n"), "17");
+}
+
+}  // namespace
+}  // namespace tycho

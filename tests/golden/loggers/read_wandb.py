@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""Compares what `wandb sync` sent to wandb_server.py with the metrics.jsonl of the run.
+
+    read_wandb.py RUN STATE.json NUM_ATTEMPTS
+"""
+import json
+import pathlib
+import sys
+
+
+def filled(value):
+    """Without empty tables, which wandb leaves out."""
+    return {k: filled(v) for k, v in value.items() if v != {} and filled(v) != {}} if isinstance(value, dict) else value
+
+
+run_dir, num_attempts = pathlib.Path(sys.argv[1]), int(sys.argv[3])
+state = json.loads(pathlib.Path(sys.argv[2]).read_text())
+assert not state["unknown"], f"calls that the server does not know: {state['unknown']}"
+run = state["runs"][(run_dir / "wandb_run_id.txt").read_text().strip()]
+
+losses = {}  # step -> the losses of all attempts
+for line in open(run_dir / "metrics.jsonl"):
+    record = json.loads(line)
+    if "loss" in record:
+        losses.setdefault(record["step"], []).append(record["loss"])
+
+rows = [row for row in run["history"] if row and "loss" in row]
+steps = [row["_step"] for row in rows]
+assert len(rows) == len(run["history"]), "places without a row"
+assert steps == sorted(set(steps)), f"steps do not grow: {steps}"
+# The step at the time of a kill may be missing.
+missing = set(losses) - set(steps)
+assert len(missing) < num_attempts and not set(steps) - set(losses), f"missing {missing}"
+for row in rows:
+    assert row["loss"] in losses[row["_step"]], f"step {row['_step']}: {row['loss']} for {losses[row['_step']]}"
+assert run["summary"]["loss"] == losses[max(losses)][-1], run["summary"]
+recipe = json.loads((run_dir / "recipe.json").read_text())
+config = {key: entry["value"] for key, entry in run["config"].items() if key not in ("_wandb", "wandb_version")}
+assert filled(config) == filled(recipe), "the configuration is not the recipe"
+assert (run["displayName"], run["project"], run["group"], run["tags"]) == (recipe["run_name"], "words", "g", ["a", "small"]), run
+assert run["exit"][-1] == 0, run["exit"]
+print(f"{len(steps)} steps, {len(missing)} missing")

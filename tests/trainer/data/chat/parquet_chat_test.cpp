@@ -1,0 +1,105 @@
+// Finetuning data as Parquet gives the examples of the same rows as JSONL.
+#include "trainer/data/chat/parquet_chat.h"
+
+#include <numeric>
+
+#include "tests/trainer/data/data_testing.h"
+#include "trainer/data/chat/chat_dataset.h"
+#include "trainer/data/convert/convert_chat.h"
+
+namespace tycho {
+namespace {
+
+using testing::expect_error;
+using testing::golden;
+using testing::TempDir;
+using testing::write_text;
+
+std::string chat_file(const std::string& name) { return golden("parquet/nested/" + name + ".parquet"); }
+
+class ParquetChatTest : public ::testing::Test {
+ protected:
+  ParquetChatTest() {
+    const Json rows = Json::parse(read_file(golden("parquet/nested/rows.json")));
+    for (const Json& row : rows.at("chat")) jsonl_ += Json{{"messages", row.at("messages")}}.dump() + "\n";
+    write_text(temp_ / "rows.jsonl", jsonl_);
+  }
+  std::unique_ptr<ChatDataset> open(const std::string& path) const {
+    const ChatConfig config{.path = path, .target_responses = TargetResponses::kAll};
+    return std::make_unique<ChatDataset>(config, shape_, never_stopped);
+  }
+  Batch batch_of(const ChatDataset& data) const {
+    std::vector<uint32_t> rows(static_cast<size_t>(data.num_rows()));
+    std::iota(rows.begin(), rows.end(), 0u);
+    return data.read_batch(rows, data.num_rows());
+  }
+
+  TempDir temp_;
+  std::string jsonl_;
+  RowShape shape_{.seq_len = 512, .vocab_size = 512, .tokenizer = golden("tokenizer/lines.json")};
+};
+
+TEST_F(ParquetChatTest, ConversationsAreThoseOfJsonl) {
+  const Batch wanted = batch_of(*open(temp_ / "rows.jsonl"));
+  for (const char* name : {"chat", "chat_v2", "chat_pages", "chat_old_lists"}) {
+    const auto data = open(chat_file(name));
+    EXPECT_EQ(data->num_rows(), 40);
+    EXPECT_EQ(batch_of(*data).tokens, wanted.tokens) << name;
+    EXPECT_EQ(batch_of(*data).targets, wanted.targets) << name;
+  }
+  std::filesystem::create_directory(temp_ / "folder");
+  std::filesystem::copy(chat_file("chat"), temp_ / "folder/a.parquet");
+  std::filesystem::copy(temp_ / "rows.jsonl", temp_ / "folder/b.jsonl");
+  EXPECT_EQ(open(temp_ / "folder")->num_rows(), 80);
+}
+
+TEST_F(ParquetChatTest, RowsOfTokens) {
+  const auto data = open(chat_file("tokens"));
+  const Batch batch = batch_of(*data);
+  ASSERT_EQ(data->num_rows(), 30);
+  for (int64_t row = 0; row < 30; ++row) {
+    const auto* tokens = batch.tokens.data() + row * batch.seq_len;
+    for (int t = 0; t < 6; ++t) EXPECT_EQ(tokens[t], 3 + t);
+    EXPECT_EQ(tokens[6], 10 + row);
+    EXPECT_EQ(tokens[7], 11);
+  }
+  shape_.vocab_size = 512;
+  ConvertChatOptions options;
+  options.inputs = {chat_file("tokens")};
+  options.splits.out_dir = temp_ / "out";
+  expect_error(ExitCode::kUsage, {"tokens.parquet holds tokens already", "t.data.chat"},
+               [&] { convert_chat(options); });
+}
+
+TEST_F(ParquetChatTest, AConversionWritesTheBytesOfOneFromJsonl) {
+  const auto convert = [&](const std::string& input, const std::string& out, int threads) {
+    ConvertChatOptions options;
+    options.inputs = {input};
+    options.splits.out_dir = temp_ / out;
+    options.splits.size_limit = 900;
+    options.threads = threads;
+    const ConvertResult result = convert_chat(options);
+    EXPECT_EQ(result.splits.at(0).samples, 40);
+    return temp_ / out + "/train";
+  };
+  const std::string wanted = convert(temp_ / "rows.jsonl", "a", 1), made = convert(chat_file("chat"), "b", 2);
+  EXPECT_EQ(read_file(made + "/index.json"), read_file(wanted + "/index.json"));
+  EXPECT_EQ(read_file(made + "/shard.00001.mds"), read_file(wanted + "/shard.00001.mds"));
+}
+
+TEST_F(ParquetChatTest, WrongFilesAreNamed) {
+  expect_error(ExitCode::kUnusable, {"plain.parquet has no columns \"messages\""},
+               [&] { open(golden("parquet/plain.parquet")); });
+  expect_error(ExitCode::kUnusable, {"empty.parquet has no rows"}, [&] { open(chat_file("empty")); });
+  // A plain value, which stands behind its length.
+  std::string bytes = read_file(chat_file("chat_pages"));
+  const size_t at = bytes.find(std::string("\x09\0\0\0assistant", 13));
+  ASSERT_NE(at, std::string::npos);
+  bytes.replace(at + 4, 9, "assistent");
+  write_text(temp_ / "a.parquet", bytes);
+  expect_error(ExitCode::kUnusable, {"a.parquet, row 1] message 3 has the role \"assistent\""},
+               [&] { open(temp_ / "a.parquet"); });
+}
+
+}  // namespace
+}  // namespace tycho

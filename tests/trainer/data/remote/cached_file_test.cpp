@@ -1,0 +1,112 @@
+// One file of a remote: whole or not at all, and no other than the one that is meant.
+#include "trainer/data/remote/cached_file.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "tests/trainer/data/data_testing.h"
+#include "tests/trainer/data/remote/http_server.h"
+#include "trainer/data/mds/shard_hash.h"
+#include "trainer/data/text_rows/text_dataset.h"
+
+namespace tycho {
+namespace {
+
+using testing::expect_error;
+using testing::golden;
+using testing::HttpServer;
+using testing::SeenRequest;
+using testing::ServerReply;
+using testing::TempDir;
+using testing::write_text;
+
+class CachedFileTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ::setenv("no_proxy", "127.0.0.1", 1); }
+  static std::string hash_of(const std::string& text) {
+    ShardHasher hasher("sha256");
+    hasher.update(text.data(), text.size());
+    return "sha256:" + hasher.hex();
+  }
+  void fetch(const std::string& hash = "") {
+    fetch_file(server_.url() + "/x.jsonl", temp_ / "cache/x.jsonl", hash);
+  }
+  std::string fetched() const { return read_file(temp_ / "cache/x.jsonl"); }
+
+  TempDir temp_;
+  HttpServer server_{temp_ / "www"};
+};
+
+TEST_F(CachedFileTest, AFileOfManyBlocksHasTheChecksumOfItsBytes) {
+  std::string text;
+  for (int i = 0; text.size() < 4'500'000; ++i) text += std::to_string(i) + "\n";
+  write_text(temp_ / "www/x.jsonl", text);
+  fetch(hash_of(text));
+  EXPECT_EQ(fetched(), text);
+  fetch(hash_of(text));
+  EXPECT_EQ(server_.count("/x.jsonl"), 1);
+  std::string damaged = text;
+  damaged.back() = ' ';
+  write_text(temp_ / "cache/x.jsonl", damaged);
+  expect_error(ExitCode::kUnusable, {"cache/x.jsonl has the sha256", "delete the file to fetch it again"},
+               [&] { fetch(hash_of(text)); });
+  EXPECT_EQ(fetched(), damaged);
+}
+
+TEST_F(CachedFileTest, AnotherFileIsRefusedAndLeavesNothing) {
+  write_text(temp_ / "www/x.jsonl", "a\n");
+  expect_error(ExitCode::kUnusable, {"/x.jsonl has the sha256", "it is another file"},
+               [&] { fetch(hash_of("b\n")); });
+  EXPECT_TRUE(std::filesystem::is_empty(temp_ / "cache"));
+  expect_error(ExitCode::kRecipe, {"remote_hash has 3 digits, and sha256 has 64"},
+               [&] { fetch("sha256:abc"); });
+  std::filesystem::remove(temp_ / "www/x.jsonl");
+  expect_error(ExitCode::kUnusable, {"/x.jsonl does not exist: correct remote"}, [&] { fetch(); });
+  EXPECT_FALSE(std::filesystem::exists(temp_ / "cache/x.jsonl"));
+}
+
+TEST_F(CachedFileTest, ADownloadThatBreaksIsNotTakenForTheFile) {
+  const std::string text(100'000, 'x');
+  write_text(temp_ / "www/x.jsonl", text);
+  server_.set_fault(
+      [left = std::make_shared<std::atomic<int>>(1)](const SeenRequest&) -> std::optional<ServerReply> {
+        if (left->fetch_sub(1) <= 0) return std::nullopt;
+        return ServerReply{.body = std::string(100'000, 'x'), .headers = {}, .cut_at = 40'000};
+      });
+  fetch();
+  EXPECT_EQ(fetched(), text);
+  EXPECT_GE(server_.count("/x.jsonl"), 2);
+}
+
+TEST_F(CachedFileTest, ThreadsThatWantItAtOnceFetchItOnce) {
+  write_text(temp_ / "www/x.jsonl", std::string(300'000, 'y'));
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 6; ++i) threads.emplace_back([this] { fetch(); });
+  }
+  EXPECT_EQ(fetched().size(), 300'000u);
+  EXPECT_EQ(server_.count("/x.jsonl"), 1);
+}
+
+TEST_F(CachedFileTest, TextsOfARemoteAreThoseOfTheFile) {
+  std::string lines;
+  for (int i = 0; i < 40; ++i) lines += "{\"text\": \"line " + std::to_string(i) + " of a text\"}\n";
+  write_text(temp_ / "www/x.jsonl", lines);
+  const RowShape shape{.seq_len = 16, .vocab_size = 512, .tokenizer = golden("tokenizer/lines.json")};
+  TextConfig local, remote;
+  local.path = temp_ / "www/x.jsonl";
+  remote.path = temp_ / "cache/x.jsonl";
+  remote.remote = server_.url() + "/x.jsonl";
+  remote.remote_hash = hash_of(lines);
+  const auto wanted = open_text_dataset(local, shape), given = open_text_dataset(remote, shape);
+  ASSERT_EQ(given->num_rows(), wanted->num_rows());
+  const std::vector<uint32_t> rows = {0, 3, 7};
+  EXPECT_EQ(given->read_batch(rows, 3).tokens, wanted->read_batch(rows, 3).tokens);
+  EXPECT_EQ(server_.count("/x.jsonl"), 1);
+}
+
+}  // namespace
+}  // namespace tycho

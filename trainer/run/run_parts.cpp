@@ -1,0 +1,167 @@
+// Opening a run: what can be wrong is found before the folder is touched, and the folder is taken before
+// memory is.
+#include "trainer/run/run_parts.h"
+
+#include <filesystem>
+
+#include "trainer/base/error.h"
+#include "trainer/config/config_io.h"
+#include "trainer/device/device.h"
+#include "trainer/loggers/sink.h"
+#include "trainer/parallel/gather_texts.h"
+#include "trainer/parallel/world.h"
+#include "trainer/rendezvous/progress.h"
+#include "trainer/restore/resume.h"
+#include "trainer/run/canonical_route.h"
+#include "trainer/run/describe_run.h"
+#include "trainer/run/enough_memory.h"
+#include "trainer/run/inspect.h"
+#include "trainer/run/native_errors.h"
+#include "trainer/run/recipe_check.h"
+#include "trainer/run/run_data.h"
+#include "trainer/run_folder/restarts.h"
+
+namespace tycho {
+namespace {
+
+/// All that can be wrong before the run folder is touched.
+void look_around(RunParts& run, const RunRequest& request, const std::string& run_dir) {
+  require_no_problems(check_config(run.config), ExitCode::kRecipe);
+  require_no_problems(check_config(run.config, run.world->size()), ExitCode::kTopology);
+  set_threads(run.config.threads, request.place);
+  run.device = choose_device(run.config.device, request.place.local_rank);
+  require_canonical_route(run.config, run.device);
+  run.memory_before = memory_bytes(run.device);
+  require_memory(run.config, run.device, request);
+  run.tokenizer_text = read_tokenizer(run.config, model_layout(run.config.model));
+  run.chats = open_chats(run.config, run.stop);
+  run.facts.run = describe_run(run.config, request, run.device, run_dir);
+  check_later_data(run.config);
+  run.facts.rank = run.world->rank();
+  run.facts.recipe = run.recipe;
+  run.facts.num_layers = model_layout(run.config.model).num_blocks;
+  run.facts.has_tokenizer = !run.tokenizer_text.empty();
+  if (run.facts.has_tokenizer) run.tokenizer = load_tokenizer(run.config.tokenizer);
+}
+
+/// While the owner of the folder is silent: says so once, and obeys a stop.
+void wait_for_folder(const RunParts& run, const std::string& text, Reporter* display, bool& said) {
+  if (display != nullptr && !std::exchange(said, true)) display->event("wait", text, Json::object());
+  if (const int signal = run.stop; signal != 0)
+    fail(static_cast<ExitCode>(128 + signal), "[lock] stopped while waiting for the run folder");
+}
+
+/// Rank 0 owns it, and writes all that is in it.
+void take_folder(RunParts& run, const std::string& run_dir, std::unique_ptr<Reporter> display) {
+  if (run.world->rank() != 0) {
+    run.reporter = std::make_unique<Reporter>();
+    return;
+  }
+  FileOps& files = real_files();
+  bool said = false;
+  require_own_folder(run_dir);
+  make_dirs(files, run_dir);
+  run.lock = std::make_unique<RunLock>(files, run_dir, RunLock::kStale_s, [&](const std::string& text) {
+    wait_for_folder(run, text, display.get(), said);
+  });
+  run.files.emplace(files, *run.lock);
+  run.reporter = make_run_reporter(run_dir, run.config.log, std::move(display), *run.files);
+}
+
+/// Leaves the folder of a finished run as it is: this start trains nothing.
+void record_start(RunParts& run, const RunRequest& request, const std::string& run_dir,
+                  const std::vector<CheckpointInfo>& candidates) {
+  if (run.world->rank() != 0) return;
+  const bool is_finished = !candidates.empty() && candidates.front().step >= run.facts.run.total_steps;
+  if (!is_finished && !request.force) require_progress(run_dir, run.facts.run.first_step);
+  if (!is_finished || !holds_record(run_dir))
+    write_run_folder(*run.files, run_dir, request, run_versions(run.device, run.config.precision));
+}
+
+/// Rank 0 keeps the checkpoints; every rank writes its part of one.
+std::unique_ptr<Saver> make_saver(RunParts& run) {
+  std::optional<CheckpointStore> store;
+  if (run.lock)
+    store.emplace(*run.files, run.facts.run.run_dir + "/checkpoints", run.config.ckpt.keep, run.lock->epoch(),
+                  [&lock = *run.lock] { lock.check(); });
+  FileOps& files = run.files ? static_cast<FileOps&>(*run.files) : real_files();  // rank 0 holds the lock
+  return std::make_unique<Saver>(std::move(store), run.config.ckpt,
+                                 ranks_of_group(run.mesh->shape(), kCopyAxes, 0), files, *run.world,
+                                 *run.reporter);
+}
+
+/// First weights, or those of the newest candidate that can be read.
+void load_weights(RunParts& run, const std::vector<CheckpointInfo>& candidates) {
+  if (candidates.empty()) return run.trainer->initialise();
+  const CheckpointInfo loaded = run.trainer->resume(candidates);
+  run.facts.checkpoint = loaded.path;
+  run.facts.run.first_step = loaded.step;
+  require_same_checkpoint(*run.world, loaded);
+  report_resume(loaded, run.recipe, compute_route(run.device, run.config.precision), *run.reporter);
+  run.facts.asks_for_other = recipe_changes(loaded.manifest.at("recipe"), run.recipe, kOfTheProcess);
+}
+
+void make_trainer(RunParts& run, const RunRequest& request, const std::vector<CheckpointInfo>& candidates,
+                  TrainingSession& session) {
+  if (request.paranoid && run.world->size() == 1)
+    run.reporter->event("warning", "--paranoid compares ranks, but this run has only one", Json::object());
+  for (const std::string& note : speed_notes(run.device, run.config))
+    run.reporter->event("warning", note, Json::object());
+  run.saver = make_saver(run);
+  CheckpointMeta meta =
+      describe_checkpoints(run.config, request, run.device, run.mesh->shape(), run.tokenizer_text);
+  run.callbacks = request.callbacks;
+  if (run.callbacks != nullptr) run.callbacks->set_session(&session);
+  TrainerContext context{run.device,      *run.world,        *run.mesh,
+                         *run.reporter,   *run.saver,        std::move(meta),
+                         run.stop,        request.callbacks, request.place.local_rank,
+                         request.paranoid};
+  context.num_machines = request.place.num_machines();
+  if (run.lock) context.require_owner = [&lock = *run.lock] { lock.check_often(); };
+  run.trainer = std::make_unique<Trainer>(run.config, run.facts.run, std::move(context));
+  run.facts.is_sharded = run.trainer->is_shared();
+  const ModelLayout layout = model_layout(run.config.model);
+  run.params = list_params(layout, run.trainer->rules());
+  run.places = list_places(layout);
+  load_weights(run, candidates);
+}
+
+}  // namespace
+
+RunParts meet_ranks(const RunRequest& request, const std::atomic<int>& stop, const WorldMaker& make_world) {
+  const SumOrder order =
+      request.config.parallel.reduce == GradientOrder::kCanonical ? SumOrder::kTree : SumOrder::kRanks;
+  const auto shared_dir = std::filesystem::absolute(run_folder_path(request.config)).parent_path();
+  return {.recipe = config_to_json(request.config),
+          .config = request.config,
+          .stop = stop,
+          .world = make_world(request.place, {.stop = &stop, .shared_dir = shared_dir}, order)};
+}
+
+void open_run(RunParts& run, const RunRequest& request, std::unique_ptr<Reporter> display,
+              TrainingSession& session) {
+  const InPhase phase("opening the run");
+  require_same_recipe(*run.world, request);
+  const std::string run_dir = run_folder_path(run.config);
+  together(*run.world, [&] { with_own_errors([&] { look_around(run, request, run_dir); }); });
+  run.world = with_device(std::move(run.world), run.device);
+  run.mesh.emplace(mesh_shape(run.config.parallel, run.world->size()), *run.world);
+  together(*run.world, [&] { take_folder(run, run_dir, std::move(display)); });
+  const std::vector<CheckpointInfo> candidates = resume_candidates(run.config, run_dir, *run.world);
+  if (!candidates.empty()) run.facts.run.first_step = candidates.front().step;
+  together(*run.world, [&] { record_start(run, request, run_dir, candidates); });
+  run.world->keep_collectives_in(run_dir + "/" + kCollectivesFolder);
+  run.reporter->run_start(run.facts.run);
+  report_chats(run.config, run.chats, candidates, *run.reporter);
+  try {
+    with_own_errors([&] { make_trainer(run, request, candidates, session); });
+  } catch (const std::exception& error) {
+    const auto* own = dynamic_cast<const Error*>(&error);
+    run.reporter->run_end(std::string("failed: ") + error.what(),
+                          own != nullptr ? own->code() : ExitCode::kFailure);
+    if (run.callbacks != nullptr) run.callbacks->set_session(nullptr);
+    throw;
+  }
+}
+
+}  // namespace tycho

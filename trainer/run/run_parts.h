@@ -1,0 +1,64 @@
+// What an open run consists of, and how it is opened.
+#pragma once
+#include <c10/core/Device.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trainer/base/json.h"
+#include "trainer/callbacks/callback.h"
+#include "trainer/checkpoint/owned_files.h"
+#include "trainer/checkpoint/run_lock.h"
+#include "trainer/config/train_config.h"
+#include "trainer/data/chat/chat_dataset.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/loop/saver.h"
+#include "trainer/loop/trainer.h"
+#include "trainer/metrics/reporter.h"
+#include "trainer/parallel/communicator.h"
+#include "trainer/parallel/mesh.h"
+#include "trainer/parallel/world.h"
+#include "trainer/run_folder/run_folder.h"
+#include "trainer/session/session.h"
+
+namespace tycho {
+
+/// In the order in which they are made; parts refer to earlier ones. Owned by one thread.
+struct RunParts {
+  Json recipe;
+  TrainConfig config;
+  const std::atomic<int>& stop;
+  std::unique_ptr<Communicator> world;  // of the ranks of this run
+  std::optional<Mesh> mesh;
+  SessionFacts facts;
+  std::string tokenizer_text;
+  std::unique_ptr<Tokenizer> tokenizer;
+  at::Device device = at::kCPU;
+  int64_t memory_before = 0;
+  std::vector<std::shared_ptr<const ChatDataset>> chats;
+  std::unique_ptr<RunLock> lock;  // rank 0's, as are the files
+  std::optional<OwnedFiles> files;
+  std::unique_ptr<Reporter> reporter;
+  std::unique_ptr<Saver> saver;
+  std::unique_ptr<Trainer> trainer;
+  std::vector<ParamInfo> params;
+  std::vector<std::pair<size_t, size_t>> places;  // of each parameter: unit, position in it
+  CallbackSource* callbacks = nullptr;
+};
+
+/// The recipe and the world of its ranks. Collective. Throws Error (kTopology).
+RunParts meet_ranks(const RunRequest& request, const std::atomic<int>& stop, const WorldMaker& make_world);
+
+/// Makes the other parts: checks everything that can be wrong before the run folder is touched, takes the
+/// folder, and makes the trainer with first or resumed weights. `session`: what the callbacks see.
+/// Collective. Throws Error; the run folder then says how the run ended, if it was taken.
+void open_run(RunParts& run, const RunRequest& request, std::unique_ptr<Reporter> display,
+              TrainingSession& session);
+
+}  // namespace tycho
