@@ -3,13 +3,12 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <new>
 #include <system_error>
 
 #include "host/other_words.h"
 #include "host/verb.h"
 #include "host/verb_help.h"
+#include "trainer/base/as_error.h"
 #include "trainer/base/secrets.h"
 
 namespace tycho {
@@ -59,18 +58,6 @@ int report_output(int error_number) {
                 ExitCode::kStorage);
 }
 
-/// What the system refused: fmt reports a failed write to stdout, others report memory, threads or files.
-int report_refusal(const std::system_error& error) {
-  const int error_number = error.code().value();
-  const std::string text = error.what();
-  if (text.starts_with("cannot write to file")) return report_output(error_number);
-  if (error_number == ENOMEM || error_number == EAGAIN)
-    return report(
-        fmt::format("[tycho] out of memory, or of threads: {}; `ulimit -v` and `ulimit -u` limit them", text),
-        ExitCode::kNumerics);
-  return report("[tycho] " + text, ExitCode::kFailure);
-}
-
 int guarded_main(const std::vector<std::string>& argv) {
   // A reader that goes away and a file-size limit become errors of the write itself.
   std::signal(SIGPIPE, SIG_IGN);
@@ -78,16 +65,13 @@ int guarded_main(const std::vector<std::string>& argv) {
   try {
     const int code = run_command(argv);
     return code == 0 && std::fflush(stdout) != 0 ? report_output(errno) : code;
-  } catch (const Error& error) {
-    return report(error.what(), error.code());
-  } catch (const std::bad_alloc&) {
-    return report("[tycho] out of memory", ExitCode::kNumerics);
-  } catch (const std::filesystem::filesystem_error& error) {
-    return report(std::string("[tycho] ") + error.what(), ExitCode::kUnusable);
-  } catch (const std::system_error& error) {
-    return report_refusal(error);
   } catch (const std::exception& error) {
-    return report(std::string("[tycho] ") + error.what(), ExitCode::kFailure);
+    // fmt says so when a write to stdout fails.
+    const auto* refused = dynamic_cast<const std::system_error*>(&error);
+    if (refused != nullptr && std::string(error.what()).starts_with("cannot write to file"))
+      return report_output(refused->code().value());
+    const Error own = as_error(error);
+    return report(own.what(), own.code());
   }
 }
 

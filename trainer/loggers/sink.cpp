@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "trainer/base/as_error.h"
 #include "trainer/base/error.h"
 #include "trainer/metrics/line_file.h"
 
@@ -24,12 +25,12 @@ class SinkReporter final : public Reporter {
     } catch (const std::exception& error) {
       // A recipe that is wrong is told before anything is trained. A run that has trained already is not
       // given up because a disk is not there today.
-      const auto* own = dynamic_cast<const Error*>(&error);
+      const Error own = as_error(error, /*unknown=*/ExitCode::kStorage);
       if (attempt_ == 1)
-        fail(own != nullptr ? own->code() : ExitCode::kStorage,
-             "[log] t.log.{} cannot start: {}; correct it, or remove it from log.sinks", kind_, error.what());
+        fail(own.code(), "[log] t.log.{} cannot start: {}; correct it, or remove it from log.sinks", kind_,
+             own.what());
       sink_.reset();
-      failure_ = error.what();
+      failure_ = own.what();
     }
     // An attempt before this one got nowhere that could be resumed from.
     if (sink_ && attempt_ > 1 && run.first_step == 0) sink_->resume(0);

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "trainer/base/as_error.h"
 #include "trainer/parallel/gather_texts.h"
 
 namespace tycho {
@@ -26,8 +27,7 @@ NcclGroup::NcclGroup(Communicator& host, const at::Device& device) : host_(host)
   } catch (const std::exception& error) {
     if (group_ != nullptr) nccl().abort(group_);
     // The others wait for this rank, and nobody else will tell them.
-    const auto* own = dynamic_cast<const Error*>(&error);
-    throw host_.leave(own != nullptr ? *own : Error(error.what()));
+    throw host_.leave(as_error(error));
   }
   thread_ = std::thread([this] { watch(); });
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "trainer/base/as_error.h"
 #include "trainer/base/error.h"
 #include "trainer/base/json_writer.h"
 #include "trainer/device/device.h"
@@ -214,8 +215,7 @@ class OpenRun final : public TrainingSession {
     try {
       return with_own_errors(body);
     } catch (const std::exception& error) {
-      const auto* own = dynamic_cast<const Error*>(&error);
-      leave(own != nullptr ? *own : Error(error.what()));
+      leave(as_error(error));
       throw;
     }
   }

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "trainer/base/as_error.h"
 #include "trainer/base/error.h"
 #include "trainer/config/config_io.h"
 #include "trainer/device/device.h"
@@ -156,9 +157,8 @@ void open_run(RunParts& run, const RunRequest& request, std::unique_ptr<Reporter
   try {
     with_own_errors([&] { make_trainer(run, request, candidates, session); });
   } catch (const std::exception& error) {
-    const auto* own = dynamic_cast<const Error*>(&error);
-    run.reporter->run_end(std::string("failed: ") + error.what(),
-                          own != nullptr ? own->code() : ExitCode::kFailure);
+    const Error own = as_error(error);
+    run.reporter->run_end(std::string("failed: ") + own.what(), own.code());
     if (run.callbacks != nullptr) run.callbacks->set_session(nullptr);
     throw;
   }

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "trainer/base/as_error.h"
 #include "trainer/base/error.h"
 #include "trainer/metrics/curve.h"
 #include "trainer/metrics/format.h"
@@ -63,8 +64,8 @@ int train_to_end(TrainingSession& session) {
     if (was_finished && !session.facts().asks_for_other.empty()) refuse_other_recipe(session);
     signal = session.fit();
   } catch (const std::exception& error) {
-    const auto* own = dynamic_cast<const Error*>(&error);
-    session.close(std::string("failed: ") + error.what(), own != nullptr ? own->code() : ExitCode::kFailure);
+    const Error own = as_error(error);
+    session.close(std::string("failed: ") + own.what(), own.code());
     throw;
   }
   session.close(was_finished && signal == 0
