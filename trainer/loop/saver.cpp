@@ -97,7 +97,7 @@ void Saver::save_one(CheckpointMeta meta, const std::vector<OwnedRange>& ranges,
           std::thread([this, meta = std::move(meta), tensors = std::move(tensors)] { write(meta, tensors); });
     } else {
       write(meta, tensors);
-      settle();
+      settle(/*last=*/false);
     }
   }
   pause_s_ += seconds_since(start);
@@ -212,7 +212,7 @@ void Saver::wait(bool last) {
   const auto start = Clock::now();
   collect_shards(/*wait=*/true);
   if (writer_.joinable()) writer_.join();
-  if (written_) settle();
+  if (written_) settle(last);
   if (last && failing_since_s_) fail(ExitCode::kStorage, "{}", why_failed_);
   pause_s_ += seconds_since(start);
 }
@@ -221,7 +221,7 @@ void Saver::poll() {
   if (written_ && !collecting_) wait(/*last=*/false);
 }
 
-void Saver::settle() {
+void Saver::settle(bool last) {
   written_ = false;
   if (result_) {
     failing_since_s_.reset();
@@ -241,26 +241,40 @@ void Saver::settle() {
     std::rethrow_exception(failure);
   } catch (const Error& error) {
     if (error.code() != ExitCode::kStorage) throw;
-    note_failure(error);
+    note_failure(error, last);
   }
 }
 
-void Saver::note_failure(const Error& error) {
+void Saver::note_failure(const Error& error, bool last) {
   if (!failing_since_s_) failing_since_s_ = snapshot_s_;
   why_failed_ = error.what();
   failed_tags_.push_back(tag_);
-  reporter_.event("error", fmt::format("step {} was not saved: {}", step_, why_failed_), {{"step", step_}});
+  std::string next;
+  if (!last)
+    next = max_lost_s_ == 0 ? "; the run ends now (ckpt.max_lost = 0 s)"
+                            : fmt::format(
+                                  "; the next try is in about {}, and the run ends when they fail for {} "
+                                  "(ckpt.max_lost)",
+                                  short_time(std::max(retry_s(), step_s())), short_time(max_lost_s_));
+  reporter_.event("error", why_failed_ + next, {{"step", step_}});
 }
 
 double Saver::lost_s() const { return trained_s_ - failing_since_s_.value_or(trained_s_); }
+
+double Saver::step_s() const { return num_trained_ > 0 ? trained_s_ / static_cast<double>(num_trained_) : 0; }
 
 double Saver::retry_s() const { return std::min(kLongestRetry_s, max_lost_s_ / kRetries); }
 
 void Saver::give_up(const std::string& why) const {
   fail(ExitCode::kStorage,
-       "[checkpoint] {}: {} of training are not saved, and the last try failed: {}. The same command resumes "
-       "from the newest checkpoint once the folder can be written",
-       why, short_time(lost_s()), why_failed_);
+       "[checkpoint] {}; the last try failed: {}. The same command resumes from the newest checkpoint once "
+       "the folder can be written",
+       why, why_failed_);
+}
+
+void Saver::require_allowed_loss() const {
+  if (lost_s() > max_lost_s_)
+    give_up(fmt::format("no checkpoint could be written for ckpt.max_lost = {}", short_time(max_lost_s_)));
 }
 
 void Saver::trained(int64_t step, double seconds) {
@@ -268,20 +282,25 @@ void Saver::trained(int64_t step, double seconds) {
   trained_step_ = step;
   ++num_trained_;
   if (!failing_since_s_) return;
-  if (lost_s() > max_lost_s_)
-    give_up(fmt::format("no checkpoint could be written for ckpt.max_lost = {}", short_time(max_lost_s_)));
-  reporter_.screen_warning(fmt::format("{} of training are not saved; after {} the run ends: {}",
-                                       short_time(lost_s()), short_time(max_lost_s_), why_failed_));
+  require_allowed_loss();
+  const std::string next = retry_step_ ? fmt::format("next try after step {}; ", *retry_step_) : "";
+  reporter_.screen_warning(fmt::format("no checkpoint could be written for {}; {}after {} the run ends: {}",
+                                       short_time(lost_s()), next, short_time(max_lost_s_), why_failed_));
 }
 
-void Saver::wait_before_retry(int64_t step, const std::atomic<int>& stop) {
+void Saver::wait_before_retry(const std::atomic<int>& stop) {
   if (!failing_since_s_) return;
   const auto start = Clock::now();
+  reporter_.screen_warning(fmt::format(
+      "all steps are trained, and step {} is not saved. Waiting for room: next try in {}, the run "
+      "ends in {} (ckpt.max_lost). Ctrl-C ends it now: {}",
+      step_, short_time(retry_s()), short_time(std::max(0.0, max_lost_s_ - lost_s())), why_failed_));
   while (seconds_since(start) < retry_s()) {
     if (stop != 0) give_up("stopped before the last checkpoint could be written");
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  trained(step, seconds_since(start));
+  trained_s_ += seconds_since(start);
+  require_allowed_loss();
 }
 
 Json Saver::news() {
@@ -293,8 +312,7 @@ Json Saver::news() {
                      {"saved_step", saved->step},
                      {"seconds", write_s_}};
   if (failed_tags_.empty()) return news;
-  const double step_s = num_trained_ > 0 ? trained_s_ / static_cast<double>(num_trained_) : 0;
-  const double steps = step_s > 0 ? std::min(std::ceil(retry_s() / step_s), 1e9) : 1;
+  const double steps = step_s() > 0 ? std::min(std::ceil(retry_s() / step_s()), 1e9) : 1;
   news["retry_step"] = std::max(trained_step_, step_) + std::max<int64_t>(1, static_cast<int64_t>(steps));
   news["tags"] = std::exchange(failed_tags_, {});
   return news;

@@ -51,15 +51,15 @@ class Saver {
   /// Waits for the save in flight. `last` throws (kStorage) when the newest one failed: nobody will try
   /// again.
   void wait(bool last);
-  /// A step was made. While saves fail it says on the screen how much training is not saved, and throws
-  /// (kStorage) when that is more than ckpt.max_lost.
+  /// A step was made. While saves fail it says on the screen for how long, and when the next try is, and
+  /// throws (kStorage) when that is longer than ckpt.max_lost.
   void trained(int64_t step, double seconds);
   /// Whether a save failed and is to be tried again after this step. The same on all ranks.
   bool is_retry_due(int64_t step) const { return retry_step_ && step >= *retry_step_; }
   bool must_retry() const { return retry_step_.has_value(); }
-  /// At the end of training, before a save is tried again: waits a while, which counts as training that is
-  /// lost. Throws as trained() does, and when `stop` holds a signal.
-  void wait_before_retry(int64_t step, const std::atomic<int>& stop);
+  /// At the end of training, before a save is tried again: says so on the screen and waits a while, which
+  /// counts like training. Throws as trained() does, and at once when `stop` holds a signal.
+  void wait_before_retry(const std::atomic<int>& stop);
   /// Reports a save that has finished meanwhile.
   void poll();
   /// Seconds that training stood still for saves since the last call.
@@ -93,10 +93,13 @@ class Saver {
   /// yet; else nothing happens then.
   void collect_shards(bool wait);
   void give_shards(const std::vector<std::string>& of_ranks);
-  void settle();
-  void note_failure(const Error& error);
+  /// `last`: a failure is not tried again.
+  void settle(bool last);
+  void note_failure(const Error& error, bool last);
   double lost_s() const;
+  double step_s() const;
   double retry_s() const;
+  void require_allowed_loss() const;
   [[noreturn]] void give_up(const std::string& why) const;
   Json news();
 

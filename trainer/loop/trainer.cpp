@@ -329,7 +329,7 @@ void Trainer::save_last() {
     context_.saver.wait(/*last=*/signal_ != 0);
     announce_saved();
     if (!context_.saver.must_retry()) return;
-    context_.saver.wait_before_retry(state_.step, context_.stop);
+    context_.saver.wait_before_retry(context_.stop);
     save();
   }
 }

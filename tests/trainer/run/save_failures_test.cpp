@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -44,6 +45,22 @@ class Screen final : public Reporter {
 
  private:
   std::vector<std::string>& warnings_;
+};
+
+/// A person who presses Ctrl-C on reading that the run waits.
+class StopAtWait final : public Reporter {
+ public:
+  StopAtWait(std::atomic<int>& stop, std::chrono::steady_clock::time_point& stopped)
+      : stop_(stop), stopped_(stopped) {}
+  void screen_warning(const std::string& text) override {
+    if (text.find("Waiting for room") == std::string::npos) return;
+    stopped_ = std::chrono::steady_clock::now();
+    stop_ = SIGINT;
+  }
+
+ private:
+  std::atomic<int>& stop_;
+  std::chrono::steady_clock::time_point& stopped_;
 };
 
 class SaveFailuresTest : public RunTest {
@@ -108,11 +125,25 @@ TEST_F(SaveFailuresTest, EveryStepWarnsOnTheScreenAndNotInTheFiles) {
   const auto session = open_session(request(), std::make_unique<Screen>(warnings), stop_);
   EXPECT_EQ(train_to_end(*session), 0);
   ASSERT_EQ(warnings.size(), 7u) << "steps 4 to 10";
-  EXPECT_NE(warnings[0].find("of training are not saved; after 60 s the run ends: [checkpoint] step 3"),
-            std::string::npos)
-      << warnings[0];
+  for (const char* part : {"no checkpoint could be written for ", "; next try after step ",
+                           "; after 60 s the run ends: [checkpoint] step 3 was not saved"})
+    EXPECT_NE(warnings[0].find(part), std::string::npos) << warnings[0];
   for (const Json& event : lines("events.jsonl"))
-    EXPECT_EQ(std::string(event.at("text")).find("are not saved;"), std::string::npos) << event;
+    EXPECT_EQ(std::string(event.at("text")).find("next try after"), std::string::npos) << event;
+}
+
+TEST_F(SaveFailuresTest, OneLineSaysWhatFailedWhenTheNextTryIsAndWhenTheRunEnds) {
+  config_.ckpt.async = false;
+  at_steps({{3, [&] { break_disk(); }}, {10, [&] { repair_disk(); }}});
+  EXPECT_EQ(run(), 0);
+  for (const Json& event : lines("events.jsonl")) {
+    if (event.at("kind") != "error") continue;
+    const std::string text = event.at("text");
+    EXPECT_EQ(text.find("was not saved"), text.rfind("was not saved")) << text;
+    for (const char* part : {"[checkpoint] step ", "the next try is in about ",
+                             "the run ends when they fail for 60 s (ckpt.max_lost)"})
+      EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
 }
 
 TEST_F(SaveFailuresTest, ARunEndsWhenMoreThanItsLimitWouldBeLost) {
@@ -121,8 +152,8 @@ TEST_F(SaveFailuresTest, ARunEndsWhenMoreThanItsLimitWouldBeLost) {
   at_steps({{3, [&] { break_disk(); }}});
   const Error error = run_error();
   EXPECT_EQ(error.code(), ExitCode::kStorage);
-  for (const char* part :
-       {"ckpt.max_lost = 0.3 s", "of training are not saved", "resumes from the newest checkpoint"})
+  for (const char* part : {"ckpt.max_lost = 0.3 s", "the last try failed: [checkpoint] step",
+                           "resumes from the newest checkpoint"})
     EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
   repair_disk();
   EXPECT_GE(newest_step(), 1) << "what was committed is still there";
@@ -150,10 +181,38 @@ TEST_F(SaveFailuresTest, TheLastSaveIsTriedAgainUntilThereIsRoom) {
                  repair_disk();
                });
              }}});
-  EXPECT_EQ(run(), 0);
+  std::vector<std::string> warnings;
+  {
+    const auto session = open_session(request(), std::make_unique<Screen>(warnings), stop_);
+    EXPECT_EQ(train_to_end(*session), 0);
+  }
   person.join();
   EXPECT_EQ(newest_step(), 12);
-  EXPECT_GE(num_failed_saves(), 2u);
+  EXPECT_GE(num_failed_saves(), 1u);
+  ASSERT_FALSE(warnings.empty());
+  for (const char* part : {"step 12 is not saved. Waiting for room: next try in 1 s, the run ends in ",
+                           "Ctrl-C ends it now: [checkpoint] step 1"})
+    EXPECT_NE(warnings.back().find(part), std::string::npos) << warnings.back();
+}
+
+TEST_F(SaveFailuresTest, ASignalEndsTheWaitForRoomAtOnce) {
+  config_.ckpt.async = false;
+  config_.ckpt.max_lost = {1e6, DurationUnit::kSecond};  // each wait is 30 s
+  at_steps({{12, [&] { break_disk(); }}});
+  std::chrono::steady_clock::time_point stopped;
+  const auto session = open_session(request(), std::make_unique<StopAtWait>(stop_, stopped), stop_);
+  try {
+    train_to_end(*session);
+    FAIL() << "step 12 was saved";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kStorage);
+    EXPECT_NE(std::string(error.what()).find("stopped before the last checkpoint could be written"),
+              std::string::npos)
+        << error.what();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - stopped, std::chrono::seconds(25)) << "it waited to the end";
+  repair_disk();
+  EXPECT_EQ(newest_step(), 11);
 }
 
 TEST_F(SaveFailuresTest, ARunThatIsToStopDoesNotWaitForRoom) {
