@@ -6,7 +6,9 @@
 namespace tycho {
 
 CodeSet::CodeSet(std::vector<CodeRange> ranges) {
-  std::sort(ranges.begin(), ranges.end(), [](CodeRange a, CodeRange b) { return a.first < b.first; });
+  const auto by_first = [](CodeRange a, CodeRange b) { return a.first < b.first; };
+  if (!std::is_sorted(ranges.begin(), ranges.end(), by_first))
+    std::sort(ranges.begin(), ranges.end(), by_first);
   for (const CodeRange range : ranges) {
     if (!ranges_.empty() && range.first <= ranges_.back().last + 1) {
       ranges_.back().last = std::max(ranges_.back().last, range.last);
@@ -25,8 +27,9 @@ bool CodeSet::contains_wide(uint32_t code) const {
 }
 
 CodeSet CodeSet::united(const CodeSet& other) const {
-  std::vector<CodeRange> ranges = ranges_;
-  ranges.insert(ranges.end(), other.ranges_.begin(), other.ranges_.end());
+  std::vector<CodeRange> ranges(ranges_.size() + other.ranges_.size());
+  std::merge(ranges_.begin(), ranges_.end(), other.ranges_.begin(), other.ranges_.end(), ranges.begin(),
+             [](CodeRange a, CodeRange b) { return a.first < b.first; });
   return CodeSet(std::move(ranges));
 }
 

@@ -29,11 +29,14 @@ uint32_t mask_of(std::string_view name) {
   return mask;
 }
 
-CodeSet spaces() {
-  std::vector<CodeRange> ranges;
-  for (uint32_t code = 0; code <= 0x3000; ++code)
-    if (is_white_space(code)) ranges.push_back({code, code});
-  return CodeSet(std::move(ranges));
+const CodeSet& spaces() {
+  static const CodeSet set = [] {
+    std::vector<CodeRange> ranges;
+    for (uint32_t code = 0; code <= 0x3000; ++code)
+      if (is_white_space(code)) ranges.push_back({code, code});
+    return CodeSet(std::move(ranges));
+  }();
+  return set;
 }
 
 bool is_ascii_letter(uint32_t code) { return (code >= 'a' && code <= 'z') || (code >= 'A' && code <= 'Z'); }

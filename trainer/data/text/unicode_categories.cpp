@@ -99,16 +99,36 @@ constexpr const char* kRuns =
     "A1506F4939A5F4192A711761b1A30b96A128G240A65040d65534A2d65534A2";
 // clang-format on
 
+/// Code points of one category, next to each other.
+struct CategoryRun {
+  CodeRange codes;
+  uint8_t category;
+};
+
+std::vector<CategoryRun> read_runs() {
+  std::vector<CategoryRun> runs;
+  uint32_t next = 0;
+  for (const char* at = kRuns; *at != '\0';) {
+    const char letter = *at++;
+    uint32_t count = 0;
+    while (*at >= '0' && *at <= '9') count = count * 10 + static_cast<uint32_t>(*at++ - '0');
+    const int category = letter >= 'a' ? letter - 'a' + 26 : letter - 'A';
+    runs.push_back({{next, next + count - 1}, static_cast<uint8_t>(category)});
+    next += count;
+  }
+  return runs;
+}
+
+const std::vector<CategoryRun>& category_runs() {
+  static const std::vector<CategoryRun> runs = read_runs();
+  return runs;
+}
+
 std::vector<uint8_t> expand_runs() {
   std::vector<uint8_t> categories;
   categories.reserve(kCodePoints);
-  for (const char* at = kRuns; *at != '\0';) {
-    const char letter = *at++;
-    size_t count = 0;
-    while (*at >= '0' && *at <= '9') count = count * 10 + static_cast<size_t>(*at++ - '0');
-    const int category = letter >= 'a' ? letter - 'a' + 26 : letter - 'A';
-    categories.insert(categories.end(), count, static_cast<uint8_t>(category));
-  }
+  for (const CategoryRun& run : category_runs())
+    categories.insert(categories.end(), run.codes.last - run.codes.first + 1, run.category);
   return categories;
 }
 
@@ -119,15 +139,15 @@ const uint8_t* categories() {
   return table.data();
 }
 
+// Walks a few thousand runs, not a million code points: a pattern asks for several categories.
 std::vector<CodeRange> ranges_of(uint32_t mask) {
   std::vector<CodeRange> ranges;
-  const uint8_t* table = categories();
-  for (uint32_t code = 0; code < kCodePoints; ++code) {
-    if ((mask >> table[code] & 1) == 0) continue;
-    if (!ranges.empty() && ranges.back().last + 1 == code) {
-      ranges.back().last = code;
+  for (const CategoryRun& run : category_runs()) {
+    if ((mask >> run.category & 1) == 0) continue;
+    if (!ranges.empty() && ranges.back().last + 1 == run.codes.first) {
+      ranges.back().last = run.codes.last;
     } else {
-      ranges.push_back({code, code});
+      ranges.push_back(run.codes);
     }
   }
   return ranges;
