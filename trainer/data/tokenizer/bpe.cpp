@@ -2,9 +2,12 @@
 // so that a megabyte without a space stays n log n.
 #include "trainer/data/tokenizer/bpe.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <new>
 #include <queue>
 
 #include "trainer/base/error.h"
@@ -45,7 +48,14 @@ MergeTable::Merge MergeTable::find(int32_t left, int32_t right) const {
   }
 }
 
-PieceCache::PieceCache() : entries_(kCacheEntries) {}
+PieceCache::PieceCache() {
+  void* memory = ::mmap(nullptr, kCacheEntries * sizeof(Entry), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  entries_.reset(static_cast<Entry*>(memory));
+}
+
+void PieceCache::Unmap::operator()(Entry* entries) const { ::munmap(entries, kCacheEntries * sizeof(Entry)); }
 
 PieceCache::Entry& PieceCache::find(std::string_view piece, bool& hit) {
   std::array<uint64_t, 4> key{};

@@ -43,13 +43,17 @@ class PieceCache {
     int32_t num_tokens = 0;
     std::array<int32_t, kMaxTokens> tokens{};
   };
+  /// Takes memory that is zero and becomes real page by page: a tokenizer for a few texts costs little.
   PieceCache();
   /// Where the piece (1..kMaxBytes bytes) is or belongs; `hit` says which. An entry that missed must be
   /// filled.
   Entry& find(std::string_view piece, bool& hit);
 
  private:
-  std::vector<Entry> entries_;
+  struct Unmap {
+    void operator()(Entry* entries) const;
+  };
+  std::unique_ptr<Entry[], Unmap> entries_;
 };
 
 /// Lets maps of strings be searched with views.
