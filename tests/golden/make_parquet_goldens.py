@@ -4,6 +4,8 @@ Made with pyarrow 26.0.1.
 
     python tests/golden/make_parquet_goldens.py
 """
+import datetime
+import decimal
 import json
 import pathlib
 
@@ -87,8 +89,18 @@ def write_nested():
     (OUT / "nested" / "rows.json").write_text("{" + ",\n".join(lines) + "}\n")
 
 
+def odd_types():
+    """Texts beside what is not read: 96-bit timestamps, decimals as bytes and as whole numbers, bytes of a fixed length."""
+    prices = [decimal.Decimal("1.25"), None]
+    columns = {"id": pa.array([0, 1]), "seen": pa.array([datetime.datetime(2026, 1, 2), None], pa.timestamp("ns")),
+               "price": pa.array(prices, pa.decimal128(20, 2)), "cents": pa.array(prices, pa.decimal128(9, 2)),
+               "digest": pa.array([b"0123456789abcdef"] * 2, pa.binary(16)), "text": pa.array(["one", "two"])}
+    write("odd_types", pa.table(columns), use_deprecated_int96_timestamps=True, store_decimal_as_integer=True)
+
+
 def main():
     OUT.mkdir(exist_ok=True)
+    odd_types()
     write_nested()
     for codec in ("snappy", "gzip", "brotli", "zstd", "lz4"):
         write(codec, compression=codec, use_dictionary=["text"])

@@ -13,14 +13,14 @@ namespace {
 using Type = ThriftReader::Type;
 
 constexpr int64_t kOptional = 1, kRepeated = 2;
-constexpr int64_t kConvertedList = 3;  // of ConvertedType
-constexpr int kLogicalList = 3;        // of LogicalType
+constexpr int64_t kConvertedList = 3, kConvertedDecimal = 5;  // of ConvertedType
+constexpr int kLogicalList = 3, kLogicalDecimal = 5;          // of LogicalType
 
 struct SchemaElement {
   std::optional<int64_t> type;  // none: a struct
   int64_t repetition = 0, num_children = 0;
   std::string_view name;
-  bool is_list = false;
+  bool is_list = false, is_decimal = false;
 };
 
 SchemaElement read_element(ThriftReader& in) {
@@ -30,9 +30,18 @@ SchemaElement read_element(ThriftReader& in) {
     if (id == 3 && type == Type::kI32) return element.repetition = in.read_int(), true;
     if (id == 4 && type == Type::kBinary) return element.name = in.read_binary(), true;
     if (id == 5 && type == Type::kI32) return element.num_children = in.read_int(), true;
-    if (id == 6 && type == Type::kI32) return element.is_list |= in.read_int() == kConvertedList, true;
+    if (id == 6 && type == Type::kI32) {
+      const int64_t converted = in.read_int();
+      element.is_list |= converted == kConvertedList;
+      element.is_decimal |= converted == kConvertedDecimal;
+      return true;
+    }
     if (id != 10 || type != Type::kStruct) return false;
-    in.read_struct([&](int kind, Type) { return element.is_list |= kind == kLogicalList, false; });
+    in.read_struct([&](int kind, Type) {
+      element.is_list |= kind == kLogicalList;
+      element.is_decimal |= kind == kLogicalDecimal;
+      return false;
+    });
     return true;
   });
   return element;
@@ -109,6 +118,7 @@ class SchemaTree {
     if (element.type) {
       if (*element.type < 0 || *element.type > static_cast<int64_t>(ParquetType::kFixedBytes)) damaged();
       made.type = static_cast<ParquetType>(*element.type);
+      made.is_decimal = element.is_decimal;
       return made;
     }
     for (int64_t i = 0; i < element.num_children; ++i) made.children.push_back(node(made, depth + 1));
@@ -155,6 +165,21 @@ ParquetChunk checked_chunk(const ParquetNode& column, const ParquetColumnMeta& m
 }
 
 }  // namespace
+
+const char* kind_of_values(const ParquetNode& column) {
+  if (column.is_decimal) return "decimals";
+  switch (*column.type) {
+    case ParquetType::kBoolean: return "booleans";
+    case ParquetType::kInt32:
+    case ParquetType::kInt64: return "whole numbers";
+    case ParquetType::kInt96: return "96-bit timestamps";
+    case ParquetType::kFloat:
+    case ParquetType::kDouble: return "floats";
+    case ParquetType::kBytes: return "texts";
+    case ParquetType::kFixedBytes: return "bytes of a fixed length";
+  }
+  return "values of another type";
+}
 
 std::vector<ParquetChunk> ParquetFooter::chunks(const ParquetNode& column, const std::string& place) const {
   std::vector<ParquetChunk> found;

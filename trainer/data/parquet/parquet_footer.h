@@ -37,10 +37,14 @@ struct ParquetNode {
   std::string name, path;           // path: with those above it, joined by dots
   std::optional<ParquetType> type;  // none: it has children
   bool is_optional = false, is_repeated = false;
-  bool is_list = false;  // its only child is repeated
+  bool is_list = false;     // its only child is repeated
+  bool is_decimal = false;  // its values are digits of a decimal number: whole numbers or bytes
   int definition = 0, repetition = 0;
   std::vector<ParquetNode> children;
 };
+
+/// What a column of values holds, for messages: "texts", "decimals".
+const char* kind_of_values(const ParquetNode& column);
 
 /// The pages of one column in one group of rows.
 struct ParquetChunk {

@@ -21,10 +21,10 @@ const ParquetNode* find_leaf(const ParquetNode& node, const std::string& path) {
 const ParquetNode& text_column(const ParquetFile& file, const std::string& name) {
   const ParquetNode* column = find_leaf(file.footer().schema, name);
   if (column == nullptr) file.fail_column('"' + name + '"', kNameIt);
-  if (column->repetition > 0 || column->type != ParquetType::kBytes)
+  if (column->repetition > 0 || column->type != ParquetType::kBytes || column->is_decimal)
     fail(ExitCode::kUnusable,
          "[data] {}: column \"{}\" must hold texts, but holds {}; name another one: --field NAME",
-         file.path(), name, column->repetition > 0 ? "lists" : "values of another type");
+         file.path(), name, column->repetition > 0 ? "lists" : kind_of_values(*column));
   return *column;
 }
 

@@ -32,9 +32,10 @@ Json json_of(const ParquetValue& value, ParquetType type) {
 /// A node of the schema with the columns below it.
 struct ParquetRows::Branch {
   Branch(const ParquetFile& file, const ParquetNode& of) : node(of) {
-    if (node.type == ParquetType::kInt96 || node.type == ParquetType::kFixedBytes)
-      fail(ExitCode::kUnusable, "[data] {}: column \"{}\" holds values of a type that is not read",
-           file.path(), node.path);
+    if (node.type == ParquetType::kInt96 || node.type == ParquetType::kFixedBytes || node.is_decimal)
+      fail(ExitCode::kUnusable,
+           "[data] {}: column \"{}\" holds {}, which are not read; write it as texts, or leave it out",
+           file.path(), node.path, kind_of_values(node));
     if (node.type) column = std::make_unique<ParquetColumn>(file, node);
     for (const ParquetNode& child : node.children) children.push_back(std::make_unique<Branch>(file, child));
     if (!node.type && children.empty())

@@ -54,10 +54,23 @@ TEST(ParquetRecordsTest, ColumnsThatHoldNoTexts) {
       ExitCode::kUnusable,
       {path, "has no column \"body\"; it has \"id\", \"text\", \"more.list.element\"", "--field NAME"},
       [&] { read_all(path, "body"); });
-  expect_error(ExitCode::kUnusable, {"column \"id\" must hold texts, but holds values of another type"},
+  expect_error(ExitCode::kUnusable, {"column \"id\" must hold texts, but holds whole numbers"},
                [&] { read_all(path, "id"); });
   expect_error(ExitCode::kUnusable, {"column \"more.list.element\"", "but holds lists"},
                [&] { read_all(path, "more.list.element"); });
+}
+
+TEST(ParquetRecordsTest, TextsAreReadBesideColumnsThatAreNot) {
+  const std::string path = path_of("odd_types");
+  EXPECT_EQ(read_all(path), (std::vector<std::string>{"one", "two"}));
+  for (const auto& [column, kind] : {std::pair("seen", "96-bit timestamps"),
+                                     {"price", "decimals"},
+                                     {"cents", "decimals"},
+                                     {"digest", "bytes of a fixed length"}})
+    expect_error(
+        ExitCode::kUnusable,
+        {path, "column \"" + std::string(column) + "\" must hold texts, but holds " + kind, "--field"},
+        [&, name = std::string(column)] { read_all(path, name); });
 }
 
 TEST(ParquetRecordsTest, FilesThatAreCutOff) {

@@ -51,6 +51,21 @@ TEST(ParquetRowsTest, OtherColumnsAreNotRead) {
                [] { read_nested(nested_file("deep"), {"x"}); });
 }
 
+// A decimal that is stored as a whole number would come without its point.
+TEST(ParquetRowsTest, ColumnsOfOtherTypesAreRefusedOnlyWhenAskedFor) {
+  const std::string path = golden("parquet/odd_types.parquet");
+  EXPECT_EQ(read_nested(path, {"id", "text"}),
+            Json::parse(R"([{"id": 0, "text": "one"}, {"id": 1, "text": "two"}])"));
+  for (const auto& [column, kind] :
+       {std::pair("seen", "96-bit timestamps"), {"price", "decimals"}, {"cents", "decimals"}})
+    expect_error(ExitCode::kUnusable,
+                 {path, "column \"" + std::string(column) + "\" holds " + kind + ", which are not read",
+                  "leave it out"},
+                 [&, name = std::string(column)] {
+                   read_nested(path, {"id", name});
+                 });
+}
+
 TEST(ParquetRowsTest, DamagedBytesAreAnErrorOrOtherRows) {
   const TempDir temp;
   const std::string path = temp / "a.parquet";
