@@ -158,7 +158,7 @@ int verify_data(const Arguments& arguments) {
   Json list = Json::array();
   std::vector<std::vector<std::string>> rows = {
       {"split", "shards", "samples", "bytes", "checksums", "problems", "seconds"}};
-  std::vector<std::string> findings;
+  std::vector<std::string> findings, absences;
   for (const DatasetInfo& info : splits) {
     const MdsIndex index = read_mds_index(info.dir);
     const auto checksums = std::count_if(index.shards.begin(), index.shards.end(),
@@ -167,9 +167,16 @@ int verify_data(const Arguments& arguments) {
     const std::vector<std::string> found =
         find_damage(info.dir, arguments.has("quick"), num_threads(arguments));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const int64_t absent = num_absent_shards(info.dir);
+    if (absent > 0)
+      absences.push_back(
+          fmt::format("{}: {} of {} shards are not in this cache, and were not checked; a run fetches them "
+                      "when it needs them",
+                      info.dir, absent, info.shards));
     findings.insert(findings.end(), found.begin(), found.end());
     list.push_back({{"dir", info.dir},
                     {"shards", info.shards},
+                    {"absent_shards", absent},
                     {"samples", info.samples},
                     {"bytes", info.bytes},
                     {"with_checksum", checksums},
@@ -181,6 +188,8 @@ int verify_data(const Arguments& arguments) {
                     fmt::format("{:.1f}", seconds)});
   }
   fmt::print("{}", arguments.has("json") ? json_text(list) : text_table(rows));
+  if (!arguments.has("json"))
+    for (const std::string& line : absences) fmt::print("{}\n", line);
   report_damage(findings);
   return 0;
 }

@@ -4,6 +4,9 @@
 
 namespace tycho {
 
+/// In a folder that is a cache of remote data: what is being fetched, locks, and what was damaged.
+inline constexpr const char* kCacheWorkFolder = ".tycho-cache";
+
 struct RemotePlace {
   enum class Kind { kFolder, kHttp, kS3, kHub };
   Kind kind = Kind::kFolder;

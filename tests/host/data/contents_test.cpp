@@ -33,6 +33,16 @@ TEST_F(DataContentsTest, VerifyReadsEverythingAndNamesWhatIsDamaged) {
   EXPECT_EQ(here("tycho data verify").code, 2);
 }
 
+TEST_F(DataContentsTest, VerifySaysWhichShardsACacheLacks) {
+  convert();
+  const Outcome verified =
+      here("mkdir d/train/.tycho-cache; rm d/train/shard.00000.mds; tycho data verify d");
+  EXPECT_EQ(verified.code, 0) << verified.output;
+  EXPECT_CONTAINS(verified.output, "d/train: 1 of 1 shards are not in this cache, and were not checked");
+  EXPECT_CONTAINS(here("tycho data verify d --json").output, "\"absent_shards\": 1");
+  EXPECT_EQ(here("rmdir d/train/.tycho-cache; tycho data verify d").code, 12);
+}
+
 TEST_F(DataContentsTest, VerifyDecodesEveryColumn) {
   std::filesystem::copy(kGolden + "mds/text_and_id", folder_ / "texts");
   EXPECT_EQ(here("tycho data verify texts").code, 0);

@@ -17,6 +17,7 @@
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/mds/mds_value.h"
+#include "trainer/data/remote_place.h"
 
 namespace tycho {
 namespace {
@@ -25,14 +26,41 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxFindings = 20;
 
+bool exists(const std::string& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+bool is_cache(const MdsIndex& index) { return exists(index.dir + "/" + kCacheWorkFolder); }
+
+bool has_file(const MdsShard& file) {
+  return exists(file.path) || (file.zip.has_value() && exists(file.zip->path));
+}
+
+bool is_there(const MdsIndex& index, const MdsShard& shard) {
+  return has_file(shard) && (!shard.lines || has_file(index.offset_files[shard.offsets_file]));
+}
+
+/// Where the raw file alone is there, as in a cache, it is read as if it had never been compressed.
+void prefer_raw_files(MdsIndex& index) {
+  for (auto* files : {&index.shards, &index.offset_files})
+    for (MdsShard& file : *files)
+      if (file.zip && !exists(file.zip->path) && exists(file.path)) file.zip.reset();
+}
+
 class DamageFinder {
  public:
-  DamageFinder(MdsIndex index, ConversionNote note) : index_(std::move(index)), note_(std::move(note)) {}
+  DamageFinder(MdsIndex index, ConversionNote note)
+      : index_(std::move(index)), note_(std::move(note)), absent_(index_.shards.size()) {
+    prefer_raw_files(index_);
+    for (size_t i = 0; is_cache(index_) && i < absent_.size(); ++i)
+      absent_[i] = !is_there(index_, index_.shards[i]);
+  }
 
   std::vector<std::string> find(bool quick, int num_threads) {
     check_names();
     bool readable = true;
-    for (const MdsShard& shard : index_.shards) readable &= check_head(shard);
+    for (size_t i = 0; i < absent_.size(); ++i) readable &= absent_[i] || check_head(index_.shards[i]);
     if (note_.samples > 0 && note_.samples != index_.num_samples())
       add("{}: index.json lists {} samples, tycho.json {}", index_.dir, index_.num_samples(), note_.samples);
     if (!quick && readable) check_samples(num_threads);
@@ -175,7 +203,8 @@ class DamageFinder {
     std::atomic<size_t> next = 0;
     const auto work = [&] {
       MdsReader reader(index_, VerifyShards::kOnce, RawShards::kInMemory);
-      for (size_t shard; (shard = next++) < found.size();) found[shard] = damage_of(reader, shard);
+      for (size_t shard; (shard = next++) < found.size();)
+        if (!absent_[shard]) found[shard] = damage_of(reader, shard);
     };
     {
       std::vector<std::jthread> threads;
@@ -245,10 +274,18 @@ class DamageFinder {
 
   MdsIndex index_;
   ConversionNote note_;
+  std::vector<bool> absent_;  // by shard: not in this cache
   std::vector<std::string> findings_;
 };
 
 }  // namespace
+
+int64_t num_absent_shards(const std::string& dir) {
+  const MdsIndex index = read_mds_index(dir);
+  if (!is_cache(index)) return 0;
+  return std::count_if(index.shards.begin(), index.shards.end(),
+                       [&](const MdsShard& shard) { return !is_there(index, shard); });
+}
 
 std::vector<std::string> find_damage(const std::string& dir, bool quick, int num_threads) {
   return DamageFinder(read_mds_index(dir), read_conversion_note(dir)).find(quick, num_threads);

@@ -88,7 +88,7 @@ CacheSpec cache_spec(const MdsConfig& stream) {
   return spec;
 }
 
-std::string work_folder(const std::string& cache_dir) { return cache_dir + "/.tycho-cache"; }
+std::string work_folder(const std::string& cache_dir) { return cache_dir + "/" + kCacheWorkFolder; }
 
 void fetch_index(const CacheSpec& spec, const std::stop_token& stop) {
   check_not_itself(spec);

@@ -6,6 +6,8 @@
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/base/json.h"
 #include "trainer/data/convert/convert.h"
+#include "trainer/data/mds/compressed_shard.h"
+#include "trainer/data/mds/mds_index.h"
 
 namespace tycho {
 namespace {
@@ -150,6 +152,49 @@ TEST(CompressedDamageTest, CompressedShardsAreReadInMemoryAndDamageIsNamed) {
   const auto found = find_damage(dir, false);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_NE(found[0].find("shard.00001.mds.zstd is damaged"), std::string::npos) << found[0];
+}
+
+/// A cache of a compressed data set, as a run leaves it: shards are decompressed, their compressed files
+/// gone.
+class CacheDamageTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::copy(testing::golden("mds_values/compressed_zstd"), dir_);
+    index_ = read_mds_index(dir_);
+    ASSERT_GE(index_.shards.size(), 3u);
+    for (const MdsShard& shard : index_.shards) decompress_shard(shard, {});
+    for (const MdsShard& shard : index_.shards) std::filesystem::remove(shard.zip->path);
+    std::filesystem::create_directory(dir_ + "/.tycho-cache");
+  }
+  testing::TempDir temp_;
+  std::string dir_ = temp_ / "data";
+  MdsIndex index_;
+};
+
+TEST_F(CacheDamageTest, DecompressedShardsAreCheckedAndAbsentOnesCounted) {
+  for (const bool quick : {true, false}) EXPECT_TRUE(find_damage(dir_, quick).empty());
+  EXPECT_EQ(num_absent_shards(dir_), 0);
+  std::filesystem::remove(index_.shards[1].path);
+  for (const bool quick : {true, false}) EXPECT_TRUE(find_damage(dir_, quick).empty());
+  EXPECT_EQ(num_absent_shards(dir_), 1);
+  const std::string good = read_file(index_.shards[2].path);
+  testing::write_text(index_.shards[2].path, good.substr(0, good.size() - 1));
+  for (const bool quick : {true, false}) {
+    const auto found = find_damage(dir_, quick);
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_NE(found[0].find(index_.shards[2].path + " has"), std::string::npos) << found[0];
+  }
+}
+
+// Nobody fetches what a plain folder lacks.
+TEST_F(CacheDamageTest, WithoutARemoteAnAbsentShardIsDamage) {
+  std::filesystem::remove(dir_ + "/.tycho-cache");
+  EXPECT_TRUE(find_damage(dir_, false).empty());
+  std::filesystem::remove(index_.shards[1].path);
+  EXPECT_EQ(num_absent_shards(dir_), 0);
+  const auto found = find_damage(dir_, true);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found[0].find(index_.shards[1].zip->path), std::string::npos) << found[0];
 }
 
 }  // namespace
