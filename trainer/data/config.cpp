@@ -2,6 +2,7 @@
 #include "trainer/data/config.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -165,12 +166,33 @@ void check_chat(const ChatConfig& data, const std::string& path, int64_t vocab_s
     problems.add("tokenizer", "is missing, but {} is text: set tokenizer = \"PATH/tokenizer.json\"", path);
 }
 
+/// Names of files below a folder that stay below the folder that they are fetched into.
+void check_remote_files(const TextConfig& data, const std::string& path, ConfigProblems& problems) {
+  const std::string key = path + ".remote_files";
+  problems.idle(key, !data.remote_files.empty(), !data.remote.empty(), "without remote");
+  if (!data.remote_files.empty() && !data.remote_hash.empty())
+    problems.add(path + ".remote_hash", "is of one file, but remote_files names {}: leave one of them out",
+                 data.remote_files.size());
+  for (size_t i = 0; i < data.remote_files.size(); ++i) {
+    const std::string& name = data.remote_files[i];
+    const std::filesystem::path file(name);
+    const bool leaves = file.is_absolute() || std::find(file.begin(), file.end(), "..") != file.end();
+    if (leaves || !file.has_filename() || name.find('*') != std::string::npos)
+      problems.add(fmt::format("{}[{}]", key, i + 1),
+                   "is \"{}\": write the path of one file below remote, such as en/0.jsonl", name);
+    if (std::find(data.remote_files.begin(), data.remote_files.begin() + static_cast<ptrdiff_t>(i), name) !=
+        data.remote_files.begin() + static_cast<ptrdiff_t>(i))
+      problems.add(fmt::format("{}[{}]", key, i + 1), "names \"{}\" again: leave it out", name);
+  }
+}
+
 void check_text(const TextConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
                 ConfigProblems& problems) {
   if (data.path.empty()) problems.add(path + ".path", "is empty: write a file or a folder of text or JSONL");
   check_remote(data.remote, path, problems);
   problems.idle(path + ".remote_hash", !data.remote_hash.empty(), !data.remote.empty(), "without remote");
   check_remote_hash(data.remote_hash, path, problems);
+  check_remote_files(data, path, problems);
   for (const auto& [key, id] :
        {std::pair(".bos_token_id", data.bos_token_id), {".eos_token_id", data.eos_token_id}})
     if (id.value_or(0) >= vocab_size)

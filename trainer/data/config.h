@@ -240,6 +240,7 @@ struct TextConfig {
       "Text, JSONL, CSV, Parquet or a data set of texts, tokenised at the start as TorchTitan does.";
   std::string path;
   std::string remote;
+  std::vector<std::string> remote_files;
   std::string remote_hash;
   std::string field = "text";
   std::optional<int64_t> bos_token_id;
@@ -263,7 +264,10 @@ struct TextConfig {
     v("remote", remote,
       "Where the file is, if not in path, which is then its copy on this machine: a path or a URL that "
       "begins "
-      "with file://, https://, http://, s3:// or hf://, of one file.");
+      "with file://, https://, http://, s3:// or hf://, of one file, or of a folder with remote_files.");
+    v("remote_files", remote_files,
+      "Files in the folder remote, such as { \"en/0.jsonl\", \"en/1.jsonl\" }: they are fetched into the "
+      "folder path, and read in this order.");
     v("remote_hash", remote_hash,
       "Checksum of the file at remote, such as \"sha256:9f86d0...\": another file is refused.");
     v("field", field, "Field of a JSONL line, or column of the others, that holds the text.");

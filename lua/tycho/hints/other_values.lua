@@ -60,7 +60,8 @@ end
 -- Keys of data elsewhere -> those that ours may have, the likeliest first.
 local kFolder = { "local_dir", "path" }
 local kKeys = { path = kFolder, paths = kFolder, dir = kFolder, folder = kFolder, root = kFolder, data_path = kFolder,
-  data_dir = kFolder, local_path = kFolder, file = { "path", "local_dir" }, url = { "remote" }, max_seq_len = { "seq_len" } }
+  data_dir = kFolder, local_path = kFolder, file = { "path", "local_dir" }, url = { "remote" }, data_files = { "remote_files", "path" },
+  max_seq_len = { "seq_len" } }
 
 -- The key among `fields` that a key of another system means; nil for one that says nothing.
 function M.key_among(key, fields)

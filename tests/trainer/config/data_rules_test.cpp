@@ -1,8 +1,10 @@
 // The rules of data: separators, streams, remotes, orders, tokenizers.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "tests/trainer/config/problems_after.h"
@@ -158,6 +160,28 @@ TEST(CheckConfig, RefusesAnOrderThatWouldNotBeUsed) {
             "train_data.shuffle_block_size: 1 leaves py1br nothing to shuffle; write at least 2");
   EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).batching_method = BatchingMethod::kStratified; }),
             "train_data.batching_method: has no effect without streams; remove it");
+}
+
+TEST(CheckConfig, WantsFilesOfARemoteByName) {
+  const auto with = [](const std::string& remote, const std::vector<std::string>& files,
+                       const std::string& hash = "") {
+    return problems_after([&](TrainConfig& c) {
+      c.tokenizer = "tokenizer.json";
+      c.train_data.value =
+          TextConfig{.path = "texts", .remote = remote, .remote_files = files, .remote_hash = hash};
+    });
+  };
+  EXPECT_EQ(with("https://h/c4", {"en/0.jsonl.gz", "en/1.jsonl.gz"}), "");
+  EXPECT_EQ(with("", {"0.jsonl"}), "train_data.remote_files: has no effect without remote; remove it");
+  EXPECT_EQ(with("https://h/c4", {"0.jsonl"}, "md5:00"),
+            "train_data.remote_hash: is of one file, but remote_files names 1: leave one of them out");
+  for (const char* name : {"", "en/", "/etc/passwd", "../x", "en/../../x", "*.jsonl"})
+    EXPECT_EQ(with("https://h/c4", {"0.jsonl", name}),
+              fmt::format("train_data.remote_files[2]: is \"{}\": write the path of one file below remote, "
+                          "such as en/0.jsonl",
+                          name));
+  EXPECT_EQ(with("https://h/c4", {"a", "b", "a"}),
+            "train_data.remote_files[3]: names \"a\" again: leave it out");
 }
 
 TEST(CheckConfig, WantsATokenizerForConversations) {

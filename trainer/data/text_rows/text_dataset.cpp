@@ -12,6 +12,7 @@
 #include "trainer/data/convert/chunk_tokenizer.h"
 #include "trainer/data/convert/data_set_records.h"
 #include "trainer/data/remote/cached_file.h"
+#include "trainer/data/remote_place.h"
 #include "trainer/data/tokenizer/special_tokens.h"
 
 namespace tycho {
@@ -30,9 +31,30 @@ std::unique_ptr<Tokenizer> tokenizer_for(const TextConfig& config, const RowShap
   return tokenizer;
 }
 
+/// The files and folders to read, once what comes from a remote is there.
+std::vector<std::string> fetched_paths(const TextConfig& config) {
+  if (config.remote.empty()) return {config.path};
+  if (config.remote_files.empty()) {
+    const RemotePlace place = parse_remote(config.remote);
+    std::error_code error;
+    if (place.kind == RemotePlace::Kind::kFolder && std::filesystem::is_directory(place.folder, error))
+      fail(ExitCode::kUnusable,
+           "[data] remote {} is a folder: name the files to fetch in remote_files, or, without remote, the "
+           "folder itself in path",
+           config.remote);
+    fetch_file(config.remote, config.path, config.remote_hash);
+    return {config.path};
+  }
+  std::vector<std::string> paths;
+  for (const std::string& name : config.remote_files) {
+    paths.push_back(config.path + "/" + name);
+    fetch_file(parse_remote(config.remote).text + "/" + name, paths.back(), /*hash=*/"");
+  }
+  return paths;
+}
+
 InputFiles text_files(const TextConfig& config) {
-  if (!config.remote.empty()) fetch_file(config.remote, config.path, config.remote_hash);
-  return find_input_files({config.path}, {.field = config.field});
+  return find_input_files(fetched_paths(config), {.field = config.field});
 }
 
 /// The token that `name` is, when the tokenizer's own encoding does not add one and there is a name.

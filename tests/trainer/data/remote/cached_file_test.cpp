@@ -1,6 +1,7 @@
 // One file of a remote: whole or not at all, and no other than the one that is meant.
 #include "trainer/data/remote/cached_file.h"
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -106,6 +107,40 @@ TEST_F(CachedFileTest, TextsOfARemoteAreThoseOfTheFile) {
   const std::vector<uint32_t> rows = {0, 3, 7};
   EXPECT_EQ(given->read_batch(rows, 3).tokens, wanted->read_batch(rows, 3).tokens);
   EXPECT_EQ(server_.count("/x.jsonl"), 1);
+}
+
+TEST_F(CachedFileTest, SeveralFilesOfAFolderAreReadInTheOrderThatIsWritten) {
+  for (const std::string name : {"a", "b"}) {
+    std::string lines;
+    for (int i = 0; i < 40; ++i) lines += "{\"text\": \"line " + std::to_string(i) + " of " + name + "\"}\n";
+    write_text(temp_ / ("www/en/" + name + ".jsonl"), lines);
+  }
+  write_text(temp_ / "both.jsonl", read_file(temp_ / "www/en/b.jsonl") + read_file(temp_ / "www/en/a.jsonl"));
+  const RowShape shape{.seq_len = 16, .vocab_size = 512, .tokenizer = golden("tokenizer/lines.json")};
+  TextConfig local, remote;
+  local.path = temp_ / "both.jsonl";
+  remote.path = temp_ / "cache";
+  remote.remote = server_.url() + "/en/";
+  remote.remote_files = {"b.jsonl", "a.jsonl"};
+  const auto wanted = open_text_dataset(local, shape), given = open_text_dataset(remote, shape);
+  ASSERT_EQ(given->num_rows(), wanted->num_rows());
+  for (uint32_t row = 0; row < wanted->num_rows(); ++row)
+    ASSERT_EQ(given->read_batch(std::array{row}, 1).tokens, wanted->read_batch(std::array{row}, 1).tokens);
+  for (const char* path : {"/en/a.jsonl", "/en/b.jsonl"}) EXPECT_EQ(server_.count(path), 1);
+  remote.remote_files = {"c.jsonl"};
+  expect_error(ExitCode::kUnusable, {"/en/c.jsonl does not exist"},
+               [&] { open_text_dataset(remote, shape); });
+}
+
+TEST_F(CachedFileTest, AFolderWithoutNamesIsRefusedAndLeavesNothing) {
+  const RowShape shape{.seq_len = 16, .vocab_size = 512, .tokenizer = golden("tokenizer/lines.json")};
+  TextConfig text;
+  text.path = temp_ / "cache/texts";
+  text.remote = temp_ / "www";
+  write_text(temp_ / "www/x.jsonl", "{}\n");
+  expect_error(ExitCode::kUnusable, {"is a folder: name the files to fetch in remote_files"},
+               [&] { open_text_dataset(text, shape); });
+  EXPECT_FALSE(std::filesystem::exists(temp_ / "cache"));
 }
 
 }  // namespace
