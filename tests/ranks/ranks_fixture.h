@@ -111,11 +111,15 @@ class RanksTest : public ShellTest {
       if (Json record = parse_json(line, "events.jsonl"); record.at("kind") == kind) all.push_back(record);
     return all;
   }
+  /// `tolerance` is that of the first ten steps, where a wrong sum shows. Sums in another order round
+  /// differently, every step of Adam makes that difference larger, and how fast depends on the machine and
+  /// the texts: later steps may differ by ten times as much.
   void expect_close(const std::map<int64_t, double>& a, const std::map<int64_t, double>& b,
                     double tolerance = 1e-5) const {
     ASSERT_EQ(a.size(), b.size());
     ASSERT_FALSE(a.empty());
-    for (const auto& [step, value] : a) EXPECT_NEAR(value / b.at(step), 1, tolerance) << "step " << step;
+    for (const auto& [step, value] : a)
+      EXPECT_NEAR(value / b.at(step), 1, step <= 10 ? tolerance : 10 * tolerance) << "step " << step;
   }
   std::string final_weights(const std::string& run) const {
     for (const auto& entry : fs::directory_iterator(folder_ / run / "checkpoints"))
