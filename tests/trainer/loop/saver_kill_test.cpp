@@ -13,9 +13,9 @@
 #include <set>
 #include <thread>
 
-#include "tests/trainer/aten.h"
 #include "tests/trainer/base/temp_dir.h"
 #include "tests/trainer/checkpoint/dying_files.h"
+#include "tests/trainer/loop/numbered_save.h"
 #include "tests/trainer/rendezvous/rank_threads.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/loop/saver.h"
@@ -23,7 +23,6 @@
 #include "trainer/parallel/sharded_units.h"
 #include "trainer/parallel/tcp.h"
 #include "trainer/rendezvous/meet/meet_peers.h"
-#include "trainer/restore/unit_tensors.h"
 
 namespace tycho {
 namespace {
@@ -38,33 +37,20 @@ class KillingFiles final : public DyingFiles {
  private:
   void die() override { kill(getpid(), SIGKILL); }
 };
-std::vector<UnitSpec> units_of_a_tiny_model() {
-  UnitSpec first{.name = "first"}, second{.name = "second"};
-  first.params = {{"a", {5, 7}}, {"b", {3}}};
-  second.params = {{"c", {201}}};
-  return {first, second};
-}
-
-OptimizerConfig adamw_of_a_tiny_model() {
-  OptimizerConfig config;
-  config.value = AdamWConfig{.lr = 1e-3};
-  return config;
-}
 
 /// Saves a step whose numbers are the step.
 void save(Communicator& world, const std::string& dir, FileOps& files, int64_t step) {
   const auto alone = make_world_of_one();
-  ShardedUnits units(units_of_a_tiny_model(), at::kFloat, at::kCPU, UnitUse::kTrain,
-                     {.num_ranks = world.size()}, {world, *alone});
-  const auto optimizer = make_optimizer(adamw_of_a_tiny_model(), units.owned());
+  ShardedUnits units(numbered_units(), at::kFloat, at::kCPU, UnitUse::kTrain, {.num_ranks = world.size()},
+                     {world, *alone});
+  const auto optimizer = make_optimizer(numbered_optimizer(), units.owned());
   std::vector<int> all_ranks(static_cast<size_t>(world.size()));
   std::iota(all_ranks.begin(), all_ranks.end(), 0);
   std::optional<CheckpointStore> store;
   if (world.rank() == 0) store.emplace(files, dir, 0, 1);
   Reporter reporter;
   Saver saver(std::move(store), CheckpointConfig{.async = false}, all_ranks, files, world, reporter);
-  for (const OwnedRange& range : units.owned()) Tensor(range.params).fill_(step);
-  for (const StateBuffer& buffer : optimizer->state()) Tensor(buffer.flat).fill_(step + 0.5);
+  fill_with_step(units.owned(), *optimizer, step);
   saver.save({.step = step}, units.owned(), *optimizer);
   saver.wait(/*last=*/true);
 }
@@ -104,16 +90,7 @@ class SharedSaveKilled : public testing::Test {
   std::set<int64_t> whole_steps(const std::string& dir) const {
     std::set<int64_t> steps;
     for (const CheckpointInfo& info : list_checkpoints(dir)) {
-      const CheckpointReader reader(info);
-      reader.verify();
-      LocalUnits units(units_of_a_tiny_model(), at::kFloat, at::kCPU, UnitUse::kTrain);
-      const auto optimizer = make_optimizer(adamw_of_a_tiny_model(), units.owned());
-      check_fit(reader, units.owned(), optimizer.get());
-      load_tensors(reader, units.owned(), optimizer.get());
-      for (const OwnedRange& range : units.owned())
-        EXPECT_TRUE(at::equal(range.params, at::full_like(range.params, static_cast<double>(info.step))));
-      for (const StateBuffer& buffer : optimizer->state())
-        EXPECT_TRUE(at::equal(buffer.flat, at::full_like(buffer.flat, static_cast<double>(info.step) + 0.5)));
+      expect_whole(info);
       steps.insert(info.step);
     }
     return steps;

@@ -11,13 +11,12 @@
 #include <set>
 #include <thread>
 
-#include "tests/trainer/aten.h"
 #include "tests/trainer/base/faulty_files.h"
 #include "tests/trainer/base/temp_dir.h"
+#include "tests/trainer/loop/numbered_save.h"
 #include "tests/trainer/parallel/thread_world.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/parallel/sharded_units.h"
-#include "trainer/restore/unit_tensors.h"
 
 namespace tycho {
 namespace {
@@ -25,18 +24,6 @@ namespace {
 /// Two ranks of a tiny model whose numbers are the step.
 class SharedSave : public testing::Test {
  protected:
-  static std::vector<UnitSpec> specs() {
-    UnitSpec first{.name = "first"}, second{.name = "second"};
-    first.params = {{"a", {5, 7}}, {"b", {3}}};
-    second.params = {{"c", {201}}};
-    return {first, second};
-  }
-  static OptimizerConfig adamw() {
-    OptimizerConfig config;
-    config.value = AdamWConfig{.lr = 1e-3};
-    return config;
-  }
-
   static std::vector<int> all_ranks(const Communicator& world) {
     std::vector<int> ranks(static_cast<size_t>(world.size()));
     std::iota(ranks.begin(), ranks.end(), 0);
@@ -45,14 +32,14 @@ class SharedSave : public testing::Test {
 
   struct Rank {
     Rank(Communicator& world, const std::string& dir, FileOps& files, bool async)
-        : units(specs(), at::kFloat, at::kCPU, UnitUse::kTrain, {.num_ranks = world.size()}, {world, *alone}),
-          optimizer(make_optimizer(adamw(), units.owned())),
+        : units(numbered_units(), at::kFloat, at::kCPU, UnitUse::kTrain, {.num_ranks = world.size()},
+                {world, *alone}),
+          optimizer(make_optimizer(numbered_optimizer(), units.owned())),
           saver(world.rank() == 0 ? std::optional<CheckpointStore>(std::in_place, files, dir, 0, 1)
                                   : std::nullopt,
                 CheckpointConfig{.async = async}, all_ranks(world), files, world, reporter) {}
     void save(int64_t step) {
-      for (const OwnedRange& range : units.owned()) Tensor(range.params).fill_(step);
-      for (const StateBuffer& buffer : optimizer->state()) Tensor(buffer.flat).fill_(step + 0.5);
+      fill_with_step(units.owned(), *optimizer, step);
       saver.save({.step = step}, units.owned(), *optimizer);
       while (saver.take_news().is_null() && !saver.must_retry() && ++boundaries < 30'000) {
         saver.poll();
@@ -68,19 +55,6 @@ class SharedSave : public testing::Test {
     Saver saver;
     int boundaries = 0;
   };
-
-  void expect_whole(const CheckpointInfo& info) const {
-    const CheckpointReader reader(info);
-    reader.verify();
-    LocalUnits units(specs(), at::kFloat, at::kCPU, UnitUse::kTrain);
-    const auto optimizer = make_optimizer(adamw(), units.owned());
-    check_fit(reader, units.owned(), optimizer.get());
-    load_tensors(reader, units.owned(), optimizer.get());
-    for (const OwnedRange& range : units.owned())
-      EXPECT_TRUE(at::equal(range.params, at::full_like(range.params, static_cast<double>(info.step))));
-    for (const StateBuffer& buffer : optimizer->state())
-      EXPECT_TRUE(at::equal(buffer.flat, at::full_like(buffer.flat, static_cast<double>(info.step) + 0.5)));
-  }
 
   TempDir dir_;
 };

@@ -2,13 +2,14 @@
 #include "trainer/data/parquet/parquet_rows.h"
 
 #include "tests/trainer/data/data_testing.h"
-#include "trainer/base/random/philox.h"
+#include "tests/trainer/data/parquet/damaged_parquet.h"
 
 namespace tycho {
 namespace {
 
 using testing::expect_error;
 using testing::golden;
+using testing::num_refused_of_damaged;
 using testing::TempDir;
 using testing::write_text;
 
@@ -67,25 +68,10 @@ TEST(ParquetRowsTest, ColumnsOfOtherTypesAreRefusedOnlyWhenAskedFor) {
 }
 
 TEST(ParquetRowsTest, DamagedBytesAreAnErrorOrOtherRows) {
-  const TempDir temp;
-  const std::string path = temp / "a.parquet";
   int refused = 0;
-  for (const char* name : {"deep", "deep_v2", "chat_pages", "deep_delta"}) {
-    const std::string whole = read_file(nested_file(name));
-    for (uint64_t i = 0; i < 150; ++i) {
-      const auto words = philox(whole.size(), i);
-      std::string damaged = whole;
-      damaged[words[0] % damaged.size()] = static_cast<char>(words[1]);
-      write_text(path, damaged);
-      try {
-        read_nested(path);
-      } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ExitCode::kUnusable);
-        EXPECT_NE(std::string_view(error.what()).find(path), std::string_view::npos) << error.what();
-        ++refused;
-      }
-    }
-  }
+  for (const char* name : {"deep", "deep_v2", "chat_pages", "deep_delta"})
+    refused +=
+        num_refused_of_damaged(nested_file(name), 150, [](const std::string& path) { read_nested(path); });
   EXPECT_GT(refused, 100);
 }
 
