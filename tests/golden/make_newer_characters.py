@@ -11,7 +11,7 @@ import string
 import tokenizers
 from tokenizers import normalizers, pre_tokenizers
 
-SOURCE = pathlib.Path(__file__).parents[2] / "trainer/data/text/unicode_categories.cpp"
+SOURCE = pathlib.Path(__file__).parents[2] / "trainer/data/text/unicode_category_runs.h"
 NAMES = "Cn Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co".split()
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcd"
 DECOMPOSE, COMPOSE, COMPATIBLE, STABLE = 1 << 4, 1 << 3, 1 << 2, 1 << 1

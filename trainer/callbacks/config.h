@@ -270,43 +270,36 @@ constexpr EnumNames<StatisticsPer, 2> enum_names(StatisticsPer) {
   return {{{"layer", StatisticsPer::kLayer}, {"param", StatisticsPer::kParam}}};
 }
 
-struct GradNormConfig : ReadyCallback {
+/// Callbacks that record norms.
+struct NormsCallback : ReadyCallback {
+  StatisticsPer per;
+  NormsCallback(double steps, StatisticsPer default_per) : ReadyCallback(steps), per(default_per) {}
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("per", per, "One norm for each layer, or for each parameter.");
+    option_fields(v);
+  }
+};
+
+struct GradNormConfig : NormsCallback {
   static constexpr const char* kKind = "grad_norm";
   static constexpr const char* kHelp =
       "Records norms of the gradients, before clipping, by layer or by parameter.";
-  GradNormConfig() : ReadyCallback(10) {}
-  StatisticsPer per = StatisticsPer::kLayer;
-  template <class Visitor>
-  void fields(Visitor& v) {
-    v("per", per, "One norm for each layer, or for each parameter.");
-    option_fields(v);
-  }
+  GradNormConfig() : NormsCallback(10, StatisticsPer::kLayer) {}
 };
 
-struct ParamNormConfig : ReadyCallback {
+struct ParamNormConfig : NormsCallback {
   static constexpr const char* kKind = "param_norm";
   static constexpr const char* kHelp = "Records norms of the parameters, by layer or by parameter.";
-  ParamNormConfig() : ReadyCallback(100) {}
-  StatisticsPer per = StatisticsPer::kLayer;
-  template <class Visitor>
-  void fields(Visitor& v) {
-    v("per", per, "One norm for each layer, or for each parameter.");
-    option_fields(v);
-  }
+  ParamNormConfig() : NormsCallback(100, StatisticsPer::kLayer) {}
 };
 
-struct OptimizerMonitorConfig : ReadyCallback {
+struct OptimizerMonitorConfig : NormsCallback {
   static constexpr const char* kKind = "optimizer_monitor";
   static constexpr const char* kHelp =
       "Records norms of gradients, before clipping, of the optimizer's moments, of parameters and of their "
       "updates, under the names of Composer's optimizer_monitor.";
-  OptimizerMonitorConfig() : ReadyCallback(10) {}
-  StatisticsPer per = StatisticsPer::kParam;
-  template <class Visitor>
-  void fields(Visitor& v) {
-    v("per", per, "One norm for each layer, or for each parameter.");
-    option_fields(v);
-  }
+  OptimizerMonitorConfig() : NormsCallback(10, StatisticsPer::kParam) {}
 };
 
 /// What histograms are made of.

@@ -173,6 +173,7 @@ void check_remote_files(const TextConfig& data, const std::string& path, ConfigP
   if (!data.remote_files.empty() && !data.remote_hash.empty())
     problems.add(path + ".remote_hash", "is of one file, but remote_files names {}: leave one of them out",
                  data.remote_files.size());
+  std::set<std::string> seen;
   for (size_t i = 0; i < data.remote_files.size(); ++i) {
     const std::string& name = data.remote_files[i];
     const std::filesystem::path file(name);
@@ -180,8 +181,7 @@ void check_remote_files(const TextConfig& data, const std::string& path, ConfigP
     if (leaves || !file.has_filename() || name.find('*') != std::string::npos)
       problems.add(fmt::format("{}[{}]", key, i + 1),
                    "is \"{}\": write the path of one file below remote, such as en/0.jsonl", name);
-    if (std::find(data.remote_files.begin(), data.remote_files.begin() + static_cast<ptrdiff_t>(i), name) !=
-        data.remote_files.begin() + static_cast<ptrdiff_t>(i))
+    if (!seen.insert(name).second)
       problems.add(fmt::format("{}[{}]", key, i + 1), "names \"{}\" again: leave it out", name);
   }
 }

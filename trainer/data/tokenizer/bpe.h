@@ -43,7 +43,8 @@ class PieceCache {
     int32_t num_tokens = 0;
     std::array<int32_t, kMaxTokens> tokens{};
   };
-  /// Takes memory that is zero and becomes real page by page: a tokenizer for a few texts costs little.
+  /// The kernel provides its memory page by page, as entries are written: a tokenizer for a few texts needs
+  /// little.
   PieceCache();
   /// Where the piece (1..kMaxBytes bytes) is or belongs; `hit` says which. An entry that missed must be
   /// filled.
