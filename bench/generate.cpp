@@ -1,6 +1,7 @@
-// Greedy text from a model folder of Hugging Face, one token after the other through the cache; prints one
+// Greedy texts from a model folder of Hugging Face, one token after the other through the cache; prints one
 // JSON line for bench/generate.py.
-//   bench_generate FOLDER PROMPT_TOKENS NEW_TOKENS fp32|bf16 THREADS
+//   bench_generate FOLDER PROMPT_TOKENS NEW_TOKENS fp32|bf16 THREADS [TEXTS]
+// With TEXTS, that many of them, one by one and together, alternating.
 #include <ATen/ops/arange.h>
 #include <c10/core/InferenceMode.h>
 
@@ -11,13 +12,68 @@
 #include "trainer/convert/hf_config.h"
 #include "trainer/convert/hf_folder.h"
 #include "trainer/device/device.h"
-#include "trainer/models/model.h"
+#include "trainer/models/growing_texts.h"
 #include "trainer/restore/initial_weights.h"
+
+namespace tycho {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct Loaded {
+  ModelConfig config;
+  at::ScalarType dtype;
+  LocalUnits& units;
+};
+
+/// The likeliest tokens after each prompt.
+std::vector<std::vector<int32_t>> write(const Loaded& model, const std::vector<TextToGrow>& texts) {
+  std::vector<std::vector<int32_t>> written(texts.size());
+  const auto make = [&](int64_t batch, int64_t positions) {
+    return std::make_unique<Decoder>(model.config, model.units, batch, positions, model.dtype, at::kCPU);
+  };
+  const auto next = [&](size_t i, const Tensor& logits_V) -> std::optional<int32_t> {
+    written[i].push_back(logits_V.argmax().to(at::kInt).item<int32_t>());
+    if (std::ssize(written[i]) == texts[i].max_tokens) return std::nullopt;
+    return written[i].back();
+  };
+  GrowingTexts growing(model.config, make, texts, next);
+  while (!growing.done()) growing.pass();
+  return written;
+}
+
+/// Alternates between texts one by one and together; the times of each.
+Json compare_ways(const Loaded& model, int64_t num_texts, int64_t prompt_tokens, int64_t new_tokens) {
+  std::vector<TextToGrow> texts;
+  for (int64_t i = 0; i < num_texts; ++i) {
+    const Tensor prompt = at::arange(1 + 100 * i, 1 + 100 * i + prompt_tokens, at::kInt);
+    texts.push_back({{prompt.data_ptr<int32_t>(), prompt.data_ptr<int32_t>() + prompt_tokens}, new_tokens});
+  }
+  Json one_by_one = Json::array(), together = Json::array();
+  bool same = true;
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    auto start = Clock::now();
+    std::vector<std::vector<int32_t>> alone;
+    for (const TextToGrow& text : texts) alone.push_back(write(model, {text})[0]);
+    one_by_one.push_back(seconds_since(start));
+    start = Clock::now();
+    same = write(model, texts) == alone && same;
+    together.push_back(seconds_since(start));
+  }
+  return {{"one_by_one_s", one_by_one}, {"together_s", together}, {"same_texts", same}};
+}
+
+}  // namespace
+}  // namespace tycho
 
 int main(int argc, char** argv) {
   using namespace tycho;
-  if (argc != 6) {
-    fmt::print(stderr, "bench_generate FOLDER PROMPT_TOKENS NEW_TOKENS fp32|bf16 THREADS\n");
+  if (argc != 6 && argc != 7) {
+    fmt::print(stderr, "bench_generate FOLDER PROMPT_TOKENS NEW_TOKENS fp32|bf16 THREADS [TEXTS]\n");
     return 2;
   }
   const c10::InferenceMode no_autograd;
@@ -27,9 +83,13 @@ int main(int argc, char** argv) {
   const ModelConfig config = read_hf_config(read_hf_config_file(argv[1]), argv[1]).model;
   LocalUnits units(model_layout(config).units, dtype, at::kCPU, UnitUse::kInfer);
   load_initial_weights(argv[1], config, units.owned());
+  if (argc == 7) {
+    const Json result = compare_ways({config, dtype, units}, std::atoll(argv[6]), prompt_tokens, new_tokens);
+    fmt::print("{}\n", result.dump());
+    return 0;
+  }
   Decoder decoder(config, units, 1, prompt_tokens + new_tokens, dtype, at::kCPU);
 
-  using Clock = std::chrono::steady_clock;
   const Tensor prompt = at::arange(1, prompt_tokens + 1, at::kInt);
   std::vector<int32_t> tokens;
   std::vector<double> token_s;

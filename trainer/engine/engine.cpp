@@ -41,29 +41,42 @@ bool has_other_tokenizer(const CheckpointReader& checkpoint, const std::string& 
   return !path.empty() && !kept.empty() && checkpoint.read_text_file(kept) != read_file(path);
 }
 
+/// Texts in the order of prompts and samples, to the host.
+class TextsToSink : public TextReceiver {
+ public:
+  TextsToSink(const GenerateRequest& request, GenerateSink& sink) : request_(request), sink_(sink) {}
+  void begin(size_t text) override {
+    const auto samples = static_cast<size_t>(request_.samples);
+    sink_.begin(request_.prompts[text / samples], static_cast<int64_t>(text % samples));
+  }
+  void piece(const std::string& text) override { sink_.text(text); }
+  void end(const Generated& text) override {
+    sink_.end({text.text, text.tokens, enum_name(text.finish), text.token_ids, text.logprobs});
+  }
+
+ private:
+  const GenerateRequest& request_;
+  GenerateSink& sink_;
+};
+
 void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag& stop) {
   const c10::InferenceMode no_autograd;
   set_threads(request.threads);
   const at::Device device = choose_device(device_kind("generate", request.device));
   const CheckpointReader checkpoint(find_checkpoint(request.path));
   Generator generator(checkpoint, request.tokenizer, device, request.without_adapters);
-  std::vector<std::vector<int32_t>> prompts;
-  for (const std::string& prompt : request.prompts) prompts.push_back(generator.encode(prompt));
+  std::vector<PromptToContinue> prompts;
+  for (const std::string& prompt : request.prompts) {
+    const std::vector<int32_t> tokens = generator.encode(prompt);
+    for (int64_t sample = 0; sample < request.samples; ++sample) prompts.push_back({tokens, sample});
+  }
   if (has_other_tokenizer(checkpoint, request.tokenizer))
     sink.warning(fmt::format(
         "{} is not the tokenizer that {} was trained with: its tokens may be meaningless to the model",
         request.tokenizer, checkpoint.info().path));
   const GenerateOptions options = options_of(request);
-  const auto emit = [&](const std::string& piece) { sink.text(piece); };
-  for (size_t i = 0; i < prompts.size(); ++i) {
-    for (int64_t sample = 0; sample < request.samples; ++sample) {
-      sink.begin(request.prompts[i], sample);
-      const auto result = generator.generate(prompts[i], options, sample, emit, stop);
-      if (!result) return;
-      sink.end(
-          {result->text, result->tokens, enum_name(result->finish), result->token_ids, result->logprobs});
-    }
-  }
+  TextsToSink texts(request, sink);
+  generator.generate(prompts, options, texts, stop);
 }
 
 /// A .jsonl is text; everything else a folder of shards. None: what the recipe evaluates on.

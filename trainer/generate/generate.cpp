@@ -1,14 +1,14 @@
-// Opens a checkpoint for inference and runs the decoder token by token.
+// Opens a checkpoint for inference, and lets its texts grow.
 #include "trainer/generate/generate.h"
 
-#include <ATen/ops/from_blob.h>
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "trainer/base/error.h"
-#include "trainer/base/random/philox.h"
 #include "trainer/config/config_io.h"
-#include "trainer/generate/text_stream.h"
+#include "trainer/kernels/host_copies.h"
+#include "trainer/models/growing_texts.h"
 #include "trainer/restore/initial_weights.h"
 
 namespace tycho {
@@ -37,20 +37,6 @@ TrainConfig config_of(const CheckpointReader& checkpoint, bool without_adapters)
   return config;
 }
 
-Tensor token_tensor(const std::vector<int32_t>& ids, const at::Device& device) {
-  return at::from_blob(const_cast<int32_t*>(ids.data()), {static_cast<int64_t>(ids.size())},
-                       at::TensorOptions().dtype(at::kInt))
-      .clone()
-      .to(device);
-}
-
-/// Uniform in [0, 1), for one token of one sample.
-double uniform_draw(uint64_t seed, int64_t sample, int64_t token) {
-  const uint64_t key = stream_key(seed, fmt::format("generate {}", sample));
-  const auto words = philox(key, static_cast<uint64_t>(token));
-  return (static_cast<double>(words[0]) + static_cast<double>(words[1]) * 0x1p-32) * 0x1p-32;
-}
-
 void check_ids(const char* what, const std::vector<int32_t>& ids, const TrainConfig& config) {
   const int64_t vocab = model_layout(config.model).vocab_size;
   for (const int32_t id : ids)
@@ -58,10 +44,23 @@ void check_ids(const char* what, const std::vector<int32_t>& ids, const TrainCon
       fail(ExitCode::kUsage, "[{}] wanted tokens from 0 to {}, given {}", what, vocab - 1, id);
 }
 
-std::vector<float> host_row(const Tensor& logits_BV) {
-  const Tensor row = logits_BV.select(0, 0).contiguous().cpu();
+std::vector<float> on_host(const Tensor& logits_V) {
+  const Tensor row = logits_V.contiguous().cpu();
   return {row.data_ptr<float>(), row.data_ptr<float>() + row.numel()};
 }
+
+class OneText : public TextReceiver {
+ public:
+  explicit OneText(const std::function<void(const std::string&)>& emit) : emit_(emit) {}
+  void begin(size_t) override {}
+  void piece(const std::string& text) override { emit_(text); }
+  void end(const Generated& text) override { text_ = text; }
+  const std::optional<Generated>& text() const { return text_; }
+
+ private:
+  const std::function<void(const std::string&)>& emit_;
+  std::optional<Generated> text_;
+};
 
 }  // namespace
 
@@ -109,48 +108,39 @@ std::vector<int32_t> Generator::encode(const std::string& prompt) const {
   return ids;
 }
 
-std::optional<Generated> Generator::generate(const std::vector<int32_t>& prompt,
-                                             const GenerateOptions& options, int64_t sample,
+std::optional<Generated> Generator::generate(const PromptToContinue& prompt, const GenerateOptions& options,
                                              const std::function<void(const std::string&)>& emit,
                                              const std::atomic<int>& stop) {
-  const auto num_prompt = static_cast<int64_t>(prompt.size());
-  const int64_t limit = std::min(options.max_tokens, longest_sequence(config_) - num_prompt);
-  Decoder decoder(config_.model, units_, 1, num_prompt + limit, compute_dtype(config_.precision), device_,
-                  region_, stage_);
-  Generated result;
-  TextStream stream(options.stop, [&](const std::string& piece) {
-    result.text += piece;
-    emit(piece);
-  });
-  std::vector<bool> seen(static_cast<size_t>(model_layout(config_.model).vocab_size));
-  std::vector<int32_t> next = prompt;
-  for (; result.tokens < limit; ++result.tokens) {
-    if (stop != 0) return std::nullopt;
-    for (const int32_t id : next) seen[static_cast<size_t>(id)] = true;
-    std::vector<float> logits = host_row(decoder.next_logits(token_tensor(next, device_)));
-    const std::vector<float> models_own = options.logprobs ? logits : std::vector<float>();
-    if (options.sampling.repetition_penalty != 1)
-      penalise_repetition(logits, seen, options.sampling.repetition_penalty);
-    const int32_t id =
-        sample_token(logits, options.sampling, uniform_draw(options.seed, sample, result.tokens));
-    next.assign(1, id);
-    if (options.logprobs) {
-      result.token_ids.push_back(id);
-      result.logprobs.push_back(log_probability(models_own, id));
-    }
-    if (tokenizer_ == nullptr) continue;
-    if (!writes(id) && !options.ignore_eos) {
-      result.finish = Finish::kEos;
-      break;
-    }
-    if (writes(id) && stream.add(tokenizer_->token_bytes(id))) {
-      result.tokens += 1;
-      result.finish = Finish::kStop;
-      break;
-    }
+  OneText text(emit);
+  generate(std::vector{prompt}, options, text, stop);
+  return text.text();
+}
+
+bool Generator::generate(const std::vector<PromptToContinue>& prompts, const GenerateOptions& options,
+                         TextReceiver& receiver, const std::atomic<int>& stop) {
+  const int64_t longest = longest_sequence(config_), vocab_size = model_layout(config_.model).vocab_size;
+  TextsInOrder in_order(prompts.size(), receiver);
+  std::vector<TextToGrow> texts;
+  std::deque<WrittenText> written;
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    const auto& [tokens, sample] = prompts[i];
+    texts.push_back({tokens, std::min(options.max_tokens, longest - std::ssize(tokens))});
+    written.emplace_back(options, tokenizer_, tokens, sample, texts.back().max_tokens, vocab_size,
+                         [&in_order, i](const std::string& piece) { in_order.piece(i, piece); });
   }
-  if (result.finish != Finish::kStop) stream.finish();
-  return result;
+  const auto make_decoder = [&](int64_t batch, int64_t num_positions) {
+    return std::make_unique<Decoder>(config_.model, units_, batch, num_positions,
+                                     compute_dtype(config_.precision), device_, region_, stage_);
+  };
+  const auto next = [&](size_t i, const Tensor& logits_V) {
+    const std::optional<int32_t> token = written[i].next(on_host(logits_V));
+    if (!token) in_order.end(i, written[i].result());
+    return token;
+  };
+  GrowingTexts growing(config_.model, make_decoder, texts, next);
+  for (; !growing.done(); growing.pass())
+    if (stop != 0) return false;
+  return true;
 }
 
 Tensor logits_of(const TrainConfig& config, UnitStore& units, const at::Device& device,
@@ -163,7 +153,7 @@ Tensor logits_of(const TrainConfig& config, UnitStore& units, const at::Device& 
          count);
   check_ids("logits", tokens, config);
   Decoder decoder(config.model, units, 1, count, compute_dtype(config.precision), device, region, stage);
-  return decoder.next_logits(token_tensor(tokens, device), look);
+  return decoder.next_logits(numbers_on(device, tokens), look);
 }
 
 }  // namespace tycho

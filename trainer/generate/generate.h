@@ -7,42 +7,22 @@
 #include <string>
 #include <vector>
 
-#include "trainer/base/fields.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/config/train_config.h"
 #include "trainer/data/tokenizer/tokenizer.h"
-#include "trainer/generate/sampling.h"
+#include "trainer/generate/texts_in_order.h"
+#include "trainer/generate/written_text.h"
 #include "trainer/kernels/tensor.h"
-#include "trainer/models/model.h"
+#include "trainer/models/decoder.h"
 #include "trainer/models/parallel_region.h"
 #include "trainer/models/pipeline_stage.h"
 #include "trainer/parallel/unit_store.h"
 
 namespace tycho {
 
-struct GenerateOptions {
-  SamplingConfig sampling;
-  int64_t max_tokens = 128;
-  std::vector<std::string> stop;  // text ends before the first of these; none is empty
-  bool ignore_eos = false;        // a special token does not end the text; it writes nothing
-  uint64_t seed = 0;
-  bool logprobs = false;
-};
-
-/// Why a text ended: a stop string, max_tokens or the model's longest sequence, a special token.
-enum class Finish { kStop, kLength, kEos };
-constexpr EnumNames<Finish, 3> enum_names(Finish) {
-  return {{{"stop", Finish::kStop}, {"length", Finish::kLength}, {"eos", Finish::kEos}}};
-}
-
-struct Generated {
-  std::string text;    // without the stop string
-  int64_t tokens = 0;  // chosen, those of the stop string counted, the special token at the end not
-  Finish finish = Finish::kLength;
-  // With logprobs: every token that was chosen, a special one at the end too, and the logarithm of the
-  // probability that the model itself gave it, whatever temperature and penalties made of it.
-  std::vector<int32_t> token_ids;
-  std::vector<double> logprobs;
+struct PromptToContinue {
+  std::vector<int32_t> tokens;
+  int64_t sample = 0;  // each draws for itself
 };
 
 /// A model for generation, read from a checkpoint: its recipe, weights and tokenizer.
@@ -68,15 +48,17 @@ class Generator {
   void check_prompt(const std::vector<int32_t>& ids) const;
 
   /// Goes on from a prompt's tokens and hands whole UTF-8 characters to `emit` as they come. A function of
-  /// (prompt, options, sample): prompts and samples do not see each other. Nothing when `stop` is not 0
-  /// before the end.
-  std::optional<Generated> generate(const std::vector<int32_t>& prompt, const GenerateOptions& options,
-                                    int64_t sample, const std::function<void(const std::string&)>& emit,
+  /// (prompt, options, sample). Nothing when `stop` is not 0 before the end.
+  std::optional<Generated> generate(const PromptToContinue& prompt, const GenerateOptions& options,
+                                    const std::function<void(const std::string&)>& emit,
                                     const std::atomic<int>& stop);
+  /// The same for several prompts, which grow side by side; `receiver` gets them in their order. Prompts do
+  /// not see each other, and on a CPU each text has, to the bit, the probabilities that it has alone. False
+  /// when `stop` is not 0 before the end: the receiver has the texts before that, and part of one.
+  bool generate(const std::vector<PromptToContinue>& prompts, const GenerateOptions& options,
+                TextReceiver& receiver, const std::atomic<int>& stop);
 
  private:
-  bool writes(int32_t id) const { return id < tokenizer_->size() && !tokenizer_->is_special(id); }
-
   TrainConfig config_;
   at::Device device_;
   std::unique_ptr<LocalUnits> own_units_;     // none when they are another's

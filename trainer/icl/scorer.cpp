@@ -15,7 +15,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/host_copies.h"
-#include "trainer/models/model.h"
+#include "trainer/models/decoder.h"
 #include "trainer/parallel/gather_texts.h"
 
 namespace tycho {

@@ -32,9 +32,8 @@ class DecoderBlock {
   /// added when `add`.
   void backward(const Views& params, const Tensor& x_SD, BlockActivations act, Views& grads, bool add,
                 Tensor& d_SD) const;
-  /// For generation: x_ND are the tokens that follow those in the cache (B sequences of N / B each); their
-  /// keys and values are added to it. x_of_kv_ND: what these are projected from, where that is another
-  /// block's input. Returns y_ND.
+  /// For generation: x_ND are the tokens of the cache's pass; their keys and values are added to it.
+  /// x_of_kv_ND: what these are projected from, where that is another block's input. Returns y_ND.
   Tensor forward_cached(const Views& params, const Tensor& x_ND, const Tensor& x_of_kv_ND,
                         KvCache& cache) const;
 

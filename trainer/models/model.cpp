@@ -8,52 +8,13 @@
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/embedding.h"
+#include "trainer/models/acquired_head.h"
 #include "trainer/models/residual.h"
 #include "trainer/models/shared_vocabulary.h"
 #include "trainer/profiler/range.h"
 
 namespace tycho {
 namespace {
-
-/// Keeps the head's parameters acquired while it lives, and the embedding's when a tied head multiplies by
-/// its table.
-class AcquiredHead {
- public:
-  AcquiredHead(UnitStore& units, const DecoderSpec& spec, Pass pass)
-      : units_(units),
-        unit_(static_cast<int>(spec.layers) + 1),
-        at_(head_params(spec)),
-        pass_(pass),
-        head_(units.acquire(unit_, pass)) {
-    if (tied()) table_ = &units.acquire(0, pass);
-  }
-  ~AcquiredHead() {
-    if (tied()) units_.release(0, pass_);
-    units_.release(unit_, pass_);
-  }
-  AcquiredHead(const AcquiredHead&) = delete;
-  AcquiredHead& operator=(const AcquiredHead&) = delete;
-
-  HeadParams params() const {
-    return {{head_[0], view(head_, at_.norm_bias)},
-            tied() ? (*table_)[embedding_param::kTable] : view(head_, at_.output)};
-  }
-  HeadGrads grads() const {
-    Views& own = units_.grads(unit_);
-    return {{own[0], view(own, at_.norm_bias)},
-            tied() ? units_.grads(0)[embedding_param::kTable] : view(own, at_.output)};
-  }
-
- private:
-  bool tied() const { return at_.output < 0; }
-
-  UnitStore& units_;
-  int unit_;
-  HeadParamIndex at_;
-  Pass pass_;
-  const Views& head_;
-  const Views* table_ = nullptr;
-};
 
 /// LibTorch sums longer lists on several threads, and then the bits depend on their number.
 constexpr int64_t kOnOneThread = 32767;
@@ -66,20 +27,14 @@ Tensor sum_of(const Tensor& losses_N) {
   return sum;
 }
 
-constexpr int64_t kChosenAtOnce = 512;  // rows of logits that DecoderLook::chosen gets
-
-/// Where learned positions come from, for sequences of `seq` tokens; none for other families.
-LearnedPositions positions_of(const DecoderSpec& spec, const Views& embedding, int64_t seq,
-                              int64_t first_position) {
-  if (spec.learned_positions == 0) return {};
-  return {embedding[embedding_param::kPositions], seq, first_position};
-}
-
-/// The same for the tokens that ranks along cp leave this one.
+/// Where learned positions come from, for sequences of `seq` tokens of which ranks along cp leave this one
+/// some; none for other families.
 LearnedPositions positions_of(const DecoderSpec& spec, const Views& embedding, int64_t seq,
                               const ContextRegion& context) {
-  if (spec.learned_positions == 0 || !context.is_shared()) return positions_of(spec, embedding, seq, 0);
-  return {context.own_rows(embedding[embedding_param::kPositions]), seq / context.shape().size, 0};
+  if (spec.learned_positions == 0) return {};
+  const Tensor& table_PD = embedding[embedding_param::kPositions];
+  if (!context.is_shared()) return {table_PD, seq, 0};
+  return {context.own_rows(table_PD), seq / context.shape().size, 0};
 }
 
 void learned_gradient(const ContextRegion& context, const Tensor& d_ND, int64_t seq, Tensor& d_table_PD,
@@ -283,109 +238,6 @@ void Model::embed_backward(const Tensor& tokens_N, bool add, const PassPlace& pl
     embed_own_backward(tokens_N, spec_.first_vocab, d_ND, d_table_VD);
   else
     embedding_backward(tokens_N, d_ND, d_table_VD);
-}
-
-Decoder::Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int64_t num_positions,
-                 at::ScalarType dtype, const at::Device& device, const ParallelRegion& region,
-                 const PipelineStage& stage)
-    : spec_(tp_spec(decoder_spec(config), region.shape())),
-      layout_(model_layout(config)),
-      head_(spec_, region.of_whole_sequences()),
-      stage_(stage),
-      part_(stage.part(layout_.num_blocks)),
-      units_(units),
-      block_units_(layout_, units),
-      batch_(batch),
-      num_positions_(num_positions),
-      options_(at::TensorOptions().dtype(dtype).device(device)),
-      blocks_(decoder_blocks(spec_, {batch, num_positions}, device, head_.region)) {
-  TYCHO_CHECK(
-      spec_.learned_positions == 0 || num_positions <= spec_.learned_positions,
-      "[decoder] wanted at most the {} positions of the model's table, got {}: shorten the prompt or ask for "
-      "fewer tokens",
-      spec_.learned_positions, num_positions);
-  const auto options = options_.dtype(device.is_cpu() ? at::kFloat : dtype);
-  cache_.keys.resize(blocks_.size()), cache_.values.resize(blocks_.size());
-  for (int64_t i = 0; i < layout_.num_blocks; ++i) {
-    if (spec_.reuses_kv(i) || !part_.has_block(i)) continue;
-    for (std::vector<Tensor>* side : {&cache_.keys, &cache_.values})
-      (*side)[static_cast<size_t>(i)] =
-          at::empty({batch, spec_.kv_heads, num_positions, spec_.head_dim}, options);
-  }
-}
-
-Tensor Decoder::next_logits(const Tensor& tokens_N, const DecoderLook& look) {
-  const int64_t num_tokens = tokens_N.numel(), seq = num_tokens / batch_;
-  TYCHO_CHECK(cache_.length + seq <= num_positions_,
-              "[decoder] wanted room for {} more tokens after {}, the cache has {}", seq, cache_.length,
-              num_positions_);
-  std::vector<Tensor> inputs(blocks_.size());  // of the blocks, while later ones may project from them
-  Tensor x_ND;
-  for (size_t c = 0; c < part_.chunks.size(); ++c) {
-    x_ND = part_.has_embedding(c) ? embed(tokens_N) : at::empty({num_tokens, layout_.width}, options_);
-    stage_.receive_input(c, x_ND);
-    x_ND = run_chunk(part_.chunks[c], x_ND, inputs, look);
-    stage_.send_output(c, x_ND);
-  }
-  if (look.streams != nullptr && part_.is_last()) look.streams->push_back(x_ND.clone());
-  if (look.streams != nullptr) share_streams(*look.streams, x_ND);
-  cache_.length += seq;
-  // Every position is the last one of a sequence of its own.
-  if (!look.rows_R.defined()) return head_logits(x_ND, look.every_position ? num_tokens : batch_);
-  for (int64_t begin = 0; begin < look.rows_R.numel(); begin += kChosenAtOnce) {
-    const int64_t rows = std::min(kChosenAtOnce, look.rows_R.numel() - begin);
-    look.chosen(head_logits(x_ND.index_select(0, look.rows_R.narrow(0, begin, rows)), rows));
-  }
-  return {};
-}
-
-Tensor Decoder::head_logits(const Tensor& x_ND, int64_t num_sequences) {
-  Tensor logits = at::empty({num_sequences, layout_.vocab_size}, options_.dtype(at::kFloat));
-  if (part_.is_last()) {
-    const AcquiredHead head(units_, spec_, Pass::kForward);
-    logits = head_last_logits(head_, head.params(), x_ND, num_sequences, layout_.vocab_size);
-  }
-  stage_.share(logits, part_.num_stages - 1);
-  return logits;
-}
-
-Tensor Decoder::embed(const Tensor& tokens_N) {
-  const Views& table = units_.acquire(0, Pass::kForward);
-  Tensor x_ND = at::empty({tokens_N.numel(), layout_.width}, options_);
-  const LearnedPositions positions = positions_of(spec_, table, tokens_N.numel() / batch_, cache_.length);
-  if (head_.region.is_shared()) {
-    embed_own(tokens_N, spec_.first_vocab, table[embedding_param::kTable], positions, x_ND);
-    head_.region.leave(x_ND, x_ND);
-  } else {
-    embedding(tokens_N, table[embedding_param::kTable], x_ND, positions);
-  }
-  units_.release(0, Pass::kForward);
-  return x_ND;
-}
-
-Tensor Decoder::run_chunk(const StagePart::Chunk& chunk, Tensor x_ND, std::vector<Tensor>& inputs,
-                          const DecoderLook& look) {
-  for (int64_t i = chunk.begin; i < chunk.end; ++i) {
-    if (spec_.shares_x()) inputs[static_cast<size_t>(i)] = x_ND;
-    if (look.streams != nullptr) look.streams->push_back(x_ND.clone());
-    x_ND = blocks_[static_cast<size_t>(i)].forward_cached(block_units_.acquire(i, Pass::kForward), x_ND,
-                                                          inputs[static_cast<size_t>(spec_.block(i).x_block)],
-                                                          cache_);
-    block_units_.release(i, Pass::kForward);
-  }
-  return x_ND;
-}
-
-void Decoder::share_streams(std::vector<Tensor>& streams, const Tensor& like) const {
-  if (!stage_.is_shared()) return;
-  const std::vector<Tensor> own = std::exchange(streams, {});
-  size_t next = 0;
-  for (int64_t i = 0; i <= layout_.num_blocks; ++i) {
-    const bool is_own = part_.has_block(i) || (i == layout_.num_blocks && part_.is_last());
-    streams.push_back(is_own ? own[next++] : at::empty(like.sizes(), like.options()));
-    // Only its owner knows whose it is.
-    stage_.share(streams.back(), -stage_.least(is_own ? -part_.stage : 0));
-  }
 }
 
 }  // namespace tycho

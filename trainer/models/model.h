@@ -15,7 +15,6 @@
 #include "trainer/models/context_region.h"
 #include "trainer/models/decoder_block.h"
 #include "trainer/models/head.h"
-#include "trainer/models/kv_cache.h"
 #include "trainer/models/parallel_region.h"
 #include "trainer/models/pipeline_stage.h"
 #include "trainer/parallel/unit_store.h"
@@ -135,51 +134,6 @@ class Model {
   Tensor position_N_;                          // int32: this rank's tokens; undefined when it has all
   std::vector<std::vector<Passing>> passing_;  // of each set of each chunk
   std::vector<int64_t> newest_sets_;           // of each chunk: of its newest pass forward
-};
-
-/// What a pass of a Decoder gives beside the logits after the last token.
-struct DecoderLook {
-  bool every_position = false;             // logits of all tokens: [B * T, V]
-  std::vector<Tensor>* streams = nullptr;  // gets the stream before each block and after the last, [B * T, D]
-  // Instead of the logits after the last token: int64 on the device, rows of [B * T]. `chosen` gets the fp32
-  // logits of consecutive parts of them, [P, V], and nothing is returned.
-  Tensor rows_R = {};
-  std::function<void(const Tensor& logits_PV)> chosen = {};
-};
-
-/// Generates: forward only, with a cache of keys and values.
-class Decoder {
- public:
-  /// `region` and `stage` as in Model.
-  Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int64_t num_positions,
-          at::ScalarType dtype, const at::Device& device, const ParallelRegion& region = {},
-          const PipelineStage& stage = {});
-  /// tokens_N: int32 [B * T], the tokens that follow those seen so far. Returns fp32 logits [B, V] after the
-  /// last of them. Collective on the ranks along tp and pp.
-  Tensor next_logits(const Tensor& tokens_N, const DecoderLook& look = {});
-  int64_t length() const { return cache_.length; }
-  int64_t num_positions() const { return num_positions_; }
-
- private:
-  Tensor embed(const Tensor& tokens_N);
-  Tensor run_chunk(const StagePart::Chunk& chunk, Tensor x_ND, std::vector<Tensor>& inputs,
-                   const DecoderLook& look);
-  /// fp32 [num_sequences, V], on all stages.
-  Tensor head_logits(const Tensor& x_ND, int64_t num_sequences);
-  /// The streams of all stages, on all of them.
-  void share_streams(std::vector<Tensor>& streams, const Tensor& like) const;
-
-  DecoderSpec spec_;  // of this rank
-  ModelLayout layout_;
-  HeadRules head_;
-  PipelineStage stage_;
-  StagePart part_;
-  UnitStore& units_;
-  BlockUnits block_units_;
-  int64_t batch_, num_positions_;
-  at::TensorOptions options_;  // of the stream
-  std::vector<DecoderBlock> blocks_;
-  KvCache cache_;
 };
 
 }  // namespace tycho

@@ -1,6 +1,8 @@
 // Reuses activation memory that attention no longer needs for gradients.
 #include "trainer/models/self_attention.h"
 
+#include <ATen/core/IListRef.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/tensor.h>
@@ -249,8 +251,8 @@ void SelfAttention::backward(const Views& p, const Tensor& x_SD, BlockActivation
 
 // A prompt's own keys lie beside its queries, as in training; later tokens find theirs in the cache alone.
 bool SelfAttention::starts_with_flash(const AttentionShape& shape, const Tensor& qkv_NP,
-                                      const KvCache& cache) const {
-  return cache.length == 0 && shape.seq > 1 && !reuses_ && (rules_.alibi_H == nullptr || alibi_.defined()) &&
+                                      int64_t length) const {
+  return length == 0 && shape.seq > 1 && !reuses_ && (rules_.alibi_H == nullptr || alibi_.defined()) &&
          attention_route(qkv_NP.device(), qkv_NP.scalar_type(), shape, rules_) == AttentionRoute::kFlash;
 }
 
@@ -262,17 +264,34 @@ Tensor SelfAttention::prompt_attention(const AttentionShape& shape, const Tensor
   return out_NE;
 }
 
+Tensor SelfAttention::attend_cached(const CachedRows& rows, Tensor qkv_NP, KvCache& cache) const {
+  const int64_t seq = qkv_NP.size(0) / rows.count, heads = spec_.heads, kv_heads = spec_.kv_heads;
+  const AttentionShape shape = {rows.count, seq, heads, kv_heads, spec_.head_dim};
+  apply_positions(qkv_NP, seq, rows.length, /*position_N=*/{});
+  const Tensor keys = cache.keys[static_cast<size_t>(block_.kv_block)].narrow(0, rows.first, rows.count),
+               values = cache.values[static_cast<size_t>(block_.kv_block)].narrow(0, rows.first, rows.count),
+               heads_BTHd = qkv_NP.view({rows.count, seq, -1, spec_.head_dim});
+  if (!reuses_) {
+    const auto add_to = [&](const Tensor& side, int64_t first) {
+      side.narrow(2, rows.length, seq).copy_(heads_BTHd.narrow(2, first, kv_heads).transpose(1, 2));
+    };
+    add_to(keys, heads), add_to(values, heads + kv_heads);
+  }
+  if (starts_with_flash(shape, qkv_NP, rows.length)) return prompt_attention(shape, qkv_NP);
+  // In memory of its own: the bits of MKL's products depend on where operands lie.
+  const Tensor q_BTHd = heads_BTHd.narrow(2, 0, heads).clone(at::MemoryFormat::Contiguous);
+  return attention_cached(shape, rules_, q_BTHd, keys, values, rows.length + seq);
+}
+
 Tensor SelfAttention::forward_cached(const Views& p, const Tensor& x_ND, const Tensor& normed_kv_ND,
                                      const Tensor& residual_ND, KvCache& cache) const {
-  Tensor& keys = cache.keys[static_cast<size_t>(block_.kv_block)];
-  Tensor& values = cache.values[static_cast<size_t>(block_.kv_block)];
-  const int64_t batch = keys.size(0), seq = x_ND.size(0) / batch;
-  const int64_t heads = spec_.heads, kv_heads = spec_.kv_heads, dim = spec_.head_dim;
+  const int64_t num_tokens = x_ND.size(0), heads = spec_.heads, kv_heads = spec_.kv_heads,
+                dim = spec_.head_dim;
   const int64_t projected = reuses_ ? heads : heads + 2 * kv_heads;
-  Tensor qkv_NP = at::empty({x_ND.size(0), projected * dim}, x_ND.options());
+  Tensor qkv_NP = at::empty({num_tokens, projected * dim}, x_ND.options());
   if (reuses_x_) {
-    Tensor q_NE = at::empty({x_ND.size(0), heads * dim}, x_ND.options());
-    Tensor kv_rows = at::empty({x_ND.size(0), 2 * kv_heads * dim}, x_ND.options());
+    Tensor q_NE = at::empty({num_tokens, heads * dim}, x_ND.options());
+    Tensor kv_rows = at::empty({num_tokens, 2 * kv_heads * dim}, x_ND.options());
     linear(qkv(p), x_ND, q_NE);
     linear(kv(p), normed_kv_ND, kv_rows);
     heads_of(qkv_NP, 0, heads).copy_(q_NE);
@@ -282,19 +301,16 @@ Tensor SelfAttention::forward_cached(const Views& p, const Tensor& x_ND, const T
   }
   if (spec_.clip_qkv > 0) clamp(spec_.clip_qkv, qkv_NP, qkv_NP);
   if (norm_.is_used()) norm_.apply(p, qkv_NP);
-  apply_positions(qkv_NP, seq, cache.length, /*position_N=*/{});
-  const Tensor heads_BTHd = qkv_NP.view({batch, seq, projected, dim});
-  if (!reuses_) {
-    const auto add_to = [&](const Tensor& side, int64_t first) {
-      side.narrow(2, cache.length, seq).copy_(heads_BTHd.narrow(2, first, kv_heads).transpose(1, 2));
-    };
-    add_to(keys, heads), add_to(values, heads + kv_heads);
+  int64_t sequences = 0, done = 0;
+  for (const CachedRows& rows : cache.pass) sequences += rows.count;
+  // Each part by itself: its sequences are of another length, and its sums do not depend on the other parts.
+  std::vector<Tensor> parts;
+  for (const CachedRows& rows : cache.pass) {
+    const int64_t count = rows.count * (num_tokens / sequences);
+    parts.push_back(attend_cached(rows, qkv_NP.narrow(0, done, count), cache));
+    done += count;
   }
-  const AttentionShape shape = {batch, seq, heads, kv_heads, dim};
-  const Tensor out_NE = starts_with_flash(shape, qkv_NP, cache)
-                            ? prompt_attention(shape, qkv_NP)
-                            : attention_cached(shape, rules_, heads_BTHd.narrow(2, 0, heads).contiguous(),
-                                               keys, values, cache.length + seq);
+  const Tensor out_NE = parts.size() == 1 ? parts.front() : at::cat(parts);
   Tensor y_ND = at::empty_like(residual_ND);
   add_to_stream(region_, out(p), out_NE, residual_ND, y_ND);
   return y_ND;

@@ -45,7 +45,7 @@ class SelfAttention {
   /// block that has them: they leave their gradient with it.
   void backward(const Views& p, const Tensor& x_SD, BlockActivations act, const Tensor& dy_SD, Views& g,
                 bool add, Tensor& dx_SD) const;
-  /// For generation: the tokens of x_ND follow those in the cache.
+  /// For generation: x_ND are the tokens of the cache's pass, whose keys and values are added to it.
   /// normed_kv_ND: what keys and values are projected from where it is not x_ND.
   Tensor forward_cached(const Views& p, const Tensor& x_ND, const Tensor& normed_kv_ND,
                         const Tensor& residual_ND, KvCache& cache) const;
@@ -74,7 +74,9 @@ class SelfAttention {
     Tensor q_NE, kv;
   };
   Apart apart(BlockActivations act) const;
-  bool starts_with_flash(const AttentionShape& shape, const Tensor& qkv_NP, const KvCache& cache) const;
+  /// Attention of rows of the cache, [N, E], whose tokens' keys and values are added to it.
+  Tensor attend_cached(const CachedRows& rows, Tensor qkv_NP, KvCache& cache) const;
+  bool starts_with_flash(const AttentionShape& shape, const Tensor& qkv_NP, int64_t length) const;
   Tensor prompt_attention(const AttentionShape& shape, const Tensor& qkv_NP) const;
   void project(const Views& p, const Tensor& x_SD, BlockActivations act, Tensor& raw_NP) const;
   /// dx_SD, and slot kDNormedKv where keys and values come from another input.

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "trainer/data/loader/loader.h"
-#include "trainer/generate/generate.h"
+#include "trainer/generate/written_text.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/loop/trainer.h"
 #include "trainer/optim/param_rules.h"

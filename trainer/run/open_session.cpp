@@ -134,7 +134,7 @@ class OpenRun final : public TrainingSession {
     return with_own_errors([&]() -> std::optional<std::string> {
       Generator generator = this->generator();
       const auto result =
-          generator.generate(generator.encode(prompt), generate_options(text), 0, emit, text_stop());
+          generator.generate({generator.encode(prompt)}, generate_options(text), emit, text_stop());
       return result ? std::optional(result->text) : std::nullopt;
     });
   }
@@ -149,7 +149,7 @@ class OpenRun final : public TrainingSession {
       Generator generator = this->generator();
       generator.check_prompt(prompt);
       const auto result = generator.generate(
-          prompt, options, 0, [](const std::string&) {}, text_stop());
+          {prompt}, options, [](const std::string&) {}, text_stop());
       return result ? std::optional(result->token_ids) : std::nullopt;
     });
   }

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <utility>
 
 #include "tests/trainer/run/run_fixture.h"
 #include "trainer/data/convert/convert.h"
@@ -39,7 +41,8 @@ class GenerateTest : public RunTest {
     Generator generator(CheckpointReader(find_checkpoint(run_dir())), "", at::kCPU);
     std::string pieces;
     const std::optional<Generated> result = generator.generate(
-        generator.encode(prompt), options, sample, [&](const std::string& piece) { pieces += piece; }, stop_);
+        {generator.encode(prompt), sample}, options, [&](const std::string& piece) { pieces += piece; },
+        stop_);
     EXPECT_EQ(result.value().text, pieces);
     return *result;
   }
@@ -110,13 +113,78 @@ TEST_F(GenerateTest, APromptDoesNotSeeTheOnesBeforeIt) {
   const auto text = [&](const char* prompt) {
     return generator
         .generate(
-            generator.encode(prompt), options, 0, [](const std::string&) {}, stop_)
+            {generator.encode(prompt)}, options, [](const std::string&) {}, stop_)
         ->text;
   };
   const std::string alone = text("the lazy");
   text("fox");
   text("the quick brown fox jumps over");
   EXPECT_EQ(text("the lazy"), alone);
+}
+
+class Texts : public TextReceiver {
+ public:
+  void begin(size_t text) override { EXPECT_EQ(text, all.size()); }
+  void piece(const std::string& text) override { pieces += text; }
+  void end(const Generated& text) override {
+    EXPECT_EQ(std::exchange(pieces, ""), text.text);
+    all.push_back(text);
+  }
+  std::vector<Generated> all;
+  std::string pieces;
+};
+
+// They end for different reasons and at different times, and there are more of them than rows.
+TEST_F(GenerateTest, TextsOfSeveralPromptsAreThoseOfEachAlone) {
+  ASSERT_EQ(run(), 0);
+  Generator generator(CheckpointReader(find_checkpoint(run_dir())), "", at::kCPU);
+  const GenerateOptions options = {.sampling = {.temperature = 1.5, .repetition_penalty = 1.1},
+                                   .max_tokens = 14,
+                                   .stop = {"fox", "y d"},
+                                   .seed = 3,
+                                   .logprobs = true};
+  std::vector<PromptToContinue> prompts;
+  for (const char* prompt : {"the quick", "fox", "jumps over the lazy dog and runs", "d", "brown"})
+    for (int64_t sample = 0; sample < 4; ++sample) prompts.push_back({generator.encode(prompt), sample});
+  prompts.push_back({std::vector<int32_t>(47, 5)});  // room for one token
+  Texts together;
+  ASSERT_TRUE(generator.generate(prompts, options, together, stop_));
+  ASSERT_EQ(together.all.size(), prompts.size());
+  std::set<Finish> finishes;
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    const Generated alone = generator
+                                .generate(
+                                    prompts[i], options, [](const std::string&) {}, stop_)
+                                .value();
+    EXPECT_EQ(together.all[i].text, alone.text) << i;
+    EXPECT_EQ(together.all[i].tokens, alone.tokens) << i;
+    EXPECT_EQ(together.all[i].finish, alone.finish) << i;
+    EXPECT_EQ(together.all[i].token_ids, alone.token_ids) << i;
+    EXPECT_EQ(together.all[i].logprobs, alone.logprobs) << i;
+    finishes.insert(alone.finish);
+  }
+  EXPECT_GE(finishes.size(), 2u);
+  EXPECT_EQ(together.all.back().token_ids.size(), 1u);
+}
+
+TEST_F(GenerateTest, AStopSignalAmongSeveralTextsLeavesTheWholeOnesBeforeIt) {
+  ASSERT_EQ(run(), 0);
+  Generator generator(CheckpointReader(find_checkpoint(run_dir())), "", at::kCPU);
+  class Stopping : public Texts {
+   public:
+    explicit Stopping(std::atomic<int>& stop) : stop_(stop) {}
+    void end(const Generated& text) override {
+      Texts::end(text);
+      if (all.size() == 2) stop_ = 15;
+    }
+
+   private:
+    std::atomic<int>& stop_;
+  } texts(stop_);
+  const std::vector<PromptToContinue> prompts(12, {generator.encode("fox")});
+  EXPECT_FALSE(generator.generate(prompts, {.max_tokens = 9}, texts, stop_));
+  EXPECT_GE(texts.all.size(), 2u);
+  EXPECT_LT(texts.all.size(), prompts.size());
 }
 
 TEST_F(GenerateTest, APenaltyChangesWhatRepeats) {
@@ -156,7 +224,7 @@ TEST_F(GenerateTest, AStopSignalEndsItWithoutAResult) {
   Generator generator(CheckpointReader(find_checkpoint(run_dir())), "", at::kCPU);
   stop_ = 2;
   EXPECT_FALSE(generator.generate(
-      generator.encode("the"), {}, 0, [](const std::string&) {}, stop_));
+      {generator.encode("the")}, {}, [](const std::string&) {}, stop_));
 }
 
 TEST_F(GenerateTest, EndsAtTheLongestSequenceAndRefusesPromptsThatFillIt) {

@@ -10,6 +10,7 @@
 #include "tests/trainer/models/model_cases.h"
 #include "trainer/kernels/dropout.h"
 #include "trainer/layout/adapters.h"
+#include "trainer/models/decoder.h"
 #include "trainer/models/residual.h"
 #include "trainer/units/init.h"
 

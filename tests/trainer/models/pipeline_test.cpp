@@ -1,6 +1,9 @@
 // Stages on several ranks compute what one rank does: every option of every family, loss and gradients.
 #include "trainer/models/pipeline.h"
 
+#include <ATen/core/IListRef.h>
+#include <ATen/ops/cat.h>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -220,8 +223,9 @@ TEST_P(PipelineStages, GenerateWhatOneRankDoes) {
   const auto logits_of = [&](UnitStore& units, const PipelineStage& stage, std::vector<Tensor>& streams) {
     Decoder decoder(config_, units, 1, 3, at::kFloat, at::kCPU, {}, stage);
     decoder.next_logits(tokens_[0].narrow(0, 0, 1).contiguous());
-    return decoder.next_logits(tokens_[1].narrow(0, 0, 1).contiguous(),
-                               {.every_position = true, .streams = &streams});
+    const Tensor next = decoder.next_logits(tokens_[1].narrow(0, 0, 1).contiguous(),
+                                            {.every_position = true, .streams = &streams});
+    return at::cat({next, logits_of_rows(config_, tokens_, units, {}, stage)});
   };
   std::vector<Tensor> wanted_streams;
   const Tensor wanted = logits_of(*whole_, {}, wanted_streams);

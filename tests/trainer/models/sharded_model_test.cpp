@@ -8,6 +8,7 @@
 #include "tests/trainer/models/model_cases.h"
 #include "tests/trainer/parallel/late_world.h"
 #include "tests/trainer/parallel/thread_world.h"
+#include "trainer/models/decoder.h"
 #include "trainer/models/model.h"
 #include "trainer/parallel/mesh.h"
 #include "trainer/parallel/sharded_units.h"

@@ -37,6 +37,16 @@ MptConfig with_dropout(PositionKind positions) {
   return c;
 }
 
+Tensor logits_of_rows(const ModelConfig& config, const std::vector<Tensor>& tokens, UnitStore& units,
+                      const ParallelRegion& region, const PipelineStage& stage) {
+  Decoder decoder(config, units, 3, 4, at::kFloat, at::kCPU, region, stage);
+  const auto first = [&](size_t i) { return tokens[i].narrow(0, 0, 1).contiguous(); };
+  const Tensor begun = decoder.begin_row(2, at::cat({first(2), first(3)})),
+               other = decoder.begin_row(0, first(4));
+  const Tensor both = decoder.next_of_rows({2, 0}, at::cat({first(5), first(6)}));
+  return at::cat({begun, other, both, decoder.next_of_rows({2}, first(7))});
+}
+
 void SharedModel::SetUp() {
   at::manual_seed(5);
   take(GetParam().config, GetParam().shape);

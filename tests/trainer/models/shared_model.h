@@ -9,6 +9,7 @@
 
 #include "tests/trainer/aten.h"
 #include "tests/trainer/models/model_cases.h"
+#include "trainer/models/decoder.h"
 #include "trainer/models/model.h"
 #include "trainer/parallel/mesh.h"
 #include "trainer/parallel/unit_store.h"
@@ -53,6 +54,10 @@ class SharedModel : public testing::TestWithParam<ModelCase> {
   std::vector<Tensor> tokens_;
   Tensor documents_;
 };
+
+/// Logits of rows of a decoder that have sequences of their own, [5, V].
+Tensor logits_of_rows(const ModelConfig& config, const std::vector<Tensor>& tokens, UnitStore& units,
+                      const ParallelRegion& region, const PipelineStage& stage = {});
 
 /// MPT with every kind of dropout.
 MptConfig with_dropout(PositionKind positions);

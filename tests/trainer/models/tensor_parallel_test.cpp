@@ -1,6 +1,9 @@
 // Ranks that share every matrix compute what one rank does: every option of every family, loss and gradients.
 #include <gtest/gtest.h>
 
+#include <ATen/core/IListRef.h>
+#include <ATen/ops/cat.h>
+
 #include "tests/trainer/models/shared_model.h"
 #include "tests/trainer/parallel/recording.h"
 #include "tests/trainer/parallel/thread_world.h"
@@ -91,7 +94,9 @@ TEST_P(TensorParallel, GeneratesWhatOneRankDoes) {
   const auto logits_of = [&](UnitStore& units, const ParallelRegion& region) {
     Decoder decoder(config_, units, 1, 3, at::kFloat, at::kCPU, region);
     decoder.next_logits(tokens_[0].narrow(0, 0, 1).contiguous());
-    return decoder.next_logits(tokens_[1].narrow(0, 0, 1).contiguous(), {.every_position = true});
+    const Tensor next =
+        decoder.next_logits(tokens_[1].narrow(0, 0, 1).contiguous(), {.every_position = true});
+    return at::cat({next, logits_of_rows(config_, tokens_, units, region)});
   };
   const Tensor wanted = logits_of(*whole_, {});
   for (const int64_t tp : {2, 3}) {

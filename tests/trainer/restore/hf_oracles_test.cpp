@@ -1,6 +1,7 @@
 // Models of transformers, computed here: losses, every gradient and greedy texts must be those of
 // transformers.
 #include "tests/trainer/restore/oracle_model.h"
+#include "trainer/models/growing_texts.h"
 
 namespace tycho {
 namespace {
@@ -45,6 +46,34 @@ TEST_P(HfOracles, GreedyTextsAreTransformersTokenForToken) {
       EXPECT_EQ(greedy(decoder, prompt.repeat({batch}), wanted.numel()), tokens) << i << " of " << batch;
     }
   }
+}
+
+// Prompts of different lengths, side by side.
+TEST_P(HfOracles, TextsThatGrowTogetherAreTransformersTokenForToken) {
+  LocalUnits units = model_.load(UnitUse::kInfer);
+  std::vector<TextToGrow> texts;
+  std::vector<std::vector<int32_t>> wanted, written;
+  const auto numbers = [](const Tensor& from) {
+    return std::vector<int32_t>(from.const_data_ptr<int32_t>(),
+                                from.const_data_ptr<int32_t>() + from.numel());
+  };
+  for (int i = 0; i < 3; ++i) {
+    wanted.push_back(numbers(model_.wanted("greedy." + std::to_string(i))));
+    texts.push_back({numbers(model_.wanted("prompt." + std::to_string(i))), std::ssize(wanted.back())});
+  }
+  written.resize(texts.size());
+  const auto make_decoder = [&](int64_t batch, int64_t num_positions) {
+    EXPECT_EQ(batch, 3);
+    return std::make_unique<Decoder>(model_.config, units, batch, num_positions, at::kFloat, at::kCPU);
+  };
+  const auto next = [&](size_t i, const Tensor& logits_V) -> std::optional<int32_t> {
+    written[i].push_back(logits_V.argmax().to(at::kInt).item<int32_t>());
+    if (std::ssize(written[i]) == texts[i].max_tokens) return std::nullopt;
+    return written[i].back();
+  };
+  GrowingTexts growing(model_.config, make_decoder, texts, next);
+  while (!growing.done()) growing.pass();
+  EXPECT_EQ(written, wanted);
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, HfOracles, testing::Values("llama", "llama_sharded", "gpt2", "mpt"),

@@ -3,6 +3,7 @@
 
 #include "tests/trainer/convert/convert_fixture.h"
 #include "trainer/convert/hf_import.h"
+#include "trainer/models/decoder.h"
 #include "trainer/models/model.h"
 
 namespace tycho {

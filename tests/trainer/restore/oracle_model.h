@@ -7,6 +7,7 @@
 #include "tests/trainer/aten.h"
 #include "tests/trainer/convert/convert_fixture.h"
 #include "trainer/convert/hf_import.h"
+#include "trainer/models/decoder.h"
 #include "trainer/models/model.h"
 #include "trainer/restore/initial_weights.h"
 

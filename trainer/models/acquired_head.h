@@ -1,0 +1,52 @@
+// The head's parameters, and the embedding's where the head is tied to it, for as long as they are used.
+#pragma once
+#include "trainer/layout/decoder_layout.h"
+#include "trainer/layout/decoder_spec.h"
+#include "trainer/layout/model_layout.h"
+#include "trainer/models/head.h"
+#include "trainer/parallel/unit_store.h"
+#include "trainer/units/gathered_unit.h"
+
+namespace tycho {
+
+/// Keeps the head's parameters acquired while it lives, and the embedding's when a tied head multiplies by
+/// its table.
+class AcquiredHead {
+ public:
+  AcquiredHead(UnitStore& units, const DecoderSpec& spec, Pass pass)
+      : units_(units),
+        unit_(static_cast<int>(spec.layers) + 1),
+        at_(head_params(spec)),
+        pass_(pass),
+        head_(units.acquire(unit_, pass)) {
+    if (tied()) table_ = &units.acquire(0, pass);
+  }
+  ~AcquiredHead() {
+    if (tied()) units_.release(0, pass_);
+    units_.release(unit_, pass_);
+  }
+  AcquiredHead(const AcquiredHead&) = delete;
+  AcquiredHead& operator=(const AcquiredHead&) = delete;
+
+  HeadParams params() const {
+    return {{head_[0], view(head_, at_.norm_bias)},
+            tied() ? (*table_)[embedding_param::kTable] : view(head_, at_.output)};
+  }
+  HeadGrads grads() const {
+    Views& own = units_.grads(unit_);
+    return {{own[0], view(own, at_.norm_bias)},
+            tied() ? units_.grads(0)[embedding_param::kTable] : view(own, at_.output)};
+  }
+
+ private:
+  bool tied() const { return at_.output < 0; }
+
+  UnitStore& units_;
+  int unit_;
+  HeadParamIndex at_;
+  Pass pass_;
+  const Views& head_;
+  const Views* table_ = nullptr;
+};
+
+}  // namespace tycho

@@ -1,0 +1,80 @@
+// A model that generates: forward only, with a cache of keys and values.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "trainer/families/config.h"
+#include "trainer/kernels/tensor.h"
+#include "trainer/layout/decoder_spec.h"
+#include "trainer/layout/model_layout.h"
+#include "trainer/layout/stages.h"
+#include "trainer/models/block_units.h"
+#include "trainer/models/decoder_block.h"
+#include "trainer/models/head.h"
+#include "trainer/models/kv_cache.h"
+#include "trainer/models/parallel_region.h"
+#include "trainer/models/pipeline_stage.h"
+#include "trainer/parallel/unit_store.h"
+
+namespace tycho {
+
+/// What a pass of a Decoder gives beside the logits after the last token.
+struct DecoderLook {
+  bool every_position = false;             // logits of all tokens: [B * T, V]
+  std::vector<Tensor>* streams = nullptr;  // gets the stream before each block and after the last, [B * T, D]
+  // Instead of the logits after the last token: int64 on the device, rows of [B * T]. `chosen` gets the fp32
+  // logits of consecutive parts of them, [P, V], and nothing is returned.
+  Tensor rows_R = {};
+  std::function<void(const Tensor& logits_PV)> chosen = {};
+};
+
+/// Sequences go on together, or each row of the batch has a sequence of its own. Every call is collective on
+/// the ranks along tp and pp, and returns fp32 logits after the last token of each sequence that it was given
+/// tokens of.
+class Decoder {
+ public:
+  /// `region` and `stage` as in Model.
+  Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int64_t num_positions,
+          at::ScalarType dtype, const at::Device& device, const ParallelRegion& region = {},
+          const PipelineStage& stage = {});
+  /// tokens_N: int32 [B * T], the tokens that follow those seen so far, of all sequences, which are as long
+  /// as each other. [B, V].
+  Tensor next_logits(const Tensor& tokens_N, const DecoderLook& look = {});
+  /// tokens_T: int32, the first ones of a new sequence in this row; what it held is forgotten. [1, V].
+  Tensor begin_row(int64_t row, const Tensor& tokens_T);
+  /// tokens_R: int32, the next one of each of these rows, whose sequences are of any lengths. [R, V]. On a
+  /// CPU up to kRowsOfSameBits rows have, to the bit, the logits that each has alone.
+  Tensor next_of_rows(const std::vector<int64_t>& rows, const Tensor& tokens_R);
+  static constexpr int64_t kRowsOfSameBits = 8;  // products of a few rows sum each of them in the same order
+
+  /// Of a row.
+  int64_t length(int64_t row = 0) const { return length_B_[static_cast<size_t>(row)]; }
+  int64_t num_positions() const { return num_positions_; }
+  at::Device device() const { return options_.device(); }
+
+ private:
+  /// Of these rows, which have as many tokens each.
+  Tensor run(std::vector<CachedRows> rows, const Tensor& tokens_N, const DecoderLook& look);
+  Tensor embed(const Tensor& tokens_N, int64_t seq);
+  Tensor run_chunk(const StagePart::Chunk& chunk, Tensor x_ND, std::vector<Tensor>& inputs,
+                   const DecoderLook& look);
+  /// fp32 [num_sequences, V], on all stages.
+  Tensor head_logits(const Tensor& x_ND, int64_t num_sequences);
+  /// The streams of all stages, on all of them.
+  void share_streams(std::vector<Tensor>& streams, const Tensor& like) const;
+
+  DecoderSpec spec_;  // of this rank
+  ModelLayout layout_;
+  HeadRules head_;
+  PipelineStage stage_;
+  StagePart part_;
+  UnitStore& units_;
+  BlockUnits block_units_;
+  int64_t num_positions_;
+  at::TensorOptions options_;  // of the stream
+  std::vector<DecoderBlock> blocks_;
+  KvCache cache_;
+  std::vector<int64_t> length_B_;  // positions filled
+};
+
+}  // namespace tycho

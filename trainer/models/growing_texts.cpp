@@ -1,0 +1,78 @@
+// Which rows take part in a pass, and which text each of them holds.
+#include "trainer/models/growing_texts.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "trainer/kernels/host_copies.h"
+
+namespace tycho {
+namespace {
+
+int64_t positions_of(const TextToGrow& text) { return std::ssize(text.prompt) + text.max_tokens; }
+
+int64_t longest_of(const std::vector<TextToGrow>& texts) {
+  int64_t longest = 1;
+  for (const TextToGrow& text : texts) longest = std::max(longest, positions_of(text));
+  return longest;
+}
+
+/// Whether the rotations of a text depend on how many positions its decoder has room for.
+bool rotates_by_room(const DecoderSpec& spec) {
+  return spec.rope_scaling.type == RopeStretch::kDynamic || spec.xpos_scale_base > 0;
+}
+
+}  // namespace
+
+GrowingTexts::GrowingTexts(const ModelConfig& model, MakeDecoder make_decoder,
+                           const std::vector<TextToGrow>& texts, NextToken next, int64_t most_positions)
+    : make_decoder_(std::move(make_decoder)),
+      texts_(texts),
+      next_(std::move(next)),
+      alone_(rotates_by_room(decoder_spec(model))) {
+  const int64_t longest = longest_of(texts), most = std::min(Decoder::kRowsOfSameBits, std::ssize(texts)),
+                rows =
+                    alone_ ? 1 : std::clamp<int64_t>(most_positions / longest, 1, std::max<int64_t>(most, 1));
+  for (int64_t row = rows - 1; row >= 0; --row) free_rows_.push_back(row);
+  decoder_ = make_decoder_(rows, longest);
+}
+
+void GrowingTexts::pass() {
+  if (begun_ < texts_.size() && !free_rows_.empty()) return begin_text();
+  if (!growing_.empty()) return grow();
+  decoder_->begin_row(0, numbers_on(decoder_->device(), {0}));
+}
+
+void GrowingTexts::begin_text() {
+  const size_t text = begun_++;
+  const TextToGrow& begins = texts_[text];
+  if (alone_) {
+    decoder_.reset();  // two at a time would take the memory of two
+    decoder_ = make_decoder_(1, positions_of(begins));
+  }
+  const int64_t row = free_rows_.back();
+  const Tensor logits_1V = decoder_->begin_row(row, numbers_on(decoder_->device(), begins.prompt));
+  if (const std::optional<int32_t> token = next_(text, logits_1V.select(0, 0))) {
+    free_rows_.pop_back();
+    growing_.push_back({row, text, *token});
+  }
+}
+
+void GrowingTexts::grow() {
+  std::vector<int64_t> rows;
+  std::vector<int32_t> tokens;
+  for (const Growing& one : growing_) rows.push_back(one.row), tokens.push_back(one.last);
+  const Tensor logits_RV = decoder_->next_of_rows(rows, numbers_on(decoder_->device(), tokens));
+  std::vector<Growing> still;
+  for (size_t i = 0; i < growing_.size(); ++i) {
+    const auto [row, text, last] = growing_[i];
+    const std::optional<int32_t> token = next_(text, logits_RV.select(0, static_cast<int64_t>(i)));
+    if (token)
+      still.push_back({row, text, *token});
+    else
+      free_rows_.push_back(row);
+  }
+  growing_ = std::move(still);
+}
+
+}  // namespace tycho
