@@ -6,6 +6,7 @@
 #include <cstddef>
 #define CXXOPTS_NO_REGEX  // its own parser instead: <regex> takes seconds to compile
 #include <cxxopts.hpp>
+#include <filesystem>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -221,6 +222,10 @@ RecipeRequest recipe_words(const Arguments& arguments) {
   if (request.file.empty())
     fail(ExitCode::kUsage, "[tycho {}] wanted a recipe, {}", arguments.verb,
          example_of_verb(arguments.verb, arguments.words));
+  if (std::filesystem::path(request.file).filename() == "recipe.json")
+    fail(ExitCode::kRecipe,
+         "[tycho {}] {} records what a run resolved, in JSON; the recipe is a file in Lua beside it: {}lua",
+         arguments.verb, request.file, request.file.substr(0, request.file.size() - 4));
   return request;
 }
 

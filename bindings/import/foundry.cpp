@@ -80,9 +80,10 @@ void map_tokenizer_kwargs(Mapper& mapper, const DocEntry& entry) {
 
 void map_tokenizer_name(Mapper& mapper, const DocEntry& entry) {
   const std::string name = mapper.text_of(&entry.node);
-  if (is_local_folder(name)) {
-    note_masked_separator(mapper, entry, name);
-    return mapper.emit(entry, "tokenizer", mapper.expression_with(entry, "/tokenizer.json"));
+  if (is_local_tokenizer(name)) {
+    note_masked_separator(
+        mapper, entry, is_tokenizer_file(name) ? std::filesystem::path(name).parent_path().string() : name);
+    return emit_tokenizer(mapper, entry);
   }
   mapper.note(entry,
               "nothing is downloaded from the hub; r.tokenizer = \"path/tokenizer.json\" has text checked "

@@ -308,8 +308,7 @@ void map_project(Mapper& mapper, const DocEntry& entry) {
 
 void map_tokenizer(Mapper& mapper, const DocEntry& entry) {
   const std::string name = mapper.text_of(&entry.node);
-  if (name.starts_with('.') || name.starts_with('/'))
-    return mapper.emit(entry, "tokenizer", mapper.expression_with(entry, "/tokenizer.json"));
+  if (is_local_tokenizer(name)) return emit_tokenizer(mapper, entry);
   mapper.remark(entry, "set r.tokenizer to its tokenizer.json");
 }
 

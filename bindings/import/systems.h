@@ -24,6 +24,12 @@ void map_foundry_model(Mapper& mapper, const DocEntry& entry);
 
 /// Whether a name is a folder's path, and none of the hub: by how it begins, or because it is there.
 bool is_local_folder(const std::string& name);
+/// Whether a path is that of a tokenizer's own file.
+bool is_tokenizer_file(const std::string& name);
+/// Whether a name is the path of a tokenizer: of a folder with it, or of its own file.
+bool is_local_tokenizer(const std::string& name);
+/// r.tokenizer, from the path of a tokenizer.
+void emit_tokenizer(Mapper& mapper, const DocEntry& entry);
 
 /// Its optimizer, scheduler and algorithms.
 Row foundry_optimizer_row();

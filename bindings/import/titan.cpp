@@ -62,9 +62,7 @@ void map_model(Mapper& mapper, const DocEntry& entry) {
   fields.emplace_back("init = \"torchtitan\"");
   mapper.component(entry, "model", "t.model.llama", kModel, fields);
   for (const char* key : {"hf_assets_path", "tokenizer_path"}) {
-    if (const DocNode* path = entry.node.find(key))
-      mapper.emit({entry.path + "." + key, *path}, "tokenizer",
-                  lua_quoted(mapper.text_of(path) + "/tokenizer.json"));
+    if (const DocNode* path = entry.node.find(key)) emit_tokenizer(mapper, {entry.path + "." + key, *path});
   }
 }
 

@@ -135,8 +135,7 @@ int run_collectives(const Arguments& arguments) {
         ExitCode::kUnusable,
         "[tycho ctl] nothing runs in {}; `tycho report {} --collectives` shows what ranks left when it broke",
         run, run);
-  ask_for_collectives(run, kWaitForRanks);
-  fmt::print("{}", waiting_text(waiting_ranks(run)));
+  fmt::print("{}", waiting_text(ask_for_collectives(run, kWaitForRanks)));
   return 0;
 }
 

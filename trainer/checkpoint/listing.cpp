@@ -136,7 +136,8 @@ CheckpointInfo find_checkpoint(const std::string& given) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   if (!is_dir(path)) {
     fail(ExitCode::kUnusable,
-         "[checkpoint] {} is not a folder; give a checkpoint, a run, or a run's checkpoints", path);
+         "[checkpoint] {} is not a folder; give a checkpoint, a run, or a run's checkpoints{}", path,
+         path.ends_with(".lua") ? ". A recipe's run is in the folder that its run_dir names: runs/NAME" : "");
   }
   if (is_file(path + "/" + kCommitFile)) return read_info(path);
   if (step_of_folder_name(base_name(path))) {

@@ -249,6 +249,10 @@ std::vector<ConfigProblem> missing_files(const TrainConfig& config) {
   for (const auto& [name, data] : config.eval_data) add_missing_data(data, "eval_data." + name, missing);
   for (size_t i = 0; i < config.data_stages.size(); ++i)
     add_missing_data(config.data_stages[i].data, fmt::format("data_stages[{}].data", i + 1), missing);
+  if (config.resume != "auto" && config.resume != "none" && is_missing(config.resume))
+    missing.push_back(
+        {"resume", config.resume + " does not exist yet, but a run resumes from it: it wants a checkpoint, a "
+                                   "run, or a run's checkpoints"});
   return missing;
 }
 

@@ -149,22 +149,6 @@ RankAtTheEnd rank_of(const Json& file) {
   return one;
 }
 
-/// By path. Throws Error for one that cannot be read.
-std::map<std::string, Json> read_files(const std::string& folder) {
-  std::map<std::string, Json> files;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (const std::string path = entry.path(); path.ends_with(".json"))
-      files[path] = parse_json(read_file(path), path);
-  if (files.empty())
-    fail(
-        ExitCode::kUnusable,
-        "[report] no rank left its last collectives in {}: ranks do so when a run of several of them breaks, "
-        "and when `tycho ctl RUN collectives` asks for them",
-        folder);
-  return files;
-}
-
 std::vector<int> wanted_first(const WaitingRanks& waiting) {
   std::set<int> waited_for, waits;
   for (const OpenCall& call : waiting.calls) {
@@ -204,18 +188,31 @@ bool is_of_one_look(const Json& a, const Json& b) {
   return a.at("world") == b.at("world") && a.at("request") == b.at("request");
 }
 
-/// The number of ranks, from the files that answer the request; adds the ranks that wrote them.
-int find_answers(const std::string& folder, const std::string& request, std::set<int>& ranks) {
-  int num_ranks = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    const std::string path = entry.path();
-    if (!path.ends_with(".json")) continue;
-    const Json file = parse_json(read_file(path), path);
-    if (!file.is_object() || file.value("request", Json()) != Json(request)) continue;
-    num_ranks = file.at("num_ranks").get<int>();
-    ranks.insert(file.at("rank").get<int>());
-  }
-  return num_ranks;
+/// What the ranks' files in a folder say now, by path.
+std::map<std::string, Json> files_in(const std::string& folder) {
+  std::map<std::string, Json> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (const std::string path = entry.path(); path.ends_with(".json"))
+      files[path] = parse_json(read_file(path), path);
+  return files;
+}
+
+/// The request that a file answers, "" for none.
+std::string request_of(const Json& file) { return file.is_object() ? file.value("request", "") : ""; }
+
+/// Lays files of one start side by side. `others`: paths of those that are left out.
+WaitingRanks compared(const std::string& folder, const std::vector<const Json*>& files,
+                      std::vector<std::string> others) {
+  WaitingRanks waiting = compare(files);
+  waiting.folder = folder;
+  waiting.ignored = std::move(others);
+  return waiting;
+}
+
+[[noreturn]] void fail_foreign(const std::string& folder, const std::exception& error) {
+  fail(ExitCode::kUnusable, "[report] a file in {} is not what ranks of Tycho leave there: {}", folder,
+       error.what());
 }
 
 std::string conclusion(const WaitingRanks& waiting) {
@@ -229,52 +226,72 @@ std::string conclusion(const WaitingRanks& waiting) {
 
 }  // namespace
 
-void ask_for_collectives(const std::string& run_dir, std::chrono::milliseconds wait) {
+WaitingRanks ask_for_collectives(const std::string& run_dir, std::chrono::milliseconds wait) {
   using Clock = std::chrono::steady_clock;
   const std::string folder = run_dir + "/" + kCollectivesFolder, request = random_hex(16);
   make_dirs(real_files(), folder);
+  const std::map<std::string, Json> before = files_in(folder);
   const std::string asked = folder + "/" + kCollectivesRequest;
   write_file_atomically(real_files(), asked, request);
-  std::set<int> ranks;
-  int num_ranks = 0;
-  for (auto until = Clock::now() + wait; Clock::now() < until;) {
-    std::this_thread::sleep_for(kLookForAnswers);
-    const size_t before = ranks.size();
-    num_ranks = find_answers(folder, request, ranks);
-    if (num_ranks > 0 && std::ssize(ranks) >= num_ranks) return;
-    if (ranks.size() > before) until = Clock::now() + wait;
+  // Someone else may ask at the same time, and ranks answer the newest request alone: every answer that was
+  // not there before is one to this look, too.
+  std::map<std::string, Json> answers;
+  const auto is_new = [&](const std::string& path, const Json& file) {
+    const auto old = before.find(path);
+    return !request_of(file).empty() && (old == before.end() || request_of(old->second) != request_of(file));
+  };
+  try {
+    for (auto until = Clock::now() + wait; Clock::now() < until;) {
+      std::this_thread::sleep_for(kLookForAnswers);
+      const size_t earlier = answers.size();
+      for (const auto& [path, file] : files_in(folder))
+        if (is_new(path, file)) answers[path] = file;
+      if (!answers.empty() && std::ssize(answers) >= answers.begin()->second.at("num_ranks").get<int64_t>())
+        break;
+      if (answers.size() > earlier) until = Clock::now() + wait;
+    }
+    if (!answers.empty()) {
+      std::vector<const Json*> files;
+      std::vector<std::string> others;
+      for (const auto& [path, file] : answers) files.push_back(&file);
+      for (const auto& [path, file] : before)
+        if (!answers.contains(path)) others.push_back(path);
+      return compared(folder, files, std::move(others));
+    }
+  } catch (const Json::exception& error) {
+    fail_foreign(folder, error);
   }
-  if (num_ranks > 0) return;
   std::error_code ignored;
   std::filesystem::remove(asked, ignored);
   fail(ExitCode::kUnusable,
        "[report] no rank of {} answered within {:.0f} s. Rank 0 passes the question on: it is stopped, has "
-       "not "
-       "met the others yet, or cannot reach the folder; a run of one rank does not answer at all",
+       "not met the others yet, or cannot reach the folder; a run of one rank does not answer at all",
        run_dir, std::chrono::duration<double>(wait).count());
 }
 
 WaitingRanks waiting_ranks(const std::string& run_dir) {
   const std::string folder = run_dir + "/" + kCollectivesFolder;
-  const std::map<std::string, Json> files = read_files(folder);
+  const std::map<std::string, Json> files = files_in(folder);
+  if (files.empty())
+    fail(
+        ExitCode::kUnusable,
+        "[report] no rank left its last collectives in {}: ranks do so when a run of several of them breaks, "
+        "and when `tycho ctl RUN collectives` asks for them",
+        folder);
   try {
     const auto time_of = [](const auto& one) { return one.second.at("time").template get<double>(); };
     const auto newest = std::max_element(
         files.begin(), files.end(), [&](const auto& a, const auto& b) { return time_of(a) < time_of(b); });
     std::vector<const Json*> of_one_start;
-    std::vector<std::string> ignored;
+    std::vector<std::string> others;
     for (const auto& [path, file] : files)
       if (is_of_one_look(file, newest->second))
         of_one_start.push_back(&file);
       else
-        ignored.push_back(path);
-    WaitingRanks waiting = compare(of_one_start);
-    waiting.folder = folder;
-    waiting.ignored = std::move(ignored);
-    return waiting;
+        others.push_back(path);
+    return compared(folder, of_one_start, std::move(others));
   } catch (const std::exception& error) {  // of the parser's types, and of containers
-    fail(ExitCode::kUnusable, "[report] a file in {} is not what ranks of Tycho leave there: {}", folder,
-         error.what());
+    fail_foreign(folder, error);
   }
 }
 

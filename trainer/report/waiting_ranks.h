@@ -38,8 +38,9 @@ struct WaitingRanks {
 };
 
 /// Asks the ranks of a live run, which may hang, for their files, and waits until all have left them, or no
-/// other one has come for `wait`. Throws Error (kUnusable) when none comes.
-void ask_for_collectives(const std::string& run_dir, std::chrono::milliseconds wait);
+/// other one has come for `wait`. Several may ask at the same time. Throws Error (kUnusable) when none comes,
+/// or for a file that is damaged.
+WaitingRanks ask_for_collectives(const std::string& run_dir, std::chrono::milliseconds wait);
 
 /// Of the newest start that left files in <run_dir>/collectives: when it broke, or what the last one who
 /// asked was given. Throws Error (kUnusable) when there are none, or for a file that is damaged.

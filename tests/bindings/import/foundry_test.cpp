@@ -138,6 +138,20 @@ TEST(FoundryImport, TellsThatTheLastSamplesOfAnEpochAreLeftOut) {
                "eval_loader.drop_last:");
 }
 
+TEST(FoundryImport, ATokenizerIsAFolderOrItsFile) {
+  const auto path_of = [](const std::string& name) { return of("tokenizer: {name: " + name + "}\n"); };
+  EXPECT_CONTAINS(path_of("./tok"), "r.tokenizer = \"./tok/tokenizer.json\"");
+  EXPECT_CONTAINS(path_of("/tok/"), "r.tokenizer = \"/tok/tokenizer.json\"");
+  EXPECT_CONTAINS(path_of("/tok/tokenizer.json"), "r.tokenizer = \"/tok/tokenizer.json\"");
+  EXPECT_CONTAINS(path_of("data/tokenizer.json"), "r.tokenizer = \"data/tokenizer.json\"");
+  EXPECT_CONTAINS(path_of("./llama/tokenizer.model"), "r.tokenizer = \"./llama/tokenizer.model\"");
+  EXPECT_LACKS(path_of("EleutherAI/gpt-neox-20b"), "\nr.tokenizer =");
+  // The same of a file as of its folder.
+  const TempDir dir;
+  std::ofstream(dir / "tokenizer_config.json") << R"({"eos_token": "<e>", "pad_token": "<e>"})";
+  EXPECT_CONTAINS(path_of(dir / "tokenizer.json"), "tokenizer.name: the pad token is the one");
+}
+
 TEST(FoundryImport, TellsThatThePadTokenEndsDocuments) {
   const TempDir dir;
   const auto with_tokenizer = [&](const char* config) {

@@ -79,6 +79,9 @@ TEST(Listing, NothingReadableIsAnErrorThatListsWhatIsThere) {
   Failure failure = failure_of([&] { find_checkpoint(dir / "absent"); });
   EXPECT_EQ(failure.code, ExitCode::kUnusable);
   EXPECT_TRUE(failure.says("absent is not a folder")) << failure.message;
+  EXPECT_FALSE(failure.says("run_dir")) << failure.message;
+  failure = failure_of([&] { find_checkpoint(dir / "mine.lua"); });
+  EXPECT_TRUE(failure.says("A recipe's run is in the folder that its run_dir names")) << failure.message;
   failure = failure_of([&] { find_checkpoint(dir.path()); });
   EXPECT_EQ(failure.code, ExitCode::kUnusable);
   EXPECT_TRUE(failure.says("it is empty")) << failure.message;

@@ -117,11 +117,35 @@ TEST_F(WaitingRanksTest, WaitsForTheAnswersOfAllRanks) {
     leave(1, kTwoDone, "second", request);
     leave(2, kInTheThird, "second", request);
   });
-  ask_for_collectives(run_dir(), std::chrono::seconds(60));
+  const WaitingRanks waiting = ask_for_collectives(run_dir(), std::chrono::seconds(60));
   ranks.join();
-  const WaitingRanks waiting = waiting_ranks(run_dir());
   EXPECT_EQ(waiting.first, std::vector<int>{1});
   EXPECT_TRUE(waiting.ignored.empty());
+  EXPECT_EQ(waiting_json(waiting), waiting_json(waiting_ranks(run_dir())));
+}
+
+// Ranks answer the newest request; who asked before gets the same answers, also when some ranks had answered
+// him.
+TEST_F(WaitingRanksTest, SeveralMayAskAtTheSameTime) {
+  const std::string path = folder() + "/" + kCollectivesRequest;
+  const auto next_request = [&](const std::string& last) {
+    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(1)))
+      if (std::filesystem::exists(path))
+        if (std::string request = read_file(path); request != last) return request;
+  };
+  WaitingRanks first, second;
+  std::thread asks([&] { first = ask_for_collectives(run_dir(), std::chrono::seconds(60)); });
+  const std::string one = next_request("");
+  leave(0, kTwoDone, "second", one);
+  std::thread asks_too([&] { second = ask_for_collectives(run_dir(), std::chrono::seconds(60)); });
+  const std::string two = next_request(one);
+  for (const int rank : {0, 1, 2}) leave(rank, rank == 1 ? kTwoDone : kInTheThird, "second", two);
+  asks.join();
+  asks_too.join();
+  EXPECT_EQ(second.first, std::vector<int>{1});
+  EXPECT_EQ(first.ranks.size(), 3U);
+  for (const WaitingRanks& waiting : {first, second})
+    for (const RankAtTheEnd& rank : waiting.ranks) EXPECT_TRUE(rank.has_file) << rank.rank;
 }
 
 TEST_F(WaitingRanksTest, SaysWhenNobodyAnswers) {
