@@ -24,8 +24,10 @@ r.train_data = t.data.mds { local_dir = "data" }
 r.optimizer = t.optim.adamw { lr = 1e-3 }
 r.ckpt = { every = "50ba" }
 r.log.sinks = { t.log.jsonl {}, t.log.mlflow { tracking_uri = t.env("TRACKING"), experiment = "my words", tags = { team = "a" } } }
+r.icl = { outputs = true, tasks = { { label = "words", path = "words.jsonl", type = "language_modeling" } } }
 return r
 LUA
+printf '{"context": "1 2", "continuation": "3"}\n{"context": "7 8", "continuation": "9"}\n' >words.jsonl
 
 port=$((20000 + RANDOM % 12000))
 MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false "$python" -m mlflow server --backend-store-uri "sqlite:///$scratch/mlflow.db" --artifacts-destination "$scratch/artifacts" \

@@ -28,8 +28,10 @@ r.train_data = t.data.mds { local_dir = "data" }
 r.optimizer = t.optim.adamw { lr = 1e-3 }
 r.ckpt = { every = "50ba" }
 r.log.sinks = { t.log.jsonl {}, t.log.wandb { project = "words", group = "g", tags = { "a", "small" } } }
+r.icl = { outputs = true, tasks = { { label = "words", path = "words.jsonl", type = "language_modeling" } } }
 return r
 LUA
+printf '{"context": "1 2", "continuation": "3"}\n{"context": "7 8", "continuation": "9"}\n' >words.jsonl
 "$python" "$root/tests/golden/loggers/wandb_server.py" $port state.json >server.txt 2>&1 &
 
 passed=0 failed=0

@@ -1,6 +1,8 @@
 // FIPS 180-4 written out: a library for TLS would be a large dependency for one short function.
 #include "trainer/base/hmac.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -78,6 +80,12 @@ std::string hmac_sha256(std::string_view key, std::string_view bytes) {
   for (char& c : inner) c = static_cast<char>(c ^ 0x36);
   for (char& c : outer) c = static_cast<char>(c ^ 0x5c);
   return sha256(outer + sha256(inner.append(bytes)));
+}
+
+std::string hex(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return text;
 }
 
 bool equal_in_constant_time(std::string_view a, std::string_view b) {

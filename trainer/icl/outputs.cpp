@@ -97,6 +97,18 @@ std::vector<Json> outputs_of_texts(const IclQuestions& asked, const std::vector<
   return outputs;
 }
 
+NamedTable output_rows(const IclTaskResult& task) {
+  NamedTable table = {"icl/" + task.name, "icl_outputs.jsonl", {"task", "item", "right"}, {}};
+  for (size_t i = 0; i < task.outputs.size(); ++i) {
+    Json row = {{"task", task.name}, {"item", i + 1}};
+    row.update(task.outputs[i]);
+    table.rows.push_back(std::move(row));
+  }
+  for (const char* column : {"prompt", "continuation", "choices", "output", "answer", "answers", "logprobs"})
+    if (!task.outputs.empty() && task.outputs[0].contains(column)) table.columns.emplace_back(column);
+  return table;
+}
+
 std::string output_table(const IclTaskResult& task) {
   std::string table = "| right | prompt | output | answer |\n|---|---|---|---|\n";
   for (size_t i = 0; i < std::min(task.outputs.size(), kTableRows); ++i) {

@@ -8,6 +8,7 @@
 #include "trainer/icl/continuation.h"
 #include "trainer/icl/prompts.h"
 #include "trainer/icl/result.h"
+#include "trainer/metrics/named_table.h"
 
 namespace tycho {
 
@@ -20,6 +21,8 @@ std::vector<Json> outputs_of_scores(const IclQuestions& asked, const std::vector
 std::vector<Json> outputs_of_texts(const IclQuestions& asked, const std::vector<std::string>& texts,
                                    const Tokenizer& tokenizer);
 
+/// All of them, for a logger: "item" counts from 1.
+NamedTable output_rows(const IclTaskResult& task);
 /// The first of them as a table in Markdown, for loggers that show texts.
 std::string output_table(const IclTaskResult& task);
 

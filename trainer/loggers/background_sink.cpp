@@ -90,6 +90,10 @@ class BackgroundSink final : public MetricSink {
     put({.step = step, .time_s = now_s(), .texts = {{printable(text.name, true), lines}}});
   }
 
+  void table(int64_t step, const NamedTable& table) override {
+    if (writer_->takes_tables()) put({.step = step, .time_s = now_s(), .numbers = {}, .tables = {table}});
+  }
+
   void finish(const std::string& reason) override {
     if (!thread_.joinable()) return;
     std::unique_lock lock(mutex_);
@@ -116,7 +120,8 @@ class BackgroundSink final : public MetricSink {
   void put(MetricRecord record) {
     const std::lock_guard lock(mutex_);
     throw_news();
-    const bool empty = record.numbers.empty() && record.histograms.empty() && record.texts.empty();
+    const bool empty =
+        record.numbers.empty() && record.histograms.empty() && record.texts.empty() && record.tables.empty();
     if (!failure_.empty() || empty) return;
     if (queue_.size() >= limits_.records) {
       if (num_dropped_++ == 0)

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "trainer/metrics/named_table.h"
+
 namespace tycho {
 
 using NamedNumbers = std::vector<std::pair<std::string, double>>;
@@ -26,6 +28,7 @@ struct MetricRecord {
   NamedNumbers numbers;
   std::vector<NamedHistogram> histograms = {};
   std::vector<NamedText> texts = {};
+  std::vector<NamedTable> tables = {};
 };
 
 }  // namespace tycho

@@ -128,6 +128,8 @@ class MlflowFolder final : public MlflowStore {
       }
       last[entry.path().filename().string()] = last_step(text);
     }
+    if (const std::string tag = dir_ + "/tags/" + MlflowTables::kTag; fs::exists(tag))
+      tables_.read(read_file(tag));
     set_status(MlflowStatus::kRunning, "null");
     return last;
   }
@@ -141,6 +143,13 @@ class MlflowFolder final : public MlflowStore {
       file->write(text.data(), text.size());
       file->close();
     }
+  }
+
+  void add_table(const std::string&, const NamedTable& table, int64_t step) override {
+    const std::string path = "artifacts/" + tables_.add(table.name, step);
+    make_dirs(files_, fs::path(dir_ + "/" + path).parent_path().string());
+    write_durably(path, split_form(table).dump(-1, ' ', false, Json::error_handler_t::replace));
+    write_durably(std::string("tags/") + MlflowTables::kTag, tables_.tag());
   }
 
   void end_run(const std::string&, MlflowStatus status, int64_t end_ms) override {
@@ -194,6 +203,7 @@ class MlflowFolder final : public MlflowStore {
   std::string root_;
   FileOps& files_;
   std::string dir_;  // of the run
+  MlflowTables tables_;
 };
 
 }  // namespace

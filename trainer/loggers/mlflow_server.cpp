@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
+#include <sstream>
 #include <stop_token>
 
 #include "trainer/base/environment.h"
@@ -105,6 +106,7 @@ class MlflowServer final : public MlflowStore {
                                              {"user_id", run.user},
                                              {"tags", pairs(run.tags, 0, kMostTexts)}});
     const std::string id = text_at(created, "/run/info/run_id");
+    take_artifact_uri(created);
     for (size_t i = kMostTexts; i < run.tags.size(); i += kMostTexts)
       ask("runs/log-batch", {{"run_id", id}, {"tags", pairs(run.tags, i, i + kMostTexts)}});
     for (size_t i = 0; i < run.params.size(); i += kMostTexts)
@@ -125,6 +127,9 @@ class MlflowServer final : public MlflowStore {
       last[metric.value("key", "")] =
           step.is_string() ? std::strtoll(step.get<std::string>().c_str(), nullptr, 10) : step.get<int64_t>();
     }
+    for (const Json& tag : got.value(Json::json_pointer("/run/data/tags"), Json::array()))
+      if (tag.value("key", "") == MlflowTables::kTag) tables_.read(tag.value("value", ""));
+    take_artifact_uri(got);
     ask("runs/update", {{"run_id", id}, {"status", "RUNNING"}});
     tries_ = patience_.tries;
     return last;
@@ -142,6 +147,25 @@ class MlflowServer final : public MlflowStore {
     }
   }
 
+  void add_table(const std::string& id, const NamedTable& table, int64_t step) override {
+    if (artifact_path_.empty()) {
+      set_tag(id, "tycho.tables",
+              "not sent: the artifacts of this run are at " + artifact_uri_ +
+                  ", and only those of mlflow-artifacts:/ go "
+                  "through the server; they are in " +
+                  table.file + " of the run's folder");
+      return;
+    }
+    const std::string path = tables_.add(table.name, step);
+    const HttpAnswer answer =
+        exchanged({.method = "PUT",
+                   .url = fmt::format("{}/api/2.0/mlflow-artifacts/artifacts/{}/{}", url_, artifact_path_,
+                                      url_path(path)),
+                   .body = split_form(table).dump(-1, ' ', false, Json::error_handler_t::replace)});
+    if (answer.status != 200) refuse(answer);
+    set_tag(id, MlflowTables::kTag, tables_.tag());
+  }
+
   void end_run(const std::string& id, MlflowStatus status, int64_t end_ms) override {
     const char* word = status == MlflowStatus::kFinished ? "FINISHED"
                        : status == MlflowStatus::kFailed ? "FAILED"
@@ -152,6 +176,27 @@ class MlflowServer final : public MlflowStore {
   void cancel() override { stop_.request_stop(); }
 
  private:
+  void set_tag(const std::string& id, const std::string& key, const std::string& value) {
+    ask("runs/set-tag", {{"run_id", id}, {"key", key}, {"value", value}});
+  }
+
+  /// Where the server takes artifacts of the run: what follows "mlflow-artifacts:/".
+  void take_artifact_uri(const Json& run) {
+    artifact_uri_ = run.value(Json::json_pointer("/run/info/artifact_uri"), "");
+    constexpr std::string_view kProxied = "mlflow-artifacts:/";
+    if (!artifact_uri_.starts_with(kProxied) || artifact_uri_.starts_with("mlflow-artifacts://")) return;
+    artifact_path_ = url_path(artifact_uri_.substr(kProxied.size()));
+  }
+
+  /// A path with each of its parts encoded.
+  static std::string url_path(const std::string& path) {
+    std::string encoded;
+    std::istringstream parts(path);
+    for (std::string part; std::getline(parts, part, '/');)
+      if (!part.empty()) encoded += (encoded.empty() ? "" : "/") + percent_encoded(part);
+    return encoded;
+  }
+
   std::string experiment_id(const std::string& name) {
     const std::string by_name = "experiments/get-by-name?experiment_name=" + percent_encoded(name);
     if (const HttpAnswer found = answer_of(by_name, nullptr); found.status == 200)
@@ -172,14 +217,19 @@ class MlflowServer final : public MlflowStore {
     return parsed(answer);
   }
 
-  /// A GET without a body. Waits and tries again where that may help.
+  /// A GET without a body.
   HttpAnswer answer_of(const std::string& call, const Json& body) {
-    HttpCall request{.method = body.is_null() ? "GET" : "POST",
-                     .url = url_ + "/api/2.0/mlflow/" + call,
-                     .headers = {"Content-Type: application/json"},
-                     .body = body.is_null() ? "" : body.dump(-1, ' ', false, Json::error_handler_t::replace),
-                     .timeout_s = patience_.timeout_s,
-                     .ca_file = environment_variable("MLFLOW_TRACKING_SERVER_CERT_PATH")};
+    return exchanged(
+        {.method = body.is_null() ? "GET" : "POST",
+         .url = url_ + "/api/2.0/mlflow/" + call,
+         .body = body.is_null() ? "" : body.dump(-1, ' ', false, Json::error_handler_t::replace)});
+  }
+
+  /// Signs in. Waits and tries again where that may help.
+  HttpAnswer exchanged(HttpCall request) {
+    request.headers.emplace_back("Content-Type: application/json");
+    request.timeout_s = patience_.timeout_s;
+    request.ca_file = environment_variable("MLFLOW_TRACKING_SERVER_CERT_PATH");
     if (!authorization_.empty()) request.headers.push_back(authorization_);
     double wait_s = patience_.first_wait_s;
     for (int tried = 1;; ++tried) {
@@ -219,6 +269,8 @@ class MlflowServer final : public MlflowStore {
   const std::string authorization_;
   const MlflowPatience patience_;
   int tries_;
+  std::string artifact_uri_, artifact_path_;  // of the run; no path where the server takes none
+  MlflowTables tables_;
   std::stop_source stop_;
   std::mutex mutex_;
   std::condition_variable_any changed_;

@@ -89,7 +89,13 @@ class MlflowWriter final : public RecordWriter {
     if (last_sent <= step) send(recorded_numbers(place_.run_dir, last_sent, step, info_, config_.names));
   }
 
-  void write(const std::vector<MetricRecord>& records) override { send(records); }
+  void write(const std::vector<MetricRecord>& records) override {
+    send(records);
+    for (const MetricRecord& record : records)
+      for (const NamedTable& table : record.tables) store_->add_table(id_, table, record.step);
+  }
+
+  bool takes_tables() const override { return true; }
 
   void end(const std::string& reason) override {
     store_->end_run(id_, status_of(reason), milliseconds(now_s()));

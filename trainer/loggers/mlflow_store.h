@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trainer/base/file_ops.h"
+#include "trainer/metrics/named_table.h"
 
 namespace tycho {
 
@@ -30,6 +31,22 @@ struct MlflowPoint {
   int64_t time_ms = 0, step = 0;
 };
 
+/// Which tables a run has, as MLflow's own log_table says it in a tag: of each name the newest one.
+class MlflowTables {
+ public:
+  static constexpr const char* kTag = "mlflow.loggedArtifacts";
+
+  /// What the tag said, "" for nothing.
+  void read(const std::string& tag);
+  /// Takes a table of a step. Returns the artifact's path: "tables/icl/words/0-shot/step-000000500.json".
+  std::string add(const std::string& name, int64_t step);
+  /// What the tag says now, in at most 5,000 bytes: that is what servers take.
+  std::string tag() const;
+
+ private:
+  std::map<std::string, std::string> paths_;  // by folder
+};
+
 /// The numbers are those of mlflow/protos/service.proto.
 enum class MlflowStatus { kRunning = 1, kFinished = 3, kFailed = 4, kKilled = 5 };
 
@@ -46,6 +63,9 @@ class MlflowStore {
   virtual std::map<std::string, int64_t> resume_run(const std::string& id) = 0;
   /// The points of a metric in the order of their steps.
   virtual void add_points(const std::string& id, const std::vector<MlflowPoint>& points) = 0;
+  /// Keeps a table of a step as an artifact, and says in the run's tags which are its newest tables. A server
+  /// whose artifacts have a place of their own gets a tag that says so instead.
+  virtual void add_table(const std::string& id, const NamedTable& table, int64_t step) = 0;
   virtual void end_run(const std::string& id, MlflowStatus status, int64_t end_ms) = 0;
   /// From any thread: a call that waits for a server throws soon, and so do all later ones.
   virtual void cancel() {}

@@ -22,6 +22,7 @@ class RecordWriter {
   virtual void write(const std::vector<MetricRecord>& records) = 0;
   /// Whether it takes histograms and texts: the records of others have numbers alone.
   virtual bool takes_more_than_numbers() const { return false; }
+  virtual bool takes_tables() const { return false; }
   /// The run ended, for the reason that people read; all that was recorded is written.
   virtual void end(const std::string& /*reason*/) {}
   /// From any thread: nobody waits any longer for the call that runs now, so that it had better throw soon.

@@ -51,6 +51,10 @@ class SinkReporter final : public Reporter {
                        {facts.at("name"), facts.at("low"), facts.at("high"), facts.at("counts")});
     if (kind == "text") sink_->text(facts.at("step"), {facts.at("name"), facts.at("text")});
   }
+  void table(int64_t step, const NamedTable& table) override {
+    tell_failure();
+    if (sink_) sink_->table(step, table);
+  }
   void finish(const std::string& reason) override {
     tell_failure();
     if (sink_) sink_->finish(reason);

@@ -9,6 +9,7 @@
 #include "trainer/base/file_ops.h"
 #include "trainer/loggers/metric_record.h"
 #include "trainer/metrics/config.h"
+#include "trainer/metrics/named_table.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/metrics/step_metrics.h"
 
@@ -31,6 +32,7 @@ class MetricSink {
   /// A histogram or a text of a callback.
   virtual void histogram(int64_t /*step*/, const NamedHistogram&) {}
   virtual void text(int64_t /*step*/, const NamedText&) {}
+  virtual void table(int64_t /*step*/, const NamedTable&) {}
   /// The last call, also when the run stopped early, with the reason that people read.
   virtual void finish(const std::string& /*reason*/) {}
 };

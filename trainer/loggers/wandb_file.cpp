@@ -9,6 +9,7 @@
 #include <cmath>
 #include <optional>
 
+#include "trainer/base/hmac.h"
 #include "trainer/loggers/wire_message.h"
 
 namespace tycho {
@@ -36,12 +37,13 @@ WireMessage item(std::string_view name, const std::string& json) {
 }
 
 /// The items of a history or summary, and those that wandb adds to every row.
-WireMessage items(const MetricRecord& row, double runtime_s) {
+WireMessage items(const WandbRow& row, double runtime_s) {
   WireMessage all;
-  for (const auto& [name, value] : row.numbers) all.message(1, item(name, json_number(value)));
-  all.message(1, item("_timestamp", json_number(row.time_s)));
+  for (const auto& [name, value] : row.numbers.numbers) all.message(1, item(name, json_number(value)));
+  for (const auto& [name, json] : row.tables) all.message(1, item(name, json));
+  all.message(1, item("_timestamp", json_number(row.numbers.time_s)));
   all.message(1, item("_runtime", json_number(runtime_s)));
-  all.message(1, item("_step", fmt::format("{}", row.step)));
+  all.message(1, item("_step", fmt::format("{}", row.numbers.step)));
   return all;
 }
 
@@ -180,14 +182,35 @@ std::string wandb_run_message(int64_t number, const WandbRun& run) {
   return WireMessage().integer(1, number).message(17, message).bytes();
 }
 
-std::string wandb_history_message(int64_t number, const MetricRecord& row, double runtime_s) {
+std::string wandb_history_message(int64_t number, const WandbRow& row, double runtime_s) {
   WireMessage history = items(row, runtime_s);
-  history.message(2, WireMessage().integer(1, row.step));
+  history.message(2, WireMessage().integer(1, row.numbers.step));
   return WireMessage().integer(1, number).message(2, history).bytes();
 }
 
-std::string wandb_summary_message(int64_t number, const MetricRecord& row, double runtime_s) {
+std::string wandb_summary_message(int64_t number, const WandbRow& row, double runtime_s) {
   return WireMessage().integer(1, number).message(3, items(row, runtime_s)).bytes();
+}
+
+std::string wandb_file_message(int64_t number, const std::string& path) {
+  const WireMessage file = WireMessage().text(1, path);
+  return WireMessage().integer(1, number).message(6, WireMessage().message(1, file)).bytes();
+}
+
+WandbTableFile wandb_table_file(const NamedTable& table, int64_t step) {
+  constexpr size_t kHashInName = 20;
+  WandbTableFile file;
+  file.text = split_form(table).dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string hash = hex(sha256(file.text));
+  file.path = fmt::format("media/table/{}_{}.table.json", step, hash.substr(0, kHashInName));
+  const Json said = {{"_type", "table-file"},
+                     {"path", file.path},
+                     {"sha256", hash},
+                     {"size", file.text.size()},
+                     {"ncols", table.columns.size()},
+                     {"nrows", table.rows.size()}};
+  file.in_row = {table.name, said.dump()};
+  return file;
 }
 
 std::string wandb_exit_message(int64_t number, int exit_code, double runtime_s) {

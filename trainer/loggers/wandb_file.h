@@ -9,6 +9,7 @@
 
 #include "trainer/base/json.h"
 #include "trainer/loggers/metric_record.h"
+#include "trainer/metrics/named_table.h"
 
 namespace tycho {
 
@@ -33,13 +34,28 @@ struct WandbRun {
   Json config = Json::object();
 };
 
+/// The numbers of a step, and its tables: each a file below files/.
+struct WandbRow {
+  MetricRecord numbers;
+  std::vector<NamedText> tables = {};  // the name, and what says where its file is, as JSON
+};
+
+/// Where a table's file belongs, below files/, and what a row says of it. `text`: the file.
+struct WandbTableFile {
+  std::string path, text;
+  NamedText in_row;
+};
+WandbTableFile wandb_table_file(const NamedTable& table, int64_t step);
+
 // ---- messages; `number` counts the records of a file from 1 ----
 std::string wandb_header_message(int64_t number);
 std::string wandb_run_message(int64_t number, const WandbRun& run);
 /// A row of the history. `runtime_s` is the time since the run began.
-std::string wandb_history_message(int64_t number, const MetricRecord& row, double runtime_s);
+std::string wandb_history_message(int64_t number, const WandbRow& row, double runtime_s);
 /// The newest numbers.
-std::string wandb_summary_message(int64_t number, const MetricRecord& row, double runtime_s);
+std::string wandb_summary_message(int64_t number, const WandbRow& row, double runtime_s);
+/// A file below files/ that `wandb sync` uploads.
+std::string wandb_file_message(int64_t number, const std::string& path);
 std::string wandb_exit_message(int64_t number, int exit_code, double runtime_s);
 
 /// The highest step in the history of a file, -1 without one. A file that a kill or a fault cut short is read

@@ -64,6 +64,7 @@ class WandbWriter final : public RecordWriter {
     run_.resumes = last_step_ >= 0;
     const std::string folder = free_folder(fmt::format("{}/offline-run-{}-{}", dir, local_time(), run_.id));
     make_dirs(place_.files, folder + "/files");
+    folder_ = folder;
     file_ = place_.files.create(fmt::format("{}/run-{}.wandb", folder, run_.id));
     const std::string header = blocks_.header();
     file_->write(header.data(), header.size());
@@ -76,12 +77,15 @@ class WandbWriter final : public RecordWriter {
 
   void write(const std::vector<MetricRecord>& records) override {
     for (const MetricRecord& record : records) {
-      if (row_ && row_->step != record.step) flush_row();
+      if (row_ && row_->numbers.step != record.step) flush_row();
       if (record.step <= last_step_) continue;
-      if (!row_) row_ = MetricRecord{record.step, record.time_s, {}};
+      if (!row_) row_ = WandbRow{{record.step, record.time_s, {}}};
       for (const auto& number : record.numbers) set(number);
+      for (const NamedTable& table : record.tables) put_table(table);
     }
   }
+
+  bool takes_tables() const override { return true; }
 
   void end(const std::string& reason) override {
     flush_row();
@@ -117,21 +121,32 @@ class WandbWriter final : public RecordWriter {
   }
 
   void set(const std::pair<std::string, double>& number) {
-    for (auto& [name, value] : row_->numbers)
+    for (auto& [name, value] : row_->numbers.numbers)
       if (name == number.first) {
         value = number.second;
         return;
       }
-    row_->numbers.push_back(number);
+    row_->numbers.numbers.push_back(number);
+  }
+
+  void put_table(const NamedTable& table) {
+    const WandbTableFile file = wandb_table_file(table, row_->numbers.step);
+    const std::string path = folder_ + "/files/" + file.path;
+    make_dirs(place_.files, std::filesystem::path(path).parent_path().string());
+    const auto out = place_.files.create(path);
+    out->write(file.text.data(), file.text.size());
+    out->close();
+    put(wandb_file_message(next(), file.path));
+    row_->tables.push_back(file.in_row);
   }
 
   // A step has one row: it is written when a number of another step comes.
   void flush_row() {
     if (!row_) return;
-    const double runtime_s = row_->time_s - start_s_;
+    const double runtime_s = row_->numbers.time_s - start_s_;
     put(wandb_summary_message(next(), *row_, runtime_s));
     put(wandb_history_message(next(), *row_, runtime_s));
-    last_step_ = row_->step;
+    last_step_ = row_->numbers.step;
     row_.reset();
   }
 
@@ -147,7 +162,8 @@ class WandbWriter final : public RecordWriter {
   WandbRun run_;
   WandbBlocks blocks_;
   std::unique_ptr<OutputFile> file_;
-  std::optional<MetricRecord> row_;  // of the newest step, not written yet
+  std::string folder_;           // of this attempt
+  std::optional<WandbRow> row_;  // of the newest step, not written yet
   int64_t last_step_ = -1, num_records_ = 0;
   double start_s_ = 0;
 };

@@ -64,25 +64,15 @@ bool Trainer::measure_icl() {
   return true;
 }
 
-// A disk that is full must not end a run that only wanted to show something.
 void Trainer::record_outputs(const IclResults& results) {
-  const std::string path = info_.run_dir + "/icl_outputs.jsonl";
-  try {
-    LineFile file(real_files(), path);
-    for (const IclTaskResult& task : results.tasks)
-      for (size_t i = 0; i < task.outputs.size(); ++i) {
-        Json line = {{"step", state_.step}, {"task", task.name}, {"item", i + 1}};
-        line.update(task.outputs[i]);
-        file.write(line.dump(-1, ' ', false, Json::error_handler_t::replace));
-      }
-  } catch (const Error& error) {
-    context_.reporter.event("warning", fmt::format("outputs of tasks were not recorded: {}", error.what()),
-                            Json::object());
+  for (const IclTaskResult& task : results.tasks) {
+    const NamedTable table = output_rows(task);
+    context_.reporter.table(state_.step, table);
+    context_.reporter.event("text",
+                            fmt::format("step {} answered {}: all items are in {}/{}", state_.step, task.name,
+                                        info_.run_dir, table.file),
+                            {{"step", state_.step}, {"name", table.name}, {"text", output_table(task)}});
   }
-  for (const IclTaskResult& task : results.tasks)
-    context_.reporter.event(
-        "text", fmt::format("step {} answered {}: all items are in {}", state_.step, task.name, path),
-        {{"step", state_.step}, {"name", "icl/" + task.name}, {"text", output_table(task)}});
 }
 
 std::optional<EvalResults> Trainer::evaluate(const std::string& only) {

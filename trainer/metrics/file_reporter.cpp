@@ -20,7 +20,9 @@ Json or_null(const std::optional<T>& value) {
 class FileReporter : public Reporter {
  public:
   FileReporter(const std::string& run_dir, FileOps& files)
-      : attempt_(next_attempt(run_dir)),
+      : run_dir_(run_dir),
+        files_(files),
+        attempt_(next_attempt(run_dir)),
         events_(files, run_dir + "/events.jsonl"),
         log_(files, run_dir + "/log.txt") {}
 
@@ -40,6 +42,15 @@ class FileReporter : public Reporter {
     if (kind == "resume") step_ = facts.at("step");
     write_event(kind, text, facts);
     if (kind != "histogram") log(event_line(kind, text));  // one for each parameter, and a name alone
+  }
+
+  void table(int64_t step, const NamedTable& table) override {
+    LineFile file(files_, run_dir_ + "/" + table.file);
+    for (const Json& row : table.rows) {
+      Json line = {{"step", step}};
+      line.update(row);
+      file.write(line.dump(-1, ' ', false, Json::error_handler_t::replace));
+    }
   }
 
   void run_end(const std::string& reason, std::optional<ExitCode> failure) override {
@@ -81,6 +92,8 @@ class FileReporter : public Reporter {
       log_.write(fmt::format("{:%Y-%m-%d %H:%M:%S} {}", local, line));
   }
 
+  const std::string run_dir_;
+  FileOps& files_;
   int64_t attempt_;
   int64_t step_ = 0, total_steps_ = 0;
   LineFile events_, log_;

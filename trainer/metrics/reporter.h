@@ -8,6 +8,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
+#include "trainer/metrics/named_table.h"
 #include "trainer/metrics/step_metrics.h"
 
 namespace tycho {
@@ -25,6 +26,8 @@ class Reporter {
   /// facts. `text` is one line for people: "step 1000 saved, 1.5 GB in 2.1 s". The live view keeps the last
   /// of checkpoint, of warning or error, and of all others.
   virtual void event(const std::string& /*kind*/, const std::string& /*text*/, const Json& /*facts*/) {}
+  /// A table of this step, for loggers and for its own file in the run folder.
+  virtual void table(int64_t /*step*/, const NamedTable&) {}
   /// A warning that holds at this step and may hold at many: for the screen alone, not for files.
   virtual void screen_warning(const std::string& /*text*/) {}
   /// The run has ended, and run_end follows: the last moment to write what is buffered, and to fail so that

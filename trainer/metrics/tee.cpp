@@ -31,6 +31,11 @@ class Tee : public Reporter {
     const Json shown_facts = json_without_secrets(facts);
     for_each([&](Reporter& reporter) { reporter.event(kind, shown, shown_facts); });
   }
+  void table(int64_t step, const NamedTable& table) override {
+    NamedTable shown = table;
+    for (Json& row : shown.rows) row = json_without_secrets(std::move(row));
+    for_each([&](Reporter& reporter) { reporter.table(step, shown); });
+  }
   void screen_warning(const std::string& text) override {
     const std::string shown = without_secrets(text);
     for_each([&](Reporter& reporter) { reporter.screen_warning(shown); });

@@ -30,6 +30,14 @@ assert sorted(steps) == sorted(losses), f"other steps: {sorted(set(steps) ^ set(
 for point in points:
     assert point.value in losses[point.step], f"step {point.step}: {point.value} for {losses[point.step]}"
 assert run.info.status == status, f"{run.info.status}, not {status}"
+answers = [json.loads(line) for line in open(run_dir / "icl_outputs.jsonl")]
+(newest,) = json.loads(run.data.tags["mlflow.loggedArtifacts"])
+assert newest == {"path": f"tables/icl/words/0-shot/step-{answers[-1]['step']:09}.json", "type": "table"}, newest
+mlflow.set_tracking_uri(uri)
+table = mlflow.artifacts.load_dict(f"runs:/{run_id}/{newest['path']}")
+assert len(table["data"]) == len(answers) == 2, table
+for cells, answer in zip(table["data"], answers):
+    assert dict(zip(table["columns"], cells)) == {column: answer.get(column) for column in table["columns"]}, cells
 recipe = json.loads((run_dir / "recipe.json").read_text())
 assert run.info.run_name == recipe["run_name"], run.info.run_name
 assert run.data.params["seed"] == str(recipe["seed"])

@@ -66,6 +66,14 @@ inline Told run_attempt(const std::string& dir, std::vector<SinkConfig> sinks, c
   return told;
 }
 
+/// Two answers to a task.
+inline NamedTable some_table(const std::string& task) {
+  return {"icl/" + task,
+          "icl_outputs.jsonl",
+          {"item", "right", "output"},
+          {{{"item", 1}, {"right", true}, {"output", "größer"}}, {{"item", 2}, {"right", false}}}};
+}
+
 /// Paths of the files below a folder whose names contain `part`, sorted.
 inline std::vector<std::string> files_below(const std::string& dir, const std::string& part) {
   std::vector<std::string> names;

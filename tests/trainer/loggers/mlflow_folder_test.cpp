@@ -101,6 +101,36 @@ TEST(MlflowFolder, WritesNumbersAsPythonReadsThemAndKeysAsFiles) {
   EXPECT_EQ(store->resume_run(id), (std::map<std::string, int64_t>{{"x", 2}, {"y", 3}}));
 }
 
+TEST(MlflowFolder, TablesAreArtifactsAndATagNamesTheNewest) {
+  TempDir dir;
+  const auto store = make_mlflow_folder(dir / "store", real_files());
+  const std::string id = store->create_run({.experiment = "x", .name = "a"});
+  store->add_table(id, some_table("words"), 3);
+  store->add_table(id, some_table("../sums"), 3);
+  const auto again = make_mlflow_folder(dir / "store", real_files());
+  again->resume_run(id);
+  again->add_table(id, some_table("words"), 70000);
+  const std::vector<std::string> files = files_below(dir / "store", "step-");
+  ASSERT_EQ(files.size(), 3u);
+  EXPECT_TRUE(files[0].ends_with("/artifacts/tables/icl/__/sums/step-000000003.json")) << files[0];
+  EXPECT_TRUE(files[2].ends_with("/artifacts/tables/icl/words/step-000070000.json")) << files[2];
+  EXPECT_EQ(Json::parse(text_of(files[2])),
+            Json::parse(R"({"columns": ["item", "right", "output"], "data": [[1, true, "größer"],
+    [2, false, null]]})"));
+  EXPECT_EQ(Json::parse(text_of(files_below(dir / "store", "mlflow.loggedArtifacts").at(0))),
+            Json::parse(R"([{"path": "tables/icl/__/sums/step-000000003.json", "type": "table"},
+    {"path": "tables/icl/words/step-000070000.json", "type": "table"}])"));
+}
+
+TEST(MlflowFolder, TheTagOfTablesIsNoLongerThanServersTake) {
+  MlflowTables tables;
+  tables.read("no list");
+  tables.read(R"([{"path": 3}, 4])");
+  for (int i = 0; i < 200; ++i) tables.add("task " + std::to_string(i), 1);
+  EXPECT_LE(tables.tag().size(), 5000u);
+  EXPECT_GT(Json::parse(tables.tag()).size(), 30u);
+}
+
 TEST(MlflowFolder, SaysWhatIsWrongWithTheRunsId) {
   TempDir dir;
   run_attempt(dir.path(), mlflow_in(dir / "store"), {0, 1});

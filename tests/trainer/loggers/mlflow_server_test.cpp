@@ -45,6 +45,8 @@ class Tracker {
 
   int failures_left = 0;   // answers of 503 before one that helps
   std::string needs = "";  // the authorization, or 401
+  std::string artifact_uri = "mlflow-artifacts:/5/abc 123/artifacts";
+  bool takes_artifacts = true;
   HttpServer server;
 
  private:
@@ -54,6 +56,7 @@ class Tracker {
     if (!needs.empty() && (given == request.headers.end() || given->second != needs))
       return {401, "You are not authenticated."};
     if (failures_left > 0 && failures_left-- > 0) return {503, "starting"};
+    if (request.method == "PUT") return takes_artifacts ? ServerReply{200, "{}"} : ServerReply{500, "full"};
     const std::string call = request.path.substr(kApi.size(), request.path.find('?') - kApi.size());
     const Json body = request.body.empty() ? Json() : Json::parse(request.body);
     if (call == "experiments/get-by-name")
@@ -61,7 +64,8 @@ class Tracker {
                              : ServerReply{404, R"({"error_code": "RESOURCE_DOES_NOT_EXIST"})"};
     if (call == "experiments/create")
       return has_experiment_ = true, ServerReply{200, R"({"experiment_id": "5"})"};
-    if (call == "runs/create") return {200, R"({"run": {"info": {"run_id": "abc123"}}})"};
+    if (call == "runs/create")
+      return {200, Json{{"run", {{"info", {{"run_id", "abc123"}, {"artifact_uri", artifact_uri}}}}}}.dump()};
     if (call == "runs/log-batch")
       for (const Json& point : body.value("metrics", Json::array())) {
         int64_t& last = last_steps_[point.at("key")];
@@ -70,10 +74,12 @@ class Tracker {
     if (call == "runs/get" && request.path.ends_with("run_id=abc123")) {
       Json metrics = Json::array();
       for (const auto& [key, step] : last_steps_) metrics.push_back({{"key", key}, {"step", step}});
-      return {200,
-              Json{{"run", {{"info", {{"lifecycle_stage", "active"}}}, {"data", {{"metrics", metrics}}}}}}
-                  .dump()};
+      return {200, Json{{"run",
+                         {{"info", {{"lifecycle_stage", "active"}, {"artifact_uri", artifact_uri}}},
+                          {"data", {{"metrics", metrics}, {"tags", tags_}}}}}}
+                       .dump()};
     }
+    if (call == "runs/set-tag") tags_.push_back({{"key", body.at("key")}, {"value", body.at("value")}});
     if (call == "runs/get") return {404, R"({"message": "Run with id=x not found"})"};
     return {200, "{}"};
   }
@@ -81,6 +87,7 @@ class Tracker {
   std::mutex mutex_;
   bool has_experiment_ = false;
   std::map<std::string, int64_t> last_steps_;
+  Json tags_ = Json::array();
 };
 
 std::vector<SinkConfig> mlflow_at(const std::string& url) {
@@ -123,6 +130,61 @@ TEST(MlflowServer, SendsTheRunWithItsRecipeAndNumbers) {
   EXPECT_EQ(ended.at("status"), "FINISHED");
   EXPECT_GT(ended.at("end_time").get<int64_t>(), 1'700'000'000'000);
   EXPECT_EQ(text_of(dir / "mlflow_run_id.txt"), "abc123\n");
+}
+
+/// The requests that put artifacts.
+std::vector<SeenRequest> artifacts_of(const Tracker& tracker) {
+  std::vector<SeenRequest> puts;
+  for (const SeenRequest& request : tracker.server.requests())
+    if (request.method == "PUT") puts.push_back(request);
+  return puts;
+}
+
+TEST(MlflowServer, TablesAreArtifactsAndATagNamesTheNewest) {
+  TempDir dir;
+  Tracker tracker(dir.path());
+  const auto store = make_mlflow_server(tracker.server.url(), kHasty);
+  const std::string id = store->create_run({.experiment = "x", .name = "a"});
+  store->add_table(id, some_table("two words"), 3);
+  const auto again = make_mlflow_server(tracker.server.url(), kHasty);
+  again->resume_run(id);
+  again->add_table(id, some_table("sums"), 4);
+  const std::vector<SeenRequest> puts = artifacts_of(tracker);
+  ASSERT_EQ(puts.size(), 2u);
+  EXPECT_EQ(
+      puts[0].path,
+      "/api/2.0/mlflow-artifacts/artifacts/5/abc%20123/artifacts/tables/icl/two%20words/step-000000003.json");
+  EXPECT_EQ(Json::parse(puts[0].body), split_form(some_table("two words")));
+  const Json tag = tracker.sent("runs/set-tag").back();
+  EXPECT_EQ(tag.at("key"), "mlflow.loggedArtifacts");
+  EXPECT_EQ(Json::parse(tag.at("value").get<std::string>()),
+            Json::parse(R"([{"path": "tables/icl/sums/step-000000004.json", "type": "table"},
+    {"path": "tables/icl/two words/step-000000003.json", "type": "table"}])"));
+}
+
+TEST(MlflowServer, SaysWhereTablesAreThatItDoesNotTake) {
+  TempDir dir;
+  Tracker tracker(dir.path());
+  tracker.artifact_uri = "s3://bucket/5/abc123";
+  const auto store = make_mlflow_server(tracker.server.url(), kHasty);
+  store->add_table(store->create_run({.experiment = "x", .name = "a"}), some_table("words"), 3);
+  EXPECT_TRUE(artifacts_of(tracker).empty());
+  const Json tag = tracker.sent("runs/set-tag").at(0);
+  EXPECT_EQ(tag.at("key"), "tycho.tables");
+  const auto value = tag.at("value").get<std::string>();
+  EXPECT_NE(value.find("s3://bucket/5/abc123"), std::string::npos) << value;
+  EXPECT_NE(value.find("icl_outputs.jsonl"), std::string::npos) << value;
+}
+
+TEST(MlflowServer, ArtifactsThatAreRefusedAreAnError) {
+  TempDir dir;
+  Tracker tracker(dir.path());
+  tracker.takes_artifacts = false;
+  const auto store = make_mlflow_server(tracker.server.url(), kHasty);
+  const std::string id = store->create_run({.experiment = "x", .name = "a"});
+  EXPECT_NE(failure_of([&] { store->add_table(id, some_table("words"), 3); }).find("500 (full)"),
+            std::string::npos);
+  EXPECT_EQ(artifacts_of(tracker).size(), 4u);  // tries
 }
 
 TEST(MlflowServer, ResumesTheSameRunWithoutDoublePoints) {

@@ -35,9 +35,9 @@ TEST(WandbFile, HasTheBytesOfWandbsOwnWriter) {
   std::string file = blocks.header();
   for (const std::string& message :
        {wandb_header_message(1), wandb_run_message(2, run),
-        wandb_summary_message(3, {1, 1700000001.5, {{"loss", 3.5}}}, 1.25),
-        wandb_history_message(4, {1, 1700000001.5, {{"loss", 3.5}, {"x", kNan}, {"y", -kInf}}}, 1.25),
-        wandb_history_message(5, {70000, 1700000002.0, many}, 1.75), wandb_exit_message(6, 1, 7.9)})
+        wandb_summary_message(3, {{1, 1700000001.5, {{"loss", 3.5}}}}, 1.25),
+        wandb_history_message(4, {{1, 1700000001.5, {{"loss", 3.5}, {"x", kNan}, {"y", -kInf}}}}, 1.25),
+        wandb_history_message(5, {{70000, 1700000002.0, many}}, 1.75), wandb_exit_message(6, 1, 7.9)})
     file += blocks.record(message);
   ASSERT_GT(golden().size(), 2u * 32768);
   EXPECT_TRUE(file == golden());
@@ -48,9 +48,29 @@ TEST(WandbFile, PadsABlockThatHasNoRoomForAnotherRecord) {
     WandbBlocks blocks;
     std::string file = blocks.header();
     file += blocks.record(std::string(32768 - 7 - 7 - left, 'x'));
-    file += blocks.record(wandb_history_message(1, {42, 0, {}}, 0));
+    file += blocks.record(wandb_history_message(1, {{42, 0, {}}}, 0));
     EXPECT_EQ(last_wandb_step(file), 42) << left;
   }
+}
+
+// What wandb 0.31.0 wrote for wandb.Table with these columns and rows, and for its file.
+TEST(WandbFile, ATableIsTheFileThatWandbWrites) {
+  const NamedTable table = {"icl/words",
+                            "icl_outputs.jsonl",
+                            {"prompt", "right", "logprobs"},
+                            {{{"prompt", "a b"}, {"right", true}, {"logprobs", "[1.0, 2.0]"}},
+                             {{"logprobs", "x"}, {"prompt", "c"}, {"right", false}, {"other", 1}}}};
+  const WandbTableFile file = wandb_table_file(table, 3);
+  EXPECT_EQ(
+      file.text,
+      R"({"columns":["prompt","right","logprobs"],"data":[["a b",true,"[1.0, 2.0]"],["c",false,"x"]]})");
+  EXPECT_EQ(file.path, "media/table/3_50e836cb015f48968192.table.json");
+  EXPECT_EQ(file.in_row.name, "icl/words");
+  EXPECT_EQ(Json::parse(file.in_row.text),
+            Json::parse(R"({"_type": "table-file", "path": "media/table/3_50e836cb015f48968192.table.json",
+    "sha256": "50e836cb015f48968192c6b084cb007c221bc2776da95b29c9d89e1ade7c6ad6", "size": 92, "ncols": 3,
+    "nrows": 2})"));
+  EXPECT_EQ(wandb_file_message(7, file.path), std::string("\x08\x07\x32\x31\x0a\x2f\x0a\x2d") + file.path);
 }
 
 TEST(WandbFile, FindsTheLastStepOfAFile) { EXPECT_EQ(last_wandb_step(golden()), 70000); }

@@ -61,6 +61,25 @@ TEST(WandbSink, AStepHasOneRow) {
   EXPECT_EQ(count_of(file, "_step"), 4);
 }
 
+TEST(WandbSink, ATableOfAStepIsAFileThatItsRowNames) {
+  TempDir dir;
+  LogConfig log;
+  log.sinks = wandb();
+  const auto reporter = make_run_reporter(dir.path(), log, nullptr);
+  reporter->run_start(some_run());
+  reporter->step(some_step(1), true);
+  reporter->table(1, some_table("words"));
+  reporter->step(some_step(2), true);
+  reporter->run_end("done", {});
+  const std::string path = files_below(dir.path(), ".table.json").at(0);
+  EXPECT_NE(path.find("/files/media/table/1_"), std::string::npos) << path;
+  EXPECT_EQ(Json::parse(text_of(path)), split_form(some_table("words")));
+  const std::string file = text_of(files_below(dir.path(), ".wandb").at(0));
+  EXPECT_EQ(count_of(file, "table-file"), 2);  // in the summary and in the history
+  EXPECT_EQ(count_of(file, "media/table/" + std::filesystem::path(path).filename().string()), 3);
+  EXPECT_EQ(count_of(file, "_step"), 4);  // no row of its own
+}
+
 TEST(WandbSink, RefusesAnIdThatIsNone) {
   TempDir dir;
   write_text(dir / "wandb_run_id.txt", "../x\n");

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "tests/trainer/metrics/fixtures.h"
 #include "trainer/base/error.h"
@@ -117,6 +118,26 @@ TEST(FileReporterTest, RecordsEventsWithTheirStepAndFacts) {
   EXPECT_EQ(events[1]["facts"]["num_bytes"], 1500);
   EXPECT_EQ(events[2]["kind"], "run_end");
   EXPECT_FALSE(events[2].contains("facts"));
+}
+
+TEST(FileReporterTest, WritesTablesIntoTheirFileAndWarnsWhereItCannot) {
+  TempDir dir;
+  const NamedTable table = {
+      "icl/words", "answers.jsonl", {"item"}, {{{"item", 1}, {"text", "\xff"}}, {{"item", 2}}}};
+  {
+    const auto reporter = make_file_reporter(dir.path());
+    reporter->run_start(some_run());
+    reporter->table(7, table);
+    reporter->table(8, table);
+  }
+  const std::vector<std::string> lines = lines_of(text_of(dir / "answers.jsonl"));
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(Json::parse(lines[0]), (Json{{"step", 7}, {"item", 1}, {"text", "\xef\xbf\xbd"}}));
+  EXPECT_EQ(Json::parse(lines[3]), (Json{{"step", 8}, {"item", 2}}));
+  EXPECT_EQ(text_of(dir / "events.jsonl").find("answers"), std::string::npos);
+  std::filesystem::remove(dir / "answers.jsonl");
+  std::filesystem::create_directory(dir / "answers.jsonl");
+  EXPECT_THROW(make_file_reporter(dir.path())->table(9, table), Error);
 }
 
 TEST(FileReporterTest, GoesBackToTheStepOfTheCheckpointThatCouldBeRead) {

@@ -13,12 +13,6 @@ namespace {
 /// SHA-256 of no bytes.
 constexpr const char* kEmptyBody = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-std::string hex(const std::string& bytes) {
-  std::string text;
-  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return text;
-}
-
 }  // namespace
 
 std::vector<std::string> signed_headers(const AwsRequest& request, const AwsCredentials& credentials) {
