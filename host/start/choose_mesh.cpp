@@ -103,7 +103,7 @@ void choose_axes(TrainConfig& config, const std::optional<TrainConfig>& kept, co
 /// The sequences of a micro-batch, on the mesh that `config` has.
 void choose_micro_batch(const TrainConfig& config, const std::optional<TrainConfig>& kept,
                         const PlanDevices& devices, Choices& choices) {
-  require_no_problems(check_config(config, devices.num_ranks), ExitCode::kTopology);
+  require_valid(config, devices.num_ranks);
   const int64_t share = data_ranks(config.parallel, devices.num_ranks);
   int64_t sequences = 0;
   if (kept && data_ranks(kept->parallel, devices.num_ranks) == share) {
@@ -146,7 +146,7 @@ std::optional<ChosenRecipe> with_smaller_micro_batch(const ChosenRecipe& chosen,
   if (sequences == 1 || chosen.choices.empty() || chosen.choices.back() != pin) return {};
   std::vector<std::string> pins = chosen.choices;
   pins.back() = micro_batch_pin(largest_divisor(global_batch_sequences(config) / share, sequences / 2));
-  const std::string text = fmt::format("again from the start with {} in the place of {}\n", pins.back(), pin);
+  const std::string text = fmt::format("starting again with {} instead of {}\n", pins.back(), pin);
   return resolve_with(request, {std::move(pins), text});
 }
 

@@ -17,7 +17,7 @@ int run_check(const Arguments& arguments) {
   request.lint = true;
   const ResolvedRecipe recipe = resolve_recipe(request);
   // A mesh that cannot be is known before there are ranks.
-  require_no_problems(check_config(recipe.config, fewest_ranks(recipe.config.parallel)), ExitCode::kTopology);
+  require_valid(recipe.config, fewest_ranks(recipe.config.parallel));
   if (arguments.has("json")) {
     Json shown = recipe_identity(recipe);
     shown["warnings"] = recipe.warnings;

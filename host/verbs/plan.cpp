@@ -1,4 +1,4 @@
-// tycho plan: what a run will take, before it is started.
+// tycho plan: the memory and time that a run will need.
 #include "trainer/plan/plan.h"
 
 #include <algorithm>
@@ -181,7 +181,7 @@ ResolvedRecipe resolve(const RecipeRequest& request) {
   return resolve_recipe(request);
 }
 
-/// The ranks to plan for when nobody says: one node for a mesh that is to be chosen.
+/// The ranks to plan for when none are given: one node for a mesh that is to be chosen.
 int64_t usual_ranks(const TrainConfig& config) {
   if (config.parallel.mesh != MeshSizes::kAuto) return fewest_ranks(config.parallel);
   return config.machine.name.empty() ? 1 : machine_of(config.machine).gpus_per_node;
@@ -226,7 +226,7 @@ int run_plan(const Arguments& arguments) {
   if (probing) take_ranks_of(place, arguments, devices);
   const ChosenRecipe chosen = choose_mesh(std::move(resolved), request, devices);
   const ResolvedRecipe& recipe = chosen.recipe;
-  require_no_problems(check_config(recipe.config, devices.num_ranks), ExitCode::kTopology);
+  require_valid(recipe.config, devices.num_ranks);
   const TrainConfig config = probing ? on_this_device(recipe.config) : recipe.config;
   const Plan plan = make_plan(config, devices);
   const bool drawing = arguments.has("schedule");

@@ -73,6 +73,12 @@ void require_no_problems(const std::vector<ConfigProblem>& problems, ExitCode co
   fail(code, "{}", text);
 }
 
+void require_valid(const TrainConfig& config, int64_t num_ranks) {
+  const std::vector<ConfigProblem> problems = check_config(config, num_ranks);
+  if (problems.empty()) return;
+  require_no_problems(problems, check_config(config).empty() ? ExitCode::kTopology : ExitCode::kRecipe);
+}
+
 TrainConfig read_config_or_fail(const Json& json) {
   std::vector<ConfigProblem> problems;
   const TrainConfig config = read_config(json, problems);

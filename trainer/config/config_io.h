@@ -24,6 +24,9 @@ TrainConfig read_config_or_fail(const Json& json);
 /// Throws Error that lists all problems, when there are any. `place`: whose they are.
 void require_no_problems(const std::vector<ConfigProblem>& problems, ExitCode code,
                          const std::string& place = "config");
+/// The same for all rules of a config on `num_ranks` ranks: kRecipe when it breaks one without ranks, too,
+/// else kTopology.
+void require_valid(const TrainConfig& config, int64_t num_ranks);
 
 /// What a trained model is wanted for.
 enum class TrainedUse { kModel, kEvaluation };

@@ -100,7 +100,7 @@ std::vector<MeshChoice> rank_meshes(const TrainConfig& config, const PlanDevices
   if (choices.empty()) {
     MeshShape replicas;
     replicas.sizes[static_cast<size_t>(Axis::kDpReplicate)] = static_cast<int>(devices.num_ranks);
-    require_no_problems(check_config(with_mesh(config, replicas), devices.num_ranks), ExitCode::kTopology);
+    require_valid(with_mesh(config, replicas), devices.num_ranks);
   }
   std::stable_sort(choices.begin(), choices.end(), [](const MeshChoice& a, const MeshChoice& b) {
     if (a.fits != b.fits) return a.fits;

@@ -27,8 +27,7 @@ namespace {
 
 /// All that can be wrong before the run folder is touched.
 void look_around(RunParts& run, const RunRequest& request, const std::string& run_dir) {
-  require_no_problems(check_config(run.config), ExitCode::kRecipe);
-  require_no_problems(check_config(run.config, run.world->size()), ExitCode::kTopology);
+  require_valid(run.config, run.world->size());
   set_threads(run.config.threads, request.place);
   run.device = choose_device(run.config.device, request.place.local_rank);
   require_canonical_route(run.config, run.device);

@@ -23,7 +23,7 @@ class PlanProbeTest : public ShellTest {
   }
 };
 
-TEST_F(PlanProbeTest, SetsWhatWasMeasuredBesideWhatWasPlanned) {
+TEST_F(PlanProbeTest, PrintsMeasuredValuesBesidePlannedOnes) {
   const Outcome outcome = plan("plan x.lua --probe --gpu A100 --mfu 0.5");
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_CONTAINS(outcome.output, "probe: 3 steps on nothing\n");
@@ -180,24 +180,23 @@ TEST_F(PlanProbeTest, HalvesAChosenMicroBatchThatDoesNotFitAfterAll) {
   EXPECT_EQ(halved.code, 0) << halved.output;
   EXPECT_CONTAINS(halved.output,
                   "[memory] CUDA out of memory\n"
-                  "again from the start with micro_batch=6sp in the place of micro_batch=12sp\n");
-  EXPECT_CONTAINS(halved.output,
-                  "again from the start with micro_batch=3sp in the place of micro_batch=6sp\n");
+                  "starting again with micro_batch=6sp instead of micro_batch=12sp\n");
+  EXPECT_CONTAINS(halved.output, "starting again with micro_batch=3sp instead of micro_batch=6sp\n");
   EXPECT_CONTAINS(here("cat runs/a/recipe.lua").output, "micro_batch = \"3sp\"");
   EXPECT_CONTAINS(here("cat runs/a/argv.txt").output, "micro_batch=3sp");
   EXPECT_EQ(here("cat runs/a/argv.txt").output.find("micro_batch=12sp"), std::string::npos);
   const Outcome never = plan(arguments + "b", "TYCHO_FAKE_MEMORY_SP=0");
   EXPECT_EQ(never.code, 14);
-  EXPECT_CONTAINS(never.output, "with micro_batch=1sp in the place of micro_batch=3sp\n");
+  EXPECT_CONTAINS(never.output, "with micro_batch=1sp instead of micro_batch=3sp\n");
   const Outcome later = plan(arguments + "c", "TYCHO_FAKE_STEPS=1 TYCHO_FAKE_MEMORY_SP=4");
   EXPECT_EQ(later.code, 14) << "a run that has trained ends";
-  EXPECT_EQ(later.output.find("again from the start"), std::string::npos);
+  EXPECT_EQ(later.output.find("starting again with"), std::string::npos);
   const Outcome given =
       plan("run x.lua device=cpu global_batch=12sp micro_batch=12sp run_name=d", "TYCHO_FAKE_MEMORY_SP=4");
   EXPECT_EQ(given.code, 14) << "what the recipe says is kept";
 }
 
-TEST_F(PlanProbeTest, RanksMeasureTogetherAndRankZeroSaysIt) {
+TEST_F(PlanProbeTest, RanksMeasureTogetherAndRankZeroPrints) {
   const Outcome outcome = plan("launch -n 2 plan x.lua --probe");
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_EQ(outcome.output.find("probe: "), outcome.output.rfind("probe: ")) << outcome.output;
