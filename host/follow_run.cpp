@@ -89,8 +89,8 @@ class KilledRun {
     if (absence && absence->is_final) {
       fmt::print(
           stderr,
-          "the run did not say that it ended, and {} is gone: this ends too. Give the same command again "
-          "when the run goes on\n",
+          "the run did not record its end, and {} is gone, so this command ends too. Repeat it when the run "
+          "has been started again\n",
           owner);
       return true;
     }

@@ -10,9 +10,9 @@ namespace tycho {
 
 /// Calls `take` for every checkpoint in `run_dir` that `is_wanted`, each once, the oldest first, and waits
 /// for more until the run has ended, whether it is resumed later or not. A run whose process is gone without
-/// a word counts as ended when nobody has started it again for RunLock::kStale_s. May begin before the run. A
-/// checkpoint that ckpt.keep removes before or while it is taken is left out, with a line on standard error.
-/// Returns the exit code: 0, or 128 + the signal in `stop`. Passes on what `take` throws.
+/// recording its end counts as ended when it is not started again within RunLock::kStale_s. May begin before
+/// the run. A checkpoint that ckpt.keep removes before or while it is taken is left out, with a line on
+/// standard error. Returns the exit code: 0, or 128 + the signal in `stop`. Passes on what `take` throws.
 int follow_checkpoints(const std::string& run_dir, const StopFlag& stop,
                        const std::function<bool(const CheckpointInfo&)>& is_wanted,
                        const std::function<void(const CheckpointInfo&)>& take);

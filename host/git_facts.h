@@ -1,4 +1,4 @@
-// What git says of the folder that a run is started in.
+// The git commit and changes of the folder that a run is started in.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// Prints what folders of runs say.
+// Reads run folders and prints comparisons.
 #include "host/run_report.h"
 
 #include <fmt/format.h>

@@ -110,7 +110,7 @@ bool is_subverb_name(const std::string& word) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
-/// What stands second in every use, such as "convert" in "data convert INPUT"; none when a use has no
+/// The second word of every use, such as "convert" in "data convert INPUT"; none when a use has no
 /// subverb.
 std::set<std::string> subverbs_of(const Verb& verb) {
   std::set<std::string> names;

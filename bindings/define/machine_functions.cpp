@@ -10,6 +10,7 @@
 #include <string>
 
 #include "bindings/define/lua_util.h"
+#include "trainer/base/environment.h"
 #include "trainer/base/secrets.h"
 
 namespace tycho {
@@ -45,8 +46,7 @@ int output(lua_State* L) {
 int find_program(lua_State* L) {
   return protect(L, [&] {
     const std::string name = string_argument(L, 1);
-    const char* path = std::getenv("PATH");
-    std::istringstream folders(path ? path : "");
+    std::istringstream folders(environment_variable("PATH"));
     for (std::string folder; std::getline(folders, folder, ':');) {
       const std::string file = folder + "/" + name;
       if (::access(file.c_str(), X_OK) == 0) return lua_pushlstring(L, file.data(), file.size()), 1;

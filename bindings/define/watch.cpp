@@ -76,7 +76,7 @@ int raise_nothing(lua_State* L) {
 }
 
 /// LuaJIT runs no hook while one is active, and calls the message handler of an error that a hook raises
-/// before that ends: xpcall(f, f) would loop in there for ever. A coroutine that fails ends it at once.
+/// before that ends: xpcall(f, f) would loop there forever. A coroutine that fails ends it at once.
 void leave_hook(lua_State* L) {
   lua_State* const failing = lua_newthread(L);
   lua_pushcfunction(failing, raise_nothing);

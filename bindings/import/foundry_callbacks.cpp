@@ -237,7 +237,7 @@ Rows mlflow_rows() {
       left_out("flush_interval", "records are sent once a second"),
       left_out("logging_buffer_seconds", "records are sent once a second"),
       left_out("synchronous", "a run does not wait for the server"),
-      left_out("resume", "every attempt of a run goes on with the same run of MLflow"),
+      left_out("resume", "every attempt of a run continues the same run of MLflow"),
       noted("tags", {"null", "{}"}, "write them into t.log.mlflow: tags = { NAME = \"...\" }"),
       noted("run_group", {"null"}, "write it into t.log.mlflow: tags = { run_group = \"...\" }"),
       noted("log_system_metrics", {"false"}, "r.callbacks.machine = t.cb.machine_use {} records them")};

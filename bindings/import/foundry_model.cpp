@@ -281,7 +281,7 @@ const Rows kHf = {
     left_out("attn_implementation", kKernel),
     foundry_peft_row(),
     only("pretrained_lora_id_or_path", {"null"},
-         "adapters start anew: merge those with peft's merge_and_unload() first"),
+         "adapters always start from scratch: merge those with peft's merge_and_unload() first"),
     left_out("should_save_peft_only", "checkpoints of adapters hold nothing else"),
     left_out("trust_remote_code", "no code is downloaded"),
     left_out("use_auth_token", "nothing is downloaded"),

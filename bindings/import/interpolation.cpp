@@ -66,7 +66,7 @@ void Mapper::break_off(const DocEntry& entry, const std::string& said) const {
   throw BrokenReference(fmt::format("[import] {}: line {}: ", place_, entry.node.line), said);
 }
 
-/// What a reference leads to if that is there; broken ones are told where they are used.
+/// What a reference leads to, if it exists; broken ones are reported where they are used.
 const DocNode* Mapper::structure_at(const DocEntry& entry, const std::string& path) {
   try {
     return root_.at(filled_in(entry, path, 0));

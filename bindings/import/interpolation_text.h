@@ -8,7 +8,7 @@
 
 namespace tycho {
 
-/// One piece of a text: as it stands, or what is inside ${...}, which may hold further ones.
+/// One piece of a text: literal, or the inside of ${...}, which may hold further ones.
 struct Piece {
   bool is_path = false;
   std::string text;

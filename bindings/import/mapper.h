@@ -46,7 +46,7 @@ Row left_out(const char* key, const char* reason);
 Row noted(const char* key, std::vector<std::string> neutral, const char* text);
 /// Only these values (as text; "null" too) mean what Tycho does: others are a problem that says what to do.
 Row only(const char* key, std::vector<std::string> values, const char* what_to_do);
-/// A map whose keys have rows of their own and are written where it stands.
+/// A map whose keys have rows of their own and are written in its place.
 Row group(const char* key, Rows rows);
 /// Another row writes it.
 Row elsewhere(const char* key);

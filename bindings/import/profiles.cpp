@@ -41,7 +41,7 @@ Rows schedule_rows() {
           to("repeat", "repeat_count")};
 }
 
-/// What torch.profiler is told to record, in the words of all of them.
+/// What torch.profiler records, by the names of all systems.
 Rows with_recording(Rows rows) {
   rows.push_back(to("record_shapes", "shapes"));
   rows.push_back(to("profile_memory", "memory"));

@@ -200,7 +200,7 @@ std::optional<std::string> reshard_policy(Mapper& mapper, const DocEntry& entry)
   return std::nullopt;
 }
 
-/// TorchTitan has two chunks on a stage unless it is told how many layers one has.
+/// TorchTitan has two chunks on a stage unless the file says how many layers one has.
 void map_pp_schedule(Mapper& mapper, const DocEntry& entry) {
   if (!has_stages(mapper)) return mapper.remark(entry, "there are no stages");
   const std::string schedule = mapper.text_of(&entry.node);
@@ -270,7 +270,7 @@ const Rows kMetricKeys = {
     left_out("disable_color_printing", "use NO_COLOR=1"),
 };
 
-/// Their folder lies in dump_folder; the rest of what W&B is told comes from variables.
+/// Their folder lies in dump_folder; the rest of W&B's settings comes from variables.
 void map_metrics(Mapper& mapper, const DocEntry& entry) {
   mapper.out().comments_before(entry.node.line);
   mapper.walk(entry, kMetricKeys);

@@ -1,4 +1,4 @@
-// What nvidia-smi says of the settings of GPUs that decide whether measurements can be repeated.
+// Settings of GPUs, from nvidia-smi, that decide whether measurements can be repeated.
 #pragma once
 #include <string>
 #include <vector>

@@ -82,8 +82,8 @@ class Watch {
     std::signal(SIGCHLD, SIG_DFL);  // whoever started this may have ignored it, and ends would not be told
     LocalRanks given = what;
     if (given.token.empty()) given.token = random_hex(16);
-    // With one machine rank 0 gets its listening socket as it is, so that no stranger can take the port; here
-    // it closes when the ranks have it.
+    // With one machine rank 0 gets its listening socket as it is, so that no other process can take the port;
+    // here it closes when the ranks have it.
     Socket listener;
     if (given.port.empty()) {
       listener = listen_at(numeric_endpoint(given.address, 0));

@@ -150,7 +150,7 @@ RankPlace InStep::meeting_place(const std::string& what) {
 
 std::vector<EntryEnd> InStep::end(EntryEnd mine) {
   mine.is_echo = is_echo_;
-  for (;;) {  // ranks that still call learn that nobody answers, and come here too
+  for (;;) {  // ranks that still call see that nobody answers, and end up here too
     const std::vector<Json> all = gather({{"end", json_of(mine)}});
     if (!std::all_of(all.begin(), all.end(), has_ended)) continue;
     relay_.reset();

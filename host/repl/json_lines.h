@@ -9,7 +9,7 @@
 
 namespace tycho {
 
-/// What a program that reads standard output is told of the entry that runs. Owned by the thread that runs
+/// Answers about the running entry to the program that reads standard output. Owned by the thread that runs
 /// it.
 class JsonLines {
  public:

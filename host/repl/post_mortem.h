@@ -1,4 +1,4 @@
-// A prompt over a run that failed.
+// A prompt for a run that failed.
 #pragma once
 #include <string>
 

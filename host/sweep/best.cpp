@@ -24,7 +24,7 @@ ResolvedRecipe resolve(const std::string& file, const std::vector<std::string>& 
   return resolve_recipe(request);
 }
 
-/// What the recipe itself says of a key: the newest entry that no argument made.
+/// The recipe's own value of a key: the newest entry that no argument made.
 std::string recipe_value(const Json& history, const std::string& key) {
   std::string value;
   if (!history.contains(key)) return value;

@@ -1,4 +1,4 @@
-// Starts a trial's process and makes a verdict of its end.
+// Starts a trial's process and judges how it ended.
 #include "host/sweep/slot.h"
 
 #include <algorithm>
@@ -128,7 +128,7 @@ TrialEnd Slot::conclude(int exit_code) {
   progress_.update();
   Departure departure;
   departure.exit_code = exit_code;
-  departure.last_words = last_message(tail_of(output_file(Board::run_dir(place_.sweep_dir, trial_))));
+  departure.message = last_message(tail_of(output_file(Board::run_dir(place_.sweep_dir, trial_))));
   departure.stopped_by = rule_;
   departure.leaving = stopping_ && rule_.empty();
   departure.micro_batch = micro_batch_sequences(config_);

@@ -205,7 +205,7 @@ void Worker::watch_others() {
     const Trial& trial = *board().find(id);
     const bool unknown = foreign_claims_.erase(id) > 0;
     if (!unknown && (!trial.is_working() || trial.claim != claim)) continue;
-    // Of a worker that died between the file and the ledger the claim is told here.
+    // If a worker died between the file and the ledger, the claim is recorded here.
     if (trial.claim < claim) folder_.record(claim_fact(trial, claim, trial.rung, "an unknown host", 0));
     RunProgress progress(folder_.run_dir(trial));
     progress.update();

@@ -1,4 +1,4 @@
-// Trying every recipe and sweep of some files, without starting one.
+// Checks and plans every recipe and sweep of some files, without starting one.
 #pragma once
 #include <string>
 #include <vector>

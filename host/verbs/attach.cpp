@@ -1,4 +1,4 @@
-// tycho attach: a prompt inside a running run.
+// tycho attach: a prompt inside a live run.
 #include <unistd.h>
 
 #include <iostream>

@@ -17,7 +17,7 @@ const VerbSpec kCompletionSpec = {
 
 namespace {
 
-// Bash splits words at = and :, so the words are taken from the line itself, and what stands before the last
+// Bash splits words at = and :, so the words are taken from the line itself, and what comes before the last
 // such character is taken off the candidates.
 constexpr const char* kBash = R"(# bash completion for tycho, written by `tycho completion bash`
 _tycho() {

@@ -20,7 +20,7 @@ const VerbSpec kConvertSpec = {
     "folder, depending on FROM. TO must not exist yet.",
     "  tycho convert ~/models/Llama-3.2-1B runs/llama-1b\n"
     "  tycho convert runs/demo exports/demo --dtype bf16\n"
-    "  tycho convert runs/demo exports/demo --follow    # ba100, ba200 and so on, while the run goes on "
+    "  tycho convert runs/demo exports/demo --follow    # ba100, ba200 and so on, during the run "
     "elsewhere",
     {{"merge",
       "Of a run with adapters (lora): export the model with the adapters merged into it, instead of the "

@@ -1,4 +1,4 @@
-// tycho ctl: one command to a running run, or a look at what it wrote.
+// tycho ctl: one command to a live run, or a look at what it wrote.
 #include <chrono>
 #include <deque>
 #include <fstream>

@@ -20,7 +20,7 @@ const VerbSpec kEvalSpec = {
     "  tycho eval runs/demo --data runs/demo-data --split val\n"
     "  tycho eval runs/demo --icl tasks.lua\n"
     "  tycho eval runs/demo --loglikelihood < requests.jsonl\n"
-    "  tycho eval runs/demo --follow                    # every checkpoint of a run that goes on elsewhere",
+    "  tycho eval runs/demo --follow                    # every checkpoint of a run in another process",
     {{"data",
       "Folder of MDS shards, with a folder for each split; or a .jsonl of conversations. Default: the "
       "recipe's eval_data.",
@@ -64,7 +64,7 @@ std::string line_of(const EvalResult& result) {
                      result.tokens, result.seconds);
 }
 
-/// A line for data of one's own; for sets a row each, and the total when there is more than one.
+/// One line for data given by the user; for sets a row each, and the total when there is more than one.
 void print_lines(const EvalAnswer& answer) {
   fmt::print("{}: step {}\n", answer.checkpoint, answer.step);
   if (answer.results.contains("")) return fmt::print("{}\n", line_of(answer.results.at("")));

@@ -1,4 +1,4 @@
-// tycho repl: a prompt over a recipe and the run that it makes.
+// tycho repl: a prompt for a recipe and its run.
 #include "host/repl/repl.h"
 
 #include "host/verb.h"

@@ -1,4 +1,4 @@
-// tycho rerun: a run again, from the recipe text that its folder keeps.
+// tycho rerun: starts a run again, from the recipe text in its folder.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// tycho test: runs Lua spec files, and tries every recipe.
+// tycho test: runs Lua spec files, and checks and plans every recipe.
 #include <algorithm>
 #include <filesystem>
 #include <set>

@@ -1,4 +1,4 @@
-// tycho version: what exactly is running.
+// tycho version: the exact version and build of the program.
 #include <fmt/ranges.h>
 #include <luajit.h>
 

@@ -97,7 +97,7 @@ TEST_P(EmulatedCuda, SeesLanesThatAreLost) {
   small::shift_down(7, in.data(), out.data());
   EXPECT_NE(error().find("for lanes ffffffff of its warp, of which 00000080 never come"), std::string::npos);
   Buffer<float> floats(32);
-  small::ask_a_stranger(floats.data());
+  small::shuffle_outside_the_mask(floats.data());
   EXPECT_NE(error().find("wants the value of lane 20, which the mask 0000ffff"), std::string::npos);
 }
 

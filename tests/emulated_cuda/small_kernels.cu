@@ -42,7 +42,7 @@ __global__ void vote_kernel(const float* in, unsigned* out) {
   const unsigned votes = __ballot_sync(0xffffffffu, in[threadIdx.x] > 0);
   if (threadIdx.x == 0) *out = votes;
 }
-__global__ void stranger_kernel(float* out) {
+__global__ void shuffle_outside_the_mask_kernel(float* out) {
   if (threadIdx.x < 16) out[threadIdx.x] = __shfl_sync(0x0000ffffu, 1.0f, 20);
 }
 
@@ -107,7 +107,7 @@ void swap_in_warps(int distance, const float* in, float* out) {
 void sum_of_nothing(float* out) { sum_kernel<<<1, 1>>>(out); }
 void shift_down(int lost, const double* in, double* out) { shift_kernel<<<1, 32>>>(lost, in, out); }
 void vote(const float* in, unsigned* out) { vote_kernel<<<1, 32>>>(in, out); }
-void ask_a_stranger(float* out) { stranger_kernel<<<1, 32>>>(out); }
+void shuffle_outside_the_mask(float* out) { shuffle_outside_the_mask_kernel<<<1, 32>>>(out); }
 void half_a_barrier() { half_kernel<<<1, 64>>>(); }
 void two_barriers() { two_kernel<<<1, 64>>>(); }
 void write_one_place(int* out) { one_place_kernel<<<4, 64>>>(out); }

@@ -24,7 +24,7 @@ void shift_down(int lost, const double* in, double* out);
 /// Bits of the lanes whose element is positive.
 void vote(const float* in, unsigned* out);
 /// Takes the value of a lane that its mask does not name.
-void ask_a_stranger(float* out);
+void shuffle_outside_the_mask(float* out);
 /// Half of the threads wait at a barrier, the others return.
 void half_a_barrier();
 /// Halves of a block wait at two barriers.

@@ -81,11 +81,11 @@ void rank_messages(std::string_view bytes) {
   constexpr const char* kToken = "0123456789abcdef";
   refused_or_taken([&] {
     HandshakeServer server(kToken);
-    each_frame(bytes, kMaxStrangerFrame, [&](const Frame& frame) { server.take(frame); });
+    each_frame(bytes, kMaxCallerFrame, [&](const Frame& frame) { server.take(frame); });
   });
   refused_or_taken([&] {
     HandshakeClient client(kToken, {.purpose = "join"});
-    each_frame(bytes, kMaxStrangerFrame, [&](const Frame& frame) {
+    each_frame(bytes, kMaxCallerFrame, [&](const Frame& frame) {
       refused_or_taken([&] { client.verdict(frame); });
       client.claim(frame);
     });

@@ -129,7 +129,7 @@ TEST_F(CliTest, ConfigShowsEveryKeyOfTheChosenKindOnce) {
   EXPECT_EQ(llama.output.find("model.init."), std::string::npos) << "a key of another family";
 }
 
-TEST_F(CliTest, ErrorsKeepTheirCodeWhereNobodyReadsThem) {
+TEST_F(CliTest, ErrorsKeepTheirCodeWhenOutputIsClosed) {
   EXPECT_EQ(shell("tycho check absent.lua 2>&-").code, 10);
   EXPECT_EQ(shell("tycho chek 2>&-").code, 2);
 }
@@ -196,7 +196,7 @@ TEST_F(CliTest, TestCountsPassedAndFailedSpecs) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which want more than any such limit
-TEST_F(CliTest, NoMemoryForThreadsIsNoMistakeOfTheOutput) {
+TEST_F(CliTest, TooLittleMemoryForThreadsIsNotReportedAsAnOutputError) {
   const std::string train =
       "tycho tokenizer train " TYCHO_SOURCE_DIR "/docs --ext .md --vocab-size 600 --out t.json";
   bool has_failed = false, has_worked = false;

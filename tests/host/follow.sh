@@ -55,7 +55,7 @@ check 'what is done is not done again' test "$before" = "$(cat runs/tiny/evals.j
 status=0; tycho eval tiny.lua --follow >not.txt 2>&1 || status=$?
 check 'a file is refused' test $status = 2
 check 'what follows a killed run ends' wait $follows
-check 'and says why' grep -q "process $victim on host .* is gone: this ends too" follows.txt
+check 'and says why' grep -q "process $victim on host .* is gone, so this command ends too" follows.txt
 check 'after it said that it waits' grep -q 'is gone: waiting 60 s' follows.txt
 check 'and took the checkpoints' test -n "$(ls -d killed-exports/ba*)"
 echo "$passed passed, $failed failed" | tee "${TYCHO_RESULT:-/dev/null}"

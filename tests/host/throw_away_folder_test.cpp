@@ -21,7 +21,7 @@ int in_folder(const std::string& path, const std::function<int()>& body, bool ow
   return in_throw_away_folder(path, owns, [&]() -> int { _exit(body()); });
 }
 
-TEST(ThrowAwayFolder, IsThereForTheCallAndForNobodyElse) {
+TEST(ThrowAwayFolder, ExistsDuringTheCallAndIsPrivate) {
   const TempDir dir;
   const std::string path = dir / "work";
   EXPECT_EQ(in_folder(path, [&] { return fs::is_empty(path) ? 7 : 1; }), 7);
@@ -34,7 +34,7 @@ TEST(ThrowAwayFolder, IsThereForTheCallAndForNobodyElse) {
             0);
 }
 
-TEST(ThrowAwayFolder, TakesWhatIsInItAlongAndWhatWasLeftThere) {
+TEST(ThrowAwayFolder, StartsEmptyAndIsRemovedWithItsContents) {
   const TempDir dir;
   const std::string path = dir / "work";
   make_dirs(real_files(), path + "/stale");
@@ -76,7 +76,7 @@ TEST(ThrowAwayFolder, IsAnErrorWhereItCannotBeMade) {
   EXPECT_THROW(in_folder(dir / "no/such/place", [] { return 0; }), Error);
 }
 
-TEST(ThrowAwayFolder, OfAnotherProcessIsLeftToIt) {
+TEST(ThrowAwayFolder, LeavesFoldersOfLiveProcessesAlone) {
   const TempDir dir;
   const std::string path = dir / "work";
   EXPECT_EQ(in_folder(

@@ -192,7 +192,7 @@ TEST_F(RanksTest, ACallbackThatFailsOnOneRankStopsAllAndIsNamed) {
   EXPECT_EQ(events("run", "checkpoint").back().at("step"), 5);
 }
 
-TEST_F(RanksTest, ACallbackThatOthersWaitInSaysWhatItFailedOf) {
+TEST_F(RanksTest, ACallbackInWhichOthersWaitReportsItsError) {
   write(
       recipe("r.callbacks.odd = t.everywhere { batch_end = function(ctx)\n"
              "  if ctx.step == 5 and ctx.dist.rank == 1 then error(\"only here\") end\n"
@@ -268,7 +268,7 @@ TEST_F(RanksTest, AProbeOfSeveralRanksLeavesNothing) {
   EXPECT_CONTAINS(absent.output, "[mds] nowhere/train/index.json does not exist");
 }
 
-TEST_F(RanksTest, EverywhereCallbacksHearOfCheckpointsTogether) {
+TEST_F(RanksTest, EverywhereCallbacksSeeCheckpointsAtTheSameStep) {
   write(
       // In the background a checkpoint may be overtaken by the next, and then only that one is told of.
       recipe("r.ckpt.async = false\n"

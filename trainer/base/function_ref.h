@@ -1,4 +1,4 @@
-// A function of a recipe as a config knows it: where it stands and what it is, not the code.
+// A function of a recipe as a config sees it: its place in the file and its kind, not the code.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// What is asked of `tycho bench comm`, and what it measures. Torch-free.
+// The options of `tycho bench comm`, and its results. Torch-free.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,4 +1,4 @@
-// How fast training data comes, with nothing that trains on it.
+// How fast training data can be read, without training.
 #pragma once
 #include <atomic>
 #include <cstdint>

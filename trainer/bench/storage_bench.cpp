@@ -33,7 +33,7 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// A folder that is gone when this is.
+/// A temporary folder, removed by the destructor.
 class ScratchFolder {
  public:
   explicit ScratchFolder(const std::string& parent) : path_(parent + "/.tycho-bench-" + random_hex(4)) {

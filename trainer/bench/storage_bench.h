@@ -1,4 +1,4 @@
-// How fast a folder takes and gives files like those of checkpoints and data sets. Torch-free.
+// How fast files like those of checkpoints and data sets are written to and read from a folder. Torch-free.
 #pragma once
 #include <atomic>
 #include <cstdint>

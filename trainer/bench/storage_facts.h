@@ -1,4 +1,4 @@
-// What a file system does for those who write run folders to it. Torch-free.
+// Which features of a file system, as run folders need them, work. Torch-free.
 #pragma once
 #include <string>
 #include <vector>

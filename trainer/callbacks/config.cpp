@@ -19,7 +19,7 @@ bool hears_nothing(const EventFunctions& own) {
                       [](const auto& function) { return function.has_value(); });
 }
 
-/// False for functions of other events alone. One that hears nothing at all is another mistake.
+/// False for functions of other events alone. A callback without any function is another mistake.
 bool may_hear_steps(const EventFunctions& own) {
   return hears_nothing(own) || std::any_of(kEvents.begin(), kEvents.end(), [&](const EventEntry& entry) {
            return entry.of_step && own[entry.event].has_value();

@@ -58,7 +58,7 @@ struct EventFunctions {
   }
 };
 
-/// A callback of one's own: functions, and plain data that checkpoints keep.
+/// A user's own callback: functions, and plain data that checkpoints keep.
 struct OwnCallback : CallbackOptions, EventFunctions {
   Json state = Json::object();
   template <class Visitor>

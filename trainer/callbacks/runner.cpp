@@ -35,7 +35,7 @@ void report(const Json& record, size_t rank, Reporter& reporter) {
                  facts);
 }
 
-/// Without those of a callback that only say that another rank failed, where that rank says of what.
+/// Without those that only say that another rank failed, if that rank gives the cause.
 std::vector<Json> causes(const std::vector<Json>& failures) {
   std::vector<Json> kept;
   for (const Json& one : failures) {

@@ -1,4 +1,5 @@
-// Runs the callbacks of a run: when each is due, what its failure does, and what it took. Torch-free.
+// Runs the callbacks of a run: when each is due, what happens when it fails, and how long it took.
+// Torch-free.
 #pragma once
 #include <functional>
 #include <optional>
@@ -44,7 +45,7 @@ class CallbackRunner {
   bool empty() const { return callbacks_.empty(); }
   /// The kind of the callback that is running now; none between calls.
   std::optional<CallbackKind> running() const { return running_; }
-  /// True when some callback hears this event at this step: what is costly to prepare is prepared only then.
+  /// True when some callback is due at this event and step: what is costly to prepare is prepared only then.
   bool wants(Event event, int64_t step) const;
   /// Calls every callback that is due, by order, then name. What one raises waits for the boundary.
   void announce(const EventInfo& info);

@@ -1,4 +1,5 @@
-// COMMIT: the manifest whose presence makes a checkpoint, and which vouches for every byte of it. Torch-free.
+// COMMIT: the manifest without which a folder is not a checkpoint, with the hashes of all of its bytes.
+// Torch-free.
 #pragma once
 #include <cstdint>
 #include <string>

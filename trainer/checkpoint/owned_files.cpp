@@ -1,4 +1,4 @@
-// A look at the lock before every call.
+// Checks the lock before every call.
 #include "trainer/checkpoint/owned_files.h"
 
 #include <utility>

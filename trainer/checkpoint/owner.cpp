@@ -1,4 +1,4 @@
-// Reads from /proc who we are and whether another process still is.
+// Reads the identity of this process from /proc, and whether another one is still alive.
 #include "trainer/checkpoint/owner.h"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// A process as others can recognise it: what a LOCK says about its owner. Torch-free.
+// The identity of a process, as a LOCK records it of its owner. Torch-free.
 #pragma once
 #include <cstdint>
 #include <string>

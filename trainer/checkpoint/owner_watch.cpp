@@ -1,4 +1,4 @@
-// Compares what a LOCK says from one look to the next.
+// Compares the contents of a LOCK from one look to the next.
 #include "trainer/checkpoint/owner_watch.h"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Takes LOCK by an exclusive claim, keeps it warm, and notices when it is lost.
+// Takes LOCK by an exclusive claim, renews its heartbeat, and notices when it is lost.
 #include "trainer/checkpoint/run_lock.h"
 
 #include <time.h>

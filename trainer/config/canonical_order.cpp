@@ -1,4 +1,4 @@
-// The leaves of the tree are micro-batches, so these come first.
+// The leaves of the tree are micro-batches, so rules about these come first.
 #include "trainer/config/canonical_order.h"
 
 #include <bit>

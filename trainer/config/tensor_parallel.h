@@ -1,4 +1,4 @@
-// The rules between parallel.tp and what its ranks share: the model's heads, and all that wants whole
+// The rules between parallel.tp and what its ranks share: the model's heads, and what needs whole
 // parameters.
 #pragma once
 #include <cstdint>

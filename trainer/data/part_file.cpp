@@ -1,4 +1,4 @@
-// A lock on a file whose name changes hands: after each lock, the name must still be the file's.
+// A lock on a file that others rename: after each lock, the name must still refer to this file.
 #include "trainer/data/part_file.h"
 
 #include <fcntl.h>

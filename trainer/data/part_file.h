@@ -1,5 +1,5 @@
-// A file while it is fetched or decompressed: one process at a time fills it, and the next goes on where one
-// was killed.
+// A file while it is fetched or decompressed: one process at a time fills it, and after a kill the
+// next one continues.
 #pragma once
 #include <cstddef>
 #include <cstdint>

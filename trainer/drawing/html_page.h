@@ -1,4 +1,4 @@
-// A page of HTML in one file: tables and drawings, no script and nothing beside it. Torch-free.
+// A page of HTML in one file: tables and drawings, no scripts, no other files. Torch-free.
 #pragma once
 #include <string>
 #include <vector>

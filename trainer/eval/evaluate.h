@@ -1,4 +1,4 @@
-// The loss of a model on data that it is not trained on.
+// The loss of a model on held-out data.
 #pragma once
 #include <atomic>
 #include <memory>

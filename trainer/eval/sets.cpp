@@ -10,7 +10,7 @@
 namespace tycho {
 namespace {
 
-/// What stands beside the names of sets in ctx.eval, in metrics and in tables.
+/// Names that ctx.eval, metrics and tables use beside the names of sets.
 constexpr std::array kOfAllSets = {"loss", "perplexity", "tokens", "seconds", "step", "best", "total"};
 
 bool is_name_character(char c) {

@@ -8,8 +8,7 @@
 #endif
 #include <fmt/ranges.h>
 
-#include <cstdlib>
-
+#include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
 
@@ -62,7 +61,7 @@ bool has_amx_bf16() {
 #endif
 
 const KernelTable& choose_cpu_kernels() {
-  if (const char* wanted = std::getenv("TYCHO_CPU"); wanted && *wanted) {
+  if (const std::string wanted = environment_variable("TYCHO_CPU"); !wanted.empty()) {
     const KernelTable* table = cpu_kernels_for(wanted);
     if (!table)
       fail(ExitCode::kUsage,

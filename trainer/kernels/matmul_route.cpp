@@ -1,10 +1,10 @@
 // Who multiplies matrices on this machine, and with which units.
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <optional>
 #include <string_view>
 
+#include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/matmul.h"
@@ -14,10 +14,10 @@ namespace {
 
 /// What TYCHO_GEMM says; nothing when it is not set.
 std::optional<bool> wanted_ours() {
-  const char* wanted = std::getenv("TYCHO_GEMM");
-  if (!wanted || !*wanted) return std::nullopt;
-  if (wanted == std::string_view("own")) return true;
-  if (wanted == std::string_view("aten")) return false;
+  const std::string wanted = environment_variable("TYCHO_GEMM");
+  if (wanted.empty()) return std::nullopt;
+  if (wanted == "own") return true;
+  if (wanted == "aten") return false;
   fail(ExitCode::kUsage, "[kernels] TYCHO_GEMM wanted own or aten, got '{}'. Unset it to let Tycho choose",
        wanted);
 }

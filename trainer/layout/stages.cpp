@@ -59,7 +59,7 @@ struct Balance {
   }
 };
 
-/// The best cut; nothing when there are not so many places to cut at.
+/// The best cut; nothing when there are too few places to cut at.
 std::optional<std::vector<int64_t>> best_cut(const DecoderSpec& spec, const Work& work, int64_t parts) {
   const auto layers = static_cast<size_t>(spec.layers), count = static_cast<size_t>(parts);
   std::vector<double> before(layers + 1);

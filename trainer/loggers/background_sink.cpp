@@ -139,7 +139,7 @@ class BackgroundSink final : public MetricSink {
   void throw_news() {
     if (failure_.empty() || std::exchange(told_, true)) return;
     fail(ExitCode::kStorage,
-         "[log] {} is switched off until the next start: {}; the run goes on, and metrics.jsonl has all "
+         "[log] {} is switched off until the next start: {}; the run continues, and metrics.jsonl has all "
          "numbers",
          kind_, failure_);
   }

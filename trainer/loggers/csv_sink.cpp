@@ -114,7 +114,7 @@ class CsvWriter final : public RecordWriter {
     columns_.assign(names.begin() + std::min<std::ptrdiff_t>(2, std::ssize(names)), names.end());
   }
 
-  // Writes the table anew under the present header, with the rows whose step is kept, and opens it to append.
+  // Rewrites the table under the present header, with the rows whose step is kept, and opens it to append.
   // A row that was cut by a kill does not end in a newline, and is left out.
   void rewrite(const std::function<bool(int64_t)>& keeps) {
     std::string text = std::string(kFirstColumns);

@@ -22,7 +22,7 @@
 namespace tycho {
 namespace {
 
-// What a server takes in one request of runs/log-batch.
+// The most that a server accepts in one request of runs/log-batch.
 constexpr size_t kMostMetrics = 1000, kMostTexts = 100;
 constexpr size_t kMostErrorText = 300;
 

@@ -63,7 +63,7 @@ std::string family_help(const std::string& family) {
   if (const char* help = help_of(family)) return help;
   if (family == "eval_loss") return "Loss on held-out data; without a label, over all sets.";
   if (family == "eval_perplexity") return "Perplexity on held-out data; without a label, over all sets.";
-  if (family == "running") return "1 while the run goes on.";
+  if (family == "running") return "1 during the run, 0 after its end.";
   if (family == "last_record_seconds") return "When the run wrote its newest number, in seconds since 1970.";
   return "Numbers that callbacks recorded.";
 }

@@ -63,11 +63,11 @@ class SinkReporter final : public Reporter {
  private:
   void tell_failure() {
     if (failure_.empty()) return;
-    fail(
-        ExitCode::kStorage,
-        "[log] t.log.{} is switched off until the next start: {}; the run goes on, and metrics.jsonl has all "
-        "numbers",
-        kind_, std::exchange(failure_, ""));
+    fail(ExitCode::kStorage,
+         "[log] t.log.{} is switched off until the next start: {}; the run continues, and metrics.jsonl has "
+         "all "
+         "numbers",
+         kind_, std::exchange(failure_, ""));
   }
 
   std::unique_ptr<MetricSink> sink_;  // null after it could not start

@@ -99,7 +99,7 @@ class WireReader {
   std::string_view rest_;
 };
 
-/// What stands in a field of a message; "" when it is not there.
+/// The value of a field of a message; "" when it is absent.
 std::optional<WireReader::Field> field_of(std::string_view message, uint64_t number) {
   WireReader reader(message);
   while (const std::optional<WireReader::Field> field = reader.next())

@@ -84,7 +84,7 @@ std::string tracking_uri_problem(const std::string& uri) {
   const bool server = uri.starts_with("http://") || uri.starts_with("https://");
   const size_t host_begin = scheme_end == std::string::npos ? 0 : scheme_end + 3;
   if (server && uri.substr(host_begin, uri.find('/', host_begin) - host_begin).find('@') != std::string::npos)
-    return "holds a password, which would be kept in the run folder: leave out what stands before @, and set "
+    return "holds a password, which would be kept in the run folder: leave out the part before @, and set "
            "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD";
   if (server && (uri.size() == host_begin || uri.find_first_of(" ?#") != std::string::npos))
     return fmt::format("\"{}\" is not the address of a server; write https://HOST:PORT", uri);

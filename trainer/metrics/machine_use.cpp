@@ -1,4 +1,4 @@
-// Reads what Linux tells in /proc.
+// Reads /proc.
 #include "trainer/metrics/machine_use.h"
 
 #include <sys/statvfs.h>

@@ -1,4 +1,4 @@
-// The key=value lines that a pipe, a Slurm log and log.txt get. Torch-free.
+// The key=value lines of a pipe, a Slurm log and log.txt. Torch-free.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// Who hears what happens in a run: its folder, sinks of numbers, the terminal. Torch-free.
+// Where a run reports what happens: its folder, sinks of numbers, the terminal. Torch-free.
 #pragma once
 #include <memory>
 #include <optional>

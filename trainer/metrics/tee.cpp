@@ -1,4 +1,5 @@
-// Several reporters as one, of which none can stop the run and none is shown a secret.
+// Several reporters as one; their failures do not stop the run, and secrets are masked before they see a
+// text.
 #include <functional>
 #include <utility>
 

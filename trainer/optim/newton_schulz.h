@@ -1,4 +1,4 @@
-// The orthogonal matrix near a matrix, by matrix products alone.
+// An orthogonal matrix close to a given one, by matrix products alone.
 #pragma once
 #include "trainer/kernels/tensor.h"
 

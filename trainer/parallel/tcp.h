@@ -1,4 +1,4 @@
-// Ranks that are processes, over connections of their own that strangers cannot open: trainer/rendezvous.
+// Ranks that are processes, over authenticated connections of their own: trainer/rendezvous.
 #pragma once
 #include <memory>
 

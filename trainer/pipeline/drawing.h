@@ -1,4 +1,4 @@
-// A picture of a pipeline's step: who computes what when, and where nothing is computed. Torch-free.
+// A picture of a pipeline step: what each stage computes when, and where it is idle. Torch-free.
 #pragma once
 #include <string>
 

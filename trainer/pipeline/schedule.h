@@ -1,4 +1,4 @@
-// In which order the stages of a pipeline compute the passes of a step. Torch-free.
+// The order in which the stages of a pipeline compute the passes of a step. Torch-free.
 #pragma once
 #include <string>
 #include <vector>

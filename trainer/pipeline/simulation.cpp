@@ -1,4 +1,4 @@
-// Goes round the stages and does what can be done, until all is done.
+// Visits the stages in turn and runs what can run, until all is done.
 #include "trainer/pipeline/simulation.h"
 
 #include <algorithm>
@@ -86,7 +86,7 @@ PipelineTimes simulate_pipeline(const PipelineShape& shape, const PipelineTable&
   }
   for (size_t stage = 0; stage < table.size(); ++stage)
     TYCHO_CHECK(times.spans[stage].size() == table[stage].size(),
-                "[pipeline] stage {} waits for ever before {}", stage,
+                "[pipeline] stage {} waits forever before {}", stage,
                 describe(shape, table[stage][times.spans[stage].size()]));
   if (times.step_s > 0) times.idle_share = 1 - busy_s / (static_cast<double>(table.size()) * times.step_s);
   return times;

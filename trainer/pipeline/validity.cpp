@@ -1,4 +1,4 @@
-// Plays the programs of all stages: a pass needs its input there, a message both of its halves at once.
+// Simulates the programs of all stages: a pass needs its input, a message both of its halves at once.
 #include "trainer/pipeline/validity.h"
 
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ class Player {
     }
     for (int stage = 0; stage < shape_.num_stages; ++stage)
       if (const PipelineOp* op = next_op(stage))
-        return fmt::format("stage {} waits for ever before {}", stage, describe(shape_, *op));
+        return fmt::format("stage {} waits forever before {}", stage, describe(shape_, *op));
     return missing();
   }
 

@@ -1,4 +1,4 @@
-// Whether tables and programs of a pipeline do all that a step needs, and can come to their end. Torch-free.
+// Whether tables and programs of a pipeline do all that a step needs, without a deadlock. Torch-free.
 #pragma once
 #include <string>
 #include <vector>

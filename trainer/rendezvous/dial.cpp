@@ -1,4 +1,4 @@
-// Sockets do not block here: whoever listens may be silent, or no rank at all.
+// Sockets do not block here: the listener may be silent, or not a rank at all.
 #include "trainer/rendezvous/dial.h"
 
 #include <netinet/in.h>
@@ -62,8 +62,8 @@ class Call {
   }
 
   Frame receive() {
-    FrameReader reader(kMaxStrangerFrame);
-    std::array<char, kMaxStrangerFrame> bytes;
+    FrameReader reader(kMaxCallerFrame);
+    std::array<char, kMaxCallerFrame> bytes;
     while (true) {
       const ssize_t n = recv(socket_.fd(), bytes.data(), std::min(bytes.size(), reader.wanted()), 0);
       if (n > 0) {

@@ -1,4 +1,4 @@
-// Calls a listener: connects and goes through the handshake, with a limit for each step. Torch-free.
+// Connects to a listener and completes the handshake, with a time limit for each step. Torch-free.
 #pragma once
 #include <chrono>
 #include <functional>

@@ -17,7 +17,7 @@
 namespace tycho {
 namespace {
 
-constexpr int kBacklog = 1024;  // so that strangers who knock often do not fill it at once
+constexpr int kBacklog = 1024;  // so that a flood of connections does not fill it at once
 constexpr const char* kAny = "any";
 constexpr const char* kVariables[] = {"TYCHO_INTERFACE", "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"};
 
@@ -183,7 +183,7 @@ Endpoint rendezvous_endpoint(const RankPlace& place, const Environment& variable
     if (!endpoint.is_loopback() || !is_own_name) return endpoint;
     // Debian gives a machine's own name the address 127.0.1.1, where others do not find it.
     if (const auto here = outward(place.port)) return *here;
-    why = "it stands for this machine's loopback, where other machines do not find it";
+    why = "it resolves to this machine's loopback, which other machines cannot reach";
   }
   fail(ExitCode::kTopology,
        "[ranks] rank 0 cannot listen at {} ({}): {}. Set TYCHO_INTERFACE to the network interface that the "

@@ -1,4 +1,4 @@
-// Numbers and texts as bytes, and frames of them: what ranks say to each other before and beside training.
+// Numbers and texts as bytes, and frames of them: the messages between ranks outside of collectives.
 // Torch-free.
 #pragma once
 #include <cstdint>
@@ -47,8 +47,8 @@ struct Frame {
   std::string body;
 };
 
-/// Of kind and body: what a stranger may send, and what a rank may.
-inline constexpr size_t kMaxStrangerFrame = 512, kMaxFrame = 64 << 10;
+/// Bytes of kind and body: before a caller has proved itself, and between ranks.
+inline constexpr size_t kMaxCallerFrame = 512, kMaxFrame = 64 << 10;
 
 /// The length of kind and body (4 bytes), the kind, the body.
 std::string frame_bytes(uint8_t kind, std::string_view body);

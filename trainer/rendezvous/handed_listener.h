@@ -1,4 +1,4 @@
-// A listening socket that rank 0 is given, so that nobody else can take its port before it listens.
+// A listening socket that the launcher hands to rank 0, so that no other process can take its port.
 // Torch-free.
 #pragma once
 #include "trainer/rendezvous/rank_place.h"

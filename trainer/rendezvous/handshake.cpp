@@ -14,7 +14,7 @@ enum Kind : uint8_t { kHello = 1, kChallenge, kClaim, kVerdict, kConfirm };
 
 constexpr std::string_view kMagic = "tycho ranks";
 constexpr size_t kNonceBytes = 32;
-constexpr size_t kMaxWhyBytes = 200;  // a verdict fits into a stranger's frame
+constexpr size_t kMaxWhyBytes = 200;  // so that a verdict fits into a frame of the handshake
 
 [[noreturn]] void no_tycho(const char* message) {
   fail(ExitCode::kTopology, "[ranks] the other end sent no {} of Tycho", message);
@@ -93,7 +93,7 @@ std::string HandshakeClient::claim(const Frame& challenge) {
 HandshakeVerdict HandshakeClient::verdict(const Frame& frame) const {
   if (frame.kind != kVerdict) no_tycho("verdict");
   WireReader reader(frame.body);
-  const std::string body = reader.text(kMaxStrangerFrame), given = reader.text(kDigestBytes);
+  const std::string body = reader.text(kMaxCallerFrame), given = reader.text(kDigestBytes);
   reader.end();
   // The claim is part of what the listener proves: it has understood who called.
   const std::string wanted = proof(token_, kServerRole, nonce_, server_nonce_, bytes_of(claim_) + body);
@@ -121,7 +121,7 @@ std::string HandshakeServer::take(const Frame& frame) {
     case State::kWaitsForClaim: {
       if (frame.kind != kClaim) no_tycho("claim");
       WireReader reader(frame.body);
-      const std::string body = reader.text(kMaxStrangerFrame), given = reader.text(kDigestBytes);
+      const std::string body = reader.text(kMaxCallerFrame), given = reader.text(kDigestBytes);
       reader.end();
       const std::string wanted = proof(token_, kClientRole, client_nonce_, nonce_, body);
       if (token_.empty() || !equal_in_constant_time(given, wanted))

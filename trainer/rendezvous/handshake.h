@@ -1,4 +1,4 @@
-// How two processes prove to each other that they belong to one run: messages in, messages out, no sockets.
+// Mutual authentication of two processes of one run: messages in, messages out, no sockets.
 // Torch-free.
 //
 //   client                                    listener

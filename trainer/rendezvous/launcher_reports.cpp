@@ -7,10 +7,9 @@
 
 #include <charconv>
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 
+#include "trainer/base/environment.h"
 #include "trainer/rendezvous/progress.h"
 
 namespace tycho {
@@ -18,11 +17,11 @@ namespace {
 
 constexpr auto kInterval = std::chrono::seconds(1);
 
-/// -1 without a launcher, or when the variable names something that is no pipe of ours.
+/// -1 without a launcher, or when the variable does not name its pipe.
 int report_file() {
-  const char* text = std::getenv(kReportVariable);
+  const std::string text = environment_variable(kReportVariable);
   int file = -1;
-  if (text == nullptr || std::from_chars(text, text + std::strlen(text), file).ec != std::errc()) return -1;
+  if (std::from_chars(text.data(), text.data() + text.size(), file).ec != std::errc()) return -1;
   // Programs that this process starts must not hold the pipe open, and a full pipe must not hold this one up.
   if (file <= STDERR_FILENO || fcntl(file, F_SETFD, FD_CLOEXEC) != 0) return -1;
   fcntl(file, F_SETFL, O_NONBLOCK);

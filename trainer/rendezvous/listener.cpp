@@ -1,4 +1,4 @@
-// One poll loop over the listening socket and all who are on their way in.
+// One poll loop over the listening socket and all clients in the handshake.
 #include "trainer/rendezvous/listener.h"
 
 #include <fcntl.h>
@@ -85,13 +85,13 @@ bool Listener::accept_one() {
     const int yes = 1;
     setsockopt(socket.fd(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     make_room();
-    Caller& caller = callers_.emplace_back(std::move(socket), token_, Clock::now() + limits_.stranger);
+    Caller& caller = callers_.emplace_back(std::move(socket), token_, Clock::now() + limits_.handshake);
     if (!serve(caller)) callers_.pop_back();
     return true;
   }
   const int error = errno;
   if (error == EMFILE || error == ENFILE) {
-    // Whoever waits is told by being closed; without the reserve this loop would spin.
+    // The waiting client sees its connection close; without the reserve this loop would spin.
     reserve_.close();
     num_turned_away_ += Socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC)).is_open() ? 1 : 0;
   }
@@ -100,17 +100,17 @@ bool Listener::accept_one() {
   return false;
 }
 
-/// For one more stranger.
+/// For one more client.
 void Listener::make_room() {
-  if (callers_.size() < limits_.num_strangers) return;
+  if (callers_.size() < limits_.num_unproved) return;
   std::map<std::string, size_t> of_host;
-  size_t num_strangers = 0;
+  size_t num_unproved = 0;
   for (const Caller& caller : callers_) {
     if (caller.server.has_proved()) continue;
-    ++num_strangers;
+    ++num_unproved;
     ++of_host[caller.host];
   }
-  if (num_strangers < limits_.num_strangers) return;
+  if (num_unproved < limits_.num_unproved) return;
   const auto rank = [&](const Caller& caller) {
     return std::tuple(caller.server.has_proved(), caller.server.state(),
                       -static_cast<int64_t>(of_host[caller.host]), caller.until);
@@ -122,7 +122,7 @@ void Listener::make_room() {
 
 /// Whether it stays.
 bool Listener::serve(Caller& caller) {
-  std::array<char, kMaxStrangerFrame> bytes;
+  std::array<char, kMaxCallerFrame> bytes;
   try {
     while (flush(caller)) {
       if (!caller.out.empty()) return true;
@@ -136,7 +136,7 @@ bool Listener::serve(Caller& caller) {
       if (frame && !take_frame(caller, *frame)) return false;
     }
   } catch (const Error&) {
-    // Nonsense, or a wrong token: closed without a word.
+    // Malformed, or a wrong token: closed without an answer.
   }
   num_turned_away_ += caller.server.has_proved() ? 0 : 1;
   return false;

@@ -1,4 +1,4 @@
-// The one socket at which a rank listens: lets in who proves that it belongs to the run. Torch-free.
+// The one socket on which a rank listens: accepts clients that prove that they belong to the run. Torch-free.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -17,9 +17,9 @@
 namespace tycho {
 
 struct ListenerLimits {
-  size_t num_strangers = 64;  // connections that have not proved themselves
-  std::chrono::milliseconds stranger{5000};
-  std::chrono::milliseconds proved{60'000};  // for its last word, which it sends at once
+  size_t num_unproved = 64;                   // connections that have not proved themselves yet
+  std::chrono::milliseconds handshake{5000};  // for a client to prove itself
+  std::chrono::milliseconds proved{60'000};   // for its last message, which it sends at once
 };
 
 /// Called on the listener's thread.
@@ -30,8 +30,8 @@ struct ListenerCalls {
   std::function<void(Socket socket, const RankClaim& claim)> admit;
 };
 
-/// A thread of its own serves all clients at once and waits for none of them. When too many strangers knock,
-/// those go first that have said least, from the address that has most of them.
+/// A thread of its own serves all clients at once and waits for none of them. When too many are unproved,
+/// those furthest from the end of the handshake are dropped, from the address that has most of them.
 class Listener {
  public:
   Listener(Socket listener, std::string token, ListenerCalls calls, ListenerLimits limits = {});
@@ -40,7 +40,7 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
 
   Endpoint address() const { return local_end(listener_.fd()); }
-  /// Clients that were turned away: silent, talking nonsense, or without the token.
+  /// Clients that were dropped: silent, malformed, or without the token.
   int64_t num_turned_away() const { return num_turned_away_; }
 
  private:
@@ -51,7 +51,7 @@ class Listener {
     Socket socket;
     std::string host;
     HandshakeServer server;
-    FrameReader reader{kMaxStrangerFrame};
+    FrameReader reader{kMaxCallerFrame};
     Clock::time_point until;
     std::string out;       // still to be sent
     bool is_last = false;  // closed when it is sent

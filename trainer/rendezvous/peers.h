@@ -1,4 +1,4 @@
-// The other ranks of a run: connections with them, and what has become of them. Torch-free.
+// The other ranks of a run: connections to them, and whether they are still alive. Torch-free.
 #pragma once
 #include <string>
 #include <vector>

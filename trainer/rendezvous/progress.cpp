@@ -1,4 +1,4 @@
-// A few words under a lock that nobody holds for long.
+// A few values under a lock that is never held for long.
 #include "trainer/rendezvous/progress.h"
 
 #include <fmt/format.h>

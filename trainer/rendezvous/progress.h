@@ -1,4 +1,4 @@
-// What this process is doing: its step, its phase and the collective that it waits in. Torch-free.
+// What this process is doing: its step, its phase and the collective in which it waits. Torch-free.
 #pragma once
 #include <array>
 #include <chrono>

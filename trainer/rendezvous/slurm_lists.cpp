@@ -10,7 +10,7 @@ namespace tycho {
 namespace {
 
 constexpr size_t kMaxNodes = 65536;
-constexpr size_t kMaxName = 255;
+constexpr size_t kMaxHostName = 255;
 constexpr size_t kMaxDigits = 9;  // an int holds them
 constexpr int kMaxBrackets = 4;
 
@@ -74,7 +74,7 @@ class HostList {
     if (close == std::string_view::npos) refuse_hosts("a bracket is not closed");
     if (brackets_left == 0) refuse_hosts("a name has more than four brackets");
     const std::string stem = before + std::string(rest.substr(0, open));
-    if (stem.size() > kMaxName) refuse_hosts("a name is too long");
+    if (stem.size() > kMaxHostName) refuse_hosts("a name is too long");
     for (const std::string_view range : split_at_commas(rest.substr(open + 1, close - open - 1))) {
       const size_t dash = std::min(range.find('-'), range.size());
       const int low = plain_number(range.substr(0, dash));
@@ -90,7 +90,7 @@ class HostList {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
              c == '.' || c == '_';
     });
-    if (name.empty() || name.size() > kMaxName || !plain) refuse_hosts("a part of it is not a host name");
+    if (name.empty() || name.size() > kMaxHostName || !plain) refuse_hosts("a part of it is not a host name");
     if (hosts_.size() == kMaxNodes) refuse_hosts("more than 65536 hosts");
     hosts_.push_back(std::move(name));
   }

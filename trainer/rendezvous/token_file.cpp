@@ -1,4 +1,4 @@
-// Written beside its place and renamed, so that nobody reads half of it.
+// Written under another name and renamed, so that no rank reads half of it.
 #include "trainer/rendezvous/token_file.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-// Which rank the others waited for when a run broke, or wait for now, from the files that its ranks left.
+// Which rank the others waited for when a run broke, or wait for now, from the files of its ranks.
 // Torch-free.
 #pragma once
 #include <chrono>

@@ -1,4 +1,4 @@
-// The weights that a run starts from when its recipe names some: of Hugging Face, or of another run.
+// The weights that a run starts from if its recipe names any: Hugging Face's, or another run's.
 #pragma once
 #include <functional>
 #include <map>

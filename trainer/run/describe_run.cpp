@@ -1,4 +1,4 @@
-// Describes a run before its first step.
+// Counts come from the layout and the size of the data: no tensor exists yet.
 #include "trainer/run/describe_run.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Compares the plan of a run with the memory that is free.
+// Compares the plan of a run with the free memory.
 #include "trainer/run/enough_memory.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ void require_memory(const TrainConfig& config, const at::Device& device, const R
   if (shortage.empty()) return;
   fail(ExitCode::kNumerics,
        "[memory] not enough memory: this run {}\n{}A smaller micro_batch or recompute.mode=full take less; "
-       "`tycho run --force` starts it all the same",
+       "`tycho run --force` starts it anyway",
        shortage, memory_table(plan));
 }
 

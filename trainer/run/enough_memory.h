@@ -1,4 +1,4 @@
-// Whether a run fits into the memory that is here, asked before it takes any.
+// Whether a run fits into the free memory, checked before it allocates any.
 #pragma once
 #include "trainer/config/train_config.h"
 #include "trainer/kernels/tensor.h"

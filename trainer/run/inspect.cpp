@@ -1,4 +1,4 @@
-// What a prompt reads from an open run.
+// Lists parameters, their places and optimizer groups from the layout and the rules.
 #include "trainer/run/inspect.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How likely continuations are to a trained model: what lm-evaluation-harness asks.
+// Log-likelihoods of continuations under a trained model, as lm-evaluation-harness requests them.
 #pragma once
 #include <atomic>
 #include <optional>

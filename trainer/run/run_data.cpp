@@ -1,4 +1,4 @@
-// The data of a run.
+// Data of later stages and of evaluations is opened at the start, too, so that mistakes in it are found then.
 #include "trainer/run/run_data.h"
 
 #include "trainer/base/error.h"

@@ -1,4 +1,4 @@
-// The model of a checkpoint, to be asked questions, on one rank.
+// The model of a checkpoint, for inference on one rank.
 #pragma once
 #include <memory>
 

@@ -1,4 +1,4 @@
-// Parts are gathered in rooms of one size, for they may differ by a row.
+// Parts are gathered in buffers of equal size, because they may differ by a row.
 #include "trainer/run/whole_tensor.h"
 
 #include <ATen/ops/empty.h>

@@ -1,5 +1,5 @@
-// Restarts that lead nowhere: a job that dies before it saves, again and again, must not be started for ever.
-// Torch-free.
+// Detects restarts without progress: a job that dies again and again before it saves must not restart
+// forever. Torch-free.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <string_view>
 
+#include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/base/json_writer.h"
 #include "trainer/base/secrets.h"
@@ -175,7 +175,8 @@ std::string recipe_json(const RunRequest& request) { return canonical_json(confi
 void register_read_secrets(const RunRequest& request) {
   for (const auto& [name, value] : read_variables(request)) {
     if (value != kMasked) continue;
-    if (const char* secret = std::getenv(name.c_str())) register_secret(secret);
+    if (const std::string secret = environment_variable(name.c_str()); !secret.empty())
+      register_secret(secret);
   }
 }
 

@@ -1,4 +1,4 @@
-// How fast a run is and what memory it takes, measured over a few of its steps. Torch-free.
+// The speed and memory of a run, measured over a few of its steps. Torch-free.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Decides what is left to do, trains, and words the end of the run.
+// Decides what is left to do, trains, and reports how the run ended.
 #include "trainer/session/train_to_end.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Derives the state of trials from the ledger's facts.
+// Reads the ledger's facts one by one; each changes the state of one trial.
 #include "trainer/sweep/board.h"
 
 #include <algorithm>

@@ -43,10 +43,10 @@ TrialEnd stopped_early(const Departure& departure, TrialEnd end) {
 
 }  // namespace
 
-bool is_out_of_memory(const std::string& words) {
+bool is_out_of_memory(const std::string& message) {
   for (const char* text :
        {"out of memory", "not enough memory", "can't allocate memory", "could not allocate", "bad_alloc"})
-    if (words.find(text) != std::string::npos) return true;
+    if (message.find(text) != std::string::npos) return true;
   return false;
 }
 
@@ -64,21 +64,21 @@ TrialEnd judge(const Trial& trial, const Departure& departure) {
   if (exit_code == code(ExitCode::kInterrupted) || exit_code == code(ExitCode::kPreempted) ||
       exit_code == code(ExitCode::kTerminated))
     return stopped_early(departure, end);
-  const std::string words = first_line(departure.last_words);
+  const std::string message = first_line(departure.message);
   if (exit_code == code(ExitCode::kNumerics)) {
-    if (is_out_of_memory(departure.last_words)) return out_of_memory(trial, departure, end);
+    if (is_out_of_memory(departure.message)) return out_of_memory(trial, departure, end);
     end.state = TrialState::kStopped;
     end.note = "diverged";
     return end;
   }
   if (exit_code == code(ExitCode::kUnusable) || exit_code == code(ExitCode::kStorage))
-    return retry_elsewhere(end, words);
+    return retry_elsewhere(end, message);
   if (exit_code > kFirstSignal) {
     if (departure.leaving) return stopped_early(departure, end);
     return retry_elsewhere(end, fmt::format("killed by signal {}", exit_code - kFirstSignal));
   }
   end.state = TrialState::kFailed;
-  end.note = words.empty() ? fmt::format("exit code {}", exit_code) : words;
+  end.note = message.empty() ? fmt::format("exit code {}", exit_code) : message;
   return end;
 }
 

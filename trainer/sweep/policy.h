@@ -10,7 +10,7 @@ namespace tycho {
 /// How the process of a trial ended.
 struct Departure {
   int exit_code = 0;        // 128 + signal for one that was killed
-  std::string last_words;   // the newest run_end of the run, and the end of its output
+  std::string message;      // the last one of its output: why it ended
   std::string stopped_by;   // the rule that asked it to stop; "" for none
   bool leaving = false;     // this worker stops, or the sweep is paused
   int64_t micro_batch = 0;  // sequences that it computed with at once
@@ -18,8 +18,8 @@ struct Departure {
   int64_t steps_gained = 0;  // since it was taken
 };
 
-/// Whether a run that ended with kNumerics and these words found too little memory, and did not diverge.
-bool is_out_of_memory(const std::string& words);
+/// Whether a run that ended with kNumerics and this message found too little memory, and did not diverge.
+bool is_out_of_memory(const std::string& message);
 
 /// The state, note and counters that the ledger records; the result is the caller's. Memory: once more with
 /// half the micro-batch. Storage, data, node: elsewhere, twice. The recipe: failed. NaN: stopped, as bad as

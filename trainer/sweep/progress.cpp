@@ -66,9 +66,7 @@ void RunProgress::take_metrics(const Json& record) {
 }
 
 void RunProgress::take_event(const Json& record) {
-  const std::string kind = record.value("kind", "");
-  if (kind == "run_end") last_words_ = record.value("text", "");
-  if (kind != "eval" || !record.contains("facts") || !record["facts"].is_object()) return;
+  if (record.value("kind", "") != "eval" || !record.contains("facts") || !record["facts"].is_object()) return;
   const Json& facts = record["facts"];
   const int64_t step = whole(record, "step");
   if (const auto name = facts.find("name"); name != facts.end() && name->is_string())

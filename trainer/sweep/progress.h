@@ -36,8 +36,6 @@ class RunProgress {
   /// The newest numbers as rules see them: {step, tokens, train: {loss, lr, ...}, eval: {loss, ..., NAME:
   /// {loss, ...}}}.
   Json newest() const { return newest_; }
-  /// The text of the newest run_end, "" for none.
-  const std::string& last_words() const { return last_words_; }
 
  private:
   void take_metrics(const Json& record);
@@ -50,7 +48,6 @@ class RunProgress {
   std::map<std::string, std::map<int64_t, MetricPoint>> series_;
   std::map<std::string, int64_t> attempts_;  // newest attempt of each series
   Json newest_ = Json::object();
-  std::string last_words_;
 };
 
 /// What a trial is compared by: the last value of an evaluation; of a number of single steps, the mean over

@@ -1,4 +1,4 @@
-// A stack of sums that wait for their other half.
+// A stack of sums, each waiting for its other half.
 #include "trainer/units/tree_sum.h"
 
 #include "trainer/units/gathered_unit.h"

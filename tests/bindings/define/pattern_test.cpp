@@ -44,7 +44,7 @@ TEST(Pattern, MatchesAsTheManualSays) {
   EXPECT_EQ(first_match("a$", "$"), "3-2");
 }
 
-TEST(Pattern, IsToBlameOnlyWhereMatchingComes) {
+TEST(Pattern, ReportsErrorsOnlyWhereMatchingArrives) {
   EXPECT_EQ(first_match("abc", "a["), "malformed pattern (missing ']')");
   EXPECT_EQ(first_match("abc", "x["), "none");
   EXPECT_EQ(first_match("abc", "%"), "malformed pattern (ends with '%')");
@@ -53,7 +53,7 @@ TEST(Pattern, IsToBlameOnlyWhereMatchingComes) {
   EXPECT_EQ(first_match("abc", std::string(33, '(')), "too many captures");
 }
 
-TEST(Pattern, TellsHowManyStepsItTakes) {
+TEST(Pattern, CountsItsSteps) {
   const std::string subject(40, 'a'), text = "a-a-a-a-a-b";
   std::vector<Pattern::Item> items(Pattern::num_items(text));
   int64_t steps = 0;

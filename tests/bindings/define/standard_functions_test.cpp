@@ -34,7 +34,7 @@ class StandardFunctionsTest : public testing::Test {
   LuaState state_;
 };
 
-TEST_F(StandardFunctionsTest, SortSorts) {
+TEST_F(StandardFunctionsTest, SortGivesTheOrderOfTheComparison) {
   EXPECT_EQ(run("local t = {3, 1, 2} table.sort(t) return table.concat(t, ' ')"), "1 2 3");
   EXPECT_EQ(run("local t = {} table.sort(t) return #t"), "0");
   EXPECT_EQ(run("local t = {5} table.sort(t) return t[1]"), "5");
@@ -130,7 +130,7 @@ TEST_F(StandardFunctionsTest, ErrorsOfCoroutinesArriveWhole) {
   EXPECT_NE(run("coroutine.wrap(1)").find("function expected"), std::string::npos);
 }
 
-TEST_F(StandardFunctionsTest, RecursionThroughFunctionsOfCIsAnErrorAndNoCrash) {
+TEST_F(StandardFunctionsTest, RecursionThroughCFunctionsIsAnErrorNotACrash) {
   for (const char* text :
        {"local function f() return coroutine.wrap(f)() end f()",
         "local function f() local _, e = coroutine.resume(coroutine.create(f)) error(e, 0) end f()",

@@ -147,7 +147,7 @@ TEST_F(StringsTest, LongPatternsAndTextsAreTheSameToo) {
       "same");
 }
 
-TEST_F(StringsTest, RefuseWhatIsNoText) {
+TEST_F(StringsTest, RefuseValuesThatAreNotText) {
   EXPECT_NE(run("ours.find(nil, 'a')").find("string expected"), std::string::npos);
   EXPECT_NE(run("ours.gsub('a', 'a', true)").find("string/function/table expected"), std::string::npos);
   EXPECT_EQ(run("return ours.match(123, '%d')"), "1");

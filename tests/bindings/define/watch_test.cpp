@@ -106,7 +106,7 @@ TEST_F(WatchTest, CodeOfTheHostIsStoppedTooWhenItDoesNotEnd) {
   EXPECT_TRUE(said.starts_with("stopped after")) << said;
 }
 
-TEST_F(WatchTest, GarbageIsNoUseOfMemory) {
+TEST_F(WatchTest, GarbageDoesNotCountAsMemoryInUse) {
   const LuaLimits limits = {.max_bytes = 16 << 20};
   EXPECT_EQ(run_limited("for i = 1, 1000 do local s = (i .. 'x'):rep(2^18) end", limits), "");
   EXPECT_NE(
@@ -122,7 +122,7 @@ TEST_F(WatchTest, OneAllocationCannotTakeMuchMoreThanTheLimit) {
   EXPECT_EQ(lua_pcall(small.get(), 0, 1, 0), LUA_ERRMEM);
 }
 
-TEST_F(WatchTest, WhatTakesLongIsNamedWithItsLines) {
+TEST_F(WatchTest, LongCallsAreReportedWithTheirLines) {
   std::vector<std::string> warnings;
   const std::function<void(const std::string&)> warn = [&](const std::string& text) {
     warnings.push_back(text);
@@ -183,7 +183,7 @@ TEST_F(WatchDeathTest, AProcessWhoseLuaCodeCannotBeStoppedEnds) {
       "batch_end of \"a\" still runs . s after it was stopped at its time limit, so the process ends now");
 }
 
-TEST_F(WatchTest, CodeThatWaitsForTheEngineIsStoppedBehindItAndDoesNotEndTheProcess) {
+TEST_F(WatchTest, CodeThatWaitsForTheEngineIsStoppedAfterItAndDoesNotEndTheProcess) {
   lua_register(state_.get(), "wait", wait_for_the_engine);
   const LuaLimits limits = {.max_seconds = 0.2, .max_is_wall_clock = true, .exit_s = 0.4};
   const std::string said = run_limited("wait()\nlocal x = 1\nwhile true do x = x + 1 end", limits);

@@ -64,7 +64,7 @@ TEST(FoundryChat, RowsAreFilledUpOnTheSideOfTheTokenizer) {
   EXPECT_CONTAINS(with_side("top"), "wanted left or right");
 }
 
-TEST(FoundryChat, KeysThatDoNothingThereDoNothingHere) {
+TEST(FoundryChat, KeysWithoutEffectInLlmFoundryHaveNoneHere) {
   const std::string recipe =
       chat_recipe("local: x, split: train, eos_token_id: 0", "global_seed: 17\nicl_max_seq_len: 1024\n");
   EXPECT_CONTAINS(recipe, "examples end with the tokenizer's eos token");

@@ -138,7 +138,7 @@ TEST_F(LuaCallbacksTest, ACallThatLeavesWhatNoCheckpointHoldsFailsAndIsUndone) {
   }
 }
 
-TEST_F(LuaCallbacksTest, WhatIsRaisedIsToldInWords) {
+TEST_F(LuaCallbacksTest, RaisedErrorsAreReportedAsText) {
   load("r.callbacks.a = t.control { batch_end = function() coroutine.yield() end }");
   EXPECT_TRUE(call().find("coroutine.yield returns to coroutine.resume, but nothing resumed this") !=
               std::string::npos)
@@ -216,7 +216,7 @@ TEST_F(LuaCallbacksTest, EverywhereCallbacksReduceNumbersAndTables) {
   EXPECT_TRUE(dist_.last_place.ends_with("x.lua:11"));
 }
 
-TEST_F(LuaCallbacksTest, EvaluationsAndFactsOfTheEventAreThere) {
+TEST_F(LuaCallbacksTest, EvaluationsAndFactsOfTheEventAreAvailable) {
   const EvalScore good{2, 7.5, 100, 5}, bad{3, 20.5, 100, 10};
   EvalRecords records;
   eval_ = &records;

@@ -123,7 +123,7 @@ TEST_F(LuaRunTest, TheOptimizerMonitorKnowsWhatOtherOptimizersKeep) {
   EXPECT_GT(curve("l2_norm/update/" + matrix).at(12), 0);
 }
 
-TEST_F(LuaRunTest, ALossSpikeActsAsItIsTold) {
+TEST_F(LuaRunTest, ALossSpikeTakesTheActionOfTheRecipe) {
   // A rate so high that the loss rises after the first steps.
   const std::string spike =
       R"(r.optimizer.lr = 1.0  r.callbacks.s = t.cb.loss_spike { warmup = "1ba", sigmas = 1e-9, )";

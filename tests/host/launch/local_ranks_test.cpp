@@ -115,7 +115,7 @@ std::string after(int rank) {
   return "while [ ! -e " + file + " ] || kill -0 $(cat " + file + ") 2>/dev/null; do sleep 0.01; done; ";
 }
 
-TEST_F(LocalRanksTest, EveryRankIsToldWhereItStandsAndWhereTheyMeet) {
+TEST_F(LocalRanksTest, EveryRankGetsItsPlaceAndTheRendezvous) {
   EXPECT_EQ(launch(3, "env | grep ^TYCHO_ | sort > env-$TYCHO_RANK"), 0);
   std::set<std::string> meeting_places;
   for (int rank = 0; rank < 3; ++rank) {
@@ -143,7 +143,7 @@ const std::string kSayListener =
     "at-$TYCHO_RANK; [ \"$TYCHO_LISTENER_FD\" ] && readlink /proc/$$/fd/$TYCHO_LISTENER_FD > "
     "fd-$TYCHO_RANK; ";
 
-TEST_F(LocalRanksTest, RankZeroIsGivenAListenerSoThatNobodyCanTakeItsPort) {
+TEST_F(LocalRanksTest, RankZeroInheritsAListenerSoThatItsPortCannotBeTaken) {
   EXPECT_EQ(launch(2, kSayListener + "exit 0"), 0);
   const std::string inode = read("fd-0").substr(std::string("socket:[").size());
   EXPECT_EQ(read("at-0"), "0A " + inode.substr(0, inode.find(']')) + "\n") << "it listens already";
@@ -181,7 +181,7 @@ TEST_F(LocalRanksTest, TheFirstBadEndIsTheExitCodeAndTheOthersMayEndByThemselves
   EXPECT_EQ(launch(2, kSayPid + "[ $TYCHO_RANK = 0 ] && exit 5; " + after(0)), 5);
 }
 
-TEST_F(LocalRanksTest, RanksThatDoNotEndAreToldToAndThenKilled) {
+TEST_F(LocalRanksTest, RanksThatDoNotEndGetSigtermAndThenSigkill) {
   EXPECT_EQ(launch(2, kSayPid + kSaveOnSignals + "[ $TYCHO_RANK = 1 ] && exit 12; " + kWait, 2), 12);
   EXPECT_EQ(read("got-0"), "TERM\n");
   EXPECT_CONTAINS(read("err"),
@@ -205,7 +205,7 @@ TEST_F(LocalRanksTest, ARankThatIsKilledIsNamed) {
   EXPECT_CONTAINS(read("err"), "[launch] rank 0 was killed by SIGSEGV; the same");
 }
 
-TEST_F(LocalRanksTest, ARankThatStoppedAndSavedHurriesNobody) {
+TEST_F(LocalRanksTest, ARankThatStoppedAndSavedStartsNoDeadline) {
   const std::string stopped = kSayPid + "[ $TYCHO_RANK = 1 ] && exit 143; " + after(1);
   EXPECT_EQ(launch(2, stopped + "sleep 0.3; echo saved > saved; exit 143", 0), 143);
   EXPECT_EQ(read("saved"), "saved\n");
@@ -241,7 +241,7 @@ TEST_F(LocalRanksTest, ASignalThatIsPassedOnStartsADeadline) {
   for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(wait_for([&] { return is_gone(rank); })) << rank;
 }
 
-TEST_F(LocalRanksTest, AStoppedRankHearsOfTheSignal) {
+TEST_F(LocalRanksTest, AStoppedRankGetsTheSignal) {
   const pid_t launcher = start(2, kSaveOnSignals + kSayPid + kWait);
   ASSERT_TRUE(wait_for_pids(2));
   kill(std::stoi(read("pid-1")), SIGSTOP);

@@ -70,7 +70,7 @@ TEST(AskProcess, GivesTheEndAndAllThatWasPrinted) {
   EXPECT_EQ(ask_process({.argv = {"/no/such/program"}}, 60s, 100)->end.code, 127);
 }
 
-TEST(AskProcess, EndsOneThatTakesLongOrSaysMuch) {
+TEST(AskProcess, EndsAProcessThatTakesTooLongOrPrintsTooMuch) {
   using namespace std::chrono_literals;
   EXPECT_FALSE(ask_process(shell_command("echo early; exec sleep 60"), 50ms, 100));
   EXPECT_FALSE(ask_process(shell_command("exec >&- 2>&-; exec sleep 60"), 50ms, 100));

@@ -81,7 +81,7 @@ TEST_F(JsonLinesTest, AnErrorHasItsPlaceAndTheNextEntryRuns) {
   EXPECT_EQ(got[9], (Json{{"id", 5}, {"value", "17"}}));
 }
 
-TEST_F(JsonLinesTest, WhatIsNoRequestIsAnErrorAndTheNextOneIsAnswered) {
+TEST_F(JsonLinesTest, AnInvalidRequestIsAnErrorAndTheNextOneIsAnswered) {
   const std::vector<Json> got = to({"nonsense",
                                     "[1]",
                                     "",

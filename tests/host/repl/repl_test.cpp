@@ -50,7 +50,7 @@ TEST_F(ReplTest, WordsOfOtherPromptsLeaveIt) {
   EXPECT_EQ(script("exit = 3\nexit\n").output, "3\n") << "a name of one's own";
 }
 
-TEST_F(ReplTest, WhatIsSetAfterBuildIsSaidToWaitForTheNextOne) {
+TEST_F(ReplTest, ANoteSaysThatChangesAfterBuildWaitForTheNextBuild) {
   const std::string note =
       "note: the open run keeps the recipe that it was built from; trainer:close(), then build(r)";
   const Outcome got = script(

@@ -83,7 +83,7 @@ TEST_F(SlurmArrayTest, ATrialOfSeveralTasksIsAStepWithARankForEach) {
   EXPECT_EQ(read("steps"), "ranks= run\nranks= run\nranks= run\n") << "Slurm says how many ranks there are";
 }
 
-TEST_F(SlurmArrayTest, WhatSbatchSaysIsPassedOn) {
+TEST_F(SlurmArrayTest, OutputOfSbatchIsPassedOn) {
   fake_sbatch("echo 'sbatch: error: invalid partition' >&2; exit 1\n");
   const Outcome refused = with_sbatch("sweep s.lua");
   EXPECT_EQ(refused.code, 11);

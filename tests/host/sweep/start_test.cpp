@@ -168,7 +168,7 @@ TEST_F(SweepTest, ASweepIsExtendedAndChangedOnItsWay) {
             "1 problem; nothing was started. docs/sweeps.md has the keys of a sweep.\n");
 }
 
-TEST_F(SweepTest, NamesThatAreNotThereAreSaidWithThoseThatAre) {
+TEST_F(SweepTest, UnknownNamesAreReportedWithTheKnownOnes) {
   write(sweep("s.space[\"optimizer.lr\"] = t.space.choice { 1e-3 }\ns.search = t.search.grid()\n"), "s.lua");
   ASSERT_EQ(run("sweep s.lua --name first").code, 0);
   EXPECT_CONTAINS(run("sweep table frist").output, "did you mean \"first\"");

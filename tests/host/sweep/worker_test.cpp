@@ -32,7 +32,7 @@ TEST_F(SweepTest, AGridTriesEveryPointOnceAndSaysWhichWasBest) {
   EXPECT_EQ(read(run_dir(first.at("trials")[0]) + "/steps.txt"), steps);
 }
 
-TEST_F(SweepTest, TrialsOfAWorkerThatIsATaskOfSlurmAreNoRanks) {
+TEST_F(SweepTest, TrialsOfAWorkerThatIsATaskOfSlurmAreNotRanks) {
   write(sweep(kChoices), "s.lua");
   const Outcome swept = here("SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=2 ./bin/tycho sweep s.lua");
   ASSERT_EQ(swept.code, 0) << swept.output;

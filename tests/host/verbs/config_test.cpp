@@ -39,7 +39,7 @@ TEST_F(ConfigTest, ThePageOfKeysIsWhatTheSchemaSays) {
   EXPECT_EQ(here("tycho config x.lua --markdown").code, 2);
 }
 
-TEST_F(ConfigTest, WhyTellsTheWholeStoryWithWhatHoldsLast) {
+TEST_F(ConfigTest, WhyShowsTheWholeHistoryNewestLast) {
   write(whole("r.seed = 3\nr.seed = 4\n"));
   EXPECT_EQ(here("tycho config x.lua seed=5 'seed*=2' --why seed").output,
             "default    17\n"
@@ -83,7 +83,7 @@ TEST_F(ConfigTest, TheOrderOfKeysDoesNotChangeTheHash) {
   EXPECT_NE(hash_of("layers = 3, width = 64, ffn_width = 128, heads = 4"), first);
 }
 
-TEST_F(ConfigTest, AChainOfFiveFilesGivesTheLastWord) {
+TEST_F(ConfigTest, AChainOfFiveFilesEndsWithTheLastValue) {
   write(whole(), "base0.lua");
   for (int i = 1; i <= 4; ++i) {
     write("local r = require \"base" + std::to_string(i - 1) +

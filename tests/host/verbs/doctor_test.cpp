@@ -24,7 +24,7 @@ TEST_F(DoctorTest, LooksAtTheMachineAndLeavesNothingBehind) {
   EXPECT_CONTAINS(lines.output, "ok    slurm         not inside a job");
 }
 
-TEST_F(DoctorTest, ChecksOfAProjectSayHowThingsStand) {
+TEST_F(DoctorTest, ChecksOfAProjectReportTheirFindings) {
   std::filesystem::create_directories(folder_ / "doctor");
   write("return function(d) return \"ok\", d.exists(\"/proc\") and \"there\" or \"gone\" end\n",
         "doctor/a.lua");

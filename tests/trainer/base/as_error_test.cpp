@@ -15,7 +15,7 @@ TEST(AsError, AnErrorStaysAsItIs) {
   EXPECT_EQ(text_of(as_error(Error("[disk] full"), ExitCode::kStorage)), "1 [disk] full");
 }
 
-TEST(AsError, MemoryAndThreadsThatAreRefusedAreNotABug) {
+TEST(AsError, RefusedMemoryAndThreadsAreNotReportedAsABug) {
   EXPECT_EQ(text_of(as_error(std::bad_alloc())), "14 [tycho] out of memory");
   const Error threads = as_error(std::system_error(EAGAIN, std::generic_category(), "thread"));
   EXPECT_EQ(threads.code(), ExitCode::kNumerics);
@@ -29,7 +29,7 @@ TEST(AsError, AFileThatCannotBeUsedIsNamed) {
   EXPECT_NE(std::string(error.what()).find("/x/y"), std::string::npos) << error.what();
 }
 
-TEST(AsError, WhatSaysNothingHasTheCodeOfTheCaller) {
+TEST(AsError, OtherExceptionsGetTheCallersCode) {
   EXPECT_EQ(text_of(as_error(std::runtime_error("odd"))), "1 [tycho] odd");
   EXPECT_EQ(text_of(as_error(std::runtime_error("odd"), ExitCode::kStorage)), "15 [tycho] odd");
 }

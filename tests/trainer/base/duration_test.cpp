@@ -47,7 +47,7 @@ TEST(Duration, NamesTheUnitsWhenThereIsNone) {
   }
 }
 
-TEST(Duration, MayBeLeftToTycho) {
+TEST(Duration, AcceptsAuto) {
   DurationOrAuto length = Duration::parse("8sp");
   EXPECT_FALSE(length.is_auto);
   EXPECT_EQ(length.str(), "8sp");

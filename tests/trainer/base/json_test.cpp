@@ -63,7 +63,7 @@ TEST(ParseJson, LimitsDepth) {
   EXPECT_NE(parse_message(std::string(1000000, '[')), "");
 }
 
-TEST(ParseJson, RefusesAKeyThatStandsTwice) {
+TEST(ParseJson, RefusesADuplicateKey) {
   EXPECT_EQ(parse_message(R"({"a": {"x": 1}, "b": {"x": 1}})"), "");
   EXPECT_EQ(parse_message(R"({"a": 1, "b": [{"c": 1}], "a": 2})"),
             "[test] the key \"a\" appears twice in one JSON object");

@@ -16,7 +16,7 @@ TEST(Regex, FindsMatchesAndReplaces) {
   EXPECT_EQ(number.replaced_in("layers.12.part.3", "*"), "layers.*.part.*");
 }
 
-TEST(Regex, ATextThatIsNoneMatchesNothingAndSaysWhy) {
+TEST(Regex, AnInvalidPatternMatchesNothingAndSaysWhy) {
   const Regex broken("layers.(1");
   EXPECT_NE(broken.problem().find('('), std::string::npos) << broken.problem();
   EXPECT_FALSE(broken.is_found_in("layers.(1"));

@@ -71,7 +71,7 @@ TEST(Secrets, RegisteredValuesAreMaskedEverywhereInAText) {
   EXPECT_FALSE(holds_secret("a canary-1"));
 }
 
-TEST(Secrets, ShortValuesAreNotMaskedAndSaidToBe) {
+TEST(Secrets, ShortValuesAreNotMaskedAndAWarningSaysSo) {
   for (const char* value : {"", "1", "abcde"}) {
     EXPECT_FALSE(register_secret(value));
     EXPECT_EQ(without_secrets(std::string("x") + value), std::string("x") + value);

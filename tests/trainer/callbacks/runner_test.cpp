@@ -120,7 +120,7 @@ std::vector<Callback> failing(std::optional<OnError> policy) {
   return callbacks;
 }
 
-TEST_F(RunnerTest, WhatFailedHasDoneNothing) {
+TEST_F(RunnerTest, AFailedCallHasNoEffect) {
   CallbackRunner runner = make(failing(OnError::kWarn));
   end_step(runner, 1);
   EXPECT_TRUE(boundary(runner, 1).empty());
@@ -144,7 +144,7 @@ TEST_F(RunnerTest, AnErrorStopsInTheFirstStepsAndDisablesLater) {
   EXPECT_TRUE(late.wants(Event::kBatchEnd, 102));
 }
 
-TEST_F(RunnerTest, WhatOneRankMetIsKnownToAllAndOnlyRankZeroCommands) {
+TEST_F(RunnerTest, FailuresOfOneRankReachAllAndOnlyRankZeroCommands) {
   const std::string theirs =
       R"({"failures":[{"callback":"x","event":"setup","message":"x.lua:9: rank one"}],)"
       R"("commands":[{"name":"stop","arguments":{},"by":"x"}],"records":[],"signal":15})";
@@ -155,7 +155,7 @@ TEST_F(RunnerTest, WhatOneRankMetIsKnownToAllAndOnlyRankZeroCommands) {
   EXPECT_EQ(signal_, 15);
 }
 
-TEST_F(RunnerTest, WhatARankFailedOfComesBeforeWhatThatMeantForOthers) {
+TEST_F(RunnerTest, TheErrorOfARankComesBeforeItsConsequencesOnOthers) {
   struct ToldDist final : Dist {
     int rank() const override { return 0; }
     int size() const override { return 2; }
@@ -251,7 +251,7 @@ TEST_F(RunnerTest, StateComesBackWithWhatWasSwitchedOff) {
   EXPECT_EQ(runner.switched(), (std::map<std::string, bool>{{"x", false}}));
 }
 
-TEST_F(RunnerTest, TellsWhatEachTook) {
+TEST_F(RunnerTest, ReportsTheTimeOfEachCallback) {
   std::vector<Callback> callbacks;
   callbacks.push_back(fake_callback("x", {Event::kBatchEnd}, [](const EventInfo&, CallbackPort&, Json&) {}));
   CallbackRunner runner = make(std::move(callbacks));

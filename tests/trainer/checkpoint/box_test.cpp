@@ -27,7 +27,7 @@ std::vector<int64_t> elements(const Shape& shape, const Box& box) {
   return list;
 }
 
-TEST(Box, SaysWhatItIs) {
+TEST(Box, PrintsItsRange) {
   const Box box = {{2, 0}, {3, 4}};
   EXPECT_EQ(volume(box), 12);
   EXPECT_EQ(box_text(box), "[2:5, 0:4]");

@@ -86,7 +86,7 @@ TEST(Checkpoint, SpansManyHashBlocksAndVerifiesOnlyWhatIsRead) {
   EXPECT_TRUE(failure.says(shard)) << failure.message;
 }
 
-TEST(Checkpoint, ComesFromItsOwnParent) {
+TEST(Checkpoint, RecordsItsParent) {
   const TempDir dir;
   CheckpointStore store(real_files(), dir.path(), 0, 1);
   const CheckpointInfo first = save_step(store, 1);

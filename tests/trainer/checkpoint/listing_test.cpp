@@ -74,7 +74,7 @@ TEST(Listing, ADamagedNewestFallsBackWithAWarning) {
   EXPECT_NE(warnings.find("has 100 bytes, COMMIT says"), std::string::npos) << warnings;
 }
 
-TEST(Listing, NothingReadableIsAnErrorThatListsWhatIsThere) {
+TEST(Listing, NoReadableCheckpointIsAnErrorThatListsTheCandidates) {
   const TempDir dir;
   Failure failure = failure_of([&] { find_checkpoint(dir / "absent"); });
   EXPECT_EQ(failure.code, ExitCode::kUnusable);

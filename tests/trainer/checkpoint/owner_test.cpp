@@ -35,7 +35,7 @@ TEST(Owner, RefusesOtherLines) {
   }
 }
 
-TEST(Owner, KnowsWhatBecameOfAProcess) {
+TEST(Owner, KnowsWhetherAProcessIsStillAlive) {
   EXPECT_EQ(process_state(this_process(0)), ProcessState::kRuns);
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);

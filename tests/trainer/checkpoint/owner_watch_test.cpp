@@ -30,7 +30,7 @@ void append_to_lock(const TempDir& dir, const std::string& text) {
   std::ofstream(dir / "LOCK", std::ios::binary | std::ios::app) << text;
 }
 
-TEST(OwnerWatch, SeesNobodyWithoutALockAndInOneThatIsDamaged) {
+TEST(OwnerWatch, SeesNoOwnerWithoutALockOrInADamagedOne) {
   const TempDir dir;
   OwnerWatch watch(dir.path(), kAtOnce_s);
   EXPECT_FALSE(watch.look());
@@ -39,7 +39,7 @@ TEST(OwnerWatch, SeesNobodyWithoutALockAndInOneThatIsDamaged) {
   EXPECT_FALSE(watch.look());
 }
 
-TEST(OwnerWatch, AnOwnerOfThisMachineLivesHoweverSilentItIs) {
+TEST(OwnerWatch, AnOwnerOnThisMachineIsAliveHoweverSilentItIs) {
   const TempDir dir;
   const RunLock lock(real_files(), dir.path());
   OwnerWatch watch(dir.path(), kAtOnce_s);

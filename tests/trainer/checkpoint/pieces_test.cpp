@@ -158,7 +158,7 @@ TEST_F(PiecesTest, AFileOfAnotherRankIsNotTakenForTheRightOne) {
   EXPECT_TRUE(failure.says(first)) << failure.message;
 }
 
-TEST_F(PiecesTest, HolesOverlapsAndStrangersAreNotCommitted) {
+TEST_F(PiecesTest, HolesOverlapsAndUnknownNamesAreNotCommitted) {
   Failure failure = save_failure({{b_.piece({{0}, {20}})}, {b_.piece({{21}, {19}})}});
   EXPECT_EQ(failure.code, ExitCode::kStorage);
   EXPECT_TRUE(failure.says("tensor 'b'") && failure.says("2 pieces hold 156 of the 160 bytes of [40] F32"))

@@ -80,7 +80,7 @@ TEST_F(ReshardTest, DamageEndsTheCopyAndLeavesNothing) {
   EXPECT_TRUE(fs::is_empty(out("copy")));
 }
 
-TEST_F(ReshardTest, RefusesNumbersOfFilesThatNobodyMeans) {
+TEST_F(ReshardTest, RefusesAbsurdNumbersOfFiles) {
   const CheckpointInfo from = original(3);
   for (const int wrong : {0, -1, 100'001})
     EXPECT_EQ(failure_of([&] { reshard(CheckpointReader(from), real_files(), out("x"), wrong); }).code,

@@ -137,7 +137,7 @@ TEST(RunLock, ALaterStartOfTheSameJobTakesOverAtOnce) {
   EXPECT_LT(waited, 1.0);
 }
 
-TEST(RunLock, ALockThatNobodyCanReadIsReplacedWhenItStaysSilent) {
+TEST(RunLock, AnUnreadableLockIsReplacedWhenItStaysSilent) {
   for (const std::string text : {"", "{", "{}\n", "\x01\x02\n", "[[[[\n", "null\n"}) {
     const TempDir dir;
     write_lock(dir, text);
@@ -198,7 +198,7 @@ TEST(RunLock, ALockThatIsNotAFileIsAnErrorAtOnce) {
   }
 }
 
-TEST(RunLock, WhoLooksOftenNoticesWithinASecond) {
+TEST(RunLock, FrequentChecksNoticeALossWithinASecond) {
   const TempDir dir;
   const RunLock loser(real_files(), dir.path());
   EXPECT_NO_THROW(loser.check_often());
@@ -208,7 +208,7 @@ TEST(RunLock, WhoLooksOftenNoticesWithinASecond) {
   EXPECT_EQ(failure_of([&] { loser.check_often(); }).code, ExitCode::kFolderOwned) << "and again";
 }
 
-TEST(RunLock, TheLoserNoticesAndItsHeartbeatsMarkNobodyElse) {
+TEST(RunLock, TheFormerOwnerNoticesAndItsHeartbeatsChangeNothing) {
   const TempDir dir;
   const RunLock loser(real_files(), dir.path(), 0.12);  // a heartbeat every 10 ms
   std::this_thread::sleep_for(50ms);
@@ -261,7 +261,7 @@ TEST(RunLock, AStoppedOwnerIsReplacedAndCommitsNothingAfterwards) {
   ::close(ready[1]);
 }
 
-TEST(RunLock, ADeadClaimantIsNotInTheWay) {
+TEST(RunLock, ADeadClaimantDoesNotBlockOthers) {
   const TempDir dir;
   Owner owner = this_process(1);
   owner.start_ticks -= 1;

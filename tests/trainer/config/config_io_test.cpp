@@ -75,7 +75,7 @@ std::string trained_problem(const Json& json, TrainedUse use) {
   return "";
 }
 
-TEST(ReadTrainedConfig, PassesOverWhatItsUseDoesNotNeed) {
+TEST(ReadTrainedConfig, IgnoresPartsThatItsUseDoesNotNeed) {
   Json json = recipe();
   json["optimizer"]["lrr"] = 1;
   json["guard"]["max_skips"] = 3;
@@ -92,7 +92,7 @@ TEST(ReadTrainedConfig, PassesOverWhatItsUseDoesNotNeed) {
             std::string::npos);
 }
 
-TEST(ReadTrainedConfig, RefusesWhatTheModelIsMadeOf) {
+TEST(ReadTrainedConfig, RefusesErrorsInTheModel) {
   Json json = recipe();
   json["model"]["heads"] = 5;
   const std::string text = trained_problem(json, TrainedUse::kModel);

@@ -30,7 +30,7 @@ TEST(CheckConfig, LuaHasABoundedShareOfTheMachine) {
             "callbacks: wanted at most 1000, given 1001; one callback can do several things");
 }
 
-TEST(CheckConfig, ResumeIsNoSwitch) {
+TEST(CheckConfig, ResumeIsNotABoolean) {
   for (const char* given : {"true", "false", "False", "yes", "no", "on", "off", "None", "AUTO"})
     EXPECT_EQ(problems_after([&](TrainConfig& c) { c.resume = given; }),
               std::string("resume: wanted \"auto\" (resume from the newest checkpoint of the run, or start), "

@@ -38,7 +38,7 @@ TEST_F(ChannelTest, ALineIsAnsweredAndNamesItsUser) {
   EXPECT_EQ(got.text, "2.5\nand more");
 }
 
-TEST_F(ChannelTest, TheSocketIsItsOwnersAloneAndGoesWithTheRun) {
+TEST_F(ChannelTest, TheSocketIsPrivateToItsOwnerAndRemovedWithTheRun) {
   {
     const ControlChannel channel(run_dir());
     struct stat info = {};

@@ -68,7 +68,7 @@ TEST(HttpExchange, SaysWhyThereIsNoAnswer) {
   EXPECT_EQ(http_exchange({.url = server.url() + "/"}).problem, "the answer is longer than 4194304 bytes");
 }
 
-TEST(HttpExchange, EndsWhenItIsToldTo) {
+TEST(HttpExchange, EndsWhenCancelled) {
   const TempDir dir;
   HttpServer server(dir.path());
   std::stop_source stop;

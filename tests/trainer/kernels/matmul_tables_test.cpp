@@ -115,7 +115,7 @@ class AtTheEnd {
   char* memory_;
 };
 
-TEST(MatmulKernel, TouchesNothingBehindItsOperands) {
+TEST(MatmulKernel, TouchesNothingBeyondItsOperands) {
   at::manual_seed(2);
   for (const KernelTable* table : cpu_tables())
     for (const Shape& shape : kTails)

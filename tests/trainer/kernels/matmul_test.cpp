@@ -57,7 +57,7 @@ TEST_P(MatmulTest, GivesTheSameBitsAgain) {
   EXPECT_TRUE(at::equal(y, again));
 }
 
-TEST_P(MatmulTest, WritesWhereItWasTold) {
+TEST_P(MatmulTest, WritesIntoTheGivenOutput) {
   // ATen replaces an output that does not fit; ours must keep its memory.
   Tensor y = at::empty({5, 4}, GetParam());
   const void* memory = y.const_data_ptr();

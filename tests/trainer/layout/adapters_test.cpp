@@ -14,7 +14,7 @@ ModelLayout layout_with(ModelConfig config, LoraConfig lora) {
   return model_layout(config);
 }
 
-TEST(Adapters, AreUnitsOfTheirOwnBehindTheModels) {
+TEST(Adapters, AreSeparateUnitsAfterTheModels) {
   const LlamaConfig llama = {.width = 64, .layers = 3, .heads = 4, .kv_heads = 2, .ffn_width = 96};
   const ModelLayout plain = model_layout({llama});
   const ModelLayout layout =

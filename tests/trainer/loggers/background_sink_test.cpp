@@ -122,7 +122,7 @@ TEST(BackgroundSink, SaysOnceThatItFailedAndIsSwitchedOff) {
   EXPECT_EQ(seen.told.size(), num_told);
 }
 
-TEST(BackgroundSink, SaysAtTheEndWhatFailedThere) {
+TEST(BackgroundSink, ReportsFailuresOfTheEndAtTheEnd) {
   Seen seen;
   const auto sink = make(seen);
   seen.fails = true;
@@ -140,7 +140,7 @@ TEST(BackgroundSink, DoesNotHoldUpTheEndOfARun) {
   seen.set_open(true);  // or its thread would wait for ever
 }
 
-TEST(BackgroundSink, TellsTheWriterThatNobodyWaitsAnyLonger) {
+TEST(BackgroundSink, TellsTheWriterThatTheTimeIsUp) {
   // A writer that goes on until it is told.
   struct StubbornWriter final : RecordWriter {
     explicit StubbornWriter(Seen& seen) : seen(seen) { seen.open = false; }

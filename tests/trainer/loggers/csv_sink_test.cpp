@@ -96,7 +96,7 @@ TEST(CsvSink, KeepsARunApartFromOthers) {
   EXPECT_EQ(text_of(dir / "tables/mpt-125m.csv"), before);
 }
 
-TEST(CsvSink, LeavesAFileAloneThatIsNoTable) {
+TEST(CsvSink, LeavesAFileAloneThatIsNotATable) {
   TempDir dir;
   write_text(dir / "notes", "my notes\n");
   EXPECT_THROW(run_attempt(dir.path(), csv(dir / "notes"), {0, 1}), Error);

@@ -75,7 +75,7 @@ TEST(MetricNames, OfNanotron) {
   EXPECT_DOUBLE_EQ(theirs.at("model_tflops_per_gpu"), 406.8 / 8);
 }
 
-TEST(MetricNames, LeaveOutWhatIsNotKnownAndKeepALossThatIsNoNumber) {
+TEST(MetricNames, LeaveOutUnknownNumbersAndKeepALossThatIsNaN) {
   StepMetrics metrics = some_step();
   metrics.mfu.reset();
   metrics.loss = std::numeric_limits<double>::quiet_NaN();

@@ -81,7 +81,7 @@ TEST(MetricsEndpoint, RefusesEverythingElse) {
             "HTTP/1.1 431 Request Header Fields Too Large");
 }
 
-TEST(MetricsEndpoint, SlowClientsAreCutOffAndNobodyWaitsForThem) {
+TEST(MetricsEndpoint, SlowClientsAreCutOffAndDelayNothing) {
   // Two that never finish their request fill it; the third is answered when their time is over.
   MetricsEndpoint endpoint("127.0.0.1", 0, {.connections = 2, .client_s = 0.05});
   endpoint.set_text("a 1\n");

@@ -258,7 +258,7 @@ TEST(MlflowServer, TriesAgainWhereThatMayHelp) {
   EXPECT_EQ(tracker.points("x").size(), 8u);
 }
 
-TEST(MlflowServer, SignsInFromTheEnvironmentAndNeverShowsWithWhat) {
+TEST(MlflowServer, SignsInFromTheEnvironmentAndNeverShowsTheCredentials) {
   TempDir dir;
   Tracker tracker(dir.path());
   tracker.needs = "Basic YWRtaW46Y29ycmVjdCBob3JzZQ==";  // admin:correct horse

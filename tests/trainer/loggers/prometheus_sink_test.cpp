@@ -53,7 +53,7 @@ TEST(PrometheusSink, LabelsSetsAndNamesOfCallbacks) {
   EXPECT_TRUE(has_line(text, "tycho_metric{run=\"mpt-125m\",name=\"my_own_name\"} -Inf")) << text;
 }
 
-TEST(PrometheusSink, SaysThatTheRunGoesOn) {
+TEST(PrometheusSink, ShowsThatTheRunIsRunning) {
   TempDir dir;
   LogConfig log;
   log.sinks = prometheus(dir / "a.prom");

@@ -95,7 +95,7 @@ TEST(TrainState, RemembersTheNewestAndTheBestEvaluationOfEverySet) {
   EXPECT_FALSE(TrainState::from_json(state.to_json()).eval.total);
 }
 
-TEST(TrainState, RemembersALossThatIsNoNumber) {
+TEST(TrainState, RemembersALossThatIsNaN) {
   TrainState state;
   state.eval.sets["c4"].last.loss = NAN;
   const TrainState back = TrainState::from_json(parse_json(state.to_json().dump(), "test"));

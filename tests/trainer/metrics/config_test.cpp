@@ -93,7 +93,7 @@ TEST(LogConfig, RunsOfMlflowAreOnAServerOrInAFolder) {
             path + "write https://HOST of the workspace, and set MLFLOW_TRACKING_TOKEN");
   EXPECT_EQ(problems("https://me:word@tracker"),
             path +
-                "holds a password, which would be kept in the run folder: leave out what stands before @, "
+                "holds a password, which would be kept in the run folder: leave out the part before @, "
                 "and set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD");
   EXPECT_EQ(problems("http://"),
             path + "\"http://\" is not the address of a server; write https://HOST:PORT");

@@ -98,7 +98,7 @@ TEST(PipelineSimulation, SaysWhereATableStops) {
     simulate_pipeline(shape, table, equal_costs(shape));
     FAIL() << "a backward pass came before its forward pass";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "[pipeline] stage 0 waits for ever before the backward pass of micro-batch 0");
+    EXPECT_STREQ(error.what(), "[pipeline] stage 0 waits forever before the backward pass of micro-batch 0");
   }
 }
 

@@ -57,7 +57,7 @@ TEST_F(DamagedTableTest, StagesWaitForEachOther) {
   EXPECT_EQ(problem(), "");
   table_[1] = {{Pass::kForward, 0, 0},  {Pass::kForward, 0, 1}, {Pass::kBackward, 0, 0},
                {Pass::kBackward, 0, 1}, {Pass::kForward, 0, 2}, {Pass::kBackward, 0, 2}};
-  EXPECT_EQ(problem(), "stage 0 waits for ever before the backward pass of micro-batch 0");
+  EXPECT_EQ(problem(), "stage 0 waits forever before the backward pass of micro-batch 0");
 }
 TEST_F(DamagedTableTest, AStageHasNoList) {
   table_.pop_back();
@@ -92,7 +92,7 @@ TEST(PipelineValidity, FindsThatANaiveOrderOfMessagesWaitsForEver) {
   // Stage 0 sends micro-batch 1 while stage 1 sends the gradient of micro-batch 0: neither receives.
   EXPECT_EQ(
       program_problem({PipelineSchedule::k1f1b, 2, 2, 1}, naive_programs({PipelineSchedule::k1f1b, 2, 2, 1})),
-      "stage 0 waits for ever before sending the activation of micro-batch 1 to stage 1");
+      "stage 0 waits forever before sending the activation of micro-batch 1 to stage 1");
   EXPECT_EQ(program_problem({PipelineSchedule::kGpipe, 4, 6, 1},
                             naive_programs({PipelineSchedule::kGpipe, 4, 6, 1})),
             "");
@@ -123,7 +123,7 @@ TEST_F(DamagedProgramTest, AReceiveIsLeftOut) {
 TEST_F(DamagedProgramTest, ASendIsLeftOut) {
   erase(0, Kind::kSendActivation);
   EXPECT_EQ(problem(),
-            "stage 0 waits for ever before sending the activation of micro-batch 1, chunk 0, to stage 1");
+            "stage 0 waits forever before sending the activation of micro-batch 1, chunk 0, to stage 1");
 }
 TEST_F(DamagedProgramTest, ASendComesBeforeItsPass) {
   StageProgram& program = programs_[0];
@@ -148,7 +148,7 @@ TEST_F(DamagedProgramTest, PairsDisagreeOnTheOrderOfTheirMessages) {
   while (program[second].kind != Kind::kReceiveActivation) ++second;
   std::swap(program[first], program[second]);
   EXPECT_EQ(problem(),
-            "stage 0 waits for ever before sending the activation of micro-batch 0, chunk 0, to stage 1");
+            "stage 0 waits forever before sending the activation of micro-batch 0, chunk 0, to stage 1");
 }
 
 }  // namespace

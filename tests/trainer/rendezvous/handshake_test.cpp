@@ -13,7 +13,7 @@ constexpr const char* kToken = "0123456789abcdef0123456789abcdef";
 const RankClaim kClaim{.rank = 1, .num_ranks = 4, .to_rank = 2, .run = "run", .purpose = "data world"};
 
 Frame frame_of(const std::string& bytes) {
-  FrameReader reader(kMaxStrangerFrame);
+  FrameReader reader(kMaxCallerFrame);
   reader.add(bytes.substr(0, 4));
   return *reader.add(bytes.substr(4));
 }
@@ -143,14 +143,14 @@ TEST(Handshake, MessagesOutOfTurnAreRefused) {
   EXPECT_THROW(meeting.client.verdict(frame_of(meeting.challenge)), Error);
 }
 
-TEST(Handshake, EveryMessageFitsIntoAStrangersFrame) {
+TEST(Handshake, EveryMessageFitsIntoAFrameOfTheHandshake) {
   RankClaim claim = kClaim;
   claim.run = std::string(kMaxRunBytes, 'r');
   claim.purpose = std::string(kMaxPurposeBytes, 'p');
   Meeting meeting(kToken, claim);
-  EXPECT_LE(meeting.claim.size(), kMaxStrangerFrame + 4);
+  EXPECT_LE(meeting.claim.size(), kMaxCallerFrame + 4);
   meeting.server.take(frame_of(meeting.claim));
-  EXPECT_LE(meeting.server.give({Answer::kRefused, std::string(10000, 'w')}).size(), kMaxStrangerFrame + 4);
+  EXPECT_LE(meeting.server.give({Answer::kRefused, std::string(10000, 'w')}).size(), kMaxCallerFrame + 4);
   claim.purpose += 'p';
   EXPECT_THROW(HandshakeClient(kToken, claim), Error);
 }

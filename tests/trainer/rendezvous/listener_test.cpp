@@ -1,4 +1,4 @@
-// A listener under people who knock without a key.
+// A listener and clients that do not know the token.
 #include "trainer/rendezvous/listener.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "tests/trainer/rendezvous/strangers.h"
+#include "tests/trainer/rendezvous/intruders.h"
 #include "trainer/rendezvous/dial.h"
 
 namespace tycho {
@@ -21,8 +21,8 @@ constexpr const char* kToken = "0123456789abcdef0123456789abcdef";
 const RankClaim kClaim{.rank = 1, .num_ranks = 2, .purpose = "data"};
 
 /// A listener that welcomes whoever proves itself.
-struct OpenHouse {
-  explicit OpenHouse(ListenerLimits limits = {})
+struct TestListener {
+  explicit TestListener(ListenerLimits limits = {})
       : listener(listen_at(numeric_endpoint("127.0.0.1", 0)), kToken,
                  {[](const RankClaim&) {
                     return HandshakeVerdict{Answer::kWelcome, ""};
@@ -60,30 +60,30 @@ bool becomes_true(const Condition& condition) {
 }
 
 TEST(Listener, LetsInWhoKnowsTheToken) {
-  OpenHouse house;
-  const DialResult result = house.call();
+  TestListener rank;
+  const DialResult result = rank.call();
   EXPECT_EQ(result.how, DialResult::How::kOpen) << result.why;
-  EXPECT_TRUE(becomes_true([&] { return house.num_callers() == 1; }));
-  EXPECT_EQ(house.listener.num_turned_away(), 0);
+  EXPECT_TRUE(becomes_true([&] { return rank.num_callers() == 1; }));
+  EXPECT_EQ(rank.listener.num_turned_away(), 0);
 }
 
 TEST(Listener, NothingOfWhatFollowsTheHandshakeIsLost) {
-  OpenHouse house;
-  const DialResult result = house.call();
+  TestListener rank;
+  const DialResult result = rank.call();
   ASSERT_EQ(send(result.socket.fd(), "hello", 5, 0), 5);
-  ASSERT_TRUE(becomes_true([&] { return house.num_callers() == 1; }));
+  ASSERT_TRUE(becomes_true([&] { return rank.num_callers() == 1; }));
   char bytes[5];
   EXPECT_TRUE(
-      becomes_true([&] { return recv(house.callers[0].fd(), bytes, 5, MSG_PEEK | MSG_DONTWAIT) == 5; }));
+      becomes_true([&] { return recv(rank.callers[0].fd(), bytes, 5, MSG_PEEK | MSG_DONTWAIT) == 5; }));
 }
 
 TEST(Listener, AWrongTokenIsTurnedAwayWithoutAWordAndCounted) {
-  OpenHouse house;
-  const DialResult result = house.call("another token, and a long one");
+  TestListener rank;
+  const DialResult result = rank.call("another token, and a long one");
   EXPECT_EQ(result.how, DialResult::How::kTryAgain);
   EXPECT_NE(result.why.find("it hung up during the handshake"), std::string::npos) << result.why;
-  EXPECT_TRUE(becomes_true([&] { return house.listener.num_turned_away() == 1; }));
-  EXPECT_EQ(house.num_callers(), 0U);
+  EXPECT_TRUE(becomes_true([&] { return rank.listener.num_turned_away() == 1; }));
+  EXPECT_EQ(rank.num_callers(), 0U);
 }
 
 TEST(Listener, AVerdictReachesTheCaller) {
@@ -103,11 +103,11 @@ TEST(Listener, AVerdictReachesTheCaller) {
   EXPECT_EQ(listener.num_turned_away(), 0);  // they know the token
 }
 
-TEST(Listener, StrangersAreClosedAfterTheirTime) {
-  OpenHouse house({.stranger = 200ms});
+TEST(Listener, ClientsThatDoNotProveThemselvesAreClosedInTime) {
+  TestListener rank({.handshake = 200ms});
   std::vector<Socket> silent;
-  for (int i = 0; i < 10; ++i) silent.push_back(knock(house.listener.address()));
-  EXPECT_TRUE(becomes_true([&] { return house.listener.num_turned_away() == 10; }));
+  for (int i = 0; i < 10; ++i) silent.push_back(connect_to(rank.listener.address()));
+  EXPECT_TRUE(becomes_true([&] { return rank.listener.num_turned_away() == 10; }));
   for (const Socket& one : silent) {
     char byte = 0;
     EXPECT_LE(recv(one.fd(), &byte, 1, 0), 0);
@@ -115,8 +115,8 @@ TEST(Listener, StrangersAreClosedAfterTheirTime) {
 }
 
 TEST(Listener, OneWhoSendsByteByByteGetsNoMoreTime) {
-  OpenHouse house({.stranger = 300ms});
-  const Socket slow = knock(house.listener.address());
+  TestListener rank({.handshake = 300ms});
+  const Socket slow = connect_to(rank.listener.address());
   const std::string hello = HandshakeClient(kToken, kClaim).hello();
   bool closed = false;
   for (size_t i = 0; i < hello.size() && !closed; ++i) {
@@ -126,28 +126,28 @@ TEST(Listener, OneWhoSendsByteByByteGetsNoMoreTime) {
   EXPECT_TRUE(closed);
 }
 
-TEST(Listener, ARankGetsInThoughSilentStrangersHoldEveryPlace) {
-  OpenHouse house({.stranger = std::chrono::minutes(10)});
+TEST(Listener, ARankConnectsThoughSilentClientsTakeEveryPlace) {
+  TestListener rank({.handshake = std::chrono::minutes(10)});
   std::vector<Socket> silent;
-  for (int i = 0; i < 300; ++i) silent.push_back(knock(house.listener.address()));
-  EXPECT_EQ(house.call().how, DialResult::How::kOpen);
-  EXPECT_TRUE(becomes_true([&] { return house.num_callers() == 1; }));
-  EXPECT_GE(house.listener.num_turned_away(), 300 - 64);
+  for (int i = 0; i < 300; ++i) silent.push_back(connect_to(rank.listener.address()));
+  EXPECT_EQ(rank.call().how, DialResult::How::kOpen);
+  EXPECT_TRUE(becomes_true([&] { return rank.num_callers() == 1; }));
+  EXPECT_GE(rank.listener.num_turned_away(), 300 - 64);
 }
 
-TEST(Listener, ARankGetsInThoughStrangersStopAfterTheHello) {
-  OpenHouse house({.stranger = std::chrono::minutes(10)});
-  std::vector<Socket> strangers;
+TEST(Listener, ARankConnectsThoughOthersStopAfterTheHello) {
+  TestListener rank({.handshake = std::chrono::minutes(10)});
+  std::vector<Socket> others;
   for (int i = 0; i < 200; ++i) {
-    strangers.push_back(knock(house.listener.address()));
-    shout(strangers.back(), HandshakeClient(kToken, kClaim).hello());
+    others.push_back(connect_to(rank.listener.address()));
+    send_bytes(others.back(), HandshakeClient(kToken, kClaim).hello());
   }
-  EXPECT_EQ(house.call().how, DialResult::How::kOpen);
+  EXPECT_EQ(rank.call().how, DialResult::How::kOpen);
 }
 
 TEST(Listener, ItSurvivesWithoutDescriptorsAndLosesNone) {
-  OpenHouse house;
-  EXPECT_EQ(house.call().how, DialResult::How::kOpen);
+  TestListener rank;
+  EXPECT_EQ(rank.call().how, DialResult::How::kOpen);
   const int before = num_descriptors();
   rlimit limit = {};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -158,13 +158,13 @@ TEST(Listener, ItSurvivesWithoutDescriptorsAndLosesNone) {
     rlimit none = limit;
     none.rlim_cur = 1;
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
-    const Endpoint there = house.listener.address();
+    const Endpoint there = rank.listener.address();
     for (const Socket& one : begun) connect(one.fd(), there.address(), there.size);
     std::this_thread::sleep_for(300ms);
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
   }
-  EXPECT_EQ(house.call().how, DialResult::How::kOpen);
-  EXPECT_TRUE(becomes_true([&] { return house.num_callers() == 2; }));
+  EXPECT_EQ(rank.call().how, DialResult::How::kOpen);
+  EXPECT_TRUE(becomes_true([&] { return rank.num_callers() == 2; }));
   EXPECT_TRUE(becomes_true([&] { return num_descriptors() == before + 1; }))
       << before << ", " << num_descriptors();
 }

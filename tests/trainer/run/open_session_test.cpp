@@ -314,7 +314,7 @@ TEST_F(OpenSessionTest, AModelThatCannotFitIsRefusedBeforeAnythingIsTaken) {
   const std::string text = error.what();
   for (const char* part :
        {"[memory] not enough memory: this run takes ", " free\nmemory per rank\n  parameters ", "\n  total ",
-        "`tycho run --force` starts it all the same"})
+        "`tycho run --force` starts it anyway"})
     EXPECT_NE(text.find(part), std::string::npos) << text;
   EXPECT_FALSE(std::filesystem::exists(run_dir()));
   RunRequest forced = request();

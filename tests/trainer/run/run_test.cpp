@@ -59,7 +59,7 @@ TEST_F(RunTest, AdaptersLearnDataThatTheirModelHasNotSeen) {
   EXPECT_LT(losses().at(60), losses().at(1) - 0.3);  // 3.47 to 2.87 was seen
 }
 
-TEST_F(RunTest, LeftOnTheWayItSavesEvaluatesAndGoesOnWithTheScheduleOfTheWholeRun) {
+TEST_F(RunTest, PausedByUntilItSavesEvaluatesAndContinuesUnderTheScheduleOfTheWholeRun) {
   write_data(40, 16, 64);
   write_data(8, 16, 64, "val");
   MdsConfig held_out;
@@ -178,7 +178,7 @@ TEST_F(RunTest, AFinishedRunStartedAgainIsDoneAtOnceAndALongerOneGoesOn) {
   EXPECT_EQ(losses().rbegin()->first, 15);
 }
 
-TEST_F(RunTest, AJobThatDiesFromOneStepAgainAndAgainIsNotStartedAgain) {
+TEST_F(RunTest, AJobThatKeepsDyingAtOneStepIsNotStartedAgain) {
   write_data(40, 16, 64);
   ASSERT_EQ(run("2ba"), 0);
   const std::string events = run_dir() + "/events.jsonl";
@@ -218,7 +218,7 @@ TEST_F(RunTest, ResumeTakesANamedCheckpoint) {
   EXPECT_EQ(newest_tensors(), whole);
 }
 
-TEST_F(RunTest, NoReadableCheckpointWhereSomeAreIsAnErrorNotAFreshStart) {
+TEST_F(RunTest, UnreadableCheckpointsAreAnErrorNotAFreshStart) {
   write_data(40, 16, 64);
   ASSERT_EQ(run(), 0);
   for (const CheckpointInfo& info : list_checkpoints(run_dir() + "/checkpoints"))

@@ -9,7 +9,7 @@ namespace {
 TEST(Policy, EachExitCodeHasItsEnd) {
   const Trial fresh;
   const auto state = [&](int code, const std::string& words = "") {
-    return judge(fresh, {.exit_code = code, .last_words = words, .micro_batch = 8}).state;
+    return judge(fresh, {.exit_code = code, .message = words, .micro_batch = 8}).state;
   };
   EXPECT_EQ(state(0), TrialState::kFinished);
   EXPECT_EQ(judge(fresh, {.exit_code = 0, .at_last_rung = false}).state, TrialState::kRungDone);
@@ -27,21 +27,21 @@ TEST(Policy, EachExitCodeHasItsEnd) {
 
 TEST(Policy, MemoryGetsHalfTheMicroBatchOnce) {
   Trial trial;
-  const Departure departure{.exit_code = 14, .last_words = "out of memory", .micro_batch = 8};
+  const Departure departure{.exit_code = 14, .message = "out of memory", .micro_batch = 8};
   const TrialEnd first = judge(trial, departure);
   EXPECT_EQ(first.micro_batch, 4);
   EXPECT_EQ(first.note, "out of memory; continues with micro_batch=4sp");
   trial.halved = true, trial.micro_batch = 4;
   EXPECT_EQ(judge(trial, departure).state, TrialState::kFailed);
-  EXPECT_EQ(judge({}, {.exit_code = 14, .last_words = "out of memory", .micro_batch = 1}).state,
+  EXPECT_EQ(judge({}, {.exit_code = 14, .message = "out of memory", .micro_batch = 1}).state,
             TrialState::kFailed);
 }
 
 TEST(Policy, StorageIsTriedTwiceMoreAndStepsInBetweenCountAnew) {
   Trial trial;
   trial.retries = 2;
-  EXPECT_EQ(judge(trial, {.exit_code = 15, .last_words = "full"}).state, TrialState::kFailed);
-  const TrialEnd end = judge(trial, {.exit_code = 15, .last_words = "full", .steps_gained = 3});
+  EXPECT_EQ(judge(trial, {.exit_code = 15, .message = "full"}).state, TrialState::kFailed);
+  const TrialEnd end = judge(trial, {.exit_code = 15, .message = "full", .steps_gained = 3});
   EXPECT_EQ(end.state, TrialState::kPaused);
   EXPECT_EQ(end.note, "full; retry 1 of 2");
 }

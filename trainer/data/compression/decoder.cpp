@@ -108,7 +108,7 @@ class BrotliDecoder final : public Decoder {
   ~BrotliDecoder() override { BrotliDecoderDestroyInstance(state_); }
   BrotliDecoder(const BrotliDecoder&) = delete;
   bool decode(std::string_view& in, std::span<char>& out) override {
-    if (ended_) fail(ExitCode::kUnusable, "it goes on after its end");
+    if (ended_) fail(ExitCode::kUnusable, "there is data after its end");
     size_t left = in.size(), room = out.size();
     const auto* next_in = reinterpret_cast<const uint8_t*>(in.data());
     auto* next_out = reinterpret_cast<uint8_t*>(out.data());

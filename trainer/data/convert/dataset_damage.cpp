@@ -83,16 +83,16 @@ class DamageFinder {
     for (const auto* files : {&index_.shards, &index_.offset_files})
       for (const MdsShard& file : *files) listed.insert({file.path, file.stored_path()});
     std::error_code error;
-    std::vector<std::string> strangers;
+    std::vector<std::string> unlisted;
     for (fs::directory_iterator it(index_.dir, error), end; !error && it != end; it.increment(error)) {
       const bool is_shard =
           it->path().extension() == ".mds" ||
           (!index_.offset_files.empty() && it->path().filename().string().starts_with("shard."));
       if (is_shard && !listed.contains(index_.dir + "/" + it->path().filename().string()))
-        strangers.push_back(it->path().string());
+        unlisted.push_back(it->path().string());
     }
-    std::sort(strangers.begin(), strangers.end());
-    for (const std::string& path : strangers) add("{} is not listed in index.json", path);
+    std::sort(unlisted.begin(), unlisted.end());
+    for (const std::string& path : unlisted) add("{} is not listed in index.json", path);
   }
 
   /// Size, number of samples, offsets and columns; false when the samples cannot be read.

@@ -208,8 +208,7 @@ Value ExpressionEvaluator::call(const Expr& expr) {
     rendering_.wrong("the method {} of {} is not supported", callee.name, type_of(value));
   }
   const Value function = part(expr, 0);
-  if (function.is<Undefined>())
-    rendering_.wrong("the function {} is not there", function.as<Undefined>().what);
+  if (function.is<Undefined>()) rendering_.wrong("there is no function {}", function.as<Undefined>().what);
   if (function.is<const Statement*>())
     return call_macro_(*function.as<const Statement*>(), arguments_of(expr));
   if (!function.is<Function>()) rendering_.wrong("a {} cannot be called", type_of(function));

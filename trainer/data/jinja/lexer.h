@@ -9,7 +9,7 @@
 namespace tycho::jinja {
 
 enum class TokenKind {
-  kText,      // what stands outside of tags
+  kText,      // outside of tags
   kPrint,     // {{
   kPrintEnd,  // }}
   kBlock,     // {%

@@ -8,7 +8,7 @@
 
 namespace tycho::jinja {
 
-/// Limits that keep a stranger's template from hanging a run or filling its memory.
+/// Limits that keep an untrusted template from hanging a run or filling its memory.
 inline constexpr int64_t kMaxTemplateBytes = int64_t{1} << 20;
 inline constexpr int64_t kMaxEffort = 50'000'000;  // of one rendering: bytes made, and steps
 inline constexpr int64_t kStepEffort = 16;         // of an expression, a statement or a turn of a loop

@@ -1,4 +1,4 @@
-// Values of a template: what Python has for them, as far as templates need it.
+// Values of a template: Python's types, as far as templates need them.
 #pragma once
 #include <cstdint>
 #include <memory>

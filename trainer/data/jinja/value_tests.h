@@ -1,4 +1,4 @@
-// Jinja's tests: what stands behind "is".
+// Jinja's tests: what follows "is".
 #pragma once
 #include <string_view>
 

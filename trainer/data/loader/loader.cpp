@@ -1,4 +1,4 @@
-// One thread reads samples into batches; a queue of `prefetch` batches stands between it and the trainer.
+// One thread reads samples into batches; a queue of `prefetch` batches connects it to the trainer.
 #include "trainer/data/loader/loader.h"
 
 #include <chrono>

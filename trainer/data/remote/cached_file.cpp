@@ -1,4 +1,4 @@
-// A download that was interrupted begins anew: without a checksum its bytes might be another version's.
+// An interrupted download starts over: without a checksum its bytes might be from another version.
 #include "trainer/data/remote/cached_file.h"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// One file of a remote, brought to this machine.
+// One remote file, fetched to this machine.
 #pragma once
 #include <stop_token>
 #include <string>

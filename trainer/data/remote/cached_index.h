@@ -1,4 +1,4 @@
-// index.json and tycho.json of a remote data set, brought to its cache and compared with what is there.
+// index.json and tycho.json of a remote data set, fetched to its cache and compared with the copies there.
 #pragma once
 #include <cstdint>
 #include <optional>

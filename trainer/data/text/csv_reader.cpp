@@ -142,7 +142,7 @@ bool CsvReader::read_row(std::vector<std::string>& values) {
     if (next == '\r' || next == '\n') return take_line_end(), true;
     if (next != separator_)
       fail(ExitCode::kUnusable,
-           "[data] {}:{} goes on behind a closing quote: write a quote inside of quotes as two", path_,
+           "[data] {}:{} continues after a closing quote: double the quotes inside a quoted value", path_,
            line_);
     ++at_;
   }

@@ -1,4 +1,4 @@
-// Each format is told by its name and first bytes; nothing is guessed from what the tokens look like.
+// Each format is recognised by its name and first bytes; nothing is guessed from what the tokens look like.
 #include "trainer/data/token_files/token_file.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ void count_tokens(TokenFile& file) {
   const int64_t bytes = size_of_file(file.path) - file.begin;
   if (bytes < 0 || bytes % file.token_bytes != 0)
     fail(ExitCode::kUnusable,
-         "[data] {} has {} bytes of tokens, which are no whole tokens of {} bytes; is it complete?",
+         "[data] {} has {} bytes of tokens, not a multiple of the {} bytes of a token; is it complete?",
          file.path, bytes, file.token_bytes);
   file.num_tokens = bytes / file.token_bytes;
 }
@@ -82,7 +82,7 @@ std::string_view megatron_dtype(uint8_t code, const std::string& idx) {
   constexpr std::array<std::string_view, 11> kNames = {"", "uint8", "int8",   "int16",  "int32", "int64",
                                                        "", "",      "uint16", "uint32", "uint64"};
   if (code >= kNames.size() || kNames[code].empty())
-    fail(ExitCode::kUnusable, "[data] {} has tokens of type {}, which is no integer type", idx, code);
+    fail(ExitCode::kUnusable, "[data] {} has tokens of type {}, which is not an integer type", idx, code);
   return kNames[code];
 }
 

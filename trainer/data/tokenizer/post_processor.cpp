@@ -1,4 +1,4 @@
-// As transformers 4.51 has it; golden data sets hold every class of it that matters here.
+// As in transformers 4.51; golden data sets cover every class that matters here.
 #include "trainer/data/tokenizer/post_processor.h"
 
 #include <array>

@@ -16,7 +16,7 @@ namespace tycho {
 /// Its name in checkpoints and in folders of Hugging Face.
 inline constexpr char kTokenizerFile[] = "tokenizer.json";
 
-/// What a tokenizer says of itself, for people.
+/// A summary of a tokenizer, for people.
 struct TokenizerInfo {
   std::string format;  // "tokenizer.json" or "tokenizer.model"
   std::string kind;    // "byte-level BPE", "BPE with byte fallback"

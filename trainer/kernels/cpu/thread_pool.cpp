@@ -1,4 +1,4 @@
-// Threads that take blocks of one loop.
+// Threads spin between loops only as long as it helps, so that a busy neighbour costs little.
 #include "trainer/kernels/cpu/thread_pool.h"
 
 #include <sched.h>

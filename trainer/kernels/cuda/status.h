@@ -1,4 +1,4 @@
-// What becomes of the status that a function of the CUDA runtime returns.
+// Turns the status that a function of the CUDA runtime returns into an Error.
 #pragma once
 #include <cuda_runtime_api.h>
 

@@ -1,4 +1,4 @@
-// The thread is left behind when a file system holds it: what it needs, it owns.
+// If a file system blocks the thread, it is detached, so it owns everything that it needs.
 #include "trainer/rendezvous/meet/answered_requests.h"
 
 #include <pthread.h>

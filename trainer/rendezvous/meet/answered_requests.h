@@ -1,4 +1,4 @@
-// Leaves a rank's last collectives for someone who asks while the run goes on, or hangs. Torch-free.
+// Writes a rank's last collectives on request, while the run trains or hangs. Torch-free.
 #pragma once
 #include <functional>
 #include <memory>

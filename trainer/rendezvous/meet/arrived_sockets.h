@@ -1,4 +1,4 @@
-// Connections that other ranks have opened, until this one asks for them. Torch-free.
+// Connections that other ranks have opened, kept until this rank asks for them. Torch-free.
 #pragma once
 #include <chrono>
 #include <condition_variable>

@@ -1,4 +1,4 @@
-// Bytes that the other end does not take are kept; nobody is waited for.
+// Bytes that cannot be sent yet are kept; nothing blocks.
 #include "trainer/rendezvous/meet/control_line.h"
 
 #include <sys/socket.h>

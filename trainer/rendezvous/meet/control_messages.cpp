@@ -6,7 +6,7 @@
 namespace tycho {
 namespace {
 
-constexpr size_t kMaxName = 255, kMaxText = 16 << 10;
+constexpr size_t kMaxNameBytes = 255, kMaxTextBytes = 16 << 10;
 constexpr size_t kMaxSuspects = 1024;
 
 std::string_view cut(std::string_view text, size_t max_bytes) { return text.substr(0, max_bytes); }
@@ -18,14 +18,14 @@ int read_int(WireReader& reader) { return static_cast<int>(reader.u32()); }
 std::string bytes_of(const Member& member) {
   WireWriter body;
   body.u32(static_cast<uint32_t>(member.rank)).u32(static_cast<uint32_t>(member.pid));
-  body.text(cut(member.host, kMaxName)).text(cut(member.address, kMaxName));
+  body.text(cut(member.host, kMaxNameBytes)).text(cut(member.address, kMaxNameBytes));
   return body.u32(static_cast<uint32_t>(member.port)).bytes();
 }
 
 std::string bytes_of(const Cause& cause) {
   WireWriter body;
   body.u32(static_cast<uint32_t>(cause.rank)).u32(static_cast<uint32_t>(cause.code));
-  return body.text(cut(cause.text, kMaxText)).bytes();
+  return body.text(cut(cause.text, kMaxTextBytes)).bytes();
 }
 
 std::string bytes_of(const Suspicion& suspicion) {
@@ -33,18 +33,18 @@ std::string bytes_of(const Suspicion& suspicion) {
   const size_t count = std::min(suspicion.ranks.size(), kMaxSuspects);
   body.u32(static_cast<uint32_t>(count));
   for (size_t i = 0; i < count; ++i) body.u32(static_cast<uint32_t>(suspicion.ranks[i]));
-  return body.text(cut(suspicion.what, kMaxText)).bytes();
+  return body.text(cut(suspicion.what, kMaxTextBytes)).bytes();
 }
 
 std::string bytes_of(const ProgressReport& report) {
   WireWriter body;
-  body.u64(static_cast<uint64_t>(report.step)).text(cut(report.phase, kMaxName)).f64(report.phase_s);
-  return body.text(cut(report.collective, kMaxName)).f64(report.collective_s).bytes();
+  body.u64(static_cast<uint64_t>(report.step)).text(cut(report.phase, kMaxNameBytes)).f64(report.phase_s);
+  return body.text(cut(report.collective, kMaxNameBytes)).f64(report.collective_s).bytes();
 }
 
 std::string bytes_of(const MarkQuestion& question) {
   WireWriter body;
-  return body.u32(question.number).u8(question.sets ? 1 : 0).text(cut(question.name, kMaxName)).bytes();
+  return body.u32(question.number).u8(question.sets ? 1 : 0).text(cut(question.name, kMaxNameBytes)).bytes();
 }
 
 std::string bytes_of(const MarkAnswer& answer) {
@@ -54,7 +54,7 @@ std::string bytes_of(const MarkAnswer& answer) {
 
 std::string bytes_of_text(std::string_view text) {
   WireWriter body;
-  return body.text(cut(text, kMaxText)).bytes();
+  return body.text(cut(text, kMaxTextBytes)).bytes();
 }
 
 Member read_member(std::string_view bytes) {
@@ -62,8 +62,8 @@ Member read_member(std::string_view bytes) {
   Member member;
   member.rank = read_int(reader);
   member.pid = read_int(reader);
-  member.host = reader.text(kMaxName);
-  member.address = reader.text(kMaxName);
+  member.host = reader.text(kMaxNameBytes);
+  member.address = reader.text(kMaxNameBytes);
   member.port = read_int(reader);
   reader.end();
   return member;
@@ -74,7 +74,7 @@ Cause read_cause(std::string_view bytes) {
   Cause cause;
   cause.rank = read_int(reader);
   cause.code = static_cast<ExitCode>(reader.u32() & 0xff);
-  cause.text = reader.text(kMaxText);
+  cause.text = reader.text(kMaxTextBytes);
   reader.end();
   return cause;
 }
@@ -86,7 +86,7 @@ Suspicion read_suspicion(std::string_view bytes) {
   TYCHO_CHECK(count <= kMaxSuspects, "[ranks] a message names {} ranks, at most {} are allowed", count,
               kMaxSuspects);
   for (uint32_t i = 0; i < count; ++i) suspicion.ranks.push_back(read_int(reader));
-  suspicion.what = reader.text(kMaxText);
+  suspicion.what = reader.text(kMaxTextBytes);
   reader.end();
   return suspicion;
 }
@@ -95,9 +95,9 @@ ProgressReport read_report(std::string_view bytes) {
   WireReader reader(bytes);
   ProgressReport report;
   report.step = static_cast<int64_t>(reader.u64());
-  report.phase = reader.text(kMaxName);
+  report.phase = reader.text(kMaxNameBytes);
   report.phase_s = reader.f64();
-  report.collective = reader.text(kMaxName);
+  report.collective = reader.text(kMaxNameBytes);
   report.collective_s = reader.f64();
   reader.end();
   return report;
@@ -108,7 +108,7 @@ MarkQuestion read_mark_question(std::string_view bytes) {
   MarkQuestion question;
   question.number = reader.u32();
   question.sets = reader.u8() != 0;
-  question.name = reader.text(kMaxName);
+  question.name = reader.text(kMaxNameBytes);
   reader.end();
   return question;
 }
@@ -124,7 +124,7 @@ MarkAnswer read_mark_answer(std::string_view bytes) {
 
 std::string read_text(std::string_view bytes) {
   WireReader reader(bytes);
-  std::string text = reader.text(kMaxText);
+  std::string text = reader.text(kMaxTextBytes);
   reader.end();
   return text;
 }

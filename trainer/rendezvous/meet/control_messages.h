@@ -1,4 +1,4 @@
-// What ranks tell each other on their connections with rank 0. Torch-free.
+// The messages between rank 0 and the other ranks. Torch-free.
 #pragma once
 #include <string>
 #include <string_view>

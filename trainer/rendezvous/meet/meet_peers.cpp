@@ -1,4 +1,4 @@
-// Rank 0 opens its listener; the others find it; all wait until everybody is there.
+// Rank 0 opens its listener, the others connect to it, and all wait until every rank has arrived.
 #include "trainer/rendezvous/meet/meet_peers.h"
 
 #include <fcntl.h>
@@ -57,7 +57,7 @@ class MetPeers final : public Peers {
  public:
   MetPeers(const RankPlace& place, const MeetOptions& options)
       : place_(place),
-        options_(with_last_words(options)),
+        options_(writing_collectives(options)),
         recent_(std::make_shared<RecentCollectives>(*options_.progress)),
         requests_(recent_, place.rank == 0 ? [this](const std::string& request) { root_->pass_on(request); }
                                            : AnsweredRequests::PassOn()) {
@@ -102,7 +102,7 @@ class MetPeers final : public Peers {
   Member self(const Endpoint& endpoint) const {
     return {place_.rank, getpid(), host_name(), endpoint.host(), endpoint.port()};
   }
-  MeetOptions with_last_words(MeetOptions options);
+  MeetOptions writing_collectives(MeetOptions options);
   Error after_writing(const Error& end);
   void say(const std::string& line) const {
     if (options_.say) return options_.say(line);
@@ -124,7 +124,7 @@ class MetPeers final : public Peers {
 
 /// A process that is about to be ended writes on a thread that it can leave behind: a file system may be what
 /// its main thread is stuck in.
-MeetOptions MetPeers::with_last_words(MeetOptions options) {
+MeetOptions MetPeers::writing_collectives(MeetOptions options) {
   options.before_end = [this, given = options.before_end](const Error& cause) {
     if (given) given(cause);
     if (has_written_.exchange(true) || cause.code() == ExitCode::kFolderOwned) return;
@@ -251,10 +251,10 @@ void MetPeers::wait_for_all(Clock::time_point deadline) {
     }
     if (now < next_line || place_.rank != 0) continue;
     next_line = now + kNextLine;
-    const int64_t strangers = listening_->num_turned_away();
+    const int64_t dropped = listening_->num_turned_away();
     say(fmt::format("[ranks] waiting for {} of {}; gives up in {:.0f} s{}", names(missing), place_.num_ranks,
                     std::chrono::duration<double>(deadline - now).count(),
-                    strangers == 0 ? "" : fmt::format(". {} clients did not know the token", strangers)));
+                    dropped == 0 ? "" : fmt::format(". {} clients did not know the token", dropped)));
   }
   if (const auto cause = monitor_->cause()) throw Error(cause->text, cause->code);
 }

@@ -1,4 +1,4 @@
-// Tells rank 0 what happens here, and believes what it decides; decides itself only that rank 0 is gone.
+// Reports to rank 0 and follows its decisions; decides by itself only that rank 0 is lost.
 #include "trainer/rendezvous/meet/member_monitor.h"
 
 #include <utility>

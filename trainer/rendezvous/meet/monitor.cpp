@@ -1,4 +1,4 @@
-// The thread's loop, and what other threads ask of it.
+// The thread's loop, and the calls of other threads.
 #include "trainer/rendezvous/meet/monitor.h"
 
 #include <pthread.h>

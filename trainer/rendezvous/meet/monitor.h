@@ -1,4 +1,4 @@
-// A thread that watches over the ranks of a world, beside whatever the main thread does. Torch-free.
+// A thread that monitors the ranks of a world, whatever the main thread does. Torch-free.
 #pragma once
 #include <poll.h>
 

@@ -1,4 +1,4 @@
-// Who was lost first is the cause; the others are told.
+// The rank that was lost first is the cause, which rank 0 sends to the others.
 #include "trainer/rendezvous/meet/root_monitor.h"
 
 #include <fmt/ranges.h>

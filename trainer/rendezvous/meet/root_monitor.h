@@ -1,4 +1,5 @@
-// The monitor of rank 0: takes in the ranks that come, hears what becomes of them, and decides. Torch-free.
+// The monitor of rank 0: accepts the other ranks, collects their reports, and decides how a run ends.
+// Torch-free.
 #pragma once
 #include <list>
 #include <set>

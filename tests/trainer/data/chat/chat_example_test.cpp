@@ -87,7 +87,7 @@ TEST(ChatExample, EndsWithTheTokenThatTheTokenizerHas) {
                [&] { ChatEncoder({}, "", *without, 64); });
 }
 
-TEST(ChatExample, TheFirstTokenIsNoTarget) {
+TEST(ChatExample, TheFirstTokenIsNotATarget) {
   EXPECT_FALSE((ChatExample{.tokens = {5}, .learnt = {1}}.has_target()));
   EXPECT_FALSE((ChatExample{.tokens = {5, 6}, .learnt = {1, 0}}.has_target()));
   EXPECT_TRUE((ChatExample{.tokens = {5, 6}, .learnt = {0, 1}}.has_target()));

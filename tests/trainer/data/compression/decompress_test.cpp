@@ -80,7 +80,7 @@ TEST_F(DecompressTest, CutOffAnywhereIsFound) {
   }
 }
 
-TEST_F(DecompressTest, BytesBehindTheEndAreRefused) {
+TEST_F(DecompressTest, BytesAfterTheEndAreRefused) {
   const std::string raw = sentences(40);
   for (const std::string& name : kNames) {
     const std::string zip = compress_bytes(parse_compression(name, "[test]"), raw);
@@ -112,7 +112,7 @@ TEST_F(DecompressTest, AMissingFileIsNamed) {
   expect_error(ExitCode::kUnusable, {"cannot read shard", "shard.zip"}, [&] { to_memory("zstd", 10); });
 }
 
-TEST_F(DecompressTest, AnErrorOfWhoTakesThePiecesReachesTheCaller) {
+TEST_F(DecompressTest, AnErrorOfTheConsumerReachesTheCaller) {
   write_zip("zstd", "text");
   expect_error(ExitCode::kStorage, {"the disk is full"}, [&] {
     decompress(path_, CompressionKind::kZstd, 4,

@@ -146,7 +146,7 @@ TEST_F(ConvertChatTest, NamesTheLineThatIsWrong) {
   EXPECT_FALSE(std::filesystem::exists(temp_ / "out/train"));
 }
 
-TEST_F(ConvertChatTest, LeavesWhatIsThereAlone) {
+TEST_F(ConvertChatTest, LeavesAnExistingSplitAlone) {
   write_text(temp_ / "out/train/index.json", "{}");
   write_text(options_.inputs[0], lines(3, false));
   expect_error(ExitCode::kUsage, {"out/train is already there"}, [&] { convert_chat(options_); });

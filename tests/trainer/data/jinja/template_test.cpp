@@ -1,4 +1,4 @@
-// Templates of chats against jinja2, as transformers sets it up, and what a stranger's template cannot do.
+// Templates of chats against jinja2, as transformers sets it up, and what an untrusted template cannot do.
 #include "trainer/data/jinja/template.h"
 
 #include "tests/trainer/data/data_testing.h"
@@ -124,7 +124,7 @@ TEST(JinjaTemplate, ErrorsNamePlaceAndLine) {
       {"{{ x.y }}", "'x' is undefined, which has no .y"},
       {"{{ raise_exception('roles must alternate') }}",
        "[t.jinja:1] the template refuses the conversation: roles must alternate"},
-      {"{{ strftime_now('%d') }}", "the function 'strftime_now' is not there"},
+      {"{{ strftime_now('%d') }}", "there is no function 'strftime_now'"},
       {"{{ 'é'|upper }}", "characters that are not ASCII"},
       {"{{ 1 ** 2 }}", "the operator ** is not supported"},
       {"{{ 9223372036854775807 + 1 }}", "more than 64 bits"},
@@ -136,7 +136,7 @@ TEST(JinjaTemplate, ErrorsNamePlaceAndLine) {
 }
 
 /// A template comes with a downloaded model: it must not hang a run, fill its memory or its stack.
-TEST(JinjaTemplate, AStrangersTemplateIsStopped) {
+TEST(JinjaTemplate, AnUntrustedTemplateIsStopped) {
   const auto repeated = [](const std::string& text, int times) {
     std::string all;
     for (int i = 0; i < times; ++i) all += text;

@@ -121,7 +121,7 @@ TEST_F(LoaderTest, AnEpochMayBeLongerThanTheData) {
   EXPECT_EQ(loader->cursor(), (DataCursor{1, 0}));
 }
 
-TEST_F(LoaderTest, APadTokenIsNoTarget) {
+TEST_F(LoaderTest, APadTokenIsNotATarget) {
   config_.pad_token_id = 13;
   config_.shuffle = false;
   const Batch batch = open()->next();
@@ -274,7 +274,7 @@ TEST_F(StreamsLoaderTest, ResumesInEveryBatchOfEveryMethod) {
   }
 }
 
-TEST_F(StreamsLoaderTest, DocumentsAreToldApartInAllRows) {
+TEST_F(StreamsLoaderTest, DocumentsAreSeparateInAllRows) {
   config_.shuffle = false;
   config_.eos_token_id = 232;
   shape_.global_sequences = 34;

@@ -218,7 +218,7 @@ TEST_F(CompressedShardTest, TruncatedAndFlippedFilesAreFound) {
   expect_unusable({"cannot read shard", "shard.00000.mds.zstd"});
 }
 
-TEST_F(CompressedShardTest, AnIndexThatLiesIsRefused) {
+TEST_F(CompressedShardTest, AnIncorrectIndexIsRefused) {
   const auto refuses = [&](std::initializer_list<std::string_view> parts, auto change) {
     copy("zstd");
     change_index(change);

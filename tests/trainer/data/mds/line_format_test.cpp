@@ -129,7 +129,7 @@ TEST_F(LineShardsTest, FetchedFromARemoteWithTheirOffsets) {
   }
 }
 
-TEST_F(LineShardsTest, BytesThatChecksumsTell) {
+TEST_F(LineShardsTest, DamageThatOnlyChecksumsReveal) {
   for (const char* file : {"shard.00001.csv", "shard.00001.csv.meta"}) {
     const std::string dir = copy("csv");
     std::string bytes = read_file(dir + "/" + file);
@@ -139,7 +139,7 @@ TEST_F(LineShardsTest, BytesThatChecksumsTell) {
   }
 }
 
-TEST_F(LineShardsTest, LinesThatAreNot) {
+TEST_F(LineShardsTest, InvalidLines) {
   const std::string json = "shard.00001.json", row = R"({"prompt": "a", "response": "b"})";
   const auto with = [&](const std::string& line) {
     const std::string good = read_file(golden("line_shards/chat/" + json));
@@ -185,7 +185,7 @@ TEST_F(LineShardsTest, ValuesBetweenSeparators) {
   expect_wrong("7::\xff\r\n", "column \"t\": the text is not UTF-8");
 }
 
-TEST_F(LineShardsTest, OffsetsThatLie) {
+TEST_F(LineShardsTest, IncorrectOffsets) {
   const std::string meta = read_file(golden("line_shards/chat/shard.00000.json.meta"));
   const auto with = [&](size_t at, uint32_t value) {
     std::string bytes = meta;
@@ -201,7 +201,7 @@ TEST_F(LineShardsTest, OffsetsThatLie) {
   expect_unusable("chat", file, with(samples + 1, 1), {file, "the last sample ends at byte 1 of"});
 }
 
-TEST_F(LineShardsTest, IndexesThatLie) {
+TEST_F(LineShardsTest, IncorrectIndexes) {
   expect_unusable_index("csv", [](auto& shard) { shard["raw_meta"]["basename"] = "../x"; },
                         {"path inside the data set"});
   expect_unusable_index("csv",
@@ -223,7 +223,7 @@ TEST_F(LineShardsTest, IndexesThatLie) {
                         {"\"id\"", "str, int or float"});
 }
 
-TEST_F(LineShardsTest, FilesThatNobodyListed) {
+TEST_F(LineShardsTest, UnlistedFiles) {
   const std::string dir = copy("tsv_gz");
   write_text(dir + "/shard.00009.tsv", "");
   const auto findings = find_damage(dir, true);

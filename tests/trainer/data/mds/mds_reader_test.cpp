@@ -127,7 +127,7 @@ TEST_F(DamagedMdsTest, ShardThatShrinksWhileItIsRead) {
   expect_error(ExitCode::kUnusable, {"shard.00002.mds", "has 100 bytes now"}, [&] { reader.read(10); });
 }
 
-TEST_F(DamagedMdsTest, ShardsThatNobodyReadsAreNotLookedAt) {
+TEST_F(DamagedMdsTest, ShardsThatAreNotReadAreNotOpened) {
   std::filesystem::remove(dir_ + "/shard.00001.mds");
   MdsReader reader(read_mds_index(dir_));
   EXPECT_FALSE(reader.read(0).empty());

@@ -40,7 +40,7 @@ TEST(ThriftReaderTest, FieldsOfAStruct) {
   EXPECT_EQ(in.position(), text.size());
 }
 
-TEST(ThriftReaderTest, SkipsWhatNobodyWants) {
+TEST(ThriftReaderTest, SkipsUnknownFields) {
   // Of every type: byte, double, binary, list of bools, set, struct in a struct.
   const std::string text = compact({0x13, 7,    0x17, 1, 2, 3,    4,    5, 6,    7,    8, 0x18, 1,
                                     'x',  0x19, 0x21, 1, 2, 0x1A, 0x15, 9, 0x1C, 0x1C, 0, 0,    0});
@@ -51,7 +51,7 @@ TEST(ThriftReaderTest, SkipsWhatNobodyWants) {
   EXPECT_EQ(in.position(), text.size());
 }
 
-TEST(ThriftReaderTest, BytesThatAreNone) {
+TEST(ThriftReaderTest, InvalidBytes) {
   const auto refuses = [](const std::string& text, std::string_view what) {
     expect_error(ExitCode::kUnusable, {what},
                  [&] { ThriftReader(text).read_struct([](int, Type) { return false; }); });

@@ -70,7 +70,7 @@ TEST_F(DownloadTest, FetchesAFileAndNoticesAnAbsentOne) {
   EXPECT_EQ(target_.num_bytes, 0);
 }
 
-TEST_F(DownloadTest, ContinuesBehindTheBytesThatHaveCome) {
+TEST_F(DownloadTest, ContinuesAfterTheBytesThatHaveArrived) {
   fail_times(2, {.cut_at = 100'000});
   EXPECT_TRUE(fetch());
   EXPECT_EQ(read_file(temp_ / "out"), text_);
@@ -105,7 +105,7 @@ TEST_F(DownloadTest, StartsOverWhenTheFileHasBecomeShorter) {
   EXPECT_EQ(read_file(temp_ / "out"), text_);
 }
 
-TEST_F(DownloadTest, TriesAgainWhatMayPassAndThenNamesFileAndReason) {
+TEST_F(DownloadTest, RetriesTemporaryErrorsAndThenNamesFileAndReason) {
   for (const int status : {500, 503, 429, 408}) {
     fail_times(3, {status, "busy"});
     EXPECT_TRUE(fetch()) << status;
@@ -115,7 +115,7 @@ TEST_F(DownloadTest, TriesAgainWhatMayPassAndThenNamesFileAndReason) {
   }
 }
 
-TEST_F(DownloadTest, DoesNotTryAgainWhatWillNotPass) {
+TEST_F(DownloadTest, DoesNotRetryPermanentErrors) {
   fail_times(1, {403, "<Error><Code>AccessDenied</Code><Message>No</Message></Error>"});
   expect_failure({"answers 403 (AccessDenied: No)", "credentials"});
   fail_times(1, {400, "bad"});

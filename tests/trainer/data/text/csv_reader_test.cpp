@@ -96,7 +96,7 @@ TEST(CsvReaderTest, WrongFilesAreNamedWithLineAndWhatToDo) {
   refuses("text,text\n1,x\n", {path, "has two columns \"text\": rename one of them"});
   refuses("id,text\n1,x\n\n2\n", {path + ":4 has 1 values, and the first line names 2 columns"});
   refuses("id,text\n1,\"x\ny\"\n2,one, two\n", {path + ":4 has 3 values", "into quotes"});
-  refuses("id,text\n1,\"x\ny\" z\n", {path + ":3 goes on behind a closing quote"});
+  refuses("id,text\n1,\"x\ny\" z\n", {path + ":3 continues after a closing quote"});
   refuses("id,text\n1,x\n2,\"x\ny\nz\n", {path, "ends inside quotes", "begins in line 3"});
   // A hole in a file reads as zeros and takes no room on the disk.
   write_text(path, "text\n\"x");

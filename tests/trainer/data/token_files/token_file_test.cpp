@@ -35,7 +35,7 @@ class TokenFileTest : public ::testing::Test {
   TempDir temp_;
 };
 
-TEST_F(TokenFileTest, TellsTheFormatsApart) {
+TEST_F(TokenFileTest, DistinguishesTheFormats) {
   const auto expect = [&](const std::string& name, TokenFormat format, std::string_view dtype,
                           int64_t begin) {
     const TokenFile file = read(name);
@@ -68,7 +68,7 @@ TEST_F(TokenFileTest, AFolderIsReadInTheOrderOfItsPaths) {
   expect_error(ExitCode::kUnusable, {"/nowhere"}, [&] { find_token_files({.path = temp_ / "nowhere"}); });
 }
 
-TEST_F(TokenFileTest, WhatIsNoneOfThemIsRefused) {
+TEST_F(TokenFileTest, OtherFilesAreRefused) {
   write_text(path("other.bin"), std::string(2000, 'x'));
   expect_unusable("other.bin", {"other.bin is not known", "other.idx", "llm.c", ".ds"});
   expect_error(ExitCode::kUnusable, {"does not begin with the header of llm.c"},
@@ -77,7 +77,7 @@ TEST_F(TokenFileTest, WhatIsNoneOfThemIsRefused) {
                [&] { find_token_files({.path = path("other.bin"), .format = TokenFormat::kMegatron}); });
 }
 
-TEST_F(TokenFileTest, AnIndexOfMegatronThatLiesIsRefused) {
+TEST_F(TokenFileTest, AnIncorrectIndexOfMegatronIsRefused) {
   const std::string bin = "megatron_uint16.bin", idx = "megatron_uint16.idx", good = read_file(path(idx));
   const auto refuses = [&](std::initializer_list<std::string_view> parts, auto change) {
     write_text(path(idx), good);
@@ -87,7 +87,7 @@ TEST_F(TokenFileTest, AnIndexOfMegatronThatLiesIsRefused) {
   refuses({idx, "is not an index"}, [&] { put(idx, 0, 'X'); });
   refuses({idx, "is not an index"}, [&] { write_text(path(idx), good.substr(0, 20)); });
   refuses({idx, "version 2"}, [&] { put(idx, 9, uint64_t{2}); });
-  refuses({idx, "type 7, which is no integer"}, [&] { put(idx, 17, uint8_t{7}); });
+  refuses({idx, "type 7, which is not an integer"}, [&] { put(idx, 17, uint8_t{7}); });
   refuses({idx, "type 99"}, [&] { put(idx, 17, uint8_t{99}); });
   refuses({idx, "do not fill"}, [&] { put(idx, 18, int64_t{1} << 60); });
   refuses({idx, "do not fill"}, [&] { put(idx, 18, int64_t{-1}); });
@@ -95,17 +95,17 @@ TEST_F(TokenFileTest, AnIndexOfMegatronThatLiesIsRefused) {
   refuses({idx, "do not fill"}, [&] { cut(idx, 1); });
   refuses({idx, "sequence 0 has -1 tokens"}, [&] { put(idx, 34, int32_t{-1}); });
   refuses({idx, "sequence 1 has"}, [&] { put(idx, 34, int32_t{1000}); });
-  refuses({bin, "no whole tokens"}, [&] { cut(bin, 1); });
+  refuses({bin, "not a multiple of the 2 bytes"}, [&] { cut(bin, 1); });
   refuses({bin, "holds 86 tokens", "says 87"}, [&] { cut(bin, 1); });
 }
 
-TEST_F(TokenFileTest, AHeaderOfLlmcThatLiesIsRefused) {
+TEST_F(TokenFileTest, AnIncorrectHeaderOfLlmcIsRefused) {
   put("llmc_gpt2.bin", 4, int32_t{2});
   expect_unusable("llmc_gpt2.bin", {"version 2", "version 1 is read"});
   cut("llmc_llama3.bin", 4);
   expect_unusable("llmc_llama3.bin", {"holds 86 tokens", "header says 87"});
   cut("llmc_llama3.bin", 1);
-  expect_unusable("llmc_llama3.bin", {"no whole tokens of 4 bytes"});
+  expect_unusable("llmc_llama3.bin", {"not a multiple of the 4 bytes"});
 }
 
 TEST_F(TokenFileTest, ANanosetNeedsTheSizeOfItsTokens) {

@@ -50,7 +50,7 @@ TEST(SentencePieceTest, KnowsItsSpecialPieces) {
   EXPECT_EQ(tokenizer->decode(ids), "</s>");
 }
 
-TEST(SentencePieceTest, KeepsBytesThatAreNoUtf8) {
+TEST(SentencePieceTest, KeepsBytesThatAreNotUtf8) {
   const auto tokenizer = tokenizer_from_text(model_bytes("llama2"), "here");
   const std::string text = "a\xff\xc3 \x80\xe4\xbd";
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);

@@ -52,7 +52,7 @@ TEST_P(OptimizerStepsTest, LionFollowsItsFormula) {
   }
 }
 
-TEST_P(OptimizerStepsTest, LionStandsStillWithoutAGradientAndKeepsNaNVisible) {
+TEST_P(OptimizerStepsTest, LionDoesNothingWithoutAGradientAndKeepsNaNVisible) {
   const WeightTensors made = weights(20);
   const Tensor before = made.params.clone(), scale = half();
   Tensor m = on_device(at::zeros({20})), grads = on_device(at::zeros({20}));

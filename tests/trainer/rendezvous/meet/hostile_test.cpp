@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/trainer/rendezvous/intruders.h"
 #include "tests/trainer/rendezvous/rank_threads.h"
-#include "tests/trainer/rendezvous/strangers.h"
 
 namespace tycho {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kStrangers = 10'000, kAttackers = 4;
+constexpr int kIntruders = 10'000, kAttackers = 4;
 
 int num_descriptors() {
   int count = 0;
@@ -30,15 +30,15 @@ int64_t resident_kib() {
   return 0;
 }
 
-/// Strangers of every kind, one after the other; some stay with their connection open.
+/// Intruders of every kind, one after the other; some stay with their connection open.
 void attack(const Endpoint& listener, int first, int count, int num_ranks) {
   constexpr size_t kOpenAtOnce = 40;
   std::vector<Socket> open(kOpenAtOnce);
   for (int i = 0; i < count; ++i)
-    open[static_cast<size_t>(i) % kOpenAtOnce] = send_stranger(first + i, listener, num_ranks);
+    open[static_cast<size_t>(i) % kOpenAtOnce] = send_intruder(first + i, listener, num_ranks);
 }
 
-TEST(Hostile, TenThousandStrangersNeitherJoinNorStallNorLeakAnything) {
+TEST(Hostile, TenThousandIntrudersNeitherJoinNorStallNorLeakAnything) {
   const int before = num_descriptors();
   const int64_t memory_before = resident_kib();
   constexpr int64_t kRounds = 3;
@@ -52,7 +52,7 @@ TEST(Hostile, TenThousandStrangersNeitherJoinNorStallNorLeakAnything) {
       for (int a = 0; a < kAttackers; ++a)
         attackers.emplace_back([&, a] {
           Endpoint listener = numeric_endpoint("127.0.0.1", place.port);
-          do attack(listener, a * 7, kStrangers / kAttackers, kRanks);
+          do attack(listener, a * 7, kIntruders / kAttackers, kRanks);
           while (rounds <= kRounds && !broken &&
                  Clock::now() < give_up_at);  // a fast machine is done before the ranks are
         });
