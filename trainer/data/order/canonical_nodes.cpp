@@ -16,6 +16,13 @@ std::vector<IdSpan> unit_spans(std::span<const uint32_t> unit_sizes) {
   return spans;
 }
 
+std::vector<uint32_t> sizes_of(const std::vector<IdSpan>& spans) {
+  std::vector<uint32_t> sizes;
+  sizes.reserve(spans.size());
+  for (const IdSpan& span : spans) sizes.push_back(static_cast<uint32_t>(span.size()));
+  return sizes;
+}
+
 std::vector<NodeSpans> divide_spans(const std::vector<IdSpan>& spans, int64_t num_nodes) {
   int64_t all = 0;
   for (const IdSpan& span : spans) all += static_cast<int64_t>(span.size());

@@ -20,6 +20,7 @@ using NodeSpans = std::vector<IdSpan>;
 
 /// Ids 0, 1, … divided into units of these sizes.
 std::vector<IdSpan> unit_spans(std::span<const uint32_t> unit_sizes);
+std::vector<uint32_t> sizes_of(const std::vector<IdSpan>& spans);
 /// Cuts spans at n * p / num_nodes of all their n ids, in the order in which they stand.
 std::vector<NodeSpans> divide_spans(const std::vector<IdSpan>& spans, int64_t num_nodes);
 /// How py1s, py1br and py1e begin: units shuffled by default_rng(seed), cut into nodes, and then the spans of

@@ -92,11 +92,12 @@ EpochSamples::EpochSamples(std::span<const ShardSizes> streams, std::span<const 
 }
 
 void EpochSamples::to_stored(std::span<uint32_t> ids) const {
+  if (all_once_) {
+    if (shift_ == 0) return;
+    for (uint32_t& id : ids) id += shift_;
+    return;
+  }
   for (uint32_t& id : ids) {
-    if (all_once_) {
-      id += shift_;
-      continue;
-    }
     const size_t unit = unit_of_(id);
     const uint32_t nth = id - unit_of_.begin(unit);
     const auto& [first_stored, part] = units_[unit];

@@ -2,7 +2,6 @@
 #include "trainer/data/order/id_stream.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace tycho {
@@ -13,7 +12,7 @@ class CountingStream final : public IdStream {
   explicit CountingStream(uint32_t begin) : next_(begin) {}
   void skip(int64_t count) override { next_ += static_cast<uint32_t>(count); }
   void read(std::span<uint32_t> ids) override {
-    std::iota(ids.begin(), ids.end(), next_);
+    count_up(ids, next_);
     next_ += static_cast<uint32_t>(ids.size());
   }
 
@@ -37,6 +36,14 @@ class ListStream final : public IdStream {
 };
 
 }  // namespace
+
+// Eight at a time, which compilers make vectors of where they keep std::iota's loop as it is.
+void count_up(std::span<uint32_t> ids, uint32_t first) {
+  size_t at = 0;
+  for (; at + 8 <= ids.size(); at += 8)
+    for (uint32_t i = 0; i < 8; ++i) ids[at + i] = first + static_cast<uint32_t>(at) + i;
+  for (; at < ids.size(); ++at) ids[at] = first + static_cast<uint32_t>(at);
+}
 
 void ChunkedStream::skip(int64_t count) {
   const auto here = std::min<int64_t>(count, static_cast<int64_t>(chunk_.size() - at_));

@@ -8,6 +8,9 @@
 
 namespace tycho {
 
+/// Writes first, first + 1, …
+void count_up(std::span<uint32_t> ids, uint32_t first);
+
 /// Ids front to back. Owned by one thread. The caller never asks for more than there are.
 class IdStream {
  public:

@@ -63,6 +63,16 @@ NumpyRng::NumpyRng(uint64_t seed) {
   next64();
 }
 
+void NumpyRng::next_doubles(std::span<double> numbers) {
+  std::array<uint64_t, 128> words;
+  size_t at = 0;
+  for (; has_avx2() && at + words.size() <= numbers.size(); at += words.size()) {
+    next_eights(words);
+    for (size_t i = 0; i < words.size(); ++i) numbers[at + i] = unit_interval(words[i]);
+  }
+  for (; at < numbers.size(); ++at) numbers[at] = next_double();
+}
+
 uint64_t NumpyRng::interval(uint64_t max) {
   if (max == 0) return 0;
   const uint64_t mask = ~uint64_t{0} >> std::countl_zero(max);

@@ -30,7 +30,10 @@ class NumpyRng {
     return static_cast<uint32_t>(word);
   }
   /// Uniform in [0, 1).
-  double next_double() { return static_cast<double>(next64() >> 11) * (1.0 / 9007199254740992.0); }
+  double next_double() { return unit_interval(next64()); }
+
+  /// next_double() for each.
+  void next_doubles(std::span<double> numbers);
 
   /// Uniform in [0, max], drawn as Generator.shuffle does: masked words until one fits.
   uint64_t interval(uint64_t max);
@@ -47,22 +50,20 @@ class NumpyRng {
   template <class T>
   void shuffle(std::span<T> items) {
     T* const data = items.data();
-    const auto swap_all = [data](uint32_t i, std::span<const uint32_t> others) {
-      for (const uint32_t other : others) std::swap(data[i--], data[other]);
-    };
-    if (items.size_bytes() < kInCache) return draw_swaps(items.size(), swap_all);
-    // Swaps wait until memory has what was drawn before them.
-    std::array<uint32_t, kDrawn> waiting;
-    uint32_t first = 0;
-    size_t num_waiting = 0;
-    draw_swaps(items.size(), [&](uint32_t i, std::span<const uint32_t> others) {
-      for (const uint32_t other : others) __builtin_prefetch(data + other, 1);
-      swap_all(first, std::span(waiting).first(num_waiting));
-      std::copy(others.begin(), others.end(), waiting.begin());
-      first = i;
-      num_waiting = others.size();
+    const bool cached = items.size_bytes() < kInCache;
+    draw_swaps(items.size(), [data, cached](uint32_t i, std::span<const uint32_t> others) {
+      if (cached) {
+        for (const uint32_t other : others) std::swap(data[i--], data[other]);
+        return;
+      }
+      // Memory is asked for what is swapped a little later.
+      const size_t ahead = std::min<size_t>(others.size(), 64);
+      for (const uint32_t other : others.first(ahead)) __builtin_prefetch(data + other, 1);
+      for (size_t at = 0; at < others.size(); ++at) {
+        if (at + ahead < others.size()) __builtin_prefetch(data + others[at + ahead], 1);
+        std::swap(data[i--], data[others[at]]);
+      }
     });
-    swap_all(first, std::span(waiting).first(num_waiting));
   }
   /// Draws what the shuffle of so many items draws.
   void skip_shuffle(size_t num_items) {
@@ -73,12 +74,14 @@ class NumpyRng {
 
  private:
   using u128 = unsigned __int128;
-  static constexpr size_t kInCache = 256 << 10, kDrawn = 128;
+  static constexpr size_t kInCache = 256 << 10, kDrawn = 1024;
+  static constexpr uint32_t kMany = 64;
   static constexpr u128 kMultiplier =
       static_cast<u128>(2549297995355413924ull) << 64 | 4865540595714422341ull;
-  static constexpr u128 kTwice = kMultiplier * kMultiplier;  // two steps
-  static constexpr uint32_t kTogether = 4;                   // words
 
+  static double unit_interval(uint64_t word) {
+    return static_cast<double>(static_cast<int64_t>(word >> 11)) * (1.0 / 9007199254740992.0);
+  }
   static uint64_t output(u128 state) {
     const auto high = static_cast<uint64_t>(state >> 64), low = static_cast<uint64_t>(state);
     return std::rotr(high ^ low, static_cast<int>(high >> 58));
@@ -89,8 +92,7 @@ class NumpyRng {
   /// one: a quarter of all words, so that a branch would be mispredicted as often.
   template <class Swaps>
   void draw_swaps(size_t num_items, Swaps swaps) {
-    std::array<uint32_t, kDrawn + kTogether> others;
-    const u128 twice_increment = (kMultiplier + 1) * increment_;
+    std::array<uint32_t, kDrawn + 1> others;
     auto i = static_cast<uint32_t>(std::max<size_t>(num_items, 1) - 1);
     while (i > 0) {
       const uint32_t mask = UINT32_MAX >> std::countl_zero(i);
@@ -103,23 +105,22 @@ class NumpyRng {
         i = i - 1 + (i < drawn);
       };
       if (has_spare_) use(next32());
-      // Two states at once: each is a product that takes longer than all that is done with it.
-      u128 odd = state_ * kMultiplier + increment_, even = odd * kMultiplier + increment_, newest = state_;
-      while (i > last + kTogether) {
-        const uint64_t words = output(odd), more = output(even);
-        use(static_cast<uint32_t>(words));
-        use(static_cast<uint32_t>(words >> 32));
-        use(static_cast<uint32_t>(more));
-        use(static_cast<uint32_t>(more >> 32));
-        newest = even;
-        odd = odd * kTwice + twice_increment;
-        even = even * kTwice + twice_increment;
-      }
-      state_ = newest;
+      if (has_avx2() && i - last > kMany && i <= INT32_MAX)
+        i -= draw_sixteens(i, last, mask, others.data() + (first - i));
       while (i > last) use(next32());
       swaps(first, std::span<const uint32_t>(others).first(first - i));
     }
   }
+
+  static bool has_avx2() {
+    static const bool has = __builtin_cpu_supports("avx2");
+    return has;
+  }
+  /// Part of draw_swaps: draws for `first` and the items before, and stops when at most 16 are left before
+  /// `last`. No spare word, first - last > kMany. Needs AVX2. Returns how many were drawn.
+  uint32_t draw_sixteens(uint32_t first, uint32_t last, uint32_t mask, uint32_t* others);
+  /// next64() for each of words, whose number 8 divides. Needs AVX2.
+  void next_eights(std::span<uint64_t> words);
 
   u128 state_, increment_;
   uint32_t spare_ = 0;  // high half not yet given out

@@ -6,6 +6,7 @@
 
 #include "trainer/data/order/canonical_nodes.h"
 #include "trainer/data/order/numpy_rng.h"
+#include "trainer/data/order/shuffle_series.h"
 
 namespace tycho {
 namespace {
@@ -20,10 +21,21 @@ int64_t size_of(const NodeSpans& spans) {
   return size;
 }
 
+std::vector<uint32_t> sizes_of(const std::vector<Block>& blocks) {
+  std::vector<uint32_t> sizes;
+  for (const Block& block : blocks) sizes.push_back(static_cast<uint32_t>(block.end - block.begin));
+  return sizes;
+}
+
 class BlockStream final : public ChunkedStream {
  public:
   BlockStream(NodeSpans spans, std::vector<Block> blocks, const NumpyRng& rng)
-      : spans_(std::move(spans)), blocks_(std::move(blocks)), size_(size_of(spans_)), rng_(rng) {}
+      : spans_(std::move(spans)),
+        blocks_(std::move(blocks)),
+        size_(size_of(spans_)),
+        shuffles_(sizes_of(blocks_), rng) {}
+  /// The generator after all shuffles.
+  NumpyRng rng_after() { return shuffles_.after(); }
 
  protected:
   size_t next_size() const override {
@@ -37,19 +49,23 @@ class BlockStream final : public ChunkedStream {
       const Block block = blocks_[at_];
       const int64_t end = end_of(at_++);
       fill(block.end - block.begin);
-      rng_.shuffle(std::span(open_).first(static_cast<size_t>(block.end - block.begin)));
+      shuffles_.shuffle(std::span(open_).first(static_cast<size_t>(block.end - block.begin)));
       fill(end - block.begin);  // a tail that no block reaches is not shuffled
-      const auto done = open_.begin() + (end - block.begin);
-      chunk.assign(open_.begin(), done);
-      open_.erase(open_.begin(), done);
+      const auto done = static_cast<size_t>(end - block.begin);
+      if (done == open_.size()) {
+        chunk.swap(open_);
+        open_.clear();
+      } else {
+        chunk.assign(open_.begin(), open_.begin() + static_cast<int64_t>(done));
+        open_.erase(open_.begin(), open_.begin() + static_cast<int64_t>(done));
+      }
     }
   }
 
   void pass() override {
-    const auto size = next_size();
-    rng_.skip_shuffle(size);
-    take(size, nullptr);
+    take(next_size(), nullptr);
     ++at_;
+    shuffles_.pass();
   }
 
  private:
@@ -58,17 +74,21 @@ class BlockStream final : public ChunkedStream {
 
   /// Makes `open_`, which begins where the block does, at least so long.
   void fill(int64_t size) {
-    const auto missing = size - static_cast<int64_t>(open_.size());
-    if (missing > 0) take(static_cast<size_t>(missing), &open_);
+    const size_t had = open_.size();
+    if (static_cast<size_t>(size) <= had) return;
+    open_.resize(static_cast<size_t>(size));
+    take(static_cast<size_t>(size) - had, open_.data() + had);
   }
 
-  /// The next ids of the spans.
-  void take(size_t count, std::vector<uint32_t>* ids) {
+  /// The next ids of the spans; nullptr passes them.
+  void take(size_t count, uint32_t* ids) {
     while (count > 0) {
       IdSpan& span = spans_[span_];
       const size_t here = std::min(count, span.size());
-      for (size_t i = 0; i < here && ids != nullptr; ++i)
-        ids->push_back(span.begin + static_cast<uint32_t>(i));
+      if (ids != nullptr) {
+        count_up({ids, here}, span.begin);
+        ids += here;
+      }
       span.begin += static_cast<uint32_t>(here);
       span_ += span.size() == 0;
       count -= here;
@@ -80,7 +100,7 @@ class BlockStream final : public ChunkedStream {
   std::vector<Block> blocks_;
   size_t at_ = 0;
   int64_t size_;
-  NumpyRng rng_;
+  ShuffleSeries shuffles_;
   std::vector<uint32_t> open_;
 };
 
@@ -109,10 +129,9 @@ std::vector<std::unique_ptr<IdStream>> py1br_nodes(std::span<const uint32_t> uni
   std::vector<std::unique_ptr<IdStream>> streams;
   for (size_t i = 0; i < nodes.size(); ++i) {
     std::vector<Block> blocks = draw_blocks(size_of(nodes[i]), staggers[i], shuffle.block_size, rng);
-    const NumpyRng here = rng;
-    if (i + 1 < nodes.size())
-      for (const Block& block : blocks) rng.skip_shuffle(static_cast<size_t>(block.end - block.begin));
-    streams.push_back(std::make_unique<BlockStream>(std::move(nodes[i]), std::move(blocks), here));
+    auto stream = std::make_unique<BlockStream>(std::move(nodes[i]), std::move(blocks), rng);
+    if (i + 1 < nodes.size()) rng = stream->rng_after();
+    streams.push_back(std::move(stream));
   }
   return streams;
 }

@@ -2,11 +2,11 @@
 #include "trainer/data/order/py2s.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "trainer/data/order/canonical_nodes.h"
 #include "trainer/data/order/numpy_rng.h"
+#include "trainer/data/order/shuffle_series.h"
 
 namespace tycho {
 namespace {
@@ -22,10 +22,18 @@ struct Piece {
   size_t unit = 0, begin = 0, end = 0;
 };
 
+std::vector<uint32_t> sizes_of(const std::vector<Piece>& pieces) {
+  std::vector<uint32_t> sizes;
+  for (const Piece& piece : pieces) sizes.push_back(static_cast<uint32_t>(piece.end - piece.begin));
+  return sizes;
+}
+
 class PieceStream final : public ChunkedStream {
  public:
   PieceStream(std::shared_ptr<const std::vector<Unit>> units, std::vector<Piece> pieces, const NumpyRng& rng)
-      : units_(std::move(units)), pieces_(std::move(pieces)), rng_(rng) {}
+      : units_(std::move(units)), pieces_(std::move(pieces)), shuffles_(sizes_of(pieces_), rng) {}
+  /// The generator after all shuffles.
+  NumpyRng rng_after() { return shuffles_.after(); }
 
  protected:
   size_t next_size() const override { return pieces_[at_].end - pieces_[at_].begin; }
@@ -33,23 +41,23 @@ class PieceStream final : public ChunkedStream {
     const Piece piece = pieces_[at_++];
     const Unit& unit = (*units_)[piece.unit];
     chunk.resize(unit.ids.size());
-    std::iota(chunk.begin(), chunk.end(), unit.ids.begin);
+    count_up(chunk, unit.ids.begin);
     NumpyRng(unit.rng).shuffle(std::span(chunk));
     std::copy(chunk.begin() + static_cast<int64_t>(piece.begin),
               chunk.begin() + static_cast<int64_t>(piece.end), chunk.begin());
     chunk.resize(piece.end - piece.begin);
-    rng_.shuffle(std::span(chunk));
+    shuffles_.shuffle(std::span(chunk));
   }
   void pass() override {
-    rng_.skip_shuffle(next_size());
     ++at_;
+    shuffles_.pass();
   }
 
  private:
   std::shared_ptr<const std::vector<Unit>> units_;
   std::vector<Piece> pieces_;
+  ShuffleSeries shuffles_;
   size_t at_ = 0;
-  NumpyRng rng_;
 };
 
 std::vector<Unit> shuffled_units(std::span<const uint32_t> unit_sizes, uint64_t seed) {
@@ -91,9 +99,9 @@ std::vector<std::unique_ptr<IdStream>> py2s_nodes(std::span<const uint32_t> unit
   std::vector<std::unique_ptr<IdStream>> streams;
   for (std::vector<Piece>& pieces : cut_pieces(*units, shuffle.num_canonical_nodes)) {
     rng.shuffle(std::span(pieces));
-    const NumpyRng here = rng;
-    for (const Piece& piece : pieces) rng.skip_shuffle(piece.end - piece.begin);
-    streams.push_back(std::make_unique<PieceStream>(units, std::move(pieces), here));
+    auto stream = std::make_unique<PieceStream>(units, std::move(pieces), rng);
+    if (streams.size() + 1 < static_cast<size_t>(shuffle.num_canonical_nodes)) rng = stream->rng_after();
+    streams.push_back(std::move(stream));
   }
   return streams;
 }

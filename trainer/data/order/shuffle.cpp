@@ -10,6 +10,7 @@
 #include "trainer/data/order/py1br.h"
 #include "trainer/data/order/py1e.h"
 #include "trainer/data/order/py2s.h"
+#include "trainer/data/order/shuffle_series.h"
 
 namespace tycho {
 namespace {
@@ -17,22 +18,28 @@ namespace {
 /// py1s: spans one after the other, each shuffled.
 class SpanStream final : public ChunkedStream {
  public:
-  SpanStream(NodeSpans spans, const NumpyRng& rng) : spans_(std::move(spans)), rng_(rng) {}
+  SpanStream(NodeSpans spans, const NumpyRng& rng)
+      : spans_(std::move(spans)), shuffles_(sizes_of(spans_), rng) {}
+  /// The generator after all shuffles.
+  NumpyRng rng_after() { return shuffles_.after(); }
 
  protected:
   size_t next_size() const override { return spans_[at_].size(); }
   void make(std::vector<uint32_t>& chunk) override {
     const IdSpan span = spans_[at_++];
     chunk.resize(span.size());
-    std::iota(chunk.begin(), chunk.end(), span.begin);
-    rng_.shuffle(std::span(chunk));
+    count_up(chunk, span.begin);
+    shuffles_.shuffle(std::span(chunk));
   }
-  void pass() override { rng_.skip_shuffle(spans_[at_++].size()); }
+  void pass() override {
+    ++at_;
+    shuffles_.pass();
+  }
 
  private:
   NodeSpans spans_;
+  ShuffleSeries shuffles_;
   size_t at_ = 0;
-  NumpyRng rng_;
 };
 
 std::vector<std::unique_ptr<IdStream>> py1s_nodes(std::span<const uint32_t> unit_sizes,
@@ -41,17 +48,16 @@ std::vector<std::unique_ptr<IdStream>> py1s_nodes(std::span<const uint32_t> unit
   std::vector<std::unique_ptr<IdStream>> streams;
   auto nodes = shuffled_node_spans(unit_sizes, shuffle.num_canonical_nodes, shuffle.seed, rng);
   for (size_t i = 0; i < nodes.size(); ++i) {
-    const NumpyRng here = rng;
-    if (i + 1 < nodes.size())
-      for (const IdSpan& span : nodes[i]) rng.skip_shuffle(span.size());
-    streams.push_back(std::make_unique<SpanStream>(std::move(nodes[i]), here));
+    auto stream = std::make_unique<SpanStream>(std::move(nodes[i]), rng);
+    if (i + 1 < nodes.size()) rng = stream->rng_after();
+    streams.push_back(std::move(stream));
   }
   return streams;
 }
 
 std::vector<std::unique_ptr<IdStream>> naive_nodes(int64_t num_ids, const Shuffle& shuffle) {
   auto list = std::make_shared<std::vector<uint32_t>>(static_cast<size_t>(num_ids));
-  std::iota(list->begin(), list->end(), 0u);
+  count_up(*list, 0);
   NumpyRng(shuffle.seed + static_cast<uint64_t>(shuffle.epoch)).shuffle(std::span(*list));
   std::vector<std::unique_ptr<IdStream>> streams;
   for (int64_t node = 0; node < shuffle.num_canonical_nodes; ++node)

@@ -68,5 +68,48 @@ TEST(NumpyRngTest, SkippingLandsWhereDrawingDoes) {
   }
 }
 
+/// Generator.shuffle as NumPy writes it: a draw, then a swap.
+std::vector<uint32_t> shuffled_one_by_one(NumpyRng& rng, size_t count) {
+  std::vector<uint32_t> items(count);
+  std::iota(items.begin(), items.end(), 0u);
+  for (size_t i = count; i-- > 1;) std::swap(items[i], items[rng.interval(i)]);
+  return items;
+}
+
+TEST(NumpyRngTest, ShufflesAsIfEachSwapWereDrawnAlone) {
+  // Around the sizes at which masks, runs of draws and the way of drawing change.
+  for (const size_t count :
+       {1, 2, 16, 18, 64, 66, 81, 82, 97, 129, 257, 1024, 1026, 1200, 4097, 8180, 66000, 300000})
+    for (const uint64_t seed : {1, 2, 3, 4, 5, 6, 7, 8})
+      for (const bool half : {false, true}) {
+        NumpyRng drawn(seed + count), shuffled(seed + count), skipped(seed + count);
+        if (half)
+          for (NumpyRng* rng : {&drawn, &shuffled, &skipped})
+            rng->next32();  // half a word stays to be given out
+        std::vector<uint32_t> items(count);
+        std::iota(items.begin(), items.end(), 0u);
+        shuffled.shuffle(std::span(items));
+        skipped.skip_shuffle(count);
+        ASSERT_EQ(items, shuffled_one_by_one(drawn, count)) << count << " seed " << seed;
+        for (int i = 0; i < 3; ++i) {
+          const uint32_t next = drawn.next32();
+          ASSERT_EQ(shuffled.next32(), next) << count << " seed " << seed;
+          ASSERT_EQ(skipped.next32(), next) << count << " seed " << seed;
+        }
+      }
+}
+
+TEST(NumpyRngTest, ManyUniformNumbersAreThoseDrawnAlone) {
+  for (const size_t count : {0, 1, 127, 128, 129, 1000}) {
+    NumpyRng alone(3), together(3);
+    alone.next32(), together.next32();
+    std::vector<double> numbers(count);
+    together.next_doubles(numbers);
+    for (const double number : numbers) ASSERT_EQ(number, alone.next_double());
+    EXPECT_EQ(together.next32(), alone.next32());
+    EXPECT_EQ(together.next64(), alone.next64());
+  }
+}
+
 }  // namespace
 }  // namespace tycho

@@ -1,0 +1,37 @@
+// Memory of large arrays that are read and written all over.
+#pragma once
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace tycho {
+
+/// An allocator that asks for huge pages: with small ones nearly every access would miss the processor's
+/// table of pages. A kernel that has none ignores it.
+template <class T>
+struct HugePages {
+  using value_type = T;
+  static constexpr size_t kPage = size_t{2} << 20;
+
+  HugePages() = default;
+  template <class U>
+  HugePages(const HugePages<U>&) {}
+
+  T* allocate(size_t count) {
+    const size_t alignment = count * sizeof(T) < kPage ? 64 : kPage;
+    const size_t bytes = (count * sizeof(T) + alignment - 1) / alignment * alignment;
+    void* const memory = std::aligned_alloc(alignment, bytes);
+    if (memory == nullptr) throw std::bad_alloc();
+    if (alignment == kPage) madvise(memory, bytes, MADV_HUGEPAGE);
+    return static_cast<T*>(memory);
+  }
+  void deallocate(T* memory, size_t) { std::free(memory); }
+  template <class U>
+  bool operator==(const HugePages<U>&) const {
+    return true;
+  }
+};
+
+}  // namespace tycho

@@ -1,0 +1,48 @@
+// Many shuffles by one generator, of which the first ones can be passed over.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "trainer/data/order/numpy_rng.h"
+
+namespace tycho {
+
+/// Shuffles of so many items, one after the other. How many numbers a shuffle draws is only known when they
+/// are drawn: that is done when it is needed, and marks are left so that it is not done again.
+class ShuffleSeries {
+ public:
+  ShuffleSeries(std::vector<uint32_t> sizes, const NumpyRng& rng);
+
+  /// The next shuffle, of as many items as it has.
+  template <class T>
+  void shuffle(std::span<T> items) {
+    if (passed_) rng_ = before(next_);
+    passed_ = false;
+    ++next_;
+    rng_.shuffle(items);
+  }
+  void pass() {
+    ++next_;
+    passed_ = true;
+  }
+  /// The generator after all of them.
+  NumpyRng after() { return before(sizes_.size()); }
+
+ private:
+  struct Mark {
+    size_t shuffle;
+    NumpyRng rng;  // before it
+  };
+  NumpyRng before(size_t i);
+
+  std::vector<uint32_t> sizes_;
+  std::vector<Mark> marks_;  // by shuffle; the first is 0
+  size_t next_ = 0;
+  NumpyRng rng_;
+  bool passed_ = false;  // rng_ is not yet where the next shuffle begins
+};
+
+}  // namespace tycho
