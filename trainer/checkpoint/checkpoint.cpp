@@ -67,6 +67,7 @@ CheckpointInfo CheckpointStore::save(const CheckpointMeta& meta, const std::vect
 
 CheckpointInfo CheckpointStore::save(const CheckpointMeta& meta, int64_t num_bytes,
                                      const WriteShards& write) {
+  ++num_saves_;
   const std::string uuid = random_hex(16);
   const std::string folder = dir_ + "/" + checkpoint_folder_name(meta.step, uuid);
   CheckpointInfo saved;
@@ -99,6 +100,7 @@ CheckpointInfo CheckpointStore::commit(const CheckpointMeta& meta, const WriteSh
                     .parent = parent_,
                     .epoch = epoch_,
                     .step = meta.step,
+                    .save_number = num_saves_,
                     .world = meta.world.is_null() ? world_of_one() : meta.world,
                     .train_state = meta.train_state,
                     .recipe = meta.recipe,
@@ -119,7 +121,12 @@ CheckpointInfo CheckpointStore::commit(const CheckpointMeta& meta, const WriteSh
   write_file_atomically(files_, folder + "/" + kCommitFile, text);
   files_.sync_dir(dir_);
 
-  CheckpointInfo info{.path = folder, .step = meta.step, .epoch = epoch_, .uuid = uuid, .tag = meta.tag};
+  CheckpointInfo info{.path = folder,
+                      .step = meta.step,
+                      .epoch = epoch_,
+                      .save_number = num_saves_,
+                      .uuid = uuid,
+                      .tag = meta.tag};
   info.num_bytes = static_cast<int64_t>(text.size());
   for (const FileRecord& file : manifest.files) info.num_bytes += file.num_bytes;
   info.manifest = std::move(json);

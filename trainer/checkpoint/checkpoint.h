@@ -50,7 +50,8 @@ struct CheckpointMeta {
 struct CheckpointInfo {
   std::string path;  // folder
   int64_t step = 0;
-  int64_t epoch = 0;  // fencing epoch of the run that wrote it
+  int64_t epoch = 0;        // fencing epoch of the run that wrote it
+  int64_t save_number = 0;  // as Manifest::save_number
   int64_t num_bytes = 0;
   std::string uuid;
   std::string tag;  // empty for none
@@ -82,6 +83,11 @@ class CheckpointStore {
   CheckpointInfo save(const CheckpointMeta& meta, int64_t num_bytes, const WriteShards& write);
   /// The checkpoint that training goes on from: the parent of the next one.
   void set_resumed_from(const CheckpointInfo& info) { resumed_from_ = parent_ = info.uuid; }
+  /// The next one is a copy of it, and as new as it.
+  void set_copied_from(const CheckpointInfo& info) {
+    set_resumed_from(info);
+    num_saves_ = info.save_number - 1;
+  }
 
  private:
   CheckpointInfo commit(const CheckpointMeta& meta, const WriteShards& write, const std::string& folder,
@@ -93,14 +99,15 @@ class CheckpointStore {
   std::string dir_;
   int64_t keep_;
   int64_t epoch_;
+  int64_t num_saves_ = 0;  // of this epoch, those that failed too
   std::function<void()> check_owner_;
   std::string resumed_from_, parent_;  // uuids, empty for none
 };
 
-/// Committed checkpoints of a folder, newest (epoch, step) first; none when the folder does not exist. Throws
-/// Error (kUnusable) when it cannot be read. Left out, with "name: why" when lists for them are given:
-/// `broken` have a COMMIT that is damaged or files that are missing or of another size; `unfinished` have no
-/// COMMIT (a save that was killed, a removal that was).
+/// Committed checkpoints of a folder, newest first: of the newest epoch, what was saved last. None when the
+/// folder does not exist. Throws Error (kUnusable) when it cannot be read. Left out, with "name: why" when
+/// lists for them are given: `broken` have a COMMIT that is damaged or files that are missing or of another
+/// size; `unfinished` have no COMMIT (a save that was killed, a removal that was).
 std::vector<CheckpointInfo> list_checkpoints(const std::string& dir,
                                              std::vector<std::string>* broken = nullptr,
                                              std::vector<std::string>* unfinished = nullptr);

@@ -48,6 +48,7 @@ CheckpointInfo read_info(const std::string& folder) {
   CheckpointInfo info{.path = folder,
                       .step = manifest.step,
                       .epoch = manifest.epoch,
+                      .save_number = manifest.save_number,
                       .uuid = manifest.uuid,
                       .tag = manifest.tag};
   info.num_bytes = static_cast<int64_t>(text.size());
@@ -123,7 +124,10 @@ std::vector<CheckpointInfo> list_checkpoints(const std::string& dir, std::vector
     }
   }
   std::sort(committed.begin(), committed.end(), [](const CheckpointInfo& a, const CheckpointInfo& b) {
-    return std::tie(a.epoch, a.step, a.path) > std::tie(b.epoch, b.step, b.path);
+    // Several of one step, such as those with names, are told apart by number; and training may go on from an
+    // earlier step in the same epoch. Older checkpoints have no numbers.
+    return std::tie(a.epoch, a.save_number, a.step, a.path) >
+           std::tie(b.epoch, b.save_number, b.step, b.path);
   });
   if (broken) std::sort(broken->begin(), broken->end());
   if (unfinished) std::sort(unfinished->begin(), unfinished->end());

@@ -46,6 +46,7 @@ struct Manifest {
   std::string uuid;    // 32 hex digits, new for every save
   std::string parent;  // uuid of the checkpoint before it; empty for the first
   int64_t epoch = 0, step = 0;
+  int64_t save_number = 0;  // of the saves of its epoch, from 1; 0 in older checkpoints
   Json world;  // {"ranks": 1, "mesh": {"pp": 1, "dp_replicate": 1, "dp_shard": 1, "cp": 1, "tp": 1}}
   std::vector<TensorRecord> tensors;
   std::vector<FileRecord> files;

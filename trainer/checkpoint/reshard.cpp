@@ -83,7 +83,7 @@ CheckpointInfo reshard(const CheckpointReader& from, FileOps& files, const std::
     if (!file.name.ends_with(".safetensors")) meta.files[file.name] = from.read_text_file(file.name);
   const int64_t num_bytes = num_tensor_bytes(from);
   CheckpointStore store(files, dir, /*keep=*/0, original.epoch);
-  store.set_resumed_from(original);
+  store.set_copied_from(original);
   std::exception_ptr damage;  // of the original; a save reports it as one of the disk that it writes to
   const auto write = [&](const std::string& folder) {
     std::vector<WrittenShard> shards;

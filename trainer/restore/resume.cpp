@@ -152,9 +152,10 @@ void warn_of_newer(const std::string& run_dir, int64_t step, Reporter& reporter)
   if (!all.empty() && all.front().step > step)
     reporter.event(
         "warning",
-        fmt::format("this run's folder has a checkpoint of step {}, and a resumed run would use the "
-                    "one with the highest step",
-                    all.front().step),
+        fmt::format(
+            "the newest checkpoint in this run's folder is of step {}: a resumed run goes on from that "
+            "one until this run saves again",
+            all.front().step),
         {{"step", all.front().step}});
 }
 

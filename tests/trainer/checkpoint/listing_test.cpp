@@ -8,6 +8,7 @@
 
 #include "tests/trainer/base/temp_dir.h"
 #include "tests/trainer/checkpoint/checkpoint_fixture.h"
+#include "trainer/base/hash.h"
 #include "trainer/checkpoint/retention.h"
 
 namespace fs = std::filesystem;
@@ -19,11 +20,57 @@ void write_plain(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
 }
 
-TEST(Listing, OrdersByEpochThenStep) {
+std::vector<std::string> uuids_in(const std::string& dir) {
+  std::vector<std::string> uuids;
+  for (const CheckpointInfo& info : list_checkpoints(dir)) uuids.push_back(info.uuid);
+  return uuids;
+}
+
+/// As versions of Tycho wrote it that did not number saves.
+void remove_save_number(const CheckpointInfo& info) {
+  Json json = info.manifest;
+  ASSERT_EQ(json.erase("save_number"), 1U);
+  const std::string rest = "\"," + canonical_json(json).substr(1) + "\n";
+  write_plain(info.path + "/COMMIT", "{\"hash\":\"" + hash_hex(rest) + rest);
+}
+
+TEST(Listing, OrdersByEpochAndThenByWhatWasSavedLast) {
   const TempDir dir;
   CheckpointStore first(real_files(), dir.path(), 0, 1), second(real_files(), dir.path(), 0, 2);
-  for (const int64_t step : {30, 10, 20}) save_step(first, step);
-  for (const int64_t step : {15, 5}) save_step(second, step);
+  save_step(second, 5);
+  // Step 30 was left again: training went on from 10.
+  for (const int64_t step : {10, 20, 30, 15}) save_step(first, step);
+  save_step(second, 15);
+  EXPECT_EQ(steps_in(dir.path()), (std::vector<int64_t>{15, 5, 15, 30, 20, 10}));
+}
+
+TEST(Listing, OfSeveralOfOneStepTheOneSavedLastIsTheNewest) {
+  const TempDir dir;
+  std::vector<std::string> newest_first;
+  for (const int64_t epoch : {1, 2}) {
+    CheckpointStore store(real_files(), dir.path(), 0, epoch);
+    // Names of folders are drawn, so that many in the right order are no accident.
+    for (int i = 0; i < 6; ++i) newest_first.insert(newest_first.begin(), save_step(store, 7).uuid);
+  }
+  EXPECT_EQ(uuids_in(dir.path()), newest_first);
+  EXPECT_EQ(find_checkpoint(dir.path()).uuid, newest_first.front());
+}
+
+TEST(Listing, ASaveThatFailedCountsToo) {
+  const TempDir dir;
+  CheckpointStore store(real_files(), dir.path(), 0, 1);
+  const CheckpointInfo before = save_step(store, 7);
+  SampleState refused(7);
+  refused.meta.files["../escape"] = "";
+  EXPECT_NE(failure_of([&] { store.save(refused.meta, refused.tensors); }).code, ExitCode::kOk);
+  EXPECT_EQ(uuids_in(dir.path()), (std::vector<std::string>{save_step(store, 7).uuid, before.uuid}));
+}
+
+TEST(Listing, WithoutNumbersTheHigherStepIsTheNewer) {
+  const TempDir dir;
+  CheckpointStore first(real_files(), dir.path(), 0, 1), second(real_files(), dir.path(), 0, 2);
+  for (const int64_t step : {30, 10, 20}) remove_save_number(save_step(first, step));
+  for (const int64_t step : {15, 5}) remove_save_number(save_step(second, step));
   EXPECT_EQ(steps_in(dir.path()), (std::vector<int64_t>{15, 5, 30, 20, 10}));
 }
 

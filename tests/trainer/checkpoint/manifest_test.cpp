@@ -13,7 +13,8 @@ namespace {
 
 Manifest sample() {
   const std::string hash = hash_hex("x");
-  Manifest manifest{.uuid = std::string(32, 'a'), .epoch = 2, .step = 300, .world = world_of_one()};
+  Manifest manifest{
+      .uuid = std::string(32, 'a'), .epoch = 2, .step = 300, .save_number = 4, .world = world_of_one()};
   manifest.files = {{"rank-00000.safetensors", 20'000'000, hash, {hash, hash}}, {"empty", 0, hash, {}}};
   manifest.tensors = {{"w", "F32", {4, 3}, {{"rank-00000.safetensors", 4096, 48, {{0, 4}, {0, 3}}}}},
                       {"s", "BF16", {}, {{"rank-00000.safetensors", 4144, 2, {}}}}};
@@ -34,6 +35,7 @@ TEST(Manifest, RoundTrips) {
   EXPECT_EQ(manifest_text(parse_manifest(text, "COMMIT")), text);
   const Json json = parse_json(text, "COMMIT");
   EXPECT_EQ(json["step"], 300);
+  EXPECT_EQ(json["save_number"], 4);
   EXPECT_EQ(json["world"]["mesh"]["dp_shard"], 1);
   EXPECT_EQ(json["tensors"][0]["pieces"][0].dump(), R"(["rank-00000.safetensors",4096,48,[[0,4],[0,3]]])");
   EXPECT_EQ(json["files"][0]["blocks"].size(), 2u);
@@ -70,6 +72,8 @@ TEST(Manifest, RefusesEveryWrongField) {
       {"'step'", [](Json& j) { j["step"] = 1.5; }},
       {"'step'", [](Json& j) { j["step"] = 18446744073709551615u; }},
       {"'epoch'", [](Json& j) { j.erase("epoch"); }},
+      {"'save_number'", [](Json& j) { j["save_number"] = -1; }},
+      {"'save_number'", [](Json& j) { j["save_number"] = "4"; }},
       {"'route'", [](Json& j) { j["route"] = "cpu avx2"; }},
       {"'route'",
        [](Json& j) {

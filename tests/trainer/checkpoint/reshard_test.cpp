@@ -21,7 +21,9 @@ class ReshardTest : public testing::Test {
     SampleState state(step);
     state.meta.tag = "kept";
     state.meta.world = {{"ranks", 3}};
-    return CheckpointStore(real_files(), dir_.path() + "/from", 0, 5).save(state.meta, state.tensors);
+    CheckpointStore store(real_files(), dir_.path() + "/from", 0, 5);
+    save_step(store, step);
+    return store.save(state.meta, state.tensors);
   }
   std::string out(const std::string& name) const { return dir_.path() + "/" + name; }
 
@@ -39,6 +41,7 @@ TEST_F(ReshardTest, AnyNumberOfFilesHoldsTheSameCheckpoint) {
     EXPECT_EQ(differences(found), "") << num_files << " files";
     EXPECT_EQ(found.tag, "kept");
     EXPECT_EQ(found.epoch, 5);
+    EXPECT_EQ(found.save_number, from.save_number);
     EXPECT_EQ(found.manifest["world"], from.manifest["world"]);
     EXPECT_EQ(found.manifest["parent"], from.uuid);
     const auto num_shards = std::count_if(fs::directory_iterator(found.path), {}, [](const auto& entry) {
