@@ -21,6 +21,14 @@ target_include_directories(RE2::RE2 SYSTEM INTERFACE ${RE2_INCLUDE_DIR})
 target_link_libraries(RE2::RE2 INTERFACE ${RE2_LIBRARY})
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)  # headers only
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+# Debian's shared library chooses among vectors at run time; its static one, and those of other machines, do not.
+include(CheckCXXSourceCompiles)
+block()
+  set(CMAKE_REQUIRED_LIBRARIES PkgConfig::XXHASH)
+  check_cxx_source_compiles("
+    #include <xxh_x86dispatch.h>
+    int main() { return static_cast<int>(XXH3_128bits(nullptr, 0).low64); }" TYCHO_HAS_XXHASH_DISPATCH)
+endblock()
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 find_path(CURL_INCLUDE_DIR curl/curl.h REQUIRED)
 find_package(ZLIB REQUIRED)

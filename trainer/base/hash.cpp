@@ -1,8 +1,12 @@
-// XXH3-128 through libxxhash.
+// XXH3-128 through libxxhash, with the widest vectors of the machine where the library can choose.
 #include "trainer/base/hash.h"
 
 #include <fmt/format.h>
+#ifdef TYCHO_XXHASH_DISPATCH
+#include <xxh_x86dispatch.h>  // its macros take the place of the functions of the same names
+#else
 #include <xxhash.h>
+#endif
 
 namespace tycho {
 namespace {

@@ -9,14 +9,13 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
-#include <memory>
 #include <mutex>
-#include <new>
 #include <thread>
 #include <unordered_map>
 
 #include "trainer/base/error.h"
 #include "trainer/base/hash.h"
+#include "trainer/base/page_memory.h"
 #include "trainer/checkpoint/safetensors.h"
 
 namespace tycho {
@@ -26,13 +25,8 @@ namespace {
 // its cores with a training.
 constexpr int kNumBlocks = 4;
 constexpr size_t kBlockBytes = kHashBlockBytes;
-constexpr size_t kMemoryAlignment = 4096;
 // Small enough to be still in the cache when it is hashed.
 constexpr size_t kCopyBytes = size_t{128} << 10;
-
-struct FreeAligned {
-  void operator()(char* p) const { ::operator delete[](p, std::align_val_t{kMemoryAlignment}); }
-};
 
 struct Piece {
   const char* data;
@@ -57,7 +51,7 @@ class BlockSource {
     for (const Piece& piece : pieces_) total += piece.num_bytes;
     for (Block& block : ring_) {
       const size_t num_bytes = std::min(total, kBlockBytes);
-      block.memory.reset(new (std::align_val_t{kMemoryAlignment}) char[std::max<size_t>(num_bytes, 1)]);
+      block.memory = page_memory(num_bytes);
       total -= num_bytes;
     }
     thread_ = std::thread([this] { run(); });
@@ -91,7 +85,7 @@ class BlockSource {
 
  private:
   struct Block {
-    std::unique_ptr<char[], FreeAligned> memory;
+    PageMemory memory;
     size_t num_bytes = 0;
   };
 

@@ -28,6 +28,10 @@ TEST(Hash, EqualsXxh128sum) {
   EXPECT_EQ(hash_hex(self_test_bytes(48)), "a002ac4e5478227ef942219aed80f67b");
   EXPECT_EQ(hash_hex(self_test_bytes(222)), "337e09641b948717f1aebd597cec6b3a");
   EXPECT_EQ(hash_hex(self_test_bytes(403)), "1b6de21e332dd73dcdeb804d65c6dea4");
+  // From here on whole blocks of 1,024 bytes, which are hashed with the widest vectors.
+  EXPECT_EQ(hash_hex(self_test_bytes(2048)), "f736557fd47073a5dd59e2c3a5f038e0");
+  EXPECT_EQ(hash_hex(self_test_bytes(2240)), "ccb134fbfa7ce49d6e73a90539cf2948");
+  EXPECT_EQ(hash_hex(self_test_bytes(2367)), "e89c0f6ff369b427cb37aeb9e5d361ed");
 }
 
 TEST(Hash, OfPiecesIsThatOfTheWhole) {
