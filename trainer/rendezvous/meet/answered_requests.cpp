@@ -40,6 +40,9 @@ std::string take_request(const std::string& folder) {
 struct AnsweredRequests::State {
   std::shared_ptr<RecentCollectives> recent;
   PassOn pass_on;
+  /// Held while a request is passed on, and to end. `mutex` is not: a monitor calls answer() with a lock that
+  /// pass_on takes.
+  std::mutex passing;
   std::mutex mutex;
   std::condition_variable changed;
   std::string request;  // to be answered; "" for none
@@ -62,8 +65,11 @@ void AnsweredRequests::answer(const std::string& request) {
 }
 
 void AnsweredRequests::end() {
+  {
+    const std::scoped_lock both(state_->passing, state_->mutex);
+    state_->ends = true;
+  }
   std::unique_lock lock(state_->mutex);
-  state_->ends = true;
   state_->changed.notify_all();
   state_->changed.wait_for(lock, kLastAnswer, [&] { return !state_->is_at_work; });
 }
@@ -79,10 +85,10 @@ void AnsweredRequests::run(const std::shared_ptr<State>& state) {
     state->is_at_work = true;
     lock.unlock();
     try {
-      if (looks) request = take_request(state->recent->folder());
-      if (!request.empty() && looks) {
-        const std::lock_guard again(state->mutex);
-        if (!state->ends) state->pass_on(request);
+      if (looks && request.empty()) {
+        request = take_request(state->recent->folder());
+        const std::lock_guard passing(state->passing);
+        if (!request.empty() && !state->ends) state->pass_on(request);
       }
       if (!request.empty()) state->recent->answer(request);
     } catch (const Error&) {  // a folder that cannot be read or written: who asks sees no file

@@ -23,9 +23,11 @@ struct MeetOptions {
   double save_s = std::chrono::duration<double>(kTimeToSave).count();  // more, for one that saves meanwhile
   double goodbye_s = 5;  // a rank that ended well is missed after this time
   double beat_s = 1;     // between two signs of life
+  double hang_s = 60;    // in one collective: ranks leave their last collectives, in case the run is killed
   Environment variable = process_environment();
   Progress* progress = &process_progress();
-  /// Someone asks for the last collectives of every rank. Called on the monitor's thread: must not wait.
+  /// Someone, or rank 0, asks for the last collectives of every rank. Called on the monitor's thread: must
+  /// not wait.
   std::function<void(const std::string& request)> on_request;
   /// Lines for people; nothing: standard error.
   std::function<void(const std::string& line)> say;

@@ -15,7 +15,7 @@ namespace {
 constexpr auto kTogether = std::chrono::milliseconds(100);  // ranks of one machine are lost together
 constexpr auto kOwnWords =
     std::chrono::milliseconds(1000);  // for a suspect to say why, or to be seen to be gone
-constexpr size_t kWorldBytes = 16;
+constexpr size_t kWorldBytes = 16, kRequestBytes = 16;
 
 }  // namespace
 
@@ -106,6 +106,19 @@ void RootMonitor::tick() {
       lose(line.rank, fmt::format("has not answered for {:g} s", options_.silence_s));
       line.close();
     }
+  look_for_hang();
+}
+
+// At a prompt nobody hurries.
+void RootMonitor::look_for_hang() {
+  if (world_.empty() || cause_ || ends_ || !options_.on_request || options_.progress->is_prompt()) return;
+  const bool hangs = std::any_of(reports_.begin(), reports_.end(), [&](const auto& one) {
+    return !has_ended(one.first) && one.second.collective_s >= options_.hang_s;
+  });
+  if (hangs == std::exchange(has_hung_, hangs) || !hangs) return;
+  const std::string request = random_hex(kRequestBytes);
+  requests_.push_back(request);
+  options_.on_request(request);
 }
 
 void RootMonitor::lose(int rank, const std::string& how) {

@@ -51,6 +51,8 @@ class RootMonitor final : public Monitor {
   void complete();
   void suspect(Suspicion suspicion);
   void lose(int rank, const std::string& how);
+  /// Asks all ranks for their last collectives once for each time that one of them waits too long.
+  void look_for_hang();
   void decide();
 
   std::list<Line> lines_;
@@ -60,6 +62,7 @@ class RootMonitor final : public Monitor {
   Clock::time_point decide_at_ = Clock::time_point::max();
   std::optional<Suspected> suspected_;
   std::vector<std::string> requests_;  // for obey()
+  bool has_hung_ = false;              // and was asked for
 };
 
 }  // namespace tycho

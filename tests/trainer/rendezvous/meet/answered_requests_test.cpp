@@ -8,6 +8,8 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <latch>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -54,6 +56,46 @@ class AnsweredRequestsTest : public testing::Test {
     asks.join();
   }
 
+  /// The same, and the main thread of `waits` is in a collective all the while, if it is a rank.
+  void while_a_rank_waits(int waits, double hang_s, const std::function<void()>& look) {
+    std::latch have_met(kRanks + 1);
+    std::atomic<bool> may_end = false;
+    std::thread looks([&] {
+      have_met.arrive_and_wait();
+      look();
+      may_end = true;
+    });
+    expect_all_well(at_places(kRanks, [&](const RankPlace& place) {
+      Progress progress;
+      MeetOptions options{.hang_s = hang_s};
+      options.progress = &progress;
+      options.beat_s = 0.05;
+      const auto peers = meet_peers(place, options);
+      peers->keep_collectives_in(folder_);
+      have_met.arrive_and_wait();
+      const auto is_over = [&] { return may_end.load(); };
+      if (place.rank != waits) {
+        EXPECT_TRUE(comes_true(is_over));
+        return;
+      }
+      const InCollective collective("all_reduce", progress);
+      EXPECT_TRUE(comes_true(is_over));
+    }));
+    looks.join();
+  }
+
+  /// What the ranks have left of their own accord: the request, which is the same in all files.
+  std::string unasked() const {
+    std::set<std::string> requests;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      const std::string path = fmt::format("{}/rank-0000{}.json", folder_, rank);
+      requests.insert(std::filesystem::exists(path)
+                          ? parse_json(read_file(path), path).at("request").get<std::string>()
+                          : "");
+    }
+    return requests.size() == 1 ? *requests.begin() : "";
+  }
+
   void ask(const std::string& request) const { write_file_atomically(real_files(), request_, request); }
   bool have_answered(const std::string& request) const {
     for (int rank = 0; rank < kRanks; ++rank) {
@@ -79,6 +121,28 @@ TEST_F(AnsweredRequestsTest, EveryRankAnswersAsOftenAsItIsAsked) {
       EXPECT_FALSE(std::filesystem::exists(request_));
     }
   });
+}
+
+TEST_F(AnsweredRequestsTest, ARankThatWaitsTooLongHasAllLeaveTheirsOnce) {
+  for (int waits = 0; waits < kRanks; ++waits) {
+    while_a_rank_waits(waits, 0.2, [&] {
+      EXPECT_TRUE(comes_true([&] { return !unasked().empty(); })) << "rank " << waits;
+      const std::string first = unasked();
+      std::this_thread::sleep_for(600ms);
+      EXPECT_EQ(unasked(), first);
+      // It can still be asked.
+      ask("by someone");
+      EXPECT_TRUE(comes_true([&] { return unasked() == "by someone"; }));
+    });
+    for (const auto& entry : std::filesystem::directory_iterator(folder_))
+      std::filesystem::remove(entry.path());
+  }
+}
+
+TEST_F(AnsweredRequestsTest, WithoutALongWaitNoneIsLeft) {
+  while_a_rank_waits(1, 60, [] { std::this_thread::sleep_for(700ms); });
+  while_a_rank_waits(-1, 0.2, [] { std::this_thread::sleep_for(700ms); });
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
 TEST_F(AnsweredRequestsTest, WhatIsNoRequestIsLeftAloneAndTheNextOneIsAnswered) {
