@@ -33,7 +33,16 @@ add_executable(standin_communicator ${folder}/communicator.cpp)
 target_link_libraries(standin_communicator PRIVATE tycho_device tycho_flags)
 tycho_compile(standin_communicator TORCH)
 set_target_properties(standin_communicator PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${standin}/lib)
-foreach(source ${folder}/families_test.cpp ${folder}/verbs_test.cpp ${folder}/errors_test.cpp)
+# Attention on a GPU against the oracle of the CPU's: the cases of kernels_test that want a GPU.
+set(kernels trainer/kernels)
+tycho_test(standin_attention_test TORCH LIBS kernels
+  SOURCES ${kernels}/kernel_test.cpp ${kernels}/attention/attention_oracle.cpp ${kernels}/attention/attention_test.cpp
+          ${kernels}/attention/packed_documents_test.cpp)
+target_compile_definitions(standin_attention_test PRIVATE TYCHO_CUDA_PLUGIN="$<TARGET_FILE:standin_cuda>"
+  TYCHO_EMULATED_CUDA_PLUGIN="$<TARGET_FILE:emulated_cuda>")
+add_dependencies(standin_attention_test standin_cuda)
+set_tests_properties(standin_attention_test PROPERTIES ENVIRONMENT "${environment};GTEST_FILTER=*OnGpu*bf16:PackedDocumentsOnGpu*;LD_PRELOAD=$<TARGET_FILE:standin_gpu>" TIMEOUT 600)
+foreach(source ${folder}/context_test.cpp ${folder}/families_test.cpp ${folder}/verbs_test.cpp ${folder}/errors_test.cpp)
   get_filename_component(name ${source} NAME_WE)
   set(name standin_${name})
   tycho_test(${name} SOURCES ${source} LIBS base)

@@ -12,15 +12,15 @@ inline constexpr int64_t kMostAlibiPositions = 65536;
 
 struct FlashCase {
   bool bf16 = false, softcap = false, alibi = false;
-  int64_t head_dim = 0, seq = 0;
-  bool cut = false;  // queries are some of a sequence's tokens
+  int64_t head_dim = 0, seq = 0;    // of whole sequences
+  bool cut = false, drops = false;  // queries are some of a sequence's tokens; attention weights are dropped
 };
 
 /// Why flash attention cannot compute it and plain products do, which are slower; nullptr when it can.
 inline const char* flash_obstacle(const FlashCase& c) {
   constexpr int64_t kWidest = 256;
   if (!c.bf16) return "it needs precision=bf16";
-  if (c.cut) return "it takes whole sequences, and parallel.cp shares them";
+  if (c.cut && c.drops) return "it drops other weights in every part of a sequence that parallel.cp shares";
   if (c.softcap) return "it does not support a soft cap";
   if (c.head_dim % 8 != 0) return "it needs a head width that is a multiple of 8";
   if (c.head_dim + (c.alibi ? kAlibiColumns : 0) > kWidest)

@@ -13,13 +13,15 @@ constexpr int64_t kBf16 = 2, kFp32 = 4;
 int64_t rounded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 /// Gradients of q, k and v as flash attention returns them, k's and v's first for every query head; its fp32
-/// sums for q; with ALiBi, wider copies of q, k, v, out and its gradient.
-int64_t flash_bytes(const DecoderSpec& s, bool alibi, BatchShape shape) {
-  const int64_t N = shape.tokens(), d = s.head_dim + (alibi ? kAlibiColumns : 0);
-  const int64_t packed = s.heads + 2 * s.kv_heads, shared = s.kv_heads < s.heads ? 2 * s.heads : 0;
-  const int64_t copies = alibi ? packed + 2 * s.heads : 0;
-  const int64_t queries = shape.batch * rounded(shape.seq, 128);
-  return kBf16 * N * d * (packed + shared + copies) + kFp32 * queries * s.heads * (rounded(d, 32) + 1);
+/// sums for q; with ALiBi, wider copies of q, k, v, out and its gradient. Ranks that share sequences have
+/// some of the queries, and keys of nearly all tokens.
+int64_t flash_bytes(const DecoderSpec& s, bool alibi, BatchShape shape, int64_t cp) {
+  const int64_t d = s.head_dim + (alibi ? kAlibiColumns : 0);
+  const int64_t of_query = s.heads + (alibi ? 3 * s.heads : 0);
+  const int64_t of_key = 2 * (s.kv_heads + (s.kv_heads < s.heads ? s.heads : 0) + (alibi ? s.kv_heads : 0));
+  const int64_t queries = shape.batch * rounded(shape.seq / cp, 128);
+  return kBf16 * d * (shape.tokens() / cp * of_query + shape.tokens() * of_key) +
+         kFp32 * queries * s.heads * (rounded(d, 32) + 1);
 }
 
 /// Products, scores, weights and their gradient in fp32, weights and gradient in bf16, tanh or dropout on
@@ -39,7 +41,8 @@ const char* obstacle_of(const DecoderSpec& s, bool alibi, bool bf16, int64_t seq
                          .alibi = alibi,
                          .head_dim = s.head_dim,
                          .seq = seq,
-                         .cut = cp > 1});
+                         .cut = cp > 1,
+                         .drops = s.attn_dropout > 0});
 }
 
 bool has_alibi(const DecoderSpec& s, const BlockSpec& block) {
@@ -58,9 +61,9 @@ GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& s, bool bf16, BatchShap
   GpuAttentionBytes bytes;
   for (const BlockSpec& block : s.blocks) {
     const bool alibi = has_alibi(s, block), flash = !obstacle_of(s, alibi, bf16, shape.seq, cp);
-    if (flash) bytes.kept += kFp32 * shape.tokens() * s.heads;
+    if (flash) bytes.kept += kFp32 * shape.tokens() / cp * s.heads;
     bytes.passing =
-        std::max(bytes.passing, flash ? flash_bytes(s, alibi, shape) : product_bytes(s, shape, cp));
+        std::max(bytes.passing, flash ? flash_bytes(s, alibi, shape, cp) : product_bytes(s, shape, cp));
   }
   return bytes;
 }

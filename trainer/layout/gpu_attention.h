@@ -9,8 +9,8 @@ struct GpuAttentionBytes {
   int64_t kept = 0;     // from forward to backward, of all blocks: flash attention's log-sum-exp
   int64_t passing = 0;  // at most, while one block's backward computes
 };
-/// Counted for flash attention 2, or, where that has an obstacle or `cp` ranks share each sequence, for plain
-/// products (kernels/attention/product_attention.h).
+/// Counted for flash attention 2, or, where that has an obstacle, for plain products
+/// (kernels/attention/product_attention.h). `cp` ranks share each sequence.
 GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& spec, bool bf16, BatchShape shape, int64_t cp = 1);
 /// What keeps flash attention from some block of this model; nullptr for nothing.
 const char* gpu_attention_obstacle(const DecoderSpec& spec, bool bf16, int64_t seq, int64_t cp = 1);

@@ -4,6 +4,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "trainer/base/error.h"
@@ -116,9 +117,12 @@ void Model::reduce(int unit, bool last) {
 }
 
 PackedDocuments Model::documents_of(const Tensor& documents_BT) const {
-  PackedDocuments documents = documents_on(device_, documents_BT, shape_.seq);
-  if (context().is_shared())
-    documents.position_N = documents.position_N.defined() ? context().own(documents.position_N) : position_N_;
+  if (!context().is_shared()) return documents_on(device_, documents_BT, shape_.seq);
+  const auto [early, late] = cp_stretches(shape_.seq, context().shape());
+  PackedDocuments documents =
+      documents_on(device_, documents_BT, shape_.seq,
+                   std::array<TokenStretch, 2>{{{early.first, early.count}, {late.first, late.count}}});
+  documents.position_N = documents.position_N.defined() ? context().own(documents.position_N) : position_N_;
   return documents;
 }
 

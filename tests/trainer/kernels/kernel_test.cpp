@@ -69,6 +69,16 @@ class RememberingAllocator : public c10::Allocator {
   }
 };
 
+#ifdef TYCHO_CUDA_PLUGIN
+/// LibTorch looks for its CUDA libraries once, when it is first asked, such as by a seed.
+class LoadsCudaFirst : public testing::Environment {
+ public:
+  void SetUp() override { find_table("cuda"); }
+};
+const testing::Environment* const loads_cuda_first =
+    testing::AddGlobalTestEnvironment(new LoadsCudaFirst);  // GoogleTest deletes it
+#endif
+
 at::Generator& generator() {
   static at::Generator generator = at::detail::createCPUGenerator();
   return generator;

@@ -83,10 +83,23 @@ TEST(GpuAttention, NamesWhatFlashAttentionCannotDo) {
   EXPECT_EQ(gpu_attention_bytes(decoder_spec({mpt_7b()}), /*bf16=*/false, {2, 2048}).kept, 0);
 }
 
-TEST(GpuAttention, OfSequencesThatRanksShareIsProducts) {
-  const DecoderSpec spec = decoder_spec({mpt_7b()});
+TEST(GpuAttention, OfSequencesThatRanksShareHasSomeQueriesAndAllKeys) {
+  LlamaConfig llama;
+  llama.width = 256, llama.heads = 8, llama.kv_heads = 2, llama.layers = 3;
+  const DecoderSpec spec = decoder_spec({llama});
+  EXPECT_EQ(gpu_attention_obstacle(spec, true, 2048, 2), nullptr);
+  const GpuAttentionBytes bytes = gpu_attention_bytes(spec, /*bf16=*/true, {2, 2048}, 4);
+  EXPECT_EQ(bytes.kept, 4 * 3 * 8 * (2 * 512));
+  EXPECT_EQ(bytes.passing, 2 * 32 * (2 * 512 * 8 + 2 * 2048 * (4 + 16)) + 4 * 2 * 512 * 8 * (32 + 1));
+}
+
+TEST(GpuAttention, OfSequencesThatRanksShareIsProductsWhereItDrops) {
+  MptConfig mpt = mpt_7b();
+  mpt.attn_dropout = 0.1;
+  const DecoderSpec spec = decoder_spec({mpt});
+  EXPECT_EQ(gpu_attention_obstacle(spec, true, 2048), nullptr);
   EXPECT_STREQ(gpu_attention_obstacle(spec, true, 2048, 2),
-               "it takes whole sequences, and parallel.cp shares them");
+               "it drops other weights in every part of a sequence that parallel.cp shares");
   const GpuAttentionBytes bytes = gpu_attention_bytes(spec, /*bf16=*/true, {1, 32768}, 4);
   EXPECT_EQ(bytes.kept, 0);
   EXPECT_EQ(bytes.passing, 5 * 4 * int64_t{32768} / 4 * 32768) << "of one head";

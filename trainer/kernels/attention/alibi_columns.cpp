@@ -40,19 +40,20 @@ AttentionRows with_alibi_columns(const AttentionShape& s, const AlibiColumns& al
   const int64_t d = s.head_dim;
   const auto device = rows.q_NE.device();
   check_tensor("alibi", "query columns", alibi.query_H8, {s.heads, kAlibiColumns}, at::kBFloat16, device);
-  check_tensor("alibi", "key columns", alibi.key_T8, {s.seq, kAlibiColumns}, at::kBFloat16, device);
-  const auto widened = [&](const Tensor& x, int64_t heads) {
-    Tensor wide = at::empty({s.batch, s.seq, heads, d + kAlibiColumns}, x.options());
-    wide.narrow(3, 0, d).copy_(x.view({s.batch, s.seq, heads, d}));
+  const int64_t keys = num_keys(s);
+  check_tensor("alibi", "key columns", alibi.key_T8, {keys, kAlibiColumns}, at::kBFloat16, device);
+  const auto widened = [&](const Tensor& x, int64_t tokens, int64_t heads) {
+    Tensor wide = at::empty({s.batch, tokens, heads, d + kAlibiColumns}, x.options());
+    wide.narrow(3, 0, d).copy_(x.view({s.batch, tokens, heads, d}));
     return wide;
   };
-  const Tensor q = widened(rows.q_NE, s.heads), kv = widened(rows.kv, 2 * s.kv_heads);
+  const Tensor q = widened(rows.q_NE, s.seq, s.heads), kv = widened(rows.kv, keys, 2 * s.kv_heads);
   q.narrow(3, d, kAlibiColumns).copy_(alibi.query_H8.expand({s.batch, s.seq, s.heads, kAlibiColumns}));
   const Tensor columns = kv.narrow(3, d, kAlibiColumns);
   columns.narrow(2, 0, s.kv_heads)
-      .copy_(alibi.key_T8.unsqueeze(1).expand({s.batch, s.seq, s.kv_heads, kAlibiColumns}));
+      .copy_(alibi.key_T8.unsqueeze(1).expand({s.batch, keys, s.kv_heads, kAlibiColumns}));
   columns.narrow(2, s.kv_heads, s.kv_heads).zero_();
-  return {q.view({s.batch * s.seq, -1}), kv.view({s.batch * s.seq, -1})};
+  return {q.view({s.batch * s.seq, -1}), kv.view({s.batch * keys, -1})};
 }
 
 }  // namespace tycho

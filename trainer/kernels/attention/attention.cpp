@@ -1,7 +1,6 @@
 // Checks of attention, and which of its three implementations a call takes.
 #include "trainer/kernels/attention/attention.h"
 
-#include "trainer/base/attention_limits.h"
 #include "trainer/base/error.h"
 #include "trainer/kernels/attention/product_attention.h"
 #include "trainer/kernels/dispatch.h"
@@ -51,13 +50,7 @@ AttentionInputs check_attention(const char* op, const AttentionShape& s, const S
 AttentionRoute attention_route(const at::Device& device, at::ScalarType type, const AttentionShape& s,
                                const ScoreRules& rules) {
   if (device.is_cpu()) return AttentionRoute::kTiles;
-  const FlashCase flash = {.bf16 = type == at::kBFloat16,
-                           .softcap = rules.softcap != 0.0f,
-                           .alibi = rules.alibi_H != nullptr,
-                           .head_dim = s.head_dim,
-                           .seq = s.seq,
-                           .cut = s.keys > 0};
-  return flash_obstacle(flash) == nullptr ? AttentionRoute::kFlash : AttentionRoute::kProducts;
+  return flash_obstacle(type, s, rules) == nullptr ? AttentionRoute::kFlash : AttentionRoute::kProducts;
 }
 
 void attention(const AttentionShape& s, const ScoreRules& rules, const AttentionRows& rows,

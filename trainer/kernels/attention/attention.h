@@ -16,8 +16,7 @@ struct AttentionSaved {
 };
 
 enum class AttentionRoute { kTiles, kFlash, kProducts };
-/// Tiles on a CPU; on a GPU flash attention where it can (base/attention_limits.h), and plain products where
-/// queries are not all tokens of their sequences.
+/// Tiles on a CPU; on a GPU flash attention where it can (base/attention_limits.h), else plain products.
 AttentionRoute attention_route(const at::Device& device, at::ScalarType type, const AttentionShape& shape,
                                const ScoreRules& rules);
 

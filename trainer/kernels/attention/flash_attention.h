@@ -11,13 +11,16 @@ namespace tycho {
 /// The rules that ScoreRules points to, as flash attention takes them: made once, not for every block.
 struct FlashRules {
   AlibiColumns alibi;         // of alibi_H, scale and the sequence
-  PackedDocuments documents;  // of document_BT
+  PackedDocuments documents;  // of document_BT, and of the shape's stretches
 };
 
-// All of bf16 on a GPU; queries are all tokens of their sequences; head widths a multiple of 8 up to 256, 248
-// with ALiBi; no soft cap. Anything else is an Error. What is dropped is drawn from rules.dropout.key by
-// ATen: other bits than on a CPU, and the same ones whenever the pass is repeated. Rows, out_NE and gradients
-// are checked by attention().
+// All of bf16 on a GPU; head widths a multiple of 8 up to 256, 248 with ALiBi; no soft cap; no dropout where
+// queries are those of stretches. Anything else is an Error. What is dropped is drawn from rules.dropout.key
+// by ATen: other bits than on a CPU, and the same ones whenever the pass is repeated. Rows, out_NE and
+// gradients are checked by attention().
+
+/// Why it cannot compute such rows (base/attention_limits.h); nullptr when it can.
+const char* flash_obstacle(at::ScalarType type, const AttentionShape& shape, const ScoreRules& rules);
 
 /// out_NE [B*T, H*d] from rows. Returns what the backward needs, in ATen's memory.
 std::vector<Tensor> flash_attention(const AttentionShape& shape, const ScoreRules& rules,

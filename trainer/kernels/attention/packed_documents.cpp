@@ -1,7 +1,9 @@
 // Documents as attention on each kind of device wants them: numbers of tokens, or where each one starts.
 #include "trainer/kernels/attention/packed_documents.h"
 
+#include <ATen/core/IListRef.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
@@ -12,6 +14,47 @@
 #include "trainer/kernels/host_copies.h"
 
 namespace tycho {
+namespace {
+
+/// begin, end: of a row's documents among the tokens of all rows, the last one's end too.
+StretchDocuments documents_of(const at::Device& device, const int32_t* begin, const int32_t* end,
+                              const TokenStretch& stretch) {
+  const int64_t row = *begin, last = stretch.first + stretch.count;
+  StretchDocuments documents;
+  std::vector<int32_t> queries, keys;
+  for (const int32_t* document = begin; document + 1 < end; ++document) {
+    const int64_t first = document[0] - row, behind = std::min<int64_t>(document[1] - row, last);
+    if (behind <= stretch.first || first >= last) continue;
+    if (keys.empty()) {
+      documents.first_token = first;
+      queries.push_back(0), keys.push_back(0);
+    }
+    queries.push_back(static_cast<int32_t>(behind - stretch.first));
+    keys.push_back(static_cast<int32_t>(behind - documents.first_token));
+    documents.most_queries = std::max<int64_t>(documents.most_queries, queries.back() - queries.rbegin()[1]);
+    documents.most_keys = std::max<int64_t>(documents.most_keys, keys.back() - keys.rbegin()[1]);
+  }
+  const Tensor both_2S1 =
+      copied_to(device, at::stack({at::tensor(queries, at::kInt), at::tensor(keys, at::kInt)}));
+  documents.first_query_S1 = both_2S1[0], documents.first_key_S1 = both_2S1[1];
+  return documents;
+}
+
+std::vector<std::array<StretchDocuments, 2>> stretch_documents(const at::Device& device,
+                                                               const std::vector<int32_t>& starts,
+                                                               int64_t seq,
+                                                               const std::array<TokenStretch, 2>& stretches) {
+  std::vector<std::array<StretchDocuments, 2>> rows_B;
+  for (auto begin = starts.begin(); begin + 1 < starts.end();) {
+    const auto next = std::lower_bound(begin, starts.end(), *begin + seq);
+    const auto of = [&](const TokenStretch& s) { return documents_of(device, &*begin, &*next + 1, s); };
+    rows_B.push_back({of(stretches[0]), of(stretches[1])});
+    begin = next;
+  }
+  return rows_B;
+}
+
+}  // namespace
 
 std::vector<int32_t> document_starts(const Tensor& number_N, int64_t seq) {
   const int64_t tokens = number_N.defined() ? number_N.numel() : 0;
@@ -31,7 +74,8 @@ std::vector<int32_t> document_starts(const Tensor& number_N, int64_t seq) {
   return starts;
 }
 
-PackedDocuments documents_on(const at::Device& device, const Tensor& number_N, int64_t seq) {
+PackedDocuments documents_on(const at::Device& device, const Tensor& number_N, int64_t seq,
+                             const std::optional<std::array<TokenStretch, 2>>& stretches) {
   if (!number_N.defined()) return {};
   const std::vector<int32_t> starts = document_starts(number_N, seq);
   Tensor position_N = at::empty_like(number_N);
@@ -42,8 +86,10 @@ PackedDocuments documents_on(const at::Device& device, const Tensor& number_N, i
     longest = std::max<int64_t>(longest, starts[i] - starts[i - 1]);
   }
   if (device.is_cpu()) return {.number_N = number_N, .position_N = position_N};
-  return {copied_to(device, number_N), copied_to(device, position_N),
-          copied_to(device, at::tensor(starts, at::kInt)), longest};
+  PackedDocuments documents = {copied_to(device, number_N), copied_to(device, position_N),
+                               copied_to(device, at::tensor(starts, at::kInt)), longest};
+  if (stretches) documents.stretches_B = stretch_documents(device, starts, seq, *stretches);
+  return documents;
 }
 
 }  // namespace tycho

@@ -1,6 +1,9 @@
 // Attention's own tiles and its choice of route; on a GPU, flash attention under every rule.
 #include "trainer/kernels/attention/attention.h"
 
+#include <array>
+#include <optional>
+
 #include "tests/trainer/kernels/attention/attention_oracle.h"
 
 namespace tycho {
@@ -13,7 +16,7 @@ struct Memory {
   std::vector<Tensor> state;
   Memory(const AttentionShape& s, const Tensor& qkv)
       : out_NE(at::full({s.batch * s.seq, s.heads * s.head_dim}, 7.0, qkv.options())),
-        log_sum_exp_BHT(at::full({s.batch, s.heads, s.seq}, 7.0, at::kFloat)) {}
+        log_sum_exp_BHT(at::full({s.batch, s.heads, s.seq}, 7.0, qkv.options().dtype(at::kFloat))) {}
   operator AttentionSaved() { return {out_NE, log_sum_exp_BHT, state}; }
 };
 
@@ -23,11 +26,14 @@ struct OnDevice {
     if (host.alibi_H) {
       slopes_H = at::tensor(at::ArrayRef<float>(host.alibi_H, s.heads), at::kFloat).to(device);
       rules.alibi_H = slopes_H.const_data_ptr<float>();
-      flash.alibi = alibi_columns(slopes_H, rules.scale, s.seq);
+      flash.alibi = alibi_columns(slopes_H, rules.scale, num_keys(s));
     }
     if (host.document_BT) {
-      const Tensor number_N = at::tensor(at::ArrayRef<int32_t>(host.document_BT, s.batch * s.seq), at::kInt);
-      flash.documents = documents_on(device, number_N, s.seq);
+      const int64_t keys = num_keys(s);
+      const Tensor number_N = at::tensor(at::ArrayRef<int32_t>(host.document_BT, s.batch * keys), at::kInt);
+      using Stretches = std::array<TokenStretch, 2>;
+      flash.documents = documents_on(device, number_N, keys,
+                                     s.keys > 0 ? std::optional(Stretches{s.early, s.late}) : std::nullopt);
       rules.document_BT = flash.documents.number_N.const_data_ptr<int32_t>();
     }
   }
@@ -95,7 +101,9 @@ TEST(Attention, ChoosesTheRouteThatSupportsItsRules) {
   EXPECT_EQ(attention_route(at::kCUDA, at::kBFloat16, odd, {}), kProducts);
   const AttentionShape cut = {1, 4, 2, 1, 16, 8, {0, 2}, {6, 2}};
   EXPECT_EQ(attention_route(at::kCPU, at::kBFloat16, cut, {}), kTiles);
-  EXPECT_EQ(attention_route(at::kCUDA, at::kBFloat16, cut, {}), kProducts);
+  EXPECT_EQ(attention_route(at::kCUDA, at::kBFloat16, cut, {.window = 4}), kFlash);
+  EXPECT_EQ(attention_route(at::kCUDA, at::kBFloat16, cut, windowed), kProducts) << "it drops";
+  EXPECT_EQ(attention_route(at::kCUDA, at::kFloat, cut, {}), kProducts);
 }
 
 /// Stretches of a whole shape's tokens as the queries of a shape of their own.
@@ -117,9 +125,8 @@ std::vector<AttentionShape> cuts(const AttentionShape& whole, int64_t pairs) {
   return all;
 }
 
-// Output rows are those of the whole, and so are gradients: of queries in their places, of keys in sum.
-TEST_P(AttentionTest, OfStretchesIsThatOfTheWhole) {
-  const auto& [s, type] = GetParam();
+/// Output rows are those of the whole, and so are gradients: of queries in their places, of keys in sum.
+void expect_stretches_equal_whole(const AttentionShape& s, at::ScalarType type, const at::Device& device) {
   at::manual_seed(4);
   const int64_t q = s.heads * s.head_dim, kv = 2 * s.kv_heads * s.head_dim, tokens = s.batch * s.seq;
   const Tensor qkv = at::randn({tokens, q + kv}).to(type), dout = at::randn({tokens, q}).to(type);
@@ -135,13 +142,14 @@ TEST_P(AttentionTest, OfStretchesIsThatOfTheWhole) {
         const auto take = [&](const Tensor& x) {
           return x.reshape({s.batch, s.seq, q}).index_select(1, position_T).view({s.batch * cut.seq, q});
         };
-        const AttentionRows rows = {take(qkv.narrow(1, 0, q)), qkv.narrow(1, q, kv)};
+        const OnDevice on(cut, rules, device);
+        const AttentionRows rows = {take(qkv.narrow(1, 0, q)).to(device), qkv.to(device).narrow(1, q, kv)};
         const AttentionRows given = {at::full_like(rows.q_NE, 7.0),
-                                     at::full({tokens, kv}, 7.0, qkv.options())};
-        Memory saved(cut, qkv);
-        attention(cut, rules, rows, saved);
+                                     at::full({tokens, kv}, 7.0, rows.kv.options())};
+        Memory saved(cut, rows.q_NE);
+        attention(cut, on.rules, rows, saved, on.flash);
         expect_near(saved.out_NE, take(oracle), 1e-5, 0x1p-7);
-        attention_backward(cut, rules, rows, saved, take(dout), given);
+        attention_backward(cut, on.rules, rows, saved, take(dout).to(device), given, on.flash);
         gradient.narrow(2, 0, q).index_copy_(1, position_T,
                                              as_double(given.q_NE).view({s.batch, cut.seq, q}));
         gradient.narrow(2, q, kv).add_(as_double(given.kv).view({s.batch, s.seq, kv}));
@@ -149,6 +157,10 @@ TEST_P(AttentionTest, OfStretchesIsThatOfTheWhole) {
       expect_near(gradient.view({tokens, q + kv}).to(type), leaf_qkv.grad(), 2e-5, 0x1p-5);
     }
   }
+}
+
+TEST_P(AttentionTest, OfStretchesIsThatOfTheWhole) {
+  expect_stretches_equal_whole(GetParam().shape, GetParam().type, at::kCPU);
 }
 
 class AttentionOnGpu : public testing::TestWithParam<AttentionCase> {
@@ -166,6 +178,10 @@ TEST_P(AttentionOnGpu, EqualsAutogradUnderEveryRule) {
     if (attention_route(at::kCUDA, type, s, rules) == AttentionRoute::kFlash) rules.dropout = {};
     expect_equals_autograd(s, rules, type, at::kCUDA);
   }
+}
+
+TEST_P(AttentionOnGpu, OfStretchesIsThatOfTheWhole) {
+  expect_stretches_equal_whole(GetParam().shape, GetParam().type, at::kCUDA);
 }
 
 /// How far apart two passes are whose masks should be one, as a share of what they are compared by. The
