@@ -42,7 +42,7 @@ target_compile_definitions(standin_attention_test PRIVATE TYCHO_CUDA_PLUGIN="$<T
   TYCHO_EMULATED_CUDA_PLUGIN="$<TARGET_FILE:emulated_cuda>")
 add_dependencies(standin_attention_test standin_cuda)
 set_tests_properties(standin_attention_test PROPERTIES ENVIRONMENT "${environment};GTEST_FILTER=*OnGpu*bf16:PackedDocumentsOnGpu*;LD_PRELOAD=$<TARGET_FILE:standin_gpu>" TIMEOUT 600)
-foreach(source ${folder}/context_test.cpp ${folder}/families_test.cpp ${folder}/verbs_test.cpp ${folder}/errors_test.cpp)
+foreach(source ${folder}/canonical_test.cpp ${folder}/context_test.cpp ${folder}/families_test.cpp ${folder}/verbs_test.cpp ${folder}/errors_test.cpp)
   get_filename_component(name ${source} NAME_WE)
   set(name standin_${name})
   tycho_test(${name} SOURCES ${source} LIBS base)

@@ -1,5 +1,5 @@
 // One rank that calls every verb of the communicator with tensors on its GPU, and compares with what it can
-// say of the others' numbers. Prints what differs.
+// say of the others' numbers. Prints what differs. With the argument "tree" sums are those of a tree.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
@@ -7,6 +7,10 @@
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/core.h>
+
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "trainer/base/error.h"
 #include "trainer/device/device.h"
@@ -103,11 +107,49 @@ void check_messages(Communicator& world, const at::Device& device) {
   }
 }
 
-void run() {
+/// Sums that rounding tells apart have the bits of the host's sums in that order.
+void check_order(Communicator& group, const std::vector<int>& ranks, const at::Device& device,
+                 SumOrder order) {
+  constexpr int64_t kMore = (int64_t{64} << 20) / 4 + 3;  // fp32 numbers that do not travel at once
+  for (const auto& [dtype, type, count] : {std::tuple(at::kFloat, SumType::kFp32, kMore),
+                                           {at::kDouble, SumType::kFp64, int64_t{7}},
+                                           {at::kBFloat16, SumType::kBf16, kCount}}) {
+    const auto size = static_cast<int64_t>(ranks.size()), whole = size * ((count + size - 1) / size);
+    std::vector<Tensor> all;
+    std::vector<const void*> rows;
+    for (const int rank : ranks) {
+      all.push_back(numbers(rank, whole, dtype).div_(7));
+      rows.push_back(all.back().const_data_ptr());
+    }
+    Tensor sum = at::empty({whole}, dtype);
+    sum_rows(type, sum.mutable_data_ptr(), rows.data(), static_cast<int>(size), whole, order);
+    const std::string of = fmt::format(" of {} in order over {} ranks", c10::toString(dtype), size);
+    const Tensor mine = all[static_cast<size_t>(group.rank())].to(device);
+    Tensor some = mine.narrow(0, 0, count).clone(), behind = some.clone(), together = some.clone();
+    group.all_reduce(some);
+    expect_equal(some, sum.narrow(0, 0, count), "all_reduce" + of);
+    const auto pending = group.start_all_reduce(behind);
+    pending->wait();
+    expect_equal(behind, sum.narrow(0, 0, count), "start_all_reduce" + of);
+    const int64_t each = whole / size;
+    const Tensor own = sum.narrow(0, group.rank() * each, each);
+    Tensor piece = at::zeros({each}, mine.options()), in_place = mine.clone();
+    for (const auto& one :
+         group.start_together({GroupedCall::all_reduce(together), GroupedCall::reduce_scatter(piece, mine)}))
+      one->wait();
+    expect_equal(together, sum.narrow(0, 0, count), "all_reduce together with others" + of);
+    expect_equal(piece, own, "reduce_scatter together with others" + of);
+    Tensor own_piece = in_place.narrow(0, group.rank() * each, each);
+    group.reduce_scatter(own_piece, in_place);
+    expect_equal(own_piece, own, "reduce_scatter in place" + of);
+  }
+}
+
+void run(SumOrder order) {
   const c10::InferenceMode no_autograd;
   const RankPlace place = find_rank_place(process_environment());
   const at::Device device = choose_device(DeviceKind::kCuda, place.local_rank);
-  const auto world = with_device(open_world(place), device);
+  const auto world = with_device(open_world(place), device, order);
   std::vector<int> everyone, half;  // in reverse
   for (int r = 0; r < world->size(); ++r) {
     everyone.push_back(r);
@@ -120,6 +162,10 @@ void run() {
     check_collectives(*group, half, device, dtype);
   }
   check_messages(*world, device);
+  if (order == SumOrder::kTree) {
+    check_order(*world, everyone, device, order);
+    check_order(*group, half, device, order);
+  }
   Tensor host = at::full({3}, 1, at::kFloat), gathered = at::zeros({group->size() * 3}, host.options());
   group->all_gather(gathered, host);
   expect_equal(gathered, at::full({group->size() * 3}, 1, at::kFloat), "all_gather in host memory");
@@ -146,9 +192,10 @@ void run() {
 }  // namespace
 }  // namespace tycho
 
-int main() {
+int main(int argc, char** argv) {
   try {
-    tycho::run();
+    const bool tree = argc > 1 && std::string(argv[1]) == "tree";
+    tycho::run(tree ? tycho::SumOrder::kTree : tycho::SumOrder::kRanks);
     return tycho::num_failed == 0 ? 0 : 1;
   } catch (const tycho::Error& error) {
     fmt::print(stderr, "{}\n", error.what());

@@ -65,7 +65,7 @@ TEST_F(Verbs, AProbeMeasuresOnOneRankAndOnTwo) {
 }
 
 TEST_F(Verbs, RanksCallEveryVerbOfTheCommunicator) {
-  for (const int ranks : {2, 4}) {
+  for (const auto& [ranks, order] : {std::pair(2, ""), {4, ""}, {2, " tree"}, {4, " tree"}}) {
     const std::string size = std::to_string(ranks);
     std::string
         start = "export TYCHO_STANDIN_GPUS=" + size + " TYCHO_NUM_RANKS=" + size +
@@ -74,8 +74,9 @@ TEST_F(Verbs, RanksCallEveryVerbOfTheCommunicator) {
         wait = "code=0; ";
     for (int r = 0; r < ranks; ++r) {
       const std::string rank = std::to_string(r);
-      start += in_background("env TYCHO_RANK=" + rank + " TYCHO_LOCAL_RANK=" + rank + " " TYCHO_COMMUNICATOR,
-                             "rank_" + rank);
+      start += in_background(
+          "env TYCHO_RANK=" + rank + " TYCHO_LOCAL_RANK=" + rank + " " TYCHO_COMMUNICATOR + order,
+          "rank_" + rank);
       wait += "wait $rank_" + rank + " || code=$?; ";
     }
     const Outcome outcome = here(start + wait + "cat rank_*.log; exit $code");

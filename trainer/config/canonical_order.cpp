@@ -73,10 +73,6 @@ void check_canonical_order(const TrainConfig& config, std::optional<int64_t> num
                  "sums the squares of rows, of which ranks may have parts, and {} has no fixed order for "
                  "these; use clip.norm or clip.value",
                  kOrder);
-  if (config.device == DeviceKind::kCuda)
-    problems.add("device",
-                 "{} works on CPUs; on GPUs NCCL chooses the order of sums. Set parallel.reduce = \"ranks\"",
-                 kOrder);
   check_data_order("train_data", config.train_data, problems);
   for (const DataStageConfig& stage : config.data_stages)
     check_data_order("data_stages." + stage.name, stage.data, problems);

@@ -56,8 +56,9 @@ int64_t status_value(const std::string& file, const std::string& key) {
   return 0;
 }
 
-// The driver's name of the index-th GPU: "NVIDIA H200". Read from /proc, which needs no CUDA header.
-std::string gpu_name(int index) {
+// What the driver calls this machine's GPUs: "NVIDIA H200"; "" when it does not say, as in some containers.
+// Read from /proc, which needs no CUDA header.
+std::string gpu_model() {
   std::vector<std::string> names;
   std::error_code none;
   for (const auto& gpu : std::filesystem::directory_iterator("/proc/driver/nvidia/gpus", none)) {
@@ -69,7 +70,7 @@ std::string gpu_name(int index) {
   // Machines rarely mix GPU models; on one that does, the order differs from the driver's, and no name is
   // better than a wrong one.
   const bool alike = !names.empty() && names.front() == names.back();
-  return alike ? names.front() : fmt::format("CUDA device {}", index);
+  return alike ? names.front() : "";
 }
 
 // A GPU that is ready to be asked and used: LibTorch's allocator knows no device before it is initialised,
@@ -120,7 +121,8 @@ int set_threads(int64_t wanted, const RankPlace& place) {
 
 std::string device_name(const at::Device& device) {
   if (device.is_cpu()) return fmt::format("{} threads, {}", at::get_num_threads(), cpu_name());
-  return gpu_name(device.index());
+  const std::string model = gpu_model();
+  return model.empty() ? fmt::format("CUDA device {}", device.index()) : model;
 }
 
 int64_t peak_memory_bytes(const at::Device& device) {
@@ -174,7 +176,8 @@ Json compute_route(const at::Device& device, Precision precision) {
                 {"kernels", device.is_cpu() ? cpu_kernels().name : "cuda"},
                 {"products", matmul_route(device, bf16 ? at::kBFloat16 : at::kFloat)}};
   if (!device.is_cpu()) {
-    route["device"] = gpu_name(device.index());
+    const std::string model = gpu_model();
+    route["device"] = model.empty() ? "a GPU of unknown model" : model;
   } else {
     route["aten"] = at::get_cpu_capability();
     const bool ours = bf16 ? bf16_is_ours() : fp32_is_ours();

@@ -72,6 +72,10 @@ set_property(GLOBAL APPEND_STRING PROPERTY TYCHO_LAYERS
 set_property(GLOBAL PROPERTY TYCHO_CUDA_KERNELS ${cuda_kernels})  # tests compile them for the CPU
 if(TYCHO_CUDA)
   add_library(tycho_cuda SHARED ${cuda_kernels})
+  # A step moves many bytes and multiplies little. Products are rounded before they are added: which of two the compiler
+  # would fuse may differ between packs and single elements, and ranks with other parts of a buffer take other packs.
+  set_source_files_properties(kernels/cuda/adamw_step.cu kernels/cuda/lion_step.cu kernels/cuda/muon_step.cu kernels/cuda/sgd_step.cu
+    PROPERTIES COMPILE_OPTIONS -fmad=false)
   # Nothing here names ATen's CUDA operators: they register themselves because libtorch_cuda.so is loaded along.
   target_link_options(tycho_cuda PRIVATE LINKER:--no-as-needed)
   target_link_libraries(tycho_cuda PRIVATE tycho_flags fmt::fmt Torch::cuda Torch::nccl CUDA::cudart)

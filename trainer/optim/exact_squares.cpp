@@ -30,32 +30,66 @@ void add_squares(const float* x, int64_t n, Squares& sums) {
   }
 }
 
-}  // namespace
-
-Tensor exact_squares(const std::vector<Tensor>& flats) {
-  Tensor parts = at::zeros({2, kExponents}, at::TensorOptions().dtype(at::kLong));
+/// {low, high} of each exponent [2, kExponents], on the host.
+void add_on_host(const Tensor& flat, Tensor& parts) {
   int64_t* low = parts.mutable_data_ptr<int64_t>();
   int64_t* high = low + kExponents;
   std::mutex mutex;
-  for (const Tensor& flat : flats) {
-    const auto* x = flat.const_data_ptr<float>();
-    at::parallel_for(0, flat.numel(), kAtOnce, [&](int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < end; at += kAtOnce) {
-        Squares sums{};
-        add_squares(x + at, std::min(kAtOnce, end - at), sums);
-        const std::lock_guard lock(mutex);
-        for (size_t e = 0; e < sums.size(); ++e) {
-          low[e] += static_cast<int64_t>(sums[e] & kLowHalf);
-          high[e] += static_cast<int64_t>(sums[e] >> kHalfBits);
-        }
+  const auto* x = flat.const_data_ptr<float>();
+  at::parallel_for(0, flat.numel(), kAtOnce, [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; at += kAtOnce) {
+      Squares sums{};
+      add_squares(x + at, std::min(kAtOnce, end - at), sums);
+      const std::lock_guard lock(mutex);
+      for (size_t e = 0; e < sums.size(); ++e) {
+        low[e] += static_cast<int64_t>(sums[e] & kLowHalf);
+        high[e] += static_cast<int64_t>(sums[e] >> kHalfBits);
       }
-    });
+    }
+  });
+}
+
+/// The same with a table of sums for each of many lanes, so that few numbers meet at one
+/// place. They meet in any order, which whole numbers do not show.
+void add_by_operators(const Tensor& flat, Tensor& parts) {
+  constexpr int64_t kLanes = 4096, kRows = 512;  // a place gets at most kRows squares of 48 bits
+  const auto whole = parts.options();
+  for (int64_t begin = 0; begin < flat.numel(); begin += kLanes * kRows) {
+    const int64_t count = std::min(kLanes * kRows, flat.numel() - begin),
+                  rows = (count + kLanes - 1) / kLanes;
+    Tensor bits = at::zeros({rows * kLanes}, whole.dtype(at::kInt));
+    bits.narrow(0, 0, count).copy_(flat.narrow(0, begin, count).view(at::kInt));
+    const Tensor exponent = bits.bitwise_right_shift(23).bitwise_and_(0xff).to(at::kLong);
+    Tensor digits = bits.bitwise_and_(0x7fffff).to(at::kLong);
+    digits.add_(exponent.ne(0).to(at::kLong), 1 << 23);
+    Tensor sums = at::zeros({kExponents, kLanes}, whole);
+    sums.scatter_add_(0, exponent.view({rows, kLanes}), digits.mul_(digits).view({rows, kLanes}));
+    parts[0].add_(sums.bitwise_and(static_cast<int64_t>(kLowHalf)).sum(1));
+    parts[1].add_(sums.bitwise_right_shift(static_cast<int64_t>(kHalfBits)).sum(1));
   }
+}
+
+template <class Add>
+Tensor sum_of(const std::vector<Tensor>& flats, const at::Device& device, const Add& add) {
+  Tensor parts = at::zeros({2, kExponents}, at::TensorOptions(device).dtype(at::kLong));
+  for (const Tensor& flat : flats) add(flat, parts);
   return parts.view({2 * kExponents});
 }
 
+}  // namespace
+
+Tensor exact_squares(const std::vector<Tensor>& flats) {
+  if (!flats.empty() && !flats.front().is_cpu()) return exact_squares_by_operators(flats);
+  return sum_of(flats, at::kCPU, add_on_host);
+}
+
+Tensor exact_squares_by_operators(const std::vector<Tensor>& flats) {
+  return sum_of(flats, flats.empty() ? at::Device(at::kCPU) : flats.front().device(), add_by_operators);
+}
+
 Tensor total_of_squares(const Tensor& parts) {
-  const auto* low = parts.const_data_ptr<int64_t>();
+  const Tensor on_host = parts.cpu();
+  const auto* low = on_host.const_data_ptr<int64_t>();
   const int64_t* high = low + kExponents;
   double sum = 0;
   for (int64_t e = 0; e + 1 < kExponents; ++e) {
@@ -65,7 +99,7 @@ Tensor total_of_squares(const Tensor& parts) {
     sum += std::ldexp(static_cast<double>(whole), scale);
   }
   if (low[kExponents - 1] != 0 || high[kExponents - 1] != 0) sum = std::numeric_limits<double>::infinity();
-  return at::full({1}, sum, at::TensorOptions().dtype(at::kDouble));
+  return at::full({1}, sum, parts.options().dtype(at::kDouble));
 }
 
 }  // namespace tycho

@@ -20,7 +20,7 @@ struct GradNorm {
   Tensor scale_1;  // what the optimizer multiplies gradients by
 };
 
-/// kExact: the same bits whichever ranks share the gradients out (exact_squares.h), on CPUs.
+/// kExact: the same bits whichever ranks share the gradients out (exact_squares.h).
 enum class SquareSum { kFast, kExact };
 
 /// L2 norm over the gradients of a model, and the factor min(1, max / (norm + 1e-6)) (Pascanu et al. 2013);

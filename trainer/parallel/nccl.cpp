@@ -4,11 +4,12 @@
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include <exception>
 #include <utility>
 #include <vector>
 
 #include "trainer/parallel/nccl_group.h"
+#include "trainer/parallel/nccl_sums.h"
+#include "trainer/parallel/nccl_together.h"
 #include "trainer/parallel/verb_checks.h"
 
 namespace tycho {
@@ -39,37 +40,20 @@ class OnStream final : public Pending {
   c10::Stream waits_;
 };
 
-/// What is enqueued while it lives starts when end() is called.
-class Together {
- public:
-  explicit Together(NcclTable::Group group) : group_(group) { nccl().begin_together(); }
-  ~Together() {
-    if (group_ == nullptr) return;
-    try {
-      nccl().end_together(group_);
-    } catch (const std::exception&) {  // of a call that failed before, which is on its way up
-    }
-  }
-  Together(const Together&) = delete;
-  Together& operator=(const Together&) = delete;
-  void end() { nccl().end_together(std::exchange(group_, nullptr)); }
-
- private:
-  NcclTable::Group group_;
-};
-
 /// The groups of NCCL that were made of one world.
 using NcclGroups = std::vector<std::weak_ptr<NcclGroup>>;
 
 class NcclCommunicator final : public Communicator {
  public:
-  NcclCommunicator(std::unique_ptr<Communicator> host, const at::Device& device,
+  NcclCommunicator(std::unique_ptr<Communicator> host, const at::Device& device, SumOrder order,
                    std::shared_ptr<NcclGroups> groups)
       : host_(std::move(host)),
         device_(device),
+        order_(order),
         streams_(device.type()),
         own_stream_(streams_.getStreamFromGlobalPool(device, /*isHighPriority=*/true)),
         group_(std::make_shared<NcclGroup>(*host_, device)),
+        sums_(*group_, host_->rank(), host_->size()),
         groups_(std::move(groups)) {
     groups_->push_back(group_);
   }
@@ -145,9 +129,12 @@ class NcclCommunicator final : public Communicator {
                 "[nccl] start_together: wanted all tensors on {}, given {} of {} in host memory",
                 device_.str(), num_host, calls.size());
     const std::shared_ptr<c10::Event> done = enqueued([&](const c10::Stream& stream) {
-      Together together(group_->get());
-      for (const GroupedCall& call : calls) enqueue(call, stream);
+      NcclTogether together(group_->get());
+      for (const GroupedCall& call : calls)
+        if (!is_own_sum(call)) enqueue(call, stream);
       together.end();
+      for (const GroupedCall& call : calls)
+        if (is_own_sum(call)) enqueue(call, stream);
     });
     std::vector<std::unique_ptr<Pending>> all;
     for (size_t i = 0; i < calls.size(); ++i) all.push_back(std::make_unique<OnStream>(done, current()));
@@ -155,7 +142,7 @@ class NcclCommunicator final : public Communicator {
   }
 
   std::unique_ptr<Communicator> split(int colour, int key) override {
-    return std::make_unique<NcclCommunicator>(host_->split(colour, key), device_, groups_);
+    return std::make_unique<NcclCommunicator>(host_->split(colour, key), device_, order_, groups_);
   }
 
   Error leave(const Error& error) override { return host_->leave(error); }
@@ -230,8 +217,17 @@ class NcclCommunicator final : public Communicator {
     return std::make_unique<OnStream>(enqueued(std::forward<Enqueue>(enqueue)), current());
   }
 
+  /// Whether numbers like those of x are added by sums_. No order changes what whole numbers add up to.
+  bool is_own_sum(const Tensor& x) const { return order_ == SumOrder::kTree && x.is_floating_point(); }
+  /// It consists of several calls, which start after those that are one.
+  bool is_own_sum(const GroupedCall& call) const {
+    return (call.verb == GroupedCall::Verb::kAllReduce || call.verb == GroupedCall::Verb::kReduceScatter) &&
+           is_own_sum(call.out);
+  }
+
   void sum(Tensor& x, const c10::Stream& stream) {
     note(call_of("all_reduce", x));
+    if (is_own_sum(x)) return sums_.all_reduce(x, stream);
     nccl().all_reduce(group_->get(), x.data_ptr(), x.numel(), number_of(x), stream.native_handle());
   }
   void gather(Tensor& out, const Tensor& in, const c10::Stream& stream) {
@@ -242,6 +238,7 @@ class NcclCommunicator final : public Communicator {
   void scatter(Tensor& out, const Tensor& in, const c10::Stream& stream) {
     if (out.numel() == 0) return;
     note(call_of("reduce_scatter", in));
+    if (is_own_sum(in)) return sums_.reduce_scatter(out, in, stream);
     nccl().reduce_scatter(group_->get(), in.data_ptr(), out.data_ptr(), out.numel(), number_of(in),
                           stream.native_handle());
   }
@@ -258,16 +255,19 @@ class NcclCommunicator final : public Communicator {
 
   std::unique_ptr<Communicator> host_;
   at::Device device_;
+  SumOrder order_;
   c10::impl::VirtualGuardImpl streams_;
   c10::Stream own_stream_;            // for what travels while the current stream computes
   std::shared_ptr<NcclGroup> group_;  // shared only while check() looks at it
+  NcclSums sums_;
   std::shared_ptr<NcclGroups> groups_;
 };
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> host, const at::Device& device) {
-  return std::make_unique<NcclCommunicator>(std::move(host), device, std::make_shared<NcclGroups>());
+std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> host, const at::Device& device,
+                                              SumOrder order) {
+  return std::make_unique<NcclCommunicator>(std::move(host), device, order, std::make_shared<NcclGroups>());
 }
 
 }  // namespace tycho

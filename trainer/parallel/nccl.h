@@ -3,11 +3,14 @@
 #include <memory>
 
 #include "trainer/parallel/communicator.h"
+#include "trainer/parallel/rank_sums.h"
 
 namespace tycho {
 
 /// Tensors on `device`, this rank's own, go by NCCL in the order of its current stream; those in host memory
-/// by `host`. Collective over `host`. Throws Error (kTopology).
-std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> host, const at::Device& device);
+/// by `host`. `order`: of sums of what is on the device; kRanks leaves it to NCCL. Collective over `host`.
+/// Throws Error (kTopology).
+std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> host, const at::Device& device,
+                                              SumOrder order = SumOrder::kRanks);
 
 }  // namespace tycho

@@ -23,7 +23,8 @@ std::unique_ptr<RankGroup> open_group(const RankPlace& place, double patience_s,
   return make_tcp_group(meet_peers(place, {.stop = &stop}), patience_s);
 }
 
-std::unique_ptr<Communicator> with_device(std::unique_ptr<Communicator> world, const at::Device& device) {
+std::unique_ptr<Communicator> with_device(std::unique_ptr<Communicator> world, const at::Device& device,
+                                          SumOrder order) {
   if (world->size() == 1) return world;
   const std::vector<std::string> kinds = gather_texts(*world, device.is_cpu() ? "a CPU" : "a GPU");
   for (size_t r = 1; r < kinds.size(); ++r)
@@ -32,7 +33,7 @@ std::unique_ptr<Communicator> with_device(std::unique_ptr<Communicator> world, c
            "[device] rank 0 trains on {}, rank {} on {}: set device, or fix the machine that differs",
            kinds[0], r, kinds[r]);
   if (device.is_cpu()) return world;
-  return make_nccl_world(std::move(world), device);
+  return make_nccl_world(std::move(world), device, order);
 }
 
 }  // namespace tycho

@@ -26,8 +26,9 @@ using WorldMaker =
 std::unique_ptr<RankGroup> open_group(const RankPlace& place, double patience_s,
                                       const std::atomic<int>& stop);
 
-/// The same ranks for tensors on `device`, too: NCCL on GPUs. Collective. Throws Error (kTopology) when some
-/// have a GPU and others none.
-std::unique_ptr<Communicator> with_device(std::unique_ptr<Communicator> world, const at::Device& device);
+/// The same ranks for tensors on `device`, too: NCCL on GPUs. `order`: of sums of what is on GPUs.
+/// Collective. Throws Error (kTopology) when some have a GPU and others none.
+std::unique_ptr<Communicator> with_device(std::unique_ptr<Communicator> world, const at::Device& device,
+                                          SumOrder order = SumOrder::kRanks);
 
 }  // namespace tycho

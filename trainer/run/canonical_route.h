@@ -1,13 +1,21 @@
-// What parallel.reduce = "canonical" needs of the machine that a run computes on.
+// What parallel.reduce = "canonical" needs of the machines that a run computes on.
 #pragma once
 #include "trainer/config/train_config.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/parallel/communicator.h"
+#include "trainer/parallel/rank_sums.h"
 
 namespace tycho {
 
-/// Throws Error (kTopology) when the bits of a canonical run would depend on the number of its ranks here: on
-/// a GPU, whose sums over ranks are NCCL's, and where LibTorch multiplies matrices on as many threads as a
-/// rank happens to have. After set_threads.
-void require_canonical_route(const TrainConfig& config, const at::Device& device);
+/// Of sums over this run's ranks.
+SumOrder sum_order(const TrainConfig& config);
+
+/// Throws Error (kTopology) when the bits of a canonical run would depend on the number of its ranks here:
+/// where LibTorch multiplies matrices on as many threads as a rank happens to have. After set_threads.
+void require_given_threads(const TrainConfig& config, const at::Device& device);
+
+/// Throws Error (kTopology) when ranks of a canonical run would compute different bits: other GPUs,
+/// instruction sets or versions of LibTorch (compute_route). Collective for such a run. After set_threads.
+void require_one_route(const TrainConfig& config, const at::Device& device, Communicator& world);
 
 }  // namespace tycho

@@ -30,7 +30,7 @@ void look_around(RunParts& run, const RunRequest& request, const std::string& ru
   require_valid(run.config, run.world->size());
   set_threads(run.config.threads, request.place);
   run.device = choose_device(run.config.device, request.place.local_rank);
-  require_canonical_route(run.config, run.device);
+  require_given_threads(run.config, run.device);
   run.memory_before = memory_bytes(run.device);
   require_memory(run.config, run.device, request);
   run.tokenizer_text = read_tokenizer(run.config, model_layout(run.config.model));
@@ -129,13 +129,12 @@ void make_trainer(RunParts& run, const RunRequest& request, const std::vector<Ch
 }  // namespace
 
 RunParts meet_ranks(const RunRequest& request, const std::atomic<int>& stop, const WorldMaker& make_world) {
-  const SumOrder order =
-      request.config.parallel.reduce == GradientOrder::kCanonical ? SumOrder::kTree : SumOrder::kRanks;
   const auto shared_dir = std::filesystem::absolute(run_folder_path(request.config)).parent_path();
   return {.recipe = config_to_json(request.config),
           .config = request.config,
           .stop = stop,
-          .world = make_world(request.place, {.stop = &stop, .shared_dir = shared_dir}, order)};
+          .world = make_world(request.place, {.stop = &stop, .shared_dir = shared_dir},
+                              sum_order(request.config))};
 }
 
 void open_run(RunParts& run, const RunRequest& request, std::unique_ptr<Reporter> display,
@@ -144,7 +143,8 @@ void open_run(RunParts& run, const RunRequest& request, std::unique_ptr<Reporter
   require_same_recipe(*run.world, request);
   const std::string run_dir = run_folder_path(run.config);
   together(*run.world, [&] { with_own_errors([&] { look_around(run, request, run_dir); }); });
-  run.world = with_device(std::move(run.world), run.device);
+  require_one_route(run.config, run.device, *run.world);
+  run.world = with_device(std::move(run.world), run.device, sum_order(run.config));
   run.mesh.emplace(mesh_shape(run.config.parallel, run.world->size()), *run.world);
   together(*run.world, [&] { take_folder(run, run_dir, std::move(display)); });
   const std::vector<CheckpointInfo> candidates = resume_candidates(run.config, run_dir, *run.world);

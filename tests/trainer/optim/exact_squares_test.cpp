@@ -53,6 +53,23 @@ TEST(ExactSquares, AreTheSameInAnyOrderAndAnyParts) {
   at::set_num_threads(before);
 }
 
+TEST(ExactSquares, ByOperatorsAreTheSame) {
+  at::manual_seed(7);
+  const auto bits = [](const std::vector<Tensor>& flats) {
+    return total_of_squares(exact_squares_by_operators(flats)).item<double>();
+  };
+  for (const int64_t count : {0, 1, 4095, 4096, 4097, 2500003}) {
+    const Tensor x = at::randn({count}) * at::randn({count}).mul_(30).exp_();
+    EXPECT_EQ(bits({x}), total({x})) << count;
+    EXPECT_EQ(bits({x, x.flip({0})}), total({x, x})) << count;
+  }
+  // The most that may meet at one place.
+  EXPECT_EQ(bits({at::full({2500003}, std::nextafter(2.0F, 0.0F))}),
+            total({at::full({2500003}, std::nextafter(2.0F, 0.0F))}));
+  EXPECT_EQ(bits({at::full({3}, std::numeric_limits<float>::denorm_min())}), 3 * std::ldexp(1.0, -298));
+  EXPECT_FALSE(std::isfinite(bits({at::full({2}, -std::numeric_limits<float>::infinity())})));
+}
+
 TEST(ExactSquares, OfTheSmallestTheLargestAndNone) {
   const float smallest = std::numeric_limits<float>::denorm_min(),
               largest = std::numeric_limits<float>::max();

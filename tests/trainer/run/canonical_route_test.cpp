@@ -6,18 +6,18 @@
 #include <cstdlib>
 
 #include "tests/trainer/aten.h"
+#include "tests/trainer/parallel/rank_threads.h"
 #include "trainer/base/error.h"
 
 namespace tycho {
 namespace {
 
-std::string refusal(int64_t threads, const at::Device& device,
-                    GradientOrder order = GradientOrder::kCanonical) {
+std::string refusal(int64_t threads) {
   TrainConfig config;
-  config.parallel.reduce = order;
+  config.parallel.reduce = GradientOrder::kCanonical;
   config.threads = threads;
   try {
-    require_canonical_route(config, device);
+    require_given_threads(config, at::kCPU);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kTopology);
     return error.what();
@@ -25,12 +25,29 @@ std::string refusal(int64_t threads, const at::Device& device,
   return "";
 }
 
-TEST(CanonicalRoute, IsNotThatOfAGpu) {
-  EXPECT_EQ(
-      refusal(1, at::kCUDA),
-      "[parallel] reduce = \"canonical\" works on CPUs, and this run is on a GPU, where NCCL chooses the "
-      "order of sums. Set parallel.reduce = \"ranks\", or device = \"cpu\"");
-  EXPECT_EQ(refusal(1, at::kCUDA, GradientOrder::kRanks), "");
+/// Ranks in threads of one process, of which rank 1 computes in another precision than the others: its route
+/// names another product.
+std::vector<Ended> start_with_two_precisions(GradientOrder order) {
+  return on_ranks(3, [&](Communicator& world) {
+    TrainConfig config;
+    config.parallel.reduce = order;
+    config.precision = world.rank() == 1 ? Precision::kBf16 : Precision::kFp32;
+    require_one_route(config, at::kCPU, world);
+  });
+}
+
+TEST(CanonicalRoute, IsOneForAllRanks) {
+  const std::vector<Ended> refused = start_with_two_precisions(GradientOrder::kCanonical);
+  for (const Ended& rank : refused) {
+    EXPECT_EQ(rank.code, ExitCode::kTopology);
+    EXPECT_EQ(rank.what.rfind("[parallel] reduce = \"canonical\" needs ranks that compute alike, but rank 0 "
+                              "computes with {",
+                              0),
+              0U)
+        << rank.what;
+    EXPECT_NE(rank.what.find("}, rank 1 with {"), std::string::npos) << rank.what;
+  }
+  for (const Ended& rank : start_with_two_precisions(GradientOrder::kRanks)) EXPECT_EQ(rank.what, "");
 }
 
 /// In a process of its own, since a process chooses once.
@@ -38,7 +55,7 @@ void expect_refused(const char* who_multiplies, int64_t threads, bool refused) {
   EXPECT_EXIT(
       {
         setenv("TYCHO_GEMM", who_multiplies, 1);
-        const std::string text = refusal(threads, at::kCPU);
+        const std::string text = refusal(threads);
         std::exit((text.find("Set threads = 1") != std::string::npos) == refused ? 0 : 1);
       },
       testing::ExitedWithCode(0), "")

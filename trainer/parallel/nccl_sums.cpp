@@ -1,0 +1,65 @@
+// Every rank sends each other one its piece, and adds up what it was sent: as many bytes as NCCL's own
+// reduce-scatter moves. An all-reduce gathers these sums.
+#include "trainer/parallel/nccl_sums.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/StreamGuard.h>
+
+#include <algorithm>
+
+#include "trainer/parallel/device_rank_sums.h"
+#include "trainer/parallel/nccl_together.h"
+
+namespace tycho {
+/// Of each piece.
+int64_t NcclSums::numbers_at_once(const Tensor& x) const {
+  return std::max<int64_t>(1, kSumRoomBytes / (size_ * x.element_size()));
+}
+
+/// Piece r of pieces_RN goes to rank r; row r of what comes back is rank r's piece for this one.
+Tensor NcclSums::exchanged(const Tensor& pieces_RN, const c10::Stream& stream) const {
+  Tensor rows_RN = at::empty(pieces_RN.sizes(), pieces_RN.options());
+  rows_RN[rank_].copy_(pieces_RN[rank_]);
+  if (size_ == 1) return rows_RN;
+  const NcclTable::Group group = group_.get();
+  const auto num_bytes = static_cast<int64_t>(rows_RN[rank_].nbytes());
+  NcclTogether together(group);
+  for (int r = 0; r < size_; ++r) {
+    if (r == rank_) continue;
+    const Tensor to = pieces_RN[r], from = rows_RN[r];
+    nccl().send(group, to.data_ptr(), num_bytes, r, stream.native_handle());
+    nccl().recv(group, from.data_ptr(), num_bytes, r, stream.native_handle());
+  }
+  together.end();
+  return rows_RN;
+}
+
+void NcclSums::reduce_scatter(const Tensor& out, const Tensor& in, const c10::Stream& stream) const {
+  const c10::StreamGuard guard(stream);
+  const int64_t each = out.numel(), at_once = numbers_at_once(in);
+  const Tensor in_RN = in.view({size_, each}), out_N = out.view({each});
+  for (int64_t begin = 0; begin < each; begin += at_once) {
+    const int64_t count = std::min(at_once, each - begin);
+    out_N.narrow(0, begin, count).copy_(sum_as_tree(exchanged(in_RN.narrow(1, begin, count), stream)));
+  }
+}
+
+void NcclSums::all_reduce(const Tensor& x, const c10::Stream& stream) const {
+  const c10::StreamGuard guard(stream);
+  const Tensor x_N = x.view({-1});
+  const int64_t at_once = size_ * numbers_at_once(x);
+  for (int64_t begin = 0; begin < x_N.numel(); begin += at_once) {
+    const Tensor part = x_N.narrow(0, begin, std::min(at_once, x_N.numel() - begin));
+    const int64_t each = (part.numel() + size_ - 1) / size_;
+    const bool fits = part.numel() == each * size_;
+    const Tensor padded = fits ? part : at::zeros({each * size_}, x.options());
+    if (!fits) padded.narrow(0, 0, part.numel()).copy_(part);
+    const Tensor sum = sum_as_tree(exchanged(padded.view({size_, each}), stream));
+    nccl().all_gather(group_.get(), sum.data_ptr(), padded.data_ptr(), static_cast<int64_t>(sum.nbytes()),
+                      stream.native_handle());
+    if (!fits) part.copy_(padded.narrow(0, 0, part.numel()));
+  }
+}
+
+}  // namespace tycho

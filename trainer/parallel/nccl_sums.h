@@ -1,0 +1,33 @@
+// Sums over the ranks of an NCCL group in an order of our own: NCCL moves bytes, and the device adds them.
+#pragma once
+#include <c10/core/Stream.h>
+
+#include "trainer/kernels/tensor.h"
+#include "trainer/parallel/nccl_group.h"
+
+namespace tycho {
+
+/// NCCL's own sums have an order that depends on the number of ranks, the network and the size; these are
+/// those of a tree (SumOrder::kTree), for numbers that rounding can tell: fp32, fp64 and bf16. They take up
+/// to three times kSumRoomBytes of the device's memory while they last, twice unless they are of bf16.
+class NcclSums {
+ public:
+  static constexpr int64_t kSumRoomBytes = int64_t{64} << 20;
+
+  /// `group`, which has these ranks, outlives it.
+  NcclSums(NcclGroup& group, int rank, int size) : group_(group), rank_(rank), size_(size) {}
+
+  /// Collective, in the order of `stream`, as Communicator's verbs of these names. `out` may be this rank's
+  /// piece of `in`.
+  void all_reduce(const Tensor& x, const c10::Stream& stream) const;
+  void reduce_scatter(const Tensor& out, const Tensor& in, const c10::Stream& stream) const;
+
+ private:
+  int64_t numbers_at_once(const Tensor& x) const;
+  Tensor exchanged(const Tensor& pieces_RN, const c10::Stream& stream) const;
+
+  NcclGroup& group_;
+  int rank_, size_;
+};
+
+}  // namespace tycho

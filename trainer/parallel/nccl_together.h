@@ -1,0 +1,29 @@
+// Calls of NCCL that start together.
+#pragma once
+#include <exception>
+#include <utility>
+
+#include "trainer/parallel/nccl_table.h"
+
+namespace tycho {
+
+/// What is enqueued while it lives starts when end() is called.
+class NcclTogether {
+ public:
+  explicit NcclTogether(NcclTable::Group group) : group_(group) { nccl().begin_together(); }
+  ~NcclTogether() {
+    if (group_ == nullptr) return;
+    try {
+      nccl().end_together(group_);
+    } catch (const std::exception&) {  // of a call that failed before, which is on its way up
+    }
+  }
+  NcclTogether(const NcclTogether&) = delete;
+  NcclTogether& operator=(const NcclTogether&) = delete;
+  void end() { nccl().end_together(std::exchange(group_, nullptr)); }
+
+ private:
+  NcclTable::Group group_;
+};
+
+}  // namespace tycho
