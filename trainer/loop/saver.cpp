@@ -23,6 +23,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 // A save is tried again so often before the run ends, but not less often than this.
 constexpr double kRetries = 20, kLongestRetry_s = 30;
+constexpr auto kLookForSignal = std::chrono::milliseconds(20);
+const std::string kStopped = "stopped", kWaited = "waited";
 
 std::string short_time(double seconds) {
   return seconds < 120 ? fmt::format("{:.3g} s", seconds) : fmt::format("{:.1f} min", seconds / 60);
@@ -132,8 +134,7 @@ void Saver::write(const CheckpointMeta& meta, const Tensors& tensors) {
       num_bytes *= (joins_ ? 2 : 1) * std::ssize(writers_);
       result_ = store_->save(meta, num_bytes, [&](const std::string& folder) {
         exchange_->open(folder);
-        std::vector<WrittenShard> all = {write_shard(files_, folder, shard_name(), tensors)};
-        for (WrittenShard& shard : exchange_->wait_for_others()) all.push_back(std::move(shard));
+        std::vector<WrittenShard> all = write_with_others(folder, tensors);
         if (joins_) all = {join_shards(files_, folder, std::move(all), rank_file_name(0))};
         return all;
       });
@@ -144,6 +145,25 @@ void Saver::write(const CheckpointMeta& meta, const Tensors& tensors) {
   write_s_ = seconds_since(start);
   written_ = true;
   if (exchange_) exchange_->close();
+}
+
+// A save that fails removes its folder. Nobody may write there any more: what came later would stay, and take
+// the room that the next try needs.
+std::vector<WrittenShard> Saver::write_with_others(const std::string& folder, const Tensors& tensors) {
+  std::vector<WrittenShard> all;
+  std::exception_ptr failure;
+  try {
+    all.push_back(write_shard(files_, folder, shard_name(), tensors));
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  try {
+    for (WrittenShard& shard : exchange_->wait_for_others()) all.push_back(std::move(shard));
+  } catch (...) {
+    if (!failure) throw;
+  }
+  if (failure) std::rethrow_exception(failure);
+  return all;
 }
 
 // The folder of a save has a new name, which rank 0 finds.
@@ -289,15 +309,24 @@ void Saver::trained(int64_t step, double seconds) {
 }
 
 void Saver::wait_before_retry(const std::atomic<int>& stop) {
-  if (!failing_since_s_) return;
   const auto start = Clock::now();
-  reporter_.screen_warning(fmt::format(
-      "all steps are trained, and step {} is not saved. Waiting for room: next try in {}, the run "
-      "ends in {} (ckpt.max_lost). Ctrl-C ends it now: {}",
-      step_, short_time(retry_s()), short_time(std::max(0.0, max_lost_s_ - lost_s())), why_failed_));
-  while (seconds_since(start) < retry_s()) {
-    if (stop != 0) give_up("stopped before the last checkpoint could be written");
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const bool decides = world_.rank() == 0;
+  if (decides)
+    reporter_.screen_warning(fmt::format(
+        "all steps are trained, and step {} is not saved. Waiting for room: next try in {}, the run "
+        "ends in {} (ckpt.max_lost). Ctrl-C ends it now: {}",
+        step_, short_time(retry_s()), short_time(std::max(0.0, max_lost_s_ - lost_s())), why_failed_));
+  while (true) {
+    const bool is_over = decides && seconds_since(start) >= retry_s();
+    const std::vector<std::string> all = gather_texts(world_, stop != 0 ? kStopped
+                                                              : is_over ? kWaited
+                                                                        : std::string());
+    if (std::find(all.begin(), all.end(), kStopped) != all.end()) {
+      if (decides) give_up("stopped before the last checkpoint could be written");
+      return;  // the next collective says why it ends
+    }
+    if (all.front() == kWaited) break;
+    std::this_thread::sleep_for(kLookForSignal);
   }
   trained_s_ += seconds_since(start);
   require_allowed_loss();

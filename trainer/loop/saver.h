@@ -14,6 +14,7 @@
 #include "trainer/base/json.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/config.h"
+#include "trainer/checkpoint/shard_writer.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/loop/shard_exchange.h"
 #include "trainer/metrics/reporter.h"
@@ -58,7 +59,8 @@ class Saver {
   bool is_retry_due(int64_t step) const { return retry_step_ && step >= *retry_step_; }
   bool must_retry() const { return retry_step_.has_value(); }
   /// At the end of training, before a save is tried again: says so on the screen and waits a while, which
-  /// counts like training. Throws as trained() does, and at once when `stop` holds a signal.
+  /// counts like training. Throws as trained() does, on rank 0, and at once when `stop` of any rank holds a
+  /// signal. Collective.
   void wait_before_retry(const std::atomic<int>& stop);
   /// Reports a save that has finished meanwhile.
   void poll();
@@ -84,6 +86,8 @@ class Saver {
   /// The state of this rank in host memory.
   Tensors snapshot(const std::vector<OwnedRange>& ranges, Optimizer& optimizer);
   void write(const CheckpointMeta& meta, const Tensors& tensors);
+  /// The shards of all ranks, when all have ended with writing theirs.
+  std::vector<WrittenShard> write_with_others(const std::string& folder, const Tensors& tensors);
   /// Begins what several ranks write.
   void start_together(CheckpointMeta meta, Tensors tensors);
   /// Of this rank: part of a checkpoint until shards are joined.

@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <filesystem>
+#include <functional>
+#include <latch>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -31,13 +35,14 @@ class SharedSave : public testing::Test {
   }
 
   struct Rank {
-    Rank(Communicator& world, const std::string& dir, FileOps& files, bool async)
+    Rank(Communicator& world, const std::string& dir, FileOps& files, bool async, double max_lost_s = 600)
         : units(numbered_units(), at::kFloat, at::kCPU, UnitUse::kTrain, {.num_ranks = world.size()},
                 {world, *alone}),
           optimizer(make_optimizer(numbered_optimizer(), units.owned())),
           saver(world.rank() == 0 ? std::optional<CheckpointStore>(std::in_place, files, dir, 0, 1)
                                   : std::nullopt,
-                CheckpointConfig{.async = async}, all_ranks(world), files, world, reporter) {}
+                CheckpointConfig{.async = async, .max_lost = {max_lost_s, DurationUnit::kSecond}},
+                all_ranks(world), files, world, reporter) {}
     void save(int64_t step) {
       fill_with_step(units.owned(), *optimizer, step);
       saver.save({.step = step}, units.owned(), *optimizer);
@@ -100,6 +105,88 @@ TEST_F(SharedSave, AFailureOfAnyRankLosesNothingThatWasCommitted) {
       EXPECT_TRUE(steps.contains(1) && steps.contains(3)) << "rank " << faulty_rank << ", call " << call;
       std::filesystem::remove_all(dir);
     }
+}
+
+/// Rank 0's disk: no file can be created, and before a folder goes, `before` is called.
+class NoRoom : public FileOps {
+ public:
+  explicit NoRoom(std::function<void()> before = [] {}) : before_(std::move(before)) {}
+  std::unique_ptr<OutputFile> create(const std::string& path, bool, Readers) override {
+    fail(ExitCode::kStorage, "[files] cannot write {}: no space is left", path);
+  }
+  void remove_dir(const std::string& path) override {
+    before_();
+    FileOps::remove_dir(path);
+  }
+
+ private:
+  std::function<void()> before_;
+};
+
+/// Another rank's disk: slow to create a file, unless it is told that it is time.
+class Late : public FileOps {
+ public:
+  explicit Late(std::latch& time) : time_(time) {}
+  std::unique_ptr<OutputFile> create(const std::string& path, bool direct, Readers readers) override {
+    for (int i = 0; i < 1000 && !time_.try_wait(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return FileOps::create(path, direct, readers);
+  }
+
+ private:
+  std::latch& time_;
+};
+
+TEST_F(SharedSave, WhatALateRankWritesOfAFailedSaveIsRemovedToo) {
+  std::latch time(1);
+  ThreadWorld(2).run([&](Communicator& world) {
+    NoRoom full([&] {
+      time.count_down();
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    });
+    Late late(time);
+    Rank(world, dir_.path(), world.rank() == 0 ? static_cast<FileOps&>(full) : late, true).save(1);
+  });
+  EXPECT_TRUE(std::filesystem::is_empty(dir_.path()));
+}
+
+TEST_F(SharedSave, ASignalToAnyRankEndsTheWaitForRoom) {
+  for (int told = 0; told < 2; ++told) {
+    std::vector<std::string> said(2);
+    const auto start = std::chrono::steady_clock::now();
+    ThreadWorld(2).run([&](Communicator& world) {
+      NoRoom full;
+      Rank rank(world, dir_.path(), full, true);
+      rank.save(1);
+      ASSERT_TRUE(rank.saver.must_retry());
+      const std::atomic<int> stop = world.rank() == told ? SIGTERM : 0;
+      try {
+        rank.saver.wait_before_retry(stop);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ExitCode::kStorage);
+        said[static_cast<size_t>(world.rank())] = error.what();
+      }
+    });
+    EXPECT_NE(said[0].find("stopped before the last checkpoint could be written"), std::string::npos)
+        << said[0];
+    EXPECT_EQ(said[1], "") << "it hears of it in the next collective";
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20))
+        << "the next try is in 30 s";
+  }
+}
+
+TEST_F(SharedSave, RanksWaitForRoomTogetherAndTryAgain) {
+  ThreadWorld(2).run([&](Communicator& world) {
+    FaultyFiles once(world.rank() == 0 ? 5 : 0);
+    Rank rank(world, dir_.path(), once, true, /*max_lost_s=*/4);
+    rank.save(1);
+    ASSERT_TRUE(rank.saver.must_retry());
+    const std::atomic<int> stop = 0;
+    rank.saver.wait_before_retry(stop);
+    rank.save(1);
+    EXPECT_TRUE(rank.saver.has_saved(1));
+  });
+  expect_whole(find_checkpoint(dir_.path()));
 }
 
 TEST_F(SharedSave, WeightsOfAnyRankThatAreNotFiniteAreNotSaved) {
