@@ -2,7 +2,7 @@
 #include "trainer/generate/generate.h"
 
 #include <algorithm>
-#include <deque>
+#include <map>
 #include <utility>
 
 #include "trainer/base/error.h"
@@ -121,20 +121,24 @@ bool Generator::generate(const std::vector<PromptToContinue>& prompts, const Gen
   const int64_t longest = longest_sequence(config_), vocab_size = model_layout(config_.model).vocab_size;
   TextsInOrder in_order(prompts.size(), receiver);
   std::vector<TextToGrow> texts;
-  std::deque<WrittenText> written;
-  for (size_t i = 0; i < prompts.size(); ++i) {
-    const auto& [tokens, sample] = prompts[i];
-    texts.push_back({tokens, std::min(options.max_tokens, longest - std::ssize(tokens))});
-    written.emplace_back(options, tokenizer_, tokens, sample, texts.back().max_tokens, vocab_size,
-                         [&in_order, i](const std::string& piece) { in_order.piece(i, piece); });
-  }
+  for (const PromptToContinue& prompt : prompts)
+    texts.push_back({prompt.tokens, std::min(options.max_tokens, longest - std::ssize(prompt.tokens))});
   const auto make_decoder = [&](int64_t batch, int64_t num_positions) {
     return std::make_unique<Decoder>(config_.model, units_, batch, num_positions,
                                      compute_dtype(config_.precision), device_, region_, stage_);
   };
+  std::map<size_t, WrittenText> written;  // of the texts that grow now
   const auto next = [&](size_t i, const Tensor& logits_V) {
-    const std::optional<int32_t> token = written[i].next(on_host(logits_V));
-    if (!token) in_order.end(i, written[i].result());
+    const auto at =
+        written
+            .try_emplace(i, options, tokenizer_, prompts[i].tokens, prompts[i].sample, texts[i].max_tokens,
+                         vocab_size, [&in_order, i](const std::string& piece) { in_order.piece(i, piece); })
+            .first;
+    const std::optional<int32_t> token = at->second.next(on_host(logits_V));
+    if (!token) {
+      in_order.end(i, at->second.result());
+      written.erase(at);
+    }
     return token;
   };
   GrowingTexts growing(config_.model, make_decoder, texts, next);
