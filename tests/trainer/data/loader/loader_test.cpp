@@ -274,6 +274,40 @@ TEST_F(StreamsLoaderTest, ResumesInEveryBatchOfEveryMethod) {
   }
 }
 
+TEST_F(StreamsLoaderTest, ABatchIsAFunctionOfItsStepAlone) {
+  config_.shuffle_algo = ShuffleAlgo::kPy1e;
+  config_.shuffle_block_size = 9;
+  constexpr int kSteps = 20;  // more than two epochs
+  for (const BatchingMethod method :
+       {BatchingMethod::kRandom, BatchingMethod::kStratified, BatchingMethod::kPerStream}) {
+    config_.batching_method = method;
+    config_.prefetch = 4;
+    shape_.num_ranks = 1;
+    shape_.rank = 0;
+    const auto whole = open();
+    std::vector<std::vector<int32_t>> batches;
+    for (int step = 0; step < kSteps; ++step) batches.push_back(samples_of(whole->next()));
+    for (const int64_t ranks : {1, 2, 4})
+      for (const int64_t prefetch : {1, 16})
+        for (const int begin : {0, 3, 11}) {
+          std::vector<std::vector<int32_t>> joined(kSteps);
+          for (int64_t rank = 0; rank < ranks; ++rank) {
+            shape_.num_ranks = ranks;
+            shape_.rank = rank;
+            config_.prefetch = prefetch;
+            const auto part = open(open()->cursor_after(begin));
+            for (int step = begin; step < kSteps; ++step) {
+              const auto samples = samples_of(part->next());
+              joined[static_cast<size_t>(step)].insert(joined[static_cast<size_t>(step)].end(),
+                                                       samples.begin(), samples.end());
+            }
+          }
+          for (size_t step = static_cast<size_t>(begin); step < kSteps; ++step)
+            EXPECT_EQ(joined[step], batches[step]) << step << " of " << ranks << " ranks from " << begin;
+        }
+  }
+}
+
 TEST_F(StreamsLoaderTest, DocumentsAreSeparateInAllRows) {
   config_.shuffle = false;
   config_.eos_token_id = 232;
