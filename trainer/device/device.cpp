@@ -21,7 +21,7 @@
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/matmul.h"
 #include "trainer/layout/gpu_attention.h"
-#include "trainer/parallel/nccl_table.h"
+#include "trainer/parallel/nccl/nccl_table.h"
 #include "trainer/rendezvous/rank_cores.h"
 
 namespace tycho {

@@ -66,9 +66,9 @@ endif()
 set(cuda_kernels kernels/cuda/activation.cu kernels/cuda/adamw_step.cu kernels/cuda/bias.cu kernels/cuda/clamp.cu
                  kernels/cuda/cross_entropy.cu kernels/cuda/dropout.cu kernels/cuda/embedding.cu kernels/cuda/flat.cu
                  kernels/cuda/layer_norm.cu kernels/cuda/lion_step.cu kernels/cuda/muon_step.cu kernels/cuda/rms_norm.cu kernels/cuda/rope.cu
-                 kernels/cuda/sgd_step.cu kernels/cuda/temperature.cu kernels/cuda/plugin.cpp kernels/cuda/status.cpp parallel/nccl_plugin.cpp)
+                 kernels/cuda/sgd_step.cu kernels/cuda/temperature.cu kernels/cuda/plugin.cpp kernels/cuda/status.cpp parallel/nccl/nccl_plugin.cpp)
 set_property(GLOBAL APPEND_STRING PROPERTY TYCHO_LAYERS
-  "kernels_cuda trainer : base;kernels_cpu;nccl_table : ${cuda_kernels} parallel/nccl_plugin.h;kernels/cuda/common.cuh;kernels/cuda/over_elements.cuh;kernels/cuda/partials.cuh;kernels/cuda/status.h;kernels/cuda/weights.cuh;kernels/cuda/kernels.h\n")
+  "kernels_cuda trainer : base;kernels_cpu;nccl_table : ${cuda_kernels} parallel/nccl/nccl_plugin.h;kernels/cuda/common.cuh;kernels/cuda/over_elements.cuh;kernels/cuda/partials.cuh;kernels/cuda/status.h;kernels/cuda/weights.cuh;kernels/cuda/kernels.h\n")
 set_property(GLOBAL PROPERTY TYCHO_CUDA_KERNELS ${cuda_kernels})  # tests compile them for the CPU
 if(TYCHO_CUDA)
   add_library(tycho_cuda SHARED ${cuda_kernels})

@@ -2,14 +2,15 @@
 #include "trainer/parallel/nccl.h"
 
 #include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <utility>
 #include <vector>
 
+#include "trainer/parallel/nccl/nccl_together.h"
 #include "trainer/parallel/nccl_group.h"
 #include "trainer/parallel/nccl_sums.h"
-#include "trainer/parallel/nccl_together.h"
 #include "trainer/parallel/verb_checks.h"
 
 namespace tycho {
@@ -227,7 +228,10 @@ class NcclCommunicator final : public Communicator {
 
   void sum(Tensor& x, const c10::Stream& stream) {
     note(call_of("all_reduce", x));
-    if (is_own_sum(x)) return sums_.all_reduce(x, stream);
+    if (is_own_sum(x)) {
+      const c10::StreamGuard current(stream);
+      return sums_.all_reduce(x, stream.native_handle());
+    }
     nccl().all_reduce(group_->get(), x.data_ptr(), x.numel(), number_of(x), stream.native_handle());
   }
   void gather(Tensor& out, const Tensor& in, const c10::Stream& stream) {
@@ -238,7 +242,10 @@ class NcclCommunicator final : public Communicator {
   void scatter(Tensor& out, const Tensor& in, const c10::Stream& stream) {
     if (out.numel() == 0) return;
     note(call_of("reduce_scatter", in));
-    if (is_own_sum(in)) return sums_.reduce_scatter(out, in, stream);
+    if (is_own_sum(in)) {
+      const c10::StreamGuard current(stream);
+      return sums_.reduce_scatter(out, in, stream.native_handle());
+    }
     nccl().reduce_scatter(group_->get(), in.data_ptr(), out.data_ptr(), out.numel(), number_of(in),
                           stream.native_handle());
   }

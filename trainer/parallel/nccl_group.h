@@ -10,7 +10,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/parallel/communicator.h"
-#include "trainer/parallel/nccl_table.h"
+#include "trainer/parallel/nccl/nccl_table.h"
 
 namespace tycho {
 

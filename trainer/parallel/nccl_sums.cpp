@@ -4,12 +4,11 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
-#include <c10/core/StreamGuard.h>
 
 #include <algorithm>
 
 #include "trainer/parallel/device_rank_sums.h"
-#include "trainer/parallel/nccl_together.h"
+#include "trainer/parallel/nccl/nccl_together.h"
 
 namespace tycho {
 /// Of each piece.
@@ -18,7 +17,7 @@ int64_t NcclSums::numbers_at_once(const Tensor& x) const {
 }
 
 /// Piece r of pieces_RN goes to rank r; row r of what comes back is rank r's piece for this one.
-Tensor NcclSums::exchanged(const Tensor& pieces_RN, const c10::Stream& stream) const {
+Tensor NcclSums::exchanged(const Tensor& pieces_RN, Stream stream) const {
   Tensor rows_RN = at::empty(pieces_RN.sizes(), pieces_RN.options());
   rows_RN[rank_].copy_(pieces_RN[rank_]);
   if (size_ == 1) return rows_RN;
@@ -28,15 +27,14 @@ Tensor NcclSums::exchanged(const Tensor& pieces_RN, const c10::Stream& stream) c
   for (int r = 0; r < size_; ++r) {
     if (r == rank_) continue;
     const Tensor to = pieces_RN[r], from = rows_RN[r];
-    nccl().send(group, to.data_ptr(), num_bytes, r, stream.native_handle());
-    nccl().recv(group, from.data_ptr(), num_bytes, r, stream.native_handle());
+    nccl().send(group, to.data_ptr(), num_bytes, r, stream);
+    nccl().recv(group, from.data_ptr(), num_bytes, r, stream);
   }
   together.end();
   return rows_RN;
 }
 
-void NcclSums::reduce_scatter(const Tensor& out, const Tensor& in, const c10::Stream& stream) const {
-  const c10::StreamGuard guard(stream);
+void NcclSums::reduce_scatter(const Tensor& out, const Tensor& in, Stream stream) const {
   const int64_t each = out.numel(), at_once = numbers_at_once(in);
   const Tensor in_RN = in.view({size_, each}), out_N = out.view({each});
   for (int64_t begin = 0; begin < each; begin += at_once) {
@@ -45,8 +43,7 @@ void NcclSums::reduce_scatter(const Tensor& out, const Tensor& in, const c10::St
   }
 }
 
-void NcclSums::all_reduce(const Tensor& x, const c10::Stream& stream) const {
-  const c10::StreamGuard guard(stream);
+void NcclSums::all_reduce(const Tensor& x, Stream stream) const {
   const Tensor x_N = x.view({-1});
   const int64_t at_once = size_ * numbers_at_once(x);
   for (int64_t begin = 0; begin < x_N.numel(); begin += at_once) {
@@ -57,7 +54,7 @@ void NcclSums::all_reduce(const Tensor& x, const c10::Stream& stream) const {
     if (!fits) padded.narrow(0, 0, part.numel()).copy_(part);
     const Tensor sum = sum_as_tree(exchanged(padded.view({size_, each}), stream));
     nccl().all_gather(group_.get(), sum.data_ptr(), padded.data_ptr(), static_cast<int64_t>(sum.nbytes()),
-                      stream.native_handle());
+                      stream);
     if (!fits) part.copy_(padded.narrow(0, 0, part.numel()));
   }
 }

@@ -1,7 +1,6 @@
 // Sums over the ranks of an NCCL group in an order of our own: NCCL moves bytes, and the device adds them.
 #pragma once
-#include <c10/core/Stream.h>
-
+#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/parallel/nccl_group.h"
 
@@ -17,14 +16,14 @@ class NcclSums {
   /// `group`, which has these ranks, outlives it.
   NcclSums(NcclGroup& group, int rank, int size) : group_(group), rank_(rank), size_(size) {}
 
-  /// Collective, in the order of `stream`, as Communicator's verbs of these names. `out` may be this rank's
-  /// piece of `in`.
-  void all_reduce(const Tensor& x, const c10::Stream& stream) const;
-  void reduce_scatter(const Tensor& out, const Tensor& in, const c10::Stream& stream) const;
+  /// Collective, in the order of `stream`, the thread's current one, as Communicator's verbs of these names.
+  /// `out` may be this rank's piece of `in`.
+  void all_reduce(const Tensor& x, Stream stream) const;
+  void reduce_scatter(const Tensor& out, const Tensor& in, Stream stream) const;
 
  private:
   int64_t numbers_at_once(const Tensor& x) const;
-  Tensor exchanged(const Tensor& pieces_RN, const c10::Stream& stream) const;
+  Tensor exchanged(const Tensor& pieces_RN, Stream stream) const;
 
   NcclGroup& group_;
   int rank_, size_;

@@ -9,7 +9,7 @@
 #include "tests/standin_gpu/runtime/state.h"
 #include "trainer/base/error.h"
 #include "trainer/kernels/kernel_table.h"
-#include "trainer/parallel/nccl_plugin.h"
+#include "trainer/parallel/nccl/nccl_plugin.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // The entry point of libtycho_cuda.so: gives the CUDA kernels and NCCL to the engine that opened it.
 #include "trainer/kernels/cuda/kernels.h"
 #include "trainer/kernels/cuda_plugin.h"
-#include "trainer/parallel/nccl_plugin.h"
+#include "trainer/parallel/nccl/nccl_plugin.h"
 
 namespace tycho::cuda {
 

@@ -1,5 +1,5 @@
 // The NCCL of the plug-in that was loaded.
-#include "trainer/parallel/nccl_table.h"
+#include "trainer/parallel/nccl/nccl_table.h"
 
 #include "trainer/base/error.h"
 

@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include "trainer/parallel/nccl_table.h"
+#include "trainer/parallel/nccl/nccl_table.h"
 
 namespace tycho {
 

@@ -1,6 +1,6 @@
 // NCCL's half of libtycho_cuda.so. Torch-free.
 #pragma once
-#include "trainer/parallel/nccl_table.h"
+#include "trainer/parallel/nccl/nccl_table.h"
 
 namespace tycho {
 

@@ -1,5 +1,5 @@
 // NCCL's half of libtycho_cuda.so. The only source that includes nccl.h.
-#include "trainer/parallel/nccl_plugin.h"
+#include "trainer/parallel/nccl/nccl_plugin.h"
 
 #include <nccl.h>
 
