@@ -28,10 +28,10 @@ struct CheckpointConfig {
     v("async", async, "Write from a copy in memory while training continues.");
     v("state", state,
       "When ranks share the parameters: each writes a file of its own, or rank 0 joins these files into one "
-      "with whole tensors before it commits, which takes twice the room meanwhile.");
+      "with whole tensors before it commits, which takes twice the space meanwhile.");
     v("max_lost", max_lost,
-      "Training goes on for this long while checkpoints cannot be written, with a warning at every step, and "
-      "tries again; then the run ends with exit code 15.",
+      "How long training continues while checkpoints cannot be written, with a warning at every step and "
+      "further tries; then the run ends with exit code 15.",
       units("s m h"), at_least(0));
   }
 };

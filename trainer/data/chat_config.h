@@ -46,7 +46,7 @@ struct ChatConfig {
   std::optional<int64_t> shuffle_seed;
   int64_t prefetch = 4;
 
-  /// What messages call it.
+  /// Its name in messages.
   std::string place() const { return path; }
   /// What `tycho plan` says of its rows.
   std::string rows_text() const;
@@ -94,14 +94,14 @@ struct ChatConfig {
       "as leave nothing over. Default: all examples are packed once.",
       at_least(1));
     v("packing_groups", packing_groups,
-      "With packing_ratio: equal parts of a global batch that are packed each by itself. As many as LLM "
-      "Foundry had GPUs give its rows.",
+      "With packing_ratio: number of equal parts of a global batch that are packed separately. LLM Foundry's "
+      "number of GPUs gives its rows.",
       in_range(1, 1 << 20));
     v("max_leftover_rows", max_leftover_rows,
-      "With packing_ratio: how many rows that are left over of a batch, the fullest of them, go on into the "
-      "next one; examples in others are lost. Default: all go on.",
+      "With packing_ratio: how many leftover rows of a batch, the fullest ones, are carried over into the "
+      "next; examples in the others are lost. Default: all.",
       at_least(0));
-    v("padding_side", padding_side, "Where a row is filled up.");
+    v("padding_side", padding_side, "The side on which rows are padded.");
     v("shuffle", shuffle,
       "Visit the rows of an epoch in a random order, fixed by shuffle_seed and the epoch; with packing_ratio "
       "the examples, before they are packed.");

@@ -57,7 +57,7 @@ struct StreamConfig {
 
   template <class Visitor>
   void fields(Visitor& v) {
-    v("name", name, "What messages and cmd.set_mix call it.", required);
+    v("name", name, "Its name in messages and in cmd.set_mix.", required);
     v("local_dir", local_dir, "Folder of the data set; each split is a folder in it.", required);
     v("remote", remote, "Where the data set is, as train_data.remote; local_dir is then its cache.");
     v("split", split, "Folder inside local_dir that holds index.json; \"\" for local_dir itself.");
@@ -110,7 +110,7 @@ struct MdsConfig {
   int64_t batches_ahead(int64_t global_sequences) const;
   /// Itself, or each of its streams as data of its own.
   std::vector<MdsConfig> each_stream() const;
-  /// What messages call it.
+  /// Its name in messages.
   std::string place() const;
   /// What `tycho plan` says of its rows; "" for nothing.
   std::string rows_text() const;
@@ -146,7 +146,8 @@ struct MdsConfig {
     v("sampling_method", sampling_method,
       "Whether epochs that do not contain every sample draw them anew (balanced) or are the same (fixed).");
     v("sampling_granularity", sampling_granularity,
-      "Where an epoch contains part of a data set: samples drawn from the same shard at a time.", positive);
+      "If an epoch contains only part of a data set: how many samples are drawn from a shard at a time.",
+      positive);
     v("shuffle_algo", shuffle_algo,
       "How samples are shuffled: all over the data (naive; 4 bytes per sample in memory), or so that few "
       "shards are read at a time, as mosaicml-streaming does under these names.");
@@ -155,19 +156,19 @@ struct MdsConfig {
       "262144.",
       positive);
     v("num_canonical_nodes", num_canonical_nodes,
-      "Parts of the data that every batch takes from by turns. Default: 64 for py1s and py2s, else 1; with "
-      "compat = \"streaming\" times the machines.",
+      "Number of parts of the data; every batch takes samples from each in turn. Default: 64 for py1s and "
+      "py2s, else 1; with compat = \"streaming\" times the machines.",
       in_range(1, 1 << 20));
     v("compat", compat,
-      "streaming: each rank gets the batches that mosaicml-streaming gives it on as many ranks and machines. "
-      "none: the order of samples within a step does not depend on them.");
+      "streaming: each rank gets the batches that mosaicml-streaming gives it on the same number of ranks "
+      "and machines. none: the order of samples within a step does not depend on them.");
     v("prefetch", prefetch, "Batches prepared ahead by the loader's thread.", in_range(1, 1024));
     v("verify", verify,
       "When a shard is compared with its checksum: when the run first reads it and when its file changes, or "
       "also again each time as many samples were read as it has.");
     v("cache_limit", cache_limit,
-      "Room for the shards of remote data on this machine: those not used for the longest time are removed "
-      "for others. Default: no limit.",
+      "Space for shards of remote data on this machine; the least recently used are removed first. Default: "
+      "no limit.",
       positive);
     v("keep_zip", keep_zip,
       "Keep the compressed file of a shard of remote data beside what was decompressed from it.");
@@ -183,7 +184,7 @@ struct MdsConfig {
     v("download_timeout_s", download_timeout_s,
       "Seconds without data after which a download is given up and tried again.", in_range(1, 3600));
     v("remote_sas_env", remote_sas_env,
-      "Variable of the environment that holds the query of every URL of the remote, such as an Azure SAS. "
+      "Environment variable that holds the query of every URL of the remote, such as an Azure SAS. "
       "Default: AZURE_STORAGE_SAS_TOKEN for https://*.blob.core.windows.net.");
   }
 };
@@ -208,7 +209,7 @@ struct TokenFilesConfig {
   std::optional<int64_t> shuffle_seed;
   int64_t prefetch = 4;
 
-  /// What messages call it.
+  /// Its name in messages.
   std::string place() const { return path; }
   /// What `tycho plan` says of its rows.
   std::string rows_text() const;
@@ -217,7 +218,7 @@ struct TokenFilesConfig {
   void fields(Visitor& v) {
     v("path", path, "A .bin or .ds file, or a folder of them, read in the order of their paths.", required);
     v("format", format,
-      "Whose files they are. auto: .bin with an .idx beside it is Megatron-LM's, .bin with llm.c's header is "
+      "Format of the files. auto: .bin with an .idx beside it is Megatron-LM's, .bin with llm.c's header is "
       "llm.c's, .ds is a Nanoset.");
     v("token_bytes", token_bytes,
       "Bytes of a token in a Nanoset without .metadata: 2, or 4 for vocabularies above 65536.",
@@ -250,7 +251,7 @@ struct TextConfig {
   std::optional<int64_t> shuffle_seed;
   int64_t prefetch = 4;
 
-  /// What messages call it.
+  /// Its name in messages.
   std::string place() const { return path; }
   /// What `tycho plan` says of its rows.
   std::string rows_text() const;
@@ -290,7 +291,7 @@ class ConfigProblems;
 
 struct DataConfig : OneOf<MdsConfig, ChatConfig, TokenFilesConfig, TextConfig> {
   static constexpr const char* kNamespace = "data";
-  /// What messages call it.
+  /// Its name in messages.
   std::string place() const {
     return std::visit([](const auto& data) { return data.place(); }, value);
   }
@@ -304,10 +305,10 @@ struct DataStageConfig {
 
   template <class Visitor>
   void fields(Visitor& v) {
-    v("name", name, "What messages call it.", required);
-    v("start", start, "How much of the run is trained on what comes before.", units("ba tok sp dur"),
-      positive, required);
-    v("data", data, "What to train on from there.", required);
+    v("name", name, "Its name in messages.", required);
+    v("start", start, "When it starts: how much of the run comes before.", units("ba tok sp dur"), positive,
+      required);
+    v("data", data, "What to train on from then on.", required);
   }
 };
 

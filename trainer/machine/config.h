@@ -32,7 +32,7 @@ struct MachineConfig {
       "The machines that the planner plans for: h100, h200 (nodes of 8), gb200 (nodes of 4, 72 joined by "
       "NVLink), cpu (the machine at hand), or custom. \"\" for no estimate. Training does not read this.");
     v("gpu", gpu, "Name of the GPU. null: that of the named machine, as for all keys below.");
-    v("memory", memory, "What a program can take of one GPU's memory.");
+    v("memory", memory, "Memory of one GPU that a program can use.");
     v("peak_tflops", peak_tflops, "Dense TFLOP/s of one GPU in the precision of the run.", positive);
     v("gpus_per_node", gpus_per_node, "GPUs of one node, with a rank each.", in_range(1, 1024));
     v("nvlink_gpus", nvlink_gpus, "GPUs that NVLink joins; those of a node when only gpus_per_node is given.",

@@ -42,8 +42,8 @@ struct TensorboardSinkConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     v("dir", dir,
-      "Folder of the event files of many runs: each has a folder of its name there. Empty: tensorboard/ in "
-      "the run folder.");
+      "Folder for the event files of many runs, each in a subfolder with the name of the run. Empty: "
+      "tensorboard/ in the run folder.");
     v("names", names, kNamesHelp);
   }
 };
@@ -77,11 +77,10 @@ struct PrometheusSinkConfig {
     v("file", file,
       "The file, in the folder that node_exporter reads, ending in .prom; {run_name} is filled in. Two runs "
       "must not share one. Empty: none.");
-    v("port", port, "Answers GET /metrics on this port while the run goes on; 0: on none.",
-      in_range(0, 65535));
+    v("port", port, "Port that answers GET /metrics during the run; 0 for none.", in_range(0, 65535));
     v("host", host,
-      "Address of the port, as numbers. 127.0.0.1 can be reached from this machine alone, 0.0.0.0 from all "
-      "that reach this one.");
+      "Numeric address to listen on. 127.0.0.1: only this machine can connect; 0.0.0.0: every machine that "
+      "can reach this one.");
   }
 };
 
@@ -99,7 +98,7 @@ struct MlflowSinkConfig {
     v("tracking_uri", tracking_uri,
       "Address of the tracking server, http:// or https://, or a folder of MLflow's file store. Empty: the "
       "variable MLFLOW_TRACKING_URI, or mlruns/ in the run folder.");
-    v("experiment", experiment, "Experiment that the run belongs to; it is made where there is none.");
+    v("experiment", experiment, "Experiment that the run belongs to; it is created if it does not exist.");
     v("tags", tags, "Tags of the run.");
     v("names", names, kNamesHelp);
   }

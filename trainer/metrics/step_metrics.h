@@ -65,12 +65,11 @@ struct StepMetrics {
         MetricField{"step_s", &M::step_s, "Wall time of the step in seconds, including the wait for data."},
         MetricField{"data_wait_s", &M::data_wait_s, "Seconds of the step spent waiting for data."},
         MetricField{"comm_wait_s", &M::comm_wait_s,
-                    "Seconds of the step that rank 0 waited for other ranks and for what moves between them; "
+                    "Seconds of the step that rank 0 waited for other ranks and for transfers between them; "
                     "none on one rank and on GPUs."},
-        MetricField{
-            "comm_s", &M::comm_s,
-            "Seconds that collectives and messages of the step took on rank 0, hidden behind computing "
-            "or not; none on one rank and on GPUs."},
+        MetricField{"comm_s", &M::comm_s,
+                    "Seconds that collectives and messages of the step took on rank 0, overlapped with "
+                    "computing or not; none on one rank and on GPUs."},
         MetricField{"tokens_per_s",
                     &M::tokens_per_s,
                     "Tokens per second over the last steps, without evaluations and checkpoints.",

@@ -32,6 +32,13 @@ struct WarmupConfig {
   void warmup_fields(Visitor& v) {
     v("t_warmup", t_warmup, "Length of the linear warm-up from 0.", units("ba tok sp ep dur"), at_least(0));
   }
+  /// Of a schedule that falls to alpha_f at t_max.
+  template <class Visitor>
+  static void end_fields(Visitor& v, Duration& t_max, double& alpha_f) {
+    v("t_max", t_max, "When alpha_f is reached, from the start of the run.", units("ba tok sp ep dur"),
+      positive);
+    v("alpha_f", alpha_f, "Share of the peak at the end.", in_range(0, 1));
+  }
   template <class Visitor>
   void compat_fields(Visitor& v) {
     v("scale_schedule_ratio", scale_schedule_ratio,
@@ -65,9 +72,7 @@ struct CosineConfig : WarmupConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     warmup_fields(v);
-    v("t_max", t_max, "When alpha_f is reached, from the start of the run.", units("ba tok sp ep dur"),
-      positive);
-    v("alpha_f", alpha_f, "Share of the peak at the end.", in_range(0, 1));
+    end_fields(v, t_max, alpha_f);
     compat_fields(v);
   }
 };
@@ -99,9 +104,7 @@ struct PolynomialConfig : WarmupConfig {
   void fields(Visitor& v) {
     warmup_fields(v);
     v("power", power, "1 for a line, 2 for a parabola.", positive);
-    v("t_max", t_max, "When alpha_f is reached, from the start of the run.", units("ba tok sp ep dur"),
-      positive);
-    v("alpha_f", alpha_f, "Share of the peak at the end.", in_range(0, 1));
+    end_fields(v, t_max, alpha_f);
     compat_fields(v);
   }
 };
@@ -219,9 +222,7 @@ struct WsdConfig : WarmupConfig {
     v("t_decay", t_decay, "Length of the decay, which ends at t_max.", units("ba tok sp ep dur"),
       at_least(0));
     v("decay_type", decay_type, "Form of the decay: 1 - p, 1 - sqrt(p) or half a cosine.");
-    v("t_max", t_max, "When alpha_f is reached, from the start of the run.", units("ba tok sp ep dur"),
-      positive);
-    v("alpha_f", alpha_f, "Share of the peak at the end.", in_range(0, 1));
+    end_fields(v, t_max, alpha_f);
     compat_fields(v);
   }
 };

@@ -49,25 +49,24 @@ struct ParallelConfig {
       "given: the sizes below. auto: those that the planner finds fastest for the number of ranks and "
       "`machine`, among those that fit; a run prints them and keeps them in its recipe.");
     v("pp", pp,
-      "Ranks that have a stage of the model each, one behind the other: some of its blocks, the first with "
-      "the "
-      "embedding, the last with the head (pipeline parallel).",
+      "Number of pipeline stages, each on ranks of its own: some of the blocks, the first stage with the "
+      "embedding, the last one with the head (pipeline parallel).",
       positive);
     v("dp_replicate", dp_replicate,
-      "Copies of the model, each of which trains on its own share of every global batch; -1 for all ranks "
-      "that the other sizes leave.",
+      "Copies of the model, each of which trains on its own share of every global batch; -1 for all "
+      "remaining ranks.",
       at_least(-1));
     v("dp_shard", dp_shard,
-      "Ranks that share the parameters, gradients and optimizer state of a copy (FSDP); -1 for all ranks "
-      "that the other sizes leave.",
+      "Ranks that share the parameters, gradients and optimizer state of a copy (FSDP); -1 for all remaining "
+      "ranks.",
       at_least(-1));
     v("cp", cp,
       "Ranks that share the tokens of each sequence (context parallel), and the parameters with those of "
       "dp_shard. seq_len must be a multiple of 2 cp.",
       positive);
     v("tp", tp,
-      "Ranks that share each matrix, with a part of the heads, of the hidden features and of the vocabulary "
-      "each (tensor parallel).",
+      "Ranks that share each matrix: each has a part of the heads, of the hidden features and of the "
+      "vocabulary (tensor parallel).",
       positive);
     v("reshard_after_forward", reshard_after_forward,
       "With dp_shard: drop gathered parameters after the forward pass and gather them again for the backward "
@@ -76,9 +75,8 @@ struct ParallelConfig {
       "With dp_shard: keep whole gradients until the last micro-batch of a step and sum them over ranks "
       "once: less traffic, more memory (ZeRO-1).");
     v("reduce_dtype", reduce_dtype,
-      "Gradients travel between ranks as these numbers: bf16 is half the traffic of fp32, and rounds what "
-      "each "
-      "rank sends and what arrives. They are added in fp32 in either case.");
+      "Dtype in which ranks exchange gradients: bf16 halves the traffic of fp32, and rounds what each rank "
+      "sends and what arrives. They are added in fp32 in either case.");
     v("reduce", reduce,
       "ranks: each rank sums the gradients of its micro-batches, and these sums are added in the order of "
       "ranks. canonical: a fixed tree over all micro-batches, so that 1, 2, 4, 8 ... ranks train to the same "
@@ -95,7 +93,7 @@ struct ParallelConfig {
     v("pp_layers", pp_layers,
       "With pp: the number of blocks of each part of the model, in its order; with pp_chunks = 2 the second "
       "half is "
-      "that of the second parts. Empty: parts of about the same work.",
+      "that of the second parts. Empty: parts with about the same amount of work.",
       positive);
   }
 };
