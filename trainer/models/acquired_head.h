@@ -4,6 +4,7 @@
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/models/head.h"
+#include "trainer/models/linear.h"
 #include "trainer/parallel/unit_store.h"
 #include "trainer/units/gathered_unit.h"
 
