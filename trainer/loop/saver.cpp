@@ -253,7 +253,12 @@ void Saver::settle(bool last) {
         {{"step", step_}, {"path", result_->path}, {"bytes", result_->num_bytes}, {"seconds", write_s_}});
     for (const std::string& warning : result_->warnings)
       reporter_.event("warning", warning, {{"step", step_}});
-    saved_ = std::exchange(result_, std::nullopt);
+    saved_.push_back({{"tag", result_->tag},
+                      {"path", result_->path},
+                      {"bytes", result_->num_bytes},
+                      {"saved_step", result_->step},
+                      {"seconds", write_s_}});
+    result_.reset();
   }
   if (!failure_) return;
   const std::exception_ptr failure = std::exchange(failure_, nullptr);
@@ -333,13 +338,7 @@ void Saver::wait_before_retry(const std::atomic<int>& stop) {
 }
 
 Json Saver::news() {
-  Json news = Json::object();
-  if (const std::optional<CheckpointInfo> saved = std::exchange(saved_, std::nullopt))
-    news["saved"] = {{"tag", saved->tag},
-                     {"path", saved->path},
-                     {"bytes", saved->num_bytes},
-                     {"saved_step", saved->step},
-                     {"seconds", write_s_}};
+  Json news = {{"saved", std::exchange(saved_, Json::array())}};
   if (failed_tags_.empty()) return news;
   const double steps = step_s() > 0 ? std::min(std::ceil(retry_s() / step_s()), 1e9) : 1;
   news["retry_step"] = std::max(trained_step_, step_) + std::max<int64_t>(1, static_cast<int64_t>(steps));
@@ -348,22 +347,24 @@ Json Saver::news() {
 }
 
 Json Saver::take_news() {
-  if (!is_open_) return {};
+  if (!is_open_) return Json::array();
   collect_shards(/*wait=*/false);
   std::string mine;
   if (world_.rank() == 0 && !writer_.joinable()) mine = news().dump();
   const std::string all = gather_texts(world_, mine).front();
-  if (all.empty()) return {};
+  if (all.empty()) return Json::array();
   is_open_ = false;
   Json news = parse_json(all, "checkpoint");
   if (news.contains("retry_step")) {
     retry_step_ = news.at("retry_step");
     retry_tags_ = news.at("tags").get<std::vector<std::string>>();
   }
-  if (!news.contains("saved")) return {};
-  saved_step_ = news.at("saved").at("saved_step");
-  saved_path_ = news.at("saved").at("path");
-  return news.at("saved");
+  Json saved = news.at("saved");
+  if (!saved.empty()) {
+    saved_step_ = saved.back().at("saved_step");
+    saved_path_ = saved.back().at("path");
+  }
+  return saved;
 }
 
 double Saver::take_pause_s() { return std::exchange(pause_s_, 0.0); }

@@ -66,11 +66,11 @@ class Saver {
   void poll();
   /// Seconds that training stood still for saves since the last call.
   double take_pause_s();
-  /// What came of the newest save, once: tag, path, bytes, saved_step, seconds when it is durable. Null while
-  /// it is written, when it failed, and when that was told. All ranks learn here when to try again.
+  /// The checkpoints that became durable since the last call, oldest first: tag, path, bytes, saved_step,
+  /// seconds. None while one is being written. All ranks learn here when to try again after a failure.
   /// Collective.
   Json take_news();
-  /// Whether the newest checkpoint that take_news() told of is of this step.
+  /// Whether the newest checkpoint that take_news() returned is of this step.
   bool has_saved(int64_t step) const { return saved_step_ == step; }
   /// The folder of that checkpoint.
   const std::string& saved_path() const { return saved_path_; }
@@ -123,7 +123,8 @@ class Saver {
   bool collecting_ = false;                  // shards of several ranks are being written
   int64_t step_ = 0;
   double write_s_ = 0;
-  std::optional<CheckpointInfo> result_, saved_;
+  std::optional<CheckpointInfo> result_;
+  Json saved_ = Json::array();  // what take_news() is to tell
   std::exception_ptr failure_;
   // While saves fail, on rank 0: how long was trained until the oldest snapshot that is not saved.
   std::optional<double> failing_since_s_;

@@ -192,8 +192,7 @@ EventInfo Trainer::event_info(Event event, const StepMetrics& metrics, Json fact
 }
 
 void Trainer::announce_saved() {
-  const Json news = context_.saver.take_news();
-  if (!news.is_null()) announce(Event::kCkptSaved, news);
+  for (const Json& saved : context_.saver.take_news()) announce(Event::kCkptSaved, saved);
 }
 
 void Trainer::wait_for_save() {
@@ -306,6 +305,9 @@ void Trainer::record_event(const std::string& kind, const std::string& text, con
 }
 
 void Trainer::save() {
+  // The checkpoint before this one may have become durable just now: callbacks hear of every one.
+  context_.saver.wait(/*last=*/false);
+  announce_saved();
   const Range range("checkpoint");
   const InPhase phase("saving");
   CheckpointMeta meta = context_.checkpoint;

@@ -85,6 +85,25 @@ TEST_F(CallbacksRunTest, EventsComeInTheOrderThatIsDrawn) {
                                  "epoch_end epoch_start " + step + "fit_end ");
 }
 
+// Steps are far shorter than saves, so that each save begins while the one before is still being written.
+TEST_F(CallbacksRunTest, EveryCheckpointIsAnnouncedOnceAndInOrder) {
+  config_.max_duration = {12, DurationUnit::kBatch};
+  config_.ckpt.every = {1, DurationUnit::kBatch};
+  std::vector<std::string> saved;
+  control(
+      [&](const EventInfo& info, CallbackPort& port, Json&) {
+        if (info.event == Event::kCkptSaved)
+          saved.push_back(fmt::format("{}{}", info.facts.at("saved_step").get<int64_t>(),
+                                      info.facts.at("tag").get<std::string>()));
+        else if (info.metrics.step == 5)  // two names, which are two checkpoints of one step
+          order(port, "save", Json::array({"a"})), order(port, "save", Json::array({"b"}));
+      },
+      {Event::kBatchEnd, Event::kCkptSaved});
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(saved,
+            (std::vector<std::string>{"1", "2", "3", "4", "5a", "5b", "6", "7", "8", "9", "10", "11", "12"}));
+}
+
 // What other ranks are told when this one does not come.
 TEST_F(CallbacksRunTest, TheProcessSaysWhatItIsDoing) {
   config_.max_duration = {3, DurationUnit::kBatch};
