@@ -2,7 +2,6 @@
 #include "bindings/define/recipe.h"
 
 #include "bindings/define/native.h"
-#include "bindings/define/watch.h"
 #include "trainer/base/hash.h"
 #include "trainer/base/json_reader.h"
 #include "trainer/base/secrets.h"
@@ -123,9 +122,10 @@ RecipeRequest own_request(const ResolvedRecipe& recipe) {
 
 ResolvedRecipe in_own_state(const ResolvedRecipe& recipe) { return resolve_recipe(own_request(recipe)); }
 
-RecipeVerdict try_recipe(const RecipeRequest& request, const std::shared_ptr<LuaState>& state) {
+RecipeVerdict try_recipe(const RecipeRequest& request, const std::shared_ptr<LuaState>& state,
+                         const LuaLimits& limits) {
   const Json result =
-      ask_lua("tycho.session", "load", recipe_request_json(request), {}, request.trace, state);
+      ask_lua("tycho.session", "load", recipe_request_json(request), limits, request.trace, state);
   RecipeVerdict verdict;
   for (const auto& [file, text] : result.at("sources").items()) verdict.files.push_back(file);
   if (result.at("problems") != 0) {

@@ -7,6 +7,7 @@
 
 #include "bindings/define/lua_util.h"
 #include "bindings/define/source_file.h"
+#include "bindings/define/watch.h"
 #include "trainer/base/json.h"
 #include "trainer/config/train_config.h"
 #include "trainer/icl/config.h"
@@ -74,7 +75,8 @@ struct RecipeVerdict {
 };
 /// `state`: where it runs; one that earlier recipes ran in saves loading the library, and is for one thread.
 RecipeVerdict try_recipe(const RecipeRequest& request,
-                         const std::shared_ptr<LuaState>& state = std::make_shared<LuaState>());
+                         const std::shared_ptr<LuaState>& state = std::make_shared<LuaState>(),
+                         const LuaLimits& limits = {});
 
 /// A resolved recipe from what tycho.session returns for a finished recipe: tree, name, lua, history,
 /// sources, environment, schedule. `origins` as in RecipeRequest.

@@ -47,6 +47,10 @@ const std::shared_ptr<LuaState>& recipe_state() {
   return reused.get([] { return std::make_shared<LuaState>(); });
 }
 
+// Many inputs loop forever, and at a recipe's own limit each of them would take seconds. The first input of a
+// state loads the library, too.
+constexpr LuaLimits kRecipeLimits = {.max_instructions = 3'000'000};
+
 /// One argument on a recipe that is right; @ would read files.
 void overrides(std::string_view bytes) {
   if (bytes.starts_with('@')) return;
@@ -56,7 +60,7 @@ void overrides(std::string_view bytes) {
                           .files = {{"x.lua", kRecipe}},
                           .only_files = true,
                           .quiet = true};
-    try_recipe(request, recipe_state());
+    try_recipe(request, recipe_state(), kRecipeLimits);
   });
 }
 
@@ -65,7 +69,7 @@ void recipe(std::string_view bytes) {
   refused_or_taken([&] {
     RecipeRequest request{
         .file = "x.lua", .files = {{"x.lua", std::string(bytes)}}, .only_files = true, .quiet = true};
-    try_recipe(request, recipe_state());
+    try_recipe(request, recipe_state(), kRecipeLimits);
   });
 }
 
