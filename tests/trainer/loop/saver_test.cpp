@@ -46,7 +46,7 @@ class SharedSave : public testing::Test {
     void save(int64_t step) {
       fill_with_step(units.owned(), *optimizer, step);
       saver.save({.step = step}, units.owned(), *optimizer);
-      while (saver.take_news().is_null() && !saver.must_retry() && ++boundaries < 30'000) {
+      while (saver.take_news().empty() && !saver.must_retry() && ++boundaries < 30'000) {
         saver.poll();
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }

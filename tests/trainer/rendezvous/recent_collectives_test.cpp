@@ -73,7 +73,8 @@ TEST_F(RecentCollectivesTest, AChangeOfACallThatIsNoLongerKeptChangesNothing) {
   const uint64_t old = recent_.add(world, kSum, State::kQueued);
   for (size_t i = 0; i < RecentCollectives::kKept; ++i) recent_.add(world, kSum, State::kStarted);
   recent_.set_state(old, State::kFailed);
-  for (const Json& one : recent_.json().at("calls")) EXPECT_EQ(one.at("state"), "started");
+  const Json kept = recent_.json();
+  for (const Json& one : kept.at("calls")) EXPECT_EQ(one.at("state"), "started");
 }
 
 TEST_F(RecentCollectivesTest, WhatAGpuWasGivenIsDoneWhenTheGpuIs) {
