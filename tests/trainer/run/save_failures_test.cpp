@@ -1,10 +1,14 @@
 // Checkpoints that cannot be written for a while: training goes on, says so, and ends when too much is at
 // stake.
+#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <algorithm>
+#include <stdio.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -75,12 +79,19 @@ class SaveFailuresTest : public RunTest {
 
   /// A file where the folder of checkpoints belongs: no save can begin. It works for root, too.
   void break_disk() const {
-    fs::rename(run_dir() + "/checkpoints", run_dir() + "/moved");
-    std::ofstream(run_dir() + "/checkpoints") << "in the way";
+    std::ofstream(run_dir() + "/moved") << "in the way";
+    swap_with_moved();
   }
   void repair_disk() const {
-    fs::remove(run_dir() + "/checkpoints");
-    fs::rename(run_dir() + "/moved", run_dir() + "/checkpoints");
+    swap_with_moved();
+    fs::remove(run_dir() + "/moved");
+  }
+  /// At once: a save that begins between two renames would make the folder anew.
+  void swap_with_moved() const {
+    ASSERT_EQ(::renameat2(AT_FDCWD, (run_dir() + "/checkpoints").c_str(), AT_FDCWD,
+                          (run_dir() + "/moved").c_str(), RENAME_EXCHANGE),
+              0)
+        << std::strerror(errno);
   }
   void at_steps(std::map<int64_t, std::function<void()>> actions) {
     source_ = std::make_unique<OneCallback>(
