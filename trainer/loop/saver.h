@@ -124,7 +124,7 @@ class Saver {
   int64_t step_ = 0;
   double write_s_ = 0;
   std::optional<CheckpointInfo> result_;
-  Json saved_ = Json::array();  // what take_news() is to tell
+  Json saved_ = Json::array();  // durable, and not yet returned by take_news()
   std::exception_ptr failure_;
   // While saves fail, on rank 0: how long was trained until the oldest snapshot that is not saved.
   std::optional<double> failing_since_s_;
