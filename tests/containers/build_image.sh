@@ -5,7 +5,8 @@
 #   TYCHO_BUILD_IMAGE=/var/tmp/tycho-images ctest -R build_image
 #
 # The base image is made by debootstrap under the name that the Dockerfile has, so no registry is needed: Debian's packages, and
-# LibTorch's from PyPI, are. TYCHO_BASE_IMAGE names another base, such as one that was pulled.
+# LibTorch's from PyPI, are. TYCHO_BASE_IMAGE names another base, such as one that was pulled. TYCHO_BUILD_CCACHE is a folder of
+# ccache (with a ccache.conf, if it wants one) that the build inside uses, so that a second one takes minutes.
 set -euo pipefail
 root=$(realpath "${TYCHO_SOURCE_DIR:-$(dirname "$0")/../..}")
 [[ -n ${TYCHO_BUILD_IMAGE:-} ]] || { echo "skipped: TYCHO_BUILD_IMAGE names no folder for images"; exit 77; }
@@ -48,7 +49,9 @@ if git -C "$root" rev-parse >/dev/null 2>&1; then
 else
   cp -r "$root"/. source
 fi
-build() { buildah bud --layers --pull-never --build-arg BASE="$base" --target cpu -f source/containers/Dockerfile -t tycho:cpu source >"$images/build.log" 2>&1 || { tail -30 "$images/build.log"; return 1; }; }
+shared=()
+[[ -z ${TYCHO_BUILD_CCACHE:-} ]] || shared=(--volume "$(realpath "$TYCHO_BUILD_CCACHE"):/root/.ccache")
+build() { buildah bud "${shared[@]}" --layers --pull-never --build-arg BASE="$base" --target cpu -f source/containers/Dockerfile -t tycho:cpu source >"$images/build.log" 2>&1 || { tail -30 "$images/build.log"; return 1; }; }
 check "the Dockerfile builds" 0 "" build
 ((failed == 0)) || finish
 
