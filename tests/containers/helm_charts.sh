@@ -165,5 +165,31 @@ check "a kind that is none" 1 "kind" render llm-training --set training.kind=MPI
 check "updates whose dots are not escaped" 1 "optimizer" render llm-training --set yamlUpdates.optimizer.lr=1
 check "a split that is none" 1 "splits" render dataset-download --set 'dataset.splits={test}'
 check "a size that is none" 1 "size" render shared-storage --set storage.size=big
+# wrong_types CHART: each of its values, and one of another type: PATH=VALUE.
+wrong_types() {
+  "$python" - "$charts/$1/values.yaml" <<'PYTHON'
+import sys, yaml
+def walk(values, path):
+    for key, value in values.items():
+        at = f"{path}{key}"
+        if isinstance(value, dict) and value:
+            walk(value, at + ".")
+        elif isinstance(value, (dict, list)):
+            print(f"{at}=word")
+        else:
+            print(f"{at}.wrong=1")
+            if isinstance(value, (int, bool)):
+                print(f"{at}=word")
+walk(yaml.safe_load(open(sys.argv[1])), "")
+PYTHON
+}
+if "$python" -c 'import yaml' 2>/dev/null; then
+  for chart in shared-storage dataset-download llm-training; do
+    while IFS= read -r wrong; do
+      key=${wrong%%=*}; key=${key%.wrong}
+      check "another type in $chart: $wrong" 1 "${key##*.}" helm template llm "$charts/$chart" --set "$wrong"
+    done < <(wrong_types "$chart")
+  done
+fi
 check "a policy that is none" 1 "reclaimPolicy" render shared-storage --set storage.reclaimPolicy=Recycle
 finish
