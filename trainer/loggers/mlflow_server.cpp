@@ -7,7 +7,9 @@
 #include <cmath>
 #include <condition_variable>
 #include <cstdlib>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <sstream>
 #include <stop_token>
 
@@ -15,6 +17,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
 #include "trainer/base/secrets.h"
+#include "trainer/data/remote/s3_request.h"
 #include "trainer/data/remote_place.h"
 #include "trainer/http/http_exchange.h"
 #include "trainer/loggers/mlflow_store.h"
@@ -25,6 +28,7 @@ namespace {
 // The most that a server accepts in one request of runs/log-batch.
 constexpr size_t kMostMetrics = 1000, kMostTexts = 100;
 constexpr size_t kMostErrorText = 300;
+constexpr std::string_view kS3 = "s3://";
 
 std::string base64(const std::string& bytes) {
   constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -148,21 +152,22 @@ class MlflowServer final : public MlflowStore {
   }
 
   void add_table(const std::string& id, const NamedTable& table, int64_t step) override {
-    if (artifact_path_.empty()) {
-      set_tag(id, "tycho.tables",
-              "not sent: the artifacts of this run are at " + artifact_uri_ +
-                  ", and only those of mlflow-artifacts:/ go "
-                  "through the server; they are in " +
-                  table.file + " of the run's folder");
-      return;
-    }
-    const std::string path = tables_.add(table.name, step);
-    const HttpAnswer answer =
-        exchanged({.method = "PUT",
-                   .url = fmt::format("{}/api/2.0/mlflow-artifacts/artifacts/{}/{}", url_, artifact_path_,
-                                      url_path(path)),
-                   .body = split_form(table).dump(-1, ' ', false, Json::error_handler_t::replace)});
-    if (answer.status != 200) refuse(answer);
+    if (const std::string obstacle = artifact_obstacle(); !obstacle.empty())
+      return set_tag(id, "tycho.tables",
+                     fmt::format("not sent: the artifacts of this run are at {}, {}; they are in {} of the "
+                                 "run's folder",
+                                 artifact_uri_, obstacle, table.file));
+    const std::string path = tables_.add(table.name, step),
+                      text = split_form(table).dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (artifact_path_.empty())
+      put_in_s3(path, text);
+    else if (const HttpAnswer answer =
+                 exchanged({.method = "PUT",
+                            .url = fmt::format("{}/api/2.0/mlflow-artifacts/artifacts/{}/{}", url_,
+                                               artifact_path_, url_path(path)),
+                            .body = text});
+             answer.status != 200)
+      refuse(answer);
     set_tag(id, MlflowTables::kTag, tables_.tag());
   }
 
@@ -176,6 +181,38 @@ class MlflowServer final : public MlflowStore {
   void cancel() override { stop_.request_stop(); }
 
  private:
+  /// Why artifacts of the run cannot be written; "" when they can.
+  std::string artifact_obstacle() {
+    if (!artifact_path_.empty()) return "";
+    if (!artifact_uri_.starts_with(kS3)) return "which neither goes through the server nor is S3";
+    if (!s3_) {
+      s3_ = find_aws_settings();
+      if (const std::string url = environment_variable("MLFLOW_S3_ENDPOINT_URL"); !url.empty())
+        s3_->endpoint = url.ends_with('/') ? url.substr(0, url.size() - 1) : url;
+    }
+    return s3_->credentials.key_id.empty() ? "and there are no AWS credentials here" : "";
+  }
+
+  /// As MLflow's own client does, where the server passes nothing on.
+  void put_in_s3(const std::string& path, const std::string& text) {
+    const HttpAnswer answer = tried([&] {
+      S3Request put = s3_request(*s3_, parse_remote(artifact_uri_), path, "PUT", text);
+      return http_exchange({.method = "PUT",
+                            .url = std::move(put.url),
+                            .headers = std::move(put.headers),
+                            .body = text,
+                            .timeout_s = patience_.timeout_s,
+                            .ca_file = s3_->ca_file},
+                           stop_.get_token());
+    });
+    if (answer.status != 200)
+      fail(ExitCode::kStorage, "[mlflow] wanted to write {}/{}: {}", artifact_uri_, path,
+           answer.status == 0
+               ? answer.problem
+               : fmt::format("S3 answers {}; do the AWS credentials here allow s3:PutObject there?",
+                             answer.status));
+  }
+
   void set_tag(const std::string& id, const std::string& key, const std::string& value) {
     ask("runs/set-tag", {{"run_id", id}, {"key", key}, {"value", value}});
   }
@@ -231,10 +268,15 @@ class MlflowServer final : public MlflowStore {
     request.timeout_s = patience_.timeout_s;
     request.ca_file = environment_variable("MLFLOW_TRACKING_SERVER_CERT_PATH");
     if (!authorization_.empty()) request.headers.push_back(authorization_);
+    return tried([&] { return http_exchange(request, stop_.get_token()); });
+  }
+
+  /// The answer of a request that is made again where that may help.
+  HttpAnswer tried(const std::function<HttpAnswer()>& exchange) {
     double wait_s = patience_.first_wait_s;
-    for (int tried = 1;; ++tried) {
-      const HttpAnswer answer = http_exchange(request, stop_.get_token());
-      if (!may_help_again(answer.status) || tried >= tries_ || stop_.stop_requested()) return answer;
+    for (int tries = 1;; ++tries) {
+      const HttpAnswer answer = exchange();
+      if (!may_help_again(answer.status) || tries >= tries_ || stop_.stop_requested()) return answer;
       std::unique_lock lock(mutex_);
       changed_.wait_for(
           lock, stop_.get_token(),
@@ -270,6 +312,7 @@ class MlflowServer final : public MlflowStore {
   const MlflowPatience patience_;
   int tries_;
   std::string artifact_uri_, artifact_path_;  // of the run; no path where the server takes none
+  std::optional<AwsSettings> s3_;             // once a table is to be written there
   MlflowTables tables_;
   std::stop_source stop_;
   std::mutex mutex_;

@@ -63,8 +63,9 @@ class MlflowStore {
   virtual std::map<std::string, int64_t> resume_run(const std::string& id) = 0;
   /// The points of a metric in the order of their steps.
   virtual void add_points(const std::string& id, const std::vector<MlflowPoint>& points) = 0;
-  /// Keeps a table of a step as an artifact, and says in the run's tags which are its newest tables. A server
-  /// whose artifacts have a place of their own gets a tag that says so instead.
+  /// Keeps a table of a step as an artifact, and says in the run's tags which are its newest tables. Where a
+  /// server's artifacts are in S3, this machine writes them there; where they cannot be written, the run gets
+  /// a tag that says so.
   virtual void add_table(const std::string& id, const NamedTable& table, int64_t step) = 0;
   virtual void end_run(const std::string& id, MlflowStatus status, int64_t end_ms) = 0;
   /// From any thread: a call that waits for a server throws soon, and so do all later ones.

@@ -10,6 +10,7 @@
 #include "tests/trainer/loggers/loggers_fixture.h"
 #include "tests/trainer/rendezvous/reserved_port.h"
 #include "trainer/base/error.h"
+#include "trainer/base/hmac.h"
 #include "trainer/loggers/mlflow_store.h"
 
 namespace tycho {
@@ -163,17 +164,49 @@ TEST(MlflowServer, TablesAreArtifactsAndATagNamesTheNewest) {
 }
 
 TEST(MlflowServer, SaysWhereTablesAreThatItDoesNotTake) {
+  for (const auto& [uri, why] : {std::pair{"s3://bucket/5/abc123", "there are no AWS credentials here"},
+                                 {"gs://bucket/5/abc123", "neither goes through the server nor is S3"}}) {
+    const ScopedEnv key("AWS_ACCESS_KEY_ID", nullptr), secret("AWS_SECRET_ACCESS_KEY", nullptr),
+        profile("AWS_PROFILE", nullptr), file("AWS_SHARED_CREDENTIALS_FILE", "/nowhere"),
+        config("AWS_CONFIG_FILE", "/nowhere");
+    TempDir dir;
+    Tracker tracker(dir.path());
+    tracker.artifact_uri = uri;
+    const auto store = make_mlflow_server(tracker.server.url(), kHasty);
+    store->add_table(store->create_run({.experiment = "x", .name = "a"}), some_table("words"), 3);
+    EXPECT_TRUE(artifacts_of(tracker).empty());
+    const Json tag = tracker.sent("runs/set-tag").at(0);
+    EXPECT_EQ(tag.at("key"), "tycho.tables");
+    const auto value = tag.at("value").get<std::string>();
+    for (const char* part : {uri, why, "icl_outputs.jsonl"})
+      EXPECT_NE(value.find(part), std::string::npos) << value;
+  }
+}
+
+TEST(MlflowServer, TablesWhoseArtifactsAreInS3AreWrittenThere) {
   TempDir dir;
-  Tracker tracker(dir.path());
-  tracker.artifact_uri = "s3://bucket/5/abc123";
+  Tracker tracker(dir.path()), bucket(dir.path());
+  const std::string endpoint = bucket.server.url() + "/";
+  const ScopedEnv key("AWS_ACCESS_KEY_ID", "KEY"), secret("AWS_SECRET_ACCESS_KEY", "SECRET"),
+      token("MLFLOW_TRACKING_TOKEN", "of the tracker"), url("MLFLOW_S3_ENDPOINT_URL", endpoint.c_str());
+  tracker.artifact_uri = "s3://lab/5/abc 123/artifacts";
   const auto store = make_mlflow_server(tracker.server.url(), kHasty);
-  store->add_table(store->create_run({.experiment = "x", .name = "a"}), some_table("words"), 3);
+  const std::string id = store->create_run({.experiment = "x", .name = "a"});
+  store->add_table(id, some_table("words"), 3);
   EXPECT_TRUE(artifacts_of(tracker).empty());
-  const Json tag = tracker.sent("runs/set-tag").at(0);
-  EXPECT_EQ(tag.at("key"), "tycho.tables");
-  const auto value = tag.at("value").get<std::string>();
-  EXPECT_NE(value.find("s3://bucket/5/abc123"), std::string::npos) << value;
-  EXPECT_NE(value.find("icl_outputs.jsonl"), std::string::npos) << value;
+  const std::vector<SeenRequest> puts = artifacts_of(bucket);
+  ASSERT_EQ(puts.size(), 1u);
+  EXPECT_EQ(puts[0].path, "/lab/5/abc%20123/artifacts/tables/icl/words/step-000000003.json");
+  EXPECT_EQ(Json::parse(puts[0].body), split_form(some_table("words")));
+  EXPECT_TRUE(puts[0].headers.at("authorization").starts_with("AWS4-HMAC-SHA256 Credential=KEY/"));
+  EXPECT_EQ(puts[0].headers.at("x-amz-content-sha256"), hex(sha256(puts[0].body)));
+  EXPECT_EQ(tracker.sent("runs/set-tag").back().at("key"), "mlflow.loggedArtifacts");
+  bucket.takes_artifacts = false;
+  const std::string failure = failure_of([&] { store->add_table(id, some_table("words"), 4); });
+  EXPECT_NE(failure.find("s3://lab/5/abc 123/artifacts/tables/icl/words/step-000000004.json: S3 answers 500"),
+            std::string::npos)
+      << failure;
+  EXPECT_EQ(artifacts_of(bucket).size(), 5u);  // tries
 }
 
 TEST(MlflowServer, ArtifactsThatAreRefusedAreAnError) {

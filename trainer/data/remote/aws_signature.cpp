@@ -8,16 +8,10 @@
 #include "trainer/base/hmac.h"
 
 namespace tycho {
-namespace {
-
-/// SHA-256 of no bytes.
-constexpr const char* kEmptyBody = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-
-}  // namespace
-
 std::vector<std::string> signed_headers(const AwsRequest& request, const AwsCredentials& credentials) {
+  const std::string body_hash = hex(sha256(request.body));
   auto headers = request.headers;
-  headers.emplace_back("x-amz-content-sha256", kEmptyBody);
+  headers.emplace_back("x-amz-content-sha256", body_hash);
   headers.emplace_back("x-amz-date", request.time);
   if (!credentials.session_token.empty())
     headers.emplace_back("x-amz-security-token", credentials.session_token);
@@ -25,12 +19,12 @@ std::vector<std::string> signed_headers(const AwsRequest& request, const AwsCred
   for (const auto& [name, value] : headers) lines.push_back(name + ": " + value);
   headers.emplace_back("host", request.host);  // which libcurl sends
   std::sort(headers.begin(), headers.end());
-  std::string canonical = "GET\n" + request.path + "\n\n", names;
+  std::string canonical = request.method + "\n" + request.path + "\n\n", names;
   for (const auto& [name, value] : headers) {
     canonical += name + ":" + value + "\n";
     names += (names.empty() ? "" : ";") + name;
   }
-  canonical += "\n" + names + "\n" + kEmptyBody;
+  canonical += "\n" + names + "\n" + body_hash;
 
   const std::string day = request.time.substr(0, 8);
   const std::string scope = day + "/" + request.region + "/" + request.service + "/aws4_request";

@@ -1,4 +1,4 @@
-// AWS Signature Version 4 for requests without a body.
+// AWS Signature Version 4.
 #pragma once
 #include <string>
 #include <utility>
@@ -18,10 +18,12 @@ struct AwsRequest {
       headers;  // to be signed beside the host; names in lower case
   std::string region, service = "s3";
   std::string time;  // "20130524T000000Z"
+  std::string method = "GET";
+  std::string body = {};
 };
 
 /// The headers to send, "Name: value": those given, the signature's own and Authorization. Source: AWS,
-/// "Signature Version 4 signing process", GET with an empty body.
+/// "Signature Version 4 signing process".
 std::vector<std::string> signed_headers(const AwsRequest& request, const AwsCredentials& credentials);
 
 }  // namespace tycho

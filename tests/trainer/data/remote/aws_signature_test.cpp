@@ -26,6 +26,23 @@ TEST(AwsSignatureTest, SignsTheExampleOfTheDocumentation) {
   EXPECT_NE(std::find(lines.begin(), lines.end(), "x-amz-date: 20130524T000000Z"), lines.end());
 }
 
+TEST(AwsSignatureTest, SignsTheBodyOfTheDocumentationsUpload) {
+  const auto lines = signed_headers(
+      {.host = "examplebucket.s3.amazonaws.com",
+       .path = "/test%24file.text",
+       .headers = {{"date", "Fri, 24 May 2013 00:00:00 GMT"}, {"x-amz-storage-class", "REDUCED_REDUNDANCY"}},
+       .region = "us-east-1",
+       .time = "20130524T000000Z",
+       .method = "PUT",
+       .body = "Welcome to Amazon S3."},
+      kExample);
+  EXPECT_EQ(
+      lines.back(),
+      "Authorization: AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request,"
+      "SignedHeaders=date;host;x-amz-content-sha256;x-amz-date;x-amz-storage-class,"
+      "Signature=98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd");
+}
+
 TEST(AwsSignatureTest, SignsTheTokenOfASession) {
   AwsCredentials session = kExample;
   session.session_token = "TOKEN";

@@ -1,0 +1,20 @@
+// A request about an object of S3 or of a store that speaks its protocol: where it goes, and its signature.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "trainer/data/remote/aws_settings.h"
+#include "trainer/data/remote_place.h"
+
+namespace tycho {
+
+struct S3Request {
+  std::string url;
+  std::vector<std::string> headers;  // "Name: value"; none where there are no credentials
+};
+
+/// About `name` below the place, signed for now. `body`: of a PUT.
+S3Request s3_request(const AwsSettings& settings, const RemotePlace& place, const std::string& name,
+                     const std::string& method = "GET", const std::string& body = "");
+
+}  // namespace tycho
