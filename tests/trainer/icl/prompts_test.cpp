@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 
 #include "tests/trainer/base/temp_dir.h"
@@ -49,6 +50,47 @@ TEST(Prompts, AreThoseOfLlmFoundry) {
       expect_same(made[0].questions[i], entry["items"][i], what + ", item " + std::to_string(i + 1));
   }
   EXPECT_GT(items, 500u);
+}
+
+/// What make_published_goldens.py makes of lists of tokens.
+uint64_t fingerprint(const IclQuestion& question) {
+  uint64_t number = 0;
+  const auto add = [&](int64_t token) {
+    number = number * 6364136223846793005U + static_cast<uint64_t>(token + 2);
+  };
+  const auto add_all = [&](const std::vector<int32_t>& tokens) {
+    for (const int32_t token : tokens) add(token);
+    add(-1);
+  };
+  if (question.sequences.empty()) add_all(question.prompt);
+  for (const Continuation& one : question.sequences) add_all(one.tokens);
+  return number;
+}
+
+// TYCHO_PUBLISHED_TASKS names what make_published_goldens.py --repo wrote from the published files.
+TEST(Prompts, OfPublishedTasksAreThoseOfLlmFoundry) {
+  const char* given = std::getenv("TYCHO_PUBLISHED_TASKS");
+  const std::string folder = given != nullptr ? given : kIclGoldens + "/published";
+  const auto tokenizer = load_tokenizer(kIclGoldens + "/model/tokenizer.json");
+  size_t items = 0;
+  for (const Json& entry : parse_json(read_file(folder + "/prompts.json"), "prompts.json")) {
+    const auto made = icl_questions(golden_task(entry, folder), *tokenizer, kVocab, entry.at("max_seq_len"));
+    const Json& parts = entry.at("parts");
+    ASSERT_EQ(made.size(), parts.size()) << entry.at("case");
+    for (size_t part = 0; part < parts.size(); ++part) {
+      const IclQuestions& asked = made[part];
+      const auto category = parts[part].at("category").get<std::string>();
+      EXPECT_TRUE(asked.name.ends_with("-shot" + (category.empty() ? "" : "/" + category))) << asked.name;
+      EXPECT_EQ(asked.max_new_tokens, parts[part].value("max_new_tokens", int64_t{0})) << asked.name;
+      const Json& wanted = parts[part].at("fingerprints");
+      ASSERT_EQ(asked.questions.size(), wanted.size()) << asked.name;
+      expect_same(asked.questions[0], parts[part].at("first"), asked.name);
+      for (size_t i = 0; i < wanted.size(); ++i, ++items)
+        EXPECT_EQ(fingerprint(asked.questions[i]), wanted[i].get<uint64_t>())
+            << asked.name << ", item " << i + 1;
+    }
+  }
+  EXPECT_GT(items, 700u);
 }
 
 TEST(Prompts, CategoriesAreAskedByThemselves) {
