@@ -197,6 +197,7 @@ class MlflowServer final : public MlflowStore {
   void put_in_s3(const std::string& path, const std::string& text) {
     const HttpAnswer answer = tried([&] {
       S3Request put = s3_request(*s3_, parse_remote(artifact_uri_), path, "PUT", text);
+      put.headers.emplace_back("Content-Type: application/json");  // or libcurl would say that it is a form
       return http_exchange({.method = "PUT",
                             .url = std::move(put.url),
                             .headers = std::move(put.headers),

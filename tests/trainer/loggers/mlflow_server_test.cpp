@@ -199,6 +199,7 @@ TEST(MlflowServer, TablesWhoseArtifactsAreInS3AreWrittenThere) {
   EXPECT_EQ(puts[0].path, "/lab/5/abc%20123/artifacts/tables/icl/words/step-000000003.json");
   EXPECT_EQ(Json::parse(puts[0].body), split_form(some_table("words")));
   EXPECT_TRUE(puts[0].headers.at("authorization").starts_with("AWS4-HMAC-SHA256 Credential=KEY/"));
+  EXPECT_EQ(puts[0].headers.at("content-type"), "application/json");
   EXPECT_EQ(puts[0].headers.at("x-amz-content-sha256"), hex(sha256(puts[0].body)));
   EXPECT_EQ(tracker.sent("runs/set-tag").back().at("key"), "mlflow.loggedArtifacts");
   bucket.takes_artifacts = false;
