@@ -6,10 +6,11 @@ tycho_test(run_test TORCH LIBS run_fixture SOURCES trainer/run/chat_run_test.cpp
   trainer/run/open_session_test.cpp trainer/restore/resume_test.cpp trainer/restore/unit_tensors_test.cpp trainer/loop/replica_check_test.cpp
   trainer/loop/saver_test.cpp)
 target_compile_definitions(run_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
-tycho_test(eval_test TORCH LIBS run_fixture SOURCES trainer/models/decoder_oracle.cpp
+tycho_test(eval_test TORCH LIBS run_fixture SOURCES trainer/models/decoder_oracle.cpp trainer/run/loss_by_position_test.cpp
   trainer/run/evaluate_checkpoint_test.cpp trainer/run/evaluate_run_test.cpp trainer/eval/evaluate_test.cpp
   trainer/generate/generate_test.cpp trainer/generate/sampling_test.cpp trainer/generate/text_stream_test.cpp
   trainer/generate/texts_in_order_test.cpp)
+target_compile_definitions(eval_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 # Ranks that are processes, forked before any thread starts.
 tycho_test(saver_kill_test TORCH LIBS run_fixture SOURCES trainer/loop/saver_kill_test.cpp)
 # Questions put to a model, against LLM Foundry and lm-evaluation-harness.

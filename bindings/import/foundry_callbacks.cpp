@@ -173,6 +173,23 @@ void map_eval_outputs(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "icl.outputs", "true");
 }
 
+void map_compute_interval(Mapper& mapper, const DocEntry& entry) {
+  mapper.emit(entry, "log.loss_by_position", lua_quoted(mapper.text_of(&entry.node) + "ba"));
+}
+
+Rows loss_by_length_rows() {
+  return {by("compute_batch_interval", map_compute_interval),
+          left_out("log_batch_interval", "a table is recorded as soon as it is computed"),
+          only("ignore_index", {"-100"}, "tokens without a target are -100 here: leave ignore_index out")};
+}
+
+void map_loss_by_length(Mapper& mapper, const DocEntry& entry) {
+  if (entry.node.find("compute_batch_interval") == nullptr)
+    return mapper.problem(entry, "wanted compute_batch_interval, which LLM Foundry needs, too");
+  mapper.note(entry, "means are those of one batch, not of all batches since the start");
+  mapper.walk(entry, loss_by_length_rows());
+}
+
 Rows callback_rows() {
   return {left_out("speed_monitor", kMetrics),
           left_out("lr_monitor", kMetrics),
@@ -186,7 +203,7 @@ Rows callback_rows() {
           by("system_metrics_monitor", map_system_metrics),
           noted("activation_monitor_full_model", {},
                 "t.cb.activations {} records the residual stream between layers"),
-          noted("loss_perp_v_len", {}, "these numbers are not recorded"),
+          by("loss_perp_v_len", map_loss_by_length, loss_by_length_rows()),
           noted("async_eval", {}, "tycho eval RUN --follow evaluates every checkpoint beside the run"),
           by("eval_output_logging", map_eval_outputs, eval_output_rows()),
           noted("memory_snapshot", {}, "r.profile with memory = true records memory allocations"),

@@ -132,6 +132,7 @@ void check_durations(const TrainConfig& config, ConfigProblems& problems) {
   for (const auto& [path, part] : schedule_lengths(config.scheduler)) problems.within_run(path, part);
   problems.within_run("ckpt.every", config.ckpt.every);
   problems.within_run("log.every", config.log.every);
+  if (config.log.loss_by_position) problems.within_run("log.loss_by_position", *config.log.loss_by_position);
   if (config.eval.every) problems.within_run("eval.every", *config.eval.every);
   if (config.icl.every) problems.within_run("icl.every", *config.icl.every);
 }

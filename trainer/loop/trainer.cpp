@@ -151,6 +151,7 @@ void Trainer::step() {
   state_.controls.expire(state_.step);
   record(batch, loss, lr, grad_norm,
          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  record_loss_by_position();
   announce(Event::kBatchEnd);
   if (state_.data.epoch != epoch) announce(Event::kEpochEnd, {{"ended", epoch}});
 }
@@ -348,12 +349,11 @@ double Trainer::steps_of(const Duration& length) const {
   return in_steps(length, config_, info_.total_steps, info_.num_samples);
 }
 
-// True at the steps where a whole multiple of `every` is passed.
-bool Trainer::due(const std::optional<Duration>& every) const {
+bool Trainer::due(const std::optional<Duration>& every, int64_t ahead) const {
   if (!every) return false;
   const double steps = std::max(1.0, steps_of(*every));
-  return std::floor(static_cast<double>(state_.step) / steps) >
-         std::floor(static_cast<double>(state_.step - 1) / steps);
+  const auto now = static_cast<double>(state_.step + ahead);
+  return std::floor(now / steps) > std::floor((now - 1) / steps);
 }
 
 }  // namespace tycho

@@ -24,6 +24,7 @@
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/loop/hooks.h"
+#include "trainer/loop/loss_by_position.h"
 #include "trainer/loop/saver.h"
 #include "trainer/loop/train_state.h"
 #include "trainer/metrics/reporter.h"
@@ -191,10 +192,13 @@ class Trainer {
   void record_outputs(const IclResults& results);
   bool may_update(double loss, double grad_norm);
   MicroBatch micro_batch(const MicroBatch& whole, int64_t first_sequence, int64_t num_sequences);
+  /// Collective, where losses were looked at in this step.
+  void record_loss_by_position();
   void record(const Batch& batch, double loss, double lr, double grad_norm, double step_s);
   void save();
   void save_last();
-  bool due(const std::optional<Duration>& every) const;
+  /// Whether a whole multiple of `every` is passed by this step, or by one `ahead` of it.
+  bool due(const std::optional<Duration>& every, int64_t ahead = 0) const;
   double steps_of(const Duration& length) const;
 
   TrainConfig config_;  // the recipe
@@ -222,7 +226,8 @@ class Trainer {
   Hooks hooks_;
   TrainState state_;
   std::optional<StepMetrics> last_step_;
-  CommTime comm_before_;  // at the beginning of the step
+  std::optional<LossByPosition> loss_by_position_;  // of a step whose losses are looked at
+  CommTime comm_before_;                            // at the beginning of the step
   std::string stop_reason_;
   bool in_step_ = false;  // an event of a step that is not done yet is announced
   bool paused_ = false;

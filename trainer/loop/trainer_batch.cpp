@@ -48,6 +48,7 @@ Tensor Trainer::accumulate(const Batch& batch, float weight) {
                           .targets_N = numbers_on(device, batch.targets),
                           .documents_N = numbers_on(at::kCPU, batch.documents)};
   const bool look = hooks_.wants(Event::kAfterForward, state_.step + 1);
+  if (due(config_.log.loss_by_position, /*ahead=*/1)) loss_by_position_.emplace(config_.seq_len, device);
   std::vector<MicroBatch> micro_batches;
   for (int64_t b = 0; b < batch.num_sequences; b += micro_shape_.batch) {
     MicroBatch micro = micro_batch(all, b, batch.num_sequences);
@@ -56,6 +57,8 @@ Tensor Trainer::accumulate(const Batch& batch, float weight) {
       micro.after_forward = [this, tokens = sequences * batch.seq_len / config_.parallel.cp] {
         announce(Event::kAfterForward, {{"activations", stream_statistics(tokens)}});
       };
+    if (loss_by_position_)
+      micro.after_losses = [this](const TokenLosses& losses) { loss_by_position_->add(losses); };
     micro_batches.push_back(std::move(micro));
   }
   if (is_canonical())
@@ -86,6 +89,13 @@ Tensor Trainer::summed(const Tensor& losses_M) {
   data_ranks_.all_reduce(sum);
   mesh.group(Axis::kPp).all_reduce(sum);  // zeros, but for the stage with the head
   return sum;
+}
+
+void Trainer::record_loss_by_position() {
+  if (!loss_by_position_) return;
+  loss_by_position_->sum_over(loss_ranks_);
+  if (context_.world.rank() == 0) context_.reporter.table(state_.step, loss_by_position_->table());
+  loss_by_position_.reset();
 }
 
 // Of the stream before each block and after the last one, over the first tokens of the micro-batch: those of

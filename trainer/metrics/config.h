@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -145,6 +146,7 @@ struct LogConfig {
   Duration every = {1, DurationUnit::kBatch};
   bool plot = false;
   std::vector<std::string> show;
+  std::optional<Duration> loss_by_position;
   std::vector<SinkConfig> sinks = {SinkConfig{{JsonlSinkConfig{}}}};
 
   template <class Visitor>
@@ -155,6 +157,12 @@ struct LogConfig {
     v("show", show,
       "Additional numbers on the display, by their names in metrics.jsonl: what callbacks record, "
       "eval.NAME.loss, tflops.");
+    v("loss_by_position", loss_by_position,
+      "Record the mean loss and perplexity at each position of the sequence, in the batch of a step, "
+      "whenever "
+      "this much training is done: in loss_by_position.jsonl in the run folder, and as a table in W&B and "
+      "MLflow.",
+      units("ba tok sp dur"), positive);
     v("sinks", sinks, "Where numbers are recorded. t.log.jsonl is needed: plots and sweeps read it.");
   }
 };

@@ -98,7 +98,9 @@ Tensor Model::backward(const MicroBatch& micro, const Tensor& weight_1, const Pa
   const StagePart::Chunk& chunk = part_.chunks[place.chunk];
   Tensor loss;
   if (part_.has_head(place.chunk)) {
-    loss = head_loss(context().own(micro.targets_N), weight_1, add, place);
+    const Tensor targets_N = context().own(micro.targets_N);
+    loss = head_loss(targets_N, weight_1, add, place);
+    if (micro.after_losses) micro.after_losses(token_losses(targets_N, place));
     reduce(head_unit(), micro.last);
     if (layout_.tied && !part_.is_first()) reduce(0, micro.last);  // of its copy of the table
   }
@@ -124,6 +126,16 @@ PackedDocuments Model::documents_of(const Tensor& documents_BT) const {
                    std::array<TokenStretch, 2>{{{early.first, early.count}, {late.first, late.count}}});
   documents.position_N = documents.position_N.defined() ? context().own(documents.position_N) : position_N_;
   return documents;
+}
+
+TokenLosses Model::token_losses(const Tensor& targets_N, const PassPlace& place) {
+  const PackedDocuments& documents = passing(place).documents;
+  return {.losses_N = activations_.model(model_slot::kLosses),
+          .targets_N = targets_N,
+          .positions_N = position_N_.defined()
+                             ? position_N_
+                             : at::arange(shape_.seq, targets_N.options()).repeat({shape_.batch}),
+          .document_positions_N = documents.number_N.defined() ? documents.position_N : Tensor()};
 }
 
 const Tensor& Model::losses(const Tensor& tokens_N, const Tensor& targets_N, const Tensor& documents_N) {

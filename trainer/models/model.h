@@ -21,6 +21,15 @@
 
 namespace tycho {
 
+/// Losses of the tokens of a micro-batch that this rank has, where the head is. Valid while they are looked
+/// at.
+struct TokenLosses {
+  Tensor losses_N;              // fp32, of tokens that have a target
+  Tensor targets_N;             // int32
+  Tensor positions_N;           // int32, in their sequences
+  Tensor document_positions_N;  // int32, in their documents; undefined: there are none
+};
+
 /// What passes through forward and backward at once. Tokens and targets are int32 [B * T] on the model's
 /// device.
 struct MicroBatch {
@@ -30,7 +39,8 @@ struct MicroBatch {
   uint64_t dropout_key = 0;  // of this step and micro-batch
   // int32 [B * T] on the host: attention stays within equal ones; undefined: the whole row.
   Tensor documents_N = {};
-  std::function<void()> after_forward = {};  // called between forward and backward
+  std::function<void()> after_forward = {};                   // called between forward and backward
+  std::function<void(const TokenLosses&)> after_losses = {};  // called where the head is
 };
 
 /// Where the activations of a micro-batch lie on a stage, from its forward to its backward.
@@ -105,6 +115,7 @@ class Model {
   }
   /// documents_BT of whole sequences; with the positions of this rank's tokens.
   PackedDocuments documents_of(const Tensor& documents_BT) const;
+  TokenLosses token_losses(const Tensor& targets_N, const PassPlace& place);
   BlockActivations block_activations(int64_t i, const PassPlace& place);
   void run_chunk(const Tensor& tokens_N, const PassPlace& place);
   void embed(const Tensor& tokens_N, const PassPlace& place);

@@ -32,6 +32,7 @@ local kCalled = {
   ["clip.norm"] = "grad_clip gradient_clipping max_grad_norm clip_norm max_norm gradient_clip_val training.max_norm "
     .. "algorithms.gradient_clipping.clipping_threshold",
   ["log.every"] = "log_interval log_every log.interval logging_steps metrics.log_freq console_log_interval",
+  ["log.loss_by_position"] = "loss_perp_v_len callbacks.loss_perp_v_len loss_v_len",
   ["optimizer.lr"] = "learning_rate optimizer.learning_rate max_lr",
   ["optimizer.eps"] = "adam_epsilon",
   ["optimizer.betas.1"] = "beta1 adam_beta1 optimizer.beta1",
@@ -106,6 +107,7 @@ local kAdvice = {
   ["t.ckpt"] = 'write a table: r.ckpt = { every = "500ba", keep = 2 }',
   ["t.clip"] = "write  r.clip.norm = 1.0",
   ["t.rope"] = "write  rope_theta  and  rope_scaling = { ... }  in the model",
+  ["t.cb.loss_perp_v_len"] = 'write  r.log.loss_by_position = "100ba"',
   ["t.data.stream"] = "write  t.data.mds { local_dir = ... }", ["t.data.streaming"] = "write  t.data.mds { local_dir = ... }",
   ["t.data.finetuning"] = "write  t.data.chat { path = ... }",
   ["t.sched.cosine_with_warmup"] = "write  t.sched.cosine { t_warmup = ... }",

@@ -61,5 +61,20 @@ TEST(FoundryCallbacks, EvalOutputLoggingRecordsOutputsOfTasks) {
   expect_contains(made, "callbacks.eval_output_logging.log_tokens: false  (texts are recorded, not tokens)");
 }
 
+TEST(FoundryCallbacks, LossesByLengthAreRecordedAtTheInterval) {
+  const std::string made = recipe_of(
+      "callbacks: {loss_perp_v_len: {log_batch_interval: 50, compute_batch_interval: 25, ignore_index: "
+      "-100}}\n");
+  for (const char* part :
+       {"log.loss_by_position = \"25ba\"", "callbacks.loss_perp_v_len: means are those of one batch",
+        "log_batch_interval: 50  (a table is recorded as soon as it is computed)"})
+    expect_contains(made, part);
+  expect_contains(recipe_of("callbacks: {loss_perp_v_len: {log_batch_interval: 50}}\n"),
+                  "wanted compute_batch_interval");
+  expect_contains(recipe_of("callbacks: {loss_perp_v_len: {log_batch_interval: 50, compute_batch_interval: "
+                            "25, ignore_index: 0}}\n"),
+                  "tokens without a target are -100 here");
+}
+
 }  // namespace
 }  // namespace tycho

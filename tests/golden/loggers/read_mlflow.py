@@ -30,14 +30,17 @@ assert sorted(steps) == sorted(losses), f"other steps: {sorted(set(steps) ^ set(
 for point in points:
     assert point.value in losses[point.step], f"step {point.step}: {point.value} for {losses[point.step]}"
 assert run.info.status == status, f"{run.info.status}, not {status}"
-answers = [json.loads(line) for line in open(run_dir / "icl_outputs.jsonl")]
-(newest,) = json.loads(run.data.tags["mlflow.loggedArtifacts"])
-assert newest == {"path": f"tables/icl/words/0-shot/step-{answers[-1]['step']:09}.json", "type": "table"}, newest
 mlflow.set_tracking_uri(uri)
-table = mlflow.artifacts.load_dict(f"runs:/{run_id}/{newest['path']}")
-assert len(table["data"]) == len(answers) == 2, table
-for cells, answer in zip(table["data"], answers):
-    assert dict(zip(table["columns"], cells)) == {column: answer.get(column) for column in table["columns"]}, cells
+newest = json.loads(run.data.tags["mlflow.loggedArtifacts"])
+assert len(newest) == 2, newest
+for found, folder, file, num_rows in [(newest[0], "icl/words/0-shot", "icl_outputs", 2), (newest[1], "loss_by_position", "loss_by_position", 16)]:
+    rows = [json.loads(line) for line in open(run_dir / f"{file}.jsonl")]
+    rows = [row for row in rows if row["step"] == rows[-1]["step"]]
+    assert found == {"path": f"tables/{folder}/step-{rows[-1]['step']:09}.json", "type": "table"}, found
+    table = mlflow.artifacts.load_dict(f"runs:/{run_id}/{found['path']}")
+    assert len(table["data"]) == len(rows) == num_rows, table
+    for cells, row in zip(table["data"], rows):
+        assert dict(zip(table["columns"], cells)) == {column: row.get(column) for column in table["columns"]}, cells
 recipe = json.loads((run_dir / "recipe.json").read_text())
 assert run.info.run_name == recipe["run_name"], run.info.run_name
 assert run.data.params["seed"] == str(recipe["seed"])
