@@ -199,6 +199,8 @@ Json report_json(const StorageReport& report) {
           {"files_per_s", report.files_per_s}};
 }
 
+constexpr double kBarColumns = 50;
+
 void print_report(const StorageReport& report) {
   fmt::print("{}: {}", report.folder, report.file_system);
   if (report.free_bytes >= 0) fmt::print(", {} free", human_bytes(static_cast<double>(report.free_bytes)));
@@ -214,6 +216,14 @@ void print_report(const StorageReport& report) {
   rates.push_back({"fsync of 4 KiB", fmt::format("{:.2f} ms", report.fsync_s * 1e3), ""});
   rates.push_back({"small files", fmt::format("{:.0f}/s", report.files_per_s), ""});
   fmt::print("{}", text_table(rates));
+  double fastest = 0;
+  for (const StorageRate& rate : report.rates) fastest = std::max(fastest, rate.bytes_per_s());
+  fmt::print("\n");
+  for (const StorageRate& rate : report.rates)
+    fmt::print(
+        "  {:<22} {}\n", rate.what,
+        std::string(static_cast<size_t>(kBarColumns * rate.bytes_per_s() / std::max(fastest, 1.0) + 0.5),
+                    '#'));
   std::vector<std::string> advice;
   if (!report.advice.empty()) advice.push_back(report.file_system + ": " + report.advice);
   for (const StorageFact& fact : report.facts)

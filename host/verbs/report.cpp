@@ -1,7 +1,9 @@
 // tycho report: one page about runs.
 #include "host/run_report.h"
+#include "host/text_table.h"
 #include "host/verb.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/report/bench_file.h"
 #include "trainer/report/run_page.h"
 #include "trainer/report/run_table.h"
 #include "trainer/report/waiting_ranks.h"
@@ -9,10 +11,12 @@
 namespace tycho {
 
 const VerbSpec kReportSpec = {
-    "report RUN...",
-    "Shows what runs took and reached, side by side, and writes a page with plots of them.",
+    "report RUN... [BENCHMARK.json...]",
+    "Shows what runs took and reached, side by side, and writes a page with plots of them, and of "
+    "benchmarks whose JSON was kept in files.",
     "  tycho report runs/demo\n"
     "  tycho report runs/nodes-1 runs/nodes-2 runs/nodes-4 --out scaling.html\n"
+    "  tycho bench storage runs --json > storage.json; tycho report runs/demo storage.json\n"
     "  tycho report runs/demo --json\n"
     "  tycho report runs/demo --collectives            # which rank the others waited for",
     {{"out", "The page to write.", "FILE", "report.html"},
@@ -37,15 +41,27 @@ int report_collectives(const Arguments& arguments) {
 
 int run_report(const Arguments& arguments) {
   if (arguments.has("collectives")) return report_collectives(arguments);
-  const std::vector<RunSummary> runs = read_runs(arguments.words);
+  std::vector<std::string> folders;
+  std::vector<BenchFile> benches;
+  for (const std::string& word : arguments.words) {
+    if (word.ends_with(".json"))
+      benches.push_back(read_bench_file(word));
+    else
+      folders.push_back(word);
+  }
+  const std::vector<RunSummary> runs =
+      folders.empty() && !benches.empty() ? std::vector<RunSummary>() : read_runs(folders);
   const std::string& out = arguments.text("out");
-  write_file_atomically(real_files(), out, run_page(runs));
+  write_file_atomically(real_files(), out, run_page(runs, benches));
   if (arguments.has("json")) {
     fmt::print("{}\n", runs_json(runs).dump(2));
     return 0;
   }
-  print_runs(runs);
-  fmt::print("\n{} has plots of {}\n", out, runs.size() == 1 ? "it" : "them");
+  if (!runs.empty()) print_runs(runs);
+  for (const BenchFile& bench : benches)
+    fmt::print("{}{}\n{}", &bench == &benches.front() && runs.empty() ? "" : "\n", bench.title,
+               text_table(bench.table));
+  fmt::print("\n{} has plots of {}\n", out, arguments.words.size() == 1 ? "it" : "them");
   return 0;
 }
 

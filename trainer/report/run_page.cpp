@@ -121,21 +121,34 @@ std::vector<PageFact> facts_of_runs(const std::vector<RunSummary>& runs) {
           {human_count(tokens), "tokens trained on"}};
 }
 
-}  // namespace
+std::string sections_of_runs(const std::vector<RunSummary>& runs) {
+  return html_section("Runs", html_table(run_table(runs))) +
+         html_section("Training", curves_of(runs, &RunSummary::losses, "Loss", "loss", false) +
+                                      curves_of(runs, &RunSummary::eval_losses, "Loss on held-out data",
+                                                "eval.loss", false)) +
+         html_section("Speed", curves_of(runs, &RunSummary::speeds, "Tokens per second", "tokens/s", true) +
+                                   html_plots(scaling_plot(runs) + waiting_plot(runs)));
+}
 
-std::string run_page(const std::vector<RunSummary>& runs) {
-  std::string body = html_section("Runs", html_table(run_table(runs)));
-  body += html_section(
-      "Training", curves_of(runs, &RunSummary::losses, "Loss", "loss", false) +
-                      curves_of(runs, &RunSummary::eval_losses, "Loss on held-out data", "eval.loss", false));
-  body += html_section("Speed", curves_of(runs, &RunSummary::speeds, "Tokens per second", "tokens/s", true) +
-                                    html_plots(scaling_plot(runs) + waiting_plot(runs)));
+std::string title_of(const std::vector<RunSummary>& runs) {
+  if (runs.empty()) return "Benchmarks";
   std::string names;
   for (size_t i = 0; i < std::min<size_t>(runs.size(), 4); ++i) names += (i == 0 ? "" : ", ") + runs[i].name;
   if (runs.size() > 4) names += ", …";
+  return (runs.size() == 1 ? "Run " : "Runs ") + names;
+}
+
+}  // namespace
+
+std::string run_page(const std::vector<RunSummary>& runs, const std::vector<BenchFile>& benches) {
+  std::string body = runs.empty() ? "" : sections_of_runs(runs);
+  for (const BenchFile& bench : benches) body += bench_section(bench);
   return html_page(
-      runs.size() == 1 ? "Run " + names : "Runs " + names, runs.front().device, facts_of_runs(runs), body,
-      "Written by tycho report. Hover over a mark to see its run; the first run is the darkest.");
+      title_of(runs), runs.empty() ? "" : runs.front().device,
+      runs.empty() ? std::vector<PageFact>() : facts_of_runs(runs), body,
+      runs.empty()
+          ? "Written by tycho report. Hover over a mark to see its value."
+          : "Written by tycho report. Hover over a mark to see its run; the first run is the darkest.");
 }
 
 }  // namespace tycho
