@@ -12,11 +12,6 @@
 namespace tycho {
 namespace {
 
-/// values_3N of tokens, each added at its position.
-void add_at(Tensor sums_3T, const Tensor& positions_N, const Tensor& values_3N) {
-  sums_3T.index_add_(1, positions_N, values_3N);
-}
-
 /// Counts and means of sums_3T, in columns that begin with `prefix`.
 void add_columns(NamedTable& table, const std::string& prefix, const Tensor& sums_3T) {
   const std::string tokens = prefix + "tokens", loss = prefix + "mean_loss",
@@ -44,8 +39,8 @@ void LossByPosition::add(const TokenLosses& tokens) {
   const Tensor loss_N = tokens.losses_N.to(at::kDouble);
   const Tensor values_3N = at::stack({has_target_N.to(at::kDouble), loss_N, loss_N.exp()})
                                .masked_fill_(has_target_N.logical_not(), 0);
-  add_at(sums_[0], tokens.positions_N, values_3N);
-  if (tokens.document_positions_N.defined()) add_at(sums_[1], tokens.document_positions_N, values_3N);
+  sums_[0].index_add_(1, tokens.positions_N, values_3N);
+  if (tokens.document_positions_N.defined()) sums_[1].index_add_(1, tokens.document_positions_N, values_3N);
 }
 
 void LossByPosition::sum_over(Communicator& ranks) { ranks.all_reduce(sums_); }

@@ -48,6 +48,7 @@ Tensor Trainer::accumulate(const Batch& batch, float weight) {
                           .targets_N = numbers_on(device, batch.targets),
                           .documents_N = numbers_on(at::kCPU, batch.documents)};
   const bool look = hooks_.wants(Event::kAfterForward, state_.step + 1);
+  loss_by_position_.reset();  // of a step that failed
   if (due(config_.log.loss_by_position, /*ahead=*/1)) loss_by_position_.emplace(config_.seq_len, device);
   std::vector<MicroBatch> micro_batches;
   for (int64_t b = 0; b < batch.num_sequences; b += micro_shape_.batch) {
