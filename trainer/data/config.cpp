@@ -125,10 +125,13 @@ bool is_checksum(const std::string& text) {
          text.find_first_not_of("0123456789abcdef", colon + 1) == std::string::npos;
 }
 
+void check_checksum(const std::string& hash, const std::string& key, ConfigProblems& problems) {
+  if (!is_checksum(hash))
+    problems.add(key, "is \"{}\": write a name, a colon and hex digits, as in \"sha256:9f86d0...\"", hash);
+}
+
 void check_remote_hash(const std::string& hash, const std::string& path, ConfigProblems& problems) {
-  if (!hash.empty() && !is_checksum(hash))
-    problems.add(path + ".remote_hash",
-                 "is \"{}\": write a name, a colon and hex digits, as in \"sha256:9f86d0...\"", hash);
+  if (!hash.empty()) check_checksum(hash, path + ".remote_hash", problems);
 }
 
 void check_chat(const ChatConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
@@ -171,7 +174,8 @@ void check_remote_files(const TextConfig& data, const std::string& path, ConfigP
   const std::string key = path + ".remote_files";
   problems.idle(key, !data.remote_files.empty(), !data.remote.empty(), "without remote");
   if (!data.remote_files.empty() && !data.remote_hash.empty())
-    problems.add(path + ".remote_hash", "is of one file, but remote_files names {}: leave one of them out",
+    problems.add(path + ".remote_hash",
+                 "is of one file, but remote_files names {}: write remote_hashes, with one for each",
                  data.remote_files.size());
   std::set<std::string> seen;
   for (size_t i = 0; i < data.remote_files.size(); ++i) {
@@ -186,6 +190,17 @@ void check_remote_files(const TextConfig& data, const std::string& path, ConfigP
   }
 }
 
+void check_remote_hashes(const TextConfig& data, const std::string& path, ConfigProblems& problems) {
+  const std::string key = path + ".remote_hashes";
+  const std::vector<std::string>& hashes = data.remote_hashes;
+  problems.idle(key, !hashes.empty(), !data.remote_files.empty(), "without remote_files");
+  if (!hashes.empty() && !data.remote_files.empty() && hashes.size() != data.remote_files.size())
+    problems.add(key, "has {}, and remote_files names {}: write one for each, in the same order",
+                 hashes.size(), data.remote_files.size());
+  for (size_t i = 0; i < hashes.size(); ++i)
+    check_checksum(hashes[i], fmt::format("{}[{}]", key, i + 1), problems);
+}
+
 void check_text(const TextConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
                 ConfigProblems& problems) {
   if (data.path.empty()) problems.add(path + ".path", "is empty: write a file or a folder of text or JSONL");
@@ -193,6 +208,7 @@ void check_text(const TextConfig& data, const std::string& path, int64_t vocab_s
   problems.idle(path + ".remote_hash", !data.remote_hash.empty(), !data.remote.empty(), "without remote");
   check_remote_hash(data.remote_hash, path, problems);
   check_remote_files(data, path, problems);
+  check_remote_hashes(data, path, problems);
   for (const auto& [key, id] :
        {std::pair(".bos_token_id", data.bos_token_id), {".eos_token_id", data.eos_token_id}})
     if (id.value_or(0) >= vocab_size)

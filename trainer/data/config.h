@@ -242,6 +242,7 @@ struct TextConfig {
   std::string path;
   std::string remote;
   std::vector<std::string> remote_files;
+  std::vector<std::string> remote_hashes;
   std::string remote_hash;
   std::string field = "text";
   std::optional<int64_t> bos_token_id;
@@ -269,6 +270,9 @@ struct TextConfig {
     v("remote_files", remote_files,
       "Files in the folder remote, such as { \"en/0.jsonl\", \"en/1.jsonl\" }: they are fetched into the "
       "folder path, and read in this order.");
+    v("remote_hashes", remote_hashes,
+      "Checksums of remote_files, one for each in the same order, such as { \"sha256:9f86d0...\" }: other "
+      "files are refused.");
     v("remote_hash", remote_hash,
       "Checksum of the file at remote, such as \"sha256:9f86d0...\": another file is refused.");
     v("field", field, "Field of a JSONL line, or column of the others, that holds the text.");

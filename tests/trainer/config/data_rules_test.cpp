@@ -174,7 +174,27 @@ TEST(CheckConfig, WantsFilesOfARemoteByName) {
   EXPECT_EQ(with("https://h/c4", {"en/0.jsonl.gz", "en/1.jsonl.gz"}), "");
   EXPECT_EQ(with("", {"0.jsonl"}), "train_data.remote_files: has no effect without remote; remove it");
   EXPECT_EQ(with("https://h/c4", {"0.jsonl"}, "md5:00"),
-            "train_data.remote_hash: is of one file, but remote_files names 1: leave one of them out");
+            "train_data.remote_hash: is of one file, but remote_files names 1: write remote_hashes, with "
+            "one for each");
+  const auto with_hashes = [](const std::vector<std::string>& files, const std::vector<std::string>& hashes) {
+    return problems_after([&](TrainConfig& c) {
+      c.tokenizer = "tokenizer.json";
+      c.train_data.value =
+          TextConfig{.path = "texts", .remote = "s3://b/c4", .remote_files = files, .remote_hashes = hashes};
+    });
+  };
+  EXPECT_EQ(with_hashes({"a", "b"}, {"md5:00", "sha256:ff"}), "");
+  EXPECT_EQ(with_hashes({}, {"md5:00"}),
+            "train_data.remote_hashes: has no effect without remote_files; remove it");
+  EXPECT_EQ(
+      with_hashes({"a", "b"}, {"md5:00"}),
+      "train_data.remote_hashes: has 1, and remote_files names 2: write one for each, in the same order");
+  for (const char* hash : {"", "md5:", ":00", "00", "md5:0X"})
+    EXPECT_EQ(
+        with_hashes({"a"}, {hash}),
+        fmt::format("train_data.remote_hashes[1]: is \"{}\": write a name, a colon and hex digits, as in "
+                    "\"sha256:9f86d0...\"",
+                    hash));
   for (const char* name : {"", "en/", "/etc/passwd", "../x", "en/../../x", "*.jsonl"})
     EXPECT_EQ(with("https://h/c4", {"0.jsonl", name}),
               fmt::format("train_data.remote_files[2]: is \"{}\": write the path of one file below remote, "

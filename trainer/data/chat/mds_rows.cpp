@@ -42,7 +42,7 @@ bool has_mds_rows(const ChatConfig& config) {
 
 void fetch_rows(const ChatConfig& config) {
   if (config.remote.empty()) return;
-  if (config.has_remote_file()) return fetch_file(config.remote, config.path, config.remote_hash);
+  if (config.has_remote_file()) return fetch_file(config.remote, config.path, {config.remote_hash});
   fetch_indexes({{as_mds(config)}});
 }
 

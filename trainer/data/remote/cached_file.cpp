@@ -24,15 +24,21 @@ constexpr int64_t kHashBlockBytes = 4 << 20;
 constexpr PartAdvice kFileAdvice = {"free room on that disk, or choose another path",
                                     "choose another path, or put the file there yourself"};
 
+void check_digits(const FileChecksum& checksum) {
+  if (checksum.text.empty()) return;
+  const size_t colon = checksum.text.find(':');
+  const std::string name = checksum.text.substr(0, colon);
+  ShardHasher known(name);
+  const size_t given = checksum.text.size() - name.size() - 1, wanted = shard_hash_digits(name);
+  if (given != wanted)
+    fail(ExitCode::kRecipe, "[data] {} has {} digits, and {} has {}", checksum.key, given, name, wanted);
+}
+
 /// What is wrong with a file; "" when nothing is.
-std::string hash_problem(const std::string& path, const std::string& wanted) {
-  if (wanted.empty()) return "";
-  const std::string name = wanted.substr(0, wanted.find(':'));
+std::string hash_problem(const std::string& path, const FileChecksum& checksum) {
+  if (checksum.text.empty()) return "";
+  const std::string name = checksum.text.substr(0, checksum.text.find(':'));
   ShardHasher hasher(name);
-  const std::string digits = wanted.substr(name.size() + 1);
-  if (digits.size() != shard_hash_digits(name))
-    fail(ExitCode::kRecipe, "[data] remote_hash has {} digits, and {} has {}", digits.size(), name,
-         shard_hash_digits(name));
   const auto size = static_cast<int64_t>(std::filesystem::file_size(path));
   std::string block(static_cast<size_t>(std::min(size, kHashBlockBytes)), '\0');
   for (int64_t at = 0; at < size; at += kHashBlockBytes) {
@@ -40,41 +46,51 @@ std::string hash_problem(const std::string& path, const std::string& wanted) {
     read_exactly(path, at, block.data(), count);
     hasher.update(block.data(), count);
   }
-  const std::string given = hasher.hex();
-  return given == digits ? "" : fmt::format("has the {} {}, and remote_hash is {}", name, given, digits);
+  const std::string given = name + ":" + hasher.hex();
+  return given == checksum.text ? "" : fmt::format("is {}, and {} is {}", given, checksum.key, checksum.text);
 }
 
 }  // namespace
 
-void fetch_file(const std::string& remote, const std::string& path, const std::string& hash,
+void fetch_file(const std::string& remote, const std::string& path, const FileChecksum& checksum,
                 const std::stop_token& stop) {
-  const auto is_there = [&] { return ::access(path.c_str(), F_OK) == 0; };
-  const auto check = [&] {
-    if (const std::string problem = hash_problem(path, hash); !problem.empty())
-      fail(ExitCode::kUnusable, "[data] {} {}: delete the file to fetch it again, or correct remote_hash",
-           path, problem);
+  check_digits(checksum);
+  std::string old_problem;  // of a file that is there already
+  const auto is_there = [&] {
+    if (::access(path.c_str(), F_OK) != 0) return false;
+    old_problem = hash_problem(path, checksum);
+    return old_problem.empty();
   };
-  if (is_there()) return check();
+  if (is_there()) return;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty()) make_dirs(real_files(), folder.string());
-  std::optional<PartFile> part = PartFile::claim(path + ".part", is_there, stop, kFileAdvice);
-  if (!part) return check();
-  part->cut(0);
   const size_t slash = remote.rfind('/');
   const std::string name = remote.substr(slash + 1);  // all of it where there is no slash
   const RemotePlace place = parse_remote(slash == std::string::npos ? "." : remote.substr(0, slash));
   const std::unique_ptr<RemoteFiles> files = open_remote_files(place, /*sas_env=*/"");
-  DownloadTarget target{part->descriptor(), part->path(), 0, INT64_MAX};
-  if (!download(*files, name, target, {}, stop)) {
-    part->remove();
-    fail(ExitCode::kUnusable, "[data] {} does not exist: correct remote", files->place_of(name));
+  const std::string bad_path = path + ".bad";
+  std::string problem;
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    std::optional<PartFile> part = PartFile::claim(path + ".part", is_there, stop, kFileAdvice);
+    if (!part) return;
+    part->cut(0);
+    DownloadTarget target{part->descriptor(), part->path(), 0, INT64_MAX};
+    if (!download(*files, name, target, {}, stop)) {
+      part->remove();
+      fail(ExitCode::kUnusable, "[data] {} does not exist: correct remote{}", files->place_of(name),
+           old_problem.empty() ? "" : fmt::format(". {} {}", path, old_problem));
+    }
+    problem = hash_problem(part->path(), checksum);
+    if (problem.empty()) {
+      if (!old_problem.empty()) real_files().rename(path, bad_path);
+      return part->publish(path);
+    }
+    part->set_aside(bad_path);
   }
-  if (const std::string problem = hash_problem(part->path(), hash); !problem.empty()) {
-    part->remove();
-    fail(ExitCode::kUnusable, "[data] {} {}: it is another file; correct remote_hash if you want this one",
-         files->place_of(name), problem);
-  }
-  part->publish(path);
+  fail(
+      ExitCode::kUnusable,
+      "[data] {} was fetched twice and {}. What came is in {}; if that is the file that you want, correct {}",
+      files->place_of(name), problem, bad_path, checksum.key);
 }
 
 }  // namespace tycho

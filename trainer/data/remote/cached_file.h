@@ -5,12 +5,18 @@
 
 namespace tycho {
 
+/// What a file must have.
+struct FileChecksum {
+  std::string text;                 // "sha256:HEX" or another of shard_hash_names(); "": any file will do
+  std::string key = "remote_hash";  // of the recipe, for messages
+};
+
 /// Fetches `remote`, a place as parse_remote reads with the name of a file behind it, to `path`, unless that
-/// is there. `hash`: "sha256:HEX" or another of shard_hash_names(), which the file must have, also one that
-/// is there already; "": whatever the remote has, its whole length. The file gets its name when it is whole;
-/// processes that want it at once fetch it once. Throws Error: as download() and PartFile do; kUnusable when
-/// there is no such file or it is another one.
-void fetch_file(const std::string& remote, const std::string& path, const std::string& hash,
+/// is there and has the checksum. Another file at `path` becomes `path`.bad once the right one has come. What
+/// is fetched and has another checksum becomes that too and is fetched once more. The file gets its name when
+/// it is whole; processes that want it at once fetch it once. Throws Error: as download() and PartFile do;
+/// kUnusable when there is no such file or it is another one; kRecipe for a checksum that cannot be one.
+void fetch_file(const std::string& remote, const std::string& path, const FileChecksum& checksum,
                 const std::stop_token& stop = {});
 
 }  // namespace tycho

@@ -260,4 +260,16 @@ InputFiles find_input_files(const std::vector<std::string>& inputs, const InputR
   return finder.take();
 }
 
+std::string version_of(const std::string& path) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  if (error) return path;
+  const auto time = fs::last_write_time(path, error).time_since_epoch().count();
+  return fmt::format("{}|{}|{}", path, size, time);
+}
+
+std::string version_of(const InputFile& file) {
+  return version_of(file.format == TextFormat::kDataSet ? file.path + "/index.json" : file.path);
+}
+
 }  // namespace tycho

@@ -37,4 +37,9 @@ struct InputFiles {
 /// read (Arrow, archives), saying what to do; kUsage for a text file that looks like JSONL.
 InputFiles find_input_files(const std::vector<std::string>& inputs, const InputRules& rules);
 
+/// Changes when the file does.
+std::string version_of(const std::string& path);
+/// The same for an input; of a data set, for its index.json.
+std::string version_of(const InputFile& file);
+
 }  // namespace tycho

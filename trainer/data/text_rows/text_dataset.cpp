@@ -42,13 +42,17 @@ std::vector<std::string> fetched_paths(const TextConfig& config) {
            "[data] remote {} is a folder: name the files to fetch in remote_files, or, without remote, the "
            "folder itself in path",
            config.remote);
-    fetch_file(config.remote, config.path, config.remote_hash);
+    fetch_file(config.remote, config.path, {config.remote_hash});
     return {config.path};
   }
   std::vector<std::string> paths;
-  for (const std::string& name : config.remote_files) {
+  for (size_t i = 0; i < config.remote_files.size(); ++i) {
+    const std::string& name = config.remote_files[i];
+    FileChecksum checksum;
+    if (!config.remote_hashes.empty())
+      checksum = {config.remote_hashes[i], fmt::format("remote_hashes[{}]", i + 1)};
     paths.push_back(config.path + "/" + name);
-    fetch_file(parse_remote(config.remote).text + "/" + name, paths.back(), /*hash=*/"");
+    fetch_file(parse_remote(config.remote).text + "/" + name, paths.back(), checksum);
   }
   return paths;
 }
@@ -66,23 +70,13 @@ std::optional<int32_t> added_token(const Tokenizer& tokenizer, const std::vector
   return id >= 0 ? std::optional(id) : std::nullopt;
 }
 
-/// Changes when a file does.
-std::string version_of(const std::string& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  if (error) return path;
-  const auto time = std::filesystem::last_write_time(path, error).time_since_epoch().count();
-  return fmt::format("{}|{}|{}", path, size, time);
-}
-
 /// Equal for two that would read the same rows.
 std::string key_of(const TextConfig& config, const RowShape& shape) {
   std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}", config.path, config.field,
                                 config.bos_token_id.value_or(-1), config.eos_token_id.value_or(-1),
                                 config.separate_documents, shape.seq_len, shape.vocab_size);
   key += "|" + version_of(shape.tokenizer);
-  for (const InputFile& file : text_files(config).files)
-    key += "|" + version_of(file.format == TextFormat::kDataSet ? file.path + "/index.json" : file.path);
+  for (const InputFile& file : text_files(config).files) key += "|" + version_of(file);
   return key;
 }
 

@@ -145,7 +145,7 @@ TEST_F(MdsRowsTest, ARemoteFileOfLinesIsFetchedOnceAndCompared) {
   expect_same(batch_of(cached, "file://" + remote), wanted);
   write_text(cached, "{}");
   expect_error(ExitCode::kUnusable,
-               {"copy.jsonl has the sha256 ", ", and remote_hash is ", "delete the file"},
+               {"rows.jsonl does not exist", "copy.jsonl is sha256:", ", and remote_hash is sha256:"},
                [&] { batch_of(cached, remote); });
 }
 
@@ -157,9 +157,10 @@ TEST_F(MdsRowsTest, ARemoteFileThatIsAnotherOneIsNotKept) {
     expect_error(code, parts, [&] { batch_of(temp_ / "copy.jsonl", remote); });
     EXPECT_FALSE(std::filesystem::exists(temp_ / "copy.jsonl"));
     EXPECT_FALSE(std::filesystem::exists(temp_ / "copy.jsonl.part"));
+    EXPECT_EQ(read_file(temp_ / "copy.jsonl.bad"), read_file(remote));
   };
   refuse(ExitCode::kUnusable, "md5:00000000000000000000000000000000",
-         {"rows.jsonl has the md5 ", "it is another file; correct remote_hash"});
+         {"rows.jsonl was fetched twice and is md5:", "correct remote_hash"});
   expect_error(ExitCode::kUnusable, {"none.jsonl does not exist: correct remote"},
                [&] { batch_of(temp_ / "copy.jsonl", temp_ / "none.jsonl"); });
 }

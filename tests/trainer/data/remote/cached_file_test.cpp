@@ -33,7 +33,7 @@ class CachedFileTest : public ::testing::Test {
     return "sha256:" + hasher.hex();
   }
   void fetch(const std::string& hash = "") {
-    fetch_file(server_.url() + "/x.jsonl", temp_ / "cache/x.jsonl", hash);
+    fetch_file(server_.url() + "/x.jsonl", temp_ / "cache/x.jsonl", {hash});
   }
   std::string fetched() const { return read_file(temp_ / "cache/x.jsonl"); }
 
@@ -52,18 +52,57 @@ TEST_F(CachedFileTest, AFileOfManyBlocksHasTheChecksumOfItsBytes) {
   std::string damaged = text;
   damaged.back() = ' ';
   write_text(temp_ / "cache/x.jsonl", damaged);
-  expect_error(ExitCode::kUnusable, {"cache/x.jsonl has the sha256", "delete the file to fetch it again"},
-               [&] { fetch(hash_of(text)); });
-  EXPECT_EQ(fetched(), damaged);
+  fetch(hash_of(text));
+  EXPECT_EQ(fetched(), text);
+  EXPECT_EQ(read_file(temp_ / "cache/x.jsonl.bad"), damaged);
+  EXPECT_EQ(server_.count("/x.jsonl"), 2);
 }
 
-TEST_F(CachedFileTest, AnotherFileIsRefusedAndLeavesNothing) {
+TEST_F(CachedFileTest, AnotherFileIsFetchedOnceMoreAndThenRefused) {
   write_text(temp_ / "www/x.jsonl", "a\n");
-  expect_error(ExitCode::kUnusable, {"/x.jsonl has the sha256", "it is another file"},
+  expect_error(ExitCode::kUnusable,
+               {server_.url() + "/x.jsonl was fetched twice and is " + hash_of("a\n"),
+                "remote_hash is " + hash_of("b\n"), "cache/x.jsonl.bad", "correct remote_hash"},
                [&] { fetch(hash_of("b\n")); });
-  EXPECT_TRUE(std::filesystem::is_empty(temp_ / "cache"));
+  EXPECT_EQ(server_.count("/x.jsonl"), 2);
+  EXPECT_EQ(read_file(temp_ / "cache/x.jsonl.bad"), "a\n");
+  for (const char* name : {"cache/x.jsonl", "cache/x.jsonl.part"})
+    EXPECT_FALSE(std::filesystem::exists(temp_ / name)) << name;
+}
+
+TEST_F(CachedFileTest, AFileThatIsThereIsOnlyReplacedByTheRightOne) {
+  write_text(temp_ / "www/x.jsonl", "a\n");
+  write_text(temp_ / "cache/x.jsonl", "mine\n");
+  expect_error(ExitCode::kUnusable, {"was fetched twice"}, [&] { fetch(hash_of("b\n")); });
+  EXPECT_EQ(fetched(), "mine\n");
+  std::filesystem::remove(temp_ / "www/x.jsonl");
+  expect_error(ExitCode::kUnusable, {"/x.jsonl does not exist", "cache/x.jsonl is " + hash_of("mine\n")},
+               [&] { fetch(hash_of("b\n")); });
+  EXPECT_EQ(fetched(), "mine\n");
+}
+
+TEST_F(CachedFileTest, BytesThatWereDamagedOnTheWayAreFetchedAgain) {
+  const std::string text(100'000, 'x');
+  write_text(temp_ / "www/x.jsonl", text);
+  server_.set_fault(
+      [left = std::make_shared<std::atomic<int>>(1)](const SeenRequest&) -> std::optional<ServerReply> {
+        if (left->fetch_sub(1) <= 0) return std::nullopt;
+        return ServerReply{.body = std::string(100'000, 'y'), .ranges = false};
+      });
+  fetch(hash_of(text));
+  EXPECT_EQ(fetched(), text);
+  EXPECT_EQ(server_.count("/x.jsonl"), 2);
+}
+
+TEST_F(CachedFileTest, ChecksumsThatCannotBeOneAreRefusedBeforeAnythingIsFetched) {
+  write_text(temp_ / "www/x.jsonl", "a\n");
   expect_error(ExitCode::kRecipe, {"remote_hash has 3 digits, and sha256 has 64"},
                [&] { fetch("sha256:abc"); });
+  expect_error(ExitCode::kUnusable, {"crc99"}, [&] { fetch("crc99:abc"); });
+  EXPECT_EQ(server_.count("/x.jsonl"), 0);
+}
+
+TEST_F(CachedFileTest, AnAbsentFileIsNamed) {
   std::filesystem::remove(temp_ / "www/x.jsonl");
   expect_error(ExitCode::kUnusable, {"/x.jsonl does not exist: correct remote"}, [&] { fetch(); });
   EXPECT_FALSE(std::filesystem::exists(temp_ / "cache/x.jsonl"));
@@ -127,6 +166,12 @@ TEST_F(CachedFileTest, SeveralFilesOfAFolderAreReadInTheOrderThatIsWritten) {
   for (uint32_t row = 0; row < wanted->num_rows(); ++row)
     ASSERT_EQ(given->read_batch(std::array{row}, 1).tokens, wanted->read_batch(std::array{row}, 1).tokens);
   for (const char* path : {"/en/a.jsonl", "/en/b.jsonl"}) EXPECT_EQ(server_.count(path), 1);
+  remote.remote_hashes = {hash_of(read_file(temp_ / "www/en/b.jsonl")), hash_of("another")};
+  expect_error(ExitCode::kUnusable,
+               {"/en/a.jsonl was fetched twice", "remote_hashes[2] is " + hash_of("another")},
+               [&] { open_text_dataset(remote, shape); });
+  EXPECT_EQ(server_.count("/en/b.jsonl"), 1);
+  remote.remote_hashes.clear();
   remote.remote_files = {"c.jsonl"};
   expect_error(ExitCode::kUnusable, {"/en/c.jsonl does not exist"},
                [&] { open_text_dataset(remote, shape); });
