@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "trainer/base/error.h"
+#include "trainer/data/text/json_line.h"
 
 namespace tycho {
 namespace {
@@ -79,7 +80,11 @@ std::vector<ChatExample> encode_lines(std::string_view text, const std::string& 
                                       const ChatEncoder& encoder, const std::atomic<int>& stop) {
   const std::vector<NumberedLine> lines = split_lines(text);
   const auto encode = [&](size_t i) {
-    return encoder.encode(parse_chat_row(lines[i].text, fmt::format("{}:{}", path, lines[i].number)));
+    const std::string place = fmt::format("{}:{}", path, lines[i].number);
+    if (lines[i].text.size() > kMostLineBytes)
+      fail(ExitCode::kUnusable, "[data] {} is longer than {} MiB: wanted one JSON object per line", place,
+           kMostLineBytes >> 20);
+    return encoder.encode(parse_chat_row(lines[i].text, place));
   };
   return encode_rows(lines.size(), encode, path, stop);
 }

@@ -36,13 +36,15 @@ std::string MdsReader::name_of(int64_t sample) const {
 }
 
 size_t MdsReader::column(std::string_view name) const {
+  if (index_.shards.empty())
+    fail(ExitCode::kUnusable,
+         "[mds] {}/index.json lists no shards: the data set is empty; convert it again, or do not read it",
+         index_.dir);
   std::vector<std::string> there;
-  if (!index_.shards.empty()) {
-    const auto& columns = index_.shards[0].columns;
-    for (size_t i = 0; i < columns.size(); ++i) {
-      if (columns[i].name == name) return i;
-      there.push_back(columns[i].name);
-    }
+  const auto& columns = index_.shards[0].columns;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].name == name) return i;
+    there.push_back(columns[i].name);
   }
   fail(ExitCode::kUnusable, "[mds] {} has no column \"{}\"; it has: {}", index_.dir, name,
        fmt::join(there, ", "));

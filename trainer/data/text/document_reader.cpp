@@ -15,9 +15,8 @@ namespace tycho {
 namespace {
 
 constexpr size_t kReadBytes = 256 << 10;
-constexpr size_t kLinesBytes = 1 << 20;  // of JSONL, or of rows, in one chunk
-constexpr size_t kWordsBytes = 1 << 20;  // of text in one chunk that is cut at words
-constexpr size_t kMaxLineBytes = 256 << 20;
+constexpr size_t kLinesBytes = 1 << 20;       // of JSONL, or of rows, in one chunk
+constexpr size_t kWordsBytes = 1 << 20;       // of text in one chunk that is cut at words
 constexpr size_t kPieceCharacters = 1000000;  // LLM Foundry's file.read(1000000)
 
 [[noreturn]] void not_text(const std::string& path, std::string_view where, int64_t offset, uint8_t byte) {
@@ -157,9 +156,9 @@ std::optional<TextChunk> DocumentReader::next_lines() {
   size_t newline = pending_.rfind('\n');
   while (!ended_ && (pending_.size() < kLinesBytes || newline == std::string::npos)) {
     const size_t before = pending_.size();
-    if (newline == std::string::npos && before > kMaxLineBytes) {
+    if (newline == std::string::npos && before > kMostLineBytes) {
       fail(ExitCode::kUnusable, "[data] {}:{} is longer than {} MiB: wanted one JSON object per line",
-           files_[file_].path, line_, kMaxLineBytes >> 20);
+           files_[file_].path, line_, kMostLineBytes >> 20);
     }
     fill();
     const size_t found = std::string_view(pending_).substr(before).rfind('\n');

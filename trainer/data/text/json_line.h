@@ -7,6 +7,9 @@
 
 namespace tycho {
 
+/// A longer line is not taken for JSONL.
+inline constexpr size_t kMostLineBytes = size_t{256} << 20;
+
 /// What a line holds, as far as one field is concerned.
 struct JsonLine {
   std::string error;  // why it is not JSON; "" when it is

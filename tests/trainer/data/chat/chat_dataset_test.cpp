@@ -217,6 +217,13 @@ TEST_F(ChatDatasetTest, RefusesWhatCannotBeRead) {
   expect_unusable({"[data] " + config_.path + " is text, but there is no tokenizer"});
 }
 
+/// A hole in a file reads as zeros and takes no room on the disk.
+TEST_F(ChatDatasetTest, ALineOfHundredsOfMegabytesIsNamed) {
+  write_text(config_.path, pair("a", "b"));
+  std::filesystem::resize_file(config_.path, 300 << 20);
+  expect_unusable({config_.path + ":2 is longer than 256 MiB", "one JSON object per line"});
+}
+
 TEST_F(ChatDatasetTest, AStopEndsTheTokenising) {
   write_rows(300);
   const std::atomic<int> stop = SIGINT;

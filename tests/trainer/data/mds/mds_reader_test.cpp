@@ -88,6 +88,13 @@ TEST_F(DamagedMdsTest, MissingFolderAndFiles) {
   expect_unusable({"index.json does not exist", "tycho data convert"});
 }
 
+TEST_F(DamagedMdsTest, ADataSetWithoutShardsIsEmpty) {
+  write_text(dir_ + "/index.json", R"({"shards": [], "version": 2})");
+  const MdsReader reader(read_mds_index(dir_));
+  expect_error(ExitCode::kUnusable, {"index.json lists no shards: the data set is empty"},
+               [&] { reader.column("tokens"); });
+}
+
 TEST_F(DamagedMdsTest, TruncatedShard) {
   std::filesystem::resize_file(dir_ + "/shard.00001.mds", 200);
   expect_unusable({"shard.00001.mds has 200 bytes", "index.json says 394", "copy the shard again"});
@@ -168,6 +175,18 @@ TEST_F(ChangingMdsTest, AShardThatIsTheSameAfterAChangeOfItsTimeIsReadOn) {
   std::filesystem::copy_file(shard(), shard() + ".new");  // put in its place: who reads has the old one
   std::filesystem::rename(shard() + ".new", shard());
   EXPECT_EQ(tokens_of(reader, 1), counting(1, 10));
+}
+
+TEST_F(ChangingMdsTest, AShardThatIsReplacedByOtherBytesIsReadFromTheOldFileOrRefused) {
+  MdsReader before(read_mds_index(dir_));
+  before.read(0);
+  std::string bytes = read_file(shard());
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  write_text(shard() + ".new", bytes);
+  std::filesystem::rename(shard() + ".new", shard());
+  EXPECT_EQ(tokens_of(before, last_of(before)), counting(last_of(before), 10));
+  MdsReader after(read_mds_index(dir_));
+  expect_error(ExitCode::kUnusable, {"shard.00000.mds", "checksum"}, [&] { after.read(0); });
 }
 
 TEST_F(ChangingMdsTest, WhatChangesWithoutATraceIsFoundWhenShardsAreAlwaysVerified) {

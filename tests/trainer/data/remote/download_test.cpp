@@ -123,6 +123,31 @@ TEST_F(DownloadTest, DoesNotRetryPermanentErrors) {
   EXPECT_EQ(server_.count("/data/x.bin"), 2);
 }
 
+TEST_F(DownloadTest, AskedForARangeThatIsNotThereStartsOverOrNamesTheServer) {
+  write_text(temp_ / "out", letters(100'000, 'q'));
+  have_ = 100'000;
+  fail_times(1, {416, "no such range"});
+  EXPECT_TRUE(fetch());
+  EXPECT_EQ(read_file(temp_ / "out"), text_);
+  EXPECT_FALSE(server_.requests().back().headers.contains("range"));
+  fail_times(99, {416, "no such range"});
+  expect_failure({server_.url() + "/data/x.bin", "answers 416 (no such range)"});
+}
+
+TEST_F(DownloadTest, GivesUpOnAServerThatAlwaysCutsOff) {
+  fail_times(99, {.cut_at = 0});
+  expect_failure({server_.url() + "/data/x.bin", "4 tries"});
+  EXPECT_EQ(server_.count("/data/x.bin"), 4);
+}
+
+TEST_F(DownloadTest, AFileThatIsNoLongerThereIsAbsent) {
+  for (const int status : {404, 410}) {
+    fail_times(1, {status, "gone"});
+    EXPECT_FALSE(fetch()) << status;
+  }
+  EXPECT_EQ(server_.count("/data/x.bin"), 2) << "not tried again";
+}
+
 TEST_F(DownloadTest, GivesUpOnAServerThatHangs) {
   policy_.retries = 1;
   fail_times(10, {.body = "late", .hang_s = 20});
