@@ -1,9 +1,9 @@
 // The order of an epoch, alone or under a loader: how long it takes, and in how much memory.
 //
 //   bench_sample_order order ALGO SAMPLES [--hash]    CPU seconds, peak KiB, and the order's checksum
-//   bench_sample_order skip ALGO SAMPLES POSITION     CPU seconds to the first batch at a position, peak KiB
-//   bench_sample_order loader ALGO DIR POSITION       the same of a loader over MDS shards, and its first
-//   batches
+//   bench_sample_order skip ALGO SAMPLES POSITION     seconds and CPU seconds to the first batch at a
+//   position, peak KiB bench_sample_order loader ALGO DIR POSITION       the same of a loader over MDS
+//   shards; peak after its first 1,000 batches
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -25,12 +25,21 @@ namespace {
 constexpr uint32_t kShard = 8180;  // samples of 2048 tokens in a shard of 64 MiB
 constexpr int64_t kBatch = 65536;
 
-/// Of this process on the processor: the machine may be busy with others.
-double seconds() {
+double seconds(clockid_t clock) {
   struct timespec now {};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  ::clock_gettime(clock, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
+
+/// Since it was made: as clocks show it, and of this process on the processor.
+class Stopwatch {
+ public:
+  double wall() const { return seconds(CLOCK_MONOTONIC) - wall_; }
+  double cpu() const { return seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_; }
+
+ private:
+  double wall_ = seconds(CLOCK_MONOTONIC), cpu_ = seconds(CLOCK_PROCESS_CPUTIME_ID);
+};
 
 long peak_kib() {
   struct rusage usage {};
@@ -58,7 +67,7 @@ SampleOrder order_of(const std::string& algo, int64_t samples) {
 
 void read_epoch(const std::string& algo, int64_t samples, bool hash) {
   Hasher hasher;
-  const double start = seconds();
+  const Stopwatch since;
   const SampleOrder order = order_of(algo, samples);
   const auto stream = order.epoch(1);
   std::vector<uint32_t> batch(kBatch);
@@ -67,28 +76,28 @@ void read_epoch(const std::string& algo, int64_t samples, bool hash) {
     stream->read(batch);
     if (hash) hasher.update(batch.data(), batch.size() * sizeof(uint32_t));
   }
-  fmt::print("{} {} {}\n", seconds() - start, peak_kib(), hash ? hasher.hex() : "-");
+  fmt::print("{} {} {}\n", since.cpu(), peak_kib(), hash ? hasher.hex() : "-");
 }
 
 void skip_to(const std::string& algo, int64_t samples, int64_t position) {
-  const double start = seconds();
+  const Stopwatch since;
   const auto stream = order_of(algo, samples).epoch(1);
   stream->skip(position);
   std::vector<uint32_t> batch(256);
   stream->read(batch);
-  fmt::print("{} {}\n", seconds() - start, peak_kib());
+  fmt::print("{} {} {}\n", since.wall(), since.cpu(), peak_kib());
 }
 
 void open_loader(const std::string& algo, const std::string& dir, int64_t position) {
   MdsConfig config{.local_dir = dir, .split = ""};
   config.shuffle_algo = algo_of(algo);
-  const double start = seconds();
+  const Stopwatch since;
   const auto loader = make_loader(
       {{config}}, {.seq_len = 8, .global_sequences = 256, .vocab_size = 1000, .seed = 1}, {0, position});
   loader->next();
-  const double first = seconds() - start;
+  const double wall = since.wall(), cpu = since.cpu();
   for (int i = 0; i < 1000; ++i) loader->next();
-  fmt::print("{} {}\n", first, peak_kib());
+  fmt::print("{} {} {}\n", wall, cpu, peak_kib());
 }
 
 }  // namespace

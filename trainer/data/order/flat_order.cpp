@@ -31,7 +31,7 @@ class FlatOrder final : public ChunkedStream {
  protected:
   size_t next_size() const override { return static_cast<size_t>(num_columns() * rows_); }
 
-  void make(std::vector<uint32_t>& chunk) override {
+  void make(IdChunk& chunk) override {
     if (column_ == tail_column_) return make_tail(chunk);
     const int64_t columns = num_columns();
     chunk.resize(static_cast<size_t>(columns * rows_));
@@ -63,7 +63,7 @@ class FlatOrder final : public ChunkedStream {
     return std::min(std::max<int64_t>(kChunk / rows_, 1), tail_column_ - column_);
   }
 
-  void make_tail(std::vector<uint32_t>& tail) {
+  void make_tail(IdChunk& tail) {
     const int64_t longest = round_up(num_ids_, rows_) / rows_;
     const int64_t ratio = nodes_per_row(rows_, grid_), width = round_up(longest, ratio);
     const int64_t padding = width - longest, columns = width - tail_column_;
@@ -85,7 +85,7 @@ class FlatOrder final : public ChunkedStream {
   }
 
   /// Repeats late ids until each rank of a node, which has `columns` ids, gets equally many.
-  void repeat_for_ranks(std::vector<uint32_t>& tail, int64_t columns) const {
+  void repeat_for_ranks(IdChunk& tail, int64_t columns) const {
     const int64_t missing = round_up(columns, grid_.ranks_per_node) - columns;
     const int64_t before = columns - static_cast<int64_t>(tail.size()) / grid_.nodes;  // of the tail
     const bool enough = grid_.ranks_per_node + missing - 1 <= columns;

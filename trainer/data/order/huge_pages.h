@@ -5,22 +5,24 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 namespace tycho {
 
 /// An allocator that asks for huge pages: with small ones nearly every access would miss the processor's
-/// table of pages. A kernel that has none ignores it.
+/// table of pages. A kernel that has none ignores it. What a vector grows by is not set: most of the time of
+/// a short epoch would go into zeros that nobody reads.
 template <class T>
 struct HugePages {
   using value_type = T;
-  static constexpr size_t kPage = size_t{2} << 20;
+  static constexpr size_t kPage = size_t{2} << 20, kLeastAlignment = 1024;
 
   HugePages() = default;
   template <class U>
   HugePages(const HugePages<U>&) {}
 
   T* allocate(size_t count) {
-    const size_t alignment = count * sizeof(T) < kPage ? 64 : kPage;
+    const size_t alignment = count * sizeof(T) < kPage ? kLeastAlignment : kPage;
     const size_t bytes = (count * sizeof(T) + alignment - 1) / alignment * alignment;
     void* const memory = std::aligned_alloc(alignment, bytes);
     if (memory == nullptr) throw std::bad_alloc();
@@ -28,6 +30,13 @@ struct HugePages {
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, size_t) { std::free(memory); }
+  template <class U, class... Args>
+  void construct(U* item, Args&&... args) {
+    if constexpr (sizeof...(Args) == 0)
+      ::new (static_cast<void*>(item)) U;
+    else
+      ::new (static_cast<void*>(item)) U(std::forward<Args>(args)...);
+  }
   template <class U>
   bool operator==(const HugePages<U>&) const {
     return true;

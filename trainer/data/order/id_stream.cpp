@@ -22,8 +22,7 @@ class CountingStream final : public IdStream {
 
 class ListStream final : public IdStream {
  public:
-  ListStream(std::shared_ptr<const std::vector<uint32_t>> list, size_t begin)
-      : list_(std::move(list)), at_(begin) {}
+  ListStream(std::shared_ptr<const IdChunk> list, size_t begin) : list_(std::move(list)), at_(begin) {}
   void skip(int64_t count) override { at_ += static_cast<size_t>(count); }
   void read(std::span<uint32_t> ids) override {
     std::copy_n(list_->begin() + static_cast<int64_t>(at_), ids.size(), ids.begin());
@@ -31,7 +30,7 @@ class ListStream final : public IdStream {
   }
 
  private:
-  std::shared_ptr<const std::vector<uint32_t>> list_;
+  std::shared_ptr<const IdChunk> list_;
   size_t at_;
 };
 
@@ -80,7 +79,7 @@ std::unique_ptr<IdStream> make_counting_stream(uint32_t begin) {
   return std::make_unique<CountingStream>(begin);
 }
 
-std::unique_ptr<IdStream> make_list_stream(std::shared_ptr<const std::vector<uint32_t>> list, size_t begin) {
+std::unique_ptr<IdStream> make_list_stream(std::shared_ptr<const IdChunk> list, size_t begin) {
   return std::make_unique<ListStream>(std::move(list), begin);
 }
 

@@ -6,7 +6,12 @@
 #include <span>
 #include <vector>
 
+#include "trainer/data/order/huge_pages.h"
+
 namespace tycho {
+
+/// Many ids. Those that resize() adds are not set.
+using IdChunk = std::vector<uint32_t, HugePages<uint32_t>>;
 
 /// Writes first, first + 1, …
 void count_up(std::span<uint32_t> ids, uint32_t first);
@@ -28,20 +33,20 @@ class ChunkedStream : public IdStream {
  protected:
   /// Of the next chunk, at least 1; 0 when that is not known before it is made.
   virtual size_t next_size() const = 0;
-  virtual void make(std::vector<uint32_t>& chunk) = 0;
+  virtual void make(IdChunk& chunk) = 0;
   /// As make(), without the ids. Not called when next_size() is 0.
   virtual void pass() = 0;
   /// Skips ahead, by `count` ids at most, where that is quicker than chunk by chunk; returns by how many.
   virtual int64_t leap(int64_t /*count*/) { return 0; }
 
  private:
-  std::vector<uint32_t> chunk_;
+  IdChunk chunk_;
   size_t at_ = 0;
 };
 
 /// begin, begin + 1, …
 std::unique_ptr<IdStream> make_counting_stream(uint32_t begin);
 /// Part of a list that several streams share, from `begin` on.
-std::unique_ptr<IdStream> make_list_stream(std::shared_ptr<const std::vector<uint32_t>> list, size_t begin);
+std::unique_ptr<IdStream> make_list_stream(std::shared_ptr<const IdChunk> list, size_t begin);
 
 }  // namespace tycho

@@ -64,13 +64,9 @@ NumpyRng::NumpyRng(uint64_t seed) {
 }
 
 void NumpyRng::next_doubles(std::span<double> numbers) {
-  std::array<uint64_t, 128> words;
-  size_t at = 0;
-  for (; has_avx2() && at + words.size() <= numbers.size(); at += words.size()) {
-    next_eights(words);
-    for (size_t i = 0; i < words.size(); ++i) numbers[at + i] = unit_interval(words[i]);
-  }
-  for (; at < numbers.size(); ++at) numbers[at] = next_double();
+  const size_t eights = has_avx2() ? numbers.size() / 8 * 8 : 0;
+  if (eights > 0) next_eights(numbers.first(eights));
+  for (double& number : numbers.subspan(eights)) number = next_double();
 }
 
 uint64_t NumpyRng::interval(uint64_t max) {

@@ -1,13 +1,14 @@
 // numpy.random.default_rng, bit for bit: sample orders must be those that mosaicml-streaming's users know.
 #pragma once
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
+
+#include "trainer/data/order/swap_draws.h"
 
 namespace tycho {
 
@@ -51,31 +52,29 @@ class NumpyRng {
   void shuffle(std::span<T> items) {
     T* const data = items.data();
     const bool cached = items.size_bytes() < kInCache;
-    draw_swaps(items.size(), [data, cached](uint32_t i, std::span<const uint32_t> others) {
-      if (cached) {
-        for (const uint32_t other : others) std::swap(data[i--], data[other]);
-        return;
-      }
-      // Memory is asked for what is swapped a little later.
-      const size_t ahead = std::min<size_t>(others.size(), 64);
-      for (const uint32_t other : others.first(ahead)) __builtin_prefetch(data + other, 1);
-      for (size_t at = 0; at < others.size(); ++at) {
-        if (at + ahead < others.size()) __builtin_prefetch(data + others[at + ahead], 1);
+    SwapDraws draws(*this, items.size());
+    uint32_t i = draws.item();
+    for (auto others = draws.next(); !others.empty();) {
+      const auto later = draws.next();
+      // Memory is asked for what is swapped a run later.
+      const size_t both = cached ? 0 : std::min(others.size(), later.size());
+      for (size_t at = 0; at < both; ++at) {
+        __builtin_prefetch(data + later[at], 1);
         std::swap(data[i--], data[others[at]]);
       }
-    });
+      for (const uint32_t other : others.subspan(both)) std::swap(data[i--], data[other]);
+      others = later;
+    }
   }
   /// Draws what the shuffle of so many items draws.
-  void skip_shuffle(size_t num_items) {
-    draw_swaps(num_items, [](uint32_t, std::span<const uint32_t>) {});
-  }
+  void skip_shuffle(size_t num_items) { SwapDraws(*this, num_items).skip(); }
   /// Draws next64() so many times, in a time that does not depend on it.
   void skip64(uint64_t count);
 
  private:
+  friend class SwapDraws;
   using u128 = unsigned __int128;
-  static constexpr size_t kInCache = 256 << 10, kDrawn = 1024;
-  static constexpr uint32_t kMany = 64;
+  static constexpr size_t kInCache = 256 << 10;
   static constexpr u128 kMultiplier =
       static_cast<u128>(2549297995355413924ull) << 64 | 4865540595714422341ull;
 
@@ -87,40 +86,12 @@ class NumpyRng {
     return std::rotr(high ^ low, static_cast<int>(high >> 58));
   }
 
-  /// Calls swaps(i, others), until every item but the first has had its turn: items i, i - 1, … swap with
-  /// others[0], others[1], …, at most kDrawn of them. A word that does not fit is overwritten by the next
-  /// one: a quarter of all words, so that a branch would be mispredicted as often.
-  template <class Swaps>
-  void draw_swaps(size_t num_items, Swaps swaps) {
-    std::array<uint32_t, kDrawn + 1> others;
-    auto i = static_cast<uint32_t>(std::max<size_t>(num_items, 1) - 1);
-    while (i > 0) {
-      const uint32_t mask = UINT32_MAX >> std::countl_zero(i);
-      const uint32_t first = i;
-      // Where a narrower mask begins, or `others` is full.
-      const uint32_t last = std::max(mask >> 1, i - std::min<uint32_t>(i, kDrawn));
-      const auto use = [&](uint32_t word) {
-        const uint32_t drawn = word & mask;
-        others[first - i] = drawn;
-        i = i - 1 + (i < drawn);
-      };
-      if (has_spare_) use(next32());
-      if (has_avx2() && i - last > kMany && i <= INT32_MAX)
-        i -= draw_sixteens(i, last, mask, others.data() + (first - i));
-      while (i > last) use(next32());
-      swaps(first, std::span<const uint32_t>(others).first(first - i));
-    }
-  }
-
   static bool has_avx2() {
     static const bool has = __builtin_cpu_supports("avx2");
     return has;
   }
-  /// Part of draw_swaps: draws for `first` and the items before, and stops when at most 16 are left before
-  /// `last`. No spare word, first - last > kMany. Needs AVX2. Returns how many were drawn.
-  uint32_t draw_sixteens(uint32_t first, uint32_t last, uint32_t mask, uint32_t* others);
-  /// next64() for each of words, whose number 8 divides. Needs AVX2.
-  void next_eights(std::span<uint64_t> words);
+  /// next_double() for each of numbers, whose number 8 divides. Needs AVX2.
+  void next_eights(std::span<double> numbers);
 
   u128 state_, increment_;
   uint32_t spare_ = 0;  // high half not yet given out

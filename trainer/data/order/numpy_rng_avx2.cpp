@@ -1,4 +1,4 @@
-// What a shuffle swaps with, sixteen words at a time: eight states of the generator, which step by eight.
+// Eight states of the generator at once, which step by eight.
 #include <immintrin.h>
 
 #include <array>
@@ -7,13 +7,14 @@
 
 #include "trainer/data/order/numpy_rng.h"
 
-#define TYCHO_AVX2_INLINE __attribute__((target("avx2"), always_inline)) inline
+#define TYCHO_AVX2_INLINE __attribute__((target("avx2,popcnt"), always_inline)) inline
+#define TYCHO_AVX2_LAMBDA __attribute__((target("avx2,popcnt"), always_inline))
 
 namespace tycho {
 namespace {
 
 using u128 = unsigned __int128;
-constexpr uint32_t kWords = 16, kLow = UINT32_MAX;
+constexpr uint32_t kLow = UINT32_MAX;
 
 /// Four states, in order.
 struct Lanes {
@@ -81,13 +82,17 @@ constexpr std::array<uint64_t, 256> taken_places() {
 
 constexpr std::array<uint64_t, 256> kTaken = taken_places();
 
-/// Writes eight words, those that are not rejected first; returns how many they are.
-TYCHO_AVX2_INLINE uint32_t take(__m256i words, __m256i rejected, uint32_t* out) {
-  const uint32_t choice = ~static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(rejected))) & 0xFF;
-  const __m128i places = _mm_cvtsi64_si128(static_cast<int64_t>(kTaken[choice]));
+/// Writes the words that are taken of eight, in order, and something behind them.
+TYCHO_AVX2_INLINE void write_taken(__m256i words, uint32_t taken, uint32_t* out) {
+  const __m128i places = _mm_cvtsi64_si128(static_cast<int64_t>(kTaken[taken]));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
                       _mm256_permutevar8x32_epi32(words, _mm256_cvtepu8_epi32(places)));
-  return static_cast<uint32_t>(std::popcount(choice));
+}
+
+/// A bit for each of sixteen words whose element is all ones.
+TYCHO_AVX2_INLINE uint32_t bits_of(__m256i a, __m256i b) {
+  const auto low = static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(a)));
+  return low | static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(b))) << 8;
 }
 
 /// So many steps: s -> mult s + sum increment.
@@ -116,6 +121,17 @@ TYCHO_AVX2_INLINE Eight eight_after(u128 state, u128 mult, u128 increment) {
   return {lanes_at(low.data(), high.data()), lanes_at(low.data() + 4, high.data() + 4)};
 }
 
+/// NumPy's double of each state, in [0, 1): 53 bits of its word, as two halves that are exact.
+TYCHO_AVX2_INLINE __m256d doubles_of(const Lanes& s) {
+  const __m256i bits = _mm256_srli_epi64(words_of(s), 11);
+  const __m256i high =
+      _mm256_or_si256(_mm256_srli_epi64(bits, 32), all(0x4530000000000000));    // 2^84 + 2^32 x
+  const __m256i low = _mm256_blend_epi32(bits, all(0x4330000000000000), 0xAA);  // 2^52 + x
+  const __m256d both = _mm256_add_pd(
+      _mm256_sub_pd(_mm256_castsi256_pd(high), _mm256_set1_pd(0x1p84 + 0x1p52)), _mm256_castsi256_pd(low));
+  return _mm256_mul_pd(both, _mm256_set1_pd(0x1p-53));
+}
+
 TYCHO_AVX2_INLINE u128 last_of(const Lanes& s) {
   const auto low = static_cast<uint64_t>(_mm256_extract_epi64(s.low, 3));
   return static_cast<u128>(static_cast<uint64_t>(_mm256_extract_epi64(s.high, 3))) << 64 | low;
@@ -123,61 +139,105 @@ TYCHO_AVX2_INLINE u128 last_of(const Lanes& s) {
 
 }  // namespace
 
-__attribute__((target("avx2"))) void NumpyRng::next_eights(std::span<uint64_t> words) {
+__attribute__((target("avx2,popcnt"))) void NumpyRng::next_eights(std::span<double> numbers) {
   constexpr Power kEight(kMultiplier, 8);
   const Step step = step_of(kEight.mult, kEight.sum * increment_);
   auto [a, b] = eight_after(state_, kMultiplier, increment_);
   Lanes newest = b;
-  for (size_t at = 0; at < words.size(); at += 8) {
-    auto* const out = reinterpret_cast<__m256i*>(words.data() + at);
-    _mm256_storeu_si256(out, words_of(a));
-    _mm256_storeu_si256(out + 1, words_of(b));
+  for (size_t at = 0; at < numbers.size(); at += 8) {
+    double* const out = numbers.data() + at;
+    _mm256_storeu_pd(out, doubles_of(a));
+    _mm256_storeu_pd(out + 4, doubles_of(b));
     newest = b;
     advance(a, step);
     advance(b, step);
   }
-  if (!words.empty()) state_ = last_of(newest);
+  state_ = last_of(newest);
 }
 
-__attribute__((target("avx2"))) uint32_t NumpyRng::draw_sixteens(uint32_t first, uint32_t last, uint32_t mask,
-                                                                 uint32_t* others) {
-  constexpr Power kEight(kMultiplier, 8);
-  const Step step = step_of(kEight.mult, kEight.sum * increment_);
-  auto [a, b] = eight_after(state_, kMultiplier, increment_);
+__attribute__((target("avx2,popcnt"))) void SwapDraws::load_lanes() {
+  NumpyRng::u128 state = rng_.state_;
+  for (size_t i = 0; i < 8; ++i) {
+    state = state * NumpyRng::kMultiplier + rng_.increment_;
+    lanes_[i] = static_cast<uint64_t>(state);
+    lanes_[8 + i] = static_cast<uint64_t>(state >> 64);
+  }
+  loaded_ = true;
+}
+
+template <bool kKeep>
+TYCHO_AVX2_INLINE uint32_t SwapDraws::draw_many(uint32_t last, uint32_t* others) {
+  constexpr Power kEight(NumpyRng::kMultiplier, 8);
+  const Step step = step_of(kEight.mult, kEight.sum * rng_.increment_);
+  if (!loaded_) load_lanes();
+  Lanes a = lanes_at(lanes_.data(), lanes_.data() + 8), b = lanes_at(lanes_.data() + 4, lanes_.data() + 12);
   Lanes newest = b;
-  uint32_t i = first;
-  const __m256i masks = _mm256_set1_epi32(static_cast<int>(mask));
+  const uint32_t first = item_;
+  uint32_t i = first, mask = UINT32_MAX >> std::countl_zero(i);
   do {
-    const __m256i words_a = _mm256_and_si256(words_of(a), masks),
-                  words_b = _mm256_and_si256(words_of(b), masks);
+    __m256i words_a = words_of(a), words_b = words_of(b);
     newest = b;
     advance(a, step);
     advance(b, step);
-    // While these are drawn i becomes at least i - 16, so a word beyond i is rejected and one up to i - 16
-    // is taken, wherever it stands. The few between are looked at one by one.
-    const __m256i most = _mm256_set1_epi32(static_cast<int>(i));
-    const __m256i least = _mm256_set1_epi32(static_cast<int>(i - kWords));
-    const __m256i rejected_a = _mm256_cmpgt_epi32(words_a, most),
-                  rejected_b = _mm256_cmpgt_epi32(words_b, most);
-    const __m256i doubt_a = _mm256_xor_si256(rejected_a, _mm256_cmpgt_epi32(words_a, least));
-    const __m256i doubt_b = _mm256_xor_si256(rejected_b, _mm256_cmpgt_epi32(words_b, least));
-    const __m256i doubt = _mm256_or_si256(doubt_a, doubt_b);
-    uint32_t* const out = others + (first - i);
-    if (_mm256_testz_si256(doubt, doubt) != 0) [[likely]] {
-      const uint32_t num_a = take(words_a, rejected_a, out);
-      i -= num_a + take(words_b, rejected_b, out + num_a);
-    } else {
-      alignas(32) std::array<uint32_t, kWords> words;
+    alignas(32) std::array<uint32_t, kWords> words;
+    const auto store_words = [&]() TYCHO_AVX2_LAMBDA {
       _mm256_store_si256(reinterpret_cast<__m256i*>(words.data()), words_a);
       _mm256_store_si256(reinterpret_cast<__m256i*>(words.data() + 8), words_b);
+    };
+    if (i < (mask >> 1) + kWords) [[unlikely]] {  // a narrower mask may begin among these
+      store_words();
       for (const uint32_t word : words) {
-        others[first - i] = word;
-        i -= word <= i;
+        mask = UINT32_MAX >> std::countl_zero(i);
+        if (kKeep) others[first - i] = word & mask;
+        i -= (word & mask) <= i;
+      }
+      mask = UINT32_MAX >> std::countl_zero(i);
+      continue;
+    }
+    const __m256i masks = _mm256_set1_epi32(static_cast<int>(mask));
+    words_a = _mm256_and_si256(words_a, masks);
+    words_b = _mm256_and_si256(words_b, masks);
+    // When the word at place p has its turn, i has become at least i - p: a word beyond i is rejected, one up
+    // to i - p is taken. The few between are looked at one by one.
+    const __m256i most = _mm256_set1_epi32(static_cast<int>(i));
+    const uint32_t beyond = bits_of(_mm256_cmpgt_epi32(words_a, most), _mm256_cmpgt_epi32(words_b, most));
+    const uint32_t unsure =
+        beyond ^
+        bits_of(
+            _mm256_cmpgt_epi32(words_a, _mm256_sub_epi32(most, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))),
+            _mm256_cmpgt_epi32(words_b,
+                               _mm256_sub_epi32(most, _mm256_setr_epi32(8, 9, 10, 11, 12, 13, 14, 15))));
+    uint32_t taken = beyond ^ 0xFFFF;
+    if (unsure != 0) [[unlikely]] {
+      store_words();
+      for (uint32_t left = unsure; left != 0; left &= left - 1) {
+        const uint32_t bit = left & -left;
+        const auto before = static_cast<uint32_t>(std::popcount(taken & (bit - 1)));
+        if (words[static_cast<size_t>(std::countr_zero(left))] > i - before) taken ^= bit;
       }
     }
-  } while (i > last + kWords);
-  state_ = last_of(newest);
+    if (kKeep) {
+      uint32_t* const out = others + (first - i);
+      write_taken(words_a, taken & 0xFF, out);
+      write_taken(words_b, taken >> 8, out + std::popcount(taken & 0xFF));
+    }
+    i -= static_cast<uint32_t>(std::popcount(taken));
+  } while (i > last);
+  rng_.state_ = last_of(newest);
+  _mm256_store_si256(reinterpret_cast<__m256i*>(lanes_.data()), a.low);
+  _mm256_store_si256(reinterpret_cast<__m256i*>(lanes_.data() + 4), b.low);
+  _mm256_store_si256(reinterpret_cast<__m256i*>(lanes_.data() + 8), a.high);
+  _mm256_store_si256(reinterpret_cast<__m256i*>(lanes_.data() + 12), b.high);
+  item_ = i;
   return first - i;
+}
+
+__attribute__((target("avx2,popcnt"))) uint32_t SwapDraws::draw_sixteens(uint32_t last, uint32_t* others) {
+  return draw_many<true>(last, others);
+}
+
+__attribute__((target("avx2,popcnt"))) void SwapDraws::skip_sixteens(uint32_t last) {
+  draw_many<false>(last, nullptr);
 }
 
 }  // namespace tycho

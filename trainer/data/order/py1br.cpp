@@ -33,7 +33,11 @@ class BlockStream final : public ChunkedStream {
       : spans_(std::move(spans)),
         blocks_(std::move(blocks)),
         size_(size_of(spans_)),
-        shuffles_(sizes_of(blocks_), rng) {}
+        shuffles_(sizes_of(blocks_), rng) {
+    for (size_t i = 0; i < blocks_.size(); ++i)
+      longest_ =
+          std::max(longest_, static_cast<size_t>(std::max(blocks_[i].end, end_of(i)) - blocks_[i].begin));
+  }
   /// The generator after all shuffles.
   NumpyRng rng_after() { return shuffles_.after(); }
 
@@ -43,7 +47,7 @@ class BlockStream final : public ChunkedStream {
     return alone ? static_cast<size_t>(blocks_[at_].end - blocks_[at_].begin) : 0;
   }
 
-  void make(std::vector<uint32_t>& chunk) override {
+  void make(IdChunk& chunk) override {
     chunk.clear();
     while (chunk.empty()) {
       const Block block = blocks_[at_];
@@ -76,6 +80,7 @@ class BlockStream final : public ChunkedStream {
   void fill(int64_t size) {
     const size_t had = open_.size();
     if (static_cast<size_t>(size) <= had) return;
+    open_.reserve(longest_);  // of which only what is used takes memory
     open_.resize(static_cast<size_t>(size));
     take(static_cast<size_t>(size) - had, open_.data() + had);
   }
@@ -98,10 +103,10 @@ class BlockStream final : public ChunkedStream {
   NodeSpans spans_;  // what of them is not taken yet
   size_t span_ = 0;
   std::vector<Block> blocks_;
-  size_t at_ = 0;
+  size_t at_ = 0, longest_ = 0;
   int64_t size_;
   ShuffleSeries shuffles_;
-  std::vector<uint32_t> open_;
+  IdChunk open_;
 };
 
 std::vector<Block> draw_blocks(int64_t size, int64_t stagger, int64_t block_size, NumpyRng& rng) {

@@ -25,7 +25,7 @@ class SpanStream final : public ChunkedStream {
 
  protected:
   size_t next_size() const override { return spans_[at_].size(); }
-  void make(std::vector<uint32_t>& chunk) override {
+  void make(IdChunk& chunk) override {
     const IdSpan span = spans_[at_++];
     chunk.resize(span.size());
     count_up(chunk, span.begin);
@@ -56,7 +56,7 @@ std::vector<std::unique_ptr<IdStream>> py1s_nodes(std::span<const uint32_t> unit
 }
 
 std::vector<std::unique_ptr<IdStream>> naive_nodes(int64_t num_ids, const Shuffle& shuffle) {
-  auto list = std::make_shared<std::vector<uint32_t>>(static_cast<size_t>(num_ids));
+  auto list = std::make_shared<IdChunk>(static_cast<size_t>(num_ids));
   count_up(*list, 0);
   NumpyRng(shuffle.seed + static_cast<uint64_t>(shuffle.epoch)).shuffle(std::span(*list));
   std::vector<std::unique_ptr<IdStream>> streams;

@@ -16,16 +16,26 @@ class ShuffleSeries {
  public:
   ShuffleSeries(std::vector<uint32_t> sizes, const NumpyRng& rng);
 
+  /// The generator before the next shuffle.
+  const NumpyRng& rng() {
+    if (passed_) rng_ = before(next_);
+    passed_ = false;
+    return rng_;
+  }
   /// The next shuffle, of as many items as it has.
   template <class T>
   void shuffle(std::span<T> items) {
-    if (passed_) rng_ = before(next_);
-    passed_ = false;
+    rng();
     ++next_;
     rng_.shuffle(items);
   }
   void pass() {
     ++next_;
+    passed_ = true;
+  }
+  /// Back to the first one.
+  void restart() {
+    next_ = 0;
     passed_ = true;
   }
   /// The generator after all of them.

@@ -1,86 +1,117 @@
-// A bucket is sorted as whole numbers: a position in 32 bits, and behind them its place in the bucket.
+// A sample is a whole number: its position behind its bucket's begin, in 32 bits, and its id.
 #include "trainer/data/order/spread_buckets.h"
 
-#include <emmintrin.h>
-
 #include <algorithm>
+#include <bit>
 #include <numeric>
+#include <utility>
 
 namespace tycho {
+namespace {
 
-constexpr int kPlaceBits = 32, kFractionBits = 32 - SpreadBuckets::kBits;
+/// A position added to it has, in the lowest bits of its fraction, the position in units of 2^(kBits - 32),
+/// rounded: one that is larger is never made smaller.
+constexpr double kUnits = static_cast<double>(uint64_t{1} << (20 + SpreadBuckets::kBits));
+/// Half a bin for each sample: most samples are alone in theirs.
+constexpr int kBinBits = SpreadBuckets::kBits + 1;
 
-SpreadBuckets::SpreadBuckets(int64_t num_open, int64_t num_buckets)
-    : last_(num_buckets - 1), filled_(static_cast<size_t>(std::min(num_open, num_buckets))) {
-  positions_.resize(filled_.size() * kRoom);
-  ids_.resize(filled_.size() * kRoom);
-  staged_.resize(filled_.size());
+size_t bin_of(uint64_t sample) { return static_cast<size_t>(sample >> (64 - kBinBits)); }
+
+}  // namespace
+
+SpreadBuckets::SpreadBuckets(int64_t num_open, int64_t num_buckets, ExactPlaceOf exact_place_of)
+    : exact_place_of_(std::move(exact_place_of)),
+      num_buckets_(num_buckets),
+      num_slots_(static_cast<size_t>(std::min(num_open, num_buckets))),
+      next_(num_slots_),
+      blocks_(num_slots_),
+      ends_((size_t{1} << kBinBits) + 1) {}
+
+void SpreadBuckets::restart_at(int64_t bucket) {
+  first_ = bucket;
+  first_slot_ = 0;
+  for (size_t slot = 0; slot < num_slots_; ++slot) empty(slot);
 }
 
-// Past the caches: it is read when the bucket has its turn, a few million samples later.
-void SpreadBuckets::write_out(size_t slot, size_t at) {
-  const Staged& staged = staged_[slot];
-  double* const positions = positions_.data() + slot * kRoom + at;
-  uint32_t* const ids = ids_.data() + slot * kRoom + at;
-  for (size_t i = 0; i < kStaged; i += 2)
-    _mm_stream_pd(positions + i, _mm_load_pd(staged.positions.data() + i));
-  for (size_t i = 0; i < kStaged; i += 4)
-    _mm_stream_si128(reinterpret_cast<__m128i*>(ids + i),
-                     _mm_load_si128(reinterpret_cast<const __m128i*>(staged.ids.data() + i)));
+uint64_t* SpreadBuckets::open_block(size_t slot) {
+  if (free_.empty()) {
+    const size_t count = slabs_.empty() ? kFirstSlab : std::min(2 * slabs_.back().size() / kBlock, kSlab);
+    slabs_.emplace_back(count * kBlock);
+    for (size_t i = count; i-- > 0;) free_.push_back(slabs_.back().data() + i * kBlock);
+  }
+  blocks_[slot].push_back(free_.back());
+  free_.pop_back();
+  return blocks_[slot].back();
 }
 
-void SpreadBuckets::take_first(std::vector<uint32_t>& ids) {
-  const auto slot = static_cast<size_t>(first_slot_);
-  size_t size = filled_[slot];
-  const size_t whole = size - size % kStaged;
-  std::copy_n(staged_[slot].positions.data(), size - whole, positions_.data() + slot * kRoom + whole);
-  std::copy_n(staged_[slot].ids.data(), size - whole, ids_.data() + slot * kRoom + whole);
-  const double* positions = positions_.data() + slot * kRoom;
-  const uint32_t* sample = ids_.data() + slot * kRoom;
-  if (size == kRoom && !spilled_.empty()) {
-    bucket_positions_.assign(positions, positions + size);
-    bucket_ids_.assign(sample, sample + size);
-    const auto here = std::stable_partition(spilled_.begin(), spilled_.end(),
-                                            [this](const Spilled& one) { return one.bucket != first_; });
-    for (auto one = here; one != spilled_.end(); ++one) {
-      bucket_positions_.push_back(one->position);
-      bucket_ids_.push_back(one->id);
+void SpreadBuckets::empty(size_t slot) {
+  free_.insert(free_.end(), blocks_[slot].rbegin(), blocks_[slot].rend());
+  blocks_[slot].clear();
+  next_[slot] = nullptr;
+}
+
+void SpreadBuckets::gather(size_t slot) {
+  samples_.clear();
+  for (const uint64_t* const block : blocks_[slot]) {
+    const bool partly = next_[slot] > block && next_[slot] < block + kBlock;
+    samples_.insert(samples_.end(), block, partly ? next_[slot] : block + kBlock);
+  }
+}
+
+int64_t SpreadBuckets::put(std::span<const double> positions, std::span<const uint32_t> ids) {
+  const uint64_t end = (static_cast<uint64_t>(num_buckets_) << 32) - 1;
+  int64_t dropped = 0;
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const uint64_t units =
+        std::min(std::bit_cast<uint64_t>(positions[i] + kUnits) - std::bit_cast<uint64_t>(kUnits), end);
+    const auto bucket = static_cast<int64_t>(units >> 32);
+    if (bucket < first_) [[unlikely]] {
+      ++dropped;
+      continue;
     }
-    spilled_.erase(here, spilled_.end());
-    size = bucket_ids_.size();
-    positions = bucket_positions_.data();
-    sample = bucket_ids_.data();
+    size_t slot = first_slot_ + static_cast<size_t>(bucket - first_);
+    slot -= slot < num_slots_ ? 0 : num_slots_;
+    uint64_t* place = next_[slot];
+    if (reinterpret_cast<uintptr_t>(place) % kBlockBytes == 0) [[unlikely]]
+      place = open_block(slot);
+    __builtin_prefetch(place + 16, 1);  // the line after the next one, thousands of samples before its turn
+    *place = units << 32 | ids[i];
+    next_[slot] = place + 1;
   }
-  // By whole positions, of which there is about one each; then by insertion.
-  const auto begin = static_cast<double>(first_ << kBits);
-  ends_.assign(kWidth + 1, 0);
-  keys_.resize(size);
-  sorted_.resize(size);
-  for (size_t i = 0; i < size; ++i) {
-    const double fixed = std::min((positions[i] - begin) * (1 << kFractionBits), 4294967295.0);
-    keys_[i] = static_cast<uint64_t>(static_cast<int64_t>(fixed)) << kPlaceBits | i;
-    ++ends_[(keys_[i] >> (kPlaceBits + kFractionBits)) + 1];
-  }
+  return dropped;
+}
+
+bool SpreadBuckets::comes_after(uint64_t a, uint64_t b) const {
+  if (a >> 32 != b >> 32) return a > b;
+  return exact_place_of_(static_cast<uint32_t>(a)) > exact_place_of_(static_cast<uint32_t>(b));
+}
+
+// By bins, of which there are two for each sample; then by insertion.
+void SpreadBuckets::sort() {
+  std::fill(ends_.begin(), ends_.end(), 0u);
+  sorted_.resize(samples_.size());
+  for (const uint64_t sample : samples_) ++ends_[bin_of(sample) + 1];
   std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
-  for (const uint64_t key : keys_) sorted_[ends_[key >> (kPlaceBits + kFractionBits)]++] = key;
-  const auto place = [](uint64_t key) { return static_cast<size_t>(key & UINT32_MAX); };
-  for (size_t i = 1; i < size; ++i) {
-    const uint64_t key = sorted_[i];
-    // Positions that agree in 32 bits are compared as they are.
-    const auto after = [&](uint64_t other) {
-      return other >> kPlaceBits == key >> kPlaceBits ? positions[place(other)] > positions[place(key)]
-                                                      : other > key;
-    };
+  for (const uint64_t sample : samples_) sorted_[ends_[bin_of(sample)]++] = sample;
+  for (size_t i = 1; i < sorted_.size(); ++i) {
+    const uint64_t sample = sorted_[i];
+    if (sorted_[i - 1] >> 32 < sample >> 32) [[likely]]
+      continue;
     size_t at = i;
-    for (; at > 0 && after(sorted_[at - 1]); --at) sorted_[at] = sorted_[at - 1];
-    sorted_[at] = key;
+    for (; at > 0 && comes_after(sorted_[at - 1], sample); --at) sorted_[at] = sorted_[at - 1];
+    sorted_[at] = sample;
   }
+}
+
+void SpreadBuckets::take_first(IdChunk& ids) {
+  gather(first_slot_);
+  empty(first_slot_);
+  sort();
   const size_t had = ids.size();
-  ids.resize(had + size);
-  for (size_t i = 0; i < size; ++i) ids[had + i] = sample[place(sorted_[i])];
-  filled_[slot] = 0;
+  ids.resize(had + sorted_.size());
+  for (size_t i = 0; i < sorted_.size(); ++i) ids[had + i] = static_cast<uint32_t>(sorted_[i]);
   ++first_;
-  first_slot_ = slot + 1 < filled_.size() ? first_slot_ + 1 : 0;
+  first_slot_ = first_slot_ + 1 < num_slots_ ? first_slot_ + 1 : 0;
 }
 
 }  // namespace tycho
