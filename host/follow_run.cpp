@@ -54,20 +54,23 @@ std::optional<CheckpointInfo> next_checkpoint(const std::string& run_dir, const 
   return next;
 }
 
-std::set<int64_t> steps_in(const std::string& path) {
+/// Those whose weights, trained or averaged, were evaluated.
+std::set<int64_t> steps_in(const std::string& path, bool ema) {
   std::set<int64_t> steps;
   if (!fs::exists(path)) return steps;
   std::istringstream lines(read_file(path));
   for (std::string line; std::getline(lines, line);) {
     const Json record = Json::parse(line, nullptr, false);
-    if (record.is_object() && record.contains("step") && record["step"].is_number())
+    if (record.is_object() && record.contains("step") && record["step"].is_number() &&
+        record.contains("weights") == ema)
       steps.insert(record["step"].get<int64_t>());
   }
   return steps;
 }
 
-Json record_of(const EvalAnswer& answer) {
+Json record_of(const EvalAnswer& answer, bool ema) {
   Json record = {{"step", answer.step}, {"time", now_s()}, {"checkpoint", answer.checkpoint}};
+  if (ema) record["weights"] = "ema";
   const EvalResult total = total_of(answer.results);
   record["eval.loss"] = total.loss;
   record["eval.perplexity"] = total.perplexity;
@@ -137,16 +140,21 @@ int follow_checkpoints(const std::string& run_dir, const StopFlag& stop,
   return 128 + stop;
 }
 
+void skip_without_average(const CheckpointInfo& info) {
+  fmt::print(stderr, "step {}: the checkpoint keeps no average of the weights\n", info.step);
+}
+
 int follow_evaluations(EvalRequest request, const StopFlag& stop) {
   const std::string run_dir = request.path, path = run_dir + "/evals.jsonl";
   const EngineApi& engine = open_engine(request.threads);
-  std::set<int64_t> steps = steps_in(path);
+  std::set<int64_t> steps = steps_in(path, request.ema);
   const auto is_wanted = [&](const CheckpointInfo& info) { return !steps.contains(info.step); };
   return follow_checkpoints(run_dir, stop, is_wanted, [&](const CheckpointInfo& info) {
+    if (request.ema && !has_average(info)) return skip_without_average(info);
     request.path = info.path;
     const std::optional<EvalAnswer> answer = engine.evaluate(request, stop);
     if (!answer) return;
-    const Json record = record_of(*answer);
+    const Json record = record_of(*answer, request.ema);
     LineFile(real_files(), path).write(record.dump());
     steps.insert(info.step);
     fmt::print("step {}: loss {:.6f}  perplexity {:.4f}\n", info.step, record["eval.loss"].get<double>(),

@@ -17,8 +17,12 @@ int follow_checkpoints(const std::string& run_dir, const StopFlag& stop,
                        const std::function<bool(const CheckpointInfo&)>& is_wanted,
                        const std::function<void(const CheckpointInfo&)>& take);
 
+/// Says that a checkpoint is left out because it keeps no average of the weights.
+void skip_without_average(const CheckpointInfo& info);
+
 /// Evaluates every checkpoint of the run that request.path names, and adds its numbers to evals.jsonl there
-/// under the names that metrics.jsonl has; steps that are in it already are left out. Shows a line for each.
+/// under the names that metrics.jsonl has; steps that are in it already are left out, by the weights that
+/// request.ema names. Shows a line for each.
 int follow_evaluations(EvalRequest request, const StopFlag& stop);
 
 }  // namespace tycho

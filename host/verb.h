@@ -16,8 +16,10 @@ struct OptionSpec {
   const char* bare_text = nullptr;  // its value when it is given without one; others are written --name=VALUE
 };
 
-/// --json and --trace mean the same everywhere.
+/// These mean the same everywhere.
 inline constexpr OptionSpec kJsonOption = {"json", "Print JSON instead of text."};
+inline constexpr OptionSpec kEmaOption = {
+    "ema", "Of a run with a moving average of the weights (ema): take the average, not the trained weights."};
 inline constexpr OptionSpec kTraceOption = {"trace", "Show where in Lua an error was raised."};
 
 /// How a verb describes itself; `--help` is made from it. A verb with "key=value" in its usage takes

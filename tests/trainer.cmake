@@ -24,6 +24,8 @@ target_compile_definitions(curves_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT
 # Ranks that are threads.
 tycho_test(sharded_run_test TORCH LIBS run_fixture SOURCES trainer/run/sharded_run_test.cpp
   trainer/run/sharded_session_test.cpp)
+# A moving average of the weights, on ranks that are threads.
+tycho_test(ema_test TORCH LIBS run_fixture SOURCES trainer/optim/weight_average_test.cpp trainer/run/ema_run_test.cpp)
 tycho_test(canonical_run_test TORCH LIBS run_fixture SOURCES trainer/run/canonical_run_test.cpp
   trainer/run/canonical_route_test.cpp)
 tycho_test(mesh_matrix_test TORCH LIBS run_fixture SOURCES trainer/run/mesh_matrix_test.cpp)

@@ -25,6 +25,7 @@ const VerbSpec kConvertSpec = {
     {{"merge",
       "Of a run with adapters (lora): export the model with the adapters merged into it, instead of the "
       "adapters in peft's form."},
+     kEmaOption,
      {"follow",
       "Export every checkpoint of a run as TO/baSTEP, and wait for more until the run ends; folders that are "
       "there stay as they are."},
@@ -79,9 +80,10 @@ int import_folder(const std::string& from, const std::string& to) {
   return 0;
 }
 
-int export_peft(const CheckpointReader& checkpoint, const std::string& to) {
+int export_peft(const CheckpointReader& checkpoint, const std::string& to, bool ema) {
   const AdapterReport report = export_adapters(real_files(), checkpoint, to);
-  fmt::print("read {}: step {}, adapters of {} parameters\n", checkpoint.info().path, checkpoint.info().step,
+  fmt::print("read {}: step {}, {}adapters of {} parameters\n", checkpoint.info().path,
+             checkpoint.info().step, ema ? "average of the " : "",
              human_count(static_cast<double>(report.num_params)));
   fmt::print("wrote {}: fp32, {}, {}\n", to, human_bytes(static_cast<double>(report.num_bytes)),
              fmt::join(report.files, " "));
@@ -89,12 +91,14 @@ int export_peft(const CheckpointReader& checkpoint, const std::string& to) {
   return 0;
 }
 
-int export_checkpoint(const std::string& from, const std::string& to, const ExportOptions& options) {
-  const CheckpointReader checkpoint(find_checkpoint(from));
-  if (!options.merge && holds_adapters(checkpoint)) return export_peft(checkpoint, to);
+int export_checkpoint(const std::string& from, const std::string& to, const ExportOptions& options,
+                      bool ema) {
+  const CheckpointReader checkpoint(find_checkpoint(from),
+                                    ema ? CheckpointWeights::kAverage : CheckpointWeights::kTrained);
+  if (!options.merge && holds_adapters(checkpoint)) return export_peft(checkpoint, to, ema);
   const ExportReport report = export_hf(real_files(), checkpoint, to, options);
-  fmt::print("read {}: step {}, {} parameters\n", checkpoint.info().path, checkpoint.info().step,
-             human_count(static_cast<double>(report.num_params)));
+  fmt::print("read {}: step {}, {}{} parameters\n", checkpoint.info().path, checkpoint.info().step,
+             ema ? "average of " : "", human_count(static_cast<double>(report.num_params)));
   fmt::print("wrote {}: {}, {}, {} in {} file{}, with {}\n", to, report.architecture, report.dtype,
              human_bytes(static_cast<double>(report.num_bytes)), report.shards.size(),
              report.shards.size() == 1 ? "" : "s", fmt::join(report.files, " "));
@@ -104,13 +108,16 @@ int export_checkpoint(const std::string& from, const std::string& to, const Expo
 }
 
 /// A folder of Hugging Face's for each checkpoint, as LLM Foundry's hf_checkpointer names them.
-int follow_exports(const std::string& from, const std::string& to, const ExportOptions& options) {
+int follow_exports(const std::string& from, const std::string& to, const ExportOptions& options, bool ema) {
   const auto folder_of = [&](const CheckpointInfo& info) { return fmt::format("{}/ba{}", to, info.step); };
   make_dirs(real_files(), to);
   return follow_checkpoints(
       from, stop_on_signals(),
       [&](const CheckpointInfo& info) { return !std::filesystem::exists(folder_of(info)); },
-      [&](const CheckpointInfo& info) { export_checkpoint(info.path, folder_of(info), options); });
+      [&](const CheckpointInfo& info) {
+        if (ema && !has_average(info)) return skip_without_average(info);
+        export_checkpoint(info.path, folder_of(info), options, ema);
+      });
 }
 
 }  // namespace
@@ -122,15 +129,23 @@ int run_convert(const Arguments& arguments) {
   no_more_words(arguments, 2);
   const ExportOptions options = {arguments.text("dtype"), shard_bytes(arguments.text("shard-size")),
                                  arguments.has("merge")};
-  if (arguments.has("follow")) return follow_exports(from, to, options);
-  if (is_hf_folder(from)) return import_folder(from, to);
+  const bool ema = arguments.has("ema");
+  if (arguments.has("follow")) return follow_exports(from, to, options, ema);
+  if (is_hf_folder(from)) {
+    if (ema)
+      fail(ExitCode::kUsage,
+           "[tycho convert] --ema is about a checkpoint of Tycho's, and {} is a Hugging Face folder; remove "
+           "it",
+           from);
+    return import_folder(from, to);
+  }
   const bool holds_checkpoints = std::filesystem::is_directory(from + "/checkpoints") ||
                                  std::filesystem::exists(from + "/COMMIT") || !list_checkpoints(from).empty();
   if (!holds_checkpoints)
     fail(ExitCode::kUnusable,
          "[tycho convert] {} is neither a Hugging Face folder (with a config.json) nor a run or a checkpoint",
          from);
-  return export_checkpoint(from, to, options);
+  return export_checkpoint(from, to, options, ema);
 }
 
 }  // namespace tycho

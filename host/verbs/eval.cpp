@@ -35,6 +35,7 @@ const VerbSpec kEvalSpec = {
      {"loglikelihood",
       "Answer requests of lm-evaluation-harness instead: read {\"context\", \"continuation\"} lines, write "
       "{\"logprob\", \"is_greedy\"} lines."},
+     kEmaOption,
      {"follow",
       "Evaluate every checkpoint of a run, and wait for more until the run ends; the numbers go to "
       "evals.jsonl in its folder."},
@@ -54,9 +55,21 @@ EvalRequest request_of(const Arguments& arguments) {
     fail(ExitCode::kUsage, "[eval] --split is a folder inside --data, but --data is not given");
   request.split = arguments.text("split");
   if (arguments.has("batches")) request.batches = arguments.integer("batches", 0, 1 << 30);
+  request.ema = arguments.has("ema");
   request.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
   request.device = arguments.text("device");
   return request;
+}
+
+/// What was evaluated.
+void print_checkpoint(const std::string& checkpoint, int64_t step, bool ema) {
+  fmt::print("{}: step {}{}\n", checkpoint, step, ema ? ", average of the weights" : "");
+}
+
+Json checkpoint_json(const std::string& checkpoint, int64_t step, bool ema) {
+  Json json = {{"checkpoint", checkpoint}, {"step", step}};
+  if (ema) json["weights"] = "ema";
+  return json;
 }
 
 std::string line_of(const EvalResult& result) {
@@ -65,8 +78,8 @@ std::string line_of(const EvalResult& result) {
 }
 
 /// One line for data given by the user; for sets a row each, and the total when there is more than one.
-void print_lines(const EvalAnswer& answer) {
-  fmt::print("{}: step {}\n", answer.checkpoint, answer.step);
+void print_lines(const EvalAnswer& answer, bool ema) {
+  print_checkpoint(answer.checkpoint, answer.step, ema);
   if (answer.results.contains("")) return fmt::print("{}\n", line_of(answer.results.at("")));
   const bool with_total = answer.results.size() > 1;
   size_t width = with_total ? std::string("total").size() : 0;
@@ -75,8 +88,8 @@ void print_lines(const EvalAnswer& answer) {
   if (with_total) fmt::print("{:<{}}  {}\n", "total", width, line_of(total_of(answer.results)));
 }
 
-void print_json(const EvalAnswer& answer) {
-  Json json = {{"checkpoint", answer.checkpoint}, {"step", answer.step}};
+void print_json(const EvalAnswer& answer, bool ema) {
+  Json json = checkpoint_json(answer.checkpoint, answer.step, ema);
   json.update(eval_json(total_of(answer.results)));
   for (const auto& [name, result] : answer.results)
     if (!name.empty()) json["sets"][name] = eval_json(result);
@@ -93,13 +106,14 @@ Request without_data(const Arguments& arguments, const char* mode) {
     if (!arguments.all(other).empty())
       fail(ExitCode::kUsage,
            "[eval] --{} is about data to evaluate on, and has no effect with --{}; remove one", other, mode);
+  request.ema = arguments.has("ema");
   request.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
   request.device = arguments.text("device");
   return request;
 }
 
-void print_tasks(const IclAnswer& answer) {
-  fmt::print("{}: step {}\n", answer.checkpoint, answer.step);
+void print_tasks(const IclAnswer& answer, bool ema) {
+  print_checkpoint(answer.checkpoint, answer.step, ema);
   size_t width = 0;
   for (const IclTaskResult& task : answer.results.tasks) width = std::max(width, task.name.size());
   for (const auto& [name, score] : answer.results.gauntlet) width = std::max(width, name.size());
@@ -121,8 +135,8 @@ int measure_tasks(const Arguments& arguments) {
   const StopFlag& stop = stop_on_signals();
   const std::optional<IclAnswer> answer = open_engine(request.threads).measure_icl(request, stop);
   if (!answer) return 128 + stop;
-  if (!arguments.has("json")) return print_tasks(*answer), 0;
-  Json json = {{"checkpoint", answer->checkpoint}, {"step", answer->step}};
+  if (!arguments.has("json")) return print_tasks(*answer, request.ema), 0;
+  Json json = checkpoint_json(answer->checkpoint, answer->step, request.ema);
   json.update(icl_json(answer->results));
   for (const IclTaskResult& task : answer->results.tasks)
     if (!task.outputs.empty()) json["outputs"][task.name] = task.outputs;
@@ -158,9 +172,9 @@ int run_eval(const Arguments& arguments) {
   const std::optional<EvalAnswer> answer = open_engine(request.threads).evaluate(request, stop);
   if (!answer) return 128 + stop;
   if (arguments.has("json"))
-    print_json(*answer);
+    print_json(*answer, request.ema);
   else
-    print_lines(*answer);
+    print_lines(*answer, request.ema);
   return 0;
 }
 

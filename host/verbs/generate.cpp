@@ -26,6 +26,7 @@ const VerbSpec kGenerateSpec = {
      {"seed", "The same seed generates the same texts.", "N", "0"},
      {"tokenizer", "A tokenizer.json; default: the checkpoint's own.", "FILE", ""},
      {"without-adapters", "Of a run with adapters (lora): generate with the model that they are for."},
+     kEmaOption,
      {"threads", "CPU threads; 0 for one per core.", "N", "0"},
      {"device", "auto, cpu or cuda.", "NAME", "auto"},
      {"json", "Print one JSON line per text when it is complete."},
@@ -66,7 +67,7 @@ class TextSink : public GenerateSink {
 
 class JsonSink : public GenerateSink {
  public:
-  explicit JsonSink(bool logprobs) : logprobs_(logprobs) {}
+  JsonSink(bool logprobs, bool ema) : logprobs_(logprobs), ema_(ema) {}
   void warning(const std::string& text) override { warn(text); }
   void begin(const std::string& prompt, int64_t sample) override { prompt_ = prompt, sample_ = sample + 1; }
   void text(const std::string&) override {}
@@ -76,13 +77,14 @@ class JsonSink : public GenerateSink {
                  {"text", result.text},
                  {"tokens", result.tokens},
                  {"finish", result.finish}};
+    if (ema_) line["weights"] = "ema";
     if (logprobs_) line["token_ids"] = result.token_ids, line["logprobs"] = result.logprobs;
     // A text may end inside a character.
     print(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   }
 
  private:
-  bool logprobs_;
+  bool logprobs_, ema_;
   std::string prompt_;
   int64_t sample_ = 0;
 };
@@ -102,6 +104,12 @@ GenerateRequest to_request(const Arguments& arguments) {
   request.samples = arguments.integer("samples", 1);
   request.tokenizer = arguments.text("tokenizer");
   request.without_adapters = arguments.has("without-adapters");
+  request.ema = arguments.has("ema");
+  if (request.ema && request.without_adapters)
+    fail(
+        ExitCode::kUsage,
+        "[tycho generate] --ema is the average of the adapters, and --without-adapters leaves them out: give "
+        "one of them");
   request.max_tokens = arguments.integer("max-tokens", 1);
   request.temperature = arguments.number("temperature", 0, 1e6);
   request.top_k = arguments.integer("top-k", 0);
@@ -127,8 +135,9 @@ int run_generate(const Arguments& arguments) {
   const StopFlag& stop = stop_on_signals();
   const EngineApi& engine = open_engine(request.threads);
   TextSink text(request.prompts.size() * static_cast<size_t>(request.samples) > 1, request.max_tokens);
-  JsonSink json(request.logprobs);
+  JsonSink json(request.logprobs, request.ema);
   GenerateSink& sink = arguments.has("json") ? static_cast<GenerateSink&>(json) : text;
+  if (request.ema && !arguments.has("json")) fmt::print(stderr, "with the average of the weights\n");
   engine.generate(request, sink, stop);
   if (stop == 0) return 0;
   if (!arguments.has("json")) print("\n");

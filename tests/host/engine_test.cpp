@@ -215,6 +215,23 @@ TEST_F(EngineTest, EvalWithoutDataPrintsALineForEverySetOfTheRecipe) {
   EXPECT_EQ(finish(start({"eval", "runs/x", "--split", "val"})), 2);
 }
 
+TEST_F(EngineTest, EmaAsksForTheAverageAndSaysSo) {
+  EXPECT_EQ(finish(start({"eval", "runs/x", "--ema"})), 0);
+  EXPECT_EQ(log(),
+            "runs/x: step 7, average of the weights\nloss 0.250000  perplexity 1.2840  10 tokens  2.0 s\n");
+  EXPECT_EQ(finish(start({"eval", "runs/x", "--ema", "--json"})), 0);
+  EXPECT_EQ(parse_json(log(), "eval").at("weights"), "ema");
+  EXPECT_EQ(finish(start({"eval", "runs/x", "--json"})), 0);
+  EXPECT_FALSE(parse_json(log(), "eval").contains("weights"));
+  EXPECT_EQ(finish(start({"generate", "runs/x", "--prompt", "once", "--ema"})), 0);
+  EXPECT_CONTAINS(log(), "with the average of the weights\n");
+  EXPECT_CONTAINS(log(), "once and the average of runs/x\n");
+  EXPECT_EQ(finish(start({"generate", "x", "--prompt", "a", "--ema", "--json"})), 0);
+  EXPECT_CONTAINS(log(), R"("weights":"ema")");
+  EXPECT_EQ(finish(start({"generate", "x", "--prompt", "a", "--ema", "--without-adapters"})), 2);
+  EXPECT_CONTAINS(log(), "--ema is the average of the adapters, and --without-adapters leaves them out");
+}
+
 TEST_F(EngineTest, VersionAsksTheEngineOnlyOnRequest) {
   EXPECT_EQ(finish(start({"version", "--engine", "--json"})), 0);
   EXPECT_CONTAINS(log(), "\"libtorch\": \"none\"");

@@ -60,7 +60,7 @@ void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag
   if (!request.tokenizer.empty()) sink.warning(request.tokenizer + " is another tokenizer");
   for (const std::string& prompt : request.prompts) {
     for (int64_t sample = 0; sample < request.samples; ++sample) {
-      std::string text = " and " + request.path;
+      std::string text = (request.ema ? " and the average of " : " and ") + request.path;
       for (const std::string& stop : request.stop) text += " stop=" + stop;
       sink.begin(prompt, sample);
       sink.text(text);
@@ -72,6 +72,7 @@ void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag
 }
 
 std::optional<EvalAnswer> evaluate(const EvalRequest& request, const StopFlag&) {
+  if (request.ema) return EvalAnswer{request.path, 7, {{"", eval_result(0.25 * 10, 10, 2.0)}}};
   const int64_t tokens = request.batches.value_or(10);
   if (!request.data_dir.empty()) return EvalAnswer{request.path, 7, {{"", eval_result(0.5 * 10, 10, 2.0)}}};
   return EvalAnswer{request.path,

@@ -10,6 +10,7 @@ r.optimizer    = t.optim.adamw { lr = 3e-3, weight_decay = 0.1 }
 r.scheduler    = t.sched.wsd { t_warmup = "10ba", t_decay = "100ba" }
 r.tokenizer    = "data/tokenizer.json"
 r.train_data   = t.data.mds { local_dir = "data" }
+r.ema          = { half_life = "20ba" }
 r.ckpt.every   = "5ba"
 r.ckpt.keep    = 2
 

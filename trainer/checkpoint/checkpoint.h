@@ -19,7 +19,8 @@ struct WrittenShard;  // shard_writer.h
 /// A tensor to write, or a piece of one, or what one looks like. The bytes are the caller's and stay alive
 /// until save returns; or `fill` makes them as they are written, for tensors that are too many to hold.
 struct TensorBytes {
-  std::string name;            // Hugging Face's for weights, "optimizer.exp_avg.<name>" for state
+  /// Hugging Face's for weights, "optimizer.exp_avg.<name>" for state, average_name() for averages.
+  std::string name;
   std::string dtype;           // safetensors' names: "F32", "BF16"
   std::vector<int64_t> shape;  // of the bytes here
   const void* data = nullptr;
@@ -117,12 +118,21 @@ CheckpointInfo find_checkpoint(const std::string& path);
 /// Bytes that this process can still write where `path` is; -1 when the file system does not say.
 int64_t free_bytes(const std::string& path);
 
+/// Which weights to read: as training left them, or their moving average where there is one (ema).
+enum class CheckpointWeights { kTrained, kAverage };
+/// The name of the average of a weight: "ema.<name>".
+std::string average_name(const std::string& weight);
+/// Whether a checkpoint keeps averages.
+bool has_average(const CheckpointInfo& info);
+
 /// Reads a committed checkpoint. Every byte is verified against COMMIT's hashes before it is handed out. Used
 /// by one thread at a time.
 class CheckpointReader {
  public:
-  /// Throws Error (kUnusable) when the manifest does not describe a whole checkpoint.
-  explicit CheckpointReader(const CheckpointInfo& info);
+  /// With kAverage the names of weights stand for their averages; weights without one were not trained.
+  /// Throws Error (kUnusable) when the manifest does not describe a whole checkpoint, or keeps no averages.
+  explicit CheckpointReader(const CheckpointInfo& info,
+                            CheckpointWeights weights = CheckpointWeights::kTrained);
   ~CheckpointReader();
   const CheckpointInfo& info() const;
   bool has(const std::string& name) const;

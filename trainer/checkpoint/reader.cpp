@@ -96,8 +96,18 @@ void check_header(const std::string& path, const Entries& wanted) {
 
 }  // namespace
 
+std::string average_name(const std::string& weight) { return "ema." + weight; }
+
+bool has_average(const CheckpointInfo& info) {
+  const std::string prefix = average_name("");
+  for (const TensorRecord& tensor : manifest_from_json(info.manifest, info.path).tensors)
+    if (tensor.name.starts_with(prefix)) return true;
+  return false;
+}
+
 struct CheckpointReader::State {
   CheckpointInfo info;
+  CheckpointWeights weights;
   std::vector<std::string> names;
   std::unordered_map<std::string, Tensor> tensors;
   std::unordered_map<std::string, VerifiedFile> files;
@@ -117,7 +127,9 @@ struct CheckpointReader::State {
     return all;
   }
   const Tensor& tensor(const std::string& name) const {
-    const auto found = tensors.find(name);
+    auto found = tensors.end();
+    if (weights == CheckpointWeights::kAverage) found = tensors.find(average_name(name));
+    if (found == tensors.end()) found = tensors.find(name);
     if (found == tensors.end()) {
       fail(ExitCode::kUnusable, "[checkpoint] {} has no tensor '{}' among its {}", info.path, name,
            names.size());
@@ -126,8 +138,16 @@ struct CheckpointReader::State {
   }
 };
 
-CheckpointReader::CheckpointReader(const CheckpointInfo& info) : state_(std::make_unique<State>()) {
+CheckpointReader::CheckpointReader(const CheckpointInfo& info, CheckpointWeights weights)
+    : state_(std::make_unique<State>()) {
+  if (weights == CheckpointWeights::kAverage && !has_average(info))
+    fail(
+        ExitCode::kUnusable,
+        "[checkpoint] {} keeps no average of the weights: wanted a checkpoint of a run with ema.half_life or "
+        "ema.decay, after ema.start; without --ema its trained weights are read",
+        info.path);
   state_->info = info;
+  state_->weights = weights;
   Manifest manifest = manifest_from_json(info.manifest, info.path);
   for (FileRecord& file : manifest.files) {
     const std::string name = file.name;

@@ -1,15 +1,11 @@
 // A stage begins with the first step at or after its start.
 #include "trainer/config/data_stages.h"
 
-#include <cmath>
-
 namespace tycho {
 namespace {
 
 int64_t first_step(const TrainConfig& config, const DataStageConfig& stage, int64_t total_steps) {
-  // A whole number of steps may come out as 4800.0000000001.
-  const double steps = in_steps(stage.start, config, total_steps, 0), whole = std::round(steps);
-  return static_cast<int64_t>(std::abs(steps - whole) <= steps * 1e-12 ? whole : std::ceil(steps));
+  return whole_steps(in_steps(stage.start, config, total_steps, 0));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "trainer/config/chat_rows.h"
 #include "trainer/config/context_parallel.h"
 #include "trainer/config/data_stages.h"
+#include "trainer/config/ema_steps.h"
 #include "trainer/config/pipeline_parallel.h"
 #include "trainer/config/schedule.h"
 #include "trainer/config/tensor_parallel.h"
@@ -235,6 +236,7 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, std::optional
   check_durations(config, problems);
   if (whole_batch && problems.size() == before) check_stages(config, problems);
   if (whole_batch && problems.size() == before) check_schedule(config, problems);
+  if (whole_batch && problems.size() == before) check_ema(config, problems);
   return problems.take();
 }
 
@@ -260,10 +262,18 @@ int64_t micro_batches_per_step(const TrainConfig& config, int64_t num_ranks) {
 }
 
 int64_t total_steps(const TrainConfig& config, int64_t num_samples) {
+  return whole_steps(in_steps(config.max_duration, config, 0, num_samples));
+}
+
+int64_t whole_steps(double steps) {
   // A whole number of steps may come out as 4800.0000000001.
-  const double steps = in_steps(config.max_duration, config, 0, num_samples);
   const double whole = std::round(steps);
   return static_cast<int64_t>(std::abs(steps - whole) <= steps * 1e-12 ? whole : std::ceil(steps));
+}
+
+bool passes_multiple(int64_t step, double every) {
+  const double steps = std::max(1.0, every);
+  return std::floor(static_cast<double>(step) / steps) > std::floor(static_cast<double>(step - 1) / steps);
 }
 
 double in_steps(const Duration& duration, const TrainConfig& config, int64_t total_steps,

@@ -22,6 +22,7 @@
 #include "trainer/machine/config.h"
 #include "trainer/metrics/config.h"
 #include "trainer/optim/config.h"
+#include "trainer/optim/ema_config.h"
 #include "trainer/optim/schedule_config.h"
 #include "trainer/parallel/config.h"
 #include "trainer/profiler/config.h"
@@ -66,6 +67,7 @@ struct TrainConfig {
   SchedulerConfig scheduler;
   ClipConfig clip;
   GuardConfig guard;
+  EmaConfig ema;
   std::string tokenizer;
   DataConfig train_data;
   std::vector<DataStageConfig> data_stages;
@@ -111,6 +113,7 @@ struct TrainConfig {
     v("scheduler", scheduler, "Learning rate over time, as a share of optimizer.lr.");
     v("clip", clip, "Gradient clipping.");
     v("guard", guard, "What to do about NaN, infinity and spikes of the gradient.");
+    v("ema", ema, "An exponential moving average of the weights, kept beside them.");
     v("tokenizer", tokenizer,
       "A tokenizer.json; checked against the data and kept with every checkpoint. \"\" for none.");
     v("train_data", train_data, "What to train on.", required);
@@ -150,6 +153,10 @@ int64_t total_steps(const TrainConfig& config, int64_t num_samples);
 /// A duration in optimizer steps (real-valued), given the run's length.
 double in_steps(const Duration& duration, const TrainConfig& config, int64_t total_steps,
                 int64_t num_samples);
+/// Steps that a length comes to, rounded up.
+int64_t whole_steps(double steps);
+/// Whether a whole multiple of `every` steps, or of 1 when that is less, is reached or passed with this step.
+bool passes_multiple(int64_t step, double every);
 /// run_dir with {run_name} filled in.
 std::string run_folder_path(const TrainConfig& config);
 

@@ -25,6 +25,13 @@ DeviceKind device_kind(const char* verb, const std::string& name) {
   fail(ExitCode::kUsage, "[{}] device is one of auto, cpu, cuda; given {}", verb, name);
 }
 
+/// With the weights that were asked for.
+template <class Request>
+CheckpointReader open_checkpoint(const Request& request) {
+  return CheckpointReader(find_checkpoint(request.path),
+                          request.ema ? CheckpointWeights::kAverage : CheckpointWeights::kTrained);
+}
+
 GenerateOptions options_of(const GenerateRequest& request) {
   GenerateOptions options;
   options.sampling = {request.temperature, request.top_k, request.top_p, request.repetition_penalty};
@@ -63,7 +70,7 @@ void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag
   const c10::InferenceMode no_autograd;
   set_threads(request.threads);
   const at::Device device = choose_device(device_kind("generate", request.device));
-  const CheckpointReader checkpoint(find_checkpoint(request.path));
+  const CheckpointReader checkpoint = open_checkpoint(request);
   Generator generator(checkpoint, request.tokenizer, device, request.without_adapters);
   std::vector<PromptToContinue> prompts;
   for (const std::string& prompt : request.prompts) {
@@ -90,7 +97,7 @@ std::optional<EvalAnswer> evaluate(const EvalRequest& request, const StopFlag& s
   const c10::InferenceMode no_autograd;
   set_threads(request.threads);
   const at::Device device = choose_device(device_kind("eval", request.device));
-  const CheckpointReader checkpoint(find_checkpoint(request.path));
+  const CheckpointReader checkpoint = open_checkpoint(request);
   auto results = evaluate_checkpoint(checkpoint, data_to_evaluate(request), request.batches, device, stop);
   if (!results) return std::nullopt;
   return EvalAnswer{
@@ -101,7 +108,7 @@ std::optional<IclAnswer> answer_tasks(const IclRequest& request, const StopFlag&
   const c10::InferenceMode no_autograd;
   set_threads(request.threads);
   const at::Device device = choose_device(device_kind("eval", request.device));
-  const CheckpointReader checkpoint(find_checkpoint(request.path));
+  const CheckpointReader checkpoint = open_checkpoint(request);
   auto results = measure_icl(checkpoint, request.tasks, device, stop);
   if (!results) return std::nullopt;
   return IclAnswer{checkpoint.info().path, checkpoint.info().step, std::move(*results)};
@@ -112,7 +119,7 @@ std::optional<std::vector<ContinuationScore>> answer_harness(const Loglikelihood
   const c10::InferenceMode no_autograd;
   set_threads(request.threads);
   const at::Device device = choose_device(device_kind("eval", request.device));
-  return loglikelihoods(CheckpointReader(find_checkpoint(request.path)), request.requests, device, stop);
+  return loglikelihoods(open_checkpoint(request), request.requests, device, stop);
 }
 
 int measure_comm(const CommBenchRequest& request, const RankPlace& place, const StopFlag& stop,

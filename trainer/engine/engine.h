@@ -39,6 +39,7 @@ struct GenerateRequest {
   bool ignore_eos = false;
   bool logprobs = false;
   uint64_t seed = 0;
+  bool ema = false;  // the moving average of the weights, instead of the weights
   int threads = 0;
   std::string device = "auto";
 };
@@ -69,6 +70,7 @@ struct EvalRequest {
   std::string data_dir;            // of MDS shards; "" for the sets of the recipe's eval_data
   std::string split;               // folder in data_dir; "" for data_dir itself
   std::optional<int64_t> batches;  // 0: all; none: all of data_dir, eval.batches of the recipe's sets
+  bool ema = false;                // the moving average of the weights, instead of the weights
   int threads = 0;
   std::string device = "auto";
 };
@@ -82,6 +84,7 @@ struct EvalAnswer {
 struct IclRequest {
   std::string path;  // run folder or checkpoint
   IclConfig tasks;
+  bool ema = false;  // the moving average of the weights, instead of the weights
   int threads = 0;
   std::string device = "auto";
 };
@@ -95,12 +98,13 @@ struct IclAnswer {
 struct LoglikelihoodRequest {
   std::string path;  // run folder or checkpoint
   std::vector<HarnessRequest> requests;
+  bool ema = false;  // the moving average of the weights, instead of the weights
   int threads = 0;
   std::string device = "auto";
 };
 
 /// Changes with every change to this file: program and engine are built together.
-inline constexpr int kApiVersion = 10;
+inline constexpr int kApiVersion = 11;
 
 struct EngineApi {
   int version = kApiVersion;

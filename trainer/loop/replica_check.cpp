@@ -82,9 +82,9 @@ RankFacts state_facts(const TrainState& state, const TrainConfig& now, double lr
   return facts;
 }
 
-RankFacts tensor_facts(const std::vector<OwnedRange>& ranges, Optimizer& optimizer) {
+RankFacts tensor_facts(const std::vector<OwnedRange>& ranges, Optimizer& optimizer, WeightAverage* average) {
   RankFacts facts;
-  for (const FlatState& state : flat_states(ranges, &optimizer)) add(facts, "", state);
+  for (const FlatState& state : flat_states(ranges, &optimizer, average)) add(facts, "", state);
   for (const OwnedRange& range : ranges)  // what the model computes with, where that is another buffer
     if (range.has_own_master()) add(facts, "rounded ", {"", &range.extents, range.params});
   return facts;

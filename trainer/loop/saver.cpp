@@ -64,7 +64,8 @@ Saver::~Saver() {
   if (writer_.joinable()) writer_.join();
 }
 
-void Saver::save(CheckpointMeta meta, const std::vector<OwnedRange>& ranges, Optimizer& optimizer) {
+void Saver::save(CheckpointMeta meta, const std::vector<OwnedRange>& ranges, Optimizer& optimizer,
+                 WeightAverage* average) {
   retry_step_.reset();
   std::vector<std::string> tags = std::exchange(wanted_, {});
   for (std::string& tag : std::exchange(retry_tags_, {}))
@@ -74,12 +75,13 @@ void Saver::save(CheckpointMeta meta, const std::vector<OwnedRange>& ranges, Opt
   if (tags.empty()) tags.emplace_back();
   for (const std::string& tag : tags) {
     meta.tag = tag;
-    save_one(meta, ranges, optimizer);
+    save_one(meta, ranges, optimizer, average);
     is_open_ = true;
   }
 }
 
-void Saver::save_one(CheckpointMeta meta, const std::vector<OwnedRange>& ranges, Optimizer& optimizer) {
+void Saver::save_one(CheckpointMeta meta, const std::vector<OwnedRange>& ranges, Optimizer& optimizer,
+                     WeightAverage* average) {
   if (!is_shared() && !store_) return;
   const InPhase phase("saving a checkpoint");
   const auto start = Clock::now();
@@ -89,11 +91,11 @@ void Saver::save_one(CheckpointMeta meta, const std::vector<OwnedRange>& ranges,
   snapshot_s_ = trained_s_;
   if (is_shared()) {
     together(world_, [&] { require_finite_weights(ranges, meta.step); });
-    start_together(std::move(meta), writes() ? snapshot(ranges, optimizer) : Tensors());
+    start_together(std::move(meta), writes() ? snapshot(ranges, optimizer, average) : Tensors());
     if (!async_) wait(/*last=*/false);
   } else {
     require_finite_weights(ranges, meta.step);
-    Tensors tensors = snapshot(ranges, optimizer);
+    Tensors tensors = snapshot(ranges, optimizer, average);
     if (async_) {
       writer_ =
           std::thread([this, meta = std::move(meta), tensors = std::move(tensors)] { write(meta, tensors); });
@@ -105,9 +107,10 @@ void Saver::save_one(CheckpointMeta meta, const std::vector<OwnedRange>& ranges,
   pause_s_ += seconds_since(start);
 }
 
-Saver::Tensors Saver::snapshot(const std::vector<OwnedRange>& ranges, Optimizer& optimizer) {
+Saver::Tensors Saver::snapshot(const std::vector<OwnedRange>& ranges, Optimizer& optimizer,
+                               WeightAverage* average) {
   Tensors tensors;
-  const std::vector<FlatState> state = flat_states(ranges, &optimizer);
+  const std::vector<FlatState> state = flat_states(ranges, &optimizer, average);
   for (size_t i = 0; i < state.size(); ++i) {
     const bool copy =
         async_ || !state[i].flat.is_cpu() || state[i].flat.scalar_type() != at::kFloat || reorders(state[i]);

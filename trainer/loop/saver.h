@@ -19,6 +19,7 @@
 #include "trainer/loop/shard_exchange.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/optim/optimizer.h"
+#include "trainer/optim/weight_average.h"
 #include "trainer/parallel/communicator.h"
 #include "trainer/units/owned_range.h"
 
@@ -48,7 +49,8 @@ class Saver {
   /// One checkpoint for each name that was asked for, and one without when there is none: copies all state
   /// and starts to write it. Refuses (kNumerics) weights that are not finite. A failed write is reported, and
   /// training goes on as long as trained() lets it; a lost folder (kFolderOwned) is thrown at once.
-  void save(CheckpointMeta meta, const std::vector<OwnedRange>& ranges, Optimizer& optimizer);
+  void save(CheckpointMeta meta, const std::vector<OwnedRange>& ranges, Optimizer& optimizer,
+            WeightAverage* average = nullptr);
   /// Waits for the save in flight. `last` throws (kStorage) when the newest one failed: nobody will try
   /// again.
   void wait(bool last);
@@ -82,9 +84,10 @@ class Saver {
 
   bool is_shared() const { return writers_.size() > 1; }
   bool writes() const { return std::binary_search(writers_.begin(), writers_.end(), world_.rank()); }
-  void save_one(CheckpointMeta meta, const std::vector<OwnedRange>& ranges, Optimizer& optimizer);
+  void save_one(CheckpointMeta meta, const std::vector<OwnedRange>& ranges, Optimizer& optimizer,
+                WeightAverage* average);
   /// The state of this rank in host memory.
-  Tensors snapshot(const std::vector<OwnedRange>& ranges, Optimizer& optimizer);
+  Tensors snapshot(const std::vector<OwnedRange>& ranges, Optimizer& optimizer, WeightAverage* average);
   void write(const CheckpointMeta& meta, const Tensors& tensors);
   /// The shards of all ranks, when all have ended with writing theirs.
   std::vector<WrittenShard> write_with_others(const std::string& folder, const Tensors& tensors);

@@ -95,7 +95,8 @@ void Trainer::compare_ranks() {
   failed_together_ = true;  // should they differ
   require_same_facts(context_.world, state_facts(state_, now_, lr_at(state_.step)), state_.step);
   if (!std::exchange(compared_, true) || state_.step % kCompareEvery == 0 || finished())
-    require_same_facts(context_.world, tensor_facts(units_->owned(), *optimizer_), state_.step, copy_.rank());
+    require_same_facts(context_.world, tensor_facts(units_->owned(), *optimizer_, average_.get()),
+                       state_.step, copy_.rank());
   failed_together_ = false;
 }
 
@@ -138,6 +139,7 @@ void Trainer::step() {
     const Range range("optimizer");
     clip_in_place(now_.clip, units_->owned(), rules_, context_.mesh.group(kPartAxes));
     optimizer_->step(lr, state_.step + 1 - state_.skipped, norm.scale_1);
+    update_average(state_.step + 1);
   }
 
   // Before the first thing that is written of it.
@@ -245,6 +247,10 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       tied_(stage_, model_.layout().tied),
       optimizer_(make_optimizer(config.optimizer, units_->owned(), rules_, static_cast<uint64_t>(config.seed),
                                 part_owners())),
+      ema_(config.ema.is_used() ? ema_steps(config, info.total_steps, info.num_samples) : EmaSteps()),
+      average_(config.ema.is_used()
+                   ? std::make_unique<WeightAverage>(units_->owned(), rules_, evaluates_ema(config))
+                   : nullptr),
       trained_grads_(trained_grads(units_->owned(), rules_)),
       schedule_(make_schedule(config, info.total_steps, info.num_samples)),
       throughput_(info),
@@ -315,7 +321,7 @@ void Trainer::save() {
   meta.step = state_.step;
   hooks_.save_state(state_, last_step_);
   meta.train_state = state_.to_json();
-  context_.saver.save(std::move(meta), saved_ranges(units_->owned()), *optimizer_);
+  context_.saver.save(std::move(meta), saved_ranges(units_->owned()), *optimizer_, average_.get());
 }
 
 void Trainer::require_owner() const {
@@ -351,9 +357,7 @@ double Trainer::steps_of(const Duration& length) const {
 
 bool Trainer::due(const std::optional<Duration>& every, int64_t ahead) const {
   if (!every) return false;
-  const double steps = std::max(1.0, steps_of(*every));
-  const auto now = static_cast<double>(state_.step + ahead);
-  return std::floor(now / steps) > std::floor((now - 1) / steps);
+  return passes_multiple(state_.step + ahead, steps_of(*every));
 }
 
 }  // namespace tycho

@@ -12,6 +12,7 @@
 #include "trainer/callbacks/command.h"
 #include "trainer/callbacks/event.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/config/ema_steps.h"
 #include "trainer/config/schedule.h"
 #include "trainer/config/train_config.h"
 #include "trainer/data/batch.h"
@@ -38,6 +39,7 @@
 #include "trainer/optim/optimizer.h"
 #include "trainer/optim/param_rules.h"
 #include "trainer/optim/segments.h"
+#include "trainer/optim/weight_average.h"
 #include "trainer/parallel/communicator.h"
 #include "trainer/parallel/config.h"
 #include "trainer/parallel/mesh.h"
@@ -184,6 +186,15 @@ class Trainer {
   bool is_canonical() const { return config_.parallel.reduce == GradientOrder::kCanonical; }
   Json stream_statistics(int64_t num_tokens);
   float token_weight(const Batch& batch);
+  /// Of the weights after `step` steps, the last of which was an update.
+  void update_average(int64_t step);
+  /// Whether evaluations are of the average now.
+  bool evaluates_average() const;
+  /// For sentences about them: "" for the trained weights.
+  const char* evaluated_weights() const { return evaluates_average() ? " the average of the weights" : ""; }
+  /// Calls `measure` while the model computes with the average, if evaluations are of that; the trained
+  /// weights are back when it returns or throws. Collective, as `measure` is.
+  void with_evaluated_weights(const std::function<void()>& measure);
   std::optional<EvalResult> evaluate_set(const std::string& name, Evaluator& evaluator);
   void report_eval(const std::string& name, const EvalResult& result);
   void record_figures(const std::string& prefix, const EvalResult& result);
@@ -216,6 +227,8 @@ class Trainer {
   std::optional<Pipeline> pipeline_;  // with several stages
   TiedCopies tied_;
   std::unique_ptr<Optimizer> optimizer_;
+  EmaSteps ema_;
+  std::unique_ptr<WeightAverage> average_;  // null without ema
   std::vector<Tensor> trained_grads_;
   std::unique_ptr<DataLoader> data_;
   std::map<std::string, Evaluator> evaluators_;  // of eval_data

@@ -51,7 +51,7 @@ CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
   const auto between = [this] { end_if_stopped(); };
   load_base(config_.model, units_->owned(), between);
   CheckpointInfo loaded = load_newest(candidates, saved_ranges(units_->owned()), *optimizer_, context_.world,
-                                      context_.reporter, between);
+                                      context_.reporter, between, average_.get());
   info_.first_step = loaded.step;
   take_state(loaded);
   return loaded;
@@ -59,7 +59,8 @@ CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
 
 void Trainer::load(const CheckpointInfo& info) {
   const InPhase phase("reading a checkpoint");
-  load_newest({info}, saved_ranges(units_->owned()), *optimizer_, context_.world, context_.reporter);
+  load_newest({info}, saved_ranges(units_->owned()), *optimizer_, context_.world, context_.reporter, {},
+              average_.get());
   stop_reason_.clear();
   context_.saver.forget_wanted();
   paused_ = false;

@@ -42,23 +42,27 @@ bool Trainer::measure_icl() {
   const Range range("in-context evaluation");
   const InPhase phase("evaluating");
   const auto start = std::chrono::steady_clock::now();
-  const std::optional<IclResults> results =
-      icl_->evaluate({.model = config_.model,
-                      .units = *units_,
-                      .dtype = compute_dtype(config_.precision),
-                      .device = context_.device,
-                      .region = region(),
-                      .stage = stage_,
-                      .data_ranks = data_ranks_,
-                      .world = context_.world,
-                      .batch_tokens = micro_shape_.batch * micro_shape_.seq},
-                     context_.stop);
+  std::optional<IclResults> results;
+  with_evaluated_weights([&] {
+    results = icl_->evaluate({.model = config_.model,
+                              .units = *units_,
+                              .dtype = compute_dtype(config_.precision),
+                              .device = context_.device,
+                              .region = region(),
+                              .stage = stage_,
+                              .data_ranks = data_ranks_,
+                              .world = context_.world,
+                              .batch_tokens = micro_shape_.batch * micro_shape_.seq},
+                             context_.stop);
+  });
   throughput_.add_pause(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   if (!results) return false;
+  Json facts = icl_json(*results);
+  if (evaluates_average()) facts["weights"] = kAverageBuffer;
   context_.reporter.event("icl",
-                          fmt::format("step {} measured in context: {}, in {:.1f} s", state_.step,
-                                      icl_summary(*results), results->seconds),
-                          icl_json(*results));
+                          fmt::format("step {} measured{} in context: {}, in {:.1f} s", state_.step,
+                                      evaluated_weights(), icl_summary(*results), results->seconds),
+                          facts);
   for (const auto& [name, value] : icl_metrics(*results)) context_.reporter.metric(state_.step, name, value);
   if (config_.icl.outputs && context_.world.rank() == 0) record_outputs(*results);
   return true;
@@ -108,7 +112,8 @@ std::optional<EvalResult> Trainer::evaluate_set(const std::string& name, Evaluat
   const Range range("evaluation");
   const InPhase phase("evaluating");
   const auto start = std::chrono::steady_clock::now();
-  const std::optional<EvalResult> result = evaluator.evaluate(context_.stop);
+  std::optional<EvalResult> result;
+  with_evaluated_weights([&] { result = evaluator.evaluate(context_.stop); });
   throughput_.add_pause(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   if (result) report_eval(name, *result);
   return result;
@@ -120,11 +125,13 @@ void Trainer::report_eval(const std::string& name, const EvalResult& result) {
   if (!name.empty()) facts["name"] = name;
   const bool is_total = name.empty() || evaluators_.size() == 1;
   facts["total"] = is_total;
-  context_.reporter.event("eval",
-                          fmt::format("step {} evaluated{}{}: loss {}, perplexity {}, {} tokens in {:.1f} s",
-                                      state_.step, name.empty() ? "" : " on ", name, metric_text(result.loss),
-                                      metric_text(result.perplexity), result.tokens, result.seconds),
-                          facts);
+  if (evaluates_average()) facts["weights"] = kAverageBuffer;
+  context_.reporter.event(
+      "eval",
+      fmt::format("step {} evaluated{}{}{}: loss {}, perplexity {}, {} tokens in {:.1f} s", state_.step,
+                  evaluated_weights(), name.empty() ? "" : " on ", name, metric_text(result.loss),
+                  metric_text(result.perplexity), result.tokens, result.seconds),
+      facts);
   if (is_total) record_figures("eval.", result);
   if (!name.empty()) record_figures("eval." + name + ".", result);
 }

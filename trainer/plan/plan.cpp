@@ -305,8 +305,10 @@ Plan make_plan(const TrainConfig& given, const PlanDevices& given_devices) {
   add_ranks(config, layout, devices, plan);
   if (!devices.gpu.empty()) plan.fit_note = fit_note(config, devices, plan);
   const OptimizerBytes state = optimizer_state(config, layout, {});
-  plan.checkpoint_bytes = kFp32Bytes * (saved_params(layout) + state.numbers);
+  const OptimizerBytes average = average_state(config, layout, {});
+  plan.checkpoint_bytes = kFp32Bytes * (saved_params(layout) + state.numbers + average.numbers);
   std::vector<std::string> kept = state.names;
+  kept.insert(kept.end(), average.names.begin(), average.names.end());
   kept.insert(kept.begin(), layout.num_adapter_params() > 0 ? "adapters" : "weights");
   plan.checkpoint_note = fmt::format("{} in fp32", fmt::join(kept, ", "));
   plan.disk_bytes = (kept_checkpoints(config, plan) + 1) * plan.checkpoint_bytes;

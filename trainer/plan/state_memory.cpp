@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
+#include "trainer/config/ema_steps.h"
 #include "trainer/layout/unit_layout.h"
 #include "trainer/optim/param_rules.h"
 
@@ -50,20 +52,48 @@ std::vector<UnitSpec> without_base(std::vector<UnitSpec> units) {
   return units;
 }
 
-/// Bytes of the optimizer's buffers on one rank: by unit and name, for what it owns.
-int64_t optimizer_bytes(const TrainConfig& config, const std::vector<UnitLayout>& units,
-                        const ParamRules& params, const ShardRules& rules, int64_t rank) {
+/// The buffers that have a number for each element of a parameter.
+using NamesOf = std::function<std::vector<std::string>(const ParamRule&)>;
+
+NamesOf names_of_optimizer(const TrainConfig& config) {
+  return [&config](const ParamRule& rule) { return state_names(config.optimizer, rule); };
+}
+
+std::vector<std::string> names_of_average(const ParamRule& rule) {
+  return rule.frozen ? std::vector<std::string>() : std::vector<std::string>{"ema"};
+}
+
+/// Bytes of such buffers on one rank: by unit and name, for what it owns.
+int64_t buffer_bytes(const NamesOf& names_of, int64_t bytes_per_number, const std::vector<UnitLayout>& units,
+                     const ParamRules& params, const ShardRules& rules, int64_t rank) {
   int64_t sum = 0;
   for (size_t u = 0; u < units.size(); ++u) {
     const ShardRange range = rules.num_ranks == 1 ? ShardRange{0, units[u].numel()}
                                                   : shard_range(units[u].numel(), rules.num_ranks, rank);
     std::map<std::string, int64_t> numbers;
     for (const Extent& e : units[u].extents_in(range.begin, range.end))
-      for (const std::string& name : state_names(config.optimizer, params[u][e.param]))
-        numbers[name] += e.size();
-    for (const auto& [name, count] : numbers) sum += paged(count * kMasterBytes);
+      for (const std::string& name : names_of(params[u][e.param])) numbers[name] += e.size();
+    for (const auto& [name, count] : numbers) sum += paged(count * bytes_per_number);
   }
   return sum;
+}
+
+OptimizerBytes state_bytes(const NamesOf& names_of, int64_t bytes_per_number, const ModelLayout& layout,
+                           const ParamRules& params, const ShardRules& rules) {
+  OptimizerBytes state;
+  for (size_t u = 0; u < layout.units.size(); ++u)
+    for (size_t i = 0; i < layout.units[u].params.size(); ++i)
+      for (const std::string& name : names_of(params[u][i])) {
+        state.numbers += numel(layout.units[u].params[i].shape);
+        if (std::find(state.names.begin(), state.names.end(), name) == state.names.end())
+          state.names.push_back(name);
+      }
+  std::sort(state.names.begin(), state.names.end());
+  const std::vector<UnitLayout> units(layout.units.begin(), layout.units.end());
+  for (int64_t rank = 0; rank < rules.num_ranks; ++rank)
+    state.num_bytes =
+        std::max(state.num_bytes, buffer_bytes(names_of, bytes_per_number, units, params, rules, rank));
+  return state;
 }
 
 /// The matrices that Muon updates, of all units.
@@ -160,6 +190,13 @@ int64_t compute_bytes(const TrainConfig& config) {
   return config.precision == Precision::kBf16 ? 2 : kMasterBytes;
 }
 
+/// Trained in place, they wait in a copy while their average is evaluated.
+int64_t waiting_weights_bytes(const TrainConfig& config, const ModelLayout& layout, const ShardRules& rules) {
+  if (config.precision != Precision::kBf16 || has_master(config) || !evaluates_ema(config)) return 0;
+  return state_bytes(names_of_average, compute_bytes(config), layout, rules_of(config, layout), rules)
+      .num_bytes;
+}
+
 /// What of n bytes a rank gets from others when all of a group end with all of them.
 int64_t from_others(int64_t num_bytes, int64_t num_ranks) { return num_bytes / num_ranks * (num_ranks - 1); }
 
@@ -171,20 +208,12 @@ bool has_master(const TrainConfig& config) {
 
 OptimizerBytes optimizer_state(const TrainConfig& config, const ModelLayout& layout,
                                const ShardRules& rules) {
-  const ParamRules params = rules_of(config, layout);
-  OptimizerBytes state;
-  for (size_t u = 0; u < layout.units.size(); ++u)
-    for (size_t i = 0; i < layout.units[u].params.size(); ++i)
-      for (const std::string& name : state_names(config.optimizer, params[u][i])) {
-        state.numbers += numel(layout.units[u].params[i].shape);
-        if (std::find(state.names.begin(), state.names.end(), name) == state.names.end())
-          state.names.push_back(name);
-      }
-  std::sort(state.names.begin(), state.names.end());
-  const std::vector<UnitLayout> units(layout.units.begin(), layout.units.end());
-  for (int64_t rank = 0; rank < rules.num_ranks; ++rank)
-    state.num_bytes = std::max(state.num_bytes, optimizer_bytes(config, units, params, rules, rank));
-  return state;
+  return state_bytes(names_of_optimizer(config), kMasterBytes, layout, rules_of(config, layout), rules);
+}
+
+OptimizerBytes average_state(const TrainConfig& config, const ModelLayout& layout, const ShardRules& rules) {
+  if (!config.ema.is_used()) return {};
+  return state_bytes(names_of_average, kMasterBytes, layout, rules_of(config, layout), rules);
 }
 
 std::vector<ByteItem> state_memory(const TrainConfig& config, const ModelLayout& layout,
@@ -226,12 +255,17 @@ std::vector<ByteItem> state_memory(const TrainConfig& config, const ModelLayout&
     items.push_back({"optimizer scratch", num_bytes,
                      has_parts(layout, rules) ? "Newton-Schulz, whole matrices of one unit at a time"
                                               : "Newton-Schulz, one matrix at a time"});
+  if (config.ema.is_used()) {
+    const int64_t waiting = waiting_weights_bytes(config, layout, rules);
+    items.push_back({"average", average_state(config, layout, rules).num_bytes + waiting,
+                     waiting > 0 ? "fp32 ema, and room for bf16 weights while it is evaluated" : "fp32 ema"});
+  }
   return items;
 }
 
 int64_t state_copy_bytes(const TrainConfig& config, const ModelLayout& layout, const ShardRules& rules) {
   return own_buffers(without_base(layout.units), rules, kMasterBytes) +
-         optimizer_state(config, layout, rules).num_bytes;
+         optimizer_state(config, layout, rules).num_bytes + average_state(config, layout, rules).num_bytes;
 }
 
 std::vector<ByteItem> step_traffic(const TrainConfig& config, const ModelLayout& layout,

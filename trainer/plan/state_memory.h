@@ -26,6 +26,10 @@ struct OptimizerBytes {
 };
 OptimizerBytes optimizer_state(const TrainConfig& config, const ModelLayout& layout, const ShardRules& rules);
 
+/// The same of the moving average of the weights, without what waits while it is evaluated; nothing without
+/// ema.
+OptimizerBytes average_state(const TrainConfig& config, const ModelLayout& layout, const ShardRules& rules);
+
 /// Of the rank that holds most.
 std::vector<ByteItem> state_memory(const TrainConfig& config, const ModelLayout& layout,
                                    const ShardRules& rules);

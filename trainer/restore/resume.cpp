@@ -19,12 +19,13 @@ namespace {
 // What keeps a checkpoint from being read whole, after ranges and optimizer were filled as far as that went;
 // "" when nothing does.
 std::string try_load(const CheckpointInfo& info, const std::vector<OwnedRange>& ranges, Optimizer& optimizer,
-                     const std::function<void()>& between) {
+                     const std::function<void()>& between, WeightAverage* average) {
   const CheckpointReader reader(info);
+  if (average != nullptr) average->set_begun(has_average(info));
   // Outside the try: older checkpoints are of the same model, and going back would hide the mistake.
-  check_fit(reader, ranges, &optimizer);
+  check_fit(reader, ranges, &optimizer, average);
   try {
-    load_tensors(reader, ranges, &optimizer, between);
+    load_tensors(reader, ranges, &optimizer, between, average);
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUnusable) throw;
     return error.what();
@@ -127,13 +128,13 @@ void require_same_checkpoint(Communicator& world, const CheckpointInfo& loaded) 
 
 CheckpointInfo load_newest(const std::vector<CheckpointInfo>& candidates,
                            const std::vector<OwnedRange>& ranges, Optimizer& optimizer, Communicator& world,
-                           Reporter& reporter, const std::function<void()>& between) {
+                           Reporter& reporter, const std::function<void()>& between, WeightAverage* average) {
   std::string failures;
   for (const CheckpointInfo& info : candidates) {
     for (const std::string& warning : info.warnings)
       reporter.event("warning", warning, {{"step", info.step}, {"path", info.path}});
     std::string failure;
-    for (std::string& one : gather_texts(world, try_load(info, ranges, optimizer, between)))
+    for (std::string& one : gather_texts(world, try_load(info, ranges, optimizer, between, average)))
       if (failure.empty()) failure = std::move(one);
     if (failure.empty()) return info;
     failures += "\n  " + failure;
@@ -172,6 +173,21 @@ std::string recipe_changes(const Json& checkpoint_recipe, const Json& recipe,
   return table;
 }
 
+std::string average_change(const CheckpointInfo& checkpoint, const Json& recipe) {
+  const auto is_used = [](const Json& of) {
+    const Json ema = of.value("ema", Json::object());
+    return !ema.value("half_life", Json()).is_null() || !ema.value("decay", Json()).is_null();
+  };
+  const bool now = is_used(recipe);
+  if (!now && has_average(checkpoint))
+    return "the checkpoint keeps an average of the weights (ema), but the recipe has no ema.half_life or "
+           "ema.decay: checkpoints from here on have none";
+  if (now && !is_used(checkpoint.manifest.at("recipe")))
+    return "the checkpoint keeps no average of the weights (ema): it begins with the first step from here on "
+           "that ema.start allows";
+  return "";
+}
+
 std::string route_changes(const Json& checkpoint_route, const Json& route) {
   if (!checkpoint_route.is_object()) return "";
   std::map<std::string, std::pair<std::string, std::string>> lines;
@@ -197,6 +213,8 @@ void report_resume(const CheckpointInfo& checkpoint, const Json& recipe, const J
         "warning",
         "the recipe differs from the checkpoint's (checkpoint -> recipe; the recipe wins):" + conflicts,
         {{"step", checkpoint.step}});
+  if (const std::string change = average_change(checkpoint, recipe); !change.empty())
+    reporter.event("warning", change, {{"step", checkpoint.step}});
   const Json before = checkpoint.manifest.value("route", Json());
   if (const std::string changes = route_changes(before, route); !changes.empty())
     reporter.event("warning",

@@ -9,6 +9,7 @@
 #include "trainer/config/train_config.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/optim/optimizer.h"
+#include "trainer/optim/weight_average.h"
 #include "trainer/parallel/communicator.h"
 #include "trainer/units/owned_range.h"
 
@@ -26,14 +27,15 @@ std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const s
 /// newer one. Collective.
 void require_same_checkpoint(Communicator& world, const CheckpointInfo& loaded);
 
-/// Fills ranges and optimizer from the first of `candidates` (one or more) of which every rank of `world`
-/// finds every byte right that it reads, and returns it. Collective. Loading is the check: bytes are read
-/// once. One that some rank cannot read is reported, and the next overwrites all that it left behind. Throws
-/// Error (kUnusable) when none can be read, and at once for one of another model.
-/// `between`: as in load_tensors.
+/// Fills ranges, optimizer and average (null: none; one that the checkpoint does not keep has not begun) from
+/// the first of `candidates` (one or more) of which every rank of `world` finds every byte right that it
+/// reads, and returns it. Collective. Loading is the check: bytes are read once. One that some rank cannot
+/// read is reported, and the next overwrites all that it left behind. Throws Error (kUnusable) when none can
+/// be read, and at once for one of another model. `between`: as in load_tensors.
 CheckpointInfo load_newest(const std::vector<CheckpointInfo>& candidates,
                            const std::vector<OwnedRange>& ranges, Optimizer& optimizer, Communicator& world,
-                           Reporter& reporter, const std::function<void()>& between = {});
+                           Reporter& reporter, const std::function<void()>& between = {},
+                           WeightAverage* average = nullptr);
 
 /// Keys that training does not depend on, and those of them that say nothing of what a run is to give.
 extern const std::vector<std::string> kNotTrained, kOfTheProcess;
@@ -44,6 +46,10 @@ std::string recipe_changes(const Json& checkpoint_recipe, const Json& recipe,
 
 /// Says that a run, which goes on from step `step`, has a newer checkpoint in its folder, if it has one.
 void warn_of_newer(const std::string& run_dir, int64_t step, Reporter& reporter);
+
+/// That the recipe has an average of the weights and the checkpoint's had none, or the other way round, and
+/// what comes of it; "" when neither is so.
+std::string average_change(const CheckpointInfo& checkpoint, const Json& recipe);
 
 /// What differs between the route that a checkpoint was computed by and this one (compute_route), as a table
 /// for people; "" when nothing does, or when the checkpoint does not say.

@@ -74,6 +74,7 @@ void put_in_order(const Stretch& stretch, float* data) {
 }  // namespace
 
 std::string state_name(const std::string& buffer, const std::string& param) {
+  if (buffer == kAverageBuffer) return average_name(param);
   return buffer.empty() ? param : "optimizer." + buffer + "." + param;
 }
 
@@ -83,12 +84,15 @@ std::vector<OwnedRange> saved_ranges(const std::vector<OwnedRange>& ranges) {
   return saved;
 }
 
-std::vector<FlatState> flat_states(const std::vector<OwnedRange>& ranges, Optimizer* optimizer) {
+std::vector<FlatState> flat_states(const std::vector<OwnedRange>& ranges, Optimizer* optimizer,
+                                   WeightAverage* average) {
   std::vector<FlatState> state;
   for (const OwnedRange& range : ranges) state.push_back({"", &range.extents, range.weights()});
-  if (optimizer == nullptr) return state;
-  for (const StateBuffer& buffer : optimizer->state())
-    state.push_back({buffer.name, &buffer.extents, buffer.flat});
+  const auto add = [&](const std::vector<StateBuffer>& buffers) {
+    for (const StateBuffer& buffer : buffers) state.push_back({buffer.name, &buffer.extents, buffer.flat});
+  };
+  if (optimizer != nullptr) add(optimizer->state());
+  if (average != nullptr) add(average->state());
   return state;
 }
 
@@ -145,27 +149,32 @@ bool is_weights_only(const CheckpointReader& reader) {
 
 }  // namespace
 
-void check_fit(const CheckpointReader& reader, const std::vector<OwnedRange>& ranges, Optimizer* optimizer) {
-  std::vector<std::string> of_weights, of_optimizer;
-  for (const FlatState& state : flat_states(ranges, optimizer)) {
-    auto& lines = state.buffer.empty() ? of_weights : of_optimizer;
+void check_fit(const CheckpointReader& reader, const std::vector<OwnedRange>& ranges, Optimizer* optimizer,
+               WeightAverage* average) {
+  std::vector<std::string> of_weights, of_optimizer, of_average;
+  for (const FlatState& state : flat_states(ranges, optimizer, average)) {
+    auto& lines = state.buffer.empty()             ? of_weights
+                  : state.buffer == kAverageBuffer ? of_average
+                                                   : of_optimizer;
     for (std::string& line : misfits(reader, state)) lines.push_back(std::move(line));
   }
   const std::string& path = reader.info().path;
-  if (of_weights.empty() && of_optimizer.empty()) return;
-  if (of_weights.empty() && is_weights_only(reader))
+  if (of_weights.empty() && of_optimizer.empty() && of_average.empty()) return;
+  if (of_weights.empty() && !of_optimizer.empty() && is_weights_only(reader))
     fail(ExitCode::kUnusable,
          "[checkpoint] {} has weights but no optimizer state, so it cannot be resumed: train from its "
          "weights in a new run folder with model.weights={}",
          path, path);
-  std::vector<std::string>& lines = of_weights.empty() ? of_optimizer : of_weights;
+  std::vector<std::string>& lines = !of_weights.empty()     ? of_weights
+                                    : !of_optimizer.empty() ? of_optimizer
+                                                            : of_average;
+  const char* part = !of_weights.empty() ? "model" : !of_optimizer.empty() ? "optimizer" : "ema";
   const size_t more = lines.size() > kShownMisfits ? lines.size() - kShownMisfits : 0;
   lines.resize(lines.size() - more);
   fail(ExitCode::kUnusable,
        "[checkpoint] {} does not fit the recipe's {}:\n  {}{}\nUse the recipe that it was made with, or "
        "another run_name",
-       path, of_weights.empty() ? "optimizer" : "model", fmt::join(lines, "\n  "),
-       more > 0 ? fmt::format("\n  and {} more", more) : "");
+       path, part, fmt::join(lines, "\n  "), more > 0 ? fmt::format("\n  and {} more", more) : "");
 }
 
 namespace {
@@ -184,8 +193,8 @@ void read_piece(const CheckpointReader& reader, const std::string& name, const P
 }  // namespace
 
 void load_tensors(const CheckpointReader& reader, const std::vector<OwnedRange>& ranges, Optimizer* optimizer,
-                  const std::function<void()>& between) {
-  for (const FlatState& state : flat_states(ranges, optimizer)) {
+                  const std::function<void()>& between, WeightAverage* average) {
+  for (const FlatState& state : flat_states(ranges, optimizer, average)) {
     const bool in_place = state.flat.is_cpu() && state.flat.scalar_type() == at::kFloat;
     Tensor host =
         in_place ? state.flat : at::empty(state.flat.sizes(), at::TensorOptions().dtype(at::kFloat));

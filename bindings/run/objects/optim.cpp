@@ -52,6 +52,13 @@ int steer(Call& call) {
   return call.push_nil();
 }
 
+/// The recipe's, where it has an average at all.
+int ema(Call& call) {
+  const Json given = session(call).facts().recipe.value("ema", Json::object());
+  const bool is_used = !given.value("half_life", Json()).is_null() || !given.value("decay", Json()).is_null();
+  return is_used ? call.push(given) : call.push_nil();
+}
+
 std::string sched_kind(Call& call) { return session(call).facts().recipe.at("scheduler").at("kind"); }
 
 int table(Call& call) {
@@ -92,6 +99,10 @@ const Class& opt_class() {
             [](Call& c) { return config_field(c, "weight_decay"); }},
            {"clip", "number", "Maximum gradient norm; 0 for no clipping.",
             [](Call& c) { return c.push(session(c).optimizer().clip_norm); }},
+           {"ema", "table?",
+            "The recipe's moving average of the weights: half_life or decay, start, every, evaluate; "
+            "nil when none is kept.",
+            ema},
            {"groups", "table[]",
             "Groups of parameters with the same settings: lr_scale, weight_decay, betas, frozen, params.",
             groups},

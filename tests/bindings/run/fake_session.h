@@ -137,6 +137,7 @@ class FakeSession final : public TrainingSession {
     facts_.num_layers = 2;
     facts_.recipe = {{"max_duration", "10ba"},
                      {"model", {{"kind", "llama"}}},
+                     {"ema", {{"half_life", "5ba"}, {"decay", nullptr}, {"evaluate", true}}},
                      {"scheduler", {{"kind", "linear"}}},
                      {"train_data", {{"local_dir", "data"}}}};
     params_ = {{"embed.weight", {8, 4}, -1, false},

@@ -139,6 +139,7 @@ TEST_F(ObjectsTest, WhatHasNoTextOfItsOwnSaysWhatItIsFor) {
 
 TEST_F(ObjectsTest, OptimizerScheduleDataAndText) {
   EXPECT_EQ(run("return opt.kind .. opt.lr .. opt.betas[2] .. #opt.groups"), "adamw0.0010.952");
+  EXPECT_EQ(run("return opt.ema.half_life .. tostring(opt.ema.evaluate)"), "5batrue");
   EXPECT_EQ(run("return sched:at(5) .. ' ' .. #sched:table(3)"), "0.0005 3");
   EXPECT_EQ(run("return #data:peek(3) .. data:decode(data:peek()[1])"), "3Hi");
   EXPECT_EQ(run("return model:generate('once', { max_tokens = 8 })"), "once and 8 more");

@@ -1,0 +1,270 @@
+// Runs with a moving average of their weights: what it is, on every mesh, through resumes, evaluated and left
+// out again.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/trainer/run/sharded_fixture.h"
+#include "trainer/plan/plan.h"
+#include "trainer/run/evaluate_checkpoint.h"
+
+namespace tycho {
+namespace {
+
+class EmaRun : public ShardedRun {
+ protected:
+  EmaRun() {
+    config_.ema.half_life = Duration::parse("5ba");
+    config_.ckpt.keep = 0;
+  }
+  void evaluate_every(const char* every) {
+    config_.eval_data = {{"held", config_.train_data}};
+    config_.eval.every = Duration::parse(every);
+    config_.eval.batches = 4;
+  }
+  /// Of the run's checkpoint after so many steps.
+  std::map<std::string, std::string> at_step(int64_t step) const {
+    for (const CheckpointInfo& info : list_checkpoints(run_dir() + "/checkpoints"))
+      if (info.step == step) return tensors_of(info.path);
+    ADD_FAILURE() << "no checkpoint of step " << step;
+    return {};
+  }
+  static int64_t num_averages(const std::map<std::string, std::string>& tensors) {
+    return std::count_if(tensors.begin(), tensors.end(),
+                         [](const auto& one) { return one.first.starts_with("ema."); });
+  }
+  /// Without averages.
+  static std::map<std::string, std::string> trained(std::map<std::string, std::string> tensors) {
+    std::erase_if(tensors, [](const auto& one) { return one.first.starts_with("ema."); });
+    return tensors;
+  }
+  std::vector<std::string> texts(const std::string& kind) const {
+    std::vector<std::string> found;
+    for (const Json& event : lines("events.jsonl"))
+      if (event.at("kind") == kind) found.push_back(event.at("text"));
+    return found;
+  }
+  double loss_of(const std::string& path, CheckpointWeights weights) {
+    const CheckpointReader reader(find_checkpoint(path), weights);
+    return evaluate_checkpoint(reader, std::nullopt, std::nullopt, at::kCPU, stop_)->at("held").loss;
+  }
+  /// Loss of the evaluation at the end, and what it says of the weights.
+  Json last_evaluation() const {
+    Json last;
+    for (const Json& event : lines("events.jsonl"))
+      if (event.at("kind") == "eval") last = event;
+    return last;
+  }
+};
+
+// The oracle knows nothing of the trainer: it averages the weights that every step's checkpoint holds.
+TEST_F(EmaRun, IsTheAverageOfTheWeightsOfItsSteps) {
+  config_.ckpt.every = {1, DurationUnit::kBatch};
+  config_.ema.start = Duration::parse("5ba");
+  config_.ema.every = Duration::parse("2ba");
+  train(kOneRank);
+  const double smoothing = std::exp(-std::log(2.0) * 2 / 5);  // Composer's
+  std::map<std::string, Tensor> oracle;
+  for (int64_t step = 1; step <= 20; ++step) {
+    const auto tensors = at_step(step);
+    if (step < 6) {
+      EXPECT_EQ(num_averages(tensors), 0) << "step " << step;
+      continue;
+    }
+    for (const auto& [name, bytes] : tensors) {
+      if (name.starts_with("ema.") || name.starts_with("optimizer.")) continue;
+      if (step == 6)
+        oracle[name] = floats(bytes);
+      else if (step % 2 == 0)
+        oracle[name] = oracle[name] * smoothing + floats(bytes) * (1 - smoothing);
+      const Tensor given = floats(tensors.at("ema." + name));
+      EXPECT_LT((given - oracle[name]).norm().item<double>(), 1e-6 * oracle[name].norm().item<double>())
+          << name << " at step " << step;
+    }
+  }
+  EXPECT_EQ(num_averages(at_step(20)), static_cast<int64_t>(oracle.size()));
+}
+
+TEST_F(EmaRun, OfEveryMeshIsThatOfOneRank) {
+  const TestMesh pipeline = {.pp = 2}, replicas = {2, 1}, context = {.cp = 2};
+  expect_as_one_rank("ema", {kTwo, replicas, kTwoByTwo, kTp, context, pipeline});
+  config_.max_duration = {3, DurationUnit::kBatch};
+  config_.ckpt.every = {3, DurationUnit::kBatch};
+  expect_moves("ema", {kOneRank, kTwo, kTp, pipeline});
+}
+
+TEST_F(EmaRun, ResumesToTheBit) {
+  config_.ckpt.every = {4, DurationUnit::kBatch};
+  evaluate_every("3ba");
+  for (const TestMesh& mesh : {kOneRank, kTwo}) {
+    train_in("whole", mesh);
+    const auto whole = newest_tensors();
+    EXPECT_GT(num_averages(whole), 0);
+    config_.run_dir = dir_ / "parts";
+    std::filesystem::remove_all(run_dir());
+    train(mesh, "7ba");
+    train(mesh, "11ba");
+    train(mesh);
+    EXPECT_TRUE(newest_tensors() == whole) << mesh.name();
+  }
+}
+
+TEST_F(EmaRun, IsEvaluatedWhileTrainingGoesOnFromTheTrainedWeights) {
+  const TestMesh replicas = {2, 1};
+  struct Case {
+    Precision precision;
+    MasterWeights master;
+    TestMesh mesh;
+  };
+  for (const auto& [precision, master, mesh] : {Case{Precision::kFp32, MasterWeights::kFp32, kOneRank},
+                                                {Precision::kFp32, MasterWeights::kFp32, kTwo},
+                                                {Precision::kFp32, MasterWeights::kFp32, replicas},
+                                                {Precision::kBf16, MasterWeights::kFp32, kTwo},
+                                                {Precision::kBf16, MasterWeights::kNone, kTwo},
+                                                {Precision::kBf16, MasterWeights::kStochastic, kOneRank}}) {
+    SCOPED_TRACE(fmt::format("{} {} {}", static_cast<int>(precision), static_cast<int>(master), mesh.name()));
+    config_.precision = precision, config_.master_weights = master;
+    config_.eval_data.clear(), config_.eval = {};
+    train_in("not-evaluated", mesh);
+    const auto wanted = newest_tensors();
+    evaluate_every("3ba");
+    train_in("evaluated", mesh);
+    EXPECT_TRUE(newest_tensors() == wanted) << "evaluation changed the training";
+    const Json last = last_evaluation();
+    EXPECT_EQ(last.at("facts").value("weights", ""), "ema");
+    EXPECT_NE(last.at("text").get<std::string>().find("evaluated the average of the weights on held: loss"),
+              std::string::npos)
+        << last.at("text");
+    const double loss = last.at("facts").at("loss");
+    const double tolerance = precision == Precision::kFp32 ? 1e-6 : 1e-3;
+    EXPECT_NEAR(loss, loss_of(run_dir(), CheckpointWeights::kAverage), tolerance);
+    EXPECT_GT(std::abs(loss - loss_of(run_dir(), CheckpointWeights::kTrained)), 10 * tolerance);
+    config_.ema.evaluate = false;
+    train_in("trained", mesh);
+    EXPECT_NEAR(last_evaluation().at("facts").at("loss"), loss_of(run_dir(), CheckpointWeights::kTrained),
+                tolerance);
+    EXPECT_FALSE(last_evaluation().at("facts").contains("weights"));
+    config_.ema.evaluate = true;
+  }
+}
+
+TEST_F(EmaRun, TrainsAsWithoutIt) {
+  train_in("with", kTwo);
+  const auto with = trained(newest_tensors());
+  config_.ema = {};
+  train_in("without", kTwo);
+  EXPECT_TRUE(newest_tensors() == with);
+}
+
+TEST_F(EmaRun, SkippedStepsDoNotMoveIt) {
+  config_.guard.action = GuardAction::kSkip;
+  config_.guard.max_grad_norm = 1e-12;
+  config_.guard.max_skips = 100;
+  train(kOneRank);
+  EXPECT_EQ(num_averages(newest_tensors()), 0) << "no step was an update";
+}
+
+TEST_F(EmaRun, CanBeginAndEndAtAResume) {
+  config_.ema = {};
+  train(kTwo, "6ba");
+  EXPECT_EQ(num_averages(newest_tensors()), 0);
+  config_.ema.decay = 0.9;
+  train(kTwo, "12ba");
+  EXPECT_GT(num_averages(newest_tensors()), 0);
+  const auto has = [&](const std::string& text) {
+    for (const std::string& warning : texts("warning"))
+      if (warning.find(text) != std::string::npos) return true;
+    return false;
+  };
+  EXPECT_TRUE(has("ema.decay ")) << "the table of what differs";
+  EXPECT_TRUE(has("the checkpoint keeps no average of the weights (ema): it begins with the first step"));
+  EXPECT_FALSE(has("checkpoints from here on have none"));
+  config_.ema = {};
+  train(kTwo);
+  EXPECT_EQ(num_averages(newest_tensors()), 0);
+  EXPECT_TRUE(
+      has("keeps an average of the weights (ema), but the recipe has no ema.half_life or ema.decay: "
+          "checkpoints from here on have none"));
+}
+
+TEST_F(EmaRun, IsOfTheAdaptersAlone) {
+  config_.ema = {};
+  use_adapters({.rank = 2});
+  config_.ema.half_life = Duration::parse("5ba");
+  evaluate_every("20ba");
+  train_in("adapters", kTwo);
+  const auto tensors = newest_tensors();
+  int64_t num_weights = 0;
+  for (const auto& [name, bytes] : tensors) {
+    if (name.starts_with("optimizer.") || name.starts_with("ema.")) continue;
+    EXPECT_NE(name.find("lora_"), std::string::npos) << name;
+    EXPECT_TRUE(tensors.contains("ema." + name)) << name;
+    ++num_weights;
+  }
+  EXPECT_EQ(num_averages(tensors), num_weights);
+  EXPECT_NEAR(last_evaluation().at("facts").at("loss"), loss_of(run_dir(), CheckpointWeights::kAverage),
+              1e-6);
+}
+
+TEST_F(EmaRun, LeavesFrozenWeightsOut) {
+  config_.param_groups = {{.match = "embed", .freeze = true}};
+  evaluate_every("20ba");
+  train(kTwo);
+  const auto tensors = newest_tensors();
+  EXPECT_FALSE(tensors.contains("ema.model.embed_tokens.weight"));
+  EXPECT_TRUE(tensors.contains("ema.model.layers.0.self_attn.q_proj.weight"));
+  EXPECT_NEAR(last_evaluation().at("facts").at("loss"), loss_of(run_dir(), CheckpointWeights::kAverage),
+              1e-6);
+}
+
+TEST_F(EmaRun, ThatIsNotThereCannotBeRead) {
+  config_.ema = {};
+  config_.max_duration = {2, DurationUnit::kBatch};
+  train(kOneRank);
+  try {
+    CheckpointReader(find_checkpoint(run_dir()), CheckpointWeights::kAverage);
+    ADD_FAILURE() << "read";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUnusable);
+    EXPECT_NE(std::string(error.what())
+                  .find("keeps no average of the weights: wanted a checkpoint of a run "
+                        "with ema.half_life or ema.decay"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST_F(EmaRun, OfOtherParametersDoesNotFit) {
+  config_.optimizer.value = SgdConfig{.lr = 0.1};  // without state: the average alone does not fit
+  config_.param_groups = {{.match = "embed", .freeze = true}};
+  train(kOneRank, "4ba");
+  config_.param_groups.clear();
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kUnusable);
+  EXPECT_NE(std::string(error.what())
+                .find("does not fit the recipe's ema:\n  ema.model.embed_tokens.weight is "
+                      "missing"),
+            std::string::npos)
+      << error.what();
+}
+
+TEST_F(EmaRun, TakesTheMemoryThatThePlanSays) {
+  evaluate_every("20ba");
+  for (const MasterWeights master : {MasterWeights::kFp32, MasterWeights::kStochastic})
+    for (const TestMesh& mesh : {kOneRank, kTwo}) {
+      config_.precision = Precision::kBf16, config_.master_weights = master;
+      mesh.set(config_.parallel);
+      config_.ema = {};
+      const int64_t plain = trained_arena_bytes(mesh);
+      const Plan plan = plan_memory(config_, mesh.num_ranks());
+      config_.ema.decay = 0.9;
+      const int64_t more = trained_arena_bytes(mesh) - plain;
+      const Plan with = plan_memory(config_, mesh.num_ranks());
+      const auto planned = static_cast<double>((with.memory_bytes - plan.memory_bytes) * mesh.num_ranks());
+      EXPECT_LE(static_cast<double>(more), planned) << mesh.name();  // the plan counts whole pages
+      EXPECT_GE(static_cast<double>(more), 0.8 * planned) << mesh.name();
+    }
+}
+
+}  // namespace
+}  // namespace tycho
