@@ -223,6 +223,33 @@ void map_clipping(Mapper& mapper, const DocEntry& entry) {
                 "is clamped, as in Composer without FSDP");
 }
 
+// ---- ema ----
+
+Rows ema_rows() {
+  return {to("half_life", "ema.half_life", duration_in("ba")), to("smoothing", "ema.decay", as_is),
+          to("ema_start", "ema.start", duration_in("ba")),
+          to("update_interval", "ema.every", duration_in("ba"))};
+}
+
+/// Composer's default half-life stands unless smoothing takes its place; with one there, half_life has to be
+/// null.
+void map_ema(Mapper& mapper, const DocEntry& entry) {
+  const DocNode* half_life = entry.node.find("half_life");
+  const bool has_smoothing = !mapper.is_null(entry.node.find("smoothing"));
+  const bool has_half_life = half_life == nullptr || !mapper.is_null(half_life);
+  if (has_smoothing == has_half_life)
+    return mapper.problem(
+        entry, has_smoothing ? "Composer takes half_life or smoothing, and half_life is 1000ba unless "
+                               "it is null: write half_life: null beside smoothing"
+                             : "wanted half_life or smoothing, and both are null");
+  mapper.out().comments_before(entry.node.line);
+  if (half_life == nullptr && !has_smoothing) mapper.emit(entry, "ema.half_life", "\"1000ba\"");
+  mapper.walk(entry, ema_rows());
+  // An update each epoch where the half-life counts those.
+  if (!mapper.is_null(entry.node.find("update_interval")) || half_life == nullptr || has_smoothing) return;
+  if (mapper.text_of(half_life).ends_with("ep")) mapper.emit(entry, "ema.every", "\"1ep\"");
+}
+
 }  // namespace
 
 Row foundry_optimizer_row() { return by("optimizer", map_optimizer, optimizer_rows()); }
@@ -232,6 +259,7 @@ Row foundry_scheduler_row() { return by("scheduler", map_scheduler, scheduler_ro
 Row foundry_algorithms_row() {
   return group("algorithms", {by("gradient_clipping", map_clipping,
                                  {elsewhere("clipping_type"), elsewhere("clipping_threshold")}),
+                              by("ema", map_ema, ema_rows()),
                               left_out("low_precision_layernorm", "norms use the dtype of the model")});
 }
 

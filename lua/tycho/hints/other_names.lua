@@ -31,6 +31,10 @@ local kCalled = {
   ["resume"] = "load_path autoresume resume_from_checkpoint resume_from ckpt_path",
   ["clip.norm"] = "grad_clip gradient_clipping max_grad_norm clip_norm max_norm gradient_clip_val training.max_norm "
     .. "algorithms.gradient_clipping.clipping_threshold",
+  ["ema.half_life"] = "algorithms.ema.half_life",
+  ["ema.decay"] = "ema.smoothing ema.beta ema_decay ema.ema_decay algorithms.ema.smoothing",
+  ["ema.start"] = "ema.ema_start algorithms.ema.ema_start",
+  ["ema.every"] = "ema.update_interval algorithms.ema.update_interval",
   ["log.every"] = "log_interval log_every log.interval logging_steps metrics.log_freq console_log_interval",
   ["log.loss_by_position"] = "loss_perp_v_len callbacks.loss_perp_v_len loss_v_len",
   ["optimizer.lr"] = "learning_rate optimizer.learning_rate max_lr",

@@ -328,6 +328,21 @@ TEST(FoundryImport, MapsCallbacks) {
                   "callbacks.generate_callback.top_p: all tokens can be drawn here");
 }
 
+TEST(FoundryImport, MapsAnAverageOfTheWeights) {
+  const auto ema = [](const char* keys) { return of(std::string("algorithms: {ema: {") + keys + "}}\n"); };
+  EXPECT_CONTAINS(ema(""), "r.ema.half_life = \"1000ba\"\n");
+  EXPECT_CONTAINS(ema("half_life: 50ba, ema_start: 0.1dur, update_interval: 5ba"),
+                  "r.ema.half_life = \"50ba\"\nr.ema.start = \"0.1dur\"\nr.ema.every = \"5ba\"\n");
+  EXPECT_CONTAINS(ema("half_life: 2ep"), "r.ema.half_life = \"2ep\"\nr.ema.every = \"1ep\"\n");
+  const std::string smoothing = ema("half_life: null, smoothing: 0.999");
+  EXPECT_CONTAINS(smoothing, "r.ema.decay = 0.999\n");
+  EXPECT_EQ(smoothing.find("r.ema.half_life"), std::string::npos) << smoothing;
+  EXPECT_EQ(smoothing.find("r.ema.every"), std::string::npos) << smoothing;
+  EXPECT_CONTAINS(ema("smoothing: 0.999"), "write half_life: null beside smoothing");
+  EXPECT_CONTAINS(ema("half_life: null"), "wanted half_life or smoothing, and both are null");
+  EXPECT_CONTAINS(ema("halflife: 10ba"), "algorithms.ema.halflife");
+}
+
 TEST(FoundryImport, MapsEveryWayOfClippingAndEverySchedule) {
   const auto clip = [](const char* type) {
     return of(std::string("algorithms: {gradient_clipping: {clipping_type: ") + type +
