@@ -73,10 +73,18 @@ struct TokenStretch {
 /// B sequences with T queries and S keys each. Without `keys` queries are the tokens of a sequence, and so
 /// are keys. With it a sequence has `keys` tokens, and its queries are those of two stretches, which do not
 /// overlap, one after the other: T is the sum of their counts.
+///
+/// A shape with early_keys is of a part of the keys: rows of kv hold those two stretches alone, one after the
+/// other. Attention to parts is summed in fp32: forward adds a part to what `out` and the log-sum-exp have of
+/// others (0 and -infinity before the first), and backward, with the log-sum-exp of all keys, adds to dq and
+/// writes dkv, both fp32.
 struct AttentionShape {
   int64_t batch = 0, seq = 0, heads = 0, kv_heads = 0, head_dim = 0;
   int64_t keys = 0;
   TokenStretch early, late;
+  TokenStretch early_keys, late_keys;
+
+  [[gnu::always_inline]] bool is_part() const { return early_keys.count > 0; }
 };
 
 /// Where attention finds rows: those of q have H heads, those of kv the K heads of k, then of v. A step is

@@ -51,7 +51,7 @@ tycho_library(kernels TORCH
           kernels/cross_entropy.cpp kernels/dispatch.cpp kernels/attention/packed_documents.cpp kernels/dropout.cpp kernels/embedding.cpp
           kernels/attention/flash_attention.cpp kernels/optimizer/grad_norm.cpp kernels/host_copies.cpp kernels/kernel_table.cpp kernels/layer_norm.cpp kernels/optimizer/lion_step.cpp
           kernels/matmul.cpp kernels/matmul_route.cpp kernels/optimizer/muon_step.cpp kernels/norm_shape.cpp
-          kernels/optimizer/optimized_weights.cpp kernels/attention/product_attention.cpp kernels/rms_norm.cpp kernels/attention/rope.cpp kernels/attention/rope_frequencies.cpp
+          kernels/optimizer/optimized_weights.cpp kernels/attention/partial_sums.cpp kernels/attention/product_attention.cpp kernels/rms_norm.cpp kernels/attention/rope.cpp kernels/attention/rope_frequencies.cpp
           kernels/optimizer/sgd_step.cpp kernels/temperature.cpp
   HEADERS kernels/activation.h kernels/optimizer/adamw_step.h kernels/attention/alibi_columns.h kernels/attention/attention.h kernels/attention/attention_rows.h kernels/bias.h kernels/clamp.h
           kernels/cross_entropy.h kernels/dispatch.h kernels/attention/packed_documents.h kernels/dropout.h kernels/embedding.h kernels/attention/flash_attention.h kernels/optimizer/grad_norm.h kernels/host_copies.h

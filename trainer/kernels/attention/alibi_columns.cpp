@@ -40,8 +40,8 @@ AttentionRows with_alibi_columns(const AttentionShape& s, const AlibiColumns& al
   const int64_t d = s.head_dim;
   const auto device = rows.q_NE.device();
   check_tensor("alibi", "query columns", alibi.query_H8, {s.heads, kAlibiColumns}, at::kBFloat16, device);
-  const int64_t keys = num_keys(s);
-  check_tensor("alibi", "key columns", alibi.key_T8, {keys, kAlibiColumns}, at::kBFloat16, device);
+  const int64_t keys = num_keys_at_hand(s);
+  check_tensor("alibi", "key columns", alibi.key_T8, {num_keys(s), kAlibiColumns}, at::kBFloat16, device);
   const auto widened = [&](const Tensor& x, int64_t tokens, int64_t heads) {
     Tensor wide = at::empty({s.batch, tokens, heads, d + kAlibiColumns}, x.options());
     wide.narrow(3, 0, d).copy_(x.view({s.batch, tokens, heads, d}));
@@ -50,8 +50,9 @@ AttentionRows with_alibi_columns(const AttentionShape& s, const AlibiColumns& al
   const Tensor q = widened(rows.q_NE, s.seq, s.heads), kv = widened(rows.kv, keys, 2 * s.kv_heads);
   q.narrow(3, d, kAlibiColumns).copy_(alibi.query_H8.expand({s.batch, s.seq, s.heads, kAlibiColumns}));
   const Tensor columns = kv.narrow(3, d, kAlibiColumns);
+  const Tensor key_8 = s.is_part() ? alibi.key_T8.index_select(0, key_positions(s, device)) : alibi.key_T8;
   columns.narrow(2, 0, s.kv_heads)
-      .copy_(alibi.key_T8.unsqueeze(1).expand({s.batch, keys, s.kv_heads, kAlibiColumns}));
+      .copy_(key_8.unsqueeze(1).expand({s.batch, keys, s.kv_heads, kAlibiColumns}));
   columns.narrow(2, s.kv_heads, s.kv_heads).zero_();
   return {q.view({s.batch * s.seq, -1}), kv.view({s.batch * keys, -1})};
 }

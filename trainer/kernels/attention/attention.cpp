@@ -10,8 +10,16 @@ namespace tycho {
 namespace {
 
 void check_stretches(const char* op, const AttentionShape& s) {
-  if (s.keys == 0) return;
   const auto ends = [](const TokenStretch& stretch) { return stretch.first + stretch.count; };
+  const auto in_order = [&](const TokenStretch& early, const TokenStretch& late) {
+    return early.first >= 0 && late.count >= 0 &&
+           (late.count == 0 ? ends(early) <= s.keys : ends(early) <= late.first && ends(late) <= s.keys);
+  };
+  TYCHO_CHECK(!s.is_part() || in_order(s.early_keys, s.late_keys),
+              "[{}] wanted some of {} keys as two stretches, one after the other, got {} from {} on and {} "
+              "from {} on",
+              op, s.keys, s.early_keys.count, s.early_keys.first, s.late_keys.count, s.late_keys.first);
+  if (s.keys == 0) return;
   TYCHO_CHECK(s.early.first >= 0 && s.early.count >= 0 && s.late.count >= 0 &&
                   ends(s.early) <= s.late.first && ends(s.late) <= s.keys &&
                   s.early.count + s.late.count == s.seq,
@@ -27,11 +35,12 @@ struct Steps {
 Steps check_rows(const char* op, const AttentionShape& s, const AttentionRows& rows, at::ScalarType dtype,
                  const at::Device& device) {
   return {row_step(op, "q", rows.q_NE, {s.batch * s.seq, s.heads * s.head_dim}, dtype, device),
-          row_step(op, "kv", rows.kv, {s.batch * num_keys(s), 2 * s.kv_heads * s.head_dim}, dtype, device)};
+          row_step(op, "kv", rows.kv, {s.batch * num_keys_at_hand(s), 2 * s.kv_heads * s.head_dim}, dtype,
+                   device)};
 }
 
 AttentionInputs check_attention(const char* op, const AttentionShape& s, const ScoreRules& rules,
-                                const AttentionRows& rows, AttentionSaved saved) {
+                                const AttentionRows& rows, AttentionSaved saved, at::ScalarType out) {
   TYCHO_CHECK(s.kv_heads > 0 && s.heads % s.kv_heads == 0,
               "[{}] {} query heads cannot evenly share {} key heads", op, s.heads, s.kv_heads);
   TYCHO_CHECK(rules.dropout.p >= 0 && rules.dropout.p < 1,
@@ -39,8 +48,7 @@ AttentionInputs check_attention(const char* op, const AttentionShape& s, const S
   check_stretches(op, s);
   const auto device = rows.q_NE.device();
   const Steps steps = check_rows(op, s, rows, rows.q_NE.scalar_type(), device);
-  check_tensor(op, "out", saved.out_NE, {s.batch * s.seq, s.heads * s.head_dim}, rows.q_NE.scalar_type(),
-               device);
+  check_tensor(op, "out", saved.out_NE, {s.batch * s.seq, s.heads * s.head_dim}, out, device);
   check_tensor(op, "log_sum_exp", saved.log_sum_exp_BHT, {s.batch, s.heads, s.seq}, at::kFloat, device);
   return {rows.q_NE.const_data_ptr(), steps.q, rows.kv.const_data_ptr(), steps.kv};
 }
@@ -57,13 +65,18 @@ void attention(const AttentionShape& s, const ScoreRules& rules, const Attention
                AttentionSaved saved, const FlashRules& flash) {
   const Range range("tycho::attention");
   const char* op = "attention";
-  const AttentionInputs in = check_attention(op, s, rules, rows, saved);
+  const AttentionInputs in =
+      check_attention(op, s, rules, rows, saved, s.is_part() ? at::kFloat : rows.q_NE.scalar_type());
   switch (attention_route(rows.q_NE.device(), rows.q_NE.scalar_type(), s, rules)) {
     case AttentionRoute::kTiles:
       return kernels(rows.q_NE).attention(s, rules, dtype_of(op, rows.q_NE), in,
                                           saved.out_NE.mutable_data_ptr(),
                                           saved.log_sum_exp_BHT.mutable_data_ptr<float>(), nullptr);
-    case AttentionRoute::kFlash: saved.state = flash_attention(s, rules, flash, rows, saved.out_NE); return;
+    case AttentionRoute::kFlash:
+      if (s.is_part())
+        return flash_attention_part(s, rules, flash, rows, saved.out_NE, saved.log_sum_exp_BHT, saved.state);
+      saved.state = flash_attention(s, rules, flash, rows, saved.out_NE);
+      return;
     case AttentionRoute::kProducts:
       return product_attention(s, rules, rows, saved.out_NE, saved.log_sum_exp_BHT);
   }
@@ -74,11 +87,11 @@ void attention_backward(const AttentionShape& s, const ScoreRules& rules, const 
                         const FlashRules& flash) {
   const Range range("tycho::attention_backward");
   const char* op = "attention_backward";
-  const AttentionInputs in = check_attention(op, s, rules, rows, saved);
   const auto dtype = rows.q_NE.scalar_type();
+  const AttentionInputs in = check_attention(op, s, rules, rows, saved, dtype);
   const auto device = rows.q_NE.device();
   check_tensor(op, "dout", dout_NE, saved.out_NE.sizes(), dtype, device);
-  const Steps steps = check_rows(op, s, gradients, dtype, device);
+  const Steps steps = check_rows(op, s, gradients, s.is_part() ? at::kFloat : dtype, device);
   switch (attention_route(device, dtype, s, rules)) {
     case AttentionRoute::kTiles:
       return kernels(rows.q_NE).attention_backward(
@@ -86,6 +99,9 @@ void attention_backward(const AttentionShape& s, const ScoreRules& rules, const 
           saved.log_sum_exp_BHT.const_data_ptr<float>(), dout_NE.const_data_ptr(),
           {gradients.q_NE.mutable_data_ptr(), steps.q, gradients.kv.mutable_data_ptr(), steps.kv}, nullptr);
     case AttentionRoute::kFlash:
+      if (s.is_part())
+        return flash_attention_part_backward(s, rules, flash, rows, saved.out_NE, saved.log_sum_exp_BHT,
+                                             saved.state, dout_NE, gradients);
       return flash_attention_backward(s, rules, flash, rows, saved.out_NE, saved.state, dout_NE, gradients);
     case AttentionRoute::kProducts:
       return product_attention_backward(s, rules, rows, saved.out_NE, saved.log_sum_exp_BHT, dout_NE,

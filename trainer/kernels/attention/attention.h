@@ -26,6 +26,9 @@ void attention(const AttentionShape& shape, const ScoreRules& rules, const Atten
                AttentionSaved saved, const FlashRules& flash = {});
 
 /// `gradients` of the rows, written, from dout_NE. Keys that no query sees get zeros.
+///
+/// Of a part of the keys (AttentionShape) saved.out_NE is the fp32 sum of forward, and what it became of all
+/// parts, rounded to the rows' dtype, in backward; `gradients` are fp32, and those of q are added.
 void attention_backward(const AttentionShape& shape, const ScoreRules& rules, const AttentionRows& rows,
                         AttentionSaved saved, const Tensor& dout_NE, const AttentionRows& gradients,
                         const FlashRules& flash = {});

@@ -6,6 +6,17 @@
 #include <ATen/ops/cat.h>
 
 namespace tycho {
+namespace {
+
+Tensor positions(const TokenStretch& first, const TokenStretch& second, const at::Device& device) {
+  const auto of = [&](const TokenStretch& stretch) {
+    return at::arange(stretch.first, stretch.first + stretch.count,
+                      at::TensorOptions().dtype(at::kLong).device(device));
+  };
+  return second.count > 0 ? at::cat({of(first), of(second)}) : of(first);
+}
+
+}  // namespace
 
 AttentionRows packed_rows(const AttentionShape& s, const Tensor& qkv_NC) {
   const int64_t q = s.heads * s.head_dim, kv = 2 * s.kv_heads * s.head_dim;
@@ -14,13 +25,16 @@ AttentionRows packed_rows(const AttentionShape& s, const Tensor& qkv_NC) {
 
 int64_t num_keys(const AttentionShape& s) { return s.keys > 0 ? s.keys : s.seq; }
 
+int64_t num_keys_at_hand(const AttentionShape& s) {
+  return s.is_part() ? s.early_keys.count + s.late_keys.count : num_keys(s);
+}
+
 Tensor query_positions(const AttentionShape& s, const at::Device& device) {
-  const auto options = at::TensorOptions().dtype(at::kLong).device(device);
-  if (s.keys == 0) return at::arange(s.seq, options);
-  const auto of = [&](const TokenStretch& stretch) {
-    return at::arange(stretch.first, stretch.first + stretch.count, options);
-  };
-  return at::cat({of(s.early), of(s.late)});
+  return s.keys > 0 ? positions(s.early, s.late, device) : positions({0, s.seq}, {}, device);
+}
+
+Tensor key_positions(const AttentionShape& s, const at::Device& device) {
+  return s.is_part() ? positions(s.early_keys, s.late_keys, device) : positions({0, num_keys(s)}, {}, device);
 }
 
 }  // namespace tycho

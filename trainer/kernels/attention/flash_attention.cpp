@@ -1,6 +1,7 @@
 // ATen's flash attention, called explicitly on views of the rows: [B, T, heads, d], or [tokens, heads, d]
 // with the starts of documents. It has the last query see the last key, so queries of a stretch of tokens are
-// given the keys up to its end, in a call of their own.
+// given the keys up to its end, in a call of their own; of a part of the keys, each stretch of queries is
+// given each stretch of keys.
 #include "trainer/kernels/attention/flash_attention.h"
 
 #include <ATen/Context.h>
@@ -13,6 +14,7 @@
 
 #include "trainer/base/attention_limits.h"
 #include "trainer/base/error.h"
+#include "trainer/kernels/attention/partial_sums.h"
 
 namespace tycho {
 namespace {
@@ -37,24 +39,39 @@ struct Call {
   int64_t row = -1;  // of one row alone
   Tensor first_query_S1, first_key_S1;
   int64_t most_queries = 0, most_keys = 0;  // of a row, or a document
+  bool causal = true;
+  std::optional<int64_t> left, right;  // the keys before and after the one of a query that it may see
 
   /// [B, tokens, heads, d] as the call takes it.
   Tensor of(const Tensor& x_BThd, const TokenStretch& tokens) const {
+    if (row >= 0 && !first_query_S1.defined())
+      return x_BThd.narrow(0, row, 1).narrow(1, tokens.first, tokens.count);
     if (row >= 0) return x_BThd[row].narrow(0, tokens.first, tokens.count);
     if (first_query_S1.defined()) return x_BThd.flatten(0, 1);
     return x_BThd.narrow(1, tokens.first, tokens.count);
   }
+  /// The log-sum-exp of its queries, of [B, H, T]: as the call gives and takes it.
+  Tensor statistics(const Tensor& x_BHT) const {
+    const Tensor of_queries = x_BHT.narrow(2, queries.first, queries.count);
+    if (row < 0) return of_queries;
+    return first_query_S1.defined() ? of_queries[row] : of_queries.narrow(0, row, 1);
+  }
   std::optional<Tensor> starts(const Tensor& first_S1) const {
     return first_S1.defined() ? std::optional<Tensor>(first_S1) : std::nullopt;
   }
+  void see_window(const ScoreRules& rules) {
+    if (rules.window >= 0) left = rules.window, right = 0;
+  }
 };
 
-std::vector<Call> calls_of(const AttentionShape& s, const FlashRules& flash) {
+std::vector<Call> calls_of(const AttentionShape& s, const ScoreRules& rules, const FlashRules& flash) {
   const TokenStretch all = {0, s.seq};
   const Tensor& starts = flash.documents.first_token_S1;
   if (s.keys == 0) {
     const int64_t most = starts.defined() ? flash.documents.num_longest : s.seq;
-    return {{all, all, -1, starts, starts, most, most}};
+    std::vector<Call> one = {{all, all, -1, starts, starts, most, most}};
+    one[0].see_window(rules);
+    return one;
   }
   std::vector<Call> calls;
   const std::array<TokenStretch, 2> stretches = {s.early, s.late};
@@ -71,6 +88,70 @@ std::vector<Call> calls_of(const AttentionShape& s, const FlashRules& flash) {
                        documents.first_key_S1, documents.most_queries, documents.most_keys});
     }
   }
+  for (Call& call : calls) call.see_window(rules);
+  return calls;
+}
+
+/// Queries from the token `query` on over keys before them, from the token `key` on: all see all but for the
+/// window. False where none sees any.
+bool see_earlier(const ScoreRules& rules, int64_t query, int64_t key, Call& call) {
+  call.causal = false;
+  int64_t& queries = call.queries.count;
+  if (rules.window >= 0) {
+    // The key of the i-th query that is the first it sees, without i.
+    const int64_t first = query - rules.window - key;
+    queries = std::min(queries, call.keys.count - first);  // those behind see none of these keys
+    if (queries > 0 && first + queries > 1) call.left = call.keys.count - queries - first;
+  }
+  call.most_queries = queries, call.most_keys = call.keys.count;
+  return queries > 0 && call.keys.count > 0;
+}
+
+/// Of a stretch of queries, whose rows begin at `row_q`, over a stretch of keys, at `row_k`.
+void add_calls_of_pair(const ScoreRules& rules, const PackedDocuments& documents, size_t query_stretch,
+                       const TokenStretch& queries, int64_t row_q, const TokenStretch& keys, int64_t row_k,
+                       std::vector<Call>& calls) {
+  if (queries.count == 0 || keys.count == 0 || keys.first >= queries.first + queries.count) return;
+  const bool same = keys.first == queries.first && keys.count == queries.count;
+  TYCHO_CHECK(same || keys.first + keys.count <= queries.first,
+              "[attention] flash attention: wanted parts of the keys that are queries or come before them, "
+              "got {} keys from {} on for {} queries from {} on",
+              keys.count, keys.first, queries.count, queries.first);
+  const Call whole = {{row_q, queries.count}, {row_k, keys.count}, -1, {}, {}, queries.count, keys.count};
+  const auto add = [&](Call call, int64_t first_key) {
+    if (same)
+      call.see_window(rules);
+    else if (!see_earlier(rules, queries.first, first_key, call))
+      return;
+    calls.push_back(std::move(call));
+  };
+  if (documents.stretches_B.empty()) return add(whole, keys.first);
+  for (size_t row = 0; row < documents.stretches_B.size(); ++row) {
+    const StretchDocuments& here = documents.stretches_B[row][query_stretch];
+    Call call = whole;
+    call.row = static_cast<int64_t>(row);
+    int64_t first_key = keys.first;
+    if (same) {
+      call.first_query_S1 = call.first_key_S1 = here.first_query_S1;
+      call.most_queries = call.most_keys = here.most_queries;
+    } else {
+      // Only the first document of the queries can have begun among earlier keys.
+      first_key = std::max(first_key, here.first_token);
+      call.queries.count = here.first_queries;
+      call.keys = {row_k + first_key - keys.first, keys.first + keys.count - first_key};
+      if (call.keys.count <= 0) continue;
+    }
+    add(std::move(call), first_key);
+  }
+}
+
+std::vector<Call> calls_of_part(const AttentionShape& s, const ScoreRules& rules, const FlashRules& flash) {
+  std::vector<Call> calls;
+  const std::array<TokenStretch, 2> queries = {s.early, s.late}, keys = {s.early_keys, s.late_keys};
+  for (size_t q = 0; q < 2; ++q)
+    for (size_t k = 0; k < 2; ++k)
+      add_calls_of_pair(rules, flash.documents, q, queries[q], q == 0 ? 0 : s.early.count, keys[k],
+                        k == 0 ? 0 : s.early_keys.count, calls);
   return calls;
 }
 
@@ -79,7 +160,7 @@ struct Heads {
   Tensor q, k, v;
 };
 Heads heads_of(const AttentionShape& s, const AttentionRows& rows) {
-  const Tensor kv = rows.kv.view({s.batch, num_keys(s), 2 * s.kv_heads, -1});
+  const Tensor kv = rows.kv.view({s.batch, num_keys_at_hand(s), 2 * s.kv_heads, -1});
   return {rows.q_NE.view({s.batch, s.seq, s.heads, -1}), kv.narrow(2, 0, s.kv_heads),
           kv.narrow(2, s.kv_heads, s.kv_heads)};
 }
@@ -95,14 +176,6 @@ Tensor widened(const AttentionShape& s, const FlashRules& flash, const Tensor& x
   wide.narrow(3, 0, s.head_dim).copy_(x);
   return wide;
 }
-
-/// The keys before a query that it may see.
-struct Window {
-  std::optional<int64_t> left, right;
-  explicit Window(const ScoreRules& rules) {
-    if (rules.window >= 0) left = rules.window, right = 0;
-  }
-};
 
 /// Tensors that a call leaves for its backward.
 constexpr size_t kStates = 3;
@@ -136,6 +209,33 @@ class InFixedOrder {
   bool before_, warned_before_, filled_before_;
 };
 
+/// What a call leaves: its output, and what its backward wants.
+struct Result {
+  Tensor out, log_sum_exp, random_state, unused;
+};
+Result forward_of(const Call& call, const ScoreRules& rules, const Heads& in) {
+  auto [out, log_sum_exp, random_state, unused, mask] = at::_flash_attention_forward(
+      call.of(in.q, call.queries), call.of(in.k, call.keys), call.of(in.v, call.keys),
+      call.starts(call.first_query_S1), call.starts(call.first_key_S1), call.most_queries, call.most_keys,
+      rules.dropout.p, call.causal, /*return_debug_mask=*/false, rules.scale, call.left, call.right);
+  return {out, log_sum_exp, random_state, unused};
+}
+
+struct Gradients {
+  Tensor q, k, v;
+};
+Gradients backward_of(const Call& call, const AttentionShape& s, const ScoreRules& rules, const Heads& in,
+                      const Tensor& out, const Tensor& dout, const Tensor& log_sum_exp,
+                      const Tensor& random_state, const Tensor& unused) {
+  const auto [dq, dk, dv] = at::_flash_attention_backward(
+      call.of(dout, call.queries), call.of(in.q, call.queries), call.of(in.k, call.keys),
+      call.of(in.v, call.keys), call.of(out, call.queries), log_sum_exp, call.first_query_S1,
+      call.first_key_S1, call.most_queries, call.most_keys, rules.dropout.p, call.causal, random_state,
+      unused, rules.scale, call.left, call.right);
+  const auto narrow = [&](const Tensor& x) { return x.narrow(-1, 0, s.head_dim); };
+  return {narrow(dq), narrow(dk), narrow(dv)};
+}
+
 }  // namespace
 
 const char* flash_obstacle(at::ScalarType type, const AttentionShape& s, const ScoreRules& rules) {
@@ -153,21 +253,51 @@ std::vector<Tensor> flash_attention(const AttentionShape& s, const ScoreRules& r
   check_flash("attention", s, rules, flash, rows);
   const Heads in = wide_heads_of(s, flash, rows);
   const Tensor out_BTHd = out_NE.view({s.batch, s.seq, s.heads, s.head_dim});
-  const Window window(rules);
   // Ranks with other heads of a model draw other numbers.
   if (rules.dropout.p > 0)
     seed(rows.q_NE.device(), rules.dropout.key + static_cast<uint64_t>(rules.dropout.first_row));
   std::vector<Tensor> state;
-  for (const Call& call : calls_of(s, flash)) {
-    const auto [out, log_sum_exp, random_state, unused, mask] = at::_flash_attention_forward(
-        call.of(in.q, call.queries), call.of(in.k, call.keys), call.of(in.v, call.keys),
-        call.starts(call.first_query_S1), call.starts(call.first_key_S1), call.most_queries, call.most_keys,
-        rules.dropout.p, /*is_causal=*/true, /*return_debug_mask=*/false, rules.scale, window.left,
-        window.right);
-    call.of(out_BTHd, call.queries).copy_(out.narrow(-1, 0, s.head_dim));
-    state.insert(state.end(), {log_sum_exp, random_state, unused});
+  for (const Call& call : calls_of(s, rules, flash)) {
+    const Result one = forward_of(call, rules, in);
+    call.of(out_BTHd, call.queries).copy_(one.out.narrow(-1, 0, s.head_dim));
+    state.insert(state.end(), {one.log_sum_exp, one.random_state, one.unused});
   }
   return state;
+}
+
+void flash_attention_part(const AttentionShape& s, const ScoreRules& rules, const FlashRules& flash,
+                          const AttentionRows& rows, Tensor& sum_NE, Tensor& log_sum_exp_BHT,
+                          std::vector<Tensor>& state) {
+  check_flash("attention", s, rules, flash, rows);
+  const Heads in = wide_heads_of(s, flash, rows);
+  const Tensor sum_BTHd = sum_NE.view({s.batch, s.seq, s.heads, s.head_dim});
+  const auto by_row = [](const Tensor& x) { return x.transpose(-2, -1).unsqueeze(-1); };  // [.., T, H, 1]
+  for (const Call& call : calls_of_part(s, rules, flash)) {
+    const Result one = forward_of(call, rules, in);
+    add_part(one.out.narrow(-1, 0, s.head_dim), by_row(one.log_sum_exp), call.of(sum_BTHd, call.queries),
+             by_row(call.statistics(log_sum_exp_BHT)));
+    state = {one.random_state, one.unused};  // nothing is dropped, so those of one call do for all
+  }
+}
+
+void flash_attention_part_backward(const AttentionShape& s, const ScoreRules& rules, const FlashRules& flash,
+                                   const AttentionRows& rows, const Tensor& out_NE,
+                                   const Tensor& log_sum_exp_BHT, const std::vector<Tensor>& state,
+                                   const Tensor& dout_NE, const AttentionRows& gradients) {
+  check_flash("attention_backward", s, rules, flash, rows);
+  const Heads in = wide_heads_of(s, flash, rows), d = heads_of(s, gradients);
+  const Tensor out = widened(s, flash, out_NE), dout = widened(s, flash, dout_NE);
+  const InFixedOrder fixed;
+  Tensor(gradients.kv).zero_();
+  for (const Call& call : calls_of_part(s, rules, flash)) {
+    TYCHO_CHECK(state.size() == kStates - 1,
+                "[attention_backward] wanted the state of a forward pass, {} tensors, got {}", kStates - 1,
+                state.size());
+    const Gradients one = backward_of(call, s, rules, in, out, dout,
+                                      call.statistics(log_sum_exp_BHT).contiguous(), state[0], state[1]);
+    call.of(d.q, call.queries).add_(one.q);
+    call.of(d.k, call.keys).add_(one.k), call.of(d.v, call.keys).add_(one.v);
+  }
 }
 
 void flash_attention_backward(const AttentionShape& s, const ScoreRules& rules, const FlashRules& flash,
@@ -175,30 +305,25 @@ void flash_attention_backward(const AttentionShape& s, const ScoreRules& rules, 
                               const std::vector<Tensor>& state, const Tensor& dout_NE,
                               const AttentionRows& gradients) {
   check_flash("attention_backward", s, rules, flash, rows);
-  const std::vector<Call> calls = calls_of(s, flash);
+  const std::vector<Call> calls = calls_of(s, rules, flash);
   TYCHO_CHECK(state.size() == kStates * calls.size(),
               "[attention_backward] wanted the state of a forward pass, {} tensors, got {}",
               kStates * calls.size(), state.size());
   const Heads in = wide_heads_of(s, flash, rows), d = heads_of(s, gradients);
   const Tensor out = widened(s, flash, out_NE), dout = widened(s, flash, dout_NE);
-  const Window window(rules);
   const InFixedOrder fixed;
   const bool cut = s.keys > 0;  // both stretches see the keys before the early one's end
   if (cut) Tensor(gradients.kv).zero_();
   for (size_t i = 0; i < calls.size(); ++i) {
     const Call& call = calls[i];
     const Tensor* saved = &state[kStates * i];
-    const auto [dq, dk, dv] = at::_flash_attention_backward(
-        call.of(dout, call.queries), call.of(in.q, call.queries), call.of(in.k, call.keys),
-        call.of(in.v, call.keys), call.of(out, call.queries), saved[0], call.first_query_S1,
-        call.first_key_S1, call.most_queries, call.most_keys, rules.dropout.p, /*is_causal=*/true, saved[1],
-        saved[2], rules.scale, window.left, window.right);
-    call.of(d.q, call.queries).copy_(dq.narrow(-1, 0, s.head_dim));
+    const Gradients one = backward_of(call, s, rules, in, out, dout, saved[0], saved[1], saved[2]);
+    call.of(d.q, call.queries).copy_(one.q);
     const auto leave = [&](const Tensor& to, const Tensor& from) {
-      const Tensor keys = call.of(to, call.keys), narrow = from.narrow(-1, 0, s.head_dim);
-      cut ? keys.add_(narrow) : keys.copy_(narrow);
+      const Tensor keys = call.of(to, call.keys);
+      cut ? keys.add_(from) : keys.copy_(from);
     };
-    leave(d.k, dk), leave(d.v, dv);
+    leave(d.k, one.k), leave(d.v, one.v);
   }
 }
 

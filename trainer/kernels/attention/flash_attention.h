@@ -25,6 +25,17 @@ const char* flash_obstacle(at::ScalarType type, const AttentionShape& shape, con
 /// out_NE [B*T, H*d] from rows. Returns what the backward needs, in ATen's memory.
 std::vector<Tensor> flash_attention(const AttentionShape& shape, const ScoreRules& rules,
                                     const FlashRules& flash, const AttentionRows& rows, Tensor& out_NE);
+/// Of a part of the keys, whose stretches are those of queries or lie before them, or all behind: adds to
+/// sum_NE and log_sum_exp_BHT, both fp32. With ALiBi the log-sum-exp is that of scores which differ from
+/// ALiBi's by a number for each query. `state`: what the backward of every part needs besides; parts that no
+/// query sees leave it as it is.
+void flash_attention_part(const AttentionShape& shape, const ScoreRules& rules, const FlashRules& flash,
+                          const AttentionRows& rows, Tensor& sum_NE, Tensor& log_sum_exp_BHT,
+                          std::vector<Tensor>& state);
+void flash_attention_part_backward(const AttentionShape& shape, const ScoreRules& rules,
+                                   const FlashRules& flash, const AttentionRows& rows, const Tensor& out_NE,
+                                   const Tensor& log_sum_exp_BHT, const std::vector<Tensor>& state,
+                                   const Tensor& dout_NE, const AttentionRows& gradients);
 void flash_attention_backward(const AttentionShape& shape, const ScoreRules& rules, const FlashRules& flash,
                               const AttentionRows& rows, const Tensor& out_NE,
                               const std::vector<Tensor>& state, const Tensor& dout_NE,

@@ -26,7 +26,7 @@ StretchDocuments documents_of(const at::Device& device, const int32_t* begin, co
     const int64_t first = document[0] - row, behind = std::min<int64_t>(document[1] - row, last);
     if (behind <= stretch.first || first >= last) continue;
     if (keys.empty()) {
-      documents.first_token = first;
+      documents.first_token = first, documents.first_queries = behind - stretch.first;
       queries.push_back(0), keys.push_back(0);
     }
     queries.push_back(static_cast<int32_t>(behind - stretch.first));

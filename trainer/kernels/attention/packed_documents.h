@@ -16,6 +16,7 @@ struct StretchDocuments {
   Tensor first_query_S1;    // int32 [S + 1] on a GPU, counted from the stretch's first token on
   Tensor first_key_S1;      // the same, counted from first_token on
   int64_t most_queries = 0, most_keys = 0;  // of one document
+  int64_t first_queries = 0;                // of the first one
 };
 
 /// The documents that B rows of T tokens were packed from. Default: every row is one.

@@ -14,6 +14,7 @@
 
 #include "trainer/base/attention_limits.h"
 #include "trainer/base/error.h"
+#include "trainer/kernels/attention/partial_sums.h"
 #include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/dropout.h"
 
@@ -27,11 +28,11 @@ struct Slice {
   int64_t heads() const { return kv_heads * group; }
 };
 
-/// Adds ALiBi to scores [.., K, G, T, S] of queries at the positions position_T of S, and hides keys that a
-/// query must not see.
-Tensor placed(const ScoreRules& rules, int64_t first_head, const Tensor& position_T, Tensor scores) {
-  const Tensor behind =
-      at::arange(scores.size(-1), scores.options().dtype(at::kLong)) - position_T.unsqueeze(1);
+/// Adds ALiBi to scores [.., K, G, T, S] of queries and keys at those positions, and hides keys that a query
+/// must not see.
+Tensor placed(const ScoreRules& rules, int64_t first_head, const Tensor& position_T, const Tensor& position_S,
+              Tensor scores) {
+  const Tensor behind = position_S - position_T.unsqueeze(1);
   if (rules.alibi_H) {
     const Tensor slopes = at::from_blob(const_cast<float*>(rules.alibi_H + first_head),
                                         {scores.size(-4), scores.size(-3), 1, 1}, scores.options());
@@ -64,14 +65,18 @@ class PackedHeads {
   void set(const Slice& slice, int64_t first, int64_t group, const Tensor& value) const {
     view(slice, first, group).copy_(value.view({slice.kv_heads, group, tokens_, dim_}));
   }
-
- private:
+  void add(const Slice& slice, int64_t first, int64_t group, const Tensor& value) const {
+    view(slice, first, group).add_(value.view({slice.kv_heads, group, tokens_, dim_}));
+  }
+  /// [K, G, T, d].
   Tensor view(const Slice& slice, int64_t first, int64_t group) const {
     return rows_[slice.sequence]
         .narrow(1, first + slice.first_kv * group, slice.kv_heads * group)
         .view({tokens_, slice.kv_heads, group, dim_})
         .permute({1, 2, 0, 3});
   }
+
+ private:
   int64_t tokens_, dim_;
   Tensor rows_;
 };
@@ -81,8 +86,9 @@ class ProductAttention {
   ProductAttention(const AttentionShape& s, const ScoreRules& rules, const AttentionRows& rows)
       : s_(s),
         rules_(rules),
-        keys_(num_keys(s)),
+        keys_(num_keys_at_hand(s)),
         position_T_(query_positions(s, rows.q_NE.device())),
+        position_S_(key_positions(s, rows.q_NE.device())),
         q_(s, rows.q_NE, s.seq, s.heads),
         kv_(s, rows.kv, keys_, 2 * s.kv_heads) {}
 
@@ -105,12 +111,14 @@ class ProductAttention {
   }
   /// Scores of products, with -infinity where a query must not look.
   Tensor scores(const Slice& slice, const Tensor& products) const {
-    Tensor scores = placed(rules_, slice.first_head(), position_T_,
+    Tensor scores = placed(rules_, slice.first_head(), position_T_, position_S_,
                            capped(rules_, products).view({slice.kv_heads, slice.group, s_.seq, keys_}));
     if (rules_.document_BT) {
-      const Tensor number_S = at::from_blob(const_cast<int32_t*>(rules_.document_BT + slice.sequence * keys_),
-                                            {keys_}, products.options().dtype(at::kInt));
-      const Tensor number_T = number_S.index_select(0, position_T_);
+      const int64_t tokens = num_keys(s_);
+      const Tensor number = at::from_blob(const_cast<int32_t*>(rules_.document_BT + slice.sequence * tokens),
+                                          {tokens}, products.options().dtype(at::kInt));
+      const Tensor number_T = number.index_select(0, position_T_),
+                   number_S = number.index_select(0, position_S_);
       scores = scores.masked_fill(number_T.unsqueeze(1) != number_S, -INFINITY);
     }
     return scores.view({slice.kv_heads, slice.group * s_.seq, keys_});
@@ -136,15 +144,18 @@ class ProductAttention {
   /// Rows of the mask from a head of the slice and a position on.
   void drop(const Slice& slice, int64_t head, int64_t position, Tensor& kept) const {
     DropoutMask mask = rules_.dropout;
-    const int64_t heads = rules_.dropout_heads > 0 ? rules_.dropout_heads : s_.heads;
-    mask.first_row += (slice.sequence * heads + slice.first_head() + head) * keys_ + position;
-    dropout(mask, kept, {}, kept);
+    const int64_t heads = rules_.dropout_heads > 0 ? rules_.dropout_heads : s_.heads, tokens = num_keys(s_);
+    mask.first_row += (slice.sequence * heads + slice.first_head() + head) * tokens + position;
+    if (!s_.is_part()) return dropout(mask, kept, {}, kept);
+    Tensor of_all = at::ones({kept.size(0), tokens}, kept.options());
+    dropout(mask, of_all, {}, of_all);
+    kept.copy_(of_all.index_select(1, position_S_));
   }
 
   const AttentionShape& s_;
   const ScoreRules& rules_;
   int64_t keys_;
-  Tensor position_T_;
+  Tensor position_T_, position_S_;
   PackedHeads q_, kv_;
 };
 
@@ -164,7 +175,8 @@ Tensor attend(const AttentionShape& s, const ScoreRules& rules, const Tensor& q_
   // One query at the end sees all keys.
   if (s.seq > 1 || rules.alibi_H || rules.window >= 0) {
     const auto positions = scores.options().dtype(at::kLong);
-    scores = placed(rules, 0, at::arange(num_keys - s.seq, num_keys, positions), scores);
+    scores = placed(rules, 0, at::arange(num_keys - s.seq, num_keys, positions),
+                    at::arange(num_keys, positions), scores);
   }
   scores = scores.view({s.batch, s.kv_heads, group * s.seq, num_keys});
   const Tensor out = at::matmul(scores.softmax(-1).to(compute), values);
@@ -189,11 +201,17 @@ void product_attention(const AttentionShape& s, const ScoreRules& rules, const A
   const PackedHeads out(s, out_NE, s.seq, s.heads);
   attention.for_slices([&](const Slice& slice) {
     const Tensor scores = attention.scores(slice, attention.products(slice));
-    const Tensor log_sum_exp = scores.logsumexp(-1, /*keepdim=*/true);
-    statistics(slice, log_sum_exp_BHT).copy_(log_sum_exp);
-    Tensor weights = (scores - log_sum_exp).exp_();
+    const Tensor log_sum_exp = scores.logsumexp(-1, /*keepdim=*/true),
+                 all = statistics(slice, log_sum_exp_BHT);
+    Tensor weights = (scores - (s.is_part() ? or_zero(log_sum_exp) : log_sum_exp)).exp_();
     if (const Tensor kept = attention.kept(slice, scores); kept.defined()) weights.mul_(kept);
-    out.set(slice, 0, slice.group, product(weights.to(rows.q_NE.scalar_type()), attention.values(slice)));
+    const Tensor part = product(weights.to(rows.q_NE.scalar_type()), attention.values(slice));
+    if (!s.is_part()) {
+      all.copy_(log_sum_exp);
+      return out.set(slice, 0, slice.group, part);
+    }
+    const auto by_group = [&](const Tensor& x) { return x.view({slice.kv_heads, slice.group, s.seq, -1}); };
+    add_part(by_group(part), by_group(log_sum_exp), out.view(slice, 0, slice.group), by_group(all));
   });
 }
 
@@ -202,7 +220,7 @@ void product_attention_backward(const AttentionShape& s, const ScoreRules& rules
                                 const AttentionRows& gradients) {
   const ProductAttention attention(s, rules, rows);
   const PackedHeads out(s, out_NE, s.seq, s.heads), dout(s, dout_NE, s.seq, s.heads),
-      dq(s, gradients.q_NE, s.seq, s.heads), dkv(s, gradients.kv, num_keys(s), 2 * s.kv_heads);
+      dq(s, gradients.q_NE, s.seq, s.heads), dkv(s, gradients.kv, num_keys_at_hand(s), 2 * s.kv_heads);
   const auto dtype = rows.q_NE.scalar_type();
   attention.for_slices([&](const Slice& slice) {
     const Tensor products = attention.products(slice), scores = attention.scores(slice, products);
@@ -218,7 +236,8 @@ void product_attention_backward(const AttentionShape& s, const ScoreRules& rules
     }
     if (kept.defined()) weights.mul_(kept);
     d_scores = d_scores.mul_(rules.scale).to(dtype);
-    dq.set(slice, 0, slice.group, product(d_scores, attention.keys(slice)));
+    const Tensor d_queries = product(d_scores, attention.keys(slice));
+    s.is_part() ? dq.add(slice, 0, slice.group, d_queries) : dq.set(slice, 0, slice.group, d_queries);
     dkv.set(slice, 0, 1, product(d_scores.transpose(1, 2), attention.queries(slice)));
     dkv.set(slice, s.kv_heads, 1, product(weights.to(dtype).transpose(1, 2), d_out));
   });

@@ -8,8 +8,8 @@
 namespace tycho {
 
 /// out_NE [B*T, H*d] from rows, fp32 or bf16; scores and softmax in fp32. Heads of a sequence are taken a few
-/// at a time: scores of at most 64 MiB exist at once, or of one key head. Pointers of `rules` are to memory
-/// of the rows' device. log_sum_exp_BHT: fp32, for backward.
+/// at a time: scores of at most 64 MiB exist at once, or of one key head. Parts of the keys as attention().
+/// Pointers of `rules` are to memory of the rows' device. log_sum_exp_BHT: fp32, for backward.
 void product_attention(const AttentionShape& shape, const ScoreRules& rules, const AttentionRows& rows,
                        Tensor& out_NE, Tensor& log_sum_exp_BHT);
 /// Gradients of rows from dout_NE.

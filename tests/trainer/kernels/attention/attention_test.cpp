@@ -163,6 +163,57 @@ TEST_P(AttentionTest, OfStretchesIsThatOfTheWhole) {
   expect_stretches_equal_whole(GetParam().shape, GetParam().type, at::kCPU);
 }
 
+/// The same with the keys of each pair of stretches one after the other, as they come by on a ring.
+void expect_parts_equal_whole(const AttentionShape& s, at::ScalarType type, const at::Device& device) {
+  at::manual_seed(4);
+  const int64_t q = s.heads * s.head_dim, kv = 2 * s.kv_heads * s.head_dim, tokens = s.batch * s.seq;
+  const Tensor qkv = at::randn({tokens, q + kv}).to(type), dout = at::randn({tokens, q}).to(type);
+  const auto take = [&](const Tensor& x, const Tensor& position_T) {
+    return x.reshape({s.batch, s.seq, x.size(1)}).index_select(1, position_T).view({-1, x.size(1)});
+  };
+  const EveryRule every(s);
+  for (const ScoreRules& rules : every.rules()) {
+    Tensor leaf_qkv = leaf(qkv);
+    const Tensor oracle = oracle_packed(s, rules, leaf_qkv);
+    oracle.backward(as_double(dout));
+    Tensor gradient = at::zeros({s.batch, s.seq, q + kv}, at::kDouble);
+    for (const AttentionShape& cut : cuts(s, 3)) {
+      const Tensor position_T = query_positions(cut);
+      const OnDevice on(cut, rules, device);
+      const Tensor q_NE = take(qkv.narrow(1, 0, q), position_T).to(device),
+                   own_dout = take(dout, position_T).to(device);
+      Memory saved(cut, q_NE);
+      const Tensor sum_NE = at::zeros(q_NE.sizes(), q_NE.options().dtype(at::kFloat));
+      saved.out_NE = sum_NE, saved.log_sum_exp_BHT.fill_(-INFINITY);
+      std::vector<AttentionShape> parts;
+      std::vector<Tensor> kv_of;
+      for (const AttentionShape& other : cuts(s, 3)) {
+        AttentionShape part = cut;
+        part.early_keys = other.early, part.late_keys = other.late;
+        if (!part.is_part()) part.early_keys = other.late, part.late_keys = {};
+        parts.push_back(part);
+        kv_of.push_back(take(qkv.narrow(1, q, kv), key_positions(part)).to(device));
+        attention(part, on.rules, {q_NE, kv_of.back()}, saved, on.flash);
+      }
+      expect_near(sum_NE.to(type), take(oracle, position_T), 1e-5, 0x1p-6);
+      saved.out_NE = sum_NE.to(type);
+      const Tensor dq_NE = at::zeros(sum_NE.sizes(), sum_NE.options());
+      for (size_t i = 0; i < parts.size(); ++i) {
+        const Tensor dkv = at::full(kv_of[i].sizes(), 7.0, sum_NE.options());
+        attention_backward(parts[i], on.rules, {q_NE, kv_of[i]}, saved, own_dout, {dq_NE, dkv}, on.flash);
+        Tensor of_keys = gradient.narrow(2, q, kv);
+        of_keys.index_add_(1, key_positions(parts[i]), as_double(dkv).view({s.batch, -1, kv}));
+      }
+      gradient.narrow(2, 0, q).index_copy_(1, position_T, as_double(dq_NE).view({s.batch, cut.seq, q}));
+    }
+    expect_near(gradient.view({tokens, q + kv}).to(type), leaf_qkv.grad(), 2e-5, 0x1p-5);
+  }
+}
+
+TEST_P(AttentionTest, OfPartsOfTheKeysIsThatOfTheWhole) {
+  expect_parts_equal_whole(GetParam().shape, GetParam().type, at::kCPU);
+}
+
 class AttentionOnGpu : public testing::TestWithParam<AttentionCase> {
  protected:
   void SetUp() override {
@@ -182,6 +233,10 @@ TEST_P(AttentionOnGpu, EqualsAutogradUnderEveryRule) {
 
 TEST_P(AttentionOnGpu, OfStretchesIsThatOfTheWhole) {
   expect_stretches_equal_whole(GetParam().shape, GetParam().type, at::kCUDA);
+}
+
+TEST_P(AttentionOnGpu, OfPartsOfTheKeysIsThatOfTheWhole) {
+  expect_parts_equal_whole(GetParam().shape, GetParam().type, at::kCUDA);
 }
 
 /// How far apart two passes are whose masks should be one, as a share of what they are compared by. The
@@ -254,6 +309,11 @@ TEST(AttentionOp, NamesArgumentsThatDoNotFit) {
             "and 1 from 3 on");
   EXPECT_NE(error({2, 3, 2, 1, 4, 6, {2, 2}, {3, 1}}), "");
   EXPECT_NE(error({2, 3, 2, 1, 4, 6, {0, 2}, {6, 1}}), "");
+  EXPECT_EQ(error({2, 3, 2, 1, 4, 6, {0, 2}, {5, 1}, {0, 2}, {1, 1}}),
+            "[attention] wanted some of 6 keys as two stretches, one after the other, got 2 from 0 on and 1 "
+            "from 1 on");
+  EXPECT_NE(error({2, 3, 2, 1, 4, 6, {0, 2}, {5, 1}, {4, 3}}), "");
+  EXPECT_NE(error({2, 3, 2, 1, 4, 6, {0, 2}, {5, 1}, {0, 2}}).find("[4, 8]"), std::string::npos);
   EXPECT_NE(error_of([&] {
               const AttentionShape s = {2, 3, 3, 1, 4};
               Memory saved(s, qkv);

@@ -45,10 +45,11 @@ void soften(int64_t queries, int64_t width, bool first, float* scores, Running& 
 
 template <class T>
 struct Forward {
+  bool is_part;
   AttentionShape shape;
   ScoreRules rules;
   AttentionInputs in;
-  T* out;
+  void* out;  // T, or fp32 of a part
   float* log_sum_exp_BHT;
 
   int64_t group() const { return shape.heads / shape.kv_heads; }
@@ -64,8 +65,14 @@ struct Forward {
   void block(int64_t sequence, int64_t kv_head, Queries block) const {
     const HeadRows<T> rows(shape, in, sequence, kv_head);
     const int64_t d = shape.head_dim, width = tile_width(d);
-    const KeyTiles all = visible_tiles(rules, block.position, block.count);
-    const int64_t key_tiles = all.last - all.first;
+    const KeyTiles tiles(shape);
+    int64_t first_tile = 0, last_tile = tiles.count();
+    const auto sees = [&](int64_t tile) {
+      return is_visible(rules, block.position, block.count, tiles.at(tile));
+    };
+    while (first_tile < last_tile && !sees(first_tile)) ++first_tile;
+    while (first_tile < last_tile && !sees(last_tile - 1)) --last_tile;
+    const int64_t key_tiles = last_tile - first_tile;
     const int64_t q_floats = kTileTokens * width, k_floats = d * kTileTokens;
     auto* memory = static_cast<float*>(thread_memory(
         (key_tiles * (k_floats + q_floats) + 2 * q_floats + 2 * kTileTokens * kTileTokens) * 4));
@@ -75,12 +82,10 @@ struct Forward {
     float* sum = q + q_floats;
     float* scores = sum + q_floats;
     float* factors = scores + kTileTokens * kTileTokens;
-    for (int64_t tile = all.first; tile < all.last; ++tile) {
-      const int64_t first_key = tile * kTileTokens, keys = smaller(kTileTokens, shape.keys - first_key);
-      transpose_tile<kTileTokens>(rows.key(first_key), rows.kv_step, keys, d,
-                                  keys_T + (tile - all.first) * k_floats);
-      copy_tile(rows.value(first_key), rows.kv_step, keys, d, 1.0f, values + (tile - all.first) * q_floats,
-                width);
+    for (int64_t tile = 0; tile < key_tiles; ++tile) {
+      const KeyTile key = tiles.at(first_tile + tile);
+      transpose_tile<kTileTokens>(rows.key(key.row), rows.kv_step, key.count, d, keys_T + tile * k_floats);
+      copy_tile(rows.value(key.row), rows.kv_step, key.count, d, 1.0f, values + tile * q_floats, width);
     }
     const int32_t* document_T = rules.document_BT ? rules.document_BT + sequence * shape.keys : nullptr;
     for (int64_t head = kv_head * group(); head < (kv_head + 1) * group(); ++head)
@@ -88,25 +93,29 @@ struct Forward {
         const int64_t row = block.row + done, query = block.position + done;
         const int64_t queries = smaller(kTileTokens, block.count - done);
         copy_tile(rows.query(row, head), rows.q_step, queries, d, rules.scale, q, width);
-        const KeyTiles seen = visible_tiles(rules, query, queries);
         Running running;
         bool is_first = true;
-        for (int64_t tile = seen.first; tile < seen.last; ++tile) {
-          const int64_t first_key = tile * kTileTokens, keys = smaller(kTileTokens, shape.keys - first_key);
-          if (!share_documents(document_T, query, queries, first_key, keys)) continue;
-          scores_of(rules, head, d, document_T, q, width, query, queries,
-                    keys_T + (tile - all.first) * k_floats, first_key, keys, scores, nullptr);
+        for (int64_t tile = 0; tile < key_tiles; ++tile) {
+          const KeyTile key = tiles.at(first_tile + tile);
+          if (!is_visible(rules, query, queries, key)) continue;
+          if (!share_documents(document_T, query, queries, key.token, key.count)) continue;
+          scores_of(rules, head, d, document_T, q, width, query, queries, keys_T + tile * k_floats, key.token,
+                    key.count, scores, nullptr);
           soften(queries, width, is_first, scores, running, sum);
           if (rules.dropout.p > 0)
-            drop(mask_row(shape, rules, sequence, head, query), queries, first_key, scores, factors);
-          const float* value = values + (tile - all.first) * q_floats;
+            drop(mask_row(shape, rules, sequence, head, query), queries, key.token, scores, factors);
+          const float* value = values + tile * q_floats;
           if (is_first)
-            tile_product<false>(queries, width, keys, {scores, kTileTokens, 1}, value, width, sum, width);
+            tile_product<false>(queries, width, key.count, {scores, kTileTokens, 1}, value, width, sum,
+                                width);
           else
-            tile_product<true>(queries, width, keys, {scores, kTileTokens, 1}, value, width, sum, width);
+            tile_product<true>(queries, width, key.count, {scores, kTileTokens, 1}, value, width, sum, width);
           is_first = false;
         }
-        finish(sequence, head, row, queries, running, sum, width);
+        if (!is_part)
+          finish(sequence, head, row, queries, running, sum, width);
+        else if (!is_first)
+          add_part(sequence, head, row, queries, running, sum, width);
       }
   }
 
@@ -120,13 +129,35 @@ struct Forward {
   void finish(int64_t sequence, int64_t head, int64_t first, int64_t queries, const Running& running,
               const float* sum, int64_t width) const {
     for (int64_t row = 0; row < queries; ++row) {
-      T* to = out + ((sequence * shape.seq + first + row) * shape.heads + head) * shape.head_dim;
+      T* to = static_cast<T*>(out) + place_of(sequence, head, first + row);
       const float scale = 1.0f / running.sum[row];
       for_lanes(shape.head_dim, [&](int64_t i, auto lanes) {
         store(to + i, load(sum + row * width + i, lanes) * scale, lanes);
       });
       log_sum_exp_BHT[first_row(sequence, head, first) + row] =
           running.most[row] + __builtin_logf(running.sum[row]);
+    }
+  }
+
+  /// Of a query's first element in `out`.
+  int64_t place_of(int64_t sequence, int64_t head, int64_t row) const {
+    return ((sequence * shape.seq + row) * shape.heads + head) * shape.head_dim;
+  }
+
+  /// Adds to what `out` has of other parts. Queries that see none of these keys stay as they are.
+  void add_part(int64_t sequence, int64_t head, int64_t first, int64_t queries, const Running& running,
+                const float* sum, int64_t width) const {
+    for (int64_t row = 0; row < queries; ++row) {
+      if (running.sum[row] == 0.0f) continue;
+      float* to = static_cast<float*>(out) + place_of(sequence, head, first + row);
+      float& all = log_sum_exp_BHT[first_row(sequence, head, first) + row];
+      const float here = running.most[row] + __builtin_logf(running.sum[row]), before = all;
+      const float most = __builtin_fmaxf(before, here);
+      all = most + __builtin_logf(exp(broadcast(before - most))[0] + exp(broadcast(here - most))[0]);
+      const float kept = exp(broadcast(before - all))[0], scale = exp(broadcast(running.most[row] - all))[0];
+      for_lanes(shape.head_dim, [&](int64_t i, auto lanes) {
+        store(to + i, load(to + i, lanes) * kept + load(sum + row * width + i, lanes) * scale, lanes);
+      });
     }
   }
 
@@ -138,8 +169,8 @@ struct Forward {
   void run() const {
     const int64_t tokens = block_tokens(), early = ceil_div(shape.early.count, tokens);
     const int64_t blocks = early + ceil_div(shape.late.count, tokens);
-    for_blocks(shape.batch * shape.kv_heads * blocks, shape.batch * shape.heads * shape.seq * shape.keys,
-               [&](int64_t number) {
+    for_blocks(shape.batch * shape.kv_heads * blocks,
+               shape.batch * shape.heads * shape.seq * KeyTiles(shape).rows(), [&](int64_t number) {
                  // Late queries see most keys: they go first, so that the threads end together.
                  const int64_t at = blocks - 1 - number / (shape.batch * shape.kv_heads);
                  const int64_t rest = number % (shape.batch * shape.kv_heads);
@@ -156,9 +187,9 @@ void attention(AttentionShape given, ScoreRules rules, Dtype dtype, AttentionInp
                float* log_sum_exp_BHT, Stream) {
   const AttentionShape shape = with_stretches(given);
   if (dtype == Dtype::kFp32)
-    Forward<float>{shape, rules, in, static_cast<float*>(out), log_sum_exp_BHT}.run();
+    Forward<float>{given.is_part(), shape, rules, in, out, log_sum_exp_BHT}.run();
   else
-    Forward<Bf16>{shape, rules, in, static_cast<Bf16*>(out), log_sum_exp_BHT}.run();
+    Forward<Bf16>{given.is_part(), shape, rules, in, out, log_sum_exp_BHT}.run();
 }
 
 }  // namespace tycho::TYCHO_ISA

@@ -29,6 +29,7 @@ struct Workspace {
 
 template <class T>
 struct Backward {
+  bool is_part;  // gradients are fp32
   AttentionShape shape;
   ScoreRules rules;
   AttentionInputs in;
@@ -39,13 +40,15 @@ struct Backward {
 
   void lay_out_keys(const HeadRows<T>& rows, const Workspace& work, int64_t width) const {
     const int64_t d = shape.head_dim;
-    for (int64_t first = 0; first < shape.keys; first += kTileTokens) {
-      const int64_t keys = smaller(kTileTokens, shape.keys - first);
-      transpose_tile<kTileTokens>(rows.value(first), rows.kv_step, keys, d, work.values_T + first * d);
+    const KeyTiles tiles(shape);
+    for (int64_t tile = 0; tile < tiles.count(); ++tile) {
+      const KeyTile key = tiles.at(tile);
+      const int64_t first = tile * kTileTokens;
+      transpose_tile<kTileTokens>(rows.value(key.row), rows.kv_step, key.count, d, work.values_T + first * d);
       float* key_tile = work.keys + first * width;
-      copy_tile(rows.key(first), rows.kv_step, keys, d, 1.0f, key_tile, width);
-      transpose_tile<kTileTokens>(key_tile, width, keys, d, work.keys_T + first * d);
-      for (int64_t i = first * width; i < (first + keys) * width; i += kLanes) {
+      copy_tile(rows.key(key.row), rows.kv_step, key.count, d, 1.0f, key_tile, width);
+      transpose_tile<kTileTokens>(key_tile, width, key.count, d, work.keys_T + first * d);
+      for (int64_t i = first * width; i < (first + key.count) * width; i += kLanes) {
         store(work.dkeys + i, Vec{}, Full{});
         store(work.dvalues + i, Vec{}, Full{});
       }
@@ -91,16 +94,18 @@ struct Backward {
     const int64_t first_row = (sequence * shape.heads + head) * shape.seq + tile.row;
     float dot[kTileTokens];
     rows_of_queries(rows, work, sequence, head, tile.row, queries, width, dot);
-    const KeyTiles seen = visible_tiles(rules, query, queries);
-    for (int64_t first = seen.first * kTileTokens; first < seen.last * kTileTokens; first += kTileTokens) {
-      const int64_t keys = smaller(kTileTokens, shape.keys - first);
-      if (!share_documents(document_T, query, queries, first, keys)) continue;
-      scores_of(rules, head, d, document_T, work.q, width, query, queries, work.keys_T + first * d, first,
+    const KeyTiles tiles(shape);
+    for (int64_t number = 0; number < tiles.count(); ++number) {
+      const KeyTile key = tiles.at(number);
+      if (!is_visible(rules, query, queries, key)) continue;
+      if (!share_documents(document_T, query, queries, key.token, key.count)) continue;
+      const int64_t first = number * kTileTokens, keys = key.count;
+      scores_of(rules, head, d, document_T, work.q, width, query, queries, work.keys_T + first * d, key.token,
                 keys, work.p, work.cap_slope);
       tile_product<false>(queries, kTileTokens, d, {work.dout, width, 1}, work.values_T + first * d,
                           kTileTokens, work.dp, kTileTokens);
       if (rules.dropout.p > 0)
-        dropout_tile(rules, mask_row(shape, rules, sequence, head, query), queries, first, work.kept);
+        dropout_tile(rules, mask_row(shape, rules, sequence, head, query), queries, key.token, work.kept);
       score_gradients(work, queries, log_sum_exp_BHT + first_row, dot);
       tile_product<true>(keys, width, queries, {work.p, 1, kTileTokens}, work.dout, width,
                          work.dvalues + first * width, width);
@@ -109,16 +114,26 @@ struct Backward {
       tile_product<true>(queries, width, keys, {work.dp, kTileTokens, 1}, work.keys + first * width, width,
                          work.dq, width);
     }
-    T* dq = static_cast<T*>(gradients.dq) + (sequence * shape.seq + tile.row) * gradients.q_step;
-    write(work.dq, width, rules.scale, queries, dq + head * d, gradients.q_step);
+    const int64_t place = (sequence * shape.seq + tile.row) * gradients.q_step + head * d;
+    if (is_part)
+      write<true>(work.dq, width, rules.scale, queries, static_cast<float*>(gradients.dq) + place,
+                  gradients.q_step);
+    else
+      write<false>(work.dq, width, rules.scale, queries, static_cast<T*>(gradients.dq) + place,
+                   gradients.q_step);
   }
 
   /// Rows of one head, which are `step` elements apart.
-  void write(const float* x, int64_t width, float factor, int64_t count, T* first, int64_t step) const {
+  template <bool Add, class To>
+  void write(const float* x, int64_t width, float factor, int64_t count, To* first, int64_t step) const {
     for (int64_t row = 0; row < count; ++row) {
-      T* to = first + row * step;
+      To* to = first + row * step;
       for_lanes(shape.head_dim, [&](int64_t i, auto lanes) {
-        store(to + i, load(x + row * width + i, lanes) * factor, lanes);
+        const Vec value = load(x + row * width + i, lanes) * factor;
+        if constexpr (Add)
+          store(to + i, load(to + i, lanes) + value, lanes);
+        else
+          store(to + i, value, lanes);
       });
     }
   }
@@ -127,7 +142,7 @@ struct Backward {
   void block(int64_t sequence, int64_t kv_head) const {
     const HeadRows<T> rows(shape, in, sequence, kv_head);
     const int64_t d = shape.head_dim, width = tile_width(d), group = shape.heads / shape.kv_heads;
-    const Workspace work(ceil_div(shape.keys, kTileTokens), d, width);
+    const Workspace work(KeyTiles(shape).count(), d, width);
     lay_out_keys(rows, work, width);
     for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
       const TokenStretch stretches[] = {shape.early, shape.late};
@@ -139,14 +154,28 @@ struct Backward {
           row += queries;
         }
     }
-    const int64_t step = gradients.kv_step;
-    T* dkeys = static_cast<T*>(gradients.dkv) + sequence * shape.keys * step + kv_head * d;
-    write(work.dkeys, width, 1.0f, shape.keys, dkeys, step);
-    write(work.dvalues, width, 1.0f, shape.keys, dkeys + shape.kv_heads * d, step);
+    if (is_part)
+      write_keys<float>(work, width, sequence, kv_head);
+    else
+      write_keys<T>(work, width, sequence, kv_head);
+  }
+
+  template <class To>
+  void write_keys(const Workspace& work, int64_t width, int64_t sequence, int64_t kv_head) const {
+    const KeyTiles tiles(shape);
+    const int64_t d = shape.head_dim, step = gradients.kv_step;
+    To* dkeys = static_cast<To*>(gradients.dkv) + sequence * tiles.rows() * step + kv_head * d;
+    for (int64_t tile = 0; tile < tiles.count(); ++tile) {
+      const KeyTile key = tiles.at(tile);
+      const int64_t place = tile * kTileTokens * width;
+      To* to = dkeys + key.row * step;
+      write<false>(work.dkeys + place, width, 1.0f, key.count, to, step);
+      write<false>(work.dvalues + place, width, 1.0f, key.count, to + shape.kv_heads * d, step);
+    }
   }
 
   void run() const {
-    for_blocks(shape.batch * shape.kv_heads, shape.batch * shape.heads * shape.seq * shape.keys,
+    for_blocks(shape.batch * shape.kv_heads, shape.batch * shape.heads * shape.seq * KeyTiles(shape).rows(),
                [&](int64_t number) { block(number / shape.kv_heads, number % shape.kv_heads); });
   }
 };
@@ -158,14 +187,24 @@ void attention_backward(AttentionShape given, ScoreRules rules, Dtype dtype, Att
                         AttentionGradients gradients, Stream) {
   const AttentionShape shape = with_stretches(given);
   if (dtype == Dtype::kFp32)
-    Backward<float>{
-        shape,    rules, in, static_cast<const float*>(out), log_sum_exp_BHT, static_cast<const float*>(dout),
-        gradients}
+    Backward<float>{given.is_part(),
+                    shape,
+                    rules,
+                    in,
+                    static_cast<const float*>(out),
+                    log_sum_exp_BHT,
+                    static_cast<const float*>(dout),
+                    gradients}
         .run();
   else
-    Backward<Bf16>{
-        shape,    rules, in, static_cast<const Bf16*>(out), log_sum_exp_BHT, static_cast<const Bf16*>(dout),
-        gradients}
+    Backward<Bf16>{given.is_part(),
+                   shape,
+                   rules,
+                   in,
+                   static_cast<const Bf16*>(out),
+                   log_sum_exp_BHT,
+                   static_cast<const Bf16*>(dout),
+                   gradients}
         .run();
 }
 

@@ -12,11 +12,6 @@ namespace tycho::TYCHO_ISA {
 inline constexpr int64_t kTileTokens = 64;  // queries, and keys, of a tile
 inline constexpr float kInfinity = __builtin_inff();
 
-/// The keys that some query of a tile may see, as tiles [first, last).
-struct KeyTiles {
-  int64_t first, last;
-};
-
 /// Neighbouring queries of a sequence: from its row `row` on, the tokens from `position` on.
 struct Queries {
   int64_t row, position, count;
@@ -24,36 +19,65 @@ struct Queries {
 
 /// The same shape with its stretches written out.
 TYCHO_SIMD AttentionShape with_stretches(AttentionShape shape) {
-  if (shape.keys > 0) return shape;
-  shape.keys = shape.seq;
-  shape.early = {0, shape.seq}, shape.late = {0, 0};
+  if (shape.keys == 0) {
+    shape.keys = shape.seq;
+    shape.early = {0, shape.seq}, shape.late = {0, 0};
+  }
+  if (!shape.is_part()) shape.early_keys = {0, shape.keys}, shape.late_keys = {0, 0};
   return shape;
 }
+
+/// Neighbouring keys of a sequence: the tokens from `token` on, in rows from `row` on.
+struct KeyTile {
+  int64_t row, token, count;
+};
+
+/// The keys at hand in tiles: those of the early stretch, then those of the late one.
+class KeyTiles {
+ public:
+  explicit KeyTiles(const AttentionShape& shape)
+      : early_(shape.early_keys), late_(shape.late_keys), num_early_(ceil_div(early_.count, kTileTokens)) {}
+  int64_t rows() const { return early_.count + late_.count; }
+  int64_t count() const { return num_early_ + ceil_div(late_.count, kTileTokens); }
+  KeyTile at(int64_t number) const {
+    if (number < num_early_) return of(early_, 0, number * kTileTokens);
+    return of(late_, early_.count, (number - num_early_) * kTileTokens);
+  }
+
+ private:
+  static KeyTile of(const TokenStretch& stretch, int64_t row, int64_t first) {
+    return {row + first, stretch.first + first, smaller(kTileTokens, stretch.count - first)};
+  }
+  TokenStretch early_, late_;
+  int64_t num_early_;
+};
 
 /// One sequence, one key head: where its rows lie.
 template <class T>
 struct HeadRows {
   const AttentionShape& shape;
   const T* q;   // of the sequence's first query
-  const T* kv;  // and of its first key
+  const T* kv;  // and of its first key at hand
   int64_t q_step, kv_step;
   int64_t kv_head;
 
   HeadRows(const AttentionShape& of, const AttentionInputs& in, int64_t sequence, int64_t head)
       : shape(of),
         q(static_cast<const T*>(in.q) + sequence * of.seq * in.q_step),
-        kv(static_cast<const T*>(in.kv) + sequence * of.keys * in.kv_step),
+        kv(static_cast<const T*>(in.kv) + sequence * (of.early_keys.count + of.late_keys.count) * in.kv_step),
         q_step(in.q_step),
         kv_step(in.kv_step),
         kv_head(head) {}
   const T* query(int64_t row, int64_t head) const { return q + row * q_step + head * shape.head_dim; }
-  const T* key(int64_t token) const { return kv + token * kv_step + kv_head * shape.head_dim; }
-  const T* value(int64_t token) const { return key(token) + shape.kv_heads * shape.head_dim; }
+  const T* key(int64_t row) const { return kv + row * kv_step + kv_head * shape.head_dim; }
+  const T* value(int64_t row) const { return key(row) + shape.kv_heads * shape.head_dim; }
 };
 
-TYCHO_SIMD KeyTiles visible_tiles(const ScoreRules& rules, int64_t first_query, int64_t queries) {
-  const int64_t first_key = rules.window < 0 ? 0 : larger(0, first_query - rules.window);
-  return {first_key / kTileTokens, (first_query + queries - 1) / kTileTokens + 1};
+/// Whether some query of a tile may see some of its keys, documents aside.
+TYCHO_SIMD bool is_visible(const ScoreRules& rules, int64_t first_query, int64_t queries,
+                           const KeyTile& keys) {
+  return keys.token < first_query + queries &&
+         (rules.window < 0 || keys.token + keys.count > first_query - rules.window);
 }
 
 /// Whether some query of a tile may share a document with some of its keys.
@@ -98,7 +122,7 @@ static void score_tile(const ScoreRules& rules, int64_t head, const int32_t* doc
       }
       const Ints key = lane_number + static_cast<int32_t>(first_key + column);
       score += slope * __builtin_convertvector(key - query, Vec);
-      Ints seen = (key <= query) & (key >= oldest);
+      Ints seen = (key <= query) & (key >= oldest) & (key < static_cast<int32_t>(first_key + keys));
       if (document_T)
         for (int lane = 0; lane < kLanes; ++lane)
           seen[lane] &=
@@ -115,20 +139,36 @@ TYCHO_SIMD int64_t mask_row(const AttentionShape& shape, const ScoreRules& rules
   return (sequence * heads + head) * shape.keys + position;
 }
 
-/// What a tile's probabilities are multiplied with: 0 where dropout drops, else 1 / (1 - p).
+/// Factors of a row's keys of one block: 0 where dropout drops, else 1 / (1 - p).
+TYCHO_SIMD void dropout_block(const ScoreRules& rules, const DropoutFactors& kept, int64_t row, int64_t block,
+                              float* factors) {
+  static_assert(kTileTokens == kDropoutBlock && kDropoutCounters % kLanes == 0);
+  for (int64_t counter = 0; counter < kDropoutCounters; counter += kLanes) {
+    const PhiloxWords words =
+        philox_lanes(rules.dropout.key, static_cast<uint64_t>(block * kDropoutCounters + counter),
+                     static_cast<uint64_t>(rules.dropout.first_row + row));
+    for (int word = 0; word < 4; ++word)
+      store(factors + word * kDropoutCounters + counter,
+            words.at[word] >= kept.first_kept ? broadcast(kept.scale) : Vec{}, Full{});
+  }
+}
+
+/// What a tile's probabilities are multiplied with. Tiles of stretches may begin within a block.
 TYCHO_SIMD void dropout_tile(const ScoreRules& rules, int64_t first_row, int64_t rows, int64_t first_key,
                              float* factors) {
-  static_assert(kTileTokens == kDropoutBlock && kDropoutCounters % kLanes == 0);
   const DropoutFactors kept = dropout_factors(rules.dropout);
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t counter = 0; counter < kDropoutCounters; counter += kLanes) {
-      const PhiloxWords words = philox_lanes(
-          rules.dropout.key, static_cast<uint64_t>(first_key / kDropoutBlock * kDropoutCounters + counter),
-          static_cast<uint64_t>(rules.dropout.first_row + first_row + row));
-      for (int word = 0; word < 4; ++word)
-        store(factors + row * kTileTokens + word * kDropoutCounters + counter,
-              words.at[word] >= kept.first_kept ? broadcast(kept.scale) : Vec{}, Full{});
+  const int64_t block = first_key / kDropoutBlock, inside = first_key % kDropoutBlock;
+  for (int64_t row = 0; row < rows; ++row) {
+    float* to = factors + row * kTileTokens;
+    if (inside == 0) {
+      dropout_block(rules, kept, first_row + row, block, to);
+      continue;
     }
+    float both[2 * kDropoutBlock];
+    dropout_block(rules, kept, first_row + row, block, both);
+    dropout_block(rules, kept, first_row + row, block + 1, both + kDropoutBlock);
+    __builtin_memcpy(to, both + inside, kTileTokens * sizeof(float));
+  }
 }
 
 /// Scores of a tile: products of `queries` packed rows (scaled) with the transposed keys, then the rules.
