@@ -1,6 +1,6 @@
 # Ranks: what they are told, what they tell each other, and whole runs of several.
 tycho_test(parallel_test TORCH LIBS parallel SOURCES trainer/parallel/communicator_test.cpp trainer/parallel/device_rank_sums_test.cpp trainer/parallel/gather_texts_test.cpp
-  trainer/parallel/mesh_test.cpp trainer/parallel/nccl_group_test.cpp trainer/parallel/recording_test.cpp
+  trainer/parallel/mesh_test.cpp trainer/parallel/nccl_group_test.cpp trainer/parallel/nccl/rank_pairs_test.cpp trainer/parallel/recording_test.cpp
   trainer/parallel/tcp_failures_test.cpp
   trainer/parallel/tcp_test.cpp trainer/parallel/unit_store_test.cpp trainer/parallel/verb_checks_test.cpp)
 tycho_test(socket_verbs_test LIBS socket_verbs SOURCES trainer/parallel/transfers_test.cpp trainer/parallel/rank_sums_test.cpp

@@ -10,6 +10,7 @@
 
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "trainer/base/error.h"
@@ -165,6 +166,12 @@ void run(SumOrder order) {
   if (order == SumOrder::kTree) {
     check_order(*world, everyone, device, order);
     check_order(*group, half, device, order);
+  } else {
+    const auto ring = world->split(0, world->rank());
+    std::vector<std::pair<int, int>> neighbours;
+    for (int r = 0; r < ring->size(); ++r) neighbours.emplace_back(r, (r + 1) % ring->size());
+    ring->connect_pairs(neighbours);
+    check_messages(*ring, device);
   }
   Tensor host = at::full({3}, 1, at::kFloat), gathered = at::zeros({group->size() * 3}, host.options());
   group->all_gather(gathered, host);

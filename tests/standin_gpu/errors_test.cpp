@@ -72,6 +72,17 @@ TEST_F(Errors, ARankThatCannotJoinIsNamedByTheOther) {
                   "[parallel] rank 1 ended the run: [nccl] the GPUs of this run cannot reach");
 }
 
+TEST_F(Errors, ABufferThatNcclCannotRegisterEndsBothRanks) {
+  const std::string arguments = "x.lua device=cuda run_dir=run parallel.register_buffers=true";
+  const Outcome outcome =
+      here("export TYCHO_STANDIN_FAIL=ncclCommRegister@1:2:2; " + by_hand(arguments, arguments, ":"));
+  EXPECT_CONTAINS(outcome.output, "codes 11 11");
+  const std::string what =
+      "[nccl] a buffer could not be registered: set parallel.register_buffers = false: unhandled cuda error";
+  EXPECT_CONTAINS(text("rank_1.log"), what);
+  EXPECT_CONTAINS(text("rank_0.log"), "[parallel] rank 1 ended the run: " + what);
+}
+
 TEST_F(Errors, ASumThatFailsOnOneGpuEndsBothRanks) {
   const Outcome outcome =
       here("export TYCHO_STANDIN_FAIL='nccl async error@1:20:3'; " +

@@ -26,8 +26,12 @@ class StandinTest : public RanksTest {
   std::map<std::string, int64_t> calls_of(const std::string& name, const std::string& pins) const {
     const Outcome outcome = train(name, "cuda", pins, "export TYCHO_STANDIN_CALLS=" + name + ".calls;");
     EXPECT_EQ(outcome.code, 0) << outcome.output;
+    return calls_in(name + ".calls.0");
+  }
+  /// What the stand-in wrote for a rank, with TYCHO_STANDIN_CALLS.
+  std::map<std::string, int64_t> calls_in(const std::string& file) const {
     std::map<std::string, int64_t> calls;
-    std::ifstream in(folder_ / (name + ".calls.0"));
+    std::ifstream in(folder_ / file);
     for (std::string line; std::getline(in, line);) {
       const size_t space = line.rfind(' ');
       calls[line.substr(0, space)] = std::stoll(line.substr(space + 1));

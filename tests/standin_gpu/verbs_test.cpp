@@ -86,6 +86,54 @@ TEST_F(Verbs, RanksCallEveryVerbOfTheCommunicator) {
   }
 }
 
+TEST_F(Verbs, MemoryThatTravelsIsRegisteredWithNccl) {
+  write(recipe());
+  for (const std::string shards : {"1", "2"}) {
+    SCOPED_TRACE("dp_shard = " + shards);
+    const auto losses_and_calls = [&](const std::string& name, const std::string& pins) {
+      const Outcome outcome = here("export TYCHO_STANDIN_CALLS=" + name +
+                                   ".calls; tycho launch -n 2 run x.lua device=cuda run_dir=" + name +
+                                   " max_duration=6ba eval.every=1000ba parallel.dp_shard=" + shards + pins);
+      EXPECT_EQ(outcome.code, 0) << outcome.output;
+      return std::pair(numbers(name, "loss"), calls_in(name + ".calls.1"));
+    };
+    const auto [losses, calls] = losses_and_calls("registered_" + shards, " parallel.register_buffers=true");
+    const auto [losses_without, without] = losses_and_calls("plain_" + shards, "");
+    EXPECT_EQ(losses, losses_without);
+    const auto count = [](const auto& all, const char* name) {
+      return all.contains(name) ? all.at(name) : 0;
+    };
+    EXPECT_GE(count(calls, "ncclCommRegister"), 4) << "units of the model";
+    EXPECT_EQ(count(calls, "ncclCommDeregister"), count(calls, "ncclCommRegister"));
+    EXPECT_EQ(count(without, "ncclCommRegister") + count(without, "registered tensor"), 0);
+    // Of what is gathered and scattered both tensors. A sum over replicas has one.
+    const int64_t tensors =
+        shards == "2" ? 2 * (count(calls, "ncclAllGather") + count(calls, "ncclReduceScatter")) : 6 * 4;
+    for (const auto& [n, c] : calls) if (n.find("ncc") != std::string::npos || n.find("reg") != std::string::npos) std::cerr << n << " " << c << "\n";
+    EXPECT_GE(count(calls, "registered tensor"), tensors * 9 / 10)
+        << "but for a few that are gathered for other reasons";
+  }
+}
+
+TEST_F(Verbs, StagesWithTwoNeighboursHaveAGroupForEach) {
+  write(recipe("r.model.layers = 3\n"));
+  const auto joined = [&](const std::string& name, int ranks, int rank) {
+    const std::string n = std::to_string(ranks);
+    const Outcome outcome = here(
+        "export TYCHO_STANDIN_GPUS=" + n + " TYCHO_STANDIN_CALLS=" + name + ".calls; tycho launch -n " + n +
+        " run x.lua device=cuda micro_batch=1sp max_duration=4ba run_dir=" + name + " parallel.pp=" + n);
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    return calls_in(name + ".calls." + std::to_string(rank)).at("ncclCommInitRank");
+  };
+  const int64_t of_two = joined("two", 2, 0);
+  EXPECT_EQ(joined("first", 3, 0), of_two + 1);
+  EXPECT_EQ(joined("middle", 3, 1), of_two + 2);
+  const Outcome on_cpu = here("tycho run x.lua device=cpu micro_batch=1sp max_duration=4ba run_dir=cpu");
+  ASSERT_EQ(on_cpu.code, 0) << on_cpu.output;
+  for (const char* name : {"two", "middle"})
+    expect_close(numbers(name, "loss"), numbers("cpu", "loss"), 1e-5);
+}
+
 TEST_F(Verbs, AProfileIsWritten) {
   write(recipe(
       "r.max_duration = \"6ba\"\nr.profile = { wait = \"1ba\", warmup = \"1ba\", active = \"2ba\" }\n"));

@@ -20,6 +20,7 @@ struct ShardRules {
   int64_t num_replicas = 1;  // ranks that hold the same of other copies, in plans
   // Of num_ranks, neighbours that have parts of the same sequences. In a tree each leaf is summed over them.
   int64_t cp = 1;
+  bool register_buffers = false;  // with NCCL
 };
 
 /// With a tree of several leaves: elements of a unit whose sums a rank holds. Ranks along cp share a leaf.

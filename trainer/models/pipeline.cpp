@@ -4,16 +4,31 @@
 #include <ATen/ops/zeros.h>
 
 #include <utility>
+#include <vector>
 
 #include "trainer/base/error.h"
 
 namespace tycho {
+namespace {
+
+/// The stages that send each other something.
+std::vector<std::pair<int, int>> neighbours(const std::vector<StageProgram>& programs) {
+  std::vector<std::pair<int, int>> pairs;
+  for (size_t stage = 0; stage < programs.size(); ++stage)
+    for (const PipelineOp& op : programs[stage])
+      if (op.peer > static_cast<int>(stage)) pairs.emplace_back(static_cast<int>(stage), op.peer);
+  return pairs;
+}
+
+}  // namespace
 
 Pipeline::Pipeline(Model& model, const PipelineStage& stage, const PipelineShape& shape)
-    : model_(model),
-      stage_(stage),
-      program_(pipeline_programs(shape, pipeline_table(shape))[static_cast<size_t>(model.part().stage)]),
-      slots_(stage_slots(program_, shape.num_chunks)) {}
+    : model_(model), stage_(stage) {
+  const std::vector<StageProgram> programs = pipeline_programs(shape, pipeline_table(shape));
+  stage_.ranks().connect_pairs(neighbours(programs));
+  program_ = programs[static_cast<size_t>(model.part().stage)];
+  slots_ = stage_slots(program_, shape.num_chunks);
+}
 
 Tensor Pipeline::forward_backward(const std::vector<MicroBatch>& micro_batches, const Tensor& weight_1) {
   Tensor losses_M =

@@ -24,7 +24,7 @@ namespace tycho {
 /// thread of the model.
 class Pipeline {
  public:
-  /// `model`, which outlives it, computes the part of `stage`.
+  /// `model`, which outlives it, computes the part of `stage`. Collective on the ranks along pp.
   Pipeline(Model& model, const PipelineStage& stage, const PipelineShape& shape);
 
   /// As Model::forward_backward, for all micro-batches of a step, which are the same on all ranks along pp.

@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trainer/base/error.h"
@@ -99,6 +100,15 @@ class Communicator {
   /// messages both ways move at the same time, and ranks may list theirs in any order. Collectives are in the
   /// same order on all ranks of the group. All tensors are in host memory, or all on the device.
   virtual std::vector<std::unique_ptr<Pending>> start_together(const std::vector<GroupedCall>& calls);
+
+  /// Collective, with the same pairs of different ranks everywhere, before any message: messages between the
+  /// two of a pair then wait for no others of these ranks. Over sockets that is always so; on GPUs each pair
+  /// gets a group of NCCL and a stream of its own.
+  virtual void connect_pairs(const std::vector<std::pair<int, int>>& /*pairs*/) {}
+  /// Not collective: verbs of this group are going to be called with x, whole or in parts, many times. NCCL
+  /// then moves its bytes without a copy of its own, until what is returned goes, which is before x and the
+  /// group go. Null where nothing is gained. Throws Error (kTopology).
+  virtual std::shared_ptr<void> registered(const Tensor& /*x*/) { return nullptr; }
 
   /// The ranks that call it with the same `colour`, as a group of their own, ordered by `key` and, where keys
   /// are equal, by their rank here. Groups of one world fail together: once a verb of one of them has thrown

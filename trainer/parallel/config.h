@@ -34,6 +34,7 @@ struct ParallelConfig {
   bool keep_gradients = false;
   Precision reduce_dtype = Precision::kFp32;
   GradientOrder reduce = GradientOrder::kRanks;
+  bool register_buffers = false;
   bool sequence_parallel = true;
   PipelineSchedule pp_schedule = PipelineSchedule::k1f1b;
   int64_t pp_chunks = 1;
@@ -81,6 +82,10 @@ struct ParallelConfig {
       "ranks: each rank sums the gradients of its micro-batches, and these sums are added in the order of "
       "ranks. canonical: a fixed tree over all micro-batches, so that 1, 2, 4, 8 ... ranks train to the same "
       "bits; takes more memory.");
+    v("register_buffers", register_buffers,
+      "On GPUs: register the memory of parameters and gradients with NCCL, which then moves them without a "
+      "copy "
+      "of its own where the network or the switch can. Has not run on a GPU yet.");
     v("sequence_parallel", sequence_parallel,
       "With tp: share norms, dropout and the residual stream token by token, too: less memory, a little more "
       "traffic. seq_len must be a multiple of tp then.");

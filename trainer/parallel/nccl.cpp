@@ -5,10 +5,13 @@
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include "trainer/parallel/nccl/nccl_together.h"
+#include "trainer/parallel/nccl/rank_pairs.h"
 #include "trainer/parallel/nccl_group.h"
 #include "trainer/parallel/nccl_sums.h"
 #include "trainer/parallel/verb_checks.h"
@@ -104,21 +107,25 @@ class NcclCommunicator final : public Communicator {
   void send(const Tensor& x, int to) override {
     check_message("send", x, to, *this);
     if (is_host("send", x)) return host_->send(x, to);
+    if (Pair* pair = pair_with(to)) return pair->ranks->send(x, pair->other);
     give(x, to, current());
   }
   std::unique_ptr<Pending> start_send(const Tensor& x, int to) override {
     check_message("send", x, to, *this);
     if (is_host("send", x)) return host_->start_send(x, to);
+    if (Pair* pair = pair_with(to)) return pair->ranks->start_send(x, pair->other);
     return start([&](const c10::Stream& stream) { give(x, to, stream); });
   }
   void recv(Tensor& x, int from) override {
     check_message("recv", x, from, *this);
     if (is_host("recv", x)) return host_->recv(x, from);
+    if (Pair* pair = pair_with(from)) return pair->ranks->recv(x, pair->other);
     take(x, from, current());
   }
   std::unique_ptr<Pending> start_recv(Tensor& x, int from) override {
     check_message("recv", x, from, *this);
     if (is_host("recv", x)) return host_->start_recv(x, from);
+    if (Pair* pair = pair_with(from)) return pair->ranks->start_recv(x, pair->other);
     return start([&](const c10::Stream& stream) { take(x, from, stream); });
   }
 
@@ -129,17 +136,46 @@ class NcclCommunicator final : public Communicator {
     TYCHO_CHECK(num_host == 0,
                 "[nccl] start_together: wanted all tensors on {}, given {} of {} in host memory",
                 device_.str(), num_host, calls.size());
+    std::vector<std::unique_ptr<Pending>> all(calls.size());
+    for (auto& [ranks, pair] : pairs_) start_messages(pair, calls, all);
+    std::vector<size_t> others;
+    for (size_t i = 0; i < calls.size(); ++i)
+      if (all[i] == nullptr) others.push_back(i);
+    if (others.empty()) return all;
     const std::shared_ptr<c10::Event> done = enqueued([&](const c10::Stream& stream) {
       NcclTogether together(group_->get());
-      for (const GroupedCall& call : calls)
-        if (!is_own_sum(call)) enqueue(call, stream);
+      for (const size_t i : others)
+        if (!is_own_sum(calls[i])) enqueue(calls[i], stream);
       together.end();
-      for (const GroupedCall& call : calls)
-        if (is_own_sum(call)) enqueue(call, stream);
+      for (const size_t i : others)
+        if (is_own_sum(calls[i])) enqueue(calls[i], stream);
     });
-    std::vector<std::unique_ptr<Pending>> all;
-    for (size_t i = 0; i < calls.size(); ++i) all.push_back(std::make_unique<OnStream>(done, current()));
+    for (const size_t i : others) all[i] = std::make_unique<OnStream>(done, current());
     return all;
+  }
+
+  void connect_pairs(const std::vector<std::pair<int, int>>& pairs) override {
+    if (size() == 2) return;  // the group is the pair
+    for (const RankPairs& round : rounds_of_pairs(pairs)) {
+      const auto own = std::find_if(round.begin(), round.end(), [&](const auto& pair) {
+        return pair.first == rank() || pair.second == rank();
+      });
+      const bool is_in = own != round.end();
+      std::unique_ptr<Communicator> host = host_->split(is_in ? own->first : size() + rank(), rank());
+      if (!is_in) continue;
+      auto ranks = std::make_unique<NcclCommunicator>(std::move(host), device_, order_, groups_);
+      const int other = 1 - ranks->rank();
+      pairs_[*own] = {std::move(ranks), own->first == rank() ? own->second : own->first, other};
+    }
+  }
+
+  std::shared_ptr<void> registered(const Tensor& x) override {
+    if (size() == 1 || !x.defined() || x.numel() == 0 || is_host("registered", x)) return nullptr;
+    void* const registration = group_->register_buffer(x.data_ptr(), num_bytes(x));
+    if (registration == nullptr) return nullptr;
+    return {registration, [group = std::weak_ptr(group_), x](void* memory) {
+              if (const std::shared_ptr<NcclGroup> alive = group.lock()) alive->deregister_buffer(memory);
+            }};
   }
 
   std::unique_ptr<Communicator> split(int colour, int key) override {
@@ -189,6 +225,35 @@ class NcclCommunicator final : public Communicator {
     }
     check_message("recv", call.out, call.peer, *this);
     return is_host("recv", call.out);
+  }
+
+  /// The way of messages to another rank of this group.
+  struct Pair {
+    std::unique_ptr<NcclCommunicator> ranks;
+    int with = -1;   // its rank in this group
+    int other = -1;  // and in the pair
+  };
+  Pair* pair_with(int rank) {
+    for (auto& [ranks, pair] : pairs_)
+      if (pair.with == rank) return &pair;
+    return nullptr;
+  }
+  /// Those of the calls that are messages of the pair, and what waits for them.
+  void start_messages(Pair& pair, const std::vector<GroupedCall>& calls,
+                      std::vector<std::unique_ptr<Pending>>& all) {
+    std::vector<size_t> mine;
+    std::vector<GroupedCall> messages;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      const bool is_message =
+          calls[i].verb == GroupedCall::Verb::kSend || calls[i].verb == GroupedCall::Verb::kRecv;
+      if (!is_message || calls[i].peer != pair.with) continue;
+      mine.push_back(i);
+      messages.push_back(calls[i]);
+      messages.back().peer = pair.other;
+    }
+    if (mine.empty()) return;
+    auto started = pair.ranks->start_together(messages);
+    for (size_t m = 0; m < mine.size(); ++m) all[mine[m]] = std::move(started[m]);
   }
 
   void enqueue(GroupedCall call, const c10::Stream& stream) {
@@ -268,6 +333,7 @@ class NcclCommunicator final : public Communicator {
   std::shared_ptr<NcclGroup> group_;  // shared only while check() looks at it
   NcclSums sums_;
   std::shared_ptr<NcclGroups> groups_;
+  std::map<std::pair<int, int>, Pair> pairs_;  // in an order that all ranks go through alike
 };
 
 }  // namespace

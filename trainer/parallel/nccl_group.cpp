@@ -84,6 +84,15 @@ void NcclGroup::check() {
   throw *told_;
 }
 
+void* NcclGroup::register_buffer(void* data, int64_t num_bytes) {
+  return nccl().register_buffer(get(), data, num_bytes);
+}
+
+void NcclGroup::deregister_buffer(void* registration) noexcept {
+  const std::lock_guard lock(mutex_);  // nobody aborts the group meanwhile
+  if (!broken_) nccl().deregister_buffer(group_, registration);
+}
+
 void NcclGroup::watch() {
   make_current(device_);
   std::unique_lock lock(mutex_);

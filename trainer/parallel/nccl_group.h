@@ -29,6 +29,10 @@ class NcclGroup {
   /// Throws when it has broken: why, as Communicator says it.
   void check();
 
+  /// NcclTable's. A group that breaks has no registrations any more.
+  void* register_buffer(void* data, int64_t num_bytes);
+  void deregister_buffer(void* registration) noexcept;
+
  private:
   void join();
   void watch();

@@ -16,7 +16,8 @@ ShardRules shard_rules(const ParallelConfig& parallel, const ModelLayout& model,
           .reduce_bf16 = parallel.reduce_dtype == Precision::kBf16,
           .tree = tree,
           .num_replicas = mesh.size(Axis::kDpReplicate),
-          .cp = mesh.size(Axis::kCp)};
+          .cp = mesh.size(Axis::kCp),
+          .register_buffers = parallel.register_buffers};
 }
 
 }  // namespace tycho

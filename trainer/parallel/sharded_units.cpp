@@ -56,6 +56,17 @@ ShardedUnits::ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dt
     across_.emplace_back(replicas_.size() > 1 ? units_.back().grads : Tensor(), rules.reduce_bf16);
   }
   lowest_trained_ = static_cast<int>(lowest_trained_unit(specs));
+  if (rules.register_buffers) register_buffers();
+}
+
+void ShardedUnits::register_buffers() {
+  const auto keep = [&](Communicator& group, const Tensor& x) {
+    registrations_.push_back(group.registered(x));
+  };
+  for (const ParamBuffer& buffer : param_buffers_) keep(owners_, buffer.flat);
+  for (GradBuffer& buffer : grad_buffers_) keep(owners_, sent_of(buffer));
+  for (const Unit& unit : units_) keep(owners_, unit.params), keep(owners_, unit.grads);
+  for (const GradientSum& sum : across_) keep(replicas_, sum.sent());
 }
 
 Tensor ShardedUnits::stretch(const Tensor& flat, const Unit& unit) const {

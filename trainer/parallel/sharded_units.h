@@ -65,6 +65,7 @@ class ShardedUnits final : public UnitStore {
     std::unique_ptr<Pending> reduction;
   };
 
+  void register_buffers();
   Unit& at(int unit) { return units_[static_cast<size_t>(unit)]; }
   ParamBuffer& params_of(int unit) { return param_buffers_[static_cast<size_t>(at(unit).param_buffer)]; }
   GradBuffer& grads_of(int unit) { return grad_buffers_[static_cast<size_t>(at(unit).grad_buffer)]; }
@@ -94,6 +95,7 @@ class ShardedUnits final : public UnitStore {
   std::vector<Unit> units_;
   std::vector<OwnedRange> owned_;
   std::vector<GradientSum> across_;  // sums over replicas, of each unit
+  std::vector<std::shared_ptr<void>> registrations_;
   int lowest_trained_ = 0, num_own_units_ = 0;
   int64_t version_ = 1;
 };

@@ -14,7 +14,8 @@ GradientSum::GradientSum(const Tensor& grads, bool bf16) : grads_(grads) {
 void GradientSum::start(Communicator& ranks) {
   if (!grads_.defined()) return;
   if (sent_.defined()) sent_.copy_(grads_);
-  pending_ = ranks.start_all_reduce(sent_.defined() ? sent_ : grads_);
+  Tensor sum = sent();
+  pending_ = ranks.start_all_reduce(sum);
 }
 
 void GradientSum::finish() {
@@ -48,7 +49,10 @@ ReplicatedUnits::ReplicatedUnits(const std::vector<UnitSpec>& specs, at::ScalarT
                                  const at::Device& device, UnitUse use, const ShardRules& rules,
                                  Communicator& world, PartialGradients partial)
     : LocalUnits(specs, dtype, device, use, std::move(partial), rules.tree), world_(world) {
-  for (const GatheredUnit& unit : gathered()) sums_.emplace_back(unit.flat_grads(), rules.reduce_bf16);
+  for (const GatheredUnit& unit : gathered()) {
+    sums_.emplace_back(unit.flat_grads(), rules.reduce_bf16);
+    if (rules.register_buffers) registrations_.push_back(world_.registered(sums_.back().sent()));
+  }
 }
 
 void ReplicatedUnits::reduce(int unit, bool last) {

@@ -103,6 +103,8 @@ class GradientSum {
   void start(Communicator& ranks);
   /// Waits for the sum; nothing where none is on its way.
   void finish();
+  /// The memory of what travels; undefined where nothing does.
+  const Tensor& sent() const { return sent_.defined() ? sent_ : grads_; }
 
  private:
   Tensor grads_, sent_;  // sent: bf16, or undefined
@@ -122,6 +124,7 @@ class ReplicatedUnits final : public LocalUnits {
  private:
   Communicator& world_;
   std::vector<GradientSum> sums_;  // of each unit; empty ones for what is frozen
+  std::vector<std::shared_ptr<void>> registrations_;
 };
 
 /// Who a rank shares the work with; all of it outlives the store.

@@ -18,12 +18,13 @@
 #include <utility>
 #include <vector>
 
+#include "tests/standin_gpu/runtime/nccl_sums.h"
 #include "tests/standin_gpu/runtime/state.h"
 
 namespace {
 
 constexpr int kMostRanks = 8;
-constexpr size_t kSlotBytes = 1 << 20;
+using standin::add, standin::bytes_of, standin::kSlotBytes;
 constexpr size_t kMessageBytes = 1 << 16;
 
 /// From one rank to another: a part of a message lies in it while `sent` is ahead of `taken`.
@@ -43,9 +44,19 @@ struct Communicator {
   int rank = 0, num_ranks = 1, device = 0;
   Shared* shared = nullptr;
   long meetings = 0;
+  std::map<const char*, size_t> registered;  // where it begins, and bytes
   std::atomic<bool> ended = false;
   std::atomic<int> state = ncclInProgress;  // what ncclCommGetAsyncError tells
 };
+
+/// Counts a tensor of a collective that lies in registered memory.
+void count_registered(const Communicator& own, const void* pointer, size_t bytes) {
+  const auto* begin = static_cast<const char*>(pointer);
+  const auto behind = own.registered.upper_bound(begin);
+  if (behind == own.registered.begin()) return;
+  const auto& [from, size] = *std::prev(behind);
+  if (begin + bytes <= from + size) standin::called("registered tensor");
+}
 
 Communicator* of(ncclComm_t comm) { return reinterpret_cast<Communicator*>(comm); }
 
@@ -69,59 +80,6 @@ bool fails_on_gpu(Communicator& own) {
   own.state = code;
   while (!own.ended) usleep(1000);
   return true;
-}
-
-float from_bf16(uint16_t bits) {
-  const uint32_t wide = static_cast<uint32_t>(bits) << 16;
-  float value;
-  std::memcpy(&value, &wide, sizeof value);
-  return value;
-}
-uint16_t to_bf16(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  if (value != value) return 0x7fc0;
-  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-}
-
-template <class T>
-void add_all(const Communicator& own, void* to, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    T sum = 0;
-    for (int r = 0; r < own.num_ranks; ++r) sum += reinterpret_cast<const T*>(own.shared->slots[r])[i];
-    static_cast<T*>(to)[i] = sum;
-  }
-}
-
-void add_bf16(const Communicator& own, void* to, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    float sum = 0;
-    for (int r = 0; r < own.num_ranks; ++r)
-      sum += from_bf16(reinterpret_cast<const uint16_t*>(own.shared->slots[r])[i]);
-    static_cast<uint16_t*>(to)[i] = to_bf16(sum);
-  }
-}
-
-size_t bytes_of(ncclDataType_t type) {
-  switch (type) {
-    case ncclInt8:
-    case ncclUint8: return 1;
-    case ncclBfloat16: return 2;
-    case ncclInt32:
-    case ncclFloat32: return 4;
-    default: return 8;
-  }
-}
-
-void add(const Communicator& own, void* to, size_t count, ncclDataType_t type) {
-  switch (type) {
-    case ncclFloat32: return add_all<float>(own, to, count);
-    case ncclFloat64: return add_all<double>(own, to, count);
-    case ncclInt32: return add_all<int32_t>(own, to, count);
-    case ncclInt64: return add_all<int64_t>(own, to, count);
-    case ncclBfloat16: return add_bf16(own, to, count);
-    default: return add_all<uint8_t>(own, to, count);
-  }
 }
 
 /// What a call is refused for, or ncclSuccess.
@@ -246,6 +204,23 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   return ncclSuccess;
 }
 
+// Memory of another device, or more than was allocated there, is an error.
+ncclResult_t ncclCommRegister(const ncclComm_t comm, void* buffer, size_t size, void** handle) {
+  Communicator& own = *of(comm);
+  if (standin::called("ncclCommRegister") != cudaSuccess) return ncclUnhandledCudaError;
+  const standin::Owner owner = standin::owner_of(buffer);
+  if (owner.place != standin::Place::kDevice || owner.device != own.device || owner.bytes_behind < size)
+    return ncclInvalidArgument;
+  own.registered[static_cast<const char*>(buffer)] = size;
+  *handle = buffer;
+  return ncclSuccess;
+}
+ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle) {
+  if (standin::called("ncclCommDeregister") != cudaSuccess) return ncclUnhandledCudaError;
+  return of(comm)->registered.erase(static_cast<const char*>(handle)) == 1 ? ncclSuccess
+                                                                           : ncclInvalidArgument;
+}
+
 // The communicator stays: another thread may be in a collective.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   standin::called("ncclCommAbort");
@@ -262,12 +237,13 @@ ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataTyp
   if (const ncclResult_t no = refused("ncclAllReduce", own, {to}, stream); no != ncclSuccess) return no;
   if (fails_on_gpu(own)) return ncclSuccess;
   const size_t width = bytes_of(type);
+  count_registered(own, to, count * width);
   return now_or_later(own, -1, [=, &own] {
     in_parts(own, to, count * width, count, width, [&](size_t begin, size_t elements) {
       char* part = static_cast<char*>(to) + begin * width;
       std::memcpy(own.shared->slots[own.rank], part, elements * width);
       if (!meet(own)) return false;
-      add(own, part, elements, type);
+      add(own.shared->slots, own.num_ranks, part, elements, type);
       return true;
     });
   });
@@ -296,6 +272,7 @@ ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataTyp
   if (const ncclResult_t no = refused("ncclAllGather", own, {from, to}, stream); no != ncclSuccess) return no;
   if (fails_on_gpu(own)) return ncclSuccess;
   const size_t width = bytes_of(type), piece = count * width;
+  count_registered(own, from, piece), count_registered(own, to, piece * static_cast<size_t>(own.num_ranks));
   return now_or_later(own, -1, [=, &own] {
     in_parts(own, to, piece * static_cast<size_t>(own.num_ranks), count, width,
              [&](size_t begin, size_t elements) {
@@ -318,13 +295,15 @@ ncclResult_t ncclReduceScatter(const void* from, void* to, size_t count, ncclDat
     return no;
   if (fails_on_gpu(own)) return ncclSuccess;
   const size_t width = bytes_of(type), piece = count * width;
+  count_registered(own, from, piece * static_cast<size_t>(own.num_ranks)), count_registered(own, to, piece);
   return now_or_later(own, -1, [=, &own] {
     for (int r = 0; r < own.num_ranks; ++r)  // the pieces one after the other
       in_parts(own, to, piece, count, width, [&](size_t begin, size_t elements) {
         const size_t at = static_cast<size_t>(r) * piece + begin * width;
         std::memcpy(own.shared->slots[own.rank], static_cast<const char*>(from) + at, elements * width);
         if (!meet(own)) return false;
-        if (r == own.rank) add(own, static_cast<char*>(to) + begin * width, elements, type);
+        if (r == own.rank)
+          add(own.shared->slots, own.num_ranks, static_cast<char*>(to) + begin * width, elements, type);
         return true;
       });
   });

@@ -138,6 +138,8 @@ class RecordingCommunicator final : public Communicator {
       }
     return inner_->start_together(calls);
   }
+  void connect_pairs(const std::vector<std::pair<int, int>>& pairs) override { inner_->connect_pairs(pairs); }
+  std::shared_ptr<void> registered(const Tensor& x) override { return inner_->registered(x); }
   std::unique_ptr<Communicator> split(int colour, int key) override {
     schedule_.push_back({"split", name_, ranks_});
     std::unique_ptr<Communicator> group = inner_->split(colour, key);

@@ -128,6 +128,22 @@ void end_together(NcclTable::Group group) {
   check_enqueued(group, ncclGroupEnd(), "calls that start together");
 }
 
+void* register_buffer(NcclTable::Group group, void* data, int64_t num_bytes) {
+  void* registration = nullptr;
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
+  check_enqueued(group, ncclCommRegister(comm_of(group), data, static_cast<size_t>(num_bytes), &registration),
+                 "a buffer could not be registered: set parallel.register_buffers = false");
+#endif
+  return registration;
+}
+
+// Nobody can do anything about a failure: the group goes soon, and its registrations with it.
+void deregister_buffer(NcclTable::Group group, void* registration) noexcept {
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
+  ncclCommDeregister(comm_of(group), registration);
+#endif
+}
+
 void abort(NcclTable::Group group) { ncclCommAbort(comm_of(group)); }
 
 constexpr NcclTable kTable = {.make_id = make_id,
@@ -141,6 +157,8 @@ constexpr NcclTable kTable = {.make_id = make_id,
                               .recv = recv,
                               .begin_together = begin_together,
                               .end_together = end_together,
+                              .register_buffer = register_buffer,
+                              .deregister_buffer = deregister_buffer,
                               .abort = abort};
 
 }  // namespace

@@ -34,6 +34,10 @@ struct NcclTable {
   /// The calls between these two start together, when the second one is called. Of one thread.
   void (*begin_together)() = nullptr;
   void (*end_together)(Group group) = nullptr;
+  /// Verbs are going to be called with this memory of the thread's current device. Not collective. What is
+  /// returned is given back before the memory and the group go; null: this version of NCCL has no such call.
+  void* (*register_buffer)(Group group, void* data, int64_t num_bytes) = nullptr;
+  void (*deregister_buffer)(Group group, void* registration) noexcept = nullptr;
   /// Ends what is in flight, without the others, and the group. From any thread; what it computed is garbage.
   void (*abort)(Group group) = nullptr;
 };
