@@ -106,12 +106,8 @@ TEST_F(Verbs, MemoryThatTravelsIsRegisteredWithNccl) {
     EXPECT_GE(count(calls, "ncclCommRegister"), 4) << "units of the model";
     EXPECT_EQ(count(calls, "ncclCommDeregister"), count(calls, "ncclCommRegister"));
     EXPECT_EQ(count(without, "ncclCommRegister") + count(without, "registered tensor"), 0);
-    // Of what is gathered and scattered both tensors. A sum over replicas has one.
-    const int64_t tensors =
-        shards == "2" ? 2 * (count(calls, "ncclAllGather") + count(calls, "ncclReduceScatter")) : 6 * 4;
-    for (const auto& [n, c] : calls) if (n.find("ncc") != std::string::npos || n.find("reg") != std::string::npos) std::cerr << n << " " << c << "\n";
-    EXPECT_GE(count(calls, "registered tensor"), tensors * 9 / 10)
-        << "but for a few that are gathered for other reasons";
+    // In each of six steps: a sum of each of four units, or a gather and a scatter, of two tensors each.
+    EXPECT_GE(count(calls, "registered tensor"), 6 * 4 * (shards == "2" ? 2 * 2 : 1));
   }
 }
 
