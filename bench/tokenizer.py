@@ -13,35 +13,15 @@ import datetime
 import json
 import os
 import pathlib
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 
+from sample_order import processor
+from texts import add_options, whole_texts
+
 BENCH = pathlib.Path(__file__).resolve().parent
-HEADERS = "~/.cache/tycho/libtorch-2.11.0/lib/python3.11/site-packages/torch/include"
-
-
-def gather_text(folder, endings, path, num_bytes):
-    """Whole UTF-8 files in sorted order, up to num_bytes."""
-    size = 0
-    with open(path, "wb") as out:
-        for file in sorted(pathlib.Path(folder).expanduser().rglob("*")):
-            if not file.is_file() or not file.name.endswith(tuple(endings.split(","))):
-                continue
-            text = file.read_bytes()
-            try:
-                text.decode()
-            except UnicodeDecodeError:
-                continue
-            if size + len(text) > num_bytes:
-                break
-            out.write(text)
-            size += len(text)
-    if size < num_bytes / 2:
-        sys.exit(f"{folder} has only {size} bytes of {endings} files; name another folder with --text-from")
-    return size
 
 
 def run(command, **environment):
@@ -59,21 +39,13 @@ def same(a, b):
     return pathlib.Path(a).read_bytes() == pathlib.Path(b).read_bytes()
 
 
-def processor():
-    for line in open("/proc/cpuinfo"):
-        if line.startswith("model name"):
-            return line.split(":")[1].strip()
-    return platform.machine()
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bench", default="build/cpu/bin/bench_tokenizer", help="Tycho's measuring program")
-    parser.add_argument("--text-from", default=HEADERS, help="folder of text")
-    parser.add_argument("--endings", default=".h", help="of its files, such as .txt,.rst")
-    parser.add_argument("--megabytes", type=float, default=20)
+    add_options(parser)
     parser.add_argument("--vocabulary", type=int, default=32768)
     parser.add_argument("--processes", type=int, default=5)
+    parser.add_argument("--train-only", action="store_true", help="nothing is encoded; writes bench/results/tokenizer_train.json")
     args = parser.parse_args()
     python = os.environ.get("TYCHO_PEERS", "python3")
     sides = {"tycho": [args.bench], "tokenizers": [python, BENCH / "peers" / "tokenizers_bpe.py"],
@@ -82,13 +54,13 @@ def main():
     encode = {side: {1: [], 2: []} for side in sides}
     with tempfile.TemporaryDirectory() as work:
         text = f"{work}/text"
-        size = gather_text(args.text_from, args.endings, text, int(args.megabytes * 1e6))
+        size = pathlib.Path(text).write_bytes(b"".join(whole_texts(args)))
         for _ in range(args.processes):
             for side in train:
                 train[side] += run([*sides[side], "train", text, args.vocabulary, 2, f"{work}/{side}.json"], RAYON_NUM_THREADS="2")
             if not same(f"{work}/tycho.json", f"{work}/tokenizers.json"):
                 sys.exit("the two sides do not agree on the tokenizer: nothing is compared")
-            for threads in (1, 2):
+            for threads in () if args.train_only else (1, 2):
                 for side in sides:
                     parallel = "false" if threads == 1 else "true"
                     encode[side][threads].append(run([*sides[side], "encode", f"{work}/tycho.json", text, f"{work}/{side}.ids", threads],
@@ -99,7 +71,7 @@ def main():
     print("| what | Tycho | tokenizers | ratio | tiktoken | ratio |\n|---|---|---|---|---|---|")
     print(f"| train, {size / 1e6:.0f} MB, vocabulary {args.vocabulary}, 2 threads | {median['tycho']:.2f} s | {median['tokenizers']:.2f} s | "
           f"{median['tokenizers'] / median['tycho']:.1f}x | | |")
-    for threads in (1, 2):
+    for threads in () if args.train_only else (1, 2):
         # The first pass of a process has cold caches; the best of its passes is what a long conversion sees.
         best = {side: statistics.median(min(passes) for passes in encode[side][threads]) for side in sides}
         speed = {side: f"{size / value / 1e6:.1f} MB/s" for side, value in best.items()}
@@ -112,7 +84,8 @@ def main():
               "cores": os.cpu_count(), "load": os.getloadavg(), "text_bytes": size, "command": sys.argv,
               "seconds": {"train": train, "encode": encode}}
     (BENCH / "results").mkdir(exist_ok=True)
-    (BENCH / "results" / "tokenizer.json").write_text(json.dumps(report, indent=1) + "\n")
+    name = "tokenizer_train.json" if args.train_only else "tokenizer.json"
+    (BENCH / "results" / name).write_text(json.dumps(report, indent=1) + "\n")
 
 
 main()

@@ -153,4 +153,5 @@ def main():
     (OUT / "cases.json").write_text("[\n" + ",\n".join(json.dumps(c, sort_keys=True) for c in made) + "\n]\n")
 
 
-main()
+if __name__ == "__main__":
+    main()
