@@ -1,7 +1,7 @@
 # Tests of trainer/data, against what Hugging Face's tokenizers, NumPy and mosaicml-streaming gave.
 tycho_test(data_test LIBS data SOURCES
   trainer/data/tokenizer/bpe_trainer_test.cpp trainer/data/text/byte_source_test.cpp trainer/data/chat/batch_packer_test.cpp trainer/data/chat/packing_ratio_test.cpp trainer/data/chat/chat_dataset_test.cpp trainer/data/chat/chat_example_test.cpp
-  trainer/data/chat/chat_row_test.cpp trainer/data/chat/chat_template_test.cpp trainer/data/convert/convert_test.cpp
+  trainer/data/chat/chat_row_test.cpp trainer/data/chat/chat_template_test.cpp trainer/data/convert/convert_test.cpp trainer/data/convert/killed_convert_test.cpp
   trainer/data/convert/dataset_damage_test.cpp trainer/data/convert/dataset_stats_test.cpp trainer/data/convert/text_stats_test.cpp trainer/data/text/csv_reader_test.cpp trainer/data/text/document_reader_test.cpp trainer/data/text/input_files_test.cpp trainer/data/text/json_line_test.cpp
   trainer/data/documents_test.cpp trainer/data/chat/example_packer_test.cpp trainer/data/chat/mds_rows_test.cpp trainer/data/jinja/template_test.cpp
   trainer/data/loader/loader_test.cpp trainer/data/loader/packed_chat_reader_test.cpp trainer/data/parquet/packed_integers_test.cpp trainer/data/parquet/parquet_records_test.cpp

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <initializer_list>
 
 #include "host/data/input_options.h"
@@ -11,6 +12,7 @@
 #include "trainer/base/error.h"
 #include "trainer/data/convert/convert.h"
 #include "trainer/data/convert/convert_chat.h"
+#include "trainer/metrics/format.h"
 
 namespace tycho {
 namespace {
@@ -40,19 +42,39 @@ ConvertOptions to_options(const Arguments& arguments) {
   options.bos_text = arguments.text("bos-text");
   options.eos_text = arguments.text("eos-text");
   options.no_wrap = arguments.has("no-wrap");
+  if (arguments.given.contains("max-documents"))
+    options.max_documents = arguments.integer("max-documents", 1);
   options.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
   return options;
 }
 
+/// A line that is written over again.
 void show_progress(const ConvertProgress& progress) {
+  using Clock = std::chrono::steady_clock;
+  static const auto start = Clock::now();
+  static const ConvertProgress first = progress;
   const double share = progress.bytes_total > 0 ? 100.0 * progress.bytes_done / progress.bytes_total : 0;
-  fmt::print(stderr, "\r{:5.1f} %  {} tokens  {} samples ", share, human_count(progress.tokens),
-             progress.samples);
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const auto bytes = static_cast<double>(progress.bytes_done - first.bytes_done);
+  std::string rate;
+  if (seconds > 1 && bytes > 0) {
+    const double left_s = static_cast<double>(progress.bytes_total - progress.bytes_done) * seconds / bytes;
+    rate = fmt::format("  {} tokens/s  eta={}",
+                       human_count(static_cast<double>(progress.tokens - first.tokens) / seconds),
+                       clock_text(left_s));
+  }
+  fmt::print(stderr, "\r{:5.1f} %  {} tokens  {} samples{} ", share, human_count(progress.tokens),
+             progress.samples, rate);
 }
 
 Json split_json(const ConvertedSplit& split) {
-  return {{"dir", split.dir},       {"documents", split.documents}, {"bytes", split.bytes},
-          {"tokens", split.tokens}, {"samples", split.samples},     {"dropped_tokens", split.dropped_tokens},
+  return {{"dir", split.dir},
+          {"documents", split.documents},
+          {"bytes", split.bytes},
+          {"longest_bytes", split.longest_bytes},
+          {"tokens", split.tokens},
+          {"samples", split.samples},
+          {"dropped_tokens", split.dropped_tokens},
           {"shards", split.shards}};
 }
 
@@ -66,7 +88,7 @@ ConvertResult convert_documents(const Arguments& arguments, bool live) {
 ConvertResult convert_conversations(const Arguments& arguments, bool live) {
   refuse_options(arguments,
                  {"concat-tokens", "ext", "format", "field", "bos-text", "eos-text", "no-separator",
-                  "no-added-tokens", "keep-newlines", "no-wrap"},
+                  "no-added-tokens", "keep-newlines", "no-wrap", "max-documents"},
                  "has no effect with --chat");
   word(arguments, 1, "JSONL or Parquet files, or folders of them, to convert");
   ConvertChatOptions options;
@@ -100,12 +122,14 @@ int convert_data(const Arguments& arguments) {
   for (const std::string& warning : result.warnings) fmt::print(stderr, "warning: {}\n", warning);
   Json splits = Json::array();
   std::vector<std::vector<std::string>> rows = {
-      {"split", "documents", "bytes", "tokens", "samples", "shards"}};
+      {"split", "documents", "bytes", "longest", "tokens", "bytes/token", "samples", "shards"}};
   for (const ConvertedSplit& split : result.splits) {
     splits.push_back(split_json(split));
-    rows.push_back({split.dir, fmt::to_string(split.documents), human_bytes(static_cast<double>(split.bytes)),
-                    human_count(static_cast<double>(split.tokens)), fmt::to_string(split.samples),
-                    fmt::to_string(split.shards)});
+    const auto bytes = static_cast<double>(split.bytes), tokens = static_cast<double>(split.tokens);
+    rows.push_back({split.dir, fmt::to_string(split.documents), human_bytes(bytes),
+                    human_bytes(static_cast<double>(split.longest_bytes)), human_count(tokens),
+                    split.tokens > 0 ? fmt::format("{:.2f}", bytes / tokens) : "-",
+                    fmt::to_string(split.samples), fmt::to_string(split.shards)});
   }
   fmt::print("{}", arguments.has("json") ? splits.dump(2) + "\n" : text_table(rows));
   return 0;

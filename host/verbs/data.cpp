@@ -57,6 +57,7 @@ const VerbSpec kDataSpec = {
      {"no-separator", "convert: join documents without a token between them."},
      {"no-added-tokens", "convert: leave out the tokens that the tokenizer adds around every text."},
      {"keep-newlines", "convert: keep CR and CR LF in text files; otherwise they become LF."},
+     {"max-documents", "convert: only the first N documents.", "N"},
      {"no-wrap", "convert: drop the part of a document that does not fit into its sample."},
      {"split",
       "convert: name of the split. preload: splits to copy, separated by commas; '' for the folder itself.",

@@ -3,10 +3,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/base/hash.h"
+#include "trainer/base/json.h"
 #include "trainer/data/convert/chunk_tokenizer.h"
+#include "trainer/data/convert/conversion_state.h"
 #include "trainer/data/convert/data_set_records.h"
 #include "trainer/data/convert/split_writer.h"
 #include "trainer/data/convert/token_packer.h"
@@ -17,29 +22,49 @@ namespace tycho {
 namespace {
 
 constexpr auto kProgressEvery = std::chrono::milliseconds(100);
+const std::vector<MdsColumn> kColumns = {{"tokens", "ndarray:int32"}};
 
 /// One split being written: its packer, its shards, its counts.
 class SplitInProgress {
  public:
   SplitInProgress(FileOps& files, const SplitRules& rules, const std::string& split,
                   TokenPacker::Rules packing)
-      : writer_(files, rules, split, {{"tokens", "ndarray:int32"}}),
+      : writer_(files, rules, split, kColumns),
         split_({.dir = writer_.dir()}),
         packer_(std::move(packing), [this](std::span<const int32_t> sample) { write(sample); }) {}
+
+  /// Continues what a conversion that was killed has left in the work folder.
+  SplitInProgress(FileOps& files, const SplitRules& rules, const std::string& split,
+                  TokenPacker::Rules packing, SplitState state)
+      : writer_(files, rules, split, kColumns, std::move(state.writer)),
+        split_({.dir = writer_.dir(),
+                .documents = state.documents,
+                .bytes = state.bytes,
+                .longest_bytes = state.longest_bytes}),
+        part_bytes_(state.part_bytes),
+        packer_(std::move(packing), [this](std::span<const int32_t> sample) { write(sample); }) {
+    packer_.restore(std::move(state.packer));
+  }
+
+  SplitState state() const {
+    return {split_.documents, split_.bytes,    split_.longest_bytes,
+            part_bytes_,      packer_.state(), writer_.state()};
+  }
 
   /// Some text of one document.
   void add_part(const ChunkTokens& part) {
     packer_.add_part(part.tokens, part.first, part.last);
-    split_.documents += part.last;
-    split_.bytes += part.text_bytes;
+    part_bytes_ += part.text_bytes;
+    if (part.last) count_document(std::exchange(part_bytes_, 0));
   }
 
   void add_document(std::span<const int32_t> tokens, int64_t text_bytes) {
     packer_.add_document(tokens);
-    ++split_.documents;
-    split_.bytes += text_bytes;
+    count_document(text_bytes);
   }
 
+  const std::string& work_dir() const { return writer_.work_dir(); }
+  int64_t num_shards() const { return writer_.num_shards(); }
   int64_t num_tokens() const { return packer_.num_tokens(); }
   int64_t num_samples() const { return packer_.num_samples(); }
 
@@ -73,8 +98,15 @@ class SplitInProgress {
     writer_.write({encode_mds_array(sample.data(), static_cast<int64_t>(sample.size()), sizeof(int32_t))});
   }
 
+  void count_document(int64_t text_bytes) {
+    ++split_.documents;
+    split_.bytes += text_bytes;
+    split_.longest_bytes = std::max(split_.longest_bytes, text_bytes);
+  }
+
   SplitWriter writer_;
   ConvertedSplit split_;
+  int64_t part_bytes_ = 0;  // of the document that has begun
   TokenPacker packer_;
 };
 
@@ -134,12 +166,33 @@ TokenPacker::Rules make_rules(const ConvertOptions& options, const Tokenizer& to
 /// Deals the documents out to the splits, in order.
 class Dealer {
  public:
-  Dealer(FileOps& files, const ConvertOptions& options, const TokenPacker::Rules& packing)
-      : rules_(split_rules(options)) {
-    splits_.push_back(std::make_unique<SplitInProgress>(files, rules_, rules_.split, packing));
-    if (rules_.validation_period() > 0)
-      splits_.push_back(std::make_unique<SplitInProgress>(files, rules_, rules_.val_split, packing));
+  Dealer(FileOps& files, const ConvertOptions& options, const TokenPacker::Rules& packing,
+         std::optional<ConversionState> left)
+      : rules_(split_rules(options)),
+        most_documents_(options.max_documents.value_or(INT64_MAX)),
+        documents_(left ? left->documents : 0) {
+    std::vector<std::string> names = {rules_.split};
+    if (rules_.validation_period() > 0) names.push_back(rules_.val_split);
+    for (size_t i = 0; i < names.size(); ++i)
+      splits_.push_back(left ? std::make_unique<SplitInProgress>(files, rules_, names[i], packing,
+                                                                 std::move(left->splits.at(i)))
+                             : std::make_unique<SplitInProgress>(files, rules_, names[i], packing));
   }
+
+  const std::string& work_dir() const { return splits_[0]->work_dir(); }
+  int64_t num_shards() const {
+    int64_t count = 0;
+    for (const auto& split : splits_) count += split->num_shards();
+    return count;
+  }
+  ConversionState state(int64_t chunks) const {
+    ConversionState state{.chunks = chunks, .documents = documents_};
+    for (const auto& split : splits_) state.splits.push_back(split->state());
+    return state;
+  }
+
+  /// Whether it has all the documents that are wanted.
+  bool is_full() const { return documents_ >= most_documents_; }
 
   void add(const ChunkTokens& chunk) {
     if (chunk.format == TextFormat::kText) {
@@ -149,6 +202,7 @@ class Dealer {
     }
     size_t begin = 0;
     for (const auto& [end, text_bytes] : chunk.documents) {
+      if (is_full()) return;
       split().add_document(std::span(chunk.tokens).subspan(begin, end - begin), text_bytes);
       begin = end;
       ++documents_;
@@ -161,13 +215,14 @@ class Dealer {
       progress.tokens += split->num_tokens(), progress.samples += split->num_samples();
   }
 
-  std::vector<ConvertedSplit> publish(const ConversionNote& note) {
+  std::vector<ConvertedSplit> publish(const ConversionNote& note, FileOps& files) {
     if (rules_.validation_period() > documents_)
       fail(ExitCode::kUsage,
            "[data] {} documents are too few for a share of {} in {}; each text file, each line of JSONL "
            "and each row of the others is one document",
            documents_, rules_.val_fraction, rules_.val_split);
     for (const auto& split : splits_) split->finish(note);
+    remove_conversion_state(files, splits_[0]->work_dir());
     std::vector<ConvertedSplit> done;
     for (const auto& split : splits_) done.push_back(split->publish());
     return done;
@@ -177,7 +232,8 @@ class Dealer {
   SplitInProgress& split() { return *splits_[rules_.split_of(documents_)]; }
 
   const SplitRules rules_;
-  int64_t documents_ = 0;
+  const int64_t most_documents_;
+  int64_t documents_;
   std::vector<std::unique_ptr<SplitInProgress>> splits_;
 };
 
@@ -225,6 +281,38 @@ ConversionNote make_note(const ConvertOptions& options, const Tokenizer& tokeniz
   return note;
 }
 
+/// Equal for two conversions that write the same bytes.
+std::string key_of(const ConvertOptions& options, const Tokenizer& tokenizer, const InputFiles& inputs) {
+  std::string key =
+      fmt::format("1|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", tokenizer.hash(), options.rules.field,
+                  options.keep_newlines, options.no_added_tokens, options.no_separator, options.split,
+                  options.val_split, options.val_fraction, options.concat_tokens,
+                  Json(options.bos_text).dump(), Json(options.eos_text).dump(), options.no_wrap,
+                  options.size_limit, options.compression, options.max_documents.value_or(0));
+  key += fmt::format("|{}", fmt::join(options.hashes, ","));
+  for (const InputFile& file : inputs.files)
+    key += fmt::format("|{}|{}", static_cast<int>(file.format), version_of(file));
+  return hash_hex(key);
+}
+
+/// What a conversion of the same key has left when it was killed, in the work folders of this process.
+std::optional<ConversionState> adopt(const SplitRules& rules, const std::string& key, FileOps& files) {
+  std::optional<ConversionState> state;
+  const size_t num_splits = rules.validation_period() > 0 ? 2 : 1;
+  adopt_left_over(files, rules, [&](const std::string& dir) {
+    state = read_conversion_state(dir, key);
+    if (state && state->splits.size() != num_splits) state.reset();
+    return state.has_value();
+  });
+  return state;
+}
+
+/// Passes over what is in the splits already.
+void skip_chunks(DocumentReader& reader, int64_t chunks, ConvertProgress& progress) {
+  for (int64_t i = 0; i < chunks; ++i)
+    if (const auto chunk = reader.next()) progress.bytes_done += chunk->file_bytes;
+}
+
 }  // namespace
 
 ConvertResult convert_text(const ConvertOptions& options, FileOps& files) {
@@ -235,11 +323,14 @@ ConvertResult convert_text(const ConvertOptions& options, FileOps& files) {
   ConvertResult result{.notes = describe_inputs(inputs, options)};
   const TokenPacker::Rules rules = make_rules(options, *tokenizer, inputs.files, result.warnings);
   make_dirs(files, options.out_dir);
+  const std::string key = key_of(options, *tokenizer, inputs);
+  std::optional<ConversionState> left = adopt(split_rules(options), key, files);
   for (std::string& leftover : find_leftovers(options.out_dir))
     result.warnings.push_back(std::move(leftover));
   keep_tokenizer(files, options.out_dir, options.tokenizer);
 
-  Dealer dealer(files, options, rules);
+  int64_t chunks_done = left ? left->chunks : 0;
+  Dealer dealer(files, options, rules, std::move(left));
   ConvertProgress progress;
   for (const InputFile& file : inputs.files) progress.bytes_total += file.bytes;
   const auto report = [&] {
@@ -252,17 +343,33 @@ ConvertResult convert_text(const ConvertOptions& options, FileOps& files) {
   DocumentReader reader(inputs.files, {.field = options.rules.field,
                                        .keep_newlines = options.keep_newlines,
                                        .open_data_set = open_data_set_texts});
+  if (chunks_done > 0) {
+    skip_chunks(reader, chunks_done, progress);
+    dealer.count(progress);
+    result.notes.push_back(
+        fmt::format("continued the conversion that was interrupted after {} samples", progress.samples));
+  }
   ChunkTokenizer chunks(*tokenizer, reader, !options.no_added_tokens, threads);
-  auto reported = std::chrono::steady_clock::now();
-  while (const auto chunk = chunks.next()) {
+  auto reported = std::chrono::steady_clock::now(), saved = reported;
+  int64_t shards_saved = dealer.num_shards();
+  while (!dealer.is_full()) {
+    const auto chunk = chunks.next();
+    if (!chunk) break;
     dealer.add(*chunk);
+    ++chunks_done;
     progress.bytes_done += chunk->file_bytes;
     const auto now = std::chrono::steady_clock::now();
+    if (dealer.num_shards() > shards_saved &&
+        now - saved >= std::chrono::duration<double>(options.save_every_s)) {
+      write_conversion_state(files, dealer.work_dir(), key, dealer.state(chunks_done));
+      shards_saved = dealer.num_shards();
+      saved = now;
+    }
     if (now - reported < kProgressEvery) continue;
     reported = now;
     report();
   }
-  result.splits = dealer.publish(make_note(options, *tokenizer));
+  result.splits = dealer.publish(make_note(options, *tokenizer), files);
   files.sync_dir(options.out_dir);
   progress.bytes_done = progress.bytes_total;
   report();

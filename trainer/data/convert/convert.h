@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct ConvertOptions {
   std::string out_dir;        // the data set: <out_dir>/<split>/index.json, <out_dir>/tokenizer.json
   std::string split = "train";
   std::string val_split = "val";
+  std::optional<int64_t> max_documents;  // the first ones; none: all
   double val_fraction = 0;          // in [0, 1): share of the documents (every k-th) that goes to val_split
   int64_t concat_tokens = 2048;     // tokens per sample
   std::string bos_text, eos_text;   // text put before and after every document; usually one special token
@@ -37,6 +39,7 @@ struct ConvertOptions {
   std::vector<std::string> hashes;  // that index.json records of every file: of shard_hash_names()
   std::string compression;          // of shards: parse_compression's names; "": none
   int threads = 0;                  // 0: one per core
+  double save_every_s = 10;         // at least between two notes of how far it is, for the one after a kill
   /// Called by the caller's thread, at most ten times a second.
   std::function<void(const ConvertProgress&)> progress;
 };
@@ -47,6 +50,7 @@ struct ConvertedSplit {
   int64_t documents = 0, bytes = 0;
   int64_t tokens = 0;          // all that the documents gave, bos and eos included
   int64_t dropped_tokens = 0;  // those of the tail (and of no_wrap) that fill no sample
+  int64_t longest_bytes = 0;   // of a document
   int64_t samples = 0, shards = 0;
 };
 

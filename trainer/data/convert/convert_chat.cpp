@@ -105,6 +105,7 @@ class ChatSplits {
     ConvertedSplit& counts = counts_[split];
     ++counts.documents;
     counts.bytes += text_bytes;
+    counts.longest_bytes = std::max(counts.longest_bytes, text_bytes);
     counts.tokens += sample.tokens;
   }
 

@@ -1,15 +1,19 @@
 // A split gets its final name when it is complete, so an interrupted conversion leaves none that looks whole.
 #include "trainer/data/convert/split_writer.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "trainer/base/error.h"
 #include "trainer/data/compression/compression.h"
+#include "trainer/data/convert/conversion_state.h"
 #include "trainer/data/mds/shard_hash.h"
 #include "trainer/data/tokenizer/special_tokens.h"
 
@@ -18,10 +22,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kPartial = ".partial-";
+
 std::vector<std::string> sorted_names(std::vector<std::string> names) {
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
+}
+
+/// A descriptor that holds the lock of a folder until it is closed, or until its process ends; -1 where
+/// another process has it, or the file system has no locks.
+int lock_folder(const std::string& dir) {
+  const int folder = ::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0 || ::flock(folder, LOCK_EX | LOCK_NB) == 0) return folder;
+  ::close(folder);
+  return -1;
 }
 
 void check_free(const std::string& dir) {
@@ -83,24 +98,80 @@ void keep_tokenizer(FileOps& files, const std::string& out_dir, const std::strin
 std::vector<std::string> find_leftovers(const std::string& out_dir) {
   std::vector<std::string> warnings;
   std::error_code error;
-  for (fs::directory_iterator it(out_dir, error), end; !error && it != end; it.increment(error))
-    if (it->path().filename().string().find(".partial-") != std::string::npos)
+  const std::string own = fmt::format("{}{}", kPartial, ::getpid());
+  for (fs::directory_iterator it(out_dir, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename();
+    if (name.find(kPartial) != std::string::npos && !name.ends_with(own))
       warnings.push_back(
           fmt::format("{} is left over from an interrupted conversion, or belongs to one that is running; "
                       "delete it if nothing is running",
                       it->path().string()));
+  }
   return warnings;
 }
 
+std::string work_folder_of(const SplitRules& rules, const std::string& split) {
+  return fmt::format("{}/.{}{}{}", rules.out_dir, split, kPartial, ::getpid());
+}
+
+bool adopt_left_over(FileOps& files, const SplitRules& rules,
+                     const std::function<bool(const std::string& dir)>& fits) {
+  std::vector<std::string> splits = {rules.split};
+  if (rules.val_fraction > 0) splits.push_back(rules.val_split);
+  const std::string prefix = "." + rules.split + kPartial;
+  std::error_code error;
+  for (fs::directory_iterator it(rules.out_dir, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename();
+    if (!name.starts_with(prefix)) continue;
+    const auto folder_of = [&](const std::string& split) {
+      return fmt::format("{}/.{}{}{}", rules.out_dir, split, kPartial, name.substr(prefix.size()));
+    };
+    const int lock = lock_folder(it->path());
+    const bool left_over = lock >= 0;
+    if (left_over) ::close(lock);
+    const bool has_all = std::all_of(splits.begin(), splits.end(), [&](const std::string& split) {
+      return fs::is_directory(folder_of(split), error);
+    });
+    if (!left_over || !has_all || !fits(it->path())) continue;
+    for (const std::string& split : splits)
+      if (folder_of(split) != work_folder_of(rules, split))
+        files.rename(folder_of(split), work_folder_of(rules, split));
+    return true;
+  }
+  return false;
+}
+
+SplitWriter::SplitWriter(FileOps& files, const SplitRules& rules, const std::string& split)
+    : files_(files), final_dir_(rules.out_dir + "/" + split), work_dir_(work_folder_of(rules, split)) {}
+
 SplitWriter::SplitWriter(FileOps& files, const SplitRules& rules, const std::string& split,
                          std::vector<MdsColumn> columns)
-    : files_(files),
-      final_dir_(rules.out_dir + "/" + split),
-      work_dir_(fmt::format("{}/.{}.partial-{}", rules.out_dir, split, ::getpid())) {
+    : SplitWriter(files, rules, split) {
   std::error_code error;
   fs::remove_all(work_dir_, error);  // only an earlier process of the same number can have left it
   files.make_dir(work_dir_);
-  writer_.emplace(files, work_dir_,
+  open(rules, std::move(columns));
+}
+
+SplitWriter::SplitWriter(FileOps& files, const SplitRules& rules, const std::string& split,
+                         std::vector<MdsColumn> columns, MdsWriter::State state)
+    : SplitWriter(files, rules, split) {
+  // Shards of which the state does not know yet are written again; other files are halves of such.
+  std::set<std::string> known = {kConversionState};
+  for (const Json& shard : state.shards)
+    for (const char* key : {"raw_data", "zip_data"})
+      if (!shard.at(key).is_null()) known.insert(shard.at(key).at("basename"));
+  std::vector<std::string> newer;
+  for (const auto& file : fs::directory_iterator(work_dir_))
+    if (!known.contains(file.path().filename())) newer.push_back(file.path());
+  for (const std::string& path : newer) files.remove_file(path);
+  open(rules, std::move(columns));
+  writer_->restore(std::move(state));
+}
+
+void SplitWriter::open(const SplitRules& rules, std::vector<MdsColumn> columns) {
+  lock_ = lock_folder(work_dir_);
+  writer_.emplace(files_, work_dir_,
                   MdsWriterOptions{.columns = std::move(columns),
                                    .size_limit = rules.size_limit,
                                    .hashes = sorted_names(rules.hashes),
@@ -110,12 +181,14 @@ SplitWriter::SplitWriter(FileOps& files, const SplitRules& rules, const std::str
 SplitWriter::~SplitWriter() {
   std::error_code error;
   fs::remove_all(work_dir_, error);
+  if (lock_ >= 0) ::close(lock_);
 }
 
 void SplitWriter::finish(ConversionNote note) {
   writer_->finish();
   note.samples = writer_->num_samples();
-  note.shards = {writer_->shard_hashes().begin(), writer_->shard_hashes().end()};
+  const auto& hashes = writer_->state().shard_hashes;
+  note.shards = {hashes.begin(), hashes.end()};
   write_conversion_note(files_, work_dir_, note);
   files_.sync_dir(work_dir_);
 }

@@ -1,6 +1,7 @@
 // Splits of a data set while they are written, and what every conversion says about them.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,12 +35,22 @@ void keep_tokenizer(FileOps& files, const std::string& out_dir, const std::strin
 /// Warnings about folders of conversions that were interrupted.
 std::vector<std::string> find_leftovers(const std::string& out_dir);
 
+/// The folder in which this process writes a split.
+std::string work_folder_of(const SplitRules& rules, const std::string& split);
+/// Where a killed conversion has left folders of all the splits that `rules` name, and `fits` accepts that
+/// of the first, gives them the names of this process's. Nothing is done where there are none.
+bool adopt_left_over(FileOps& files, const SplitRules& rules,
+                     const std::function<bool(const std::string& dir)>& fits);
+
 /// One split, in a temporary folder beside its place until publish(). Removes that folder otherwise. Owned by
 /// one thread. Throws Error (kStorage) for failing writes.
 class SplitWriter {
  public:
   SplitWriter(FileOps& files, const SplitRules& rules, const std::string& split,
               std::vector<MdsColumn> columns);
+  /// Continues in the work folder, which must be there.
+  SplitWriter(FileOps& files, const SplitRules& rules, const std::string& split,
+              std::vector<MdsColumn> columns, MdsWriter::State state);
   ~SplitWriter();
   SplitWriter(const SplitWriter&) = delete;
 
@@ -50,12 +61,18 @@ class SplitWriter {
   void publish() { files_.rename(work_dir_, final_dir_); }
 
   const std::string& dir() const { return final_dir_; }
+  const std::string& work_dir() const { return work_dir_; }
+  const MdsWriter::State& state() const { return writer_->state(); }
   int64_t num_samples() const { return writer_->num_samples(); }
   int64_t num_shards() const { return writer_->num_shards(); }
 
  private:
+  SplitWriter(FileOps& files, const SplitRules& rules, const std::string& split);
+  void open(const SplitRules& rules, std::vector<MdsColumn> columns);
+
   FileOps& files_;
   std::string final_dir_, work_dir_;
+  int lock_ = -1;  // of the folder: it is in use
   std::optional<MdsWriter> writer_;
 };
 

@@ -23,26 +23,26 @@ void TokenPacker::add_part(std::span<const int32_t> tokens, bool begins, bool en
 }
 
 void TokenPacker::append(std::span<const int32_t> tokens) {
-  num_tokens_ += static_cast<int64_t>(tokens.size());
+  state_.num_tokens += static_cast<int64_t>(tokens.size());
   const auto wanted = static_cast<size_t>(rules_.sample_tokens);
   while (!tokens.empty()) {
-    const auto part = tokens.first(std::min(tokens.size(), wanted - buffer_.size()));
-    buffer_.insert(buffer_.end(), part.begin(), part.end());
+    const auto part = tokens.first(std::min(tokens.size(), wanted - state_.rest.size()));
+    state_.rest.insert(state_.rest.end(), part.begin(), part.end());
     tokens = tokens.subspan(part.size());
-    if (buffer_.size() < wanted || rules_.no_wrap) return;
+    if (state_.rest.size() < wanted || rules_.no_wrap) return;
     emit_sample();
   }
 }
 
 /// Without wrapping a full buffer waits for this, and what was added beyond it is gone.
 void TokenPacker::drain() {
-  if (buffer_.size() == static_cast<size_t>(rules_.sample_tokens)) emit_sample();
+  if (state_.rest.size() == static_cast<size_t>(rules_.sample_tokens)) emit_sample();
 }
 
 void TokenPacker::emit_sample() {
-  emit_(buffer_);
-  buffer_.clear();
-  ++num_samples_;
+  emit_(state_.rest);
+  state_.rest.clear();
+  ++state_.num_samples;
 }
 
 }  // namespace tycho

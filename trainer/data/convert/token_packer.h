@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace tycho {
@@ -26,9 +27,17 @@ class TokenPacker {
   /// After the last document.
   void finish() { drain(); }
 
-  int64_t num_tokens() const { return num_tokens_; }  // all that were added, bos and eos included
-  int64_t num_samples() const { return num_samples_; }
-  int64_t dropped_tokens() const { return num_tokens_ - num_samples_ * rules_.sample_tokens; }
+  /// What a later one with the same rules continues with.
+  struct State {
+    std::vector<int32_t> rest;  // tokens that are not emitted yet: at most a sample
+    int64_t num_tokens = 0, num_samples = 0;
+  };
+  const State& state() const { return state_; }
+  void restore(State state) { state_ = std::move(state); }
+
+  int64_t num_tokens() const { return state_.num_tokens; }  // all that were added, bos and eos included
+  int64_t num_samples() const { return state_.num_samples; }
+  int64_t dropped_tokens() const { return num_tokens() - num_samples() * rules_.sample_tokens; }
 
  private:
   void append(std::span<const int32_t> tokens);
@@ -37,8 +46,7 @@ class TokenPacker {
 
   Rules rules_;
   std::function<void(std::span<const int32_t>)> emit_;
-  std::vector<int32_t> buffer_;
-  int64_t num_tokens_ = 0, num_samples_ = 0;
+  State state_;
 };
 
 }  // namespace tycho

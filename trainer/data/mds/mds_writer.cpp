@@ -67,29 +67,29 @@ void MdsWriter::write(const std::vector<std::string>& values) {
   const auto shard_bytes = [&](size_t samples, size_t bytes) {
     return 8 + config_.size() + 4 * samples + bytes;
   };
-  const size_t grown = shard_bytes(sample_ends_.size() + 1, data_.size() + sample.size());
+  const size_t grown = shard_bytes(state_.sample_ends.size() + 1, state_.data.size() + sample.size());
   if (grown > static_cast<size_t>(options_.size_limit)) {
     flush_shard();
     TYCHO_CHECK(shard_bytes(1, sample.size()) <= UINT32_MAX,
                 "[mds] a sample of {} bytes does not fit into a shard", sample.size());
   }
-  data_ += sample;
-  sample_ends_.push_back(static_cast<uint32_t>(data_.size()));
-  ++num_samples_;
+  state_.data += sample;
+  state_.sample_ends.push_back(static_cast<uint32_t>(state_.data.size()));
+  ++state_.num_samples;
 }
 
 void MdsWriter::flush_shard() {
-  if (sample_ends_.empty()) return;
+  if (state_.sample_ends.empty()) return;
   std::string head;
-  append_u32(head, sample_ends_.size());
-  const uint64_t first = 4 + 4 * (sample_ends_.size() + 1) + config_.size();
+  append_u32(head, state_.sample_ends.size());
+  const uint64_t first = 4 + 4 * (state_.sample_ends.size() + 1) + config_.size();
   append_u32(head, first);
-  for (const uint32_t end : sample_ends_) append_u32(head, first + end);
+  for (const uint32_t end : state_.sample_ends) append_u32(head, first + end);
   head += config_;
 
-  const std::string basename = fmt::format("shard.{:05}.mds", shards_.size());
-  const std::string raw = head + data_;
-  shard_hashes_.emplace_back(basename, hash_hex(raw));
+  const std::string basename = fmt::format("shard.{:05}.mds", state_.shards.size());
+  const std::string raw = head + state_.data;
+  state_.shard_hashes.emplace_back(basename, hash_hex(raw));
   Json shard = describe();
   shard["zip_data"] = nullptr;
   if (compression_) {
@@ -99,10 +99,10 @@ void MdsWriter::flush_shard() {
   } else {
     shard["raw_data"] = write_file(basename, raw);
   }
-  shard["samples"] = sample_ends_.size();
-  shards_.push_back(shard);
-  sample_ends_.clear();
-  data_.clear();
+  shard["samples"] = state_.sample_ends.size();
+  state_.shards.push_back(shard);
+  state_.sample_ends.clear();
+  state_.data.clear();
 }
 
 Json MdsWriter::file_entry(const std::string& basename, std::string_view bytes) const {
@@ -121,7 +121,8 @@ Json MdsWriter::write_file(const std::string& basename, std::string_view bytes) 
 
 void MdsWriter::finish() {
   flush_shard();
-  write_file_atomically(files_, dir_ + "/index.json", python_json({{"version", 2}, {"shards", shards_}}));
+  write_file_atomically(files_, dir_ + "/index.json",
+                        python_json({{"version", 2}, {"shards", state_.shards}}));
 }
 
 }  // namespace tycho

@@ -26,7 +26,7 @@ struct MdsWriterOptions {
 /// failing writes.
 class MdsWriter {
  public:
-  /// `dir` must exist and hold no shards.
+  /// `dir` must exist and hold no shards but those of a state that is restored.
   MdsWriter(FileOps& files, std::string dir, MdsWriterOptions options);
 
   /// Adds a sample: the encoded value of every column, sorted by column name (encode_mds_array and friends;
@@ -34,10 +34,20 @@ class MdsWriter {
   void write(const std::vector<std::string>& values);
   void finish();
 
-  int64_t num_samples() const { return num_samples_; }
-  int64_t num_shards() const { return static_cast<int64_t>(shards_.size()); }
-  /// Name and XXH3-128 of the raw bytes of every shard that is complete.
-  const std::vector<std::pair<std::string, std::string>>& shard_hashes() const { return shard_hashes_; }
+  /// What a later writer with the same folder and options continues with.
+  struct State {
+    Json shards = Json::array();  // in index.json; complete and durable
+    std::vector<std::pair<std::string, std::string>>
+        shard_hashes;                   // by their names, XXH3-128 of the raw bytes
+    std::vector<uint32_t> sample_ends;  // in data
+    std::string data;                   // samples of the shard being filled
+    int64_t num_samples = 0;
+  };
+  const State& state() const { return state_; }
+  void restore(State state) { state_ = std::move(state); }
+
+  int64_t num_samples() const { return state_.num_samples; }
+  int64_t num_shards() const { return static_cast<int64_t>(state_.shards.size()); }
 
  private:
   Json describe() const;
@@ -50,12 +60,8 @@ class MdsWriter {
   MdsWriterOptions options_;
   std::optional<Compression> compression_;
   std::vector<std::optional<int64_t>> column_sizes_;
-  std::string config_;                 // the JSON inside every shard
-  std::vector<uint32_t> sample_ends_;  // in data_
-  std::string data_;                   // samples of the shard being filled
-  int64_t num_samples_ = 0;
-  Json shards_ = Json::array();
-  std::vector<std::pair<std::string, std::string>> shard_hashes_;
+  std::string config_;  // the JSON inside every shard
+  State state_;
 };
 
 }  // namespace tycho

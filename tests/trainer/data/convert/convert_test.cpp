@@ -333,6 +333,13 @@ TEST_F(ConvertTest, NoFailingWriteLeavesAHalfSplit) {
   }
 }
 
+TEST_F(ConvertTest, TheFirstDocumentsAlone) {
+  options_.max_documents = 4;
+  const ConvertResult result = convert_text(options_);
+  EXPECT_EQ(result.splits.at(0).longest_bytes, std::ssize(texts_[3]));
+  EXPECT_EQ(tokens_of("train"), expected({0, 1, 2, 3}));
+}
+
 TEST_F(ConvertTest, CompressedShardsHoldTheSameSamples) {
   options_.hashes = {"xxh64", "sha256"};
   for (const std::string name : {"zstd", "gz:1", "br:5", "bz2", "snappy"}) {
