@@ -222,6 +222,15 @@ void map_layers_per_stage(Mapper& mapper, const DocEntry& entry) {
   mapper.note(entry, "parts have about the same work here; parallel.pp_chunks and pp_layers say it by hand");
 }
 
+void map_rotate_method(Mapper& mapper, const DocEntry& entry) {
+  const std::string method = mapper.text_of(&entry.node);
+  if (method == "allgather") return mapper.remark(entry, "keys and values are gathered");
+  if (method != "alltoall") return mapper.problem(entry, "TorchTitan has allgather and alltoall");
+  if (value_or(mapper, "parallelism.context_parallel_degree", "1") == "1")
+    return mapper.remark(entry, "no ranks share sequences");
+  mapper.emit(entry, "parallel.cp_attention", "\"ring\"");
+}
+
 const Rows kParallelism = {
     to("data_parallel_replicate_degree", "parallel.dp_replicate"),
     to("data_parallel_shard_degree", "parallel.dp_shard"),
@@ -234,7 +243,7 @@ const Rows kParallelism = {
     by("pipeline_parallel_microbatch_size", map_pp_micro_batch),
     by("pipeline_parallel_layers_per_stage", map_layers_per_stage),
     to("context_parallel_degree", "parallel.cp"),
-    noted("context_parallel_rotate_method", {"allgather"}, "keys and values are gathered"),
+    by("context_parallel_rotate_method", map_rotate_method),
     only("expert_parallel_degree", {"1"}, "mixtures of experts are not supported"),
     only("expert_tensor_parallel_degree", {"1"}, "mixtures of experts are not supported"),
 };

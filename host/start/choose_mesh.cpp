@@ -7,8 +7,10 @@
 
 #include "host/machine.h"
 #include "trainer/base/error.h"
+#include "trainer/base/field_types.h"
 #include "trainer/config/config_io.h"
 #include "trainer/families/check.h"
+#include "trainer/plan/cp_choice.h"
 #include "trainer/plan/estimate.h"
 #include "trainer/plan/mesh_choice.h"
 #include "trainer/plan/mesh_drawing.h"
@@ -24,13 +26,23 @@ bool leaves_micro_batch(const TrainConfig& config) {
   return config.micro_batch && config.micro_batch->is_auto;
 }
 
+bool leaves_cp_attention(const TrainConfig& config) {
+  return config.parallel.cp_attention == CpAttention::kAuto;
+}
+/// Of what "auto" leaves to the planner, the first key.
+const char* open_key(const TrainConfig& config) {
+  if (leaves_mesh(config)) return "parallel";
+  return leaves_cp_attention(config) ? "parallel.cp_attention" : "micro_batch";
+}
+
 /// The config of this run's last start, if it was on as many ranks.
 std::optional<TrainConfig> kept_choices(const TrainConfig& config, int64_t num_ranks) {
   const std::string folder = run_folder_path(config);
   if (config.resume == "none" || !holds_record(folder)) return {};
   std::vector<ConfigProblem> problems;
   const TrainConfig kept = read_config(read_run_record(folder).config, problems);
-  if (!problems.empty() || leaves_mesh(kept) || leaves_micro_batch(kept)) return {};
+  if (!problems.empty() || leaves_mesh(kept) || leaves_cp_attention(kept) || leaves_micro_batch(kept))
+    return {};
   if (!check_config(kept, num_ranks).empty()) return {};
   return kept;
 }
@@ -43,7 +55,7 @@ TrainConfig with_machine(TrainConfig config) {
          "[recipe] {} = \"auto\" needs to know the machines: set machine = \"h100\", \"h200\" or \"gb200\", "
          "or "
          "machine.name = \"custom\" with its figures",
-         leaves_mesh(config) ? "parallel" : "micro_batch");
+         open_key(config));
   config.machine.name = "cpu";
   return config;
 }
@@ -85,7 +97,7 @@ void choose_axes(TrainConfig& config, const std::optional<TrainConfig>& kept, co
   if (kept) {
     const MeshShape mesh = mesh_shape(kept->parallel, devices.num_ranks);
     choices.pins = mesh_pins(mesh);
-    config.parallel = kept->parallel;
+    config.parallel = with_sizes(config.parallel, mesh);
     choices.text = fmt::format("mesh: {}, as this run had it before\n", describe(mesh));
     return;
   }
@@ -98,6 +110,28 @@ void choose_axes(TrainConfig& config, const std::optional<TrainConfig>& kept, co
   choices.text = fmt::format("parallel = \"auto\", {} rank{}\n{}\n{}taken: {}\n", devices.num_ranks,
                              devices.num_ranks == 1 ? "" : "s", machine_line(machine),
                              choices_text(meshes, machine), describe(mesh));
+}
+
+/// Whether keys and values are gathered or travel around a ring, on the mesh that `config` has; also as
+/// `config` has it afterwards.
+void choose_cp_attention(TrainConfig& config, const std::optional<TrainConfig>& kept,
+                         const PlanDevices& devices, Choices& choices) {
+  config.parallel.cp_attention = CpAttention::kGather;
+  require_valid(config, devices.num_ranks);
+  if (kept && kept->parallel.cp == config.parallel.cp) {
+    config.parallel.cp_attention = kept->parallel.cp_attention;
+    choices.text +=
+        fmt::format("cp_attention: {}, as this run had it before\n", enum_name(config.parallel.cp_attention));
+  } else if (config.parallel.cp > 1) {
+    TrainConfig planned = with_machine(config);
+    if (leaves_micro_batch(planned))
+      planned = with_micro_batch(planned, largest_micro_batch(planned, devices).sequences);
+    const std::vector<CpForm> forms = compare_cp_forms(planned, model_layout(planned.model), devices);
+    config.parallel.cp_attention = faster_form(forms);
+    choices.text += fmt::format("parallel.cp_attention = \"auto\", received per step\n{}",
+                                forms_text(forms, config.parallel.cp_attention));
+  }
+  choices.pins.push_back(fmt::format("parallel.cp_attention={}", enum_name(config.parallel.cp_attention)));
 }
 
 /// The sequences of a micro-batch, on the mesh that `config` has.
@@ -127,12 +161,14 @@ PlanDevices devices_of(const RankPlace& place) {
 }
 
 ChosenRecipe choose_mesh(ResolvedRecipe recipe, const RecipeRequest& request, const PlanDevices& devices) {
-  const bool mesh_open = leaves_mesh(recipe.config), micro_open = leaves_micro_batch(recipe.config);
-  if (!mesh_open && !micro_open) return {std::move(recipe), request.pins, {}, ""};
+  const bool mesh_open = leaves_mesh(recipe.config), micro_open = leaves_micro_batch(recipe.config),
+             cp_open = leaves_cp_attention(recipe.config);
+  if (!mesh_open && !micro_open && !cp_open) return {std::move(recipe), request.pins, {}, ""};
   TrainConfig config = recipe.config;
   const std::optional<TrainConfig> kept = kept_choices(config, devices.num_ranks);
   Choices choices;
   if (mesh_open) choose_axes(config, kept, devices, choices);
+  if (cp_open) choose_cp_attention(config, kept, devices, choices);
   if (micro_open) choose_micro_batch(config, kept, devices, choices);
   return resolve_with(request, std::move(choices));
 }

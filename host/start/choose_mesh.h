@@ -1,4 +1,5 @@
-// Replaces parallel = "auto" and micro_batch = "auto" by numbers, before a run or a plan.
+// Replaces "auto" of parallel, parallel.cp_attention and micro_batch by what the planner finds, before a run
+// or a plan.
 #pragma once
 #include <optional>
 #include <string>

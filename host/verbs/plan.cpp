@@ -11,6 +11,7 @@
 #include "host/start/probe.h"
 #include "host/verb.h"
 #include "trainer/base/bytes.h"
+#include "trainer/base/field_types.h"
 #include "trainer/config/config_io.h"
 #include "trainer/config/schedule.h"
 #include "trainer/metrics/curve.h"
@@ -58,6 +59,18 @@ Json estimate_json(const StepTime& time) {
           {"axes", std::move(axes)}};
 }
 
+Json forms_json(const std::vector<CpForm>& forms) {
+  Json json = Json::array();
+  for (const CpForm& form : forms)
+    json.push_back({{"name", enum_name(form.attention)},
+                    {"received_bytes", form.received_bytes},
+                    {"buffer_bytes", form.buffer_bytes},
+                    {"wait_s", form.wait_s},
+                    {"step_s", form.step_s},
+                    {"fits", form.fits}});
+  return json;
+}
+
 Json plan_json(const Plan& plan) {
   const auto list = [](const std::vector<ByteItem>& items) {
     Json json = Json::array();
@@ -82,6 +95,7 @@ Json plan_json(const Plan& plan) {
           {"estimate", plan.estimate ? estimate_json(*plan.estimate) : Json()},
           {"mesh", plan.mesh},
           {"traffic", list(plan.traffic)},
+          {"cp_attention", forms_json(plan.cp_forms)},
           {"memory", list(plan.memory)},
           {"memory_bytes", plan.memory_bytes},
           {"training_bytes", plan.training_bytes},

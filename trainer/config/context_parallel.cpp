@@ -9,6 +9,8 @@ namespace tycho {
 
 void check_context_parallel(const TrainConfig& config, ConfigProblems& problems) {
   const int64_t cp = config.parallel.cp, seq_len = config.seq_len;
+  problems.idle("parallel.cp_attention", config.parallel.cp_attention == CpAttention::kRing, cp > 1,
+                "with parallel.cp = 1");
   if (cp == 1) return;
   const int64_t tp = config.parallel.sequence_parallel ? config.parallel.tp : 1;
   const int64_t step = cp * std::lcm(int64_t{2}, tp), below = seq_len / step * step;

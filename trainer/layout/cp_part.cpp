@@ -26,17 +26,22 @@ void for_cp_runs(int64_t seq, const CpShape& cp, int64_t first, int64_t count,
 }
 
 int64_t cp_traffic(const DecoderSpec& spec, const std::vector<UnitSpec>& units, BatchShape shape,
-                   const RecomputeConfig& recompute, int64_t compute_bytes, int64_t cp,
+                   const RecomputeConfig& recompute, int64_t compute_bytes, const CpShape& cp,
                    const StagePart& part) {
   const size_t lowest = lowest_trained_unit(units);
-  int64_t calls = 0;
+  int64_t rows = 0, gradients = 0;  // times that those of all others arrive
   for (int64_t i = 0; i < spec.layers; ++i) {
     if (!part.has_block(i)) continue;
-    calls += 1;
+    rows += 1;
     if (static_cast<size_t>(i) + 1 < lowest) continue;
-    calls += recompute.of(i) == Recompute::kFull ? 3 : 2;
+    rows += recompute.of(i) == Recompute::kFull ? 2 : 1;
+    gradients += 1;
   }
-  return calls * (shape.tokens() / cp * (cp - 1)) * 2 * spec.kv_heads * spec.head_dim * compute_bytes;
+  const int64_t numbers = shape.tokens() / cp.size * 2 * spec.kv_heads * spec.head_dim;
+  const int64_t others = cp.size - 1;
+  // On a ring gradients go all the way round, in fp32.
+  return numbers * (rows * others * compute_bytes +
+                    gradients * (cp.ring ? cp.size * int64_t{sizeof(float)} : others * compute_bytes));
 }
 
 }  // namespace tycho

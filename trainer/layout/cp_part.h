@@ -7,17 +7,13 @@
 #include <vector>
 
 #include "trainer/families/recompute_config.h"
+#include "trainer/layout/cp_shape.h"
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/param_spec.h"
 #include "trainer/layout/stages.h"
 
 namespace tycho {
-
-/// The ranks along cp, and which of them this is.
-struct CpShape {
-  int64_t size = 1, rank = 0;
-};
 
 /// Of the 2 cp equal parts of a sequence of `seq` tokens, a multiple of 2 cp: part `rank` and part
 /// 2 cp - 1 - rank. For one rank the whole sequence, and none of it.
@@ -32,10 +28,10 @@ void for_cp_runs(int64_t seq, const CpShape& cp, int64_t first, int64_t count,
                  const std::function<void(int64_t i, int64_t j, int64_t n)>& run);
 
 /// Bytes that a rank receives from the others for one micro-batch of `shape`, whole sequences: keys and
-/// values gathered, and their gradients summed. `spec`: of a rank along tp; `units`: of all stages, with what
-/// is frozen; `part`: what its own stage computes.
+/// values, gathered or from its neighbour, and their gradients, summed or in fp32 on their way round. `spec`:
+/// of a rank along tp; `units`: of all stages, with what is frozen; `part`: what its own stage computes.
 int64_t cp_traffic(const DecoderSpec& spec, const std::vector<UnitSpec>& units, BatchShape shape,
-                   const RecomputeConfig& recompute, int64_t compute_bytes, int64_t cp,
+                   const RecomputeConfig& recompute, int64_t compute_bytes, const CpShape& cp,
                    const StagePart& part);
 
 }  // namespace tycho

@@ -348,10 +348,22 @@ std::vector<ConfigProblem> adapter_problems(const DecoderSpec& s) {
   return problems;
 }
 
+std::vector<SlotSpec> cp_slots(const DecoderSpec& s, BatchShape whole, int64_t compute_bytes,
+                               const CpShape& cp) {
+  constexpr int64_t kFp32 = 4;
+  const int64_t E = s.attention_width(), KV = s.qkv_width() - E, N = whole.tokens() / cp.size;
+  const int64_t gathered = cp.size > 1 && !cp.ring ? whole.tokens() : 0, own = cp.ring ? N : 0;
+  return {{"all_kv", {gathered, KV}},
+          {"kv_room", {gathered, KV}},
+          {"ring_kv", {2, own, KV}},
+          {"ring_d_kv", {3, own, KV}, SlotType::kFp32},
+          {"ring_sum", {compute_bytes == kFp32 ? 0 : own, E}, SlotType::kFp32}};
+}
+
 ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, int64_t compute_bytes,
-                                    bool on_gpu, const TpShape& tp, int64_t cp) {
+                                    bool on_gpu, const TpShape& tp, const CpShape& cp) {
   const DecoderSpec s = tp_spec(spec, tp);
-  const BatchShape shape = {whole.batch, whole.seq / cp};
+  const BatchShape shape = {whole.batch, whole.seq / cp.size};
   const int64_t N = shape.tokens(), D = s.width, F = s.ffn_width, V = s.vocab_size, S = tp.own_tokens(N);
   const bool shared = tp.size > 1, cut = tp.cuts_tokens();
   const int64_t E = s.attention_width(), C = s.qkv_width();
@@ -366,9 +378,8 @@ ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, i
                    {"packed_qkv", {s.shares_kv() || s.shares_x() ? N : 0, C}},
                    {"d_normed_kv", {s.shares_x() ? S : 0, D}},
                    {"all_tokens", {cut ? N : 0, D}},
-                   {"partial", {cut ? N : 0, D}},
-                   {"all_kv", {cp > 1 ? whole.tokens() : 0, C - E}},
-                   {"kv_room", {cp > 1 ? whole.tokens() : 0, C - E}}};
+                   {"partial", {cut ? N : 0, D}}};
+  for (SlotSpec& slot : cp_slots(s, whole, compute_bytes, cp)) specs.scratch.push_back(std::move(slot));
   for (SlotSpec& slot : adapter_slots(s, N)) specs.scratch.push_back(std::move(slot));
   // Big chunks read the head's weights seldom; 64 MiB of logits is where more stops to pay on a CPU. A GPU
   // wants products of some thousand rows, whatever the vocabulary.

@@ -85,6 +85,9 @@ enum : int {
   kPartial,
   kAllKv,         // keys and values of whole sequences, of ranks that share them
   kKvRoom,        // as large: their gradient, or those on their way
+  kRingKv,        // those of one rank, and those that arrive, where they travel on a ring
+  kRingDKv,       // fp32, gradients: of the ones at hand, arriving, leaving
+  kRingSum,       // fp32: output, or gradient of queries, of the parts so far, where compute is not
   kAdapterInput,  // after dropout, and the gradient of it
   kLow,           // of rank
   kDLow,
@@ -101,8 +104,11 @@ ModelLayout decoder_layout(const DecoderSpec& spec);
 std::vector<std::string> linear_layer_names(const DecoderSpec& spec);
 /// Targets of adapters that are not regular expressions, or match no linear layer.
 std::vector<ConfigProblem> adapter_problems(const DecoderSpec& spec);
-/// `spec` is the model's; the slots are those of a rank along tp, and along cp with as many ranks.
+/// `spec` is the model's; the slots are those of a rank along tp and along cp.
 ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape shape, int64_t compute_bytes,
-                                    bool on_gpu = false, const TpShape& tp = {}, int64_t cp = 1);
+                                    bool on_gpu = false, const TpShape& tp = {}, const CpShape& cp = {});
+/// Those among them that keys and values of other ranks take; `spec`: of a rank along tp.
+std::vector<SlotSpec> cp_slots(const DecoderSpec& spec, BatchShape whole, int64_t compute_bytes,
+                               const CpShape& cp);
 
 }  // namespace tycho

@@ -24,14 +24,26 @@ int64_t flash_bytes(const DecoderSpec& s, bool alibi, BatchShape shape, int64_t 
          kFp32 * queries * s.heads * (rounded(d, 32) + 1);
 }
 
+/// Of a ring, where a call has half of a rank's queries and half of its keys: what such a call returns and
+/// adds in fp32, the sums that it is added to, and with ALiBi wide copies of a rank's rows.
+int64_t ring_flash_bytes(const DecoderSpec& s, bool alibi, BatchShape shape, int64_t cp) {
+  const int64_t d = s.head_dim + (alibi ? kAlibiColumns : 0), tokens = shape.tokens() / cp;
+  const int64_t copies = alibi ? 3 * s.heads + 2 * s.kv_heads : 0;
+  const int64_t returned = s.heads + 2 * (s.kv_heads + (s.kv_heads < s.heads ? s.heads : 0));
+  const int64_t queries = shape.batch * rounded(shape.seq / cp / 2, 128);
+  return kBf16 * d * (tokens * copies + tokens / 2 * returned) +
+         kFp32 * queries * s.heads * (rounded(d, 32) + 1) + kFp32 * tokens / 2 * s.heads * s.head_dim;
+}
+
 /// Products, scores, weights and their gradient in fp32, weights and gradient in bf16, tanh or dropout on
 /// top.
-int64_t product_bytes(const DecoderSpec& s, BatchShape shape, int64_t cp) {
+int64_t product_bytes(const DecoderSpec& s, BatchShape shape, const CpShape& cp) {
   constexpr int64_t kMatricesFp32 = 5;
-  const int64_t queries = shape.seq / cp;
-  const int64_t query_heads =
-      kv_heads_at_once(s.heads, s.kv_heads, queries, shape.seq) * (s.heads / s.kv_heads);
-  return kMatricesFp32 * kFp32 * query_heads * queries * shape.seq;
+  const int64_t queries = shape.seq / cp.size, keys = cp.ring ? queries : shape.seq;
+  const int64_t query_heads = kv_heads_at_once(s.heads, s.kv_heads, queries, keys) * (s.heads / s.kv_heads);
+  // A mask is drawn for all keys, of one head at a time.
+  const int64_t mask = cp.ring && s.attn_dropout > 0 ? kFp32 * queries * shape.seq : 0;
+  return kMatricesFp32 * kFp32 * query_heads * queries * keys + mask;
 }
 
 /// Of blocks with or without ALiBi.
@@ -57,13 +69,15 @@ const char* gpu_attention_obstacle(const DecoderSpec& s, bool bf16, int64_t seq,
   return nullptr;
 }
 
-GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& s, bool bf16, BatchShape shape, int64_t cp) {
+GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& s, bool bf16, BatchShape shape, const CpShape& cp) {
   GpuAttentionBytes bytes;
   for (const BlockSpec& block : s.blocks) {
-    const bool alibi = has_alibi(s, block), flash = !obstacle_of(s, alibi, bf16, shape.seq, cp);
-    if (flash) bytes.kept += kFp32 * shape.tokens() / cp * s.heads;
+    const bool alibi = has_alibi(s, block), flash = !obstacle_of(s, alibi, bf16, shape.seq, cp.size);
+    // On a ring it is a slot of the activations.
+    if (flash && !cp.ring) bytes.kept += kFp32 * shape.tokens() / cp.size * s.heads;
+    const auto of_flash = cp.ring ? ring_flash_bytes : flash_bytes;
     bytes.passing =
-        std::max(bytes.passing, flash ? flash_bytes(s, alibi, shape, cp) : product_bytes(s, shape, cp));
+        std::max(bytes.passing, flash ? of_flash(s, alibi, shape, cp.size) : product_bytes(s, shape, cp));
   }
   return bytes;
 }

@@ -1,5 +1,6 @@
 // What attention takes on a GPU beside the activations that the planner lays out: LibTorch's own memory.
 #pragma once
+#include "trainer/layout/cp_shape.h"
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 
@@ -10,8 +11,9 @@ struct GpuAttentionBytes {
   int64_t passing = 0;  // at most, while one block's backward computes
 };
 /// Counted for flash attention 2, or, where that has an obstacle, for plain products
-/// (kernels/attention/product_attention.h). `cp` ranks share each sequence.
-GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& spec, bool bf16, BatchShape shape, int64_t cp = 1);
+/// (kernels/attention/product_attention.h). The ranks of `cp` share each sequence.
+GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& spec, bool bf16, BatchShape shape,
+                                      const CpShape& cp = {});
 /// What keeps flash attention from some block of this model; nullptr for nothing.
 const char* gpu_attention_obstacle(const DecoderSpec& spec, bool bf16, int64_t seq, int64_t cp = 1);
 

@@ -86,7 +86,7 @@ SavedBytes saved_bytes(const ActivationSpecs& specs, const RecomputeConfig& reco
 ModelLayout model_layout(const ModelConfig& config) { return decoder_layout(decoder_spec(config)); }
 
 ActivationSpecs activation_specs(const ModelConfig& config, BatchShape shape, int64_t compute_bytes,
-                                 bool on_gpu, const TpShape& tp, int64_t cp) {
+                                 bool on_gpu, const TpShape& tp, const CpShape& cp) {
   return decoder_activations(decoder_spec(config), shape, compute_bytes, on_gpu, tp, cp);
 }
 

@@ -6,6 +6,7 @@
 
 #include "trainer/families/config.h"
 #include "trainer/families/recompute_config.h"
+#include "trainer/layout/cp_shape.h"
 #include "trainer/layout/param_spec.h"
 #include "trainer/layout/tp_parts.h"
 
@@ -72,8 +73,8 @@ bool is_recomputed(const SlotSpec& slot, Recompute mode);
 
 /// Any family, by its config.
 ModelLayout model_layout(const ModelConfig& config);
-/// Of a micro-batch of `shape`, whole sequences, that `cp` ranks share.
+/// Of a micro-batch of `shape`, whole sequences, that the ranks of `cp` share.
 ActivationSpecs activation_specs(const ModelConfig& config, BatchShape shape, int64_t compute_bytes,
-                                 bool on_gpu = false, const TpShape& tp = {}, int64_t cp = 1);
+                                 bool on_gpu = false, const TpShape& tp = {}, const CpShape& cp = {});
 
 }  // namespace tycho

@@ -22,7 +22,7 @@ UnitUse training_use(MasterWeights master) {
 
 ParallelRegion parallel_region(const TrainConfig& config, const Mesh& mesh) {
   return {mesh.group(Axis::kTp), config.parallel.sequence_parallel,
-          ContextRegion(mesh.context(), config.seq_len)};
+          ContextRegion(mesh.context(), config.seq_len, config.parallel.cp_attention == CpAttention::kRing)};
 }
 
 PipelineStage pp_stage(const TrainConfig& config, const Mesh& mesh) {

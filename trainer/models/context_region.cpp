@@ -11,7 +11,7 @@ namespace tycho {
 
 CpShape ContextRegion::shape() const {
   if (!is_shared()) return {};
-  return {ranks_->size(), ranks_->rank()};
+  return {ranks_->size(), ranks_->rank(), ring_};
 }
 
 std::array<Tensor, 2> ContextRegion::stretches_of(const Tensor& all, int64_t rank) const {

@@ -14,11 +14,15 @@ class ContextRegion {
  public:
   /// One rank.
   ContextRegion() = default;
-  /// `ranks`, those along cp, outlive the region. seq: T, a multiple of 2 cp.
-  ContextRegion(Communicator& ranks, int64_t seq) : ranks_(&ranks), seq_(seq) {}
+  /// `ranks`, those along cp, outlive the region. seq: T, a multiple of 2 cp. ring: keys and values travel
+  /// from rank to rank (models/ring_attention.h) instead of being gathered.
+  ContextRegion(Communicator& ranks, int64_t seq, bool ring = false)
+      : ranks_(&ranks), seq_(seq), ring_(ring) {}
 
   bool is_shared() const { return ranks_ != nullptr && ranks_->size() > 1; }
   CpShape shape() const;
+  /// Only where is_shared().
+  Communicator& ranks() const { return *ranks_; }
   int64_t seq() const { return seq_; }
 
   /// [N] of this rank from [B T], the same on every rank.
@@ -41,6 +45,7 @@ class ContextRegion {
 
   Communicator* ranks_ = nullptr;
   int64_t seq_ = 0;
+  bool ring_ = false;
 };
 
 }  // namespace tycho

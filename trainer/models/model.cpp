@@ -64,7 +64,7 @@ Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::
       block_units_(layout_, units),
       activations_(
           stage_activations(activation_specs(config, shape, static_cast<int64_t>(at::elementSize(dtype)),
-                                             !device.is_cpu(), region.shape(), region.context().shape().size),
+                                             !device.is_cpu(), region.shape(), region.context().shape()),
                             part_),
           recompute, dtype, device),
       blocks_(decoder_blocks(spec_, shape, device, region)) {

@@ -14,12 +14,18 @@
 #include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/temperature.h"
 #include "trainer/models/residual.h"
+#include "trainer/models/ring_attention.h"
 
 namespace tycho {
 namespace {
 
 AttentionSaved attention_saved(BlockActivations act) {
   return {act.saved[block_saved::kAttention], act.saved[block_saved::kLogSumExp], act.attention_state};
+}
+
+RingRoom ring_room(BlockActivations act) {
+  return {act.scratch[block_scratch::kRingKv], act.scratch[block_scratch::kRingDKv],
+          act.scratch[block_scratch::kRingSum]};
 }
 
 /// Queries of this rank over all keys.
@@ -185,17 +191,34 @@ void SelfAttention::project_backward(const Views& p, const Tensor& x_SD, BlockAc
                    {g[at_.kv_weight], view(g, at_.kv_bias), g}, add, act.scratch[block_scratch::kDNormedKv]);
 }
 
+AttentionRows SelfAttention::own_rows(BlockActivations act) const {
+  return {heads_of(act.saved[block_saved::kQkv], 0, spec_.heads),
+          heads_of(act.kv_saved[block_saved::kQkv], spec_.heads, 2 * spec_.kv_heads)};
+}
+
 AttentionRows SelfAttention::rows(BlockActivations act) const {
-  const Tensor q_NE = heads_of(act.saved[block_saved::kQkv], 0, spec_.heads);
-  const Tensor own_kv = heads_of(act.kv_saved[block_saved::kQkv], spec_.heads, 2 * spec_.kv_heads);
-  if (!region_.context().is_shared()) return {q_NE, own_kv};
+  const AttentionRows own = own_rows(act);
+  if (!region_.context().is_shared()) return own;
   Tensor& all_kv = act.scratch[block_scratch::kAllKv];
-  region_.context().gather(own_kv, act.scratch[block_scratch::kKvRoom], all_kv);
-  return {q_NE, all_kv};
+  region_.context().gather(own.kv, act.scratch[block_scratch::kKvRoom], all_kv);
+  return {own.q_NE, all_kv};
+}
+
+void SelfAttention::attend(BlockActivations act) const {
+  if (region_.context().shape().ring)
+    return ring_attention(region_.context(), shape_, rules_for(act), own_rows(act), ring_room(act),
+                          attention_saved(act), flash_rules(act));
+  attention(shape_, rules_for(act), rows(act), attention_saved(act), flash_rules(act));
 }
 
 void SelfAttention::attention_gradient(BlockActivations act, const Tensor& d_attention_NE,
                                        Tensor& d_qkv_NC) const {
+  if (region_.context().shape().ring)
+    return ring_attention_backward(
+        region_.context(), shape_, rules_for(act), own_rows(act), ring_room(act), attention_saved(act),
+        d_attention_NE,
+        {heads_of(d_qkv_NC, 0, spec_.heads), heads_of(d_qkv_NC, spec_.heads, 2 * spec_.kv_heads)},
+        flash_rules(act));
   const AttentionRows in = rows(act);
   const Tensor d_q_NE = heads_of(d_qkv_NC, 0, spec_.heads),
                d_own_kv = heads_of(d_qkv_NC, spec_.heads, 2 * spec_.kv_heads);
@@ -229,7 +252,7 @@ void SelfAttention::forward(const Views& p, const Tensor& x_SD, const Tensor& re
   project(p, x_SD, act, raw_NP);
   if (spec_.changes_qkv()) clamp_and_norm(p, raw_NP, act.saved, qkv_NP);
   apply_positions(qkv_NP, shape_.seq, 0, act.documents.position_N);
-  attention(shape_, rules_for(act), rows(act), attention_saved(act), flash_rules(act));
+  attend(act);
   add_to_stream(region_, out(p, act), act.saved[block_saved::kAttention], residual_SD, act,
                 DropoutSite::kAttention, y_SD);
 }

@@ -88,9 +88,12 @@ class SelfAttention {
   /// Clamps, and norms queries and keys, from raw into qkv.
   void clamp_and_norm(const Views& p, const Tensor& raw_NP, Views& saved, Tensor& qkv_NP) const;
   void clamp_and_norm_backward(const Views& p, Views& saved, Tensor& d_qkv_NP, Views& g, bool add) const;
-  /// Rows that attention takes: of this block, or its queries and the keys and values of another; these of
-  /// all ranks that share the sequences.
+  /// Rows that attention takes: of this block, or its queries and the keys and values of another. Of this
+  /// rank, or these of all ranks that share the sequences.
+  AttentionRows own_rows(BlockActivations act) const;
   AttentionRows rows(BlockActivations act) const;
+  /// Attention of this rank's queries, in slot kAttention.
+  void attend(BlockActivations act) const;
   /// Attention's gradient, in d_qkv_NC.
   void attention_gradient(BlockActivations act, const Tensor& d_attention_NE, Tensor& d_qkv_NC) const;
   /// Of attention's gradient what belongs to this block's projection; the rest goes to the block that is

@@ -17,6 +17,12 @@ constexpr EnumNames<MeshSizes, 2> enum_names(MeshSizes) {
   return {{{"given", MeshSizes::kGiven}, {"auto", MeshSizes::kAuto}}};
 }
 
+/// How attention gets the keys and values of the tokens that other ranks along cp have.
+enum class CpAttention { kGather, kRing, kAuto };
+constexpr EnumNames<CpAttention, 3> enum_names(CpAttention) {
+  return {{{"gather", CpAttention::kGather}, {"ring", CpAttention::kRing}, {"auto", CpAttention::kAuto}}};
+}
+
 /// In which order gradients are summed over micro-batches and ranks.
 enum class GradientOrder { kRanks, kCanonical };
 constexpr EnumNames<GradientOrder, 2> enum_names(GradientOrder) {
@@ -29,6 +35,7 @@ struct ParallelConfig {
   int64_t dp_replicate = kWhatIsLeft;
   int64_t dp_shard = 1;
   int64_t cp = 1;
+  CpAttention cp_attention = CpAttention::kGather;
   int64_t tp = 1;
   bool reshard_after_forward = true;
   bool keep_gradients = false;
@@ -65,6 +72,10 @@ struct ParallelConfig {
       "Ranks that share the tokens of each sequence (context parallel), and the parameters with those of "
       "dp_shard. seq_len must be a multiple of 2 cp.",
       positive);
+    v("cp_attention", cp_attention,
+      "With cp: how attention gets the keys and values of other ranks. gather: all at once, in every block. "
+      "ring: ranks pass them on to their neighbours while they compute with those at hand (ring attention). "
+      "auto: what the planner finds faster on `machine`; a run keeps the choice in its recipe.");
     v("tp", tp,
       "Ranks that share each matrix: each has a part of the heads, of the hidden features and of the "
       "vocabulary (tensor parallel).",

@@ -16,10 +16,6 @@ std::string bytes_text(int64_t n) { return human_bytes(static_cast<double>(n)); 
 
 std::string rate_text(double bytes_per_s) { return fmt::format("{:.3g} GB/s", bytes_per_s / 1e9); }
 
-std::string time_text(double s) {
-  return s < 0.1 ? fmt::format("{:.3g} ms", 1e3 * s) : fmt::format("{:.3g} s", s);
-}
-
 std::string fit_text(const Plan& plan, const Machine& machine) {
   const int64_t bytes = device_bytes(plan, machine);
   const std::string whose = machine.gpu.empty() ? "rank of this machine" : machine.gpu;
@@ -29,6 +25,10 @@ std::string fit_text(const Plan& plan, const Machine& machine) {
 }
 
 }  // namespace
+
+std::string time_text(double s) {
+  return s < 0.1 ? fmt::format("{:.3g} ms", 1e3 * s) : fmt::format("{:.3g} s", s);
+}
 
 int64_t ranks_per_machine(const TrainConfig& config, const PlanDevices& devices) {
   if (devices.ranks_per_machine > 0) return devices.ranks_per_machine;

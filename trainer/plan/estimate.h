@@ -19,6 +19,9 @@ int64_t ranks_per_machine(const TrainConfig& config, const PlanDevices& devices)
 /// What a rank takes of its device's memory: on a CPU the copies for checkpoints, too.
 int64_t device_bytes(const Plan& plan, const Machine& machine);
 
+/// "41 ms", "1.32 s".
+std::string time_text(double s);
+
 /// Of a plan with its memory, its mesh and its traffic.
 void add_estimate(const TrainConfig& config, const PlanDevices& devices, Plan& plan);
 /// "h100: 8 a node, 84.8 GB each; NVLink 350 GB/s, network 45 GB/s".

@@ -20,6 +20,7 @@
 #include "trainer/metrics/device_peak.h"
 #include "trainer/metrics/format.h"
 #include "trainer/optim/param_rules.h"
+#include "trainer/plan/cp_choice.h"
 #include "trainer/plan/estimate.h"
 #include "trainer/plan/rank_share.h"
 
@@ -119,11 +120,13 @@ std::string size_line(const std::string& name, int64_t num_bytes, const std::str
                       : fmt::format("  {:<20}{:>9}  {}\n", name, size, note);
 }
 
-void add_memory_lines(const Plan& plan, std::string& text) {
+void add_memory_lines(const Plan& plan, CpAttention cp_attention, std::string& text) {
   text += memory_table(plan);
   if (!plan.fit_note.empty()) text += "  " + plan.fit_note + "\n";
   if (!plan.traffic.empty()) text += "received from other ranks per step\n";
   for (const ByteItem& item : plan.traffic) text += size_line(item.name, item.num_bytes, item.note);
+  if (!plan.cp_forms.empty())
+    text += "cp_attention, received per step\n" + forms_text(plan.cp_forms, cp_attention);
   if (!plan.drawing.empty()) text += "ranks\n" + plan.drawing;
   text += "disk\n";
   text += size_line("one checkpoint", plan.checkpoint_bytes, plan.checkpoint_note);
@@ -303,6 +306,7 @@ Plan make_plan(const TrainConfig& given, const PlanDevices& given_devices) {
   plan.total_flops = plan.flops_per_token_full * static_cast<double>(plan.tokens);
   if (!devices.gpu.empty()) add_time(config.precision, devices, plan);
   add_ranks(config, layout, devices, plan);
+  plan.cp_forms = compare_cp_forms(config, layout, devices);
   if (!devices.gpu.empty()) plan.fit_note = fit_note(config, devices, plan);
   const OptimizerBytes state = optimizer_state(config, layout, {});
   const OptimizerBytes average = average_state(config, layout, {});
@@ -341,7 +345,7 @@ std::string plan_text(const Plan& plan, const TrainConfig& config) {
   if (!plan.speed.empty()) line("speed", plan.speed);
   if (!plan.waits.empty()) line("waits", plan.waits);
   if (plan.seconds > 0) line("time", fmt::format("{} {}", clock_text(plan.seconds), plan.seconds_note));
-  add_memory_lines(plan, text);
+  add_memory_lines(plan, config.parallel.cp_attention, text);
   if (!plan.data_problem.empty()) text += "\n" + plan.data_problem + "\n";
   return text;
 }

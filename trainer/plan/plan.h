@@ -22,6 +22,15 @@ struct PlanDevices {
   int64_t ranks_per_machine = 0;  // 0: the GPUs of a node of the recipe's machine, or all ranks
 };
 
+/// One way for attention to get the keys and values of other ranks along cp.
+struct CpForm {
+  CpAttention attention = CpAttention::kGather;
+  int64_t received_bytes = 0;     // by a rank, in a step
+  int64_t buffer_bytes = 0;       // that it keeps for them
+  double wait_s = 0, step_s = 0;  // for them, of a step; 0 without a machine
+  bool fits = true;               // into the machine's memory
+};
+
 struct Plan {
   int64_t num_params = 0, num_matmul_params = 0;
   int64_t steps = 0;  // 0 when it is a matter of epochs and the data set is not there
@@ -48,6 +57,7 @@ struct Plan {
   std::string speed;                 // of the estimate, for people
   std::string waits;                 // of the estimate, by axis
   std::vector<ByteItem> traffic;     // what a rank receives from others in a step, by axis
+  std::vector<CpForm> cp_forms;      // both, where ranks share sequences
   int64_t checkpoint_bytes = 0;      // one checkpoint
   std::string checkpoint_note;       // "weights, exp_avg, exp_avg_sq in fp32"
   int64_t disk_bytes = 0;            // all that are kept, and one in flight

@@ -52,7 +52,7 @@ void add_activations(const TrainConfig& config, const StagePart& part, BatchShap
   const int64_t compute_bytes = compute_bytes_of(config);
   const ActivationSpecs specs =
       stage_activations(activation_specs(config.model, shape, compute_bytes,
-                                         config.device == DeviceKind::kCuda, tp, config.parallel.cp),
+                                         config.device == DeviceKind::kCuda, tp, cp_shape(config.parallel)),
                         part);
   const SavedBytes saved = saved_bytes(specs, config.recompute, compute_bytes);
   int64_t shared =
@@ -69,7 +69,7 @@ void add_activations(const TrainConfig& config, const StagePart& part, BatchShap
          fmt::format("{} of {} tokens at once", specs.head_chunk, shape.tokens() / config.parallel.cp)});
   if (config.device != DeviceKind::kCuda) return;
   const GpuAttentionBytes attention =
-      gpu_attention_bytes(spec, config.precision == Precision::kBf16, shape, config.parallel.cp);
+      gpu_attention_bytes(spec, config.precision == Precision::kBf16, shape, cp_shape(config.parallel));
   int64_t kept_blocks = 0;
   for (const StagePart::Chunk& chunk : part.chunks) kept_blocks += chunk.num_sets * chunk.size();
   memory.push_back({"attention", attention.kept * kept_blocks / spec.layers + attention.passing,

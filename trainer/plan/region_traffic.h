@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "trainer/config/train_config.h"
+#include "trainer/layout/cp_shape.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/tp_parts.h"
 #include "trainer/plan/plan.h"
@@ -11,6 +12,9 @@
 #include "trainer/plan/state_memory.h"
 
 namespace tycho {
+
+/// The ranks along cp of a config's mesh, and how attention gets their keys. "auto" counts as gather.
+CpShape cp_shape(const ParallelConfig& parallel);
 
 /// Bytes that a rank receives in a step, named after their axes. whole: the model's layout; shape: of a
 /// micro-batch, whole sequences.

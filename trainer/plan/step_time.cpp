@@ -18,6 +18,8 @@ constexpr double kSlowedBy = 0.1;
 constexpr double kBackwardShare = 2.0 / 3;
 constexpr double kTpCallsPerBlock = 8;
 constexpr double kCpCallsPerBlock = 3;  // two gathers and a sum of gradients
+/// FLOP that a GPU does in bf16 while it reads or writes one byte: 989 TFLOP/s and 3.35 TB/s on an H100.
+constexpr double kFlopsPerByte = 300;
 
 /// FLOPs per token that blocks compute a second time.
 double recomputed_flops(const TrainConfig& config, const DecoderSpec& spec) {
@@ -74,7 +76,9 @@ double calls_of(const std::string& axis, const TrainConfig& config, int64_t num_
   if (axis == "dp_shard")
     return units * ((config.parallel.reshard_after_forward ? 2 * passes : 1) +
                     (config.parallel.keep_gradients ? 1 : passes));
-  return units * (axis == "cp" ? kCpCallsPerBlock : kTpCallsPerBlock) * passes;
+  if (axis == "cp")  // not of the embedding and the head
+    return (units - 2) / static_cast<double>(config.parallel.pp) * kCpCallsPerBlock * passes;
+  return units * kTpCallsPerBlock * passes;
 }
 
 AxisSet axes_named(const std::string& name) {
@@ -98,6 +102,56 @@ double exposed(const AxisTime& axis, double compute_s, int64_t num_units, int64_
   }
   return axis.transfer_s;
 }
+
+/// What a ring along cp adds to a step: hops of keys and values and of their gradients, and sums of parts.
+class RingTime {
+ public:
+  /// tokens: of a micro-batch on this rank. flops_per_s: as attention reaches them.
+  RingTime(const TrainConfig& config, const DecoderSpec& spec, const MeshShape& mesh, double tokens,
+           double flops_per_s, const Machine& machine)
+      : parts_(mesh.size(Axis::kCp)) {
+    const double tp = mesh.size(Axis::kTp), bytes = config.precision == Precision::kBf16 ? 2 : 4;
+    const double queries = static_cast<double>(spec.attention_width()) / tp;
+    const double keys =
+        2 * std::max(1.0, static_cast<double>(spec.kv_heads) / tp) * static_cast<double>(spec.head_dim);
+    group_in_domain(mesh, Axis::kCp, ranks_per_domain(machine), crosses_);
+    rate_ = crosses_ ? machine.network_rate : machine.nvlink_rate;
+    least_s_ = crosses_ ? machine.network_s : machine.nvlink_s;
+    rows_ = tokens * keys * bytes, gradients_ = tokens * keys * 4;
+    part_s_ = 4 * queries * static_cast<double>(config.seq_len) * tokens / parts_ / flops_per_s;
+    for (int64_t i = 0; i < spec.layers; ++i) {
+      forwards_ += config.recompute.of(i) == Recompute::kFull ? 2 : 1;
+      const int64_t window = spec.block(i).window;
+      busy_ += window < 0 || 2 * window >= config.seq_len ? 1 : 0;  // others see few parts, and hide nothing
+    }
+    forwards_ /= static_cast<double>(spec.layers), busy_ /= static_cast<double>(spec.layers);
+    // Forward: what a part gives is read and scaled, the sum scaled and added to. Backward: gradients of
+    // queries are added, those of keys written, added and added to what arrives.
+    const double forward = tokens * queries * (24 + bytes),
+                 backward = tokens * queries * (8 + bytes) + tokens * keys * (24 + bytes);
+    if (!machine.gpu.empty())
+      sums_s_ = parts_ * (forwards_ * forward + backward) / (machine.peak_bf16 / kFlopsPerByte);
+  }
+
+  double rate() const { return rate_; }
+  double calls_s() const { return (forwards_ * (parts_ - 1) + parts_ + 1) * least_s_; }
+  /// Of a block and a micro-batch.
+  double hidden_s() const {
+    const double forward = (parts_ - 1) * std::min(hop_s(rows_), part_s_), backward_s = 2 * part_s_;
+    const double backward = std::min(hop_s(rows_), backward_s) + std::min(hop_s(gradients_), backward_s) +
+                            (parts_ - 2) * std::min(hop_s(rows_ + gradients_), backward_s);
+    return busy_ * (forwards_ * forward + backward);
+  }
+  double sums_s() const { return sums_s_; }
+
+ private:
+  double hop_s(double num_bytes) const { return num_bytes / rate_ + least_s_; }
+
+  double parts_;
+  bool crosses_ = false;
+  double rate_ = 0, least_s_ = 0, rows_ = 0, gradients_ = 0, part_s_ = 0, sums_s_ = 0;
+  double forwards_ = 0, busy_ = 0;  // of a block, on average
+};
 
 }  // namespace
 
@@ -148,6 +202,13 @@ StepTime step_time(const TrainConfig& config, const StepWork& work, const Machin
     axis.transfer_s = static_cast<double>(num_bytes) / link.rate +
                       calls_of(name, config, num_units, work.micro_batches) * link.least_s;
     axis.wait_s = exposed(axis, time.compute_s, num_units, work.micro_batches);
+    if (name == "cp" && config.parallel.cp_attention == CpAttention::kRing) {
+      const RingTime ring(config, spec, mesh, tokens_at_once, peak * reached, machine);
+      const double times = static_cast<double>(spec.layers * work.micro_batches) / stages;
+      axis.transfer_s = static_cast<double>(num_bytes) / ring.rate() + times * ring.calls_s();
+      const double hidden = times * ring.hidden_s();
+      axis.wait_s = axis.transfer_s - (1 - kSlowedBy) * hidden + times * ring.sums_s();
+    }
     time.axes.push_back(axis);
   }
   time.step_s = time.compute_s + time.bubble_s + time.waits_s();

@@ -45,6 +45,9 @@ struct StepTime {
 ///   with c = sqrt(tp) and the tokens of a micro-batch: tp makes products smaller
 /// transfer = bytes / rate + calls x least time, with rate = NVLink's inside a domain, else
 ///   min(NVLink, network x ranks of the group in a domain): NCCL's rings use all network cards of a node.
+/// A ring along cp (parallel.cp_attention) is a hop to the neighbour for each other rank, at the rate of one
+/// GPU's link; a hop hides behind attention to one part of the keys. Sums of the parts take what GPUs need to
+/// read and write them.
 /// dp_shard hides behind computing but for the first gather and the last sum, and slows it by a tenth of the
 /// time hidden; dp_replicate hides behind the backward pass of the last micro-batch; tp, cp and pp do not.
 StepTime step_time(const TrainConfig& config, const StepWork& work, const Machine& machine);

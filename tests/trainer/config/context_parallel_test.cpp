@@ -43,6 +43,14 @@ TEST(ContextParallelConfig, LeavesTokensForRanksThatShareMatrices) {
             "multiple of 8; write 96 or 104, or set parallel.cp = 1");
 }
 
+TEST(ContextParallelConfig, PassesKeysAroundARingOfRanks) {
+  const auto ring = [](TrainConfig& c) { c.parallel.cp_attention = CpAttention::kRing; };
+  EXPECT_EQ(problems_with(96, 2, ring), "");
+  EXPECT_EQ(problems_with(96, 1, ring),
+            "parallel.cp_attention: has no effect with parallel.cp = 1; remove it");
+  EXPECT_EQ(problems_with(96, 1, [](TrainConfig& c) { c.parallel.cp_attention = CpAttention::kAuto; }), "");
+}
+
 TEST(ContextParallelConfig, TakesOptimizersAndRoundingOfWholeParameters) {
   EXPECT_EQ(problems_with(96, 2, [](TrainConfig& c) { c.optimizer.value = MuonConfig{}; }), "");
   EXPECT_EQ(problems_with(96, 2,

@@ -88,9 +88,20 @@ TEST(GpuAttention, OfSequencesThatRanksShareHasSomeQueriesAndAllKeys) {
   llama.width = 256, llama.heads = 8, llama.kv_heads = 2, llama.layers = 3;
   const DecoderSpec spec = decoder_spec({llama});
   EXPECT_EQ(gpu_attention_obstacle(spec, true, 2048, 2), nullptr);
-  const GpuAttentionBytes bytes = gpu_attention_bytes(spec, /*bf16=*/true, {2, 2048}, 4);
+  const GpuAttentionBytes bytes = gpu_attention_bytes(spec, /*bf16=*/true, {2, 2048}, {4});
   EXPECT_EQ(bytes.kept, 4 * 3 * 8 * (2 * 512));
   EXPECT_EQ(bytes.passing, 2 * 32 * (2 * 512 * 8 + 2 * 2048 * (4 + 16)) + 4 * 2 * 512 * 8 * (32 + 1));
+}
+
+// A call has 256 of a rank's 512 queries and as many keys of a sequence.
+TEST(GpuAttention, OfARingHasQueriesAndKeysOfTwoRanks) {
+  LlamaConfig llama;
+  llama.width = 256, llama.heads = 8, llama.kv_heads = 2, llama.layers = 3;
+  const DecoderSpec spec = decoder_spec({llama});
+  const GpuAttentionBytes bytes = gpu_attention_bytes(spec, /*bf16=*/true, {2, 2048}, {4, 0, true});
+  EXPECT_EQ(bytes.kept, 0) << "the log-sum-exp of all parts is an activation";
+  EXPECT_EQ(bytes.passing,
+            2 * 32 * 512 * (8 + 4 + 16) + 4 * 2 * 256 * 8 * (32 + 1) + 4 * 512 * 8 * 32 /* in fp32 */);
 }
 
 TEST(GpuAttention, OfSequencesThatRanksShareIsProductsWhereItDrops) {
@@ -100,9 +111,12 @@ TEST(GpuAttention, OfSequencesThatRanksShareIsProductsWhereItDrops) {
   EXPECT_EQ(gpu_attention_obstacle(spec, true, 2048), nullptr);
   EXPECT_STREQ(gpu_attention_obstacle(spec, true, 2048, 2),
                "it drops other weights in every part of a sequence that parallel.cp shares");
-  const GpuAttentionBytes bytes = gpu_attention_bytes(spec, /*bf16=*/true, {1, 32768}, 4);
+  const GpuAttentionBytes bytes = gpu_attention_bytes(spec, /*bf16=*/true, {1, 32768}, {4});
   EXPECT_EQ(bytes.kept, 0);
   EXPECT_EQ(bytes.passing, 5 * 4 * int64_t{32768} / 4 * 32768) << "of one head";
+  EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {1, 32768}, {4, 0, true}).passing,
+            5 * 4 * int64_t{8192} * 8192 + 4 * int64_t{8192} * 32768)
+      << "scores over the keys of a rank, and a mask over all";
 }
 
 }  // namespace

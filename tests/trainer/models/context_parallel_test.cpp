@@ -20,6 +20,13 @@ class ContextParallel : public SharedModel {
     SharedModel::SetUp();
     take(GetParam().config, kShape);
   }
+  /// With keys and values gathered, and on a ring.
+  void expect_both_as_one_rank(Sharing sharing) {
+    expect_as_one_rank(sharing);
+    SCOPED_TRACE("ring");
+    sharing.ring = true;
+    expect_as_one_rank(sharing);
+  }
   /// Documents whose ends are no ends of parts.
   void pack_documents() {
     documents_ = at::zeros({shape_.batch, shape_.seq}, at::kInt);
@@ -30,30 +37,30 @@ class ContextParallel : public SharedModel {
 };
 
 TEST_P(ContextParallel, ComputesWhatOneRankDoes) {
-  for (const int64_t cp : {2, 3, 4}) expect_as_one_rank({.name = "alone", .tp = 1, .cp = cp});
+  for (const int64_t cp : {2, 3, 4}) expect_both_as_one_rank({.name = "alone", .tp = 1, .cp = cp});
 }
 
 TEST_P(ContextParallel, ComputesWhatOneRankDoesTogetherWithOtherAxes) {
-  expect_as_one_rank({.name = "matrices", .tp = 2, .cp = 2});
-  expect_as_one_rank({.name = "matrices, all tokens", .tp = 2, .cp = 2, .sequence = false});
-  expect_as_one_rank({.name = "shards", .tp = 1, .cp = 2, .shard = 2, .micro_batches = 2});
-  expect_as_one_rank({.name = "kept gradients and copies",
-                      .tp = 1,
-                      .cp = 2,
-                      .replicate = 2,
-                      .keep_grads = true,
-                      .micro_batches = 2});
+  expect_both_as_one_rank({.name = "matrices", .tp = 2, .cp = 2});
+  expect_both_as_one_rank({.name = "matrices, all tokens", .tp = 2, .cp = 2, .sequence = false});
+  expect_both_as_one_rank({.name = "shards", .tp = 1, .cp = 2, .shard = 2, .micro_batches = 2});
+  expect_both_as_one_rank({.name = "kept gradients and copies",
+                           .tp = 1,
+                           .cp = 2,
+                           .replicate = 2,
+                           .keep_grads = true,
+                           .micro_batches = 2});
 }
 
 TEST_P(ContextParallel, ComputesWhatOneRankDoesWhenBlocksComputeAgain) {
-  expect_as_one_rank({.name = "all", .tp = 1, .cp = 2, .recompute = {Recompute::kFull, 1}});
-  expect_as_one_rank({.name = "cheap", .tp = 1, .cp = 2, .recompute = {Recompute::kSelective, 1}});
+  expect_both_as_one_rank({.name = "all", .tp = 1, .cp = 2, .recompute = {Recompute::kFull, 1}});
+  expect_both_as_one_rank({.name = "cheap", .tp = 1, .cp = 2, .recompute = {Recompute::kSelective, 1}});
 }
 
 TEST_P(ContextParallel, KeepsDocumentsApart) {
   pack_documents();
-  expect_as_one_rank({.name = "two", .tp = 1, .cp = 2});
-  expect_as_one_rank({.name = "four", .tp = 1, .cp = 4});
+  expect_both_as_one_rank({.name = "two", .tp = 1, .cp = 2});
+  expect_both_as_one_rank({.name = "four", .tp = 1, .cp = 4});
 }
 
 /// Bytes of keys and values that a rank got from others.
@@ -62,12 +69,16 @@ int64_t received(const Schedule& schedule) {
   for (const RecordedCall& call : schedule)
     if (call.verb == "all_gather" || call.verb == "reduce_scatter")
       bytes += call.num_bytes * (static_cast<int64_t>(call.ranks.size()) - 1);
+    else if (call.verb == "recv")
+      bytes += call.num_bytes;
   return bytes;
 }
 
 TEST_P(ContextParallel, MovesWhatThePlanCounts) {
-  for (const int size : {2, 4})
+  for (const CpShape& cp :
+       {CpShape{2}, CpShape{4}, CpShape{2, 0, true}, CpShape{3, 0, true}, CpShape{4, 0, true}})
     for (const Recompute mode : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+      const int size = static_cast<int>(cp.size);
       const RecomputeConfig recompute = {mode, 1};
       std::vector<Schedule> schedules(static_cast<size_t>(size));
       ThreadWorld(size).run([&](Communicator& world) {
@@ -78,13 +89,18 @@ TEST_P(ContextParallel, MovesWhatThePlanCounts) {
         for (size_t u = 0; u < layout_.units.size(); ++u)
           Tensor(units.gathered()[u].flat_params()).copy_(whole_->gathered()[u].flat_params());
         const auto alone = make_world_of_one();
-        const ParallelRegion region(*alone, true, ContextRegion(recording, shape_.seq));
+        const ParallelRegion region(*alone, true, ContextRegion(recording, shape_.seq, cp.ring));
         Model model(config_, units, shape_, at::kFloat, at::kCPU, recompute, region);
         schedule.clear();
         step(model, units, 0, 1);
         EXPECT_EQ(received(schedule), cp_traffic(decoder_spec(config_), layout_.units, shape_, recompute, 4,
-                                                 size, whole_model(layout_.num_blocks)))
-            << size << " ranks, recompute " << static_cast<int>(mode);
+                                                 cp, whole_model(layout_.num_blocks)))
+            << size << " ranks, ring " << cp.ring << ", recompute " << static_cast<int>(mode);
+        // Messages alone, and nothing of all ranks at once.
+        const auto is_message = [](const RecordedCall& call) {
+          return call.verb == "send" || call.verb == "recv";
+        };
+        EXPECT_TRUE(!cp.ring || std::all_of(schedule.begin(), schedule.end(), is_message));
       });
       EXPECT_EQ(first_fault(schedules), "");
     }
@@ -97,24 +113,24 @@ INSTANTIATE_TEST_SUITE_P(Families, ContextParallel, testing::ValuesIn(model_case
 class ContextParallelOptions : public ContextParallel {};
 
 TEST_P(ContextParallelOptions, DropWhatOneRankDrops) {
-  expect_as_one_rank({.name = "dropout", .tp = 1, .cp = 2, .micro_batches = 2});
-  expect_as_one_rank({.name = "and again", .tp = 1, .cp = 3, .recompute = {Recompute::kFull, 1}});
-  expect_as_one_rank({.name = "with matrices", .tp = 2, .cp = 2, .shard = 2});
-  expect_as_one_rank({.name = "all tokens", .tp = 3, .cp = 2, .sequence = false});
+  expect_both_as_one_rank({.name = "dropout", .tp = 1, .cp = 2, .micro_batches = 2});
+  expect_both_as_one_rank({.name = "and again", .tp = 1, .cp = 3, .recompute = {Recompute::kFull, 1}});
+  expect_both_as_one_rank({.name = "with matrices", .tp = 2, .cp = 2, .shard = 2});
+  expect_both_as_one_rank({.name = "all tokens", .tp = 3, .cp = 2, .sequence = false});
 }
 
 TEST_P(ContextParallelOptions, DropInputsOfAdaptersAsOneRankDoes) {
   ModelConfig adapted = GetParam().config;
   adapted.lora = {.rank = 3, .alpha = 2, .dropout = 0.4};
   take(adapted, kShape);
-  expect_as_one_rank({.name = "two", .tp = 1, .cp = 2, .micro_batches = 2});
-  expect_as_one_rank({.name = "three, shards", .tp = 1, .cp = 3, .shard = 2});
-  expect_as_one_rank({.name = "and again", .tp = 1, .cp = 2, .recompute = {Recompute::kFull, 1}});
+  expect_both_as_one_rank({.name = "two", .tp = 1, .cp = 2, .micro_batches = 2});
+  expect_both_as_one_rank({.name = "three, shards", .tp = 1, .cp = 3, .shard = 2});
+  expect_both_as_one_rank({.name = "and again", .tp = 1, .cp = 2, .recompute = {Recompute::kFull, 1}});
 }
 
 TEST_P(ContextParallelOptions, FreezeWhatOneRankFreezes) {
   const auto matrices = [](const ParamSpec& param) { return param.shape.size() == 2; };
-  expect_as_one_rank({.name = "matrices", .tp = 1, .cp = 2, .micro_batches = 2, .frozen = matrices});
+  expect_both_as_one_rank({.name = "matrices", .tp = 1, .cp = 2, .micro_batches = 2, .frozen = matrices});
 }
 
 // Parts of 66 tokens begin and end within attention's tiles of 64.
@@ -123,9 +139,9 @@ TEST_P(ContextParallelOptions, CutTilesAnywhere) {
   long_rows.width = 32, long_rows.layers = 1, long_rows.heads = 4, long_rows.kv_heads = 2,
   long_rows.ffn_width = 48, long_rows.vocab_size = 50, long_rows.rope_theta = 10000;
   take({long_rows}, {1, 264});
-  expect_as_one_rank({.name = "two", .tp = 1, .cp = 2});
+  expect_both_as_one_rank({.name = "two", .tp = 1, .cp = 2});
   pack_documents();
-  expect_as_one_rank({.name = "six, documents", .tp = 1, .cp = 6});
+  expect_both_as_one_rank({.name = "six, documents", .tp = 1, .cp = 6});
 }
 
 INSTANTIATE_TEST_SUITE_P(Mpt, ContextParallelOptions,

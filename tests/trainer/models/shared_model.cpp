@@ -138,7 +138,7 @@ void SharedModel::expect_as_one_rank(const Sharing& sharing) {
   ThreadWorld(mesh_shape.num_ranks()).run([&](Communicator& world) {
     LateWorld late(world);
     const Mesh mesh(mesh_shape, late);
-    const ContextRegion context(mesh.context(), shape_.seq);
+    const ContextRegion context(mesh.context(), shape_.seq, sharing.ring);
     const ParallelRegion region(mesh.group(Axis::kTp), sharing.sequence, context);
     const TpShape tp = region.shape();
     const std::vector<UnitSpec> specs = tp_units(whole, tp);

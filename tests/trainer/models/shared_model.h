@@ -20,6 +20,7 @@ struct Sharing {
   const char* name;
   int64_t tp = 2;
   int64_t cp = 1;
+  bool ring = false;  // of keys and values along cp
   bool sequence = true;
   int replicate = 1, shard = 1;
   bool keep_grads = false;

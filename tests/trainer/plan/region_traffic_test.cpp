@@ -48,6 +48,31 @@ TEST(RegionTraffic, SharesActivationsAndMovesKeysAndValues) {
   EXPECT_EQ(item(make_plan(config, {.num_ranks = 8}).traffic, "cp").num_bytes, 16 * 6 * 4 * one);
 }
 
+TEST(RegionTraffic, OnARingHoldsKeysOfTwoRanksAndReturnsGradientsInFp32) {
+  TrainConfig config = small_llama();
+  config.parallel.cp = 4, config.parallel.dp_shard = 2;
+  const Plan gathered = make_plan(config, {.num_ranks = 8});
+  config.parallel.cp_attention = CpAttention::kRing;
+  const Plan ring = make_plan(config, {.num_ranks = 8});
+  const int64_t part = 4096 / 4 * (2 * 4 * 64);  // numbers of a rank's keys and values
+  // In each block from three ranks forward and backward, and gradients once around.
+  EXPECT_EQ(item(ring.traffic, "cp").num_bytes, 16 * 6 * part * (2 * 3 * 2 + 4 * 4));
+  const int64_t room = 2 * 4 * part * 2, on_ring = 2 * part * 2 + 3 * part * 4 + 4096 / 4 * 1024 * 4;
+  EXPECT_EQ(item(gathered.memory, "shared activations").num_bytes -
+                item(ring.memory, "shared activations").num_bytes,
+            room - on_ring);
+  for (const Plan* plan : {&gathered, &ring}) {
+    ASSERT_EQ(plan->cp_forms.size(), 2U);
+    EXPECT_EQ(plan->cp_forms[0].buffer_bytes, room);
+    EXPECT_EQ(plan->cp_forms[1].buffer_bytes, on_ring);
+    EXPECT_EQ(plan->cp_forms[0].received_bytes, item(gathered.traffic, "cp").num_bytes);
+    EXPECT_EQ(plan->cp_forms[1].received_bytes, item(ring.traffic, "cp").num_bytes);
+    EXPECT_EQ(plan->cp_forms[1].step_s, 0) << "no machine, no time";
+  }
+  config.parallel.cp = 1, config.parallel.cp_attention = CpAttention::kGather;
+  EXPECT_TRUE(make_plan(config, {.num_ranks = 8}).cp_forms.empty());
+}
+
 int64_t sum_of(const std::vector<ByteItem>& items, const std::string& name, const std::string& note) {
   int64_t sum = 0;
   for (const ByteItem& one : items)

@@ -124,6 +124,63 @@ TEST(StepTime, CountsCallsThatTakeTheirTimeWhateverTheirSize) {
   EXPECT_DOUBLE_EQ(transfer(zero, 2), 4 * (1 + 1) * 1e-3);
 }
 
+/// Two blocks of width 64 with 2 of 4 heads for keys and values, 4 ranks of 32 of 128 tokens each; one
+/// micro-batch of 8 sequences.
+class RingTime : public testing::Test {
+ protected:
+  RingTime() {
+    config_ = config();
+    std::get<LlamaConfig>(config_.model.value).kv_heads = 2;
+    config_.parallel.cp = 4, config_.parallel.cp_attention = CpAttention::kRing;
+  }
+  AxisTime cp_of(const Machine& machine, int64_t num_bytes) const {
+    return step_time(config_, {.mesh = {{1, 1, 1, 4, 1}}, .traffic = {{"cp", num_bytes, ""}}}, machine)
+        .axes.at(0);
+  }
+  static constexpr double kTokens = 8 * 32, kRows = kTokens * 2 * 2 * 16 * 4;  // bytes, as fp32
+  static constexpr double kPart = 4 * 64 * 128 * kTokens / 4 / 0.5e12;         // seconds of attention
+  static constexpr double kBytes = 2 * kRows * (3 + 3 + 4);
+  TrainConfig config_;
+};
+
+TEST_F(RingTime, HidesHopsBehindAttentionToAPart) {
+  Machine cpu = machine();  // sums of parts take a GPU's time alone
+  cpu.gpu.clear();
+  ASSERT_LT(2 * kRows / 100e9, kPart);
+  const AxisTime hidden = cp_of(cpu, static_cast<int64_t>(kBytes));
+  EXPECT_DOUBLE_EQ(hidden.transfer_s, kBytes / 100e9);
+  // Gradients that come home wait for nothing.
+  EXPECT_NEAR(hidden.wait_s, 2 * kRows / 100e9 + 0.1 * (hidden.transfer_s - 2 * kRows / 100e9), 1e-12);
+  cpu.nvlink_rate = 1e9;
+  const AxisTime shown = cp_of(cpu, static_cast<int64_t>(kBytes));
+  // Three hops forward, and four backward beside twice the work.
+  EXPECT_NEAR(shown.wait_s, shown.transfer_s - 0.9 * 2 * (3 * kPart + 4 * 2 * kPart), 1e-12);
+  cpu.nvlink_rate = 100e9, cpu.nvlink_s = 1e-3;
+  EXPECT_NEAR(cp_of(cpu, 0).transfer_s, 2 * (3 + 5) * 1e-3, 1e-12) << "hops of a block";
+}
+
+TEST_F(RingTime, GoesAtTheRateOfOneCardBetweenMachines) {
+  Machine two = machine();
+  two.gpu.clear(), two.nvlink_gpus = 2;
+  EXPECT_DOUBLE_EQ(cp_of(two, 1'000'000'000).transfer_s, 1e9 / 10e9);
+  config_.parallel.cp_attention = CpAttention::kGather;
+  EXPECT_DOUBLE_EQ(cp_of(two, 1'000'000'000).transfer_s, 1e9 / 20e9) << "gathered by two cards";
+}
+
+TEST_F(RingTime, TakesTimeToSumPartsOnAGpuAndHidesNothingBehindShortWindows) {
+  Machine cpu = machine();
+  cpu.gpu.clear();
+  const auto bytes = static_cast<int64_t>(kBytes);
+  const double sums = 2 * 4 * (kTokens * 64 * (28 + 12) + kRows / 4 * 28) / (1e12 / 300);
+  EXPECT_NEAR(cp_of(machine(), bytes).wait_s - cp_of(cpu, bytes).wait_s, sums, 1e-12);
+  MptConfig windowed;
+  windowed.width = 64, windowed.layers = 2, windowed.heads = 4, windowed.kv_heads = 2;
+  windowed.vocab_size = 1000, windowed.max_seq_len = 128, windowed.sliding_window = 32;
+  config_.model.value = windowed;
+  const AxisTime shown = cp_of(cpu, bytes);
+  EXPECT_DOUBLE_EQ(shown.wait_s, shown.transfer_s);
+}
+
 TEST(StepTime, StagesWithoutWorkTakeTime) {
   const StepTime time = step_time(config(), {.mesh = {{4, 1, 1, 1, 1}}, .micro_batches = 8}, machine());
   EXPECT_DOUBLE_EQ(time.bubble_s, time.compute_s * 3 / 8);

@@ -18,14 +18,16 @@ struct TestMesh {
   int64_t replicate = 1, shard = 1, tp = 1;
   bool sequence = true;
   int64_t cp = 1, pp = 1;
+  bool ring = false;  // along cp
   int num_ranks() const { return static_cast<int>(pp * replicate * shard * tp * cp); }
   std::string name() const {
     return fmt::format("{}x{}x{}x{}{}{}", pp, replicate, shard, tp, sequence ? "" : "-whole-sequences",
-                       cp > 1 ? fmt::format("-cp{}", cp) : "");
+                       cp > 1 ? fmt::format("-{}{}", ring ? "ring" : "cp", cp) : "");
   }
   void set(ParallelConfig& parallel) const {
     parallel.dp_replicate = replicate, parallel.dp_shard = shard, parallel.tp = tp;
     parallel.sequence_parallel = sequence, parallel.cp = cp, parallel.pp = pp;
+    parallel.cp_attention = ring ? CpAttention::kRing : CpAttention::kGather;
   }
 };
 inline constexpr TestMesh kOneRank = {}, kTwo = {1, 2}, kFour = {1, 4}, kTwoByTwo = {2, 2}, kTp = {1, 1, 2};

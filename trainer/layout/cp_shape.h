@@ -1,0 +1,12 @@
+// The ranks along the mesh's cp axis, as layouts need them.
+#pragma once
+#include <cstdint>
+
+namespace tycho {
+
+struct CpShape {
+  int64_t size = 1, rank = 0;
+  bool ring = false;  // keys and values travel from rank to rank; else every rank gathers all
+};
+
+}  // namespace tycho

@@ -1,0 +1,30 @@
+// Attention of ranks that share sequences, with keys and values that travel from rank to rank.
+#pragma once
+#include "trainer/kernels/attention/attention.h"
+#include "trainer/kernels/tensor.h"
+#include "trainer/models/context_region.h"
+
+namespace tycho {
+
+// N tokens of this rank, K kv heads of d, H query heads, E = H d.
+/// Memory of a pass, dead when it returns.
+struct RingRoom {
+  Tensor kv;      // [2, N, 2 K d]: the part at hand, and the one that arrives
+  Tensor d_kv;    // fp32 [3, N, 2 K d]: gradients from this rank, arriving, leaving
+  Tensor sum_NE;  // fp32: of parts; not used where rows are fp32
+};
+
+/// Ring attention (Liu et al. 2023, arXiv:2310.01889) over the balanced parts of a ContextRegion: a rank
+/// computes with the keys and values at hand, its own first, while it sends them on to the next rank and the
+/// previous one's arrive. `shape`: of this rank's queries over all keys. own: rows of this rank. Collective.
+void ring_attention(const ContextRegion& context, const AttentionShape& shape, const ScoreRules& rules,
+                    const AttentionRows& own, const RingRoom& room, AttentionSaved saved,
+                    const FlashRules& flash);
+/// Gradients of the own rows, written. Those of keys and values travel with them, in fp32, until they are
+/// back.
+void ring_attention_backward(const ContextRegion& context, const AttentionShape& shape,
+                             const ScoreRules& rules, const AttentionRows& own, const RingRoom& room,
+                             AttentionSaved saved, const Tensor& dout_NE, const AttentionRows& gradients,
+                             const FlashRules& flash);
+
+}  // namespace tycho
