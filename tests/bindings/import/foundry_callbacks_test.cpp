@@ -26,6 +26,32 @@ void expect_contains(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
 }
 
+TEST(FoundryCallbacks, EarlyStopAndGenerate) {
+  const std::string evaluated = "eval_loader: {name: text, dataset: {local: v}}\neval_interval: 50ba\n";
+  expect_contains(
+      recipe_of(evaluated + "callbacks: {early_stopper: {monitor: LanguageCrossEntropy, comp: less, "
+                            "dataloader_label: eval, min_delta: 0.01, patience: 120ba}}\n"),
+      "r.callbacks.early_stopper = t.cb.early_stop {\n  metric = \"eval.loss\",\n"
+      "  min_delta = 0.01,\n  patience = 3,\n}");
+  expect_contains(
+      recipe_of(evaluated + "callbacks: {early_stopper: {monitor: LanguageCrossEntropy, patience: 120ba}}\n"),
+      "add comp: less");
+  expect_contains(
+      recipe_of(evaluated + "callbacks: {early_stopper: {monitor: Accuracy, comp: less, patience: 1ba}}\n"),
+      "evaluations measure LanguageCrossEntropy");
+  expect_contains(
+      recipe_of(evaluated + "callbacks: {early_stopper: {monitor: LanguagePerplexity, patience: 2}}\n"),
+      "in the same unit as eval_interval = 50ba");
+  expect_contains(
+      recipe_of("callbacks: {generate_callback: {prompts: [Once, Twice], interval: 500ba, max_new_tokens: 8, "
+                "do_sample: true, temperature: 0.7}}\n"),
+      "r.callbacks.generate_callback = t.cb.generate {\n  prompts = { \"Once\", \"Twice\" },\n"
+      "  every = \"500ba\",\n  max_tokens = 8,\n  -- do_sample: true  (by temperature)\n"
+      "  temperature = 0.7,\n}");
+  expect_contains(recipe_of("callbacks: {generate_callback: {prompts: [a], interval: 1ba, top_p: 0.9}}\n"),
+                  "callbacks.generate_callback.top_p: all tokens can be drawn here");
+}
+
 TEST(FoundryCallbacks, MlflowKeepsItsServerAndExperiment) {
   const std::string made = recipe_of(
       "loggers: {mlflow: {experiment_name: words, tracking_uri: \"http://tracker:5000\", resume: true, "

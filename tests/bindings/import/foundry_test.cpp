@@ -304,30 +304,6 @@ TEST(FoundryImport, MapsGroupsOfParameters) {
   EXPECT_CONTAINS(of("optimizer: {name: decoupled_adamw, lr: 1, disable_grad: ^wte}\n"), "without its ^");
 }
 
-TEST(FoundryImport, MapsCallbacks) {
-  const std::string evaluated = "eval_loader: {name: text, dataset: {local: v}}\neval_interval: 50ba\n";
-  EXPECT_CONTAINS(of(evaluated + "callbacks: {early_stopper: {monitor: LanguageCrossEntropy, comp: less, "
-                                 "dataloader_label: eval, min_delta: 0.01, patience: 120ba}}\n"),
-                  "r.callbacks.early_stopper = t.cb.early_stop {\n  metric = \"eval.loss\",\n"
-                  "  min_delta = 0.01,\n  patience = 3,\n}");
-  EXPECT_CONTAINS(
-      of(evaluated + "callbacks: {early_stopper: {monitor: LanguageCrossEntropy, patience: 120ba}}\n"),
-      "add comp: less");
-  EXPECT_CONTAINS(
-      of(evaluated + "callbacks: {early_stopper: {monitor: Accuracy, comp: less, patience: 1ba}}\n"),
-      "evaluations measure LanguageCrossEntropy");
-  EXPECT_CONTAINS(of(evaluated + "callbacks: {early_stopper: {monitor: LanguagePerplexity, patience: 2}}\n"),
-                  "in the same unit as eval_interval = 50ba");
-  EXPECT_CONTAINS(
-      of("callbacks: {generate_callback: {prompts: [Once, Twice], interval: 500ba, max_new_tokens: 8, "
-         "do_sample: true, temperature: 0.7}}\n"),
-      "r.callbacks.generate_callback = t.cb.generate {\n  prompts = { \"Once\", \"Twice\" },\n"
-      "  every = \"500ba\",\n  max_tokens = 8,\n  -- do_sample: true  (by temperature)\n"
-      "  temperature = 0.7,\n}");
-  EXPECT_CONTAINS(of("callbacks: {generate_callback: {prompts: [a], interval: 1ba, top_p: 0.9}}\n"),
-                  "callbacks.generate_callback.top_p: all tokens can be drawn here");
-}
-
 TEST(FoundryImport, MapsAnAverageOfTheWeights) {
   const auto ema = [](const char* keys) { return of(std::string("algorithms: {ema: {") + keys + "}}\n"); };
   EXPECT_CONTAINS(ema(""), "r.ema.half_life = \"1000ba\"\n");

@@ -75,7 +75,10 @@ TEST(ForeignImport, TakesContextParallel) {
   };
   EXPECT_CONTAINS(titan("context_parallel_degree = 4\n"), "r.parallel.cp = 4");
   EXPECT_CONTAINS(titan("context_parallel_rotate_method = \"allgather\"\n"), "no notes");
-  EXPECT_CONTAINS(titan("context_parallel_rotate_method = \"alltoall\"\n"), "keys and values are gathered");
+  const std::string ring = "context_parallel_rotate_method = \"alltoall\"\n";
+  EXPECT_CONTAINS(titan("context_parallel_degree = 4\n" + ring), "r.parallel.cp_attention = \"ring\"");
+  EXPECT_EQ(titan("context_parallel_degree = 1\n" + ring).find("r.parallel.cp_attention"), std::string::npos);
+  EXPECT_EQ(titan(ring).find("r.parallel.cp_attention"), std::string::npos);
 }
 
 TEST(Nanotron, KindsOfTensorParallel) {
