@@ -108,12 +108,13 @@ TEST(TrainConfigSchema, NamesEveryKnob) {
     EXPECT_FALSE(field["help"].get<std::string>().empty()) << field["name"];
     names += field["name"].get<std::string>() + " ";
   }
-  EXPECT_EQ(names,
-            "run_name run_dir resume seed device threads parallel machine precision master_weights seq_len "
-            "global_batch micro_batch max_duration model lora recompute "
-            "optimizer param_groups scheduler clip guard tokenizer train_data data_stages eval_data eval icl "
-            "ckpt log "
-            "profile callbacks lua_memory ");
+  EXPECT_EQ(
+      names,
+      "run_name run_dir resume seed device threads parallel machine precision master_weights seq_len "
+      "global_batch micro_batch max_duration model lora recompute "
+      "optimizer param_groups scheduler clip guard ema tokenizer train_data data_stages eval_data eval icl "
+      "ckpt log "
+      "profile callbacks lua_memory ");
 }
 
 TEST(ConfigHash, IsThatOfTheMeaning) {
