@@ -77,12 +77,12 @@ int run_once(const ChosenRecipe& chosen, std::vector<std::string> argv, const Ru
   return open_engine(threads).run(request, live, stop);
 }
 
-/// What to start after this error; nothing when it ends the run.
+/// What to start after this error; nothing when it ends the run. The error of one rank is that of all, which
+/// then choose the same and meet again.
 std::optional<ChosenRecipe> after_error(const Error& error, const ChosenRecipe& chosen,
                                         const RecipeRequest& recipe_request) {
   const RankPlace place = find_rank_place(process_environment());
-  if (place.num_ranks > 1 || error.code() != ExitCode::kNumerics || !is_out_of_memory(error.what()))
-    return {};
+  if (error.code() != ExitCode::kNumerics || !is_out_of_memory(error.what())) return {};
   return with_smaller_micro_batch(chosen, recipe_request, devices_of(place));
 }
 

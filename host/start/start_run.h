@@ -26,8 +26,8 @@ struct RunOptions {
 };
 
 /// Trains, and returns the exit code. `argv` is without the choices, which are added to it. A micro_batch
-/// that was chosen is halved, and the run started again, when one rank alone has too little memory before its
-/// first step. Throws Error.
+/// that was chosen is halved, and the run started again on all ranks, when one has too little memory before
+/// the first step. Throws Error.
 int start_run(const ChosenRecipe& chosen, const RecipeRequest& recipe_request,
               const std::vector<std::string>& argv, const RunOptions& options);
 

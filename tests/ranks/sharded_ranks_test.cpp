@@ -83,6 +83,9 @@ TEST_F(ShardedRanksTest, ShareSequencesAndResumeOnAnyMesh) {
   ASSERT_EQ(run(2, "parts", "parallel.dp_shard=2").code, 0);
   expect_close(numbers("one", "loss"), numbers("parts", "loss"));
   EXPECT_EQ(here("tycho ckpt verify parts").code, 0);
+  const Outcome ring = run(4, "ring", "parallel.cp=4 parallel.cp_attention=ring");
+  ASSERT_EQ(ring.code, 0) << ring.output;
+  expect_close(numbers("one", "loss"), numbers("ring", "loss"));
   const Outcome refused = here("tycho plan x.lua parallel.cp=5");
   EXPECT_EQ(refused.code, 10) << refused.output;
   EXPECT_CONTAINS(refused.output, "cannot be shared evenly by parallel.cp = 5: wanted a multiple of 10");
@@ -100,6 +103,15 @@ TEST_F(ShardedRanksTest, HeadsThatDoNotDivideAreRefusedBeforeAnythingStarts) {
   EXPECT_EQ(planned.code, 0) << planned.output;
   EXPECT_CONTAINS(planned.output, "dp_replicate 2 x tp 4");
   EXPECT_CONTAINS(planned.output, "activations, and gradients of them");
+}
+
+TEST_F(ShardedRanksTest, ARankOfARingThatIsKilledIsNamed) {
+  const std::string arguments =
+      "x.lua run_dir=run max_duration=4000ba parallel.cp=2 parallel.cp_attention=ring";
+  const Outcome ended = here(by_hand(arguments, arguments, until_it_trains("run") + "kill -9 $rank_1"));
+  EXPECT_CONTAINS(ended.output, "codes 143 137");
+  EXPECT_CONTAINS(text("rank_0.log"), "rank 1 (");
+  EXPECT_CONTAINS(text("rank_0.log"), "has died");
 }
 
 TEST_F(ShardedRanksTest, ARankOfSharedMatricesThatIsKilledIsNamed) {

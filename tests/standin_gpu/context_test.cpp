@@ -7,13 +7,14 @@ namespace {
 class Context : public StandinTest {
  protected:
   /// What two ranks that share sequences train is what a CPU trains; how often rank 0 called flash attention.
-  int64_t flash_calls(const std::string& model, const std::string& lines) {
+  int64_t flash_calls(const std::string& model, const std::string& lines, const std::string& ring = "") {
     write(recipe_of(model, "r.precision, r.micro_batch = \"bf16\", \"4sp\"\n" + lines));
     const Outcome one = train("cpu", "cpu");
     EXPECT_EQ(one.code, 0) << one.output;
     const Outcome two = here(
         "export TYCHO_STANDIN_CALLS=calls; tycho launch -n 2 run x.lua run_dir=two device=cuda "
-        "parallel.cp=2");
+        "parallel.cp=2 " +
+        ring);
     EXPECT_EQ(two.code, 0) << two.output;
     expect_same_run("cpu", "two", 1e-2);
     const std::string calls = text("calls.0"), name = "flash attention ";
@@ -46,6 +47,18 @@ TEST_F(Context, TakesItWithAlibiAndWindows) {
             0);
 }
 
+// Rank 0 has the first and the last quarter: three calls with its own keys, two with the other rank's.
+TEST_F(Context, OnARingCallsItForEachPairOfStretches) {
+  const std::string ring = "parallel.cp_attention=ring";
+  EXPECT_GE(flash_calls(kLlama, "", ring), 12 * 2 * 2 * 5) << "steps, micro-batches, blocks, pairs";
+  EXPECT_GT(
+      flash_calls(kLlama, "r.train_data.eos_token_id, r.eval_data.same.eos_token_id = 220, 220\n", ring), 0);
+  EXPECT_GT(flash_calls("mpt { width = 32, layers = 2, heads = 4, kv_heads = 1, vocab_size = 300, "
+                        "max_seq_len = 32, positions = \"alibi\", sliding_window = 8, no_bias = true }",
+                        "", ring),
+            0);
+}
+
 TEST_F(Context, TakesProductsWhereItDrops) {
   // Only evaluations do not drop.
   write(recipe_of(
@@ -58,6 +71,10 @@ TEST_F(Context, TakesProductsWhereItDrops) {
   ASSERT_EQ(on_gpu.code, 0) << on_gpu.output;
   expect_close(numbers("gpu", "loss"), numbers("cpu", "loss"), 1e-2);
   EXPECT_CONTAINS(on_gpu.output, "attention uses plain products instead of flash attention: it drops other");
+  const Outcome on_ring =
+      here("tycho launch -n 2 run x.lua run_dir=ring device=cuda parallel.cp=2 parallel.cp_attention=ring");
+  ASSERT_EQ(on_ring.code, 0) << on_ring.output;
+  expect_close(numbers("ring", "loss"), numbers("cpu", "loss"), 1e-2);
 }
 
 }  // namespace

@@ -72,6 +72,26 @@ TEST_F(Errors, ARankThatCannotJoinIsNamedByTheOther) {
                   "[parallel] rank 1 ended the run: [nccl] the GPUs of this run cannot reach");
 }
 
+TEST_F(Errors, MemoryThatRunsOutOnTwoRanksHalvesAChosenMicroBatchOnBoth) {
+  write(
+      recipe("r.seq_len, r.global_batch, r.max_duration = 512, \"16sp\", \"4ba\"\n"
+             "r.model = t.model.llama { width = 64, layers = 2, heads = 4, kv_heads = 2, ffn_width = 256, "
+             "vocab_size = 300 }\nr.train_data = t.data.mds { local_dir = \"long\" }\nr.eval_data.same = "
+             "r.train_data\n"
+             "r.machine, r.micro_batch = \"h100\", \"auto\"\n"));
+  const Outcome outcome =
+      here("tycho data convert " TYCHO_SOURCE_DIR "/trainer/base --ext .h,.cpp --tokenizer " +
+           (data_ / "tokenizer.json").string() +
+           " --concat-tokens 512 --no-separator --out long >/dev/null; export TYCHO_STANDIN_MB=48; "
+           "tycho launch -n 2 run x.lua device=cuda run_dir=run");
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_CONTAINS(outcome.output, "CUDA out of memory");
+  for (const char* rank : {"\n", "\n[rank 1] "})
+    EXPECT_CONTAINS(outcome.output,
+                    rank + std::string("starting again with micro_batch=2sp instead of micro_batch=4sp"));
+  EXPECT_EQ(numbers("run", "loss").size(), 4U);
+}
+
 TEST_F(Errors, ABufferThatNcclCannotRegisterEndsBothRanks) {
   const std::string arguments = "x.lua device=cuda run_dir=run parallel.register_buffers=true";
   const Outcome outcome =

@@ -136,7 +136,9 @@ int64_t memory_bytes(const at::Device& device) {
 }
 
 int64_t free_memory_bytes(const at::Device& gpu) {
-  return static_cast<int64_t>(at::getDeviceAllocator(gpu.type())->getMemoryInfo(gpu.index()).first);
+  at::DeviceAllocator& allocator = *at::getDeviceAllocator(gpu.type());
+  allocator.emptyCache();  // of an earlier run of this process
+  return static_cast<int64_t>(allocator.getMemoryInfo(gpu.index()).first);
 }
 
 int64_t device_memory_bytes(const at::Device& device) {

@@ -143,6 +143,42 @@ TEST_F(PlanProbeTest, ARunKeepsTheMeshThatWasChosen) {
   EXPECT_CONTAINS(gpu.output, "parallel = \"auto\" needs to know the machines: set machine = \"h100\"");
 }
 
+TEST_F(PlanProbeTest, ChoosesHowRanksThatShareSequencesGetKeysAndValues) {
+  const Outcome outcome = plan("plan x.lua --ranks 2 machine=h100 parallel.cp=2 parallel.cp_attention=auto");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_CONTAINS(outcome.output, "parallel.cp_attention = \"auto\", received per step\n  gather  ");
+  EXPECT_CONTAINS(outcome.output, "\ncp_attention, received per step\n  gather  ");
+  EXPECT_CONTAINS(outcome.output, ", taken\n");
+  const Outcome ring =
+      plan("plan x.lua --ranks 2 machine=h100 parallel.cp=2 parallel.cp_attention=ring --json");
+  ASSERT_EQ(ring.code, 0) << ring.output;
+  const Json forms = Json::parse(ring.output).at("cp_attention");
+  EXPECT_EQ(forms.at(1).at("name"), "ring");
+  EXPECT_GT(forms.at(1).at("wait_s"), 0);
+  EXPECT_EQ(plan("plan x.lua --ranks 2 parallel.cp=2").output.find("waits"), std::string::npos)
+      << "no machine";
+  const Outcome alone = plan("plan x.lua machine=h100 parallel.cp_attention=auto");
+  ASSERT_EQ(alone.code, 0) << alone.output;
+  EXPECT_EQ(alone.output.find("received"), std::string::npos) << alone.output;
+  const Outcome both =
+      plan("plan x.lua --ranks 4 machine=h100 parallel=auto parallel.cp=2 parallel.cp_attention=auto");
+  ASSERT_EQ(both.code, 0) << both.output;
+  EXPECT_CONTAINS(both.output, "parallel.cp_attention = \"auto\"");
+  const Outcome gpu = plan("run x.lua device=cuda parallel.cp_attention=auto parallel.cp=2");
+  EXPECT_NE(gpu.code, 0);
+  EXPECT_EQ(plan("plan x.lua parallel.cp_attention=ring").code, 10);
+}
+
+TEST_F(PlanProbeTest, ARunKeepsHowItGetsKeysAndValues) {
+  const std::string arguments = "launch -n 2 run x.lua device=cpu parallel.cp=2 parallel.cp_attention=";
+  const Outcome first = plan(arguments + "auto");
+  ASSERT_EQ(first.code, 0) << first.output;
+  EXPECT_EQ(first.output.find("\"cp_attention\":\"auto\""), std::string::npos) << first.output;
+  EXPECT_CONTAINS(here("cat runs/x/argv.txt").output, "parallel.cp_attention=");
+  ASSERT_EQ(plan(arguments + "ring").code, 0);
+  EXPECT_CONTAINS(plan(arguments + "auto").output, "cp_attention: ring, as this run had it before\n");
+}
+
 TEST_F(PlanProbeTest, ChoosesTheLargestMicroBatchThatFits) {
   const Outcome outcome = plan("plan x.lua device=cpu global_batch=12sp micro_batch=auto");
   ASSERT_EQ(outcome.code, 0) << outcome.output;

@@ -149,6 +149,11 @@ const std::vector<std::string> kTable = {
     "llama-adamw shard2 cp2 micro1",
     "llama-adamw cp2 tp2 micro1",
     "llama-adamw shard2 cp2 tp2 micro1 keep_gradients",
+    "llama-adamw ring2 micro2",
+    "llama-adamw ring4 micro1 full",
+    "llama-adamw shard2 ring2 tp2 micro1 keep_gradients",
+    "llama-adamw shard2 ring2 micro1 canonical",
+    "llama-adamw pp2 ring2 tp2 micro2",
     "llama-adamw pp2 micro1",
     "llama-adamw pp2 micro2 gpipe",
     "llama-adamw pp2 shard2 micro1",
@@ -176,6 +181,7 @@ const std::vector<std::string> kTable = {
     "mpt-dropout-sgd shard2 micro1 full",
     "mpt-dropout-sgd tp2 micro1",
     "mpt-dropout-sgd cp2 micro1",
+    "mpt-dropout-sgd ring4 micro1",
     "mpt-dropout-sgd pp2 micro1",
     "mpt-dropout-sgd rep2 shard2 tp2 micro1 whole",
     "mpt-decoupled-adamw micro1",
@@ -191,12 +197,14 @@ const std::vector<std::string> kTable = {
     "gpt2-adamw tp2 micro4 whole",
     "gpt2-adamw pp2 rep2 micro2",
     "gpt2-adamw pp2 shard2 cp2 micro1",
+    "gpt2-adamw pp2 shard2 ring2 micro1",
     "llama-adamw-bf16 micro1",
     "llama-adamw-bf16 micro4",
     "llama-adamw-bf16 rep4 micro1",
     "llama-adamw-bf16 shard2 micro2 full",
     "llama-adamw-bf16 shard2 tp2 micro1",
     "llama-adamw-bf16 pp2 cp2 micro2",
+    "llama-adamw-bf16 ring4 micro1",
     "mpt-sgd-bf16 micro1",
     "mpt-sgd-bf16 rep2 shard2 micro2",
     "mpt-sgd-bf16 tp2 micro2 selective",
@@ -275,6 +283,8 @@ class MeshMatrix : public ShardedRun, public testing::WithParamInterface<std::st
       config_.recompute = {Recompute::kSelective, 1};
     else if (key == "whole")
       mesh.sequence = false;
+    else if (key == "ring")
+      mesh.ring = true, mesh.cp = number;
     else if (key == "keep_params")
       parallel.reshard_after_forward = false;
     else if (key == "keep_gradients")
