@@ -9,6 +9,7 @@ class Context : public StandinTest {
   /// What two ranks that share sequences train is what a CPU trains; how often rank 0 called flash attention.
   int64_t flash_calls(const std::string& model, const std::string& lines, const std::string& ring = "") {
     write(recipe_of(model, "r.precision, r.micro_batch = \"bf16\", \"4sp\"\n" + lines));
+    for (const char* name : {"cpu", "two", "calls.0", "calls.1"}) fs::remove_all(folder_ / name);
     const Outcome one = train("cpu", "cpu");
     EXPECT_EQ(one.code, 0) << one.output;
     const Outcome two = here(

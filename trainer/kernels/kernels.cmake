@@ -56,7 +56,7 @@ tycho_library(kernels TORCH
   HEADERS kernels/activation.h kernels/optimizer/adamw_step.h kernels/attention/alibi_columns.h kernels/attention/attention.h kernels/attention/attention_rows.h kernels/bias.h kernels/clamp.h
           kernels/cross_entropy.h kernels/dispatch.h kernels/attention/packed_documents.h kernels/dropout.h kernels/embedding.h kernels/attention/flash_attention.h kernels/optimizer/grad_norm.h kernels/host_copies.h
           kernels/layer_norm.h kernels/optimizer/lion_step.h kernels/matmul.h kernels/optimizer/muon_step.h kernels/norm_shape.h
-          kernels/optimizer/optimized_weights.h kernels/attention/product_attention.h kernels/optimizer/sgd_step.h kernels/rms_norm.h kernels/attention/rope.h
+          kernels/optimizer/optimized_weights.h kernels/attention/partial_sums.h kernels/attention/product_attention.h kernels/optimizer/sgd_step.h kernels/rms_norm.h kernels/attention/rope.h
           kernels/attention/rope_frequencies.h kernels/temperature.h kernels/tensor.h
   DEPS PUBLIC config kernels_cpu ranges)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "trainer/base/config_problems.h"
+#include "trainer/layout/cp_shape.h"
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/tp_parts.h"
@@ -107,8 +108,5 @@ std::vector<ConfigProblem> adapter_problems(const DecoderSpec& spec);
 /// `spec` is the model's; the slots are those of a rank along tp and along cp.
 ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape shape, int64_t compute_bytes,
                                     bool on_gpu = false, const TpShape& tp = {}, const CpShape& cp = {});
-/// Those among them that keys and values of other ranks take; `spec`: of a rank along tp.
-std::vector<SlotSpec> cp_slots(const DecoderSpec& spec, BatchShape whole, int64_t compute_bytes,
-                               const CpShape& cp);
 
 }  // namespace tycho

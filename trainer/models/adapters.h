@@ -3,7 +3,7 @@
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/models/activations.h"
-#include "trainer/models/context_region.h"
+#include "trainer/models/context/context_region.h"
 #include "trainer/units/gathered_unit.h"
 
 namespace tycho {

@@ -12,7 +12,7 @@
 #include "trainer/layout/stages.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/block_units.h"
-#include "trainer/models/context_region.h"
+#include "trainer/models/context/context_region.h"
 #include "trainer/models/decoder_block.h"
 #include "trainer/models/head.h"
 #include "trainer/models/parallel_region.h"

@@ -6,7 +6,7 @@
 
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/tp_parts.h"
-#include "trainer/models/context_region.h"
+#include "trainer/models/context/context_region.h"
 #include "trainer/parallel/communicator.h"
 
 namespace tycho {

@@ -13,8 +13,8 @@
 #include "trainer/kernels/clamp.h"
 #include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/temperature.h"
+#include "trainer/models/context/ring_attention.h"
 #include "trainer/models/residual.h"
-#include "trainer/models/ring_attention.h"
 
 namespace tycho {
 namespace {

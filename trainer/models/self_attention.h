@@ -10,7 +10,7 @@
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/models/activations.h"
-#include "trainer/models/context_region.h"
+#include "trainer/models/context/context_region.h"
 #include "trainer/models/kv_cache.h"
 #include "trainer/models/linear.h"
 #include "trainer/models/parallel_region.h"

@@ -5,6 +5,7 @@
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/field_types.h"
+#include "trainer/layout/cp_slots.h"
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/layout/tp_parts.h"
 #include "trainer/plan/estimate.h"

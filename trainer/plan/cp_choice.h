@@ -7,6 +7,7 @@
 
 #include "trainer/config/train_config.h"
 #include "trainer/layout/model_layout.h"
+#include "trainer/parallel/config.h"
 #include "trainer/plan/plan.h"
 
 namespace tycho {

@@ -9,6 +9,7 @@
 #include "trainer/base/config_problems.h"
 #include "trainer/config/train_config.h"
 #include "trainer/layout/model_layout.h"
+#include "trainer/parallel/config.h"
 #include "trainer/plan/state_memory.h"
 #include "trainer/plan/step_time.h"
 

@@ -7,6 +7,7 @@
 #include "trainer/layout/cp_shape.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/tp_parts.h"
+#include "trainer/parallel/config.h"
 #include "trainer/plan/plan.h"
 #include "trainer/plan/rank_share.h"
 #include "trainer/plan/state_memory.h"

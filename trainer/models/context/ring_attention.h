@@ -1,8 +1,11 @@
 // Attention of ranks that share sequences, with keys and values that travel from rank to rank.
 #pragma once
 #include "trainer/kernels/attention/attention.h"
+#include "trainer/kernels/attention/attention_rows.h"
+#include "trainer/kernels/attention/flash_attention.h"
+#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
-#include "trainer/models/context_region.h"
+#include "trainer/models/context/context_region.h"
 
 namespace tycho {
 

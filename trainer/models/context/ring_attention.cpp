@@ -1,5 +1,5 @@
 // In step s a rank has the part of the rank s places before it.
-#include "trainer/models/ring_attention.h"
+#include "trainer/models/context/ring_attention.h"
 
 #include <cmath>
 #include <memory>

@@ -1,5 +1,5 @@
 // Which tokens a rank has, and rows that travel to all ranks and back.
-#include "trainer/models/context_region.h"
+#include "trainer/models/context/context_region.h"
 
 #include <ATen/ops/arange.h>
 #include <gtest/gtest.h>

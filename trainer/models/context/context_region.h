@@ -3,6 +3,7 @@
 #pragma once
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/cp_part.h"
+#include "trainer/layout/cp_shape.h"
 #include "trainer/parallel/communicator.h"
 
 namespace tycho {
@@ -15,7 +16,7 @@ class ContextRegion {
   /// One rank.
   ContextRegion() = default;
   /// `ranks`, those along cp, outlive the region. seq: T, a multiple of 2 cp. ring: keys and values travel
-  /// from rank to rank (models/ring_attention.h) instead of being gathered.
+  /// from rank to rank (models/context/ring_attention.h) instead of being gathered.
   ContextRegion(Communicator& ranks, int64_t seq, bool ring = false)
       : ranks_(&ranks), seq_(seq), ring_(ring) {}
 

@@ -1,5 +1,5 @@
 // Rows travel in the order of ranks and lie in the order of positions: a copy on either side of the network.
-#include "trainer/models/context_region.h"
+#include "trainer/models/context/context_region.h"
 
 #include <ATen/core/IListRef.h>
 #include <ATen/ops/cat.h>

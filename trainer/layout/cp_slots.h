@@ -1,0 +1,18 @@
+// Activation slots that keys and values of other ranks take. Torch-free.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "trainer/layout/cp_shape.h"
+#include "trainer/layout/decoder_spec.h"
+#include "trainer/layout/model_layout.h"
+#include "trainer/layout/param_spec.h"
+
+namespace tycho {
+
+/// Slots of decoder_activations, the same for all blocks. `s`: of a rank along tp; `whole`: of all ranks
+/// along cp.
+std::vector<SlotSpec> cp_slots(const DecoderSpec& s, BatchShape whole, int64_t compute_bytes,
+                               const CpShape& cp);
+
+}  // namespace tycho
