@@ -18,6 +18,11 @@ EmaSteps ema_steps(const TrainConfig& config, int64_t total_steps, int64_t num_s
   return result;
 }
 
+bool uses_ema(const Json& recipe) {
+  const Json ema = recipe.value("ema", Json::object());
+  return !ema.value("half_life", Json()).is_null() || !ema.value("decay", Json()).is_null();
+}
+
 bool evaluates_ema(const TrainConfig& config) {
   const bool evaluates = !config.eval_data.empty() || !config.icl.tasks.empty();
   return config.ema.is_used() && config.ema.evaluate && evaluates;

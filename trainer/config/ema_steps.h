@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "trainer/base/config_problems.h"
+#include "trainer/base/json.h"
 #include "trainer/config/train_config.h"
 
 namespace tycho {
@@ -15,6 +16,8 @@ struct EmaSteps {
 
 /// Of a config whose ema is used. total_steps and num_samples as in in_steps.
 EmaSteps ema_steps(const TrainConfig& config, int64_t total_steps, int64_t num_samples);
+/// EmaConfig::is_used, of a recipe as a run folder or a checkpoint keeps it; those from before ema have none.
+bool uses_ema(const Json& recipe);
 /// Whether a run evaluates anything, and its average instead of its weights.
 bool evaluates_ema(const TrainConfig& config);
 /// Reports keys that do nothing or contradict each other, and an average that would never begin.

@@ -27,7 +27,7 @@ std::string device_name(const at::Device& device);
 int64_t peak_memory_bytes(const at::Device& device);
 /// Bytes in use now, likewise.
 int64_t memory_bytes(const at::Device& device);
-/// Free bytes of a GPU; 0 when unknown.
+/// Free bytes of a GPU, with what the allocator kept for later, which is given back; 0 when unknown.
 int64_t free_memory_bytes(const at::Device& gpu);
 /// All memory of the device; 0 when unknown.
 int64_t device_memory_bytes(const at::Device& device);

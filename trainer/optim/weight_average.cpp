@@ -74,8 +74,8 @@ void WeightAverage::begin() {
   has_begun_ = true;
 }
 
-// The two shares are rounded to fp32 together, so that they add up to 1: else the average of weights that
-// stand still would drift away from them, by 0.03% for a decay of 0.9999.
+// The two shares are rounded to fp32 together, so that they add up to 1: else the average of constant
+// weights would drift away from them, by 0.03% for a decay of 0.9999.
 void WeightAverage::update(double decay) {
   const double rest = 1.0 - static_cast<double>(static_cast<float>(decay));
   for (Part& part : parts_) add_update(-rest, rest, {.params = part.average}, part.weights);

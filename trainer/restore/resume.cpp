@@ -10,6 +10,7 @@
 #include "trainer/base/error.h"
 #include "trainer/checkpoint/retention.h"
 #include "trainer/config/config_io.h"
+#include "trainer/config/ema_steps.h"
 #include "trainer/parallel/gather_texts.h"
 #include "trainer/restore/unit_tensors.h"
 
@@ -174,15 +175,11 @@ std::string recipe_changes(const Json& checkpoint_recipe, const Json& recipe,
 }
 
 std::string average_change(const CheckpointInfo& checkpoint, const Json& recipe) {
-  const auto is_used = [](const Json& of) {
-    const Json ema = of.value("ema", Json::object());
-    return !ema.value("half_life", Json()).is_null() || !ema.value("decay", Json()).is_null();
-  };
-  const bool now = is_used(recipe);
+  const bool now = uses_ema(recipe);
   if (!now && has_average(checkpoint))
     return "the checkpoint keeps an average of the weights (ema), but the recipe has no ema.half_life or "
            "ema.decay: checkpoints from here on have none";
-  if (now && !is_used(checkpoint.manifest.at("recipe")))
+  if (now && !uses_ema(checkpoint.manifest.at("recipe")))
     return "the checkpoint keeps no average of the weights (ema): it begins with the first step from here on "
            "that ema.start allows";
   return "";

@@ -1,5 +1,6 @@
 // The Lua objects `opt` and `sched`.
 #include "bindings/run/session_objects.h"
+#include "trainer/config/ema_steps.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/plot.h"
 
@@ -54,9 +55,8 @@ int steer(Call& call) {
 
 /// The recipe's, where it has an average at all.
 int ema(Call& call) {
-  const Json given = session(call).facts().recipe.value("ema", Json::object());
-  const bool is_used = !given.value("half_life", Json()).is_null() || !given.value("decay", Json()).is_null();
-  return is_used ? call.push(given) : call.push_nil();
+  const Json& recipe = session(call).facts().recipe;
+  return uses_ema(recipe) ? call.push(recipe.at("ema")) : call.push_nil();
 }
 
 std::string sched_kind(Call& call) { return session(call).facts().recipe.at("scheduler").at("kind"); }

@@ -38,7 +38,8 @@ std::string MdsReader::name_of(int64_t sample) const {
 size_t MdsReader::column(std::string_view name) const {
   if (index_.shards.empty())
     fail(ExitCode::kUnusable,
-         "[mds] {}/index.json lists no shards: the data set is empty; convert it again, or do not read it",
+         "[mds] {}/index.json lists no shards: the data set is empty; convert it again, or leave it out of "
+         "the recipe",
          index_.dir);
   std::vector<std::string> there;
   const auto& columns = index_.shards[0].columns;
