@@ -166,9 +166,10 @@ std::vector<pid_t> trial_processes(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename().string();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    // A process may end between here and the read: getline() takes that as the end, an iterator throws.
     std::ifstream file(entry.path() / "cmdline");
-    const std::string line((std::istreambuf_iterator<char>(file)), {});
-    if (line.find("run_dir=" + folder.string()) != std::string::npos) found.push_back(std::stoi(name));
+    for (std::string argument; std::getline(file, argument, '\0');)
+      if (argument.find("run_dir=" + folder.string()) == 0) found.push_back(std::stoi(name));
   }
   return found;
 }
